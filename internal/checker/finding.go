@@ -1,0 +1,141 @@
+// Package checker decides what a history shows. It is made of pure functions
+// from histories to findings; it knows neither worlds nor reports.
+package checker
+
+import (
+	"fmt"
+	"time"
+)
+
+// Verdict is what a checker says of a property. The zero Verdict is no verdict.
+type Verdict uint8
+
+const (
+	// Holds: no violation was found, and the run gave it chances to show.
+	Holds Verdict = iota + 1
+	// Violated: the history proves a violation.
+	Violated
+	// Unknown: the history cannot tell.
+	Unknown
+)
+
+var verdictNames = [...]string{Holds: "holds", Violated: "violated", Unknown: "unknown"}
+
+func (v Verdict) String() string {
+	if int(v) < len(verdictNames) && verdictNames[v] != "" {
+		return verdictNames[v]
+	}
+	return fmt.Sprintf("verdict(%d)", uint8(v))
+}
+
+// MarshalText writes the verdict as a word.
+func (v Verdict) MarshalText() ([]byte, error) {
+	if v < Holds || v > Unknown {
+		return nil, fmt.Errorf("no such verdict: %d", uint8(v))
+	}
+	return []byte(verdictNames[v]), nil
+}
+
+// UnmarshalText reads a verdict's word.
+func (v *Verdict) UnmarshalText(b []byte) error {
+	for i, name := range verdictNames {
+		if name != "" && name == string(b) {
+			*v = Verdict(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("verdict %q: want holds, violated or unknown", b)
+}
+
+// Property names what is judged.
+type Property string
+
+// The properties. docs/properties.md says what each demands.
+const (
+	ExclusiveBelief      Property = "exclusive-belief"
+	ExclusiveLease       Property = "exclusive-lease"
+	NoLateEffect         Property = "no-late-effect"
+	LinearizableResource Property = "linearizable-resource"
+	OrderedTokens        Property = "ordered-tokens"
+	OwnerRelease         Property = "owner-release"
+	DeadlockFree         Property = "deadlock-free"
+	MinorityTolerant     Property = "minority-tolerant"
+	NoOrphanLock         Property = "no-orphan-lock"
+)
+
+// Finding is the verdict on one property of one history, with what shows it.
+type Finding struct {
+	Property Property `json:"property"`
+	Verdict  Verdict  `json:"verdict"`
+	// Why is one line for a person: what was seen, or why nothing can be said.
+	Why string `json:"why"`
+	// Events are the indices of the events that show it, in order.
+	Events []int `json:"events,omitempty"`
+	// Effort says how hard the property was tried.
+	Effort Effort `json:"effort"`
+	// Counterexample is set where Verdict is Violated.
+	Counterexample *Counterexample `json:"counterexample,omitempty"`
+	// Method names the algorithm that decided: porcupine or a direct one.
+	Method string `json:"method,omitempty"`
+}
+
+// Effort counts the chances that a property had to fail.
+type Effort struct {
+	// Operations are the client operations that were judged.
+	Operations int `json:"operations"`
+	// Chances are the situations in which the property could have failed, and
+	// Of says what they are: "contended grants", "late writes", ...
+	Chances int    `json:"chances"`
+	Of      string `json:"of,omitempty"`
+	// Faults is how many faults took effect.
+	Faults int `json:"faults"`
+}
+
+// Counterexample is the smallest set of operations that cannot be explained.
+type Counterexample struct {
+	// Operations, in the order of their invocation. Removing any one of them
+	// leaves a history that has an explanation.
+	Operations []CounterOp `json:"operations"`
+	// From is how many operations it was shrunk from.
+	From int `json:"from"`
+	// Impossible is the index of the event at which no explanation was left;
+	// -1 where there is no such single event.
+	Impossible int `json:"impossible"`
+	// Overlap is the stretch of the run during which two holders stood side by
+	// side, where the violation is one; else nil.
+	Overlap *Interval `json:"overlap,omitempty"`
+	// Story tells it in sentences, each tied to an event.
+	Story []Sentence `json:"story"`
+	// Assumption names in words the assumption that failed.
+	Assumption string `json:"assumption,omitempty"`
+}
+
+// CounterOp is one operation of a counterexample: what the client believed and
+// what was true.
+type CounterOp struct {
+	Client string `json:"client"`
+	// Op is the operation in words: "holds the lock", "reads 0 and writes 1".
+	Op string `json:"op"`
+	// Events are its events.
+	Events []int `json:"events"`
+	// From and To bound it in run time; To is negative where it has no end.
+	From time.Duration `json:"from"`
+	To   time.Duration `json:"to"`
+	// Believed and True say what the client took for granted and what was so.
+	Believed string `json:"believed,omitempty"`
+	True     string `json:"true,omitempty"`
+}
+
+// Interval is a stretch of run time.
+type Interval struct {
+	From time.Duration `json:"from"`
+	To   time.Duration `json:"to"`
+}
+
+// Sentence is one step of a story.
+type Sentence struct {
+	// At is the run time, Event the index of the event it tells of, -1 for none.
+	At    time.Duration `json:"at"`
+	Event int           `json:"event"`
+	Text  string        `json:"text"`
+}

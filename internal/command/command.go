@@ -1,0 +1,173 @@
+// Package command is what a client may ask of a Redis node, and what it may
+// learn from it. Locks and resources are written against it; each world brings
+// its own way to carry a command to a node.
+package command
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Op is a Redis command that a node understands.
+type Op uint8
+
+// The commands. EVAL runs Command.Script. WAIT asks how many replicas have the
+// connection's writes.
+const (
+	PING Op = iota + 1
+	GET
+	SET
+	DEL
+	PEXPIRE
+	PTTL
+	INCR
+	WAIT
+	EVAL
+)
+
+var opNames = [...]string{PING: "ping", GET: "get", SET: "set", DEL: "del", PEXPIRE: "pexpire",
+	PTTL: "pttl", INCR: "incr", WAIT: "wait", EVAL: "eval"}
+
+func (o Op) String() string {
+	if int(o) < len(opNames) && opNames[o] != "" {
+		return opNames[o]
+	}
+	return fmt.Sprintf("op(%d)", uint8(o))
+}
+
+// Command is one request to one node.
+type Command struct {
+	Op    Op
+	Key   string
+	Value string
+	// TTL is the expiry of SET (0: none) and PEXPIRE, in whole milliseconds;
+	// for WAIT its timeout on the server.
+	TTL time.Duration
+	// NX makes SET do nothing where the key exists.
+	NX bool
+	// Replicas is how many replicas WAIT waits for.
+	Replicas int
+	// Script, Keys and Args belong to EVAL.
+	Script *Script
+	Keys   []string
+	Args   []string
+	// Timeout bounds how long the caller waits for the reply; 0 waits for ever.
+	// It runs on the caller's machine and is not moved by clock faults.
+	Timeout time.Duration
+	// OtherConnection sends the command over a connection of the client's pool
+	// other than the one it last used, as a careless pool does.
+	OtherConnection bool
+}
+
+// Within returns the command with the timeout d.
+func (c Command) Within(d time.Duration) Command {
+	c.Timeout = d
+	return c
+}
+
+// Get reads a key.
+func Get(key string) Command { return Command{Op: GET, Key: key} }
+
+// Set writes a key, with an expiry where ttl is not 0.
+func Set(key, value string, ttl time.Duration) Command {
+	return Command{Op: SET, Key: key, Value: value, TTL: ttl}
+}
+
+// SetNX writes a key that does not exist, with an expiry where ttl is not 0.
+func SetNX(key, value string, ttl time.Duration) Command {
+	return Command{Op: SET, Key: key, Value: value, TTL: ttl, NX: true}
+}
+
+// Del removes a key.
+func Del(key string) Command { return Command{Op: DEL, Key: key} }
+
+// PExpire sets a key's expiry.
+func PExpire(key string, ttl time.Duration) Command {
+	return Command{Op: PEXPIRE, Key: key, TTL: ttl}
+}
+
+// TTLOf asks (PTTL) how long a key still lives.
+func TTLOf(key string) Command { return Command{Op: PTTL, Key: key} }
+
+// Incr adds one to a key.
+func Incr(key string) Command { return Command{Op: INCR, Key: key} }
+
+// Wait asks until n replicas have acknowledged the writes of this connection,
+// or the server's timeout has passed; the reply is how many have.
+func Wait(n int, timeout time.Duration) Command {
+	return Command{Op: WAIT, Replicas: n, TTL: timeout}
+}
+
+// Eval runs a script.
+func Eval(s *Script, keys []string, args ...string) Command {
+	return Command{Op: EVAL, Script: s, Keys: keys, Args: args}
+}
+
+// Outcome says what the caller of a command knows.
+type Outcome uint8
+
+const (
+	// Done: the node carried the command out and answered.
+	Done Outcome = iota + 1
+	// Refused: the node certainly did not carry it out.
+	Refused
+	// Unknown: no answer came; the node may carry the command out at any time.
+	Unknown
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Done:
+		return "done"
+	case Refused:
+		return "refused"
+	case Unknown:
+		return "unknown"
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
+
+// Reply is what came back. Nil, Int, Str and List speak only where Outcome is
+// Done: SET answers Str "OK", or Nil where NX kept it from writing.
+type Reply struct {
+	Outcome Outcome
+	Nil     bool
+	Int     int64
+	Str     string
+	List    []string
+	// Err says why the outcome is not Done, or carries the error that a Done
+	// command was answered with.
+	Err string
+}
+
+// OK reports whether the command was done and answered with neither nil nor an
+// error.
+func (r Reply) OK() bool { return r.Outcome == Done && !r.Nil && r.Err == "" }
+
+// IntReply, StrReply, NilReply and ListReply build the replies of twins.
+func IntReply(n int64) Reply        { return Reply{Outcome: Done, Int: n} }
+func StrReply(s string) Reply       { return Reply{Outcome: Done, Str: s} }
+func NilReply() Reply               { return Reply{Outcome: Done, Nil: true} }
+func ListReply(l ...string) Reply   { return Reply{Outcome: Done, List: l} }
+func ErrReply(message string) Reply { return Reply{Outcome: Done, Err: message} }
+
+// Node carries commands to one Redis node.
+type Node interface {
+	// Name is the node's name in the scenario.
+	Name() string
+	Do(Command) Reply
+}
+
+// Itoa writes an integer as a script argument.
+func Itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Milliseconds writes a duration as Redis takes it: whole milliseconds, at
+// least 1 for a positive duration.
+func Milliseconds(d time.Duration) int64 {
+	ms := d.Milliseconds()
+	if ms == 0 && d > 0 {
+		return 1
+	}
+	return ms
+}

@@ -1,0 +1,193 @@
+// Package history holds what happened in a run: the operations the clients
+// asked for, and what was observed beside them. It uses Jepsen's words and
+// knows nothing of the worlds that produce histories or of the checkers that
+// judge them.
+package history
+
+import (
+	"fmt"
+	"time"
+)
+
+// Type says what an event tells about its operation. The words are Jepsen's.
+type Type uint8
+
+const (
+	// Invoke: the operation is about to be asked for.
+	Invoke Type = iota + 1
+	// OK: the operation took effect; its value is known.
+	OK
+	// Fail: the operation certainly took no effect.
+	Fail
+	// Info: an operation whose outcome is unknown (it may take effect at any
+	// time after its invocation), or an observation that is no operation.
+	Info
+)
+
+var typeNames = [...]string{Invoke: "invoke", OK: "ok", Fail: "fail", Info: "info"}
+
+func (t Type) String() string {
+	if int(t) < len(typeNames) && typeNames[t] != "" {
+		return typeNames[t]
+	}
+	return fmt.Sprintf("type(%d)", uint8(t))
+}
+
+// MarshalText writes Jepsen's word for t.
+func (t Type) MarshalText() ([]byte, error) {
+	if t < Invoke || t > Info {
+		return nil, fmt.Errorf("no such event type: %d", uint8(t))
+	}
+	return []byte(typeNames[t]), nil
+}
+
+// UnmarshalText reads Jepsen's word for a type.
+func (t *Type) UnmarshalText(b []byte) error {
+	for i, name := range typeNames {
+		if name != "" && name == string(b) {
+			*t = Type(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("event type %q: want invoke, ok, fail or info", b)
+}
+
+// F names what an operation does or an observation shows.
+type F string
+
+// Operations of clients: an Invoke, then at most one OK, Fail or Info by the
+// same process.
+const (
+	Acquire F = "acquire"
+	Extend  F = "extend"
+	Release F = "release"
+	Read    F = "read"
+	Write   F = "write"
+	CAS     F = "cas"
+)
+
+// Observations. Their Type is always Info.
+const (
+	// Point: a client passed the named point of its code (Value.Point).
+	Point F = "point"
+	// KeySet, KeyExtended, KeyDeleted, KeyExpired: a node's lock key changed.
+	// Process is the node; Value has Key, Owner and, where it lives on, TTL.
+	KeySet      F = "key-set"
+	KeyExtended F = "key-extended"
+	KeyDeleted  F = "key-deleted"
+	KeyExpired  F = "key-expired"
+	// Effect: the resource applied or refused an operation. Process is
+	// ResourceProcess; Value has At, Client, Op, Accepted, Token, Highest.
+	Effect F = "effect"
+	// FaultBegin and FaultEnd: a nemesis event. Process is NemesisProcess;
+	// Value has Fault, Target, Planned, Took and Detail.
+	FaultBegin F = "fault-begin"
+	FaultEnd   F = "fault-end"
+	// Phase: the run entered the phase named in Value.Detail
+	// (PhaseSafety, PhaseHealing, PhaseDone). A history without PhaseDone
+	// belongs to a run that did not finish.
+	Phase F = "phase"
+)
+
+// Names of processes that are no clients. Clients and nodes are named by the
+// scenario (c1, c2, ... and A, B, ... by default); the scenario refuses to
+// give a client or a node one of these names.
+const (
+	NemesisProcess  = "nemesis"
+	ResourceProcess = "resource"
+	RunProcess      = "run"
+)
+
+// Phases of a run, as Value.Detail of a Phase event.
+const (
+	PhaseSafety  = "safety"  // faults strike
+	PhaseHealing = "healing" // all faults are lifted, all nodes are up
+	PhaseDone    = "done"    // the run ended by itself
+)
+
+// Event is one line of a history.
+type Event struct {
+	// Index is the event's place in the history, from 0, without gaps.
+	Index int `json:"index"`
+	// Time is when the event was recorded, counted from the run's start. An
+	// invocation is stamped before its request leaves, a completion after its
+	// answer arrived, so the recorded interval contains the true one.
+	Time time.Duration `json:"time"`
+	// Process is a client, a node, or one of the process names above.
+	Process string `json:"process"`
+	Type    Type   `json:"type"`
+	F       F      `json:"f"`
+	Value   Value  `json:"value,omitzero"`
+	// Error says in words why an operation failed or is unknown.
+	Error string `json:"error,omitempty"`
+}
+
+// IsOp reports whether the event belongs to an operation of a client.
+func (e *Event) IsOp() bool {
+	switch e.F {
+	case Acquire, Extend, Release, Read, Write, CAS:
+		return true
+	}
+	return false
+}
+
+// Value carries what an event knows beyond its name. Which fields are set
+// depends on F; docs/history.md lists them.
+type Value struct {
+	// Lock names the lock, where a run has several. Empty means the only one.
+	Lock string `json:"lock,omitempty"`
+	// Owner is the value the client wrote into the lock's keys.
+	Owner string `json:"owner,omitempty"`
+	// Token is the fencing token of a grant, a read, a write or an effect.
+	Token Int `json:"token,omitzero"`
+	// Validity is the duration the lock promised, counted from the instant
+	// the lock computed it, on the client's own clock, in ns.
+	Validity Int `json:"validity,omitzero"`
+	// ValidUntil is the run time at which the promise ends, in ns.
+	ValidUntil Int `json:"valid_until,omitzero"`
+	// Nodes are the nodes that granted the lock.
+	Nodes []string `json:"nodes,omitempty"`
+
+	// Section numbers the guarded section of a client, from 1; the events of
+	// one section of one client share it.
+	Section int `json:"section,omitempty"`
+	// Key names the part of the resource, or the key of a node.
+	Key string `json:"key,omitempty"`
+	// Number is the value read or written (register, increment), the units
+	// left (stock), the element appended (append) or the tick run (jobs).
+	Number Int `json:"number,omitzero"`
+	// Expected is the value a cas demands.
+	Expected Int `json:"expected,omitzero"`
+	// List is what a read of an append resource saw.
+	List []int64 `json:"list,omitempty"`
+
+	// Point is the name of a point.
+	Point string `json:"point,omitempty"`
+
+	// Op is the operation an effect belongs to.
+	Op F `json:"op,omitempty"`
+	// Client is who asked for the effect.
+	Client string `json:"client,omitempty"`
+	// At is the run time, in ns, at which the effect took place, on the clock
+	// of the resource. AtError bounds how far off that may be, in ns.
+	At      Int   `json:"at,omitzero"`
+	AtError int64 `json:"at_error,omitempty"`
+	// Accepted says whether the resource let the effect happen.
+	Accepted Bool `json:"accepted,omitzero"`
+	// Highest is the highest token the resource knew before this effect.
+	Highest Int `json:"highest,omitzero"`
+
+	// TTL is how long a node's key still lives, in ns on the node's clock.
+	TTL Int `json:"ttl,omitzero"`
+
+	// Fault names the kind of a fault, ID which of the scenario's faults it is
+	// (from 1) and Target whom it struck.
+	Fault  string `json:"fault,omitempty"`
+	ID     int    `json:"id,omitempty"`
+	Target string `json:"target,omitempty"`
+	// Planned is the fault's planned length, Took the measured one, in ns.
+	Planned Int `json:"planned,omitzero"`
+	Took    Int `json:"took,omitzero"`
+	// Detail is free text for a person.
+	Detail string `json:"detail,omitempty"`
+}

@@ -1,0 +1,97 @@
+package history
+
+// Header is the first line of a history file: what it is and what made it.
+type Header struct {
+	// Format is always FormatName; Version is the version of the format.
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+
+	Scenario string `json:"scenario,omitempty"`
+	Variant  string `json:"variant,omitempty"`
+	// World is the world that produced the history: live or virtual.
+	World string `json:"world,omitempty"`
+	Seed  uint64 `json:"seed"`
+	// Started is the wall time of the run's start (RFC 3339), where it has one.
+	Started string `json:"started,omitempty"`
+
+	// Lock names the algorithm; Workload what the clients did.
+	Lock     string `json:"lock,omitempty"`
+	Workload string `json:"workload,omitempty"`
+	// Clients and Nodes in the scenario's order.
+	Clients []string `json:"clients,omitempty"`
+	Nodes   []string `json:"nodes,omitempty"`
+	// LockKey is the name of the lock's key on the nodes.
+	LockKey string `json:"lock_key,omitempty"`
+	// Initial is the resource's value before the run.
+	Initial Int `json:"initial,omitzero"`
+	// TTL is the lease the lock asks for, in ns.
+	TTL int64 `json:"ttl,omitempty"`
+}
+
+// FormatName and FormatVersion name the format this package writes.
+const (
+	FormatName    = "redlock-sim-history"
+	FormatVersion = 1
+)
+
+// History is a whole run in memory.
+type History struct {
+	Header Header
+	Events []Event
+	// Truncated says that the file ended in the middle of a line.
+	Truncated bool
+}
+
+// Done reports whether the run that wrote the history ended by itself.
+func (h *History) Done() bool {
+	for i := len(h.Events) - 1; i >= 0; i-- {
+		if e := &h.Events[i]; e.F == Phase && e.Value.Detail == PhaseDone {
+			return true
+		}
+	}
+	return false
+}
+
+// Op is an operation of a client: its invocation and, unless the history ended
+// first, its completion.
+type Op struct {
+	Process string
+	F       F
+	// Type is OK, Fail or Info; an operation that never completed is Info.
+	Type Type
+	// Call and Return are indices into History.Events. Return is -1 where the
+	// operation never completed.
+	Call, Return int
+}
+
+// Ops pairs invocations with completions, in the order of invocation. A client
+// has one operation open at a time, save that a background activity of the
+// client (a watchdog's Extend) may overlap; those pair by process and F.
+// An invocation that is followed by another of the same process and F before
+// any completion stays without one; a completion without an invocation is
+// ignored here and reported by Validate.
+func (h *History) Ops() []Op {
+	type slot struct {
+		process string
+		f       F
+	}
+	open := make(map[slot]int)
+	ops := make([]Op, 0, len(h.Events)/2)
+	for i := range h.Events {
+		e := &h.Events[i]
+		if !e.IsOp() {
+			continue
+		}
+		s := slot{e.Process, e.F}
+		if e.Type == Invoke {
+			open[s] = len(ops)
+			ops = append(ops, Op{Process: e.Process, F: e.F, Type: Info, Call: i, Return: -1})
+			continue
+		}
+		if at, ok := open[s]; ok {
+			ops[at].Type, ops[at].Return = e.Type, i
+			delete(open, s)
+		}
+	}
+	return ops
+}

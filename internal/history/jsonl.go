@@ -1,0 +1,164 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Limits on files that somebody else may have written.
+const (
+	// MaxLine is the longest line of a history file, in bytes.
+	MaxLine = 1 << 20
+	// DefaultMaxEvents bounds a history that is read into memory.
+	DefaultMaxEvents = 20_000_000
+)
+
+// Writer writes a history as JSON Lines: the header, then an event a line.
+type Writer struct {
+	w   io.Writer
+	buf bytes.Buffer
+	enc *json.Encoder
+}
+
+// NewWriter returns a Writer that issues one Write for each line.
+func NewWriter(w io.Writer) *Writer {
+	wr := &Writer{w: w}
+	wr.enc = json.NewEncoder(&wr.buf)
+	wr.enc.SetEscapeHTML(false)
+	return wr
+}
+
+// WriteHeader writes the first line.
+func (w *Writer) WriteHeader(h Header) error { return w.line(h) }
+
+// WriteEvent writes one event.
+func (w *Writer) WriteEvent(e *Event) error { return w.line(e) }
+
+func (w *Writer) line(v any) error {
+	w.buf.Reset()
+	if err := w.enc.Encode(v); err != nil {
+		return fmt.Errorf("failed to encode a history line: %w", err)
+	}
+	_, err := w.w.Write(w.buf.Bytes())
+	return err
+}
+
+// Encode writes a whole history, buffered.
+func Encode(w io.Writer, h *History) error {
+	b := bufio.NewWriterSize(w, 1<<16)
+	wr := NewWriter(b)
+	if err := wr.WriteHeader(h.Header); err != nil {
+		return err
+	}
+	for i := range h.Events {
+		if err := wr.WriteEvent(&h.Events[i]); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}
+
+// LineError is a fault of a history file at one line, counted from 1.
+type LineError struct {
+	Line int
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+func (e *LineError) Unwrap() error { return e.Err }
+
+// Decode reads a history that Writer wrote. A last line without its line end is
+// what a killed run leaves: it is dropped and History.Truncated is set. Any
+// other fault is a *LineError. More than maxEvents events are refused; 0 means
+// DefaultMaxEvents.
+func Decode(r io.Reader, maxEvents int) (*History, error) {
+	if maxEvents <= 0 {
+		maxEvents = DefaultMaxEvents
+	}
+	br := bufio.NewReaderSize(r, 1<<16)
+	h := &History{}
+	for line := 1; ; line++ {
+		text, complete, err := readLine(br)
+		if err != nil {
+			return nil, &LineError{line, err}
+		}
+		if !complete {
+			h.Truncated = len(text) > 0
+			if line == 1 {
+				return nil, &LineError{1, errors.New("the file has no complete header line")}
+			}
+			return h, nil
+		}
+		if line == 1 {
+			if err := readHeader(text, &h.Header); err != nil {
+				return nil, &LineError{line, err}
+			}
+			continue
+		}
+		if len(h.Events) == maxEvents {
+			return nil, &LineError{line, fmt.Errorf("more than %d events", maxEvents)}
+		}
+		var e Event
+		if err := json.Unmarshal(text, &e); err != nil {
+			return nil, &LineError{line, fmt.Errorf("not an event: %w", err)}
+		}
+		if err := checkEvent(&e, h.Events); err != nil {
+			return nil, &LineError{line, err}
+		}
+		h.Events = append(h.Events, e)
+	}
+}
+
+// readLine returns the next line without its end, and whether it had one. At
+// the end of the file it returns what is left, incomplete.
+func readLine(br *bufio.Reader) (text []byte, complete bool, err error) {
+	for {
+		part, err := br.ReadSlice('\n')
+		text = append(text, part...)
+		switch {
+		case err == nil:
+			return text[:len(text)-1], true, nil
+		case errors.Is(err, io.EOF):
+			return text, false, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, false, err
+		case len(text) > MaxLine:
+			return nil, false, fmt.Errorf("longer than %d bytes", MaxLine)
+		}
+	}
+}
+
+func readHeader(text []byte, h *Header) error {
+	if err := json.Unmarshal(text, h); err != nil {
+		return fmt.Errorf("not a history header: %w", err)
+	}
+	if h.Format != FormatName {
+		return fmt.Errorf("format %q: want %q", h.Format, FormatName)
+	}
+	if h.Version != FormatVersion {
+		return fmt.Errorf("format version %d: this program reads version %d", h.Version, FormatVersion)
+	}
+	return nil
+}
+
+func checkEvent(e *Event, before []Event) error {
+	switch {
+	case e.Index != len(before):
+		return fmt.Errorf("index %d: want %d", e.Index, len(before))
+	case len(before) > 0 && e.Time < before[len(before)-1].Time:
+		return fmt.Errorf("time %d goes back: the event before has %d", e.Time, before[len(before)-1].Time)
+	case e.Time < 0:
+		return fmt.Errorf("time %d is negative", e.Time)
+	case e.Process == "":
+		return errors.New("no process")
+	case e.Type == 0:
+		return errors.New("no type")
+	case e.F == "":
+		return errors.New("no f")
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+// Package lock holds the locks under test. Each algorithm is written against
+// Env alone and so runs unchanged as a process among real Redis nodes and as a
+// coroutine in virtual time: a lock uses no goroutine, no context, no clock, no
+// randomness and no channel of its own.
+package lock
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+)
+
+// Env is all that a lock sees of the world. It belongs to one client.
+type Env interface {
+	// Client is the client's name.
+	Client() string
+	// Now is the client's monotonic clock, counted from an unknown instant. A
+	// fault may stop it, as suspending a virtual machine does.
+	Now() time.Duration
+	// Wall is the client's wall clock, counted from 1970. A fault may make it
+	// jump.
+	Wall() time.Duration
+	// Sleep waits. A pause of the client lengthens it.
+	Sleep(time.Duration)
+	// Rand is the client's own source of randomness, drawn from the run's seed.
+	Rand() *rand.Rand
+	// Nodes are the lock's nodes, in the scenario's order.
+	Nodes() []command.Node
+	// Fan runs call(0) ... call(n-1) concurrently. It hands each reply to
+	// arrived, in the order of arrival, on the caller's own thread of control,
+	// and returns when all have arrived or arrived says that it has enough. The
+	// calls that are left go on; their replies are dropped.
+	Fan(n int, call func(i int) command.Reply, arrived func(i int, r command.Reply) (enough bool))
+	// Spawn starts a background activity of the client. f must come to an end
+	// by itself soon after the lock has no more use for it.
+	Spawn(f func())
+	// Point tells the world that the client passes the named point of its code.
+	// A fault may strike there before Point returns.
+	Point(name string)
+	// Background records an operation that the client does by itself, such as a
+	// watchdog's renewal.
+	Background(op Operation, do func() Result)
+}
+
+// Operation names an operation that a lock does in the background.
+type Operation string
+
+// Extend renews a grant.
+const Extend Operation = "extend"
+
+// Points that locks pass. Point names with a number (after-node:3) count nodes
+// from 1 in the order in which they were asked.
+const (
+	PointQuorum              = "quorum"
+	PointBeforeValidityCheck = "before-validity-check"
+	PointBeforeExtend        = "before-extend"
+	PointAfterNode           = "after-node:"
+	PointBeforeNode          = "before-node:"
+)

@@ -1,0 +1,53 @@
+package lock
+
+import "time"
+
+// Outcome says what the client knows of an operation; the meanings are those
+// of history.OK, history.Fail and history.Info.
+type Outcome uint8
+
+const (
+	// OK: it took effect.
+	OK Outcome = iota + 1
+	// Fail: it certainly did not.
+	Fail
+	// Info: nobody knows.
+	Info
+)
+
+// Result is the outcome of an operation, with the reason where it is not OK.
+type Result struct {
+	Outcome Outcome
+	Err     string
+}
+
+// Grant is a lock in hand.
+type Grant struct {
+	// Owner is the value written into the lock's keys.
+	Owner string
+	// Token is the fencing token, where HasToken.
+	Token    int64
+	HasToken bool
+	// Until is the instant on the lock's clock (see Config.Clock) at which the
+	// promise ends; Forever where the lock promised no end.
+	Until   time.Duration
+	Forever bool
+	// Nodes are the indices of the nodes that granted, in the order asked.
+	Nodes []int
+	// Local marks a re-entry that asked no node.
+	Local bool
+}
+
+// Lock is one client's instance of a lock. Its methods are called one at a
+// time, on the client's own thread of control.
+type Lock interface {
+	// Acquire tries to get the lock, with as many attempts as the
+	// configuration allows. OK: held, and Grant is set. Fail: not held, and no
+	// node keeps a key of this attempt as far as the lock knows. Info: unknown.
+	Acquire() (Grant, Result)
+	// Release gives the grant back. Fail: it was not ours any more.
+	Release(Grant) Result
+	// Remaining is how long the promise still lasts on the lock's own clock;
+	// negative after its end.
+	Remaining(Grant) time.Duration
+}

@@ -1,0 +1,101 @@
+// Package report shows what came of a run: one typed Result, and renderers
+// that turn it into text, JSON, JUnit, Markdown and HTML. It knows no worlds.
+package report
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// ResultVersion is the version of the shape that Result has as JSON
+// (result.json and `sim run --json`). A field may be added without a new
+// version; none changes its meaning or goes.
+const ResultVersion = 1
+
+// Result is what came of one scenario.
+type Result struct {
+	Version  int    `json:"version"`
+	Scenario string `json:"scenario"`
+	Title    string `json:"title,omitempty"`
+	// Source says where the schedule comes from; Story what it shows and why.
+	Source string `json:"source,omitempty"`
+	Story  string `json:"story,omitempty"`
+	// World is live or virtual, Nodes how the nodes were provided (process,
+	// docker, external; empty in the virtual world).
+	World string `json:"world"`
+	Nodes string `json:"nodes,omitempty"`
+	Seed  uint64 `json:"seed"`
+	// Met says that every verdict was the expected one.
+	Met bool `json:"met"`
+	// Undecided says that an expectation could not be judged.
+	Undecided bool `json:"undecided"`
+	// Interrupted says that the run was stopped before its end; Error why a run
+	// could not be carried out.
+	Interrupted bool   `json:"interrupted,omitempty"`
+	Error       string `json:"error,omitempty"`
+	// Started is RFC 3339; WallMS the time the run took.
+	Started string `json:"started,omitempty"`
+	WallMS  int64  `json:"wall_ms"`
+	// Versions of what took part: sim, go, redis, toxiproxy, ...
+	Versions map[string]string `json:"versions,omitempty"`
+	// Replay is the command line that runs it again.
+	Replay string `json:"replay,omitempty"`
+	// Facts are the settings worth a line in the head, in order, such as
+	// "5 nodes", "ttl 1s", "2 clients".
+	Facts    []string  `json:"facts,omitempty"`
+	Variants []Variant `json:"variants"`
+	// ScenarioText is the scenario file as it was run; ScenarioDigest its
+	// SHA-256 in hex. Not in the JSON: a run's folder has the file itself.
+	ScenarioText   string `json:"-"`
+	ScenarioDigest string `json:"scenario_digest,omitempty"`
+}
+
+// Variant is what came of one variant of the scenario. A scenario without
+// variants has one, named "default".
+type Variant struct {
+	Name        string `json:"name"`
+	Met         bool   `json:"met"`
+	Undecided   bool   `json:"undecided,omitempty"`
+	Interrupted bool   `json:"interrupted,omitempty"`
+	Error       string `json:"error,omitempty"`
+	WallMS      int64  `json:"wall_ms"`
+	// Settings are what this variant sets, as "fencing.tokens: quorum-counter".
+	Settings   []string         `json:"settings,omitempty"`
+	Properties []PropertyResult `json:"properties"`
+	Faults     []FaultResult    `json:"faults,omitempty"`
+	// History is shown by the HTML; the run's folder has it as a file.
+	History *history.History `json:"-"`
+}
+
+// PropertyResult is a verdict beside the expectation.
+type PropertyResult struct {
+	Name    checker.Property `json:"name"`
+	Verdict checker.Verdict  `json:"verdict"`
+	// Expected is absent where the scenario expects nothing of the property.
+	Expected checker.Verdict `json:"expected,omitzero"`
+	// Met is true where verdict and expectation agree, or nothing is expected.
+	Met            bool                    `json:"met"`
+	Why            string                  `json:"why"`
+	Events         []int                   `json:"events,omitempty"`
+	Effort         checker.Effort          `json:"effort"`
+	Method         string                  `json:"method,omitempty"`
+	Counterexample *checker.Counterexample `json:"counterexample,omitempty"`
+}
+
+// FaultResult is a fault of the scenario: planned against measured.
+type FaultResult struct {
+	// ID counts the scenario's faults from 1.
+	ID     int    `json:"id"`
+	Fault  string `json:"fault"`
+	Target string `json:"target"`
+	// When says in words when it was to strike.
+	When    string        `json:"when"`
+	Planned time.Duration `json:"planned_ns,omitempty"`
+	// Fired is how often it took effect; Took the longest measured stretch.
+	Fired int           `json:"fired"`
+	Took  time.Duration `json:"took_ns,omitempty"`
+	// Events are its events in the history.
+	Events []int `json:"events,omitempty"`
+}

@@ -35,6 +35,9 @@ type Answer struct {
 	// filled in by the world, which knows the run time.
 	Value history.Value `json:"value,omitzero"`
 	Error string        `json:"error,omitempty"`
+	// Gone says that the client is dead or out of reach for good. The world
+	// sets it.
+	Gone bool `json:"-"`
 }
 
 // Points that clients pass, beside those of their lock.

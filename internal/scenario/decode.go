@@ -176,7 +176,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, tag reflect.StructTag, p
 			return
 		}
 		v.SetInt(i)
-		d.bounds(n, path, tag, float64(i), func(s string) float64 { return number(s) })
+		d.bounds(n, path, tag, float64(i), number)
 	case v.CanFloat():
 		f, err := strconv.ParseFloat(n.Value, 64)
 		if err != nil || f != f {
@@ -184,7 +184,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, tag reflect.StructTag, p
 			return
 		}
 		v.SetFloat(f)
-		d.bounds(n, path, tag, f, func(s string) float64 { return number(s) })
+		d.bounds(n, path, tag, f, number)
 	default:
 		panic("scenario: the decoder has no rule for " + v.Type().String())
 	}
@@ -209,12 +209,13 @@ func (d *decoder) duration(n *yaml.Node, v reflect.Value, tag reflect.StructTag,
 }
 
 func (d *decoder) text(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
-	if values := tag.Get("values"); values != "" {
-		allowed := strings.Split(values, ",")
-		if !slices.Contains(allowed, n.Value) {
-			d.problem(n, path, "%q is not one of the values allowed here", clip(n.Value)).suggest(n.Value, allowed)
-			return
-		}
+	if allowed := words(tag); allowed != nil && !slices.Contains(allowed, n.Value) {
+		d.problem(n, path, "%q is not one of the values allowed here", clip(n.Value)).suggest(n.Value, allowed)
+		return
+	}
+	if strings.ContainsFunc(n.Value, isControl) {
+		d.problem(n, path, "control characters are not allowed: %q", clip(n.Value))
+		return
 	}
 	if pattern := tag.Get("pattern"); pattern != "" && !regexp.MustCompile(pattern).MatchString(n.Value) {
 		d.problem(n, path, "%q does not match %s", clip(n.Value), pattern)
@@ -225,6 +226,11 @@ func (d *decoder) text(n *yaml.Node, v reflect.Value, tag reflect.StructTag, pat
 		return
 	}
 	v.SetString(n.Value)
+}
+
+// isControl finds what could steer a terminal.
+func isControl(r rune) bool {
+	return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069)
 }
 
 func (d *decoder) bounds(n *yaml.Node, path string, tag reflect.StructTag, got float64, read func(string) float64) {

@@ -6,7 +6,6 @@ package trial
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -117,10 +116,7 @@ func (t *trial) variant(ctx context.Context, v scenario.Variant) report.Variant 
 	if err != nil {
 		out.Error = err.Error()
 	}
-	out.Interrupted, out.History = outcome.Interrupted, outcome.History
-	if outcome.TimedOut {
-		out.Error = fmt.Sprintf("the run reached its time limit of %v", v.Setup.TimeLimit)
-	}
+	out.Interrupted, out.TimedOut, out.History = outcome.Interrupted, outcome.TimedOut, outcome.History
 	t.mu.Lock()
 	if t.versions == nil {
 		t.versions = outcome.Versions

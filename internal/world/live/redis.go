@@ -105,22 +105,36 @@ func (n *redisNode) arguments(port int) []string {
 // ready waits until the server answers, and makes sure that it is ours: another
 // server may listen on the port.
 func (n *redisNode) ready(ctx context.Context) error {
+	if err := n.listening(ctx); err != nil {
+		return err
+	}
+	info, err := n.admin.Info(ctx, "server").Result()
+	switch {
+	case n.server.dead():
+		return n.startError()
+	case err != nil:
+		return fmt.Errorf("node %s does not answer: %w", n.name, err)
+	case infoField(info, "process_id") != strconv.Itoa(n.server.pid()):
+		return fmt.Errorf("node %s, port %d: %w", n.name, n.port, errPortTaken)
+	}
+	return nil
+}
+
+// listening waits until the port is open. The driver is not asked to try:
+// after a few refusals it backs off for a second.
+func (n *redisNode) listening(ctx context.Context) error {
 	deadline := time.Now().Add(startWithin)
 	for {
-		if n.server.dead() {
-			return n.startError()
-		}
-		info, err := n.admin.Info(ctx, "server").Result()
-		if err == nil && strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", n.server.pid())) {
-			return nil
-		}
+		conn, err := net.DialTimeout("tcp", n.address(), time.Second)
 		if err == nil {
-			return fmt.Errorf("node %s, port %d: %w", n.name, n.port, errPortTaken)
+			return conn.Close()
 		}
-		if ctx.Err() != nil {
+		switch {
+		case n.server.dead():
+			return n.startError()
+		case ctx.Err() != nil:
 			return ctx.Err()
-		}
-		if time.Now().After(deadline) {
+		case time.Now().After(deadline):
 			return fmt.Errorf("node %s did not answer within %v; its log is %s", n.name, startWithin, n.logPath())
 		}
 		time.Sleep(time.Millisecond)

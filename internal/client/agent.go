@@ -6,6 +6,7 @@ package client
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -35,6 +36,9 @@ type Answer struct {
 	// filled in by the world, which knows the run time.
 	Value history.Value `json:"value,omitzero"`
 	Error string        `json:"error,omitempty"`
+	// Instant is the true time from which a grant's Validity counts, on the
+	// clock that the agent was given.
+	Instant time.Duration `json:"-"`
 	// Gone says that the client is dead or out of reach for good. The world
 	// sets it.
 	Gone bool `json:"-"`
@@ -51,21 +55,24 @@ const (
 
 // Agent carries out requests, one at a time, for one client.
 type Agent struct {
-	env   lock.Env
-	lock  lock.Lock
+	env lock.Env
+	// instant is a clock that no fault moves.
+	instant func() time.Duration
+	lock    lock.Lock
 	store command.Node
 	res   resource.Config
 	// grants are those in hand, the latest last.
 	grants []lock.Grant
 }
 
-// NewAgent makes the client that env belongs to. store is the resource's node.
-func NewAgent(env lock.Env, l lock.Config, store command.Node, r resource.Config) (*Agent, error) {
+// NewAgent makes the client that env belongs to. store is the resource's node,
+// instant a clock that no fault moves.
+func NewAgent(env lock.Env, l lock.Config, store command.Node, r resource.Config, instant func() time.Duration) (*Agent, error) {
 	made, err := lock.New(l, env)
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{env: env, lock: made, store: store, res: r}, nil
+	return &Agent{env: env, instant: instant, lock: made, store: store, res: r}, nil
 }
 
 // Do carries out a request.
@@ -99,6 +106,8 @@ func (a *Agent) acquire() Answer {
 		answer.Value.Token = history.Some(g.Token)
 	}
 	if !g.Forever {
+		// The instant first: a pause between the two must not lengthen the promise.
+		answer.Instant = a.instant()
 		answer.Value.Validity = history.Some(int64(a.lock.Remaining(g)))
 	}
 	return answer

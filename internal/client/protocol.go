@@ -25,6 +25,9 @@ const (
 	// Go lets the client pass the point, or begin the background operation,
 	// that it reported under the same ID.
 	Go MessageType = "go"
+	// SetClock bends one of the client's clocks; the client answers with
+	// ClockSet. A client that has no such clocks may answer Failed.
+	SetClock MessageType = "clock"
 )
 
 // Messages from the client.
@@ -39,6 +42,8 @@ const (
 	// waits for Go. Completed carries its outcome.
 	Invoked   MessageType = "invoke"
 	Completed MessageType = "complete"
+	// ClockSet answers SetClock.
+	ClockSet MessageType = "clock-set"
 	// Failed says that the client cannot go on; Error says why.
 	Failed MessageType = "error"
 )
@@ -53,6 +58,8 @@ type Message struct {
 	// Setup belongs to Setup, Request to Ask.
 	Setup   *SetupMessage `json:"setup,omitempty"`
 	Request *Request      `json:"request,omitempty"`
+	// Clock belongs to SetClock.
+	Clock *ClockMessage `json:"clock,omitempty"`
 	// Answer belongs to Answered and Completed.
 	Answer *Answer `json:"answer,omitempty"`
 	// Monotonic is CLOCK_MONOTONIC in ns at the instant from which the
@@ -88,3 +95,20 @@ type Address struct {
 	Name    string `json:"name"`
 	Address string `json:"address"`
 }
+
+// ClockMessage bends a clock of the client, as the lock reads it: its reading
+// jumps by Jump (ns) and then runs at Rate times the true rate. Reset sets it
+// right.
+type ClockMessage struct {
+	// Which is WallClock or MonotonicClock.
+	Which string        `json:"which"`
+	Jump  time.Duration `json:"jump"`
+	Rate  float64       `json:"rate"`
+	Reset bool          `json:"reset,omitempty"`
+}
+
+// The clocks of a client.
+const (
+	WallClock      = "wall"
+	MonotonicClock = "monotonic"
+)

@@ -44,14 +44,11 @@ type Fault interface {
 // Cast is who takes part in a run.
 type Cast struct {
 	Clients, Nodes []string
-	// Resource is the resource's name.
-	Resource string
-}
-
-// Everybody are all names of the cast.
-func (c Cast) Everybody() []string {
-	all := append(slices.Clone(c.Clients), c.Nodes...)
-	return append(all, c.Resource)
+	// Endpoints are the names under which clients reach the nodes: the nodes
+	// themselves, or the primary of a replicated set.
+	Endpoints []string
+	// Replicas are the nodes that follow another.
+	Replicas []string
 }
 
 // Complaint is one thing wrong with a fault's parameters.

@@ -17,6 +17,8 @@ func oneOf(client, node string, resource bool) string {
 	return ""
 }
 
+const resourceName = history.ResourceProcess
+
 // checkTarget demands that exactly one of the three is given, and exists.
 func checkTarget(c Cast, client, node string, resource bool) []Complaint {
 	given := 0

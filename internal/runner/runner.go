@@ -57,7 +57,7 @@ func Run(c Config) (Outcome, error) {
 	}
 	r.w = w
 	r.recorder = history.NewRecorder(r.header(), w.Now, c.History)
-	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.setup.Planned())
+	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.setup.Planned(), r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
 	err = r.carryOut()
 	stopped := w.Stopped() && !r.timedOut
 	h, writeErr := r.recorder.Seal()
@@ -99,17 +99,14 @@ func (r *run) spec() world.Spec {
 			Clock: s.Lock.Clock, Tokens: s.Fencing.Tokens,
 			Retry: lock.Retry{Attempts: s.Lock.Retry.Attempts, Delay: s.Lock.Retry.Delay, Jitter: s.Lock.Retry.Jitter, Backoff: s.Lock.Retry.Backoff},
 		},
-		Resource: resource.Config{Kind: s.Resource.Kind, Key: "resource", Fence: s.Fencing.Check, Initial: s.Resource.Initial},
-		Points:   nemesis.Points(s.Planned()),
+		Resource:   resource.Config{Kind: s.Resource.Kind, Key: "resource", Fence: s.Fencing.Check, Initial: s.Resource.Initial},
+		Points:     nemesis.Points(s.Planned()),
+		Replicated: s.Nodes.Replicated(), StorePersistence: s.Resource.Persistence,
 	}
 	for _, name := range scenario.NodeNames(s.Nodes.Count) {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Persistence: s.Nodes.Persistence})
 	}
-	for _, f := range s.Faults {
-		if kind, ok := nemesis.Lookup(f.Kind); ok {
-			spec.Needs = append(spec.Needs, kind.Powers...)
-		}
-	}
+	spec.Needs = s.Needs()
 	return spec
 }
 
@@ -132,12 +129,12 @@ func (r *run) carryOut() error {
 	r.idle, r.ended = r.w.NewSignal(), r.w.NewSignal()
 	r.phase(history.PhaseSafety)
 	r.progress("running")
-	r.startClients()
 	r.schedule.Start()
+	r.startClients()
 	var err error
 	r.w.Go(func() { err = r.supervise() })
 	r.w.Wait()
-	return errors.Join(append(r.schedule.Errors(), err)...)
+	return errors.Join(r.schedule.Err(), err)
 }
 
 // supervise waits for the clients, heals, waits for those that healing set

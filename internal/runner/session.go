@@ -33,7 +33,7 @@ func (s *session) Do(q client.Request) client.Answer {
 	v := a.Value
 	v.Section = q.Section
 	s.record(a.Type, q.F, v, a.Error)
-	s.gone = s.gone || a.Gone
+	s.gone = a.Gone && !s.r.schedule.AwaitReturn(s.name)
 	return a
 }
 

@@ -18,7 +18,7 @@ func (d *decoder) check(s *Setup) {
 		d.problemAt("lock.algorithm", "no lock algorithm %q", clip(s.Lock.Algorithm)).suggest(s.Lock.Algorithm, algorithmNames())
 		return
 	}
-	if n := s.Nodes.Count; n < algorithm.MinNodes || algorithm.MaxNodes > 0 && n > algorithm.MaxNodes {
+	if n := s.Nodes.endpoints(); n < algorithm.MinNodes || algorithm.MaxNodes > 0 && n > algorithm.MaxNodes {
 		d.problemAt("nodes.count", "%s uses %s, not %d", algorithm.Name, nodeRange(algorithm), n)
 	}
 	if !slices.Contains(algorithm.Tokens, s.Fencing.Tokens) {
@@ -33,9 +33,11 @@ func (d *decoder) check(s *Setup) {
 			"the timeout for one node should be small beside the ttl"
 	}
 	points := s.Points()
-	for i := range s.Faults {
-		s.Faults[i].check(d, fmt.Sprintf("faults[%d]", i), s, points)
+	for i := range s.Faults.List {
+		s.Faults.List[i].check(d, s, points)
 	}
+	s.Faults.checkDead(d)
+	s.Faults.checkMix(d)
 }
 
 func nodeRange(a lock.Algorithm) string {

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -81,7 +82,13 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, tag reflect.StructTag, pa
 		c.decodeYAML(d, n, path)
 		return
 	}
+	if t, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		d.unmarshal(n, t, path)
+		return
+	}
 	switch v.Kind() {
+	case reflect.Map:
+		d.dictionary(n, v, path)
 	case reflect.Struct:
 		d.structure(n, v, path)
 	case reflect.Slice:
@@ -137,6 +144,35 @@ func (d *decoder) mapping(n *yaml.Node, path string, known []string, each func(k
 		}
 	}
 	return seen
+}
+
+// unmarshal decodes a word by the type's own rules.
+func (d *decoder) unmarshal(n *yaml.Node, t encoding.TextUnmarshaler, path string) {
+	if n.Kind != yaml.ScalarNode {
+		d.problem(n, path, "want a word, got %s", describe(n))
+		return
+	}
+	if err := t.UnmarshalText([]byte(n.Value)); err != nil {
+		d.problem(n, path, "%s", clipTo(err.Error(), 200))
+	}
+}
+
+// dictionary decodes a mapping with free keys.
+func (d *decoder) dictionary(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.MappingNode {
+		d.problem(n, path, "want a mapping, got %s", describe(n))
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	d.mapping(n, path, nil, func(key string, value *yaml.Node, path string) bool {
+		element := reflect.New(v.Type().Elem()).Elem()
+		setDefaults(element)
+		if d.resolve(value).ShortTag() != "!!null" {
+			d.value(value, element, "", path)
+		}
+		v.SetMapIndex(reflect.ValueOf(key), element)
+		return true
+	})
 }
 
 func (d *decoder) sequence(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"slices"
@@ -57,6 +58,10 @@ func setDefaults(v reflect.Value) {
 		f, tag := v.Field(i), v.Type().Field(i).Tag
 		text, ok := tag.Lookup("default")
 		switch {
+		case ok && f.Kind() == reflect.Struct:
+			if err := f.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
+				panic("scenario: bad default in a tag: " + err.Error())
+			}
 		case f.Kind() == reflect.Struct:
 			setDefaults(f)
 		case !ok:
@@ -128,9 +133,11 @@ func wanted(t reflect.Type) string {
 }
 
 // clip shortens text that somebody else wrote, for messages.
-func clip(s string) string {
-	if len(s) > 60 {
-		return s[:57] + "..."
+func clip(s string) string { return clipTo(s, 60) }
+
+func clipTo(s string, n int) string {
+	if len(s) > n {
+		return strings.ToValidUTF8(s[:n-3], "") + "..."
 	}
 	return s
 }

@@ -271,7 +271,7 @@ func (d *decoder) expected(n *yaml.Node, path string) []ExpectedVerdict {
 	}
 	var list []ExpectedVerdict
 	d.mapping(n, path, propertyNames(), func(name string, value *yaml.Node, path string) bool {
-		if !contains(propertyNames(), name) {
+		if !slices.Contains(propertyNames(), name) {
 			return false
 		}
 		value = d.resolve(value)

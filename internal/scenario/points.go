@@ -5,13 +5,9 @@ import (
 	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
-	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
-
-// ResourceName is what the resource is called among targets.
-const ResourceName = history.ResourceProcess
 
 // Points lists the points that a client of this setup may pass.
 func (s *Setup) Points() []string {
@@ -20,7 +16,7 @@ func (s *Setup) Points() []string {
 		points = append(points, client.BeforeCheck)
 	}
 	points = append(points, lock.PointQuorum, lock.PointBeforeValidityCheck)
-	for i := range s.Nodes.Count {
+	for i := range s.Nodes.endpoints() {
 		points = append(points, fmt.Sprintf("%s%d", lock.PointAfterNode, i+1))
 	}
 	return points
@@ -29,8 +25,6 @@ func (s *Setup) Points() []string {
 // oncePerSection lists the points that a client passes at most once in each of
 // its sections, however often its lock tries.
 func oncePerSection(point string) bool {
-	return contains([]string{client.BeforeAcquire, workload.Acquired, client.BeforeRead, client.BeforeCheck,
+	return slices.Contains([]string{client.BeforeAcquire, workload.Acquired, client.BeforeRead, client.BeforeCheck,
 		client.BeforeWrite, client.BeforeRelease, workload.Released}, point)
 }
-
-func contains(list []string, s string) bool { return slices.Contains(list, s) }

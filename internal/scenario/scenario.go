@@ -33,15 +33,29 @@ type Setup struct {
 	Fencing   Fencing       `yaml:"fencing" doc:"fencing tokens: where they come from and how the resource checks them"`
 	Resource  Resource      `yaml:"resource" doc:"what the lock protects"`
 	Workload  Workload      `yaml:"workload" doc:"what the clients do"`
-	Faults    []Fault       `yaml:"faults" doc:"the faults, in the order in which reports number them"`
+	Faults    Faults        `yaml:"faults" doc:"a list of faults, in the order in which reports number them; or {mix: ..., list: ...}"`
 	TimeLimit time.Duration `yaml:"time_limit" doc:"the run is ended, undecided, after this time" min:"100ms" max:"1h" default:"30s"`
 }
 
 // Nodes are the lock's nodes.
 type Nodes struct {
 	Count       int               `yaml:"count" doc:"how many; they are named A, B, C, ..." min:"1" max:"25" default:"5"`
-	Persistence world.Persistence `yaml:"persistence" doc:"what a node keeps on disk" default:"none" values:"none"`
+	Persistence world.Persistence `yaml:"persistence" doc:"what a node keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
+	Topology    string            `yaml:"topology" doc:"independent: each on its own, as Redlock wants them; replicated: the first is the primary, the others follow it, and clients see the primary alone" default:"independent" values:"independent,replicated"`
 }
+
+// Replicated reports whether clients see one primary.
+func (n Nodes) Replicated() bool { return n.Topology == "replicated" }
+
+// endpoints is how many nodes clients see.
+func (n Nodes) endpoints() int {
+	if n.Replicated() {
+		return 1
+	}
+	return n.Count
+}
+
+const primaryName = world.Primary
 
 // Lock is the lock on trial.
 type Lock struct {
@@ -77,8 +91,9 @@ type Fencing struct {
 
 // Resource is what the lock protects.
 type Resource struct {
-	Kind    resource.Kind `yaml:"kind" doc:"register: one number" default:"register" values:"register"`
-	Initial int64         `yaml:"initial" doc:"its value before the run" min:"0" max:"1000000000" default:"0"`
+	Kind        resource.Kind     `yaml:"kind" doc:"register: one number" default:"register" values:"register"`
+	Persistence world.Persistence `yaml:"persistence" doc:"what the resource's store keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
+	Initial     int64             `yaml:"initial" doc:"its value before the run" min:"0" max:"1000000000" default:"0"`
 }
 
 // Workload is what the clients do.

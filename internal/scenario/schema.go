@@ -65,6 +65,13 @@ func schemaOf(t reflect.Type, tag reflect.StructTag, required bool) *jsonschema.
 	switch {
 	case t == reflect.TypeFor[Fault]():
 		return faultSchema()
+	case t == reflect.TypeFor[Faults]():
+		s.AnyOf = []*jsonschema.Schema{{Type: "array", Items: faultSchema()}, {}}
+		structSchema(s.AnyOf[1], t, required)
+	case t == reflect.TypeFor[nemesis.Distribution]():
+		s.Type, s.Pattern, s.Default = "string", nemesis.DistributionPattern, defaultOf(tag)
+	case t.Kind() == reflect.Map:
+		s.Type, s.AdditionalProperties = "object", schemaOf(t.Elem(), "", required)
 	case t == durationType:
 		s.Type, s.Pattern = "string", `^[0-9.]+(ns|us|µs|ms|s|m|h)([0-9.]+(ns|us|µs|ms|s|m|h))*$|^0$`
 		s.Default = defaultOf(tag)
@@ -125,7 +132,11 @@ func faultSchema() *jsonschema.Schema {
 		s.Properties.Set(k.Name, params)
 		names = append(names, &jsonschema.Schema{Required: []string{k.Name}})
 	}
-	s.AllOf = []*jsonschema.Schema{{OneOf: names}, {OneOf: []*jsonschema.Schema{{Required: []string{"on"}}, {Required: []string{"at"}}}}}
+	var triggers []*jsonschema.Schema
+	for _, key := range []string{"on", "at", "every", "after"} {
+		triggers = append(triggers, &jsonschema.Schema{Required: []string{key}})
+	}
+	s.AllOf = []*jsonschema.Schema{{OneOf: names}, {OneOf: triggers}}
 	return s
 }
 

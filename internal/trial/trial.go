@@ -156,7 +156,7 @@ func (t *trial) judge(ctx context.Context, v scenario.Variant, out *report.Varia
 		ctx = context.Background() // the checker may still look at what there is
 	}
 	wanted := properties(v)
-	findings := checker.Judge(ctx, out.History, wanted, checker.Options{Faults: len(v.Setup.Faults)})
+	findings := checker.Judge(ctx, out.History, wanted, checker.Options{Faults: len(v.Setup.Faults.List)})
 	out.Met = out.Error == ""
 	for _, f := range findings {
 		p := report.PropertyResult{

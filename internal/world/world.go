@@ -19,8 +19,13 @@ type Spec struct {
 	// Dir is where logs of the parts go; empty: nowhere.
 	Dir  string
 	Seed uint64
-	// Nodes hold the lock.
-	Nodes []Node
+	// Nodes hold the lock. Where Replicated is set, the first is the primary
+	// and the others replicate it; clients then see one node, Primary, which
+	// moves when another is promoted.
+	Nodes      []Node
+	Replicated bool
+	// StorePersistence is the resource's way of persistence.
+	StorePersistence Persistence
 	// Clients by name, in order.
 	Clients []string
 	Lock    lock.Config
@@ -33,23 +38,14 @@ type Spec struct {
 	Needs []Power
 }
 
+// Primary is the name under which clients see a replicated set of nodes.
+const Primary = "primary"
+
 // Node is one Redis node.
 type Node struct {
 	Name        string
 	Persistence Persistence
 }
-
-// Persistence says what a node keeps on disk.
-type Persistence string
-
-// NoPersistence keeps nothing: a restarted node is empty.
-const NoPersistence Persistence = "none"
-
-// Power names something that faults do to a world.
-type Power string
-
-// PausePower: stop a process and let it go on.
-const PausePower Power = "pause"
 
 // Hooks are how a world tells what happens in it.
 type Hooks struct {
@@ -78,6 +74,8 @@ type World interface {
 	NewSignal() Signal
 	// Client is a client by its name in the Spec.
 	Client(name string) Client
+	// IsClient reports whether name is a client of the Spec.
+	IsClient(name string) bool
 	// Stop ends the run: what waits returns at once. Stopped reports that it is
 	// to end, by Stop or from outside.
 	Stop()
@@ -89,6 +87,10 @@ type World interface {
 	Close() error
 
 	Pauser
+	Network
+	Clocks
+	Crasher
+	Replicator
 }
 
 // Client is a client of the lock, as the runner drives it.
@@ -104,12 +106,4 @@ type Signal interface {
 	// Wait waits until it has happened, at most for d where d is not 0. It
 	// reports whether it has.
 	Wait(d time.Duration) bool
-}
-
-// Pauser stops clients, nodes and the resource where they stand.
-type Pauser interface {
-	// Pause returns once the target has certainly stopped.
-	Pause(target string) error
-	// Resume lets it go on. Resuming what is not paused is no error.
-	Resume(target string) error
 }

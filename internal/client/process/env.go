@@ -16,6 +16,7 @@ import (
 
 // env is lock.Env on real clocks and real connections.
 type env struct {
+	clocks
 	server *server
 	name   string
 	armed  []string
@@ -62,8 +63,6 @@ func (e *env) close() {
 }
 
 func (e *env) Client() string        { return e.name }
-func (e *env) Now() time.Duration    { return monotonic() }
-func (e *env) Wall() time.Duration   { return clock(unix.CLOCK_REALTIME) }
 func (e *env) Sleep(d time.Duration) { time.Sleep(d) }
 func (e *env) Rand() *rand.Rand      { return e.rand }
 func (e *env) Nodes() []command.Node { return e.nodes }

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
-	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 )
 
@@ -77,7 +76,7 @@ func (s *server) begin(lines *bufio.Scanner) (*client.SetupMessage, error) {
 
 func (s *server) open(setup *client.SetupMessage) error {
 	s.env = newEnv(setup, s)
-	agent, err := client.NewAgent(s.env, setup.Lock, s.env.store, setup.Resource)
+	agent, err := client.NewAgent(s.env, setup.Lock, s.env.store, setup.Resource, monotonic)
 	if err != nil {
 		return err
 	}
@@ -102,6 +101,12 @@ func (s *server) loop(lines *bufio.Scanner) error {
 			go s.answer(m.ID, *m.Request)
 		case client.Go:
 			s.release(m.ID)
+		case client.SetClock:
+			if m.Clock == nil {
+				return errors.New("a clock message without a clock")
+			}
+			s.env.set(*m.Clock)
+			_ = s.send(client.Message{Type: client.ClockSet, ID: m.ID})
 		default:
 			return fmt.Errorf("unexpected message %q", m.Type)
 		}
@@ -111,11 +116,7 @@ func (s *server) loop(lines *bufio.Scanner) error {
 
 func (s *server) answer(id uint64, r client.Request) {
 	a := s.agent.Do(r)
-	m := client.Message{Type: client.Answered, ID: id, Answer: &a}
-	if r.F == history.Acquire {
-		m.Monotonic = int64(monotonic())
-	}
-	_ = s.send(m)
+	_ = s.send(client.Message{Type: client.Answered, ID: id, Answer: &a, Monotonic: int64(a.Instant)})
 }
 
 // report sends a message under a new ID and waits for its Go.

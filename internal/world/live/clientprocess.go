@@ -2,6 +2,7 @@ package live
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ type clientProcess struct {
 	name string
 	w    *World
 	proc *child
+	// setupMessage is what it was started with.
+	setupMessage client.SetupMessage
 
 	sendMu sync.Mutex
 	in     io.WriteCloser
@@ -44,7 +47,7 @@ const readyWithin = 20 * time.Second
 // startClient starts a client's process and waits until it is ready.
 func startClient(w *World, setup client.SetupMessage) (*clientProcess, error) {
 	c := &clientProcess{
-		name: setup.Client, w: w,
+		name: setup.Client, w: w, setupMessage: setup,
 		waiting: make(map[uint64]chan client.Message),
 		broken:  make(chan struct{}),
 	}
@@ -106,10 +109,7 @@ func (c *clientProcess) setup(setup client.SetupMessage) error {
 
 // Do asks for an operation and waits for its completion.
 func (c *clientProcess) Do(r client.Request) client.Answer {
-	c.mu.Lock()
-	c.last++
-	id := c.last
-	c.mu.Unlock()
+	id := c.nextID()
 	answered := c.expect(id)
 	if err := c.send(client.Message{Type: client.Ask, ID: id, Request: &r}); err != nil {
 		return client.Answer{Type: history.Info, Error: err.Error(), Gone: true}
@@ -122,6 +122,30 @@ func (c *clientProcess) Do(r client.Request) client.Answer {
 		return client.Answer{Type: history.Info, Error: c.why.Error(), Gone: true}
 	case <-c.w.ctx.Done():
 		return client.Answer{Type: history.Info, Error: "the run was stopped"}
+	}
+}
+
+func (c *clientProcess) nextID() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	return c.last
+}
+
+// setClock asks the client to bend a clock and waits until it has.
+func (c *clientProcess) setClock(ctx context.Context, m client.ClockMessage) error {
+	id := c.nextID()
+	set := c.expect(id)
+	if err := c.send(client.Message{Type: client.SetClock, ID: id, Clock: &m}); err != nil {
+		return err
+	}
+	select {
+	case <-set:
+		return nil
+	case <-c.broken:
+		return c.why
+	case <-ctx.Done():
+		return fmt.Errorf("client %s did not move its clock: %w", c.name, ctx.Err())
 	}
 }
 
@@ -188,7 +212,7 @@ func (c *clientProcess) handle(m client.Message) error {
 	switch m.Type {
 	case client.Ready:
 		c.deliver(0, m)
-	case client.Answered:
+	case client.Answered, client.ClockSet:
 		c.deliver(m.ID, m)
 	case client.AtPoint:
 		c.w.background.Go(func() {

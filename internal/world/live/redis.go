@@ -42,8 +42,14 @@ type redisNode struct {
 	binary      string
 	dir         string
 	persistence world.Persistence
-	port        int
-	server      *child
+	// clock moves the server's wall clock, where the run needs that; library is
+	// the path of libfaketime.
+	clock   *nodeClock
+	library string
+	port    int
+	server  *child
+	// synced watches how much of the append-only file has been fsynced.
+	synced *syncWatch
 	// admin talks to the server past the proxies.
 	admin *redis.Client
 }
@@ -80,6 +86,9 @@ func (n *redisNode) startOn(ctx context.Context, port int) error {
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(n.binary, n.arguments(port)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = n.dir, log, log
+	if n.clock != nil {
+		cmd.Env = n.clock.environment(n.library)
+	}
 	server, err := startChild("redis-server "+n.name, cmd)
 	if err != nil {
 		return err
@@ -90,16 +99,23 @@ func (n *redisNode) startOn(ctx context.Context, port int) error {
 		n.stop()
 		return err
 	}
+	if n.clock != nil {
+		unlinkFaketimeShared(server.pid())
+	}
+	if n.persistence == world.AOFEverysec {
+		n.synced = watchSync(server.pid(), n.aofPath())
+	}
 	return nil
 }
 
 func (n *redisNode) arguments(port int) []string {
-	return []string{
+	args := []string{
 		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "yes",
-		"--dir", n.dir, "--save", "", "--appendonly", "no",
-		"--daemonize", "no", "--hz", "100", "--maxclients", "1000",
+		"--dir", n.dir, "--daemonize", "no", "--hz", "100", "--maxclients", "1000",
 		"--stop-writes-on-bgsave-error", "no", "--loglevel", "notice", "--logfile", "",
+		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
 	}
+	return append(args, persistenceArguments(n.persistence)...)
 }
 
 // ready waits until the server answers, and makes sure that it is ours: another
@@ -158,6 +174,12 @@ func (n *redisNode) stop() {
 	}
 	if n.server != nil {
 		n.server.kill()
+	}
+	if n.synced != nil {
+		n.synced.stop()
+	}
+	if n.clock != nil {
+		n.clock.halt()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,12 +37,14 @@ type World struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	nodes    map[string]*redisNode
-	store    *redisNode
-	links    *proxies
+	nodes   map[string]*redisNode
+	store   *redisNode
+	links   *proxies
+	version string
+
+	mu       sync.Mutex // guards what follows
 	clients  map[string]*clientProcess
 	monitors map[string]*monitor
-	version  string
 
 	// zero is the machine's monotonic clock at the run's start.
 	zero  time.Duration
@@ -97,17 +100,43 @@ func (w *World) startNodes() error {
 		w.nodes[n.Name] = &redisNode{name: n.Name, binary: w.options.Redis, persistence: n.Persistence,
 			dir: filepath.Join(w.dir, "node-"+n.Name)}
 	}
-	w.store = &redisNode{name: history.ResourceProcess, binary: w.options.Redis,
+	w.store = &redisNode{name: history.ResourceProcess, binary: w.options.Redis, persistence: w.spec.StorePersistence,
 		dir: filepath.Join(w.dir, history.ResourceProcess)}
+	if slices.Contains(w.spec.Needs, world.NodeClockPower) {
+		if err := w.giveClocks(); err != nil {
+			return err
+		}
+	}
 	var group errorGroup
 	for _, n := range w.allNodes() {
 		group.Go(func() error { return n.start(w.ctx) })
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil || !w.spec.Replicated {
+		return err
+	}
+	return w.replicate(w.ctx)
+}
+
+// giveClocks lets the clocks of the lock's nodes be moved. The resource keeps
+// the machine's clock: it stamps the effects.
+func (w *World) giveClocks() error {
+	library, err := FindFaketime()
+	if err != nil {
+		return err
+	}
+	for _, n := range w.nodes {
+		if err := os.MkdirAll(n.dir, 0o755); err != nil {
+			return fmt.Errorf("failed to make the folder of node %s: %w", n.name, err)
+		}
+		if n.clock, err = newNodeClock(n.dir); err != nil {
+			return err
+		}
+		n.library = library
+	}
+	return nil
 }
 
 func (w *World) startClients() error {
-	var mu sync.Mutex
 	var group errorGroup
 	for _, name := range w.spec.Clients {
 		setup, err := w.setupOf(name)
@@ -119,8 +148,8 @@ func (w *World) startClients() error {
 			if err != nil {
 				return err
 			}
-			mu.Lock()
-			defer mu.Unlock()
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			w.clients[name] = c
 			return nil
 		})
@@ -134,12 +163,12 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 		Protocol: client.ProtocolVersion, Client: name, Seed: w.spec.Seed,
 		Lock: w.spec.Lock, Resource: w.spec.Resource, Points: w.spec.Points,
 	}
-	for _, n := range w.spec.Nodes {
-		address, err := w.links.open(name, n.Name, w.nodes[n.Name].address())
+	for _, e := range w.endpoints() {
+		address, err := w.links.open(name, e.name, e.address)
 		if err != nil {
 			return s, err
 		}
-		s.Nodes = append(s.Nodes, client.Address{Name: n.Name, Address: address})
+		s.Nodes = append(s.Nodes, client.Address{Name: e.name, Address: address})
 	}
 	address, err := w.links.open(name, history.ResourceProcess, w.store.address())
 	s.Store = client.Address{Name: history.ResourceProcess, Address: address}
@@ -162,31 +191,48 @@ func (w *World) allNodes() []*redisNode {
 func (w *World) Start(h world.Hooks) error {
 	w.hooks.Store(&h)
 	w.zero = monotonic()
-	for name, n := range w.nodes {
-		watch := &keyWatch{node: name, key: w.spec.Lock.Key, record: w.record, names: make(connectionNames)}
-		if err := w.observe(name, n, watch.watch(), watch.names); err != nil {
+	for _, n := range w.allNodes() {
+		if err := w.observeNode(n.name); err != nil {
 			return err
 		}
 	}
-	return w.observe(history.ResourceProcess, w.store, watchLog(w.spec.Resource, w.wallOffset, w.record), nil)
+	return nil
 }
 
-// observe opens the MONITOR stream of a node, and learns the names of the
+// observeNode opens the MONITOR stream of a node, and learns the names of the
 // connections that are open already.
-func (w *World) observe(name string, n *redisNode, see func(monitored), names connectionNames) error {
-	if names != nil {
+func (w *World) observeNode(name string) error {
+	n := w.node(name)
+	see := watchLog(w.spec.Resource, w.wallOffset, w.record)
+	if n != w.store {
+		watch := &keyWatch{node: name, key: w.spec.Lock.Key, record: w.record, names: make(connectionNames)}
 		list, err := n.admin.ClientList(w.ctx).Result()
 		if err != nil {
 			return fmt.Errorf("failed to list the connections of node %s: %w", name, err)
 		}
-		names.learnList(list)
+		watch.names.learnList(list)
+		see = watch.watch()
 	}
 	m, err := openMonitor(n.address(), see)
 	if err != nil {
 		return err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.monitors[name] = m
 	return nil
+}
+
+// unobserve closes a node's stream, after what it has shown has been seen.
+func (w *World) unobserve(name string) {
+	w.mu.Lock()
+	m := w.monitors[name]
+	delete(w.monitors, name)
+	w.mu.Unlock()
+	if m != nil {
+		<-m.ended
+		m.close()
+	}
 }
 
 // wallOffset is what to subtract from the machine's wall clock to get run time,
@@ -204,8 +250,10 @@ func (w *World) Flush() error {
 	const mark = "flush"
 	var group errorGroup
 	for _, n := range w.allNodes() {
+		w.mu.Lock()
 		m := w.monitors[n.name]
-		if m == nil {
+		w.mu.Unlock()
+		if m == nil || n.server.dead() {
 			continue
 		}
 		group.Go(func() error {
@@ -256,39 +304,19 @@ func (w *World) Go(f func()) { w.activities.Go(f) }
 // Wait waits for the end of all activities.
 func (w *World) Wait() { w.activities.Wait() }
 
-// Client is a client by name.
-func (w *World) Client(name string) world.Client { return w.clients[name] }
+// Client is a client by name. It stays the same through restarts.
+func (w *World) Client(name string) world.Client { return restartable{w, name} }
 
-// Pause stops a client, a node or the resource.
-func (w *World) Pause(target string) error {
-	c, err := w.child(target)
-	if err != nil {
-		return err
-	}
-	return c.stop()
+// IsClient reports whether name is a client.
+func (w *World) IsClient(name string) bool { return slices.Contains(w.spec.Clients, name) }
+
+// restartable passes requests to the process that is the client now.
+type restartable struct {
+	w    *World
+	name string
 }
 
-// Resume lets it go on.
-func (w *World) Resume(target string) error {
-	c, err := w.child(target)
-	if err != nil {
-		return err
-	}
-	return c.resume()
-}
-
-func (w *World) child(target string) (*child, error) {
-	if c, ok := w.clients[target]; ok {
-		return c.proc, nil
-	}
-	if n, ok := w.nodes[target]; ok {
-		return n.server, nil
-	}
-	if target == history.ResourceProcess {
-		return w.store.server, nil
-	}
-	return nil, fmt.Errorf("no client or node %q", target)
-}
+func (r restartable) Do(q client.Request) client.Answer { return r.w.client(r.name).Do(q) }
 
 // Versions names what took part.
 func (w *World) Versions() map[string]string {

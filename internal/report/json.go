@@ -1,0 +1,102 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+)
+
+// maxResult bounds a result.json that somebody else may have written.
+const maxResult = 64 << 20
+
+// WriteJSON writes r as result.json and `sim run --json` have it.
+func WriteJSON(w io.Writer, r *Result) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(complete(r)); err != nil {
+		return fmt.Errorf("failed to encode the result of %q: %w", r.Scenario, err)
+	}
+	_, err := w.Write(escapeHidden(buf.Bytes()))
+	return err
+}
+
+// ReadJSON reads what WriteJSON wrote. ScenarioText and the histories are not
+// in it.
+func ReadJSON(rd io.Reader) (*Result, error) {
+	data, err := io.ReadAll(io.LimitReader(rd, maxResult+1))
+	if err != nil {
+		return nil, fmt.Errorf("failed to read a result: %w", err)
+	}
+	if len(data) > maxResult {
+		return nil, fmt.Errorf("a result of more than %d bytes", maxResult)
+	}
+	var r Result
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("not a result: %w", err)
+	}
+	switch {
+	case r.Version == 0:
+		return nil, errors.New("not a result: no version")
+	case r.Version > ResultVersion:
+		return nil, fmt.Errorf("result version %d: this program reads version %d", r.Version, ResultVersion)
+	}
+	return &r, nil
+}
+
+// complete returns r such that it can always be encoded: a result that was cut
+// short may have verdicts that were never reached. r itself stays as it is.
+func complete(r *Result) *Result {
+	c := *r
+	if c.Version == 0 {
+		c.Version = ResultVersion
+	}
+	c.Variants = slices.Clone(r.Variants)
+	if c.Variants == nil {
+		c.Variants = []Variant{}
+	}
+	for i := range c.Variants {
+		v := &c.Variants[i]
+		v.Properties = slices.Clone(v.Properties)
+		if v.Properties == nil {
+			v.Properties = []PropertyResult{}
+		}
+		for j := range v.Properties {
+			p := &v.Properties[j]
+			if !decided(p.Verdict) {
+				p.Verdict = checker.Unknown
+			}
+			if p.Expected > checker.Unknown {
+				p.Expected = checker.Unknown
+			}
+		}
+	}
+	return &c
+}
+
+// escapeHidden writes as \uXXXX what encoding/json leaves as it is and a
+// terminal may obey. Such runes occur inside strings only, so the meaning
+// stays the same.
+func escapeHidden(doc []byte) []byte {
+	out := make([]byte, 0, len(doc))
+	for len(doc) > 0 {
+		r, size := utf8.DecodeRune(doc)
+		switch {
+		case r == '\n' || r == utf8.RuneError || !needsCare(r):
+			out = append(out, doc[:size]...)
+		case r < 0x10000:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		default:
+			r -= 0x10000
+			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+(r>>10), 0xdc00+(r&0x3ff))
+		}
+		doc = doc[size:]
+	}
+	return out
+}

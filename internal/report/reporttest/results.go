@@ -1,0 +1,154 @@
+package reporttest
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+)
+
+// All are the fixtures by name, save the long one.
+func All() map[string]*report.Result {
+	return map[string]*report.Result{
+		"gc-pause": GCPause(), "unexpected": Unexpected(), "undecided": Undecided(), "interrupted": Interrupted(),
+		"failed": Failed(), "hostile": Hostile(), "clock-jump": ClockJump(), "empty": Empty(),
+	}
+}
+
+// Unexpected is the gc-pause run with a fence that lets a late write through.
+func Unexpected() *report.Result {
+	r := GCPause()
+	r.Scenario, r.Met = "leaky-fence", false
+	r.Title = "A fence that lets a late write through"
+	bad := gcPauseVariant("fenced", false)
+	bad.Settings = []string{"fencing.tokens: quorum-counter", "fencing.check: false"}
+	bad.Met = false
+	bad.Properties[2].Met, bad.Properties[2].Expected = true, checker.Violated
+	bad.Properties[3].Met, bad.Properties[3].Expected = false, checker.Holds
+	r.Variants[1] = bad
+	return r
+}
+
+// Undecided is a run whose only fault never fired.
+func Undecided() *report.Result {
+	s := newScript("default", []string{"c1", "c2"}, fiveNodes)
+	s.phase(0, history.PhaseSafety)
+	s.set(2*ms, "o1", time.Second, fiveNodes...)
+	s.op("c1", history.Acquire, 1*ms, 4*ms, history.Value{Owner: "o1"},
+		history.Value{Owner: "o1", ValidUntil: history.Some(int64(994 * ms)), Nodes: fiveNodes})
+	s.op("c1", history.Release, 30*ms, 31*ms, history.Value{Owner: "o1"}, history.Value{Owner: "o1"})
+	s.gone(history.KeyDeleted, 30*ms+300*us, "o1", fiveNodes...)
+	s.phase(40*ms, history.PhaseDone)
+	r := frame("no-contention", "One client, nobody to contend with")
+	r.Undecided = true
+	r.Variants = []report.Variant{{Name: "default", Undecided: true, WallMS: 40, History: s.history(),
+		Properties: []report.PropertyResult{{Name: checker.LinearizableResource, Verdict: checker.Unknown, Expected: checker.Holds,
+			Why: "fault 1 never fired, so nothing was put to the test", Effort: checker.Effort{Operations: 1, Of: "sections"}}},
+		Faults: []report.FaultResult{{ID: 1, Fault: "pause", Target: "c1", When: "at before-write of c1", Planned: 2 * time.Second}}}}
+	return r
+}
+
+// Interrupted is the gc-pause run, stopped while the client was paused.
+func Interrupted() *report.Result {
+	h := gcPauseHistory("unfenced", false)
+	cut := find(h, "c2", history.OK, history.Acquire, 0) + 1
+	h.Events, h.Truncated = h.Events[:cut], true
+	r := frame("gc-pause", "A client stalls past its lease, then writes")
+	r.Interrupted, r.Undecided = true, true
+	r.Variants = []report.Variant{{Name: "unfenced", Interrupted: true, Undecided: true, WallMS: 1212, History: h,
+		Properties: []report.PropertyResult{{Name: checker.LinearizableResource, Verdict: checker.Unknown, Expected: checker.Violated,
+			Why: "the run was stopped before its end"}},
+		Faults: []report.FaultResult{{ID: 1, Fault: "pause", Target: "c1", When: "at before-write of c1", Planned: 2 * time.Second,
+			Fired: 1, Events: []int{find(h, "nemesis", history.Info, history.FaultBegin, 0)}}}}}
+	return r
+}
+
+// Failed is a run that could not be carried out.
+func Failed() *report.Result {
+	r := frame("gc-pause", "A client stalls past its lease, then writes")
+	r.Error = "no redis-server was found on the PATH"
+	r.WallMS = 3
+	return r
+}
+
+// Empty is a run in which nothing happened.
+func Empty() *report.Result {
+	r := frame("empty", "")
+	r.Met = true
+	r.Variants = []report.Variant{{Name: "default", Met: true, History: &history.History{}}, {Name: "without-history", Met: true}}
+	return r
+}
+
+// frame is a result without variants.
+func frame(name, title string) *report.Result {
+	return &report.Result{
+		Version: report.ResultVersion, Scenario: name, Title: title, World: "live", Nodes: "process", Seed: 42,
+		Started: "2026-11-20T20:45:01Z", WallMS: 1250, Facts: []string{"5 nodes", "ttl 1s", "2 clients"},
+		Versions: map[string]string{"sim": "0.1.0", "go": "go1.26.8"},
+		Replay:   "sim run scenarios/" + name + ".yaml --seed 42", ScenarioText: "name: " + name + "\n",
+	}
+}
+
+// Texts that want to leave their place.
+const (
+	BreakOut  = `</script><img src=x onerror=alert(1)>`
+	BreakAttr = `" onmouseover="alert(2)" x='`
+	BreakCSS  = `</style><script>alert(3)</script>`
+	BreakTerm = "\x1b[2J\x1b]0;owned\a\u009b31m\u202egnp.exe\x7f\r\n::error::owned"
+	BreakMD   = "|pipe| `tick` [x](javascript:alert(4)) <b>bold</b> %0A"
+)
+
+// Hostile is a result in which every text that others may write attacks its
+// reader.
+func Hostile() *report.Result {
+	h := gcPauseHistory("x", true)
+	rename := map[string]string{"c1": BreakOut, "c2": BreakAttr, "A": BreakCSS, "B": BreakTerm, "C": BreakMD}
+	named := func(s string) string {
+		if to, ok := rename[s]; ok {
+			return to
+		}
+		return s
+	}
+	for i := range h.Events {
+		e := &h.Events[i]
+		e.Process, e.Value.Client, e.Value.Target = named(e.Process), named(e.Value.Client), named(e.Value.Target)
+		e.Value.Detail += BreakOut
+		e.Value.Point, e.Value.Fault = e.Value.Point+BreakOut, e.Value.Fault+BreakAttr
+		if e.Value.Owner != "" {
+			e.Value.Owner += BreakOut
+		}
+		e.Error = BreakTerm
+	}
+	h.Header.Clients = []string{BreakOut, BreakAttr}
+	h.Header.Nodes = []string{BreakCSS, BreakTerm, BreakMD, "D", "E"}
+	h.Header.Scenario = BreakOut
+	r := frame(BreakOut+BreakTerm, BreakOut+BreakAttr)
+	r.Source, r.Story, r.Facts = BreakCSS, BreakOut, []string{BreakTerm, BreakOut}
+	r.Versions = map[string]string{BreakOut: BreakTerm}
+	r.Replay, r.ScenarioText, r.ScenarioDigest = "sim run '"+BreakOut+"' "+BreakTerm, BreakOut+BreakCSS+BreakTerm, BreakAttr
+	r.Error = BreakTerm
+	v := gcPauseVariant("x", true)
+	v.Name, v.History, v.Error, v.Settings = BreakOut+BreakTerm+BreakMD, h, BreakOut, []string{BreakCSS}
+	v.Met = false
+	for i := range v.Properties {
+		p := &v.Properties[i]
+		p.Why += BreakOut + BreakTerm + BreakMD
+		p.Name += checker.Property(BreakOut)
+		p.Method, p.Effort.Of = BreakOut, BreakAttr
+		if c := p.Counterexample; c != nil {
+			p.Met, p.Expected = false, checker.Holds
+			c.Assumption = BreakOut
+			for j := range c.Story {
+				c.Story[j].Text += BreakOut + BreakTerm
+			}
+			for j := range c.Operations {
+				o := &c.Operations[j]
+				o.Client, o.Op, o.Believed, o.True = BreakOut, BreakCSS, BreakAttr, BreakTerm
+			}
+		}
+	}
+	v.Faults[0].Fault, v.Faults[0].Target, v.Faults[0].When = BreakOut, BreakAttr, BreakCSS
+	r.Variants = []report.Variant{v}
+	return r
+}

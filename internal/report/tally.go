@@ -1,0 +1,212 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+)
+
+// outcome is what a result amounts to, from the best to the worst. The order is
+// the one in which a suite's worst result decides its exit code.
+type outcome uint8
+
+const (
+	asExpected outcome = iota
+	undecided
+	unexpected
+	interrupted
+	failed
+)
+
+// outcomeOf says what r amounts to. An error outranks everything: where a run
+// could not be carried out, its verdicts say nothing.
+func outcomeOf(r *Result) outcome {
+	worst := asExpected
+	switch {
+	case r.Error != "":
+		worst = failed
+	case r.Interrupted:
+		worst = interrupted
+	}
+	for i := range r.Variants {
+		worst = max(worst, variantOutcome(&r.Variants[i]))
+	}
+	if worst == asExpected && !r.Met {
+		worst = unexpected
+		if r.Undecided {
+			worst = undecided
+		}
+	}
+	return worst
+}
+
+func variantOutcome(v *Variant) outcome {
+	switch {
+	case v.Error != "":
+		return failed
+	case v.Interrupted:
+		return interrupted
+	}
+	worst := asExpected
+	for i := range v.Properties {
+		switch p := &v.Properties[i]; {
+		case isUnexpected(p):
+			worst = max(worst, unexpected)
+		case isUndecided(p):
+			worst = max(worst, undecided)
+		}
+	}
+	if worst == asExpected && v.Undecided {
+		worst = undecided
+	}
+	return worst
+}
+
+// isUnexpected: a verdict was reached, and it is not the one asked for.
+func isUnexpected(p *PropertyResult) bool { return !p.Met && decided(p.Verdict) }
+
+// isUndecided: a verdict was asked for, and none was reached.
+func isUndecided(p *PropertyResult) bool { return !p.Met && !decided(p.Verdict) }
+
+func decided(v checker.Verdict) bool {
+	return v == checker.Holds || v == checker.Violated
+}
+
+// tally counts what a suite's last line says.
+type tally struct {
+	scenarios, variants, unexpected, undecided, errors int
+	worst                                              outcome
+}
+
+func tallyOf(results []*Result) tally {
+	t := tally{scenarios: len(results)}
+	for _, r := range results {
+		t.worst = max(t.worst, outcomeOf(r))
+		if r.Error != "" {
+			t.errors++
+		}
+		for i := range r.Variants {
+			v := &r.Variants[i]
+			t.variants++
+			if v.Error != "" && r.Error == "" {
+				t.errors++
+			}
+			for j := range v.Properties {
+				if isUnexpected(&v.Properties[j]) {
+					t.unexpected++
+				}
+				if isUndecided(&v.Properties[j]) {
+					t.undecided++
+				}
+			}
+		}
+	}
+	return t
+}
+
+// verdictWord is the verdict as readers see it; one that is missing is unknown.
+func verdictWord(v checker.Verdict) string {
+	if v == checker.Holds || v == checker.Violated {
+		return v.String()
+	}
+	return checker.Unknown.String()
+}
+
+// besideExpectation says the verdict together with what was expected of it.
+func besideExpectation(p *PropertyResult) string {
+	word := verdictWord(p.Verdict)
+	switch {
+	case p.Expected == 0:
+		return word
+	case p.Met:
+		return word + ", as expected"
+	}
+	return word + ", expected " + verdictWord(p.Expected)
+}
+
+// storyRank orders the properties by how much of the story their
+// counterexample tells: a damaged resource says more than a second holder.
+var storyRank = []checker.Property{
+	checker.LinearizableResource, checker.NoLateEffect, checker.ExclusiveLease,
+	checker.ExclusiveBelief, checker.OrderedTokens, checker.OwnerRelease,
+	checker.NoOrphanLock, checker.MinorityTolerant, checker.DeadlockFree,
+}
+
+// leadOf returns the property whose counterexample tells a variant's story best:
+// what nobody expected before what was, then by rank. It is nil where nothing
+// has a story.
+func leadOf(v *Variant) *PropertyResult {
+	var lead *PropertyResult
+	for i := range v.Properties {
+		p := &v.Properties[i]
+		if p.Counterexample == nil || len(p.Counterexample.Story) == 0 {
+			continue
+		}
+		if lead == nil || leads(p, lead) {
+			lead = p
+		}
+	}
+	return lead
+}
+
+func leads(p, q *PropertyResult) bool {
+	if isUnexpected(p) != isUnexpected(q) {
+		return isUnexpected(p)
+	}
+	return rankOf(p.Name) < rankOf(q.Name)
+}
+
+func rankOf(p checker.Property) int {
+	if i := slices.Index(storyRank, p); i >= 0 {
+		return i
+	}
+	return len(storyRank)
+}
+
+// seconds writes a run time or a duration: "0.004 s".
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+
+// shortDuration writes a duration in the unit that suits it: "800 ms", "1.02 s".
+func shortDuration(d time.Duration) string {
+	switch abs := d.Abs(); {
+	case abs == 0:
+		return "0 s"
+	case abs < time.Microsecond:
+		return fmt.Sprintf("%d ns", d.Nanoseconds())
+	case abs < time.Millisecond:
+		return trimZeros(float64(d)/float64(time.Microsecond), 1) + " µs"
+	case abs < time.Second:
+		return trimZeros(float64(d)/float64(time.Millisecond), 1) + " ms"
+	case abs < time.Minute:
+		return trimZeros(d.Seconds(), 2) + " s"
+	}
+	return d.Round(time.Second).String()
+}
+
+func trimZeros(f float64, digits int) string {
+	s := fmt.Sprintf("%.*f", digits, f)
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}
+
+// count writes a number with its noun: "1 scenario", "2 scenarios".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "y") {
+		noun = strings.TrimSuffix(noun, "y") + "ie"
+	}
+	return grouped(n) + " " + noun + "s"
+}
+
+// grouped writes a number with its thousands apart: "100,000".
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

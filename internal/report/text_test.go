@@ -1,0 +1,134 @@
+package report_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares got with a file under testdata.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("no golden file (go test ./internal/report -update writes it): %v", err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got; -update accepts):\n%s", path, diff)
+	}
+}
+
+func text(t *testing.T, r *report.Result, o report.TextOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.WriteText(&b, r, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTextGolden(t *testing.T) {
+	path := "reports/gc-pause/20261120-204501-42/report.html"
+	for name, o := range map[string]report.TextOptions{
+		"gc-pause.txt":         {ReportPath: path},
+		"gc-pause-narrow.txt":  {ReportPath: path, Unicode: true, Width: 60},
+		"gc-pause-colored.txt": {ReportPath: path, Unicode: true, Color: true},
+	} {
+		golden(t, name, []byte(text(t, reporttest.GCPause(), o)))
+	}
+}
+
+func TestTextTellsOfWhatWentWrong(t *testing.T) {
+	for name, c := range map[string]struct {
+		result *report.Result
+		want   []string
+	}{
+		"unexpected":  {reporttest.Unexpected(), []string{"violated, expected holds", "What happened in fenced"}},
+		"undecided":   {reporttest.Undecided(), []string{"? linearizable-resource", "unknown, expected holds", "never fired: fault 1, pause c1"}},
+		"interrupted": {reporttest.Interrupted(), []string{"interrupted: the run was stopped before its end"}},
+		"error":       {reporttest.Failed(), []string{"error: no redis-server"}},
+		"empty":       {&report.Result{}, []string{"(unnamed)", "seed 0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := text(t, c.result, report.TextOptions{})
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("no %q in:\n%s", want, got)
+				}
+			}
+		})
+	}
+}
+
+func TestTextEmitsNoForeignEscapes(t *testing.T) {
+	for _, color := range []bool{false, true} {
+		got := text(t, reporttest.Hostile(), report.TextOptions{Color: color, Unicode: true, ReportPath: "a\x1b]0;b\a"})
+		for i, r := range got {
+			if color && strings.HasPrefix(got[i:], "\x1b[") {
+				end := strings.IndexByte(got[i:], 'm')
+				if code := got[i+2 : i+end]; !strings.Contains(" 1 2 32 33 1;31 31 0 ", " "+code+" ") {
+					t.Fatalf("escape sequence %q is not ours", got[i:i+end+1])
+				}
+				continue
+			}
+			if r != '\n' && unicode.In(r, unicode.Cc, unicode.Cf) {
+				t.Errorf("color %v: rune %U at byte %d of:\n%q", color, r, i, got)
+			}
+		}
+	}
+}
+
+func TestSummaryLine(t *testing.T) {
+	gc, o := reporttest.GCPause(), report.TextOptions{}
+	for _, c := range []struct {
+		results []*report.Result
+		want    string
+	}{
+		{[]*report.Result{gc}, "DONE 1 scenario, 2 variants, 0 unexpected, 0 undecided in 2.4 s\n"},
+		{nil, "DONE 0 scenarios, 0 variants, 0 unexpected, 0 undecided in 2.4 s\n"},
+		{[]*report.Result{gc, reporttest.Unexpected()}, "FAIL 2 scenarios, 4 variants, 1 unexpected, 0 undecided in 2.4 s\n"},
+		{[]*report.Result{reporttest.Undecided()}, "UNDECIDED 1 scenario, 1 variant, 0 unexpected, 1 undecided in 2.4 s\n"},
+		{[]*report.Result{reporttest.Unexpected(), reporttest.Failed()}, "ERROR 2 scenarios, 2 variants, 1 unexpected, 0 undecided, 1 error in 2.4 s\n"},
+		{[]*report.Result{reporttest.Interrupted()}, "INTERRUPTED 1 scenario, 1 variant, 0 unexpected, 1 undecided in 2.4 s\n"},
+	} {
+		var b bytes.Buffer
+		if err := report.WriteSummaryLine(&b, c.results, 2400*time.Millisecond, o); err != nil {
+			t.Fatal(err)
+		}
+		if b.String() != c.want {
+			t.Errorf("got  %swant %s", b.String(), c.want)
+		}
+	}
+}
+
+func TestTextMarksAnExpectationThatNobodyHad(t *testing.T) {
+	r := &report.Result{Scenario: "s", Variants: []report.Variant{{Name: "default", Properties: []report.PropertyResult{
+		{Name: checker.OwnerRelease, Verdict: checker.Holds, Met: true, Why: "fine"}}}}}
+	got := text(t, r, report.TextOptions{})
+	if !strings.Contains(got, "holds\n") || strings.Contains(got, "as expected") {
+		t.Errorf("a verdict without an expectation must stand alone:\n%s", got)
+	}
+}

@@ -1,0 +1,202 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
+)
+
+// drawAll draws the variants' pictures on one scale. Where their violations lie
+// near one another they share the same stretch of time; where they do not,
+// each has its own stretch of the same length.
+func drawAll(views []variantView) {
+	scenes := make([]*swimlane.Scene, len(views))
+	var end time.Duration
+	drawn := 0
+	for i := range views {
+		if h := views[i].History; h != nil && len(h.Events) > 0 {
+			scenes[i] = swimlane.Build(h)
+			end = max(end, scenes[i].End)
+			drawn++
+		}
+	}
+	if drawn == 0 {
+		return
+	}
+	limit := max(minDrawnEvents, min(maxDrawnEvents, allDrawnEvents/drawn))
+	foci := fociOf(views)
+	windows := make([]swimlane.Window, len(views))
+	var length time.Duration
+	for i := range views {
+		if scenes[i] != nil {
+			windows[i] = swimlane.Frame(views[i].History, end, foci[i], limit)
+			length = max(length, windows[i].View.Length())
+		}
+	}
+	for i := range views {
+		if scenes[i] == nil {
+			continue
+		}
+		w := &windows[i]
+		w.View.To = w.View.From + length
+		w.Extent.To = max(w.Extent.To, w.View.To)
+		drawOne(&views[i], scenes[i], *w, end)
+	}
+}
+
+// fociOf is where each variant's picture is to look. A variant without a
+// violation looks where the first one that has one looks.
+func fociOf(views []variantView) []swimlane.Span {
+	foci := make([]swimlane.Span, len(views))
+	var union, lead swimlane.Span
+	longest := time.Duration(0)
+	for i := range views {
+		f := focusOf(views[i].Variant)
+		foci[i] = f
+		if f == (swimlane.Span{}) {
+			continue
+		}
+		longest = max(longest, f.Length())
+		if lead == (swimlane.Span{}) {
+			union, lead = f, f
+		}
+		union = swimlane.Span{From: min(union.From, f.From), To: max(union.To, f.To)}
+	}
+	for i := range foci {
+		switch {
+		case union.Length() <= 2*longest:
+			foci[i] = union
+		case foci[i] == (swimlane.Span{}):
+			foci[i] = lead
+		default:
+			foci[i].To = foci[i].From + longest
+		}
+	}
+	return foci
+}
+
+func drawOne(v *variantView, scene *swimlane.Scene, w swimlane.Window, end time.Duration) {
+	var notes []string
+	overlaps := overlapsOf(v.Variant)
+	if n := scene.Cast(involved(v.Variant), maxDrawnClients); n > 0 {
+		notes = append(notes, fmt.Sprintf("%s not drawn: those of the violation and the busiest are", count(n, "client")))
+	}
+	if n := scene.Crop(w.Extent, maxDrawnPerLane); n > 0 {
+		notes = append(notes, fmt.Sprintf("%s not drawn: a lane has at most %d", count(n, "mark"), maxDrawnPerLane))
+	}
+	if !scene.KeysSeen {
+		notes = append(notes, "nobody observed the nodes' keys in this run, so the picture cannot say what was true")
+	}
+	if v.History.Truncated {
+		notes = append(notes, "the history ends in the middle of a line")
+	}
+	v.Pic = draw(v.ID, scene, w, overlaps)
+	v.Pic.Notes = notes
+	v.Pic.Summary = summary(v.Variant, scene, w)
+	if !w.Whole {
+		shown := 0
+		for i := range v.History.Events {
+			if t := v.History.Events[i].Time; t >= w.Extent.From && t <= w.Extent.To {
+				shown++
+			}
+		}
+		v.Pic.Overview = overviewOf(v.History, end, w, shown)
+	}
+}
+
+// involved are the clients that counterexamples speak of.
+func involved(v *Variant) []string {
+	var names []string
+	for i := range v.Properties {
+		if c := v.Properties[i].Counterexample; c != nil {
+			for _, o := range c.Operations {
+				names = append(names, o.Client)
+			}
+		}
+	}
+	return names
+}
+
+// summary says the picture in words.
+func summary(v *Variant, s *swimlane.Scene, w swimlane.Window) string {
+	text := fmt.Sprintf("Time runs from %s to %s over %s, the resource and %s.", seconds(w.View.From), seconds(w.View.To),
+		count(len(s.Clients), "client"), count(len(s.Nodes), "node"))
+	for _, o := range overlapsOf(v) {
+		text += fmt.Sprintf(" From %s on: %s.", seconds(o.From), o.Words)
+	}
+	refused := 0
+	for i := range s.Effects {
+		if !s.Effects[i].Accepted {
+			refused++
+		}
+	}
+	if refused > 0 {
+		text += fmt.Sprintf(" The resource refused %s.", count(refused, "operation"))
+	}
+	return text
+}
+
+// limits says what this evidence does not show. The list is never empty.
+func limits(r *Result) []string {
+	list := []string{
+		"“Holds” means that this run, with these faults, showed no violation. It is no proof: the number of chances beside each verdict says how hard it was tried. “Violated” is always true of the run.",
+	}
+	if r.World == "virtual" {
+		list = append(list, "The run took place in the virtual world: nodes, network and clocks are models. Replay it in the live world before you trust it with a decision.")
+	} else {
+		list = append(list, "The run took place on one machine in real time. A run with the same seed takes the same decisions, but not to the same microsecond; a schedule that hangs on microseconds may need several runs.")
+	}
+	for i := range r.Variants {
+		list = append(list, variantLimits(&r.Variants[i])...)
+	}
+	if r.Interrupted {
+		list = append(list, "The run was interrupted. What it would have shown later is not known.")
+	}
+	return append(list, "Times of clients are taken where their requests leave and their answers arrive, so a client's interval contains the true one. One run is one schedule: how often a violation occurs needs many.")
+}
+
+func variantLimits(v *Variant) []string {
+	var list []string
+	say := func(format string, args ...any) {
+		list = append(list, v.Name+": "+fmt.Sprintf(format, args...))
+	}
+	var never, unknown []string
+	for i := range v.Faults {
+		if v.Faults[i].Fired == 0 {
+			never = append(never, fmt.Sprintf("%d (%s)", v.Faults[i].ID, v.Faults[i].Fault))
+		}
+	}
+	for i := range v.Properties {
+		p := &v.Properties[i]
+		if !decided(p.Verdict) {
+			unknown = append(unknown, string(p.Name))
+		}
+		if p.Verdict == checker.Holds && p.Effort.Chances == 0 {
+			say("%s holds, but had no chance to fail.", p.Name)
+		}
+	}
+	if len(never) > 0 {
+		say("fault %s never fired, so it tested nothing.", strings.Join(never, ", "))
+	}
+	if len(unknown) > 0 {
+		say("undecided: %s.", strings.Join(unknown, ", "))
+	}
+	if v.History == nil {
+		say("there is no history to draw.")
+		return list
+	}
+	var worst int64
+	for i := range v.History.Events {
+		worst = max(worst, v.History.Events[i].Value.AtError)
+	}
+	if worst > 0 {
+		say("the resource's clock is known to within %s.", shortDuration(time.Duration(worst)))
+	}
+	if len(v.History.Events) > 0 && !v.History.Done() {
+		say("the history ends before the run was done.")
+	}
+	return list
+}

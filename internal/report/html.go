@@ -1,0 +1,71 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"sync"
+)
+
+//go:embed page/*.tmpl page/*.css page/*.js
+var pages embed.FS
+
+// WriteHTML writes r as one file that needs nothing else: no network, and no
+// script to be complete. What a variant's History lacks is missing from the
+// page, never the page itself. The same result gives the same bytes.
+func WriteHTML(w io.Writer, r *Result) error {
+	return render(w, "report.tmpl", newPage(r))
+}
+
+// assets are the style and the script of all pages, with the policy that
+// allows just these two.
+type assets struct {
+	Style  template.CSS
+	Script template.JS
+	// Policy is the content security policy: nothing from anywhere, and of
+	// inline code only what has the hash of ours.
+	Policy string
+}
+
+var theAssets = sync.OnceValue(func() assets {
+	read := func(name string) string {
+		data, err := pages.ReadFile("page/" + name)
+		if err != nil {
+			panic(err) // embedded: it is there or the program was not built
+		}
+		return string(data)
+	}
+	style, script := paletteCSS()+read("style.css"), read("script.js")
+	return assets{
+		Style: template.CSS(style), Script: template.JS(script),
+		Policy: fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'",
+			sourceHash(style), sourceHash(script)),
+	}
+})
+
+func sourceHash(code string) string {
+	sum := sha256.Sum256([]byte(code))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+var templates = sync.OnceValue(func() *template.Template {
+	t := template.New("").Funcs(template.FuncMap{
+		"assets": theAssets, "seconds": seconds, "short": shortDuration, "count": count, "grouped": grouped,
+	})
+	return template.Must(t.ParseFS(pages, "page/*.tmpl"))
+})
+
+// render executes a page as a whole before it writes: a page is written
+// entirely or not at all.
+func render(w io.Writer, name string, data any) error {
+	var buf bytes.Buffer
+	if err := templates().ExecuteTemplate(&buf, name, data); err != nil {
+		return fmt.Errorf("failed to render %s: %w", name, err)
+	}
+	_, err := w.Write(buf.Bytes())
+	return err
+}

@@ -1,0 +1,371 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+)
+
+// page is a result as the HTML shows it.
+type page struct {
+	*Result
+	Heading string
+	Badge   badge
+	// Lead says the outcome in a sentence, Difference what sets the variants
+	// apart.
+	Lead, Difference string
+	Facts            []string
+	Views            []variantView
+	Properties       []propertyGroup
+	Limits           []string
+	VersionList      [][2]string
+	HasStory         bool
+	HasPicture       bool
+	HasHistory       bool
+	HasExamples      bool
+	HasFaults        bool
+}
+
+// badge is a verdict in word, icon and colour.
+type badge struct{ Class, Icon, Word string }
+
+// variantView is a variant as the HTML shows it.
+type variantView struct {
+	*Variant
+	ID     string
+	Badge  badge
+	Chips  []chip
+	Story  *storyView
+	Tables []exampleView
+	Pic    *picture
+	Rows   []row
+	// RowNote says which part of the history the rows are.
+	RowNote string
+	// shown are the events that have a row.
+	shown map[int]bool
+}
+
+// chip is one property's verdict beside its expectation.
+type chip struct {
+	Name   checker.Property
+	Badge  badge
+	Beside string
+	Link   string
+	Loud   bool
+}
+
+type storyView struct {
+	Property   checker.Property
+	Sentences  []sentenceView
+	More       int
+	Assumption string
+}
+
+type sentenceView struct {
+	At, Text, Link string
+}
+
+// exampleView is a counterexample as a table.
+type exampleView struct {
+	Property   checker.Property
+	Badge      badge
+	Operations []exampleRow
+	Shrunk     string
+	Impossible string
+	Link       string
+}
+
+type exampleRow struct {
+	checker.CounterOp
+	From, To string
+	Links    []eventLink
+}
+
+type eventLink struct {
+	Index int
+	Link  string
+}
+
+// propertyGroup is a property in all variants.
+type propertyGroup struct {
+	Name     checker.Property
+	ID       string
+	Words    string
+	Observed []observed
+}
+
+type observed struct {
+	*PropertyResult
+	Variant string
+	Badge   badge
+	Allowed string
+	Chances string
+	Links   []eventLink
+}
+
+// propertyWords say what each property demands.
+var propertyWords = map[checker.Property]string{
+	checker.ExclusiveBelief:      "No two clients believe they hold the lock at once.",
+	checker.ExclusiveLease:       "No two clients are inside the validity that the lock promised them at once.",
+	checker.NoLateEffect:         "Nothing a client does to the resource takes effect after its own validity ended.",
+	checker.LinearizableResource: "The guarded sections behave as if each had run alone, in some order that fits real time.",
+	checker.OrderedTokens:        "A later grant has a strictly larger token.",
+	checker.OwnerRelease:         "Nobody's release or renewal touches another owner's key.",
+	checker.DeadlockFree:         "Once the faults have healed, somebody gets the lock within a stated bound.",
+	checker.MinorityTolerant:     "With a minority of nodes down, hung or slow, the lock is still granted within a bound.",
+	checker.NoOrphanLock:         "No key outlives its owner's interest by more than the TTL.",
+}
+
+func newPage(r *Result) *page {
+	p := &page{Result: r, Heading: r.Title, Badge: outcomeBadge(outcomeOf(r))}
+	if p.Heading == "" {
+		p.Heading = r.Scenario
+	}
+	if p.Heading == "" {
+		p.Heading = "A run without a name"
+	}
+	p.Facts = facts(r)
+	p.Views = make([]variantView, len(r.Variants))
+	for i := range r.Variants {
+		p.Views[i] = newVariantView(i, &r.Variants[i])
+	}
+	drawAll(p.Views)
+	tellAll(p.Views)
+	for i := range p.Views {
+		v := &p.Views[i]
+		p.HasStory = p.HasStory || v.Story != nil
+		p.HasPicture = p.HasPicture || v.Pic != nil
+		p.HasHistory = p.HasHistory || len(v.Rows) > 0
+		p.HasExamples = p.HasExamples || len(v.Tables) > 0
+		p.HasFaults = p.HasFaults || len(v.Faults) > 0
+	}
+	p.Lead, p.Difference = leadSentence(r), difference(r)
+	p.Properties = groups(p.Views)
+	p.Limits = limits(r)
+	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
+		p.VersionList = append(p.VersionList, [2]string{name, r.Versions[name]})
+	}
+	return p
+}
+
+func newVariantView(i int, v *Variant) variantView {
+	view := variantView{Variant: v, ID: fmt.Sprintf("v%d", i+1), Badge: outcomeBadge(variantOutcome(v))}
+	for j := range v.Properties {
+		p := &v.Properties[j]
+		view.Chips = append(view.Chips, chip{Name: p.Name, Badge: verdictBadge(p.Verdict),
+			Beside: expectationWords(p), Link: fmt.Sprintf("#p%d", propertyID(p.Name)), Loud: !p.Met})
+	}
+	return view
+}
+
+// facts are the head's small print.
+func facts(r *Result) []string {
+	var list []string
+	if r.Title != "" && r.Scenario != "" {
+		list = append(list, r.Scenario)
+	}
+	switch {
+	case r.World == "virtual":
+		list = append(list, "virtual world")
+	case r.Nodes != "":
+		list = append(list, "live world, "+r.Nodes+" nodes")
+	case r.World != "":
+		list = append(list, r.World+" world")
+	}
+	list = append(list, r.Facts...)
+	list = append(list, fmt.Sprintf("seed %d", r.Seed))
+	if t, err := time.Parse(time.RFC3339, r.Started); err == nil {
+		list = append(list, t.UTC().Format("2 January 2006, 15:04:05 UTC"))
+	} else if r.Started != "" {
+		list = append(list, r.Started)
+	}
+	return append(list, "took "+shortDuration(time.Duration(r.WallMS)*time.Millisecond))
+}
+
+func outcomeBadge(o outcome) badge {
+	switch o {
+	case failed:
+		return badge{"unsafe", "!", "Could not run"}
+	case interrupted:
+		return badge{"undecided", "‖", "Interrupted"}
+	case unexpected:
+		return badge{"unsafe", "✗", "Not as expected"}
+	case undecided:
+		return badge{"undecided", "?", "Undecided"}
+	}
+	return badge{"safe", "✓", "As expected"}
+}
+
+func verdictBadge(v checker.Verdict) badge {
+	switch v {
+	case checker.Holds:
+		return badge{"safe", "✓", "holds"}
+	case checker.Violated:
+		return badge{"unsafe", "✗", "violated"}
+	}
+	return badge{"undecided", "?", "unknown"}
+}
+
+func expectationWords(p *PropertyResult) string {
+	switch {
+	case p.Expected == 0:
+		return "nothing expected"
+	case p.Met:
+		return "as expected"
+	}
+	return "expected: " + verdictWord(p.Expected)
+}
+
+// propertyID numbers the properties for anchors: a name is not fit to be one.
+func propertyID(name checker.Property) int {
+	return slices.Index(slices.Sorted(maps.Keys(propertyWords)), name) + 1
+}
+
+// leadSentence says each variant's outcome: "unfenced violates 3 of 4
+// properties, as expected; fenced violates 1 of 5, as expected."
+func leadSentence(r *Result) string {
+	var parts []string
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		violated, known := 0, 0
+		for j := range v.Properties {
+			if decided(v.Properties[j].Verdict) {
+				known++
+			}
+			if v.Properties[j].Verdict == checker.Violated {
+				violated++
+			}
+		}
+		var text string
+		switch total := len(v.Properties); {
+		case v.Error != "":
+			text = "could not be carried out"
+		case total == 0:
+			text = "was not judged"
+		case known == 0:
+			text = "could not be decided"
+		case violated == 0 && known == total:
+			text = "keeps all of its " + count(total, "property")
+			if total == 1 {
+				text = "keeps its one property"
+			}
+		case violated == 0:
+			text = fmt.Sprintf("keeps %d of %s, the rest is undecided", known, count(total, "property"))
+		default:
+			text = fmt.Sprintf("violates %d of %s", violated, count(total, "property"))
+		}
+		switch o := variantOutcome(v); {
+		case v.Error != "" || len(v.Properties) == 0:
+		case o == asExpected:
+			text += ", as expected"
+		case o == unexpected:
+			text += ", not as expected"
+		case o == interrupted:
+			text += "; it was stopped before its end"
+		}
+		parts = append(parts, v.Name+" "+text)
+	}
+	if len(parts) == 0 {
+		return "No variant was run."
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+// difference says what sets the variants apart. That a fence stops the bad
+// write and not the double holding is what readers most often get wrong, so it
+// is said where it is seen.
+func difference(r *Result) string {
+	if len(r.Variants) < 2 {
+		return ""
+	}
+	verdicts := map[checker.Property][]checker.Verdict{}
+	for i := range r.Variants {
+		for _, p := range r.Variants[i].Properties {
+			verdicts[p.Name] = append(verdicts[p.Name], p.Verdict)
+		}
+	}
+	var differ, same []string
+	for _, name := range storyRank {
+		list := verdicts[name]
+		if len(list) < len(r.Variants) {
+			continue
+		}
+		if len(slices.Compact(slices.Clone(list))) > 1 {
+			differ = append(differ, string(name))
+		} else if list[0] == checker.Violated {
+			same = append(same, string(name))
+		}
+	}
+	var text string
+	switch {
+	case len(differ) == 0 && len(same) == 0:
+		return ""
+	case len(differ) == 0:
+		text = "The variants do not differ: all of them violate " + and(same) + "."
+	default:
+		text = "The variants differ in " + and(differ)
+		if len(same) > 0 {
+			text += "; all of them violate " + and(same)
+		}
+		text += "."
+	}
+	if slices.Contains(same, string(checker.ExclusiveBelief)) &&
+		(slices.Contains(differ, string(checker.NoLateEffect)) || slices.Contains(differ, string(checker.LinearizableResource))) {
+		text += " What changed is the effect on the resource: two clients still held the lock at once."
+	}
+	return text
+}
+
+// and joins words: "a, b and c".
+func and(list []string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+}
+
+// groups puts each property's verdicts in all variants together.
+func groups(views []variantView) []propertyGroup {
+	var list []propertyGroup
+	place := map[checker.Property]int{}
+	for i := range views {
+		v := &views[i]
+		for j := range v.Properties {
+			p := &v.Properties[j]
+			at, ok := place[p.Name]
+			if !ok {
+				at = len(list)
+				place[p.Name] = at
+				g := propertyGroup{Name: p.Name, Words: propertyWords[p.Name]}
+				if n := propertyID(p.Name); n > 0 {
+					g.ID = fmt.Sprintf("p%d", n)
+				}
+				list = append(list, g)
+			}
+			allowed := "anything"
+			if p.Expected != 0 {
+				allowed = verdictWord(p.Expected)
+			}
+			list[at].Observed = append(list[at].Observed, observed{PropertyResult: p, Variant: v.Name,
+				Badge: verdictBadge(p.Verdict), Allowed: allowed, Chances: chances(p), Links: v.links(p.Events, 6)})
+		}
+	}
+	return list
+}
+
+// chances says how hard a property was tried.
+func chances(p *PropertyResult) string {
+	of := p.Effort.Of
+	if of == "" {
+		of = "chances"
+	}
+	text := fmt.Sprintf("%s %s, %s", grouped(p.Effort.Chances), of, count(p.Effort.Operations, "operation"))
+	if p.Effort.Faults > 0 {
+		text += ", " + count(p.Effort.Faults, "fault")
+	}
+	return text
+}

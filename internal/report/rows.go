@@ -1,0 +1,252 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// Bounds of what is told in tables: a page is read, a history file is searched.
+const (
+	allRows          = 1500
+	minRows          = 100
+	maxSentences     = 12
+	maxExampleEvents = 8
+	maxExampleOps    = 40
+	maxValueRunes    = 160
+)
+
+// row is an event in the history table.
+type row struct {
+	ID           string
+	Index        int
+	At, Process  string
+	Type, F      string
+	Value, Error string
+	// Told: the page speaks of this event.
+	Told bool
+	// Gap rows stand for events that are left out, as Missing says.
+	Gap     bool
+	Missing string
+}
+
+// tellAll fills in stories, counterexamples and history tables. Whatever one
+// of them links to is in the history table.
+func tellAll(views []variantView) {
+	share := max(minRows, allRows/max(1, len(views)))
+	for i := range views {
+		v := &views[i]
+		told := v.told()
+		v.rows(told, share)
+		if lead := leadOf(v.Variant); lead != nil {
+			v.Story = v.storyOf(lead)
+		}
+		for j := range v.Properties {
+			if p := &v.Properties[j]; p.Counterexample != nil && len(p.Counterexample.Operations) > 0 {
+				v.Tables = append(v.Tables, v.example(p))
+			}
+		}
+	}
+}
+
+// told marks the events that the page speaks of.
+func (v *variantView) told() map[int]bool {
+	told := map[int]bool{}
+	mark := func(list []int, n int) {
+		for _, i := range list[:min(n, len(list))] {
+			told[i] = true
+		}
+	}
+	for i := range v.Properties {
+		p := &v.Properties[i]
+		mark(p.Events, maxExampleEvents)
+		c := p.Counterexample
+		if c == nil {
+			continue
+		}
+		told[c.Impossible] = true
+		for j := range c.Story[:min(len(c.Story), maxSentences)] {
+			told[c.Story[j].Event] = true
+		}
+		for j := range c.Operations[:min(len(c.Operations), maxExampleOps)] {
+			mark(c.Operations[j].Events, maxExampleEvents)
+		}
+	}
+	for i := range v.Faults {
+		mark(v.Faults[i].Events, maxExampleEvents)
+	}
+	return told
+}
+
+// rows chooses the events of the table: those the page speaks of, phases and
+// faults, and then those around them, up to share.
+func (v *variantView) rows(told map[int]bool, share int) {
+	if v.History == nil {
+		return
+	}
+	events := v.History.Events
+	chosen := map[int]bool{}
+	for i := range events {
+		if told[i] {
+			chosen[i] = true
+		}
+	}
+	for i := range events {
+		if f := events[i].F; len(chosen) < share && (f == history.Phase || f == history.FaultBegin || f == history.FaultEnd) {
+			chosen[i] = true
+		}
+	}
+	first := 0
+	if v.Pic != nil {
+		first, _ = slices.BinarySearchFunc(events, time.Duration(v.Pic.From), func(e history.Event, t time.Duration) int { return int(e.Time - t) })
+	}
+	for i := first; i < len(events) && len(chosen) < share; i++ {
+		chosen[i] = true
+	}
+	for i := first - 1; i >= 0 && len(chosen) < share; i-- {
+		chosen[i] = true
+	}
+	v.shown = chosen
+	last := -1
+	for i := range events {
+		if !chosen[i] {
+			continue
+		}
+		if missing := i - last - 1; missing > 0 {
+			v.Rows = append(v.Rows, row{Gap: true, Missing: count(missing, "event") + " not shown"})
+		}
+		v.Rows = append(v.Rows, v.row(i, told[i]))
+		last = i
+	}
+	if missing := len(events) - last - 1; missing > 0 && last >= 0 {
+		v.Rows = append(v.Rows, row{Gap: true, Missing: count(missing, "event") + " not shown"})
+	}
+	v.RowNote = fmt.Sprintf("All %s.", count(len(events), "event"))
+	if len(chosen) < len(events) {
+		v.RowNote = fmt.Sprintf("%s of %s: those this page speaks of, and those around them. The run's folder has all of them, in %s/history.jsonl.",
+			grouped(len(chosen)), count(len(events), "event"), v.Name)
+	}
+}
+
+func (v *variantView) row(i int, told bool) row {
+	e := &v.History.Events[i]
+	return row{ID: fmt.Sprintf("%s-e%d", v.ID, i), Index: i, At: fmt.Sprintf("%.6f", e.Time.Seconds()), Process: e.Process,
+		Type: e.Type.String(), F: string(e.F), Value: clip(valueWords(&e.Value), maxValueRunes), Error: clip(e.Error, maxValueRunes), Told: told}
+}
+
+// link is where an event is shown; "" where it is not.
+func (v *variantView) link(event int) string {
+	if v.History == nil || event < 0 || event >= len(v.History.Events) {
+		return ""
+	}
+	if !v.shown[event] {
+		return ""
+	}
+	return fmt.Sprintf("#%s-e%d", v.ID, event)
+}
+
+func (v *variantView) links(events []int, limit int) []eventLink {
+	var list []eventLink
+	for _, i := range events[:min(limit, len(events))] {
+		if l := v.link(i); l != "" {
+			list = append(list, eventLink{i, l})
+		}
+	}
+	return list
+}
+
+func (v *variantView) storyOf(lead *PropertyResult) *storyView {
+	c := lead.Counterexample
+	s := &storyView{Property: lead.Name, Assumption: c.Assumption}
+	for i, t := range c.Story {
+		if i == maxSentences {
+			s.More = len(c.Story) - maxSentences
+			break
+		}
+		s.Sentences = append(s.Sentences, sentenceView{seconds(t.At), t.Text, v.link(t.Event)})
+	}
+	return s
+}
+
+func (v *variantView) example(p *PropertyResult) exampleView {
+	c := p.Counterexample
+	t := exampleView{Property: p.Name, Badge: verdictBadge(p.Verdict)}
+	for i := range c.Operations[:min(len(c.Operations), maxExampleOps)] {
+		o := c.Operations[i]
+		r := exampleRow{CounterOp: o, From: seconds(o.From), To: "no end", Links: v.links(o.Events, maxExampleEvents)}
+		if o.To >= 0 {
+			r.To = seconds(o.To)
+		}
+		t.Operations = append(t.Operations, r)
+	}
+	t.Shrunk = fmt.Sprintf("%s are enough, of %s", count(len(c.Operations), "operation"), grouped(max(c.From, len(c.Operations))))
+	if len(c.Operations) == 1 {
+		t.Shrunk = fmt.Sprintf("1 operation is enough, of %s", grouped(max(c.From, 1)))
+	}
+	if n := len(c.Operations) - len(t.Operations); n > 0 {
+		t.Shrunk += fmt.Sprintf("; %s more are not shown", grouped(n))
+	}
+	if v.History != nil && c.Impossible >= 0 && c.Impossible < len(v.History.Events) {
+		t.Impossible, t.Link = seconds(v.History.Events[c.Impossible].Time), v.link(c.Impossible)
+	}
+	return t
+}
+
+// valueWords writes what an event knows as "name value" pairs.
+func valueWords(v *history.Value) string {
+	var parts []string
+	text := func(name, s string) {
+		if s != "" {
+			parts = append(parts, strings.TrimSpace(name+" "+s))
+		}
+	}
+	number := func(name string, i history.Int) {
+		if i.Set {
+			parts = append(parts, name+" "+i.String())
+		}
+	}
+	length := func(name string, i history.Int) {
+		if i.Set {
+			parts = append(parts, name+" "+shortDuration(time.Duration(i.V)))
+		}
+	}
+	when := func(name string, i history.Int) {
+		if i.Set {
+			parts = append(parts, name+" "+seconds(time.Duration(i.V)))
+		}
+	}
+	text("", v.Point)
+	text("", strings.TrimSpace(v.Fault+" "+v.Target))
+	text("lock", v.Lock)
+	text("op", string(v.Op))
+	text("client", v.Client)
+	number("number", v.Number)
+	number("expected", v.Expected)
+	if v.List != nil {
+		parts = append(parts, fmt.Sprint("list ", v.List))
+	}
+	number("token", v.Token)
+	number("highest", v.Highest)
+	if v.Accepted.Set {
+		parts = append(parts, map[bool]string{true: "accepted", false: "refused"}[v.Accepted.V])
+	}
+	text("owner", v.Owner)
+	text("key", v.Key)
+	if len(v.Nodes) > 0 {
+		parts = append(parts, "nodes "+strings.Join(v.Nodes, " "))
+	}
+	length("validity", v.Validity)
+	when("valid until", v.ValidUntil)
+	length("ttl", v.TTL)
+	when("at", v.At)
+	length("planned", v.Planned)
+	length("took", v.Took)
+	if v.Section > 0 {
+		parts = append(parts, fmt.Sprint("section ", v.Section))
+	}
+	text("", v.Detail)
+	return strings.Join(parts, ", ")
+}

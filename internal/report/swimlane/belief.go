@@ -1,0 +1,142 @@
+package swimlane
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// aboutClocks: the fault tampers with a clock.
+func aboutClocks(fault string) bool {
+	return strings.Contains(fault, "clock") || strings.Contains(fault, "time") || strings.Contains(fault, "drift")
+}
+
+// holdKey tells a client's grants apart where it holds several locks.
+type holdKey struct{ client, lock string }
+
+// clientLanes reads what the clients did and believed.
+func clientLanes(h *history.History, names []string, truth map[string][]majority, s *Scene) []ClientLane {
+	lanes := make([]ClientLane, len(names))
+	place := map[string]int{}
+	for i, n := range names {
+		lanes[i].Name, place[n] = n, i
+	}
+	open := map[holdKey]*Hold{}
+	closeHold := func(k holdKey, at time.Duration, event int) {
+		hold := open[k]
+		if hold == nil {
+			return
+		}
+		hold.To, hold.Released, hold.Open = at, event, event < 0
+		hold.see(truth[hold.Owner], s)
+		lane := &lanes[place[k.client]]
+		lane.Holds = append(lane.Holds, *hold)
+		delete(open, k)
+	}
+	for i := range h.Events {
+		e := &h.Events[i]
+		k := holdKey{e.Process, e.Value.Lock}
+		switch {
+		case e.F == history.Acquire && e.Type == history.OK:
+			closeHold(k, e.Time, -1)
+			open[k] = newHold(i, e)
+		case e.F == history.Extend && e.Type == history.OK && open[k] != nil:
+			if e.Value.ValidUntil.Set {
+				open[k].Promises = append(open[k].Promises, Promise{e.Time, time.Duration(e.Value.ValidUntil.V)})
+			}
+		case e.F == history.Release && e.Type == history.Invoke:
+			closeHold(k, e.Time, i)
+		case e.F == history.Point:
+			lane := &lanes[place[e.Process]]
+			lane.Marks = append(lane.Marks, Mark{Span{e.Time, e.Time}, e.F, e.Type, e.Value.Point, i})
+		}
+	}
+	for _, name := range names {
+		for k := range open {
+			if k.client == name {
+				closeHold(k, s.End, -1)
+			}
+		}
+	}
+	opMarks(h, lanes, place, s.End)
+	for i := range lanes {
+		slices.SortStableFunc(lanes[i].Holds, func(a, b Hold) int { return int(a.From - b.From) })
+		slices.SortStableFunc(lanes[i].Marks, func(a, b Mark) int { return int(a.From - b.From) })
+	}
+	return lanes
+}
+
+func newHold(index int, e *history.Event) *Hold {
+	hold := &Hold{Span: Span{From: e.Time}, Owner: e.Value.Owner, Token: e.Value.Token,
+		Nodes: len(e.Value.Nodes), Granted: index, Released: -1}
+	if e.Value.ValidUntil.Set {
+		hold.Promises = []Promise{{e.Time, time.Duration(e.Value.ValidUntil.V)}}
+	}
+	return hold
+}
+
+// see sets the hold's belief beside what the nodes had.
+func (hold *Hold) see(truth []majority, s *Scene) {
+	for _, m := range truth {
+		if m.Overlaps(hold.Span) {
+			hold.Truth = append(hold.Truth, m.Span)
+		}
+	}
+	if !s.KeysSeen || hold.Owner == "" {
+		return
+	}
+	at := hold.From
+	for _, t := range hold.Truth {
+		if t.From > at {
+			hold.Gaps = append(hold.Gaps, Span{at, t.From})
+		}
+		at = max(at, t.To)
+	}
+	if at < hold.To {
+		hold.Gaps = append(hold.Gaps, Span{at, hold.To})
+	}
+}
+
+// opMarks adds the operations that are no holds themselves.
+func opMarks(h *history.History, lanes []ClientLane, place map[string]int, end time.Duration) {
+	for _, op := range h.Ops() {
+		call := &h.Events[op.Call]
+		mark := Mark{Span: Span{call.Time, end}, F: op.F, Type: op.Type, Event: op.Call}
+		answer := &history.Event{}
+		if op.Return >= 0 {
+			answer = &h.Events[op.Return]
+			mark.To, mark.Event = answer.Time, op.Return
+		}
+		mark.Text = opText(op, call, answer)
+		lane := &lanes[place[op.Process]]
+		lane.Marks = append(lane.Marks, mark)
+	}
+}
+
+func opText(op history.Op, call, answer *history.Event) string {
+	number := answer.Value.Number
+	if !number.Set {
+		number = call.Value.Number
+	}
+	var text string
+	switch op.F {
+	case history.Read:
+		text = "r"
+	case history.Write:
+		text = "w"
+	default:
+		text = string(op.F)
+	}
+	if number.Set {
+		text += " " + number.String()
+	}
+	switch op.Type {
+	case history.Fail:
+		text += " ✗"
+	case history.Info:
+		text += " ?"
+	}
+	return text
+}

@@ -1,0 +1,210 @@
+package swimlane
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+func isKeyEvent(f history.F) bool {
+	switch f {
+	case history.KeySet, history.KeyExtended, history.KeyDeleted, history.KeyExpired:
+		return true
+	}
+	return false
+}
+
+// keyLanes reads what the nodes kept, and whether anything was observed.
+func keyLanes(h *history.History, nodes []string, owners map[string]string, end time.Duration) ([]NodeLane, bool) {
+	own := lockKeys(h)
+	clocks := clockFaults(h, nodes)
+	lanes := make([]NodeLane, len(nodes))
+	readers := map[string]*keyReader{}
+	for i, name := range nodes {
+		lanes[i].Name = name
+		readers[name] = &keyReader{lane: &lanes[i], owners: owners, clocks: clocks[name]}
+	}
+	seen := false
+	for i := range h.Events {
+		e := &h.Events[i]
+		if !isKeyEvent(e.F) || !own(e.Value.Key) {
+			continue
+		}
+		if r := readers[e.Process]; r != nil {
+			r.read(i, e)
+			seen = true
+		}
+	}
+	for _, r := range readers {
+		r.finish(end)
+	}
+	return lanes, seen
+}
+
+// lockKeys tells the lock's own keys from others (a token counter lives on the
+// same nodes). Where the header names no key, or none of its name was ever
+// seen, all count.
+func lockKeys(h *history.History) func(string) bool {
+	name := h.Header.LockKey
+	found := false
+	for i := range h.Events {
+		found = found || isKeyEvent(h.Events[i].F) && h.Events[i].Value.Key == name
+	}
+	return func(key string) bool { return name == "" || !found || key == "" || key == name }
+}
+
+// clockFaults says from when on a node's clock cannot be trusted.
+func clockFaults(h *history.History, nodes []string) map[string]time.Duration {
+	from := map[string]time.Duration{}
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.F != history.FaultBegin || !aboutClocks(e.Value.Fault) {
+			continue
+		}
+		struck := hit(e.Value.Target, nodes)
+		if len(struck) == 0 {
+			struck = nodes
+		}
+		for _, n := range struck {
+			if _, ok := from[n]; !ok {
+				from[n] = e.Time
+			}
+		}
+	}
+	return from
+}
+
+// keyReader follows one node's key.
+type keyReader struct {
+	lane   *NodeLane
+	owners map[string]string
+	// clocks is when the node's clock was first tampered with; 0 for never.
+	clocks time.Duration
+
+	open bool
+	now  KeyHold
+	// ends is when the key runs out by itself; 0 for never.
+	ends time.Duration
+}
+
+func (r *keyReader) read(index int, e *history.Event) {
+	// The key may have run out before this event without anybody saying so.
+	if r.open && r.ends > 0 && r.ends < e.Time && r.trusted() {
+		r.close(r.ends, true)
+	}
+	switch e.F {
+	case history.KeySet:
+		if r.open && e.Value.Owner == r.now.Owner {
+			r.ends = endOf(e)
+			return
+		}
+		r.close(e.Time, false)
+		r.open, r.ends = true, endOf(e)
+		r.now = KeyHold{Span: Span{From: e.Time}, Owner: e.Value.Owner, Client: r.owners[e.Value.Owner], Event: index}
+	case history.KeyExtended:
+		if r.open {
+			r.ends = endOf(e)
+		}
+	case history.KeyDeleted, history.KeyExpired:
+		if r.open && (e.Value.Owner == "" || e.Value.Owner == r.now.Owner) {
+			r.close(e.Time, e.F == history.KeyExpired)
+		}
+	}
+}
+
+// trusted: the key's own end can be computed, because the node's clock ran
+// like the run's while the key lived.
+func (r *keyReader) trusted() bool { return r.clocks == 0 || r.ends <= r.clocks }
+
+func endOf(e *history.Event) time.Duration {
+	if !e.Value.TTL.Set {
+		return 0
+	}
+	return e.Time + time.Duration(e.Value.TTL.V)
+}
+
+func (r *keyReader) close(at time.Duration, expired bool) {
+	if !r.open {
+		return
+	}
+	r.now.To, r.now.Expired, r.open = at, expired, false
+	r.lane.Keys = append(r.lane.Keys, r.now)
+}
+
+func (r *keyReader) finish(end time.Duration) {
+	if r.open && r.ends > 0 && r.ends < end && r.trusted() {
+		r.close(r.ends, true)
+		return
+	}
+	r.close(end, false)
+}
+
+// majority is a stretch in which an owner had at least a majority.
+type majority struct {
+	Span
+	least, most int
+}
+
+// majorities sweeps over the nodes' keys, owner by owner.
+func majorities(lanes []NodeLane, need int) map[string][]majority {
+	type edge struct {
+		at   time.Duration
+		step int
+	}
+	edges := map[string][]edge{}
+	for _, lane := range lanes {
+		for _, k := range lane.Keys {
+			if k.To > k.From {
+				edges[k.Owner] = append(edges[k.Owner], edge{k.From, 1}, edge{k.To, -1})
+			}
+		}
+	}
+	found := map[string][]majority{}
+	for owner, list := range edges {
+		// At one instant gains come before losses: intervals are closed.
+		slices.SortFunc(list, func(a, b edge) int {
+			if a.at != b.at {
+				return int(a.at - b.at)
+			}
+			return b.step - a.step
+		})
+		have, inside := 0, false
+		var m majority
+		for i, e := range list {
+			have += e.step
+			settled := i+1 == len(list) || list[i+1].at != e.at
+			switch {
+			case have >= need && !inside:
+				inside, m = true, majority{Span: Span{From: e.at}, least: have, most: have}
+			case have >= need && settled:
+				m.least, m.most = min(m.least, have), max(m.most, have)
+			case have < need && inside:
+				inside, m.To = false, e.at
+				if m.To > m.From {
+					found[owner] = append(found[owner], m)
+				}
+			}
+		}
+	}
+	return found
+}
+
+func quorumLane(truth map[string][]majority, owners map[string]string) []QuorumHold {
+	var list []QuorumHold
+	for owner, spans := range truth {
+		for _, m := range spans {
+			list = append(list, QuorumHold{Span: m.Span, Owner: owner, Client: owners[owner], Least: m.least, Most: m.most})
+		}
+	}
+	slices.SortFunc(list, func(a, b QuorumHold) int {
+		if a.From != b.From {
+			return int(a.From - b.From)
+		}
+		if a.Owner < b.Owner {
+			return -1
+		}
+		return 1
+	})
+	return list
+}

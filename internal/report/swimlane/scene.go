@@ -1,0 +1,259 @@
+// Package swimlane reads a history as a picture: who believed to hold the lock
+// when, whose keys the nodes really had, what the resource let happen, and
+// which faults struck. It speaks of run time only; drawing is somebody else's.
+package swimlane
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// Span is a stretch of run time.
+type Span struct{ From, To time.Duration }
+
+// Overlaps reports whether the two spans share more than a point.
+func (s Span) Overlaps(t Span) bool { return s.From < t.To && t.From < s.To }
+
+// Touches reports whether the two spans share at least a point.
+func (s Span) Touches(t Span) bool { return s.From <= t.To && t.From <= s.To }
+
+// Length is how long the span lasts.
+func (s Span) Length() time.Duration { return s.To - s.From }
+
+// Scene is a run as a picture.
+type Scene struct {
+	// End is the time of the last event.
+	End     time.Duration
+	Clients []ClientLane
+	Nodes   []NodeLane
+	// Quorum are the stretches in which one owner had a majority of the nodes.
+	Quorum []QuorumHold
+	// Effects are what the resource applied or refused, by time.
+	Effects []Effect
+	Bands   []Band
+	// KeysSeen says whether the history observed the nodes' keys. Without
+	// that, nobody knows what was true, and nothing is drawn as untrue.
+	KeysSeen bool
+	// Majority is how many nodes make one.
+	Majority int
+}
+
+// ClientLane is what one client did.
+type ClientLane struct {
+	Name  string
+	Holds []Hold
+	Marks []Mark
+}
+
+// Hold is a stretch in which a client believed to hold the lock: from the
+// answer to its acquire to the request of its release.
+type Hold struct {
+	Span
+	// Open: the history ends, or the client never let go.
+	Open  bool
+	Owner string
+	Token history.Int
+	// Promises are the ends that the lock promised, each with the time from
+	// which it counted: one for the grant and one for each renewal.
+	Promises []Promise
+	// Truth are the stretches in which a majority of nodes had the owner's
+	// key; Gaps those of the hold in which they had not.
+	Truth, Gaps []Span
+	// Nodes is how many nodes granted.
+	Nodes int
+	// Granted is the event of the answer, Released that of the release's
+	// request or -1.
+	Granted, Released int
+}
+
+// Promise is an end of validity that a client was promised.
+type Promise struct {
+	Made, Until time.Duration
+}
+
+// Mark is an operation or a point in a client's lane.
+type Mark struct {
+	Span
+	F    history.F
+	Type history.Type
+	// Text is a word or two: "r 0", "w 1", "asks".
+	Text  string
+	Event int
+}
+
+// NodeLane is what one node kept.
+type NodeLane struct {
+	Name string
+	Keys []KeyHold
+}
+
+// KeyHold is a stretch in which a node had an owner's key.
+type KeyHold struct {
+	Span
+	Owner, Client string
+	// Expired: it ran out, rather than being deleted or overwritten.
+	Expired bool
+	Event   int
+}
+
+// QuorumHold is a stretch in which one owner had a majority; Least and Most
+// bound how many nodes that were.
+type QuorumHold struct {
+	Span
+	Owner, Client string
+	Least, Most   int
+}
+
+// Effect is something the resource applied or refused.
+type Effect struct {
+	At             time.Duration
+	Client         string
+	Op             history.F
+	Accepted       bool
+	Token, Highest history.Int
+	Number         history.Int
+	Event          int
+}
+
+// Band is a fault while it lasted. Lanes are the clients and nodes it hit;
+// none means all.
+type Band struct {
+	Span
+	Open          bool
+	ID            int
+	Fault, Target string
+	Detail        string
+	Lanes         []string
+	Planned       history.Int
+	Event         int
+}
+
+// Build reads h. It never fails: whatever a history lacks is missing in the
+// scene too.
+func Build(h *history.History) *Scene {
+	s := &Scene{}
+	if h == nil {
+		return s
+	}
+	if n := len(h.Events); n > 0 {
+		s.End = h.Events[n-1].Time
+	}
+	clients, nodes := casts(h)
+	s.Majority = len(nodes)/2 + 1
+	owners := ownersOf(h)
+	s.Nodes, s.KeysSeen = keyLanes(h, nodes, owners, s.End)
+	truth := majorities(s.Nodes, s.Majority)
+	s.Quorum = quorumLane(truth, owners)
+	s.Clients = clientLanes(h, clients, truth, s)
+	s.Effects = effects(h)
+	s.Bands = bands(h, append(slices.Clone(clients), nodes...), s.End)
+	return s
+}
+
+// casts names the clients and nodes: the header's, and then whoever else the
+// events speak of.
+func casts(h *history.History) (clients, nodes []string) {
+	clients, nodes = slices.Clone(h.Header.Clients), slices.Clone(h.Header.Nodes)
+	acts, keeps := map[string]bool{}, map[string]bool{}
+	for _, c := range clients {
+		acts[c] = true
+	}
+	for _, n := range nodes {
+		keeps[n] = true
+	}
+	for i := range h.Events {
+		e := &h.Events[i]
+		switch p := e.Process; {
+		case (e.IsOp() || e.F == history.Point) && !acts[p]:
+			clients, acts[p] = append(clients, p), true
+		case isKeyEvent(e.F) && !keeps[p]:
+			nodes, keeps[p] = append(nodes, p), true
+		}
+	}
+	return clients, nodes
+}
+
+// ownersOf says which client an owner's value belongs to.
+func ownersOf(h *history.History) map[string]string {
+	owners := map[string]string{}
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.Value.Owner != "" && e.IsOp() {
+			if _, ok := owners[e.Value.Owner]; !ok {
+				owners[e.Value.Owner] = e.Process
+			}
+		}
+	}
+	return owners
+}
+
+func effects(h *history.History) []Effect {
+	var list []Effect
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.F != history.Effect {
+			continue
+		}
+		at := e.Time
+		if e.Value.At.Set {
+			at = time.Duration(e.Value.At.V)
+		}
+		list = append(list, Effect{
+			At: at, Client: e.Value.Client, Op: e.Value.Op, Accepted: !e.Value.Accepted.Set || e.Value.Accepted.V,
+			Token: e.Value.Token, Highest: e.Value.Highest, Number: e.Value.Number, Event: i,
+		})
+	}
+	slices.SortStableFunc(list, func(a, b Effect) int { return int(a.At - b.At) })
+	return list
+}
+
+// bands pairs the beginnings and ends of faults. A fault without an end lasts
+// until the history's.
+func bands(h *history.History, lanes []string, end time.Duration) []Band {
+	type key struct {
+		id            int
+		fault, target string
+	}
+	open := map[key]int{}
+	var list []Band
+	for i := range h.Events {
+		e := &h.Events[i]
+		k := key{e.Value.ID, e.Value.Fault, e.Value.Target}
+		switch e.F {
+		case history.FaultBegin:
+			open[k] = len(list)
+			list = append(list, Band{
+				Span: Span{e.Time, end}, Open: true, ID: e.Value.ID, Fault: e.Value.Fault, Target: e.Value.Target,
+				Detail: e.Value.Detail, Lanes: hit(e.Value.Target, lanes), Planned: e.Value.Planned, Event: i,
+			})
+		case history.FaultEnd:
+			if at, ok := open[k]; ok {
+				list[at].To, list[at].Open = e.Time, false
+				delete(open, k)
+			}
+		}
+	}
+	return list
+}
+
+// hit says which lanes a fault's target names. A target may name several, as
+// in "c1->D,E".
+func hit(target string, lanes []string) []string {
+	if slices.Contains(lanes, target) {
+		return []string{target}
+	}
+	words := strings.FieldsFunc(target, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_'
+	})
+	var found []string
+	for _, lane := range lanes {
+		if slices.Contains(words, lane) {
+			found = append(found, lane)
+		}
+	}
+	return found
+}

@@ -1,0 +1,141 @@
+package swimlane_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
+)
+
+const ms = time.Millisecond
+
+func TestBeliefAgainstTruth(t *testing.T) {
+	s := swimlane.Build(reporttest.GCPause().Variants[0].History)
+	c1 := s.Clients[0].Holds[0]
+	if c1.From != 4*ms || c1.To != 2013*ms || c1.Open {
+		t.Errorf("c1 believed from %v to %v, open %v", c1.From, c1.To, c1.Open)
+	}
+	if len(c1.Promises) != 1 || c1.Promises[0].Until != 994*ms {
+		t.Errorf("promises %v", c1.Promises)
+	}
+	// The keys went on from 1.8 ms + 90 us a node and end 1 s later, though
+	// the node says so only at 1.002 s: three nodes are a majority until the
+	// third key is gone.
+	want := []swimlane.Span{{From: 1980 * time.Microsecond, To: 1001980 * time.Microsecond}}
+	if diff := cmp.Diff(want, c1.Truth); diff != "" {
+		t.Errorf("truth (-want +got):\n%s", diff)
+	}
+	if len(c1.Gaps) != 1 || c1.Gaps[0] != (swimlane.Span{From: want[0].To, To: 2013 * ms}) {
+		t.Errorf("belief without truth: %v", c1.Gaps)
+	}
+	if c2 := s.Clients[1].Holds[0]; len(c2.Gaps) != 0 {
+		t.Errorf("c2 held the keys all the while, but has gaps %v", c2.Gaps)
+	}
+	if len(s.Quorum) != 2 || s.Quorum[0].Client != "c1" || s.Quorum[0].Most != 5 || s.Quorum[1].Client != "c2" {
+		t.Errorf("quorum lane %+v", s.Quorum)
+	}
+}
+
+func TestKeysEnd(t *testing.T) {
+	const ttl = 100 * ms
+	set := func(at time.Duration, owner string) history.Event {
+		return history.Event{Time: at, Process: "A", Type: history.Info, F: history.KeySet,
+			Value: history.Value{Owner: owner, TTL: history.Some(int64(ttl))}}
+	}
+	ev := func(at time.Duration, f history.F, v history.Value) history.Event {
+		return history.Event{Time: at, Process: "A", Type: history.Info, F: f, Value: v}
+	}
+	last := history.Event{Time: 500 * ms, Process: history.RunProcess, Type: history.Info, F: history.Phase}
+	jump := ev(50*ms, history.FaultBegin, history.Value{Fault: "clock-jump", Target: "A"})
+	for name, c := range map[string]struct {
+		events  []history.Event
+		to      time.Duration
+		expired bool
+	}{
+		"by itself":               {[]history.Event{set(0, "x")}, 100 * ms, true},
+		"deleted":                 {[]history.Event{set(0, "x"), ev(40*ms, history.KeyDeleted, history.Value{})}, 40 * ms, false},
+		"deleted by its owner":    {[]history.Event{set(0, "x"), ev(40*ms, history.KeyDeleted, history.Value{Owner: "x"})}, 40 * ms, false},
+		"another's is deleted":    {[]history.Event{set(0, "x"), ev(40*ms, history.KeyDeleted, history.Value{Owner: "y"})}, 100 * ms, true},
+		"overwritten":             {[]history.Event{set(0, "x"), set(60*ms, "y")}, 60 * ms, false},
+		"extended":                {[]history.Event{set(0, "x"), ev(80*ms, history.KeyExtended, history.Value{TTL: history.Some(int64(ttl))})}, 180 * ms, true},
+		"said to be expired late": {[]history.Event{set(0, "x"), ev(130*ms, history.KeyExpired, history.Value{})}, 100 * ms, true},
+		"its clock ran back":      {[]history.Event{set(0, "x"), jump, ev(300*ms, history.KeyExpired, history.Value{})}, 300 * ms, true},
+		"its clock ran ahead":     {[]history.Event{set(0, "x"), jump, ev(51*ms, history.KeyExpired, history.Value{})}, 51 * ms, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &history.History{Header: history.Header{Nodes: []string{"A"}}, Events: append(c.events, last)}
+			keys := swimlane.Build(h).Nodes[0].Keys
+			if len(keys) == 0 || keys[0].To != c.to || keys[0].Expired != c.expired {
+				t.Errorf("keys %+v, want an end at %v, expired %v", keys, c.to, c.expired)
+			}
+		})
+	}
+}
+
+// Without observations from the nodes nobody knows what was true.
+func TestNoTruthWithoutObservations(t *testing.T) {
+	h := &history.History{Events: []history.Event{
+		{Time: ms, Process: "c1", Type: history.Invoke, F: history.Acquire},
+		{Time: 2 * ms, Process: "c1", Type: history.OK, F: history.Acquire, Value: history.Value{Owner: "x"}},
+		{Time: 9 * ms, Process: "c1", Type: history.Invoke, F: history.Read},
+	}}
+	s := swimlane.Build(h)
+	hold := s.Clients[0].Holds[0]
+	if s.KeysSeen || len(hold.Gaps) != 0 || !hold.Open || hold.To != 9*ms {
+		t.Errorf("keys seen %v, hold %+v", s.KeysSeen, hold)
+	}
+}
+
+func TestFaultsFindTheirLanes(t *testing.T) {
+	begin := func(target string) history.Event {
+		return history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin,
+			Value: history.Value{Fault: "cut", Target: target}}
+	}
+	h := &history.History{Header: history.Header{Clients: []string{"c1", "c11"}, Nodes: []string{"A", "D", "E"}},
+		Events: []history.Event{begin("c1->D,E"), begin("A"), begin("everything")}}
+	var got [][]string
+	for _, b := range swimlane.Build(h).Bands {
+		got = append(got, b.Lanes)
+		if !b.Open {
+			t.Error("a fault without an end must stay open")
+		}
+	}
+	if diff := cmp.Diff([][]string{{"c1", "D", "E"}, {"A"}, nil}, got); diff != "" {
+		t.Errorf("lanes (-want +got):\n%s", diff)
+	}
+}
+
+func TestFrameZoomsOnTheFocus(t *testing.T) {
+	h := &history.History{}
+	for i := range 10_000 {
+		h.Events = append(h.Events, history.Event{Index: i, Time: time.Duration(i) * ms})
+	}
+	end := 9999 * ms
+	w := swimlane.Frame(h, end, swimlane.Span{From: 5000 * ms, To: 5100 * ms}, 1000)
+	if w.Whole || w.View.From > 5000*ms || w.View.To < 5100*ms || w.View.Length() > 200*ms {
+		t.Errorf("view %v", w.View)
+	}
+	if n := w.Extent.Length() / ms; n < 900 || n > 1010 {
+		t.Errorf("extent of %d events", n)
+	}
+	if w := swimlane.Frame(h, end, swimlane.Span{}, 20_000); !w.Whole || w.View != w.Extent {
+		t.Errorf("a short run without a focus is shown whole, got %+v", w)
+	}
+	if w := swimlane.Frame(nil, 0, swimlane.Span{}, 10); w.View.Length() <= 0 {
+		t.Errorf("an empty run still needs a time axis: %+v", w)
+	}
+}
+
+func TestCastKeepsThoseOfTheViolation(t *testing.T) {
+	s := &swimlane.Scene{}
+	for _, n := range []string{"c1", "c2", "c3", "c4"} {
+		s.Clients = append(s.Clients, swimlane.ClientLane{Name: n, Marks: make([]swimlane.Mark, len(s.Clients))})
+	}
+	if dropped := s.Cast([]string{"c1"}, 2); dropped != 2 || s.Clients[0].Name != "c1" || s.Clients[1].Name != "c4" {
+		t.Errorf("dropped %d, kept %+v", dropped, s.Clients)
+	}
+}

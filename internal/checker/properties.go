@@ -1,11 +1,5 @@
 package checker
 
-// Properties lists all properties, in the order in which reports show them.
-func Properties() []Property {
-	return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource,
-		OrderedTokens, OwnerRelease, DeadlockFree, MinorityTolerant, NoOrphanLock}
-}
-
 var titles = map[Property]string{
 	ExclusiveBelief:      "no two clients believe they hold the lock at once",
 	ExclusiveLease:       "no two clients are inside the validity that their lock promised them at once",

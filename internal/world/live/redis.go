@@ -67,7 +67,11 @@ func (n *redisNode) start(ctx context.Context) error {
 			return fmt.Errorf("failed to find a free port for node %s: %w", n.name, err)
 		}
 		err = n.startOn(ctx, port)
-		if err == nil || !errors.Is(err, errPortTaken) || try == 20 {
+		if err == nil {
+			return nil
+		}
+		returnPort(port)
+		if !errors.Is(err, errPortTaken) || try == 20 {
 			return err
 		}
 	}
@@ -203,15 +207,6 @@ func adminClient(port int) *redis.Client {
 
 // adminName is the name of our own connections to a node.
 const adminName = "sim"
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
 
 // infoField reads one field of the answer to INFO.
 func infoField(info, name string) string {

@@ -344,7 +344,7 @@ func (w *World) Close() error {
 			m.close()
 		}
 		for _, n := range w.allNodes() {
-			group.Go(func() error { n.stop(); return nil })
+			group.Go(func() error { n.stop(); returnPort(n.port); return nil })
 		}
 		_ = group.Wait()
 		w.links.close()

@@ -42,7 +42,7 @@ func (p *Problem) suggest(got string, allowed []string) {
 	p.Allowed = allowed
 	best, distance := "", 1+max(len(got), 3)/3
 	for _, a := range allowed {
-		if d := levenshtein.ComputeDistance(strings.ToLower(clip(got)), strings.ToLower(a)); d <= distance {
+		if d := levenshtein.ComputeDistance(strings.ToLower(clip(got)), strings.ToLower(a)); d <= distance && d < len(got) {
 			best, distance = a, d-1
 		}
 	}

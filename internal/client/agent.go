@@ -59,8 +59,8 @@ type Agent struct {
 	// instant is a clock that no fault moves.
 	instant func() time.Duration
 	lock    lock.Lock
-	store command.Node
-	res   resource.Config
+	store   command.Node
+	res     resource.Config
 	// grants are those in hand, the latest last.
 	grants []lock.Grant
 }

@@ -36,6 +36,7 @@ func Schema() *jsonschema.Schema {
 	for p := setup.Properties.Oldest(); p != nil; p = p.Next() {
 		root.Properties.Set(p.Key, p.Value)
 	}
+	root.Required = append(root.Required, setup.Required...)
 	root.Version, root.Title = schemaDraft, "redlock-sim scenario"
 	root.Properties.Set("variants", &jsonschema.Schema{
 		Type: "object", Description: "named overlays over any other part of the scenario; all variants run side by side",

@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
 )
 
 // env is lock.Env on real clocks and real connections.
@@ -43,12 +44,15 @@ func newEnv(setup *client.SetupMessage, s *server) *env {
 	return e
 }
 
-// warm opens a connection to every node, so that the first request of the lock
-// does not pay for it. A node that cannot be reached is not an error yet.
+// warm opens a connection to every node and makes the scripts known there, so
+// that the first request of the lock does not pay for it, and a request that
+// arrives late finds its script. A node that cannot be reached is not an error
+// yet.
 func (e *env) warm() {
 	var wg sync.WaitGroup
-	for _, n := range append([]command.Node{e.store}, e.nodes...) {
-		wg.Go(func() { n.Do(command.Command{Op: command.PING, Timeout: warmTimeout}) })
+	wg.Go(func() { e.store.warm(resource.Scripts()) })
+	for _, n := range e.nodes {
+		wg.Go(func() { n.(*node).warm(lock.Scripts()) })
 	}
 	wg.Wait()
 }

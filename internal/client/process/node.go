@@ -45,6 +45,18 @@ func newNode(owner string, a client.Address, timeout time.Duration) *node {
 func (n *node) Name() string { return n.name }
 func (n *node) close()       { _ = n.rdb.Close() }
 
+// warm loads scripts on the server.
+func (n *node) warm(scripts []*command.Script) {
+	ctx, cancel := context.WithTimeout(context.Background(), warmTimeout)
+	defer cancel()
+	_, _ = n.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, s := range scripts {
+			p.ScriptLoad(ctx, s.Lua)
+		}
+		return nil
+	})
+}
+
 func (n *node) Do(c command.Command) command.Reply {
 	ctx := context.Background()
 	if c.Timeout == 0 {

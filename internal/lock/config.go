@@ -29,6 +29,8 @@ type Config struct {
 	Retry Retry `json:"retry"`
 	// Tokens says where fencing tokens come from.
 	Tokens Tokens `json:"tokens,omitempty"`
+	// Mistakes are made on purpose.
+	Mistakes Mistakes `json:"mistakes"`
 }
 
 // FanOut says in which way several nodes are asked.

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -24,6 +25,8 @@ func init() {
 type redlock struct {
 	Config
 	env Env
+	// value is the client's only value, where Mistakes.SameValue.
+	value string
 }
 
 var _ Lock = (*redlock)(nil)
@@ -34,11 +37,11 @@ func (l *redlock) Acquire() (Grant, Result) {
 
 // attempt is one pass of the algorithm.
 func (l *redlock) attempt() (Grant, Result) {
-	owner := newOwner(l.env)
+	g := Grant{Owner: l.owner()}
 	start := l.now()
-	round := l.ask(func(node command.Node) command.Command { return l.acquireCommand(owner) }, l.granted)
-	g := Grant{Owner: owner, Nodes: round.yes, Until: start + l.TTL - l.drift()}
-	held := len(round.yes) >= l.quorum()
+	round := l.ask(func(command.Node) command.Command { return l.acquireCommand(g.Owner) }, l.granted)
+	g.Nodes = round.yes
+	held := l.enough(round)
 	if held {
 		l.env.Point(PointQuorum)
 		if l.Tokens == QuorumCounter {
@@ -47,15 +50,43 @@ func (l *redlock) attempt() (Grant, Result) {
 		}
 	}
 	l.env.Point(PointBeforeValidityCheck)
+	if l.Mistakes.TrustElapsed {
+		start = l.now()
+	}
+	g.Until = start + l.TTL - l.drift()
 	if held && l.Remaining(g) > 0 {
 		return g, Result{Outcome: OK}
 	}
-	l.releaseAll(owner)
-	reason := "no quorum: " + strconv.Itoa(len(round.yes)) + " of " + strconv.Itoa(len(l.env.Nodes())) + " nodes granted"
+	if !l.Mistakes.NoCleanup {
+		l.releaseAll(g.Owner)
+	}
+	reason := fmt.Sprintf("no quorum: %d of %d nodes granted", len(round.yes), len(l.env.Nodes()))
 	if held {
 		reason = "quorum came too late: no validity left"
 	}
 	return Grant{}, Result{Outcome: Fail, Err: reason}
+}
+
+// owner is the value for the keys of one attempt.
+func (l *redlock) owner() string {
+	if !l.Mistakes.SameValue {
+		return newOwner(l.env)
+	}
+	if l.value == "" {
+		l.value = newOwner(l.env)
+	}
+	return l.value
+}
+
+// enough reports whether a round was won.
+func (l *redlock) enough(r round) bool {
+	if l.Mistakes.RaiseOnError && r.silent > 0 {
+		return false
+	}
+	if l.Mistakes.ReachableQuorum {
+		return len(r.yes) >= (len(l.env.Nodes())-r.silent)/2+1
+	}
+	return len(r.yes) >= l.quorum()
 }
 
 func (l *redlock) acquireCommand(owner string) command.Command {
@@ -89,7 +120,7 @@ func (l *redlock) Release(g Grant) Result {
 	switch {
 	case len(round.yes) >= l.quorum():
 		return Result{Outcome: OK}
-	case len(round.yes)+round.unknown >= l.quorum():
+	case len(round.yes)+round.silent >= l.quorum():
 		return Result{Outcome: Info, Err: "too few nodes answered the release"}
 	}
 	return Result{Outcome: Fail, Err: "not ours any more on a majority of nodes"}
@@ -97,6 +128,9 @@ func (l *redlock) Release(g Grant) Result {
 
 func (l *redlock) releaseAll(owner string) round {
 	return l.ask(func(command.Node) command.Command {
+		if l.Mistakes.PlainDelete {
+			return command.Del(l.Key)
+		}
 		return command.Eval(releaseScript, []string{l.Key}, owner)
 	}, func(r command.Reply) (bool, int64) { return r.OK() && r.Int == 1, 0 })
 }
@@ -121,15 +155,15 @@ func (l *redlock) now() time.Duration {
 type round struct {
 	// yes are the nodes that agreed, in the order in which they answered.
 	yes []int
-	// unknown is how many gave no answer.
-	unknown int
+	// silent is how many gave no answer.
+	silent int
 	// highest is the largest number that came with a yes.
 	highest int64
 }
 
 func (r *round) count(i int, reply command.Reply, read func(command.Reply) (bool, int64)) {
-	if reply.Outcome == command.Unknown {
-		r.unknown++
+	if reply.Outcome != command.Done {
+		r.silent++
 	}
 	if yes, n := read(reply); yes {
 		r.yes = append(r.yes, i)

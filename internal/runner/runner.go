@@ -96,7 +96,7 @@ func (r *run) spec() world.Spec {
 		Lock: lock.Config{
 			Algorithm: s.Lock.Algorithm, Key: s.Lock.Key, TTL: s.Lock.TTL, NodeTimeout: s.Lock.NodeTimeout,
 			FanOut: s.Lock.FanOut, DriftFactor: s.Lock.Drift.Factor, DriftConstant: s.Lock.Drift.Constant,
-			Clock: s.Lock.Clock, Tokens: s.Fencing.Tokens,
+			Clock: s.Lock.Clock, Tokens: s.Fencing.Tokens, Mistakes: s.Lock.Switches.Mistakes(),
 			Retry: lock.Retry{Attempts: s.Lock.Retry.Attempts, Delay: s.Lock.Retry.Delay, Jitter: s.Lock.Retry.Jitter, Backoff: s.Lock.Retry.Backoff},
 		},
 		Resource:   resource.Config{Kind: s.Resource.Kind, Key: "resource", Fence: s.Fencing.Check, Initial: s.Resource.Initial},

@@ -67,6 +67,7 @@ type Lock struct {
 	Drift       Drift         `yaml:"drift" doc:"the allowance for clock error that is subtracted from the validity: ttl x factor + constant"`
 	Clock       lock.Clock    `yaml:"clock" doc:"the client's clock that measures the validity" default:"monotonic" values:"monotonic,wall"`
 	Retry       Retry         `yaml:"retry" doc:"how a refused acquire is tried again"`
+	Switches    Switches      `yaml:"switches" doc:"safety rules of the lock; each is on by default, and switching one off makes a mistake that a real library shipped"`
 }
 
 // Drift is the allowance for clock error.

@@ -45,16 +45,16 @@ func newNode(owner string, a client.Address, timeout time.Duration) *node {
 func (n *node) Name() string { return n.name }
 func (n *node) close()       { _ = n.rdb.Close() }
 
-// warm loads scripts on the server.
+// warm loads scripts on the server, one by one: the driver keeps pipelines on
+// connections of their own, and this one is to be used again.
 func (n *node) warm(scripts []*command.Script) {
 	ctx, cancel := context.WithTimeout(context.Background(), warmTimeout)
 	defer cancel()
-	_, _ = n.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, s := range scripts {
-			p.ScriptLoad(ctx, s.Lua)
+	for _, s := range scripts {
+		if n.rdb.ScriptLoad(ctx, s.Lua).Err() != nil {
+			return
 		}
-		return nil
-	})
+	}
 }
 
 func (n *node) Do(c command.Command) command.Reply {

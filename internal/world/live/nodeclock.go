@@ -74,20 +74,24 @@ func (c *nodeClock) set(f world.ClockFault) error {
 	if f.Rate == 1 && f.Strobe == 0 {
 		return nil
 	}
-	c.stop, c.done = make(chan struct{}), make(chan struct{})
-	go c.run(f, c.offset)
+	stop, done := make(chan struct{}), make(chan struct{})
+	c.stop, c.done = stop, done
+	base := c.offset
+	go func() {
+		defer close(done)
+		c.run(f, base, stop)
+	}()
 	return nil
 }
 
-// run writes the moving offset until halt.
-func (c *nodeClock) run(f world.ClockFault, base time.Duration) {
-	defer close(c.done)
+// run writes the moving offset until stop is closed.
+func (c *nodeClock) run(f world.ClockFault, base time.Duration, stop <-chan struct{}) {
 	began := time.Now()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-c.stop:
+		case <-stop:
 			return
 		case <-ticker.C:
 		}

@@ -23,6 +23,30 @@ type keyWatch struct {
 	expires time.Duration // on the node's clock; 0: never
 }
 
+// keyState is what a node knows of the lock's key.
+type keyState struct {
+	held  bool
+	owner string
+	ttl   time.Duration // 0: no expiry
+}
+
+// lookScript reads the lock's key in one step, in a place of the stream that
+// its mark names.
+const lookScript = `return {redis.call('get', KEYS[1]), redis.call('pttl', KEYS[1]), ARGV[1]}`
+
+// begin takes over the state of the key as it was at the time at.
+func (k *keyWatch) begin(s keyState, at time.Duration) {
+	k.held, k.owner, k.expires = s.held, s.owner, 0
+	if !s.held {
+		return
+	}
+	var lives history.Int
+	if s.ttl > 0 {
+		k.expires, lives = at+s.ttl, history.Some(int64(s.ttl))
+	}
+	k.emit(history.KeySet, "", lives)
+}
+
 // connectionNames maps the address of a connection to the client that named it.
 type connectionNames map[string]string
 
@@ -114,23 +138,34 @@ func (k *keyWatch) emit(f history.F, caller string, ttl history.Int) {
 	}})
 }
 
-// watch returns what to do with each command of a node's stream. Commands
-// of a script show "lua" as their source; they follow the script's own line, so
-// the caller is remembered from there.
-func (k *keyWatch) watch() func(monitored) {
+// watch returns what to do with each command of a node's stream. What comes
+// before the script with the mark is past: state tells what had become of it.
+// Commands of a script show "lua" as their source; they follow the script's own
+// line, so the caller is remembered from there.
+func (k *keyWatch) watch(mark string, state <-chan keyState) func(monitored) {
+	begun := false
 	var scriptCaller string
 	return func(c monitored) {
-		if c.source == "lua" {
-			k.see(c, scriptCaller)
+		script := len(c.args) > 0 && strings.HasPrefix(strings.ToLower(c.args[0]), "eval")
+		switch {
+		case c.source == "lua":
+			if begun {
+				k.see(c, scriptCaller)
+			}
 			return
+		case script && c.args[len(c.args)-1] == mark:
+			k.begin(<-state, c.at)
+			begun = true
 		}
 		k.names.learn(c)
 		caller := k.names[c.source]
-		if len(c.args) > 0 && strings.HasPrefix(strings.ToLower(c.args[0]), "eval") {
+		if script {
 			scriptCaller = caller
 			return
 		}
-		k.see(c, caller)
+		if begun {
+			k.see(c, caller)
+		}
 	}
 }
 

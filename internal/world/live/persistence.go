@@ -73,8 +73,10 @@ func (n *redisNode) truncate(size int64) error {
 
 // syncWatch follows how much of an append-only file is certainly fsynced.
 // Redis does not tell; but its thread for fsync sleeps between its jobs, so that
-// each job shows as context switches of that thread. What the file held at the
-// look before a job ended was written before the job, and is safe.
+// a job shows in the state and the context switches of that thread. The write
+// comes first and the job at once after it, so what the file holds when a job is
+// first seen is safe once the thread sleeps again. (What was written within that
+// one look counts as safe, too.)
 type syncWatch struct {
 	synced atomic.Int64
 	quit   chan struct{}
@@ -82,7 +84,7 @@ type syncWatch struct {
 }
 
 // lookEvery is how often the file and the thread are looked at.
-const lookEvery = time.Millisecond
+const lookEvery = 500 * time.Microsecond
 
 func watchSync(pid int, file string) *syncWatch {
 	w := &syncWatch{quit: make(chan struct{}), done: make(chan struct{})}
@@ -94,8 +96,9 @@ func (w *syncWatch) run(pid int, file string) {
 	defer close(w.done)
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	status := syncThread(pid)
-	var size, switches int64
+	var status string
+	var size, begun, switches int64
+	busy := false
 	for {
 		select {
 		case <-w.quit:
@@ -106,14 +109,18 @@ func (w *syncWatch) run(pid int, file string) {
 			status = syncThread(pid)
 			continue
 		}
-		before := size
+		idle, n := threadState(status)
 		if info, err := os.Stat(file); err == nil {
 			size = info.Size()
 		}
-		if n := contextSwitches(status); n != switches {
-			switches = n
-			w.synced.Store(before)
+		if !busy && (!idle || n != switches) {
+			busy, begun = true, size
 		}
+		if busy && idle {
+			busy = false
+			w.synced.Store(begun)
+		}
+		switches = n
 	}
 }
 
@@ -143,13 +150,20 @@ func syncThread(pid int) string {
 	return ""
 }
 
-func contextSwitches(status string) int64 {
+// threadState tells whether a thread waits for work (a thread in the middle of
+// an fsync is running or in uninterruptible sleep), and how often it has begun
+// to wait.
+func threadState(status string) (idle bool, switches int64) {
 	text, err := os.ReadFile(status)
 	if err != nil {
-		return 0
+		return false, 0
 	}
-	_, rest, _ := strings.Cut(string(text), "\nvoluntary_ctxt_switches:")
+	switches, _ = strconv.ParseInt(statusField(text, "voluntary_ctxt_switches"), 10, 64)
+	return strings.HasPrefix(statusField(text, "State"), "S"), switches
+}
+
+func statusField(text []byte, name string) string {
+	_, rest, _ := strings.Cut(string(text), "\n"+name+":")
 	field, _, _ := strings.Cut(rest, "\n")
-	n, _ := strconv.ParseInt(strings.TrimSpace(field), 10, 64)
-	return n
+	return strings.TrimSpace(field)
 }

@@ -190,6 +190,7 @@ func (w *World) allNodes() []*redisNode {
 // Start opens observation and begins the run's time.
 func (w *World) Start(h world.Hooks) error {
 	w.hooks.Store(&h)
+	w.alignToSecond()
 	w.zero = monotonic()
 	for _, n := range w.allNodes() {
 		if err := w.observeNode(n.name); err != nil {
@@ -199,27 +200,51 @@ func (w *World) Start(h world.Hooks) error {
 	return nil
 }
 
-// observeNode opens the MONITOR stream of a node, and learns the names of the
-// connections that are open already.
+// alignToSecond lets runs with aof-everysec begin shortly after a full second:
+// Redis fsyncs at the first write of each second of the wall clock, and a
+// schedule can then say which writes are safe.
+func (w *World) alignToSecond() {
+	everysec := func(n *redisNode) bool { return n.persistence == world.AOFEverysec }
+	if slices.ContainsFunc(w.allNodes(), everysec) {
+		past := clock(unix.CLOCK_REALTIME) % time.Second
+		w.Sleep(time.Second + 20*time.Millisecond - past)
+	}
+}
+
+// observeNode opens the MONITOR stream of a node.
 func (w *World) observeNode(name string) error {
 	n := w.node(name)
-	see := watchLog(w.spec.Resource, w.wallOffset, w.record)
-	if n != w.store {
-		watch := &keyWatch{node: name, key: w.spec.Lock.Key, record: w.record, names: make(connectionNames)}
-		list, err := n.admin.ClientList(w.ctx).Result()
-		if err != nil {
-			return fmt.Errorf("failed to list the connections of node %s: %w", name, err)
-		}
-		watch.names.learnList(list)
-		see = watch.watch()
+	if n == w.store {
+		return w.monitor(n, watchLog(w.spec.Resource, w.wallOffset, w.record))
 	}
+	list, err := n.admin.ClientList(w.ctx).Result()
+	if err != nil {
+		return fmt.Errorf("failed to list the connections of node %s: %w", name, err)
+	}
+	watch := &keyWatch{node: name, key: w.spec.Lock.Key, record: w.record, names: make(connectionNames)}
+	watch.names.learnList(list)
+	mark := fmt.Sprintf("look-%d", time.Now().UnixNano())
+	state := make(chan keyState, 1)
+	defer close(state) // where the look fails, the stream begins with nothing
+	if err := w.monitor(n, watch.watch(mark, state)); err != nil {
+		return err
+	}
+	look, err := n.look(w.ctx, w.spec.Lock.Key, mark)
+	if err != nil {
+		return err
+	}
+	state <- look
+	return nil
+}
+
+func (w *World) monitor(n *redisNode, see func(monitored)) error {
 	m, err := openMonitor(n.address(), see)
 	if err != nil {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.monitors[name] = m
+	w.monitors[n.name] = m
 	return nil
 }
 

@@ -1,0 +1,33 @@
+package scenario
+
+import "github.com/redlock-sim/redlock-sim/internal/lock"
+
+// Switches are the safety rules of the locks.
+type Switches struct {
+	Quorum            string `yaml:"quorum" doc:"a majority of the nodes configured, or only of those reachable (redlock-py, pull request 6)" default:"configured" values:"configured,reachable"`
+	RecheckElapsed    bool   `yaml:"recheck_elapsed" doc:"after the last answer, subtract the time that acquiring took (redsync 72, node-redlock 296)" default:"true"`
+	Extend            string `yaml:"extend" doc:"a renewal prolongs the client's own key only, or sets the key where it has expired (redlock-rb 36)" default:"only-if-mine" values:"only-if-mine,set-if-absent"`
+	Release           string `yaml:"release" doc:"compare the value before deleting, or delete whatever is there (redisson 542)" default:"compare" values:"compare,delete"`
+	ExtendNeedsQuorum bool   `yaml:"extend_needs_quorum" doc:"a renewal counts only with a majority in time (redsync 72)" default:"true"`
+	NodeError         string `yaml:"node_error" doc:"a node that cannot be asked counts as a no, or makes acquire fail (redlock-rb 60)" default:"counts-as-no" values:"counts-as-no,raises"`
+	Value             string `yaml:"value" doc:"each attempt writes a value of its own, or all attempts of a client the same" default:"per-attempt" values:"per-attempt,per-client"`
+	StopRenewal       bool   `yaml:"stop_renewal" doc:"release stops the watchdog (redisson 7272)" default:"true"`
+	CheckWait         bool   `yaml:"check_wait" doc:"look at how many replicas WAIT says have the key (redisson 3994)" default:"true"`
+	CleanUp           bool   `yaml:"clean_up" doc:"a failed attempt takes its keys away again" default:"true"`
+}
+
+// Mistakes are the rules that are switched off.
+func (s Switches) Mistakes() lock.Mistakes {
+	return lock.Mistakes{
+		ReachableQuorum: s.Quorum == "reachable",
+		TrustElapsed:    !s.RecheckElapsed,
+		ExtendAbsent:    s.Extend == "set-if-absent",
+		PlainDelete:     s.Release == "delete",
+		ExtendAnyhow:    !s.ExtendNeedsQuorum,
+		RaiseOnError:    s.NodeError == "raises",
+		SameValue:       s.Value == "per-client",
+		KeepRenewing:    !s.StopRenewal,
+		IgnoreWait:      !s.CheckWait,
+		NoCleanup:       !s.CleanUp,
+	}
+}

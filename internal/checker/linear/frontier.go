@@ -19,14 +19,15 @@ type config struct {
 // so far. An operation takes effect only when some return demands it, which keeps
 // them few.
 type frontier struct {
-	model   Model
-	ops     []Op
-	slots   [64]int32
-	used    uint64
-	configs []config
-	next    []config
-	stack   []config
-	seen    configSet
+	model Model
+	ops   []Op
+	slots [64]int32
+	// used are the slots of operations under way, loose those of the optional
+	// among them.
+	used, loose uint64
+	configs     []config
+	next, seen  antichain
+	stack       []config
 	// limit is the most configs at one time.
 	limit int
 }
@@ -107,17 +108,17 @@ func sortByKey(list []int32, key func(int32) int64) {
 // begin makes room for an operation. One that changes nothing and need not have
 // been takes none.
 func (f *frontier) begin(i int32) bool {
-	if o := &f.ops[i]; o.Optional() {
-		switch o.Kind {
-		case Read, CASFailed, ReadList, ReadSet, SellFailed:
-			return true
-		}
+	if o := &f.ops[i]; o.Optional() && o.idle() {
+		return true
 	}
 	slot := bits.TrailingZeros64(^f.used)
 	if slot == 64 {
 		return false
 	}
 	f.used |= 1 << slot
+	if f.ops[i].Optional() {
+		f.loose |= 1 << slot
+	}
 	f.slots[slot] = i
 	return true
 }
@@ -130,11 +131,12 @@ func (f *frontier) end(i int32) bool {
 		slot++
 	}
 	bit := uint64(1) << slot
-	f.next = f.next[:0]
-	f.seen.reset()
+	f.next.reset(f.loose)
+	f.seen.reset(f.loose)
+	maybe := f.ops[i].Maybe
 	for _, c := range f.configs {
-		if c.done&bit != 0 {
-			f.keep(config{c.done &^ bit, c.state})
+		if c.done&bit != 0 || maybe {
+			f.next.add(config{c.done &^ bit, c.state})
 			continue
 		}
 		f.stack = append(f.stack[:0], c)
@@ -142,12 +144,12 @@ func (f *frontier) end(i int32) bool {
 			c := f.stack[len(f.stack)-1]
 			f.stack = f.stack[:len(f.stack)-1]
 			f.explore(c, bit)
-			if len(f.next) > f.limit || f.seen.len() > f.limit {
+			if len(f.next.list) > f.limit || len(f.seen.list) > f.limit {
 				return false
 			}
 		}
 	}
-	f.configs, f.next = f.next, f.configs
+	f.configs, f.next.list = f.next.list, f.configs
 	f.used &^= bit
 	return true
 }
@@ -156,85 +158,81 @@ func (f *frontier) end(i int32) bool {
 func (f *frontier) explore(c config, bit uint64) {
 	for open := f.used &^ c.done; open != 0; open &= open - 1 {
 		b := open & -open
-		ok, state := f.model.Step(c.state, &f.ops[f.slots[bits.TrailingZeros64(b)]])
-		if !ok {
+		o := &f.ops[f.slots[bits.TrailingZeros64(b)]]
+		ok, state := f.model.Step(c.state, o)
+		if !ok || b&f.loose != 0 && f.twin(o, b, f.loose&^c.done) {
 			continue
 		}
 		n := config{c.done | b, state}
 		if b == bit {
-			f.keep(config{n.done &^ bit, n.state})
+			f.next.add(config{n.done &^ bit, n.state})
 		} else if f.seen.add(n) {
 			f.stack = append(f.stack, n)
 		}
 	}
 }
 
-// keep adds a config to the next ones. The bit of the operation that ended is
-// cleared in it, so that it cannot be taken for one that is still explored.
-func (f *frontier) keep(c config) {
-	if len(f.next) < 16 {
-		for _, n := range f.next {
-			if n == c {
-				return
+// twin reports whether an optional operation in a lower slot that has not taken
+// effect would do the same. As neither has a return, either can stand for the
+// other.
+func (f *frontier) twin(o *Op, bit, others uint64) bool {
+	for others &= bit - 1; others != 0; others &= others - 1 {
+		t := &f.ops[f.slots[bits.TrailingZeros64(others)]]
+		if t.Kind == o.Kind && t.A == o.A && t.B == o.B && (t.Process == o.Process || !f.model.Processes) {
+			return true
+		}
+	}
+	return false
+}
+
+// antichain is a set of configs without those that another is better than: one
+// with the same state that has done the same, but fewer of the optional
+// operations, can still do whatever the other can.
+type antichain struct {
+	loose uint64
+	list  []config
+	index map[config][]uint64 // optional bits by the rest; nil while there are few
+}
+
+const fewConfigs = 16
+
+func (s *antichain) reset(loose uint64) {
+	s.loose, s.list = loose, s.list[:0]
+	if s.index != nil {
+		clear(s.index)
+	}
+}
+
+// add reports whether the config was worth adding.
+func (s *antichain) add(c config) bool {
+	if len(s.list) < fewConfigs {
+		for _, n := range s.list {
+			if n.state == c.state && n.done&^c.done == 0 && (n.done^c.done)&^s.loose == 0 {
+				return false
 			}
 		}
-	} else if !f.seen.addNext(c, f.next) {
-		return
+		s.list = append(s.list, c)
+		return true
 	}
-	f.next = append(f.next, c)
-}
-
-// configSet remembers configs: few in a list, many in a map.
-type configSet struct {
-	few  []config
-	many map[config]bool
-	next map[config]bool
-}
-
-func (s *configSet) reset() {
-	s.few = s.few[:0]
-	if len(s.many) > 0 {
-		clear(s.many)
+	if len(s.index) == 0 {
+		if s.index == nil {
+			s.index = make(map[config][]uint64)
+		}
+		for _, n := range s.list {
+			s.put(n)
+		}
 	}
-	if len(s.next) > 0 {
-		clear(s.next)
-	}
-}
-
-func (s *configSet) len() int { return len(s.few) + len(s.many) }
-
-func (s *configSet) add(c config) bool {
-	for _, x := range s.few {
-		if x == c {
+	for _, bits := range s.index[config{c.done &^ s.loose, c.state}] {
+		if bits&^c.done == 0 {
 			return false
 		}
 	}
-	if len(s.few) < 16 {
-		s.few = append(s.few, c)
-		return true
-	}
-	if s.many == nil {
-		s.many = make(map[config]bool)
-	}
-	if s.many[c] {
-		return false
-	}
-	s.many[c] = true
+	s.put(c)
+	s.list = append(s.list, c)
 	return true
 }
 
-func (s *configSet) addNext(c config, list []config) bool {
-	if s.next == nil {
-		s.next = make(map[config]bool)
-	}
-	if len(s.next) == 0 {
-		for _, x := range list {
-			s.next[x] = true
-		}
-	}
-	if s.next[c] {
-		return false
-	}
-	s.next[c] = true
-	return true
+func (s *antichain) put(c config) {
+	k := config{c.done &^ s.loose, c.state}
+	s.index[k] = append(s.index[k], c.done&s.loose)
 }

@@ -64,8 +64,9 @@ func TaggedMutex() Model {
 func ownedMutex(name string, who func(*Op) int64) Model {
 	const nobody = int64(None)
 	return Model{
-		Name: name,
-		Init: nobody,
+		Name:      name,
+		Processes: true,
+		Init:      nobody,
 		Step: func(state any, o *Op) (bool, any) {
 			owner := state.(int64)
 			switch o.Kind {
@@ -112,8 +113,9 @@ func hashReentrant(state any) uint64 {
 // Reentrant is a lock that its owner may take up to limit times; 0: no limit.
 func Reentrant(limit int) Model {
 	return Model{
-		Name: "re-entrant mutex",
-		Init: reentrant{owner: nobody, current: None, highest: None},
+		Name:      "re-entrant mutex",
+		Processes: true,
+		Init:      reentrant{owner: nobody, current: None, highest: None},
 		Step: func(state any, o *Op) (bool, any) {
 			s := state.(reentrant)
 			return s.step(o, limit)
@@ -148,8 +150,9 @@ func (s reentrant) step(o *Op, limit int) (bool, any) {
 // nothing.
 func Fenced() Model {
 	return Model{
-		Name: "fenced mutex",
-		Init: reentrant{owner: nobody, current: None, highest: None},
+		Name:      "fenced mutex",
+		Processes: true,
+		Init:      reentrant{owner: nobody, current: None, highest: None},
 		Step: func(state any, o *Op) (bool, any) {
 			s := state.(reentrant)
 			switch o.Kind {
@@ -177,8 +180,9 @@ func Fenced() Model {
 // one. The last release clears owner and current token and keeps the highest.
 func ReentrantFenced(limit int) Model {
 	return Model{
-		Name: "re-entrant fenced mutex",
-		Init: reentrant{owner: nobody, current: None, highest: None},
+		Name:      "re-entrant fenced mutex",
+		Processes: true,
+		Init:      reentrant{owner: nobody, current: None, highest: None},
 		Step: func(state any, o *Op) (bool, any) {
 			s := state.(reentrant)
 			if o.Kind == Acquire && o.A != None {
@@ -247,8 +251,9 @@ func Semaphore(permits int, h History) Model {
 		return string(b)
 	}
 	return Model{
-		Name: "semaphore",
-		Init: string(make([]byte, len(slot))),
+		Name:      "semaphore",
+		Processes: true,
+		Init:      string(make([]byte, len(slot))),
 		Step: func(state any, o *Op) (bool, any) {
 			s := state.(string)
 			switch o.Kind {

@@ -65,13 +65,23 @@ type Op struct {
 	A, B int64
 	// Process is who did it.
 	Process int32
-	// Key is which of several independent things it was done to.
-	Key  int32
-	Kind Kind
+	Kind    Kind
+	// Maybe lets the frontier search leave the operation out, as if it were
+	// optional; but where it took effect, it did so before its return.
+	Maybe bool
 }
 
 // Optional reports whether an explanation may leave the operation out.
 func (o *Op) Optional() bool { return o.Return == Never }
+
+// idle reports whether the operation changes nothing.
+func (o *Op) idle() bool {
+	switch o.Kind {
+	case Read, CASFailed, ReadList, ReadSet, SellFailed:
+		return true
+	}
+	return false
+}
 
 // History is a set of operations, in any order, on one thing.
 type History struct {

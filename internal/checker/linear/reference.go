@@ -31,6 +31,8 @@ type Model struct {
 	Step func(state any, o *Op) (bool, any)
 	// Hash of a state.
 	Hash func(state any) uint64
+	// Processes says that it matters which process does an operation.
+	Processes bool
 	// Settle gives the state after some operations that were all carried out,
 	// in whatever order; nil where the order matters. It lets a history be cut
 	// where nothing was under way.

@@ -43,7 +43,17 @@ func (v *view) closes(s *section) int {
 func (v *view) brokenWhy(sections []*section) string {
 	last := sections[len(sections)-1]
 	r := v.sectionReads(last)
-	if r < 0 {
+	w := v.decisiveWrite(last)
+	switch {
+	case v.h.Header.Workload == "jobs" && w >= 0:
+		return fmt.Sprintf("the job of tick %s ran twice, by %s and by %s", v.number(w), sections[0].client, last.client)
+	case v.h.Header.Workload == "append" && len(sections) > 1:
+		return fmt.Sprintf("no order of the appends explains what %s and %s read", sections[0].client, last.client)
+	case v.h.Header.Workload == "append":
+		return fmt.Sprintf("%s read a list that cannot have been", last.client)
+	case w >= 0 && v.h.Header.Workload == "stock" && v.number(w).V < 0:
+		return fmt.Sprintf("%s sold more than there was: %s left", last.client, v.number(w))
+	case r < 0:
 		return fmt.Sprintf("%s cannot be explained together", plural(len(sections), "section"))
 	}
 	saw := v.readValue(r)
@@ -86,7 +96,7 @@ func (v *view) brokenStory(sections []*section, impossible *section, from int) *
 		if close := v.closes(x); close >= 0 {
 			end = max(end, v.at(close))
 		}
-		if r := v.sectionReads(x); r >= 0 {
+		if r := v.sectionReads(x); r >= 0 && v.h.Header.Workload != "append" {
 			s.tell(filler, v.ops[r].Return, "%s read %d", x.client, v.readValue(r))
 		}
 	}
@@ -117,7 +127,7 @@ func (v *view) tellWrites(s *story, sections []*section, written map[int64]bool)
 		}
 		r := v.sectionReads(x)
 		text := v.writeWords(x, w)
-		if r >= 0 {
+		if r >= 0 && v.number(r).Set {
 			if written[v.readValue(r)] {
 				text = fmt.Sprintf("%s wrote %d, also from %d", x.client, v.number(w).V, v.readValue(r))
 				if g := v.grantBefore(x.client, v.opens(x)); g != nil && g.promised && g.lastPromise() < v.at(event) {
@@ -139,6 +149,12 @@ func (v *view) sectionOp(x *section) CounterOp {
 	}
 	r, w := v.sectionReads(x), v.decisiveWrite(x)
 	switch {
+	case v.h.Header.Workload == "jobs" && w >= 0:
+		op.Op = fmt.Sprintf("runs the job of tick %s", v.number(w))
+	case v.h.Header.Workload == "append" && w >= 0:
+		op.Op = fmt.Sprintf("appends %s", v.number(w))
+	case v.h.Header.Workload == "append":
+		op.Op = "reads the list"
 	case r >= 0 && w >= 0:
 		op.Op = fmt.Sprintf("reads %d and writes %s", v.readValue(r), v.number(w))
 	case w >= 0:

@@ -179,7 +179,7 @@ func (v *view) confirm(ctx context.Context, o Options, holds []hold) linear.Resu
 				ops = append(ops, linear.Op{Kind: linear.Release, Process: p, Call: int64(h.to), Return: int64(h.over)})
 			}
 		}
-		r = linear.Reference(ctx, linear.OwnerMutex(), ops, linear.Bounds{Timeout: o.Timeout, Memory: o.Memory})
+		r = linear.Reference(ctx, linear.OwnerMutex(), linear.History{Ops: ops}, linear.Bounds{Timeout: o.Timeout, Memory: o.Memory})
 		if r.Outcome != linear.Legal {
 			return r
 		}

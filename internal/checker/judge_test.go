@@ -41,7 +41,7 @@ func checkShape(t *testing.T, h *history.History, f Finding) {
 	if c.Assumption == "" || len(c.Operations) == 0 || c.Impossible >= len(h.Events) {
 		t.Errorf("%s: counterexample %+v", f.Property, c)
 	}
-	if n := len(c.Story); n < 2 || n > maxSentences {
+	if n := len(c.Story); n < 1 || n > maxSentences {
 		t.Errorf("%s: a story of %d sentences: %v", f.Property, n, c.Story)
 	}
 	for i, s := range c.Story {

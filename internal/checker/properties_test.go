@@ -203,6 +203,52 @@ var propertyCases = []struct {
 		s.write(8, "c2", 1, 2, history.OK, -1)
 	}, Holds, "2 sections"},
 
+	{"a job that ran twice", LinearizableResource, func(s *script) {
+		s.h.Header.Workload = "jobs"
+		s.write(0, "c1", 1, 7, history.OK, -1)
+		s.write(2, "c2", 1, 8, history.OK, -1)
+		s.write(4, "c2", 2, 7, history.OK, -1)
+	}, Violated, "the job of tick 7 ran twice, by c1 and by c2"},
+	{"jobs", LinearizableResource, func(s *script) {
+		s.h.Header.Workload = "jobs"
+		s.write(0, "c1", 1, 7, history.OK, -1)
+		s.write(2, "c2", 1, 8, history.OK, -1)
+	}, Holds, "2 sections of 2 clients"},
+	{"stock oversold", LinearizableResource, func(s *script) {
+		s.h.Header.Workload, s.h.Header.Initial = "stock", history.Some(3)
+		s.read(0, "c1", 1, 3)
+		s.write(2, "c1", 1, 1, history.OK, -1)
+		s.read(4, "c2", 1, 1)
+		s.write(6, "c2", 1, -1, history.OK, -1)
+	}, Violated, "c2 sold more than there was: -1 left"},
+	{"stock sold twice", LinearizableResource, func(s *script) {
+		s.h.Header.Workload, s.h.Header.Initial = "stock", history.Some(3)
+		s.read(0, "c1", 1, 3)
+		s.read(1, "c2", 1, 3)
+		s.write(2, "c1", 1, 1, history.OK, -1)
+		s.write(6, "c2", 1, 2, history.OK, -1)
+	}, Violated, "c1 and c2 both read 3; one update lost"},
+	{"append", LinearizableResource, func(s *script) {
+		s.h.Header.Workload = "append"
+		s.readList(0, "c1", 1, nil)
+		s.write(2, "c1", 1, 10, history.OK, -1)
+		s.readList(4, "c2", 1, []int64{10})
+		s.write(6, "c2", 1, 20, history.OK, -1)
+		s.readList(8, "c3", 0, []int64{10, 20})
+	}, Holds, "2 sections of 2 clients"},
+	{"an element lost", LinearizableResource, func(s *script) {
+		s.h.Header.Workload = "append"
+		s.readList(0, "c1", 1, nil)
+		s.readList(1, "c2", 1, nil)
+		s.write(2, "c1", 1, 10, history.OK, -1)
+		s.write(6, "c2", 1, 20, history.OK, -1)
+		s.readList(8, "c3", 0, []int64{20})
+	}, Violated, "no order of the appends explains what c1 and c2 read"},
+	{"no model", LinearizableResource, func(s *script) {
+		s.h.Header.Workload = "chess"
+		s.write(0, "c1", 1, 7, history.OK, -1)
+	}, Unknown, "there is no model for the workload \"chess\""},
+
 	{"no tokens", OrderedTokens, func(s *script) { s.acquire(0, 1, "c1", 900, -1) }, Unknown, "no grant carried a token"},
 	{"equal tokens", OrderedTokens, func(s *script) {
 		s.acquire(0, 1, "c1", 900, 5)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -14,28 +15,39 @@ import (
 // cell is one part of the resource with the sections that worked on it.
 type cell struct {
 	key string
-	ops []linear.Op
-	// from has for each of ops the section it is.
+	h   linear.History
+	// from has for each operation the section it is.
 	from []*section
+}
+
+// problem is the question that a workload puts to the history of one cell.
+func (v *view) problem(h linear.History) (p linear.Problem, known bool) {
+	switch v.h.Header.Workload {
+	case "increment", "register", "":
+		return linear.CounterProblem(h.Initial), true
+	case "append":
+		return linear.ListProblem(h.Lists), true
+	case "stock":
+		return linear.StockProblem(h.Initial), true
+	case "jobs":
+		return linear.JobsProblem(), true
+	}
+	return p, false
 }
 
 // judgeResource: the guarded sections are linearizable as atomic operations.
 func judgeResource(ctx context.Context, v *view, o Options) Finding {
-	switch w := v.h.Header.Workload; w {
-	case "increment", "register", "":
-	default:
-		return unknown(fmt.Sprintf("there is no model for the workload %q", w), Effort{Operations: len(v.ops)})
+	if _, known := v.problem(linear.History{}); !known {
+		return unknown(fmt.Sprintf("there is no model for the workload %q", v.h.Header.Workload), Effort{Operations: len(v.ops)})
 	}
 	cells, effort := v.cells()
-	f := Finding{Effort: effort, Method: "forced order"}
-	initial := v.h.Header.Initial.V
+	f := Finding{Effort: effort}
 	for i := range cells {
 		c := &cells[i]
-		d := decider{ctx: ctx, initial: initial, options: o}
-		r := d.decide(c.ops)
-		if d.method != "" {
-			f.Method = d.method
-		}
+		d := decider{ctx: ctx, options: o, h: c.h}
+		d.problem, _ = v.problem(c.h)
+		r := d.decide(c.h.Ops, !o.Fast)
+		f.Method = d.method
 		switch r.Outcome {
 		case linear.Undecided:
 			return unknown(r.Why, effort)
@@ -55,33 +67,31 @@ func judgeResource(ctx context.Context, v *view, o Options) Finding {
 	return f
 }
 
-// decider decides histories of one cell, by the forced order of increments
-// where there is one, else by porcupine.
+// decider decides histories of one cell.
 type decider struct {
 	ctx     context.Context
-	initial int64
 	options Options
+	problem linear.Problem
+	h       linear.History
 	method  string
 }
 
-func (d *decider) decide(ops []linear.Op) linear.Result {
+func (d *decider) decide(ops []linear.Op, confirm bool) linear.Result {
 	bounds := linear.Bounds{Timeout: d.options.Timeout, Memory: d.options.Memory}
-	r, direct := linear.Increments(ops, d.initial)
-	if !direct {
-		d.method = "porcupine (register)"
-		return linear.Reference(d.ctx, linear.Cell(d.initial), ops, bounds)
-	}
-	d.method = "forced order"
-	if d.options.Fast || len(ops) > ConfirmUpTo || optional(ops) > maxOptional {
+	h := d.h
+	h.Ops = ops
+	r, method := d.problem.Check(d.ctx, h, bounds)
+	d.method = method
+	if !confirm || r.Outcome == linear.Undecided || len(ops) > ConfirmUpTo || optional(ops) > maxOptional {
 		return r
 	}
-	ref := linear.Reference(d.ctx, linear.Cell(d.initial), ops, bounds)
+	ref := linear.Reference(d.ctx, d.problem.Model, h, bounds)
 	switch ref.Outcome {
 	case linear.Undecided:
 	case r.Outcome:
-		d.method = "forced order, confirmed by porcupine (register)"
+		d.method += ", confirmed by porcupine"
 	default:
-		return linear.Result{Outcome: linear.Undecided, Why: fmt.Sprintf("the forced order and porcupine disagree: porcupine says %v", ref.Outcome)}
+		return linear.Result{Outcome: linear.Undecided, Why: fmt.Sprintf("two methods disagree: %s says %v, porcupine %v", method, r.Outcome, ref.Outcome)}
 	}
 	return r
 }
@@ -108,22 +118,19 @@ func (v *view) cells() ([]cell, Effort) {
 	completed, clients := 0, make(map[string]bool)
 	for i := range v.sections {
 		s := &v.sections[i]
-		ops := v.sectionOps(s)
-		if len(ops) == 0 {
-			continue
-		}
 		c := byKey[s.key]
 		if c == nil {
-			c = &cell{key: s.key}
+			c = &cell{key: s.key, h: linear.History{Initial: v.h.Header.Initial.V}}
 			byKey[s.key] = c
 		}
+		ops := v.sectionOps(s, &c.h)
 		if _, ok := processes[s.client]; !ok {
 			processes[s.client] = int32(len(processes))
 		}
 		for _, o := range ops {
 			o.Process = processes[s.client]
-			c.ops, c.from = append(c.ops, o), append(c.from, s)
-			if !o.Optional() && o.Kind != linear.Read {
+			c.h.Ops, c.from = append(c.h.Ops, o), append(c.from, s)
+			if !o.Optional() && o.Kind != linear.Read && o.Kind != linear.ReadList {
 				completed++
 				clients[s.client] = true
 			}
@@ -144,15 +151,15 @@ func (v *view) cells() ([]cell, Effort) {
 // from what it read to what it wrote; it is invoked when its read was sent and
 // completed when its write was answered. A refused write makes the whole section
 // as if it had not been. Reads outside sections stand for themselves.
-func (v *view) sectionOps(s *section) []linear.Op {
+func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
+	var ops []linear.Op
 	if len(s.writes) == 0 {
 		if s.number != 0 {
 			return nil
 		}
-		var ops []linear.Op
 		for _, r := range s.reads {
 			if o := &v.ops[r]; o.Type == history.OK {
-				ops = append(ops, linear.Op{Kind: linear.Read, A: v.readValue(r), Call: int64(v.at(o.Call)), Return: int64(v.at(o.Return))})
+				ops = append(ops, v.readOp(r, h, v.at(o.Call), v.at(o.Return)))
 			}
 		}
 		return ops
@@ -166,11 +173,41 @@ func (v *view) sectionOps(s *section) []linear.Op {
 	if w.Type == history.OK {
 		op.Return = int64(v.at(w.Return))
 	}
-	if r := v.lastRead(s, s.writes[0]); r >= 0 {
-		op.Kind, op.A, op.B = linear.CAS, v.readValue(r), op.A
-		op.Call = int64(v.at(v.ops[r].Call))
+	read := v.lastRead(s, s.writes[0])
+	if read >= 0 {
+		op.Call = int64(v.at(v.ops[read].Call))
 	}
-	return []linear.Op{op}
+	switch v.h.Header.Workload {
+	case "jobs":
+		op.Kind = linear.Run
+	case "append":
+		op.Kind, op.B = linear.Append, linear.None
+		if read >= 0 {
+			// What the section read, it read at the same instant as it wrote.
+			seen := v.readOp(read, h, time.Duration(op.Call), time.Duration(op.Return))
+			op.B = int64(len(h.Lists[seen.A]))
+			if !op.Optional() {
+				ops = append(ops, seen)
+			}
+		}
+	default:
+		if read >= 0 {
+			op.Kind, op.A, op.B = linear.CAS, v.readValue(read), op.A
+		}
+	}
+	return append(ops, op)
+}
+
+// readOp is a read by itself.
+func (v *view) readOp(op int, h *linear.History, call, ret time.Duration) linear.Op {
+	o := linear.Op{Kind: linear.Read, Call: int64(call), Return: int64(ret)}
+	if v.h.Header.Workload != "append" {
+		o.A = v.readValue(op)
+		return o
+	}
+	o.Kind, o.A = linear.ReadList, int64(len(h.Lists))
+	h.Lists = append(h.Lists, v.event(v.ops[op].Return).Value.List)
+	return o
 }
 
 // decisiveWrite is the write that says what became of a section: one that was
@@ -211,14 +248,10 @@ func (v *view) refusal() *effect {
 
 // brokenCell makes the finding that a cell's history has no explanation.
 func (v *view) brokenCell(f Finding, c *cell, d *decider) Finding {
-	// From here on it is only a matter of showing what has been decided, so the
-	// direct algorithm is not confirmed again and again.
-	quick := *d
-	quick.options.Fast = true
-	illegal := func(ops []linear.Op) bool { return quick.decide(ops).Outcome == linear.Illegal }
-	at, prefix, places := linear.FirstIllegal(c.ops, illegal)
-	r := quick.decide(prefix)
-	kept := r.Witness
+	// From here on it is only a matter of showing what has been decided.
+	illegal := func(ops []linear.Op) bool { return d.decide(ops, false).Outcome == linear.Illegal }
+	at, prefix, places := linear.FirstIllegal(c.h.Ops, illegal)
+	kept := d.decide(prefix, false).Witness
 	slices.Sort(kept)
 	if len(kept) == 0 || !illegal(linear.Relax(prefix, kept)) {
 		kept = certain(prefix)
@@ -229,12 +262,14 @@ func (v *view) brokenCell(f Finding, c *cell, d *decider) Finding {
 	})
 	var sections []*section
 	for _, i := range pick(candidates, small) {
-		sections = append(sections, c.from[places[i]])
+		if x := c.from[places[i]]; !slices.Contains(sections, x) {
+			sections = append(sections, x)
+		}
 	}
 	slices.SortStableFunc(sections, func(a, b *section) int { return cmp.Compare(v.opens(a), v.opens(b)) })
 	f.Verdict = Violated
 	f.Why = v.brokenWhy(sections)
-	f.Counterexample = v.brokenStory(sections, c.from[at], len(c.ops))
+	f.Counterexample = v.brokenStory(sections, c.from[at], len(c.h.Ops))
 	for _, o := range f.Counterexample.Operations {
 		f.Events = append(f.Events, o.Events...)
 	}

@@ -51,6 +51,11 @@ func (s *script) read(ms int64, client string, section int, n int64) {
 	s.add(ms+1, client, history.OK, history.Read, history.Value{Section: section, Number: history.Some(n)})
 }
 
+func (s *script) readList(ms int64, client string, section int, list []int64) {
+	s.add(ms, client, history.Invoke, history.Read, history.Value{Section: section})
+	s.add(ms+1, client, history.OK, history.Read, history.Value{Section: section, List: list})
+}
+
 // write is answered with t; the resource tells of the effect unless that is
 // unknown.
 func (s *script) write(ms int64, client string, section int, n int64, t history.Type, token int64) {

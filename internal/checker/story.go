@@ -115,9 +115,16 @@ func (s *story) writes(from, to time.Duration, clients ...string) {
 // writeWords tell of a write: "c2 wrote 1 from 0".
 func (v *view) writeWords(x *section, op int) string {
 	o := &v.ops[op]
-	text := x.client + " wrote"
+	verb := "wrote"
+	switch v.h.Header.Workload {
+	case "append":
+		verb = "appended"
+	case "jobs":
+		verb = "ran the job of tick"
+	}
+	text := x.client + " " + verb
 	if n := v.number(op); n.Set {
-		text = fmt.Sprintf("%s wrote %d", x.client, n.V)
+		text = fmt.Sprintf("%s %s %d", x.client, verb, n.V)
 	}
 	if r := v.lastRead(x, op); r >= 0 {
 		if n := v.number(r); n.Set {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
 
 // Limits on files that somebody else may have written.
@@ -76,48 +77,73 @@ func (e *LineError) Unwrap() error { return e.Err }
 // other fault is a *LineError. More than maxEvents events are refused; 0 means
 // DefaultMaxEvents.
 func Decode(r io.Reader, maxEvents int) (*History, error) {
+	h := &History{}
+	var err error
+	h.Header, h.Truncated, err = Scan(r, maxEvents, func(_ int, e *Event) error {
+		h.Events = append(h.Events, *e)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// Scan reads a history like Decode and hands each event, with the number of its
+// line, to each, which may keep what the event refers to but not the event itself.
+// An error of each ends the scan and is returned as a *LineError.
+func Scan(r io.Reader, maxEvents int, each func(line int, e *Event) error) (header Header, truncated bool, err error) {
 	if maxEvents <= 0 {
 		maxEvents = DefaultMaxEvents
 	}
 	br := bufio.NewReaderSize(r, 1<<16)
-	h := &History{}
+	var q quick
+	var e Event
+	last := time.Duration(0)
 	for line := 1; ; line++ {
 		text, complete, err := readLine(br)
 		if err != nil {
-			return nil, &LineError{line, err}
+			return header, false, &LineError{line, err}
 		}
 		if !complete {
-			h.Truncated = len(text) > 0
 			if line == 1 {
-				return nil, &LineError{1, errors.New("the file has no complete header line")}
+				return header, false, &LineError{1, errors.New("the file has no complete header line")}
 			}
-			return h, nil
+			return header, len(text) > 0, nil
 		}
 		if line == 1 {
-			if err := readHeader(text, &h.Header); err != nil {
-				return nil, &LineError{line, err}
+			if err := readHeader(text, &header); err != nil {
+				return header, false, &LineError{line, err}
 			}
 			continue
 		}
-		if len(h.Events) == maxEvents {
-			return nil, &LineError{line, fmt.Errorf("more than %d events", maxEvents)}
+		if line-2 == maxEvents {
+			return header, false, &LineError{line, fmt.Errorf("more than %d events", maxEvents)}
 		}
-		var e Event
-		if err := json.Unmarshal(text, &e); err != nil {
-			return nil, &LineError{line, fmt.Errorf("not an event: %w", err)}
+		if !q.event(text, &e) {
+			e = Event{}
+			if err := json.Unmarshal(text, &e); err != nil {
+				return header, false, &LineError{line, fmt.Errorf("not an event: %w", err)}
+			}
 		}
-		if err := checkEvent(&e, h.Events); err != nil {
-			return nil, &LineError{line, err}
+		if err := checkEvent(&e, line-2, last); err != nil {
+			return header, false, &LineError{line, err}
 		}
-		h.Events = append(h.Events, e)
+		if err := each(line, &e); err != nil {
+			return header, false, &LineError{line, err}
+		}
+		last = e.Time
 	}
 }
 
-// readLine returns the next line without its end, and whether it had one. At
-// the end of the file it returns what is left, incomplete.
+// readLine returns the next line without its end, and whether it had one; the
+// line is good until the next call. At the end of the file it returns what is left, incomplete.
 func readLine(br *bufio.Reader) (text []byte, complete bool, err error) {
 	for {
 		part, err := br.ReadSlice('\n')
+		if err == nil && text == nil {
+			return part[:len(part)-1], true, nil
+		}
 		text = append(text, part...)
 		switch {
 		case err == nil:
@@ -145,12 +171,12 @@ func readHeader(text []byte, h *Header) error {
 	return nil
 }
 
-func checkEvent(e *Event, before []Event) error {
+func checkEvent(e *Event, index int, last time.Duration) error {
 	switch {
-	case e.Index != len(before):
-		return fmt.Errorf("index %d: want %d", e.Index, len(before))
-	case len(before) > 0 && e.Time < before[len(before)-1].Time:
-		return fmt.Errorf("time %d goes back: the event before has %d", e.Time, before[len(before)-1].Time)
+	case e.Index != index:
+		return fmt.Errorf("index %d: want %d", e.Index, index)
+	case index > 0 && e.Time < last:
+		return fmt.Errorf("time %d goes back: the event before has %d", e.Time, last)
 	case e.Time < 0:
 		return fmt.Errorf("time %d is negative", e.Time)
 	case e.Process == "":

@@ -5,118 +5,175 @@ import (
 	"slices"
 )
 
-// Increments decides a history of one counter that starts at initial: every
-// operation is a CAS from a value to its successor, or a Read. The values force
-// the order, so one pass over the sorted history decides. An operation that is
-// no such thing is not judged here; ok is false then.
-func Increments(ops []Op, initial int64) (r Result, ok bool) {
-	order := make([]int32, 0, len(ops))
-	for i := range ops {
-		switch o := &ops[i]; {
-		case o.Kind == CAS && o.B == o.A+1:
-		case o.Kind == Read:
-			if o.Optional() {
-				continue
-			}
-		default:
+// steps are the operations of a counter, ordered by the value that they found.
+// All slices have a place for each value that the history can reach.
+type steps struct {
+	ops     []Op
+	initial int64
+	// sure is the step away from a value that surely was taken, maybe the
+	// optional one that was called first; -1 for none.
+	sure, maybe []int32
+	// lateRead is the read of a value that was called last, earlyRead the one
+	// that returned first.
+	lateRead, earlyRead []int32
+	// blind are optional steps that know no value, in the order of their calls.
+	blind []int32
+	// top is the highest place that a sure operation needs to be reached.
+	top int
+}
+
+// Increments decides a history of one counter: every operation is a CAS from a
+// value to its successor, a Read, or an optional Add of 1. The values force the
+// order, so that one pass decides. It is Undecided on any other operation.
+func Increments(h History) Result {
+	s := newSteps(h)
+	for i := range h.Ops {
+		if r, stop := s.place(int32(i)); stop {
+			return r
+		}
+	}
+	slices.SortFunc(s.blind, func(i, j int32) int { return compare(h.Ops[i].Call, h.Ops[j].Call) })
+	return s.walk()
+}
+
+func newSteps(h History) *steps {
+	n := len(h.Ops) + 1
+	all := make([]int32, 4*n)
+	for i := range all {
+		all[i] = -1
+	}
+	return &steps{ops: h.Ops, initial: h.Initial, top: -1,
+		sure: all[:n:n], maybe: all[n : 2*n : 2*n], lateRead: all[2*n : 3*n : 3*n], earlyRead: all[3*n:]}
+}
+
+// place puts an operation where it belongs. stop says that the history is
+// decided by it alone, or not of the kind that can be decided here.
+func (s *steps) place(i int32) (r Result, stop bool) {
+	o := &s.ops[i]
+	switch {
+	case o.Kind == CAS && o.B == o.A+1 || o.Kind == Read:
+	case o.Kind == Add && o.A == 1 && o.Optional():
+		s.blind = append(s.blind, i)
+		return Result{}, false
+	default:
+		return undecided("not a history of increments"), true
+	}
+	at := uint64(o.A) - uint64(s.initial)
+	if at >= uint64(len(s.sure)) {
+		// Below the initial value, or more above it than there are operations.
+		if o.Optional() {
 			return Result{}, false
 		}
-		order = append(order, int32(i))
+		return illegal(fmt.Sprintf("the value %d was never there", o.A), int(i)), true
 	}
-	// Reads of a value come before the step away from it; of several steps the
-	// surely taken come first, and of the optional the one that was called first:
-	// it can do whatever the others can.
-	slices.SortFunc(order, func(i, j int32) int { return compareSteps(&ops[i], &ops[j]) })
-	return walkSteps(ops, order, initial), true
+	switch {
+	case o.Kind == Read:
+		if o.Optional() {
+			return Result{}, false
+		}
+		if l := s.lateRead[at]; l < 0 || o.Call > s.ops[l].Call {
+			s.lateRead[at] = i
+		}
+		if e := s.earlyRead[at]; e < 0 || o.Return < s.ops[e].Return {
+			s.earlyRead[at] = i
+		}
+	case o.Optional():
+		if m := s.maybe[at]; m < 0 || o.Call < s.ops[m].Call {
+			s.maybe[at] = i
+		}
+		return Result{}, false
+	case s.sure[at] >= 0:
+		return illegal(fmt.Sprintf("two operations found %d and wrote %d", o.A, o.B), int(s.sure[at]), int(i)), true
+	default:
+		s.sure[at] = i
+	}
+	s.top = max(s.top, int(at))
+	return Result{}, false
 }
 
-func compareSteps(a, b *Op) int {
+// walk goes through the values from the initial one upwards. latest is the
+// operation so far that was called last: what comes later in the order must not
+// have returned before that call.
+func (s *steps) walk() Result {
+	deadline := s.deadlines()
+	latest := int32(-1)
+	for at := 0; at <= s.top; at++ {
+		if e := s.earlyRead[at]; e >= 0 {
+			if latest >= 0 && s.ops[e].Return < s.ops[latest].Call {
+				return s.outOfOrder(latest, e)
+			}
+			latest = s.later(latest, s.lateRead[at])
+		}
+		if step := s.sure[at]; step >= 0 {
+			if latest >= 0 && s.ops[step].Return < s.ops[latest].Call {
+				return s.outOfOrder(latest, step)
+			}
+			latest = s.later(latest, step)
+			continue
+		}
+		if at == s.top {
+			break
+		}
+		if r, ok := s.fill(at, deadline[at]); !ok {
+			return r
+		}
+	}
+	return legal()
+}
+
+func (s *steps) later(a, b int32) int32 {
+	if a < 0 || s.ops[b].Call > s.ops[a].Call {
+		return b
+	}
+	return a
+}
+
+// outOfOrder: the second comes after the first by its value, and before it in
+// time.
+func (s *steps) outOfOrder(first, second int32) Result {
+	return illegal(fmt.Sprintf("%d was found too early", s.ops[second].A), int(first), int(second))
+}
+
+// fill finds an optional step for a value from which nobody surely went on, and
+// which must have been left before the deadline. A step that knows its value is
+// good for nothing else, so it goes first; of those that know none, the k-th to be
+// called goes to the k-th gap, because deadlines grow with the value.
+func (s *steps) fill(at int, deadline int32) (r Result, ok bool) {
+	due := s.ops[deadline].Return
+	if m := s.maybe[at]; m >= 0 && s.ops[m].Call <= due {
+		return r, true
+	}
+	if len(s.blind) > 0 && s.ops[s.blind[0]].Call <= due {
+		s.blind = s.blind[1:]
+		return r, true
+	}
+	return illegal(fmt.Sprintf("nobody can have written %d in time", s.initial+int64(at)+1), int(deadline)), false
+}
+
+// deadlines has for each value the sure operation above it that returned first.
+func (s *steps) deadlines() []int32 {
+	if s.top < 0 {
+		return nil
+	}
+	list := make([]int32, s.top+1)
+	first := int32(-1)
+	for at := s.top; at >= 0; at-- {
+		list[at] = first
+		for _, i := range [2]int32{s.sure[at], s.earlyRead[at]} {
+			if i >= 0 && (first < 0 || s.ops[i].Return < s.ops[first].Return) {
+				first = i
+			}
+		}
+	}
+	return list
+}
+
+func compare(a, b int64) int {
 	switch {
-	case a.A != b.A:
-		return sign(a.A < b.A)
-	case a.Kind != b.Kind:
-		return sign(a.Kind == Read)
-	case a.Optional() != b.Optional():
-		return sign(b.Optional())
-	case a.Call != b.Call:
-		return sign(a.Call < b.Call)
+	case a < b:
+		return -1
+	case a > b:
+		return 1
 	}
 	return 0
-}
-
-func sign(less bool) int {
-	if less {
-		return -1
-	}
-	return 1
-}
-
-// walkSteps goes through the values from the initial one upwards. latest is the
-// operation below the present value that was called last: everything that comes
-// after it in the order must not have returned before that call.
-func walkSteps(ops []Op, order []int32, initial int64) Result {
-	known := highestNeeded(ops, order)
-	value, latest := initial, int32(-1)
-	for i := 0; i < len(order) && i <= known; {
-		first := &ops[order[i]]
-		if first.A < value {
-			if first.Optional() {
-				i++
-				continue
-			}
-			return illegal(fmt.Sprintf("the value %d was never there", first.A), int(order[i]))
-		}
-		if first.A > value {
-			return missing(ops, order[i:known+1], value)
-		}
-		end, step := i, int32(-1)
-		group := latest
-		for ; end < len(order) && ops[order[end]].A == value; end++ {
-			o, before := &ops[order[end]], latest
-			if o.Kind == CAS {
-				if step >= 0 && !o.Optional() {
-					return illegal(fmt.Sprintf("two operations found %d and wrote %d", value, value+1), int(step), int(order[end]))
-				}
-				if step >= 0 {
-					continue
-				}
-				// The step away from a value comes after all reads of it.
-				step, before = order[end], group
-			}
-			if before >= 0 && o.Return < ops[before].Call {
-				return illegal(fmt.Sprintf("%d was found out of order", value), int(before), int(order[end]))
-			}
-			if group < 0 || o.Call > ops[group].Call {
-				group = order[end]
-			}
-		}
-		i, latest = end, group
-		if step >= 0 {
-			value++
-		} else if i <= known {
-			return missing(ops, order[i:known+1], value)
-		}
-	}
-	return legal()
-}
-
-// missing: nobody can have taken the value one up, and yet somebody went on.
-func missing(ops []Op, above []int32, value int64) Result {
-	for _, i := range above {
-		if o := &ops[i]; !o.Optional() {
-			return illegal(fmt.Sprintf("nobody wrote %d", value+1), int(i))
-		}
-	}
-	return legal()
-}
-
-// highestNeeded is the place in order of the last operation that must be
-// explained; optional steps beyond it are left out.
-func highestNeeded(ops []Op, order []int32) int {
-	for i := len(order) - 1; i >= 0; i-- {
-		if !ops[order[i]].Optional() {
-			return i
-		}
-	}
-	return -1
 }

@@ -1,8 +1,11 @@
 // Package linear decides whether a history of operations has an explanation: an
 // order of the operations, each at an instant between its call and its return,
-// that a model of the thing they were done to allows. It has two ways to decide:
-// porcupine, the reference, which knows every model, and direct algorithms, which
-// know some models and answer in about the time it takes to sort the history.
+// that a model of the thing they were done to allows. It has three ways to
+// decide. Direct algorithms know some models and answer in about the time it
+// takes to read the history. The frontier search knows every model and is fast
+// while few outcomes are unknown. Porcupine is the reference for both.
+//
+// DESIGN.md has the arguments for the direct algorithms.
 package linear
 
 import "math"
@@ -11,16 +14,19 @@ import "math"
 // effect at any time after its call, or not at all.
 const Never = math.MaxInt64
 
-// Kind is what an operation does.
+// None is the value of what is not known.
+const None = math.MinInt64
+
+// Kind is what an operation does. A and B are its values.
 type Kind uint8
 
-// The kinds. What A and B mean is said beside each.
 const (
-	// Acquire takes a lock; A is the grant's token, NoToken where it has none.
+	// Acquire takes a lock; A is the grant's token, None where it has none, and
+	// B the tag that names the grant, where grants are tagged.
 	Acquire Kind = iota + 1
-	// Release gives a lock back.
+	// Release gives a lock back; B is the tag of the grant.
 	Release
-	// Expire ends a hold at the instant that was promised.
+	// Expire ends a grant at the instant that was promised; B is its tag.
 	Expire
 	// Read saw the value A.
 	Read
@@ -28,8 +34,24 @@ const (
 	Write
 	// CAS found the value A and wrote B.
 	CAS
-	// CASFailed wanted A, saw something else and changed nothing.
+	// CASFailed wanted A, changed nothing, and saw B; None where it did not tell.
 	CASFailed
+	// Add added A to a counter and does not know what came of it.
+	Add
+	// Append added the element A to a list and found B elements there; None
+	// where it did not look.
+	Append
+	// ReadList saw the list of number A in History.Lists.
+	ReadList
+	// Sell took A units from a stock. SellFailed found fewer than A.
+	Sell
+	SellFailed
+	// Run ran the job of the tick A.
+	Run
+	// Insert put the element A into a set; ReadSet saw the set of number A in
+	// History.Lists.
+	Insert
+	ReadSet
 )
 
 // Op is one operation. An operation with Return == Never is optional: it may be
@@ -44,10 +66,31 @@ type Op struct {
 	// Process is who did it.
 	Process int32
 	Kind    Kind
+	// Maybe lets the frontier search leave the operation out, as if it were
+	// optional; but where it took effect, it did so before its return.
+	Maybe bool
 }
 
 // Optional reports whether an explanation may leave the operation out.
 func (o *Op) Optional() bool { return o.Return == Never }
+
+// idle reports whether the operation changes nothing.
+func (o *Op) idle() bool {
+	switch o.Kind {
+	case Read, CASFailed, ReadList, ReadSet, SellFailed:
+		return true
+	}
+	return false
+}
+
+// History is a set of operations, in any order, on one thing.
+type History struct {
+	Ops []Op
+	// Lists are what reads of lists and sets saw.
+	Lists [][]int64
+	// Initial is the value, the length or the stock at the beginning.
+	Initial int64
+}
 
 // Outcome is what a decision came to.
 type Outcome uint8
@@ -57,7 +100,7 @@ const (
 	Legal Outcome = iota + 1
 	// Illegal: there is none.
 	Illegal
-	// Undecided: the search was given up.
+	// Undecided: the search was given up, or the algorithm does not apply.
 	Undecided
 )
 
@@ -73,11 +116,11 @@ func (o Outcome) String() string {
 // Result is a decision.
 type Result struct {
 	Outcome Outcome
-	// Witness are operations, as indices, that cannot be explained whatever the
-	// others did. Only direct algorithms name one.
+	// Witness are at most four operations, as indices, that cannot be explained
+	// whatever the others did. Only direct algorithms name one.
 	Witness []int
 	// Why says, where the outcome is Illegal, what is wrong, and where it is
-	// Undecided, why the search was given up.
+	// Undecided, why no decision was reached.
 	Why string
 }
 
@@ -86,3 +129,5 @@ func legal() Result { return Result{Outcome: Legal} }
 func illegal(why string, witness ...int) Result {
 	return Result{Outcome: Illegal, Why: why, Witness: witness}
 }
+
+func undecided(why string) Result { return Result{Outcome: Undecided, Why: why} }

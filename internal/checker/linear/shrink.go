@@ -37,13 +37,14 @@ func Shrink(n int, fails func(kept []int) bool) []int {
 func Relax(ops []Op, kept []int) []Op {
 	relaxed := make([]Op, len(ops))
 	copy(relaxed, ops)
-	at := 0
+	certain := make([]bool, len(ops))
+	for _, i := range kept {
+		certain[i] = true
+	}
 	for i := range relaxed {
-		if at < len(kept) && kept[at] == i {
-			at++
-			continue
+		if !certain[i] {
+			relaxed[i].Return = Never
 		}
-		relaxed[i].Return = Never
 	}
 	return relaxed
 }

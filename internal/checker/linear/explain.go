@@ -1,0 +1,136 @@
+package linear
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+// Counterexample is why a history is illegal.
+type Counterexample struct {
+	// At is the operation whose return left no explanation.
+	At int
+	// Operations, as indices, cannot be explained, whether or not the others
+	// took effect.
+	Operations []int
+	// Minimal says that without any one of them there is an explanation.
+	Minimal bool
+	Why     string
+}
+
+// Explain finds the first impossible operation of an illegal history, and
+// operations that are impossible together. It tries to make them few for as long
+// as the bounds allow.
+func Explain(ctx context.Context, p Problem, h History, b Bounds) Counterexample {
+	deadline := time.Now().Add(b.Timeout)
+	decide := func(ops []Op) Result {
+		part := h
+		part.Ops = ops
+		if p.Direct != nil {
+			if r := p.Direct(part); r.Outcome != Undecided {
+				return r
+			}
+		}
+		r, _ := p.Check(ctx, part, b)
+		return r
+	}
+	illegal := func(ops []Op) bool { return decide(ops).Outcome == Illegal }
+
+	if p.Direct != nil && p.Direct(h).Outcome == Illegal {
+		at, prefix, places := FirstIllegal(h.Ops, illegal)
+		r := decide(prefix)
+		c := Counterexample{At: at, Why: r.Why, Minimal: true}
+		kept := slices.Sorted(slices.Values(r.Witness))
+		if illegal(Relax(prefix, kept)) {
+			small := Shrink(len(kept), func(part []int) bool {
+				return illegal(Relax(prefix, pick(kept, part)))
+			})
+			c.Operations = pick(places, pick(kept, small))
+			return c
+		}
+	}
+	b.Memory = narrowMemory
+	if r := Frontier(ctx, p.Model, h, b); r.Outcome == Illegal {
+		return shrinkFrontier(ctx, p.Model, h, r.Witness[0], deadline, b)
+	}
+	return dropReads(h, deadline, illegal)
+}
+
+func pick(from, places []int) []int {
+	list := make([]int, len(places))
+	for i, p := range places {
+		list[i] = from[p]
+	}
+	return list
+}
+
+// dropReads is for histories that only porcupine can decide: it leaves out what
+// changes nothing. The rest is not minimal.
+func dropReads(h History, deadline time.Time, illegal func([]Op) bool) Counterexample {
+	at, prefix, places := FirstIllegal(h.Ops, illegal)
+	kept := make([]int, len(prefix))
+	for i := range kept {
+		kept[i] = i
+	}
+	for i := len(kept) - 1; i >= 0 && time.Now().Before(deadline); i-- {
+		if prefix[kept[i]].idle() {
+			rest := slices.Delete(slices.Clone(kept), i, i+1)
+			ops := make([]Op, len(rest))
+			for j, k := range rest {
+				ops[j] = prefix[k]
+			}
+			if illegal(ops) {
+				kept = rest
+			}
+		}
+	}
+	return Counterexample{At: at, Operations: pick(places, kept)}
+}
+
+// shrinkFrontier shrinks by the frontier search. What is taken out becomes an
+// operation that may or may not have taken effect between its call and its
+// return: so the search stays as narrow as it was.
+func shrinkFrontier(ctx context.Context, m Model, h History, at int, deadline time.Time, b Bounds) Counterexample {
+	prefix, places := before(h.Ops, at)
+	var sure []int
+	for i := range prefix {
+		if !prefix[i].Optional() {
+			sure = append(sure, i)
+		}
+	}
+	gaveUp := false
+	part := h
+	fails := func(kept []int) bool {
+		if gaveUp || time.Now().After(deadline) || ctx.Err() != nil {
+			gaveUp = true
+			return false
+		}
+		part.Ops = slices.Clone(prefix)
+		for i := range part.Ops {
+			part.Ops[i].Maybe = true
+		}
+		for _, k := range kept {
+			part.Ops[sure[k]].Maybe = false
+		}
+		return Frontier(ctx, m, part, b).Outcome == Illegal
+	}
+	small := Shrink(len(sure), fails)
+	return Counterexample{At: at, Operations: pick(places, pick(sure, small)), Minimal: !gaveUp}
+}
+
+// before is the history as it stood when an operation had returned.
+func before(ops []Op, at int) (prefix []Op, places []int) {
+	limit := ops[at]
+	for i := range ops {
+		o := ops[i]
+		if o.Call > limit.Return {
+			continue
+		}
+		if cmp.Or(cmp.Compare(o.Return, limit.Return), cmp.Compare(i, at)) > 0 {
+			o.Return = Never
+		}
+		prefix, places = append(prefix, o), append(places, i)
+	}
+	return prefix, places
+}

@@ -1,0 +1,93 @@
+package checker
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// randomScript makes a history that nobody would call sensible: any event may
+// follow any other.
+func randomScript(r *rand.Rand) *script {
+	s := newScript()
+	clients := []string{"c1", "c2", "c3"}
+	nodes := []string{"A", "B", "C", "D", "E", ""}
+	types := []history.Type{history.Invoke, history.Invoke, history.OK, history.OK, history.Fail, history.Info}
+	ops := []history.F{history.Acquire, history.Acquire, history.Extend, history.Release, history.Read, history.Write}
+	kinds := []string{"pause", "kill", "stop", "clock-jump", "something"}
+	pending := map[string]history.F{}
+	ms := int64(0)
+	for range r.IntN(60) {
+		ms += int64(r.IntN(3)) * int64(r.IntN(300))
+		c := clients[r.IntN(3)]
+		switch r.IntN(10) {
+		case 0:
+			s.fault(ms, r.IntN(2) == 0, r.IntN(3), kinds[r.IntN(5)], append(nodes, clients...)[r.IntN(9)])
+		case 1:
+			s.key(ms, []history.F{history.KeySet, history.KeyDeleted, history.KeyExtended, history.KeyExpired}[r.IntN(4)],
+				nodes[r.IntN(6)], append(clients, "")[r.IntN(4)], []string{"o1", "o2", ""}[r.IntN(3)], int64(r.IntN(3)*500-500))
+		case 2:
+			s.phase(ms, []string{history.PhaseHealing, history.PhaseDone, history.PhaseSafety}[r.IntN(3)])
+		case 3:
+			s.add(ms, history.ResourceProcess, history.Info, history.Effect, history.Value{Client: c, Op: ops[r.IntN(6)],
+				Section: r.IntN(3), At: randomInt(r, ms*1e6), Accepted: history.SomeBool(r.IntN(3) > 0), Token: randomInt(r, 3)})
+		default:
+			// Most of the time a client does what a client can do.
+			typ, f := types[r.IntN(6)], ops[r.IntN(6)]
+			if before, ok := pending[c]; ok && r.IntN(8) > 0 {
+				typ, f = types[2+r.IntN(4)], before
+				delete(pending, c)
+			} else if r.IntN(8) > 0 {
+				typ, pending[c] = history.Invoke, f
+			}
+			s.add(ms, c, typ, f, history.Value{Section: r.IntN(3), Number: randomInt(r, int64(r.IntN(3))),
+				ValidUntil: randomInt(r, (ms+int64(r.IntN(900)))*1e6), Token: randomInt(r, int64(r.IntN(5))),
+				Owner: []string{"o1", "o2", ""}[r.IntN(3)], Lock: []string{"", "", "x"}[r.IntN(3)]})
+		}
+	}
+	if r.IntN(4) > 0 {
+		s.phase(ms, history.PhaseDone)
+	}
+	return s
+}
+
+func randomInt(r *rand.Rand, v int64) history.Int {
+	if r.IntN(4) == 0 {
+		return history.Int{}
+	}
+	return history.Some(v)
+}
+
+// TestJudgeAnything: no history, however odd, makes Judge panic, break the
+// shape of a finding, or find its two methods at odds.
+func TestJudgeAnything(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	verdicts := map[Property]map[Verdict]int{}
+	for range 20000 {
+		s := randomScript(r)
+		for _, f := range Judge(context.Background(), &s.h, Properties(), Options{}) {
+			checkShape(t, &s.h, f)
+			if strings.Contains(f.Why, "disagree") {
+				t.Errorf("%s: %s", f.Property, f.Why)
+			}
+			if verdicts[f.Property] == nil {
+				verdicts[f.Property] = map[Verdict]int{}
+			}
+			verdicts[f.Property][f.Verdict]++
+		}
+		if t.Failed() {
+			var b strings.Builder
+			_ = history.Encode(&b, &s.h)
+			t.Log(b.String())
+			return
+		}
+	}
+	for _, p := range Properties() {
+		if verdicts[p][Violated] == 0 || verdicts[p][Holds] == 0 {
+			t.Errorf("%s was never both held and violated: %v", p, verdicts[p])
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package evidence
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
+)
+
+// decide judges all parts. One that is violated decides the whole.
+func (b *builder) decide(ctx context.Context) *Report {
+	r := &Report{Format: b.o.Format, Model: b.m.name, Unknown: b.unknown, Verdict: checker.Holds}
+	deadline := time.Now().Add(b.o.Timeout)
+	undecided := ""
+	var hard []*question
+	for _, key := range slices.Sorted(maps.Keys(b.parts)) {
+		p := b.parts[key]
+		if len(p.h.Ops) == 0 {
+			continue
+		}
+		r.Operations += len(p.h.Ops)
+		r.Keys++
+		q, why := b.question(p)
+		if why != "" {
+			undecided = why
+			continue
+		}
+		res, method := q.problem.Glance(ctx, q.h, b.bounds(deadline))
+		r.Method = method
+		if res.Outcome == linear.Illegal {
+			b.explain(ctx, r, q, res)
+			return r
+		}
+		if res.Outcome == linear.Undecided {
+			hard = append(hard, q)
+		}
+	}
+	for i, q := range hard {
+		left := b.bounds(deadline)
+		left.Timeout /= time.Duration(len(hard) - i)
+		res, method := q.problem.Search(ctx, q.h, left)
+		r.Method = method
+		switch res.Outcome {
+		case linear.Illegal:
+			b.explain(ctx, r, q, res)
+			return r
+		case linear.Undecided:
+			undecided = res.Why
+		}
+	}
+	switch {
+	case undecided != "":
+		r.Verdict, r.Why = checker.Unknown, undecided
+	case r.Operations == 0:
+		r.Verdict, r.Why = checker.Unknown, b.nothing()
+	default:
+		r.Why = fmt.Sprintf("%d operations, each explained", r.Operations)
+	}
+	return r
+}
+
+// nothing says why there is nothing to judge.
+func (b *builder) nothing() string {
+	if len(b.strange) == 0 {
+		return "the history has no operations"
+	}
+	var names []string
+	for _, f := range slices.Sorted(maps.Keys(b.strange)) {
+		names = append(names, string(f))
+	}
+	var known []string
+	for f := range b.m.verbs {
+		known = append(known, string(f))
+	}
+	slices.Sort(known)
+	return fmt.Sprintf("the model %s knows no %s (it knows %s)", b.m.name, strings.Join(names, ", "), strings.Join(known, ", "))
+}
+
+// bounds are what is left for the check.
+func (b *builder) bounds(deadline time.Time) linear.Bounds {
+	return linear.Bounds{Timeout: max(time.Until(deadline), time.Millisecond), Memory: b.o.Memory}
+}
+
+// question is what is asked about one part: its history as the model wants it,
+// and the operation of the part that each of its operations is; nil where they
+// are the same.
+type question struct {
+	part    *part
+	problem linear.Problem
+	h       linear.History
+	places  []int
+}
+
+func (b *builder) question(p *part) (q *question, why string) {
+	q = &question{part: p, h: p.h}
+	switch {
+	case b.m.name == "kv":
+		if list, ok := asList(q.h, b.texts); ok {
+			q.h, q.problem = list, linear.ListProblem(list.Lists)
+			return q, ""
+		}
+		q.problem = linear.Problem{Model: linear.Text(b.texts)}
+		return q, ""
+	case b.m.timed && (p.untagged || reused(p)):
+		return nil, "it cannot be told which release belongs to which leased grant"
+	case b.m.timed:
+		leased, r := linear.Lease(p.h, p.until)
+		if r.Outcome != 0 {
+			return nil, r.Why
+		}
+		q.h, q.places = leased, leasePlaces(p.h, leased)
+	case b.m.tagged && (p.untagged || reused(p)):
+		// Without a tag of its own for each grant only the process tells.
+		q.problem = linear.Problem{Model: linear.OwnerMutex()}
+		return q, ""
+	}
+	q.problem = b.m.problem(q.h, b.o)
+	return q, ""
+}
+
+// reused reports whether an owner value belongs to several grants.
+func reused(p *part) bool {
+	type end struct {
+		tag  int64
+		kind linear.Kind
+	}
+	seen := make(map[end]bool, len(p.h.Ops))
+	for i := range p.h.Ops {
+		e := end{p.h.Ops[i].B, p.h.Ops[i].Kind}
+		if seen[e] {
+			return true
+		}
+		seen[e] = true
+	}
+	return false
+}
+
+// leasePlaces finds the operations of a leased history in the one it was made
+// from. The end of a promise belongs to its acquire.
+func leasePlaces(h, leased linear.History) []int {
+	at := make(map[[2]int64]int, len(h.Ops))
+	for i := range h.Ops {
+		at[[2]int64{h.Ops[i].B, int64(h.Ops[i].Kind)}] = i
+	}
+	places := make([]int, len(leased.Ops))
+	for i := range leased.Ops {
+		kind := leased.Ops[i].Kind
+		if kind == linear.Expire {
+			kind = linear.Acquire
+		}
+		places[i] = at[[2]int64{leased.Ops[i].B, int64(kind)}]
+	}
+	return places
+}
+
+// shrinkFor is how long a counterexample is made smaller.
+const shrinkFor = 2 * time.Second
+
+// explain finds the first impossible operation and a small set of operations
+// that cannot be explained.
+func (b *builder) explain(ctx context.Context, r *Report, q *question, res linear.Result) {
+	c := linear.Explain(ctx, q.problem, q.h, linear.Bounds{Timeout: shrinkFor, Memory: b.o.Memory})
+	place := func(i int) int {
+		if q.places != nil {
+			return q.places[i]
+		}
+		return i
+	}
+	bad := b.describe(q.part, place(c.At))
+	r.Verdict, r.FirstBad, r.Minimal, r.From = checker.Violated, &bad, c.Minimal, len(q.h.Ops)
+	for _, i := range c.Operations {
+		r.Counterexample = append(r.Counterexample, b.describe(q.part, place(i)))
+	}
+	slices.SortStableFunc(r.Counterexample, func(x, y Operation) int { return cmp.Compare(x.CallLine, y.CallLine) })
+	r.Why = res.Why
+	if len(c.Operations) > 0 && c.Why != "" {
+		r.Why = c.Why
+	}
+	r.Why += fmt.Sprintf(": line %d, %s by %s", bad.ReturnLine, bad.What, bad.Process)
+}
+
+func (b *builder) describe(p *part, i int) Operation {
+	o := &p.h.Ops[i]
+	return Operation{Process: b.names[o.Process], Key: p.key, What: b.words(p, o),
+		CallLine: int(p.calls[i]), ReturnLine: int(p.returns[i])}
+}
+
+func (b *builder) words(p *part, o *linear.Op) string {
+	text := func(n int64) string {
+		switch {
+		case n == nilValue:
+			return "nil"
+		case b.m.name == "kv":
+			return fmt.Sprintf("%q", clip(b.texts[n]))
+		}
+		return fmt.Sprint(n)
+	}
+	switch o.Kind {
+	case linear.Acquire:
+		if o.A != linear.None {
+			return fmt.Sprintf("acquire with token %d", o.A)
+		}
+		return "acquire"
+	case linear.Release:
+		return "release"
+	case linear.Read:
+		return "read " + text(o.A)
+	case linear.Write:
+		return "write " + text(o.A)
+	case linear.CAS:
+		return fmt.Sprintf("cas %s to %s", text(o.A), text(o.B))
+	case linear.CASFailed:
+		return "failed cas from " + text(o.A)
+	case linear.Add:
+		return "add " + text(o.A)
+	case linear.Append:
+		return "append " + text(o.A)
+	case linear.ReadList, linear.ReadSet:
+		return clip(fmt.Sprintf("read %v", p.h.Lists[o.A]))
+	case linear.Sell:
+		return "sell " + text(o.A)
+	case linear.SellFailed:
+		return "failed sale of " + text(o.A)
+	case linear.Run:
+		return "run tick " + text(o.A)
+	case linear.Insert:
+		return "insert " + text(o.A)
+	}
+	return "operation"
+}
+
+// clip keeps long values from filling a screen.
+func clip(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "..."
+}

@@ -1,0 +1,102 @@
+package evidence
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// verb is what an f means to a model.
+type verb uint8
+
+const (
+	read verb = iota + 1
+	write
+	cas
+	acquire
+	release
+	add
+	appendTo
+	sell
+	run
+)
+
+// model is a model as `sim check` knows it.
+type model struct {
+	name string
+	// verbs has what each f means.
+	verbs map[history.F]verb
+	// tagged models know grants by the owner value in them, sections are one
+	// operation from read to write, timed models need the time of day.
+	tagged, sections, timed bool
+	problem                 func(h linear.History, o Options) linear.Problem
+}
+
+var (
+	registerVerbs = map[history.F]verb{"read": read, "get": read, "write": write, "put": write, "set": write, "cas": cas}
+	lockVerbs     = map[history.F]verb{"acquire": acquire, "lock": acquire, "release": release, "unlock": release}
+	counterVerbs  = map[history.F]verb{"read": read, "add": add, "inc": add, "increment": add, "write": write, "cas": cas}
+)
+
+func cellProblem(h linear.History, _ Options) linear.Problem { return linear.CounterProblem(h.Initial) }
+
+func lockProblem(m linear.Model) func(linear.History, Options) linear.Problem {
+	return func(linear.History, Options) linear.Problem { return linear.Problem{Model: m} }
+}
+
+func taggedProblem(linear.History, Options) linear.Problem {
+	return linear.Problem{Model: linear.TaggedMutex(), Direct: linear.Mutex}
+}
+
+var models = map[string]*model{
+	"register":     {verbs: registerVerbs, problem: cellProblem},
+	"cas-register": {verbs: registerVerbs, problem: cellProblem},
+	"counter":      {verbs: counterVerbs, sections: true, problem: cellProblem},
+	"mutex":        {verbs: lockVerbs, problem: lockProblem(linear.PlainMutex())},
+	"owner-mutex":  {verbs: lockVerbs, tagged: true, problem: taggedProblem},
+	"leased-mutex": {verbs: lockVerbs, tagged: true, timed: true, problem: taggedProblem},
+	"fenced-mutex": {verbs: lockVerbs, problem: lockProblem(linear.Fenced())},
+	"reentrant-mutex": {verbs: lockVerbs, problem: func(_ linear.History, o Options) linear.Problem {
+		return linear.Problem{Model: linear.Reentrant(o.Reentrancy)}
+	}},
+	"reentrant-fenced-mutex": {verbs: lockVerbs, problem: func(_ linear.History, o Options) linear.Problem {
+		return linear.Problem{Model: linear.ReentrantFenced(o.Reentrancy)}
+	}},
+	"semaphore": {verbs: lockVerbs, problem: func(h linear.History, o Options) linear.Problem {
+		return linear.Problem{Model: linear.Semaphore(o.Permits, h)}
+	}},
+	"append": {verbs: map[history.F]verb{"append": appendTo, "add": appendTo, "write": appendTo, "read": read}, sections: true,
+		problem: func(h linear.History, _ Options) linear.Problem { return linear.ListProblem(h.Lists) }},
+	"stock": {verbs: map[history.F]verb{"sell": sell, "read": read, "add": add, "write": write}, sections: true,
+		problem: func(h linear.History, _ Options) linear.Problem { return linear.StockProblem(h.Initial) }},
+	"jobs": {verbs: map[history.F]verb{"run": run, "write": run},
+		problem: func(linear.History, Options) linear.Problem { return linear.JobsProblem() }},
+	"set": {verbs: map[history.F]verb{"add": add, "insert": add, "read": read},
+		problem: func(h linear.History, _ Options) linear.Problem { return linear.Problem{Model: linear.Set(h.Lists)} }},
+	"kv": {verbs: map[history.F]verb{"get": read, "read": read, "put": write, "write": write, "append": appendTo}},
+}
+
+func init() {
+	for name, m := range models {
+		m.name = name
+	}
+}
+
+// Models lists the names of the models.
+func Models() []string { return slices.Sorted(maps.Keys(models)) }
+
+func (o *Options) model() (*model, error) {
+	m, ok := models[o.Model]
+	switch {
+	case !ok:
+		return nil, &OptionError{"model", fmt.Sprintf("no model %q; there are %v", o.Model, Models())}
+	case o.Model == "semaphore" && (o.Permits < 1 || o.Permits > linear.MaxPermits):
+		return nil, &OptionError{"permits", fmt.Sprintf("%d: want 1 to %d", o.Permits, linear.MaxPermits)}
+	case o.Reentrancy < 0:
+		return nil, &OptionError{"reentrancy", fmt.Sprintf("%d: want 0 or more", o.Reentrancy)}
+	}
+	return m, nil
+}

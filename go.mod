@@ -1,6 +1,6 @@
 module github.com/redlock-sim/redlock-sim
 
-go 1.25.0
+go 1.26.0
 
 require (
 	github.com/Shopify/toxiproxy/v2 v2.12.0
@@ -35,8 +35,15 @@ require (
 	go.yaml.in/yaml/v4 v4.0.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
-	golang.org/x/text v0.21.0
+	golang.org/x/text v0.43.0
 	google.golang.org/protobuf v1.36.1
 	gopkg.in/tomb.v1 v1.0.0-20141024135613-dd632973f1e7
 	pgregory.net/rapid v1.3.0
+)
+
+require (
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.22.1
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+	golang.org/x/net v0.62.0
 )

@@ -81,8 +81,8 @@ func fociOf(views []variantView) []swimlane.Span {
 func drawOne(v *variantView, scene *swimlane.Scene, w swimlane.Window, end time.Duration) {
 	var notes []string
 	overlaps := overlapsOf(v.Variant)
-	if n := scene.Cast(involved(v.Variant), maxDrawnClients); n > 0 {
-		notes = append(notes, fmt.Sprintf("%s not drawn: those of the violation and the busiest are", count(n, "client")))
+	if n := scene.Cast(involved(v.Variant), w.View, maxDrawnClients); n > 0 {
+		notes = append(notes, fmt.Sprintf("%s not drawn: only those of the violation and the busiest are", count(n, "client")))
 	}
 	if n := scene.Crop(w.Extent, maxDrawnPerLane); n > 0 {
 		notes = append(notes, fmt.Sprintf("%s not drawn: a lane has at most %d", count(n, "mark"), maxDrawnPerLane))

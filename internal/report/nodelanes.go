@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -112,9 +113,9 @@ func (e *easel) quorum() {
 func (e *easel) key(node string, k *swimlane.KeyHold) []shape {
 	who := holder(k.Client, k.Owner)
 	class := "key"
-	if e.odd(k.Client) {
-		// Every second client's keys are drawn hollow: a change of holder shows
-		// without its colour.
+	if e.turns[k.Owner]%2 == 1 {
+		// Every second owner's keys are drawn hollow, so that a change of holder
+		// shows.
 		class = "key odd"
 	}
 	s := e.bar(class, k.Span, 2, nodeHeight-6)
@@ -136,13 +137,20 @@ func (e *easel) key(node string, k *swimlane.KeyHold) []shape {
 	return list
 }
 
-func (e *easel) odd(client string) bool {
-	for i := range e.scene.Clients {
-		if e.scene.Clients[i].Name == client {
-			return i%2 == 1
+// turnsOf numbers the owners in the order in which they got their first key.
+func turnsOf(s *swimlane.Scene) map[string]int {
+	var all []swimlane.KeyHold
+	for i := range s.Nodes {
+		all = append(all, s.Nodes[i].Keys...)
+	}
+	slices.SortStableFunc(all, func(a, b swimlane.KeyHold) int { return int(a.From - b.From) })
+	turns := map[string]int{}
+	for i := range all {
+		if _, ok := turns[all[i].Owner]; !ok {
+			turns[all[i].Owner] = len(turns)
 		}
 	}
-	return false
+	return turns
 }
 
 // holder names who a key belongs to: the client, or the key's value where no

@@ -146,12 +146,14 @@ type majority struct {
 	least, most int
 }
 
+// edge is a gain or a loss of a node.
+type edge struct {
+	at   time.Duration
+	step int
+}
+
 // majorities sweeps over the nodes' keys, owner by owner.
 func majorities(lanes []NodeLane, need int) map[string][]majority {
-	type edge struct {
-		at   time.Duration
-		step int
-	}
 	edges := map[string][]edge{}
 	for _, lane := range lanes {
 		for _, k := range lane.Keys {
@@ -162,32 +164,57 @@ func majorities(lanes []NodeLane, need int) map[string][]majority {
 	}
 	found := map[string][]majority{}
 	for owner, list := range edges {
-		// At one instant gains come before losses: intervals are closed.
-		slices.SortFunc(list, func(a, b edge) int {
-			if a.at != b.at {
-				return int(a.at - b.at)
-			}
-			return b.step - a.step
-		})
-		have, inside := 0, false
-		var m majority
-		for i, e := range list {
-			have += e.step
-			settled := i+1 == len(list) || list[i+1].at != e.at
-			switch {
-			case have >= need && !inside:
-				inside, m = true, majority{Span: Span{From: e.at}, least: have, most: have}
-			case have >= need && settled:
-				m.least, m.most = min(m.least, have), max(m.most, have)
-			case have < need && inside:
-				inside, m.To = false, e.at
-				if m.To > m.From {
-					found[owner] = append(found[owner], m)
-				}
-			}
+		if spans := sweep(list, need); len(spans) > 0 {
+			found[owner] = spans
 		}
 	}
 	return found
+}
+
+// sweep walks over the gains and losses of one owner.
+func sweep(list []edge, need int) []majority {
+	// At one instant gains come before losses: intervals are closed.
+	slices.SortFunc(list, func(a, b edge) int {
+		if a.at != b.at {
+			return int(a.at - b.at)
+		}
+		return b.step - a.step
+	})
+	var found []majority
+	have, since := 0, time.Duration(0)
+	lasted := map[int]time.Duration{}
+	for i, e := range list {
+		if i > 0 && have >= need {
+			lasted[have] += e.at - list[i-1].at
+		}
+		before := have
+		have += e.step
+		switch {
+		case before < need && have >= need:
+			since = e.at
+			clear(lasted)
+		case before >= need && have < need && e.at > since:
+			m := majority{Span: Span{since, e.at}}
+			m.least, m.most = lasting(lasted, m.Length())
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// lasting bounds the number of nodes, leaving out levels that were passed in
+// less than a twentieth of the time: keys come and go one after another.
+func lasting(lasted map[int]time.Duration, length time.Duration) (least, most int) {
+	for level, d := range lasted {
+		if d*20 < length {
+			continue
+		}
+		if least == 0 || level < least {
+			least = level
+		}
+		most = max(most, level)
+	}
+	return least, most
 }
 
 func quorumLane(truth map[string][]majority, owners map[string]string) []QuorumHold {

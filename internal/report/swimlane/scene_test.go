@@ -131,11 +131,20 @@ func TestFrameZoomsOnTheFocus(t *testing.T) {
 }
 
 func TestCastKeepsThoseOfTheViolation(t *testing.T) {
-	s := &swimlane.Scene{}
-	for _, n := range []string{"c1", "c2", "c3", "c4"} {
-		s.Clients = append(s.Clients, swimlane.ClientLane{Name: n, Marks: make([]swimlane.Mark, len(s.Clients))})
+	lane := func(name string, at ...time.Duration) swimlane.ClientLane {
+		c := swimlane.ClientLane{Name: name}
+		for _, t := range at {
+			c.Marks = append(c.Marks, swimlane.Mark{Span: swimlane.Span{From: t, To: t}})
+		}
+		return c
 	}
-	if dropped := s.Cast([]string{"c1"}, 2); dropped != 2 || s.Clients[0].Name != "c1" || s.Clients[1].Name != "c4" {
-		t.Errorf("dropped %d, kept %+v", dropped, s.Clients)
+	s := &swimlane.Scene{Clients: []swimlane.ClientLane{lane("c1"), lane("c2", 1, 2, 50, 51, 52), lane("c3", 5), lane("c4", 6, 7), lane("c5")}}
+	dropped := s.Cast([]string{"c1"}, swimlane.Span{From: 4, To: 9}, 3)
+	var names []string
+	for _, c := range s.Clients {
+		names = append(names, c.Name)
+	}
+	if diff := cmp.Diff([]string{"c1", "c3", "c4"}, names); diff != "" || dropped != 2 {
+		t.Errorf("dropped %d, kept (-want +got):\n%s", dropped, diff)
 	}
 }

@@ -82,34 +82,52 @@ func keep[T any](list []T, limit int, dropped *int, in func(T) bool) []T {
 	return kept
 }
 
-// Cast leaves at most limit client lanes: first those named in must, then the
-// busiest. It returns how many it left out. The order stays.
-func (s *Scene) Cast(must []string, limit int) (dropped int) {
+// Cast leaves at most limit client lanes: those named in must, and then the
+// ones busiest within the span. Where it has to leave some out, it leaves out
+// all that do nothing in the span. It returns how many it left out; the order
+// stays.
+func (s *Scene) Cast(must []string, span Span, limit int) (dropped int) {
 	if len(s.Clients) <= limit {
 		return 0
 	}
-	order := make([]int, len(s.Clients))
-	for i := range order {
-		order[i] = i
-	}
-	weight := func(i int) int {
+	weights := make([]int, len(s.Clients))
+	order := make([]int, 0, len(s.Clients))
+	for i := range s.Clients {
 		c := &s.Clients[i]
-		w := len(c.Holds)*4 + len(c.Marks)
+		weights[i] = c.busy(span)
 		if slices.Contains(must, c.Name) {
-			w += 1 << 30
+			weights[i] += 1 << 30
 		}
-		return w
+		if weights[i] > 0 {
+			order = append(order, i)
+		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return weight(b) - weight(a) })
-	dropped = len(order) - limit
-	order = order[:limit]
+	slices.SortStableFunc(order, func(a, b int) int { return weights[b] - weights[a] })
+	order = order[:min(limit, len(order))]
 	slices.Sort(order)
-	kept := make([]ClientLane, 0, limit)
+	dropped = len(s.Clients) - len(order)
+	kept := make([]ClientLane, 0, len(order))
 	for _, i := range order {
 		kept = append(kept, s.Clients[i])
 	}
 	s.Clients = kept
 	return dropped
+}
+
+// busy counts what the lane shows within a span.
+func (c *ClientLane) busy(span Span) int {
+	n := 0
+	for i := range c.Holds {
+		if c.Holds[i].Touches(span) {
+			n++
+		}
+	}
+	for i := range c.Marks {
+		if c.Marks[i].Touches(span) {
+			n++
+		}
+	}
+	return n
 }
 
 // Density counts the operations that began in each of n equal parts of a run.

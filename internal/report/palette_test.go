@@ -1,0 +1,56 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"testing"
+)
+
+// contrast is WCAG's ratio of two colours.
+func contrast(a, b string) float64 {
+	la, lb := luminance(a), luminance(b)
+	return (math.Max(la, lb) + 0.05) / (math.Min(la, lb) + 0.05)
+}
+
+func luminance(hex string) float64 {
+	channel := func(at int) float64 {
+		n, err := strconv.ParseUint(hex[at:at+2], 16, 8)
+		if err != nil {
+			panic(err)
+		}
+		c := float64(n) / 255
+		if c <= 0.04045 {
+			return c / 12.92
+		}
+		return math.Pow((c+0.055)/1.055, 2.4)
+	}
+	return 0.2126*channel(1) + 0.7152*channel(3) + 0.0722*channel(5)
+}
+
+func TestContrast(t *testing.T) {
+	if got := contrast("#000000", "#ffffff"); got < 20.99 || got > 21.01 {
+		t.Fatalf("black on white is %.2f:1", got)
+	}
+	if got := contrast("#777777", "#ffffff"); got > 4.5 {
+		t.Fatalf("#777 on white is %.2f:1, which is below 4.5", got)
+	}
+	for _, ink := range palette {
+		for _, ground := range append(grounds, wash()) {
+			if got := contrast(ink.light, ground.light); got < 4.5 {
+				t.Errorf("%s on light %s: %.2f:1", ink.name, ground.name, got)
+			}
+			if got := contrast(ink.dark, ground.dark); got < 4.5 {
+				t.Errorf("%s on dark %s: %.2f:1", ink.name, ground.name, got)
+			}
+		}
+	}
+}
+
+func wash() ink {
+	for _, l := range lines {
+		if l.name == "wash" {
+			return l
+		}
+	}
+	panic("no wash")
+}

@@ -101,10 +101,20 @@ func (e *easel) quorum() {
 			number = fmt.Sprintf("%d to %d of %d", q.Least, q.Most, len(e.scene.Nodes))
 		}
 		s.Title = fmt.Sprintf("%s  a majority has the key of %s (%s nodes), until %s", seconds(q.From), holder(q.Client, q.Owner), number, seconds(q.To))
-		if text := holder(q.Client, q.Owner) + "  " + number; e.fits(text, q.Span) {
+		text := holder(q.Client, q.Owner) + "  " + number
+		if e.fits(text, q.Span) {
 			s.Text = text
 		}
 		l.Shapes = append(l.Shapes, s)
+		next := e.window.View.To
+		if i+1 < len(e.scene.Quorum) {
+			next = e.scene.Quorum[i+1].From
+		}
+		if s.Text == "" && e.fits(text, swimlane.Span{From: q.To, To: next}) {
+			words := e.at("text", "quorum-words", q.To, 3, quorumHeight-8)
+			words.Text, words.TextY = text, 12
+			l.Shapes = append(l.Shapes, words)
+		}
 	}
 	e.add(l)
 }

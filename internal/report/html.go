@@ -48,6 +48,9 @@ var theAssets = sync.OnceValue(func() assets {
 	}
 })
 
+// Stylesheet is the style of all pages, for pages that are served beside them.
+func Stylesheet() string { return string(theAssets().Style) }
+
 func sourceHash(code string) string {
 	sum := sha256.Sum256([]byte(code))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -94,4 +97,15 @@ func showHidden(doc []byte) []byte {
 
 func hidden(r rune) bool {
 	return needsCare(r) && r != '\n' && r != '\t' && r != '\r' && r != utf8.RuneError
+}
+
+// Policy is the content security policy of the pages, for the header under
+// which they are served.
+func Policy() string { return theAssets().Policy }
+
+// Outcome says what a result amounts to: a class of the stylesheet, an icon and
+// a word.
+func Outcome(r *Result) (class, icon, word string) {
+	b := outcomeBadge(outcomeOf(r))
+	return b.Class, b.Icon, b.Word
 }

@@ -25,8 +25,8 @@ func WriteIndex(w io.Writer, entries []IndexEntry) error {
 		results[i] = entries[i].Result
 	}
 	t := tallyOf(results)
-	p := indexPage{Badge: outcomeBadge(t.worst), Lead: fmt.Sprintf("%s, %s: %d unexpected, %d undecided.",
-		count(t.scenarios, "scenario"), count(t.variants, "variant"), t.unexpected, t.undecided)}
+	p := indexPage{Badge: outcomeBadge(t.worst), Heading: count(t.scenarios, "scenario") + " on trial",
+		Lead: fmt.Sprintf("%s, %d unexpected, %d undecided.", count(t.variants, "variant"), t.unexpected, t.undecided)}
 	if t.errors > 0 {
 		p.Lead += " " + count(t.errors, "error") + "."
 	}
@@ -45,6 +45,7 @@ func WriteIndex(w io.Writer, entries []IndexEntry) error {
 
 type indexPage struct {
 	Badge   badge
+	Heading string
 	Lead    string
 	Columns []checker.Property
 	Rows    []indexRow

@@ -1,6 +1,12 @@
 package checker
 
-import "time"
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
 
 // Options say what the checker cannot read in the history.
 type Options struct {
@@ -14,6 +20,9 @@ type Options struct {
 	// GrantWithin bounds the liveness properties: a client must get the lock
 	// within it. 0: DefaultGrantWithin.
 	GrantWithin time.Duration
+	// Fast trusts the direct algorithms alone. Without it their answers on
+	// histories of at most ConfirmUpTo operations are confirmed by porcupine.
+	Fast bool
 }
 
 // Defaults of Options.
@@ -22,3 +31,85 @@ const (
 	DefaultMemory      = 1 << 30
 	DefaultGrantWithin = 5 * time.Second
 )
+
+// ConfirmUpTo is the most operations for which porcupine is asked to confirm
+// what a direct algorithm decided.
+const ConfirmUpTo = 500
+
+func (o Options) withDefaults() Options {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Memory <= 0 {
+		o.Memory = DefaultMemory
+	}
+	if o.GrantWithin <= 0 {
+		o.GrantWithin = DefaultGrantWithin
+	}
+	return o
+}
+
+// judges has a pure function for each property.
+var judges = map[Property]func(context.Context, *view, Options) Finding{
+	ExclusiveBelief:      judgeBelief,
+	ExclusiveLease:       judgeLease,
+	NoLateEffect:         judgeLateEffects,
+	LinearizableResource: judgeResource,
+	OrderedTokens:        judgeTokens,
+	OwnerRelease:         judgeOwners,
+	DeadlockFree:         judgeDeadlock,
+	MinorityTolerant:     judgeMinority,
+	NoOrphanLock:         judgeOrphans,
+}
+
+// Properties lists all properties, the order in which a report shows them.
+func Properties() []Property {
+	return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource,
+		OrderedTokens, OwnerRelease, DeadlockFree, MinorityTolerant, NoOrphanLock}
+}
+
+// Judge decides the given properties of a history, in their order. A cancelled
+// context makes what is not yet decided Unknown.
+func Judge(ctx context.Context, h *history.History, properties []Property, o Options) []Finding {
+	o = o.withDefaults()
+	v := newView(h)
+	findings := make([]Finding, 0, len(properties))
+	for _, p := range properties {
+		var f Finding
+		switch judge := judges[p]; {
+		case judge == nil:
+			f = Finding{Verdict: Unknown, Why: fmt.Sprintf("no such property: %q", p)}
+		case ctx.Err() != nil:
+			f = Finding{Verdict: Unknown, Why: "the check was cancelled"}
+		default:
+			f = judge(ctx, v, o)
+		}
+		f.Property = p
+		f.Effort.Faults = v.fired
+		findings = append(findings, v.doubt(f, o))
+	}
+	return findings
+}
+
+// doubt takes back a verdict that the run was too short or too tame to give. A
+// violation that was seen stays one.
+func (v *view) doubt(f Finding, o Options) Finding {
+	if f.Verdict != Holds {
+		return f
+	}
+	missing := o.Faults - v.fired
+	switch {
+	case !v.done:
+		f.Verdict, f.Why = Unknown, "the run did not finish"
+	case missing > 0:
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("%d of %d planned faults never took effect", missing, o.Faults)
+	case f.Effort.Chances == 0:
+		f.Verdict, f.Why = Unknown, "nothing put it to the test"
+	}
+	return f
+}
+
+// unknown is a finding that nothing can be said.
+func unknown(why string, e Effort) Finding {
+	return Finding{Verdict: Unknown, Why: why, Effort: e}
+}

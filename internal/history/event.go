@@ -80,9 +80,16 @@ const (
 	// ResourceProcess; Value has At, Client, Op, Accepted, Token, Highest.
 	Effect F = "effect"
 	// FaultBegin and FaultEnd: a nemesis event. Process is NemesisProcess;
-	// Value has Fault, Target, Planned, Took and Detail.
-	FaultBegin F = "fault-begin"
-	FaultEnd   F = "fault-end"
+	// Value has Fault, Target, Planned, Took and Detail. FaultFailed: the fault
+	// was due and did not take effect; Error says why.
+	FaultBegin  F = "fault-begin"
+	FaultEnd    F = "fault-end"
+	FaultFailed F = "fault-failed"
+	// NodeDown and NodeUp: a node died, and came back with what Value.Detail
+	// says of its disk. NodePromoted: a replica became the primary.
+	NodeDown     F = "node-down"
+	NodeUp       F = "node-up"
+	NodePromoted F = "node-promoted"
 	// Phase: the run entered the phase named in Value.Detail
 	// (PhaseSafety, PhaseHealing, PhaseDone). A history without PhaseDone
 	// belongs to a run that did not finish.

@@ -59,8 +59,10 @@ type Variant struct {
 	Met         bool   `json:"met"`
 	Undecided   bool   `json:"undecided,omitempty"`
 	Interrupted bool   `json:"interrupted,omitempty"`
-	Error       string `json:"error,omitempty"`
-	WallMS      int64  `json:"wall_ms"`
+	// TimedOut says that the run reached its time limit and was ended.
+	TimedOut bool   `json:"timed_out,omitempty"`
+	Error    string `json:"error,omitempty"`
+	WallMS   int64  `json:"wall_ms"`
 	// Settings are what this variant sets, as "fencing.tokens: quorum-counter".
 	Settings   []string         `json:"settings,omitempty"`
 	Properties []PropertyResult `json:"properties"`

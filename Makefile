@@ -1,0 +1,80 @@
+# Everything a developer or a user does with this project. `make help` lists it.
+
+GO            ?= go
+BIN           := bin
+REPORTS       ?= reports
+VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+GOLANGCI      := v2.15.0
+GOVULNCHECK   := v1.1.4
+TOOLS         := $(CURDIR)/.cache/bin
+GO_FILES      := $(shell find cmd internal -name '*.go' -not -path '*/testdata/*')
+
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## List what there is to make
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: setup build ## Set up, build, run the gc-pause scenario, and say where the report is
+	$(BIN)/sim run scenarios/gc-pause.yaml --out $(REPORTS)
+	@echo; echo "The report: $$(readlink -f $(REPORTS)/latest)/report.html"
+
+.PHONY: build
+build: $(BIN)/sim ## Build bin/sim
+
+$(BIN)/sim: $(GO_FILES) go.mod go.sum $(shell find internal -path '*/assets/*' -type f 2>/dev/null)
+	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/sim
+
+.PHONY: setup
+setup: ## Install what live runs need, where it is missing (Debian, Ubuntu)
+	@sh scripts/setup.sh run
+
+.PHONY: setup-test
+setup-test:
+	@sh scripts/setup.sh test
+
+.PHONY: test
+test: setup-test build ## Set up what the tests need, and run them all
+	$(GO) test ./...
+
+.PHONY: race
+race: setup-test ## Run all tests under the race detector
+	$(GO) test -race ./...
+
+.PHONY: bench
+bench: setup ## Run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: fuzz
+fuzz: ## Fuzz each parser for a while (FUZZTIME=30s)
+	@sh scripts/fuzz.sh $(or $(FUZZTIME),30s)
+
+.PHONY: fmt
+fmt: ## Format the code
+	gofmt -w cmd internal
+
+.PHONY: lint
+lint: $(TOOLS)/golangci-lint-$(GOLANGCI) ## Format check, vet, golangci-lint
+	@test -z "$$(gofmt -l cmd internal)" || { gofmt -l cmd internal; echo 'hint: make fmt'; exit 1; }
+	$(GO) vet ./...
+	$(TOOLS)/golangci-lint-$(GOLANGCI) run
+
+$(TOOLS)/golangci-lint-$(GOLANGCI):
+	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
+	mv $(TOOLS)/golangci-lint $@
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities in what is used
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./...
+
+.PHONY: schema
+schema: build ## Write docs/scenario.schema.json anew
+	$(BIN)/sim schema > docs/scenario.schema.json
+
+.PHONY: check
+check: lint test ## All that CI checks
+
+.PHONY: clean
+clean: ## Remove what was built and the runs
+	rm -rf $(BIN) .cache
+	find $(REPORTS) -mindepth 1 -maxdepth 1 ! -name gallery ! -name README.md -exec rm -rf {} +

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+)
+
+// app is all that the commands touch of the outside.
+type app struct {
+	args           []string
+	env            func(string) string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	now            func() time.Time
+	// terminal reports whether a file descriptor is a terminal.
+	terminal func(fd int) bool
+}
+
+// Exit codes of sim; docs/cli.md lists them for users.
+const (
+	exitMet         = 0
+	exitUnexpected  = 1
+	exitUndecided   = 2
+	exitUsage       = 3
+	exitEnvironment = 4
+	exitInternal    = 5
+	exitInterrupted = 130
+)
+
+// exitError is an error with its exit code. An empty message has been said
+// already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+func (e *exitError) Unwrap() error { return e.err }
+
+func usageError(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// run carries out one command line and returns the exit code.
+func run(a *app) int {
+	ctx, stop := a.signals()
+	defer stop()
+	root := newRootCommand(a)
+	root.SetArgs(a.args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitMet
+	}
+	code := exitCodeOf(err)
+	if text := err.Error(); text != "" {
+		fmt.Fprintf(a.stderr, "sim: %s\n", text)
+	}
+	var env *trial.EnvironmentError
+	if errors.As(err, &env) && env.Hint != "" {
+		fmt.Fprintf(a.stderr, "hint: %s\n", env.Hint)
+	}
+	return code
+}
+
+// exitCodeOf finds the exit code that an error stands for. What cobra itself
+// complains of is the command line.
+func exitCodeOf(err error) int {
+	var exit *exitError
+	var env *trial.EnvironmentError
+	var problems scenario.Problems
+	switch {
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &env):
+		return exitEnvironment
+	case errors.As(err, &problems), isCommandLine(err):
+		return exitUsage
+	}
+	return exitInternal
+}
+
+// isCommandLine recognises the complaints of the flag parser, which have no
+// type of their own.
+func isCommandLine(err error) bool {
+	for _, start := range []string{"unknown command", "unknown flag", "unknown shorthand", "invalid argument",
+		"flag needs an argument", "requires at least", "accepts ", "bad flag syntax", "if any flags in the group"} {
+		if strings.HasPrefix(err.Error(), start) {
+			return true
+		}
+	}
+	return false
+}
+
+// signals returns a context that the first Ctrl-C (or SIGTERM) cancels, so that
+// runs end in order; the second one ends the program at once.
+func (a *app) signals() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	caught := make(chan os.Signal, 2)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-caught:
+			cancel()
+		case <-done:
+			return
+		}
+		select {
+		case <-caught:
+			os.Exit(exitInterrupted)
+		case <-done:
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(caught)
+		close(done)
+		cancel()
+	}
+}
+
+// isTerminal reports whether w is a terminal.
+func (a *app) isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && a.terminal(int(f.Fd()))
+}
+
+// textOptions say what stdout can show.
+func (a *app) textOptions() report.TextOptions {
+	tty := a.isTerminal(a.stdout) && a.env("TERM") != "dumb"
+	locale := a.env("LC_ALL") + a.env("LC_CTYPE") + a.env("LANG")
+	return report.TextOptions{
+		Color:   tty && a.env("NO_COLOR") == "",
+		Unicode: tty && strings.Contains(strings.ToUpper(locale), "UTF"),
+	}
+}
+
+func newRootCommand(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sim",
+		Short: "Put a Redis lock on trial",
+		Long: `sim puts a Redis lock on trial: it runs clients against real redis-server nodes,
+injects pauses, network faults and clock jumps, records a history of every
+operation, and lets a linearizability checker say where safety breaks, with and
+without fencing tokens.`,
+		Example: `  sim run scenarios/gc-pause.yaml     act a scenario out and judge it
+  sim run scenarios/                  run every scenario in a folder
+  sim list                            what there is to run
+  sim doctor                          what is installed, what is missing`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError("%w\nhint: %s --help", err, c.CommandPath())
+	})
+	root.AddCommand(newRunCommand(a), newListCommand(a), newDoctorCommand(a), newSchemaCommand(a),
+		newVersionCommand(a), newClientCommand(a))
+	return root
+}

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/client/process"
+)
+
+// newClientCommand is the client that sim starts for itself.
+func newClientCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:    "client",
+		Short:  "Be a client of the lock, driven by the line protocol on stdin and stdout",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return process.Serve(a.stdin, a.stdout)
+		},
+	}
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/redlock-sim/redlock-sim/internal/report"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"sim": main})
+}
+
+// TestScripts runs the command as a user does; testdata/*.txt say what is to
+// come of it.
+func TestScripts(t *testing.T) {
+	scenarios, err := filepath.Abs("../../scenarios")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("SCENARIOS", scenarios)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":     exits,
+			"verdicts":  verdicts,
+			"childless": childless,
+			"signal":    signalAt,
+		},
+	})
+}
+
+// exits CODE ARGS... runs sim and wants that exit code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	var stdout, stderr bytes.Buffer
+	cmd := simCommand(ts, args[1:], &stdout, &stderr)
+	_ = cmd.Run()
+	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), stderr.Bytes(), 0o644))
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		ts.Fatalf("sim %s: exit %d, want %d\nstdout:\n%s\nstderr:\n%s", strings.Join(args[1:], " "), got, want, stdout.String(), stderr.String())
+	}
+}
+
+func simCommand(ts *testscript.TestScript, args []string, stdout, stderr *bytes.Buffer) *exec.Cmd {
+	path := ts.Getenv("PATH")
+	var sim string
+	for _, dir := range filepath.SplitList(path) {
+		if _, err := os.Stat(filepath.Join(dir, "sim")); err == nil {
+			sim = filepath.Join(dir, "sim")
+			break
+		}
+	}
+	cmd := exec.Command(sim, args...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "PATH="+path, "REDLOCK_SIM_REDIS_SERVER="+ts.Getenv("REDLOCK_SIM_REDIS_SERVER"))
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	return cmd
+}
+
+// verdicts FILE VARIANT PROPERTY=VERDICT... looks into the JSON of a result.
+func verdicts(ts *testscript.TestScript, _ bool, args []string) {
+	f, err := os.Open(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer f.Close()
+	var r report.Result
+	ts.Check(json.NewDecoder(f).Decode(&r))
+	got := make(map[string]string)
+	for _, v := range r.Variants {
+		if v.Name == args[1] {
+			for _, p := range v.Properties {
+				got[string(p.Name)] = p.Verdict.String()
+			}
+		}
+	}
+	for _, arg := range args[2:] {
+		name, want, _ := strings.Cut(arg, "=")
+		if got[name] != want {
+			ts.Fatalf("%s %s: %q, want %q", args[1], name, got[name], want)
+		}
+	}
+}
+
+// signalAt SIGNAL FILE ARGS... starts sim, waits until its run writes FILE (a
+// glob below the work folder) with a fault begun, and sends the signal. The
+// exit code goes to code.txt and the process ids of its children to
+// children.txt.
+func signalAt(ts *testscript.TestScript, _ bool, args []string) {
+	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
+	var stdout, stderr bytes.Buffer
+	cmd := simCommand(ts, args[2:], &stdout, &stderr)
+	ts.Check(cmd.Start())
+	eventually(ts, "a fault in "+args[1], func() bool {
+		files, _ := filepath.Glob(ts.MkAbs(args[1]))
+		for _, f := range files {
+			text, _ := os.ReadFile(f)
+			if bytes.Contains(text, []byte(`"fault-begin"`)) {
+				return true
+			}
+		}
+		return false
+	})
+	children := childrenOf(cmd.Process.Pid)
+	if len(children) < 8 {
+		ts.Fatalf("sim has %d children: want nodes and clients", len(children))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("children.txt"), []byte(strings.Join(children, "\n")), 0o644))
+	ts.Check(cmd.Process.Signal(signals[args[0]]))
+	_ = cmd.Wait()
+	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), stderr.Bytes(), 0o644))
+}
+
+// childless wants every process of children.txt gone within two seconds.
+func childless(ts *testscript.TestScript, _ bool, _ []string) {
+	pids := strings.Fields(ts.ReadFile("children.txt"))
+	eventually(ts, "the end of all children", func() bool {
+		for _, pid := range pids {
+			if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// eventually waits for a condition, for two seconds and what a slow machine
+// takes.
+func eventually(ts *testscript.TestScript, what string, ok func() bool) {
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// childrenOf lists the children of a process.
+func childrenOf(pid int) []string {
+	var list []string
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, task := range tasks {
+		text, _ := os.ReadFile(task)
+		list = append(list, strings.Fields(string(text))...)
+	}
+	return list
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// progress tells on stderr what is going on: one line that is written over
+// again at a terminal, plain lines elsewhere.
+type progress struct {
+	app   *app
+	tty   bool
+	total int
+
+	mu      sync.Mutex
+	began   time.Time
+	running []string
+	phases  map[string]map[string]string // scenario -> variant -> phase
+	ended   int
+	shown   bool
+	quit    chan struct{}
+	done    chan struct{}
+}
+
+func newProgress(a *app, scenarios []*scenario.Scenario) *progress {
+	p := &progress{app: a, tty: a.isTerminal(a.stderr) && a.env("TERM") != "dumb", total: len(scenarios),
+		began: time.Now(), phases: make(map[string]map[string]string), quit: make(chan struct{}), done: make(chan struct{})}
+	go p.tick()
+	return p
+}
+
+// tick redraws the line so that its clock moves.
+func (p *progress) tick() {
+	defer close(p.done)
+	if !p.tty {
+		<-p.quit
+		return
+	}
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			p.mu.Lock()
+			p.draw()
+			p.mu.Unlock()
+		case <-p.quit:
+			return
+		}
+	}
+}
+
+func (p *progress) begin(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = append(p.running, name)
+	p.phases[name] = make(map[string]string)
+	if !p.tty {
+		fmt.Fprintf(p.app.stderr, "%s: begun\n", name)
+	}
+}
+
+func (p *progress) phase(name, variant, phase string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.phases[name]; m != nil {
+		m[variant] = phase
+	}
+}
+
+func (p *progress) end(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended++
+	p.running = slices.DeleteFunc(p.running, func(n string) bool { return n == name })
+	if !p.tty {
+		fmt.Fprintf(p.app.stderr, "%s: ended after %.1f s (%d of %d)\n", name, time.Since(p.began).Seconds(), p.ended, p.total)
+	}
+}
+
+// draw writes the line anew; the caller holds mu.
+func (p *progress) draw() {
+	var parts []string
+	for _, name := range p.running {
+		parts = append(parts, name+": "+p.phaseOf(name))
+	}
+	if len(parts) == 0 {
+		return
+	}
+	head := ""
+	if p.total > 1 {
+		head = fmt.Sprintf("%d of %d done   ", p.ended, p.total)
+	}
+	line := fmt.Sprintf("%s%.1f s   %s", head, time.Since(p.began).Seconds(), strings.Join(parts, "   "))
+	if len(line) > 99 {
+		line = line[:96] + "..."
+	}
+	fmt.Fprintf(p.app.stderr, "\r\x1b[K%s", line)
+	p.shown = true
+}
+
+// phaseOf names the phase that most variants of a scenario are in.
+func (p *progress) phaseOf(name string) string {
+	var phases []string
+	for _, phase := range p.phases[name] {
+		if !slices.Contains(phases, phase) {
+			phases = append(phases, phase)
+		}
+	}
+	slices.Sort(phases)
+	return strings.Join(phases, ", ")
+}
+
+// clear takes the line away, before something else is printed.
+func (p *progress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shown {
+		fmt.Fprint(p.app.stderr, "\r\x1b[K")
+		p.shown = false
+	}
+}
+
+func (p *progress) stop() {
+	close(p.quit)
+	<-p.done
+	p.clear()
+}
+
+// shortPath is path as seen from the working folder, where that is shorter.
+func shortPath(path string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(wd, path); err == nil && len(rel) < len(path) {
+		return rel
+	}
+	return path
+}

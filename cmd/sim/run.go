@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+)
+
+// runFlags are the flags of sim run.
+type runFlags struct {
+	seed           uint64
+	json           bool
+	out            string
+	jobs           int
+	allowUndecided bool
+}
+
+func newRunCommand(a *app) *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run SCENARIO...",
+		Short: "Act scenarios out and judge what happened",
+		Long: `Act scenarios out and judge what happened. A folder stands for every scenario in it.
+
+Each run leaves a folder with the histories, result.json and report.html under
+--out, and <out>/latest points at the newest.
+
+Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
+3 bad scenario or flags, 4 the machine lacks something, 5 internal error,
+130 interrupted.`,
+		Example: `  sim run scenarios/gc-pause.yaml
+  sim run scenarios/gc-pause.yaml --seed 42 --json > result.json
+  sim run scenarios/ -j 4`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError("which scenario?\nhint: sim list names what there is; sim run scenarios/gc-pause.yaml runs one")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if !c.Flags().Changed("seed") {
+				f.seed = uint64(rand.Uint32()) //nolint:gosec // any seed will do; it is printed
+			}
+			return a.runScenarios(c.Context(), args, f)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of all randomness (default: drawn, and printed)")
+	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one document per line and scenario")
+	c.Flags().StringVar(&f.out, "out", "reports", "folder under which runs are kept")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios to run at once")
+	c.Flags().BoolVar(&f.allowUndecided, "allow-undecided", false, "exit 0 where a verdict could not be reached")
+	return c
+}
+
+// runScenarios loads everything before it runs anything, so that a mistake in
+// the last file does not cost the time of the first.
+func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error {
+	if f.jobs < 1 {
+		return usageError("--jobs %d: want at least 1", f.jobs)
+	}
+	scenarios, err := loadScenarios(args)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("failed to find my own program: %w", err)
+	}
+	began := time.Now()
+	suite := &suite{app: a, flags: f, self: self, progress: newProgress(a, scenarios)}
+	results := suite.run(ctx, scenarios)
+	suite.progress.stop()
+	if !f.json {
+		if err := report.WriteSummaryLine(a.stdout, results, time.Since(began), a.textOptions()); err != nil {
+			return err
+		}
+	}
+	return suite.verdict(ctx, results)
+}
+
+// loadScenarios reads all files and folders named. Problems of all files are
+// reported together.
+func loadScenarios(args []string) ([]*scenario.Scenario, error) {
+	files, err := scenario.Find(args)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	var problems scenario.Problems
+	var list []*scenario.Scenario
+	for _, file := range files {
+		s, err := scenario.Load(file)
+		var ps scenario.Problems
+		switch {
+		case errors.As(err, &ps):
+			problems = append(problems, ps...)
+		case err != nil:
+			return nil, &exitError{exitUsage, err}
+		default:
+			list = append(list, s)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, problemsError(problems)
+	}
+	return list, nil
+}
+
+func problemsError(ps scenario.Problems) error {
+	return &exitError{exitUsage, fmt.Errorf("%d %s in the scenario:\n%w", len(ps), map[bool]string{true: "problem", false: "problems"}[len(ps) == 1], ps)}
+}
+
+// suite runs several scenarios.
+type suite struct {
+	*app
+	flags    runFlags
+	self     string
+	progress *progress
+
+	mu sync.Mutex
+	// errs are the errors of scenarios that left no result.
+	errs []error
+	// printed is how many results have been shown, in the order of the files.
+	printed int
+	done    []*trial.Trial
+}
+
+func (s *suite) run(ctx context.Context, scenarios []*scenario.Scenario) []*report.Result {
+	s.done = make([]*trial.Trial, len(scenarios))
+	slots := make(chan struct{}, s.flags.jobs)
+	var wg sync.WaitGroup
+	for i, sc := range scenarios {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			s.one(ctx, i, sc)
+		})
+	}
+	wg.Wait()
+	var results []*report.Result
+	for _, t := range s.done {
+		if t != nil && t.Result != nil {
+			results = append(results, t.Result)
+		}
+	}
+	return results
+}
+
+func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario) {
+	s.progress.begin(sc.Name)
+	t, err := trial.Run(ctx, sc, trial.Options{
+		Seed: s.flags.seed, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
+		Program:  map[string]string{"sim": programVersion()},
+		Progress: func(variant, phase string) { s.progress.phase(sc.Name, variant, phase) },
+	})
+	s.progress.end(sc.Name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.errs = append(s.errs, fmt.Errorf("%s: %w", sc.Name, err))
+	}
+	if t == nil {
+		t = &trial.Trial{}
+	}
+	s.done[i] = t
+	s.show()
+}
+
+// show prints the results that are next in the order of the files.
+func (s *suite) show() {
+	for ; s.printed < len(s.done) && s.done[s.printed] != nil; s.printed++ {
+		t := s.done[s.printed]
+		if t.Result == nil {
+			continue
+		}
+		s.progress.clear()
+		if s.flags.json {
+			_ = report.WriteJSON(s.stdout, t.Result)
+			continue
+		}
+		o := s.textOptions()
+		o.ReportPath = shortPath(t.Report)
+		_ = report.WriteText(s.stdout, t.Result, o)
+	}
+}
+
+// verdict is the suite's end: the worst of what happened, in the order 5, 4, 1,
+// 2 of the exit codes; an interrupt counts before all of them.
+func (s *suite) verdict(ctx context.Context, results []*report.Result) error {
+	err := errors.Join(s.errs...)
+	code := exitMet
+	worse := func(c int) {
+		rank := map[int]int{exitMet: 0, exitUndecided: 1, exitUnexpected: 2, exitEnvironment: 3, exitInternal: 4}
+		if rank[c] > rank[code] {
+			code = c
+		}
+	}
+	for _, e := range s.errs {
+		worse(exitCodeOf(e))
+	}
+	for _, r := range results {
+		worse(exitOf(r, s.flags.allowUndecided))
+	}
+	if ctx.Err() != nil {
+		return &exitError{exitInterrupted, errors.New("interrupted; what was recorded is kept")}
+	}
+	if code == exitMet {
+		return nil
+	}
+	return &exitError{code, err}
+}
+
+// exitOf is the exit code that one result stands for.
+func exitOf(r *report.Result, allowUndecided bool) int {
+	code := exitMet
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		if v.Error != "" {
+			return exitInternal
+		}
+		for j := range v.Properties {
+			p := &v.Properties[j]
+			if !p.Met && p.Verdict != checker.Unknown {
+				code = exitUnexpected
+			}
+		}
+	}
+	if code == exitMet && r.Undecided && !allowUndecided {
+		code = exitUndecided
+	}
+	return code
+}

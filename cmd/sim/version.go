@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the build.
+var version = ""
+
+// programVersion is the version of this program: the one set by the build, or
+// what Go recorded.
+func programVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+func newVersionCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of sim and of what it is built with",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			fmt.Fprintf(a.stdout, "sim %s %s %s/%s\n", programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			info, ok := debug.ReadBuildInfo()
+			if !ok {
+				return nil
+			}
+			shown := map[string]bool{
+				"github.com/anishathalye/porcupine": true, "github.com/redis/go-redis/v9": true,
+				"github.com/Shopify/toxiproxy/v2": true, "github.com/testcontainers/testcontainers-go": true,
+			}
+			for _, dep := range info.Deps {
+				if shown[dep.Path] {
+					fmt.Fprintf(a.stdout, "  %s %s\n", dep.Path, dep.Version)
+				}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,163 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// sectionReads is the read that a section built on; -1 where there is none.
+func (v *view) sectionReads(s *section) int {
+	if len(s.writes) == 0 {
+		for _, r := range s.reads {
+			if v.ops[r].Type == history.OK {
+				return r
+			}
+		}
+		return -1
+	}
+	return v.lastRead(s, s.writes[0])
+}
+
+// opens is the first event of a section's operation, closes the last one, -1
+// where its write was never answered.
+func (v *view) opens(s *section) int {
+	if r := v.sectionReads(s); r >= 0 {
+		return v.ops[r].Call
+	}
+	return v.ops[s.writes[0]].Call
+}
+
+func (v *view) closes(s *section) int {
+	if w := v.decisiveWrite(s); w >= 0 {
+		return v.ops[w].Return
+	}
+	if r := v.sectionReads(s); r >= 0 {
+		return v.ops[r].Return
+	}
+	return -1
+}
+
+// brokenWhy says in one line what is wrong with sections that cannot be.
+func (v *view) brokenWhy(sections []*section) string {
+	last := sections[len(sections)-1]
+	r := v.sectionReads(last)
+	if r < 0 {
+		return fmt.Sprintf("%s cannot be explained together", plural(len(sections), "section"))
+	}
+	saw := v.readValue(r)
+	switch len(sections) {
+	case 1:
+		return fmt.Sprintf("%s read %d, which nobody had written", last.client, saw)
+	case 2:
+		first := sections[0]
+		r := v.sectionReads(first)
+		switch {
+		case r < 0:
+		case v.readValue(r) == saw && len(last.writes) > 0 && len(first.writes) > 0:
+			return fmt.Sprintf("%s and %s both read %d; one update lost", first.client, last.client, saw)
+		default:
+			return fmt.Sprintf("%s read %d and %s read %d: no order explains both", first.client, v.readValue(r), last.client, saw)
+		}
+	}
+	return fmt.Sprintf("%d sections have no order that explains what they read", len(sections))
+}
+
+func (v *view) brokenStory(sections []*section, impossible *section, from int) *Counterexample {
+	c := &Counterexample{From: from, Impossible: v.closes(impossible),
+		Assumption: "that only the holder of the lock writes, each on top of the last write"}
+	s := v.newStory()
+	var clients []string
+	begin, end := forever, time.Duration(0)
+	written := make(map[int64]bool)
+	for _, x := range sections {
+		c.Operations = append(c.Operations, v.sectionOp(x))
+		clients = append(clients, x.client)
+		g := v.grantBefore(x.client, v.opens(x))
+		begin = min(begin, v.at(v.opens(x)))
+		if g != nil {
+			begin = min(begin, v.at(g.call))
+			s.grant(g, v.at(v.closes(x)))
+			if g.promised && v.closes(x) >= 0 && g.lastPromise() < v.at(v.closes(x)) {
+				c.Assumption = "that the holder would act before its lease ran out"
+			}
+		}
+		if close := v.closes(x); close >= 0 {
+			end = max(end, v.at(close))
+		}
+		if r := v.sectionReads(x); r >= 0 {
+			s.tell(filler, v.ops[r].Return, "%s read %d", x.client, v.readValue(r))
+		}
+	}
+	s.faults(begin, end, clients...)
+	v.tellWrites(s, sections, written)
+	c.Story = s.sentences()
+	return c
+}
+
+// tellWrites tells of the writes in the order in which they were answered, so
+// that the one that broke it comes last.
+func (v *view) tellWrites(s *story, sections []*section, written map[int64]bool) {
+	order := make([]*section, len(sections))
+	copy(order, sections)
+	for i := range order {
+		for j := i; j > 0 && v.at(v.closes(order[j])) < v.at(v.closes(order[j-1])); j-- {
+			order[j], order[j-1] = order[j-1], order[j]
+		}
+	}
+	for _, x := range order {
+		w := v.decisiveWrite(x)
+		if w < 0 {
+			continue
+		}
+		event := v.ops[w].Return
+		if event < 0 {
+			event = v.ops[w].Call
+		}
+		r := v.sectionReads(x)
+		text := v.writeWords(x, w)
+		if r >= 0 {
+			if written[v.readValue(r)] {
+				text = fmt.Sprintf("%s wrote %d, also from %d", x.client, v.number(w).V, v.readValue(r))
+				if g := v.grantBefore(x.client, v.opens(x)); g != nil && g.promised && g.lastPromise() < v.at(event) {
+					text += fmt.Sprintf(", %s after its validity had ended", length(v.at(event)-g.lastPromise()))
+				}
+				text += ": one update is lost"
+			}
+			written[v.readValue(r)] = true
+		}
+		s.tell(turning, event, "%s", text)
+	}
+}
+
+// sectionOp is a section as an operation of a counterexample.
+func (v *view) sectionOp(x *section) CounterOp {
+	op := CounterOp{Client: x.client, From: v.at(v.opens(x)), To: -1}
+	if c := v.closes(x); c >= 0 {
+		op.To = v.at(c)
+	}
+	r, w := v.sectionReads(x), v.decisiveWrite(x)
+	switch {
+	case r >= 0 && w >= 0:
+		op.Op = fmt.Sprintf("reads %d and writes %s", v.readValue(r), v.number(w))
+	case w >= 0:
+		op.Op = fmt.Sprintf("writes %s", v.number(w))
+	case r >= 0:
+		op.Op = fmt.Sprintf("reads %d", v.readValue(r))
+	}
+	var events []int
+	for _, i := range []int{r, w} {
+		if i >= 0 {
+			events = append(events, v.ops[i].Call, v.ops[i].Return)
+		}
+	}
+	op.Events = sortedEvents(events...)
+	if g := v.grantBefore(x.client, v.opens(x)); g != nil {
+		op.Believed = promiseWords(g)
+		if end := g.lastPromise(); g.promised && op.To >= 0 && end < op.To {
+			op.True = fmt.Sprintf("its validity had ended %s before its write was answered", length(op.To-end))
+		}
+	}
+	return op
+}

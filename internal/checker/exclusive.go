@@ -1,0 +1,263 @@
+package checker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// hold is a stretch of run time during which a client surely was inside a
+// grant: it had been told of it, and it had not yet ended.
+type hold struct {
+	from, to time.Duration
+	// asked is when it was asked for, over when the answer to its end had come:
+	// the hold began after the one and was over at the other.
+	asked, over time.Duration
+	// grant is where it began, as an index into view.grants; ends is the event
+	// that ended it, -1 where it was the end of a promise or of the history.
+	grant, ends int
+}
+
+// judgeBelief: no two clients believe at once that they hold the lock.
+func judgeBelief(ctx context.Context, v *view, o Options) Finding {
+	return v.judgeExclusive(ctx, o, v.beliefs(), "beliefs")
+}
+
+// judgeLease: no two clients are inside the validity that their own lock
+// promised them at once.
+func judgeLease(ctx context.Context, v *view, o Options) Finding {
+	return v.judgeExclusive(ctx, o, v.leases(), "promises")
+}
+
+// beliefs lasts from an acquire's answer to the release's request. Inside
+// re-entered grants of one client there is one belief.
+func (v *view) beliefs() []hold {
+	var list []hold
+	for i := range v.grants {
+		g := &v.grants[i]
+		list = append(list, hold{from: v.at(g.ret), to: v.believedUntil(g), asked: v.at(g.call), over: v.overAt(g), grant: i, ends: g.ends})
+	}
+	return v.merged(list)
+}
+
+// overAt is when the end of a grant had been answered.
+func (v *view) overAt(g *grant) time.Duration {
+	if g.how == released {
+		return v.at(v.ops[g.release].Return)
+	}
+	return v.at(g.ends)
+}
+
+// leases are the beliefs cut off where the promise ended. A renewal that came
+// in time lengthens the stretch; one that came late begins another.
+func (v *view) leases() []hold {
+	var list []hold
+	for i := range v.grants {
+		g := &v.grants[i]
+		believed := v.believedUntil(g)
+		add := func(asked, from, until time.Duration) {
+			h := hold{from: from, to: believed, asked: asked, over: v.overAt(g), grant: i, ends: g.ends}
+			if until < believed {
+				h.to, h.over, h.ends = until, until, -1
+			}
+			if h.from < h.to {
+				list = append(list, h)
+			}
+		}
+		asked, from, until := v.at(g.call), v.at(g.ret), g.until
+		for _, x := range g.extends {
+			if told := v.at(x.ret); told > until {
+				add(asked, from, until)
+				asked, from, until = v.at(x.call), told, x.until
+			}
+			until = max(until, x.until)
+		}
+		add(asked, from, until)
+	}
+	return v.merged(list)
+}
+
+// merged sorts holds by lock and beginning and joins those of one client that
+// overlap, as a re-entered lock's do.
+func (v *view) merged(list []hold) []hold {
+	key := func(h hold) holder { g := &v.grants[h.grant]; return holder{g.client, g.lock} }
+	slices.SortStableFunc(list, func(a, b hold) int {
+		x, y := key(a), key(b)
+		return cmp.Or(cmp.Compare(x.lock, y.lock), cmp.Compare(x.client, y.client), cmp.Compare(a.from, b.from))
+	})
+	var joined []hold
+	for _, h := range list {
+		if n := len(joined); n > 0 && key(joined[n-1]) == key(h) && h.from < joined[n-1].to {
+			if h.to > joined[n-1].to {
+				joined[n-1].to, joined[n-1].over, joined[n-1].ends = h.to, h.over, h.ends
+			}
+			continue
+		}
+		joined = append(joined, h)
+	}
+	slices.SortStableFunc(joined, func(a, b hold) int {
+		return cmp.Or(cmp.Compare(key(a).lock, key(b).lock), cmp.Compare(a.from, b.from), cmp.Compare(a.grant, b.grant))
+	})
+	return joined
+}
+
+func (v *view) judgeExclusive(ctx context.Context, o Options, holds []hold, what string) Finding {
+	effort := v.contention()
+	f := Finding{Effort: effort, Method: "interval sweep"}
+	var first, second *hold
+	for part := range slices.Values(v.byLock(holds)) {
+		a, b, ok := clash(part)
+		if ok && (second == nil || part[b].from < second.from) {
+			first, second = &part[a], &part[b]
+		}
+	}
+	if !o.Fast && len(holds)*2 <= ConfirmUpTo {
+		r := v.confirm(ctx, o, holds)
+		switch {
+		case r.Outcome == linear.Undecided:
+		case (r.Outcome == linear.Illegal) != (second != nil):
+			return unknown(fmt.Sprintf("the interval sweep and porcupine disagree: porcupine says %v", r.Outcome), effort)
+		default:
+			f.Method = "interval sweep, confirmed by porcupine (owner-aware mutex)"
+		}
+	}
+	if second != nil {
+		return v.twoHolders(f, *first, *second, holds, what)
+	}
+	if effort.Chances == 0 {
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("nothing contended: %s", plural(len(v.grants), "grant"))
+		return f
+	}
+	f.Verdict = Holds
+	f.Why = fmt.Sprintf("never inside both %s (%s, %d %s)", what, plural(len(v.grants), "grant"), effort.Chances, effort.Of)
+	return f
+}
+
+// byLock cuts sorted holds where the lock changes.
+func (v *view) byLock(holds []hold) [][]hold {
+	var parts [][]hold
+	for from := 0; from < len(holds); {
+		to := from
+		for to < len(holds) && v.grants[holds[to].grant].lock == v.grants[holds[from].grant].lock {
+			to++
+		}
+		parts = append(parts, holds[from:to])
+		from = to
+	}
+	return parts
+}
+
+func clash(holds []hold) (first, second int, found bool) {
+	zones := make([]linear.Zone, len(holds))
+	for i, h := range holds {
+		zones[i] = linear.Zone{From: int64(h.from), To: int64(h.to), ID: int32(i)}
+	}
+	a, b, found := linear.Clash(zones)
+	return int(a), int(b), found
+}
+
+// confirm asks porcupine the same question: each hold as an acquire that was
+// asked for and answered, and a release asked for at its end.
+func (v *view) confirm(ctx context.Context, o Options, holds []hold) linear.Result {
+	clients := make(map[string]int32)
+	r := linear.Result{Outcome: linear.Legal}
+	for _, part := range v.byLock(holds) {
+		ops := make([]linear.Op, 0, 2*len(part))
+		for _, h := range part {
+			g := &v.grants[h.grant]
+			if _, ok := clients[g.client]; !ok {
+				clients[g.client] = int32(len(clients))
+			}
+			p := clients[g.client]
+			ops = append(ops, linear.Op{Kind: linear.Acquire, Process: p, Call: int64(h.asked), Return: int64(h.from)})
+			if h.to != forever {
+				ops = append(ops, linear.Op{Kind: linear.Release, Process: p, Call: int64(h.to), Return: int64(h.over)})
+			}
+		}
+		r = linear.Reference(ctx, linear.OwnerMutex(), ops, linear.Bounds{Timeout: o.Timeout, Memory: o.Memory})
+		if r.Outcome != linear.Legal {
+			return r
+		}
+	}
+	return r
+}
+
+// contention counts the chances that exclusion had to fail: attempts at the lock
+// while another client had it, or else hand-overs from one client to another.
+func (v *view) contention() Effort {
+	e := Effort{Operations: len(v.ops), Of: "contended"}
+	type lockState struct {
+		held    map[string]int // grants per client
+		holders int
+		pending map[string]int
+		last    string
+	}
+	locks := make(map[string]*lockState)
+	of := func(lock string) *lockState {
+		if locks[lock] == nil {
+			locks[lock] = &lockState{held: map[string]int{}, pending: map[string]int{}}
+		}
+		return locks[lock]
+	}
+	begins, ends := make(map[int]int, len(v.grants)), make(map[int][]int, len(v.grants))
+	for i := range v.grants {
+		begins[v.grants[i].ret] = i
+		if v.grants[i].ends >= 0 {
+			ends[v.grants[i].ends] = append(ends[v.grants[i].ends], i)
+		}
+	}
+	calls, returns := make(map[int]int), make(map[int]int)
+	for i := range v.ops {
+		if v.ops[i].F == history.Acquire {
+			calls[v.ops[i].Call] = i
+			if v.ops[i].Return >= 0 {
+				returns[v.ops[i].Return] = i
+			}
+		}
+	}
+	contended, handovers := make(map[int]bool), 0
+	for i := range v.h.Events {
+		for _, g := range ends[i] {
+			s := of(v.grants[g].lock)
+			if s.held[v.grants[g].client]--; s.held[v.grants[g].client] == 0 {
+				s.holders--
+			}
+		}
+		if op, ok := calls[i]; ok {
+			k := v.key(op)
+			s := of(k.lock)
+			s.pending[k.client] = op
+			if others := s.holders; others > 1 || others == 1 && s.held[k.client] == 0 {
+				contended[op] = true
+			}
+		}
+		if op, ok := returns[i]; ok {
+			k := v.key(op)
+			delete(of(k.lock).pending, k.client)
+		}
+		if g, ok := begins[i]; ok {
+			s := of(v.grants[g].lock)
+			client := v.grants[g].client
+			if s.last != "" && s.last != client {
+				handovers++
+			}
+			s.last = client
+			if s.held[client]++; s.held[client] == 1 {
+				s.holders++
+			}
+			for _, op := range s.pending {
+				contended[op] = true
+			}
+		}
+	}
+	e.Chances = len(contended)
+	if e.Chances == 0 {
+		e.Chances, e.Of = handovers, "handed over"
+	}
+	return e
+}

@@ -1,0 +1,111 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// twoHolders makes the finding that two clients were inside at once.
+func (v *view) twoHolders(f Finding, a, b hold, holds []hold, what string) Finding {
+	first, second := &v.grants[a.grant], &v.grants[b.grant]
+	overlap := Interval{From: b.from, To: min(a.to, b.to, v.end)}
+	many, times := crowd(v.sameLock(holds, first.lock))
+	f.Verdict = Violated
+	f.Why = fmt.Sprintf("%d holders at once for %s", many, length(overlap.To-overlap.From))
+	if many > 2 || times > 1 {
+		f.Why = fmt.Sprintf("%s and %s held at once for %s; %d such overlaps, up to %d holders", first.client, second.client, length(overlap.To-overlap.From), times, many)
+	}
+	if times == 1 && many > 2 {
+		f.Why = fmt.Sprintf("%d holders at once for %s", many, length(overlap.To-overlap.From))
+	}
+	// Neither hold alone is impossible, so the two are a smallest set.
+	f.Counterexample = &Counterexample{
+		Operations: []CounterOp{v.holdOp(a, second, b.from), v.holdOp(b, first, b.from)},
+		From:       len(holds),
+		Impossible: second.ret,
+		Overlap:    &overlap,
+		Assumption: v.exclusionAssumption(first, second, what),
+	}
+	slices.SortStableFunc(f.Counterexample.Operations, func(x, y CounterOp) int { return cmp.Compare(x.Events[0], y.Events[0]) })
+	f.Events = sortedEvents(first.call, first.ret, first.ends, second.call, second.ret, second.ends)
+	f.Counterexample.Story = v.holdersStory(first, second, overlap)
+	return f
+}
+
+func (v *view) sameLock(holds []hold, lock string) []hold {
+	return slices.DeleteFunc(slices.Clone(holds), func(h hold) bool { return v.grants[h.grant].lock != lock })
+}
+
+// crowd counts how many holds stood side by side at most, and how often one
+// began inside another.
+func crowd(holds []hold) (most, times int) {
+	var open []time.Duration // the ends of the holds that are open
+	for _, h := range holds {
+		open = slices.DeleteFunc(open, func(end time.Duration) bool { return end <= h.from })
+		if len(open) > 0 {
+			times++
+		}
+		open = append(open, h.to)
+		most = max(most, len(open))
+	}
+	return max(most, 2), max(times, 1)
+}
+
+// holdOp is a hold as an operation of a counterexample.
+func (v *view) holdOp(h hold, other *grant, overlap time.Duration) CounterOp {
+	g := &v.grants[h.grant]
+	op := CounterOp{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret, g.ends),
+		From: h.from, To: h.to, Believed: promiseWords(g)}
+	if h.to == forever {
+		op.To = -1
+	}
+	if end := g.lastPromise(); g.promised && end < overlap {
+		op.True = fmt.Sprintf("the validity had ended %s before %s got the lock", length(overlap-end), other.client)
+	} else {
+		op.True = fmt.Sprintf("%s held it too", other.client)
+	}
+	return op
+}
+
+func (v *view) holdersStory(first, second *grant, overlap Interval) []Sentence {
+	s := v.newStory()
+	s.grant(first, v.at(second.ret))
+	s.faults(v.at(first.call), v.at(second.ret), first.client, second.client)
+	s.tell(filler, second.call, "%s asked for the lock", second.client)
+	s.tell(turning, second.ret, "%s, while %s still held it", v.grantWords(second), first.client)
+	s.writes(overlap.From, overlap.To, first.client, second.client)
+	both := fmt.Sprintf(": both had held the lock for %s", length(overlap.To-overlap.From))
+	if v.at(first.ends) <= v.at(second.ends) {
+		s.end(first, both)
+	} else {
+		s.end(second, both)
+	}
+	return s.sentences()
+}
+
+// exclusionAssumption names what two holders show to have been assumed in vain.
+func (v *view) exclusionAssumption(first, second *grant, what string) string {
+	if first.promised && first.lastPromise() <= v.at(second.ret) {
+		return "that the holder would act before its lease ran out"
+	}
+	for i := range v.faults {
+		f := &v.faults[i]
+		if v.at(f.begin) > v.at(second.ret) {
+			break
+		}
+		switch f.kind {
+		case "clock-jump", "clock-drift", "clock":
+			return "that the clocks of the nodes and of the clients run at the same pace"
+		case "kill", "crash", "restart", "failover", "wipe":
+			if !slices.Contains(v.h.Header.Clients, f.target) {
+				return "that the nodes remember the keys they have granted"
+			}
+		}
+	}
+	if what == "promises" || first.promised {
+		return "that a lock granted to one client is granted to no other before the promise ends"
+	}
+	return "that a lock granted to one client is granted to no other before its release"
+}

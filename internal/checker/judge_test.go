@@ -1,0 +1,144 @@
+package checker
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+func judgeOne(t *testing.T, h *history.History, p Property, o Options) Finding {
+	t.Helper()
+	f := Judge(context.Background(), h, []Property{p}, o)[0]
+	checkShape(t, h, f)
+	return f
+}
+
+// checkShape demands what is true of every finding.
+func checkShape(t *testing.T, h *history.History, f Finding) {
+	t.Helper()
+	if f.Why == "" || strings.Contains(f.Why, "\n") {
+		t.Errorf("%s: why is %q: want one line", f.Property, f.Why)
+	}
+	if (f.Verdict == Violated) != (f.Counterexample != nil) {
+		t.Fatalf("%s: verdict %v with counterexample %v", f.Property, f.Verdict, f.Counterexample)
+	}
+	if f.Verdict == Holds && f.Effort.Chances == 0 {
+		t.Errorf("%s: holds without a chance to fail", f.Property)
+	}
+	last := -1
+	for _, e := range f.Events {
+		if e <= last || e >= len(h.Events) {
+			t.Errorf("%s: events %v are not sorted indices", f.Property, f.Events)
+		}
+		last = e
+	}
+	c := f.Counterexample
+	if c == nil {
+		return
+	}
+	if c.Assumption == "" || len(c.Operations) == 0 || c.Impossible >= len(h.Events) {
+		t.Errorf("%s: counterexample %+v", f.Property, c)
+	}
+	if n := len(c.Story); n < 2 || n > maxSentences {
+		t.Errorf("%s: a story of %d sentences: %v", f.Property, n, c.Story)
+	}
+	for i, s := range c.Story {
+		if s.Event < 0 || s.Event >= len(h.Events) || s.Text == "" {
+			t.Errorf("%s: sentence %+v", f.Property, s)
+		}
+		if i > 0 && s.At < c.Story[i-1].At {
+			t.Errorf("%s: the story goes back in time: %v", f.Property, c.Story)
+		}
+	}
+}
+
+func TestGCPause(t *testing.T) {
+	want := map[bool]map[Property]struct {
+		verdict Verdict
+		why     string
+	}{
+		false: {
+			ExclusiveBelief:      {Violated, "2 holders at once for 1.01 s"},
+			ExclusiveLease:       {Holds, "never inside both promises (3 grants, 2 contended)"},
+			NoLateEffect:         {Violated, "a write of c1 took effect 1.01 s after its validity had ended"},
+			LinearizableResource: {Violated, "c1 and c2 both read 0; one update lost"},
+			OrderedTokens:        {Unknown, "no grant came after another"},
+		},
+		true: {
+			ExclusiveBelief:      {Violated, "2 holders at once for 1.01 s"},
+			ExclusiveLease:       {Holds, "never inside both promises (3 grants, 2 contended)"},
+			NoLateEffect:         {Holds, "write with token 1 refused after token 2"},
+			LinearizableResource: {Holds, "write with token 1 refused after token 2"},
+			OrderedTokens:        {Holds, "2 later grants, each with a larger token"},
+		},
+	}
+	for fenced, properties := range want {
+		for p, w := range properties {
+			h := &gcPause(fenced).h
+			f := judgeOne(t, h, p, Options{Faults: 1})
+			if f.Verdict != w.verdict || f.Why != w.why {
+				t.Errorf("fenced %v, %s: %v, %q; want %v, %q", fenced, p, f.Verdict, f.Why, w.verdict, w.why)
+			}
+		}
+	}
+}
+
+func TestGCPauseStory(t *testing.T) {
+	f := judgeOne(t, &gcPause(false).h, LinearizableResource, Options{})
+	var got []string
+	for _, s := range f.Counterexample.Story {
+		got = append(got, instant(s.At)+" "+s.Text)
+	}
+	want := []string{
+		"0.000 s c1 asked for the lock",
+		"0.004 s c1 got the lock on 5 of 5 nodes, valid until 0.994 s",
+		"0.008 s c1 was paused for 2.00 s at before-write",
+		"0.994 s the validity of c1 ended; c1 did not notice",
+		"1.005 s c2 got the lock on 5 of 5 nodes, valid until 1.995 s",
+		"1.011 s c2 wrote 1 from 0",
+		"2.010 s c1 wrote 1, also from 0, 1.02 s after its validity had ended: one update is lost",
+	}
+	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
+		t.Errorf("story:\n%s\nwant:\n%s", g, w)
+	}
+	if a := f.Counterexample.Assumption; a != "that the holder would act before its lease ran out" {
+		t.Errorf("assumption: %q", a)
+	}
+	if e := f.Counterexample.Impossible; e != 19 {
+		t.Errorf("impossible at event %d, want 19", e)
+	}
+}
+
+// TestDoubt: what holds is taken back where the run was too short or too tame;
+// what is violated stays.
+func TestDoubt(t *testing.T) {
+	s := gcPause(false)
+	if f := judgeOne(t, &s.h, ExclusiveLease, Options{Faults: 3}); f.Verdict != Unknown || f.Why != "2 of 3 planned faults never took effect" {
+		t.Errorf("with 3 planned faults: %v, %q", f.Verdict, f.Why)
+	}
+	s.h.Events = s.h.Events[:len(s.h.Events)-1]
+	if f := judgeOne(t, &s.h, ExclusiveLease, Options{Faults: 1}); f.Verdict != Unknown || f.Why != "the run did not finish" {
+		t.Errorf("unfinished: %v, %q", f.Verdict, f.Why)
+	}
+	if f := judgeOne(t, &s.h, ExclusiveBelief, Options{Faults: 3}); f.Verdict != Violated {
+		t.Errorf("a violation in an unfinished run: %v, %q", f.Verdict, f.Why)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, f := range Judge(ctx, &gcPause(false).h, Properties(), Options{}) {
+		if f.Verdict != Unknown || f.Why != "the check was cancelled" {
+			t.Errorf("cancelled: %s is %v, %q", f.Property, f.Verdict, f.Why)
+		}
+	}
+	if f := Judge(context.Background(), &s.h, []Property{"no-such"}, Options{})[0]; f.Verdict != Unknown {
+		t.Errorf("no such property: %v", f.Verdict)
+	}
+	empty := &history.History{Header: s.h.Header}
+	for _, f := range Judge(context.Background(), empty, Properties(), Options{}) {
+		if f.Verdict != Unknown {
+			t.Errorf("%s of an empty history: %v, %q", f.Property, f.Verdict, f.Why)
+		}
+	}
+}

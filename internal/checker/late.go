@@ -1,0 +1,182 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// judgeLateEffects: nothing that a client does to the resource takes effect
+// after the validity of the grant under which it acted.
+func judgeLateEffects(ctx context.Context, v *view, _ Options) Finding {
+	f := Finding{Method: "comparison with the resource's own log", Effort: Effort{Operations: len(v.ops), Of: "writes at the resource"}}
+	worst, worstBy, lates := -1, time.Duration(0), 0
+	refused := -1
+	for i := range v.effects {
+		if ctx.Err() != nil {
+			return unknown("the check was cancelled", f.Effort)
+		}
+		x := &v.effects[i]
+		if !x.changes() {
+			continue
+		}
+		f.Effort.Chances++
+		if !x.accepted {
+			refused = i
+			continue
+		}
+		g := v.actingUnder(x)
+		if g == nil {
+			continue
+		}
+		if by := x.from - v.promiseOf(g, x); by > 0 {
+			if lates++; worst < 0 {
+				worst, worstBy = i, by
+			}
+		}
+	}
+	if worst >= 0 {
+		return v.lateEffect(f, &v.effects[worst], worstBy, lates)
+	}
+	if n := v.missingEffects(); n > 0 {
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("the resource told nothing of %s", plural(n, "answered write"))
+		return f
+	}
+	if f.Effort.Chances == 0 {
+		f.Verdict, f.Why = Unknown, "nothing was written"
+		return f
+	}
+	f.Verdict, f.Why = Holds, fmt.Sprintf("%s, each inside its own validity", plural(f.Effort.Chances, "write"))
+	if refused >= 0 {
+		f.Why, f.Events = refusalWords(&v.effects[refused]), sortedEvents(v.effects[refused].event)
+	}
+	return f
+}
+
+// actingUnder is the grant under which the client of an effect acted: its
+// latest before it invoked the write. Where the write cannot be told, the grant
+// that was promised the longest of those it had before the effect: whatever it
+// acted under, it was promised no more.
+func (v *view) actingUnder(x *effect) *grant {
+	if x.write >= 0 {
+		return v.grantBefore(x.client, v.ops[x.write].Call)
+	}
+	var found *grant
+	for _, i := range v.byClient[x.client] {
+		g := &v.grants[i]
+		if v.at(g.ret) <= x.from && (found == nil || g.lastPromise() > found.lastPromise()) {
+			found = g
+		}
+	}
+	return found
+}
+
+// grantBefore is the latest grant that a client had been given before an event,
+// nil for none.
+func (v *view) grantBefore(client string, event int) *grant {
+	list := v.byClient[client]
+	n := sort.Search(len(list), func(i int) bool { return v.grants[list[i]].ret >= event })
+	if n == 0 {
+		return nil
+	}
+	g := &v.grants[list[n-1]]
+	for g.outer >= 0 && g.ends >= 0 && g.ends < event {
+		g = &v.grants[g.outer]
+	}
+	return g
+}
+
+// promiseOf is the end of a grant's validity as it stood when the effect took
+// place. A renewal counts from the moment it was asked for.
+func (v *view) promiseOf(g *grant, x *effect) time.Duration {
+	if !g.promised {
+		return forever
+	}
+	end := g.until
+	for _, r := range g.extends {
+		if v.at(r.call) <= x.from {
+			end = max(end, r.until)
+		}
+	}
+	return end
+}
+
+// missingEffects counts the writes that were answered OK and of which the
+// resource knows nothing.
+func (v *view) missingEffects() int {
+	seen := make(map[int]bool, len(v.effects))
+	for i := range v.effects {
+		if x := &v.effects[i]; x.write >= 0 && x.accepted {
+			seen[x.write] = true
+		}
+	}
+	missing := 0
+	for i := range v.ops {
+		if o := &v.ops[i]; (o.F == history.Write || o.F == history.CAS) && o.Type == history.OK && !seen[i] {
+			missing++
+		}
+	}
+	return missing
+}
+
+func refusalWords(x *effect) string {
+	what := string(x.op)
+	switch {
+	case x.token.Set && x.highest.Set:
+		return fmt.Sprintf("%s with token %d refused after token %d", what, x.token.V, x.highest.V)
+	case x.token.Set:
+		return fmt.Sprintf("%s with token %d refused", what, x.token.V)
+	}
+	return fmt.Sprintf("%s of %s refused", what, x.client)
+}
+
+func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Finding {
+	g := v.actingUnder(x)
+	f.Verdict = Violated
+	f.Why = fmt.Sprintf("a write of %s took effect %s after its validity had ended", x.client, length(by))
+	if lates > 1 {
+		f.Why = fmt.Sprintf("%d writes took effect after the validity of their grants; the first, of %s, by %s", lates, x.client, length(by))
+	}
+	op := CounterOp{Client: x.client, Op: "writes", Events: []int{x.event}, From: x.from, To: x.from,
+		Believed: promiseWords(g), True: fmt.Sprintf("the write took effect at %s or later", instant(x.from))}
+	if x.number.Set {
+		op.Op = fmt.Sprintf("writes %d", x.number.V)
+	}
+	if x.write >= 0 {
+		o := &v.ops[x.write]
+		op.Events = sortedEvents(x.event, o.Call, o.Return)
+		op.From, op.To = v.at(o.Call), v.at(o.Return)
+		if op.To == forever {
+			op.To = -1
+		}
+	}
+	hold := CounterOp{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret), From: v.at(g.ret),
+		To: v.promiseOf(g, x), Believed: promiseWords(g)}
+	f.Events = sortedEvents(append([]int{g.call, g.ret}, op.Events...)...)
+	f.Counterexample = &Counterexample{
+		Operations: []CounterOp{hold, op}, From: f.Effort.Operations, Impossible: x.event,
+		Assumption: "that the holder would act before its lease ran out",
+	}
+	s := v.newStory()
+	s.grant(g, x.from)
+	s.faults(v.at(g.call), x.from, x.client)
+	for i := range v.grants {
+		if other := &v.grants[i]; other.client != g.client && v.at(other.ret) > v.at(g.ret) && v.at(other.ret) < x.from {
+			s.tell(turning, other.ret, "%s", v.grantWords(other))
+			s.writes(v.at(other.ret), x.from, other.client)
+		}
+	}
+	if x.write >= 0 {
+		s.tell(filler, v.ops[x.write].Call, "%s sent its write", x.client)
+	}
+	what := "a write"
+	if x.number.Set {
+		what = fmt.Sprintf("the write of %d", x.number.V)
+	}
+	s.tellAt(turning, x.from, x.event, "%s by %s took effect, %s after its validity had ended", what, x.client, length(by))
+	f.Counterexample.Story = s.sentences()
+	return f
+}

@@ -1,0 +1,254 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// judgeDeadlock: once the faults are lifted, somebody is granted the lock within
+// the bound.
+func judgeDeadlock(_ context.Context, v *view, o Options) Finding {
+	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "grants after healing"}, Method: "time to the next grant"}
+	healing := v.healing()
+	if healing < 0 {
+		return unknown("the run had no healing phase", f.Effort)
+	}
+	w := v.watch(v.at(healing), forever, o.GrantWithin)
+	f.Effort.Chances = w.granted
+	if w.starved != nil {
+		return v.starvation(f, w.starved, o.GrantWithin, "after healing", healing)
+	}
+	if w.granted > 0 {
+		f.Verdict, f.Why = Holds, fmt.Sprintf("after healing the lock was had within %s of asking (bound %s)", length(w.slowest), length(o.GrantWithin))
+		return f
+	}
+	f.Verdict, f.Why = Unknown, "nobody tried for long enough after healing"
+	return f
+}
+
+// judgeMinority: while only a minority of the nodes is struck, the lock is still
+// granted within the bound.
+func judgeMinority(_ context.Context, v *view, o Options) Finding {
+	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "grants with a minority struck"}, Method: "time to the next grant"}
+	windows := v.minorityWindows()
+	if len(windows) == 0 {
+		return unknown("at no time was only a minority of the nodes struck", f.Effort)
+	}
+	slowest := time.Duration(0)
+	for _, x := range windows {
+		w := v.watch(x.from, x.to, o.GrantWithin)
+		f.Effort.Chances += w.granted
+		slowest = max(slowest, w.slowest)
+		if w.starved != nil {
+			return v.starvation(f, w.starved, o.GrantWithin, "with a minority of the nodes struck", x.event)
+		}
+	}
+	if f.Effort.Chances == 0 {
+		f.Verdict, f.Why = Unknown, "nobody tried for long enough while a minority was struck"
+		return f
+	}
+	f.Verdict = Holds
+	f.Why = fmt.Sprintf("%s with a minority struck, the slowest after %s (bound %s)", plural(f.Effort.Chances, "grant"), length(slowest), length(o.GrantWithin))
+	return f
+}
+
+// healing is the event at which the healing phase began, -1 for none.
+func (v *view) healing() int {
+	for i := range v.h.Events {
+		if e := v.event(i); e.F == history.Phase && e.Value.Detail == history.PhaseHealing {
+			return i
+		}
+	}
+	return -1
+}
+
+// window is a stretch of the run that began at an event, or a stretch of
+// freedom that ended with the grant of that event.
+type window struct {
+	from, to time.Duration
+	event    int
+}
+
+// minorityWindows are the stretches of the run during which some nodes, but
+// fewer than half, were struck, and nothing else was: a paused client or a cut
+// link would be an excuse of its own.
+func (v *view) minorityWindows() []window {
+	nodes := v.h.Header.Nodes
+	type change struct {
+		event, fault int
+		begins       bool
+	}
+	var changes []change
+	for i := range v.faults {
+		changes = append(changes, change{v.faults[i].begin, i, true})
+		if v.faults[i].end >= 0 {
+			changes = append(changes, change{v.faults[i].end, i, false})
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return a.event - b.event })
+	struck, other := make(map[string]int), 0
+	var list []window
+	open := -1
+	for _, c := range changes {
+		f, by := &v.faults[c.fault], 1
+		if !c.begins {
+			by = -1
+		}
+		if slices.Contains(nodes, f.target) {
+			if struck[f.target] += by; struck[f.target] == 0 {
+				delete(struck, f.target)
+			}
+		} else {
+			other += by
+		}
+		clean := len(struck) > 0 && 2*len(struck) < len(nodes) && other == 0
+		if open >= 0 {
+			list[open].to = v.at(c.event)
+			open = -1
+		}
+		if clean {
+			open = len(list)
+			list = append(list, window{v.at(c.event), forever, c.event})
+		}
+	}
+	return list
+}
+
+// watched is what was seen of the way from wanting the lock to getting it.
+type watched struct {
+	granted int
+	slowest time.Duration
+	starved *starving
+}
+
+// starving is a client that kept asking for a free lock in vain.
+type starving struct {
+	client   string
+	from, to time.Duration
+	attempts []int
+}
+
+// watch follows the lock through a stretch of the run. Time counts from when
+// the lock was free and somebody asked for it. A client that asks again and again
+// counts as asking all the time, save where it made a break of half the bound.
+func (v *view) watch(from, to, bound time.Duration) watched {
+	var w watched
+	for _, free := range v.freeStretches(from, min(to, v.end)) {
+		asked := forever
+		for _, s := range v.asking(free, bound/2) {
+			asked = min(asked, s.from)
+			if s.to-s.from > bound && (w.starved == nil || s.from < w.starved.from) {
+				w.starved = &s
+			}
+		}
+		if free.event >= 0 && asked != forever {
+			w.granted++
+			w.slowest = max(w.slowest, free.to-asked)
+		}
+	}
+	return w
+}
+
+// freeStretches are the parts of a stretch during which nobody had the lock for
+// all that is known. Each ends with the next grant.
+func (v *view) freeStretches(from, to time.Duration) []window {
+	var list []window
+	for i := range v.grants {
+		g := &v.grants[i]
+		at := v.at(g.ret)
+		if at > to {
+			break
+		}
+		if from <= at {
+			list = append(list, window{from, at, g.ret})
+		}
+		if end := v.freeFrom(g); end > from {
+			from = end
+		}
+		if from > to {
+			return list
+		}
+	}
+	return append(list, window{from, to, -1})
+}
+
+// asking lists who asked for the lock during a free stretch, and how long.
+func (v *view) asking(free window, breakAt time.Duration) []starving {
+	var list []starving
+	clients := make([]string, 0, len(v.acquires))
+	for c := range v.acquires {
+		clients = append(clients, c)
+	}
+	slices.Sort(clients)
+	for _, client := range clients {
+		var s *starving
+		acquires := v.acquires[client]
+		// A client asks one thing at a time, so its answers are in order, too.
+		first := sort.Search(len(acquires), func(i int) bool { return v.at(v.ops[acquires[i]].Return) >= free.from })
+		for _, i := range acquires[first:] {
+			o := &v.ops[i]
+			if v.at(o.Call) > free.to {
+				break
+			}
+			begin, end := max(v.at(o.Call), free.from), min(v.at(o.Return), free.to)
+			if kill := v.killed(client, o.Call, o.Return); kill >= 0 {
+				end = min(end, v.at(kill))
+			}
+			if begin > end {
+				continue
+			}
+			if s == nil || begin-s.to > breakAt {
+				list = append(list, starving{client: client, from: begin, to: end})
+				s = &list[len(list)-1]
+			}
+			s.to = max(s.to, end)
+			s.attempts = append(s.attempts, i)
+		}
+	}
+	return list
+}
+
+func (v *view) starvation(f Finding, s *starving, bound time.Duration, when string, since int) Finding {
+	f.Verdict = Violated
+	f.Why = fmt.Sprintf("%s asked for a free lock for %s in vain %s (bound %s)", s.client, length(s.to-s.from), when, length(bound))
+	first, last := &v.ops[s.attempts[0]], &v.ops[s.attempts[len(s.attempts)-1]]
+	f.Events = sortedEvents(since, first.Call, last.Call, last.Return)
+	c := &Counterexample{From: len(v.ops), Impossible: -1, Assumption: "that a lock which nobody holds can be had"}
+	op := CounterOp{Client: s.client, Op: fmt.Sprintf("asks for the lock (%s)", plural(len(s.attempts), "time")),
+		Events: sortedEvents(first.Call, last.Call, last.Return), From: s.from, To: s.to,
+		Believed: "the lock can be had", True: "nobody was granted the lock"}
+	c.Operations = []CounterOp{op}
+	story := v.newStory()
+	for i := range v.grants {
+		g := &v.grants[i]
+		if v.at(g.ret) > s.from || i+1 < len(v.grants) && v.at(v.grants[i+1].ret) <= s.from {
+			continue
+		}
+		story.grant(g, s.from)
+		if g.how != killed && g.ends >= 0 {
+			story.end(g, "")
+		}
+	}
+	for i := range v.faults {
+		if k := &v.faults[i]; kills(k.kind) || k.begin == since {
+			story.tell(setting, k.begin, "%s", v.faultWords(k))
+		}
+	}
+	if v.event(since).F == history.Phase {
+		story.tell(setting, since, "the faults were lifted")
+	}
+	story.tell(turning, first.Call, "%s asked for the lock, which nobody held", s.client)
+	end := last.Return
+	if end < 0 {
+		end = len(v.h.Events) - 1
+	}
+	story.tell(turning, end, "%s had asked %s in %s and got nothing", s.client, plural(len(s.attempts), "time"), length(s.to-s.from))
+	c.Story = story.sentences()
+	f.Counterexample = c
+	return f
+}

@@ -1,0 +1,217 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// keyLife is the life of one key on one node, from its setting to its end.
+type keyLife struct {
+	set    int // event
+	client string
+	owner  string
+	// end is the event that ended it, -1 where none did; expires the instant at
+	// which it would end by itself, forever where it has no TTL.
+	end     int
+	expires time.Duration
+	renewed int // the last renewal, -1 for none
+}
+
+// judgeOrphans: no key of the lock outlives its owner's interest by more than
+// the TTL. Interest ends when a release is asked for, when an acquire fails or
+// its outcome stays unknown, and when the client is killed. Only what is certain
+// counts: a key is known to live until its own TTL has passed or it is seen to go,
+// whichever is first, and where the node's clock was tampered with, only while
+// something is done to it.
+func judgeOrphans(_ context.Context, v *view, _ Options) Finding {
+	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "keys whose owner had done with them"}, Method: "replay of the nodes' keys"}
+	ttl := time.Duration(v.h.Header.TTL)
+	lives := v.keyLives()
+	if len(lives) == 0 {
+		return unknown("no node told of its keys", f.Effort)
+	}
+	if ttl <= 0 {
+		return unknown("the history does not say the lock's TTL", f.Effort)
+	}
+	owners := v.ownerClients()
+	for i := range lives {
+		k := &lives[i]
+		if k.client == "" {
+			k.client = owners[k.owner]
+		}
+		if k.client == "" {
+			continue
+		}
+		lost, event, dead := v.interestEnd(k)
+		if lost == forever {
+			continue
+		}
+		f.Effort.Chances++
+		from := max(lost, v.at(k.set))
+		last := min(k.expires, v.at(k.end), v.end)
+		endless := k.expires == forever && k.end < 0
+		if last > from+ttl || dead && endless {
+			return v.orphan(f, k, event, last-lost)
+		}
+	}
+	if f.Effort.Chances == 0 {
+		f.Verdict, f.Why = Unknown, "no owner had done with its keys"
+		return f
+	}
+	f.Verdict, f.Why = Holds, fmt.Sprintf("%d %s, none left for longer than %s", f.Effort.Chances, f.Effort.Of, length(ttl))
+	return f
+}
+
+// keyLives replays what the nodes told of the lock's key.
+func (v *view) keyLives() []keyLife {
+	var lives []keyLife
+	open := make(map[nodeKey]int)
+	lockKey := v.h.Header.LockKey
+	for i := range v.h.Events {
+		e := v.event(i)
+		if lockKey != "" && e.Value.Key != "" && e.Value.Key != lockKey {
+			continue
+		}
+		k := nodeKey{e.Process, e.Value.Key}
+		at, known := open[k]
+		switch e.F {
+		case history.KeySet:
+			if known {
+				lives[at].end = i
+			}
+			open[k] = len(lives)
+			lives = append(lives, keyLife{set: i, client: e.Value.Client, owner: e.Value.Owner, end: -1,
+				expires: v.expiry(e), renewed: -1})
+		case history.KeyExtended:
+			if known {
+				lives[at].expires, lives[at].renewed = v.expiry(e), i
+			}
+		case history.KeyDeleted, history.KeyExpired:
+			if known {
+				lives[at].end = i
+				delete(open, k)
+			}
+		case history.FaultBegin:
+			v.forget(open, lives, e, i)
+		}
+	}
+	return lives
+}
+
+// forget ends the lives on a node that a fault may have wiped: what is no
+// longer known to be there is not held against anybody.
+func (v *view) forget(open map[nodeKey]int, lives []keyLife, e *history.Event, i int) {
+	if !slices.Contains(v.h.Header.Nodes, e.Value.Target) || e.Value.Fault == "pause" {
+		return
+	}
+	for k, at := range open {
+		if k.node == e.Value.Target {
+			lives[at].expires = min(lives[at].expires, e.Time)
+			lives[at].end = i
+			delete(open, k)
+		}
+	}
+}
+
+// expiry is when a key ends by itself, at the earliest.
+func (v *view) expiry(e *history.Event) time.Duration {
+	if !e.Value.TTL.Set || e.Value.TTL.V <= 0 {
+		return forever
+	}
+	for i := range v.faults {
+		if f := &v.faults[i]; f.target == e.Process && strings.Contains(f.kind, "clock") {
+			return e.Time
+		}
+	}
+	return e.Time + time.Duration(e.Value.TTL.V)
+}
+
+// interestEnd is when the owner of a key had done with it, at which event, and
+// whether the owner was killed; forever where it never had.
+func (v *view) interestEnd(k *keyLife) (at time.Duration, event int, dead bool) {
+	attempt := v.attemptFor(k)
+	if attempt < 0 {
+		return forever, -1, false
+	}
+	o := &v.ops[attempt]
+	if kill := v.killed(k.client, o.Call, o.Return); kill >= 0 {
+		return v.at(kill), kill, true
+	}
+	if o.Type != history.OK {
+		return v.at(o.Return), o.Return, false
+	}
+	for _, i := range v.byClient[k.client] {
+		if g := &v.grants[i]; g.op == attempt {
+			return v.at(g.ends), g.ends, g.how == killed
+		}
+	}
+	return forever, -1, false
+}
+
+// attemptFor is the acquire that set a key: the one with its owner value, or
+// else the client's latest that was asked for before.
+func (v *view) attemptFor(k *keyLife) int {
+	found := -1
+	for _, i := range v.acquires[k.client] {
+		o := &v.ops[i]
+		owner := v.event(o.Call).Value.Owner
+		if owner == "" && o.Return >= 0 {
+			owner = v.event(o.Return).Value.Owner
+		}
+		if k.owner != "" && owner != "" && owner != k.owner {
+			continue
+		}
+		if v.at(o.Call) <= v.at(k.set) {
+			found = i
+		}
+	}
+	return found
+}
+
+// killed is the event at which a client was killed between two others, -1 where
+// it was not; to is -1 for the end of the history.
+func (v *view) killed(client string, from, to int) int {
+	for i := range v.faults {
+		f := &v.faults[i]
+		if kills(f.kind) && f.target == client && f.begin > from && (to < 0 || f.begin < to) {
+			return f.begin
+		}
+	}
+	return -1
+}
+
+func (v *view) orphan(f Finding, k *keyLife, lost int, outlived time.Duration) Finding {
+	node := v.event(k.set).Process
+	f.Verdict = Violated
+	f.Why = fmt.Sprintf("the key of %s on node %s outlived its interest by %s", k.client, node, length(outlived))
+	if k.expires == forever {
+		f.Why = fmt.Sprintf("the key of %s on node %s has no TTL and outlived its interest", k.client, node)
+	}
+	f.Events = sortedEvents(k.set, k.renewed, lost)
+	c := &Counterexample{From: f.Effort.Chances, Impossible: -1, Assumption: "that every key is deleted by its owner or expires by itself"}
+	c.Operations = []CounterOp{{Client: k.client, Op: "sets the key on node " + node, Events: f.Events,
+		From: v.at(k.set), To: -1, Believed: "the key goes when it is no more needed", True: "the key stayed"}}
+	s := v.newStory()
+	s.tell(turning, k.set, "%s set the key on node %s", k.client, node)
+	s.faults(v.at(k.set), v.end, k.client)
+	if g := v.grantBefore(k.client, len(v.h.Events)); g != nil {
+		s.grant(g, v.end)
+		if g.ends >= 0 && g.how != killed {
+			s.end(g, "")
+		}
+	}
+	if lost >= 0 && v.event(lost).F == history.Acquire {
+		s.tell(turning, lost, "the attempt of %s came to nothing", k.client)
+	}
+	if n := len(v.h.Events); n > 0 {
+		s.tell(turning, n-1, "the key was there for %s after its owner had done with it", length(outlived))
+	}
+	c.Story = s.sentences()
+	f.Counterexample = c
+	return f
+}

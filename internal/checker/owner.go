@@ -1,0 +1,115 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// nodeKey is a key on one node.
+type nodeKey struct{ node, key string }
+
+// judgeOwners: nobody's release or renewal touches another owner's key. Whose a
+// key is, is told by who set it last on that node; where that was not seen, by
+// which client alone used the owner value that was in it.
+func judgeOwners(_ context.Context, v *view, _ Options) Finding {
+	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "releases and renewals at the nodes"}, Method: "replay of the nodes' keys"}
+	owners := v.ownerClients()
+	setBy := make(map[nodeKey]int)
+	for i := range v.h.Events {
+		e := v.event(i)
+		k := nodeKey{e.Process, e.Value.Key}
+		switch e.F {
+		case history.KeySet:
+			setBy[k] = i
+		case history.KeyExpired:
+			delete(setBy, k)
+		case history.KeyDeleted, history.KeyExtended:
+			set, known := setBy[k]
+			if e.F == history.KeyDeleted {
+				delete(setBy, k)
+			}
+			if e.Value.Client == "" {
+				continue
+			}
+			owner := owners[e.Value.Owner]
+			if known {
+				owner = v.event(set).Value.Client
+			} else {
+				set = -1
+			}
+			if owner == "" {
+				continue
+			}
+			f.Effort.Chances++
+			if owner != e.Value.Client {
+				return v.strangersKey(f, i, set, owner)
+			}
+		}
+	}
+	if f.Effort.Chances == 0 {
+		f.Verdict, f.Why = Unknown, "no node told of a release or a renewal"
+		return f
+	}
+	f.Verdict, f.Why = Holds, fmt.Sprintf("%d %s, each of the client's own key", f.Effort.Chances, f.Effort.Of)
+	return f
+}
+
+// ownerClients maps the owner values that only one client used to that client.
+func (v *view) ownerClients() map[string]string {
+	owners := make(map[string]string)
+	note := func(owner, client string) {
+		if owner == "" || client == "" {
+			return
+		}
+		if before, ok := owners[owner]; ok && before != client {
+			client = ""
+		}
+		owners[owner] = client
+	}
+	for i := range v.h.Events {
+		e := v.event(i)
+		switch e.F {
+		case history.Acquire:
+			note(e.Value.Owner, e.Process)
+		case history.KeySet:
+			note(e.Value.Owner, e.Value.Client)
+		}
+	}
+	return owners
+}
+
+func (v *view) strangersKey(f Finding, event, set int, owner string) Finding {
+	e := v.event(event)
+	verb := "deleted"
+	if e.F == history.KeyExtended {
+		verb = "renewed"
+	}
+	f.Verdict = Violated
+	f.Why = fmt.Sprintf("%s %s the key of %s on node %s", e.Value.Client, verb, owner, e.Process)
+	f.Events = sortedEvents(set, event)
+	c := &Counterexample{From: f.Effort.Chances, Impossible: event, Assumption: "that a client which releases or renews still has the key"}
+	s := v.newStory()
+	if set >= 0 {
+		c.Operations = append(c.Operations, CounterOp{Client: owner, Op: "sets the key on node " + e.Process,
+			Events: []int{set}, From: v.at(set), To: v.at(set)})
+		s.tell(turning, set, "%s set the key on node %s", owner, e.Process)
+	}
+	c.Operations = append(c.Operations, CounterOp{Client: e.Value.Client, Op: verb + " the key on node " + e.Process,
+		Events: []int{event}, From: e.Time, To: e.Time, Believed: "the key is its own", True: "the key is that of " + owner})
+	if g := v.grantBefore(e.Value.Client, event); g != nil {
+		s.grant(g, e.Time)
+		s.faults(v.at(g.call), e.Time, owner, e.Value.Client)
+		if g.ends >= 0 && g.ends < event {
+			s.end(g, "")
+		}
+	}
+	if g := v.grantBefore(owner, event); g != nil {
+		s.grant(g, e.Time)
+	}
+	s.tell(turning, event, "%s %s the key on node %s, which was that of %s", e.Value.Client, verb, e.Process, owner)
+	c.Story = s.sentences()
+	f.Counterexample = c
+	return f
+}

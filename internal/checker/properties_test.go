@@ -1,0 +1,357 @@
+package checker
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// cases of each property: the history, the verdict and a part of the reason.
+var propertyCases = []struct {
+	name     string
+	property Property
+	write    func(s *script)
+	verdict  Verdict
+	why      string
+}{
+	{"one client alone", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.release(2, 3, "c1")
+	}, Unknown, "nothing contended"},
+	{"handed over", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.release(2, 3, "c1")
+		s.acquire(4, 5, "c2", 900, -1)
+		s.release(6, 7, "c2")
+	}, Holds, "1 handed over"},
+	{"touching at one stamp", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(2, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.add(5, "c1", history.Invoke, history.Release, history.Value{})
+		s.granted(5, "c2", 900, -1)
+		s.add(6, "c1", history.OK, history.Release, history.Value{})
+		s.release(7, 8, "c2")
+	}, Holds, "1 contended"},
+	{"grant answered before release asked", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.acquire(2, 4, "c2", -1, -1)
+		s.release(5, 6, "c1")
+		s.release(7, 8, "c2")
+	}, Violated, "2 holders at once for 1 ms"},
+	{"never released", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.acquire(2, 4, "c2", -1, -1)
+	}, Violated, "2 holders"},
+	{"killed, then handed over", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.fault(2, true, 1, "kill", "c1")
+		s.acquire(1000, 1004, "c2", 1900, -1)
+		s.release(1005, 1006, "c2")
+	}, Holds, "1 handed over"},
+	{"failed release ends belief", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(2, "c1", history.Invoke, history.Release, history.Value{})
+		s.add(3, "c1", history.Fail, history.Release, history.Value{})
+		s.acquire(4, 5, "c2", -1, -1)
+		s.release(6, 7, "c2")
+	}, Holds, "handed over"},
+	{"re-entered", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.acquire(2, 3, "c1", -1, -1)
+		s.release(4, 5, "c1")
+		s.acquire(6, 7, "c2", -1, -1)
+		s.release(8, 9, "c2")
+		s.release(10, 11, "c1")
+	}, Violated, "2 holders at once for 1 ms"},
+	{"unknown acquire is no belief", ExclusiveBelief, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.add(1, "c1", history.Info, history.Acquire, history.Value{})
+		s.acquire(2, 3, "c2", -1, -1)
+		s.release(4, 5, "c2")
+	}, Unknown, "nothing contended"},
+	{"two locks", ExclusiveBelief, func(s *script) {
+		for i, lock := range []string{"x", "y"} {
+			c := []string{"c1", "c2"}[i]
+			s.add(int64(i), c, history.Invoke, history.Acquire, history.Value{Lock: lock})
+			s.add(int64(i)+2, c, history.OK, history.Acquire, history.Value{Lock: lock})
+		}
+	}, Unknown, "nothing contended"},
+
+	{"both inside the promise", ExclusiveLease, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.acquire(100, 101, "c2", 1000, -1)
+		s.release(1200, 1201, "c1")
+		s.release(1202, 1203, "c2")
+	}, Violated, "2 holders at once for 799 ms"},
+	{"renewed in time", ExclusiveLease, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(500, "c1", history.Invoke, history.Extend, history.Value{})
+		s.add(501, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(1500)})
+		s.acquire(1000, 1001, "c2", 1900, -1)
+		s.release(1300, 1301, "c1")
+		s.release(1302, 1303, "c2")
+	}, Violated, "2 holders at once for 299 ms"},
+	{"renewed too late", ExclusiveLease, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(500, "c1", history.Invoke, history.Extend, history.Value{})
+		s.acquire(1000, 1001, "c2", 1200, -1)
+		s.release(1100, 1101, "c2")
+		s.add(1200, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(1500)})
+		s.release(1300, 1301, "c1")
+	}, Holds, "never inside both promises"},
+	{"promise over before it was given", ExclusiveLease, func(s *script) {
+		s.acquire(0, 1000, "c1", 900, -1)
+		s.acquire(1001, 1002, "c2", 1900, -1)
+		s.release(1100, 1101, "c2")
+		s.release(1300, 1301, "c1")
+	}, Holds, "never inside both promises"},
+
+	{"inside the validity", NoLateEffect, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.write(100, "c1", 1, 1, history.OK, -1)
+	}, Holds, "1 write, each inside its own validity"},
+	{"no promise", NoLateEffect, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.write(100000, "c1", 1, 1, history.OK, -1)
+	}, Holds, "1 write"},
+	{"within the clock's error", NoLateEffect, func(s *script) {
+		s.acquire(0, 1, "c1", 99, -1)
+		s.write(100, "c1", 1, 1, history.OK, -1)
+		s.h.Events[3].Value.AtError = 2e6
+	}, Holds, "1 write"},
+	{"renewed", NoLateEffect, func(s *script) {
+		s.acquire(0, 1, "c1", 99, -1)
+		s.add(50, "c1", history.Invoke, history.Extend, history.Value{})
+		s.add(51, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(150)})
+		s.write(100, "c1", 1, 1, history.OK, -1)
+	}, Holds, "1 write"},
+	{"delayed on the way", NoLateEffect, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(100, "c1", history.Invoke, history.Write, history.Value{Section: 1, Number: history.Some(1)})
+		s.add(200, "c1", history.Info, history.Write, history.Value{Section: 1})
+		s.release(201, 202, "c1")
+		s.acquire(1000, 1001, "c1", 1900, -1)
+		s.add(1100, history.ResourceProcess, history.Info, history.Effect, history.Value{Section: 1, Client: "c1",
+			Op: history.Write, At: ns(1100), Accepted: history.SomeBool(true), Number: history.Some(1)})
+	}, Violated, "a write of c1 took effect 200 ms after its validity had ended"},
+	{"a read is no effect", NoLateEffect, func(s *script) {
+		s.acquire(0, 1, "c1", 90, -1)
+		s.add(1100, history.ResourceProcess, history.Info, history.Effect, history.Value{Section: 1, Client: "c1",
+			Op: history.Read, At: ns(1100), Accepted: history.SomeBool(true)})
+	}, Unknown, "nothing was written"},
+	{"the resource told nothing", NoLateEffect, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(100, "c1", history.Invoke, history.Write, history.Value{Section: 1})
+		s.add(101, "c1", history.OK, history.Write, history.Value{Section: 1})
+	}, Unknown, "the resource told nothing of 1 answered write"},
+
+	{"one after the other", LinearizableResource, func(s *script) {
+		s.read(0, "c1", 1, 0)
+		s.write(2, "c1", 1, 1, history.OK, -1)
+		s.read(4, "c2", 1, 1)
+		s.write(6, "c2", 1, 2, history.OK, -1)
+	}, Holds, "2 sections of 2 clients"},
+	{"one client", LinearizableResource, func(s *script) {
+		s.read(0, "c1", 1, 0)
+		s.write(2, "c1", 1, 1, history.OK, -1)
+	}, Unknown, "nothing contended"},
+	{"lost update", LinearizableResource, func(s *script) {
+		s.read(0, "c1", 1, 0)
+		s.read(1, "c2", 1, 0)
+		s.write(3, "c1", 1, 1, history.OK, -1)
+		s.write(6, "c2", 1, 1, history.OK, -1)
+	}, Violated, "c1 and c2 both read 0; one update lost"},
+	{"unknown write explains", LinearizableResource, func(s *script) {
+		s.read(0, "c1", 1, 0)
+		s.write(2, "c1", 1, 1, history.Info, -1)
+		s.read(4, "c2", 1, 1)
+		s.write(6, "c2", 1, 2, history.OK, -1)
+		s.read(8, "c3", 1, 2)
+		s.write(10, "c3", 1, 3, history.OK, -1)
+	}, Holds, "2 sections"},
+	{"unknown write left out", LinearizableResource, func(s *script) {
+		s.read(0, "c1", 1, 0)
+		s.write(2, "c1", 1, 1, history.Info, -1)
+		s.read(4, "c2", 1, 0)
+		s.write(6, "c2", 1, 1, history.OK, -1)
+		s.read(8, "c3", 1, 1)
+		s.write(10, "c3", 1, 2, history.OK, -1)
+	}, Holds, "2 sections"},
+	{"read out of thin air", LinearizableResource, func(s *script) {
+		s.read(0, "c1", 1, 0)
+		s.write(2, "c1", 1, 1, history.OK, -1)
+		s.read(4, "c2", 1, 7)
+		s.write(6, "c2", 1, 8, history.OK, -1)
+	}, Violated, "c2 read 7, which nobody had written"},
+	{"stale final read", LinearizableResource, func(s *script) {
+		s.read(0, "c1", 1, 0)
+		s.write(2, "c1", 1, 1, history.OK, -1)
+		s.read(4, "c2", 0, 0)
+	}, Violated, "c1 read 0 and c2 read 0"},
+	{"write that is no increment", LinearizableResource, func(s *script) {
+		s.read(0, "c1", 1, 0)
+		s.write(2, "c1", 1, 5, history.OK, -1)
+		s.read(4, "c2", 1, 5)
+		s.write(6, "c2", 1, 7, history.OK, -1)
+	}, Holds, "2 sections"},
+	{"an aborted section did nothing", LinearizableResource, func(s *script) {
+		s.read(0, "c1", 1, 0)
+		s.write(2, "c1", 1, 1, history.OK, -1)
+		s.read(4, "c3", 1, 0)
+		s.read(6, "c2", 1, 1)
+		s.write(8, "c2", 1, 2, history.OK, -1)
+	}, Holds, "2 sections"},
+
+	{"no tokens", OrderedTokens, func(s *script) { s.acquire(0, 1, "c1", 900, -1) }, Unknown, "no grant carried a token"},
+	{"equal tokens", OrderedTokens, func(s *script) {
+		s.acquire(0, 1, "c1", 900, 5)
+		s.release(2, 3, "c1")
+		s.acquire(4, 5, "c2", 900, 5)
+	}, Violated, "token 5 of c1 was followed by token 5 of c2"},
+	{"overlapping acquires may go either way", OrderedTokens, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.acquire(1, 2, "c2", 900, 5)
+		s.granted(3, "c1", 900, 4)
+		s.acquire(4, 5, "c3", 900, 6)
+	}, Holds, "1 later grant"},
+	{"lower after a gap", OrderedTokens, func(s *script) {
+		s.acquire(0, 1, "c1", 900, 9)
+		s.acquire(2, 3, "c2", 900, 10)
+		s.acquire(4, 5, "c3", 900, 7)
+	}, Violated, "token 10 of c2 was followed by token 7 of c3"},
+
+	{"deletes another's key", OwnerRelease, func(s *script) {
+		s.key(0, history.KeySet, "A", "c1", "o1", 1000)
+		s.key(1000, history.KeyExpired, "A", "", "o1", -1)
+		s.key(1001, history.KeySet, "A", "c2", "o2", 1000)
+		s.key(1500, history.KeyDeleted, "A", "c1", "o2", -1)
+	}, Violated, "c1 deleted the key of c2 on node A"},
+	{"renews another's key", OwnerRelease, func(s *script) {
+		s.acquire(0, 1, "c2", 900, -1)
+		s.key(1500, history.KeyExtended, "A", "c1", "c2-owner", 1000)
+	}, Violated, "c1 renewed the key of c2 on node A"},
+	{"deletes its own", OwnerRelease, func(s *script) {
+		s.key(0, history.KeySet, "A", "c1", "same", 1000)
+		s.key(1, history.KeyDeleted, "A", "c1", "same", -1)
+		s.key(2, history.KeySet, "A", "c2", "same", 1000)
+		s.key(3, history.KeyDeleted, "A", "c2", "same", -1)
+	}, Holds, "2 releases and renewals"},
+	{"an owner value used by all tells nothing", OwnerRelease, func(s *script) {
+		s.key(0, history.KeySet, "A", "c1", "same", 1000)
+		s.key(1, history.KeySet, "B", "c2", "same", 1000)
+		s.key(2, history.KeyDeleted, "C", "c2", "same", -1)
+	}, Unknown, "no node told"},
+
+	{"no healing", DeadlockFree, func(s *script) { s.acquire(0, 1, "c1", 900, -1) }, Unknown, "no healing phase"},
+	{"had soon", DeadlockFree, func(s *script) {
+		s.phase(0, history.PhaseHealing)
+		s.acquire(0, 10, "c1", 900, -1)
+	}, Holds, "within 10 ms of asking"},
+	{"kept asking in vain", DeadlockFree, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.fault(2, true, 1, "kill", "c1")
+		s.phase(10, history.PhaseHealing)
+		for ms := int64(20); ms < 7000; ms += 500 {
+			s.add(ms, "c2", history.Invoke, history.Acquire, history.Value{})
+			s.add(ms+100, "c2", history.Fail, history.Acquire, history.Value{})
+		}
+	}, Violated, "c2 asked for a free lock for 6.60 s in vain after healing"},
+	{"one attempt hangs", DeadlockFree, func(s *script) {
+		s.phase(10, history.PhaseHealing)
+		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.phase(9000, history.PhaseDone)
+	}, Violated, "c2 asked for a free lock for 8.98 s in vain"},
+	{"gave up early", DeadlockFree, func(s *script) {
+		s.phase(10, history.PhaseHealing)
+		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.add(100, "c2", history.Fail, history.Acquire, history.Value{})
+		s.phase(9000, history.PhaseDone)
+	}, Unknown, "nobody tried for long enough"},
+	{"a living client has it", DeadlockFree, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.phase(10, history.PhaseHealing)
+		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.release(9000, 9001, "c1")
+		s.granted(9010, "c2", 10000, -1)
+	}, Holds, "within 9 ms of asking"},
+
+	{"granted with two of five down", MinorityTolerant, func(s *script) {
+		s.fault(1, true, 1, "stop", "A")
+		s.fault(2, true, 2, "stop", "B")
+		s.acquire(10, 30, "c1", 900, -1)
+		s.fault(40, false, 1, "stop", "A")
+		s.fault(41, false, 2, "stop", "B")
+	}, Holds, "1 grant with a minority struck, the slowest after 20 ms"},
+	{"not granted with one down", MinorityTolerant, func(s *script) {
+		s.fault(1, true, 1, "stop", "A")
+		s.add(10, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.add(6000, "c1", history.Fail, history.Acquire, history.Value{})
+		s.fault(7000, false, 1, "stop", "A")
+	}, Violated, "c1 asked for a free lock for 5.99 s in vain with a minority of the nodes struck"},
+	{"a majority down", MinorityTolerant, func(s *script) {
+		for i, n := range []string{"A", "B", "C"} {
+			s.fault(1, true, i+1, "stop", n)
+		}
+		s.add(10, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.add(6000, "c1", history.Fail, history.Acquire, history.Value{})
+	}, Unknown, "nobody tried for long enough"},
+	{"a paused client excuses", MinorityTolerant, func(s *script) {
+		s.fault(1, true, 1, "stop", "A")
+		s.add(10, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.fault(11, true, 2, "pause", "c1")
+		s.add(6000, "c1", history.Fail, history.Acquire, history.Value{})
+	}, Unknown, "nobody tried for long enough"},
+
+	{"left by a dead owner without a TTL", NoOrphanLock, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", -1)
+		s.fault(2, true, 1, "kill", "c1")
+	}, Violated, "has no TTL and outlived its interest"},
+	{"left with a TTL", NoOrphanLock, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.fault(2, true, 1, "kill", "c1")
+		s.phase(5000, history.PhaseHealing)
+	}, Holds, "1 keys"},
+	{"deleted by its owner", NoOrphanLock, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", -1)
+		s.granted(2, "c1", -1, -1)
+		s.add(3, "c1", history.Invoke, history.Release, history.Value{})
+		s.key(4, history.KeyDeleted, "A", "c1", "c1-owner", -1)
+		s.add(5, "c1", history.OK, history.Release, history.Value{})
+		s.phase(5000, history.PhaseHealing)
+	}, Holds, "1 keys"},
+	{"renewed after the release", NoOrphanLock, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.granted(2, "c1", 1000, -1)
+		s.release(3, 4, "c1")
+		s.key(900, history.KeyExtended, "A", "c1", "c1-owner", 1000)
+		s.phase(5000, history.PhaseHealing)
+	}, Violated, "outlived its interest by 1.90 s"},
+	{"still wanted", NoOrphanLock, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", -1)
+		s.granted(2, "c1", -1, -1)
+		s.phase(5000, history.PhaseHealing)
+	}, Unknown, "no owner had done with its keys"},
+}
+
+func TestProperties(t *testing.T) {
+	for _, c := range propertyCases {
+		t.Run(string(c.property)+"/"+c.name, func(t *testing.T) {
+			s := newScript()
+			c.write(s)
+			last := s.h.Events[len(s.h.Events)-1]
+			if last.Value.Detail != history.PhaseDone {
+				s.phase(last.Time.Milliseconds(), history.PhaseDone)
+			}
+			f := judgeOne(t, &s.h, c.property, Options{})
+			if f.Verdict != c.verdict || !strings.Contains(f.Why, c.why) {
+				t.Errorf("%v, %q; want %v, %q", f.Verdict, f.Why, c.verdict, c.why)
+			}
+		})
+	}
+}

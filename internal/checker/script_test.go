@@ -1,0 +1,119 @@
+package checker
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// script writes histories by hand. Times are in ms.
+type script struct{ h history.History }
+
+func newScript() *script {
+	s := &script{}
+	s.h.Header = history.Header{Format: history.FormatName, Version: history.FormatVersion, Workload: "increment",
+		Clients: []string{"c1", "c2", "c3"}, Nodes: []string{"A", "B", "C", "D", "E"}, TTL: int64(time.Second)}
+	return s
+}
+
+func (s *script) add(ms int64, process string, t history.Type, f history.F, v history.Value) int {
+	i := len(s.h.Events)
+	s.h.Events = append(s.h.Events, history.Event{Index: i, Time: time.Duration(ms) * time.Millisecond, Process: process, Type: t, F: f, Value: v})
+	return i
+}
+
+func ns(ms int64) history.Int { return history.Some(ms * int64(time.Millisecond)) }
+
+// acquire is a grant; until < 0 promises no end, token < 0 carries none.
+func (s *script) acquire(from, to int64, client string, until, token int64) {
+	s.add(from, client, history.Invoke, history.Acquire, history.Value{})
+	s.granted(to, client, until, token)
+}
+
+func (s *script) granted(ms int64, client string, until, token int64) {
+	v := history.Value{Owner: client + "-owner", Nodes: s.h.Header.Nodes}
+	if until >= 0 {
+		v.ValidUntil = ns(until)
+	}
+	if token >= 0 {
+		v.Token = history.Some(token)
+	}
+	s.add(ms, client, history.OK, history.Acquire, v)
+}
+
+func (s *script) release(from, to int64, client string) {
+	s.add(from, client, history.Invoke, history.Release, history.Value{})
+	s.add(to, client, history.OK, history.Release, history.Value{})
+}
+
+func (s *script) read(ms int64, client string, section int, n int64) {
+	s.add(ms, client, history.Invoke, history.Read, history.Value{Section: section})
+	s.add(ms+1, client, history.OK, history.Read, history.Value{Section: section, Number: history.Some(n)})
+}
+
+// write is answered with t; the resource tells of the effect unless that is
+// unknown.
+func (s *script) write(ms int64, client string, section int, n int64, t history.Type, token int64) {
+	v := history.Value{Section: section, Number: history.Some(n)}
+	if token >= 0 {
+		v.Token = history.Some(token)
+	}
+	s.add(ms, client, history.Invoke, history.Write, v)
+	if t != history.Info {
+		e := v
+		e.Client, e.Op, e.At, e.Accepted = client, history.Write, ns(ms), history.SomeBool(t == history.OK)
+		if t == history.Fail {
+			e.Highest = history.Some(token + 1)
+		}
+		s.add(ms+1, history.ResourceProcess, history.Info, history.Effect, e)
+	}
+	s.add(ms+1, client, t, history.Write, v)
+}
+
+func (s *script) fault(ms int64, begin bool, id int, kind, target string) {
+	f := history.FaultBegin
+	if !begin {
+		f = history.FaultEnd
+	}
+	s.add(ms, history.NemesisProcess, history.Info, f, history.Value{Fault: kind, Target: target, ID: id})
+}
+
+func (s *script) phase(ms int64, name string) {
+	s.add(ms, history.RunProcess, history.Info, history.Phase, history.Value{Detail: name})
+}
+
+func (s *script) key(ms int64, f history.F, node, client, owner string, ttl int64) {
+	v := history.Value{Key: "lock", Owner: owner, Client: client}
+	if ttl >= 0 {
+		v.TTL = ns(ttl)
+	}
+	s.add(ms, node, history.Info, f, v)
+}
+
+// gcPause is Kleppmann's schedule: c1 stalls past its lease, then writes.
+func gcPause(fenced bool) *script {
+	s := newScript()
+	t1, t2, last := int64(-1), int64(-1), history.OK
+	if fenced {
+		t1, t2, last = 1, 2, history.Fail
+	}
+	s.phase(0, history.PhaseSafety)
+	s.acquire(0, 4, "c1", 994, t1)
+	s.read(5, "c1", 1, 0)
+	s.add(7, "c1", history.Info, history.Point, history.Value{Point: "before-write"})
+	s.fault(8, true, 1, "pause", "c1")
+	s.add(10, "c2", history.Invoke, history.Acquire, history.Value{})
+	s.add(900, "c2", history.Fail, history.Acquire, history.Value{})
+	s.acquire(1001, 1005, "c2", 1995, t2)
+	s.read(1006, "c2", 1, 0)
+	s.write(1010, "c2", 1, 1, history.OK, t2)
+	s.fault(2008, false, 1, "pause", "c1")
+	s.write(2009, "c1", 1, 1, last, t1)
+	s.release(2020, 2021, "c1")
+	s.release(2022, 2023, "c2")
+	s.phase(2030, history.PhaseHealing)
+	s.acquire(2031, 2040, "c3", 3030, 3)
+	s.release(2041, 2042, "c3")
+	s.phase(2100, history.PhaseDone)
+	return s
+}

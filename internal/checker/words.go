@@ -1,0 +1,110 @@
+package checker
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// length says how long something took, to three digits.
+func length(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + length(-d)
+	case d >= time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case d >= time.Millisecond:
+		return fmt.Sprintf("%.3g ms", float64(d)/float64(time.Millisecond))
+	case d >= time.Microsecond:
+		return fmt.Sprintf("%.3g us", float64(d)/float64(time.Microsecond))
+	}
+	return fmt.Sprintf("%d ns", d)
+}
+
+// instant says when something was, counted from the run's start.
+func instant(d time.Duration) string {
+	if d == forever {
+		return "never"
+	}
+	return fmt.Sprintf("%.3f s", d.Seconds())
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// grantWords tell of a grant: "c1 got the lock on 5 of 5 nodes, valid until
+// 0.994 s".
+func (v *view) grantWords(g *grant) string {
+	e := v.event(g.ret)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s got the lock", g.client)
+	if g.lock != "" {
+		fmt.Fprintf(&b, " %q", g.lock)
+	}
+	if n := len(e.Value.Nodes); n > 0 && len(v.h.Header.Nodes) > 0 {
+		fmt.Fprintf(&b, " on %d of %s", n, plural(len(v.h.Header.Nodes), "node"))
+	}
+	if g.promised {
+		fmt.Fprintf(&b, ", valid until %s", instant(g.until))
+	}
+	if g.token.Set {
+		fmt.Fprintf(&b, ", with token %d", g.token.V)
+	}
+	return b.String()
+}
+
+// promiseWords tell what a client believed of its grant.
+func promiseWords(g *grant) string {
+	if !g.promised {
+		return "holds the lock until it releases it"
+	}
+	return "holds the lock until " + instant(g.lastPromise())
+}
+
+// faultWords tell of a fault: "c1 was paused for 2.00 s at before-write".
+func (v *view) faultWords(f *fault) string {
+	verb := map[string]string{
+		"pause": "was paused", "kill": "was killed", "crash": "crashed", "restart": "was restarted",
+		"stop": "was stopped", "partition": "was cut off", "isolate": "was cut off", "slow": "was slowed down",
+		"delay": "was slowed down", "clock-jump": "had its clock set", "clock-drift": "had its clock run wrong",
+	}[f.kind]
+	if verb == "" {
+		verb = "was struck by " + f.kind
+	}
+	target := f.target
+	if target == "" {
+		target = "the system"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", target, verb)
+	if f.took > 0 {
+		fmt.Fprintf(&b, " for %s", length(f.took))
+	}
+	if p := v.pointBefore(f); p != "" {
+		fmt.Fprintf(&b, " at %s", p)
+	}
+	if d := v.event(f.begin).Value.Detail; d != "" {
+		fmt.Fprintf(&b, " (%s)", d)
+	}
+	return b.String()
+}
+
+// pointBefore is the point at which a client was when the fault struck it: the
+// last thing it did before, if that was to pass a point.
+func (v *view) pointBefore(f *fault) string {
+	for i := f.begin - 1; i >= 0; i-- {
+		if e := v.event(i); e.Process == f.target {
+			if e.F == history.Point {
+				return e.Value.Point
+			}
+			return ""
+		}
+	}
+	return ""
+}

@@ -1,0 +1,194 @@
+// Package client is a client of the lock: what it can be asked to do, and how
+// it does that with a lock and a resource. It is the same code in every world;
+// docs/client-protocol.md describes the messages that carry it between
+// processes.
+package client
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+)
+
+// Request asks a client for one operation.
+type Request struct {
+	// F is acquire, read, write or release.
+	F history.F `json:"f"`
+	// Section numbers the guarded section, from 1.
+	Section int `json:"section,omitempty"`
+	// Number is what a write stores.
+	Number history.Int `json:"number,omitzero"`
+	// Check makes a write ask the lock first whether it is still valid, and
+	// fail where it is not.
+	Check bool `json:"check,omitempty"`
+}
+
+// Answer is what came of a request: the completion of the operation.
+type Answer struct {
+	// Type is history.OK, Fail or Info.
+	Type history.Type `json:"result"`
+	// Value is what the operation learned. Validity is the time that the
+	// grant's promise still lasts when the client answers; ValidUntil is
+	// filled in by the world, which knows the run time.
+	Value history.Value `json:"value,omitzero"`
+	Error string        `json:"error,omitempty"`
+	// Instant is the true time from which a grant's Validity counts, on the
+	// clock that the agent was given.
+	Instant time.Duration `json:"-"`
+	// Gone says that the client is dead or out of reach for good. The world
+	// sets it.
+	Gone bool `json:"-"`
+}
+
+// Points that clients pass, beside those of their lock.
+const (
+	BeforeAcquire = "before-acquire"
+	BeforeRead    = "before-read"
+	BeforeCheck   = "before-check"
+	BeforeWrite   = "before-write"
+	BeforeRelease = "before-release"
+)
+
+// Agent carries out requests, one at a time, for one client.
+type Agent struct {
+	env lock.Env
+	// instant is a clock that no fault moves.
+	instant func() time.Duration
+	lock    lock.Lock
+	store   command.Node
+	res     resource.Config
+	// grants are those in hand, the latest last.
+	grants []lock.Grant
+}
+
+// NewAgent makes the client that env belongs to. store is the resource's node,
+// instant a clock that no fault moves.
+func NewAgent(env lock.Env, l lock.Config, store command.Node, r resource.Config, instant func() time.Duration) (*Agent, error) {
+	made, err := lock.New(l, env)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{env: env, instant: instant, lock: made, store: store, res: r}, nil
+}
+
+// Do carries out a request.
+func (a *Agent) Do(r Request) Answer {
+	switch r.F {
+	case history.Acquire:
+		return a.acquire()
+	case history.Read:
+		return a.read(r)
+	case history.Write:
+		return a.write(r)
+	case history.Release:
+		return a.release()
+	}
+	return Answer{Type: history.Fail, Error: fmt.Sprintf("no such operation: %q", r.F)}
+}
+
+func (a *Agent) acquire() Answer {
+	a.env.Point(BeforeAcquire)
+	g, result := a.lock.Acquire()
+	answer := AnswerOf(result)
+	answer.Value.Owner = g.Owner
+	if result.Outcome != lock.OK {
+		return answer
+	}
+	a.grants = append(a.grants, g)
+	for _, i := range g.Nodes {
+		answer.Value.Nodes = append(answer.Value.Nodes, a.env.Nodes()[i].Name())
+	}
+	if g.HasToken {
+		answer.Value.Token = history.Some(g.Token)
+	}
+	if !g.Forever {
+		// The instant first: a pause between the two must not lengthen the promise.
+		answer.Instant = a.instant()
+		answer.Value.Validity = history.Some(int64(a.lock.Remaining(g)))
+	}
+	return answer
+}
+
+func (a *Agent) read(r Request) Answer {
+	a.env.Point(BeforeRead)
+	return a.seen(a.res.Read(a.store, a.access(r)), r)
+}
+
+func (a *Agent) write(r Request) Answer {
+	if r.Check {
+		a.env.Point(BeforeCheck)
+		if g, ok := a.grant(); ok && !g.Forever && a.lock.Remaining(g) <= 0 {
+			return Answer{Type: history.Fail, Error: "the client saw that its validity had ended"}
+		}
+	}
+	a.env.Point(BeforeWrite)
+	answer := a.seen(a.res.Write(a.store, a.access(r)), r)
+	answer.Value.Number = r.Number
+	return answer
+}
+
+func (a *Agent) release() Answer {
+	a.env.Point(BeforeRelease)
+	g, ok := a.grant()
+	if !ok {
+		return Answer{Type: history.Fail, Error: "nothing to release"}
+	}
+	a.grants = a.grants[:len(a.grants)-1]
+	answer := AnswerOf(a.lock.Release(g))
+	answer.Value.Owner = g.Owner
+	return answer
+}
+
+// grant is the latest grant in hand.
+func (a *Agent) grant() (lock.Grant, bool) {
+	if len(a.grants) == 0 {
+		return lock.Grant{}, false
+	}
+	return a.grants[len(a.grants)-1], true
+}
+
+func (a *Agent) access(r Request) resource.Access {
+	g, _ := a.grant()
+	return resource.Access{Client: a.env.Client(), Section: r.Section, Token: g.Token, HasToken: g.HasToken, Number: r.Number.V}
+}
+
+// seen turns the resource's answer into the operation's completion.
+func (a *Agent) seen(got resource.Answer, r Request) Answer {
+	answer := Answer{Value: history.Value{Section: r.Section}}
+	if g, ok := a.grant(); ok && g.HasToken {
+		answer.Value.Token = history.Some(g.Token)
+	}
+	switch {
+	case got.Outcome == command.Unknown:
+		answer.Type, answer.Error = history.Info, got.Err
+	case !got.OK():
+		answer.Type, answer.Error = history.Fail, got.Err
+	case !got.Accepted:
+		answer.Type, answer.Error = history.Fail, "refused by the fence"
+		if got.HasHighest {
+			answer.Value.Highest = history.Some(got.Highest)
+		}
+	default:
+		answer.Type = history.OK
+		answer.Value.Number = history.Some(got.Number)
+	}
+	return answer
+}
+
+// AnswerOf is the completion that carries the outcome r.
+func AnswerOf(r lock.Result) Answer {
+	a := Answer{Error: r.Err}
+	switch r.Outcome {
+	case lock.OK:
+		a.Type = history.OK
+	case lock.Fail:
+		a.Type = history.Fail
+	default:
+		a.Type = history.Info
+	}
+	return a
+}

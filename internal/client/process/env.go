@@ -1,0 +1,110 @@
+package process
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+)
+
+// env is lock.Env on real clocks and real connections.
+type env struct {
+	clocks
+	server *server
+	name   string
+	armed  []string
+	nodes  []command.Node
+	store  *node
+	rand   *rand.Rand
+}
+
+var _ lock.Env = (*env)(nil)
+
+func newEnv(setup *client.SetupMessage, s *server) *env {
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(setup.Client))
+	e := &env{
+		server: s,
+		name:   setup.Client,
+		armed:  setup.Points,
+		store:  newNode(setup.Client, setup.Store, setup.StoreTimeout),
+		rand:   rand.New(rand.NewPCG(setup.Seed, name.Sum64())), //nolint:gosec // repeatable by intent
+	}
+	for _, a := range setup.Nodes {
+		e.nodes = append(e.nodes, newNode(setup.Client, a, 0))
+	}
+	return e
+}
+
+// warm opens a connection to every node and makes the scripts known there, so
+// that the first request of the lock does not pay for it, and a request that
+// arrives late finds its script. A node that cannot be reached is not an error
+// yet.
+func (e *env) warm() {
+	var wg sync.WaitGroup
+	wg.Go(func() { e.store.warm(resource.Scripts()) })
+	for _, n := range e.nodes {
+		wg.Go(func() { n.(*node).warm(lock.Scripts()) })
+	}
+	wg.Wait()
+}
+
+const warmTimeout = 2 * time.Second
+
+func (e *env) close() {
+	e.store.close()
+	for _, n := range e.nodes {
+		n.(*node).close()
+	}
+}
+
+func (e *env) Client() string        { return e.name }
+func (e *env) Sleep(d time.Duration) { time.Sleep(d) }
+func (e *env) Rand() *rand.Rand      { return e.rand }
+func (e *env) Nodes() []command.Node { return e.nodes }
+func (e *env) Spawn(f func())        { go f() }
+
+func (e *env) Fan(n int, call func(int) command.Reply, arrived func(int, command.Reply) bool) {
+	type answer struct {
+		i int
+		r command.Reply
+	}
+	answers := make(chan answer, n)
+	for i := range n {
+		go func() { answers <- answer{i, call(i)} }()
+	}
+	for range n {
+		if a := <-answers; arrived(a.i, a.r) {
+			return
+		}
+	}
+}
+
+func (e *env) Point(name string) {
+	if slices.Contains(e.armed, name) {
+		e.server.report(client.Message{Type: client.AtPoint, Point: name})
+	}
+}
+
+func (e *env) Background(op lock.Operation, do func() lock.Result) {
+	e.server.background(op, do)
+}
+
+// monotonic is the machine's CLOCK_MONOTONIC, the same for every process.
+func monotonic() time.Duration { return clock(unix.CLOCK_MONOTONIC) }
+
+func clock(id int32) time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(id, &ts); err != nil {
+		panic("process: the kernel has no clock: " + err.Error())
+	}
+	return time.Duration(ts.Nano())
+}

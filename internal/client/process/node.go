@@ -1,0 +1,143 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/command"
+)
+
+// node carries commands to a Redis server over go-redis, with its own retries
+// switched off: what is under test is the lock, not the driver.
+type node struct {
+	name string
+	rdb  *redis.Client
+	// timeout bounds commands that bring no timeout of their own; 0: none.
+	timeout time.Duration
+}
+
+var _ command.Node = (*node)(nil)
+
+func newNode(owner string, a client.Address, timeout time.Duration) *node {
+	return &node{name: a.Name, timeout: timeout, rdb: redis.NewClient(&redis.Options{
+		Addr:                  a.Address,
+		ClientName:            owner, // names the connection in the server's MONITOR stream
+		Protocol:              2,
+		DisableIdentity:       true,
+		MaxRetries:            -1,
+		ContextTimeoutEnabled: true,
+		ReadTimeout:           -1,
+		WriteTimeout:          -1,
+		PoolSize:              4,
+		MaintNotificationsConfig: &maintnotifications.Config{
+			Mode: maintnotifications.ModeDisabled,
+		},
+	})}
+}
+
+func (n *node) Name() string { return n.name }
+func (n *node) close()       { _ = n.rdb.Close() }
+
+// warm loads scripts on the server.
+func (n *node) warm(scripts []*command.Script) {
+	ctx, cancel := context.WithTimeout(context.Background(), warmTimeout)
+	defer cancel()
+	_, _ = n.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, s := range scripts {
+			p.ScriptLoad(ctx, s.Lua)
+		}
+		return nil
+	})
+}
+
+func (n *node) Do(c command.Command) command.Reply {
+	ctx := context.Background()
+	if c.Timeout == 0 {
+		c.Timeout = n.timeout
+	}
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+	}
+	if c.Op == command.EVAL {
+		return n.eval(ctx, c)
+	}
+	return reply(n.rdb.Do(ctx, arguments(c)...).Result())
+}
+
+// eval calls a script by its name and sends its source only where the server
+// does not know it yet.
+func (n *node) eval(ctx context.Context, c command.Command) command.Reply {
+	args := make([]any, len(c.Args))
+	for i, a := range c.Args {
+		args[i] = a
+	}
+	v, err := n.rdb.EvalSha(ctx, c.Script.SHA(), c.Keys, args...).Result()
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		v, err = n.rdb.Eval(ctx, c.Script.Lua, c.Keys, args...).Result()
+	}
+	return reply(v, err)
+}
+
+// arguments writes a command as Redis takes it.
+func arguments(c command.Command) []any {
+	switch c.Op {
+	case command.PING:
+		return []any{"ping"}
+	case command.SET:
+		args := []any{"set", c.Key, c.Value}
+		if c.NX {
+			args = append(args, "nx")
+		}
+		if c.TTL > 0 {
+			args = append(args, "px", command.Milliseconds(c.TTL))
+		}
+		return args
+	case command.PEXPIRE:
+		return []any{"pexpire", c.Key, command.Milliseconds(c.TTL)}
+	case command.WAIT:
+		return []any{"wait", c.Replicas, command.Milliseconds(c.TTL)}
+	}
+	return []any{c.Op.String(), c.Key}
+}
+
+// reply sorts a driver's answer into what the caller may know. A server that
+// answers with an error did not carry the command out; a connection that could
+// not be opened never carried it; anything else is unknown.
+func reply(v any, err error) command.Reply {
+	var dial *net.OpError
+	var answered redis.Error
+	switch {
+	case errors.Is(err, redis.Nil):
+		return command.NilReply()
+	case errors.As(err, &answered):
+		return command.Reply{Outcome: command.Refused, Err: answered.Error()}
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return command.Reply{Outcome: command.Refused, Err: err.Error()}
+	case err != nil:
+		return command.Reply{Outcome: command.Unknown, Err: err.Error()}
+	}
+	switch v := v.(type) {
+	case nil:
+		return command.NilReply()
+	case int64:
+		return command.IntReply(v)
+	case string:
+		return command.StrReply(v)
+	case []any:
+		list := make([]string, len(v))
+		for i, element := range v {
+			list[i] = fmt.Sprint(element)
+		}
+		return command.ListReply(list...)
+	}
+	return command.Reply{Outcome: command.Unknown, Err: fmt.Sprintf("unexpected reply %T", v)}
+}

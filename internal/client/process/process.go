@@ -1,0 +1,156 @@
+// Package process is the client as an operating-system process of its own: the
+// line protocol over standard input and output, and an Env made of real clocks
+// and real connections.
+package process
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+)
+
+// Serve speaks the protocol until in ends. It returns an error where the other
+// side broke the protocol.
+func Serve(in io.Reader, out io.Writer) error {
+	s := &server{out: json.NewEncoder(out), waiting: make(map[uint64]chan struct{})}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 0, 1<<16), client.MaxMessage)
+	setup, err := s.begin(lines)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err == nil {
+		err = s.open(setup)
+	}
+	if err != nil {
+		_ = s.send(client.Message{Type: client.Failed, Error: err.Error()})
+		return err
+	}
+	defer s.env.close()
+	if err := s.send(client.Message{Type: client.Ready, Protocol: client.ProtocolVersion}); err != nil {
+		return err
+	}
+	return s.loop(lines)
+}
+
+// server is one client's end of the conversation.
+type server struct {
+	mu  sync.Mutex // guards out
+	out *json.Encoder
+
+	env   *env
+	agent *client.Agent
+
+	last    atomic.Uint64 // ID of the last point or background operation
+	waitMu  sync.Mutex
+	waiting map[uint64]chan struct{}
+}
+
+// begin reads the setup message.
+func (s *server) begin(lines *bufio.Scanner) (*client.SetupMessage, error) {
+	if !lines.Scan() {
+		if err := lines.Err(); err != nil {
+			return nil, err
+		}
+		return nil, io.EOF
+	}
+	var m client.Message
+	if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+		return nil, fmt.Errorf("failed to read the setup message: %w", err)
+	}
+	if m.Type != client.Setup || m.Setup == nil {
+		return nil, fmt.Errorf("the first message is %q: want %q", m.Type, client.Setup)
+	}
+	if m.Setup.Protocol != client.ProtocolVersion {
+		return nil, fmt.Errorf("protocol version %d: this client speaks %d", m.Setup.Protocol, client.ProtocolVersion)
+	}
+	return m.Setup, nil
+}
+
+func (s *server) open(setup *client.SetupMessage) error {
+	s.env = newEnv(setup, s)
+	agent, err := client.NewAgent(s.env, setup.Lock, s.env.store, setup.Resource, monotonic)
+	if err != nil {
+		return err
+	}
+	s.agent = agent
+	s.env.warm()
+	return nil
+}
+
+// loop handles messages until the input ends. Requests come one at a time, so
+// they run beside the loop, which must go on reading for the Go messages.
+func (s *server) loop(lines *bufio.Scanner) error {
+	for lines.Scan() {
+		var m client.Message
+		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+			return fmt.Errorf("failed to read a message: %w", err)
+		}
+		switch m.Type {
+		case client.Ask:
+			if m.Request == nil {
+				return errors.New("a request message without a request")
+			}
+			go s.answer(m.ID, *m.Request)
+		case client.Go:
+			s.release(m.ID)
+		case client.SetClock:
+			if m.Clock == nil {
+				return errors.New("a clock message without a clock")
+			}
+			s.env.set(*m.Clock)
+			_ = s.send(client.Message{Type: client.ClockSet, ID: m.ID})
+		default:
+			return fmt.Errorf("unexpected message %q", m.Type)
+		}
+	}
+	return lines.Err()
+}
+
+func (s *server) answer(id uint64, r client.Request) {
+	a := s.agent.Do(r)
+	_ = s.send(client.Message{Type: client.Answered, ID: id, Answer: &a, Monotonic: int64(a.Instant)})
+}
+
+// report sends a message under a new ID and waits for its Go.
+func (s *server) report(m client.Message) uint64 {
+	m.ID = s.last.Add(1)
+	gone := make(chan struct{})
+	s.waitMu.Lock()
+	s.waiting[m.ID] = gone
+	s.waitMu.Unlock()
+	if s.send(m) != nil {
+		return m.ID
+	}
+	<-gone
+	return m.ID
+}
+
+func (s *server) release(id uint64) {
+	s.waitMu.Lock()
+	defer s.waitMu.Unlock()
+	if gone, ok := s.waiting[id]; ok {
+		close(gone)
+		delete(s.waiting, id)
+	}
+}
+
+// background reports an operation of the client's own.
+func (s *server) background(op lock.Operation, do func() lock.Result) {
+	id := s.report(client.Message{Type: client.Invoked, Operation: string(op)})
+	a := client.AnswerOf(do())
+	_ = s.send(client.Message{Type: client.Completed, ID: id, Operation: string(op), Answer: &a})
+}
+
+func (s *server) send(m client.Message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Encode(m)
+}

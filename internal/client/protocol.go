@@ -1,0 +1,114 @@
+package client
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+)
+
+// ProtocolVersion is the version of the line protocol.
+const ProtocolVersion = 1
+
+// MaxMessage is the longest line of the protocol, in bytes.
+const MaxMessage = 1 << 20
+
+// MessageType names a line of the protocol.
+type MessageType string
+
+// Messages to the client.
+const (
+	// Setup comes first and once.
+	Setup MessageType = "setup"
+	// Ask carries a Request; the client answers with Answered.
+	Ask MessageType = "request"
+	// Go lets the client pass the point, or begin the background operation,
+	// that it reported under the same ID.
+	Go MessageType = "go"
+	// SetClock bends one of the client's clocks; the client answers with
+	// ClockSet. A client that has no such clocks may answer Failed.
+	SetClock MessageType = "clock"
+)
+
+// Messages from the client.
+const (
+	// Ready answers Setup.
+	Ready MessageType = "ready"
+	// Answered carries the Answer to the request with the same ID.
+	Answered MessageType = "answer"
+	// AtPoint reports an armed point; the client waits there for Go.
+	AtPoint MessageType = "point"
+	// Invoked reports that a background operation is about to begin; the client
+	// waits for Go. Completed carries its outcome.
+	Invoked   MessageType = "invoke"
+	Completed MessageType = "complete"
+	// ClockSet answers SetClock.
+	ClockSet MessageType = "clock-set"
+	// Failed says that the client cannot go on; Error says why.
+	Failed MessageType = "error"
+)
+
+// Message is one line of the protocol, in either direction. Type says which of
+// the other fields speak.
+type Message struct {
+	Type MessageType `json:"type"`
+	// ID ties answers to requests. The runner numbers its requests, the client
+	// its points and background operations, each from 1.
+	ID uint64 `json:"id,omitempty"`
+	// Setup belongs to Setup, Request to Ask.
+	Setup   *SetupMessage `json:"setup,omitempty"`
+	Request *Request      `json:"request,omitempty"`
+	// Clock belongs to SetClock.
+	Clock *ClockMessage `json:"clock,omitempty"`
+	// Answer belongs to Answered and Completed.
+	Answer *Answer `json:"answer,omitempty"`
+	// Monotonic is CLOCK_MONOTONIC in ns at the instant from which the
+	// Validity of a grant counts. A client that cannot read it leaves it out;
+	// its validity then counts from the invocation.
+	Monotonic int64 `json:"monotonic,omitempty"`
+	// Point belongs to AtPoint, Operation to Invoked.
+	Point     string `json:"point,omitempty"`
+	Operation string `json:"operation,omitempty"`
+	// Protocol is the client's version, in Ready.
+	Protocol int    `json:"protocol,omitempty"`
+	Error    string `json:"error,omitempty"`
+}
+
+// SetupMessage tells a client all it needs to know.
+type SetupMessage struct {
+	Protocol int             `json:"protocol"`
+	Client   string          `json:"client"`
+	Seed     uint64          `json:"seed"`
+	Lock     lock.Config     `json:"lock"`
+	Resource resource.Config `json:"resource"`
+	// Nodes and Store say where the lock's nodes and the resource listen.
+	Nodes []Address `json:"nodes"`
+	Store Address   `json:"store"`
+	// StoreTimeout bounds requests to the resource, in ns; 0: none.
+	StoreTimeout time.Duration `json:"store_timeout,omitempty"`
+	// Points are the points at which the client has to report and wait.
+	Points []string `json:"points,omitempty"`
+}
+
+// Address is where a node listens.
+type Address struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+}
+
+// ClockMessage bends a clock of the client, as the lock reads it: its reading
+// jumps by Jump (ns) and then runs at Rate times the true rate. Reset sets it
+// right.
+type ClockMessage struct {
+	// Which is WallClock or MonotonicClock.
+	Which string        `json:"which"`
+	Jump  time.Duration `json:"jump"`
+	Rate  float64       `json:"rate"`
+	Reset bool          `json:"reset,omitempty"`
+}
+
+// The clocks of a client.
+const (
+	WallClock      = "wall"
+	MonotonicClock = "monotonic"
+)

@@ -1,0 +1,42 @@
+package lock
+
+import (
+	"encoding/hex"
+	"time"
+)
+
+// acquireWithRetry repeats attempt until it succeeds, its outcome is unknown,
+// or the configured attempts are used up.
+func acquireWithRetry(env Env, r Retry, attempt func() (Grant, Result)) (Grant, Result) {
+	for n := 1; ; n++ {
+		g, result := attempt()
+		if result.Outcome != Fail || n >= r.Attempts {
+			return g, result
+		}
+		env.Sleep(r.wait(env, n))
+	}
+}
+
+// wait is the delay after the n-th attempt, from 1.
+func (r Retry) wait(env Env, n int) time.Duration {
+	d := r.Delay
+	if r.Backoff == Linear {
+		d *= time.Duration(n)
+	}
+	if r.Jitter > 0 {
+		d += time.Duration(env.Rand().Int64N(int64(r.Jitter) + 1))
+	}
+	return d
+}
+
+// newOwner draws a value that no other attempt has: 64 random bits behind the
+// client's name, so that a person can read who it was.
+func newOwner(env Env) string {
+	var b [8]byte
+	rnd := env.Rand()
+	v := rnd.Uint64()
+	for i := range b {
+		b[i] = byte(v >> (8 * i))
+	}
+	return env.Client() + "-" + hex.EncodeToString(b[:])
+}

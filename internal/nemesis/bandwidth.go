@@ -1,0 +1,25 @@
+package nemesis
+
+import (
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+func init() {
+	register(Kind{
+		Name:   "bandwidth",
+		Title:  "the links carry only so many bytes a second",
+		Powers: []world.Power{world.NetworkPower},
+		New:    func() Fault { return &bandwidth{} },
+	})
+}
+
+// bandwidth limits how much passes.
+type bandwidth struct {
+	disturbance `yaml:",inline"`
+	Rate        int64 `yaml:"rate" doc:"bytes a second, in steps of 1000" min:"1000" max:"1000000000" required:"true"`
+}
+
+// Begin implements Fault.
+func (f *bandwidth) Begin(w world.World) error {
+	return f.begin(w, world.Disturbance{Kind: world.Bandwidth, Rate: f.Rate})
+}

@@ -1,0 +1,53 @@
+package nemesis
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+func init() {
+	register(Kind{
+		Name:   "clock",
+		Title:  "a clock jumps, runs fast or slow, stands still, or jumps to and fro",
+		Powers: []world.Power{world.NodeClockPower, world.ClientClockPower},
+		New:    func() Fault { return &clock{} },
+	})
+}
+
+// clock bends a clock of a node or a client.
+type clock struct {
+	Client string        `yaml:"client" doc:"the client whose clock it is"`
+	Node   string        `yaml:"node" doc:"the node whose clock it is"`
+	Which  world.Which   `yaml:"which" doc:"which clock of a client; a node has only the wall clock, by which Redis expires keys" default:"wall" values:"wall,monotonic"`
+	Jump   time.Duration `yaml:"jump" doc:"the clock jumps forward by this much, or back where it is negative" min:"-24h" max:"24h"`
+	Rate   float64       `yaml:"rate" doc:"the clock runs at this multiple of the true rate: 1.1 is 10 % fast, 0 stands still" min:"0" max:"100" default:"1"`
+	Strobe time.Duration `yaml:"strobe" doc:"the clock jumps forward and back by jump, once every so often" min:"10ms" max:"1m"`
+	For    time.Duration `yaml:"for" doc:"after this long the clock is right again; without it, when everything heals" min:"1ms" max:"10m"`
+}
+
+func (c *clock) Target() string        { return oneOf(c.Client, c.Node, false) }
+func (c *clock) Length() time.Duration { return c.For }
+
+func (c *clock) Check(cast Cast) []Complaint {
+	list := checkTarget(cast, c.Client, c.Node, false)
+	if c.Node != "" && c.Which == world.MonotonicClock {
+		list = append(list, Complaint{Key: "which", Message: "a node has no clock but its wall clock"})
+	}
+	if c.Which == world.MonotonicClock && c.Jump < 0 {
+		list = append(list, Complaint{Key: "jump", Message: "a monotonic clock never goes back"})
+	}
+	if c.Jump == 0 && c.Rate == 1 {
+		list = append(list, Complaint{Message: "say how the clock goes wrong: jump, rate or strobe"})
+	}
+	if c.Strobe > 0 && (c.Jump == 0 || c.Client != "") {
+		list = append(list, Complaint{Key: "strobe", Message: "a strobe needs a jump, and a node"})
+	}
+	return list
+}
+
+func (c *clock) Begin(w world.World) error {
+	return w.SetClock(c.Target(), c.Which, world.ClockFault{Jump: c.Jump, Rate: c.Rate, Strobe: c.Strobe})
+}
+
+func (c *clock) End(w world.World) error { return w.ResetClock(c.Target(), c.Which) }

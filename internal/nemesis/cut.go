@@ -1,0 +1,24 @@
+package nemesis
+
+import (
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+func init() {
+	register(Kind{
+		Name:   "cut",
+		Title:  "the links lose everything; connections stay open and silent, as behind a firewall that drops",
+		Powers: []world.Power{world.NetworkPower},
+		New:    func() Fault { return &cut{} },
+	})
+}
+
+// cut loses messages.
+type cut struct {
+	disturbance `yaml:",inline"`
+}
+
+// Begin implements Fault.
+func (f *cut) Begin(w world.World) error {
+	return f.begin(w, world.Disturbance{Kind: world.Cut})
+}

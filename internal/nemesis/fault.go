@@ -1,0 +1,99 @@
+// Package nemesis holds the faults and the schedule that fires them. Each kind
+// of fault is one small file that registers itself by name; it acts on a world
+// through the powers that package world names and knows neither locks nor
+// checkers.
+package nemesis
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// Kind is a kind of fault: what a scenario can name.
+type Kind struct {
+	// Name is the key under which a scenario writes the fault.
+	Name string
+	// Title is one line for a person.
+	Title string
+	// Powers are what the world must be able to do.
+	Powers []world.Power
+	// New makes the fault's parameters with their defaults; a scenario's YAML
+	// is decoded into them.
+	New func() Fault
+}
+
+// Fault is one fault with its parameters.
+type Fault interface {
+	// Target names whom it strikes.
+	Target() string
+	// Length is how long it is to last; 0: it happens and is over, or it lasts
+	// until everything heals.
+	Length() time.Duration
+	// Check says what is wrong with the parameters, given who takes part.
+	Check(Cast) []Complaint
+	// Begin returns once the fault has taken effect.
+	Begin(world.World) error
+	// End undoes it. It is called once after a successful Begin.
+	End(world.World) error
+}
+
+// Cast is who takes part in a run.
+type Cast struct {
+	Clients, Nodes []string
+	// Endpoints are the names under which clients reach the nodes: the nodes
+	// themselves, or the primary of a replicated set.
+	Endpoints []string
+	// Replicas are the nodes that follow another.
+	Replicas []string
+}
+
+// Complaint is one thing wrong with a fault's parameters.
+type Complaint struct {
+	// Key is the parameter.
+	Key     string
+	Message string
+	// Allowed are the values that would do, where they can be listed.
+	Allowed []string
+}
+
+// complainUnknown returns a complaint where name is none of allowed.
+func complainUnknown(key, what, name string, allowed []string) []Complaint {
+	if slices.Contains(allowed, name) {
+		return nil
+	}
+	message := fmt.Sprintf("no %s %q", what, name)
+	if name == "" {
+		message = "missing: which " + what + "?"
+	}
+	return []Complaint{{Key: key, Message: message, Allowed: allowed}}
+}
+
+var kinds = map[string]Kind{}
+
+// register is called by the file of each kind.
+func register(k Kind) {
+	if _, twice := kinds[k.Name]; twice {
+		panic("nemesis: fault registered twice: " + k.Name)
+	}
+	kinds[k.Name] = k
+}
+
+// Kinds lists all kinds by name.
+func Kinds() []Kind {
+	list := make([]Kind, 0, len(kinds))
+	for _, k := range kinds {
+		list = append(list, k)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	return list
+}
+
+// Lookup finds a kind by name.
+func Lookup(name string) (Kind, bool) {
+	k, ok := kinds[name]
+	return k, ok
+}

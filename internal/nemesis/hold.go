@@ -1,0 +1,24 @@
+package nemesis
+
+import (
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+func init() {
+	register(Kind{
+		Name:   "hold",
+		Title:  "the links keep everything back and deliver it late, when the fault ends: nothing is lost",
+		Powers: []world.Power{world.NetworkPower},
+		New:    func() Fault { return &hold{} },
+	})
+}
+
+// hold keeps messages back and lets them go at its end.
+type hold struct {
+	disturbance `yaml:",inline"`
+}
+
+// Begin implements Fault.
+func (f *hold) Begin(w world.World) error {
+	return f.begin(w, world.Disturbance{Kind: world.Hold})
+}

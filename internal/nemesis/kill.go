@@ -1,0 +1,42 @@
+package nemesis
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+func init() {
+	register(Kind{
+		Name:   "kill",
+		Title:  "kill a client, a node or the resource (SIGKILL), and start it again with its data, without, or as after a power cut",
+		Powers: []world.Power{world.CrashPower},
+		New:    func() Fault { return &kill{} },
+	})
+}
+
+// kill ends a process and starts it again.
+type kill struct {
+	Client   string        `yaml:"client" doc:"the client to kill"`
+	Node     string        `yaml:"node" doc:"the node to kill"`
+	Resource bool          `yaml:"resource" doc:"kill the resource" default:"false"`
+	Keep     world.Keep    `yaml:"keep" doc:"what it finds on its disk afterwards: its data, nothing, or only what had been fsynced, as after a power cut" default:"data" values:"data,nothing,synced"`
+	For      time.Duration `yaml:"for" doc:"how long it stays down; without it a node is back when everything heals, and a client never" min:"1ms" max:"10m"`
+}
+
+func (k *kill) Target() string        { return oneOf(k.Client, k.Node, k.Resource) }
+func (k *kill) Length() time.Duration { return k.For }
+
+func (k *kill) Check(c Cast) []Complaint { return checkTarget(c, k.Client, k.Node, k.Resource) }
+
+func (k *kill) Begin(w world.World) error { return w.Kill(k.Target()) }
+
+func (k *kill) End(w world.World) error {
+	if k.Client != "" && k.For == 0 {
+		return nil // dead for good
+	}
+	return w.Restart(k.Target(), k.Keep)
+}
+
+// Returns reports whether a killed client comes back.
+func (k *kill) Returns() bool { return k.Client == "" || k.For > 0 }

@@ -1,0 +1,25 @@
+package nemesis
+
+import (
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+func init() {
+	register(Kind{
+		Name:   "limit-data",
+		Title:  "each connection ends after so many bytes",
+		Powers: []world.Power{world.NetworkPower},
+		New:    func() Fault { return &limitData{} },
+	})
+}
+
+// limitData ends connections after some bytes.
+type limitData struct {
+	disturbance `yaml:",inline"`
+	Bytes       int64 `yaml:"bytes" doc:"how many bytes pass" min:"0" max:"1000000000" required:"true"`
+}
+
+// Begin implements Fault.
+func (f *limitData) Begin(w world.World) error {
+	return f.begin(w, world.Disturbance{Kind: world.LimitData, Bytes: f.Bytes})
+}

@@ -1,0 +1,102 @@
+package nemesis
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// Where is the part that all network faults share: which links they strike, in
+// which direction, and for how long.
+type Where struct {
+	Client    string          `yaml:"client" doc:"the client whose links are struck; all clients where it is left out"`
+	Nodes     []string        `yaml:"nodes" doc:"the nodes at the other end; all nodes where neither nodes nor resource is given"`
+	Resource  bool            `yaml:"resource" doc:"strike the links to the resource (alone, or with the nodes named)" default:"false"`
+	Replica   string          `yaml:"replica" doc:"strike the link over which this replica follows its primary, instead"`
+	Direction world.Direction `yaml:"direction" doc:"which way, seen from the client or the replica" default:"both" values:"requests,answers,both"`
+	For       time.Duration   `yaml:"for" doc:"how long; without it, until everything heals" min:"1ms" max:"10m"`
+}
+
+// Target says whom it strikes in words.
+func (l *Where) Target() string {
+	if l.Replica != "" {
+		return "the replication of " + l.Replica
+	}
+	from := l.Client
+	if from == "" {
+		from = "all clients"
+	}
+	to := strings.Join(l.Nodes, ",")
+	switch {
+	case l.Resource && to != "":
+		to += ",resource"
+	case l.Resource:
+		to = "resource"
+	case to == "":
+		to = "all nodes"
+	}
+	return from + " to " + to
+}
+
+// Length implements Fault.
+func (l *Where) Length() time.Duration { return l.For }
+
+// Check implements Fault.
+func (l *Where) Check(c Cast) []Complaint {
+	var list []Complaint
+	if l.Client != "" {
+		list = append(list, complainUnknown("client", "client", l.Client, c.Clients)...)
+	}
+	for _, n := range l.Nodes {
+		list = append(list, complainUnknown("nodes", "node", n, c.Endpoints)...)
+	}
+	if l.Replica != "" {
+		list = append(list, complainUnknown("replica", "replica", l.Replica, c.Replicas)...)
+		if l.Client != "" || len(l.Nodes) > 0 || l.Resource {
+			list = append(list, Complaint{Key: "replica", Message: "a replica's link is struck alone: leave out client, nodes and resource"})
+		}
+	}
+	return list
+}
+
+// links are the links of the world that it strikes.
+func (l *Where) links(w world.World) []world.Link {
+	var list []world.Link
+	for _, link := range w.Links() {
+		if l.strikes(link, w) {
+			list = append(list, link)
+		}
+	}
+	return list
+}
+
+func (l *Where) strikes(link world.Link, w world.World) bool {
+	if l.Replica != "" {
+		return link.From == l.Replica
+	}
+	if !w.IsClient(link.From) || l.Client != "" && link.From != l.Client {
+		return false
+	}
+	if link.To == resourceName {
+		return l.Resource
+	}
+	return slices.Contains(l.Nodes, link.To) || len(l.Nodes) == 0 && !l.Resource
+}
+
+// disturbance is a network fault in force.
+type disturbance struct {
+	Where `yaml:",inline"`
+	lift  func() error
+}
+
+func (d *disturbance) begin(w world.World, what world.Disturbance) error {
+	what.Direction = d.Direction
+	var err error
+	d.lift, err = w.Disturb(d.links(w), what)
+	return err
+}
+
+// End implements Fault.
+func (d *disturbance) End(world.World) error { return d.lift() }

@@ -1,0 +1,32 @@
+package nemesis
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+func init() {
+	register(Kind{
+		Name:   "pause",
+		Title:  "stop a client, a node or the resource where it stands, as a garbage collection or a suspended machine does (SIGSTOP)",
+		Powers: []world.Power{world.PausePower},
+		New:    func() Fault { return &pause{} },
+	})
+}
+
+// pause stops a process and lets it go on after a while.
+type pause struct {
+	Client   string        `yaml:"client" doc:"the client to stop"`
+	Node     string        `yaml:"node" doc:"the node to stop"`
+	Resource bool          `yaml:"resource" doc:"stop the resource"`
+	For      time.Duration `yaml:"for" min:"1ms" max:"10m" doc:"how long it stands still; without it, until everything heals"`
+}
+
+func (p *pause) Target() string        { return oneOf(p.Client, p.Node, p.Resource) }
+func (p *pause) Length() time.Duration { return p.For }
+
+func (p *pause) Check(c Cast) []Complaint { return checkTarget(c, p.Client, p.Node, p.Resource) }
+
+func (p *pause) Begin(w world.World) error { return w.Pause(p.Target()) }
+func (p *pause) End(w world.World) error   { return w.Resume(p.Target()) }

@@ -1,0 +1,33 @@
+package nemesis
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+func init() {
+	register(Kind{
+		Name:   "promote",
+		Title:  "make a replica the primary and lead the clients there, as a failover does",
+		Powers: []world.Power{world.ReplicaPower},
+		New:    func() Fault { return &promote{} },
+	})
+}
+
+// promote ends a failover: the replica takes over with what it has.
+type promote struct {
+	Node string `yaml:"node" doc:"the replica to promote" required:"true"`
+}
+
+func (p *promote) Target() string        { return p.Node }
+func (p *promote) Length() time.Duration { return 0 }
+
+func (p *promote) Check(c Cast) []Complaint {
+	return complainUnknown("node", "replica", p.Node, c.Replicas)
+}
+
+func (p *promote) Begin(w world.World) error { return w.Promote(p.Node) }
+
+// End leaves it: a failover is not taken back.
+func (p *promote) End(world.World) error { return nil }

@@ -1,0 +1,24 @@
+package nemesis
+
+import (
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+func init() {
+	register(Kind{
+		Name:   "reset",
+		Title:  "connections break as soon as something is sent on them (TCP RST)",
+		Powers: []world.Power{world.NetworkPower},
+		New:    func() Fault { return &reset{} },
+	})
+}
+
+// reset breaks connections.
+type reset struct {
+	disturbance `yaml:",inline"`
+}
+
+// Begin implements Fault.
+func (f *reset) Begin(w world.World) error {
+	return f.begin(w, world.Disturbance{Kind: world.Reset})
+}

@@ -1,0 +1,264 @@
+package nemesis
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// Schedule fires the faults of one run.
+type Schedule struct {
+	w      world.World
+	record func(history.Event) int
+	faults []Planned
+	mix    *Mix
+	cast   Cast
+	seed   uint64
+
+	mu     sync.Mutex
+	passed map[Passing]int // with Nth 0: how often
+	active map[int]*stroke // by the fault's number
+	healed bool
+	errs   []error
+	// over fires when everything heals.
+	over world.Signal
+}
+
+// stroke is a fault that has begun.
+type stroke struct {
+	fault Planned
+	id    int
+	begun time.Duration
+	// ended fires when it is over.
+	ended world.Signal
+}
+
+// NewSchedule prepares the faults, which are numbered from 1 in their order;
+// the kinds of the mix, if there is one, follow.
+func NewSchedule(w world.World, record func(history.Event) int, faults []Planned, mix *Mix, cast Cast, seed uint64) *Schedule {
+	return &Schedule{w: w, record: record, faults: faults, mix: mix, cast: cast, seed: seed, over: w.NewSignal(),
+		passed: make(map[Passing]int), active: make(map[int]*stroke)}
+}
+
+// rand is the source of randomness of one part of the schedule.
+func (s *Schedule) rand(part uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(s.seed, 0x6e656d65736973+part)) //nolint:gosec // repeatable by intent
+}
+
+// Start brings the faults at time 0 into force and sets the clock for those
+// that come by themselves. The clients begin after it.
+func (s *Schedule) Start() {
+	for i := range s.faults {
+		t := &s.faults[i].When
+		switch {
+		case t.On.Point != "" || t.After > 0:
+		case !t.Every.IsZero():
+			s.w.Go(func() { s.repeat(i + 1) })
+		case t.At == 0:
+			s.strike(i+1, s.faults[i])
+		default:
+			s.w.Go(func() {
+				if s.wait(t.At - s.w.Now()) {
+					s.strike(i+1, s.faults[i])
+				}
+			})
+		}
+	}
+	if s.mix != nil {
+		s.w.Go(s.mingle)
+	}
+}
+
+// wait lets time pass; false: everything heals or the run ends.
+func (s *Schedule) wait(d time.Duration) bool {
+	return !s.over.Wait(max(d, 1)) && !s.w.Stopped()
+}
+
+// repeat strikes again and again.
+func (s *Schedule) repeat(id int) {
+	r := s.rand(uint64(id))
+	f := s.faults[id-1]
+	for s.wait(f.When.Every.Draw(r)) {
+		if k := s.strike(id, f); k != nil {
+			k.ended.Wait(0)
+		}
+	}
+}
+
+// Point takes note that client is at point, and fires and ends what waits for
+// that. The client stands there until Point returns.
+func (s *Schedule) Point(client, point string) {
+	s.mu.Lock()
+	s.passed[Passing{Client: client, Point: point}]++
+	s.passed[Passing{Point: point}]++
+	var due, done []int
+	for i, f := range s.faults {
+		if s.now(f.When.On, client, point) && (f.When.And.Point == "" || s.happened(f.When.And)) {
+			due = append(due, i+1)
+		}
+		if s.now(f.Until, client, point) {
+			done = append(done, i+1)
+		}
+	}
+	s.mu.Unlock()
+	s.record(history.Event{Process: client, Type: history.Info, F: history.Point, Value: history.Value{Point: point}})
+	for _, id := range done {
+		s.end(id)
+	}
+	for _, id := range due {
+		s.strike(id, s.faults[id-1])
+	}
+}
+
+// now reports that p happens by client being at point; the caller holds mu.
+func (s *Schedule) now(p Passing, client, point string) bool {
+	return p.Point == point && (p.Client == "" || p.Client == client) &&
+		s.passed[Passing{Client: p.Client, Point: point}] == max(p.Nth, 1)
+}
+
+// happened reports that p has happened; the caller holds mu.
+func (s *Schedule) happened(p Passing) bool {
+	return s.passed[Passing{Client: p.Client, Point: p.Point}] >= max(p.Nth, 1)
+}
+
+// strike lets a fault begin, and end after its length. It returns nil where the
+// fault did not take effect.
+func (s *Schedule) strike(id int, f Planned) *stroke {
+	s.mu.Lock()
+	idle := s.healed || s.active[id] != nil
+	s.mu.Unlock()
+	if idle {
+		return nil
+	}
+	v := history.Value{Fault: f.Kind, ID: id, Target: f.Fault.Target(), Detail: f.When.String()}
+	if f.Fault.Length() > 0 {
+		v.Planned = history.Some(int64(f.Fault.Length()))
+	}
+	if err := f.Fault.Begin(s.w); err != nil {
+		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed, Value: v, Error: err.Error()})
+		return nil
+	}
+	k := &stroke{fault: f, id: id, begun: s.w.Now(), ended: s.w.NewSignal()}
+	s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin, Value: v})
+	s.mu.Lock()
+	s.active[id] = k
+	healed := s.healed
+	s.mu.Unlock()
+	s.follow(id, false)
+	switch length := f.Fault.Length(); {
+	case healed: // it began while everything else was being lifted
+		s.end(id)
+	case length > 0:
+		s.w.Go(func() {
+			if !k.ended.Wait(length) {
+				s.end(id)
+			}
+		})
+	}
+	return k
+}
+
+// follow starts the faults that come after the begin or the end of another.
+func (s *Schedule) follow(id int, ended bool) {
+	for i, f := range s.faults {
+		if f.When.After != id || f.When.AfterEnd != ended {
+			continue
+		}
+		if f.When.Delay == 0 {
+			s.strike(i+1, f)
+			continue
+		}
+		s.w.Go(func() {
+			if s.wait(f.When.Delay) {
+				s.strike(i+1, f)
+			}
+		})
+	}
+}
+
+// end undoes a fault, if it is active.
+func (s *Schedule) end(id int) {
+	s.mu.Lock()
+	k := s.active[id]
+	delete(s.active, id)
+	healed := s.healed
+	s.mu.Unlock()
+	if k == nil {
+		return
+	}
+	took := s.w.Now() - k.begun
+	if err := k.fault.Fault.End(s.w); err != nil && !s.w.Stopped() {
+		s.mu.Lock()
+		s.errs = append(s.errs, fmt.Errorf("failed to end fault %d (%s of %s): %w", id, k.fault.Kind, k.fault.Fault.Target(), err))
+		s.mu.Unlock()
+	}
+	s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultEnd, Value: history.Value{
+		Fault: k.fault.Kind, ID: id, Target: k.fault.Fault.Target(), Took: history.Some(int64(took)),
+	}})
+	k.ended.Fire()
+	if !healed {
+		s.follow(id, true)
+	}
+}
+
+// Heal undoes what is still active, the latest first, and lets nothing more
+// begin.
+func (s *Schedule) Heal() {
+	s.mu.Lock()
+	s.healed = true
+	left := make([]*stroke, 0, len(s.active))
+	for _, k := range s.active {
+		left = append(left, k)
+	}
+	s.mu.Unlock()
+	s.over.Fire()
+	sort.Slice(left, func(i, j int) bool {
+		if left[i].begun != left[j].begun {
+			return left[i].begun > left[j].begun
+		}
+		return left[i].id > left[j].id
+	})
+	for _, k := range left {
+		s.end(k.id)
+	}
+}
+
+// Endless reports that target stands under a fault that only healing ends.
+func (s *Schedule) Endless(target string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.active {
+		if k.fault.Fault.Target() == target && k.fault.Fault.Length() == 0 && k.fault.Until.Point == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// AwaitReturn waits until a killed client has been started again; false: it
+// will not be.
+func (s *Schedule) AwaitReturn(client string) bool {
+	s.mu.Lock()
+	var back world.Signal
+	for _, k := range s.active {
+		killed, ok := k.fault.Fault.(interface{ Returns() bool })
+		if ok && k.fault.Fault.Target() == client && killed.Returns() {
+			back = k.ended
+		}
+	}
+	s.mu.Unlock()
+	return back != nil && back.Wait(0) && s.w.Alive(client)
+}
+
+// Err is what went wrong in lifting faults.
+func (s *Schedule) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.errs...)
+}

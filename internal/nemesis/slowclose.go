@@ -1,0 +1,27 @@
+package nemesis
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+func init() {
+	register(Kind{
+		Name:   "slow-close",
+		Title:  "the end of a connection is passed on late",
+		Powers: []world.Power{world.NetworkPower},
+		New:    func() Fault { return &slowClose{} },
+	})
+}
+
+// slowClose delays the end of connections.
+type slowClose struct {
+	disturbance `yaml:",inline"`
+	Delay       time.Duration `yaml:"delay" doc:"how late" min:"1ms" max:"10m" required:"true"`
+}
+
+// Begin implements Fault.
+func (f *slowClose) Begin(w world.World) error {
+	return f.begin(w, world.Disturbance{Kind: world.SlowClose, Delay: f.Delay})
+}

@@ -1,0 +1,201 @@
+// Package runner carries out one run: it builds the world, lets clients and
+// nemesis loose in it, records, heals and collects. It knows no checkers.
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// Config is one run: a variant of a scenario, and where it happens.
+type Config struct {
+	Scenario string
+	Variant  scenario.Variant
+	Seed     uint64
+	// World names the world in the history's header; Started is the wall time.
+	World   string
+	Started time.Time
+	// Dir is where the world's parts leave their logs.
+	Dir string
+	// Open builds the world.
+	Open func(world.Spec) (world.World, error)
+	// History receives the history as it happens; nil: nobody.
+	History io.Writer
+	// Progress is told what the run is doing; nil: nobody.
+	Progress func(phase string)
+}
+
+// Outcome is what a run left.
+type Outcome struct {
+	History *history.History
+	// Interrupted says that the run was stopped from outside, TimedOut that it
+	// reached its time limit.
+	Interrupted, TimedOut bool
+	// Versions of what took part.
+	Versions map[string]string
+}
+
+// Run carries out one run. It returns an error where the run could not be
+// carried out as told; the outcome then holds what there is.
+func Run(c Config) (Outcome, error) {
+	r := &run{Config: c, setup: &c.Variant.Setup}
+	r.progress("starting nodes and clients")
+	w, err := c.Open(r.spec())
+	if err != nil {
+		return Outcome{}, err
+	}
+	r.w = w
+	r.recorder = history.NewRecorder(r.header(), w.Now, c.History)
+	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.setup.Planned(), r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
+	err = r.carryOut()
+	stopped := w.Stopped() && !r.timedOut
+	h, writeErr := r.recorder.Seal()
+	out := Outcome{History: h, Interrupted: stopped, TimedOut: r.timedOut, Versions: w.Versions()}
+	return out, errors.Join(err, writeErr, w.Close())
+}
+
+// run is a run in progress.
+type run struct {
+	Config
+	setup    *scenario.Setup
+	w        world.World
+	recorder *history.Recorder
+	schedule *nemesis.Schedule
+	timedOut bool
+
+	mu       sync.Mutex
+	sessions []*session
+	// idle fires when no client can go on by itself: each has ended or stands
+	// under a fault that only healing ends. ended fires when all have ended.
+	idle, ended world.Signal
+}
+
+func (r *run) progress(phase string) {
+	if r.Progress != nil {
+		r.Progress(phase)
+	}
+}
+
+// spec is the world that the variant asks for.
+func (r *run) spec() world.Spec {
+	s := r.setup
+	spec := world.Spec{
+		Name: r.Scenario + "/" + r.Variant.Name, Dir: r.Dir, Seed: r.Seed,
+		Clients: scenario.ClientNames(s.Workload.Clients),
+		Lock: lock.Config{
+			Algorithm: s.Lock.Algorithm, Key: s.Lock.Key, TTL: s.Lock.TTL, NodeTimeout: s.Lock.NodeTimeout,
+			FanOut: s.Lock.FanOut, DriftFactor: s.Lock.Drift.Factor, DriftConstant: s.Lock.Drift.Constant,
+			Clock: s.Lock.Clock, Tokens: s.Fencing.Tokens,
+			Retry: lock.Retry{Attempts: s.Lock.Retry.Attempts, Delay: s.Lock.Retry.Delay, Jitter: s.Lock.Retry.Jitter, Backoff: s.Lock.Retry.Backoff},
+		},
+		Resource:   resource.Config{Kind: s.Resource.Kind, Key: "resource", Fence: s.Fencing.Check, Initial: s.Resource.Initial},
+		Points:     nemesis.Points(s.Planned()),
+		Replicated: s.Nodes.Replicated(), StorePersistence: s.Resource.Persistence,
+	}
+	for _, name := range scenario.NodeNames(s.Nodes.Count) {
+		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Persistence: s.Nodes.Persistence})
+	}
+	spec.Needs = s.Needs()
+	return spec
+}
+
+func (r *run) header() history.Header {
+	s := r.setup
+	return history.Header{
+		Scenario: r.Scenario, Variant: r.Variant.Name, World: r.World, Seed: r.Seed,
+		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: s.Workload.Kind,
+		Clients: scenario.ClientNames(s.Workload.Clients), Nodes: scenario.NodeNames(s.Nodes.Count),
+		LockKey: s.Lock.Key, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
+	}
+}
+
+// carryOut is the run itself: the safety phase, in which faults strike, then
+// the healing phase.
+func (r *run) carryOut() error {
+	if err := r.w.Start(world.Hooks{Record: r.recorder.Record, Point: r.schedule.Point}); err != nil {
+		return err
+	}
+	r.idle, r.ended = r.w.NewSignal(), r.w.NewSignal()
+	r.phase(history.PhaseSafety)
+	r.progress("running")
+	r.schedule.Start()
+	r.startClients()
+	var err error
+	r.w.Go(func() { err = r.supervise() })
+	r.w.Wait()
+	return errors.Join(r.schedule.Err(), err)
+}
+
+// supervise waits for the clients, heals, waits for those that healing set
+// free, and ends the run.
+func (r *run) supervise() error {
+	inTime := r.idle.Wait(r.setup.TimeLimit)
+	r.phase(history.PhaseHealing)
+	r.schedule.Heal()
+	inTime = inTime && r.ended.Wait(max(r.setup.TimeLimit-r.w.Now(), 1))
+	if r.w.Stopped() {
+		return nil
+	}
+	if r.timedOut = !inTime; r.timedOut {
+		r.w.Stop()
+		return nil
+	}
+	r.progress("collecting")
+	if err := r.w.Flush(); err != nil {
+		return fmt.Errorf("the observation of the run is incomplete: %w", err)
+	}
+	r.phase(history.PhaseDone)
+	return nil
+}
+
+func (r *run) phase(name string) {
+	r.recorder.Record(history.Event{Process: history.RunProcess, Type: history.Info, F: history.Phase, Value: history.Value{Detail: name}})
+}
+
+// startClients lets the clients begin, in turn or together.
+func (r *run) startClients() {
+	w := &r.setup.Workload
+	plan := workload.Plan{Kind: w.Kind, Sections: w.Sections, Think: w.Think, Rest: w.Rest, Check: w.Check}
+	points := nemesis.Points(r.setup.Planned())
+	for _, name := range scenario.ClientNames(w.Clients) {
+		r.sessions = append(r.sessions, &session{r: r, name: name, client: r.w.Client(name), armed: points, granted: r.w.NewSignal()})
+	}
+	for i, s := range r.sessions {
+		r.w.Go(func() {
+			defer r.sessionEnded(s)
+			if i == 0 || w.Start == workload.Together || r.sessions[i-1].granted.Wait(0) {
+				s.err = plan.Run(s)
+			}
+		})
+	}
+}
+
+// sessionEnded takes note that a client has ended.
+func (r *run) sessionEnded(s *session) {
+	s.granted.Fire()
+	r.mu.Lock()
+	s.done = true
+	all, idle := true, true
+	for _, other := range r.sessions {
+		all = all && other.done
+		idle = idle && (other.done || r.schedule.Endless(other.name))
+	}
+	r.mu.Unlock()
+	if idle {
+		r.idle.Fire()
+	}
+	if all {
+		r.ended.Fire()
+	}
+}

@@ -1,0 +1,55 @@
+package runner
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// session is one client in the workload's hands. It records every operation:
+// the invocation before the request leaves, the completion after the answer
+// came.
+type session struct {
+	r      *run
+	name   string
+	client world.Client
+	armed  []string
+	// granted fires at the client's first grant, or at its end.
+	granted world.Signal
+	gone    bool
+	done    bool // guarded by run.mu
+	err     error
+}
+
+var _ workload.Session = (*session)(nil)
+
+func (s *session) Do(q client.Request) client.Answer {
+	s.record(history.Invoke, q.F, history.Value{Section: q.Section, Number: q.Number}, "")
+	a := s.client.Do(q)
+	v := a.Value
+	v.Section = q.Section
+	s.record(a.Type, q.F, v, a.Error)
+	s.gone = a.Gone && !s.r.schedule.AwaitReturn(s.name)
+	return a
+}
+
+func (s *session) record(t history.Type, f history.F, v history.Value, err string) {
+	s.r.recorder.Record(history.Event{Process: s.name, Type: t, F: f, Value: v, Error: err})
+}
+
+func (s *session) Sleep(d time.Duration) bool { return s.r.w.Sleep(d) }
+
+func (s *session) Point(name string) {
+	if slices.Contains(s.armed, name) {
+		s.r.schedule.Point(s.name, name)
+	}
+	if name == workload.Acquired {
+		s.granted.Fire()
+	}
+}
+
+func (s *session) Over() bool { return s.gone || s.r.w.Stopped() }

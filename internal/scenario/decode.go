@@ -1,0 +1,280 @@
+package scenario
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// decoder walks YAML nodes beside Go types. It collects all problems instead of
+// stopping at the first, and remembers where each value stood, for the checks
+// that come later.
+type decoder struct {
+	file     string
+	problems Problems
+	// at are the positions of decoded values, by their path such as
+	// faults[0].pause.client.
+	at map[string]position
+	// visited counts nodes, so that aliases cannot blow a small file up.
+	visited int
+}
+
+type position struct{ line, column int }
+
+// maxNodes bounds a scenario, aliases unfolded.
+const maxNodes = 20_000
+
+// customDecoder is implemented by types that read themselves.
+type customDecoder interface {
+	decodeYAML(d *decoder, n *yaml.Node, path string)
+}
+
+func (d *decoder) problem(n *yaml.Node, path, format string, args ...any) *Problem {
+	p := &Problem{File: d.file, Line: n.Line, Column: n.Column, Path: path, Message: fmt.Sprintf(format, args...)}
+	d.problems = append(d.problems, p)
+	return p
+}
+
+// problemAt reports a problem at the place where path stood, or at the nearest
+// place above it.
+func (d *decoder) problemAt(path, format string, args ...any) *Problem {
+	at, ok := d.at[path]
+	for p := path; !ok && p != ""; {
+		if i := strings.LastIndexAny(p, ".["); i >= 0 {
+			p = p[:i]
+		} else {
+			p = ""
+		}
+		at, ok = d.at[p]
+	}
+	p := &Problem{File: d.file, Line: at.line, Column: at.column, Path: path, Message: fmt.Sprintf(format, args...)}
+	d.problems = append(d.problems, p)
+	return p
+}
+
+// resolve follows aliases and counts.
+func (d *decoder) resolve(n *yaml.Node) *yaml.Node {
+	d.visited++
+	for depth := 0; n.Kind == yaml.AliasNode && depth < 10; depth++ {
+		n = n.Alias
+	}
+	return n
+}
+
+// value decodes n into v, which must be settable.
+func (d *decoder) value(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
+	n = d.resolve(n)
+	if d.visited > maxNodes {
+		if d.visited == maxNodes+1 {
+			d.problem(n, path, "the scenario is too large: more than %d values", maxNodes)
+		}
+		return
+	}
+	d.at[path] = position{n.Line, n.Column}
+	if c, ok := v.Addr().Interface().(customDecoder); ok {
+		c.decodeYAML(d, n, path)
+		return
+	}
+	if t, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		d.unmarshal(n, t, path)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Map:
+		d.dictionary(n, v, path)
+	case reflect.Struct:
+		d.structure(n, v, path)
+	case reflect.Slice:
+		d.sequence(n, v, tag, path)
+	case reflect.Pointer:
+		p := reflect.New(v.Type().Elem())
+		setDefaults(p.Elem())
+		d.value(n, p.Elem(), tag, path)
+		v.Set(p)
+	default:
+		d.scalar(n, v, tag, path)
+	}
+}
+
+func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.MappingNode {
+		d.problem(n, path, "want a mapping, got %s", describe(n))
+		return
+	}
+	fields := fieldsOf(v)
+	seen := d.mapping(n, path, keysOf(fields), func(key string, value *yaml.Node, path string) bool {
+		f, ok := fields[key]
+		if ok {
+			d.value(value, f.value, f.tag, path)
+		}
+		return ok
+	})
+	for _, key := range keysOf(fields) {
+		if fields[key].tag.Get("required") == "true" && !seen[key] {
+			d.problem(n, path, "%q is missing", key)
+		}
+	}
+}
+
+// mapping calls each for every pair and complains about keys that it does not
+// know and keys given twice.
+func (d *decoder) mapping(n *yaml.Node, path string, known []string, each func(key string, value *yaml.Node, path string) bool) map[string]bool {
+	seen := make(map[string]bool)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := d.resolve(n.Content[i])
+		inner := join(path, key.Value)
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			d.problem(key, path, "a key must be a word, got %s", describe(key))
+		case seen[key.Value]:
+			d.problem(key, inner, "%q is given twice", key.Value)
+		default:
+			seen[key.Value] = true
+			d.at[inner] = position{key.Line, key.Column}
+			if !each(key.Value, n.Content[i+1], inner) {
+				d.problem(key, inner, "unknown key %q", clip(key.Value)).suggest(key.Value, known)
+			}
+		}
+	}
+	return seen
+}
+
+// unmarshal decodes a word by the type's own rules.
+func (d *decoder) unmarshal(n *yaml.Node, t encoding.TextUnmarshaler, path string) {
+	if n.Kind != yaml.ScalarNode {
+		d.problem(n, path, "want a word, got %s", describe(n))
+		return
+	}
+	if err := t.UnmarshalText([]byte(n.Value)); err != nil {
+		d.problem(n, path, "%s", clipTo(err.Error(), 200))
+	}
+}
+
+// dictionary decodes a mapping with free keys.
+func (d *decoder) dictionary(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.MappingNode {
+		d.problem(n, path, "want a mapping, got %s", describe(n))
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	d.mapping(n, path, nil, func(key string, value *yaml.Node, path string) bool {
+		element := reflect.New(v.Type().Elem()).Elem()
+		setDefaults(element)
+		if d.resolve(value).ShortTag() != "!!null" {
+			d.value(value, element, "", path)
+		}
+		v.SetMapIndex(reflect.ValueOf(key), element)
+		return true
+	})
+}
+
+func (d *decoder) sequence(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
+	if n.Kind != yaml.SequenceNode {
+		d.problem(n, path, "want a list, got %s", describe(n))
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
+	for i, item := range n.Content {
+		setDefaults(v.Index(i))
+		d.value(item, v.Index(i), tag, fmt.Sprintf("%s[%d]", path, i))
+	}
+}
+
+var durationType = reflect.TypeFor[time.Duration]()
+
+func (d *decoder) scalar(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
+	if n.Kind != yaml.ScalarNode {
+		d.problem(n, path, "want %s, got %s", wanted(v.Type()), describe(n))
+		return
+	}
+	switch {
+	case v.Type() == durationType:
+		d.duration(n, v, tag, path)
+	case v.Kind() == reflect.String:
+		d.text(n, v, tag, path)
+	case v.Kind() == reflect.Bool:
+		if n.ShortTag() != "!!bool" {
+			d.problem(n, path, "want true or false, got %q", clip(n.Value))
+			return
+		}
+		v.SetBool(strings.EqualFold(n.Value, "true"))
+	case v.CanInt():
+		i, err := strconv.ParseInt(n.Value, 10, 64)
+		if err != nil || v.OverflowInt(i) {
+			d.problem(n, path, "want a whole number, got %q", clip(n.Value))
+			return
+		}
+		v.SetInt(i)
+		d.bounds(n, path, tag, float64(i), number)
+	case v.CanFloat():
+		f, err := strconv.ParseFloat(n.Value, 64)
+		if err != nil || f != f {
+			d.problem(n, path, "want a number, got %q", clip(n.Value))
+			return
+		}
+		v.SetFloat(f)
+		d.bounds(n, path, tag, f, number)
+	default:
+		panic("scenario: the decoder has no rule for " + v.Type().String())
+	}
+}
+
+func (d *decoder) duration(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
+	t, err := time.ParseDuration(n.Value)
+	switch {
+	case err != nil && isNumber(n.Value):
+		d.problem(n, path, "want a duration with its unit, got %q", clip(n.Value)).Hint =
+			fmt.Sprintf("write %ss, %sms or %sus", n.Value, n.Value, n.Value)
+		return
+	case err != nil:
+		d.problem(n, path, "want a duration such as 50ms, 1.5s or 2m, got %q", clip(n.Value))
+		return
+	case t < 0 && tag.Get("min") == "":
+		d.problem(n, path, "want at least 0s, got %v", t)
+		return
+	}
+	v.SetInt(int64(t))
+	d.bounds(n, path, tag, float64(t), func(s string) float64 { return float64(mustDuration(s)) })
+}
+
+func (d *decoder) text(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
+	if allowed := words(tag); allowed != nil && !slices.Contains(allowed, n.Value) {
+		d.problem(n, path, "%q is not one of the values allowed here", clip(n.Value)).suggest(n.Value, allowed)
+		return
+	}
+	if strings.ContainsFunc(n.Value, isControl) {
+		d.problem(n, path, "control characters are not allowed: %q", clip(n.Value))
+		return
+	}
+	if pattern := tag.Get("pattern"); pattern != "" && !regexp.MustCompile(pattern).MatchString(n.Value) {
+		d.problem(n, path, "%q does not match %s", clip(n.Value), pattern)
+		return
+	}
+	if limit := tag.Get("max"); limit != "" && len(n.Value) > int(number(limit)) {
+		d.problem(n, path, "longer than %s bytes", limit)
+		return
+	}
+	v.SetString(n.Value)
+}
+
+// isControl finds what could steer a terminal.
+func isControl(r rune) bool {
+	return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069)
+}
+
+func (d *decoder) bounds(n *yaml.Node, path string, tag reflect.StructTag, got float64, read func(string) float64) {
+	low, high := tag.Get("min"), tag.Get("max")
+	if low != "" && got < read(low) {
+		d.problem(n, path, "want at least %s, got %s", low, n.Value)
+	}
+	if high != "" && got > read(high) {
+		d.problem(n, path, "want at most %s, got %s", high, n.Value)
+	}
+}

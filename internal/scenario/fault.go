@@ -1,0 +1,264 @@
+package scenario
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// Faults are the faults of a scenario: a list, or a mix drawn from the seed, or
+// both.
+type Faults struct {
+	List []Fault      `yaml:"list" doc:"faults of the schedule"`
+	Mix  *nemesis.Mix `yaml:"mix" doc:"random faults drawn from the seed"`
+}
+
+func (f *Faults) decodeYAML(d *decoder, n *yaml.Node, path string) {
+	if n.Kind == yaml.SequenceNode {
+		d.value(n, reflect.ValueOf(&f.List).Elem(), "", path)
+		return
+	}
+	d.structure(n, reflect.ValueOf(f).Elem(), path)
+}
+
+// Fault is one entry of a scenario's faults: a trigger and, under the name of
+// its kind, the fault itself.
+type Fault struct {
+	Trigger
+	// Kind is the fault's kind, Params what nemesis made of its parameters.
+	Kind   string
+	Params nemesis.Fault
+	// path is where it stood.
+	path string
+}
+
+// Trigger says when a fault strikes, and what else ends it.
+type Trigger struct {
+	On    *On                  `yaml:"on" doc:"strike when a client passes a point of its code; the client stands there until the fault has taken effect"`
+	At    *time.Duration       `yaml:"at" doc:"strike at this time of the run; at 0s before the clients begin" max:"1h"`
+	Every nemesis.Distribution `yaml:"every" doc:"strike again and again, after intervals drawn from the seed: 5s, uniform(1s..3s), exp(mean=2s)"`
+	After *After               `yaml:"after" doc:"strike after another fault"`
+	Until *Passing             `yaml:"until" doc:"the fault ends when a client passes this point, if it has not ended before"`
+}
+
+// Passing is a client at a point.
+type Passing struct {
+	Client string `yaml:"client" doc:"which client; any where it is left out"`
+	Point  string `yaml:"point" doc:"which point of its code" required:"true"`
+	Nth    int    `yaml:"nth" doc:"the how manieth time" min:"1" max:"1000000" default:"1"`
+}
+
+// On is a passing, and what must have happened before.
+type On struct {
+	Passing `yaml:",inline"`
+	And     *Passing `yaml:"and" doc:"strike only if this has happened already"`
+}
+
+// After is another fault.
+type After struct {
+	Fault int           `yaml:"fault" doc:"the number of the other fault in the list, from 1" min:"1" max:"1000" required:"true"`
+	Event string        `yaml:"event" doc:"whether its begin or its end counts" default:"begin" values:"begin,end"`
+	Delay time.Duration `yaml:"delay" doc:"how long after it" max:"1h" default:"0s"`
+}
+
+func (f *Fault) decodeYAML(d *decoder, n *yaml.Node, path string) {
+	f.path = path
+	if n.Kind != yaml.MappingNode {
+		d.problem(n, path, "want a mapping with a trigger and a fault, got %s", describe(n))
+		return
+	}
+	triggers := fieldsOf(reflect.ValueOf(&f.Trigger).Elem())
+	known := append(keysOf(triggers), faultNames()...)
+	faults := 0
+	seen := d.mapping(n, path, known, func(key string, value *yaml.Node, path string) bool {
+		if t, ok := triggers[key]; ok {
+			d.value(value, t.value, t.tag, path)
+			return true
+		}
+		kind, ok := nemesis.Lookup(key)
+		if !ok {
+			return false
+		}
+		if faults++; faults > 1 {
+			d.problem(value, path, "one entry holds one fault; %q is here already", f.Kind).Hint = "write it as an entry of its own"
+			return true
+		}
+		f.Kind, f.Params = key, kind.New()
+		params := reflect.ValueOf(f.Params).Elem()
+		setDefaults(params)
+		d.value(value, params, "", path)
+		return true
+	})
+	if faults == 0 {
+		d.problem(n, path, "no fault is named here").Allowed = faultNames()
+	}
+	given := 0
+	for _, trigger := range []string{"on", "at", "every", "after"} {
+		if seen[trigger] {
+			given++
+		}
+	}
+	if given != 1 {
+		d.problem(n, path, "say when the fault strikes, in exactly one way: on, at, every or after").Hint =
+			"on: {client: c1, point: before-write}"
+	}
+}
+
+// cast is who takes part in a setup.
+func (s *Setup) Cast() nemesis.Cast {
+	c := nemesis.Cast{Clients: ClientNames(s.Workload.Clients), Nodes: NodeNames(s.Nodes.Count)}
+	c.Endpoints = c.Nodes
+	if s.Nodes.Replicated() {
+		c.Endpoints, c.Replicas = []string{primaryName}, c.Nodes[1:]
+	}
+	return c
+}
+
+// check makes sure that the fault fits the cast and can fire.
+func (f *Fault) check(d *decoder, s *Setup, points []string) {
+	if f.Params == nil {
+		return
+	}
+	for _, c := range f.Params.Check(s.Cast()) {
+		key := join(f.path, f.Kind)
+		if c.Key != "" {
+			key = join(key, c.Key)
+		}
+		p := d.problemAt(key, "%s", c.Message)
+		if len(c.Allowed) > 0 {
+			p.suggest(quotedIn(c.Message), c.Allowed)
+		}
+	}
+	switch {
+	case f.On != nil:
+		f.On.check(d, f.path+".on", s, points)
+		if f.On.And != nil {
+			f.On.And.check(d, f.path+".on.and", s, points)
+		}
+	case f.At != nil && *f.At >= s.TimeLimit:
+		d.problemAt(f.path+".at", "never happens: the run is ended after %v", s.TimeLimit)
+	case f.After != nil && (f.After.Fault > len(s.Faults.List) || s.Faults.List[f.After.Fault-1].path == f.path):
+		d.problemAt(f.path+".after.fault", "there is no other fault %d: the list has %d", f.After.Fault, len(s.Faults.List))
+	}
+	if f.Until != nil {
+		f.Until.check(d, f.path+".until", s, points)
+	}
+}
+
+func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
+	clients := ClientNames(s.Workload.Clients)
+	if p.Client != "" && !slices.Contains(clients, p.Client) {
+		d.problemAt(path+".client", "no client %q", clip(p.Client)).suggest(p.Client, clients)
+	}
+	if p.Point != "" && !slices.Contains(points, p.Point) {
+		d.problemAt(path+".point", "no client ever passes a point %q", clip(p.Point)).suggest(p.Point, points)
+	}
+	if limit := s.Workload.Sections; p.Client != "" && p.Nth > limit && oncePerSection(p.Point) {
+		d.problemAt(path+".nth", "never happens: each client goes through %d sections", limit)
+	}
+}
+
+// checkDead refuses to strike what an earlier fault has killed for good.
+func (fs *Faults) checkDead(d *decoder) {
+	dead := make(map[string]bool)
+	for _, f := range fs.List {
+		if f.Params == nil {
+			continue
+		}
+		target := f.Params.Target()
+		if dead[target] && target != "" {
+			d.problemAt(join(f.path, f.Kind), "%s is dead by then: an earlier fault kills it for good", target).Hint =
+				"give the kill a for: after which it is started again"
+		}
+		if killed, ok := f.Params.(interface{ Returns() bool }); ok && (f.Params.Length() == 0) && f.Until == nil {
+			dead[target] = dead[target] || !killed.Returns() || f.Params.Length() == 0
+		}
+	}
+}
+
+// checkMix makes sure that the mix can be drawn.
+func (fs *Faults) checkMix(d *decoder) {
+	if fs.Mix == nil {
+		return
+	}
+	for name := range fs.Mix.Kinds {
+		if !slices.Contains(nemesis.MixKinds(), name) {
+			d.problemAt("faults.mix.kinds."+name, "no fault %q can be drawn", clip(name)).suggest(name, nemesis.MixKinds())
+		}
+	}
+}
+
+// planned is the fault as nemesis takes it.
+func (f *Fault) planned() nemesis.Planned {
+	p := nemesis.Planned{Kind: f.Kind, Fault: f.Params, When: nemesis.Trigger{Every: f.Every}}
+	switch {
+	case f.On != nil:
+		p.When.On = nemesis.Passing(f.On.Passing)
+		if f.On.And != nil {
+			p.When.And = nemesis.Passing(*f.On.And)
+		}
+	case f.At != nil:
+		p.When.At = *f.At
+	case f.After != nil:
+		p.When.After, p.When.AfterEnd, p.When.Delay = f.After.Fault, f.After.Event == "end", f.After.Delay
+	}
+	if f.Until != nil {
+		p.Until = nemesis.Passing(*f.Until)
+	}
+	return p
+}
+
+// Planned are the faults of a setup as nemesis takes them.
+func (s *Setup) Planned() []nemesis.Planned {
+	list := make([]nemesis.Planned, len(s.Faults.List))
+	for i := range s.Faults.List {
+		list[i] = s.Faults.List[i].planned()
+	}
+	return list
+}
+
+func faultNames() []string {
+	var list []string
+	for _, k := range nemesis.Kinds() {
+		list = append(list, k.Name)
+	}
+	return list
+}
+
+// quotedIn is the first quoted word of a message.
+func quotedIn(message string) string {
+	var word string
+	for i := range message {
+		if message[i] == '"' {
+			if _, err := fmt.Sscanf(message[i:], "%q", &word); err == nil {
+				return word
+			}
+		}
+	}
+	return ""
+}
+
+// Needs are the powers over a world that the faults use.
+func (s *Setup) Needs() []world.Power {
+	var list []world.Power
+	add := func(name string) {
+		if kind, ok := nemesis.Lookup(name); ok {
+			list = append(list, kind.Powers...)
+		}
+	}
+	for i := range s.Faults.List {
+		add(s.Faults.List[i].Kind)
+	}
+	if s.Faults.Mix != nil {
+		for name := range s.Faults.Mix.Kinds {
+			add(name)
+		}
+	}
+	return list
+}

@@ -1,0 +1,154 @@
+package scenario
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// field is one key of a mapping: a field of the Go struct that it fills.
+type field struct {
+	value reflect.Value
+	tag   reflect.StructTag
+	order int
+}
+
+// fieldsOf lists the fields of a struct by their keys, inlined ones included.
+func fieldsOf(v reflect.Value) map[string]field {
+	fields := make(map[string]field)
+	collectFields(v, fields)
+	return fields
+}
+
+func collectFields(v reflect.Value, fields map[string]field) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		key, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		switch {
+		case option == "inline":
+			collectFields(v.Field(i), fields)
+		case key != "":
+			fields[key] = field{v.Field(i), f.Tag, len(fields)}
+		}
+	}
+}
+
+// keysOf lists the keys in the order of the struct.
+func keysOf(fields map[string]field) []string {
+	keys := make([]string, 0, len(fields))
+	for k := range fields {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b string) int { return fields[a].order - fields[b].order })
+	return keys
+}
+
+// setDefaults fills the fields of a struct that have a default, deeply.
+func setDefaults(v reflect.Value) {
+	if v.Kind() != reflect.Struct {
+		return
+	}
+	for i := range v.NumField() {
+		f, tag := v.Field(i), v.Type().Field(i).Tag
+		text, ok := tag.Lookup("default")
+		switch {
+		case ok && f.Kind() == reflect.Struct:
+			if err := f.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
+				panic("scenario: bad default in a tag: " + err.Error())
+			}
+		case f.Kind() == reflect.Struct:
+			setDefaults(f)
+		case !ok:
+		case f.Type() == durationType:
+			f.SetInt(int64(mustDuration(text)))
+		case f.Kind() == reflect.String:
+			f.SetString(text)
+		case f.Kind() == reflect.Bool:
+			f.SetBool(text == "true")
+		case f.CanInt():
+			f.SetInt(int64(number(text)))
+		case f.CanFloat():
+			f.SetFloat(number(text))
+		}
+	}
+}
+
+func mustDuration(s string) time.Duration {
+	t, err := time.ParseDuration(s)
+	if err != nil {
+		panic("scenario: bad duration in a tag: " + s)
+	}
+	return t
+}
+
+func number(s string) float64 {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		panic("scenario: bad number in a tag: " + s)
+	}
+	return f
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return err == nil
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	if n.ShortTag() == "!!null" {
+		return "nothing"
+	}
+	return fmt.Sprintf("%q", clip(n.Value))
+}
+
+func wanted(t reflect.Type) string {
+	switch {
+	case t == durationType:
+		return "a duration"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.String:
+		return "a word"
+	}
+	return "a number"
+}
+
+// clip shortens text that somebody else wrote, for messages.
+func clip(s string) string { return clipTo(s, 60) }
+
+func clipTo(s string, n int) string {
+	if len(s) > n {
+		return strings.ToValidUTF8(s[:n-3], "") + "..."
+	}
+	return s
+}
+
+func names(n int, name func(int) string) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = name(i)
+	}
+	return list
+}
+
+func clientName(i int) string { return "c" + strconv.Itoa(i+1) }
+func nodeName(i int) string   { return string(rune('A' + i)) }

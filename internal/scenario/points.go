@@ -1,0 +1,30 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
+)
+
+// Points lists the points that a client of this setup may pass.
+func (s *Setup) Points() []string {
+	points := []string{client.BeforeAcquire, workload.Acquired, client.BeforeRead, client.BeforeWrite, client.BeforeRelease, workload.Released}
+	if s.Workload.Check {
+		points = append(points, client.BeforeCheck)
+	}
+	points = append(points, lock.PointQuorum, lock.PointBeforeValidityCheck)
+	for i := range s.Nodes.endpoints() {
+		points = append(points, fmt.Sprintf("%s%d", lock.PointAfterNode, i+1))
+	}
+	return points
+}
+
+// oncePerSection lists the points that a client passes at most once in each of
+// its sections, however often its lock tries.
+func oncePerSection(point string) bool {
+	return slices.Contains([]string{client.BeforeAcquire, workload.Acquired, client.BeforeRead, client.BeforeCheck,
+		client.BeforeWrite, client.BeforeRelease, workload.Released}, point)
+}

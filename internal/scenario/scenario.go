@@ -1,0 +1,132 @@
+// Package scenario reads scenarios: which lock is put on trial, on how many
+// nodes, what the clients do, which faults strike, and what verdicts are
+// expected. It knows no worlds.
+package scenario
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// The tags of the types below are read by the decoder and by the schema alike:
+// yaml is the key, doc the text for a person, default what stands where nothing
+// is written; min and max bound numbers, durations and lengths, values lists
+// the words allowed, pattern restricts texts.
+
+// Head is what a scenario says of itself.
+type Head struct {
+	Name   string `yaml:"name" doc:"the scenario's name, as in file names and reports" required:"true" pattern:"^[a-z0-9][a-z0-9-]{0,63}$"`
+	Title  string `yaml:"title" doc:"one line that says what happens" max:"200"`
+	Source string `yaml:"source" doc:"where the schedule comes from" max:"400"`
+	Story  string `yaml:"story" doc:"what happens, why, and what to do about it" max:"5000"`
+}
+
+// Setup is the part of a scenario that a variant can overlay.
+type Setup struct {
+	Nodes     Nodes         `yaml:"nodes" doc:"the Redis nodes that hold the lock"`
+	Lock      Lock          `yaml:"lock" doc:"the lock on trial" required:"true"`
+	Fencing   Fencing       `yaml:"fencing" doc:"fencing tokens: where they come from and how the resource checks them"`
+	Resource  Resource      `yaml:"resource" doc:"what the lock protects"`
+	Workload  Workload      `yaml:"workload" doc:"what the clients do"`
+	Faults    Faults        `yaml:"faults" doc:"a list of faults, in the order in which reports number them; or {mix: ..., list: ...}"`
+	TimeLimit time.Duration `yaml:"time_limit" doc:"the run is ended, undecided, after this time" min:"100ms" max:"1h" default:"30s"`
+}
+
+// Nodes are the lock's nodes.
+type Nodes struct {
+	Count       int               `yaml:"count" doc:"how many; they are named A, B, C, ..." min:"1" max:"25" default:"5"`
+	Persistence world.Persistence `yaml:"persistence" doc:"what a node keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
+	Topology    string            `yaml:"topology" doc:"independent: each on its own, as Redlock wants them; replicated: the first is the primary, the others follow it, and clients see the primary alone" default:"independent" values:"independent,replicated"`
+}
+
+// Replicated reports whether clients see one primary.
+func (n Nodes) Replicated() bool { return n.Topology == "replicated" }
+
+// endpoints is how many nodes clients see.
+func (n Nodes) endpoints() int {
+	if n.Replicated() {
+		return 1
+	}
+	return n.Count
+}
+
+const primaryName = world.Primary
+
+// Lock is the lock on trial.
+type Lock struct {
+	Algorithm   string        `yaml:"algorithm" doc:"which lock" required:"true"`
+	Key         string        `yaml:"key" doc:"the lock's key on the nodes" default:"lock" pattern:"^[A-Za-z0-9:._-]{1,100}$"`
+	TTL         time.Duration `yaml:"ttl" doc:"the lease asked for" min:"10ms" max:"1h" default:"1s"`
+	NodeTimeout time.Duration `yaml:"node_timeout" doc:"how long to wait for one node; 0s waits for ever" max:"1h" default:"50ms"`
+	FanOut      lock.FanOut   `yaml:"fan_out" doc:"how several nodes are asked: one after the other, all at once, or all at once until a majority has granted" default:"in-turn" values:"in-turn,at-once,first-majority"`
+	Drift       Drift         `yaml:"drift" doc:"the allowance for clock error that is subtracted from the validity: ttl x factor + constant"`
+	Clock       lock.Clock    `yaml:"clock" doc:"the client's clock that measures the validity" default:"monotonic" values:"monotonic,wall"`
+	Retry       Retry         `yaml:"retry" doc:"how a refused acquire is tried again"`
+}
+
+// Drift is the allowance for clock error.
+type Drift struct {
+	Factor   float64       `yaml:"factor" doc:"share of the ttl" min:"0" max:"1" default:"0.01"`
+	Constant time.Duration `yaml:"constant" doc:"fixed part, for the resolution of Redis's expiry" max:"1h" default:"2ms"`
+}
+
+// Retry says how a refused acquire is tried again.
+type Retry struct {
+	Attempts int           `yaml:"attempts" doc:"how often at most" min:"1" max:"100000" default:"200"`
+	Delay    time.Duration `yaml:"delay" doc:"wait between attempts" max:"1h" default:"20ms"`
+	Jitter   time.Duration `yaml:"jitter" doc:"random addition to the delay, at most this much" max:"1h" default:"20ms"`
+	Backoff  lock.Backoff  `yaml:"backoff" doc:"fixed: all delays alike; linear: the k-th is k times as long" default:"fixed" values:"fixed,linear"`
+}
+
+// Fencing says where tokens come from and how they are checked.
+type Fencing struct {
+	Tokens lock.Tokens    `yaml:"tokens" doc:"where fencing tokens come from" default:"none" values:"none,quorum-counter"`
+	Check  resource.Fence `yaml:"check" doc:"how the resource checks tokens; by default strict where there are tokens, none where there are not" values:"none,strict"`
+}
+
+// Resource is what the lock protects.
+type Resource struct {
+	Kind        resource.Kind     `yaml:"kind" doc:"register: one number" default:"register" values:"register"`
+	Persistence world.Persistence `yaml:"persistence" doc:"what the resource's store keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
+	Initial     int64             `yaml:"initial" doc:"its value before the run" min:"0" max:"1000000000" default:"0"`
+}
+
+// Workload is what the clients do.
+type Workload struct {
+	Kind     string         `yaml:"kind" doc:"increment: read the number, write one more" default:"increment" values:"increment"`
+	Clients  int            `yaml:"clients" doc:"how many clients; they are named c1, c2, c3, ..." min:"1" max:"50" default:"2"`
+	Sections int            `yaml:"sections" doc:"how many guarded sections each client goes through" min:"1" max:"100000" default:"1"`
+	Think    time.Duration  `yaml:"think" doc:"time between read and write" max:"10m" default:"0s"`
+	Rest     time.Duration  `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
+	Start    workload.Start `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
+	Check    bool           `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`
+}
+
+// Variant is a named overlay, merged into the scenario.
+type Variant struct {
+	Name string
+	// Settings are what it sets, as "fencing.tokens: none".
+	Settings []string
+	Setup    Setup
+	Expect   []ExpectedVerdict
+}
+
+// ExpectedVerdict is what the scenario expects of a property.
+type ExpectedVerdict struct {
+	Property checker.Property
+	Verdict  checker.Verdict
+}
+
+// DefaultVariant is the name of the only variant of a scenario without any.
+const DefaultVariant = "default"
+
+// ClientNames are the names of n clients.
+func ClientNames(n int) []string { return names(n, clientName) }
+
+// NodeNames are the names of n nodes.
+func NodeNames(n int) []string { return names(n, nodeName) }

@@ -1,0 +1,279 @@
+package scenario_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+const small = `
+name: small
+lock: {algorithm: redlock, ttl: 250ms}
+`
+
+func parse(t *testing.T, text string) *scenario.Scenario {
+	t.Helper()
+	s, err := scenario.Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestDefaultsFillWhatIsLeftOut(t *testing.T) {
+	s := parse(t, small)
+	if len(s.Variants) != 1 || s.Variants[0].Name != scenario.DefaultVariant {
+		t.Fatalf("variants: %+v", s.Variants)
+	}
+	setup := s.Variants[0].Setup
+	if setup.Nodes.Count != 5 || setup.Lock.TTL != 250*time.Millisecond || setup.Lock.NodeTimeout != 50*time.Millisecond ||
+		setup.Lock.Drift.Factor != 0.01 || setup.Workload.Clients != 2 || setup.TimeLimit != 30*time.Second {
+		t.Errorf("setup: %+v", setup)
+	}
+	if setup.Fencing.Tokens != lock.NoTokens || setup.Fencing.Check != resource.NoFence {
+		t.Errorf("fencing: %+v", setup.Fencing)
+	}
+}
+
+func TestVariantsOverlayAnyPart(t *testing.T) {
+	s := parse(t, small+`
+nodes: {count: 3, persistence: none}
+variants:
+  plain:
+  tokens: {fencing: {tokens: quorum-counter}, lock: {ttl: 2s}}
+  five: {nodes: {count: 5}}
+expect:
+  tokens: {no-late-effect: holds}
+`)
+	plain, tokens, five := s.Variants[0], s.Variants[1], s.Variants[2]
+	if plain.Setup.Nodes.Count != 3 || five.Setup.Nodes.Count != 5 || five.Setup.Nodes.Persistence != "none" {
+		t.Errorf("nodes: %+v, %+v", plain.Setup.Nodes, five.Setup.Nodes)
+	}
+	if tokens.Setup.Lock.TTL != 2*time.Second || tokens.Setup.Lock.Algorithm != "redlock" || plain.Setup.Lock.TTL != 250*time.Millisecond {
+		t.Errorf("lock: %+v", tokens.Setup.Lock)
+	}
+	if tokens.Setup.Fencing.Check != resource.Strict {
+		t.Errorf("tokens without a word on the check are checked strictly, got %q", tokens.Setup.Fencing.Check)
+	}
+	if diff := cmp.Diff([]string{"fencing.tokens: quorum-counter", "lock.ttl: 2s"}, tokens.Settings); diff != "" {
+		t.Error(diff)
+	}
+	if len(tokens.Expect) != 1 || len(plain.Expect) != 0 {
+		t.Errorf("expect: %v, %v", tokens.Expect, plain.Expect)
+	}
+}
+
+// refusals are scenarios that must be refused, each with a piece of the message
+// and its place.
+var refusals = map[string]struct{ text, want string }{
+	"no name":              {"lock: {algorithm: redlock}", `1:1: "name" is missing`},
+	"no lock":              {"name: x", `1:1: "lock" is missing`},
+	"no algorithm":         {"name: x\nlock: {ttl: 1s}", `2:7: lock: "algorithm" is missing`},
+	"twice":                {small + "name: y", `"name" is given twice`},
+	"a list":               {"- a", "want a mapping, got a list"},
+	"a negative duration":  {small + "time_limit: -1s", "want at least 100ms"},
+	"timeout over ttl":     {small + "lock: {algorithm: redlock, ttl: 40ms}", `"lock" is given twice`},
+	"a long timeout":       {"name: x\nlock: {algorithm: redlock, ttl: 40ms, node_timeout: 1s}", "is not shorter than the ttl"},
+	"unknown variant":      {small + "variants: {a: {}}\nexpect: {b: {exclusive-lease: holds}}", `unknown key "b"`},
+	"a variant of nothing": {small + "variants: {}", "want a mapping from names to overlays"},
+	"variant's own error":  {small + "variants: {a: {nodes: {count: 0}}}", "want at least 1, got 0"},
+	"a variant's name":     {small + "variants: {\"A b\": {}}", "a variant's name must match"},
+	"bool":                 {small + "workload: {check_before_write: yes}", "want true or false"},
+	"float":                {small + "workload: {clients: 1.5}", "want a whole number"},
+	"distribution":         {small + "faults: [{every: often, pause: {client: c1}}]", "exp(mean=500ms)"},
+	"control characters":   {"name: x\ntitle: \"a\\e[31m\"\nlock: {algorithm: redlock}", "control characters"},
+	"mix of nonsense":      {small + "faults: {mix: {kinds: {earthquake: {}}}}", `no fault "earthquake"`},
+	"two triggers":         {small + "faults: [{at: 1s, every: 1s, pause: {client: c1}}]", "exactly one way"},
+	"two faults":           {small + "faults: [{at: 1s, pause: {client: c1}, kill: {node: A}}]", "one entry holds one fault"},
+}
+
+func TestRefusals(t *testing.T) {
+	for name, c := range refusals {
+		t.Run(name, func(t *testing.T) {
+			_, err := scenario.Parse("test.yaml", []byte(c.text))
+			var problems scenario.Problems
+			if !errors.As(err, &problems) {
+				t.Fatalf("error %v: want Problems", err)
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got\n%v\nwant %q", err, c.want)
+			}
+			for _, p := range problems {
+				if p.Line < 1 || p.Column < 1 || p.File != "test.yaml" {
+					t.Errorf("a problem without a place: %+v", p)
+				}
+			}
+		})
+	}
+}
+
+// Aliases must not let a small file ask for endless work.
+func TestAliasesAreBounded(t *testing.T) {
+	text := "name: x\nlock: {algorithm: redlock}\nfaults:\n  - &a {at: 1s, pause: {client: c1, for: 1s}}\n"
+	text += "  - &b [" + strings.Repeat("*a,", 50) + "]\n"
+	for i, prev := range "bcdefgh" {
+		text += "  - &" + string(prev+1) + " [" + strings.Repeat("*"+string(prev)+",", 50) + "]\n"
+		_ = i
+	}
+	began := time.Now()
+	if _, err := scenario.Parse("test.yaml", []byte(text)); err == nil {
+		t.Error("accepted")
+	}
+	if d := time.Since(began); d > 10*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
+// shipped are the scenarios of this project.
+func shipped(t testing.TB) []string {
+	files, err := scenario.Find([]string{"../../scenarios"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestShippedScenarios(t *testing.T) {
+	names := make(map[string]string)
+	for _, file := range shipped(t) {
+		s, err := scenario.Load(file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); s.Name != want {
+			t.Errorf("%s: named %q", file, s.Name)
+		}
+		if other := names[s.Name]; other != "" {
+			t.Errorf("%s: has the name of %s", file, other)
+		}
+		names[s.Name] = file
+		if s.Title == "" || s.Story == "" || s.Source == "" {
+			t.Errorf("%s: wants a title, a source and a story", file)
+		}
+		for _, v := range s.Variants {
+			if len(v.Expect) == 0 {
+				t.Errorf("%s: expects nothing of variant %s", file, v.Name)
+			}
+		}
+	}
+}
+
+// compiled is the JSON Schema as another program reads it.
+func compiled(t testing.TB) *jsonschema.Schema {
+	var b bytes.Buffer
+	if err := scenario.WriteSchema(&b); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("scenario.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("scenario.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func validate(t testing.TB, schema *jsonschema.Schema, text []byte) error {
+	var v any
+	if err := yaml.Unmarshal(text, &v); err != nil {
+		return err
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema.Validate(doc)
+}
+
+// Schema and decoder come from the same types: what ships passes both, and what
+// breaks the grammar passes neither.
+func TestSchemaAgreesWithDecoder(t *testing.T) {
+	schema := compiled(t)
+	for _, file := range shipped(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(t, schema, text); err != nil {
+			t.Errorf("%s: the schema refuses it: %v", file, err)
+		}
+	}
+	for name, text := range map[string]string{
+		"unknown key":     small + "nodez: {count: 3}",
+		"no name":         "lock: {algorithm: redlock}",
+		"no lock":         "name: x",
+		"no algorithm":    "name: x\nlock: {ttl: 1s}",
+		"a bad unit":      small + "time_limit: 30",
+		"too many nodes":  small + "nodes: {count: 26}",
+		"a bad word":      small + "workload: {start: later}",
+		"two triggers":    small + "faults: [{at: 1s, every: 1s, pause: {client: c1}}]",
+		"two faults":      small + "faults: [{at: 1s, pause: {client: c1}, kill: {node: A}}]",
+		"no fault":        small + "faults: [{at: 1s}]",
+		"a bad verdict":   small + "expect: {exclusive-lease: maybe}",
+		"a bad variant":   small + "variants: {a: {nodes: {count: 0}}}",
+		"a bad parameter": small + "faults: [{at: 1s, latency: {dilay: 1s}}]",
+		"a missing one":   small + "faults: [{at: 1s, latency: {}}]",
+		"a word for bool": small + "workload: {check_before_write: 3}",
+	} {
+		if _, err := scenario.Parse("test.yaml", []byte(text)); err == nil {
+			t.Errorf("%s: the decoder accepts it", name)
+		}
+		if err := validate(t, schema, []byte(text)); err == nil {
+			t.Errorf("%s: the schema accepts it", name)
+		}
+	}
+}
+
+// FuzzParse: no file makes the decoder panic, and every refusal has a place.
+func FuzzParse(f *testing.F) {
+	for _, file := range shipped(f) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	for _, c := range refusals {
+		f.Add([]byte(c.text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := scenario.Parse("fuzz.yaml", text)
+		var problems scenario.Problems
+		switch {
+		case err == nil && len(s.Variants) == 0:
+			t.Fatal("accepted without a variant")
+		case err == nil:
+		case !errors.As(err, &problems) || len(problems) == 0:
+			t.Fatalf("refused without problems: %v", err)
+		}
+		for _, p := range problems {
+			if p.Line < 1 || p.Column < 1 {
+				t.Fatalf("a problem without a place: %v", p)
+			}
+		}
+	})
+}

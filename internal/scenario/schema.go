@@ -1,0 +1,162 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+)
+
+// schemaDraft is the dialect that editors understand best.
+const schemaDraft = "http://json-schema.org/draft-07/schema#"
+
+// WriteSchema writes the JSON Schema of scenario files. It is made from the
+// same types and tags that the decoder reads.
+func WriteSchema(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(Schema()); err != nil {
+		return fmt.Errorf("failed to write the schema: %w", err)
+	}
+	return nil
+}
+
+// Schema is the JSON Schema (draft-07) of scenario files.
+func Schema() *jsonschema.Schema {
+	root := schemaOf(reflect.TypeFor[Head](), "", true)
+	setup := schemaOf(reflect.TypeFor[Setup](), "", true)
+	overlay := schemaOf(reflect.TypeFor[Setup](), "", false)
+	for p := setup.Properties.Oldest(); p != nil; p = p.Next() {
+		root.Properties.Set(p.Key, p.Value)
+	}
+	root.Required = append(root.Required, setup.Required...)
+	root.Version, root.Title = schemaDraft, "redlock-sim scenario"
+	root.Properties.Set("variants", &jsonschema.Schema{
+		Type: "object", Description: "named overlays over any other part of the scenario; all variants run side by side",
+		PatternProperties:    map[string]*jsonschema.Schema{variantName.String(): {AnyOf: []*jsonschema.Schema{overlay, {Type: "null"}}}},
+		AdditionalProperties: jsonschema.FalseSchema,
+	})
+	root.Properties.Set("expect", expectSchema())
+	return root
+}
+
+func expectSchema() *jsonschema.Schema {
+	flat := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
+	for _, name := range propertyNames() {
+		flat.Properties.Set(name, &jsonschema.Schema{Enum: []any{"holds", "violated", "unknown"}})
+	}
+	perVariant := &jsonschema.Schema{Type: "object", AdditionalProperties: flat}
+	return &jsonschema.Schema{
+		Description: "the expected verdict of each property; with variants, a block for each variant",
+		AnyOf:       []*jsonschema.Schema{flat, perVariant},
+	}
+}
+
+// schemaOf walks a type as the decoder does. With required false nothing has to
+// be there, as in an overlay.
+func schemaOf(t reflect.Type, tag reflect.StructTag, required bool) *jsonschema.Schema {
+	s := &jsonschema.Schema{Description: tag.Get("doc")}
+	switch {
+	case t == reflect.TypeFor[Fault]():
+		return faultSchema()
+	case t == reflect.TypeFor[Faults]():
+		s.AnyOf = []*jsonschema.Schema{{Type: "array", Items: faultSchema()}, {}}
+		structSchema(s.AnyOf[1], t, required)
+	case t == reflect.TypeFor[nemesis.Distribution]():
+		s.Type, s.Pattern, s.Default = "string", nemesis.DistributionPattern, defaultOf(tag)
+	case t.Kind() == reflect.Map:
+		s.Type, s.AdditionalProperties = "object", schemaOf(t.Elem(), "", required)
+	case t == durationType:
+		s.Type, s.Pattern = "string", `^[0-9.]+(ns|us|µs|ms|s|m|h)([0-9.]+(ns|us|µs|ms|s|m|h))*$|^0$`
+		s.Default = defaultOf(tag)
+	case t.Kind() == reflect.Pointer:
+		return schemaOf(t.Elem(), tag, required)
+	case t.Kind() == reflect.Slice:
+		s.Type, s.Items = "array", schemaOf(t.Elem(), "", required)
+	case t.Kind() == reflect.Struct:
+		structSchema(s, t, required)
+	default:
+		scalarSchema(s, t, tag)
+	}
+	return s
+}
+
+func structSchema(s *jsonschema.Schema, t reflect.Type, required bool) {
+	s.Type, s.Properties, s.AdditionalProperties = "object", jsonschema.NewProperties(), jsonschema.FalseSchema
+	fields := fieldsOf(reflect.New(t).Elem())
+	for _, key := range keysOf(fields) {
+		f := fields[key]
+		s.Properties.Set(key, schemaOf(f.value.Type(), f.tag, required))
+		if required && f.tag.Get("required") == "true" {
+			s.Required = append(s.Required, key)
+		}
+	}
+}
+
+func scalarSchema(s *jsonschema.Schema, t reflect.Type, tag reflect.StructTag) {
+	s.Default = defaultOf(tag)
+	low, high := json.Number(tag.Get("min")), json.Number(tag.Get("max"))
+	switch t.Kind() {
+	case reflect.String:
+		s.Type, s.Pattern = "string", tag.Get("pattern")
+		if tag.Get("max") != "" {
+			limit := uint64(number(tag.Get("max")))
+			s.MaxLength = &limit
+		}
+		for _, v := range words(tag) {
+			s.Enum = append(s.Enum, v)
+		}
+	case reflect.Bool:
+		s.Type = "boolean"
+	case reflect.Float64:
+		s.Type, s.Minimum, s.Maximum = "number", low, high
+	default:
+		s.Type, s.Minimum, s.Maximum = "integer", low, high
+	}
+}
+
+// faultSchema allows one trigger and one fault.
+func faultSchema() *jsonschema.Schema {
+	s := schemaOf(reflect.TypeFor[Trigger](), "", true)
+	s.Description = "a trigger, and one fault under its name"
+	var names []*jsonschema.Schema
+	for _, k := range nemesis.Kinds() {
+		params := schemaOf(reflect.TypeOf(k.New()).Elem(), "", true)
+		params.Description = k.Title
+		s.Properties.Set(k.Name, params)
+		names = append(names, &jsonschema.Schema{Required: []string{k.Name}})
+	}
+	var triggers []*jsonschema.Schema
+	for _, key := range []string{"on", "at", "every", "after"} {
+		triggers = append(triggers, &jsonschema.Schema{Required: []string{key}})
+	}
+	s.AllOf = []*jsonschema.Schema{{OneOf: names}, {OneOf: triggers}}
+	return s
+}
+
+// defaultOf reads a default as YAML would.
+func defaultOf(tag reflect.StructTag) any {
+	text, ok := tag.Lookup("default")
+	if !ok {
+		return nil
+	}
+	var v any
+	if yaml.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	return v
+}
+
+func words(tag reflect.StructTag) []string {
+	if tag.Get("values") == "" {
+		return nil
+	}
+	return strings.Split(tag.Get("values"), ",")
+}

@@ -1,0 +1,74 @@
+package trial
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// newResult is the result before anything has run.
+func (t *trial) newResult() *report.Result {
+	r := &report.Result{
+		Version: report.ResultVersion, Scenario: t.Name, Title: t.Title, Source: t.Source, Story: t.Story,
+		World: "live", Nodes: "process", Seed: t.Seed, Started: t.started.UTC().Format(time.RFC3339),
+		Versions: map[string]string{"go": runtime.Version()},
+		Replay:   fmt.Sprintf("sim run %s --seed %d", t.File, t.Seed),
+		Facts:    facts(t.Scenario), ScenarioText: t.Text, ScenarioDigest: t.Digest(),
+	}
+	for k, v := range t.Program {
+		r.Versions[k] = v
+	}
+	return r
+}
+
+// facts are the settings that all variants share and a reader wants first.
+func facts(s *scenario.Scenario) []string {
+	var list []string
+	shared := func(text func(*scenario.Setup) string) {
+		first := text(&s.Variants[0].Setup)
+		for i := range s.Variants {
+			if text(&s.Variants[i].Setup) != first {
+				return
+			}
+		}
+		list = append(list, first)
+	}
+	shared(func(s *scenario.Setup) string { return s.Lock.Algorithm })
+	shared(func(s *scenario.Setup) string { return plural(s.Nodes.Count, "node") })
+	shared(func(s *scenario.Setup) string { return fmt.Sprintf("ttl %v", s.Lock.TTL) })
+	shared(func(s *scenario.Setup) string { return plural(s.Workload.Clients, "client") })
+	return list
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// faultResults sets what was planned beside what the history measured.
+func faultResults(planned []nemesis.Planned, h *history.History) []report.FaultResult {
+	list := make([]report.FaultResult, len(planned))
+	for i, p := range planned {
+		list[i] = report.FaultResult{ID: i + 1, Fault: p.Kind, Target: p.Fault.Target(), When: p.When.String(), Planned: p.Fault.Length()}
+	}
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.F != history.FaultBegin && e.F != history.FaultEnd || e.Value.ID < 1 || e.Value.ID > len(list) {
+			continue
+		}
+		f := &list[e.Value.ID-1]
+		f.Events = append(f.Events, e.Index)
+		if e.F == history.FaultBegin {
+			f.Fired++
+		}
+		f.Took = max(f.Took, time.Duration(e.Value.Took.V))
+	}
+	return list
+}

@@ -1,0 +1,76 @@
+package trial
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/report"
+)
+
+// newRunDir makes the folder <out>/<scenario>/<stamp>-<seed>, with a number
+// behind it where another run took that name in the same second.
+func newRunDir(out, name string, started time.Time, seed uint64) (string, error) {
+	parent := filepath.Join(out, name)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", fmt.Errorf("failed to make the folder for runs: %w", err)
+	}
+	base := fmt.Sprintf("%s-%d", started.Format("20060102-150405"), seed)
+	for n := 1; ; n++ {
+		dir := filepath.Join(parent, base)
+		if n > 1 {
+			dir = fmt.Sprintf("%s-%d", dir, n)
+		}
+		err := os.Mkdir(dir, 0o755)
+		if err == nil {
+			return filepath.Abs(dir)
+		}
+		if !errors.Is(err, os.ErrExist) || n == 1000 {
+			return "", fmt.Errorf("failed to make the run's folder: %w", err)
+		}
+	}
+}
+
+// store writes result and page into the run's folder and points latest at it.
+func (t *trial) store(r *report.Result) (page string, err error) {
+	page = filepath.Join(t.dir, "report.html")
+	err = errors.Join(
+		writeFile(filepath.Join(t.dir, "result.json"), func(w io.Writer) error { return report.WriteJSON(w, r) }),
+		writeFile(page, func(w io.Writer) error { return report.WriteHTML(w, r) }),
+		pointLatest(t.Out, t.dir),
+	)
+	return page, err
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return fmt.Errorf("failed to write %s: %w", filepath.Base(path), err)
+	}
+	return os.WriteFile(path, b.Bytes(), 0o644)
+}
+
+// pointLatest replaces the link <out>/latest in one step.
+func pointLatest(out, dir string) error {
+	out, err := filepath.Abs(out)
+	if err != nil {
+		return err
+	}
+	target, err := filepath.Rel(out, dir)
+	if err != nil {
+		return err
+	}
+	temporary := filepath.Join(out, fmt.Sprintf(".latest-%d-%s", os.Getpid(), filepath.Base(dir)))
+	if err := os.Symlink(target, temporary); err != nil {
+		return fmt.Errorf("failed to point latest at the run: %w", err)
+	}
+	if err := os.Rename(temporary, filepath.Join(out, "latest")); err != nil {
+		_ = os.Remove(temporary)
+		return fmt.Errorf("failed to point latest at the run: %w", err)
+	}
+	return nil
+}

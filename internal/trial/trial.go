@@ -1,0 +1,203 @@
+// Package trial puts a scenario's lock on trial: it runs every variant, has
+// the histories judged, compares verdicts with expectations, and leaves
+// everything in a folder of the run.
+package trial
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live"
+)
+
+// Options say where and how to run.
+type Options struct {
+	Seed uint64
+	// Out is the folder under which runs are kept.
+	Out string
+	// ClientCommand starts a client process.
+	ClientCommand []string
+	// Now is the wall clock.
+	Now func() time.Time
+	// Program is the version of this program.
+	Program map[string]string
+	// Progress is told what each variant is doing; nil: nobody.
+	Progress func(variant, phase string)
+}
+
+// EnvironmentError says that the machine lacks something.
+type EnvironmentError struct {
+	Err error
+	// Hint is a command or a step that mends it.
+	Hint string
+}
+
+func (e *EnvironmentError) Error() string { return e.Err.Error() }
+func (e *EnvironmentError) Unwrap() error { return e.Err }
+
+// Trial is a finished trial.
+type Trial struct {
+	Result *report.Result
+	// Dir is the run's folder, Report its page.
+	Dir, Report string
+}
+
+// Run carries out all variants of a scenario side by side. A trial that was
+// interrupted, or in which a variant failed, still comes back with a Result
+// that says so and a folder; the error is for what left no result at all.
+func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
+	redis, err := live.FindRedis()
+	if err != nil {
+		return nil, &EnvironmentError{Err: err, Hint: "apt-get install redis-server, or: make setup"}
+	}
+	started := o.Now()
+	dir, err := newRunDir(o.Out, s.Name, started, o.Seed)
+	if err != nil {
+		return nil, &EnvironmentError{Err: err, Hint: "choose another folder with --out"}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(s.Text), 0o644); err != nil {
+		return nil, &EnvironmentError{Err: err}
+	}
+	t := &trial{Scenario: s, Options: o, dir: dir, started: started, redis: redis}
+	result := t.run(ctx)
+	page, err := t.store(result)
+	return &Trial{Result: result, Dir: dir, Report: page}, err
+}
+
+// trial is a trial in progress.
+type trial struct {
+	*scenario.Scenario
+	Options
+	dir     string
+	started time.Time
+	redis   string
+
+	mu       sync.Mutex
+	versions map[string]string
+}
+
+func (t *trial) run(ctx context.Context) *report.Result {
+	r := t.newResult()
+	r.Variants = make([]report.Variant, len(t.Variants))
+	var wg sync.WaitGroup
+	for i := range t.Variants {
+		wg.Go(func() { r.Variants[i] = t.variant(ctx, t.Variants[i]) })
+	}
+	wg.Wait()
+	r.WallMS = time.Since(t.started).Milliseconds()
+	for k, v := range t.versions {
+		r.Versions[k] = v
+	}
+	r.Met = true
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		r.Met = r.Met && v.Met
+		r.Undecided = r.Undecided || v.Undecided
+		r.Interrupted = r.Interrupted || v.Interrupted
+	}
+	return r
+}
+
+// variant runs and judges one variant.
+func (t *trial) variant(ctx context.Context, v scenario.Variant) report.Variant {
+	began := time.Now()
+	out := report.Variant{Name: v.Name, Settings: v.Settings}
+	dir := filepath.Join(t.dir, v.Name)
+	outcome, err := t.carryOut(ctx, v, dir)
+	if err != nil {
+		out.Error = err.Error()
+	}
+	out.Interrupted, out.TimedOut, out.History = outcome.Interrupted, outcome.TimedOut, outcome.History
+	t.mu.Lock()
+	if t.versions == nil {
+		t.versions = outcome.Versions
+	}
+	t.mu.Unlock()
+	if outcome.History != nil {
+		t.progress(v.Name, "checking")
+		t.judge(ctx, v, &out)
+	}
+	out.WallMS = time.Since(began).Milliseconds()
+	t.progress(v.Name, "done")
+	return out
+}
+
+func (t *trial) carryOut(ctx context.Context, v scenario.Variant, dir string) (out runner.Outcome, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return out, err
+	}
+	file, err := os.Create(filepath.Join(dir, "history.jsonl"))
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return runner.Run(runner.Config{
+		Scenario: t.Name, Variant: v, Seed: t.Seed, World: "live", Started: t.started, Dir: dir, History: file,
+		Progress: func(phase string) { t.progress(v.Name, phase) },
+		Open: func(spec world.Spec) (world.World, error) {
+			return live.Open(ctx, spec, live.Options{ClientCommand: t.ClientCommand, Redis: t.redis})
+		},
+	})
+}
+
+// judge has the properties decided that the scenario expects something of, and
+// those that every lock is asked for.
+func (t *trial) judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
+	if out.Interrupted {
+		ctx = context.Background() // the checker may still look at what there is
+	}
+	wanted := properties(v)
+	findings := checker.Judge(ctx, out.History, wanted, checker.Options{Faults: len(v.Setup.Faults.List)})
+	out.Met = out.Error == ""
+	for _, f := range findings {
+		p := report.PropertyResult{
+			Name: f.Property, Verdict: f.Verdict, Met: true, Why: f.Why, Events: f.Events,
+			Effort: f.Effort, Method: f.Method, Counterexample: f.Counterexample,
+		}
+		for _, e := range v.Expect {
+			if e.Property == f.Property {
+				p.Expected, p.Met = e.Verdict, e.Verdict == f.Verdict
+			}
+		}
+		if !p.Met && f.Verdict == checker.Unknown {
+			out.Undecided = true
+		}
+		out.Met = out.Met && p.Met
+		out.Properties = append(out.Properties, p)
+	}
+	out.Faults = faultResults(v.Setup.Planned(), out.History)
+}
+
+// properties are what to judge of a variant: the safety properties always, the
+// others where something is expected of them.
+func properties(v scenario.Variant) []checker.Property {
+	wanted := map[checker.Property]bool{
+		checker.ExclusiveBelief: true, checker.ExclusiveLease: true,
+		checker.NoLateEffect: true, checker.LinearizableResource: true,
+	}
+	for _, e := range v.Expect {
+		wanted[e.Property] = true
+	}
+	var list []checker.Property
+	for _, p := range checker.Properties() {
+		if wanted[p] {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (t *trial) progress(variant, phase string) {
+	if t.Progress != nil {
+		t.Progress(variant, phase)
+	}
+}

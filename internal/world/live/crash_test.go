@@ -1,0 +1,93 @@
+package live_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// What a node still knows of an acknowledged write, by its way of persistence
+// and by how it died. A kill takes what was never handed to the kernel; a power
+// cut takes also what was never fsynced.
+func TestWhatACrashLeaves(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		persistence world.Persistence
+		keep        world.Keep
+		// settle waits until the write should be safe.
+		settle bool
+		held   bool
+	}{
+		{world.NoPersistence, world.KeepData, false, false},
+		{world.RDB, world.KeepData, true, true},
+		{world.RDB, world.KeepSynced, true, true},
+		{world.RDB, world.KeepNothing, true, false},
+		{world.AOFNo, world.KeepData, false, true},
+		{world.AOFNo, world.KeepSynced, true, false},
+		{world.AOFEverysec, world.KeepData, false, true},
+		{world.AOFEverysec, world.KeepSynced, true, true},
+		{world.AOFAlways, world.KeepData, false, true},
+		{world.AOFAlways, world.KeepSynced, false, true},
+		{world.AOFAlways, world.KeepNothing, false, false},
+	} {
+		t.Run(string(c.persistence)+"/"+string(c.keep), func(t *testing.T) {
+			t.Parallel()
+			s := spec(t, 1)
+			s.Nodes[0].Persistence = c.persistence
+			s.Lock.TTL = time.Minute
+			w := open(t, s, &observed{})
+			mustOK(t, w, "c1", history.Acquire)
+			if c.settle {
+				// Redis saves and fsyncs by the second; nothing to wait on
+				// tells when the disk has it.
+				w.Sleep(2500 * time.Millisecond)
+			}
+			crash(t, w, c.keep)
+			want := history.OK
+			if c.held {
+				want = history.Fail
+			}
+			if a := do(w, "c2", history.Acquire); a.Type != want {
+				t.Errorf("after the crash c2's acquire was %v (%s), want %v", a.Type, a.Error, want)
+			}
+		})
+	}
+}
+
+func crash(t *testing.T, w world.World, keep world.Keep) {
+	t.Helper()
+	if err := w.Kill("A"); err != nil {
+		t.Fatal(err)
+	}
+	if w.Alive("A") {
+		t.Error("A lives")
+	}
+	if err := w.Restart("A", keep); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// With aof-everysec the first write after a quiet second is fsynced at once,
+// and what follows within the second is not: a power cut takes back a release
+// that was acknowledged, and the lock is held again.
+func TestAPowerCutTakesWhatWasNotSynced(t *testing.T) {
+	t.Parallel()
+	s := spec(t, 1)
+	s.Nodes[0].Persistence = world.AOFEverysec
+	s.Lock.TTL = time.Minute
+	w := open(t, s, &observed{})
+	for range 5 { // a second may end between the two writes
+		w.Sleep(1500 * time.Millisecond)
+		mustOK(t, w, "c1", history.Acquire)
+		w.Sleep(20 * time.Millisecond)
+		mustOK(t, w, "c1", history.Release)
+		crash(t, w, world.KeepSynced)
+		if do(w, "c2", history.Acquire).Type == history.Fail {
+			return
+		}
+		mustOK(t, w, "c2", history.Release)
+	}
+	t.Error("five releases in a row survived a power cut right after their answer")
+}

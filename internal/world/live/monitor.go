@@ -1,0 +1,174 @@
+package live
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// monitor reads the MONITOR stream of a node over a connection of its own, past
+// all proxies: every command the server carried out, in its order.
+type monitor struct {
+	conn net.Conn
+	// flushed receives the text of every ECHO seen, so that the reader of the
+	// stream can be waited for.
+	flushed chan string
+	ended   chan struct{}
+}
+
+// monitored is one command of the stream.
+type monitored struct {
+	// at is the node's own clock, counted from 1970.
+	at time.Duration
+	// source is the address of the connection, or "lua".
+	source string
+	args   []string
+}
+
+// openMonitor starts the stream. see is called for every command, in order.
+func openMonitor(address string, see func(monitored)) (*monitor, error) {
+	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+	if err != nil {
+		return nil, fmt.Errorf("failed to observe %s: %w", address, err)
+	}
+	m := &monitor{conn: conn, flushed: make(chan string, 16), ended: make(chan struct{})}
+	lines := bufio.NewReaderSize(conn, 1<<16)
+	if _, err := fmt.Fprint(conn, "MONITOR\r\n"); err == nil {
+		_, err = lines.ReadString('\n') // +OK
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("failed to observe %s: %w", address, err)
+	}
+	go m.read(lines, see)
+	return m, nil
+}
+
+func (m *monitor) read(lines *bufio.Reader, see func(monitored)) {
+	defer close(m.ended)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		c, err := parseMonitored(strings.TrimRight(line, "\r\n"))
+		if err != nil {
+			continue // not a command: the server's own talk
+		}
+		if len(c.args) == 2 && strings.EqualFold(c.args[0], "echo") {
+			select {
+			case m.flushed <- c.args[1]:
+			default:
+			}
+			continue
+		}
+		see(c)
+	}
+}
+
+func (m *monitor) close() {
+	_ = m.conn.Close()
+	<-m.ended
+}
+
+// parseMonitored reads a line such as
+//
+//	+1339518083.107412 [0 127.0.0.1:60866] "set" "k" "a\"b"
+func parseMonitored(line string) (monitored, error) {
+	rest, ok := strings.CutPrefix(line, "+")
+	stamp, rest, ok2 := strings.Cut(rest, " [")
+	origin, rest, ok3 := strings.Cut(rest, "] ")
+	_, source, ok4 := strings.Cut(origin, " ")
+	if !ok || !ok2 || !ok3 || !ok4 {
+		return monitored{}, fmt.Errorf("not a line of MONITOR: %q", line)
+	}
+	sec, micro, _ := strings.Cut(stamp, ".")
+	s, err := strconv.ParseInt(sec, 10, 64)
+	if err != nil {
+		return monitored{}, fmt.Errorf("not a line of MONITOR: %q", line)
+	}
+	us, err := strconv.ParseInt(micro, 10, 64)
+	if err != nil {
+		return monitored{}, fmt.Errorf("not a line of MONITOR: %q", line)
+	}
+	args, err := parseQuoted(rest)
+	if err != nil {
+		return monitored{}, err
+	}
+	return monitored{
+		at:     time.Duration(s)*time.Second + time.Duration(us)*time.Microsecond,
+		source: source, args: args,
+	}, nil
+}
+
+// parseQuoted reads words in the quoting of Redis's sdscatrepr.
+func parseQuoted(s string) ([]string, error) {
+	var words []string
+	for s != "" {
+		if s[0] == ' ' {
+			s = s[1:]
+			continue
+		}
+		word, rest, err := unquote(s)
+		if err != nil {
+			return nil, err
+		}
+		words, s = append(words, word), rest
+	}
+	return words, nil
+}
+
+var escapes = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'a': '\a', 'b': '\b', '\\': '\\', '"': '"'}
+
+func unquote(s string) (word, rest string, err error) {
+	if s[0] != '"' {
+		return "", "", fmt.Errorf("no quote at %q", s)
+	}
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			return b.String(), s[i+1:], nil
+		case s[i] != '\\':
+			b.WriteByte(s[i])
+		case i+3 < len(s) && s[i+1] == 'x':
+			n, err := strconv.ParseUint(s[i+2:i+4], 16, 8)
+			if err != nil {
+				return "", "", fmt.Errorf("bad escape at %q", s[i:])
+			}
+			b.WriteByte(byte(n))
+			i += 3
+		case i+1 < len(s) && escapes[s[i+1]] != 0:
+			b.WriteByte(escapes[s[i+1]])
+			i++
+		default:
+			return "", "", fmt.Errorf("bad escape at %q", s[i:])
+		}
+	}
+	return "", "", fmt.Errorf("no end of the quote in %q", s)
+}
+
+// setOptions reads what follows key and value in a SET.
+func setOptions(args []string) (ttl time.Duration, nx bool) {
+	for i := 0; i < len(args); i++ {
+		switch strings.ToLower(args[i]) {
+		case "nx":
+			nx = true
+		case "px", "ex":
+			if i+1 == len(args) {
+				return ttl, nx
+			}
+			n, _ := strconv.ParseInt(args[i+1], 10, 64)
+			unit := time.Millisecond
+			if strings.EqualFold(args[i], "ex") {
+				unit = time.Second
+			}
+			ttl = time.Duration(n) * unit
+			i++
+		}
+	}
+	return ttl, nx
+}

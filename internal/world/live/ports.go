@@ -1,0 +1,53 @@
+package live
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+)
+
+// Ports for servers come from below the range that the kernel gives to outgoing
+// connections (from 32768 on, on Linux): there, the connection of some client
+// could take a port between our look and the server's bind, and a connection to
+// a port where nobody listens yet could even meet itself.
+const (
+	lowestPort  = 12000
+	highestPort = 32000
+)
+
+// handedOut are the ports given to servers of this program.
+var handedOut struct {
+	sync.Mutex
+	ports map[int]bool
+}
+
+// freePort finds a port where nobody listens and that nobody here was given.
+func freePort() (int, error) {
+	handedOut.Lock()
+	defer handedOut.Unlock()
+	if handedOut.ports == nil {
+		handedOut.ports = make(map[int]bool)
+	}
+	for range 1000 {
+		port := lowestPort + rand.N(highestPort-lowestPort) //nolint:gosec // any port will do
+		if handedOut.ports[port] {
+			continue
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			continue
+		}
+		handedOut.ports[port] = true
+		return port, l.Close()
+	}
+	return 0, errors.New("no free port found on 127.0.0.1")
+}
+
+// returnPort lets a port be handed out again.
+func returnPort(port int) {
+	handedOut.Lock()
+	defer handedOut.Unlock()
+	delete(handedOut.ports, port)
+}

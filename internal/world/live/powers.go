@@ -1,0 +1,171 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// Pause stops a client, a node or the resource.
+func (w *World) Pause(target string) error {
+	c, err := w.child(target)
+	if err != nil {
+		return err
+	}
+	return c.stop()
+}
+
+// Resume lets it go on.
+func (w *World) Resume(target string) error {
+	c, err := w.child(target)
+	if err != nil {
+		return err
+	}
+	return c.resume()
+}
+
+// Alive reports whether the target's process runs.
+func (w *World) Alive(target string) bool {
+	c, err := w.child(target)
+	return err == nil && !c.dead()
+}
+
+func (w *World) child(target string) (*child, error) {
+	if c := w.client(target); c != nil {
+		return c.proc, nil
+	}
+	if n := w.node(target); n != nil {
+		return n.server, nil
+	}
+	return nil, fmt.Errorf("no client or node %q", target)
+}
+
+func (w *World) client(name string) *clientProcess {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.clients[name]
+}
+
+// node finds a node or the resource.
+func (w *World) node(name string) *redisNode {
+	if name == history.ResourceProcess {
+		return w.store
+	}
+	return w.nodes[name]
+}
+
+// Links are all links, in the order in which they were opened.
+func (w *World) Links() []world.Link {
+	w.links.mu.Lock()
+	defer w.links.mu.Unlock()
+	return slices.Clone(w.links.order)
+}
+
+// Disturb puts a disturbance on links.
+func (w *World) Disturb(links []world.Link, d world.Disturbance) (func() error, error) {
+	return w.links.disturb(links, d)
+}
+
+// SetClock bends a clock of a node or a client.
+func (w *World) SetClock(target string, which world.Which, f world.ClockFault) error {
+	if n := w.node(target); n != nil {
+		if n.clock == nil {
+			return fmt.Errorf("the clock of %s cannot be moved", target)
+		}
+		return n.clock.set(f)
+	}
+	return w.clientClock(target, client.ClockMessage{Which: string(which), Jump: f.Jump, Rate: f.Rate})
+}
+
+// ResetClock sets a clock right.
+func (w *World) ResetClock(target string, which world.Which) error {
+	if n := w.node(target); n != nil && n.clock != nil {
+		return n.clock.reset()
+	}
+	return w.clientClock(target, client.ClockMessage{Which: string(which), Reset: true})
+}
+
+// clockWithin bounds how long a client may take to move its clock.
+const clockWithin = 2 * time.Second
+
+func (w *World) clientClock(target string, m client.ClockMessage) error {
+	c := w.client(target)
+	if c == nil {
+		return fmt.Errorf("no client or node %q", target)
+	}
+	if c.proc.dead() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, clockWithin)
+	defer cancel()
+	return c.setClock(ctx, m)
+}
+
+// Kill ends the process of a client, a node or the resource.
+func (w *World) Kill(target string) error {
+	c, err := w.child(target)
+	if err != nil {
+		return err
+	}
+	c.kill()
+	if n := w.node(target); n != nil {
+		w.unobserve(target)
+		n.stop()
+		w.record(history.Event{Process: target, Type: history.Info, F: history.NodeDown})
+	}
+	return nil
+}
+
+// Restart starts it again. A node keeps its port.
+func (w *World) Restart(target string, keep world.Keep) error {
+	if c := w.client(target); c != nil {
+		setup := c.setupMessage
+		fresh, err := startClient(w, setup)
+		if err != nil {
+			return err
+		}
+		w.mu.Lock()
+		w.clients[target] = fresh
+		w.mu.Unlock()
+		return nil
+	}
+	n := w.node(target)
+	if n == nil {
+		return fmt.Errorf("no client or node %q", target)
+	}
+	if !n.server.dead() {
+		return nil
+	}
+	if err := n.leave(keep); err != nil {
+		return err
+	}
+	if err := n.startOn(w.ctx, n.port); err != nil {
+		return err
+	}
+	if err := w.observeNode(target); err != nil {
+		return err
+	}
+	w.record(history.Event{Process: target, Type: history.Info, F: history.NodeUp, Value: history.Value{Detail: string(keep)}})
+	return nil
+}
+
+// Promote makes a replica the primary and leads the clients there.
+func (w *World) Promote(name string) error {
+	n := w.nodes[name]
+	if n == nil || !w.spec.Replicated {
+		return fmt.Errorf("no replica %q", name)
+	}
+	if err := n.admin.SlaveOf(w.ctx, "NO", "ONE").Err(); err != nil {
+		return fmt.Errorf("failed to promote node %s: %w", name, err)
+	}
+	if err := w.links.lead(world.Primary, n.address()); err != nil {
+		return err
+	}
+	w.record(history.Event{Process: name, Type: history.Info, F: history.NodePromoted})
+	return nil
+}

@@ -1,0 +1,47 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"testing"
+)
+
+// BenchmarkRoundTrip compares a PING over a proxied link with a direct one.
+func BenchmarkRoundTrip(b *testing.B) {
+	binary, err := FindRedis()
+	if err != nil {
+		b.Skip(err)
+	}
+	n := &redisNode{name: "A", binary: binary, dir: filepath.Join(b.TempDir(), "A")}
+	if err := n.start(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	defer n.stop()
+	p := newProxies()
+	defer p.close()
+	proxied, err := p.open("c1", "A", n.address())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, address := range map[string]string{"direct": n.address(), "proxied": proxied} {
+		b.Run(name, func(b *testing.B) {
+			conn, err := net.Dial("tcp", address)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+			lines := bufio.NewReader(conn)
+			for b.Loop() {
+				if _, err := fmt.Fprint(conn, "PING\r\n"); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := lines.ReadString('\n'); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

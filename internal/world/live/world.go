@@ -1,0 +1,411 @@
+// Package live is the world of real things: redis-server processes, toxiproxy
+// links and clients in processes of their own, on the machine's loopback.
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// Options say how to build a live world.
+type Options struct {
+	// ClientCommand starts a client process that speaks the line protocol.
+	ClientCommand []string
+	// Redis is the path of redis-server; empty: FindRedis.
+	Redis string
+}
+
+// World is a live world.
+type World struct {
+	spec    world.Spec
+	options Options
+	dir     string
+	ctx     context.Context
+	cancel  context.CancelFunc
+
+	nodes   map[string]*redisNode
+	store   *redisNode
+	links   *proxies
+	version string
+
+	mu       sync.Mutex // guards what follows
+	clients  map[string]*clientProcess
+	monitors map[string]*monitor
+
+	// zero is the machine's monotonic clock at the run's start.
+	zero  time.Duration
+	hooks atomic.Pointer[world.Hooks]
+
+	activities sync.WaitGroup
+	// background are goroutines that end when the parts are closed.
+	background sync.WaitGroup
+	closing    sync.Once
+	closeErr   error
+}
+
+var _ world.World = (*World)(nil)
+
+// Open builds a world: nodes first, then links and clients. Cancelling ctx
+// stops the run. On an error nothing is left behind.
+func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
+	if o.Redis == "" {
+		path, err := FindRedis()
+		if err != nil {
+			return nil, err
+		}
+		o.Redis = path
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w := &World{
+		spec: spec, options: o, ctx: ctx, cancel: cancel, dir: spec.Dir,
+		nodes: make(map[string]*redisNode), clients: make(map[string]*clientProcess),
+		monitors: make(map[string]*monitor), links: newProxies(),
+	}
+	err := w.build()
+	if err != nil {
+		_ = w.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *World) build() error {
+	if err := w.startNodes(); err != nil {
+		return err
+	}
+	info, err := w.store.admin.Info(w.ctx, "server").Result()
+	if err != nil {
+		return fmt.Errorf("failed to ask the resource for its version: %w", err)
+	}
+	w.version = infoField(info, "redis_version")
+	return w.startClients()
+}
+
+func (w *World) startNodes() error {
+	for _, n := range w.spec.Nodes {
+		w.nodes[n.Name] = &redisNode{name: n.Name, binary: w.options.Redis, persistence: n.Persistence,
+			dir: filepath.Join(w.dir, "node-"+n.Name)}
+	}
+	w.store = &redisNode{name: history.ResourceProcess, binary: w.options.Redis, persistence: w.spec.StorePersistence,
+		dir: filepath.Join(w.dir, history.ResourceProcess)}
+	if slices.Contains(w.spec.Needs, world.NodeClockPower) {
+		if err := w.giveClocks(); err != nil {
+			return err
+		}
+	}
+	var group errorGroup
+	for _, n := range w.allNodes() {
+		group.Go(func() error { return n.start(w.ctx) })
+	}
+	if err := group.Wait(); err != nil || !w.spec.Replicated {
+		return err
+	}
+	return w.replicate(w.ctx)
+}
+
+// giveClocks lets the clocks of the lock's nodes be moved. The resource keeps
+// the machine's clock: it stamps the effects.
+func (w *World) giveClocks() error {
+	library, err := FindFaketime()
+	if err != nil {
+		return err
+	}
+	for _, n := range w.nodes {
+		if err := os.MkdirAll(n.dir, 0o755); err != nil {
+			return fmt.Errorf("failed to make the folder of node %s: %w", n.name, err)
+		}
+		if n.clock, err = newNodeClock(n.dir); err != nil {
+			return err
+		}
+		n.library = library
+	}
+	return nil
+}
+
+func (w *World) startClients() error {
+	var group errorGroup
+	for _, name := range w.spec.Clients {
+		setup, err := w.setupOf(name)
+		if err != nil {
+			return err
+		}
+		group.Go(func() error {
+			c, err := startClient(w, setup)
+			if err != nil {
+				return err
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.clients[name] = c
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// setupOf opens the links of a client and says where they are.
+func (w *World) setupOf(name string) (client.SetupMessage, error) {
+	s := client.SetupMessage{
+		Protocol: client.ProtocolVersion, Client: name, Seed: w.spec.Seed,
+		Lock: w.spec.Lock, Resource: w.spec.Resource, Points: w.spec.Points,
+	}
+	for _, e := range w.endpoints() {
+		address, err := w.links.open(name, e.name, e.address)
+		if err != nil {
+			return s, err
+		}
+		s.Nodes = append(s.Nodes, client.Address{Name: e.name, Address: address})
+	}
+	address, err := w.links.open(name, history.ResourceProcess, w.store.address())
+	s.Store = client.Address{Name: history.ResourceProcess, Address: address}
+	return s, err
+}
+
+// allNodes are the lock's nodes and the resource.
+func (w *World) allNodes() []*redisNode {
+	all := make([]*redisNode, 0, len(w.nodes)+1)
+	for _, n := range w.nodes {
+		all = append(all, n)
+	}
+	if w.store != nil {
+		all = append(all, w.store)
+	}
+	return all
+}
+
+// Start opens observation and begins the run's time.
+func (w *World) Start(h world.Hooks) error {
+	w.hooks.Store(&h)
+	w.zero = monotonic()
+	for _, n := range w.allNodes() {
+		if err := w.observeNode(n.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// observeNode opens the MONITOR stream of a node, and learns the names of the
+// connections that are open already.
+func (w *World) observeNode(name string) error {
+	n := w.node(name)
+	see := watchLog(w.spec.Resource, w.wallOffset, w.record)
+	if n != w.store {
+		watch := &keyWatch{node: name, key: w.spec.Lock.Key, record: w.record, names: make(connectionNames)}
+		list, err := n.admin.ClientList(w.ctx).Result()
+		if err != nil {
+			return fmt.Errorf("failed to list the connections of node %s: %w", name, err)
+		}
+		watch.names.learnList(list)
+		see = watch.watch()
+	}
+	m, err := openMonitor(n.address(), see)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.monitors[name] = m
+	return nil
+}
+
+// unobserve closes a node's stream, after what it has shown has been seen.
+func (w *World) unobserve(name string) {
+	w.mu.Lock()
+	m := w.monitors[name]
+	delete(w.monitors, name)
+	w.mu.Unlock()
+	if m != nil {
+		<-m.ended
+		m.close()
+	}
+}
+
+// wallOffset is what to subtract from the machine's wall clock to get run time,
+// and how far off that may be. It is taken anew for every effect, because the
+// wall clock may be set while a run goes on.
+func (w *World) wallOffset() (offset, uncertain time.Duration) {
+	before := monotonic()
+	wall := clock(unix.CLOCK_REALTIME)
+	after := monotonic()
+	return wall - after + w.zero, after - before + time.Millisecond
+}
+
+// Flush waits until the monitors have shown everything carried out so far.
+func (w *World) Flush() error {
+	const mark = "flush"
+	var group errorGroup
+	for _, n := range w.allNodes() {
+		w.mu.Lock()
+		m := w.monitors[n.name]
+		w.mu.Unlock()
+		if m == nil || n.server.dead() {
+			continue
+		}
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), flushWithin)
+			defer cancel()
+			if err := n.admin.Echo(ctx, mark).Err(); err != nil {
+				return fmt.Errorf("failed to flush the observation of node %s: %w", n.name, err)
+			}
+			select {
+			case <-m.flushed:
+				return nil
+			case <-m.ended:
+				return fmt.Errorf("the observation of node %s ended early", n.name)
+			case <-ctx.Done():
+				return fmt.Errorf("the observation of node %s lags more than %v behind", n.name, flushWithin)
+			}
+		})
+	}
+	return group.Wait()
+}
+
+const flushWithin = 5 * time.Second
+
+// Now is the run time.
+func (w *World) Now() time.Duration { return monotonic() - w.zero }
+
+// Sleep lets time pass, or returns false early where the run is stopped.
+func (w *World) Sleep(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-w.ctx.Done():
+		return false
+	}
+}
+
+// Stop ends the run.
+func (w *World) Stop() { w.cancel() }
+
+// Stopped reports that the run is to end now.
+func (w *World) Stopped() bool { return w.ctx.Err() != nil }
+
+// Go starts an activity.
+func (w *World) Go(f func()) { w.activities.Go(f) }
+
+// Wait waits for the end of all activities.
+func (w *World) Wait() { w.activities.Wait() }
+
+// Client is a client by name. It stays the same through restarts.
+func (w *World) Client(name string) world.Client { return restartable{w, name} }
+
+// IsClient reports whether name is a client.
+func (w *World) IsClient(name string) bool { return slices.Contains(w.spec.Clients, name) }
+
+// restartable passes requests to the process that is the client now.
+type restartable struct {
+	w    *World
+	name string
+}
+
+func (r restartable) Do(q client.Request) client.Answer { return r.w.client(r.name).Do(q) }
+
+// Versions names what took part.
+func (w *World) Versions() map[string]string {
+	v := map[string]string{"redis": w.version}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == "github.com/Shopify/toxiproxy/v2" {
+				v["toxiproxy"] = dep.Version
+			}
+		}
+	}
+	return v
+}
+
+// Close ends every process and connection of the world, paused ones included.
+func (w *World) Close() error {
+	w.closing.Do(func() {
+		w.cancel()
+		var group errorGroup
+		for _, c := range w.clients {
+			group.Go(func() error { c.close(); return nil })
+		}
+		_ = group.Wait()
+		for _, m := range w.monitors {
+			m.close()
+		}
+		for _, n := range w.allNodes() {
+			group.Go(func() error { n.stop(); returnPort(n.port); return nil })
+		}
+		_ = group.Wait()
+		w.links.close()
+		w.background.Wait()
+		w.closeErr = w.tidy()
+	})
+	return w.closeErr
+}
+
+// tidy keeps of each node's folder the log alone, as node-A.log.
+func (w *World) tidy() error {
+	var errs []error
+	for _, n := range w.allNodes() {
+		if err := os.Rename(n.logPath(), n.dir+".log"); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, os.RemoveAll(n.dir))
+	}
+	return errors.Join(errs...)
+}
+
+func (w *World) record(e history.Event) {
+	if h := w.hooks.Load(); h != nil && h.Record != nil {
+		h.Record(e)
+	}
+}
+
+func (w *World) atPoint(client, point string) {
+	if h := w.hooks.Load(); h != nil && h.Point != nil {
+		h.Point(client, point)
+	}
+}
+
+// NewSignal makes a signal.
+func (w *World) NewSignal() world.Signal {
+	return &signal{w: w, fired: make(chan struct{})}
+}
+
+// signal is a thing that happens once.
+type signal struct {
+	w     *World
+	once  sync.Once
+	fired chan struct{}
+}
+
+func (s *signal) Fire() { s.once.Do(func() { close(s.fired) }) }
+
+func (s *signal) Wait(d time.Duration) bool {
+	var late <-chan time.Time
+	if d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		late = t.C
+	}
+	select {
+	case <-s.fired:
+		return true
+	case <-late:
+		return false
+	case <-s.w.ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,109 @@
+// Package world is what a run needs of the place it happens in. There are two:
+// live, with real processes in real time, and virtual, a deterministic model
+// in virtual time. Everything above sees only this package.
+package world
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+)
+
+// Spec says what to build.
+type Spec struct {
+	// Name tells runs apart in messages and process titles.
+	Name string
+	// Dir is where logs of the parts go; empty: nowhere.
+	Dir  string
+	Seed uint64
+	// Nodes hold the lock. Where Replicated is set, the first is the primary
+	// and the others replicate it; clients then see one node, Primary, which
+	// moves when another is promoted.
+	Nodes      []Node
+	Replicated bool
+	// StorePersistence is the resource's way of persistence.
+	StorePersistence Persistence
+	// Clients by name, in order.
+	Clients []string
+	Lock    lock.Config
+	// Resource is what the lock protects, in a store of its own.
+	Resource resource.Config
+	// Points are the points of clients at which Hooks.Point wants to be called.
+	Points []string
+	// Needs are the powers over the world that the run's faults use, so that
+	// a world can prepare for them or refuse at once.
+	Needs []Power
+}
+
+// Primary is the name under which clients see a replicated set of nodes.
+const Primary = "primary"
+
+// Node is one Redis node.
+type Node struct {
+	Name        string
+	Persistence Persistence
+}
+
+// Hooks are how a world tells what happens in it.
+type Hooks struct {
+	// Record takes an event; Index and Time are filled in.
+	Record func(history.Event) int
+	// Point is called when a client passes an armed point, on the client's own
+	// activity; the client goes on when it returns.
+	Point func(client, point string)
+}
+
+// World is a place for one run. Close undoes everything, whatever state the
+// world is in, and may be called at any time and more than once.
+type World interface {
+	// Start begins the run's time and opens observation. It is called once.
+	Start(Hooks) error
+	// Now is the run time.
+	Now() time.Duration
+	// Sleep lets run time pass for the calling activity; false: the run was
+	// stopped meanwhile.
+	Sleep(time.Duration) bool
+	// Go starts an activity; Wait waits for the end of all of them. Activities
+	// other than these must not call the world's methods.
+	Go(f func())
+	Wait()
+	// NewSignal makes a signal that activities can wait for.
+	NewSignal() Signal
+	// Client is a client by its name in the Spec.
+	Client(name string) Client
+	// IsClient reports whether name is a client of the Spec.
+	IsClient(name string) bool
+	// Stop ends the run: what waits returns at once. Stopped reports that it is
+	// to end, by Stop or from outside.
+	Stop()
+	Stopped() bool
+	// Flush returns when everything observed so far has been recorded.
+	Flush() error
+	// Versions names the parts that took part, and their versions.
+	Versions() map[string]string
+	Close() error
+
+	Pauser
+	Network
+	Clocks
+	Crasher
+	Replicator
+}
+
+// Client is a client of the lock, as the runner drives it.
+type Client interface {
+	// Do asks for an operation and waits for its completion. Where the client
+	// died or the run was stopped, the answer is of type Info.
+	Do(client.Request) client.Answer
+}
+
+// Signal is something that happens once.
+type Signal interface {
+	Fire()
+	// Wait waits until it has happened, at most for d where d is not 0. It
+	// reports whether it has.
+	Wait(d time.Duration) bool
+}

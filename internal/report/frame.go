@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
 )
 
@@ -29,7 +30,7 @@ func drawAll(views []variantView) {
 	limit := max(minDrawnEvents, min(maxDrawnEvents, allDrawnEvents/drawn))
 	foci := fociOf(views)
 	windows := make([]swimlane.Window, len(views))
-	var length time.Duration
+	var length, room time.Duration
 	for i := range views {
 		if scenes[i] != nil {
 			windows[i] = swimlane.Frame(views[i].History, end, foci[i], limit)
@@ -37,11 +38,18 @@ func drawAll(views []variantView) {
 		}
 	}
 	for i := range views {
+		if scenes[i] != nil && windows[i].View.From+length >= scenes[i].End {
+			// What happens last must not stick to the edge. All get the room, or
+			// their scales would differ.
+			room = length / 60
+		}
+	}
+	for i := range views {
 		if scenes[i] == nil {
 			continue
 		}
 		w := &windows[i]
-		w.View.To = w.View.From + length
+		w.View.To = w.View.From + length + room
 		w.Extent.To = max(w.Extent.To, w.View.To)
 		drawOne(&views[i], scenes[i], *w, end)
 	}
@@ -147,7 +155,8 @@ func limits(r *Result) []string {
 	if r.World == "virtual" {
 		list = append(list, "The run took place in the virtual world: nodes, network and clocks are models. Replay it in the live world before you trust it with a decision.")
 	} else {
-		list = append(list, "The run took place on one machine in real time. A run with the same seed takes the same decisions, but not to the same microsecond; a schedule that hangs on microseconds may need several runs.")
+		list = append(list, "What the nodes kept is observed from outside: a key's event is stamped when the observation arrived, after the fact by up to some milliseconds. Slivers of hatching shorter than that may be the observer's lag.",
+			"The run took place on one machine in real time. A run with the same seed takes the same decisions, but not to the same microsecond; a schedule that hangs on microseconds may need several runs.")
 	}
 	for i := range r.Variants {
 		list = append(list, variantLimits(&r.Variants[i])...)
@@ -187,6 +196,15 @@ func variantLimits(v *Variant) []string {
 	if v.History == nil {
 		say("there is no history to draw.")
 		return list
+	}
+	if v.TimedOut {
+		say("the run reached its time limit and was ended there.")
+	}
+	for i := range v.History.Events {
+		if e := &v.History.Events[i]; e.F == history.FaultFailed {
+			say("fault %d (%s) was due at %s and did not take effect: %s.", e.Value.ID, e.Value.Fault, seconds(e.Time), clip(e.Error, maxValueRunes))
+			break
+		}
 	}
 	var worst int64
 	for i := range v.History.Events {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -186,7 +187,8 @@ func TestPageSpeaksOfEverything(t *testing.T) {
 		"gc-pause": {"As expected", "two holders at once, 803 ms", "believes without keys", "c1 refused: token 1 after 2",
 			"promise ended 0.994 s", "pause, 2 s", "the update of c2 is lost", "two clients still held the lock at once",
 			"sim run scenarios/gc-pause.yaml --seed 42", "SHA-256", "Limits of this evidence", "1 late writes, 8 operations, 1 fault"},
-		"clock-jump":  {"clock-jump, ahead by 20 s", "c1  3 of 5", "never", "partition", "restart, 250 ms"},
+		"clock-jump": {"clock-jump, ahead by 20 s", "c1  3 of 5", "never", "partition", "restart, 250 ms",
+			"E is down, until 2.449 s", "did not take effect: c3 never was at before-write"},
 		"interrupted": {"Interrupted", "The run was interrupted", "ends in the middle of a line", "pause, to the end", "ends before the run was done"},
 		"undecided":   {"Undecided", "never fired, so it tested nothing", "undecided: linearizable-resource"},
 		"failed":      {"Could not run", "no redis-server was found", "No variant was run."},
@@ -246,6 +248,44 @@ func TestPagesAreStable(t *testing.T) {
 	for name, r := range reporttest.All() {
 		if !bytes.Equal(page(t, r), page(t, r)) {
 			t.Errorf("%s differs from one writing to the next", name)
+		}
+	}
+}
+
+var frames = regexp.MustCompile(`data-from="(-?\d+)" data-to="(-?\d+)"`)
+
+// Variants are compared by eye, so a second must be as long in all of them.
+func TestVariantsShareOneScale(t *testing.T) {
+	short := reporttest.GCPause()
+	short.Variants[1].History.Events = short.Variants[1].History.Events[:20]
+	apart := reporttest.Long(8000)
+	for i := range apart.Variants[1].Properties {
+		// The second variant's violation lies far from the first one's.
+		c := apart.Variants[1].Properties[i].Counterexample
+		shift := -c.Story[0].At / 2
+		c.Overlap.From, c.Overlap.To = c.Overlap.From+shift, c.Overlap.To+shift
+		for j := range c.Story {
+			c.Story[j].At += shift
+		}
+		for j := range c.Operations {
+			c.Operations[j].From, c.Operations[j].To = c.Operations[j].From+shift, c.Operations[j].To+shift
+		}
+	}
+	for name, r := range map[string]*report.Result{"as it is": reporttest.GCPause(), "one is shorter": short, "far apart": apart} {
+		found := frames.FindAllStringSubmatch(string(page(t, r)), -1)
+		if len(found) != 2 {
+			t.Fatalf("%s: %d pictures", name, len(found))
+		}
+		length := func(m []string) int {
+			from, _ := strconv.Atoi(m[1])
+			to, _ := strconv.Atoi(m[2])
+			return to - from
+		}
+		if a, b := length(found[0]), length(found[1]); a != b || a <= 0 {
+			t.Errorf("%s: %d and %d ns long", name, a, b)
+		}
+		if far := found[0][1] != found[1][1]; far != (name == "far apart") {
+			t.Errorf("%s: pictures begin at %s and %s", name, found[0][1], found[1][1])
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (e *easel) hold(client string, h *swimlane.Hold) []shape {
 	for _, g := range h.Gaps {
 		s := e.bar("gap", g, beliefTop, beliefH)
 		s.Kind, s.TextY, s.Step, s.Event = "hatch", 12, g.Length() > e.window.View.Length()/200, h.Granted
-		s.Title = fmt.Sprintf("%s  %s believes it holds the lock, but has no majority of keys, for %s", seconds(g.From), client, shortDuration(g.Length()))
+		s.Title = fmt.Sprintf("%s  %s believes it holds the lock, but has no %s, for %s", seconds(g.From), client, e.proof(), shortDuration(g.Length()))
 		if words := "believes without keys, " + shortDuration(g.Length()); e.fits(words, g) {
 			s.Text = words
 		}
@@ -80,7 +80,7 @@ func (e *easel) hold(client string, h *swimlane.Hold) []shape {
 	}
 	for _, t := range h.Truth {
 		s := e.bar("truth", t, truthTop, truthH)
-		s.Title = fmt.Sprintf("%s  a majority of nodes has the key of %s, until %s", seconds(t.From), client, seconds(t.To))
+		s.Title = fmt.Sprintf("%s  %s has the key of %s, until %s", seconds(t.From), e.voters(), client, seconds(t.To))
 		list = append(list, s)
 	}
 	list = append(list, edge)
@@ -91,6 +91,21 @@ func (e *easel) hold(client string, h *swimlane.Hold) []shape {
 		list = append(list, end)
 	}
 	return append(list, e.promises(client, h)...)
+}
+
+// voters is whose keys make a holder, proof what a holder needs of them.
+func (e *easel) voters() string {
+	if e.scene.Replicated {
+		return "the primary"
+	}
+	return "a majority of nodes"
+}
+
+func (e *easel) proof() string {
+	if e.scene.Replicated {
+		return "key on the primary"
+	}
+	return "majority of keys"
 }
 
 // sure is the part of a hold that had keys behind it; labels go there.
@@ -142,6 +157,10 @@ func (e *easel) marks(c *swimlane.ClientLane) []shape {
 		}
 		s.Text = m.Text
 		list = append(list, s)
+		if m.F != history.Acquire && m.Span.Length() > e.window.View.Length()/100 {
+			// An operation that takes its time shows how long.
+			list = append(list, e.bar("taking "+markClass(m), m.Span, 17, 2))
+		}
 	}
 	return e.merge(list, wordsRow-15)
 }

@@ -77,6 +77,7 @@ func (e *easel) nodes() {
 	for i := range e.scene.Nodes {
 		n := &e.scene.Nodes[i]
 		l := lane{Kind: "node", Name: n.Name, H: nodeHeight, Shapes: e.bands(n.Name, nodeHeight-2, 13)}
+		l.Shapes = append(l.Shapes, e.lives(n, len(l.Shapes) > 0)...)
 		bands := len(l.Shapes)
 		pattern := ""
 		for j := range n.Keys {
@@ -90,8 +91,34 @@ func (e *easel) nodes() {
 	}
 }
 
+// lives draws when a node was dead and when it became the primary. Where a
+// fault is named in the lane already, that says enough.
+func (e *easel) lives(n *swimlane.NodeLane, named bool) []shape {
+	var list []shape
+	for _, d := range n.Down {
+		s := e.bar("down", d, 4, nodeHeight-10)
+		s.Step, s.TextY = true, 9
+		s.Title = fmt.Sprintf("%s  %s is down, until %s", seconds(d.From), n.Name, seconds(d.To))
+		if !named && e.fits("down", d) {
+			s.Text = "down"
+		}
+		list = append(list, s)
+	}
+	for _, at := range n.Promoted {
+		s := e.at("line", "promoted", at, 0, nodeHeight-2)
+		s.Step, s.Title = true, fmt.Sprintf("%s  %s becomes the primary", seconds(at), n.Name)
+		s.Text, s.TextY = "primary", 13
+		e.turn(&s)
+		list = append(list, s)
+	}
+	return list
+}
+
 func (e *easel) quorum() {
 	l := lane{Kind: "quorum", Name: "quorum", H: quorumHeight}
+	if e.scene.Replicated {
+		l.Name = "primary"
+	}
 	for i := range e.scene.Quorum {
 		q := &e.scene.Quorum[i]
 		s := e.bar("quorum", q.Span, 3, quorumHeight-8)
@@ -102,6 +129,10 @@ func (e *easel) quorum() {
 		}
 		s.Title = fmt.Sprintf("%s  a majority has the key of %s (%s nodes), until %s", seconds(q.From), holder(q.Client, q.Owner), number, seconds(q.To))
 		text := holder(q.Client, q.Owner) + "  " + number
+		if e.scene.Replicated {
+			s.Title = fmt.Sprintf("%s  the primary has the key of %s, until %s", seconds(q.From), holder(q.Client, q.Owner), seconds(q.To))
+			text = holder(q.Client, q.Owner)
+		}
 		if e.fits(text, q.Span) {
 			s.Text = text
 		}

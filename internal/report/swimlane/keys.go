@@ -15,6 +15,10 @@ func isKeyEvent(f history.F) bool {
 	return false
 }
 
+func isNodeEvent(f history.F) bool {
+	return f == history.NodeDown || f == history.NodeUp || f == history.NodePromoted
+}
+
 // keyLanes reads what the nodes kept, and whether anything was observed.
 func keyLanes(h *history.History, nodes []string, owners map[string]string, end time.Duration) ([]NodeLane, bool) {
 	own := lockKeys(h)
@@ -28,12 +32,14 @@ func keyLanes(h *history.History, nodes []string, owners map[string]string, end 
 	seen := false
 	for i := range h.Events {
 		e := &h.Events[i]
-		if !isKeyEvent(e.F) || !own(e.Value.Key) {
-			continue
-		}
-		if r := readers[e.Process]; r != nil {
+		r := readers[e.Process]
+		switch {
+		case r == nil:
+		case isKeyEvent(e.F) && own(e.Value.Key):
 			r.read(i, e)
 			seen = true
+		case isNodeEvent(e.F):
+			r.life(e)
 		}
 	}
 	for _, r := range readers {
@@ -86,11 +92,63 @@ type keyReader struct {
 	now  KeyHold
 	// ends is when the key runs out by itself; 0 for never.
 	ends time.Duration
+	// down says that the node is dead. lost is the key that it took along and
+	// may have brought back: only a later word about it tells.
+	down bool
+	lost *KeyHold
+}
+
+// life follows the node through death and return.
+func (r *keyReader) life(e *history.Event) {
+	switch e.F {
+	case history.NodePromoted:
+		r.lane.Promoted = append(r.lane.Promoted, e.Time)
+	case history.NodeDown:
+		if r.open {
+			gone := r.now
+			r.close(min(e.Time, r.natural(e.Time)), false)
+			r.lost = &gone
+		}
+		r.down = true
+		r.lane.Down = append(r.lane.Down, Span{e.Time, e.Time})
+	case history.NodeUp:
+		if n := len(r.lane.Down); r.down && n > 0 {
+			r.lane.Down[n-1].To = e.Time
+		}
+		r.down = false
+		if r.lost != nil {
+			r.lost.From = e.Time
+		}
+		if e.Value.Detail == "nothing" {
+			r.lost = nil
+		}
+	}
+}
+
+// natural is when the key ends by itself, or never, where that is not known.
+func (r *keyReader) natural(never time.Duration) time.Duration {
+	if r.ends > 0 && r.trusted() {
+		return r.ends
+	}
+	return never
+}
+
+// recall settles what became of a key that its node took along when it died:
+// if the node speaks of it again, it had come back with it.
+func (r *keyReader) recall(e *history.Event) {
+	if r.lost == nil {
+		return
+	}
+	if e.F != history.KeySet && (e.Value.Owner == "" || e.Value.Owner == r.lost.Owner) {
+		r.open, r.now = true, *r.lost
+	}
+	r.lost = nil
 }
 
 func (r *keyReader) read(index int, e *history.Event) {
+	r.recall(e)
 	// The key may have run out before this event without anybody saying so.
-	if r.open && r.ends > 0 && r.ends < e.Time && r.trusted() {
+	if r.open && r.natural(e.Time) < e.Time {
 		r.close(r.ends, true)
 	}
 	switch e.F {
@@ -128,16 +186,68 @@ func (r *keyReader) close(at time.Duration, expired bool) {
 	if !r.open {
 		return
 	}
-	r.now.To, r.now.Expired, r.open = at, expired, false
+	r.now.To, r.now.Expired, r.open = max(at, r.now.From), expired, false
 	r.lane.Keys = append(r.lane.Keys, r.now)
 }
 
 func (r *keyReader) finish(end time.Duration) {
-	if r.open && r.ends > 0 && r.ends < end && r.trusted() {
-		r.close(r.ends, true)
+	if n := len(r.lane.Down); r.down && n > 0 {
+		r.lane.Down[n-1].To = end
+	}
+	if natural := r.natural(end); r.open && natural < end {
+		r.close(natural, true)
 		return
 	}
 	r.close(end, false)
+}
+
+// primary is the name under which clients see a replicated set of nodes.
+const primary = "primary"
+
+// replicated: grants name the primary, which is no node's name.
+func replicated(h *history.History, nodes []string) bool {
+	if slices.Contains(nodes, primary) {
+		return false
+	}
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.F == history.NodePromoted || e.F == history.Acquire && slices.Contains(e.Value.Nodes, primary) {
+			return true
+		}
+	}
+	return false
+}
+
+// led leaves of each node's keys what it had while it was the primary: the
+// first node is until another is promoted.
+func led(lanes []NodeLane, end time.Duration) []NodeLane {
+	type turn struct {
+		at   time.Duration
+		node int
+	}
+	turns := []turn{{0, 0}}
+	for i, lane := range lanes {
+		for _, at := range lane.Promoted {
+			turns = append(turns, turn{at, i})
+		}
+	}
+	slices.SortStableFunc(turns, func(a, b turn) int { return int(a.at - b.at) })
+	out := make([]NodeLane, len(lanes))
+	for i, t := range turns {
+		if t.node >= len(lanes) {
+			continue
+		}
+		until := end
+		if i+1 < len(turns) {
+			until = turns[i+1].at
+		}
+		for _, k := range lanes[t.node].Keys {
+			if k.From, k.To = max(k.From, t.at), min(k.To, until); k.From < k.To {
+				out[t.node].Keys = append(out[t.node].Keys, k)
+			}
+		}
+	}
+	return out
 }
 
 // majority is a stretch in which an owner had at least a majority.

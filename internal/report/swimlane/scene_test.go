@@ -76,6 +76,71 @@ func TestKeysEnd(t *testing.T) {
 	}
 }
 
+func TestKeysOfANodeThatDies(t *testing.T) {
+	at := func(at time.Duration, f history.F, v history.Value) history.Event {
+		return history.Event{Time: at * ms, Process: "A", Type: history.Info, F: f, Value: v}
+	}
+	set := at(0, history.KeySet, history.Value{Owner: "x", TTL: history.Some(int64(100 * ms))})
+	down := at(20, history.NodeDown, history.Value{})
+	up := func(kept string) history.Event { return at(40, history.NodeUp, history.Value{Detail: kept}) }
+	gone := at(101, history.KeyExpired, history.Value{Owner: "x"})
+	other := at(60, history.KeySet, history.Value{Owner: "y", TTL: history.Some(int64(20 * ms))})
+	end := at(500, history.Phase, history.Value{})
+	span := func(from, to time.Duration) swimlane.Span { return swimlane.Span{From: from * ms, To: to * ms} }
+	for name, c := range map[string]struct {
+		events []history.Event
+		want   []swimlane.Span
+	}{
+		"stays dead":              {[]history.Event{set, down}, []swimlane.Span{span(0, 20)}},
+		"comes back with its key": {[]history.Event{set, down, up("data"), gone}, []swimlane.Span{span(0, 20), span(40, 100)}},
+		"comes back empty":        {[]history.Event{set, down, up("nothing"), gone}, []swimlane.Span{span(0, 20)}},
+		"had lost it":             {[]history.Event{set, down, up("synced"), other}, []swimlane.Span{span(0, 20), span(60, 80)}},
+		"never tells":             {[]history.Event{set, down, up("data")}, []swimlane.Span{span(0, 20)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &history.History{Header: history.Header{Nodes: []string{"A"}}, Events: append(c.events, end)}
+			lane := swimlane.Build(h).Nodes[0]
+			var got []swimlane.Span
+			for _, k := range lane.Keys {
+				got = append(got, k.Span)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+			down := span(20, 40)
+			if name == "stays dead" {
+				down.To = 500 * ms
+			}
+			if len(lane.Down) != 1 || lane.Down[0] != down {
+				t.Errorf("down %v, want %v", lane.Down, down)
+			}
+		})
+	}
+}
+
+// Of replicated nodes only the primary's key counts, and after a failover the
+// new primary's.
+func TestTruthOfReplicatedNodes(t *testing.T) {
+	ev := func(at time.Duration, p string, y history.Type, f history.F, v history.Value) history.Event {
+		return history.Event{Time: at * ms, Process: p, Type: y, F: f, Value: v}
+	}
+	key := history.Value{Owner: "x", TTL: history.Some(int64(time.Second))}
+	h := &history.History{Header: history.Header{Clients: []string{"c1"}, Nodes: []string{"A", "B"}}, Events: []history.Event{
+		ev(1, "A", history.Info, history.KeySet, key),
+		ev(2, "c1", history.OK, history.Acquire, history.Value{Owner: "x", Nodes: []string{"primary"}}),
+		ev(50, "B", history.Info, history.NodePromoted, history.Value{}),
+		ev(90, "c1", history.Invoke, history.Release, history.Value{}),
+	}}
+	s := swimlane.Build(h)
+	if !s.Replicated || s.Majority != 1 {
+		t.Errorf("replicated %v, majority %d", s.Replicated, s.Majority)
+	}
+	want := []swimlane.Span{{From: 50 * ms, To: 90 * ms}}
+	if diff := cmp.Diff(want, s.Clients[0].Holds[0].Gaps); diff != "" {
+		t.Errorf("belief without truth (-want +got):\n%s", diff)
+	}
+}
+
 // Without observations from the nodes nobody knows what was true.
 func TestNoTruthWithoutObservations(t *testing.T) {
 	h := &history.History{Events: []history.Event{

@@ -192,3 +192,15 @@ func TestNothingSticksOut(t *testing.T) {
 		}
 	}
 }
+
+// A long run's page must open at once, whatever else the machine does.
+func TestLongPageOpensAtOnce(t *testing.T) {
+	b := tab.New(t)
+	b.Size(1280, 900)
+	b.OpenFile(page(t, reporttest.Long(100_000)))
+	took := tab.Eval[float64](b, `performance.getEntriesByType("navigation")[0].loadEventEnd`)
+	t.Logf("loaded after %.0f ms", took)
+	if took > 5000 {
+		t.Errorf("loaded after %.0f ms", took)
+	}
+}

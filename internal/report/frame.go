@@ -33,7 +33,7 @@ func drawAll(views []variantView) {
 	var length, room time.Duration
 	for i := range views {
 		if scenes[i] != nil {
-			windows[i] = swimlane.Frame(views[i].History, end, foci[i], limit)
+			windows[i] = swimlane.Frame(views[i].History, end, foci[i], coreOf(views[i].Variant), limit)
 			length = max(length, windows[i].View.Length())
 		}
 	}
@@ -92,7 +92,7 @@ func drawOne(v *variantView, scene *swimlane.Scene, w swimlane.Window, end time.
 	if n := scene.Cast(involved(v.Variant), w.View, maxDrawnClients); n > 0 {
 		notes = append(notes, fmt.Sprintf("%s not drawn: only those of the violation and the busiest are", count(n, "client")))
 	}
-	if n := scene.Crop(w.Extent, maxDrawnPerLane); n > 0 {
+	if n := scene.Crop(w, maxDrawnPerLane); n > 0 {
 		notes = append(notes, fmt.Sprintf("%s not drawn: a lane has at most %d", count(n, "mark"), maxDrawnPerLane))
 	}
 	if !scene.KeysSeen {

@@ -222,6 +222,23 @@ func TestLongRunGivesASmallPage(t *testing.T) {
 	}
 }
 
+// A violation that spans a whole long run must not make the page as long.
+func TestWideViolationGivesASmallPage(t *testing.T) {
+	r := reporttest.Long(40_000)
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		c := v.Properties[0].Counterexample
+		c.Operations[0].From, c.Operations[1].To = 0, v.History.Events[len(v.History.Events)-1].Time
+	}
+	doc := page(t, r)
+	if len(doc) > 2_000_000 {
+		t.Errorf("%d bytes", len(doc))
+	}
+	if !strings.Contains(string(doc), "two holders at once, 5 ms") {
+		t.Error("the picture misses the moment it is about")
+	}
+}
+
 // Histories that no runner would write must still give a page.
 func TestPageOfNonsense(t *testing.T) {
 	r := reporttest.GCPause()

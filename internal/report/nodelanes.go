@@ -249,6 +249,30 @@ func focusOf(v *Variant) swimlane.Span {
 	return focus
 }
 
+// coreOf is the instant that a picture must show if it can show but one.
+func coreOf(v *Variant) time.Duration {
+	lead := leadOf(v)
+	if lead == nil {
+		lead = firstViolated(v)
+	}
+	if lead == nil {
+		return 0
+	}
+	events := lead.Events
+	if c := lead.Counterexample; c != nil {
+		if c.Overlap != nil {
+			return c.Overlap.From
+		}
+		events = append([]int{c.Impossible}, events...)
+	}
+	for _, i := range events {
+		if v.History != nil && i >= 0 && i < len(v.History.Events) {
+			return v.History.Events[i].Time
+		}
+	}
+	return focusOf(v).From
+}
+
 func firstViolated(v *Variant) *PropertyResult {
 	for i := range v.Properties {
 		if v.Properties[i].Verdict == checker.Violated {

@@ -140,6 +140,16 @@ func pathID(r *http.Request) (runID, error) {
 	return parseID(r.PathValue("scenario") + "/" + r.PathValue("run"))
 }
 
+// slash leads to the run's own address, under which its page lies.
+func (h *Handler) slash(w http.ResponseWriter, r *http.Request) {
+	id, err := pathID(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	http.Redirect(w, r, id.link(), http.StatusMovedPermanently)
+}
+
 // run shows a run: its report, or its progress while it is in hand. The report
 // is rendered from the run's data; an HTML file that lies in the folder is not
 // served, since anybody may have put it there.

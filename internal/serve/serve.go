@@ -68,6 +68,7 @@ func New(o Options) (*Handler, error) {
 	h.mux.HandleFunc("GET /{$}", h.list)
 	h.mux.HandleFunc("GET /style.css", h.style)
 	h.mux.HandleFunc("GET /run/{scenario}/{run}/{$}", h.run)
+	h.mux.HandleFunc("GET /run/{scenario}/{run}", h.slash)
 	h.mux.HandleFunc("GET /run/{scenario}/{run}/file/{path...}", h.file)
 	h.mux.HandleFunc("GET /compare", h.compare)
 	h.mux.HandleFunc("GET /compare/pictures", h.pictures)

@@ -180,17 +180,21 @@ func TestFrameZoomsOnTheFocus(t *testing.T) {
 		h.Events = append(h.Events, history.Event{Index: i, Time: time.Duration(i) * ms})
 	}
 	end := 9999 * ms
-	w := swimlane.Frame(h, end, swimlane.Span{From: 5000 * ms, To: 5100 * ms}, 1000)
+	w := swimlane.Frame(h, end, swimlane.Span{From: 5000 * ms, To: 5100 * ms}, 0, 1000)
 	if w.Whole || w.View.From > 5000*ms || w.View.To < 5100*ms || w.View.Length() > 200*ms {
 		t.Errorf("view %v", w.View)
 	}
 	if n := w.Extent.Length() / ms; n < 900 || n > 1010 {
 		t.Errorf("extent of %d events", n)
 	}
-	if w := swimlane.Frame(h, end, swimlane.Span{}, 20_000); !w.Whole || w.View != w.Extent {
+	if w := swimlane.Frame(h, end, swimlane.Span{}, 0, 20_000); !w.Whole || w.View != w.Extent {
 		t.Errorf("a short run without a focus is shown whole, got %+v", w)
 	}
-	if w := swimlane.Frame(nil, 0, swimlane.Span{}, 10); w.View.Length() <= 0 {
+	core := 7777 * ms
+	if w := swimlane.Frame(h, end, swimlane.Span{From: 10 * ms, To: 9900 * ms}, core, 1000); w.View.From > core || w.View.To < core || w.Extent.Length() > 1010*ms {
+		t.Errorf("a focus that is too wide: %+v", w)
+	}
+	if w := swimlane.Frame(nil, 0, swimlane.Span{}, 0, 10); w.View.Length() <= 0 {
 		t.Errorf("an empty run still needs a time axis: %+v", w)
 	}
 }
@@ -211,5 +215,25 @@ func TestCastKeepsThoseOfTheViolation(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"c1", "c3", "c4"}, names); diff != "" || dropped != 2 {
 		t.Errorf("dropped %d, kept (-want +got):\n%s", dropped, diff)
+	}
+}
+
+func TestCropKeepsWhatIsInView(t *testing.T) {
+	var marks []swimlane.Mark
+	for i := range 100 {
+		at := time.Duration(i) * ms
+		marks = append(marks, swimlane.Mark{Span: swimlane.Span{From: at, To: at}})
+	}
+	s := &swimlane.Scene{Clients: []swimlane.ClientLane{{Marks: marks}}}
+	w := swimlane.Window{View: swimlane.Span{From: 80 * ms, To: 84 * ms}, Extent: swimlane.Span{From: 10 * ms, To: 90 * ms}}
+	if dropped := s.Crop(w, 8); dropped != 81-8 {
+		t.Errorf("dropped %d", dropped)
+	}
+	var got []time.Duration
+	for _, m := range s.Clients[0].Marks {
+		got = append(got, m.From/ms)
+	}
+	if diff := cmp.Diff([]time.Duration{10, 11, 12, 80, 81, 82, 83, 84}, got); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
 )
 
@@ -29,11 +30,18 @@ func drawAll(views []variantView) {
 	limit := max(minDrawnEvents, min(maxDrawnEvents, allDrawnEvents/drawn))
 	foci := fociOf(views)
 	windows := make([]swimlane.Window, len(views))
-	var length time.Duration
+	var length, room time.Duration
 	for i := range views {
 		if scenes[i] != nil {
-			windows[i] = swimlane.Frame(views[i].History, end, foci[i], limit)
+			windows[i] = swimlane.Frame(views[i].History, end, foci[i], coreOf(views[i].Variant), limit)
 			length = max(length, windows[i].View.Length())
+		}
+	}
+	for i := range views {
+		if scenes[i] != nil && windows[i].View.From+length >= scenes[i].End {
+			// What happens last must not stick to the edge. All get the room, or
+			// their scales would differ.
+			room = length / 60
 		}
 	}
 	for i := range views {
@@ -41,7 +49,7 @@ func drawAll(views []variantView) {
 			continue
 		}
 		w := &windows[i]
-		w.View.To = w.View.From + length
+		w.View.To = w.View.From + length + room
 		w.Extent.To = max(w.Extent.To, w.View.To)
 		drawOne(&views[i], scenes[i], *w, end)
 	}
@@ -81,10 +89,10 @@ func fociOf(views []variantView) []swimlane.Span {
 func drawOne(v *variantView, scene *swimlane.Scene, w swimlane.Window, end time.Duration) {
 	var notes []string
 	overlaps := overlapsOf(v.Variant)
-	if n := scene.Cast(involved(v.Variant), maxDrawnClients); n > 0 {
-		notes = append(notes, fmt.Sprintf("%s not drawn: those of the violation and the busiest are", count(n, "client")))
+	if n := scene.Cast(involved(v.Variant), w.View, maxDrawnClients); n > 0 {
+		notes = append(notes, fmt.Sprintf("%s not drawn: only those of the violation and the busiest are", count(n, "client")))
 	}
-	if n := scene.Crop(w.Extent, maxDrawnPerLane); n > 0 {
+	if n := scene.Crop(w, maxDrawnPerLane); n > 0 {
 		notes = append(notes, fmt.Sprintf("%s not drawn: a lane has at most %d", count(n, "mark"), maxDrawnPerLane))
 	}
 	if !scene.KeysSeen {
@@ -147,7 +155,8 @@ func limits(r *Result) []string {
 	if r.World == "virtual" {
 		list = append(list, "The run took place in the virtual world: nodes, network and clocks are models. Replay it in the live world before you trust it with a decision.")
 	} else {
-		list = append(list, "The run took place on one machine in real time. A run with the same seed takes the same decisions, but not to the same microsecond; a schedule that hangs on microseconds may need several runs.")
+		list = append(list, "What the nodes kept is observed from outside: a key's event is stamped when the observation arrived, after the fact by up to some milliseconds. Slivers of hatching shorter than that may be the observer's lag.",
+			"The run took place on one machine in real time. A run with the same seed takes the same decisions, but not to the same microsecond; a schedule that hangs on microseconds may need several runs.")
 	}
 	for i := range r.Variants {
 		list = append(list, variantLimits(&r.Variants[i])...)
@@ -187,6 +196,15 @@ func variantLimits(v *Variant) []string {
 	if v.History == nil {
 		say("there is no history to draw.")
 		return list
+	}
+	if v.TimedOut {
+		say("the run reached its time limit and was ended there.")
+	}
+	for i := range v.History.Events {
+		if e := &v.History.Events[i]; e.F == history.FaultFailed {
+			say("fault %d (%s) was due at %s and did not take effect: %s.", e.Value.ID, e.Value.Fault, seconds(e.Time), clip(e.Error, maxValueRunes))
+			break
+		}
 	}
 	var worst int64
 	for i := range v.History.Events {

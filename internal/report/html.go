@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"io"
 	"sync"
+	"unicode/utf8"
 )
 
 //go:embed page/*.tmpl page/*.css page/*.js
@@ -47,6 +48,9 @@ var theAssets = sync.OnceValue(func() assets {
 	}
 })
 
+// Stylesheet is the style of all pages, for pages that are served beside them.
+func Stylesheet() string { return string(theAssets().Style) }
+
 func sourceHash(code string) string {
 	sum := sha256.Sum256([]byte(code))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -66,6 +70,42 @@ func render(w io.Writer, name string, data any) error {
 	if err := templates().ExecuteTemplate(&buf, name, data); err != nil {
 		return fmt.Errorf("failed to render %s: %w", name, err)
 	}
-	_, err := w.Write(buf.Bytes())
+	_, err := w.Write(showHidden(buf.Bytes()))
 	return err
+}
+
+// showHidden writes out what a page would obey without showing it: a bidi
+// override in a name must not turn our own words around. Neither our pages nor
+// their scripts contain such runes.
+func showHidden(doc []byte) []byte {
+	if utf8.Valid(doc) && !bytes.ContainsFunc(doc, hidden) {
+		return doc
+	}
+	out := make([]byte, 0, len(doc))
+	for _, r := range string(doc) {
+		switch {
+		case !hidden(r):
+			out = utf8.AppendRune(out, r)
+		case r < 0x10000:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		default:
+			out = fmt.Appendf(out, `\U%08x`, r)
+		}
+	}
+	return out
+}
+
+func hidden(r rune) bool {
+	return needsCare(r) && r != '\n' && r != '\t' && r != '\r' && r != utf8.RuneError
+}
+
+// Policy is the content security policy of the pages, for the header under
+// which they are served.
+func Policy() string { return theAssets().Policy }
+
+// Outcome says what a result amounts to: a class of the stylesheet, an icon and
+// a word.
+func Outcome(r *Result) (class, icon, word string) {
+	b := outcomeBadge(outcomeOf(r))
+	return b.Class, b.Icon, b.Word
 }

@@ -46,12 +46,10 @@ func (e *easel) client(c *swimlane.ClientLane) {
 // hold draws a belief, the part of it that had no keys behind it, and the ends
 // that the lock promised.
 func (e *easel) hold(client string, h *swimlane.Hold) []shape {
-	text := "believes it holds the lock"
+	texts := []string{"believes it holds the lock", "holds the lock", "holds"}
 	if h.Token.Set {
-		text = "holds, token " + h.Token.String()
-		if long := "believes it holds the lock, token " + h.Token.String(); e.fits(long, sure(h)) {
-			text = long
-		}
+		token := ", token " + h.Token.String()
+		texts = []string{texts[0] + token, texts[1] + token, "token " + h.Token.String()}
 	}
 	b := e.bar("belief", h.Span, beliefTop, beliefH)
 	b.Event, b.TextY = h.Granted, 12
@@ -59,8 +57,10 @@ func (e *easel) hold(client string, h *swimlane.Hold) []shape {
 	if h.Open {
 		b.Title += " or longer"
 	}
-	if e.fits(text, sure(h)) {
-		b.Text = text
+	for _, text := range texts {
+		if b.Text == "" && e.fits(text, sure(h)) {
+			b.Text = text
+		}
 	}
 	edge := e.at("line", "granted", h.From, beliefTop-3, beliefH+6)
 	edge.Step, edge.Event = true, h.Granted
@@ -72,7 +72,7 @@ func (e *easel) hold(client string, h *swimlane.Hold) []shape {
 	for _, g := range h.Gaps {
 		s := e.bar("gap", g, beliefTop, beliefH)
 		s.Kind, s.TextY, s.Step, s.Event = "hatch", 12, g.Length() > e.window.View.Length()/200, h.Granted
-		s.Title = fmt.Sprintf("%s  %s believes it holds the lock, but has no majority of keys, for %s", seconds(g.From), client, shortDuration(g.Length()))
+		s.Title = fmt.Sprintf("%s  %s believes it holds the lock, but has no %s, for %s", seconds(g.From), client, e.proof(), shortDuration(g.Length()))
 		if words := "believes without keys, " + shortDuration(g.Length()); e.fits(words, g) {
 			s.Text = words
 		}
@@ -80,7 +80,7 @@ func (e *easel) hold(client string, h *swimlane.Hold) []shape {
 	}
 	for _, t := range h.Truth {
 		s := e.bar("truth", t, truthTop, truthH)
-		s.Title = fmt.Sprintf("%s  a majority of nodes has the key of %s, until %s", seconds(t.From), client, seconds(t.To))
+		s.Title = fmt.Sprintf("%s  %s has the key of %s, until %s", seconds(t.From), e.voters(), client, seconds(t.To))
 		list = append(list, s)
 	}
 	list = append(list, edge)
@@ -91,6 +91,21 @@ func (e *easel) hold(client string, h *swimlane.Hold) []shape {
 		list = append(list, end)
 	}
 	return append(list, e.promises(client, h)...)
+}
+
+// voters is whose keys make a holder, proof what a holder needs of them.
+func (e *easel) voters() string {
+	if e.scene.Replicated {
+		return "the primary"
+	}
+	return "a majority of nodes"
+}
+
+func (e *easel) proof() string {
+	if e.scene.Replicated {
+		return "key on the primary"
+	}
+	return "majority of keys"
 }
 
 // sure is the part of a hold that had keys behind it; labels go there.
@@ -142,8 +157,12 @@ func (e *easel) marks(c *swimlane.ClientLane) []shape {
 		}
 		s.Text = m.Text
 		list = append(list, s)
+		if m.F != history.Acquire && m.Span.Length() > e.window.View.Length()/100 {
+			// An operation that takes its time shows how long.
+			list = append(list, e.bar("taking "+markClass(m), m.Span, 17, 2))
+		}
 	}
-	return e.merge(list)
+	return e.merge(list, wordsRow-15)
 }
 
 func markClass(m *swimlane.Mark) string {
@@ -165,53 +184,68 @@ func markTitle(client string, m *swimlane.Mark) string {
 }
 
 // merge joins labels that would run into one another. The joined label is shown
-// at first; the single ones come back when a reader zooms in.
-func (e *easel) merge(list []shape) []shape {
-	out := make([]shape, 0, len(list))
+// at first; the single ones come back when a reader zooms in. A label that has
+// to stand left of its point, and finds another there, goes to the baseline
+// aside.
+func (e *easel) merge(list []shape, aside int) []shape {
+	var out []shape
+	free := -1e9
+	place := func(s *shape) {
+		x := e.pixels(time.Duration(s.A))
+		if e.turn(s); s.End && x-textWidth(s.Text)-8 < free {
+			s.TextY = aside
+		}
+		if s.TextY != aside {
+			free = x + textWidth(s.Text) + 8
+		}
+	}
 	for i := 0; i < len(list); {
 		if list[i].Text == "" {
 			out = append(out, list[i])
 			i++
 			continue
 		}
-		words, end := []string{list[i].Text}, e.pixels(time.Duration(list[i].A))+textWidth(list[i].Text)+8
-		j := i + 1
-		var bare []shape
-		for ; j < len(list); j++ {
-			if list[j].Text == "" {
-				bare = append(bare, list[j])
-				continue
-			}
-			if e.pixels(time.Duration(list[j].A)) > end {
-				break
-			}
-			words = append(words, list[j].Text)
-			end += textWidth(list[j].Text) + 12
-		}
-		out = append(out, bare...)
-		if len(words) == 1 {
-			e.turn(&list[i])
-			out = append(out, list[i])
+		group, j := e.crowd(list, i)
+		if len(group) == 1 {
+			place(&list[i])
+			out = append(out, list[i:j]...)
 			i = j
 			continue
 		}
 		joined := list[i]
 		joined.Kind, joined.Class, joined.Step, joined.Event, joined.Title = "text", "many", false, -1, ""
-		joined.Text = strings.Join(words, " · ")
-		if len(words) > 4 {
-			joined.Text = strings.Join(words[:3], " · ") + fmt.Sprintf(" · %d more", len(words)-3)
+		joined.Text = strings.Join(group, " · ")
+		if len(group) > 4 {
+			joined.Text = strings.Join(group[:3], " · ") + fmt.Sprintf(" · %d more", len(group)-3)
 		}
-		e.turn(&joined)
+		place(&joined)
 		for k := i; k < j; k++ {
 			if list[k].Text != "" {
 				list[k].Class += " one"
-				out = append(out, list[k])
 			}
 		}
+		out = append(out, list[i:j]...)
 		out = append(out, joined)
 		i = j
 	}
 	return out
+}
+
+// crowd returns the labels from place i on that leave each other no room, and
+// the place after the last of them.
+func (e *easel) crowd(list []shape, i int) (words []string, after int) {
+	end := e.pixels(time.Duration(list[i].A))
+	for ; i < len(list); i++ {
+		if list[i].Text == "" {
+			continue
+		}
+		if len(words) > 0 && e.pixels(time.Duration(list[i].A)) > end {
+			break
+		}
+		words = append(words, list[i].Text)
+		end += textWidth(list[i].Text) + 12
+	}
+	return words, i
 }
 
 // resource draws what the resource let happen, and a thread up to whoever
@@ -237,7 +271,7 @@ func (e *easel) resource(firstClient int) {
 		s.Title = seconds(f.At) + "  " + effectTitle(f, late)
 		list = append(list, s)
 	}
-	l.Shapes = append(e.bands("resource", resourceHeight-4, 12), e.merge(list)...)
+	l.Shapes = append(e.bands("resource", resourceHeight-4, 12), e.merge(list, 10)...)
 	e.add(l)
 }
 

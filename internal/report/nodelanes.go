@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -76,6 +77,7 @@ func (e *easel) nodes() {
 	for i := range e.scene.Nodes {
 		n := &e.scene.Nodes[i]
 		l := lane{Kind: "node", Name: n.Name, H: nodeHeight, Shapes: e.bands(n.Name, nodeHeight-2, 13)}
+		l.Shapes = append(l.Shapes, e.lives(n, len(l.Shapes) > 0)...)
 		bands := len(l.Shapes)
 		pattern := ""
 		for j := range n.Keys {
@@ -89,8 +91,34 @@ func (e *easel) nodes() {
 	}
 }
 
+// lives draws when a node was dead and when it became the primary. Where a
+// fault is named in the lane already, that says enough.
+func (e *easel) lives(n *swimlane.NodeLane, named bool) []shape {
+	var list []shape
+	for _, d := range n.Down {
+		s := e.bar("down", d, 4, nodeHeight-10)
+		s.Step, s.TextY = true, 9
+		s.Title = fmt.Sprintf("%s  %s is down, until %s", seconds(d.From), n.Name, seconds(d.To))
+		if !named && e.fits("down", d) {
+			s.Text = "down"
+		}
+		list = append(list, s)
+	}
+	for _, at := range n.Promoted {
+		s := e.at("line", "promoted", at, 0, nodeHeight-2)
+		s.Step, s.Title = true, fmt.Sprintf("%s  %s becomes the primary", seconds(at), n.Name)
+		s.Text, s.TextY = "primary", 13
+		e.turn(&s)
+		list = append(list, s)
+	}
+	return list
+}
+
 func (e *easel) quorum() {
 	l := lane{Kind: "quorum", Name: "quorum", H: quorumHeight}
+	if e.scene.Replicated {
+		l.Name = "primary"
+	}
 	for i := range e.scene.Quorum {
 		q := &e.scene.Quorum[i]
 		s := e.bar("quorum", q.Span, 3, quorumHeight-8)
@@ -100,10 +128,24 @@ func (e *easel) quorum() {
 			number = fmt.Sprintf("%d to %d of %d", q.Least, q.Most, len(e.scene.Nodes))
 		}
 		s.Title = fmt.Sprintf("%s  a majority has the key of %s (%s nodes), until %s", seconds(q.From), holder(q.Client, q.Owner), number, seconds(q.To))
-		if text := holder(q.Client, q.Owner) + "  " + number; e.fits(text, q.Span) {
+		text := holder(q.Client, q.Owner) + "  " + number
+		if e.scene.Replicated {
+			s.Title = fmt.Sprintf("%s  the primary has the key of %s, until %s", seconds(q.From), holder(q.Client, q.Owner), seconds(q.To))
+			text = holder(q.Client, q.Owner)
+		}
+		if e.fits(text, q.Span) {
 			s.Text = text
 		}
 		l.Shapes = append(l.Shapes, s)
+		next := e.window.View.To
+		if i+1 < len(e.scene.Quorum) {
+			next = e.scene.Quorum[i+1].From
+		}
+		if s.Text == "" && e.fits(text, swimlane.Span{From: q.To, To: next}) {
+			words := e.at("text", "quorum-words", q.To, 3, quorumHeight-8)
+			words.Text, words.TextY = text, 12
+			l.Shapes = append(l.Shapes, words)
+		}
 	}
 	e.add(l)
 }
@@ -112,9 +154,9 @@ func (e *easel) quorum() {
 func (e *easel) key(node string, k *swimlane.KeyHold) []shape {
 	who := holder(k.Client, k.Owner)
 	class := "key"
-	if e.odd(k.Client) {
-		// Every second client's keys are drawn hollow: a change of holder shows
-		// without its colour.
+	if e.turns[k.Owner]%2 == 1 {
+		// Every second owner's keys are drawn hollow, so that a change of holder
+		// shows.
 		class = "key odd"
 	}
 	s := e.bar(class, k.Span, 2, nodeHeight-6)
@@ -136,13 +178,20 @@ func (e *easel) key(node string, k *swimlane.KeyHold) []shape {
 	return list
 }
 
-func (e *easel) odd(client string) bool {
-	for i := range e.scene.Clients {
-		if e.scene.Clients[i].Name == client {
-			return i%2 == 1
+// turnsOf numbers the owners in the order in which they got their first key.
+func turnsOf(s *swimlane.Scene) map[string]int {
+	var all []swimlane.KeyHold
+	for i := range s.Nodes {
+		all = append(all, s.Nodes[i].Keys...)
+	}
+	slices.SortStableFunc(all, func(a, b swimlane.KeyHold) int { return int(a.From - b.From) })
+	turns := map[string]int{}
+	for i := range all {
+		if _, ok := turns[all[i].Owner]; !ok {
+			turns[all[i].Owner] = len(turns)
 		}
 	}
-	return false
+	return turns
 }
 
 // holder names who a key belongs to: the client, or the key's value where no
@@ -198,6 +247,30 @@ func focusOf(v *Variant) swimlane.Span {
 		focus.To += time.Millisecond
 	}
 	return focus
+}
+
+// coreOf is the instant that a picture must show if it can show but one.
+func coreOf(v *Variant) time.Duration {
+	lead := leadOf(v)
+	if lead == nil {
+		lead = firstViolated(v)
+	}
+	if lead == nil {
+		return 0
+	}
+	events := lead.Events
+	if c := lead.Counterexample; c != nil {
+		if c.Overlap != nil {
+			return c.Overlap.From
+		}
+		events = append([]int{c.Impossible}, events...)
+	}
+	for _, i := range events {
+		if v.History != nil && i >= 0 && i < len(v.History.Events) {
+			return v.History.Events[i].Time
+		}
+	}
+	return focusOf(v).From
 }
 
 func firstViolated(v *Variant) *PropertyResult {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -52,6 +53,9 @@ type lane struct {
 	Quiet bool
 }
 
+// Short is the name as far as there is room for it.
+func (l lane) Short() string { return clip(l.Name, 8) }
+
 // label is text at a height.
 type label struct {
 	Y    int
@@ -99,6 +103,8 @@ type easel struct {
 	y      int
 	// clientY is where each client's lane begins.
 	clientY map[string]int
+	// turns numbers the owners in the order in which they got a key.
+	turns map[string]int
 }
 
 // percent says where t lies in the view.
@@ -147,7 +153,7 @@ func (e *easel) fits(text string, s swimlane.Span) bool {
 
 // textWidth estimates how wide a label is. Only the hiding of labels hangs on
 // it: a wrong guess costs a label or some white space.
-func textWidth(s string) float64 { return 6.3 * float64(len([]rune(s))) }
+func textWidth(s string) float64 { return 6.8 * float64(len([]rune(s))) }
 
 // Heights of the lanes, in pixels.
 const (
@@ -162,7 +168,7 @@ const (
 
 // draw lays out the scene in the window.
 func draw(id string, scene *swimlane.Scene, w swimlane.Window, overlaps []overlap) *picture {
-	e := &easel{scene: scene, window: w, clientY: map[string]int{}, pic: &picture{ID: id,
+	e := &easel{scene: scene, window: w, clientY: map[string]int{}, turns: turnsOf(scene), pic: &picture{ID: id,
 		From: int64(w.View.From), To: int64(w.View.To), Lo: int64(w.Extent.From), Hi: int64(w.Extent.To)}}
 	e.y = axisHeight
 	overlapY := e.y
@@ -192,48 +198,59 @@ func (e *easel) add(l lane) {
 	e.y += l.H
 }
 
-// bands returns the faults that hit a lane. One that hits all lanes is named in
-// the first only.
+// bands returns the faults that hit a lane. One that hits several is named in
+// the first of them only.
 func (e *easel) bands(name string, h, textY int) []shape {
 	var list []shape
 	for i := range e.scene.Bands {
 		b := &e.scene.Bands[i]
-		if len(b.Lanes) > 0 && !contains(b.Lanes, name) {
+		if len(b.Lanes) > 0 && !slices.Contains(b.Lanes, name) {
 			continue
 		}
 		first := len(e.pic.Lanes) == 0
 		if len(b.Lanes) > 0 {
 			first = b.Lanes[0] == name
 		}
-		text := bandText(b)
-		title := fmt.Sprintf("%s  %s", seconds(b.From), text)
-		if b.Length() < e.window.View.Length()/400 {
-			s := e.at("line", "strike", b.From, 0, h)
-			s.Step, s.Title, s.Event, s.TextY = first, title, b.Event, textY
-			if first {
-				s.Text = text
-			}
-			e.turn(&s)
-			list = append(list, s)
-			continue
-		}
-		s := e.bar("band", b.Span, 0, h)
-		s.Step, s.Title, s.Event, s.TextY = first, title, b.Event, textY
-		if first && e.fits(text, b.Span) {
-			s.Text = text
-		}
-		list = append(list, s)
+		list = append(list, e.band(b, first, h, textY)...)
 	}
 	return list
 }
 
+// band draws a fault: a band while it lasted, or a stroke where it struck at
+// once. A label that does not fit inside stands behind it.
+func (e *easel) band(b *swimlane.Band, first bool, h, textY int) []shape {
+	sudden := b.Length() < e.window.View.Length()/400
+	text := bandText(b, !sudden)
+	s := e.bar("band", b.Span, 0, h)
+	if sudden {
+		s = e.at("line", "strike", b.From, 0, h)
+	}
+	s.Step, s.Title, s.Event, s.TextY = first, fmt.Sprintf("%s  %s", seconds(b.From), text), b.Event, textY
+	switch {
+	case !first:
+	case sudden:
+		s.Text = text
+		e.turn(&s)
+	case e.fits(text, b.Span):
+		s.Text = text
+	default:
+		words := e.at("text", "band-words", b.To, 0, h)
+		words.Text, words.TextY = b.Fault+", "+shortDuration(b.Length()), textY
+		if e.turn(&words); words.End {
+			words.A, words.X = int64(b.From), e.percent(b.From)
+		}
+		return []shape{s, words}
+	}
+	return []shape{s}
+}
+
 // bandText says a fault in a few words: "pause, 2 s", "clock-jump, ahead by 20 s".
-func bandText(b *swimlane.Band) string {
+func bandText(b *swimlane.Band, timed bool) string {
 	text := b.Fault
 	switch {
 	case b.Open:
 		text += ", to the end"
-	case b.Length() >= time.Millisecond:
+	case timed:
 		text += ", " + shortDuration(b.Length())
 	}
 	if b.Detail != "" && len(b.Detail) <= 60 {
@@ -245,15 +262,6 @@ func bandText(b *swimlane.Band) string {
 // turn puts a label left of its point where the right edge is near.
 func (e *easel) turn(s *shape) {
 	s.End = e.pixels(time.Duration(s.A))+textWidth(s.Text)+8 > assumedPlotWidth
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // ticks draws the axis: round times, six or so.

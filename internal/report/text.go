@@ -146,6 +146,9 @@ func (p *printer) variant(r *Result, v *Variant) {
 	if v.Interrupted && !r.Interrupted {
 		p.complaint(4, "interrupted", "stopped before its end; the verdicts judge what was recorded", doubt)
 	}
+	if v.TimedOut {
+		p.complaint(4, "time limit", "the run was ended there; the verdicts judge what was recorded", doubt)
+	}
 	verdict := 0
 	for i := range v.Properties {
 		verdict = max(verdict, utf8.RuneCountInString(besideExpectation(&v.Properties[i])))

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -19,9 +20,16 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
+// inline is what all pages share: the style and the script are sources of their
+// own, and their hashes follow from them.
+var inline = regexp.MustCompile(`(?s)(<style>).*?(</style>)|(<script>).*?(</script>)|(sha256-)[^;]*(=&#39;)`)
+
 // golden compares got with a file under testdata.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
+	if strings.HasSuffix(name, ".html") {
+		got = inline.ReplaceAll(got, []byte("$1$3$5...$2$4$6"))
+	}
 	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {

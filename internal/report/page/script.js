@@ -53,15 +53,16 @@
     };
     // Labels that would run into one another are hidden, the later one first.
     const declutter = (p) => {
+      const zoomed = p.svg.classList.contains("zoomed");
       for (const row of all(".lane", p.svg)) {
-        let free = -Infinity;
-        for (const el of all(".one", row)) {
-          const text = el.querySelector("text");
+        const labels = all(".pt", row).map((el) => ({ el, text: el.querySelector("text") }))
+          .filter(({ el, text }) => text && !el.classList.contains(zoomed ? "many" : "one"));
+        const free = new Map();
+        for (const { el, text } of labels) {
           el.classList.remove("cramped");
-          if (!text) continue;
-          const box = text.getBoundingClientRect();
-          if (box.left < free) el.classList.add("cramped");
-          else free = box.right + 4;
+          const box = text.getBoundingClientRect(), y = text.getAttribute("y");
+          if (box.left < (free.get(y) ?? -Infinity)) el.classList.add("cramped");
+          else free.set(y, box.right + 4);
         }
       }
       for (const { el, b } of p.items) {
@@ -166,6 +167,11 @@
       });
     }
     draw();
+    // Where a picture is wider than the screen, begin at what it is about.
+    for (const p of pictures) {
+      const box = p.svg.querySelector(".overlap"), scroll = p.svg.parentElement;
+      if (box && scroll.scrollWidth > scroll.clientWidth) scroll.scrollLeft += box.getBoundingClientRect().left - scroll.getBoundingClientRect().left - scroll.clientWidth / 2;
+    }
   }
 
   for (const button of all("[data-do=copy]")) {

@@ -15,6 +15,10 @@ func isKeyEvent(f history.F) bool {
 	return false
 }
 
+func isNodeEvent(f history.F) bool {
+	return f == history.NodeDown || f == history.NodeUp || f == history.NodePromoted
+}
+
 // keyLanes reads what the nodes kept, and whether anything was observed.
 func keyLanes(h *history.History, nodes []string, owners map[string]string, end time.Duration) ([]NodeLane, bool) {
 	own := lockKeys(h)
@@ -28,12 +32,14 @@ func keyLanes(h *history.History, nodes []string, owners map[string]string, end 
 	seen := false
 	for i := range h.Events {
 		e := &h.Events[i]
-		if !isKeyEvent(e.F) || !own(e.Value.Key) {
-			continue
-		}
-		if r := readers[e.Process]; r != nil {
+		r := readers[e.Process]
+		switch {
+		case r == nil:
+		case isKeyEvent(e.F) && own(e.Value.Key):
 			r.read(i, e)
 			seen = true
+		case isNodeEvent(e.F):
+			r.life(e)
 		}
 	}
 	for _, r := range readers {
@@ -86,11 +92,63 @@ type keyReader struct {
 	now  KeyHold
 	// ends is when the key runs out by itself; 0 for never.
 	ends time.Duration
+	// down says that the node is dead. lost is the key that it took along and
+	// may have brought back: only a later word about it tells.
+	down bool
+	lost *KeyHold
+}
+
+// life follows the node through death and return.
+func (r *keyReader) life(e *history.Event) {
+	switch e.F {
+	case history.NodePromoted:
+		r.lane.Promoted = append(r.lane.Promoted, e.Time)
+	case history.NodeDown:
+		if r.open {
+			gone := r.now
+			r.close(min(e.Time, r.natural(e.Time)), false)
+			r.lost = &gone
+		}
+		r.down = true
+		r.lane.Down = append(r.lane.Down, Span{e.Time, e.Time})
+	case history.NodeUp:
+		if n := len(r.lane.Down); r.down && n > 0 {
+			r.lane.Down[n-1].To = e.Time
+		}
+		r.down = false
+		if r.lost != nil {
+			r.lost.From = e.Time
+		}
+		if e.Value.Detail == "nothing" {
+			r.lost = nil
+		}
+	}
+}
+
+// natural is when the key ends by itself, or never, where that is not known.
+func (r *keyReader) natural(never time.Duration) time.Duration {
+	if r.ends > 0 && r.trusted() {
+		return r.ends
+	}
+	return never
+}
+
+// recall settles what became of a key that its node took along when it died:
+// if the node speaks of it again, it had come back with it.
+func (r *keyReader) recall(e *history.Event) {
+	if r.lost == nil {
+		return
+	}
+	if e.F != history.KeySet && (e.Value.Owner == "" || e.Value.Owner == r.lost.Owner) {
+		r.open, r.now = true, *r.lost
+	}
+	r.lost = nil
 }
 
 func (r *keyReader) read(index int, e *history.Event) {
+	r.recall(e)
 	// The key may have run out before this event without anybody saying so.
-	if r.open && r.ends > 0 && r.ends < e.Time && r.trusted() {
+	if r.open && r.natural(e.Time) < e.Time {
 		r.close(r.ends, true)
 	}
 	switch e.F {
@@ -128,16 +186,68 @@ func (r *keyReader) close(at time.Duration, expired bool) {
 	if !r.open {
 		return
 	}
-	r.now.To, r.now.Expired, r.open = at, expired, false
+	r.now.To, r.now.Expired, r.open = max(at, r.now.From), expired, false
 	r.lane.Keys = append(r.lane.Keys, r.now)
 }
 
 func (r *keyReader) finish(end time.Duration) {
-	if r.open && r.ends > 0 && r.ends < end && r.trusted() {
-		r.close(r.ends, true)
+	if n := len(r.lane.Down); r.down && n > 0 {
+		r.lane.Down[n-1].To = end
+	}
+	if natural := r.natural(end); r.open && natural < end {
+		r.close(natural, true)
 		return
 	}
 	r.close(end, false)
+}
+
+// primary is the name under which clients see a replicated set of nodes.
+const primary = "primary"
+
+// replicated: grants name the primary, which is no node's name.
+func replicated(h *history.History, nodes []string) bool {
+	if slices.Contains(nodes, primary) {
+		return false
+	}
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.F == history.NodePromoted || e.F == history.Acquire && slices.Contains(e.Value.Nodes, primary) {
+			return true
+		}
+	}
+	return false
+}
+
+// led leaves of each node's keys what it had while it was the primary: the
+// first node is until another is promoted.
+func led(lanes []NodeLane, end time.Duration) []NodeLane {
+	type turn struct {
+		at   time.Duration
+		node int
+	}
+	turns := []turn{{0, 0}}
+	for i, lane := range lanes {
+		for _, at := range lane.Promoted {
+			turns = append(turns, turn{at, i})
+		}
+	}
+	slices.SortStableFunc(turns, func(a, b turn) int { return int(a.at - b.at) })
+	out := make([]NodeLane, len(lanes))
+	for i, t := range turns {
+		if t.node >= len(lanes) {
+			continue
+		}
+		until := end
+		if i+1 < len(turns) {
+			until = turns[i+1].at
+		}
+		for _, k := range lanes[t.node].Keys {
+			if k.From, k.To = max(k.From, t.at), min(k.To, until); k.From < k.To {
+				out[t.node].Keys = append(out[t.node].Keys, k)
+			}
+		}
+	}
+	return out
 }
 
 // majority is a stretch in which an owner had at least a majority.
@@ -146,12 +256,14 @@ type majority struct {
 	least, most int
 }
 
+// edge is a gain or a loss of a node.
+type edge struct {
+	at   time.Duration
+	step int
+}
+
 // majorities sweeps over the nodes' keys, owner by owner.
 func majorities(lanes []NodeLane, need int) map[string][]majority {
-	type edge struct {
-		at   time.Duration
-		step int
-	}
 	edges := map[string][]edge{}
 	for _, lane := range lanes {
 		for _, k := range lane.Keys {
@@ -162,32 +274,57 @@ func majorities(lanes []NodeLane, need int) map[string][]majority {
 	}
 	found := map[string][]majority{}
 	for owner, list := range edges {
-		// At one instant gains come before losses: intervals are closed.
-		slices.SortFunc(list, func(a, b edge) int {
-			if a.at != b.at {
-				return int(a.at - b.at)
-			}
-			return b.step - a.step
-		})
-		have, inside := 0, false
-		var m majority
-		for i, e := range list {
-			have += e.step
-			settled := i+1 == len(list) || list[i+1].at != e.at
-			switch {
-			case have >= need && !inside:
-				inside, m = true, majority{Span: Span{From: e.at}, least: have, most: have}
-			case have >= need && settled:
-				m.least, m.most = min(m.least, have), max(m.most, have)
-			case have < need && inside:
-				inside, m.To = false, e.at
-				if m.To > m.From {
-					found[owner] = append(found[owner], m)
-				}
-			}
+		if spans := sweep(list, need); len(spans) > 0 {
+			found[owner] = spans
 		}
 	}
 	return found
+}
+
+// sweep walks over the gains and losses of one owner.
+func sweep(list []edge, need int) []majority {
+	// At one instant gains come before losses: intervals are closed.
+	slices.SortFunc(list, func(a, b edge) int {
+		if a.at != b.at {
+			return int(a.at - b.at)
+		}
+		return b.step - a.step
+	})
+	var found []majority
+	have, since := 0, time.Duration(0)
+	lasted := map[int]time.Duration{}
+	for i, e := range list {
+		if i > 0 && have >= need {
+			lasted[have] += e.at - list[i-1].at
+		}
+		before := have
+		have += e.step
+		switch {
+		case before < need && have >= need:
+			since = e.at
+			clear(lasted)
+		case before >= need && have < need && e.at > since:
+			m := majority{Span: Span{since, e.at}}
+			m.least, m.most = lasting(lasted, m.Length())
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// lasting bounds the number of nodes, leaving out levels that were passed in
+// less than a twentieth of the time: keys come and go one after another.
+func lasting(lasted map[int]time.Duration, length time.Duration) (least, most int) {
+	for level, d := range lasted {
+		if d*20 < length {
+			continue
+		}
+		if least == 0 || level < least {
+			least = level
+		}
+		most = max(most, level)
+	}
+	return least, most
 }
 
 func quorumLane(truth map[string][]majority, owners map[string]string) []QuorumHold {

@@ -40,6 +40,9 @@ type Scene struct {
 	KeysSeen bool
 	// Majority is how many nodes make one.
 	Majority int
+	// Replicated: the clients see one node, the primary, and what is true is
+	// what the primary has. Majority is 1 then.
+	Replicated bool
 }
 
 // ClientLane is what one client did.
@@ -89,6 +92,10 @@ type Mark struct {
 type NodeLane struct {
 	Name string
 	Keys []KeyHold
+	// Down are the stretches in which the node was dead, Promoted the times at
+	// which it became the primary.
+	Down     []Span
+	Promoted []time.Duration
 }
 
 // KeyHold is a stretch in which a node had an owner's key.
@@ -146,7 +153,11 @@ func Build(h *history.History) *Scene {
 	s.Majority = len(nodes)/2 + 1
 	owners := ownersOf(h)
 	s.Nodes, s.KeysSeen = keyLanes(h, nodes, owners, s.End)
-	truth := majorities(s.Nodes, s.Majority)
+	voters := s.Nodes
+	if s.Replicated = replicated(h, nodes); s.Replicated {
+		s.Majority, voters = 1, led(s.Nodes, s.End)
+	}
+	truth := majorities(voters, s.Majority)
 	s.Quorum = quorumLane(truth, owners)
 	s.Clients = clientLanes(h, clients, truth, s)
 	s.Effects = effects(h)
@@ -170,22 +181,30 @@ func casts(h *history.History) (clients, nodes []string) {
 		switch p := e.Process; {
 		case (e.IsOp() || e.F == history.Point) && !acts[p]:
 			clients, acts[p] = append(clients, p), true
-		case isKeyEvent(e.F) && !keeps[p]:
+		case (isKeyEvent(e.F) || isNodeEvent(e.F)) && !keeps[p]:
 			nodes, keeps[p] = append(nodes, p), true
 		}
 	}
 	return clients, nodes
 }
 
-// ownersOf says which client an owner's value belongs to.
+// ownersOf says which client an owner's value belongs to: as the operations of
+// clients tell, or a node that knows who set its key.
 func ownersOf(h *history.History) map[string]string {
 	owners := map[string]string{}
 	for i := range h.Events {
 		e := &h.Events[i]
-		if e.Value.Owner != "" && e.IsOp() {
-			if _, ok := owners[e.Value.Owner]; !ok {
-				owners[e.Value.Owner] = e.Process
-			}
+		client := e.Process
+		switch {
+		case e.Value.Owner == "":
+			continue
+		case e.F == history.KeySet:
+			client = e.Value.Client
+		case !e.IsOp():
+			continue
+		}
+		if _, ok := owners[e.Value.Owner]; !ok && client != "" {
+			owners[e.Value.Owner] = client
 		}
 	}
 	return owners

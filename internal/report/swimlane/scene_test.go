@@ -76,6 +76,71 @@ func TestKeysEnd(t *testing.T) {
 	}
 }
 
+func TestKeysOfANodeThatDies(t *testing.T) {
+	at := func(at time.Duration, f history.F, v history.Value) history.Event {
+		return history.Event{Time: at * ms, Process: "A", Type: history.Info, F: f, Value: v}
+	}
+	set := at(0, history.KeySet, history.Value{Owner: "x", TTL: history.Some(int64(100 * ms))})
+	down := at(20, history.NodeDown, history.Value{})
+	up := func(kept string) history.Event { return at(40, history.NodeUp, history.Value{Detail: kept}) }
+	gone := at(101, history.KeyExpired, history.Value{Owner: "x"})
+	other := at(60, history.KeySet, history.Value{Owner: "y", TTL: history.Some(int64(20 * ms))})
+	end := at(500, history.Phase, history.Value{})
+	span := func(from, to time.Duration) swimlane.Span { return swimlane.Span{From: from * ms, To: to * ms} }
+	for name, c := range map[string]struct {
+		events []history.Event
+		want   []swimlane.Span
+	}{
+		"stays dead":              {[]history.Event{set, down}, []swimlane.Span{span(0, 20)}},
+		"comes back with its key": {[]history.Event{set, down, up("data"), gone}, []swimlane.Span{span(0, 20), span(40, 100)}},
+		"comes back empty":        {[]history.Event{set, down, up("nothing"), gone}, []swimlane.Span{span(0, 20)}},
+		"had lost it":             {[]history.Event{set, down, up("synced"), other}, []swimlane.Span{span(0, 20), span(60, 80)}},
+		"never tells":             {[]history.Event{set, down, up("data")}, []swimlane.Span{span(0, 20)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &history.History{Header: history.Header{Nodes: []string{"A"}}, Events: append(c.events, end)}
+			lane := swimlane.Build(h).Nodes[0]
+			var got []swimlane.Span
+			for _, k := range lane.Keys {
+				got = append(got, k.Span)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+			down := span(20, 40)
+			if name == "stays dead" {
+				down.To = 500 * ms
+			}
+			if len(lane.Down) != 1 || lane.Down[0] != down {
+				t.Errorf("down %v, want %v", lane.Down, down)
+			}
+		})
+	}
+}
+
+// Of replicated nodes only the primary's key counts, and after a failover the
+// new primary's.
+func TestTruthOfReplicatedNodes(t *testing.T) {
+	ev := func(at time.Duration, p string, y history.Type, f history.F, v history.Value) history.Event {
+		return history.Event{Time: at * ms, Process: p, Type: y, F: f, Value: v}
+	}
+	key := history.Value{Owner: "x", TTL: history.Some(int64(time.Second))}
+	h := &history.History{Header: history.Header{Clients: []string{"c1"}, Nodes: []string{"A", "B"}}, Events: []history.Event{
+		ev(1, "A", history.Info, history.KeySet, key),
+		ev(2, "c1", history.OK, history.Acquire, history.Value{Owner: "x", Nodes: []string{"primary"}}),
+		ev(50, "B", history.Info, history.NodePromoted, history.Value{}),
+		ev(90, "c1", history.Invoke, history.Release, history.Value{}),
+	}}
+	s := swimlane.Build(h)
+	if !s.Replicated || s.Majority != 1 {
+		t.Errorf("replicated %v, majority %d", s.Replicated, s.Majority)
+	}
+	want := []swimlane.Span{{From: 50 * ms, To: 90 * ms}}
+	if diff := cmp.Diff(want, s.Clients[0].Holds[0].Gaps); diff != "" {
+		t.Errorf("belief without truth (-want +got):\n%s", diff)
+	}
+}
+
 // Without observations from the nodes nobody knows what was true.
 func TestNoTruthWithoutObservations(t *testing.T) {
 	h := &history.History{Events: []history.Event{
@@ -115,27 +180,60 @@ func TestFrameZoomsOnTheFocus(t *testing.T) {
 		h.Events = append(h.Events, history.Event{Index: i, Time: time.Duration(i) * ms})
 	}
 	end := 9999 * ms
-	w := swimlane.Frame(h, end, swimlane.Span{From: 5000 * ms, To: 5100 * ms}, 1000)
+	w := swimlane.Frame(h, end, swimlane.Span{From: 5000 * ms, To: 5100 * ms}, 0, 1000)
 	if w.Whole || w.View.From > 5000*ms || w.View.To < 5100*ms || w.View.Length() > 200*ms {
 		t.Errorf("view %v", w.View)
 	}
 	if n := w.Extent.Length() / ms; n < 900 || n > 1010 {
 		t.Errorf("extent of %d events", n)
 	}
-	if w := swimlane.Frame(h, end, swimlane.Span{}, 20_000); !w.Whole || w.View != w.Extent {
+	if w := swimlane.Frame(h, end, swimlane.Span{}, 0, 20_000); !w.Whole || w.View != w.Extent {
 		t.Errorf("a short run without a focus is shown whole, got %+v", w)
 	}
-	if w := swimlane.Frame(nil, 0, swimlane.Span{}, 10); w.View.Length() <= 0 {
+	core := 7777 * ms
+	if w := swimlane.Frame(h, end, swimlane.Span{From: 10 * ms, To: 9900 * ms}, core, 1000); w.View.From > core || w.View.To < core || w.Extent.Length() > 1010*ms {
+		t.Errorf("a focus that is too wide: %+v", w)
+	}
+	if w := swimlane.Frame(nil, 0, swimlane.Span{}, 0, 10); w.View.Length() <= 0 {
 		t.Errorf("an empty run still needs a time axis: %+v", w)
 	}
 }
 
 func TestCastKeepsThoseOfTheViolation(t *testing.T) {
-	s := &swimlane.Scene{}
-	for _, n := range []string{"c1", "c2", "c3", "c4"} {
-		s.Clients = append(s.Clients, swimlane.ClientLane{Name: n, Marks: make([]swimlane.Mark, len(s.Clients))})
+	lane := func(name string, at ...time.Duration) swimlane.ClientLane {
+		c := swimlane.ClientLane{Name: name}
+		for _, t := range at {
+			c.Marks = append(c.Marks, swimlane.Mark{Span: swimlane.Span{From: t, To: t}})
+		}
+		return c
 	}
-	if dropped := s.Cast([]string{"c1"}, 2); dropped != 2 || s.Clients[0].Name != "c1" || s.Clients[1].Name != "c4" {
-		t.Errorf("dropped %d, kept %+v", dropped, s.Clients)
+	s := &swimlane.Scene{Clients: []swimlane.ClientLane{lane("c1"), lane("c2", 1, 2, 50, 51, 52), lane("c3", 5), lane("c4", 6, 7), lane("c5")}}
+	dropped := s.Cast([]string{"c1"}, swimlane.Span{From: 4, To: 9}, 3)
+	var names []string
+	for _, c := range s.Clients {
+		names = append(names, c.Name)
+	}
+	if diff := cmp.Diff([]string{"c1", "c3", "c4"}, names); diff != "" || dropped != 2 {
+		t.Errorf("dropped %d, kept (-want +got):\n%s", dropped, diff)
+	}
+}
+
+func TestCropKeepsWhatIsInView(t *testing.T) {
+	var marks []swimlane.Mark
+	for i := range 100 {
+		at := time.Duration(i) * ms
+		marks = append(marks, swimlane.Mark{Span: swimlane.Span{From: at, To: at}})
+	}
+	s := &swimlane.Scene{Clients: []swimlane.ClientLane{{Marks: marks}}}
+	w := swimlane.Window{View: swimlane.Span{From: 80 * ms, To: 84 * ms}, Extent: swimlane.Span{From: 10 * ms, To: 90 * ms}}
+	if dropped := s.Crop(w, 8); dropped != 81-8 {
+		t.Errorf("dropped %d", dropped)
+	}
+	var got []time.Duration
+	for _, m := range s.Clients[0].Marks {
+		got = append(got, m.From/ms)
+	}
+	if diff := cmp.Diff([]time.Duration{10, 11, 12, 80, 81, 82, 83, 84}, got); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 }

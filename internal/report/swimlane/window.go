@@ -17,9 +17,10 @@ type Window struct {
 }
 
 // Frame chooses what to draw of a run: around focus, with room on both sides,
-// and with at most limit events in the extent. A zero focus means that
-// there is nothing to look at in particular.
-func Frame(h *history.History, end time.Duration, focus Span, limit int) Window {
+// and with about limit events at most in the extent. A zero focus means that
+// there is nothing to look at in particular. Where the focus alone has more
+// events than that, only what surrounds the instant core is drawn.
+func Frame(h *history.History, end time.Duration, focus Span, core time.Duration, limit int) Window {
 	run := Span{0, max(end, 1)}
 	if h == nil || len(h.Events) <= limit {
 		return Window{View: viewOf(run, focus), Extent: run, Whole: true}
@@ -38,6 +39,9 @@ func Frame(h *history.History, end time.Duration, focus Span, limit int) Window 
 		extent := Span{min(view.From, h.Events[first].Time), max(view.To, h.Events[last].Time)}
 		return Window{View: view, Extent: extent}
 	}
+	first = max(0, min(at(core), len(h.Events)-1)-limit/2)
+	last = min(len(h.Events)-1, first+limit)
+	view = Span{h.Events[first].Time, max(h.Events[last].Time, h.Events[first].Time+1)}
 	return Window{View: view, Extent: view}
 }
 
@@ -55,61 +59,102 @@ func viewOf(run, focus Span) Span {
 	return view
 }
 
-// Crop leaves out what lies outside the span, and bars beyond limit a lane.
-// It returns how many it left out inside the span.
-func (s *Scene) Crop(span Span, limit int) (dropped int) {
+// Crop leaves out what lies outside the window's extent, and of a lane with more
+// than limit things those that are not in view before those that are. It
+// returns how many it left out inside the extent.
+func (s *Scene) Crop(w Window, limit int) (dropped int) {
 	for i := range s.Clients {
 		c := &s.Clients[i]
-		c.Holds = keep(c.Holds, limit, &dropped, func(h Hold) bool { return h.Touches(span) })
-		c.Marks = keep(c.Marks, limit, &dropped, func(m Mark) bool { return m.Touches(span) })
+		c.Holds = keep(c.Holds, w, limit, &dropped, func(h Hold) Span { return h.Span })
+		c.Marks = keep(c.Marks, w, limit, &dropped, func(m Mark) Span { return m.Span })
 	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		n.Keys = keep(n.Keys, limit, &dropped, func(k KeyHold) bool { return k.Touches(span) })
+		n.Keys = keep(n.Keys, w, limit, &dropped, func(k KeyHold) Span { return k.Span })
+		n.Down = keep(n.Down, w, limit, &dropped, func(d Span) Span { return d })
 	}
-	s.Quorum = keep(s.Quorum, limit, &dropped, func(q QuorumHold) bool { return q.Touches(span) })
-	s.Effects = keep(s.Effects, limit, &dropped, func(e Effect) bool { return e.At >= span.From && e.At <= span.To })
-	s.Bands = keep(s.Bands, limit, &dropped, func(b Band) bool { return b.Touches(span) })
+	s.Quorum = keep(s.Quorum, w, limit, &dropped, func(q QuorumHold) Span { return q.Span })
+	s.Effects = keep(s.Effects, w, limit, &dropped, func(e Effect) Span { return Span{e.At, e.At} })
+	s.Bands = keep(s.Bands, w, limit, &dropped, func(b Band) Span { return b.Span })
 	return dropped
 }
 
-func keep[T any](list []T, limit int, dropped *int, in func(T) bool) []T {
-	kept := slices.DeleteFunc(slices.Clone(list), func(t T) bool { return !in(t) })
-	if len(kept) > limit {
-		*dropped += len(kept) - limit
-		kept = kept[:limit]
+func keep[T any](list []T, w Window, limit int, dropped *int, where func(T) Span) []T {
+	var inside []T
+	seen := 0
+	for _, t := range list {
+		if where(t).Touches(w.Extent) {
+			inside = append(inside, t)
+			if where(t).Touches(w.View) {
+				seen++
+			}
+		}
+	}
+	if len(inside) <= limit {
+		return inside
+	}
+	*dropped += len(inside) - limit
+	inView, outOfView := min(seen, limit), limit-min(seen, limit)
+	kept := inside[:0]
+	for _, t := range inside {
+		room := &outOfView
+		if where(t).Touches(w.View) {
+			room = &inView
+		}
+		if *room > 0 {
+			*room--
+			kept = append(kept, t)
+		}
 	}
 	return kept
 }
 
-// Cast leaves at most limit client lanes: first those named in must, then the
-// busiest. It returns how many it left out. The order stays.
-func (s *Scene) Cast(must []string, limit int) (dropped int) {
+// Cast leaves at most limit client lanes: those named in must, and then the
+// ones busiest within the span. Where it has to leave some out, it leaves out
+// all that do nothing in the span. It returns how many it left out; the order
+// stays.
+func (s *Scene) Cast(must []string, span Span, limit int) (dropped int) {
 	if len(s.Clients) <= limit {
 		return 0
 	}
-	order := make([]int, len(s.Clients))
-	for i := range order {
-		order[i] = i
-	}
-	weight := func(i int) int {
+	weights := make([]int, len(s.Clients))
+	order := make([]int, 0, len(s.Clients))
+	for i := range s.Clients {
 		c := &s.Clients[i]
-		w := len(c.Holds)*4 + len(c.Marks)
+		weights[i] = c.busy(span)
 		if slices.Contains(must, c.Name) {
-			w += 1 << 30
+			weights[i] += 1 << 30
 		}
-		return w
+		if weights[i] > 0 {
+			order = append(order, i)
+		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return weight(b) - weight(a) })
-	dropped = len(order) - limit
-	order = order[:limit]
+	slices.SortStableFunc(order, func(a, b int) int { return weights[b] - weights[a] })
+	order = order[:min(limit, len(order))]
 	slices.Sort(order)
-	kept := make([]ClientLane, 0, limit)
+	dropped = len(s.Clients) - len(order)
+	kept := make([]ClientLane, 0, len(order))
 	for _, i := range order {
 		kept = append(kept, s.Clients[i])
 	}
 	s.Clients = kept
 	return dropped
+}
+
+// busy counts what the lane shows within a span.
+func (c *ClientLane) busy(span Span) int {
+	n := 0
+	for i := range c.Holds {
+		if c.Holds[i].Touches(span) {
+			n++
+		}
+	}
+	for i := range c.Marks {
+		if c.Marks[i].Touches(span) {
+			n++
+		}
+	}
+	return n
 }
 
 // Density counts the operations that began in each of n equal parts of a run.

@@ -1,0 +1,206 @@
+package report_test
+
+import (
+	"bytes"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
+)
+
+func TestPagesAreQuietInABrowser(t *testing.T) {
+	all := reporttest.All()
+	all["long"] = reporttest.Long(20_000)
+	for name, r := range all {
+		t.Run(name, func(t *testing.T) {
+			b := tab.New(t)
+			url := b.OpenFile(page(t, r))
+			b.Quiet(url)
+			if n := tab.Eval[int](b, `document.querySelectorAll("img, [onerror], [onmouseover]").length`); n > 0 {
+				t.Errorf("%d foreign elements", n)
+			}
+		})
+	}
+}
+
+// A tab that misses an attack is worth nothing: show that it notices.
+func TestTheTabNotices(t *testing.T) {
+	b := tab.New(t)
+	b.OpenFile([]byte(`<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src 'none'"><script>1</script>`))
+	if got := strings.Join(b.Troubles(), "\n"); !strings.Contains(got, "Content Security Policy") {
+		t.Errorf("a blocked script went unnoticed, troubles: %q", got)
+	}
+}
+
+func TestKeysStepThroughThePicture(t *testing.T) {
+	b := tab.New(t)
+	b.Size(1280, 900)
+	url := b.OpenFile(page(t, reporttest.GCPause()))
+	b.Do(chromedp.Focus(chromedp.CSS(`[data-do="next"]`)))
+	readout := func() string {
+		return tab.Eval[string](b, `[...document.querySelectorAll(".readout")].map(r => r.textContent).join(" | ")`)
+	}
+	var said []string
+	for range 30 {
+		b.Do(chromedp.KeyEvent(kb.ArrowRight))
+		if r := readout(); len(said) == 0 || said[len(said)-1] != r {
+			said = append(said, r)
+		}
+	}
+	story := strings.Join(said, "\n")
+	for _, want := range []string{"c1 got the lock on 5 nodes", "pause, 2 s", "the validity promised to c1 ends",
+		"c2 got the lock", "applied a write of 1 by c1, after its promise had ended", "refused a write of 1 by c1, token 1 after 2"} {
+		if !strings.Contains(story, want) {
+			t.Errorf("stepping never said %q:\n%s", want, story)
+		}
+	}
+	if !slices.IsSortedFunc(said, func(a, b string) int { return strings.Compare(a[:5], b[:5]) }) {
+		t.Errorf("stepping goes back in time:\n%s", story)
+	}
+	cursors := tab.Eval[[]string](b, `[...document.querySelectorAll(".cursor")].map(c => c.getAttribute("visibility") + c.getAttribute("x"))`)
+	if len(cursors) != 2 || cursors[0] != cursors[1] || !strings.HasPrefix(cursors[0], "visible") {
+		t.Errorf("the pictures do not share one cursor: %q", cursors)
+	}
+	b.Do(chromedp.KeyEvent(kb.ArrowLeft))
+	if readout() == said[len(said)-1] {
+		t.Error("the left arrow does not step back")
+	}
+	b.Quiet(url)
+}
+
+func TestZoomingAndHiding(t *testing.T) {
+	b := tab.New(t)
+	b.Size(1280, 900)
+	url := b.OpenFile(page(t, reporttest.GCPause()))
+	width := func() float64 {
+		return tab.Eval[float64](b, `parseFloat(document.querySelector(".overlap").getAttribute("width"))`)
+	}
+	height := func() float64 {
+		return tab.Eval[float64](b, `document.querySelector("svg.picture").getBoundingClientRect().height`)
+	}
+	wide, tall := width(), height()
+	b.Do(chromedp.Focus(chromedp.CSS(`[data-do="in"]`)), chromedp.KeyEvent("+"))
+	if w := width(); w < wide*1.9 || w > wide*2.1 {
+		t.Errorf("zooming in took the overlap from %v to %v per cent", wide, w)
+	}
+	b.Do(chromedp.KeyEvent("0"))
+	if w := width(); w < wide*0.999 || w > wide*1.001 {
+		t.Errorf("zooming back took the overlap from %v to %v per cent", wide, w)
+	}
+	b.Do(chromedp.KeyEvent("u"))
+	if h := height(); h != tall-4*20 {
+		t.Errorf("hiding four nodes that only repeat took the picture from %v to %v px", tall, h)
+	}
+	b.Do(chromedp.KeyEvent("u"))
+	if h := height(); h != tall {
+		t.Errorf("showing them again gives %v px, not %v", h, tall)
+	}
+	b.Quiet(url)
+}
+
+func TestFilterOfTheHistory(t *testing.T) {
+	b := tab.New(t)
+	url := b.OpenFile(page(t, reporttest.GCPause()))
+	b.Do(chromedp.SendKeys(chromedp.CSS("#filter"), "c2 write invoke"))
+	rows := tab.Eval[[]string](b, `[...document.querySelectorAll(".events tbody tr")].filter(r => !r.hidden).map(r => r.textContent)`)
+	if len(rows) != 2 {
+		t.Errorf("%d rows, want one a variant: %q", len(rows), rows)
+	}
+	b.Quiet(url)
+}
+
+// Without scripts the page is complete: nothing waits for one, and what only a
+// script can serve is not shown.
+func TestWithoutScripts(t *testing.T) {
+	b := tab.New(t)
+	b.Size(1280, 900)
+	b.WithoutScripts()
+	b.OpenFile(page(t, reporttest.GCPause()))
+	for selector, want := range map[string]bool{"svg.picture": true, "#history .events": true, "#story li": true, ".toolbar": false, ".filter": false} {
+		box := tab.Eval[float64](b, `document.querySelector("`+selector+`").getBoundingClientRect().height`)
+		if (box > 0) != want {
+			t.Errorf("%s is %v px high, shown should be %v", selector, box, want)
+		}
+	}
+}
+
+func TestDarkAndPaper(t *testing.T) {
+	b := tab.New(t)
+	doc := page(t, reporttest.GCPause())
+	ground := func() string {
+		return tab.Eval[string](b, `getComputedStyle(document.documentElement).backgroundColor`)
+	}
+	b.OpenFile(doc)
+	if got := ground(); got != "rgb(255, 255, 255)" {
+		t.Errorf("light ground %s", got)
+	}
+	b.Dark(true)
+	if got := ground(); got != "rgb(15, 20, 25)" {
+		t.Errorf("dark ground %s", got)
+	}
+	for name, paper := range map[string]chromedp.PaperSize{"A4": chromedp.PaperA4, "Letter": chromedp.PaperLetter} {
+		pdf := b.Print(paper)
+		if n := pdfPages(t, pdf); n < 3 || n > 6 {
+			t.Errorf("%s: %d pages, want about five", name, n)
+		}
+	}
+	b.Print(chromedp.PaperA4)
+}
+
+var pageObject = regexp.MustCompile(`/Type\s*/Page\b[^s]`)
+
+// pdfPages counts the pages: with poppler where it is there, else in the file.
+func pdfPages(t *testing.T, pdf []byte) int {
+	t.Helper()
+	if path, err := exec.LookPath("pdfinfo"); err == nil {
+		cmd := exec.Command(path, "-")
+		cmd.Stdin = bytes.NewReader(pdf)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n int
+		for line := range strings.Lines(string(out)) {
+			if rest, ok := strings.CutPrefix(line, "Pages:"); ok {
+				for _, digit := range strings.TrimSpace(rest) {
+					n = n*10 + int(digit-'0')
+				}
+			}
+		}
+		return n
+	}
+	return len(pageObject.FindAll(pdf, -1))
+}
+
+// Nothing may stick out of a small screen: what is wide scrolls in its place.
+func TestNothingSticksOut(t *testing.T) {
+	for _, width := range []int64{400, 1280} {
+		b := tab.New(t)
+		b.Size(width, 900)
+		for name, r := range reporttest.All() {
+			b.OpenFile(page(t, r))
+			if got := tab.Eval[int64](b, `document.documentElement.scrollWidth`); got > width {
+				t.Errorf("%s at %d px is %d px wide", name, width, got)
+			}
+		}
+	}
+}
+
+// A long run's page must open at once, whatever else the machine does.
+func TestLongPageOpensAtOnce(t *testing.T) {
+	b := tab.New(t)
+	b.Size(1280, 900)
+	b.OpenFile(page(t, reporttest.Long(100_000)))
+	took := tab.Eval[float64](b, `performance.getEntriesByType("navigation")[0].loadEventEnd`)
+	t.Logf("loaded after %.0f ms", took)
+	if took > 5000 {
+		t.Errorf("loaded after %.0f ms", took)
+	}
+}

@@ -1,0 +1,317 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"golang.org/x/net/html"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+)
+
+func suite() []*report.Result {
+	return []*report.Result{reporttest.GCPause(), reporttest.Unexpected(), reporttest.Undecided(), reporttest.Failed()}
+}
+
+func write(t *testing.T, f func(*bytes.Buffer) error) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := f(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func junit(t *testing.T, results []*report.Result, o report.JUnitOptions) string {
+	return write(t, func(b *bytes.Buffer) error { return report.WriteJUnit(b, results, o) })
+}
+
+func TestJUnitGolden(t *testing.T) {
+	golden(t, "suite.junit.xml", []byte(junit(t, suite(), report.JUnitOptions{})))
+}
+
+func TestJUnitCounts(t *testing.T) {
+	type totals struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Errors   int `xml:"errors,attr"`
+		Skipped  int `xml:"skipped,attr"`
+	}
+	for _, c := range []struct {
+		allow bool
+		want  totals
+	}{
+		{false, totals{Tests: 19, Failures: 2, Errors: 1}},
+		{true, totals{Tests: 19, Failures: 1, Errors: 1, Skipped: 1}},
+	} {
+		var got totals
+		if err := xml.Unmarshal([]byte(junit(t, suite(), report.JUnitOptions{AllowUndecided: c.allow})), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got != c.want {
+			t.Errorf("allow undecided %v: got %+v, want %+v", c.allow, got, c.want)
+		}
+	}
+}
+
+func TestJUnitOfHostileText(t *testing.T) {
+	doc := junit(t, []*report.Result{reporttest.Hostile()}, report.JUnitOptions{})
+	dec := xml.NewDecoder(strings.NewReader(doc))
+	for {
+		tok, err := dec.Token()
+		if tok == nil {
+			if err.Error() != "EOF" {
+				t.Fatal(err)
+			}
+			break
+		}
+		if start, ok := tok.(xml.StartElement); ok && (start.Name.Local == "img" || start.Name.Local == "b") {
+			t.Errorf("element %s got into the file", start.Name.Local)
+		}
+	}
+}
+
+func TestMarkdownGolden(t *testing.T) {
+	golden(t, "suite.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, suite()) })))
+}
+
+func TestMarkdownOfHostileText(t *testing.T) {
+	got := write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, []*report.Result{reporttest.Hostile()}) })
+	for line := range strings.Lines(got) {
+		if strings.HasPrefix(line, "| ") && strings.Count(line, "|") != 6 {
+			t.Errorf("a row with other cells: %s", line)
+		}
+	}
+	inCode := regexp.MustCompile("(?s)(`+) .*? (`+)\n")
+	for _, bad := range []string{"<img", "<b>", "](javascript:", "<script"} {
+		if strings.Contains(inCode.ReplaceAllString(got, ""), bad) {
+			t.Errorf("%q got into the summary:\n%s", bad, got)
+		}
+	}
+}
+
+func github(t *testing.T, results ...*report.Result) []string {
+	out := write(t, func(b *bytes.Buffer) error {
+		return report.WriteGitHub(b, results, report.GitHubOptions{File: func(r *report.Result) string { return "scenarios/" + r.Scenario + ".yaml" }})
+	})
+	return strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+}
+
+func TestGitHubAnnotatesOnlyTheUnexpected(t *testing.T) {
+	lines := github(t, suite()...)
+	if len(lines) != 1 {
+		t.Fatalf("%d annotations, want 1: %q", len(lines), lines)
+	}
+	for _, want := range []string{"::error file=scenarios/leaky-fence.yaml,title=leaky-fence / fenced%3A linearizable-resource is violated%2C expected holds::",
+		"one update is lost%0A0.004 s  c1 got the lock", "%0Areplay: sim run"} {
+		if !strings.Contains(lines[0], want) {
+			t.Errorf("no %q in %s", want, lines[0])
+		}
+	}
+}
+
+func TestGitHubStopsAtTen(t *testing.T) {
+	many := make([]*report.Result, 25)
+	for i := range many {
+		many[i] = reporttest.Unexpected()
+	}
+	if lines := github(t, many...); len(lines) != 10 || !strings.HasSuffix(lines[9], "16 more verdicts are not as expected; the job summary has them all") {
+		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
+	}
+	if lines := github(t, many[:10]...); len(lines) != 10 || strings.Contains(lines[9], "more verdicts") {
+		t.Errorf("ten fit, but the last is %q", lines[9])
+	}
+	if lines := github(t, reporttest.GCPause()); len(lines) != 1 || lines[0] != "" {
+		t.Errorf("nothing is unexpected, but %q", lines)
+	}
+}
+
+// A name must not begin a workflow command of its own.
+func TestGitHubOfHostileText(t *testing.T) {
+	for _, line := range github(t, reporttest.Hostile()) {
+		head, _, _ := strings.Cut(strings.TrimPrefix(line, "::error "), "::")
+		if !strings.HasPrefix(line, "::error file=") || strings.Count(head, ",") != 1 {
+			t.Errorf("line %q", line)
+		}
+		if strings.ContainsFunc(line, unicode.IsControl) {
+			t.Errorf("control characters in %q", line)
+		}
+	}
+}
+
+func entries() []report.IndexEntry {
+	var list []report.IndexEntry
+	for _, r := range append(suite(), reporttest.Hostile(), &report.Result{Scenario: "bare"}) {
+		link := r.Scenario + "/20261120-204501-42/report.html"
+		if r.Scenario == "bare" {
+			link = "javascript:alert(1)"
+		}
+		list = append(list, report.IndexEntry{Result: r, Link: link})
+	}
+	return list
+}
+
+func TestIndexPutsRegressionsFirst(t *testing.T) {
+	doc := write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries()) })
+	root, err := html.Parse(strings.NewReader(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var outcomes, hrefs []string
+	for n := range root.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		for _, a := range n.Attr {
+			if n.Data == "span" && a.Key == "class" && strings.HasPrefix(a.Val, "badge") && n.Parent.Data == "td" {
+				outcomes = append(outcomes, strings.TrimSpace(n.LastChild.Data))
+			}
+			if n.Data == "a" && a.Key == "href" {
+				hrefs = append(hrefs, a.Val)
+			}
+			if strings.HasPrefix(a.Key, "on") || strings.Contains(a.Val, "javascript:") && a.Key == "href" {
+				t.Errorf("attribute %s=%q", a.Key, a.Val)
+			}
+		}
+	}
+	want := "Could not run,Could not run,Not as expected,Undecided,Undecided,As expected,As expected,As expected"
+	if got := strings.Join(outcomes, ","); !strings.HasPrefix(got, "Could not run,Could not run,Not as expected") || !strings.HasSuffix(got, "As expected") {
+		t.Errorf("order %s, want something like %s", got, want)
+	}
+	if !strings.Contains(strings.Join(hrefs, "\n"), "gc-pause/20261120-204501-42/report.html#p") {
+		t.Errorf("no cell leads to its property: %q", hrefs)
+	}
+}
+
+// The anchors that the suite's page uses must be in the report.
+func TestIndexLinksIntoReports(t *testing.T) {
+	d := parse(t, page(t, reporttest.GCPause()))
+	doc := write(t, func(b *bytes.Buffer) error {
+		return report.WriteIndex(b, []report.IndexEntry{{Result: reporttest.GCPause(), Link: "report.html"}})
+	})
+	found := regexp.MustCompile(`href="report.html#([^"]+)"`).FindAllStringSubmatch(doc, -1)
+	if len(found) != 9 {
+		t.Errorf("%d links, want one for each of 9 verdicts", len(found))
+	}
+	for _, m := range found {
+		if d.ids[m[1]] != 1 {
+			t.Errorf("the report has no %q", m[1])
+		}
+	}
+}
+
+func TestTrace(t *testing.T) {
+	for name, r := range reporttest.All() {
+		out := write(t, func(b *bytes.Buffer) error { return report.WriteTrace(b, r) })
+		var doc struct {
+			TraceEvents []struct {
+				Name, Ph string
+				Ts, Dur  float64
+				Pid, Tid int
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &doc); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if name != "gc-pause" {
+			continue
+		}
+		var found []string
+		for _, e := range doc.TraceEvents {
+			found = append(found, fmt.Sprintf("%s %s %g+%g", e.Ph, e.Name, e.Ts, e.Dur))
+		}
+		for _, want := range []string{"X believes it holds the lock 4000+2.009e+06", "X two holders at once, 803 ms 1.21e+06+803000",
+			"i c1 refused: token 1 after 2 2.0104e+06+0", "M process_name 0+0"} {
+			if !strings.Contains(strings.Join(found, "\n"), want) {
+				t.Errorf("no %q in:\n%s", want, strings.Join(found, "\n"))
+			}
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	gc := reporttest.GCPause
+	with := func(change func(*report.Result)) []*report.Result {
+		r := gc()
+		change(r)
+		return []*report.Result{r}
+	}
+	set := func(v checker.Verdict, met bool) func(*report.Result) {
+		return func(r *report.Result) {
+			p := &r.Variants[1].Properties[3]
+			p.Verdict, p.Met = v, met
+		}
+	}
+	repeat := func(n, bad int) []*report.Result {
+		var list []*report.Result
+		for i := range n {
+			r := gc()
+			if i < bad {
+				set(checker.Violated, false)(r)
+			}
+			list = append(list, r)
+		}
+		return list
+	}
+	one := []*report.Result{gc()}
+	for name, c := range map[string]struct {
+		a, b       []*report.Result
+		regression bool
+		kinds      string
+	}{
+		"the same":            {one, one, false, ""},
+		"nothing":             {nil, nil, false, ""},
+		"broken":              {one, with(set(checker.Violated, false)), true, "regressed"},
+		"mended":              {with(set(checker.Violated, false)), one, false, "mended"},
+		"undecided now":       {one, with(set(checker.Unknown, false)), true, "regressed"},
+		"could not run":       {one, with(func(r *report.Result) { r.Error = "no redis-server" }), true, "regressed"},
+		"gone":                {one, with(func(r *report.Result) { r.Variants = r.Variants[:1] }), false, "gone gone gone gone gone"},
+		"new":                 {with(func(r *report.Result) { r.Variants = r.Variants[:1] }), one, false, "added added added added added"},
+		"new and bad":         {nil, []*report.Result{reporttest.Undecided()}, true, "regressed"},
+		"more often":          {repeat(10, 1), repeat(10, 4), true, "regressed"},
+		"as often":            {repeat(10, 1), repeat(20, 2), false, ""},
+		"less often":          {repeat(10, 4), repeat(10, 1), false, "mended"},
+		"unasked, but broken": {one, with(func(r *report.Result) { r.Variants[1].Properties[4].Verdict = checker.Violated }), true, "regressed"},
+		"expected otherwise": {one, with(func(r *report.Result) {
+			set(checker.Violated, true)(r)
+			r.Variants[1].Properties[3].Expected = checker.Violated
+		}), false, "changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := report.Compare(c.a, c.b)
+			var kinds []string
+			for _, ch := range got.Changes {
+				kinds = append(kinds, string(ch.Kind))
+			}
+			if got.Regression != c.regression || strings.Join(kinds, " ") != c.kinds {
+				t.Errorf("regression %v, kinds %q; want %v, %q", got.Regression, kinds, c.regression, c.kinds)
+			}
+			for _, f := range []func(*bytes.Buffer) error{
+				func(b *bytes.Buffer) error { return report.WriteComparisonJSON(b, got) },
+				func(b *bytes.Buffer) error { return report.WriteComparisonHTML(b, got) },
+				func(b *bytes.Buffer) error { return report.WriteComparisonText(b, got, report.TextOptions{}) },
+			} {
+				write(t, f)
+			}
+		})
+	}
+}
+
+func TestComparisonGolden(t *testing.T) {
+	slow := reporttest.Unexpected()
+	slow.Scenario, slow.Variants[0].WallMS = "gc-pause", 9000
+	slow.Versions["redis"] = "8.0.0"
+	c := report.Compare([]*report.Result{reporttest.GCPause()}, []*report.Result{slow})
+	golden(t, "compare.txt", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonText(b, c, report.TextOptions{}) })))
+	golden(t, "compare.json", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonJSON(b, c) })))
+	golden(t, "compare.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonHTML(b, c) })))
+	golden(t, "index.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries()[:4]) })))
+}

@@ -1,0 +1,307 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+)
+
+// Comparison is what changed between two runs or suites.
+type Comparison struct {
+	// Regression says that something got worse; Changes has what.
+	Regression bool     `json:"regression"`
+	Before     Side     `json:"before"`
+	After      Side     `json:"after"`
+	Changes    []Change `json:"changes"`
+	Timings    []Timing `json:"timings,omitempty"`
+	// Same counts the verdicts that did not change.
+	Same int `json:"same"`
+}
+
+// Side sums up one of the two.
+type Side struct {
+	Results    int               `json:"results"`
+	Variants   int               `json:"variants"`
+	Unexpected int               `json:"unexpected"`
+	Undecided  int               `json:"undecided"`
+	Versions   map[string]string `json:"versions,omitempty"`
+}
+
+// Kind says what a change means.
+type Kind string
+
+const (
+	// Regressed: as expected before, and not so now.
+	Regressed Kind = "regressed"
+	// Mended: the other way round.
+	Mended Kind = "mended"
+	// Changed: other verdicts, neither better nor worse.
+	Changed Kind = "changed"
+	// Gone: judged before, and no longer. Added: the other way round.
+	Gone  Kind = "gone"
+	Added Kind = "added"
+)
+
+// Change is a property, or a variant as a whole, that came out differently.
+type Change struct {
+	Kind     Kind   `json:"kind"`
+	Scenario string `json:"scenario"`
+	Variant  string `json:"variant,omitempty"`
+	// Property is empty where the variant could be run on one side only.
+	Property checker.Property `json:"property,omitempty"`
+	Before   Counts           `json:"before"`
+	After    Counts           `json:"after"`
+	// Why is what was seen after, Note a remark on the comparison itself.
+	Why  string `json:"why,omitempty"`
+	Note string `json:"note,omitempty"`
+}
+
+// Counts are the verdicts of one property over all runs of one side.
+type Counts struct {
+	Runs     int `json:"runs"`
+	Holds    int `json:"holds"`
+	Violated int `json:"violated"`
+	Unknown  int `json:"unknown"`
+	// Unmet is how many were not as expected, Failed how many runs could not
+	// be carried out.
+	Unmet  int `json:"unmet"`
+	Failed int `json:"failed,omitempty"`
+}
+
+// Timing is a variant that took notably longer or shorter. It is for the
+// reader: a machine's load is no regression of a lock.
+type Timing struct {
+	Scenario string        `json:"scenario"`
+	Variant  string        `json:"variant"`
+	Before   time.Duration `json:"before_ns"`
+	After    time.Duration `json:"after_ns"`
+}
+
+type cellKey struct {
+	scenario, variant string
+	property          checker.Property
+}
+
+type cell struct {
+	Counts
+	expected checker.Verdict
+	why      string
+	walls    []int64
+}
+
+// Compare says what changed from a to b. Results of the same scenario are
+// counted together, so that repeated runs compare as rates.
+func Compare(a, b []*Result) Comparison {
+	before, after := cellsOf(a), cellsOf(b)
+	c := Comparison{Before: sideOf(a), After: sideOf(b), Changes: []Change{}}
+	keys := maps.Clone(before)
+	maps.Copy(keys, after)
+	for _, k := range slices.SortedFunc(maps.Keys(keys), compareKeys) {
+		x, y := before[k], after[k]
+		if k.property == "" {
+			if t, ok := timingOf(k, x, y); ok {
+				c.Timings = append(c.Timings, t)
+			}
+		}
+		change, ok := changeOf(k, x, y)
+		if !ok {
+			if k.property != "" {
+				c.Same++
+			}
+			continue
+		}
+		c.Regression = c.Regression || change.Kind == Regressed
+		c.Changes = append(c.Changes, change)
+	}
+	order := []Kind{Regressed, Changed, Gone, Added, Mended}
+	slices.SortStableFunc(c.Changes, func(x, y Change) int {
+		return slices.Index(order, x.Kind) - slices.Index(order, y.Kind)
+	})
+	return c
+}
+
+func compareKeys(x, y cellKey) int {
+	if n := strings.Compare(x.scenario, y.scenario); n != 0 {
+		return n
+	}
+	if n := strings.Compare(x.variant, y.variant); n != 0 {
+		return n
+	}
+	return strings.Compare(string(x.property), string(y.property))
+}
+
+// cellsOf counts verdicts. The key without a property stands for the variant
+// as a whole; without a variant, for the scenario.
+func cellsOf(results []*Result) map[cellKey]*cell {
+	cells := map[cellKey]*cell{}
+	at := func(k cellKey) *cell {
+		if cells[k] == nil {
+			cells[k] = &cell{}
+		}
+		return cells[k]
+	}
+	for _, r := range results {
+		if r.Error != "" {
+			c := at(cellKey{scenario: r.Scenario})
+			c.Runs++
+			c.Failed++
+			c.why = r.Error
+		}
+		for i := range r.Variants {
+			v := &r.Variants[i]
+			whole := at(cellKey{scenario: r.Scenario, variant: v.Name})
+			whole.Runs++
+			whole.walls = append(whole.walls, v.WallMS)
+			if v.Error != "" && v.Error != r.Error {
+				whole.Failed++
+				whole.why = v.Error
+			}
+			for j := range v.Properties {
+				at(cellKey{r.Scenario, v.Name, v.Properties[j].Name}).add(&v.Properties[j])
+			}
+		}
+	}
+	return cells
+}
+
+func (c *cell) add(p *PropertyResult) {
+	c.Runs++
+	c.expected = p.Expected
+	switch p.Verdict {
+	case checker.Holds:
+		c.Holds++
+	case checker.Violated:
+		c.Violated++
+	default:
+		c.Unknown++
+	}
+	if !p.Met {
+		c.Unmet++
+	}
+	if c.why == "" || !p.Met {
+		c.why = p.Why
+	}
+}
+
+// changeOf says what became of one cell, and whether that is worth a word.
+func changeOf(k cellKey, x, y *cell) (Change, bool) {
+	c := Change{Scenario: k.scenario, Variant: k.variant, Property: k.property}
+	if x != nil {
+		c.Before = x.Counts
+	}
+	if y != nil {
+		c.After, c.Why = y.Counts, y.why
+	}
+	whole := k.property == ""
+	failedBefore, failedAfter := c.Before.Failed > 0, c.After.Failed > 0
+	switch {
+	case whole && failedAfter && !failedBefore:
+		c.Kind, c.Note = Regressed, "could not be run"
+	case whole && failedBefore && !failedAfter:
+		c.Kind, c.Note = Mended, "could not be run before"
+	case whole:
+		// Whether a variant came or went is told by its properties.
+		return c, false
+	case x == nil:
+		c.Kind = Added
+		if c.After.Unmet > 0 {
+			c.Kind, c.Note = Regressed, "not judged before"
+		}
+	case y == nil:
+		c.Kind = Gone
+	default:
+		return judgeChange(c, x, y)
+	}
+	return c, true
+}
+
+func judgeChange(c Change, x, y *cell) (Change, bool) {
+	if x.expected != y.expected {
+		c.Note = fmt.Sprintf("expected %s before, %s now", expectedWord(x.expected), expectedWord(y.expected))
+	}
+	// Rates are compared by cross multiplication: the sides may differ in runs.
+	rate := func(p, q int) int { return q*c.Before.Runs - p*c.After.Runs }
+	switch {
+	case rate(c.Before.Unmet, c.After.Unmet) > 0:
+		c.Kind = Regressed
+	case rate(c.Before.Unmet, c.After.Unmet) < 0:
+		c.Kind = Mended
+	case x.expected == 0 && y.expected == 0 && rate(c.Before.Violated, c.After.Violated) > 0:
+		// Nothing is expected of the property, but it was sound before.
+		c.Kind = Regressed
+	case rate(c.Before.Violated, c.After.Violated) != 0 || rate(c.Before.Holds, c.After.Holds) != 0 || c.Note != "":
+		c.Kind = Changed
+	default:
+		return c, false
+	}
+	return c, true
+}
+
+func expectedWord(v checker.Verdict) string {
+	if v == 0 {
+		return "nothing"
+	}
+	return verdictWord(v)
+}
+
+// timingOf compares medians; less than a fifth or 50 ms is noise.
+func timingOf(k cellKey, x, y *cell) (Timing, bool) {
+	if x == nil || y == nil || len(x.walls) == 0 || len(y.walls) == 0 {
+		return Timing{}, false
+	}
+	median := func(walls []int64) time.Duration {
+		s := slices.Sorted(slices.Values(walls))
+		return time.Duration(s[len(s)/2]) * time.Millisecond
+	}
+	t := Timing{Scenario: k.scenario, Variant: k.variant, Before: median(x.walls), After: median(y.walls)}
+	diff := (t.After - t.Before).Abs()
+	return t, diff > 50*time.Millisecond && diff*5 > t.Before
+}
+
+func sideOf(results []*Result) Side {
+	t := tallyOf(results)
+	s := Side{Results: t.scenarios, Variants: t.variants, Unexpected: t.unexpected, Undecided: t.undecided}
+	for _, r := range results {
+		for name, version := range r.Versions {
+			if s.Versions == nil {
+				s.Versions = map[string]string{}
+			}
+			s.Versions[name] = version
+		}
+	}
+	return s
+}
+
+// Words says counts for a person: "holds", or "violated in 3 of 10".
+func (c Counts) Words() string {
+	if c.Failed > 0 {
+		if c.Runs == 1 {
+			return "could not be run"
+		}
+		return fmt.Sprintf("could not be run in %d of %d", c.Failed, c.Runs)
+	}
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		word string
+	}{{c.Holds, "holds"}, {c.Violated, "violated"}, {c.Unknown, "unknown"}} {
+		switch {
+		case p.n == 0:
+		case c.Runs == 1 || p.n == c.Runs:
+			parts = append(parts, p.word)
+		default:
+			parts = append(parts, fmt.Sprintf("%s in %d of %d", p.word, p.n, c.Runs))
+		}
+	}
+	if len(parts) == 0 {
+		if c.Runs > 0 {
+			return "could be run"
+		}
+		return "not judged"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,112 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+)
+
+// WriteComparisonText writes a comparison for a person at a terminal.
+func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
+	p := newPrinter(o)
+	tones := map[Kind]tone{Regressed: bad, Mended: good, Changed: doubt, Gone: faint, Added: faint}
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		p.print(p.paint(tones[ch.Kind], pad(string(ch.Kind), 9)), "  ", p.paint(strong, plain(ch.place())), "\n")
+		text := ch.Before.Words() + " -> " + ch.After.Words()
+		if o.Unicode {
+			text = ch.Before.Words() + " → " + ch.After.Words()
+		}
+		if ch.Note != "" {
+			text += " (" + ch.Note + ")"
+		}
+		if ch.Why != "" {
+			text += ": " + ch.Why
+		}
+		for _, line := range wrap(plain(text), p.o.Width-11) {
+			p.print("           ", line, "\n")
+		}
+	}
+	for _, t := range c.Timings {
+		p.print(p.paint(faint, pad("time", 9)), "  ", plain(t.Scenario+" / "+t.Variant), "  ",
+			p.ascii(shortDuration(t.Before)), " to ", p.ascii(shortDuration(t.After)), "\n")
+	}
+	word := p.paint(good, "NO REGRESSION")
+	if c.Regression {
+		word = p.paint(bad, "REGRESSION")
+	}
+	p.print(word, fmt.Sprintf(" %s changed, %d the same", count(len(c.Changes), "verdict"), c.Same), "\n")
+	_, err := w.Write(p.buf.Bytes())
+	return err
+}
+
+// ascii keeps the micro sign off terminals that do not have it.
+func (p *printer) ascii(s string) string {
+	if p.o.Unicode {
+		return s
+	}
+	return string(bytes.ReplaceAll([]byte(s), []byte("µ"), []byte("u")))
+}
+
+// place names what changed: "gc-pause / fenced: no-late-effect".
+func (c *Change) place() string {
+	s := c.Scenario
+	if c.Variant != "" {
+		s += " / " + c.Variant
+	}
+	if c.Property != "" {
+		s += ": " + string(c.Property)
+	}
+	return s
+}
+
+// WriteComparisonJSON writes a comparison for programs.
+func WriteComparisonJSON(w io.Writer, c Comparison) error {
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return fmt.Errorf("failed to encode the comparison: %w", err)
+	}
+	_, err = w.Write(append(escapeHidden(data), '\n'))
+	return err
+}
+
+// WriteComparisonHTML writes a comparison as a page of its own.
+func WriteComparisonHTML(w io.Writer, c Comparison) error {
+	p := comparePage{Comparison: c, Badge: badge{"safe", "✓", "No regression"}}
+	if c.Regression {
+		p.Badge = badge{"unsafe", "✗", "Regression"}
+	}
+	badges := map[Kind]badge{
+		Regressed: {"unsafe", "✗", "regressed"}, Mended: {"safe", "✓", "mended"}, Changed: {"undecided", "≠", "changed"},
+		Gone: {"undecided", "−", "gone"}, Added: {"undecided", "+", "added"},
+	}
+	for i := range c.Changes {
+		p.Rows = append(p.Rows, compareRow{c.Changes[i], badges[c.Changes[i].Kind]})
+	}
+	names := maps.Clone(c.Before.Versions)
+	if names == nil {
+		names = map[string]string{}
+	}
+	maps.Copy(names, c.After.Versions)
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		if c.Before.Versions[n] != c.After.Versions[n] {
+			p.Versions = append(p.Versions, [3]string{n, c.Before.Versions[n], c.After.Versions[n]})
+		}
+	}
+	return render(w, "compare.tmpl", p)
+}
+
+type comparePage struct {
+	Comparison
+	Badge    badge
+	Rows     []compareRow
+	Versions [][3]string
+}
+
+type compareRow struct {
+	Change
+	Badge badge
+}

@@ -1,0 +1,172 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"time"
+)
+
+// JUnitOptions say what counts as a failure.
+type JUnitOptions struct {
+	// AllowUndecided reports what could not be judged as skipped instead of
+	// failed.
+	AllowUndecided bool
+}
+
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Skipped  int          `xml:"skipped,attr"`
+	Time     string       `xml:"time,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name       string          `xml:"name,attr"`
+	Tests      int             `xml:"tests,attr"`
+	Failures   int             `xml:"failures,attr"`
+	Errors     int             `xml:"errors,attr"`
+	Skipped    int             `xml:"skipped,attr"`
+	Time       string          `xml:"time,attr"`
+	Timestamp  string          `xml:"timestamp,attr,omitempty"`
+	Properties []junitProperty `xml:"properties>property,omitempty"`
+	Cases      []junitCase     `xml:"testcase"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type junitCase struct {
+	Name    string       `xml:"name,attr"`
+	Class   string       `xml:"classname,attr"`
+	Time    string       `xml:"time,attr"`
+	Failure *junitDetail `xml:"failure,omitempty"`
+	Error   *junitDetail `xml:"error,omitempty"`
+	Skipped *junitDetail `xml:"skipped,omitempty"`
+	Out     string       `xml:"system-out,omitempty"`
+}
+
+type junitDetail struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr,omitempty"`
+	Text    string `xml:",chardata"`
+}
+
+// WriteJUnit writes a test suite for every variant of every scenario, with a
+// test case for every property. Names are made of the scenario's own, so that
+// a CI system can follow a case over time.
+func WriteJUnit(w io.Writer, results []*Result, o JUnitOptions) error {
+	all := junitSuites{Name: "redlock-sim"}
+	var total time.Duration
+	for _, r := range results {
+		total += time.Duration(r.WallMS) * time.Millisecond
+		for _, s := range junitSuitesOf(r, o) {
+			s.count()
+			all.Tests += s.Tests
+			all.Failures += s.Failures
+			all.Errors += s.Errors
+			all.Skipped += s.Skipped
+			all.Suites = append(all.Suites, s)
+		}
+	}
+	all.Time = junitTime(total)
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	enc := xml.NewEncoder(w)
+	enc.Indent("", "  ")
+	if err := enc.Encode(all); err != nil {
+		return fmt.Errorf("failed to write JUnit: %w", err)
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
+	name := plain(r.Scenario)
+	var list []junitSuite
+	if r.Error != "" {
+		// A run that could not be carried out is one failed case of its own.
+		list = append(list, junitSuite{Name: name, Time: junitTime(0), Timestamp: plain(r.Started),
+			Cases: []junitCase{{Name: "run", Class: name, Time: junitTime(0),
+				Error: &junitDetail{Message: plain(r.Error), Type: "environment"}}}})
+	}
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		class := name + "." + plain(v.Name)
+		wall := time.Duration(v.WallMS) * time.Millisecond
+		s := junitSuite{Name: name + "/" + plain(v.Name), Time: junitTime(wall), Timestamp: plain(r.Started),
+			Properties: []junitProperty{{"seed", fmt.Sprint(r.Seed)}, {"world", plain(r.World)}, {"replay", plain(r.Replay)}}}
+		if v.Error != "" && v.Error != r.Error {
+			s.Cases = append(s.Cases, junitCase{Name: "run", Class: class, Time: junitTime(0),
+				Error: &junitDetail{Message: plain(v.Error), Type: "environment"}})
+		}
+		for j := range v.Properties {
+			c := junitCaseOf(r, &v.Properties[j], o)
+			c.Class = class
+			s.Cases = append(s.Cases, c)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func junitCaseOf(r *Result, p *PropertyResult, o JUnitOptions) junitCase {
+	// The variant was run once for all properties: the suite has the time.
+	c := junitCase{Name: plain(string(p.Name)), Time: junitTime(0)}
+	said := plain(besideExpectation(p) + ": " + p.Why)
+	detail := &junitDetail{Message: said, Text: storyText(p, r.Replay)}
+	switch {
+	case isUnexpected(p):
+		detail.Type = "unexpected-verdict"
+		c.Failure = detail
+	case isUndecided(p) && !o.AllowUndecided:
+		detail.Type = "undecided"
+		c.Failure = detail
+	case !decided(p.Verdict) && (isUndecided(p) || p.Expected == 0):
+		c.Skipped = &junitDetail{Message: said}
+	default:
+		c.Out = said
+	}
+	return c
+}
+
+// storyText tells a counterexample's story in plain lines, and how to see it
+// again.
+func storyText(p *PropertyResult, replay string) string {
+	text := ""
+	if c := p.Counterexample; c != nil {
+		for _, s := range c.Story[:min(len(c.Story), maxSentences)] {
+			text += fmt.Sprintf("%s  %s\n", seconds(s.At), plain(s.Text))
+		}
+		if c.Assumption != "" {
+			text += "The assumption that failed: " + plain(c.Assumption) + "\n"
+		}
+	}
+	if replay != "" {
+		text += "replay: " + plain(replay) + "\n"
+	}
+	return text
+}
+
+func (s *junitSuite) count() {
+	s.Tests = len(s.Cases)
+	for i := range s.Cases {
+		switch c := &s.Cases[i]; {
+		case c.Failure != nil:
+			s.Failures++
+		case c.Error != nil:
+			s.Errors++
+		case c.Skipped != nil:
+			s.Skipped++
+		}
+	}
+}
+
+func junitTime(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

@@ -1,0 +1,131 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+)
+
+// maxSummary bounds a Markdown summary: GitHub refuses one above 1 MiB.
+const maxSummary = 1<<20 - 1<<12
+
+// WriteMarkdown writes the results as a table, for a job summary or a comment:
+// first what went wrong, with its story, then all verdicts.
+func WriteMarkdown(w io.Writer, results []*Result) error {
+	var b bytes.Buffer
+	t := tallyOf(results)
+	icon := map[outcome]string{asExpected: "✅", undecided: "❔", unexpected: "❌", interrupted: "⏸️", failed: "💥"}
+	fmt.Fprintf(&b, "## %s redlock-sim: %s, %s, %d unexpected, %d undecided\n\n", icon[t.worst],
+		count(t.scenarios, "scenario"), count(t.variants, "variant"), t.unexpected, t.undecided)
+	for _, r := range results {
+		markdownTroubles(&b, r)
+	}
+	left := 0
+	b.WriteString("| scenario | variant | property | verdict | |\n|---|---|---|---|---|\n")
+	for _, r := range results {
+		for i := range r.Variants {
+			v := &r.Variants[i]
+			for j := range v.Properties {
+				if b.Len() > maxSummary-4096 {
+					left++
+					continue
+				}
+				p := &v.Properties[j]
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", markdown(r.Scenario), markdown(v.Name), markdown(string(p.Name)),
+					markdownVerdict(p), markdown(clip(plain(p.Why), 200)))
+			}
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "\n%s not shown.\n", count(left, "verdict"))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func markdownTroubles(b *bytes.Buffer, r *Result) {
+	if r.Error != "" {
+		fmt.Fprintf(b, "**%s could not be run:** %s\n\n", markdown(r.Scenario), markdown(clip(plain(r.Error), 500)))
+	}
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		if v.Error != "" && v.Error != r.Error {
+			fmt.Fprintf(b, "**%s / %s could not be run:** %s\n\n", markdown(r.Scenario), markdown(v.Name), markdown(clip(plain(v.Error), 500)))
+		}
+		for j := range v.Properties {
+			p := &v.Properties[j]
+			if p.Met || b.Len() > maxSummary/2 {
+				continue
+			}
+			fmt.Fprintf(b, "**%s / %s: %s is %s.** %s\n\n", markdown(r.Scenario), markdown(v.Name), markdown(string(p.Name)),
+				markdown(besideExpectation(p)), markdown(clip(plain(p.Why), 300)))
+			if c := p.Counterexample; c != nil {
+				for _, s := range c.Story[:min(len(c.Story), maxSentences)] {
+					fmt.Fprintf(b, "1. %s: %s\n", seconds(s.At), markdown(clip(plain(s.Text), 300)))
+				}
+				b.WriteByte('\n')
+			}
+			if r.Replay != "" {
+				fmt.Fprintf(b, "Replay: %s\n\n", markdownCode(clip(plain(r.Replay), 500)))
+			}
+		}
+	}
+}
+
+func markdownVerdict(p *PropertyResult) string {
+	icons := map[checker.Verdict]string{checker.Holds: "holds", checker.Violated: "violated"}
+	text, ok := icons[p.Verdict]
+	if !ok {
+		text = "unknown"
+	}
+	switch {
+	case isUnexpected(p):
+		return "❌ **" + text + "**, expected " + verdictWord(p.Expected)
+	case isUndecided(p):
+		return "❔ **" + text + "**, expected " + verdictWord(p.Expected)
+	case p.Expected == 0:
+		return text
+	}
+	return "✅ " + text
+}
+
+// markdown makes text of unknown origin stand for itself: a name must not be a
+// link, an image, a mention, HTML or the end of a table's cell.
+func markdown(s string) string {
+	var b strings.Builder
+	for _, r := range plain(s) {
+		switch {
+		case r == '<':
+			b.WriteString("&lt;")
+		case r == '>':
+			b.WriteString("&gt;")
+		case r == '&':
+			b.WriteString("&amp;")
+		case r == '@':
+			b.WriteString("@<!-- -->")
+		case strings.ContainsRune("\\`*_{}[]()#+!|~:", r):
+			fmt.Fprintf(&b, "&#%d;", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// markdownCode writes text as code, with a fence longer than any in it.
+func markdownCode(s string) string {
+	longest, run := 0, 0
+	for _, r := range s {
+		if r == '`' {
+			run++
+			longest = max(longest, run)
+			continue
+		}
+		run = 0
+	}
+	fence := strings.Repeat("`", longest+1)
+	return fence + " " + s + " " + fence
+}

@@ -1,0 +1,184 @@
+// Package tab shows pages in a real browser, for tests.
+package tab
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// Tab is a browser's tab that notes what a page must not do.
+type Tab struct {
+	T   testing.TB
+	Ctx context.Context
+
+	mu       sync.Mutex
+	troubles []string
+	requests []string
+}
+
+var chromium = sync.OnceValue(func() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+})
+
+// New opens a tab in a browser of its own. Without a browser the test is
+// skipped on a developer's machine; in CI it fails, since nobody would notice
+// a skip there.
+func New(t testing.TB) *Tab {
+	t.Helper()
+	if chromium() == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("no chromium was found, and CI is set")
+		}
+		t.Skip("no chromium was found: install it to test the pages in a browser")
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium()), chromedp.NoSandbox)
+	ctx, cancelTime := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancelBrowser := chromedp.NewExecAllocator(ctx, opts...)
+	ctx, cancelTab := chromedp.NewContext(ctx)
+	t.Cleanup(func() { cancelTab(); cancelBrowser(); cancelTime() })
+	tab := &Tab{T: t, Ctx: ctx}
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("failed to start %s: %v", chromium(), err)
+	}
+	if err := chromedp.Listen(ctx, tab.note); err != nil {
+		t.Fatal(err)
+	}
+	call(tab, network.Enable, network.EnableParams{})
+	call(tab, log.Enable, cdp.Empty{})
+	call(tab, runtime.Enable, cdp.Empty{})
+	call(tab, page.Enable, page.EnableParams{})
+	return tab
+}
+
+func (b *Tab) note(ev any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch ev := ev.(type) {
+	case *runtime.EventConsoleAPICalled:
+		b.troubles = append(b.troubles, "console: "+string(ev.Type))
+	case *runtime.EventExceptionThrown:
+		b.troubles = append(b.troubles, "exception: "+ev.ExceptionDetails.Text)
+	case *log.EventEntryAdded:
+		b.troubles = append(b.troubles, "log: "+ev.Entry.Text)
+	case *network.EventRequestWillBeSent:
+		b.requests = append(b.requests, ev.Request.URL)
+	case *page.EventJavascriptDialogOpening:
+		b.troubles = append(b.troubles, "dialog: "+ev.Message)
+		go func() {
+			_, _ = chromedp.Call(b.Ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{})
+		}()
+	}
+}
+
+func call[P, R any](b *Tab, command cdp.Command[P, R], params P) {
+	b.T.Helper()
+	if _, err := chromedp.Call(b.Ctx, command, params); err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+// Do runs actions.
+func (b *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
+	b.T.Helper()
+	if err := chromedp.Do(b.Ctx, actions...); err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+// Get runs an action and returns its value.
+func Get[R any](b *Tab, action chromedp.Action[R]) R {
+	b.T.Helper()
+	out, err := chromedp.Run(b.Ctx, action)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return out
+}
+
+// Eval runs a JavaScript expression and returns its value.
+func Eval[R any](b *Tab, expression string) R {
+	b.T.Helper()
+	return Get(b, chromedp.Evaluate[R](expression))
+}
+
+// Size sets the size of the window.
+func (b *Tab) Size(width, height int64) {
+	b.T.Helper()
+	b.Do(chromedp.EmulateViewport(width, height))
+}
+
+// OpenFile shows a page from disk and returns its address.
+func (b *Tab) OpenFile(html []byte) string {
+	b.T.Helper()
+	path := filepath.Join(b.T.TempDir(), "report.html")
+	if err := os.WriteFile(path, html, 0o644); err != nil {
+		b.T.Fatal(err)
+	}
+	b.Do(chromedp.Navigate("file://" + path))
+	return "file://" + path
+}
+
+// Dark chooses the colour scheme.
+func (b *Tab) Dark(on bool) {
+	b.T.Helper()
+	scheme := "light"
+	if on {
+		scheme = "dark"
+	}
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+}
+
+// WithoutScripts turns scripts off for the pages to come.
+func (b *Tab) WithoutScripts() {
+	b.T.Helper()
+	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+}
+
+// Print renders the page on paper.
+func (b *Tab) Print(paper chromedp.PaperSize) []byte {
+	b.T.Helper()
+	return Get(b, chromedp.PrintToPDF(chromedp.PDFPaper(paper), chromedp.PDFPrintBackground()))
+}
+
+// Troubles is what the pages complained of so far.
+func (b *Tab) Troubles() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.troubles...)
+}
+
+// Quiet fails the test where a page complained, or asked for anything that
+// does not begin with prefix.
+func (b *Tab) Quiet(prefix string) {
+	b.T.Helper()
+	for _, trouble := range b.Troubles() {
+		b.T.Errorf("the page complained: %s", trouble)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, url := range b.requests {
+		if !strings.HasPrefix(url, prefix) && url != "data:," {
+			b.T.Errorf("the page asked for %s", url)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package serve_test
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
+	"github.com/redlock-sim/redlock-sim/internal/serve"
+)
+
+// A reader's way through the server, in a real browser: the policies must let
+// our own pages work.
+func TestInABrowser(t *testing.T) {
+	b := tab.New(t)
+	dir := folder(t)
+	srv := httptest.NewServer(handler(t, serve.Options{Dir: dir}))
+	defer srv.Close()
+	b.Size(1280, 900)
+	b.Do(chromedp.Navigate(srv.URL+"/?q=fence"), chromedp.WaitReady(chromedp.CSS("table.runs")))
+	if got := tab.Eval[string](b, `getComputedStyle(document.querySelector(".badge.unsafe")).color`); got != "rgb(179, 38, 30)" {
+		t.Errorf("the style sheet does not apply: %s", got)
+	}
+	if out := os.Getenv("PAGES"); out != "" {
+		b.Do(chromedp.Navigate(srv.URL))
+		if err := os.WriteFile(filepath.Join(out, "serve.png"), tab.Get(b, chromedp.FullScreenshot(100)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		b.Do(chromedp.Navigate(srv.URL + "/?q=fence"))
+	}
+	b.Do(chromedp.Click(chromedp.CSS("table.runs a")), chromedp.WaitReady(chromedp.CSS("svg.picture")))
+	if !tab.Eval[bool](b, `document.querySelector(".toolbar").getBoundingClientRect().height > 0`) {
+		t.Error("the report's script does not run")
+	}
+	b.Do(chromedp.Navigate(srv.URL+"/?q=fence"), chromedp.Click(chromedp.CSS("details summary")),
+		chromedp.Click(chromedp.CSS("details button")), chromedp.WaitReady(chromedp.CSS(`input[name="q"][value=""]`)))
+	if _, err := os.Stat(filepath.Join(dir, "leaky-fence")); !os.IsNotExist(err) {
+		t.Errorf("the run was not deleted: %v", err)
+	}
+	b.Do(chromedp.Navigate(srv.URL+"/?outcome=Running"), chromedp.Click(chromedp.CSS("table.runs a")), chromedp.WaitReady(chromedp.CSS("dl")))
+	if got := tab.Eval[string](b, `document.body.innerText`); !strings.Contains(got, "Running") {
+		t.Errorf("the run in hand: %s", got)
+	}
+	b.Quiet(srv.URL)
+}

@@ -16,6 +16,9 @@ import (
 // schemaDraft is the dialect that editors understand best.
 const schemaDraft = "http://json-schema.org/draft-07/schema#"
 
+// durationPattern is what time.ParseDuration reads, without a sign.
+const durationPattern = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`
+
 // WriteSchema writes the JSON Schema of scenario files. It is made from the
 // same types and tags that the decoder reads.
 func WriteSchema(w io.Writer) error {
@@ -74,8 +77,10 @@ func schemaOf(t reflect.Type, tag reflect.StructTag, required bool) *jsonschema.
 	case t.Kind() == reflect.Map:
 		s.Type, s.AdditionalProperties = "object", schemaOf(t.Elem(), "", required)
 	case t == durationType:
-		s.Type, s.Pattern = "string", `^[0-9.]+(ns|us|µs|ms|s|m|h)([0-9.]+(ns|us|µs|ms|s|m|h))*$|^0$`
-		s.Default = defaultOf(tag)
+		s.Type, s.Pattern, s.Default = "string", durationPattern, defaultOf(tag)
+		if strings.HasPrefix(tag.Get("min"), "-") {
+			s.Pattern = strings.Replace(durationPattern, "^", "^-?", 1)
+		}
 	case t.Kind() == reflect.Pointer:
 		return schemaOf(t.Elem(), tag, required)
 	case t.Kind() == reflect.Slice:

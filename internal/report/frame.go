@@ -53,6 +53,41 @@ func drawAll(views []variantView) {
 		w.Extent.To = max(w.Extent.To, w.View.To)
 		drawOne(&views[i], scenes[i], *w, end)
 	}
+	drawDetails(views, scenes, length+room)
+}
+
+// drawDetails draws overlaps that are too short to be seen once more, larger. A
+// second holder's section often takes but milliseconds of the seconds that the
+// story needs. All details have one scale, too.
+func drawDetails(views []variantView, scenes []*swimlane.Scene, view time.Duration) {
+	longest := time.Duration(0)
+	for i := range views {
+		if scenes[i] == nil {
+			continue
+		}
+		if list := overlapsOf(views[i].Variant); len(list) > 0 && list[0].Length()*25 < view {
+			longest = max(longest, list[0].Length())
+		}
+	}
+	for i := range views {
+		v := &views[i]
+		if scenes[i] == nil || longest == 0 {
+			continue
+		}
+		list := overlapsOf(v.Variant)
+		if len(list) == 0 || list[0].Length() > longest {
+			continue
+		}
+		room := (longest*5/2 - list[0].Length()) / 2
+		span := swimlane.Span{From: list[0].From - room, To: list[0].To + room}
+		w := swimlane.Window{View: span, Extent: span}
+		scenes[i].Crop(w, maxDrawnPerLane)
+		v.Detail = draw(v.ID+"d", scenes[i], w, list)
+		v.Detail.Class = "detail"
+		v.Detail.Summary = summary(v.Variant, scenes[i], w)
+		v.DetailName = fmt.Sprintf("the overlap, %s to %s, %s times as large", seconds(span.From), seconds(span.To),
+			grouped(int(view/max(1, span.Length()))))
+	}
 }
 
 // fociOf is where each variant's picture is to look. A variant without a

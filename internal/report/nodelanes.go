@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -154,7 +153,7 @@ func (e *easel) quorum() {
 func (e *easel) key(node string, k *swimlane.KeyHold) []shape {
 	who := holder(k.Client, k.Owner)
 	class := "key"
-	if e.turns[k.Owner]%2 == 1 {
+	if e.scene.Turns[k.Owner]%2 == 1 {
 		// Every second owner's keys are drawn hollow, so that a change of holder
 		// shows.
 		class = "key odd"
@@ -176,22 +175,6 @@ func (e *easel) key(node string, k *swimlane.KeyHold) []shape {
 		list = append(list, tick)
 	}
 	return list
-}
-
-// turnsOf numbers the owners in the order in which they got their first key.
-func turnsOf(s *swimlane.Scene) map[string]int {
-	var all []swimlane.KeyHold
-	for i := range s.Nodes {
-		all = append(all, s.Nodes[i].Keys...)
-	}
-	slices.SortStableFunc(all, func(a, b swimlane.KeyHold) int { return int(a.From - b.From) })
-	turns := map[string]int{}
-	for i := range all {
-		if _, ok := turns[all[i].Owner]; !ok {
-			turns[all[i].Owner] = len(turns)
-		}
-	}
-	return turns
 }
 
 // holder names who a key belongs to: the client, or the key's value where no

@@ -42,7 +42,11 @@ type variantView struct {
 	Story  *storyView
 	Tables []exampleView
 	Pic    *picture
-	Rows   []row
+	// Detail is the overlap drawn larger, where it is too short to be seen in
+	// Pic; DetailName says how much larger.
+	Detail     *picture
+	DetailName string
+	Rows       []row
 	// RowNote says which part of the history the rows are.
 	RowNote string
 	// shown are the events that have a row.

@@ -26,8 +26,8 @@ const (
 // so that the drawing fits any width without scaling its text; heights are
 // pixels.
 type picture struct {
-	ID     string
-	Height int
+	ID, Class string
+	Height    int
 	// From and To bound what is seen at first, Lo and Hi what can be zoomed
 	// out to, in ns of run time.
 	From, To, Lo, Hi int64
@@ -103,8 +103,6 @@ type easel struct {
 	y      int
 	// clientY is where each client's lane begins.
 	clientY map[string]int
-	// turns numbers the owners in the order in which they got a key.
-	turns map[string]int
 }
 
 // percent says where t lies in the view.
@@ -168,7 +166,7 @@ const (
 
 // draw lays out the scene in the window.
 func draw(id string, scene *swimlane.Scene, w swimlane.Window, overlaps []overlap) *picture {
-	e := &easel{scene: scene, window: w, clientY: map[string]int{}, turns: turnsOf(scene), pic: &picture{ID: id,
+	e := &easel{scene: scene, window: w, clientY: map[string]int{}, pic: &picture{ID: id,
 		From: int64(w.View.From), To: int64(w.View.To), Lo: int64(w.Extent.From), Hi: int64(w.Extent.To)}}
 	e.y = axisHeight
 	overlapY := e.y

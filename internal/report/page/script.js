@@ -5,7 +5,7 @@
 
   // A picture knows its own first moment (base); what the pictures share is an
   // offset from it, so that one cursor and one zoom serve all of them.
-  const pictures = all("svg.picture").map((svg) => {
+  const pictures = all("svg.picture:not(.detail)").map((svg) => {
     const n = (k) => Number(svg.dataset[k]);
     return {
       svg, base: n("from"), len: n("to") - n("from"), lo: n("lo") - n("from"), hi: n("hi") - n("from"),

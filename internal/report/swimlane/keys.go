@@ -1,6 +1,8 @@
 package swimlane
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -199,6 +201,26 @@ func (r *keyReader) finish(end time.Duration) {
 		return
 	}
 	r.close(end, false)
+}
+
+// turnsOf numbers the owners in the order in which they got their first key.
+func turnsOf(lanes []NodeLane) map[string]int {
+	first := map[string]time.Duration{}
+	for i := range lanes {
+		for _, k := range lanes[i].Keys {
+			if at, ok := first[k.Owner]; !ok || k.From < at {
+				first[k.Owner] = k.From
+			}
+		}
+	}
+	owners := slices.SortedFunc(maps.Keys(first), func(a, b string) int {
+		return cmp.Or(cmp.Compare(first[a], first[b]), cmp.Compare(a, b))
+	})
+	turns := make(map[string]int, len(owners))
+	for i, o := range owners {
+		turns[o] = i
+	}
+	return turns
 }
 
 // primary is the name under which clients see a replicated set of nodes.

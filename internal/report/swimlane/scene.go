@@ -38,6 +38,8 @@ type Scene struct {
 	// KeysSeen says whether the history observed the nodes' keys. Without
 	// that, nobody knows what was true, and nothing is drawn as untrue.
 	KeysSeen bool
+	// Turns numbers the owners in the order in which they got their first key.
+	Turns map[string]int
 	// Majority is how many nodes make one.
 	Majority int
 	// Replicated: the clients see one node, the primary, and what is true is
@@ -153,6 +155,7 @@ func Build(h *history.History) *Scene {
 	s.Majority = len(nodes)/2 + 1
 	owners := ownersOf(h)
 	s.Nodes, s.KeysSeen = keyLanes(h, nodes, owners, s.End)
+	s.Turns = turnsOf(s.Nodes)
 	voters := s.Nodes
 	if s.Replicated = replicated(h, nodes); s.Replicated {
 		s.Majority, voters = 1, led(s.Nodes, s.End)

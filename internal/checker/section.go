@@ -144,12 +144,3 @@ func (v *view) number(op int) history.Int {
 	}
 	return v.event(o.Call).Value.Number
 }
-
-// token is the fencing token that an operation carried.
-func (v *view) token(op int) history.Int {
-	o := &v.ops[op]
-	if t := v.event(o.Call).Value.Token; t.Set || o.Return < 0 {
-		return t
-	}
-	return v.event(o.Return).Value.Token
-}

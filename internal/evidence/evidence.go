@@ -114,7 +114,7 @@ func CheckFile(ctx context.Context, path string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer func() { _ = f.Close() }()
 	return Check(ctx, f, o)
 }
 

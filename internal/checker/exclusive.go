@@ -190,6 +190,14 @@ func (v *view) confirm(ctx context.Context, o Options, holds []hold) linear.Resu
 // contention counts the chances that exclusion had to fail: attempts at the lock
 // while another client had it, or else hand-overs from one client to another.
 func (v *view) contention() Effort {
+	if v.contended == nil {
+		e := v.countContention()
+		v.contended = &e
+	}
+	return *v.contended
+}
+
+func (v *view) countContention() Effort {
 	e := Effort{Operations: len(v.ops), Of: "contended"}
 	type lockState struct {
 		held    map[string]int // grants per client

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/world/live"
 )
 
 func newListCommand(a *app) *cobra.Command {
@@ -48,7 +49,7 @@ func (a *app) list(topic, folder string) error {
 		}
 	case "faults":
 		for _, k := range nemesis.Kinds() {
-			fmt.Fprintf(w, "%s\t%s\n", k.Name, k.Title)
+			fmt.Fprintf(w, "%s\t%s%s\n", k.Name, k.Title, lacking(k))
 		}
 	case "properties":
 		for _, p := range checker.Properties() {
@@ -58,6 +59,16 @@ func (a *app) list(topic, folder string) error {
 		return usageError("nothing to list under %q\nhint: sim list scenarios, locks, faults or properties", topic)
 	}
 	return w.Flush()
+}
+
+// lacking says what of a kind this machine cannot do.
+func lacking(k nemesis.Kind) string {
+	for _, p := range k.Powers {
+		if err := live.Available(p); err != nil {
+			return fmt.Sprintf(" [not here: %s: %v; hint: sim doctor]", p, err)
+		}
+	}
+	return ""
 }
 
 func listScenarios(w *tabwriter.Writer, folder string) error {

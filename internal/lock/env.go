@@ -39,8 +39,9 @@ type Env interface {
 	// A fault may strike there before Point returns.
 	Point(name string)
 	// Background records an operation that the client does by itself, such as a
-	// watchdog's renewal.
-	Background(op Operation, do func() Result)
+	// watchdog's renewal. remaining tells how long the promise lasts that do
+	// brought; it is asked at once after an OK.
+	Background(op Operation, do func() (Grant, Result), remaining func(Grant) time.Duration)
 }
 
 // Operation names an operation that a lock does in the background.

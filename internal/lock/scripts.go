@@ -66,5 +66,5 @@ return n
 // Scripts are all scripts of the package, for the test that compares them with
 // their twins.
 func Scripts() []*command.Script {
-	return []*command.Script{releaseScript, acquireCountedScript, raiseCounterScript}
+	return []*command.Script{releaseScript, acquireCountedScript, raiseCounterScript, extendScript, extendOrSetScript}
 }

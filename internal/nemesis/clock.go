@@ -26,6 +26,14 @@ type clock struct {
 	For    time.Duration `yaml:"for" doc:"after this long the clock is right again; without it, when everything heals" min:"1ms" max:"10m"`
 }
 
+// Powers are one of the two: clocks of nodes take preparation.
+func (c *clock) Powers() []world.Power {
+	if c.Node != "" {
+		return []world.Power{world.NodeClockPower}
+	}
+	return []world.Power{world.ClientClockPower}
+}
+
 func (c *clock) Target() string        { return oneOf(c.Client, c.Node, false) }
 func (c *clock) Length() time.Duration { return c.For }
 

@@ -41,6 +41,15 @@ type Fault interface {
 	End(world.World) error
 }
 
+// PowersOf are the powers that one fault needs: those of its kind, or fewer where
+// its parameters say so.
+func PowersOf(kind string, f Fault) []world.Power {
+	if choosy, ok := f.(interface{ Powers() []world.Power }); ok {
+		return choosy.Powers()
+	}
+	return kinds[kind].Powers
+}
+
 // Cast is who takes part in a run.
 type Cast struct {
 	Clients, Nodes []string

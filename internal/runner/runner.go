@@ -28,6 +28,9 @@ type Config struct {
 	Started time.Time
 	// Dir is where the world's parts leave their logs.
 	Dir string
+	// Probe lets every client that is alive try for the lock once more after
+	// everything has healed, for the liveness properties.
+	Probe bool
 	// Open builds the world.
 	Open func(world.Spec) (world.World, error)
 	// History receives the history as it happens; nil: nobody.
@@ -59,9 +62,8 @@ func Run(c Config) (Outcome, error) {
 	r.recorder = history.NewRecorder(r.header(), w.Now, c.History)
 	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.setup.Planned(), r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
 	err = r.carryOut()
-	stopped := w.Stopped() && !r.timedOut
 	h, writeErr := r.recorder.Seal()
-	out := Outcome{History: h, Interrupted: stopped, TimedOut: r.timedOut, Versions: w.Versions()}
+	out := Outcome{History: h, Interrupted: !r.finished && !r.timedOut, TimedOut: r.timedOut, Versions: w.Versions()}
 	return out, errors.Join(err, writeErr, w.Close())
 }
 
@@ -72,7 +74,8 @@ type run struct {
 	w        world.World
 	recorder *history.Recorder
 	schedule *nemesis.Schedule
-	timedOut bool
+	// finished: the run came to its end by itself; timedOut: by its time limit.
+	finished, timedOut bool
 
 	mu       sync.Mutex
 	sessions []*session
@@ -151,12 +154,43 @@ func (r *run) supervise() error {
 		r.w.Stop()
 		return nil
 	}
+	if r.Probe {
+		r.progress("probing")
+		r.probe()
+	}
 	r.progress("collecting")
 	if err := r.w.Flush(); err != nil {
 		return fmt.Errorf("the observation of the run is incomplete: %w", err)
 	}
 	r.phase(history.PhaseDone)
+	r.finished = true
+	r.w.Stop() // whoever still waits for the lock need not
 	return nil
+}
+
+// probe asks whether somebody still gets the lock.
+func (r *run) probe() {
+	probed := r.w.NewSignal()
+	var alive []*session
+	for _, s := range r.sessions {
+		if r.w.Alive(s.name) {
+			alive = append(alive, s)
+		}
+	}
+	left := len(alive)
+	for _, s := range alive {
+		r.w.Go(func() {
+			s.probe(r.setup.Workload.Sections + 1)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if left--; left == 0 {
+				probed.Fire()
+			}
+		})
+	}
+	if len(alive) > 0 {
+		probed.Wait(2 * r.setup.GrantWithin)
+	}
 }
 
 func (r *run) phase(name string) {

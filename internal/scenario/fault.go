@@ -247,17 +247,16 @@ func quotedIn(message string) string {
 // Needs are the powers over a world that the faults use.
 func (s *Setup) Needs() []world.Power {
 	var list []world.Power
-	add := func(name string) {
-		if kind, ok := nemesis.Lookup(name); ok {
-			list = append(list, kind.Powers...)
-		}
-	}
 	for i := range s.Faults.List {
-		add(s.Faults.List[i].Kind)
+		f := &s.Faults.List[i]
+		list = append(list, nemesis.PowersOf(f.Kind, f.Params)...)
 	}
 	if s.Faults.Mix != nil {
-		for name := range s.Faults.Mix.Kinds {
-			add(name)
+		for _, name := range nemesis.MixKinds() {
+			if _, ok := s.Faults.Mix.Kinds[name]; ok {
+				kind, _ := nemesis.Lookup(name)
+				list = append(list, kind.Powers...)
+			}
 		}
 	}
 	return list

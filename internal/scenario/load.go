@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -177,6 +178,9 @@ func (d *decoder) setup(n *yaml.Node, s *Setup) {
 		if s.Fencing.Tokens != lock.NoTokens {
 			s.Fencing.Check = resource.Strict
 		}
+	}
+	if s.GrantWithin == 0 {
+		s.GrantWithin = s.Lock.TTL + 2*time.Second
 	}
 	if len(d.problems) == before {
 		d.check(s)

@@ -15,7 +15,7 @@ func (s *Setup) Points() []string {
 	if s.Workload.Check {
 		points = append(points, client.BeforeCheck)
 	}
-	points = append(points, lock.PointQuorum, lock.PointBeforeValidityCheck)
+	points = append(points, lock.PointQuorum, lock.PointBeforeValidityCheck, lock.PointBeforeExpire, lock.PointBeforeExtend)
 	for i := range s.Nodes.endpoints() {
 		points = append(points, fmt.Sprintf("%s%d", lock.PointAfterNode, i+1))
 	}

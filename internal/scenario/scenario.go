@@ -28,13 +28,14 @@ type Head struct {
 
 // Setup is the part of a scenario that a variant can overlay.
 type Setup struct {
-	Nodes     Nodes         `yaml:"nodes" doc:"the Redis nodes that hold the lock"`
-	Lock      Lock          `yaml:"lock" doc:"the lock on trial" required:"true"`
-	Fencing   Fencing       `yaml:"fencing" doc:"fencing tokens: where they come from and how the resource checks them"`
-	Resource  Resource      `yaml:"resource" doc:"what the lock protects"`
-	Workload  Workload      `yaml:"workload" doc:"what the clients do"`
-	Faults    Faults        `yaml:"faults" doc:"a list of faults, in the order in which reports number them; or {mix: ..., list: ...}"`
-	TimeLimit time.Duration `yaml:"time_limit" doc:"the run is ended, undecided, after this time" min:"100ms" max:"1h" default:"30s"`
+	Nodes       Nodes         `yaml:"nodes" doc:"the Redis nodes that hold the lock"`
+	Lock        Lock          `yaml:"lock" doc:"the lock on trial" required:"true"`
+	Fencing     Fencing       `yaml:"fencing" doc:"fencing tokens: where they come from and how the resource checks them"`
+	Resource    Resource      `yaml:"resource" doc:"what the lock protects"`
+	Workload    Workload      `yaml:"workload" doc:"what the clients do"`
+	Faults      Faults        `yaml:"faults" doc:"a list of faults, in the order in which reports number them; or {mix: ..., list: ...}"`
+	GrantWithin time.Duration `yaml:"grant_within" doc:"the liveness properties demand that the lock is granted within this time; by default the ttl and two seconds" max:"10m"`
+	TimeLimit   time.Duration `yaml:"time_limit" doc:"the run is ended, undecided, after this time" min:"100ms" max:"1h" default:"30s"`
 }
 
 // Nodes are the lock's nodes.

@@ -6,8 +6,10 @@ package trial
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,6 +60,13 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 	redis, err := live.FindRedis()
 	if err != nil {
 		return nil, &EnvironmentError{Err: err, Hint: "apt-get install redis-server, or: make setup"}
+	}
+	for _, v := range s.Variants {
+		for _, power := range v.Setup.Needs() {
+			if err := live.Available(power); err != nil {
+				return nil, &EnvironmentError{Err: fmt.Errorf("the faults of %s need the power %q: %w", s.Name, power, err), Hint: "sim doctor says how to get it"}
+			}
+		}
 	}
 	started := o.Now()
 	dir, err := newRunDir(o.Out, s.Name, started, o.Seed)
@@ -146,7 +155,7 @@ func (t *trial) carryOut(ctx context.Context, v scenario.Variant, dir string) (o
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return runner.Run(runner.Config{
-		Scenario: t.Name, Variant: v, Seed: t.Seed, World: "live", Started: t.started, Dir: dir, History: file,
+		Scenario: t.Name, Variant: v, Seed: t.Seed, World: "live", Started: t.started, Dir: dir, History: file, Probe: expects(v, checker.DeadlockFree),
 		Progress: func(phase string) { t.progress(v.Name, phase) },
 		Open: func(spec world.Spec) (world.World, error) {
 			return live.Open(ctx, spec, live.Options{ClientCommand: t.ClientCommand, Redis: t.redis})
@@ -161,7 +170,7 @@ func (t *trial) judge(ctx context.Context, v scenario.Variant, out *report.Varia
 		ctx = context.Background() // the checker may still look at what there is
 	}
 	wanted := properties(v)
-	findings := checker.Judge(ctx, out.History, wanted, checker.Options{Faults: len(v.Setup.Faults.List)})
+	findings := checker.Judge(ctx, out.History, wanted, checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
 	out.Met = out.Error == ""
 	for _, f := range findings {
 		p := report.PropertyResult{
@@ -180,6 +189,10 @@ func (t *trial) judge(ctx context.Context, v scenario.Variant, out *report.Varia
 		out.Properties = append(out.Properties, p)
 	}
 	out.Faults = faultResults(v.Setup.Planned(), out.History)
+}
+
+func expects(v scenario.Variant, p checker.Property) bool {
+	return slices.ContainsFunc(v.Expect, func(e scenario.ExpectedVerdict) bool { return e.Property == p })
 }
 
 // properties are what to judge of a variant: the safety properties always, the

@@ -94,8 +94,8 @@ func (e *env) Point(name string) {
 	}
 }
 
-func (e *env) Background(op lock.Operation, do func() lock.Result) {
-	e.server.background(op, do)
+func (e *env) Background(op lock.Operation, do func() (lock.Grant, lock.Result), remaining func(lock.Grant) time.Duration) {
+	e.server.background(op, do, remaining)
 }
 
 // monotonic is the machine's CLOCK_MONOTONIC, the same for every process.

@@ -19,6 +19,9 @@ import (
 type node struct {
 	name string
 	rdb  *redis.Client
+	// other is a second connection of the pool, so to speak: for commands that
+	// ask for one.
+	other *redis.Client
 	// timeout bounds commands that bring no timeout of their own; 0: none.
 	timeout time.Duration
 }
@@ -26,8 +29,13 @@ type node struct {
 var _ command.Node = (*node)(nil)
 
 func newNode(owner string, a client.Address, timeout time.Duration) *node {
-	return &node{name: a.Name, timeout: timeout, rdb: redis.NewClient(&redis.Options{
-		Addr:                  a.Address,
+	connect := func() *redis.Client { return redis.NewClient(options(owner, a.Address)) }
+	return &node{name: a.Name, timeout: timeout, rdb: connect(), other: connect()}
+}
+
+func options(owner, address string) *redis.Options {
+	return &redis.Options{
+		Addr:                  address,
 		ClientName:            owner, // names the connection in the server's MONITOR stream
 		Protocol:              2,
 		DisableIdentity:       true,
@@ -39,17 +47,22 @@ func newNode(owner string, a client.Address, timeout time.Duration) *node {
 		MaintNotificationsConfig: &maintnotifications.Config{
 			Mode: maintnotifications.ModeDisabled,
 		},
-	})}
+	}
 }
 
 func (n *node) Name() string { return n.name }
-func (n *node) close()       { _ = n.rdb.Close() }
+
+func (n *node) close() {
+	_ = n.rdb.Close()
+	_ = n.other.Close()
+}
 
 // warm loads scripts on the server, one by one: the driver keeps pipelines on
 // connections of their own, and this one is to be used again.
 func (n *node) warm(scripts []*command.Script) {
 	ctx, cancel := context.WithTimeout(context.Background(), warmTimeout)
 	defer cancel()
+	_ = n.other.Ping(ctx)
 	for _, s := range scripts {
 		if n.rdb.ScriptLoad(ctx, s.Lua).Err() != nil {
 			return
@@ -70,7 +83,11 @@ func (n *node) Do(c command.Command) command.Reply {
 	if c.Op == command.EVAL {
 		return n.eval(ctx, c)
 	}
-	return reply(n.rdb.Do(ctx, arguments(c)...).Result())
+	rdb := n.rdb
+	if c.OtherConnection {
+		rdb = n.other
+	}
+	return reply(rdb.Do(ctx, arguments(c)...).Result())
 }
 
 // eval calls a script by its name and sends its source only where the server

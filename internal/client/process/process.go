@@ -11,8 +11,10 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 )
 
@@ -143,10 +145,16 @@ func (s *server) release(id uint64) {
 }
 
 // background reports an operation of the client's own.
-func (s *server) background(op lock.Operation, do func() lock.Result) {
+func (s *server) background(op lock.Operation, do func() (lock.Grant, lock.Result), remaining func(lock.Grant) time.Duration) {
 	id := s.report(client.Message{Type: client.Invoked, Operation: string(op)})
-	a := client.AnswerOf(do())
-	_ = s.send(client.Message{Type: client.Completed, ID: id, Operation: string(op), Answer: &a})
+	g, result := do()
+	a := client.AnswerOf(result)
+	m := client.Message{Type: client.Completed, ID: id, Operation: string(op), Answer: &a}
+	if a.Value.Owner = g.Owner; result.Outcome == lock.OK {
+		m.Monotonic = int64(monotonic()) // before the validity: a pause must not lengthen it
+		a.Value.Validity = history.Some(int64(remaining(g)))
+	}
+	_ = s.send(m)
 }
 
 func (s *server) send(m client.Message) error {

@@ -156,8 +156,15 @@ func (c *clientProcess) completion(r client.Request, m client.Message, called ti
 	if m.Answer == nil || m.Answer.Type < history.OK {
 		return client.Answer{Type: history.Info, Error: "the client sent an answer without a result"}
 	}
-	a := *m.Answer
-	if r.F == history.Acquire && a.Type == history.OK && a.Value.Validity.Set {
+	if r.F != history.Acquire {
+		return *m.Answer
+	}
+	return c.promise(*m.Answer, m, called)
+}
+
+// promise fills in the run time at which the validity of an answer ends.
+func (c *clientProcess) promise(a client.Answer, m client.Message, called time.Duration) client.Answer {
+	if a.Type == history.OK && a.Value.Validity.Set {
 		from := called
 		if m.Monotonic != 0 {
 			from = min(max(time.Duration(m.Monotonic)-c.w.zero, called), c.w.Now())
@@ -226,7 +233,8 @@ func (c *clientProcess) handle(m client.Message) error {
 		if m.Answer == nil || m.Answer.Type < history.OK {
 			return errors.New("the client sent a completion without a result")
 		}
-		c.w.record(history.Event{Process: c.name, Type: m.Answer.Type, F: history.F(m.Operation), Value: m.Answer.Value, Error: m.Answer.Error})
+		a := c.promise(*m.Answer, m, 0)
+		c.w.record(history.Event{Process: c.name, Type: a.Type, F: history.F(m.Operation), Value: a.Value, Error: a.Error})
 	case client.Failed:
 		return errors.New(m.Error)
 	default:

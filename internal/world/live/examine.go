@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // Check is one thing that the live world uses of the machine.
@@ -65,6 +67,15 @@ func examineFaketime() Check {
 	path, err := FindFaketime()
 	c.Found, c.Err = path, err
 	return c
+}
+
+// Available says why this machine lacks a power; nil: it has it.
+func Available(p world.Power) error {
+	if p == world.NodeClockPower {
+		_, err := FindFaketime()
+		return err
+	}
+	return nil
 }
 
 // ErrNoFaketime says that libfaketime is not installed.

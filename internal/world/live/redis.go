@@ -117,7 +117,7 @@ func (n *redisNode) arguments(port int) []string {
 		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "yes",
 		"--dir", n.dir, "--daemonize", "no", "--hz", "100", "--maxclients", "1000",
 		"--stop-writes-on-bgsave-error", "no", "--loglevel", "notice", "--logfile", "",
-		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
+		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600",
 	}
 	return append(args, persistenceArguments(n.persistence)...)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -23,7 +24,29 @@ func (w *World) replicate(ctx context.Context) error {
 		}
 		group.Go(func() error { return replica.follow(ctx, address) })
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return primary.acknowledged(ctx, len(w.spec.Nodes)-1)
+}
+
+// acknowledged waits until all replicas have acknowledged everything, so that a
+// run begins with nothing under way. Replicas acknowledge once a second.
+func (n *redisNode) acknowledged(ctx context.Context, replicas int) error {
+	deadline := time.Now().Add(followWithin)
+	for {
+		info, err := n.admin.Info(ctx, "replication").Result()
+		if err != nil {
+			return fmt.Errorf("failed to ask node %s about its replicas: %w", n.name, err)
+		}
+		if strings.Count(info, "state=online,offset="+infoField(info, "master_repl_offset")+",") == replicas {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return errors.New("the replicas of node " + n.name + " do not acknowledge")
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // followWithin bounds the first synchronisation.

@@ -1,0 +1,13 @@
+package lock
+
+import "github.com/redlock-sim/redlock-sim/internal/command"
+
+func init() {
+	registerSingle("setnx-del", "SETNX and DEL, without any expiry: a holder that dies holds for ever", "1", setNXForever, deleteKey)
+}
+
+// setNXForever takes the key for good.
+func setNXForever(l *single, owner string) (Grant, Result) {
+	r := l.do(command.SetNX(l.Key, owner, 0))
+	return l.granted(Grant{Owner: owner, Forever: true, Nodes: []int{0}}, r, r.OK())
+}

@@ -1,0 +1,29 @@
+package lock
+
+import "github.com/redlock-sim/redlock-sim/internal/command"
+
+func init() {
+	registerSingle("set-nx-wait", "SET NX PX on a primary, then WAIT for a replica; not enough replicas: not granted", "", setNXWait, compareAndDelete)
+	registerSingle("set-nx-wait-pooled", "the same with WAIT on another connection of the pool, which waits for nothing", "", setNXWaitPooled, compareAndDelete)
+}
+
+func setNXWait(l *single, owner string) (Grant, Result)       { return l.setAndWait(owner, false) }
+func setNXWaitPooled(l *single, owner string) (Grant, Result) { return l.setAndWait(owner, true) }
+
+// setAndWait takes the key and then waits until a replica has it. WAIT speaks of
+// the writes of its own connection; on another one it answers at once.
+func (l *single) setAndWait(owner string, otherConnection bool) (Grant, Result) {
+	g := l.leased(owner, l.now())
+	r := l.do(command.SetNX(l.Key, owner, l.TTL))
+	if !r.OK() {
+		return l.granted(g, r, false)
+	}
+	wait := command.Wait(1, l.NodeTimeout/2)
+	wait.OtherConnection = otherConnection
+	r = l.do(wait)
+	if l.Mistakes.IgnoreWait || r.OK() && r.Int >= 1 {
+		return l.granted(g, r, true)
+	}
+	compareAndDelete(l, g)
+	return Grant{}, Result{Outcome: Fail, Err: "no replica has the key"}
+}

@@ -1,0 +1,14 @@
+package lock
+
+import "github.com/redlock-sim/redlock-sim/internal/command"
+
+func init() {
+	registerSingle("set-without-nx", "SET PX without NX: whoever comes second steals the lock", "", setAnyhow, compareAndDelete)
+}
+
+// setAnyhow writes the key whether it is there or not.
+func setAnyhow(l *single, owner string) (Grant, Result) {
+	g := l.leased(owner, l.now())
+	r := l.do(command.Set(l.Key, owner, l.TTL))
+	return l.granted(g, r, r.OK())
+}

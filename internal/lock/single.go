@@ -1,0 +1,112 @@
+package lock
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+)
+
+// single is what the locks on one node share. The algorithms differ in how they
+// take the key and how they give it back.
+type single struct {
+	Config
+	env Env
+	// take asks once for the key under owner; give gives it back.
+	take func(l *single, owner string) (Grant, Result)
+	give func(l *single, g Grant) Result
+	// constant is the value that every client writes; empty: a value of its own
+	// for each attempt.
+	constant string
+}
+
+var _ Lock = (*single)(nil)
+
+// registerSingle registers a lock on one node.
+func registerSingle(name, title, constant string, take func(*single, string) (Grant, Result), give func(*single, Grant) Result) {
+	register(Algorithm{
+		Name: name, Title: title, MinNodes: 1, MaxNodes: 1, Tokens: []Tokens{NoTokens},
+		New: func(c Config, env Env) Lock {
+			return &single{Config: c, env: env, take: take, give: give, constant: constant}
+		},
+	})
+}
+
+func (l *single) Acquire() (Grant, Result) {
+	return acquireWithRetry(l.env, l.Retry, func() (Grant, Result) {
+		owner := l.constant
+		if owner == "" {
+			owner = newOwner(l.env)
+		}
+		return l.take(l, owner)
+	})
+}
+
+func (l *single) Release(g Grant) Result { return l.give(l, g) }
+
+func (l *single) Remaining(g Grant) time.Duration { return g.Until - l.now() }
+
+func (l *single) now() time.Duration {
+	if l.Clock == Wall {
+		return l.env.Wall()
+	}
+	return l.env.Now()
+}
+
+// do sends a command to the node.
+func (l *single) do(c command.Command) command.Reply {
+	return l.env.Nodes()[0].Do(c.Within(l.NodeTimeout))
+}
+
+// leased is a grant for the TTL, counted from start.
+func (l *single) leased(owner string, start time.Duration) Grant {
+	return Grant{Owner: owner, Until: start + l.TTL - time.Duration(float64(l.TTL)*l.DriftFactor) - l.DriftConstant, Nodes: []int{0}}
+}
+
+// granted turns the reply to the taking command into the attempt's outcome.
+func (l *single) granted(g Grant, r command.Reply, got bool) (Grant, Result) {
+	switch {
+	case r.Outcome == command.Unknown:
+		return Grant{}, Result{Outcome: Info, Err: r.Err}
+	case r.Outcome == command.Refused:
+		return Grant{}, Result{Outcome: Fail, Err: r.Err}
+	case !got:
+		return Grant{}, Result{Outcome: Fail, Err: "taken"}
+	case !g.Forever && l.Remaining(g) <= 0:
+		return Grant{}, Result{Outcome: Fail, Err: "granted too late: no validity left"}
+	}
+	return g, Result{Outcome: OK}
+}
+
+// setNX takes the key with SET NX PX.
+func setNX(l *single, owner string) (Grant, Result) {
+	g := l.leased(owner, l.now())
+	r := l.do(command.SetNX(l.Key, owner, l.TTL))
+	return l.granted(g, r, r.OK())
+}
+
+// deleteKey gives the key back with DEL, whoever it belongs to by now.
+func deleteKey(l *single, _ Grant) Result {
+	r := l.do(command.Del(l.Key))
+	switch {
+	case r.Outcome == command.Unknown:
+		return Result{Outcome: Info, Err: r.Err}
+	case r.OK() && r.Int == 1:
+		return Result{Outcome: OK}
+	}
+	return Result{Outcome: Fail, Err: "there was no key to delete"}
+}
+
+// compareAndDelete gives the key back if it is still the caller's.
+func compareAndDelete(l *single, g Grant) Result {
+	if l.Mistakes.PlainDelete {
+		return deleteKey(l, g)
+	}
+	r := l.do(command.Eval(releaseScript, []string{l.Key}, g.Owner))
+	switch {
+	case r.Outcome == command.Unknown:
+		return Result{Outcome: Info, Err: r.Err}
+	case r.OK() && r.Int == 1:
+		return Result{Outcome: OK}
+	}
+	return Result{Outcome: Fail, Err: "not ours any more"}
+}

@@ -154,7 +154,8 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	return nil
 }
 
-// Promote makes a replica the primary and leads the clients there.
+// Promote makes a replica the primary, leads the clients there and lets the
+// other replicas follow it, as Sentinel does.
 func (w *World) Promote(name string) error {
 	n := w.nodes[name]
 	if n == nil || !w.spec.Replicated {
@@ -164,6 +165,9 @@ func (w *World) Promote(name string) error {
 		return fmt.Errorf("failed to promote node %s: %w", name, err)
 	}
 	if err := w.links.lead(world.Primary, n.address()); err != nil {
+		return err
+	}
+	if err := w.followNew(n); err != nil {
 		return err
 	}
 	w.record(history.Event{Process: name, Type: history.Info, F: history.NodePromoted})

@@ -49,6 +49,29 @@ func (n *redisNode) acknowledged(ctx context.Context, replicas int) error {
 	}
 }
 
+// followNew lets the replicas that are left follow a new primary. They get in step
+// in their own time.
+func (w *World) followNew(primary *redisNode) error {
+	for _, spec := range w.spec.Nodes {
+		replica := w.nodes[spec.Name]
+		if replica == primary || replica.server.dead() {
+			continue
+		}
+		address, err := w.links.open(replica.name, primary.name, primary.address())
+		if err != nil {
+			return err
+		}
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return err
+		}
+		if err := replica.admin.ReplicaOf(w.ctx, host, port).Err(); err != nil {
+			return fmt.Errorf("failed to let node %s follow node %s: %w", replica.name, primary.name, err)
+		}
+	}
+	return nil
+}
+
 // followWithin bounds the first synchronisation.
 const followWithin = 20 * time.Second
 

@@ -20,6 +20,6 @@ type bandwidth struct {
 }
 
 // Begin implements Fault.
-func (f *bandwidth) Begin(w world.World) error {
+func (f *bandwidth) Begin(w world.World) (undo func() error, err error) {
 	return f.begin(w, world.Disturbance{Kind: world.Bandwidth, Rate: f.Rate})
 }

@@ -54,8 +54,7 @@ func (c *clock) Check(cast Cast) []Complaint {
 	return list
 }
 
-func (c *clock) Begin(w world.World) error {
-	return w.SetClock(c.Target(), c.Which, world.ClockFault{Jump: c.Jump, Rate: c.Rate, Strobe: c.Strobe})
+func (c *clock) Begin(w world.World) (undo func() error, err error) {
+	return func() error { return w.ResetClock(c.Target(), c.Which) },
+		w.SetClock(c.Target(), c.Which, world.ClockFault{Jump: c.Jump, Rate: c.Rate, Strobe: c.Strobe})
 }
-
-func (c *clock) End(w world.World) error { return w.ResetClock(c.Target(), c.Which) }

@@ -19,6 +19,6 @@ type cut struct {
 }
 
 // Begin implements Fault.
-func (f *cut) Begin(w world.World) error {
+func (f *cut) Begin(w world.World) (undo func() error, err error) {
 	return f.begin(w, world.Disturbance{Kind: world.Cut})
 }

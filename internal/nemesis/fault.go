@@ -26,7 +26,8 @@ type Kind struct {
 	New func() Fault
 }
 
-// Fault is one fault with its parameters.
+// Fault is one fault with its parameters. It keeps no state: the same fault may
+// strike in several runs at once.
 type Fault interface {
 	// Target names whom it strikes.
 	Target() string
@@ -35,10 +36,8 @@ type Fault interface {
 	Length() time.Duration
 	// Check says what is wrong with the parameters, given who takes part.
 	Check(Cast) []Complaint
-	// Begin returns once the fault has taken effect.
-	Begin(world.World) error
-	// End undoes it. It is called once after a successful Begin.
-	End(world.World) error
+	// Begin returns once the fault has taken effect, with what undoes it.
+	Begin(world.World) (undo func() error, err error)
 }
 
 // PowersOf are the powers that one fault needs: those of its kind, or fewer where

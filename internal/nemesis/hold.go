@@ -19,6 +19,6 @@ type hold struct {
 }
 
 // Begin implements Fault.
-func (f *hold) Begin(w world.World) error {
+func (f *hold) Begin(w world.World) (undo func() error, err error) {
 	return f.begin(w, world.Disturbance{Kind: world.Hold})
 }

@@ -29,13 +29,13 @@ func (k *kill) Length() time.Duration { return k.For }
 
 func (k *kill) Check(c Cast) []Complaint { return checkTarget(c, k.Client, k.Node, k.Resource) }
 
-func (k *kill) Begin(w world.World) error { return w.Kill(k.Target()) }
-
-func (k *kill) End(w world.World) error {
-	if k.Client != "" && k.For == 0 {
-		return nil // dead for good
-	}
-	return w.Restart(k.Target(), k.Keep)
+func (k *kill) Begin(w world.World) (undo func() error, err error) {
+	return func() error {
+		if !k.Returns() {
+			return nil // dead for good
+		}
+		return w.Restart(k.Target(), k.Keep)
+	}, w.Kill(k.Target())
 }
 
 // Returns reports whether a killed client comes back.

@@ -23,6 +23,6 @@ type latency struct {
 }
 
 // Begin implements Fault.
-func (f *latency) Begin(w world.World) error {
+func (f *latency) Begin(w world.World) (undo func() error, err error) {
 	return f.begin(w, world.Disturbance{Kind: world.Latency, Latency: f.Delay, Jitter: f.Jitter})
 }

@@ -20,6 +20,6 @@ type limitData struct {
 }
 
 // Begin implements Fault.
-func (f *limitData) Begin(w world.World) error {
+func (f *limitData) Begin(w world.World) (undo func() error, err error) {
 	return f.begin(w, world.Disturbance{Kind: world.LimitData, Bytes: f.Bytes})
 }

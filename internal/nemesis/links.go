@@ -88,15 +88,9 @@ func (l *Where) strikes(link world.Link, w world.World) bool {
 // disturbance is a network fault in force.
 type disturbance struct {
 	Where `yaml:",inline"`
-	lift  func() error
 }
 
-func (d *disturbance) begin(w world.World, what world.Disturbance) error {
+func (d *disturbance) begin(w world.World, what world.Disturbance) (undo func() error, err error) {
 	what.Direction = d.Direction
-	var err error
-	d.lift, err = w.Disturb(d.links(w), what)
-	return err
+	return w.Disturb(d.links(w), what)
 }
-
-// End implements Fault.
-func (d *disturbance) End(world.World) error { return d.lift() }

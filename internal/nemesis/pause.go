@@ -28,5 +28,6 @@ func (p *pause) Length() time.Duration { return p.For }
 
 func (p *pause) Check(c Cast) []Complaint { return checkTarget(c, p.Client, p.Node, p.Resource) }
 
-func (p *pause) Begin(w world.World) error { return w.Pause(p.Target()) }
-func (p *pause) End(w world.World) error   { return w.Resume(p.Target()) }
+func (p *pause) Begin(w world.World) (undo func() error, err error) {
+	return func() error { return w.Resume(p.Target()) }, w.Pause(p.Target())
+}

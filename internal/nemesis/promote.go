@@ -27,7 +27,7 @@ func (p *promote) Check(c Cast) []Complaint {
 	return complainUnknown("node", "replica", p.Node, c.Replicas)
 }
 
-func (p *promote) Begin(w world.World) error { return w.Promote(p.Node) }
-
-// End leaves it: a failover is not taken back.
-func (p *promote) End(world.World) error { return nil }
+// Begin promotes. A failover is not taken back.
+func (p *promote) Begin(w world.World) (undo func() error, err error) {
+	return func() error { return nil }, w.Promote(p.Node)
+}

@@ -19,6 +19,6 @@ type reset struct {
 }
 
 // Begin implements Fault.
-func (f *reset) Begin(w world.World) error {
+func (f *reset) Begin(w world.World) (undo func() error, err error) {
 	return f.begin(w, world.Disturbance{Kind: world.Reset})
 }

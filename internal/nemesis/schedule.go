@@ -34,6 +34,7 @@ type Schedule struct {
 type stroke struct {
 	fault Planned
 	id    int
+	undo  func() error
 	begun time.Duration
 	// ended fires when it is over.
 	ended world.Signal
@@ -140,11 +141,12 @@ func (s *Schedule) strike(id int, f Planned) *stroke {
 	if f.Fault.Length() > 0 {
 		v.Planned = history.Some(int64(f.Fault.Length()))
 	}
-	if err := f.Fault.Begin(s.w); err != nil {
+	undo, err := f.Fault.Begin(s.w)
+	if err != nil {
 		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed, Value: v, Error: err.Error()})
 		return nil
 	}
-	k := &stroke{fault: f, id: id, begun: s.w.Now(), ended: s.w.NewSignal()}
+	k := &stroke{fault: f, id: id, undo: undo, begun: s.w.Now(), ended: s.w.NewSignal()}
 	s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin, Value: v})
 	s.mu.Lock()
 	s.active[id] = k
@@ -193,7 +195,7 @@ func (s *Schedule) end(id int) {
 		return
 	}
 	took := s.w.Now() - k.begun
-	if err := k.fault.Fault.End(s.w); err != nil && !s.w.Stopped() {
+	if err := k.undo(); err != nil && !s.w.Stopped() {
 		s.mu.Lock()
 		s.errs = append(s.errs, fmt.Errorf("failed to end fault %d (%s of %s): %w", id, k.fault.Kind, k.fault.Fault.Target(), err))
 		s.mu.Unlock()

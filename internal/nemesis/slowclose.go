@@ -22,6 +22,6 @@ type slowClose struct {
 }
 
 // Begin implements Fault.
-func (f *slowClose) Begin(w world.World) error {
+func (f *slowClose) Begin(w world.World) (undo func() error, err error) {
 	return f.begin(w, world.Disturbance{Kind: world.SlowClose, Delay: f.Delay})
 }

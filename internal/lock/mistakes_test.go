@@ -1,0 +1,142 @@
+package lock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/command/commandtest"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+)
+
+// Every mistake changes what comes of a schedule that a correct lock survives.
+func TestEachMistakeShows(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		mistake lock.Mistakes
+		// schedule tells what came of it; right without the mistake, wrong with it.
+		schedule     func(*testing.T, lock.Mistakes) any
+		right, wrong any
+	}{
+		{"reachable quorum", lock.Mistakes{ReachableQuorum: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb := newTable(5) // two clients are each cut off from the other's nodes
+			_, l1 := tb.sit(t, "c1", mistaken(m))
+			_, l2 := tb.sit(t, "c2", mistaken(m))
+			tb.ways(nil, nil, commandtest.Dead, commandtest.Dead, commandtest.Dead)
+			_, r1 := l1.Acquire()
+			tb.ways(commandtest.Dead, commandtest.Dead)
+			_, r2 := l2.Acquire()
+			return [2]bool{r1.Outcome == lock.OK, r2.Outcome == lock.OK}
+		}, [2]bool{false, true}, [2]bool{true, true}},
+		{"trust elapsed", lock.Mistakes{TrustElapsed: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb := newTable(3)
+			tb.ways(nil, nil, tb.slow(0, 5*time.Second))
+			_, l := tb.sit(t, "c1", mistaken(m))
+			_, r := l.Acquire()
+			return r.Outcome == lock.OK
+		}, false, true},
+		{"plain delete on a quorum", lock.Mistakes{PlainDelete: true}, lateRelease("redlock", 3), "c2", ""},
+		{"plain delete on one node", lock.Mistakes{PlainDelete: true}, lateRelease("set-nx-px", 1), "c2", ""},
+		{"raise on error", lock.Mistakes{RaiseOnError: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb := newTable(3)
+			tb.ways(commandtest.Dead)
+			_, l := tb.sit(t, "c1", mistaken(m))
+			_, r := l.Acquire()
+			return r.Outcome == lock.OK
+		}, true, false},
+		{"same value", lock.Mistakes{SameValue: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb := newTable(1) // the clean-up of a failed attempt arrives after the next attempt
+			var late []func() command.Reply
+			tb.nodes[0].Way = func(c command.Command, carry func() command.Reply) command.Reply {
+				if c.Op == command.EVAL {
+					late = append(late, carry)
+				}
+				return commandtest.Mute(c, func() command.Reply { return command.NilReply() })
+			}
+			_, l := tb.sit(t, "c1", mistaken(m))
+			l.Acquire()
+			tb.ways()
+			g, _ := l.Acquire()
+			for _, arrive := range late {
+				arrive()
+			}
+			return tb.held(g.Owner)
+		}, 1, 0},
+		{"no clean-up", lock.Mistakes{NoCleanup: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb := newTable(5)
+			tb.ways(commandtest.Dead, commandtest.Dead, commandtest.Dead)
+			_, l := tb.sit(t, "c1", mistaken(m))
+			l.Acquire()
+			return tb.held("")
+		}, 5, 3},
+		{"ignore wait", lock.Mistakes{IgnoreWait: true}, func(t *testing.T, m lock.Mistakes) any {
+			c := mistaken(m)
+			c.Algorithm = "set-nx-wait"
+			_, l := newTable(1).sit(t, "c1", c) // no replica ever answers
+			_, r := l.Acquire()
+			return r.Outcome == lock.OK
+		}, false, true},
+		{"keep renewing", lock.Mistakes{KeepRenewing: true, PlainDelete: true}, func(t *testing.T, m lock.Mistakes) any {
+			m.PlainDelete = false
+			tb, e, l := watched(t, "watchdog", m)
+			g, _ := l.Acquire()
+			e.onSleep = func(n int) {
+				if n == 1 {
+					tb.ways(commandtest.Dead) // the release gets lost
+					l.Release(g)
+					tb.ways()
+				}
+				if n > 10 {
+					tb.nodes[0].Del("lock") // to end the test
+				}
+			}
+			e.spawned[0]()
+			return len(e.background)
+		}, 0, 11},
+		{"extend absent", lock.Mistakes{ExtendAbsent: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb, e, l := watched(t, "watchdog", m)
+			g, _ := l.Acquire()
+			e.onSleep = func(n int) {
+				if n == 1 {
+					tb.T += 5 * time.Second // a pause past the lease
+				} else {
+					l.Release(lock.Grant{Owner: "nobody"})
+				}
+			}
+			e.spawned[0]()
+			return tb.held(g.Owner)
+		}, 0, 1},
+	} {
+		if got := c.schedule(t, lock.Mistakes{}); got != c.right {
+			t.Errorf("%s: %v without the mistake, want %v", c.name, got, c.right)
+		}
+		if got := c.schedule(t, c.mistake); got != c.wrong {
+			t.Errorf("%s: %v with the mistake, want %v", c.name, got, c.wrong)
+		}
+	}
+}
+
+func mistaken(m lock.Mistakes) lock.Config {
+	c := plain()
+	c.Mistakes = m
+	return c
+}
+
+// lateRelease lets c1 release after its lease has ended and c2 has the lock. It
+// tells who holds the key then.
+func lateRelease(algorithm string, nodes int) func(*testing.T, lock.Mistakes) any {
+	return func(t *testing.T, m lock.Mistakes) any {
+		tb, c := newTable(nodes), mistaken(m)
+		c.Algorithm = algorithm
+		_, l1 := tb.sit(t, "c1", c)
+		_, l2 := tb.sit(t, "c2", c)
+		g1, _ := l1.Acquire()
+		tb.T += 2 * time.Second
+		g2, _ := l2.Acquire()
+		l1.Release(g1)
+		if tb.held(g2.Owner) == nodes {
+			return "c2"
+		}
+		return tb.holders()[0]
+	}
+}

@@ -1,0 +1,244 @@
+package lock_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/command/commandtest"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+)
+
+// single is a lock on one node for a second.
+func single(algorithm string) lock.Config { return lock.Config{Algorithm: algorithm, TTL: time.Second} }
+
+// watched is a client with a watchdog at a table with one node.
+func watched(t *testing.T, algorithm string, m lock.Mistakes) (*table, *env, lock.Lock) {
+	tb, c := newTable(1), single(algorithm)
+	c.Mistakes = m
+	e, l := tb.sit(t, "c1", c)
+	return tb, e, l
+}
+
+// What each lock on one node does when c2 comes while c1 holds, after c1's lease,
+// and when c1 then releases late.
+func TestLocksOnOneNode(t *testing.T) {
+	for algorithm, want := range map[string]struct {
+		steals, expires bool // c2 gets it meanwhile; c2 gets it after the TTL
+		deletes         bool // c1's late release takes c2's key away
+	}{
+		"set-nx-px":       {false, true, false},
+		"constant-value":  {false, true, true},
+		"set-without-nx":  {true, true, false},
+		"setnx-del":       {false, false, true},
+		"setnx-pexpire":   {false, true, true},
+		"lock-delay":      {false, false, false},
+		"watchdog":        {false, true, false}, // nobody runs its watchdog here
+		"watchdog-blind":  {false, true, false},
+		"reentrant":       {false, true, false},
+		"reentrant-leaky": {false, true, false},
+	} {
+		tb := newTable(1)
+		_, l1 := tb.sit(t, "c1", single(algorithm))
+		_, l2 := tb.sit(t, "c2", single(algorithm))
+		g1, r1 := l1.Acquire()
+		if r1.Outcome != lock.OK || !slices.Equal(g1.Nodes, []int{0}) || !g1.Forever && l1.Remaining(g1) != time.Second {
+			t.Errorf("%s: first acquire %+v, %+v", algorithm, g1, r1)
+		}
+		if _, r := l2.Acquire(); want.steals != (r.Outcome == lock.OK) {
+			t.Errorf("%s: acquire while held: %+v", algorithm, r)
+		}
+		tb.T += time.Second
+		if _, r := l2.Acquire(); want.expires != (r.Outcome == lock.OK) {
+			t.Errorf("%s: acquire after the lease: %+v", algorithm, r)
+		}
+		tb.nodes[0].Set("lock", "1", time.Hour, false) // as c2's would be under constant-value
+		l1.Release(g1)
+		if _, kept := tb.nodes[0].Get("lock"); kept == want.deletes {
+			t.Errorf("%s: after the late release the other's key is there: %v", algorithm, kept)
+		}
+	}
+}
+
+func TestOutcomesOfOneNode(t *testing.T) {
+	for algorithm, late := range map[string]lock.Outcome{
+		"set-nx-px": lock.Fail, "constant-value": lock.Fail, "set-without-nx": lock.Fail, "setnx-pexpire": lock.Fail,
+		"lock-delay": lock.Fail, "setnx-del": lock.OK,
+	} {
+		for _, c := range []struct {
+			what string
+			way  way
+			want lock.Outcome
+		}{
+			{"dead", commandtest.Dead, lock.Fail}, {"mute", commandtest.Mute, lock.Info}, {"answers", nil, lock.OK},
+		} {
+			tb := newTable(1)
+			tb.ways(c.way)
+			_, l := tb.sit(t, "c1", single(algorithm))
+			if g, r := l.Acquire(); r.Outcome != c.want || r.Outcome != lock.OK && g.Owner != "" {
+				t.Errorf("%s, the node is %s: acquire %+v, %+v", algorithm, c.what, g, r)
+			}
+			tb.ways()
+			tb.nodes[0].Del("lock")
+			g, _ := l.Acquire()
+			tb.ways(c.way)
+			if r := l.Release(g); r.Outcome != c.want {
+				t.Errorf("%s, the node is %s: release %+v", algorithm, c.what, r)
+			}
+		}
+		tb := newTable(1)
+		tb.ways(tb.slow(0, time.Second))
+		if _, l := tb.sit(t, "c1", single(algorithm)); true {
+			if _, r := l.Acquire(); r.Outcome != late {
+				t.Errorf("%s: an answer after the lease: %+v, want %v", algorithm, r, late)
+			}
+		}
+	}
+}
+
+func TestDeathBetweenSetnxAndPexpireHoldsForEver(t *testing.T) {
+	tb := newTable(1)
+	e, l := tb.sit(t, "c1", single("setnx-pexpire"))
+	e.onPoint[lock.PointBeforeExpire] = func() { panic("killed") }
+	func() {
+		defer func() { _ = recover() }()
+		l.Acquire()
+	}()
+	tb.T += 1000 * time.Hour
+	_, other := tb.sit(t, "c2", single("setnx-pexpire"))
+	if _, r := other.Acquire(); r.Outcome != lock.Fail {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestOwnersDiffer(t *testing.T) {
+	tb := newTable(1)
+	_, l := tb.sit(t, "c1", single("set-nx-px"))
+	seen := make(map[string]bool)
+	for range 100 {
+		g, _ := l.Acquire()
+		l.Release(g)
+		seen[g.Owner] = true
+	}
+	if len(seen) != 100 {
+		t.Errorf("%d values for 100 grants", len(seen))
+	}
+}
+
+func TestWaitMustSpeakOfTheSameConnection(t *testing.T) {
+	for algorithm, other := range map[string]bool{"set-nx-wait": false, "set-nx-wait-pooled": true} {
+		for replicas, want := range map[int64]lock.Outcome{0: lock.Fail, 1: lock.OK} {
+			tb := newTable(1)
+			tb.nodes[0].Way = func(c command.Command, carry func() command.Reply) command.Reply {
+				if c.Op != command.WAIT {
+					return carry()
+				}
+				if c.OtherConnection != other {
+					t.Errorf("%s waits on another connection: %v", algorithm, c.OtherConnection)
+				}
+				return command.IntReply(replicas)
+			}
+			_, l := tb.sit(t, "c1", single(algorithm))
+			if _, r := l.Acquire(); r.Outcome != want {
+				t.Errorf("%s, %d replicas have the key: %+v", algorithm, replicas, r)
+			}
+			if kept := tb.held("") == 0; kept != (want == lock.OK) {
+				t.Errorf("%s, %d replicas have the key: it is kept: %v", algorithm, replicas, kept)
+			}
+		}
+	}
+}
+
+func TestWatchdogRenewsUntilTheRelease(t *testing.T) {
+	tb, e, l := watched(t, "watchdog", lock.Mistakes{})
+	g, _ := l.Acquire()
+	e.onSleep = func(n int) {
+		if tb.held(g.Owner) != 1 {
+			t.Fatalf("the key is gone after %d waits", n)
+		}
+		if n == 10 {
+			if left := l.Remaining(g); left < 300*ms {
+				t.Errorf("%v remain of a renewed lease", left)
+			}
+			l.Release(g)
+		}
+	}
+	e.spawned[0]()
+	if len(e.background) != 9 || slices.ContainsFunc(e.background, func(r lock.Result) bool { return r.Outcome != lock.OK }) {
+		t.Errorf("renewals: %+v", e.background)
+	}
+	if slices.ContainsFunc(e.slept, func(d time.Duration) bool { return d != time.Second/3 }) {
+		t.Errorf("waited %v between renewals of a 1s lease", e.slept)
+	}
+	if tb.held("") != 1 {
+		t.Error("the key is still there")
+	}
+}
+
+// Of two watchdogs whose client stalled past its lease, one sees that the key is
+// another's by now; the other keeps it alive.
+func TestWatchdogOfAStalledClient(t *testing.T) {
+	for algorithm, want := range map[string]struct {
+		last    lock.Outcome
+		survive bool
+	}{"watchdog": {lock.Fail, false}, "watchdog-blind": {lock.OK, true}} {
+		tb, e, l := watched(t, algorithm, lock.Mistakes{})
+		g, _ := l.Acquire()
+		var taken time.Duration
+		e.onSleep = func(n int) {
+			switch n {
+			case 1:
+				tb.T += 5 * time.Second
+				taken = tb.T
+				tb.nodes[0].Set("lock", "c2", time.Second, false)
+			case 20:
+				l.Release(g)
+			}
+		}
+		e.spawned[0]()
+		if last := e.background[len(e.background)-1]; last.Outcome != want.last {
+			t.Errorf("%s: the last renewal was %+v", algorithm, last)
+		}
+		tb.T = max(tb.T, taken+2*time.Second)
+		if got := tb.held("c2") == 1; got != want.survive {
+			t.Errorf("%s: %v after c2 took it for 1s, the key is there: %v", algorithm, tb.T-taken, got)
+		}
+	}
+}
+
+func TestReentrance(t *testing.T) {
+	for algorithm, want := range map[string]struct{ otherAfterRelease, localAfterwards bool }{
+		"reentrant": {true, false}, "reentrant-leaky": {true, true},
+	} {
+		tb := newTable(1)
+		_, l := tb.sit(t, "c1", single(algorithm))
+		_, other := tb.sit(t, "c2", single(algorithm))
+		outer, _ := l.Acquire()
+		inner, r := l.Acquire()
+		if r.Outcome != lock.OK || !inner.Local || inner.Owner != outer.Owner || len(tb.nodes[0].Asked) != 1 {
+			t.Errorf("%s: re-entry %+v, %+v; asked %q", algorithm, inner, r, tb.nodes[0].Asked)
+		}
+		l.Release(inner)
+		if _, r := other.Acquire(); r.Outcome != lock.Fail {
+			t.Errorf("%s: the inner release let another in", algorithm)
+		}
+		l.Release(outer)
+		if _, r := other.Acquire(); want.otherAfterRelease != (r.Outcome == lock.OK) {
+			t.Errorf("%s: after the outer release: %+v", algorithm, r)
+		}
+		if again, r := l.Acquire(); want.localAfterwards != (r.Outcome == lock.OK && again.Local) {
+			t.Errorf("%s: acquire while c2 holds: %+v, %+v", algorithm, again, r)
+		}
+	}
+}
+
+func TestReentryEndsWithTheLease(t *testing.T) {
+	tb := newTable(1)
+	_, l := tb.sit(t, "c1", single("reentrant"))
+	l.Acquire()
+	tb.T += time.Second
+	if g, r := l.Acquire(); r.Outcome != lock.OK || g.Local {
+		t.Errorf("after the lease: %+v, %+v: want a grant by the node", g, r)
+	}
+}

@@ -199,11 +199,19 @@ func TestQuorumCounterTokensGrow(t *testing.T) {
 		var last int64
 		for range rapid.IntRange(1, 12).Draw(rt, "attempts") {
 			var ways []way
+			healthy := 0
 			for range tb.nodes {
-				ways = append(ways, rapid.SampledFrom([]way{nil, nil, nil, commandtest.Dead, commandtest.Mute}).Draw(rt, "way"))
+				w := rapid.SampledFrom([]way{nil, nil, nil, commandtest.Dead, commandtest.Mute}).Draw(rt, "way")
+				ways = append(ways, w)
+				if w == nil {
+					healthy++
+				}
 			}
 			tb.ways(ways...)
 			g, r := l.Acquire()
+			if (r.Outcome == lock.OK) != (healthy > len(tb.nodes)/2) {
+				rt.Fatalf("%d of %d nodes are healthy: %+v", healthy, len(tb.nodes), r)
+			}
 			if r.Outcome == lock.OK {
 				if !g.HasToken || g.Token <= last {
 					rt.Fatalf("token %d (%v) after %d", g.Token, g.HasToken, last)

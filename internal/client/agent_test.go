@@ -1,0 +1,180 @@
+package client_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/command/commandtest"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+)
+
+// scene is a client with its nodes and its resource, on a clock that the test
+// moves.
+type scene struct {
+	*commandtest.Clock
+	*client.Agent
+	lock.Env // what the agent does not use
+	nodes    []*commandtest.Node
+	store    *commandtest.Node
+	rnd      *rand.Rand
+	passed   []string
+	onPoint  map[string]func()
+}
+
+func newScene(t *testing.T, c lock.Config, fence resource.Fence) *scene {
+	t.Helper()
+	clock := &commandtest.Clock{T: time.Minute}
+	s := &scene{Clock: clock, nodes: commandtest.NewNodes(3, clock), store: commandtest.NewNode("resource", clock),
+		rnd: rand.New(rand.NewPCG(1, 2)), onPoint: make(map[string]func())}
+	c.Algorithm, c.Key, c.TTL = "redlock", "lock", time.Second
+	agent, err := client.NewAgent(s, c, s.store, resource.Config{Kind: resource.Register, Key: "r", Fence: fence, Initial: 3},
+		func() time.Duration { return clock.T + time.Hour })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Agent = agent
+	return s
+}
+
+func (s *scene) Client() string      { return "c1" }
+func (s *scene) Now() time.Duration  { return s.T }
+func (s *scene) Rand() *rand.Rand    { return s.rnd }
+func (s *scene) Sleep(time.Duration) {}
+
+func (s *scene) Nodes() []command.Node {
+	var list []command.Node
+	for _, n := range s.nodes {
+		list = append(list, n)
+	}
+	return list
+}
+
+func (s *scene) Point(name string) {
+	s.passed = append(s.passed, name)
+	if f := s.onPoint[name]; f != nil {
+		f()
+	}
+}
+
+// does asks for an operation; Agent.Do is hidden behind no other Do.
+func (s *scene) does(f history.F) client.Answer { return s.Do(client.Request{F: f, Section: 4}) }
+
+func (s *scene) write(n int64, check bool) client.Answer {
+	return s.Do(client.Request{F: history.Write, Section: 4, Number: history.Some(n), Check: check})
+}
+
+func TestAcquireTellsOwnerNodesTokenAndValidity(t *testing.T) {
+	s := newScene(t, lock.Config{Tokens: lock.QuorumCounter, DriftConstant: 100 * time.Millisecond}, resource.Strict)
+	s.nodes[1].Way = commandtest.Dead
+	s.onPoint[lock.PointQuorum] = func() { s.T += 50 * time.Millisecond }
+	a := s.does(history.Acquire)
+	if a.Type != history.OK || a.Value.Owner == "" || !slices.Equal(a.Value.Nodes, []string{"A", "C"}) || a.Value.Token != history.Some(int64(1)) {
+		t.Errorf("%+v", a)
+	}
+	if a.Value.Validity != history.Some(int64(850*time.Millisecond)) || a.Instant != s.T+time.Hour {
+		t.Errorf("valid for %v from %v, at %v", a.Value.Validity, a.Instant, s.T)
+	}
+}
+
+func TestFailedAcquireLeavesNothingToRelease(t *testing.T) {
+	s := newScene(t, lock.Config{}, resource.NoFence)
+	for _, n := range s.nodes {
+		n.Way = commandtest.Dead
+	}
+	if a := s.does(history.Acquire); a.Type != history.Fail || a.Error == "" || a.Value.Validity.Set || a.Value.Token.Set {
+		t.Errorf("%+v", a)
+	}
+	if a := s.does(history.Release); a.Type != history.Fail || a.Error != "nothing to release" {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestSectionPassesItsPointsInOrder(t *testing.T) {
+	s := newScene(t, lock.Config{}, resource.NoFence)
+	acquired := s.does(history.Acquire)
+	if a := s.does(history.Read); a.Type != history.OK || a.Value.Number != history.Some(int64(3)) || a.Value.Section != 4 || a.Value.Token.Set {
+		t.Errorf("read %+v", a)
+	}
+	if a := s.write(4, true); a.Type != history.OK || a.Value.Number != history.Some(int64(4)) {
+		t.Errorf("write %+v", a)
+	}
+	if a := s.does(history.Release); a.Type != history.OK || a.Value.Owner != acquired.Value.Owner {
+		t.Errorf("release %+v", a)
+	}
+	var own []string
+	for _, p := range s.passed {
+		if slices.Contains([]string{client.BeforeAcquire, client.BeforeRead, client.BeforeCheck, client.BeforeWrite, client.BeforeRelease}, p) {
+			own = append(own, p)
+		}
+	}
+	if want := []string{client.BeforeAcquire, client.BeforeRead, client.BeforeCheck, client.BeforeWrite, client.BeforeRelease}; !slices.Equal(own, want) {
+		t.Errorf("passed %q, want %q", own, want)
+	}
+}
+
+// The check helps against a pause before it, not against one behind it.
+func TestCheckBeforeWrite(t *testing.T) {
+	for _, c := range []struct {
+		point string
+		check bool
+		want  history.Type
+	}{
+		{client.BeforeCheck, true, history.Fail},
+		{client.BeforeWrite, true, history.OK},
+		{client.BeforeWrite, false, history.OK},
+	} {
+		s := newScene(t, lock.Config{}, resource.NoFence)
+		s.does(history.Acquire)
+		s.onPoint[c.point] = func() { s.T += 2 * time.Second }
+		if a := s.write(1, c.check); a.Type != c.want {
+			t.Errorf("a pause at %s, check %v: %+v", c.point, c.check, a)
+		}
+		if wrote := len(s.store.Asked) == 1; wrote != (c.want == history.OK) {
+			t.Errorf("a pause at %s, check %v: the resource was asked %q", c.point, c.check, s.store.Asked)
+		}
+	}
+}
+
+func TestAnswersOfTheResource(t *testing.T) {
+	s := newScene(t, lock.Config{Tokens: lock.QuorumCounter}, resource.Strict)
+	s.does(history.Acquire)
+	s.store.Way = commandtest.Mute
+	if a := s.write(4, false); a.Type != history.Info || a.Value.Number != history.Some(int64(4)) || a.Value.Token != history.Some(int64(1)) {
+		t.Errorf("no answer: %+v", a)
+	}
+	s.store.Way = commandtest.Dead
+	if a := s.does(history.Read); a.Type != history.Fail || a.Error != "connection refused" {
+		t.Errorf("refused connection: %+v", a)
+	}
+	s.store.Way = nil
+	other := resource.Config{Kind: resource.Register, Key: "r", Fence: resource.Strict}
+	other.Read(s.store, resource.Access{Client: "c2", Token: 9, HasToken: true})
+	if a := s.write(5, false); a.Type != history.Fail || a.Value.Highest != history.Some(int64(9)) || a.Value.Number != history.Some(int64(5)) {
+		t.Errorf("refused by the fence: %+v", a)
+	}
+}
+
+func TestGrantsAreReleasedLatestFirst(t *testing.T) {
+	s := newScene(t, lock.Config{}, resource.NoFence)
+	first := s.does(history.Acquire)
+	s.T += 2 * time.Second
+	second := s.does(history.Acquire)
+	if a := s.does(history.Release); a.Type != history.OK || a.Value.Owner != second.Value.Owner {
+		t.Errorf("%+v: want the second, %s", a, second.Value.Owner)
+	}
+	if a := s.does(history.Release); a.Type != history.Fail || a.Value.Owner != first.Value.Owner {
+		t.Errorf("%+v: want the first, %s, which is long gone", a, first.Value.Owner)
+	}
+}
+
+func TestUnknownRequestFails(t *testing.T) {
+	if a := newScene(t, lock.Config{}, resource.NoFence).does("juggle"); a.Type != history.Fail {
+		t.Errorf("%+v", a)
+	}
+}

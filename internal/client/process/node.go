@@ -40,6 +40,7 @@ func options(owner, address string) *redis.Options {
 		Protocol:              2,
 		DisableIdentity:       true,
 		MaxRetries:            -1,
+		DialerRetries:         1,
 		ContextTimeoutEnabled: true,
 		ReadTimeout:           -1,
 		WriteTimeout:          -1,

@@ -39,7 +39,11 @@ func Serve(in io.Reader, out io.Writer) error {
 	if err := s.send(client.Message{Type: client.Ready, Protocol: client.ProtocolVersion}); err != nil {
 		return err
 	}
-	return s.loop(lines)
+	if err := s.loop(lines); err != nil {
+		_ = s.send(client.Message{Type: client.Failed, Error: err.Error()})
+		return err
+	}
+	return nil
 }
 
 // server is one client's end of the conversation.

@@ -87,17 +87,17 @@ func parseMonitored(line string) (monitored, error) {
 		return monitored{}, fmt.Errorf("not a line of MONITOR: %q", line)
 	}
 	sec, micro, _ := strings.Cut(stamp, ".")
-	s, err := strconv.ParseInt(sec, 10, 64)
+	s, err := strconv.ParseUint(sec, 10, 33)
 	if err != nil {
 		return monitored{}, fmt.Errorf("not a line of MONITOR: %q", line)
 	}
-	us, err := strconv.ParseInt(micro, 10, 64)
+	us, err := strconv.ParseUint(micro, 10, 32)
 	if err != nil {
 		return monitored{}, fmt.Errorf("not a line of MONITOR: %q", line)
 	}
 	args, err := parseQuoted(rest)
-	if err != nil {
-		return monitored{}, err
+	if err != nil || len(args) == 0 {
+		return monitored{}, fmt.Errorf("not a line of MONITOR: %q", line)
 	}
 	return monitored{
 		at:     time.Duration(s)*time.Second + time.Duration(us)*time.Microsecond,

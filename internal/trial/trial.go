@@ -17,11 +17,14 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
 
 // Options say where and how to run.
 type Options struct {
 	Seed uint64
+	// World is Live or Virtual; empty: Live.
+	World string
 	// Out is the folder under which runs are kept.
 	Out string
 	// ClientCommand starts a client process.
@@ -33,6 +36,12 @@ type Options struct {
 	// Progress is told what each variant is doing; nil: nobody.
 	Progress func(variant, phase string)
 }
+
+// The worlds that a trial can happen in.
+const (
+	Live    = "live"
+	Virtual = "virtual"
+)
 
 // EnvironmentError says that the machine lacks something.
 type EnvironmentError struct {
@@ -55,9 +64,16 @@ type Trial struct {
 // interrupted, or in which a variant failed, still comes back with a Result
 // that says so and a folder; the error is for what left no result at all.
 func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
-	redis, err := live.FindRedis()
-	if err != nil {
-		return nil, &EnvironmentError{Err: err, Hint: "apt-get install redis-server, or: make setup"}
+	if o.World == "" {
+		o.World = Live
+	}
+	var redis string
+	if o.World == Live {
+		path, err := live.FindRedis()
+		if err != nil {
+			return nil, &EnvironmentError{Err: err, Hint: "apt-get install redis-server, or: make setup; or try --world virtual"}
+		}
+		redis = path
 	}
 	started := o.Now()
 	dir, err := newRunDir(o.Out, s.Name, started, o.Seed)
@@ -141,9 +157,12 @@ func (t *trial) carryOut(ctx context.Context, v scenario.Variant, dir string) (o
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return runner.Run(runner.Config{
-		Scenario: t.Name, Variant: v, Seed: t.Seed, World: "live", Started: t.started, Dir: dir, History: file,
+		Scenario: t.Name, Variant: v, Seed: t.Seed, World: t.World, Started: t.started, Dir: dir, History: file,
 		Progress: func(phase string) { t.progress(v.Name, phase) },
 		Open: func(spec world.Spec) (world.World, error) {
+			if t.World == Virtual {
+				return virtual.Open(ctx, spec)
+			}
 			return live.Open(ctx, spec, live.Options{ClientCommand: t.ClientCommand, Redis: t.redis})
 		},
 	})

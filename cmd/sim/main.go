@@ -16,6 +16,6 @@ func main() {
 		stdout:   os.Stdout,
 		stderr:   os.Stderr,
 		now:      time.Now,
-		terminal: func(f int) bool { return term.IsTerminal(f) },
+		terminal: term.IsTerminal,
 	}))
 }

@@ -69,7 +69,8 @@ func simCommand(ts *testscript.TestScript, args []string, stdout, stderr *bytes.
 	}
 	cmd := exec.Command(sim, args...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = append(os.Environ(), "PATH="+path, "REDLOCK_SIM_REDIS_SERVER="+ts.Getenv("REDLOCK_SIM_REDIS_SERVER"))
+	cmd.Env = append(os.Environ(), "PATH="+path, "REDLOCK_SIM_REDIS_SERVER="+ts.Getenv("REDLOCK_SIM_REDIS_SERVER"),
+		"GITHUB_STEP_SUMMARY="+ts.Getenv("GITHUB_STEP_SUMMARY"))
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	return cmd
 }

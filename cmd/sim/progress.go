@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
 // progress tells on stderr what is going on: one line that is written over
@@ -29,8 +27,8 @@ type progress struct {
 	done    chan struct{}
 }
 
-func newProgress(a *app, scenarios []*scenario.Scenario) *progress {
-	p := &progress{app: a, tty: a.isTerminal(a.stderr) && a.env("TERM") != "dumb", total: len(scenarios),
+func newProgress(a *app, total int) *progress {
+	p := &progress{app: a, tty: a.isTerminal(a.stderr) && a.env("TERM") != "dumb", total: total,
 		began: time.Now(), phases: make(map[string]map[string]string), quit: make(chan struct{}), done: make(chan struct{})}
 	go p.tick()
 	return p

@@ -25,6 +25,11 @@ type runFlags struct {
 	json           bool
 	out            string
 	jobs           int
+	repeat         int
+	junit          string
+	markdown       string
+	github         bool
+	failFast       bool
 	allowUndecided bool
 }
 
@@ -53,7 +58,7 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("seed") {
-				f.seed = uint64(rand.Uint32()) //nolint:gosec // any seed will do; it is printed
+				f.seed = uint64(rand.Uint32())
 			}
 			return a.runScenarios(c.Context(), args, f)
 		},
@@ -67,6 +72,11 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one document per line and scenario")
 	c.Flags().StringVar(&f.out, "out", "reports", "folder under which runs are kept")
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios to run at once")
+	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario so many times, each time with another seed")
+	c.Flags().StringVar(&f.junit, "junit", "", "write the results as JUnit XML to this file")
+	c.Flags().StringVar(&f.markdown, "markdown", "", "write the results as a Markdown table to this file")
+	c.Flags().BoolVar(&f.github, "github", false, "annotate unexpected verdicts on stdout for GitHub Actions, and append the table to $GITHUB_STEP_SUMMARY")
+	c.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further scenario after one that did not come out as expected")
 	c.Flags().BoolVar(&f.allowUndecided, "allow-undecided", false, "exit 0 where a verdict could not be reached")
 	return c
 }
@@ -77,8 +87,8 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	if f.world != trial.Live && f.world != trial.Virtual {
 		return usageError("--world %q: want %s or %s", f.world, trial.Live, trial.Virtual)
 	}
-	if f.jobs < 1 {
-		return usageError("--jobs %d: want at least 1", f.jobs)
+	if f.jobs < 1 || f.repeat < 1 {
+		return usageError("--jobs %d, --repeat %d: want at least 1", f.jobs, f.repeat)
 	}
 	scenarios, err := loadScenarios(args)
 	if err != nil {
@@ -89,9 +99,12 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 		return fmt.Errorf("failed to find my own program: %w", err)
 	}
 	began := time.Now()
-	suite := &suite{app: a, flags: f, self: self, progress: newProgress(a, scenarios)}
-	results := suite.run(ctx, scenarios)
+	suite := &suite{app: a, scenarios: scenarios, flags: f, self: self, progress: newProgress(a, len(scenarios)*f.repeat)}
+	results := suite.run(ctx)
 	suite.progress.stop()
+	if err := suite.publish(results); err != nil {
+		return err
+	}
 	if !f.json {
 		if err := report.WriteSummaryLine(a.stdout, results, time.Since(began), a.textOptions()); err != nil {
 			return err
@@ -134,9 +147,10 @@ func problemsError(ps scenario.Problems) error {
 // suite runs several scenarios.
 type suite struct {
 	*app
-	flags    runFlags
-	self     string
-	progress *progress
+	scenarios []*scenario.Scenario
+	flags     runFlags
+	self      string
+	progress  *progress
 
 	mu sync.Mutex
 	// errs are the errors of scenarios that left no result.
@@ -146,18 +160,20 @@ type suite struct {
 	done    []*trial.Trial
 }
 
-func (s *suite) run(ctx context.Context, scenarios []*scenario.Scenario) []*report.Result {
-	s.done = make([]*trial.Trial, len(scenarios))
+func (s *suite) run(ctx context.Context) []*report.Result {
+	scenarios := s.scenarios
+	s.done = make([]*trial.Trial, len(scenarios)*s.flags.repeat)
 	slots := make(chan struct{}, s.flags.jobs)
 	var wg sync.WaitGroup
-	for i, sc := range scenarios {
+	for i := range s.done {
 		slots <- struct{}{}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || s.flags.failFast && s.failed() {
 			break
 		}
+		round := i / len(scenarios)
 		wg.Go(func() {
 			defer func() { <-slots }()
-			s.one(ctx, i, sc)
+			s.one(ctx, i, scenarios[i%len(scenarios)], s.flags.seed+uint64(round))
 		})
 	}
 	wg.Wait()
@@ -170,10 +186,22 @@ func (s *suite) run(ctx context.Context, scenarios []*scenario.Scenario) []*repo
 	return results
 }
 
-func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario) {
+// failed reports that something has not come out as expected so far.
+func (s *suite) failed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.done {
+		if t != nil && (t.Result == nil || exitOf(t.Result, s.flags.allowUndecided) != exitMet) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint64) {
 	s.progress.begin(sc.Name)
 	t, err := trial.Run(ctx, sc, trial.Options{
-		Seed: s.flags.seed, World: s.flags.world, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
+		Seed: seed, World: s.flags.world, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
 		Program:  map[string]string{"sim": programVersion()},
 		Progress: func(variant, phase string) { s.progress.phase(sc.Name, variant, phase) },
 	})

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
-	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
 // hold is a stretch of run time during which a client surely was inside a
@@ -185,79 +184,4 @@ func (v *view) confirm(ctx context.Context, o Options, holds []hold) linear.Resu
 		}
 	}
 	return r
-}
-
-// contention counts the chances that exclusion had to fail: attempts at the lock
-// while another client had it, or else hand-overs from one client to another.
-func (v *view) contention() Effort {
-	e := Effort{Operations: len(v.ops), Of: "contended"}
-	type lockState struct {
-		held    map[string]int // grants per client
-		holders int
-		pending map[string]int
-		last    string
-	}
-	locks := make(map[string]*lockState)
-	of := func(lock string) *lockState {
-		if locks[lock] == nil {
-			locks[lock] = &lockState{held: map[string]int{}, pending: map[string]int{}}
-		}
-		return locks[lock]
-	}
-	begins, ends := make(map[int]int, len(v.grants)), make(map[int][]int, len(v.grants))
-	for i := range v.grants {
-		begins[v.grants[i].ret] = i
-		if v.grants[i].ends >= 0 {
-			ends[v.grants[i].ends] = append(ends[v.grants[i].ends], i)
-		}
-	}
-	calls, returns := make(map[int]int), make(map[int]int)
-	for i := range v.ops {
-		if v.ops[i].F == history.Acquire {
-			calls[v.ops[i].Call] = i
-			if v.ops[i].Return >= 0 {
-				returns[v.ops[i].Return] = i
-			}
-		}
-	}
-	contended, handovers := make(map[int]bool), 0
-	for i := range v.h.Events {
-		for _, g := range ends[i] {
-			s := of(v.grants[g].lock)
-			if s.held[v.grants[g].client]--; s.held[v.grants[g].client] == 0 {
-				s.holders--
-			}
-		}
-		if op, ok := calls[i]; ok {
-			k := v.key(op)
-			s := of(k.lock)
-			s.pending[k.client] = op
-			if others := s.holders; others > 1 || others == 1 && s.held[k.client] == 0 {
-				contended[op] = true
-			}
-		}
-		if op, ok := returns[i]; ok {
-			k := v.key(op)
-			delete(of(k.lock).pending, k.client)
-		}
-		if g, ok := begins[i]; ok {
-			s := of(v.grants[g].lock)
-			client := v.grants[g].client
-			if s.last != "" && s.last != client {
-				handovers++
-			}
-			s.last = client
-			if s.held[client]++; s.held[client] == 1 {
-				s.holders++
-			}
-			for _, op := range s.pending {
-				contended[op] = true
-			}
-		}
-	}
-	e.Chances = len(contended)
-	if e.Chances == 0 {
-		e.Chances, e.Of = handovers, "handed over"
-	}
-	return e
 }

@@ -118,6 +118,9 @@ func TestDoubt(t *testing.T) {
 	if f := judgeOne(t, &s.h, ExclusiveLease, Options{Faults: 3}); f.Verdict != Unknown || f.Why != "2 of 3 planned faults never took effect" {
 		t.Errorf("with 3 planned faults: %v, %q", f.Verdict, f.Why)
 	}
+	if f := judgeOne(t, &s.h, ExclusiveLease, Options{Faults: 2}); f.Verdict != Unknown || f.Why != "1 of 2 planned faults never took effect" {
+		t.Errorf("with 2 planned faults: %v, %q", f.Verdict, f.Why)
+	}
 	s.h.Events = s.h.Events[:len(s.h.Events)-1]
 	if f := judgeOne(t, &s.h, ExclusiveLease, Options{Faults: 1}); f.Verdict != Unknown || f.Why != "the run did not finish" {
 		t.Errorf("unfinished: %v, %q", f.Verdict, f.Why)

@@ -23,9 +23,13 @@ func judgeLateEffects(ctx context.Context, v *view, _ Options) Finding {
 		if !x.changes() {
 			continue
 		}
-		f.Effort.Chances++
-		if !x.accepted {
+		if x.refused {
 			refused = i
+		}
+		if x.accepted || x.refused {
+			f.Effort.Chances++
+		}
+		if !x.accepted {
 			continue
 		}
 		g := v.actingUnder(x)

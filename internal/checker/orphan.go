@@ -104,9 +104,13 @@ func (v *view) keyLives() []keyLife {
 }
 
 // forget ends the lives on a node that a fault may have wiped: what is no
-// longer known to be there is not held against anybody.
+// longer known to be there is not held against anybody. Of the faults known not
+// to touch what a node remembers none does that.
 func (v *view) forget(open map[nodeKey]int, lives []keyLife, e *history.Event, i int) {
-	if !slices.Contains(v.h.Header.Nodes, e.Value.Target) || e.Value.Fault == "pause" {
+	switch kind := e.Value.Fault; {
+	case !slices.Contains(v.h.Header.Nodes, e.Value.Target), strings.Contains(kind, "clock"):
+		return
+	case kind == "pause", kind == "partition", kind == "isolate", kind == "slow", kind == "delay":
 		return
 	}
 	for k, at := range open {

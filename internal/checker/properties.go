@@ -1,5 +1,10 @@
 package checker
 
+// SafetyProperties are those that every lock is asked for.
+func SafetyProperties() []Property {
+	return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource}
+}
+
 var titles = map[Property]string{
 	ExclusiveBelief:      "no two clients believe they hold the lock at once",
 	ExclusiveLease:       "no two clients are inside the validity that their lock promised them at once",

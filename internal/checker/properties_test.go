@@ -64,6 +64,14 @@ var propertyCases = []struct {
 		s.release(8, 9, "c2")
 		s.release(10, 11, "c1")
 	}, Violated, "2 holders at once for 1 ms"},
+	{"asked anew without a release", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(2, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.acquire(3, 4, "c2", 900, -1)
+		s.release(5, 6, "c2")
+		s.add(7, "c1", history.OK, history.Acquire, history.Value{Owner: "another"})
+		s.release(8, 9, "c1")
+	}, Holds, "contended"},
 	{"unknown acquire is no belief", ExclusiveBelief, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.add(1, "c1", history.Info, history.Acquire, history.Value{})
@@ -92,6 +100,14 @@ var propertyCases = []struct {
 		s.release(1300, 1301, "c1")
 		s.release(1302, 1303, "c2")
 	}, Violated, "2 holders at once for 299 ms"},
+	{"renewed at the very end", ExclusiveLease, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(500, "c1", history.Invoke, history.Extend, history.Value{})
+		s.add(900, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(1500)})
+		s.acquire(901, 902, "c2", 1900, -1)
+		s.release(1300, 1301, "c1")
+		s.release(1302, 1303, "c2")
+	}, Violated, "2 holders at once for 398 ms"},
 	{"renewed too late", ExclusiveLease, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.add(500, "c1", history.Invoke, history.Extend, history.Value{})
@@ -111,6 +127,10 @@ var propertyCases = []struct {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.write(100, "c1", 1, 1, history.OK, -1)
 	}, Holds, "1 write, each inside its own validity"},
+	{"at the very end of the validity", NoLateEffect, func(s *script) {
+		s.acquire(0, 1, "c1", 100, -1)
+		s.write(100, "c1", 1, 1, history.OK, -1)
+	}, Holds, "1 write"},
 	{"no promise", NoLateEffect, func(s *script) {
 		s.acquire(0, 1, "c1", -1, -1)
 		s.write(100000, "c1", 1, 1, history.OK, -1)
@@ -259,6 +279,11 @@ var propertyCases = []struct {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.acquire(1, 2, "c2", 900, 5)
 		s.granted(3, "c1", 900, 4)
+		s.acquire(4, 5, "c3", 900, 6)
+	}, Holds, "1 later grant"},
+	{"answered at the stamp at which the other was asked for", OrderedTokens, func(s *script) {
+		s.acquire(0, 2, "c1", 900, 5)
+		s.acquire(2, 3, "c2", 900, 4)
 		s.acquire(4, 5, "c3", 900, 6)
 	}, Holds, "1 later grant"},
 	{"lower after a gap", OrderedTokens, func(s *script) {

@@ -239,7 +239,7 @@ func (v *view) readValue(op int) int64 {
 // refusal is a write that the resource refused, nil for none.
 func (v *view) refusal() *effect {
 	for i := range v.effects {
-		if x := &v.effects[i]; x.changes() && !x.accepted {
+		if x := &v.effects[i]; x.changes() && x.refused {
 			return x
 		}
 	}

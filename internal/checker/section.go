@@ -17,15 +17,16 @@ type section struct {
 
 // effect is what the resource says of one operation.
 type effect struct {
-	event    int
-	client   string
-	op       history.F
-	section  int
-	key      string
-	accepted bool
-	token    history.Int
-	highest  history.Int
-	number   history.Int
+	event   int
+	client  string
+	op      history.F
+	section int
+	key     string
+	// accepted and refused are both false where the resource did not tell.
+	accepted, refused bool
+	token             history.Int
+	highest           history.Int
+	number            history.Int
 	// from is the earliest instant at which it can have taken place; known says
 	// whether the resource told it.
 	from  time.Duration
@@ -86,7 +87,7 @@ func (v *view) collectEffects() {
 			continue
 		}
 		x := effect{event: i, client: e.Value.Client, op: e.Value.Op, section: e.Value.Section, key: e.Value.Key,
-			accepted: e.Value.Accepted.V, token: e.Value.Token, highest: e.Value.Highest, number: e.Value.Number, write: -1}
+			accepted: e.Value.Accepted.V, refused: e.Value.Accepted.Set && !e.Value.Accepted.V, token: e.Value.Token, highest: e.Value.Highest, number: e.Value.Number, write: -1}
 		if x.changes() {
 			n := cellName{x.client, x.key, x.section, x.op}
 			if list := writes[n]; len(list) > 0 {
@@ -143,13 +144,4 @@ func (v *view) number(op int) history.Int {
 		}
 	}
 	return v.event(o.Call).Value.Number
-}
-
-// token is the fencing token that an operation carried.
-func (v *view) token(op int) history.Int {
-	o := &v.ops[op]
-	if t := v.event(o.Call).Value.Token; t.Set || o.Return < 0 {
-		return t
-	}
-	return v.event(o.Return).Value.Token
 }

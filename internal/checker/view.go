@@ -10,8 +10,8 @@ import (
 // forever is the end of what has none.
 const forever = time.Duration(math.MaxInt64)
 
-// view is a history made ready for judging. It is built once and only read
-// afterwards.
+// view is a history made ready for judging. It is built once, by one goroutine,
+// and only read afterwards, save for contended.
 type view struct {
 	h    *history.History
 	ops  []history.Op
@@ -29,6 +29,8 @@ type view struct {
 	fired    int
 	sections []section
 	effects  []effect
+	// contended keeps what contention has counted.
+	contended *Effort
 }
 
 // grant is one hold of the lock as its client saw it.

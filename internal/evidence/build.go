@@ -214,7 +214,8 @@ func (b *builder) fill(part *part, o *linear.Op, v verb, typ history.Type, value
 		}
 		return b.fillRead(part, o, value, p)
 	case acquire, release:
-		return typ != history.Fail, b.fillLock(part, o, v, typ, value)
+		b.fillLock(part, o, v, typ, value)
+		return typ != history.Fail, nil
 	case cas:
 		return b.fillCAS(o, typ, value)
 	case sell:
@@ -340,7 +341,7 @@ func (b *builder) fillCAS(o *linear.Op, typ history.Type, value *history.Value) 
 }
 
 // fillLock gives the operation its tag, where grants have one.
-func (b *builder) fillLock(part *part, o *linear.Op, v verb, typ history.Type, value *history.Value) error {
+func (b *builder) fillLock(part *part, o *linear.Op, v verb, typ history.Type, value *history.Value) {
 	o.Kind, o.A = linear.Acquire, linear.None
 	if v == release {
 		o.Kind = linear.Release
@@ -349,13 +350,12 @@ func (b *builder) fillLock(part *part, o *linear.Op, v verb, typ history.Type, v
 		o.A = value.Token.V
 	}
 	if !b.m.tagged {
-		return nil
+		return
 	}
 	o.B = part.tag(o.Process, v, typ, value.Owner)
 	if v == acquire && typ == history.OK && value.ValidUntil.Set {
 		part.until[o.B] = value.ValidUntil.V
 	}
-	return nil
 }
 
 // tag names the grant that an operation is about: by the owner value, or else a
@@ -417,7 +417,7 @@ func (b *builder) finish(header history.Header) {
 	if !initial.Set {
 		initial = header.Initial
 	}
-	if !initial.Set && !(b.o.Format != JSONL && (b.m.name == "register" || b.m.name == "cas-register")) {
+	if !initial.Set && (b.o.Format == JSONL || b.m.name != "register" && b.m.name != "cas-register") {
 		initial = history.Some(0)
 	}
 	start := int64(nilValue)

@@ -7,8 +7,14 @@
 // *history.LineError names the line) or that the options make no sense
 // (*OptionError names the option); a check that came to no decision is a Report
 // whose Verdict is checker.Unknown. Formats and Models list the names that
-// Options takes. FromHistory reads any format into a history.History, for edn.Write
-// and for checker.Judge.
+// Options takes.
+//
+// Without a model a history of our own is judged by its properties, and any can be
+// written as EDN:
+//
+//	h, format, err := evidence.FromHistory(file, evidence.Auto, 0)
+//	findings := checker.Judge(ctx, h, checker.Properties(), checker.Options{})
+//	err = edn.Write(w, h)
 package evidence
 
 import (
@@ -114,7 +120,7 @@ func CheckFile(ctx context.Context, path string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer func() { _ = f.Close() }()
 	return Check(ctx, f, o)
 }
 

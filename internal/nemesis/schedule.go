@@ -48,7 +48,7 @@ func NewSchedule(w world.World, record func(history.Event) int, faults []Planned
 
 // rand is the source of randomness of one part of the schedule.
 func (s *Schedule) rand(part uint64) *rand.Rand {
-	return rand.New(rand.NewPCG(s.seed, 0x6e656d65736973+part)) //nolint:gosec // repeatable by intent
+	return rand.New(rand.NewPCG(s.seed, 0x6e656d65736973+part))
 }
 
 // Start brings the faults at time 0 into force and sets the clock for those

@@ -157,7 +157,7 @@ func (e *easel) marks(c *swimlane.ClientLane) []shape {
 		}
 		s.Text = m.Text
 		list = append(list, s)
-		if m.F != history.Acquire && m.Span.Length() > e.window.View.Length()/100 {
+		if m.F != history.Acquire && m.Length() > e.window.View.Length()/100 {
 			// An operation that takes its time shows how long.
 			list = append(list, e.bar("taking "+markClass(m), m.Span, 17, 2))
 		}
@@ -180,7 +180,7 @@ func markTitle(client string, m *swimlane.Mark) string {
 		return fmt.Sprintf("%s  %s is at point %s", seconds(m.From), client, m.Text)
 	}
 	outcome := map[history.Type]string{history.Fail: ", failed", history.Info: ", outcome unknown"}[m.Type]
-	return fmt.Sprintf("%s  %s: %s%s, took %s", seconds(m.From), client, strings.TrimRight(m.Text, " ✗?"), outcome, shortDuration(m.Span.Length()))
+	return fmt.Sprintf("%s  %s: %s%s, took %s", seconds(m.From), client, strings.TrimRight(m.Text, " ✗?"), outcome, shortDuration(m.Length()))
 }
 
 // merge joins labels that would run into one another. The joined label is shown
@@ -250,7 +250,7 @@ func (e *easel) crowd(list []shape, i int) (words []string, after int) {
 
 // resource draws what the resource let happen, and a thread up to whoever
 // asked for it.
-func (e *easel) resource(firstClient int) {
+func (e *easel) resource() {
 	l := lane{Kind: "resource", Name: "resource", H: resourceHeight}
 	var list []shape
 	for i := range e.scene.Effects {

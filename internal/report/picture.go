@@ -173,7 +173,6 @@ func draw(id string, scene *swimlane.Scene, w swimlane.Window, overlaps []overla
 	if len(overlaps) > 0 {
 		e.y += overlapHeight
 	}
-	firstClient := e.y
 	for i := range scene.Clients {
 		e.client(&scene.Clients[i])
 	}
@@ -181,7 +180,7 @@ func draw(id string, scene *swimlane.Scene, w swimlane.Window, overlaps []overla
 	e.overlaps(overlaps, overlapY, lastClient)
 	if len(scene.Effects) > 0 {
 		e.y += groupGap
-		e.resource(firstClient)
+		e.resource()
 	}
 	e.nodes()
 	e.pic.Height = e.y + 6

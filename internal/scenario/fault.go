@@ -165,29 +165,29 @@ func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 }
 
 // checkDead refuses to strike what an earlier fault has killed for good.
-func (fs *Faults) checkDead(d *decoder) {
+func (f *Faults) checkDead(d *decoder) {
 	dead := make(map[string]bool)
-	for _, f := range fs.List {
-		if f.Params == nil {
+	for _, one := range f.List {
+		if one.Params == nil {
 			continue
 		}
-		target := f.Params.Target()
+		target := one.Params.Target()
 		if dead[target] && target != "" {
-			d.problemAt(join(f.path, f.Kind), "%s is dead by then: an earlier fault kills it for good", target).Hint =
+			d.problemAt(join(one.path, one.Kind), "%s is dead by then: an earlier fault kills it for good", target).Hint =
 				"give the kill a for: after which it is started again"
 		}
-		if killed, ok := f.Params.(interface{ Returns() bool }); ok && (f.Params.Length() == 0) && f.Until == nil {
-			dead[target] = dead[target] || !killed.Returns() || f.Params.Length() == 0
+		if _, killed := one.Params.(interface{ Returns() bool }); killed && one.Params.Length() == 0 && one.Until == nil {
+			dead[target] = true
 		}
 	}
 }
 
 // checkMix makes sure that the mix can be drawn.
-func (fs *Faults) checkMix(d *decoder) {
-	if fs.Mix == nil {
+func (f *Faults) checkMix(d *decoder) {
+	if f.Mix == nil {
 		return
 	}
-	for name := range fs.Mix.Kinds {
+	for name := range f.Mix.Kinds {
 		if !slices.Contains(nemesis.MixKinds(), name) {
 			d.problemAt("faults.mix.kinds."+name, "no fault %q can be drawn", clip(name)).suggest(name, nemesis.MixKinds())
 		}

@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"path"
 	"time"
@@ -59,7 +60,7 @@ func (h *Handler) tail(name string) []history.Event {
 	from := max(0, info.Size()-tailSize)
 	data := make([]byte, info.Size()-from)
 	n, err := f.ReadAt(data, from)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil
 	}
 	lines := bytes.Split(data[:n], []byte("\n"))

@@ -113,14 +113,19 @@ func (t *trial) run(ctx context.Context) *report.Result {
 	for k, v := range t.versions {
 		r.Versions[k] = v
 	}
-	r.Met = true
+	sumUp(r)
+	return r
+}
+
+// sumUp makes the result what its variants are.
+func sumUp(r *report.Result) {
+	r.Met, r.Undecided, r.Interrupted = true, false, false
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		r.Met = r.Met && v.Met
 		r.Undecided = r.Undecided || v.Undecided
 		r.Interrupted = r.Interrupted || v.Interrupted
 	}
-	return r
 }
 
 // variant runs and judges one variant.
@@ -199,9 +204,9 @@ func (t *trial) judge(ctx context.Context, v scenario.Variant, out *report.Varia
 // properties are what to judge of a variant: the safety properties always, the
 // others where something is expected of them.
 func properties(v scenario.Variant) []checker.Property {
-	wanted := map[checker.Property]bool{
-		checker.ExclusiveBelief: true, checker.ExclusiveLease: true,
-		checker.NoLateEffect: true, checker.LinearizableResource: true,
+	wanted := make(map[checker.Property]bool)
+	for _, p := range checker.SafetyProperties() {
+		wanted[p] = true
 	}
 	for _, e := range v.Expect {
 		wanted[e.Property] = true

@@ -51,12 +51,17 @@ type Plan struct {
 	Check bool
 }
 
+// kinds are the workloads by name.
+var kinds = map[string]func(Plan, Session){
+	"increment": Plan.increments,
+}
+
 // Run is one client's life.
 func (p Plan) Run(s Session) error {
-	switch p.Kind {
-	case "increment":
-		p.increments(s)
-		return nil
+	run, ok := kinds[p.Kind]
+	if !ok {
+		return fmt.Errorf("no workload %q", p.Kind)
 	}
-	return fmt.Errorf("no workload %q", p.Kind)
+	run(p, s)
+	return nil
 }

@@ -213,3 +213,24 @@ func compareWithPorcupine(b *testing.B, p Problem, h History, want Outcome, mine
 		b.Fatalf("porcupine says %v", r.Outcome)
 	}
 }
+
+// BenchmarkFrontier measures the frontier search, which needs no direct
+// algorithm, on the same histories.
+func BenchmarkFrontier(b *testing.B) {
+	for _, l := range []load{
+		{"lock", 100_000, 10, 0, false}, {"lock", 1_000_000, 10, 0, false}, {"increment", 100_000, 10, 0, false},
+		{"register", 100_000, 10, 0, true}, {"register", 1_000_000, 10, 0, false},
+	} {
+		b.Run(l.String(), func(b *testing.B) {
+			h := l.make()
+			p := l.problem(h)
+			b.ReportAllocs()
+			for b.Loop() {
+				if r := Frontier(context.Background(), p.Model, h, Bounds{}); r.Outcome == Undecided {
+					b.Fatal(r.Why)
+				}
+			}
+			b.ReportMetric(float64(peak(func() { Frontier(context.Background(), p.Model, h, Bounds{}) }))/1e6, "peak-MB")
+		})
+	}
+}

@@ -18,6 +18,9 @@ type steps struct {
 	lateRead, earlyRead []int32
 	// blind are optional steps that know no value, in the order of their calls.
 	blind []int32
+	// hurried are the deadlines because of which a gap took a blind step though
+	// there was one of its own, called too late: they belong to the witness.
+	hurried []int
 	// top is the highest place that a sure operation needs to be reached.
 	top int
 }
@@ -145,9 +148,13 @@ func (s *steps) fill(at int, deadline int32) (r Result, ok bool) {
 	}
 	if len(s.blind) > 0 && s.ops[s.blind[0]].Call <= due {
 		s.blind = s.blind[1:]
+		if s.maybe[at] >= 0 {
+			s.hurried = append(s.hurried, int(deadline))
+		}
 		return r, true
 	}
-	return illegal(fmt.Sprintf("nobody can have written %d in time", s.initial+int64(at)+1), int(deadline)), false
+	witness := slices.Sorted(slices.Values(append(s.hurried, int(deadline))))
+	return illegal(fmt.Sprintf("nobody can have written %d in time", s.initial+int64(at)+1), slices.Compact(witness)...), false
 }
 
 // deadlines has for each value the sure operation above it that returned first.

@@ -116,8 +116,10 @@ func (o Outcome) String() string {
 // Result is a decision.
 type Result struct {
 	Outcome Outcome
-	// Witness are at most four operations, as indices, that cannot be explained
-	// whatever the others did. Only direct algorithms name one.
+	// Witness are operations, as indices, that cannot be explained whatever the
+	// others did: at most four, save where a counter has unknown steps that know
+	// their value and others that do not. Direct algorithms name them; the
+	// frontier search names the one operation at which it ended.
 	Witness []int
 	// Why says, where the outcome is Illegal, what is wrong, and where it is
 	// Undecided, why no decision was reached.

@@ -36,7 +36,7 @@ func newEnv(setup *client.SetupMessage, s *server) *env {
 		name:   setup.Client,
 		armed:  setup.Points,
 		store:  newNode(setup.Client, setup.Store, setup.StoreTimeout),
-		rand:   rand.New(rand.NewPCG(setup.Seed, name.Sum64())), //nolint:gosec // repeatable by intent
+		rand:   rand.New(rand.NewPCG(setup.Seed, name.Sum64())),
 	}
 	for _, a := range setup.Nodes {
 		e.nodes = append(e.nodes, newNode(setup.Client, a, 0))

@@ -183,16 +183,16 @@ func (p *parser) dispatch(depth int) (any, error) {
 	if err != nil {
 		return nil, unexpected(err)
 	}
-	switch {
-	case c == '{':
+	switch c {
+	case '{':
 		return p.sequence('}', depth)
-	case c == '_':
+	case '_':
 		_, err := p.inner(depth + 1)
 		if err != nil && !errors.Is(err, errDiscarded) {
 			return nil, err
 		}
 		return nil, errDiscarded
-	case c == '#':
+	case '#':
 		word, err := p.word(c) // ##NaN, ##Inf
 		return Symbol(word), err
 	}

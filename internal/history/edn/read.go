@@ -142,9 +142,9 @@ func (d *decoder) event(form any, e *history.Event) error {
 		case "value":
 			value = p.value
 		case "key":
-			e.Value.Key, _ = scalar(p.value)
+			e.Value.Key = scalar(p.value)
 		case "error":
-			e.Error, _ = scalar(p.value)
+			e.Error = scalar(p.value)
 		}
 		if err != nil {
 			return err
@@ -159,7 +159,7 @@ func (d *decoder) event(form any, e *history.Event) error {
 		return errors.New("no :f")
 	}
 	if e.Process == history.NemesisProcess {
-		e.Value.Detail, _ = scalar(value)
+		e.Value.Detail = scalar(value)
 		return nil
 	}
 	return d.value(value, e)
@@ -190,29 +190,29 @@ func function(v any) (history.F, error) {
 }
 
 // scalar writes what is no collection as text.
-func scalar(v any) (string, bool) {
+func scalar(v any) string {
 	switch v := v.(type) {
 	case nil:
-		return "", true
+		return ""
 	case string:
-		return v, true
+		return v
 	case int64:
-		return strconv.FormatInt(v, 10), true
+		return strconv.FormatInt(v, 10)
 	case Keyword:
-		return string(v), true
+		return string(v)
 	case Symbol:
-		return string(v), true
+		return string(v)
 	case bool:
-		return strconv.FormatBool(v), true
+		return strconv.FormatBool(v)
 	}
-	return fmt.Sprint(v), false
+	return fmt.Sprint(v)
 }
 
 // value puts what an operation carries where the project keeps such things.
 func (d *decoder) value(v any, e *history.Event) error {
 	if d.tuple(v, e) {
 		t := v.([]any)
-		e.Value.Key, _ = scalar(t[0])
+		e.Value.Key = scalar(t[0])
 		v = t[1]
 	}
 	switch v := v.(type) {
@@ -231,7 +231,7 @@ func (d *decoder) value(v any, e *history.Event) error {
 	case []pair:
 		return mapValue(v, e)
 	}
-	e.Value.Detail, _ = scalar(v)
+	e.Value.Detail = scalar(v)
 	return nil
 }
 
@@ -297,7 +297,7 @@ func mapValue(m []pair, e *history.Event) error {
 		case name == "valid-until" && number:
 			e.Value.ValidUntil = history.Some(n)
 		case name == "owner" || name == "client":
-			e.Value.Owner, _ = scalar(p.value)
+			e.Value.Owner = scalar(p.value)
 		}
 	}
 	return nil

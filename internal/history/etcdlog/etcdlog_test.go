@@ -12,11 +12,11 @@ import (
 func TestReadNamesTheLine(t *testing.T) {
 	const ok = "INFO  jepsen.util - 0\t:invoke\t:read\tnil\n"
 	for text, want := range map[string]string{
-		ok + "INFO  jepsen.util - 0\t:invoke\n":               "line 2: 2 fields",
+		ok + "INFO  jepsen.util - 0\t:invoke\n":              "line 2: 2 fields",
 		"other\n" + ok + "INFO  jepsen.util - x\t:ok\t:f\t1": "line 3: process",
-		ok + "INFO  jepsen.util - 0\t:what\t:f\t1":            "line 2: event type",
-		ok + "INFO  jepsen.util - 0\t:ok\t:f\t[1]":            "line 2: value",
-		ok + "INFO  jepsen.util - 0\t:ok\t:f\tx":              "line 2: value",
+		ok + "INFO  jepsen.util - 0\t:what\t:f\t1":           "line 2: event type",
+		ok + "INFO  jepsen.util - 0\t:ok\t:f\t[1]":           "line 2: value",
+		ok + "INFO  jepsen.util - 0\t:ok\t:f\tx":             "line 2: value",
 	} {
 		err := Read(strings.NewReader(text), 0, func(int, *history.Event) error { return nil })
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -141,7 +141,7 @@ func gcPauseVariant(name string, fenced bool) report.Variant {
 	v.Properties = append(v.Properties,
 		report.PropertyResult{Name: checker.NoLateEffect, Verdict: checker.Violated, Expected: checker.Violated, Met: true,
 			Why: "c1 wrote 1.016 s after its promise had ended", Events: []int{granted, late}, Effort: effort(1, "late writes"),
-			Method: "scan", Counterexample: lateExample(h, granted, late)},
+			Method: "scan", Counterexample: lateExample(granted, late)},
 		report.PropertyResult{Name: checker.LinearizableResource, Verdict: checker.Violated, Expected: checker.Violated, Met: true,
 			Why: "c1 and c2 both read 0; one update is lost", Events: []int{granted, again, late}, Effort: effort(2, "sections"),
 			Method: "porcupine", Counterexample: lostUpdate(h)})
@@ -169,7 +169,7 @@ func beliefExample(h *history.History, granted, again int) *checker.Counterexamp
 	}
 }
 
-func lateExample(h *history.History, granted, late int) *checker.Counterexample {
+func lateExample(granted, late int) *checker.Counterexample {
 	return &checker.Counterexample{
 		Operations: []checker.CounterOp{
 			{Client: "c1", Op: "holds the lock", Events: []int{granted}, From: 4 * ms, To: 994 * ms,

@@ -36,7 +36,8 @@ func openMonitor(address string, see func(monitored)) (*monitor, error) {
 	}
 	m := &monitor{conn: conn, flushed: make(chan string, 16), ended: make(chan struct{})}
 	lines := bufio.NewReaderSize(conn, 1<<16)
-	if _, err := fmt.Fprint(conn, "MONITOR\r\n"); err == nil {
+	_, err = fmt.Fprint(conn, "MONITOR\r\n")
+	if err == nil {
 		_, err = lines.ReadString('\n') // +OK
 	}
 	if err != nil {

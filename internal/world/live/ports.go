@@ -31,7 +31,7 @@ func freePort() (int, error) {
 		handedOut.ports = make(map[int]bool)
 	}
 	for range 1000 {
-		port := lowestPort + rand.N(highestPort-lowestPort) //nolint:gosec // any port will do
+		port := lowestPort + rand.N(highestPort-lowestPort)
 		if handedOut.ports[port] {
 			continue
 		}

@@ -160,7 +160,7 @@ func (w *World) Promote(name string) error {
 	if n == nil || !w.spec.Replicated {
 		return fmt.Errorf("no replica %q", name)
 	}
-	if err := n.admin.SlaveOf(w.ctx, "NO", "ONE").Err(); err != nil {
+	if err := n.admin.ReplicaOf(w.ctx, "NO", "ONE").Err(); err != nil {
 		return fmt.Errorf("failed to promote node %s: %w", name, err)
 	}
 	if err := w.links.lead(world.Primary, n.address()); err != nil {

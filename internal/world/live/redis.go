@@ -137,7 +137,23 @@ func (n *redisNode) ready(ctx context.Context) error {
 	case infoField(info, "process_id") != strconv.Itoa(n.server.pid()):
 		return fmt.Errorf("node %s, port %d: %w", n.name, n.port, errPortTaken)
 	}
-	return nil
+	return n.loaded(ctx)
+}
+
+// loaded waits until the server has read its data from disk; before that it
+// refuses commands.
+func (n *redisNode) loaded(ctx context.Context) error {
+	deadline := time.Now().Add(startWithin)
+	for {
+		err := n.admin.Ping(ctx).Err()
+		if !redis.IsLoadingError(err) {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("node %s did not load its data within %v", n.name, startWithin)
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // listening waits until the port is open. The driver is not asked to try:

@@ -34,7 +34,7 @@ func (n *redisNode) follow(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	if err := n.admin.SlaveOf(ctx, host, port).Err(); err != nil {
+	if err := n.admin.ReplicaOf(ctx, host, port).Err(); err != nil {
 		return fmt.Errorf("failed to make node %s a replica: %w", n.name, err)
 	}
 	deadline := time.Now().Add(followWithin)

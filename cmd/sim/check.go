@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/evidence"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// checkFlags are the flags of sim check.
+type checkFlags struct {
+	model, format, initial, nilRead string
+	timeout                         time.Duration
+	memory                          int64
+	permits, reentrancy             int
+	json                            bool
+}
+
+func newCheckCommand(a *app) *cobra.Command {
+	var f checkFlags
+	c := &cobra.Command{
+		Use:   "check HISTORY...",
+		Short: "Judge histories that lie in files, ours or somebody else's",
+		Long: `Judge histories that lie in files: histories of sim (JSONL), Jepsen's (EDN), and
+the etcd and key-value logs of porcupine's tests.
+
+A history of sim is judged by the safety properties of its lock, unless --model
+names a model; any other needs one: ` + strings.Join(evidence.Models(), ", ") + `.
+
+Exit codes: 0 every history holds, 1 one is violated, 2 undecided, 3 bad flags or
+a file that cannot be read as a history.`,
+		Example: `  sim check reports/latest/unfenced/history.jsonl
+  sim check history.edn --model cas-register --initial 0
+  sim check history.edn --model owner-mutex --json`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.check(c.Context(), args, f) },
+	}
+	c.Flags().StringVar(&f.model, "model", "", "what the history is a history of")
+	c.Flags().StringVar(&f.format, "format", "auto", "how the files are written: "+joinWords(evidence.Formats()))
+	c.Flags().StringVar(&f.initial, "initial", "", "the value at the beginning (default: what the file says; else nil for a register, 0 for the rest)")
+	c.Flags().StringVar(&f.nilRead, "nil-read", "", "the value that a read of nil saw (default: none, or the initial value)")
+	c.Flags().DurationVar(&f.timeout, "timeout", checker.DefaultTimeout, "give up after this long: undecided")
+	c.Flags().Int64Var(&f.memory, "memory", checker.DefaultMemory>>20, "give up above this many MiB: undecided")
+	c.Flags().IntVar(&f.permits, "permits", 1, "permits of a semaphore")
+	c.Flags().IntVar(&f.reentrancy, "reentrancy", 0, "how often an owner may take a re-entrant lock; 0: any number of times")
+	c.Flags().BoolVar(&f.json, "json", false, "print a JSON document per line and history")
+	registerWords(c, "model", evidence.Models())
+	return c
+}
+
+func joinWords[T ~string](list []T) string {
+	words := make([]string, len(list))
+	for i, w := range list {
+		words[i] = string(w)
+	}
+	return strings.Join(words, ", ")
+}
+
+func registerWords(c *cobra.Command, flag string, words []string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (f checkFlags) options() (evidence.Options, error) {
+	o := evidence.Options{Format: evidence.Format(f.format), Model: f.model, Timeout: f.timeout, Memory: f.memory << 20,
+		Permits: f.permits, Reentrancy: f.reentrancy}
+	for flag, v := range map[string]struct {
+		text string
+		to   *history.Int
+	}{"--initial": {f.initial, &o.Initial}, "--nil-read": {f.nilRead, &o.NilRead}} {
+		if v.text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(v.text, 10, 64)
+		if err != nil {
+			return o, usageError("%s %q: want a whole number", flag, v.text)
+		}
+		*v.to = history.Some(n)
+	}
+	return o, nil
+}
+
+func (a *app) check(ctx context.Context, files []string, f checkFlags) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	worst := checker.Holds
+	for _, file := range files {
+		verdict, err := a.checkFile(ctx, file, f, o)
+		if err != nil {
+			return checkError(file, err)
+		}
+		switch {
+		case verdict == checker.Violated:
+			worst = verdict
+		case verdict == checker.Unknown && worst == checker.Holds:
+			worst = verdict
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return &exitError{exitInterrupted, errors.New("interrupted")}
+	case worst == checker.Violated:
+		return &exitError{exitUnexpected, nil}
+	case worst == checker.Unknown:
+		return &exitError{exitUndecided, nil}
+	}
+	return nil
+}
+
+// checkError makes what is wrong with a file or a flag the user's to mend.
+func checkError(file string, err error) error {
+	var option *evidence.OptionError
+	if errors.As(err, &option) {
+		return usageError("--%s: %s", strings.ToLower(option.Option), option.Problem)
+	}
+	return usageError("failed to read the history %q: %w", file, err)
+}
+
+// checkFile judges one file and prints what came of it.
+func (a *app) checkFile(ctx context.Context, file string, f checkFlags, o evidence.Options) (checker.Verdict, error) {
+	if f.model == "" {
+		verdict, ours, err := a.checkProperties(ctx, file, f, o)
+		if ours || err != nil {
+			return verdict, err
+		}
+		return 0, &evidence.OptionError{Option: "model", Problem: "this is no history of sim: say what it is a history of\nhint: one of " +
+			strings.Join(evidence.Models(), ", ")}
+	}
+	r, err := evidence.CheckFile(ctx, file, o)
+	if err != nil {
+		return 0, err
+	}
+	if f.json {
+		return r.Verdict, a.printJSON(struct {
+			File string `json:"file"`
+			*evidence.Report
+		}{file, r})
+	}
+	fmt.Fprintf(a.stdout, "%s: %s as %s: %s\n", file, r.Verdict, r.Model, r.Why)
+	fmt.Fprintf(a.stdout, "  %d operations, %d of them unknown, on %d keys; decided by %s\n", r.Operations, r.Unknown, r.Keys, r.Method)
+	if r.Truncated {
+		fmt.Fprintln(a.stdout, "  the file ends in the middle of a line; what is whole was judged")
+	}
+	if r.FirstBad != nil {
+		fmt.Fprintf(a.stdout, "  no explanation is left from %s on\n", describeOp(*r.FirstBad))
+	}
+	for i, op := range r.Counterexample {
+		if i == 0 {
+			fmt.Fprintf(a.stdout, "  %d operations that have no explanation, of %d:\n", len(r.Counterexample), r.From)
+		}
+		fmt.Fprintf(a.stdout, "    %s\n", describeOp(op))
+	}
+	return r.Verdict, nil
+}
+
+func describeOp(o evidence.Operation) string {
+	text := fmt.Sprintf("%q %s, line %d", o.Process, strconv.Quote(o.What), o.CallLine)
+	if o.Key != "" {
+		text = fmt.Sprintf("%q on %q %s, line %d", o.Process, o.Key, strconv.Quote(o.What), o.CallLine)
+	}
+	if o.ReturnLine > 0 {
+		return text + fmt.Sprintf(" to %d", o.ReturnLine)
+	}
+	return text + ", never answered"
+}
+
+// checkProperties judges a history of sim by the safety properties of its lock.
+func (a *app) checkProperties(ctx context.Context, file string, f checkFlags, o evidence.Options) (v checker.Verdict, ours bool, err error) {
+	h, ours, err := readOurs(file, o.Format)
+	if !ours || err != nil {
+		return 0, ours, err
+	}
+	findings := checker.Judge(ctx, h, checker.SafetyProperties(), checker.Options{Timeout: o.Timeout, Memory: o.Memory})
+	if f.json {
+		err = a.printJSON(struct {
+			File       string            `json:"file"`
+			Truncated  bool              `json:"truncated,omitempty"`
+			Properties []checker.Finding `json:"properties"`
+		}{file, h.Truncated, findings})
+	}
+	v = checker.Holds
+	for _, finding := range findings {
+		if !f.json {
+			fmt.Fprintf(a.stdout, "%s: %s %s: %s\n", file, finding.Property, finding.Verdict, finding.Why)
+			if finding.Counterexample != nil {
+				for _, s := range finding.Counterexample.Story {
+					fmt.Fprintf(a.stdout, "    %.3f s  %s\n", s.At.Seconds(), s.Text)
+				}
+			}
+		}
+		if finding.Verdict == checker.Violated || v == checker.Holds {
+			v = finding.Verdict
+		}
+	}
+	return v, true, err
+}
+
+// readOurs reads a file that is a history of sim; ours is false where it is not.
+func readOurs(file string, format evidence.Format) (h *history.History, ours bool, err error) {
+	if format != evidence.Auto && format != evidence.JSONL && format != "" {
+		return nil, false, nil
+	}
+	r, err := os.Open(file)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { _ = r.Close() }()
+	h, got, err := evidence.FromHistory(r, format, 0)
+	return h, got == evidence.JSONL, err
+}
+
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

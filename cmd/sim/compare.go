@@ -1,0 +1,56 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+)
+
+func newCompareCommand(a *app) *cobra.Command {
+	var format, out string
+	c := &cobra.Command{
+		Use:   "compare BEFORE AFTER",
+		Short: "Say what changed between two runs or suites",
+		Long: `Say what changed between two runs or suites: verdicts, rates and timings. Each
+side is a run's folder, a result.json, a file of sim run --json, or a folder with
+many runs.
+
+Exit codes: 0 nothing got worse, 1 a regression.`,
+		Example: `  sim run scenarios/ --json > after.json
+  sim compare before.json after.json`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			before, err := trial.Results(args[0])
+			if err != nil {
+				return usageError("%w", err)
+			}
+			after, err := trial.Results(args[1])
+			if err != nil {
+				return usageError("%w", err)
+			}
+			c := report.Compare(before, after)
+			err = a.toOutput(out, func(w io.Writer) error {
+				switch format {
+				case "text":
+					return report.WriteComparisonText(w, c, a.textOptions())
+				case "json":
+					return report.WriteComparisonJSON(w, c)
+				case "html":
+					return report.WriteComparisonHTML(w, c)
+				}
+				return usageError("--format %q: want text, json or html", format)
+			})
+			if err == nil && c.Regression {
+				return &exitError{exitUnexpected, nil}
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&format, "format", "text", "text, json or html")
+	c.Flags().StringVarP(&out, "output", "o", "", "write to this file instead of stdout")
+	registerWords(c, "format", []string{"text", "json", "html"})
+	return c
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/evidence"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/history/edn"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+)
+
+func newExportCommand(a *app) *cobra.Command {
+	var format, out string
+	c := &cobra.Command{
+		Use:   "export HISTORY|RUN",
+		Short: "Write a history for other tools",
+		Long: `Write a history for other tools.
+
+  edn     one history as EDN, as Jepsen and its checkers read it
+  jsonl   one history in the format of sim, from any format that sim reads
+  trace   a run's folder as a Chrome trace, for ui.perfetto.dev`,
+		Example: `  sim export reports/latest/unfenced/history.jsonl > history.edn
+  sim export reports/latest --format trace > trace.json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.toOutput(out, func(w io.Writer) error { return export(w, args[0], format) })
+		},
+	}
+	c.Flags().StringVar(&format, "format", "edn", "edn, jsonl or trace")
+	c.Flags().StringVarP(&out, "output", "o", "", "write to this file instead of stdout")
+	registerWords(c, "format", []string{"edn", "jsonl", "trace"})
+	return c
+}
+
+func export(w io.Writer, path, format string) error {
+	if format == "trace" {
+		r, err := trial.Load(path)
+		if err != nil {
+			return usageError("%w", err)
+		}
+		return report.WriteTrace(w, r)
+	}
+	write := map[string]func(io.Writer, *history.History) error{"edn": edn.Write, "jsonl": history.Encode}[format]
+	if write == nil {
+		return usageError("--format %q: want edn, jsonl or trace", format)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return usageError("failed to open the history: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	h, _, err := evidence.FromHistory(f, evidence.Auto, 0)
+	if err != nil {
+		return checkError(path, err)
+	}
+	return write(w, h)
+}
+
+// toOutput lets write write to a file, or to stdout where out is empty. A file
+// appears only when it is whole.
+func (a *app) toOutput(out string, write func(io.Writer) error) error {
+	if out == "" {
+		return write(a.stdout)
+	}
+	f, err := os.CreateTemp(filepath.Dir(out), ".sim-*")
+	if err != nil {
+		return usageError("failed to write %q: %w", out, err)
+	}
+	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), out)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("failed to write %q: %w", out, err)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/redlock-sim/redlock-sim/internal/report"
+)
+
+// publish writes what readers other than the terminal want of a suite: its
+// page, and the files that CI asked for.
+func (s *suite) publish(results []*report.Result) error {
+	var errs []error
+	if len(s.done) > 1 {
+		errs = append(errs, s.index())
+	}
+	if s.flags.junit != "" {
+		errs = append(errs, s.toOutput(s.flags.junit, func(w io.Writer) error {
+			return report.WriteJUnit(w, results, report.JUnitOptions{AllowUndecided: s.flags.allowUndecided})
+		}))
+	}
+	if s.flags.markdown != "" {
+		errs = append(errs, s.toOutput(s.flags.markdown, func(w io.Writer) error { return report.WriteMarkdown(w, results) }))
+	}
+	if s.flags.github {
+		errs = append(errs, s.githubSummary(results), report.WriteGitHub(s.stdout, results, report.GitHubOptions{File: s.fileOf}))
+	}
+	return errors.Join(errs...)
+}
+
+// index writes <out>/index.html, which leads to every report of the suite.
+func (s *suite) index() error {
+	var entries []report.IndexEntry
+	for _, t := range s.done {
+		if t == nil || t.Result == nil {
+			continue
+		}
+		entry := report.IndexEntry{Result: t.Result}
+		if out, err := filepath.Abs(s.flags.out); err == nil {
+			if link, err := filepath.Rel(out, t.Report); err == nil {
+				entry.Link = filepath.ToSlash(link)
+			}
+		}
+		entries = append(entries, entry)
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	path := filepath.Join(s.flags.out, "index.html")
+	if err := s.toOutput(path, func(w io.Writer) error { return report.WriteIndex(w, entries) }); err != nil {
+		return err
+	}
+	if !s.flags.json {
+		fmt.Fprintf(s.stdout, "suite    %s\n", path)
+	}
+	return nil
+}
+
+// githubSummary appends the table to the file that GitHub shows with the job.
+func (s *suite) githubSummary(results []*report.Result) error {
+	path := s.env("GITHUB_STEP_SUMMARY")
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("failed to open $GITHUB_STEP_SUMMARY: %w", err)
+	}
+	return errors.Join(report.WriteMarkdown(f, results), f.Close())
+}
+
+// fileOf is the scenario file that a result came from.
+func (s *suite) fileOf(r *report.Result) string {
+	for _, sc := range s.scenarios {
+		if sc.Name == r.Scenario {
+			return sc.File
+		}
+	}
+	return ""
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+)
+
+func newReportCommand(a *app) *cobra.Command {
+	var format, out string
+	c := &cobra.Command{
+		Use:   "report RUN",
+		Short: "Judge a stored run again and write its report anew",
+		Long: `Judge a stored run again, with the checker of this program, and write its report
+anew. The histories and the scenario are read from the run's folder.`,
+		Example: `  sim report reports/latest
+  sim report reports/gc-pause/20261120-204501-42 --format text`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			t, err := trial.Rejudge(c.Context(), args[0])
+			if err != nil {
+				return usageError("%w", err)
+			}
+			if format == "html" && out == "" {
+				out = filepath.Join(t.Dir, "report.html")
+			}
+			if err := a.toOutput(out, func(w io.Writer) error { return writeResult(a, w, t, format) }); err != nil {
+				return err
+			}
+			if format == "html" {
+				fmt.Fprintln(a.stderr, "report", shortPath(out))
+			}
+			if code := exitOf(t.Result, false); code != exitMet {
+				return &exitError{code, nil}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&format, "format", "html", "html, text, json, junit or markdown")
+	c.Flags().StringVarP(&out, "output", "o", "", "write to this file (default: the run's report.html, or stdout for other formats)")
+	registerWords(c, "format", []string{"html", "text", "json", "junit", "markdown"})
+	return c
+}
+
+func writeResult(a *app, w io.Writer, t *trial.Trial, format string) error {
+	results := []*report.Result{t.Result}
+	switch format {
+	case "html":
+		return report.WriteHTML(w, t.Result)
+	case "text":
+		return report.WriteText(w, t.Result, a.textOptions())
+	case "json":
+		return report.WriteJSON(w, t.Result)
+	case "junit":
+		return report.WriteJUnit(w, results, report.JUnitOptions{})
+	case "markdown":
+		return report.WriteMarkdown(w, results)
+	}
+	return usageError("--format %q: want html, text, json, junit or markdown", format)
+}

@@ -1,0 +1,151 @@
+package trial
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// Load reads a run's folder: its result, with scenario and histories.
+func Load(dir string) (*report.Result, error) {
+	r, err := loadResult(filepath.Join(dir, "result.json"))
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "scenario.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the run's scenario: %w", err)
+	}
+	r.ScenarioText = string(text)
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		if v.History, err = loadHistory(dir, v.Name); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func loadResult(path string) (*report.Result, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("failed to open the run's result: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	return report.ReadJSON(f)
+}
+
+// loadHistory reads a variant's history; one that never began is nil.
+func loadHistory(dir, variant string) (*history.History, error) {
+	if filepath.Base(variant) != variant {
+		return nil, fmt.Errorf("a variant named %q", variant)
+	}
+	f, err := os.Open(filepath.Join(dir, variant, "history.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("failed to open a history: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	h, err := history.Decode(f, 0)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the history of %s: %w", variant, err)
+	}
+	return h, nil
+}
+
+// Rejudge judges a stored run again with the checker of this program. Nothing
+// in the folder changes.
+func Rejudge(ctx context.Context, dir string) (*Trial, error) {
+	r, err := Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := scenario.Parse(filepath.Join(dir, "scenario.yaml"), []byte(r.ScenarioText))
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the run's scenario: %w", err)
+	}
+	t := &trial{Scenario: s, dir: dir}
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		for j := range s.Variants {
+			if s.Variants[j].Name == v.Name && v.History != nil {
+				v.Properties, v.Faults, v.Undecided = nil, nil, false
+				t.judge(ctx, s.Variants[j], v)
+			}
+		}
+	}
+	sumUp(r)
+	return &Trial{Result: r, Dir: dir}, nil
+}
+
+// Results reads all results that path names: a result.json, a file of results,
+// a run's folder, or a folder with runs below it.
+func Results(path string) ([]*report.Result, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("failed to find results: %w", err)
+	}
+	if !info.IsDir() {
+		return resultsIn(path)
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, fmt.Errorf("failed to find results: %w", err)
+	}
+	var list []*report.Result
+	err = filepath.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
+		if err != nil || e.Name() != "result.json" {
+			return err
+		}
+		r, err := loadResult(p)
+		list = append(list, r)
+		return err
+	})
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("no result.json in %q", path)
+	}
+	return list, err
+}
+
+// resultsIn reads a file with one result or several, one after the other.
+func resultsIn(path string) ([]*report.Result, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("failed to open results: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(bufio.NewReader(io.LimitReader(f, maxResults)))
+	if err != nil {
+		return nil, fmt.Errorf("failed to read results: %w", err)
+	}
+	documents, err := splitJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read results from %q: %w", path, err)
+	}
+	var list []*report.Result
+	for _, d := range documents {
+		r, err := report.ReadJSON(bytes.NewReader(d))
+		if err != nil {
+			return nil, fmt.Errorf("failed to read results from %q: %w", path, err)
+		}
+		list = append(list, r)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no result in %q", path)
+	}
+	return list, nil
+}
+
+// maxResults bounds a file of results, in bytes.
+const maxResults = 1 << 30

@@ -51,3 +51,13 @@ func (c *nodeClock) off(now time.Duration) time.Duration {
 func (c *nodeClock) set(now time.Duration, f world.ClockFault) {
 	*c = nodeClock{offset: c.off(now) + f.Jump, fault: f, since: now, moving: f.Rate != 1 || f.Strobe > 0}
 }
+
+// turn is the run time at which a strobing clock last began to go back, if it
+// stands back at the time now.
+func (c *nodeClock) turn(now time.Duration) (at time.Duration, back bool) {
+	if !c.moving || c.fault.Strobe == 0 {
+		return 0, false
+	}
+	phase := (now - c.since) / c.fault.Strobe
+	return c.since + phase*c.fault.Strobe, phase%2 == 1
+}

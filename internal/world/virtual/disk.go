@@ -77,12 +77,12 @@ func (d *disk) load(n *node, keep world.Keep) []item {
 	switch {
 	case keep == world.KeepNothing || n.persistence == world.NoPersistence || n.persistence == "":
 	case n.persistence == world.RDB:
-		list = slices.Clone(d.synced)
+		// What has expired by the clock of the start is not loaded.
+		list = slices.DeleteFunc(slices.Clone(d.synced), func(it item) bool { return it.expires != 0 && n.memory.ms() > it.expires })
 	case keep == world.KeepData || n.persistence == world.AOFAlways:
 		list = slices.Clone(n.memory.items)
 	case n.persistence == world.AOFEverysec:
 		list = slices.Clone(d.synced)
 	}
-	// What has expired by the clock of the start is not loaded.
-	return slices.DeleteFunc(list, func(it item) bool { return it.expires != 0 && n.memory.ms() > it.expires })
+	return list
 }

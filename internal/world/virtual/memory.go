@@ -19,6 +19,8 @@ type memory struct {
 	now int64
 	// watch is told what happens to keys; nil: nobody.
 	watch *watch
+	// fault is the error that a script ran into, in Redis's words.
+	fault string
 	// writes counts the changes of keys.
 	writes int64
 	// changed is called after a key was changed, or removed; nil: nobody asks.
@@ -62,6 +64,13 @@ func (m *memory) find(key string) int {
 		return i
 	}
 	return -1
+}
+
+// sweep removes what has expired.
+func (m *memory) sweep() {
+	for i := len(m.items) - 1; i >= 0; i-- {
+		m.find(m.items[i].key)
+	}
 }
 
 func (m *memory) remove(i int) {
@@ -186,6 +195,10 @@ func (m *memory) RPush(key, element string) int64 {
 		i = len(m.items) - 1
 	}
 	it := &m.items[i]
+	if !it.isList {
+		m.fault = errWrongType
+		return 0
+	}
 	it.list = append(it.list, element)
 	m.watch.pushed(m, key, element)
 	m.tell(key)
@@ -235,8 +248,12 @@ func (m *memory) do(c *command.Command) command.Reply {
 		}
 		return command.IntReply(n)
 	case command.EVAL:
+		m.fault = ""
 		r := c.Script.Twin(m, c.Keys, c.Args)
-		if r.Err != "" {
+		switch {
+		case m.fault != "":
+			return refused(m.fault)
+		case r.Err != "":
 			return refused(r.Err)
 		}
 		return r

@@ -15,7 +15,9 @@ type node struct {
 	memory      memory
 	watch       watch
 	clock       nodeClock
-	disk        disk
+	// swept is the last turn of a strobing clock that has been taken note of.
+	swept time.Duration
+	disk  disk
 
 	up, paused bool
 	// pausedAt is the run time at which it stopped.
@@ -34,10 +36,36 @@ type node struct {
 	blocked []*blocked
 }
 
-// wall is the node's clock in microseconds since 1970.
-func (n *node) wall() int64 {
+// wall is the node's clock at a run time, in microseconds since 1970.
+func (n *node) wall(at time.Duration) int64 {
+	return int64((n.w.wallZero + at + n.clock.off(at)) / time.Microsecond)
+}
+
+// look lets memory see the clock. Redis looks for expired keys all the time, not
+// only when somebody asks: what had expired before a strobing clock went back is
+// gone.
+func (n *node) look() {
 	now := n.w.s.now
-	return int64((n.w.wallZero + now + n.clock.off(now)) / time.Microsecond)
+	if at, back := n.clock.turn(now); back && at > n.swept {
+		n.memory.now = n.wall(at - 1)
+		n.memory.sweep()
+		n.swept = at
+	}
+	n.memory.now = n.wall(now)
+}
+
+// bend makes the node's clock go as f says, after what has expired by now is
+// gone; nil sets it right.
+func (n *node) bend(f *world.ClockFault) {
+	n.look()
+	if n.up && !n.paused {
+		n.memory.sweep()
+	}
+	if f == nil {
+		n.clock = nodeClock{}
+		return
+	}
+	n.clock.set(n.w.s.now, *f)
 }
 
 // arrive takes a call in.
@@ -51,7 +79,7 @@ func (n *node) arrive(k *call) {
 
 // serve carries a call out and answers it.
 func (n *node) serve(k *call) {
-	n.memory.now = n.wall()
+	n.look()
 	n.disk.tick(n, n.memory.now)
 	switch {
 	case k.handshake:
@@ -120,7 +148,7 @@ func (n *node) kill() {
 	if n.paused {
 		at = n.pausedAt
 	}
-	n.disk.tick(n, int64((n.w.wallZero+at+n.clock.off(at))/time.Microsecond))
+	n.disk.tick(n, n.wall(at))
 	n.up, n.paused = false, false
 	for _, k := range n.queue {
 		k.lost()
@@ -141,7 +169,7 @@ func (n *node) kill() {
 
 // start lets it come up with what keep leaves on its disk.
 func (n *node) start(keep world.Keep) {
-	n.memory.now = n.wall()
+	n.look()
 	n.memory.items = n.disk.load(n, keep)
 	n.up = true
 	n.memory.writes, n.backlog = 0, nil

@@ -68,7 +68,7 @@ func (w *World) SetClock(target string, which world.Which, f world.ClockFault) e
 		if n == w.store {
 			return fmt.Errorf("the clock of %s cannot be moved", target)
 		}
-		n.clock.set(w.s.now, f)
+		n.bend(&f)
 		return nil
 	}
 	c := w.client(target)
@@ -86,7 +86,7 @@ func (w *World) SetClock(target string, which world.Which, f world.ClockFault) e
 // ResetClock sets a clock right.
 func (w *World) ResetClock(target string, which world.Which) error {
 	if n := w.node(target); n != nil {
-		n.clock = nodeClock{}
+		n.bend(nil)
 		return nil
 	}
 	c := w.client(target)

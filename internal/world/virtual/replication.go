@@ -141,7 +141,7 @@ func (f *follower) apply(c change) {
 		return
 	}
 	f.applied = c.offset
-	r.memory.now = r.wall()
+	r.look()
 	m := &r.memory
 	i := slices.IndexFunc(m.items, func(it item) bool { return it.key == c.item.key })
 	switch {
@@ -198,7 +198,7 @@ func (f *follower) reconnect() {
 		// The primary's past is another one: the replica starts from a copy.
 		f.applied = f.primary.memory.writes
 		f.replica.memory.items = slices.Clone(f.primary.memory.items)
-		f.replica.memory.now = f.replica.wall()
+		f.replica.look()
 		f.replica.watch.begin(&f.replica.memory)
 	}
 	f.sent = f.applied

@@ -35,6 +35,9 @@ type Config struct {
 	Open func(world.Spec) (world.World, error)
 	// History receives the history as it happens; nil: nobody.
 	History io.Writer
+	// Reuse is memory for the history's events: those of a run that nobody
+	// looks at any more.
+	Reuse []history.Event
 	// Progress is told what the run is doing; nil: nobody.
 	Progress func(phase string)
 }
@@ -60,6 +63,7 @@ func Run(c Config) (Outcome, error) {
 	}
 	r.w = w
 	r.recorder = history.NewRecorder(r.header(), w.Now, c.History)
+	r.recorder.Reuse(c.Reuse)
 	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.setup.Planned(), r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
 	err = r.carryOut()
 	h, writeErr := r.recorder.Seal()

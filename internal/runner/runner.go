@@ -28,9 +28,6 @@ type Config struct {
 	Started time.Time
 	// Dir is where the world's parts leave their logs.
 	Dir string
-	// Probe lets every client that is alive try for the lock once more after
-	// everything has healed, for the liveness properties.
-	Probe bool
 	// Open builds the world.
 	Open func(world.Spec) (world.World, error)
 	// History receives the history as it happens; nil: nobody.
@@ -158,7 +155,7 @@ func (r *run) supervise() error {
 		r.w.Stop()
 		return nil
 	}
-	if r.Probe {
+	if r.Variant.AsksForLiveness() {
 		r.progress("probing")
 		r.probe()
 	}
@@ -172,7 +169,8 @@ func (r *run) supervise() error {
 	return nil
 }
 
-// probe asks whether somebody still gets the lock.
+// probe lets every client that is alive try for the lock once more, to see
+// whether somebody still gets it.
 func (r *run) probe() {
 	probed := r.w.NewSignal()
 	var alive []*session

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -182,7 +181,7 @@ func (t *trial) carryOut(ctx context.Context, v scenario.Variant, dir string) (o
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return runner.Run(runner.Config{
-		Scenario: t.Name, Variant: v, Seed: t.Seed, World: t.World, Started: t.started, Dir: dir, History: file, Probe: expects(v, checker.DeadlockFree),
+		Scenario: t.Name, Variant: v, Seed: t.Seed, World: t.World, Started: t.started, Dir: dir, History: file,
 		Progress: func(phase string) { t.progress(v.Name, phase) },
 		Open: func(spec world.Spec) (world.World, error) {
 			if t.World == Virtual {
@@ -219,10 +218,6 @@ func (t *trial) judge(ctx context.Context, v scenario.Variant, out *report.Varia
 		out.Properties = append(out.Properties, p)
 	}
 	out.Faults = faultResults(v.Setup.Planned(), out.History)
-}
-
-func expects(v scenario.Variant, p checker.Property) bool {
-	return slices.ContainsFunc(v.Expect, func(e scenario.ExpectedVerdict) bool { return e.Property == p })
 }
 
 // properties are what to judge of a variant: the safety properties always, the

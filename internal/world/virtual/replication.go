@@ -313,7 +313,8 @@ func (n *node) unblock(b *blocked) {
 	b.call.answer()
 }
 
-// Promote makes a replica the primary and leads the clients there.
+// Promote makes a replica the primary, leads the clients there and lets the
+// other replicas follow it.
 func (w *World) Promote(name string) error {
 	n := w.node(name)
 	if n == nil || !w.spec.Replicated || n == w.store {
@@ -333,6 +334,23 @@ func (w *World) Promote(name string) error {
 			l.to = n
 		}
 	}
+	w.followNew(n)
 	w.record(history.Event{Process: name, Type: history.Info, F: history.NodePromoted})
 	return nil
+}
+
+// followNew lets the replicas that are left follow a new primary: each starts
+// from a copy.
+func (w *World) followNew(primary *node) {
+	for _, old := range slices.Clone(w.followers) {
+		if old.replica == primary || !old.replica.up || old.primary == primary {
+			continue
+		}
+		old.leave()
+		primary.backlog = make([]change, primary.memory.writes) // its own past is nobody's to replay
+		w.follow(primary, old.replica)
+		f := w.followers[len(w.followers)-1]
+		f.connected, f.applied = false, math.MaxInt64
+		w.s.after(f.delay, f.reconnect)
+	}
 }

@@ -65,7 +65,7 @@ func TestScenariosAsInTheLiveWorld(t *testing.T) {
 					for _, e := range v.Expect {
 						wanted = append(wanted, e.Property)
 					}
-					findings := checker.Judge(context.Background(), h, wanted, checker.Options{Faults: len(v.Setup.Faults.List)})
+					findings := checker.Judge(context.Background(), h, wanted, checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
 					for i, f := range findings {
 						if f.Verdict != v.Expect[expected(v, f.Property)].Verdict {
 							t.Errorf("%s, seed %d: %s is %v, expected %v: %s", v.Name, seed, wanted[i], f.Verdict, v.Expect[expected(v, f.Property)].Verdict, f.Why)

@@ -236,6 +236,8 @@ func drawScript(t *rapid.T) command.Command {
 	switch s.Name {
 	case "release":
 		return command.Eval(s, []string{key}, owner)
+	case "extend", "extend-or-set":
+		return command.Eval(s, []string{key}, owner, command.Itoa(command.Milliseconds(drawTTL(t))))
 	case "acquire-counted":
 		return command.Eval(s, []string{key, counter}, owner, command.Itoa(command.Milliseconds(drawTTL(t))))
 	case "raise-counter":

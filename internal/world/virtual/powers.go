@@ -83,6 +83,15 @@ func (w *World) SetClock(target string, which world.Which, f world.ClockFault) e
 	return nil
 }
 
+// NodeTime reads the wall clock of a node's machine.
+func (w *World) NodeTime(name string) (time.Duration, error) {
+	n := w.node(name)
+	if n == nil {
+		return 0, unknownTarget(name)
+	}
+	return time.Duration(n.wall(w.s.now)) * time.Microsecond, nil
+}
+
 // ResetClock sets a clock right.
 func (w *World) ResetClock(target string, which world.Which) error {
 	if n := w.node(target); n != nil {

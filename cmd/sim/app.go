@@ -29,7 +29,7 @@ type app struct {
 	terminal func(fd int) bool
 }
 
-// Exit codes of sim; docs/cli.md lists them for users.
+// Exit codes of sim; the README lists them for users.
 const (
 	exitMet         = 0
 	exitUnexpected  = 1

@@ -112,6 +112,10 @@ func isCommandLine(err error) bool {
 	return false
 }
 
+// echo is how long after the first signal another one is taken for the same:
+// timeout(1) and shells send one to the process and one to its group.
+const echo = 300 * time.Millisecond
+
 // signals returns a context that the first Ctrl-C (or SIGTERM) cancels, so that
 // runs end in order; the second one ends the program at once.
 func (a *app) signals() (context.Context, func()) {
@@ -120,16 +124,20 @@ func (a *app) signals() (context.Context, func()) {
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
 	go func() {
-		select {
-		case <-caught:
-			cancel()
-		case <-done:
-			return
-		}
-		select {
-		case <-caught:
-			os.Exit(exitInterrupted)
-		case <-done:
+		var first time.Time
+		for {
+			select {
+			case <-caught:
+			case <-done:
+				return
+			}
+			switch {
+			case first.IsZero():
+				first = a.now()
+				cancel()
+			case a.now().Sub(first) > echo:
+				os.Exit(exitInterrupted)
+			}
 		}
 	}()
 	return ctx, func() {

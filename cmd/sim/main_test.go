@@ -40,6 +40,7 @@ func TestScripts(t *testing.T) {
 			"verdicts":  verdicts,
 			"childless": childless,
 			"signal":    signalAt,
+			"interrupt": interruptAt,
 		},
 	})
 }
@@ -123,6 +124,24 @@ func signalAt(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("children.txt"), []byte(strings.Join(children, "\n")), 0o644))
 	ts.Check(cmd.Process.Signal(signals[args[0]]))
+	_ = cmd.Wait()
+	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), stderr.Bytes(), 0o644))
+}
+
+// interruptAt PATH ARGS... starts sim, waits until PATH (a glob) exists, and sends
+// two signals at once, as timeout(1) does. The exit code goes to code.txt.
+func interruptAt(ts *testscript.TestScript, _ bool, args []string) {
+	var stdout, stderr bytes.Buffer
+	cmd := simCommand(ts, args[1:], &stdout, &stderr)
+	ts.Check(cmd.Start())
+	eventually(ts, args[0], func() bool {
+		found, _ := filepath.Glob(ts.MkAbs(args[0]))
+		return len(found) > 0
+	})
+	ts.Check(cmd.Process.Signal(syscall.SIGINT))
+	_ = cmd.Process.Signal(syscall.SIGTERM)
 	_ = cmd.Wait()
 	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))

@@ -19,8 +19,8 @@ type Distribution struct {
 const DistributionPattern = `^([0-9.]+(ns|us|ms|s|m|h)|uniform\([0-9a-z.]+\.\.[0-9a-z.]+\)|exp\(mean=[0-9a-z.]+\))$`
 
 var (
-	uniformForm = regexp.MustCompile(`^uniform\(([0-9.]*[a-z]+)\.\.([0-9.]*[a-z]+)\)$`)
-	expForm     = regexp.MustCompile(`^exp\(mean=([0-9.]*[a-z]+)\)$`)
+	uniformForm = regexp.MustCompile(`^uniform\((.+?)\.\.(.+)\)$`)
+	expForm     = regexp.MustCompile(`^exp\(mean=(.+)\)$`)
 )
 
 // UnmarshalText reads a distribution.

@@ -20,6 +20,9 @@ type Schedule struct {
 	mix    *Mix
 	cast   Cast
 	seed   uint64
+	// Began is called after a fault has begun; nil: nobody is. It is set before
+	// Start.
+	Began func()
 
 	mu     sync.Mutex
 	passed map[Passing]int // with Nth 0: how often
@@ -152,6 +155,9 @@ func (s *Schedule) strike(id int, f Planned) *stroke {
 	s.active[id] = k
 	healed := s.healed
 	s.mu.Unlock()
+	if s.Began != nil {
+		s.Began()
+	}
 	s.follow(id, false)
 	switch length := f.Fault.Length(); {
 	case healed: // it began while everything else was being lifted

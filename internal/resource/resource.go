@@ -140,11 +140,11 @@ func ParseLogEntry(s string) (LogEntry, error) {
 		return LogEntry{}, fmt.Errorf("resource log entry %q: %d fields, want 8", s, len(f))
 	}
 	e := LogEntry{Op: f[0], Client: f[1], Accepted: f[5] == "1", HasToken: f[3] != "", HasHighest: f[6] != ""}
+	if e.Op != "read" && e.Op != "write" || e.Client == "" || !e.Accepted && f[5] != "0" {
+		return LogEntry{}, fmt.Errorf("resource log entry %q: want read or write, a client, and 0 or 1 for accepted", s)
+	}
 	var err error
 	number := func(s string) int64 {
-		if s == "" {
-			return 0
-		}
 		n, e := strconv.ParseInt(s, 10, 64)
 		if e != nil && err == nil {
 			err = e
@@ -152,7 +152,13 @@ func ParseLogEntry(s string) (LogEntry, error) {
 		return n
 	}
 	e.Section = int(number(f[2]))
-	e.Token, e.Number, e.Highest, e.Time = number(f[3]), number(f[4]), number(f[6]), number(f[7])
+	e.Number, e.Time = number(f[4]), number(f[7])
+	if e.HasToken {
+		e.Token = number(f[3])
+	}
+	if e.HasHighest {
+		e.Highest = number(f[6])
+	}
 	if err != nil {
 		return LogEntry{}, fmt.Errorf("resource log entry %q: %w", s, err)
 	}

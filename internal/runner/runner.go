@@ -131,6 +131,8 @@ func (r *run) carryOut() error {
 		return err
 	}
 	r.idle, r.ended = r.w.NewSignal(), r.w.NewSignal()
+	r.enlist()
+	r.schedule.Began = r.look
 	r.phase(history.PhaseSafety)
 	r.progress("running")
 	r.schedule.Start()
@@ -138,7 +140,11 @@ func (r *run) carryOut() error {
 	var err error
 	r.w.Go(func() { err = r.supervise() })
 	r.w.Wait()
-	return errors.Join(r.schedule.Err(), err)
+	err = errors.Join(r.schedule.Err(), err)
+	for _, s := range r.sessions {
+		err = errors.Join(err, s.err)
+	}
+	return err
 }
 
 // supervise waits for the clients, heals, waits for those that healing set
@@ -199,22 +205,45 @@ func (r *run) phase(name string) {
 	r.recorder.Record(history.Event{Process: history.RunProcess, Type: history.Info, F: history.Phase, Value: history.Value{Detail: name}})
 }
 
+// enlist makes the clients' sessions.
+func (r *run) enlist() {
+	w := &r.setup.Workload
+	points := nemesis.Points(r.setup.Planned())
+	for i, name := range scenario.ClientNames(w.Clients) {
+		r.sessions = append(r.sessions, &session{
+			r: r, name: name, client: r.w.Client(name), armed: points, granted: r.w.NewSignal(),
+			begun: i == 0 || w.Start == workload.Together,
+		})
+	}
+}
+
 // startClients lets the clients begin, in turn or together.
 func (r *run) startClients() {
 	w := &r.setup.Workload
 	plan := workload.Plan{Kind: w.Kind, Sections: w.Sections, Think: w.Think, Rest: w.Rest, Check: w.Check}
-	points := nemesis.Points(r.setup.Planned())
-	for _, name := range scenario.ClientNames(w.Clients) {
-		r.sessions = append(r.sessions, &session{r: r, name: name, client: r.w.Client(name), armed: points, granted: r.w.NewSignal()})
-	}
 	for i, s := range r.sessions {
 		r.w.Go(func() {
 			defer r.sessionEnded(s)
-			if i == 0 || w.Start == workload.Together || r.sessions[i-1].granted.Wait(0) {
+			if r.turnOf(i) {
 				s.err = plan.Run(s)
 			}
 		})
 	}
+}
+
+// turnOf waits until a client may begin; false: the run ended before.
+func (r *run) turnOf(i int) bool {
+	s := r.sessions[i]
+	if s.begun {
+		return true
+	}
+	if !r.sessions[i-1].granted.Wait(0) {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.begun = true
+	return true
 }
 
 // sessionEnded takes note that a client has ended.
@@ -222,10 +251,18 @@ func (r *run) sessionEnded(s *session) {
 	s.granted.Fire()
 	r.mu.Lock()
 	s.done = true
-	all, idle := true, true
-	for _, other := range r.sessions {
-		all = all && other.done
-		idle = idle && (other.done || r.schedule.Endless(other.name))
+	r.mu.Unlock()
+	r.look()
+}
+
+// look looks whether a client can still go on by itself. One whose turn has not
+// come waits for the one before it.
+func (r *run) look() {
+	r.mu.Lock()
+	all, idle, stuck := true, true, false
+	for _, s := range r.sessions {
+		stuck = s.done || r.schedule.Endless(s.name) || !s.begun && stuck
+		all, idle = all && s.done, idle && stuck
 	}
 	r.mu.Unlock()
 	if idle {

@@ -21,8 +21,10 @@ type session struct {
 	// granted fires at the client's first grant, or at its end.
 	granted world.Signal
 	gone    bool
-	done    bool // guarded by run.mu
-	err     error
+	// begun and done are guarded by run.mu; only the session's own activity
+	// sets them.
+	begun, done bool
+	err         error
 }
 
 var _ workload.Session = (*session)(nil)

@@ -153,7 +153,10 @@ func (t *trial) variant(ctx context.Context, v scenario.Variant) report.Variant 
 	out := report.Variant{Name: v.Name, Settings: v.Settings}
 	dir := filepath.Join(t.dir, v.Name)
 	outcome, err := t.carryOut(ctx, v, dir)
-	if err != nil {
+	switch {
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		outcome.Interrupted = true // while its parts were being started
+	case err != nil:
 		out.Error = err.Error()
 	}
 	out.Interrupted, out.TimedOut, out.History = outcome.Interrupted, outcome.TimedOut, outcome.History

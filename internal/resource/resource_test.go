@@ -1,0 +1,161 @@
+package resource_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/command/commandtest"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+)
+
+func strict() (resource.Config, *commandtest.Node) {
+	return resource.Config{Kind: resource.Register, Key: "r", Fence: resource.Strict, Initial: 5}, commandtest.NewNode("resource", &commandtest.Clock{})
+}
+
+func by(name string, token int64) resource.Access {
+	return resource.Access{Client: name, Section: 1, Token: token, HasToken: true}
+}
+
+func writing(a resource.Access, n int64) resource.Access {
+	a.Number = n
+	return a
+}
+
+func TestStrictFence(t *testing.T) {
+	c, node := strict()
+	for i, step := range []struct {
+		what     string
+		answer   func() resource.Answer
+		accepted bool
+		number   int64
+	}{
+		{"the first token is taken, and the initial value read", func() resource.Answer { return c.Read(node, by("c1", 33)) }, true, 5},
+		{"a higher one too", func() resource.Answer { return c.Read(node, by("c2", 34)) }, true, 5},
+		{"a read registered its token: the lower one is refused", func() resource.Answer { return c.Write(node, writing(by("c1", 33), 6)) }, false, 5},
+		{"its reads as well", func() resource.Answer { return c.Read(node, by("c1", 33)) }, false, 5},
+		{"the same token from the same client goes on", func() resource.Answer { return c.Write(node, writing(by("c2", 34), 7)) }, true, 7},
+		{"from another client it does not", func() resource.Answer { return c.Write(node, writing(by("c3", 34), 8)) }, false, 7},
+		{"no token, no access", func() resource.Answer { return c.Write(node, resource.Access{Client: "c2", Number: 9}) }, false, 7},
+		{"a refused token is not remembered", func() resource.Answer { return c.Write(node, writing(by("c2", 34), 10)) }, true, 10},
+		{"tokens are numbers, not words", func() resource.Answer { return c.Write(node, writing(by("c4", 100), 11)) }, true, 11},
+	} {
+		a := step.answer()
+		if !a.OK() || a.Accepted != step.accepted || a.Number != step.number {
+			t.Errorf("%d, %s: accepted %v, number %d (%s)", i, step.what, a.Accepted, a.Number, a.Err)
+		}
+	}
+	if a := c.Read(node, by("c1", 1)); a.Accepted || !a.HasHighest || a.Highest != 100 {
+		t.Errorf("a refusal names the highest token: %+v", a)
+	}
+}
+
+func TestWithoutFenceEverythingIsAccepted(t *testing.T) {
+	c, node := strict()
+	c.Fence = resource.NoFence
+	c.Read(node, by("c2", 34))
+	if a := c.Write(node, writing(by("c1", 33), 6)); !a.Accepted || a.Number != 6 || a.HasHighest {
+		t.Errorf("%+v", a)
+	}
+	if a := c.Read(node, resource.Access{Client: "c3"}); !a.Accepted || a.Number != 6 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestUnansweredAccessIsUnknown(t *testing.T) {
+	c, node := strict()
+	node.Way = commandtest.Mute
+	if a := c.Write(node, writing(by("c1", 1), 6)); a.Outcome != command.Unknown || a.Accepted {
+		t.Errorf("%+v", a)
+	}
+	node.Way = func(command.Command, func() command.Reply) command.Reply { return command.ListReply("1") }
+	if a := c.Read(node, by("c1", 1)); a.Outcome != command.Unknown || !strings.Contains(a.Err, "1 values") {
+		t.Errorf("a strange answer: %+v", a)
+	}
+}
+
+// However clients come and go: what the fence accepts never goes back in tokens,
+// a token has one client, the value is the last one accepted, and the log tells
+// all of it.
+func TestFenceAndLog(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, node := strict()
+		type key struct {
+			token  int64
+			client string
+		}
+		var highest key
+		value, seen := c.Initial, []string{}
+		for i := range rapid.IntRange(1, 30).Draw(t, "accesses") {
+			node.Clock.T += time.Duration(rapid.IntRange(0, 5000).Draw(t, "µs")) * time.Microsecond
+			a := resource.Access{
+				Client: rapid.SampledFrom([]string{"c1", "c2", "c3"}).Draw(t, "client"), Section: i,
+				Token: rapid.Int64Range(1, 6).Draw(t, "token"), HasToken: rapid.IntRange(0, 9).Draw(t, "has") > 0,
+				Number: rapid.Int64Range(-3, 1<<40).Draw(t, "number"),
+			}
+			accepted := a.HasToken && (a.Token > highest.token || a.Token == highest.token && a.Client == highest.client)
+			op, got, shown := "read", resource.Answer{}, value
+			if rapid.Bool().Draw(t, "write") {
+				op, shown, got = "write", a.Number, c.Write(node, a)
+				if accepted {
+					value = a.Number
+				}
+			} else {
+				got = c.Read(node, a)
+			}
+			if got.Accepted != accepted || got.Number != value || got.Highest != highest.token || got.HasHighest != (highest.token > 0) {
+				t.Fatalf("%s %+v on %+v: %+v, value %d", op, a, highest, got, value)
+			}
+			entry := resource.LogEntry{Op: op, Client: a.Client, Section: i, Number: shown, Accepted: accepted, HasToken: a.HasToken,
+				Highest: highest.token, HasHighest: highest.token > 0, Time: node.Time()}
+			if a.HasToken {
+				entry.Token = a.Token
+			}
+			seen = append(seen, fmt.Sprintf("%+v", entry))
+			if accepted {
+				highest = key{a.Token, a.Client}
+			}
+		}
+		log := node.LRange(c.LogKey())
+		if len(log) != len(seen) {
+			t.Fatalf("%d log entries of %d accesses", len(log), len(seen))
+		}
+		for i, text := range log {
+			e, err := resource.ParseLogEntry(text)
+			if err != nil || fmt.Sprintf("%+v", e) != seen[i] {
+				t.Errorf("log entry %q is %+v (%v): want %s", text, e, err, seen[i])
+			}
+		}
+	})
+}
+
+func TestParseLogEntryRefusesGarbage(t *testing.T) {
+	for _, text := range []string{
+		"", "write", "write|c1|1|2|3|1|2", "write|c1|1|2|3|1|2|4|5", "write|c1|x|2|3|1|2|4", "write|c1|1|x|3|1|2|4",
+		"write|c1|1|2|x|1|2|4", "write|c1|1|2|3|1|x|4", "write|c1|1|2|3|1|2|x", "write|c1|1|2|3|1|2|99999999999999999999",
+		"write|c1|1|2|3|yes|2|4", "erase|c1|1|2|3|1|2|4", "write||1|2|3|1|2|4", "write|c1|1|2||1|2|4", "write|c1|1|2|3|1|2|",
+	} {
+		if e, err := resource.ParseLogEntry(text); err == nil {
+			t.Errorf("%q was read as %+v", text, e)
+		}
+	}
+}
+
+func FuzzParseLogEntry(f *testing.F) {
+	for _, text := range []string{"read|c1|1|33|5|1||1700000000000000", "write|c2|2||7|0|34|1", "||||||||", "write|c1|1|2|3|1|2|99999999999999999999"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := resource.ParseLogEntry(text)
+		if err != nil {
+			return
+		}
+		if e.Token != 0 && !e.HasToken || e.Highest != 0 && !e.HasHighest || e.Client == "" || strings.Contains(e.Client, "|") {
+			t.Errorf("%q was read as %+v", text, e)
+		}
+	})
+}

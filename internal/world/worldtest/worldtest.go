@@ -1,0 +1,264 @@
+// Package worldtest is a world of a few lines for the tests of what stands
+// above worlds. It does nothing to anybody: it keeps account of what it was
+// asked to do, and stands still or fails where a test says so. Its time is that
+// of package time, so that a test in a synctest bubble takes none.
+package worldtest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// Behaviour is how a client answers requests.
+type Behaviour func(w *World, name string, r client.Request) client.Answer
+
+// World is a world.World.
+type World struct {
+	// Clients by name, and how they behave; nil: as Agreeable.
+	Clients map[string]Behaviour
+	// AllLinks are what Links answers.
+	AllLinks []world.Link
+	// Refuse are the calls, as Calls writes them, that fail.
+	Refuse map[string]error
+
+	hooks world.Hooks
+	begun time.Time
+	wg    sync.WaitGroup
+	over  *signal
+
+	mu     sync.Mutex
+	moved  sync.Cond // with mu: something was resumed, or the run stopped
+	calls  []string
+	paused map[string]bool
+	dead   map[string]bool
+}
+
+var _ world.World = (*World)(nil)
+
+// New makes a world with these clients.
+func New(clients ...string) *World {
+	w := &World{Clients: make(map[string]Behaviour), Refuse: make(map[string]error), over: newSignal(), begun: time.Now(),
+		paused: make(map[string]bool), dead: make(map[string]bool)}
+	w.moved.L = &w.mu
+	for _, c := range clients {
+		w.Clients[c] = Agreeable
+	}
+	return w
+}
+
+// Agreeable grants and accepts everything.
+func Agreeable(_ *World, name string, r client.Request) client.Answer {
+	a := client.Answer{Type: history.OK}
+	if r.F == history.Acquire {
+		a.Value.Owner = name
+	}
+	return a
+}
+
+// Calls are what the world was asked to do to its parts, in order: "pause c1".
+func (w *World) Calls() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.calls)
+}
+
+// do takes note of a call.
+func (w *World) do(format string, args ...any) error {
+	call := fmt.Sprintf(format, args...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, call)
+	return w.Refuse[call]
+}
+
+// PassPoint is for behaviours: name comes to a point, and stands there while it
+// is paused. It reports whether it lives on.
+func (w *World) PassPoint(name, point string) bool {
+	if w.hooks.Point != nil {
+		w.hooks.Point(name, point)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.paused[name] && !w.Stopped() {
+		w.moved.Wait()
+	}
+	return !w.dead[name] && !w.Stopped()
+}
+
+// Start implements world.World.
+func (w *World) Start(h world.Hooks) error {
+	w.hooks, w.begun = h, time.Now()
+	return w.do("start")
+}
+
+// Now implements world.World.
+func (w *World) Now() time.Duration { return time.Since(w.begun) }
+
+// Sleep implements world.World.
+func (w *World) Sleep(d time.Duration) bool { return !w.over.Wait(max(d, 1)) }
+
+// Go implements world.World.
+func (w *World) Go(f func()) { w.wg.Go(f) }
+
+// Wait implements world.World.
+func (w *World) Wait() { w.wg.Wait() }
+
+// Stop implements world.World.
+func (w *World) Stop() {
+	w.over.Fire()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.moved.Broadcast()
+}
+
+// Stopped implements world.World.
+func (w *World) Stopped() bool { return w.over.fired() }
+
+// Flush implements world.World.
+func (w *World) Flush() error { return w.do("flush") }
+
+// Versions implements world.World.
+func (w *World) Versions() map[string]string { return map[string]string{"worldtest": "1"} }
+
+// Close implements world.World.
+func (w *World) Close() error { return w.do("close") }
+
+// Client implements world.World.
+func (w *World) Client(name string) world.Client { return &actor{w, name} }
+
+// IsClient implements world.World.
+func (w *World) IsClient(name string) bool { return w.Clients[name] != nil }
+
+// Pause implements world.Pauser.
+func (w *World) Pause(target string) error { return w.set(w.paused, target, true, "pause "+target) }
+
+// Resume implements world.Pauser.
+func (w *World) Resume(target string) error { return w.set(w.paused, target, false, "resume "+target) }
+
+// Kill implements world.Crasher.
+func (w *World) Kill(target string) error { return w.set(w.dead, target, true, "kill "+target) }
+
+// Restart implements world.Crasher.
+func (w *World) Restart(target string, keep world.Keep) error {
+	return w.set(w.dead, target, false, "restart "+target+" "+string(keep))
+}
+
+func (w *World) set(state map[string]bool, target string, to bool, call string) error {
+	err := w.do("%s", call)
+	if err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		state[target] = to
+		w.moved.Broadcast()
+	}
+	return err
+}
+
+// Alive implements world.Crasher.
+func (w *World) Alive(target string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.dead[target]
+}
+
+// Links implements world.Network.
+func (w *World) Links() []world.Link { return slices.Clone(w.AllLinks) }
+
+// Disturb implements world.Network.
+func (w *World) Disturb(links []world.Link, d world.Disturbance) (func() error, error) {
+	what := fmt.Sprintf("%s %v", d.Kind, links)
+	return func() error { return w.do("lift %s", what) }, w.do("%s", what)
+}
+
+// SetClock implements world.Clocks.
+func (w *World) SetClock(target string, which world.Which, f world.ClockFault) error {
+	return w.do("clock %s %s %v", target, which, f.Jump)
+}
+
+// ResetClock implements world.Clocks.
+func (w *World) ResetClock(target string, which world.Which) error {
+	return w.do("reset clock %s %s", target, which)
+}
+
+// Promote implements world.Replicator.
+func (w *World) Promote(node string) error { return w.do("promote %s", node) }
+
+// actor is a client of the world.
+type actor struct {
+	w    *World
+	name string
+}
+
+// Do implements world.Client.
+func (a *actor) Do(r client.Request) client.Answer {
+	if !a.w.Alive(a.name) {
+		return client.Answer{Type: history.Info, Error: "dead", Gone: true}
+	}
+	answer := a.w.Clients[a.name](a.w, a.name, r)
+	switch {
+	case !a.w.Alive(a.name):
+		return client.Answer{Type: history.Info, Error: "died", Gone: true}
+	case a.w.Stopped():
+		return client.Answer{Type: history.Info, Error: "the run was stopped"}
+	}
+	return answer
+}
+
+// NewSignal implements world.World.
+func (w *World) NewSignal() world.Signal { return &woken{newSignal(), w.over} }
+
+// woken is a signal whose waiters the end of the run wakes too.
+type woken struct {
+	*signal
+	over *signal
+}
+
+// Wait implements world.Signal.
+func (s *woken) Wait(d time.Duration) bool {
+	var timeout <-chan time.Time
+	if d > 0 {
+		timeout = time.After(d)
+	}
+	select {
+	case <-s.happened:
+	case <-s.over.happened:
+	case <-timeout:
+	}
+	return s.fired()
+}
+
+type signal struct {
+	once     sync.Once
+	happened chan struct{}
+}
+
+func newSignal() *signal { return &signal{happened: make(chan struct{})} }
+
+func (s *signal) Fire() { s.once.Do(func() { close(s.happened) }) }
+
+func (s *signal) fired() bool {
+	select {
+	case <-s.happened:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait waits for at most d.
+func (s *signal) Wait(d time.Duration) bool {
+	timeout := time.NewTimer(d)
+	defer timeout.Stop()
+	select {
+	case <-s.happened:
+		return true
+	case <-timeout.C:
+		return false
+	}
+}

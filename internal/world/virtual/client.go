@@ -275,11 +275,16 @@ func (r *remote) Do(cmd command.Command) command.Reply {
 	return reply
 }
 
+const tooLate = "no answer in time"
+
 // exchange sends one message and waits for its answer, till the deadline where
 // that is not 0.
 func (r *remote) exchange(conn *connection, cmd *command.Command, deadline time.Duration, handshake, source bool) (command.Reply, bool) {
 	w := r.e.c.w
 	s := &w.s
+	if deadline > 0 && s.now >= deadline { // a pause took the time that it had
+		return command.Reply{Outcome: command.Unknown, Err: tooLate}, false
+	}
 	k := w.newCall()
 	k.link, k.conn, k.handshake, k.source = r.l, conn, handshake, source
 	if !handshake {
@@ -297,7 +302,7 @@ func (r *remote) exchange(conn *connection, cmd *command.Command, deadline time.
 	case byReply:
 		return reply, noScript
 	case byTimer:
-		return command.Reply{Outcome: command.Unknown, Err: "no answer in time"}, false
+		return command.Reply{Outcome: command.Unknown, Err: tooLate}, false
 	}
 	return command.Reply{Outcome: command.Unknown, Err: "the connection broke"}, false
 }

@@ -169,6 +169,28 @@ func TestPausedClientStands(t *testing.T) {
 	})
 }
 
+// TestTimeNeverGoesBack: a client whose deadline passes while it stands still
+// between two messages of one request.
+func TestTimeNeverGoesBack(t *testing.T) {
+	w := small(t, nil)
+	w.Go(func() {
+		w.Sleep(50 * time.Microsecond)
+		_ = w.Pause("c1")
+		w.Sleep(time.Second)
+		_ = w.Resume("c1")
+	})
+	inClient(w, "c1", func(e *env) {
+		w.link(world.Link{From: "c1", To: "A"}).idle = nil // the next request shakes hands first
+		r, took := do(e, command.Get("lock").Within(10*time.Millisecond))
+		if r.Outcome != command.Unknown || took < time.Second {
+			t.Errorf("%v after %v", r.Outcome, took)
+		}
+	})
+	if w.Now() < time.Second {
+		t.Errorf("the run ended at %v", w.Now())
+	}
+}
+
 // TestKilledClientIsSilent: the answer comes at once and says that nobody is
 // there; what the client had sent still arrives.
 func TestKilledClientIsSilent(t *testing.T) {

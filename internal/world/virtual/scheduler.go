@@ -261,7 +261,7 @@ func (s *scheduler) sleep(d time.Duration) reason {
 // gone on.
 func (s *scheduler) timeout(at time.Duration) {
 	s.seq++
-	e := event{at: at, seq: s.seq, co: s.current, epoch: s.current.epoch}
+	e := event{at: max(at, s.now), seq: s.seq, co: s.current, epoch: s.current.epoch}
 	if !s.timeouts.push(e) {
 		s.events.push(e)
 	}
@@ -269,7 +269,7 @@ func (s *scheduler) timeout(at time.Duration) {
 
 func (s *scheduler) push(e event) {
 	s.seq++
-	e.seq = s.seq
+	e.seq, e.at = s.seq, max(e.at, s.now) // nothing happens in the past
 	s.events.push(e)
 }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -92,12 +94,16 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	return w.openClients()
 }
 
+// warmed are the scripts that clients make known to nodes before a run.
+var warmed = append(lock.Scripts(), resource.Scripts()...)
+
 // nodesStartBefore is how long before the run its nodes were started.
 const nodesStartBefore = 300 * time.Millisecond
 
 func (w *World) newNode(name string, p world.Persistence) *node {
 	n := &node{w: w, name: name, persistence: p, up: true, watch: watch{w: w, node: name, key: w.spec.Lock.Key}}
 	n.memory.watch = &n.watch
+	n.known = append(n.known, warmed...) // by the clients, when they got ready
 	n.disk.started(n, int64((w.wallZero-nodesStartBefore)/time.Microsecond))
 	return n
 }

@@ -78,3 +78,15 @@ check: lint test ## All that CI checks
 clean: ## Remove what was built and the runs
 	rm -rf $(BIN) .cache
 	find $(REPORTS) -mindepth 1 -maxdepth 1 ! -name gallery ! -name README.md -exec rm -rf {} +
+
+GALLERY := gc-pause clock-jump failover watchdog fast-node-clock random-faults
+
+.PHONY: gallery
+gallery: setup build ## Make the reports in reports/gallery/ anew
+	@rm -rf .cache/gallery && mkdir -p .cache/gallery reports/gallery
+	@for s in $(GALLERY); do \
+		$(BIN)/sim run scenarios/$$s.yaml --seed 42 --out .cache/gallery >/dev/null || exit 1; \
+		cp .cache/gallery/latest/report.html reports/gallery/$$s.html; \
+		echo "reports/gallery/$$s.html"; \
+	done
+	@rm -rf .cache/gallery

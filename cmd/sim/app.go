@@ -29,7 +29,7 @@ type app struct {
 	terminal func(fd int) bool
 }
 
-// Exit codes of sim; docs/cli.md lists them for users.
+// Exit codes of sim; the README lists them for users.
 const (
 	exitMet         = 0
 	exitUnexpected  = 1
@@ -182,7 +182,7 @@ without fencing tokens.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError("%w\nhint: %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(newRunCommand(a), newCheckCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
+	root.AddCommand(newRunCommand(a), newSearchCommand(a), newReplayCommand(a), newCheckCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
 		newServeCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
 		newVersionCommand(a), newClientCommand(a))
 	return root

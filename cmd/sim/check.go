@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/evidence"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
 // checkFlags are the flags of sim check.
@@ -24,6 +25,7 @@ type checkFlags struct {
 	memory                          int64
 	permits, reentrancy             int
 	json                            bool
+	html                            string
 }
 
 func newCheckCommand(a *app) *cobra.Command {
@@ -41,7 +43,8 @@ Exit codes: 0 every history holds, 1 one is violated, 2 undecided, 3 bad flags o
 a file that cannot be read as a history.`,
 		Example: `  sim check reports/latest/unfenced/history.jsonl
   sim check history.edn --model cas-register --initial 0
-  sim check history.edn --model owner-mutex --json`,
+  sim check history.edn --model owner-mutex --json
+  sim check history.edn --model mutex --html history.html`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.check(c.Context(), args, f) },
 	}
@@ -54,6 +57,7 @@ a file that cannot be read as a history.`,
 	c.Flags().IntVar(&f.permits, "permits", 1, "permits of a semaphore")
 	c.Flags().IntVar(&f.reentrancy, "reentrancy", 0, "how often an owner may take a re-entrant lock; 0: any number of times")
 	c.Flags().BoolVar(&f.json, "json", false, "print a JSON document per line and history")
+	c.Flags().StringVar(&f.html, "html", "", "write the result of one history as a page to this file")
 	registerWords(c, "model", evidence.Models())
 	return c
 }
@@ -93,6 +97,9 @@ func (a *app) check(ctx context.Context, files []string, f checkFlags) error {
 	o, err := f.options()
 	if err != nil {
 		return err
+	}
+	if f.html != "" && len(files) > 1 {
+		return usageError("--html takes one history, not %d", len(files))
 	}
 	worst := checker.Holds
 	for _, file := range files {
@@ -141,6 +148,12 @@ func (a *app) checkFile(ctx context.Context, file string, f checkFlags, o eviden
 	if err != nil {
 		return 0, err
 	}
+	if f.html != "" {
+		h := toShow(file, o.Format)
+		if err := a.writeCheckPage(f.html, file, h, []report.PropertyResult{propertyOfModel(r, h)}); err != nil {
+			return 0, err
+		}
+	}
 	if f.json {
 		return r.Verdict, a.printJSON(struct {
 			File string `json:"file"`
@@ -188,6 +201,13 @@ func (a *app) checkProperties(ctx context.Context, file string, f checkFlags, o 
 			Truncated  bool              `json:"truncated,omitempty"`
 			Properties []checker.Finding `json:"properties"`
 		}{file, h.Truncated, findings})
+	}
+	if f.html != "" {
+		var list []report.PropertyResult
+		for _, finding := range findings {
+			list = append(list, propertyOf(finding))
+		}
+		err = errors.Join(err, a.writeCheckPage(f.html, file, h, list))
 	}
 	v = checker.Holds
 	for _, finding := range findings {

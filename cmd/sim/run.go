@@ -20,6 +20,7 @@ import (
 
 // runFlags are the flags of sim run.
 type runFlags struct {
+	world          string
 	seed           uint64
 	json           bool
 	out            string
@@ -47,7 +48,8 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 130 interrupted.`,
 		Example: `  sim run scenarios/gc-pause.yaml
   sim run scenarios/gc-pause.yaml --seed 42 --json > result.json
-  sim run scenarios/ -j 4`,
+  sim run scenarios/ -j 4
+  sim run scenarios/ --world virtual`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError("which scenario?\nhint: sim list names what there is; sim run scenarios/gc-pause.yaml runs one")
@@ -64,6 +66,8 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
+	c.Flags().StringVar(&f.world, "world", trial.Live, "where to act it out: live (real servers and processes, in real time) or virtual (a deterministic model, at once)")
+	_ = c.RegisterFlagCompletionFunc("world", cobra.FixedCompletions([]string{trial.Live, trial.Virtual}, cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of all randomness (default: drawn, and printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one document per line and scenario")
 	c.Flags().StringVar(&f.out, "out", "reports", "folder under which runs are kept")
@@ -80,6 +84,9 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 // runScenarios loads everything before it runs anything, so that a mistake in
 // the last file does not cost the time of the first.
 func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error {
+	if f.world != trial.Live && f.world != trial.Virtual {
+		return usageError("--world %q: want %s or %s", f.world, trial.Live, trial.Virtual)
+	}
 	if f.jobs < 1 || f.repeat < 1 {
 		return usageError("--jobs %d, --repeat %d: want at least 1", f.jobs, f.repeat)
 	}
@@ -194,7 +201,7 @@ func (s *suite) failed() bool {
 func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint64) {
 	s.progress.begin(sc.Name)
 	t, err := trial.Run(ctx, sc, trial.Options{
-		Seed: seed, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
+		Seed: seed, World: s.flags.world, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
 		Program:  map[string]string{"sim": programVersion()},
 		Progress: func(variant, phase string) { s.progress.phase(sc.Name, variant, phase) },
 	})

@@ -32,6 +32,14 @@ func NewRecorder(header Header, now func() time.Duration, w io.Writer) *Recorder
 	return r
 }
 
+// Reuse makes the recorder store its events where those of another history
+// were, which must not be read any more.
+func (r *Recorder) Reuse(events []Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Events = events[:0]
+}
+
 // Record stamps and stores an event; Index and Time of e are overwritten. It
 // returns the index. After Seal it records nothing and returns -1.
 func (r *Recorder) Record(e Event) int {
@@ -43,7 +51,7 @@ func (r *Recorder) Record(e Event) int {
 	e.Index, e.Time = len(r.h.Events), r.now()
 	r.h.Events = append(r.h.Events, e)
 	if r.w != nil && r.err == nil {
-		r.err = r.w.WriteEvent(&e)
+		r.err = r.w.WriteEvent(&r.h.Events[e.Index])
 	}
 	return e.Index
 }

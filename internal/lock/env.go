@@ -6,6 +6,7 @@ package lock
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
@@ -43,6 +44,22 @@ type Env interface {
 	// brought; it is asked at once after an OK.
 	Background(op Operation, do func() (Grant, Result), remaining func(Grant) time.Duration)
 }
+
+// afterNode is the point behind the i-th node asked, from 0.
+func afterNode(i int) string {
+	if i < len(afterNodes) {
+		return afterNodes[i]
+	}
+	return PointAfterNode + strconv.Itoa(i+1)
+}
+
+// afterNodes are ready-made: locks pass them often.
+var afterNodes = func() (list [25]string) {
+	for i := range list {
+		list[i] = PointAfterNode + strconv.Itoa(i+1)
+	}
+	return list
+}()
 
 // Operation names an operation that a lock does in the background.
 type Operation string

@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -39,7 +38,7 @@ func (l *redlock) Acquire() (Grant, Result) {
 func (l *redlock) attempt() (Grant, Result) {
 	g := Grant{Owner: l.owner()}
 	start := l.now()
-	round := l.ask(func(command.Node) command.Command { return l.acquireCommand(g.Owner) }, l.granted)
+	round := l.ask(l.acquireCommand(g.Owner), l.granted)
 	g.Nodes = round.yes
 	held := l.enough(round)
 	if held {
@@ -60,7 +59,7 @@ func (l *redlock) attempt() (Grant, Result) {
 	if !l.Mistakes.NoCleanup {
 		l.releaseAll(g.Owner)
 	}
-	reason := fmt.Sprintf("no quorum: %d of %d nodes granted", len(round.yes), len(l.env.Nodes()))
+	reason := "no quorum: " + strconv.Itoa(len(round.yes)) + " of " + strconv.Itoa(len(l.env.Nodes())) + " nodes granted"
 	if held {
 		reason = "quorum came too late: no validity left"
 	}
@@ -109,9 +108,8 @@ func (l *redlock) granted(r command.Reply) (bool, int64) {
 // raise writes the token back to a quorum, so that every later quorum has a
 // node that counts on from it.
 func (l *redlock) raise(token int64) bool {
-	round := l.ask(func(command.Node) command.Command {
-		return command.Eval(raiseCounterScript, []string{l.counterKey()}, command.Itoa(token))
-	}, func(r command.Reply) (bool, int64) { return r.OK() && r.Int >= token, r.Int })
+	round := l.ask(command.Eval(raiseCounterScript, []string{l.counterKey()}, command.Itoa(token)),
+		func(r command.Reply) (bool, int64) { return r.OK() && r.Int >= token, r.Int })
 	return len(round.yes) >= l.quorum()
 }
 
@@ -127,12 +125,11 @@ func (l *redlock) Release(g Grant) Result {
 }
 
 func (l *redlock) releaseAll(owner string) round {
-	return l.ask(func(command.Node) command.Command {
-		if l.Mistakes.PlainDelete {
-			return command.Del(l.Key)
-		}
-		return command.Eval(releaseScript, []string{l.Key}, owner)
-	}, func(r command.Reply) (bool, int64) { return r.OK() && r.Int == 1, 0 })
+	c := command.Del(l.Key)
+	if !l.Mistakes.PlainDelete {
+		c = command.Eval(releaseScript, []string{l.Key}, owner)
+	}
+	return l.ask(c, func(r command.Reply) (bool, int64) { return r.OK() && r.Int == 1, 0 })
 }
 
 func (l *redlock) Remaining(g Grant) time.Duration { return g.Until - l.now() }
@@ -172,23 +169,26 @@ func (r *round) count(i int, reply command.Reply, read func(command.Reply) (bool
 }
 
 // ask puts a command to every node, in the way that FanOut says.
-func (l *redlock) ask(what func(command.Node) command.Command, read func(command.Reply) (bool, int64)) round {
+func (l *redlock) ask(c command.Command, read func(command.Reply) (bool, int64)) round {
 	nodes := l.env.Nodes()
 	r := round{yes: make([]int, 0, len(nodes))}
-	call := func(i int) command.Reply {
-		return nodes[i].Do(what(nodes[i]).Within(l.NodeTimeout))
-	}
-	if l.FanOut == InTurn || l.FanOut == "" {
-		for i := range nodes {
-			r.count(i, call(i), read)
-			l.env.Point(PointAfterNode + strconv.Itoa(i+1))
-		}
+	c = c.Within(l.NodeTimeout)
+	if l.FanOut != InTurn && l.FanOut != "" {
+		l.askAtOnce(c, &r, read)
 		return r
 	}
-	l.env.Fan(len(nodes), call, func(i int, reply command.Reply) bool {
+	for i := range nodes {
+		r.count(i, nodes[i].Do(c), read)
+		l.env.Point(afterNode(i))
+	}
+	return r
+}
+
+func (l *redlock) askAtOnce(c command.Command, r *round, read func(command.Reply) (bool, int64)) {
+	nodes := l.env.Nodes()
+	l.env.Fan(len(nodes), func(i int) command.Reply { return nodes[i].Do(c) }, func(i int, reply command.Reply) bool {
 		r.count(i, reply, read)
-		l.env.Point(PointAfterNode + strconv.Itoa(i+1))
+		l.env.Point(afterNode(i))
 		return l.FanOut == FirstMajority && len(r.yes) >= l.quorum()
 	})
-	return r
 }

@@ -15,6 +15,9 @@ type Distribution struct {
 	mean      time.Duration // exponential
 }
 
+// Always is the distribution that always draws d.
+func Always(d time.Duration) Distribution { return Distribution{text: d.String(), low: d, high: d} }
+
 // DistributionPattern is what UnmarshalText accepts, for the schema.
 const DistributionPattern = `^([0-9.]+(ns|us|ms|s|m|h)|uniform\([0-9a-z.]+\.\.[0-9a-z.]+\)|exp\(mean=[0-9a-z.]+\))$`
 

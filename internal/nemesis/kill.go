@@ -21,13 +21,28 @@ type kill struct {
 	Node     string        `yaml:"node" doc:"the node to kill"`
 	Resource bool          `yaml:"resource" doc:"kill the resource" default:"false"`
 	Keep     world.Keep    `yaml:"keep" doc:"what it finds on its disk afterwards: its data, nothing, or only what had been fsynced, as after a power cut" default:"data" values:"data,nothing,synced"`
+	ByClock  bool          `yaml:"by_its_clock" doc:"how long it stays down is measured by the clock of its own machine, which faults can move" default:"false"`
 	For      time.Duration `yaml:"for" doc:"how long it stays down; without it a node is back when everything heals, and a client never" min:"1ms" max:"10m"`
 }
 
 func (k *kill) Target() string        { return oneOf(k.Client, k.Node, k.Resource) }
 func (k *kill) Length() time.Duration { return k.For }
 
-func (k *kill) Check(c Cast) []Complaint { return checkTarget(c, k.Client, k.Node, k.Resource) }
+func (k *kill) Check(c Cast) []Complaint {
+	list := checkTarget(c, k.Client, k.Node, k.Resource)
+	if k.ByClock && (k.Node == "" || k.For == 0) {
+		list = append(list, Complaint{Key: "by_its_clock", Message: "only a node that comes back has a clock to measure by"})
+	}
+	return list
+}
+
+// MeasuredBy is the node by whose clock Length is measured; empty: by the run's.
+func (k *kill) MeasuredBy() string {
+	if k.ByClock {
+		return k.Node
+	}
+	return ""
+}
 
 func (k *kill) Begin(w world.World) (undo func() error, err error) {
 	return func() error {

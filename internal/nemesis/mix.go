@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"sort"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // Mix draws random faults from the seed.
@@ -23,6 +25,9 @@ type MixKind struct {
 	For    Distribution `yaml:"for" doc:"how long one lasts" default:"exp(mean=200ms)"`
 	Of     string       `yaml:"of" doc:"whom it strikes" default:"any" values:"clients,nodes,any"`
 	By     Distribution `yaml:"by" doc:"how much: the delay of latency, the jump of clock" default:"exp(mean=200ms)"`
+	// Widely draws from more: single directions, links to the resource, clocks
+	// of clients.
+	Widely bool
 }
 
 // drawn makes a random fault of a kind; nil where the kind cannot be drawn.
@@ -54,13 +59,15 @@ var mixable = map[string]drawn{
 		return f
 	},
 	"clock": func(r *rand.Rand, c Cast, k MixKind) Fault {
-		k.Of = "nodes"
-		_, node := k.victim(r, c)
+		if !k.Widely {
+			k.Of = "nodes"
+		}
+		client, node := k.victim(r, c)
 		jump := k.By.Draw(r)
 		if r.IntN(2) == 0 {
 			jump = -jump
 		}
-		return &clock{Node: node, Which: "wall", Jump: jump, Rate: 1, For: k.For.Draw(r)}
+		return &clock{Client: client, Node: node, Which: "wall", Jump: jump, Rate: 1, For: k.For.Draw(r)}
 	},
 }
 
@@ -73,6 +80,9 @@ func MixKinds() []string {
 	sort.Strings(list)
 	return list
 }
+
+// Draw draws a fault of a kind that MixKinds lists.
+func (k MixKind) Draw(r *rand.Rand, kind string, c Cast) Fault { return mixable[kind](r, c, k) }
 
 func (k MixKind) victim(r *rand.Rand, c Cast) (client, node string) {
 	var all []string
@@ -91,6 +101,13 @@ func (k MixKind) victim(r *rand.Rand, c Cast) (client, node string) {
 
 func (k MixKind) where(r *rand.Rand, c Cast) Where {
 	w := Where{Client: c.Clients[r.IntN(len(c.Clients))], Direction: "both", For: k.For.Draw(r)}
+	if k.Widely {
+		w.Direction = []world.Direction{world.Both, world.Requests, world.Answers}[r.IntN(3)]
+		if r.IntN(4) == 0 {
+			w.Resource = true
+			return w
+		}
+	}
 	for _, n := range c.Endpoints {
 		if r.IntN(2) == 0 {
 			w.Nodes = append(w.Nodes, n)

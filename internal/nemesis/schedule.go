@@ -164,13 +164,32 @@ func (s *Schedule) strike(id int, f Planned) *stroke {
 		s.end(id)
 	case length > 0:
 		s.w.Go(func() {
-			if !k.ended.Wait(length) {
+			if !s.pass(k, length) {
 				s.end(id)
 			}
 		})
 	}
 	return k
 }
+
+// pass lets the length of a fault pass; true: it has ended meanwhile.
+func (s *Schedule) pass(k *stroke, length time.Duration) bool {
+	measured, ok := k.fault.Fault.(interface{ MeasuredBy() string })
+	if !ok || measured.MeasuredBy() == "" {
+		return k.ended.Wait(length)
+	}
+	begun, err := s.w.NodeTime(measured.MeasuredBy())
+	for now := begun; err == nil && now-begun < length && !s.w.Stopped(); {
+		if k.ended.Wait(min(clockLook, length-(now-begun))) {
+			return true
+		}
+		now, err = s.w.NodeTime(measured.MeasuredBy())
+	}
+	return false
+}
+
+// clockLook is how often a clock that may be moved is looked at.
+const clockLook = 5 * time.Millisecond
 
 // follow starts the faults that come after the begin or the end of another.
 func (s *Schedule) follow(id int, ended bool) {

@@ -28,13 +28,13 @@ type Config struct {
 	Started time.Time
 	// Dir is where the world's parts leave their logs.
 	Dir string
-	// Probe lets every client that is alive try for the lock once more after
-	// everything has healed, for the liveness properties.
-	Probe bool
 	// Open builds the world.
 	Open func(world.Spec) (world.World, error)
 	// History receives the history as it happens; nil: nobody.
 	History io.Writer
+	// Reuse is memory for the history's events: those of a run that nobody
+	// looks at any more.
+	Reuse []history.Event
 	// Progress is told what the run is doing; nil: nobody.
 	Progress func(phase string)
 }
@@ -60,6 +60,7 @@ func Run(c Config) (Outcome, error) {
 	}
 	r.w = w
 	r.recorder = history.NewRecorder(r.header(), w.Now, c.History)
+	r.recorder.Reuse(c.Reuse)
 	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.setup.Planned(), r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
 	err = r.carryOut()
 	h, writeErr := r.recorder.Seal()
@@ -160,7 +161,7 @@ func (r *run) supervise() error {
 		r.w.Stop()
 		return nil
 	}
-	if r.Probe {
+	if r.Variant.AsksForLiveness() {
 		r.progress("probing")
 		r.probe()
 	}
@@ -174,7 +175,8 @@ func (r *run) supervise() error {
 	return nil
 }
 
-// probe asks whether somebody still gets the lock.
+// probe lets every client that is alive try for the lock once more, to see
+// whether somebody still gets it.
 func (r *run) probe() {
 	probed := r.w.NewSignal()
 	var alive []*session

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
@@ -43,10 +44,12 @@ func carryOut(t *testing.T, text string, prepare func(*worldtest.World)) (r run)
 		if prepare != nil {
 			prepare(w)
 		}
+		v := s.Variants[0]
+		v.Expect = append(v.Expect, scenario.ExpectedVerdict{Property: checker.DeadlockFree, Verdict: checker.Holds})
 		var file bytes.Buffer
 		began := time.Now()
 		r.Outcome, r.err = runner.Run(runner.Config{
-			Scenario: s.Name, Variant: s.Variants[0], Seed: 1, Started: began, History: &file, Probe: true,
+			Scenario: s.Name, Variant: v, Seed: 1, Started: began, History: &file,
 			Open: func(world.Spec) (world.World, error) { return w, nil },
 		})
 		r.took, r.calls, r.written = time.Since(began), w.Calls(), file.String()

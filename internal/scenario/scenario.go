@@ -4,6 +4,7 @@
 package scenario
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -116,6 +117,12 @@ type Variant struct {
 	Settings []string
 	Setup    Setup
 	Expect   []ExpectedVerdict
+}
+
+// AsksForLiveness reports that the variant expects something of the lock after
+// everything has healed.
+func (v *Variant) AsksForLiveness() bool {
+	return slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == checker.DeadlockFree })
 }
 
 // ExpectedVerdict is what the scenario expects of a property.

@@ -15,10 +15,15 @@ import (
 func (t *trial) newResult() *report.Result {
 	r := &report.Result{
 		Version: report.ResultVersion, Scenario: t.Name, Title: t.Title, Source: t.Source, Story: t.Story,
-		World: "live", Nodes: "process", Seed: t.Seed, Started: t.started.UTC().Format(time.RFC3339),
+		World: t.World, Seed: t.Seed, Started: t.started.UTC().Format(time.RFC3339),
 		Versions: map[string]string{"go": runtime.Version()},
 		Replay:   fmt.Sprintf("sim run %s --seed %d", t.File, t.Seed),
 		Facts:    facts(t.Scenario), ScenarioText: t.Text, ScenarioDigest: t.Digest(),
+	}
+	if t.World == Live {
+		r.Nodes = "process"
+	} else {
+		r.Replay += " --world " + t.World
 	}
 	for k, v := range t.Program {
 		r.Versions[k] = v

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -64,7 +65,8 @@ func pointLatest(out, dir string) error {
 	if err != nil {
 		return err
 	}
-	temporary := filepath.Join(out, fmt.Sprintf(".latest-%d-%s", os.Getpid(), filepath.Base(dir)))
+	// The name is the run's own: scenarios end side by side.
+	temporary := filepath.Join(out, fmt.Sprintf(".latest-%d-%s", os.Getpid(), strings.ReplaceAll(target, string(filepath.Separator), "-")))
 	if err := os.Symlink(target, temporary); err != nil {
 		return fmt.Errorf("failed to point latest at the run: %w", err)
 	}

@@ -111,6 +111,9 @@ type Clocks interface {
 	SetClock(target string, which Which, f ClockFault) error
 	// ResetClock sets the clock right again.
 	ResetClock(target string, which Which) error
+	// NodeTime reads the wall clock of a node's machine, counted from 1970. It
+	// goes on while the node is down.
+	NodeTime(node string) (time.Duration, error)
 }
 
 // Persistence says what a node keeps on disk.

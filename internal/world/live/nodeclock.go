@@ -119,6 +119,13 @@ func (c *nodeClock) halt() {
 	}
 }
 
+// error is how far the clock is ahead of the machine's.
+func (c *nodeClock) error() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.offset
+}
+
 // reset sets the clock right.
 func (c *nodeClock) reset() error {
 	c.halt()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -88,6 +90,19 @@ func (w *World) ResetClock(target string, which world.Which) error {
 		return n.clock.reset()
 	}
 	return w.clientClock(target, client.ClockMessage{Which: string(which), Reset: true})
+}
+
+// NodeTime reads the wall clock of a node's machine.
+func (w *World) NodeTime(name string) (time.Duration, error) {
+	n := w.node(name)
+	if n == nil {
+		return 0, fmt.Errorf("no node %q", name)
+	}
+	now := clock(unix.CLOCK_REALTIME)
+	if n.clock != nil {
+		now += n.clock.error()
+	}
+	return now, nil
 }
 
 // clockWithin bounds how long a client may take to move its clock.

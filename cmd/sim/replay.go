@@ -1,0 +1,48 @@
+package main
+
+import (
+	"regexp"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+)
+
+var seedLine = regexp.MustCompile(`(?m)^# seed: (\d+)$`)
+
+func newReplayCommand(a *app) *cobra.Command {
+	f := runFlags{repeat: 1, jobs: 1}
+	c := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Act out what a search has found, in either world",
+		Long: `Act out what a search has found: run the scenario with the seed that its file
+names. In the virtual world the same happens again, to the nanosecond; in the
+live world the same faults strike real servers, and small differences in time
+may let a narrow violation escape.`,
+		Example: `  sim replay reports/found/my-lock-exclusive-lease-23.yaml
+  sim replay reports/found/my-lock-exclusive-lease-23.yaml --world live`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := loadOne(args[0])
+			if err != nil {
+				return err
+			}
+			if !c.Flags().Changed("seed") {
+				m := seedLine.FindStringSubmatch(s.Text)
+				if m == nil {
+					return usageError("%s names no seed\nhint: give one with --seed", args[0])
+				}
+				if f.seed, err = strconv.ParseUint(m[1], 10, 64); err != nil {
+					return usageError("%s: the seed %s is too large", args[0], m[1])
+				}
+			}
+			return a.runScenarios(c.Context(), args, f)
+		},
+	}
+	c.Flags().StringVar(&f.world, "world", trial.Virtual, "where to act it out: virtual or live")
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "another seed than the file's")
+	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON on stdout")
+	c.Flags().StringVar(&f.out, "out", "reports", "folder under which runs are kept")
+	return c
+}

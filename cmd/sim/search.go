@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// searchFlags are the flags of sim search.
+type searchFlags struct {
+	variant    string
+	bare       bool
+	kinds      []string
+	properties []string
+	first      uint64
+	seeds      uint64
+	lasts      time.Duration
+	stopAt     int
+	jobs       int
+	out        string
+}
+
+func newSearchCommand(a *app) *cobra.Command {
+	var f searchFlags
+	c := &cobra.Command{
+		Use:   "search SCENARIO",
+		Short: "Hunt for schedules that break the lock",
+		Long: `Hunt for schedules that break the lock: run the scenario in the virtual world
+with one seed after the other, each with random faults of its own on top of the
+scenario's. What is found is shrunk to the smallest schedule that still fails and
+written as a scenario that sim run and sim replay take.
+
+Exit codes: 0 nothing was found, 1 a violation was found, 130 interrupted (what
+was found is kept).`,
+		Example: `  sim search scenarios/gc-pause.yaml --variant fenced --for 60s
+  sim search my-lock.yaml --bare --kinds pause,kill --seeds 100000 --stop-at 1`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.search(c.Context(), args[0], f) },
+	}
+	c.Flags().StringVar(&f.variant, "variant", "", "which variant (default: the first)")
+	c.Flags().BoolVar(&f.bare, "bare", false, "leave out the scenario's own faults")
+	c.Flags().StringSliceVar(&f.kinds, "kinds", nil, "kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
+	c.Flags().StringSliceVar(&f.properties, "property", []string{string(checker.ExclusiveLease), string(checker.NoLateEffect), string(checker.LinearizableResource)},
+		"the properties whose violation counts, the gravest first")
+	c.Flags().Uint64Var(&f.first, "seed", 0, "the first seed")
+	c.Flags().Uint64Var(&f.seeds, "seeds", 0, "how many seeds to try (default: as many as the time allows)")
+	c.Flags().DurationVar(&f.lasts, "for", 10*time.Second, "how long to search; 0s: until the seeds are used up")
+	c.Flags().IntVar(&f.stopAt, "stop-at", 0, "stop after so many violations (default: never)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many runs at once")
+	c.Flags().StringVar(&f.out, "out", filepath.Join("reports", "found"), "folder for the scenarios found")
+	return c
+}
+
+func (a *app) search(ctx context.Context, file string, f searchFlags) error {
+	s, err := loadOne(file)
+	if err != nil {
+		return err
+	}
+	variant, err := variantOf(s, f.variant)
+	if err != nil {
+		return err
+	}
+	properties, err := propertiesOf(f.properties)
+	if err != nil {
+		return err
+	}
+	for _, k := range f.kinds {
+		if !slices.Contains(explore.Kinds(), k) {
+			return usageError("--kinds: no fault %q can be drawn\nhint: there are %s", k, strings.Join(explore.Kinds(), ", "))
+		}
+	}
+	if f.jobs < 1 || f.lasts < 0 || f.lasts == 0 && f.seeds == 0 {
+		return usageError("say how long to search: --for, --seeds, and at least one --jobs")
+	}
+	debug.SetGCPercent(800) // runs are small and leave little behind
+	search := explore.Search{Scenario: s, Variant: variant, Bare: f.bare, Kinds: f.kinds, Properties: properties,
+		First: f.first, Seeds: f.seeds, StopAt: f.stopAt, Workers: f.jobs}
+	began := time.Now()
+	search.Progress = a.searchProgress(f, began)
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if f.lasts > 0 {
+		limited, cancel = context.WithTimeout(ctx, f.lasts)
+		defer cancel()
+	}
+	report, err := search.Run(limited)
+	a.clearLine()
+	if err != nil {
+		return err
+	}
+	a.printSearch(s, variant, report, time.Since(began))
+	if err := a.keepFound(search, f, report); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return &exitError{exitInterrupted, errors.New("interrupted; what was found is kept")}
+	case report.Violations() > 0:
+		return &exitError{code: exitUnexpected}
+	}
+	return nil
+}
+
+// loadOne reads one scenario.
+func loadOne(file string) (*scenario.Scenario, error) {
+	list, err := loadScenarios([]string{file})
+	if err != nil {
+		return nil, err
+	}
+	if len(list) != 1 {
+		return nil, usageError("%s holds %d scenarios: name one", file, len(list))
+	}
+	return list[0], nil
+}
+
+func variantOf(s *scenario.Scenario, name string) (string, error) {
+	var names []string
+	for i := range s.Variants {
+		names = append(names, s.Variants[i].Name)
+	}
+	if name == "" {
+		return names[0], nil
+	}
+	if !slices.Contains(names, name) {
+		return "", usageError("%s has no variant %q\nhint: it has %s", s.Name, name, strings.Join(names, ", "))
+	}
+	return name, nil
+}
+
+func propertiesOf(names []string) ([]checker.Property, error) {
+	var list []checker.Property
+	for _, name := range names {
+		if !slices.Contains(checker.Properties(), checker.Property(name)) {
+			return nil, usageError("--property: no property %q\nhint: sim list properties", name)
+		}
+		list = append(list, checker.Property(name))
+	}
+	if len(list) == 0 {
+		return nil, usageError("--property: name at least one")
+	}
+	return list, nil
+}
+
+// searchProgress shows on a terminal how far the search is.
+func (a *app) searchProgress(f searchFlags, began time.Time) func(explore.Report) {
+	if !a.isTerminal(a.stderr) {
+		return nil
+	}
+	var last time.Duration
+	return func(r explore.Report) {
+		now := time.Since(began)
+		if now-last < 200*time.Millisecond {
+			return
+		}
+		last = now
+		rate := float64(r.Runs) / now.Seconds()
+		left := f.lasts - now
+		if f.seeds > 0 {
+			by := time.Duration(float64(f.seeds-min(r.Runs, f.seeds)) / rate * float64(time.Second))
+			if f.lasts == 0 || by < left {
+				left = by
+			}
+		}
+		fmt.Fprintf(a.stderr, "\r\x1b[K%d runs, %.0f runs/s, %d behaviours, %d violations, %v left",
+			r.Runs, rate, r.Behaviours, r.Violations(), max(left, 0).Round(time.Second))
+	}
+}
+
+func (a *app) clearLine() {
+	if a.isTerminal(a.stderr) {
+		fmt.Fprint(a.stderr, "\r\x1b[K")
+	}
+}
+
+func (a *app) printSearch(s *scenario.Scenario, variant string, r explore.Report, took time.Duration) {
+	fmt.Fprintf(a.stdout, "%s   %s   %d runs in %.1f s (%.0f runs/s)   %d distinct behaviours\n",
+		s.Name, variant, r.Runs, took.Seconds(), float64(r.Runs)/took.Seconds(), r.Behaviours)
+	if len(r.Classes) == 0 {
+		fmt.Fprintf(a.stdout, "  nothing found   %s\n", explore.Bound(r.Runs))
+	}
+	for _, c := range r.Classes {
+		low, high := explore.Wilson(c.Runs, r.Runs)
+		fmt.Fprintf(a.stdout, "  violated   %-60s %d runs   %.3g %% (%.3g to %.3g)\n", c.Name, c.Runs,
+			100*float64(c.Runs)/float64(r.Runs), 100*low, 100*high)
+	}
+}
+
+// keepFound shrinks what was found of each class and writes the best down. It is
+// not interrupted: it takes a fraction of a second, and is what a search is for.
+func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) error {
+	best, err := search.ShrinkBest(context.Background(), r.Found)
+	if err != nil {
+		return err
+	}
+	for _, k := range best {
+		name := fmt.Sprintf("%.20s-%s-%d", search.Scenario.Name, k.Property, k.Seed)
+		text, err := k.YAML(name, fmt.Sprintf("sim search %s --variant %s, seed %d", search.Scenario.File, search.Variant, k.Seed))
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(f.out, 0o755); err != nil {
+			return fmt.Errorf("failed to make the folder for what was found: %w", err)
+		}
+		file := filepath.Join(f.out, name+".yaml")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			return fmt.Errorf("failed to write what was found: %w", err)
+		}
+		fmt.Fprintf(a.stdout, "  found      %s   %d of %d faults, %d of %d other seeds\n", file,
+			len(k.Setup.Faults.List), k.From, k.Robust, k.OtherSeeds)
+		fmt.Fprintf(a.stdout, "  replay     sim replay %s\n", file)
+	}
+	return nil
+}

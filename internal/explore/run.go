@@ -1,0 +1,64 @@
+// Package explore runs scenarios by the thousand in the virtual world: it
+// searches for schedules that break a lock, shrinks what it finds, and measures
+// how often a setting fails.
+package explore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
+)
+
+// bench is a place to run setups one after the other. It is for one caller at a
+// time and reuses what a run left.
+type bench struct {
+	ctx    context.Context
+	name   string
+	engine virtual.Engine
+	events []history.Event
+}
+
+func newBench(ctx context.Context, name string) *bench { return &bench{ctx: ctx, name: name} }
+
+func (b *bench) close() { b.engine.Close() }
+
+// verdicts are those of one run, by the properties asked for. The history is
+// good until the next run.
+type verdicts struct {
+	findings []checker.Finding
+	history  *history.History
+}
+
+// violated reports whether a property was violated.
+func (v *verdicts) violated(p checker.Property) bool {
+	for i := range v.findings {
+		if v.findings[i].Property == p {
+			return v.findings[i].Verdict == checker.Violated
+		}
+	}
+	return false
+}
+
+// run acts a setup out and judges it. A run that the context cut short has no
+// verdicts.
+func (b *bench) run(setup *scenario.Setup, seed uint64, wanted []checker.Property) (verdicts, error) {
+	out, err := runner.Run(runner.Config{
+		Scenario: b.name, Variant: scenario.Variant{Name: scenario.DefaultVariant, Setup: *setup}, Seed: seed, World: "virtual",
+		Open:  func(spec world.Spec) (world.World, error) { return b.engine.Open(b.ctx, spec) },
+		Reuse: b.events,
+	})
+	if err != nil {
+		return verdicts{}, fmt.Errorf("seed %d: %w", seed, err)
+	}
+	b.events = out.History.Events
+	if out.Interrupted {
+		return verdicts{}, context.Canceled
+	}
+	return verdicts{checker.Judge(b.ctx, out.History, wanted, checker.Options{Fast: true}), out.History}, nil
+}

@@ -1,0 +1,277 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// Shrunk is a smallest schedule that still fails.
+type Shrunk struct {
+	Found
+	// Setup has explicit faults alone.
+	Setup scenario.Setup
+	// From is how many faults there were at first, Runs how many were tried.
+	From, Runs int
+	// Of OtherSeeds other seeds, so many lead to the violation as well: how far
+	// it depends on luck.
+	Robust, OtherSeeds int
+	// Expect are the verdicts that the seed leads to.
+	Expect []scenario.ExpectedVerdict
+}
+
+// Shrink makes the schedule of a found seed as small as it can: fewest faults,
+// clients, nodes and sections, round times.
+func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
+	setup, err := s.setup()
+	if err != nil {
+		return nil, err
+	}
+	kinds := s.Kinds
+	if len(kinds) == 0 {
+		kinds = Kinds()
+	}
+	setup.Faults.List = append(setup.Faults.List, newDrawer(setup, kinds).draw(found.Seed)...)
+	b := newBench(ctx, s.Scenario.Name)
+	defer b.close()
+	k := &shrinker{bench: b, setup: setup, found: found}
+	from := len(setup.Faults.List)
+	if !k.fails() {
+		if k.err != nil {
+			return nil, k.err
+		}
+		return nil, fmt.Errorf("seed %d does not lead to the violation of %s again", found.Seed, found.Property)
+	}
+	for before := -1; before != k.accepted; {
+		before = k.accepted
+		k.fewerFaults()
+		k.smaller(&setup.Workload.Clients, 1)
+		k.smaller(&setup.Workload.Sections, 1)
+		k.smaller(&setup.Nodes.Count, 1)
+		k.simplerTriggers()
+		k.rounderTimes()
+	}
+	out := &Shrunk{Found: found, Setup: *setup, From: from}
+	k.robustness(out)
+	out.Runs = k.runs
+	return out, k.err
+}
+
+// ShrinkBest shrinks all that was found of each class, and keeps of each what
+// depends least on luck, and then what has the fewest faults.
+func (s Search) ShrinkBest(ctx context.Context, found []Found) ([]*Shrunk, error) {
+	var best []*Shrunk
+	for _, f := range found {
+		k, err := s.Shrink(ctx, f)
+		if err != nil {
+			return best, err
+		}
+		last := len(best) - 1
+		switch {
+		case last < 0 || best[last].Class != f.Class:
+			best = append(best, k)
+		case k.better(best[last]):
+			best[last] = k
+		}
+	}
+	return best, nil
+}
+
+func (s *Shrunk) better(o *Shrunk) bool {
+	if s.Robust != o.Robust {
+		return s.Robust > o.Robust
+	}
+	return len(s.Setup.Faults.List) < len(o.Setup.Faults.List)
+}
+
+// shrinker tries smaller setups. Each step changes the setup, and takes the
+// change back where the violation is gone.
+type shrinker struct {
+	*bench
+	setup *scenario.Setup
+	found Found
+	// runs were tried, accepted of them made it smaller.
+	runs, accepted int
+	err            error
+}
+
+// fails reports whether the setup still leads to the violation.
+func (k *shrinker) fails() bool {
+	if k.err != nil || !k.fits() {
+		return false
+	}
+	k.runs++
+	v, err := k.run(k.setup, k.found.Seed, []checker.Property{k.found.Property})
+	if err != nil {
+		k.err = err
+		return false
+	}
+	return v.violated(k.found.Property)
+}
+
+// fits reports whether the setup can be written as a scenario: its faults need
+// their targets, and must all be able to fire.
+func (k *shrinker) fits() bool {
+	cast := k.setup.Cast()
+	for i := range k.setup.Faults.List {
+		if len(k.setup.Faults.List[i].Params.Check(cast)) > 0 {
+			return false
+		}
+	}
+	text, err := scenario.Encode(nil, scenario.Head{Name: "x"}, k.setup, nil)
+	if err != nil {
+		return false
+	}
+	_, err = scenario.Parse("", []byte(text))
+	return err == nil
+}
+
+// keep tries a change, and undoes it where the violation is gone.
+func (k *shrinker) keep(undo func()) bool {
+	if k.fails() {
+		k.accepted++
+		return true
+	}
+	undo()
+	return false
+}
+
+// fewerFaults leaves out faults: halves first, then single ones.
+func (k *shrinker) fewerFaults() {
+	list := &k.setup.Faults.List
+	for size := (len(*list) + 1) / 2; size >= 1; size /= 2 {
+		for at := 0; at+size <= len(*list); {
+			before := *list
+			*list = slices.Delete(slices.Clone(before), at, at+size)
+			if !k.keep(func() { *list = before }) {
+				at += size
+			}
+		}
+	}
+}
+
+// smaller makes a number as small as it can be.
+func (k *shrinker) smaller(n *int, least int) {
+	for *n > least {
+		before := *n
+		*n--
+		if !k.keep(func() { *n = before }) {
+			return
+		}
+	}
+}
+
+// simplerTriggers lets faults strike at the beginning where that does as well,
+// and any client in place of a certain one.
+func (k *shrinker) simplerTriggers() {
+	for i := range k.setup.Faults.List {
+		f := &k.setup.Faults.List[i]
+		if f.On == nil && f.At != nil && *f.At == 0 {
+			continue
+		}
+		before := f.Trigger
+		zero := time.Duration(0)
+		f.Trigger = scenario.Trigger{At: &zero}
+		k.keep(func() { f.Trigger = before })
+		if f.On != nil && f.On.Nth > 1 {
+			before := f.On
+			f.On = &scenario.On{Passing: scenario.Passing{Client: before.Client, Point: before.Point, Nth: 1}}
+			k.keep(func() { f.On = before })
+		}
+	}
+}
+
+// steps are what times are rounded to, the coarsest first.
+var steps = []time.Duration{time.Second, 500 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond, 10 * time.Millisecond, 5 * time.Millisecond}
+
+// rounderTimes rounds the times of faults and their triggers.
+func (k *shrinker) rounderTimes() {
+	for i := range k.setup.Faults.List {
+		f := &k.setup.Faults.List[i]
+		if f.At != nil {
+			k.round(f.At)
+		}
+		for _, d := range durations(reflect.ValueOf(f.Params).Elem()) {
+			k.round(d)
+		}
+	}
+}
+
+func (k *shrinker) round(d *time.Duration) {
+	for _, step := range steps {
+		if *d%step == 0 {
+			return
+		}
+		before := *d
+		for _, rounded := range []time.Duration{d.Round(step), d.Truncate(step) + step, d.Truncate(step)} {
+			*d = rounded
+			if rounded != 0 && k.keep(func() { *d = before }) {
+				return
+			}
+			*d = before
+		}
+	}
+}
+
+// durations finds the durations among a fault's parameters.
+func durations(v reflect.Value) []*time.Duration {
+	var list []*time.Duration
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if !v.Type().Field(i).IsExported() && f.Kind() != reflect.Struct {
+			continue
+		}
+		if f.Kind() == reflect.Struct {
+			list = append(list, durations(f)...)
+			continue
+		}
+		if d, ok := f.Addr().Interface().(*time.Duration); ok && *d != 0 {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+const otherSeeds = 20
+
+// robustness counts the other seeds that lead to the violation, and learns what
+// the found one leads to.
+func (k *shrinker) robustness(out *Shrunk) {
+	v, err := k.run(k.setup, k.found.Seed, checker.SafetyProperties())
+	if err != nil {
+		k.err = err
+		return
+	}
+	out.Expect = []scenario.ExpectedVerdict{{Property: k.found.Property, Verdict: checker.Violated}}
+	for _, f := range v.findings {
+		if f.Property != k.found.Property && f.Verdict == checker.Violated {
+			out.Expect = append(out.Expect, scenario.ExpectedVerdict{Property: f.Property, Verdict: f.Verdict})
+		}
+	}
+	seed := k.found.Seed
+	defer func() { k.found.Seed = seed }()
+	for i := range uint64(otherSeeds) {
+		k.found.Seed = seed + 1 + i
+		out.OtherSeeds++
+		if k.fails() {
+			out.Robust++
+		}
+	}
+}
+
+// YAML writes what was found as a scenario. origin names where it was found.
+func (s *Shrunk) YAML(name, origin string) (string, error) {
+	head := scenario.Head{
+		Name:   name,
+		Title:  fmt.Sprintf("Found: %s violated with %d of %d faults", s.Property, len(s.Setup.Faults.List), s.From),
+		Source: origin,
+		Story: fmt.Sprintf("A search found this schedule and shrank it in %d runs.\nOf %d other seeds %d lead to the violation too.",
+			s.Runs, s.OtherSeeds, s.Robust),
+	}
+	return scenario.Encode([]string{fmt.Sprintf("seed: %d", s.Seed)}, head, &s.Setup, s.Expect)
+}

@@ -1,0 +1,308 @@
+package virtual
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// clientHost is a client's machine with the process on it. Requests are carried
+// out on the coroutine of whoever asks; while the client is paused it stands.
+type clientHost struct {
+	w     *World
+	name  string
+	links []*link
+	store *link
+
+	agent *client.Agent
+	// life counts the processes that have been this client.
+	life         uint64
+	paused, dead bool
+	// resumes are the coroutines that stand while it is paused.
+	resumes         []waiter
+	monotonic, wall bend
+}
+
+var _ world.Client = (*clientHost)(nil)
+
+// start starts the client's process.
+func (c *clientHost) start() error {
+	c.life++
+	c.dead, c.paused = false, false
+	c.monotonic, c.wall = bend{}, bend{}
+	e := newEnv(c)
+	agent, err := client.NewAgent(e, c.w.spec.Lock, e.store, c.w.spec.Resource, c.w.Now)
+	c.agent = agent
+	return err
+}
+
+const (
+	endedMessage   = "the client ended"
+	stoppedMessage = "the run was stopped"
+)
+
+// Do carries out a request. A client that is killed meanwhile gives no answer.
+func (c *clientHost) Do(q client.Request) (a client.Answer) {
+	if c.dead || c.w.s.stopped {
+		return c.silence()
+	}
+	life := c.life
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(unwound); !ok {
+				panic(r)
+			}
+			a = c.silence()
+			if !c.w.s.stopped && life != c.life { // it has been started again by now
+				a.Error, a.Gone = endedMessage, true
+			}
+		}
+	}()
+	called := c.w.s.now
+	c.gate(life)
+	a = c.agent.Do(q)
+	if q.F == history.Acquire && a.Type == history.OK && a.Value.Validity.Set {
+		from := max(a.Instant, called)
+		a.Value.ValidUntil = history.Some(int64(from) + a.Value.Validity.V)
+	}
+	return a
+}
+
+// silence is the answer of a client that gives none.
+func (c *clientHost) silence() client.Answer {
+	if c.dead {
+		return client.Answer{Type: history.Info, Error: endedMessage, Gone: true}
+	}
+	return client.Answer{Type: history.Info, Error: stoppedMessage}
+}
+
+// gate lets a coroutine of the client on while it runs, and unwinds it where
+// its process has ended.
+func (c *clientHost) gate(life uint64) {
+	for {
+		if c.life != life || c.dead || c.w.s.stopped {
+			panic(unwound{})
+		}
+		if !c.paused {
+			return
+		}
+		s := &c.w.s
+		c.resumes = append(c.resumes, waiter{s.current, s.current.epoch})
+		s.current.owner = c
+		s.park()
+		s.current.owner = nil
+	}
+}
+
+// stand parks a coroutine in the client's code.
+func (c *clientHost) stand(life uint64) reason {
+	s := &c.w.s
+	s.current.owner = c
+	why := s.park()
+	s.current.owner = nil
+	c.gate(life)
+	return why
+}
+
+func (c *clientHost) pause() { c.paused = true }
+
+func (c *clientHost) resume() {
+	c.paused = false
+	for _, w := range c.resumes {
+		c.w.s.wake(w.co, w.epoch, byResume)
+	}
+	c.resumes = c.resumes[:0]
+}
+
+// kill ends the process: its connections close, and whatever was going on in
+// it ends where it stands. What it had sent is on its way.
+func (c *clientHost) kill() {
+	if c.dead {
+		return
+	}
+	c.dead, c.paused = true, false
+	c.resumes = c.resumes[:0]
+	for _, l := range append(slices.Clone(c.links), c.store) {
+		for len(l.pending) > 0 {
+			l.pending[0].giveUp()
+		}
+		l.idle = l.idle[:0]
+	}
+	for _, co := range c.w.s.all {
+		if co.owner == c {
+			c.w.s.wake(co, co.epoch, byKill)
+		}
+	}
+}
+
+// env is lock.Env for one life of a client.
+type env struct {
+	c     *clientHost
+	life  uint64
+	nodes []command.Node
+	store *remote
+	rand  *rand.Rand
+}
+
+var _ lock.Env = (*env)(nil)
+
+func newEnv(c *clientHost) *env {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(c.name))
+	// As in the live world; a client that was started again draws anew.
+	e := &env{c: c, life: c.life, rand: rand.New(rand.NewPCG(c.w.spec.Seed, h.Sum64()+c.life-1))} //nolint:gosec // repeatable by intent
+	e.store = &remote{e: e, l: c.store}
+	for _, l := range c.links {
+		e.nodes = append(e.nodes, &remote{e: e, l: l})
+	}
+	return e
+}
+
+func (e *env) Client() string        { return e.c.name }
+func (e *env) Now() time.Duration    { return e.c.monotonic.read(e.c.w.s.now + bootedBefore) }
+func (e *env) Wall() time.Duration   { return e.c.wall.read(e.c.w.s.now + e.c.w.wallZero) }
+func (e *env) Rand() *rand.Rand      { return e.rand }
+func (e *env) Nodes() []command.Node { return e.nodes }
+
+// bootedBefore is how long the clients' machines have been up at the run's
+// start.
+const bootedBefore = time.Hour
+
+// Sleep waits; a pause of the client lengthens it.
+func (e *env) Sleep(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	s := &e.c.w.s
+	s.push(event{at: s.now + d, co: s.current, epoch: s.current.epoch})
+	e.c.stand(e.life)
+}
+
+// Point lets faults strike.
+func (e *env) Point(name string) {
+	if hook := e.c.w.hooks.Point; hook != nil && slices.Contains(e.c.w.spec.Points, name) {
+		hook(e.c.name, name)
+		e.c.gate(e.life)
+	}
+}
+
+// Spawn starts a background activity of the client.
+func (e *env) Spawn(f func()) { e.c.w.s.start(func() { e.c.gate(e.life); f() }, false) }
+
+// Background records an operation of the client's own.
+func (e *env) Background(op lock.Operation, do func() (lock.Grant, lock.Result), remaining func(lock.Grant) time.Duration) {
+	e.c.w.record(history.Event{Process: e.c.name, Type: history.Invoke, F: history.F(op)})
+	g, result := do()
+	a := client.AnswerOf(result)
+	a.Value.Owner = g.Owner
+	if a.Type == history.OK {
+		left := remaining(g)
+		a.Value.Validity, a.Value.ValidUntil = history.Some(int64(left)), history.Some(int64(e.c.w.Now()+left))
+	}
+	e.c.w.record(history.Event{Process: e.c.name, Type: a.Type, F: history.F(op), Value: a.Value, Error: a.Error})
+}
+
+// Fan runs calls beside each other.
+func (e *env) Fan(n int, call func(int) command.Reply, arrived func(int, command.Reply) bool) {
+	s := &e.c.w.s
+	type answer struct {
+		i int
+		r command.Reply
+	}
+	var queue []answer
+	asker := s.current
+	standing, epoch := false, uint32(0)
+	for i := range n {
+		s.start(func() {
+			e.c.gate(e.life)
+			queue = append(queue, answer{i, call(i)})
+			if standing {
+				s.wake(asker, epoch, byReply)
+			}
+		}, false)
+	}
+	for next := range n {
+		for len(queue) == next {
+			standing, epoch = true, asker.epoch
+			e.c.stand(e.life)
+			standing = false
+		}
+		if arrived(queue[next].i, queue[next].r) {
+			return
+		}
+	}
+}
+
+// remote is a node as a client reaches it.
+type remote struct {
+	e *env
+	l *link
+}
+
+// Name is the node's name in the scenario.
+func (r *remote) Name() string { return r.l.name.To }
+
+// Do carries a command to the node.
+func (r *remote) Do(cmd command.Command) command.Reply {
+	s := &r.e.c.w.s
+	var deadline time.Duration
+	if cmd.Timeout > 0 {
+		deadline = s.now + cmd.Timeout
+	}
+	epoch := r.l.epoch
+	conn := r.l.connect(cmd.OtherConnection)
+	if conn.fresh {
+		reply, _ := r.exchange(conn, &cmd, deadline, true, false)
+		if reply.Outcome != command.Done {
+			return reply
+		}
+		conn.fresh = false
+	}
+	reply, noScript := r.exchange(conn, &cmd, deadline, false, false)
+	if noScript {
+		reply, _ = r.exchange(conn, &cmd, deadline, false, true)
+	}
+	if reply.Outcome != command.Unknown {
+		r.l.giveBack(conn, epoch)
+	}
+	return reply
+}
+
+const tooLate = "no answer in time"
+
+// exchange sends one message and waits for its answer, till the deadline where
+// that is not 0.
+func (r *remote) exchange(conn *connection, cmd *command.Command, deadline time.Duration, handshake, source bool) (command.Reply, bool) {
+	w := r.e.c.w
+	s := &w.s
+	if deadline > 0 && s.now >= deadline { // a pause took the time that it had
+		return command.Reply{Outcome: command.Unknown, Err: tooLate}, false
+	}
+	k := w.newCall()
+	k.link, k.conn, k.handshake, k.source = r.l, conn, handshake, source
+	if !handshake {
+		k.cmd = *cmd
+	}
+	k.waiter = waiter{s.current, s.current.epoch}
+	r.l.send(k)
+	if deadline > 0 {
+		s.timeout(deadline)
+	}
+	why := r.e.c.stand(r.e.life) // where the client dies, kill has given the call up
+	reply, noScript := k.reply, k.noScript
+	k.giveUp()
+	switch why {
+	case byReply:
+		return reply, noScript
+	case byTimer:
+		return command.Reply{Outcome: command.Unknown, Err: tooLate}, false
+	}
+	return command.Reply{Outcome: command.Unknown, Err: "the connection broke"}, false
+}

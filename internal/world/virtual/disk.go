@@ -1,0 +1,88 @@
+package virtual
+
+import (
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// disk is what a node has on stable storage. Redis looks about once a second of
+// the wall clock what there is to save; the model looks when somebody asks, at
+// what would have been saved by then: between two looks nothing changes.
+type disk struct {
+	// synced is what a power cut leaves.
+	synced []item
+	// dirty says that memory differs from it, since the second that it names.
+	dirty bool
+	since int64
+	// last is the second of the wall clock of the last fsync or snapshot.
+	last int64
+}
+
+const second = 1_000_000 // in microseconds
+
+// started takes the state at the node's start for saved: it came from there.
+func (d *disk) started(n *node, now int64) {
+	d.last = now / second
+	d.save(n)
+}
+
+func (d *disk) save(n *node) {
+	d.dirty = false
+	if n.persistence != world.NoPersistence && n.persistence != "" {
+		d.synced = append(d.synced[:0], n.memory.items...)
+	}
+}
+
+// tick lets happen what happened by itself since the last look.
+func (d *disk) tick(n *node, now int64) {
+	if !d.dirty {
+		return
+	}
+	switch n.persistence {
+	case world.RDB:
+		// save 1 1: more than one second after the last snapshot, if anything
+		// has changed.
+		if due := max(d.last+2, d.since); now/second >= due {
+			d.last = due
+			d.save(n)
+		}
+	case world.AOFEverysec:
+		if due := max(d.last+1, d.since); now/second >= due {
+			d.last = due
+			d.save(n)
+		}
+	}
+}
+
+// wrote takes note of a write.
+func (d *disk) wrote(n *node, now int64) {
+	if !d.dirty {
+		d.dirty, d.since = true, now/second
+	}
+	switch n.persistence {
+	case world.AOFEverysec:
+		if now/second > d.last { // the first write of a second
+			d.last = now / second
+			d.save(n)
+		}
+	case world.AOFAlways:
+		d.save(n)
+	}
+}
+
+// load is what the node finds when it starts.
+func (d *disk) load(n *node, keep world.Keep) []item {
+	var list []item
+	switch {
+	case keep == world.KeepNothing || n.persistence == world.NoPersistence || n.persistence == "":
+	case n.persistence == world.RDB:
+		// What has expired by the clock of the start is not loaded.
+		list = slices.DeleteFunc(slices.Clone(d.synced), func(it item) bool { return it.expires != 0 && n.memory.ms() > it.expires })
+	case keep == world.KeepData || n.persistence == world.AOFAlways:
+		list = slices.Clone(n.memory.items)
+	case n.persistence == world.AOFEverysec:
+		list = slices.Clone(d.synced)
+	}
+	return list
+}

@@ -1,0 +1,179 @@
+package virtual
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// node is a Redis node.
+type node struct {
+	w           *World
+	name        string
+	persistence world.Persistence
+	memory      memory
+	watch       watch
+	clock       nodeClock
+	// swept is the last turn of a strobing clock that has been taken note of.
+	swept time.Duration
+	disk  disk
+
+	up, paused bool
+	// pausedAt is the run time at which it stopped.
+	pausedAt time.Duration
+	// queue holds what came while it stood still.
+	queue []*call
+	// deferred are changes of its primary that came meanwhile.
+	deferred []func()
+	// known are the scripts whose source it has seen since its start.
+	known []*command.Script
+
+	// backlog keeps the writes for the followers.
+	backlog   []change
+	followers []*follower
+	// blocked are the WAITs that it has not answered yet.
+	blocked []*blocked
+}
+
+// wall is the node's clock at a run time, in microseconds since 1970.
+func (n *node) wall(at time.Duration) int64 {
+	return int64((n.w.wallZero + at + n.clock.off(at)) / time.Microsecond)
+}
+
+// look lets memory see the clock. Redis looks for expired keys all the time, not
+// only when somebody asks: what had expired before a strobing clock went back is
+// gone.
+func (n *node) look() {
+	now := n.w.s.now
+	if at, back := n.clock.turn(now); back && at > n.swept {
+		n.memory.now = n.wall(at - 1)
+		n.memory.sweep()
+		n.swept = at
+	}
+	n.memory.now = n.wall(now)
+}
+
+// bend makes the node's clock go as f says, after what has expired by now is
+// gone; nil sets it right.
+func (n *node) bend(f *world.ClockFault) {
+	n.look()
+	if n.up && !n.paused {
+		n.memory.sweep()
+	}
+	if f == nil {
+		n.clock = nodeClock{}
+		return
+	}
+	n.clock.set(n.w.s.now, *f)
+}
+
+// arrive takes a call in.
+func (n *node) arrive(k *call) {
+	if n.paused {
+		n.queue = append(n.queue, k)
+		return
+	}
+	n.serve(k)
+}
+
+// serve carries a call out and answers it.
+func (n *node) serve(k *call) {
+	n.look()
+	n.disk.tick(n, n.memory.now)
+	switch {
+	case k.handshake:
+		k.reply = command.StrReply("OK")
+	case k.cmd.Op == command.WAIT:
+		n.wait(k)
+		return
+	case k.cmd.Op == command.EVAL && !n.knows(k):
+		k.noScript = true
+	default:
+		before := n.memory.writes
+		n.watch.caller = k.link.name.From
+		k.reply = n.memory.do(&k.cmd)
+		n.watch.caller = ""
+		if n.memory.writes != before {
+			k.conn.written = n.memory.writes
+			n.disk.wrote(n, n.memory.now)
+		}
+	}
+	k.answer()
+}
+
+// knows reports whether the node can run the call's script.
+func (n *node) knows(k *call) bool {
+	for _, s := range n.known {
+		if s == k.cmd.Script {
+			return true
+		}
+	}
+	if k.source {
+		n.known = append(n.known, k.cmd.Script)
+	}
+	return k.source
+}
+
+func (n *node) pause() {
+	if !n.paused {
+		n.paused, n.pausedAt = true, n.w.s.now
+	}
+}
+
+// resume serves what came meanwhile, in the order in which it came.
+func (n *node) resume() {
+	if !n.paused {
+		return
+	}
+	n.paused = false
+	queue := n.queue
+	n.queue = nil
+	for _, k := range queue {
+		n.serve(k)
+	}
+	deferred := n.deferred
+	n.deferred = nil
+	for _, f := range deferred {
+		f()
+	}
+	for _, f := range n.followers {
+		f.pump()
+	}
+}
+
+// kill ends the process. All its connections break.
+func (n *node) kill() {
+	at := n.w.s.now
+	if n.paused {
+		at = n.pausedAt
+	}
+	n.disk.tick(n, n.wall(at))
+	n.up, n.paused = false, false
+	for _, k := range n.queue {
+		k.lost()
+	}
+	n.queue, n.deferred = nil, nil
+	for _, b := range n.blocked {
+		b.call.lost()
+	}
+	n.blocked = nil
+	for _, l := range n.w.links {
+		if l.to == n {
+			l.breakAll()
+		}
+	}
+	n.known = nil
+	n.breakFollowers()
+}
+
+// start lets it come up with what keep leaves on its disk.
+func (n *node) start(keep world.Keep) {
+	n.look()
+	n.memory.items = n.disk.load(n, keep)
+	n.up = true
+	n.memory.writes, n.backlog = 0, nil
+	n.disk.started(n, n.memory.now)
+	n.resumeFollowers()
+	n.watch.begin(&n.memory)
+}

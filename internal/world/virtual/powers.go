@@ -1,0 +1,159 @@
+package virtual
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// node finds a node or the resource.
+func (w *World) node(name string) *node {
+	if name == history.ResourceProcess {
+		return w.store
+	}
+	for _, n := range w.nodes {
+		if n.name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+func unknownTarget(name string) error { return fmt.Errorf("no client or node %q", name) }
+
+// Pause stops a client, a node or the resource.
+func (w *World) Pause(target string) error {
+	if !w.Alive(target) {
+		if w.client(target) == nil && w.node(target) == nil {
+			return unknownTarget(target)
+		}
+		return fmt.Errorf("failed to stop %s: it is dead", target)
+	}
+	if c := w.client(target); c != nil {
+		c.pause()
+		return nil
+	}
+	w.node(target).pause()
+	return nil
+}
+
+// Resume lets it go on.
+func (w *World) Resume(target string) error {
+	if c := w.client(target); c != nil {
+		c.resume()
+		return nil
+	}
+	n := w.node(target)
+	if n == nil {
+		return unknownTarget(target)
+	}
+	n.resume()
+	return nil
+}
+
+// Alive reports whether the target's process runs.
+func (w *World) Alive(target string) bool {
+	if c := w.client(target); c != nil {
+		return !c.dead
+	}
+	n := w.node(target)
+	return n != nil && n.up
+}
+
+// SetClock bends a clock of a node or a client.
+func (w *World) SetClock(target string, which world.Which, f world.ClockFault) error {
+	if n := w.node(target); n != nil {
+		if n == w.store {
+			return fmt.Errorf("the clock of %s cannot be moved", target)
+		}
+		n.bend(&f)
+		return nil
+	}
+	c := w.client(target)
+	if c == nil {
+		return unknownTarget(target)
+	}
+	if which == world.MonotonicClock {
+		c.monotonic.set(w.s.now+bootedBefore, f)
+	} else {
+		c.wall.set(w.s.now+w.wallZero, f)
+	}
+	return nil
+}
+
+// NodeTime reads the wall clock of a node's machine.
+func (w *World) NodeTime(name string) (time.Duration, error) {
+	n := w.node(name)
+	if n == nil {
+		return 0, unknownTarget(name)
+	}
+	return time.Duration(n.wall(w.s.now)) * time.Microsecond, nil
+}
+
+// ResetClock sets a clock right.
+func (w *World) ResetClock(target string, which world.Which) error {
+	if n := w.node(target); n != nil {
+		n.bend(nil)
+		return nil
+	}
+	c := w.client(target)
+	if c == nil {
+		return unknownTarget(target)
+	}
+	if which == world.MonotonicClock {
+		c.monotonic = bend{}
+	} else {
+		c.wall = bend{}
+	}
+	return nil
+}
+
+// Kill ends the process of a client, a node or the resource.
+func (w *World) Kill(target string) error {
+	if c := w.client(target); c != nil {
+		c.kill()
+		return nil
+	}
+	n := w.node(target)
+	if n == nil {
+		return unknownTarget(target)
+	}
+	if n.up {
+		n.kill()
+	}
+	w.record(history.Event{Process: target, Type: history.Info, F: history.NodeDown})
+	return nil
+}
+
+// How long a process takes to start.
+const (
+	nodeStarts   = 8 * time.Millisecond
+	clientStarts = 15 * time.Millisecond
+)
+
+// Restart starts it again.
+func (w *World) Restart(target string, keep world.Keep) error {
+	if c := w.client(target); c != nil {
+		if !c.dead {
+			c.kill()
+		}
+		w.Sleep(clientStarts)
+		return c.start()
+	}
+	n := w.node(target)
+	if n == nil {
+		return unknownTarget(target)
+	}
+	if n.up {
+		return nil
+	}
+	w.Sleep(nodeStarts)
+	if n.up {
+		return nil
+	}
+	n.start(keep)
+	w.record(history.Event{Process: target, Type: history.Info, F: history.NodeUp, Value: history.Value{Detail: string(keep)}})
+	return nil
+}

@@ -1,0 +1,342 @@
+package virtual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live"
+)
+
+// realRedis is a redis-server whose clock stands still where the test sets it,
+// so that its answers can be compared to the millisecond. It expires keys only
+// when they are asked for: when else it does that is not for a test to know.
+type realRedis struct {
+	dir, clock string
+	port       int
+	env        []string
+	args       []string
+	cmd        *exec.Cmd
+	rdb        *redis.Client
+}
+
+func startRealRedis(t *testing.T, args ...string) *realRedis {
+	t.Helper()
+	binary, err := live.FindRedis()
+	if err != nil {
+		t.Skip(err)
+	}
+	library, err := live.FindFaketime()
+	if err != nil {
+		t.Skip(err)
+	}
+	libc, _ := filepath.Glob("/lib/*-linux-gnu/libc.so.6")
+	if len(libc) == 0 {
+		t.Skip("no libc.so.6 to preload")
+	}
+	r := &realRedis{dir: t.TempDir()}
+	r.clock = filepath.Join(r.dir, "clock")
+	r.env = append(os.Environ(), "LD_PRELOAD="+library+":"+libc[0], "FAKETIME_TIMESTAMP_FILE="+r.clock, "FAKETIME_NO_CACHE=1",
+		"FAKETIME_DONT_FAKE_MONOTONIC=1", "TZ=UTC")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.port = l.Addr().(*net.TCPAddr).Port
+	_ = l.Close()
+	r.args = append([]string{binary, "--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", r.dir,
+		"--save", "", "--enable-debug-command", "yes", "--auto-aof-rewrite-percentage", "0"}, args...)
+	r.rdb = redis.NewClient(&redis.Options{Addr: fmt.Sprintf("127.0.0.1:%d", r.port), Protocol: 2, DisableIdentity: true, MaxRetries: -1})
+	t.Cleanup(func() { _ = r.rdb.Close() })
+	t.Cleanup(func() { r.kill() })
+	r.set(t, epochSeconds)
+	r.start(t)
+	return r
+}
+
+const epochSeconds = int64(epoch / time.Second)
+
+type fataler interface {
+	Helper()
+	Fatalf(string, ...any)
+}
+
+func (r *realRedis) start(t fataler) {
+	t.Helper()
+	r.cmd = exec.Command(r.args[0], r.args[1:]...)
+	r.cmd.Env = r.env
+	if err := r.cmd.Start(); err != nil {
+		t.Fatalf("%v", err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		err := r.rdb.Do(context.Background(), "debug", "set-active-expire", "0").Err()
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("redis-server does not answer: %v", err)
+		}
+	}
+	for _, name := range []string{"faketime_shm_%d", "sem.faketime_sem_%d"} {
+		_ = os.Remove(filepath.Join("/dev/shm", fmt.Sprintf(name, r.cmd.Process.Pid)))
+	}
+}
+
+func (r *realRedis) kill() {
+	if r.cmd != nil && r.cmd.Process != nil {
+		_ = r.cmd.Process.Kill()
+		_ = r.cmd.Wait()
+	}
+}
+
+// set lets the clock stand at a second since 1970.
+func (r *realRedis) set(t fataler, s int64) {
+	t.Helper()
+	text := time.Unix(s, 0).UTC().Format("2006-01-02 15:04:05") + "\n"
+	if err := os.WriteFile(r.clock+".new", []byte(text), 0o644); err != nil {
+		t.Fatalf("%v", err)
+	}
+	if err := os.Rename(r.clock+".new", r.clock); err != nil {
+		t.Fatalf("%v", err)
+	}
+}
+
+// do carries a command out as the live world's clients do.
+func (r *realRedis) do(c command.Command) command.Reply {
+	ctx := context.Background()
+	var v any
+	var err error
+	if c.Op == command.EVAL {
+		args := make([]any, len(c.Args))
+		for i, a := range c.Args {
+			args[i] = a
+		}
+		v, err = r.rdb.Eval(ctx, c.Script.Lua, c.Keys, args...).Result()
+	} else {
+		args := []any{c.Op.String(), c.Key}
+		switch {
+		case c.Op == command.PING:
+			args = args[:1]
+		case c.Op == command.PEXPIRE:
+			args = append(args, command.Milliseconds(c.TTL))
+		case c.Op == command.SET:
+			args = append(args, c.Value)
+			if c.NX {
+				args = append(args, "nx")
+			}
+			if c.TTL > 0 {
+				args = append(args, "px", command.Milliseconds(c.TTL))
+			}
+		}
+		v, err = r.rdb.Do(ctx, args...).Result()
+	}
+	var answered redis.Error
+	switch {
+	case errors.Is(err, redis.Nil):
+		return command.NilReply()
+	case errors.As(err, &answered):
+		return command.Reply{Outcome: command.Refused, Err: answered.Error()}
+	case err != nil:
+		return command.Reply{Outcome: command.Unknown, Err: err.Error()}
+	}
+	switch v := v.(type) {
+	case int64:
+		return command.IntReply(v)
+	case string:
+		return command.StrReply(v)
+	case []any:
+		var list []string
+		for _, e := range v {
+			list = append(list, fmt.Sprint(e))
+		}
+		return command.ListReply(list...)
+	}
+	return command.Reply{Outcome: command.Unknown, Err: fmt.Sprintf("a reply of type %T", v)}
+}
+
+// same compares what the model and the server answered; of an error only how it
+// begins, for scripts add where it happened.
+func same(model, real command.Reply) bool {
+	if model.Err != "" && strings.HasPrefix(real.Err, model.Err) {
+		real.Err = model.Err
+	}
+	return reflect.DeepEqual(model, real)
+}
+
+// Keys by what they hold: the locks' scripts find what they expect there, plain
+// commands do whatever they like to the first ones.
+var (
+	anyKeys     = []string{"a", "b", "lock"}
+	counterKeys = []string{"lock:token", "count"}
+	logKey      = resource.Config{Key: "resource"}.LogKey()
+)
+
+func drawTTL(t *rapid.T) time.Duration {
+	return time.Duration(rapid.SampledFrom([]int{1, 2, 999, 1000, 1001, 2000, 2001, 3000, 10_000}).Draw(t, "ms")) * time.Millisecond
+}
+
+func drawCommand(t *rapid.T) command.Command {
+	key := rapid.SampledFrom(append(append([]string{logKey}, anyKeys...), counterKeys...)).Draw(t, "key")
+	switch rapid.IntRange(0, 9).Draw(t, "op") {
+	case 0:
+		return command.Get(key)
+	case 1, 2:
+		if key == logKey {
+			return command.Del(key)
+		}
+		values := []string{"", "x", "c1-0", "1.5", " 7", "007", "-3", "9223372036854775806", "9223372036854775807"}
+		if key != "a" && key != "b" && key != "lock" {
+			values = []string{"0", "1", "41"}
+		}
+		c := command.Set(key, rapid.SampledFrom(values).Draw(t, "value"), 0)
+		c.NX = rapid.Bool().Draw(t, "nx")
+		if rapid.Bool().Draw(t, "expiring") {
+			c.TTL = drawTTL(t)
+		}
+		return c
+	case 3:
+		return command.Del(key)
+	case 4:
+		c := command.PExpire(key, drawTTL(t))
+		if rapid.IntRange(0, 9).Draw(t, "past") == 0 {
+			c.TTL = -time.Second
+		}
+		return c
+	case 5:
+		return command.TTLOf(key)
+	case 6:
+		return command.Incr(key)
+	}
+	return drawScript(t)
+}
+
+func drawScript(t *rapid.T) command.Command {
+	scripts := append(lock.Scripts(), resource.Scripts()...)
+	s := rapid.SampledFrom(scripts).Draw(t, "script")
+	owner := rapid.SampledFrom([]string{"c1-0", "c2-0"}).Draw(t, "owner")
+	number := rapid.SampledFrom([]string{"0", "1", "2", "40", "100"})
+	key := rapid.SampledFrom(anyKeys).Draw(t, "script key")
+	counter := rapid.SampledFrom(counterKeys).Draw(t, "counter")
+	switch s.Name {
+	case "release":
+		return command.Eval(s, []string{key}, owner)
+	case "extend", "extend-or-set":
+		return command.Eval(s, []string{key}, owner, command.Itoa(command.Milliseconds(drawTTL(t))))
+	case "acquire-counted":
+		return command.Eval(s, []string{key, counter}, owner, command.Itoa(command.Milliseconds(drawTTL(t))))
+	case "raise-counter":
+		return command.Eval(s, []string{counter}, number.Draw(t, "least"))
+	case "register":
+		token := rapid.SampledFrom([]string{"", "1", "2", "9", "10"}).Draw(t, "token")
+		return command.Eval(s, []string{"resource:value", "resource:fence", logKey},
+			rapid.SampledFrom([]string{"read", "write"}).Draw(t, "access"), owner[:2], "1", token,
+			rapid.SampledFrom([]string{"none", "strict"}).Draw(t, "fence"), "0", number.Draw(t, "number"))
+	}
+	t.Fatalf("no arguments are known for the script %q: add it here", s.Name)
+	return command.Command{}
+}
+
+// modelNode is a node of the model with a clock that stands still.
+func modelNode(t testing.TB, p world.Persistence) *node {
+	w, err := Open(context.Background(), world.Spec{Lock: lock.Config{Key: "unwatched"}, Nodes: []world.Node{{Name: "A", Persistence: p}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w.nodes[0]
+}
+
+// TestMemoryIsRedis puts the same random commands to the model and to a real
+// server, while the clock jumps to and fro, and wants the same answers.
+func TestMemoryIsRedis(t *testing.T) {
+	real := startRealRedis(t)
+	rapid.Check(t, func(t *rapid.T) {
+		if err := real.rdb.FlushAll(context.Background()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		m := &memory{}
+		clock := epochSeconds
+		real.set(t, clock)
+		m.now = clock * second
+		for range rapid.IntRange(1, 60).Draw(t, "commands") {
+			if rapid.IntRange(0, 4).Draw(t, "jump") == 0 {
+				clock += int64(rapid.IntRange(-3, 3).Draw(t, "by"))
+				real.set(t, clock)
+				m.now = clock * second
+				continue
+			}
+			c := drawCommand(t)
+			want := real.do(c)
+			if got := m.do(&c); !same(got, want) {
+				t.Fatalf("%v %s: the model answers %+v, Redis %+v", c.Op, c.Key, got, want)
+			}
+		}
+		list, err := real.rdb.LRange(context.Background(), logKey, 0, -1).Result()
+		if got := m.LRange(logKey); err == nil && len(list)+len(got) > 0 && !reflect.DeepEqual(got, list) {
+			t.Fatalf("the log: the model has %q, Redis %q", got, list)
+		}
+	})
+}
+
+// TestRestartIsRedis kills a real server and the model's node between random
+// commands and wants both to come back with the same data.
+func TestRestartIsRedis(t *testing.T) {
+	for _, test := range []struct {
+		p    world.Persistence
+		args []string
+	}{
+		{world.NoPersistence, []string{"--appendonly", "no"}},
+		{world.AOFNo, []string{"--appendonly", "yes", "--appendfsync", "no"}},
+		{world.AOFAlways, []string{"--appendonly", "yes", "--appendfsync", "always"}},
+	} {
+		t.Run(string(test.p), func(t *testing.T) {
+			real := startRealRedis(t, test.args...)
+			n := modelNode(t, test.p)
+			rapid.Check(t, func(rt *rapid.T) {
+				if err := real.rdb.FlushAll(context.Background()).Err(); err != nil {
+					rt.Fatal(err)
+				}
+				n.memory.items = nil
+				clock := epochSeconds
+				real.set(rt, clock)
+				for step := range 25 {
+					n.memory.now = clock * second
+					switch {
+					case step == 12 && rapid.IntRange(0, 3).Draw(rt, "restart") == 0:
+						real.kill()
+						real.start(rt)
+						n.kill()
+						n.memory.items, n.up = n.disk.load(n, world.KeepData), true
+						continue
+					case rapid.IntRange(0, 4).Draw(rt, "jump") == 0:
+						clock += int64(rapid.IntRange(0, 3).Draw(rt, "by"))
+						real.set(rt, clock)
+						continue
+					}
+					c := drawCommand(rt)
+					want := real.do(c)
+					if got := n.memory.do(&c); !same(got, want) {
+						rt.Fatalf("%v %s: the model answers %+v, Redis %+v", c.Op, c.Key, got, want)
+					}
+					n.disk.wrote(n, n.memory.now)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,121 @@
+package virtual
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// replicated is a world of a primary A with the replicas B and C.
+func replicated(t *testing.T) *World {
+	return small(t, func(s *world.Spec) {
+		s.Replicated = true
+		s.Nodes = append(s.Nodes, world.Node{Name: "C"})
+	})
+}
+
+func onReplica(t *testing.T, w *World, d world.Disturbance, replica string) func() error {
+	t.Helper()
+	d.Direction = world.Both
+	lift, err := w.Disturb(links(w, replica, "A"), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lift
+}
+
+func TestReplicasFollow(t *testing.T) {
+	w := replicated(t)
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "mine", time.Second))
+		if r, took := do(e, command.Wait(2, 0)); r.Int != 2 || took < 400*time.Microsecond {
+			t.Errorf("%d replicas have it after %v", r.Int, took)
+		}
+		if held(w, "B") != "mine" || held(w, "C") != "mine" {
+			t.Error("a replica has not got the key")
+		}
+		do(e, command.Del("lock"))
+		e.Sleep(10 * time.Millisecond)
+		if held(w, "B") != "" {
+			t.Error("a replica kept a key that was deleted")
+		}
+	})
+}
+
+// TestWaitCountsOfItsConnection: WAIT is about the writes of its connection. On
+// another connection of the pool, it asks for nothing.
+func TestWaitCountsOfItsConnection(t *testing.T) {
+	w := replicated(t)
+	lift := onReplica(t, w, world.Disturbance{Kind: world.Hold}, "B")
+	onReplica(t, w, world.Disturbance{Kind: world.Hold}, "C")
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "mine", time.Minute))
+		if r, took := do(e, command.Wait(1, 50*time.Millisecond)); r.Int != 0 || took < 50*time.Millisecond {
+			t.Errorf("%d replicas have it after %v", r.Int, took)
+		}
+		other := command.Wait(1, 50*time.Millisecond)
+		other.OtherConnection = true
+		if r, took := do(e, other); r.Int != 2 || took > 5*time.Millisecond {
+			t.Errorf("on another connection: %d replicas after %v", r.Int, took)
+		}
+		if held(w, "B") != "" {
+			t.Error("a held change arrived")
+		}
+		_ = lift()
+		if r, _ := do(e, command.Wait(1, time.Second)); r.Outcome != command.Done || held(w, "B") != "mine" {
+			t.Errorf("after the hold: %+v, B has %q", r, held(w, "B"))
+		}
+	})
+}
+
+// TestFailoverForgets: a primary dies with a key that its replica had not got.
+func TestFailoverForgets(t *testing.T) {
+	w := replicated(t)
+	onReplica(t, w, world.Disturbance{Kind: world.Cut}, "B")
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "mine", time.Minute))
+		if err := w.Kill("A"); err != nil {
+			t.Error(err)
+		}
+		if err := w.Promote("B"); err != nil {
+			t.Error(err)
+		}
+		if r, _ := do(e, command.SetNX("lock", "theirs", time.Minute).Within(50*time.Millisecond)); !r.OK() {
+			t.Errorf("the new primary: %+v", r)
+		}
+		e.Sleep(10 * time.Millisecond)
+		if held(w, "B") != "theirs" || held(w, "C") != "theirs" {
+			t.Errorf("B has %q, and C, which follows it now, %q", held(w, "B"), held(w, "C"))
+		}
+	})
+	if w.Promote("B") != nil || w.Promote("X") == nil {
+		t.Error("promotions")
+	}
+}
+
+// TestReplicaCatchesUp: what a cut lost comes after it; a primary that came
+// back empty empties its replicas.
+func TestReplicaCatchesUp(t *testing.T) {
+	w := replicated(t)
+	lift := onReplica(t, w, world.Disturbance{Kind: world.Cut}, "B")
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "mine", time.Minute))
+		e.Sleep(time.Second)
+		if held(w, "B") != "" {
+			t.Error("the cut let a change through")
+		}
+		_ = lift()
+		e.Sleep(3 * time.Second)
+		if held(w, "B") != "mine" {
+			t.Error("the replica did not catch up")
+		}
+		_ = w.Kill("A")
+		_ = w.Restart("A", world.KeepNothing)
+		e.Sleep(5 * time.Second)
+		if held(w, "A") != "" || held(w, "B") != "" {
+			t.Errorf("A has %q, B has %q", held(w, "A"), held(w, "B"))
+		}
+	})
+}

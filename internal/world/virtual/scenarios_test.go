@@ -1,0 +1,115 @@
+package virtual_test
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
+)
+
+// shipped are the scenarios of the project.
+func shipped(t testing.TB) []*scenario.Scenario {
+	t.Helper()
+	files, err := filepath.Glob("../../../scenarios/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	var list []*scenario.Scenario
+	for _, file := range files {
+		s, err := scenario.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// act runs a variant in a virtual world that open makes.
+func act(t testing.TB, s *scenario.Scenario, v scenario.Variant, seed uint64, file *bytes.Buffer, open func(world.Spec) (world.World, error)) *history.History {
+	t.Helper()
+	c := runner.Config{Scenario: s.Name, Variant: v, Seed: seed, World: "virtual", Started: time.Unix(0, 0), Open: open}
+	if file != nil {
+		c.History = file
+	}
+	out, err := runner.Run(c)
+	if err != nil || out.TimedOut || out.Interrupted {
+		t.Fatalf("%s, %s, seed %d: timed out %v, interrupted %v, %v", s.Name, v.Name, seed, out.TimedOut, out.Interrupted, err)
+	}
+	return out.History
+}
+
+func fresh(spec world.Spec) (world.World, error) { return virtual.Open(context.Background(), spec) }
+
+// TestScenariosAsInTheLiveWorld acts out every shipped scenario and wants the
+// verdicts that its file expects, which are those of the live world.
+func TestScenariosAsInTheLiveWorld(t *testing.T) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 3
+	}
+	for _, s := range shipped(t) {
+		t.Run(s.Name, func(t *testing.T) {
+			for _, v := range s.Variants {
+				for seed := range seeds {
+					h := act(t, s, v, seed, nil, fresh)
+					var wanted []checker.Property
+					for _, e := range v.Expect {
+						wanted = append(wanted, e.Property)
+					}
+					findings := checker.Judge(context.Background(), h, wanted, checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
+					for i, f := range findings {
+						if f.Verdict != v.Expect[expected(v, f.Property)].Verdict {
+							t.Errorf("%s, seed %d: %s is %v, expected %v: %s", v.Name, seed, wanted[i], f.Verdict, v.Expect[expected(v, f.Property)].Verdict, f.Why)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func expected(v scenario.Variant, p checker.Property) int {
+	for i := range v.Expect {
+		if v.Expect[i].Property == p {
+			return i
+		}
+	}
+	return -1
+}
+
+// TestSameSeedSameHistory acts out a thousand seeds twice: in a fresh world, and
+// in one that has been used for others before.
+func TestSameSeedSameHistory(t *testing.T) {
+	all := shipped(t)
+	seeds := uint64(1000)
+	if testing.Short() {
+		seeds = 100
+	}
+	var engine virtual.Engine
+	defer engine.Close()
+	reused := func(spec world.Spec) (world.World, error) { return engine.Open(context.Background(), spec) }
+	var last []byte
+	for seed := range seeds {
+		s := all[seed%uint64(len(all))]
+		v := s.Variants[seed/uint64(len(all))%uint64(len(s.Variants))]
+		var first, second bytes.Buffer
+		act(t, s, v, seed, &first, fresh)
+		act(t, s, v, seed, &second, reused)
+		if !bytes.Equal(first.Bytes(), second.Bytes()) {
+			t.Fatalf("%s, %s, seed %d: two histories\n%s\n%s", s.Name, v.Name, seed, first.Bytes(), second.Bytes())
+		}
+		if bytes.Equal(first.Bytes(), last) {
+			t.Fatalf("%s: seeds make no difference", s.Name)
+		}
+		last = first.Bytes()
+	}
+}

@@ -1,0 +1,244 @@
+// Package virtual is the world in virtual time: a deterministic model of Redis
+// nodes, clients and the network between them. The same Spec gives the same
+// history, byte for byte. Nothing here reads a real clock, starts a goroutine,
+// draws from a global source of randomness or depends on the order of a map.
+package virtual
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// World is a virtual world.
+type World struct {
+	spec  world.Spec
+	hooks world.Hooks
+	s     scheduler
+	// net draws what the network does.
+	net *rand.PCG
+	// wallZero is the time of day at the run's start, counted from 1970.
+	wallZero time.Duration
+
+	nodes   []*node
+	store   *node
+	clients []*clientHost
+	// links are those of the clients, in a fixed order, followers those of
+	// the replicas.
+	links       []*link
+	followers   []*follower
+	toxicNumber int
+
+	freeCalls []*call
+	closed    bool
+	// kept says that the world will be opened again: its coroutines stay.
+	kept bool
+}
+
+var _ world.World = (*World)(nil)
+
+// Version of the model, which histories from it depend on.
+const Version = "1"
+
+// Open builds a world. Cancelling ctx stops the run.
+func Open(ctx context.Context, spec world.Spec) (*World, error) {
+	w := &World{}
+	return w, w.open(ctx, spec)
+}
+
+// Engine opens one world after the other and reuses what the last one left. It
+// is for one caller at a time.
+type Engine struct{ w World }
+
+// Open builds a world; the one before it must have been closed.
+func (e *Engine) Open(ctx context.Context, spec world.Spec) (*World, error) {
+	e.w.kept = true
+	return &e.w, e.w.open(ctx, spec)
+}
+
+// Close ends what the engine keeps between worlds.
+func (e *Engine) Close() { e.w.s.close() }
+
+// The time of day at which runs begin: the start of some day, and a part of a
+// second drawn from the seed.
+const epoch = 1_700_006_400 * time.Second
+
+func (w *World) open(ctx context.Context, spec world.Spec) error {
+	w.spec, w.hooks, w.closed = spec, world.Hooks{}, false
+	w.s.reset(ctx)
+	w.net = rand.NewPCG(spec.Seed, 0x7669727475616c)
+	w.wallZero = epoch + time.Duration(w.net.Uint64()%uint64(time.Second))
+	everysec := func(n world.Node) bool { return n.Persistence == world.AOFEverysec }
+	if slices.ContainsFunc(spec.Nodes, everysec) || spec.StorePersistence == world.AOFEverysec {
+		// As in the live world, so that a schedule can say which writes are safe.
+		w.wallZero = epoch + 20*time.Millisecond
+	}
+	w.nodes, w.links, w.followers, w.toxicNumber = w.nodes[:0], w.links[:0], nil, 0
+	for _, n := range spec.Nodes {
+		w.nodes = append(w.nodes, w.newNode(n.Name, n.Persistence))
+	}
+	w.store = w.newNode(history.ResourceProcess, spec.StorePersistence)
+	w.store.watch.key, w.store.watch.log = "", spec.Resource.LogKey()
+	if spec.Replicated {
+		for _, n := range w.nodes[1:] {
+			w.follow(w.nodes[0], n)
+		}
+	}
+	return w.openClients()
+}
+
+// warmed are the scripts that clients make known to nodes before a run.
+var warmed = append(lock.Scripts(), resource.Scripts()...)
+
+// nodesStartBefore is how long before the run its nodes were started.
+const nodesStartBefore = 300 * time.Millisecond
+
+func (w *World) newNode(name string, p world.Persistence) *node {
+	n := &node{w: w, name: name, persistence: p, up: true, watch: watch{w: w, node: name, key: w.spec.Lock.Key}}
+	n.memory.watch = &n.watch
+	n.known = append(n.known, warmed...) // by the clients, when they got ready
+	n.disk.started(n, int64((w.wallZero-nodesStartBefore)/time.Microsecond))
+	return n
+}
+
+func (w *World) openClients() error {
+	w.clients = w.clients[:0]
+	for _, name := range w.spec.Clients {
+		c := &clientHost{w: w, name: name}
+		ends := w.nodes
+		if w.spec.Replicated {
+			ends = w.nodes[:1]
+		}
+		for _, n := range ends {
+			c.links = append(c.links, w.newLink(name, n))
+		}
+		if w.spec.Replicated {
+			c.links[0].name.To = world.Primary
+		}
+		c.store = w.newLink(name, w.store)
+		w.clients = append(w.clients, c)
+		if err := c.start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newLink opens a link with one connection on it, as a client does when it
+// gets ready.
+func (w *World) newLink(from string, to *node) *link {
+	l := &link{w: w, name: world.Link{From: from, To: to.name}, to: to, rand: w.net,
+		delay: leastDelay + time.Duration(w.net.Uint64()>>32*uint64(delaySpan)>>32)}
+	l.idle = append(l.idle, w.newConnection())
+	w.links = append(w.links, l)
+	return l
+}
+
+func (w *World) newConnection() *connection { return &connection{} }
+
+func (w *World) newCall() *call {
+	if n := len(w.freeCalls); n > 0 {
+		k := w.freeCalls[n-1]
+		w.freeCalls = w.freeCalls[:n-1]
+		return k
+	}
+	return &call{}
+}
+
+// freeCall lets a call be used again. Its way goes on counting, so that events
+// of its past do not concern its future.
+func (w *World) freeCall(k *call) {
+	*k = call{way: k.way + 1}
+	w.freeCalls = append(w.freeCalls, k)
+}
+
+// Start begins the run's time.
+func (w *World) Start(h world.Hooks) error {
+	w.hooks = h
+	return nil
+}
+
+// Now is the run time.
+func (w *World) Now() time.Duration { return w.s.now }
+
+// Sleep lets time pass.
+func (w *World) Sleep(d time.Duration) bool {
+	if w.s.stopped {
+		return false
+	}
+	w.s.sleep(d)
+	return !w.s.stopped
+}
+
+// Go starts an activity. It begins when the caller waits for something.
+func (w *World) Go(f func()) { w.s.start(f, true) }
+
+// Wait waits for the end of all activities.
+func (w *World) Wait() { w.s.wait() }
+
+// NewSignal makes a signal.
+func (w *World) NewSignal() world.Signal { return &signal{s: &w.s} }
+
+// Client is a client by name.
+func (w *World) Client(name string) world.Client { return w.client(name) }
+
+func (w *World) client(name string) *clientHost {
+	for _, c := range w.clients {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// IsClient reports whether name is a client.
+func (w *World) IsClient(name string) bool { return slices.Contains(w.spec.Clients, name) }
+
+// Stop ends the run.
+func (w *World) Stop() { w.s.halt() }
+
+// Stopped reports that the run is to end.
+func (w *World) Stopped() bool { return w.s.stopped }
+
+// errStuck says that the model came to a standstill, which a run with a time
+// limit never does.
+var errStuck = errors.New("every activity waited for ever")
+
+// Flush has nothing to wait for: observation is immediate.
+func (w *World) Flush() error {
+	if w.s.stuck {
+		return errStuck
+	}
+	return nil
+}
+
+// Versions names the model.
+func (w *World) Versions() map[string]string { return map[string]string{"virtual-world": Version} }
+
+// Close ends everything.
+func (w *World) Close() error {
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	w.hooks = world.Hooks{}
+	w.s.halt()
+	w.s.drain()
+	if !w.kept {
+		w.s.close()
+	}
+	return nil
+}
+
+func (w *World) record(e history.Event) {
+	if w.hooks.Record != nil {
+		w.hooks.Record(e)
+	}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+)
+
+// sweepFlags are the flags of sim sweep.
+type sweepFlags struct {
+	x, y       string
+	steps      int
+	runs, seed uint64
+	variant    string
+	properties []string
+	jobs       int
+	csv        string
+}
+
+func newSweepCommand(a *app) *cobra.Command {
+	var f sweepFlags
+	c := &cobra.Command{
+		Use:   "sweep SCENARIO --x SETTING=RANGE",
+		Short: "Measure how often a scenario fails as its settings vary",
+		Long: `Measure how often a scenario fails as its settings vary: what TTL for these
+pauses? Every point of the grid is run many times in the virtual world, each time
+with another seed. An axis is a setting with a range of durations or a list of
+values, or the length of the scenario's faults of a kind, drawn anew in each run.`,
+		Example: `  sim sweep scenarios/gc-pause.yaml --x lock.ttl=200ms..10s --y 'faults.pause=exp(mean=50ms..5s)' --runs 2000
+  sim sweep my-lock.yaml --x nodes.count=1,3,5 --runs 500 --csv rates.csv`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.sweep(c.Context(), args[0], f) },
+	}
+	c.Flags().StringVar(&f.x, "x", "", "what varies from column to column")
+	c.Flags().StringVar(&f.y, "y", "", "what varies from row to row")
+	c.Flags().IntVar(&f.steps, "steps", 7, "how many values to take from a range")
+	c.Flags().Uint64Var(&f.runs, "runs", 500, "how many runs for each point")
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "the first seed")
+	c.Flags().StringVar(&f.variant, "variant", "", "which variant (default: the first)")
+	c.Flags().StringSliceVar(&f.properties, "property", []string{string(checker.LinearizableResource)}, "the properties to measure")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many runs at once")
+	c.Flags().StringVar(&f.csv, "csv", "", "write the rates to this file, too")
+	return c
+}
+
+func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
+	s, err := loadOne(file)
+	if err != nil {
+		return err
+	}
+	sweep := explore.Sweep{Scenario: s, Runs: f.runs, First: f.seed, Workers: f.jobs}
+	if sweep.Variant, err = variantOf(s, f.variant); err != nil {
+		return err
+	}
+	if sweep.Properties, err = propertiesOf(f.properties); err != nil {
+		return err
+	}
+	if f.jobs < 1 || f.runs < 1 {
+		return usageError("--jobs %d, --runs %d: want at least 1", f.jobs, f.runs)
+	}
+	if sweep.X, err = explore.ParseAxis(f.x, f.steps); err != nil {
+		return usageError("--x: %w", err)
+	}
+	if f.y != "" {
+		if sweep.Y, err = explore.ParseAxis(f.y, f.steps); err != nil {
+			return usageError("--y: %w", err)
+		}
+	}
+	if a.isTerminal(a.stderr) {
+		sweep.Progress = func(done, of int) { fmt.Fprintf(a.stderr, "\r\x1b[K%d of %d points", done, of) }
+	}
+	debug.SetGCPercent(800) // runs are small and leave little behind
+	began := time.Now()
+	cells, err := sweep.Run(ctx)
+	a.clearLine()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	var runs uint64
+	for _, c := range cells {
+		runs += c.Runs
+	}
+	fmt.Fprintf(a.stdout, "%s   %s   %d points, %d runs in %.1f s\n", s.Name, sweep.Variant, len(cells), runs, time.Since(began).Seconds())
+	for i, p := range sweep.Properties {
+		fmt.Fprintf(a.stdout, "%s violated, in %% of the runs (95 %% interval); columns: %s", p, sweep.X.Path)
+		if f.y != "" {
+			fmt.Fprintf(a.stdout, ", rows: %s", sweep.Y.Path)
+		}
+		fmt.Fprintln(a.stdout)
+		printGrid(a.stdout, sweep, cells, i)
+	}
+	if f.csv != "" {
+		if err := writeRates(f.csv, sweep, cells); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "rates   %s\n", f.csv)
+	}
+	if ctx.Err() != nil {
+		return &exitError{exitInterrupted, errors.New("interrupted; the points that were measured are shown")}
+	}
+	return nil
+}
+
+// printGrid shows the rates of the i-th property.
+func printGrid(out io.Writer, s explore.Sweep, cells []explore.Cell, i int) {
+	t := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
+	row := "\x00"
+	for _, x := range s.X.Values {
+		fmt.Fprintf(t, "\t%s", x)
+	}
+	for _, c := range cells {
+		if c.Y != row {
+			row = c.Y
+			fmt.Fprintf(t, "\t\n%s", row)
+		}
+		if c.Runs == 0 {
+			fmt.Fprint(t, "\t-")
+			continue
+		}
+		low, high := explore.Wilson(c.Violated[i], c.Runs)
+		fmt.Fprintf(t, "\t%.1f (%.1f-%.1f)", 100*float64(c.Violated[i])/float64(c.Runs), 100*low, 100*high)
+	}
+	fmt.Fprintln(t, "\t")
+	_ = t.Flush()
+}
+
+// writeRates writes one line for each point and property.
+func writeRates(file string, s explore.Sweep, cells []explore.Cell) (err error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("failed to write the rates: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := csv.NewWriter(f)
+	_ = w.Write([]string{s.X.Path, s.Y.Path, "property", "runs", "violated", "rate", "low", "high"})
+	for _, c := range cells {
+		for i, p := range s.Properties {
+			low, high := explore.Wilson(c.Violated[i], c.Runs)
+			rate := float64(c.Violated[i]) / float64(max(c.Runs, 1))
+			_ = w.Write([]string{c.X, c.Y, string(p), strconv.FormatUint(c.Runs, 10), strconv.FormatUint(c.Violated[i], 10),
+				strconv.FormatFloat(rate, 'f', 6, 64), strconv.FormatFloat(low, 'f', 6, 64), strconv.FormatFloat(high, 'f', 6, 64)})
+		}
+	}
+	w.Flush()
+	return w.Error()
+}

@@ -1,0 +1,266 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// Axis is what a sweep varies: a setting of the scenario (lock.ttl=200ms..10s),
+// or how long the faults of a kind last, drawn anew in each run
+// (faults.pause=exp(mean=50ms..5s)).
+type Axis struct {
+	// Path is the setting, or "faults." and a kind.
+	Path string
+	// Values in their order, as a scenario writes them.
+	Values []string
+}
+
+var axisForm = regexp.MustCompile(`^([a-z_.-]+)=(.*?)([0-9.]+[a-zµ]*)\.\.([0-9.]+[a-zµ]*)(.*)$`)
+
+// ParseAxis reads an axis and lays steps values on it, spaced by equal factors
+// where the range is wide. A list, lock.ttl=1s,2s,5s, gives the values one by
+// one.
+func ParseAxis(text string, steps int) (Axis, error) {
+	m := axisForm.FindStringSubmatch(text)
+	if m == nil {
+		path, list, ok := strings.Cut(text, "=")
+		if !ok || path == "" || list == "" {
+			return Axis{}, fmt.Errorf("%q: want a setting and its range, as lock.ttl=200ms..10s", text)
+		}
+		return Axis{Path: path, Values: strings.Split(list, ",")}, nil
+	}
+	low, err1 := time.ParseDuration(m[3])
+	high, err2 := time.ParseDuration(m[4])
+	if err1 != nil || err2 != nil || low <= 0 || high <= low || steps < 2 {
+		return Axis{}, fmt.Errorf("%q: want a range of durations, the larger last, and at least 2 steps", text)
+	}
+	a := Axis{Path: m[1]}
+	for i := range steps {
+		share := float64(i) / float64(steps-1)
+		d := float64(low) + share*float64(high-low)
+		if high >= 8*low {
+			d = float64(low) * math.Pow(float64(high)/float64(low), share)
+		}
+		a.Values = append(a.Values, m[2]+roundTo(time.Duration(d), 2).String()+m[5])
+	}
+	a.Values = slices.Compact(a.Values)
+	return a, nil
+}
+
+// roundTo keeps so many digits of a duration, for people to read.
+func roundTo(d time.Duration, digits int) time.Duration {
+	unit := time.Duration(math.Pow10(max(int(math.Log10(float64(d)))+1-digits, 0)))
+	return d.Round(unit)
+}
+
+// Sweep says what to measure.
+type Sweep struct {
+	Scenario   *scenario.Scenario
+	Variant    string
+	X, Y       Axis // Y without values: one row
+	Runs       uint64
+	First      uint64
+	Properties []checker.Property
+	Workers    int
+	// Progress is told how many cells are done; nil: nobody.
+	Progress func(done, of int)
+}
+
+// Cell is a point of the grid.
+type Cell struct {
+	X, Y string
+	// Runs were judged; Violated of them by property, in the order of
+	// Sweep.Properties.
+	Runs     uint64
+	Violated []uint64
+}
+
+// Run measures the whole grid, row by row. A context that ends leaves the cells
+// that are done.
+func (s Sweep) Run(ctx context.Context) ([]Cell, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ys := s.Y.Values
+	if len(ys) == 0 {
+		ys = []string{""}
+	}
+	var cells []Cell
+	for _, y := range ys {
+		for _, x := range s.X.Values {
+			// A grid with a mistake is refused before it is begun.
+			if _, err := s.cellSetup(x, y); err != nil {
+				return nil, err
+			}
+			cells = append(cells, Cell{X: x, Y: y, Violated: make([]uint64, len(s.Properties))})
+		}
+	}
+	var next, done atomic.Int64
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	for range max(s.Workers, 1) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(cells); i = next.Add(1) - 1 {
+				err := s.measure(ctx, &cells[i])
+				mu.Lock()
+				if err != nil && failed == nil {
+					failed = err
+					cancel()
+				}
+				if s.Progress != nil {
+					s.Progress(int(done.Add(1)), len(cells))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if errors.Is(failed, context.Canceled) {
+		failed = nil
+	}
+	return cells, failed
+}
+
+// measure runs one cell.
+func (s Sweep) measure(ctx context.Context, c *Cell) error {
+	setup, err := s.cellSetup(c.X, c.Y)
+	if err != nil {
+		return err
+	}
+	lengths, err := s.lengths(setup, c.X, c.Y)
+	if err != nil {
+		return err
+	}
+	b := newBench(ctx, s.Scenario.Name)
+	defer b.close()
+	for n := range s.Runs {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		seed := s.First + n
+		r := rand.New(rand.NewPCG(seed, 0x7377656570)) //nolint:gosec // repeatable by intent
+		for _, l := range lengths {
+			*l.d = max(l.from.Draw(r), time.Millisecond)
+		}
+		v, err := b.run(setup, seed, s.Properties)
+		if err != nil {
+			return err
+		}
+		c.Runs++
+		for i, p := range s.Properties {
+			if v.violated(p) {
+				c.Violated[i]++
+			}
+		}
+	}
+	return nil
+}
+
+// cellSetup is the scenario with the cell's settings.
+func (s Sweep) cellSetup(x, y string) (*scenario.Setup, error) {
+	var tree map[string]any
+	if err := yaml.Unmarshal([]byte(s.Scenario.Text), &tree); err != nil {
+		return nil, err
+	}
+	if variants, ok := tree["variants"].(map[string]any); ok {
+		overlay, _ := variants[s.Variant].(map[string]any)
+		merge(tree, overlay)
+	}
+	delete(tree, "variants")
+	delete(tree, "expect")
+	for _, set := range []struct{ path, value string }{{s.X.Path, x}, {s.Y.Path, y}} {
+		if set.path != "" && !strings.HasPrefix(set.path, "faults.") {
+			put(tree, strings.Split(set.path, "."), set.value)
+		}
+	}
+	text, err := yaml.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := scenario.Parse(fmt.Sprintf("%s with %s=%s", s.Scenario.File, s.X.Path, x), text)
+	if err != nil {
+		return nil, err
+	}
+	return &parsed.Variants[0].Setup, nil
+}
+
+func merge(base, overlay map[string]any) {
+	for key, value := range overlay {
+		under, ok1 := base[key].(map[string]any)
+		over, ok2 := value.(map[string]any)
+		if ok1 && ok2 {
+			merge(under, over)
+		} else {
+			base[key] = value
+		}
+	}
+}
+
+// put sets what is at a path; scalars become numbers and words by YAML's rules.
+func put(tree map[string]any, path []string, value string) {
+	if len(path) > 1 {
+		below, ok := tree[path[0]].(map[string]any)
+		if !ok {
+			below = make(map[string]any)
+			tree[path[0]] = below
+		}
+		put(below, path[1:], value)
+		return
+	}
+	var scalar any
+	if yaml.Unmarshal([]byte(value), &scalar) != nil {
+		scalar = value
+	}
+	tree[path[0]] = scalar
+}
+
+// length is the length of a fault, and where it is drawn from.
+type length struct {
+	d    *time.Duration
+	from nemesis.Distribution
+}
+
+// lengths finds the faults whose lengths an axis draws.
+func (s Sweep) lengths(setup *scenario.Setup, x, y string) ([]length, error) {
+	var list []length
+	for _, set := range []struct{ path, value string }{{s.X.Path, x}, {s.Y.Path, y}} {
+		kind, ok := strings.CutPrefix(set.path, "faults.")
+		if !ok {
+			continue
+		}
+		var from nemesis.Distribution
+		if err := from.UnmarshalText([]byte(set.value)); err != nil {
+			return nil, err
+		}
+		before := len(list)
+		for i := range setup.Faults.List {
+			f := &setup.Faults.List[i]
+			if f.Kind != kind {
+				continue
+			}
+			if d, ok := reflect.ValueOf(f.Params).Elem().FieldByName("For").Addr().Interface().(*time.Duration); ok {
+				list = append(list, length{d, from})
+			}
+		}
+		if len(list) == before {
+			return nil, fmt.Errorf("%s: the scenario has no fault %q", set.path, kind)
+		}
+	}
+	return list, nil
+}

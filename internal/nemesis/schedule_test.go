@@ -207,7 +207,7 @@ func TestEveryIsDrawnFromTheSeed(t *testing.T) {
 
 func TestMixIsDrawnFromTheSeed(t *testing.T) {
 	const text = `
-  mix: {during: 10s, every: exp(mean=200ms), swarm: false, kinds: {pause: {for: exp(mean=100ms)}, cut: {weight: 2}, clock: {}, kill: {}, latency: {}, hold: {}}}
+  mix: {during: 10s, every: exp(mean=200ms), swarm: false, kinds: {pause: {for: exp(mean=100ms)}, cut: {weight: 2}, clock: {}, kill: {}, latency: {}, hold: {}, reset: {}}}
 `
 	story := func(seed uint64) (told []string, last time.Duration) {
 		play(t, text, seed, func(_ *testing.T, s *stage) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
 // sweepFlags are the flags of sim sweep.
@@ -27,7 +28,7 @@ type sweepFlags struct {
 	variant    string
 	properties []string
 	jobs       int
-	csv        string
+	csv, html  string
 }
 
 func newSweepCommand(a *app) *cobra.Command {
@@ -39,7 +40,7 @@ func newSweepCommand(a *app) *cobra.Command {
 pauses? Every point of the grid is run many times in the virtual world, each time
 with another seed. An axis is a setting with a range of durations or a list of
 values, or the length of the scenario's faults of a kind, drawn anew in each run.`,
-		Example: `  sim sweep scenarios/gc-pause.yaml --x lock.ttl=200ms..10s --y 'faults.pause=exp(mean=50ms..5s)' --runs 2000
+		Example: `  sim sweep scenarios/gc-pause.yaml --x lock.ttl=200ms..10s --y 'faults.pause=exp(mean=50ms..5s)' --runs 2000 --html rates.html
   sim sweep my-lock.yaml --x nodes.count=1,3,5 --runs 500 --csv rates.csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.sweep(c.Context(), args[0], f) },
@@ -53,6 +54,7 @@ values, or the length of the scenario's faults of a kind, drawn anew in each run
 	c.Flags().StringSliceVar(&f.properties, "property", []string{string(checker.LinearizableResource)}, "the properties to measure")
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many runs at once")
 	c.Flags().StringVar(&f.csv, "csv", "", "write the rates to this file, too")
+	c.Flags().StringVar(&f.html, "html", "", "write the rates as a heat map to this page, too")
 	return c
 }
 
@@ -108,10 +110,37 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 		}
 		fmt.Fprintf(a.stdout, "rates   %s\n", f.csv)
 	}
+	if f.html != "" {
+		if err := a.toOutput(f.html, func(w io.Writer) error { return report.WriteRates(w, ratesOf(sweep, cells, file, f)) }); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "map     %s\n", f.html)
+	}
 	if ctx.Err() != nil {
 		return &exitError{exitInterrupted, errors.New("interrupted; the points that were measured are shown")}
 	}
 	return nil
+}
+
+// ratesOf are the rates as a page shows them.
+func ratesOf(s explore.Sweep, cells []explore.Cell, file string, f sweepFlags) report.Rates {
+	r := report.Rates{
+		Heading: s.Scenario.Name + ": how often", Lead: fmt.Sprintf("Variant %s, %d runs a point, in the virtual world.", s.Variant, s.Runs),
+		Replay: fmt.Sprintf("sim sweep %s --variant %s --steps %d --runs %d --seed %d --x '%s'", file, s.Variant, f.steps, s.Runs, s.First, f.x),
+	}
+	if f.y != "" {
+		r.Replay += fmt.Sprintf(" --y '%s'", f.y)
+	}
+	for i, p := range s.Properties {
+		g := report.RateGrid{Title: string(p), X: s.X.Path, Y: s.Y.Path, Columns: s.X.Values, Rows: s.Y.Values}
+		for _, c := range cells {
+			rate := report.Rate{Runs: c.Runs, Violated: c.Violated[i]}
+			rate.Low, rate.High = explore.Wilson(c.Violated[i], c.Runs)
+			g.Cells = append(g.Cells, rate)
+		}
+		r.Grids = append(r.Grids, g)
+	}
+	return r
 }
 
 // printGrid shows the rates of the i-th property.

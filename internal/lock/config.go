@@ -98,6 +98,9 @@ type Algorithm struct {
 	MinNodes, MaxNodes int
 	// Tokens are the sources of tokens that it offers.
 	Tokens []Tokens
+	// Points are the points that it passes. One that ends in a colon goes on
+	// with the number of a node.
+	Points []string
 	New    func(Config, Env) Lock
 }
 

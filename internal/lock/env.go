@@ -74,5 +74,4 @@ const (
 	PointBeforeValidityCheck = "before-validity-check"
 	PointBeforeExtend        = "before-extend"
 	PointAfterNode           = "after-node:"
-	PointBeforeNode          = "before-node:"
 )

@@ -13,6 +13,7 @@ func init() {
 		Title:    "Redlock: the same key on a majority of independent nodes, as the Redis documentation tells it",
 		MinNodes: 1,
 		Tokens:   []Tokens{NoTokens, QuorumCounter},
+		Points:   []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode},
 		New:      func(c Config, env Env) Lock { return &redlock{Config: c, env: env} },
 	})
 }

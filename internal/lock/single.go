@@ -22,9 +22,9 @@ type single struct {
 var _ Lock = (*single)(nil)
 
 // registerSingle registers a lock on one node.
-func registerSingle(name, title, constant string, take func(*single, string) (Grant, Result), give func(*single, Grant) Result) {
+func registerSingle(name, title, constant string, take func(*single, string) (Grant, Result), give func(*single, Grant) Result, points ...string) {
 	register(Algorithm{
-		Name: name, Title: title, MinNodes: 1, MaxNodes: 1, Tokens: []Tokens{NoTokens},
+		Name: name, Title: title, MinNodes: 1, MaxNodes: 1, Tokens: []Tokens{NoTokens}, Points: points,
 		New: func(c Config, env Env) Lock {
 			return &single{Config: c, env: env, take: take, give: give, constant: constant}
 		},

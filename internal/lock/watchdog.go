@@ -17,7 +17,7 @@ func init() {
 		{"watchdog-blind", "the same with a plain PEXPIRE: the watchdog renews whatever key is there, and never notices", true},
 	} {
 		register(Algorithm{
-			Name: w.name, Title: w.title, MinNodes: 1, MaxNodes: 1, Tokens: []Tokens{NoTokens},
+			Name: w.name, Title: w.title, MinNodes: 1, MaxNodes: 1, Tokens: []Tokens{NoTokens}, Points: []string{PointBeforeExtend},
 			New: func(c Config, env Env) Lock {
 				return &watchdog{single: single{Config: c, env: env, take: setNX, give: compareAndDelete}, blind: w.blind}
 			},

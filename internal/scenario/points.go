@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
@@ -15,9 +16,15 @@ func (s *Setup) Points() []string {
 	if s.Workload.Check {
 		points = append(points, client.BeforeCheck)
 	}
-	points = append(points, lock.PointQuorum, lock.PointBeforeValidityCheck, lock.PointBeforeExpire, lock.PointBeforeExtend)
-	for i := range s.Nodes.endpoints() {
-		points = append(points, fmt.Sprintf("%s%d", lock.PointAfterNode, i+1))
+	algorithm, _ := lock.Lookup(s.Lock.Algorithm)
+	for _, p := range algorithm.Points {
+		if !strings.HasSuffix(p, ":") {
+			points = append(points, p)
+			continue
+		}
+		for i := range s.Nodes.endpoints() {
+			points = append(points, fmt.Sprintf("%s%d", p, i+1))
+		}
 	}
 	return points
 }

@@ -277,3 +277,18 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestPointsAreThoseOfTheLock(t *testing.T) {
+	for algorithm, has := range map[string]string{
+		"redlock": "quorum", "watchdog": "before-extend", "watchdog-blind": "before-extend", "setnx-pexpire": "before-expire", "set-nx-px": "",
+	} {
+		for _, point := range []string{"quorum", "after-node:1", "before-extend", "before-expire", "before-write"} {
+			_, err := scenario.Parse("test.yaml", []byte("name: test\nnodes: {count: 1}\nlock: {algorithm: "+algorithm+"}\nfaults:\n"+
+				"  - on: {client: c1, point: '"+point+"'}\n    pause: {client: c1, for: 1s}\n"))
+			want := point == has || point == "before-write" || point == "after-node:1" && algorithm == "redlock"
+			if (err == nil) != want {
+				t.Errorf("%s at %s: %v", algorithm, point, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package report
+
+import (
+	"fmt"
+	"io"
+)
+
+// Rates is how often something was violated: a grid of settings, or one list.
+type Rates struct {
+	// Heading and Lead head the page; Replay is the command that measures again.
+	Heading, Lead, Replay string
+	Grids                 []RateGrid
+	// Found are scenarios that were written, with a word on each.
+	Found []FoundScenario
+}
+
+// RateGrid is the rate of one property over two settings.
+type RateGrid struct {
+	Title string
+	// X and Y name the settings; Columns and Rows are their values. A grid with
+	// one setting has one row without a name.
+	X, Y          string
+	Columns, Rows []string
+	// Cells go row by row.
+	Cells []Rate
+}
+
+// Rate is a share of runs, with its 95 % interval.
+type Rate struct {
+	Runs, Violated uint64
+	Low, High      float64
+}
+
+// FoundScenario is a scenario that a search wrote.
+type FoundScenario struct{ Path, Note string }
+
+// Sizes of a grid's drawing, in the units of its SVG.
+const (
+	rateLabel  = 150
+	rateWidth  = 104
+	rateHeight = 46
+	rateHead   = 46
+)
+
+// WriteRates writes a page with the rates as heat maps. Every cell has its
+// number, so that colour only repeats it.
+func WriteRates(w io.Writer, r Rates) error {
+	p := ratesPage{Rates: r}
+	for _, g := range r.Grids {
+		p.Maps = append(p.Maps, g.heatMap())
+	}
+	return render(w, "rates.tmpl", p)
+}
+
+type ratesPage struct {
+	Rates
+	Maps []heatMap
+}
+
+type heatMap struct {
+	RateGrid
+	Width, Height int
+	Heads, Sides  []heatLabel
+	Tiles         []heatTile
+}
+
+type heatLabel struct {
+	X, Y int
+	Text string
+}
+
+type heatTile struct {
+	X, Y, Width, Height int
+	// TextX, TextY and AsideY place the number and its interval.
+	TextX, TextY, AsideY int
+	Opacity              string
+	Text, Aside, Title   string
+}
+
+func (g RateGrid) heatMap() heatMap {
+	m := heatMap{RateGrid: g, Width: rateLabel + rateWidth*len(g.Columns), Height: rateHead + rateHeight*max(len(g.Rows), 1)}
+	for i, c := range g.Columns {
+		m.Heads = append(m.Heads, heatLabel{rateLabel + rateWidth*i + rateWidth/2, rateHead - 10, c})
+	}
+	for i, r := range g.Rows {
+		m.Sides = append(m.Sides, heatLabel{rateLabel - 10, rateHead + rateHeight*i + rateHeight/2 + 4, r})
+	}
+	for i, c := range g.Cells {
+		column, row := i%len(g.Columns), i/len(g.Columns)
+		m.Tiles = append(m.Tiles, g.tile(c, column, row))
+	}
+	return m
+}
+
+func (g RateGrid) tile(c Rate, column, row int) heatTile {
+	t := heatTile{X: rateLabel + rateWidth*column + 1, Y: rateHead + rateHeight*row + 1, Width: rateWidth - 2, Height: rateHeight - 2, Opacity: "0", Text: "no run"}
+	t.TextX, t.TextY, t.AsideY = t.X+t.Width/2, t.Y+19, t.Y+35
+	if c.Runs == 0 {
+		return t
+	}
+	rate := float64(c.Violated) / float64(c.Runs)
+	// Up to two thirds, so that the text on it stays readable on both grounds.
+	t.Opacity = fmt.Sprintf("%.3f", 0.66*rate)
+	t.Text = fmt.Sprintf("%.1f %%", 100*rate)
+	t.Aside = fmt.Sprintf("%.1f to %.1f", 100*c.Low, 100*c.High)
+	t.Title = fmt.Sprintf("%s %s: %d of %d runs", g.X, g.Columns[column], c.Violated, c.Runs)
+	if row < len(g.Rows) && g.Rows[row] != "" {
+		t.Title = fmt.Sprintf("%s %s, %s", g.Y, g.Rows[row], t.Title)
+	}
+	return t
+}

@@ -1,0 +1,34 @@
+package report_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/report"
+)
+
+func TestRatesShowEveryNumber(t *testing.T) {
+	var b bytes.Buffer
+	err := report.WriteRates(&b, report.Rates{
+		Heading: "gc-pause <over> its ttl", Replay: "sim sweep x",
+		Grids: []report.RateGrid{{Title: "linearizable-resource", X: "lock.ttl", Y: "faults.pause",
+			Columns: []string{"200ms", "1s"}, Rows: []string{"exp(mean=50ms)", "</svg><script>"},
+			Cells: []report.Rate{{Runs: 200, Violated: 50, Low: 0.19, High: 0.31}, {Runs: 200}, {Runs: 100, Violated: 100, Low: 0.96, High: 1}, {}}}},
+		Found: []report.FoundScenario{{Path: "reports/found/a.yaml", Note: "<b>1 of 5 faults</b>"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, want := range []string{"25.0 %", "19.0 to 31.0", "0.0 %", "100.0 %", "no run", "lock.ttl 200ms: 50 of 200 runs", "sim sweep x", "reports/found/a.yaml", "&lt;over&gt;"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, bad := range []string{"<script>", "<b>1 of"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page lets %q through", bad)
+		}
+	}
+}

@@ -153,9 +153,12 @@ func (w *World) newCall() *call {
 }
 
 // freeCall lets a call be used again. Its way goes on counting, so that events
-// of its past do not concern its future.
+// of its past do not concern its future; what else it holds is overwritten when
+// it is sent.
 func (w *World) freeCall(k *call) {
-	*k = call{way: k.way + 1}
+	k.way++
+	k.link = nil // whoever still used it would fail at once
+	k.clientDone, k.wayDone, k.noScript = false, false, false
 	w.freeCalls = append(w.freeCalls, k)
 }
 

@@ -51,7 +51,7 @@ func play(t *testing.T, text string, seed uint64, test func(t *testing.T, s *sta
 		test(t, s)
 		s.Heal()
 		s.Stop()
-		s.World.Wait()
+		s.Wait()
 	})
 }
 
@@ -138,7 +138,7 @@ func TestAt(t *testing.T) {
 		}
 		time.Sleep(2*time.Second - 1)
 		s.want(t, "pause A")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		s.want(t, "pause A", "kill B")
 		time.Sleep(300 * time.Millisecond)
 		s.want(t, "pause A", "kill B", "restart B nothing")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,11 +17,13 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
 // searchFlags are the flags of sim search.
 type searchFlags struct {
+	html       string
 	variant    string
 	bare       bool
 	kinds      []string
@@ -61,6 +64,7 @@ was found is kept).`,
 	c.Flags().IntVar(&f.stopAt, "stop-at", 0, "stop after so many violations (default: never)")
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many runs at once")
 	c.Flags().StringVar(&f.out, "out", filepath.Join("reports", "found"), "folder for the scenarios found")
+	c.Flags().StringVar(&f.html, "html", "", "write a summary to this page, too")
 	return c
 }
 
@@ -96,19 +100,27 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 		limited, cancel = context.WithTimeout(ctx, f.lasts)
 		defer cancel()
 	}
-	report, err := search.Run(limited)
+	result, err := search.Run(limited)
 	a.clearLine()
 	if err != nil {
 		return err
 	}
-	a.printSearch(s, variant, report, time.Since(began))
-	if err := a.keepFound(search, f, report); err != nil {
+	a.printSearch(s, variant, result, time.Since(began))
+	kept, err := a.keepFound(search, f, result)
+	if err != nil {
 		return err
+	}
+	if f.html != "" {
+		page := searchPage(search, f, result, kept)
+		if err := a.toOutput(f.html, func(w io.Writer) error { return report.WriteRates(w, page) }); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "  summary    %s\n", f.html)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return &exitError{exitInterrupted, errors.New("interrupted; what was found is kept")}
-	case report.Violations() > 0:
+	case result.Violations() > 0:
 		return &exitError{code: exitUnexpected}
 	}
 	return nil
@@ -200,27 +212,51 @@ func (a *app) printSearch(s *scenario.Scenario, variant string, r explore.Report
 
 // keepFound shrinks what was found of each class and writes the best down. It is
 // not interrupted: it takes a fraction of a second, and is what a search is for.
-func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) error {
+func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) ([]report.FoundScenario, error) {
 	best, err := search.ShrinkBest(context.Background(), r.Found)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var kept []report.FoundScenario
 	for _, k := range best {
 		name := fmt.Sprintf("%.20s-%s-%d", search.Scenario.Name, k.Property, k.Seed)
 		text, err := k.YAML(name, fmt.Sprintf("sim search %s --variant %s, seed %d", search.Scenario.File, search.Variant, k.Seed))
 		if err != nil {
-			return err
+			return kept, err
 		}
 		if err := os.MkdirAll(f.out, 0o755); err != nil {
-			return fmt.Errorf("failed to make the folder for what was found: %w", err)
+			return kept, fmt.Errorf("failed to make the folder for what was found: %w", err)
 		}
 		file := filepath.Join(f.out, name+".yaml")
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			return fmt.Errorf("failed to write what was found: %w", err)
+			return kept, fmt.Errorf("failed to write what was found: %w", err)
 		}
-		fmt.Fprintf(a.stdout, "  found      %s   %d of %d faults, %d of %d other seeds\n", file,
-			len(k.Setup.Faults.List), k.From, k.Robust, k.OtherSeeds)
+		note := fmt.Sprintf("%d of %d faults, %d of %d other seeds", len(k.Setup.Faults.List), k.From, k.Robust, k.OtherSeeds)
+		kept = append(kept, report.FoundScenario{Path: file, Note: note})
+		fmt.Fprintf(a.stdout, "  found      %s   %s\n", file, note)
 		fmt.Fprintf(a.stdout, "  replay     sim replay %s\n", file)
 	}
-	return nil
+	return kept, nil
+}
+
+// searchPage is what came of a search, as a page shows it.
+func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []report.FoundScenario) report.Rates {
+	page := report.Rates{
+		Heading: search.Scenario.Name + ": a search", Found: kept,
+		Lead: fmt.Sprintf("Variant %s: %d runs in the virtual world, %d distinct behaviours.", search.Variant, r.Runs, r.Behaviours),
+		Replay: fmt.Sprintf("sim search %s --variant %s --seed %d --seeds %d --for 0s --kinds %s", search.Scenario.File, search.Variant,
+			f.first, r.Runs, strings.Join(f.kinds, ",")),
+	}
+	if f.bare {
+		page.Replay += " --bare"
+	}
+	if len(r.Classes) == 0 {
+		page.Lead += " Nothing was found: " + explore.Bound(r.Runs) + "."
+	}
+	for _, c := range r.Classes {
+		rate := report.Rate{Runs: r.Runs, Violated: c.Runs}
+		rate.Low, rate.High = explore.Wilson(c.Runs, r.Runs)
+		page.Classes = append(page.Classes, report.RateLine{Name: c.Name, Rate: rate})
+	}
+	return page
 }

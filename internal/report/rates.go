@@ -10,6 +10,8 @@ type Rates struct {
 	// Heading and Lead head the page; Replay is the command that measures again.
 	Heading, Lead, Replay string
 	Grids                 []RateGrid
+	// Classes are kinds of violations and how often each came.
+	Classes []RateLine
 	// Found are scenarios that were written, with a word on each.
 	Found []FoundScenario
 }
@@ -29,6 +31,20 @@ type RateGrid struct {
 type Rate struct {
 	Runs, Violated uint64
 	Low, High      float64
+}
+
+// RateLine is how often one thing came.
+type RateLine struct {
+	Name string
+	Rate
+}
+
+// Share is the rate in words: "1.56 % (1.5 to 1.62)".
+func (l RateLine) Share() string {
+	if l.Runs == 0 {
+		return "no run"
+	}
+	return fmt.Sprintf("%.3g %% (%.3g to %.3g)", 100*float64(l.Violated)/float64(l.Runs), 100*l.Low, 100*l.High)
 }
 
 // FoundScenario is a scenario that a search wrote.

@@ -15,13 +15,14 @@ func TestRatesShowEveryNumber(t *testing.T) {
 		Grids: []report.RateGrid{{Title: "linearizable-resource", X: "lock.ttl", Y: "faults.pause",
 			Columns: []string{"200ms", "1s"}, Rows: []string{"exp(mean=50ms)", "</svg><script>"},
 			Cells: []report.Rate{{Runs: 200, Violated: 50, Low: 0.19, High: 0.31}, {Runs: 200}, {Runs: 100, Violated: 100, Low: 0.96, High: 1}, {}}}},
-		Found: []report.FoundScenario{{Path: "reports/found/a.yaml", Note: "<b>1 of 5 faults</b>"}},
+		Classes: []report.RateLine{{Name: "exclusive-lease", Rate: report.Rate{Runs: 1000, Violated: 5, Low: 0.002, High: 0.012}}},
+		Found:   []report.FoundScenario{{Path: "reports/found/a.yaml", Note: "<b>1 of 5 faults</b>"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"25.0 %", "19.0 to 31.0", "0.0 %", "100.0 %", "no run", "lock.ttl 200ms: 50 of 200 runs", "sim sweep x", "reports/found/a.yaml", "&lt;over&gt;"} {
+	for _, want := range []string{"25.0 %", "19.0 to 31.0", "0.0 %", "100.0 %", "no run", "0.5 % (0.2 to 1.2)", "lock.ttl 200ms: 50 of 200 runs", "sim sweep x", "reports/found/a.yaml", "&lt;over&gt;"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -57,7 +57,7 @@ func (m *memory) find(key string) int {
 			continue
 		}
 		if it.expires != 0 && m.ms() > it.expires {
-			m.watch.expired(m, it)
+			m.watch.expired(it)
 			m.remove(i)
 			return -1
 		}
@@ -113,7 +113,7 @@ func (m *memory) Set(key, value string, ttl time.Duration, nx bool) bool {
 	} else {
 		m.items[i] = it
 	}
-	m.watch.set(m, &m.items[i], ttl)
+	m.watch.set(&m.items[i], ttl)
 	m.tell(key)
 	return true
 }
@@ -124,7 +124,7 @@ func (m *memory) Del(key string) bool {
 	if i < 0 {
 		return false
 	}
-	m.watch.deleted(m, &m.items[i])
+	m.watch.deleted(&m.items[i])
 	m.remove(i)
 	return true
 }
@@ -136,12 +136,12 @@ func (m *memory) PExpire(key string, ttl time.Duration) bool {
 		return false
 	}
 	if ttl <= 0 {
-		m.watch.deleted(m, &m.items[i])
+		m.watch.deleted(&m.items[i])
 		m.remove(i)
 		return true
 	}
 	m.items[i].expires = m.ms() + command.Milliseconds(ttl)
-	m.watch.extended(m, &m.items[i], ttl)
+	m.watch.extended(&m.items[i], ttl)
 	m.tell(key)
 	return true
 }
@@ -200,7 +200,7 @@ func (m *memory) RPush(key, element string) int64 {
 		return 0
 	}
 	it.list = append(it.list, element)
-	m.watch.pushed(m, key, element)
+	m.watch.pushed(key, element)
 	m.tell(key)
 	return int64(len(it.list))
 }

@@ -146,7 +146,7 @@ func (f *follower) apply(c change) {
 	i := slices.IndexFunc(m.items, func(it item) bool { return it.key == c.item.key })
 	switch {
 	case c.gone && i >= 0:
-		r.watch.deleted(m, &m.items[i])
+		r.watch.deleted(&m.items[i])
 		m.remove(i)
 	case c.gone:
 	case i < 0:
@@ -161,9 +161,9 @@ func (f *follower) apply(c change) {
 			ttl = time.Duration(c.item.expires-m.ms()) * time.Millisecond
 		}
 		if fresh {
-			r.watch.set(m, &m.items[i], ttl)
+			r.watch.set(&m.items[i], ttl)
 		} else {
-			r.watch.extended(m, &m.items[i], ttl)
+			r.watch.extended(&m.items[i], ttl)
 		}
 		m.tell(c.item.key)
 	}

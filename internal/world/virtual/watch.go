@@ -19,25 +19,25 @@ type watch struct {
 	caller string
 }
 
-func (o *watch) set(m *memory, it *item, ttl time.Duration) {
+func (o *watch) set(it *item, ttl time.Duration) {
 	if o.sees(it.key) {
 		o.emit(history.KeySet, it, o.caller, lives(ttl))
 	}
 }
 
-func (o *watch) extended(m *memory, it *item, ttl time.Duration) {
+func (o *watch) extended(it *item, ttl time.Duration) {
 	if o.sees(it.key) {
 		o.emit(history.KeyExtended, it, o.caller, lives(ttl))
 	}
 }
 
-func (o *watch) deleted(m *memory, it *item) {
+func (o *watch) deleted(it *item) {
 	if o.sees(it.key) {
 		o.emit(history.KeyDeleted, it, o.caller, history.Int{})
 	}
 }
 
-func (o *watch) expired(m *memory, it *item) {
+func (o *watch) expired(it *item) {
 	if o.sees(it.key) {
 		o.emit(history.KeyExpired, it, "", history.Int{})
 	}
@@ -60,7 +60,7 @@ func (o *watch) emit(f history.F, it *item, caller string, ttl history.Int) {
 }
 
 // pushed records an effect. The world knows its time exactly.
-func (o *watch) pushed(m *memory, key, element string) {
+func (o *watch) pushed(key, element string) {
 	if o == nil || o.log == "" || o.log != key {
 		return
 	}

@@ -30,7 +30,7 @@ const mostFaults = 6
 
 // draw draws the schedule of a seed.
 func (d *drawer) draw(seed uint64) []scenario.Fault {
-	r := rand.New(rand.NewPCG(seed, 0x6578706c6f7265)) //nolint:gosec // repeatable by intent
+	r := rand.New(rand.NewPCG(seed, 0x6578706c6f7265))
 	var kinds []string
 	for _, k := range d.kinds {
 		if r.IntN(2) == 0 {

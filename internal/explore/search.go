@@ -136,7 +136,7 @@ func (f *finder) work(ctx context.Context) error {
 				return ctx.Err()
 			}
 			seed := f.First + n
-			setup.Faults.List = append(own[:len(own):len(own)], d.draw(seed)...)
+			setup.Faults.List = slices.Concat(own, d.draw(seed))
 			v, err := b.run(setup, seed, f.Properties)
 			if err != nil {
 				return err

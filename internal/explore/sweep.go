@@ -154,7 +154,7 @@ func (s Sweep) measure(ctx context.Context, c *Cell) error {
 			return ctx.Err()
 		}
 		seed := s.First + n
-		r := rand.New(rand.NewPCG(seed, 0x7377656570)) //nolint:gosec // repeatable by intent
+		r := rand.New(rand.NewPCG(seed, 0x7377656570))
 		for _, l := range lengths {
 			*l.d = max(l.from.Draw(r), time.Millisecond)
 		}

@@ -51,7 +51,7 @@ func TestEachMistakeShows(t *testing.T) {
 				if c.Op == command.EVAL {
 					late = append(late, carry)
 				}
-				return commandtest.Mute(c, func() command.Reply { return command.NilReply() })
+				return commandtest.Mute(c, command.NilReply)
 			}
 			_, l := tb.sit(t, "c1", mistaken(m))
 			l.Acquire()

@@ -72,6 +72,9 @@ func (l *single) granted(g Grant, r command.Reply, got bool) (Grant, Result) {
 	case !got:
 		return Grant{}, Result{Outcome: Fail, Err: "taken"}
 	case !g.Forever && l.Remaining(g) <= 0:
+		if !l.Mistakes.NoCleanup && l.constant == "" {
+			compareAndDelete(l, g)
+		}
 		return Grant{}, Result{Outcome: Fail, Err: "granted too late: no validity left"}
 	}
 	return g, Result{Outcome: OK}

@@ -53,6 +53,11 @@ var mixable = map[string]drawn{
 		f.Where = k.where(r, c)
 		return f
 	},
+	"reset": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		f := &reset{}
+		f.Where = k.where(r, c)
+		return f
+	},
 	"hold": func(r *rand.Rand, c Cast, k MixKind) Fault {
 		f := &hold{}
 		f.Where = k.where(r, c)

@@ -134,10 +134,7 @@ func (s *Schedule) happened(p Passing) bool {
 // strike lets a fault begin, and end after its length. It returns nil where the
 // fault did not take effect.
 func (s *Schedule) strike(id int, f Planned) *stroke {
-	s.mu.Lock()
-	idle := s.healed || s.active[id] != nil
-	s.mu.Unlock()
-	if idle {
+	if !s.reserve(id) {
 		return nil
 	}
 	v := history.Value{Fault: f.Kind, ID: id, Target: f.Fault.Target(), Detail: f.When.String()}
@@ -146,6 +143,9 @@ func (s *Schedule) strike(id int, f Planned) *stroke {
 	}
 	undo, err := f.Fault.Begin(s.w)
 	if err != nil {
+		s.mu.Lock()
+		delete(s.active, id)
+		s.mu.Unlock()
 		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed, Value: v, Error: err.Error()})
 		return nil
 	}
@@ -170,6 +170,18 @@ func (s *Schedule) strike(id int, f Planned) *stroke {
 		})
 	}
 	return k
+}
+
+// reserve makes sure that a fault is active once at a time; false: it is already,
+// or everything has healed.
+func (s *Schedule) reserve(id int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.healed || s.active[id] != nil {
+		return false
+	}
+	s.active[id] = &stroke{} // beginning
+	return true
 }
 
 // pass lets the length of a fault pass; true: it has ended meanwhile.
@@ -213,7 +225,11 @@ func (s *Schedule) follow(id int, ended bool) {
 func (s *Schedule) end(id int) {
 	s.mu.Lock()
 	k := s.active[id]
-	delete(s.active, id)
+	if k != nil && k.undo == nil {
+		k = nil // still beginning: whoever begins it ends it, too
+	} else {
+		delete(s.active, id)
+	}
 	healed := s.healed
 	s.mu.Unlock()
 	if k == nil {
@@ -241,7 +257,9 @@ func (s *Schedule) Heal() {
 	s.healed = true
 	left := make([]*stroke, 0, len(s.active))
 	for _, k := range s.active {
-		left = append(left, k)
+		if k.undo != nil {
+			left = append(left, k)
+		}
 	}
 	s.mu.Unlock()
 	s.over.Fire()
@@ -261,7 +279,7 @@ func (s *Schedule) Endless(target string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.active {
-		if k.fault.Fault.Target() == target && k.fault.Fault.Length() == 0 && k.fault.Until.Point == "" {
+		if k.undo != nil && k.fault.Fault.Target() == target && k.fault.Fault.Length() == 0 && k.fault.Until.Point == "" {
 			return true
 		}
 	}
@@ -274,6 +292,9 @@ func (s *Schedule) AwaitReturn(client string) bool {
 	s.mu.Lock()
 	var back world.Signal
 	for _, k := range s.active {
+		if k.undo == nil {
+			continue
+		}
 		killed, ok := k.fault.Fault.(interface{ Returns() bool })
 		if ok && k.fault.Fault.Target() == client && killed.Returns() {
 			back = k.ended

@@ -51,7 +51,7 @@ func play(t *testing.T, text string, seed uint64, test func(t *testing.T, s *sta
 		test(t, s)
 		s.Heal()
 		s.Stop()
-		s.World.Wait()
+		s.Wait()
 	})
 }
 
@@ -138,7 +138,7 @@ func TestAt(t *testing.T) {
 		}
 		time.Sleep(2*time.Second - 1)
 		s.want(t, "pause A")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		s.want(t, "pause A", "kill B")
 		time.Sleep(300 * time.Millisecond)
 		s.want(t, "pause A", "kill B", "restart B nothing")
@@ -207,7 +207,7 @@ func TestEveryIsDrawnFromTheSeed(t *testing.T) {
 
 func TestMixIsDrawnFromTheSeed(t *testing.T) {
 	const text = `
-  mix: {during: 10s, every: exp(mean=200ms), swarm: false, kinds: {pause: {for: exp(mean=100ms)}, cut: {weight: 2}, clock: {}, kill: {}, latency: {}, hold: {}}}
+  mix: {during: 10s, every: exp(mean=200ms), swarm: false, kinds: {pause: {for: exp(mean=100ms)}, cut: {weight: 2}, clock: {}, kill: {}, latency: {}, hold: {}, reset: {}}}
 `
 	story := func(seed uint64) (told []string, last time.Duration) {
 		play(t, text, seed, func(_ *testing.T, s *stage) {

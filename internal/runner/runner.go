@@ -150,7 +150,7 @@ func (r *run) carryOut() error {
 // supervise waits for the clients, heals, waits for those that healing set
 // free, and ends the run.
 func (r *run) supervise() error {
-	inTime := r.idle.Wait(r.setup.TimeLimit)
+	inTime := r.idle.Wait(r.safetyPhase()) || r.setup.HealAfter > 0 && r.w.Now() < r.setup.TimeLimit
 	r.phase(history.PhaseHealing)
 	r.schedule.Heal()
 	inTime = inTime && r.ended.Wait(max(r.setup.TimeLimit-r.w.Now(), 1))
@@ -199,6 +199,14 @@ func (r *run) probe() {
 	if len(alive) > 0 {
 		probed.Wait(2 * r.setup.GrantWithin)
 	}
+}
+
+// safetyPhase is how long faults may strike.
+func (r *run) safetyPhase() time.Duration {
+	if h := r.setup.HealAfter; h > 0 {
+		return min(h, r.setup.TimeLimit)
+	}
+	return r.setup.TimeLimit
 }
 
 func (r *run) phase(name string) {

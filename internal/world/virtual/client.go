@@ -157,7 +157,7 @@ func newEnv(c *clientHost) *env {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(c.name))
 	// As in the live world; a client that was started again draws anew.
-	e := &env{c: c, life: c.life, rand: rand.New(rand.NewPCG(c.w.spec.Seed, h.Sum64()+c.life-1))} //nolint:gosec // repeatable by intent
+	e := &env{c: c, life: c.life, rand: rand.New(rand.NewPCG(c.w.spec.Seed, h.Sum64()+c.life-1))}
 	e.store = &remote{e: e, l: c.store}
 	for _, l := range c.links {
 		e.nodes = append(e.nodes, &remote{e: e, l: l})

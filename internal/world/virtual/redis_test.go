@@ -130,12 +130,12 @@ func (r *realRedis) do(c command.Command) command.Reply {
 		v, err = r.rdb.Eval(ctx, c.Script.Lua, c.Keys, args...).Result()
 	} else {
 		args := []any{c.Op.String(), c.Key}
-		switch {
-		case c.Op == command.PING:
+		switch c.Op {
+		case command.PING:
 			args = args[:1]
-		case c.Op == command.PEXPIRE:
+		case command.PEXPIRE:
 			args = append(args, command.Milliseconds(c.TTL))
-		case c.Op == command.SET:
+		case command.SET:
 			args = append(args, c.Value)
 			if c.NX {
 				args = append(args, "nx")

@@ -39,7 +39,7 @@ func uncertain(t *testing.T, dir string, maps bool) []string {
 	t.Helper()
 	set := token.NewFileSet()
 	notTest := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
-	packages, err := parser.ParseDir(set, dir, notTest, 0)
+	packages, err := parser.ParseDir(set, dir, notTest, 0) //nolint:staticcheck // there are no build tags here to be missed
 	if err != nil || len(packages) != 1 {
 		t.Fatalf("%s: %d packages, %v", dir, len(packages), err)
 	}

@@ -16,7 +16,7 @@ type drawer struct {
 	kinds  []string
 	cast   nemesis.Cast
 	points []string
-	// once are the points that a client passes once in each section.
+	// sections bounds how often a client passes a point for sure.
 	sections int
 	ttl      time.Duration
 }

@@ -173,6 +173,14 @@ func (d *decoder) setup(n *yaml.Node, s *Setup) {
 	v := reflect.ValueOf(s).Elem()
 	setDefaults(v)
 	d.value(n, v, "", "")
+	s.derive()
+	if len(d.problems) == before {
+		d.check(s)
+	}
+}
+
+// derive fills what by default follows from other settings.
+func (s *Setup) derive() {
 	if s.Fencing.Check == "" {
 		s.Fencing.Check = resource.NoFence
 		if s.Fencing.Tokens != lock.NoTokens {
@@ -181,9 +189,6 @@ func (d *decoder) setup(n *yaml.Node, s *Setup) {
 	}
 	if s.GrantWithin == 0 {
 		s.GrantWithin = s.Lock.TTL + 2*time.Second
-	}
-	if len(d.problems) == before {
-		d.check(s)
 	}
 }
 

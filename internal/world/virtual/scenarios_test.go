@@ -3,7 +3,6 @@ package virtual_test
 import (
 	"bytes"
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 // shipped are the scenarios of the project.
 func shipped(t testing.TB) []*scenario.Scenario {
 	t.Helper()
-	files, err := filepath.Glob("../../../scenarios/*.yaml")
+	files, err := scenario.Find([]string{"../../../scenarios"})
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}

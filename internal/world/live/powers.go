@@ -140,6 +140,7 @@ func (w *World) Kill(target string) error {
 func (w *World) Restart(target string, keep world.Keep) error {
 	if c := w.client(target); c != nil {
 		setup := c.setupMessage
+		setup.Seed += 0x9e3779b97f4a7c15 // a new life draws new values
 		fresh, err := startClient(w, setup)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
@@ -23,13 +24,21 @@ type proxies struct {
 	links map[world.Link]*toxiproxy.Proxy
 	order []world.Link
 	last  int // number of the last toxic, for its name
+	// calmed is when a toxic was last taken off a link.
+	calmed map[world.Link]time.Time
 }
+
+// settle is how long a link is left alone after a toxic was taken off. toxiproxy
+// (2.12.0) does not put a connection that closes at that moment in order, but
+// forgets it a moment later; a toxic that is added in between makes it panic.
+const settle = 50 * time.Millisecond
 
 // newProxies prepares toxiproxy as a library: no API server listens.
 func newProxies() *proxies {
 	return &proxies{
 		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
 		links:  make(map[world.Link]*toxiproxy.Proxy),
+		calmed: make(map[world.Link]time.Time),
 	}
 }
 
@@ -142,7 +151,11 @@ func (p *proxies) add(l world.Link, t toxic) (func() error, error) {
 	proxy := p.links[l]
 	p.last++
 	t.Name = fmt.Sprintf("%s-%d", t.Type, p.last)
+	rest := settle - time.Since(p.calmed[l])
 	p.mu.Unlock()
+	if rest > 0 {
+		time.Sleep(rest)
+	}
 	if proxy == nil {
 		return nil, fmt.Errorf("no link from %s to %s", l.From, l.To)
 	}
@@ -154,6 +167,11 @@ func (p *proxies) add(l world.Link, t toxic) (func() error, error) {
 		return nil, fmt.Errorf("failed to put %s on the link from %s to %s: %w", t.Type, l.From, l.To, err)
 	}
 	return func() error {
+		defer func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.calmed[l] = time.Now()
+		}()
 		if err := proxy.Toxics.RemoveToxic(context.Background(), t.Name); err != nil {
 			return fmt.Errorf("failed to take %s off the link from %s to %s: %w", t.Type, l.From, l.To, err)
 		}

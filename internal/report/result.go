@@ -86,6 +86,15 @@ type PropertyResult struct {
 	Counterexample *checker.Counterexample `json:"counterexample,omitempty"`
 }
 
+// Judged sets a finding beside what was expected of it; the zero verdict expects
+// nothing, and is met by everything.
+func Judged(f checker.Finding, expected checker.Verdict) PropertyResult {
+	return PropertyResult{
+		Name: f.Property, Verdict: f.Verdict, Expected: expected, Met: expected == 0 || expected == f.Verdict,
+		Why: f.Why, Events: f.Events, Effort: f.Effort, Method: f.Method, Counterexample: f.Counterexample,
+	}
+}
+
 // FaultResult is a fault of the scenario: planned against measured.
 type FaultResult struct {
 	// ID counts the scenario's faults from 1.

@@ -205,15 +205,13 @@ func (t *trial) judge(ctx context.Context, v scenario.Variant, out *report.Varia
 	findings := checker.Judge(ctx, out.History, wanted, checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
 	out.Met = out.Error == ""
 	for _, f := range findings {
-		p := report.PropertyResult{
-			Name: f.Property, Verdict: f.Verdict, Met: true, Why: f.Why, Events: f.Events,
-			Effort: f.Effort, Method: f.Method, Counterexample: f.Counterexample,
-		}
+		var expected checker.Verdict
 		for _, e := range v.Expect {
 			if e.Property == f.Property {
-				p.Expected, p.Met = e.Verdict, e.Verdict == f.Verdict
+				expected = e.Verdict
 			}
 		}
+		p := report.Judged(f, expected)
 		if !p.Met && f.Verdict == checker.Unknown {
 			out.Undecided = true
 		}

@@ -1,13 +1,10 @@
 package live
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
-	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
@@ -21,40 +18,56 @@ type proxies struct {
 	server *toxiproxy.ApiServer
 
 	mu    sync.Mutex
-	links map[world.Link]*toxiproxy.Proxy
+	links map[world.Link]*proxied
 	order []world.Link
-	last  int // number of the last toxic, for its name
-	// calmed is when a toxic was last taken off a link.
-	calmed map[world.Link]time.Time
 }
 
-// settle is how long a link is left alone after a toxic was taken off. toxiproxy
-// (2.12.0) does not put a connection that closes at that moment in order, but
-// forgets it a moment later; a toxic that is added in between makes it panic.
-const settle = 50 * time.Millisecond
+// proxied is a link: a proxy with a valve for each direction.
+type proxied struct {
+	*toxiproxy.Proxy
+	requests, answers *valve
+}
 
 // newProxies prepares toxiproxy as a library: no API server listens.
 func newProxies() *proxies {
 	return &proxies{
 		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
-		links:  make(map[world.Link]*toxiproxy.Proxy),
-		calmed: make(map[world.Link]time.Time),
+		links:  make(map[world.Link]*proxied),
 	}
 }
 
 // open puts a proxy between from and the address of to, and returns where it
 // listens.
 func (p *proxies) open(from, to, address string) (string, error) {
-	proxy := toxiproxy.NewProxy(p.server, from+"-"+to, "127.0.0.1:0", address)
-	if err := proxy.Start(); err != nil {
+	l := &proxied{Proxy: toxiproxy.NewProxy(p.server, from+"-"+to, "127.0.0.1:0", address)}
+	var err error
+	if l.requests, err = l.fit("upstream"); err != nil {
+		return "", err
+	}
+	if l.answers, err = l.fit("downstream"); err != nil {
+		return "", err
+	}
+	if err := l.Start(); err != nil {
 		return "", fmt.Errorf("failed to open the link from %s to %s: %w", from, to, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := world.Link{From: from, To: to}
-	p.links[l] = proxy
-	p.order = append(p.order, l)
-	return proxy.Listen, nil
+	name := world.Link{From: from, To: to}
+	p.links[name] = l
+	p.order = append(p.order, name)
+	return l.Listen, nil
+}
+
+// fit puts a valve on a stream of the link: upstream is the way of the
+// requests.
+func (l *proxied) fit(stream string) (*valve, error) {
+	wrapper, err := l.Toxics.AddToxicJson(strings.NewReader(fmt.Sprintf(`{"type": %q, "stream": %q}`, valveType, stream)))
+	if err != nil {
+		return nil, fmt.Errorf("failed to put a toxic on the link %s: %w", l.Name, err)
+	}
+	v := newValve()
+	wrapper.Toxic = v // the one toxiproxy made knows no more than its type
+	return v, nil
 }
 
 // lead makes all links to a party end at another address. What was under way on
@@ -73,117 +86,38 @@ func (p *proxies) lead(to, address string) error {
 	return nil
 }
 
-// toxic is a toxic as toxiproxy's API takes it.
-type toxic struct {
-	Name       string           `json:"name"`
-	Type       string           `json:"type"`
-	Stream     string           `json:"stream"`
-	Attributes map[string]int64 `json:"attributes"`
-}
-
-// toxicsOf translates a disturbance: upstream is the way of the requests.
-func toxicsOf(d world.Disturbance) ([]toxic, error) {
-	t := toxic{Attributes: map[string]int64{}}
-	switch d.Kind {
-	case world.Latency:
-		t.Type = "latency"
-		t.Attributes["latency"], t.Attributes["jitter"] = d.Latency.Milliseconds(), d.Jitter.Milliseconds()
-	case world.Bandwidth:
-		t.Type = "bandwidth"
-		t.Attributes["rate"] = max(d.Rate/1000, 1)
-	case world.Cut:
-		t.Type = "timeout"
-		t.Attributes["timeout"] = 0
-	case world.Hold:
-		t.Type = holdType
-	case world.Reset:
-		t.Type = "reset_peer"
-		t.Attributes["timeout"] = 0
-	case world.SlowClose:
-		t.Type = "slow_close"
-		t.Attributes["delay"] = d.Delay.Milliseconds()
-	case world.LimitData:
-		t.Type = "limit_data"
-		t.Attributes["bytes"] = d.Bytes
-	default:
-		return nil, fmt.Errorf("no disturbance %q", d.Kind)
-	}
-	var list []toxic
-	if d.Direction != world.Answers {
-		t.Stream = "upstream"
-		list = append(list, t)
-	}
-	if d.Direction != world.Requests {
-		t.Stream = "downstream"
-		list = append(list, t)
-	}
-	return list, nil
-}
-
-// disturb puts toxics on links and returns what takes them off again.
+// disturb puts a disturbance on links and returns what takes it off again.
 func (p *proxies) disturb(links []world.Link, d world.Disturbance) (func() error, error) {
-	list, err := toxicsOf(d)
-	if err != nil {
-		return nil, err
-	}
-	var lifts []func() error
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var lifts []func()
 	lift := func() error {
-		var group errorGroup
 		for _, l := range lifts {
-			group.Go(l)
+			l()
 		}
-		return group.Wait()
+		return nil
 	}
-	for _, l := range links {
-		for _, t := range list {
-			one, err := p.add(l, t)
-			if err != nil {
-				return nil, errors.Join(err, lift())
-			}
-			lifts = append(lifts, one)
+	for _, name := range links {
+		l := p.links[name]
+		if l == nil {
+			return nil, errors.Join(fmt.Errorf("no link from %s to %s", name.From, name.To), lift())
+		}
+		if d.Direction != world.Answers {
+			lifts = append(lifts, l.requests.add(d))
+		}
+		if d.Direction != world.Requests {
+			lifts = append(lifts, l.answers.add(d))
 		}
 	}
 	return lift, nil
 }
 
-func (p *proxies) add(l world.Link, t toxic) (func() error, error) {
-	p.mu.Lock()
-	proxy := p.links[l]
-	p.last++
-	t.Name = fmt.Sprintf("%s-%d", t.Type, p.last)
-	rest := settle - time.Since(p.calmed[l])
-	p.mu.Unlock()
-	if rest > 0 {
-		time.Sleep(rest)
-	}
-	if proxy == nil {
-		return nil, fmt.Errorf("no link from %s to %s", l.From, l.To)
-	}
-	text, err := json.Marshal(t)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := proxy.Toxics.AddToxicJson(bytes.NewReader(text)); err != nil {
-		return nil, fmt.Errorf("failed to put %s on the link from %s to %s: %w", t.Type, l.From, l.To, err)
-	}
-	return func() error {
-		defer func() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.calmed[l] = time.Now()
-		}()
-		if err := proxy.Toxics.RemoveToxic(context.Background(), t.Name); err != nil {
-			return fmt.Errorf("failed to take %s off the link from %s to %s: %w", t.Type, l.From, l.To, err)
-		}
-		return nil
-	}, nil
-}
-
 func (p *proxies) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, proxy := range p.links {
-		proxy.Toxics.ResetToxics(context.Background())
-		proxy.Stop()
+	for _, l := range p.links {
+		l.requests.shut()
+		l.answers.shut()
+		l.Stop()
 	}
 }

@@ -20,6 +20,7 @@ need redis-server redis-server
 need "/usr/lib/*/faketime/libfaketime.so.1" libfaketime
 if [ "${1:-run}" = test ]; then
 	need chromium chromium
+	need etcd etcd-server
 fi
 
 [ -z "$missing" ] && exit 0

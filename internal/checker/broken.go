@@ -44,9 +44,14 @@ func (v *view) brokenWhy(sections []*section) string {
 	last := sections[len(sections)-1]
 	r := v.sectionReads(last)
 	w := v.decisiveWrite(last)
+	lost, acknowledged := v.lostElements()
 	switch {
-	case v.h.Header.Workload == "jobs" && w >= 0:
+	case v.cellModel(last.key) == "jobs" && w >= 0 && last.key != "":
+		return fmt.Sprintf("%s %s went out twice, by %s and by %s", last.key, v.number(w), sections[0].client, last.client)
+	case v.cellModel(last.key) == "jobs" && w >= 0:
 		return fmt.Sprintf("the job of tick %s ran twice, by %s and by %s", v.number(w), sections[0].client, last.client)
+	case lost > 0:
+		return fmt.Sprintf("%d of %d acknowledged elements (%.0f %%) are missing at the end", lost, acknowledged, 100*float64(lost)/float64(acknowledged))
 	case v.h.Header.Workload == "append" && len(sections) > 1:
 		return fmt.Sprintf("no order of the appends explains what %s and %s read", sections[0].client, last.client)
 	case v.h.Header.Workload == "append":
@@ -65,6 +70,8 @@ func (v *view) brokenWhy(sections []*section) string {
 		r := v.sectionReads(first)
 		switch {
 		case r < 0:
+		case v.readValue(r) == saw && v.h.Header.Workload == "stock" && w >= 0 && v.decisiveWrite(first) >= 0:
+			return fmt.Sprintf("%s and %s both sold the same unit: both found %d left", first.client, last.client, saw)
 		case v.readValue(r) == saw && len(last.writes) > 0 && len(first.writes) > 0:
 			return fmt.Sprintf("%s and %s both read %d; one update lost", first.client, last.client, saw)
 		default:
@@ -72,6 +79,33 @@ func (v *view) brokenWhy(sections []*section) string {
 		}
 	}
 	return fmt.Sprintf("%d sections have no order that explains what they read", len(sections))
+}
+
+// lostElements counts the elements whose append was acknowledged, and those of
+// them that the last read of the list, after everything, did not find.
+func (v *view) lostElements() (lost, acknowledged int) {
+	if v.h.Header.Workload != "append" || len(v.sections) == 0 {
+		return 0, 0
+	}
+	final := &v.sections[len(v.sections)-1]
+	r := v.sectionReads(final)
+	if final.number != 0 || len(final.writes) > 0 || r < 0 {
+		return 0, 0
+	}
+	there := make(map[int64]bool)
+	for _, element := range v.event(v.ops[r].Return).Value.List {
+		there[element] = true
+	}
+	for i := range v.ops {
+		o := &v.ops[i]
+		if o.F == history.Write && o.Type == history.OK && o.Return < v.ops[r].Call {
+			acknowledged++
+			if !there[v.number(i).V] {
+				lost++
+			}
+		}
+	}
+	return lost, acknowledged
 }
 
 func (v *view) brokenStory(sections []*section, impossible *section, from int) *Counterexample {
@@ -149,7 +183,9 @@ func (v *view) sectionOp(x *section) CounterOp {
 	}
 	r, w := v.sectionReads(x), v.decisiveWrite(x)
 	switch {
-	case v.h.Header.Workload == "jobs" && w >= 0:
+	case v.cellModel(x.key) == "jobs" && w >= 0 && x.key != "":
+		op.Op = fmt.Sprintf("sends %s %s", x.key, v.number(w))
+	case v.cellModel(x.key) == "jobs" && w >= 0:
 		op.Op = fmt.Sprintf("runs the job of tick %s", v.number(w))
 	case v.h.Header.Workload == "append" && w >= 0:
 		op.Op = fmt.Sprintf("appends %s", v.number(w))

@@ -61,6 +61,7 @@ const (
 	DeadlockFree         Property = "deadlock-free"
 	MinorityTolerant     Property = "minority-tolerant"
 	NoOrphanLock         Property = "no-orphan-lock"
+	Atomic               Property = "atomic"
 )
 
 // Finding is the verdict on one property of one history, with what shows it.

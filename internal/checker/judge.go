@@ -60,12 +60,13 @@ var judges = map[Property]func(context.Context, *view, Options) Finding{
 	DeadlockFree:         judgeDeadlock,
 	MinorityTolerant:     judgeMinority,
 	NoOrphanLock:         judgeOrphans,
+	Atomic:               judgeAtomic,
 }
 
 // Properties lists all properties, the order in which a report shows them.
 func Properties() []Property {
 	return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource,
-		OrderedTokens, OwnerRelease, DeadlockFree, MinorityTolerant, NoOrphanLock}
+		OrderedTokens, OwnerRelease, DeadlockFree, MinorityTolerant, NoOrphanLock, Atomic}
 }
 
 // Judge decides the given properties of a history, in their order. A cancelled

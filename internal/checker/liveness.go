@@ -20,6 +20,9 @@ func judgeDeadlock(_ context.Context, v *view, o Options) Finding {
 	}
 	w := v.watch(v.at(healing), forever, o.GrantWithin)
 	f.Effort.Chances = w.granted
+	if w.starved == nil {
+		w.starved = v.shutOut(v.at(healing), o.GrantWithin)
+	}
 	if w.starved != nil {
 		return v.starvation(f, w.starved, o.GrantWithin, "after healing", healing)
 	}
@@ -126,11 +129,13 @@ type watched struct {
 	starved *starving
 }
 
-// starving is a client that kept asking for a free lock in vain.
+// starving is a client that kept asking for a lock in vain.
 type starving struct {
 	client   string
 	from, to time.Duration
 	attempts []int
+	// kept: somebody had the lock all the while; otherwise it was free.
+	kept bool
 }
 
 // watch follows the lock through a stretch of the run. Time counts from when
@@ -152,6 +157,27 @@ func (v *view) watch(from, to, bound time.Duration) watched {
 		}
 	}
 	return w
+}
+
+// shutOut is who asked for the lock from an instant on for longer than the bound
+// while nobody was granted it: not because it was free and could not be had, but
+// because a holder kept it.
+func (v *view) shutOut(from, bound time.Duration) *starving {
+	to, next := v.end, -1
+	for i := range v.grants {
+		if at := v.at(v.grants[i].ret); at >= from {
+			to, next = at, v.grants[i].ret
+			break
+		}
+	}
+	var longest *starving
+	for _, s := range v.asking(window{from, to, next}, bound/2) {
+		if s.to-s.from > bound && (longest == nil || s.from < longest.from) {
+			s.kept = true
+			longest = &s
+		}
+	}
+	return longest
 }
 
 // freeStretches are the parts of a stretch during which nobody had the lock for
@@ -214,11 +240,15 @@ func (v *view) asking(free window, breakAt time.Duration) []starving {
 }
 
 func (v *view) starvation(f Finding, s *starving, bound time.Duration, when string, since int) Finding {
+	what, assumption := "a free lock", "that a lock which nobody holds can be had"
+	if s.kept {
+		what, assumption = "the lock, which was never given back,", "that a holder gives the lock back, or loses it"
+	}
 	f.Verdict = Violated
-	f.Why = fmt.Sprintf("%s asked for a free lock for %s in vain %s (bound %s)", s.client, length(s.to-s.from), when, length(bound))
+	f.Why = fmt.Sprintf("%s asked for %s for %s in vain %s (bound %s)", s.client, what, length(s.to-s.from), when, length(bound))
 	first, last := &v.ops[s.attempts[0]], &v.ops[s.attempts[len(s.attempts)-1]]
 	f.Events = sortedEvents(since, first.Call, last.Call, last.Return)
-	c := &Counterexample{From: len(v.ops), Impossible: -1, Assumption: "that a lock which nobody holds can be had"}
+	c := &Counterexample{From: len(v.ops), Impossible: -1, Assumption: assumption}
 	op := CounterOp{Client: s.client, Op: fmt.Sprintf("asks for the lock (%s)", plural(len(s.attempts), "time")),
 		Events: sortedEvents(first.Call, last.Call, last.Return), From: s.from, To: s.to,
 		Believed: "the lock can be had", True: "nobody was granted the lock"}
@@ -242,7 +272,11 @@ func (v *view) starvation(f Finding, s *starving, bound time.Duration, when stri
 	if v.event(since).F == history.Phase {
 		story.tell(setting, since, "the faults were lifted")
 	}
-	story.tell(turning, first.Call, "%s asked for the lock, which nobody held", s.client)
+	if s.kept {
+		story.tell(turning, first.Call, "%s asked for the lock, which somebody held", s.client)
+	} else {
+		story.tell(turning, first.Call, "%s asked for the lock, which nobody held", s.client)
+	}
 	end := last.Return
 	if end < 0 {
 		end = len(v.h.Events) - 1

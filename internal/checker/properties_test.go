@@ -247,7 +247,7 @@ var propertyCases = []struct {
 		s.read(1, "c2", 1, 3)
 		s.write(2, "c1", 1, 1, history.OK, -1)
 		s.write(6, "c2", 1, 2, history.OK, -1)
-	}, Violated, "c1 and c2 both read 3; one update lost"},
+	}, Violated, "c1 and c2 both sold the same unit: both found 3 left"},
 	{"append", LinearizableResource, func(s *script) {
 		s.h.Header.Workload = "append"
 		s.readList(0, "c1", 1, nil)
@@ -263,7 +263,7 @@ var propertyCases = []struct {
 		s.write(2, "c1", 1, 10, history.OK, -1)
 		s.write(6, "c2", 1, 20, history.OK, -1)
 		s.readList(8, "c3", 0, []int64{20})
-	}, Violated, "no order of the appends explains what c1 and c2 read"},
+	}, Violated, "1 of 2 acknowledged elements (50 %) are missing at the end"},
 	{"no model", LinearizableResource, func(s *script) {
 		s.h.Header.Workload = "chess"
 		s.write(0, "c1", 1, 7, history.OK, -1)
@@ -343,9 +343,16 @@ var propertyCases = []struct {
 		s.acquire(0, 1, "c1", -1, -1)
 		s.phase(10, history.PhaseHealing)
 		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.release(4000, 4001, "c1")
+		s.granted(4010, "c2", 10000, -1)
+	}, Holds, "within 9 ms of asking"},
+	{"a living client keeps it", DeadlockFree, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.phase(10, history.PhaseHealing)
+		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.release(9000, 9001, "c1")
 		s.granted(9010, "c2", 10000, -1)
-	}, Holds, "within 9 ms of asking"},
+	}, Violated, "c2 asked for the lock, which was never given back, for 8.99 s in vain after healing"},
 
 	{"granted with two of five down", MinorityTolerant, func(s *script) {
 		s.fault(1, true, 1, "stop", "A")
@@ -408,6 +415,46 @@ var propertyCases = []struct {
 		s.granted(2, "c1", -1, -1)
 		s.phase(5000, history.PhaseHealing)
 	}, Unknown, "no owner had done with its keys"},
+	{"both cells", Atomic, func(s *script) {
+		s.h.Header.Workload = "two-cells"
+		s.cell(0, "c1", 1, "a", 1, history.OK)
+		s.cell(2, "c1", 1, "b", 1, history.OK)
+		s.cell(4, "c2", 1, "a", 2, history.Fail)
+	}, Holds, "2 sections, each done whole or not at all"},
+	{"one cell, then refused", Atomic, func(s *script) {
+		s.h.Header.Workload = "two-cells"
+		s.cell(0, "c1", 1, "a", 1, history.OK)
+		s.cell(2, "c1", 1, "b", 1, history.Fail)
+	}, Violated, "section 1 of c1 changed cell a and not cell b"},
+	{"one cell, then dead", Atomic, func(s *script) {
+		s.h.Header.Workload = "two-cells"
+		s.cell(0, "c1", 1, "a", 1, history.OK)
+		s.fault(2, true, 1, "kill", "c1")
+	}, Violated, "section 1 of c1 changed cell a and not cell b"},
+	{"one cell, then no answer", Atomic, func(s *script) {
+		s.h.Header.Workload = "two-cells"
+		s.cell(0, "c1", 1, "a", 1, history.OK)
+		s.cell(2, "c1", 1, "b", 1, history.Info)
+	}, Unknown, "nobody knows what became of 1 section"},
+	{"nothing that belongs together", Atomic, func(s *script) {
+		s.write(0, "c1", 1, 1, history.OK, -1)
+	}, Unknown, "nothing that belongs together"},
+	{"a mail sent twice", LinearizableResource, func(s *script) {
+		s.h.Header.Workload = "side-effect"
+		s.cell(0, "c1", 1, "mail", 1, history.OK)
+		s.cell(2, "c2", 1, "mail", 1, history.OK)
+	}, Violated, "mail 1 went out twice, by c1 and by c2"},
+	{"units taken in one step", LinearizableResource, func(s *script) {
+		s.h.Header.Workload, s.h.Header.Initial = "stock", history.Some(2)
+		s.take(0, "c1", 1, 2, 1, history.OK)
+		s.take(2, "c2", 1, 1, 0, history.Info)
+		s.take(4, "c1", 2, 0, 0, history.Fail)
+	}, Unknown, "nothing contended"},
+	{"a unit taken twice", LinearizableResource, func(s *script) {
+		s.h.Header.Workload, s.h.Header.Initial = "stock", history.Some(2)
+		s.take(0, "c1", 1, 2, 1, history.OK)
+		s.take(2, "c2", 1, 2, 1, history.OK)
+	}, Violated, "cannot be explained together"},
 }
 
 func TestProperties(t *testing.T) {

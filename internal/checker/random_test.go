@@ -13,10 +13,22 @@ import (
 // follow any other.
 func randomScript(r *rand.Rand) *script {
 	s := newScript()
+	cells := []string{""}
+	switch r.IntN(6) {
+	case 0:
+		s.h.Header.Workload, cells = "two-cells", []string{"a", "b"}
+	case 1:
+		s.h.Header.Workload, cells = "side-effect", []string{"sent", "mail"}
+	case 2:
+		s.h.Header.Workload = []string{"stock", "jobs", "append"}[r.IntN(3)]
+	}
 	clients := []string{"c1", "c2", "c3"}
 	nodes := []string{"A", "B", "C", "D", "E", ""}
 	types := []history.Type{history.Invoke, history.Invoke, history.OK, history.OK, history.Fail, history.Info}
 	ops := []history.F{history.Acquire, history.Acquire, history.Extend, history.Release, history.Read, history.Write}
+	if r.IntN(4) == 0 {
+		ops[2] = history.CAS
+	}
 	kinds := []string{"pause", "kill", "stop", "clock-jump", "something"}
 	pending := map[string]history.F{}
 	ms := int64(0)
@@ -33,7 +45,7 @@ func randomScript(r *rand.Rand) *script {
 			s.phase(ms, []string{history.PhaseHealing, history.PhaseDone, history.PhaseSafety}[r.IntN(3)])
 		case 3:
 			s.add(ms, history.ResourceProcess, history.Info, history.Effect, history.Value{Client: c, Op: ops[r.IntN(6)],
-				Section: r.IntN(3), At: randomInt(r, ms*1e6), Accepted: history.SomeBool(r.IntN(3) > 0), Token: randomInt(r, 3)})
+				Section: r.IntN(3), Key: cells[r.IntN(len(cells))], At: randomInt(r, ms*1e6), Accepted: history.SomeBool(r.IntN(3) > 0), Token: randomInt(r, 3)})
 		default:
 			// Most of the time a client does what a client can do.
 			typ, f := types[r.IntN(6)], ops[r.IntN(6)]
@@ -43,7 +55,8 @@ func randomScript(r *rand.Rand) *script {
 			} else if r.IntN(8) > 0 {
 				typ, pending[c] = history.Invoke, f
 			}
-			s.add(ms, c, typ, f, history.Value{Section: r.IntN(3), Number: randomInt(r, int64(r.IntN(3))),
+			s.add(ms, c, typ, f, history.Value{Section: r.IntN(3), Key: cells[r.IntN(len(cells))], Number: randomInt(r, int64(r.IntN(3))),
+				Expected:   randomInt(r, int64(r.IntN(3))),
 				ValidUntil: randomInt(r, (ms+int64(r.IntN(900)))*1e6), Token: randomInt(r, int64(r.IntN(5))),
 				Owner: []string{"o1", "o2", ""}[r.IntN(3)], Lock: []string{"", "", "x"}[r.IntN(3)]})
 		}

@@ -20,10 +20,22 @@ type cell struct {
 	from []*section
 }
 
+// cellModel names the model of a cell: mostly the workload's own.
+func (v *view) cellModel(key string) string {
+	switch w := v.h.Header.Workload; {
+	case w == "side-effect" && key == "mail":
+		return "jobs" // each e-mail is sent at most once
+	case w == "side-effect", w == "two-cells", w == "register", w == "":
+		return "increment"
+	default:
+		return w
+	}
+}
+
 // problem is the question that a workload puts to the history of one cell.
-func (v *view) problem(h linear.History) (p linear.Problem, known bool) {
-	switch v.h.Header.Workload {
-	case "increment", "register", "":
+func (v *view) problem(key string, h linear.History) (p linear.Problem, known bool) {
+	switch v.cellModel(key) {
+	case "increment":
 		return linear.CounterProblem(h.Initial), true
 	case "append":
 		return linear.ListProblem(h.Lists), true
@@ -37,7 +49,7 @@ func (v *view) problem(h linear.History) (p linear.Problem, known bool) {
 
 // judgeResource: the guarded sections are linearizable as atomic operations.
 func judgeResource(ctx context.Context, v *view, o Options) Finding {
-	if _, known := v.problem(linear.History{}); !known {
+	if _, known := v.problem("", linear.History{}); !known {
 		return unknown(fmt.Sprintf("there is no model for the workload %q", v.h.Header.Workload), Effort{Operations: len(v.ops)})
 	}
 	cells, effort := v.cells()
@@ -45,7 +57,7 @@ func judgeResource(ctx context.Context, v *view, o Options) Finding {
 	for i := range cells {
 		c := &cells[i]
 		d := decider{ctx: ctx, options: o, h: c.h}
-		d.problem, _ = v.problem(c.h)
+		d.problem, _ = v.problem(c.key, c.h)
 		r := d.decide(c.h.Ops, !o.Fast)
 		f.Method = d.method
 		switch r.Outcome {
@@ -169,6 +181,12 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 		return nil
 	}
 	w := &v.ops[write]
+	if w.F == history.CAS {
+		if op, ok := v.takeOp(write); ok {
+			ops = append(ops, op)
+		}
+		return ops
+	}
 	op := linear.Op{Kind: linear.Write, A: v.number(write).V, Call: int64(v.at(v.ops[s.writes[0]].Call)), Return: linear.Never}
 	if w.Type == history.OK {
 		op.Return = int64(v.at(w.Return))
@@ -177,7 +195,7 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 	if read >= 0 {
 		op.Call = int64(v.at(v.ops[read].Call))
 	}
-	switch v.h.Header.Workload {
+	switch v.cellModel(s.key) {
 	case "jobs":
 		op.Kind = linear.Run
 	case "append":
@@ -198,10 +216,29 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 	return append(ops, op)
 }
 
+// takeOp is a section that took units in one step. What became of one without an
+// answer, the resource's log tells; false: it took nothing.
+func (v *view) takeOp(op int) (linear.Op, bool) {
+	w := &v.ops[op]
+	o := linear.Op{Kind: linear.CAS, Call: int64(v.at(w.Call)), Return: linear.Never}
+	if w.Type == history.OK {
+		e := v.event(w.Return)
+		o.A, o.B, o.Return = e.Value.Expected.V, e.Value.Number.V, int64(v.at(w.Return))
+		return o, true
+	}
+	for i := range v.effects {
+		if x := &v.effects[i]; x.write == op && x.accepted {
+			o.A, o.B = x.number.V+v.event(w.Call).Value.Number.V, x.number.V
+			return o, true
+		}
+	}
+	return o, false
+}
+
 // readOp is a read by itself.
 func (v *view) readOp(op int, h *linear.History, call, ret time.Duration) linear.Op {
 	o := linear.Op{Kind: linear.Read, Call: int64(call), Return: int64(ret)}
-	if v.h.Header.Workload != "append" {
+	if v.cellModel(v.event(v.ops[op].Call).Value.Key) != "append" {
 		o.A = v.readValue(op)
 		return o
 	}

@@ -75,6 +75,29 @@ func (s *script) write(ms int64, client string, section int, n int64, t history.
 	s.add(ms+1, client, t, history.Write, v)
 }
 
+// cell is a write to a cell, of which the resource tells nothing.
+func (s *script) cell(ms int64, client string, section int, cell string, n int64, t history.Type) {
+	v := history.Value{Section: section, Key: cell, Number: history.Some(n)}
+	s.add(ms, client, history.Invoke, history.Write, v)
+	s.add(ms+1, client, t, history.Write, v)
+}
+
+// take takes from - to units in one step; the resource tells of it, save where it
+// fails.
+func (s *script) take(ms int64, client string, section int, from, to int64, t history.Type) {
+	s.add(ms, client, history.Invoke, history.CAS, history.Value{Section: section, Number: history.Some(max(from-to, 1))})
+	left := history.Value{Section: section, Number: history.Some(to)}
+	if t != history.Fail {
+		e := left
+		e.Client, e.Op, e.At, e.Accepted = client, history.CAS, ns(ms), history.SomeBool(true)
+		s.add(ms+1, history.ResourceProcess, history.Info, history.Effect, e)
+	}
+	if t == history.OK {
+		left.Expected = history.Some(from)
+	}
+	s.add(ms+1, client, t, history.CAS, left)
+}
+
 func (s *script) fault(ms int64, begin bool, id int, kind, target string) {
 	f := history.FaultBegin
 	if !begin {

@@ -48,10 +48,10 @@ func (v *view) collectSections() {
 	open := make(map[name]int)
 	for i := range v.ops {
 		o := &v.ops[i]
-		if o.F != history.Read && o.F != history.Write {
+		e := v.event(o.Call)
+		if o.F != history.Read && o.F != history.Write && (o.F != history.CAS || e.Value.Section == 0) {
 			continue
 		}
-		e := v.event(o.Call)
 		n := name{o.Process, e.Value.Key, e.Value.Section}
 		at, ok := known[n]
 		if n.number == 0 {

@@ -5,64 +5,88 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 )
 
-// judgeTokens: a grant that was completed before another was asked for has a
-// strictly smaller token. A re-entry is part of the grant it re-enters.
+// judgeTokens: a later grant has a strictly larger token. A grant is later than
+// another where it was asked for after the other had been given, or given after the
+// other's hold had ended: a lock that excludes can have given it only then. Grants
+// whose holds overlap have no order. A re-entry is part of the grant it re-enters.
 func judgeTokens(_ context.Context, v *view, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "later grants"}, Method: "sweep in real-time order"}
-	var byCall, byReturn []int
+	var tokens []int
 	for i := range v.grants {
 		if g := &v.grants[i]; g.token.Set && g.outer < 0 {
-			byCall, byReturn = append(byCall, i), append(byReturn, i)
+			tokens = append(tokens, i)
 		}
 	}
-	if len(byCall) == 0 {
+	if len(tokens) == 0 {
 		f.Verdict, f.Why = Unknown, "no grant carried a token"
 		return f
 	}
-	slices.SortFunc(byCall, func(i, j int) int {
-		a, b := &v.grants[i], &v.grants[j]
-		return cmp.Or(cmp.Compare(a.lock, b.lock), cmp.Compare(v.at(a.call), v.at(b.call)), cmp.Compare(i, j))
-	})
-	slices.SortFunc(byReturn, func(i, j int) int {
-		a, b := &v.grants[i], &v.grants[j]
-		return cmp.Or(cmp.Compare(a.lock, b.lock), cmp.Compare(v.at(a.ret), v.at(b.ret)), cmp.Compare(i, j))
-	})
-	first, second := -1, -1
-	next, highest := 0, -1
-	for _, i := range byCall {
-		g := &v.grants[i]
-		if highest >= 0 && v.grants[highest].lock != g.lock {
-			highest = -1
-		}
-		for ; next < len(byReturn); next++ {
-			before := &v.grants[byReturn[next]]
-			// At equal stamps the invocation comes first: the two overlap.
-			if before.lock > g.lock || before.lock == g.lock && v.at(before.ret) >= v.at(g.call) {
-				break
-			}
-			if before.lock == g.lock && (highest < 0 || before.token.V > v.grants[highest].token.V) {
-				highest = byReturn[next]
-			}
-		}
-		if highest < 0 {
-			continue
-		}
-		f.Effort.Chances++
-		if g.token.V <= v.grants[highest].token.V && (second < 0 || g.ret < v.grants[second].ret) {
-			first, second = highest, i
-		}
-	}
+	given := func(g *grant) time.Duration { return v.at(g.ret) }
+	asked := func(g *grant) time.Duration { return v.at(g.call) }
+	over := func(g *grant) time.Duration { return max(given(g), min(v.believedUntil(g), g.lastPromise())) }
+	var o order
+	o.sweep(v, tokens, given, asked)
+	o.sweep(v, tokens, over, given)
+	f.Effort.Chances = len(o.later)
 	switch {
-	case second >= 0:
-		return v.unordered(f, &v.grants[first], &v.grants[second])
+	case o.second >= 0:
+		return v.unordered(f, &v.grants[o.first], &v.grants[o.second])
 	case f.Effort.Chances == 0:
 		f.Verdict, f.Why = Unknown, "no grant came after another"
 	default:
 		f.Verdict, f.Why = Holds, fmt.Sprintf("%s, each with a larger token", plural(f.Effort.Chances, "later grant"))
 	}
 	return f
+}
+
+// order is what sweeps over the grants found.
+type order struct {
+	// later are the grants that come after another one.
+	later map[int]bool
+	// first and second are out of order, the earliest such pair; -1: none.
+	first, second int
+}
+
+// sweep compares each grant with those that were done before it came.
+func (o *order) sweep(v *view, grants []int, done, came func(*grant) time.Duration) {
+	if o.later == nil {
+		o.later, o.first, o.second = make(map[int]bool), -1, -1
+	}
+	by := func(at func(*grant) time.Duration) []int {
+		list := slices.Clone(grants)
+		slices.SortStableFunc(list, func(i, j int) int {
+			a, b := &v.grants[i], &v.grants[j]
+			return cmp.Or(cmp.Compare(a.lock, b.lock), cmp.Compare(at(a), at(b)))
+		})
+		return list
+	}
+	byDone, highest, next := by(done), -1, 0
+	for _, i := range by(came) {
+		g := &v.grants[i]
+		if highest >= 0 && v.grants[highest].lock != g.lock {
+			highest = -1
+		}
+		for ; next < len(byDone); next++ {
+			before := &v.grants[byDone[next]]
+			// At equal stamps the invocation comes first: the two overlap.
+			if before.lock > g.lock || before.lock == g.lock && done(before) >= came(g) {
+				break
+			}
+			if before.lock == g.lock && (highest < 0 || before.token.V > v.grants[highest].token.V) {
+				highest = byDone[next]
+			}
+		}
+		if highest < 0 {
+			continue
+		}
+		o.later[i] = true
+		if g.token.V <= v.grants[highest].token.V && (o.second < 0 || g.ret < v.grants[o.second].ret) {
+			o.first, o.second = highest, i
+		}
+	}
 }
 
 func (v *view) unordered(f Finding, a, b *grant) Finding {

@@ -16,12 +16,21 @@ import (
 
 // Request asks a client for one operation.
 type Request struct {
-	// F is acquire, read, write or release.
+	// F is acquire, read, write, cas or release. A cas takes Number units off the
+	// resource where there are that many, in one step.
 	F history.F `json:"f"`
 	// Section numbers the guarded section, from 1.
 	Section int `json:"section,omitempty"`
 	// Number is what a write stores.
 	Number history.Int `json:"number,omitzero"`
+	// List is the whole that a write to a list stores; Number is its last element.
+	List []int64 `json:"list,omitempty"`
+	// Cell is the part of the resource that a read or a write is about; empty:
+	// the only one.
+	Cell string `json:"cell,omitempty"`
+	// Unfenced makes a write pass by the fence: its effect is on something that
+	// cannot check tokens.
+	Unfenced bool `json:"unfenced,omitempty"`
 	// Check makes a write ask the lock first whether it is still valid, and
 	// fail where it is not.
 	Check bool `json:"check,omitempty"`
@@ -50,7 +59,10 @@ const (
 	BeforeRead    = "before-read"
 	BeforeCheck   = "before-check"
 	BeforeWrite   = "before-write"
-	BeforeRelease = "before-release"
+	// AfterFenceCheck lies between the check of the token and the write, where
+	// the two are not one step.
+	AfterFenceCheck = "after-fence-check"
+	BeforeRelease   = "before-release"
 )
 
 // Agent carries out requests, one at a time, for one client.
@@ -84,6 +96,8 @@ func (a *Agent) Do(r Request) Answer {
 		return a.read(r)
 	case history.Write:
 		return a.write(r)
+	case history.CAS:
+		return a.take(r)
 	case history.Release:
 		return a.release()
 	}
@@ -126,8 +140,38 @@ func (a *Agent) write(r Request) Answer {
 		}
 	}
 	a.env.Point(BeforeWrite)
-	answer := a.seen(a.res.Write(a.store, a.access(r)), r)
+	answer := a.checked(r)
+	if answer.Type == history.OK {
+		answer = a.seen(a.res.Write(a.store, a.access(r)), r)
+	}
 	answer.Value.Number = r.Number
+	return answer
+}
+
+// checked is the first half of a write where the fence checks apart from it.
+func (a *Agent) checked(r Request) Answer {
+	if a.res.Fence != resource.CheckThenWrite || r.Unfenced {
+		return Answer{Type: history.OK}
+	}
+	answer := a.seen(a.res.Check(a.store, a.access(r)), r)
+	if answer.Type == history.OK {
+		a.env.Point(AfterFenceCheck)
+	}
+	return answer
+}
+
+// take takes units off the resource in one step.
+func (a *Agent) take(r Request) Answer {
+	a.env.Point(BeforeWrite)
+	got := a.res.Take(a.store, a.access(r))
+	answer := a.seen(got, r)
+	switch {
+	case answer.Type != history.OK:
+	case got.Short:
+		answer.Type, answer.Error = history.Fail, "there is not enough left"
+	default:
+		answer.Value.Expected = history.Some(got.Number + r.Number.V)
+	}
 	return answer
 }
 
@@ -153,12 +197,13 @@ func (a *Agent) grant() (lock.Grant, bool) {
 
 func (a *Agent) access(r Request) resource.Access {
 	g, _ := a.grant()
-	return resource.Access{Client: a.env.Client(), Section: r.Section, Token: g.Token, HasToken: g.HasToken, Number: r.Number.V}
+	return resource.Access{Client: a.env.Client(), Section: r.Section, Token: g.Token, HasToken: g.HasToken,
+		Cell: r.Cell, Number: r.Number.V, List: r.List, Unfenced: r.Unfenced}
 }
 
 // seen turns the resource's answer into the operation's completion.
 func (a *Agent) seen(got resource.Answer, r Request) Answer {
-	answer := Answer{Value: history.Value{Section: r.Section}}
+	answer := Answer{Value: history.Value{Section: r.Section, Key: r.Cell}}
 	if g, ok := a.grant(); ok && g.HasToken {
 		answer.Value.Token = history.Some(g.Token)
 	}
@@ -175,6 +220,7 @@ func (a *Agent) seen(got resource.Answer, r Request) Answer {
 	default:
 		answer.Type = history.OK
 		answer.Value.Number = history.Some(got.Number)
+		answer.Value.List = got.List
 	}
 	return answer
 }

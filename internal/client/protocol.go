@@ -84,6 +84,9 @@ type SetupMessage struct {
 	// Nodes and Store say where the lock's nodes and the resource listen.
 	Nodes []Address `json:"nodes"`
 	Store Address   `json:"store"`
+	// Consensus is a store that no fault strikes, where the lock needs one (see
+	// lock.Config.NeedsConsensus).
+	Consensus *Address `json:"consensus,omitempty"`
 	// StoreTimeout bounds requests to the resource, in ns; 0: none.
 	StoreTimeout time.Duration `json:"store_timeout,omitempty"`
 	// Points are the points at which the client has to report and wait.
@@ -94,7 +97,15 @@ type SetupMessage struct {
 type Address struct {
 	Name    string `json:"name"`
 	Address string `json:"address"`
+	// Kind is what listens there; empty: a Redis server.
+	Kind StoreKind `json:"kind,omitempty"`
 }
+
+// StoreKind names what listens at an Address.
+type StoreKind string
+
+// Etcd is an etcd server, spoken to over its JSON gateway (HTTP).
+const Etcd StoreKind = "etcd"
 
 // ClockMessage bends a clock of the client, as the lock reads it: its reading
 // jumps by Jump (ns) and then runs at Rate times the true rate. Reset sets it

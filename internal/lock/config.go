@@ -56,17 +56,6 @@ const (
 	Wall Clock = "wall"
 )
 
-// Tokens names a source of fencing tokens.
-type Tokens string
-
-const (
-	// NoTokens: grants carry no token.
-	NoTokens Tokens = "none"
-	// QuorumCounter: INCR on each node in the acquire script, then the maximum
-	// written back to a quorum, both inside the elapsed-time check.
-	QuorumCounter Tokens = "quorum-counter"
-)
-
 // Retry says how often and how fast a refused acquire is tried again.
 type Retry struct {
 	// Attempts is how often at most; at least 1.
@@ -101,7 +90,9 @@ type Algorithm struct {
 	// Points are the points that it passes. One that ends in a colon goes on
 	// with the number of a node.
 	Points []string
-	New    func(Config, Env) Lock
+	// Consensus: the lock itself is kept in the consensus store.
+	Consensus bool
+	New       func(Config, Env) Lock
 }
 
 var algorithms = map[string]Algorithm{}
@@ -147,6 +138,11 @@ func New(c Config, env Env) (Lock, error) {
 	}
 	c.Retry.Attempts = max(c.Retry.Attempts, 1)
 	return a.New(c, env), nil
+}
+
+// NeedsConsensus reports whether Env.Consensus is asked.
+func (c Config) NeedsConsensus() bool {
+	return c.Tokens == Consensus || algorithms[c.Algorithm].Consensus
 }
 
 // counterKey is where a node keeps the counter that tokens come from.

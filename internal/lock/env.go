@@ -28,6 +28,9 @@ type Env interface {
 	Rand() *rand.Rand
 	// Nodes are the lock's nodes, in the scenario's order.
 	Nodes() []command.Node
+	// Consensus is a store that no fault strikes: linearizable, as etcd is. Nil
+	// where the run has none; Config.NeedsConsensus says whether it must.
+	Consensus() command.Node
 	// Fan runs call(0) ... call(n-1) concurrently. It hands each reply to
 	// arrived, in the order of arrival, on the caller's own thread of control,
 	// and returns when all have arrived or arrived says that it has enough. The
@@ -73,5 +76,7 @@ const (
 	PointQuorum              = "quorum"
 	PointBeforeValidityCheck = "before-validity-check"
 	PointBeforeExtend        = "before-extend"
-	PointAfterNode           = "after-node:"
+	// PointToken: a token was drawn from a source beside the lock.
+	PointToken     = "token"
+	PointAfterNode = "after-node:"
 )

@@ -15,12 +15,13 @@ import (
 // they say.
 type table struct {
 	*commandtest.Clock
+	etcd  *commandtest.Node
 	nodes []*commandtest.Node
 }
 
 func newTable(n int) *table {
 	clock := &commandtest.Clock{T: time.Hour} // not 0, as a clock of the world
-	return &table{clock, commandtest.NewNodes(n, clock)}
+	return &table{clock, commandtest.NewNode("consensus", clock), commandtest.NewNodes(n, clock)}
 }
 
 // ways puts something between the clients and the nodes, from A on.
@@ -81,6 +82,8 @@ type env struct {
 }
 
 var _ lock.Env = (*env)(nil)
+
+func (e *env) Consensus() command.Node { return e.etcd }
 
 // sit makes a client and its lock.
 func (tb *table) sit(t *testing.T, name string, c lock.Config) (*env, lock.Lock) {

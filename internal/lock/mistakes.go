@@ -28,6 +28,9 @@ type Mistakes struct {
 	KeepRenewing bool `json:"keep_renewing,omitempty"`
 	// IgnoreWait: the number that WAIT answers is not looked at (redisson 3994).
 	IgnoreWait bool `json:"ignore_wait,omitempty"`
+	// TokenFirst: the token is drawn before the lock is asked for, so that a
+	// later holder may have an older one.
+	TokenFirst bool `json:"token_first,omitempty"`
 	// NoCleanup: a failed attempt leaves its keys to expire.
 	NoCleanup bool `json:"no_cleanup,omitempty"`
 }

@@ -12,11 +12,15 @@ func init() {
 		Name:     "redlock",
 		Title:    "Redlock: the same key on a majority of independent nodes, as the Redis documentation tells it",
 		MinNodes: 1,
-		Tokens:   []Tokens{NoTokens, QuorumCounter},
-		Points:   []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode},
+		Tokens:   redlockTokens,
+		Points:   redlockPoints,
 		New:      func(c Config, env Env) Lock { return &redlock{Config: c, env: env} },
 	})
 }
+
+var redlockTokens = append([]Tokens{NodeCounterMax, QuorumCounter}, separate...)
+
+var redlockPoints = []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode}
 
 // redlock follows https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/:
 // take the time, ask every node with a short timeout, count the grants, and
@@ -39,14 +43,19 @@ func (l *redlock) Acquire() (Grant, Result) {
 func (l *redlock) attempt() (Grant, Result) {
 	g := Grant{Owner: l.owner()}
 	start := l.now()
+	if l.Mistakes.TokenFirst {
+		if r := l.number(&g, round{}); r.Outcome != OK {
+			return Grant{}, r
+		}
+	}
 	round := l.ask(l.acquireCommand(g.Owner), l.granted)
 	g.Nodes = round.yes
-	held := l.enough(round)
+	held, reason := l.enough(round), ""
 	if held {
 		l.env.Point(PointQuorum)
-		if l.Tokens == QuorumCounter {
-			g.HasToken, g.Token = true, round.highest
-			held = l.raise(g.Token)
+		if !l.Mistakes.TokenFirst {
+			r := l.number(&g, round)
+			held, reason = r.Outcome == OK, r.Err
 		}
 	}
 	l.env.Point(PointBeforeValidityCheck)
@@ -60,11 +69,29 @@ func (l *redlock) attempt() (Grant, Result) {
 	if !l.Mistakes.NoCleanup {
 		l.releaseAll(g.Owner)
 	}
-	reason := "no quorum: " + strconv.Itoa(len(round.yes)) + " of " + strconv.Itoa(len(l.env.Nodes())) + " nodes granted"
-	if held {
+	switch {
+	case held:
 		reason = "quorum came too late: no validity left"
+	case reason == "":
+		reason = "no quorum: " + strconv.Itoa(len(round.yes)) + " of " + strconv.Itoa(len(l.env.Nodes())) + " nodes granted"
 	}
 	return Grant{}, Result{Outcome: Fail, Err: reason}
+}
+
+// number gives the grant its token, where it gets one.
+func (l *redlock) number(g *Grant, won round) (r Result) {
+	r.Outcome = OK
+	switch {
+	case l.Tokens.Drawn():
+		g.Token, r = l.drawToken(l.env)
+	case l.Tokens.countsAtNodes():
+		g.Token = won.highest
+		if l.Tokens == QuorumCounter && !l.raise(g.Token) {
+			r = Result{Outcome: Fail, Err: "too few nodes took the token back"}
+		}
+	}
+	g.HasToken = l.Tokens != NoTokens && r.Outcome == OK
+	return r
 }
 
 // owner is the value for the keys of one attempt.
@@ -90,7 +117,7 @@ func (l *redlock) enough(r round) bool {
 }
 
 func (l *redlock) acquireCommand(owner string) command.Command {
-	if l.Tokens == QuorumCounter {
+	if l.Tokens.countsAtNodes() {
 		return command.Eval(acquireCountedScript, []string{l.Key, l.counterKey()},
 			owner, command.Itoa(command.Milliseconds(l.TTL)))
 	}
@@ -100,7 +127,7 @@ func (l *redlock) acquireCommand(owner string) command.Command {
 // granted reads a node's reply: whether it granted, and the counter it counted
 // the grant by.
 func (l *redlock) granted(r command.Reply) (bool, int64) {
-	if l.Tokens == QuorumCounter {
+	if l.Tokens.countsAtNodes() {
 		return r.OK() && r.Int > 0, r.Int
 	}
 	return r.OK(), 0

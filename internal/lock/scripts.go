@@ -63,6 +63,46 @@ return n
 	return command.IntReply(n)
 })
 
+// extendScript prolongs a key if it still carries the caller's value.
+var extendScript = command.NewScript("extend", `
+if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end
+return 0
+`, func(s command.Store, keys, args []string) command.Reply {
+	ms, err := strconv.ParseInt(args[1], 10, 64)
+	if err != nil {
+		return command.ErrReply("ERR value is not an integer or out of range")
+	}
+	if value, ok := s.Get(keys[0]); ok && value == args[0] && s.PExpire(keys[0], time.Duration(ms)*time.Millisecond) {
+		return command.IntReply(1)
+	}
+	return command.IntReply(0)
+})
+
+// extendOrSetScript also sets the key where it has expired: the mistake
+// ExtendAbsent.
+var extendOrSetScript = command.NewScript("extend-or-set", `
+local value = redis.call('get', KEYS[1])
+if value == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end
+if value then return 0 end
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+`, func(s command.Store, keys, args []string) command.Reply {
+	ms, err := strconv.ParseInt(args[1], 10, 64)
+	if err != nil {
+		return command.ErrReply("ERR value is not an integer or out of range")
+	}
+	ttl := time.Duration(ms) * time.Millisecond
+	switch value, ok := s.Get(keys[0]); {
+	case ok && value == args[0]:
+		s.PExpire(keys[0], ttl)
+	case ok:
+		return command.IntReply(0)
+	default:
+		s.Set(keys[0], args[0], ttl, false)
+	}
+	return command.IntReply(1)
+})
+
 // Scripts are all scripts of the package, for the test that compares them with
 // their twins.
 func Scripts() []*command.Script {

@@ -17,6 +17,8 @@ type single struct {
 	// constant is the value that every client writes; empty: a value of its own
 	// for each attempt.
 	constant string
+	// linearizable keeps the key in the consensus store instead of the node.
+	linearizable bool
 }
 
 var _ Lock = (*single)(nil)
@@ -24,7 +26,7 @@ var _ Lock = (*single)(nil)
 // registerSingle registers a lock on one node.
 func registerSingle(name, title, constant string, take func(*single, string) (Grant, Result), give func(*single, Grant) Result, points ...string) {
 	register(Algorithm{
-		Name: name, Title: title, MinNodes: 1, MaxNodes: 1, Tokens: []Tokens{NoTokens}, Points: points,
+		Name: name, Title: title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Points: points,
 		New: func(c Config, env Env) Lock {
 			return &single{Config: c, env: env, take: take, give: give, constant: constant}
 		},
@@ -32,13 +34,41 @@ func registerSingle(name, title, constant string, take func(*single, string) (Gr
 }
 
 func (l *single) Acquire() (Grant, Result) {
-	return acquireWithRetry(l.env, l.Retry, func() (Grant, Result) {
-		owner := l.constant
-		if owner == "" {
-			owner = newOwner(l.env)
-		}
+	return acquireWithRetry(l.env, l.Retry, l.attempt)
+}
+
+// attempt is one try, with its token.
+func (l *single) attempt() (Grant, Result) {
+	owner := l.constant
+	if owner == "" {
+		owner = newOwner(l.env)
+	}
+	if !l.Tokens.Drawn() {
 		return l.take(l, owner)
-	})
+	}
+	var token int64
+	drawn := Result{Outcome: OK}
+	if l.Mistakes.TokenFirst {
+		if token, drawn = l.drawToken(l.env); drawn.Outcome != OK {
+			return Grant{}, drawn
+		}
+	}
+	g, r := l.take(l, owner)
+	if r.Outcome != OK {
+		return g, r
+	}
+	if !l.Mistakes.TokenFirst {
+		token, drawn = l.drawToken(l.env)
+	}
+	if drawn.Outcome == OK && !g.Forever && l.Remaining(g) <= 0 {
+		drawn = Result{Outcome: Fail, Err: "the token came too late: no validity left"}
+	}
+	if drawn.Outcome != OK {
+		l.give(l, g)
+		return Grant{}, drawn
+	}
+	g.Token, g.HasToken = token, true
+	return g, r
 }
 
 func (l *single) Release(g Grant) Result { return l.give(l, g) }
@@ -54,12 +84,19 @@ func (l *single) now() time.Duration {
 
 // do sends a command to the node.
 func (l *single) do(c command.Command) command.Reply {
+	if l.linearizable {
+		return l.env.Consensus().Do(c.Within(l.NodeTimeout))
+	}
 	return l.env.Nodes()[0].Do(c.Within(l.NodeTimeout))
 }
 
 // leased is a grant for the TTL, counted from start.
 func (l *single) leased(owner string, start time.Duration) Grant {
-	return Grant{Owner: owner, Until: start + l.TTL - time.Duration(float64(l.TTL)*l.DriftFactor) - l.DriftConstant, Nodes: []int{0}}
+	g := Grant{Owner: owner, Until: start + l.TTL - time.Duration(float64(l.TTL)*l.DriftFactor) - l.DriftConstant}
+	if !l.linearizable {
+		g.Nodes = []int{0}
+	}
+	return g
 }
 
 // granted turns the reply to the taking command into the attempt's outcome.

@@ -7,7 +7,7 @@ import (
 func init() {
 	register(Kind{
 		Name:   "reset",
-		Title:  "connections break as soon as something is sent on them (TCP RST)",
+		Title:  "connections break as soon as something is sent on them",
 		Powers: []world.Power{world.NetworkPower},
 		New:    func() Fault { return &reset{} },
 	})

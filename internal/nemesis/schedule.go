@@ -160,7 +160,7 @@ func (s *Schedule) strike(id int, f Planned) *stroke {
 	}
 	s.follow(id, false)
 	switch length := f.Fault.Length(); {
-	case healed: // it began while everything else was being lifted
+	case healed && !f.Stays: // it began while everything else was being lifted
 		s.end(id)
 	case length > 0:
 		s.w.Go(func() {
@@ -251,13 +251,13 @@ func (s *Schedule) end(id int) {
 }
 
 // Heal undoes what is still active, the latest first, and lets nothing more
-// begin.
+// begin. What stays, stays until the world is closed.
 func (s *Schedule) Heal() {
 	s.mu.Lock()
 	s.healed = true
 	left := make([]*stroke, 0, len(s.active))
 	for _, k := range s.active {
-		if k.undo != nil {
+		if k.undo != nil && !k.fault.Stays {
 			left = append(left, k)
 		}
 	}

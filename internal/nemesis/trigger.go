@@ -12,6 +12,8 @@ type Planned struct {
 	// When fires it; Until, where it has a point, ends it.
 	When  Trigger
 	Until Passing
+	// Stays: healing does not end it.
+	Stays bool
 }
 
 // Passing is a client at a point of its code for the Nth time, from 1. An empty

@@ -8,25 +8,64 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/command"
 )
 
+// Fence names a way of checking tokens at the resource.
+type Fence string
+
+const (
+	// NoFence accepts everything.
+	NoFence Fence = "none"
+	// Strict keeps the highest token and the client that brought it, accepts a
+	// higher one, or the same one from the same client, and refuses everything
+	// else. Reads register their token too. Check and access are one atomic
+	// script.
+	Strict Fence = "strict"
+	// EqualToken is Strict that also accepts the highest token from another
+	// client: a mistake where a source gives one token twice.
+	EqualToken Fence = "equal-token"
+	// WritesOnly is Strict on writes; reads pass and leave no trace: a mistake,
+	// for a holder that has read may still be overtaken by an older write.
+	WritesOnly Fence = "writes-only"
+	// CheckThenWrite is Strict, but checks in one step and writes in another: a
+	// mistake, for much may happen in between.
+	CheckThenWrite Fence = "check-then-write"
+	// Forgetful is Strict until the resource restarts, which it does without
+	// its highest token: a mistake.
+	Forgetful Fence = "forgetful"
+	// CompareAndSet marks the resource with the token of each read, and accepts
+	// a write only under the mark that it finds: for tokens without an order.
+	CompareAndSet Fence = "compare-and-set"
+)
+
+// Fences lists all fence checks.
+func Fences() []Fence {
+	return []Fence{NoFence, Strict, EqualToken, WritesOnly, CheckThenWrite, Forgetful, CompareAndSet}
+}
+
 // The fence keeps "token|client" of the highest token under KEYS[2]. The check
 // comes in two tongues that must agree: Lua for a server, Go for a model.
 
 // fenceLua defines, from the arguments that all resource scripts share,
 // accepted and highest, and registers the token.
 const fenceLua = `
-local op, client, section, token, fence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local op, client, section, token, fence, cell = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local stored = redis.call('get', KEYS[2])
 local highest, holder = '', ''
 if stored then highest, holder = string.match(stored, '^(%d*)|(.*)$') end
-local accepted = true
-if fence ~= 'none' then
+local accepted, registers = true, false
+if fence == 'compare-and-set' then
+  registers = op == 'read' and token ~= ''
+  accepted = registers or (op ~= 'read' and token ~= '' and token == highest)
+elseif fence == 'writes-only' and op == 'read' then
+  accepted = true
+elseif fence ~= 'none' then
   accepted = token ~= ''
   if accepted and highest ~= '' then
     local t, h = tonumber(token), tonumber(highest)
-    accepted = t > h or (t == h and client == holder)
+    accepted = t > h or (t == h and (client == holder or fence == 'equal-token'))
   end
-  if accepted then redis.call('set', KEYS[2], token .. '|' .. client) end
+  registers = accepted
 end
+if registers then redis.call('set', KEYS[2], token .. '|' .. client) end
 `
 
 // logLua appends the effect to the log under KEYS[3]; shown is the number read
@@ -34,33 +73,40 @@ end
 const logLua = `
 local now = redis.call('time')
 redis.call('rpush', KEYS[3], table.concat({op, client, section, token, shown,
-  accepted and '1' or '0', highest, now[1] .. string.format('%06d', now[2])}, '|'))
+  accepted and '1' or '0', highest, now[1] .. string.format('%06d', now[2]), cell}, '|'))
 `
 
 // access is a script's view of its arguments: the part that the twins share.
 type access struct {
-	op, client, section, token, fence string
-	accepted                          bool
-	highest                           string
+	op, client, section, token, fence, cell string
+	accepted                                bool
+	highest                                 string
 }
 
 // admit is the twin of fenceLua.
 func admit(s command.Store, keys, args []string) access {
-	a := access{op: args[0], client: args[1], section: args[2], token: args[3], fence: args[4], accepted: true}
+	a := access{op: args[0], client: args[1], section: args[2], token: args[3], fence: args[4], cell: args[5]}
 	var holder string
 	if stored, ok := s.Get(keys[1]); ok {
 		a.highest, holder, _ = strings.Cut(stored, "|")
 	}
-	if a.fence == string(NoFence) {
-		return a
+	registers := false
+	switch {
+	case a.fence == string(NoFence), a.fence == string(WritesOnly) && a.op == "read":
+		a.accepted = true
+	case a.fence == string(CompareAndSet):
+		registers = a.op == "read" && a.token != ""
+		a.accepted = registers || a.op != "read" && a.token != "" && a.token == a.highest
+	default:
+		a.accepted = a.token != ""
+		if a.accepted && a.highest != "" {
+			t, _ := strconv.ParseInt(a.token, 10, 64)
+			h, _ := strconv.ParseInt(a.highest, 10, 64)
+			a.accepted = t > h || t == h && (a.client == holder || a.fence == string(EqualToken))
+		}
+		registers = a.accepted
 	}
-	a.accepted = a.token != ""
-	if a.accepted && a.highest != "" {
-		t, _ := strconv.ParseInt(a.token, 10, 64)
-		h, _ := strconv.ParseInt(a.highest, 10, 64)
-		a.accepted = t > h || t == h && a.client == holder
-	}
-	if a.accepted {
+	if registers {
 		s.Set(keys[1], a.token+"|"+a.client, 0, false)
 	}
 	return a
@@ -69,7 +115,7 @@ func admit(s command.Store, keys, args []string) access {
 // log is the twin of logLua.
 func (a access) log(s command.Store, keys []string, shown string) {
 	s.RPush(keys[2], strings.Join([]string{a.op, a.client, a.section, a.token, shown,
-		bit(a.accepted), a.highest, micros(s.Time())}, "|"))
+		bit(a.accepted), a.highest, micros(s.Time()), a.cell}, "|"))
 }
 
 // micros writes a time as Redis's TIME does when its two parts are joined.

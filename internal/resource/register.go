@@ -1,15 +1,19 @@
 package resource
 
-import "github.com/redlock-sim/redlock-sim/internal/command"
+import (
+	"strconv"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+)
 
 // registerScript reads or writes one number behind the fence. It answers
 // {accepted, value after, highest token before}.
 var registerScript = command.NewScript("register", fenceLua+`
-local value = redis.call('get', KEYS[1]) or ARGV[6]
+local value = redis.call('get', KEYS[1]) or ARGV[7]
 local shown = value
 if op == 'write' then
-  shown = ARGV[7]
-  if accepted then redis.call('set', KEYS[1], ARGV[7]); value = ARGV[7] end
+  shown = ARGV[8]
+  if accepted then redis.call('set', KEYS[1], ARGV[8]); value = ARGV[8] end
 end
 `+logLua+`
 return {accepted and '1' or '0', value, highest}
@@ -17,11 +21,11 @@ return {accepted and '1' or '0', value, highest}
 	a := admit(s, keys, args)
 	value, ok := s.Get(keys[0])
 	if !ok {
-		value = args[5]
+		value = args[6]
 	}
 	shown := value
 	if a.op == "write" {
-		shown = args[6]
+		shown = args[7]
 		if a.accepted {
 			s.Set(keys[0], shown, 0, false)
 			value = shown
@@ -31,6 +35,58 @@ return {accepted and '1' or '0', value, highest}
 	return command.ListReply(bit(a.accepted), value, a.highest)
 })
 
-// Scripts are all scripts of the package, for the test that compares them with
-// their twins.
-func Scripts() []*command.Script { return []*command.Script{registerScript} }
+// checkScript is the first half of CheckThenWrite: the check alone. It answers
+// as registerScript does, and logs only what it refuses.
+var checkScript = command.NewScript("check", fenceLua+`
+local value = redis.call('get', KEYS[1]) or ARGV[7]
+if not accepted then
+  local shown = ARGV[8]
+  `+logLua+`
+end
+return {accepted and '1' or '0', value, highest}
+`, func(s command.Store, keys, args []string) command.Reply {
+	a := admit(s, keys, args)
+	value, ok := s.Get(keys[0])
+	if !ok {
+		value = args[6]
+	}
+	if !a.accepted {
+		a.log(s, keys, args[7])
+	}
+	return command.ListReply(bit(a.accepted), value, a.highest)
+})
+
+// takeScript takes ARGV[8] units off a number, where there are that many, in one
+// step. It answers {accepted, value after, highest token before, taken}.
+var takeScript = command.NewScript("take", fenceLua+`
+local value = tonumber(redis.call('get', KEYS[1]) or ARGV[7])
+local units = tonumber(ARGV[8])
+local taken = accepted and value >= units
+if taken then
+  value = value - units
+  redis.call('set', KEYS[1], string.format('%d', value))
+end
+local shown = string.format('%d', value)
+if taken or not accepted then
+  `+logLua+`
+end
+return {accepted and '1' or '0', shown, highest, taken and '1' or '0'}
+`, func(s command.Store, keys, args []string) command.Reply {
+	a := admit(s, keys, args)
+	text, ok := s.Get(keys[0])
+	if !ok {
+		text = args[6]
+	}
+	value, _ := strconv.ParseInt(text, 10, 64)
+	units, _ := strconv.ParseInt(args[7], 10, 64)
+	taken := a.accepted && value >= units
+	if taken {
+		value -= units
+		s.Set(keys[0], command.Itoa(value), 0, false)
+	}
+	shown := command.Itoa(value)
+	if taken || !a.accepted {
+		a.log(s, keys, shown)
+	}
+	return command.ListReply(bit(a.accepted), shown, a.highest, bit(taken))
+})

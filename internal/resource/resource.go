@@ -27,27 +27,16 @@ type Config struct {
 // Kind names what a resource holds.
 type Kind string
 
-// Register holds one number that is read and written as a whole.
-const Register Kind = "register"
-
-// Kinds lists all kinds.
-func Kinds() []Kind { return []Kind{Register} }
-
-// Fence names a way of checking tokens at the resource.
-type Fence string
-
 const (
-	// NoFence accepts everything.
-	NoFence Fence = "none"
-	// Strict keeps the highest token and the client that brought it, accepts a
-	// higher one, or the same one from the same client, and refuses everything
-	// else. Reads register their token too. Check and access are one atomic
-	// script.
-	Strict Fence = "strict"
+	// Register holds numbers that are read and written as a whole, one in each
+	// cell.
+	Register Kind = "register"
+	// List holds numbers to which more are appended.
+	List Kind = "list"
 )
 
-// Fences lists all fence checks.
-func Fences() []Fence { return []Fence{NoFence, Strict} }
+// Kinds lists all kinds.
+func Kinds() []Kind { return []Kind{Register, List} }
 
 // Access is one operation on the resource.
 type Access struct {
@@ -56,8 +45,14 @@ type Access struct {
 	Section  int
 	Token    int64
 	HasToken bool
-	// Number is what a write stores.
+	// Cell is the part of the resource; empty: the only one.
+	Cell string
+	// Number is what a write stores, or how much Take takes.
 	Number int64
+	// List is what a write makes of a list; Number is its last element.
+	List []int64
+	// Unfenced leaves the fence out: for effects on what cannot check tokens.
+	Unfenced bool
 }
 
 // Answer is what the resource said.
@@ -66,33 +61,77 @@ type Answer struct {
 	command.Reply
 	// Accepted is false where the fence refused.
 	Accepted bool
-	// Number is the value read.
+	// Number is the value read, or what a Take left; List what a list held.
 	Number int64
+	List   []int64
+	// Short says that there was less than Take wanted.
+	Short bool
 	// Highest is the highest token known before, where HasHighest.
 	Highest    int64
 	HasHighest bool
+	// rest is what the script answered beyond that.
+	rest []string
 }
 
 // Read reads the resource on node.
 func (c Config) Read(node command.Node, a Access) Answer {
-	return c.access(node, "read", a)
+	return c.access(node, c.script(), "read", c.Fence, a)
 }
 
-// Write writes the resource on node.
+// Write writes the resource on node. Behind a CheckThenWrite fence it is the
+// second half, which trusts that Check came before.
 func (c Config) Write(node command.Node, a Access) Answer {
-	return c.access(node, "write", a)
+	fence := c.Fence
+	if fence == CheckThenWrite {
+		fence = NoFence
+	}
+	return c.access(node, c.script(), "write", fence, a)
 }
 
-func (c Config) access(node command.Node, op string, a Access) Answer {
-	reply := node.Do(command.Eval(registerScript, []string{c.valueKey(), c.fenceKey(), c.LogKey()},
-		op, a.Client, strconv.Itoa(a.Section), tokenArg(a), string(c.Fence),
-		command.Itoa(c.Initial), command.Itoa(a.Number)))
+// Check is the first half of a write behind a CheckThenWrite fence.
+func (c Config) Check(node command.Node, a Access) Answer {
+	return c.access(node, checkScript, "write", Strict, a)
+}
+
+// Take takes a.Number units off a register, where there are that many.
+func (c Config) Take(node command.Node, a Access) Answer {
+	answer := c.access(node, takeScript, opTake, c.Fence, a)
+	if answer.OK() && answer.Accepted {
+		answer.Short = answer.rest[0] != "1"
+	}
+	return answer
+}
+
+func (c Config) script() *command.Script {
+	if c.Kind == List {
+		return listScript
+	}
+	return registerScript
+}
+
+// opTake is the name of a Take in the log: it compares and sets.
+const opTake = "cas"
+
+func (c Config) access(node command.Node, script *command.Script, op string, fence Fence, a Access) Answer {
+	if a.Unfenced {
+		fence = NoFence
+	}
+	args := []string{op, a.Client, strconv.Itoa(a.Section), tokenArg(a), string(fence), a.Cell,
+		command.Itoa(c.Initial), command.Itoa(a.Number)}
+	for _, element := range a.List {
+		args = append(args, command.Itoa(element))
+	}
+	reply := node.Do(command.Eval(script, []string{c.valueKey(a.Cell), c.fenceKey(), c.LogKey()}, args...))
 	answer := Answer{Reply: reply}
 	if !reply.OK() {
 		return answer
 	}
-	if len(reply.List) != 3 {
-		answer.Outcome, answer.Err = command.Unknown, fmt.Sprintf("resource answered %d values: want 3", len(reply.List))
+	want := 3
+	if script == takeScript {
+		want++
+	}
+	if len(reply.List) < want {
+		answer.Outcome, answer.Err = command.Unknown, fmt.Sprintf("resource answered %d values: want %d", len(reply.List), want)
 		return answer
 	}
 	answer.Accepted = reply.List[0] == "1"
@@ -100,6 +139,13 @@ func (c Config) access(node command.Node, op string, a Access) Answer {
 	if h := reply.List[2]; h != "" {
 		n, err := strconv.ParseInt(h, 10, 64)
 		answer.Highest, answer.HasHighest = n, err == nil
+	}
+	answer.rest = reply.List[3:]
+	if script == listScript {
+		for _, element := range answer.rest {
+			n, _ := strconv.ParseInt(element, 10, 64)
+			answer.List = append(answer.List, n)
+		}
 	}
 	return answer
 }
@@ -111,18 +157,33 @@ func tokenArg(a Access) string {
 	return command.Itoa(a.Token)
 }
 
-func (c Config) valueKey() string { return c.Key + ":value" }
+func (c Config) valueKey(cell string) string {
+	if cell == "" {
+		return c.Key + ":value"
+	}
+	return c.Key + ":value:" + cell
+}
+
 func (c Config) fenceKey() string { return c.Key + ":fence" }
+
+// Volatile are the keys that a restart of the resource loses.
+func (c Config) Volatile() []string {
+	if c.Fence == Forgetful {
+		return []string{c.fenceKey()}
+	}
+	return nil
+}
 
 // LogKey is the list to which every effect is appended.
 func (c Config) LogKey() string { return c.Key + ":log" }
 
 // LogEntry is an effect as the resource's own log has it.
 type LogEntry struct {
-	Op, Client string
-	Section    int
-	Token      int64
-	HasToken   bool
+	// Op is read, write or cas.
+	Op, Client, Cell string
+	Section          int
+	Token            int64
+	HasToken         bool
 	// Number is the value read or written, or meant to be.
 	Number   int64
 	Accepted bool
@@ -136,12 +197,12 @@ type LogEntry struct {
 // ParseLogEntry reads an element of the log.
 func ParseLogEntry(s string) (LogEntry, error) {
 	f := strings.Split(s, "|")
-	if len(f) != 8 {
-		return LogEntry{}, fmt.Errorf("resource log entry %q: %d fields, want 8", s, len(f))
+	if len(f) != 9 {
+		return LogEntry{}, fmt.Errorf("resource log entry %q: %d fields, want 9", s, len(f))
 	}
-	e := LogEntry{Op: f[0], Client: f[1], Accepted: f[5] == "1", HasToken: f[3] != "", HasHighest: f[6] != ""}
-	if e.Op != "read" && e.Op != "write" || e.Client == "" || !e.Accepted && f[5] != "0" {
-		return LogEntry{}, fmt.Errorf("resource log entry %q: want read or write, a client, and 0 or 1 for accepted", s)
+	e := LogEntry{Op: f[0], Client: f[1], Cell: f[8], Accepted: f[5] == "1", HasToken: f[3] != "", HasHighest: f[6] != ""}
+	if e.Op != "read" && e.Op != "write" && e.Op != opTake || e.Client == "" || !e.Accepted && f[5] != "0" {
+		return LogEntry{}, fmt.Errorf("resource log entry %q: want read, write or cas, a client, and 0 or 1 for accepted", s)
 	}
 	var err error
 	number := func(s string) int64 {
@@ -163,4 +224,10 @@ func ParseLogEntry(s string) (LogEntry, error) {
 		return LogEntry{}, fmt.Errorf("resource log entry %q: %w", s, err)
 	}
 	return e, nil
+}
+
+// Scripts are all scripts of the package: a client loads them before it needs
+// them, and a test compares them with their twins.
+func Scripts() []*command.Script {
+	return []*command.Script{registerScript, checkScript, takeScript, listScript}
 }

@@ -2,6 +2,7 @@ package resource_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,28 +90,28 @@ func TestFenceAndLog(t *testing.T) {
 			client string
 		}
 		var highest key
-		value, seen := c.Initial, []string{}
+		values, seen := map[string]int64{"": c.Initial, "b": c.Initial}, []string{}
 		for i := range rapid.IntRange(1, 30).Draw(t, "accesses") {
 			node.Clock.T += time.Duration(rapid.IntRange(0, 5000).Draw(t, "µs")) * time.Microsecond
 			a := resource.Access{
 				Client: rapid.SampledFrom([]string{"c1", "c2", "c3"}).Draw(t, "client"), Section: i,
 				Token: rapid.Int64Range(1, 6).Draw(t, "token"), HasToken: rapid.IntRange(0, 9).Draw(t, "has") > 0,
-				Number: rapid.Int64Range(-3, 1<<40).Draw(t, "number"),
+				Number: rapid.Int64Range(-3, 1<<40).Draw(t, "number"), Cell: rapid.SampledFrom([]string{"", "b"}).Draw(t, "cell"),
 			}
 			accepted := a.HasToken && (a.Token > highest.token || a.Token == highest.token && a.Client == highest.client)
-			op, got, shown := "read", resource.Answer{}, value
+			op, got, shown := "read", resource.Answer{}, values[a.Cell]
 			if rapid.Bool().Draw(t, "write") {
 				op, shown, got = "write", a.Number, c.Write(node, a)
 				if accepted {
-					value = a.Number
+					values[a.Cell] = a.Number
 				}
 			} else {
 				got = c.Read(node, a)
 			}
-			if got.Accepted != accepted || got.Number != value || got.Highest != highest.token || got.HasHighest != (highest.token > 0) {
-				t.Fatalf("%s %+v on %+v: %+v, value %d", op, a, highest, got, value)
+			if got.Accepted != accepted || got.Number != values[a.Cell] || got.Highest != highest.token || got.HasHighest != (highest.token > 0) {
+				t.Fatalf("%s %+v on %+v: %+v, value %d", op, a, highest, got, values[a.Cell])
 			}
-			entry := resource.LogEntry{Op: op, Client: a.Client, Section: i, Number: shown, Accepted: accepted, HasToken: a.HasToken,
+			entry := resource.LogEntry{Op: op, Client: a.Client, Section: i, Number: shown, Accepted: accepted, HasToken: a.HasToken, Cell: a.Cell,
 				Highest: highest.token, HasHighest: highest.token > 0, Time: node.Time()}
 			if a.HasToken {
 				entry.Token = a.Token
@@ -135,9 +136,9 @@ func TestFenceAndLog(t *testing.T) {
 
 func TestParseLogEntryRefusesGarbage(t *testing.T) {
 	for _, text := range []string{
-		"", "write", "write|c1|1|2|3|1|2", "write|c1|1|2|3|1|2|4|5", "write|c1|x|2|3|1|2|4", "write|c1|1|x|3|1|2|4",
-		"write|c1|1|2|x|1|2|4", "write|c1|1|2|3|1|x|4", "write|c1|1|2|3|1|2|x", "write|c1|1|2|3|1|2|99999999999999999999",
-		"write|c1|1|2|3|yes|2|4", "erase|c1|1|2|3|1|2|4", "write||1|2|3|1|2|4", "write|c1|1|2||1|2|4", "write|c1|1|2|3|1|2|",
+		"", "write", "write|c1|1|2|3|1|2|4", "write|c1|1|2|3|1|2|4|5|", "write|c1|x|2|3|1|2|4|", "write|c1|1|x|3|1|2|4|",
+		"write|c1|1|2|x|1|2|4|", "write|c1|1|2|3|1|x|4|", "write|c1|1|2|3|1|2|x|", "write|c1|1|2|3|1|2|99999999999999999999|",
+		"write|c1|1|2|3|yes|2|4|", "erase|c1|1|2|3|1|2|4|", "write||1|2|3|1|2|4|", "write|c1|1|2||1|2|4|", "write|c1|1|2|3|1|2||",
 	} {
 		if e, err := resource.ParseLogEntry(text); err == nil {
 			t.Errorf("%q was read as %+v", text, e)
@@ -146,7 +147,7 @@ func TestParseLogEntryRefusesGarbage(t *testing.T) {
 }
 
 func FuzzParseLogEntry(f *testing.F) {
-	for _, text := range []string{"read|c1|1|33|5|1||1700000000000000", "write|c2|2||7|0|34|1", "||||||||", "write|c1|1|2|3|1|2|99999999999999999999"} {
+	for _, text := range []string{"read|c1|1|33|5|1||1700000000000000|", "write|c2|2||7|0|34|1|b", "cas|c2|2||7|1|34|1|", "|||||||||", "write|c1|1|2|3|1|2|99999999999999999999|"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -158,4 +159,81 @@ func FuzzParseLogEntry(f *testing.F) {
 			t.Errorf("%q was read as %+v", text, e)
 		}
 	})
+}
+
+// Each careless fence lets through what the strict one refuses.
+func TestCarelessFences(t *testing.T) {
+	for fence, accepted := range map[resource.Fence][]bool{
+		//                      c1 reads, c2 reads, c1 writes (older), c3 writes (equal), c2 writes
+		resource.Strict:        {true, true, false, false, true},
+		resource.EqualToken:    {true, true, false, true, true},
+		resource.WritesOnly:    {true, true, true, true, false},
+		resource.Forgetful:     {true, true, false, false, true},
+		resource.CompareAndSet: {true, true, false, true, true},
+		resource.NoFence:       {true, true, true, true, true},
+	} {
+		c, node := strict()
+		c.Fence = fence
+		got := []bool{
+			c.Read(node, by("c1", 33)).Accepted,
+			c.Read(node, by("c2", 34)).Accepted,
+			c.Write(node, writing(by("c1", 33), 6)).Accepted,
+			c.Write(node, writing(by("c3", 34), 7)).Accepted,
+			c.Write(node, writing(by("c2", 34), 8)).Accepted,
+		}
+		if !slices.Equal(got, accepted) {
+			t.Errorf("%s: %v, want %v", fence, got, accepted)
+		}
+	}
+}
+
+func TestACheckApartFromTheWriteLeavesAGap(t *testing.T) {
+	c, node := strict()
+	c.Fence = resource.CheckThenWrite
+	if a := c.Check(node, by("c1", 33)); !a.Accepted {
+		t.Fatalf("%+v", a)
+	}
+	c.Read(node, by("c2", 34))
+	if a := c.Write(node, writing(by("c1", 33), 6)); !a.Accepted || a.Number != 6 {
+		t.Errorf("the write looked at the token again: %+v", a)
+	}
+	if a := c.Check(node, by("c1", 33)); a.Accepted || a.Highest != 34 {
+		t.Errorf("the check let an old token pass: %+v", a)
+	}
+	log := node.LRange(c.LogKey())
+	last, err := resource.ParseLogEntry(log[len(log)-1])
+	if err != nil || last.Accepted || last.Op != "write" || len(log) != 3 {
+		t.Errorf("a refused check is logged as a refused write: %+v (%v) in %q", last, err, log)
+	}
+}
+
+func TestTakeIsOneStep(t *testing.T) {
+	c, node := strict()
+	c.Fence = resource.NoFence
+	for i, want := range []resource.Answer{{Accepted: true, Number: 3}, {Accepted: true, Number: 1}, {Accepted: true, Number: 1, Short: true}} {
+		a := c.Take(node, writing(resource.Access{Client: "c1"}, 2))
+		if !a.OK() || a.Accepted != want.Accepted || a.Number != want.Number || a.Short != want.Short {
+			t.Errorf("%d: %+v, want %+v", i, a, want)
+		}
+	}
+	if n := len(node.LRange(c.LogKey())); n != 2 {
+		t.Errorf("%d log entries: what took nothing had no effect", n)
+	}
+}
+
+func TestListsGrow(t *testing.T) {
+	c, node := strict()
+	c.Kind = resource.List
+	for i := range int64(3) {
+		all := []int64{10, 11, 12}[:i+1]
+		if a := c.Write(node, resource.Access{Client: "c1", Token: 1, HasToken: true, Number: 10 + i, List: all}); !a.Accepted || a.Number != i+1 {
+			t.Errorf("%+v", a)
+		}
+	}
+	if a := c.Read(node, by("c1", 1)); !slices.Equal(a.List, []int64{10, 11, 12}) || a.Number != 3 {
+		t.Errorf("%+v", a)
+	}
+	if a := c.Read(node, by("c2", 0)); a.Accepted || len(a.List) != 0 {
+		t.Errorf("a refused read shows nothing: %+v", a)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,6 +81,8 @@ type run struct {
 
 	mu       sync.Mutex
 	sessions []*session
+	// lastGrant is when a client was last granted the lock.
+	lastGrant time.Duration
 	// idle fires when no client can go on by itself: each has ended or stands
 	// under a fault that only healing ends. ended fires when all have ended.
 	idle, ended world.Signal
@@ -153,7 +156,7 @@ func (r *run) supervise() error {
 	inTime := r.idle.Wait(r.safetyPhase()) || r.setup.HealAfter > 0 && r.w.Now() < r.setup.TimeLimit
 	r.phase(history.PhaseHealing)
 	r.schedule.Heal()
-	inTime = inTime && r.ended.Wait(max(r.setup.TimeLimit-r.w.Now(), 1))
+	inTime = inTime && r.awaitEnd()
 	if r.w.Stopped() {
 		return nil
 	}
@@ -161,10 +164,11 @@ func (r *run) supervise() error {
 		r.w.Stop()
 		return nil
 	}
-	if r.Variant.AsksForLiveness() {
+	if r.Variant.AsksForLiveness() && r.allDone() {
 		r.progress("probing")
 		r.probe()
 	}
+	r.finalRead()
 	r.progress("collecting")
 	if err := r.w.Flush(); err != nil {
 		return fmt.Errorf("the observation of the run is incomplete: %w", err)
@@ -173,6 +177,38 @@ func (r *run) supervise() error {
 	r.finished = true
 	r.w.Stop() // whoever still waits for the lock need not
 	return nil
+}
+
+// awaitEnd waits until all clients have ended; false: the time limit was reached.
+// Where the question is whether the lock can still be had, clients that wait in
+// vain need not end: it is enough that nobody was granted the lock for long.
+func (r *run) awaitEnd() bool {
+	healed := r.w.Now()
+	for !r.ended.Wait(max(min(r.setup.TimeLimit-r.w.Now(), r.setup.GrantWithin/4), 1)) {
+		r.mu.Lock()
+		quiet := r.w.Now() - max(healed, r.lastGrant)
+		r.mu.Unlock()
+		switch {
+		case r.w.Stopped() || r.w.Now() >= r.setup.TimeLimit:
+			return false
+		case r.Variant.AsksForLiveness() && quiet > 2*r.setup.GrantWithin:
+			return true
+		}
+	}
+	return true
+}
+
+// finalRead lets one client that is alive do what the workload does at the end.
+func (r *run) finalRead() {
+	if !r.allDone() {
+		return
+	}
+	for _, s := range r.sessions {
+		if r.w.Alive(s.name) && !r.w.Stopped() {
+			workload.Final(r.setup.Workload.Kind, s)
+			return
+		}
+	}
 }
 
 // probe lets every client that is alive try for the lock once more, to see
@@ -228,10 +264,13 @@ func (r *run) enlist() {
 // startClients lets the clients begin, in turn or together.
 func (r *run) startClients() {
 	w := &r.setup.Workload
-	plan := workload.Plan{Kind: w.Kind, Sections: w.Sections, Think: w.Think, Rest: w.Rest, Check: w.Check}
+	plan := workload.Plan{Kind: w.Kind, Sections: w.Sections, Think: w.Think, Rest: w.Rest, Check: w.Check,
+		Conditional: w.Conditional, Tick: w.Tick, Skew: w.Skew, Hold: w.Hold}
 	for i, s := range r.sessions {
 		r.w.Go(func() {
 			defer r.sessionEnded(s)
+			plan := plan
+			plan.Number = i + 1
 			if r.turnOf(i) {
 				s.err = plan.Run(s)
 			}
@@ -239,13 +278,17 @@ func (r *run) startClients() {
 	}
 }
 
+// turnTakes is how long after the grant of the one before it a client begins, so
+// that the two are surely one after the other.
+const turnTakes = 100 * time.Microsecond
+
 // turnOf waits until a client may begin; false: the run ended before.
 func (r *run) turnOf(i int) bool {
 	s := r.sessions[i]
 	if s.begun {
 		return true
 	}
-	if !r.sessions[i-1].granted.Wait(0) {
+	if !r.sessions[i-1].granted.Wait(0) || !r.w.Sleep(turnTakes) {
 		return false
 	}
 	r.mu.Lock()
@@ -261,6 +304,13 @@ func (r *run) sessionEnded(s *session) {
 	s.done = true
 	r.mu.Unlock()
 	r.look()
+}
+
+// allDone reports that every client has ended.
+func (r *run) allDone() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !slices.ContainsFunc(r.sessions, func(s *session) bool { return !s.done })
 }
 
 // look looks whether a client can still go on by itself. One whose turn has not

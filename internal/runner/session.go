@@ -30,11 +30,16 @@ type session struct {
 var _ workload.Session = (*session)(nil)
 
 func (s *session) Do(q client.Request) client.Answer {
-	s.record(history.Invoke, q.F, history.Value{Section: q.Section, Number: q.Number}, "")
+	s.record(history.Invoke, q.F, history.Value{Section: q.Section, Key: q.Cell, Number: q.Number}, "")
 	a := s.client.Do(q)
 	v := a.Value
 	v.Section = q.Section
 	s.record(a.Type, q.F, v, a.Error)
+	if q.F == history.Acquire && a.Type == history.OK {
+		s.r.mu.Lock()
+		s.r.lastGrant = s.r.w.Now()
+		s.r.mu.Unlock()
+	}
 	s.gone = a.Gone && !s.r.schedule.AwaitReturn(s.name)
 	return a
 }
@@ -50,6 +55,7 @@ func (s *session) record(t history.Type, f history.F, v history.Value, err strin
 	s.r.recorder.Record(history.Event{Process: s.name, Type: t, F: f, Value: v, Error: err})
 }
 
+func (s *session) Now() time.Duration         { return s.r.w.Now() }
 func (s *session) Sleep(d time.Duration) bool { return s.r.w.Sleep(d) }
 
 func (s *session) Point(name string) {

@@ -35,9 +35,9 @@ func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict
 	}
 	var standard Setup
 	setDefaults(reflect.ValueOf(&standard).Elem())
-	derived := Setup{Lock: Lock{TTL: setup.Lock.TTL}, Fencing: Fencing{Tokens: setup.Fencing.Tokens}}
+	derived := Setup{Lock: Lock{TTL: setup.Lock.TTL}, Fencing: Fencing{Tokens: setup.Fencing.Tokens}, Workload: Workload{Kind: setup.Workload.Kind}}
 	derived.derive()
-	standard.Fencing.Check, standard.GrantWithin = derived.Fencing.Check, derived.GrantWithin
+	standard.Fencing.Check, standard.GrantWithin, standard.Resource.Kind = derived.Fencing.Check, derived.GrantWithin, derived.Resource.Kind
 	fields, defaults := fieldsOf(reflect.ValueOf(setup).Elem()), fieldsOf(reflect.ValueOf(&standard).Elem())
 	for _, key := range keysOf(fields) {
 		if key == "faults" {

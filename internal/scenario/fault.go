@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -21,7 +22,9 @@ type Faults struct {
 
 func (f *Faults) decodeYAML(d *decoder, n *yaml.Node, path string) {
 	if n.Kind == yaml.SequenceNode {
-		d.value(n, reflect.ValueOf(&f.List).Elem(), "", path)
+		if d.at[path] = (position{n.Line, n.Column}); len(n.Content) > 0 {
+			d.value(n, reflect.ValueOf(&f.List).Elem(), "", path)
+		}
 		return
 	}
 	d.structure(n, reflect.ValueOf(f).Elem(), path)
@@ -45,6 +48,7 @@ type Trigger struct {
 	Every nemesis.Distribution `yaml:"every" doc:"strike again and again, after intervals drawn from the seed: 5s, uniform(1s..3s), exp(mean=2s)"`
 	After *After               `yaml:"after" doc:"strike after another fault"`
 	Until *Passing             `yaml:"until" doc:"the fault ends when a client passes this point, if it has not ended before"`
+	Stays bool                 `yaml:"stays" doc:"it stays when everything heals: the place is like that, as where machines are far from each other" default:"false"`
 }
 
 // Passing is a client at a point.
@@ -159,8 +163,9 @@ func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 	if p.Point != "" && !slices.Contains(points, p.Point) {
 		d.problemAt(path+".point", "no client ever passes a point %q", clip(p.Point)).suggest(p.Point, points)
 	}
-	if limit := s.Workload.Sections; p.Client != "" && p.Nth > limit && oncePerSection(p.Point) {
-		d.problemAt(path+".nth", "never happens: each client goes through %d sections", limit)
+	limit := s.Workload.Sections * workload.Passes(s.Workload.Kind, p.Point)
+	if p.Client != "" && p.Nth > limit && everySection(p.Point) {
+		d.problemAt(path+".nth", "never happens: each client is there at most %d times in its %d sections", limit, s.Workload.Sections)
 	}
 }
 
@@ -196,7 +201,7 @@ func (f *Faults) checkMix(d *decoder) {
 
 // planned is the fault as nemesis takes it.
 func (f *Fault) planned() nemesis.Planned {
-	p := nemesis.Planned{Kind: f.Kind, Fault: f.Params, When: nemesis.Trigger{Every: f.Every}}
+	p := nemesis.Planned{Kind: f.Kind, Fault: f.Params, Stays: f.Stays, When: nemesis.Trigger{Every: f.Every}}
 	switch {
 	case f.On != nil:
 		p.When.On = nemesis.Passing(f.On.Passing)

@@ -183,8 +183,18 @@ func (d *decoder) setup(n *yaml.Node, s *Setup) {
 func (s *Setup) derive() {
 	if s.Fencing.Check == "" {
 		s.Fencing.Check = resource.NoFence
-		if s.Fencing.Tokens != lock.NoTokens {
+		switch s.Fencing.Tokens {
+		case lock.NoTokens:
+		case lock.RandomValue:
+			s.Fencing.Check = resource.CompareAndSet
+		default:
 			s.Fencing.Check = resource.Strict
+		}
+	}
+	if s.Resource.Kind == "" {
+		s.Resource.Kind = resource.Register
+		if s.Workload.Kind == "append" {
+			s.Resource.Kind = resource.List
 		}
 	}
 	if s.GrantWithin == 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
@@ -15,6 +16,12 @@ func (s *Setup) Points() []string {
 	points := []string{client.BeforeAcquire, workload.Acquired, client.BeforeRead, client.BeforeWrite, client.BeforeRelease, workload.Released}
 	if s.Workload.Check {
 		points = append(points, client.BeforeCheck)
+	}
+	if s.Fencing.Check == resource.CheckThenWrite {
+		points = append(points, client.AfterFenceCheck)
+	}
+	if s.Fencing.Tokens.Drawn() {
+		points = append(points, lock.PointToken)
 	}
 	algorithm, _ := lock.Lookup(s.Lock.Algorithm)
 	for _, p := range algorithm.Points {
@@ -29,9 +36,9 @@ func (s *Setup) Points() []string {
 	return points
 }
 
-// oncePerSection lists the points that a client passes at most once in each of
-// its sections, however often its lock tries.
-func oncePerSection(point string) bool {
+// everySection lists the points that a client passes so many times in each of
+// its sections (workload.Passes), however often its lock tries.
+func everySection(point string) bool {
 	return slices.Contains([]string{client.BeforeAcquire, workload.Acquired, client.BeforeRead, client.BeforeCheck,
 		client.BeforeWrite, client.BeforeRelease, workload.Released}, point)
 }

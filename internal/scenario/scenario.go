@@ -89,26 +89,31 @@ type Retry struct {
 
 // Fencing says where tokens come from and how they are checked.
 type Fencing struct {
-	Tokens lock.Tokens    `yaml:"tokens" doc:"where fencing tokens come from" default:"none" values:"none,quorum-counter"`
-	Check  resource.Fence `yaml:"check" doc:"how the resource checks tokens; by default strict where there are tokens, none where there are not" values:"none,strict"`
+	Tokens lock.Tokens    `yaml:"tokens" doc:"where fencing tokens come from" default:"none" values:"none,random-value,node-counter-max,quorum-counter,single-counter,consensus"`
+	Check  resource.Fence `yaml:"check" doc:"how the resource checks tokens; by default none without tokens, compare-and-set for random-value, else strict" values:"none,strict,equal-token,writes-only,check-then-write,forgetful,compare-and-set"`
 }
 
 // Resource is what the lock protects.
 type Resource struct {
-	Kind        resource.Kind     `yaml:"kind" doc:"register: one number" default:"register" values:"register"`
+	Kind        resource.Kind     `yaml:"kind" doc:"register: numbers, each read and written as a whole; list: a list that is read and written as a whole; by default what the workload wants" values:"register,list"`
 	Persistence world.Persistence `yaml:"persistence" doc:"what the resource's store keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
 	Initial     int64             `yaml:"initial" doc:"its value before the run" min:"0" max:"1000000000" default:"0"`
 }
 
 // Workload is what the clients do.
 type Workload struct {
-	Kind     string         `yaml:"kind" doc:"increment: read the number, write one more" default:"increment" values:"increment"`
+	Kind     string         `yaml:"kind" doc:"increment: read a number, write one more; append: read a list, write it with one element more; stock: sell a unit while there are any; jobs: run each tick's job once; two-cells: add one to two numbers; side-effect: send each e-mail once" default:"increment" values:"increment,append,stock,jobs,two-cells,side-effect"`
 	Clients  int            `yaml:"clients" doc:"how many clients; they are named c1, c2, c3, ..." min:"1" max:"50" default:"2"`
 	Sections int            `yaml:"sections" doc:"how many guarded sections each client goes through" min:"1" max:"100000" default:"1"`
-	Think    time.Duration  `yaml:"think" doc:"time between read and write" max:"10m" default:"0s"`
+	Think    time.Duration  `yaml:"think" doc:"time between read and write, or how long a job takes" max:"10m" default:"0s"`
 	Rest     time.Duration  `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
 	Start    workload.Start `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
 	Check    bool           `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`
+
+	Conditional bool          `yaml:"conditional" doc:"stock: take the unit in one conditional step instead of reading first" default:"false"`
+	Tick        time.Duration `yaml:"tick" doc:"jobs: time from one tick to the next" max:"10m" default:"500ms"`
+	Skew        time.Duration `yaml:"skew" doc:"jobs: how much later the clock of each further client shows a tick" max:"10m" default:"0s"`
+	Hold        time.Duration `yaml:"hold" doc:"jobs: hold the lock for at least this long" max:"10m" default:"0s"`
 }
 
 // Variant is a named overlay, merged into the scenario.

@@ -13,6 +13,7 @@ type Switches struct {
 	Value             string `yaml:"value" doc:"each attempt writes a value of its own, or all attempts of a client the same" default:"per-attempt" values:"per-attempt,per-client"`
 	StopRenewal       bool   `yaml:"stop_renewal" doc:"release stops the watchdog (redisson 7272)" default:"true"`
 	CheckWait         bool   `yaml:"check_wait" doc:"look at how many replicas WAIT says have the key (redisson 3994)" default:"true"`
+	TokenAfterGrant   bool   `yaml:"token_after_grant" doc:"a token that is drawn beside the lock is drawn once the lock is granted, not before" default:"true"`
 	CleanUp           bool   `yaml:"clean_up" doc:"a failed attempt takes its keys away again" default:"true"`
 }
 
@@ -28,6 +29,7 @@ func (s Switches) Mistakes() lock.Mistakes {
 		SameValue:       s.Value == "per-client",
 		KeepRenewing:    !s.StopRenewal,
 		IgnoreWait:      !s.CheckWait,
+		TokenFirst:      !s.TokenAfterGrant,
 		NoCleanup:       !s.CleanUp,
 	}
 }

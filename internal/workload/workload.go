@@ -7,12 +7,15 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
 // Session is one client's way to act. Every request is recorded.
 type Session interface {
 	// Do carries out a request and waits for its completion.
 	Do(client.Request) client.Answer
+	// Now is the run time.
+	Now() time.Duration
 	// Sleep lets time pass; false: the run is to end.
 	Sleep(time.Duration) bool
 	// Point tells that the client has come to the named point.
@@ -43,25 +46,101 @@ const (
 // Plan is what one client is to do.
 type Plan struct {
 	Kind string
+	// Number is the client's, from 1.
+	Number int
 	// Sections is how many guarded sections it goes through.
 	Sections int
-	// Think is the time between read and write, Rest that between sections.
+	// Think is the time between read and write, or how long a job takes; Rest
+	// that between sections.
 	Think, Rest time.Duration
 	// Check makes it ask the lock before it writes.
 	Check bool
+	// Conditional sells in one conditional step instead of reading first.
+	Conditional bool
+	// Tick is the time from one job to the next, Skew how much later the clock
+	// of each further scheduler shows it, Hold how long the lock is held at
+	// least.
+	Tick, Skew, Hold time.Duration
+}
+
+// kind is a way to spend guarded sections.
+type kind struct {
+	run func(Plan, Session)
+	// passes is how often a section passes a point, where that is not once.
+	passes map[string]int
+	// final is what somebody does after all; nil: nothing.
+	final func(Session)
 }
 
 // kinds are the workloads by name.
-var kinds = map[string]func(Plan, Session){
-	"increment": Plan.increments,
+var kinds = map[string]kind{
+	"increment":   {run: Plan.increments},
+	"append":      {run: Plan.appends, final: readAll},
+	"stock":       {run: Plan.sales},
+	"jobs":        {run: Plan.jobs},
+	"two-cells":   {run: Plan.twoCells, passes: map[string]int{client.BeforeRead: 2, client.BeforeWrite: 2, client.BeforeCheck: 2}},
+	"side-effect": {run: Plan.mails, passes: map[string]int{client.BeforeWrite: 2, client.BeforeCheck: 2}},
+}
+
+// Passes is how often at most a client passes a point in each of its sections.
+func Passes(workload, point string) int {
+	if n := kinds[workload].passes[point]; n > 0 {
+		return n
+	}
+	return 1
 }
 
 // Run is one client's life.
 func (p Plan) Run(s Session) error {
-	run, ok := kinds[p.Kind]
+	k, ok := kinds[p.Kind]
 	if !ok {
 		return fmt.Errorf("no workload %q", p.Kind)
 	}
-	run(p, s)
+	k.run(p, s)
 	return nil
 }
+
+// Final is what one client does when all have ended and everything has healed.
+func Final(workload string, s Session) {
+	if final := kinds[workload].final; final != nil {
+		final(s)
+	}
+}
+
+// sections goes through the guarded sections, one after the other.
+func (p Plan) sections(s Session, body func(section int)) {
+	for section := 1; section <= p.Sections && !s.Over(); section++ {
+		if section > 1 && p.Rest > 0 && !s.Sleep(p.Rest) {
+			return
+		}
+		p.guarded(s, section, func() { body(section) })
+	}
+}
+
+// guarded does something under the lock, where it is granted.
+func (p Plan) guarded(s Session, section int, body func()) {
+	if s.Do(client.Request{F: history.Acquire, Section: section}).Type != history.OK {
+		return
+	}
+	s.Point(Acquired)
+	body()
+	if s.Over() {
+		return // nobody is left to release it
+	}
+	s.Do(client.Request{F: history.Release, Section: section})
+	s.Point(Released)
+}
+
+// read reads a cell; false: without success.
+func (p Plan) read(s Session, section int, cell string) (int64, bool) {
+	a := s.Do(client.Request{F: history.Read, Section: section, Cell: cell})
+	return a.Value.Number.V, a.Type == history.OK
+}
+
+// write writes a number into a cell; false: without success.
+func (p Plan) write(s Session, section int, cell string, n int64) bool {
+	return s.Do(client.Request{F: history.Write, Section: section, Cell: cell, Number: history.Some(n), Check: p.Check}).Type == history.OK
+}
+
+// think lets the time between read and write pass; false: the run is to end.
+func (p Plan) think(s Session) bool { return p.Think <= 0 || s.Sleep(p.Think) }

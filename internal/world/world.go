@@ -38,6 +38,10 @@ type Spec struct {
 	Needs []Power
 }
 
+// Consensus is the name of the store that no fault strikes. A world has it where
+// the lock needs one (lock.Config.NeedsConsensus).
+const Consensus = "consensus"
+
 // Primary is the name under which clients see a replicated set of nodes.
 const Primary = "primary"
 

@@ -23,7 +23,9 @@ type env struct {
 	armed  []string
 	nodes  []command.Node
 	store  *node
-	rand   *rand.Rand
+	// consensus is nil where the run has none.
+	consensus command.Node
+	rand      *rand.Rand
 }
 
 var _ lock.Env = (*env)(nil)
@@ -41,6 +43,9 @@ func newEnv(setup *client.SetupMessage, s *server) *env {
 	for _, a := range setup.Nodes {
 		e.nodes = append(e.nodes, newNode(setup.Client, a, 0))
 	}
+	if c := setup.Consensus; c != nil {
+		e.consensus = newConsensus(setup.Client, *c)
+	}
 	return e
 }
 
@@ -54,6 +59,9 @@ func (e *env) warm() {
 	for _, n := range e.nodes {
 		wg.Go(func() { n.(*node).warm(lock.Scripts()) })
 	}
+	if c, ok := e.consensus.(*node); ok {
+		wg.Go(func() { c.warm(lock.Scripts()) })
+	}
 	wg.Wait()
 }
 
@@ -61,6 +69,9 @@ const warmTimeout = 2 * time.Second
 
 func (e *env) close() {
 	e.store.close()
+	if c, ok := e.consensus.(interface{ close() }); ok {
+		c.close()
+	}
 	for _, n := range e.nodes {
 		n.(*node).close()
 	}
@@ -71,6 +82,8 @@ func (e *env) Sleep(d time.Duration) { time.Sleep(d) }
 func (e *env) Rand() *rand.Rand      { return e.rand }
 func (e *env) Nodes() []command.Node { return e.nodes }
 func (e *env) Spawn(f func())        { go f() }
+
+func (e *env) Consensus() command.Node { return e.consensus }
 
 func (e *env) Fan(n int, call func(int) command.Reply, arrived func(int, command.Reply) bool) {
 	type answer struct {

@@ -145,8 +145,10 @@ func (s *Store) Set(key, value string, ttl time.Duration, nx bool) bool {
 // Del implements command.Store.
 func (s *Store) Del(key string) bool {
 	_, there := s.Get(key)
+	_, list := s.lists[key]
 	delete(s.data, key)
-	return there
+	delete(s.lists, key)
+	return there || list
 }
 
 // PExpire implements command.Store.

@@ -182,7 +182,7 @@ func watchLog(r resource.Config, offset func() (time.Duration, time.Duration), r
 		}
 		off, uncertain := offset()
 		v := history.Value{
-			Client: entry.Client, Op: history.F(entry.Op), Section: entry.Section,
+			Client: entry.Client, Op: history.F(entry.Op), Section: entry.Section, Key: entry.Cell,
 			Number: history.Some(entry.Number), Accepted: history.SomeBool(entry.Accepted),
 			At:      history.Some(int64(time.Duration(entry.Time)*time.Microsecond - off)),
 			AtError: int64(uncertain),

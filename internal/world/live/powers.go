@@ -163,6 +163,11 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	if err := n.startOn(w.ctx, n.port); err != nil {
 		return err
 	}
+	if lost := w.spec.Resource.Volatile(); n == w.store && len(lost) > 0 {
+		if err := n.admin.Del(w.ctx, lost...).Err(); err != nil {
+			return fmt.Errorf("failed to let the resource forget: %w", err)
+		}
+	}
 	if err := w.observeNode(target); err != nil {
 		return err
 	}

@@ -37,10 +37,12 @@ type World struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	nodes   map[string]*redisNode
-	store   *redisNode
-	links   *proxies
-	version string
+	nodes map[string]*redisNode
+	store *redisNode
+	// consensus is nil where the lock needs none.
+	consensus *consensus
+	links     *proxies
+	version   string
 
 	mu       sync.Mutex // guards what follows
 	clients  map[string]*clientProcess
@@ -92,6 +94,11 @@ func (w *World) build() error {
 		return fmt.Errorf("failed to ask the resource for its version: %w", err)
 	}
 	w.version = infoField(info, "redis_version")
+	if w.spec.Lock.NeedsConsensus() {
+		if w.consensus, err = startConsensus(w.ctx, w.dir, w.options.Redis); err != nil {
+			return err
+		}
+	}
 	return w.startClients()
 }
 
@@ -172,6 +179,9 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 	}
 	address, err := w.links.open(name, history.ResourceProcess, w.store.address())
 	s.Store = client.Address{Name: history.ResourceProcess, Address: address}
+	if w.consensus != nil {
+		s.Consensus = &w.consensus.address
+	}
 	return s, err
 }
 
@@ -346,6 +356,9 @@ func (r restartable) Do(q client.Request) client.Answer { return r.w.client(r.na
 // Versions names what took part.
 func (w *World) Versions() map[string]string {
 	v := map[string]string{"redis": w.version}
+	if w.consensus != nil {
+		v["consensus"] = w.consensus.version
+	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range info.Deps {
 			if dep.Path == "github.com/Shopify/toxiproxy/v2" {
@@ -372,6 +385,9 @@ func (w *World) Close() error {
 			group.Go(func() error { n.stop(); returnPort(n.port); return nil })
 		}
 		_ = group.Wait()
+		if w.consensus != nil {
+			w.consensus.stop()
+		}
 		w.links.close()
 		w.background.Wait()
 		w.closeErr = w.tidy()

@@ -20,6 +20,8 @@ type clientHost struct {
 	name  string
 	links []*link
 	store *link
+	// consensus is nil where the lock needs none.
+	consensus *link
 
 	agent *client.Agent
 	// life counts the processes that have been this client.
@@ -129,7 +131,10 @@ func (c *clientHost) kill() {
 	}
 	c.dead, c.paused = true, false
 	c.resumes = c.resumes[:0]
-	for _, l := range append(slices.Clone(c.links), c.store) {
+	for _, l := range append(slices.Clone(c.links), c.store, c.consensus) {
+		if l == nil {
+			continue
+		}
 		for len(l.pending) > 0 {
 			l.pending[0].giveUp()
 		}
@@ -148,7 +153,9 @@ type env struct {
 	life  uint64
 	nodes []command.Node
 	store *remote
-	rand  *rand.Rand
+	// consensus is nil where the lock needs none.
+	consensus command.Node
+	rand      *rand.Rand
 }
 
 var _ lock.Env = (*env)(nil)
@@ -159,6 +166,9 @@ func newEnv(c *clientHost) *env {
 	// As in the live world; a client that was started again draws anew.
 	e := &env{c: c, life: c.life, rand: rand.New(rand.NewPCG(c.w.spec.Seed, h.Sum64()+c.life-1))}
 	e.store = &remote{e: e, l: c.store}
+	if c.consensus != nil {
+		e.consensus = &remote{e: e, l: c.consensus}
+	}
 	for _, l := range c.links {
 		e.nodes = append(e.nodes, &remote{e: e, l: l})
 	}
@@ -170,6 +180,8 @@ func (e *env) Now() time.Duration    { return e.c.monotonic.read(e.c.w.s.now + b
 func (e *env) Wall() time.Duration   { return e.c.wall.read(e.c.w.s.now + e.c.w.wallZero) }
 func (e *env) Rand() *rand.Rand      { return e.rand }
 func (e *env) Nodes() []command.Node { return e.nodes }
+
+func (e *env) Consensus() command.Node { return e.consensus }
 
 // bootedBefore is how long the clients' machines have been up at the run's
 // start.

@@ -171,6 +171,11 @@ func (n *node) kill() {
 func (n *node) start(keep world.Keep) {
 	n.look()
 	n.memory.items = n.disk.load(n, keep)
+	if n == n.w.store {
+		for _, key := range n.w.spec.Resource.Volatile() {
+			n.memory.Del(key)
+		}
+	}
 	n.up = true
 	n.memory.writes, n.backlog = 0, nil
 	n.disk.started(n, n.memory.now)

@@ -242,11 +242,27 @@ func drawScript(t *rapid.T) command.Command {
 		return command.Eval(s, []string{key, counter}, owner, command.Itoa(command.Milliseconds(drawTTL(t))))
 	case "raise-counter":
 		return command.Eval(s, []string{counter}, number.Draw(t, "least"))
-	case "register":
+	case "register", "check", "take", "list":
+		value, ops := "resource:value", []string{"read", "write"}
+		switch s.Name {
+		case "check":
+			ops = ops[1:]
+		case "take":
+			ops = []string{"cas"}
+		case "list":
+			value = "resource:list"
+		}
 		token := rapid.SampledFrom([]string{"", "1", "2", "9", "10"}).Draw(t, "token")
-		return command.Eval(s, []string{"resource:value", "resource:fence", logKey},
-			rapid.SampledFrom([]string{"read", "write"}).Draw(t, "access"), owner[:2], "1", token,
-			rapid.SampledFrom([]string{"none", "strict"}).Draw(t, "fence"), "0", number.Draw(t, "number"))
+		var fences []string
+		for _, f := range resource.Fences() {
+			fences = append(fences, string(f))
+		}
+		args := []string{rapid.SampledFrom(ops).Draw(t, "access"), owner[:2], "1", token,
+			rapid.SampledFrom(fences).Draw(t, "fence"), rapid.SampledFrom([]string{"", "b"}).Draw(t, "cell"), "40", number.Draw(t, "number")}
+		if s.Name == "list" {
+			args = append(args, rapid.SliceOfN(number, 0, 3).Draw(t, "list")...)
+		}
+		return command.Eval(s, []string{value, "resource:fence", logKey}, args...)
 	}
 	t.Fatalf("no arguments are known for the script %q: add it here", s.Name)
 	return command.Command{}

@@ -69,7 +69,7 @@ func (o *watch) pushed(key, element string) {
 		return // a log entry that we did not write tells nothing
 	}
 	v := history.Value{
-		Client: entry.Client, Op: history.F(entry.Op), Section: entry.Section,
+		Client: entry.Client, Op: history.F(entry.Op), Section: entry.Section, Key: entry.Cell,
 		Number: history.Some(entry.Number), Accepted: history.SomeBool(entry.Accepted),
 		At: history.Some(int64(o.w.s.now)),
 	}

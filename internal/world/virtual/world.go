@@ -27,9 +27,11 @@ type World struct {
 	// wallZero is the time of day at the run's start, counted from 1970.
 	wallZero time.Duration
 
-	nodes   []*node
-	store   *node
-	clients []*clientHost
+	nodes []*node
+	store *node
+	// consensus is nil where the lock needs none.
+	consensus *node
+	clients   []*clientHost
 	// links are those of the clients, in a fixed order, followers those of
 	// the replicas.
 	links       []*link
@@ -86,6 +88,11 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	}
 	w.store = w.newNode(history.ResourceProcess, spec.StorePersistence)
 	w.store.watch.key, w.store.watch.log = "", spec.Resource.LogKey()
+	w.consensus = nil
+	if spec.Lock.NeedsConsensus() {
+		w.consensus = w.newNode(world.Consensus, world.AOFAlways)
+		w.consensus.watch.key = ""
+	}
 	if spec.Replicated {
 		for _, n := range w.nodes[1:] {
 			w.follow(w.nodes[0], n)
@@ -123,6 +130,10 @@ func (w *World) openClients() error {
 			c.links[0].name.To = world.Primary
 		}
 		c.store = w.newLink(name, w.store)
+		if w.consensus != nil {
+			c.consensus = w.newLink(name, w.consensus)
+			w.links = w.links[:len(w.links)-1] // no fault finds it
+		}
 		w.clients = append(w.clients, c)
 		if err := c.start(); err != nil {
 			return err

@@ -1,0 +1,141 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// whole are the cells that a section of a workload changes together.
+var whole = map[string][]string{"two-cells": {"a", "b"}}
+
+// applied says whether a write took effect.
+type applied uint8
+
+const (
+	notApplied applied = iota
+	wasApplied
+	mayBeApplied
+)
+
+// judgeAtomic: what belongs together is done as a whole or not at all.
+func judgeAtomic(_ context.Context, v *view, _ Options) Finding {
+	cells, known := whole[v.h.Header.Workload]
+	if !known {
+		return unknown(fmt.Sprintf("the workload %q has nothing that belongs together", v.h.Header.Workload), Effort{Operations: len(v.ops)})
+	}
+	f := Finding{Method: "comparison of the cells of each section", Effort: Effort{Operations: len(v.ops), Of: "sections that wrote"}}
+	type name struct {
+		client string
+		number int
+	}
+	parts := make(map[name][]*section)
+	var order []name
+	for i := range v.sections {
+		s := &v.sections[i]
+		n := name{s.client, s.number}
+		if len(s.writes) == 0 || s.number == 0 {
+			continue
+		}
+		if parts[n] == nil {
+			order = append(order, n)
+		}
+		parts[n] = append(parts[n], s)
+	}
+	unclear := 0
+	for _, n := range order {
+		var done, missing []string
+		may := false
+		for _, cell := range cells {
+			switch v.cellApplied(parts[n], cell) {
+			case wasApplied:
+				done = append(done, cell)
+			case notApplied:
+				missing = append(missing, cell)
+			default:
+				may = true
+			}
+		}
+		switch {
+		case len(done) > 0 && len(missing) > 0:
+			return v.halfDone(f, parts[n], done[0], missing[0])
+		case may:
+			unclear++
+		default:
+			f.Effort.Chances++
+		}
+	}
+	switch {
+	case unclear > 0:
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("nobody knows what became of %s", plural(unclear, "section"))
+	case f.Effort.Chances == 0:
+		f.Verdict, f.Why = Unknown, "no section wrote anything"
+	default:
+		f.Verdict, f.Why = Holds, fmt.Sprintf("%s, each done whole or not at all", plural(f.Effort.Chances, "section"))
+	}
+	return f
+}
+
+// cellApplied says what became of a section's write to a cell.
+func (v *view) cellApplied(parts []*section, cell string) applied {
+	i := slices.IndexFunc(parts, func(s *section) bool { return s.key == cell })
+	if i < 0 {
+		return notApplied // it never came to that
+	}
+	w := v.decisiveWrite(parts[i])
+	switch {
+	case w < 0:
+		return notApplied
+	case v.ops[w].Type == history.OK:
+		return wasApplied
+	}
+	for i := range v.effects {
+		if x := &v.effects[i]; x.write == w && x.accepted {
+			return wasApplied
+		}
+	}
+	return mayBeApplied
+}
+
+func (v *view) halfDone(f Finding, parts []*section, done, missing string) Finding {
+	client, number := parts[0].client, parts[0].number
+	f.Verdict = Violated
+	f.Why = fmt.Sprintf("section %d of %s changed cell %s and not cell %s", number, client, done, missing)
+	c := &Counterexample{From: f.Effort.Chances + 1, Assumption: "that a holder of the lock gets to its section's end"}
+	s := v.newStory()
+	begin, end := forever, v.at(v.ops[parts[0].writes[0]].Call)
+	for _, p := range parts {
+		for _, w := range p.writes {
+			o := &v.ops[w]
+			op := CounterOp{Client: client, Op: fmt.Sprintf("writes %s to cell %s", v.number(w), p.key), From: v.at(o.Call), To: -1,
+				Events: sortedEvents(o.Call, o.Return)}
+			event := o.Call
+			if o.Return >= 0 {
+				op.To, event = v.at(o.Return), o.Return
+			}
+			if o.Type == history.OK {
+				s.tell(turning, event, "%s wrote %s to cell %s", client, v.number(w), p.key)
+			} else {
+				op.True = "it did not take effect"
+				s.tell(turning, event, "the write of %s to cell %s failed: %s", client, p.key, v.event(event).Error)
+			}
+			c.Operations = append(c.Operations, op)
+			c.Impossible = event
+			begin, end = min(begin, v.at(o.Call)), max(end, v.at(event))
+		}
+	}
+	if g := v.grantBefore(client, v.ops[parts[0].writes[0]].Call); g != nil {
+		begin = min(begin, v.at(g.call))
+		s.grant(g, end)
+	}
+	s.faults(begin, end, client)
+	c.Story = s.sentences()
+	for _, o := range c.Operations {
+		f.Events = append(f.Events, o.Events...)
+	}
+	f.Events = sortedEvents(f.Events...)
+	f.Counterexample = c
+	return f
+}

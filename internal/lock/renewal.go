@@ -1,0 +1,90 @@
+package lock
+
+import (
+	"sync"
+	"time"
+)
+
+// renewal renews a client's lease in the background, every third of the ttl,
+// until it is released or lost.
+type renewal struct {
+	Config
+	env       Env
+	extend    func(owner string) (Grant, Result)
+	remaining func(Grant) time.Duration
+	// blind never notices that the lease was lost.
+	blind bool
+
+	mu sync.Mutex // guards held; never locked across a call of Env
+	// held is the grant in hand; its owner is empty where there is none.
+	held Grant
+}
+
+// begin starts to renew what was granted.
+func (r *renewal) begin(g Grant, result Result) (Grant, Result) {
+	if result.Outcome == OK {
+		r.hold(g)
+		r.env.Spawn(func() { r.guard(g.Owner) })
+	}
+	return g, result
+}
+
+// end stops it, unless the mistake is to go on.
+func (r *renewal) end() {
+	if !r.Mistakes.KeepRenewing {
+		r.hold(Grant{})
+	}
+}
+
+// latest is the grant as it was renewed last.
+func (r *renewal) latest(g Grant) Grant {
+	if held := r.holding(); held.Owner == g.Owner {
+		return held
+	}
+	return g
+}
+
+func (r *renewal) hold(g Grant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = g
+}
+
+func (r *renewal) holding() Grant {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held
+}
+
+// renewed takes a renewal in, where the grant is still in hand.
+func (r *renewal) renewed(g Grant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held.Owner == g.Owner {
+		g.Token, g.HasToken = r.held.Token, r.held.HasToken
+		r.held = g
+	}
+}
+
+// guard renews the lease of owner until it is released or lost.
+func (r *renewal) guard(owner string) {
+	for {
+		r.env.Sleep(r.TTL / 3)
+		if r.holding().Owner != owner {
+			return
+		}
+		r.env.Point(PointBeforeExtend)
+		lost := false
+		r.env.Background(Extend, func() (Grant, Result) {
+			g, result := r.extend(owner)
+			lost = result.Outcome == Fail && !r.blind
+			if result.Outcome == OK {
+				r.renewed(g)
+			}
+			return g, result
+		}, r.remaining)
+		if lost {
+			return
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// consensus is the store that no fault strikes: etcd where it is installed, or
+// else a redis-server of its own, which is linearizable as long as nothing
+// happens to it. Clients reach it past the proxies.
+type consensus struct {
+	address client.Address
+	version string
+	dir     string
+	// Either a Redis node, or etcd's process on two ports.
+	redis *redisNode
+	etcd  *child
+	ports []int
+}
+
+// FindEtcd is the path of etcd: $REDLOCK_SIM_ETCD, or the one in PATH.
+func FindEtcd() (string, error) {
+	name := os.Getenv("REDLOCK_SIM_ETCD")
+	if name == "" {
+		name = "etcd"
+	}
+	return exec.LookPath(name)
+}
+
+func startConsensus(ctx context.Context, dir, redisBinary string) (*consensus, error) {
+	c := &consensus{dir: filepath.Join(dir, world.Consensus)}
+	binary, err := FindEtcd()
+	if err == nil {
+		err = c.startEtcd(ctx, binary)
+	} else {
+		err = c.startRedis(ctx, redisBinary)
+	}
+	if err != nil {
+		c.stop()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *consensus) startRedis(ctx context.Context, binary string) error {
+	c.redis = &redisNode{name: world.Consensus, binary: binary, dir: c.dir, persistence: world.NoPersistence}
+	if err := c.redis.start(ctx); err != nil {
+		return err
+	}
+	c.address = client.Address{Name: world.Consensus, Address: c.redis.address()}
+	c.version = "redis (etcd is not installed)"
+	return nil
+}
+
+func (c *consensus) startEtcd(ctx context.Context, binary string) error {
+	for try := 1; ; try++ {
+		err := c.tryEtcd(ctx, binary)
+		if err == nil {
+			return nil
+		}
+		c.stop()
+		if !errors.Is(err, errPortTaken) || try == 20 {
+			return err
+		}
+	}
+}
+
+func (c *consensus) tryEtcd(ctx context.Context, binary string) error {
+	urls := make([]string, 2)
+	for i := range urls {
+		port, err := freePort()
+		if err != nil {
+			return fmt.Errorf("failed to find a free port for etcd: %w", err)
+		}
+		c.ports = append(c.ports, port)
+		urls[i] = "http://127.0.0.1:" + strconv.Itoa(port)
+	}
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return fmt.Errorf("failed to make the folder of the consensus store: %w", err)
+	}
+	log, err := os.OpenFile(c.logPath(), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
+	if err != nil {
+		return fmt.Errorf("failed to open etcd's log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	cmd := exec.Command(binary, "--name", "sim", "--data-dir", filepath.Join(c.dir, "data"), "--log-level", "warn",
+		"--listen-client-urls", urls[0], "--advertise-client-urls", urls[0],
+		"--listen-peer-urls", urls[1], "--initial-advertise-peer-urls", urls[1], "--initial-cluster", "sim="+urls[1],
+		"--heartbeat-interval", "20", "--election-timeout", "200")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, log, log
+	if c.etcd, err = startChild("etcd", cmd); err != nil {
+		return err
+	}
+	c.address = client.Address{Name: world.Consensus, Kind: client.Etcd, Address: strings.TrimPrefix(urls[0], "http://")}
+	c.version = "etcd"
+	return c.healthy(ctx)
+}
+
+// healthy waits until etcd has elected itself.
+func (c *consensus) healthy(ctx context.Context) error {
+	deadline := time.Now().Add(startWithin)
+	for {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.address.Address+"/health", nil)
+		if err != nil {
+			return err
+		}
+		reply, err := http.DefaultClient.Do(r)
+		if err == nil {
+			_ = reply.Body.Close()
+			if reply.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		switch {
+		case c.etcd.dead():
+			return c.etcdError()
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Now().After(deadline):
+			return fmt.Errorf("etcd did not answer within %v; its log is %s", startWithin, c.logPath())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (c *consensus) etcdError() error {
+	text, _ := os.ReadFile(c.logPath())
+	if strings.Contains(string(text), "address already in use") {
+		return errPortTaken
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return fmt.Errorf("etcd ended at once (%w): %s", c.etcd.err, lines[len(lines)-1])
+}
+
+func (c *consensus) logPath() string { return filepath.Join(c.dir, "etcd.log") }
+
+// stop ends the store; its data is of no interest afterwards.
+func (c *consensus) stop() {
+	if c.redis != nil {
+		c.redis.stop()
+		returnPort(c.redis.port)
+	}
+	if c.etcd != nil {
+		c.etcd.kill()
+	}
+	for _, p := range c.ports {
+		returnPort(p)
+	}
+	c.etcd, c.ports = nil, nil
+	_ = os.RemoveAll(c.dir)
+}

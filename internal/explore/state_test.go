@@ -69,3 +69,28 @@ func TestDistinctIsBounded(t *testing.T) {
 		t.Errorf("%d counted of 1000", few.count())
 	}
 }
+
+// TestRunsRepeat: with every kind of fault, a run in a world that was used before
+// is the same as in a fresh one.
+func TestRunsRepeat(t *testing.T) {
+	s := Search{Scenario: parse(t, head), Variant: scenario.DefaultVariant, Properties: claims}
+	used := &finder{Search: s, state: newState()}
+	if err := used.hire(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	defer used.dismiss()
+	for run := range uint64(1000) {
+		fresh := &finder{Search: s, state: newState()}
+		if err := fresh.hire(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		var a, b result
+		if err := errors.Join(used.workers[0].run(run, &a), fresh.workers[0].run(run, &b)); err != nil {
+			t.Fatal(err)
+		}
+		if x, y := used.workers[0].bench.events, fresh.workers[0].bench.events; !reflect.DeepEqual(x, y) {
+			t.Errorf("run %d: %d events in a used world, %d in a fresh one, or others", run, len(x), len(y))
+		}
+		fresh.dismiss()
+	}
+}

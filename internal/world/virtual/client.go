@@ -135,11 +135,7 @@ func (c *clientHost) kill() {
 		}
 		l.idle = l.idle[:0]
 	}
-	for _, co := range c.w.s.all {
-		if co.owner == c {
-			c.w.s.wake(co, co.epoch, byKill)
-		}
-	}
+	c.w.s.wakeAll(func(co *coroutine) bool { return co.owner == c }, byKill)
 }
 
 // env is lock.Env for one life of a client.

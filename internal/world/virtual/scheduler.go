@@ -35,6 +35,9 @@ type scheduler struct {
 	// that somebody does.
 	activities int
 	waiting    bool
+	// pick lets something else than the next timer happen, where it returns true;
+	// nil: nothing ever does.
+	pick func() bool
 
 	ctx       context.Context
 	sinceLook int
@@ -88,7 +91,7 @@ func (s *scheduler) reset(ctx context.Context) {
 	s.ready.clear()
 	s.outside.s = s
 	s.current, s.handoff = &s.outside, nil
-	s.activities, s.waiting, s.stopped, s.stuck = 0, false, false, false
+	s.activities, s.waiting, s.stopped, s.stuck, s.pick = 0, false, false, false, nil
 	s.ctx = ctx
 }
 
@@ -219,6 +222,9 @@ func (s *scheduler) fire() {
 			s.halt()
 			return
 		}
+	}
+	if s.pick != nil && s.pick() {
+		return
 	}
 	for s.timeouts.n > 0 && !s.timeouts.first().live() {
 		s.timeouts.drop()

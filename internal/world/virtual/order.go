@@ -43,7 +43,7 @@ type Left struct {
 
 // Apart reports that two steps touched nothing in common.
 func (t Touched) Apart(o Touched) bool {
-	return !t.All && !o.All && t.Clients&o.Clients == 0 && t.Nodes&o.Nodes == 0 && !(t.Seen && o.Seen)
+	return !t.All && !o.All && t.Clients&o.Clients == 0 && t.Nodes&o.Nodes == 0 && (!t.Seen || !o.Seen)
 }
 
 // ordered is what a world keeps that is under an Order.
@@ -118,7 +118,7 @@ func (o *ordered) pick() bool {
 			s.now = min(s.now, max(next, s.now-tick)) // no timer is overtaken
 		}
 		if p.broken {
-			s.wake(p.co, p.event.epoch, byBreak)
+			s.wake(p.co, p.epoch, byBreak)
 		} else {
 			p.happen(s)
 		}

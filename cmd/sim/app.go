@@ -182,7 +182,7 @@ without fencing tokens.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError("%w\nhint: %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(newRunCommand(a), newSearchCommand(a), newReplayCommand(a), newSweepCommand(a),
+	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a),
 		newCheckCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
 		newServeCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
 		newVersionCommand(a), newClientCommand(a))

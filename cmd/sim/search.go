@@ -26,6 +26,8 @@ type searchFlags struct {
 	html       string
 	variant    string
 	bare       bool
+	unguided   bool
+	resume     bool
 	kinds      []string
 	properties []string
 	first      uint64
@@ -43,23 +45,30 @@ func newSearchCommand(a *app) *cobra.Command {
 		Short: "Hunt for schedules that break the lock",
 		Long: `Hunt for schedules that break the lock: run the scenario in the virtual world
 with one seed after the other, each with random faults of its own on top of the
-scenario's. What is found is shrunk to the smallest schedule that still fails and
-written as a scenario that sim run and sim replay take.
+scenario's. Half of the schedules are drawn afresh, half are changes of schedules
+that led to something rare. What is found is shrunk to the smallest schedule that
+still fails and written as a scenario that sim run and sim replay take.
 
-Exit codes: 0 nothing was found, 1 a violation was found, 130 interrupted (what
-was found is kept).`,
+Where a search stands is kept beside what it found; --resume continues it. --seeds
+counts from the beginning, --for from now.
+
+Exit codes: 0 nothing was found, 1 a violation was found, 3 bad scenario or flags,
+130 interrupted (what was found is kept).`,
 		Example: `  sim search scenarios/gc-pause.yaml --variant fenced --for 60s
-  sim search my-lock.yaml --bare --kinds pause,kill --seeds 100000 --stop-at 1`,
+  sim search my-lock.yaml --bare --kinds pause,kill --seeds 100000 --for 0s --stop-at 1
+  sim search my-lock.yaml --for 10m --resume`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.search(c.Context(), args[0], f) },
 	}
 	c.Flags().StringVar(&f.variant, "variant", "", "which variant (default: the first)")
 	c.Flags().BoolVar(&f.bare, "bare", false, "leave out the scenario's own faults")
+	c.Flags().BoolVar(&f.unguided, "unguided", false, "draw every schedule afresh; learn nothing from earlier ones")
+	c.Flags().BoolVar(&f.resume, "resume", false, "continue the search that was made with the same flags and folder")
 	c.Flags().StringSliceVar(&f.kinds, "kinds", nil, "kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
 	c.Flags().StringSliceVar(&f.properties, "property", []string{string(checker.ExclusiveLease), string(checker.NoLateEffect), string(checker.LinearizableResource)},
 		"the properties whose violation counts, the gravest first")
 	c.Flags().Uint64Var(&f.first, "seed", 0, "the first seed")
-	c.Flags().Uint64Var(&f.seeds, "seeds", 0, "how many seeds to try (default: as many as the time allows)")
+	c.Flags().Uint64Var(&f.seeds, "seeds", 0, "how many runs to make (default: as many as the time allows)")
 	c.Flags().DurationVar(&f.lasts, "for", 10*time.Second, "how long to search; 0s: until the seeds are used up")
 	c.Flags().IntVar(&f.stopAt, "stop-at", 0, "stop after so many violations (default: never)")
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many runs at once")
@@ -90,10 +99,19 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 		return usageError("say how long to search: --for, --seeds, and at least one --jobs")
 	}
 	debug.SetGCPercent(800) // runs are small and leave little behind
-	search := explore.Search{Scenario: s, Variant: variant, Bare: f.bare, Kinds: f.kinds, Properties: properties,
-		First: f.first, Seeds: f.seeds, StopAt: f.stopAt, Workers: f.jobs}
+	search := explore.Search{Scenario: s, Variant: variant, Bare: f.bare, Kinds: f.kinds, Unguided: f.unguided,
+		Properties: properties, First: f.first, Seeds: f.seeds, StopAt: f.stopAt, Workers: f.jobs}
+	state := newSearchState(search, f.out)
+	before := uint64(0)
+	if f.resume {
+		if search.From, err = state.load(); err != nil {
+			return err
+		}
+		before = search.From.Runs
+	}
+	search.Save = state.save
 	began := time.Now()
-	search.Progress = a.searchProgress(f, began)
+	search.Progress = a.searchProgress(f, began, before)
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if f.lasts > 0 {
@@ -102,10 +120,13 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 	}
 	result, err := search.Run(limited)
 	a.clearLine()
+	if errors.Is(err, explore.ErrNobodyToStrike) {
+		return usageError("--kinds: %w", err)
+	}
 	if err != nil {
 		return err
 	}
-	a.printSearch(s, variant, result, time.Since(began))
+	a.printSearch(s, variant, result, before, time.Since(began))
 	kept, err := a.keepFound(search, f, result)
 	if err != nil {
 		return err
@@ -167,7 +188,7 @@ func propertiesOf(names []string) ([]checker.Property, error) {
 }
 
 // searchProgress shows on a terminal how far the search is.
-func (a *app) searchProgress(f searchFlags, began time.Time) func(explore.Report) {
+func (a *app) searchProgress(f searchFlags, began time.Time, before uint64) func(explore.Report) {
 	if !a.isTerminal(a.stderr) {
 		return nil
 	}
@@ -178,7 +199,7 @@ func (a *app) searchProgress(f searchFlags, began time.Time) func(explore.Report
 			return
 		}
 		last = now
-		rate := float64(r.Runs) / now.Seconds()
+		rate := float64(r.Runs-before) / now.Seconds()
 		left := f.lasts - now
 		if f.seeds > 0 {
 			by := time.Duration(float64(f.seeds-min(r.Runs, f.seeds)) / rate * float64(time.Second))
@@ -197,17 +218,41 @@ func (a *app) clearLine() {
 	}
 }
 
-func (a *app) printSearch(s *scenario.Scenario, variant string, r explore.Report, took time.Duration) {
-	fmt.Fprintf(a.stdout, "%s   %s   %d runs in %.1f s (%.0f runs/s)   %d distinct behaviours\n",
-		s.Name, variant, r.Runs, took.Seconds(), float64(r.Runs)/took.Seconds(), r.Behaviours)
+// printSearch sums a search up, of which so many runs were made before.
+func (a *app) printSearch(s *scenario.Scenario, variant string, r explore.Report, before uint64, took time.Duration) {
+	about := ""
+	if r.Estimated {
+		about = "about "
+	}
+	fmt.Fprintf(a.stdout, "%s   %s   %d runs", s.Name, variant, r.Runs)
+	if before > 0 {
+		fmt.Fprintf(a.stdout, ", %d of them before;", before)
+	}
+	fmt.Fprintf(a.stdout, " in %.1f s (%.0f runs/s)   %s%d distinct behaviours\n",
+		took.Seconds(), float64(r.Runs-min(before, r.Runs))/took.Seconds(), about, r.Behaviours)
 	if len(r.Classes) == 0 {
-		fmt.Fprintf(a.stdout, "  nothing found   %s\n", explore.Bound(r.Runs))
+		fmt.Fprintf(a.stdout, "  nothing found   %s\n", worth(r))
 	}
 	for _, c := range r.Classes {
-		low, high := explore.Wilson(c.Runs, r.Runs)
-		fmt.Fprintf(a.stdout, "  violated   %-60s %d runs   %.3g %% (%.3g to %.3g)\n", c.Name, c.Runs,
-			100*float64(c.Runs)/float64(r.Runs), 100*low, 100*high)
+		fmt.Fprintf(a.stdout, "  violated   %-60s %d runs; %s\n", c.Name, c.Runs, share(c, r))
 	}
+}
+
+// worth says what it is worth to have found nothing. Only schedules drawn afresh
+// tell how frequent something is.
+func worth(r explore.Report) string {
+	text := explore.Bound(r.Drawn)
+	if r.Drawn < r.Runs {
+		text += fmt.Sprintf(", and 0 in %d changed schedules", r.Runs-r.Drawn)
+	}
+	return text
+}
+
+// share is how frequent a class is among schedules drawn afresh.
+func share(c explore.Class, r explore.Report) string {
+	low, high := explore.Wilson(c.Drawn, r.Drawn)
+	return fmt.Sprintf("%d of %d drawn afresh, %.3g %% (%.3g to %.3g)", c.Drawn, r.Drawn,
+		100*float64(c.Drawn)/float64(max(r.Drawn, 1)), 100*low, 100*high)
 }
 
 // keepFound shrinks what was found of each class and writes the best down. It is
@@ -219,8 +264,8 @@ func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) 
 	}
 	var kept []report.FoundScenario
 	for _, k := range best {
-		name := fmt.Sprintf("%.20s-%s-%d", search.Scenario.Name, k.Property, k.Seed)
-		text, err := k.YAML(name, fmt.Sprintf("sim search %s --variant %s, seed %d", search.Scenario.File, search.Variant, k.Seed))
+		name := fmt.Sprintf("%.20s-%s-%d", search.Scenario.Name, k.Property, search.First+k.Run)
+		text, err := k.YAML(name, fmt.Sprintf("sim search %s --variant %s, run %d", search.Scenario.File, search.Variant, search.First+k.Run))
 		if err != nil {
 			return kept, err
 		}
@@ -243,19 +288,23 @@ func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) 
 func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []report.FoundScenario) report.Rates {
 	page := report.Rates{
 		Heading: search.Scenario.Name + ": a search", Found: kept,
-		Lead: fmt.Sprintf("Variant %s: %d runs in the virtual world, %d distinct behaviours.", search.Variant, r.Runs, r.Behaviours),
+		Lead: fmt.Sprintf("Variant %s: %d runs in the virtual world, %d distinct behaviours. The shares are of the %d schedules drawn afresh.",
+			search.Variant, r.Runs, r.Behaviours, r.Drawn),
 		Replay: fmt.Sprintf("sim search %s --variant %s --seed %d --seeds %d --for 0s --kinds %s", search.Scenario.File, search.Variant,
 			f.first, r.Runs, strings.Join(f.kinds, ",")),
 	}
 	if f.bare {
 		page.Replay += " --bare"
 	}
+	if f.unguided {
+		page.Replay += " --unguided"
+	}
 	if len(r.Classes) == 0 {
-		page.Lead += " Nothing was found: " + explore.Bound(r.Runs) + "."
+		page.Lead += " Nothing was found: " + worth(r) + "."
 	}
 	for _, c := range r.Classes {
-		rate := report.Rate{Runs: r.Runs, Violated: c.Runs}
-		rate.Low, rate.High = explore.Wilson(c.Runs, r.Runs)
+		rate := report.Rate{Runs: r.Drawn, Violated: c.Drawn} // among those drawn afresh
+		rate.Low, rate.High = explore.Wilson(c.Drawn, r.Drawn)
 		page.Classes = append(page.Classes, report.RateLine{Name: c.Name, Rate: rate})
 	}
 	return page

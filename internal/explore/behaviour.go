@@ -1,53 +1,80 @@
 package explore
 
 import (
+	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
-// behaviour is a hash of what a run went through, told abstractly: who believed
-// to hold the lock, who had a majority of the keys, who lay under a fault. Two
-// runs that differ in times and numbers alone behave alike.
-func behaviour(h *history.History) uint64 {
-	s := state{clients: h.Header.Clients, nodes: h.Header.Nodes, holder: make([]int, len(h.Header.Nodes))}
-	hash, last := uint64(fnvOffset), uint64(0)
+// trace is what a run went through, told abstractly.
+type trace struct {
+	// behaviour is a hash of the whole: two runs that differ in times and numbers
+	// alone behave alike.
+	behaviour uint64
+	// features are hashes of its parts: each step from one abstract state of the
+	// lock to the next, and how narrowly the lock's promises were kept.
+	features []uint64
+}
+
+// observer follows a run from event to event.
+type observer struct {
+	clients, nodes []string
+	// believing are the clients that believe to hold the lock, a bit for each;
+	// writing is a hash of the writes so far, faults of the faults so far.
+	believing, writing, down, faults uint64
+	// holder says whose key each node has: the client's number from 1, or 0.
+	holder []int
+	// until is when each client's latest promise ends.
+	until []time.Duration
+	// ended is when the latest promise of each client ended for good.
+	ended []time.Duration
+	trace
+}
+
+// observe tells a run.
+func observe(h *history.History, reuse []uint64) trace {
+	n := len(h.Header.Clients)
+	s := observer{clients: h.Header.Clients, nodes: h.Header.Nodes, holder: make([]int, len(h.Header.Nodes)),
+		until: make([]time.Duration, n), ended: make([]time.Duration, n)}
+	s.features = reuse[:0]
+	hash, lastWhole, lastLock := uint64(fnvOffset), uint64(0), uint64(0)
 	for i := range h.Events {
-		s.see(&h.Events[i])
-		if now := s.sum(); now != last {
-			hash = mix(hash, now)
-			last = now
+		if !s.see(&h.Events[i]) {
+			continue
+		}
+		lock := s.lock(h.Events[i].Time)
+		whole := mix(mix(mix(mix(lock, s.believing), s.writing), s.down), s.faults)
+		if whole != lastWhole {
+			hash = mix(hash, whole)
+			lastWhole = whole
+		}
+		if lock != lastLock {
+			s.features = append(s.features, lock, mix(lastLock, lock))
+			lastLock = lock
 		}
 	}
-	return hash
+	s.behaviour = hash
+	return s.trace
 }
 
-// state is the abstract state of the lock. Clients are counted from 1.
-type state struct {
-	clients, nodes []string
-	believing      uint64
-	writing        uint64
-	holder         []int
-	down           uint64
-	faults         uint64
-}
-
-func (s *state) see(e *history.Event) {
-	bit := func(list []string, name string) uint64 { return 1 << (slices.Index(list, name) + 1) }
+// see takes note of an event; false: it does not concern the state.
+func (s *observer) see(e *history.Event) bool {
 	switch e.F {
 	case history.Acquire:
 		if e.Type == history.OK {
-			s.believing |= bit(s.clients, e.Process)
+			s.granted(e)
+			return true
 		}
+		return false
 	case history.Release:
-		s.believing &^= bit(s.clients, e.Process)
-	case history.Effect:
-		if e.Value.Op == history.Write {
-			s.writing = mix(s.writing, bit(s.clients, e.Value.Client))
-			if e.Value.Accepted.V {
-				s.writing = mix(s.writing, 1)
-			}
+		if c := slices.Index(s.clients, e.Process); c >= 0 && e.Type == history.Invoke {
+			s.believing &^= 1 << c
+			s.ended[c] = min(s.until[c], e.Time)
 		}
+	case history.Effect:
+		s.effect(e)
 	case history.KeySet:
 		if i := slices.Index(s.nodes, e.Process); i >= 0 {
 			s.holder[i] = slices.Index(s.clients, e.Value.Client) + 1
@@ -62,39 +89,89 @@ func (s *state) see(e *history.Event) {
 		s.down &^= bit(s.nodes, e.Process)
 	case history.FaultBegin:
 		s.faults = mix(s.faults, uint64(len(e.Value.Fault))<<8|uint64(e.Value.ID))
+	default:
+		return false
+	}
+	return true
+}
+
+// granted takes note of a grant, and of how soon after the end of another
+// client's promise it came.
+func (s *observer) granted(e *history.Event) {
+	c := slices.Index(s.clients, e.Process)
+	if c < 0 {
+		return
+	}
+	for other := range s.clients {
+		if other != c && s.ended[other] > 0 {
+			s.features = append(s.features, mix(1, nearness(e.Time-s.ended[other])))
+		}
+	}
+	s.believing |= 1 << c
+	s.until[c] = time.Duration(e.Value.ValidUntil.V)
+	s.ended[c] = s.until[c]
+}
+
+// effect takes note of a write that arrived, and of how long its client's promise
+// still lasted.
+func (s *observer) effect(e *history.Event) {
+	if e.Value.Op != history.Write {
+		return
+	}
+	s.writing = mix(s.writing, bit(s.clients, e.Value.Client))
+	if e.Value.Accepted.V {
+		s.writing = mix(s.writing, 1)
+	}
+	if c := slices.Index(s.clients, e.Value.Client); c >= 0 && s.until[c] > 0 {
+		s.features = append(s.features, mix(2, nearness(s.until[c]-time.Duration(e.Value.At.V))))
 	}
 }
 
-// sum is a hash of the state.
-func (s *state) sum() uint64 {
-	majority := 0
-	for c := range len(s.clients) + 1 {
+// nearness is the power of two of a time, so that halving what is left is
+// something new; negative times are one.
+func nearness(d time.Duration) uint64 {
+	if d <= 0 {
+		return 0
+	}
+	return uint64(bits.Len64(uint64(d / time.Microsecond)))
+}
+
+func bit(list []string, name string) uint64 { return 1 << (slices.Index(list, name) + 1) }
+
+// lock is a hash of the lock's abstract state: how many clients are where in
+// their belief, whether its promise is over, and whether they hold no key, some,
+// or those of a majority. Which client it is does not matter.
+func (s *observer) lock(now time.Duration) uint64 {
+	var clients uint64
+	for c := range s.clients {
 		count := 0
 		for _, holder := range s.holder {
-			if holder == c && c > 0 {
+			if holder == c+1 {
 				count++
 			}
 		}
-		if count > len(s.holder)/2 {
-			majority = c
+		one := 0
+		switch {
+		case count > len(s.holder)/2:
+			one = 2
+		case count > 0:
+			one = 1
 		}
+		if s.believing>>c&1 != 0 {
+			one += 3
+			if s.until[c] > 0 && s.until[c] < now {
+				one += 3
+			}
+		}
+		clients += 1 << (6 * one) // how many there are of each
 	}
-	hash := mix(fnvOffset, s.believing)
-	hash = mix(hash, s.writing)
-	hash = mix(hash, uint64(majority))
-	hash = mix(hash, s.down)
-	return mix(hash, s.faults)
+	return mix(fnvOffset, clients)
 }
 
-const (
-	fnvOffset = 14695981039346656037
-	fnvPrime  = 1099511628211
-)
+const fnvOffset = 14695981039346656037
 
+// mix adds a word to a hash so that all bits depend on all.
 func mix(hash, word uint64) uint64 {
-	for range 8 {
-		hash = (hash ^ word&0xff) * fnvPrime
-		word >>= 8
-	}
-	return hash
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15
+	return hash ^ hash>>29
 }

@@ -24,18 +24,18 @@ type Shrunk struct {
 	Robust, OtherSeeds int
 }
 
-// Shrink makes the schedule of a found seed as small as it can: fewest faults,
+// Shrink makes a found schedule as small as it can: fewest faults,
 // clients, nodes and sections, round times.
 func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	setup, err := s.setup()
 	if err != nil {
 		return nil, err
 	}
-	kinds := s.Kinds
-	if len(kinds) == 0 {
-		kinds = Kinds()
+	d, err := newDrawer(setup, s.Kinds)
+	if err != nil {
+		return nil, err
 	}
-	setup.Faults.List = append(setup.Faults.List, newDrawer(setup, kinds).draw(found.Seed)...)
+	setup.Faults.List = append(setup.Faults.List, d.follow(found.Lineage).faults...)
 	b := newBench(ctx, s.Scenario.Name)
 	defer b.close()
 	k := &shrinker{bench: b, setup: setup, found: found}

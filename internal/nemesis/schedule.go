@@ -291,13 +291,14 @@ func (s *Schedule) Endless(target string) bool {
 func (s *Schedule) AwaitReturn(client string) bool {
 	s.mu.Lock()
 	var back world.Signal
-	for _, k := range s.active {
-		if k.undo == nil {
+	first := 0
+	for id, k := range s.active {
+		if k.undo == nil || back != nil && id > first {
 			continue
 		}
 		killed, ok := k.fault.Fault.(interface{ Returns() bool })
 		if ok && k.fault.Fault.Target() == client && killed.Returns() {
-			back = k.ended
+			back, first = k.ended, id // of several the first in the list, whatever the map's order
 		}
 	}
 	s.mu.Unlock()

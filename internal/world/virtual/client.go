@@ -68,6 +68,8 @@ func (c *clientHost) Do(q client.Request) (a client.Answer) {
 		}
 	}()
 	called := c.w.s.now
+	c.w.touch(c.name, true)
+	defer c.w.touch(c.name, true)
 	c.gate(life)
 	a = c.agent.Do(q)
 	if q.F == history.Acquire && a.Type == history.OK && a.Value.Validity.Set {
@@ -140,11 +142,7 @@ func (c *clientHost) kill() {
 		}
 		l.idle = l.idle[:0]
 	}
-	for _, co := range c.w.s.all {
-		if co.owner == c {
-			c.w.s.wake(co, co.epoch, byKill)
-		}
-	}
+	c.w.s.wakeAll(func(co *coroutine) bool { return co.owner == c }, byKill)
 }
 
 // env is lock.Env for one life of a client.
@@ -200,6 +198,7 @@ func (e *env) Sleep(d time.Duration) {
 // Point lets faults strike.
 func (e *env) Point(name string) {
 	if hook := e.c.w.hooks.Point; hook != nil && slices.Contains(e.c.w.spec.Points, name) {
+		e.c.w.touch(e.c.name, true)
 		hook(e.c.name, name)
 		e.c.gate(e.life)
 	}
@@ -210,8 +209,10 @@ func (e *env) Spawn(f func()) { e.c.w.s.start(func() { e.c.gate(e.life); f() }, 
 
 // Background records an operation of the client's own.
 func (e *env) Background(op lock.Operation, do func() (lock.Grant, lock.Result), remaining func(lock.Grant) time.Duration) {
+	e.c.w.touch(e.c.name, true)
 	e.c.w.record(history.Event{Process: e.c.name, Type: history.Invoke, F: history.F(op)})
 	g, result := do()
+	e.c.w.touch(e.c.name, true)
 	a := client.AnswerOf(result)
 	a.Value.Owner = g.Owner
 	if a.Type == history.OK {

@@ -22,6 +22,9 @@ type link struct {
 	rand *rand.PCG
 	// delay is the least that a message needs here.
 	delay time.Duration
+	// index is its place among all links, sent how many calls were sent on it.
+	index int
+	sent  uint32
 	// epoch counts how often all connections broke at once.
 	epoch uint32
 	// pending are calls whose clients still wait, in the order in which they
@@ -62,6 +65,8 @@ type passed struct {
 type call struct {
 	link *link
 	conn *connection
+	// number is its place among the calls of the link.
+	number uint32
 	// handshake is no command: a new connection introduces itself.
 	handshake bool
 	cmd       command.Command
@@ -87,6 +92,9 @@ type call struct {
 
 // draw is the time that a message takes.
 func (l *link) draw() time.Duration {
+	if l.w.order != nil {
+		return 0
+	}
 	return l.delay + time.Duration(l.rand.Uint64()>>32*uint64(delaySpan)>>32)
 }
 
@@ -117,6 +125,9 @@ func (l *link) giveBack(c *connection, epoch uint32) {
 // send puts a call on its way.
 func (l *link) send(k *call) {
 	k.epoch = l.epoch
+	l.sent++
+	k.number = l.sent
+	l.w.touch(l.name.From, false)
 	k.dir, k.stage, k.through = requests, 0, false
 	l.pending = append(l.pending, k)
 	if !l.to.up {
@@ -149,7 +160,13 @@ func (k *call) advance() {
 		}
 	}
 	k.through = true
-	l.w.s.push(event{at: l.w.s.now + l.draw(), call: k, epoch: k.way})
+	e := event{call: k, epoch: k.way}
+	if o := l.w.order; o != nil {
+		o.undertake(l, k.number, k.dir, e)
+		return
+	}
+	e.at = l.w.s.now + l.draw()
+	l.w.s.push(e)
 }
 
 // arrive is the end of a way.
@@ -203,6 +220,10 @@ func (k *call) free() {
 // breakLater tells the waiting client in a while that its connection broke.
 func (l *link) breakLater(k *call, d time.Duration) {
 	at := k.waiter
+	if o := l.w.order; o != nil && d == 0 {
+		o.undertake(l, k.number, isBreak, event{co: at.co, epoch: at.epoch})
+		return
+	}
 	l.w.s.after(d, func() { l.w.s.wake(at.co, at.epoch, byBreak) })
 }
 

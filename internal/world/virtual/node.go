@@ -155,6 +155,7 @@ func (n *node) kill() {
 	}
 	n.queue, n.deferred = nil, nil
 	for _, b := range n.blocked {
+		b.done = true // the call may be another's by the time its WAIT is over
 		b.call.lost()
 	}
 	n.blocked = nil

@@ -25,6 +25,7 @@ func unknownTarget(name string) error { return fmt.Errorf("no client or node %q"
 
 // Pause stops a client, a node or the resource.
 func (w *World) Pause(target string) error {
+	w.touchAll()
 	if !w.Alive(target) {
 		if w.client(target) == nil && w.node(target) == nil {
 			return unknownTarget(target)
@@ -41,6 +42,7 @@ func (w *World) Pause(target string) error {
 
 // Resume lets it go on.
 func (w *World) Resume(target string) error {
+	w.touchAll()
 	if c := w.client(target); c != nil {
 		c.resume()
 		return nil
@@ -64,6 +66,7 @@ func (w *World) Alive(target string) bool {
 
 // SetClock bends a clock of a node or a client.
 func (w *World) SetClock(target string, which world.Which, f world.ClockFault) error {
+	w.touchAll()
 	if n := w.node(target); n != nil {
 		if n == w.store {
 			return fmt.Errorf("the clock of %s cannot be moved", target)
@@ -94,6 +97,7 @@ func (w *World) NodeTime(name string) (time.Duration, error) {
 
 // ResetClock sets a clock right.
 func (w *World) ResetClock(target string, which world.Which) error {
+	w.touchAll()
 	if n := w.node(target); n != nil {
 		n.bend(nil)
 		return nil
@@ -112,6 +116,7 @@ func (w *World) ResetClock(target string, which world.Which) error {
 
 // Kill ends the process of a client, a node or the resource.
 func (w *World) Kill(target string) error {
+	w.touchAll()
 	if c := w.client(target); c != nil {
 		c.kill()
 		return nil
@@ -135,6 +140,7 @@ const (
 
 // Restart starts it again.
 func (w *World) Restart(target string, keep world.Keep) error {
+	w.touchAll()
 	if c := w.client(target); c != nil {
 		if !c.dead {
 			c.kill()

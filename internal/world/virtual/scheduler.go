@@ -1,8 +1,10 @@
 package virtual
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -27,10 +29,15 @@ type scheduler struct {
 	// all are the coroutines in the order of their making, idle those among
 	// them that have nothing to do.
 	all, idle []*coroutine
+	// begun counts the activities of the run.
+	begun uint64
 	// activities are those still going on that Wait waits for; waiting says
 	// that somebody does.
 	activities int
 	waiting    bool
+	// pick lets something else than the next timer happen, where it returns true;
+	// nil: nothing ever does.
+	pick func() bool
 
 	ctx       context.Context
 	sinceLook int
@@ -66,6 +73,9 @@ type coroutine struct {
 	parked bool
 	epoch  uint32
 	why    reason
+	// begun numbers the activities of a run in the order of their beginning:
+	// which coroutine carries which depends on the runs before.
+	begun uint64
 	// owner is the client in whose code it is parked; nil: in the runner's.
 	owner *clientHost
 }
@@ -75,13 +85,13 @@ type coroutine struct {
 type unwound struct{}
 
 func (s *scheduler) reset(ctx context.Context) {
-	s.now, s.seq, s.sinceLook = 0, 0, 0
+	s.now, s.seq, s.begun, s.sinceLook = 0, 0, 0, 0
 	s.events.clear()
 	s.timeouts.clear()
 	s.ready.clear()
 	s.outside.s = s
 	s.current, s.handoff = &s.outside, nil
-	s.activities, s.waiting, s.stopped, s.stuck = 0, false, false, false
+	s.activities, s.waiting, s.stopped, s.stuck, s.pick = 0, false, false, false, nil
 	s.ctx = ctx
 }
 
@@ -96,7 +106,8 @@ func (s *scheduler) start(f func(), counted bool) {
 		c.next, c.stop = iter.Pull(c.live)
 		s.all = append(s.all, c)
 	}
-	c.run, c.counted, c.owner = f, counted, nil
+	s.begun++
+	c.run, c.counted, c.owner, c.begun = f, counted, nil, s.begun
 	if counted {
 		s.activities++
 	}
@@ -212,6 +223,9 @@ func (s *scheduler) fire() {
 			return
 		}
 	}
+	if s.pick != nil && s.pick() {
+		return
+	}
 	for s.timeouts.n > 0 && !s.timeouts.first().live() {
 		s.timeouts.drop()
 	}
@@ -243,11 +257,24 @@ func (s *scheduler) halt() {
 		return
 	}
 	s.stopped = true
-	for _, c := range s.all {
-		s.wake(c, c.epoch, byStop)
-	}
+	s.wakeAll(func(*coroutine) bool { return true }, byStop)
 	if !s.waiting {
 		s.wake(&s.outside, s.outside.epoch, byStop)
+	}
+}
+
+// wakeAll wakes the parked coroutines that which wants, in the order in which
+// their activities began.
+func (s *scheduler) wakeAll(which func(*coroutine) bool, why reason) {
+	var list []*coroutine
+	for _, c := range s.all {
+		if c.parked && which(c) {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b *coroutine) int { return cmp.Compare(a.begun, b.begun) })
+	for _, c := range list {
+		s.wake(c, c.epoch, why)
 	}
 }
 

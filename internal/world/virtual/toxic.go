@@ -34,12 +34,14 @@ func (w *World) Links() []world.Link {
 
 // Disturb puts a disturbance on links.
 func (w *World) Disturb(links []world.Link, d world.Disturbance) (func() error, error) {
+	w.touchAll()
 	if !slices.Contains([]world.DisturbanceKind{world.Latency, world.Bandwidth, world.Cut, world.Hold, world.Reset,
 		world.SlowClose, world.LimitData}, d.Kind) {
 		return nil, fmt.Errorf("no disturbance %q", d.Kind)
 	}
 	var lifts []func()
 	lift := func() error {
+		w.touchAll()
 		for _, l := range lifts {
 			l()
 		}
@@ -105,7 +107,7 @@ func (t *toxic) pass(k *call) bool {
 	switch t.Kind {
 	case world.Latency:
 		late := t.Latency
-		if t.Jitter > 0 {
+		if t.Jitter > 0 && t.l.w.order == nil {
 			late += time.Duration(int64(t.l.rand.Uint64()>>1)%int64(2*t.Jitter)) - t.Jitter
 		}
 		return t.delay(k, late)

@@ -38,6 +38,9 @@ type World struct {
 	followers   []*follower
 	toxicNumber int
 
+	// order decides about messages; nil: their delays do.
+	order *ordered
+
 	freeCalls []*call
 	closed    bool
 	// kept says that the world will be opened again: its coroutines stay.
@@ -57,12 +60,32 @@ func Open(ctx context.Context, spec world.Spec) (*World, error) {
 
 // Engine opens one world after the other and reuses what the last one left. It
 // is for one caller at a time.
-type Engine struct{ w World }
+type Engine struct {
+	// Order decides in which order messages arrive; nil: their random delays do.
+	Order Order
+	w     World
+}
 
 // Open builds a world; the one before it must have been closed.
 func (e *Engine) Open(ctx context.Context, spec world.Spec) (*World, error) {
-	e.w.kept = true
+	e.w.kept, e.w.order = true, nil
+	if e.Order != nil {
+		if spec.Replicated {
+			return nil, errors.New("the order of a replicated set's messages cannot be decided from outside")
+		}
+		e.w.order = &ordered{Order: e.Order, w: &e.w}
+	}
 	return &e.w, e.w.open(ctx, spec)
+}
+
+// Rest tells of a run under an Order, when it is over: what its last step has
+// touched, and the messages that were still under way, with what they would have
+// touched at least.
+func (e *Engine) Rest() (last Touched, left []Left) {
+	for _, p := range e.w.order.waiting {
+		left = append(left, Left{p.step, Touched{Clients: p.client, Nodes: p.node}})
+	}
+	return e.w.order.touched, left
 }
 
 // Close ends what the engine keeps between worlds.
@@ -75,6 +98,9 @@ const epoch = 1_700_006_400 * time.Second
 func (w *World) open(ctx context.Context, spec world.Spec) error {
 	w.spec, w.hooks, w.closed = spec, world.Hooks{}, false
 	w.s.reset(ctx)
+	if w.order != nil {
+		w.s.pick = w.order.pick
+	}
 	w.net = rand.NewPCG(spec.Seed, 0x7669727475616c)
 	w.wallZero = epoch + time.Duration(w.net.Uint64()%uint64(time.Second))
 	everysec := func(n world.Node) bool { return n.Persistence == world.AOFEverysec }
@@ -148,6 +174,7 @@ func (w *World) newLink(from string, to *node) *link {
 	l := &link{w: w, name: world.Link{From: from, To: to.name}, to: to, rand: w.net,
 		delay: leastDelay + time.Duration(w.net.Uint64()>>32*uint64(delaySpan)>>32)}
 	l.idle = append(l.idle, w.newConnection())
+	l.index = len(w.links)
 	w.links = append(w.links, l)
 	return l
 }

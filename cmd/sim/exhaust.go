@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// exhaustFlags are the flags of sim exhaust.
+type exhaustFlags struct {
+	variant    string
+	properties []string
+	seed       uint64
+	late       int
+	most       uint64
+	lasts      time.Duration
+	out        string
+}
+
+func newExhaustCommand(a *app) *cobra.Command {
+	var f exhaustFlags
+	c := &cobra.Command{
+		Use:   "exhaust SCENARIO",
+		Short: "Run every order in which a small scenario's messages can arrive",
+		Long: `Run a scenario in the virtual world with every order in which its messages can
+arrive, and with the faults that it lists. Orders that differ only in steps that
+have nothing to do with each other are run once (partial-order reduction).
+
+The bounds: messages are faster than timers, that is, no timeout, retry or end of
+a fault comes while a message could still arrive. --late N lifts that N times in
+each run: time then passes up to the next timer, and messages are late. What
+clients draw at random, such as the jitter of retries, is that of one seed.
+
+It is for small scenarios: two clients, up to three nodes, one section each, few
+attempts. The number of orders explodes with each of them, and most of all where
+all nodes are asked at once.
+
+Exit codes: 0 every schedule within the bounds holds, 1 some schedule violates
+something, 2 not exhausted or not decided, 3 bad scenario or flags, 130
+interrupted.`,
+		Example: `  sim exhaust small.yaml
+  sim exhaust small.yaml --late 1 --property exclusive-lease`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.exhaust(c.Context(), args[0], f) },
+	}
+	c.Flags().StringVar(&f.variant, "variant", "", "which variant (default: the first)")
+	c.Flags().StringSliceVar(&f.properties, "property", []string{string(checker.ExclusiveLease), string(checker.NoLateEffect), string(checker.LinearizableResource)},
+		"the properties to judge")
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed of what clients draw at random")
+	c.Flags().IntVar(&f.late, "late", 0, "how many times in a run time may pass though messages are under way")
+	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after so many schedules; 0: never")
+	c.Flags().DurationVar(&f.lasts, "for", 0, "give up after this time (default: never)")
+	c.Flags().StringVar(&f.out, "out", filepath.Join("reports", "found"), "folder for the histories of violations")
+	return c
+}
+
+func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
+	s, err := loadOne(file)
+	if err != nil {
+		return err
+	}
+	variant, err := variantOf(s, f.variant)
+	if err != nil {
+		return err
+	}
+	setup := setupOf(s, variant)
+	switch {
+	case setup.Nodes.Replicated():
+		return usageError("%s: the messages of a replicated set of nodes cannot be put in order\nhint: sim search draws their delays", s.Name)
+	case setup.Faults.Mix != nil:
+		return usageError("%s: random faults cannot be exhausted\nhint: list the faults, or use sim search", s.Name)
+	case f.late < 0 || f.lasts < 0:
+		return usageError("--late and --for: want no negative numbers")
+	}
+	x := explore.Exhaust{Scenario: s, Variant: variant, Seed: f.seed, Late: f.late, Most: f.most}
+	if x.Properties, err = propertiesOf(f.properties); err != nil {
+		return err
+	}
+	began := time.Now()
+	x.Progress = a.exhaustProgress(f.most, began)
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if f.lasts > 0 {
+		limited, cancel = context.WithTimeout(ctx, f.lasts)
+	}
+	defer cancel()
+	out, err := x.Run(limited)
+	a.clearLine()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "%s   %s   %d schedules of at most %d steps in %.1f s, %d others cut short\n",
+		s.Name, variant, out.Schedules, out.Steps, time.Since(began).Seconds(), out.Cut)
+	fmt.Fprintf(a.stdout, "  bounds     %s\n", bounds(setup, f.late))
+	if err := a.printVerdicts(s.Name, &out, f.out); err != nil {
+		return err
+	}
+	return a.exhaustCode(ctx, &out)
+}
+
+// bounds says within what everything was tried.
+func bounds(s *scenario.Setup, late int) string {
+	list := []string{plural(s.Workload.Clients, "client"), plural(s.Nodes.Count, "node"),
+		plural(s.Workload.Sections, "section") + " each", plural(s.Lock.Retry.Attempts, "attempt") + " for the lock", plural(len(s.Faults.List), "fault")}
+	if late == 0 {
+		return strings.Join(list, ", ") + "; no message slower than a timer"
+	}
+	return strings.Join(list, ", ") + fmt.Sprintf("; up to %s in a run at which messages are slower than a timer", plural(late, "time"))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// printVerdicts says of each property what every schedule came to, and keeps the
+// history of the first that violated it.
+func (a *app) printVerdicts(name string, out *explore.Exhausted, dir string) error {
+	for i := range out.Verdicts {
+		v := &out.Verdicts[i]
+		fmt.Fprintf(a.stdout, "  %-24s %s\n", v.Property, verdictOfAll(out, v))
+		if v.Violated == 0 {
+			continue
+		}
+		fmt.Fprintf(a.stdout, "    %s\n", v.First.Why)
+		if c := v.First.Counterexample; c != nil {
+			for _, sentence := range c.Story {
+				fmt.Fprintf(a.stdout, "      %.6f s  %s\n", sentence.At.Seconds(), sentence.Text)
+			}
+		}
+		file := filepath.Join(dir, fmt.Sprintf("%.40s-exhaust-%s.jsonl", name, v.Property))
+		if err := writeHistory(file, v.History); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "    history  %s\n", file)
+	}
+	return nil
+}
+
+// verdictOfAll says what the schedules together came to. What is undecided is
+// never said to hold.
+func verdictOfAll(out *explore.Exhausted, v *explore.Verdicts) string {
+	switch {
+	case v.Violated > 0:
+		return fmt.Sprintf("violated in %d of %d schedules", v.Violated, out.Schedules)
+	case !out.All:
+		return fmt.Sprintf("not exhausted: %d schedules seen, no violation", out.Schedules)
+	case out.Unfinished > 0:
+		return fmt.Sprintf("undecided: %d of %d schedules reached the time limit", out.Unfinished, out.Schedules)
+	case v.Holds == 0:
+		return "undecided: no schedule put it to the test"
+	case v.Unknown > 0:
+		return fmt.Sprintf("every schedule within these bounds: holds (%d of %d put it to the test)", v.Holds, out.Schedules)
+	}
+	return "every schedule within these bounds: holds"
+}
+
+func (a *app) exhaustCode(ctx context.Context, out *explore.Exhausted) error {
+	undecided := !out.All || out.Unfinished > 0
+	for i := range out.Verdicts {
+		undecided = undecided || out.Verdicts[i].Holds == 0
+	}
+	switch {
+	case ctx.Err() != nil:
+		return &exitError{exitInterrupted, errors.New("interrupted")}
+	case out.Violated():
+		return &exitError{code: exitUnexpected}
+	case undecided:
+		return &exitError{code: exitUndecided}
+	}
+	return nil
+}
+
+func writeHistory(file string, h *history.History) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("failed to make the folder for what was found: %w", err)
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("failed to write what was found: %w", err)
+	}
+	return errors.Join(history.Encode(f, h), f.Close())
+}
+
+// setupOf is the setup of a variant that exists.
+func setupOf(s *scenario.Scenario, variant string) *scenario.Setup {
+	for i := range s.Variants {
+		if s.Variants[i].Name == variant {
+			return &s.Variants[i].Setup
+		}
+	}
+	return nil
+}
+
+// exhaustProgress shows on a terminal how far it is.
+func (a *app) exhaustProgress(most uint64, began time.Time) func(explore.Exhausted) {
+	if !a.isTerminal(a.stderr) {
+		return nil
+	}
+	var last time.Duration
+	return func(e explore.Exhausted) {
+		now := time.Since(began)
+		if now-last < 200*time.Millisecond {
+			return
+		}
+		last = now
+		fmt.Fprintf(a.stderr, "\r\x1b[K%d schedules, %.0f/s", e.Schedules, float64(e.Schedules)/now.Seconds())
+		if most > 0 {
+			fmt.Fprintf(a.stderr, ", %d at most", most)
+		}
+	}
+}

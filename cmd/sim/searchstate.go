@@ -1,0 +1,73 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+)
+
+// searchState keeps a search's state in a file, so that it can be continued.
+type searchState struct {
+	path string
+	// of identifies the search.
+	of      string
+	written time.Time
+}
+
+// stateEvery is how often the state is written while a search goes on.
+const stateEvery = 5 * time.Second
+
+// newSearchState names the state of a search in the folder of what it finds.
+func newSearchState(s explore.Search, out string) *searchState {
+	identity := fmt.Sprintf("%s\n%s\n%v\n%v\n%v\n%v\n%d", s.Scenario.Text, s.Variant, s.Bare, s.Kinds, s.Unguided, s.Properties, s.First)
+	name := fmt.Sprintf("%.40s-%s.search.json", s.Scenario.Name, s.Variant)
+	return &searchState{path: filepath.Join(out, name), of: fmt.Sprintf("%x", sha256.Sum256([]byte(identity))), written: time.Now()}
+}
+
+// load reads the state of the search that is to be continued.
+func (f *searchState) load() (*explore.State, error) {
+	file, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usageError("there is no search to continue: %s is missing\nhint: leave --resume out", f.path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("failed to open the state of the search: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	s, err := explore.ReadState(file)
+	if err != nil {
+		return nil, usageError("%s: %v\nhint: leave --resume out to begin anew", f.path, err)
+	}
+	if s.Of != f.of {
+		return nil, usageError("%s belongs to another search: the scenario, --variant, --kinds, --property, --bare, --unguided or --seed was different\nhint: leave --resume out to begin anew", f.path)
+	}
+	return s, nil
+}
+
+// save writes the state now and then, and when the search is over. The old file
+// is replaced only once the new one is whole.
+func (f *searchState) save(s *explore.State, last bool) error {
+	if !last && time.Since(f.written) < stateEvery {
+		return nil
+	}
+	f.written = time.Now()
+	s.Of = f.of
+	var b strings.Builder
+	if err := s.Write(&b); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
+		return fmt.Errorf("failed to make the folder for what is found: %w", err)
+	}
+	if err := os.WriteFile(f.path+".new", []byte(b.String()), 0o644); err != nil {
+		return fmt.Errorf("failed to write the state of the search: %w", err)
+	}
+	return os.Rename(f.path+".new", f.path)
+}

@@ -1,0 +1,207 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// finder is a search in progress. It runs generations: within one, all that is
+// known of earlier runs stands still, so that it does not matter in which order,
+// and how many at once, its runs happen.
+type finder struct {
+	Search
+	// state is that of the last whole generation, told that of the report.
+	state   *State
+	told    *State
+	workers []*searcher
+	corpus  corpus
+}
+
+// Generations grow: early on, what was learned is soon put to use; later on, no
+// processor should wait often for the others.
+const (
+	firstGeneration = 16
+	mostPerGen      = 2048
+)
+
+// hire makes the workers, and the corpus of a search that is continued.
+func (f *finder) hire(ctx context.Context) error {
+	for range max(f.Workers, 1) {
+		// Each worker has a setup of its own to put its faults into.
+		setup, err := f.setup()
+		if err != nil {
+			return err
+		}
+		d, err := newDrawer(setup, f.Kinds)
+		if err != nil {
+			return err
+		}
+		f.workers = append(f.workers, &searcher{finder: f, bench: newBench(ctx, f.Scenario.Name), setup: setup, own: setup.Faults.List, drawer: d})
+	}
+	copy(f.corpus.reached[:], f.state.Reached)
+	for _, k := range f.state.Corpus {
+		f.corpus.keep(entry{k.Lineage, f.workers[0].drawer.follow(k.Lineage), k.Features})
+	}
+	return nil
+}
+
+func (f *finder) dismiss() {
+	for _, w := range f.workers {
+		w.bench.close()
+	}
+}
+
+// search runs one generation after the other.
+func (f *finder) search(ctx context.Context) error {
+	size := uint64(firstGeneration)
+	for f.Seeds == 0 || f.state.Runs < f.Seeds {
+		for size < mostPerGen && f.state.Runs >= size {
+			size *= 2
+		}
+		n := size
+		if f.Seeds > 0 {
+			n = min(n, f.Seeds-f.state.Runs)
+		}
+		results, err := f.generation(ctx, n)
+		if err != nil {
+			// What is saved stays at the last whole generation.
+			f.told = f.state.copy()
+			for i := range results {
+				f.told.count(&results[i])
+			}
+			return err
+		}
+		for i := range results {
+			f.take(&results[i])
+			if f.StopAt > 0 && f.state.violations() >= uint64(f.StopAt) {
+				return nil
+			}
+		}
+		f.progress(0)
+		if err := f.save(false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save tells how to continue.
+func (f *finder) save(last bool) error {
+	if f.Save == nil {
+		return nil
+	}
+	return f.Save(f.state.with(&f.corpus), last)
+}
+
+// generation carries out n runs. Where the context ends, those come back that
+// were carried out by then.
+func (f *finder) generation(ctx context.Context, n uint64) ([]result, error) {
+	results := make([]result, n)
+	errs := make([]error, len(f.workers))
+	var next, done atomic.Uint64
+	var wg sync.WaitGroup
+	for i, w := range f.workers {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				at := next.Add(1) - 1
+				if at >= n {
+					return
+				}
+				if errs[i] = w.run(f.state.Runs+at, &results[at]); errs[i] != nil {
+					next.Store(n) // the others need not go on
+					return
+				}
+				if k := done.Add(1); k%256 == 0 && i == 0 {
+					f.progress(k)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	err := errors.Join(errs...)
+	if err == nil {
+		err = ctx.Err()
+	}
+	return slices.DeleteFunc(results, func(r result) bool { return r.lineage == nil }), err
+}
+
+// progress tells how far the search is, with so many runs of the generation
+// under way.
+func (f *finder) progress(underway uint64) {
+	if f.Progress == nil {
+		return
+	}
+	r := f.state.report()
+	r.Runs += underway
+	f.Progress(r)
+}
+
+// result is what came of a run.
+type result struct {
+	run       uint64
+	lineage   Lineage
+	seed      uint64
+	class     string
+	property  checker.Property
+	behaviour uint64
+	features  []uint16
+	schedule  schedule
+}
+
+// take learns from a result.
+func (f *finder) take(r *result) {
+	f.state.count(r)
+	if r.class == "" && f.corpus.learn(r.features) && len(r.lineage) < mostGenerations {
+		f.corpus.keep(entry{r.lineage, r.schedule, r.features})
+	}
+}
+
+// searcher carries out runs, one at a time.
+type searcher struct {
+	*finder
+	bench    *bench
+	setup    *scenario.Setup
+	own      []scenario.Fault
+	drawer   *drawer
+	features []uint64
+}
+
+// plan says what a run is made of: a schedule drawn afresh, or a change of one
+// that led to something new.
+func (w *searcher) plan(run uint64) (Lineage, schedule) {
+	seed := w.First + run
+	r := rand.New(rand.NewPCG(seed, 0x706c616e))
+	if w.Unguided || len(w.corpus.entries) == 0 || r.IntN(2) == 0 {
+		return Lineage{seed}, schedule{w.drawer.draw(seed), seed}
+	}
+	from := w.corpus.pick(r)
+	return append(slices.Clip(from.lineage), seed), w.drawer.mutated(from.schedule, seed)
+}
+
+// run carries out one run.
+func (w *searcher) run(run uint64, out *result) error {
+	lineage, s := w.plan(run)
+	w.setup.Faults.List = slices.Concat(w.own, s.faults)
+	v, err := w.bench.run(w.setup, s.seed, w.Properties)
+	if err != nil {
+		return err
+	}
+	seen := observe(v.history, w.features)
+	w.features = seen.features
+	*out = result{run: run, lineage: lineage, seed: s.seed, behaviour: seen.behaviour}
+	out.class, out.property = w.class(&v)
+	for _, f := range seen.features {
+		if at := place(f); !slices.Contains(out.features, at) {
+			out.features = append(out.features, at)
+		}
+	}
+	out.schedule = s
+	return nil
+}

@@ -1,0 +1,122 @@
+package explore
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// Lineage says how a schedule came about: its first seed drew it, each further
+// one changed it. It is all that is needed to make the schedule again.
+type Lineage []uint64
+
+// mostGenerations bounds a lineage: what has been changed so often is not
+// changed further.
+const mostGenerations = 40
+
+// schedule is what a run of a search is made of: random faults, and the seed of
+// everything else in the run.
+type schedule struct {
+	faults []scenario.Fault
+	seed   uint64
+}
+
+// follow makes the schedule of a lineage.
+func (d *drawer) follow(l Lineage) schedule {
+	s := schedule{faults: d.draw(l[0]), seed: l[0]}
+	for _, seed := range l[1:] {
+		d.mutate(&s, seed)
+	}
+	return s
+}
+
+// mutated is a schedule changed a little; the first stays as it is.
+func (d *drawer) mutated(s schedule, seed uint64) schedule {
+	s.faults = clone(s.faults)
+	d.mutate(&s, seed)
+	return s
+}
+
+// mutate changes one to three faults of a schedule, and in half of the cases the
+// run's seed, which moves all messages.
+func (d *drawer) mutate(s *schedule, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 0x6d7574617465))
+	if r.IntN(2) == 0 {
+		s.seed = seed
+	}
+	for range 1 + r.IntN(3) {
+		d.change(s, r)
+	}
+}
+
+// change makes one change.
+func (d *drawer) change(s *schedule, r *rand.Rand) {
+	if len(s.faults) == 0 {
+		s.faults = append(s.faults, d.fault(r, d.kinds[r.IntN(len(d.kinds))]))
+		return
+	}
+	i := r.IntN(len(s.faults))
+	f := &s.faults[i]
+	switch r.IntN(8) {
+	case 0:
+		if len(s.faults) < mostFaults {
+			s.faults = append(s.faults, d.fault(r, d.kinds[r.IntN(len(d.kinds))]))
+		}
+	case 1:
+		s.faults = slices.Delete(s.faults, i, i+1)
+	case 2:
+		if len(s.faults) < mostFaults {
+			s.faults = append(s.faults, d.another(r, f))
+		}
+	case 3:
+		f.Trigger = d.trigger(r)
+	case 4:
+		f.Params = d.fault(r, f.Kind).Params
+	default:
+		if f.At != nil && r.IntN(2) == 0 {
+			at := d.stretch(r, *f.At+time.Millisecond)
+			f.At = &at
+			return
+		}
+		lengths := durations(reflect.ValueOf(f.Params).Elem())
+		if len(lengths) > 0 {
+			l := lengths[r.IntN(len(lengths))]
+			*l = d.stretch(r, *l)
+		}
+	}
+}
+
+// stretch makes a time up to a quarter, or twice, shorter or longer, in whole
+// milliseconds, within what a scenario can say.
+func (d *drawer) stretch(r *rand.Rand, t time.Duration) time.Duration {
+	by := 0.25
+	if r.IntN(2) == 0 {
+		by = 1
+	}
+	x := time.Duration(float64(t) * (1 + by*(2*r.Float64()-1))).Truncate(time.Millisecond)
+	least, most := min(t.Abs(), shortest), d.longest()
+	if t < 0 {
+		return max(min(x, -least), -most)
+	}
+	return min(max(x, least), most)
+}
+
+// clone makes faults that can be changed without harm to the first ones.
+func clone(list []scenario.Fault) []scenario.Fault {
+	out := slices.Clone(list)
+	for i := range out {
+		f := &out[i]
+		if f.At != nil {
+			at := *f.At
+			f.At = &at
+		}
+		params := reflect.New(reflect.TypeOf(f.Params).Elem())
+		params.Elem().Set(reflect.ValueOf(f.Params).Elem())
+		f.Params = params.Interface().(nemesis.Fault)
+	}
+	return out
+}

@@ -1,0 +1,68 @@
+package explore
+
+import (
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+)
+
+// target is something that a search must find: a mistake of a lock, or what a
+// kind of fault does to a lock that has no defence against it.
+type target struct {
+	name     string
+	text     string // of the scenario
+	kinds    []string
+	property checker.Property
+	// mistake is what the scenario switches on; zero: none.
+	mistake lock.Mistakes
+}
+
+const slowSections = "workload: {clients: 3, sections: 2, start: together, think: 100ms}\n"
+
+const clientsOfTargets = "workload: {clients: 3, sections: 2, start: together}\n"
+
+// switchTargets has one of each mistake.
+var switchTargets = []target{
+	{"reachable quorum", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", []string{"cut", "kill", "pause"},
+		checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
+	{"trusted elapsed time", "lock: {algorithm: redlock, ttl: 500ms, switches: {recheck_elapsed: false}}\n", []string{"pause", "hold", "latency"},
+		checker.ExclusiveLease, lock.Mistakes{TrustElapsed: true}},
+	{"plain delete", "lock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\n", []string{"pause", "hold", "latency"},
+		checker.ExclusiveLease, lock.Mistakes{PlainDelete: true}},
+	{"renewal sets absent keys", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {extend: set-if-absent}}\n" + "workload: {clients: 3, sections: 2, start: together, think: 150ms, check_before_write: true}\n",
+		[]string{"pause", "hold", "cut"}, checker.LinearizableResource, lock.Mistakes{ExtendAbsent: true}},
+	{"renewal goes on", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {stop_renewal: false}}\n", []string{"pause", "hold", "cut"},
+		checker.NoOrphanLock, lock.Mistakes{KeepRenewing: true}},
+	{"errors raised", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {node_error: raises}}\n", []string{"pause", "cut", "kill"},
+		checker.MinorityTolerant, lock.Mistakes{RaiseOnError: true}},
+	{"one value per client", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 500ms, retry: {delay: 2ms, jitter: 20ms}, switches: {value: per-client}}\n" + slowSections, []string{"latency", "hold"},
+		checker.ExclusiveLease, lock.Mistakes{SameValue: true}},
+	{"replicas not counted", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-wait, ttl: 500ms, switches: {check_wait: false}}\n" + slowSections, []string{"promote", "hold", "cut", "kill"},
+		checker.ExclusiveLease, lock.Mistakes{IgnoreWait: true}},
+	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n", []string{"pause", "cut", "hold"},
+		checker.DeadlockFree, lock.Mistakes{NoCleanup: true}},
+}
+
+// faultTargets has one of each kind of fault.
+var faultTargets = []target{
+	{"pause", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"pause"}, checker.NoLateEffect, lock.Mistakes{}},
+	{"hold", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"hold"}, checker.NoLateEffect, lock.Mistakes{}},
+	{"latency", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"latency"}, checker.NoLateEffect, lock.Mistakes{}},
+	{"bandwidth", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"bandwidth"}, checker.NoLateEffect, lock.Mistakes{}},
+	{"clock", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 500ms}\n" + slowSections, []string{"clock"}, checker.ExclusiveLease, lock.Mistakes{}},
+	{"kill", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 500ms}\n" + slowSections, []string{"kill"}, checker.ExclusiveLease, lock.Mistakes{}},
+	{"promote", "nodes: {count: 3, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 500ms}\n", []string{"promote", "latency"}, checker.ExclusiveLease, lock.Mistakes{}},
+	{"cut", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", []string{"cut"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
+	{"reset", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", []string{"reset"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
+	{"limit-data", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", []string{"limit-data"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
+}
+
+// scenario is the target's, with clients that contend.
+func (t *target) scenario() string {
+	text := "name: target\n" + t.text
+	if !strings.Contains(text, "workload:") {
+		text += clientsOfTargets
+	}
+	return text
+}

@@ -1,0 +1,161 @@
+package nemesis
+
+import (
+	"math/rand/v2"
+	"sort"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// drawn makes a random fault of a kind; nil where the kind cannot be drawn.
+type drawn func(r *rand.Rand, c Cast, k MixKind) Fault
+
+var mixable = map[string]drawn{
+	"pause": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		client, node := k.victim(r, c)
+		return &pause{Client: client, Node: node, For: k.For.Draw(r)}
+	},
+	"kill": drawKill,
+	"latency": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		f := &latency{Delay: max(k.By.Draw(r), time.Millisecond)}
+		if k.Widely && r.IntN(3) == 0 {
+			f.Jitter = f.Delay // messages overtake each other
+		}
+		f.Where = k.where(r, c)
+		return f
+	},
+	"cut": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		f := &cut{}
+		f.Where = k.where(r, c)
+		return f
+	},
+	"reset": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		f := &reset{}
+		f.Where = k.where(r, c)
+		return f
+	},
+	"hold": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		f := &hold{}
+		f.Where = k.where(r, c)
+		return f
+	},
+	"clock": drawClock,
+	"bandwidth": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		// A usual message of about 100 bytes takes as long as By says.
+		f := &bandwidth{Rate: min(max(int64(100*time.Second/max(k.By.Draw(r), time.Microsecond)), 1000), 1_000_000)}
+		f.Where = k.where(r, c)
+		return f
+	},
+	"limit-data": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		f := &limitData{Bytes: r.Int64N(1000)}
+		f.Where = k.where(r, c)
+		return f
+	},
+	"slow-close": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		f := &slowClose{Delay: max(k.By.Draw(r), time.Millisecond)}
+		f.Where = k.where(r, c)
+		return f
+	},
+	"promote": func(r *rand.Rand, c Cast, _ MixKind) Fault {
+		if len(c.Replicas) == 0 {
+			return nil
+		}
+		return &promote{Node: c.Replicas[r.IntN(len(c.Replicas))]}
+	},
+}
+
+func drawKill(r *rand.Rand, c Cast, k MixKind) Fault {
+	if !k.Widely {
+		k.Of = "nodes"
+	}
+	client, node := k.victim(r, c)
+	f := &kill{Client: client, Node: node, Keep: world.KeepNothing, For: k.For.Draw(r)}
+	if k.Widely && node != "" {
+		f.Keep = []world.Keep{world.KeepNothing, world.KeepNothing, world.KeepData, world.KeepSynced}[r.IntN(4)]
+	}
+	return f
+}
+
+func drawClock(r *rand.Rand, c Cast, k MixKind) Fault {
+	if !k.Widely || r.IntN(4) > 0 {
+		k.Of = "nodes"
+	}
+	client, node := k.victim(r, c)
+	jump := k.By.Draw(r)
+	if r.IntN(2) == 0 {
+		jump = -jump
+	}
+	f := &clock{Client: client, Node: node, Which: world.WallClock, Jump: jump, Rate: 1, For: k.For.Draw(r)}
+	if k.Widely {
+		f.vary(r, k)
+	}
+	return f
+}
+
+// vary draws from all that can be wrong with a clock.
+func (c *clock) vary(r *rand.Rand, k MixKind) {
+	if c.Client != "" && r.IntN(2) == 0 {
+		c.Which, c.Jump = world.MonotonicClock, c.Jump.Abs() // it never goes back
+	}
+	switch r.IntN(8) {
+	case 0:
+		c.Jump, c.Rate = 0, []float64{0, 0.5, 0.9, 1.1, 2}[r.IntN(5)]
+	case 1:
+		if c.Node != "" {
+			c.Strobe = max(k.By.Draw(r)/4, 10*time.Millisecond)
+		}
+	}
+}
+
+// MixKinds lists the kinds that a mix can draw.
+func MixKinds() []string {
+	list := make([]string, 0, len(mixable))
+	for name := range mixable {
+		list = append(list, name)
+	}
+	sort.Strings(list)
+	return list
+}
+
+// Draw draws a fault of a kind that MixKinds lists; nil where nobody of the cast
+// can suffer it.
+func (k MixKind) Draw(r *rand.Rand, kind string, c Cast) Fault { return mixable[kind](r, c, k) }
+
+func (k MixKind) victim(r *rand.Rand, c Cast) (client, node string) {
+	var all []string
+	if k.Of != "nodes" {
+		all = append(all, c.Clients...)
+	}
+	if k.Of != "clients" {
+		all = append(all, c.Nodes...)
+	}
+	i := r.IntN(len(all))
+	if k.Of != "nodes" && i < len(c.Clients) {
+		return all[i], ""
+	}
+	return "", all[i]
+}
+
+func (k MixKind) where(r *rand.Rand, c Cast) Where {
+	w := Where{Client: c.Clients[r.IntN(len(c.Clients))], Direction: "both", For: k.For.Draw(r)}
+	if k.Widely {
+		if len(c.Replicas) > 0 && r.IntN(3) == 0 {
+			return Where{Replica: c.Replicas[r.IntN(len(c.Replicas))], Direction: "both", For: w.For}
+		}
+		w.Direction = []world.Direction{world.Both, world.Requests, world.Answers}[r.IntN(3)]
+		if r.IntN(4) == 0 {
+			w.Resource = true
+			return w
+		}
+	}
+	for _, n := range c.Endpoints {
+		if r.IntN(2) == 0 {
+			w.Nodes = append(w.Nodes, n)
+		}
+	}
+	if len(w.Nodes) == 0 {
+		w.Nodes = []string{c.Endpoints[r.IntN(len(c.Endpoints))]}
+	}
+	return w
+}

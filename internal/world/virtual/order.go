@@ -1,0 +1,167 @@
+package virtual
+
+import (
+	"slices"
+	"time"
+)
+
+// Order decides in place of the network in which order messages arrive. Under
+// it a message takes no time of its own, and time passes only by Order's leave.
+type Order interface {
+	// Next says which of the options happens now, by its place; a negative number
+	// ends the run. The last option is always TimePasses. before tells what the step before has touched.
+	Next(options []Step, before Touched) int
+}
+
+// Step is something that can happen: the arrival of a message, or the passing of
+// time up to the next timer. A Step of one run is the same as that of another
+// where both came about in the same way: it is named by the link, and the place
+// of its message among those sent there.
+type Step uint64
+
+// TimePasses is the step up to the next timer; where none comes within the lock's
+// TTL, up to its end.
+const TimePasses Step = 0
+
+// Touched tells what a step has read or changed, with all that followed from it
+// at once. Two steps that touched nothing in common can be swapped.
+type Touched struct {
+	// Clients and Nodes have a bit for each; the resource is the last node.
+	Clients, Nodes uint64
+	// Seen: the step began or ended an operation of a client, which the history
+	// orders among those of all clients.
+	Seen bool
+	// All: it touched everything, as time and faults do.
+	All bool
+}
+
+// Left is a message that was still under way when the run was over.
+type Left struct {
+	Step    Step
+	Touches Touched
+}
+
+// Apart reports that two steps touched nothing in common.
+func (t Touched) Apart(o Touched) bool {
+	return !t.All && !o.All && t.Clients&o.Clients == 0 && t.Nodes&o.Nodes == 0 && (!t.Seen || !o.Seen)
+}
+
+// ordered is what a world keeps that is under an Order.
+type ordered struct {
+	Order
+	w *World
+	// waiting are the messages under way.
+	waiting []pending
+	touched Touched
+	steps   []Step
+}
+
+// pending is a message under way.
+type pending struct {
+	event
+	step Step
+	// client and node are its ends, as bits.
+	client, node uint64
+	// broken says that the message is the end of a connection.
+	broken bool
+}
+
+// tick is the most that the arrival of a message takes.
+const tick = time.Microsecond
+
+// What a message can be.
+const (
+	isRequest = iota
+	isAnswer
+	isBreak
+)
+
+// undertake takes a message over that sets out on a link.
+func (o *ordered) undertake(l *link, number uint32, what int, e event) {
+	p := pending{event: e, step: Step(l.index+1)<<40 | Step(number)<<2 | Step(what), broken: what == isBreak}
+	if what == isRequest {
+		p.node = 1 << slices.Index(append(slices.Clone(o.w.nodes), o.w.store), l.to)
+	} else {
+		p.client = o.bit(l.name.From)
+	}
+	o.waiting = append(o.waiting, p)
+}
+
+func (o *ordered) bit(client string) uint64 { return 1 << slices.Index(o.w.spec.Clients, client) }
+
+// pick lets the next step happen; false: it is time that passes, up to the next
+// timer.
+func (o *ordered) pick() bool {
+	s := &o.w.s
+	o.waiting = slices.DeleteFunc(o.waiting, func(p pending) bool { return !p.live() })
+	o.steps = o.steps[:0]
+	for i := range o.waiting {
+		o.steps = append(o.steps, o.waiting[i].step)
+	}
+	next, due := s.due()
+	if !due && len(o.waiting) == 0 {
+		return false
+	}
+	o.steps = append(o.steps, TimePasses)
+	at := o.Next(o.steps, o.touched)
+	o.touched = Touched{}
+	if at < 0 {
+		s.halt()
+		return true
+	}
+	if at < len(o.waiting) {
+		p := o.waiting[at]
+		o.waiting = slices.Delete(o.waiting, at, at+1)
+		o.touched = Touched{Clients: p.client, Nodes: p.node}
+		s.now += tick
+		if due {
+			s.now = min(s.now, max(next, s.now-tick)) // no timer is overtaken
+		}
+		if p.broken {
+			s.wake(p.co, p.epoch, byBreak)
+		} else {
+			p.happen(s)
+		}
+		return true
+	}
+	o.touched = Touched{All: true}
+	if ttl := o.w.spec.Lock.TTL; len(o.waiting) > 0 && (!due || next > s.now+ttl) {
+		s.now += ttl
+		return true
+	}
+	return false
+}
+
+// touch notes that a client did something; seen, that the history tells of it.
+func (w *World) touch(client string, seen bool) {
+	if w.order != nil {
+		w.order.touched.Clients |= w.order.bit(client)
+		w.order.touched.Seen = w.order.touched.Seen || seen
+	}
+}
+
+// touchAll notes that a fault struck or ended.
+func (w *World) touchAll() {
+	if w.order != nil {
+		w.order.touched.All = true
+	}
+}
+
+// due is when the next timer is due; false: there is none.
+func (s *scheduler) due() (time.Duration, bool) {
+	for s.timeouts.n > 0 && !s.timeouts.first().live() {
+		s.timeouts.drop()
+	}
+	for s.events.n() > 0 && !s.events.first().live() {
+		s.events.pop()
+	}
+	switch {
+	case s.timeouts.n == 0 && s.events.n() == 0:
+		return 0, false
+	case s.timeouts.n == 0:
+		return s.events.first().at, true
+	case s.events.n() == 0:
+		return s.timeouts.first().at, true
+	}
+	return min(s.timeouts.first().at, s.events.first().at), true
+}

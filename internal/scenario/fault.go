@@ -165,7 +165,7 @@ func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 	}
 	limit := s.Workload.Sections * workload.Passes(s.Workload.Kind, p.Point)
 	if p.Client != "" && p.Nth > limit && everySection(p.Point) {
-		d.problemAt(path+".nth", "never happens: each client is there at most %d times in its %d sections", limit, s.Workload.Sections)
+		d.problemAt(path+".nth", "never happens: each client is there at most %s", times(limit))
 	}
 }
 
@@ -265,4 +265,11 @@ func (s *Setup) Needs() []world.Power {
 		}
 	}
 	return list
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }

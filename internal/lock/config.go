@@ -90,6 +90,8 @@ type Algorithm struct {
 	// Points are the points that it passes. One that ends in a colon goes on
 	// with the number of a node.
 	Points []string
+	// Mistakes are those that it can be told to make.
+	Mistakes Mistakes
 	// Consensus: the lock itself is kept in the consensus store.
 	Consensus bool
 	New       func(Config, Env) Lock

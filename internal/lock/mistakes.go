@@ -1,5 +1,7 @@
 package lock
 
+import "reflect"
+
 // Mistakes are ways to get a lock wrong that real libraries shipped. The zero
 // value makes none of them. In scenarios they are switches of the lock, named
 // for the correct behaviour.
@@ -33,4 +35,15 @@ type Mistakes struct {
 	TokenFirst bool `json:"token_first,omitempty"`
 	// NoCleanup: a failed attempt leaves its keys to expire.
 	NoCleanup bool `json:"no_cleanup,omitempty"`
+}
+
+// CanMake reports whether the algorithm can be told to make all these mistakes.
+func (a Algorithm) CanMake(m Mistakes) bool {
+	wanted, known := reflect.ValueOf(m), reflect.ValueOf(a.Mistakes)
+	for i := range wanted.NumField() {
+		if wanted.Field(i).Bool() && !known.Field(i).Bool() {
+			return false
+		}
+	}
+	return true
 }

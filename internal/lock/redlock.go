@@ -14,11 +14,15 @@ func init() {
 		MinNodes: 1,
 		Tokens:   redlockTokens,
 		Points:   redlockPoints,
+		Mistakes: redlockMistakes,
 		New:      func(c Config, env Env) Lock { return &redlock{Config: c, env: env} },
 	})
 }
 
 var redlockTokens = append([]Tokens{NodeCounterMax, QuorumCounter}, separate...)
+
+var redlockMistakes = Mistakes{ReachableQuorum: true, TrustElapsed: true, PlainDelete: true, RaiseOnError: true,
+	SameValue: true, TokenFirst: true, NoCleanup: true}
 
 var redlockPoints = []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode}
 

@@ -8,12 +8,15 @@ import (
 )
 
 func init() {
+	mistakes := redlockMistakes
+	mistakes.ExtendAbsent, mistakes.ExtendAnyhow, mistakes.KeepRenewing = true, true, true
 	register(Algorithm{
 		Name:     "redlock-extend",
 		Title:    "Redlock whose holder extends its lease on a majority every third of the ttl",
 		MinNodes: 1,
 		Tokens:   redlockTokens,
 		Points:   append([]string{PointBeforeExtend}, redlockPoints...),
+		Mistakes: mistakes,
 		New: func(c Config, env Env) Lock {
 			l := &extendingRedlock{redlock: redlock{Config: c, env: env}}
 			l.renewal = renewal{Config: c, env: env, extend: l.extend, remaining: l.redlock.Remaining}

@@ -11,7 +11,7 @@ func init() {
 		{"reentrant-leaky", "the same, but the outer release never clears the client's own entry: its next acquire asks nobody", true},
 	} {
 		register(Algorithm{
-			Name: r.name, Title: r.title, MinNodes: 1, MaxNodes: 1, Tokens: separate,
+			Name: r.name, Title: r.title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Mistakes: ownedMistakes,
 			New: func(c Config, env Env) Lock {
 				return &reentrant{single: single{Config: c, env: env, take: setNX, give: compareAndDelete}, leaky: r.forgetful}
 			},

@@ -23,10 +23,17 @@ type single struct {
 
 var _ Lock = (*single)(nil)
 
+// What can go wrong in locks on one node: in all of them, and in those that
+// release by compare and delete.
+var (
+	anyMistakes   = Mistakes{TokenFirst: true}
+	ownedMistakes = Mistakes{TokenFirst: true, PlainDelete: true, NoCleanup: true}
+)
+
 // registerSingle registers a lock on one node.
-func registerSingle(name, title, constant string, take func(*single, string) (Grant, Result), give func(*single, Grant) Result, points ...string) {
+func registerSingle(name, title, constant string, mistakes Mistakes, take func(*single, string) (Grant, Result), give func(*single, Grant) Result, points ...string) {
 	register(Algorithm{
-		Name: name, Title: title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Points: points,
+		Name: name, Title: title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Points: points, Mistakes: mistakes,
 		New: func(c Config, env Env) Lock {
 			return &single{Config: c, env: env, take: take, give: give, constant: constant}
 		},

@@ -14,8 +14,11 @@ func init() {
 		{"watchdog", "SET NX PX with a watchdog that renews the lease every third of the ttl, if the key is still its own", false},
 		{"watchdog-blind", "the same with a plain PEXPIRE: the watchdog renews whatever key is there, and never notices", true},
 	} {
+		mistakes := ownedMistakes
+		mistakes.KeepRenewing, mistakes.ExtendAbsent = true, !w.blind
 		register(Algorithm{
-			Name: w.name, Title: w.title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Points: []string{PointBeforeExtend},
+			Mistakes: mistakes,
+			Name:     w.name, Title: w.title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Points: []string{PointBeforeExtend},
 			New: func(c Config, env Env) Lock {
 				l := &watchdog{single: single{Config: c, env: env, take: setNX, give: compareAndDelete}, blind: w.blind}
 				l.renewal = renewal{Config: c, env: env, extend: l.extend, remaining: l.single.Remaining, blind: w.blind}

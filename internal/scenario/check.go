@@ -32,6 +32,7 @@ func (d *decoder) check(s *Setup) {
 		d.problemAt("lock.node_timeout", "%v is not shorter than the ttl %v", s.Lock.NodeTimeout, s.Lock.TTL).Hint =
 			"the timeout for one node should be small beside the ttl"
 	}
+	s.Lock.Switches.check(d, algorithm)
 	points := s.Points()
 	for i := range s.Faults.List {
 		s.Faults.List[i].check(d, s, points)

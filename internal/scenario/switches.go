@@ -1,6 +1,10 @@
 package scenario
 
-import "github.com/redlock-sim/redlock-sim/internal/lock"
+import (
+	"reflect"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+)
 
 // Switches are the safety rules of the locks.
 type Switches struct {
@@ -32,4 +36,38 @@ func (s Switches) Mistakes() lock.Mistakes {
 		TokenFirst:      !s.TokenAfterGrant,
 		NoCleanup:       !s.CleanUp,
 	}
+}
+
+// check refuses to switch off a rule that the algorithm does not have.
+func (s *Switches) check(d *decoder, a lock.Algorithm) {
+	given := fieldsOf(reflect.ValueOf(s).Elem())
+	for _, key := range keysOf(given) {
+		var one Switches
+		v := reflect.ValueOf(&one).Elem()
+		setDefaults(v)
+		fieldsOf(v)[key].value.Set(given[key].value)
+		if !a.CanMake(one.Mistakes()) {
+			d.problemAt("lock.switches."+key, "%s has no such rule to switch off", a.Name).Allowed = rulesOf(a)
+		}
+	}
+}
+
+// rulesOf lists the switches that the algorithm has.
+func rulesOf(a lock.Algorithm) []string {
+	var list []string
+	var standard Switches
+	setDefaults(reflect.ValueOf(&standard).Elem())
+	for _, key := range keysOf(fieldsOf(reflect.ValueOf(&standard).Elem())) {
+		off := standard
+		field := fieldsOf(reflect.ValueOf(&off).Elem())[key]
+		if field.value.Kind() == reflect.Bool {
+			field.value.SetBool(false)
+		} else {
+			field.value.SetString(words(field.tag)[1])
+		}
+		if a.CanMake(off.Mistakes()) {
+			list = append(list, key)
+		}
+	}
+	return list
 }

@@ -13,7 +13,9 @@ import (
 type Op uint8
 
 // The commands. EVAL runs Command.Script. WAIT asks how many replicas have the
-// connection's writes.
+// connection's writes. EXEC is a whole transaction: MULTI, the commands of
+// Command.Body, and EXEC, sent together on one connection, which is that of the
+// WATCH before it, if there was one.
 const (
 	PING Op = iota + 1
 	GET
@@ -24,10 +26,16 @@ const (
 	INCR
 	WAIT
 	EVAL
+	RPUSH
+	LRANGE
+	WATCH
+	UNWATCH
+	EXEC
 )
 
 var opNames = [...]string{PING: "ping", GET: "get", SET: "set", DEL: "del", PEXPIRE: "pexpire",
-	PTTL: "pttl", INCR: "incr", WAIT: "wait", EVAL: "eval"}
+	PTTL: "pttl", INCR: "incr", WAIT: "wait", EVAL: "eval",
+	RPUSH: "rpush", LRANGE: "lrange", WATCH: "watch", UNWATCH: "unwatch", EXEC: "exec"}
 
 func (o Op) String() string {
 	if int(o) < len(opNames) && opNames[o] != "" {
@@ -48,13 +56,18 @@ type Command struct {
 	NX bool
 	// Replicas is how many replicas WAIT waits for.
 	Replicas int
-	// Script, Keys and Args belong to EVAL.
+	// Script, Keys and Args belong to EVAL. Args are also the elements of RPUSH
+	// (none: the server refuses it), Keys those of WATCH.
 	Script *Script
 	Keys   []string
 	Args   []string
 	// Timeout bounds how long the caller waits for the reply; 0 waits for ever.
 	// It runs on the caller's machine and is not moved by clock faults.
 	Timeout time.Duration
+	// Body are the commands of an EXEC. With Discard the transaction ends with
+	// DISCARD instead.
+	Body    []Command
+	Discard bool
 	// OtherConnection sends the command over a connection of the client's pool
 	// other than the one it last used, as a careless pool does.
 	OtherConnection bool
@@ -104,6 +117,25 @@ func Eval(s *Script, keys []string, args ...string) Command {
 	return Command{Op: EVAL, Script: s, Keys: keys, Args: args}
 }
 
+// RPush appends to a list.
+func RPush(key string, elements ...string) Command {
+	return Command{Op: RPUSH, Key: key, Args: elements}
+}
+
+// LRange reads a whole list.
+func LRange(key string) Command { return Command{Op: LRANGE, Key: key} }
+
+// Watch lets the next Exec of the same node abort, where one of the keys is
+// changed in between.
+func Watch(keys ...string) Command { return Command{Op: WATCH, Keys: keys} }
+
+// Unwatch forgets what is watched.
+func Unwatch() Command { return Command{Op: UNWATCH} }
+
+// Exec carries commands out as a transaction. The reply's Body has theirs; it is
+// Nil where a watched key was changed.
+func Exec(body ...Command) Command { return Command{Op: EXEC, Body: body} }
+
 // Outcome says what the caller of a command knows.
 type Outcome uint8
 
@@ -136,6 +168,8 @@ type Reply struct {
 	Int     int64
 	Str     string
 	List    []string
+	// Body are the replies to the commands of a transaction.
+	Body []Reply
 	// Err says why the outcome is not Done, or carries the error that a Done
 	// command was answered with.
 	Err string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -22,6 +23,8 @@ type node struct {
 	// other is a second connection of the pool, so to speak: for commands that
 	// ask for one.
 	other *redis.Client
+	// watching is the connection of a WATCH, until the transaction.
+	watching *redis.Conn
 	// timeout bounds commands that bring no timeout of their own; 0: none.
 	timeout time.Duration
 }
@@ -81,8 +84,11 @@ func (n *node) Do(c command.Command) command.Reply {
 		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
 	}
-	if c.Op == command.EVAL {
+	switch c.Op {
+	case command.EVAL:
 		return n.eval(ctx, c)
+	case command.WATCH, command.UNWATCH, command.EXEC:
+		return n.transact(ctx, c)
 	}
 	rdb := n.rdb
 	if c.OtherConnection {
@@ -117,6 +123,20 @@ func arguments(c command.Command) []any {
 		}
 		if c.TTL > 0 {
 			args = append(args, "px", command.Milliseconds(c.TTL))
+		}
+		return args
+	case command.RPUSH:
+		args := []any{"rpush", c.Key}
+		for _, element := range c.Args {
+			args = append(args, element)
+		}
+		return args
+	case command.LRANGE:
+		return []any{"lrange", c.Key, 0, -1}
+	case command.EVAL:
+		args := []any{"eval", c.Script.Lua, len(c.Keys)}
+		for _, s := range append(slices.Clone(c.Keys), c.Args...) {
+			args = append(args, s)
 		}
 		return args
 	case command.PEXPIRE:

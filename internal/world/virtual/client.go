@@ -257,6 +257,8 @@ func (e *env) Fan(n int, call func(int) command.Reply, arrived func(int, command
 type remote struct {
 	e *env
 	l *link
+	// watching is the connection of a WATCH, until the transaction.
+	watching *connection
 }
 
 // Name is the node's name in the scenario.
@@ -271,6 +273,15 @@ func (r *remote) Do(cmd command.Command) command.Reply {
 	}
 	epoch := r.l.epoch
 	conn := r.l.connect(cmd.OtherConnection)
+	switch cmd.Op {
+	case command.WATCH:
+		r.watching = conn
+	case command.UNWATCH, command.EXEC:
+		watched := r.watching
+		if r.watching = nil; watched != nil && watched != conn {
+			return refused("the connection that watched is gone")
+		}
+	}
 	if conn.fresh {
 		reply, _ := r.exchange(conn, &cmd, deadline, true, false)
 		if reply.Outcome != command.Done {

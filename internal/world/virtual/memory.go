@@ -25,6 +25,8 @@ type memory struct {
 	writes int64
 	// changed is called after a key was changed, or removed; nil: nobody asks.
 	changed func(key string)
+	// watched are the keys that connections watch, in the order of their WATCH.
+	watched []watched
 }
 
 // item is a key with its value: a string, or a list where isList.
@@ -83,6 +85,7 @@ func (m *memory) remove(i int) {
 
 func (m *memory) tell(key string) {
 	m.writes++
+	m.touch(key)
 	if m.changed != nil {
 		m.changed(key)
 	}
@@ -247,6 +250,20 @@ func (m *memory) do(c *command.Command) command.Reply {
 			return refused(fault)
 		}
 		return command.IntReply(n)
+	case command.RPUSH:
+		if len(c.Args) == 0 {
+			return refused("ERR wrong number of arguments for 'rpush' command")
+		}
+		m.fault = ""
+		var n int64
+		for _, element := range c.Args {
+			if n = m.RPush(c.Key, element); m.fault != "" {
+				return refused(m.fault)
+			}
+		}
+		return command.IntReply(n)
+	case command.LRANGE:
+		return command.ListReply(m.LRange(c.Key)...)
 	case command.EVAL:
 		m.fault = ""
 		r := c.Script.Twin(m, c.Keys, c.Args)
@@ -262,11 +279,11 @@ func (m *memory) do(c *command.Command) command.Reply {
 }
 
 func (m *memory) wrongType(c *command.Command) bool {
-	if c.Op != command.GET {
+	if c.Op != command.GET && c.Op != command.LRANGE {
 		return false
 	}
 	i := m.find(c.Key)
-	return i >= 0 && m.items[i].isList
+	return i >= 0 && m.items[i].isList != (c.Op == command.LRANGE)
 }
 
 func refused(message string) command.Reply {

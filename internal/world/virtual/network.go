@@ -51,6 +51,7 @@ type connection struct {
 	fresh bool
 	// written is the node's offset after the connection's last write, for WAIT.
 	written int64
+	watcher watcher
 	// passed counts bytes for the disturbances that limit them.
 	passed []passed
 }
@@ -263,6 +264,12 @@ func (k *call) size() int64 {
 	}
 	for _, s := range k.cmd.Args {
 		n += int64(len(s) + perArgument)
+	}
+	for i := range k.cmd.Body {
+		n += int64(len(k.cmd.Body[i].Key)) + 6*perArgument
+		for _, s := range k.cmd.Body[i].Args {
+			n += int64(len(s) + perArgument)
+		}
 	}
 	if k.cmd.Script != nil {
 		n += 40

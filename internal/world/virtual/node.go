@@ -92,7 +92,11 @@ func (n *node) serve(k *call) {
 	default:
 		before := n.memory.writes
 		n.watch.caller = k.link.name.From
-		k.reply = n.memory.do(&k.cmd)
+		if op := k.cmd.Op; op == command.WATCH || op == command.UNWATCH || op == command.EXEC {
+			k.reply = n.memory.transact(&k.cmd, &k.conn.watcher)
+		} else {
+			k.reply = n.memory.do(&k.cmd)
+		}
 		n.watch.caller = ""
 		if n.memory.writes != before {
 			k.conn.written = n.memory.writes
@@ -178,7 +182,7 @@ func (n *node) start(keep world.Keep) {
 		}
 	}
 	n.up = true
-	n.memory.writes, n.backlog = 0, nil
+	n.memory.writes, n.memory.watched, n.backlog = 0, nil, nil
 	n.disk.started(n, n.memory.now)
 	n.resumeFollowers()
 	n.watch.begin(&n.memory)

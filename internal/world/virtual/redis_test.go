@@ -146,6 +146,11 @@ func (r *realRedis) do(c command.Command) command.Reply {
 		}
 		v, err = r.rdb.Do(ctx, args...).Result()
 	}
+	return replyOf(v, err)
+}
+
+// replyOf reads what the driver brings.
+func replyOf(v any, err error) command.Reply {
 	var answered redis.Error
 	switch {
 	case errors.Is(err, redis.Nil):
@@ -156,6 +161,8 @@ func (r *realRedis) do(c command.Command) command.Reply {
 		return command.Reply{Outcome: command.Unknown, Err: err.Error()}
 	}
 	switch v := v.(type) {
+	case nil:
+		return command.NilReply()
 	case int64:
 		return command.IntReply(v)
 	case string:
@@ -176,6 +183,15 @@ func same(model, real command.Reply) bool {
 	if model.Err != "" && strings.HasPrefix(real.Err, model.Err) {
 		real.Err = model.Err
 	}
+	if len(model.Body) != len(real.Body) {
+		return false
+	}
+	for i := range model.Body {
+		if !same(model.Body[i], real.Body[i]) {
+			return false
+		}
+	}
+	model.Body, real.Body = nil, nil
 	return reflect.DeepEqual(model, real)
 }
 
@@ -308,6 +324,140 @@ func TestMemoryIsRedis(t *testing.T) {
 			t.Fatalf("the log: the model has %q, Redis %q", got, list)
 		}
 	})
+}
+
+// TestTransactionsAreRedis lets two connections watch and transact, with other
+// commands and clock jumps in between.
+func TestTransactionsAreRedis(t *testing.T) {
+	real := startRealRedis(t)
+	ctx := context.Background()
+	rapid.Check(t, func(t *rapid.T) {
+		if err := real.rdb.FlushAll(ctx).Err(); err != nil {
+			t.Fatal(err)
+		}
+		conns := []*redis.Conn{real.rdb.Conn(), real.rdb.Conn()}
+		for _, c := range conns {
+			defer func() { _ = c.Close() }()
+			c.Do(ctx, "unwatch")
+		}
+		watchers := make([]watcher, 2)
+		m := &memory{}
+		clock := epochSeconds
+		real.set(t, clock)
+		m.now = clock * second
+		keys := rapid.SampledFrom(anyKeys)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			who := rapid.IntRange(0, 1).Draw(t, "connection")
+			var c command.Command
+			switch rapid.IntRange(0, 5).Draw(t, "step") {
+			case 0:
+				clock += int64(rapid.IntRange(-1, 3).Draw(t, "by"))
+				real.set(t, clock)
+				m.now = clock * second
+				continue
+			case 1:
+				c = command.Watch(rapid.SliceOfN(keys, 1, 2).Draw(t, "watch")...)
+			case 2:
+				c = command.Unwatch()
+			case 3, 4:
+				c = command.Exec()
+				for range rapid.IntRange(0, 3).Draw(t, "body") {
+					c.Body = append(c.Body, drawQueued(t))
+				}
+				c.Discard = rapid.IntRange(0, 4).Draw(t, "discard") == 0
+			default:
+				c = drawQueued(t)
+			}
+			want := transactForReal(ctx, conns[who], c)
+			var got command.Reply
+			switch c.Op {
+			case command.WATCH, command.UNWATCH, command.EXEC:
+				got = m.transact(&c, &watchers[who])
+			default:
+				if got = m.do(&c); malformed(c) {
+					continue // both refuse it
+				}
+			}
+			if !same(got, want) {
+				t.Fatalf("%v %s %v: the model answers %+v, Redis %+v", c.Op, c.Key, c.Body, got, want)
+			}
+		}
+	})
+}
+
+// drawQueued draws a command that may stand in a transaction.
+func drawQueued(t *rapid.T) command.Command {
+	key := rapid.SampledFrom(anyKeys).Draw(t, "queued key")
+	switch rapid.IntRange(0, 6).Draw(t, "queued") {
+	case 0:
+		return command.RPush(key, rapid.SliceOfN(rapid.SampledFrom([]string{"1", "x"}), 0, 2).Draw(t, "elements")...)
+	case 1:
+		return command.LRange(key)
+	case 2:
+		return command.Incr(key)
+	case 3:
+		return command.Set(key, "5", drawTTL(t))
+	case 4:
+		return command.PExpire(key, drawTTL(t))
+	case 5:
+		return command.Del(key)
+	}
+	return command.Get(key)
+}
+
+// transactForReal sends what a client of the live world sends.
+func transactForReal(ctx context.Context, conn *redis.Conn, c command.Command) command.Reply {
+	args := func(c command.Command) []any {
+		a := []any{c.Op.String(), c.Key}
+		switch c.Op {
+		case command.WATCH:
+			a = a[:1]
+			for _, k := range c.Keys {
+				a = append(a, k)
+			}
+		case command.UNWATCH:
+			a = a[:1]
+		case command.RPUSH:
+			for _, e := range c.Args {
+				a = append(a, e)
+			}
+		case command.LRANGE:
+			a = append(a, 0, -1)
+		case command.PEXPIRE:
+			a = append(a, command.Milliseconds(c.TTL))
+		case command.SET:
+			a = append(a, c.Value, "px", command.Milliseconds(c.TTL))
+		}
+		return a
+	}
+	if c.Op != command.EXEC {
+		return replyOf(conn.Do(ctx, args(c)...).Result())
+	}
+	pipe := conn.Pipeline()
+	pipe.Do(ctx, "multi")
+	for _, b := range c.Body {
+		pipe.Do(ctx, args(b)...)
+	}
+	end := "exec"
+	if c.Discard {
+		end = "discard"
+	}
+	last := pipe.Do(ctx, end)
+	_, _ = pipe.Exec(ctx)
+	v, err := last.Result()
+	list, ok := v.([]any)
+	if err != nil || !ok {
+		return replyOf(v, err)
+	}
+	r := command.Reply{Outcome: command.Done}
+	for _, one := range list {
+		if failed, ok := one.(error); ok {
+			r.Body = append(r.Body, replyOf(nil, failed))
+		} else {
+			r.Body = append(r.Body, replyOf(one, nil))
+		}
+	}
+	return r
 }
 
 // TestRestartIsRedis kills a real server and the model's node between random

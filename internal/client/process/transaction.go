@@ -1,0 +1,63 @@
+package process
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+)
+
+// transact carries out WATCH, UNWATCH and EXEC. What is watched belongs to a
+// connection, so that one is kept until the transaction. Should it break in
+// between, the driver answers the transaction with an error instead of sending it
+// over another one, where nothing is watched.
+func (n *node) transact(ctx context.Context, c command.Command) command.Reply {
+	conn := n.watching
+	if conn == nil {
+		conn = n.rdb.Conn()
+	}
+	if c.Op == command.WATCH {
+		n.watching = conn
+		args := []any{"watch"}
+		for _, k := range c.Keys {
+			args = append(args, k)
+		}
+		return reply(conn.Do(ctx, args...).Result())
+	}
+	n.watching = nil
+	defer func() { _ = conn.Close() }()
+	if c.Op == command.UNWATCH {
+		return reply(conn.Do(ctx, "unwatch").Result())
+	}
+	return exec(ctx, conn, c)
+}
+
+// exec sends MULTI, the commands and EXEC or DISCARD in one go.
+func exec(ctx context.Context, conn *redis.Conn, c command.Command) command.Reply {
+	pipe := conn.Pipeline()
+	pipe.Do(ctx, "multi")
+	for _, b := range c.Body {
+		pipe.Do(ctx, arguments(b)...)
+	}
+	end := "exec"
+	if c.Discard {
+		end = "discard"
+	}
+	last := pipe.Do(ctx, end)
+	_, _ = pipe.Exec(ctx) // each command has its own outcome
+	v, err := last.Result()
+	replies, ok := v.([]any)
+	if err != nil || !ok {
+		return reply(v, err)
+	}
+	r := command.Reply{Outcome: command.Done}
+	for _, one := range replies {
+		if failed, ok := one.(error); ok {
+			r.Body = append(r.Body, reply(nil, failed))
+			continue
+		}
+		r.Body = append(r.Body, reply(one, nil))
+	}
+	return r
+}

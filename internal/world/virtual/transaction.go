@@ -1,0 +1,85 @@
+package virtual
+
+import (
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+)
+
+// watcher is a connection that may watch keys until its next transaction.
+type watcher struct{ dirty bool }
+
+// watched is a key that a connection watches. Redis does not remove what it finds
+// expired then, but takes note of it: that it is removed later is no change.
+type watched struct {
+	by      *watcher
+	key     string
+	expired bool
+}
+
+// transact carries out WATCH, UNWATCH and EXEC for a connection.
+func (m *memory) transact(c *command.Command, w *watcher) command.Reply {
+	switch c.Op {
+	case command.WATCH:
+		for _, key := range c.Keys {
+			if !slices.ContainsFunc(m.watched, func(k watched) bool { return k.by == w && k.key == key }) {
+				m.watched = append(m.watched, watched{w, key, m.overdue(key)})
+			}
+		}
+		return command.StrReply("OK")
+	case command.UNWATCH:
+		m.unwatch(w)
+		return command.StrReply("OK")
+	}
+	dirty := w.dirty || slices.ContainsFunc(m.watched, func(k watched) bool { return k.by == w && !k.expired && m.overdue(k.key) })
+	m.unwatch(w)
+	switch {
+	case c.Discard:
+		return command.StrReply("OK")
+	case slices.ContainsFunc(c.Body, malformed):
+		return refused("EXECABORT Transaction discarded because of previous errors.")
+	case dirty:
+		return command.NilReply()
+	}
+	r := command.Reply{Outcome: command.Done}
+	for i := range c.Body {
+		r.Body = append(r.Body, m.do(&c.Body[i]))
+	}
+	return r
+}
+
+// malformed commands are refused when they are queued.
+func malformed(c command.Command) bool { return c.Op == command.RPUSH && len(c.Args) == 0 }
+
+func (m *memory) unwatch(w *watcher) {
+	w.dirty = false
+	m.watched = slices.DeleteFunc(m.watched, func(k watched) bool { return k.by == w })
+}
+
+// touch lets transactions fail that watch the key, which was changed or removed:
+// as Redis's touchWatchedKey does, which stops at a connection that found the key
+// expired and now sees it changed, for a clock that went back.
+func (m *memory) touch(key string) {
+	for i := range m.watched {
+		k := &m.watched[i]
+		switch {
+		case k.key != key:
+		case !k.expired:
+			k.by.dirty = true
+		case m.there(key):
+			return
+		default:
+			k.expired = false
+		}
+	}
+}
+
+// overdue reports that a key is still there though it has expired, there that it
+// is there at all. Neither removes it.
+func (m *memory) overdue(key string) bool {
+	return slices.ContainsFunc(m.items, func(it item) bool { return it.key == key && it.expires != 0 && m.ms() > it.expires })
+}
+
+func (m *memory) there(key string) bool {
+	return slices.ContainsFunc(m.items, func(it item) bool { return it.key == key })
+}

@@ -22,6 +22,9 @@ const (
 
 // judgeAtomic: what belongs together is done as a whole or not at all.
 func judgeAtomic(_ context.Context, v *view, _ Options) Finding {
+	if v.h.Header.Workload == "transactions" {
+		return v.judgeAtomicPair()
+	}
 	cells, known := whole[v.h.Header.Workload]
 	if !known {
 		return unknown(fmt.Sprintf("the workload %q has nothing that belongs together", v.h.Header.Workload), Effort{Operations: len(v.ops)})

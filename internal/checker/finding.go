@@ -62,6 +62,8 @@ const (
 	MinorityTolerant     Property = "minority-tolerant"
 	NoOrphanLock         Property = "no-orphan-lock"
 	Atomic               Property = "atomic"
+	Isolated             Property = "isolated"
+	Durable              Property = "durable"
 )
 
 // Finding is the verdict on one property of one history, with what shows it.

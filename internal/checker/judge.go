@@ -61,12 +61,14 @@ var judges = map[Property]func(context.Context, *view, Options) Finding{
 	MinorityTolerant:     judgeMinority,
 	NoOrphanLock:         judgeOrphans,
 	Atomic:               judgeAtomic,
+	Isolated:             judgeIsolated,
+	Durable:              judgeDurable,
 }
 
 // Properties lists all properties, the order in which a report shows them.
 func Properties() []Property {
 	return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource,
-		OrderedTokens, OwnerRelease, DeadlockFree, MinorityTolerant, NoOrphanLock, Atomic}
+		OrderedTokens, OwnerRelease, DeadlockFree, MinorityTolerant, NoOrphanLock, Atomic, Isolated, Durable}
 }
 
 // Judge decides the given properties of a history, in their order. A cancelled

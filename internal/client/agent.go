@@ -16,7 +16,7 @@ import (
 
 // Request asks a client for one operation.
 type Request struct {
-	// F is acquire, read, write, cas or release. A cas takes Number units off the
+	// F is acquire, read, write, cas, release, txn or snapshot. A cas takes Number units off the
 	// resource where there are that many, in one step.
 	F history.F `json:"f"`
 	// Section numbers the guarded section, from 1.
@@ -25,6 +25,8 @@ type Request struct {
 	Number history.Int `json:"number,omitzero"`
 	// List is the whole that a write to a list stores; Number is its last element.
 	List []int64 `json:"list,omitempty"`
+	// How says how a txn keeps its two lists together.
+	How resource.How `json:"how,omitempty"`
 	// Cell is the part of the resource that a read or a write is about; empty:
 	// the only one.
 	Cell string `json:"cell,omitempty"`
@@ -62,7 +64,11 @@ const (
 	// AfterFenceCheck lies between the check of the token and the write, where
 	// the two are not one step.
 	AfterFenceCheck = "after-fence-check"
-	BeforeRelease   = "before-release"
+	// BetweenCommands lies between two commands that go separately.
+	BeforeTransaction = "before-transaction"
+	BetweenCommands   = "between-commands"
+	BeforeSnapshot    = "before-snapshot"
+	BeforeRelease     = "before-release"
 )
 
 // Agent carries out requests, one at a time, for one client.
@@ -98,6 +104,10 @@ func (a *Agent) Do(r Request) Answer {
 		return a.write(r)
 	case history.CAS:
 		return a.take(r)
+	case history.Transact:
+		return a.transact(r)
+	case history.Snapshot:
+		return a.snapshot(r)
 	case history.Release:
 		return a.release()
 	}

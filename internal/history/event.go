@@ -64,6 +64,10 @@ const (
 	Read    F = "read"
 	Write   F = "write"
 	CAS     F = "cas"
+	// Transact appends a number to two lists that belong together; Snapshot
+	// looks at both.
+	Transact F = "txn"
+	Snapshot F = "snapshot"
 )
 
 // Observations. Their Type is always Info.
@@ -132,7 +136,7 @@ type Event struct {
 // IsOp reports whether the event belongs to an operation of a client.
 func (e *Event) IsOp() bool {
 	switch e.F {
-	case Acquire, Extend, Release, Read, Write, CAS:
+	case Acquire, Extend, Release, Read, Write, CAS, Transact, Snapshot:
 		return true
 	}
 	return false
@@ -167,6 +171,8 @@ type Value struct {
 	Expected Int `json:"expected,omitzero"`
 	// List is what a read of an append resource saw.
 	List []int64 `json:"list,omitempty"`
+	// Other is the second list of a snapshot.
+	Other []int64 `json:"other,omitempty"`
 
 	// Point is the name of a point.
 	Point string `json:"point,omitempty"`

@@ -113,6 +113,8 @@ func (q *quick) value(v *Value) bool {
 			return 1 << 16, q.nodes(&v.Nodes)
 		case "list":
 			return 1 << 17, q.list(&v.List)
+		case "other":
+			return 1 << 18, q.list(&v.Other)
 		}
 		return q.name(name, v)
 	})

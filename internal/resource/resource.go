@@ -229,5 +229,5 @@ func ParseLogEntry(s string) (LogEntry, error) {
 // Scripts are all scripts of the package: a client loads them before it needs
 // them, and a test compares them with their twins.
 func Scripts() []*command.Script {
-	return []*command.Script{registerScript, checkScript, takeScript, listScript}
+	return []*command.Script{registerScript, checkScript, takeScript, listScript, pairScript}
 }

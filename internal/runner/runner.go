@@ -265,7 +265,7 @@ func (r *run) enlist() {
 func (r *run) startClients() {
 	w := &r.setup.Workload
 	plan := workload.Plan{Kind: w.Kind, Sections: w.Sections, Think: w.Think, Rest: w.Rest, Check: w.Check,
-		Conditional: w.Conditional, Tick: w.Tick, Skew: w.Skew, Hold: w.Hold}
+		Conditional: w.Conditional, How: w.How, Tick: w.Tick, Skew: w.Skew, Hold: w.Hold}
 	for i, s := range r.sessions {
 		r.w.Go(func() {
 			defer r.sessionEnded(s)

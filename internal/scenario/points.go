@@ -13,6 +13,9 @@ import (
 
 // Points lists the points that a client of this setup may pass.
 func (s *Setup) Points() []string {
+	if s.Workload.Kind == "transactions" {
+		return []string{client.BeforeTransaction, client.BetweenCommands, client.BeforeSnapshot}
+	}
 	points := []string{client.BeforeAcquire, workload.Acquired, client.BeforeRead, client.BeforeWrite, client.BeforeRelease, workload.Released}
 	if s.Workload.Check {
 		points = append(points, client.BeforeCheck)
@@ -40,5 +43,6 @@ func (s *Setup) Points() []string {
 // its sections (workload.Passes), however often its lock tries.
 func everySection(point string) bool {
 	return slices.Contains([]string{client.BeforeAcquire, workload.Acquired, client.BeforeRead, client.BeforeCheck,
-		client.BeforeWrite, client.BeforeRelease, workload.Released}, point)
+		client.BeforeWrite, client.BeforeRelease, workload.Released,
+		client.BeforeTransaction, client.BetweenCommands, client.BeforeSnapshot}, point)
 }

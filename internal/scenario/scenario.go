@@ -102,7 +102,7 @@ type Resource struct {
 
 // Workload is what the clients do.
 type Workload struct {
-	Kind     string         `yaml:"kind" doc:"increment: read a number, write one more; append: read a list, write it with one element more; stock: sell a unit while there are any; jobs: run each tick's job once; two-cells: add one to two numbers; side-effect: send each e-mail once" default:"increment" values:"increment,append,stock,jobs,two-cells,side-effect"`
+	Kind     string         `yaml:"kind" doc:"increment: read a number, write one more; append: read a list, write it with one element more; stock: sell a unit while there are any; jobs: run each tick's job once; two-cells: add one to two numbers; side-effect: send each e-mail once; transactions: append to two lists together, without a lock" default:"increment" values:"increment,append,stock,jobs,two-cells,side-effect,transactions"`
 	Clients  int            `yaml:"clients" doc:"how many clients; they are named c1, c2, c3, ..." min:"1" max:"50" default:"2"`
 	Sections int            `yaml:"sections" doc:"how many guarded sections each client goes through" min:"1" max:"100000" default:"1"`
 	Think    time.Duration  `yaml:"think" doc:"time between read and write, or how long a job takes" max:"10m" default:"0s"`
@@ -111,6 +111,7 @@ type Workload struct {
 	Check    bool           `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`
 
 	Conditional bool          `yaml:"conditional" doc:"stock: take the unit in one conditional step instead of reading first" default:"false"`
+	How         resource.How  `yaml:"how" doc:"transactions: MULTI and EXEC, one script, two separate commands, DISCARD instead of EXEC, a command that cannot be queued, or one that fails when it is run" default:"exec" values:"exec,script,separate,discard,queue-error,run-error"`
 	Tick        time.Duration `yaml:"tick" doc:"jobs: time from one tick to the next" max:"10m" default:"500ms"`
 	Skew        time.Duration `yaml:"skew" doc:"jobs: how much later the clock of each further client shows a tick" max:"10m" default:"0s"`
 	Hold        time.Duration `yaml:"hold" doc:"jobs: hold the lock for at least this long" max:"10m" default:"0s"`

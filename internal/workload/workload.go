@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
 )
 
 // Session is one client's way to act. Every request is recorded.
@@ -57,6 +58,8 @@ type Plan struct {
 	Check bool
 	// Conditional sells in one conditional step instead of reading first.
 	Conditional bool
+	// How keeps the two lists of a transaction together.
+	How resource.How
 	// Tick is the time from one job to the next, Skew how much later the clock
 	// of each further scheduler shows it, Hold how long the lock is held at
 	// least.
@@ -74,12 +77,13 @@ type kind struct {
 
 // kinds are the workloads by name.
 var kinds = map[string]kind{
-	"increment":   {run: Plan.increments},
-	"append":      {run: Plan.appends, final: readAll},
-	"stock":       {run: Plan.sales},
-	"jobs":        {run: Plan.jobs},
-	"two-cells":   {run: Plan.twoCells, passes: map[string]int{client.BeforeRead: 2, client.BeforeWrite: 2, client.BeforeCheck: 2}},
-	"side-effect": {run: Plan.mails, passes: map[string]int{client.BeforeWrite: 2, client.BeforeCheck: 2}},
+	"increment":    {run: Plan.increments},
+	"append":       {run: Plan.appends, final: readAll},
+	"stock":        {run: Plan.sales},
+	"jobs":         {run: Plan.jobs},
+	"two-cells":    {run: Plan.twoCells, passes: map[string]int{client.BeforeRead: 2, client.BeforeWrite: 2, client.BeforeCheck: 2}},
+	"transactions": {run: Plan.transactions, final: lookAtBoth},
+	"side-effect":  {run: Plan.mails, passes: map[string]int{client.BeforeWrite: 2, client.BeforeCheck: 2}},
 }
 
 // Passes is how often at most a client passes a point in each of its sections.

@@ -256,6 +256,8 @@ func drawScript(t *rapid.T) command.Command {
 		return command.Eval(s, []string{key}, owner, command.Itoa(command.Milliseconds(drawTTL(t))))
 	case "acquire-counted":
 		return command.Eval(s, []string{key, counter}, owner, command.Itoa(command.Milliseconds(drawTTL(t))))
+	case "pair":
+		return command.Eval(s, []string{"resource:list", "resource:other"}, number.Draw(t, "number"))
 	case "raise-counter":
 		return command.Eval(s, []string{counter}, number.Draw(t, "least"))
 	case "register", "check", "take", "list":

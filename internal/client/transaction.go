@@ -1,0 +1,37 @@
+package client
+
+import (
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// transact appends a number to both lists.
+func (a *Agent) transact(r Request) Answer {
+	a.env.Point(BeforeTransaction)
+	reply := a.res.Append(a.store, r.Number.V, r.How, func() { a.env.Point(BetweenCommands) })
+	answer := outcome(reply)
+	answer.Value = history.Value{Section: r.Section, Number: r.Number}
+	return answer
+}
+
+// snapshot reads both lists.
+func (a *Agent) snapshot(r Request) Answer {
+	a.env.Point(BeforeSnapshot)
+	first, second, reply := a.res.Both(a.store)
+	answer := outcome(reply)
+	answer.Value = history.Value{Section: r.Section, List: first, Other: second}
+	return answer
+}
+
+// outcome is what the client knows after a reply.
+func outcome(r command.Reply) Answer {
+	switch {
+	case r.Outcome == command.Unknown:
+		return Answer{Type: history.Info, Error: r.Err}
+	case r.Nil:
+		return Answer{Type: history.Fail, Error: "aborted: what was watched has been changed"}
+	case !r.OK():
+		return Answer{Type: history.Fail, Error: r.Err}
+	}
+	return Answer{Type: history.OK}
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -37,6 +38,9 @@ type World struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 
+	// host runs the nodes, storeHost the resource; they may be the same.
+	host, storeHost host
+
 	nodes map[string]*redisNode
 	store *redisNode
 	// consensus is nil where the lock needs none.
@@ -64,13 +68,6 @@ var _ world.World = (*World)(nil)
 // Open builds a world: nodes first, then links and clients. Cancelling ctx
 // stops the run. On an error nothing is left behind.
 func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
-	if o.Redis == "" {
-		path, err := FindRedis()
-		if err != nil {
-			return nil, err
-		}
-		o.Redis = path
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &World{
 		spec: spec, options: o, ctx: ctx, cancel: cancel, dir: spec.Dir,
@@ -86,6 +83,9 @@ func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
 }
 
 func (w *World) build() error {
+	if err := w.chooseHosts(); err != nil {
+		return err
+	}
 	if err := w.startNodes(); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (w *World) build() error {
 	}
 	w.version = infoField(info, "redis_version")
 	if w.spec.Lock.NeedsConsensus() {
-		if w.consensus, err = startConsensus(w.ctx, w.dir, w.options.Redis); err != nil {
+		if w.consensus, err = startConsensus(w.ctx, w.dir, w.storeHost); err != nil {
 			return err
 		}
 	}
@@ -104,11 +104,15 @@ func (w *World) build() error {
 
 func (w *World) startNodes() error {
 	for _, n := range w.spec.Nodes {
-		w.nodes[n.Name] = &redisNode{name: n.Name, binary: w.options.Redis, persistence: n.Persistence,
-			dir: filepath.Join(w.dir, "node-"+n.Name)}
+		w.nodes[n.Name] = &redisNode{name: n.Name, host: w.host, persistence: n.Persistence, dir: filepath.Join(w.dir, "node-"+n.Name)}
 	}
-	w.store = &redisNode{name: history.ResourceProcess, binary: w.options.Redis, persistence: w.spec.StorePersistence,
+	w.store = &redisNode{name: history.ResourceProcess, host: w.storeHost, persistence: w.spec.StorePersistence,
 		dir: filepath.Join(w.dir, history.ResourceProcess)}
+	for _, n := range w.allNodes() {
+		if err := os.MkdirAll(n.dir, 0o755); err != nil {
+			return fmt.Errorf("failed to make the folder of node %s: %w", n.name, err)
+		}
+	}
 	if slices.Contains(w.spec.Needs, world.NodeClockPower) {
 		if err := w.giveClocks(); err != nil {
 			return err
@@ -126,19 +130,11 @@ func (w *World) startNodes() error {
 
 // giveClocks lets the clocks of the lock's nodes be moved. The resource keeps
 // the machine's clock: it stamps the effects.
-func (w *World) giveClocks() error {
-	library, err := FindFaketime()
-	if err != nil {
-		return err
-	}
+func (w *World) giveClocks() (err error) {
 	for _, n := range w.nodes {
-		if err := os.MkdirAll(n.dir, 0o755); err != nil {
-			return fmt.Errorf("failed to make the folder of node %s: %w", n.name, err)
-		}
-		if n.clock, err = newNodeClock(n.dir); err != nil {
+		if n.clock, err = n.host.clock(n); err != nil {
 			return err
 		}
-		n.library = library
 	}
 	return nil
 }
@@ -248,7 +244,7 @@ func (w *World) observeNode(name string) error {
 }
 
 func (w *World) monitor(n *redisNode, see func(monitored)) error {
-	m, err := openMonitor(n.address(), see)
+	m, err := openMonitor(n.server.door(), see)
 	if err != nil {
 		return err
 	}
@@ -359,6 +355,7 @@ func (w *World) Versions() map[string]string {
 	if w.consensus != nil {
 		v["consensus"] = w.consensus.version
 	}
+	maps.Copy(v, w.host.versions())
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range info.Deps {
 			if dep.Path == "github.com/Shopify/toxiproxy/v2" {
@@ -382,7 +379,7 @@ func (w *World) Close() error {
 			m.close()
 		}
 		for _, n := range w.allNodes() {
-			group.Go(func() error { n.stop(); returnPort(n.port); return nil })
+			group.Go(func() error { n.stop(); n.returnPort(); return nil })
 		}
 		_ = group.Wait()
 		if w.consensus != nil {
@@ -390,7 +387,7 @@ func (w *World) Close() error {
 		}
 		w.links.close()
 		w.background.Wait()
-		w.closeErr = w.tidy()
+		w.closeErr = errors.Join(w.closeHosts(), w.tidy())
 	})
 	return w.closeErr
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,11 +18,13 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
+	"github.com/redlock-sim/redlock-sim/internal/world/live"
 )
 
 // runFlags are the flags of sim run.
 type runFlags struct {
 	world          string
+	nodes          string
 	seed           uint64
 	json           bool
 	out            string
@@ -49,7 +53,8 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 		Example: `  sim run scenarios/gc-pause.yaml
   sim run scenarios/gc-pause.yaml --seed 42 --json > result.json
   sim run scenarios/ -j 4
-  sim run scenarios/ --world virtual`,
+  sim run scenarios/ --world virtual
+  sim run scenarios/gc-pause.yaml --nodes docker`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError("which scenario?\nhint: sim list names what there is; sim run scenarios/gc-pause.yaml runs one")
@@ -68,6 +73,8 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 	}
 	c.Flags().StringVar(&f.world, "world", trial.Live, "where to act it out: live (real servers and processes, in real time) or virtual (a deterministic model, at once)")
 	_ = c.RegisterFlagCompletionFunc("world", cobra.FixedCompletions([]string{trial.Live, trial.Virtual}, cobra.ShellCompDirectiveNoFileComp))
+	c.Flags().StringVar(&f.nodes, "nodes", string(live.Auto), "where the nodes of the live world come from: process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
+	_ = c.RegisterFlagCompletionFunc("nodes", cobra.FixedCompletions(providerNames(), cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of all randomness (default: drawn, and printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one document per line and scenario")
 	c.Flags().StringVar(&f.out, "out", "reports", "folder under which runs are kept")
@@ -81,11 +88,23 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 	return c
 }
 
+// providerNames are the values of --nodes.
+func providerNames() []string {
+	var list []string
+	for _, p := range live.Providers() {
+		list = append(list, string(p))
+	}
+	return list
+}
+
 // runScenarios loads everything before it runs anything, so that a mistake in
 // the last file does not cost the time of the first.
 func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error {
 	if f.world != trial.Live && f.world != trial.Virtual {
 		return usageError("--world %q: want %s or %s", f.world, trial.Live, trial.Virtual)
+	}
+	if !slices.Contains(providerNames(), f.nodes) {
+		return usageError("--nodes %q: want one of %s", f.nodes, strings.Join(providerNames(), ", "))
 	}
 	if f.jobs < 1 || f.repeat < 1 {
 		return usageError("--jobs %d, --repeat %d: want at least 1", f.jobs, f.repeat)
@@ -201,7 +220,7 @@ func (s *suite) failed() bool {
 func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint64) {
 	s.progress.begin(sc.Name)
 	t, err := trial.Run(ctx, sc, trial.Options{
-		Seed: seed, World: s.flags.world, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
+		Seed: seed, World: s.flags.world, Nodes: live.Provider(s.flags.nodes), Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
 		Program:  map[string]string{"sim": programVersion()},
 		Progress: func(variant, phase string) { s.progress.phase(sc.Name, variant, phase) },
 	})

@@ -9,8 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"time"
-
-	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // Check is one thing that the live world uses of the machine.
@@ -69,17 +67,13 @@ func examineFaketime() Check {
 	return c
 }
 
-// Available says why this machine lacks a power; nil: it has it.
-func Available(p world.Power) error {
-	if p == world.NodeClockPower {
-		_, err := FindFaketime()
-		return err
-	}
-	return nil
-}
-
 // ErrNoFaketime says that libfaketime is not installed.
 var ErrNoFaketime = errors.New("libfaketime is not installed")
+
+// noFaketimeIn says that an image cannot move a node's clock.
+func noFaketimeIn(image string) error {
+	return fmt.Errorf("%w in the image %q", ErrNoFaketime, image)
+}
 
 // FindFaketime is the path of libfaketime.so.1.
 func FindFaketime() (string, error) {

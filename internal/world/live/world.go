@@ -26,8 +26,10 @@ import (
 type Options struct {
 	// ClientCommand starts a client process that speaks the line protocol.
 	ClientCommand []string
-	// Redis is the path of redis-server; empty: FindRedis.
-	Redis string
+	// Nodes says where the nodes come from; empty: Auto.
+	Nodes Provider
+	// Image is what nodes in Docker run in; empty: docker.DefaultImage.
+	Image string
 }
 
 // World is a live world.

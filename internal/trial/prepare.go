@@ -1,0 +1,46 @@
+package trial
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
+)
+
+// prepare settles where the nodes come from, and makes sure that all variants
+// can be acted out there.
+func prepare(ctx context.Context, s *scenario.Scenario, nodes live.Provider) (live.Provider, error) {
+	nodes, err := live.Settle(ctx, nodes)
+	if err != nil {
+		return nodes, &EnvironmentError{Err: err, Hint: hintFor(err)}
+	}
+	for i := range s.Variants {
+		setup := &s.Variants[i].Setup
+		if err := live.Prepare(ctx, liveOptions(nodes, setup, nil), setup.Demands()); err != nil {
+			return nodes, &EnvironmentError{Err: err, Hint: hintFor(err)}
+		}
+	}
+	return nodes, nil
+}
+
+// hintFor says what to do about a live world that cannot be had.
+func hintFor(err error) string {
+	switch {
+	case errors.Is(err, live.ErrNowhere):
+		return "apt-get install redis-server libfaketime (or: make setup), or start Docker; with --world virtual it goes on at once"
+	case errors.Is(err, live.ErrNoRedis):
+		return "apt-get install redis-server, or: make setup; or --nodes docker; with --world virtual it goes on at once"
+	case errors.Is(err, docker.ErrNoEngine):
+		return "start Docker, or say where it listens with DOCKER_HOST; or --nodes process; with --world virtual it goes on at once"
+	case errors.Is(err, docker.ErrNoImage):
+		return "make docker-image builds the default image from this machine's packages, without a registry; nodes: {image: ...} names another"
+	}
+	return "sim doctor says what is there and how to get the rest; with --world virtual it goes on at once"
+}
+
+// liveOptions are how a variant's live world is to be built.
+func liveOptions(nodes live.Provider, s *scenario.Setup, clientCommand []string) live.Options {
+	return live.Options{ClientCommand: clientCommand, Nodes: nodes, Image: s.Nodes.Image}
+}

@@ -65,6 +65,9 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 			if !c.Flags().Changed("seed") {
 				f.seed = uint64(rand.Uint32())
 			}
+			if !c.Flags().Changed("jobs") && f.nodes == string(live.Docker) {
+				f.jobs = max(f.jobs/2, 1) // an engine that starts containers disturbs the runs beside it
+			}
 			return a.runScenarios(c.Context(), args, f)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -78,7 +81,7 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of all randomness (default: drawn, and printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one document per line and scenario")
 	c.Flags().StringVar(&f.out, "out", "reports", "folder under which runs are kept")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios to run at once")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios to run at once (default: one for each processor, for two with --nodes docker)")
 	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario so many times, each time with another seed")
 	c.Flags().StringVar(&f.junit, "junit", "", "write the results as JUnit XML to this file")
 	c.Flags().StringVar(&f.markdown, "markdown", "", "write the results as a Markdown table to this file")

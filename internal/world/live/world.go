@@ -124,10 +124,27 @@ func (w *World) startNodes() error {
 	for _, n := range w.allNodes() {
 		group.Go(func() error { return n.start(w.ctx) })
 	}
-	if err := group.Wait(); err != nil || !w.spec.Replicated {
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := w.canCutPower(); err != nil || !w.spec.Replicated {
 		return err
 	}
 	return w.replicate(w.ctx)
+}
+
+// canCutPower makes sure that it can be seen what servers have fsynced, where
+// that is going to matter.
+func (w *World) canCutPower() error {
+	if !slices.Contains(w.spec.Needs, world.PowerCutPower) {
+		return nil
+	}
+	for _, n := range w.allNodes() {
+		if n.persistence == world.AOFEverysec && n.server.pid() == 0 {
+			return fmt.Errorf("a power cut (kill with keep: synced) of node %s is not possible: its process cannot be seen from here, and so not what it has fsynced", n.name)
+		}
+	}
+	return nil
 }
 
 // giveClocks lets the clocks of the lock's nodes be moved. The resource keeps

@@ -54,8 +54,8 @@ func (e *Engine) Image(ctx context.Context, name string) (Image, error) {
 	if wanted == "" {
 		wanted = DefaultImage
 	}
-	i, err := e.inspect(ctx, wanted)
-	if err == nil || !absent(err) {
+	i, err := e.Present(ctx, wanted)
+	if !absent(err) {
 		return i, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchWithin)
@@ -68,10 +68,11 @@ func (e *Engine) Image(ctx context.Context, name string) (Image, error) {
 	if err != nil {
 		return i, err
 	}
-	return e.inspect(ctx, wanted)
+	return e.Present(ctx, wanted)
 }
 
-func (e *Engine) inspect(ctx context.Context, name string) (Image, error) {
+// Present is an image that the engine has already.
+func (e *Engine) Present(ctx context.Context, name string) (Image, error) {
 	found, err := e.client.ImageInspect(ctx, name)
 	if err != nil {
 		return Image{}, fmt.Errorf("failed to look at the image %q: %w", name, err)

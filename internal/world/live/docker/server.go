@@ -135,18 +135,19 @@ func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gone, s.pid = gone, visible(found.Container.State.Pid, s.c.GetContainerID())
-	go s.await(gone)
+	go s.await(context.WithoutCancel(ctx), gone)
 	return nil
 }
 
 // await closes gone when the container stops. It ends with the container, or
 // with the connection to the engine.
-func (s *Server) await(gone chan struct{}) {
+func (s *Server) await(ctx context.Context, gone chan struct{}) {
 	defer close(gone)
-	w := s.run.e.client.ContainerWait(context.Background(), s.c.GetContainerID(), client.ContainerWaitOptions{Condition: container.WaitConditionNotRunning})
+	w := s.run.e.client.ContainerWait(ctx, s.c.GetContainerID(), client.ContainerWaitOptions{Condition: container.WaitConditionNotRunning})
 	select {
 	case <-w.Result:
-	case <-w.Error:
+	case err := <-w.Error:
+		_ = err // an engine that is gone has no containers
 	}
 }
 

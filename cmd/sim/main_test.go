@@ -37,11 +37,14 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":     exits,
-			"verdicts":  verdicts,
-			"childless": childless,
-			"signal":    signalAt,
-			"interrupt": interruptAt,
+			"exits":       exits,
+			"verdicts":    verdicts,
+			"childless":   childless,
+			"signal":      signalAt,
+			"interrupt":   interruptAt,
+			"existing":    existing,
+			"certificate": certificate,
+			"expand":      expand,
 		},
 	})
 }
@@ -73,8 +76,10 @@ func simCommand(ts *testscript.TestScript, args []string, stdout, stderr *bytes.
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "PATH="+path, "REDLOCK_SIM_REDIS_SERVER="+ts.Getenv("REDLOCK_SIM_REDIS_SERVER"),
 		"GITHUB_STEP_SUMMARY="+ts.Getenv("GITHUB_STEP_SUMMARY"))
-	if host := ts.Getenv("DOCKER_HOST"); host != "" {
-		cmd.Env = append(cmd.Env, "DOCKER_HOST="+host)
+	for _, name := range []string{"DOCKER_HOST", "SECRET"} {
+		if v := ts.Getenv(name); v != "" {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
 	}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	return cmd
@@ -124,8 +129,8 @@ func signalAt(ts *testscript.TestScript, _ bool, args []string) {
 	})
 	children := childrenOf(cmd.Process.Pid)
 	least := 8 // nodes and clients
-	if slices.Contains(args, "docker") {
-		least = 2 // clients alone
+	if slices.Contains(args, "docker") || slices.Contains(args, "external") {
+		least = 2 // clients, and nodes that are no children
 	}
 	if len(children) < least {
 		ts.Fatalf("sim has %d children: want at least %d", len(children), least)

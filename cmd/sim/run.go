@@ -25,6 +25,7 @@ import (
 type runFlags struct {
 	world          string
 	nodes          string
+	allowHooks     bool
 	seed           uint64
 	json           bool
 	out            string
@@ -65,8 +66,8 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 			if !c.Flags().Changed("seed") {
 				f.seed = uint64(rand.Uint32())
 			}
-			if !c.Flags().Changed("jobs") && f.nodes == string(live.Docker) {
-				f.jobs = max(f.jobs/2, 1) // an engine that starts containers disturbs the runs beside it
+			if !c.Flags().Changed("jobs") {
+				f.jobs = jobsFor(live.Provider(f.nodes))
 			}
 			return a.runScenarios(c.Context(), args, f)
 		},
@@ -77,11 +78,12 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 	c.Flags().StringVar(&f.world, "world", trial.Live, "where to act it out: live (real servers and processes, in real time) or virtual (a deterministic model, at once)")
 	_ = c.RegisterFlagCompletionFunc("world", cobra.FixedCompletions([]string{trial.Live, trial.Virtual}, cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().StringVar(&f.nodes, "nodes", string(live.Auto), "where the nodes of the live world come from: process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
+	c.Flags().BoolVar(&f.allowHooks, "allow-hooks", false, "with --nodes external: run the commands that the scenario names under nodes.hooks; look at them first")
 	_ = c.RegisterFlagCompletionFunc("nodes", cobra.FixedCompletions(providerNames(), cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of all randomness (default: drawn, and printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one document per line and scenario")
 	c.Flags().StringVar(&f.out, "out", "reports", "folder under which runs are kept")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios to run at once (default: one for each processor, for two with --nodes docker)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios to run at once (default: one for each processor; for each two with --nodes docker; one with --nodes external)")
 	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario so many times, each time with another seed")
 	c.Flags().StringVar(&f.junit, "junit", "", "write the results as JUnit XML to this file")
 	c.Flags().StringVar(&f.markdown, "markdown", "", "write the results as a Markdown table to this file")
@@ -89,6 +91,19 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 	c.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further scenario after one that did not come out as expected")
 	c.Flags().BoolVar(&f.allowUndecided, "allow-undecided", false, "exit 0 where a verdict could not be reached")
 	return c
+}
+
+// jobsFor is how many scenarios to run at once. An engine that starts containers
+// disturbs the runs beside it, and runs on the same existing servers are best kept
+// apart.
+func jobsFor(nodes live.Provider) int {
+	switch nodes {
+	case live.Docker:
+		return max(runtime.NumCPU()/2, 1)
+	case live.External:
+		return 1
+	}
+	return runtime.NumCPU()
 }
 
 // providerNames are the values of --nodes.
@@ -114,6 +129,9 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	}
 	scenarios, err := loadScenarios(args)
 	if err != nil {
+		return err
+	}
+	if err := checkExternal(scenarios, f); err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -223,7 +241,7 @@ func (s *suite) failed() bool {
 func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint64) {
 	s.progress.begin(sc.Name)
 	t, err := trial.Run(ctx, sc, trial.Options{
-		Seed: seed, World: s.flags.world, Nodes: live.Provider(s.flags.nodes), Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
+		Seed: seed, World: s.flags.world, Nodes: live.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
 		Program:  map[string]string{"sim": programVersion()},
 		Progress: func(variant, phase string) { s.progress.phase(sc.Name, variant, phase) },
 	})

@@ -14,19 +14,21 @@ import (
 func prepare(ctx context.Context, s *scenario.Scenario, nodes live.Provider) (live.Provider, error) {
 	nodes, err := live.Settle(ctx, nodes)
 	if err != nil {
-		return nodes, &EnvironmentError{Err: err, Hint: hintFor(err)}
+		return nodes, &EnvironmentError{Err: err, Hint: hintFor(nodes, err)}
 	}
 	for i := range s.Variants {
 		setup := &s.Variants[i].Setup
-		if err := live.Prepare(ctx, liveOptions(nodes, setup, nil), setup.Demands()); err != nil {
-			return nodes, &EnvironmentError{Err: err, Hint: hintFor(err)}
+		if err := live.Prepare(ctx, liveOptions(nodes, runName(s, &s.Variants[i]), setup, nil), setup.Demands()); err != nil {
+			return nodes, &EnvironmentError{Err: err, Hint: hintFor(nodes, err)}
 		}
 	}
 	return nodes, nil
 }
 
+func runName(s *scenario.Scenario, v *scenario.Variant) string { return s.Name + ":" + v.Name }
+
 // hintFor says what to do about a live world that cannot be had.
-func hintFor(err error) string {
+func hintFor(nodes live.Provider, err error) string {
 	switch {
 	case errors.Is(err, live.ErrNowhere):
 		return "apt-get install redis-server libfaketime (or: make setup), or start Docker; with --world virtual it goes on at once"
@@ -36,11 +38,26 @@ func hintFor(err error) string {
 		return "start Docker, or say where it listens with DOCKER_HOST; or --nodes process; with --world virtual it goes on at once"
 	case errors.Is(err, docker.ErrNoImage):
 		return "make docker-image builds the default image from this machine's packages, without a registry; nodes: {image: ...} names another"
+	case errors.Is(err, live.ErrKeysExist):
+		return "wait for the other run, or remove the keys: redis-cli -h HOST -p PORT --scan --pattern 'redlock-sim:*' lists them; nodes: {prefix: ...} takes others"
+	case nodes == live.External:
+		return "--nodes process and --nodes docker have hosts of their own; with --world virtual it goes on at once"
 	}
 	return "sim doctor says what is there and how to get the rest; with --world virtual it goes on at once"
 }
 
-// liveOptions are how a variant's live world is to be built.
-func liveOptions(nodes live.Provider, s *scenario.Setup, clientCommand []string) live.Options {
-	return live.Options{ClientCommand: clientCommand, Nodes: nodes, Image: s.Nodes.Image}
+// liveOptions are how a variant's live world is to be built. run tells it apart
+// from others.
+func liveOptions(nodes live.Provider, run string, s *scenario.Setup, clientCommand []string) live.Options {
+	o := live.Options{ClientCommand: clientCommand, Nodes: nodes, Image: s.Nodes.Image}
+	if n := &s.Nodes; nodes == live.External {
+		o.Existing = &live.Existing{
+			Addresses: n.Addresses, TLS: n.TLS, CA: n.CA, Username: n.Username, PasswordEnv: n.PasswordEnv,
+			Prefix: n.Prefix, Run: run, Hooks: make(map[string]live.Hooks),
+		}
+		for node, h := range n.Hooks {
+			o.Existing.Hooks[node] = live.Hooks(h)
+		}
+	}
+	return o
 }

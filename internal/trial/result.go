@@ -26,6 +26,9 @@ func (t *trial) newResult() *report.Result {
 		if t.Nodes != live.Process {
 			r.Replay += " --nodes " + r.Nodes
 		}
+		if t.AllowHooks {
+			r.Replay += " --allow-hooks"
+		}
 	} else {
 		r.Replay += " --world " + t.World
 	}

@@ -27,6 +27,9 @@ type Options struct {
 	World string
 	// Nodes says where the nodes of a live world come from; empty: live.Auto.
 	Nodes live.Provider
+	// AllowHooks says that commands which the scenario names may be run. The
+	// caller sees to it that there are none otherwise.
+	AllowHooks bool
 	// Out is the folder under which runs are kept.
 	Out string
 	// ClientCommand starts a client process.
@@ -170,7 +173,7 @@ func (t *trial) carryOut(ctx context.Context, v scenario.Variant, dir string) (o
 			if t.World == Virtual {
 				return virtual.Open(ctx, spec)
 			}
-			return live.Open(ctx, spec, liveOptions(t.Nodes, &v.Setup, t.ClientCommand))
+			return live.Open(ctx, spec, liveOptions(t.Nodes, runName(t.Scenario, &v), &v.Setup, t.ClientCommand))
 		},
 	})
 }

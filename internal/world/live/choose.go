@@ -85,10 +85,10 @@ func (w *World) openHost(p Provider) (host, error) {
 	case Docker:
 		return openDocker(w.ctx, w.options.Image)
 	case External:
-		return nil, errors.New("not yet")
+		return w.openExisting()
 	}
 	binary, err := FindRedis()
-	return processHost{binary}, err
+	return processHost{binary: binary}, err
 }
 
 // closeHosts undoes what the hosts have done.

@@ -15,6 +15,7 @@ import (
 
 // dockerHost runs servers in containers, on a network of the run's own.
 type dockerHost struct {
+	plainly
 	engine *docker.Engine
 	run    *docker.Run
 }
@@ -31,7 +32,7 @@ func openDocker(ctx context.Context, image string) (*dockerHost, error) {
 	if err == nil {
 		var run *docker.Run
 		if run, err = engine.Begin(ctx, found); err == nil {
-			return &dockerHost{engine, run}, nil
+			return &dockerHost{engine: engine, run: run}, nil
 		}
 	}
 	engine.Close()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -17,6 +18,9 @@ type host interface {
 	launch(ctx context.Context, n *redisNode) error
 	// clock makes the clock of a node that has not been launched movable.
 	clock(n *redisNode) (movableClock, error)
+	// invitation is what a client has to know of a node that it reaches through
+	// a link of ours.
+	invitation(node endpoint, link string) client.Address
 	// reachable is the address under which its servers reach a listener of
 	// ours on loopback.
 	reachable(address string) (string, error)
@@ -79,3 +83,10 @@ func onFreePort(start func(port int) error) error {
 }
 
 var errPortTaken = errors.New("the port was taken meanwhile")
+
+// plainly invites to servers of ours, which ask for nothing.
+type plainly struct{}
+
+func (plainly) invitation(node endpoint, link string) client.Address {
+	return client.Address{Name: node.name, Address: link}
+}

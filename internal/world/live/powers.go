@@ -159,6 +159,7 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	if !n.server.dead() {
 		return nil
 	}
+	n.keep = keep
 	if err := n.leave(keep); err != nil {
 		return err
 	}

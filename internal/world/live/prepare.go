@@ -18,7 +18,7 @@ func Prepare(ctx context.Context, o Options, demands []world.Demand) error {
 	case Docker:
 		return prepareDocker(ctx, o, demands)
 	case External:
-		return errors.New("not yet")
+		return prepareExisting(ctx, o.Existing, demands)
 	}
 	return refuse(demands, func(d world.Demand) error { return Available(d.Power) })
 }

@@ -31,6 +31,7 @@ func FindRedis() (string, error) {
 
 // processHost runs servers as processes of ours, which die with this program.
 type processHost struct {
+	plainly
 	// binary is the path of redis-server.
 	binary string
 }

@@ -14,7 +14,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	if err != nil {
 		b.Skip(err)
 	}
-	n := &redisNode{name: "A", host: processHost{binary}, dir: b.TempDir()}
+	n := &redisNode{name: "A", host: processHost{binary: binary}, dir: b.TempDir()}
 	if err := n.start(context.Background()); err != nil {
 		b.Fatal(err)
 	}

@@ -21,6 +21,8 @@ type redisNode struct {
 	host        host
 	dir         string
 	persistence world.Persistence
+	// keep is what a restart is to leave of its data.
+	keep world.Keep
 	// clock moves the server's wall clock, where the run needs that.
 	clock  movableClock
 	server server
@@ -39,7 +41,7 @@ func (n *redisNode) start(ctx context.Context) error {
 	if err := n.host.launch(ctx, n); err != nil {
 		return err
 	}
-	if n.persistence == world.AOFEverysec {
+	if n.persistence == world.AOFEverysec && n.server.pid() != 0 {
 		n.synced = watchSync(n.server.pid(), n.aofPath())
 	}
 	return nil

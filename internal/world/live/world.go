@@ -28,6 +28,8 @@ type Options struct {
 	ClientCommand []string
 	// Nodes says where the nodes come from; empty: Auto.
 	Nodes Provider
+	// Existing are the nodes with External.
+	Existing *Existing
 	// Image is what nodes in Docker run in; empty: docker.DefaultImage.
 	Image string
 }
@@ -54,6 +56,10 @@ type World struct {
 	clients  map[string]*clientProcess
 	monitors map[string]*monitor
 
+	// shownKey is what the history calls the lock's key. On servers of somebody
+	// else it has a prefix.
+	shownKey string
+
 	// zero is the machine's monotonic clock at the run's start.
 	zero  time.Duration
 	hooks atomic.Pointer[world.Hooks]
@@ -72,7 +78,7 @@ var _ world.World = (*World)(nil)
 func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &World{
-		spec: spec, options: o, ctx: ctx, cancel: cancel, dir: spec.Dir,
+		spec: spec, options: o, ctx: ctx, cancel: cancel, dir: spec.Dir, shownKey: spec.Lock.Key,
 		nodes: make(map[string]*redisNode), clients: make(map[string]*clientProcess),
 		monitors: make(map[string]*monitor), links: newProxies(),
 	}
@@ -190,7 +196,7 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 		if err != nil {
 			return s, err
 		}
-		s.Nodes = append(s.Nodes, client.Address{Name: e.name, Address: address})
+		s.Nodes = append(s.Nodes, w.host.invitation(e, address))
 	}
 	address, err := w.links.open(name, history.ResourceProcess, w.store.address())
 	s.Store = client.Address{Name: history.ResourceProcess, Address: address}
@@ -246,7 +252,7 @@ func (w *World) observeNode(name string) error {
 	if err != nil {
 		return fmt.Errorf("failed to list the connections of node %s: %w", name, err)
 	}
-	watch := &keyWatch{node: name, key: w.spec.Lock.Key, record: w.record, names: make(connectionNames)}
+	watch := &keyWatch{node: name, key: w.spec.Lock.Key, shown: w.shownKey, record: w.record, names: make(connectionNames)}
 	watch.names.learnList(list)
 	mark := fmt.Sprintf("look-%d", time.Now().UnixNano())
 	state := make(chan keyState, 1)
@@ -279,10 +285,14 @@ func (w *World) unobserve(name string) {
 	m := w.monitors[name]
 	delete(w.monitors, name)
 	w.mu.Unlock()
-	if m != nil {
-		<-m.ended
-		m.close()
+	if m == nil {
+		return
 	}
+	select {
+	case <-m.ended:
+	case <-time.After(flushWithin): // a server that somebody else killed may leave its connections open
+	}
+	m.close()
 }
 
 // wallOffset is what to subtract from the machine's wall clock to get run time,

@@ -38,6 +38,8 @@ func hintFor(nodes live.Provider, err error) string {
 		return "start Docker, or say where it listens with DOCKER_HOST; or --nodes process; with --world virtual it goes on at once"
 	case errors.Is(err, docker.ErrNoImage):
 		return "make docker-image builds the default image from this machine's packages, without a registry; nodes: {image: ...} names another"
+	case errors.Is(err, live.ErrNoFaketime) && nodes == live.Docker:
+		return "without nodes: {image: ...} the default image is taken, which has it; docs/nodes.md says how another can"
 	case errors.Is(err, live.ErrKeysExist):
 		return "wait for the other run, or remove the keys: redis-cli -h HOST -p PORT --scan --pattern 'redlock-sim:*' lists them; nodes: {prefix: ...} takes others"
 	case nodes == live.External:

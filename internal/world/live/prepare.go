@@ -38,9 +38,8 @@ func prepareDocker(ctx context.Context, o Options, demands []world.Demand) error
 		return err
 	}
 	defer e.Close()
-	if _, err := e.Leftovers(ctx, true); err != nil {
-		return err
-	}
+	// What cannot be removed does not stop a run; sim doctor tells of it.
+	_, _ = e.Leftovers(ctx, true)
 	image, err := e.Image(ctx, o.Image)
 	if err != nil {
 		return err

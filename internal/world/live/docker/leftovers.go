@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 )
 
@@ -59,7 +60,7 @@ func (s *sweep) drop(count *int, remove func() error) {
 	if !s.remove {
 		return
 	}
-	if err := remove(); err != nil && !absent(err) {
+	if err := remove(); err != nil && !absent(err) && !errdefs.IsConflict(err) {
 		s.errs = append(s.errs, err)
 	}
 }

@@ -1,7 +1,9 @@
 package docker
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -42,7 +44,8 @@ func self() (owner, error) {
 	return owner{boot: strings.TrimSpace(string(boot)), space: space, pid: os.Getpid(), started: started}, err
 }
 
-// startOf is when a process started.
+// startOf is when a process started. One that has ended and waits to be noticed
+// by its parent does not exist any more.
 func startOf(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -54,6 +57,9 @@ func startOf(pid int) (string, error) {
 	const startTime = 22 - 3 // the fields after the name begin with the third
 	if len(fields) <= startTime {
 		return "", fmt.Errorf("process %d: strange stat", pid)
+	}
+	if fields[0] == "Z" || fields[0] == "X" {
+		return "", os.ErrNotExist
 	}
 	return fields[startTime], nil
 }
@@ -78,5 +84,5 @@ func (o owner) gone(me owner) bool {
 		return false
 	}
 	started, err := startOf(o.pid)
-	return err != nil && os.IsNotExist(err) || err == nil && started != o.started
+	return errors.Is(err, fs.ErrNotExist) || err == nil && started != o.started
 }

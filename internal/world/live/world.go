@@ -102,6 +102,9 @@ func (w *World) build() error {
 		return fmt.Errorf("failed to ask the resource for its version: %w", err)
 	}
 	w.version = infoField(info, "redis_version")
+	if valkey := infoField(info, "valkey_version"); valkey != "" {
+		w.version = "Valkey " + valkey
+	}
 	if w.spec.Lock.NeedsConsensus() {
 		if w.consensus, err = startConsensus(w.ctx, w.dir, w.storeHost); err != nil {
 			return err

@@ -7,7 +7,7 @@ VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || ech
 GOLANGCI      := v2.15.0
 GOVULNCHECK   := v1.1.4
 TOOLS         := $(CURDIR)/.cache/bin
-GO_FILES      := $(shell find cmd internal -name '*.go' -not -path '*/testdata/*')
+GO_FILES      := $(shell find cmd internal deploy -name '*.go' -not -path '*/testdata/*')
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -22,12 +22,16 @@ demo: setup build ## Set up, build, run the gc-pause scenario, and say where the
 .PHONY: build
 build: $(BIN)/sim ## Build bin/sim
 
-$(BIN)/sim: $(GO_FILES) go.mod go.sum $(shell find internal -path '*/assets/*' -type f 2>/dev/null)
+$(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile $(shell find internal -path '*/assets/*' -type f 2>/dev/null)
 	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/sim
 
 .PHONY: setup
 setup: ## Install what live runs need, where it is missing (Debian, Ubuntu)
 	@sh scripts/setup.sh run
+
+.PHONY: docker-image
+docker-image: setup ## Build the image for nodes in Docker from this machine's packages, without a registry
+	@sh scripts/docker-image.sh
 
 .PHONY: setup-test
 setup-test:
@@ -51,11 +55,11 @@ fuzz: ## Fuzz each parser for a while (FUZZTIME=30s)
 
 .PHONY: fmt
 fmt: ## Format the code
-	gofmt -w cmd internal
+	gofmt -w cmd internal deploy
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI) ## Format check, vet, golangci-lint
-	@test -z "$$(gofmt -l cmd internal)" || { gofmt -l cmd internal; echo 'hint: make fmt'; exit 1; }
+	@test -z "$$(gofmt -l cmd internal deploy)" || { gofmt -l cmd internal deploy; echo 'hint: make fmt'; exit 1; }
 	$(GO) vet ./...
 	$(TOOLS)/golangci-lint-$(GOLANGCI) run
 

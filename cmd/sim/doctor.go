@@ -8,18 +8,31 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
 )
 
 func newDoctorCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var clean bool
+	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what is installed, what is missing, and how to get it",
-		Long: `Say what is installed, what is missing, and how to get it. The exit code is 4
-where something is missing that every run needs.`,
+		Long: `Say what is installed, what is missing, and how to get it: for nodes as processes
+and for nodes in Docker. The exit code is 4 where something is missing that every
+live run needs.
+
+Runs remove their containers, volumes and networks themselves. Those of a run that
+was killed are removed by the next one, or by --clean.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if clean {
+				return a.clean(c.Context())
+			}
+			return a.doctor(c.Context())
+		},
 	}
+	c.Flags().BoolVar(&clean, "clean", false, "remove the containers, volumes and networks that killed runs have left")
+	return c
 }
 
 func (a *app) doctor(ctx context.Context) error {
@@ -42,7 +55,16 @@ func (a *app) doctor(ctx context.Context) error {
 		return err
 	}
 	if missing {
-		return &exitError{exitEnvironment, errors.New("something that every run needs is missing")}
+		return &exitError{exitEnvironment, errors.New("something that every live run needs is missing; --world virtual needs nothing")}
 	}
+	return nil
+}
+
+func (a *app) clean(ctx context.Context) error {
+	removed, err := live.Clean(ctx)
+	if err != nil {
+		return &trial.EnvironmentError{Err: err, Hint: "sim doctor says whether an engine answers"}
+	}
+	fmt.Fprintf(a.stdout, "removed %v\n", removed)
 	return nil
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/trial"
+	"github.com/redlock-sim/redlock-sim/internal/world/live"
 )
 
 var seedLine = regexp.MustCompile(`(?m)^# seed: (\d+)$`)
 
 func newReplayCommand(a *app) *cobra.Command {
-	f := runFlags{repeat: 1, jobs: 1}
+	f := runFlags{repeat: 1, jobs: 1, nodes: string(live.Auto)}
 	c := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Act out what a search has found, in either world",
@@ -41,6 +42,7 @@ may let a narrow violation escape.`,
 		},
 	}
 	c.Flags().StringVar(&f.world, "world", trial.Virtual, "where to act it out: virtual or live")
+	c.Flags().StringVar(&f.nodes, "nodes", string(live.Auto), "where the nodes of the live world come from, as for sim run")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "another seed than the file's")
 	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON on stdout")
 	c.Flags().StringVar(&f.out, "out", "reports", "folder under which runs are kept")

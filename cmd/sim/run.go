@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,11 +18,14 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
+	"github.com/redlock-sim/redlock-sim/internal/world/live"
 )
 
 // runFlags are the flags of sim run.
 type runFlags struct {
 	world          string
+	nodes          string
+	allowHooks     bool
 	seed           uint64
 	json           bool
 	out            string
@@ -49,7 +54,8 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 		Example: `  sim run scenarios/gc-pause.yaml
   sim run scenarios/gc-pause.yaml --seed 42 --json > result.json
   sim run scenarios/ -j 4
-  sim run scenarios/ --world virtual`,
+  sim run scenarios/ --world virtual
+  sim run scenarios/gc-pause.yaml --nodes docker`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError("which scenario?\nhint: sim list names what there is; sim run scenarios/gc-pause.yaml runs one")
@@ -60,6 +66,9 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 			if !c.Flags().Changed("seed") {
 				f.seed = uint64(rand.Uint32())
 			}
+			if !c.Flags().Changed("jobs") {
+				f.jobs = jobsFor(live.Provider(f.nodes))
+			}
 			return a.runScenarios(c.Context(), args, f)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -68,10 +77,13 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 	}
 	c.Flags().StringVar(&f.world, "world", trial.Live, "where to act it out: live (real servers and processes, in real time) or virtual (a deterministic model, at once)")
 	_ = c.RegisterFlagCompletionFunc("world", cobra.FixedCompletions([]string{trial.Live, trial.Virtual}, cobra.ShellCompDirectiveNoFileComp))
+	c.Flags().StringVar(&f.nodes, "nodes", string(live.Auto), "where the nodes of the live world come from: process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
+	c.Flags().BoolVar(&f.allowHooks, "allow-hooks", false, "with --nodes external: run the commands that the scenario names under nodes.hooks; look at them first")
+	_ = c.RegisterFlagCompletionFunc("nodes", cobra.FixedCompletions(providerNames(), cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of all randomness (default: drawn, and printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one document per line and scenario")
 	c.Flags().StringVar(&f.out, "out", "reports", "folder under which runs are kept")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios to run at once")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios to run at once (default: one for each processor; for each two with --nodes docker; one with --nodes external)")
 	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario so many times, each time with another seed")
 	c.Flags().StringVar(&f.junit, "junit", "", "write the results as JUnit XML to this file")
 	c.Flags().StringVar(&f.markdown, "markdown", "", "write the results as a Markdown table to this file")
@@ -81,17 +93,45 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 	return c
 }
 
+// jobsFor is how many scenarios to run at once. An engine that starts containers
+// disturbs the runs beside it, and runs on the same existing servers are best kept
+// apart.
+func jobsFor(nodes live.Provider) int {
+	switch nodes {
+	case live.Docker:
+		return max(runtime.NumCPU()/2, 1)
+	case live.External:
+		return 1
+	}
+	return runtime.NumCPU()
+}
+
+// providerNames are the values of --nodes.
+func providerNames() []string {
+	var list []string
+	for _, p := range live.Providers() {
+		list = append(list, string(p))
+	}
+	return list
+}
+
 // runScenarios loads everything before it runs anything, so that a mistake in
 // the last file does not cost the time of the first.
 func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error {
 	if f.world != trial.Live && f.world != trial.Virtual {
 		return usageError("--world %q: want %s or %s", f.world, trial.Live, trial.Virtual)
 	}
+	if !slices.Contains(providerNames(), f.nodes) {
+		return usageError("--nodes %q: want one of %s", f.nodes, strings.Join(providerNames(), ", "))
+	}
 	if f.jobs < 1 || f.repeat < 1 {
 		return usageError("--jobs %d, --repeat %d: want at least 1", f.jobs, f.repeat)
 	}
 	scenarios, err := loadScenarios(args)
 	if err != nil {
+		return err
+	}
+	if err := checkExternal(scenarios, f); err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -201,7 +241,7 @@ func (s *suite) failed() bool {
 func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint64) {
 	s.progress.begin(sc.Name)
 	t, err := trial.Run(ctx, sc, trial.Options{
-		Seed: seed, World: s.flags.world, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
+		Seed: seed, World: s.flags.world, Nodes: live.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
 		Program:  map[string]string{"sim": programVersion()},
 		Progress: func(variant, phase string) { s.progress.phase(sc.Name, variant, phase) },
 	})

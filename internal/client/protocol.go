@@ -93,20 +93,6 @@ type SetupMessage struct {
 	Points []string `json:"points,omitempty"`
 }
 
-// Address is where a node listens.
-type Address struct {
-	Name    string `json:"name"`
-	Address string `json:"address"`
-	// Kind is what listens there; empty: a Redis server.
-	Kind StoreKind `json:"kind,omitempty"`
-}
-
-// StoreKind names what listens at an Address.
-type StoreKind string
-
-// Etcd is an etcd server, spoken to over its JSON gateway (HTTP).
-const Etcd StoreKind = "etcd"
-
 // ClockMessage bends a clock of the client, as the lock reads it: its reading
 // jumps by Jump (ns) and then runs at Rate times the true rate. Reset sets it
 // right.

@@ -25,6 +25,14 @@ type kill struct {
 	For      time.Duration `yaml:"for" doc:"how long it stays down; without it a node is back when everything heals, and a client never" min:"1ms" max:"10m"`
 }
 
+// Powers are more where the disk is to lose something, too.
+func (k *kill) Powers() []world.Power {
+	if k.Keep == world.KeepSynced {
+		return []world.Power{world.CrashPower, world.PowerCutPower}
+	}
+	return []world.Power{world.CrashPower}
+}
+
 func (k *kill) Target() string        { return oneOf(k.Client, k.Node, k.Resource) }
 func (k *kill) Length() time.Duration { return k.For }
 

@@ -28,6 +28,7 @@ func (d *decoder) check(s *Setup) {
 		}
 		d.problemAt("fencing.tokens", "%s has no tokens %q", algorithm.Name, s.Fencing.Tokens).Allowed = allowed
 	}
+	d.checkElsewhere(&s.Nodes)
 	if s.Lock.NodeTimeout >= s.Lock.TTL {
 		d.problemAt("lock.node_timeout", "%v is not shorter than the ttl %v", s.Lock.NodeTimeout, s.Lock.TTL).Hint =
 			"the timeout for one node should be small beside the ttl"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -116,8 +117,20 @@ func encodeValue(v, standard reflect.Value) (text string, differs bool) {
 			list = append(list, element)
 		}
 		return "[" + strings.Join(list, ", ") + "]", v.Len() > 0
+	case v.Kind() == reflect.Map:
+		return encodeDictionary(v)
 	}
 	return encodeMapping(v, standard)
+}
+
+func encodeDictionary(v reflect.Value) (text string, differs bool) {
+	var list []string
+	for _, key := range v.MapKeys() {
+		element, _ := encodeValue(v.MapIndex(key), reflect.Zero(v.Type().Elem()))
+		list = append(list, word(key.String())+": "+element)
+	}
+	slices.Sort(list)
+	return "{" + strings.Join(list, ", ") + "}", len(list) > 0
 }
 
 func encodeMapping(v, standard reflect.Value) (text string, differs bool) {

@@ -45,6 +45,7 @@ type Nodes struct {
 	Count       int               `yaml:"count" doc:"how many; they are named A, B, C, ..." min:"1" max:"25" default:"5"`
 	Persistence world.Persistence `yaml:"persistence" doc:"what a node keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
 	Topology    string            `yaml:"topology" doc:"independent: each on its own, as Redlock wants them; replicated: the first is the primary, the others follow it, and clients see the primary alone" default:"independent" values:"independent,replicated"`
+	Elsewhere   `yaml:",inline"`
 }
 
 // Replicated reports whether clients see one primary.

@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world/live"
 )
 
 // newResult is the result before anything has run.
@@ -21,7 +22,13 @@ func (t *trial) newResult() *report.Result {
 		Facts:    facts(t.Scenario), ScenarioText: t.Text, ScenarioDigest: t.Digest(),
 	}
 	if t.World == Live {
-		r.Nodes = "process"
+		r.Nodes = string(t.Nodes)
+		if t.Nodes != live.Process {
+			r.Replay += " --nodes " + r.Nodes
+		}
+		if t.AllowHooks {
+			r.Replay += " --allow-hooks"
+		}
 	} else {
 		r.Replay += " --world " + t.World
 	}

@@ -6,7 +6,6 @@ package trial
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -26,6 +25,11 @@ type Options struct {
 	Seed uint64
 	// World is Live or Virtual; empty: Live.
 	World string
+	// Nodes says where the nodes of a live world come from; empty: live.Auto.
+	Nodes live.Provider
+	// AllowHooks says that commands which the scenario names may be run. The
+	// caller sees to it that there are none otherwise.
+	AllowHooks bool
 	// Out is the folder under which runs are kept.
 	Out string
 	// ClientCommand starts a client process.
@@ -68,14 +72,9 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 	if o.World == "" {
 		o.World = Live
 	}
-	var redis string
 	if o.World == Live {
-		path, err := live.FindRedis()
-		if err != nil {
-			return nil, &EnvironmentError{Err: err, Hint: "apt-get install redis-server, or: make setup; or try --world virtual"}
-		}
-		redis = path
-		if err := available(s); err != nil {
+		var err error
+		if o.Nodes, err = prepare(ctx, s, o.Nodes); err != nil {
 			return nil, err
 		}
 	}
@@ -87,25 +86,10 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(s.Text), 0o644); err != nil {
 		return nil, &EnvironmentError{Err: err}
 	}
-	t := &trial{Scenario: s, Options: o, dir: dir, started: started, redis: redis}
+	t := &trial{Scenario: s, Options: o, dir: dir, started: started}
 	result := t.run(ctx)
 	page, err := t.store(result)
 	return &Trial{Result: result, Dir: dir, Report: page}, err
-}
-
-// available makes sure that this machine can act the scenario's faults out.
-func available(s *scenario.Scenario) error {
-	for _, v := range s.Variants {
-		for _, power := range v.Setup.Needs() {
-			if err := live.Available(power); err != nil {
-				return &EnvironmentError{
-					Err:  fmt.Errorf("the faults of %s need the power %q: %w", s.Name, power, err),
-					Hint: "sim doctor says how to get it; or try --world virtual",
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // trial is a trial in progress.
@@ -114,7 +98,6 @@ type trial struct {
 	Options
 	dir     string
 	started time.Time
-	redis   string
 
 	mu       sync.Mutex
 	versions map[string]string
@@ -190,7 +173,7 @@ func (t *trial) carryOut(ctx context.Context, v scenario.Variant, dir string) (o
 			if t.World == Virtual {
 				return virtual.Open(ctx, spec)
 			}
-			return live.Open(ctx, spec, live.Options{ClientCommand: t.ClientCommand, Redis: t.redis})
+			return live.Open(ctx, spec, liveOptions(t.Nodes, runName(t.Scenario, &v), &v.Setup, t.ClientCommand))
 		},
 	})
 }

@@ -16,6 +16,8 @@ const (
 	ClientClockPower Power = "client-clock"
 	// CrashPower: kill and restart.
 	CrashPower Power = "crash"
+	// PowerCutPower: let a node lose what it had not fsynced.
+	PowerCutPower Power = "power-cut"
 	// ReplicaPower: promote a replica.
 	ReplicaPower Power = "replica"
 )

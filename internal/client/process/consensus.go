@@ -18,9 +18,9 @@ import (
 )
 
 // newConsensus connects to the store that no fault strikes.
-func newConsensus(owner string, a client.Address) command.Node {
+func newConsensus(owner string, a client.Address) (command.Node, error) {
 	if a.Kind == client.Etcd {
-		return &etcd{name: a.Name, address: a.Address, http: &http.Client{}}
+		return &etcd{name: a.Name, address: a.Address, http: &http.Client{}}, nil
 	}
 	return newNode(owner, a, 0)
 }

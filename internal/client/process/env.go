@@ -30,23 +30,29 @@ type env struct {
 
 var _ lock.Env = (*env)(nil)
 
-func newEnv(setup *client.SetupMessage, s *server) *env {
+func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(setup.Client))
-	e := &env{
+	e = &env{
 		server: s,
 		name:   setup.Client,
 		armed:  setup.Points,
-		store:  newNode(setup.Client, setup.Store, setup.StoreTimeout),
 		rand:   rand.New(rand.NewPCG(setup.Seed, name.Sum64())),
 	}
+	if e.store, err = newNode(setup.Client, setup.Store, setup.StoreTimeout); err != nil {
+		return nil, err
+	}
 	for _, a := range setup.Nodes {
-		e.nodes = append(e.nodes, newNode(setup.Client, a, 0))
+		n, err := newNode(setup.Client, a, 0)
+		if err != nil {
+			return nil, err
+		}
+		e.nodes = append(e.nodes, n)
 	}
 	if c := setup.Consensus; c != nil {
-		e.consensus = newConsensus(setup.Client, *c)
+		e.consensus, err = newConsensus(setup.Client, *c)
 	}
-	return e
+	return e, err
 }
 
 // warm opens a connection to every node and makes the scripts known there, so

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -31,14 +32,21 @@ type node struct {
 
 var _ command.Node = (*node)(nil)
 
-func newNode(owner string, a client.Address, timeout time.Duration) *node {
-	connect := func() *redis.Client { return redis.NewClient(options(owner, a.Address)) }
-	return &node{name: a.Name, timeout: timeout, rdb: connect(), other: connect()}
+func newNode(owner string, a client.Address, timeout time.Duration) (*node, error) {
+	trust, err := a.TLS.Config()
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", a.Name, err)
+	}
+	connect := func() *redis.Client { return redis.NewClient(options(owner, a, trust)) }
+	return &node{name: a.Name, timeout: timeout, rdb: connect(), other: connect()}, nil
 }
 
-func options(owner, address string) *redis.Options {
+func options(owner string, a client.Address, trust *tls.Config) *redis.Options {
 	return &redis.Options{
-		Addr:                  address,
+		Addr:                  a.Address,
+		TLSConfig:             trust,
+		Username:              a.Username,
+		Password:              a.Password(),
 		ClientName:            owner, // names the connection in the server's MONITOR stream
 		Protocol:              2,
 		DisableIdentity:       true,

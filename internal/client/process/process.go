@@ -81,7 +81,11 @@ func (s *server) begin(lines *bufio.Scanner) (*client.SetupMessage, error) {
 }
 
 func (s *server) open(setup *client.SetupMessage) error {
-	s.env = newEnv(setup, s)
+	e, err := newEnv(setup, s)
+	if err != nil {
+		return err
+	}
+	s.env = e
 	agent, err := client.NewAgent(s.env, setup.Lock, s.env.store, setup.Resource, monotonic)
 	if err != nil {
 		return err

@@ -10,12 +10,20 @@ import (
 )
 
 // BenchmarkUp is the time until 5 nodes, the resource, 18 links and 3 clients
-// are up and ready.
-func BenchmarkUp(b *testing.B) {
+// are up and ready, with each node a process.
+func BenchmarkUp(b *testing.B) { benchmarkUp(b, live.Process) }
+
+// BenchmarkUpInDocker is the same with each node, and the resource, a container.
+func BenchmarkUpInDocker(b *testing.B) {
+	needDocker(b)
+	benchmarkUp(b, live.Docker)
+}
+
+func benchmarkUp(b *testing.B, nodes live.Provider) {
 	for b.Loop() {
 		s := spec(b, 5)
 		s.Clients = []string{"c1", "c2", "c3"}
-		w, err := live.Open(context.Background(), s, live.Options{ClientCommand: []string{os.Args[0], "client"}})
+		w, err := live.Open(context.Background(), s, live.Options{ClientCommand: []string{os.Args[0], "client"}, Nodes: nodes})
 		if err != nil {
 			b.Fatal(err)
 		}

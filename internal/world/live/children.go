@@ -73,9 +73,10 @@ func (c *child) dead() bool {
 }
 
 // kill ends the process and waits until it has.
-func (c *child) kill() {
-	_ = c.cmd.Process.Kill()
+func (c *child) kill() error {
+	_ = c.cmd.Process.Kill() // it fails where the process is dead
 	<-c.gone
+	return nil
 }
 
 // stop sends SIGSTOP and returns when the kernel reports every thread of the

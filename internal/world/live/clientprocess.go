@@ -256,6 +256,6 @@ func (c *clientProcess) deliver(id uint64, m client.Message) {
 // close ends the process and the conversation.
 func (c *clientProcess) close() {
 	_ = c.in.Close()
-	c.proc.kill()
+	_ = c.proc.kill()
 	<-c.broken
 }

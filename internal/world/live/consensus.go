@@ -38,13 +38,13 @@ func FindEtcd() (string, error) {
 	return exec.LookPath(name)
 }
 
-func startConsensus(ctx context.Context, dir, redisBinary string) (*consensus, error) {
+func startConsensus(ctx context.Context, dir string, h host) (*consensus, error) {
 	c := &consensus{dir: filepath.Join(dir, world.Consensus)}
 	binary, err := FindEtcd()
 	if err == nil {
 		err = c.startEtcd(ctx, binary)
 	} else {
-		err = c.startRedis(ctx, redisBinary)
+		err = c.startRedis(ctx, h)
 	}
 	if err != nil {
 		c.stop()
@@ -53,8 +53,11 @@ func startConsensus(ctx context.Context, dir, redisBinary string) (*consensus, e
 	return c, nil
 }
 
-func (c *consensus) startRedis(ctx context.Context, binary string) error {
-	c.redis = &redisNode{name: world.Consensus, binary: binary, dir: c.dir, persistence: world.NoPersistence}
+func (c *consensus) startRedis(ctx context.Context, h host) error {
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return fmt.Errorf("failed to make the folder of the consensus store: %w", err)
+	}
+	c.redis = &redisNode{name: world.Consensus, host: h, dir: c.dir, persistence: world.NoPersistence}
 	if err := c.redis.start(ctx); err != nil {
 		return err
 	}
@@ -149,10 +152,10 @@ func (c *consensus) logPath() string { return filepath.Join(c.dir, "etcd.log") }
 func (c *consensus) stop() {
 	if c.redis != nil {
 		c.redis.stop()
-		returnPort(c.redis.port)
+		c.redis.returnPort()
 	}
 	if c.etcd != nil {
-		c.etcd.kill()
+		_ = c.etcd.kill()
 	}
 	for _, p := range c.ports {
 		returnPort(p)

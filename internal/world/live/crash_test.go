@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live"
 )
 
 // What a node still knows of an acknowledged write, by its way of persistence
@@ -77,7 +78,11 @@ func TestAPowerCutTakesWhatWasNotSynced(t *testing.T) {
 	s := spec(t, 1)
 	s.Nodes[0].Persistence = world.AOFEverysec
 	s.Lock.TTL = time.Minute
-	w := open(t, s, &observed{})
+	takesBackARelease(t, open(t, s, &observed{}))
+}
+
+func takesBackARelease(t *testing.T, w *live.World) {
+	t.Helper()
 	for range 5 { // a second may end between the two writes
 		w.Sleep(1500 * time.Millisecond)
 		mustOK(t, w, "c1", history.Acquire)

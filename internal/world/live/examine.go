@@ -9,8 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"time"
-
-	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // Check is one thing that the live world uses of the machine.
@@ -25,9 +23,13 @@ type Check struct {
 	Required bool
 }
 
-// Examine looks at the machine.
+// Examine looks at the machine: at what nodes as processes need, and nodes in
+// Docker. One of the two has to be there.
 func Examine(ctx context.Context) []Check {
-	return []Check{examineSystem(), examineRedis(ctx), examineFaketime()}
+	redis, engine := examineRedis(ctx), examineDocker(ctx)
+	nowhere := redis.Err != nil && engine[0].Err != nil
+	redis.Required, engine[0].Required = nowhere, nowhere
+	return append([]Check{examineSystem(), redis, examineFaketime()}, engine...)
 }
 
 func examineSystem() Check {
@@ -40,7 +42,7 @@ func examineSystem() Check {
 }
 
 func examineRedis(ctx context.Context) Check {
-	c := Check{Name: "redis-server", Required: true, For: "every live run", Hint: "apt-get install redis-server"}
+	c := Check{Name: "redis-server", For: "nodes as processes", Hint: "apt-get install redis-server"}
 	path, err := FindRedis()
 	if err != nil {
 		c.Err = ErrNoRedis
@@ -63,23 +65,19 @@ func examineRedis(ctx context.Context) Check {
 }
 
 func examineFaketime() Check {
-	c := Check{Name: "libfaketime", For: "clock faults on nodes", Hint: "apt-get install libfaketime"}
+	c := Check{Name: "libfaketime", For: "clock faults on nodes that are processes", Hint: "apt-get install libfaketime"}
 	path, err := FindFaketime()
 	c.Found, c.Err = path, err
 	return c
 }
 
-// Available says why this machine lacks a power; nil: it has it.
-func Available(p world.Power) error {
-	if p == world.NodeClockPower {
-		_, err := FindFaketime()
-		return err
-	}
-	return nil
-}
-
 // ErrNoFaketime says that libfaketime is not installed.
 var ErrNoFaketime = errors.New("libfaketime is not installed")
+
+// noFaketimeIn says that an image cannot move a node's clock.
+func noFaketimeIn(image string) error {
+	return fmt.Errorf("%w in the image %q", ErrNoFaketime, image)
+}
 
 // FindFaketime is the path of libfaketime.so.1.
 func FindFaketime() (string, error) {

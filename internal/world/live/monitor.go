@@ -2,6 +2,8 @@ package live
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -29,20 +31,20 @@ type monitored struct {
 }
 
 // openMonitor starts the stream. see is called for every command, in order.
-func openMonitor(address string, see func(monitored)) (*monitor, error) {
-	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+func openMonitor(d door, see func(monitored)) (*monitor, error) {
+	conn, err := d.dial(context.Background())
 	if err != nil {
-		return nil, fmt.Errorf("failed to observe %s: %w", address, err)
+		return nil, fmt.Errorf("failed to observe %s: %w", d.address, err)
 	}
 	m := &monitor{conn: conn, flushed: make(chan string, 16), ended: make(chan struct{})}
 	lines := bufio.NewReaderSize(conn, 1<<16)
-	_, err = fmt.Fprint(conn, "MONITOR\r\n")
-	if err == nil {
-		_, err = lines.ReadString('\n') // +OK
+	answer, err := say(conn, dialWithin, "MONITOR")
+	if err == nil && answer != "+OK" {
+		err = errors.New(answer)
 	}
 	if err != nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("failed to observe %s: %w", address, err)
+		return nil, fmt.Errorf("failed to observe %s with MONITOR: %w", d.address, err)
 	}
 	go m.read(lines, see)
 	return m, nil

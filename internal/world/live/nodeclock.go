@@ -14,7 +14,10 @@ import (
 // server adds the offset that it finds in a file; a clock that runs fast or
 // slow is an offset that is written anew every few milliseconds.
 type nodeClock struct {
-	path string
+	// path is the file here, seen the same file where the server looks for it.
+	path, seen string
+	// preload is what LD_PRELOAD takes.
+	preload string
 
 	mu   sync.Mutex
 	stop chan struct{} // ends the writer of a moving offset
@@ -26,22 +29,26 @@ type nodeClock struct {
 // tick is how often a moving offset is written.
 const tick = 2 * time.Millisecond
 
-// newNodeClock makes the file, with the clock right.
-func newNodeClock(dir string) (*nodeClock, error) {
-	c := &nodeClock{path: filepath.Join(dir, "clock")}
+// clockFile is the name of the file in the node's folder.
+const clockFile = "clock"
+
+// newNodeClock makes the file in the folder dir, which the server sees as seen,
+// with the clock right.
+func newNodeClock(dir, seen, preload string) (*nodeClock, error) {
+	c := &nodeClock{path: filepath.Join(dir, clockFile), seen: filepath.Join(seen, clockFile), preload: preload}
 	return c, c.write(0)
 }
 
-// environment makes a server obey the file. libc follows libfaketime in the
+// variables make a server obey the file. libc follows libfaketime in the
 // preload order: with Debian's redis-server, whose jemalloc asks for the time
 // while it starts, libfaketime alone deadlocks.
-func (c *nodeClock) environment(library string) []string {
-	return append(os.Environ(),
-		"LD_PRELOAD="+library+":"+libc(),
-		"FAKETIME_TIMESTAMP_FILE="+c.path,
+func (c *nodeClock) variables() []string {
+	return []string{
+		"LD_PRELOAD=" + c.preload,
+		"FAKETIME_TIMESTAMP_FILE=" + c.seen,
 		"FAKETIME_NO_CACHE=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1",
-	)
+	}
 }
 
 // libc is the path of the C library beside which the server runs.

@@ -13,10 +13,11 @@ import (
 // which MONITOR shows without their results, and records who holds the key. It
 // relies on the order of the stream and on the node's own clock in it.
 type keyWatch struct {
-	node   string
-	key    string
-	record func(history.Event)
-	names  connectionNames
+	node string
+	// key is the lock's key on the node, shown what the history calls it.
+	key, shown string
+	record     func(history.Event)
+	names      connectionNames
 
 	held    bool
 	owner   string
@@ -134,7 +135,7 @@ func (k *keyWatch) expire(at time.Duration) {
 
 func (k *keyWatch) emit(f history.F, caller string, ttl history.Int) {
 	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: history.Value{
-		Key: k.key, Owner: k.owner, Client: caller, TTL: ttl,
+		Key: k.shown, Owner: k.owner, Client: caller, TTL: ttl,
 	}})
 }
 

@@ -25,8 +25,13 @@ func persistenceArguments(p world.Persistence) []string {
 	return []string{"--save", "", "--appendonly", "no"}
 }
 
-// aofPath is the file that writes are appended to.
+// aofPath is the file that writes are appended to. Before version 7 it lies in
+// the node's folder itself.
 func (n *redisNode) aofPath() string {
+	old := filepath.Join(n.dir, "appendonly.aof")
+	if _, err := os.Stat(old); err == nil {
+		return old
+	}
 	return filepath.Join(n.dir, "appendonlydir", "appendonly.aof.1.incr.aof")
 }
 
@@ -53,7 +58,7 @@ func (n *redisNode) wipe() error {
 		return fmt.Errorf("failed to wipe the disk of node %s: %w", n.name, err)
 	}
 	for _, e := range entries {
-		if e.Name() == filepath.Base(n.logPath()) || n.clock != nil && e.Name() == filepath.Base(n.clock.path) {
+		if e.Name() == filepath.Base(n.logPath()) || e.Name() == clockFile {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(n.dir, e.Name())); err != nil {

@@ -15,29 +15,29 @@ import (
 
 // Pause stops a client, a node or the resource.
 func (w *World) Pause(target string) error {
-	c, err := w.child(target)
+	p, err := w.party(target)
 	if err != nil {
 		return err
 	}
-	return c.stop()
+	return p.stop()
 }
 
 // Resume lets it go on.
 func (w *World) Resume(target string) error {
-	c, err := w.child(target)
+	p, err := w.party(target)
 	if err != nil {
 		return err
 	}
-	return c.resume()
+	return p.resume()
 }
 
 // Alive reports whether the target's process runs.
 func (w *World) Alive(target string) bool {
-	c, err := w.child(target)
-	return err == nil && !c.dead()
+	p, err := w.party(target)
+	return err == nil && !p.dead()
 }
 
-func (w *World) child(target string) (*child, error) {
+func (w *World) party(target string) (party, error) {
 	if c := w.client(target); c != nil {
 		return c.proc, nil
 	}
@@ -123,11 +123,13 @@ func (w *World) clientClock(target string, m client.ClockMessage) error {
 
 // Kill ends the process of a client, a node or the resource.
 func (w *World) Kill(target string) error {
-	c, err := w.child(target)
+	p, err := w.party(target)
 	if err != nil {
 		return err
 	}
-	c.kill()
+	if err := p.kill(); err != nil {
+		return err
+	}
 	if n := w.node(target); n != nil {
 		w.unobserve(target)
 		n.stop()
@@ -157,10 +159,11 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	if !n.server.dead() {
 		return nil
 	}
+	n.keep = keep
 	if err := n.leave(keep); err != nil {
 		return err
 	}
-	if err := n.startOn(w.ctx, n.port); err != nil {
+	if err := n.start(w.ctx); err != nil {
 		return err
 	}
 	if lost := w.spec.Resource.Volatile(); n == w.store && len(lost) > 0 {

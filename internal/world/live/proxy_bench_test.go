@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"path/filepath"
 	"testing"
 )
 
@@ -15,7 +14,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	if err != nil {
 		b.Skip(err)
 	}
-	n := &redisNode{name: "A", binary: binary, dir: filepath.Join(b.TempDir(), "A")}
+	n := &redisNode{name: "A", host: processHost{binary: binary}, dir: b.TempDir()}
 	if err := n.start(context.Background()); err != nil {
 		b.Fatal(err)
 	}

@@ -1,13 +1,9 @@
 package live
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,35 +15,17 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
-// ErrNoRedis says that no redis-server is installed.
-var ErrNoRedis = errors.New("redis-server is not installed")
-
-// FindRedis is the path of redis-server: $REDLOCK_SIM_REDIS_SERVER, or the one
-// in PATH.
-func FindRedis() (string, error) {
-	name := os.Getenv("REDLOCK_SIM_REDIS_SERVER")
-	if name == "" {
-		name = "redis-server"
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrNoRedis, err)
-	}
-	return path, nil
-}
-
-// redisNode is a redis-server of ours on a port of its own.
+// redisNode is a Redis server that holds the lock, or the resource.
 type redisNode struct {
 	name        string
-	binary      string
+	host        host
 	dir         string
 	persistence world.Persistence
-	// clock moves the server's wall clock, where the run needs that; library is
-	// the path of libfaketime.
-	clock   *nodeClock
-	library string
-	port    int
-	server  *child
+	// keep is what a restart is to leave of its data.
+	keep world.Keep
+	// clock moves the server's wall clock, where the run needs that.
+	clock  movableClock
+	server server
 	// synced watches how much of the append-only file has been fsynced.
 	synced *syncWatch
 	// admin talks to the server past the proxies.
@@ -57,65 +35,33 @@ type redisNode struct {
 // startWithin bounds how long a server may take to answer.
 const startWithin = 20 * time.Second
 
-// start starts the server on a free port and returns once it answers. Another
-// program may take the port between our look and the server's; then the next
-// one is tried.
+// start starts the server, or starts it again at the same address, and returns
+// once it answers.
 func (n *redisNode) start(ctx context.Context) error {
-	for try := 1; ; try++ {
-		port, err := freePort()
-		if err != nil {
-			return fmt.Errorf("failed to find a free port for node %s: %w", n.name, err)
-		}
-		err = n.startOn(ctx, port)
-		if err == nil {
-			return nil
-		}
-		returnPort(port)
-		if !errors.Is(err, errPortTaken) || try == 20 {
-			return err
-		}
-	}
-}
-
-var errPortTaken = errors.New("the port was taken meanwhile")
-
-func (n *redisNode) startOn(ctx context.Context, port int) error {
-	if err := os.MkdirAll(n.dir, 0o755); err != nil {
-		return fmt.Errorf("failed to make the folder of node %s: %w", n.name, err)
-	}
-	log, err := os.OpenFile(n.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-	if err != nil {
-		return fmt.Errorf("failed to open the log of node %s: %w", n.name, err)
-	}
-	defer func() { _ = log.Close() }()
-	cmd := exec.Command(n.binary, n.arguments(port)...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = n.dir, log, log
-	if n.clock != nil {
-		cmd.Env = n.clock.environment(n.library)
-	}
-	server, err := startChild("redis-server "+n.name, cmd)
-	if err != nil {
+	if err := n.host.launch(ctx, n); err != nil {
 		return err
 	}
-	n.server, n.port = server, port
-	n.admin = adminClient(port)
-	if err := n.ready(ctx); err != nil {
-		n.stop()
-		return err
-	}
-	if n.clock != nil {
-		unlinkFaketimeShared(server.pid())
-	}
-	if n.persistence == world.AOFEverysec {
-		n.synced = watchSync(server.pid(), n.aofPath())
+	if n.persistence == world.AOFEverysec && n.server.pid() != 0 {
+		n.synced = watchSync(n.server.pid(), n.aofPath())
 	}
 	return nil
 }
 
-func (n *redisNode) arguments(port int) []string {
+// begin makes server the node's and waits until it answers.
+func (n *redisNode) begin(ctx context.Context, s server) error {
+	n.server = s
+	n.admin = adminClient(s.door())
+	if err := n.ready(ctx); err != nil {
+		n.stop()
+		return err
+	}
+	return nil
+}
+
+// commonArguments are the options of every server of ours.
+func (n *redisNode) commonArguments() []string {
 	args := []string{
-		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "yes",
-		"--dir", n.dir, "--daemonize", "no", "--hz", "100", "--maxclients", "1000",
+		"--daemonize", "no", "--hz", "100", "--maxclients", "1000",
 		"--stop-writes-on-bgsave-error", "no", "--loglevel", "notice", "--logfile", "",
 		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600",
 	}
@@ -125,17 +71,17 @@ func (n *redisNode) arguments(port int) []string {
 // ready waits until the server answers, and makes sure that it is ours: another
 // server may listen on the port.
 func (n *redisNode) ready(ctx context.Context) error {
-	if err := n.listening(ctx); err != nil {
+	if err := n.answering(ctx); err != nil {
 		return err
 	}
 	info, err := n.admin.Info(ctx, "server").Result()
 	switch {
 	case n.server.dead():
-		return n.startError()
+		return n.server.lastWords()
 	case err != nil:
 		return fmt.Errorf("node %s does not answer: %w", n.name, err)
-	case infoField(info, "process_id") != strconv.Itoa(n.server.pid()):
-		return fmt.Errorf("node %s, port %d: %w", n.name, n.port, errPortTaken)
+	case !n.server.wrote(info):
+		return fmt.Errorf("node %s at %s: %w", n.name, n.address(), errPortTaken)
 	}
 	return n.loaded(ctx)
 }
@@ -156,36 +102,26 @@ func (n *redisNode) loaded(ctx context.Context) error {
 	}
 }
 
-// listening waits until the port is open. The driver is not asked to try:
-// after a few refusals it backs off for a second.
-func (n *redisNode) listening(ctx context.Context) error {
+// answering waits until somebody answers at the address. The driver is not asked
+// to try: after a few refusals it backs off for a second. An open port is not
+// enough: an engine's forwarder opens it before the server in the container is up.
+func (n *redisNode) answering(ctx context.Context) error {
 	deadline := time.Now().Add(startWithin)
 	for {
-		conn, err := net.DialTimeout("tcp", n.address(), time.Second)
+		err := n.server.door().answers()
 		if err == nil {
-			return conn.Close()
+			return nil
 		}
 		switch {
 		case n.server.dead():
-			return n.startError()
+			return n.server.lastWords()
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(deadline):
-			return fmt.Errorf("node %s did not answer within %v; its log is %s", n.name, startWithin, n.logPath())
+			return fmt.Errorf("node %s at %s did not answer within %v: %w", n.name, n.address(), startWithin, err)
 		}
 		time.Sleep(time.Millisecond)
 	}
-}
-
-// startError says why the server ended at once.
-func (n *redisNode) startError() error {
-	text, _ := os.ReadFile(n.logPath())
-	if bytes.Contains(text, []byte("Address already in use")) {
-		_ = os.Remove(n.logPath())
-		return fmt.Errorf("node %s, port %d: %w", n.name, n.port, errPortTaken)
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return fmt.Errorf("redis-server of node %s ended at once (%w): %s", n.name, n.server.err, lines[len(lines)-1])
 }
 
 func (n *redisNode) stop() {
@@ -193,7 +129,7 @@ func (n *redisNode) stop() {
 		_ = n.admin.Close()
 	}
 	if n.server != nil {
-		n.server.kill()
+		n.server.leave()
 	}
 	if n.synced != nil {
 		n.synced.stop()
@@ -203,12 +139,27 @@ func (n *redisNode) stop() {
 	}
 }
 
-func (n *redisNode) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(n.port)) }
+// returnPort lets the server's port be handed out again.
+func (n *redisNode) returnPort() {
+	if n.server == nil {
+		return
+	}
+	if _, text, err := net.SplitHostPort(n.address()); err == nil {
+		if port, err := strconv.Atoi(text); err == nil {
+			returnPort(port)
+		}
+	}
+}
+
+func (n *redisNode) address() string { return n.server.door().address }
 func (n *redisNode) logPath() string { return filepath.Join(n.dir, "node.log") }
 
-func adminClient(port int) *redis.Client {
+func adminClient(d door) *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Addr:                     net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		Addr:                     d.address,
+		Username:                 d.username,
+		Password:                 d.password,
+		TLSConfig:                d.tls,
 		Protocol:                 2,
 		ClientName:               adminName,
 		DisableIdentity:          true,

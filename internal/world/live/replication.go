@@ -18,7 +18,7 @@ func (w *World) replicate(ctx context.Context) error {
 	var group errorGroup
 	for _, spec := range w.spec.Nodes[1:] {
 		replica := w.nodes[spec.Name]
-		address, err := w.links.open(replica.name, primary.name, primary.address())
+		address, err := w.replicationLink(replica, primary)
 		if err != nil {
 			return err
 		}
@@ -28,6 +28,16 @@ func (w *World) replicate(ctx context.Context) error {
 		return err
 	}
 	return primary.acknowledged(ctx, len(w.spec.Nodes)-1)
+}
+
+// replicationLink opens the link over which a replica follows its primary, and
+// says where the replica finds it.
+func (w *World) replicationLink(replica, primary *redisNode) (string, error) {
+	address, err := w.links.open(replica.name, primary.name, primary.address())
+	if err != nil {
+		return "", err
+	}
+	return replica.host.reachable(address)
 }
 
 // acknowledged waits until all replicas have acknowledged everything, so that a
@@ -57,7 +67,7 @@ func (w *World) followNew(primary *redisNode) error {
 		if replica == primary || replica.server.dead() {
 			continue
 		}
-		address, err := w.links.open(replica.name, primary.name, primary.address())
+		address, err := w.replicationLink(replica, primary)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -25,8 +26,12 @@ import (
 type Options struct {
 	// ClientCommand starts a client process that speaks the line protocol.
 	ClientCommand []string
-	// Redis is the path of redis-server; empty: FindRedis.
-	Redis string
+	// Nodes says where the nodes come from; empty: Auto.
+	Nodes Provider
+	// Existing are the nodes with External.
+	Existing *Existing
+	// Image is what nodes in Docker run in; empty: docker.DefaultImage.
+	Image string
 }
 
 // World is a live world.
@@ -36,6 +41,9 @@ type World struct {
 	dir     string
 	ctx     context.Context
 	cancel  context.CancelFunc
+
+	// host runs the nodes, storeHost the resource; they may be the same.
+	host, storeHost host
 
 	nodes map[string]*redisNode
 	store *redisNode
@@ -47,6 +55,10 @@ type World struct {
 	mu       sync.Mutex // guards what follows
 	clients  map[string]*clientProcess
 	monitors map[string]*monitor
+
+	// shownKey is what the history calls the lock's key. On servers of somebody
+	// else it has a prefix.
+	shownKey string
 
 	// zero is the machine's monotonic clock at the run's start.
 	zero  time.Duration
@@ -64,16 +76,9 @@ var _ world.World = (*World)(nil)
 // Open builds a world: nodes first, then links and clients. Cancelling ctx
 // stops the run. On an error nothing is left behind.
 func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
-	if o.Redis == "" {
-		path, err := FindRedis()
-		if err != nil {
-			return nil, err
-		}
-		o.Redis = path
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &World{
-		spec: spec, options: o, ctx: ctx, cancel: cancel, dir: spec.Dir,
+		spec: spec, options: o, ctx: ctx, cancel: cancel, dir: spec.Dir, shownKey: spec.Lock.Key,
 		nodes: make(map[string]*redisNode), clients: make(map[string]*clientProcess),
 		monitors: make(map[string]*monitor), links: newProxies(),
 	}
@@ -86,6 +91,9 @@ func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
 }
 
 func (w *World) build() error {
+	if err := w.chooseHosts(); err != nil {
+		return err
+	}
 	if err := w.startNodes(); err != nil {
 		return err
 	}
@@ -94,8 +102,11 @@ func (w *World) build() error {
 		return fmt.Errorf("failed to ask the resource for its version: %w", err)
 	}
 	w.version = infoField(info, "redis_version")
+	if valkey := infoField(info, "valkey_version"); valkey != "" {
+		w.version = "Valkey " + valkey
+	}
 	if w.spec.Lock.NeedsConsensus() {
-		if w.consensus, err = startConsensus(w.ctx, w.dir, w.options.Redis); err != nil {
+		if w.consensus, err = startConsensus(w.ctx, w.dir, w.storeHost); err != nil {
 			return err
 		}
 	}
@@ -104,11 +115,15 @@ func (w *World) build() error {
 
 func (w *World) startNodes() error {
 	for _, n := range w.spec.Nodes {
-		w.nodes[n.Name] = &redisNode{name: n.Name, binary: w.options.Redis, persistence: n.Persistence,
-			dir: filepath.Join(w.dir, "node-"+n.Name)}
+		w.nodes[n.Name] = &redisNode{name: n.Name, host: w.host, persistence: n.Persistence, dir: filepath.Join(w.dir, "node-"+n.Name)}
 	}
-	w.store = &redisNode{name: history.ResourceProcess, binary: w.options.Redis, persistence: w.spec.StorePersistence,
+	w.store = &redisNode{name: history.ResourceProcess, host: w.storeHost, persistence: w.spec.StorePersistence,
 		dir: filepath.Join(w.dir, history.ResourceProcess)}
+	for _, n := range w.allNodes() {
+		if err := os.MkdirAll(n.dir, 0o755); err != nil {
+			return fmt.Errorf("failed to make the folder of node %s: %w", n.name, err)
+		}
+	}
 	if slices.Contains(w.spec.Needs, world.NodeClockPower) {
 		if err := w.giveClocks(); err != nil {
 			return err
@@ -118,27 +133,36 @@ func (w *World) startNodes() error {
 	for _, n := range w.allNodes() {
 		group.Go(func() error { return n.start(w.ctx) })
 	}
-	if err := group.Wait(); err != nil || !w.spec.Replicated {
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := w.canCutPower(); err != nil || !w.spec.Replicated {
 		return err
 	}
 	return w.replicate(w.ctx)
 }
 
+// canCutPower makes sure that it can be seen what servers have fsynced, where
+// that is going to matter.
+func (w *World) canCutPower() error {
+	if !slices.Contains(w.spec.Needs, world.PowerCutPower) {
+		return nil
+	}
+	for _, n := range w.allNodes() {
+		if n.persistence == world.AOFEverysec && n.server.pid() == 0 {
+			return fmt.Errorf("a power cut (kill with keep: synced) of node %s is not possible: its process cannot be seen from here, and so not what it has fsynced", n.name)
+		}
+	}
+	return nil
+}
+
 // giveClocks lets the clocks of the lock's nodes be moved. The resource keeps
 // the machine's clock: it stamps the effects.
-func (w *World) giveClocks() error {
-	library, err := FindFaketime()
-	if err != nil {
-		return err
-	}
+func (w *World) giveClocks() (err error) {
 	for _, n := range w.nodes {
-		if err := os.MkdirAll(n.dir, 0o755); err != nil {
-			return fmt.Errorf("failed to make the folder of node %s: %w", n.name, err)
-		}
-		if n.clock, err = newNodeClock(n.dir); err != nil {
+		if n.clock, err = n.host.clock(n); err != nil {
 			return err
 		}
-		n.library = library
 	}
 	return nil
 }
@@ -175,7 +199,7 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 		if err != nil {
 			return s, err
 		}
-		s.Nodes = append(s.Nodes, client.Address{Name: e.name, Address: address})
+		s.Nodes = append(s.Nodes, w.host.invitation(e, address))
 	}
 	address, err := w.links.open(name, history.ResourceProcess, w.store.address())
 	s.Store = client.Address{Name: history.ResourceProcess, Address: address}
@@ -231,7 +255,7 @@ func (w *World) observeNode(name string) error {
 	if err != nil {
 		return fmt.Errorf("failed to list the connections of node %s: %w", name, err)
 	}
-	watch := &keyWatch{node: name, key: w.spec.Lock.Key, record: w.record, names: make(connectionNames)}
+	watch := &keyWatch{node: name, key: w.spec.Lock.Key, shown: w.shownKey, record: w.record, names: make(connectionNames)}
 	watch.names.learnList(list)
 	mark := fmt.Sprintf("look-%d", time.Now().UnixNano())
 	state := make(chan keyState, 1)
@@ -248,7 +272,7 @@ func (w *World) observeNode(name string) error {
 }
 
 func (w *World) monitor(n *redisNode, see func(monitored)) error {
-	m, err := openMonitor(n.address(), see)
+	m, err := openMonitor(n.server.door(), see)
 	if err != nil {
 		return err
 	}
@@ -264,10 +288,14 @@ func (w *World) unobserve(name string) {
 	m := w.monitors[name]
 	delete(w.monitors, name)
 	w.mu.Unlock()
-	if m != nil {
-		<-m.ended
-		m.close()
+	if m == nil {
+		return
 	}
+	select {
+	case <-m.ended:
+	case <-time.After(flushWithin): // a server that somebody else killed may leave its connections open
+	}
+	m.close()
 }
 
 // wallOffset is what to subtract from the machine's wall clock to get run time,
@@ -359,6 +387,7 @@ func (w *World) Versions() map[string]string {
 	if w.consensus != nil {
 		v["consensus"] = w.consensus.version
 	}
+	maps.Copy(v, w.host.versions())
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range info.Deps {
 			if dep.Path == "github.com/Shopify/toxiproxy/v2" {
@@ -382,7 +411,7 @@ func (w *World) Close() error {
 			m.close()
 		}
 		for _, n := range w.allNodes() {
-			group.Go(func() error { n.stop(); returnPort(n.port); return nil })
+			group.Go(func() error { n.stop(); n.returnPort(); return nil })
 		}
 		_ = group.Wait()
 		if w.consensus != nil {
@@ -390,7 +419,7 @@ func (w *World) Close() error {
 		}
 		w.links.close()
 		w.background.Wait()
-		w.closeErr = w.tidy()
+		w.closeErr = errors.Join(w.closeHosts(), w.tidy())
 	})
 	return w.closeErr
 }

@@ -1,0 +1,64 @@
+package client
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+)
+
+// Address is where a node listens, and what it asks of those who come.
+type Address struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	// Kind is what listens there; empty: a Redis server.
+	Kind StoreKind `json:"kind,omitempty"`
+	// TLS is left out where the node speaks plainly.
+	TLS *TLS `json:"tls,omitempty"`
+	// Username, and the environment variable that holds the password, are left
+	// out where the node asks for none.
+	Username    string `json:"username,omitempty"`
+	PasswordEnv string `json:"password_env,omitempty"`
+}
+
+// StoreKind names what listens at an Address.
+type StoreKind string
+
+// Etcd is an etcd server, spoken to over its JSON gateway (HTTP).
+const Etcd StoreKind = "etcd"
+
+// TLS says how to know the server behind an address.
+type TLS struct {
+	// ServerName is the name in its certificate: Address is that of a proxy.
+	ServerName string `json:"server_name"`
+	// CA is a file with the certificates to trust; empty: those of the machine.
+	CA string `json:"ca,omitempty"`
+}
+
+// Config is t for the connection; nil where t is nil.
+func (t *TLS) Config() (*tls.Config, error) {
+	if t == nil {
+		return nil, nil
+	}
+	c := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
+	if t.CA == "" {
+		return c, nil
+	}
+	text, err := os.ReadFile(t.CA)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the certificates to trust: %w", err)
+	}
+	c.RootCAs = x509.NewCertPool()
+	if !c.RootCAs.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%q holds no certificate", t.CA)
+	}
+	return c, nil
+}
+
+// Password is what the variable holds.
+func (a Address) Password() string {
+	if a.PasswordEnv == "" {
+		return ""
+	}
+	return os.Getenv(a.PasswordEnv)
+}

@@ -1,0 +1,54 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// Demands are what the setup asks of the places where its nodes run, so that a
+// place that cannot do it can refuse by name. What befalls clients, the resource
+// and links is no matter of theirs.
+func (s *Setup) Demands() []world.Demand {
+	var list []world.Demand
+	nodes := NodeNames(s.Nodes.Count)
+	if s.Nodes.Replicated() {
+		list = append(list, world.Demand{Power: world.ReplicaPower, Node: nodes[0], By: "topology: replicated"})
+	}
+	for i := range s.Faults.List {
+		f := &s.Faults.List[i]
+		if node := f.Params.Target(); slices.Contains(nodes, node) {
+			for _, p := range nemesis.PowersOf(f.Kind, f.Params) {
+				list = append(list, world.Demand{Power: p, Node: node, By: fmt.Sprintf("fault %d (%s of node %s)", i+1, f.Kind, node)})
+			}
+		}
+	}
+	return append(list, s.mixDemands(nodes)...)
+}
+
+// onNodes are the powers over nodes that a mix can draw on.
+var onNodes = []world.Power{world.PausePower, world.CrashPower, world.NodeClockPower, world.PowerCutPower}
+
+func (s *Setup) mixDemands(nodes []string) []world.Demand {
+	var list []world.Demand
+	if s.Faults.Mix == nil {
+		return nil
+	}
+	for _, name := range nemesis.MixKinds() {
+		drawn, ok := s.Faults.Mix.Kinds[name]
+		if !ok || drawn.Of == "clients" {
+			continue
+		}
+		kind, _ := nemesis.Lookup(name)
+		for _, p := range kind.Powers {
+			for _, node := range nodes {
+				if slices.Contains(onNodes, p) {
+					list = append(list, world.Demand{Power: p, Node: node, By: fmt.Sprintf("the mix (%s of node %s)", name, node)})
+				}
+			}
+		}
+	}
+	return list
+}

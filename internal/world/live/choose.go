@@ -1,0 +1,104 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
+)
+
+// Provider says where the nodes of a live world come from.
+type Provider string
+
+// The providers.
+const (
+	// Auto is Process where redis-server is installed, and Docker otherwise.
+	Auto Provider = "auto"
+	// Process: each node a process of ours.
+	Process Provider = "process"
+	// Docker: each node a container of an engine on this machine.
+	Docker Provider = "docker"
+	// External: servers that exist already.
+	External Provider = "external"
+)
+
+// Providers lists all.
+func Providers() []Provider { return []Provider{Auto, Process, Docker, External} }
+
+// ErrNowhere says that this machine has nothing to run a server with.
+var ErrNowhere = errors.New("neither redis-server nor a Docker engine is there to run the nodes")
+
+// Settle turns Auto into what this machine has, and makes sure that any other
+// choice can be had.
+func Settle(ctx context.Context, p Provider) (Provider, error) {
+	switch p {
+	case Process:
+		_, err := FindRedis()
+		return p, err
+	case Docker:
+		return p, engineAnswers(ctx)
+	case External: // the resource still needs a place
+		_, err := Settle(ctx, Auto)
+		return p, err
+	}
+	_, noRedis := FindRedis()
+	if noRedis == nil {
+		return Process, nil
+	}
+	noEngine := engineAnswers(ctx)
+	if noEngine == nil {
+		return Docker, nil
+	}
+	return p, fmt.Errorf("%w (%w; %w)", ErrNowhere, noRedis, noEngine)
+}
+
+func engineAnswers(ctx context.Context) error {
+	e, err := docker.Connect(ctx)
+	if err == nil {
+		e.Close()
+	}
+	return err
+}
+
+// chooseHosts decides where the servers run.
+func (w *World) chooseHosts() (err error) {
+	p, err := Settle(w.ctx, w.options.Nodes)
+	if err != nil {
+		return err
+	}
+	if w.host, err = w.openHost(p); err != nil {
+		return err
+	}
+	w.storeHost = w.host
+	if p == External {
+		if p, err = Settle(w.ctx, Auto); err != nil {
+			return err
+		}
+		w.storeHost, err = w.openHost(p)
+	}
+	return err
+}
+
+func (w *World) openHost(p Provider) (host, error) {
+	switch p {
+	case Docker:
+		return openDocker(w.ctx, w.options.Image)
+	case External:
+		return w.openExisting()
+	}
+	binary, err := FindRedis()
+	return processHost{binary: binary}, err
+}
+
+// closeHosts undoes what the hosts have done.
+func (w *World) closeHosts() error {
+	var errs []error
+	if w.host != nil {
+		errs = append(errs, w.host.close())
+	}
+	if w.storeHost != nil && w.storeHost != w.host {
+		errs = append(errs, w.storeHost.close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,107 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Door lets the containers of a run through to one listener of ours on
+// loopback, which they cannot reach otherwise: a replica follows its primary
+// over a link of ours. It listens on the gateway of the run's own network and
+// is bound to that network's bridge, so that nothing comes in from elsewhere.
+type Door struct {
+	listener net.Listener
+	to       string
+	wg       sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	conns  map[net.Conn]bool
+}
+
+// Reach opens a door to an address on loopback and returns its address.
+func (r *Run) Reach(to string) (string, error) {
+	control := func(_, _ string, c syscall.RawConn) (err error) {
+		return errors.Join(c.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), r.bridge) }), err)
+	}
+	l, err := (&net.ListenConfig{Control: control}).Listen(context.Background(), "tcp", net.JoinHostPort(r.gateway.String(), "0"))
+	if err != nil {
+		return "", fmt.Errorf("failed to listen for the containers on their network's gateway: %w", err)
+	}
+	d := &Door{listener: l, to: to, conns: make(map[net.Conn]bool)}
+	r.mu.Lock()
+	r.doors = append(r.doors, d)
+	r.mu.Unlock()
+	d.wg.Go(d.accept)
+	return l.Addr().String(), nil
+}
+
+func (d *Door) accept() {
+	for {
+		in, err := d.listener.Accept()
+		if err != nil {
+			return
+		}
+		d.wg.Go(func() { d.pass(in) })
+	}
+}
+
+// pass carries bytes both ways until one side ends.
+func (d *Door) pass(in net.Conn) {
+	defer d.drop(in)
+	if !d.keep(in) {
+		return
+	}
+	out, err := net.Dial("tcp", d.to)
+	if err != nil {
+		return
+	}
+	defer d.drop(out)
+	if !d.keep(out) {
+		return
+	}
+	ended := make(chan struct{}, 2)
+	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
+		d.wg.Go(func() {
+			_, _ = io.Copy(way[1], way[0])
+			ended <- struct{}{}
+		})
+	}
+	<-ended
+}
+
+// keep remembers an open connection; false: the door has been closed.
+func (d *Door) keep(c net.Conn) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return false
+	}
+	d.conns[c] = true
+	return true
+}
+
+func (d *Door) drop(c net.Conn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.conns, c)
+	_ = c.Close()
+}
+
+func (d *Door) close() {
+	_ = d.listener.Close()
+	d.mu.Lock()
+	d.closed = true
+	for c := range d.conns {
+		_ = c.Close()
+	}
+	d.mu.Unlock()
+	d.wg.Wait()
+}

@@ -1,0 +1,149 @@
+package docker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/client"
+)
+
+// Run is one run's share of an engine: a network of its own, and all that is
+// labelled with it.
+type Run struct {
+	e     *Engine
+	image Image
+	// id is in the names and labels of all that the run makes.
+	id      string
+	labels  map[string]string
+	gateway netip.Addr
+	bridge  string
+
+	mu    sync.Mutex
+	doors []*Door
+}
+
+// worldsAtOnce bounds how many runs have a network at a time: an engine has
+// some thirty address ranges to give.
+var worldsAtOnce = make(chan struct{}, 8)
+
+// callWithin bounds one call to the engine.
+const callWithin = time.Minute
+
+// settled is a context for calls that must not be given up half-way: the engine
+// would go on, and what it makes would stay behind.
+func settled(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), callWithin)
+}
+
+// Begin makes a run's network.
+func (e *Engine) Begin(ctx context.Context, image Image) (*Run, error) {
+	select {
+	case worldsAtOnce <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	r, err := e.begin(ctx, image)
+	if err != nil {
+		<-worldsAtOnce
+	}
+	return r, err
+}
+
+func (e *Engine) begin(ctx context.Context, image Image) (*Run, error) {
+	me, err := self()
+	if err != nil {
+		return nil, err
+	}
+	id := make([]byte, 6)
+	_, _ = rand.Read(id) // it never fails
+	r := &Run{e: e, image: image, id: "redlock-sim-" + hex.EncodeToString(id)}
+	r.labels = map[string]string{ownerLabel: me.String(), runLabel: r.id}
+	ctx, cancel := settled(ctx)
+	defer cancel()
+	// Nodes talk to nobody but over our links: not to each other, not outside.
+	made, err := e.client.NetworkCreate(ctx, r.id, client.NetworkCreateOptions{Driver: "bridge", Labels: r.labels, Options: map[string]string{
+		"com.docker.network.bridge.enable_icc":           "false",
+		"com.docker.network.bridge.enable_ip_masquerade": "false",
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("failed to make a network: %w", err)
+	}
+	found, err := e.client.NetworkInspect(ctx, made.ID, client.NetworkInspectOptions{})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("failed to look at the network: %w", err), r.removeNetwork(ctx))
+	}
+	for _, c := range found.Network.IPAM.Config {
+		if c.Gateway.Is4() {
+			r.gateway = c.Gateway
+		}
+	}
+	r.bridge = "br-" + made.ID[:12]
+	return r, nil
+}
+
+// Image is what the run's servers run in.
+func (r *Run) Image() Image { return r.image }
+
+// Close removes everything that the run has made.
+func (r *Run) Close() error {
+	defer func() { <-worldsAtOnce }()
+	ctx, cancel := settled(context.Background())
+	defer cancel()
+	r.mu.Lock()
+	for _, d := range r.doors {
+		d.close()
+	}
+	r.mu.Unlock()
+	mine := make(client.Filters).Add("label", runLabel+"="+r.id)
+	return errors.Join(r.removeContainers(ctx, mine), r.removeVolumes(ctx, mine), r.removeNetwork(ctx))
+}
+
+func (r *Run) removeContainers(ctx context.Context, mine client.Filters) error {
+	list, err := r.e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: mine})
+	if err != nil {
+		return fmt.Errorf("failed to list the run's containers: %w", err)
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, len(list.Items))
+	for i, c := range list.Items {
+		wg.Go(func() { errs[i] = r.e.removeContainer(ctx, c.ID) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (r *Run) removeVolumes(ctx context.Context, mine client.Filters) error {
+	list, err := r.e.client.VolumeList(ctx, client.VolumeListOptions{Filters: mine})
+	if err != nil {
+		return fmt.Errorf("failed to list the run's volumes: %w", err)
+	}
+	var errs []error
+	for _, v := range list.Items {
+		if _, err := r.e.client.VolumeRemove(ctx, v.Name, client.VolumeRemoveOptions{Force: true}); err != nil && !absent(err) {
+			errs = append(errs, fmt.Errorf("failed to remove a volume: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Run) removeNetwork(ctx context.Context) error {
+	if _, err := r.e.client.NetworkRemove(ctx, r.id, client.NetworkRemoveOptions{}); err != nil && !absent(err) {
+		return fmt.Errorf("failed to remove the run's network: %w", err)
+	}
+	return nil
+}
+
+// removeContainer kills and removes a container, paused or not.
+func (e *Engine) removeContainer(ctx context.Context, id string) error {
+	_, err := e.client.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	if err != nil && !absent(err) {
+		return fmt.Errorf("failed to remove a container: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+package live_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
+)
+
+// needDocker skips where no engine answers, and builds the image where one
+// does.
+func needDocker(t testing.TB) {
+	t.Helper()
+	if err := engineReady(); err != nil {
+		t.Skipf("no Docker engine to run nodes in: %v", err)
+	}
+	if err := imageBuilt(); err != nil {
+		t.Fatalf("make docker-image: %v", err)
+	}
+}
+
+var engineReady = sync.OnceValue(func() error {
+	_, err := live.Settle(context.Background(), live.Docker)
+	return err
+})
+
+var imageBuilt = sync.OnceValue(func() error {
+	cmd := exec.Command("sh", "../../../scripts/docker-image.sh")
+	cmd.Stderr = os.Stderr
+	return cmd.Run()
+})
+
+func openInDocker(t testing.TB, s world.Spec, o *observed) *live.World {
+	t.Helper()
+	needDocker(t)
+	w, err := live.Open(context.Background(), s, live.Options{ClientCommand: []string{os.Args[0], "client"}, Nodes: live.Docker})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := w.Start(o.hooks()); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestNodesInDockerAreObserved(t *testing.T) {
+	o := &observed{}
+	w := openInDocker(t, spec(t, 3), o)
+	a := mustOK(t, w, "c1", history.Acquire)
+	mustOK(t, w, "c1", history.Write)
+	mustOK(t, w, "c1", history.Release)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range []string{"A", "B", "C"} {
+		set := o.find(func(e history.Event) bool {
+			return e.Process == node && e.F == history.KeySet && e.Value.Client == "c1" && e.Value.Owner == a.Value.Owner
+		})
+		if len(set) != 1 {
+			t.Errorf("node %s: the key was set %d times by c1", node, len(set))
+		}
+	}
+	if got := o.find(func(e history.Event) bool { return e.F == history.Effect }); len(got) != 1 {
+		t.Errorf("%d effects on the resource, want 1", len(got))
+	}
+	for _, part := range []string{"redis", "docker", "image"} {
+		if w.Versions()[part] == "" {
+			t.Errorf("no version of %s in %v", part, w.Versions())
+		}
+	}
+}
+
+func TestAPausedContainerDoesNotAnswer(t *testing.T) {
+	w := openInDocker(t, spec(t, 3), &observed{})
+	if err := w.Pause("B"); err != nil {
+		t.Fatal(err)
+	}
+	if a := mustOK(t, w, "c1", history.Acquire); slices.Contains(a.Value.Nodes, "B") {
+		t.Errorf("granted by %v", a.Value.Nodes)
+	}
+	mustOK(t, w, "c1", history.Release)
+	for range 2 { // resuming what is not paused is no error
+		if err := w.Resume("B"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// B first has to work off what came in the meantime.
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		a := mustOK(t, w, "c1", history.Acquire)
+		mustOK(t, w, "c1", history.Release)
+		if slices.Contains(a.Value.Nodes, "B") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("granted by %v after the pause", a.Value.Nodes)
+		}
+	}
+	// What is paused can be killed.
+	if err := w.Pause("C"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Kill("C"); err != nil {
+		t.Fatal(err)
+	}
+	if w.Alive("C") {
+		t.Error("C lives")
+	}
+}
+
+func TestTheClockOfAContainerMoves(t *testing.T) {
+	s := spec(t, 1)
+	s.Lock.TTL = time.Minute
+	s.Needs = []world.Power{world.NodeClockPower}
+	o := &observed{}
+	w := openInDocker(t, s, o)
+	mustOK(t, w, "c1", history.Acquire)
+	if err := w.SetClock("A", world.WallClock, world.ClockFault{Jump: 61 * time.Second, Rate: 1}); err != nil {
+		t.Fatal(err)
+	}
+	mustOK(t, w, "c2", history.Acquire)
+	if got := o.find(func(e history.Event) bool { return e.F == history.KeyExpired }); len(got) != 1 {
+		t.Errorf("%d expired keys were observed", len(got))
+	}
+	if err := w.ResetClock("A", world.WallClock); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a node still knows of an acknowledged write after its container was
+// killed: with its volume, without, and as after a power cut.
+func TestWhatAKilledContainerLeaves(t *testing.T) {
+	for _, c := range []struct {
+		persistence world.Persistence
+		keep        world.Keep
+		held        bool
+	}{
+		{world.NoPersistence, world.KeepData, false},
+		{world.AOFAlways, world.KeepData, true},
+		{world.AOFAlways, world.KeepSynced, true},
+		{world.AOFAlways, world.KeepNothing, false},
+		{world.AOFNo, world.KeepData, true},
+		{world.AOFNo, world.KeepSynced, false},
+	} {
+		t.Run(string(c.persistence)+"/"+string(c.keep), func(t *testing.T) {
+			s := spec(t, 1)
+			s.Nodes[0].Persistence = c.persistence
+			s.Lock.TTL = time.Minute
+			w := openInDocker(t, s, &observed{})
+			mustOK(t, w, "c1", history.Acquire)
+			crash(t, w, c.keep)
+			want := history.OK
+			if c.held {
+				want = history.Fail
+			}
+			if a := do(w, "c2", history.Acquire); a.Type != want {
+				t.Errorf("after the crash c2's acquire was %v (%s), want %v", a.Type, a.Error, want)
+			}
+		})
+	}
+}
+
+// The same as for a process: a release right after an fsync is taken back.
+func TestAPowerCutTakesWhatAContainerHadNotSynced(t *testing.T) {
+	s := spec(t, 1)
+	s.Nodes[0].Persistence = world.AOFEverysec
+	s.Needs = []world.Power{world.PowerCutPower}
+	s.Lock.TTL = time.Minute
+	w := openInDocker(t, s, &observed{})
+	takesBackARelease(t, w)
+}
+
+func TestContainersReplicateOverALink(t *testing.T) {
+	s := spec(t, 3)
+	s.Replicated = true
+	s.Lock.TTL = time.Minute
+	w := openInDocker(t, s, &observed{})
+	if got := links(w, "B", "A"); len(got) != 1 {
+		t.Fatalf("%d links from the replica to its primary", len(got))
+	}
+	lift, err := w.Disturb(links(w, "B", "A"), world.Disturbance{Kind: world.Hold, Direction: world.Both})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustOK(t, w, "c1", history.Acquire)
+	if err := w.Kill("A"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Promote("B"); err != nil {
+		t.Fatal(err)
+	}
+	// The replica never heard of c1's key.
+	a := do(w, "c2", history.Acquire)
+	for deadline := time.Now().Add(5 * time.Second); a.Type != history.OK && time.Now().Before(deadline); {
+		a = do(w, "c2", history.Acquire)
+	}
+	if a.Type != history.OK {
+		t.Errorf("after the failover: %+v", a)
+	}
+	if err := lift(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An image without libfaketime runs, and cannot move its clock.
+func TestAnImageWithoutLibfaketimeIsRefusedByName(t *testing.T) {
+	needDocker(t)
+	const plain = "redlock-sim-test-plain:1"
+	build := exec.Command("docker", "build", "--quiet", "--tag", plain, "-")
+	build.Stdin = strings.NewReader("FROM " + docker.DefaultImage + "\nLABEL redlock-sim.preload=\"\"\n")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("docker", "rmi", plain).Run() })
+	o := live.Options{Nodes: live.Docker, Image: plain}
+	if err := live.Prepare(context.Background(), o, []world.Demand{{Power: world.PausePower, Node: "A", By: "fault 1 (pause of node A)"}}); err != nil {
+		t.Errorf("a pause: %v", err)
+	}
+	err := live.Prepare(context.Background(), o, []world.Demand{{Power: world.NodeClockPower, Node: "A", By: "fault 2 (clock of node A)"}})
+	if err == nil || !strings.Contains(err.Error(), "fault 2 (clock of node A) is not possible") || !strings.Contains(err.Error(), plain) {
+		t.Errorf("a clock: %v", err)
+	}
+}

@@ -1,0 +1,271 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// Existing are servers that somebody else started, and that go on after us.
+type Existing struct {
+	// Addresses of the nodes, in their order.
+	Addresses []string
+	// TLS says to encrypt; CA is a file with the certificates to trust, empty
+	// for those of the machine.
+	TLS bool
+	CA  string
+	// Username, and the environment variable that holds the password.
+	Username, PasswordEnv string
+	// Keys of ours are those that begin with Prefix and the run's name.
+	Prefix, Run string
+	// Hooks do to a node's host, by the node's name, what we cannot.
+	Hooks map[string]Hooks
+}
+
+// own is what all our keys begin with.
+func (e *Existing) own() string { return e.Prefix + e.Run + ":" }
+
+// invitation is how to reach the server behind address at link.
+func (e *Existing) invitation(name, address, link string) client.Address {
+	a := client.Address{Name: name, Address: link, Username: e.Username, PasswordEnv: e.PasswordEnv}
+	if host, _, err := net.SplitHostPort(address); err == nil && e.TLS {
+		a.TLS = &client.TLS{ServerName: host, CA: e.CA}
+	}
+	return a
+}
+
+// door is where a server is reached past all proxies.
+func (e *Existing) door(address string) (door, error) {
+	a := e.invitation("", address, address)
+	trust, err := a.TLS.Config()
+	if err == nil && e.PasswordEnv != "" && os.Getenv(e.PasswordEnv) == "" {
+		err = fmt.Errorf("the environment variable %s, which is to hold the password, is not set", e.PasswordEnv)
+	}
+	return door{address: address, tls: trust, username: e.Username, password: a.Password()}, err
+}
+
+// existingHost is where somebody else's servers run: out of reach, but for what
+// hooks do there.
+type existingHost struct {
+	*Existing
+	ctx   context.Context
+	names []string // of the nodes, in the order of the addresses
+
+	mu      sync.Mutex
+	servers []*existingServer
+}
+
+var _ host = (*existingHost)(nil)
+
+func (w *World) openExisting() (host, error) {
+	if w.options.Existing == nil || len(w.options.Existing.Addresses) != len(w.spec.Nodes) {
+		return nil, errors.New("the scenario names no address for each of its nodes")
+	}
+	h := &existingHost{Existing: w.options.Existing, ctx: w.ctx}
+	for i := range w.spec.Nodes {
+		h.names = append(h.names, w.spec.Nodes[i].Name)
+		w.spec.Nodes[i].Persistence = world.NoPersistence // what they keep is not ours to say
+	}
+	w.spec.Lock.Key = h.own() + w.spec.Lock.Key
+	return h, nil
+}
+
+func (h *existingHost) launch(ctx context.Context, n *redisNode) error {
+	if old, ok := n.server.(*existingServer); ok {
+		if err := old.restart(n.keep); err != nil {
+			return err
+		}
+		return n.begin(ctx, old)
+	}
+	for i, name := range h.names {
+		if name != n.name {
+			continue
+		}
+		d, err := h.door(h.Addresses[i])
+		if err != nil {
+			return err
+		}
+		s := &existingServer{at: d, hooks: hooked{name, d.address, h.Hooks[name]}}
+		if err := n.begin(ctx, s); err != nil {
+			return err
+		}
+		if err := claim(ctx, n.admin, h.own()); err != nil {
+			return fmt.Errorf("node %s at %s: %w", name, d.address, err)
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.servers = append(h.servers, s)
+		return nil
+	}
+	return fmt.Errorf("no address for node %s", n.name)
+}
+
+func (h *existingHost) invitation(node endpoint, link string) client.Address {
+	return h.Existing.invitation(node.name, node.address, link)
+}
+
+func (h *existingHost) clock(n *redisNode) (movableClock, error) {
+	for i, name := range h.names {
+		if name == n.name && len(h.Hooks[name].Clock) > 0 {
+			return &hookClock{hooks: hooked{name, h.Addresses[i], h.Hooks[name]}}, nil
+		}
+	}
+	return fixedClock{}, nil // demands upon it have been refused
+}
+
+func (h *existingHost) reachable(string) (string, error) {
+	return "", errors.New("existing servers are not made replicas")
+}
+
+func (h *existingHost) versions() map[string]string { return nil }
+
+// close leaves the servers as they were found: running, and without our keys.
+func (h *existingHost) close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var group errorGroup
+	for _, s := range h.servers {
+		group.Go(func() error {
+			if err := s.mend(); err != nil {
+				return err
+			}
+			admin := adminClient(s.at)
+			defer func() { _ = admin.Close() }()
+			ctx, cancel := context.WithTimeout(context.Background(), tidyWithin)
+			defer cancel()
+			if err := removeKeys(ctx, admin, h.own()); err != nil {
+				return fmt.Errorf("keys that begin with %q may be left on node %s at %s: %w", h.own(), s.hooks.node, s.at.address, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// tidyWithin bounds the removal of our keys from one server.
+const tidyWithin = 30 * time.Second
+
+// existingServer is a server of somebody else's.
+type existingServer struct {
+	at    door
+	hooks hooked
+
+	mu             sync.Mutex
+	paused, killed bool
+}
+
+var _ server = (*existingServer)(nil)
+
+func (s *existingServer) door() door        { return s.at }
+func (s *existingServer) pid() int          { return 0 }
+func (s *existingServer) wrote(string) bool { return true }
+func (s *existingServer) leave()            {}
+func (s *existingServer) lastWords() error {
+	return fmt.Errorf("node %s at %s was killed", s.hooks.node, s.at.address)
+}
+
+func (s *existingServer) dead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.killed
+}
+
+// strike runs a hook and notes what it has done.
+func (s *existingServer) strike(hook string, flag *bool, to bool, more ...string) error {
+	if err := s.hooks.run(hook, more...); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*flag = to
+	return nil
+}
+
+func (s *existingServer) stop() error { return s.strike("pause", &s.paused, true) }
+func (s *existingServer) kill() error { return s.strike("kill", &s.killed, true) }
+func (s *existingServer) restart(keep world.Keep) error {
+	return s.strike("restart", &s.killed, false, "{keep}", string(keep))
+}
+
+func (s *existingServer) resume() error {
+	s.mu.Lock()
+	paused := s.paused
+	s.mu.Unlock()
+	if !paused {
+		return nil
+	}
+	return s.strike("resume", &s.paused, false)
+}
+
+// mend undoes what faults have left when a run ends early.
+func (s *existingServer) mend() error {
+	if s.dead() {
+		if err := s.restart(world.KeepData); err != nil {
+			return err
+		}
+		for deadline := time.Now().Add(startWithin); s.at.answers() != nil && time.Now().Before(deadline); {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	return s.resume()
+}
+
+// ErrKeysExist says that there are keys already that would be taken for ours.
+var ErrKeysExist = errors.New("keys exist already")
+
+// prepareExisting makes sure that all servers answer, that they can be observed,
+// that no key of ours is there, and that hooks can do what is demanded.
+func prepareExisting(ctx context.Context, e *Existing, demands []world.Demand) error {
+	if e == nil || len(e.Addresses) == 0 {
+		return errors.New("the scenario names no existing servers: nodes: {addresses: [...]}")
+	}
+	if err := refuse(demands, func(d world.Demand) error { return e.Hooks[d.Node].lacks(d) }); err != nil {
+		return err
+	}
+	var group errorGroup
+	for _, address := range e.Addresses {
+		group.Go(func() error {
+			if err := e.look(ctx, address); err != nil {
+				return fmt.Errorf("the server at %s: %w", address, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (e *Existing) look(ctx context.Context, address string) error {
+	d, err := e.door(address)
+	if err != nil {
+		return err
+	}
+	m, err := openMonitor(d, func(monitored) {})
+	if err != nil {
+		return err
+	}
+	m.close()
+	admin := adminClient(d)
+	defer func() { _ = admin.Close() }()
+	return mustBeFree(ctx, admin, e.own())
+}
+
+// mustBeFree makes sure that no key begins with own.
+func mustBeFree(ctx context.Context, admin *redis.Client, own string) error {
+	found, err := keysOf(ctx, admin, own, 3)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("%w that begin with %q, such as %q: another run may be using them, or one that was killed has left them", ErrKeysExist, own, found)
+	}
+	return nil
+}

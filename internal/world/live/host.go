@@ -1,0 +1,92 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// host is where a world's servers run: as processes of ours, in containers, or
+// at somebody's who started them before.
+type host interface {
+	// launch starts a node's server, or starts it again at the same address,
+	// hands it to the node's begin, and returns once it answers.
+	launch(ctx context.Context, n *redisNode) error
+	// clock makes the clock of a node that has not been launched movable.
+	clock(n *redisNode) (movableClock, error)
+	// invitation is what a client has to know of a node that it reaches through
+	// a link of ours.
+	invitation(node endpoint, link string) client.Address
+	// reachable is the address under which its servers reach a listener of
+	// ours on loopback.
+	reachable(address string) (string, error)
+	// versions name what took part beside the servers.
+	versions() map[string]string
+	// close undoes everything, once the servers have been left.
+	close() error
+}
+
+// party is something with a life of its own that faults can strike.
+type party interface {
+	// stop returns once it certainly stands still.
+	stop() error
+	resume() error
+	// kill returns once it is dead.
+	kill() error
+	dead() bool
+}
+
+// server is a Redis server.
+type server interface {
+	party
+	door() door
+	// pid is its process on this machine; 0: not to be seen from here.
+	pid() int
+	// wrote reports whether it is this server that answered INFO so.
+	wrote(info string) bool
+	// lastWords says why it ended.
+	lastWords() error
+	// leave ends it where it is ours.
+	leave()
+}
+
+// movableClock is the wall clock of a server, as faults bend it.
+type movableClock interface {
+	set(world.ClockFault) error
+	reset() error
+	// error is how far it is ahead of the machine's.
+	error() time.Duration
+	// halt lets it go on by itself, wherever it stands.
+	halt()
+}
+
+// onFreePort starts something on a free port. Another program may take the port
+// between our look and the server's; then the next one is tried.
+func onFreePort(start func(port int) error) error {
+	for try := 1; ; try++ {
+		port, err := freePort()
+		if err != nil {
+			return fmt.Errorf("failed to find a free port: %w", err)
+		}
+		if err = start(port); err == nil {
+			return nil
+		}
+		returnPort(port)
+		if !errors.Is(err, errPortTaken) || try == 20 {
+			return err
+		}
+	}
+}
+
+var errPortTaken = errors.New("the port was taken meanwhile")
+
+// plainly invites to servers of ours, which ask for nothing.
+type plainly struct{}
+
+func (plainly) invitation(node endpoint, link string) client.Address {
+	return client.Address{Name: node.name, Address: link}
+}

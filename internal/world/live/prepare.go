@@ -1,0 +1,64 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
+)
+
+// Prepare makes sure that a world can be built by these options, and that the
+// place where its nodes will run can do what is demanded; what it cannot is
+// refused by name. It fetches an image that is missing and removes what killed
+// runs have left.
+func Prepare(ctx context.Context, o Options, demands []world.Demand) error {
+	switch o.Nodes {
+	case Docker:
+		return prepareDocker(ctx, o, demands)
+	case External:
+		return prepareExisting(ctx, o.Existing, demands)
+	}
+	return refuse(demands, func(d world.Demand) error { return Available(d.Power) })
+}
+
+// Available says why processes on this machine lack a power; nil: they have it.
+func Available(p world.Power) error {
+	if p == world.NodeClockPower {
+		_, err := FindFaketime()
+		return err
+	}
+	return nil
+}
+
+func prepareDocker(ctx context.Context, o Options, demands []world.Demand) error {
+	e, err := docker.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	// What cannot be removed does not stop a run; sim doctor tells of it.
+	_, _ = e.Leftovers(ctx, true)
+	image, err := e.Image(ctx, o.Image)
+	if err != nil {
+		return err
+	}
+	return refuse(demands, func(d world.Demand) error {
+		if d.Power == world.NodeClockPower && image.Preload == "" {
+			return noFaketimeIn(image.Name)
+		}
+		return nil
+	})
+}
+
+// refuse collects what cannot be met, and who asks for it.
+func refuse(demands []world.Demand, why func(world.Demand) error) error {
+	var errs []error
+	for _, d := range demands {
+		if err := why(d); err != nil {
+			errs = append(errs, fmt.Errorf("%s is not possible: %w", d.By, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -139,6 +139,11 @@ func (a *Agent) acquire() Answer {
 
 func (a *Agent) read(r Request) Answer {
 	a.env.Point(BeforeRead)
+	if a.res.Guard == resource.Watching && !r.Unfenced {
+		if watched := a.res.Watch(a.store, a.access(r)); !watched.OK() {
+			return a.seen(resource.Answer{Reply: watched}, r)
+		}
+	}
 	return a.seen(a.res.Read(a.store, a.access(r)), r)
 }
 
@@ -207,7 +212,7 @@ func (a *Agent) grant() (lock.Grant, bool) {
 
 func (a *Agent) access(r Request) resource.Access {
 	g, _ := a.grant()
-	return resource.Access{Client: a.env.Client(), Section: r.Section, Token: g.Token, HasToken: g.HasToken,
+	return resource.Access{Client: a.env.Client(), Section: r.Section, Token: g.Token, HasToken: g.HasToken, Owner: g.Owner,
 		Cell: r.Cell, Number: r.Number.V, List: r.List, Unfenced: r.Unfenced}
 }
 

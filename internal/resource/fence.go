@@ -34,11 +34,14 @@ const (
 	// CompareAndSet marks the resource with the token of each read, and accepts
 	// a write only under the mark that it finds: for tokens without an order.
 	CompareAndSet Fence = "compare-and-set"
+	// LockOwner needs no tokens: the resource lives in the same Redis as the lock,
+	// and each access looks in one step whether the lock is still the client's.
+	LockOwner Fence = "lock-owner"
 )
 
 // Fences lists all fence checks.
 func Fences() []Fence {
-	return []Fence{NoFence, Strict, EqualToken, WritesOnly, CheckThenWrite, Forgetful, CompareAndSet}
+	return []Fence{NoFence, Strict, EqualToken, WritesOnly, CheckThenWrite, Forgetful, CompareAndSet, LockOwner}
 }
 
 // The fence keeps "token|client" of the highest token under KEYS[2]. The check
@@ -47,7 +50,7 @@ func Fences() []Fence {
 // fenceLua defines, from the arguments that all resource scripts share,
 // accepted and highest, and registers the token.
 const fenceLua = `
-local op, client, section, token, fence, cell = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local op, client, section, token, fence, cell, owner = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local stored = redis.call('get', KEYS[2])
 local highest, holder = '', ''
 if stored then highest, holder = string.match(stored, '^(%d*)|(.*)$') end
@@ -55,6 +58,8 @@ local accepted, registers = true, false
 if fence == 'compare-and-set' then
   registers = op == 'read' and token ~= ''
   accepted = registers or (op ~= 'read' and token ~= '' and token == highest)
+elseif fence == 'lock-owner' then
+  accepted = redis.call('get', KEYS[4]) == owner
 elseif fence == 'writes-only' and op == 'read' then
   accepted = true
 elseif fence ~= 'none' then
@@ -94,6 +99,9 @@ func admit(s command.Store, keys, args []string) access {
 	switch {
 	case a.fence == string(NoFence), a.fence == string(WritesOnly) && a.op == "read":
 		a.accepted = true
+	case a.fence == string(LockOwner):
+		value, held := s.Get(keys[3])
+		a.accepted = held && value == args[6]
 	case a.fence == string(CompareAndSet):
 		registers = a.op == "read" && a.token != ""
 		a.accepted = registers || a.op != "read" && a.token != "" && a.token == a.highest

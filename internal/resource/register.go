@@ -9,11 +9,11 @@ import (
 // registerScript reads or writes one number behind the fence. It answers
 // {accepted, value after, highest token before}.
 var registerScript = command.NewScript("register", fenceLua+`
-local value = redis.call('get', KEYS[1]) or ARGV[7]
+local value = redis.call('get', KEYS[1]) or ARGV[8]
 local shown = value
 if op == 'write' then
-  shown = ARGV[8]
-  if accepted then redis.call('set', KEYS[1], ARGV[8]); value = ARGV[8] end
+  shown = ARGV[9]
+  if accepted then redis.call('set', KEYS[1], ARGV[9]); value = ARGV[9] end
 end
 `+logLua+`
 return {accepted and '1' or '0', value, highest}
@@ -21,11 +21,11 @@ return {accepted and '1' or '0', value, highest}
 	a := admit(s, keys, args)
 	value, ok := s.Get(keys[0])
 	if !ok {
-		value = args[6]
+		value = args[7]
 	}
 	shown := value
 	if a.op == "write" {
-		shown = args[7]
+		shown = args[8]
 		if a.accepted {
 			s.Set(keys[0], shown, 0, false)
 			value = shown
@@ -38,9 +38,9 @@ return {accepted and '1' or '0', value, highest}
 // checkScript is the first half of CheckThenWrite: the check alone. It answers
 // as registerScript does, and logs only what it refuses.
 var checkScript = command.NewScript("check", fenceLua+`
-local value = redis.call('get', KEYS[1]) or ARGV[7]
+local value = redis.call('get', KEYS[1]) or ARGV[8]
 if not accepted then
-  local shown = ARGV[8]
+  local shown = ARGV[9]
   `+logLua+`
 end
 return {accepted and '1' or '0', value, highest}
@@ -48,19 +48,19 @@ return {accepted and '1' or '0', value, highest}
 	a := admit(s, keys, args)
 	value, ok := s.Get(keys[0])
 	if !ok {
-		value = args[6]
+		value = args[7]
 	}
 	if !a.accepted {
-		a.log(s, keys, args[7])
+		a.log(s, keys, args[8])
 	}
 	return command.ListReply(bit(a.accepted), value, a.highest)
 })
 
-// takeScript takes ARGV[8] units off a number, where there are that many, in one
+// takeScript takes ARGV[9] units off a number, where there are that many, in one
 // step. It answers {accepted, value after, highest token before, taken}.
 var takeScript = command.NewScript("take", fenceLua+`
-local value = tonumber(redis.call('get', KEYS[1]) or ARGV[7])
-local units = tonumber(ARGV[8])
+local value = tonumber(redis.call('get', KEYS[1]) or ARGV[8])
+local units = tonumber(ARGV[9])
 local taken = accepted and value >= units
 if taken then
   value = value - units
@@ -75,10 +75,10 @@ return {accepted and '1' or '0', shown, highest, taken and '1' or '0'}
 	a := admit(s, keys, args)
 	text, ok := s.Get(keys[0])
 	if !ok {
-		text = args[6]
+		text = args[7]
 	}
 	value, _ := strconv.ParseInt(text, 10, 64)
-	units, _ := strconv.ParseInt(args[7], 10, 64)
+	units, _ := strconv.ParseInt(args[8], 10, 64)
 	taken := a.accepted && value >= units
 	if taken {
 		value -= units

@@ -22,7 +22,23 @@ type Config struct {
 	Fence Fence `json:"fence"`
 	// Initial is the value before the run.
 	Initial int64 `json:"initial"`
+	// Guard says what a section watches.
+	Guard Guard `json:"guard,omitempty"`
+	// LockKey is the lock's key, where the resource lives in the same Redis.
+	LockKey string `json:"lock_key,omitempty"`
 }
+
+// Guard names a way of noticing, on the server, that a section was not alone.
+type Guard string
+
+const (
+	// NoGuard: a section reads and writes.
+	NoGuard Guard = "none"
+	// Watching: a section watches (WATCH) what it reads, and the lock's key where
+	// that is in the same Redis; it writes in a transaction, which aborts where
+	// one of them was changed.
+	Watching Guard = "watch"
+)
 
 // Kind names what a resource holds.
 type Kind string
@@ -49,6 +65,8 @@ type Access struct {
 	Cell string
 	// Number is what a write stores, or how much Take takes.
 	Number int64
+	// Owner is the value that the client has in the lock's key.
+	Owner string
 	// List is what a write makes of a list; Number is its last element.
 	List []int64
 	// Unfenced leaves the fence out: for effects on what cannot check tokens.
@@ -88,6 +106,16 @@ func (c Config) Write(node command.Node, a Access) Answer {
 	return c.access(node, c.script(), "write", fence, a)
 }
 
+// Watch begins a section that is guarded: what it reads must not be changed by
+// others until it writes.
+func (c Config) Watch(node command.Node, a Access) command.Reply {
+	keys := []string{c.valueKey(a.Cell)}
+	if c.LockKey != "" {
+		keys = append(keys, c.LockKey)
+	}
+	return node.Do(command.Watch(keys...))
+}
+
 // Check is the first half of a write behind a CheckThenWrite fence.
 func (c Config) Check(node command.Node, a Access) Answer {
 	return c.access(node, checkScript, "write", Strict, a)
@@ -116,12 +144,24 @@ func (c Config) access(node command.Node, script *command.Script, op string, fen
 	if a.Unfenced {
 		fence = NoFence
 	}
-	args := []string{op, a.Client, strconv.Itoa(a.Section), tokenArg(a), string(fence), a.Cell,
+	args := []string{op, a.Client, strconv.Itoa(a.Section), tokenArg(a), string(fence), a.Cell, a.Owner,
 		command.Itoa(c.Initial), command.Itoa(a.Number)}
 	for _, element := range a.List {
 		args = append(args, command.Itoa(element))
 	}
-	reply := node.Do(command.Eval(script, []string{c.valueKey(a.Cell), c.fenceKey(), c.LogKey()}, args...))
+	request := command.Eval(script, []string{c.valueKey(a.Cell), c.fenceKey(), c.LogKey(), c.LockKey}, args...)
+	var reply command.Reply
+	if c.Guard == Watching && op != "read" {
+		reply = node.Do(command.Exec(request))
+		switch {
+		case reply.Nil:
+			reply = command.Reply{Outcome: command.Refused, Err: "aborted: what was watched has been changed"}
+		case len(reply.Body) == 1:
+			reply = reply.Body[0]
+		}
+	} else {
+		reply = node.Do(request)
+	}
 	answer := Answer{Reply: reply}
 	if !reply.OK() {
 		return answer

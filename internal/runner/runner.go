@@ -110,6 +110,10 @@ func (r *run) spec() world.Spec {
 		Points:     nemesis.Points(s.Planned()),
 		Replicated: s.Nodes.Replicated(), StorePersistence: s.Resource.Persistence,
 	}
+	spec.Resource.Guard = s.Resource.Guard
+	if spec.SharedStore = s.Resource.Shared(); spec.SharedStore {
+		spec.Resource.LockKey = s.Lock.Key
+	}
 	for _, name := range scenario.NodeNames(s.Nodes.Count) {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Persistence: s.Nodes.Persistence})
 	}

@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
 )
 
 var variantName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
@@ -34,12 +36,41 @@ func (d *decoder) check(s *Setup) {
 			"the timeout for one node should be small beside the ttl"
 	}
 	s.Lock.Switches.check(d, algorithm)
+	d.checkStore(s)
 	points := s.Points()
 	for i := range s.Faults.List {
 		s.Faults.List[i].check(d, s, points)
 	}
 	s.Faults.checkDead(d)
 	s.Faults.checkMix(d)
+}
+
+// checkStore makes sure that a resource on the lock's node can be there.
+func (d *decoder) checkStore(s *Setup) {
+	if !s.Resource.Shared() {
+		if s.Fencing.Check == resource.LockOwner {
+			d.problemAt("fencing.check", "lock-owner looks at the lock's key, which is not where the resource is").Hint = "resource: {store: lock-node}"
+		}
+		return
+	}
+	if s.Nodes.Count != 1 {
+		d.problemAt("resource.store", "the lock has %d nodes, not one", s.Nodes.Count)
+	}
+	if s.Resource.Persistence != s.Nodes.Persistence {
+		d.problemAt("resource.store", "the resource keeps on disk what its node keeps (nodes.persistence: %s), not %q", s.Nodes.Persistence, s.Resource.Persistence)
+	}
+	for i := range s.Faults.List {
+		f := &s.Faults.List[i]
+		if f.Params == nil {
+			continue
+		}
+		switch target := f.Params.Target(); {
+		case target == history.ResourceProcess:
+			d.problemAt(join(f.path, f.Kind), "the resource lives on node A: name that")
+		case f.Kind == "clock" && target == "A":
+			d.problemAt(join(f.path, f.Kind), "the clock of A stamps the resource's effects, and must not be moved")
+		}
+	}
 }
 
 func nodeRange(a lock.Algorithm) string {

@@ -91,15 +91,20 @@ type Retry struct {
 // Fencing says where tokens come from and how they are checked.
 type Fencing struct {
 	Tokens lock.Tokens    `yaml:"tokens" doc:"where fencing tokens come from" default:"none" values:"none,random-value,node-counter-max,quorum-counter,single-counter,consensus"`
-	Check  resource.Fence `yaml:"check" doc:"how the resource checks tokens; by default none without tokens, compare-and-set for random-value, else strict" values:"none,strict,equal-token,writes-only,check-then-write,forgetful,compare-and-set"`
+	Check  resource.Fence `yaml:"check" doc:"how the resource checks tokens; by default none without tokens, compare-and-set for random-value, else strict" values:"none,strict,equal-token,writes-only,check-then-write,forgetful,compare-and-set,lock-owner"`
 }
 
 // Resource is what the lock protects.
 type Resource struct {
 	Kind        resource.Kind     `yaml:"kind" doc:"register: numbers, each read and written as a whole; list: a list that is read and written as a whole; by default what the workload wants" values:"register,list"`
+	Store       string            `yaml:"store" doc:"where it lives: in a Redis of its own, or in the lock's Redis" default:"own" values:"own,lock-node"`
+	Guard       resource.Guard    `yaml:"guard" doc:"watch: a section watches what it reads (WATCH), and the lock's key where that is in the same Redis, and writes in a transaction" default:"none" values:"none,watch"`
 	Persistence world.Persistence `yaml:"persistence" doc:"what the resource's store keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
 	Initial     int64             `yaml:"initial" doc:"its value before the run" min:"0" max:"1000000000" default:"0"`
 }
+
+// Shared reports whether the resource lives on the lock's node.
+func (r Resource) Shared() bool { return r.Store == "lock-node" }
 
 // Workload is what the clients do.
 type Workload struct {

@@ -24,6 +24,8 @@ type Spec struct {
 	// moves when another is promoted.
 	Nodes      []Node
 	Replicated bool
+	// SharedStore: the resource lives on the first node.
+	SharedStore bool
 	// StorePersistence is the resource's way of persistence.
 	StorePersistence Persistence
 	// Clients by name, in order.

@@ -117,8 +117,11 @@ func (w *World) startNodes() error {
 	for _, n := range w.spec.Nodes {
 		w.nodes[n.Name] = &redisNode{name: n.Name, host: w.host, persistence: n.Persistence, dir: filepath.Join(w.dir, "node-"+n.Name)}
 	}
-	w.store = &redisNode{name: history.ResourceProcess, host: w.storeHost, persistence: w.spec.StorePersistence,
-		dir: filepath.Join(w.dir, history.ResourceProcess)}
+	w.store = w.nodes[w.spec.Nodes[0].Name]
+	if !w.spec.SharedStore {
+		w.store = &redisNode{name: history.ResourceProcess, host: w.storeHost, persistence: w.spec.StorePersistence,
+			dir: filepath.Join(w.dir, history.ResourceProcess)}
+	}
 	for _, n := range w.allNodes() {
 		if err := os.MkdirAll(n.dir, 0o755); err != nil {
 			return fmt.Errorf("failed to make the folder of node %s: %w", n.name, err)
@@ -215,7 +218,7 @@ func (w *World) allNodes() []*redisNode {
 	for _, n := range w.nodes {
 		all = append(all, n)
 	}
-	if w.store != nil {
+	if w.store != nil && w.nodes[w.store.name] != w.store {
 		all = append(all, w.store)
 	}
 	return all
@@ -248,8 +251,9 @@ func (w *World) alignToSecond() {
 // observeNode opens the MONITOR stream of a node.
 func (w *World) observeNode(name string) error {
 	n := w.node(name)
-	if n == w.store {
-		return w.monitor(n, watchLog(w.spec.Resource, w.wallOffset, w.record))
+	log := watchLog(w.spec.Resource, w.wallOffset, w.record)
+	if n == w.store && !w.spec.SharedStore {
+		return w.monitor(n, log)
 	}
 	list, err := n.admin.ClientList(w.ctx).Result()
 	if err != nil {
@@ -260,7 +264,12 @@ func (w *World) observeNode(name string) error {
 	mark := fmt.Sprintf("look-%d", time.Now().UnixNano())
 	state := make(chan keyState, 1)
 	defer close(state) // where the look fails, the stream begins with nothing
-	if err := w.monitor(n, watch.watch(mark, state)); err != nil {
+	see := watch.watch(mark, state)
+	if n == w.store {
+		watchKey := see
+		see = func(c monitored) { watchKey(c); log(c) }
+	}
+	if err := w.monitor(n, see); err != nil {
 		return err
 	}
 	look, err := n.look(w.ctx, w.spec.Lock.Key, mark)

@@ -276,11 +276,11 @@ func drawScript(t *rapid.T) command.Command {
 			fences = append(fences, string(f))
 		}
 		args := []string{rapid.SampledFrom(ops).Draw(t, "access"), owner[:2], "1", token,
-			rapid.SampledFrom(fences).Draw(t, "fence"), rapid.SampledFrom([]string{"", "b"}).Draw(t, "cell"), "40", number.Draw(t, "number")}
+			rapid.SampledFrom(fences).Draw(t, "fence"), rapid.SampledFrom([]string{"", "b"}).Draw(t, "cell"), owner, "40", number.Draw(t, "number")}
 		if s.Name == "list" {
 			args = append(args, rapid.SliceOfN(number, 0, 3).Draw(t, "list")...)
 		}
-		return command.Eval(s, []string{value, "resource:fence", logKey}, args...)
+		return command.Eval(s, []string{value, "resource:fence", logKey, "lock"}, args...)
 	}
 	t.Fatalf("no arguments are known for the script %q: add it here", s.Name)
 	return command.Command{}

@@ -112,8 +112,13 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	for _, n := range spec.Nodes {
 		w.nodes = append(w.nodes, w.newNode(n.Name, n.Persistence))
 	}
-	w.store = w.newNode(history.ResourceProcess, spec.StorePersistence)
-	w.store.watch.key, w.store.watch.log = "", spec.Resource.LogKey()
+	if spec.SharedStore {
+		w.store = w.nodes[0]
+	} else {
+		w.store = w.newNode(history.ResourceProcess, spec.StorePersistence)
+		w.store.watch.key = ""
+	}
+	w.store.watch.log = spec.Resource.LogKey()
 	w.consensus = nil
 	if spec.Lock.NeedsConsensus() {
 		w.consensus = w.newNode(world.Consensus, world.AOFAlways)
@@ -156,6 +161,7 @@ func (w *World) openClients() error {
 			c.links[0].name.To = world.Primary
 		}
 		c.store = w.newLink(name, w.store)
+		c.store.name.To = history.ResourceProcess
 		if w.consensus != nil {
 			c.consensus = w.newLink(name, w.consensus)
 			w.links = w.links[:len(w.links)-1] // no fault finds it

@@ -7,7 +7,7 @@ VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || ech
 GOLANGCI      := v2.15.0
 GOVULNCHECK   := v1.1.4
 TOOLS         := $(CURDIR)/.cache/bin
-GO_FILES      := $(shell find cmd internal deploy -name '*.go' -not -path '*/testdata/*')
+GO_FILES      := $(shell find cmd internal \( -name '*.go' -o -name '*.sql' \) -not -path '*/testdata/*')
 
 .DEFAULT_GOAL := help
 .PHONY: help

@@ -24,8 +24,13 @@ type Address struct {
 // StoreKind names what listens at an Address.
 type StoreKind string
 
-// Etcd is an etcd server, spoken to over its JSON gateway (HTTP).
-const Etcd StoreKind = "etcd"
+const (
+	// Etcd is an etcd server, spoken to over its JSON gateway (HTTP).
+	Etcd StoreKind = "etcd"
+	// Postgres is a PostgreSQL server with the resource in its database postgres,
+	// for the user sim.
+	Postgres StoreKind = "postgres"
+)
 
 // TLS says how to know the server behind an address.
 type TLS struct {

@@ -111,6 +111,7 @@ func (r *run) spec() world.Spec {
 		Replicated: s.Nodes.Replicated(), StorePersistence: s.Resource.Persistence,
 	}
 	spec.Resource.Guard = s.Resource.Guard
+	spec.Postgres = s.Resource.Store == "postgres"
 	if spec.SharedStore = s.Resource.Shared(); spec.SharedStore {
 		spec.Resource.LockKey = s.Lock.Key
 	}

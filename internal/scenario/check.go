@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 var variantName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
@@ -47,6 +48,9 @@ func (d *decoder) check(s *Setup) {
 
 // checkStore makes sure that a resource on the lock's node can be there.
 func (d *decoder) checkStore(s *Setup) {
+	if s.Resource.Store == "postgres" {
+		d.checkPostgres(s)
+	}
 	if !s.Resource.Shared() {
 		if s.Fencing.Check == resource.LockOwner {
 			d.problemAt("fencing.check", "lock-owner looks at the lock's key, which is not where the resource is").Hint = "resource: {store: lock-node}"
@@ -69,6 +73,27 @@ func (d *decoder) checkStore(s *Setup) {
 			d.problemAt(join(f.path, f.Kind), "the resource lives on node A: name that")
 		case f.Kind == "clock" && target == "A":
 			d.problemAt(join(f.path, f.Kind), "the clock of A stamps the resource's effects, and must not be moved")
+		}
+	}
+}
+
+// checkPostgres refuses what PostgreSQL cannot be asked for here.
+func (d *decoder) checkPostgres(s *Setup) {
+	if s.Resource.Guard == resource.Watching {
+		d.problemAt("resource.guard", "PostgreSQL has no WATCH")
+	}
+	if s.Resource.Persistence != world.NoPersistence {
+		d.problemAt("resource.persistence", "PostgreSQL has no such setting; it is not restarted during a run")
+	}
+	if s.Fencing.Check == resource.Forgetful {
+		d.problemAt("fencing.check", "PostgreSQL is not restarted during a run, and so forgets nothing")
+	}
+	if s.Workload.Kind == "transactions" {
+		d.problemAt("workload.kind", "transactions are those of Redis")
+	}
+	for i := range s.Faults.List {
+		if f := &s.Faults.List[i]; f.Params != nil && f.Params.Target() == history.ResourceProcess {
+			d.problemAt(join(f.path, f.Kind), "PostgreSQL is many processes, and is not struck here; its links can be").Hint = "hold: {client: c1, resource: true}"
 		}
 	}
 }

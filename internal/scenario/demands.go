@@ -13,6 +13,9 @@ import (
 // and links is no matter of theirs.
 func (s *Setup) Demands() []world.Demand {
 	var list []world.Demand
+	if s.Resource.Store == "postgres" {
+		list = append(list, world.Demand{Power: world.PostgresPower, By: "resource: {store: postgres}"})
+	}
 	nodes := NodeNames(s.Nodes.Count)
 	if s.Nodes.Replicated() {
 		list = append(list, world.Demand{Power: world.ReplicaPower, Node: nodes[0], By: "topology: replicated"})

@@ -97,7 +97,7 @@ type Fencing struct {
 // Resource is what the lock protects.
 type Resource struct {
 	Kind        resource.Kind     `yaml:"kind" doc:"register: numbers, each read and written as a whole; list: a list that is read and written as a whole; by default what the workload wants" values:"register,list"`
-	Store       string            `yaml:"store" doc:"where it lives: in a Redis of its own, or in the lock's Redis" default:"own" values:"own,lock-node"`
+	Store       string            `yaml:"store" doc:"where it lives: in a Redis of its own, in the lock's Redis, or in PostgreSQL" default:"own" values:"own,lock-node,postgres"`
 	Guard       resource.Guard    `yaml:"guard" doc:"watch: a section watches what it reads (WATCH), and the lock's key where that is in the same Redis, and writes in a transaction" default:"none" values:"none,watch"`
 	Persistence world.Persistence `yaml:"persistence" doc:"what the resource's store keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
 	Initial     int64             `yaml:"initial" doc:"its value before the run" min:"0" max:"1000000000" default:"0"`

@@ -32,6 +32,8 @@ func hintFor(nodes live.Provider, err error) string {
 	switch {
 	case errors.Is(err, live.ErrNowhere):
 		return "apt-get install redis-server libfaketime (or: make setup), or start Docker; with --world virtual it goes on at once"
+	case errors.Is(err, live.ErrNoPostgres):
+		return "apt-get install postgresql; with --world virtual it goes on at once"
 	case errors.Is(err, live.ErrNoRedis):
 		return "apt-get install redis-server, or: make setup; or --nodes docker; with --world virtual it goes on at once"
 	case errors.Is(err, docker.ErrNoEngine):

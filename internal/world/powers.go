@@ -20,6 +20,9 @@ const (
 	PowerCutPower Power = "power-cut"
 	// ReplicaPower: promote a replica.
 	ReplicaPower Power = "replica"
+	// PostgresPower: let PostgreSQL hold the resource. It runs on this machine,
+	// wherever the nodes are.
+	PostgresPower Power = "postgres"
 )
 
 // Pauser stops clients, nodes and the resource where they stand.

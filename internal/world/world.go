@@ -26,6 +26,8 @@ type Spec struct {
 	Replicated bool
 	// SharedStore: the resource lives on the first node.
 	SharedStore bool
+	// Postgres: the resource lives in PostgreSQL, or behaves so.
+	Postgres bool
 	// StorePersistence is the resource's way of persistence.
 	StorePersistence Persistence
 	// Clients by name, in order.

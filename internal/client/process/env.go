@@ -22,9 +22,9 @@ type env struct {
 	name   string
 	armed  []string
 	nodes  []command.Node
-	store  *node
+	store  store
 	// consensus is nil where the run has none.
-	consensus command.Node
+	consensus store
 	rand      *rand.Rand
 }
 
@@ -39,7 +39,7 @@ func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
 		armed:  setup.Points,
 		rand:   rand.New(rand.NewPCG(setup.Seed, name.Sum64())),
 	}
-	if e.store, err = newNode(setup.Client, setup.Store, setup.StoreTimeout); err != nil {
+	if e.store, err = openStore(setup.Client, setup.Store, setup.StoreTimeout); err != nil {
 		return nil, err
 	}
 	for _, a := range setup.Nodes {
@@ -50,7 +50,7 @@ func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
 		e.nodes = append(e.nodes, n)
 	}
 	if c := setup.Consensus; c != nil {
-		e.consensus, err = newConsensus(setup.Client, *c)
+		e.consensus, err = openStore(setup.Client, *c, 0)
 	}
 	return e, err
 }
@@ -65,8 +65,8 @@ func (e *env) warm() {
 	for _, n := range e.nodes {
 		wg.Go(func() { n.(*node).warm(lock.Scripts()) })
 	}
-	if c, ok := e.consensus.(*node); ok {
-		wg.Go(func() { c.warm(lock.Scripts()) })
+	if e.consensus != nil {
+		wg.Go(func() { e.consensus.warm(lock.Scripts()) })
 	}
 	wg.Wait()
 }
@@ -75,8 +75,8 @@ const warmTimeout = 2 * time.Second
 
 func (e *env) close() {
 	e.store.close()
-	if c, ok := e.consensus.(interface{ close() }); ok {
-		c.close()
+	if e.consensus != nil {
+		e.consensus.close()
 	}
 	for _, n := range e.nodes {
 		n.(*node).close()

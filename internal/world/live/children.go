@@ -46,8 +46,11 @@ type child struct {
 
 // startChild starts cmd in a process group of its own, so that a Ctrl-C at the
 // terminal reaches this program alone, which then ends its children in order.
-func startChild(name string, cmd *exec.Cmd) (*child, error) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+func startChild(name string, cmd *exec.Cmd) (*child, error) { return startChildAs(name, cmd, nil) }
+
+// startChildAs starts it as another user; nil: as ourselves.
+func startChildAs(name string, cmd *exec.Cmd, owner *syscall.Credential) (*child, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: owner}
 	var err error
 	onStarterThread(func() { err = cmd.Start() })
 	if err != nil {

@@ -29,7 +29,7 @@ func Examine(ctx context.Context) []Check {
 	redis, engine := examineRedis(ctx), examineDocker(ctx)
 	nowhere := redis.Err != nil && engine[0].Err != nil
 	redis.Required, engine[0].Required = nowhere, nowhere
-	return append([]Check{examineSystem(), redis, examineFaketime()}, engine...)
+	return append([]Check{examineSystem(), redis, examineFaketime(), examineEtcd(), examinePostgres()}, engine...)
 }
 
 func examineSystem() Check {
@@ -68,6 +68,21 @@ func examineFaketime() Check {
 	c := Check{Name: "libfaketime", For: "clock faults on nodes that are processes", Hint: "apt-get install libfaketime"}
 	path, err := FindFaketime()
 	c.Found, c.Err = path, err
+	return c
+}
+
+func examineEtcd() Check {
+	c := Check{Name: "etcd", For: "tokens and locks by consensus (without it: a redis-server that no fault strikes)", Hint: "apt-get install etcd-server"}
+	c.Found, c.Err = FindEtcd()
+	if c.Err != nil {
+		c.Err = errors.New("etcd is not installed")
+	}
+	return c
+}
+
+func examinePostgres() Check {
+	c := Check{Name: "PostgreSQL", For: "resources in PostgreSQL", Hint: "apt-get install postgresql"}
+	c.Found, c.Err = FindPostgres()
 	return c
 }
 

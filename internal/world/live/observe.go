@@ -173,11 +173,18 @@ func (k *keyWatch) watch(mark string, state <-chan keyState) func(monitored) {
 // watchLog records the effects that the resource appends to its log. offset is
 // what to subtract from the resource's wall clock to get run time.
 func watchLog(r resource.Config, offset func() (time.Duration, time.Duration), record func(history.Event)) func(monitored) {
+	tell := tellEffect(offset, record)
 	return func(c monitored) {
-		if len(c.args) != 3 || c.args[1] != r.LogKey() || !strings.EqualFold(c.args[0], "rpush") {
-			return
+		if len(c.args) == 3 && c.args[1] == r.LogKey() && strings.EqualFold(c.args[0], "rpush") {
+			tell(c.args[2])
 		}
-		entry, err := resource.ParseLogEntry(c.args[2])
+	}
+}
+
+// tellEffect records effects from the entries of the resource's log.
+func tellEffect(offset func() (time.Duration, time.Duration), record func(history.Event)) func(string) {
+	return func(text string) {
+		entry, err := resource.ParseLogEntry(text)
 		if err != nil {
 			return // a log entry that we did not write tells nothing
 		}

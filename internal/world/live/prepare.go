@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
@@ -14,6 +15,14 @@ import (
 // refused by name. It fetches an image that is missing and removes what killed
 // runs have left.
 func Prepare(ctx context.Context, o Options, demands []world.Demand) error {
+	for i, d := range demands {
+		if d.Power == world.PostgresPower {
+			if err := refuse(demands[i:i+1], func(d world.Demand) error { return Available(d.Power) }); err != nil {
+				return err
+			}
+		}
+	}
+	demands = slices.DeleteFunc(slices.Clone(demands), func(d world.Demand) bool { return d.Power == world.PostgresPower })
 	switch o.Nodes {
 	case Docker:
 		return prepareDocker(ctx, o, demands)
@@ -25,11 +34,14 @@ func Prepare(ctx context.Context, o Options, demands []world.Demand) error {
 
 // Available says why processes on this machine lack a power; nil: they have it.
 func Available(p world.Power) error {
-	if p == world.NodeClockPower {
-		_, err := FindFaketime()
-		return err
+	var err error
+	switch p {
+	case world.NodeClockPower:
+		_, err = FindFaketime()
+	case world.PostgresPower:
+		_, err = FindPostgres()
 	}
-	return nil
+	return err
 }
 
 func prepareDocker(ctx context.Context, o Options, demands []world.Demand) error {

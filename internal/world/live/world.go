@@ -46,7 +46,9 @@ type World struct {
 	host, storeHost host
 
 	nodes map[string]*redisNode
-	store *redisNode
+	// store is the node with the resource; nil where PostgreSQL has it.
+	store    *redisNode
+	postgres *postgres
 	// consensus is nil where the lock needs none.
 	consensus *consensus
 	links     *proxies
@@ -97,9 +99,10 @@ func (w *World) build() error {
 	if err := w.startNodes(); err != nil {
 		return err
 	}
-	info, err := w.store.admin.Info(w.ctx, "server").Result()
+	first := w.nodes[w.spec.Nodes[0].Name]
+	info, err := first.admin.Info(w.ctx, "server").Result()
 	if err != nil {
-		return fmt.Errorf("failed to ask the resource for its version: %w", err)
+		return fmt.Errorf("failed to ask node %s for its version: %w", first.name, err)
 	}
 	w.version = infoField(info, "redis_version")
 	if valkey := infoField(info, "valkey_version"); valkey != "" {
@@ -117,8 +120,10 @@ func (w *World) startNodes() error {
 	for _, n := range w.spec.Nodes {
 		w.nodes[n.Name] = &redisNode{name: n.Name, host: w.host, persistence: n.Persistence, dir: filepath.Join(w.dir, "node-"+n.Name)}
 	}
-	w.store = w.nodes[w.spec.Nodes[0].Name]
-	if !w.spec.SharedStore {
+	switch {
+	case w.spec.SharedStore:
+		w.store = w.nodes[w.spec.Nodes[0].Name]
+	case !w.spec.Postgres:
 		w.store = &redisNode{name: history.ResourceProcess, host: w.storeHost, persistence: w.spec.StorePersistence,
 			dir: filepath.Join(w.dir, history.ResourceProcess)}
 	}
@@ -135,6 +140,12 @@ func (w *World) startNodes() error {
 	var group errorGroup
 	for _, n := range w.allNodes() {
 		group.Go(func() error { return n.start(w.ctx) })
+	}
+	if w.spec.Postgres {
+		group.Go(func() (err error) {
+			w.postgres, err = startPostgres(w.ctx, filepath.Join(w.dir, "postgres.log"))
+			return err
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -204,12 +215,23 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 		}
 		s.Nodes = append(s.Nodes, w.host.invitation(e, address))
 	}
-	address, err := w.links.open(name, history.ResourceProcess, w.store.address())
-	s.Store = client.Address{Name: history.ResourceProcess, Address: address}
+	if w.postgres != nil {
+		address, err := w.links.open(name, history.ResourceProcess, w.postgres.address())
+		if err != nil {
+			return s, err
+		}
+		s.Store = w.postgres.invitation(address)
+	} else {
+		address, err := w.links.open(name, history.ResourceProcess, w.store.address())
+		if err != nil {
+			return s, err
+		}
+		s.Store = client.Address{Name: history.ResourceProcess, Address: address}
+	}
 	if w.consensus != nil {
 		s.Consensus = &w.consensus.address
 	}
-	return s, err
+	return s, nil
 }
 
 // allNodes are the lock's nodes and the resource.
@@ -233,6 +255,9 @@ func (w *World) Start(h world.Hooks) error {
 		if err := w.observeNode(n.name); err != nil {
 			return err
 		}
+	}
+	if w.postgres != nil {
+		return w.postgres.listen(w.ctx, tellEffect(w.wallOffset, w.record))
 	}
 	return nil
 }
@@ -321,6 +346,9 @@ func (w *World) wallOffset() (offset, uncertain time.Duration) {
 func (w *World) Flush() error {
 	const mark = "flush"
 	var group errorGroup
+	if w.postgres != nil {
+		group.Go(func() error { return w.postgres.flush(context.Background()) })
+	}
 	for _, n := range w.allNodes() {
 		w.mu.Lock()
 		m := w.monitors[n.name]
@@ -425,6 +453,9 @@ func (w *World) Close() error {
 		_ = group.Wait()
 		if w.consensus != nil {
 			w.consensus.stop()
+		}
+		if w.postgres != nil {
+			w.postgres.stop()
 		}
 		w.links.close()
 		w.background.Wait()

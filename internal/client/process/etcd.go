@@ -13,17 +13,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/command"
 )
-
-// newConsensus connects to the store that no fault strikes.
-func newConsensus(owner string, a client.Address) (command.Node, error) {
-	if a.Kind == client.Etcd {
-		return &etcd{name: a.Name, address: a.Address, http: &http.Client{}}, nil
-	}
-	return newNode(owner, a, 0)
-}
 
 // etcd carries to an etcd server what locks ask of a consensus store: to count,
 // to set a key that is not there, and to delete it by its value. It speaks etcd's
@@ -34,9 +25,12 @@ type etcd struct {
 	http          *http.Client
 }
 
-var _ command.Node = (*etcd)(nil)
+var _ store = (*etcd)(nil)
 
 func (e *etcd) Name() string { return e.name }
+
+// warm has nothing to do: etcd knows no scripts.
+func (*etcd) warm([]*command.Script) {}
 
 func (e *etcd) close() { e.http.CloseIdleConnections() }
 

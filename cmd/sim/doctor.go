@@ -48,7 +48,7 @@ func (a *app) doctor(ctx context.Context) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", mark, c.Name, c.Found)
 		if c.Err != nil {
-			fmt.Fprintf(w, "\t\t%v; needed for %s\n\t\thint: %s\n", c.Err, c.For, c.Hint)
+			fmt.Fprintf(w, "\t\t%v%s\n\t\thint: %s\n", c.Err, neededFor(c), c.Hint)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -58,6 +58,13 @@ func (a *app) doctor(ctx context.Context) error {
 		return &exitError{exitEnvironment, errors.New("something that every live run needs is missing; --world virtual needs nothing")}
 	}
 	return nil
+}
+
+func neededFor(c live.Check) string {
+	if c.For == "" {
+		return ""
+	}
+	return "; needed for " + c.For
 }
 
 func (a *app) clean(ctx context.Context) error {

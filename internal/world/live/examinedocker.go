@@ -38,7 +38,7 @@ func examineImage(ctx context.Context, e *docker.Engine) Check {
 }
 
 func examineLeftovers(ctx context.Context, e *docker.Engine) Check {
-	c := Check{Name: "leftovers of killed runs", Found: "none", For: "nothing", Hint: "sim doctor --clean removes them; so does the next run in Docker"}
+	c := Check{Name: "leftovers of killed runs", Found: "none", Hint: "sim doctor --clean removes them; so does the next run in Docker"}
 	left, err := e.Leftovers(ctx, false)
 	if err == nil && left.Any() {
 		c.Found, err = "", fmt.Errorf("%v", left)

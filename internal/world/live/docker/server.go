@@ -111,7 +111,11 @@ func (r *Run) request(s ServerSpec, volume string) testcontainers.ContainerReque
 			h.PortBindings = network.PortMap{network.MustParsePort(port): {{
 				HostIP: netip.AddrFrom4([4]byte{127, 0, 0, 1}), HostPort: strconv.Itoa(s.Port),
 			}}}
+			// The image may be anybody's. What is left is for entrypoints that
+			// begin as root and go on as another user.
 			h.SecurityOpt = []string{"no-new-privileges"}
+			h.CapDrop = []string{"ALL"}
+			h.CapAdd = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"}
 		},
 	}
 }

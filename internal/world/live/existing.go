@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sys/unix"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -76,6 +77,9 @@ func (w *World) openExisting() (host, error) {
 		w.spec.Nodes[i].Persistence = world.NoPersistence // what they keep is not ours to say
 	}
 	w.spec.Lock.Key = h.own() + w.spec.Lock.Key
+	if w.spec.SharedStore {
+		w.spec.Resource.Key, w.spec.Resource.LockKey = h.own()+w.spec.Resource.Key, w.spec.Lock.Key
+	}
 	return h, nil
 }
 
@@ -120,6 +124,24 @@ func (h *existingHost) clock(n *redisNode) (movableClock, error) {
 		}
 	}
 	return fixedClock{}, nil // demands upon it have been refused
+}
+
+// ahead asks the server for its time, some times over, and believes the quickest
+// answer.
+func (h *existingHost) ahead(ctx context.Context, n *redisNode) (ahead, about time.Duration, err error) {
+	const asked = 5
+	for i := range asked {
+		before := clock(unix.CLOCK_REALTIME)
+		theirs, err := n.admin.Time(ctx).Result()
+		if err != nil {
+			return 0, 0, fmt.Errorf("failed to ask node %s for its time: %w", n.name, err)
+		}
+		after := clock(unix.CLOCK_REALTIME)
+		if half := (after - before) / 2; i == 0 || half < about {
+			ahead, about = time.Duration(theirs.UnixNano())-before-half, half
+		}
+	}
+	return ahead, about, nil
 }
 
 func (h *existingHost) reachable(string) (string, error) {

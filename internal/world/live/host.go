@@ -21,6 +21,9 @@ type host interface {
 	// invitation is what a client has to know of a node that it reaches through
 	// a link of ours.
 	invitation(node endpoint, link string) client.Address
+	// ahead is how far the wall clock of a node's machine is ahead of ours, give
+	// or take about.
+	ahead(ctx context.Context, n *redisNode) (ahead, about time.Duration, err error)
 	// reachable is the address under which its servers reach a listener of
 	// ours on loopback.
 	reachable(address string) (string, error)
@@ -84,8 +87,13 @@ func onFreePort(start func(port int) error) error {
 
 var errPortTaken = errors.New("the port was taken meanwhile")
 
-// plainly invites to servers of ours, which ask for nothing.
+// plainly is what holds of servers of ours on this machine: they ask for nothing,
+// and have its clock.
 type plainly struct{}
+
+func (plainly) ahead(context.Context, *redisNode) (time.Duration, time.Duration, error) {
+	return 0, 0, nil
+}
 
 func (plainly) invitation(node endpoint, link string) client.Address {
 	return client.Address{Name: node.name, Address: link}

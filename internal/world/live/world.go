@@ -226,7 +226,7 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 		if err != nil {
 			return s, err
 		}
-		s.Store = client.Address{Name: history.ResourceProcess, Address: address}
+		s.Store = w.store.host.invitation(endpoint{history.ResourceProcess, w.store.address()}, address)
 	}
 	if w.consensus != nil {
 		s.Consensus = &w.consensus.address
@@ -276,7 +276,11 @@ func (w *World) alignToSecond() {
 // observeNode opens the MONITOR stream of a node.
 func (w *World) observeNode(name string) error {
 	n := w.node(name)
-	log := watchLog(w.spec.Resource, w.wallOffset, w.record)
+	offset, err := w.offsetOf(n)
+	if err != nil {
+		return err
+	}
+	log := watchLog(w.spec.Resource, offset, w.record)
 	if n == w.store && !w.spec.SharedStore {
 		return w.monitor(n, log)
 	}
@@ -340,6 +344,15 @@ func (w *World) wallOffset() (offset, uncertain time.Duration) {
 	wall := clock(unix.CLOCK_REALTIME)
 	after := monotonic()
 	return wall - after + w.zero, after - before + time.Millisecond
+}
+
+// offsetOf is wallOffset for the wall clock of a server's machine.
+func (w *World) offsetOf(n *redisNode) (func() (offset, uncertain time.Duration), error) {
+	ahead, about, err := n.host.ahead(w.ctx, n)
+	return func() (time.Duration, time.Duration) {
+		offset, uncertain := w.wallOffset()
+		return offset + ahead, uncertain + about
+	}, err
 }
 
 // Flush waits until the monitors have shown everything carried out so far.

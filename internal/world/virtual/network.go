@@ -25,13 +25,17 @@ type link struct {
 	// index is its place among all links, sent how many calls were sent on it.
 	index int
 	sent  uint32
+	// arrival is when the message arrives that quick has begun to carry.
+	arrival time.Duration
 	// epoch counts how often all connections broke at once.
 	epoch uint32
 	// pending are calls whose clients still wait, in the order in which they
 	// were sent.
 	pending []*call
 	// idle are open connections without a call, the latest used last.
-	idle     []*connection
+	idle []*connection
+	// opened is the connection that the link began with.
+	opened   connection
 	lastUsed *connection
 	ways     [2]way
 }

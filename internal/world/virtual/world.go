@@ -31,10 +31,11 @@ type World struct {
 	store *node
 	// consensus is nil where the lock needs none.
 	consensus *node
-	// allNodes are those of earlier runs, too, to be used again.
-	allNodes  []*node
-	nodesUsed int
-	clients   []*clientHost
+	// allNodes and allLinks are those of earlier runs, too, to be used again.
+	allNodes             []*node
+	allLinks             []*link
+	nodesUsed, linksUsed int
+	clients              []*clientHost
 	// links are those of the clients, in a fixed order, followers those of
 	// the replicas.
 	links       []*link
@@ -112,7 +113,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.wallZero = epoch + 20*time.Millisecond
 	}
 	w.nodes, w.links, w.followers, w.toxicNumber = w.nodes[:0], w.links[:0], nil, 0
-	w.nodesUsed = 0
+	w.nodesUsed, w.linksUsed = 0, 0
 	for _, n := range spec.Nodes {
 		w.nodes = append(w.nodes, w.newNode(n.Name, n.Persistence))
 	}
@@ -187,16 +188,17 @@ func (w *World) openClients() error {
 // newLink opens a link with one connection on it, as a client does when it
 // gets ready.
 func (w *World) newLink(from string, to *node) *link {
-	index := len(w.links)
-	if index == cap(w.links) || w.links[:index+1][index] == nil {
-		w.links = append(w.links, &link{})
+	index := w.linksUsed
+	if index == len(w.allLinks) {
+		w.allLinks = append(w.allLinks, &link{})
 	}
-	w.links = w.links[:index+1]
-	l := w.links[index] // of an earlier run, perhaps
+	w.linksUsed++
+	l := w.allLinks[index] // of an earlier run, perhaps
 	*l = link{w: w, name: world.Link{From: from, To: to.name}, index: index, to: to, rand: w.net,
 		delay:   leastDelay + time.Duration(w.net.Uint64()>>32*uint64(delaySpan)>>32),
 		pending: l.pending[:0], idle: l.idle[:0]}
 	l.idle = append(l.idle, &l.opened)
+	w.links = append(w.links, l)
 	return l
 }
 

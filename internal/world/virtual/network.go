@@ -88,6 +88,8 @@ type call struct {
 	dir   int
 	stage int
 	way   uint32
+	// base is when it came to the link, and how late latency makes it.
+	base time.Duration
 	// through says that it has passed all disturbances and only needs its time.
 	through bool
 	epoch   uint32
@@ -133,7 +135,7 @@ func (l *link) send(k *call) {
 	l.sent++
 	k.number = l.sent
 	l.w.touch(l.name.From, false)
-	k.dir, k.stage, k.through = requests, 0, false
+	k.dir, k.stage, k.through, k.base = requests, 0, false, l.w.s.now
 	l.pending = append(l.pending, k)
 	if !l.to.up {
 		// The port is closed: the connection cannot be opened, or breaks.
@@ -192,7 +194,7 @@ func (k *call) answer() {
 		k.lost() // nobody listens: the connection is closed
 		return
 	}
-	k.dir, k.stage, k.through = answers, 0, false
+	k.dir, k.stage, k.through, k.base = answers, 0, false, k.link.w.s.now
 	k.advance()
 }
 
@@ -241,7 +243,7 @@ func (l *link) breakAll() {
 	var late time.Duration
 	for _, t := range l.ways[answers].toxics {
 		if t.Kind == world.SlowClose {
-			late += t.Delay
+			late = max(late, t.Delay)
 		}
 	}
 	for _, k := range l.pending {

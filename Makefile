@@ -49,6 +49,15 @@ race: setup-test ## Run all tests under the race detector
 bench: setup ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
+.PHONY: sound
+sound: build ## Run a correct lock a million times in the virtual world: no alarm may come
+	$(BIN)/sim search internal/explore/testdata/sound.yaml --for 0s --seeds 1000000 --property exclusive-lease \
+		--kinds pause,latency,hold,cut,reset,bandwidth,limit-data,slow-close --out .cache/sound
+
+.PHONY: reproduce
+reproduce: setup build ## Measure how much of what a search finds shows again on real Redis (10 minutes)
+	@sh scripts/reproduce.sh $(BIN)/sim 10 .cache/reproduce
+
 .PHONY: fuzz
 fuzz: ## Fuzz each parser for a while (FUZZTIME=30s)
 	@sh scripts/fuzz.sh $(or $(FUZZTIME),30s)

@@ -9,6 +9,9 @@ import (
 
 // twoHolders makes the finding that two clients were inside at once.
 func (v *view) twoHolders(f Finding, a, b hold, holds []hold, what string) Finding {
+	if v.brief {
+		return violatedBriefly(f)
+	}
 	first, second := &v.grants[a.grant], &v.grants[b.grant]
 	overlap := Interval{From: b.from, To: min(a.to, b.to, v.end)}
 	many, times := crowd(v.sameLock(holds, first.lock))

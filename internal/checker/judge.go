@@ -23,6 +23,9 @@ type Options struct {
 	// Fast trusts the direct algorithms alone. Without it their answers on
 	// histories of at most ConfirmUpTo operations are confirmed by porcupine.
 	Fast bool
+	// Brief leaves out what shows a violation: the verdict is all that is asked
+	// for.
+	Brief bool
 }
 
 // Defaults of Options.
@@ -76,6 +79,7 @@ func Properties() []Property {
 func Judge(ctx context.Context, h *history.History, properties []Property, o Options) []Finding {
 	o = o.withDefaults()
 	v := newView(h)
+	v.brief = o.Brief
 	findings := make([]Finding, 0, len(properties))
 	for _, p := range properties {
 		var f Finding
@@ -115,4 +119,10 @@ func (v *view) doubt(f Finding, o Options) Finding {
 // unknown is a finding that nothing can be said.
 func unknown(why string, e Effort) Finding {
 	return Finding{Verdict: Unknown, Why: why, Effort: e}
+}
+
+// violatedBriefly is the verdict alone.
+func violatedBriefly(f Finding) Finding {
+	f.Verdict, f.Why = Violated, "not told"
+	return f
 }

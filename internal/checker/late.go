@@ -138,6 +138,9 @@ func refusalWords(x *effect) string {
 }
 
 func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Finding {
+	if v.brief {
+		return violatedBriefly(f)
+	}
 	g := v.actingUnder(x)
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("a write of %s took effect %s after its validity had ended", x.client, length(by))

@@ -285,6 +285,9 @@ func (v *view) refusal() *effect {
 
 // brokenCell makes the finding that a cell's history has no explanation.
 func (v *view) brokenCell(f Finding, c *cell, d *decider) Finding {
+	if v.brief {
+		return violatedBriefly(f)
+	}
 	// From here on it is only a matter of showing what has been decided.
 	illegal := func(ops []linear.Op) bool { return d.decide(ops, false).Outcome == linear.Illegal }
 	at, prefix, places := linear.FirstIllegal(c.h.Ops, illegal)

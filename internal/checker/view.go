@@ -16,6 +16,8 @@ type view struct {
 	h    *history.History
 	ops  []history.Op
 	done bool
+	// brief: of violations only the verdict is asked for.
+	brief bool
 	// end is the time of the last event.
 	end time.Duration
 	// grants are in the order in which they were given; byClient has the

@@ -121,7 +121,7 @@ func (e *Exhausted) count(v *verdicts, steps int) {
 			if c.Violated++; c.Violated == 1 {
 				h := *v.history
 				h.Events = slices.Clone(h.Events)
-				first := *f
+				first := checker.Judge(context.Background(), &h, []checker.Property{f.Property}, checker.Options{Fast: true})[0]
 				c.First, c.History = &first, &h
 			}
 		default:

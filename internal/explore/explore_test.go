@@ -13,7 +13,7 @@ import (
 
 const head = "name: test\nlock: {algorithm: redlock, ttl: 500ms, switches: {recheck_elapsed: true}}\nworkload: {clients: 3, sections: 2}\n"
 
-func parse(t *testing.T, text string) *scenario.Scenario {
+func parse(t testing.TB, text string) *scenario.Scenario {
 	t.Helper()
 	s, err := scenario.Parse("test.yaml", []byte(text))
 	if err != nil {

@@ -157,6 +157,9 @@ type result struct {
 
 // take learns from a result.
 func (f *finder) take(r *result) {
+	if r.class != "" && f.counts != nil && !f.counts(r.found()) {
+		r.class = ""
+	}
 	f.state.count(r)
 	if r.class == "" && f.corpus.learn(r.features) && len(r.lineage) < mostGenerations {
 		f.corpus.keep(entry{r.lineage, r.schedule, r.features})

@@ -2,37 +2,134 @@ package explore
 
 import (
 	"context"
+	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-// firstFound is how many runs a search needs to the first violation of a target;
-// patience where it finds none.
-func firstFound(tb testing.TB, t target, first uint64, unguided bool, patience uint64) uint64 {
+// search is a search for the target. It ends with the first violation.
+func (t *target) search(tb testing.TB, first uint64, unguided bool, patience uint64) Search {
 	tb.Helper()
 	sc, err := scenario.Parse("target.yaml", []byte(t.scenario()))
 	if err != nil {
 		tb.Fatalf("%s: %v", t.name, err)
 	}
-	s := Search{Scenario: sc, Variant: scenario.DefaultVariant, Kinds: t.kinds, Properties: []checker.Property{t.property},
+	return Search{Scenario: sc, Variant: scenario.DefaultVariant, Kinds: t.kinds, Properties: []checker.Property{t.property},
 		First: first, Seeds: patience, StopAt: 1, Unguided: unguided, Workers: 2}
+}
+
+// firstFound is how many runs a search needs to the first violation of a target
+// that is the target's fault; false where it needs more than its patience.
+func (t *target) firstFound(tb testing.TB, first uint64, unguided bool, patience uint64) (uint64, bool) {
+	tb.Helper()
+	s := t.search(tb, first, unguided, patience)
+	s.counts = func(f Found) bool { return t.causes(tb, s, f) }
 	r, err := s.Run(context.Background())
 	if err != nil {
 		tb.Fatalf("%s: %v", t.name, err)
 	}
 	if len(r.Found) == 0 {
-		return patience
+		return patience, false
 	}
-	return r.Found[0].Run + 1
+	return r.Found[0].Run + 1, true
+}
+
+var switches = regexp.MustCompile(`, switches: \{[^}]*\}`)
+
+// causes reports whether what was found is the mistake's doing: the lock without
+// it survives the same schedule.
+func (t *target) causes(tb testing.TB, s Search, f Found) bool {
+	tb.Helper()
+	if t.mistake == (lock.Mistakes{}) {
+		return true
+	}
+	s.Scenario = parse(tb, switches.ReplaceAllString(t.scenario(), ""))
+	setup, err := s.setup()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d, err := newDrawer(setup, s.Kinds)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	setup.Faults.List = d.follow(f.Lineage).faults
+	b := newBench(context.Background(), "repaired")
+	defer b.close()
+	v, err := b.run(setup, f.Seed, s.Properties)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return !v.violated(f.Property)
+}
+
+// TestSearchFinds: each mistake of the locks, and what each kind of fault does to a
+// lock without a defence, is found by each of 20 searches, within as many runs as
+// a processor makes in about a second.
+func TestSearchFinds(t *testing.T) {
+	const searches, patience = 20, 6000
+	for _, target := range slices.Concat(switchTargets, faultTargets) {
+		t.Run(target.name, func(t *testing.T) {
+			if target.mistake.SameValue {
+				t.Skip("its window is narrow: it takes tens of thousands of runs, see BenchmarkGuidance")
+			}
+			var most uint64
+			for i := range uint64(searches) {
+				n, found := target.firstFound(t, i<<32, false, patience)
+				if !found {
+					t.Errorf("search %d found nothing in %d runs", i, patience)
+				}
+				most = max(most, n)
+			}
+			t.Logf("at most %d runs", most)
+		})
+	}
+}
+
+// TestEveryMistakeIsATarget: whoever adds a mistake, or a kind of fault, says how
+// a search finds it.
+func TestEveryMistakeIsATarget(t *testing.T) {
+	mistakes := reflect.TypeFor[lock.Mistakes]()
+	for i := range mistakes.NumField() {
+		if !slices.ContainsFunc(switchTargets, func(t target) bool { return reflect.ValueOf(t.mistake).Field(i).Bool() }) {
+			t.Errorf("no target for the mistake %s", mistakes.Field(i).Name)
+		}
+	}
+	for _, kind := range Kinds() {
+		if kind == "slow-close" {
+			continue // it delays bad news and does no harm of its own
+		}
+		if !slices.ContainsFunc(faultTargets, func(t target) bool { return slices.Contains(t.kinds, kind) }) {
+			t.Errorf("no target for the fault %s", kind)
+		}
+	}
+}
+
+// TestNoFalseAlarm: a correct lock keeps its lease under every fault that it is
+// made for. `make sound` tries a million runs.
+func TestNoFalseAlarm(t *testing.T) {
+	sc, err := scenario.Load("testdata/sound.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := search(t, Search{Scenario: sc, Seeds: 20_000, Workers: 2, Properties: []checker.Property{checker.ExclusiveLease},
+		Kinds: strings.Split("pause,latency,hold,cut,reset,bandwidth,limit-data,slow-close", ",")})
+	if r.Runs != 20_000 || r.Violations() > 0 {
+		t.Errorf("%d runs: %+v", r.Runs, r.Classes)
+	}
 }
 
 // BenchmarkGuidance compares drawing alone with half drawing, half changing: the
-// mean runs to the first violation of each target, over 20 searches.
+// mean runs, and the mean time, to the first violation of each target, over 20
+// searches.
 func BenchmarkGuidance(b *testing.B) {
-	const searches, patience = 20, 3_000
+	const searches, patience = 20, 20_000
 	for _, t := range slices.Concat(switchTargets, faultTargets) {
 		for _, way := range []struct {
 			name     string
@@ -41,13 +138,15 @@ func BenchmarkGuidance(b *testing.B) {
 			b.Run(t.name+"/"+way.name, func(b *testing.B) {
 				for b.Loop() {
 					var total, most, missed uint64
+					began := time.Now()
 					for i := range uint64(searches) {
-						n := firstFound(b, t, i<<32, way.unguided, patience)
+						n, found := t.firstFound(b, i<<32, way.unguided, patience)
 						total, most = total+n, max(most, n)
-						if n == patience {
+						if !found {
 							missed++
 						}
 					}
+					b.ReportMetric(float64(time.Since(began).Milliseconds())/searches, "ms/found")
 					b.ReportMetric(float64(total)/searches, "runs/found")
 					b.ReportMetric(float64(most), "most-runs")
 					b.ReportMetric(float64(missed), "missed")

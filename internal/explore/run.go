@@ -66,5 +66,5 @@ func (b *bench) run(setup *scenario.Setup, seed uint64, wanted []checker.Propert
 	if out.Interrupted {
 		return verdicts{}, context.Canceled
 	}
-	return verdicts{checker.Judge(b.ctx, out.History, wanted, checker.Options{Fast: true, GrantWithin: setup.GrantWithin}), out.History}, nil
+	return verdicts{checker.Judge(b.ctx, out.History, wanted, checker.Options{Fast: true, Brief: true, GrantWithin: setup.GrantWithin}), out.History}, nil
 }

@@ -39,6 +39,8 @@ type Search struct {
 	// continue it; nil: nobody. It must not keep the State.
 	From *State
 	Save func(s *State, last bool) error
+	// counts says whether a violation counts; nil: all do.
+	counts func(Found) bool
 }
 
 // Report is what a search has found so far.

@@ -101,7 +101,12 @@ type shrinker struct {
 
 // fails reports whether the setup still leads to the violation.
 func (k *shrinker) fails() bool {
-	if k.err != nil || !k.fits() {
+	return k.err == nil && k.fits() && k.violates()
+}
+
+// violates runs the setup and reports whether the violation shows.
+func (k *shrinker) violates() bool {
+	if k.err != nil {
 		return false
 	}
 	k.runs++
@@ -246,7 +251,7 @@ func (k *shrinker) luck() (count int) {
 	defer func() { k.found.Seed = seed }()
 	for i := range uint64(otherSeeds) {
 		k.found.Seed = seed + 1 + i
-		if k.fails() {
+		if k.violates() {
 			count++
 		}
 	}

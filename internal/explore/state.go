@@ -121,8 +121,12 @@ func (s *State) count(r *result) {
 		c.Drawn++
 	}
 	if c.Runs++; c.Runs <= keptPerClass {
-		s.Found = append(s.Found, Found{Run: r.run, Lineage: r.lineage, Seed: r.seed, Class: r.class, Property: r.property})
+		s.Found = append(s.Found, r.found())
 	}
+}
+
+func (r *result) found() Found {
+	return Found{Run: r.run, Lineage: r.lineage, Seed: r.seed, Class: r.class, Property: r.property}
 }
 
 func (s *State) violations() (n uint64) {

@@ -48,7 +48,7 @@ var mixable = map[string]drawn{
 		return f
 	},
 	"limit-data": func(r *rand.Rand, c Cast, k MixKind) Fault {
-		f := &limitData{Bytes: r.Int64N(1000)}
+		f := &limitData{Bytes: 1 + r.Int64N(1000)}
 		f.Where = k.where(r, c)
 		return f
 	},

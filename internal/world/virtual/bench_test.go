@@ -52,7 +52,7 @@ func benchmark(b *testing.B, judge bool) {
 		virtualTime += out.History.Events[len(out.History.Events)-1].Time
 		seed++
 		if judge {
-			for _, f := range checker.Judge(context.Background(), out.History, wanted, checker.Options{Faults: 1, Fast: true}) {
+			for _, f := range checker.Judge(context.Background(), out.History, wanted, checker.Options{Faults: 1, Fast: true, Brief: true}) {
 				if f.Property == checker.LinearizableResource && f.Verdict != checker.Violated {
 					b.Fatalf("seed %d: %v", seed, f.Verdict)
 				}

@@ -163,12 +163,16 @@ func newEnv(c *clientHost) *env {
 	_, _ = h.Write([]byte(c.name))
 	// As in the live world; a client that was started again draws anew.
 	e := &env{c: c, life: c.life, rand: rand.New(rand.NewPCG(c.w.spec.Seed, h.Sum64()+c.life-1))}
-	e.store = &remote{e: e, l: c.store}
+	remotes := make([]remote, len(c.links)+1)
+	e.nodes = make([]command.Node, len(c.links))
+	for i, l := range c.links {
+		remotes[i] = remote{e: e, l: l}
+		e.nodes[i] = &remotes[i]
+	}
+	e.store = &remotes[len(c.links)]
+	*e.store = remote{e: e, l: c.store}
 	if c.consensus != nil {
 		e.consensus = &remote{e: e, l: c.consensus}
-	}
-	for _, l := range c.links {
-		e.nodes = append(e.nodes, &remote{e: e, l: l})
 	}
 	return e
 }
@@ -191,6 +195,9 @@ func (e *env) Sleep(d time.Duration) {
 		return
 	}
 	s := &e.c.w.s
+	if s.doze(d) {
+		return
+	}
 	s.push(event{at: s.now + d, co: s.current, epoch: s.current.epoch})
 	e.c.stand(e.life)
 }
@@ -272,61 +279,89 @@ func (r *remote) Do(cmd command.Command) command.Reply {
 		deadline = s.now + cmd.Timeout
 	}
 	epoch := r.l.epoch
-	conn := r.l.connect(cmd.OtherConnection)
+	m := message{conn: r.l.connect(cmd.OtherConnection), deadline: deadline}
 	switch cmd.Op {
 	case command.WATCH:
-		r.watching = conn
+		r.watching = m.conn
 	case command.UNWATCH, command.EXEC:
 		watched := r.watching
-		if r.watching = nil; watched != nil && watched != conn {
+		if r.watching = nil; watched != nil && watched != m.conn {
 			return refused("the connection that watched is gone")
 		}
 	}
-	if conn.fresh {
-		reply, _ := r.exchange(conn, &cmd, deadline, true, false)
+	var reply command.Reply
+	if m.conn.fresh {
+		m.handshake = true
+		r.exchange(&m, &cmd, &reply)
 		if reply.Outcome != command.Done {
 			return reply
 		}
-		conn.fresh = false
+		m.handshake, m.conn.fresh = false, false
 	}
-	reply, noScript := r.exchange(conn, &cmd, deadline, false, false)
-	if noScript {
-		reply, _ = r.exchange(conn, &cmd, deadline, false, true)
+	if known := r.exchange(&m, &cmd, &reply); !known {
+		m.source = true
+		r.exchange(&m, &cmd, &reply)
 	}
 	if reply.Outcome != command.Unknown {
-		r.l.giveBack(conn, epoch)
+		r.l.giveBack(m.conn, epoch)
 	}
 	return reply
+}
+
+// message says how a command is sent to a node, or that it is the handshake of a
+// new connection. (The command is not part of it: then each would be allocated.)
+type message struct {
+	conn      *connection
+	handshake bool
+	// source says that a script's source goes with it, not only its name.
+	source bool
+	// deadline is until when its sender waits; 0: for ever.
+	deadline time.Duration
 }
 
 const tooLate = "no answer in time"
 
 // exchange sends one message and waits for its answer, till the deadline where
-// that is not 0.
-func (r *remote) exchange(conn *connection, cmd *command.Command, deadline time.Duration, handshake, source bool) (command.Reply, bool) {
+// that is not 0. It returns false where the node did not know the script.
+func (r *remote) exchange(m *message, cmd *command.Command, reply *command.Reply) (known bool) {
 	w := r.e.c.w
 	s := &w.s
-	if deadline > 0 && s.now >= deadline { // a pause took the time that it had
-		return command.Reply{Outcome: command.Unknown, Err: tooLate}, false
+	if m.deadline > 0 && s.now >= m.deadline { // a pause took the time that it had
+		*reply = command.Reply{Outcome: command.Unknown, Err: tooLate}
+		return true
+	}
+	how, known := r.l.quick(m, cmd, reply)
+	if how == answered {
+		return known
 	}
 	k := w.newCall()
-	k.link, k.conn, k.handshake, k.source = r.l, conn, handshake, source
-	if !handshake {
+	k.link, k.conn, k.handshake, k.source = r.l, m.conn, m.handshake, m.source
+	if !m.handshake {
 		k.cmd = *cmd
 	}
 	k.waiter = waiter{s.current, s.current.epoch}
-	r.l.send(k)
-	if deadline > 0 {
-		s.timeout(deadline)
+	switch how {
+	case unsent:
+		r.l.send(k)
+	case onItsWay:
+		k.goOn(requests)
+	case onItsWayBack:
+		k.reply, k.noScript = *reply, !known
+		k.goOn(answers)
+	}
+	if m.deadline > 0 {
+		s.timeout(m.deadline)
 	}
 	why := r.e.c.stand(r.e.life) // where the client dies, kill has given the call up
-	reply, noScript := k.reply, k.noScript
+	*reply, known = k.reply, !k.noScript
 	k.giveUp()
 	switch why {
 	case byReply:
-		return reply, noScript
+		return known
 	case byTimer:
-		return command.Reply{Outcome: command.Unknown, Err: tooLate}, false
+		*reply = command.Reply{Outcome: command.Unknown, Err: tooLate}
+	default:
+		*reply = command.Reply{Outcome: command.Unknown, Err: "the connection broke"}
 	}
-	return command.Reply{Outcome: command.Unknown, Err: "the connection broke"}, false
+	return true
 }

@@ -41,18 +41,46 @@ func (e *event) happen(s *scheduler) {
 	}
 }
 
-// eventHeap is a heap of four children a node.
-type eventHeap struct{ list []event }
+// eventHeap is a heap of four children a node. The first event stands apart: most
+// that are pushed are the next to happen.
+type eventHeap struct {
+	front event
+	full  bool
+	list  []event
+}
 
-func (h *eventHeap) n() int        { return len(h.list) }
-func (h *eventHeap) first() *event { return &h.list[0] }
+func (h *eventHeap) n() int {
+	if h.full {
+		return len(h.list) + 1
+	}
+	return len(h.list)
+}
+
+func (h *eventHeap) first() *event {
+	if h.full {
+		return &h.front
+	}
+	return &h.list[0]
+}
 
 func (h *eventHeap) clear() {
 	clear(h.list)
-	h.list = h.list[:0]
+	h.list, h.full = h.list[:0], false
 }
 
 func (h *eventHeap) push(e event) {
+	switch {
+	case h.full && !e.before(&h.front), !h.full && len(h.list) > 0 && !e.before(&h.list[0]):
+		h.sift(e)
+		return
+	case h.full:
+		h.sift(h.front)
+	}
+	h.front, h.full = e, true
+}
+
+// sift puts an event into the heap.
+func (h *eventHeap) sift(e event) {
 	h.list = append(h.list, e)
 	l := h.list
 	i := len(l) - 1
@@ -68,6 +96,10 @@ func (h *eventHeap) push(e event) {
 }
 
 func (h *eventHeap) pop() event {
+	if h.full {
+		h.full = false
+		return h.front
+	}
 	l := h.list
 	top := l[0]
 	n := len(l) - 1

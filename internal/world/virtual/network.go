@@ -25,13 +25,17 @@ type link struct {
 	// index is its place among all links, sent how many calls were sent on it.
 	index int
 	sent  uint32
+	// arrival is when the message arrives that quick has begun to carry.
+	arrival time.Duration
 	// epoch counts how often all connections broke at once.
 	epoch uint32
 	// pending are calls whose clients still wait, in the order in which they
 	// were sent.
 	pending []*call
 	// idle are open connections without a call, the latest used last.
-	idle     []*connection
+	idle []*connection
+	// opened is the connection that the link began with.
+	opened   connection
 	lastUsed *connection
 	ways     [2]way
 }
@@ -84,6 +88,8 @@ type call struct {
 	dir   int
 	stage int
 	way   uint32
+	// base is when it came to the link, and how late latency makes it.
+	base time.Duration
 	// through says that it has passed all disturbances and only needs its time.
 	through bool
 	epoch   uint32
@@ -129,7 +135,7 @@ func (l *link) send(k *call) {
 	l.sent++
 	k.number = l.sent
 	l.w.touch(l.name.From, false)
-	k.dir, k.stage, k.through = requests, 0, false
+	k.dir, k.stage, k.through, k.base = requests, 0, false, l.w.s.now
 	l.pending = append(l.pending, k)
 	if !l.to.up {
 		// The port is closed: the connection cannot be opened, or breaks.
@@ -188,7 +194,7 @@ func (k *call) answer() {
 		k.lost() // nobody listens: the connection is closed
 		return
 	}
-	k.dir, k.stage, k.through = answers, 0, false
+	k.dir, k.stage, k.through, k.base = answers, 0, false, k.link.w.s.now
 	k.advance()
 }
 
@@ -237,7 +243,7 @@ func (l *link) breakAll() {
 	var late time.Duration
 	for _, t := range l.ways[answers].toxics {
 		if t.Kind == world.SlowClose {
-			late += t.Delay
+			late = max(late, t.Delay)
 		}
 	}
 	for _, k := range l.pending {

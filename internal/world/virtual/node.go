@@ -79,6 +79,13 @@ func (n *node) arrive(k *call) {
 
 // serve carries a call out and answers it.
 func (n *node) serve(k *call) {
+	if n.carryOut(k) {
+		k.answer()
+	}
+}
+
+// carryOut carries a call out; false: the answer comes later.
+func (n *node) carryOut(k *call) bool {
 	n.look()
 	n.disk.tick(n, n.memory.now)
 	switch {
@@ -86,37 +93,46 @@ func (n *node) serve(k *call) {
 		k.reply = command.StrReply("OK")
 	case k.cmd.Op == command.WAIT:
 		n.wait(k)
-		return
-	case k.cmd.Op == command.EVAL && !n.knows(k):
-		k.noScript = true
+		return false
 	default:
-		before := n.memory.writes
-		n.watch.caller = k.link.name.From
-		if op := k.cmd.Op; op == command.WATCH || op == command.UNWATCH || op == command.EXEC {
-			k.reply = n.memory.transact(&k.cmd, &k.conn.watcher)
-		} else {
-			k.reply = n.memory.do(&k.cmd)
-		}
-		n.watch.caller = ""
-		if n.memory.writes != before {
-			k.conn.written = n.memory.writes
-			n.disk.wrote(n, n.memory.now)
-		}
+		k.noScript = !n.obey(&k.cmd, k.link.name.From, k.conn, k.source, &k.reply)
 	}
-	k.answer()
+	return true
 }
 
-// knows reports whether the node can run the call's script.
-func (n *node) knows(k *call) bool {
+// obey carries a command out that came on a connection; false: the script is not
+// known, and its source did not come with it.
+func (n *node) obey(c *command.Command, from string, conn *connection, source bool, reply *command.Reply) bool {
+	if c.Op == command.EVAL && !n.knows(c.Script, source) {
+		return false
+	}
+	before := n.memory.writes
+	n.watch.caller = from
+	switch c.Op {
+	case command.WATCH, command.UNWATCH, command.EXEC:
+		*reply = n.memory.transact(c, &conn.watcher)
+	default:
+		*reply = n.memory.do(c)
+	}
+	n.watch.caller = ""
+	if n.memory.writes != before {
+		conn.written = n.memory.writes
+		n.disk.wrote(n, n.memory.now)
+	}
+	return true
+}
+
+// knows reports whether the node can run a script.
+func (n *node) knows(script *command.Script, source bool) bool {
 	for _, s := range n.known {
-		if s == k.cmd.Script {
+		if s == script {
 			return true
 		}
 	}
-	if k.source {
-		n.known = append(n.known, k.cmd.Script)
+	if source {
+		n.known = append(n.known, script)
 	}
-	return k.source
+	return source
 }
 
 func (n *node) pause() {

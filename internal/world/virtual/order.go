@@ -26,7 +26,8 @@ const TimePasses Step = 0
 // Touched tells what a step has read or changed, with all that followed from it
 // at once. Two steps that touched nothing in common can be swapped.
 type Touched struct {
-	// Clients and Nodes have a bit for each; the resource is the last node.
+	// Clients and Nodes have a bit for each; the resource and the consensus
+	// store follow behind the lock's nodes.
 	Clients, Nodes uint64
 	// Seen: the step began or ended an operation of a client, which the history
 	// orders among those of all clients.
@@ -80,7 +81,7 @@ const (
 func (o *ordered) undertake(l *link, number uint32, what int, e event) {
 	p := pending{event: e, step: Step(l.index+1)<<40 | Step(number)<<2 | Step(what), broken: what == isBreak}
 	if what == isRequest {
-		p.node = 1 << slices.Index(append(slices.Clone(o.w.nodes), o.w.store), l.to)
+		p.node = 1 << slices.Index(append(slices.Clone(o.w.nodes), o.w.store, o.w.consensus), l.to)
 	} else {
 		p.client = o.bit(l.name.From)
 	}

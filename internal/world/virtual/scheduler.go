@@ -280,6 +280,9 @@ func (s *scheduler) wakeAll(which func(*coroutine) bool, why reason) {
 
 // sleep parks the current coroutine for a while.
 func (s *scheduler) sleep(d time.Duration) reason {
+	if s.doze(max(d, 0)) {
+		return byTimer
+	}
 	s.push(event{at: s.now + max(d, 0), co: s.current, epoch: s.current.epoch})
 	return s.park()
 }

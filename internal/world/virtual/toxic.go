@@ -110,13 +110,12 @@ func (t *toxic) pass(k *call) bool {
 		if t.Jitter > 0 && t.l.w.order == nil {
 			late += time.Duration(int64(t.l.rand.Uint64()>>1)%int64(2*t.Jitter)) - t.Jitter
 		}
+		k.base += max(late, 0)
 		return t.delay(k, late)
 	case world.Bandwidth:
-		// toxiproxy counts in steps of 1000 bytes a second.
-		rate := max(t.Rate/1000, 1) * 1000
-		now := t.l.w.s.now
-		t.free[k.conn] = max(t.free[k.conn], now) + time.Duration(k.size()*int64(time.Second)/rate)
-		return t.delay(k, t.free[k.conn]-now)
+		// Of several the slowest counts: each begins when the message came.
+		t.free[k.conn] = max(t.free[k.conn], k.base) + time.Duration(k.size()*int64(time.Second)/max(t.Rate, 1))
+		return t.delay(k, t.free[k.conn]-t.l.w.s.now)
 	case world.Cut:
 		k.lost()
 		return false

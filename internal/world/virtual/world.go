@@ -31,7 +31,11 @@ type World struct {
 	store *node
 	// consensus is nil where the lock needs none.
 	consensus *node
-	clients   []*clientHost
+	// allNodes and allLinks are those of earlier runs, too, to be used again.
+	allNodes             []*node
+	allLinks             []*link
+	nodesUsed, linksUsed int
+	clients              []*clientHost
 	// links are those of the clients, in a fixed order, followers those of
 	// the replicas.
 	links       []*link
@@ -109,6 +113,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.wallZero = epoch + 20*time.Millisecond
 	}
 	w.nodes, w.links, w.followers, w.toxicNumber = w.nodes[:0], w.links[:0], nil, 0
+	w.nodesUsed, w.linksUsed = 0, 0
 	for _, n := range spec.Nodes {
 		w.nodes = append(w.nodes, w.newNode(n.Name, n.Persistence))
 	}
@@ -139,7 +144,13 @@ var warmed = append(lock.Scripts(), resource.Scripts()...)
 const nodesStartBefore = 300 * time.Millisecond
 
 func (w *World) newNode(name string, p world.Persistence) *node {
-	n := &node{w: w, name: name, persistence: p, up: true, watch: watch{w: w, node: name, key: w.spec.Lock.Key}}
+	if w.nodesUsed == len(w.allNodes) {
+		w.allNodes = append(w.allNodes, &node{})
+	}
+	n := w.allNodes[w.nodesUsed]
+	w.nodesUsed++
+	*n = node{w: w, name: name, persistence: p, up: true, watch: watch{w: w, node: name, key: w.spec.Lock.Key},
+		memory: memory{items: n.memory.items[:0]}, known: n.known[:0], disk: disk{synced: n.disk.synced[:0]}}
 	n.memory.watch = &n.watch
 	n.known = append(n.known, warmed...) // by the clients, when they got ready
 	n.disk.started(n, int64((w.wallZero-nodesStartBefore)/time.Microsecond))
@@ -149,11 +160,11 @@ func (w *World) newNode(name string, p world.Persistence) *node {
 func (w *World) openClients() error {
 	w.clients = w.clients[:0]
 	for _, name := range w.spec.Clients {
-		c := &clientHost{w: w, name: name}
 		ends := w.nodes
 		if w.spec.Replicated {
 			ends = w.nodes[:1]
 		}
+		c := &clientHost{w: w, name: name, links: make([]*link, 0, len(ends))}
 		for _, n := range ends {
 			c.links = append(c.links, w.newLink(name, n))
 		}
@@ -177,10 +188,16 @@ func (w *World) openClients() error {
 // newLink opens a link with one connection on it, as a client does when it
 // gets ready.
 func (w *World) newLink(from string, to *node) *link {
-	l := &link{w: w, name: world.Link{From: from, To: to.name}, to: to, rand: w.net,
-		delay: leastDelay + time.Duration(w.net.Uint64()>>32*uint64(delaySpan)>>32)}
-	l.idle = append(l.idle, w.newConnection())
-	l.index = len(w.links)
+	index := w.linksUsed
+	if index == len(w.allLinks) {
+		w.allLinks = append(w.allLinks, &link{})
+	}
+	w.linksUsed++
+	l := w.allLinks[index] // of an earlier run, perhaps
+	*l = link{w: w, name: world.Link{From: from, To: to.name}, index: index, to: to, rand: w.net,
+		delay:   leastDelay + time.Duration(w.net.Uint64()>>32*uint64(delaySpan)>>32),
+		pending: l.pending[:0], idle: l.idle[:0]}
+	l.idle = append(l.idle, &l.opened)
 	w.links = append(w.links, l)
 	return l
 }

@@ -1,0 +1,91 @@
+package explore
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+)
+
+// foundOf is what a few searches for a target find.
+func foundOf(tb testing.TB, t *target, searches uint64) (s Search, found []Found) {
+	tb.Helper()
+	for i := range searches {
+		s = t.search(tb, i<<32, false, 6000)
+		r, err := s.Run(context.Background())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		found = append(found, r.Found...)
+	}
+	return s, found
+}
+
+// few is how many faults a shrunk schedule should have at most.
+const few = 3
+
+// TestShrunkAreSmall: 95 % of what is found, of all targets, comes down to three
+// faults or fewer.
+func TestShrunkAreSmall(t *testing.T) {
+	small, all := 0, 0
+	for _, target := range slices.Concat(switchTargets, faultTargets) {
+		if target.mistake.SameValue {
+			continue // rarely found
+		}
+		s, found := foundOf(t, &target, 4)
+		for _, f := range found {
+			k, err := s.Shrink(context.Background(), f)
+			if err != nil {
+				t.Fatalf("%s: %v", target.name, err)
+			}
+			all++
+			if n := len(k.Setup.Faults.List); n <= few {
+				small++
+			} else {
+				t.Logf("%s: run %d has %d faults", target.name, f.Run, n)
+			}
+		}
+	}
+	if small*100 < all*95 {
+		t.Errorf("%d of %d have %d faults or fewer", small, all, few)
+	}
+	t.Logf("%d of %d have %d faults or fewer", small, all, few)
+}
+
+// BenchmarkShrink shrinks what searches for all targets find: how long one takes,
+// and the share that needs at most 50 ms and has at most three faults then.
+func BenchmarkShrink(b *testing.B) {
+	type job struct {
+		Search
+		found Found
+	}
+	var jobs []job
+	for _, target := range slices.Concat(switchTargets, faultTargets) {
+		if target.mistake.SameValue {
+			continue
+		}
+		s, found := foundOf(b, &target, 4)
+		for _, f := range found {
+			jobs = append(jobs, job{s, f})
+		}
+	}
+	var times []time.Duration
+	within := 0
+	for b.Loop() {
+		j := jobs[len(times)%len(jobs)]
+		began := time.Now()
+		k, err := j.Shrink(context.Background(), j.found)
+		if err != nil {
+			b.Fatal(err)
+		}
+		took := time.Since(began)
+		times = append(times, took)
+		if took <= 50*time.Millisecond && len(k.Setup.Faults.List) <= few {
+			within++
+		}
+	}
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)/2].Microseconds())/1000, "ms-median")
+	b.ReportMetric(float64(times[len(times)*95/100].Microseconds())/1000, "ms-95%")
+	b.ReportMetric(100*float64(within)/float64(len(times)), "%within")
+}

@@ -1,0 +1,97 @@
+package virtual
+
+import (
+	"math"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+)
+
+// Mostly a request goes to a node and comes back before anything else happens.
+// Then there is no need to park whoever waits for it, nor to bother the queue of
+// events: time is moved on directly. What is drawn and what happens is the same.
+
+// quietUntil is the time up to which nothing happens by itself; now, where
+// something happens at once.
+func (s *scheduler) quietUntil() time.Duration {
+	if s.sinceLook++; s.sinceLook >= lookEvery || s.ready.n() > 0 || s.pick != nil || s.stopped {
+		return s.now
+	}
+	if at, some := s.due(); some {
+		return at
+	}
+	return math.MaxInt64
+}
+
+// doze lets time pass without parking anybody; false: something happens before.
+func (s *scheduler) doze(d time.Duration) bool {
+	if s.now+d >= s.quietUntil() {
+		return false
+	}
+	s.now += d
+	return true
+}
+
+// undisturbed reports that messages pass the link, and that its node serves them.
+func (l *link) undisturbed() bool {
+	return len(l.ways[requests].toxics) == 0 && len(l.ways[answers].toxics) == 0 && l.to.up && !l.to.paused
+}
+
+// progress is how far a message came without anything else happening.
+type progress uint8
+
+const (
+	// unsent: it was not sent.
+	unsent progress = iota
+	// onItsWay, onItsWayBack: it was, or its answer, and arrives when the link's
+	// arrival says.
+	onItsWay
+	onItsWayBack
+	// answered: the answer is there.
+	answered
+)
+
+// quick carries a message to the node and its answer back, as far as nothing
+// happens before, nor the deadline comes.
+func (l *link) quick(m *message, cmd *command.Command, reply *command.Reply) (how progress, known bool) {
+	s := &l.w.s
+	if !l.undisturbed() || !m.handshake && cmd.Op == command.WAIT {
+		return unsent, false
+	}
+	until := s.quietUntil()
+	if until == s.now {
+		return unsent, false
+	}
+	if m.deadline > 0 {
+		until = min(until, m.deadline)
+	}
+	if l.arrival = s.now + l.draw(); l.arrival >= until {
+		return onItsWay, false
+	}
+	s.now = l.arrival
+	n := l.to
+	n.look()
+	n.disk.tick(n, n.memory.now)
+	if m.handshake {
+		*reply, known = command.StrReply("OK"), true
+	} else {
+		known = n.obey(cmd, l.name.From, m.conn, m.source, reply)
+	}
+	if until = s.quietUntil(); m.deadline > 0 { // replicas may have something to do now
+		until = min(until, m.deadline)
+	}
+	if l.arrival = s.now + l.draw(); l.arrival >= until {
+		return onItsWayBack, known
+	}
+	s.now = l.arrival
+	return answered, known
+}
+
+// goOn puts a call on the rest of its way, which ends at the link's arrival.
+func (k *call) goOn(dir int) {
+	l := k.link
+	k.epoch = l.epoch
+	k.dir, k.stage, k.through = dir, 0, true
+	l.pending = append(l.pending, k)
+	l.w.s.push(event{at: l.arrival, call: k, epoch: k.way})
+}

@@ -439,6 +439,57 @@ var propertyCases = []struct {
 	{"nothing that belongs together", Atomic, func(s *script) {
 		s.write(0, "c1", 1, 1, history.OK, -1)
 	}, Unknown, "nothing that belongs together"},
+	{"in both lists or in none", Atomic, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.OK)
+		s.pairAppend(5, "c2", 2, history.Fail)
+		s.pairAppend(10, "c2", 3, history.Info)
+		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
+	}, Holds, "3 appends, each in both lists or in none"},
+	{"in one list", Atomic, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.Info)
+		s.pairLook(20, "c1", 0, nil, []int64{1})
+	}, Violated, "1 is in list b and not in list a"},
+	{"failed, and there", Atomic, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.Fail)
+		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
+	}, Violated, "1 is in both lists though its transaction failed"},
+	{"nobody looked", Atomic, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.OK)
+	}, Unknown, "nobody looked at the lists in the end"},
+	{"seen half done", Isolated, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.OK)
+		s.pairLook(5, "c2", 1, []int64{1}, nil)
+		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
+	}, Violated, "c2 saw 1 in one list and not yet in the other"},
+	{"half done for ever is a matter of atomicity", Isolated, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.OK)
+		s.pairLook(5, "c2", 1, []int64{1}, nil)
+		s.pairLook(20, "c1", 0, []int64{1}, nil)
+	}, Holds, "2 looks, none of them half way"},
+	{"another order", Isolated, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.OK)
+		s.pairAppend(1, "c2", 2, history.OK)
+		s.pairLook(20, "c1", 0, []int64{1, 2}, []int64{2, 1})
+	}, Violated, "list a has 1 where list b has 2"},
+	{"acknowledged and gone", Durable, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.OK)
+		s.pairAppend(5, "c1", 2, history.OK)
+		s.pairAppend(10, "c1", 3, history.Info)
+		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
+	}, Violated, "1 of 2 acknowledged appends are gone"},
+	{"acknowledged and there", Durable, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.OK)
+		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
+	}, Holds, "all 1 acknowledged appends are there in the end"},
 	{"a mail sent twice", LinearizableResource, func(s *script) {
 		s.h.Header.Workload = "side-effect"
 		s.cell(0, "c1", 1, "mail", 1, history.OK)

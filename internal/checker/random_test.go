@@ -14,12 +14,14 @@ import (
 func randomScript(r *rand.Rand) *script {
 	s := newScript()
 	cells := []string{""}
-	switch r.IntN(6) {
+	switch r.IntN(7) {
 	case 0:
 		s.h.Header.Workload, cells = "two-cells", []string{"a", "b"}
 	case 1:
 		s.h.Header.Workload, cells = "side-effect", []string{"sent", "mail"}
 	case 2:
+		return randomPairs(r, s)
+	case 3:
 		s.h.Header.Workload = []string{"stock", "jobs", "append"}[r.IntN(3)]
 	}
 	clients := []string{"c1", "c2", "c3"}
@@ -64,6 +66,31 @@ func randomScript(r *rand.Rand) *script {
 	if r.IntN(4) > 0 {
 		s.phase(ms, history.PhaseDone)
 	}
+	return s
+}
+
+// randomPairs appends to two lists, and looks at them, without much sense.
+func randomPairs(r *rand.Rand, s *script) *script {
+	s.h.Header.Workload = "transactions"
+	var a, b []int64
+	for i := range r.IntN(6) {
+		n := history.Value{Section: 1, Number: history.Some(int64(i))}
+		c := []string{"c1", "c2"}[r.IntN(2)]
+		s.add(int64(10*i), c, history.Invoke, history.Transact, n)
+		if r.IntN(8) > 0 {
+			a = append(a, int64(i))
+		}
+		s.pairLook(int64(10*i+1), "c3", 1+r.IntN(2), a, b)
+		if r.IntN(8) > 0 {
+			b = append(b, int64(i))
+		}
+		s.add(int64(10*i+3), c, []history.Type{history.OK, history.OK, history.Fail, history.Info}[r.IntN(4)], history.Transact, n)
+		s.pairLook(int64(10*i+4), "c3", 1+r.IntN(2), a, b)
+	}
+	if r.IntN(4) > 0 {
+		s.pairLook(100, "c3", 0, a, b)
+	}
+	s.phase(101, history.PhaseDone)
 	return s
 }
 

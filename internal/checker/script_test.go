@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -96,6 +97,18 @@ func (s *script) take(ms int64, client string, section int, from, to int64, t hi
 		left.Expected = history.Some(from)
 	}
 	s.add(ms+1, client, t, history.CAS, left)
+}
+
+// pairLook is a snapshot of two lists.
+func (s *script) pairLook(ms int64, client string, section int, a, b []int64) {
+	s.add(ms, client, history.Invoke, history.Snapshot, history.Value{Section: section})
+	s.add(ms+1, client, history.OK, history.Snapshot, history.Value{Section: section, List: slices.Clone(a), Other: slices.Clone(b)})
+}
+
+func (s *script) pairAppend(ms int64, client string, n int64, t history.Type) {
+	v := history.Value{Section: 1, Number: history.Some(n)}
+	s.add(ms, client, history.Invoke, history.Transact, v)
+	s.add(ms+2, client, t, history.Transact, v)
 }
 
 func (s *script) fault(ms int64, begin bool, id int, kind, target string) {

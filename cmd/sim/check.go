@@ -194,7 +194,7 @@ func (a *app) checkProperties(ctx context.Context, file string, f checkFlags, o 
 	if !ours || err != nil {
 		return 0, ours, err
 	}
-	findings := checker.Judge(ctx, h, checker.SafetyProperties(), checker.Options{Timeout: o.Timeout, Memory: o.Memory})
+	findings := checker.Judge(ctx, h, checker.SafetyProperties(h.Header.Workload), checker.Options{Timeout: o.Timeout, Memory: o.Memory})
 	if f.json {
 		err = a.printJSON(struct {
 			File       string            `json:"file"`

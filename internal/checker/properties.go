@@ -1,7 +1,13 @@
 package checker
 
-// SafetyProperties are those that every lock is asked for.
-func SafetyProperties() []Property {
+// SafetyProperties are those that everything with this workload is asked for.
+func SafetyProperties(workload string) []Property {
+	switch workload {
+	case "transactions": // they need no lock
+		return []Property{Atomic, Isolated, Durable}
+	case "two-cells":
+		return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource, Atomic}
+	}
 	return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource}
 }
 
@@ -15,6 +21,9 @@ var titles = map[Property]string{
 	DeadlockFree:         "once faults heal, somebody gets the lock within a stated bound",
 	MinorityTolerant:     "with a minority of nodes down, hung or slow, the lock is still granted within a bound",
 	NoOrphanLock:         "no key outlives its owner's interest by more than the TTL",
+	Atomic:               "what belongs together is done as a whole or not at all",
+	Isolated:             "nobody sees a change half done",
+	Durable:              "what was acknowledged is there in the end",
 }
 
 // Title is the property in one line of words.

@@ -30,7 +30,7 @@ func (p Passing) String() string {
 		who = "any client"
 	}
 	if p.Nth > 1 {
-		return fmt.Sprintf("%s is at %s for the %d. time", who, p.Point, p.Nth)
+		return fmt.Sprintf("%s is at %s for the %s time", who, p.Point, ordinal(p.Nth))
 	}
 	return fmt.Sprintf("%s is at %s", who, p.Point)
 }
@@ -84,4 +84,20 @@ func Points(faults []Planned) []string {
 		}
 	}
 	return points
+}
+
+// ordinal writes 2 as 2nd.
+func ordinal(n int) string {
+	suffix := "th"
+	if n/10%10 != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", n, suffix)
 }

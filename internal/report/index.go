@@ -84,13 +84,10 @@ func columnsOf(results []*Result) []checker.Property {
 }
 
 func columnRank(p checker.Property) int {
-	order := []checker.Property{checker.ExclusiveBelief, checker.ExclusiveLease, checker.NoLateEffect,
-		checker.LinearizableResource, checker.OrderedTokens, checker.OwnerRelease, checker.DeadlockFree,
-		checker.MinorityTolerant, checker.NoOrphanLock}
-	if i := slices.Index(order, p); i >= 0 {
+	if i := slices.Index(checker.Properties(), p); i >= 0 {
 		return i
 	}
-	return len(order)
+	return len(checker.Properties())
 }
 
 func indexRows(e IndexEntry, columns []checker.Property) []indexRow {

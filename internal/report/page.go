@@ -122,6 +122,9 @@ var propertyWords = map[checker.Property]string{
 	checker.DeadlockFree:         "Once the faults have healed, somebody gets the lock within a stated bound.",
 	checker.MinorityTolerant:     "With a minority of nodes down, hung or slow, the lock is still granted within a bound.",
 	checker.NoOrphanLock:         "No key outlives its owner's interest by more than the TTL.",
+	checker.Atomic:               "What belongs together is done as a whole or not at all.",
+	checker.Isolated:             "Nobody sees a change half done.",
+	checker.Durable:              "What was acknowledged is there in the end.",
 }
 
 func newPage(r *Result) *page {

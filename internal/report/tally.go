@@ -130,7 +130,7 @@ func besideExpectation(p *PropertyResult) string {
 // storyRank orders the properties by how much of the story their
 // counterexample tells: a damaged resource says more than a second holder.
 var storyRank = []checker.Property{
-	checker.LinearizableResource, checker.NoLateEffect, checker.ExclusiveLease,
+	checker.LinearizableResource, checker.Atomic, checker.Isolated, checker.Durable, checker.NoLateEffect, checker.ExclusiveLease,
 	checker.ExclusiveBelief, checker.OrderedTokens, checker.OwnerRelease,
 	checker.NoOrphanLock, checker.MinorityTolerant, checker.DeadlockFree,
 }

@@ -208,7 +208,7 @@ func (t *trial) judge(ctx context.Context, v scenario.Variant, out *report.Varia
 // others where something is expected of them.
 func properties(v scenario.Variant) []checker.Property {
 	wanted := make(map[checker.Property]bool)
-	for _, p := range checker.SafetyProperties() {
+	for _, p := range checker.SafetyProperties(v.Setup.Workload.Kind) {
 		wanted[p] = true
 	}
 	for _, e := range v.Expect {

@@ -21,7 +21,7 @@ table() {
 	echo "clock|exclusive-lease|$three"
 	echo "hold|no-late-effect|$plain"
 	echo "latency|no-late-effect|$plain"
-	echo "bandwidth|no-late-effect|$plain"
+	echo "bandwidth|no-late-effect|lock: {algorithm: redlock, ttl: 300ms}; workload: {clients: 3, sections: 2, start: together}"
 	echo "cut|exclusive-lease|$reachable"
 	echo "reset|exclusive-lease|$reachable"
 	echo "limit-data|exclusive-lease|$reachable"

@@ -88,8 +88,8 @@ func (x Exhaust) Run(ctx context.Context) (Exhausted, error) {
 		case t.cut:
 			out.Cut++
 			continue
-		case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-			return out, nil
+		case ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)):
+			return out, nil // its judgement was cut short, too
 		case err != nil:
 			return out, fmt.Errorf("failed to run a schedule: %w", err)
 		}

@@ -73,7 +73,7 @@ func (t *target) causes(tb testing.TB, s Search, f Found) bool {
 // lock without a defence, is found by each of 20 searches, within as many runs as
 // a processor makes in about a second.
 func TestSearchFinds(t *testing.T) {
-	const searches, patience = 20, 6000
+	const searches, patience = 20, 8000
 	for _, target := range slices.Concat(switchTargets, faultTargets) {
 		t.Run(target.name, func(t *testing.T) {
 			if target.mistake.SameValue {

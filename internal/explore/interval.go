@@ -15,7 +15,14 @@ func Wilson(k, n uint64) (low, high float64) {
 	p, m := float64(k)/float64(n), float64(n)
 	middle := (p + z*z/(2*m)) / (1 + z*z/m)
 	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return max(middle-half, 0), min(middle+half, 1)
+	low, high = max(middle-half, 0), min(middle+half, 1)
+	if k == 0 {
+		low = 0 // but for rounding it is
+	}
+	if k == n {
+		high = 1
+	}
+	return low, high
 }
 
 // Bound says in words what it is worth to have seen nothing in n runs: with

@@ -40,6 +40,7 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	defer b.close()
 	k := &shrinker{bench: b, setup: setup, found: found}
 	from := len(setup.Faults.List)
+	k.drawn = clone(setup.Faults.List)
 	if !k.fails() {
 		if k.err != nil {
 			return nil, k.err
@@ -94,6 +95,8 @@ type shrinker struct {
 	*bench
 	setup *scenario.Setup
 	found Found
+	// drawn are the faults that were there at first.
+	drawn []scenario.Fault
 	// runs were tried, accepted of them made it smaller.
 	runs, accepted int
 	err            error
@@ -285,6 +288,7 @@ func (k *shrinker) steadier() (luck int) {
 			*start = workload.Together
 		}
 	}
+	luck = k.restored(luck)
 	ttl := k.setup.Lock.TTL
 	if k.setup.Workload.Think == 0 {
 		try(&k.setup.Workload.Think, (ttl / 5).Round(10*time.Millisecond), (ttl / 2).Round(10*time.Millisecond))
@@ -293,6 +297,25 @@ func (k *shrinker) steadier() (luck int) {
 		for _, d := range durations(reflect.ValueOf(k.setup.Faults.List[i].Params).Elem()) {
 			try(d, 2**d, 4**d)
 		}
+	}
+	return luck
+}
+
+// restored puts faults back that make the violation depend less on luck: without
+// them it may need a race of microseconds.
+func (k *shrinker) restored(luck int) int {
+	const unlucky, worth, most = otherSeeds * 3 / 4, otherSeeds / 5, 3
+	for _, f := range k.drawn {
+		before := k.setup.Faults.List
+		if luck >= unlucky || len(before) >= most {
+			break
+		}
+		k.setup.Faults.List = append(slices.Clip(before), clone([]scenario.Fault{f})...)
+		if now := k.luck(); now >= luck+worth && k.fails() {
+			luck = now
+			continue
+		}
+		k.setup.Faults.List = before
 	}
 	return luck
 }

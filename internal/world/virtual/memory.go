@@ -21,8 +21,10 @@ type memory struct {
 	watch *watch
 	// fault is the error that a script ran into, in Redis's words.
 	fault string
-	// writes counts the changes of keys.
-	writes int64
+	// writes counts the changes of keys, expiries those among them that were due
+	// to time alone: Redis tells its replicas of them, and its append-only file, but
+	// makes no snapshot for them.
+	writes, expiries int64
 	// changed is called after a key was changed, or removed; nil: nobody asks.
 	changed func(key string)
 	// watched are the keys that connections watch, in the order of their WATCH.
@@ -60,6 +62,7 @@ func (m *memory) find(key string) int {
 		}
 		if it.expires != 0 && m.ms() > it.expires {
 			m.watch.expired(it)
+			m.expiries++
 			m.remove(i)
 			return -1
 		}

@@ -106,7 +106,7 @@ func (n *node) obey(c *command.Command, from string, conn *connection, source bo
 	if c.Op == command.EVAL && !n.knows(c.Script, source) {
 		return false
 	}
-	before := n.memory.writes
+	before, expired := n.memory.writes, n.memory.expiries
 	n.watch.caller = from
 	switch c.Op {
 	case command.WATCH, command.UNWATCH, command.EXEC:
@@ -117,7 +117,9 @@ func (n *node) obey(c *command.Command, from string, conn *connection, source bo
 	n.watch.caller = ""
 	if n.memory.writes != before {
 		conn.written = n.memory.writes
-		n.disk.wrote(n, n.memory.now)
+		if n.persistence != world.RDB || n.memory.writes-before > n.memory.expiries-expired {
+			n.disk.wrote(n, n.memory.now)
+		}
 	}
 	return true
 }

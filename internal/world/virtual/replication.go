@@ -313,6 +313,10 @@ func (n *node) unblock(b *blocked) {
 	b.call.answer()
 }
 
+// promoteTakes is how long a promotion takes. What clients ask meanwhile, they ask
+// the old primary.
+const promoteTakes = 2 * time.Millisecond
+
 // Promote makes a replica the primary, leads the clients there and lets the
 // other replicas follow it.
 func (w *World) Promote(name string) error {
@@ -322,6 +326,10 @@ func (w *World) Promote(name string) error {
 	}
 	if !n.up || n.paused {
 		return fmt.Errorf("failed to promote node %s: it does not answer", name)
+	}
+	w.Sleep(promoteTakes)
+	if !n.up || n.paused {
+		return fmt.Errorf("failed to promote node %s: it does not answer any more", name)
 	}
 	for _, f := range w.followers {
 		if f.replica == n {

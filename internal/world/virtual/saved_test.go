@@ -1,0 +1,98 @@
+package virtual
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// persisted reads a field of INFO persistence.
+func (r *realRedis) persisted(field string) string {
+	text, _ := r.rdb.Info(context.Background(), "persistence").Result()
+	for line := range strings.SplitSeq(text, "\r\n") {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// settle waits until the server's housekeeping has done what is due by its clock:
+// it runs ten times a second, whatever the clock shows.
+func (r *realRedis) settle(t fataler, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(3 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("redis-server never came to rest: %s changes unsaved", r.persisted("rdb_changes_since_last_save"))
+		}
+	}
+}
+
+// TestRestartIsRedisWithSnapshots: a real server and the model's node save at the
+// same times of the clock, and come back from a kill with the same data.
+func TestRestartIsRedisWithSnapshots(t *testing.T) {
+	real := startRealRedis(t, "--appendonly", "no", "--save", "1 1")
+	n := modelNode(t, world.RDB)
+	saved := func() bool {
+		return real.persisted("rdb_changes_since_last_save") == "0" && real.persisted("rdb_bgsave_in_progress") == "0"
+	}
+	restarts := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		clock := epochSeconds
+		real.set(rt, clock)
+		if err := real.rdb.FlushAll(context.Background()).Err(); err != nil {
+			rt.Fatal(err)
+		}
+		if err := real.rdb.Save(context.Background()).Err(); err != nil {
+			rt.Fatal(err)
+		}
+		n.memory.items, n.memory.now = nil, clock*second
+		n.disk.started(n, n.memory.now)
+		tick := func() {
+			n.memory.now = clock * second
+			dirty := n.disk.dirty
+			if n.disk.tick(n, n.memory.now); dirty && !n.disk.dirty {
+				real.settle(rt, saved)
+			}
+		}
+		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+			tick()
+			switch rapid.IntRange(0, 9).Draw(rt, "what") {
+			case 0:
+				restarts++
+				real.kill()
+				real.start(rt)
+				n.memory.items = n.disk.load(n, world.KeepData)
+				n.disk.started(n, n.memory.now)
+			case 1, 2:
+				for range rapid.IntRange(1, 3).Draw(rt, "by") {
+					clock++
+					real.set(rt, clock)
+					tick()
+				}
+			default:
+				c := drawCommand(rt)
+				want := real.do(c)
+				before := n.memory.writes - n.memory.expiries
+				got := n.memory.do(&c)
+				if !same(got, want) {
+					rt.Fatalf("%v %s: the model answers %+v, Redis %+v", c.Op, c.Key, got, want)
+				}
+				if n.memory.writes-n.memory.expiries != before {
+					n.disk.wrote(n, n.memory.now)
+				}
+			}
+			if dirty := !saved(); dirty && !n.disk.dirty {
+				rt.Fatalf("Redis has %s changes to save, the model none", real.persisted("rdb_changes_since_last_save"))
+			}
+		}
+	})
+	if restarts == 0 {
+		t.Error("nothing was ever killed")
+	}
+}

@@ -83,7 +83,7 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of all randomness (default: drawn, and printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one document per line and scenario")
 	c.Flags().StringVar(&f.out, "out", "reports", "folder under which runs are kept")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios to run at once (default: one for each processor; for each two with --nodes docker; one with --nodes external)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 2*runtime.NumCPU(), "how many scenarios to run at once (default: two for each processor, for they mostly wait; one for each two processors with --nodes docker; one with --nodes external)")
 	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario so many times, each time with another seed")
 	c.Flags().StringVar(&f.junit, "junit", "", "write the results as JUnit XML to this file")
 	c.Flags().StringVar(&f.markdown, "markdown", "", "write the results as a Markdown table to this file")
@@ -103,7 +103,7 @@ func jobsFor(nodes live.Provider) int {
 	case live.External:
 		return 1
 	}
-	return runtime.NumCPU()
+	return 2 * runtime.NumCPU()
 }
 
 // providerNames are the values of --nodes.

@@ -111,20 +111,12 @@ type observed struct {
 	Links   []eventLink
 }
 
-// propertyWords say what each property demands.
-var propertyWords = map[checker.Property]string{
-	checker.ExclusiveBelief:      "No two clients believe they hold the lock at once.",
-	checker.ExclusiveLease:       "No two clients are inside the validity that the lock promised them at once.",
-	checker.NoLateEffect:         "Nothing a client does to the resource takes effect after its own validity ended.",
-	checker.LinearizableResource: "The guarded sections behave as if each had run alone, in some order that fits real time.",
-	checker.OrderedTokens:        "A later grant has a strictly larger token.",
-	checker.OwnerRelease:         "Nobody's release or renewal touches another owner's key.",
-	checker.DeadlockFree:         "Once the faults have healed, somebody gets the lock within a stated bound.",
-	checker.MinorityTolerant:     "With a minority of nodes down, hung or slow, the lock is still granted within a bound.",
-	checker.NoOrphanLock:         "No key outlives its owner's interest by more than the TTL.",
-	checker.Atomic:               "What belongs together is done as a whole or not at all.",
-	checker.Isolated:             "Nobody sees a change half done.",
-	checker.Durable:              "What was acknowledged is there in the end.",
+// sentence makes a line of words one: with a capital and a full stop.
+func sentence(words string) string {
+	if words == "" {
+		return ""
+	}
+	return strings.ToUpper(words[:1]) + words[1:] + "."
 }
 
 func newPage(r *Result) *page {
@@ -229,7 +221,7 @@ func expectationWords(p *PropertyResult) string {
 
 // propertyID numbers the properties for anchors: a name is not fit to be one.
 func propertyID(name checker.Property) int {
-	return slices.Index(slices.Sorted(maps.Keys(propertyWords)), name) + 1
+	return slices.Index(checker.Properties(), name) + 1
 }
 
 // leadSentence says each variant's outcome: "unfenced violates 3 of 4
@@ -347,7 +339,7 @@ func groups(views []variantView) []propertyGroup {
 			if !ok {
 				at = len(list)
 				place[p.Name] = at
-				g := propertyGroup{Name: p.Name, Words: propertyWords[p.Name]}
+				g := propertyGroup{Name: p.Name, Words: sentence(p.Name.Title())}
 				if n := propertyID(p.Name); n > 0 {
 					g.ID = fmt.Sprintf("p%d", n)
 				}

@@ -154,12 +154,15 @@ func (s *Schedule) strike(id int, f Planned) *stroke {
 	s.mu.Lock()
 	s.active[id] = k
 	healed := s.healed
+	past := f.Until.Point != "" && s.happened(f.Until)
 	s.mu.Unlock()
 	if s.Began != nil {
 		s.Began()
 	}
 	s.follow(id, false)
 	switch length := f.Fault.Length(); {
+	case past: // what was to end it happened while it began
+		s.end(id)
 	case healed && !f.Stays: // it began while everything else was being lifted
 		s.end(id)
 	case length > 0:

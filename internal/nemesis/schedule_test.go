@@ -181,6 +181,18 @@ func TestUntilEndsAFaultEarly(t *testing.T) {
 	})
 }
 
+func TestUntilWhatHasHappenedAlreadyEndsAtOnce(t *testing.T) {
+	play(t, `
+  - on: {client: c1, point: before-write}
+    pause: {client: c1}
+    until: {client: c2, point: acquired}
+`, 1, func(t *testing.T, s *stage) {
+		s.Point("c2", "acquired")
+		s.Point("c1", "before-write")
+		s.want(t, "pause c1", "resume c1")
+	})
+}
+
 func TestEveryIsDrawnFromTheSeed(t *testing.T) {
 	story := func(seed uint64) (told []string) {
 		play(t, `

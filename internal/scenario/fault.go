@@ -47,7 +47,7 @@ type Trigger struct {
 	At    *time.Duration       `yaml:"at" doc:"strike at this time of the run; at 0s before the clients begin" max:"1h"`
 	Every nemesis.Distribution `yaml:"every" doc:"strike again and again, after intervals drawn from the seed: 5s, uniform(1s..3s), exp(mean=2s)"`
 	After *After               `yaml:"after" doc:"strike after another fault"`
-	Until *Passing             `yaml:"until" doc:"the fault ends when a client passes this point, if it has not ended before"`
+	Until *Passing             `yaml:"until" doc:"the fault ends when a client passes this point, if it has not ended before; at once, if that has happened already"`
 	Stays bool                 `yaml:"stays" doc:"it stays when everything heals: the place is like that, as where machines are far from each other" default:"false"`
 }
 

@@ -25,7 +25,7 @@ const (
 	RunError How = "run-error"
 )
 
-// The lists of a pair.
+// Cells that belong together: the lists of a pair, or two numbers.
 const (
 	CellA = "a"
 	CellB = "b"

@@ -1,26 +1,22 @@
 package workload
 
-// CellA and CellB are the cells that must change together.
-const (
-	CellA = "a"
-	CellB = "b"
-)
+import "github.com/redlock-sim/redlock-sim/internal/resource"
 
 // twoCells adds one to two cells in each section. A holder that is shut out
 // between the two writes leaves them half done: a fence stops it, it does not
 // undo what it has done.
 func (p Plan) twoCells(s Session) {
 	p.sections(s, func(section int) {
-		a, ok := p.read(s, section, CellA)
+		a, ok := p.read(s, section, resource.CellA)
 		if !ok {
 			return
 		}
-		b, ok := p.read(s, section, CellB)
+		b, ok := p.read(s, section, resource.CellB)
 		if !ok || !p.think(s) {
 			return
 		}
-		if p.write(s, section, CellA, a+1) {
-			p.write(s, section, CellB, b+1)
+		if p.write(s, section, resource.CellA, a+1) {
+			p.write(s, section, resource.CellB, b+1)
 		}
 	})
 }

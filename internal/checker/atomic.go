@@ -18,12 +18,14 @@ const (
 	notApplied applied = iota
 	wasApplied
 	mayBeApplied
+	// stillToCome: the history ended before the client came to it.
+	stillToCome
 )
 
 // judgeAtomic: what belongs together is done as a whole or not at all.
-func judgeAtomic(_ context.Context, v *view, _ Options) Finding {
+func judgeAtomic(ctx context.Context, v *view, _ Options) Finding {
 	if v.h.Header.Workload == "transactions" {
-		return v.judgeAtomicPair()
+		return v.judgeAtomicPair(ctx)
 	}
 	cells, known := whole[v.h.Header.Workload]
 	if !known {
@@ -57,6 +59,8 @@ func judgeAtomic(_ context.Context, v *view, _ Options) Finding {
 				done = append(done, cell)
 			case notApplied:
 				missing = append(missing, cell)
+			case stillToCome:
+				may = may || len(done) > 0
 			default:
 				may = true
 			}
@@ -85,7 +89,10 @@ func judgeAtomic(_ context.Context, v *view, _ Options) Finding {
 func (v *view) cellApplied(parts []*section, cell string) applied {
 	i := slices.IndexFunc(parts, func(s *section) bool { return s.key == cell })
 	if i < 0 {
-		return notApplied // it never came to that
+		if v.wentOn(parts) {
+			return notApplied // it never came to that
+		}
+		return stillToCome
 	}
 	w := v.decisiveWrite(parts[i])
 	switch {
@@ -100,6 +107,22 @@ func (v *view) cellApplied(parts []*section, cell string) applied {
 		}
 	}
 	return mayBeApplied
+}
+
+// wentOn reports that a section's client has done with it: it asked for something
+// else afterwards, or was killed.
+func (v *view) wentOn(parts []*section) bool {
+	last := 0
+	for _, p := range parts {
+		for _, w := range p.writes {
+			last = max(last, v.ops[w].Call)
+		}
+	}
+	client := parts[0].client
+	if v.killed(client, last, -1) >= 0 {
+		return true
+	}
+	return slices.ContainsFunc(v.ops, func(o history.Op) bool { return o.Process == client && o.F != history.Extend && o.Call > last })
 }
 
 func (v *view) halfDone(f Finding, parts []*section, done, missing string) Finding {

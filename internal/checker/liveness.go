@@ -242,7 +242,7 @@ func (v *view) asking(free window, breakAt time.Duration) []starving {
 func (v *view) starvation(f Finding, s *starving, bound time.Duration, when string, since int) Finding {
 	what, assumption := "a free lock", "that a lock which nobody holds can be had"
 	if s.kept {
-		what, assumption = "the lock, which was never given back,", "that a holder gives the lock back, or loses it"
+		what, assumption = "the lock, which somebody kept,", "that a holder gives the lock back, or loses it"
 	}
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%s asked for %s for %s in vain %s (bound %s)", s.client, what, length(s.to-s.from), when, length(bound))

@@ -352,7 +352,7 @@ var propertyCases = []struct {
 		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.release(9000, 9001, "c1")
 		s.granted(9010, "c2", 10000, -1)
-	}, Violated, "c2 asked for the lock, which was never given back, for 8.99 s in vain after healing"},
+	}, Violated, "c2 asked for the lock, which somebody kept, for 8.99 s in vain after healing"},
 
 	{"granted with two of five down", MinorityTolerant, func(s *script) {
 		s.fault(1, true, 1, "stop", "A")
@@ -465,13 +465,30 @@ var propertyCases = []struct {
 		s.pairAppend(0, "c1", 1, history.OK)
 		s.pairLook(5, "c2", 1, []int64{1}, nil)
 		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
-	}, Violated, "c2 saw 1 in one list and not yet in the other"},
+	}, Violated, "c2 saw 1 in one list and not in the other"},
 	{"half done for ever is a matter of atomicity", Isolated, func(s *script) {
 		s.h.Header.Workload = "transactions"
-		s.pairAppend(0, "c1", 1, history.OK)
+		s.add(0, "c1", history.Invoke, history.Transact, history.Value{Section: 1, Number: history.Some(1)})
 		s.pairLook(5, "c2", 1, []int64{1}, nil)
+		s.add(8, "c1", history.Info, history.Transact, history.Value{Section: 1, Number: history.Some(1)})
 		s.pairLook(20, "c1", 0, []int64{1}, nil)
-	}, Holds, "2 looks, none of them half way"},
+	}, Holds, "1 look beside somebody's append, none of them half way"},
+	{"seen half done, and lost later", Isolated, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.OK)
+		s.pairLook(1, "c2", 1, []int64{1}, nil)
+		s.pairLook(20, "c1", 0, nil, nil)
+	}, Violated, "c2 saw 1 in one list and not in the other"},
+	{"nobody looked meanwhile", Isolated, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.OK)
+		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
+	}, Unknown, "nobody looked while somebody else appended"},
+	{"a number twice in a list", Isolated, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.OK)
+		s.pairLook(20, "c1", 0, []int64{1, 1, 2}, []int64{1})
+	}, Unknown, "nobody looked"},
 	{"another order", Isolated, func(s *script) {
 		s.h.Header.Workload = "transactions"
 		s.pairAppend(0, "c1", 1, history.OK)
@@ -488,8 +505,25 @@ var propertyCases = []struct {
 	{"acknowledged and there", Durable, func(s *script) {
 		s.h.Header.Workload = "transactions"
 		s.pairAppend(0, "c1", 1, history.OK)
+		s.add(5, history.ResourceProcess, history.Info, history.NodeDown, history.Value{})
 		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
 	}, Holds, "all 1 acknowledged appends are there in the end"},
+	{"nothing died", Durable, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.OK)
+		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
+	}, Unknown, "the resource did not die"},
+	{"one cell, and the history ends", Atomic, func(s *script) {
+		s.h.Header.Workload = "two-cells"
+		s.cell(0, "c1", 1, "a", 1, history.OK)
+	}, Unknown, "nobody knows what became of 1 section"},
+	{"a take that nobody heard of", LinearizableResource, func(s *script) {
+		s.h.Header.Workload, s.h.Header.Initial = "stock", history.Some(5)
+		s.take(0, "c1", 1, 5, 4, history.OK)
+		s.add(2, "c2", history.Invoke, history.CAS, history.Value{Section: 1, Number: history.Some(1)})
+		s.add(3, "c2", history.Info, history.CAS, history.Value{Section: 1, Number: history.Some(1)})
+		s.take(4, "c1", 2, 3, 2, history.OK)
+	}, Unknown, "nobody knows whether 1 section took anything"},
 	{"a mail sent twice", LinearizableResource, func(s *script) {
 		s.h.Header.Workload = "side-effect"
 		s.cell(0, "c1", 1, "mail", 1, history.OK)

@@ -87,6 +87,9 @@ func randomPairs(r *rand.Rand, s *script) *script {
 		s.add(int64(10*i+3), c, []history.Type{history.OK, history.OK, history.Fail, history.Info}[r.IntN(4)], history.Transact, n)
 		s.pairLook(int64(10*i+4), "c3", 1+r.IntN(2), a, b)
 	}
+	if r.IntN(2) > 0 {
+		s.add(90, history.ResourceProcess, history.Info, history.NodeDown, history.Value{})
+	}
 	if r.IntN(4) > 0 {
 		s.pairLook(100, "c3", 0, a, b)
 	}

@@ -16,6 +16,9 @@ import (
 type cell struct {
 	key string
 	h   linear.History
+	// unclear is how many took something in one step, or did not: there was no
+	// answer, and the resource's log does not tell.
+	unclear int
 	// from has for each operation the section it is.
 	from []*section
 }
@@ -64,6 +67,9 @@ func judgeResource(ctx context.Context, v *view, o Options) Finding {
 		case linear.Undecided:
 			return unknown(r.Why, effort)
 		case linear.Illegal:
+			if c.unclear > 0 {
+				return unknown(fmt.Sprintf("nobody knows whether %s took anything", plural(c.unclear, "section")), effort)
+			}
 			return v.brokenCell(f, c, &d)
 		}
 	}
@@ -136,6 +142,9 @@ func (v *view) cells() ([]cell, Effort) {
 			byKey[s.key] = c
 		}
 		ops := v.sectionOps(s, &c.h)
+		if v.unclearTake(s) {
+			c.unclear++
+		}
 		if _, ok := processes[s.client]; !ok {
 			processes[s.client] = int32(len(processes))
 		}
@@ -216,8 +225,23 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 	return append(ops, op)
 }
 
+// unclearTake reports that a section wanted to take something in one step and
+// nobody knows what came of it. That the log is silent does not say: a server that
+// dies may have carried out what it could not tell any more.
+func (v *view) unclearTake(s *section) bool {
+	if len(s.writes) == 0 {
+		return false
+	}
+	w := v.decisiveWrite(s)
+	if w < 0 || v.ops[w].F != history.CAS || v.ops[w].Type == history.OK {
+		return false
+	}
+	_, known := v.takeOp(w)
+	return !known
+}
+
 // takeOp is a section that took units in one step. What became of one without an
-// answer, the resource's log tells; false: it took nothing.
+// answer, the resource's log tells, if anything does; false: it does not.
 func (v *view) takeOp(op int) (linear.Op, bool) {
 	w := &v.ops[op]
 	o := linear.Op{Kind: linear.CAS, Call: int64(v.at(w.Call)), Return: linear.Never}

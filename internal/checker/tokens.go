@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
 // judgeTokens: a later grant has a strictly larger token. A grant is later than
-// another where it was asked for after the other had been given, or given after the
-// other's hold had ended: a lock that excludes can have given it only then. Grants
-// whose holds overlap have no order. A re-entry is part of the grant it re-enters.
+// another where it was asked for after the other had been given; or given after the
+// other's hold had ended, with the nodes having seen its keys after the other's.
+// A re-entry is part of the grant it re-enters.
 func judgeTokens(_ context.Context, v *view, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "later grants"}, Method: "sweep in real-time order"}
 	var tokens []int
@@ -28,8 +30,9 @@ func judgeTokens(_ context.Context, v *view, _ Options) Finding {
 	asked := func(g *grant) time.Duration { return v.at(g.call) }
 	over := func(g *grant) time.Duration { return max(given(g), min(v.believedUntil(g), g.lastPromise())) }
 	var o order
-	o.sweep(v, tokens, given, asked)
-	o.sweep(v, tokens, over, given)
+	o.sweep(v, tokens, given, asked, nil)
+	keys := v.keysSet()
+	o.sweep(v, tokens, over, given, func(a, b *grant) bool { return keys.before(a.owner, b.owner) })
 	f.Effort.Chances = len(o.later)
 	switch {
 	case o.second >= 0:
@@ -50,8 +53,45 @@ type order struct {
 	first, second int
 }
 
-// sweep compares each grant with those that were done before it came.
-func (o *order) sweep(v *view, grants []int, done, came func(*grant) time.Duration) {
+// keysSet has, for each owner value, the event at which each node first had it.
+type keysSet map[string]map[string]int
+
+func (v *view) keysSet() keysSet {
+	k := make(keysSet)
+	for i := range v.h.Events {
+		e := v.event(i)
+		if e.F != history.KeySet || e.Value.Owner == "" {
+			continue
+		}
+		nodes := k[e.Value.Owner]
+		if nodes == nil {
+			nodes = make(map[string]int)
+			k[e.Value.Owner] = nodes
+		}
+		if _, known := nodes[e.Process]; !known {
+			nodes[e.Process] = i
+		}
+	}
+	return k
+}
+
+// before reports that wherever both had a key, a had it first. The order of one
+// node's events is certain.
+func (k keysSet) before(a, b string) bool {
+	met := false
+	for node, first := range k[a] {
+		second, both := k[b][node]
+		if both && second < first {
+			return false
+		}
+		met = met || both
+	}
+	return met && a != b
+}
+
+// sweep compares each grant with those that were done before it came; where sure is
+// not nil, only with one of which it is sure.
+func (o *order) sweep(v *view, grants []int, done, came func(*grant) time.Duration, sure func(a, b *grant) bool) {
 	if o.later == nil {
 		o.later, o.first, o.second = make(map[int]bool), -1, -1
 	}
@@ -79,7 +119,7 @@ func (o *order) sweep(v *view, grants []int, done, came func(*grant) time.Durati
 				highest = byDone[next]
 			}
 		}
-		if highest < 0 {
+		if highest < 0 || sure != nil && !sure(&v.grants[highest], g) {
 			continue
 		}
 		o.later[i] = true
@@ -92,6 +132,9 @@ func (o *order) sweep(v *view, grants []int, done, came func(*grant) time.Durati
 func (v *view) unordered(f Finding, a, b *grant) Finding {
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("token %d of %s was followed by token %d of %s", a.token.V, a.client, b.token.V, b.client)
+	if v.brief {
+		return f
+	}
 	f.Events = sortedEvents(a.call, a.ret, b.call, b.ret)
 	c := &Counterexample{From: len(v.grants), Impossible: b.ret, Assumption: "that later grants carry larger tokens"}
 	for _, g := range []*grant{a, b} {

@@ -43,27 +43,41 @@ func (v *view) lists(snapshot int) (a, b []int64) {
 
 const noLastLook = "nobody looked at the lists in the end"
 
+// members are the numbers of a list.
+func members(list []int64) map[int64]bool {
+	m := make(map[int64]bool, len(list))
+	for _, n := range list {
+		m[n] = true
+	}
+	return m
+}
+
+const cancelled = "the check was cancelled"
+
 // judgeAtomicPair: what was appended to one list was appended to the other, and
 // what failed to none.
-func (v *view) judgeAtomicPair() Finding {
+func (v *view) judgeAtomicPair(ctx context.Context) Finding {
 	p := v.pair()
 	f := Finding{Method: "comparison of the lists in the end", Effort: Effort{Operations: len(v.ops), Of: "appends to both lists"}}
 	if p.final < 0 {
 		return unknown(noLastLook, f.Effort)
 	}
 	a, b := v.lists(p.final)
+	first, second := members(a), members(b)
 	for _, i := range p.appends {
+		if ctx.Err() != nil {
+			return unknown(cancelled, f.Effort)
+		}
 		n := v.event(v.ops[i].Call).Value.Number.V
-		inA, inB := slices.Contains(a, n), slices.Contains(b, n)
 		switch {
-		case inA != inB:
+		case first[n] != second[n]:
 			where, not := "a", "b"
-			if inB {
+			if second[n] {
 				where, not = "b", "a"
 			}
 			return v.pairBroken(f, fmt.Sprintf("%d is in list %s and not in list %s", n, where, not),
 				"that a transaction is done as a whole or not at all", i, p.final)
-		case inA && v.ops[i].Type == history.Fail:
+		case first[n] && v.ops[i].Type == history.Fail:
 			return v.pairBroken(f, fmt.Sprintf("%d is in both lists though its transaction failed", n),
 				"that a transaction which failed left nothing behind", i, p.final)
 		}
@@ -77,81 +91,141 @@ func (v *view) judgeAtomicPair() Finding {
 }
 
 // judgeIsolated: nobody sees an append half done, and both lists have the same
-// order.
-func judgeIsolated(_ context.Context, v *view, _ Options) Finding {
+// order. What stays half done is a matter of atomicity: only appends count that were
+// acknowledged, or seen whole by somebody.
+func judgeIsolated(ctx context.Context, v *view, _ Options) Finding {
 	p := v.pair()
-	f := Finding{Method: "comparison of the lists at each look", Effort: Effort{Operations: len(v.ops), Of: "looks at both lists"}}
+	f := Finding{Method: "comparison of the lists at each look", Effort: Effort{Operations: len(v.ops), Of: "looks beside somebody's append"}}
 	if p.final < 0 {
 		return unknown(noLastLook, f.Effort)
 	}
-	finalA, finalB := v.lists(p.final)
-	whole := func(n int64) bool { return slices.Contains(finalA, n) && slices.Contains(finalB, n) }
+	whole := make(map[int64]bool)
+	for _, i := range p.appends {
+		if v.ops[i].Type == history.OK {
+			whole[v.event(v.ops[i].Call).Value.Number.V] = true
+		}
+	}
 	for _, s := range p.snapshots {
 		a, b := v.lists(s)
-		for _, list := range [][2][]int64{{a, b}, {b, a}} {
-			for _, n := range list[0] {
-				if i, known := p.by[n]; known && whole(n) && !slices.Contains(list[1], n) {
-					return v.pairBroken(f, fmt.Sprintf("%s saw %d in one list and not yet in the other", v.ops[s].Process, n),
+		inB := members(b)
+		for _, n := range a {
+			whole[n] = whole[n] || inB[n]
+		}
+	}
+	for _, s := range p.snapshots {
+		if ctx.Err() != nil {
+			return unknown(cancelled, f.Effort)
+		}
+		a, b := v.lists(s)
+		inA, inB := members(a), members(b)
+		// A server that lost its data in between is another matter.
+		if s != p.final {
+			for _, n := range slices.Concat(a, b) {
+				if i, known := p.by[n]; known && whole[n] && inA[n] != inB[n] {
+					return v.pairBroken(f, fmt.Sprintf("%s saw %d in one list and not in the other", v.ops[s].Process, n),
 						"that nobody sees a change half done", i, s)
 				}
 			}
 		}
-		f.Effort.Chances++
-	}
-	both := func(list []int64) []int64 {
-		return slices.DeleteFunc(slices.Clone(list), func(n int64) bool { return !whole(n) })
-	}
-	orderA, orderB := both(finalA), both(finalB)
-	for i := range orderA {
-		if orderA[i] != orderB[i] {
-			return v.pairBroken(f, fmt.Sprintf("list a has %d where list b has %d", orderA[i], orderB[i]),
-				"that changes come one after the other", p.by[orderA[i]], p.by[orderB[i]], p.final)
+		if x, y, differ := otherOrder(a, b, inA, inB); differ && p.by[x] != p.by[y] {
+			return v.pairBroken(f, fmt.Sprintf("list a has %d where list b has %d", x, y),
+				"that changes come one after the other", p.by[x], p.by[y], s)
+		}
+		if v.beside(s, p.appends) {
+			f.Effort.Chances++
 		}
 	}
-	if f.Effort.Chances < 2 {
-		return unknown("nobody looked while anything was going on", f.Effort)
+	if f.Effort.Chances == 0 {
+		return unknown("nobody looked while somebody else appended", f.Effort)
 	}
-	f.Verdict, f.Why = Holds, fmt.Sprintf("%s, none of them half way", plural(f.Effort.Chances, "look"))
+	f.Verdict, f.Why = Holds, fmt.Sprintf("%s beside somebody's append, none of them half way", plural(f.Effort.Chances, "look"))
 	return f
 }
 
-// judgeDurable: what was acknowledged is there in the end.
-func judgeDurable(_ context.Context, v *view, _ Options) Finding {
+// otherOrder finds the first place where two lists, as far as they have the same
+// numbers, differ.
+func otherOrder(a, b []int64, inA, inB map[int64]bool) (x, y int64, differ bool) {
+	common := func(list []int64, other map[int64]bool) []int64 {
+		seen := make(map[int64]bool, len(list))
+		return slices.DeleteFunc(slices.Clone(list), func(n int64) bool {
+			twice := seen[n]
+			seen[n] = true
+			return twice || !other[n]
+		})
+	}
+	a, b = common(a, inB), common(b, inA)
+	for i := range a {
+		if a[i] != b[i] {
+			return a[i], b[i], true
+		}
+	}
+	return 0, 0, false
+}
+
+// beside reports that somebody else appended while a snapshot was taken.
+func (v *view) beside(snapshot int, appends []int) bool {
+	s := &v.ops[snapshot]
+	return slices.ContainsFunc(appends, func(i int) bool {
+		o := &v.ops[i]
+		return o.Process != s.Process && o.Call < s.Return && (o.Return < 0 || o.Return > s.Call)
+	})
+}
+
+// judgeDurable: what was acknowledged is there in the end, though the resource
+// died in between.
+func judgeDurable(ctx context.Context, v *view, _ Options) Finding {
 	p := v.pair()
-	f := Finding{Method: "comparison of the lists in the end", Effort: Effort{Operations: len(v.ops), Of: "acknowledged appends"}}
+	f := Finding{Method: "comparison of the lists in the end", Effort: Effort{Operations: len(v.ops), Of: "appends acknowledged before the resource died"}}
 	if p.final < 0 {
 		return unknown(noLastLook, f.Effort)
 	}
 	a, b := v.lists(p.final)
+	first, second := members(a), members(b)
+	died := -1
+	for i := range v.h.Events {
+		if e := v.event(i); e.F == history.NodeDown && e.Process == history.ResourceProcess {
+			died = i
+		}
+	}
+	acknowledged := 0
 	var lost []int
 	for _, i := range p.appends {
+		if ctx.Err() != nil {
+			return unknown(cancelled, f.Effort)
+		}
 		if v.ops[i].Type != history.OK {
 			continue
 		}
-		f.Effort.Chances++
-		if n := v.event(v.ops[i].Call).Value.Number.V; !slices.Contains(a, n) || !slices.Contains(b, n) {
+		acknowledged++
+		if v.ops[i].Return < died {
+			f.Effort.Chances++
+		}
+		if n := v.event(v.ops[i].Call).Value.Number.V; !first[n] || !second[n] {
 			lost = append(lost, i)
 		}
 	}
 	switch {
 	case len(lost) > 0:
-		return v.pairBroken(f, fmt.Sprintf("%d of %d acknowledged appends are gone", len(lost), f.Effort.Chances),
+		return v.pairBroken(f, fmt.Sprintf("%d of %d acknowledged appends are gone", len(lost), acknowledged),
 			"that what was acknowledged lasts", lost[0], p.final)
 	case f.Effort.Chances == 0:
-		return unknown("nothing was acknowledged", f.Effort)
+		return unknown("the resource did not die after it had acknowledged something", f.Effort)
 	}
-	f.Verdict, f.Why = Holds, fmt.Sprintf("all %d acknowledged appends are there in the end", f.Effort.Chances)
+	f.Verdict, f.Why = Holds, fmt.Sprintf("all %d acknowledged appends are there in the end, %d from before the resource died", acknowledged, f.Effort.Chances)
 	return f
 }
 
 // pairBroken makes the finding that the given operations cannot be.
 func (v *view) pairBroken(f Finding, why, assumption string, ops ...int) Finding {
 	f.Verdict, f.Why = Violated, why
+	if v.brief {
+		return f
+	}
 	c := &Counterexample{From: len(v.ops), Assumption: assumption}
 	s := v.newStory()
 	begin, end := forever, v.at(0)
 	slices.Sort(ops)
-	for _, i := range ops {
+	for _, i := range slices.Compact(ops) {
 		o := &v.ops[i]
 		op := CounterOp{Client: o.Process, From: v.at(o.Call), To: -1, Events: sortedEvents(o.Call, o.Return)}
 		event := o.Call

@@ -79,6 +79,8 @@ type Agent struct {
 	lock    lock.Lock
 	store   command.Node
 	res     resource.Config
+	// watches: something is watched that no write has used up.
+	watches bool
 	// grants are those in hand, the latest last.
 	grants []lock.Grant
 }
@@ -143,6 +145,7 @@ func (a *Agent) read(r Request) Answer {
 		if watched := a.res.Watch(a.store, a.access(r)); !watched.OK() {
 			return a.seen(resource.Answer{Reply: watched}, r)
 		}
+		a.watches = true
 	}
 	return a.seen(a.res.Read(a.store, a.access(r)), r)
 }
@@ -155,6 +158,7 @@ func (a *Agent) write(r Request) Answer {
 		}
 	}
 	a.env.Point(BeforeWrite)
+	a.watches = a.watches && r.Unfenced
 	answer := a.checked(r)
 	if answer.Type == history.OK {
 		answer = a.seen(a.res.Write(a.store, a.access(r)), r)
@@ -192,6 +196,10 @@ func (a *Agent) take(r Request) Answer {
 
 func (a *Agent) release() Answer {
 	a.env.Point(BeforeRelease)
+	if a.watches { // the section did not come to its write
+		a.store.Do(command.Unwatch())
+		a.watches = false
+	}
 	g, ok := a.grant()
 	if !ok {
 		return Answer{Type: history.Fail, Error: "nothing to release"}

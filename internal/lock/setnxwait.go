@@ -26,6 +26,8 @@ func (l *single) setAndWait(owner string, otherConnection bool) (Grant, Result) 
 	if l.Mistakes.IgnoreWait || r.OK() && r.Int >= 1 {
 		return l.granted(g, r, true)
 	}
-	compareAndDelete(l, g)
+	if !l.Mistakes.NoCleanup {
+		compareAndDelete(l, g)
+	}
 	return Grant{}, Result{Outcome: Fail, Err: "no replica has the key"}
 }

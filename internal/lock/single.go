@@ -71,7 +71,9 @@ func (l *single) attempt() (Grant, Result) {
 		drawn = Result{Outcome: Fail, Err: "the token came too late: no validity left"}
 	}
 	if drawn.Outcome != OK {
-		l.give(l, g)
+		if !l.Mistakes.NoCleanup && l.constant == "" {
+			l.give(l, g)
+		}
 		return Grant{}, drawn
 	}
 	g.Token, g.HasToken = token, true

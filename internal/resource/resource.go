@@ -151,7 +151,7 @@ func (c Config) access(node command.Node, script *command.Script, op string, fen
 	}
 	request := command.Eval(script, []string{c.valueKey(a.Cell), c.fenceKey(), c.LogKey(), c.LockKey}, args...)
 	var reply command.Reply
-	if c.Guard == Watching && op != "read" {
+	if c.Guard == Watching && op != "read" && !a.Unfenced {
 		reply = node.Do(command.Exec(request))
 		switch {
 		case reply.Nil:

@@ -169,16 +169,21 @@ func (r *run) supervise() error {
 		r.w.Stop()
 		return nil
 	}
-	if r.Variant.AsksForLiveness() && r.allDone() {
+	done := r.allDone()
+	if done && r.Variant.AsksForLiveness() {
 		r.progress("probing")
 		r.probe()
 	}
-	r.finalRead()
+	if done {
+		r.finalLook()
+	}
 	r.progress("collecting")
 	if err := r.w.Flush(); err != nil {
 		return fmt.Errorf("the observation of the run is incomplete: %w", err)
 	}
-	r.phase(history.PhaseDone)
+	if done { // clients that wait in vain are not done
+		r.phase(history.PhaseDone)
+	}
 	r.finished = true
 	r.w.Stop() // whoever still waits for the lock need not
 	return nil
@@ -203,17 +208,33 @@ func (r *run) awaitEnd() bool {
 	return true
 }
 
-// finalRead lets one client that is alive do what the workload does at the end.
-func (r *run) finalRead() {
-	if !r.allDone() {
-		return
-	}
+// finalWithin bounds what the workload does at the end.
+const finalWithin = 5 * time.Second
+
+// finalLook lets a client that is alive and has nothing else to do look at the
+// resource, if the workload wants that: the next one where the first gets no answer.
+func (r *run) finalLook() {
 	for _, s := range r.sessions {
-		if r.w.Alive(s.name) && !r.w.Stopped() {
-			workload.Final(r.setup.Workload.Kind, s)
+		if !r.w.Alive(s.name) || r.w.Stopped() || r.busy(s) {
+			continue
+		}
+		looked := r.w.NewSignal()
+		seen := true
+		r.w.Go(func() {
+			seen = workload.Final(r.setup.Workload.Kind, s)
+			looked.Fire()
+		})
+		if looked.Wait(finalWithin) && seen {
 			return
 		}
 	}
+}
+
+// busy reports that a session waits for its client.
+func (r *run) busy(s *session) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return s.asked
 }
 
 // probe lets every client that is alive try for the lock once more, to see

@@ -24,14 +24,18 @@ type session struct {
 	// begun and done are guarded by run.mu; only the session's own activity
 	// sets them.
 	begun, done bool
-	err         error
+	// asked: a request is with the client.
+	asked bool
+	err   error
 }
 
 var _ workload.Session = (*session)(nil)
 
 func (s *session) Do(q client.Request) client.Answer {
 	s.record(history.Invoke, q.F, history.Value{Section: q.Section, Key: q.Cell, Number: q.Number}, "")
+	s.setAsked(true)
 	a := s.client.Do(q)
+	s.setAsked(false)
 	v := a.Value
 	v.Section = q.Section
 	s.record(a.Type, q.F, v, a.Error)
@@ -42,6 +46,12 @@ func (s *session) Do(q client.Request) client.Answer {
 	}
 	s.gone = a.Gone && !s.r.schedule.AwaitReturn(s.name)
 	return a
+}
+
+func (s *session) setAsked(asked bool) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	s.asked = asked
 }
 
 // probe tries for the lock once and gives it back.

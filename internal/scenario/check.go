@@ -37,6 +37,7 @@ func (d *decoder) check(s *Setup) {
 			"the timeout for one node should be small beside the ttl"
 	}
 	s.Lock.Switches.check(d, algorithm)
+	d.checkFit(s)
 	d.checkStore(s)
 	points := s.Points()
 	for i := range s.Faults.List {
@@ -62,6 +63,11 @@ func (d *decoder) checkStore(s *Setup) {
 	}
 	if s.Resource.Persistence != s.Nodes.Persistence {
 		d.problemAt("resource.store", "the resource keeps on disk what its node keeps (nodes.persistence: %s), not %q", s.Nodes.Persistence, s.Resource.Persistence)
+	}
+	if m := s.Faults.Mix; m != nil {
+		if _, drawn := m.Kinds["clock"]; drawn {
+			d.problemAt("faults.mix.kinds.clock", "the clock of A stamps the resource's effects, and must not be moved")
+		}
 	}
 	for i := range s.Faults.List {
 		f := &s.Faults.List[i]

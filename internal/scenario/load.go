@@ -192,14 +192,19 @@ func (s *Setup) derive() {
 		}
 	}
 	if s.Resource.Kind == "" {
-		s.Resource.Kind = resource.Register
-		if s.Workload.Kind == "append" {
-			s.Resource.Kind = resource.List
-		}
+		s.Resource.Kind = s.defaultKind()
 	}
 	if s.GrantWithin == 0 {
 		s.GrantWithin = s.Lock.TTL + 2*time.Second
 	}
+}
+
+// defaultKind is the resource that the workload needs.
+func (s *Setup) defaultKind() resource.Kind {
+	if s.Workload.Kind == "append" {
+		return resource.List
+	}
+	return resource.Register
 }
 
 // merge lays an overlay over a base: mappings are merged key by key, anything

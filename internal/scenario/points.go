@@ -13,10 +13,18 @@ import (
 
 // Points lists the points that a client of this setup may pass.
 func (s *Setup) Points() []string {
-	if s.Workload.Kind == "transactions" {
-		return []string{client.BeforeTransaction, client.BetweenCommands, client.BeforeSnapshot}
+	w := &s.Workload
+	if w.Kind == "transactions" {
+		points := []string{client.BeforeTransaction, client.BeforeSnapshot}
+		if w.How == resource.Separately {
+			points = append(points, client.BetweenCommands)
+		}
+		return points
 	}
-	points := []string{client.BeforeAcquire, workload.Acquired, client.BeforeRead, client.BeforeWrite, client.BeforeRelease, workload.Released}
+	points := []string{client.BeforeAcquire, workload.Acquired, client.BeforeWrite, client.BeforeRelease, workload.Released}
+	if w.Kind != "jobs" && !w.Conditional {
+		points = slices.Insert(points, 2, client.BeforeRead)
+	}
 	if s.Workload.Check {
 		points = append(points, client.BeforeCheck)
 	}

@@ -26,4 +26,6 @@ func (p Plan) appends(s Session) {
 func (p Plan) element(section int) int64 { return int64(section)*100 + int64(p.Number) }
 
 // readAll reads the resource, past the fence.
-func readAll(s Session) { s.Do(client.Request{F: history.Read, Unfenced: true}) }
+func readAll(s Session) bool {
+	return s.Do(client.Request{F: history.Read, Unfenced: true}).Type == history.OK
+}

@@ -21,4 +21,6 @@ func (p Plan) transactions(s Session) {
 }
 
 // lookAtBoth looks at the lists after everything.
-func lookAtBoth(s Session) { s.Do(client.Request{F: history.Snapshot}) }
+func lookAtBoth(s Session) bool {
+	return s.Do(client.Request{F: history.Snapshot}).Type == history.OK
+}

@@ -72,7 +72,7 @@ type kind struct {
 	// passes is how often a section passes a point, where that is not once.
 	passes map[string]int
 	// final is what somebody does after all; nil: nothing.
-	final func(Session)
+	final func(Session) bool
 }
 
 // kinds are the workloads by name.
@@ -104,11 +104,11 @@ func (p Plan) Run(s Session) error {
 	return nil
 }
 
-// Final is what one client does when all have ended and everything has healed.
-func Final(workload string, s Session) {
-	if final := kinds[workload].final; final != nil {
-		final(s)
-	}
+// Final is what one client does when all have ended and everything has healed;
+// false: it did not succeed.
+func Final(workload string, s Session) bool {
+	final := kinds[workload].final
+	return final == nil || final(s)
 }
 
 // sections goes through the guarded sections, one after the other.

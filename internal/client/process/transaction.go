@@ -23,7 +23,12 @@ func (n *node) transact(ctx context.Context, c command.Command) command.Reply {
 		for _, k := range c.Keys {
 			args = append(args, k)
 		}
-		return reply(conn.Do(ctx, args...).Result())
+		r := reply(conn.Do(ctx, args...).Result())
+		if r.Outcome == command.Unknown { // a broken connection watches nothing
+			n.watching = nil
+			_ = conn.Close()
+		}
+		return r
 	}
 	n.watching = nil
 	defer func() { _ = conn.Close() }()

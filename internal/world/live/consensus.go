@@ -102,6 +102,7 @@ func (c *consensus) tryEtcd(ctx context.Context, binary string) error {
 		"--listen-peer-urls", urls[1], "--initial-advertise-peer-urls", urls[1], "--initial-cluster", "sim="+urls[1],
 		"--heartbeat-interval", "20", "--election-timeout", "200")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, log, log
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // ETCD_... would overrule what we say
 	if c.etcd, err = startChild("etcd", cmd); err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (c *consensus) etcdError() error {
 	return fmt.Errorf("etcd ended at once (%w): %s", c.etcd.err, lines[len(lines)-1])
 }
 
-func (c *consensus) logPath() string { return filepath.Join(c.dir, "etcd.log") }
+func (c *consensus) logPath() string { return c.dir + ".log" }
 
 // stop ends the store; its data is of no interest afterwards.
 func (c *consensus) stop() {

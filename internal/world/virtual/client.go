@@ -286,7 +286,7 @@ func (r *remote) Do(cmd command.Command) command.Reply {
 	case command.UNWATCH, command.EXEC:
 		watched := r.watching
 		if r.watching = nil; watched != nil && watched != m.conn {
-			return refused("the connection that watched is gone")
+			return command.Reply{Outcome: command.Unknown, Err: "the connection that watched is gone"}
 		}
 	}
 	var reply command.Reply

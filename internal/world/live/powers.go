@@ -127,6 +127,13 @@ func (w *World) Kill(target string) error {
 	if err != nil {
 		return err
 	}
+	if n := w.node(target); n != nil {
+		// What it has answered is on record before it dies; one that stands still
+		// has nothing to show.
+		ctx, cancel := context.WithTimeout(w.ctx, lastShownWithin)
+		_ = w.flushNode(ctx, n)
+		cancel()
+	}
 	if err := p.kill(); err != nil {
 		return err
 	}
@@ -137,6 +144,10 @@ func (w *World) Kill(target string) error {
 	}
 	return nil
 }
+
+// lastShownWithin bounds how long a server that is about to be killed may take to
+// show what it has done.
+const lastShownWithin = 100 * time.Millisecond
 
 // Restart starts it again. A node keeps its port.
 func (w *World) Restart(target string, keep world.Keep) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"syscall"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
@@ -25,6 +26,7 @@ type proxies struct {
 // proxied is a link: a proxy with a valve for each direction.
 type proxied struct {
 	*toxiproxy.Proxy
+	port              int
 	requests, answers *valve
 }
 
@@ -39,15 +41,21 @@ func newProxies() *proxies {
 // open puts a proxy between from and the address of to, and returns where it
 // listens.
 func (p *proxies) open(from, to, address string) (string, error) {
-	l := &proxied{Proxy: toxiproxy.NewProxy(p.server, from+"-"+to, "127.0.0.1:0", address)}
-	var err error
-	if l.requests, err = l.fit("upstream"); err != nil {
-		return "", err
-	}
-	if l.answers, err = l.fit("downstream"); err != nil {
-		return "", err
-	}
-	if err := l.Start(); err != nil {
+	var l *proxied
+	err := onFreePort(func(port int) (err error) {
+		l = &proxied{port: port, Proxy: toxiproxy.NewProxy(p.server, from+"-"+to, fmt.Sprintf("127.0.0.1:%d", port), address)}
+		if l.requests, err = l.fit("upstream"); err != nil {
+			return err
+		}
+		if l.answers, err = l.fit("downstream"); err != nil {
+			return err
+		}
+		if err = l.Start(); errors.Is(err, syscall.EADDRINUSE) {
+			return errPortTaken
+		}
+		return err
+	})
+	if err != nil {
 		return "", fmt.Errorf("failed to open the link from %s to %s: %w", from, to, err)
 	}
 	p.mu.Lock()
@@ -119,5 +127,6 @@ func (p *proxies) close() {
 		l.requests.shut()
 		l.answers.shut()
 		l.Stop()
+		returnPort(l.port)
 	}
 }

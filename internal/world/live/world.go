@@ -357,35 +357,39 @@ func (w *World) offsetOf(n *redisNode) (func() (offset, uncertain time.Duration)
 
 // Flush waits until the monitors have shown everything carried out so far.
 func (w *World) Flush() error {
-	const mark = "flush"
+	ctx, cancel := context.WithTimeout(context.Background(), flushWithin)
+	defer cancel()
 	var group errorGroup
 	if w.postgres != nil {
-		group.Go(func() error { return w.postgres.flush(context.Background()) })
+		group.Go(func() error { return w.postgres.flush(ctx) })
 	}
 	for _, n := range w.allNodes() {
-		w.mu.Lock()
-		m := w.monitors[n.name]
-		w.mu.Unlock()
-		if m == nil || n.server.dead() {
-			continue
-		}
-		group.Go(func() error {
-			ctx, cancel := context.WithTimeout(context.Background(), flushWithin)
-			defer cancel()
-			if err := n.admin.Echo(ctx, mark).Err(); err != nil {
-				return fmt.Errorf("failed to flush the observation of node %s: %w", n.name, err)
-			}
-			select {
-			case <-m.flushed:
-				return nil
-			case <-m.ended:
-				return fmt.Errorf("the observation of node %s ended early", n.name)
-			case <-ctx.Done():
-				return fmt.Errorf("the observation of node %s lags more than %v behind", n.name, flushWithin)
-			}
-		})
+		group.Go(func() error { return w.flushNode(ctx, n) })
 	}
 	return group.Wait()
+}
+
+// flushNode waits until a node's monitor has shown everything. It can be done once
+// in the life of a server.
+func (w *World) flushNode(ctx context.Context, n *redisNode) error {
+	const mark = "flush"
+	w.mu.Lock()
+	m := w.monitors[n.name]
+	w.mu.Unlock()
+	if m == nil || n.server.dead() {
+		return nil
+	}
+	if err := n.admin.Echo(ctx, mark).Err(); err != nil {
+		return fmt.Errorf("failed to flush the observation of node %s: %w", n.name, err)
+	}
+	select {
+	case <-m.flushed:
+		return nil
+	case <-m.ended:
+		return fmt.Errorf("the observation of node %s ended early", n.name)
+	case <-ctx.Done():
+		return fmt.Errorf("the observation of node %s lags more than %v behind", n.name, flushWithin)
+	}
 }
 
 const flushWithin = 5 * time.Second

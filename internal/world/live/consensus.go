@@ -2,8 +2,10 @@ package live
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -123,7 +125,7 @@ func (c *consensus) healthy(ctx context.Context) error {
 		if err == nil {
 			_ = reply.Body.Close()
 			if reply.StatusCode == http.StatusOK {
-				return nil
+				return c.askVersion(ctx)
 			}
 		}
 		switch {
@@ -136,6 +138,27 @@ func (c *consensus) healthy(ctx context.Context) error {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// askVersion asks etcd which it is.
+func (c *consensus) askVersion(ctx context.Context) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.address.Address+"/version", nil)
+	if err != nil {
+		return err
+	}
+	reply, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return fmt.Errorf("failed to ask etcd for its version: %w", err)
+	}
+	defer func() { _ = reply.Body.Close() }()
+	var answer struct {
+		Server string `json:"etcdserver"`
+	}
+	if err := json.NewDecoder(io.LimitReader(reply.Body, 1<<16)).Decode(&answer); err != nil {
+		return fmt.Errorf("failed to read etcd's version: %w", err)
+	}
+	c.version = "etcd " + answer.Server
+	return nil
 }
 
 func (c *consensus) etcdError() error {

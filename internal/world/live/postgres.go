@@ -31,6 +31,7 @@ type postgres struct {
 	server   *child
 	// owner runs it: PostgreSQL refuses to run as root.
 	owner *syscall.Credential
+	version string
 	// listening tells of effects.
 	listening *effectStream
 }
@@ -105,6 +106,7 @@ func (p *postgres) begin(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
+	p.version = conn.PgConn().ParameterStatus("server_version")
 	if _, err := conn.Exec(ctx, resource.PostgresSchema); err != nil {
 		return fmt.Errorf("failed to make the resource's tables: %w", err)
 	}

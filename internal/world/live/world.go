@@ -441,6 +441,9 @@ func (w *World) Versions() map[string]string {
 	if w.consensus != nil {
 		v["consensus"] = w.consensus.version
 	}
+	if w.postgres != nil {
+		v["postgres"] = w.postgres.version
+	}
 	maps.Copy(v, w.host.versions())
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range info.Deps {

@@ -167,7 +167,7 @@ func (c *clientProcess) promise(a client.Answer, m client.Message, called time.D
 	if a.Type == history.OK && a.Value.Validity.Set {
 		from := called
 		if m.Monotonic != 0 {
-			from = min(max(time.Duration(m.Monotonic)-c.w.zero, called), c.w.Now())
+			from = min(max(time.Duration(m.Monotonic)-c.w.sinceBoot(), called), c.w.Now())
 		}
 		a.Value.ValidUntil = history.Some(int64(from) + a.Value.Validity.V)
 	}

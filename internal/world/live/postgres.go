@@ -30,7 +30,7 @@ type postgres struct {
 	port     int
 	server   *child
 	// owner runs it: PostgreSQL refuses to run as root.
-	owner *syscall.Credential
+	owner   *syscall.Credential
 	version string
 	// listening tells of effects.
 	listening *effectStream

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
@@ -87,12 +88,26 @@ func (p *proxies) lead(to, address string) error {
 		if l.To != to {
 			continue
 		}
-		if err := proxy.Update(&toxiproxy.Proxy{Listen: proxy.Listen, Upstream: address, Enabled: true}); err != nil {
+		if err := proxy.leadTo(address); err != nil {
 			return fmt.Errorf("failed to lead the link from %s to %s elsewhere: %w", l.From, l.To, err)
 		}
 	}
 	return nil
 }
+
+// leadTo lets toxiproxy listen anew on the same port. A process that is being
+// started at that moment keeps the old listener open until it is, so that the port
+// may be taken for a moment.
+func (l *proxied) leadTo(address string) error {
+	for deadline := time.Now().Add(leadWithin); ; time.Sleep(time.Millisecond) {
+		err := l.Update(&toxiproxy.Proxy{Listen: l.Listen, Upstream: address, Enabled: true})
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+const leadWithin = 2 * time.Second
 
 // disturb puts a disturbance on links and returns what takes it off again.
 func (p *proxies) disturb(links []world.Link, d world.Disturbance) (func() error, error) {

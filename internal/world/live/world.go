@@ -62,8 +62,8 @@ type World struct {
 	// else it has a prefix.
 	shownKey string
 
-	// zero is the machine's monotonic clock at the run's start.
-	zero  time.Duration
+	// zero is the machine's monotonic clock at the run's start, in ns.
+	zero  atomic.Int64
 	hooks atomic.Pointer[world.Hooks]
 
 	activities sync.WaitGroup
@@ -249,16 +249,19 @@ func (w *World) allNodes() []*redisNode {
 // Start opens observation and begins the run's time.
 func (w *World) Start(h world.Hooks) error {
 	w.hooks.Store(&h)
-	w.alignToSecond()
-	w.zero = monotonic()
+	w.zero.Store(int64(monotonic()))
 	for _, n := range w.allNodes() {
 		if err := w.observeNode(n.name); err != nil {
 			return err
 		}
 	}
 	if w.postgres != nil {
-		return w.postgres.listen(w.ctx, tellEffect(w.wallOffset, w.record))
+		if err := w.postgres.listen(w.ctx, tellEffect(w.wallOffset, w.record)); err != nil {
+			return err
+		}
 	}
+	w.alignToSecond()
+	w.zero.Store(int64(monotonic()))
 	return nil
 }
 
@@ -343,7 +346,7 @@ func (w *World) wallOffset() (offset, uncertain time.Duration) {
 	before := monotonic()
 	wall := clock(unix.CLOCK_REALTIME)
 	after := monotonic()
-	return wall - after + w.zero, after - before + time.Millisecond
+	return wall - after + w.sinceBoot(), after - before + time.Millisecond
 }
 
 // offsetOf is wallOffset for the wall clock of a server's machine.
@@ -395,7 +398,10 @@ func (w *World) flushNode(ctx context.Context, n *redisNode) error {
 const flushWithin = 5 * time.Second
 
 // Now is the run time.
-func (w *World) Now() time.Duration { return monotonic() - w.zero }
+func (w *World) Now() time.Duration { return monotonic() - w.sinceBoot() }
+
+// sinceBoot is the machine's monotonic clock at the run's start.
+func (w *World) sinceBoot() time.Duration { return time.Duration(w.zero.Load()) }
 
 // Sleep lets time pass, or returns false early where the run is stopped.
 func (w *World) Sleep(d time.Duration) bool {

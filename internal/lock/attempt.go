@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"time"
 )
@@ -32,11 +33,9 @@ func (r Retry) wait(env Env, n int) time.Duration {
 // newOwner draws a value that no other attempt has: 64 random bits behind the
 // client's name, so that a person can read who it was.
 func newOwner(env Env) string {
-	var b [8]byte
-	rnd := env.Rand()
-	v := rnd.Uint64()
-	for i := range b {
-		b[i] = byte(v >> (8 * i))
-	}
-	return env.Client() + "-" + hex.EncodeToString(b[:])
+	var random [8]byte
+	binary.LittleEndian.PutUint64(random[:], env.Rand().Uint64())
+	var text [64]byte
+	b := append(append(text[:0], env.Client()...), '-')
+	return string(hex.AppendEncode(b, random[:]))
 }

@@ -35,6 +35,8 @@ type redlock struct {
 	env Env
 	// value is the client's only value, where Mistakes.SameValue.
 	value string
+	// reasons are ready-made, by how many nodes granted.
+	reasons []string
 }
 
 var _ Lock = (*redlock)(nil)
@@ -77,9 +79,18 @@ func (l *redlock) attempt() (Grant, Result) {
 	case held:
 		reason = "quorum came too late: no validity left"
 	case reason == "":
-		reason = "no quorum: " + strconv.Itoa(len(round.yes)) + " of " + strconv.Itoa(len(l.env.Nodes())) + " nodes granted"
+		reason = l.noQuorum(len(round.yes))
 	}
 	return Grant{}, Result{Outcome: Fail, Err: reason}
+}
+
+// noQuorum says that so many nodes granted. A client that waits for the lock has it
+// said again and again, so it is made once.
+func (l *redlock) noQuorum(granted int) string {
+	for len(l.reasons) <= granted {
+		l.reasons = append(l.reasons, "no quorum: "+strconv.Itoa(len(l.reasons))+" of "+strconv.Itoa(len(l.env.Nodes()))+" nodes granted")
+	}
+	return l.reasons[granted]
 }
 
 // number gives the grant its token, where it gets one.
@@ -202,13 +213,12 @@ func (r *round) count(i int, reply command.Reply, read func(command.Reply) (bool
 
 // ask puts a command to every node, in the way that FanOut says.
 func (l *redlock) ask(c command.Command, read func(command.Reply) (bool, int64)) round {
-	nodes := l.env.Nodes()
-	r := round{yes: make([]int, 0, len(nodes))}
 	c = c.Within(l.NodeTimeout)
 	if l.FanOut != InTurn && l.FanOut != "" {
-		l.askAtOnce(c, &r, read)
-		return r
+		return l.askAtOnce(c, read)
 	}
+	nodes := l.env.Nodes()
+	r := round{yes: make([]int, 0, len(nodes))}
 	for i := range nodes {
 		r.count(i, nodes[i].Do(c), read)
 		l.env.Point(afterNode(i))
@@ -216,11 +226,13 @@ func (l *redlock) ask(c command.Command, read func(command.Reply) (bool, int64))
 	return r
 }
 
-func (l *redlock) askAtOnce(c command.Command, r *round, read func(command.Reply) (bool, int64)) {
+func (l *redlock) askAtOnce(c command.Command, read func(command.Reply) (bool, int64)) round {
 	nodes := l.env.Nodes()
+	r := round{yes: make([]int, 0, len(nodes))}
 	l.env.Fan(len(nodes), func(i int) command.Reply { return nodes[i].Do(c) }, func(i int, reply command.Reply) bool {
 		r.count(i, reply, read)
 		l.env.Point(afterNode(i))
 		return l.FanOut == FirstMajority && len(r.yes) >= l.quorum()
 	})
+	return r
 }

@@ -127,7 +127,12 @@ func (a access) log(s command.Store, keys []string, shown string) {
 }
 
 // micros writes a time as Redis's TIME does when its two parts are joined.
-func micros(t int64) string { return fmt.Sprintf("%d%06d", t/1e6, t%1e6) }
+func micros(t int64) string {
+	if t < 1e6 {
+		return fmt.Sprintf("0%06d", t)
+	}
+	return strconv.FormatInt(t, 10)
+}
 
 func bit(b bool) string {
 	if b {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -55,8 +54,7 @@ interrupted.`,
 		RunE: func(c *cobra.Command, args []string) error { return a.exhaust(c.Context(), args[0], f) },
 	}
 	c.Flags().StringVar(&f.variant, "variant", "", "which variant (default: the first)")
-	c.Flags().StringSliceVar(&f.properties, "property", []string{string(checker.ExclusiveLease), string(checker.NoLateEffect), string(checker.LinearizableResource)},
-		"the properties to judge")
+	propertyFlag(c, &f.properties, "the properties to judge")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed of what clients draw at random")
 	c.Flags().IntVar(&f.late, "late", 0, "how many times in a run time may pass though messages are under way")
 	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after so many schedules; 0: never")

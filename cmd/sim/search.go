@@ -65,8 +65,7 @@ Exit codes: 0 nothing was found, 1 a violation was found, 3 bad scenario or flag
 	c.Flags().BoolVar(&f.unguided, "unguided", false, "draw every schedule afresh; learn nothing from earlier ones")
 	c.Flags().BoolVar(&f.resume, "resume", false, "continue the search that was made with the same flags and folder")
 	c.Flags().StringSliceVar(&f.kinds, "kinds", nil, "kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
-	c.Flags().StringSliceVar(&f.properties, "property", []string{string(checker.ExclusiveLease), string(checker.NoLateEffect), string(checker.LinearizableResource)},
-		"the properties whose violation counts, the gravest first")
+	propertyFlag(c, &f.properties, "the properties whose violation counts, the gravest first")
 	c.Flags().Uint64Var(&f.first, "seed", 0, "the first seed")
 	c.Flags().Uint64Var(&f.seeds, "seeds", 0, "how many runs to make (default: as many as the time allows)")
 	c.Flags().DurationVar(&f.lasts, "for", 10*time.Second, "how long to search; 0s: until the seeds are used up")
@@ -171,6 +170,12 @@ func variantOf(s *scenario.Scenario, name string) (string, error) {
 		return "", usageError("%s has no variant %q\nhint: it has %s", s.Name, name, strings.Join(names, ", "))
 	}
 	return name, nil
+}
+
+// propertyFlag asks for properties; by default for those that a lock is to have.
+func propertyFlag(c *cobra.Command, names *[]string, usage string) {
+	standard := []string{string(checker.ExclusiveLease), string(checker.NoLateEffect), string(checker.LinearizableResource)}
+	c.Flags().StringSliceVar(names, "property", standard, usage)
 }
 
 func propertiesOf(names []string) ([]checker.Property, error) {

@@ -67,3 +67,8 @@ func (a Address) Password() string {
 	}
 	return os.Getenv(a.PasswordEnv)
 }
+
+// PostgresURL is how to connect to a server of the kind Postgres.
+func (a Address) PostgresURL() string {
+	return "postgres://sim@" + a.Address + "/postgres?sslmode=disable"
+}

@@ -147,5 +147,19 @@ func (c Config) NeedsConsensus() bool {
 	return c.Tokens == Consensus || algorithms[c.Algorithm].Consensus
 }
 
+// now reads the clock that the lock measures validity by.
+func (c *Config) now(env Env) time.Duration {
+	if c.Clock == Wall {
+		return env.Wall()
+	}
+	return env.Now()
+}
+
+// until is the end of the promise of a lease that was asked for at start: the ttl
+// less the allowance for clocks that run at different rates.
+func (c *Config) until(start time.Duration) time.Duration {
+	return start + c.TTL - time.Duration(float64(c.TTL)*c.DriftFactor) - c.DriftConstant
+}
+
 // counterKey is where a node keeps the counter that tokens come from.
 func (c Config) counterKey() string { return c.Key + ":token" }

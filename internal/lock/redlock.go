@@ -68,7 +68,7 @@ func (l *redlock) attempt() (Grant, Result) {
 	if l.Mistakes.TrustElapsed {
 		start = l.now()
 	}
-	g.Until = start + l.TTL - l.drift()
+	g.Until = l.until(start)
 	if held && l.Remaining(g) > 0 {
 		return g, Result{Outcome: OK}
 	}
@@ -179,17 +179,7 @@ func (l *redlock) Remaining(g Grant) time.Duration { return g.Until - l.now() }
 
 func (l *redlock) quorum() int { return len(l.env.Nodes())/2 + 1 }
 
-// drift is the allowance for clocks that run at different rates.
-func (l *redlock) drift() time.Duration {
-	return time.Duration(float64(l.TTL)*l.DriftFactor) + l.DriftConstant
-}
-
-func (l *redlock) now() time.Duration {
-	if l.Clock == Wall {
-		return l.env.Wall()
-	}
-	return l.env.Now()
-}
+func (l *redlock) now() time.Duration { return l.Config.now(l.env) }
 
 // round is what came of asking every node once.
 type round struct {

@@ -51,7 +51,7 @@ func (l *extendingRedlock) extend(owner string) (Grant, Result) {
 	before := l.renewal.holding()
 	start := l.now()
 	round := l.ask(l.extendOwn(owner), func(r command.Reply) (bool, int64) { return r.OK() && r.Int == 1, 0 })
-	g := Grant{Owner: owner, Until: start + l.TTL - l.drift(), Nodes: round.yes}
+	g := Grant{Owner: owner, Until: l.until(start), Nodes: round.yes}
 	switch late := before.Owner == owner && l.redlock.Remaining(before) <= 0; {
 	case l.Mistakes.ExtendAnyhow:
 	case len(round.yes) < l.quorum() && len(round.yes)+round.silent >= l.quorum():

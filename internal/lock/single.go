@@ -84,12 +84,7 @@ func (l *single) Release(g Grant) Result { return l.give(l, g) }
 
 func (l *single) Remaining(g Grant) time.Duration { return g.Until - l.now() }
 
-func (l *single) now() time.Duration {
-	if l.Clock == Wall {
-		return l.env.Wall()
-	}
-	return l.env.Now()
-}
+func (l *single) now() time.Duration { return l.Config.now(l.env) }
 
 // do sends a command to the node.
 func (l *single) do(c command.Command) command.Reply {
@@ -101,7 +96,7 @@ func (l *single) do(c command.Command) command.Reply {
 
 // leased is a grant for the TTL, counted from start.
 func (l *single) leased(owner string, start time.Duration) Grant {
-	g := Grant{Owner: owner, Until: start + l.TTL - time.Duration(float64(l.TTL)*l.DriftFactor) - l.DriftConstant}
+	g := Grant{Owner: owner, Until: l.until(start)}
 	if !l.linearizable {
 		g.Nodes = []int{0}
 	}

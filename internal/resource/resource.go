@@ -51,9 +51,6 @@ const (
 	List Kind = "list"
 )
 
-// Kinds lists all kinds.
-func Kinds() []Kind { return []Kind{Register, List} }
-
 // Access is one operation on the resource.
 type Access struct {
 	// Client asks, under Token where HasToken, in its Section-th section.

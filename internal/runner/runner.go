@@ -214,6 +214,10 @@ const finalWithin = 5 * time.Second
 // finalLook lets a client that is alive and has nothing else to do look at the
 // resource, if the workload wants that: the next one where the first gets no answer.
 func (r *run) finalLook() {
+	look := workload.Final(r.setup.Workload.Kind)
+	if look == nil {
+		return
+	}
 	for _, s := range r.sessions {
 		if !r.w.Alive(s.name) || r.w.Stopped() || r.busy(s) {
 			continue
@@ -221,7 +225,7 @@ func (r *run) finalLook() {
 		looked := r.w.NewSignal()
 		seen := true
 		r.w.Go(func() {
-			seen = workload.Final(r.setup.Workload.Kind, s)
+			seen = look(s)
 			looked.Fire()
 		})
 		if looked.Wait(finalWithin) && seen {

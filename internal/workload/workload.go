@@ -104,12 +104,9 @@ func (p Plan) Run(s Session) error {
 	return nil
 }
 
-// Final is what one client does when all have ended and everything has healed;
-// false: it did not succeed.
-func Final(workload string, s Session) bool {
-	final := kinds[workload].final
-	return final == nil || final(s)
-}
+// Final is what one client does when all have ended and everything has healed; it
+// reports whether it succeeded. Nil: the workload wants nothing of the kind.
+func Final(workload string) func(Session) bool { return kinds[workload].final }
 
 // sections goes through the guarded sections, one after the other.
 func (p Plan) sections(s Session, body func(section int)) {

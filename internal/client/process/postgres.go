@@ -29,7 +29,7 @@ var _ store = (*postgres)(nil)
 
 func newPostgres(owner string, a client.Address, timeout time.Duration) *postgres {
 	return &postgres{name: a.Name, timeout: timeout,
-		url: "postgres://sim@" + a.Address + "/postgres?sslmode=disable&default_query_exec_mode=exec&application_name=" + owner}
+		url: a.PostgresURL() + "&default_query_exec_mode=exec&application_name=" + owner}
 }
 
 func (p *postgres) Name() string { return p.name }

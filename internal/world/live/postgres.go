@@ -204,11 +204,11 @@ func (p *postgres) startOn(ctx context.Context, port int) error {
 func (p *postgres) address() string { return fmt.Sprintf("127.0.0.1:%d", p.port) }
 
 func (p *postgres) connect(ctx context.Context) (*pgx.Conn, error) {
-	return pgx.Connect(ctx, "postgres://sim@"+p.address()+"/postgres?sslmode=disable")
+	return pgx.Connect(ctx, p.invitation(endpoint{}, p.address()).PostgresURL())
 }
 
 // invitation is what a client has to know; link leads to the server.
-func (p *postgres) invitation(link string) client.Address {
+func (p *postgres) invitation(_ endpoint, link string) client.Address {
 	return client.Address{Name: history.ResourceProcess, Kind: client.Postgres, Address: link}
 }
 

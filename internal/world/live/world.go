@@ -215,23 +215,25 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 		}
 		s.Nodes = append(s.Nodes, w.host.invitation(e, address))
 	}
-	if w.postgres != nil {
-		address, err := w.links.open(name, history.ResourceProcess, w.postgres.address())
-		if err != nil {
-			return s, err
-		}
-		s.Store = w.postgres.invitation(address)
-	} else {
-		address, err := w.links.open(name, history.ResourceProcess, w.store.address())
-		if err != nil {
-			return s, err
-		}
-		s.Store = w.store.host.invitation(endpoint{history.ResourceProcess, w.store.address()}, address)
+	store, invitation := w.resourceEnd()
+	address, err := w.links.open(name, store.name, store.address)
+	if err != nil {
+		return s, err
 	}
+	s.Store = invitation(store, address)
 	if w.consensus != nil {
 		s.Consensus = &w.consensus.address
 	}
 	return s, nil
+}
+
+// resourceEnd is where links to the resource lead, and what makes an invitation to
+// it.
+func (w *World) resourceEnd() (endpoint, func(endpoint, string) client.Address) {
+	if w.postgres != nil {
+		return endpoint{history.ResourceProcess, w.postgres.address()}, w.postgres.invitation
+	}
+	return endpoint{history.ResourceProcess, w.store.address()}, w.store.host.invitation
 }
 
 // allNodes are the lock's nodes and the resource.

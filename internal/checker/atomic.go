@@ -98,13 +98,8 @@ func (v *view) cellApplied(parts []*section, cell string) applied {
 	switch {
 	case w < 0:
 		return notApplied
-	case v.ops[w].Type == history.OK:
+	case v.ops[w].Type == history.OK || v.acceptedEffect(w) != nil:
 		return wasApplied
-	}
-	for i := range v.effects {
-		if x := &v.effects[i]; x.write == w && x.accepted {
-			return wasApplied
-		}
 	}
 	return mayBeApplied
 }

@@ -250,13 +250,12 @@ func (v *view) takeOp(op int) (linear.Op, bool) {
 		o.A, o.B, o.Return = e.Value.Expected.V, e.Value.Number.V, int64(v.at(w.Return))
 		return o, true
 	}
-	for i := range v.effects {
-		if x := &v.effects[i]; x.write == op && x.accepted {
-			o.A, o.B = x.number.V+v.event(w.Call).Value.Number.V, x.number.V
-			return o, true
-		}
+	x := v.acceptedEffect(op)
+	if x == nil {
+		return o, false
 	}
-	return o, false
+	o.A, o.B = x.number.V+v.event(w.Call).Value.Number.V, x.number.V
+	return o, true
 }
 
 // readOp is a read by itself.

@@ -130,6 +130,17 @@ func (v *view) writesByName() map[cellName][]int {
 	return m
 }
 
+// acceptedEffect is what the resource let an operation do, nil where it did not, or
+// does not tell.
+func (v *view) acceptedEffect(op int) *effect {
+	for i := range v.effects {
+		if x := &v.effects[i]; x.write == op && x.accepted {
+			return x
+		}
+	}
+	return nil
+}
+
 // changes reports whether the effect is of an operation that changes the
 // resource. Reads are none.
 func (x *effect) changes() bool { return x.op == history.Write || x.op == history.CAS }

@@ -46,14 +46,20 @@ func (o Op) String() string {
 
 // Command is one request to one node.
 type Command struct {
-	Op    Op
+	Op Op
+	// NX makes SET do nothing where the key exists.
+	NX bool
+	// Discard makes EXEC end the transaction with DISCARD instead.
+	Discard bool
+	// OtherConnection sends the command over a connection of the client's pool
+	// other than the one it last used, as a careless pool does.
+	OtherConnection bool
+
 	Key   string
 	Value string
 	// TTL is the expiry of SET (0: none) and PEXPIRE, in whole milliseconds;
 	// for WAIT its timeout on the server.
 	TTL time.Duration
-	// NX makes SET do nothing where the key exists.
-	NX bool
 	// Replicas is how many replicas WAIT waits for.
 	Replicas int
 	// Script, Keys and Args belong to EVAL. Args are also the elements of RPUSH
@@ -64,13 +70,8 @@ type Command struct {
 	// Timeout bounds how long the caller waits for the reply; 0 waits for ever.
 	// It runs on the caller's machine and is not moved by clock faults.
 	Timeout time.Duration
-	// Body are the commands of an EXEC. With Discard the transaction ends with
-	// DISCARD instead.
-	Body    []Command
-	Discard bool
-	// OtherConnection sends the command over a connection of the client's pool
-	// other than the one it last used, as a careless pool does.
-	OtherConnection bool
+	// Body are the commands of an EXEC.
+	Body []Command
 }
 
 // Within returns the command with the timeout d.
@@ -167,24 +168,60 @@ type Reply struct {
 	Nil     bool
 	Int     int64
 	Str     string
-	List    []string
-	// Body are the replies to the commands of a transaction.
-	Body []Reply
 	// Err says why the outcome is not Done, or carries the error that a Done
 	// command was answered with.
 	Err string
+	// parts are apart, for few replies have any, and without them a reply fits
+	// into the registers of a processor.
+	parts *parts
+}
+
+type parts struct {
+	list []string
+	body []Reply
+}
+
+// List are the elements that were answered.
+func (r Reply) List() []string {
+	if r.parts == nil {
+		return nil
+	}
+	return r.parts.list
+}
+
+// Body are the replies to the commands of a transaction.
+func (r Reply) Body() []Reply {
+	if r.parts == nil {
+		return nil
+	}
+	return r.parts.body
+}
+
+// String shows what a person compares.
+func (r Reply) String() string {
+	switch {
+	case r.Outcome != Done || r.Err != "":
+		return fmt.Sprintf("%v: %q", r.Outcome, r.Err)
+	case r.Nil:
+		return "nil"
+	case r.parts != nil:
+		return fmt.Sprintf("%q%v", r.List(), r.Body())
+	}
+	return fmt.Sprintf("%d%q", r.Int, r.Str)
 }
 
 // OK reports whether the command was done and answered with neither nil nor an
 // error.
 func (r Reply) OK() bool { return r.Outcome == Done && !r.Nil && r.Err == "" }
 
-// IntReply, StrReply, NilReply and ListReply build the replies of twins.
-func IntReply(n int64) Reply        { return Reply{Outcome: Done, Int: n} }
-func StrReply(s string) Reply       { return Reply{Outcome: Done, Str: s} }
-func NilReply() Reply               { return Reply{Outcome: Done, Nil: true} }
-func ListReply(l ...string) Reply   { return Reply{Outcome: Done, List: l} }
-func ErrReply(message string) Reply { return Reply{Outcome: Done, Err: message} }
+// IntReply and its like build the replies of twins, BodyReply that of a
+// transaction.
+func IntReply(n int64) Reply          { return Reply{Outcome: Done, Int: n} }
+func StrReply(s string) Reply         { return Reply{Outcome: Done, Str: s} }
+func NilReply() Reply                 { return Reply{Outcome: Done, Nil: true} }
+func ErrReply(message string) Reply   { return Reply{Outcome: Done, Err: message} }
+func ListReply(l ...string) Reply     { return Reply{Outcome: Done, parts: &parts{list: l}} }
+func BodyReply(replies []Reply) Reply { return Reply{Outcome: Done, parts: &parts{body: replies}} }
 
 // Node carries commands to one Redis node.
 type Node interface {

@@ -15,7 +15,7 @@ func init() {
 		Tokens:   redlockTokens,
 		Points:   redlockPoints,
 		Mistakes: redlockMistakes,
-		New:      func(c Config, env Env) Lock { return &redlock{Config: c, env: env} },
+		New:      func(c Config, env Env) Lock { return newRedlock(c, env) },
 	})
 }
 
@@ -35,8 +35,14 @@ type redlock struct {
 	env Env
 	// value is the client's only value, where Mistakes.SameValue.
 	value string
-	// reasons are ready-made, by how many nodes granted.
+	// key is what the clean-up script is about; reasons say why an attempt failed, by
+	// how many nodes granted. Both are made once, for an attempt is made often.
+	key     []string
 	reasons []string
+}
+
+func newRedlock(c Config, env Env) *redlock {
+	return &redlock{Config: c, env: env, key: []string{c.Key}}
 }
 
 var _ Lock = (*redlock)(nil)
@@ -54,7 +60,7 @@ func (l *redlock) attempt() (Grant, Result) {
 			return Grant{}, r
 		}
 	}
-	round := l.ask(l.acquireCommand(g.Owner), l.granted)
+	round := l.ask(l.acquireCommand(g.Owner))
 	g.Nodes = round.yes
 	held, reason := l.enough(round), ""
 	if held {
@@ -131,21 +137,13 @@ func (l *redlock) enough(r round) bool {
 	return len(r.yes) >= l.quorum()
 }
 
-func (l *redlock) acquireCommand(owner string) command.Command {
+// acquireCommand is what a node is asked for the lock, and what its reply means.
+func (l *redlock) acquireCommand(owner string) (command.Command, reading) {
 	if l.Tokens.countsAtNodes() {
 		return command.Eval(acquireCountedScript, []string{l.Key, l.counterKey()},
-			owner, command.Itoa(command.Milliseconds(l.TTL)))
+			owner, command.Itoa(command.Milliseconds(l.TTL))), counted
 	}
-	return command.SetNX(l.Key, owner, l.TTL)
-}
-
-// granted reads a node's reply: whether it granted, and the counter it counted
-// the grant by.
-func (l *redlock) granted(r command.Reply) (bool, int64) {
-	if l.Tokens.countsAtNodes() {
-		return r.OK() && r.Int > 0, r.Int
-	}
-	return r.OK(), 0
+	return command.SetNX(l.Key, owner, l.TTL), granted
 }
 
 // raise writes the token back to a quorum, so that every later quorum has a
@@ -170,9 +168,9 @@ func (l *redlock) Release(g Grant) Result {
 func (l *redlock) releaseAll(owner string) round {
 	c := command.Del(l.Key)
 	if !l.Mistakes.PlainDelete {
-		c = command.Eval(releaseScript, []string{l.Key}, owner)
+		c = command.Eval(releaseScript, l.key, owner)
 	}
-	return l.ask(c, func(r command.Reply) (bool, int64) { return r.OK() && r.Int == 1, 0 })
+	return l.ask(c, done)
 }
 
 func (l *redlock) Remaining(g Grant) time.Duration { return g.Until - l.now() }
@@ -183,7 +181,7 @@ func (l *redlock) now() time.Duration { return l.Config.now(l.env) }
 
 // round is what came of asking every node once.
 type round struct {
-	// yes are the nodes that agreed, in the order in which they answered.
+	// yes are the nodes that agreed, in the order in which they answered; nil: none.
 	yes []int
 	// silent is how many gave no answer.
 	silent int
@@ -191,36 +189,46 @@ type round struct {
 	highest int64
 }
 
-func (r *round) count(i int, reply command.Reply, read func(command.Reply) (bool, int64)) {
+// reading tells what a node's reply means: whether it agreed, and the number
+// that came with it.
+type reading func(command.Reply) (yes bool, number int64)
+
+func granted(r command.Reply) (bool, int64) { return r.OK(), 0 }
+func counted(r command.Reply) (bool, int64) { return r.OK() && r.Int > 0, r.Int }
+func done(r command.Reply) (bool, int64)    { return r.OK() && r.Int == 1, 0 }
+
+// count counts the reply of node i of n.
+func (r *round) count(i, n int, reply command.Reply, read reading) {
 	if reply.Outcome != command.Done {
 		r.silent++
 	}
-	if yes, n := read(reply); yes {
+	if yes, number := read(reply); yes {
+		if r.yes == nil {
+			r.yes = make([]int, 0, n)
+		}
 		r.yes = append(r.yes, i)
-		r.highest = max(r.highest, n)
+		r.highest = max(r.highest, number)
 	}
 }
 
 // ask puts a command to every node, in the way that FanOut says.
-func (l *redlock) ask(c command.Command, read func(command.Reply) (bool, int64)) round {
-	c = c.Within(l.NodeTimeout)
+func (l *redlock) ask(c command.Command, read reading) (r round) {
+	c.Timeout = l.NodeTimeout
 	if l.FanOut != InTurn && l.FanOut != "" {
 		return l.askAtOnce(c, read)
 	}
 	nodes := l.env.Nodes()
-	r := round{yes: make([]int, 0, len(nodes))}
-	for i := range nodes {
-		r.count(i, nodes[i].Do(c), read)
+	for i, node := range nodes {
+		r.count(i, len(nodes), node.Do(c), read)
 		l.env.Point(afterNode(i))
 	}
 	return r
 }
 
-func (l *redlock) askAtOnce(c command.Command, read func(command.Reply) (bool, int64)) round {
+func (l *redlock) askAtOnce(c command.Command, read reading) (r round) {
 	nodes := l.env.Nodes()
-	r := round{yes: make([]int, 0, len(nodes))}
 	l.env.Fan(len(nodes), func(i int) command.Reply { return nodes[i].Do(c) }, func(i int, reply command.Reply) bool {
-		r.count(i, reply, read)
+		r.count(i, len(nodes), reply, read)
 		l.env.Point(afterNode(i))
 		return l.FanOut == FirstMajority && len(r.yes) >= l.quorum()
 	})

@@ -3,8 +3,6 @@ package lock
 import (
 	"strconv"
 	"time"
-
-	"github.com/redlock-sim/redlock-sim/internal/command"
 )
 
 func init() {
@@ -18,7 +16,7 @@ func init() {
 		Points:   append([]string{PointBeforeExtend}, redlockPoints...),
 		Mistakes: mistakes,
 		New: func(c Config, env Env) Lock {
-			l := &extendingRedlock{redlock: redlock{Config: c, env: env}}
+			l := &extendingRedlock{redlock: *newRedlock(c, env)}
 			l.renewal = renewal{Config: c, env: env, extend: l.extend, remaining: l.redlock.Remaining}
 			return l
 		},
@@ -50,7 +48,7 @@ func (l *extendingRedlock) Remaining(g Grant) time.Duration {
 func (l *extendingRedlock) extend(owner string) (Grant, Result) {
 	before := l.renewal.holding()
 	start := l.now()
-	round := l.ask(l.extendOwn(owner), func(r command.Reply) (bool, int64) { return r.OK() && r.Int == 1, 0 })
+	round := l.ask(l.extendOwn(owner), done)
 	g := Grant{Owner: owner, Until: l.until(start), Nodes: round.yes}
 	switch late := before.Owner == owner && l.redlock.Remaining(before) <= 0; {
 	case l.Mistakes.ExtendAnyhow:

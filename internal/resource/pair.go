@@ -70,7 +70,7 @@ func (c Config) Append(node command.Node, n int64, how How, between func()) comm
 	transaction := command.Exec(body...)
 	transaction.Discard = how == Discarded
 	r := node.Do(transaction)
-	for _, one := range r.Body {
+	for _, one := range r.Body() {
 		if !one.OK() {
 			return command.Reply{Outcome: command.Unknown, Err: "the transaction was carried out but for one command: " + one.Err}
 		}
@@ -84,10 +84,10 @@ func (c Config) Append(node command.Node, n int64, how How, between func()) comm
 // Both reads the two lists at one instant.
 func (c Config) Both(node command.Node) (a, b []int64, r command.Reply) {
 	r = node.Do(command.Exec(command.LRange(c.valueKey(CellA)), command.LRange(c.valueKey(CellB))))
-	if !r.OK() || len(r.Body) != 2 {
+	if !r.OK() || len(r.Body()) != 2 {
 		return nil, nil, r
 	}
-	return numbers(r.Body[0].List), numbers(r.Body[1].List), r
+	return numbers(r.Body()[0].List()), numbers(r.Body()[1].List()), r
 }
 
 func numbers(list []string) []int64 {

@@ -153,8 +153,8 @@ func (c Config) access(node command.Node, script *command.Script, op string, fen
 		switch {
 		case reply.Nil:
 			reply = command.Reply{Outcome: command.Refused, Err: "aborted: what was watched has been changed"}
-		case len(reply.Body) == 1:
-			reply = reply.Body[0]
+		case len(reply.Body()) == 1:
+			reply = reply.Body()[0]
 		}
 	} else {
 		reply = node.Do(request)
@@ -163,21 +163,21 @@ func (c Config) access(node command.Node, script *command.Script, op string, fen
 	if !reply.OK() {
 		return answer
 	}
-	want := 3
+	list, want := reply.List(), 3
 	if script == takeScript {
 		want++
 	}
-	if len(reply.List) < want {
-		answer.Outcome, answer.Err = command.Unknown, fmt.Sprintf("resource answered %d values: want %d", len(reply.List), want)
+	if len(list) < want {
+		answer.Outcome, answer.Err = command.Unknown, fmt.Sprintf("resource answered %d values: want %d", len(list), want)
 		return answer
 	}
-	answer.Accepted = reply.List[0] == "1"
-	answer.Number, _ = strconv.ParseInt(reply.List[1], 10, 64)
-	if h := reply.List[2]; h != "" {
+	answer.Accepted = list[0] == "1"
+	answer.Number, _ = strconv.ParseInt(list[1], 10, 64)
+	if h := list[2]; h != "" {
 		n, err := strconv.ParseInt(h, 10, 64)
 		answer.Highest, answer.HasHighest = n, err == nil
 	}
-	answer.rest = reply.List[3:]
+	answer.rest = list[3:]
 	if script == listScript {
 		for _, element := range answer.rest {
 			n, _ := strconv.ParseInt(element, 10, 64)

@@ -56,13 +56,13 @@ func exec(ctx context.Context, conn *redis.Conn, c command.Command) command.Repl
 	if err != nil || !ok {
 		return reply(v, err)
 	}
-	r := command.Reply{Outcome: command.Done}
+	var body []command.Reply
 	for _, one := range replies {
 		if failed, ok := one.(error); ok {
-			r.Body = append(r.Body, reply(nil, failed))
+			body = append(body, reply(nil, failed))
 			continue
 		}
-		r.Body = append(r.Body, reply(one, nil))
+		body = append(body, reply(one, nil))
 	}
-	return r
+	return command.BodyReply(body)
 }

@@ -77,7 +77,7 @@ func TestPostgresDoesWhatTheScriptsDo(t *testing.T) {
 			if err := conn.QueryRow(ctx, resource.PostgresCall(s), keys, args).Scan(&got); err != nil {
 				t.Fatalf("%s %q: %v", s.Name, args, err)
 			}
-			if want := model.Do(command.Eval(s, keys, args...)).List; !reflect.DeepEqual(got, want) {
+			if want := model.Do(command.Eval(s, keys, args...)).List(); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s %q: PostgreSQL answers %q, the twin %q", s.Name, args, got, want)
 			}
 		}

@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -150,7 +151,9 @@ type env struct {
 	c     *clientHost
 	life  uint64
 	nodes []command.Node
-	store *remote
+	// points are those at which a fault may strike.
+	points []string
+	store  *remote
 	// consensus is nil where the lock needs none.
 	consensus command.Node
 	rand      *rand.Rand
@@ -162,7 +165,7 @@ func newEnv(c *clientHost) *env {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(c.name))
 	// As in the live world; a client that was started again draws anew.
-	e := &env{c: c, life: c.life, rand: rand.New(rand.NewPCG(c.w.spec.Seed, h.Sum64()+c.life-1))}
+	e := &env{c: c, life: c.life, points: c.w.spec.Points, rand: rand.New(rand.NewPCG(c.w.spec.Seed, h.Sum64()+c.life-1))}
 	remotes := make([]remote, len(c.links)+1)
 	e.nodes = make([]command.Node, len(c.links))
 	for i, l := range c.links {
@@ -204,10 +207,13 @@ func (e *env) Sleep(d time.Duration) {
 
 // Point lets faults strike.
 func (e *env) Point(name string) {
-	if hook := e.c.w.hooks.Point; hook != nil && slices.Contains(e.c.w.spec.Points, name) {
-		e.c.w.touch(e.c.name, true)
-		hook(e.c.name, name)
-		e.c.gate(e.life)
+	for _, struck := range e.points {
+		if struck == name && e.c.w.hooks.Point != nil {
+			e.c.w.touch(e.c.name, true)
+			e.c.w.hooks.Point(e.c.name, name)
+			e.c.gate(e.life)
+			return
+		}
 	}
 }
 
@@ -273,13 +279,13 @@ func (r *remote) Name() string { return r.l.name.To }
 
 // Do carries a command to the node.
 func (r *remote) Do(cmd command.Command) command.Reply {
-	s := &r.e.c.w.s
-	var deadline time.Duration
+	l := r.l
+	epoch := l.epoch
+	m := message{conn: l.connect(cmd.OtherConnection)}
+	m.deadline = math.MaxInt64
 	if cmd.Timeout > 0 {
-		deadline = s.now + cmd.Timeout
+		m.deadline = l.w.s.now + cmd.Timeout
 	}
-	epoch := r.l.epoch
-	m := message{conn: r.l.connect(cmd.OtherConnection), deadline: deadline}
 	switch cmd.Op {
 	case command.WATCH:
 		r.watching = m.conn
@@ -303,7 +309,7 @@ func (r *remote) Do(cmd command.Command) command.Reply {
 		r.exchange(&m, &cmd, &reply)
 	}
 	if reply.Outcome != command.Unknown {
-		r.l.giveBack(m.conn, epoch)
+		l.giveBack(m.conn, epoch)
 	}
 	return reply
 }
@@ -315,24 +321,29 @@ type message struct {
 	handshake bool
 	// source says that a script's source goes with it, not only its name.
 	source bool
-	// deadline is until when its sender waits; 0: for ever.
+	// deadline is until when its sender waits.
 	deadline time.Duration
 }
 
 const tooLate = "no answer in time"
 
-// exchange sends one message and waits for its answer, till the deadline where
-// that is not 0. It returns false where the node did not know the script.
+// exchange sends one message and waits for its answer, till the deadline. It
+// returns false where the node did not know the script.
 func (r *remote) exchange(m *message, cmd *command.Command, reply *command.Reply) (known bool) {
-	w := r.e.c.w
+	how := r.l.quick(m, cmd, reply)
+	if how >= answered {
+		return how == answered
+	}
+	return r.await(m, cmd, reply, how)
+}
+
+// await sends a message that quick did not carry all the way, and waits.
+func (r *remote) await(m *message, cmd *command.Command, reply *command.Reply, how progress) (known bool) {
+	w := r.l.w
 	s := &w.s
-	if m.deadline > 0 && s.now >= m.deadline { // a pause took the time that it had
+	if s.now >= m.deadline { // a pause took the time that it had
 		*reply = command.Reply{Outcome: command.Unknown, Err: tooLate}
 		return true
-	}
-	how, known := r.l.quick(m, cmd, reply)
-	if how == answered {
-		return known
 	}
 	k := w.newCall()
 	k.link, k.conn, k.handshake, k.source = r.l, m.conn, m.handshake, m.source
@@ -346,10 +357,10 @@ func (r *remote) exchange(m *message, cmd *command.Command, reply *command.Reply
 	case onItsWay:
 		k.goOn(requests)
 	case onItsWayBack:
-		k.reply, k.noScript = *reply, !known
+		k.reply, k.noScript = *reply, r.l.unheard
 		k.goOn(answers)
 	}
-	if m.deadline > 0 {
+	if m.deadline < math.MaxInt64 {
 		s.timeout(m.deadline)
 	}
 	why := r.e.c.stand(r.e.life) // where the client dies, kill has given the call up

@@ -17,6 +17,8 @@ type disk struct {
 	since int64
 	// last is the second of the wall clock of the last fsync or snapshot.
 	last int64
+	// later: what is written is saved after a while.
+	later bool
 }
 
 const second = 1_000_000 // in microseconds
@@ -24,6 +26,7 @@ const second = 1_000_000 // in microseconds
 // started takes the state at the node's start for saved: it came from there.
 func (d *disk) started(n *node, now int64) {
 	d.last = now / second
+	d.later = n.persistence == world.RDB || n.persistence == world.AOFEverysec
 	d.save(n)
 }
 
@@ -57,7 +60,7 @@ func (d *disk) tick(n *node, now int64) {
 
 // wrote takes note of a write.
 func (d *disk) wrote(n *node, now int64) {
-	if !d.dirty {
+	if d.later && !d.dirty {
 		d.dirty, d.since = true, now/second
 	}
 	switch n.persistence {

@@ -225,17 +225,18 @@ func (m *memory) Time() int64 { return m.now }
 
 // do carries a command out. What Redis answers with an error was refused.
 func (m *memory) do(c *command.Command) command.Reply {
-	if m.wrongType(c) {
-		return refused(errWrongType)
-	}
 	switch c.Op {
 	case command.PING:
 		return command.StrReply("PONG")
 	case command.GET:
-		if v, ok := m.Get(c.Key); ok {
-			return command.StrReply(v)
+		switch i := m.find(c.Key); {
+		case i < 0:
+			return command.NilReply()
+		case m.items[i].isList:
+			return refused(errWrongType)
+		default:
+			return command.StrReply(m.items[i].value)
 		}
-		return command.NilReply()
 	case command.SET:
 		if m.Set(c.Key, c.Value, c.TTL, c.NX) {
 			return command.StrReply("OK")
@@ -266,6 +267,9 @@ func (m *memory) do(c *command.Command) command.Reply {
 		}
 		return command.IntReply(n)
 	case command.LRANGE:
+		if i := m.find(c.Key); i >= 0 && !m.items[i].isList {
+			return refused(errWrongType)
+		}
 		return command.ListReply(m.LRange(c.Key)...)
 	case command.EVAL:
 		m.fault = ""
@@ -279,14 +283,6 @@ func (m *memory) do(c *command.Command) command.Reply {
 		return r
 	}
 	return refused("ERR unknown command '" + c.Op.String() + "'")
-}
-
-func (m *memory) wrongType(c *command.Command) bool {
-	if c.Op != command.GET && c.Op != command.LRANGE {
-		return false
-	}
-	i := m.find(c.Key)
-	return i >= 0 && m.items[i].isList != (c.Op == command.LRANGE)
 }
 
 func refused(message string) command.Reply {

@@ -25,8 +25,10 @@ type link struct {
 	// index is its place among all links, sent how many calls were sent on it.
 	index int
 	sent  uint32
-	// arrival is when the message arrives that quick has begun to carry.
+	// arrival is when the message arrives that quick has begun to carry, unheard
+	// that it says the node does not know the script.
 	arrival time.Duration
+	unheard bool
 	// epoch counts how often all connections broke at once.
 	epoch uint32
 	// pending are calls whose clients still wait, in the order in which they
@@ -107,6 +109,15 @@ func (l *link) draw() time.Duration {
 
 // connect finds an idle connection, the last used first, or opens one.
 func (l *link) connect(other bool) *connection {
+	if n := len(l.idle); n > 0 && !other {
+		c := l.idle[n-1]
+		l.idle, l.lastUsed = l.idle[:n-1], c
+		return c
+	}
+	return l.connectOther(other)
+}
+
+func (l *link) connectOther(other bool) *connection {
 	for i := len(l.idle) - 1; i >= 0; i-- {
 		c := l.idle[i]
 		if other && c == l.lastUsed {
@@ -259,7 +270,7 @@ func (k *call) size() int64 {
 	}
 	if k.dir == answers {
 		n := int64(len(k.reply.Str) + perArgument)
-		for _, s := range k.reply.List {
+		for _, s := range k.reply.List() {
 			n += int64(len(s) + perArgument)
 		}
 		return n

@@ -95,26 +95,26 @@ func (n *node) carryOut(k *call) bool {
 		n.wait(k)
 		return false
 	default:
-		k.noScript = !n.obey(&k.cmd, k.link.name.From, k.conn, k.source, &k.reply)
+		k.noScript = !n.obey(&k.cmd, k.link, k.conn, k.source, &k.reply)
 	}
 	return true
 }
 
-// obey carries a command out that came on a connection; false: the script is not
-// known, and its source did not come with it.
-func (n *node) obey(c *command.Command, from string, conn *connection, source bool, reply *command.Reply) bool {
+// obey carries a command out that came on a link's connection; false: the script is
+// not known, and its source did not come with it.
+func (n *node) obey(c *command.Command, from *link, conn *connection, source bool, reply *command.Reply) bool {
 	if c.Op == command.EVAL && !n.knows(c.Script, source) {
 		return false
 	}
 	before, expired := n.memory.writes, n.memory.expiries
-	n.watch.caller = from
+	n.watch.from = from
 	switch c.Op {
 	case command.WATCH, command.UNWATCH, command.EXEC:
 		*reply = n.memory.transact(c, &conn.watcher)
 	default:
 		*reply = n.memory.do(c)
 	}
-	n.watch.caller = ""
+	n.watch.from = nil
 	if n.memory.writes != before {
 		conn.written = n.memory.writes
 		if n.persistence != world.RDB || n.memory.writes-before > n.memory.expiries-expired {

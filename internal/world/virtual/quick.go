@@ -11,11 +11,23 @@ import (
 // Then there is no need to park whoever waits for it, nor to bother the queue of
 // events: time is moved on directly. What is drawn and what happens is the same.
 
-// quietUntil is the time up to which nothing happens by itself; now, where
+// quietUntil is the time up to which nothing happens by itself; 0, where
 // something happens at once.
 func (s *scheduler) quietUntil() time.Duration {
-	if s.sinceLook++; s.sinceLook >= lookEvery || s.ready.n() > 0 || s.pick != nil || s.stopped {
-		return s.now
+	if s.sinceLook++; s.sinceLook >= lookEvery {
+		return 0
+	}
+	if !s.lookedAhead {
+		s.quiet, s.lookedAhead = s.lookAhead(), true
+	}
+	return s.quiet
+}
+
+// lookAhead finds out what quietUntil says. It holds until somebody is woken, an
+// event is added, or one happens.
+func (s *scheduler) lookAhead() time.Duration {
+	if s.ready.n() > 0 || s.pick != nil || s.stopped {
+		return 0
 	}
 	if at, some := s.due(); some {
 		return at
@@ -47,44 +59,43 @@ const (
 	// arrival says.
 	onItsWay
 	onItsWayBack
-	// answered: the answer is there.
+	// answered: the answer is there; unheard: the node does not know the script.
 	answered
+	unheard
 )
 
 // quick carries a message to the node and its answer back, as far as nothing
 // happens before, nor the deadline comes.
-func (l *link) quick(m *message, cmd *command.Command, reply *command.Reply) (how progress, known bool) {
+func (l *link) quick(m *message, cmd *command.Command, reply *command.Reply) progress {
 	s := &l.w.s
-	if !l.undisturbed() || !m.handshake && cmd.Op == command.WAIT {
-		return unsent, false
-	}
-	until := s.quietUntil()
-	if until == s.now {
-		return unsent, false
-	}
-	if m.deadline > 0 {
-		until = min(until, m.deadline)
+	until := min(s.quietUntil(), m.deadline)
+	if until <= s.now || !l.undisturbed() || cmd.Op == command.WAIT && !m.handshake {
+		return unsent
 	}
 	if l.arrival = s.now + l.draw(); l.arrival >= until {
-		return onItsWay, false
+		return onItsWay
 	}
 	s.now = l.arrival
 	n := l.to
 	n.look()
 	n.disk.tick(n, n.memory.now)
+	known := true
 	if m.handshake {
-		*reply, known = command.StrReply("OK"), true
+		*reply = command.StrReply("OK")
 	} else {
-		known = n.obey(cmd, l.name.From, m.conn, m.source, reply)
+		known = n.obey(cmd, l, m.conn, m.source, reply)
 	}
-	if until = s.quietUntil(); m.deadline > 0 { // replicas may have something to do now
-		until = min(until, m.deadline)
+	if !s.lookedAhead { // replicas have something to do now
+		until = min(s.quietUntil(), m.deadline)
 	}
 	if l.arrival = s.now + l.draw(); l.arrival >= until {
-		return onItsWayBack, known
+		l.unheard = !known
+		return onItsWayBack
 	}
-	s.now = l.arrival
-	return answered, known
+	if s.now = l.arrival; !known {
+		return unheard
+	}
+	return answered
 }
 
 // goOn puts a call on the rest of its way, which ends at the link's arrival.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -183,15 +184,9 @@ func same(model, real command.Reply) bool {
 	if model.Err != "" && strings.HasPrefix(real.Err, model.Err) {
 		real.Err = model.Err
 	}
-	if len(model.Body) != len(real.Body) {
-		return false
+	if len(model.Body()) > 0 {
+		return slices.EqualFunc(model.Body(), real.Body(), same)
 	}
-	for i := range model.Body {
-		if !same(model.Body[i], real.Body[i]) {
-			return false
-		}
-	}
-	model.Body, real.Body = nil, nil
 	return reflect.DeepEqual(model, real)
 }
 
@@ -318,7 +313,7 @@ func TestMemoryIsRedis(t *testing.T) {
 			c := drawCommand(t)
 			want := real.do(c)
 			if got := m.do(&c); !same(got, want) {
-				t.Fatalf("%v %s: the model answers %+v, Redis %+v", c.Op, c.Key, got, want)
+				t.Fatalf("%v %s: the model answers %v, Redis %v", c.Op, c.Key, got, want)
 			}
 		}
 		list, err := real.rdb.LRange(context.Background(), logKey, 0, -1).Result()
@@ -381,7 +376,7 @@ func TestTransactionsAreRedis(t *testing.T) {
 				}
 			}
 			if !same(got, want) {
-				t.Fatalf("%v %s %v: the model answers %+v, Redis %+v", c.Op, c.Key, c.Body, got, want)
+				t.Fatalf("%v %s %v: the model answers %v, Redis %v", c.Op, c.Key, c.Body, got, want)
 			}
 		}
 	})
@@ -451,15 +446,15 @@ func transactForReal(ctx context.Context, conn *redis.Conn, c command.Command) c
 	if err != nil || !ok {
 		return replyOf(v, err)
 	}
-	r := command.Reply{Outcome: command.Done}
+	var body []command.Reply
 	for _, one := range list {
 		if failed, ok := one.(error); ok {
-			r.Body = append(r.Body, replyOf(nil, failed))
+			body = append(body, replyOf(nil, failed))
 		} else {
-			r.Body = append(r.Body, replyOf(one, nil))
+			body = append(body, replyOf(one, nil))
 		}
 	}
-	return r
+	return command.BodyReply(body)
 }
 
 // TestRestartIsRedis kills a real server and the model's node between random
@@ -506,7 +501,7 @@ func TestRestartIsRedis(t *testing.T) {
 					c := drawCommand(rt)
 					want := real.do(c)
 					if got := n.memory.do(&c); !same(got, want) {
-						rt.Fatalf("%v %s: the model answers %+v, Redis %+v", c.Op, c.Key, got, want)
+						rt.Fatalf("%v %s: the model answers %v, Redis %v", c.Op, c.Key, got, want)
 					}
 					n.disk.wrote(n, n.memory.now)
 				}

@@ -39,6 +39,10 @@ type scheduler struct {
 	// nil: nothing ever does.
 	pick func() bool
 
+	// quiet is what quietUntil says, where lookedAhead.
+	quiet       time.Duration
+	lookedAhead bool
+
 	ctx       context.Context
 	sinceLook int
 	stopped   bool
@@ -92,7 +96,7 @@ func (s *scheduler) reset(ctx context.Context) {
 	s.outside.s = s
 	s.current, s.handoff = &s.outside, nil
 	s.activities, s.waiting, s.stopped, s.stuck, s.pick = 0, false, false, false, nil
-	s.ctx = ctx
+	s.ctx, s.lookedAhead = ctx, false
 }
 
 // start makes f an activity that begins when the caller parks.
@@ -111,6 +115,11 @@ func (s *scheduler) start(f func(), counted bool) {
 	if counted {
 		s.activities++
 	}
+	s.makeReady(c)
+}
+
+func (s *scheduler) makeReady(c *coroutine) {
+	s.lookedAhead = false
 	s.ready.push(c)
 }
 
@@ -167,7 +176,7 @@ func (s *scheduler) wake(c *coroutine, epoch uint32, why reason) {
 		return
 	}
 	c.parked, c.why = false, why
-	s.ready.push(c)
+	s.makeReady(c)
 }
 
 // park lets the current coroutine stand until something wakes it.
@@ -183,6 +192,7 @@ func (s *scheduler) park() reason {
 // dispatch runs events and other coroutines until self is the next to run.
 func (s *scheduler) dispatch(self *coroutine) {
 	for {
+		s.lookedAhead = false
 		c := s.ready.pop()
 		if c == nil {
 			s.fire()
@@ -256,7 +266,7 @@ func (s *scheduler) halt() {
 	if s.stopped {
 		return
 	}
-	s.stopped = true
+	s.stopped, s.lookedAhead = true, false
 	s.wakeAll(func(*coroutine) bool { return true }, byStop)
 	if !s.waiting {
 		s.wake(&s.outside, s.outside.epoch, byStop)
@@ -290,6 +300,7 @@ func (s *scheduler) sleep(d time.Duration) reason {
 // timeout wakes the current coroutine at a time by which it will usually have
 // gone on.
 func (s *scheduler) timeout(at time.Duration) {
+	s.lookedAhead = false
 	s.seq++
 	e := event{at: max(at, s.now), seq: s.seq, co: s.current, epoch: s.current.epoch}
 	if !s.timeouts.push(e) {
@@ -298,6 +309,7 @@ func (s *scheduler) timeout(at time.Duration) {
 }
 
 func (s *scheduler) push(e event) {
+	s.lookedAhead = false
 	s.seq++
 	e.seq, e.at = s.seq, max(e.at, s.now) // nothing happens in the past
 	s.events.push(e)

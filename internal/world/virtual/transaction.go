@@ -41,11 +41,11 @@ func (m *memory) transact(c *command.Command, w *watcher) command.Reply {
 	case dirty:
 		return command.NilReply()
 	}
-	r := command.Reply{Outcome: command.Done}
+	var body []command.Reply
 	for i := range c.Body {
-		r.Body = append(r.Body, m.do(&c.Body[i]))
+		body = append(body, m.do(&c.Body[i]))
 	}
-	return r
+	return command.BodyReply(body)
 }
 
 // malformed commands are refused when they are queued.

@@ -15,25 +15,25 @@ type watch struct {
 	node string
 	// key is the lock's key, log the resource's log; the other is empty.
 	key, log string
-	// caller is the client whose command is carried out.
-	caller string
+	// from is the link whose command is carried out; nil: none.
+	from *link
 }
 
 func (o *watch) set(it *item, ttl time.Duration) {
 	if o.sees(it.key) {
-		o.emit(history.KeySet, it, o.caller, lives(ttl))
+		o.emit(history.KeySet, it, o.caller(), lives(ttl))
 	}
 }
 
 func (o *watch) extended(it *item, ttl time.Duration) {
 	if o.sees(it.key) {
-		o.emit(history.KeyExtended, it, o.caller, lives(ttl))
+		o.emit(history.KeyExtended, it, o.caller(), lives(ttl))
 	}
 }
 
 func (o *watch) deleted(it *item) {
 	if o.sees(it.key) {
-		o.emit(history.KeyDeleted, it, o.caller, history.Int{})
+		o.emit(history.KeyDeleted, it, o.caller(), history.Int{})
 	}
 }
 
@@ -41,6 +41,14 @@ func (o *watch) expired(it *item) {
 	if o.sees(it.key) {
 		o.emit(history.KeyExpired, it, "", history.Int{})
 	}
+}
+
+// caller is the client whose command is carried out.
+func (o *watch) caller() string {
+	if o.from == nil {
+		return ""
+	}
+	return o.from.name.From
 }
 
 // sees reports whether the key is the lock's, and somebody listens.

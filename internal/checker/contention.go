@@ -1,6 +1,11 @@
 package checker
 
-import "github.com/redlock-sim/redlock-sim/internal/history"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
 
 // contention counts the chances that exclusion had to fail: attempts at the lock
 // while another client had it, or else hand-overs from one client to another.
@@ -50,45 +55,51 @@ func (v *view) countContention() Effort {
 		}
 		return locks[lock]
 	}
-	begins, ends := make(map[int]int, len(v.grants)), make(map[int][]int, len(v.grants))
-	for i := range v.grants {
-		begins[v.grants[i].ret] = i
-		if v.grants[i].ends >= 0 {
-			ends[v.grants[i].ends] = append(ends[v.grants[i].ends], i)
+	begin, end := v.grants, v.endedGrants() // those still to come
+	contended, handovers := make([]bool, len(v.ops)), 0
+	for i, op := range v.opAt {
+		for ; len(end) > 0 && end[0].ends == i; end = end[1:] {
+			of(end[0].lock).loses(end[0].client)
 		}
-	}
-	calls, returns := make(map[int]int), make(map[int]int)
-	for i := range v.ops {
-		if v.ops[i].F == history.Acquire {
-			calls[v.ops[i].Call], returns[v.ops[i].Return] = i, i
-		}
-	}
-	contended, handovers := make(map[int]bool), 0
-	for i := range v.h.Events {
-		for _, g := range ends[i] {
-			of(v.grants[g].lock).loses(v.grants[g].client)
-		}
-		if op, ok := calls[i]; ok {
-			if k := v.key(op); of(k.lock).asks(k.client, op) {
+		if op >= 0 && v.ops[op].F == history.Acquire {
+			k := v.key(int(op))
+			if v.ops[op].Return == i {
+				delete(of(k.lock).pending, k.client)
+			} else if of(k.lock).asks(k.client, int(op)) {
 				contended[op] = true
 			}
 		}
-		if op, ok := returns[i]; ok {
-			k := v.key(op)
-			delete(of(k.lock).pending, k.client)
-		}
-		if g, ok := begins[i]; ok {
-			r := of(v.grants[g].lock)
-			if r.gets(v.grants[g].client) {
+		if len(begin) > 0 && begin[0].ret == i {
+			r := of(begin[0].lock)
+			if r.gets(begin[0].client) {
 				handovers++
 			}
 			for _, op := range r.pending {
 				contended[op] = true
 			}
+			begin = begin[1:]
 		}
 	}
-	if len(contended) > 0 {
-		return Effort{Operations: len(v.ops), Chances: len(contended), Of: "contended"}
+	chances := 0
+	for _, was := range contended {
+		if was {
+			chances++
+		}
+	}
+	if chances > 0 {
+		return Effort{Operations: len(v.ops), Chances: chances, Of: "contended"}
 	}
 	return Effort{Operations: len(v.ops), Chances: handovers, Of: "handed over"}
+}
+
+// endedGrants are the grants that ended, in the order of their ends.
+func (v *view) endedGrants() []*grant {
+	list := make([]*grant, 0, len(v.grants))
+	for i := range v.grants {
+		if v.grants[i].ends >= 0 {
+			list = append(list, &v.grants[i])
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *grant) int { return cmp.Compare(a.ends, b.ends) })
+	return list
 }

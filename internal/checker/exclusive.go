@@ -36,7 +36,7 @@ func judgeLease(ctx context.Context, v *view, o Options) Finding {
 // beliefs lasts from an acquire's answer to the release's request. Inside
 // re-entered grants of one client there is one belief.
 func (v *view) beliefs() []hold {
-	var list []hold
+	list := make([]hold, 0, len(v.grants))
 	for i := range v.grants {
 		g := &v.grants[i]
 		list = append(list, hold{from: v.at(g.ret), to: v.believedUntil(g), asked: v.at(g.call), over: v.overAt(g), grant: i, ends: g.ends})
@@ -55,7 +55,7 @@ func (v *view) overAt(g *grant) time.Duration {
 // leases are the beliefs cut off where the promise ended. A renewal that came
 // in time lengthens the stretch; one that came late begins another.
 func (v *view) leases() []hold {
-	var list []hold
+	list := make([]hold, 0, len(v.grants))
 	for i := range v.grants {
 		g := &v.grants[i]
 		believed := v.believedUntil(g)
@@ -89,7 +89,7 @@ func (v *view) merged(list []hold) []hold {
 		x, y := key(a), key(b)
 		return cmp.Or(cmp.Compare(x.lock, y.lock), cmp.Compare(x.client, y.client), cmp.Compare(a.from, b.from))
 	})
-	var joined []hold
+	joined := list[:0]
 	for _, h := range list {
 		if n := len(joined); n > 0 && key(joined[n-1]) == key(h) && h.from < joined[n-1].to {
 			if h.to > joined[n-1].to {

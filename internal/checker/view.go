@@ -13,8 +13,10 @@ const forever = time.Duration(math.MaxInt64)
 // view is a history made ready for judging. It is built once, by one goroutine,
 // and only read afterwards, save for contended.
 type view struct {
-	h    *history.History
-	ops  []history.Op
+	h   *history.History
+	ops []history.Op
+	// opAt is the operation in ops that an event invokes or completes, -1 for none.
+	opAt []int32
 	done bool
 	// brief: of violations only the verdict is asked for.
 	brief bool
@@ -85,9 +87,17 @@ func newView(h *history.History) *view {
 	if n := len(h.Events); n > 0 {
 		v.end = h.Events[n-1].Time
 	}
+	v.opAt = make([]int32, len(h.Events))
+	for i := range v.opAt {
+		v.opAt[i] = -1
+	}
 	v.acquires = make(map[string][]int)
 	for i := range v.ops {
-		if o := &v.ops[i]; o.F == history.Acquire {
+		o := &v.ops[i]
+		if v.opAt[o.Call] = int32(i); o.Return >= 0 {
+			v.opAt[o.Return] = int32(i)
+		}
+		if o.F == history.Acquire {
 			v.acquires[o.Process] = append(v.acquires[o.Process], i)
 		}
 	}
@@ -117,6 +127,9 @@ func (v *view) collectFaults() {
 	ids := make(map[int]bool)
 	for i := range v.h.Events {
 		e := &v.h.Events[i]
+		if e.F != history.FaultBegin && e.F != history.FaultEnd {
+			continue
+		}
 		s := stroke{e.Value.ID, e.Value.Fault, e.Value.Target}
 		switch e.F {
 		case history.FaultBegin:
@@ -149,32 +162,20 @@ type holder struct{ client, lock string }
 // grants open only where it re-entered, which shows by the owner value being the
 // same.
 func (v *view) collectGrants() {
-	calls, returns := make(map[int]int, len(v.ops)), make(map[int]int, len(v.ops))
-	for i := range v.ops {
-		calls[v.ops[i].Call] = i
-		if v.ops[i].Return >= 0 {
-			returns[v.ops[i].Return] = i
-		}
-	}
 	open := make(map[holder][]int)
 	for i := range v.h.Events {
-		e := &v.h.Events[i]
-		k := holder{e.Process, e.Value.Lock}
+		e, op := &v.h.Events[i], int(v.opAt[i])
 		switch {
 		case e.F == history.FaultBegin && kills(e.Value.Fault):
 			v.endAll(open, e.Value.Target, i)
 		case !e.IsOp():
 		case e.Type == history.Invoke && e.F == history.Release:
-			v.giveBack(open, k, e, calls[i])
-		case e.Type == history.Invoke:
+			v.giveBack(open, holder{e.Process, e.Value.Lock}, e, op)
+		case e.Type == history.Invoke || op < 0:
 		case e.F == history.Acquire:
-			if op, ok := returns[i]; ok {
-				v.acquired(open, op)
-			}
+			v.acquired(open, op)
 		case e.F == history.Extend && e.Type == history.OK:
-			if op, ok := returns[i]; ok {
-				v.extended(open, op)
-			}
+			v.extended(open, op)
 		}
 	}
 }

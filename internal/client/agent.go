@@ -6,6 +6,7 @@ package client
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
@@ -125,6 +126,7 @@ func (a *Agent) acquire() Answer {
 		return answer
 	}
 	a.grants = append(a.grants, g)
+	answer.Value.Nodes = slices.Grow(answer.Value.Nodes, len(g.Nodes))
 	for _, i := range g.Nodes {
 		answer.Value.Nodes = append(answer.Value.Nodes, a.env.Nodes()[i].Name())
 	}

@@ -233,9 +233,16 @@ type LogEntry struct {
 
 // ParseLogEntry reads an element of the log.
 func ParseLogEntry(s string) (LogEntry, error) {
-	f := strings.Split(s, "|")
-	if len(f) != 9 {
-		return LogEntry{}, fmt.Errorf("resource log entry %q: %d fields, want 9", s, len(f))
+	var f [9]string
+	n := 0
+	for field := range strings.SplitSeq(s, "|") {
+		if n < len(f) {
+			f[n] = field
+		}
+		n++
+	}
+	if n != len(f) {
+		return LogEntry{}, fmt.Errorf("resource log entry %q: %d fields, want %d", s, n, len(f))
 	}
 	e := LogEntry{Op: f[0], Client: f[1], Cell: f[8], Accepted: f[5] == "1", HasToken: f[3] != "", HasHighest: f[6] != ""}
 	if e.Op != "read" && e.Op != "write" && e.Op != opTake || e.Client == "" || !e.Accepted && f[5] != "0" {

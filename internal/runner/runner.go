@@ -53,7 +53,10 @@ type Outcome struct {
 // Run carries out one run. It returns an error where the run could not be
 // carried out as told; the outcome then holds what there is.
 func Run(c Config) (Outcome, error) {
-	r := &run{Config: c, setup: &c.Variant.Setup}
+	s := &c.Variant.Setup
+	r := &run{Config: c, setup: s, planned: s.Planned(),
+		clients: scenario.ClientNames(s.Workload.Clients), nodes: scenario.NodeNames(s.Nodes.Count)}
+	r.points = nemesis.Points(r.planned)
 	r.progress("starting nodes and clients")
 	w, err := c.Open(r.spec())
 	if err != nil {
@@ -62,7 +65,7 @@ func Run(c Config) (Outcome, error) {
 	r.w = w
 	r.recorder = history.NewRecorder(r.header(), w.Now, c.History)
 	r.recorder.Reuse(c.Reuse)
-	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.setup.Planned(), r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
+	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.planned, r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
 	err = r.carryOut()
 	h, writeErr := r.recorder.Seal()
 	out := Outcome{History: h, Interrupted: !r.finished && !r.timedOut, TimedOut: r.timedOut, Versions: w.Versions()}
@@ -72,7 +75,13 @@ func Run(c Config) (Outcome, error) {
 // run is a run in progress.
 type run struct {
 	Config
-	setup    *scenario.Setup
+	setup *scenario.Setup
+	// clients, nodes, planned faults and the points at which they strike are those of
+	// setup.
+	clients, nodes []string
+	planned        []nemesis.Planned
+	points         []string
+
 	w        world.World
 	recorder *history.Recorder
 	schedule *nemesis.Schedule
@@ -99,7 +108,7 @@ func (r *run) spec() world.Spec {
 	s := r.setup
 	spec := world.Spec{
 		Name: r.Scenario + "/" + r.Variant.Name, Dir: r.Dir, Seed: r.Seed,
-		Clients: scenario.ClientNames(s.Workload.Clients),
+		Clients: r.clients,
 		Lock: lock.Config{
 			Algorithm: s.Lock.Algorithm, Key: s.Lock.Key, TTL: s.Lock.TTL, NodeTimeout: s.Lock.NodeTimeout,
 			FanOut: s.Lock.FanOut, DriftFactor: s.Lock.Drift.Factor, DriftConstant: s.Lock.Drift.Constant,
@@ -107,7 +116,7 @@ func (r *run) spec() world.Spec {
 			Retry: lock.Retry{Attempts: s.Lock.Retry.Attempts, Delay: s.Lock.Retry.Delay, Jitter: s.Lock.Retry.Jitter, Backoff: s.Lock.Retry.Backoff},
 		},
 		Resource:   resource.Config{Kind: s.Resource.Kind, Key: "resource", Fence: s.Fencing.Check, Initial: s.Resource.Initial},
-		Points:     nemesis.Points(s.Planned()),
+		Points:     r.points,
 		Replicated: s.Nodes.Replicated(), StorePersistence: s.Resource.Persistence,
 	}
 	spec.Resource.Guard = s.Resource.Guard
@@ -115,7 +124,8 @@ func (r *run) spec() world.Spec {
 	if spec.SharedStore = s.Resource.Shared(); spec.SharedStore {
 		spec.Resource.LockKey = s.Lock.Key
 	}
-	for _, name := range scenario.NodeNames(s.Nodes.Count) {
+	spec.Nodes = make([]world.Node, 0, len(r.nodes))
+	for _, name := range r.nodes {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Persistence: s.Nodes.Persistence})
 	}
 	spec.Needs = s.Needs()
@@ -127,7 +137,7 @@ func (r *run) header() history.Header {
 	return history.Header{
 		Scenario: r.Scenario, Variant: r.Variant.Name, World: r.World, Seed: r.Seed,
 		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: s.Workload.Kind,
-		Clients: scenario.ClientNames(s.Workload.Clients), Nodes: scenario.NodeNames(s.Nodes.Count),
+		Clients: r.clients, Nodes: r.nodes,
 		LockKey: s.Lock.Key, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
 }
@@ -282,10 +292,10 @@ func (r *run) phase(name string) {
 // enlist makes the clients' sessions.
 func (r *run) enlist() {
 	w := &r.setup.Workload
-	points := nemesis.Points(r.setup.Planned())
-	for i, name := range scenario.ClientNames(w.Clients) {
+	r.sessions = make([]*session, 0, len(r.clients))
+	for i, name := range r.clients {
 		r.sessions = append(r.sessions, &session{
-			r: r, name: name, client: r.w.Client(name), armed: points, granted: r.w.NewSignal(),
+			r: r, name: name, client: r.w.Client(name), armed: r.points, granted: r.w.NewSignal(),
 			begun: i == 0 || w.Start == workload.Together,
 		})
 	}

@@ -279,39 +279,61 @@ func (r *remote) Name() string { return r.l.name.To }
 
 // Do carries a command to the node.
 func (r *remote) Do(cmd command.Command) command.Reply {
+	l, deadline := r.l, time.Duration(math.MaxInt64)
+	if cmd.Timeout > 0 {
+		deadline = l.w.s.now + cmd.Timeout
+	}
+	var reply command.Reply
+	how := unsent
+	if n := len(l.idle); n > 0 && !l.idle[n-1].fresh && plain(&cmd) {
+		l.lastUsed = l.idle[n-1]
+		if how = l.quick(l.lastUsed, deadline, &cmd, &reply); how == answered {
+			return reply
+		}
+	}
+	r.exchange(&cmd, deadline, how, &reply)
+	return reply
+}
+
+// plain commands need a connection that is open, but do not mind which.
+func plain(cmd *command.Command) bool {
+	switch cmd.Op {
+	case command.WAIT, command.WATCH, command.UNWATCH, command.EXEC:
+		return false
+	}
+	return !cmd.OtherConnection
+}
+
+// exchange carries a command to the node that quick did not carry all the way.
+func (r *remote) exchange(cmd *command.Command, deadline time.Duration, how progress, reply *command.Reply) {
 	l := r.l
 	epoch := l.epoch
-	m := message{conn: l.connect(cmd.OtherConnection)}
-	m.deadline = math.MaxInt64
-	if cmd.Timeout > 0 {
-		m.deadline = l.w.s.now + cmd.Timeout
-	}
+	m := message{conn: l.connect(cmd.OtherConnection), deadline: deadline}
 	switch cmd.Op {
 	case command.WATCH:
 		r.watching = m.conn
 	case command.UNWATCH, command.EXEC:
 		watched := r.watching
 		if r.watching = nil; watched != nil && watched != m.conn {
-			return command.Reply{Outcome: command.Unknown, Err: "the connection that watched is gone"}
+			*reply = command.Reply{Outcome: command.Unknown, Err: "the connection that watched is gone"}
+			return
 		}
 	}
-	var reply command.Reply
 	if m.conn.fresh {
 		m.handshake = true
-		r.exchange(&m, &cmd, &reply)
+		r.await(&m, cmd, unsent, reply)
 		if reply.Outcome != command.Done {
-			return reply
+			return
 		}
 		m.handshake, m.conn.fresh = false, false
 	}
-	if known := r.exchange(&m, &cmd, &reply); !known {
+	if how == unheard || !r.await(&m, cmd, how, reply) {
 		m.source = true
-		r.exchange(&m, &cmd, &reply)
+		r.await(&m, cmd, unsent, reply)
 	}
 	if reply.Outcome != command.Unknown {
 		l.giveBack(m.conn, epoch)
 	}
-	return reply
 }
 
 // message says how a command is sent to a node, or that it is the handshake of a
@@ -327,18 +349,9 @@ type message struct {
 
 const tooLate = "no answer in time"
 
-// exchange sends one message and waits for its answer, till the deadline. It
-// returns false where the node did not know the script.
-func (r *remote) exchange(m *message, cmd *command.Command, reply *command.Reply) (known bool) {
-	how := r.l.quick(m, cmd, reply)
-	if how >= answered {
-		return how == answered
-	}
-	return r.await(m, cmd, reply, how)
-}
-
-// await sends a message that quick did not carry all the way, and waits.
-func (r *remote) await(m *message, cmd *command.Command, reply *command.Reply, how progress) (known bool) {
+// await sends one message, as far as quick has not, and waits for its answer till
+// the deadline. It returns false where the node did not know the script.
+func (r *remote) await(m *message, cmd *command.Command, how progress, reply *command.Reply) (known bool) {
 	w := r.l.w
 	s := &w.s
 	if s.now >= m.deadline { // a pause took the time that it had

@@ -64,12 +64,12 @@ const (
 	unheard
 )
 
-// quick carries a message to the node and its answer back, as far as nothing
+// quick carries a command to the node and its answer back, as far as nothing
 // happens before, nor the deadline comes.
-func (l *link) quick(m *message, cmd *command.Command, reply *command.Reply) progress {
+func (l *link) quick(conn *connection, deadline time.Duration, cmd *command.Command, reply *command.Reply) progress {
 	s := &l.w.s
-	until := min(s.quietUntil(), m.deadline)
-	if until <= s.now || !l.undisturbed() || cmd.Op == command.WAIT && !m.handshake {
+	until := min(s.quietUntil(), deadline)
+	if until <= s.now || !l.undisturbed() {
 		return unsent
 	}
 	if l.arrival = s.now + l.draw(); l.arrival >= until {
@@ -79,14 +79,9 @@ func (l *link) quick(m *message, cmd *command.Command, reply *command.Reply) pro
 	n := l.to
 	n.look()
 	n.disk.tick(n, n.memory.now)
-	known := true
-	if m.handshake {
-		*reply = command.StrReply("OK")
-	} else {
-		known = n.obey(cmd, l, m.conn, m.source, reply)
-	}
+	known := n.obey(cmd, l, conn, false, reply)
 	if !s.lookedAhead { // replicas have something to do now
-		until = min(s.quietUntil(), m.deadline)
+		until = min(s.quietUntil(), deadline)
 	}
 	if l.arrival = s.now + l.draw(); l.arrival >= until {
 		l.unheard = !known

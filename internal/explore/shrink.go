@@ -104,7 +104,7 @@ type shrinker struct {
 
 // fails reports whether the setup still leads to the violation.
 func (k *shrinker) fails() bool {
-	return k.err == nil && k.fits() && k.violates()
+	return k.err == nil && k.aims() && k.violates() && k.writes()
 }
 
 // violates runs the setup and reports whether the violation shows.
@@ -121,15 +121,20 @@ func (k *shrinker) violates() bool {
 	return v.violated(k.found.Property)
 }
 
-// fits reports whether the setup can be written as a scenario: its faults need
-// their targets, and must all be able to fire.
-func (k *shrinker) fits() bool {
+// aims reports whether all faults still have their targets.
+func (k *shrinker) aims() bool {
 	cast := k.setup.Cast()
 	for i := range k.setup.Faults.List {
 		if len(k.setup.Faults.List[i].Params.Check(cast)) > 0 {
 			return false
 		}
 	}
+	return true
+}
+
+// writes reports whether the setup can be written as a scenario: all its faults must
+// be able to fire.
+func (k *shrinker) writes() bool {
 	text, err := scenario.Encode(nil, scenario.Head{Name: "x"}, k.setup, nil)
 	if err != nil {
 		return false

@@ -74,8 +74,6 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 	}
 	setup := setupOf(s, variant)
 	switch {
-	case setup.Nodes.Replicated():
-		return usageError("%s: the messages of a replicated set of nodes cannot be put in order\nhint: sim search draws their delays", s.Name)
 	case setup.Faults.Mix != nil:
 		return usageError("%s: random faults cannot be exhausted\nhint: list the faults, or use sim search", s.Name)
 	case f.late < 0 || f.lasts < 0:

@@ -54,6 +54,10 @@ func TestReductionLosesNothing(t *testing.T) {
 		{"two nodes", "nodes: {count: 2}\nlock: {algorithm: redlock, retry: {attempts: 1}, switches: {clean_up: false}}\nfaults:\n  - at: 0s\n    kill: {resource: true, for: 1s}\n", 0},
 		{"an early majority", "nodes: {count: 1}\nlock: {algorithm: redlock, fan_out: first-majority, retry: {attempts: 1}}\n", 0},
 		{"a killed node", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 2}}\nfaults:\n  - on: {client: c1, point: before-write}\n    kill: {node: A, keep: nothing, for: 5ms}\n", 0},
+		{"a replica", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-px, retry: {attempts: 1}}\n", 0},
+		{"a failover", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 1},
+		{"a failover, replication held", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n  - at: 0s\n    hold: {replica: B}\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 0},
+		{"an awaited replica", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-wait, retry: {attempts: 1}}\nworkload: {clients: 2, start: together}\n", 0},
 		{"held messages", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    hold: {client: c1, resource: true, direction: requests, for: 200ms}\n", 0},
 	} {
 		text := common + test.text
@@ -96,6 +100,8 @@ func TestExhaustFindsAndProves(t *testing.T) {
 	}{
 		{"a plain delete", three + "lock: {algorithm: redlock, retry: {attempts: 2, delay: 0s, jitter: 0s}, switches: {release: delete}}\n", 0, true},
 		{"correct", three + "lock: {algorithm: redlock, retry: {attempts: 2, delay: 0s, jitter: 0s}}\n", 0, false},
+		{"a failover", "name: small\nnodes: {count: 2, topology: replicated}\nworkload: {clients: 2}\nlock: {algorithm: set-nx-px, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 2, true},
+		{"a failover, replicas awaited", "name: small\nnodes: {count: 3, topology: replicated}\nworkload: {clients: 2}\nlock: {algorithm: set-nx-wait, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 0, false},
 		{"correct, a late message", "name: small\nnodes: {count: 1}\nworkload: {clients: 2, start: together}\nlock: {algorithm: redlock, ttl: 100ms, retry: {attempts: 1}}\n", 1, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -54,7 +54,9 @@ type ordered struct {
 	// waiting are the messages under way.
 	waiting []pending
 	touched Touched
+	// steps are the options, choices their places in waiting.
 	steps   []Step
+	choices []int
 }
 
 // pending is a message under way.
@@ -65,6 +67,22 @@ type pending struct {
 	client, node uint64
 	// broken says that the message is the end of a connection.
 	broken bool
+	// stream is where it comes from if it goes between nodes; nil: it does not.
+	stream *stream
+	// connection numbers the stream's.
+	connection int
+}
+
+// stream is one direction of a replication link under an Order: what it carries
+// arrives in the order in which it was sent.
+type stream struct {
+	f       *follower
+	carried uint32
+}
+
+// gone reports that the message will never arrive.
+func (p *pending) gone() bool {
+	return p.stream != nil && p.connection != p.stream.f.epoch || !p.live()
 }
 
 // tick is the most that the arrival of a message takes.
@@ -79,13 +97,41 @@ const (
 
 // undertake takes a message over that sets out on a link.
 func (o *ordered) undertake(l *link, number uint32, what int, e event) {
-	p := pending{event: e, step: Step(l.index+1)<<40 | Step(number)<<2 | Step(what), broken: what == isBreak}
+	p := pending{event: e, step: name(l.index, number, what), broken: what == isBreak}
 	if what == isRequest {
-		p.node = 1 << slices.Index(append(slices.Clone(o.w.nodes), o.w.store, o.w.consensus), l.to)
+		p.node = o.nodeBit(l.to)
 	} else {
 		p.client = o.bit(l.name.From)
 	}
 	o.waiting = append(o.waiting, p)
+}
+
+// carry takes over a message between a primary and a replica.
+func (o *ordered) carry(f *follower, dir int, deliver func()) {
+	st, to := &f.streams[dir], f.replica
+	if dir == requests { // an acknowledgement
+		to = f.primary
+	}
+	st.f = f
+	st.carried++
+	o.waiting = append(o.waiting, pending{event: event{f: deliver}, stream: st, connection: f.epoch, node: o.nodeBit(to),
+		step: name(o.w.linksUsed+slices.Index(o.w.followers, f), st.carried, dir)})
+}
+
+// name makes a step of a message's link, its place there, and what it is.
+func name(link int, number uint32, what int) Step {
+	return Step(link+1)<<40 | Step(number)<<2 | Step(what)
+}
+
+func (o *ordered) nodeBit(n *node) uint64 {
+	return 1 << slices.Index(append(slices.Clone(o.w.nodes), o.w.store, o.w.consensus), n)
+}
+
+// isNext reports that the i-th message under way can be the next to arrive: none of
+// its stream comes before it.
+func (o *ordered) isNext(i int) bool {
+	st := o.waiting[i].stream
+	return st == nil || !slices.ContainsFunc(o.waiting[:i], func(p pending) bool { return p.stream == st })
 }
 
 func (o *ordered) bit(client string) uint64 { return 1 << slices.Index(o.w.spec.Clients, client) }
@@ -94,10 +140,12 @@ func (o *ordered) bit(client string) uint64 { return 1 << slices.Index(o.w.spec.
 // timer.
 func (o *ordered) pick() bool {
 	s := &o.w.s
-	o.waiting = slices.DeleteFunc(o.waiting, func(p pending) bool { return !p.live() })
-	o.steps = o.steps[:0]
+	o.waiting = slices.DeleteFunc(o.waiting, func(p pending) bool { return p.gone() })
+	o.steps, o.choices = o.steps[:0], o.choices[:0]
 	for i := range o.waiting {
-		o.steps = append(o.steps, o.waiting[i].step)
+		if o.isNext(i) {
+			o.steps, o.choices = append(o.steps, o.waiting[i].step), append(o.choices, i)
+		}
 	}
 	next, due := s.due()
 	if !due && len(o.waiting) == 0 {
@@ -110,7 +158,8 @@ func (o *ordered) pick() bool {
 		s.halt()
 		return true
 	}
-	if at < len(o.waiting) {
+	if at < len(o.choices) {
+		at = o.choices[at]
 		p := o.waiting[at]
 		o.waiting = slices.Delete(o.waiting, at, at+1)
 		o.touched = Touched{Clients: p.client, Nodes: p.node}

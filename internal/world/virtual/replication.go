@@ -36,11 +36,18 @@ type follower struct {
 	streamFree, ackFree time.Duration
 	// toxics disturb the link; held are messages that a hold keeps back.
 	toxics []*followerToxic
+	// streams are the directions under an Order.
+	streams [2]stream
 }
 
 type followerToxic struct {
 	world.Disturbance
-	held []func()
+	held []heldMessage
+}
+
+type heldMessage struct {
+	dir    int
+	arrive func()
 }
 
 // The stream of changes is the answers' direction: the follower asked for it.
@@ -105,7 +112,10 @@ func (f *follower) transmit(dir int, deliver func()) {
 	if dir == requests {
 		free = &f.ackFree
 	}
-	late := f.delay + time.Duration(f.w.net.Uint64()>>32*uint64(delaySpan)>>32)
+	var late time.Duration
+	if f.w.order == nil {
+		late = f.delay + time.Duration(f.w.net.Uint64()>>32*uint64(delaySpan)>>32)
+	}
 	for _, t := range f.toxics {
 		if !t.strikes(dir) {
 			continue
@@ -119,15 +129,30 @@ func (f *follower) transmit(dir int, deliver func()) {
 		case world.Cut:
 			return
 		case world.Hold:
-			t.held = append(t.held, arrive)
+			t.held = append(t.held, heldMessage{dir, arrive})
 			return
 		case world.Reset, world.LimitData:
 			f.disconnect()
 			return
 		}
 	}
-	*free = max(*free, f.w.s.now+max(late, 0))
-	f.w.s.push(event{at: *free, f: arrive})
+	f.arriveAt(free, max(late, 0), dir, arrive)
+}
+
+// arriveAt lets a message arrive in a while, and behind those before it. free is when
+// the last of them does.
+func (f *follower) arriveAt(free *time.Duration, late time.Duration, dir int, arrive func()) {
+	s, o := &f.w.s, f.w.order
+	if o != nil && late == 0 && (*free == 0 || *free < s.now) {
+		o.carry(f, dir, arrive)
+		return
+	}
+	if o != nil {
+		delivered := arrive
+		arrive = func() { o.carry(f, dir, delivered) }
+	}
+	*free = max(*free, s.now+late)
+	s.push(event{at: *free, f: arrive})
 }
 
 // apply does a change on the replica.
@@ -237,8 +262,12 @@ func (f *follower) disturb(d world.Disturbance) []func() {
 	f.toxics = append(f.toxics, t)
 	return []func(){func() {
 		f.toxics = slices.DeleteFunc(f.toxics, func(o *followerToxic) bool { return o == t })
-		for _, arrive := range t.held {
-			f.w.s.after(f.delay, arrive)
+		for _, m := range t.held {
+			if o := f.w.order; o != nil {
+				o.carry(f, m.dir, m.arrive)
+			} else {
+				f.w.s.after(f.delay, m.arrive)
+			}
 		}
 		t.held = nil
 		if d.Kind == world.Cut {
@@ -320,6 +349,7 @@ const promoteTakes = 2 * time.Millisecond
 // Promote makes a replica the primary, leads the clients there and lets the
 // other replicas follow it.
 func (w *World) Promote(name string) error {
+	w.touchAll()
 	n := w.node(name)
 	if n == nil || !w.spec.Replicated || n == w.store {
 		return fmt.Errorf("no replica %q", name)

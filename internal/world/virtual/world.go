@@ -74,9 +74,6 @@ type Engine struct {
 func (e *Engine) Open(ctx context.Context, spec world.Spec) (*World, error) {
 	e.w.kept, e.w.order = true, nil
 	if e.Order != nil {
-		if spec.Replicated {
-			return nil, errors.New("the order of a replicated set's messages cannot be decided from outside")
-		}
 		e.w.order = &ordered{Order: e.Order, w: &e.w}
 	}
 	return &e.w, e.w.open(ctx, spec)
@@ -86,8 +83,10 @@ func (e *Engine) Open(ctx context.Context, spec world.Spec) (*World, error) {
 // touched, and the messages that were still under way, with what they would have
 // touched at least.
 func (e *Engine) Rest() (last Touched, left []Left) {
-	for _, p := range e.w.order.waiting {
-		left = append(left, Left{p.step, Touched{Clients: p.client, Nodes: p.node}})
+	for i, p := range e.w.order.waiting {
+		if !p.gone() && e.w.order.isNext(i) {
+			left = append(left, Left{p.step, Touched{Clients: p.client, Nodes: p.node}})
+		}
 	}
 	return e.w.order.touched, left
 }

@@ -111,10 +111,10 @@ func (w *syncWatch) run(pid int, file string) {
 		case <-ticker.C:
 		}
 		if status == "" {
-			status = syncThread(pid)
+			status = SyncThread(pid)
 			continue
 		}
-		idle, n := threadState(status)
+		idle, n := ThreadState(status)
 		if info, err := os.Stat(file); err == nil {
 			size = info.Size()
 		}
@@ -140,8 +140,9 @@ func (w *syncWatch) stop() {
 	<-w.done
 }
 
-// syncThread is the status file of the server's thread for fsync.
-func syncThread(pid int) string {
+// SyncThread is the status file of a server's thread for fsync; empty: there is
+// none yet.
+func SyncThread(pid int) string {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil {
 		return ""
@@ -155,10 +156,10 @@ func syncThread(pid int) string {
 	return ""
 }
 
-// threadState tells whether a thread waits for work (a thread in the middle of
+// ThreadState tells whether a thread waits for work (a thread in the middle of
 // an fsync is running or in uninterruptible sleep), and how often it has begun
 // to wait.
-func threadState(status string) (idle bool, switches int64) {
+func ThreadState(status string) (idle bool, switches int64) {
 	text, err := os.ReadFile(status)
 	if err != nil {
 		return false, 0

@@ -1,0 +1,107 @@
+package virtual
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live"
+)
+
+// synced counts how often the server has fsynced its append-only file, and how
+// long the file is, once nothing is left to do.
+func (r *realRedis) synced(t fataler) (fsyncs, size int64) {
+	t.Helper()
+	status := live.SyncThread(r.cmd.Process.Pid)
+	r.settle(t, func() bool {
+		idle, n := live.ThreadState(status)
+		fsyncs = n
+		return idle && r.persisted("aof_pending_bio_fsync") == "0" && r.persisted("aof_buffer_length") == "0"
+	})
+	info, err := os.Stat(r.appendOnly())
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return fsyncs, info.Size()
+}
+
+func (r *realRedis) appendOnly() string {
+	return filepath.Join(r.dir, "appendonlydir", "appendonly.aof.1.incr.aof")
+}
+
+// TestPowerCutIsRedis: with an fsync every second, a real server and the model's
+// node fsync at the same steps, and a power cut leaves both the same data.
+func TestPowerCutIsRedis(t *testing.T) {
+	real := startRealRedis(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	n := modelNode(t, world.AOFEverysec)
+	clock, cuts, lost := epochSeconds, 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		clock += 2 // the first write of a second is fsynced at once
+		real.set(rt, clock)
+		if err := real.rdb.FlushAll(context.Background()).Err(); err != nil {
+			rt.Fatal(err)
+		}
+		n.memory.items, n.memory.now = nil, clock*second
+		n.disk.started(n, n.memory.now)
+		fsyncs, safe := real.synced(rt)
+		// agree waits for an fsync of the server where the model has fsynced.
+		agree := func(modelSynced bool) {
+			if modelSynced {
+				before := fsyncs
+				real.settle(rt, func() bool { fsyncs, safe = real.synced(rt); return fsyncs != before })
+			}
+		}
+		tick := func() {
+			n.memory.now = clock * second
+			dirty := n.disk.dirty
+			n.disk.tick(n, n.memory.now)
+			agree(dirty && !n.disk.dirty)
+		}
+		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+			tick()
+			switch rapid.IntRange(0, 9).Draw(rt, "what") {
+			case 0:
+				cuts++
+				_, written := real.synced(rt)
+				if written > safe {
+					lost++
+				}
+				real.kill()
+				if err := os.Truncate(real.appendOnly(), safe); err != nil {
+					rt.Fatal(err)
+				}
+				real.start(rt)
+				n.memory.items = n.disk.load(n, world.KeepSynced)
+				n.disk.started(n, n.memory.now)
+				fsyncs, safe = real.synced(rt)
+			case 1:
+				clock++
+				real.set(rt, clock)
+				tick()
+			default:
+				c := drawCommand(rt)
+				want := real.do(c)
+				before, last := n.memory.writes, n.disk.last
+				if got := n.memory.do(&c); !same(got, want) {
+					rt.Fatalf("%v %s: the model answers %v, Redis %v", c.Op, c.Key, got, want)
+				}
+				if n.memory.writes != before {
+					n.disk.wrote(n, n.memory.now)
+				}
+				agree(n.disk.last != last)
+			}
+			now, size := real.synced(rt)
+			if now != fsyncs && size > safe {
+				rt.Fatalf("Redis has fsynced %d bytes that the model has not", size-safe)
+			}
+			fsyncs = now // after a start it fsyncs what it has loaded
+		}
+	})
+	if cuts == 0 || lost == 0 {
+		t.Errorf("%d power cuts, of which %d lost something", cuts, lost)
+	}
+}

@@ -111,7 +111,7 @@ func (t *trial) run(ctx context.Context) *report.Result {
 		wg.Go(func() { r.Variants[i] = t.variant(ctx, t.Variants[i]) })
 	}
 	wg.Wait()
-	r.WallMS = time.Since(t.started).Milliseconds()
+	r.WallMS = t.Now().Sub(t.started).Milliseconds()
 	for k, v := range t.versions {
 		r.Versions[k] = v
 	}
@@ -186,6 +186,7 @@ func (t *trial) judge(ctx context.Context, v scenario.Variant, out *report.Varia
 	}
 	wanted := properties(v)
 	findings := checker.Judge(ctx, out.History, wanted, checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
+	out.Interrupted = out.Interrupted || ctx.Err() != nil // its judgement was cut short
 	out.Met = out.Error == ""
 	for _, f := range findings {
 		var expected checker.Verdict

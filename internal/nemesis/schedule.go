@@ -102,7 +102,8 @@ func (s *Schedule) Point(client, point string) {
 	s.passed[Passing{Client: client, Point: point}]++
 	s.passed[Passing{Point: point}]++
 	var due, done []int
-	for i, f := range s.faults {
+	for i := range s.faults {
+		f := &s.faults[i]
 		if s.now(f.When.On, client, point) && (f.When.And.Point == "" || s.happened(f.When.And)) {
 			due = append(due, i+1)
 		}
@@ -183,9 +184,12 @@ func (s *Schedule) reserve(id int) bool {
 	if s.healed || s.active[id] != nil {
 		return false
 	}
-	s.active[id] = &stroke{} // beginning
+	s.active[id] = beginning
 	return true
 }
+
+// beginning stands for a fault that is about to begin.
+var beginning = &stroke{}
 
 // pass lets the length of a fault pass; true: it has ended meanwhile.
 func (s *Schedule) pass(k *stroke, length time.Duration) bool {
@@ -208,19 +212,19 @@ const clockLook = 5 * time.Millisecond
 
 // follow starts the faults that come after the begin or the end of another.
 func (s *Schedule) follow(id int, ended bool) {
-	for i, f := range s.faults {
-		if f.When.After != id || f.When.AfterEnd != ended {
-			continue
+	for i := range s.faults {
+		when := &s.faults[i].When
+		switch {
+		case when.After != id || when.AfterEnd != ended:
+		case when.Delay == 0:
+			s.strike(i+1, s.faults[i])
+		default:
+			s.w.Go(func() {
+				if s.wait(when.Delay) {
+					s.strike(i+1, s.faults[i])
+				}
+			})
 		}
-		if f.When.Delay == 0 {
-			s.strike(i+1, f)
-			continue
-		}
-		s.w.Go(func() {
-			if s.wait(f.When.Delay) {
-				s.strike(i+1, f)
-			}
-		})
 	}
 }
 

@@ -272,17 +272,22 @@ func (m *memory) do(c *command.Command) command.Reply {
 		}
 		return command.ListReply(m.LRange(c.Key)...)
 	case command.EVAL:
-		m.fault = ""
-		r := c.Script.Twin(m, c.Keys, c.Args)
-		switch {
-		case m.fault != "":
-			return refused(m.fault)
-		case r.Err != "":
-			return refused(r.Err)
-		}
-		return r
+		return m.eval(c)
 	}
 	return refused("ERR unknown command '" + c.Op.String() + "'")
+}
+
+// eval runs a script.
+func (m *memory) eval(c *command.Command) command.Reply {
+	m.fault = ""
+	r := c.Script.Twin(m, c.Keys, c.Args)
+	switch {
+	case m.fault != "":
+		return refused(m.fault)
+	case r.Err != "":
+		return refused(r.Err)
+	}
+	return r
 }
 
 func refused(message string) command.Reply {

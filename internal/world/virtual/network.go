@@ -104,7 +104,12 @@ func (l *link) draw() time.Duration {
 	if l.w.order != nil {
 		return 0
 	}
-	return l.delay + time.Duration(l.rand.Uint64()>>32*uint64(delaySpan)>>32)
+	return l.takes(l.rand.Uint64() >> 32)
+}
+
+// takes is the time that a message takes by the 32 random bits.
+func (l *link) takes(bits uint64) time.Duration {
+	return l.delay + time.Duration(bits*uint64(delaySpan)>>32)
 }
 
 // connect finds an idle connection, the last used first, or opens one.

@@ -72,7 +72,8 @@ func (l *link) quick(conn *connection, deadline time.Duration, cmd *command.Comm
 	if until <= s.now || !l.undisturbed() {
 		return unsent
 	}
-	if l.arrival = s.now + l.draw(); l.arrival >= until {
+	random := l.rand.Uint64() // for there and back
+	if l.arrival = s.now + l.takes(random>>32); l.arrival >= until {
 		return onItsWay
 	}
 	s.now = l.arrival
@@ -83,7 +84,7 @@ func (l *link) quick(conn *connection, deadline time.Duration, cmd *command.Comm
 	if !s.lookedAhead { // replicas have something to do now
 		until = min(s.quietUntil(), deadline)
 	}
-	if l.arrival = s.now + l.draw(); l.arrival >= until {
+	if l.arrival = s.now + l.takes(random&math.MaxUint32); l.arrival >= until {
 		l.unheard = !known
 		return onItsWayBack
 	}

@@ -54,7 +54,7 @@ type World struct {
 var _ world.World = (*World)(nil)
 
 // Version of the model, which histories from it depend on.
-const Version = "1"
+const Version = "2"
 
 // Open builds a world. Cancelling ctx stops the run.
 func Open(ctx context.Context, spec world.Spec) (*World, error) {

@@ -119,7 +119,7 @@ func TestNoFalseAlarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := search(t, Search{Scenario: sc, Seeds: 20_000, Workers: 2, Properties: []checker.Property{checker.ExclusiveLease},
-		Kinds: strings.Split("pause,latency,hold,cut,reset,bandwidth,limit-data,slow-close", ",")})
+		Kinds: strings.Split("pause,latency,hold,cut,reset,bandwidth,limit-data,slow-close,stall", ",")})
 	if r.Runs != 20_000 || r.Violations() > 0 {
 		t.Errorf("%d runs: %+v", r.Runs, r.Classes)
 	}

@@ -52,6 +52,7 @@ var switchTargets = []target{
 var faultTargets = []target{
 	{"pause", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"pause"}, checker.NoLateEffect, lock.Mistakes{}},
 	{"hold", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"hold"}, checker.NoLateEffect, lock.Mistakes{}},
+	{"stall", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"stall"}, checker.NoLateEffect, lock.Mistakes{}},
 	{"latency", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"latency"}, checker.NoLateEffect, lock.Mistakes{}},
 	{"bandwidth", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"bandwidth"}, checker.NoLateEffect, lock.Mistakes{}},
 	{"clock", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 500ms}\n" + slowSections, []string{"clock"}, checker.ExclusiveLease, lock.Mistakes{}},

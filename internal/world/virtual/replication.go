@@ -34,13 +34,15 @@ type follower struct {
 	epoch     int
 	// streamFree and ackFree keep each direction in order.
 	streamFree, ackFree time.Duration
-	// toxics disturb the link; held are messages that a hold keeps back.
+	// toxics disturb the link; each keeps the messages that it holds.
 	toxics []*followerToxic
 }
 
 type followerToxic struct {
 	world.Disturbance
-	held []func()
+	// epoch is that of the connection that was open when it began; -1: none was.
+	epoch int
+	held  []func()
 }
 
 // The stream of changes is the answers' direction: the follower asked for it.
@@ -121,6 +123,11 @@ func (f *follower) transmit(dir int, deliver func()) {
 		case world.Hold:
 			t.held = append(t.held, arrive)
 			return
+		case world.Stall:
+			if t.epoch == epoch {
+				t.held = append(t.held, arrive)
+				return
+			}
 		case world.Reset, world.LimitData:
 			f.disconnect()
 			return
@@ -233,7 +240,10 @@ func (f *follower) leave() {
 
 // disturb puts a disturbance on the replication link.
 func (f *follower) disturb(d world.Disturbance) []func() {
-	t := &followerToxic{Disturbance: d}
+	t := &followerToxic{Disturbance: d, epoch: f.epoch}
+	if !f.connected {
+		t.epoch = -1
+	}
 	f.toxics = append(f.toxics, t)
 	return []func(){func() {
 		f.toxics = slices.DeleteFunc(f.toxics, func(o *followerToxic) bool { return o == t })

@@ -76,9 +76,6 @@ func TestSearchFinds(t *testing.T) {
 	const searches, patience = 20, 8000
 	for _, target := range slices.Concat(switchTargets, faultTargets) {
 		t.Run(target.name, func(t *testing.T) {
-			if target.mistake.SameValue {
-				t.Skip("its window is narrow: it takes tens of thousands of runs, see BenchmarkGuidance")
-			}
 			var most uint64
 			for i := range uint64(searches) {
 				n, found := target.firstFound(t, i<<32, false, patience)

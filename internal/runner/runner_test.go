@@ -30,7 +30,12 @@ type run struct {
 
 // carryOut runs a scenario in a bubble of its own time. prepare, where it is not
 // nil, sets the clients' behaviour.
-func carryOut(t *testing.T, text string, prepare func(*worldtest.World)) (r run) {
+func carryOut(t *testing.T, text string, prepare func(*worldtest.World)) run {
+	return carryOutStaggered(t, text, prepare, 0)
+}
+
+// carryOutStaggered does so with clients that begin a little apart.
+func carryOutStaggered(t *testing.T, text string, prepare func(*worldtest.World), stagger time.Duration) (r run) {
 	t.Helper()
 	s, err := scenario.Parse("test.yaml", []byte("name: test\nlock: {algorithm: redlock}\nnodes: {count: 3}\n"+text))
 	if err != nil {
@@ -49,7 +54,7 @@ func carryOut(t *testing.T, text string, prepare func(*worldtest.World)) (r run)
 		var file bytes.Buffer
 		began := time.Now()
 		r.Outcome, r.err = runner.Run(runner.Config{
-			Scenario: s.Name, Variant: v, Seed: 1, Started: began, History: &file,
+			Scenario: s.Name, Variant: v, Seed: 1, Started: began, History: &file, Stagger: stagger,
 			Open: func(world.Spec) (world.World, error) { return w, nil },
 		})
 		r.took, r.calls, r.written = time.Since(began), w.Calls(), file.String()
@@ -121,6 +126,29 @@ func TestClientsBeginInTurnOrTogether(t *testing.T) {
 				t.Errorf("%s: c%d began at %s, want %s", start, i+1, got, at)
 			}
 		}
+	}
+}
+
+// Clients that are told to begin together can be made to do so a little apart.
+func TestClientsBeginStaggered(t *testing.T) {
+	begins := func(start string) (list []string) {
+		r := carryOutStaggered(t, "workload: {clients: 3, start: "+start+"}", nil, 5*time.Millisecond)
+		for i := range 3 {
+			list = append(list, r.at(t, fmt.Sprintf("c%d invoke acquire", i+1)))
+		}
+		return list
+	}
+	apart := begins("together")
+	for i, at := range apart {
+		if d, err := time.ParseDuration(at); err != nil || d >= 5*time.Millisecond || slices.Index(apart, at) != i {
+			t.Errorf("they began at %v", apart)
+		}
+	}
+	if again := begins("together"); !slices.Equal(apart, again) {
+		t.Errorf("the same seed: %v and %v", apart, again)
+	}
+	if in := begins("in-turn"); in[0] != "0s" || in[1] != "10.1ms" {
+		t.Errorf("in turn: %v", in)
 	}
 }
 

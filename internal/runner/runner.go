@@ -346,7 +346,7 @@ func (r *run) turnOf(i int) bool {
 
 // sessionEnded takes note that a client has ended.
 func (r *run) sessionEnded(s *session) {
-	s.granted.Fire()
+	s.passOn()
 	r.mu.Lock()
 	s.done = true
 	r.mu.Unlock()
@@ -365,8 +365,8 @@ func (r *run) allDone() bool {
 func (r *run) look() {
 	r.mu.Lock()
 	all, idle, stuck := true, true, false
-	for _, s := range r.sessions {
-		stuck = s.done || r.schedule.Endless(s.name) || !s.begun && stuck
+	for i, s := range r.sessions {
+		stuck = s.done || r.schedule.Endless(s.name) || !s.begun && stuck && !r.sessions[i-1].passedOn
 		all, idle = all && s.done, idle && stuck
 	}
 	r.mu.Unlock()

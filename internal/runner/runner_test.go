@@ -164,6 +164,21 @@ func TestNextClientBeginsWhenTheOneBeforeEndsWithoutAGrant(t *testing.T) {
 	}
 }
 
+// Faults are not lifted before a client has begun whose turn has come.
+func TestNothingHealsBetweenTurns(t *testing.T) {
+	const text = "workload: {clients: 2, sections: 1}\nfaults:\n  - at: 0s\n    pause: {node: A}\n"
+	for name, first := range map[string]history.Type{"after a grant": history.OK, "after a failure": history.Fail} {
+		r := carryOut(t, text, func(w *worldtest.World) {
+			w.Clients["c1"] = func(*worldtest.World, string, client.Request) client.Answer {
+				return client.Answer{Type: first} // its whole section takes no time
+			}
+		})
+		if got := r.at(t, "healing"); got != "40.1ms" {
+			t.Errorf("%s: healing began at %s; c2 began at %s", name, got, r.at(t, "c2 invoke acquire"))
+		}
+	}
+}
+
 func TestClientsUnderEndlessFaultsAreHealed(t *testing.T) {
 	for name, c := range map[string]struct{ text, healed string }{
 		"the last one running": {`

@@ -18,13 +18,13 @@ const otherSeeds = 20
 const stagger = 3 * time.Millisecond
 
 // luck counts the other seeds that lead to the violation, where clients that start
-// together do not do so in the same instant.
-func (k *shrinker) luck() (count int) {
+// together do not do so in the same instant. It stops where it cannot reach least.
+func (k *shrinker) luck(least int) (count int) {
 	seed := k.found.Seed
 	k.stagger = stagger
 	defer func() { k.found.Seed, k.stagger = seed, 0 }()
-	for i := range uint64(otherSeeds) {
-		k.found.Seed = seed + 1 + i
+	for i := 0; i < otherSeeds && count+otherSeeds-i >= least; i++ {
+		k.found.Seed = seed + 1 + uint64(i)
 		if k.violates() {
 			count++
 		}
@@ -36,7 +36,7 @@ func (k *shrinker) luck() (count int) {
 // world too, where no time is like another: it gives faults, and the clients in
 // their sections, more time where that helps.
 func (k *shrinker) steadier() (luck int) {
-	luck = k.luck()
+	luck = k.luck(0)
 	try := func(d *time.Duration, values ...time.Duration) {
 		for _, value := range values {
 			if luck == otherSeeds {
@@ -44,7 +44,7 @@ func (k *shrinker) steadier() (luck int) {
 			}
 			before := *d
 			*d = value
-			if now := k.luck(); now > luck+1 && k.fails() {
+			if now := k.luck(luck + 2); now >= luck+2 && k.fails() {
 				luck = now
 				continue
 			}
@@ -78,7 +78,7 @@ func (k *shrinker) inTurn(luck int) int {
 	*start = workload.InTurn
 	for _, rename := range []map[string]string{nil, order} {
 		k.setup.Faults.List, k.drawn = renamed(faults, rename), renamed(drawn, rename)
-		if now := k.luck(); now >= luck && k.fails() {
+		if now := k.luck(luck); now >= luck && k.fails() {
 			return now
 		}
 	}
@@ -154,7 +154,7 @@ func (k *shrinker) restored(luck int) int {
 			break
 		}
 		k.setup.Faults.List = append(slices.Clip(before), clone([]scenario.Fault{f})...)
-		if now := k.luck(); now >= luck+worth && k.fails() {
+		if now := k.luck(luck + worth); now >= luck+worth && k.fails() {
 			luck = now
 			continue
 		}

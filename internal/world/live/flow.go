@@ -20,7 +20,8 @@ type flow struct {
 	closed time.Time // when the sender closed
 	// cuts is the valve's count when the connection began.
 	cuts int
-	// spared was in force by then: stalls among it do not concern the connection.
+	// spared is what was in force by then: stalls among it do not concern the
+	// connection.
 	spared []*world.Disturbance
 	// passed is how many bytes passed under each limit.
 	passed      map[*world.Disturbance]int64

@@ -295,7 +295,7 @@ func TestAStalledReleaseIsOvertaken(t *testing.T) {
 	t.Parallel()
 	o := &observed{}
 	s := spec(t, 1)
-	s.Lock.TTL, s.Lock.NodeTimeout = 300*time.Millisecond, 100*time.Millisecond
+	s.Lock.TTL = time.Minute
 	s.Lock.Mistakes.SameValue = true
 	w := open(t, s, o)
 	deleted := func() int {

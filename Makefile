@@ -52,7 +52,7 @@ bench: setup ## Run the benchmarks
 .PHONY: sound
 sound: build ## Run a correct lock a million times in the virtual world: no alarm may come
 	$(BIN)/sim search internal/explore/testdata/sound.yaml --for 0s --seeds 1000000 --property exclusive-lease \
-		--kinds pause,latency,hold,cut,reset,bandwidth,limit-data,slow-close --out .cache/sound
+		--kinds pause,latency,hold,cut,reset,bandwidth,limit-data,slow-close,stall --out .cache/sound
 
 .PHONY: reproduce
 reproduce: setup build ## Measure how much of what a search finds shows again on real Redis (10 minutes)

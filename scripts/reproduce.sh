@@ -1,10 +1,11 @@
 #!/bin/sh
 # Prints a table: of what searches find in the virtual world, and shrink, how much
-# shows again on real Redis, by kind of fault. reproduce.sh SIM [SEARCHES [FOLDER]]
+# shows again on real Redis, by kind of fault. reproduce.sh SIM [SEARCHES [FOLDER [KIND]]]
 set -eu
 sim=${1:-bin/sim}
 searches=${2:-10}
 out=${3:-.cache/reproduce}
+only=${4:-}
 rm -rf "$out"
 mkdir -p "$out"
 
@@ -20,6 +21,8 @@ table() {
 	echo "kill|exclusive-lease|nodes: {count: 3}; lock: {algorithm: redlock, ttl: 3s}; workload: {clients: 3, sections: 1, start: together, think: 1s}"
 	echo "clock|exclusive-lease|$three"
 	echo "hold|no-late-effect|$plain"
+	echo "stall|no-late-effect|$plain"
+	echo "stall|exclusive-lease|lock: {algorithm: redlock, ttl: 1s, switches: {value: per-client}}; workload: {clients: 3, sections: 2, start: together, think: 200ms}"
 	echo "latency|no-late-effect|$plain"
 	echo "bandwidth|no-late-effect|lock: {algorithm: redlock, ttl: 300ms}; workload: {clients: 3, sections: 2, start: together}"
 	echo "cut|exclusive-lease|$reachable"
@@ -30,7 +33,7 @@ table() {
 
 echo "| faults | violated | found | shows again | share |"
 echo "|---|---|---|---|---|"
-table | while IFS='|' read -r kinds property text; do
+table | grep "^$only" | while IFS='|' read -r kinds property text; do
 	name=$(echo "$kinds-$property" | tr ',' '-')
 	mkdir -p "$out/$name"
 	{
@@ -42,7 +45,7 @@ table | while IFS='|' read -r kinds property text; do
 	i=0
 	while [ "$i" -lt "$searches" ]; do
 		"$sim" search "$out/$name.yaml" --kinds "$kinds" --property "$property" --seed $((i * 1000000)) \
-			--seeds 20000 --for 0s --stop-at 8 --out "$out/$name/$i" >"$out/$name/$i.txt" 2>&1 || true
+			--seeds 20000 --for 0s --stop-at 16 --out "$out/$name/$i" >"$out/$name/$i.txt" 2>&1 || true
 		i=$((i + 1))
 	done
 	for f in "$out/$name"/*/*.yaml; do

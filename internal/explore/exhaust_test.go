@@ -59,6 +59,7 @@ func TestReductionLosesNothing(t *testing.T) {
 		{"a failover, replication held", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n  - at: 0s\n    hold: {replica: B}\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 0},
 		{"an awaited replica", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-wait, retry: {attempts: 1}}\nworkload: {clients: 2, start: together}\n", 0},
 		{"held messages", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    hold: {client: c1, resource: true, direction: requests, for: 200ms}\n", 0},
+		{"a stalled connection", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 100ms, retry: {attempts: 2}}\nfaults:\n  - on: {client: c1, point: before-release}\n    stall: {client: c1, for: 200ms}\n", 0},
 	} {
 		text := common + test.text
 		if !strings.Contains(text, "workload:") {
@@ -93,11 +94,23 @@ func TestReductionLosesNothing(t *testing.T) {
 // messages alone are found, and a correct lock is proved within the bounds.
 func TestExhaustFindsAndProves(t *testing.T) {
 	const three = "name: small\nnodes: {count: 3}\nworkload: {clients: 2, start: together}\n"
+	// A clean-up is late: it comes after the grant of the next attempt.
+	const stalled = `name: small
+nodes: {count: 1}
+workload: {clients: 2, sections: 2, start: together, think: 60ms, rest: 60ms}
+lock: {algorithm: redlock, retry: {attempts: 3, delay: 20ms, jitter: 0s}, switches: {value: %s}}
+faults:
+  - on: {client: c2, point: before-validity-check}
+    stall: {client: c2}
+    until: {client: c2, point: acquired}
+`
 	for _, test := range []struct {
 		name, text string
 		late       int
 		violated   bool
 	}{
+		{"one value per client, a stall", fmt.Sprintf(stalled, "per-client"), 0, true},
+		{"one value per attempt, a stall", fmt.Sprintf(stalled, "per-attempt"), 0, false},
 		{"a plain delete", three + "lock: {algorithm: redlock, retry: {attempts: 2, delay: 0s, jitter: 0s}, switches: {release: delete}}\n", 0, true},
 		{"correct", three + "lock: {algorithm: redlock, retry: {attempts: 2, delay: 0s, jitter: 0s}}\n", 0, false},
 		{"a failover", "name: small\nnodes: {count: 2, topology: replicated}\nworkload: {clients: 2}\nlock: {algorithm: set-nx-px, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 2, true},

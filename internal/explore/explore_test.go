@@ -69,7 +69,7 @@ func TestSearchFindsMistakes(t *testing.T) {
 		{"clocks that jump", "", []string{"clock"}, checker.ExclusiveLease, true},
 		{"nodes that forget", "", []string{"kill", "cut"}, checker.ExclusiveLease, true},
 		{"pauses alone", "", []string{"pause"}, checker.ExclusiveLease, false},
-		{"delays alone", "", []string{"latency", "hold", "cut"}, checker.ExclusiveLease, false},
+		{"delays alone", "", []string{"latency", "hold", "stall", "cut"}, checker.ExclusiveLease, false},
 		{"a fenced resource", "fencing: {tokens: quorum-counter}\n", []string{"pause", "latency", "hold", "cut"}, checker.LinearizableResource, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

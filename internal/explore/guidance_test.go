@@ -76,9 +76,6 @@ func TestSearchFinds(t *testing.T) {
 	const searches, patience = 20, 8000
 	for _, target := range slices.Concat(switchTargets, faultTargets) {
 		t.Run(target.name, func(t *testing.T) {
-			if target.mistake.SameValue {
-				t.Skip("its window is narrow: it takes tens of thousands of runs, see BenchmarkGuidance")
-			}
 			var most uint64
 			for i := range uint64(searches) {
 				n, found := target.firstFound(t, i<<32, false, patience)
@@ -119,7 +116,7 @@ func TestNoFalseAlarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := search(t, Search{Scenario: sc, Seeds: 20_000, Workers: 2, Properties: []checker.Property{checker.ExclusiveLease},
-		Kinds: strings.Split("pause,latency,hold,cut,reset,bandwidth,limit-data,slow-close", ",")})
+		Kinds: strings.Split("pause,latency,hold,cut,reset,bandwidth,limit-data,slow-close,stall", ",")})
 	if r.Runs != 20_000 || r.Violations() > 0 {
 		t.Errorf("%d runs: %+v", r.Runs, r.Classes)
 	}

@@ -6,6 +6,7 @@ package explore
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -22,6 +23,8 @@ type bench struct {
 	name   string
 	engine virtual.Engine
 	events []history.Event
+	// stagger is how far apart clients begin at most that start together.
+	stagger time.Duration
 }
 
 func newBench(ctx context.Context, name string) *bench { return &bench{ctx: ctx, name: name} }
@@ -55,7 +58,7 @@ func (b *bench) run(setup *scenario.Setup, seed uint64, wanted []checker.Propert
 		}
 	}
 	out, err := runner.Run(runner.Config{
-		Scenario: b.name, Variant: v, Seed: seed, World: "virtual",
+		Scenario: b.name, Variant: v, Seed: seed, World: "virtual", Stagger: b.stagger,
 		Open:  func(spec world.Spec) (world.World, error) { return b.engine.Open(b.ctx, spec) },
 		Reuse: b.events,
 	})

@@ -87,7 +87,7 @@ type Found struct {
 }
 
 // keptPerClass is how many violations of each class are kept.
-const keptPerClass = 8
+const keptPerClass = 16
 
 // Run searches until the context ends, the seeds are used up or enough was
 // found. What was found comes back in any case.

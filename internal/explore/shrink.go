@@ -9,7 +9,6 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // Shrunk is a smallest schedule that still fails.
@@ -233,96 +232,25 @@ func (k *shrinker) round(d *time.Duration) {
 // durations finds the durations among a fault's parameters.
 func durations(v reflect.Value) []*time.Duration {
 	var list []*time.Duration
-	for i := range v.NumField() {
-		f := v.Field(i)
-		if !v.Type().Field(i).IsExported() && f.Kind() != reflect.Struct {
-			continue
-		}
-		if f.Kind() == reflect.Struct {
-			list = append(list, durations(f)...)
-			continue
-		}
-		if d, ok := f.Addr().Interface().(*time.Duration); ok && *d != 0 {
+	parameters(v, func(_ string, p any) {
+		if d, ok := p.(*time.Duration); ok && *d != 0 {
 			list = append(list, d)
 		}
-	}
+	})
 	return list
 }
 
-// otherSeeds is how many seeds beside the found one are tried, to see how far a
-// violation depends on luck.
-const otherSeeds = 20
-
-// luck counts the other seeds that lead to the violation.
-func (k *shrinker) luck() (count int) {
-	seed := k.found.Seed
-	defer func() { k.found.Seed = seed }()
-	for i := range uint64(otherSeeds) {
-		k.found.Seed = seed + 1 + i
-		if k.violates() {
-			count++
+// parameters tells the fields of a fault's parameters, those of embedded ones too.
+func parameters(v reflect.Value, tell func(name string, pointer any)) {
+	for i := range v.NumField() {
+		field, f := v.Type().Field(i), v.Field(i)
+		switch {
+		case f.Kind() == reflect.Struct:
+			parameters(f, tell)
+		case field.IsExported():
+			tell(field.Name, f.Addr().Interface())
 		}
 	}
-	return count
-}
-
-// steadier lets the violation depend less on luck, so that it shows in the live
-// world too, where no time is like another: it gives faults, and the clients in
-// their sections, more time where that helps.
-func (k *shrinker) steadier() (luck int) {
-	luck = k.luck()
-	try := func(d *time.Duration, values ...time.Duration) {
-		for _, value := range values {
-			if luck == otherSeeds {
-				return
-			}
-			before := *d
-			*d = value
-			if now := k.luck(); now > luck+1 && k.fails() {
-				luck = now
-				continue
-			}
-			*d = before
-		}
-	}
-	if start := &k.setup.Workload.Start; *start == workload.Together && luck < otherSeeds {
-		*start = workload.InTurn // nobody races for the first grant
-		if now := k.luck(); now > luck && k.fails() {
-			luck = now
-		} else {
-			*start = workload.Together
-		}
-	}
-	luck = k.restored(luck)
-	ttl := k.setup.Lock.TTL
-	if k.setup.Workload.Think == 0 {
-		try(&k.setup.Workload.Think, (ttl / 5).Round(10*time.Millisecond), (ttl / 2).Round(10*time.Millisecond))
-	}
-	for i := range k.setup.Faults.List {
-		for _, d := range durations(reflect.ValueOf(k.setup.Faults.List[i].Params).Elem()) {
-			try(d, 2**d, 4**d)
-		}
-	}
-	return luck
-}
-
-// restored puts faults back that make the violation depend less on luck: without
-// them it may need a race of microseconds.
-func (k *shrinker) restored(luck int) int {
-	const unlucky, worth, most = otherSeeds * 3 / 4, otherSeeds / 5, 3
-	for _, f := range k.drawn {
-		before := k.setup.Faults.List
-		if luck >= unlucky || len(before) >= most {
-			break
-		}
-		k.setup.Faults.List = append(slices.Clip(before), clone([]scenario.Fault{f})...)
-		if now := k.luck(); now >= luck+worth && k.fails() {
-			luck = now
-			continue
-		}
-		k.setup.Faults.List = before
-	}
-	return luck
 }
 
 // YAML writes what was found as a scenario. origin names where it was found.

@@ -3,8 +3,12 @@ package explore
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // foundOf is what a few searches for a target find.
@@ -29,9 +33,6 @@ const few = 3
 func TestShrunkAreSmall(t *testing.T) {
 	small, all := 0, 0
 	for _, target := range slices.Concat(switchTargets, faultTargets) {
-		if target.mistake.SameValue {
-			continue // rarely found
-		}
 		s, found := foundOf(t, &target, 4)
 		for _, f := range found {
 			k, err := s.Shrink(context.Background(), f)
@@ -52,6 +53,58 @@ func TestShrunkAreSmall(t *testing.T) {
 	t.Logf("%d of %d have %d faults or fewer", small, all, few)
 }
 
+// TestShrunkNeedNoRace: where the clients of a search begin together, what it hands
+// over lets them begin in turn, and does not depend on luck.
+func TestShrunkNeedNoRace(t *testing.T) {
+	for _, target := range faultTargets {
+		if target.name != "reset" && target.name != "limit-data" {
+			continue
+		}
+		s := target.search(t, 0, false, 6000)
+		s.StopAt = keptPerClass
+		r, err := s.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		best, err := s.ShrinkBest(context.Background(), r.Found)
+		if err != nil || len(best) != 1 {
+			t.Fatalf("%s: %d found, %v", target.name, len(best), err)
+		}
+		if k := best[0]; k.Setup.Workload.Start != workload.InTurn || k.Robust < k.OtherSeeds {
+			t.Errorf("%s: clients begin %s, %d of %d other seeds show it", target.name, k.Setup.Workload.Start, k.Robust, k.OtherSeeds)
+		}
+	}
+}
+
+func TestClientsAreRenamedEverywhere(t *testing.T) {
+	setup := parse(t, `name: x
+lock: {algorithm: redlock}
+workload: {clients: 3}
+faults:
+  - on: {client: c1, point: acquired, and: {client: c2, point: before-acquire}}
+    pause: {client: c3}
+    until: {client: c1, point: released}
+  - at: 0s
+    cut: {client: c2, nodes: [A]}
+  - at: 0s
+    kill: {node: B}
+`).Variants[0].Setup
+	list := setup.Faults.List
+	tell := func(list []scenario.Fault) (text string) {
+		setup.Faults.List = list
+		for _, f := range setup.Planned() {
+			text += f.When.String() + " " + f.Fault.Target() + " " + f.Until.String() + "\n"
+		}
+		return text
+	}
+	before := tell(list)
+	got := tell(renamed(list, map[string]string{"c1": "c2", "c2": "c3", "c3": "c1"}))
+	want := strings.NewReplacer("c1", "c2", "c2", "c3", "c3", "c1").Replace(before)
+	if got != want || tell(list) != before {
+		t.Errorf("got\n%swant\n%sand untouched\n%s", got, want, tell(list))
+	}
+}
+
 // BenchmarkShrink shrinks what searches for all targets find: how long one takes,
 // and the share that needs at most 50 ms and has at most three faults then.
 func BenchmarkShrink(b *testing.B) {
@@ -61,9 +114,6 @@ func BenchmarkShrink(b *testing.B) {
 	}
 	var jobs []job
 	for _, target := range slices.Concat(switchTargets, faultTargets) {
-		if target.mistake.SameValue {
-			continue
-		}
 		s, found := foundOf(b, &target, 4)
 		for _, f := range found {
 			jobs = append(jobs, job{s, f})

@@ -37,7 +37,9 @@ var switchTargets = []target{
 	{"errors raised", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {node_error: raises}}\n", []string{"pause", "cut", "kill"},
 		checker.MinorityTolerant, lock.Mistakes{RaiseOnError: true}},
 	{"one value per client", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 1s, retry: {delay: 2ms, jitter: 20ms}, switches: {value: per-client}}\nworkload: {clients: 2, sections: 6, think: 60ms, start: together}\n",
-		[]string{"latency"}, checker.ExclusiveLease, lock.Mistakes{SameValue: true}},
+		[]string{"stall"}, checker.ExclusiveLease, lock.Mistakes{SameValue: true}},
+	{"one value per client, five nodes", "lock: {algorithm: redlock, ttl: 500ms, switches: {value: per-client}}\n" + slowSections, []string{"stall", "latency"},
+		checker.ExclusiveLease, lock.Mistakes{SameValue: true}},
 	{"an extension that counts anyhow", "nodes: {count: 3}\nlock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_needs_quorum: false}}\n" + "workload: {clients: 3, sections: 2, start: together, think: 1s}\n",
 		[]string{"cut", "reset", "hold"}, checker.ExclusiveLease, lock.Mistakes{ExtendAnyhow: true}},
 	{"a token before the lock", "lock: {algorithm: redlock, ttl: 500ms, switches: {token_after_grant: false}}\nfencing: {tokens: consensus}\n", []string{"pause", "hold", "latency"},
@@ -52,6 +54,7 @@ var switchTargets = []target{
 var faultTargets = []target{
 	{"pause", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"pause"}, checker.NoLateEffect, lock.Mistakes{}},
 	{"hold", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"hold"}, checker.NoLateEffect, lock.Mistakes{}},
+	{"stall", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"stall"}, checker.NoLateEffect, lock.Mistakes{}},
 	{"latency", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"latency"}, checker.NoLateEffect, lock.Mistakes{}},
 	{"bandwidth", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"bandwidth"}, checker.NoLateEffect, lock.Mistakes{}},
 	{"clock", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 500ms}\n" + slowSections, []string{"clock"}, checker.ExclusiveLease, lock.Mistakes{}},

@@ -40,6 +40,11 @@ var mixable = map[string]drawn{
 		f.Where = k.where(r, c)
 		return f
 	},
+	"stall": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		f := &stall{}
+		f.Where = k.where(r, c)
+		return f
+	},
 	"clock": drawClock,
 	"bandwidth": func(r *rand.Rand, c Cast, k MixKind) Fault {
 		// A usual message of about 100 bytes takes as long as By says.

@@ -219,7 +219,7 @@ func TestEveryIsDrawnFromTheSeed(t *testing.T) {
 
 func TestMixIsDrawnFromTheSeed(t *testing.T) {
 	const text = `
-  mix: {during: 10s, every: exp(mean=100ms), swarm: false, kinds: {pause: {for: exp(mean=100ms)}, cut: {weight: 2}, clock: {}, kill: {}, latency: {}, hold: {}, reset: {}, bandwidth: {}, limit-data: {}, slow-close: {}}}
+  mix: {during: 10s, every: exp(mean=100ms), swarm: false, kinds: {pause: {for: exp(mean=100ms)}, cut: {weight: 2}, clock: {}, kill: {}, latency: {}, hold: {}, reset: {}, bandwidth: {}, limit-data: {}, slow-close: {}, stall: {}}}
 `
 	story := func(seed uint64) (told []string, last time.Duration) {
 		play(t, text, seed, func(_ *testing.T, s *stage) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -29,6 +30,9 @@ type Config struct {
 	Started time.Time
 	// Dir is where the world's parts leave their logs.
 	Dir string
+	// Stagger is how far apart clients begin at most that start together, drawn
+	// from the seed; 0: in the same instant.
+	Stagger time.Duration
 	// Open builds the world.
 	Open func(world.Spec) (world.World, error)
 	// History receives the history as it happens; nil: nobody.
@@ -306,16 +310,29 @@ func (r *run) startClients() {
 	w := &r.setup.Workload
 	plan := workload.Plan{Kind: w.Kind, Sections: w.Sections, Think: w.Think, Rest: w.Rest, Check: w.Check,
 		Conditional: w.Conditional, How: w.How, Tick: w.Tick, Skew: w.Skew, Hold: w.Hold}
+	late := r.staggered()
 	for i, s := range r.sessions {
 		r.w.Go(func() {
 			defer r.sessionEnded(s)
 			plan := plan
 			plan.Number = i + 1
-			if r.turnOf(i) {
+			if (late == nil || r.w.Sleep(late[i])) && r.turnOf(i) {
 				s.err = plan.Run(s)
 			}
 		})
 	}
+}
+
+// staggered are the times at which clients begin that start together; nil: at once.
+func (r *run) staggered() (late []time.Duration) {
+	if r.Stagger == 0 || r.setup.Workload.Start != workload.Together {
+		return nil
+	}
+	random := rand.New(rand.NewPCG(r.Seed, 0x73746167676572))
+	for range r.sessions {
+		late = append(late, time.Duration(random.Int64N(int64(r.Stagger))))
+	}
+	return late
 }
 
 // turnTakes is how long after the grant of the one before it a client begins, so
@@ -339,7 +356,7 @@ func (r *run) turnOf(i int) bool {
 
 // sessionEnded takes note that a client has ended.
 func (r *run) sessionEnded(s *session) {
-	s.granted.Fire()
+	s.passOn()
 	r.mu.Lock()
 	s.done = true
 	r.mu.Unlock()
@@ -358,8 +375,8 @@ func (r *run) allDone() bool {
 func (r *run) look() {
 	r.mu.Lock()
 	all, idle, stuck := true, true, false
-	for _, s := range r.sessions {
-		stuck = s.done || r.schedule.Endless(s.name) || !s.begun && stuck
+	for i, s := range r.sessions {
+		stuck = s.done || r.schedule.Endless(s.name) || !s.begun && stuck && !r.sessions[i-1].passedOn
 		all, idle = all && s.done, idle && stuck
 	}
 	r.mu.Unlock()

@@ -30,7 +30,12 @@ type run struct {
 
 // carryOut runs a scenario in a bubble of its own time. prepare, where it is not
 // nil, sets the clients' behaviour.
-func carryOut(t *testing.T, text string, prepare func(*worldtest.World)) (r run) {
+func carryOut(t *testing.T, text string, prepare func(*worldtest.World)) run {
+	return carryOutStaggered(t, text, prepare, 0)
+}
+
+// carryOutStaggered does so with clients that begin a little apart.
+func carryOutStaggered(t *testing.T, text string, prepare func(*worldtest.World), stagger time.Duration) (r run) {
 	t.Helper()
 	s, err := scenario.Parse("test.yaml", []byte("name: test\nlock: {algorithm: redlock}\nnodes: {count: 3}\n"+text))
 	if err != nil {
@@ -49,7 +54,7 @@ func carryOut(t *testing.T, text string, prepare func(*worldtest.World)) (r run)
 		var file bytes.Buffer
 		began := time.Now()
 		r.Outcome, r.err = runner.Run(runner.Config{
-			Scenario: s.Name, Variant: v, Seed: 1, Started: began, History: &file,
+			Scenario: s.Name, Variant: v, Seed: 1, Started: began, History: &file, Stagger: stagger,
 			Open: func(world.Spec) (world.World, error) { return w, nil },
 		})
 		r.took, r.calls, r.written = time.Since(began), w.Calls(), file.String()
@@ -124,6 +129,29 @@ func TestClientsBeginInTurnOrTogether(t *testing.T) {
 	}
 }
 
+// Clients that are told to begin together can be made to do so a little apart.
+func TestClientsBeginStaggered(t *testing.T) {
+	begins := func(start string) (list []string) {
+		r := carryOutStaggered(t, "workload: {clients: 3, start: "+start+"}", nil, 5*time.Millisecond)
+		for i := range 3 {
+			list = append(list, r.at(t, fmt.Sprintf("c%d invoke acquire", i+1)))
+		}
+		return list
+	}
+	apart := begins("together")
+	for i, at := range apart {
+		if d, err := time.ParseDuration(at); err != nil || d >= 5*time.Millisecond || slices.Index(apart, at) != i {
+			t.Errorf("they began at %v", apart)
+		}
+	}
+	if again := begins("together"); !slices.Equal(apart, again) {
+		t.Errorf("the same seed: %v and %v", apart, again)
+	}
+	if in := begins("in-turn"); in[0] != "0s" || in[1] != "10.1ms" {
+		t.Errorf("in turn: %v", in)
+	}
+}
+
 func TestNextClientBeginsWhenTheOneBeforeEndsWithoutAGrant(t *testing.T) {
 	r := carryOut(t, "workload: {clients: 2, sections: 2}", func(w *worldtest.World) {
 		w.Clients["c1"] = func(w *worldtest.World, _ string, _ client.Request) client.Answer {
@@ -133,6 +161,21 @@ func TestNextClientBeginsWhenTheOneBeforeEndsWithoutAGrant(t *testing.T) {
 	})
 	if got := r.at(t, "c2 invoke acquire"); got != "2.0001s" {
 		t.Errorf("c2 began at %s, want after both attempts of c1", got)
+	}
+}
+
+// Faults are not lifted before a client has begun whose turn has come.
+func TestNothingHealsBetweenTurns(t *testing.T) {
+	const text = "workload: {clients: 2, sections: 1}\nfaults:\n  - at: 0s\n    pause: {node: A}\n"
+	for name, first := range map[string]history.Type{"after a grant": history.OK, "after a failure": history.Fail} {
+		r := carryOut(t, text, func(w *worldtest.World) {
+			w.Clients["c1"] = func(*worldtest.World, string, client.Request) client.Answer {
+				return client.Answer{Type: first} // its whole section takes no time
+			}
+		})
+		if got := r.at(t, "healing"); got != "40.1ms" {
+			t.Errorf("%s: healing began at %s; c2 began at %s", name, got, r.at(t, "c2 invoke acquire"))
+		}
 	}
 }
 

@@ -21,9 +21,9 @@ type session struct {
 	// granted fires at the client's first grant, or at its end.
 	granted world.Signal
 	gone    bool
-	// begun and done are guarded by run.mu; only the session's own activity
-	// sets them.
-	begun, done bool
+	// begun, passedOn (granted has fired) and done are guarded by run.mu; only the
+	// session's own activity sets them.
+	begun, passedOn, done bool
 	// asked: a request is with the client.
 	asked bool
 	err   error
@@ -73,8 +73,16 @@ func (s *session) Point(name string) {
 		s.r.schedule.Point(s.name, name)
 	}
 	if name == workload.Acquired {
-		s.granted.Fire()
+		s.passOn()
 	}
+}
+
+// passOn gives the next client its turn.
+func (s *session) passOn() {
+	s.r.mu.Lock()
+	s.passedOn = true
+	s.r.mu.Unlock()
+	s.granted.Fire()
 }
 
 func (s *session) Over() bool { return s.gone || s.r.w.Stopped() }

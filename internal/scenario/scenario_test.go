@@ -97,6 +97,8 @@ var refusals = map[string]struct{ text, want string }{
 	"control characters":   {"name: x\ntitle: \"a\\e[31m\"\nlock: {algorithm: redlock}", "control characters"},
 	"mix of nonsense":      {small + "faults: {mix: {kinds: {earthquake: {}}}}", `no fault "earthquake"`},
 	"two triggers":         {small + "faults: [{at: 1s, every: 1s, pause: {client: c1}}]", "exactly one way"},
+	"stall of nobody":      {small + "faults:\n  - at: 1s\n    stall: {client: c9}", `no client "c9"`},
+	"stall's options":      {small + "faults: [{at: 1s, stall: {delay: 1s}}]", `unknown key "delay"`},
 	"two faults":           {small + "faults: [{at: 1s, pause: {client: c1}, kill: {node: A}}]", "one entry holds one fault"},
 }
 

@@ -74,6 +74,9 @@ const (
 	Cut DisturbanceKind = "cut"
 	// Hold keeps everything back and passes it on when it is lifted.
 	Hold DisturbanceKind = "hold"
+	// Stall does so with the connections that are open when it begins, and spares
+	// those opened later.
+	Stall DisturbanceKind = "stall"
 	// Reset breaks connections as soon as something is sent on them.
 	Reset DisturbanceKind = "reset"
 	// SlowClose delays the end of connections.

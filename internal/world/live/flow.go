@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2/stream"
@@ -19,6 +20,9 @@ type flow struct {
 	closed time.Time // when the sender closed
 	// cuts is the valve's count when the connection began.
 	cuts int
+	// spared is what was in force by then: stalls among it do not concern the
+	// connection.
+	spared []*world.Disturbance
 	// passed is how many bytes passed under each limit.
 	passed      map[*world.Disturbance]int64
 	interrupted bool
@@ -26,7 +30,7 @@ type flow struct {
 
 func newFlow(v *valve, stub *toxics.ToxicStub) *flow {
 	r := v.rules()
-	return &flow{valve: v, rules: r, cuts: r.cuts, input: stub.Input, output: stub.Output}
+	return &flow{valve: v, rules: r, cuts: r.cuts, spared: r.inForce, input: stub.Input, output: stub.Output}
 }
 
 // queued is something that came and has not gone on yet.
@@ -89,7 +93,7 @@ const never = time.Duration(-1)
 // wait is how long the next thing to pass on is kept back.
 func (f *flow) wait(now time.Time) time.Duration {
 	switch {
-	case f.rules.has(world.Hold) && (len(f.queue) > 0 || f.input == nil):
+	case f.stands() && (len(f.queue) > 0 || f.input == nil):
 		return never
 	case len(f.queue) > 0:
 		return max(f.queue[0].due.Sub(now), 0)
@@ -97,6 +101,13 @@ func (f *flow) wait(now time.Time) time.Duration {
 		return max(f.rules.closing()-now.Sub(f.closed), 0)
 	}
 	return never
+}
+
+// stands reports that everything is kept back.
+func (f *flow) stands() bool {
+	return slices.ContainsFunc(f.rules.inForce, func(d *world.Disturbance) bool {
+		return d.Kind == world.Hold || d.Kind == world.Stall && !slices.Contains(f.spared, d)
+	})
 }
 
 // take receives something, or the sender's close. False: the connection ends.

@@ -289,6 +289,47 @@ func TestAHeldReleaseArrivesAfterTheClientGaveUp(t *testing.T) {
 	}
 }
 
+// A client whose connection is stalled gets through on a new one; what it had sent
+// on the first arrives when the stall ends, behind what it sent later.
+func TestAStalledReleaseIsOvertaken(t *testing.T) {
+	t.Parallel()
+	o := &observed{}
+	s := spec(t, 1)
+	s.Lock.TTL = time.Minute
+	s.Lock.Mistakes.SameValue = true
+	w := open(t, s, o)
+	deleted := func() int {
+		return len(o.find(func(e history.Event) bool { return e.F == history.KeyDeleted }))
+	}
+	mustOK(t, w, "c1", history.Acquire)
+	lift, err := w.Disturb(links(w, "c1", "A"), world.Disturbance{Kind: world.Stall, Direction: world.Both})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := do(w, "c1", history.Release); a.Type != history.Info {
+		t.Errorf("a release whose answer never came: %+v", a)
+	}
+	a := do(w, "c1", history.Acquire) // its own key is in the way, which the clean-up removes
+	for deadline := time.Now().Add(5 * time.Second); a.Type != history.OK && time.Now().Before(deadline); {
+		a = do(w, "c1", history.Acquire)
+	}
+	if a.Type != history.OK {
+		t.Fatalf("on a new connection: %+v", a)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	before := deleted()
+	if err := lift(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(5 * time.Second); deleted() == before; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the stalled release never arrived")
+		}
+	}
+}
+
 func TestANodesClockMovesAndComesBack(t *testing.T) {
 	t.Parallel()
 	if _, err := live.FindFaketime(); err != nil {

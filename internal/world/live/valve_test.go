@@ -30,8 +30,11 @@ type arrival struct {
 	at   time.Duration
 }
 
-func newPipe() *pipe {
-	p := &pipe{valve: newValve(), in: make(chan *stream.StreamChunk), begin: time.Now()}
+func newPipe() *pipe { return newValve().connect() }
+
+// connect opens a connection through the valve.
+func (v *valve) connect() *pipe {
+	p := &pipe{valve: v, in: make(chan *stream.StreamChunk), begin: time.Now()}
 	out := make(chan *stream.StreamChunk)
 	go p.Pipe(toxics.NewToxicStub(p.in, out))
 	go func() {
@@ -134,6 +137,37 @@ func TestValve(t *testing.T) {
 			lift() // twice is no harm
 			p.want(t, 2*time.Second, "a@2s", "b@2s")
 		},
+		"a stall passes everything on when it ends, and the sender's close behind it": func(t *testing.T, p *pipe) {
+			p.send("before")
+			time.Sleep(ms)
+			lift := p.add(world.Disturbance{Kind: world.Stall})
+			p.send("a")
+			p.send("b")
+			close(p.in)
+			time.Sleep(2 * time.Second)
+			p.want(t, 0, "before@0s")
+			lift()
+			p.want(t, 2*time.Second+ms, "before@0s", "a@2.001s", "b@2.001s")
+		},
+		"a stall spares a connection opened later, and the next stall does not": func(t *testing.T, p *pipe) {
+			synctest.Wait() // until it is open
+			first := p.add(world.Disturbance{Kind: world.Stall})
+			later := p.connect()
+			synctest.Wait()
+			p.send("a")
+			later.send("b")
+			later.want(t, 0, "b@0s")
+			time.Sleep(ms)
+			second := p.add(world.Disturbance{Kind: world.Stall})
+			later.send("c")
+			first()
+			p.want(t, 0) // the second strikes it, too
+			time.Sleep(ms)
+			second()
+			p.want(t, 0, "a@2ms")
+			later.want(t, 0, "b@0s", "c@2ms")
+			close(later.in)
+		},
 		"a reset ends the connection with the next message": func(t *testing.T, p *pipe) {
 			p.add(world.Disturbance{Kind: world.Reset})
 			time.Sleep(ms)
@@ -219,7 +253,7 @@ func TestDisturbancesWhileConnectionsComeAndGo(t *testing.T) {
 		})
 	}
 	for _, d := range []world.Disturbance{
-		{Kind: world.Cut}, {Kind: world.Hold}, {Kind: world.Reset}, {Kind: world.Latency, Latency: time.Millisecond, Jitter: time.Millisecond},
+		{Kind: world.Cut}, {Kind: world.Hold}, {Kind: world.Stall}, {Kind: world.Reset}, {Kind: world.Latency, Latency: time.Millisecond, Jitter: time.Millisecond},
 		{Kind: world.LimitData, Bytes: 1}, {Kind: world.SlowClose, Delay: time.Millisecond}, {Kind: world.Bandwidth, Rate: 1000},
 	} {
 		group.Go(func() {

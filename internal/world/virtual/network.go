@@ -55,6 +55,8 @@ const (
 type connection struct {
 	// fresh connections have to shake hands first.
 	fresh bool
+	// since is the number of the latest disturbance when it was opened.
+	since int
 	// written is the node's offset after the connection's last write, for WAIT.
 	written int64
 	watcher watcher
@@ -133,7 +135,7 @@ func (l *link) connectOther(other bool) *connection {
 		return c
 	}
 	c := l.w.newConnection()
-	c.fresh = true
+	c.fresh, c.since = true, l.w.toxicNumber
 	l.lastUsed = c
 	return c
 }

@@ -81,6 +81,8 @@ func TestDisturbances(t *testing.T) {
 		{"cut answers", world.Disturbance{Kind: world.Cut, Direction: world.Answers}, command.Unknown, true, true, within, within},
 		{"hold", world.Disturbance{Kind: world.Hold}, command.Unknown, false, true, within, within},
 		{"hold answers", world.Disturbance{Kind: world.Hold, Direction: world.Answers}, command.Unknown, true, true, within, within},
+		{"stall", world.Disturbance{Kind: world.Stall}, command.Unknown, false, true, within, within},
+		{"stall answers", world.Disturbance{Kind: world.Stall, Direction: world.Answers}, command.Unknown, true, true, within, within},
 		{"reset", world.Disturbance{Kind: world.Reset}, command.Unknown, false, false, 0, time.Millisecond},
 		{"reset answers", world.Disturbance{Kind: world.Reset, Direction: world.Answers}, command.Unknown, true, true, 0, 2 * time.Millisecond},
 		{"latency", world.Disturbance{Kind: world.Latency, Latency: 4 * time.Millisecond}, command.Done, true, true, 8 * time.Millisecond, 9 * time.Millisecond},
@@ -118,6 +120,38 @@ func TestDisturbances(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAStallSparesNewConnections: what is sent on a connection opened after the
+// stall began overtakes what it keeps back. The next stall strikes that one, too.
+func TestAStallSparesNewConnections(t *testing.T) {
+	const within = 20 * time.Millisecond
+	w := small(t, nil)
+	stall := world.Disturbance{Kind: world.Stall, Direction: world.Requests}
+	inClient(w, "c1", func(e *env) {
+		set := func(value string, want command.Outcome) {
+			t.Helper()
+			if r, _ := do(e, command.Set("lock", value, 0).Within(within)); r.Outcome != want {
+				t.Errorf("set %s: %v, want %v", value, r.Outcome, want)
+			}
+		}
+		lift := disturb(t, w, stall)
+		set("late", command.Unknown)
+		set("soon", command.Done)
+		again := disturb(t, w, stall)
+		set("later", command.Unknown)
+		set("now", command.Done)
+		for _, step := range []struct {
+			lift func() error
+			want string
+		}{{again, "later"}, {lift, "late"}} {
+			_ = step.lift()
+			e.Sleep(10 * time.Millisecond)
+			if got := held(w, "A"); got != step.want {
+				t.Errorf("A has %q, want %q", got, step.want)
+			}
+		}
+	})
 }
 
 // TestLiftedCutEndsTheSilence: a call without a timeout hears of the broken
@@ -194,8 +228,14 @@ func TestTimeNeverGoesBack(t *testing.T) {
 // TestKilledClientIsSilent: the answer comes at once and says that nobody is
 // there; what the client had sent still arrives.
 func TestKilledClientIsSilent(t *testing.T) {
+	for _, kind := range []world.DisturbanceKind{world.Hold, world.Stall} {
+		t.Run(string(kind), func(t *testing.T) { killedClientIsSilent(t, kind) })
+	}
+}
+
+func killedClientIsSilent(t *testing.T, kind world.DisturbanceKind) {
 	w := small(t, nil)
-	lift := disturb(t, w, world.Disturbance{Kind: world.Hold, Direction: world.Requests})
+	lift := disturb(t, w, world.Disturbance{Kind: kind, Direction: world.Requests})
 	w.Go(func() {
 		w.Sleep(10 * time.Millisecond)
 		if err := w.Kill("c1"); err != nil || w.Alive("c1") {

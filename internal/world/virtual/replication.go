@@ -34,7 +34,7 @@ type follower struct {
 	epoch     int
 	// streamFree and ackFree keep each direction in order.
 	streamFree, ackFree time.Duration
-	// toxics disturb the link; held are messages that a hold keeps back.
+	// toxics disturb the link; each keeps the messages that it holds.
 	toxics []*followerToxic
 	// streams are the directions under an Order.
 	streams [2]stream
@@ -42,7 +42,9 @@ type follower struct {
 
 type followerToxic struct {
 	world.Disturbance
-	held []heldMessage
+	// epoch is that of the connection that was open when it began; -1: none was.
+	epoch int
+	held  []heldMessage
 }
 
 type heldMessage struct {
@@ -131,6 +133,11 @@ func (f *follower) transmit(dir int, deliver func()) {
 		case world.Hold:
 			t.held = append(t.held, heldMessage{dir, arrive})
 			return
+		case world.Stall:
+			if t.epoch == epoch {
+				t.held = append(t.held, heldMessage{dir, arrive})
+				return
+			}
 		case world.Reset, world.LimitData:
 			f.disconnect()
 			return
@@ -258,7 +265,10 @@ func (f *follower) leave() {
 
 // disturb puts a disturbance on the replication link.
 func (f *follower) disturb(d world.Disturbance) []func() {
-	t := &followerToxic{Disturbance: d}
+	t := &followerToxic{Disturbance: d, epoch: f.epoch}
+	if !f.connected {
+		t.epoch = -1
+	}
 	f.toxics = append(f.toxics, t)
 	return []func(){func() {
 		f.toxics = slices.DeleteFunc(f.toxics, func(o *followerToxic) bool { return o == t })

@@ -70,6 +70,31 @@ func TestWaitCountsOfItsConnection(t *testing.T) {
 	})
 }
 
+// TestAStalledReplicaConnectsAnew: a stall keeps back what goes over the connection
+// that is open. A replica that connects anew follows again.
+func TestAStalledReplicaConnectsAnew(t *testing.T) {
+	w := replicated(t)
+	lift := onReplica(t, w, world.Disturbance{Kind: world.Stall}, "B")
+	inClient(w, "c1", func(e *env) {
+		wait := func(value string, want int64) {
+			t.Helper()
+			do(e, command.Set("lock", value, time.Minute))
+			if r, _ := do(e, command.Wait(2, 50*time.Millisecond)); r.Int != want {
+				t.Errorf("%d replicas have %s, want %d", r.Int, value, want)
+			}
+		}
+		wait("first", 1)
+		_ = lift()
+		wait("second", 2)
+		onReplica(t, w, world.Disturbance{Kind: world.Stall}, "B")
+		wait("third", 1)
+		_ = onReplica(t, w, world.Disturbance{Kind: world.Cut}, "B")() // its end breaks the connection
+		onReplica(t, w, world.Disturbance{Kind: world.Stall}, "B")     // and here none is open
+		e.Sleep(2 * retryAfter)
+		wait("fourth", 2)
+	})
+}
+
 // TestFailoverForgets: a primary dies with a key that its replica had not got.
 func TestFailoverForgets(t *testing.T) {
 	w := replicated(t)

@@ -35,8 +35,8 @@ func (w *World) Links() []world.Link {
 // Disturb puts a disturbance on links.
 func (w *World) Disturb(links []world.Link, d world.Disturbance) (func() error, error) {
 	w.touchAll()
-	if !slices.Contains([]world.DisturbanceKind{world.Latency, world.Bandwidth, world.Cut, world.Hold, world.Reset,
-		world.SlowClose, world.LimitData}, d.Kind) {
+	if !slices.Contains([]world.DisturbanceKind{world.Latency, world.Bandwidth, world.Cut, world.Hold, world.Stall,
+		world.Reset, world.SlowClose, world.LimitData}, d.Kind) {
 		return nil, fmt.Errorf("no disturbance %q", d.Kind)
 	}
 	var lifts []func()
@@ -120,6 +120,12 @@ func (t *toxic) pass(k *call) bool {
 		k.lost()
 		return false
 	case world.Hold:
+		t.delayed = append(t.delayed, k)
+		return false
+	case world.Stall:
+		if k.conn.since >= t.number {
+			return true
+		}
 		t.delayed = append(t.delayed, k)
 		return false
 	case world.Reset:

@@ -1,0 +1,26 @@
+package nemesis
+
+import (
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+func init() {
+	register(Kind{
+		Name:   "stall",
+		Title:  "the connections open on the links carry nothing until the fault ends, and then go on; those opened later are spared",
+		Powers: []world.Power{world.NetworkPower},
+		New:    func() Fault { return &stall{} },
+	})
+}
+
+// stall keeps back what is sent on the connections that are open, as a lost packet
+// does until it is sent again, or a NAT that forgot the flow: who connects anew
+// gets through.
+type stall struct {
+	disturbance `yaml:",inline"`
+}
+
+// Begin implements Fault.
+func (f *stall) Begin(w world.World) (undo func() error, err error) {
+	return f.begin(w, world.Disturbance{Kind: world.Stall})
+}

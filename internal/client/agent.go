@@ -234,9 +234,9 @@ func (a *Agent) seen(got resource.Answer, r Request) Answer {
 	}
 	switch {
 	case got.Outcome == command.Unknown:
-		answer.Type, answer.Error = history.Info, got.Err
+		answer.Type, answer.Error = history.Info, got.Err()
 	case !got.OK():
-		answer.Type, answer.Error = history.Fail, got.Err
+		answer.Type, answer.Error = history.Fail, got.Err()
 	case !got.Accepted:
 		answer.Type, answer.Error = history.Fail, "refused by the fence"
 		if got.HasHighest {

@@ -27,11 +27,11 @@ func (a *Agent) snapshot(r Request) Answer {
 func outcome(r command.Reply) Answer {
 	switch {
 	case r.Outcome == command.Unknown:
-		return Answer{Type: history.Info, Error: r.Err}
+		return Answer{Type: history.Info, Error: r.Err()}
 	case r.Nil:
 		return Answer{Type: history.Fail, Error: "aborted: what was watched has been changed"}
 	case !r.OK():
-		return Answer{Type: history.Fail, Error: r.Err}
+		return Answer{Type: history.Fail, Error: r.Err()}
 	}
 	return Answer{Type: history.OK}
 }

@@ -107,9 +107,9 @@ func (l *single) leased(owner string, start time.Duration) Grant {
 func (l *single) granted(g Grant, r command.Reply, got bool) (Grant, Result) {
 	switch {
 	case r.Outcome == command.Unknown:
-		return Grant{}, Result{Outcome: Info, Err: r.Err}
+		return Grant{}, Result{Outcome: Info, Err: r.Err()}
 	case r.Outcome == command.Refused:
-		return Grant{}, Result{Outcome: Fail, Err: r.Err}
+		return Grant{}, Result{Outcome: Fail, Err: r.Err()}
 	case !got:
 		return Grant{}, Result{Outcome: Fail, Err: "taken"}
 	case !g.Forever && l.Remaining(g) <= 0:
@@ -133,7 +133,7 @@ func deleteKey(l *single, _ Grant) Result {
 	r := l.do(command.Del(l.Key))
 	switch {
 	case r.Outcome == command.Unknown:
-		return Result{Outcome: Info, Err: r.Err}
+		return Result{Outcome: Info, Err: r.Err()}
 	case r.OK() && r.Int == 1:
 		return Result{Outcome: OK}
 	}
@@ -148,7 +148,7 @@ func compareAndDelete(l *single, g Grant) Result {
 	r := l.do(command.Eval(releaseScript, []string{l.Key}, g.Owner))
 	switch {
 	case r.Outcome == command.Unknown:
-		return Result{Outcome: Info, Err: r.Err}
+		return Result{Outcome: Info, Err: r.Err()}
 	case r.OK() && r.Int == 1:
 		return Result{Outcome: OK}
 	}

@@ -49,7 +49,7 @@ func (c Config) drawToken(env Env) (int64, Result) {
 		r = env.Consensus().Do(ask)
 	}
 	if !r.OK() {
-		return 0, Result{Outcome: Fail, Err: "no token: " + r.Err}
+		return 0, Result{Outcome: Fail, Err: "no token: " + r.Err()}
 	}
 	env.Point(PointToken)
 	return r.Int, Result{Outcome: OK}

@@ -52,7 +52,7 @@ func (l *watchdog) extend(owner string) (Grant, Result) {
 	r := l.do(l.extendCommand(owner))
 	switch {
 	case r.Outcome != command.Done:
-		return g, Result{Outcome: Info, Err: r.Err}
+		return g, Result{Outcome: Info, Err: r.Err()}
 	case !r.OK() || r.Int != 1:
 		return g, Result{Outcome: Fail, Err: "the key is not there, or not ours any more"}
 	}

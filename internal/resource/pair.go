@@ -72,11 +72,11 @@ func (c Config) Append(node command.Node, n int64, how How, between func()) comm
 	r := node.Do(transaction)
 	for _, one := range r.Body() {
 		if !one.OK() {
-			return command.Reply{Outcome: command.Unknown, Err: "the transaction was carried out but for one command: " + one.Err}
+			return command.UnknownReply("the transaction was carried out but for one command: " + one.Err())
 		}
 	}
 	if r.OK() && transaction.Discard {
-		return command.Reply{Outcome: command.Refused, Err: "discarded"}
+		return command.RefusedReply("discarded")
 	}
 	return r
 }

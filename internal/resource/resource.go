@@ -152,7 +152,7 @@ func (c Config) access(node command.Node, script *command.Script, op string, fen
 		reply = node.Do(command.Exec(request))
 		switch {
 		case reply.Nil:
-			reply = command.Reply{Outcome: command.Refused, Err: "aborted: what was watched has been changed"}
+			reply = command.RefusedReply("aborted: what was watched has been changed")
 		case len(reply.Body()) == 1:
 			reply = reply.Body()[0]
 		}
@@ -168,7 +168,7 @@ func (c Config) access(node command.Node, script *command.Script, op string, fen
 		want++
 	}
 	if len(list) < want {
-		answer.Outcome, answer.Err = command.Unknown, fmt.Sprintf("resource answered %d values: want %d", len(list), want)
+		answer.Reply = command.UnknownReply(fmt.Sprintf("resource answered %d values: want %d", len(list), want))
 		return answer
 	}
 	answer.Accepted = list[0] == "1"

@@ -47,7 +47,7 @@ func TestStrictFence(t *testing.T) {
 	} {
 		a := step.answer()
 		if !a.OK() || a.Accepted != step.accepted || a.Number != step.number {
-			t.Errorf("%d, %s: accepted %v, number %d (%s)", i, step.what, a.Accepted, a.Number, a.Err)
+			t.Errorf("%d, %s: accepted %v, number %d (%s)", i, step.what, a.Accepted, a.Number, a.Err())
 		}
 	}
 	if a := c.Read(node, by("c1", 1)); a.Accepted || !a.HasHighest || a.Highest != 100 {
@@ -74,7 +74,7 @@ func TestUnansweredAccessIsUnknown(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	node.Way = func(command.Command, func() command.Reply) command.Reply { return command.ListReply("1") }
-	if a := c.Read(node, by("c1", 1)); a.Outcome != command.Unknown || !strings.Contains(a.Err, "1 values") {
+	if a := c.Read(node, by("c1", 1)); a.Outcome != command.Unknown || !strings.Contains(a.Err(), "1 values") {
 		t.Errorf("a strange answer: %+v", a)
 	}
 }

@@ -233,7 +233,7 @@ func (r *run) finalLook() {
 		return
 	}
 	for _, s := range r.sessions {
-		if !r.w.Alive(s.name) || r.w.Stopped() || r.busy(s) {
+		if !r.w.Alive(s.name) || r.w.Stopped() || s.asked.Load() {
 			continue
 		}
 		looked := r.w.NewSignal()
@@ -246,13 +246,6 @@ func (r *run) finalLook() {
 			return
 		}
 	}
-}
-
-// busy reports that a session waits for its client.
-func (r *run) busy(s *session) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return s.asked
 }
 
 // probe lets every client that is alive try for the lock once more, to see

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
@@ -25,7 +26,7 @@ type session struct {
 	// session's own activity sets them.
 	begun, passedOn, done bool
 	// asked: a request is with the client.
-	asked bool
+	asked atomic.Bool
 	err   error
 }
 
@@ -33,9 +34,9 @@ var _ workload.Session = (*session)(nil)
 
 func (s *session) Do(q client.Request) client.Answer {
 	s.record(history.Invoke, q.F, history.Value{Section: q.Section, Key: q.Cell, Number: q.Number}, "")
-	s.setAsked(true)
+	s.asked.Store(true)
 	a := s.client.Do(q)
-	s.setAsked(false)
+	s.asked.Store(false)
 	v := a.Value
 	v.Section = q.Section
 	s.record(a.Type, q.F, v, a.Error)
@@ -46,12 +47,6 @@ func (s *session) Do(q client.Request) client.Answer {
 	}
 	s.gone = a.Gone && !s.r.schedule.AwaitReturn(s.name)
 	return a
-}
-
-func (s *session) setAsked(asked bool) {
-	s.r.mu.Lock()
-	defer s.r.mu.Unlock()
-	s.asked = asked
 }
 
 // probe tries for the lock once and gives it back.

@@ -49,7 +49,7 @@ func (e *etcd) Do(c command.Command) command.Reply {
 	case c.Op == command.EVAL && c.Script.Name == "release":
 		return e.deleteOwn(ctx, c.Keys[0], c.Args[0])
 	}
-	return command.Reply{Outcome: command.Refused, Err: fmt.Sprintf("etcd is not asked to %v here", c.Op)}
+	return command.RefusedReply(fmt.Sprintf("etcd is not asked to %v here", c.Op))
 }
 
 // count answers the store's revision after a write to key. Revisions grow with
@@ -61,7 +61,7 @@ func (e *etcd) count(ctx context.Context, key string) command.Reply {
 	}
 	n, err := strconv.ParseInt(answer.Header.Revision, 10, 64)
 	if err != nil {
-		return command.Reply{Outcome: command.Unknown, Err: "etcd answered no revision: " + err.Error()}
+		return command.UnknownReply("etcd answered no revision: " + err.Error())
 	}
 	return command.IntReply(n)
 }
@@ -120,32 +120,42 @@ func (e *etcd) when(ctx context.Context, compare, do map[string]any) (done bool,
 func (e *etcd) ask(ctx context.Context, what string, request map[string]any, answer any) (failed *command.Reply) {
 	body, err := json.Marshal(request)
 	if err != nil {
-		return &command.Reply{Outcome: command.Refused, Err: err.Error()}
+		return refused(err.Error())
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+e.address+"/v3/"+what, bytes.NewReader(body))
 	if err != nil {
-		return &command.Reply{Outcome: command.Refused, Err: err.Error()}
+		return refused(err.Error())
 	}
 	reply, err := e.http.Do(r)
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return &command.Reply{Outcome: command.Refused, Err: err.Error()}
+		return refused(err.Error())
 	case err != nil:
-		return &command.Reply{Outcome: command.Unknown, Err: err.Error()}
+		return unknown(err.Error())
 	}
 	defer func() { _ = reply.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(reply.Body, 1<<20))
 	switch {
 	case err != nil:
-		return &command.Reply{Outcome: command.Unknown, Err: err.Error()}
+		return unknown(err.Error())
 	case reply.StatusCode != http.StatusOK:
-		return &command.Reply{Outcome: command.Unknown, Err: "etcd: " + reply.Status}
+		return unknown("etcd: " + reply.Status)
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		return &command.Reply{Outcome: command.Unknown, Err: "etcd's answer cannot be read: " + err.Error()}
+		return unknown("etcd's answer cannot be read: " + err.Error())
 	}
 	return nil
+}
+
+func refused(why string) *command.Reply {
+	r := command.RefusedReply(why)
+	return &r
+}
+
+func unknown(why string) *command.Reply {
+	r := command.UnknownReply(why)
+	return &r
 }
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }

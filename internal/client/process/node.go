@@ -165,11 +165,11 @@ func reply(v any, err error) command.Reply {
 	case errors.Is(err, redis.Nil):
 		return command.NilReply()
 	case errors.As(err, &answered):
-		return command.Reply{Outcome: command.Refused, Err: answered.Error()}
+		return command.RefusedReply(answered.Error())
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return command.Reply{Outcome: command.Refused, Err: err.Error()}
+		return command.RefusedReply(err.Error())
 	case err != nil:
-		return command.Reply{Outcome: command.Unknown, Err: err.Error()}
+		return command.UnknownReply(err.Error())
 	}
 	switch v := v.(type) {
 	case nil:
@@ -185,5 +185,5 @@ func reply(v any, err error) command.Reply {
 		}
 		return command.ListReply(list...)
 	}
-	return command.Reply{Outcome: command.Unknown, Err: fmt.Sprintf("unexpected reply %T", v)}
+	return command.UnknownReply(fmt.Sprintf("unexpected reply %T", v))
 }

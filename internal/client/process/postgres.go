@@ -63,7 +63,7 @@ func (p *postgres) Do(c command.Command) command.Reply {
 		query = resource.PostgresCall(c.Script)
 	}
 	if query == "" {
-		return command.Reply{Outcome: command.Refused, Err: "PostgreSQL is not asked to " + c.Op.String() + " here"}
+		return command.RefusedReply("PostgreSQL is not asked to " + c.Op.String() + " here")
 	}
 	ctx := context.Background()
 	if c.Timeout == 0 {
@@ -79,7 +79,7 @@ func (p *postgres) Do(c command.Command) command.Reply {
 	if p.conn == nil || p.conn.IsClosed() {
 		conn, err := pgx.Connect(ctx, p.url)
 		if err != nil {
-			return command.Reply{Outcome: command.Refused, Err: err.Error()}
+			return command.RefusedReply(err.Error())
 		}
 		p.conn = conn
 	}
@@ -88,10 +88,10 @@ func (p *postgres) Do(c command.Command) command.Reply {
 	var answered *pgconn.PgError
 	switch {
 	case errors.As(err, &answered):
-		return command.Reply{Outcome: command.Refused, Err: answered.Error()}
+		return command.RefusedReply(answered.Error())
 	case err != nil:
 		p.drop() // the answer may still come, and is nobody's then
-		return command.Reply{Outcome: command.Unknown, Err: err.Error()}
+		return command.UnknownReply(err.Error())
 	}
 	return command.ListReply(answer...)
 }

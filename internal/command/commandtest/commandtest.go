@@ -96,13 +96,13 @@ func yes(b bool) command.Reply {
 
 // Dead is a Way on which nothing arrives.
 func Dead(command.Command, func() command.Reply) command.Reply {
-	return command.Reply{Outcome: command.Refused, Err: "connection refused"}
+	return command.RefusedReply("connection refused")
 }
 
 // Mute is a Way on which commands arrive and no answer does.
 func Mute(_ command.Command, carry func() command.Reply) command.Reply {
 	carry()
-	return command.Reply{Outcome: command.Unknown, Err: "timeout"}
+	return command.UnknownReply("timeout")
 }
 
 // Store is a command.Store.

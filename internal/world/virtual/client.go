@@ -315,7 +315,7 @@ func (r *remote) exchange(cmd *command.Command, deadline time.Duration, how prog
 	case command.UNWATCH, command.EXEC:
 		watched := r.watching
 		if r.watching = nil; watched != nil && watched != m.conn {
-			*reply = command.Reply{Outcome: command.Unknown, Err: "the connection that watched is gone"}
+			*reply = command.UnknownReply("the connection that watched is gone")
 			return
 		}
 	}
@@ -355,7 +355,7 @@ func (r *remote) await(m *message, cmd *command.Command, how progress, reply *co
 	w := r.l.w
 	s := &w.s
 	if s.now >= m.deadline { // a pause took the time that it had
-		*reply = command.Reply{Outcome: command.Unknown, Err: tooLate}
+		*reply = command.UnknownReply(tooLate)
 		return true
 	}
 	k := w.newCall()
@@ -383,9 +383,9 @@ func (r *remote) await(m *message, cmd *command.Command, how progress, reply *co
 	case byReply:
 		return known
 	case byTimer:
-		*reply = command.Reply{Outcome: command.Unknown, Err: tooLate}
+		*reply = command.UnknownReply(tooLate)
 	default:
-		*reply = command.Reply{Outcome: command.Unknown, Err: "the connection broke"}
+		*reply = command.UnknownReply("the connection broke")
 	}
 	return true
 }

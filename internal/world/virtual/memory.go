@@ -233,13 +233,13 @@ func (m *memory) do(c *command.Command) command.Reply {
 		case i < 0:
 			return command.NilReply()
 		case m.items[i].isList:
-			return refused(errWrongType)
+			return command.RefusedReply(errWrongType)
 		default:
 			return command.StrReply(m.items[i].value)
 		}
 	case command.SET:
 		if m.Set(c.Key, c.Value, c.TTL, c.NX) {
-			return command.StrReply("OK")
+			return command.OKReply()
 		}
 		return command.NilReply()
 	case command.DEL:
@@ -251,30 +251,30 @@ func (m *memory) do(c *command.Command) command.Reply {
 	case command.INCR:
 		n, fault := m.incr(c.Key)
 		if fault != "" {
-			return refused(fault)
+			return command.RefusedReply(fault)
 		}
 		return command.IntReply(n)
 	case command.RPUSH:
 		if len(c.Args) == 0 {
-			return refused("ERR wrong number of arguments for 'rpush' command")
+			return command.RefusedReply("ERR wrong number of arguments for 'rpush' command")
 		}
 		m.fault = ""
 		var n int64
 		for _, element := range c.Args {
 			if n = m.RPush(c.Key, element); m.fault != "" {
-				return refused(m.fault)
+				return command.RefusedReply(m.fault)
 			}
 		}
 		return command.IntReply(n)
 	case command.LRANGE:
 		if i := m.find(c.Key); i >= 0 && !m.items[i].isList {
-			return refused(errWrongType)
+			return command.RefusedReply(errWrongType)
 		}
 		return command.ListReply(m.LRange(c.Key)...)
 	case command.EVAL:
 		return m.eval(c)
 	}
-	return refused("ERR unknown command '" + c.Op.String() + "'")
+	return command.RefusedReply("ERR unknown command '" + c.Op.String() + "'")
 }
 
 // eval runs a script.
@@ -283,15 +283,11 @@ func (m *memory) eval(c *command.Command) command.Reply {
 	r := c.Script.Twin(m, c.Keys, c.Args)
 	switch {
 	case m.fault != "":
-		return refused(m.fault)
-	case r.Err != "":
-		return refused(r.Err)
+		return command.RefusedReply(m.fault)
+	case r.Err() != "":
+		return command.RefusedReply(r.Err())
 	}
 	return r
-}
-
-func refused(message string) command.Reply {
-	return command.Reply{Outcome: command.Refused, Err: message}
 }
 
 func bitReply(yes bool) command.Reply {

@@ -276,7 +276,7 @@ func (k *call) size() int64 {
 		return 40
 	}
 	if k.dir == answers {
-		n := int64(len(k.reply.Str) + perArgument)
+		n := int64(len(k.reply.Str()) + perArgument)
 		for _, s := range k.reply.List() {
 			n += int64(len(s) + perArgument)
 		}

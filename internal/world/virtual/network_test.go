@@ -353,8 +353,8 @@ func TestPersistence(t *testing.T) {
 				if err := w.Restart("A", test.keep); err != nil {
 					t.Error(err)
 				}
-				if r, _ := do(e, command.Get("lock")); r.Str != test.want {
-					t.Errorf("it has %q, want %q", r.Str, test.want)
+				if r, _ := do(e, command.Get("lock")); r.Str() != test.want {
+					t.Errorf("it has %q, want %q", r.Str(), test.want)
 				}
 			})
 		})

@@ -90,7 +90,7 @@ func (n *node) carryOut(k *call) bool {
 	n.disk.tick(n, n.memory.now)
 	switch {
 	case k.handshake:
-		k.reply = command.StrReply("OK")
+		k.reply = command.OKReply()
 	case k.cmd.Op == command.WAIT:
 		n.wait(k)
 		return false

@@ -157,9 +157,9 @@ func replyOf(v any, err error) command.Reply {
 	case errors.Is(err, redis.Nil):
 		return command.NilReply()
 	case errors.As(err, &answered):
-		return command.Reply{Outcome: command.Refused, Err: answered.Error()}
+		return command.RefusedReply(answered.Error())
 	case err != nil:
-		return command.Reply{Outcome: command.Unknown, Err: err.Error()}
+		return command.UnknownReply(err.Error())
 	}
 	switch v := v.(type) {
 	case nil:
@@ -175,14 +175,14 @@ func replyOf(v any, err error) command.Reply {
 		}
 		return command.ListReply(list...)
 	}
-	return command.Reply{Outcome: command.Unknown, Err: fmt.Sprintf("a reply of type %T", v)}
+	return command.UnknownReply(fmt.Sprintf("a reply of type %T", v))
 }
 
 // same compares what the model and the server answered; of an error only how it
 // begins, for scripts add where it happened.
 func same(model, real command.Reply) bool {
-	if model.Err != "" && strings.HasPrefix(real.Err, model.Err) {
-		real.Err = model.Err
+	if model.Err() != "" {
+		return model.Outcome == real.Outcome && strings.HasPrefix(real.Err(), model.Err())
 	}
 	if len(model.Body()) > 0 {
 		return slices.EqualFunc(model.Body(), real.Body(), same)

@@ -26,18 +26,18 @@ func (m *memory) transact(c *command.Command, w *watcher) command.Reply {
 				m.watched = append(m.watched, watched{w, key, m.overdue(key)})
 			}
 		}
-		return command.StrReply("OK")
+		return command.OKReply()
 	case command.UNWATCH:
 		m.unwatch(w)
-		return command.StrReply("OK")
+		return command.OKReply()
 	}
 	dirty := w.dirty || slices.ContainsFunc(m.watched, func(k watched) bool { return k.by == w && !k.expired && m.overdue(k.key) })
 	m.unwatch(w)
 	switch {
 	case c.Discard:
-		return command.StrReply("OK")
+		return command.OKReply()
 	case slices.ContainsFunc(c.Body, malformed):
-		return refused("EXECABORT Transaction discarded because of previous errors.")
+		return command.RefusedReply("EXECABORT Transaction discarded because of previous errors.")
 	case dirty:
 		return command.NilReply()
 	}

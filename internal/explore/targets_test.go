@@ -59,7 +59,7 @@ var faultTargets = []target{
 	{"bandwidth", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"bandwidth"}, checker.NoLateEffect, lock.Mistakes{}},
 	{"clock", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 500ms}\n" + slowSections, []string{"clock"}, checker.ExclusiveLease, lock.Mistakes{}},
 	{"kill", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 500ms}\n" + slowSections, []string{"kill"}, checker.ExclusiveLease, lock.Mistakes{}},
-	{"promote", "nodes: {count: 3, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 500ms}\n", []string{"promote", "latency"}, checker.ExclusiveLease, lock.Mistakes{}},
+	{"promote", "nodes: {count: 3, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 500ms}\n" + slowSections, []string{"promote", "latency"}, checker.ExclusiveLease, lock.Mistakes{}},
 	{"cut", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", []string{"cut"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
 	{"reset", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", []string{"reset"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
 	{"clocks of clients", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 500ms, clock: wall}\n" + slowSections, []string{"clock"}, checker.ExclusiveLease, lock.Mistakes{}},

@@ -39,8 +39,9 @@ type stroke struct {
 	id    int
 	undo  func() error
 	begun time.Duration
-	// ended fires when it is over.
-	ended world.Signal
+	// ending: somebody is about to undo it. ended fires when it is over.
+	ending bool
+	ended  world.Signal
 }
 
 // NewSchedule prepares the faults, which are numbered from 1 in their order;
@@ -228,26 +229,31 @@ func (s *Schedule) follow(id int, ended bool) {
 	}
 }
 
-// end undoes a fault, if it is active.
+// end undoes a fault, if it is active. Until that is done it stays active: a server
+// that is being started again must not be killed again meanwhile.
 func (s *Schedule) end(id int) {
 	s.mu.Lock()
 	k := s.active[id]
-	if k != nil && k.undo == nil {
-		k = nil // still beginning: whoever begins it ends it, too
-	} else {
-		delete(s.active, id)
-	}
-	healed := s.healed
-	s.mu.Unlock()
-	if k == nil {
+	switch {
+	case k == nil || k.undo == nil: // still beginning: whoever begins it ends it, too
+		s.mu.Unlock()
+		return
+	case k.ending:
+		s.mu.Unlock()
+		k.ended.Wait(0)
 		return
 	}
+	k.ending = true
+	healed := s.healed
+	s.mu.Unlock()
 	took := s.w.Now() - k.begun
-	if err := k.undo(); err != nil && !s.w.Stopped() {
-		s.mu.Lock()
+	err := k.undo()
+	s.mu.Lock()
+	delete(s.active, id)
+	if err != nil && !s.w.Stopped() {
 		s.errs = append(s.errs, fmt.Errorf("failed to end fault %d (%s of %s): %w", id, k.fault.Kind, k.fault.Fault.Target(), err))
-		s.mu.Unlock()
 	}
+	s.mu.Unlock()
 	s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultEnd, Value: history.Value{
 		Fault: k.fault.Kind, ID: id, Target: k.fault.Fault.Target(), Took: history.Some(int64(took)),
 	}})
@@ -286,7 +292,7 @@ func (s *Schedule) Endless(target string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.active {
-		if k.undo != nil && k.fault.Fault.Target() == target && k.fault.Fault.Length() == 0 && k.fault.Until.Point == "" {
+		if k.undo != nil && !k.ending && k.fault.Fault.Target() == target && k.fault.Fault.Length() == 0 && k.fault.Until.Point == "" {
 			return true
 		}
 	}

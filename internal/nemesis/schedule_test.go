@@ -350,6 +350,59 @@ func TestWhatCannotBeLiftedIsAnError(t *testing.T) {
 	})
 }
 
+// A server that is being started again is not killed meanwhile by the same fault.
+func TestWhatIsBeingLiftedIsStillActive(t *testing.T) {
+	play(t, `
+  mix: {during: 6s, every: 500ms, swarm: false, kinds: {kill: {for: 1s}}}
+`, 1, func(t *testing.T, s *stage) {
+		for _, n := range []string{"A", "B", "C", "c1", "c2"} {
+			for _, keep := range []string{"data", "nothing", "synced"} {
+				s.Takes["restart "+n+" "+keep] = 3 * time.Second
+			}
+		}
+		time.Sleep(time.Minute)
+		told, strokes := s.told(), 0
+		for i, line := range told {
+			if strings.Contains(line, " begin ") != (i%2 == 0) {
+				t.Fatalf("killed while it was being started: %q", told[:i+1])
+			}
+			strokes++
+		}
+		if strokes < 4 {
+			t.Errorf("only %q happened", told)
+		}
+	})
+}
+
+func TestHealingWaitsForWhatIsBeingLifted(t *testing.T) {
+	play(t, `
+  - on: {client: c1, point: acquired}
+    kill: {node: A, for: 1s}
+`, 1, func(t *testing.T, s *stage) {
+		s.Takes["restart A data"] = 3 * time.Second
+		s.Point("c1", "acquired")
+		time.Sleep(2 * time.Second)
+		s.Heal()
+		if s.Now() != 4*time.Second {
+			t.Errorf("healed at %v, before A was up", s.Now())
+		}
+	})
+}
+
+func TestClientThatIsBeingStartedReturns(t *testing.T) {
+	play(t, `
+  - on: {client: c1, point: acquired}
+    kill: {client: c1, for: 1s}
+`, 1, func(t *testing.T, s *stage) {
+		s.Takes["restart c1 data"] = 3 * time.Second
+		s.Point("c1", "acquired")
+		time.Sleep(2 * time.Second)
+		if !s.AwaitReturn("c1") || s.Now() != 4*time.Second {
+			t.Errorf("c1 is back after 4s, not at %v", s.Now())
+		}
+	})
+}
+
 func TestKilledClientReturns(t *testing.T) {
 	play(t, `
   - on: {client: c1, point: acquired}

@@ -26,6 +26,8 @@ type World struct {
 	AllLinks []world.Link
 	// Refuse are the calls, as Calls writes them, that fail.
 	Refuse map[string]error
+	// Takes are the calls that take a while.
+	Takes map[string]time.Duration
 
 	hooks world.Hooks
 	begun time.Time
@@ -43,7 +45,7 @@ var _ world.World = (*World)(nil)
 
 // New makes a world with these clients.
 func New(clients ...string) *World {
-	w := &World{Clients: make(map[string]Behaviour), Refuse: make(map[string]error), over: newSignal(), begun: time.Now(),
+	w := &World{Clients: make(map[string]Behaviour), Refuse: make(map[string]error), Takes: make(map[string]time.Duration), over: newSignal(), begun: time.Now(),
 		paused: make(map[string]bool), dead: make(map[string]bool)}
 	w.moved.L = &w.mu
 	for _, c := range clients {
@@ -74,6 +76,11 @@ func (w *World) do(format string, args ...any) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls = append(w.calls, call)
+	if d := w.Takes[call]; d > 0 {
+		w.mu.Unlock()
+		time.Sleep(d)
+		w.mu.Lock()
+	}
 	return w.Refuse[call]
 }
 

@@ -133,6 +133,9 @@ func (v *view) judgeExclusive(ctx context.Context, o Options, holds []hold, what
 		return f
 	}
 	f.Verdict = Holds
+	if v.brief {
+		return f
+	}
 	f.Why = fmt.Sprintf("never inside both %s (%s, %d %s)", what, plural(len(v.grants), "grant"), effort.Chances, effort.Of)
 	return f
 }

@@ -23,8 +23,8 @@ type Options struct {
 	// Fast trusts the direct algorithms alone. Without it their answers on
 	// histories of at most ConfirmUpTo operations are confirmed by porcupine.
 	Fast bool
-	// Brief leaves out what shows a violation: the verdict is all that is asked
-	// for.
+	// Brief leaves out what shows a violation, or tells of an exclusion that holds: the
+	// verdict is all that is asked for.
 	Brief bool
 }
 

@@ -157,7 +157,7 @@ func (v *view) cells() ([]cell, Effort) {
 			}
 		}
 	}
-	effort := Effort{Operations: len(v.ops), Of: fmt.Sprintf("sections of %s", plural(len(clients), "client"))}
+	effort := Effort{Operations: len(v.ops), Of: "sections of " + plural(len(clients), "client")}
 	if len(clients) > 1 || v.contention().Chances > 0 {
 		effort.Chances = completed
 	}

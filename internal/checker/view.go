@@ -18,7 +18,7 @@ type view struct {
 	// opAt is the operation in ops that an event invokes or completes, -1 for none.
 	opAt []int32
 	done bool
-	// brief: of violations only the verdict is asked for.
+	// brief: only the verdict is asked for.
 	brief bool
 	// end is the time of the last event.
 	end time.Duration

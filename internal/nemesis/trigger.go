@@ -30,9 +30,9 @@ func (p Passing) String() string {
 		who = "any client"
 	}
 	if p.Nth > 1 {
-		return fmt.Sprintf("%s is at %s for the %s time", who, p.Point, ordinal(p.Nth))
+		return who + " is at " + p.Point + " for the " + ordinal(p.Nth) + " time"
 	}
-	return fmt.Sprintf("%s is at %s", who, p.Point)
+	return who + " is at " + p.Point
 }
 
 // Trigger says when a fault strikes. Exactly one of the four ways is used.

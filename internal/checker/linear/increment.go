@@ -3,6 +3,7 @@ package linear
 import (
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // steps are the operations of a counter, ordered by the value that they found.
@@ -86,7 +87,7 @@ func (s *steps) place(i int32) (r Result, stop bool) {
 		}
 		return Result{}, false
 	case s.sure[at] >= 0:
-		return illegal(fmt.Sprintf("two operations found %d and wrote %d", o.A, o.B), int(s.sure[at]), int(i)), true
+		return illegal("two operations found "+strconv.FormatInt(o.A, 10)+" and wrote "+strconv.FormatInt(o.B, 10), int(s.sure[at]), int(i)), true
 	default:
 		s.sure[at] = i
 	}

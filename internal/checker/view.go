@@ -123,29 +123,26 @@ func (v *view) collectFaults() {
 		id           int
 		kind, target string
 	}
+	name := func(e *history.Event) stroke { return stroke{e.Value.ID, e.Value.Fault, e.Value.Target} }
 	open := make(map[stroke]int)
 	ids := make(map[int]bool)
 	for i := range v.h.Events {
 		e := &v.h.Events[i]
-		if e.F != history.FaultBegin && e.F != history.FaultEnd {
-			continue
-		}
-		s := stroke{e.Value.ID, e.Value.Fault, e.Value.Target}
 		switch e.F {
 		case history.FaultBegin:
 			ids[e.Value.ID] = true
-			open[s] = len(v.faults)
+			open[name(e)] = len(v.faults)
 			v.faults = append(v.faults, fault{begin: i, end: -1, id: e.Value.ID, kind: e.Value.Fault,
 				target: e.Value.Target, took: time.Duration(e.Value.Took.V)})
 		case history.FaultEnd:
-			if at, ok := open[s]; ok {
+			if at, ok := open[name(e)]; ok {
 				f := &v.faults[at]
 				f.end = i
 				f.took = e.Time - v.at(f.begin)
 				if e.Value.Took.Set {
 					f.took = time.Duration(e.Value.Took.V)
 				}
-				delete(open, s)
+				delete(open, name(e))
 			}
 		}
 	}

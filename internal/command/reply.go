@@ -69,9 +69,7 @@ func (r Reply) Body() []Reply { return r.rest().body }
 
 // OK reports whether the command was done and answered with neither nil nor an
 // error.
-func (r Reply) OK() bool {
-	return r.Outcome == Done && !r.Nil && (r.more == nil || r.more.err == "")
-}
+func (r Reply) OK() bool { return r.Outcome == Done && !r.Nil && r.Err() == "" }
 
 // String shows what a person compares.
 func (r Reply) String() string {

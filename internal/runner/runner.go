@@ -292,7 +292,7 @@ func (r *run) enlist() {
 	r.sessions = make([]*session, 0, len(r.clients))
 	for i, name := range r.clients {
 		r.sessions = append(r.sessions, &session{
-			r: r, name: name, client: r.w.Client(name), armed: r.points, granted: r.w.NewSignal(),
+			r: r, name: name, client: r.w.Client(name), granted: r.w.NewSignal(),
 			begun: i == 0 || w.Start == workload.Together,
 		})
 	}

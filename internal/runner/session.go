@@ -18,7 +18,6 @@ type session struct {
 	r      *run
 	name   string
 	client world.Client
-	armed  []string
 	// granted fires at the client's first grant, or at its end.
 	granted world.Signal
 	gone    bool
@@ -64,7 +63,7 @@ func (s *session) Now() time.Duration         { return s.r.w.Now() }
 func (s *session) Sleep(d time.Duration) bool { return s.r.w.Sleep(d) }
 
 func (s *session) Point(name string) {
-	if slices.Contains(s.armed, name) {
+	if slices.Contains(s.r.points, name) {
 		s.r.schedule.Point(s.name, name)
 	}
 	if name == workload.Acquired {

@@ -132,7 +132,7 @@ func sumUp(r *report.Result) {
 
 // variant runs and judges one variant.
 func (t *trial) variant(ctx context.Context, v scenario.Variant) report.Variant {
-	began := time.Now()
+	began := t.Now()
 	out := report.Variant{Name: v.Name, Settings: v.Settings}
 	dir := filepath.Join(t.dir, v.Name)
 	outcome, err := t.carryOut(ctx, v, dir)
@@ -152,7 +152,7 @@ func (t *trial) variant(ctx context.Context, v scenario.Variant) report.Variant 
 		t.progress(v.Name, "checking")
 		t.judge(ctx, v, &out)
 	}
-	out.WallMS = time.Since(began).Milliseconds()
+	out.WallMS = t.Now().Sub(began).Milliseconds()
 	t.progress(v.Name, "done")
 	return out
 }

@@ -111,20 +111,14 @@ func (l *link) draw() time.Duration {
 
 // takes is the time that a message takes by the 32 random bits.
 func (l *link) takes(bits uint64) time.Duration {
-	return l.delay + time.Duration(bits*uint64(delaySpan)>>32)
+	return l.delay + addition(bits)
 }
+
+// addition is what 32 random bits add to a delay.
+func addition(bits uint64) time.Duration { return time.Duration(bits * uint64(delaySpan) >> 32) }
 
 // connect finds an idle connection, the last used first, or opens one.
 func (l *link) connect(other bool) *connection {
-	if n := len(l.idle); n > 0 && !other {
-		c := l.idle[n-1]
-		l.idle, l.lastUsed = l.idle[:n-1], c
-		return c
-	}
-	return l.connectOther(other)
-}
-
-func (l *link) connectOther(other bool) *connection {
 	for i := len(l.idle) - 1; i >= 0; i-- {
 		c := l.idle[i]
 		if other && c == l.lastUsed {

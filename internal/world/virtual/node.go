@@ -103,15 +103,12 @@ func (n *node) carryOut(k *call) bool {
 // obey carries a command out that came on a link's connection; false: the script is
 // not known, and its source did not come with it.
 func (n *node) obey(c *command.Command, from *link, conn *connection, source bool, reply *command.Reply) bool {
+	if c.Op == command.EVAL && !n.knows(c.Script, source) {
+		return false
+	}
 	before, expired := n.memory.writes, n.memory.expiries
 	n.watch.from = from
 	switch c.Op {
-	case command.EVAL:
-		if !n.knows(c.Script, source) {
-			n.watch.from = nil
-			return false
-		}
-		*reply = n.memory.eval(c)
 	case command.WATCH, command.UNWATCH, command.EXEC:
 		*reply = n.memory.transact(c, &conn.watcher)
 	default:

@@ -67,22 +67,15 @@ type pending struct {
 	client, node uint64
 	// broken says that the message is the end of a connection.
 	broken bool
-	// stream is where it comes from if it goes between nodes; nil: it does not.
-	stream *stream
-	// connection numbers the stream's.
-	connection int
-}
-
-// stream is one direction of a replication link under an Order: what it carries
-// arrives in the order in which it was sent.
-type stream struct {
-	f       *follower
-	carried uint32
+	// f is the replication link that it goes over in the direction dir, on its
+	// connection of that number; nil: it goes between a client and a node.
+	f               *follower
+	dir, connection int
 }
 
 // gone reports that the message will never arrive.
 func (p *pending) gone() bool {
-	return p.stream != nil && p.connection != p.stream.f.epoch || !p.live()
+	return p.f != nil && p.connection != p.f.epoch || !p.live()
 }
 
 // tick is the most that the arrival of a message takes.
@@ -108,14 +101,13 @@ func (o *ordered) undertake(l *link, number uint32, what int, e event) {
 
 // carry takes over a message between a primary and a replica.
 func (o *ordered) carry(f *follower, dir int, deliver func()) {
-	st, to := &f.streams[dir], f.replica
+	to := f.replica
 	if dir == requests { // an acknowledgement
 		to = f.primary
 	}
-	st.f = f
-	st.carried++
-	o.waiting = append(o.waiting, pending{event: event{f: deliver}, stream: st, connection: f.epoch, node: o.nodeBit(to),
-		step: name(o.w.linksUsed+slices.Index(o.w.followers, f), st.carried, dir)})
+	f.carried[dir]++
+	o.waiting = append(o.waiting, pending{event: event{f: deliver}, f: f, dir: dir, connection: f.epoch, node: o.nodeBit(to),
+		step: name(o.w.linksUsed+slices.Index(o.w.followers, f), f.carried[dir], dir)})
 }
 
 // name makes a step of a message's link, its place there, and what it is.
@@ -127,11 +119,11 @@ func (o *ordered) nodeBit(n *node) uint64 {
 	return 1 << slices.Index(append(slices.Clone(o.w.nodes), o.w.store, o.w.consensus), n)
 }
 
-// isNext reports that the i-th message under way can be the next to arrive: none of
-// its stream comes before it.
+// isNext reports that the i-th message under way can be the next to arrive: what
+// goes over a replication link arrives in the order in which it was sent.
 func (o *ordered) isNext(i int) bool {
-	st := o.waiting[i].stream
-	return st == nil || !slices.ContainsFunc(o.waiting[:i], func(p pending) bool { return p.stream == st })
+	p := &o.waiting[i]
+	return p.f == nil || !slices.ContainsFunc(o.waiting[:i], func(q pending) bool { return q.f == p.f && q.dir == p.dir })
 }
 
 func (o *ordered) bit(client string) uint64 { return 1 << slices.Index(o.w.spec.Clients, client) }

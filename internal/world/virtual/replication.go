@@ -36,8 +36,8 @@ type follower struct {
 	streamFree, ackFree time.Duration
 	// toxics disturb the link; each keeps the messages that it holds.
 	toxics []*followerToxic
-	// streams are the directions under an Order.
-	streams [2]stream
+	// carried counts the messages of each direction under an Order.
+	carried [2]uint32
 }
 
 type followerToxic struct {
@@ -116,7 +116,7 @@ func (f *follower) transmit(dir int, deliver func()) {
 	}
 	var late time.Duration
 	if f.w.order == nil {
-		late = f.delay + time.Duration(f.w.net.Uint64()>>32*uint64(delaySpan)>>32)
+		late = f.delay + addition(f.w.net.Uint64()>>32)
 	}
 	for _, t := range f.toxics {
 		if !t.strikes(dir) {

@@ -76,13 +76,8 @@ func TestRestartIsRedisWithSnapshots(t *testing.T) {
 					tick()
 				}
 			default:
-				c := drawCommand(rt)
-				want := real.do(c)
 				before := n.memory.writes - n.memory.expiries
-				got := n.memory.do(&c)
-				if !same(got, want) {
-					rt.Fatalf("%v %s: the model answers %+v, Redis %+v", c.Op, c.Key, got, want)
-				}
+				real.both(rt, &n.memory, drawCommand(rt))
 				if n.memory.writes-n.memory.expiries != before {
 					n.disk.wrote(n, n.memory.now)
 				}

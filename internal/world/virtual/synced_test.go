@@ -83,12 +83,8 @@ func TestPowerCutIsRedis(t *testing.T) {
 				real.set(rt, clock)
 				tick()
 			default:
-				c := drawCommand(rt)
-				want := real.do(c)
 				before, last := n.memory.writes, n.disk.last
-				if got := n.memory.do(&c); !same(got, want) {
-					rt.Fatalf("%v %s: the model answers %v, Redis %v", c.Op, c.Key, got, want)
-				}
+				real.both(rt, &n.memory, drawCommand(rt))
 				if n.memory.writes != before {
 					n.disk.wrote(n, n.memory.now)
 				}

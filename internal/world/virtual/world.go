@@ -194,7 +194,7 @@ func (w *World) newLink(from string, to *node) *link {
 	w.linksUsed++
 	l := w.allLinks[index] // of an earlier run, perhaps
 	*l = link{w: w, name: world.Link{From: from, To: to.name}, index: index, to: to, rand: w.net,
-		delay:   leastDelay + time.Duration(w.net.Uint64()>>32*uint64(delaySpan)>>32),
+		delay:   leastDelay + addition(w.net.Uint64()>>32),
 		pending: l.pending[:0], idle: l.idle[:0]}
 	l.idle = append(l.idle, &l.opened)
 	w.links = append(w.links, l)

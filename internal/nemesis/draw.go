@@ -26,24 +26,16 @@ var mixable = map[string]drawn{
 		return f
 	},
 	"cut": func(r *rand.Rand, c Cast, k MixKind) Fault {
-		f := &cut{}
-		f.Where = k.where(r, c)
-		return f
+		return &cut{disturbance{Where: k.where(r, c)}}
 	},
 	"reset": func(r *rand.Rand, c Cast, k MixKind) Fault {
-		f := &reset{}
-		f.Where = k.where(r, c)
-		return f
+		return &reset{disturbance{Where: k.where(r, c)}}
 	},
 	"hold": func(r *rand.Rand, c Cast, k MixKind) Fault {
-		f := &hold{}
-		f.Where = k.where(r, c)
-		return f
+		return &hold{disturbance{Where: k.where(r, c)}}
 	},
 	"stall": func(r *rand.Rand, c Cast, k MixKind) Fault {
-		f := &stall{}
-		f.Where = k.where(r, c)
-		return f
+		return &stall{disturbance{Where: k.where(r, c)}}
 	},
 	"clock": drawClock,
 	"bandwidth": func(r *rand.Rand, c Cast, k MixKind) Fault {

@@ -201,6 +201,55 @@ type Value struct {
 	// Planned is the fault's planned length, Took the measured one, in ns.
 	Planned Int `json:"planned,omitzero"`
 	Took    Int `json:"took,omitzero"`
+	// Impact is what a fault does; a FaultBegin without it may have done anything.
+	Impact *Impact `json:"impact,omitempty"`
 	// Detail is free text for a person.
 	Detail string `json:"detail,omitempty"`
+}
+
+// Impact says what a fault does and to whom. Checkers rely on Effects; Words
+// are for people.
+type Impact struct {
+	// Words are a sentence without an end: "c1 was paused".
+	Words   string   `json:"words,omitempty"`
+	Effects []Strike `json:"effects,omitempty"`
+}
+
+// Strike is one thing that a fault does, and whom it strikes.
+type Strike struct {
+	Does     Does     `json:"effect"`
+	Clients  []string `json:"clients,omitempty"`
+	Nodes    []string `json:"nodes,omitempty"`
+	Resource bool     `json:"resource,omitempty"`
+	// Links are the ways between two processes.
+	Links []Link `json:"links,omitempty"`
+}
+
+// Does names what a fault does.
+type Does string
+
+// What faults do. A checker takes any other word for all of them.
+const (
+	// Stops: a process stands still, and goes on later.
+	Stops Does = "stops"
+	// Kills: a process ends. It may be started again.
+	Kills Does = "kills"
+	// Forgets: a node loses some or all of what it knew.
+	Forgets Does = "forgets"
+	// Delays: messages arrive late.
+	Delays Does = "delays"
+	// Drops: messages are lost.
+	Drops Does = "drops"
+	// Breaks: connections end.
+	Breaks Does = "breaks"
+	// BendsClock: a clock goes wrong.
+	BendsClock Does = "bends-clock"
+	// Promotes: a replica becomes the primary.
+	Promotes Does = "promotes"
+)
+
+// Link is the way from one process to another.
+type Link struct {
+	From string `json:"from"`
+	To   string `json:"to"`
 }

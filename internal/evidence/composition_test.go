@@ -75,12 +75,12 @@ func askCell(r *rand.Rand, a *actor, _ int) request {
 	if r.IntN(5) == 0 && v != isNil {
 		small = v + 1
 	}
-	switch {
-	case r.IntN(3) == 0:
+	switch n := r.IntN(9); {
+	case n < 3:
 		return request{"read", "nil", linear.Op{Kind: linear.Read}, seeNumber}
-	case r.IntN(3) == 0:
+	case n < 5:
 		return request{"write", number(small), linear.Op{Kind: linear.Write, A: small}, nil}
-	case a.s.model == "counter" && r.IntN(2) == 0:
+	case n < 7 && a.s.model == "counter":
 		by := 1 + r.Int64N(2)
 		return request{"add", number(by), linear.Op{Kind: linear.Add, A: by}, nil}
 	}

@@ -282,6 +282,9 @@ func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) 
 			return kept, fmt.Errorf("failed to write what was found: %w", err)
 		}
 		note := fmt.Sprintf("%d of %d faults, %d of %d other seeds", len(k.Setup.Faults.List), k.From, k.Robust, k.OtherSeeds)
+		if k.Failed != nil {
+			note = fmt.Sprintf("%d faults, not shrunk: %v", k.From, k.Failed)
+		}
 		kept = append(kept, report.FoundScenario{Path: file, Note: note})
 		fmt.Fprintf(a.stdout, "  found      %s   %s\n", file, note)
 		fmt.Fprintf(a.stdout, "  replay     sim replay %s\n", file)

@@ -125,7 +125,7 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 	if err != nil {
 		return err
 	}
-	a.printSearch(s, variant, result, before, time.Since(began))
+	a.printSearch(s, variant, properties, result, before, time.Since(began))
 	kept, err := a.keepFound(search, f, result)
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (a *app) clearLine() {
 }
 
 // printSearch sums a search up, of which so many runs were made before.
-func (a *app) printSearch(s *scenario.Scenario, variant string, r explore.Report, before uint64, took time.Duration) {
+func (a *app) printSearch(s *scenario.Scenario, variant string, properties []checker.Property, r explore.Report, before uint64, took time.Duration) {
 	about := ""
 	if r.Estimated {
 		about = "about "
@@ -235,29 +235,52 @@ func (a *app) printSearch(s *scenario.Scenario, variant string, r explore.Report
 	}
 	fmt.Fprintf(a.stdout, " in %.1f s (%.0f runs/s)   %s%d distinct behaviours\n",
 		took.Seconds(), float64(r.Runs-min(before, r.Runs))/took.Seconds(), about, r.Behaviours)
+	if text := judgedFew(properties, &r); text != "" {
+		fmt.Fprintf(a.stdout, "  judged     %s; the other runs did not put it to the test, or did not finish\n", text)
+	}
 	if len(r.Classes) == 0 {
-		fmt.Fprintf(a.stdout, "  nothing found   %s\n", worth(r))
+		for _, line := range worth(properties, &r) {
+			fmt.Fprintf(a.stdout, "  nothing found   %s\n", line)
+		}
 	}
 	for _, c := range r.Classes {
-		fmt.Fprintf(a.stdout, "  violated   %-60s %d runs; %s\n", c.Name, c.Runs, share(c, r))
+		rate := shareOf(c, &r)
+		fmt.Fprintf(a.stdout, "  violated   %-60s %d runs; %d of %d drawn afresh and judged, %.3g %% (%.3g to %.3g)\n",
+			c.Name, c.Runs, c.Drawn, rate.Judged, 100*rate.Share(), 100*rate.Low, 100*rate.High)
 	}
 }
 
-// worth says what it is worth to have found nothing. Only schedules drawn afresh
-// tell how frequent something is.
-func worth(r explore.Report) string {
-	text := explore.Bound(r.Drawn)
-	if r.Drawn < r.Runs {
-		text += fmt.Sprintf(", and 0 in %d changed schedules", r.Runs-r.Drawn)
+// judgedFew says how many runs were judged, of the properties of which some were not.
+func judgedFew(properties []checker.Property, r *explore.Report) string {
+	var list []string
+	for _, p := range properties {
+		if runs, _ := r.JudgedOn(string(p)); runs < r.Runs {
+			list = append(list, fmt.Sprintf("%s %d", p, runs))
+		}
 	}
-	return text
+	return strings.Join(list, ", ")
 }
 
-// share is how frequent a class is among schedules drawn afresh.
-func share(c explore.Class, r explore.Report) string {
-	low, high := explore.Wilson(c.Drawn, r.Drawn)
-	return fmt.Sprintf("%d of %d drawn afresh, %.3g %% (%.3g to %.3g)", c.Drawn, r.Drawn,
-		100*float64(c.Drawn)/float64(max(r.Drawn, 1)), 100*low, 100*high)
+// worth says what it is worth to have found nothing, of each property by the runs
+// that put it to the test. Only schedules drawn afresh tell how frequent something is.
+func worth(properties []checker.Property, r *explore.Report) (lines []string) {
+	for _, p := range properties {
+		runs, drawn := r.JudgedOn(string(p))
+		text := explore.Bound(drawn)
+		if drawn < runs {
+			text += fmt.Sprintf(", and 0 in %d changed schedules", runs-drawn)
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s", p, text))
+	}
+	return lines
+}
+
+// shareOf is how frequent a class is among schedules drawn afresh.
+func shareOf(c explore.Class, r *explore.Report) report.Rate {
+	rate := report.Rate{Runs: r.Drawn, Violated: c.Drawn}
+	_, rate.Judged = r.JudgedOn(c.Name)
+	rate.Low, rate.High = explore.Wilson(rate.Violated, rate.Judged)
+	return rate
 }
 
 // keepFound shrinks what was found of each class and writes the best down. It is
@@ -282,6 +305,9 @@ func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) 
 			return kept, fmt.Errorf("failed to write what was found: %w", err)
 		}
 		note := fmt.Sprintf("%d of %d faults, %d of %d other seeds", len(k.Setup.Faults.List), k.From, k.Robust, k.OtherSeeds)
+		if k.Failed != nil {
+			note = fmt.Sprintf("%d faults, not shrunk: %v", k.From, k.Failed)
+		}
 		kept = append(kept, report.FoundScenario{Path: file, Note: note})
 		fmt.Fprintf(a.stdout, "  found      %s   %s\n", file, note)
 		fmt.Fprintf(a.stdout, "  replay     sim replay %s\n", file)
@@ -305,12 +331,10 @@ func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []r
 		page.Replay += " --unguided"
 	}
 	if len(r.Classes) == 0 {
-		page.Lead += " Nothing was found: " + worth(r) + "."
+		page.Lead += " Nothing was found. " + strings.Join(worth(search.Properties, &r), ". ") + "."
 	}
 	for _, c := range r.Classes {
-		rate := report.Rate{Runs: r.Drawn, Violated: c.Drawn} // among those drawn afresh
-		rate.Low, rate.High = explore.Wilson(c.Drawn, r.Drawn)
-		page.Classes = append(page.Classes, report.RateLine{Name: c.Name, Rate: rate})
+		page.Classes = append(page.Classes, report.RateLine{Name: c.Name, Rate: shareOf(c, &r)})
 	}
 	return page
 }

@@ -40,7 +40,7 @@ func newSweepCommand(a *app) *cobra.Command {
 pauses? Every point of the grid is run many times in the virtual world, each time
 with another seed. An axis is a setting with a range of durations or a list of
 values, or the length of the scenario's faults of a kind, drawn anew in each run.`,
-		Example: `  sim sweep scenarios/gc-pause.yaml --x lock.ttl=200ms..10s --y 'faults.pause=exp(mean=50ms..5s)' --runs 2000 --html rates.html
+		Example: `  sim sweep scenarios/gc-pause.yaml --x lock.ttl=250ms..10s --y 'faults.pause=exp(mean=50ms..5s)' --runs 2000 --html rates.html
   sim sweep my-lock.yaml --x nodes.count=1,3,5 --runs 500 --csv rates.csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.sweep(c.Context(), args[0], f) },
@@ -97,7 +97,7 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 	}
 	fmt.Fprintf(a.stdout, "%s   %s   %d points, %d runs in %.1f s\n", s.Name, sweep.Variant, len(cells), runs, time.Since(began).Seconds())
 	for i, p := range sweep.Properties {
-		fmt.Fprintf(a.stdout, "%s violated, in %% of the runs (95 %% interval); columns: %s", p, sweep.X.Path)
+		fmt.Fprintf(a.stdout, "%s violated, in %% of the judged runs (95 %% interval); columns: %s", p, sweep.X.Path)
 		if f.y != "" {
 			fmt.Fprintf(a.stdout, ", rows: %s", sweep.Y.Path)
 		}
@@ -134,19 +134,24 @@ func ratesOf(s explore.Sweep, cells []explore.Cell, file string, f sweepFlags) r
 	for i, p := range s.Properties {
 		g := report.RateGrid{Title: string(p), X: s.X.Path, Y: s.Y.Path, Columns: s.X.Values, Rows: s.Y.Values}
 		for _, c := range cells {
-			rate := report.Rate{Runs: c.Runs, Violated: c.Violated[i]}
-			rate.Low, rate.High = explore.Wilson(c.Violated[i], c.Runs)
-			g.Cells = append(g.Cells, rate)
+			g.Cells = append(g.Cells, rateOf(&c, i))
 		}
 		r.Grids = append(r.Grids, g)
 	}
 	return r
 }
 
+// rateOf is the rate of the i-th property at a point.
+func rateOf(c *explore.Cell, i int) report.Rate {
+	r := report.Rate{Runs: c.Runs, Judged: c.Judged[i], Violated: c.Violated[i]}
+	r.Low, r.High = explore.Wilson(r.Violated, r.Judged)
+	return r
+}
+
 // printGrid shows the rates of the i-th property.
 func printGrid(out io.Writer, s explore.Sweep, cells []explore.Cell, i int) {
 	t := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	row := "\x00"
+	row, some, few := "\x00", false, false
 	for _, x := range s.X.Values {
 		fmt.Fprintf(t, "\t%s", x)
 	}
@@ -155,15 +160,36 @@ func printGrid(out io.Writer, s explore.Sweep, cells []explore.Cell, i int) {
 			row = c.Y
 			fmt.Fprintf(t, "\t\n%s", row)
 		}
-		if c.Runs == 0 {
-			fmt.Fprint(t, "\t-")
-			continue
-		}
-		low, high := explore.Wilson(c.Violated[i], c.Runs)
-		fmt.Fprintf(t, "\t%.1f (%.1f-%.1f)", 100*float64(c.Violated[i])/float64(c.Runs), 100*low, 100*high)
+		r := rateOf(&c, i)
+		fmt.Fprintf(t, "\t%s", rateText(r))
+		some, few = some || r.Judged < r.Runs, few || r.Few()
 	}
 	fmt.Fprintln(t, "\t")
 	_ = t.Flush()
+	if some {
+		fmt.Fprintln(out, "  of N: N runs were judged; the others did not put it to the test, or did not finish")
+	}
+	if few {
+		fmt.Fprintln(out, "  few: fewer than half of the runs were judged")
+	}
+}
+
+// rateText is what stands at a point of the grid.
+func rateText(r report.Rate) string {
+	if r.Runs == 0 {
+		return "-"
+	}
+	if r.Judged == 0 {
+		return "none judged"
+	}
+	text := fmt.Sprintf("%.1f (%.1f-%.1f)", 100*r.Share(), 100*r.Low, 100*r.High)
+	if r.Judged < r.Runs {
+		text += " " + r.Of()
+	}
+	if r.Few() {
+		text += " (few)"
+	}
+	return text
 }
 
 // writeRates writes one line for each point and property.
@@ -174,13 +200,18 @@ func writeRates(file string, s explore.Sweep, cells []explore.Cell) (err error) 
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	w := csv.NewWriter(f)
-	_ = w.Write([]string{s.X.Path, s.Y.Path, "property", "runs", "violated", "rate", "low", "high"})
+	_ = w.Write([]string{s.X.Path, s.Y.Path, "property", "runs", "judged", "violated", "rate", "low", "high"})
 	for _, c := range cells {
 		for i, p := range s.Properties {
-			low, high := explore.Wilson(c.Violated[i], c.Runs)
-			rate := float64(c.Violated[i]) / float64(max(c.Runs, 1))
-			_ = w.Write([]string{c.X, c.Y, string(p), strconv.FormatUint(c.Runs, 10), strconv.FormatUint(c.Violated[i], 10),
-				strconv.FormatFloat(rate, 'f', 6, 64), strconv.FormatFloat(low, 'f', 6, 64), strconv.FormatFloat(high, 'f', 6, 64)})
+			r := rateOf(&c, i)
+			row := []string{c.X, c.Y, string(p)}
+			for _, n := range []uint64{r.Runs, r.Judged, r.Violated} {
+				row = append(row, strconv.FormatUint(n, 10))
+			}
+			for _, share := range []float64{r.Share(), r.Low, r.High} {
+				row = append(row, strconv.FormatFloat(share, 'f', 6, 64))
+			}
+			_ = w.Write(row)
 		}
 	}
 	w.Flush()

@@ -177,6 +177,25 @@ var propertyCases = []struct {
 		s.read(0, "c1", 1, 0)
 		s.write(2, "c1", 1, 1, history.OK, -1)
 	}, Unknown, "nothing contended"},
+	{"the other client gave up", LinearizableResource, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.read(2, "c1", 1, 0)
+		s.refused(3, 40, "c2")
+		s.write(50, "c1", 1, 1, history.OK, -1)
+	}, Unknown, "nothing contended"},
+	{"the other client was refused by the fence", LinearizableResource, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.read(2, "c1", 1, 0)
+		s.read(4, "c2", 1, 0)
+		s.write(6, "c2", 1, 1, history.OK, 2)
+		s.write(8, "c1", 1, 1, history.Fail, 1)
+	}, Holds, "1 sections of 1 client"},
+	{"a job that the other client rightly left out", LinearizableResource, func(s *script) {
+		s.h.Header.Workload = "jobs"
+		s.acquire(0, 1, "c1", 900, -1)
+		s.refused(3, 4, "c2")
+		s.write(5, "c1", 1, 1, history.OK, -1)
+	}, Holds, "1 sections of 1 client"},
 	{"lost update", LinearizableResource, func(s *script) {
 		s.read(0, "c1", 1, 0)
 		s.read(1, "c2", 1, 0)

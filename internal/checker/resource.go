@@ -74,7 +74,7 @@ func judgeResource(ctx context.Context, v *view, o Options) Finding {
 		}
 	}
 	if effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, "nothing contended: no sections of two clients were completed"
+		f.Verdict, f.Why = Unknown, "nothing contended: fewer than two clients came to the resource, or none completed a section"
 		return f
 	}
 	f.Verdict = Holds
@@ -133,13 +133,16 @@ func optional(ops []linear.Op) int {
 func (v *view) cells() ([]cell, Effort) {
 	byKey := make(map[string]*cell)
 	processes := make(map[string]int32)
-	completed, clients := 0, make(map[string]bool)
+	completed, clients, came := 0, make(map[string]bool), make(map[string]bool)
 	for i := range v.sections {
 		s := &v.sections[i]
 		c := byKey[s.key]
 		if c == nil {
 			c = &cell{key: s.key, h: linear.History{Initial: v.h.Header.Initial.V}}
 			byKey[s.key] = c
+		}
+		if v.answered(s) {
+			came[s.client] = true
 		}
 		ops := v.sectionOps(s, &c.h)
 		if v.unclearTake(s) {
@@ -158,7 +161,9 @@ func (v *view) cells() ([]cell, Effort) {
 		}
 	}
 	effort := Effort{Operations: len(v.ops), Of: "sections of " + plural(len(clients), "client")}
-	if len(clients) > 1 || v.contention().Chances > 0 {
+	// The section of a client that never came to the resource can lose nothing. A job is
+	// different: where its client is refused, it is rightly not run again.
+	if len(came) > 1 || v.h.Header.Workload == "jobs" && v.contention().Chances > 0 {
 		effort.Chances = completed
 	}
 	cells := make([]cell, 0, len(byKey))
@@ -166,6 +171,12 @@ func (v *view) cells() ([]cell, Effort) {
 		cells = append(cells, *byKey[k])
 	}
 	return cells, effort
+}
+
+// answered reports whether the resource answered a client in a section.
+func (v *view) answered(s *section) bool {
+	did := func(i int) bool { return v.ops[i].Type != history.Info }
+	return slices.ContainsFunc(s.reads, did) || slices.ContainsFunc(s.writes, did)
 }
 
 // sectionOps is what a section did to its cell. A section is one atomic step

@@ -33,6 +33,12 @@ func (s *script) acquire(from, to int64, client string, until, token int64) {
 	s.granted(to, client, until, token)
 }
 
+// refused is an attempt that failed.
+func (s *script) refused(from, to int64, client string) {
+	s.add(from, client, history.Invoke, history.Acquire, history.Value{})
+	s.add(to, client, history.Fail, history.Acquire, history.Value{})
+}
+
 func (s *script) granted(ms int64, client string, until, token int64) {
 	v := history.Value{Owner: client + "-owner", Nodes: s.h.Header.Nodes}
 	if until >= 0 {

@@ -15,7 +15,11 @@ import (
 // drawer draws schedules of faults for a setup, swarm style: each schedule uses
 // only some of the kinds, which finds more than all of them at once.
 type drawer struct {
-	kinds  []string
+	kinds []string
+	// setup has the scenario's own faults, own of them; those that are drawn come
+	// behind them, to be checked beside them.
+	setup  scenario.Setup
+	own    int
 	cast   nemesis.Cast
 	points []string
 	// sections bounds how often a client passes a point for sure.
@@ -29,7 +33,8 @@ var ErrNobodyToStrike = errors.New("there is no replica to promote")
 
 // newDrawer fails where none of the kinds can strike anybody of the setup.
 func newDrawer(s *scenario.Setup, kinds []string) (*drawer, error) {
-	d := &drawer{cast: s.Cast(), points: s.Points(), sections: s.Workload.Sections, ttl: s.Lock.TTL}
+	d := &drawer{setup: *s, own: len(s.Faults.List), cast: s.Cast(), points: s.Points(), sections: s.Workload.Sections, ttl: s.Lock.TTL}
+	d.setup.Faults.List = slices.Clone(s.Faults.List)
 	if len(kinds) == 0 {
 		kinds = Kinds()
 	}
@@ -59,27 +64,60 @@ func (d *drawer) draw(seed uint64) []scenario.Fault {
 	if len(kinds) == 0 {
 		kinds = []string{d.kinds[r.IntN(len(d.kinds))]}
 	}
-	list := make([]scenario.Fault, 1+r.IntN(mostFaults))
-	for i := range list {
-		if i > 0 && r.IntN(3) == 0 {
-			list[i] = d.another(r, &list[i-1])
+	var list []scenario.Fault
+	for i := range 1 + r.IntN(mostFaults) {
+		if i > 0 && r.IntN(3) == 0 && len(list) > 0 {
+			list = d.another(r, list, len(list)-1)
 			continue
 		}
-		list[i] = d.fault(r, kinds[r.IntN(len(kinds))])
+		list = d.add(r, list, kinds[r.IntN(len(kinds))])
 	}
 	return list
 }
 
-// another is a fault of the same kind at the same time: a majority of nodes fails
-// only where several fail together.
-func (d *drawer) another(r *rand.Rand, f *scenario.Fault) scenario.Fault {
-	return scenario.Fault{Kind: f.Kind, Params: d.fault(r, f.Kind).Params, Trigger: f.Trigger}
+// mostTries bounds how often a fault is drawn that a scenario could not say, before
+// it is left out: where the setup leaves its kind nobody to strike.
+const mostTries = 20
+
+// add adds a fault of a kind.
+func (d *drawer) add(r *rand.Rand, list []scenario.Fault, kind string) []scenario.Fault {
+	return d.valid(list, func() scenario.Fault {
+		return scenario.Fault{Kind: kind, Params: d.params(r, kind), Trigger: d.trigger(r)}
+	})
 }
 
-func (d *drawer) fault(r *rand.Rand, kind string) scenario.Fault {
+// another adds a fault of the same kind as the i-th, at the same time: a majority of
+// nodes fails only where several fail together.
+func (d *drawer) another(r *rand.Rand, list []scenario.Fault, i int) []scenario.Fault {
+	f := list[i]
+	return d.valid(list, func() scenario.Fault {
+		return scenario.Fault{Kind: f.Kind, Params: d.params(r, f.Kind), Trigger: f.Trigger}
+	})
+}
+
+// valid adds a fault that the rules for scenarios allow, if draw draws one.
+func (d *drawer) valid(list []scenario.Fault, draw func() scenario.Fault) []scenario.Fault {
+	for range mostTries {
+		list = append(list, draw())
+		if d.allows(list, len(list)-1) {
+			return list
+		}
+		list = list[:len(list)-1]
+	}
+	return list
+}
+
+// allows reports that a scenario can say the faults from the given one on, behind
+// the setup's own and those before them.
+func (d *drawer) allows(list []scenario.Fault, from int) bool {
+	d.setup.Faults.List = append(d.setup.Faults.List[:d.own], list...)
+	return d.setup.CheckFaults(d.own+from) == nil
+}
+
+func (d *drawer) params(r *rand.Rand, kind string) nemesis.Fault {
 	k := nemesis.MixKind{Of: "any", Widely: true,
 		For: nemesis.Always(d.length(r)), By: nemesis.Always(d.length(r))}
-	return scenario.Fault{Kind: kind, Params: k.Draw(r, kind, d.cast), Trigger: d.trigger(r)}
+	return k.Draw(r, kind, d.cast)
 }
 
 // trigger draws when a fault strikes: at the start, at some time, or, half of
@@ -102,20 +140,9 @@ func (d *drawer) trigger(r *rand.Rand) (t scenario.Trigger) {
 	return t
 }
 
-// Times that a scenario can say of every fault: no strobe is shorter than the first, no length longer than the second.
-const (
-	shortest = 10 * time.Millisecond
-	most     = 10 * time.Minute
-)
-
-// longest bounds how long faults last.
-func (d *drawer) longest() time.Duration { return min(3*d.ttl, most) }
-
 // length draws how long a fault lasts: from a fiftieth of the lease to three
 // times it.
-func (d *drawer) length(r *rand.Rand) time.Duration {
-	return spread(r, min(d.ttl/50, most/100), d.longest())
-}
+func (d *drawer) length(r *rand.Rand) time.Duration { return spread(r, d.ttl/50, 3*d.ttl) }
 
 // spread draws from low to high, small ones as often as large ones, in whole
 // milliseconds.

@@ -3,8 +3,10 @@ package explore
 import (
 	"context"
 	"math"
-	"path/filepath"
 	"reflect"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -101,17 +103,7 @@ func TestShrink(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := shrunk.YAML("found", "a test")
-		if err != nil {
-			t.Fatal(err)
-		}
-		back := parse(t, text)
-		b := newBench(context.Background(), "found")
-		v, err := b.run(&back.Variants[0].Setup, f.Seed, claims)
-		b.close()
-		if err != nil || !v.violated(f.Property) {
-			t.Errorf("seed %d: %s holds when run again from the file (%v)\n%s", f.Seed, f.Property, err, text)
-		}
+		failsFromFile(t, shrunk)
 		if len(shrunk.Setup.Faults.List) <= 3 {
 			few++
 		}
@@ -143,16 +135,126 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestShippedScenariosCanBeSearched: a search runs on top of each of them.
+// TestShippedScenariosCanBeSearched: a search of each of them, and of each of its
+// variants, goes through, and all that it hands over is a scenario that still fails.
 func TestShippedScenariosCanBeSearched(t *testing.T) {
-	files, _ := filepath.Glob("../../scenarios/*.yaml")
+	seeds := 2000
+	if testing.Short() {
+		seeds = 200
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // as sim search does
+	files, err := scenario.Find([]string{"../../scenarios"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range files {
 		s, err := scenario.Load(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := search(t, Search{Scenario: s, Seeds: 30, Workers: 2}); r.Runs != 30 {
-			t.Errorf("%s: %d runs", s.Name, r.Runs)
+		for i, v := range s.Variants {
+			n := seeds / len(s.Variants)
+			q := Search{Scenario: s, Variant: v.Name, First: uint64(i * n), Seeds: uint64(n), Workers: 2, Properties: claims}
+			r, err := q.Run(context.Background())
+			if err != nil || r.Runs != q.Seeds {
+				t.Errorf("%s, %s: %d runs, %v", s.Name, v.Name, r.Runs, err)
+			}
+			kept, err := q.ShrinkBest(context.Background(), firsts(r.Found))
+			if err != nil || len(kept) != len(r.Classes) {
+				t.Errorf("%s, %s: %d kept of %d classes, %v", s.Name, v.Name, len(kept), len(r.Classes), err)
+			}
+			for _, k := range kept {
+				failsFromFile(t, k)
+			}
 		}
 	}
+}
+
+// firsts are the first of each class.
+func firsts(found []Found) []Found {
+	return slices.CompactFunc(found, func(a, b Found) bool { return a.Class == b.Class })
+}
+
+// failsFromFile: what was found was shrunk, and fails again when it is run from its file.
+func failsFromFile(t *testing.T, k *Shrunk) {
+	t.Helper()
+	text, err := k.YAML("found", "a test")
+	if err != nil || k.Failed != nil {
+		t.Fatalf("run %d: not shrunk: %v, %v", k.Run, k.Failed, err)
+	}
+	back := parse(t, text)
+	b := newBench(context.Background(), "found")
+	defer b.close()
+	v, err := b.run(&back.Variants[0].Setup, k.Seed, claims)
+	if err != nil || !v.violated(k.Property) {
+		t.Errorf("seed %d: %s holds when run again from the file (%v)\n%s", k.Seed, k.Property, err, text)
+	}
+}
+
+// TestDrawnIsValid: what is drawn, and what is made of it by many changes, is what
+// the loader accepts: also where the scenario has killed a node for good, the
+// resource is on the node, the time is short, or the lease long.
+func TestDrawnIsValid(t *testing.T) {
+	for name, text := range map[string]string{
+		"plain": head,
+		"dead":  head + "faults:\n  - at: 0s\n    kill: {node: A}\n  - at: 10ms\n    kill: {client: c2}\n",
+		"store": "name: test\nlock: {algorithm: set-nx-px}\nnodes: {count: 1}\nresource: {store: lock-node}\n",
+		"short": head + "time_limit: 200ms\n",
+		"long":  "name: test\nlock: {algorithm: redlock, ttl: 1h}\ntime_limit: 1h\n",
+		"tiny":  "name: test\nlock: {algorithm: redlock, ttl: 10ms, node_timeout: 5ms}\n",
+		"replicas": "name: test\nlock: {algorithm: set-nx-px}\nnodes: {count: 3, topology: replicated}\n" +
+			"faults:\n  - at: 0s\n    kill: {node: B}\n",
+	} {
+		setup := &parse(t, text).Variants[0].Setup
+		d, err := newDrawer(setup, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := setup.Faults.List
+		drawn := 0
+		for seed := range uint64(300) {
+			s := d.follow(Lineage{seed})
+			for n := range uint64(4) {
+				setup.Faults.List = slices.Concat(own, s.faults)
+				drawn += len(s.faults)
+				text, err := scenario.Encode(nil, scenario.Head{Name: "x"}, setup, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := scenario.Parse("drawn", []byte(text)); err != nil {
+					t.Fatalf("%s, seed %d, %d changes: %v\n%s", name, seed, n, err, text)
+				}
+				s = d.mutated(s, seed<<8+n)
+			}
+		}
+		if drawn < 300*4*2 {
+			t.Errorf("%s: %d faults drawn", name, drawn)
+		}
+	}
+}
+
+// TestUnshrunkIsKept: what does not fail again, as when a search is continued with
+// another version, is handed over as it was found, with the reason, beside the rest.
+func TestUnshrunkIsKept(t *testing.T) {
+	s := Search{Scenario: parse(t, head), Variant: scenario.DefaultVariant, Properties: claims, Seeds: 400}
+	r := search(t, s)
+	if len(r.Found) == 0 {
+		t.Fatal("nothing was found")
+	}
+	good, bad := r.Found[0], r.Found[0]
+	bad.Property = checker.OrderedTokens // no tokens: never violated
+	kept, err := s.ShrinkBest(context.Background(), []Found{bad, good, bad})
+	if err != nil || len(kept) != 2 {
+		t.Fatalf("%d kept, %v", len(kept), err)
+	}
+	failsFromFile(t, kept[1])
+	k := kept[0]
+	if k.Failed == nil || len(k.Setup.Faults.List) != k.From || k.From == 0 {
+		t.Fatalf("%d of %d faults, %v", len(k.Setup.Faults.List), k.From, k.Failed)
+	}
+	text, err := k.YAML("found", "a test")
+	if err != nil || !strings.Contains(text, "It was not shrunk:") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	parse(t, text)
 }

@@ -149,6 +149,7 @@ type result struct {
 	lineage   Lineage
 	seed      uint64
 	class     string
+	judged    string
 	property  checker.Property
 	behaviour uint64
 	features  []uint16
@@ -200,6 +201,7 @@ func (w *searcher) run(run uint64, out *result) error {
 	w.features = seen.features
 	*out = result{run: run, lineage: lineage, seed: s.seed, behaviour: seen.behaviour}
 	out.class, out.property = w.class(&v)
+	out.judged = w.judged(&v)
 	for _, f := range seen.features {
 		if at := place(f); !slices.Contains(out.features, at) {
 			out.features = append(out.features, at)

@@ -29,7 +29,7 @@ func Wilson(k, n uint64) (low, high float64) {
 // 95 % confidence the share is at most 3/n.
 func Bound(n uint64) string {
 	if n == 0 {
-		return "nothing was run"
+		return "nothing was put to the test"
 	}
 	share := 3 / float64(n)
 	unit, per := "100", 100.0

@@ -53,52 +53,68 @@ func (d *drawer) mutate(s *schedule, seed uint64) {
 	}
 }
 
-// change makes one change.
+// change makes one change, which a scenario can say, too.
 func (d *drawer) change(s *schedule, r *rand.Rand) {
+	add := func() { s.faults = d.add(r, s.faults, d.kinds[r.IntN(len(d.kinds))]) }
 	if len(s.faults) == 0 {
-		s.faults = append(s.faults, d.fault(r, d.kinds[r.IntN(len(d.kinds))]))
+		add()
 		return
 	}
 	i := r.IntN(len(s.faults))
-	f := &s.faults[i]
 	switch r.IntN(8) {
 	case 0:
 		if len(s.faults) < mostFaults {
-			s.faults = append(s.faults, d.fault(r, d.kinds[r.IntN(len(d.kinds))]))
+			add()
 		}
 	case 1:
 		s.faults = slices.Delete(s.faults, i, i+1)
 	case 2:
 		if len(s.faults) < mostFaults {
-			s.faults = append(s.faults, d.another(r, f))
+			s.faults = d.another(r, s.faults, i)
 		}
 	case 3:
-		f.Trigger = d.trigger(r)
+		d.vary(s, i, func(f *scenario.Fault) { f.Trigger = d.trigger(r) })
 	case 4:
-		f.Params = d.fault(r, f.Kind).Params
+		d.vary(s, i, func(f *scenario.Fault) { f.Params = d.params(r, f.Kind) })
 	default:
-		if f.At != nil && r.IntN(2) == 0 {
-			at := d.stretch(r, *f.At+time.Millisecond)
-			f.At = &at
-			return
-		}
-		lengths := durations(reflect.ValueOf(f.Params).Elem())
-		if len(lengths) > 0 {
-			l := lengths[r.IntN(len(lengths))]
-			*l = d.stretch(r, *l)
-		}
+		d.vary(s, i, func(f *scenario.Fault) { d.lengthen(r, f) })
 	}
 }
 
+// vary changes the i-th fault, unless it is one then that a scenario cannot say.
+func (d *drawer) vary(s *schedule, i int, change func(*scenario.Fault)) {
+	before := s.faults[i]
+	s.faults[i] = clone(s.faults[i : i+1])[0]
+	if change(&s.faults[i]); !d.allows(s.faults, i) {
+		s.faults[i] = before
+	}
+}
+
+// lengthen makes one of the times of a fault longer or shorter.
+func (d *drawer) lengthen(r *rand.Rand, f *scenario.Fault) {
+	if f.At != nil && r.IntN(2) == 0 {
+		*f.At = d.stretch(r, *f.At+time.Millisecond)
+		return
+	}
+	lengths := durations(reflect.ValueOf(f.Params).Elem())
+	if len(lengths) > 0 {
+		l := lengths[r.IntN(len(lengths))]
+		*l = d.stretch(r, *l)
+	}
+}
+
+// shortest bounds what times are shortened to.
+const shortest = 10 * time.Millisecond
+
 // stretch makes a time up to a quarter, or twice, shorter or longer, in whole
-// milliseconds, within what a scenario can say.
+// milliseconds.
 func (d *drawer) stretch(r *rand.Rand, t time.Duration) time.Duration {
 	by := 0.25
 	if r.IntN(2) == 0 {
 		by = 1
 	}
 	x := time.Duration(float64(t) * (1 + by*(2*r.Float64()-1))).Truncate(time.Millisecond)
-	least, most := min(t.Abs(), shortest), d.longest()
+	least, most := min(t.Abs(), shortest), 3*d.ttl
 	if t < 0 {
 		return max(min(x, -least), -most)
 	}

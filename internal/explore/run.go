@@ -25,6 +25,8 @@ type bench struct {
 	events []history.Event
 	// stagger is how far apart clients begin at most that start together.
 	stagger time.Duration
+	// faults is how many must take effect for what holds to be believed.
+	faults int
 }
 
 func newBench(ctx context.Context, name string) *bench { return &bench{ctx: ctx, name: name} }
@@ -38,15 +40,22 @@ type verdicts struct {
 	history  *history.History
 }
 
-// violated reports whether a property was violated.
-func (v *verdicts) violated(p checker.Property) bool {
+// of is the verdict on a property.
+func (v *verdicts) of(p checker.Property) checker.Verdict {
 	for i := range v.findings {
 		if v.findings[i].Property == p {
-			return v.findings[i].Verdict == checker.Violated
+			return v.findings[i].Verdict
 		}
 	}
-	return false
+	return checker.Unknown
 }
+
+// violated reports whether a property was violated.
+func (v *verdicts) violated(p checker.Property) bool { return v.of(p) == checker.Violated }
+
+// judged reports whether the run tells something of a property: it was put to the
+// test.
+func (v *verdicts) judged(p checker.Property) bool { return v.of(p) != checker.Unknown }
 
 // run acts a setup out and judges it. A run that the context cut short has no
 // verdicts.
@@ -69,5 +78,10 @@ func (b *bench) run(setup *scenario.Setup, seed uint64, wanted []checker.Propert
 	if out.Interrupted {
 		return verdicts{}, context.Canceled
 	}
-	return verdicts{checker.Judge(b.ctx, out.History, wanted, checker.Options{Fast: true, Brief: true, GrantWithin: setup.GrantWithin}), out.History}, nil
+	return verdicts{checker.Judge(b.ctx, out.History, wanted, b.options(setup)), out.History}, nil
+}
+
+// options are those by which a run is judged: quickly, and without telling why.
+func (b *bench) options(setup *scenario.Setup) checker.Options {
+	return checker.Options{Fast: true, Brief: true, Faults: b.faults, GrantWithin: setup.GrantWithin}
 }

@@ -52,8 +52,9 @@ type Report struct {
 	// they are Estimated.
 	Behaviours int
 	Estimated  bool
-	// Classes counts the runs by the properties that they violated.
-	Classes []Class
+	// Classes counts the runs by the properties that they violated, Judged by those
+	// that they put to the test.
+	Classes, Judged []Class
 	// Found are the first violations of each class, in the order of their runs.
 	Found []Found
 }
@@ -66,7 +67,23 @@ func (r *Report) Violations() (n uint64) {
 	return n
 }
 
-// Class is a set of properties that runs violated together.
+// JudgedOn is how many runs put all of the properties of a class to the test, drawn
+// of them with a schedule drawn afresh.
+func (r *Report) JudgedOn(class string) (runs, drawn uint64) {
+	for _, j := range r.Judged {
+		all := strings.Split(j.Name, together)
+		missing := func(p string) bool { return !slices.Contains(all, p) }
+		if !slices.ContainsFunc(strings.Split(class, together), missing) {
+			runs, drawn = runs+j.Runs, drawn+j.Drawn
+		}
+	}
+	return runs, drawn
+}
+
+// together joins the names of properties.
+const together = " + "
+
+// Class is a set of properties that runs violated, or put to the test, together.
 type Class struct {
 	Name string `json:"name"`
 	// Drawn of the Runs had a schedule drawn afresh.
@@ -137,5 +154,16 @@ func (s Search) class(v *verdicts) (name string, strongest checker.Property) {
 			strongest = cmp.Or(strongest, p)
 		}
 	}
-	return strings.Join(names, " + "), strongest
+	return strings.Join(names, together), strongest
+}
+
+// judged names the properties that a run put to the test.
+func (s Search) judged(v *verdicts) string {
+	var names []string
+	for _, p := range s.Properties {
+		if v.judged(p) {
+			names = append(names, string(p))
+		}
+	}
+	return strings.Join(names, together)
 }

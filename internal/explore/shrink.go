@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -11,9 +12,11 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-// Shrunk is a smallest schedule that still fails.
+// Shrunk is a smallest schedule that still fails; or, where Failed says why it could
+// not be made smaller, the schedule that was found.
 type Shrunk struct {
 	Found
+	Failed error
 	// Setup has explicit faults alone.
 	Setup scenario.Setup
 	// From is how many faults there were at first, Runs how many were tried.
@@ -26,6 +29,33 @@ type Shrunk struct {
 // Shrink makes a found schedule as small as it can: fewest faults,
 // clients, nodes and sections, round times.
 func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
+	setup, err := s.found(found)
+	if err != nil {
+		return nil, err
+	}
+	b := newBench(ctx, s.Scenario.Name)
+	defer b.close()
+	k := &shrinker{bench: b, setup: setup, found: found, drawn: clone(setup.Faults.List)}
+	out := &Shrunk{Found: found, From: len(setup.Faults.List)}
+	if k.fails() {
+		k.shrink()
+		out.Robust, out.OtherSeeds = k.steadier(), otherSeeds
+	} else if k.err == nil {
+		k.err = cmp.Or(k.writes(), fmt.Errorf("seed %d does not lead to the violation of %s again", found.Seed, found.Property))
+	}
+	if k.err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		out.Failed = k.err
+		setup, err = s.found(found)
+	}
+	out.Setup, out.Runs = *setup, k.runs
+	return out, err
+}
+
+// found is the setup with a schedule that was found.
+func (s Search) found(found Found) (*scenario.Setup, error) {
 	setup, err := s.setup()
 	if err != nil {
 		return nil, err
@@ -35,50 +65,28 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 		return nil, err
 	}
 	setup.Faults.List = append(setup.Faults.List, d.follow(found.Lineage).faults...)
-	b := newBench(ctx, s.Scenario.Name)
-	defer b.close()
-	k := &shrinker{bench: b, setup: setup, found: found}
-	from := len(setup.Faults.List)
-	k.drawn = clone(setup.Faults.List)
-	if !k.fails() {
-		if k.err != nil {
-			return nil, k.err
-		}
-		return nil, fmt.Errorf("seed %d does not lead to the violation of %s again", found.Seed, found.Property)
-	}
-	for before := -1; before != k.accepted; {
-		before = k.accepted
-		k.fewerFaults()
-		k.smaller(&setup.Workload.Clients, 1)
-		k.smaller(&setup.Workload.Sections, 1)
-		k.smaller(&setup.Nodes.Count, 1)
-		k.simplerTriggers()
-		k.rounderTimes()
-	}
-	out := &Shrunk{Found: found, From: from}
-	out.Robust, out.OtherSeeds = k.steadier(), otherSeeds
-	out.Setup, out.Runs = *setup, k.runs
-	return out, k.err
+	return setup, nil
 }
 
-// ShrinkBest shrinks all that was found of each class, and keeps of each what
-// depends least on luck, and then what has the fewest faults.
+// ShrinkBest shrinks all that was found, and keeps of each class what depends least
+// on luck, and then what has the fewest faults; and the first that could not be
+// shrunk, if there is one.
 func (s Search) ShrinkBest(ctx context.Context, found []Found) ([]*Shrunk, error) {
-	var best []*Shrunk
+	var kept []*Shrunk
 	for _, f := range found {
 		k, err := s.Shrink(ctx, f)
 		if err != nil {
-			return best, err
+			return kept, err
 		}
-		last := len(best) - 1
+		at := slices.IndexFunc(kept, func(o *Shrunk) bool { return o.Class == k.Class && (o.Failed == nil) == (k.Failed == nil) })
 		switch {
-		case last < 0 || best[last].Class != f.Class:
-			best = append(best, k)
-		case k.better(best[last]):
-			best[last] = k
+		case at < 0:
+			kept = append(kept, k)
+		case k.Failed == nil && k.better(kept[at]):
+			kept[at] = k
 		}
 	}
-	return best, nil
+	return kept, nil
 }
 
 func (s *Shrunk) better(o *Shrunk) bool {
@@ -101,9 +109,22 @@ type shrinker struct {
 	err            error
 }
 
+// shrink tries all ways, until none makes it smaller.
+func (k *shrinker) shrink() {
+	for before := -1; before != k.accepted; {
+		before = k.accepted
+		k.fewerFaults()
+		k.smaller(&k.setup.Workload.Clients, 1)
+		k.smaller(&k.setup.Workload.Sections, 1)
+		k.smaller(&k.setup.Nodes.Count, 1)
+		k.simplerTriggers()
+		k.rounderTimes()
+	}
+}
+
 // fails reports whether the setup still leads to the violation.
 func (k *shrinker) fails() bool {
-	return k.err == nil && k.aims() && k.violates() && k.writes()
+	return k.err == nil && k.setup.CheckFaults(0) == nil && k.violates() && k.writes() == nil
 }
 
 // violates runs the setup and reports whether the violation shows.
@@ -120,26 +141,14 @@ func (k *shrinker) violates() bool {
 	return v.violated(k.found.Property)
 }
 
-// aims reports whether all faults still have their targets.
-func (k *shrinker) aims() bool {
-	cast := k.setup.Cast()
-	for i := range k.setup.Faults.List {
-		if len(k.setup.Faults.List[i].Params.Check(cast)) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// writes reports whether the setup can be written as a scenario: all its faults must
-// be able to fire.
-func (k *shrinker) writes() bool {
+// writes says why the setup cannot be written as a scenario: nil, where it can.
+func (k *shrinker) writes() error {
 	text, err := scenario.Encode(nil, scenario.Head{Name: "x"}, k.setup, nil)
 	if err != nil {
-		return false
+		return err
 	}
 	_, err = scenario.Parse("", []byte(text))
-	return err == nil
+	return err
 }
 
 // keep tries a change, and undoes it where the violation is gone.
@@ -261,6 +270,9 @@ func (s *Shrunk) YAML(name, origin string) (string, error) {
 		Source: origin,
 		Story: fmt.Sprintf("A search found this schedule and shrank it in %d runs.\nOf %d other seeds %d lead to the violation too.",
 			s.Runs, s.OtherSeeds, s.Robust),
+	}
+	if s.Failed != nil {
+		head.Story = fmt.Sprintf("A search found this schedule. It was not shrunk:\n%v.", s.Failed)
 	}
 	comments := []string{fmt.Sprintf("seed: %d", s.Seed), "The search asked for " + string(s.Property) + " alone: the rest may go either way."}
 	expect := []scenario.ExpectedVerdict{{Property: s.Property, Verdict: checker.Violated}}

@@ -20,6 +20,7 @@ type State struct {
 	Runs    uint64  `json:"runs"`
 	Drawn   uint64  `json:"drawn"`
 	Classes []Class `json:"classes"`
+	Judged  []Class `json:"judged"`
 	Found   []Found `json:"found"`
 	// Corpus are the schedules that are changed further, the oldest first;
 	// Reached counts the runs that reached each feature.
@@ -40,7 +41,7 @@ type kept struct {
 
 const (
 	stateFormat  = "redlock-sim-search"
-	stateVersion = 1
+	stateVersion = 2
 )
 
 func newState() *State { return &State{Format: stateFormat, Version: stateVersion} }
@@ -80,7 +81,7 @@ func (s *State) Write(w io.Writer) error {
 // copy is a State that can be counted on without harm to the first.
 func (s *State) copy() *State {
 	out := *s
-	out.Classes, out.Found = slices.Clone(s.Classes), slices.Clone(s.Found)
+	out.Classes, out.Judged, out.Found = slices.Clone(s.Classes), slices.Clone(s.Judged), slices.Clone(s.Found)
 	out.distinct.kept = maps.Clone(s.distinct.kept)
 	return &out
 }
@@ -108,21 +109,27 @@ func (s *State) count(r *result) {
 		s.Drawn++
 	}
 	s.distinct.add(r.behaviour)
-	if r.class == "" {
-		return
+	if r.judged != "" {
+		countIn(&s.Judged, r.judged, drawn)
 	}
-	i := slices.IndexFunc(s.Classes, func(c Class) bool { return c.Name == r.class })
+	if r.class != "" && countIn(&s.Classes, r.class, drawn) <= keptPerClass {
+		s.Found = append(s.Found, r.found())
+	}
+}
+
+// countIn counts a run in the class of the name, and returns how many there are now.
+func countIn(list *[]Class, name string, drawn bool) uint64 {
+	i := slices.IndexFunc(*list, func(c Class) bool { return c.Name == name })
 	if i < 0 {
-		i = len(s.Classes)
-		s.Classes = append(s.Classes, Class{Name: r.class})
+		i = len(*list)
+		*list = append(*list, Class{Name: name})
 	}
-	c := &s.Classes[i]
+	c := &(*list)[i]
 	if drawn {
 		c.Drawn++
 	}
-	if c.Runs++; c.Runs <= keptPerClass {
-		s.Found = append(s.Found, r.found())
-	}
+	c.Runs++
+	return c.Runs
 }
 
 func (r *result) found() Found {
@@ -139,7 +146,7 @@ func (s *State) violations() (n uint64) {
 // report sums up.
 func (s *State) report() Report {
 	r := Report{Runs: s.Runs, Drawn: s.Drawn, Behaviours: s.distinct.count(), Estimated: !s.distinct.exact(),
-		Classes: slices.Clone(s.Classes), Found: slices.Clone(s.Found)}
+		Classes: slices.Clone(s.Classes), Judged: slices.Clone(s.Judged), Found: slices.Clone(s.Found)}
 	slices.SortFunc(r.Classes, func(a, b Class) int {
 		if a.Runs != b.Runs {
 			return int(b.Runs) - int(a.Runs)

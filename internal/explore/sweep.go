@@ -85,10 +85,10 @@ type Sweep struct {
 // Cell is a point of the grid.
 type Cell struct {
 	X, Y string
-	// Runs were judged; Violated of them by property, in the order of
-	// Sweep.Properties.
-	Runs     uint64
-	Violated []uint64
+	// Runs were made. By property, in the order of Sweep.Properties: Judged of them
+	// put it to the test, and Violated of those violated it.
+	Runs             uint64
+	Judged, Violated []uint64
 }
 
 // Run measures the whole grid, row by row. A context that ends leaves the cells
@@ -107,7 +107,7 @@ func (s Sweep) Run(ctx context.Context) ([]Cell, error) {
 			if _, err := s.cellSetup(x, y); err != nil {
 				return nil, err
 			}
-			cells = append(cells, Cell{X: x, Y: y, Violated: make([]uint64, len(s.Properties))})
+			cells = append(cells, Cell{X: x, Y: y, Judged: make([]uint64, len(s.Properties)), Violated: make([]uint64, len(s.Properties))})
 		}
 	}
 	var next, done atomic.Int64
@@ -149,6 +149,7 @@ func (s Sweep) measure(ctx context.Context, c *Cell) error {
 	}
 	b := newBench(ctx, s.Scenario.Name)
 	defer b.close()
+	b.faults = len(setup.Faults.List)
 	for n := range s.Runs {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -164,6 +165,9 @@ func (s Sweep) measure(ctx context.Context, c *Cell) error {
 		}
 		c.Runs++
 		for i, p := range s.Properties {
+			if v.judged(p) {
+				c.Judged[i]++
+			}
 			if v.violated(p) {
 				c.Violated[i]++
 			}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Rates is how often something was violated: a grid of settings, or one list.
@@ -27,10 +28,26 @@ type RateGrid struct {
 	Cells []Rate
 }
 
-// Rate is a share of runs, with its 95 % interval.
+// Rate is how many of the Judged runs, those that put the property to the test,
+// violated it, with the 95 % interval of that share.
 type Rate struct {
-	Runs, Violated uint64
-	Low, High      float64
+	Runs, Judged, Violated uint64
+	Low, High              float64
+}
+
+// Share is the rate, of one.
+func (r Rate) Share() float64 { return float64(r.Violated) / float64(max(r.Judged, 1)) }
+
+// Few reports that fewer than half of the runs were judged, so that the rate may be
+// that of special ones.
+func (r Rate) Few() bool { return 2*r.Judged < r.Runs }
+
+// Of says of how many runs the rate is, where it is not of all.
+func (r Rate) Of() string {
+	if r.Judged == r.Runs {
+		return ""
+	}
+	return fmt.Sprintf("of %d", r.Judged)
 }
 
 // RateLine is how often one thing came.
@@ -39,12 +56,15 @@ type RateLine struct {
 	Rate
 }
 
-// Share is the rate in words: "1.56 % (1.5 to 1.62)".
-func (l RateLine) Share() string {
-	if l.Runs == 0 {
+// String is the rate in words: "1.56 % (1.5 to 1.62) of 900".
+func (r Rate) String() string {
+	switch {
+	case r.Runs == 0:
 		return "no run"
+	case r.Judged == 0:
+		return "none judged"
 	}
-	return fmt.Sprintf("%.3g %% (%.3g to %.3g)", 100*float64(l.Violated)/float64(l.Runs), 100*l.Low, 100*l.High)
+	return strings.TrimSpace(fmt.Sprintf("%.3g %% (%.3g to %.3g) %s", 100*r.Share(), 100*r.Low, 100*r.High, r.Of()))
 }
 
 // FoundScenario is a scenario that a search wrote.
@@ -54,7 +74,7 @@ type FoundScenario struct{ Path, Note string }
 const (
 	rateLabel  = 150
 	rateWidth  = 104
-	rateHeight = 46
+	rateHeight = 60
 	rateHead   = 46
 )
 
@@ -87,10 +107,12 @@ type heatLabel struct {
 
 type heatTile struct {
 	X, Y, Width, Height int
-	// TextX, TextY and AsideY place the number and its interval.
-	TextX, TextY, AsideY int
-	Opacity              string
-	Text, Aside, Title   string
+	// TextX, TextY, AsideY and OfY place the number, its interval, and of how many.
+	TextX, TextY, AsideY, OfY int
+	Opacity                   string
+	Text, Aside, Of, Title    string
+	// Few were judged.
+	Few bool
 }
 
 func (g RateGrid) heatMap() heatMap {
@@ -110,16 +132,21 @@ func (g RateGrid) heatMap() heatMap {
 
 func (g RateGrid) tile(c Rate, column, row int) heatTile {
 	t := heatTile{X: rateLabel + rateWidth*column + 1, Y: rateHead + rateHeight*row + 1, Width: rateWidth - 2, Height: rateHeight - 2, Opacity: "0", Text: "no run"}
-	t.TextX, t.TextY, t.AsideY = t.X+t.Width/2, t.Y+19, t.Y+35
+	t.TextX, t.TextY, t.AsideY, t.OfY = t.X+t.Width/2, t.Y+19, t.Y+35, t.Y+50
 	if c.Runs == 0 {
 		return t
 	}
-	rate := float64(c.Violated) / float64(c.Runs)
-	// Up to two thirds, so that the text on it stays readable on both grounds.
-	t.Opacity = fmt.Sprintf("%.3f", 0.66*rate)
-	t.Text = fmt.Sprintf("%.1f %%", 100*rate)
-	t.Aside = fmt.Sprintf("%.1f to %.1f", 100*c.Low, 100*c.High)
-	t.Title = fmt.Sprintf("%s %s: %d of %d runs", g.X, g.Columns[column], c.Violated, c.Runs)
+	t.Few, t.Of, t.Text = c.Few(), c.Of(), "none judged"
+	if c.Judged > 0 {
+		// Up to two thirds, so that the text on it stays readable on both grounds.
+		t.Opacity = fmt.Sprintf("%.3f", 0.66*c.Share())
+		t.Text = fmt.Sprintf("%.1f %%", 100*c.Share())
+		t.Aside = fmt.Sprintf("%.1f to %.1f", 100*c.Low, 100*c.High)
+	}
+	if t.Few {
+		t.Of += " (few)"
+	}
+	t.Title = fmt.Sprintf("%s %s: %d of %d judged runs, %d runs in all", g.X, g.Columns[column], c.Violated, c.Judged, c.Runs)
 	if row < len(g.Rows) && g.Rows[row] != "" {
 		t.Title = fmt.Sprintf("%s %s, %s", g.Y, g.Rows[row], t.Title)
 	}

@@ -14,18 +14,22 @@ func TestRatesShowEveryNumber(t *testing.T) {
 		Heading: "gc-pause <over> its ttl", Replay: "sim sweep x",
 		Grids: []report.RateGrid{{Title: "linearizable-resource", X: "lock.ttl", Y: "faults.pause",
 			Columns: []string{"200ms", "1s"}, Rows: []string{"exp(mean=50ms)", "</svg><script>"},
-			Cells: []report.Rate{{Runs: 200, Violated: 50, Low: 0.19, High: 0.31}, {Runs: 200}, {Runs: 100, Violated: 100, Low: 0.96, High: 1}, {}}}},
-		Classes: []report.RateLine{{Name: "exclusive-lease", Rate: report.Rate{Runs: 1000, Violated: 5, Low: 0.002, High: 0.012}}},
+			Cells: []report.Rate{{Runs: 200, Judged: 200, Violated: 50, Low: 0.19, High: 0.31}, {Runs: 200, Judged: 120},
+				{Runs: 100, Judged: 49, Violated: 49, Low: 0.93, High: 1}, {}}}},
+		Classes: []report.RateLine{{Name: "exclusive-lease", Rate: report.Rate{Runs: 1000, Judged: 900, Violated: 5, Low: 0.002, High: 0.012}}},
 		Found:   []report.FoundScenario{{Path: "reports/found/a.yaml", Note: "<b>1 of 5 faults</b>"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"25.0 %", "19.0 to 31.0", "0.0 %", "100.0 %", "no run", "0.5 % (0.2 to 1.2)", "lock.ttl 200ms: 50 of 200 runs", "sim sweep x", "reports/found/a.yaml", "&lt;over&gt;"} {
+	for _, want := range []string{"25.0 %", "19.0 to 31.0", "0.0 %", "100.0 %", "no run", "of 120</text>", "of 49 (few)", `<rect class="few"`, "0.556 % (0.2 to 1.2) of 900", "lock.ttl 200ms: 50 of 200 judged runs, 200 runs in all", "sim sweep x", "reports/found/a.yaml", "&lt;over&gt;"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+	if n := strings.Count(page, `class="few"`); n != 1 {
+		t.Errorf("%d cells say that few runs were judged, want 1", n)
 	}
 	for _, bad := range []string{"<script>", "<b>1 of"} {
 		if strings.Contains(page, bad) {

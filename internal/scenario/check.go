@@ -39,11 +39,7 @@ func (d *decoder) check(s *Setup) {
 	s.Lock.Switches.check(d, algorithm)
 	d.checkFit(s)
 	d.checkStore(s)
-	points := s.Points()
-	for i := range s.Faults.List {
-		s.Faults.List[i].check(d, s, points)
-	}
-	s.Faults.checkDead(d)
+	d.checkFaults(s, 0)
 	s.Faults.checkMix(d)
 }
 
@@ -69,17 +65,18 @@ func (d *decoder) checkStore(s *Setup) {
 			d.problemAt("faults.mix.kinds.clock", "the clock of A stamps the resource's effects, and must not be moved")
 		}
 	}
-	for i := range s.Faults.List {
-		f := &s.Faults.List[i]
-		if f.Params == nil {
-			continue
-		}
-		switch target := f.Params.Target(); {
-		case target == history.ResourceProcess:
-			d.problemAt(join(f.path, f.Kind), "the resource lives on node A: name that")
-		case f.Kind == "clock" && target == "A":
-			d.problemAt(join(f.path, f.Kind), "the clock of A stamps the resource's effects, and must not be moved")
-		}
+}
+
+// checkStore makes sure that the fault spares what the resource's place does not
+// allow to be struck.
+func (f *Fault) checkStore(d *decoder, s *Setup) {
+	switch target := f.Params.Target(); {
+	case s.Resource.Store == "postgres" && target == history.ResourceProcess:
+		d.problemAt(join(f.path, f.Kind), "PostgreSQL is many processes, and is not struck here; its links can be").Hint = "hold: {client: c1, resource: true}"
+	case s.Resource.Shared() && target == history.ResourceProcess:
+		d.problemAt(join(f.path, f.Kind), "the resource lives on node A: name that")
+	case s.Resource.Shared() && f.Kind == "clock" && target == "A":
+		d.problemAt(join(f.path, f.Kind), "the clock of A stamps the resource's effects, and must not be moved")
 	}
 }
 
@@ -96,11 +93,6 @@ func (d *decoder) checkPostgres(s *Setup) {
 	}
 	if s.Workload.Kind == "transactions" {
 		d.problemAt("workload.kind", "transactions are those of Redis")
-	}
-	for i := range s.Faults.List {
-		if f := &s.Faults.List[i]; f.Params != nil && f.Params.Target() == history.ResourceProcess {
-			d.problemAt(join(f.path, f.Kind), "PostgreSQL is many processes, and is not struck here; its links can be").Hint = "hold: {client: c1, resource: true}"
-		}
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -212,7 +210,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, tag reflect.StructTag, p
 			return
 		}
 		v.SetInt(i)
-		d.bounds(n, path, tag, float64(i), number)
+		d.bounds(n, v, tag, path)
 	case v.CanFloat():
 		f, err := strconv.ParseFloat(n.Value, 64)
 		if err != nil || f != f {
@@ -220,7 +218,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, tag reflect.StructTag, p
 			return
 		}
 		v.SetFloat(f)
-		d.bounds(n, path, tag, f, number)
+		d.bounds(n, v, tag, path)
 	default:
 		panic("scenario: the decoder has no rule for " + v.Type().String())
 	}
@@ -236,45 +234,24 @@ func (d *decoder) duration(n *yaml.Node, v reflect.Value, tag reflect.StructTag,
 	case err != nil:
 		d.problem(n, path, "want a duration such as 50ms, 1.5s or 2m, got %q", clip(n.Value))
 		return
-	case t < 0 && tag.Get("min") == "":
-		d.problem(n, path, "want at least 0s, got %v", t)
-		return
 	}
 	v.SetInt(int64(t))
-	d.bounds(n, path, tag, float64(t), func(s string) float64 { return float64(mustDuration(s)) })
+	d.bounds(n, v, tag, path)
 }
 
 func (d *decoder) text(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
-	if allowed := words(tag); allowed != nil && !slices.Contains(allowed, n.Value) {
-		d.problem(n, path, "%q is not one of the values allowed here", clip(n.Value)).suggest(n.Value, allowed)
-		return
-	}
-	if strings.ContainsFunc(n.Value, isControl) {
-		d.problem(n, path, "control characters are not allowed: %q", clip(n.Value))
-		return
-	}
-	if pattern := tag.Get("pattern"); pattern != "" && !regexp.MustCompile(pattern).MatchString(n.Value) {
-		d.problem(n, path, "%q does not match %s", clip(n.Value), pattern)
-		return
-	}
-	if limit := tag.Get("max"); limit != "" && len(n.Value) > int(number(limit)) {
-		d.problem(n, path, "longer than %s bytes", limit)
-		return
-	}
 	v.SetString(n.Value)
-}
-
-// isControl finds what could steer a terminal.
-func isControl(r rune) bool {
-	return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069)
-}
-
-func (d *decoder) bounds(n *yaml.Node, path string, tag reflect.StructTag, got float64, read func(string) float64) {
-	low, high := tag.Get("min"), tag.Get("max")
-	if low != "" && got < read(low) {
-		d.problem(n, path, "want at least %s, got %s", low, n.Value)
+	if message := breach(v, tag, n.Value); message != "" {
+		v.SetString("")
+		p := d.problem(n, path, "%s", message)
+		if allowed := words(tag); allowed != nil {
+			p.suggest(n.Value, allowed)
+		}
 	}
-	if high != "" && got > read(high) {
-		d.problem(n, path, "want at most %s, got %s", high, n.Value)
+}
+
+func (d *decoder) bounds(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
+	if message := breach(v, tag, n.Value); message != "" {
+		d.problem(n, path, "%s", message)
 	}
 }

@@ -124,12 +124,44 @@ func (s *Setup) Cast() nemesis.Cast {
 	return c
 }
 
-// check makes sure that the fault fits the cast and can fire.
-func (f *Fault) check(d *decoder, s *Setup, points []string) {
-	if f.Params == nil {
-		return
+// checkFaults makes sure that the faults fit the setup, beside those before them,
+// and can fire: those from the given one on, counted from 0.
+func (d *decoder) checkFaults(s *Setup, from int) {
+	points, cast := s.Points(), s.Cast()
+	for i := from; i < len(s.Faults.List); i++ {
+		f := &s.Faults.List[i]
+		if f.Params == nil {
+			continue
+		}
+		f.checkParams(d, cast)
+		f.checkStore(d, s)
+		f.checkTrigger(d, s, i, points)
+		if target := f.Params.Target(); slices.ContainsFunc(s.Faults.List[:i], func(e Fault) bool { return e.killsForGood(target) }) {
+			d.problemAt(join(f.path, f.Kind), "%s is dead by then: an earlier fault kills it for good", target).Hint =
+				"give the kill a for: after which it is started again"
+		}
 	}
-	for _, c := range f.Params.Check(s.Cast()) {
+}
+
+// CheckFaults holds faults that no file gave, those from the given one on, counted
+// from 0, to the rules for the faults of a file.
+func (s *Setup) CheckFaults(from int) error {
+	d := &decoder{}
+	for i := from; i < len(s.Faults.List); i++ {
+		f := &s.Faults.List[i]
+		d.limits(reflect.ValueOf(&f.Trigger).Elem(), "")
+		d.limits(reflect.ValueOf(f.Params).Elem(), f.Kind)
+	}
+	d.checkFaults(s, from)
+	if len(d.problems) > 0 {
+		return d.problems
+	}
+	return nil
+}
+
+// checkParams makes sure that the fault's parameters fit the cast.
+func (f *Fault) checkParams(d *decoder, cast nemesis.Cast) {
+	for _, c := range f.Params.Check(cast) {
 		key := join(f.path, f.Kind)
 		if c.Key != "" {
 			key = join(key, c.Key)
@@ -139,6 +171,10 @@ func (f *Fault) check(d *decoder, s *Setup, points []string) {
 			p.suggest(quotedIn(c.Message), c.Allowed)
 		}
 	}
+}
+
+// checkTrigger makes sure that the fault, which is number i from 0, can fire.
+func (f *Fault) checkTrigger(d *decoder, s *Setup, i int, points []string) {
 	switch {
 	case f.On != nil:
 		f.On.check(d, f.path+".on", s, points)
@@ -147,7 +183,7 @@ func (f *Fault) check(d *decoder, s *Setup, points []string) {
 		}
 	case f.At != nil && *f.At >= s.TimeLimit:
 		d.problemAt(f.path+".at", "never happens: the run is ended after %v", s.TimeLimit)
-	case f.After != nil && (f.After.Fault > len(s.Faults.List) || s.Faults.List[f.After.Fault-1].path == f.path):
+	case f.After != nil && (f.After.Fault > len(s.Faults.List) || f.After.Fault == i+1):
 		d.problemAt(f.path+".after.fault", "there is no other fault %d: the list has %d", f.After.Fault, len(s.Faults.List))
 	}
 	if f.Until != nil {
@@ -169,22 +205,14 @@ func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 	}
 }
 
-// checkDead refuses to strike what an earlier fault has killed for good.
-func (f *Faults) checkDead(d *decoder) {
-	dead := make(map[string]bool)
-	for _, one := range f.List {
-		if one.Params == nil {
-			continue
-		}
-		target := one.Params.Target()
-		if dead[target] && target != "" {
-			d.problemAt(join(one.path, one.Kind), "%s is dead by then: an earlier fault kills it for good", target).Hint =
-				"give the kill a for: after which it is started again"
-		}
-		if _, killed := one.Params.(interface{ Returns() bool }); killed && one.Params.Length() == 0 && one.Until == nil {
-			dead[target] = true
-		}
+// killsForGood reports that nothing starts the target again once the fault has
+// struck it.
+func (f *Fault) killsForGood(target string) bool {
+	if f.Params == nil || target == "" || f.Params.Target() != target {
+		return false
 	}
+	_, kill := f.Params.(interface{ Returns() bool })
+	return kill && f.Params.Length() == 0 && f.Until == nil
 }
 
 // checkMix makes sure that the mix can be drawn.

@@ -1,0 +1,102 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// TestJudgedBrieflyIsJudged: the quick judgement of a search or a sweep gives each
+// property the verdict that the full one gives, with random faults on top of every
+// shipped scenario.
+func TestJudgedBrieflyIsJudged(t *testing.T) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 5
+	}
+	files, err := scenario.Find([]string{"../../scenarios"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, all := context.Background(), checker.Properties()
+	seen := make(map[string]int)
+	for _, file := range files {
+		s, err := scenario.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range s.Variants {
+			setup := &s.Variants[i].Setup
+			d, err := newDrawer(setup, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := setup.Faults.List
+			b := newBench(ctx, s.Name)
+			b.faults = len(own)
+			for seed := range seeds {
+				setup.Faults.List = append(own[:len(own):len(own)], d.draw(seed)...)
+				brief, err := b.run(setup, seed, all)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o := b.options(setup)
+				o.Fast, o.Brief = false, false
+				for _, f := range checker.Judge(ctx, brief.history, all, o) {
+					seen[fmt.Sprintf("%s %v", f.Property, f.Verdict)]++
+					if got := brief.of(f.Property); got != f.Verdict {
+						t.Errorf("%s, %s, seed %d: %s is %v briefly, %v in full: %s", s.Name, s.Variants[i].Name, seed, f.Property, got, f.Verdict, f.Why)
+					}
+				}
+			}
+			b.close()
+		}
+	}
+	for _, p := range claims {
+		for _, v := range []checker.Verdict{checker.Holds, checker.Violated, checker.Unknown} {
+			if seen[fmt.Sprintf("%s %v", p, v)] == 0 {
+				t.Errorf("%s was never %v", p, v)
+			}
+		}
+	}
+}
+
+// TestSearchCountsJudged: of each property, a search counts the runs that put it to
+// the test; also when it is continued.
+func TestSearchCountsJudged(t *testing.T) {
+	// c2 comes only after c1 has given the lock back, unless c1 is held up.
+	s := Search{Scenario: parse(t, "name: test\nlock: {algorithm: redlock, retry: {attempts: 1}}\n"), Seeds: 300, Variant: scenario.DefaultVariant, Properties: claims}
+	r := search(t, s)
+	for _, p := range claims {
+		runs, drawn := r.JudgedOn(string(p))
+		if runs == 0 || runs >= r.Runs && p == checker.LinearizableResource || drawn == 0 || drawn > r.Drawn {
+			t.Errorf("%s: %d of %d runs judged, %d of %d drawn afresh", p, runs, r.Runs, drawn, r.Drawn)
+		}
+	}
+	both, _ := r.JudgedOn("exclusive-lease + linearizable-resource")
+	one, _ := r.JudgedOn("linearizable-resource")
+	if both > one {
+		t.Errorf("%d judged of both, %d of one", both, one)
+	}
+	for _, c := range r.Classes {
+		if runs, _ := r.JudgedOn(c.Name); runs < c.Runs {
+			t.Errorf("%s violated by %d runs, of %d judged", c.Name, c.Runs, runs)
+		}
+	}
+	half := s
+	half.Seeds = 112 // whole generations
+	half.Save = func(st *State, last bool) error {
+		if last {
+			s.From = st
+		}
+		return nil
+	}
+	search(t, half)
+	if again := search(t, s); !reflect.DeepEqual(again.Judged, r.Judged) {
+		t.Errorf("continued %+v, at once %+v", again.Judged, r.Judged)
+	}
+}

@@ -51,8 +51,8 @@ Each run leaves a folder with the histories, result.json and report.html under
 
 Where nothing is said, exclusive-lease, no-late-effect and linearizable-resource
 are expected to hold. On real servers a violation that is expected may not show
-because the machine was slow: see --tries. In the virtual world nothing can come
-between, so one try is enough.
+because the machine was slow: see --tries. The virtual world is deterministic, no
+machine can disturb the schedule there: it tries once.
 
 Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 3 bad scenario or flags, 4 the machine lacks something, 5 internal error,

@@ -6,6 +6,7 @@ package trial
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -138,11 +139,17 @@ func sumUp(r *report.Result) {
 	}
 }
 
-// once runs and judges a variant once.
-func (t *trial) once(ctx context.Context, v scenario.Variant, seed uint64) report.Variant {
+// once runs and judges a variant once; try counts from 1.
+func (t *trial) once(ctx context.Context, v scenario.Variant, try int) attempt {
 	began := t.Now()
-	out := report.Variant{Name: v.Name, Settings: v.Settings}
-	outcome, err := t.carryOut(ctx, v, seed)
+	out := attempt{report.Variant{Name: v.Name, Settings: v.Settings}, trySeed(t.Seed, try)}
+	progress := func(phase string) {
+		if try > 1 {
+			phase = fmt.Sprintf("try %d of %d, %s", try, t.Tries, phase)
+		}
+		t.progress(v.Name, phase)
+	}
+	outcome, err := t.carryOut(ctx, v, out.seed, progress)
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		outcome.Interrupted = true // while its parts were being started
@@ -156,14 +163,14 @@ func (t *trial) once(ctx context.Context, v scenario.Variant, seed uint64) repor
 	}
 	t.mu.Unlock()
 	if outcome.History != nil {
-		t.progress(v.Name, "checking")
-		t.judge(ctx, v, &out)
+		progress("checking")
+		t.judge(ctx, v, &out.Variant)
 	}
 	out.WallMS = t.Now().Sub(began).Milliseconds()
 	return out
 }
 
-func (t *trial) carryOut(ctx context.Context, v scenario.Variant, seed uint64) (out runner.Outcome, err error) {
+func (t *trial) carryOut(ctx context.Context, v scenario.Variant, seed uint64, progress func(string)) (out runner.Outcome, err error) {
 	dir := filepath.Join(t.dir, v.Name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return out, err
@@ -175,7 +182,7 @@ func (t *trial) carryOut(ctx context.Context, v scenario.Variant, seed uint64) (
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return runner.Run(runner.Config{
 		Scenario: t.Name, Variant: v, Seed: seed, World: t.World, Started: t.started, Dir: dir, History: file,
-		Progress: func(phase string) { t.progress(v.Name, phase) },
+		Progress: progress,
 		Open: func(spec world.Spec) (world.World, error) {
 			if t.World == Virtual {
 				return virtual.Open(ctx, spec)

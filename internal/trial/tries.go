@@ -56,8 +56,7 @@ func (t *trial) variant(ctx context.Context, v scenario.Variant) report.Variant 
 	var tries []attempt
 	var err error
 	for n := 1; ; n++ {
-		seed := trySeed(t.Seed, n)
-		tries = append(tries, attempt{t.once(ctx, v, seed), seed})
+		tries = append(tries, t.once(ctx, v, n))
 		if n == t.Tries || !worthAnother(tries) {
 			break
 		}
@@ -68,7 +67,6 @@ func (t *trial) variant(ctx context.Context, v scenario.Variant) report.Variant 
 		if err = move(dir, tryDir(dir, n)); err != nil {
 			break
 		}
-		t.progress(v.Name, fmt.Sprintf("try %d of %d", n+1, t.Tries))
 	}
 	out := combine(tries, t.Tries)
 	err = errors.Join(err, t.arrange(dir, &out, tries))

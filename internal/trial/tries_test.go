@@ -111,7 +111,7 @@ func TestInterruptedBetweenTries(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	o.Progress = func(variant, phase string) {
-		if variant == "known" && phase == "try 2 of 3" {
+		if variant == "known" && strings.HasPrefix(phase, "try 2 of 3, ") {
 			cancel()
 		}
 	}

@@ -302,7 +302,7 @@ func (v *view) whyBroken(sections []*section) string {
 	leases := v.leases()
 	for i, x := range sections {
 		for _, y := range sections[i+1:] {
-			if a, b := v.clashOf(leases, x, y); a != nil {
+			if a, b := v.clashOf(leases, v.grantBefore(x.client, v.opens(x)), v.grantBefore(y.client, v.opens(y))); a != nil {
 				return string(v.whyGranted(a, b))
 			}
 		}
@@ -362,10 +362,9 @@ func (v *view) whyUnordered(first, second *grant) string {
 	return string(oneCount)
 }
 
-// clashOf are the grants of two sections whose clients were inside their validity at
-// once, the earlier first; nil where they were not.
-func (v *view) clashOf(leases []hold, x, y *section) (first, second *grant) {
-	a, b := v.grantBefore(x.client, v.opens(x)), v.grantBefore(y.client, v.opens(y))
+// clashOf are two grants whose clients were inside their validity at once, the earlier
+// first; nil where they were not.
+func (v *view) clashOf(leases []hold, a, b *grant) (first, second *grant) {
 	if a == nil || b == nil || a.client == b.client || a.lock != b.lock {
 		return nil, nil
 	}

@@ -137,9 +137,9 @@ var propertyCases = []struct {
 		s.write(100000, "c1", 1, 1, history.OK, -1)
 	}, Holds, "1 write"},
 	{"within the clock's error", NoLateEffect, func(s *script) {
-		s.acquire(0, 1, "c1", 99, -1)
+		s.acquire(0, 1, "c1", 100, -1)
 		s.write(100, "c1", 1, 1, history.OK, -1)
-		s.h.Events[3].Value.AtError = 2e6
+		s.h.Events[3].Value.At, s.h.Events[3].Value.AtError = ns(101), 2e6
 	}, Holds, "1 write"},
 	{"renewed", NoLateEffect, func(s *script) {
 		s.acquire(0, 1, "c1", 99, -1)
@@ -189,7 +189,7 @@ var propertyCases = []struct {
 		s.read(4, "c2", 1, 0)
 		s.write(6, "c2", 1, 1, history.OK, 2)
 		s.write(8, "c1", 1, 1, history.Fail, 1)
-	}, Holds, "1 sections of 1 client"},
+	}, Holds, "write with token 1 refused after token 2"},
 	{"a job that the other client rightly left out", LinearizableResource, func(s *script) {
 		s.h.Header.Workload = "jobs"
 		s.acquire(0, 1, "c1", 900, -1)
@@ -674,18 +674,18 @@ var propertyCases = []struct {
 		s.acquire(0, 1, "c1", 900, 1)
 		s.write(2, "c1", 1, 1, history.OK, 1)
 		s.write(950, "c1", 1, 2, history.Fail, 1)
-	}, Holds, "1 operation of a valid holder"},
+	}, Holds, "1 operation of valid holders"},
 	{"refused after its release", HolderServed, func(s *script) {
 		s.acquire(0, 1, "c1", 900, 1)
 		s.write(2, "c1", 1, 1, history.OK, 1)
 		s.add(3, "c1", history.Invoke, history.Release, history.Value{})
 		s.write(5, "c1", 1, 2, history.Fail, 1)
-	}, Holds, "1 operation of a valid holder"},
+	}, Holds, "1 operation of valid holders"},
 	{"served", HolderServed, func(s *script) {
 		s.acquire(0, 1, "c1", 900, 1)
 		s.write(2, "c1", 1, 1, history.OK, 1)
 		s.h.Events[3].Value.Highest = history.Some(1)
-	}, Holds, "1 operation of a valid holder at the fence, none refused"},
+	}, Holds, "1 operation of valid holders at the fence, none refused"},
 	{"no fence", HolderServed, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.write(2, "c1", 1, 1, history.OK, -1)

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"math"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -97,10 +98,10 @@ func (v *view) collectEffects() {
 			x.write = x.writes[min(told[n], len(x.writes)-1)]
 			told[n]++
 		}
+		x.from, x.to = v.span(x.writes)
 		if at := e.Value.At; at.Set {
-			x.from, x.to, x.known = time.Duration(at.V-e.Value.AtError), time.Duration(at.V+e.Value.AtError), true
-		} else {
-			x.from, x.to = v.span(x.writes)
+			x.from, x.known = max(x.from, time.Duration(at.V-e.Value.AtError)), true
+			x.to = min(x.to, time.Duration(at.V+e.Value.AtError))
 		}
 		v.effects = append(v.effects, x)
 	}
@@ -115,15 +116,18 @@ func (v *view) invokedBefore(ops []int, event int) []int {
 	return ops[:n]
 }
 
-// span is the time between the first invocation and the last completion of some
-// operations.
+// span is the time in which one of some operations took effect, by what its client saw: not
+// before it was asked for, and not after its answer, where one came that says what it did.
 func (v *view) span(ops []int) (from, to time.Duration) {
-	for i, op := range ops {
+	if len(ops) == 0 {
+		return math.MinInt64, forever
+	}
+	from = v.at(v.ops[ops[0]].Call)
+	for _, op := range ops {
 		o := &v.ops[op]
-		if call := v.at(o.Call); i == 0 || call < from {
-			from = call
+		if to = max(to, v.at(o.Return)); o.Type == history.Info {
+			to = forever
 		}
-		to = max(to, v.at(o.Return))
 	}
 	return from, to
 }

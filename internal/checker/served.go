@@ -32,7 +32,7 @@ func judgeServed(_ context.Context, v *view, _ Options) Finding {
 	case f.Effort.Chances == 0:
 		f.Verdict, f.Why = Unknown, "no valid holder came to the fence"
 	default:
-		f.Verdict, f.Why = Holds, fmt.Sprintf("%s, none refused", plural(f.Effort.Chances, "operation of a valid holder at the fence"))
+		f.Verdict, f.Why = Holds, fmt.Sprintf("%s of valid holders at the fence, none refused", plural(f.Effort.Chances, "operation"))
 	}
 	return f
 }
@@ -57,7 +57,12 @@ func (v *view) insideValidity(x *effect) bool {
 	for _, op := range x.writes {
 		o := &v.ops[op]
 		g := v.grantBefore(x.client, o.Call)
-		if g == nil || x.to >= v.believedUntil(g) {
+		if g == nil {
+			return false
+		}
+		// What was answered before the belief ended was done before, whatever the stamps.
+		answered := o.Type != history.Info && (g.ends < 0 || o.Return < g.ends)
+		if !answered && x.to >= v.believedUntil(g) {
 			return false
 		}
 		p := g.promise(func(r extension) bool { return r.ret < o.Call })
@@ -88,7 +93,7 @@ func (v *view) refusedHolder(f Finding, x *effect, refusals int) Finding {
 		op.To = -1
 	}
 	f.Counterexample = &Counterexample{Operations: []CounterOp{hold, op}, From: f.Effort.Operations, Impossible: x.event,
-		Assumption: v.whyRefused(x)}
+		Assumption: v.whyRefused(x, g)}
 	s := v.newStory()
 	s.grant(g, v.at(x.event))
 	s.faults(v.at(g.call), v.at(x.event), x.client)
@@ -114,18 +119,19 @@ func (v *view) newerMark(x *effect) *effect {
 	return nil
 }
 
-// whyRefused finds what a refusal shows to have been assumed in vain: the other
-// client was late, or the token is older than the grant.
-func (v *view) whyRefused(x *effect) string {
+// whyRefused finds what a refusal shows to have been assumed in vain: two clients held
+// the lock at once, the other was late, or the tokens do not follow the grants.
+func (v *view) whyRefused(x *effect, g *grant) string {
 	y := v.newerMark(x)
 	if y == nil {
 		return string(servesHolder)
 	}
-	if g, _ := v.lateness(y); g != nil {
+	other := v.grantBefore(y.client, y.event)
+	if first, second := v.clashOf(v.leases(), g, other); first != nil {
+		return string(v.whyGranted(first, second))
+	}
+	if late, _ := v.lateness(y); late != nil || other == nil {
 		return string(actsInTime)
 	}
-	if x.op != history.Read && y.op == history.Read && v.insideValidity(y) {
-		return string(excludes)
-	}
-	return string(tokenWithGrant)
+	return v.whyUnordered(other, g)
 }

@@ -45,36 +45,33 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 const holderServed = checker.Property("holder-served")
 
 // naively judges by the page alone. 0: no opinion.
-func naively(h *history.History, p checker.Property, o checker.Options) checker.Verdict {
-	// "If the events of a history are not in the order of their times, or are not
-	// numbered from 0 without gaps, every property is unknown."
+func naively(h *history.History, o checker.Options) map[checker.Property]checker.Verdict {
+	verdicts := map[checker.Property]checker.Verdict{}
+	ordered, finished := true, false
+	took := map[int]bool{}
 	for i, e := range h.Events {
-		if e.Index != i || i > 0 && e.Time < h.Events[i-1].Time {
-			return checker.Unknown
-		}
-	}
-	t := newTerms(h, o)
-	switch naiveJudges[p](t) {
-	case noOpinion:
-		return 0
-	case broken:
-		return checker.Violated
-	case cannotTell:
-		return checker.Unknown
-	}
-	// "`holds` becomes `unknown` if the run did not finish (the history has no phase
-	// `done`), fewer faults took effect than the scenario planned, ..."
-	done, took := false, map[int]bool{}
-	for _, e := range h.Events {
-		done = done || e.F == history.Phase && e.Value.Detail == history.PhaseDone
+		ordered = ordered && e.Index == i && (i == 0 || e.Time >= h.Events[i-1].Time)
+		finished = finished || e.F == history.Phase && e.Value.Detail == history.PhaseDone
 		if e.F == history.FaultBegin {
 			took[e.Value.ID] = true
 		}
 	}
-	if !done || len(took) < o.Faults {
-		return checker.Unknown
+	t := newTerms(h, o)
+	for p, judge := range naiveJudges {
+		verdict := map[answer]checker.Verdict{cannotTell: checker.Unknown, nothingFound: checker.Holds, broken: checker.Violated}[judge(t)]
+		// "`holds` becomes `unknown` if the run did not finish (the history has no phase
+		// `done`), fewer faults took effect than the scenario planned, ..."
+		if verdict == checker.Holds && (!finished || len(took) < o.Faults) {
+			verdict = checker.Unknown
+		}
+		// "If the events of a history are not in the order of their times, or are not
+		// numbered from 0 without gaps, every property is unknown."
+		if !ordered {
+			verdict = checker.Unknown
+		}
+		verdicts[p] = verdict
 	}
-	return checker.Holds
+	return verdicts
 }
 
 // found is what a judge says that found a violation or not, and chances to fail or none.

@@ -110,7 +110,7 @@ func (v *view) lostElements() (lost, acknowledged int) {
 
 func (v *view) brokenStory(sections []*section, impossible *section, from int) *Counterexample {
 	c := &Counterexample{From: from, Impossible: v.closes(impossible),
-		Assumption: "that only the holder of the lock writes, each on top of the last write"}
+		Assumption: v.whyBroken(sections)}
 	s := v.newStory()
 	var clients []string
 	begin, end := forever, time.Duration(0)
@@ -123,9 +123,6 @@ func (v *view) brokenStory(sections []*section, impossible *section, from int) *
 		if g != nil {
 			begin = min(begin, v.at(g.call))
 			s.grant(g, v.at(v.closes(x)))
-			if g.promised && v.closes(x) >= 0 && g.lastPromise() < v.at(v.closes(x)) {
-				c.Assumption = "that the holder would act before its lease ran out"
-			}
 		}
 		if close := v.closes(x); close >= 0 {
 			end = max(end, v.at(close))
@@ -164,8 +161,8 @@ func (v *view) tellWrites(s *story, sections []*section, written map[int64]bool)
 		if r >= 0 && v.number(r).Set {
 			if written[v.readValue(r)] {
 				text = fmt.Sprintf("%s wrote %d, also from %d", x.client, v.number(w).V, v.readValue(r))
-				if g := v.grantBefore(x.client, v.opens(x)); g != nil && g.promised && g.lastPromise() < v.at(event) {
-					text += fmt.Sprintf(", %s after its validity had ended", length(v.at(event)-g.lastPromise()))
+				if g := v.grantBefore(x.client, v.opens(x)); g != nil && g.lastPromise().over(v.at(event)) {
+					text += fmt.Sprintf(", %s after its validity had ended", length(v.at(event)-g.lastPromise().end))
 				}
 				text += ": one update is lost"
 			}
@@ -207,8 +204,8 @@ func (v *view) sectionOp(x *section) CounterOp {
 	op.Events = sortedEvents(events...)
 	if g := v.grantBefore(x.client, v.opens(x)); g != nil {
 		op.Believed = promiseWords(g)
-		if end := g.lastPromise(); g.promised && op.To >= 0 && end < op.To {
-			op.True = fmt.Sprintf("its validity had ended %s before its write was answered", length(op.To-end))
+		if last := g.lastPromise(); op.To >= 0 && last.over(op.To) {
+			op.True = fmt.Sprintf("its validity had ended %s before its write was answered", length(op.To-last.end))
 		}
 	}
 	return op

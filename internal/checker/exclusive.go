@@ -58,23 +58,27 @@ func (v *view) leases() []hold {
 	list := make([]hold, 0, len(v.grants))
 	for i := range v.grants {
 		g := &v.grants[i]
-		believed := v.believedUntil(g)
-		add := func(asked, from, until time.Duration) {
-			h := hold{from: from, to: believed, asked: asked, over: v.overAt(g), grant: i, ends: g.ends}
-			if until < believed {
-				h.to, h.over, h.ends = until, until, -1
+		add := func(asked, from time.Duration, until promise) {
+			h := hold{from: from, to: v.believedUntil(g), asked: asked, over: v.overAt(g), grant: i, ends: g.ends}
+			if until.over(h.to) {
+				h.to, h.over, h.ends = until.end, until.end, -1
 			}
-			if h.from < h.to {
+			// A promise that was over when it was given is no hold. A grant that was
+			// released in the instant of its answer is one: it was believed, if briefly.
+			if !until.given || from < until.end {
 				list = append(list, h)
 			}
 		}
 		asked, from, until := v.at(g.call), v.at(g.ret), g.until
 		for _, x := range g.extends {
-			if told := v.at(x.ret); told > until {
-				add(asked, from, until)
-				asked, from, until = v.at(x.call), told, x.until
+			if !until.given {
+				break
 			}
-			until = max(until, x.until)
+			if told := v.at(x.ret); until.over(told) {
+				add(asked, from, until)
+				asked, from, until.end = v.at(x.call), told, x.until
+			}
+			until.end = max(until.end, x.until)
 		}
 		add(asked, from, until)
 	}
@@ -82,7 +86,7 @@ func (v *view) leases() []hold {
 }
 
 // merged sorts holds by lock and beginning and joins those of one client that
-// overlap, as a re-entered lock's do.
+// overlap, or that a re-entry begins where the other ends.
 func (v *view) merged(list []hold) []hold {
 	key := func(h hold) holder { g := &v.grants[h.grant]; return holder{g.client, g.lock} }
 	slices.SortStableFunc(list, func(a, b hold) int {
@@ -91,7 +95,8 @@ func (v *view) merged(list []hold) []hold {
 	})
 	joined := list[:0]
 	for _, h := range list {
-		if n := len(joined); n > 0 && key(joined[n-1]) == key(h) && h.from < joined[n-1].to {
+		if n := len(joined); n > 0 && key(joined[n-1]) == key(h) &&
+			(h.from < joined[n-1].to || h.from == joined[n-1].to && v.grants[h.grant].outer >= 0) {
 			if h.to > joined[n-1].to {
 				joined[n-1].to, joined[n-1].over, joined[n-1].ends = h.to, h.over, h.ends
 			}

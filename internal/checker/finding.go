@@ -55,6 +55,7 @@ const (
 	ExclusiveBelief      Property = "exclusive-belief"
 	ExclusiveLease       Property = "exclusive-lease"
 	NoLateEffect         Property = "no-late-effect"
+	HolderServed         Property = "holder-served"
 	LinearizableResource Property = "linearizable-resource"
 	OrderedTokens        Property = "ordered-tokens"
 	OwnerRelease         Property = "owner-release"

@@ -29,11 +29,11 @@ func (v *view) twoHolders(f Finding, a, b hold, holds []hold, what string) Findi
 		From:       len(holds),
 		Impossible: second.ret,
 		Overlap:    &overlap,
-		Assumption: v.exclusionAssumption(first, second, what),
+		Assumption: v.whyTwoHolders(first, second),
 	}
 	slices.SortStableFunc(f.Counterexample.Operations, func(x, y CounterOp) int { return cmp.Compare(x.Events[0], y.Events[0]) })
 	f.Events = sortedEvents(first.call, first.ret, first.ends, second.call, second.ret, second.ends)
-	f.Counterexample.Story = v.holdersStory(first, second, overlap)
+	f.Counterexample.Story = v.holdersStory(a, b, overlap)
 	return f
 }
 
@@ -64,15 +64,16 @@ func (v *view) holdOp(h hold, other *grant, overlap time.Duration) CounterOp {
 	if h.to == forever {
 		op.To = -1
 	}
-	if end := g.lastPromise(); g.promised && end < overlap {
-		op.True = fmt.Sprintf("the validity had ended %s before %s got the lock", length(overlap-end), other.client)
+	if last := g.lastPromise(); last.over(overlap) {
+		op.True = fmt.Sprintf("the validity had ended %s before %s got the lock", length(overlap-last.end), other.client)
 	} else {
 		op.True = fmt.Sprintf("%s held it too", other.client)
 	}
 	return op
 }
 
-func (v *view) holdersStory(first, second *grant, overlap Interval) []Sentence {
+func (v *view) holdersStory(a, b hold, overlap Interval) []Sentence {
+	first, second := &v.grants[a.grant], &v.grants[b.grant]
 	s := v.newStory()
 	s.grant(first, v.at(second.ret))
 	s.faults(v.at(first.call), v.at(second.ret), first.client, second.client)
@@ -80,35 +81,14 @@ func (v *view) holdersStory(first, second *grant, overlap Interval) []Sentence {
 	s.tell(turning, second.ret, "%s, while %s still held it", v.grantWords(second), first.client)
 	s.writes(overlap.From, overlap.To, first.client, second.client)
 	both := fmt.Sprintf(": both had held the lock for %s", length(overlap.To-overlap.From))
-	if v.at(first.ends) <= v.at(second.ends) {
-		s.end(first, both)
+	ended, g := a, first
+	if b.to < a.to {
+		ended, g = b, second
+	}
+	if ended.ends < 0 && ended.to != forever {
+		s.tellAt(turning, ended.to, g.ret, "the validity of %s ended%s", g.client, both)
 	} else {
-		s.end(second, both)
+		s.end(g, both)
 	}
 	return s.sentences()
-}
-
-// exclusionAssumption names what two holders show to have been assumed in vain.
-func (v *view) exclusionAssumption(first, second *grant, what string) string {
-	if first.promised && first.lastPromise() <= v.at(second.ret) {
-		return "that the holder would act before its lease ran out"
-	}
-	for i := range v.faults {
-		f := &v.faults[i]
-		if v.at(f.begin) > v.at(second.ret) {
-			break
-		}
-		switch f.kind {
-		case "clock-jump", "clock-drift", "clock":
-			return "that the clocks of the nodes and of the clients run at the same pace"
-		case "kill", "crash", "restart", "failover", "wipe":
-			if !slices.Contains(v.h.Header.Clients, f.target) {
-				return "that the nodes remember the keys they have granted"
-			}
-		}
-	}
-	if what == "promises" || first.promised {
-		return "that a lock granted to one client is granted to no other before the promise ends"
-	}
-	return "that a lock granted to one client is granted to no other before its release"
 }

@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -57,6 +58,7 @@ var judges = map[Property]func(context.Context, *view, Options) Finding{
 	ExclusiveBelief:      judgeBelief,
 	ExclusiveLease:       judgeLease,
 	NoLateEffect:         judgeLateEffects,
+	HolderServed:         judgeServed,
 	LinearizableResource: judgeResource,
 	OrderedTokens:        judgeTokens,
 	OwnerRelease:         judgeOwners,
@@ -71,16 +73,22 @@ var judges = map[Property]func(context.Context, *view, Options) Finding{
 // Properties lists all properties, the order in which a report shows them.
 func Properties() []Property {
 	return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource,
-		OrderedTokens, OwnerRelease, DeadlockFree, MinorityTolerant, NoOrphanLock, Atomic, Isolated, Durable}
+		HolderServed, OrderedTokens, OwnerRelease, DeadlockFree, MinorityTolerant, NoOrphanLock, Atomic, Isolated, Durable}
 }
 
 // Judge decides the given properties of a history, in their order. A cancelled
 // context makes what is not yet decided Unknown.
 func Judge(ctx context.Context, h *history.History, properties []Property, o Options) []Finding {
 	o = o.withDefaults()
+	findings := make([]Finding, 0, len(properties))
+	if why := disorder(h); why != "" {
+		for _, p := range properties {
+			findings = append(findings, Finding{Property: p, Verdict: Unknown, Why: why})
+		}
+		return findings
+	}
 	v := newView(h)
 	v.brief = o.Brief
-	findings := make([]Finding, 0, len(properties))
 	for _, p := range properties {
 		var f Finding
 		switch judge := judges[p]; {
@@ -96,6 +104,23 @@ func Judge(ctx context.Context, h *history.History, properties []Property, o Opt
 		findings = append(findings, v.doubt(f, o))
 	}
 	return findings
+}
+
+// disorder says why no property of a history can be judged; empty: each can. All
+// judges rely on events that are numbered and in the order of their times.
+func disorder(h *history.History) string {
+	last := time.Duration(math.MinInt64)
+	for i := range h.Events {
+		e := &h.Events[i]
+		switch {
+		case e.Index != i:
+			return fmt.Sprintf("event %d of the history is numbered %d", i, e.Index)
+		case e.Time < last:
+			return fmt.Sprintf("the time goes back at event %d", i)
+		}
+		last = e.Time
+	}
+	return ""
 }
 
 // doubt takes back a verdict that the run was too short or too tame to give. A

@@ -103,7 +103,7 @@ func TestGCPauseStory(t *testing.T) {
 	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
 		t.Errorf("story:\n%s\nwant:\n%s", g, w)
 	}
-	if a := f.Counterexample.Assumption; a != "that the holder would act before its lease ran out" {
+	if a := f.Counterexample.Assumption; a != "that a holder acts before its lease runs out" {
 		t.Errorf("assumption: %q", a)
 	}
 	if e := f.Counterexample.Impossible; e != 19 {

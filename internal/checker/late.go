@@ -13,7 +13,7 @@ import (
 // after the validity of the grant under which it acted.
 func judgeLateEffects(ctx context.Context, v *view, _ Options) Finding {
 	f := Finding{Method: "comparison with the resource's own log", Effort: Effort{Operations: len(v.ops), Of: "writes at the resource"}}
-	worst, worstBy, lates := -1, time.Duration(0), 0
+	first, firstBy, lates := -1, time.Duration(0), 0
 	refused := -1
 	for i := range v.effects {
 		if ctx.Err() != nil {
@@ -32,18 +32,14 @@ func judgeLateEffects(ctx context.Context, v *view, _ Options) Finding {
 		if !x.accepted {
 			continue
 		}
-		g := v.actingUnder(x)
-		if g == nil {
-			continue
-		}
-		if by := x.from - v.promiseOf(g, x); by > 0 {
-			if lates++; worst < 0 {
-				worst, worstBy = i, by
+		if g, by := v.lateness(x); g != nil {
+			if lates++; first < 0 {
+				first, firstBy = i, by
 			}
 		}
 	}
-	if worst >= 0 {
-		return v.lateEffect(f, &v.effects[worst], worstBy, lates)
+	if first >= 0 {
+		return v.lateEffect(f, &v.effects[first], firstBy, lates)
 	}
 	if n := v.missingEffects(); n > 0 {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("the resource told nothing of %s", plural(n, "answered write"))
@@ -60,22 +56,38 @@ func judgeLateEffects(ctx context.Context, v *view, _ Options) Finding {
 	return f
 }
 
-// actingUnder is the grant under which the client of an effect acted: its
-// latest before it invoked the write. Where the write cannot be told, the grant
-// that was promised the longest of those it had before the effect: whatever it
-// acted under, it was promised no more.
-func (v *view) actingUnder(x *effect) *grant {
-	if x.write >= 0 {
-		return v.grantBefore(x.client, v.ops[x.write].Call)
+// lateness is by how much an effect came after the end of what was promised to its
+// client, with the grant of that promise; nil: it was not late, or nobody can tell.
+// Where the effect may belong to several writes, the promise that ends last counts.
+func (v *view) lateness(x *effect) (*grant, time.Duration) {
+	if !x.known && len(x.writes) == 0 {
+		return nil, 0
 	}
-	var found *grant
-	for _, i := range v.byClient[x.client] {
-		g := &v.grants[i]
-		if v.at(g.ret) <= x.from && (found == nil || g.lastPromise() > found.lastPromise()) {
-			found = g
+	var last *grant
+	var until promise
+	consider := func(g *grant) {
+		if p := v.promiseAt(g, x.to); last == nil || until.longer(p) != until {
+			last, until = g, p
 		}
 	}
-	return found
+	for _, w := range x.writes {
+		g := v.grantBefore(x.client, v.ops[w].Call)
+		if g == nil {
+			return nil, 0
+		}
+		consider(g)
+	}
+	if len(x.writes) == 0 {
+		for _, i := range v.byClient[x.client] {
+			if g := &v.grants[i]; v.at(g.ret) <= x.from {
+				consider(g)
+			}
+		}
+	}
+	if last == nil || !until.over(x.from) {
+		return nil, 0
+	}
+	return last, x.from - until.end
 }
 
 // grantBefore is the latest grant that a client had been given before an event,
@@ -93,34 +105,29 @@ func (v *view) grantBefore(client string, event int) *grant {
 	return g
 }
 
-// promiseOf is the end of a grant's validity as it stood when the effect took
-// place. A renewal counts from the moment it was asked for.
-func (v *view) promiseOf(g *grant, x *effect) time.Duration {
-	if !g.promised {
-		return forever
-	}
-	end := g.until
-	for _, r := range g.extends {
-		if v.at(r.call) <= x.from {
-			end = max(end, r.until)
-		}
-	}
-	return end
+// promiseAt is a grant's promise with the renewals that had been asked for by an
+// instant.
+func (v *view) promiseAt(g *grant, at time.Duration) promise {
+	return g.promise(func(x extension) bool { return v.at(x.call) <= at })
 }
 
 // missingEffects counts the writes that were answered OK and of which the
-// resource knows nothing.
+// resource knows nothing: those of a name beyond the accepted effects of that name.
 func (v *view) missingEffects() int {
-	seen := make(map[int]bool, len(v.effects))
+	left := make(map[cellName]int)
 	for i := range v.effects {
-		if x := &v.effects[i]; x.write >= 0 && x.accepted {
-			seen[x.write] = true
+		if x := &v.effects[i]; x.changes() && x.accepted {
+			left[x.name()]++
 		}
 	}
 	missing := 0
 	for i := range v.ops {
-		if o := &v.ops[i]; (o.F == history.Write || o.F == history.CAS) && o.Type == history.OK && !seen[i] {
-			missing++
+		if o := &v.ops[i]; (o.F == history.Write || o.F == history.CAS) && o.Type == history.OK {
+			if n := v.cellName(i); left[n] > 0 {
+				left[n]--
+			} else {
+				missing++
+			}
 		}
 	}
 	return missing
@@ -141,7 +148,7 @@ func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Fin
 	if v.brief {
 		return violatedBriefly(f)
 	}
-	g := v.actingUnder(x)
+	g, _ := v.lateness(x)
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("a write of %s took effect %s after its validity had ended", x.client, length(by))
 	if lates > 1 {
@@ -161,11 +168,11 @@ func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Fin
 		}
 	}
 	hold := CounterOp{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret), From: v.at(g.ret),
-		To: v.promiseOf(g, x), Believed: promiseWords(g)}
+		To: x.from - by, Believed: promiseWords(g)}
 	f.Events = sortedEvents(append([]int{g.call, g.ret}, op.Events...)...)
 	f.Counterexample = &Counterexample{
 		Operations: []CounterOp{hold, op}, From: f.Effort.Operations, Impossible: x.event,
-		Assumption: "that the holder would act before its lease ran out",
+		Assumption: v.whyLate(x, g),
 	}
 	s := v.newStory()
 	s.grant(g, x.from)

@@ -78,38 +78,35 @@ type window struct {
 }
 
 // minorityWindows are the stretches of the run during which some nodes, but
-// fewer than half, were struck, and nothing else was: a paused client or a cut
-// link would be an excuse of its own.
+// fewer than half, were struck, themselves or on a client's link to them, and
+// nothing else was: a paused client or a cut link to the resource would be an excuse
+// of its own.
 func (v *view) minorityWindows() []window {
-	nodes := v.h.Header.Nodes
 	type change struct {
-		event, fault int
-		begins       bool
+		event, fault, by int
 	}
 	var changes []change
 	for i := range v.faults {
-		changes = append(changes, change{v.faults[i].begin, i, true})
+		changes = append(changes, change{v.faults[i].begin, i, 1})
 		if v.faults[i].end >= 0 {
-			changes = append(changes, change{v.faults[i].end, i, false})
+			changes = append(changes, change{v.faults[i].end, i, -1})
 		}
 	}
 	slices.SortFunc(changes, func(a, b change) int { return a.event - b.event })
-	struck, other := make(map[string]int), 0
+	struck, others := make(map[string]int), 0
 	var list []window
 	open := -1
 	for _, c := range changes {
-		f, by := &v.faults[c.fault], 1
-		if !c.begins {
-			by = -1
-		}
-		if slices.Contains(nodes, f.target) {
-			if struck[f.target] += by; struck[f.target] == 0 {
-				delete(struck, f.target)
+		nodes, other := v.nodesStruck(&v.faults[c.fault])
+		for _, n := range nodes {
+			if struck[n] += c.by; struck[n] == 0 {
+				delete(struck, n)
 			}
-		} else {
-			other += by
 		}
-		clean := len(struck) > 0 && 2*len(struck) < len(nodes) && other == 0
+		if other {
+			others += c.by
+		}
+		clean := len(struck) > 0 && 2*len(struck) < len(v.h.Header.Nodes) && others == 0
 		if open >= 0 {
 			list[open].to = v.at(c.event)
 			open = -1
@@ -120,6 +117,24 @@ func (v *view) minorityWindows() []window {
 		}
 	}
 	return list
+}
+
+// nodesStruck are the nodes that a fault strikes; other says that it strikes something
+// else as well.
+func (v *view) nodesStruck(f *fault) (nodes []string, other bool) {
+	for _, s := range f.strikes {
+		nodes = append(nodes, s.Nodes...)
+		other = other || s.Resource || len(s.Clients) > 0
+		for _, l := range s.Links {
+			if slices.Contains(v.h.Header.Nodes, l.To) && !slices.Contains(v.h.Header.Nodes, l.From) {
+				nodes = append(nodes, l.To)
+			} else {
+				other = true
+			}
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes), other
 }
 
 // watched is what was seen of the way from wanting the lock to getting it.
@@ -265,7 +280,7 @@ func (v *view) starvation(f Finding, s *starving, bound time.Duration, when stri
 		}
 	}
 	for i := range v.faults {
-		if k := &v.faults[i]; kills(k.kind) || k.begin == since {
+		if k := &v.faults[i]; k.does(history.Kills) || k.begin == since {
 			story.tell(setting, k.begin, "%s", v.faultWords(k))
 		}
 	}

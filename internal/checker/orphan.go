@@ -3,8 +3,6 @@ package checker
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -72,6 +70,7 @@ func (v *view) keyLives() []keyLife {
 	var lives []keyLife
 	open := make(map[nodeKey]int)
 	lockKey := v.h.Header.LockKey
+	fault := 0
 	for i := range v.h.Events {
 		e := v.event(i)
 		if lockKey != "" && e.Value.Key != "" && e.Value.Key != lockKey {
@@ -97,26 +96,23 @@ func (v *view) keyLives() []keyLife {
 				delete(open, k)
 			}
 		case history.FaultBegin:
-			v.forget(open, lives, e, i)
+			f := &v.faults[fault]
+			fault++
+			v.forget(open, lives, i, f.mayForget)
+		case history.NodeDown:
+			v.forget(open, lives, i, func(node string) bool { return node == e.Process })
 		}
 	}
 	return lives
 }
 
-// forget ends the lives on a node that a fault may have wiped: what is no
-// longer known to be there is not held against anybody. Of the faults known not
-// to touch what a node remembers none does that.
-func (v *view) forget(open map[nodeKey]int, lives []keyLife, e *history.Event, i int) {
-	switch kind := e.Value.Fault; {
-	case !slices.Contains(v.h.Header.Nodes, e.Value.Target), strings.Contains(kind, "clock"):
-		return
-	case kind == "pause", kind == "partition", kind == "isolate", kind == "slow", kind == "delay":
-		return
-	}
+// forget ends the lives on nodes that may have been wiped: what is no longer known
+// to be there is not held against anybody.
+func (v *view) forget(open map[nodeKey]int, lives []keyLife, event int, wiped func(node string) bool) {
 	for k, at := range open {
-		if k.node == e.Value.Target {
-			lives[at].expires = min(lives[at].expires, e.Time)
-			lives[at].end = i
+		if wiped(k.node) {
+			lives[at].expires = min(lives[at].expires, v.at(event))
+			lives[at].end = event
 			delete(open, k)
 		}
 	}
@@ -128,7 +124,7 @@ func (v *view) expiry(e *history.Event) time.Duration {
 		return forever
 	}
 	for i := range v.faults {
-		if f := &v.faults[i]; f.target == e.Process && strings.Contains(f.kind, "clock") {
+		if v.faults[i].strikesNode(history.BendsClock, e.Process) {
 			return e.Time
 		}
 	}
@@ -163,10 +159,7 @@ func (v *view) attemptFor(k *keyLife) int {
 	found := -1
 	for _, i := range v.acquires[k.client] {
 		o := &v.ops[i]
-		owner := v.event(o.Call).Value.Owner
-		if owner == "" && o.Return >= 0 {
-			owner = v.event(o.Return).Value.Owner
-		}
+		owner := v.owner(i)
 		if k.owner != "" && owner != "" && owner != k.owner {
 			continue
 		}
@@ -175,18 +168,6 @@ func (v *view) attemptFor(k *keyLife) int {
 		}
 	}
 	return found
-}
-
-// killed is the event at which a client was killed between two others, -1 where
-// it was not; to is -1 for the end of the history.
-func (v *view) killed(client string, from, to int) int {
-	for i := range v.faults {
-		f := &v.faults[i]
-		if kills(f.kind) && f.target == client && f.begin > from && (to < 0 || f.begin < to) {
-			return f.begin
-		}
-	}
-	return -1
 }
 
 func (v *view) orphan(f Finding, k *keyLife, lost int, outlived time.Duration) Finding {

@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
@@ -11,16 +12,24 @@ import (
 type nodeKey struct{ node, key string }
 
 // judgeOwners: nobody's release or renewal touches another owner's key. Whose a
-// key is, is told by who set it last on that node; where that was not seen, by
-// which client alone used the owner value that was in it.
+// key is, is told by who set it last on that node; where that was not seen, or the
+// node may have forgotten it since, by which client alone used the owner value that
+// was in it.
 func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "releases and renewals at the nodes"}, Method: "replay of the nodes' keys"}
 	owners := v.ownerClients()
 	setBy := make(map[nodeKey]int)
+	fault := 0
 	for i := range v.h.Events {
 		e := v.event(i)
 		k := nodeKey{e.Process, e.Value.Key}
 		switch e.F {
+		case history.NodeDown, history.NodeUp:
+			maps.DeleteFunc(setBy, func(k nodeKey, _ int) bool { return k.node == e.Process })
+		case history.FaultBegin:
+			f := &v.faults[fault]
+			fault++
+			maps.DeleteFunc(setBy, func(k nodeKey, _ int) bool { return f.mayForget(k.node) })
 		case history.KeySet:
 			setBy[k] = i
 		case history.KeyExpired:
@@ -33,8 +42,11 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 			if e.Value.Client == "" {
 				continue
 			}
-			owner := owners[e.Value.Owner]
-			if known {
+			owner := ""
+			if v.toldItsOwners(e.Value.Client, i) {
+				owner = owners[e.Value.Owner]
+			}
+			if known && v.event(set).Value.Owner == e.Value.Owner {
 				owner = v.event(set).Value.Client
 			} else {
 				set = -1
@@ -54,6 +66,17 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 	}
 	f.Verdict, f.Why = Holds, fmt.Sprintf("%d %s, each of the client's own key", f.Effort.Chances, f.Effort.Of)
 	return f
+}
+
+// toldItsOwners reports that every attempt of a client so far told its owner value.
+// Otherwise it may have used any.
+func (v *view) toldItsOwners(client string, before int) bool {
+	for _, op := range v.acquires[client] {
+		if v.ops[op].Call < before && v.owner(op) == "" {
+			return false
+		}
+	}
+	return true
 }
 
 // ownerClients maps the owner values that only one client used to that client.

@@ -15,6 +15,7 @@ var titles = map[Property]string{
 	ExclusiveBelief:      "no two clients believe they hold the lock at once",
 	ExclusiveLease:       "no two clients are inside the validity that their lock promised them at once",
 	NoLateEffect:         "nothing a client does to the resource takes effect after its validity ended",
+	HolderServed:         "the fence refuses nothing that a client does inside its own validity",
 	LinearizableResource: "the guarded sections are linearizable as atomic read-modify-writes",
 	OrderedTokens:        "a later grant has a strictly larger token",
 	OwnerRelease:         "nobody's release or renewal touches another owner's key",

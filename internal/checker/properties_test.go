@@ -3,6 +3,7 @@ package checker
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
@@ -81,8 +82,8 @@ var propertyCases = []struct {
 	{"two locks", ExclusiveBelief, func(s *script) {
 		for i, lock := range []string{"x", "y"} {
 			c := []string{"c1", "c2"}[i]
-			s.add(int64(i), c, history.Invoke, history.Acquire, history.Value{Lock: lock})
-			s.add(int64(i)+2, c, history.OK, history.Acquire, history.Value{Lock: lock})
+			s.add(int64(2*i), c, history.Invoke, history.Acquire, history.Value{Lock: lock})
+			s.add(int64(2*i)+1, c, history.OK, history.Acquire, history.Value{Lock: lock})
 		}
 	}, Unknown, "nothing contended"},
 
@@ -475,8 +476,10 @@ var propertyCases = []struct {
 	}, Holds, "1 look beside somebody's append, none of them half way"},
 	{"seen half done, and lost later", Isolated, func(s *script) {
 		s.h.Header.Workload = "transactions"
-		s.pairAppend(0, "c1", 1, history.OK)
+		v := history.Value{Section: 1, Number: history.Some(1)}
+		s.add(0, "c1", history.Invoke, history.Transact, v)
 		s.pairLook(1, "c2", 1, []int64{1}, nil)
+		s.add(2, "c1", history.OK, history.Transact, v)
 		s.pairLook(20, "c1", 0, nil, nil)
 	}, Violated, "c2 saw 1 in one list and not in the other"},
 	{"nobody looked meanwhile", Isolated, func(s *script) {
@@ -492,7 +495,7 @@ var propertyCases = []struct {
 	{"another order", Isolated, func(s *script) {
 		s.h.Header.Workload = "transactions"
 		s.pairAppend(0, "c1", 1, history.OK)
-		s.pairAppend(1, "c2", 2, history.OK)
+		s.pairAppend(2, "c2", 2, history.OK)
 		s.pairLook(20, "c1", 0, []int64{1, 2}, []int64{2, 1})
 	}, Violated, "list a has 1 where list b has 2"},
 	{"acknowledged and gone", Durable, func(s *script) {
@@ -540,6 +543,137 @@ var propertyCases = []struct {
 		s.take(0, "c1", 1, 2, 1, history.OK)
 		s.take(2, "c2", 1, 2, 1, history.OK)
 	}, Violated, "cannot be explained together"},
+	{"a promise that is missing is never over", NoLateEffect, func(s *script) {
+		// The effect may have been before the run's start, for all that its clock tells.
+		s.acquire(0, 1, "c1", -1, -1)
+		s.write(2, "c1", 1, 1, history.OK, -1)
+		s.h.Events[3].Value.At, s.h.Events[3].Value.AtError = history.Some(1), int64(time.Second)
+	}, Holds, "1 write"},
+	{"one of two writes of a name", NoLateEffect, func(s *script) {
+		s.acquire(0, 1, "c1", 100, -1)
+		s.add(2, "c1", history.Invoke, history.Write, history.Value{Number: history.Some(1)})
+		s.add(3, "c1", history.Info, history.Write, history.Value{})
+		s.acquire(200, 201, "c1", 400, -1)
+		s.write(300, "c1", 0, 1, history.OK, -1)
+	}, Holds, "1 write"},
+	{"asked anew, and never answered", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.add(2, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.acquire(3, 4, "c2", -1, -1)
+		s.release(5, 6, "c2")
+	}, Holds, "contended"},
+	{"released in the instant of its grant", ExclusiveLease, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(2, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.granted(5, "c2", 900, -1)
+		s.release(5, 6, "c2")
+		s.release(7, 8, "c1")
+	}, Violated, "2 holders at once for 0 ns"},
+	{"released in the instant of its grant", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(2, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.granted(5, "c2", 900, -1)
+		s.release(5, 6, "c2")
+		s.release(7, 8, "c1")
+	}, Violated, "2 holders at once for 0 ns"},
+	{"renewal of a grant that is gone", ExclusiveLease, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(500, "c1", history.Invoke, history.Extend, history.Value{Owner: "c1-earlier"})
+		s.add(501, "c1", history.OK, history.Extend, history.Value{Owner: "c1-earlier", ValidUntil: ns(1500)})
+		s.acquire(1000, 1001, "c2", 1900, -1)
+		s.release(1300, 1301, "c1")
+		s.release(1302, 1303, "c2")
+	}, Holds, "never inside both promises"},
+	{"renewal of the grant itself", ExclusiveLease, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(500, "c1", history.Invoke, history.Extend, history.Value{Owner: "c1-owner"})
+		s.add(501, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(1500)})
+		s.acquire(1000, 1001, "c2", 1900, -1)
+		s.release(1300, 1301, "c1")
+		s.release(1302, 1303, "c2")
+	}, Violated, "2 holders at once"},
+	{"an unrelated higher token between", OrderedTokens, func(s *script) {
+		// c1's token 5 was done long ago; c2's 9 is not surely earlier than c3's 4.
+		s.acquire(0, 1, "c1", 100, 5)
+		s.release(2, 3, "c1")
+		s.add(10, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.add(11, "c3", history.Invoke, history.Acquire, history.Value{})
+		s.key(11, history.KeySet, "A", "c1", "c1-owner", 100)
+		s.granted(12, "c2", 100, 9)
+		s.release(13, 14, "c2")
+		s.key(14, history.KeySet, "A", "c3", "c3-owner", 100)
+		s.granted(15, "c3", 100, 4)
+		s.release(16, 17, "c3")
+	}, Violated, "token 5 of c1 was followed by token 4 of c3"},
+	{"an unsure higher token hides a sure one", OrderedTokens, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.add(0, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.add(0, "c3", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.granted(2, "c1", 1000, 5)
+		s.release(3, 4, "c1")
+		s.key(5, history.KeySet, "A", "c3", "c3-owner", 1000)
+		s.granted(6, "c2", 1000, 9) // no key of c2 was seen: nobody knows which came first
+		s.release(7, 8, "c2")
+		s.granted(9, "c3", 1000, 4)
+		s.release(10, 11, "c3")
+	}, Violated, "token 5 of c1 was followed by token 4 of c3"},
+	{"the node came back with nothing", OwnerRelease, func(s *script) {
+		s.key(0, history.KeySet, "A", "c1", "1", 1000)
+		s.add(1, "A", history.Info, history.NodeDown, history.Value{})
+		s.add(2, "A", history.Info, history.NodeUp, history.Value{Detail: "nothing"})
+		s.add(3, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.key(4, history.KeyDeleted, "A", "c2", "1", -1) // c2's own, whose setting nobody saw
+	}, Unknown, "no node told"},
+	{"another value was in the key", OwnerRelease, func(s *script) {
+		s.key(0, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.key(2, history.KeyDeleted, "A", "c2", "c2-owner", -1)
+		s.add(3, "c2", history.Invoke, history.Acquire, history.Value{Owner: "c2-owner"})
+	}, Holds, "each of the client's own key"},
+	{"nodes behind cut links", MinorityTolerant, func(s *script) {
+		s.fault(0, true, 1, "cut", "all clients to A")
+		s.add(10, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.granted(20, "c1", 900, -1)
+		s.release(21, 22, "c1")
+	}, Holds, "1 grant with a minority struck"},
+	{"a majority behind cut links", MinorityTolerant, func(s *script) {
+		s.fault(0, true, 1, "cut", "all clients to A,B,C")
+		s.add(10, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.granted(20, "c1", 900, -1)
+	}, Unknown, "at no time was only a minority"},
+	{"a link to the resource is cut as well", MinorityTolerant, func(s *script) {
+		s.fault(0, true, 1, "cut", "resource")
+		s.fault(0, true, 2, "cut", "all clients to A")
+		s.add(10, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.granted(20, "c1", 900, -1)
+	}, Unknown, "at no time was only a minority"},
+	{"the valid holder is refused", HolderServed, func(s *script) {
+		s.acquire(0, 1, "c1", 900, 1)
+		s.write(5, "c1", 1, 1, history.Fail, 1)
+	}, Violated, "write with token 1 refused after token 2, whose validity had not ended"},
+	{"a late client is refused", HolderServed, func(s *script) {
+		s.acquire(0, 1, "c1", 900, 1)
+		s.write(2, "c1", 1, 1, history.OK, 1)
+		s.write(950, "c1", 1, 2, history.Fail, 1)
+	}, Holds, "1 operation of a valid holder"},
+	{"refused after its release", HolderServed, func(s *script) {
+		s.acquire(0, 1, "c1", 900, 1)
+		s.write(2, "c1", 1, 1, history.OK, 1)
+		s.add(3, "c1", history.Invoke, history.Release, history.Value{})
+		s.write(5, "c1", 1, 2, history.Fail, 1)
+	}, Holds, "1 operation of a valid holder"},
+	{"served", HolderServed, func(s *script) {
+		s.acquire(0, 1, "c1", 900, 1)
+		s.write(2, "c1", 1, 1, history.OK, 1)
+	}, Holds, "1 operation of a valid holder at the fence, none refused"},
+	{"no fence", HolderServed, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.write(2, "c1", 1, 1, history.OK, -1)
+	}, Unknown, "the resource checked no tokens"},
+	{"times that go back", ExclusiveBelief, func(s *script) {
+		s.acquire(5, 6, "c1", 900, -1)
+		s.acquire(2, 3, "c2", 900, -1)
+	}, Unknown, "the time goes back at event 2"},
 }
 
 func TestProperties(t *testing.T) {

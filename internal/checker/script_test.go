@@ -1,7 +1,9 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -116,7 +118,36 @@ func (s *script) fault(ms int64, begin bool, id int, kind, target string) {
 	if !begin {
 		f = history.FaultEnd
 	}
-	s.add(ms, history.NemesisProcess, history.Info, f, history.Value{Fault: kind, Target: target, ID: id})
+	v := history.Value{Fault: kind, Target: target, ID: id}
+	if begin {
+		v.Impact = s.impact(kind, target)
+	}
+	s.add(ms, history.NemesisProcess, history.Info, f, v)
+}
+
+// impact is what the faults of these tests do.
+func (s *script) impact(kind, target string) *history.Impact {
+	does, known := map[string]history.Strike{
+		"pause": {Does: history.Stops}, "kill": {Does: history.Kills}, "clock": {Does: history.BendsClock},
+		"cut": {Does: history.Drops}, "promote": {Does: history.Promotes},
+	}[kind]
+	if !known {
+		return nil // it does not say
+	}
+	switch {
+	case slices.Contains(s.h.Header.Clients, target):
+		does.Clients = []string{target}
+	case slices.Contains(s.h.Header.Nodes, target):
+		does.Nodes = []string{target}
+	default:
+		for _, n := range strings.Split(strings.TrimPrefix(target, "all clients to "), ",") {
+			for _, c := range s.h.Header.Clients {
+				does.Links = append(does.Links, history.Link{From: c, To: n})
+			}
+		}
+	}
+	verb := map[string]string{"pause": "was paused", "kill": "was killed"}[kind]
+	return &history.Impact{Words: target + " " + cmp.Or(verb, "suffered "+kind), Effects: []history.Strike{does}}
 }
 
 func (s *script) phase(ms int64, name string) {

@@ -27,13 +27,14 @@ type effect struct {
 	token             history.Int
 	highest           history.Int
 	number            history.Int
-	// from is the earliest instant at which it can have taken place; known says
-	// whether the resource told it.
-	from  time.Duration
-	known bool
-	// write is the operation in view.ops that asked for it, -1 where it cannot
-	// be told.
-	write int
+	// from and to are the earliest and the latest instant at which it can have taken
+	// place; known says whether the resource told them.
+	from, to time.Duration
+	known    bool
+	// write is the operation in view.ops that most likely asked for it, -1 for none;
+	// writes are all that can have.
+	write  int
+	writes []int
 }
 
 // collectSections puts the reads and writes of a section together. Operations
@@ -80,7 +81,8 @@ func (v *view) collectSections() {
 }
 
 func (v *view) collectEffects() {
-	writes := v.writesByName()
+	asked := v.opsByName()
+	told := make(map[cellName]int) // how many effects of a name there were
 	for i := range v.h.Events {
 		e := &v.h.Events[i]
 		if e.F != history.Effect {
@@ -88,24 +90,42 @@ func (v *view) collectEffects() {
 		}
 		x := effect{event: i, client: e.Value.Client, op: e.Value.Op, section: e.Value.Section, key: e.Value.Key,
 			accepted: e.Value.Accepted.V, refused: e.Value.Accepted.Set && !e.Value.Accepted.V, token: e.Value.Token, highest: e.Value.Highest, number: e.Value.Number, write: -1}
-		if x.changes() {
-			n := cellName{x.client, x.key, x.section, x.op}
-			if list := writes[n]; len(list) > 0 {
-				x.write = list[0]
-				// The last one stays: a request sent twice has two effects.
-				if len(list) > 1 {
-					writes[n] = list[1:]
-				}
-			}
+		n := x.name()
+		x.writes = v.invokedBefore(asked[n], i)
+		if len(x.writes) > 0 {
+			// In their order; the last one stays: a request sent twice has two effects.
+			x.write = x.writes[min(told[n], len(x.writes)-1)]
+			told[n]++
 		}
-		switch {
-		case e.Value.At.Set:
-			x.from, x.known = time.Duration(e.Value.At.V-e.Value.AtError), true
-		case x.write >= 0:
-			x.from = v.at(v.ops[x.write].Call)
+		if at := e.Value.At; at.Set {
+			x.from, x.to, x.known = time.Duration(at.V-e.Value.AtError), time.Duration(at.V+e.Value.AtError), true
+		} else {
+			x.from, x.to = v.span(x.writes)
 		}
 		v.effects = append(v.effects, x)
 	}
+}
+
+// invokedBefore are those of some operations that were invoked before an event.
+func (v *view) invokedBefore(ops []int, event int) []int {
+	n := len(ops)
+	for n > 0 && v.ops[ops[n-1]].Call > event {
+		n--
+	}
+	return ops[:n]
+}
+
+// span is the time between the first invocation and the last completion of some
+// operations.
+func (v *view) span(ops []int) (from, to time.Duration) {
+	for i, op := range ops {
+		o := &v.ops[op]
+		if call := v.at(o.Call); i == 0 || call < from {
+			from = call
+		}
+		to = max(to, v.at(o.Return))
+	}
+	return from, to
 }
 
 // cellName is what an effect and the operation that asked for it have in common.
@@ -115,15 +135,22 @@ type cellName struct {
 	op          history.F
 }
 
-// writesByName lists the writes in the order of their invocation, which is the
-// order of their effects within one section.
-func (v *view) writesByName() map[cellName][]int {
+func (x *effect) name() cellName { return cellName{x.client, x.key, x.section, x.op} }
+
+func (v *view) cellName(op int) cellName {
+	o := &v.ops[op]
+	e := v.event(o.Call)
+	return cellName{o.Process, e.Value.Key, e.Value.Section, o.F}
+}
+
+// opsByName lists the operations on the resource in the order of their invocation,
+// which is the order of their effects within one section.
+func (v *view) opsByName() map[cellName][]int {
 	m := make(map[cellName][]int)
 	for i := range v.ops {
-		o := &v.ops[i]
-		if o.F == history.Write || o.F == history.CAS {
-			e := v.event(o.Call)
-			n := cellName{o.Process, e.Value.Key, e.Value.Section, o.F}
+		switch v.ops[i].F {
+		case history.Read, history.Write, history.CAS:
+			n := v.cellName(i)
 			m[n] = append(m[n], i)
 		}
 	}

@@ -55,8 +55,8 @@ func (s *story) tellAt(w weight, at time.Duration, event int, format string, arg
 func (s *story) grant(g *grant, before time.Duration) {
 	s.tell(turning, g.ret, "%s", s.v.grantWords(g))
 	s.tell(filler, g.call, "%s asked for the lock", g.client)
-	if end := g.lastPromise(); g.promised && end < before && (g.ends < 0 || end < s.v.at(g.ends)) {
-		s.tellAt(setting, end, g.ret, "the validity of %s ended; %s did not notice", g.client, g.client)
+	if last := g.lastPromise(); last.over(before) && (g.ends < 0 || last.over(s.v.at(g.ends))) {
+		s.tellAt(setting, last.end, g.ret, "the validity of %s ended; %s did not notice", g.client, g.client)
 	}
 }
 
@@ -69,12 +69,13 @@ func (s *story) faults(from, to time.Duration, clients ...string) {
 		if at < from || at > to {
 			continue
 		}
-		if slices.Contains(s.v.h.Header.Clients, f.target) && !slices.Contains(clients, f.target) {
+		struck := f.clients()
+		if len(struck) > 0 && !slices.ContainsFunc(struck, func(c string) bool { return slices.Contains(clients, c) }) {
 			continue
 		}
 		s.tell(turning, f.begin, "%s", s.v.faultWords(f))
-		if f.end >= 0 && s.v.at(f.end) <= to && f.kind == "pause" {
-			s.tell(filler, f.end, "%s ran on", f.target)
+		if len(struck) > 0 && f.end >= 0 && s.v.at(f.end) <= to && f.does(history.Stops) && !f.does(history.Kills) {
+			s.tell(filler, f.end, "%s ran on", struck[0])
 		}
 	}
 }

@@ -28,11 +28,12 @@ func judgeTokens(_ context.Context, v *view, _ Options) Finding {
 	}
 	given := func(g *grant) time.Duration { return v.at(g.ret) }
 	asked := func(g *grant) time.Duration { return v.at(g.call) }
-	over := func(g *grant) time.Duration { return max(given(g), min(v.believedUntil(g), g.lastPromise())) }
+	over := func(g *grant) time.Duration { return max(given(g), g.lastPromise().cut(v.believedUntil(g))) }
 	var o order
 	o.sweep(v, tokens, given, asked, nil)
-	keys := v.keysSet()
-	o.sweep(v, tokens, over, given, func(a, b *grant) bool { return keys.before(a.owner, b.owner) })
+	if keys := v.keysSet(); len(keys) > 0 {
+		o.sweep(v, tokens, over, given, func(a, b *grant) bool { return keys.before(a.owner, b.owner) })
+	}
 	f.Effort.Chances = len(o.later)
 	switch {
 	case o.second >= 0:
@@ -90,7 +91,7 @@ func (k keysSet) before(a, b string) bool {
 }
 
 // sweep compares each grant with those that were done before it came; where sure is
-// not nil, only with one of which it is sure.
+// not nil, only with those of which it is sure.
 func (o *order) sweep(v *view, grants []int, done, came func(*grant) time.Duration, sure func(a, b *grant) bool) {
 	if o.later == nil {
 		o.later, o.first, o.second = make(map[int]bool), -1, -1
@@ -103,11 +104,12 @@ func (o *order) sweep(v *view, grants []int, done, came func(*grant) time.Durati
 		})
 		return list
 	}
-	byDone, highest, next := by(done), -1, 0
+	byDone, next := by(done), 0
+	var earlier []int // those of the same lock that are done, the highest token last
 	for _, i := range by(came) {
 		g := &v.grants[i]
-		if highest >= 0 && v.grants[highest].lock != g.lock {
-			highest = -1
+		if len(earlier) > 0 && v.grants[earlier[0]].lock != g.lock {
+			earlier = earlier[:0]
 		}
 		for ; next < len(byDone); next++ {
 			before := &v.grants[byDone[next]]
@@ -115,17 +117,38 @@ func (o *order) sweep(v *view, grants []int, done, came func(*grant) time.Durati
 			if before.lock > g.lock || before.lock == g.lock && done(before) >= came(g) {
 				break
 			}
-			if before.lock == g.lock && (highest < 0 || before.token.V > v.grants[highest].token.V) {
-				highest = byDone[next]
+			if before.lock == g.lock {
+				earlier = v.insertByToken(earlier, byDone[next])
 			}
 		}
-		if highest < 0 || sure != nil && !sure(&v.grants[highest], g) {
+		o.compare(v, i, earlier, sure)
+	}
+}
+
+// insertByToken keeps grants sorted by their tokens. Mostly the newest has the highest.
+func (v *view) insertByToken(list []int, i int) []int {
+	at := len(list)
+	for at > 0 && v.grants[list[at-1]].token.V > v.grants[i].token.V {
+		at--
+	}
+	return slices.Insert(list, at, i)
+}
+
+// compare looks for an earlier grant that has no smaller token. A grant with a
+// higher token may be one that is not surely earlier, so that the next must be asked
+// as well.
+func (o *order) compare(v *view, i int, earlier []int, sure func(a, b *grant) bool) {
+	g := &v.grants[i]
+	for k := len(earlier) - 1; k >= 0; k-- {
+		before := &v.grants[earlier[k]]
+		if before == g || sure != nil && !sure(before, g) {
 			continue
 		}
 		o.later[i] = true
-		if g.token.V <= v.grants[highest].token.V && (o.second < 0 || g.ret < v.grants[o.second].ret) {
-			o.first, o.second = highest, i
+		if g.token.V <= before.token.V && (o.second < 0 || g.ret < v.grants[o.second].ret) {
+			o.first, o.second = earlier[k], i
 		}
+		return
 	}
 }
 
@@ -136,7 +159,7 @@ func (v *view) unordered(f Finding, a, b *grant) Finding {
 		return f
 	}
 	f.Events = sortedEvents(a.call, a.ret, b.call, b.ret)
-	c := &Counterexample{From: len(v.grants), Impossible: b.ret, Assumption: "that later grants carry larger tokens"}
+	c := &Counterexample{From: len(v.grants), Impossible: b.ret, Assumption: v.whyUnordered(a, b)}
 	for _, g := range []*grant{a, b} {
 		c.Operations = append(c.Operations, CounterOp{Client: g.client, Op: fmt.Sprintf("gets token %d", g.token.V),
 			Events: sortedEvents(g.call, g.ret), From: v.at(g.call), To: v.at(g.ret)})

@@ -43,10 +43,9 @@ type grant struct {
 	token               history.Int
 	// op is the acquire in view.ops; call and ret are its events.
 	op, call, ret int
-	// until is the end of the promise; forever where none was given.
-	until    time.Duration
-	promised bool
-	extends  []extension
+	// until is the promise as it was given with the grant.
+	until   promise
+	extends []extension
 	// ends is the event at which the client's belief ended, -1 where it never
 	// did; how says what kind of end it was.
 	ends int
@@ -55,6 +54,34 @@ type grant struct {
 	release int
 	// outer is the grant that this one re-entered, -1 for none.
 	outer int
+}
+
+// promise is what a lock says of the end of a grant. Most grants of a lease have
+// one; the zero promise is none, and has no end that could be counted with.
+type promise struct {
+	end   time.Duration
+	given bool
+}
+
+func promised(end history.Int) promise { return promise{time.Duration(end.V), end.Set} }
+
+// over reports that the promise had ended before an instant.
+func (p promise) over(at time.Duration) bool { return p.given && p.end < at }
+
+// cut is the earlier of an instant and the end of the promise.
+func (p promise) cut(at time.Duration) time.Duration {
+	if p.given {
+		return min(at, p.end)
+	}
+	return at
+}
+
+// longer is the one of two promises that ends later; one without an end wins.
+func (p promise) longer(q promise) promise {
+	if p.given && (!q.given || q.end > p.end) {
+		return q
+	}
+	return p
 }
 
 // ending says how a belief ended.
@@ -71,15 +98,6 @@ const (
 type extension struct {
 	call, ret int
 	until     time.Duration
-}
-
-// fault is one stroke of the nemesis.
-type fault struct {
-	begin, end int // events; end is -1 where it lasted
-	id         int
-	kind       string
-	target     string
-	took       time.Duration
 }
 
 func newView(h *history.History) *view {
@@ -118,40 +136,6 @@ func (v *view) at(i int) time.Duration {
 	return v.h.Events[i].Time
 }
 
-func (v *view) collectFaults() {
-	type stroke struct {
-		id           int
-		kind, target string
-	}
-	name := func(e *history.Event) stroke { return stroke{e.Value.ID, e.Value.Fault, e.Value.Target} }
-	open := make(map[stroke]int)
-	ids := make(map[int]bool)
-	for i := range v.h.Events {
-		e := &v.h.Events[i]
-		switch e.F {
-		case history.FaultBegin:
-			ids[e.Value.ID] = true
-			open[name(e)] = len(v.faults)
-			v.faults = append(v.faults, fault{begin: i, end: -1, id: e.Value.ID, kind: e.Value.Fault,
-				target: e.Value.Target, took: time.Duration(e.Value.Took.V)})
-		case history.FaultEnd:
-			if at, ok := open[name(e)]; ok {
-				f := &v.faults[at]
-				f.end = i
-				f.took = e.Time - v.at(f.begin)
-				if e.Value.Took.Set {
-					f.took = time.Duration(e.Value.Took.V)
-				}
-				delete(open, name(e))
-			}
-		}
-	}
-	v.fired = len(ids)
-}
-
-// kills reports whether a fault of this kind ends the process it strikes.
-func kills(kind string) bool { return kind == "kill" || kind == "crash" }
-
 // holder names whose grants of which lock belong together.
 type holder struct{ client, lock string }
 
@@ -160,37 +144,44 @@ type holder struct{ client, lock string }
 // same.
 func (v *view) collectGrants() {
 	open := make(map[holder][]int)
-	for i := range v.h.Events {
+	for i, fault := 0, 0; i < len(v.h.Events); i++ {
 		e, op := &v.h.Events[i], int(v.opAt[i])
 		switch {
-		case e.F == history.FaultBegin && kills(e.Value.Fault):
-			v.endAll(open, e.Value.Target, i)
+		case e.F == history.FaultBegin:
+			v.endKilled(open, &v.faults[fault])
+			fault++
 		case !e.IsOp():
 		case e.Type == history.Invoke && e.F == history.Release:
-			v.giveBack(open, holder{e.Process, e.Value.Lock}, e, op)
-		case e.Type == history.Invoke || op < 0:
+			v.giveBack(open, v.key(op), op)
+		case e.Type == history.Invoke && e.F == history.Acquire:
+			v.askedAnew(open, op)
+		case e.Type == history.Invoke || op < 0 || e.Type != history.OK:
 		case e.F == history.Acquire:
 			v.acquired(open, op)
-		case e.F == history.Extend && e.Type == history.OK:
+		case e.F == history.Extend:
 			v.extended(open, op)
 		}
 	}
 }
 
-func (v *view) endAll(open map[holder][]int, client string, event int) {
+// endKilled ends the beliefs of the clients that a fault kills.
+func (v *view) endKilled(open map[holder][]int, f *fault) {
+	if !f.does(history.Kills) {
+		return
+	}
 	for k, list := range open {
-		if k.client != client {
+		if !f.strikesClient(history.Kills, k.client) {
 			continue
 		}
 		for _, g := range list {
-			v.grants[g].ends, v.grants[g].how = event, killed
+			v.grants[g].ends, v.grants[g].how = f.begin, killed
 		}
 		delete(open, k)
 	}
 }
 
 // key finds the lock that an operation is about: its completion may name it
-// where its invocation did not, or the other way round.
+// where its invocation did not.
 func (v *view) key(op int) holder {
 	o := &v.ops[op]
 	k := holder{o.Process, v.event(o.Call).Value.Lock}
@@ -200,86 +191,97 @@ func (v *view) key(op int) holder {
 	return k
 }
 
-// acquired takes note of an acquire's completion. Whatever its outcome, a client
-// that asked anew without re-entering had given up what it held before.
+// owner finds the owner value of an operation in the same way.
+func (v *view) owner(op int) string {
+	o := &v.ops[op]
+	owner := v.event(o.Call).Value.Owner
+	if owner == "" && o.Return >= 0 {
+		owner = v.event(o.Return).Value.Owner
+	}
+	return owner
+}
+
+// askedAnew takes note that a client asks for a lock. Whatever comes of it, a client
+// that asks anew without re-entering has given up what it held before.
+func (v *view) askedAnew(open map[holder][]int, op int) {
+	k := v.key(op)
+	list := open[k]
+	if len(list) == 0 {
+		return
+	}
+	if v.ops[op].Type == history.OK {
+		if owner := v.owner(op); owner != "" && owner == v.grants[list[len(list)-1]].owner {
+			return
+		}
+	}
+	for _, g := range list {
+		v.grants[g].ends, v.grants[g].how = v.ops[op].Call, superseded
+	}
+	delete(open, k)
+}
+
+// acquired takes note of a grant. What its client still holds of the lock it has
+// re-entered.
 func (v *view) acquired(open map[holder][]int, op int) {
 	o := &v.ops[op]
 	k, e := v.key(op), v.event(o.Return)
+	g := grant{client: o.Process, lock: k.lock, owner: v.owner(op), token: e.Value.Token, op: op,
+		call: o.Call, ret: o.Return, until: promised(e.Value.ValidUntil), ends: -1, release: -1, outer: -1}
 	list := open[k]
-	reentry := o.Type == history.OK && len(list) > 0 && e.Value.Owner != "" &&
-		v.grants[list[len(list)-1]].owner == e.Value.Owner
-	outer := -1
-	if reentry {
-		outer = list[len(list)-1]
-	} else {
-		for _, g := range list {
-			v.grants[g].ends, v.grants[g].how = o.Call, superseded
-		}
-		list = list[:0]
+	if n := len(list); n > 0 {
+		g.outer = list[n-1]
+		g.inherit(&v.grants[g.outer])
 	}
-	if o.Type == history.OK {
-		g := grant{client: o.Process, lock: k.lock, owner: e.Value.Owner, token: e.Value.Token, op: op,
-			call: o.Call, ret: o.Return, until: forever, ends: -1, release: -1, outer: outer}
-		if e.Value.ValidUntil.Set {
-			g.until, g.promised = time.Duration(e.Value.ValidUntil.V), true
-		}
-		if outer >= 0 {
-			v.inherit(&g, &v.grants[outer])
-		}
-		list = append(list, len(v.grants))
-		v.byClient[g.client] = append(v.byClient[g.client], len(v.grants))
-		v.grants = append(v.grants, g)
-	}
-	open[k] = list
+	open[k] = append(list, len(v.grants))
+	v.byClient[g.client] = append(v.byClient[g.client], len(v.grants))
+	v.grants = append(v.grants, g)
 }
 
 // inherit gives a re-entry the promise of the grant that it re-entered where its
 // own is shorter or missing: the client acts under both.
-func (v *view) inherit(g, outer *grant) {
-	if !outer.promised {
-		g.until, g.promised = forever, false
-		return
-	}
-	if !g.promised || outer.lastPromise() > g.until {
-		g.until, g.promised = outer.lastPromise(), true
+func (g *grant) inherit(outer *grant) {
+	if last := outer.lastPromise(); !last.given || !g.until.given {
+		g.until = last
+	} else {
+		g.until = g.until.longer(last)
 	}
 }
 
-// giveBack ends the grant that a release is about: the one with its owner
+// giveBack ends the grant that a release is about: the latest one with its owner
 // value, or else the latest.
-func (v *view) giveBack(open map[holder][]int, k holder, e *history.Event, op int) {
-	if k.lock == "" {
-		k = v.key(op)
-	}
+func (v *view) giveBack(open map[holder][]int, k holder, op int) {
 	list := open[k]
 	if len(list) == 0 {
 		return
 	}
 	at := len(list) - 1
-	if e.Value.Owner != "" {
+	if owner := v.owner(op); owner != "" {
 		for i := at; i >= 0; i-- {
-			if v.grants[list[i]].owner == e.Value.Owner {
+			if v.grants[list[i]].owner == owner {
 				at = i
 				break
 			}
 		}
 	}
 	g := &v.grants[list[at]]
-	g.ends, g.how, g.release = e.Index, released, op
+	g.ends, g.how, g.release = v.ops[op].Call, released, op
 	open[k] = append(list[:at:at], list[at+1:]...)
 }
 
-// extended lengthens every open grant of the client: a re-entrant hold has one
-// lease.
+// extended lengthens the open grants that a renewal is about. A re-entrant hold has
+// one lease, so there can be several; a renewal that names another owner value
+// belongs to a grant that is gone.
 func (v *view) extended(open map[holder][]int, op int) {
 	o := &v.ops[op]
 	until := v.event(o.Return).Value.ValidUntil
 	if !until.Set {
 		return
 	}
-	for _, g := range open[v.key(op)] {
-		if o.Call > v.grants[g].call {
-			v.grants[g].extends = append(v.grants[g].extends, extension{o.Call, o.Return, time.Duration(until.V)})
+	owner := v.owner(op)
+	for _, i := range open[v.key(op)] {
+		g := &v.grants[i]
+		if o.Call > g.call && (owner == "" || g.owner == "" || owner == g.owner) {
+			g.extends = append(g.extends, extension{o.Call, o.Return, time.Duration(until.V)})
 		}
 	}
 }
@@ -289,34 +291,38 @@ func (v *view) extended(open map[holder][]int, op int) {
 func (v *view) believedUntil(g *grant) time.Duration { return v.at(g.ends) }
 
 // freeFrom is when the lock could be had again for all that is known of a
-// grant: released, or its promise over. A killed client keeps its lease; forever
-// where nothing ends it.
+// grant: released, or its promise over. A client that was killed, or that asked
+// anew, keeps its lease; forever where nothing ends it.
 func (v *view) freeFrom(g *grant) time.Duration {
-	end := g.lastPromise()
+	last := g.lastPromise()
 	switch g.how {
 	case released:
-		end = min(end, v.at(v.ops[g.release].Return))
-	case killed:
-		if !g.promised {
-			end = v.at(g.ends)
+		return last.cut(v.at(v.ops[g.release].Return))
+	case killed, superseded:
+		if !last.given {
+			return v.at(g.ends)
 		}
-	case superseded:
-		end = min(end, v.at(g.ends))
+	case endless:
 	}
-	return end
+	return last.cut(forever)
 }
 
 // lastPromise is the latest end that the lock ever promised for a grant.
-func (g *grant) lastPromise() time.Duration { return g.promise(math.MaxInt) }
+func (g *grant) lastPromise() promise {
+	return g.promise(func(extension) bool { return true })
+}
 
-// promise is the latest end that the lock promised for a grant by renewals
-// asked for before the event.
-func (g *grant) promise(before int) time.Duration {
-	end := g.until
+// promise is the latest end that the lock promised for a grant, by itself or by those
+// renewals that count.
+func (g *grant) promise(counts func(extension) bool) promise {
+	p := g.until
+	if !p.given {
+		return p
+	}
 	for _, x := range g.extends {
-		if x.call < before {
-			end = max(end, x.until)
+		if x.until > p.end && counts(x) {
+			p.end = x.until
 		}
 	}
-	return end
+	return p
 }

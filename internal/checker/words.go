@@ -1,7 +1,9 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,8 +53,8 @@ func (v *view) grantWords(g *grant) string {
 	if n := len(e.Value.Nodes); n > 0 && len(v.h.Header.Nodes) > 0 {
 		fmt.Fprintf(&b, " on %d of %s", n, plural(len(v.h.Header.Nodes), "node"))
 	}
-	if g.promised {
-		fmt.Fprintf(&b, ", valid until %s", instant(g.until))
+	if g.until.given {
+		fmt.Fprintf(&b, ", valid until %s", instant(g.until.end))
 	}
 	if g.token.Set {
 		fmt.Fprintf(&b, ", with token %d", g.token.V)
@@ -62,35 +64,29 @@ func (v *view) grantWords(g *grant) string {
 
 // promiseWords tell what a client believed of its grant.
 func promiseWords(g *grant) string {
-	if !g.promised {
+	last := g.lastPromise()
+	if !last.given {
 		return "holds the lock until it releases it"
 	}
-	return "holds the lock until " + instant(g.lastPromise())
+	return "holds the lock until " + instant(last.end)
 }
 
 // faultWords tell of a fault: "c1 was paused for 2.00 s at before-write".
 func (v *view) faultWords(f *fault) string {
-	verb := map[string]string{
-		"pause": "was paused", "kill": "was killed", "crash": "crashed", "restart": "was restarted",
-		"stop": "was stopped", "partition": "was cut off", "isolate": "was cut off", "slow": "was slowed down",
-		"delay": "was slowed down", "clock-jump": "had its clock set", "clock-drift": "had its clock run wrong",
-	}[f.kind]
-	if verb == "" {
-		verb = "was struck by " + f.kind
-	}
-	target := f.target
-	if target == "" {
-		target = "the system"
-	}
+	e := v.event(f.begin)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s", target, verb)
-	if f.took > 0 {
+	if f.impact != nil && f.impact.Words != "" {
+		b.WriteString(f.impact.Words)
+	} else {
+		fmt.Fprintf(&b, "the fault %s struck %s", e.Value.Fault, cmp.Or(e.Value.Target, "the system"))
+	}
+	if f.took > 0 && (f.impact == nil || !f.impact.Instant) {
 		fmt.Fprintf(&b, " for %s", length(f.took))
 	}
 	if p := v.pointBefore(f); p != "" {
 		fmt.Fprintf(&b, " at %s", p)
 	}
-	if d := v.event(f.begin).Value.Detail; d != "" {
+	if d := e.Value.Detail; d != "" {
 		fmt.Fprintf(&b, " (%s)", d)
 	}
 	return b.String()
@@ -99,8 +95,9 @@ func (v *view) faultWords(f *fault) string {
 // pointBefore is the point at which a client was when the fault struck it: the
 // last thing it did before, if that was to pass a point.
 func (v *view) pointBefore(f *fault) string {
-	for i := f.begin - 1; i >= 0; i-- {
-		if e := v.event(i); e.Process == f.target {
+	struck := f.clients()
+	for i := f.begin - 1; i >= 0 && len(struck) > 0; i-- {
+		if e := v.event(i); slices.Contains(struck, e.Process) {
 			if e.F == history.Point {
 				return e.Value.Point
 			}

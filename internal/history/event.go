@@ -213,6 +213,8 @@ type Impact struct {
 	// Words are a sentence without an end: "c1 was paused".
 	Words   string   `json:"words,omitempty"`
 	Effects []Strike `json:"effects,omitempty"`
+	// Instant: it is over at once, or for good; that the fault ended later means nothing.
+	Instant bool `json:"instant,omitempty"`
 }
 
 // Strike is one thing that a fault does, and whom it strikes.

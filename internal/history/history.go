@@ -20,6 +20,9 @@ type Header struct {
 	// Clients and Nodes in the scenario's order.
 	Clients []string `json:"clients,omitempty"`
 	Nodes   []string `json:"nodes,omitempty"`
+	// ChecksOrder: the resource is meant to refuse a token lower than the highest that
+	// it has seen.
+	ChecksOrder bool `json:"checks_order,omitempty"`
 	// LockKey is the name of the lock's key on the nodes.
 	LockKey string `json:"lock_key,omitempty"`
 	// Initial is the resource's value before the run.

@@ -1,6 +1,9 @@
 package nemesis
 
 import (
+	"fmt"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -17,6 +20,11 @@ func init() {
 type bandwidth struct {
 	disturbance `yaml:",inline"`
 	Rate        int64 `yaml:"rate" doc:"bytes a second, in steps of 1000" min:"1000" max:"1000000000" required:"true"`
+}
+
+// Impact implements Fault.
+func (f *bandwidth) Impact(w world.World) history.Impact {
+	return f.impactOn(w, "messages", fmt.Sprintf("passed at %d bytes a second", f.Rate), history.Delays)
 }
 
 // Begin implements Fault.

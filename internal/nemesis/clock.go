@@ -1,8 +1,10 @@
 package nemesis
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -52,6 +54,44 @@ func (c *clock) Check(cast Cast) []Complaint {
 		list = append(list, Complaint{Key: "strobe", Message: "a strobe needs a jump, and a node"})
 	}
 	return list
+}
+
+// Impact implements Fault.
+func (c *clock) Impact(world.World) history.Impact {
+	i := impactOn(c.Client, c.Node, false, "", history.BendsClock)
+	whose := "node " + c.Node
+	if c.Client != "" {
+		whose = c.Client
+	}
+	i.Words = "the clock of " + whose + " " + c.wrong()
+	return i
+}
+
+// wrong says how the clock goes wrong.
+func (c *clock) wrong() string {
+	pace := ""
+	switch {
+	case c.Strobe > 0:
+		return fmt.Sprintf("jumped by %v and back every %v", c.Jump, c.Strobe)
+	case c.Rate == 0:
+		pace = "stood still"
+	case c.Rate != 1:
+		pace = fmt.Sprintf("ran at %g times the true rate", c.Rate)
+	}
+	jump := ""
+	switch {
+	case c.Jump > 0:
+		jump = fmt.Sprintf("jumped forward by %v", c.Jump)
+	case c.Jump < 0:
+		jump = fmt.Sprintf("jumped back by %v", -c.Jump)
+	}
+	switch {
+	case pace == "":
+		return jump + " and was wrong"
+	case jump == "":
+		return pace
+	}
+	return jump + " and " + pace
 }
 
 func (c *clock) Begin(w world.World) (undo func() error, err error) {

@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -16,6 +17,11 @@ func init() {
 // cut loses messages.
 type cut struct {
 	disturbance `yaml:",inline"`
+}
+
+// Impact implements Fault.
+func (f *cut) Impact(w world.World) history.Impact {
+	return f.impactOn(w, "messages", "were lost", history.Drops)
 }
 
 // Begin implements Fault.

@@ -10,6 +10,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -36,6 +37,9 @@ type Fault interface {
 	Length() time.Duration
 	// Check says what is wrong with the parameters, given who takes part.
 	Check(Cast) []Complaint
+	// Impact says what it does in w, and to whom. The checker and the report know
+	// of a fault what its Impact says, and no more.
+	Impact(w world.World) history.Impact
 	// Begin returns once the fault has taken effect, with what undoes it.
 	Begin(world.World) (undo func() error, err error)
 }

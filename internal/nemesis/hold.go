@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -16,6 +17,11 @@ func init() {
 // hold keeps messages back and lets them go at its end.
 type hold struct {
 	disturbance `yaml:",inline"`
+}
+
+// Impact implements Fault.
+func (f *hold) Impact(w world.World) history.Impact {
+	return f.impactOn(w, "messages", "were held back", history.Delays)
 }
 
 // Begin implements Fault.

@@ -3,6 +3,7 @@ package nemesis
 import (
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -50,6 +51,24 @@ func (k *kill) MeasuredBy() string {
 		return k.Node
 	}
 	return ""
+}
+
+// Impact implements Fault.
+func (k *kill) Impact(world.World) history.Impact {
+	does, words := []history.Does{history.Kills}, "was killed"
+	if k.Returns() {
+		words += " and was down"
+	}
+	switch {
+	case k.Client != "":
+	case k.Keep == world.KeepNothing:
+		does, words = append(does, history.Forgets), "was killed, lost its data, and was down"
+	case k.Keep == world.KeepSynced:
+		does, words = append(does, history.Forgets), "lost its power, with all that was not yet on its disk, and was down"
+	}
+	i := impactOn(k.Client, k.Node, k.Resource, words, does...)
+	i.Instant = !k.Returns()
+	return i
 }
 
 func (k *kill) Begin(w world.World) (undo func() error, err error) {

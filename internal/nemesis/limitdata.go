@@ -1,6 +1,9 @@
 package nemesis
 
 import (
+	"fmt"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -17,6 +20,11 @@ func init() {
 type limitData struct {
 	disturbance `yaml:",inline"`
 	Bytes       int64 `yaml:"bytes" doc:"how many bytes pass" min:"0" max:"1000000000" required:"true"`
+}
+
+// Impact implements Fault.
+func (f *limitData) Impact(w world.World) history.Impact {
+	return f.impactOn(w, "connections", fmt.Sprintf("ended after %d bytes", f.Bytes), history.Breaks)
 }
 
 // Begin implements Fault.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -83,6 +84,32 @@ func (l *Where) strikes(link world.Link, w world.World) bool {
 		return l.Resource
 	}
 	return slices.Contains(l.Nodes, link.To) || len(l.Nodes) == 0 && !l.Resource
+}
+
+// impactOn is the impact of a fault that does something to the links. Words go on
+// after who is struck: "were lost".
+func (l *Where) impactOn(w world.World, struck, words string, does history.Does) history.Impact {
+	s := history.Strike{Does: does}
+	for _, link := range l.links(w) {
+		s.Links = append(s.Links, history.Link{From: link.From, To: link.To})
+	}
+	return history.Impact{Words: struck + " " + l.between() + " " + words, Effects: []history.Strike{s}}
+}
+
+// between says which links are struck, and which way.
+func (l *Where) between() string {
+	if l.Replica != "" {
+		return "between replica " + l.Replica + " and its primary" // a replica's link has no direction worth telling
+	}
+	from, to, _ := strings.Cut(l.Target(), " to ")
+	switch l.Direction {
+	case world.Requests:
+		return "from " + from + " to " + to
+	case world.Answers:
+		return "from " + to + " to " + from
+	case world.Both:
+	}
+	return "between " + from + " and " + to
 }
 
 // disturbance is a network fault in force.

@@ -3,6 +3,7 @@ package nemesis
 import (
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -27,6 +28,11 @@ func (p *pause) Target() string        { return oneOf(p.Client, p.Node, p.Resour
 func (p *pause) Length() time.Duration { return p.For }
 
 func (p *pause) Check(c Cast) []Complaint { return checkTarget(c, p.Client, p.Node, p.Resource) }
+
+// Impact implements Fault.
+func (p *pause) Impact(world.World) history.Impact {
+	return impactOn(p.Client, p.Node, p.Resource, "was paused", history.Stops)
+}
 
 func (p *pause) Begin(w world.World) (undo func() error, err error) {
 	return func() error { return w.Resume(p.Target()) }, w.Pause(p.Target())

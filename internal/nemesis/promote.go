@@ -3,6 +3,7 @@ package nemesis
 import (
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -25,6 +26,13 @@ func (p *promote) Length() time.Duration { return 0 }
 
 func (p *promote) Check(c Cast) []Complaint {
 	return complainUnknown("node", "replica", p.Node, c.Replicas)
+}
+
+// Impact implements Fault.
+func (p *promote) Impact(world.World) history.Impact {
+	i := impactOn("", p.Node, false, "became the primary", history.Promotes)
+	i.Instant = true
+	return i
 }
 
 // Begin promotes. A failover is not taken back.

@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -16,6 +17,11 @@ func init() {
 // reset breaks connections.
 type reset struct {
 	disturbance `yaml:",inline"`
+}
+
+// Impact implements Fault.
+func (f *reset) Impact(w world.World) history.Impact {
+	return f.impactOn(w, "connections", "broke", history.Breaks)
 }
 
 // Begin implements Fault.

@@ -151,6 +151,8 @@ func (s *Schedule) strike(id int, f Planned) *stroke {
 		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed, Value: v, Error: err.Error()})
 		return nil
 	}
+	impact := f.Fault.Impact(s.w)
+	v.Impact = &impact
 	k := &stroke{fault: f, id: id, undo: undo, begun: s.w.Now(), ended: s.w.NewSignal()}
 	s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin, Value: v})
 	s.mu.Lock()

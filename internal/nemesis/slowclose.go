@@ -1,8 +1,10 @@
 package nemesis
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -19,6 +21,11 @@ func init() {
 type slowClose struct {
 	disturbance `yaml:",inline"`
 	Delay       time.Duration `yaml:"delay" doc:"how late" min:"1ms" max:"10m" required:"true"`
+}
+
+// Impact implements Fault.
+func (f *slowClose) Impact(w world.World) history.Impact {
+	return f.impactOn(w, "closed connections", fmt.Sprintf("ended %v late", f.Delay), history.Delays)
 }
 
 // Begin implements Fault.

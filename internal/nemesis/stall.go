@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -18,6 +19,11 @@ func init() {
 // gets through.
 type stall struct {
 	disturbance `yaml:",inline"`
+}
+
+// Impact implements Fault.
+func (f *stall) Impact(w world.World) history.Impact {
+	return f.impactOn(w, "messages on the open connections", "were held back", history.Delays)
 }
 
 // Begin implements Fault.

@@ -127,17 +127,18 @@ func besideExpectation(p *PropertyResult) string {
 	return word + ", expected " + verdictWord(p.Expected)
 }
 
-// storyRank orders the properties by how much of the story their
-// counterexample tells: a damaged resource says more than a second holder.
+// storyRank orders the properties by how close to the cause their counterexample
+// is. A lock that broke its promise comes before the damage that followed, and that
+// before a mere belief, which any lease with a slow holder leaves behind.
 var storyRank = []checker.Property{
-	checker.LinearizableResource, checker.Atomic, checker.Isolated, checker.Durable, checker.NoLateEffect, checker.ExclusiveLease,
-	checker.ExclusiveBelief, checker.OrderedTokens, checker.OwnerRelease,
-	checker.NoOrphanLock, checker.MinorityTolerant, checker.DeadlockFree,
+	checker.ExclusiveLease, checker.LinearizableResource, checker.Atomic, checker.Isolated, checker.Durable, checker.NoLateEffect,
+	checker.HolderServed, checker.OrderedTokens, checker.OwnerRelease,
+	checker.NoOrphanLock, checker.MinorityTolerant, checker.DeadlockFree, checker.ExclusiveBelief,
 }
 
 // leadOf returns the property whose counterexample tells a variant's story best:
-// what nobody expected before what was, then by rank. It is nil where nothing
-// has a story.
+// what nobody expected, then what the scenario is about, then by rank. It is nil where
+// nothing has a story.
 func leadOf(v *Variant) *PropertyResult {
 	var lead *PropertyResult
 	for i := range v.Properties {
@@ -156,8 +157,14 @@ func leads(p, q *PropertyResult) bool {
 	if isUnexpected(p) != isUnexpected(q) {
 		return isUnexpected(p)
 	}
+	if onTrial(p) != onTrial(q) {
+		return onTrial(p)
+	}
 	return rankOf(p.Name) < rankOf(q.Name)
 }
+
+// onTrial: the scenario is about the violation of this property.
+func onTrial(p *PropertyResult) bool { return p.Expected == checker.Violated }
 
 func rankOf(p checker.Property) int {
 	if i := slices.Index(storyRank, p); i >= 0 {

@@ -207,7 +207,7 @@ func verdictTone(p *PropertyResult) tone {
 }
 
 // stories tells what happened: in every variant with an unexpected violation,
-// and otherwise in the first that has a story.
+// and otherwise in the one that the scenario is most about.
 func (p *printer) stories(r *Result) {
 	told := false
 	for i := range r.Variants {
@@ -216,11 +216,18 @@ func (p *printer) stories(r *Result) {
 			told = true
 		}
 	}
-	for i := 0; i < len(r.Variants) && !told; i++ {
-		if lead := leadOf(&r.Variants[i]); lead != nil {
-			p.story(r, &r.Variants[i], lead)
-			told = true
+	if told {
+		return
+	}
+	var best *PropertyResult
+	of := 0
+	for i := range r.Variants {
+		if lead := leadOf(&r.Variants[i]); lead != nil && (best == nil || leads(lead, best)) {
+			best, of = lead, i
 		}
+	}
+	if best != nil {
+		p.story(r, &r.Variants[of], best)
 	}
 }
 

@@ -44,6 +44,12 @@ func Fences() []Fence {
 	return []Fence{NoFence, Strict, EqualToken, WritesOnly, CheckThenWrite, Forgetful, CompareAndSet, LockOwner}
 }
 
+// ChecksOrder reports whether the fence is meant to refuse a token lower than the
+// highest that it has seen.
+func (f Fence) ChecksOrder() bool {
+	return f != "" && f != NoFence && f != CompareAndSet && f != LockOwner
+}
+
 // The fence keeps "token|client" of the highest token under KEYS[2]. The check
 // comes in two tongues that must agree: Lua for a server, Go for a model.
 

@@ -74,9 +74,28 @@ func (s *script) effect(at time.Duration, client string, op history.F, number in
 // fault adds a fault that begins and ends.
 func (s *script) fault(id int, kind, target string, from, to time.Duration, planned time.Duration, detail string) {
 	v := history.Value{Fault: kind, Target: target, ID: id, Planned: history.Some(int64(planned)), Detail: detail}
+	v.Impact = s.impact(kind, target)
 	s.observe(from, history.NemesisProcess, history.FaultBegin, v)
+	v.Impact = nil
 	v.Took = history.Some(int64(to - from))
 	s.observe(to, history.NemesisProcess, history.FaultEnd, v)
+}
+
+// impact is what the faults of the fixtures do to their target.
+func (s *script) impact(kind, target string) *history.Impact {
+	strike := history.Strike{Does: map[string]history.Does{"pause": history.Stops, "clock-jump": history.BendsClock,
+		"restart": history.Kills, "partition": history.Drops}[kind]}
+	switch {
+	case slices.Contains(s.header.Nodes, target):
+		strike.Nodes = []string{target}
+	case strike.Does == history.Drops:
+		for _, n := range s.header.Nodes {
+			strike.Links = append(strike.Links, history.Link{From: target, To: n})
+		}
+	default:
+		strike.Clients = []string{target}
+	}
+	return &history.Impact{Words: target + " suffered " + kind, Effects: []history.Strike{strike}}
 }
 
 // history sorts the events by time and numbers them.

@@ -2,16 +2,10 @@ package swimlane
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
-
-// aboutClocks: the fault tampers with a clock.
-func aboutClocks(fault string) bool {
-	return strings.Contains(fault, "clock") || strings.Contains(fault, "time") || strings.Contains(fault, "drift")
-}
 
 // holdKey tells a client's grants apart where it holds several locks.
 type holdKey struct{ client, lock string }

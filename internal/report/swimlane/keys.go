@@ -24,7 +24,7 @@ func isNodeEvent(f history.F) bool {
 // keyLanes reads what the nodes kept, and whether anything was observed.
 func keyLanes(h *history.History, nodes []string, owners map[string]string, end time.Duration) ([]NodeLane, bool) {
 	own := lockKeys(h)
-	clocks := clockFaults(h, nodes)
+	clocks := clockFaults(h)
 	lanes := make([]NodeLane, len(nodes))
 	readers := map[string]*keyReader{}
 	for i, name := range nodes {
@@ -63,20 +63,18 @@ func lockKeys(h *history.History) func(string) bool {
 }
 
 // clockFaults says from when on a node's clock cannot be trusted.
-func clockFaults(h *history.History, nodes []string) map[string]time.Duration {
+func clockFaults(h *history.History) map[string]time.Duration {
 	from := map[string]time.Duration{}
 	for i := range h.Events {
 		e := &h.Events[i]
-		if e.F != history.FaultBegin || !aboutClocks(e.Value.Fault) {
+		if e.F != history.FaultBegin || e.Value.Impact == nil {
 			continue
 		}
-		struck := hit(e.Value.Target, nodes)
-		if len(struck) == 0 {
-			struck = nodes
-		}
-		for _, n := range struck {
-			if _, ok := from[n]; !ok {
-				from[n] = e.Time
+		for _, s := range e.Value.Impact.Effects {
+			for _, n := range s.Nodes {
+				if _, ok := from[n]; !ok && s.Does == history.BendsClock {
+					from[n] = e.Time
+				}
 			}
 		}
 	}

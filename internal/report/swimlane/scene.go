@@ -5,9 +5,7 @@ package swimlane
 
 import (
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
@@ -250,7 +248,7 @@ func bands(h *history.History, lanes []string, end time.Duration) []Band {
 			open[k] = len(list)
 			list = append(list, Band{
 				Span: Span{e.Time, end}, Open: true, ID: e.Value.ID, Fault: e.Value.Fault, Target: e.Value.Target,
-				Detail: e.Value.Detail, Lanes: hit(e.Value.Target, lanes), Planned: e.Value.Planned, Event: i,
+				Detail: e.Value.Detail, Lanes: lanesHit(e, lanes), Planned: e.Value.Planned, Event: i,
 			})
 		case history.FaultEnd:
 			if at, ok := open[k]; ok {
@@ -262,18 +260,22 @@ func bands(h *history.History, lanes []string, end time.Duration) []Band {
 	return list
 }
 
-// hit says which lanes a fault's target names. A target may name several, as
-// in "c1->D,E".
-func hit(target string, lanes []string) []string {
-	if slices.Contains(lanes, target) {
-		return []string{target}
+// lanesHit says which lanes a fault strikes: those that its impact names, or else its
+// target.
+func lanesHit(e *history.Event, lanes []string) []string {
+	struck := []string{e.Value.Target}
+	if e.Value.Impact != nil {
+		struck = nil
+		for _, s := range e.Value.Impact.Effects {
+			struck = append(append(struck, s.Clients...), s.Nodes...)
+			for _, l := range s.Links {
+				struck = append(struck, l.From, l.To)
+			}
+		}
 	}
-	words := strings.FieldsFunc(target, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_'
-	})
 	var found []string
 	for _, lane := range lanes {
-		if slices.Contains(words, lane) {
+		if slices.Contains(struck, lane) {
 			found = append(found, lane)
 		}
 	}

@@ -50,7 +50,8 @@ func TestKeysEnd(t *testing.T) {
 		return history.Event{Time: at, Process: "A", Type: history.Info, F: f, Value: v}
 	}
 	last := history.Event{Time: 500 * ms, Process: history.RunProcess, Type: history.Info, F: history.Phase}
-	jump := ev(50*ms, history.FaultBegin, history.Value{Fault: "clock-jump", Target: "A"})
+	jump := ev(50*ms, history.FaultBegin, history.Value{Fault: "clock", Target: "A",
+		Impact: &history.Impact{Effects: []history.Strike{{Does: history.BendsClock, Nodes: []string{"A"}}}}})
 	for name, c := range map[string]struct {
 		events  []history.Event
 		to      time.Duration
@@ -156,12 +157,16 @@ func TestNoTruthWithoutObservations(t *testing.T) {
 }
 
 func TestFaultsFindTheirLanes(t *testing.T) {
-	begin := func(target string) history.Event {
-		return history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin,
+	begin := func(target string, links ...history.Link) history.Event {
+		e := history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin,
 			Value: history.Value{Fault: "cut", Target: target}}
+		if len(links) > 0 {
+			e.Value.Impact = &history.Impact{Effects: []history.Strike{{Does: history.Drops, Links: links}}}
+		}
+		return e
 	}
 	h := &history.History{Header: history.Header{Clients: []string{"c1", "c11"}, Nodes: []string{"A", "D", "E"}},
-		Events: []history.Event{begin("c1->D,E"), begin("A"), begin("everything")}}
+		Events: []history.Event{begin("c1 to D,E", history.Link{From: "c1", To: "D"}, history.Link{From: "c1", To: "E"}), begin("A"), begin("everything")}}
 	var got [][]string
 	for _, b := range swimlane.Build(h).Bands {
 		got = append(got, b.Lanes)

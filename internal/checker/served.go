@@ -1,0 +1,131 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// judgeServed: the fence refuses nothing that a client does inside its own validity.
+func judgeServed(_ context.Context, v *view, _ Options) Finding {
+	f := Finding{Method: "comparison with the resource's own log", Effort: Effort{Operations: len(v.ops), Of: "operations of valid holders at the fence"}}
+	if !v.fenced() {
+		return unknown("the resource checked no tokens", f.Effort)
+	}
+	first, refusals := -1, 0
+	for i := range v.effects {
+		x := &v.effects[i]
+		if !x.accepted && !x.refused || !v.insideValidity(x) {
+			continue
+		}
+		f.Effort.Chances++
+		if x.refused {
+			if refusals++; first < 0 {
+				first = i
+			}
+		}
+	}
+	switch {
+	case first >= 0:
+		return v.refusedHolder(f, &v.effects[first], refusals)
+	case f.Effort.Chances == 0:
+		f.Verdict, f.Why = Unknown, "no valid holder came to the fence"
+	default:
+		f.Verdict, f.Why = Holds, fmt.Sprintf("%s, none refused", plural(f.Effort.Chances, "operation of a valid holder at the fence"))
+	}
+	return f
+}
+
+// fenced reports whether the resource looks at who comes: it was shown tokens, or
+// refused somebody.
+func (v *view) fenced() bool {
+	for i := range v.effects {
+		if x := &v.effects[i]; x.token.Set || x.refused {
+			return true
+		}
+	}
+	return false
+}
+
+// insideValidity reports that an effect surely lies inside the validity of the grant
+// under which its client acted.
+func (v *view) insideValidity(x *effect) bool {
+	if len(x.writes) == 0 {
+		return false
+	}
+	for _, op := range x.writes {
+		o := &v.ops[op]
+		g := v.grantBefore(x.client, o.Call)
+		if g == nil || x.to >= v.believedUntil(g) {
+			return false
+		}
+		p := g.promise(func(r extension) bool { return r.ret < o.Call })
+		if p.given && x.to >= p.end {
+			return false
+		}
+	}
+	return true
+}
+
+func (v *view) refusedHolder(f Finding, x *effect, refusals int) Finding {
+	if v.brief {
+		return violatedBriefly(f)
+	}
+	o := &v.ops[x.write]
+	g := v.grantBefore(x.client, o.Call)
+	f.Verdict = Violated
+	f.Why = fmt.Sprintf("%s, whose validity had not ended", refusalWords(x))
+	if refusals > 1 {
+		f.Why = fmt.Sprintf("%d operations of valid holders were refused; the first: %s", refusals, refusalWords(x))
+	}
+	f.Events = sortedEvents(g.call, g.ret, o.Call, x.event, o.Return)
+	hold := CounterOp{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret), From: v.at(g.ret), To: x.to,
+		Believed: promiseWords(g), True: "the fence refused it"}
+	op := CounterOp{Client: x.client, Op: string(x.op) + "s", Events: sortedEvents(o.Call, x.event, o.Return),
+		From: v.at(o.Call), To: v.at(o.Return), Believed: "the resource serves the holder", True: "it was refused"}
+	if o.Return < 0 {
+		op.To = -1
+	}
+	f.Counterexample = &Counterexample{Operations: []CounterOp{hold, op}, From: f.Effort.Operations, Impossible: x.event,
+		Assumption: v.whyRefused(x)}
+	s := v.newStory()
+	s.grant(g, v.at(x.event))
+	s.faults(v.at(g.call), v.at(x.event), x.client)
+	if y := v.newerMark(x); y != nil {
+		if other := v.grantBefore(y.client, y.event); other != nil {
+			s.grant(other, v.at(x.event))
+		}
+		s.tell(turning, y.event, "%s of %s left token %d at the resource", y.op, y.client, y.token.V)
+	}
+	s.tellAt(turning, x.from, x.event, "%s, while its validity went on", refusalWords(x))
+	f.Counterexample.Story = s.sentences()
+	return f
+}
+
+// newerMark is the last accepted effect of another client with a token, before one
+// that was refused; nil for none.
+func (v *view) newerMark(x *effect) *effect {
+	for i := len(v.effects) - 1; i >= 0; i-- {
+		if y := &v.effects[i]; y.event < x.event && y.accepted && y.token.Set && y.client != x.client {
+			return y
+		}
+	}
+	return nil
+}
+
+// whyRefused finds what a refusal shows to have been assumed in vain: the other
+// client was late, or the token is older than the grant.
+func (v *view) whyRefused(x *effect) string {
+	y := v.newerMark(x)
+	if y == nil {
+		return string(servesHolder)
+	}
+	if g, _ := v.lateness(y); g != nil {
+		return string(actsInTime)
+	}
+	if x.op != history.Read && y.op == history.Read && v.insideValidity(y) {
+		return string(excludes)
+	}
+	return string(tokenWithGrant)
+}

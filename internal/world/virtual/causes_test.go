@@ -1,0 +1,65 @@
+package virtual_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+)
+
+var update = flag.Bool("update", false, "write testdata/causes.txt anew")
+
+// TestCauses: each violation that a shipped scenario expects names the assumption that
+// failed there. (A random schedule can show a property violated in more than one way.) The list was read by hand beside the stories of the
+// scenarios; a new line needs the same.
+func TestCauses(t *testing.T) {
+	var list strings.Builder
+	for _, s := range shipped(t) {
+		for _, v := range s.Variants {
+			var wanted []checker.Property
+			for _, e := range v.Expect {
+				if e.Verdict == checker.Violated {
+					wanted = append(wanted, e.Property)
+				}
+			}
+			told := make(map[checker.Property][]string)
+			for seed := range uint64(5) {
+				h := act(t, s, v, seed, nil, fresh)
+				for _, f := range checker.Judge(context.Background(), h, wanted, checker.Options{GrantWithin: v.Setup.GrantWithin}) {
+					if f.Counterexample == nil {
+						t.Errorf("%s, %s, seed %d: %s: %s", s.Name, v.Name, seed, f.Property, f.Why)
+					} else if cause := f.Counterexample.Assumption; !slices.Contains(told[f.Property], cause) {
+						told[f.Property] = append(told[f.Property], cause)
+					}
+				}
+			}
+			for _, p := range wanted {
+				slices.Sort(told[p])
+				for _, cause := range told[p] {
+					fmt.Fprintf(&list, "%-28s %-22s %-22s %s\n", s.Name, v.Name, p, cause)
+				}
+			}
+		}
+	}
+	file := filepath.Join("testdata", "causes.txt")
+	if *update {
+		if err := os.WriteFile(file, []byte(list.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), list.String()); diff != "" {
+		t.Errorf("causes (-want +got; -update accepts):\n%s", diff)
+	}
+}

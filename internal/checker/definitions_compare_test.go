@@ -23,7 +23,7 @@ var plots = []struct {
 	{plot{name: "locks", workloads: []string{"increment"}, steps: 60, pause: 3, faults: 2, keys: 4, work: 30, healing: 2, wrong: []int{0, 20, 60}},
 		[]checker.Property{checker.ExclusiveBelief, checker.ExclusiveLease, checker.OrderedTokens}},
 	{plot{name: "work", workloads: []string{"increment", "register", "append", "stock", "jobs"}, steps: 60, pause: 2, work: 80, healing: 1, wrong: []int{0, 15, 60}},
-		[]checker.Property{checker.NoLateEffect, holderServed, checker.LinearizableResource}},
+		[]checker.Property{checker.NoLateEffect, checker.HolderServed, checker.LinearizableResource}},
 	{plot{name: "keys", workloads: []string{"increment"}, steps: 60, pause: 4, faults: 3, keys: 40, work: 5, healing: 2, wrong: []int{0, 10, 60}},
 		[]checker.Property{checker.OwnerRelease, checker.NoOrphanLock}},
 	{plot{name: "waiting", workloads: []string{"increment"}, steps: 70, pause: 6, faults: 3, work: 5, healing: 6, aground: 2, wrong: []int{0, 0, 10, 60}},

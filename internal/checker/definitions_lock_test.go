@@ -239,7 +239,8 @@ func (t *terms) ownerRelease() answer {
 // keyOf is whose key event i is about: "that of the client that set it last on that node,
 // if that was seen, the node has not been down since, no fault has made it forget since,
 // and the owner value is the same. Otherwise it is that of the one client that used the
-// owner value, if only one did." Empty: nobody knows.
+// owner value, if only one did and every attempt so far of the client that touched it told
+// its own value." Empty: nobody knows.
 func (t *terms) keyOf(i int) string {
 	e := &t.events[i]
 	setter := ""
@@ -256,6 +257,11 @@ func (t *terms) keyOf(i int) string {
 	}
 	if setter != "" {
 		return setter
+	}
+	for _, p := range t.ops {
+		if p.f == history.Acquire && p.client == e.Value.Client && p.invoked < i && p.owner == "" {
+			return ""
+		}
 	}
 	return t.userOf(e.Value.Owner)
 }
@@ -313,9 +319,12 @@ func (t *terms) life(i int) keyLife {
 	k.left = !set.Value.TTL.Set
 	for j := i + 1; j < len(t.events) && int64(t.events[j].Time) <= end; j++ {
 		e := &t.events[j]
-		// "A fault that makes a node forget, or that kills it, ends what is known of its
-		// keys."
-		ends := t.strikes(j, history.Forgets).nodes[set.Process] || t.strikes(j, history.Kills).nodes[set.Process]
+		// "A node that goes down, and a fault that kills it, makes it forget or promotes it,
+		// ends what is known of its keys."
+		ends := e.F == history.NodeDown && e.Process == set.Process
+		for _, does := range []history.Does{history.Kills, history.Forgets, history.Promotes} {
+			ends = ends || t.strikes(j, does).nodes[set.Process]
+		}
 		if aboutKey(e.F) && e.Process == set.Process && e.Value.Key == set.Value.Key {
 			switch e.F {
 			case history.KeyExtended:

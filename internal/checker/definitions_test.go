@@ -30,7 +30,7 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.ExclusiveBelief:      (*terms).exclusiveBelief,
 	checker.ExclusiveLease:       (*terms).exclusiveLease,
 	checker.NoLateEffect:         (*terms).noLateEffect,
-	holderServed:                 (*terms).holderServed,
+	checker.HolderServed:         (*terms).holderServed,
 	checker.LinearizableResource: (*terms).linearizableResource,
 	checker.OrderedTokens:        (*terms).orderedTokens,
 	checker.OwnerRelease:         (*terms).ownerRelease,
@@ -41,8 +41,6 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.Isolated:             (*terms).isolated,
 	checker.Durable:              (*terms).durable,
 }
-
-const holderServed = checker.Property("holder-served")
 
 // naively judges by the page alone. 0: no opinion.
 func naively(h *history.History, o checker.Options) map[checker.Property]checker.Verdict {

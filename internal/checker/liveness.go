@@ -230,13 +230,14 @@ func (v *view) asking(free window, breakAt time.Duration) []starving {
 		var s *starving
 		acquires := v.acquires[client]
 		// A client asks one thing at a time, so its answers are in order, too.
-		first := sort.Search(len(acquires), func(i int) bool { return v.at(v.ops[acquires[i]].Return) >= free.from })
-		for _, i := range acquires[first:] {
+		first := sort.Search(len(acquires), func(i int) bool { return v.askedUntil(acquires, i) >= free.from })
+		for n := first; n < len(acquires); n++ {
+			i := acquires[n]
 			o := &v.ops[i]
 			if v.at(o.Call) > free.to {
 				break
 			}
-			begin, end := max(v.at(o.Call), free.from), min(v.at(o.Return), free.to)
+			begin, end := max(v.at(o.Call), free.from), min(v.askedUntil(acquires, n), free.to)
 			if kill := v.killed(client, o.Call, o.Return); kill >= 0 {
 				end = min(end, v.at(kill))
 			}
@@ -252,6 +253,16 @@ func (v *view) asking(free window, breakAt time.Duration) []starving {
 		}
 	}
 	return list
+}
+
+// askedUntil is when a client stopped asking in the i-th of its attempts: at the
+// answer, or else at its next attempt.
+func (v *view) askedUntil(acquires []int, i int) time.Duration {
+	o := &v.ops[acquires[i]]
+	if o.Return < 0 && i+1 < len(acquires) {
+		return v.at(v.ops[acquires[i+1]].Call)
+	}
+	return v.at(o.Return)
 }
 
 func (v *view) starvation(f Finding, s *starving, bound time.Duration, when string, since int) Finding {

@@ -51,6 +51,9 @@ func judgeOrphans(_ context.Context, v *view, _ Options) Finding {
 		}
 		f.Effort.Chances++
 		from := max(lost, v.at(k.set))
+		if k.renewed >= 0 && v.at(k.renewed) > from && v.underWay(k.client, event) {
+			from = v.at(k.renewed)
+		}
 		last := min(k.expires, v.at(k.end), v.end)
 		endless := k.expires == forever && k.end < 0
 		if last > from+ttl || dead && endless {
@@ -132,20 +135,29 @@ func (v *view) expiry(e *history.Event) time.Duration {
 }
 
 // interestEnd is when the owner of a key had done with it, at which event, and
-// whether the owner was killed; forever where it never had.
+// whether the owner was killed; forever where it never had. Where several attempts used
+// the key's owner value, it is the last of their ends.
 func (v *view) interestEnd(k *keyLife) (at time.Duration, event int, dead bool) {
-	attempt := v.attemptFor(k)
-	if attempt < 0 {
-		return forever, -1, false
+	at, event = forever, -1
+	for n, attempt := range v.attemptsFor(k) {
+		t, e, d := v.attemptEnd(k.client, attempt)
+		if n == 0 || t > at {
+			at, event, dead = t, e, d
+		}
 	}
+	return at, event, dead
+}
+
+// attemptEnd is when a client had done with the keys of one attempt.
+func (v *view) attemptEnd(client string, attempt int) (at time.Duration, event int, dead bool) {
 	o := &v.ops[attempt]
-	if kill := v.killed(k.client, o.Call, o.Return); kill >= 0 {
+	if kill := v.killed(client, o.Call, o.Return); kill >= 0 {
 		return v.at(kill), kill, true
 	}
 	if o.Type != history.OK {
 		return v.at(o.Return), o.Return, false
 	}
-	for _, i := range v.byClient[k.client] {
+	for _, i := range v.byClient[client] {
 		if g := &v.grants[i]; g.op == attempt {
 			return v.at(g.ends), g.ends, g.how == killed
 		}
@@ -153,21 +165,35 @@ func (v *view) interestEnd(k *keyLife) (at time.Duration, event int, dead bool) 
 	return forever, -1, false
 }
 
-// attemptFor is the acquire that set a key: the one with its owner value, or
-// else the client's latest that was asked for before.
-func (v *view) attemptFor(k *keyLife) int {
-	found := -1
+// attemptsFor are the acquires that may have set a key: those with its owner value, or
+// else the client's latest before it that told none.
+func (v *view) attemptsFor(k *keyLife) []int {
+	var same []int
+	silent := -1
 	for _, i := range v.acquires[k.client] {
-		o := &v.ops[i]
-		owner := v.owner(i)
-		if k.owner != "" && owner != "" && owner != k.owner {
-			continue
-		}
-		if v.at(o.Call) <= v.at(k.set) {
-			found = i
+		switch owner := v.owner(i); {
+		case owner != "" && owner == k.owner:
+			same = append(same, i)
+		case owner == "" && v.at(v.ops[i].Call) <= v.at(k.set):
+			silent = i
 		}
 	}
-	return found
+	if len(same) == 0 && silent >= 0 {
+		return []int{silent}
+	}
+	return same
+}
+
+// underWay reports that a client had asked for a renewal when an event came, and had
+// no answer yet: it may arrive at the nodes after it.
+func (v *view) underWay(client string, event int) bool {
+	for i := range v.ops {
+		o := &v.ops[i]
+		if o.F == history.Extend && o.Process == client && o.Call < event && (o.Return < 0 || o.Return > event) {
+			return true
+		}
+	}
+	return false
 }
 
 func (v *view) orphan(f Finding, k *keyLife, lost int, outlived time.Duration) Finding {

@@ -665,11 +665,49 @@ var propertyCases = []struct {
 	{"served", HolderServed, func(s *script) {
 		s.acquire(0, 1, "c1", 900, 1)
 		s.write(2, "c1", 1, 1, history.OK, 1)
+		s.h.Events[3].Value.Highest = history.Some(1)
 	}, Holds, "1 operation of a valid holder at the fence, none refused"},
 	{"no fence", HolderServed, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.write(2, "c1", 1, 1, history.OK, -1)
 	}, Unknown, "the resource checked no tokens"},
+	{"a release of which nobody knows", DeadlockFree, func(s *script) {
+		// c1 may still have it, for all that is known: its promise has no end.
+		s.acquire(0, 1, "c1", 3000, -1)
+		s.add(2, "c1", history.Invoke, history.Release, history.Value{})
+		s.add(3, "c1", history.Info, history.Release, history.Value{})
+		s.phase(4, history.PhaseHealing)
+		s.add(5, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.granted(4000, "c2", 7000, -1)
+	}, Holds, "within 1.00 s"},
+	{"a value that was set twice tells no order", OrderedTokens, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.add(0, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000) // of an earlier attempt
+		s.key(3, history.KeySet, "A", "c2", "c2-owner", 1000)
+		s.key(4, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.granted(5, "c1", 1000, 5)
+		s.release(6, 7, "c1")
+		s.granted(8, "c2", 1000, 4)
+		s.release(9, 10, "c2")
+	}, Unknown, "no grant came after another"},
+	{"a renewal that was under way at the release", NoOrphanLock, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.granted(2, "c1", 1000, -1)
+		s.add(3, "c1", history.Invoke, history.Extend, history.Value{})
+		s.release(4, 5, "c1")
+		s.key(900, history.KeyExtended, "A", "c1", "c1-owner", 1000)
+		s.phase(5000, history.PhaseHealing)
+	}, Holds, "1 key"},
+	{"a later attempt that tells no value", NoOrphanLock, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.granted(2, "c1", -1, -1)
+		s.add(3, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(4, history.KeySet, "B", "c1", "c1-owner", 1000) // late, of the first attempt
+		s.phase(5000, history.PhaseHealing)
+	}, Holds, "2 keys"},
 	{"times that go back", ExclusiveBelief, func(s *script) {
 		s.acquire(5, 6, "c1", 900, -1)
 		s.acquire(2, 3, "c2", 900, -1)

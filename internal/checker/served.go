@@ -37,11 +37,11 @@ func judgeServed(_ context.Context, v *view, _ Options) Finding {
 	return f
 }
 
-// fenced reports whether the resource looks at who comes: it was shown tokens, or
-// refused somebody.
+// fenced reports whether the resource looks at who comes: it keeps the highest token,
+// or refused somebody.
 func (v *view) fenced() bool {
 	for i := range v.effects {
-		if x := &v.effects[i]; x.token.Set || x.refused {
+		if x := &v.effects[i]; x.highest.Set || x.refused {
 			return true
 		}
 	}

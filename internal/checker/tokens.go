@@ -54,7 +54,8 @@ type order struct {
 	first, second int
 }
 
-// keysSet has, for each owner value, the event at which each node first had it.
+// keysSet has, for each owner value, the event at which each node had it set; -1
+// where that was more than once.
 type keysSet map[string]map[string]int
 
 func (v *view) keysSet() keysSet {
@@ -69,7 +70,9 @@ func (v *view) keysSet() keysSet {
 			nodes = make(map[string]int)
 			k[e.Value.Owner] = nodes
 		}
-		if _, known := nodes[e.Process]; !known {
+		if _, known := nodes[e.Process]; known {
+			nodes[e.Process] = -1
+		} else {
 			nodes[e.Process] = i
 		}
 	}
@@ -77,12 +80,13 @@ func (v *view) keysSet() keysSet {
 }
 
 // before reports that wherever both had a key, a had it first. The order of one
-// node's events is certain.
+// node's events is certain. A value that was set twice tells nothing: it may have been
+// for another attempt.
 func (k keysSet) before(a, b string) bool {
 	met := false
 	for node, first := range k[a] {
 		second, both := k[b][node]
-		if both && second < first {
+		if both && (first < 0 || second < first) {
 			return false
 		}
 		met = met || both

@@ -297,7 +297,9 @@ func (v *view) freeFrom(g *grant) time.Duration {
 	last := g.lastPromise()
 	switch g.how {
 	case released:
-		return last.cut(v.at(v.ops[g.release].Return))
+		if o := &v.ops[g.release]; o.Type != history.Info {
+			return last.cut(v.at(o.Return))
+		}
 	case killed, superseded:
 		if !last.given {
 			return v.at(g.ends)

@@ -26,8 +26,6 @@ func (l *single) setAndWait(owner string, otherConnection bool) (Grant, Result) 
 	if l.Mistakes.IgnoreWait || r.OK() && r.Int >= 1 {
 		return l.granted(g, r, true)
 	}
-	if !l.Mistakes.NoCleanup {
-		compareAndDelete(l, g)
-	}
+	l.cleanUp(g)
 	return Grant{}, Result{Outcome: Fail, Err: "no replica has the key"}
 }

@@ -71,9 +71,7 @@ func (l *single) attempt() (Grant, Result) {
 		drawn = Result{Outcome: Fail, Err: "the token came too late: no validity left"}
 	}
 	if drawn.Outcome != OK {
-		if !l.Mistakes.NoCleanup && l.constant == "" {
-			l.give(l, g)
-		}
+		l.cleanUp(g)
 		return Grant{}, drawn
 	}
 	g.Token, g.HasToken = token, true
@@ -107,18 +105,25 @@ func (l *single) leased(owner string, start time.Duration) Grant {
 func (l *single) granted(g Grant, r command.Reply, got bool) (Grant, Result) {
 	switch {
 	case r.Outcome == command.Unknown:
+		l.cleanUp(g) // the key may have been set, or may still be
 		return Grant{}, Result{Outcome: Info, Err: r.Err()}
 	case r.Outcome == command.Refused:
 		return Grant{}, Result{Outcome: Fail, Err: r.Err()}
 	case !got:
 		return Grant{}, Result{Outcome: Fail, Err: "taken"}
 	case !g.Forever && l.Remaining(g) <= 0:
-		if !l.Mistakes.NoCleanup && l.constant == "" {
-			compareAndDelete(l, g)
-		}
+		l.cleanUp(g)
 		return Grant{}, Result{Outcome: Fail, Err: "granted too late: no validity left"}
 	}
 	return g, Result{Outcome: OK}
+}
+
+// cleanUp takes away what a failed attempt may have left. A value that others write, too,
+// does not tell whose key it is, so such a key stays.
+func (l *single) cleanUp(g Grant) {
+	if !l.Mistakes.NoCleanup && l.constant == "" {
+		compareAndDelete(l, g)
+	}
 }
 
 // setNX takes the key with SET NX PX.

@@ -242,3 +242,41 @@ func TestReentryEndsWithTheLease(t *testing.T) {
 		t.Errorf("after the lease: %+v, %+v: want a grant by the node", g, r)
 	}
 }
+
+// An attempt whose answer never came may have set the key: locks with a value of their
+// own take it away again, unless they are told not to, or the value says nothing.
+func TestLocksOnOneNodeCleanUpAfterNoAnswer(t *testing.T) {
+	for _, c := range []struct {
+		algorithm string
+		mistakes  lock.Mistakes
+		left      bool
+	}{
+		{"set-nx-px", lock.Mistakes{}, false},
+		{"set-nx-px", lock.Mistakes{NoCleanup: true}, true},
+		{"set-nx-wait", lock.Mistakes{}, false},
+		{"lock-delay", lock.Mistakes{}, false},
+		{"watchdog", lock.Mistakes{}, false},
+		{"reentrant", lock.Mistakes{}, false},
+		{"constant-value", lock.Mistakes{}, true},
+		{"setnx-del", lock.Mistakes{}, true},
+	} {
+		tb := newTable(1)
+		answers := 0
+		tb.ways(func(_ command.Command, carry func() command.Reply) command.Reply {
+			r := carry()
+			if answers++; answers == 1 {
+				return command.UnknownReply("timeout")
+			}
+			return r
+		})
+		config := single(c.algorithm)
+		config.Mistakes = c.mistakes
+		_, l := tb.sit(t, "c1", config)
+		if _, r := l.Acquire(); r.Outcome != lock.Info {
+			t.Errorf("%s: acquire %+v, want an unknown outcome", c.algorithm, r)
+		}
+		if _, left := tb.nodes[0].Get("lock"); left != c.left {
+			t.Errorf("%s, %+v: the key is left: %v, want %v", c.algorithm, c.mistakes, left, c.left)
+		}
+	}
+}

@@ -18,7 +18,7 @@ type Switches struct {
 	StopRenewal       bool   `yaml:"stop_renewal" doc:"release stops the watchdog (redisson 7272)" default:"true"`
 	CheckWait         bool   `yaml:"check_wait" doc:"look at how many replicas WAIT says have the key (redisson 3994)" default:"true"`
 	TokenAfterGrant   bool   `yaml:"token_after_grant" doc:"a token that is drawn beside the lock is drawn once the lock is granted, not before" default:"true"`
-	CleanUp           bool   `yaml:"clean_up" doc:"a failed attempt takes its keys away again" default:"true"`
+	CleanUp           bool   `yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true"`
 }
 
 // Mistakes are the rules that are switched off.

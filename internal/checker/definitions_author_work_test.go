@@ -236,6 +236,9 @@ func (a *author) fault() {
 			a.add(node, history.Info, history.NodeDown, history.Value{})
 			delete(a.keys, node)
 		}
+		if s.Resource && a.chance(95) {
+			a.add(history.ResourceProcess, history.Info, history.NodeDown, history.Value{})
+		}
 	}
 	if s.Does == history.Forgets {
 		for _, node := range s.Nodes {

@@ -9,220 +9,170 @@ import (
 // stretch is a time without a gap.
 type stretch struct{ from, to int64 }
 
-func inside(list []stretch, from, to int64) bool {
-	return slices.ContainsFunc(list, func(s stretch) bool { return s.from <= from && to <= s.to })
-}
-
 // deadlockFree: "Once the faults are lifted (phase `healing`), somebody gets the lock within
 // `grant_within`."
 func (t *terms) deadlockFree() answer {
-	for i, e := range t.events {
+	for _, e := range t.events {
 		if e.F == history.Phase && e.Value.Detail == history.PhaseHealing {
-			return t.granted([]stretch{{int64(e.Time), t.last}}, i)
+			healed := stretch{int64(e.Time), t.last}
+			violated, chances := t.starved([]stretch{healed})
+			// "Until the first grant after healing it makes no difference who has the lock: a
+			// holder that keeps it for longer than the bound is a violation, too."
+			until := t.last
+			for _, g := range slices.Backward(t.grants) {
+				if g.ret >= healed.from {
+					until = g.ret
+				}
+			}
+			_, kept := t.wanted(stretch{healed.from, until})
+			return found(violated || kept, chances)
 		}
 	}
 	return cannotTell
 }
 
-// minorityTolerant: "The same, while some nodes but fewer than half are struck by a fault,
-// and nothing else is."
+// minorityTolerant: "The same (without the rule for a holder that keeps it), while some nodes
+// but fewer than half are struck by a fault, and nothing else is."
 func (t *terms) minorityTolerant() answer {
 	var within []stretch
-	t.pieces(t.faultTimes(), func(from, to int64) {
-		if !t.minorityStruck(from, to) {
-			return
+	open := false
+	for i := range t.events {
+		if struck := t.minorityStruck(i); struck && !open {
+			within, open = append(within, stretch{t.time(i), t.last}), true
+		} else if !struck && open {
+			within[len(within)-1].to, open = t.time(i), false
 		}
-		if n := len(within); n > 0 && within[n-1].to == from {
-			within[n-1].to = to
-			return
-		}
-		within = append(within, stretch{from, to})
-	})
-	return t.granted(within, len(t.events))
+	}
+	return found(t.starved(within))
 }
 
-// pieces calls f for the times between one instant and the next.
-func (t *terms) pieces(instants []int64, f func(from, to int64)) {
-	instants = append(slices.Clone(instants), 0, t.last)
-	slices.Sort(instants)
-	for i := 1; i < len(instants); i++ {
-		if from, to := instants[i-1], instants[i]; from < to && from >= 0 && to <= t.last {
-			f(from, to)
+// lasts reports that the fault that begins in event i is there when event at has come: "A
+// fault lasts to its `fault-end` (same `fault`, `id` and `target`), or to the end of the
+// history."
+func (t *terms) lasts(i, at int) bool {
+	b := &t.events[i].Value
+	begun := 0
+	for j := range t.events[:at+1] {
+		e := &t.events[j]
+		if e.Value.Fault != b.Fault || e.Value.ID != b.ID || e.Value.Target != b.Target {
+			continue
+		}
+		switch {
+		case e.F == history.FaultBegin && j <= i:
+			begun++
+		case e.F == history.FaultEnd:
+			if begun > 0 {
+				begun--
+			}
+			if j > i && begun == 0 {
+				return false
+			}
 		}
 	}
-}
-
-func (t *terms) faultTimes() (list []int64) {
-	for i, e := range t.events {
-		if e.F == history.FaultBegin {
-			list = append(list, int64(e.Time), t.lifted(i))
-		}
-	}
-	return list
-}
-
-// lifted is when the fault that begins in event i ends: at its end, or else when all are
-// lifted, or else never.
-func (t *terms) lifted(i int) int64 {
-	b := &t.events[i]
-	for _, e := range t.events[i:] {
-		if e.F == history.FaultEnd && e.Value.Fault == b.Value.Fault && e.Value.ID == b.Value.ID && e.Value.Target == b.Value.Target {
-			return int64(e.Time)
-		}
-	}
-	for _, e := range t.events[i:] {
-		if e.F == history.Phase && e.Value.Detail == history.PhaseHealing {
-			return int64(e.Time)
-		}
-	}
-	return t.last
+	return i <= at
 }
 
 // minorityStruck: "A node is struck by a fault on the node itself or on a link from a client
 // to it. Stretches during which a client, the resource, a link to it or a replication link
 // is struck are left out."
-func (t *terms) minorityStruck(from, to int64) bool {
+func (t *terms) minorityStruck(at int) bool {
 	nodes := map[string]bool{}
-	for i, e := range t.events {
-		if e.F != history.FaultBegin || int64(e.Time) > from || t.lifted(i) < to {
+	for i, e := range t.events[:at+1] {
+		if e.F != history.FaultBegin || !t.lasts(i, at) {
 			continue
 		}
 		s := t.strikes(i, anything)
-		if s.resource {
+		if s.other || len(s.clients) > 0 {
 			return false
-		}
-		for c := range s.clients {
-			if slices.Contains(t.header.Clients, c) || e.Value.Impact != nil || !slices.Contains(t.header.Nodes, c) {
-				return false
-			}
 		}
 		for n := range s.nodes {
 			nodes[n] = true
 		}
 		for _, l := range s.links {
-			node := l.To
-			if slices.Contains(t.header.Nodes, l.From) {
-				node = l.From
-			}
-			if !slices.Contains(t.header.Nodes, node) || !slices.Contains(t.header.Clients, l.From) && !slices.Contains(t.header.Clients, l.To) {
+			if !slices.Contains(t.header.Nodes, l.To) || slices.Contains(t.header.Nodes, l.From) {
 				return false
 			}
-			nodes[node] = true
+			nodes[l.To] = true
 		}
 	}
 	return len(nodes) > 0 && 2*len(nodes) < len(t.header.Nodes)
 }
 
-// granted: somebody gets each lock within the bound, during each of these stretches.
-// "Time counts from when the lock was free for all that is known and somebody asked for it.
-// Until the first grant after healing it makes no difference who has the lock."
-func (t *terms) granted(within []stretch, healing int) answer {
-	violated, chances := false, false
-	var locks []string
-	for _, p := range t.ops {
-		if p.f == history.Acquire && !slices.Contains(locks, p.lock) {
-			locks = append(locks, p.lock)
-		}
-	}
-	for _, lock := range locks {
-		first := int64(forever)
-		for _, g := range slices.Backward(t.grants) {
-			if g.lock == lock && g.answered > healing {
-				first = g.ret
-			}
-		}
-		asking := t.asking(lock)
-		instants := []int64{}
-		for _, s := range append(slices.Clone(within), asking...) {
-			instants = append(instants, s.from, s.to)
-		}
+// starved reports whether somebody asked for the free lock in vain during one of these
+// stretches, and whether there were chances: "Time counts from when the lock was free for
+// all that is known and somebody asked for it. A stretch during which the lock is free ends
+// with the next grant; it may be a single instant. Chances: such stretches in which somebody
+// asked."
+func (t *terms) starved(within []stretch) (violated, chances bool) {
+	for _, w := range within {
+		from := w.from // when the lock is free
 		for _, g := range t.grants {
-			instants = append(instants, g.ret, t.givenBack(g))
+			if g.ret > w.to {
+				break
+			}
+			if from <= g.ret && g.ret >= w.from {
+				some, inVain := t.wanted(stretch{from, g.ret})
+				violated, chances = violated || inVain, chances || some
+			}
+			from = max(from, t.givenBack(g))
 		}
-		begun, ended := int64(-1), int64(-1)
-		t.pieces(instants, func(from, to int64) {
-			waits := inside(asking, from, to) && inside(within, from, to) && (healing < len(t.events) && to <= first || t.free(lock, from))
-			if !waits {
-				return
-			}
-			if ended != from || begun < 0 || t.grantedAt(lock, from) {
-				begun = from
-			}
-			ended = to
-			violated = violated || to-begun > t.bound
-			chances = chances || t.grantedAt(lock, to)
-		})
+		if from <= w.to {
+			_, inVain := t.wanted(stretch{from, w.to})
+			violated = violated || inVain
+		}
 	}
-	return found(violated, chances || violated)
+	return violated, chances
 }
 
-func (t *terms) grantedAt(lock string, at int64) bool {
-	return slices.ContainsFunc(t.grants, func(g *grant) bool { return g.lock == lock && g.ret == at })
-}
-
-// free: "The lock is free once every grant so far has been given back."
-func (t *terms) free(lock string, at int64) bool {
-	return !slices.ContainsFunc(t.grants, func(g *grant) bool {
-		return g.lock == lock && g.ret <= at && t.givenBack(g) > at
-	})
-}
-
-// givenBack: "its release was answered, or its promise is over. A grant without a promise
-// whose client was killed, or asked anew without re-entering, is given back at that event."
+// givenBack: "The lock is free once every grant so far has been given back: its release was
+// answered, or its promise is over (an answer of unknown outcome is none). A grant without a
+// promise whose client was killed, or asked anew without re-entering, is given back at that
+// event."
 func (t *terms) givenBack(g *grant) int64 {
 	back, promised := g.promise(all)
 	if !promised {
 		back = forever
 	}
 	for _, p := range t.ops {
-		if p.f == history.Release && slices.Contains(p.ends, g) && p.answered >= 0 && p.outcome != history.Info {
+		if p.f == history.Release && slices.Contains(p.ends, g) && p.outcome != history.Info {
 			back = min(back, p.ret)
 		}
 		if !promised && p.f == history.Acquire && p.client == g.client && p.lock == g.lock && p.invoked > g.answered && p.outer == nil {
 			back = min(back, p.call)
 		}
 	}
-	for i := range t.events {
-		if !promised && i > g.answered && t.strikes(i, history.Kills).clients[g.client] {
-			back = min(back, int64(t.events[i].Time))
-		}
+	if i := t.killed(g.client, g.answered); !promised && i < len(t.events) {
+		back = min(back, t.time(i))
 	}
-	return back
+	return max(back, g.ret)
 }
 
-// asking is when clients ask for a lock: "A client that asks again and again counts as
-// asking all the time, save where it pauses for more than half the bound. A killed client
-// asks no more."
-func (t *terms) asking(lock string) (list []stretch) {
+// wanted reports whether somebody asked for the lock, and whether in vain for longer than the
+// bound: "While the lock is free, a client that asks again and again counts as asking all the
+// time from its first asking on, save where it pauses for more than half the bound. A killed
+// client asks no more, and an attempt that is never answered ends with the client's next."
+func (t *terms) wanted(free stretch) (some, inVain bool) {
+	asks := map[string]*stretch{}
 	for _, p := range t.ops {
-		if p.f != history.Acquire || p.lock != lock {
+		if p.f != history.Acquire {
 			continue
 		}
-		s := stretch{p.call, min(p.ret, t.last)}
-		next := t.nextAcquire(p)
-		if p.answered < 0 && next != nil {
-			s.to = next.call
+		from, to := max(p.call, free.from), free.to
+		if i := min(t.tried(p), t.killed(p.client, p.invoked)); i < len(t.events) {
+			to = min(to, t.time(i))
 		}
-		killed := t.killed(p.client, p.invoked)
-		if killed < len(t.events) {
-			s.to = min(s.to, int64(t.events[killed].Time))
+		if from > to {
+			continue
 		}
-		if next != nil && next.lock == lock && next.invoked < killed && 2*(next.call-s.to) <= t.bound {
-			s.to = max(s.to, next.call)
+		s := asks[p.client]
+		if s == nil || 2*(from-s.to) > t.bound {
+			s = &stretch{from, to}
+			asks[p.client] = s
 		}
-		list = append(list, s)
+		s.to = max(s.to, to)
+		some, inVain = true, inVain || s.to-s.from > t.bound
 	}
-	return list
-}
-
-// nextAcquire is the next time that the client of an acquire asks.
-func (t *terms) nextAcquire(p *op) *op {
-	for _, q := range t.ops {
-		if q.f == history.Acquire && q.client == p.client && q.invoked > p.invoked {
-			return q
-		}
-	}
-	return nil
+	return some, inVain
 }
 
 // killed is the first event after i that kills the client.

@@ -70,7 +70,7 @@ func (g *grant) leases() (list []hold) {
 // exclusive: "Violated if two holds of different clients share more than one instant, or
 // if one of them is a single instant that lies strictly inside the other."
 func (t *terms) exclusive(pieces []hold) answer {
-	violated, chances := false, t.contended(pieces)
+	violated, chances := false, t.contended()
 	holds := oneHold(pieces)
 	for _, a := range holds {
 		for _, b := range holds {
@@ -80,8 +80,8 @@ func (t *terms) exclusive(pieces []hold) answer {
 			}
 		}
 	}
-	// "Chances: attempts while another client held the lock or asked for it; if there are
-	// none, hand-overs from one client to another."
+	// "Chances: attempts during which another client has an open grant of the lock; if there
+	// are none, grants to another client than the grant before."
 	for _, a := range t.grants {
 		for _, b := range t.grants {
 			chances = chances || a.lock == b.lock && a.client != b.client
@@ -117,25 +117,30 @@ func oneHold(pieces []hold) (holds []hold) {
 	return holds
 }
 
-// contended reports an attempt while another client held the lock or asked for it.
-func (t *terms) contended(pieces []hold) bool {
-	for _, a := range t.ops {
-		if a.f != history.Acquire {
-			continue
-		}
-		asks := hold{from: a.call, to: a.ret}
-		for _, p := range pieces {
-			if p.of.client != a.client && p.of.lock == a.lock && p.touches(asks) {
-				return true
-			}
-		}
-		for _, b := range t.ops {
-			if b.f == history.Acquire && b.client != a.client && b.lock == a.lock && asks.touches(hold{from: b.call, to: b.ret}) {
+// contended reports "attempts (from their invocation to their completion, by the order of
+// events) during which another client has an open grant of the lock".
+func (t *terms) contended() bool {
+	for _, p := range t.ops {
+		for _, g := range t.grants {
+			if p.f == history.Acquire && g.client != p.client && g.lock == p.lock && g.answered < t.tried(p) && g.ended > p.invoked {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// tried is the event that ends an attempt: its completion, or else the client's next.
+func (t *terms) tried(p *op) int {
+	if p.answered >= 0 {
+		return p.answered
+	}
+	for _, q := range t.ops {
+		if q.f == history.Acquire && q.client == p.client && q.invoked > p.invoked {
+			return q.invoked
+		}
+	}
+	return len(t.events)
 }
 
 // orderedTokens: "A later grant of the same lock has a strictly larger token. ... Unknown
@@ -158,41 +163,30 @@ func (t *terms) orderedTokens() answer {
 }
 
 // later: "A grant is later than another if it was asked for after the other had been
-// answered. It is also later if it was answered after the other's hold had ended, and
-// every node that had keys with both owner values had the other's first, and there is such
-// a node."
+// answered. It is also later if it was answered after the other had ended, the owner values
+// differ, and on every node where keys were set with both owner values the other's was set
+// first, each of them once, and there is such a node."
 func (t *terms) later(g, other *grant) bool {
-	if g.call > other.ret {
+	if g.call > other.ret || g.client == other.client && g.invoked > other.answered {
 		return true
 	}
 	some := false
 	for _, node := range t.nodes() {
-		others, its := t.firstKey(node, other.owner), t.firstKey(node, g.owner)
-		if others == forever || its == forever {
+		others, its := t.set(node, other.owner), t.set(node, g.owner)
+		if len(others) == 0 || len(its) == 0 {
 			continue
 		}
-		if others >= its {
+		if len(others) > 1 || len(its) > 1 || others[0] > its[0] {
 			return false
 		}
 		some = true
 	}
-	return some && g.ret > t.held(other)
-}
-
-// held is when a grant's hold ended: "the earlier of the belief's and the promise's end,
-// but not before its answer". Its re-entries belong to it.
-func (t *terms) held(g *grant) int64 {
-	end := g.end
-	if until, promised := g.promise(all); promised {
+	// "The earlier of its belief's and its promise's end, but not before its answer."
+	end := other.end
+	if until, promised := other.promise(all); promised {
 		end = min(end, until)
 	}
-	end = max(end, g.ret)
-	for _, inner := range t.grants {
-		if inner.outer == g {
-			end = max(end, t.held(inner))
-		}
-	}
-	return end
+	return some && g.owner != other.owner && g.ret > max(end, other.ret)
 }
 
 // nodes are all that told of a key.
@@ -209,14 +203,14 @@ func aboutKey(f history.F) bool {
 	return f == history.KeySet || f == history.KeyExtended || f == history.KeyDeleted || f == history.KeyExpired
 }
 
-// firstKey is when a node first had a key with an owner value; forever: never.
-func (t *terms) firstKey(node, owner string) int64 {
-	for _, e := range t.events {
-		if aboutKey(e.F) && e.Process == node && e.Value.Owner == owner && owner != "" {
-			return int64(e.Time)
+// set are the events in which a node set a key with an owner value.
+func (t *terms) set(node, owner string) (list []int) {
+	for i, e := range t.events {
+		if e.F == history.KeySet && e.Process == node && e.Value.Owner == owner && owner != "" {
+			list = append(list, i)
 		}
 	}
-	return forever
+	return list
 }
 
 // ownerRelease: "Nobody's release or renewal touches another client's key. ... Violated if
@@ -228,30 +222,29 @@ func (t *terms) ownerRelease() answer {
 		if e.F != history.KeyDeleted && e.F != history.KeyExtended || e.Value.Client == "" {
 			continue
 		}
-		chances = true
-		if whose := t.keyOf(i); whose != "" && whose != e.Value.Client {
-			violated = true
+		if whose := t.keyOf(i); whose != "" {
+			chances = true
+			violated = violated || whose != e.Value.Client
 		}
 	}
 	return found(violated, chances)
 }
 
 // keyOf is whose key event i is about: "that of the client that set it last on that node,
-// if that was seen, the node has not been down since, no fault has made it forget since,
-// and the owner value is the same. Otherwise it is that of the one client that used the
-// owner value, if only one did and every attempt so far of the client that touched it told
-// its own value." Empty: nobody knows.
+// if that was seen, it has not been deleted or expired since, the node has not gone down, come
+// up or been promoted since, no fault that kills it, makes it forget or promotes it has begun
+// since, and both tell the same owner value, or none. Otherwise it is that of the one client
+// that used the owner value in an `acquire` or to set a key, if only one did and every attempt
+// so far of the client that touched it told its own value." Empty: nobody knows.
 func (t *terms) keyOf(i int) string {
 	e := &t.events[i]
 	setter := ""
 	for j, s := range t.events[:i] {
+		same := s.Process == e.Process && s.Value.Key == e.Value.Key
 		switch {
-		case s.F == history.KeySet && s.Process == e.Process && s.Value.Key == e.Value.Key:
-			setter = ""
-			if s.Value.Owner == e.Value.Owner && e.Value.Owner != "" {
-				setter = s.Value.Client
-			}
-		case s.F == history.NodeDown && s.Process == e.Process, t.strikes(j, history.Forgets).nodes[e.Process]:
+		case s.F == history.KeySet && same && s.Value.Owner == e.Value.Owner:
+			setter = s.Value.Client
+		case s.F == history.KeySet && same, s.F == history.KeyDeleted && same, s.F == history.KeyExpired && same, t.mayForget(j, e.Process):
 			setter = ""
 		}
 	}
@@ -266,15 +259,23 @@ func (t *terms) keyOf(i int) string {
 	return t.userOf(e.Value.Owner)
 }
 
+// mayForget reports that the node goes down, comes up or is promoted in event j, or a fault
+// begins in it "that kills it, makes it forget or promotes it".
+func (t *terms) mayForget(j int, node string) bool {
+	switch e := &t.events[j]; e.F {
+	case history.NodeDown, history.NodeUp, history.NodePromoted:
+		return e.Process == node
+	}
+	return t.strikes(j, history.Kills).nodes[node] || t.strikes(j, history.Forgets).nodes[node] || t.strikes(j, history.Promotes).nodes[node]
+}
+
 // userOf is the one client that used an owner value, if only one did.
 func (t *terms) userOf(owner string) string {
 	var users []string
-	for _, p := range t.ops {
-		if owner != "" && p.owner == owner {
-			users = append(users, p.client)
-		}
-	}
 	for _, e := range t.events {
+		if owner != "" && e.F == history.Acquire && e.Value.Owner == owner {
+			users = append(users, e.Process)
+		}
 		if owner != "" && e.F == history.KeySet && e.Value.Owner == owner && e.Value.Client != "" {
 			users = append(users, e.Value.Client)
 		}
@@ -286,128 +287,149 @@ func (t *terms) userOf(owner string) string {
 	return ""
 }
 
-// keyLife is the certain life of a key from when it was set.
-type keyLife struct {
-	set           int // the event
-	client, owner string
-	from, to      int64
-	// left: it has no TTL, and nobody deleted it to the end of the history.
-	left bool
-}
-
-// lives are the lives of all keys. "Only what is certain counts: a key lives until its TTL
-// has passed or it is seen to go, whichever comes first."
-func (t *terms) lives() (list []keyLife) {
-	for i := range t.events {
-		if e := &t.events[i]; e.F == history.KeySet {
-			list = append(list, t.life(i))
-		}
-	}
-	return list
-}
-
-func (t *terms) life(i int) keyLife {
-	set := &t.events[i]
-	k := keyLife{set: i, client: orElse(set.Value.Client, t.userOf(set.Value.Owner)), owner: set.Value.Owner, from: int64(set.Time), left: true}
-	due := func(e *history.Event) int64 {
-		if !e.Value.TTL.Set {
-			return forever
-		}
-		return int64(e.Time) + e.Value.TTL.V
-	}
-	end, used, seen := due(set), int64(set.Time), t.last
-	k.left = !set.Value.TTL.Set
-	for j := i + 1; j < len(t.events) && int64(t.events[j].Time) <= end; j++ {
-		e := &t.events[j]
-		// "A node that goes down, and a fault that kills it, makes it forget or promotes it,
-		// ends what is known of its keys."
-		ends := e.F == history.NodeDown && e.Process == set.Process
-		for _, does := range []history.Does{history.Kills, history.Forgets, history.Promotes} {
-			ends = ends || t.strikes(j, does).nodes[set.Process]
-		}
-		if aboutKey(e.F) && e.Process == set.Process && e.Value.Key == set.Value.Key {
-			switch e.F {
-			case history.KeyExtended:
-				end, used, k.left = due(e), int64(e.Time), !e.Value.TTL.Set
-			case history.KeyDeleted:
-				used, ends = int64(e.Time), true
-			default:
-				ends = true
-			}
-		}
-		if ends {
-			seen, k.left = int64(e.Time), false
-			break
-		}
-	}
-	k.to = min(end, seen)
-	// "A fault on a node's clock makes the end of its keys uncertain: such a key lives only
-	// while it is seen to be used."
-	for j := range t.events {
-		if t.strikes(j, history.BendsClock).nodes[set.Process] && int64(t.events[j].Time) <= k.to {
-			k.to = used
-		}
-	}
-	return k
-}
-
 // noOrphanLock: "No key of the lock lives on for longer than the TTL after its owner had
-// done with it. A key that was set later than that (a request that came late) has its TTL
-// from then. A key of a killed client that has no TTL, and that nobody deleted, is a
-// violation at once. Unknown if the nodes told nothing of keys, the history does not say
-// the TTL, or no owner had done with its keys."
+// done with it. Unknown if the nodes told nothing of keys, the history does not say the TTL,
+// or no owner had done with its keys."
 func (t *terms) noOrphanLock() answer {
 	violated, chances := false, false
-	for _, k := range t.lives() {
-		inUse, since := true, int64(0)
-		for i, e := range t.events {
-			now := int64(e.Time)
-			done, anew := t.doneWith(k, i)
-			if anew && !inUse {
-				inUse = true
-				violated = violated || min(k.to, now)-max(since, k.from) > t.header.TTL
-			}
-			if done && inUse {
-				inUse, since, chances = false, now, true
-			}
-			violated = violated || k.left && t.strikes(i, history.Kills).clients[k.client]
+	for i := range t.events {
+		if t.events[i].F != history.KeySet || !t.ofLock(i) {
+			continue
 		}
-		violated = violated || !inUse && k.to-max(since, k.from) > t.header.TTL
+		done, killed := t.doneWith(i)
+		if done < 0 {
+			continue
+		}
+		chances = true
+		to, renewed, left := t.life(i)
+		// "A key that was set later than that (a request that came late) has its TTL from
+		// then, and so has one that was renewed later by an `extend` which was under way when
+		// the owner had done with it."
+		since := max(t.time(done), t.time(i))
+		if renewed > done && t.extending(t.ownerOf(i), done) {
+			since = max(since, t.time(renewed))
+		}
+		violated = violated || to-since > t.header.TTL
+		// "A key of a killed client that has no TTL, and that nobody deleted, is a violation
+		// at once."
+		violated = violated || killed && left
 	}
-	if t.header.TTL == 0 {
+	if t.header.TTL <= 0 {
 		return cannotTell
 	}
 	return found(violated, chances)
 }
 
-// doneWith reports whether the owner of a key has done with it in event i ("the release
-// was asked for, the attempt failed or stayed unknown, or the client was killed"), or uses
-// its owner value anew.
-func (t *terms) doneWith(k keyLife, i int) (done, anew bool) {
-	if t.strikes(i, history.Kills).clients[k.client] {
-		return true, false
-	}
-	for _, p := range t.ops {
-		switch {
-		case p.client != k.client || p.invoked != i && p.answered != i:
-		case p.f == history.Release && p.invoked == i:
-			named := p.owner == k.owner || len(p.ends) > 0 && p.ends[0].owner == k.owner
-			done = done || named && len(withOwner(t.open(p, i+1), k.owner)) == 0
-		case p.f == history.Acquire && t.attempt(p, k):
-			anew = anew || p.invoked == i
-			done = done || p.answered == i && p.outcome != history.OK
-		}
-	}
-	return done, anew
+func (t *terms) time(i int) int64 { return int64(t.events[i].Time) }
+
+// ofLock reports that a key event is about a key of the lock.
+func (t *terms) ofLock(i int) bool {
+	key := t.events[i].Value.Key
+	return key == "" || t.header.LockKey == "" || key == t.header.LockKey
 }
 
-// attempt reports whether an acquire can be the one that set a key: that with its owner
-// value; where there is none, one without an owner value that was asked for before.
-func (t *terms) attempt(p *op, k keyLife) bool {
-	for _, q := range t.ops {
-		if q.f == history.Acquire && q.client == k.client && q.owner == k.owner {
-			return p.owner == k.owner
+// ownerOf: "The owner of a key is the client that set it, or else the one client that used
+// its owner value."
+func (t *terms) ownerOf(set int) string {
+	v := &t.events[set].Value
+	return orElse(v.Client, t.userOf(v.Owner))
+}
+
+// life is to when the key that was set in event i surely lives, when it was last renewed (-1:
+// never), and whether it has no TTL and is left to the end. "Only what is certain counts: a key
+// lives until its TTL has passed or it is seen to go, whichever comes first."
+func (t *terms) life(i int) (to int64, renewed int, left bool) {
+	set := &t.events[i]
+	// "A fault on a node's clock, whenever it begins, makes the end of its keys uncertain:
+	// such a key lives only while it is seen to be set or renewed."
+	bent := false
+	for j := range t.events {
+		bent = bent || t.strikes(j, history.BendsClock).nodes[set.Process]
+	}
+	due := func(e *history.Event) int64 {
+		switch {
+		case !e.Value.TTL.Set || e.Value.TTL.V <= 0:
+			return forever
+		case bent:
+			return int64(e.Time)
+		}
+		return int64(e.Time) + e.Value.TTL.V
+	}
+	end, renewed := due(set), -1
+	for j := i + 1; j < len(t.events); j++ {
+		e := &t.events[j]
+		// "A node that goes down, and a fault that kills it, makes it forget or promotes it,
+		// ends what is known of its keys."
+		gone := t.mayForget(j, set.Process) && e.F != history.NodeUp && e.F != history.NodePromoted
+		if aboutKey(e.F) && e.Process == set.Process && e.Value.Key == set.Value.Key {
+			if e.F == history.KeyExtended && e.Value.Owner == set.Value.Owner {
+				end, renewed = due(e), j
+				continue
+			}
+			gone = true
+		}
+		if gone {
+			return min(end, int64(e.Time)), renewed, false
 		}
 	}
-	return p.owner == "" && p.invoked < k.set
+	return min(end, t.last), renewed, end == forever
+}
+
+// doneWith is the event in which the owner of the key that was set in event i had done with
+// it ("the release was asked for, the attempt failed or stayed unknown, or the client was
+// killed"; -1: never), and whether the client was killed. "If several attempts used the key's
+// owner value, the last end counts; if none did, it is that of the client's latest attempt
+// before that told no owner value."
+func (t *terms) doneWith(i int) (done int, killed bool) {
+	client, owner := t.ownerOf(i), t.events[i].Value.Owner
+	var named, silent []*op
+	for _, p := range t.ops {
+		if p.f == history.Acquire && p.client == client && client != "" {
+			if p.owner == owner && owner != "" {
+				named = append(named, p)
+			} else if p.owner == "" && p.call <= t.time(i) {
+				silent = []*op{p}
+			}
+		}
+	}
+	if len(named) == 0 {
+		named = silent
+	}
+	done = -1
+	for _, p := range named {
+		end := t.tookBack(p)
+		if end < 0 {
+			return -1, false
+		}
+		if end > done {
+			done, killed = end, t.strikes(end, history.Kills).clients[client]
+		}
+	}
+	return done, killed
+}
+
+// tookBack is the event in which the client of an attempt had done with its keys; -1: never.
+func (t *terms) tookBack(p *op) int {
+	end := p.answered
+	if p.outcome == history.OK {
+		for _, g := range t.grants {
+			if g.op == p {
+				end = g.ended
+			}
+		}
+	}
+	if killed := t.killed(p.client, p.invoked); killed < len(t.events) && (p.answered < 0 || killed < p.answered) {
+		end = killed
+	}
+	if end == len(t.events) {
+		return -1
+	}
+	return end
+}
+
+// extending reports that a client waits for the answer to an `extend` when event i comes.
+func (t *terms) extending(client string, i int) bool {
+	return slices.ContainsFunc(t.ops, func(p *op) bool {
+		return p.f == history.Extend && p.client == client && p.invoked < i && (p.answered < 0 || p.answered > i)
+	})
 }

@@ -58,6 +58,9 @@ func (t *terms) linearizableResource() answer {
 			}
 		}
 		if t.header.Workload == "jobs" {
+			if slices.ContainsFunc(steps, func(s step) bool { return s.reads && !s.writes }) {
+				return noOpinion // nobody looks at jobs
+			}
 			violated = violated || twice(steps)
 		} else {
 			violated = violated || !t.explain(steps, state{number: t.header.Initial.V, known: t.header.Initial.Set})
@@ -66,11 +69,7 @@ func (t *terms) linearizableResource() answer {
 	// "Chances: sections completed, if at least two clients completed some or the lock was
 	// contended."
 	slices.Sort(completed)
-	var pieces []hold
-	for _, g := range t.grants {
-		pieces = append(pieces, hold{of: g, from: g.ret, to: g.end})
-	}
-	return found(violated, len(completed) > 0 && (len(slices.Compact(completed)) > 1 || t.contended(pieces)))
+	return found(violated, len(completed) > 0 && (len(slices.Compact(completed)) > 1 || t.contended()))
 }
 
 // twice: "each tick at most once".
@@ -87,33 +86,19 @@ func twice(steps []step) bool {
 
 // steps are the steps on a part of the resource; false: they are not plain.
 func (t *terms) steps(key string) (list []step, plain bool) {
-	for i, p := range t.ops {
-		if p.key != key || p.f != history.Read && !changes(p.f) {
-			continue
+	for _, of := range t.sections(key) {
+		if of[0].section == 0 && of[0].f == history.CAS {
+			return nil, false
 		}
-		if p.section == 0 {
+		if len(of) == 1 && of[0].section == 0 && of[0].f == history.Read {
 			// "Reads outside sections (section 0) stand for themselves."
-			if p.f != history.Read {
-				return nil, false
-			}
-			if p.outcome == history.OK {
-				if t.header.Workload != "append" && !p.said.Number.Set {
+			if of[0].outcome == history.OK {
+				if t.header.Workload != "append" && !of[0].said.Number.Set {
 					return nil, false
 				}
-				list = append(list, t.look(p, step{client: p.client, call: p.call, ret: p.ret, certain: true}))
+				list = append(list, t.look(of[0], step{client: of[0].client, call: of[0].call, ret: of[0].ret, certain: true}))
 			}
 			continue
-		}
-		// "The operations of one client with the same `section` and `key` are one section."
-		same := func(q *op) bool { return q.client == p.client && q.section == p.section && q.key == key }
-		if slices.ContainsFunc(t.ops[:i], func(q *op) bool { return same(q) && (q.f == history.Read || changes(q.f)) }) {
-			continue
-		}
-		var of []*op
-		for _, q := range t.ops[i:] {
-			if same(q) && (q.f == history.Read || changes(q.f)) {
-				of = append(of, q)
-			}
 		}
 		s, some, plain := t.section(of)
 		if !plain {
@@ -124,6 +109,33 @@ func (t *terms) steps(key string) (list []step, plain bool) {
 		}
 	}
 	return list, true
+}
+
+// sections are the operations of each section: "The operations of one client with the same
+// `section` and `key` are one section. A write without a section belongs to the client's last
+// read of that key that no write belongs to yet."
+func (t *terms) sections(key string) (list [][]*op) {
+	for _, p := range t.ops {
+		if p.key != key || p.f != history.Read && !changes(p.f) {
+			continue
+		}
+		at := -1
+		for i, of := range list {
+			switch q := of[0]; {
+			case q.client != p.client || q.section != p.section:
+			case p.section != 0:
+				at = i
+			case p.f == history.Write && q.f == history.Read && len(of) == 1:
+				at = i
+			}
+		}
+		if at < 0 {
+			list = append(list, []*op{p})
+			continue
+		}
+		list[at] = append(list[at], p)
+	}
+	return list
 }
 
 func (t *terms) look(p *op, s step) step {
@@ -139,16 +151,11 @@ func (t *terms) section(of []*op) (s step, some, plain bool) {
 		if changes(p.f) && first == nil {
 			first = p
 		}
-		// "Several writes of one section count as one: the one answered `ok`, or else the
-		// one of unknown outcome. A refused write makes the section as if it had not been.
-		// So does a section that read and never wrote."
-		if changes(p.f) && p.outcome != history.Fail {
-			if write != nil && (write.outcome == p.outcome || write.f != p.f) {
-				return s, false, false // two of the kind: the page does not say which
-			}
-			if write == nil || p.outcome == history.OK {
-				write = p
-			}
+		// "Several writes of one section count as one: the last one answered `ok`, or else the
+		// last one of unknown outcome. A refused write makes the section as if it had not
+		// been. So does a section that read and never wrote."
+		if changes(p.f) && p.outcome != history.Fail && (write == nil || p.outcome == history.OK || write.outcome != history.OK) {
+			write = p
 		}
 	}
 	if write == nil {
@@ -160,7 +167,8 @@ func (t *terms) section(of []*op) (s step, some, plain bool) {
 			read = p
 		}
 	}
-	s = step{client: write.client, call: write.call, ret: write.ret, certain: true, writes: true, after: write.number()}
+	// "Invoked when its read was sent, or its first write if it read nothing."
+	s = step{client: write.client, call: first.call, ret: write.ret, certain: true, writes: true, after: write.number()}
 	if read != nil {
 		s = t.look(read, s)
 		s.call = read.call

@@ -86,17 +86,18 @@ func (t *terms) late(e *history.Event) bool {
 	return known && len(under) > 0
 }
 
-// holderServed: "The fence refuses nothing that a client does inside its own validity.
-// Unknown if there is no fence." A refusal shows a fence, and so does a highest token.
+// holderServed: "The fence refuses nothing that a client does inside its own validity. A
+// resource has a fence if it refused an effect or told a `highest` token with one. Unknown
+// if there is no fence."
 func (t *terms) holderServed() answer {
 	violated, chances, fence := false, false, false
 	for i := range t.events {
 		e := &t.events[i]
-		if !decided(e) {
+		if e.F != history.Effect {
 			continue
 		}
-		fence = fence || !accepted(e) || e.Value.Highest.Set
-		if t.valid(e) {
+		fence = fence || decided(e) && !accepted(e) || e.Value.Highest.Set
+		if decided(e) && t.valid(e) {
 			chances = true
 			violated = violated || !accepted(e)
 		}
@@ -105,20 +106,19 @@ func (t *terms) holderServed() answer {
 }
 
 // valid reports that an effect is of a client inside its validity: "of a client that acted
-// under a grant, the operation was invoked after the grant's answer, and the latest instant
-// was before the end of the belief and before the end of the promise. The promise counts
-// only renewals that were answered before the operation was invoked. If the effect can
-// belong to several operations, all of them must be such."
+// under a grant, and the latest instant was before the end of the belief and before the end
+// of the promise. The promise counts only renewals whose answer stands before the operation's
+// invocation. If the effect can belong to several operations, all of them must be such."
 func (t *terms) valid(e *history.Event) bool {
 	by := t.asked(e)
+	_, latest, _ := instants(e, by)
 	for _, p := range by {
 		g := t.actsUnder(p)
-		if g == nil || p.call <= g.ret {
+		if g == nil || latest >= g.end {
 			return false
 		}
-		_, latest, _ := instants(e, []*op{p})
-		until, promised := g.promise(func(r *op) bool { return r.ret < p.call })
-		if latest >= g.end || promised && latest >= until {
+		until, promised := g.promise(func(r *op) bool { return r.answered < p.invoked })
+		if promised && latest >= until {
 			return false
 		}
 	}
@@ -143,44 +143,52 @@ func (t *terms) atomicCells() answer {
 		client string
 		number int
 	}
-	cells, sections := map[string]bool{}, map[section]bool{}
+	sections := map[section]int{} // the last write that each asked for
 	for _, p := range t.ops {
-		if p.section != 0 && (p.f == history.Write || p.f == history.Read) {
-			cells[p.key] = true
-			if p.f == history.Write {
-				sections[section{p.client, p.section}] = true
-			}
+		if p.section != 0 && changes(p.f) {
+			sections[section{p.client, p.section}] = p.invoked
 		}
 	}
 	violated, unsure := false, false
-	for s := range sections {
-		done, not := false, false
-		for cell := range cells {
-			switch n := (name{s.client, cell, s.number, history.Write}); {
-			// "A write that was answered `ok`, or that the resource's log shows as
-			// accepted, was done; one that failed, or that the client never came to, was
-			// not."
+	for s, last := range sections {
+		done, not, open := 0, 0, 0
+		for _, cell := range []string{"a", "b"} {
+			n := name{s.client, cell, s.number, history.Write}
+			switch asked := slices.ContainsFunc(t.ops, func(p *op) bool { return p.name() == n }); {
 			case t.wasDone(n):
-				done = true
-			case t.wasNotDone(n):
-				not = true
-			default:
+				done++
+			case asked && t.failed(n) || !asked && t.wentOn(s.client, last):
+				not++
+			case asked:
 				// "Unknown if nobody can tell."
 				unsure = true
+			default:
+				open++ // the client may still come to it
 			}
 		}
-		violated = violated || done && not
+		violated = violated || done > 0 && not > 0
+		unsure = unsure || done > 0 && open > 0
 	}
 	return found(violated, len(sections) > 0 && !unsure)
 }
 
+// wasDone: "A write that was answered `ok`, or that the resource's log shows as accepted,
+// was done."
 func (t *terms) wasDone(n name) bool {
 	return slices.ContainsFunc(t.ops, func(p *op) bool { return p.name() == n && p.outcome == history.OK }) ||
 		slices.ContainsFunc(t.events, func(e history.Event) bool { return accepted(&e) && nameOf(&e) == n })
 }
 
-func (t *terms) wasNotDone(n name) bool {
+// failed: "One that failed was not."
+func (t *terms) failed(n name) bool {
 	return !slices.ContainsFunc(t.ops, func(p *op) bool { return p.name() == n && p.outcome != history.Fail })
+}
+
+// wentOn: "that the client never came to (it asked for something else afterwards, or was
+// killed)".
+func (t *terms) wentOn(client string, last int) bool {
+	return t.killed(client, last) < len(t.events) ||
+		slices.ContainsFunc(t.ops, func(p *op) bool { return p.client == client && p.f != history.Extend && p.invoked > last })
 }
 
 // looks are what was seen of two lists: all that was answered `ok`, and the last look at
@@ -232,24 +240,27 @@ func (t *terms) atomicLists() answer {
 	return found(violated, len(t.appends()) > 0)
 }
 
-// isolated: "Nobody sees a number in one list and not yet in the other, of those that are in
-// both in the end, and both lists have them in the same order. Of numbers that were
-// acknowledged, or that somebody saw in both. Unknown if nobody looked while somebody
-// else's append was under way."
+// isolated: "Nobody, save who looks in the end, sees a number in one list and not in the
+// other, of those that were acknowledged, or that somebody saw in both. At each look the
+// numbers that are in both lists have the same order in them. Unknown if nobody looked while
+// somebody else's append was under way, or nobody looked in the end."
 func (t *terms) isolated() answer {
 	looks, end := t.looks()
 	if t.header.Workload != "transactions" || end == nil {
 		return cannotTell
 	}
-	// Who looks in the end is somebody who saw them in both.
-	both := func(number int64) bool { return end.inBoth(number) }
-	violated, chances := !slices.Equal(order(end.said.List, both), order(end.said.Other, both)), false
+	whole := func(number int64) bool {
+		return slices.ContainsFunc(t.appends(), func(p *op) bool { return p.outcome == history.OK && p.number() == number }) ||
+			slices.ContainsFunc(looks, func(look *op) bool { return look.inBoth(number) })
+	}
+	violated, chances := false, false
 	for _, look := range looks {
 		for _, number := range slices.Concat(look.said.List, look.said.Other) {
-			violated = violated || both(number) && look.inOne(number)
+			violated = violated || look != end && look.inOne(number) && whole(number)
 		}
+		violated = violated || !slices.Equal(order(look.said.List, look.inBoth), order(look.said.Other, look.inBoth))
 		for _, p := range t.appends() {
-			chances = chances || p.client != look.client && p.call <= look.ret && look.call <= p.ret
+			chances = chances || p.client != look.client && p.invoked < look.answered && (p.answered < 0 || look.invoked < p.answered)
 		}
 	}
 	return found(violated, chances)
@@ -280,8 +291,7 @@ func (t *terms) durable() answer {
 		}
 		violated = violated || !end.inBoth(p.number())
 		for i, e := range t.events {
-			died := e.F == history.NodeDown && e.Process == history.ResourceProcess || t.strikes(i, history.Kills).resource
-			chances = chances || died && int64(e.Time) > p.ret
+			chances = chances || e.F == history.NodeDown && e.Process == history.ResourceProcess && i > p.answered
 		}
 	}
 	return found(violated, chances)

@@ -157,9 +157,10 @@ func (t *terms) operation(i int) *op {
 		}
 	}
 	// "The lock of an operation is the `lock` of its invocation, or else of its
-	// completion. The owner value of an operation is found in the same way."
+	// completion. The owner value of an operation is found in the same way. Its `section`
+	// and `key` are those of its invocation."
 	p.lock, p.owner = orElse(p.asked.Lock, p.said.Lock), orElse(p.asked.Owner, p.said.Owner)
-	p.key, p.section = orElse(p.asked.Key, p.said.Key), orElse(p.asked.Section, p.said.Section)
+	p.key, p.section = p.asked.Key, p.asked.Section
 	return p
 }
 
@@ -214,14 +215,14 @@ func (t *terms) believe(i int) {
 				end(g)
 			}
 		case p.f == history.Acquire && p.answered == i && p.outcome == history.OK:
-			// "A grant that none of them ends stays open to the end of the history."
-			t.grants = append(t.grants, &grant{op: p, ended: len(t.events), end: t.last})
+			// "A grant that none of them ends stays open for ever."
+			t.grants = append(t.grants, &grant{op: p, ended: len(t.events), end: forever})
 		case p.f == history.Extend && p.answered == i && p.outcome == history.OK && p.said.ValidUntil.Set:
 			// "At its answer it belongs to those open grants of its client and lock that
 			// were asked for before it was. If both the renewal and the grant have an
 			// owner value, these must be equal."
 			for _, g := range open {
-				if g.call < p.call && (p.owner == "" || g.owner == "" || p.owner == g.owner) {
+				if g.invoked < p.invoked && (p.owner == "" || g.owner == "" || p.owner == g.owner) {
 					g.renewals = append(g.renewals, p)
 				}
 			}
@@ -286,8 +287,7 @@ func none(*op) bool { return false }
 
 // actsUnder: "A client does an operation under its latest grant that was answered before
 // the operation was invoked. If that is a re-entry whose belief has ended by then, it
-// acts under the outer grant." The client's own events are in the order in which it did
-// them, whatever their stamps. Nil: under none.
+// acts under the outer grant." Nil: under none.
 func (t *terms) actsUnder(p *op) (under *grant) {
 	for _, g := range t.grants {
 		if g.client == p.client && g.answered < p.invoked {
@@ -302,11 +302,11 @@ func (t *terms) actsUnder(p *op) (under *grant) {
 
 // asked are the operations that an effect can belong to: "the operation with the same
 // client, `section`, `key` and `f` (`op` of the effect). Several operations can have the
-// same name. It can then have been any of them that was invoked before the effect was
-// recorded."
+// same name. It can then have been any of them whose invocation stands before the effect;
+// if there is none, no operation has the name."
 func (t *terms) asked(e *history.Event) (list []*op) {
 	for _, p := range t.ops {
-		if p.client == e.Value.Client && p.section == e.Value.Section && p.key == e.Value.Key && p.f == e.Value.Op && p.call < int64(e.Time) {
+		if p.client == e.Value.Client && p.section == e.Value.Section && p.key == e.Value.Key && p.f == e.Value.Op && p.invoked < e.Index {
 			list = append(list, p)
 		}
 	}
@@ -316,7 +316,9 @@ func (t *terms) asked(e *history.Event) (list []*op) {
 // instants are the earliest and the latest at which an effect can have happened, if it
 // belongs to one of these operations: "The earliest instant at which it can have happened
 // is `at - at_error`, the latest `at + at_error`. Without `at` these are the invocation
-// and the completion of the operation that asked for it." False: the instant is unknown.
+// and the completion of the operation that asked for it. Then the earliest instant is that
+// of the first invocation, the latest that of the last completion (never, if one has
+// none)." False: the instant is unknown.
 func instants(e *history.Event, by []*op) (earliest, latest int64, known bool) {
 	if at := e.Value.At; at.Set {
 		return at.V - e.Value.AtError, at.V + e.Value.AtError, true
@@ -331,27 +333,36 @@ func instants(e *history.Event, by []*op) (earliest, latest int64, known bool) {
 // struck is whom a fault strikes.
 type struck struct {
 	clients, nodes map[string]bool
-	resource       bool
 	links          []history.Link
+	// other: the resource, or something that nobody knows.
+	other bool
 }
 
 // strikes is whom the fault that begins in event i strikes in a certain way: "A fault's
 // begin says what the fault does (`impact.effects`) and to which clients, nodes and links.
-// If it does not say so, it may have done anything to its target."
+// If it does not say so, or says what is none of these, it may have done anything to its
+// target, if that is a client or a node, and to something else if not."
 func (t *terms) strikes(i int, does history.Does) (s struck) {
 	e := &t.events[i]
 	if e.F != history.FaultBegin {
 		return s
 	}
 	s = struck{clients: map[string]bool{}, nodes: map[string]bool{}}
-	if e.Value.Impact == nil {
-		s.clients[e.Value.Target], s.nodes[e.Value.Target] = true, true
-		s.resource = e.Value.Target == history.ResourceProcess
+	strange := func(f history.Strike) bool { return !slices.Contains(effects, f.Does) }
+	if m := e.Value.Impact; m == nil || len(m.Effects) == 0 || slices.ContainsFunc(m.Effects, strange) {
+		switch target := e.Value.Target; {
+		case slices.Contains(t.header.Clients, target):
+			s.clients[target] = true
+		case slices.Contains(t.header.Nodes, target):
+			s.nodes[target] = true
+		default:
+			s.other = true
+		}
 		return s
 	}
 	for _, f := range e.Value.Impact.Effects {
-		if does != anything && f.Does != does && slices.Contains(effects, f.Does) {
-			continue // an effect that nobody knows may be any
+		if does != anything && f.Does != does {
+			continue
 		}
 		for _, c := range f.Clients {
 			s.clients[c] = true
@@ -359,7 +370,7 @@ func (t *terms) strikes(i int, does history.Does) (s struck) {
 		for _, n := range f.Nodes {
 			s.nodes[n] = true
 		}
-		s.resource = s.resource || f.Resource
+		s.other = s.other || f.Resource
 		s.links = append(s.links, f.Links...)
 	}
 	return s

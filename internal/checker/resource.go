@@ -158,7 +158,7 @@ func (v *view) cells() ([]cell, Effort) {
 		}
 	}
 	effort := Effort{Operations: len(v.ops), Of: "sections of " + plural(len(clients), "client")}
-	if len(clients) > 1 || v.contention().Chances > 0 {
+	if len(clients) > 1 || v.contention().Of == contended {
 		effort.Chances = completed
 	}
 	cells := make([]cell, 0, len(byKey))

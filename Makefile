@@ -6,6 +6,7 @@ REPORTS       ?= reports
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI      := v2.15.0
 GOVULNCHECK   := v1.1.4
+GREMLINS      := v0.6.0
 TOOLS         := $(CURDIR)/.cache/bin
 GO_FILES      := $(shell find cmd internal \( -name '*.go' -o -name '*.sql' \) -not -path '*/testdata/*')
 
@@ -64,17 +65,25 @@ fuzz: ## Fuzz each parser for a while (FUZZTIME=30s)
 
 .PHONY: fmt
 fmt: ## Format the code
-	gofmt -w cmd internal deploy
+	gofmt -w cmd internal deploy scripts
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI) ## Format check, vet, golangci-lint
-	@test -z "$$(gofmt -l cmd internal deploy)" || { gofmt -l cmd internal deploy; echo 'hint: make fmt'; exit 1; }
+	@test -z "$$(gofmt -l cmd internal deploy scripts)" || { gofmt -l cmd internal deploy scripts; echo 'hint: make fmt'; exit 1; }
 	$(GO) vet ./...
 	$(TOOLS)/golangci-lint-$(GOLANGCI) run
 
 $(TOOLS)/golangci-lint-$(GOLANGCI):
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	mv $(TOOLS)/golangci-lint $@
+
+.PHONY: mutants
+mutants: $(TOOLS)/gremlins-$(GREMLINS) ## Change what verdicts rest on, one line at a time, and see whether a test notices (an hour; P=internal/lock for one package)
+	$(GO) run ./scripts/mutants -gremlins $(TOOLS)/gremlins-$(GREMLINS) $(P)
+
+$(TOOLS)/gremlins-$(GREMLINS):
+	GOBIN=$(TOOLS) $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS)
+	mv $(TOOLS)/gremlins $@
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities in what is used

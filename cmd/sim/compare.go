@@ -16,9 +16,11 @@ func newCompareCommand(a *app) *cobra.Command {
 		Short: "Say what changed between two runs or suites",
 		Long: `Say what changed between two runs or suites: verdicts, rates and timings. Each
 side is a run's folder, a result.json, a file of sim run --json, or a folder with
-many runs.
+many runs. Where the runs themselves differ (the world, the nodes, the settings, the
+scenario's file), that is said first.
 
-Exit codes: 0 nothing got worse, 1 a regression.`,
+Exit codes: 0 nothing got worse, 1 a regression, 2 the two have no verdict on the
+same property in common.`,
 		Example: `  sim run scenarios/ --json > after.json
   sim compare before.json after.json`,
 		Args: cobra.ExactArgs(2),
@@ -43,8 +45,12 @@ Exit codes: 0 nothing got worse, 1 a regression.`,
 				}
 				return usageError("--format %q: want text, json or html", format)
 			})
-			if err == nil && c.Regression {
+			switch {
+			case err != nil:
+			case c.Regression:
 				return &exitError{exitUnexpected, nil}
+			case c.Compared == 0:
+				return &exitError{exitUndecided, nil}
 			}
 			return err
 		},

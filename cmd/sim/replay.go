@@ -13,14 +13,15 @@ import (
 var seedLine = regexp.MustCompile(`(?m)^# seed: (\d+)$`)
 
 func newReplayCommand(a *app) *cobra.Command {
-	f := runFlags{repeat: 1, jobs: 1, nodes: string(live.Auto)}
+	f := runFlags{repeat: 1, jobs: 1, tries: 1, // the seed of the file, and no other
+		nodes: string(live.Auto)}
 	c := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Act out what a search has found, in either world",
 		Long: `Act out what a search has found: run the scenario with the seed that its file
 names. In the virtual world the same happens again, to the nanosecond; in the
 live world the same faults strike real servers, and small differences in time
-may let a narrow violation escape.`,
+may let a narrow violation escape. It is run once.`,
 		Example: `  sim replay reports/found/my-lock-exclusive-lease-23.yaml
   sim replay reports/found/my-lock-exclusive-lease-23.yaml --world live`,
 		Args: cobra.ExactArgs(1),

@@ -11,6 +11,15 @@ func SafetyProperties(workload string) []Property {
 	return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource}
 }
 
+// Demanded are the properties that are expected to hold where a scenario says
+// nothing of them. Belief is not among them: no lease can keep it.
+func Demanded(workload string) []Property {
+	if workload == "transactions" { // they need no lock
+		return nil
+	}
+	return []Property{ExclusiveLease, NoLateEffect, LinearizableResource}
+}
+
 var titles = map[Property]string{
 	ExclusiveBelief:      "no two clients believe they hold the lock at once",
 	ExclusiveLease:       "no two clients are inside the validity that their lock promised them at once",

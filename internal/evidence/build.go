@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -28,7 +29,11 @@ type builder struct {
 	texts   []string
 	textIDs map[string]int64
 	unknown int
-	pending []unread
+	nils    []nilPlace
+	// orphan is the line of a completion of what was never invoked, 0 for none.
+	orphan int
+	// latest is the last instant that an event names.
+	latest time.Duration
 }
 
 type slot struct {
@@ -52,8 +57,9 @@ type sectionRead struct {
 	list   []int64
 }
 
-// unread is a read of nil: what that means is known only at the end.
-type unread struct {
+// nilPlace is an operation that found nil: what that means is known only at the
+// end.
+type nilPlace struct {
 	part *part
 	op   int
 }
@@ -67,6 +73,7 @@ type part struct {
 	until          []int64          // by tag, for leased grants
 	tags           map[string]int64 // by owner value
 	holds          map[int32]int64  // the tag that each process acquired last
+	nameless       bool             // an operation on the lock came without an owner value
 	untagged       bool             // a release could not be told a tag
 }
 
@@ -79,6 +86,7 @@ func newBuilder(m *model, o Options) *builder {
 // event takes the next event of the history.
 func (b *builder) event(line int, e *history.Event) error {
 	b.n++
+	b.latest = max(b.latest, e.Time)
 	if e.Process == history.NemesisProcess {
 		return nil
 	}
@@ -105,7 +113,10 @@ func (b *builder) event(line int, e *history.Event) error {
 		return nil
 	}
 	if !open {
-		return nil // a completion of nothing
+		if b.orphan == 0 {
+			b.orphan = line
+		}
+		return nil
 	}
 	delete(b.open, s)
 	b.free = append(b.free, p)
@@ -157,7 +168,15 @@ func (b *builder) operation(v verb, process string, p *pending, e *history.Event
 		typ = e.Type
 		merge(&value, &e.Value)
 	}
+	for _, n := range [3]history.Int{value.Number, value.Expected, value.Token} {
+		if n.Set && n.V <= nilValue {
+			return fmt.Errorf("the number %d is out of range", n.V)
+		}
+	}
 	o := linear.Op{Process: b.process(process), Call: p.stamp, Return: linear.Never}
+	if typ == history.Fail && v == release && (b.o.Format == JSONL || b.m.timed) {
+		typ = history.Info // what was not ours any more ends the hold all the same
+	}
 	if typ == history.OK || typ == history.Fail {
 		o.Return = b.stamp(e)
 	}
@@ -214,16 +233,13 @@ func (b *builder) fill(part *part, o *linear.Op, v verb, typ history.Type, value
 		}
 		return b.fillRead(part, o, value, p)
 	case acquire, release:
-		b.fillLock(part, o, v, typ, value)
-		return typ != history.Fail, nil
-	case cas:
-		return b.fillCAS(o, typ, value)
-	case sell:
-		o.Kind, o.A = linear.Sell, value.Number.V
 		if typ == history.Fail {
-			o.Kind = linear.SellFailed
+			return false, nil
 		}
-		return true, need(value.Number, "units")
+		b.fillLock(part, o, v, typ, value)
+		return true, nil
+	case cas:
+		return b.fillCAS(part, o, typ, value)
 	}
 	if typ == history.Fail {
 		if value.Section > 0 {
@@ -233,7 +249,10 @@ func (b *builder) fill(part *part, o *linear.Op, v verb, typ history.Type, value
 	}
 	switch v {
 	case write:
-		return true, b.fillWrite(o, value, p)
+		return true, b.fillWrite(part, o, value, p)
+	case sell:
+		o.Kind, o.A = linear.Sell, value.Number.V
+		return true, need(value.Number, "units")
 	case add:
 		if b.m.name == "set" {
 			o.Kind, o.A = linear.Insert, value.Number.V
@@ -277,13 +296,16 @@ func (b *builder) fillRead(part *part, o *linear.Op, value *history.Value, p *pe
 		part.h.Lists = append(part.h.Lists, value.List)
 	default:
 		if !value.Number.Set {
-			b.pending = append(b.pending, unread{part, len(part.h.Ops)})
+			b.foundNil(part)
 		}
 	}
 	return true, nil
 }
 
-func (b *builder) fillWrite(o *linear.Op, value *history.Value, p *pending) error {
+// foundNil says that the next operation of the part found nil.
+func (b *builder) foundNil(p *part) { b.nils = append(b.nils, nilPlace{p, len(p.h.Ops)}) }
+
+func (b *builder) fillWrite(part *part, o *linear.Op, value *history.Value, p *pending) error {
 	o.Kind, o.A = linear.Write, value.Number.V
 	if b.m.name == "kv" {
 		o.A = b.text(value)
@@ -292,7 +314,7 @@ func (b *builder) fillWrite(o *linear.Op, value *history.Value, p *pending) erro
 	if r, ok := b.takeSection(o, value, p); ok {
 		o.Kind, o.A, o.B = linear.CAS, r.value.V, o.A
 		if !r.value.Set {
-			o.A = b.o.Initial.V
+			b.foundNil(part)
 		}
 	}
 	return need(value.Number, "what was written")
@@ -327,15 +349,17 @@ func (b *builder) fillAppend(part *part, o *linear.Op, value *history.Value, p *
 	return need(value.Number, "an element")
 }
 
-func (b *builder) fillCAS(o *linear.Op, typ history.Type, value *history.Value) (bool, error) {
+func (b *builder) fillCAS(part *part, o *linear.Op, typ history.Type, value *history.Value) (bool, error) {
 	o.Kind, o.A, o.B = linear.CAS, value.Expected.V, value.Number.V
+	if typ == history.Fail && b.o.Format != PorcupineEtcd {
+		return false, nil // it only says that it had no effect
+	}
 	if !value.Expected.Set {
-		o.A = nilValue
+		b.foundNil(part)
 	}
 	if typ == history.Fail {
-		// Elsewhere a failure only says that it had no effect.
 		o.Kind, o.B = linear.CASFailed, linear.None
-		return b.o.Format == PorcupineEtcd, nil
+		return true, nil
 	}
 	return true, need(value.Number, "[from to]")
 }
@@ -362,6 +386,7 @@ func (b *builder) fillLock(part *part, o *linear.Op, v verb, typ history.Type, v
 // release gives back what its process acquired last. A part with a release of
 // which neither can be said is untagged.
 func (p *part) tag(process int32, v verb, typ history.Type, owner string) int64 {
+	p.nameless = p.nameless || owner == ""
 	tag, known := p.tags[owner]
 	if last, holds := p.holds[process]; owner == "" && v == release && holds {
 		tag, known = last, true
@@ -428,8 +453,8 @@ func (b *builder) finish(header history.Header) {
 	if b.o.NilRead.Set {
 		seen = b.o.NilRead.V
 	}
-	for _, u := range b.pending {
-		u.part.h.Ops[u.op].A = seen
+	for _, n := range b.nils {
+		n.part.h.Ops[n.op].A = seen
 	}
 	for _, p := range b.parts {
 		p.h.Initial = start

@@ -11,11 +11,16 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
 // decide judges all parts. One that is violated decides the whole.
 func (b *builder) decide(ctx context.Context) *Report {
 	r := &Report{Format: b.o.Format, Model: b.m.name, Unknown: b.unknown, Verdict: checker.Holds}
+	if why := b.notUnderstood(); why != "" {
+		r.Verdict, r.Why = checker.Unknown, why
+		return r
+	}
 	deadline := time.Now().Add(b.o.Timeout)
 	undecided := ""
 	var hard []*question
@@ -59,10 +64,29 @@ func (b *builder) decide(ctx context.Context) *Report {
 		r.Verdict, r.Why = checker.Unknown, undecided
 	case r.Operations == 0:
 		r.Verdict, r.Why = checker.Unknown, b.nothing()
+	case b.m.timed && b.strange[history.Extend] > 0:
+		r.Verdict, r.Why = checker.Unknown, "nothing is wrong with the leases as they were granted, and renewals are not looked at"
 	default:
 		r.Why = fmt.Sprintf("%d operations, each explained", r.Operations)
 	}
 	return r
+}
+
+// notUnderstood says why nothing can be said of the history: something in it may
+// have changed what the others found, and nobody knows how.
+func (b *builder) notUnderstood() string {
+	if b.orphan > 0 {
+		return fmt.Sprintf("line %d completes an operation that was never invoked: the history has no beginning", b.orphan)
+	}
+	for f := range b.strange {
+		if !b.m.ignores(f) {
+			return b.knowsNo()
+		}
+	}
+	if b.m.timed && b.latest == 0 && len(b.parts) > 0 {
+		return "the history has no times, and a lease ends at one"
+	}
+	return ""
 }
 
 // nothing says why there is nothing to judge.
@@ -70,6 +94,10 @@ func (b *builder) nothing() string {
 	if len(b.strange) == 0 {
 		return "the history has no operations"
 	}
+	return b.knowsNo()
+}
+
+func (b *builder) knowsNo() string {
 	var names []string
 	for _, f := range slices.Sorted(maps.Keys(b.strange)) {
 		names = append(names, string(f))
@@ -107,7 +135,7 @@ func (b *builder) question(p *part) (q *question, why string) {
 		}
 		q.problem = linear.Problem{Model: linear.Text(b.texts)}
 		return q, ""
-	case b.m.timed && (p.untagged || reused(p)):
+	case b.m.timed && ambiguous(p):
 		return nil, "it cannot be told which release belongs to which leased grant"
 	case b.m.timed:
 		leased, r := linear.Lease(p.h, p.until)
@@ -115,8 +143,15 @@ func (b *builder) question(p *part) (q *question, why string) {
 			return nil, r.Why
 		}
 		q.h, q.places = leased, leasePlaces(p.h, leased)
-	case b.m.tagged && (p.untagged || reused(p)):
-		// Without a tag of its own for each grant only the process tells.
+	case b.m.tagged && ambiguous(p) && !p.nameless:
+		// The owner value tells who holds the lock, though not which grant it is.
+		q.problem = linear.Problem{Model: linear.TaggedMutex()}
+		return q, ""
+	case b.m.tagged && ambiguous(p):
+		if crossed(p) {
+			return nil, "it cannot be told which release belongs to which grant"
+		}
+		// Only the process tells.
 		q.problem = linear.Problem{Model: linear.OwnerMutex()}
 		return q, ""
 	}
@@ -124,19 +159,51 @@ func (b *builder) question(p *part) (q *question, why string) {
 	return q, ""
 }
 
-// reused reports whether an owner value belongs to several grants.
-func reused(p *part) bool {
+// ambiguous reports whether it cannot be told by tags which release belongs to
+// which grant: an owner value belongs to several grants, or to none while some
+// grant did not name its owner.
+func ambiguous(p *part) bool {
 	type end struct {
-		tag  int64
-		kind linear.Kind
+		tag     int64
+		release bool
 	}
 	seen := make(map[end]bool, len(p.h.Ops))
 	for i := range p.h.Ops {
-		e := end{p.h.Ops[i].B, p.h.Ops[i].Kind}
+		e := end{p.h.Ops[i].B, p.h.Ops[i].Kind == linear.Release}
 		if seen[e] {
 			return true
 		}
 		seen[e] = true
+	}
+	for e := range seen {
+		if e.release && p.nameless && !seen[end{e.tag, false}] {
+			return true
+		}
+	}
+	return p.untagged
+}
+
+// crossed reports whether an owner value was given back by a process that is not
+// known to have acquired it: then the process does not tell the owner.
+func crossed(p *part) bool {
+	type holder struct {
+		tag     int64
+		process int32
+	}
+	acquired := make(map[holder]bool, len(p.h.Ops))
+	for i := range p.h.Ops {
+		if o := &p.h.Ops[i]; o.Kind == linear.Acquire {
+			acquired[holder{o.B, o.Process}] = true
+		}
+	}
+	named := make(map[int64]bool, len(p.tags))
+	for _, tag := range p.tags {
+		named[tag] = true
+	}
+	for i := range p.h.Ops {
+		if o := &p.h.Ops[i]; o.Kind == linear.Release && named[o.B] && !acquired[holder{o.B, o.Process}] {
+			return true
+		}
 	}
 	return false
 }
@@ -225,8 +292,6 @@ func (b *builder) words(p *part, o *linear.Op) string {
 		return clip(fmt.Sprintf("read %v", p.h.Lists[o.A]))
 	case linear.Sell:
 		return "sell " + text(o.A)
-	case linear.SellFailed:
-		return "failed sale of " + text(o.A)
 	case linear.Run:
 		return "run tick " + text(o.A)
 	case linear.Insert:

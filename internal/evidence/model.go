@@ -85,6 +85,23 @@ func init() {
 	}
 }
 
+// ignores reports whether the model may pass over an operation that it does not
+// know, because it is on another thing: a lock is not changed by what its holders
+// do to the resource, nor the resource by who holds the lock.
+func (m *model) ignores(f history.F) bool {
+	_, lock := lockVerbs[f]
+	lock = lock || f == history.Extend
+	if _, ofLock := m.verbs[history.Acquire]; !ofLock {
+		return lock
+	}
+	for _, other := range models {
+		if _, known := other.verbs[f]; known && !lock {
+			return true
+		}
+	}
+	return f == history.Extend || f == history.Transact || f == history.Snapshot
+}
+
 // Models lists the names of the models.
 func Models() []string { return slices.Sorted(maps.Keys(models)) }
 

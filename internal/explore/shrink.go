@@ -262,6 +262,12 @@ func (s *Shrunk) YAML(name, origin string) (string, error) {
 		Story: fmt.Sprintf("A search found this schedule and shrank it in %d runs.\nOf %d other seeds %d lead to the violation too.",
 			s.Runs, s.OtherSeeds, s.Robust),
 	}
-	return scenario.Encode([]string{fmt.Sprintf("seed: %d", s.Seed)}, head, &s.Setup,
-		[]scenario.ExpectedVerdict{{Property: s.Property, Verdict: checker.Violated}})
+	comments := []string{fmt.Sprintf("seed: %d", s.Seed), "The search asked for " + string(s.Property) + " alone: the rest may go either way."}
+	expect := []scenario.ExpectedVerdict{{Property: s.Property, Verdict: checker.Violated}}
+	for _, p := range checker.Demanded(s.Setup.Workload.Kind) {
+		if p != s.Property {
+			expect = append(expect, scenario.ExpectedVerdict{Property: p})
+		}
+	}
+	return scenario.Encode(comments, head, &s.Setup, expect)
 }

@@ -13,6 +13,9 @@ import (
 // page and runs the page's scenario. The source tree stays as it is.
 func TestAddingALock(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the whole program")
+	}
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

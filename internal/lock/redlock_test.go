@@ -155,6 +155,7 @@ func TestRetryAndBackoff(t *testing.T) {
 		{lock.Retry{Attempts: 1, Delay: time.Hour}, nil},
 		{lock.Retry{Attempts: 4, Delay: 20 * ms}, []time.Duration{20 * ms, 20 * ms, 20 * ms}},
 		{lock.Retry{Attempts: 4, Delay: 20 * ms, Backoff: lock.Linear}, []time.Duration{20 * ms, 40 * ms, 60 * ms}},
+		{lock.Retry{Attempts: 2, Delay: 20 * ms, Jitter: 1}, []time.Duration{20 * ms}},
 		{lock.Retry{Attempts: 9, Delay: 20 * ms, Jitter: 30 * ms}, slices.Repeat([]time.Duration{20 * ms}, 8)},
 	} {
 		tb := newTable(3)
@@ -170,7 +171,7 @@ func TestRetryAndBackoff(t *testing.T) {
 			ok = ok && more >= 0 && more <= c.retry.Jitter
 			different[more] = true
 		}
-		if !ok || c.retry.Jitter > 0 && len(different) < 4 {
+		if !ok || c.retry.Jitter > 1 && len(different) < 4 {
 			t.Errorf("%+v: slept %v", c.retry, e.slept)
 		}
 	}

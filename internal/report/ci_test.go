@@ -305,6 +305,39 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Runs that are not of the same thing never pass as unchanged.
+func TestComparisonSaysInWhatTheRunsDiffer(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*report.Result)
+		want   string // in the text
+		head   string // of the page
+	}{
+		"world":  {func(r *report.Result) { r.World, r.Nodes = "virtual", "" }, "world: live before, virtual after", "No verdict changed, but the runs differ"},
+		"nodes":  {func(r *report.Result) { r.Nodes = "docker" }, "nodes: process before, docker after", "No verdict changed, but the runs differ"},
+		"facts":  {func(r *report.Result) { r.Facts = []string{"3 nodes"} }, "settings: 5 nodes", "No verdict changed, but the runs differ"},
+		"file":   {func(r *report.Result) { r.ScenarioDigest = strings.Repeat("f", 64) }, "scenario file: ", "No verdict changed, but the runs differ"},
+		"fewer":  {func(r *report.Result) { r.Variants = r.Variants[:1] }, "0 verdicts changed, 4 the same, 5 on one side only", "No verdict changed, but the runs differ"},
+		"others": {func(r *report.Result) { r.Scenario = "other" }, "NOTHING TO COMPARE", "Nothing could be compared"},
+		"none":   {func(*report.Result) {}, "NO REGRESSION 0 verdicts changed, 9 the same\n", "Nothing changed"},
+	} {
+		before, after := reporttest.GCPause(), reporttest.GCPause()
+		before.ScenarioDigest, after.ScenarioDigest = strings.Repeat("0", 64), strings.Repeat("0", 64)
+		c.change(after)
+		got := report.Compare([]*report.Result{before}, []*report.Result{after})
+		text := write(t, func(b *bytes.Buffer) error { return report.WriteComparisonText(b, got, report.TextOptions{}) })
+		if !strings.Contains(text, c.want) {
+			t.Errorf("%s: no %q in\n%s", name, c.want, text)
+		}
+		page := write(t, func(b *bytes.Buffer) error { return report.WriteComparisonHTML(b, got) })
+		if !strings.Contains(page, "<h1>"+c.head+"</h1>") {
+			t.Errorf("%s: the page is not headed %q", name, c.head)
+		}
+		if got.Regression || name == "world" && len(got.Timings) > 0 {
+			t.Errorf("%s: regression %v, timings %v", name, got.Regression, got.Timings)
+		}
+	}
+}
+
 func TestComparisonGolden(t *testing.T) {
 	slow := reporttest.Unexpected()
 	slow.Scenario, slow.Variants[0].WallMS = "gc-pause", 9000

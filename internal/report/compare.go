@@ -13,13 +13,42 @@ import (
 // Comparison is what changed between two runs or suites.
 type Comparison struct {
 	// Regression says that something got worse; Changes has what.
-	Regression bool     `json:"regression"`
-	Before     Side     `json:"before"`
-	After      Side     `json:"after"`
-	Changes    []Change `json:"changes"`
-	Timings    []Timing `json:"timings,omitempty"`
-	// Same counts the verdicts that did not change.
-	Same int `json:"same"`
+	Regression bool `json:"regression"`
+	Before     Side `json:"before"`
+	After      Side `json:"after"`
+	// Differences set the sides themselves apart: the verdicts below are then not of
+	// the same thing.
+	Differences []Difference `json:"differences,omitempty"`
+	Changes     []Change     `json:"changes"`
+	Timings     []Timing     `json:"timings,omitempty"`
+	// Same counts the verdicts that did not change, Compared those that both sides
+	// have.
+	Same     int `json:"same"`
+	Compared int `json:"compared"`
+}
+
+// headline says in a few words what came of a comparison.
+func (c *Comparison) headline() string {
+	switch {
+	case c.Compared == 0:
+		return "Nothing could be compared"
+	case len(c.Changes) > c.oneSided():
+		return count(len(c.Changes)-c.oneSided(), "verdict") + " changed"
+	case len(c.Differences) > 0 || c.oneSided() > 0:
+		return "No verdict changed, but the runs differ"
+	}
+	return "Nothing changed"
+}
+
+// oneSided counts the verdicts that cannot be compared: one side alone has them.
+func (c *Comparison) oneSided() int {
+	n := 0
+	for i := range c.Changes {
+		if k := c.Changes[i].Kind; k == Gone || k == Added {
+			n++
+		}
+	}
+	return n
 }
 
 // Side sums up one of the two.
@@ -97,15 +126,18 @@ type cell struct {
 // counted together, so that repeated runs compare as rates.
 func Compare(a, b []*Result) Comparison {
 	before, after := cellsOf(a), cellsOf(b)
-	c := Comparison{Before: sideOf(a), After: sideOf(b), Changes: []Change{}}
+	c := Comparison{Before: sideOf(a), After: sideOf(b), Differences: differencesOf(a, b), Changes: []Change{}}
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
 	for _, k := range slices.SortedFunc(maps.Keys(keys), compareKeys) {
 		x, y := before[k], after[k]
-		if k.property == "" {
-			if t, ok := timingOf(k, x, y); ok {
+		switch {
+		case k.property == "":
+			if t, ok := timingOf(k, x, y); ok && !c.elsewhere(k.scenario) {
 				c.Timings = append(c.Timings, t)
 			}
+		case x != nil && y != nil:
+			c.Compared++
 		}
 		change, ok := changeOf(k, x, y)
 		if !ok {
@@ -122,6 +154,14 @@ func Compare(a, b []*Result) Comparison {
 		return slices.Index(order, x.Kind) - slices.Index(order, y.Kind)
 	})
 	return c
+}
+
+// elsewhere reports that a scenario was run in another world or on other nodes: its
+// times do not compare.
+func (c *Comparison) elsewhere(scenario string) bool {
+	return slices.ContainsFunc(c.Differences, func(d Difference) bool {
+		return d.Scenario == scenario && (d.What == "world" || d.What == "nodes")
+	})
 }
 
 func compareKeys(x, y cellKey) int {
@@ -207,12 +247,12 @@ func changeOf(k cellKey, x, y *cell) (Change, bool) {
 		// Whether a variant came or went is told by its properties.
 		return c, false
 	case x == nil:
-		c.Kind = Added
+		c.Kind, c.Note = Added, "cannot be compared"
 		if c.After.Unmet > 0 {
 			c.Kind, c.Note = Regressed, "not judged before"
 		}
 	case y == nil:
-		c.Kind = Gone
+		c.Kind, c.Note = Gone, "cannot be compared"
 	default:
 		return judgeChange(c, x, y)
 	}

@@ -13,6 +13,12 @@ import (
 func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
 	p := newPrinter(o)
 	tones := map[Kind]tone{Regressed: bad, Mended: good, Changed: doubt, Gone: faint, Added: faint}
+	for _, d := range c.Differences {
+		p.print(p.paint(doubt, pad("differs", 9)), "  ", p.paint(strong, plain(d.place())), "\n")
+		for _, line := range wrap(plain(d.words()), p.o.Width-11) {
+			p.print("           ", line, "\n")
+		}
+	}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		p.print(p.paint(tones[ch.Kind], pad(string(ch.Kind), 9)), "  ", p.paint(strong, plain(ch.place())), "\n")
@@ -35,10 +41,20 @@ func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
 			p.ascii(shortDuration(t.Before)), " to ", p.ascii(shortDuration(t.After)), "\n")
 	}
 	word := p.paint(good, "NO REGRESSION")
-	if c.Regression {
+	switch {
+	case c.Regression:
 		word = p.paint(bad, "REGRESSION")
+	case c.Compared == 0:
+		word = p.paint(doubt, "NOTHING TO COMPARE")
 	}
-	p.print(word, fmt.Sprintf(" %s changed, %d the same", count(len(c.Changes), "verdict"), c.Same), "\n")
+	line := fmt.Sprintf(" %s changed, %d the same", count(len(c.Changes)-c.oneSided(), "verdict"), c.Same)
+	if n := c.oneSided(); n > 0 {
+		line += fmt.Sprintf(", %d on one side only", n)
+	}
+	if n := len(c.Differences); n > 0 {
+		line += ", but the runs themselves differ: " + count(n, "difference")
+	}
+	p.print(word, line, "\n")
 	_, err := w.Write(p.buf.Bytes())
 	return err
 }
@@ -53,14 +69,10 @@ func (p *printer) ascii(s string) string {
 
 // place names what changed: "gc-pause / fenced: no-late-effect".
 func (c *Change) place() string {
-	s := c.Scenario
-	if c.Variant != "" {
-		s += " / " + c.Variant
+	if c.Property == "" {
+		return placeOf(c.Scenario, c.Variant)
 	}
-	if c.Property != "" {
-		s += ": " + string(c.Property)
-	}
-	return s
+	return placeOf(c.Scenario, c.Variant) + ": " + string(c.Property)
 }
 
 // WriteComparisonJSON writes a comparison for programs.
@@ -75,9 +87,14 @@ func WriteComparisonJSON(w io.Writer, c Comparison) error {
 
 // WriteComparisonHTML writes a comparison as a page of its own.
 func WriteComparisonHTML(w io.Writer, c Comparison) error {
-	p := comparePage{Comparison: c, Badge: badge{"safe", "✓", "No regression"}}
-	if c.Regression {
+	p := comparePage{Comparison: c, Badge: badge{"safe", "✓", "No regression"}, Headline: c.headline()}
+	switch {
+	case c.Regression:
 		p.Badge = badge{"unsafe", "✗", "Regression"}
+	case c.Compared == 0:
+		p.Badge = badge{"undecided", "?", "Nothing to compare"}
+	case len(c.Differences) > 0:
+		p.Badge = badge{"undecided", "≠", "Different runs"}
 	}
 	badges := map[Kind]badge{
 		Regressed: {"unsafe", "✗", "regressed"}, Mended: {"safe", "✓", "mended"}, Changed: {"undecided", "≠", "changed"},
@@ -102,6 +119,7 @@ func WriteComparisonHTML(w io.Writer, c Comparison) error {
 type comparePage struct {
 	Comparison
 	Badge    badge
+	Headline string
 	Rows     []compareRow
 	Versions [][3]string
 }

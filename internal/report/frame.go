@@ -222,6 +222,10 @@ func variantLimits(v *Variant) []string {
 			say("%s holds, but had no chance to fail.", p.Name)
 		}
 	}
+	if len(v.Tries) > 1 {
+		say("%s. A violation counts that showed in one of %d tries; what holds did so in all of them. The picture, the faults and the history are of one try.",
+			v.triesWords(), len(v.Tries))
+	}
 	if len(never) > 0 {
 		say("fault %s never fired, so it tested nothing.", strings.Join(never, ", "))
 	}

@@ -57,7 +57,7 @@ func annotation(file string, r *Result, v *Variant, p *PropertyResult) string {
 	title := fmt.Sprintf("%s / %s: %s is %s", r.Scenario, v.Name, p.Name, besideExpectation(p))
 	properties = append(properties, "title="+commandProperty(plain(title)))
 	message := plain(p.Why)
-	if text := storyText(p, r.Replay); text != "" {
+	if text := storyText(p, replayOf(r, v)); text != "" {
 		message += "\n" + strings.TrimRight(text, "\n")
 	}
 	return "::error " + strings.Join(properties, ",") + "::" + commandData(message)

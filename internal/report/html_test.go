@@ -192,7 +192,7 @@ func TestPageSpeaksOfEverything(t *testing.T) {
 		"interrupted": {"Interrupted", "The run was interrupted", "ends in the middle of a line", "pause, to the end", "ends before the run was done"},
 		"undecided":   {"Undecided", "never fired, so it tested nothing", "undecided: linearizable-resource"},
 		"failed":      {"Could not run", "no redis-server was found", "No variant was run."},
-		"unexpected":  {"Not as expected", "expected: holds"},
+		"unexpected":  {"Not as expected", "expected holds"},
 		"empty":       {"Nothing was judged", "there is no history to draw"},
 	} {
 		d := parse(t, page(t, reporttest.All()[name]))

@@ -26,7 +26,7 @@ func WriteIndex(w io.Writer, entries []IndexEntry) error {
 	}
 	t := tallyOf(results)
 	p := indexPage{Badge: outcomeBadge(t.worst), Heading: count(t.scenarios, "scenario") + " on trial",
-		Lead: fmt.Sprintf("%s, %d unexpected, %d undecided.", count(t.variants, "variant"), t.unexpected, t.undecided)}
+		Lead: t.words() + "."}
 	if t.errors > 0 {
 		p.Lead += " " + count(t.errors, "error") + "."
 	}
@@ -128,8 +128,11 @@ func indexCellOf(v *Variant, name checker.Property, link string) indexCell {
 		if n := propertyID(name); n > 0 && link != "" {
 			c.Link = fmt.Sprintf("%s#p%d", link, n)
 		}
-		if !p.Met {
-			c.Aside = "expected " + verdictWord(p.Expected)
+		if !p.Met || p.Expected == 0 && p.Verdict != checker.Holds {
+			c.Aside = expectationWords(p)
+		}
+		if tried := p.triedWords(); tried != "" {
+			c.Aside = strings.TrimPrefix(c.Aside+", "+tried, ", ")
 		}
 		return c
 	}

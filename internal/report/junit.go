@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 )
 
 // JUnitOptions say what counts as a failure.
@@ -43,13 +45,19 @@ type junitProperty struct {
 }
 
 type junitCase struct {
-	Name    string       `xml:"name,attr"`
-	Class   string       `xml:"classname,attr"`
-	Time    string       `xml:"time,attr"`
+	Name  string `xml:"name,attr"`
+	Class string `xml:"classname,attr"`
+	Time  string `xml:"time,attr"`
+	// Tried is absent where there was one try.
+	Tried   *junitTried  `xml:"properties,omitempty"`
 	Failure *junitDetail `xml:"failure,omitempty"`
 	Error   *junitDetail `xml:"error,omitempty"`
 	Skipped *junitDetail `xml:"skipped,omitempty"`
 	Out     string       `xml:"system-out,omitempty"`
+}
+
+type junitTried struct {
+	Properties []junitProperty `xml:"property"`
 }
 
 type junitDetail struct {
@@ -102,13 +110,16 @@ func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
 		class := name + "." + plain(v.Name)
 		wall := time.Duration(v.WallMS) * time.Millisecond
 		s := junitSuite{Name: name + "/" + plain(v.Name), Time: junitTime(wall), Timestamp: plain(r.Started),
-			Properties: []junitProperty{{"seed", fmt.Sprint(r.Seed)}, {"world", plain(r.World)}, {"replay", plain(r.Replay)}}}
+			Properties: []junitProperty{{"seed", fmt.Sprint(seedOf(r, v))}, {"world", plain(r.World)}, {"replay", plain(replayOf(r, v))}}}
+		if tries := v.triesWords(); tries != "" {
+			s.Properties = append(s.Properties, junitProperty{"tries", plain(tries)})
+		}
 		if v.Error != "" && v.Error != r.Error {
 			s.Cases = append(s.Cases, junitCase{Name: "run", Class: class, Time: junitTime(0),
 				Error: &junitDetail{Message: plain(v.Error), Type: "environment"}})
 		}
 		for j := range v.Properties {
-			c := junitCaseOf(r, &v.Properties[j], o)
+			c := junitCaseOf(replayOf(r, v), &v.Properties[j], o)
 			c.Class = class
 			s.Cases = append(s.Cases, c)
 		}
@@ -117,11 +128,18 @@ func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
 	return list
 }
 
-func junitCaseOf(r *Result, p *PropertyResult, o JUnitOptions) junitCase {
+func junitCaseOf(replay string, p *PropertyResult, o JUnitOptions) junitCase {
 	// The variant was run once for all properties: the suite has the time.
 	c := junitCase{Name: plain(string(p.Name)), Time: junitTime(0)}
-	said := plain(besideExpectation(p) + ": " + p.Why)
-	detail := &junitDetail{Message: said, Text: storyText(p, r.Replay)}
+	beside := besideExpectation(p)
+	if p.Expected == 0 { // nobody sees it beside others that have an expectation
+		beside += ", " + expectationWords(p)
+	}
+	said := plain(beside + ": " + p.Why)
+	detail := &junitDetail{Message: said, Text: storyText(p, replay)}
+	if t := p.Tried; t != nil {
+		c.Tried = &junitTried{[]junitProperty{{"tries", fmt.Sprint(t.Made)}, {"shown", fmt.Sprintf("%s in %d of %d", verdictWord(p.Verdict), t.Times, t.Made)}}}
+	}
 	switch {
 	case isUnexpected(p):
 		detail.Type = "unexpected-verdict"
@@ -129,7 +147,7 @@ func junitCaseOf(r *Result, p *PropertyResult, o JUnitOptions) junitCase {
 	case isUndecided(p) && !o.AllowUndecided:
 		detail.Type = "undecided"
 		c.Failure = detail
-	case !decided(p.Verdict) && (isUndecided(p) || p.Expected == 0):
+	case isUndecided(p) || p.Expected == 0 && p.Verdict != checker.Holds: // what nobody asked for has not passed
 		c.Skipped = &junitDetail{Message: said}
 	default:
 		c.Out = said

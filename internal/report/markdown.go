@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/redlock-sim/redlock-sim/internal/checker"
 )
 
 // maxSummary bounds a Markdown summary: GitHub refuses one above 1 MiB.
@@ -17,9 +15,8 @@ const maxSummary = 1<<20 - 1<<12
 func WriteMarkdown(w io.Writer, results []*Result) error {
 	var b bytes.Buffer
 	t := tallyOf(results)
-	icon := map[outcome]string{asExpected: "✅", undecided: "❔", unexpected: "❌", interrupted: "⏸️", failed: "💥"}
-	fmt.Fprintf(&b, "## %s redlock-sim: %s, %s, %d unexpected, %d undecided\n\n", icon[t.worst],
-		count(t.scenarios, "scenario"), count(t.variants, "variant"), t.unexpected, t.undecided)
+	icon := map[outcome]string{nothingExpected: "➖", asExpected: "✅", undecided: "❔", unexpected: "❌", interrupted: "⏸️", failed: "💥"}
+	fmt.Fprintf(&b, "## %s redlock-sim: %s, %s\n\n", icon[t.worst], count(t.scenarios, "scenario"), t.words())
 	for _, r := range results {
 		markdownTroubles(&b, r)
 	}
@@ -68,28 +65,27 @@ func markdownTroubles(b *bytes.Buffer, r *Result) {
 				}
 				b.WriteByte('\n')
 			}
-			if r.Replay != "" {
-				fmt.Fprintf(b, "Replay: %s\n\n", markdownCode(clip(plain(r.Replay), 500)))
+			if replay := replayOf(r, v); replay != "" {
+				fmt.Fprintf(b, "Replay: %s\n\n", markdownCode(clip(plain(replay), 500)))
 			}
 		}
 	}
 }
 
 func markdownVerdict(p *PropertyResult) string {
-	icons := map[checker.Verdict]string{checker.Holds: "holds", checker.Violated: "violated"}
-	text, ok := icons[p.Verdict]
-	if !ok {
-		text = "unknown"
-	}
+	text := verdictWord(p.Verdict)
 	switch {
 	case isUnexpected(p):
-		return "❌ **" + text + "**, expected " + verdictWord(p.Expected)
+		text = "❌ **" + text + "**, " + expectationWords(p)
 	case isUndecided(p):
-		return "❔ **" + text + "**, expected " + verdictWord(p.Expected)
-	case p.Expected == 0:
-		return text
+		text = "❔ **" + text + "**, " + expectationWords(p)
+	case p.Expected != 0:
+		text = "✅ " + text
 	}
-	return "✅ " + text
+	if tried := p.triedWords(); tried != "" {
+		text += ", " + tried
+	}
+	return text
 }
 
 // markdown makes text of unknown origin stand for itself: a name must not be a

@@ -22,6 +22,7 @@ type page struct {
 	Views            []variantView
 	Properties       []propertyGroup
 	Limits           []string
+	Replays          []replayLine
 	VersionList      [][2]string
 	HasStory         bool
 	HasPicture       bool
@@ -36,12 +37,14 @@ type badge struct{ Class, Icon, Word string }
 // variantView is a variant as the HTML shows it.
 type variantView struct {
 	*Variant
-	ID     string
-	Badge  badge
-	Chips  []chip
-	Story  *storyView
-	Tables []exampleView
-	Pic    *picture
+	ID    string
+	Badge badge
+	// TriesNote says which of several tries is shown.
+	TriesNote string
+	Chips     []chip
+	Story     *storyView
+	Tables    []exampleView
+	Pic       *picture
 	// Detail is the overlap drawn larger, where it is too short to be seen in
 	// Pic; DetailName says how much larger.
 	Detail     *picture
@@ -144,7 +147,7 @@ func newPage(r *Result) *page {
 	}
 	p.Lead, p.Difference = leadSentence(r), difference(r)
 	p.Properties = groups(p.Views)
-	p.Limits = limits(r)
+	p.Limits, p.Replays = limits(r), replays(r)
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		p.VersionList = append(p.VersionList, [2]string{name, r.Versions[name]})
 	}
@@ -152,11 +155,11 @@ func newPage(r *Result) *page {
 }
 
 func newVariantView(i int, v *Variant) variantView {
-	view := variantView{Variant: v, ID: fmt.Sprintf("v%d", i+1), Badge: outcomeBadge(variantOutcome(v))}
+	view := variantView{Variant: v, ID: fmt.Sprintf("v%d", i+1), Badge: outcomeBadge(variantOutcome(v)), TriesNote: sentence(v.triesWords())}
 	for j := range v.Properties {
 		p := &v.Properties[j]
 		view.Chips = append(view.Chips, chip{Name: p.Name, Badge: verdictBadge(p.Verdict),
-			Beside: expectationWords(p), Link: fmt.Sprintf("#p%d", propertyID(p.Name)), Loud: !p.Met})
+			Beside: strings.TrimSuffix(expectationWords(p)+", "+p.triedWords(), ", "), Link: fmt.Sprintf("#p%d", propertyID(p.Name)), Loud: !p.Met})
 	}
 	return view
 }
@@ -195,6 +198,8 @@ func outcomeBadge(o outcome) badge {
 		return badge{"unsafe", "✗", "Not as expected"}
 	case undecided:
 		return badge{"undecided", "?", "Undecided"}
+	case nothingExpected:
+		return badge{"undecided", "–", "Nothing expected"}
 	}
 	return badge{"safe", "✓", "As expected"}
 }
@@ -209,29 +214,22 @@ func verdictBadge(v checker.Verdict) badge {
 	return badge{"undecided", "?", "unknown"}
 }
 
-func expectationWords(p *PropertyResult) string {
-	switch {
-	case p.Expected == 0:
-		return "nothing expected"
-	case p.Met:
-		return "as expected"
-	}
-	return "expected: " + verdictWord(p.Expected)
-}
-
 // propertyID numbers the properties for anchors: a name is not fit to be one.
 func propertyID(name checker.Property) int {
 	return slices.Index(checker.Properties(), name) + 1
 }
 
 // leadSentence says each variant's outcome: "unfenced violates 3 of 4
-// properties, as expected; fenced violates 1 of 5, as expected."
+// properties, as expected; fenced violates 1 of 5; 4 expectations met."
 func leadSentence(r *Result) string {
 	var parts []string
 	for i := range r.Variants {
 		v := &r.Variants[i]
-		violated, known := 0, 0
+		violated, known, asked := 0, 0, 0
 		for j := range v.Properties {
+			if v.Properties[j].Expected != 0 {
+				asked++
+			}
 			if decided(v.Properties[j].Verdict) {
 				known++
 			}
@@ -259,6 +257,10 @@ func leadSentence(r *Result) string {
 		}
 		switch o := variantOutcome(v); {
 		case v.Error != "" || len(v.Properties) == 0:
+		case o == nothingExpected:
+			text += "; nothing was expected"
+		case o == asExpected && asked < len(v.Properties):
+			text += fmt.Sprintf("; %s met", count(asked, "expectation"))
 		case o == asExpected:
 			text += ", as expected"
 		case o == unexpected:

@@ -67,8 +67,40 @@ type Variant struct {
 	Settings   []string         `json:"settings,omitempty"`
 	Properties []PropertyResult `json:"properties"`
 	Faults     []FaultResult    `json:"faults,omitempty"`
+	// Tries are the runs of this variant, in order, where there was more than one.
+	// Shown counts them from 1: what stands here, events, faults and history, is of
+	// that one.
+	Tries []Try `json:"tries,omitempty"`
+	Shown int   `json:"shown,omitempty"`
 	// History is shown by the HTML; the run's folder has it as a file.
 	History *history.History `json:"-"`
+}
+
+// Try is one of several runs of a variant.
+type Try struct {
+	Seed uint64 `json:"seed"`
+	// Replay is the command line that begins with this seed.
+	Replay string `json:"replay,omitempty"`
+	// Folder has its history, and is below the run's folder.
+	Folder      string                               `json:"folder"`
+	Verdicts    map[checker.Property]checker.Verdict `json:"verdicts,omitempty"`
+	Interrupted bool                                 `json:"interrupted,omitempty"`
+	TimedOut    bool                                 `json:"timed_out,omitempty"`
+	Error       string                               `json:"error,omitempty"`
+	WallMS      int64                                `json:"wall_ms"`
+}
+
+// Tried is how a verdict came about where there was more than one try. A property
+// is violated if it was in one try, unknown if it was in one and violated in none,
+// and holds if it held in all.
+type Tried struct {
+	// In is the first try with this verdict, or the one that is shown if it has it;
+	// counted from 1.
+	In int `json:"in"`
+	// Times is how many of the tries Made had it; Allowed is how many could be made.
+	Times   int `json:"times"`
+	Made    int `json:"made"`
+	Allowed int `json:"allowed"`
 }
 
 // PropertyResult is a verdict beside the expectation.
@@ -84,6 +116,9 @@ type PropertyResult struct {
 	Effort         checker.Effort          `json:"effort"`
 	Method         string                  `json:"method,omitempty"`
 	Counterexample *checker.Counterexample `json:"counterexample,omitempty"`
+	// Tried is absent where there was one try. Events and Counterexample are those
+	// of the try that is shown.
+	Tried *Tried `json:"tries,omitempty"`
 }
 
 // Judged sets a finding beside what was expected of it; the zero verdict expects

@@ -14,7 +14,9 @@ import (
 type outcome uint8
 
 const (
-	asExpected outcome = iota
+	// nothingExpected: there was no expectation to meet.
+	nothingExpected outcome = iota
+	asExpected
 	undecided
 	unexpected
 	interrupted
@@ -24,7 +26,7 @@ const (
 // outcomeOf says what r amounts to. An error outranks everything: where a run
 // could not be carried out, its verdicts say nothing.
 func outcomeOf(r *Result) outcome {
-	worst := asExpected
+	worst := nothingExpected
 	switch {
 	case r.Error != "":
 		worst = failed
@@ -34,7 +36,7 @@ func outcomeOf(r *Result) outcome {
 	for i := range r.Variants {
 		worst = max(worst, variantOutcome(&r.Variants[i]))
 	}
-	if worst == asExpected && !r.Met {
+	if worst <= asExpected && !r.Met {
 		worst = unexpected
 		if r.Undecided {
 			worst = undecided
@@ -50,16 +52,18 @@ func variantOutcome(v *Variant) outcome {
 	case v.Interrupted:
 		return interrupted
 	}
-	worst := asExpected
+	worst := nothingExpected
 	for i := range v.Properties {
 		switch p := &v.Properties[i]; {
+		case p.Met && p.Expected != 0:
+			worst = max(worst, asExpected)
 		case isUnexpected(p):
 			worst = max(worst, unexpected)
 		case isUndecided(p):
 			worst = max(worst, undecided)
 		}
 	}
-	if worst == asExpected && v.Undecided {
+	if worst <= asExpected && v.Undecided {
 		worst = undecided
 	}
 	return worst
@@ -78,7 +82,18 @@ func decided(v checker.Verdict) bool {
 // tally counts what a suite's last line says.
 type tally struct {
 	scenarios, variants, unexpected, undecided, errors int
-	worst                                              outcome
+	// unasked are the variants of which nothing is expected.
+	unasked int
+	worst   outcome
+}
+
+// words are what a suite's summaries say: "2 variants, 0 unexpected, 0 undecided".
+func (t tally) words() string {
+	text := fmt.Sprintf("%s, %d unexpected, %d undecided", count(t.variants, "variant"), t.unexpected, t.undecided)
+	if t.unasked > 0 {
+		text += fmt.Sprintf(", %d with nothing expected", t.unasked)
+	}
+	return text
 }
 
 func tallyOf(results []*Result) tally {
@@ -91,6 +106,9 @@ func tallyOf(results []*Result) tally {
 		for i := range r.Variants {
 			v := &r.Variants[i]
 			t.variants++
+			if variantOutcome(v) == nothingExpected {
+				t.unasked++
+			}
 			if v.Error != "" && r.Error == "" {
 				t.errors++
 			}
@@ -117,14 +135,97 @@ func verdictWord(v checker.Verdict) string {
 
 // besideExpectation says the verdict together with what was expected of it.
 func besideExpectation(p *PropertyResult) string {
-	word := verdictWord(p.Verdict)
+	words := []string{verdictWord(p.Verdict), expectationWords(p), p.triedWords()}
+	if p.Expected == 0 {
+		words[1] = ""
+	}
+	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), ", ")
+}
+
+// expectationWords say what was expected of a verdict.
+func expectationWords(p *PropertyResult) string {
 	switch {
 	case p.Expected == 0:
-		return word
+		return "nothing expected"
 	case p.Met:
-		return word + ", as expected"
+		return "as expected"
 	}
-	return word + ", expected " + verdictWord(p.Expected)
+	return "expected " + verdictWord(p.Expected)
+}
+
+// triedWords say in which of several tries a verdict was seen: "shown in try 2 of 3".
+func (p *PropertyResult) triedWords() string {
+	t := p.Tried
+	switch {
+	case t == nil:
+		return ""
+	case p.Verdict == checker.Violated:
+		return fmt.Sprintf("shown in try %d of %d", t.In, t.Allowed)
+	case p.Expected == checker.Violated:
+		return "not shown in " + count(t.Made, "try")
+	case p.Verdict == checker.Holds:
+		return "in all of " + count(t.Made, "try")
+	}
+	return fmt.Sprintf("in try %d of %d", t.In, t.Allowed)
+}
+
+// triesWords say which try of a variant is shown and where the others are.
+func (v *Variant) triesWords() string {
+	shown := v.shownTry()
+	if shown == nil {
+		return ""
+	}
+	text := fmt.Sprintf("try %d is shown, with seed %d", v.Shown, shown.Seed)
+	for i, t := range v.Tries {
+		if i+1 != v.Shown {
+			text += fmt.Sprintf("; try %d, with seed %d, is in %s", i+1, t.Seed, t.Folder)
+		}
+	}
+	return text
+}
+
+// replayOf is the command line that shows a variant again: with the seed of the try
+// that is shown.
+func replayOf(r *Result, v *Variant) string {
+	if t := v.shownTry(); t != nil {
+		return t.Replay
+	}
+	return r.Replay
+}
+
+// seedOf is the seed of what is shown of a variant.
+func seedOf(r *Result, v *Variant) uint64 {
+	if t := v.shownTry(); t != nil {
+		return t.Seed
+	}
+	return r.Seed
+}
+
+// shownTry is the one of several tries that is shown, nil where there was one.
+func (v *Variant) shownTry() *Try {
+	if v.Shown < 1 || v.Shown > len(v.Tries) {
+		return nil
+	}
+	return &v.Tries[v.Shown-1]
+}
+
+// replayLine is a command line that runs a scenario again; For says for which
+// variant where they differ.
+type replayLine struct{ Command, For string }
+
+// replays are the command lines that show all variants again.
+func replays(r *Result) []replayLine {
+	var list []replayLine
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		if command := replayOf(r, v); command != r.Replay {
+			list = append(list, replayLine{command, fmt.Sprintf("%s, try %d", v.Name, v.Shown)})
+		}
+	}
+	if r.Replay != "" && (len(list) == 0 || len(list) < len(r.Variants)) {
+		list = slices.Insert(list, 0, replayLine{Command: r.Replay})
+	}
+	return list
 }
 
 // storyRank orders the properties by how close to the cause their counterexample

@@ -53,12 +53,11 @@ func WriteSummaryLine(w io.Writer, results []*Result, elapsed time.Duration, o T
 		word string
 		tone tone
 	}{
-		asExpected: {"DONE", good}, undecided: {"UNDECIDED", doubt}, unexpected: {"FAIL", bad},
+		nothingExpected: {"DONE", doubt}, asExpected: {"DONE", good}, undecided: {"UNDECIDED", doubt}, unexpected: {"FAIL", bad},
 		interrupted: {"INTERRUPTED", doubt}, failed: {"ERROR", bad},
 	}
 	word := words[t.worst]
-	line := fmt.Sprintf(" %s, %s, %d unexpected, %d undecided", count(t.scenarios, "scenario"),
-		count(t.variants, "variant"), t.unexpected, t.undecided)
+	line := fmt.Sprintf(" %s, %s", count(t.scenarios, "scenario"), t.words())
 	if t.errors > 0 {
 		line += ", " + count(t.errors, "error")
 	}
@@ -148,6 +147,9 @@ func (p *printer) variant(r *Result, v *Variant) {
 	}
 	if v.TimedOut {
 		p.complaint(4, "time limit", "the run was ended there; the verdicts judge what was recorded", doubt)
+	}
+	if tries := v.triesWords(); tries != "" {
+		p.complaint(4, "tries", tries, doubt)
 	}
 	verdict := 0
 	for i := range v.Properties {
@@ -264,8 +266,12 @@ func (p *printer) foot(r *Result) {
 	if p.o.ReportPath != "" {
 		p.print(p.paint(faint, "report"), "   ", plain(p.o.ReportPath), "\n")
 	}
-	if r.Replay != "" {
-		p.print(p.paint(faint, "replay"), "   ", plain(r.Replay), "\n")
+	for _, l := range replays(r) {
+		line := plain(l.Command)
+		if l.For != "" {
+			line += "   (" + plain(l.For) + ")"
+		}
+		p.print(p.paint(faint, "replay"), "   ", line, "\n")
 	}
 }
 

@@ -57,7 +57,7 @@ func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict
 	if len(expect) > 0 {
 		var list []string
 		for _, e := range expect {
-			list = append(list, fmt.Sprintf("%s: %s", e.Property, e.Verdict))
+			list = append(list, fmt.Sprintf("%s: %s", e.Property, e.word()))
 		}
 		fmt.Fprintf(&b, "expect: {%s}\n", strings.Join(list, ", "))
 	}

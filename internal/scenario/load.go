@@ -300,8 +300,8 @@ func (d *decoder) expected(n *yaml.Node, path string) []ExpectedVerdict {
 		}
 		value = d.resolve(value)
 		var verdict checker.Verdict
-		if err := verdict.UnmarshalText([]byte(value.Value)); err != nil {
-			d.problem(value, path, "%q is no verdict", clip(value.Value)).suggest(value.Value, []string{"holds", "violated", "unknown"})
+		if err := verdict.UnmarshalText([]byte(value.Value)); err != nil && value.Value != anything {
+			d.problem(value, path, "%q is no verdict", clip(value.Value)).suggest(value.Value, expectations())
 			return true
 		}
 		list = append(list, ExpectedVerdict{checker.Property(name), verdict})

@@ -129,7 +129,8 @@ type Variant struct {
 	// Settings are what it sets, as "fencing.tokens: none".
 	Settings []string
 	Setup    Setup
-	Expect   []ExpectedVerdict
+	// Expect is what its file says; see Expected for the rest.
+	Expect []ExpectedVerdict
 }
 
 // AsksForLiveness reports that the variant expects something of the lock after
@@ -138,10 +139,41 @@ func (v *Variant) AsksForLiveness() bool {
 	return slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == checker.DeadlockFree })
 }
 
-// ExpectedVerdict is what the scenario expects of a property.
+// Expected is the verdict that the variant expects of a property: what its file
+// says, or else that what every lock is asked for holds. 0: any will do.
+func (v *Variant) Expected(p checker.Property) checker.Verdict {
+	for _, e := range v.Expect {
+		if e.Property == p {
+			return e.Verdict
+		}
+	}
+	if slices.Contains(checker.Demanded(v.Setup.Workload.Kind), p) {
+		return checker.Holds
+	}
+	return 0
+}
+
+// ExpectedVerdict is what the scenario's file says of a property. The zero verdict
+// stands for the word anything.
 type ExpectedVerdict struct {
 	Property checker.Property
 	Verdict  checker.Verdict
+}
+
+// anything is the word that opts a property out.
+const anything = "anything"
+
+// word is the expectation as a scenario writes it.
+func (e ExpectedVerdict) word() string {
+	if e.Verdict == 0 {
+		return anything
+	}
+	return e.Verdict.String()
+}
+
+// expectations are the words that can stand behind a property.
+func expectations() []string {
+	return []string{checker.Holds.String(), checker.Violated.String(), checker.Unknown.String(), anything}
 }
 
 // DefaultVariant is the name of the only variant of a scenario without any.

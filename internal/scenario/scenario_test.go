@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -56,7 +59,7 @@ variants:
   tokens: {fencing: {tokens: quorum-counter}, lock: {ttl: 2s}}
   five: {nodes: {count: 5}}
 expect:
-  tokens: {no-late-effect: holds}
+  tokens: {no-late-effect: violated, linearizable-resource: anything, deadlock-free: unknown}
 `)
 	plain, tokens, five := s.Variants[0], s.Variants[1], s.Variants[2]
 	if plain.Setup.Nodes.Count != 3 || five.Setup.Nodes.Count != 5 || five.Setup.Nodes.Persistence != "none" {
@@ -71,8 +74,30 @@ expect:
 	if diff := cmp.Diff([]string{"fencing.tokens: quorum-counter", "lock.ttl: 2s"}, tokens.Settings); diff != "" {
 		t.Error(diff)
 	}
-	if len(tokens.Expect) != 1 || len(plain.Expect) != 0 {
-		t.Errorf("expect: %v, %v", tokens.Expect, plain.Expect)
+	for property, want := range map[checker.Property][2]checker.Verdict{ // of tokens, and of a variant without a block
+		checker.ExclusiveLease:       {checker.Holds, checker.Holds},
+		checker.NoLateEffect:         {checker.Violated, checker.Holds},
+		checker.LinearizableResource: {0, checker.Holds},
+		checker.DeadlockFree:         {checker.Unknown, 0},
+		checker.ExclusiveBelief:      {0, 0},
+	} {
+		if got := [2]checker.Verdict{tokens.Expected(property), plain.Expected(property)}; got != want {
+			t.Errorf("of %s is expected %v, want %v", property, got, want)
+		}
+	}
+	text, err := scenario.Encode(nil, s.Head, &tokens.Setup, tokens.Expect)
+	if err != nil || !strings.Contains(text, "linearizable-resource: anything") {
+		t.Errorf("written as %s, %v", text, err)
+	}
+}
+
+// What needs no lock is not asked for one.
+func TestTransactionsAreAskedForNothing(t *testing.T) {
+	v := parse(t, "name: pairs\nlock: {algorithm: none}\nworkload: {kind: transactions}\n").Variants[0]
+	for _, p := range checker.Properties() {
+		if got := v.Expected(p); got != 0 {
+			t.Errorf("of %s is expected %v", p, got)
+		}
 	}
 }
 
@@ -166,10 +191,33 @@ func TestShippedScenarios(t *testing.T) {
 		if s.Title == "" || s.Story == "" || s.Source == "" {
 			t.Errorf("%s: wants a title, a source and a story", file)
 		}
+		for before, line := range pairs(s.Text) {
+			if strings.Contains(line, ": anything") && !strings.HasPrefix(strings.TrimSpace(before), "#") {
+				t.Errorf("%s: no comment says why it may go either way: %s", file, line)
+			}
+		}
 		for _, v := range s.Variants {
 			if len(v.Expect) == 0 {
 				t.Errorf("%s: expects nothing of variant %s", file, v.Name)
 			}
+			for _, p := range checker.Demanded(v.Setup.Workload.Kind) {
+				if !slices.ContainsFunc(v.Expect, func(e scenario.ExpectedVerdict) bool { return e.Property == p }) {
+					t.Errorf("%s: does not say what it expects of %s in variant %s", file, p, v.Name)
+				}
+			}
+		}
+	}
+}
+
+// pairs are the lines of a text, each with the one before it.
+func pairs(text string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		before := ""
+		for line := range strings.Lines(text) {
+			if !yield(before, line) {
+				return
+			}
+			before = line
 		}
 	}
 }

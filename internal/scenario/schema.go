@@ -51,14 +51,19 @@ func Schema() *jsonschema.Schema {
 }
 
 func expectSchema() *jsonschema.Schema {
+	var verdicts []any
+	for _, word := range expectations() {
+		verdicts = append(verdicts, word)
+	}
 	flat := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
 	for _, name := range propertyNames() {
-		flat.Properties.Set(name, &jsonschema.Schema{Enum: []any{"holds", "violated", "unknown"}})
+		flat.Properties.Set(name, &jsonschema.Schema{Enum: verdicts})
 	}
 	perVariant := &jsonschema.Schema{Type: "object", AdditionalProperties: flat}
 	return &jsonschema.Schema{
-		Description: "the expected verdict of each property; with variants, a block for each variant",
-		AnyOf:       []*jsonschema.Schema{flat, perVariant},
+		Description: "the expected verdict of each property; with variants, a block for each variant. " +
+			"Where nothing is said, exclusive-lease, no-late-effect and linearizable-resource are expected to hold",
+		AnyOf: []*jsonschema.Schema{flat, perVariant},
 	}
 }
 

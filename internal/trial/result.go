@@ -18,24 +18,34 @@ func (t *trial) newResult() *report.Result {
 		Version: report.ResultVersion, Scenario: t.Name, Title: t.Title, Source: t.Source, Story: t.Story,
 		World: t.World, Seed: t.Seed, Started: t.started.UTC().Format(time.RFC3339),
 		Versions: map[string]string{"go": runtime.Version()},
-		Replay:   fmt.Sprintf("sim run %s --seed %d", t.File, t.Seed),
+		Replay:   t.replay(t.Seed),
 		Facts:    facts(t.Scenario), ScenarioText: t.Text, ScenarioDigest: t.Digest(),
 	}
 	if t.World == Live {
 		r.Nodes = string(t.Nodes)
-		if t.Nodes != live.Process {
-			r.Replay += " --nodes " + r.Nodes
-		}
-		if t.AllowHooks {
-			r.Replay += " --allow-hooks"
-		}
-	} else {
-		r.Replay += " --world " + t.World
 	}
 	for k, v := range t.Program {
 		r.Versions[k] = v
 	}
 	return r
+}
+
+// replay is the command line that runs the scenario again.
+func (t *trial) replay(seed uint64) string {
+	line := fmt.Sprintf("sim run %s --seed %d", t.File, seed)
+	switch {
+	case t.World != Live:
+		line += " --world " + t.World
+	case t.Nodes != live.Process:
+		line += " --nodes " + string(t.Nodes)
+	}
+	if t.World == Live && t.AllowHooks {
+		line += " --allow-hooks"
+	}
+	if t.Tries != DefaultTries(t.World) {
+		line += fmt.Sprintf(" --tries %d", t.Tries)
+	}
+	return line
 }
 
 // facts are the settings that all variants share and a reader wants first.

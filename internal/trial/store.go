@@ -42,6 +42,7 @@ func (t *trial) store(r *report.Result) (page string, err error) {
 	err = errors.Join(
 		writeFile(filepath.Join(t.dir, "result.json"), func(w io.Writer) error { return report.WriteJSON(w, r) }),
 		writeFile(page, func(w io.Writer) error { return report.WriteHTML(w, r) }),
+		t.storeAside(r),
 		pointLatest(t.Out, t.dir),
 	)
 	return page, err

@@ -29,7 +29,7 @@ func Load(dir string) (*report.Result, error) {
 	r.ScenarioText = string(text)
 	for i := range r.Variants {
 		v := &r.Variants[i]
-		if v.History, err = loadHistory(dir, v.Name); err != nil {
+		if v.History, err = loadHistory(dir, v.Name, v.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -45,12 +45,13 @@ func loadResult(path string) (*report.Result, error) {
 	return report.ReadJSON(f)
 }
 
-// loadHistory reads a variant's history; one that never began is nil.
-func loadHistory(dir, variant string) (*history.History, error) {
+// loadHistory reads a variant's history from a folder of the run; one that never
+// began is nil.
+func loadHistory(dir, variant, folder string) (*history.History, error) {
 	if filepath.Base(variant) != variant {
 		return nil, fmt.Errorf("a variant named %q", variant)
 	}
-	f, err := os.Open(filepath.Join(dir, variant, "history.jsonl"))
+	f, err := os.Open(filepath.Join(dir, filepath.FromSlash(folder), "history.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -81,13 +82,49 @@ func Rejudge(ctx context.Context, dir string) (*Trial, error) {
 		v := &r.Variants[i]
 		for j := range s.Variants {
 			if s.Variants[j].Name == v.Name && v.History != nil {
-				v.Properties, v.Faults, v.Undecided = nil, nil, false
-				t.judge(ctx, s.Variants[j], v)
+				if err := t.rejudge(ctx, s.Variants[j], v); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
 	sumUp(r)
 	return &Trial{Result: r, Dir: dir}, nil
+}
+
+// rejudge judges all tries of a stored variant again.
+func (t *trial) rejudge(ctx context.Context, s scenario.Variant, v *report.Variant) error {
+	if len(v.Tries) == 0 {
+		v.Properties, v.Faults, v.Undecided = nil, nil, false
+		t.judge(ctx, s, v)
+		return nil
+	}
+	allowed := len(v.Tries)
+	for i := range v.Properties {
+		if tried := v.Properties[i].Tried; tried != nil {
+			allowed = tried.Allowed
+		}
+	}
+	var tries []attempt
+	for i, one := range v.Tries {
+		a := attempt{report.Variant{Name: v.Name, Settings: v.Settings, Error: one.Error, Interrupted: one.Interrupted, TimedOut: one.TimedOut, WallMS: one.WallMS}, one.Seed}
+		var err error
+		if a.History, err = loadHistory(t.dir, v.Name, tryFolder(v.Name, i+1, v.Shown)); err != nil {
+			return err
+		}
+		if a.History != nil {
+			t.judge(ctx, s, &a.Variant)
+		}
+		tries = append(tries, a)
+	}
+	again := combine(tries, allowed)
+	again.WallMS, again.Error = v.WallMS, v.Error
+	for i := range again.Tries { // nothing in the folder changes
+		again.Tries[i].Replay, again.Tries[i].Folder = v.Tries[i].Replay, v.Tries[i].Folder
+	}
+	settle(&again)
+	*v = again
+	return nil
 }
 
 // Results reads all results that path names: a result.json, a file of results,

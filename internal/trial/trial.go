@@ -23,6 +23,9 @@ import (
 // Options say where and how to run.
 type Options struct {
 	Seed uint64
+	// Tries is how often a variant may be run until each violation that it expects
+	// has shown; 0: DefaultTries.
+	Tries int
 	// World is Live or Virtual; empty: Live.
 	World string
 	// Nodes says where the nodes of a live world come from; empty: live.Auto.
@@ -78,6 +81,9 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 			return nil, err
 		}
 	}
+	if o.Tries == 0 {
+		o.Tries = DefaultTries(o.World)
+	}
 	started := o.Now()
 	dir, err := newRunDir(o.Out, s.Name, started, o.Seed)
 	if err != nil {
@@ -101,6 +107,8 @@ type trial struct {
 
 	mu       sync.Mutex
 	versions map[string]string
+	// aside are the tries that are not shown.
+	aside []asideTry
 }
 
 func (t *trial) run(ctx context.Context) *report.Result {
@@ -130,12 +138,11 @@ func sumUp(r *report.Result) {
 	}
 }
 
-// variant runs and judges one variant.
-func (t *trial) variant(ctx context.Context, v scenario.Variant) report.Variant {
+// once runs and judges a variant once.
+func (t *trial) once(ctx context.Context, v scenario.Variant, seed uint64) report.Variant {
 	began := t.Now()
 	out := report.Variant{Name: v.Name, Settings: v.Settings}
-	dir := filepath.Join(t.dir, v.Name)
-	outcome, err := t.carryOut(ctx, v, dir)
+	outcome, err := t.carryOut(ctx, v, seed)
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		outcome.Interrupted = true // while its parts were being started
@@ -153,11 +160,11 @@ func (t *trial) variant(ctx context.Context, v scenario.Variant) report.Variant 
 		t.judge(ctx, v, &out)
 	}
 	out.WallMS = t.Now().Sub(began).Milliseconds()
-	t.progress(v.Name, "done")
 	return out
 }
 
-func (t *trial) carryOut(ctx context.Context, v scenario.Variant, dir string) (out runner.Outcome, err error) {
+func (t *trial) carryOut(ctx context.Context, v scenario.Variant, seed uint64) (out runner.Outcome, err error) {
+	dir := filepath.Join(t.dir, v.Name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return out, err
 	}
@@ -167,7 +174,7 @@ func (t *trial) carryOut(ctx context.Context, v scenario.Variant, dir string) (o
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return runner.Run(runner.Config{
-		Scenario: t.Name, Variant: v, Seed: t.Seed, World: t.World, Started: t.started, Dir: dir, History: file,
+		Scenario: t.Name, Variant: v, Seed: seed, World: t.World, Started: t.started, Dir: dir, History: file,
 		Progress: func(phase string) { t.progress(v.Name, phase) },
 		Open: func(spec world.Spec) (world.World, error) {
 			if t.World == Virtual {
@@ -184,25 +191,23 @@ func (t *trial) judge(ctx context.Context, v scenario.Variant, out *report.Varia
 	if out.Interrupted {
 		ctx = context.Background() // the checker may still look at what there is
 	}
-	wanted := properties(v)
-	findings := checker.Judge(ctx, out.History, wanted, checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
+	findings := checker.Judge(ctx, out.History, properties(v), checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
 	out.Interrupted = out.Interrupted || ctx.Err() != nil // its judgement was cut short
-	out.Met = out.Error == ""
 	for _, f := range findings {
-		var expected checker.Verdict
-		for _, e := range v.Expect {
-			if e.Property == f.Property {
-				expected = e.Verdict
-			}
-		}
-		p := report.Judged(f, expected)
-		if !p.Met && f.Verdict == checker.Unknown {
-			out.Undecided = true
-		}
-		out.Met = out.Met && p.Met
-		out.Properties = append(out.Properties, p)
+		out.Properties = append(out.Properties, report.Judged(f, v.Expected(f.Property)))
 	}
+	settle(out)
 	out.Faults = faultResults(v.Setup.Planned(), out.History)
+}
+
+// settle makes a variant what its properties are.
+func settle(v *report.Variant) {
+	v.Met, v.Undecided = v.Error == "" && len(v.Properties) > 0, false
+	for i := range v.Properties {
+		p := &v.Properties[i]
+		v.Met = v.Met && p.Met
+		v.Undecided = v.Undecided || !p.Met && p.Verdict == checker.Unknown
+	}
 }
 
 // properties are what to judge of a variant: the safety properties always, the

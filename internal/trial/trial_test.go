@@ -28,7 +28,7 @@ variants:
   unfenced: {fencing: {tokens: none}}
   fenced: {fencing: {tokens: quorum-counter}}
 expect:
-  unfenced: {linearizable-resource: violated}
+  unfenced: {no-late-effect: violated, linearizable-resource: violated}
   fenced: {linearizable-resource: holds}
 `
 
@@ -77,7 +77,7 @@ func TestTrialIsKeptAndJudgedAgain(t *testing.T) {
 		t.Errorf("met %v, undecided %v, interrupted %v, versions %v, replay %q", r.Met, r.Undecided, r.Interrupted, r.Versions, r.Replay)
 	}
 	told := verdicts(got.Result)
-	for _, want := range []string{"unfenced linearizable-resource violated met", "fenced linearizable-resource holds met", "unfenced exclusive-lease holds"} {
+	for _, want := range []string{"unfenced linearizable-resource violated met", "fenced linearizable-resource holds met", "unfenced exclusive-lease holds met"} {
 		if !slices.Contains(told, want) {
 			t.Errorf("%q is missing in %q", want, told)
 		}

@@ -13,155 +13,163 @@ import (
 // is appended twice, and where some appends looked before and others, that did
 // not, were never read.
 func Appends(h History) Result {
-	longest, r := longestList(h)
-	if r.Outcome != 0 {
+	g, why := newAppends(h)
+	if why != "" {
+		return undecided(why)
+	}
+	if r := g.checkLists(); r.Outcome != 0 {
 		return r
 	}
-	var full []int64
-	if longest >= 0 {
-		full = h.Lists[h.Ops[longest].A]
-	}
-	place, r := placeElements(h, full, longest)
-	if r.Outcome != 0 {
-		return r
-	}
-	counter := History{Ops: make([]Op, 0, len(h.Ops))}
-	from := make([]int, 0, len(h.Ops)) // the operation that each step is
-	var tail []int
-	looked, blind := false, false
 	for i := range h.Ops {
-		o := h.Ops[i]
-		if o.Kind == ReadList {
-			if o.Optional() {
-				continue
-			}
-			o.Kind, o.A = Read, int64(len(h.Lists[o.A]))
-			counter.Ops, from = append(counter.Ops, o), append(from, i)
-			continue
+		if r := g.step(i); r.Outcome != 0 {
+			return r
 		}
-		at, read := place[o.A]
-		looked, blind = looked || o.B != None, blind || o.B == None && !read
-		switch {
-		case !read && o.B == None && o.Optional():
-			continue
-		case !read && o.B == None:
-			tail = append(tail, i)
-			continue
-		case !read && o.B < int64(len(full)):
-			if o.Optional() {
-				continue
-			}
-			return illegal(fmt.Sprintf("the element %d was lost", o.A), i, longest)
-		case read && o.B != None && o.B != at:
-			if o.Optional() {
-				continue
-			}
-			return illegal(fmt.Sprintf("the element %d is not where it was appended", o.A), i, longest)
-		case !read:
-			at = o.B
-		}
-		o.Kind, o.A, o.B = CAS, at, at+1
-		counter.Ops, from = append(counter.Ops, o), append(from, i)
 	}
-	if looked && blind {
-		// The unread might stand between what those that looked found.
-		return undecided("some appends looked before, and some that did not were never read")
-	}
-	r = appendTail(h, counter, from, tail)
-	if r.Outcome == Illegal && longest >= 0 && !slices.Contains(r.Witness, longest) {
+	r := g.decide()
+	if r.Outcome == Illegal && g.longest >= 0 && !slices.Contains(r.Witness, g.longest) {
 		// It is what fixes the places.
-		r.Witness = append(r.Witness, longest)
+		r.Witness = append(r.Witness, g.longest)
 	}
 	return r
 }
 
-// longestList finds the read of the longest list and demands that all others
-// are beginnings of it.
-func longestList(h History) (longest int, r Result) {
-	longest = -1
+// appends is a history of a list, and the history of its length that it becomes.
+type appends struct {
+	h History
+	// longest is the read of the longest list, -1 for none; full is that list and
+	// place where each element stands in it.
+	longest int
+	full    []int64
+	place   map[int64]int64
+	// appended has the elements that somebody appended, or may have.
+	appended map[int64]bool
+	counter  History
+	// from has the operation that each step of the counter is.
+	from []int
+	// tail are the appends that come after all reads.
+	tail []int
+}
+
+// newAppends looks through the whole history; why says what makes it one that
+// cannot be decided here.
+func newAppends(h History) (g *appends, why string) {
+	g = &appends{h: h, longest: -1, appended: make(map[int64]bool, len(h.Ops))}
 	for i := range h.Ops {
 		o := &h.Ops[i]
 		switch o.Kind {
 		case Append:
-		case ReadList:
-			if o.A < 0 || o.A >= int64(len(h.Lists)) {
-				return -1, undecided("a read of a list that is not there")
+			if g.appended[o.A] {
+				return nil, "an element was appended twice"
 			}
-			if !o.Optional() && (longest < 0 || len(h.Lists[o.A]) > len(h.Lists[h.Ops[longest].A])) {
-				longest = i
+			g.appended[o.A] = true
+		case ReadList:
+			if !o.Optional() && (g.longest < 0 || len(h.Lists[o.A]) > len(g.full)) {
+				g.longest, g.full = i, h.Lists[o.A]
 			}
 		default:
-			return -1, undecided("not a history of appends")
+			return nil, "not a history of appends"
 		}
 	}
+	g.place = make(map[int64]int64, len(g.full))
+	for at, e := range g.full {
+		g.place[e] = int64(at)
+	}
+	looked, blind := false, false
 	for i := range h.Ops {
-		if o := &h.Ops[i]; o.Kind == ReadList && !o.Optional() && !beginsWith(h.Lists[h.Ops[longest].A], h.Lists[o.A]) {
-			return longest, illegal("two reads saw lists of which neither begins with the other", i, longest)
+		if o := &h.Ops[i]; o.Kind == Append {
+			_, read := g.place[o.A]
+			looked, blind = looked || o.B != None, blind || o.B == None && !read
 		}
 	}
-	return longest, r
+	if looked && blind {
+		// The unread might stand between what those that looked found.
+		return nil, "some appends looked before, and some that did not were never read"
+	}
+	return g, ""
 }
 
-func beginsWith(long, short []int64) bool {
-	for i := range short {
-		if long[i] != short[i] {
-			return false
+// checkLists demands that the longest list has nothing twice and nothing that
+// nobody appended, and that all others are beginnings of it.
+func (g *appends) checkLists() (r Result) {
+	for at, e := range g.full {
+		switch {
+		case g.place[e] != int64(at):
+			return illegal(fmt.Sprintf("the element %d is there twice", e), g.longest)
+		case !g.appended[e]:
+			return illegal(fmt.Sprintf("nobody appended %d", e), g.longest)
 		}
 	}
-	return true
-}
-
-// placeElements maps the elements that were read to their places.
-func placeElements(h History, full []int64, longest int) (map[int64]int64, Result) {
-	place := make(map[int64]int64, len(full))
-	for at, e := range full {
-		if _, twice := place[e]; twice {
-			return nil, illegal(fmt.Sprintf("the element %d is there twice", e), longest)
-		}
-		place[e] = int64(at)
-	}
-	seen := make(map[int64]bool, len(h.Ops))
-	for i := range h.Ops {
-		o := &h.Ops[i]
-		if o.Kind != Append {
+	for i := range g.h.Ops {
+		o := &g.h.Ops[i]
+		if o.Kind != ReadList || o.Optional() {
 			continue
 		}
-		if seen[o.A] {
-			return nil, undecided("an element was appended twice")
-		}
-		seen[o.A] = true
-	}
-	for _, e := range full {
-		if !seen[e] {
-			return nil, illegal(fmt.Sprintf("nobody appended %d", e), longest)
+		if list := g.h.Lists[o.A]; !slices.Equal(list, g.full[:len(list)]) {
+			return illegal("two reads saw lists of which neither begins with the other", i, g.longest)
 		}
 	}
-	return place, Result{}
+	return r
 }
 
-// appendTail decides the steps, and then whether the appends that nobody read
-// can come after them all, in the order of their calls.
-func appendTail(h, counter History, from, tail []int) Result {
-	r := Increments(counter)
+// step makes an operation a step of the counter, or puts it into the tail. It
+// gives a result only where the operation contradicts the longest list.
+func (g *appends) step(i int) (r Result) {
+	o := g.h.Ops[i]
+	if o.Kind == ReadList {
+		if !o.Optional() {
+			o.Kind, o.A = Read, int64(len(g.h.Lists[o.A]))
+			g.counter.Ops, g.from = append(g.counter.Ops, o), append(g.from, i)
+		}
+		return r
+	}
+	at, read := g.place[o.A]
+	switch {
+	case !read && o.B == None:
+		if !o.Optional() {
+			g.tail = append(g.tail, i)
+		}
+		return r
+	case !read && o.B < int64(len(g.full)):
+		if o.Optional() {
+			return r
+		}
+		return illegal(fmt.Sprintf("the element %d was lost", o.A), i, g.longest)
+	case read && o.B != None && o.B != at:
+		if o.Optional() {
+			return r
+		}
+		return illegal(fmt.Sprintf("the element %d is not where it was appended", o.A), i, g.longest)
+	case !read:
+		at = o.B
+	}
+	o.Kind, o.A, o.B = CAS, at, at+1
+	g.counter.Ops, g.from = append(g.counter.Ops, o), append(g.from, i)
+	return r
+}
+
+// decide decides the steps, and then whether the appends that nobody read can
+// come after them all, in the order of their calls.
+func (g *appends) decide() Result {
+	r := Increments(g.counter)
 	if r.Outcome != Legal {
 		for i, w := range r.Witness {
-			r.Witness[i] = from[w]
+			r.Witness[i] = g.from[w]
 		}
 		return r
 	}
 	latest := -1
-	for i := range counter.Ops {
-		o := &counter.Ops[i]
-		if o.Kind == CAS && o.Optional() {
-			continue
+	for i := range g.counter.Ops {
+		o := &g.counter.Ops[i]
+		if o.Kind == CAS && o.A >= int64(len(g.full)) && o.Optional() {
+			continue // nobody read it, so it may be left out
 		}
-		if latest < 0 || o.Call > counter.Ops[latest].Call {
+		if latest < 0 || o.Call > g.counter.Ops[latest].Call {
 			latest = i
 		}
 	}
-	for _, i := range tail {
-		if latest >= 0 && h.Ops[i].Return < counter.Ops[latest].Call {
-			return illegal(fmt.Sprintf("the element %d was lost", h.Ops[i].A), i, from[latest])
+	for _, i := range g.tail {
+		if latest >= 0 && g.h.Ops[i].Return < g.counter.Ops[latest].Call {
+			return illegal(fmt.Sprintf("the element %d was lost", g.h.Ops[i].A), i, g.from[latest])
 		}
 	}
 	return r

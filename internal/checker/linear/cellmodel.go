@@ -8,7 +8,7 @@ import (
 // Cell is a register and counter: Read, Write, CAS, CASFailed and Add.
 func Cell(initial int64) Model {
 	return Model{
-		Name: "register",
+		Name: "register", Kinds: KindsOf(Read, Write, CAS, CASFailed, Add),
 		Init: initial,
 		Step: func(state any, o *Op) (bool, any) {
 			v := state.(int64)
@@ -31,23 +31,23 @@ func Cell(initial int64) Model {
 }
 
 // Stock is a number of units that never falls below zero: Sell takes some where
-// there are enough, SellFailed finds too few, Add brings more, Read counts, and
-// CAS is a sale by somebody who counted before.
+// there are enough, Add brings more, Read counts, Write says how many there are
+// from now on, and CAS is a sale by somebody who counted before.
 func Stock(initial int64) Model {
 	return Model{
-		Name: "stock",
+		Name: "stock", Kinds: KindsOf(Read, Write, CAS, Sell, Add),
 		Init: initial,
 		Step: func(state any, o *Op) (bool, any) {
 			v := state.(int64)
 			switch o.Kind {
 			case Read:
 				return v == o.A, v
+			case Write:
+				return o.A >= 0, o.A
 			case CAS:
 				return v == o.A && o.B >= 0, o.B
 			case Sell:
 				return v >= o.A, v - o.A
-			case SellFailed:
-				return v < o.A, v
 			case Add:
 				return v+o.A >= 0, v + o.A
 			}
@@ -64,7 +64,7 @@ func List(lists [][]int64) Model {
 		encoded[i] = encode(l)
 	}
 	return Model{
-		Name: "append",
+		Name: "append", Kinds: KindsOf(Append, ReadList),
 		Init: "",
 		Step: func(state any, o *Op) (bool, any) {
 			s := state.(string)
@@ -89,7 +89,7 @@ func Set(lists [][]int64) Model {
 		encoded[i] = encode(slices.Compact(sorted))
 	}
 	return Model{
-		Name: "set",
+		Name: "set", Kinds: KindsOf(Insert, ReadSet),
 		Init: "",
 		Step: func(state any, o *Op) (bool, any) {
 			s := state.(string)
@@ -117,12 +117,12 @@ func Set(lists [][]int64) Model {
 // Jobs is the set of ticks whose job has run: each runs at most once.
 func Jobs() Model {
 	return Model{
-		Name: "jobs",
+		Name: "jobs", Kinds: KindsOf(Run),
 		Init: "",
 		Step: func(state any, o *Op) (bool, any) {
 			s := state.(string)
 			next := insert(s, o.A)
-			return o.Kind == Run && len(next) > len(s), next
+			return len(next) > len(s), next
 		},
 		Hash: func(state any) uint64 { return hashString(state.(string)) },
 	}
@@ -132,7 +132,7 @@ func Jobs() Model {
 // key: Write, Append and Read of strings, which A numbers.
 func Text(texts []string) Model {
 	return Model{
-		Name: "kv",
+		Name: "kv", Kinds: KindsOf(Read, Write, Append),
 		Init: "",
 		Step: func(state any, o *Op) (bool, any) {
 			s := state.(string)

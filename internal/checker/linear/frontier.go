@@ -40,6 +40,9 @@ func Frontier(ctx context.Context, m Model, h History, b Bounds) Result {
 	if b.Memory <= 0 {
 		b.Memory = DefaultMemory
 	}
+	if why := m.foreign(h.Ops); why != "" {
+		return undecided(why)
+	}
 	f := &frontier{model: m, ops: h.Ops, limit: int(min(b.Memory/512, 1<<24))}
 	f.configs = append(f.configs, config{0, m.Init})
 	calls, returns := schedule(h.Ops)

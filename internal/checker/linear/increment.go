@@ -30,14 +30,29 @@ type steps struct {
 // value to its successor, a Read, or an optional Add of 1. The values force the
 // order, so that one pass decides. It is Undecided on any other operation.
 func Increments(h History) Result {
+	for i := range h.Ops {
+		if !isIncrement(&h.Ops[i]) {
+			return undecided("not a history of increments")
+		}
+	}
 	s := newSteps(h)
 	for i := range h.Ops {
-		if r, stop := s.place(int32(i)); stop {
+		if r := s.place(int32(i)); r.Outcome != 0 {
 			return r
 		}
 	}
 	slices.SortFunc(s.blind, func(i, j int32) int { return compare(h.Ops[i].Call, h.Ops[j].Call) })
 	return s.walk()
+}
+
+func isIncrement(o *Op) bool {
+	switch o.Kind {
+	case CAS:
+		return o.B == o.A+1
+	case Add:
+		return o.A == 1 && o.Optional()
+	}
+	return o.Kind == Read
 }
 
 func newSteps(h History) *steps {
@@ -50,30 +65,26 @@ func newSteps(h History) *steps {
 		sure: all[:n:n], maybe: all[n : 2*n : 2*n], lateRead: all[2*n : 3*n : 3*n], earlyRead: all[3*n:]}
 }
 
-// place puts an operation where it belongs. stop says that the history is
-// decided by it alone, or not of the kind that can be decided here.
-func (s *steps) place(i int32) (r Result, stop bool) {
+// place puts an operation where it belongs. It gives a result only where the
+// operation alone, or with another that found the same value, is impossible.
+func (s *steps) place(i int32) (r Result) {
 	o := &s.ops[i]
-	switch {
-	case o.Kind == CAS && o.B == o.A+1 || o.Kind == Read:
-	case o.Kind == Add && o.A == 1 && o.Optional():
+	if o.Kind == Add {
 		s.blind = append(s.blind, i)
-		return Result{}, false
-	default:
-		return undecided("not a history of increments"), true
+		return r
 	}
 	at := uint64(o.A) - uint64(s.initial)
 	if at >= uint64(len(s.sure)) {
 		// Below the initial value, or more above it than there are operations.
 		if o.Optional() {
-			return Result{}, false
+			return r
 		}
-		return illegal(fmt.Sprintf("the value %d was never there", o.A), int(i)), true
+		return illegal(fmt.Sprintf("the value %d was never there", o.A), int(i))
 	}
 	switch {
 	case o.Kind == Read:
 		if o.Optional() {
-			return Result{}, false
+			return r
 		}
 		if l := s.lateRead[at]; l < 0 || o.Call > s.ops[l].Call {
 			s.lateRead[at] = i
@@ -85,14 +96,14 @@ func (s *steps) place(i int32) (r Result, stop bool) {
 		if m := s.maybe[at]; m < 0 || o.Call < s.ops[m].Call {
 			s.maybe[at] = i
 		}
-		return Result{}, false
+		return r
 	case s.sure[at] >= 0:
-		return illegal("two operations found "+strconv.FormatInt(o.A, 10)+" and wrote "+strconv.FormatInt(o.B, 10), int(s.sure[at]), int(i)), true
+		return illegal("two operations found "+strconv.FormatInt(o.A, 10)+" and wrote "+strconv.FormatInt(o.B, 10), int(s.sure[at]), int(i))
 	default:
 		s.sure[at] = i
 	}
 	s.top = max(s.top, int(at))
-	return Result{}, false
+	return r
 }
 
 // walk goes through the values from the initial one upwards. latest is the

@@ -4,12 +4,14 @@ import "fmt"
 
 // JobRuns decides a history of jobs: each tick runs at most once.
 func JobRuns(h History) Result {
+	for i := range h.Ops {
+		if h.Ops[i].Kind != Run {
+			return undecided("not a history of jobs")
+		}
+	}
 	ran := make(map[int64]int32, len(h.Ops))
 	for i := range h.Ops {
 		o := &h.Ops[i]
-		if o.Kind != Run {
-			return undecided("not a history of jobs")
-		}
 		if o.Optional() {
 			continue
 		}

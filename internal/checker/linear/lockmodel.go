@@ -13,7 +13,7 @@ func mix(h uint64) uint64 {
 // free, Release only where it is held.
 func PlainMutex() Model {
 	return Model{
-		Name: "mutex",
+		Name: "mutex", Kinds: KindsOf(Acquire, Release),
 		Init: false,
 		Step: func(state any, o *Op) (bool, any) {
 			held := state.(bool)
@@ -65,6 +65,7 @@ func ownedMutex(name string, who func(*Op) int64) Model {
 	const nobody = int64(None)
 	return Model{
 		Name:      name,
+		Kinds:     KindsOf(Acquire, Release, Expire),
 		Processes: true,
 		Init:      nobody,
 		Step: func(state any, o *Op) (bool, any) {
@@ -114,6 +115,7 @@ func hashReentrant(state any) uint64 {
 func Reentrant(limit int) Model {
 	return Model{
 		Name:      "re-entrant mutex",
+		Kinds:     KindsOf(Acquire, Release),
 		Processes: true,
 		Init:      reentrant{owner: nobody, current: None, highest: None},
 		Step: func(state any, o *Op) (bool, any) {
@@ -151,6 +153,7 @@ func (s reentrant) step(o *Op, limit int) (bool, any) {
 func Fenced() Model {
 	return Model{
 		Name:      "fenced mutex",
+		Kinds:     KindsOf(Acquire, Release),
 		Processes: true,
 		Init:      reentrant{owner: nobody, current: None, highest: None},
 		Step: func(state any, o *Op) (bool, any) {
@@ -181,6 +184,7 @@ func Fenced() Model {
 func ReentrantFenced(limit int) Model {
 	return Model{
 		Name:      "re-entrant fenced mutex",
+		Kinds:     KindsOf(Acquire, Release),
 		Processes: true,
 		Init:      reentrant{owner: nobody, current: None, highest: None},
 		Step: func(state any, o *Op) (bool, any) {
@@ -252,6 +256,7 @@ func Semaphore(permits int, h History) Model {
 	}
 	return Model{
 		Name:      "semaphore",
+		Kinds:     KindsOf(Acquire, Release),
 		Processes: true,
 		Init:      string(make([]byte, len(slot))),
 		Step: func(state any, o *Op) (bool, any) {

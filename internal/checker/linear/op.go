@@ -43,9 +43,8 @@ const (
 	Append
 	// ReadList saw the list of number A in History.Lists.
 	ReadList
-	// Sell took A units from a stock. SellFailed found fewer than A.
+	// Sell took A units from a stock.
 	Sell
-	SellFailed
 	// Run ran the job of the tick A.
 	Run
 	// Insert put the element A into a set; ReadSet saw the set of number A in
@@ -53,6 +52,31 @@ const (
 	Insert
 	ReadSet
 )
+
+var kindNames = [...]string{Acquire: "acquire", Release: "release", Expire: "expiry", Read: "read", Write: "write", CAS: "cas",
+	CASFailed: "failed cas", Add: "add", Append: "append", ReadList: "read of a list", Sell: "sale", Run: "run", Insert: "insert", ReadSet: "read of a set"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) && kindNames[k] != "" {
+		return kindNames[k]
+	}
+	return "operation without a kind"
+}
+
+// Kinds is a set of kinds.
+type Kinds uint32
+
+// KindsOf is the set of the kinds in the list.
+func KindsOf(list ...Kind) Kinds {
+	var s Kinds
+	for _, k := range list {
+		s |= 1 << k
+	}
+	return s
+}
+
+// Has reports whether the kind is in the set.
+func (s Kinds) Has(k Kind) bool { return s>>k&1 == 1 }
 
 // Op is one operation. An operation with Return == Never is optional: it may be
 // left out of an explanation. All others must find their place in it.
@@ -77,7 +101,7 @@ func (o *Op) Optional() bool { return o.Return == Never }
 // idle reports whether the operation changes nothing.
 func (o *Op) idle() bool {
 	switch o.Kind {
-	case Read, CASFailed, ReadList, ReadSet, SellFailed:
+	case Read, CASFailed, ReadList, ReadSet:
 		return true
 	}
 	return false

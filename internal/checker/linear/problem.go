@@ -89,19 +89,37 @@ func CounterProblem(initial int64) Problem {
 
 // StockProblem is a stock of initial units.
 func StockProblem(initial int64) Problem {
-	return Problem{Model: Stock(initial), Direct: func(h History) Result {
-		for i := range h.Ops {
-			switch o := &h.Ops[i]; {
-			case o.Kind != CAS && o.Kind != Read:
-				return undecided("not a history of sections of a stock")
-			case o.Kind == CAS && o.B < 0 && o.Optional():
-				return undecided("an optional sale of more than there was")
-			case o.Kind == CAS && o.B < 0:
-				return illegal("more was sold than there was", i)
-			}
+	return Problem{Model: Stock(initial), Direct: stockSections}
+}
+
+// stockSections decides a stock of which every change says what it left: it is a
+// register that nobody may set below zero.
+func stockSections(h History) Result {
+	below := -1 // the first operation that would leave less than nothing
+	for i := range h.Ops {
+		o := &h.Ops[i]
+		left := int64(0)
+		switch o.Kind {
+		case Read:
+		case Write:
+			left = o.A
+		case CAS:
+			left = o.B
+		default:
+			return undecided("not a history of sections of a stock")
 		}
-		return Register(h)
-	}}
+		switch {
+		case left >= 0:
+		case o.Optional():
+			return undecided("an optional sale of more than there was")
+		case below < 0:
+			below = i
+		}
+	}
+	if below >= 0 {
+		return illegal("more was sold than there was", below)
+	}
+	return Register(h)
 }
 
 // ListProblem is a list that starts empty.

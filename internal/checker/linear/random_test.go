@@ -68,9 +68,8 @@ func (g *maker) corrupt(r *rand.Rand) {
 	o := &g.h.Ops[i]
 	switch r.IntN(6) {
 	case 0:
-		g.h.Ops = append(g.h.Ops[:i], g.h.Ops[i+1:]...)
-		if len(g.h.Ops) == 0 {
-			g.h.Ops = append(g.h.Ops, Op{Kind: Read, Return: Never})
+		if len(g.h.Ops) > 1 {
+			g.h.Ops = append(g.h.Ops[:i], g.h.Ops[i+1:]...)
 		}
 	case 1:
 		if !o.Optional() {
@@ -85,8 +84,8 @@ func (g *maker) corrupt(r *rand.Rand) {
 		switch o.Kind {
 		case ReadSet, ReadList:
 			o.A = r.Int64N(int64(len(g.h.Lists)))
-		case Sell, SellFailed:
-			o.Kind = Sell + SellFailed - o.Kind
+		case Sell:
+			o.A += 2
 		case Read:
 			o.A++
 		}
@@ -226,7 +225,7 @@ func proposeStock(r *rand.Rand, g *maker) Op {
 	case r.IntN(6) == 0:
 		return Op{Kind: Add, A: n}
 	case v < n:
-		return Op{Kind: SellFailed, A: n}
+		return Op{Kind: Write, A: n}
 	case r.IntN(3) == 0:
 		return Op{Kind: CAS, A: v, B: v - n}
 	}

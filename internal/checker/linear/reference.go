@@ -24,6 +24,9 @@ const DefaultMemory = 1 << 30
 // Model says what a thing does, one operation after the other.
 type Model struct {
 	Name string
+	// Kinds are the kinds of operations that the model knows. A history with any
+	// other is undecided: nobody can say what that operation did.
+	Kinds Kinds
 	// Init is the state at the beginning. States are compared with ==.
 	Init any
 	// Step says whether the operation is legal in the state, and the state
@@ -47,6 +50,9 @@ func Reference(ctx context.Context, m Model, h History, b Bounds) Result {
 	if b.Memory <= 0 {
 		b.Memory = DefaultMemory
 	}
+	if why := m.foreign(h.Ops); why != "" {
+		return undecided(why)
+	}
 	started := time.Now()
 	state := m.Init
 	for _, part := range m.parts(h.Ops) {
@@ -65,6 +71,17 @@ func Reference(ctx context.Context, m Model, h History, b Bounds) Result {
 		}
 	}
 	return legal()
+}
+
+// foreign says why the model cannot judge the operations: there is one of a kind
+// that it does not know. Empty: it knows them all.
+func (m *Model) foreign(ops []Op) string {
+	for i := range ops {
+		if k := ops[i].Kind; !m.Kinds.Has(k) {
+			return fmt.Sprintf("the model %s knows no %s", m.Name, k)
+		}
+	}
+	return ""
 }
 
 // parts cuts a history at the instants at which nothing was under way, where

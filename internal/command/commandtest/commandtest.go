@@ -79,6 +79,11 @@ func (n *Node) carry(c command.Command) command.Reply {
 		return yes(n.Del(c.Key))
 	case command.PEXPIRE:
 		return yes(n.PExpire(c.Key, c.TTL))
+	case command.INCR:
+		if i, ok := n.Incr(c.Key); ok {
+			return command.IntReply(i)
+		}
+		return command.RefusedReply("ERR value is not an integer or out of range")
 	case command.WAIT:
 		return command.IntReply(0)
 	case command.EVAL:

@@ -26,7 +26,7 @@ func (r *realRedis) persisted(field string) string {
 // it runs ten times a second, whatever the clock shows.
 func (r *realRedis) settle(t fataler, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(3 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("redis-server never came to rest: %s changes unsaved", r.persisted("rdb_changes_since_last_save"))
 		}

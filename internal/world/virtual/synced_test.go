@@ -16,9 +16,9 @@ import (
 // long the file is, once nothing is left to do.
 func (r *realRedis) synced(t fataler) (fsyncs, size int64) {
 	t.Helper()
-	status := live.SyncThread(r.cmd.Process.Pid)
 	r.settle(t, func() bool {
-		idle, n := live.ThreadState(status)
+		// A thread that has just begun may not have its name yet.
+		idle, n := live.ThreadState(live.SyncThread(r.cmd.Process.Pid))
 		fsyncs = n
 		return idle && r.persisted("aof_pending_bio_fsync") == "0" && r.persisted("aof_buffer_length") == "0"
 	})

@@ -52,7 +52,7 @@ func judgeAtomic(ctx context.Context, v *view, _ Options) Finding {
 	unclear := 0
 	for _, n := range order {
 		var done, missing []string
-		may := false
+		may, toCome := false, false
 		for _, cell := range cells {
 			switch v.cellApplied(parts[n], cell) {
 			case wasApplied:
@@ -60,7 +60,7 @@ func judgeAtomic(ctx context.Context, v *view, _ Options) Finding {
 			case notApplied:
 				missing = append(missing, cell)
 			case stillToCome:
-				may = may || len(done) > 0
+				toCome = true
 			default:
 				may = true
 			}
@@ -68,7 +68,7 @@ func judgeAtomic(ctx context.Context, v *view, _ Options) Finding {
 		switch {
 		case len(done) > 0 && len(missing) > 0:
 			return v.halfDone(f, parts[n], done[0], missing[0])
-		case may:
+		case may || toCome && len(done) > 0:
 			unclear++
 		default:
 			f.Effort.Chances++
@@ -94,12 +94,15 @@ func (v *view) cellApplied(parts []*section, cell string) applied {
 		}
 		return stillToCome
 	}
-	w := v.decisiveWrite(parts[i])
-	switch {
-	case w < 0:
+	failed := true
+	for _, w := range parts[i].writes {
+		if v.ops[w].Type == history.OK || v.acceptedEffect(w) != nil {
+			return wasApplied
+		}
+		failed = failed && v.ops[w].Type == history.Fail
+	}
+	if failed {
 		return notApplied
-	case v.ops[w].Type == history.OK || v.acceptedEffect(w) != nil:
-		return wasApplied
 	}
 	return mayBeApplied
 }

@@ -17,6 +17,9 @@ func (v *view) contention() Effort {
 	return *v.contended
 }
 
+// contended is what the chances are where an attempt met another client's grant.
+const contended = "contended"
+
 // rivals follows who has one lock and who asks for it.
 type rivals struct {
 	held    map[string]int // open grants by client
@@ -56,17 +59,18 @@ func (v *view) countContention() Effort {
 		return locks[lock]
 	}
 	begin, end := v.grants, v.endedGrants() // those still to come
-	contended, handovers := make([]bool, len(v.ops)), 0
+	met, handovers := make([]bool, len(v.ops)), 0
 	for i, op := range v.opAt {
 		for ; len(end) > 0 && end[0].ends == i; end = end[1:] {
 			of(end[0].lock).loses(end[0].client)
 		}
 		if op >= 0 && v.ops[op].F == history.Acquire {
 			k := v.key(int(op))
-			if v.ops[op].Return == i {
-				delete(of(k.lock).pending, k.client)
-			} else if of(k.lock).asks(k.client, int(op)) {
-				contended[op] = true
+			for _, r := range locks { // an attempt ends with the client's next at the latest
+				delete(r.pending, k.client)
+			}
+			if v.ops[op].Return != i && of(k.lock).asks(k.client, int(op)) {
+				met[op] = true
 			}
 		}
 		if len(begin) > 0 && begin[0].ret == i {
@@ -75,19 +79,19 @@ func (v *view) countContention() Effort {
 				handovers++
 			}
 			for _, op := range r.pending {
-				contended[op] = true
+				met[op] = true
 			}
 			begin = begin[1:]
 		}
 	}
 	chances := 0
-	for _, was := range contended {
+	for _, was := range met {
 		if was {
 			chances++
 		}
 	}
 	if chances > 0 {
-		return Effort{Operations: len(v.ops), Chances: chances, Of: "contended"}
+		return Effort{Operations: len(v.ops), Chances: chances, Of: contended}
 	}
 	return Effort{Operations: len(v.ops), Chances: handovers, Of: "handed over"}
 }

@@ -28,25 +28,25 @@ func (v *view) collectFaults() {
 		kind, target string
 	}
 	named := func(e *history.Event) name { return name{e.Value.ID, e.Value.Fault, e.Value.Target} }
-	open := make(map[name]int)
+	open := make(map[name][]int)
 	ids := make(map[int]bool)
 	for i := range v.h.Events {
 		e := &v.h.Events[i]
 		switch e.F {
 		case history.FaultBegin:
 			ids[e.Value.ID] = true
-			open[named(e)] = len(v.faults)
+			open[named(e)] = append(open[named(e)], len(v.faults))
 			v.faults = append(v.faults, fault{begin: i, end: -1, id: e.Value.ID, took: time.Duration(e.Value.Took.V),
 				impact: e.Value.Impact, strikes: v.strikesOf(e)})
 		case history.FaultEnd:
-			if at, ok := open[named(e)]; ok {
-				f := &v.faults[at]
+			if list := open[named(e)]; len(list) > 0 {
+				f := &v.faults[list[0]]
 				f.end = i
 				f.took = e.Time - v.at(f.begin)
 				if e.Value.Took.Set {
 					f.took = time.Duration(e.Value.Took.V)
 				}
-				delete(open, named(e))
+				open[named(e)] = list[1:]
 			}
 		}
 	}

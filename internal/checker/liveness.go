@@ -106,14 +106,13 @@ func (v *view) minorityWindows() []window {
 		if other {
 			others += c.by
 		}
-		clean := len(struck) > 0 && 2*len(struck) < len(v.h.Header.Nodes) && others == 0
-		if open >= 0 {
-			list[open].to = v.at(c.event)
-			open = -1
-		}
-		if clean {
+		switch clean := len(struck) > 0 && 2*len(struck) < len(v.h.Header.Nodes) && others == 0; {
+		case clean && open < 0:
 			open = len(list)
 			list = append(list, window{v.at(c.event), forever, c.event})
+		case !clean && open >= 0:
+			list[open].to = v.at(c.event)
+			open = -1
 		}
 	}
 	return list
@@ -208,9 +207,7 @@ func (v *view) freeStretches(from, to time.Duration) []window {
 		if from <= at {
 			list = append(list, window{from, at, g.ret})
 		}
-		if end := v.freeFrom(g); end > from {
-			from = end
-		}
+		from = max(from, at, v.freeFrom(g))
 		if from > to {
 			return list
 		}

@@ -90,8 +90,12 @@ func (v *view) keyLives() []keyLife {
 			lives = append(lives, keyLife{set: i, client: e.Value.Client, owner: e.Value.Owner, end: -1,
 				expires: v.expiry(e), renewed: -1})
 		case history.KeyExtended:
-			if known {
+			switch {
+			case known && lives[at].owner == e.Value.Owner:
 				lives[at].expires, lives[at].renewed = v.expiry(e), i
+			case known: // another has taken its place, unseen
+				lives[at].end = i
+				delete(open, k)
 			}
 		case history.KeyDeleted, history.KeyExpired:
 			if known {

@@ -46,8 +46,8 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 			if v.toldItsOwners(e.Value.Client, i) {
 				owner = owners[e.Value.Owner]
 			}
-			if known && v.event(set).Value.Owner == e.Value.Owner {
-				owner = v.event(set).Value.Client
+			if by := &v.event(set).Value; known && by.Client != "" && by.Owner == e.Value.Owner {
+				owner = by.Client
 			} else {
 				set = -1
 			}

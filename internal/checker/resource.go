@@ -163,7 +163,7 @@ func (v *view) cells() ([]cell, Effort) {
 	effort := Effort{Operations: len(v.ops), Of: "sections of " + plural(len(clients), "client")}
 	// The section of a client that never came to the resource can lose nothing. A job is
 	// different: where its client is refused, it is rightly not run again.
-	if len(came) > 1 || v.h.Header.Workload == "jobs" && v.contention().Chances > 0 {
+	if len(came) > 1 || v.h.Header.Workload == "jobs" && v.contention().Of == contended {
 		effort.Chances = completed
 	}
 	cells := make([]cell, 0, len(byKey))

@@ -30,6 +30,7 @@ func judgeTokens(_ context.Context, v *view, _ Options) Finding {
 	asked := func(g *grant) time.Duration { return v.at(g.call) }
 	over := func(g *grant) time.Duration { return max(given(g), g.lastPromise().cut(v.believedUntil(g))) }
 	var o order
+	o.eachClient(v, tokens)
 	o.sweep(v, tokens, given, asked, nil)
 	if keys := v.keysSet(); len(keys) > 0 {
 		o.sweep(v, tokens, over, given, func(a, b *grant) bool { return keys.before(a.owner, b.owner) })
@@ -94,12 +95,27 @@ func (k keysSet) before(a, b string) bool {
 	return met && a != b
 }
 
+// eachClient compares the grants of each client, which came one after the other
+// whatever their stamps.
+func (o *order) eachClient(v *view, grants []int) {
+	o.later, o.first, o.second = make(map[int]bool), -1, -1
+	highest := make(map[holder]int)
+	for _, i := range grants {
+		g := &v.grants[i]
+		k := holder{g.client, g.lock}
+		before, some := highest[k]
+		if some {
+			o.compare(v, i, []int{before}, nil)
+		}
+		if !some || g.token.V > v.grants[before].token.V {
+			highest[k] = i
+		}
+	}
+}
+
 // sweep compares each grant with those that were done before it came; where sure is
 // not nil, only with those of which it is sure.
 func (o *order) sweep(v *view, grants []int, done, came func(*grant) time.Duration, sure func(a, b *grant) bool) {
-	if o.later == nil {
-		o.later, o.first, o.second = make(map[int]bool), -1, -1
-	}
 	by := func(at func(*grant) time.Duration) []int {
 		list := slices.Clone(grants)
 		slices.SortStableFunc(list, func(i, j int) int {

@@ -35,6 +35,17 @@ func (v *view) pair() pair {
 	return p
 }
 
+// appendsOf are a snapshot and those appends of some numbers that are on record.
+func (p *pair) appendsOf(snapshot int, numbers ...int64) []int {
+	ops := []int{snapshot}
+	for _, n := range numbers {
+		if i, known := p.by[n]; known {
+			ops = append(ops, i)
+		}
+	}
+	return ops
+}
+
 // lists are what a snapshot saw.
 func (v *view) lists(snapshot int) (a, b []int64) {
 	value := &v.event(v.ops[snapshot].Return).Value
@@ -64,20 +75,22 @@ func (v *view) judgeAtomicPair(ctx context.Context) Finding {
 	}
 	a, b := v.lists(p.final)
 	first, second := members(a), members(b)
-	for _, i := range p.appends {
-		if ctx.Err() != nil {
-			return unknown(cancelled, f.Effort)
-		}
-		n := v.event(v.ops[i].Call).Value.Number.V
-		switch {
-		case first[n] != second[n]:
+	for _, n := range slices.Concat(a, b) {
+		if first[n] != second[n] {
 			where, not := "a", "b"
 			if second[n] {
 				where, not = "b", "a"
 			}
 			return v.pairBroken(f, fmt.Sprintf("%d is in list %s and not in list %s", n, where, not),
-				"that a transaction is done as a whole or not at all", i, p.final)
-		case first[n] && v.ops[i].Type == history.Fail:
+				"that a transaction is done as a whole or not at all", p.appendsOf(p.final, n)...)
+		}
+	}
+	for _, i := range p.appends {
+		if ctx.Err() != nil {
+			return unknown(cancelled, f.Effort)
+		}
+		n := v.event(v.ops[i].Call).Value.Number.V
+		if first[n] && v.ops[i].Type == history.Fail {
 			return v.pairBroken(f, fmt.Sprintf("%d is in both lists though its transaction failed", n),
 				"that a transaction which failed left nothing behind", i, p.final)
 		}
@@ -118,18 +131,16 @@ func judgeIsolated(ctx context.Context, v *view, _ Options) Finding {
 		}
 		a, b := v.lists(s)
 		inA, inB := members(a), members(b)
-		// A server that lost its data in between is another matter.
-		if s != p.final {
-			for _, n := range slices.Concat(a, b) {
-				if i, known := p.by[n]; known && whole[n] && inA[n] != inB[n] {
-					return v.pairBroken(f, fmt.Sprintf("%s saw %d in one list and not in the other", v.ops[s].Process, n),
-						"that nobody sees a change half done", i, s)
-				}
+		for _, n := range slices.Concat(a, b) {
+			// A server that lost its data in between is another matter.
+			if s != p.final && whole[n] && inA[n] != inB[n] {
+				return v.pairBroken(f, fmt.Sprintf("%s saw %d in one list and not in the other", v.ops[s].Process, n),
+					"that nobody sees a change half done", p.appendsOf(s, n)...)
 			}
 		}
-		if x, y, differ := otherOrder(a, b, inA, inB); differ && p.by[x] != p.by[y] {
+		if x, y, differ := otherOrder(only(inB, a), only(inA, b)); differ {
 			return v.pairBroken(f, fmt.Sprintf("list a has %d where list b has %d", x, y),
-				"that changes come one after the other", p.by[x], p.by[y], s)
+				"that changes come one after the other", p.appendsOf(s, x, y)...)
 		}
 		if v.beside(s, p.appends) {
 			f.Effort.Chances++
@@ -142,18 +153,18 @@ func judgeIsolated(ctx context.Context, v *view, _ Options) Finding {
 	return f
 }
 
-// otherOrder finds the first place where two lists, as far as they have the same
-// numbers, differ.
-func otherOrder(a, b []int64, inA, inB map[int64]bool) (x, y int64, differ bool) {
-	common := func(list []int64, other map[int64]bool) []int64 {
-		seen := make(map[int64]bool, len(list))
-		return slices.DeleteFunc(slices.Clone(list), func(n int64) bool {
-			twice := seen[n]
-			seen[n] = true
-			return twice || !other[n]
-		})
-	}
-	a, b = common(a, inB), common(b, inA)
+// only are those numbers of a list that count, each where it comes first.
+func only(counts map[int64]bool, list []int64) []int64 {
+	seen := make(map[int64]bool, len(list))
+	return slices.DeleteFunc(slices.Clone(list), func(n int64) bool {
+		twice := seen[n]
+		seen[n] = true
+		return twice || !counts[n]
+	})
+}
+
+// otherOrder finds the first place where two lists of the same numbers differ.
+func otherOrder(a, b []int64) (x, y int64, differ bool) {
 	for i := range a {
 		if a[i] != b[i] {
 			return a[i], b[i], true

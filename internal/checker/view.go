@@ -2,6 +2,8 @@ package checker
 
 import (
 	"math"
+	"slices"
+	"sort"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -292,21 +294,31 @@ func (v *view) believedUntil(g *grant) time.Duration { return v.at(g.ends) }
 
 // freeFrom is when the lock could be had again for all that is known of a
 // grant: released, or its promise over. A client that was killed, or that asked
-// anew, keeps its lease; forever where nothing ends it.
+// anew, keeps its lease, where it has one; forever where nothing ends it.
 func (v *view) freeFrom(g *grant) time.Duration {
 	last := g.lastPromise()
-	switch g.how {
-	case released:
-		if o := &v.ops[g.release]; o.Type != history.Info {
-			return last.cut(v.at(o.Return))
-		}
-	case killed, superseded:
-		if !last.given {
-			return v.at(g.ends)
-		}
-	case endless:
+	at := last.cut(forever)
+	if g.how == released && v.ops[g.release].Type != history.Info {
+		at = min(at, v.at(v.ops[g.release].Return))
 	}
-	return last.cut(forever)
+	if !last.given {
+		at = min(at, v.at(v.killed(g.client, g.ret, -1)), v.at(v.askedAnewAfter(g)))
+	}
+	return at
+}
+
+// askedAnewAfter is the event in which the client of a grant first asked for the lock
+// anew without re-entering, -1 where it never did.
+func (v *view) askedAnewAfter(g *grant) int {
+	acquires := v.acquires[g.client]
+	after := sort.Search(len(acquires), func(i int) bool { return v.ops[acquires[i]].Call > g.ret })
+	for _, op := range acquires[after:] {
+		reentry := func(i int) bool { return v.grants[i].op == op && v.grants[i].outer >= 0 }
+		if v.key(op).lock == g.lock && !slices.ContainsFunc(v.byClient[g.client], reentry) {
+			return v.ops[op].Call
+		}
+	}
+	return -1
 }
 
 // lastPromise is the latest end that the lock ever promised for a grant.

@@ -1,0 +1,334 @@
+package checker_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// author writes small random histories that look like runs: clients ask for locks,
+// are granted them, renew, re-enter, read, write and release; nodes tell of keys, faults
+// strike. Stamps are few, so that many are equal. How often something goes wrong is drawn for
+// each history and each kind of wrong.
+type author struct {
+	r       *rand.Rand
+	plot    plot
+	h       *history.History
+	now     int64
+	actors  []*actor
+	keys    map[string]*nodeKey
+	locks   []string
+	tokens  int64
+	fenced  bool
+	cells   map[string]int64
+	list    []int64
+	other   []int64
+	faults  []history.Value
+	ruined  map[wrong]int
+	section map[string]int
+	aground bool // nobody is granted anything any more
+}
+
+// plot is what a history is about.
+type plot struct {
+	name      string
+	workloads []string
+	// steps is how many steps the author takes at most; pause how long it can be between two.
+	steps, pause int
+	// faults, keys and work are how often, in a hundred steps, a fault strikes, nodes
+	// tell of a key, and a holder uses the resource.
+	faults, keys, work int
+	// wrong are the rates, in a hundred, of which each kind of wrong has one.
+	wrong []int
+	// healing is how often, in a hundred steps, everything heals.
+	healing int
+	// node is the only one that faults strike, if only one does.
+	node string
+	// aground is how often, in a hundred steps, the lock is lost for ever.
+	aground int
+}
+
+// wrong is a kind of things that can go wrong.
+type wrong int
+
+const (
+	lockGivenTwice wrong = iota
+	leaseGivenTwice
+	tokenOutOfOrder
+	lateAccepted
+	validRefused
+	wrongValue
+	wrongKey
+	halfDone
+	wrongs
+)
+
+// unit is the step of the stamps, and bound is grant_within.
+const (
+	unit  = int64(time.Millisecond)
+	bound = 24 * unit
+)
+
+type actor struct {
+	name   string
+	held   []*promise
+	asking *promise // an acquire that waits for its answer
+	doing  map[history.F]*history.Value
+}
+
+type promise struct {
+	lock, owner string
+	until       history.Int
+	token       history.Int
+	section     int
+	wrote       bool
+}
+
+type nodeKey struct {
+	owner, client string
+	until         int64
+}
+
+func write(seed uint64, p plot) *history.History {
+	a := &author{r: rand.New(rand.NewPCG(seed, 0x646566)), plot: p, keys: map[string]*nodeKey{}, cells: map[string]int64{}, section: map[string]int{}, ruined: map[wrong]int{}}
+	a.begin(seed)
+	for range a.plot.steps/2 + a.r.IntN(a.plot.steps/2) {
+		a.step()
+	}
+	a.end()
+	return a.h
+}
+
+func (a *author) chance(percent int) bool { return a.r.IntN(100) < percent }
+
+func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
+
+// goesWrong draws whether something goes wrong now.
+func (a *author) goesWrong(w wrong) bool { return a.chance(a.ruined[w]) }
+
+func (a *author) begin(seed uint64) {
+	for w := range wrongs {
+		a.ruined[w] = pick(a.r, a.plot.wrong)
+	}
+	a.h = &history.History{Header: history.Header{Format: history.FormatName, Version: history.FormatVersion, Scenario: a.plot.name, Seed: seed,
+		Workload: pick(a.r, a.plot.workloads), Clients: []string{"c1", "c2", "c3"}[:2+a.r.IntN(2)], Nodes: []string{"A", "B", "C", "D", "E"}[:1+2*a.r.IntN(3)],
+		LockKey: pick(a.r, []string{"lock", "lock", ""}), TTL: pick(a.r, []int64{0, 6, 6, 6, 6, 9, 9, 9, 9}) * unit, Initial: history.Some(0)}}
+	if a.plot.node != "" {
+		a.h.Header.Nodes = []string{"A", "B", "C"}
+	}
+	if a.h.Header.Workload == "stock" {
+		a.h.Header.Initial = history.Some(3)
+		a.cells[""] = 3
+	}
+	a.locks = []string{""}
+	if a.chance(20) {
+		a.locks = []string{"x", "y"}
+	}
+	a.fenced = a.chance(80)
+	for _, name := range a.h.Header.Clients {
+		a.actors = append(a.actors, &actor{name: name, doing: map[history.F]*history.Value{}})
+	}
+	if a.chance(95) {
+		a.phase(history.PhaseSafety)
+	}
+}
+
+func (a *author) add(process string, t history.Type, f history.F, v history.Value) {
+	a.h.Events = append(a.h.Events, history.Event{Index: len(a.h.Events), Time: time.Duration(a.now), Process: process, Type: t, F: f, Value: v})
+}
+
+func (a *author) phase(name string) {
+	a.add(history.RunProcess, history.Info, history.Phase, history.Value{Detail: name})
+}
+
+func (a *author) end() {
+	if a.h.Header.Workload == "transactions" && a.chance(95) {
+		c := pick(a.r, a.actors).name
+		a.add(c, history.Invoke, history.Snapshot, history.Value{})
+		a.add(c, history.OK, history.Snapshot, a.look(0))
+	}
+	if a.chance(97) {
+		a.phase(history.PhaseDone)
+	}
+}
+
+func (a *author) step() {
+	if a.chance(50) {
+		a.now += unit * int64(1+a.r.IntN(a.plot.pause))
+	}
+	a.aground = a.aground || a.chance(a.plot.aground)
+	switch c := pick(a.r, a.actors); {
+	case a.chance(a.plot.faults):
+		a.fault()
+	case a.chance(a.plot.healing):
+		a.phase(history.PhaseHealing)
+	case a.chance(a.plot.keys):
+		a.tellKey(c)
+	case a.h.Header.Workload == "transactions":
+		a.transact(c)
+	case c.doing[history.Extend] != nil && a.chance(30):
+		a.extended(c)
+	case c.doing[history.Release] != nil:
+		a.released(c)
+	case c.asking != nil:
+		a.answer(c)
+	case len(c.doing) > 0 && c.doing[history.Extend] == nil || len(c.doing) > 1:
+		a.worked(c)
+	case len(c.held) > 0:
+		a.hold(c)
+	case a.chance(5):
+		a.invoke(c, history.Read, history.Value{Key: a.cell()})
+	case a.chance(60):
+		a.ask(c)
+	}
+}
+
+func (a *author) invoke(c *actor, f history.F, v history.Value) {
+	c.doing[f] = &v
+	a.add(c.name, history.Invoke, f, v)
+}
+
+// ask asks for a lock, again where the client holds it with some chance for the same owner
+// value.
+func (a *author) ask(c *actor) {
+	a.section[c.name] += 1 - a.r.IntN(100)/90
+	p := &promise{lock: pick(a.r, a.locks), section: max(a.section[c.name], 1)}
+	p.owner = fmt.Sprintf("%s-%d", c.name, p.section)
+	switch {
+	case len(c.held) > 0 && a.chance(70):
+		p.lock, p.owner = c.held[0].lock, c.held[len(c.held)-1].owner
+	case a.chance(6):
+		p.owner = pick(a.r, []string{"", "same", c.name})
+	}
+	c.asking = p
+	a.add(c.name, history.Invoke, history.Acquire, history.Value{Lock: p.lock, Section: p.section})
+}
+
+// answer answers an acquire, or lets it wait.
+func (a *author) answer(c *actor) {
+	p := c.asking
+	if a.h.Header.TTL > 0 && a.chance(30) {
+		a.setKey(c, p.owner)
+		return
+	}
+	v := history.Value{Owner: p.owner, Section: p.section}
+	if a.chance(10) {
+		v.Lock = p.lock
+	}
+	ok := !a.aground
+	if a.leased(c, p.lock) {
+		ok = ok && a.goesWrong(leaseGivenTwice)
+	} else if a.believed(c, p.lock) {
+		ok = ok && a.goesWrong(lockGivenTwice)
+	}
+	switch {
+	case ok && a.chance(90):
+		if a.chance(85) {
+			p.until = history.Some(a.now + unit*int64(a.r.IntN(12)-1))
+		}
+		if a.chance(95) {
+			a.tokens++
+			p.token = history.Some(a.tokens)
+			if a.goesWrong(tokenOutOfOrder) {
+				p.token = history.Some(1 + a.r.Int64N(a.tokens))
+			}
+		}
+		v.ValidUntil, v.Token = p.until, p.token
+		a.add(c.name, history.OK, history.Acquire, v)
+		if n := len(c.held); n == 0 || c.held[n-1].owner != p.owner || p.owner == "" {
+			c.held = nil
+		}
+		c.held = append(c.held, p)
+	case a.chance(60):
+		return
+	case a.chance(15):
+		a.add(c.name, history.Info, history.Acquire, history.Value{Section: p.section})
+	case a.chance(15): // never answered
+	default:
+		a.add(c.name, history.Fail, history.Acquire, history.Value{Section: p.section})
+	}
+	if !ok {
+		c.held = nil
+	}
+	c.asking = nil
+}
+
+// believed and leased report that another client believes to have the lock, or has it by
+// its promise.
+func (a *author) believed(c *actor, lock string) bool {
+	return slices.ContainsFunc(a.actors, func(o *actor) bool {
+		return o != c && slices.ContainsFunc(o.held, func(p *promise) bool { return p.lock == lock })
+	})
+}
+
+func (a *author) leased(c *actor, lock string) bool {
+	return slices.ContainsFunc(a.actors, func(o *actor) bool {
+		return o != c && slices.ContainsFunc(o.held, func(p *promise) bool { return p.lock == lock && (!p.until.Set || p.until.V > a.now) })
+	})
+}
+
+// hold lets a holder do something.
+func (a *author) hold(c *actor) {
+	p := c.held[len(c.held)-1]
+	switch {
+	case a.chance(a.plot.work) && (!p.wrote || a.chance(10)):
+		a.work(c, p)
+	case c.doing[history.Extend] == nil && a.chance(25):
+		a.invoke(c, history.Extend, history.Value{Lock: p.lock})
+	case a.chance(12):
+		a.ask(c)
+	case a.chance(50):
+		v := history.Value{Lock: p.lock, Section: p.section}
+		if a.chance(10) {
+			v.Owner = a.owner(c)
+		}
+		a.invoke(c, history.Release, v)
+		c.held = c.held[:len(c.held)-1]
+	}
+}
+
+// owner is an owner value of a client, mostly of its own.
+func (a *author) owner(c *actor) string {
+	if a.chance(20) {
+		c = pick(a.r, a.actors)
+	}
+	if len(c.held) > 0 && a.chance(60) {
+		return pick(a.r, c.held).owner
+	}
+	return fmt.Sprintf("%s-%d", c.name, max(1, a.section[c.name]-a.r.IntN(2)))
+}
+
+func (a *author) released(c *actor) {
+	v := c.doing[history.Release]
+	if a.chance(40) {
+		a.deleteKey(c, fmt.Sprintf("%s-%d", c.name, v.Section))
+		return
+	}
+	delete(c.doing, history.Release)
+	outcome := pick(a.r, []history.Type{history.OK, history.OK, history.OK, history.Fail, history.Info, 0})
+	if outcome != 0 {
+		a.add(c.name, outcome, history.Release, history.Value{Section: v.Section, Owner: v.Owner})
+	}
+}
+
+func (a *author) extended(c *actor) {
+	delete(c.doing, history.Extend)
+	v := history.Value{}
+	if len(c.held) > 0 {
+		p := pick(a.r, c.held)
+		v.Owner = p.owner
+		if a.chance(15) {
+			v.Owner = a.owner(c)
+		}
+		if a.chance(90) {
+			v.ValidUntil = history.Some(a.now + unit*int64(a.r.IntN(10)-1))
+			if p.until.Set && v.ValidUntil.V > p.until.V {
+				p.until = v.ValidUntil
+			}
+		}
+	}
+	a.add(c.name, pick(a.r, []history.Type{history.OK, history.OK, history.OK, history.Fail, history.Info}), history.Extend, v)
+}

@@ -1,0 +1,192 @@
+package checker_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// plots are what random histories are about, and the properties at home in each: of its
+// histories a fifth violate the property and in a fifth it holds, at least.
+var plots = []struct {
+	plot
+	at []checker.Property
+}{
+	{plot{name: "locks", workloads: []string{"increment"}, steps: 60, pause: 3, faults: 2, keys: 4, work: 30, healing: 2, wrong: []int{0, 20, 60}},
+		[]checker.Property{checker.ExclusiveBelief, checker.ExclusiveLease, checker.OrderedTokens}},
+	{plot{name: "work", workloads: []string{"increment", "register", "append", "stock", "jobs"}, steps: 60, pause: 2, work: 80, healing: 1, wrong: []int{0, 15, 60}},
+		[]checker.Property{checker.NoLateEffect, checker.HolderServed, checker.LinearizableResource}},
+	{plot{name: "keys", workloads: []string{"increment"}, steps: 60, pause: 4, faults: 3, keys: 40, work: 5, healing: 2, wrong: []int{0, 10, 60}},
+		[]checker.Property{checker.OwnerRelease, checker.NoOrphanLock}},
+	{plot{name: "waiting", workloads: []string{"increment"}, steps: 70, pause: 6, faults: 3, work: 5, healing: 6, aground: 2, wrong: []int{0, 0, 10, 60}},
+		[]checker.Property{checker.DeadlockFree}},
+	{plot{name: "minority", workloads: []string{"increment"}, steps: 70, pause: 6, faults: 6, work: 5, healing: 1, node: "A", aground: 2, wrong: []int{0, 0, 10, 60}},
+		[]checker.Property{checker.MinorityTolerant}},
+	{plot{name: "cells", workloads: []string{"two-cells"}, steps: 60, pause: 3, faults: 1, work: 80, healing: 1, wrong: []int{0, 0, 10, 60}},
+		[]checker.Property{checker.Atomic}},
+	{plot{name: "lists", workloads: []string{"transactions"}, steps: 30, pause: 3, faults: 10, healing: 1, wrong: []int{0, 0, 0, 50}},
+		[]checker.Property{checker.Atomic, checker.Isolated, checker.Durable}},
+}
+
+// howMany histories are compared: RANDOM_HISTORIES, where that is set.
+func howMany(t *testing.T, usual int) int {
+	t.Helper()
+	if s := os.Getenv("RANDOM_HISTORIES"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if testing.Short() {
+		return usual / 10
+	}
+	return usual
+}
+
+// firstSeed lets a long comparison be done in pieces.
+func firstSeed(t *testing.T) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(orElse(os.Getenv("RANDOM_SEED"), "0"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestDefinitionsOnRandomHistories: the judges say what the page says, of histories that are
+// written at random.
+func TestDefinitionsOnRandomHistories(t *testing.T) {
+	tally := map[string]map[checker.Verdict]int{}
+	n, first := howMany(t, 12_000), firstSeed(t)
+	for i := range n {
+		p := plots[i%len(plots)]
+		seed := first + uint64(i)
+		h := write(seed, p.plot)
+		verdicts := agree(t, h, options(seed), fmt.Sprintf("plot %s, seed %d", p.name, seed))
+		for _, property := range p.at {
+			name := p.name + ": " + string(property)
+			if tally[name] == nil {
+				tally[name] = map[checker.Verdict]int{}
+			}
+			tally[name][verdicts[property]]++
+		}
+	}
+	for name, count := range tally {
+		total := count[0] + count[checker.Holds] + count[checker.Violated] + count[checker.Unknown]
+		t.Logf("%s: %d %% violated, %d %% hold, of %d", name, 100*count[checker.Violated]/total, 100*count[checker.Holds]/total, total)
+		if 5*count[checker.Violated] < total || 5*count[checker.Holds] < total {
+			t.Errorf("%s: of %d histories %d violate it and in %d it holds, want a fifth each", name, total, count[checker.Violated], count[checker.Holds])
+		}
+	}
+}
+
+// options are drawn with the history.
+func options(seed uint64) checker.Options {
+	o := checker.Options{GrantWithin: time.Duration(bound), Brief: seed%2 == 0, Fast: seed%3 == 0}
+	if seed%16 == 0 {
+		o.Faults = 1
+	}
+	return o
+}
+
+// agree reports where the judges and the page disagree, with the shortest history that the
+// disagreement leaves. It returns what the page says.
+func agree(t *testing.T, h *history.History, o checker.Options, origin string) map[checker.Property]checker.Verdict {
+	t.Helper()
+	said := naively(h, o)
+	var properties []checker.Property
+	for p, v := range said {
+		if v != 0 {
+			properties = append(properties, p)
+		}
+	}
+	slices.Sort(properties)
+	for i, v := range judge(h, properties, o) {
+		if p := properties[i]; v != said[p] {
+			t.Errorf("%s, %+v: %s\n%s", origin, o, p, disagreement(h, p, o))
+		}
+	}
+	if t.Failed() {
+		t.FailNow() // the first disagreement is to be understood first
+	}
+	return said
+}
+
+// judge asks the judges; a panic is a verdict of its own.
+func judge(h *history.History, properties []checker.Property, o checker.Options) (verdicts []checker.Verdict) {
+	verdicts = make([]checker.Verdict, len(properties))
+	defer func() {
+		if r := recover(); r != nil {
+			verdicts[0] = panicked
+		}
+	}()
+	for i, f := range checker.Judge(context.Background(), h, properties, o) {
+		verdicts[i] = f.Verdict
+	}
+	return verdicts
+}
+
+const panicked = checker.Verdict(99)
+
+// disagreement is the history shrunk as far as the two still disagree, with what they say.
+func disagreement(h *history.History, p checker.Property, o checker.Options) string {
+	differ := func(h *history.History) bool {
+		v := naively(h, o)[p]
+		return v != 0 && v != judge(h, []checker.Property{p}, o)[0]
+	}
+	if differ(h) {
+		h = shrink(h, differ)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "the page: %v, the judge: %v", naively(h, o)[p], judge(h, []checker.Property{p}, o)[0])
+	func() {
+		defer func() {
+			if r := recover(); r != nil {
+				fmt.Fprintf(&b, " (panic: %v)", r)
+			}
+		}()
+		fmt.Fprintf(&b, " (%s)", checker.Judge(context.Background(), h, []checker.Property{p}, o)[0].Why)
+	}()
+	fmt.Fprintln(&b)
+	if err := history.Encode(&b, h); err != nil {
+		fmt.Fprintln(&b, err)
+	}
+	return b.String()
+}
+
+// shrink drops events for as long as some can go.
+func shrink(h *history.History, wanted func(*history.History) bool) *history.History {
+	for size := len(h.Events) / 2; size > 0; {
+		dropped := false
+		for from := 0; from+size <= len(h.Events); {
+			less := *h
+			less.Events = numbered(slices.Delete(slices.Clone(h.Events), from, from+size))
+			if wanted(&less) {
+				h, dropped = &less, true
+			} else {
+				from++
+			}
+		}
+		if !dropped || size > 1 {
+			size /= 2
+		}
+	}
+	return h
+}
+
+// numbered numbers events anew.
+func numbered(events []history.Event) []history.Event {
+	for i := range events {
+		events[i].Index = i
+	}
+	return events
+}

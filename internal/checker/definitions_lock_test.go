@@ -1,0 +1,435 @@
+package checker_test
+
+import (
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// hold is a time for which a client has a lock, or believes so.
+type hold struct {
+	of       *grant
+	from, to int64
+	// one numbers the hold that it is a piece of.
+	one int
+}
+
+func (a hold) touches(b hold) bool { return a.from <= b.to && b.from <= a.to }
+
+// exclusiveBelief: "No two clients believe at once that they hold the same lock. A hold
+// lasts from a grant's answer to the end of the belief."
+func (t *terms) exclusiveBelief() answer {
+	var pieces []hold
+	for _, g := range t.grants {
+		pieces = append(pieces, hold{of: g, from: g.ret, to: g.end})
+	}
+	return t.exclusive(pieces)
+}
+
+// exclusiveLease: "No two clients are inside the validity that their own lock promised
+// them. A hold is that of exclusive-belief, cut off where the promise ended."
+func (t *terms) exclusiveLease() answer {
+	var pieces []hold
+	for _, g := range t.grants {
+		for _, p := range g.leases() {
+			p.to = min(p.to, g.end)
+			pieces = append(pieces, p)
+		}
+	}
+	return t.exclusive(pieces)
+}
+
+// leases are the times for which a grant was promised.
+func (g *grant) leases() (list []hold) {
+	until, promised := g.promise(none)
+	if !promised {
+		// "Without a promise the belief counts."
+		return []hold{{of: g, from: g.ret, to: g.end}}
+	}
+	// "A promise that ended before its grant or renewal was answered, or in that instant,
+	// is no hold."
+	lease := func(from, to int64) {
+		if to > from {
+			list = append(list, hold{of: g, from: from, to: to})
+		}
+	}
+	lease(g.ret, until)
+	for _, r := range g.renewals {
+		// "A renewal answered before the promise ended, or at its end, lengthens the
+		// hold. A renewal answered later begins another hold at its answer."
+		further := r.said.ValidUntil.V
+		if n := len(list); n > 0 && r.ret <= list[n-1].to {
+			list[n-1].to = max(list[n-1].to, further)
+		} else {
+			lease(r.ret, further)
+		}
+	}
+	return list
+}
+
+// exclusive: "Violated if two holds of different clients share more than one instant, or
+// if one of them is a single instant that lies strictly inside the other."
+func (t *terms) exclusive(pieces []hold) answer {
+	violated, chances := false, t.contended()
+	holds := oneHold(pieces)
+	for _, a := range holds {
+		for _, b := range holds {
+			if a.of.client != b.of.client && a.of.lock == b.of.lock {
+				inside := a.from == a.to && b.from < a.from && a.to < b.to
+				violated = violated || max(a.from, b.from) < min(a.to, b.to) || inside
+			}
+		}
+	}
+	// "Chances: attempts during which another client has an open grant of the lock; if there
+	// are none, grants to another client than the grant before."
+	for _, a := range t.grants {
+		for _, b := range t.grants {
+			chances = chances || a.lock == b.lock && a.client != b.client
+		}
+	}
+	return found(violated, chances)
+}
+
+// oneHold: "re-entries of one client that overlap or touch the grant they re-entered form
+// one hold with it."
+func oneHold(pieces []hold) (holds []hold) {
+	for i := range pieces {
+		pieces[i].one = i
+	}
+	for i := range pieces {
+		for j := range pieces {
+			if a, b := pieces[i], pieces[j]; a.of.outer == b.of && a.touches(b) {
+				for k := range pieces {
+					if pieces[k].one == a.one {
+						pieces[k].one = b.one
+					}
+				}
+			}
+		}
+	}
+	for one := range pieces {
+		of := slices.DeleteFunc(slices.Clone(pieces), func(p hold) bool { return p.one != one })
+		for i := range of {
+			of[0].from, of[0].to = min(of[0].from, of[i].from), max(of[0].to, of[i].to)
+		}
+		holds = append(holds, of[:min(1, len(of))]...)
+	}
+	return holds
+}
+
+// contended reports "attempts (from their invocation to their completion, by the order of
+// events) during which another client has an open grant of the lock".
+func (t *terms) contended() bool {
+	for _, p := range t.ops {
+		for _, g := range t.grants {
+			if p.f == history.Acquire && g.client != p.client && g.lock == p.lock && g.answered < t.tried(p) && g.ended > p.invoked {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tried is the event that ends an attempt: its completion, or else the client's next.
+func (t *terms) tried(p *op) int {
+	if p.answered >= 0 {
+		return p.answered
+	}
+	for _, q := range t.ops {
+		if q.f == history.Acquire && q.client == p.client && q.invoked > p.invoked {
+			return q.invoked
+		}
+	}
+	return len(t.events)
+}
+
+// orderedTokens: "A later grant of the same lock has a strictly larger token. ... Unknown
+// if no grant carried a token or none came after another."
+func (t *terms) orderedTokens() answer {
+	violated, chances := false, false
+	for _, a := range t.grants {
+		for _, b := range t.grants {
+			// "A re-entry belongs to the grant that it re-enters."
+			if a == b || a.outer != nil || b.outer != nil || a.lock != b.lock || !a.said.Token.Set || !b.said.Token.Set {
+				continue
+			}
+			if t.later(b, a) {
+				chances = true
+				violated = violated || b.said.Token.V <= a.said.Token.V
+			}
+		}
+	}
+	return found(violated, chances)
+}
+
+// later: "A grant is later than another if it was asked for after the other had been
+// answered. It is also later if it was answered after the other had ended, the owner values
+// differ, and on every node where keys were set with both owner values the other's was set
+// first, each of them once, and there is such a node."
+func (t *terms) later(g, other *grant) bool {
+	if g.call > other.ret || g.client == other.client && g.invoked > other.answered {
+		return true
+	}
+	some := false
+	for _, node := range t.nodes() {
+		others, its := t.set(node, other.owner), t.set(node, g.owner)
+		if len(others) == 0 || len(its) == 0 {
+			continue
+		}
+		if len(others) > 1 || len(its) > 1 || others[0] > its[0] {
+			return false
+		}
+		some = true
+	}
+	// "The earlier of its belief's and its promise's end, but not before its answer."
+	end := other.end
+	if until, promised := other.promise(all); promised {
+		end = min(end, until)
+	}
+	return some && g.owner != other.owner && g.ret > max(end, other.ret)
+}
+
+// nodes are all that told of a key.
+func (t *terms) nodes() (list []string) {
+	for _, e := range t.events {
+		if aboutKey(e.F) && !slices.Contains(list, e.Process) {
+			list = append(list, e.Process)
+		}
+	}
+	return list
+}
+
+func aboutKey(f history.F) bool {
+	return f == history.KeySet || f == history.KeyExtended || f == history.KeyDeleted || f == history.KeyExpired
+}
+
+// set are the events in which a node set a key with an owner value.
+func (t *terms) set(node, owner string) (list []int) {
+	for i, e := range t.events {
+		if e.F == history.KeySet && e.Process == node && e.Value.Owner == owner && owner != "" {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// ownerRelease: "Nobody's release or renewal touches another client's key. ... Violated if
+// the key was that of another client. Unknown if no node told of a release or a renewal
+// with its author."
+func (t *terms) ownerRelease() answer {
+	violated, chances := false, false
+	for i, e := range t.events {
+		if e.F != history.KeyDeleted && e.F != history.KeyExtended || e.Value.Client == "" {
+			continue
+		}
+		if whose := t.keyOf(i); whose != "" {
+			chances = true
+			violated = violated || whose != e.Value.Client
+		}
+	}
+	return found(violated, chances)
+}
+
+// keyOf is whose key event i is about: "that of the client that set it last on that node,
+// if that was seen, it has not been deleted or expired since, the node has not gone down, come
+// up or been promoted since, no fault that kills it, makes it forget or promotes it has begun
+// since, and both tell the same owner value, or none. Otherwise it is that of the one client
+// that used the owner value in an `acquire` or to set a key, if only one did and every attempt
+// so far of the client that touched it told its own value." Empty: nobody knows.
+func (t *terms) keyOf(i int) string {
+	e := &t.events[i]
+	setter := ""
+	for j, s := range t.events[:i] {
+		same := s.Process == e.Process && s.Value.Key == e.Value.Key
+		switch {
+		case s.F == history.KeySet && same && s.Value.Owner == e.Value.Owner:
+			setter = s.Value.Client
+		case s.F == history.KeySet && same, s.F == history.KeyDeleted && same, s.F == history.KeyExpired && same, t.mayForget(j, e.Process):
+			setter = ""
+		}
+	}
+	if setter != "" {
+		return setter
+	}
+	for _, p := range t.ops {
+		if p.f == history.Acquire && p.client == e.Value.Client && p.invoked < i && p.owner == "" {
+			return ""
+		}
+	}
+	return t.userOf(e.Value.Owner)
+}
+
+// mayForget reports that the node goes down, comes up or is promoted in event j, or a fault
+// begins in it "that kills it, makes it forget or promotes it".
+func (t *terms) mayForget(j int, node string) bool {
+	switch e := &t.events[j]; e.F {
+	case history.NodeDown, history.NodeUp, history.NodePromoted:
+		return e.Process == node
+	}
+	return t.strikes(j, history.Kills).nodes[node] || t.strikes(j, history.Forgets).nodes[node] || t.strikes(j, history.Promotes).nodes[node]
+}
+
+// userOf is the one client that used an owner value, if only one did.
+func (t *terms) userOf(owner string) string {
+	var users []string
+	for _, e := range t.events {
+		if owner != "" && e.F == history.Acquire && e.Value.Owner == owner {
+			users = append(users, e.Process)
+		}
+		if owner != "" && e.F == history.KeySet && e.Value.Owner == owner && e.Value.Client != "" {
+			users = append(users, e.Value.Client)
+		}
+	}
+	slices.Sort(users)
+	if users = slices.Compact(users); len(users) == 1 {
+		return users[0]
+	}
+	return ""
+}
+
+// noOrphanLock: "No key of the lock lives on for longer than the TTL after its owner had
+// done with it. Unknown if the nodes told nothing of keys, the history does not say the TTL,
+// or no owner had done with its keys."
+func (t *terms) noOrphanLock() answer {
+	violated, chances := false, false
+	for i := range t.events {
+		if t.events[i].F != history.KeySet || !t.ofLock(i) {
+			continue
+		}
+		done, killed := t.doneWith(i)
+		if done < 0 {
+			continue
+		}
+		chances = true
+		to, renewed, left := t.life(i)
+		// "A key that was set later than that (a request that came late) has its TTL from
+		// then, and so has one that was renewed later by an `extend` which was under way when
+		// the owner had done with it."
+		since := max(t.time(done), t.time(i))
+		if renewed > done && t.extending(t.ownerOf(i), done) {
+			since = max(since, t.time(renewed))
+		}
+		violated = violated || to-since > t.header.TTL
+		// "A key of a killed client that has no TTL, and that nobody deleted, is a violation
+		// at once."
+		violated = violated || killed && left
+	}
+	if t.header.TTL <= 0 {
+		return cannotTell
+	}
+	return found(violated, chances)
+}
+
+func (t *terms) time(i int) int64 { return int64(t.events[i].Time) }
+
+// ofLock reports that a key event is about a key of the lock.
+func (t *terms) ofLock(i int) bool {
+	key := t.events[i].Value.Key
+	return key == "" || t.header.LockKey == "" || key == t.header.LockKey
+}
+
+// ownerOf: "The owner of a key is the client that set it, or else the one client that used
+// its owner value."
+func (t *terms) ownerOf(set int) string {
+	v := &t.events[set].Value
+	return orElse(v.Client, t.userOf(v.Owner))
+}
+
+// life is to when the key that was set in event i surely lives, when it was last renewed (-1:
+// never), and whether it has no TTL and is left to the end. "Only what is certain counts: a key
+// lives until its TTL has passed or it is seen to go, whichever comes first."
+func (t *terms) life(i int) (to int64, renewed int, left bool) {
+	set := &t.events[i]
+	// "A fault on a node's clock, whenever it begins, makes the end of its keys uncertain:
+	// such a key lives only while it is seen to be set or renewed."
+	bent := false
+	for j := range t.events {
+		bent = bent || t.strikes(j, history.BendsClock).nodes[set.Process]
+	}
+	due := func(e *history.Event) int64 {
+		switch {
+		case !e.Value.TTL.Set || e.Value.TTL.V <= 0:
+			return forever
+		case bent:
+			return int64(e.Time)
+		}
+		return int64(e.Time) + e.Value.TTL.V
+	}
+	end, renewed := due(set), -1
+	for j := i + 1; j < len(t.events); j++ {
+		e := &t.events[j]
+		// "A node that goes down, and a fault that kills it, makes it forget or promotes it,
+		// ends what is known of its keys."
+		gone := t.mayForget(j, set.Process) && e.F != history.NodeUp && e.F != history.NodePromoted
+		if aboutKey(e.F) && e.Process == set.Process && e.Value.Key == set.Value.Key {
+			if e.F == history.KeyExtended && e.Value.Owner == set.Value.Owner {
+				end, renewed = due(e), j
+				continue
+			}
+			gone = true
+		}
+		if gone {
+			return min(end, int64(e.Time)), renewed, false
+		}
+	}
+	return min(end, t.last), renewed, end == forever
+}
+
+// doneWith is the event in which the owner of the key that was set in event i had done with
+// it ("the release was asked for, the attempt failed or stayed unknown, or the client was
+// killed"; -1: never), and whether the client was killed. "If several attempts used the key's
+// owner value, the last end counts; if none did, it is that of the client's latest attempt
+// before that told no owner value."
+func (t *terms) doneWith(i int) (done int, killed bool) {
+	client, owner := t.ownerOf(i), t.events[i].Value.Owner
+	var named, silent []*op
+	for _, p := range t.ops {
+		if p.f == history.Acquire && p.client == client && client != "" {
+			if p.owner == owner && owner != "" {
+				named = append(named, p)
+			} else if p.owner == "" && p.call <= t.time(i) {
+				silent = []*op{p}
+			}
+		}
+	}
+	if len(named) == 0 {
+		named = silent
+	}
+	done = -1
+	for _, p := range named {
+		end := t.tookBack(p)
+		if end < 0 {
+			return -1, false
+		}
+		if end > done {
+			done, killed = end, t.strikes(end, history.Kills).clients[client]
+		}
+	}
+	return done, killed
+}
+
+// tookBack is the event in which the client of an attempt had done with its keys; -1: never.
+func (t *terms) tookBack(p *op) int {
+	end := p.answered
+	if p.outcome == history.OK {
+		for _, g := range t.grants {
+			if g.op == p {
+				end = g.ended
+			}
+		}
+	}
+	if killed := t.killed(p.client, p.invoked); killed < len(t.events) && (p.answered < 0 || killed < p.answered) {
+		end = killed
+	}
+	if end == len(t.events) {
+		return -1
+	}
+	return end
+}
+
+// extending reports that a client waits for the answer to an `extend` when event i comes.
+func (t *terms) extending(client string, i int) bool {
+	return slices.ContainsFunc(t.ops, func(p *op) bool {
+		return p.f == history.Extend && p.client == client && p.invoked < i && (p.answered < 0 || p.answered > i)
+	})
+}

@@ -1,0 +1,247 @@
+package checker_test
+
+import (
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// step is one section, or a read outside sections, as it must fit into one order of all.
+type step struct {
+	client string
+	// call and ret bound it; a step that may have taken no effect, or at any time
+	// later, has ret forever and is not certain.
+	call, ret int64
+	certain   bool
+	// reads and writes say whether it does; then it saw before (a list: saw) and left
+	// after, or took so many units.
+	reads, writes, takes bool
+	before, after        int64
+	saw                  []int64
+}
+
+// state is a part of the resource. Nothing is known of it before the first look at it where
+// the history does not say what was there.
+type state struct {
+	number int64
+	known  bool
+	list   []int64
+}
+
+// mostSteps bounds the search; the naive judge has no opinion of more.
+const mostSteps = 12
+
+// linearizableResource: "Each guarded section is one atomic step: from what it read to what
+// it wrote, invoked when its read was sent and completed when its write was answered. There
+// is an order of all sections, in agreement with time, that explains what each of them read.
+// Parts of the resource (`key`) are judged apart."
+func (t *terms) linearizableResource() answer {
+	if !slices.Contains([]string{"increment", "register", "append", "stock", "jobs"}, t.header.Workload) {
+		return noOpinion
+	}
+	var keys, completed []string
+	for _, p := range t.ops {
+		if p.f == history.Read || changes(p.f) {
+			keys = append(keys, p.key)
+		}
+	}
+	slices.Sort(keys)
+	violated := false
+	for _, key := range slices.Compact(keys) {
+		steps, plain := t.steps(key)
+		if !plain || len(steps) > mostSteps {
+			return noOpinion
+		}
+		for _, s := range steps {
+			if s.certain && (s.writes || s.takes) {
+				completed = append(completed, s.client)
+			}
+		}
+		if t.header.Workload == "jobs" {
+			if slices.ContainsFunc(steps, func(s step) bool { return s.reads && !s.writes }) {
+				return noOpinion // nobody looks at jobs
+			}
+			violated = violated || twice(steps)
+		} else {
+			violated = violated || !t.explain(steps, state{number: t.header.Initial.V, known: t.header.Initial.Set})
+		}
+	}
+	// "Chances: sections completed, if at least two clients completed some or the lock was
+	// contended."
+	slices.Sort(completed)
+	return found(violated, len(completed) > 0 && (len(slices.Compact(completed)) > 1 || t.contended()))
+}
+
+// twice: "each tick at most once".
+func twice(steps []step) bool {
+	for i, a := range steps {
+		for _, b := range steps[:i] {
+			if a.certain && b.certain && a.writes && b.writes && a.after == b.after {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// steps are the steps on a part of the resource; false: they are not plain.
+func (t *terms) steps(key string) (list []step, plain bool) {
+	for _, of := range t.sections(key) {
+		if of[0].section == 0 && of[0].f == history.CAS {
+			return nil, false
+		}
+		if len(of) == 1 && of[0].section == 0 && of[0].f == history.Read {
+			// "Reads outside sections (section 0) stand for themselves."
+			if of[0].outcome == history.OK {
+				if t.header.Workload != "append" && !of[0].said.Number.Set {
+					return nil, false
+				}
+				list = append(list, t.look(of[0], step{client: of[0].client, call: of[0].call, ret: of[0].ret, certain: true}))
+			}
+			continue
+		}
+		s, some, plain := t.section(of)
+		if !plain {
+			return nil, false
+		}
+		if some {
+			list = append(list, s)
+		}
+	}
+	return list, true
+}
+
+// sections are the operations of each section: "The operations of one client with the same
+// `section` and `key` are one section. A write without a section belongs to the client's last
+// read of that key that no write belongs to yet."
+func (t *terms) sections(key string) (list [][]*op) {
+	for _, p := range t.ops {
+		if p.key != key || p.f != history.Read && !changes(p.f) {
+			continue
+		}
+		at := -1
+		for i, of := range list {
+			switch q := of[0]; {
+			case q.client != p.client || q.section != p.section:
+			case p.section != 0:
+				at = i
+			case p.f == history.Write && q.f == history.Read && len(of) == 1:
+				at = i
+			}
+		}
+		if at < 0 {
+			list = append(list, []*op{p})
+			continue
+		}
+		list[at] = append(list[at], p)
+	}
+	return list
+}
+
+func (t *terms) look(p *op, s step) step {
+	s.reads, s.before, s.saw = true, p.said.Number.V, p.said.List
+	return s
+}
+
+// section makes one step of the operations of a section; none where it wrote nothing.
+func (t *terms) section(of []*op) (s step, some, plain bool) {
+	var read, write *op
+	var first *op
+	for _, p := range of {
+		if changes(p.f) && first == nil {
+			first = p
+		}
+		// "Several writes of one section count as one: the last one answered `ok`, or else the
+		// last one of unknown outcome. A refused write makes the section as if it had not
+		// been. So does a section that read and never wrote."
+		if changes(p.f) && p.outcome != history.Fail && (write == nil || p.outcome == history.OK || write.outcome != history.OK) {
+			write = p
+		}
+	}
+	if write == nil {
+		return s, false, true
+	}
+	// "The section read what its last `ok` read before its first write saw."
+	for _, p := range of {
+		if p.f == history.Read && p.outcome == history.OK && p.answered < first.invoked {
+			read = p
+		}
+	}
+	// "Invoked when its read was sent, or its first write if it read nothing."
+	s = step{client: write.client, call: first.call, ret: write.ret, certain: true, writes: true, after: write.number()}
+	if read != nil {
+		s = t.look(read, s)
+		s.call = read.call
+		if t.header.Workload != "append" && !read.said.Number.Set {
+			return s, false, false
+		}
+	}
+	// "A section whose write has an unknown outcome may have taken effect at any time since
+	// it was invoked, or not at all."
+	if write.outcome != history.OK {
+		s.ret, s.certain = forever, false
+	}
+	if write.f == history.CAS {
+		return s.cas(write, read, t.header.Workload)
+	}
+	return s, true, write.asked.Number.Set || write.said.Number.Set
+}
+
+// cas makes a step of units taken in one step: "`expected` were there, `number` are left; on
+// the invocation `number` is how many were wanted".
+func (s step) cas(write, read *op, workload string) (_ step, some, plain bool) {
+	if read != nil || workload != "stock" {
+		return s, false, false
+	}
+	if write.outcome == history.OK {
+		s.reads, s.before, s.after = true, write.said.Expected.V, write.said.Number.V
+		return s, true, write.said.Expected.Set && write.said.Number.Set
+	}
+	s.writes, s.takes, s.after = false, true, write.asked.Number.V
+	return s, true, write.asked.Number.Set
+}
+
+// explain looks for an order of the steps by trying all.
+func (t *terms) explain(steps []step, now state) bool {
+	if !slices.ContainsFunc(steps, func(s step) bool { return s.certain }) {
+		return true
+	}
+	for i, s := range steps {
+		// In agreement with time: what was completed before another was invoked comes first.
+		if slices.ContainsFunc(steps, func(other step) bool { return other.certain && other.ret < s.call }) {
+			continue
+		}
+		next, possible := s.follow(now, t.header.Workload)
+		if possible && t.explain(slices.Delete(slices.Clone(steps), i, i+1), next) {
+			return true
+		}
+	}
+	return false
+}
+
+// follow is what a step makes of a state; false: it cannot come now.
+func (s step) follow(now state, workload string) (state, bool) {
+	if workload == "append" {
+		if s.reads && !slices.Equal(s.saw, now.list) {
+			return now, false
+		}
+		if s.writes {
+			now.list = append(slices.Clone(now.list), s.after)
+		}
+		return now, true
+	}
+	if s.reads && now.known && s.before != now.number {
+		return now, false
+	}
+	if s.reads {
+		now.number, now.known = s.before, true
+	}
+	if s.takes {
+		return state{number: now.number - s.after, known: now.known}, !now.known || now.number >= s.after
+	}
+	if s.writes {
+		now.number, now.known = s.after, true
+	}
+	// "stock, never negative"
+	return now, workload != "stock" || !s.writes || s.after >= 0
+}

@@ -1,0 +1,298 @@
+package checker_test
+
+import (
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// name is what an effect and its operation share.
+type name struct {
+	client, key string
+	section     int
+	f           history.F
+}
+
+func nameOf(e *history.Event) name {
+	return name{e.Value.Client, e.Value.Key, e.Value.Section, e.Value.Op}
+}
+
+func (p *op) name() name { return name{p.client, p.key, p.section, p.f} }
+
+// decided reports that the resource said whether it accepted.
+func decided(e *history.Event) bool { return e.F == history.Effect && e.Value.Accepted.Set }
+
+func accepted(e *history.Event) bool { return decided(e) && e.Value.Accepted.V }
+
+func changes(f history.F) bool { return f == history.Write || f == history.CAS }
+
+// noLateEffect: "No `write` or `cas` takes effect after the validity that was promised to
+// its client. Only effects that the resource accepted count."
+func (t *terms) noLateEffect() answer {
+	violated, chances := false, false
+	told := map[name]int{}
+	for i := range t.events {
+		if e := &t.events[i]; decided(e) && changes(e.Value.Op) {
+			chances = true
+			if accepted(e) {
+				told[nameOf(e)]++
+				violated = violated || t.late(e)
+			}
+		}
+	}
+	// "Unknown if the resource told of fewer accepted effects of a name than there were
+	// operations of that name (`write` or `cas`) answered `ok`."
+	for _, p := range t.ops {
+		if changes(p.f) && p.outcome == history.OK {
+			told[p.name()]--
+		}
+	}
+	for _, n := range told {
+		chances = chances && n >= 0
+	}
+	return found(violated, chances)
+}
+
+// late: "Violated if the earliest instant of the effect is after the end of the promise of
+// the grant under which the client acted."
+func (t *terms) late(e *history.Event) bool {
+	by := t.asked(e)
+	earliest, latest, known := instants(e, by)
+	// "If the effect can belong to several operations, the promise that ends last counts. If
+	// no operation has its name, the promise that ends last counts of all grants of the
+	// client that were answered at or before the earliest instant."
+	var under []*grant
+	for _, p := range by {
+		under = append(under, t.actsUnder(p))
+	}
+	for _, g := range t.grants {
+		if len(by) == 0 && g.client == e.Value.Client && g.ret <= earliest {
+			under = append(under, g)
+		}
+	}
+	for _, g := range under {
+		// "Nothing is late under a grant without a promise, without a grant, or at an
+		// unknown instant."
+		if g == nil {
+			return false
+		}
+		// "The promise counts the renewals that were invoked at or before the latest
+		// instant of the effect."
+		until, promised := g.promise(func(r *op) bool { return r.call <= latest })
+		if !promised || earliest <= until {
+			return false
+		}
+	}
+	return known && len(under) > 0
+}
+
+// holderServed: "The fence refuses nothing that a client does inside its own validity. A
+// resource has a fence if it refused an effect or told a `highest` token with one. Unknown
+// if there is no fence."
+func (t *terms) holderServed() answer {
+	violated, chances, fence := false, false, false
+	for i := range t.events {
+		e := &t.events[i]
+		if e.F != history.Effect {
+			continue
+		}
+		fence = fence || decided(e) && !accepted(e) || e.Value.Highest.Set
+		if decided(e) && t.valid(e) {
+			chances = true
+			violated = violated || !accepted(e)
+		}
+	}
+	return found(violated, chances && fence)
+}
+
+// valid reports that an effect is of a client inside its validity: "of a client that acted
+// under a grant, and the latest instant was before the end of the belief and before the end
+// of the promise. The promise counts only renewals whose answer stands before the operation's
+// invocation. If the effect can belong to several operations, all of them must be such."
+func (t *terms) valid(e *history.Event) bool {
+	by := t.asked(e)
+	_, latest, _ := instants(e, by)
+	for _, p := range by {
+		g := t.actsUnder(p)
+		if g == nil || latest >= g.end {
+			return false
+		}
+		until, promised := g.promise(func(r *op) bool { return r.answered < p.invoked })
+		if promised && latest >= until {
+			return false
+		}
+	}
+	return len(by) > 0
+}
+
+// atomic: "What a section does to several cells (workload `two-cells`), it does to all of
+// them or to none. In the workload `transactions`: every number is in both lists in the
+// end, or in none; one whose append failed is in none."
+func (t *terms) atomic() answer {
+	switch t.header.Workload {
+	case "two-cells":
+		return t.atomicCells()
+	case "transactions":
+		return t.atomicLists()
+	}
+	return cannotTell
+}
+
+func (t *terms) atomicCells() answer {
+	type section struct {
+		client string
+		number int
+	}
+	sections := map[section]int{} // the last write that each asked for
+	for _, p := range t.ops {
+		if p.section != 0 && changes(p.f) {
+			sections[section{p.client, p.section}] = p.invoked
+		}
+	}
+	violated, unsure := false, false
+	for s, last := range sections {
+		done, not, open := 0, 0, 0
+		for _, cell := range []string{"a", "b"} {
+			n := name{s.client, cell, s.number, history.Write}
+			switch asked := slices.ContainsFunc(t.ops, func(p *op) bool { return p.name() == n }); {
+			case t.wasDone(n):
+				done++
+			case asked && t.failed(n) || !asked && t.wentOn(s.client, last):
+				not++
+			case asked:
+				// "Unknown if nobody can tell."
+				unsure = true
+			default:
+				open++ // the client may still come to it
+			}
+		}
+		violated = violated || done > 0 && not > 0
+		unsure = unsure || done > 0 && open > 0
+	}
+	return found(violated, len(sections) > 0 && !unsure)
+}
+
+// wasDone: "A write that was answered `ok`, or that the resource's log shows as accepted,
+// was done."
+func (t *terms) wasDone(n name) bool {
+	return slices.ContainsFunc(t.ops, func(p *op) bool { return p.name() == n && p.outcome == history.OK }) ||
+		slices.ContainsFunc(t.events, func(e history.Event) bool { return accepted(&e) && nameOf(&e) == n })
+}
+
+// failed: "One that failed was not."
+func (t *terms) failed(n name) bool {
+	return !slices.ContainsFunc(t.ops, func(p *op) bool { return p.name() == n && p.outcome != history.Fail })
+}
+
+// wentOn: "that the client never came to (it asked for something else afterwards, or was
+// killed)".
+func (t *terms) wentOn(client string, last int) bool {
+	return t.killed(client, last) < len(t.events) ||
+		slices.ContainsFunc(t.ops, func(p *op) bool { return p.client == client && p.f != history.Extend && p.invoked > last })
+}
+
+// looks are what was seen of two lists: all that was answered `ok`, and the last look at
+// both, after everything.
+func (t *terms) looks() (looks []*op, end *op) {
+	for _, p := range t.ops {
+		if p.f == history.Snapshot && p.outcome == history.OK {
+			looks = append(looks, p)
+			if p.section == 0 {
+				end = p
+			}
+		}
+	}
+	return looks, end
+}
+
+func (p *op) inOne(number int64) bool {
+	return slices.Contains(p.said.List, number) != slices.Contains(p.said.Other, number)
+}
+
+func (p *op) inBoth(number int64) bool {
+	return slices.Contains(p.said.List, number) && slices.Contains(p.said.Other, number)
+}
+
+func (p *op) number() int64 { return orElse(p.asked.Number, p.said.Number).V }
+
+// appends are the appends of transactions.
+func (t *terms) appends() (list []*op) {
+	for _, p := range t.ops {
+		if p.f == history.Transact {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (t *terms) atomicLists() answer {
+	_, end := t.looks()
+	if end == nil {
+		return cannotTell
+	}
+	violated := false
+	for _, number := range slices.Concat(end.said.List, end.said.Other) {
+		violated = violated || end.inOne(number)
+	}
+	for _, p := range t.appends() {
+		violated = violated || p.outcome == history.Fail && (end.inOne(p.number()) || end.inBoth(p.number()))
+	}
+	return found(violated, len(t.appends()) > 0)
+}
+
+// isolated: "Nobody, save who looks in the end, sees a number in one list and not in the
+// other, of those that were acknowledged, or that somebody saw in both. At each look the
+// numbers that are in both lists have the same order in them. Unknown if nobody looked while
+// somebody else's append was under way, or nobody looked in the end."
+func (t *terms) isolated() answer {
+	looks, end := t.looks()
+	if t.header.Workload != "transactions" || end == nil {
+		return cannotTell
+	}
+	whole := func(number int64) bool {
+		return slices.ContainsFunc(t.appends(), func(p *op) bool { return p.outcome == history.OK && p.number() == number }) ||
+			slices.ContainsFunc(looks, func(look *op) bool { return look.inBoth(number) })
+	}
+	violated, chances := false, false
+	for _, look := range looks {
+		for _, number := range slices.Concat(look.said.List, look.said.Other) {
+			violated = violated || look != end && look.inOne(number) && whole(number)
+		}
+		violated = violated || !slices.Equal(order(look.said.List, look.inBoth), order(look.said.Other, look.inBoth))
+		for _, p := range t.appends() {
+			chances = chances || p.client != look.client && p.invoked < look.answered && (p.answered < 0 || look.invoked < p.answered)
+		}
+	}
+	return found(violated, chances)
+}
+
+// order is in which order a list has numbers for the first time.
+func order(list []int64, of func(int64) bool) (numbers []int64) {
+	for _, n := range list {
+		if of(n) && !slices.Contains(numbers, n) {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// durable: "Workload `transactions`: every number whose append was answered `ok` is in both
+// lists in the end. Unknown if the resource never died after it had acknowledged
+// something."
+func (t *terms) durable() answer {
+	_, end := t.looks()
+	if t.header.Workload != "transactions" || end == nil {
+		return cannotTell
+	}
+	violated, chances := false, false
+	for _, p := range t.appends() {
+		if p.outcome != history.OK {
+			continue
+		}
+		violated = violated || !end.inBoth(p.number())
+		for i, e := range t.events {
+			chances = chances || e.F == history.NodeDown && e.Process == history.ResourceProcess && i > p.answered
+		}
+	}
+	return found(violated, chances)
+}

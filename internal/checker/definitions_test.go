@@ -1,0 +1,382 @@
+package checker_test
+
+import (
+	"math"
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// The files definitions*_test.go say docs/properties.md once more, as code: a judge
+// for each property, as literal and as slow as the page, written without a look at the
+// judges that people use. Each quotes the sentences that it stands for.
+// TestDefinitions holds the two against each other.
+
+// answer is what a naive judge found.
+type answer int
+
+const (
+	// noOpinion: the naive judge does not know, and nobody is held against it.
+	noOpinion answer = iota
+	// cannotTell: the page's "unknown if", or no chance to fail.
+	cannotTell
+	nothingFound
+	broken
+)
+
+// naiveJudges are the definitions.
+var naiveJudges = map[checker.Property]func(*terms) answer{
+	checker.ExclusiveBelief:      (*terms).exclusiveBelief,
+	checker.ExclusiveLease:       (*terms).exclusiveLease,
+	checker.NoLateEffect:         (*terms).noLateEffect,
+	checker.HolderServed:         (*terms).holderServed,
+	checker.LinearizableResource: (*terms).linearizableResource,
+	checker.OrderedTokens:        (*terms).orderedTokens,
+	checker.OwnerRelease:         (*terms).ownerRelease,
+	checker.DeadlockFree:         (*terms).deadlockFree,
+	checker.MinorityTolerant:     (*terms).minorityTolerant,
+	checker.NoOrphanLock:         (*terms).noOrphanLock,
+	checker.Atomic:               (*terms).atomic,
+	checker.Isolated:             (*terms).isolated,
+	checker.Durable:              (*terms).durable,
+}
+
+// naively judges by the page alone. 0: no opinion.
+func naively(h *history.History, o checker.Options) map[checker.Property]checker.Verdict {
+	verdicts := map[checker.Property]checker.Verdict{}
+	ordered, finished := true, false
+	took := map[int]bool{}
+	for i, e := range h.Events {
+		ordered = ordered && e.Index == i && (i == 0 || e.Time >= h.Events[i-1].Time)
+		finished = finished || e.F == history.Phase && e.Value.Detail == history.PhaseDone
+		if e.F == history.FaultBegin {
+			took[e.Value.ID] = true
+		}
+	}
+	t := newTerms(h, o)
+	for p, judge := range naiveJudges {
+		verdict := map[answer]checker.Verdict{cannotTell: checker.Unknown, nothingFound: checker.Holds, broken: checker.Violated}[judge(t)]
+		// "`holds` becomes `unknown` if the run did not finish (the history has no phase
+		// `done`), fewer faults took effect than the scenario planned, ..."
+		if verdict == checker.Holds && (!finished || len(took) < o.Faults) {
+			verdict = checker.Unknown
+		}
+		// "If the events of a history are not in the order of their times, or are not
+		// numbered from 0 without gaps, every property is unknown."
+		if !ordered {
+			verdict = checker.Unknown
+		}
+		verdicts[p] = verdict
+	}
+	return verdicts
+}
+
+// found is what a judge says that found a violation or not, and chances to fail or none.
+func found(violated, chances bool) answer {
+	switch {
+	case violated:
+		return broken
+	case chances:
+		return nothingFound
+	}
+	return cannotTell
+}
+
+// forever stands for an instant that never comes. Nothing is added to it.
+const forever = math.MaxInt64
+
+// terms are a history in the page's terms.
+type terms struct {
+	events []history.Event
+	header history.Header
+	// bound is grant_within; last is when the history ends.
+	bound, last int64
+	ops         []*op
+	grants      []*grant
+}
+
+// op is an operation: "An invocation and the next completion of the same process and
+// `f`. Its outcome is `ok`, `fail` or unknown (`info`, or never completed)."
+type op struct {
+	client, lock, owner, key string
+	f                        history.F
+	section                  int
+	outcome                  history.Type
+	// invoked and answered are events, call and ret their times; of an operation
+	// that never completed answered is -1 and ret forever.
+	invoked, answered int
+	call, ret         int64
+	// asked and said are the values of the two events.
+	asked, said history.Value
+	// ends are the grants whose belief a release or an acquire ends.
+	ends []*grant
+	// outer is the grant that an acquire re-enters.
+	outer *grant
+}
+
+// grant is "an `acquire` that was answered `ok`."
+type grant struct {
+	*op
+	// ended is the event that ended the belief, or len(events); end is its time.
+	ended    int
+	end      int64
+	renewals []*op
+}
+
+func newTerms(h *history.History, o checker.Options) *terms {
+	t := &terms{events: h.Events, header: h.Header, bound: int64(o.GrantWithin)}
+	if t.bound == 0 {
+		t.bound = int64(checker.DefaultGrantWithin)
+	}
+	if n := len(h.Events); n > 0 {
+		t.last = int64(h.Events[n-1].Time)
+	}
+	for i := range h.Events {
+		if e := &h.Events[i]; e.IsOp() && e.Type == history.Invoke {
+			t.ops = append(t.ops, t.operation(i))
+		}
+	}
+	for i := range h.Events {
+		t.believe(i)
+	}
+	return t
+}
+
+func (t *terms) operation(i int) *op {
+	e := &t.events[i]
+	p := &op{client: e.Process, f: e.F, outcome: history.Info, invoked: i, answered: -1, call: int64(e.Time), ret: forever, asked: e.Value}
+	for j := i + 1; j < len(t.events); j++ {
+		if c := &t.events[j]; c.Process == e.Process && c.F == e.F {
+			// "An invocation that another invocation of the same process and `f`
+			// follows first is never completed."
+			if c.Type != history.Invoke {
+				p.outcome, p.answered, p.ret, p.said = c.Type, j, int64(c.Time), c.Value
+			}
+			break
+		}
+	}
+	// "The lock of an operation is the `lock` of its invocation, or else of its
+	// completion. The owner value of an operation is found in the same way. Its `section`
+	// and `key` are those of its invocation."
+	p.lock, p.owner = orElse(p.asked.Lock, p.said.Lock), orElse(p.asked.Owner, p.said.Owner)
+	p.key, p.section = p.asked.Key, p.asked.Section
+	return p
+}
+
+func orElse[T comparable](a, b T) T {
+	var zero T
+	if a != zero {
+		return a
+	}
+	return b
+}
+
+// believe lets event i begin, end or prolong beliefs.
+func (t *terms) believe(i int) {
+	now := int64(t.events[i].Time)
+	end := func(g *grant) { g.ended, g.end = i, now }
+	// "The begin of a fault that kills the client (effect `kills`). It ends all open
+	// grants of the client."
+	if killed := t.strikes(i, history.Kills).clients; len(killed) > 0 {
+		for _, g := range t.grants {
+			if g.ended > i && killed[g.client] {
+				end(g)
+			}
+		}
+	}
+	for _, p := range t.ops {
+		if p.invoked != i && p.answered != i {
+			continue
+		}
+		open := t.open(p, i)
+		switch {
+		case p.f == history.Release && p.invoked == i:
+			// "A release ends one open grant: the latest one with the release's owner
+			// value, or else the latest one."
+			if named := withOwner(open, p.owner); len(named) > 0 {
+				open = named
+			}
+			if len(open) > 0 {
+				p.ends = open[len(open)-1:]
+				end(p.ends[0])
+			}
+		case p.f == history.Acquire && p.invoked == i:
+			// "A re-entry: an `acquire` of a client that has an open grant of the same
+			// lock, answered `ok` with the same owner value (not empty) as its latest
+			// open grant."
+			if p.outcome == history.OK && p.owner != "" && len(open) > 0 && open[len(open)-1].owner == p.owner {
+				p.outer = open[len(open)-1]
+				break
+			}
+			// "The invocation of the client's next `acquire` of the same lock, whatever
+			// that comes to. It ends all open grants of that client and lock."
+			for _, g := range open {
+				end(g)
+			}
+		case p.f == history.Acquire && p.answered == i && p.outcome == history.OK:
+			// "A grant that none of them ends stays open for ever."
+			t.grants = append(t.grants, &grant{op: p, ended: len(t.events), end: forever})
+		case p.f == history.Extend && p.answered == i && p.outcome == history.OK && p.said.ValidUntil.Set:
+			// "At its answer it belongs to those open grants of its client and lock that
+			// were asked for before it was. If both the renewal and the grant have an
+			// owner value, these must be equal."
+			for _, g := range open {
+				if g.invoked < p.invoked && (p.owner == "" || g.owner == "" || p.owner == g.owner) {
+					g.renewals = append(g.renewals, p)
+				}
+			}
+		}
+	}
+}
+
+// open are the grants of the client and lock of an operation that are open before
+// event i has its say, in the order of their answers.
+func (t *terms) open(p *op, i int) (open []*grant) {
+	for _, g := range t.grants {
+		if g.client == p.client && g.lock == p.lock && g.answered < i && g.ended > i {
+			open = append(open, g)
+		}
+	}
+	return open
+}
+
+func withOwner(grants []*grant, owner string) (named []*grant) {
+	for _, g := range grants {
+		if owner != "" && g.owner == owner {
+			named = append(named, g)
+		}
+	}
+	return named
+}
+
+// promise is when the promise of a grant ends, with those of its renewals that count;
+// false: it has none.
+func (g *grant) promise(counts func(*op) bool) (int64, bool) {
+	own := g.said.ValidUntil
+	if g.outer != nil {
+		// "A re-entry's own `valid_until` counts as that of its outer grant (with the
+		// renewals answered so far) where that is later or where its own is missing; it
+		// has no promise where the outer grant has none."
+		outer, promised := g.outer.promise(func(r *op) bool { return r.answered < g.answered })
+		if !promised {
+			return 0, false
+		}
+		if !own.Set || outer > own.V {
+			own = history.Some(outer)
+		}
+	}
+	// "A grant without a `valid_until` promises no end: it is never late, and renewals
+	// do not change that."
+	if !own.Set {
+		return 0, false
+	}
+	// "A grant's promise ends at the latest of its own `valid_until` and those of its
+	// renewals."
+	end := own.V
+	for _, r := range g.renewals {
+		if counts(r) {
+			end = max(end, r.said.ValidUntil.V)
+		}
+	}
+	return end, true
+}
+
+func all(*op) bool  { return true }
+func none(*op) bool { return false }
+
+// actsUnder: "A client does an operation under its latest grant that was answered before
+// the operation was invoked. If that is a re-entry whose belief has ended by then, it
+// acts under the outer grant." Nil: under none.
+func (t *terms) actsUnder(p *op) (under *grant) {
+	for _, g := range t.grants {
+		if g.client == p.client && g.answered < p.invoked {
+			under = g
+		}
+	}
+	for under != nil && under.outer != nil && under.ended < p.invoked {
+		under = under.outer
+	}
+	return under
+}
+
+// asked are the operations that an effect can belong to: "the operation with the same
+// client, `section`, `key` and `f` (`op` of the effect). Several operations can have the
+// same name. It can then have been any of them whose invocation stands before the effect;
+// if there is none, no operation has the name."
+func (t *terms) asked(e *history.Event) (list []*op) {
+	for _, p := range t.ops {
+		if p.client == e.Value.Client && p.section == e.Value.Section && p.key == e.Value.Key && p.f == e.Value.Op && p.invoked < e.Index {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// instants are the earliest and the latest at which an effect can have happened, if it
+// belongs to one of these operations: "The earliest instant at which it can have happened
+// is `at - at_error`, the latest `at + at_error`. Without `at` these are the invocation
+// and the completion of the operation that asked for it. Then the earliest instant is that
+// of the first invocation, the latest that of the last completion (never, if one has
+// none)." False: the instant is unknown.
+func instants(e *history.Event, by []*op) (earliest, latest int64, known bool) {
+	if at := e.Value.At; at.Set {
+		return at.V - e.Value.AtError, at.V + e.Value.AtError, true
+	}
+	earliest, latest = forever, math.MinInt64
+	for _, p := range by {
+		earliest, latest = min(earliest, p.call), max(latest, p.ret)
+	}
+	return earliest, latest, len(by) > 0
+}
+
+// struck is whom a fault strikes.
+type struck struct {
+	clients, nodes map[string]bool
+	links          []history.Link
+	// other: the resource, or something that nobody knows.
+	other bool
+}
+
+// strikes is whom the fault that begins in event i strikes in a certain way: "A fault's
+// begin says what the fault does (`impact.effects`) and to which clients, nodes and links.
+// If it does not say so, or says what is none of these, it may have done anything to its
+// target, if that is a client or a node, and to something else if not."
+func (t *terms) strikes(i int, does history.Does) (s struck) {
+	e := &t.events[i]
+	if e.F != history.FaultBegin {
+		return s
+	}
+	s = struck{clients: map[string]bool{}, nodes: map[string]bool{}}
+	strange := func(f history.Strike) bool { return !slices.Contains(effects, f.Does) }
+	if m := e.Value.Impact; m == nil || len(m.Effects) == 0 || slices.ContainsFunc(m.Effects, strange) {
+		switch target := e.Value.Target; {
+		case slices.Contains(t.header.Clients, target):
+			s.clients[target] = true
+		case slices.Contains(t.header.Nodes, target):
+			s.nodes[target] = true
+		default:
+			s.other = true
+		}
+		return s
+	}
+	for _, f := range e.Value.Impact.Effects {
+		if does != anything && f.Does != does {
+			continue
+		}
+		for _, c := range f.Clients {
+			s.clients[c] = true
+		}
+		for _, n := range f.Nodes {
+			s.nodes[n] = true
+		}
+		s.other = s.other || f.Resource
+		s.links = append(s.links, f.Links...)
+	}
+	return s
+}
+
+// anything asks for whatever a fault does.
+const anything = history.Does("")
+
+var effects = []history.Does{history.Stops, history.Kills, history.Forgets, history.Delays, history.Drops, history.Breaks, history.BendsClock, history.Promotes}

@@ -1,0 +1,66 @@
+package command
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Holds says what a key holds, as far as a replay tells it.
+type Holds uint8
+
+const (
+	// Absent: there is no such key.
+	Absent Holds = iota
+	// Text: a string.
+	Text
+	// Hash: a hash, whose fields have no expiries of their own.
+	Hash
+	// Unclear: nobody knows. Lists, sets, sorted sets and streams are not
+	// replayed, and count as unclear.
+	Unclear
+)
+
+// Key is what a node has under one key.
+type Key struct {
+	Holds Holds
+	// Value is that of a string, Fields those of a hash.
+	Value  string
+	Fields map[string]string
+	// Expires is when the key goes by itself; zero: never.
+	Expires Span
+}
+
+// Span is an instant in ms since 1970 that is known to lie between two others,
+// both included.
+type Span struct{ From, To int64 }
+
+// At is an instant that is known exactly.
+func At(ms int64) Span { return Span{ms, ms} }
+
+func (s Span) plus(ms int64) Span { return Span{s.From + ms, s.To + ms} }
+
+// Owner is the value that a lock's client wrote: a string, or the fields of a hash.
+func (k Key) Owner() string {
+	if k.Holds == Hash {
+		return strings.Join(slices.Sorted(maps.Keys(k.Fields)), ",")
+	}
+	return k.Value
+}
+
+// Equal reports that both are known, and the same.
+func (k Key) Equal(o Key) bool {
+	return k.Holds != Unclear && k.Holds == o.Holds && k.Value == o.Value && k.Expires == o.Expires && maps.Equal(k.Fields, o.Fields)
+}
+
+// there reports whether the key is there, where that is known.
+func (k Key) there() bool { return k.Holds != Absent }
+
+// life says whether the key has run out at an instant: surely, or perhaps. Redis
+// removes a key in the first millisecond after that of its expiry.
+func (k Key) life(at Span) (over, perhaps bool) {
+	if !k.there() || k.Expires == (Span{}) {
+		return false, false
+	}
+	return at.From > k.Expires.To, at.To > k.Expires.From
+}

@@ -1,0 +1,142 @@
+package command
+
+// Replay follows one key of a node through the commands that the node carries out,
+// of which it learns the words but not the answers.
+type Replay struct {
+	Name   string // of the key
+	DB     int    // the database that it is in
+	Server Server
+	Key
+}
+
+// Executed is a command that a node has carried out.
+type Executed struct {
+	Words []string
+	// DB is the database of the connection.
+	DB int
+	// At is when it began, on the node's clock.
+	At Span
+}
+
+// Did says what a command did to a key.
+type Did uint8
+
+const (
+	// Kept: the key is as it was before.
+	Kept Did = iota
+	// Wrote: the key was written, or made.
+	Wrote
+	// Extended: its expiry was changed.
+	Extended
+	// Deleted: it was removed.
+	Deleted
+	// Obscured: nobody can tell what the key holds now.
+	Obscured
+)
+
+// Change is what a command did.
+type Change struct {
+	Did Did
+	// Expired: the key had run out before.
+	Expired bool
+	// Lasting: the command waits, and may write the key at any time from now on,
+	// unseen.
+	Lasting bool
+	// Either is set where all that is in doubt is whether the key had run out
+	// before: what became of it if it had not, and if it had.
+	Either []Result
+}
+
+// Result is one of several things that may have happened.
+type Result struct {
+	Change
+	After Key
+}
+
+// See replays a command. mayBeGone says that the key may have run out unseen,
+// whatever At is now: the node's clock was ahead for a time.
+func (r *Replay) See(c Executed, mayBeGone bool) Change {
+	e := lookup(c.Words)
+	if !e.concerns(r, c) {
+		return Change{}
+	}
+	over, perhaps := r.life(c.At)
+	perhaps = perhaps || mayBeGone && r.Expires != (Span{})
+	switch {
+	case r.Holds == Unclear:
+		return r.clear(e, c)
+	case over:
+		o := r.result(e, c, Key{})
+		o.Expired = true
+		r.Key = o.After
+		return o.Change
+	case !perhaps:
+		o := r.result(e, c, r.Key)
+		r.Key = o.After
+		return o.Change
+	}
+	alive, gone := r.result(e, c, r.Key), r.result(e, c, Key{})
+	if alive.Did == Kept && gone.Did == Kept {
+		return Change{}
+	}
+	gone.Expired = true
+	r.Key = Key{Holds: Unclear}
+	either := []Result{alive, gone}
+	if alive.Did == Obscured || gone.Did == Obscured {
+		either = nil
+	}
+	return Change{Did: Obscured, Either: either, Lasting: alive.Lasting || gone.Lasting}
+}
+
+// strangers are keys of every sort, for a key of which nothing is known: what a
+// command makes of all of them it makes of any.
+var strangers = []Key{
+	{}, {Holds: Text}, {Holds: Text, Value: "7", Expires: At(1 << 60)},
+	{Holds: Hash, Fields: map[string]string{"": ""}}, {Holds: Hash, Fields: map[string]string{"\x00": ""}, Expires: At(1 << 60)},
+}
+
+// clear replays a command on a key of which nothing is known.
+func (r *Replay) clear(e entry, c Executed) Change {
+	first := r.result(e, c, strangers[0])
+	change, agree := first.Change, first.After.Holds != Unclear
+	for _, k := range strangers[1:] {
+		o := r.result(e, c, k)
+		agree = agree && o.After.Equal(first.After)
+		change.Did = max(change.Did, o.Did)
+		change.Lasting = change.Lasting || o.Lasting
+	}
+	switch {
+	case change.Did == Kept:
+	case !agree:
+		change.Did = Obscured
+	case first.After.there():
+		r.Key, change.Did = first.After, Wrote
+	default:
+		r.Key, change.Did = Key{}, Deleted
+	}
+	return change
+}
+
+// result is what a command does to a key that is as k says.
+func (r *Replay) result(e entry, c Executed, k Key) Result {
+	if e.effect == nil {
+		return same(k)
+	}
+	return e.effect(act{Executed: c, r: r}, k)
+}
+
+// act is a command that is being replayed.
+type act struct {
+	Executed
+	r *Replay
+}
+
+// names reports whether a word is the key's name.
+func (a *act) names(i int) bool { return i < len(a.Words) && a.Words[i] == a.r.Name }
+
+func same(k Key) Result    { return Result{Change{}, k} }
+func removed() Result      { return Result{Change{Did: Deleted}, Key{}} }
+func obscured() Result     { return Result{Change{Did: Obscured}, Key{Holds: Unclear}} }
+func written(k Key) Result { return Result{Change{Did: Wrote}, k} }
+
+func text(value string) Key { return Key{Holds: Text, Value: value} }

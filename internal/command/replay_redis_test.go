@@ -1,0 +1,331 @@
+package command_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/world/live"
+)
+
+// realRedis is a redis-server whose clock stands where the test sets it.
+type realRedis struct {
+	clock  string
+	rdb    *redis.Client
+	server command.Server
+}
+
+func startRedis(t *testing.T) *realRedis {
+	t.Helper()
+	binary, err := live.FindRedis()
+	if err != nil {
+		t.Skip(err)
+	}
+	library, err := live.FindFaketime()
+	if err != nil {
+		t.Skip(err)
+	}
+	libc, _ := filepath.Glob("/lib/*-linux-gnu/libc.so.6")
+	if len(libc) == 0 {
+		t.Skip("no libc.so.6 to preload")
+	}
+	dir, err := os.MkdirTemp("", "replay") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	r := &realRedis{clock: filepath.Join(dir, "clock")}
+	r.set(t, epoch)
+	socket := filepath.Join(dir, "s")
+	cmd := exec.Command(binary, "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--enable-debug-command", "yes")
+	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library+":"+libc[0], "FAKETIME_TIMESTAMP_FILE="+r.clock, "FAKETIME_NO_CACHE=1",
+		"FAKETIME_DONT_FAKE_MONOTONIC=1", "TZ=UTC")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	r.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: socket, Protocol: 2, DisableIdentity: true, MaxRetries: -1, PoolSize: 1})
+	t.Cleanup(func() { _ = r.rdb.Close() })
+	for deadline := time.Now().Add(10 * time.Second); r.do("debug", "set-active-expire", "0").Err() != nil; time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("redis-server does not answer")
+		}
+	}
+	for _, name := range []string{"faketime_shm_%d", "sem.faketime_sem_%d"} {
+		_ = os.Remove(filepath.Join("/dev/shm", fmt.Sprintf(name, cmd.Process.Pid)))
+	}
+	info := r.rdb.Info(context.Background(), "server").Val()
+	field := func(name string) string {
+		_, rest, _ := strings.Cut(info, name+":")
+		value, _, _ := strings.Cut(rest, "\r\n")
+		return value
+	}
+	r.server = command.ParseServer(field("redis_version"), field("valkey_version"))
+	return r
+}
+
+// epoch is where the clocks of the tests begin, in s since 1970.
+const epoch = int64(1_700_000_000)
+
+func (r *realRedis) set(t interface{ Fatal(...any) }, s int64) {
+	text := time.Unix(s, 0).UTC().Format("2006-01-02 15:04:05") + "\n"
+	if err := os.WriteFile(r.clock+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(r.clock+".new", r.clock); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *realRedis) do(words ...string) *redis.Cmd {
+	args := make([]any, len(words))
+	for i, w := range words {
+		args[i] = w
+	}
+	return r.rdb.Do(context.Background(), args...)
+}
+
+// shown reports whether MONITOR shows a command that was answered so: one that the
+// server knows, with as many words as it needs.
+func shown(err error) bool {
+	var answered redis.Error
+	return !errors.As(err, &answered) || !strings.Contains(err.Error(), "wrong number of arguments") &&
+		!strings.Contains(err.Error(), "unknown command") && !strings.Contains(err.Error(), "unknown subcommand")
+}
+
+// has is what the server has under a key, to the millisecond.
+func (r *realRedis) has(t interface{ Fatalf(string, ...any) }, name string) command.Key {
+	var k command.Key
+	switch kind := r.do("type", name).Val(); kind {
+	case "none":
+		return k
+	case "string":
+		k.Holds, k.Value = command.Text, r.do("get", name).Val().(string)
+	case "hash":
+		k.Holds, k.Fields = command.Hash, map[string]string{}
+		list := r.do("hgetall", name).Val().([]any)
+		for i := 0; i < len(list); i += 2 {
+			k.Fields[list[i].(string)] = list[i+1].(string)
+		}
+	default:
+		k.Holds = command.Unclear
+	}
+	if at := r.do("pexpiretime", name).Val().(int64); at > 0 {
+		k.Expires = command.At(at)
+	}
+	return k
+}
+
+// drawWords draws a command that has a good chance to be about the key "lock".
+func drawWords(t *rapid.T, now int64, server command.Server) []string {
+	pick := func(what string, from ...string) string { return rapid.SampledFrom(from).Draw(t, what) }
+	key := func() string { return pick("key", "lock", "lock", "lock", "lock", "other", "LOCK", "px") }
+	value := func() string {
+		return pick("value", "a", "b", "lock", "7", "-3", "9223372036854775807", "", "07", "NX", "x\x00y")
+	}
+	seconds := func() string {
+		return pick("seconds", "1", "2", "3", "0", "-1", "x", "01", "9223372036854775807", strconv.FormatInt(now+2, 10), strconv.FormatInt(now, 10))
+	}
+	ms := func() string {
+		at := func(ms int64) string { return strconv.FormatInt(1000*now+ms, 10) }
+		return pick("ms", "1000", "1000", "2000", "2000", "0", "-5", "", at(1000), at(2000), at(0), at(-1))
+	}
+	options := func(from ...string) []string {
+		var list []string
+		for range rapid.SampledFrom([]int{0, 1, 1, 1, 2, 2, 3}).Draw(t, "options") {
+			switch o := pick("option", from...); strings.ToUpper(o) {
+			case "EX", "EXAT":
+				list = append(list, o, seconds())
+			case "PX", "PXAT":
+				list = append(list, o, ms())
+			case "IFEQ", "IFNE", "IFDEQ", "DB":
+				list = append(list, o, value())
+			default:
+				list = append(list, o)
+			}
+		}
+		return list
+	}
+	with := func(words []string, more ...string) []string { return append(words, more...) }
+	all := func(n int) []string {
+		words := []string{pick("command", everyCommand...)}
+		for range n {
+			words = append(words, pick("word", "lock", "lock", "other", "1", "0", "a", "STORE", "STREAMS", "2", "SET", "u8", "("))
+		}
+		return words
+	}
+	drawn := []func() []string{
+		func() []string {
+			return with([]string{pick("set", "SET", "set"), key(), value()}, options("NX", "XX", "get", "KEEPTTL", "EX", "PX", "EXAT", "pxat", "PX", "IFEQ", "IFNE", "IFDEQ")...)
+		},
+		func() []string { return []string{"SET", "lock", value(), pick("unit", "PX", "PXAT"), ms()} },
+		func() []string {
+			return []string{pick("setnx", "SETNX", "GETSET", "APPEND", "DELIFEQ"), key(), value()}
+		},
+		func() []string { return []string{"SETEX", key(), seconds(), value()} },
+		func() []string { return []string{"PSETEX", key(), ms(), value()} },
+		func() []string {
+			return []string{pick("one", "GETDEL", "INCR", "DECR", "PERSIST", "GET", "TTL", "DUMP"), key()}
+		},
+		func() []string { return []string{pick("by", "INCRBY", "DECRBY"), key(), value()} },
+		func() []string {
+			return with([]string{"GETEX", key()}, options("PERSIST", "EX", "PX", "EXAT", "PXAT")...)
+		},
+		func() []string {
+			return with([]string{pick("expire", "EXPIRE", "EXPIREAT"), key(), seconds()}, options("NX", "XX", "GT", "LT")...)
+		},
+		func() []string {
+			return with([]string{pick("pexpire", "PEXPIRE", "PEXPIREAT"), key(), ms()}, options("NX", "XX", "GT", "LT")...)
+		},
+		func() []string {
+			return []string{pick("pexpire", "PEXPIRE", "PEXPIREAT"), "lock", ms(), pick("than", "GT", "LT")}
+		},
+		func() []string { return []string{"PEXPIREAT", "lock", ms()} },
+		func() []string { return []string{pick("del", "DEL", "UNLINK", "EXISTS", "TOUCH"), key(), key()} },
+		func() []string { return []string{pick("mset", "MSET", "MSETNX"), key(), value(), key(), value()} },
+		func() []string { return []string{"MSETNX", "lock", value()} },
+		func() []string { return []string{pick("rename", "RENAME", "RENAMENX", "COPY"), key(), key()} },
+		func() []string { return with([]string{"COPY", key(), key()}, options("REPLACE", "DB")...) },
+		func() []string { return []string{"MOVE", key(), pick("db", "0", "1", "x")} },
+		func() []string { return []string{"SETRANGE", key(), pick("offset", "0", "1", "5", "-1"), value()} },
+		func() []string {
+			return []string{"SETBIT", key(), pick("offset", "0", "7", "13", "-1"), pick("bit", "0", "1", "2")}
+		},
+		func() []string {
+			return with([]string{pick("hset", "HSET", "HMSET"), key()}, value(), value(), value(), value())
+		},
+		func() []string { return []string{pick("hash", "HSETNX", "HINCRBY", "HSET"), key(), value(), value()} },
+		func() []string { return []string{pick("hdel", "HDEL", "HGET", "HEXISTS"), key(), value()} },
+		func() []string { return []string{"HDEL", "lock", "a", "b", "lock", "7"} },
+		func() []string { return []string{"RPUSH", key(), value()} },
+		func() []string { return []string{"SELECT", pick("db", "0", "1")} },
+		func() []string {
+			return []string{pick("flush", "FLUSHDB", "FLUSHALL"), pick("how", "SYNC", "ASYNC", "x")}
+		},
+		func() []string { return all(rapid.IntRange(1, 5).Draw(t, "words")) },
+	}
+	return rapid.SampledFrom(drawn).Draw(t, "kind")()
+}
+
+// A replay says of the key what the server has, or that it is unclear; and it is
+// unclear only where the random commands have no answer that the words tell.
+func TestReplayIsRedis(t *testing.T) {
+	r := startRedis(t)
+	known, all := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		now := epoch
+		r.set(t, now)
+		r.do("select", "0")
+		r.do("flushall")
+		replay := command.Replay{Name: "lock", Server: r.server}
+		db := 0
+		var story []string
+		for range rapid.IntRange(1, 40).Draw(t, "length") {
+			if rapid.IntRange(0, 3).Draw(t, "tick") == 0 {
+				now += rapid.Int64Range(1, 3).Draw(t, "seconds")
+				r.set(t, now)
+			}
+			words := drawWords(t, now, r.server)
+			err := r.do(words...).Err()
+			story = append(story, fmt.Sprintf("%d: %q: %v", now-epoch, words, err))
+			if !shown(err) {
+				continue
+			}
+			if words[0] == "SELECT" && err == nil {
+				db, _ = strconv.Atoi(words[1])
+			}
+			was := replay.Key
+			change := replay.See(command.Executed{Words: words, DB: db, At: command.At(1000 * now)}, false)
+			r.do("select", "0")
+			want := r.has(t, "lock")
+			r.do("select", strconv.Itoa(db))
+			check(t, story, was, replay.Key, change, want, 1000*now)
+			all++
+			if replay.Holds != command.Unclear {
+				known++
+			}
+		}
+	})
+	t.Logf("known after %d of %d commands", known, all)
+	if known < all/3 {
+		t.Errorf("the key is known after %d of %d commands only", known, all)
+	}
+}
+
+// check compares what a replay says with what the server has.
+func check(t *rapid.T, story []string, was, got command.Key, change command.Change, want command.Key, now int64) {
+	t.Helper()
+	over := func(k command.Key) bool { return k.Expires.To > 0 && k.Expires.To < now }
+	if over(was) {
+		was = command.Key{}
+	}
+	if got.Holds == command.Unclear {
+		if was.Holds != command.Unclear && change.Did != command.Obscured {
+			t.Fatalf("%s\nunclear, and no word of it: %+v", strings.Join(story, "\n"), change)
+		}
+		return
+	}
+	if over(got) {
+		got = command.Key{}
+	}
+	if !got.Equal(want) {
+		t.Fatalf("%s\nreplayed %+v\nRedis has %+v", strings.Join(story, "\n"), got, want)
+	}
+	if change.Did == command.Kept && was.Holds != command.Unclear && !got.Equal(was) {
+		t.Fatalf("%s\nchanged from %+v to %+v, and no word of it", strings.Join(story, "\n"), was, got)
+	}
+}
+
+// Every command that the server says may write is replayed or known to write; and
+// none of those that only read make a key unclear.
+func TestTheServersCommandsAreKnown(t *testing.T) {
+	r := startRedis(t)
+	list, err := r.rdb.Command(context.Background()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, info := range list {
+		words := []string{name}
+		for range max(int(info.Arity), -int(info.Arity)) - 1 {
+			words = append(words, "lock")
+		}
+		for _, k := range []command.Key{{}, {Holds: command.Text, Value: "a"}, {Holds: command.Hash, Fields: map[string]string{"a": "b"}}} {
+			replay := command.Replay{Name: "lock", Key: k}
+			change := replay.See(command.Executed{Words: words}, false)
+			if info.ReadOnly && change.Did != command.Kept {
+				t.Errorf("%s reads, and is taken to do %v to %+v", name, change.Did, k)
+			}
+			if !slices.Contains(info.Flags, "write") && !info.ReadOnly && change.Did != command.Kept {
+				t.Errorf("%s has no keys, and is taken to do %v to %+v", name, change.Did, k)
+			}
+		}
+	}
+}
+
+// everyCommand lists the commands that a random test may throw at a server: none
+// that ends it, waits or changes the connection.
+var everyCommand = strings.Fields(`APPEND BITCOUNT BITFIELD BITFIELD_RO BITOP BITPOS COPY DBSIZE DECR DECRBY DEL DUMP ECHO EVALSHA_RO EVAL_RO EXISTS EXPIRE
+	EXPIREAT EXPIRETIME FCALL_RO FLUSHALL FLUSHDB GEOADD GEODIST GEOHASH GEOPOS GEORADIUS GEORADIUSBYMEMBER
+	GEORADIUSBYMEMBER_RO GEORADIUS_RO GEOSEARCH GEOSEARCHSTORE GET GETBIT GETDEL GETEX GETRANGE GETSET HDEL HEXISTS HEXPIRE
+	HEXPIREAT HEXPIRETIME HGET HGETALL HINCRBY HINCRBYFLOAT HKEYS HLEN HMGET HMSET HPERSIST HPEXPIRE HPEXPIREAT HPEXPIRETIME
+	HPTTL HRANDFIELD HSCAN HSET HSETNX HSTRLEN HTTL HVALS INCR INCRBY INCRBYFLOAT INFO KEYS LASTSAVE LCS LINDEX LINSERT LLEN
+	LMOVE LMPOP LPOP LPOS LPUSH LPUSHX LRANGE LREM LSET LTRIM MEMORY MGET MOVE MSET MSETNX OBJECT PERSIST PEXPIRE PEXPIREAT
+	PEXPIRETIME PFADD PFCOUNT PFMERGE PING PSETEX PTTL PUBLISH PUBSUB RANDOMKEY RENAME RENAMENX RESTORE RESTORE-ASKING ROLE
+	RPOP RPOPLPUSH RPUSH RPUSHX SADD SCAN SCARD SDIFF SDIFFSTORE SET SETBIT SETEX SETNX SETRANGE SFLUSH SINTER SINTERCARD
+	SINTERSTORE SISMEMBER SMEMBERS SMISMEMBER SMOVE SORT SORT_RO SPOP SPUBLISH SRANDMEMBER SREM SSCAN STRLEN SUBSTR SUNION
+	SUNIONSTORE TIME TOUCH TTL TYPE UNLINK XACK XADD XAUTOCLAIM XCLAIM XDEL XGROUP XINFO XLEN XPENDING XRANGE XREVRANGE
+	XSETID XTRIM ZADD ZCARD ZCOUNT ZDIFF ZDIFFSTORE ZINCRBY ZINTER ZINTERCARD ZINTERSTORE ZLEXCOUNT ZMPOP ZMSCORE ZPOPMAX
+	ZPOPMIN ZRANDMEMBER ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZRANGESTORE ZRANK ZREM ZREMRANGEBYLEX ZREMRANGEBYRANK
+	ZREMRANGEBYSCORE ZREVRANGE ZREVRANGEBYLEX ZREVRANGEBYSCORE ZREVRANK ZSCAN ZSCORE ZUNION ZUNIONSTORE`)

@@ -195,6 +195,7 @@ func outcomeBadge(o outcome) badge {
 		return badge{"unsafe", "✗", "Not as expected"}
 	case undecided:
 		return badge{"undecided", "?", "Undecided"}
+	case asExpected:
 	}
 	return badge{"safe", "✓", "As expected"}
 }

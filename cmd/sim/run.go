@@ -112,6 +112,7 @@ func jobsFor(nodes live.Provider) int {
 		return max(runtime.NumCPU()/2, 1)
 	case live.External:
 		return 1
+	case live.Auto, live.Process:
 	}
 	return 2 * runtime.NumCPU()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -39,7 +40,7 @@ func TestJudgedBrieflyIsJudged(t *testing.T) {
 			b := newBench(ctx, s.Name)
 			b.faults = len(own)
 			for seed := range seeds {
-				setup.Faults.List = append(own[:len(own):len(own)], d.draw(seed)...)
+				setup.Faults.List = slices.Concat(own, d.draw(seed))
 				brief, err := b.run(setup, seed, all)
 				if err != nil {
 					t.Fatal(err)

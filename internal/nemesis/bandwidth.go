@@ -11,7 +11,7 @@ func init() {
 	register(Kind{
 		Name:   "bandwidth",
 		Title:  "the links carry only so many bytes a second",
-		Powers: []world.Power{world.NetworkPower},
+		Powers: []world.Power{world.Bandwidth.Power()},
 		New:    func() Fault { return &bandwidth{} },
 	})
 }

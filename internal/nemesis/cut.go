@@ -9,7 +9,7 @@ func init() {
 	register(Kind{
 		Name:   "cut",
 		Title:  "the links lose everything; connections stay open and silent, as behind a firewall that drops",
-		Powers: []world.Power{world.NetworkPower},
+		Powers: []world.Power{world.Cut.Power()},
 		New:    func() Fault { return &cut{} },
 	})
 }

@@ -9,7 +9,7 @@ func init() {
 	register(Kind{
 		Name:   "hold",
 		Title:  "the links keep everything back and deliver it late, when the fault ends: nothing is lost",
-		Powers: []world.Power{world.NetworkPower},
+		Powers: []world.Power{world.Hold.Power()},
 		New:    func() Fault { return &hold{} },
 	})
 }

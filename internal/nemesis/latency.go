@@ -12,7 +12,7 @@ func init() {
 	register(Kind{
 		Name:   "latency",
 		Title:  "every message on the links is late by a while, give or take a jitter",
-		Powers: []world.Power{world.NetworkPower},
+		Powers: []world.Power{world.Latency.Power()},
 		New:    func() Fault { return &latency{} },
 	})
 }

@@ -11,7 +11,7 @@ func init() {
 	register(Kind{
 		Name:   "limit-data",
 		Title:  "each connection ends after so many bytes",
-		Powers: []world.Power{world.NetworkPower},
+		Powers: []world.Power{world.LimitData.Power()},
 		New:    func() Fault { return &limitData{} },
 	})
 }

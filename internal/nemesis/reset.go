@@ -9,7 +9,7 @@ func init() {
 	register(Kind{
 		Name:   "reset",
 		Title:  "connections break as soon as something is sent on them",
-		Powers: []world.Power{world.NetworkPower},
+		Powers: []world.Power{world.Reset.Power()},
 		New:    func() Fault { return &reset{} },
 	})
 }

@@ -12,7 +12,7 @@ func init() {
 	register(Kind{
 		Name:   "slow-close",
 		Title:  "the end of a connection is passed on late",
-		Powers: []world.Power{world.NetworkPower},
+		Powers: []world.Power{world.SlowClose.Power()},
 		New:    func() Fault { return &slowClose{} },
 	})
 }

@@ -9,7 +9,7 @@ func init() {
 	register(Kind{
 		Name:   "stall",
 		Title:  "the connections open on the links carry nothing until the fault ends, and then go on; those opened later are spared",
-		Powers: []world.Power{world.NetworkPower},
+		Powers: []world.Power{world.Stall.Power()},
 		New:    func() Fault { return &stall{} },
 	})
 }

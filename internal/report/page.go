@@ -200,6 +200,7 @@ func outcomeBadge(o outcome) badge {
 		return badge{"undecided", "?", "Undecided"}
 	case nothingExpected:
 		return badge{"undecided", "–", "Nothing expected"}
+	case asExpected:
 	}
 	return badge{"safe", "✓", "As expected"}
 }

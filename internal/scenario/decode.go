@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,7 +82,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, tag reflect.StructTag, pa
 		return
 	}
 	if t, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		d.unmarshal(n, t, path)
+		d.unmarshal(n, t, tag, path)
 		return
 	}
 	switch v.Kind() {
@@ -145,9 +146,13 @@ func (d *decoder) mapping(n *yaml.Node, path string, known []string, each func(k
 }
 
 // unmarshal decodes a word by the type's own rules.
-func (d *decoder) unmarshal(n *yaml.Node, t encoding.TextUnmarshaler, path string) {
+func (d *decoder) unmarshal(n *yaml.Node, t encoding.TextUnmarshaler, tag reflect.StructTag, path string) {
 	if n.Kind != yaml.ScalarNode {
 		d.problem(n, path, "want a word, got %s", describe(n))
+		return
+	}
+	if allowed := words(tag); allowed != nil && !slices.Contains(allowed, n.Value) {
+		d.problem(n, path, "%s", textBreach(n.Value, tag)).suggest(n.Value, allowed)
 		return
 	}
 	if err := t.UnmarshalText([]byte(n.Value)); err != nil {

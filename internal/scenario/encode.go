@@ -97,7 +97,7 @@ func encodeValue(v, standard reflect.Value) (text string, differs bool) {
 	}
 	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
 		t, err := m.MarshalText()
-		return strconv.Quote(string(t)), differs && err == nil
+		return word(string(t)), differs && err == nil
 	}
 	switch {
 	case v.Type() == durationType:

@@ -58,7 +58,7 @@ func setDefaults(v reflect.Value) {
 		f, tag := v.Field(i), v.Type().Field(i).Tag
 		text, ok := tag.Lookup("default")
 		switch {
-		case ok && f.Kind() == reflect.Struct:
+		case ok && reads(f):
 			if err := f.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
 				panic("scenario: bad default in a tag: " + err.Error())
 			}
@@ -77,6 +77,11 @@ func setDefaults(v reflect.Value) {
 			f.SetFloat(number(text))
 		}
 	}
+}
+
+// reads reports that a field reads itself.
+func reads(f reflect.Value) bool {
+	return f.CanInterface() && reflect.PointerTo(f.Type()).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
 func mustDuration(s string) time.Duration {

@@ -80,8 +80,11 @@ func (d *decoder) limits(v reflect.Value, path string) {
 }
 
 func (d *decoder) limit(v reflect.Value, tag reflect.StructTag, path string) {
-	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		return // its type has good values alone
+	if t, ok := v.Addr().Interface().(encoding.TextMarshaler); ok {
+		if _, err := t.MarshalText(); err != nil {
+			d.problemAt(path, "%s", err)
+		}
+		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:

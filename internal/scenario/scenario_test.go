@@ -20,6 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 const small = `
@@ -62,7 +63,7 @@ expect:
   tokens: {no-late-effect: violated, linearizable-resource: anything, deadlock-free: unknown}
 `)
 	plain, tokens, five := s.Variants[0], s.Variants[1], s.Variants[2]
-	if plain.Setup.Nodes.Count != 3 || five.Setup.Nodes.Count != 5 || five.Setup.Nodes.Persistence != "none" {
+	if plain.Setup.Nodes.Count != 3 || five.Setup.Nodes.Count != 5 || five.Setup.Nodes.Persistence != world.NoPersistence {
 		t.Errorf("nodes: %+v, %+v", plain.Setup.Nodes, five.Setup.Nodes)
 	}
 	if tokens.Setup.Lock.TTL != 2*time.Second || tokens.Setup.Lock.Algorithm != "redlock" || plain.Setup.Lock.TTL != 250*time.Millisecond {

@@ -113,8 +113,8 @@ func structSchema(s *jsonschema.Schema, t reflect.Type, required bool) {
 func scalarSchema(s *jsonschema.Schema, t reflect.Type, tag reflect.StructTag) {
 	s.Default = defaultOf(tag)
 	low, high := json.Number(tag.Get("min")), json.Number(tag.Get("max"))
-	switch t.Kind() {
-	case reflect.String:
+	switch {
+	case t.Kind() == reflect.String || words(tag) != nil:
 		s.Type, s.Pattern = "string", tag.Get("pattern")
 		if tag.Get("max") != "" {
 			limit := uint64(number(tag.Get("max")))
@@ -123,9 +123,9 @@ func scalarSchema(s *jsonschema.Schema, t reflect.Type, tag reflect.StructTag) {
 		for _, v := range words(tag) {
 			s.Enum = append(s.Enum, v)
 		}
-	case reflect.Bool:
+	case t.Kind() == reflect.Bool:
 		s.Type = "boolean"
-	case reflect.Float64:
+	case t.Kind() == reflect.Float64:
 		s.Type, s.Minimum, s.Maximum = "number", low, high
 	default:
 		s.Type, s.Minimum, s.Maximum = "integer", low, high

@@ -1,29 +1,47 @@
 package world
 
-import "time"
+import (
+	"errors"
+	"slices"
+	"time"
+)
 
-// Power names something that faults do to a world.
-type Power string
+// Power is something that faults do to a world.
+type Power uint8
 
 // The powers. A world prepares for those that a run needs.
 const (
 	// PausePower: stop a process and let it go on.
-	PausePower Power = "pause"
-	// NetworkPower: disturb links.
-	NetworkPower Power = "network"
+	PausePower Power = iota + 1
 	// NodeClockPower and ClientClockPower: move clocks.
-	NodeClockPower   Power = "node-clock"
-	ClientClockPower Power = "client-clock"
+	NodeClockPower
+	ClientClockPower
 	// CrashPower: kill and restart.
-	CrashPower Power = "crash"
+	CrashPower
 	// PowerCutPower: let a node lose what it had not fsynced.
-	PowerCutPower Power = "power-cut"
+	PowerCutPower
 	// ReplicaPower: promote a replica.
-	ReplicaPower Power = "replica"
+	ReplicaPower
 	// PostgresPower: let PostgreSQL hold the resource. It runs on this machine,
 	// wherever the nodes are.
-	PostgresPower Power = "postgres"
+	PostgresPower
+	// Disturb links, a power for each kind of disturbance, in their order.
+	LatencyPower
+	BandwidthPower
+	CutPower
+	HoldPower
+	StallPower
+	ResetPower
+	SlowClosePower
+	LimitDataPower
 )
+
+var powerNames = []string{PausePower: "pause", NodeClockPower: "node-clock", ClientClockPower: "client-clock", CrashPower: "crash",
+	PowerCutPower: "power-cut", ReplicaPower: "replica", PostgresPower: "postgres",
+	LatencyPower: "latency", BandwidthPower: "bandwidth", CutPower: "cut", HoldPower: "hold", StallPower: "stall",
+	ResetPower: "reset", SlowClosePower: "slow-close", LimitDataPower: "limit-data"}
+
+func (p Power) String() string { return wordOf(powerNames, "power", p) }
 
 // Pauser stops clients, nodes and the resource where they stand.
 type Pauser interface {
@@ -38,14 +56,26 @@ type Pauser interface {
 type Link struct{ From, To string }
 
 // Direction says which way along a link, seen from its beginning.
-type Direction string
+type Direction uint8
 
 // Directions.
 const (
-	Requests Direction = "requests"
-	Answers  Direction = "answers"
-	Both     Direction = "both"
+	Both Direction = iota
+	Requests
+	Answers
 )
+
+var directionNames = []string{Both: "both", Requests: "requests", Answers: "answers"}
+
+func (d Direction) String() string { return wordOf(directionNames, "direction", d) }
+
+// MarshalText writes its name.
+func (d Direction) MarshalText() ([]byte, error) { return marshal(directionNames, "direction", d) }
+
+// UnmarshalText reads its name.
+func (d *Direction) UnmarshalText(text []byte) error {
+	return unmarshal(directionNames, "direction", text, d)
+}
 
 // Disturbance is what befalls a link.
 type Disturbance struct {
@@ -61,29 +91,46 @@ type Disturbance struct {
 	Delay time.Duration
 }
 
-// DisturbanceKind names a disturbance.
-type DisturbanceKind string
+// Check refuses a disturbance whose kind or direction there is not.
+func (d Disturbance) Check() error {
+	return errors.Join(check(disturbanceNames, "disturbance", d.Kind), check(directionNames, "direction", d.Direction))
+}
+
+// DisturbanceKind is what a disturbance does.
+type DisturbanceKind uint8
 
 // Disturbances.
 const (
 	// Latency delays messages, which stay in order.
-	Latency DisturbanceKind = "latency"
+	Latency DisturbanceKind = iota + 1
 	// Bandwidth limits how much passes.
-	Bandwidth DisturbanceKind = "bandwidth"
+	Bandwidth
 	// Cut drops everything; connections stay open and silent.
-	Cut DisturbanceKind = "cut"
+	Cut
 	// Hold keeps everything back and passes it on when it is lifted.
-	Hold DisturbanceKind = "hold"
+	Hold
 	// Stall does so with the connections that are open when it begins, and spares
 	// those opened later.
-	Stall DisturbanceKind = "stall"
+	Stall
 	// Reset breaks connections as soon as something is sent on them.
-	Reset DisturbanceKind = "reset"
+	Reset
 	// SlowClose delays the end of connections.
-	SlowClose DisturbanceKind = "slow-close"
+	SlowClose
 	// LimitData ends each connection after some bytes.
-	LimitData DisturbanceKind = "limit-data"
+	LimitData
 )
+
+// Power is that of putting the disturbance on links; 0, where there is no such kind.
+func (k DisturbanceKind) Power() Power {
+	if !known(disturbanceNames, k) {
+		return 0
+	}
+	return LatencyPower + Power(k-Latency)
+}
+
+var disturbanceNames = slices.Concat([]string{""}, powerNames[LatencyPower:])
+
+func (k DisturbanceKind) String() string { return wordOf(disturbanceNames, "disturbance", k) }
 
 // Network disturbs links.
 type Network interface {
@@ -94,15 +141,28 @@ type Network interface {
 	Disturb(links []Link, d Disturbance) (lift func() error, err error)
 }
 
-// Which names a clock of a process.
-type Which string
+// Which is a clock of a process.
+type Which uint8
 
 // Clocks of processes. Nodes have only the wall clock, by which Redis expires
 // keys.
 const (
-	WallClock      Which = "wall"
-	MonotonicClock Which = "monotonic"
+	WallClock Which = iota
+	MonotonicClock
 )
+
+var clockNames = []string{WallClock: "wall", MonotonicClock: "monotonic"}
+
+// Check refuses a clock that there is not.
+func (w Which) Check() error { return check(clockNames, "clock", w) }
+
+func (w Which) String() string { return wordOf(clockNames, "clock", w) }
+
+// MarshalText writes its name.
+func (w Which) MarshalText() ([]byte, error) { return marshal(clockNames, "clock", w) }
+
+// UnmarshalText reads its name.
+func (w *Which) UnmarshalText(text []byte) error { return unmarshal(clockNames, "clock", text, w) }
 
 // ClockFault says how a clock goes from now on: its reading jumps by Jump and
 // then runs at Rate times the true rate; a rate of 0 stops it. With Strobe it
@@ -125,34 +185,61 @@ type Clocks interface {
 }
 
 // Persistence says what a node keeps on disk.
-type Persistence string
+type Persistence uint8
 
 // Ways of persistence.
 const (
 	// NoPersistence keeps nothing.
-	NoPersistence Persistence = "none"
+	NoPersistence Persistence = iota
 	// RDB saves a snapshot now and then: here every second in which something
 	// was written.
-	RDB Persistence = "rdb"
+	RDB
 	// AOFNo, AOFEverysec and AOFAlways append every write to a file and leave
 	// the fsync to the kernel, do it once a second, or do it before the answer.
-	AOFNo       Persistence = "aof-no"
-	AOFEverysec Persistence = "aof-everysec"
-	AOFAlways   Persistence = "aof-always"
+	AOFNo
+	AOFEverysec
+	AOFAlways
 )
 
+var persistenceNames = []string{NoPersistence: "none", RDB: "rdb", AOFNo: "aof-no", AOFEverysec: "aof-everysec", AOFAlways: "aof-always"}
+
+func (p Persistence) String() string { return wordOf(persistenceNames, "persistence", p) }
+
+// MarshalText writes its name.
+func (p Persistence) MarshalText() ([]byte, error) {
+	return marshal(persistenceNames, "persistence", p)
+}
+
+// UnmarshalText reads its name.
+func (p *Persistence) UnmarshalText(text []byte) error {
+	return unmarshal(persistenceNames, "persistence", text, p)
+}
+
 // Keep says what a restarted node finds on its disk.
-type Keep string
+type Keep uint8
 
 // What a crash leaves.
 const (
 	// KeepData: all that the process had handed to the kernel.
-	KeepData Keep = "data"
+	KeepData Keep = iota
 	// KeepNothing: an empty disk.
-	KeepNothing Keep = "nothing"
+	KeepNothing
 	// KeepSynced: what had been fsynced, as after a power cut.
-	KeepSynced Keep = "synced"
+	KeepSynced
 )
+
+var keepNames = []string{KeepData: "data", KeepNothing: "nothing", KeepSynced: "synced"}
+
+// Check refuses what cannot be kept.
+func (k Keep) Check() error { return check(keepNames, "keep", k) }
+
+func (k Keep) String() string { return wordOf(keepNames, "keep", k) }
+
+// MarshalText writes its name.
+func (k Keep) MarshalText() ([]byte, error) { return marshal(keepNames, "keep", k) }
+
+// UnmarshalText reads its name.
+func (k *Keep) UnmarshalText(text []byte) error { return unmarshal(keepNames, "keep", text, k) }
 
 // Crasher kills and restarts clients, nodes and the resource.
 type Crasher interface {

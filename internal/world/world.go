@@ -4,6 +4,8 @@
 package world
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
@@ -40,6 +42,23 @@ type Spec struct {
 	// Needs are the powers over the world that the run's faults use, so that
 	// a world can prepare for them or refuse at once.
 	Needs []Power
+}
+
+// Check refuses what there is not, and what a world lacks that has the powers for
+// which has reports true.
+func (s *Spec) Check(has func(Power) bool) error {
+	err := check(persistenceNames, "persistence", s.StorePersistence)
+	for i := range s.Nodes {
+		err = errors.Join(err, check(persistenceNames, "persistence", s.Nodes[i].Persistence))
+	}
+	for _, p := range s.Needs {
+		if unknown := check(powerNames, "power", p); unknown != nil {
+			err = errors.Join(err, unknown)
+		} else if !has(p) {
+			err = errors.Join(err, fmt.Errorf("this world lacks the power %v", p))
+		}
+	}
+	return err
 }
 
 // Consensus is the name of the store that no fault strikes. A world has it where

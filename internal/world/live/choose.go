@@ -41,7 +41,14 @@ func Settle(ctx context.Context, p Provider) (Provider, error) {
 	case External: // the resource still needs a place
 		_, err := Settle(ctx, Auto)
 		return p, err
+	case Auto, "":
+		return settleAuto(ctx)
 	}
+	return p, fmt.Errorf("nodes cannot come from %q", p)
+}
+
+// settleAuto prefers processes.
+func settleAuto(ctx context.Context) (Provider, error) {
 	_, noRedis := FindRedis()
 	if noRedis == nil {
 		return Process, nil
@@ -50,7 +57,7 @@ func Settle(ctx context.Context, p Provider) (Provider, error) {
 	if noEngine == nil {
 		return Docker, nil
 	}
-	return p, fmt.Errorf("%w (%w; %w)", ErrNowhere, noRedis, noEngine)
+	return Auto, fmt.Errorf("%w (%w; %w)", ErrNowhere, noRedis, noEngine)
 }
 
 func engineAnswers(ctx context.Context) error {
@@ -86,9 +93,12 @@ func (w *World) openHost(p Provider) (host, error) {
 		return openDocker(w.ctx, w.options.Image)
 	case External:
 		return w.openExisting()
+	case Process:
+		binary, err := FindRedis()
+		return processHost{binary: binary}, err
+	case Auto: // settled before
 	}
-	binary, err := FindRedis()
-	return processHost{binary: binary}, err
+	return nil, fmt.Errorf("nodes cannot come from %q", p)
 }
 
 // closeHosts undoes what the hosts have done.

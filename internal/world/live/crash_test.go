@@ -33,7 +33,7 @@ func TestWhatACrashLeaves(t *testing.T) {
 		{world.AOFAlways, world.KeepSynced, false, true},
 		{world.AOFAlways, world.KeepNothing, false, false},
 	} {
-		t.Run(string(c.persistence)+"/"+string(c.keep), func(t *testing.T) {
+		t.Run(c.persistence.String()+"/"+c.keep.String(), func(t *testing.T) {
 			t.Parallel()
 			s := spec(t, 1)
 			s.Nodes[0].Persistence = c.persistence

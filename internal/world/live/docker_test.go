@@ -155,7 +155,7 @@ func TestWhatAKilledContainerLeaves(t *testing.T) {
 		{world.AOFNo, world.KeepData, true},
 		{world.AOFNo, world.KeepSynced, false},
 	} {
-		t.Run(string(c.persistence)+"/"+string(c.keep), func(t *testing.T) {
+		t.Run(c.persistence.String()+"/"+c.keep.String(), func(t *testing.T) {
 			s := spec(t, 1)
 			s.Nodes[0].Persistence = c.persistence
 			s.Lock.TTL = time.Minute

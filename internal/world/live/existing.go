@@ -215,7 +215,7 @@ func (s *existingServer) strike(hook string, flag *bool, to bool, more ...string
 func (s *existingServer) stop() error { return s.strike("pause", &s.paused, true) }
 func (s *existingServer) kill() error { return s.strike("kill", &s.killed, true) }
 func (s *existingServer) restart(keep world.Keep) error {
-	return s.strike("restart", &s.killed, false, "{keep}", string(keep))
+	return s.strike("restart", &s.killed, false, "{keep}", keep.String())
 }
 
 func (s *existingServer) resume() error {

@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/worldtest"
 )
 
 // The test binary is its own client, as sim is.
@@ -47,6 +48,16 @@ func spec(t testing.TB, n int) world.Spec {
 		s.Nodes = append(s.Nodes, world.Node{Name: string(rune('A' + i)), Persistence: world.NoPersistence})
 	}
 	return s
+}
+
+func TestRefusesTheUnknown(t *testing.T) {
+	worldtest.RefusesTheUnknown(t, spec(t, 1), func(s world.Spec) (world.World, error) {
+		w, err := live.Open(t.Context(), s, live.Options{ClientCommand: []string{os.Args[0], "client"}})
+		if err != nil {
+			return nil, err
+		}
+		return w, nil
+	})
 }
 
 // observed collects what a world reports.

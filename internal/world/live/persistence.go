@@ -16,11 +16,12 @@ import (
 // persistenceArguments are the options of redis-server for a way of persistence.
 func persistenceArguments(p world.Persistence) []string {
 	switch p {
+	case world.NoPersistence:
 	case world.RDB:
 		return []string{"--save", "1 1", "--appendonly", "no"}
 	case world.AOFNo, world.AOFEverysec, world.AOFAlways:
 		return []string{"--save", "", "--appendonly", "yes", "--auto-aof-rewrite-percentage", "0",
-			"--appendfsync", strings.TrimPrefix(string(p), "aof-")}
+			"--appendfsync", strings.TrimPrefix(p.String(), "aof-")}
 	}
 	return []string{"--save", "", "--appendonly", "no"}
 }

@@ -13,6 +13,20 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
+// has reports which powers there are here, where the machine and the nodes' place have
+// what they take (Prepare says so).
+func has(p world.Power) bool {
+	switch p {
+	case world.PausePower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.PostgresPower,
+		world.NodeClockPower, world.ClientClockPower:
+		return true
+	case world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
+		world.SlowClosePower, world.LimitDataPower: // flow carries them out
+		return true
+	}
+	return false
+}
+
 // Pause stops a client, a node or the resource.
 func (w *World) Pause(target string) error {
 	p, err := w.party(target)
@@ -70,26 +84,35 @@ func (w *World) Links() []world.Link {
 
 // Disturb puts a disturbance on links.
 func (w *World) Disturb(links []world.Link, d world.Disturbance) (func() error, error) {
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
 	return w.links.disturb(links, d)
 }
 
 // SetClock bends a clock of a node or a client.
 func (w *World) SetClock(target string, which world.Which, f world.ClockFault) error {
+	if err := which.Check(); err != nil {
+		return err
+	}
 	if n := w.node(target); n != nil {
 		if n.clock == nil {
 			return fmt.Errorf("the clock of %s cannot be moved", target)
 		}
 		return n.clock.set(f)
 	}
-	return w.clientClock(target, client.ClockMessage{Which: string(which), Jump: f.Jump, Rate: f.Rate})
+	return w.clientClock(target, client.ClockMessage{Which: which.String(), Jump: f.Jump, Rate: f.Rate})
 }
 
 // ResetClock sets a clock right.
 func (w *World) ResetClock(target string, which world.Which) error {
+	if err := which.Check(); err != nil {
+		return err
+	}
 	if n := w.node(target); n != nil && n.clock != nil {
 		return n.clock.reset()
 	}
-	return w.clientClock(target, client.ClockMessage{Which: string(which), Reset: true})
+	return w.clientClock(target, client.ClockMessage{Which: which.String(), Reset: true})
 }
 
 // NodeTime reads the wall clock of a node's machine.
@@ -151,6 +174,9 @@ const lastShownWithin = 100 * time.Millisecond
 
 // Restart starts it again. A node keeps its port.
 func (w *World) Restart(target string, keep world.Keep) error {
+	if err := keep.Check(); err != nil {
+		return err
+	}
 	if c := w.client(target); c != nil {
 		setup := c.setupMessage
 		setup.Seed += 0x9e3779b97f4a7c15 // a new life draws new values
@@ -185,7 +211,7 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	if err := w.observeNode(target); err != nil {
 		return err
 	}
-	w.record(history.Event{Process: target, Type: history.Info, F: history.NodeUp, Value: history.Value{Detail: string(keep)}})
+	w.record(history.Event{Process: target, Type: history.Info, F: history.NodeUp, Value: history.Value{Detail: keep.String()}})
 	return nil
 }
 

@@ -28,6 +28,7 @@ func Prepare(ctx context.Context, o Options, demands []world.Demand) error {
 		return prepareDocker(ctx, o, demands)
 	case External:
 		return prepareExisting(ctx, o.Existing, demands)
+	case Auto, Process:
 	}
 	return refuse(demands, func(d world.Demand) error { return Available(d.Power) })
 }
@@ -40,6 +41,9 @@ func Available(p world.Power) error {
 		_, err = FindFaketime()
 	case world.PostgresPower:
 		_, err = FindPostgres()
+	case world.PausePower, world.ClientClockPower, world.CrashPower, world.PowerCutPower, world.ReplicaPower,
+		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
+		world.SlowClosePower, world.LimitDataPower: // they take nothing but Linux
 	}
 	return err
 }

@@ -93,6 +93,9 @@ func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
 }
 
 func (w *World) build() error {
+	if err := w.spec.Check(has); err != nil {
+		return err
+	}
 	if err := w.chooseHosts(); err != nil {
 		return err
 	}

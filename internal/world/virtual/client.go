@@ -376,6 +376,7 @@ func (r *remote) await(m *message, cmd *command.Command, how progress, reply *co
 		r.l.send(k)
 	case onItsWay:
 		k.goOn(requests)
+	case answered, unheard: // nothing is left to send
 	case onItsWayBack:
 		k.reply, k.noScript = *reply, r.l.unheard
 		k.goOn(answers)
@@ -391,7 +392,7 @@ func (r *remote) await(m *message, cmd *command.Command, how progress, reply *co
 		return known
 	case byTimer:
 		*reply = command.UnknownReply(tooLate)
-	default:
+	case byBreak, byStop, byKill, bySignal, byResume:
 		*reply = command.UnknownReply("the connection broke")
 	}
 	return true

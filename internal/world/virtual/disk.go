@@ -32,7 +32,7 @@ func (d *disk) started(n *node, now int64) {
 
 func (d *disk) save(n *node) {
 	d.dirty = false
-	if n.persistence != world.NoPersistence && n.persistence != "" {
+	if n.persistence != world.NoPersistence {
 		d.synced = append(d.synced[:0], n.memory.items...)
 	}
 }
@@ -55,6 +55,7 @@ func (d *disk) tick(n *node, now int64) {
 			d.last = due
 			d.save(n)
 		}
+	case world.NoPersistence, world.AOFNo, world.AOFAlways: // nothing is saved later
 	}
 }
 
@@ -71,6 +72,7 @@ func (d *disk) wrote(n *node, now int64) {
 		}
 	case world.AOFAlways:
 		d.save(n)
+	case world.NoPersistence, world.RDB, world.AOFNo: // a write alone saves nothing
 	}
 }
 
@@ -78,7 +80,7 @@ func (d *disk) wrote(n *node, now int64) {
 func (d *disk) load(n *node, keep world.Keep) []item {
 	var list []item
 	switch {
-	case keep == world.KeepNothing || n.persistence == world.NoPersistence || n.persistence == "":
+	case keep == world.KeepNothing || n.persistence == world.NoPersistence:
 	case n.persistence == world.RDB:
 		// What has expired by the clock of the start is not loaded.
 		list = slices.DeleteFunc(slices.Clone(d.synced), func(it item) bool { return it.expires != 0 && n.memory.ms() > it.expires })

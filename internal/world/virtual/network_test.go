@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/worldtest"
 )
 
 // small is a world of two nodes and two clients.
@@ -94,9 +95,6 @@ func TestDisturbances(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := small(t, nil)
-			if test.d.Direction == "" {
-				test.d.Direction = world.Both
-			}
 			lift := disturb(t, w, test.d)
 			inClient(w, "c1", func(e *env) {
 				r, took := do(e, command.Set("lock", "mine", 0).Within(within))
@@ -256,7 +254,7 @@ func killedClientIsSilent(t *testing.T, kind world.DisturbanceKind) {
 		if held(w, "A") == "" {
 			t.Error("its request did not arrive")
 		}
-		if err := w.Restart("c1", ""); err != nil {
+		if err := w.Restart("c1", world.KeepData); err != nil {
 			t.Error(err)
 		}
 		if a := w.Client("c1").Do(client.Request{F: history.Read}); a.Type != history.OK {
@@ -267,6 +265,15 @@ func killedClientIsSilent(t *testing.T, kind world.DisturbanceKind) {
 }
 
 // TestStopEndsEverything: whatever waits returns at once.
+func TestRefusesTheUnknown(t *testing.T) {
+	spec := small(t, nil).spec
+	worldtest.RefusesTheUnknown(t, spec, func(s world.Spec) (world.World, error) { return Open(context.Background(), s) })
+	// An engine goes on after a refusal.
+	var e Engine
+	defer e.Close()
+	worldtest.RefusesTheUnknown(t, spec, func(s world.Spec) (world.World, error) { return e.Open(context.Background(), s) })
+}
+
 func TestStopEndsEverything(t *testing.T) {
 	w := small(t, nil)
 	_ = w.Pause("c2")
@@ -336,7 +343,7 @@ func TestPersistence(t *testing.T) {
 		{world.AOFAlways, world.KeepSynced, both},
 		{world.AOFAlways, world.KeepNothing, nothing},
 	} {
-		t.Run(string(test.p)+" "+string(test.keep), func(t *testing.T) {
+		t.Run(test.p.String()+" "+test.keep.String(), func(t *testing.T) {
 			w := small(t, func(s *world.Spec) { s.Nodes[0].Persistence = test.p })
 			inClient(w, "c1", func(e *env) {
 				do(e, command.Set("lock", first, time.Minute))

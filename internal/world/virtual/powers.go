@@ -8,6 +8,19 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
+// has reports which powers there are here.
+func has(p world.Power) bool {
+	switch p {
+	case world.PausePower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.NodeClockPower, world.ClientClockPower,
+		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
+		world.SlowClosePower, world.LimitDataPower:
+		return true
+	case world.PostgresPower: // a resource with its locks, under another name
+		return true
+	}
+	return false
+}
+
 // node finds a node or the resource.
 func (w *World) node(name string) *node {
 	if name == history.ResourceProcess {
@@ -67,6 +80,9 @@ func (w *World) Alive(target string) bool {
 // SetClock bends a clock of a node or a client.
 func (w *World) SetClock(target string, which world.Which, f world.ClockFault) error {
 	w.touchAll()
+	if err := which.Check(); err != nil {
+		return err
+	}
 	if n := w.node(target); n != nil {
 		if n == w.store {
 			return fmt.Errorf("the clock of %s cannot be moved", target)
@@ -98,6 +114,9 @@ func (w *World) NodeTime(name string) (time.Duration, error) {
 // ResetClock sets a clock right.
 func (w *World) ResetClock(target string, which world.Which) error {
 	w.touchAll()
+	if err := which.Check(); err != nil {
+		return err
+	}
 	if n := w.node(target); n != nil {
 		n.bend(nil)
 		return nil
@@ -141,6 +160,9 @@ const (
 // Restart starts it again.
 func (w *World) Restart(target string, keep world.Keep) error {
 	w.touchAll()
+	if err := keep.Check(); err != nil {
+		return err
+	}
 	if c := w.client(target); c != nil {
 		if !c.dead {
 			c.kill()
@@ -160,6 +182,6 @@ func (w *World) Restart(target string, keep world.Keep) error {
 		return nil
 	}
 	n.start(keep)
-	w.record(history.Event{Process: target, Type: history.Info, F: history.NodeUp, Value: history.Value{Detail: string(keep)}})
+	w.record(history.Event{Process: target, Type: history.Info, F: history.NodeUp, Value: history.Value{Detail: keep.String()}})
 	return nil
 }

@@ -45,7 +45,12 @@ type followerToxic struct {
 	// epoch is that of the connection that was open when it began; -1: none was.
 	epoch int
 	held  []heldMessage
+	// free is when the bandwidth has passed everything on, in each direction.
+	free [2]time.Duration
 }
+
+// changeSize is about how many bytes a change, or its acknowledgement, has.
+const changeSize = 100
 
 type heldMessage struct {
 	dir    int
@@ -123,6 +128,10 @@ func (f *follower) transmit(dir int, deliver func()) {
 			continue
 		}
 		switch t.Kind {
+		case world.Bandwidth:
+			t.free[dir] = max(t.free[dir], f.w.s.now) + time.Duration(changeSize*int64(time.Second)/max(t.Rate, 1))
+			late = max(late, t.free[dir]-f.w.s.now)
+		case world.SlowClose: // messages pass; disconnect looks for it
 		case world.Latency:
 			late += t.Latency
 			if t.Jitter > 0 {
@@ -210,7 +219,13 @@ func (f *follower) disconnect() {
 	}
 	f.connected = false
 	f.epoch++
-	f.w.s.after(retryAfter, f.reconnect)
+	late := retryAfter
+	for _, t := range f.toxics {
+		if t.Kind == world.SlowClose && t.strikes(answers) {
+			late = max(late, retryAfter+t.Delay) // the replica learns late that it is cut off
+		}
+	}
+	f.w.s.after(late, f.reconnect)
 }
 
 func (f *follower) reconnect() {

@@ -95,6 +95,40 @@ func TestAStalledReplicaConnectsAnew(t *testing.T) {
 	})
 }
 
+// TestALimitedReplicationIsLate: a replication link with little bandwidth carries one
+// change after the other, and a slow close keeps the replica from connecting anew.
+func TestALimitedReplicationIsLate(t *testing.T) {
+	w := replicated(t)
+	lift := onReplica(t, w, world.Disturbance{Kind: world.Bandwidth, Rate: 1000}, "B") // 100 ms a change
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "first", time.Minute))
+		do(e, command.Set("lock", "second", time.Minute))
+		if r, _ := do(e, command.Wait(2, 90*time.Millisecond)); r.Int != 1 || held(w, "B") != "" {
+			t.Errorf("%d replicas have it, B has %q", r.Int, held(w, "B"))
+		}
+		e.Sleep(60 * time.Millisecond)
+		if held(w, "B") != "first" || held(w, "C") != "second" {
+			t.Errorf("B has %q, C %q", held(w, "B"), held(w, "C"))
+		}
+		e.Sleep(100 * time.Millisecond)
+		if held(w, "B") != "second" {
+			t.Errorf("B has %q", held(w, "B"))
+		}
+		_ = lift()
+		onReplica(t, w, world.Disturbance{Kind: world.SlowClose, Delay: time.Second}, "B")
+		_ = onReplica(t, w, world.Disturbance{Kind: world.Cut}, "B")() // its end breaks the connection
+		do(e, command.Set("lock", "third", time.Minute))
+		e.Sleep(retryAfter + time.Second/2)
+		if held(w, "B") != "second" {
+			t.Errorf("B connected anew too soon: it has %q", held(w, "B"))
+		}
+		e.Sleep(time.Second)
+		if held(w, "B") != "third" {
+			t.Errorf("B has %q", held(w, "B"))
+		}
+	})
+}
+
 // TestFailoverForgets: a primary dies with a key that its replica had not got.
 func TestFailoverForgets(t *testing.T) {
 	w := replicated(t)

@@ -99,6 +99,9 @@ func (e *Engine) Close() { e.w.s.close() }
 const epoch = 1_700_006_400 * time.Second
 
 func (w *World) open(ctx context.Context, spec world.Spec) error {
+	if err := spec.Check(has); err != nil {
+		return err
+	}
 	w.spec, w.hooks, w.closed = spec, world.Hooks{}, false
 	w.s.reset(ctx)
 	if w.order != nil {

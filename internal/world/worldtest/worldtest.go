@@ -153,7 +153,7 @@ func (w *World) Kill(target string) error { return w.set(w.dead, target, true, "
 
 // Restart implements world.Crasher.
 func (w *World) Restart(target string, keep world.Keep) error {
-	return w.set(w.dead, target, false, "restart "+target+" "+string(keep))
+	return w.set(w.dead, target, false, "restart "+target+" "+keep.String())
 }
 
 func (w *World) set(state map[string]bool, target string, to bool, call string) error {

@@ -246,7 +246,7 @@ func (a *author) answer(c *actor) {
 		return
 	case a.chance(15):
 		a.add(c.name, history.Info, history.Acquire, history.Value{Section: p.section})
-	case a.chance(15): // never answered
+	case a.chance(14): // never answered
 	default:
 		a.add(c.name, history.Fail, history.Acquire, history.Value{Section: p.section})
 	}

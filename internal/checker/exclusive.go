@@ -131,7 +131,7 @@ func (v *view) judgeExclusive(ctx context.Context, o Options, holds []hold, what
 		}
 	}
 	if second != nil {
-		return v.twoHolders(f, *first, *second, holds, what)
+		return v.twoHolders(f, *first, *second, holds)
 	}
 	if effort.Chances == 0 {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("nothing contended: %s", plural(len(v.grants), "grant"))

@@ -8,7 +8,7 @@ import (
 )
 
 // twoHolders makes the finding that two clients were inside at once.
-func (v *view) twoHolders(f Finding, a, b hold, holds []hold, what string) Finding {
+func (v *view) twoHolders(f Finding, a, b hold, holds []hold) Finding {
 	if v.brief {
 		return violatedBriefly(f)
 	}

@@ -289,12 +289,16 @@ func (s *Schedule) Heal() {
 	}
 }
 
-// Endless reports that target stands under a fault that only healing ends.
-func (s *Schedule) Endless(target string) bool {
+// Endless reports that target stands under a fault that only healing ends: it has no
+// length, and what would end it can happen no more, for that client has ended.
+func (s *Schedule) Endless(target string, ended func(client string) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.active {
-		if k.undo != nil && !k.ending && k.fault.Fault.Target() == target && k.fault.Fault.Length() == 0 && k.fault.Until.Point == "" {
+		if k.undo == nil || k.ending || k.fault.Fault.Target() != target || k.fault.Fault.Length() > 0 {
+			continue
+		}
+		if until := k.fault.Until; until.Point == "" || until.Client != "" && ended(until.Client) {
 			return true
 		}
 	}

@@ -173,7 +173,7 @@ func TestUntilEndsAFaultEarly(t *testing.T) {
 		s.Point("c1", "before-write")
 		time.Sleep(time.Hour)
 		s.want(t, "pause c1")
-		if s.Endless("c1") {
+		if s.Endless("c1", nobody) {
 			t.Error("a fault that something may end is not endless")
 		}
 		s.Point("c2", "acquired")
@@ -318,12 +318,12 @@ func TestHealEndsEverythingLatestFirst(t *testing.T) {
     kill: {node: C}
 `, 1, func(t *testing.T, s *stage) {
 		time.Sleep(2 * time.Second)
-		if s.Endless("c1") {
+		if s.Endless("c1", nobody) {
 			t.Error("c1 is not paused yet")
 		}
 		s.Point("c1", "acquired")
-		if !s.Endless("c1") || s.Endless("c2") {
-			t.Errorf("c1 stands under an endless fault, c2 does not: %v, %v", s.Endless("c1"), s.Endless("c2"))
+		if !s.Endless("c1", nobody) || s.Endless("c2", nobody) {
+			t.Errorf("c1 stands under an endless fault, c2 does not: %v, %v", s.Endless("c1", nobody), s.Endless("c2", nobody))
 		}
 		s.Heal()
 		all := []string{"cut [{c1 B} {c1 C}]", "pause A", "pause c1", "resume c1", "resume A", "lift cut [{c1 B} {c1 C}]"}
@@ -424,3 +424,6 @@ func TestKilledClientReturns(t *testing.T) {
 		}
 	})
 }
+
+// nobody has ended.
+func nobody(string) bool { return false }

@@ -363,13 +363,18 @@ func (r *run) allDone() bool {
 	return !slices.ContainsFunc(r.sessions, func(s *session) bool { return !s.done })
 }
 
+// hasEnded reports that a client has nothing more to do; the caller holds mu.
+func (r *run) hasEnded(client string) bool {
+	return slices.ContainsFunc(r.sessions, func(s *session) bool { return s.name == client && s.done })
+}
+
 // look looks whether a client can still go on by itself. One whose turn has not
 // come waits for the one before it.
 func (r *run) look() {
 	r.mu.Lock()
 	all, idle, stuck := true, true, false
 	for i, s := range r.sessions {
-		stuck = s.done || r.schedule.Endless(s.name) || !s.begun && stuck && !r.sessions[i-1].passedOn
+		stuck = s.done || r.schedule.Endless(s.name, r.hasEnded) || !s.begun && stuck && !r.sessions[i-1].passedOn
 		all, idle = all && s.done, idle && stuck
 	}
 	r.mu.Unlock()

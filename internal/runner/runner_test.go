@@ -205,6 +205,15 @@ faults:
   - at: 0s
     pause: {client: c1}
 `, "40ms"},
+		"one that waits for a client that has ended": {`
+workload: {clients: 2, sections: 1, start: together}
+faults:
+  - on: {client: c2, point: before-read}
+    kill: {client: c2}
+  - at: 0s
+    pause: {client: c1}
+    until: {client: c2, point: before-write}
+`, "10ms"},
 		"by the clock": {`
 workload: {clients: 1, sections: 1, think: 2s}
 faults:

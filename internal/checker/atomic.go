@@ -87,24 +87,23 @@ func judgeAtomic(ctx context.Context, v *view, _ Options) Finding {
 
 // cellApplied says what became of a section's write to a cell.
 func (v *view) cellApplied(parts []*section, cell string) applied {
-	i := slices.IndexFunc(parts, func(s *section) bool { return s.key == cell })
-	if i < 0 {
-		if v.wentOn(parts) {
-			return notApplied // it never came to that
-		}
-		return stillToCome
+	var writes []int
+	if i := slices.IndexFunc(parts, func(s *section) bool { return s.key == cell }); i >= 0 {
+		writes = parts[i].writes
 	}
-	failed := true
-	for _, w := range parts[i].writes {
-		if v.ops[w].Type == history.OK || v.acceptedEffect(w) != nil {
-			return wasApplied
-		}
-		failed = failed && v.ops[w].Type == history.Fail
+	logged := func(x effect) bool {
+		return x.accepted && x.changes() && x.client == parts[0].client && x.section == parts[0].number && x.key == cell
 	}
-	if failed {
-		return notApplied
+	of := func(t history.Type) func(int) bool { return func(w int) bool { return v.ops[w].Type == t } }
+	switch {
+	case slices.ContainsFunc(writes, of(history.OK)) || slices.ContainsFunc(v.effects, logged):
+		return wasApplied
+	case slices.ContainsFunc(writes, of(history.Info)):
+		return mayBeApplied
+	case len(writes) > 0 || v.wentOn(parts):
+		return notApplied // it failed, or the client never came to it
 	}
-	return mayBeApplied
+	return stillToCome
 }
 
 // wentOn reports that a section's client has done with it: it asked for something

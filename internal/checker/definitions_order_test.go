@@ -168,7 +168,7 @@ func (t *terms) section(of []*op) (s step, some, plain bool) {
 		}
 	}
 	// "Invoked when its read was sent, or its first write if it read nothing."
-	s = step{client: write.client, call: first.call, ret: write.ret, certain: true, writes: true, after: write.number()}
+	s = step{client: write.client, call: first.call, ret: write.ret, certain: true, writes: true, after: write.number().V}
 	if read != nil {
 		s = t.look(read, s)
 		s.call = read.call
@@ -182,23 +182,37 @@ func (t *terms) section(of []*op) (s step, some, plain bool) {
 		s.ret, s.certain = forever, false
 	}
 	if write.f == history.CAS {
-		return s.cas(write, read, t.header.Workload)
+		return t.cas(s, write, read)
 	}
-	return s, true, write.asked.Number.Set || write.said.Number.Set
+	return s, true, write.number().Set
 }
 
-// cas makes a step of units taken in one step: "`expected` were there, `number` are left; on
-// the invocation `number` is how many were wanted".
-func (s step) cas(write, read *op, workload string) (_ step, some, plain bool) {
-	if read != nil || workload != "stock" {
+// cas makes a step of units taken in one step: "A `cas` found what was expected and left its
+// number. Of one without an answer the resource's log tells what it left, if it does; it
+// found as many more as were wanted. Otherwise it may have taken them whenever there were
+// enough."
+func (t *terms) cas(s step, write, read *op) (_ step, some, plain bool) {
+	if read != nil || t.header.Workload != "stock" {
 		return s, false, false
 	}
+	s.reads, s.before, s.after = true, write.said.Expected.V, write.said.Number.V
 	if write.outcome == history.OK {
-		s.reads, s.before, s.after = true, write.said.Expected.V, write.said.Number.V
 		return s, true, write.said.Expected.Set && write.said.Number.Set
 	}
-	s.writes, s.takes, s.after = false, true, write.asked.Number.V
-	return s, true, write.asked.Number.Set
+	var told []int64
+	for _, e := range t.events {
+		if accepted(&e) && nameOf(&e) == write.name() {
+			told = append(told, e.Value.Number.V)
+		}
+	}
+	wanted := write.asked.Number
+	if len(told) > 0 {
+		s.before, s.after = told[0]+wanted.V, told[0]
+		others := slices.ContainsFunc(t.ops, func(p *op) bool { return p != write && p.name() == write.name() })
+		return s, true, wanted.Set && len(told) == 1 && !others
+	}
+	s.reads, s.writes, s.takes, s.after = false, false, true, wanted.V
+	return s, true, wanted.Set
 }
 
 // explain looks for an order of the steps by trying all.

@@ -153,15 +153,15 @@ func (t *terms) atomicCells() answer {
 	for s, last := range sections {
 		done, not, open := 0, 0, 0
 		for _, cell := range []string{"a", "b"} {
-			n := name{s.client, cell, s.number, history.Write}
-			switch asked := slices.ContainsFunc(t.ops, func(p *op) bool { return p.name() == n }); {
-			case t.wasDone(n):
+			switch writes := t.writes(s.client, s.number, cell); {
+			case t.wasDone(s.client, s.number, cell, writes):
 				done++
-			case asked && t.failed(n) || !asked && t.wentOn(s.client, last):
+			case len(writes) > 0 && !slices.ContainsFunc(writes, func(p *op) bool { return p.outcome == history.Info }):
+				not++ // "One that failed was not."
+			case len(writes) > 0:
+				unsure = true // "Unknown if nobody can tell."
+			case t.wentOn(s.client, last):
 				not++
-			case asked:
-				// "Unknown if nobody can tell."
-				unsure = true
 			default:
 				open++ // the client may still come to it
 			}
@@ -172,16 +172,25 @@ func (t *terms) atomicCells() answer {
 	return found(violated, len(sections) > 0 && !unsure)
 }
 
-// wasDone: "A write that was answered `ok`, or that the resource's log shows as accepted,
-// was done."
-func (t *terms) wasDone(n name) bool {
-	return slices.ContainsFunc(t.ops, func(p *op) bool { return p.name() == n && p.outcome == history.OK }) ||
-		slices.ContainsFunc(t.events, func(e history.Event) bool { return accepted(&e) && nameOf(&e) == n })
+// writes are those of a section to a cell.
+func (t *terms) writes(client string, section int, cell string) (list []*op) {
+	for _, p := range t.ops {
+		if changes(p.f) && p.client == client && p.section == section && p.key == cell {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
-// failed: "One that failed was not."
-func (t *terms) failed(n name) bool {
-	return !slices.ContainsFunc(t.ops, func(p *op) bool { return p.name() == n && p.outcome != history.Fail })
+// wasDone: "A write that was answered `ok`, or that the resource's log shows as accepted,
+// was done."
+func (t *terms) wasDone(client string, section int, cell string, writes []*op) bool {
+	for _, e := range t.events {
+		if n := nameOf(&e); accepted(&e) && changes(n.f) && n.client == client && n.section == section && n.key == cell {
+			return true
+		}
+	}
+	return slices.ContainsFunc(writes, func(p *op) bool { return p.outcome == history.OK })
 }
 
 // wentOn: "that the client never came to (it asked for something else afterwards, or was
@@ -213,12 +222,13 @@ func (p *op) inBoth(number int64) bool {
 	return slices.Contains(p.said.List, number) && slices.Contains(p.said.Other, number)
 }
 
-func (p *op) number() int64 { return orElse(p.asked.Number, p.said.Number).V }
+// number: "Its `number` is that of its completion, or else of its invocation."
+func (p *op) number() history.Int { return orElse(p.said.Number, p.asked.Number) }
 
 // appends are the appends of transactions.
 func (t *terms) appends() (list []*op) {
 	for _, p := range t.ops {
-		if p.f == history.Transact {
+		if p.f == history.Transact && p.number().Set {
 			list = append(list, p)
 		}
 	}
@@ -235,7 +245,7 @@ func (t *terms) atomicLists() answer {
 		violated = violated || end.inOne(number)
 	}
 	for _, p := range t.appends() {
-		violated = violated || p.outcome == history.Fail && (end.inOne(p.number()) || end.inBoth(p.number()))
+		violated = violated || p.outcome == history.Fail && (end.inOne(p.number().V) || end.inBoth(p.number().V))
 	}
 	return found(violated, len(t.appends()) > 0)
 }
@@ -250,7 +260,7 @@ func (t *terms) isolated() answer {
 		return cannotTell
 	}
 	whole := func(number int64) bool {
-		return slices.ContainsFunc(t.appends(), func(p *op) bool { return p.outcome == history.OK && p.number() == number }) ||
+		return slices.ContainsFunc(t.appends(), func(p *op) bool { return p.outcome == history.OK && p.number().V == number }) ||
 			slices.ContainsFunc(looks, func(look *op) bool { return look.inBoth(number) })
 	}
 	violated, chances := false, false
@@ -289,7 +299,7 @@ func (t *terms) durable() answer {
 		if p.outcome != history.OK {
 			continue
 		}
-		violated = violated || !end.inBoth(p.number())
+		violated = violated || !end.inBoth(p.number().V)
 		for i, e := range t.events {
 			chances = chances || e.F == history.NodeDown && e.Process == history.ResourceProcess && i > p.answered
 		}

@@ -111,8 +111,9 @@ type op struct {
 	asked, said history.Value
 	// ends are the grants whose belief a release or an acquire ends.
 	ends []*grant
-	// outer is the grant that an acquire re-enters.
-	outer *grant
+	// reenters says that an acquire is a re-entry, outer is the grant that it re-enters.
+	reenters bool
+	outer    *grant
 }
 
 // grant is "an `acquire` that was answered `ok`."
@@ -203,10 +204,10 @@ func (t *terms) believe(i int) {
 			}
 		case p.f == history.Acquire && p.invoked == i:
 			// "A re-entry: an `acquire` of a client that has an open grant of the same
-			// lock, answered `ok` with the same owner value (not empty) as its latest
-			// open grant."
+			// lock when it is invoked, answered `ok` with the same owner value (not empty)
+			// as its latest open grant."
 			if p.outcome == history.OK && p.owner != "" && len(open) > 0 && open[len(open)-1].owner == p.owner {
-				p.outer = open[len(open)-1]
+				p.reenters = true
 				break
 			}
 			// "The invocation of the client's next `acquire` of the same lock, whatever
@@ -215,6 +216,11 @@ func (t *terms) believe(i int) {
 				end(g)
 			}
 		case p.f == history.Acquire && p.answered == i && p.outcome == history.OK:
+			// "Its outer grant is the latest that is still open when it is answered; where
+			// none is, it is a grant of its own."
+			if p.reenters && len(open) > 0 {
+				p.outer = open[len(open)-1]
+			}
 			// "A grant that none of them ends stays open for ever."
 			t.grants = append(t.grants, &grant{op: p, ended: len(t.events), end: forever})
 		case p.f == history.Extend && p.answered == i && p.outcome == history.OK && p.said.ValidUntil.Set:

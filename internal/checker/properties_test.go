@@ -544,8 +544,13 @@ var propertyCases = []struct {
 		s.take(0, "c1", 1, 5, 4, history.OK)
 		s.add(2, "c2", history.Invoke, history.CAS, history.Value{Section: 1, Number: history.Some(1)})
 		s.add(3, "c2", history.Info, history.CAS, history.Value{Section: 1, Number: history.Some(1)})
-		s.take(4, "c1", 2, 3, 2, history.OK)
-	}, Unknown, "nobody knows whether 1 section took anything"},
+		s.take(4, "c3", 2, 3, 2, history.OK)
+	}, Holds, "2 sections of 2 clients, each explained"},
+	{"a take that nobody heard of, asked for too late", LinearizableResource, func(s *script) {
+		s.h.Header.Workload, s.h.Header.Initial = "stock", history.Some(5)
+		s.take(0, "c1", 1, 4, 3, history.OK)
+		s.add(2, "c2", history.Invoke, history.CAS, history.Value{Section: 1, Number: history.Some(1)})
+	}, Violated, "cannot be explained"},
 	{"a mail sent twice", LinearizableResource, func(s *script) {
 		s.h.Header.Workload = "side-effect"
 		s.cell(0, "c1", 1, "mail", 1, history.OK)

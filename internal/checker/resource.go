@@ -16,9 +16,6 @@ import (
 type cell struct {
 	key string
 	h   linear.History
-	// unclear is how many took something in one step, or did not: there was no
-	// answer, and the resource's log does not tell.
-	unclear int
 	// from has for each operation the section it is.
 	from []*section
 }
@@ -67,9 +64,6 @@ func judgeResource(ctx context.Context, v *view, o Options) Finding {
 		case linear.Undecided:
 			return unknown(r.Why, effort)
 		case linear.Illegal:
-			if c.unclear > 0 {
-				return unknown(fmt.Sprintf("nobody knows whether %s took anything", plural(c.unclear, "section")), effort)
-			}
 			return v.brokenCell(f, c, &d)
 		}
 	}
@@ -145,9 +139,6 @@ func (v *view) cells() ([]cell, Effort) {
 			came[s.client] = true
 		}
 		ops := v.sectionOps(s, &c.h)
-		if v.unclearTake(s) {
-			c.unclear++
-		}
 		if _, ok := processes[s.client]; !ok {
 			processes[s.client] = int32(len(processes))
 		}
@@ -202,10 +193,7 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 	}
 	w := &v.ops[write]
 	if w.F == history.CAS {
-		if op, ok := v.takeOp(write); ok {
-			ops = append(ops, op)
-		}
-		return ops
+		return append(ops, v.takeOp(write, s.writes[0]))
 	}
 	op := linear.Op{Kind: linear.Write, A: v.number(write).V, Call: int64(v.at(v.ops[s.writes[0]].Call)), Return: linear.Never}
 	if w.Type == history.OK {
@@ -236,37 +224,22 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 	return append(ops, op)
 }
 
-// unclearTake reports that a section wanted to take something in one step and
-// nobody knows what came of it. That the log is silent does not say: a server that
-// dies may have carried out what it could not tell any more.
-func (v *view) unclearTake(s *section) bool {
-	if len(s.writes) == 0 {
-		return false
-	}
-	w := v.decisiveWrite(s)
-	if w < 0 || v.ops[w].F != history.CAS || v.ops[w].Type == history.OK {
-		return false
-	}
-	_, known := v.takeOp(w)
-	return !known
-}
-
 // takeOp is a section that took units in one step. What became of one without an
-// answer, the resource's log tells, if anything does; false: it does not.
-func (v *view) takeOp(op int) (linear.Op, bool) {
+// answer, the resource's log tells, if anything does. That the log is silent does not say:
+// a server that dies may have carried out what it could not tell any more.
+func (v *view) takeOp(op, first int) linear.Op {
 	w := &v.ops[op]
-	o := linear.Op{Kind: linear.CAS, Call: int64(v.at(w.Call)), Return: linear.Never}
+	o := linear.Op{Kind: linear.CAS, Call: int64(v.at(v.ops[first].Call)), Return: linear.Never}
+	wanted := v.event(w.Call).Value.Number.V
 	if w.Type == history.OK {
 		e := v.event(w.Return)
 		o.A, o.B, o.Return = e.Value.Expected.V, e.Value.Number.V, int64(v.at(w.Return))
-		return o, true
+	} else if x := v.acceptedEffect(op); x != nil {
+		o.A, o.B = x.number.V+wanted, x.number.V
+	} else {
+		o.Kind, o.A = linear.Sell, wanted
 	}
-	x := v.acceptedEffect(op)
-	if x == nil {
-		return o, false
-	}
-	o.A, o.B = x.number.V+v.event(w.Call).Value.Number.V, x.number.V
-	return o, true
+	return o
 }
 
 // readOp is a read by itself.

@@ -233,7 +233,7 @@ func (a *author) answer(c *actor) {
 			a.tokens++
 			p.token = history.Some(a.tokens)
 			if a.goesWrong(tokenOutOfOrder) {
-				p.token = history.Some(1 + a.r.Int64N(a.tokens))
+				p.token = history.Some(1 + a.r.Int64N(max(1, a.tokens-1)))
 			}
 		}
 		v.ValidUntil, v.Token = p.until, p.token

@@ -25,7 +25,7 @@ func (a *author) work(c *actor, p *promise) {
 		v.Number = history.Some(int64(1 + a.r.IntN(2)))
 		a.invoke(c, history.CAS, v)
 	case a.h.Header.Workload == "jobs":
-		v.Number = history.Some(int64(1 + a.r.IntN(4)))
+		v.Number = history.Some(int64(1 + a.r.IntN(3)))
 		a.invoke(c, history.Write, v)
 	case a.chance(50):
 		p.wrote = false
@@ -95,8 +95,8 @@ func (a *author) completed(c *actor, f history.F, v history.Value, p *promise, a
 	case f == history.Read:
 		v.Number, v.List = history.Some(a.cells[v.Key]), slices.Clone(a.list)
 		if a.goesWrong(wrongValue) {
-			v.Number.V += int64(a.r.IntN(3) - 1)
-			v.List = v.List[:a.r.IntN(len(v.List)+1)]
+			v.Number.V += pick(a.r, []int64{-1, 1})
+			v.List = v.List[:a.r.IntN(max(1, len(v.List)))]
 		}
 	case f == history.CAS:
 		v.Expected = history.Some(a.cells[v.Key])
@@ -160,7 +160,7 @@ func (a *author) setKey(c *actor, owner string) {
 	switch {
 	case a.goesWrong(halfDone):
 		v.TTL = history.Int{}
-	case a.chance(10):
+	case a.chance(20):
 		v.TTL.V += 3 * unit
 	case a.chance(4):
 		v.Client = ""

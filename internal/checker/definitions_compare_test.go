@@ -23,7 +23,9 @@ var plots = []struct {
 	{plot{name: "locks", workloads: []string{"increment"}, steps: 60, pause: 3, faults: 2, keys: 4, work: 30, healing: 2, wrong: []int{0, 20, 60}},
 		[]checker.Property{checker.ExclusiveBelief, checker.ExclusiveLease, checker.OrderedTokens}},
 	{plot{name: "work", workloads: []string{"increment", "register", "append", "stock", "jobs"}, steps: 60, pause: 2, work: 80, healing: 1, wrong: []int{0, 15, 60}},
-		[]checker.Property{checker.NoLateEffect, checker.HolderServed, checker.LinearizableResource}},
+		[]checker.Property{checker.NoLateEffect, checker.HolderServed}},
+	{plot{name: "sections", workloads: []string{"increment", "register", "append", "stock", "jobs"}, steps: 90, pause: 2, work: 90, healing: 1, wrong: []int{0, 0, 50, 90}},
+		[]checker.Property{checker.LinearizableResource}},
 	{plot{name: "keys", workloads: []string{"increment"}, steps: 60, pause: 4, faults: 3, keys: 40, work: 5, healing: 2, wrong: []int{0, 10, 60}},
 		[]checker.Property{checker.OwnerRelease, checker.NoOrphanLock}},
 	{plot{name: "waiting", workloads: []string{"increment"}, steps: 70, pause: 6, faults: 3, work: 5, healing: 6, aground: 2, wrong: []int{0, 0, 10, 60}},
@@ -83,6 +85,9 @@ func TestDefinitionsOnRandomHistories(t *testing.T) {
 	for name, count := range tally {
 		total := count[0] + count[checker.Holds] + count[checker.Violated] + count[checker.Unknown]
 		t.Logf("%s: %d %% violated, %d %% hold, of %d", name, 100*count[checker.Violated]/total, 100*count[checker.Holds]/total, total)
+		if total < 1000 {
+			continue // too few to tell
+		}
 		if 5*count[checker.Violated] < total || 5*count[checker.Holds] < total {
 			t.Errorf("%s: of %d histories %d violate it and in %d it holds, want a fifth each", name, total, count[checker.Violated], count[checker.Holds])
 		}

@@ -56,7 +56,7 @@ func (s *stage) run(t *testing.T, seed uint64) (*history.History, checker.Option
 	if r.IntN(4) == 0 {
 		v.Expect = append(v.Expect[:len(v.Expect):len(v.Expect)], scenario.ExpectedVerdict{Property: checker.DeadlockFree, Verdict: checker.Holds})
 	}
-	if n := &v.Setup.Workload.Sections; *n > 3 {
+	if n := &v.Setup.Workload.Sections; *n > 3 && v.Setup.Workload.Kind != "transactions" {
 		*n = 1 + r.IntN(3)
 	}
 	if v.Setup.Workload.Start == "together" && r.IntN(2) == 0 {
@@ -84,7 +84,7 @@ func randomMix(r *rand.Rand, ttl time.Duration) *nemesis.Mix {
 }
 
 // longest is of how many events a history is compared at most: the page takes its time.
-const longest = 250
+const longest = 400
 
 // TestDefinitionsOnVirtualRuns: the judges say what the page says of runs in the virtual
 // world, of all shipped scenarios with random faults on top.

@@ -86,7 +86,8 @@ func (v *view) leases() []hold {
 }
 
 // merged sorts holds by lock and beginning and joins those of one client that
-// overlap, or that a re-entry begins where the other ends.
+// overlap, or that touch where one is of a re-entry and the other of the grant that it
+// re-entered.
 func (v *view) merged(list []hold) []hold {
 	key := func(h hold) holder { g := &v.grants[h.grant]; return holder{g.client, g.lock} }
 	slices.SortStableFunc(list, func(a, b hold) int {
@@ -94,15 +95,21 @@ func (v *view) merged(list []hold) []hold {
 		return cmp.Or(cmp.Compare(x.lock, y.lock), cmp.Compare(x.client, y.client), cmp.Compare(a.from, b.from))
 	})
 	joined := list[:0]
+	var last []int // the grants that the last one ends with
 	for _, h := range list {
+		touches := func(g int) bool { return v.grants[g].outer == h.grant || v.grants[h.grant].outer == g }
 		if n := len(joined); n > 0 && key(joined[n-1]) == key(h) &&
-			(h.from < joined[n-1].to || h.from == joined[n-1].to && v.grants[h.grant].outer >= 0) {
+			(h.from < joined[n-1].to || h.from == joined[n-1].to && slices.ContainsFunc(last, touches)) {
 			if h.to > joined[n-1].to {
 				joined[n-1].to, joined[n-1].over, joined[n-1].ends = h.to, h.over, h.ends
+				last = last[:0]
+			}
+			if h.to == joined[n-1].to {
+				last = append(last, h.grant)
 			}
 			continue
 		}
-		joined = append(joined, h)
+		joined, last = append(joined, h), append(last[:0], h.grant)
 	}
 	slices.SortStableFunc(joined, func(a, b hold) int {
 		return cmp.Or(cmp.Compare(key(a).lock, key(b).lock), cmp.Compare(a.from, b.from), cmp.Compare(a.grant, b.grant))

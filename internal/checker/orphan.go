@@ -96,6 +96,8 @@ func (v *view) keyLives() []keyLife {
 				lives[at].end = i
 				delete(open, k)
 			}
+		case history.KeyUnclear:
+			v.obscured(open, lives, k, i)
 		case history.FaultBegin:
 			v.forget(open, lives, e, i)
 		}

@@ -23,7 +23,7 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 		switch e.F {
 		case history.KeySet:
 			setBy[k] = i
-		case history.KeyExpired:
+		case history.KeyExpired, history.KeyUnclear:
 			delete(setBy, k)
 		case history.KeyDeleted, history.KeyExtended:
 			set, known := setBy[k]

@@ -32,7 +32,9 @@ func judgeTokens(_ context.Context, v *view, _ Options) Finding {
 	var o order
 	o.sweep(v, tokens, given, asked, nil)
 	keys := v.keysSet()
-	o.sweep(v, tokens, over, given, func(a, b *grant) bool { return keys.before(a.owner, b.owner) })
+	o.sweep(v, tokens, over, given, func(a, b *grant) bool {
+		return keys.before(a.owner, b.owner) && (v.unclear < 0 || b.ret < v.unclear)
+	})
 	f.Effort.Chances = len(o.later)
 	switch {
 	case o.second >= 0:

@@ -34,10 +34,10 @@ type keyWatch struct {
 	obscure bool
 	// hopeless: a client waits, and will write the key unseen.
 	hopeless bool
-	// last is the time of the last line. behind: the clock has gone back since the
-	// key's state was known, and may have been anywhere before.
-	last   time.Duration
-	behind bool
+	// last is the time of the last line, came when it came on our own clock. behind:
+	// the node's clock has gone back, and may have been beyond the key's end before.
+	last, came time.Duration
+	behind     bool
 	// script is the caller of the script that runs, and when it began.
 	script struct {
 		caller string
@@ -67,8 +67,7 @@ func span(from, to time.Duration) command.Span {
 func (k *keyWatch) see(c monitored) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.behind = k.behind || c.at < k.last
-	k.last = c.at
+	k.follow(c.at, monotonic())
 	if c.source == "lua" {
 		k.carriedOut(c, k.script.caller, span(min(k.script.began, c.at), c.at))
 		return
@@ -84,6 +83,19 @@ func (k *keyWatch) see(c monitored) {
 		k.script.caller, k.script.began = caller, c.at
 	}
 	k.carriedOut(c, caller, span(c.at, c.at))
+}
+
+// clockPace is how many times as fast as ours a node's clock may have run before it
+// went back.
+const clockPace = 10
+
+// follow takes note of the node's clock, as a line shows it that comes now.
+func (k *keyWatch) follow(at, now time.Duration) {
+	if at < k.last {
+		peak := k.last + clockPace*(now-k.came) + slack
+		k.behind = k.behind || k.replay.Expires.From < peak.Milliseconds()
+	}
+	k.last, k.came = at, now
 }
 
 // answered is the question whose answer a line shows, and nil for other lines.

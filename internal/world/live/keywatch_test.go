@@ -166,11 +166,14 @@ func TestDoubtAboutAnEnd(t *testing.T) {
 // While a clock is ahead a key may expire, and nothing shows it.
 func TestAClockThatGoesBack(t *testing.T) {
 	w := newWatched()
-	w.line(1, "h:1", "SET lock a PX 1000")
+	w.line(1, "h:1", "SET lock a PX 10000000")
 	w.line(900, "h:2", "GET lock")
+	w.line(10, "h:2", "SET lock b NX") // the clock cannot have been at the end of a
+	w.line(10, "h:1", "SET lock a PX 1000")
+	w.line(1009.9, "h:2", "GET lock")
 	w.line(10, "h:2", "SET lock b NX")
 	w.answer(keyState{kind: "string", owner: "b"}, nil, 11)
-	if want := []string{"set c1 a 1s", "expired a", "set c2 b"}; !slices.Equal(w.events, want) {
+	if want := []string{"set c1 a 2h46m40s", "set c1 a 1s", "expired a", "set c2 b"}; !slices.Equal(w.events, want) {
 		t.Errorf("told %q, want %q", w.events, want)
 	}
 }

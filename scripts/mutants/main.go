@@ -145,7 +145,7 @@ func (t *target) unleash(gremlins, file string) error {
 	if err := command("go", "clean", "-testcache").Run(); err != nil {
 		return err
 	}
-	args := []string{"-n", "10", gremlins, "unleash", "--workers", "2", "--timeout-coefficient", "20", "--output-statuses", "lctkvsr", "-o", file}
+	args := []string{"-n", "10", gremlins, "unleash", "--workers", "2", "--timeout-coefficient", "20", "--output-statuses", "lctkvsr", "-E", "testdata", "-o", file}
 	if len(t.files) > 0 {
 		all, err := filepath.Glob(filepath.Join(t.dir, "*.go"))
 		if err != nil {

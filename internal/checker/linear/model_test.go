@@ -159,6 +159,20 @@ func TestModelsStepByStep(t *testing.T) {
 		if ok != c.want {
 			t.Errorf("%s: %s: allowed %v, want %v", c.model.Name, c.steps, ok, c.want)
 		}
+		// The searches say the same, also where they cut the history between two steps.
+		h := History{Lists: lists}
+		for i, s := range steps {
+			o := step(t, s)
+			o.Call, o.Return = int64(10*i), int64(10*i+1)
+			h.Ops = append(h.Ops, o)
+		}
+		for way, r := range map[string]Result{
+			"porcupine": Reference(context.Background(), c.model, h, Bounds{}), "the frontier search": Frontier(context.Background(), c.model, h, Bounds{}),
+		} {
+			if want := map[bool]Outcome{true: Legal, false: Illegal}[c.want]; r.Outcome != want {
+				t.Errorf("%s: %s: %s says %v (%s)", c.model.Name, c.steps, way, r.Outcome, r.Why)
+			}
+		}
 	}
 }
 

@@ -290,6 +290,9 @@ func agree(t *testing.T, s *subject, h History) (o Outcome, direct bool) {
 	}
 	got := p.Direct(h)
 	if got.Outcome == Undecided {
+		if meets(s.name, h) {
+			t.Fatalf("the direct algorithm does not decide (%s), though the history meets its preconditions:\n%+v", got.Why, h)
+		}
 		return want.Outcome, false
 	}
 	if got.Outcome != want.Outcome {

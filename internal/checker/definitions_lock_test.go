@@ -130,7 +130,8 @@ func (t *terms) contended() bool {
 	return false
 }
 
-// tried is the event that ends an attempt: its completion, or else the client's next.
+// tried is the event that ends an attempt: "their completion, or else the client's next
+// attempt".
 func (t *terms) tried(p *op) int {
 	if p.answered >= 0 {
 		return p.answered
@@ -215,7 +216,7 @@ func (t *terms) set(node, owner string) (list []int) {
 
 // ownerRelease: "Nobody's release or renewal touches another client's key. ... Violated if
 // the key was that of another client. Unknown if no node told of a release or a renewal
-// with its author."
+// with its author, of a key that is known to be somebody's."
 func (t *terms) ownerRelease() answer {
 	violated, chances := false, false
 	for i, e := range t.events {
@@ -310,8 +311,8 @@ func (t *terms) noOrphanLock() answer {
 			since = max(since, t.time(renewed))
 		}
 		violated = violated || to-since > t.header.TTL
-		// "A key of a killed client that has no TTL, and that nobody deleted, is a violation
-		// at once."
+		// "A key that has no TTL, that nobody deleted, and with which its owner had done by
+		// being killed, is a violation at once."
 		violated = violated || killed && left
 	}
 	if t.header.TTL <= 0 {
@@ -337,7 +338,8 @@ func (t *terms) ownerOf(set int) string {
 
 // life is to when the key that was set in event i surely lives, when it was last renewed (-1:
 // never), and whether it has no TTL and is left to the end. "Only what is certain counts: a key
-// lives until its TTL has passed or it is seen to go, whichever comes first."
+// lives until its TTL has passed or it is seen to go, whichever comes first; a renewal that is
+// seen shows that it lived until then, or, with another owner value, that it is gone."
 func (t *terms) life(i int) (to int64, renewed int, left bool) {
 	set := &t.events[i]
 	// "A fault on a node's clock, whenever it begins, makes the end of its keys uncertain:
@@ -376,8 +378,8 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 }
 
 // doneWith is the event in which the owner of the key that was set in event i had done with
-// it ("the release was asked for, the attempt failed or stayed unknown, or the client was
-// killed"; -1: never), and whether the client was killed. "If several attempts used the key's
+// it ("the release was asked for, the attempt failed or stayed unknown, the client asked anew
+// without re-entering, or it was killed"; -1: never), and whether the client was killed. "If several attempts used the key's
 // owner value, the last end counts; if none did, it is that of the client's latest attempt
 // before that told no owner value."
 func (t *terms) doneWith(i int) (done int, killed bool) {

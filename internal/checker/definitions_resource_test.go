@@ -290,8 +290,8 @@ func order(list []int64, of func(int64) bool) (numbers []int64) {
 }
 
 // durable: "Workload `transactions`: every number whose append was answered `ok` is in both
-// lists in the end. Unknown if the resource never died after it had acknowledged
-// something."
+// lists in the end. Unknown if the resource never died (`node-down`) after it had acknowledged
+// something, or nobody looked in the end."
 func (t *terms) durable() answer {
 	_, end := t.looks()
 	if t.header.Workload != "transactions" || end == nil {

@@ -47,8 +47,8 @@ func (t *terms) minorityTolerant() answer {
 }
 
 // lasts reports that the fault that begins in event i is there when event at has come: "A
-// fault lasts to its `fault-end` (same `fault`, `id` and `target`), or to the end of the
-// history."
+// fault lasts to its `fault-end` (same `fault`, `id` and `target`; each ends the first such
+// fault that has not ended), or to the end of the history."
 func (t *terms) lasts(i, at int) bool {
 	b := &t.events[i].Value
 	begun := 0
@@ -102,7 +102,8 @@ func (t *terms) minorityStruck(at int) bool {
 // stretches, and whether there were chances: "Time counts from when the lock was free for
 // all that is known and somebody asked for it. A stretch during which the lock is free ends
 // with the next grant; it may be a single instant. Chances: such stretches in which somebody
-// asked."
+// asked. It is violated if one client asked for longer than the bound during such a stretch.
+// Several locks of one history count as one."
 func (t *terms) starved(within []stretch) (violated, chances bool) {
 	for _, w := range within {
 		from := w.from // when the lock is free

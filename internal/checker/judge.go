@@ -101,7 +101,7 @@ func Judge(ctx context.Context, h *history.History, properties []Property, o Opt
 		}
 		f.Property = p
 		f.Effort.Faults = v.fired
-		findings = append(findings, v.doubt(f, o))
+		findings = append(findings, v.known(v.doubt(f, o)))
 	}
 	return findings
 }

@@ -102,6 +102,8 @@ func (v *view) keyLives() []keyLife {
 				lives[at].end = i
 				delete(open, k)
 			}
+		case history.KeyUnclear:
+			v.obscured(open, lives, k, i)
 		case history.FaultBegin:
 			f := &v.faults[fault]
 			fault++

@@ -32,7 +32,7 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 			maps.DeleteFunc(setBy, func(k nodeKey, _ int) bool { return f.mayForget(k.node) })
 		case history.KeySet:
 			setBy[k] = i
-		case history.KeyExpired:
+		case history.KeyExpired, history.KeyUnclear:
 			delete(setBy, k)
 		case history.KeyDeleted, history.KeyExtended:
 			set, known := setBy[k]

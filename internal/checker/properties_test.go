@@ -334,6 +334,74 @@ var propertyCases = []struct {
 		s.key(2, history.KeyDeleted, "C", "c2", "same", -1)
 	}, Unknown, "no node told"},
 
+	{"something unknown was done to a key", OwnerRelease, func(s *script) {
+		s.key(0, history.KeySet, "A", "c1", "o1", 1000)
+		s.key(1, history.KeyDeleted, "A", "c1", "o1", -1)
+		s.key(2, history.KeySet, "A", "c1", "o2", 1000)
+		s.unclear(3, "A", "c2", "SETBIT")
+		s.key(4, history.KeyDeleted, "A", "c2", "", -1)
+	}, Unknown, "what SETBIT left in the key on node A at 0.003 s"},
+	{"something unknown was done afterwards", OwnerRelease, func(s *script) {
+		s.key(0, history.KeySet, "A", "c1", "o1", 1000)
+		s.key(1, history.KeyDeleted, "A", "c2", "o1", -1)
+		s.unclear(3, "A", "c2", "SETBIT")
+	}, Violated, "c2 deleted the key of c1 on node A"},
+	{"nothing told but something unknown", NoOrphanLock, func(s *script) { s.unclear(3, "A", "c2", "JSON.SET") }, Unknown, "JSON.SET"},
+	{"what is unknown may have ended a key", NoOrphanLock, func(s *script) {
+		s.key(0, history.KeySet, "A", "c1", "c1-owner", 5000)
+		s.acquire(0, 1, "c1", 900, -1)
+		s.release(10, 11, "c1")
+		s.unclear(20, "A", "c2", "RENAMENX")
+	}, Unknown, "RENAMENX"},
+	{"an orphan before the unknown", NoOrphanLock, func(s *script) {
+		s.key(0, history.KeySet, "A", "c1", "c1-owner", 5000)
+		s.acquire(0, 1, "c1", 900, -1)
+		s.release(10, 11, "c1")
+		s.unclear(3000, "A", "c2", "RENAMENX")
+	}, Violated, "the key of c1 on node A outlived"},
+	{"a key of another name unknown", NoOrphanLock, func(s *script) {
+		s.h.Header.LockKey = "lock"
+		s.acquire(0, 1, "c1", 900, -1)
+		s.key(0, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.release(10, 11, "c1")
+		s.key(12, history.KeyDeleted, "A", "c1", "c1-owner", -1)
+		s.add(13, "A", history.Info, history.KeyUnclear, history.Value{Key: "other", Detail: "SETBIT"})
+	}, Holds, "none left"},
+	{"tokens in order, keys unknown", OrderedTokens, func(s *script) {
+		s.acquire(0, 1, "c1", 900, 5)
+		s.unclear(2, "A", "c2", "SETBIT")
+		s.acquire(3, 4, "c2", 900, 6)
+	}, Unknown, "SETBIT"},
+	{"tokens out of order, keys unknown", OrderedTokens, func(s *script) {
+		s.acquire(0, 1, "c1", 900, 5)
+		s.unclear(2, "A", "c2", "SETBIT")
+		s.acquire(3, 4, "c2", 900, 4)
+	}, Violated, "token 5 of c1 was followed by token 4 of c2"},
+	{"the order of keys rests on what is unknown", OrderedTokens, func(s *script) {
+		s.add(0, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.unclear(0, "A", "c3", "SETBIT")
+		s.key(0, history.KeySet, "A", "c1", "c1-owner", 100)
+		s.acquire(0, 1, "c1", 100, 5)
+		s.release(2, 3, "c1")
+		s.key(200, history.KeySet, "A", "c2", "c2-owner", 100)
+		s.granted(201, "c2", 300, 4)
+	}, Unknown, "SETBIT"},
+	{"the order of keys is known", OrderedTokens, func(s *script) {
+		s.add(0, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.key(0, history.KeySet, "A", "c1", "c1-owner", 100)
+		s.acquire(0, 1, "c1", 100, 5)
+		s.release(2, 3, "c1")
+		s.key(200, history.KeySet, "A", "c2", "c2-owner", 100)
+		s.granted(201, "c2", 300, 4)
+		s.unclear(202, "A", "c3", "SETBIT")
+	}, Violated, "token 5 of c1 was followed by token 4 of c2"},
+	{"what is unknown of keys is no matter", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.unclear(2, "A", "c3", "SETBIT")
+		s.release(3, 4, "c1")
+		s.acquire(5, 6, "c2", 900, -1)
+	}, Holds, ""},
+
 	{"no healing", DeadlockFree, func(s *script) { s.acquire(0, 1, "c1", 900, -1) }, Unknown, "no healing phase"},
 	{"had soon", DeadlockFree, func(s *script) {
 		s.phase(0, history.PhaseHealing)

@@ -160,6 +160,10 @@ func (s *script) phase(ms int64, name string) {
 	s.add(ms, history.RunProcess, history.Info, history.Phase, history.Value{Detail: name})
 }
 
+func (s *script) unclear(ms int64, node, client, command string) {
+	s.add(ms, node, history.Info, history.KeyUnclear, history.Value{Key: "lock", Client: client, Detail: command})
+}
+
 func (s *script) key(ms int64, f history.F, node, client, owner string, ttl int64) {
 	v := history.Value{Key: "lock", Owner: owner, Client: client}
 	if ttl >= 0 {

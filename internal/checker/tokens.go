@@ -33,7 +33,9 @@ func judgeTokens(_ context.Context, v *view, _ Options) Finding {
 	o.eachClient(v, tokens)
 	o.sweep(v, tokens, given, asked, nil)
 	if keys := v.keysSet(); len(keys) > 0 {
-		o.sweep(v, tokens, over, given, func(a, b *grant) bool { return keys.before(a.owner, b.owner) })
+		o.sweep(v, tokens, over, given, func(a, b *grant) bool {
+			return keys.before(a.owner, b.owner) && (v.unclear < 0 || b.ret < v.unclear)
+		})
 	}
 	f.Effort.Chances = len(o.later)
 	switch {

@@ -35,6 +35,8 @@ type view struct {
 	fired    int
 	sections []section
 	effects  []effect
+	// unclear is the first event after which a node's key was not known, -1 for none.
+	unclear int
 	// contended keeps what contention has counted.
 	contended *Effort
 }
@@ -103,7 +105,7 @@ type extension struct {
 }
 
 func newView(h *history.History) *view {
-	v := &view{h: h, ops: h.Ops(), done: h.Done(), byClient: make(map[string][]int)}
+	v := &view{h: h, ops: h.Ops(), done: h.Done(), byClient: make(map[string][]int), unclear: firstUnclear(h)}
 	if n := len(h.Events); n > 0 {
 		v.end = h.Events[n-1].Time
 	}

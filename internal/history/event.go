@@ -80,6 +80,10 @@ const (
 	KeyExtended F = "key-extended"
 	KeyDeleted  F = "key-deleted"
 	KeyExpired  F = "key-expired"
+	// KeyUnclear: something was done to a node's lock key, or found, of which the
+	// observer cannot tell what it left there. Value has Key, Client and, as Detail,
+	// the command. It is over with the node's next word about the key.
+	KeyUnclear F = "key-unclear"
 	// Effect: the resource applied or refused an operation. Process is
 	// ResourceProcess; Value has At, Client, Op, Accepted, Token, Highest.
 	Effect F = "effect"

@@ -90,7 +90,7 @@ func (e *easel) nodes() {
 	}
 }
 
-// lives draws when a node was dead and when it became the primary. Where a
+// lives draws when a node was dead, when nobody knew its key, and when it became the primary. Where a
 // fault is named in the lane already, that says enough.
 func (e *easel) lives(n *swimlane.NodeLane, named bool) []shape {
 	var list []shape
@@ -100,6 +100,15 @@ func (e *easel) lives(n *swimlane.NodeLane, named bool) []shape {
 		s.Title = fmt.Sprintf("%s  %s is down, until %s", seconds(d.From), n.Name, seconds(d.To))
 		if !named && e.fits("down", d) {
 			s.Text = "down"
+		}
+		list = append(list, s)
+	}
+	for _, u := range n.Unclear {
+		s := e.bar("unclear", u, 4, nodeHeight-10)
+		s.Step, s.TextY = true, 9
+		s.Title = fmt.Sprintf("%s  nobody knows what %s has as its key, until %s", seconds(u.From), n.Name, seconds(u.To))
+		if e.fits("not known", u) {
+			s.Text = "not known"
 		}
 		list = append(list, s)
 	}

@@ -34,7 +34,7 @@ type target struct {
 
 var targets = []target{
 	{dir: "internal/checker", aim: 95},
-	{dir: "internal/checker/linear", aim: 95, env: []string{"RANDOM_HISTORIES=3000"}},
+	{dir: "internal/checker/linear", aim: 95, env: []string{"RANDOM_HISTORIES=4000"}},
 	{dir: "internal/lock", aim: 95},
 	{dir: "internal/world/virtual", aim: 85, files: []string{"node.go", "memory.go", "disk.go", "transaction.go", "replication.go"}},
 }
@@ -145,7 +145,7 @@ func (t *target) unleash(gremlins, file string) error {
 	if err := command("go", "clean", "-testcache").Run(); err != nil {
 		return err
 	}
-	args := []string{"-n", "10", gremlins, "unleash", "--workers", "2", "--timeout-coefficient", "20", "--output-statuses", "lctkvsr", "-o", file}
+	args := []string{"-n", "10", gremlins, "unleash", "--workers", "2", "--timeout-coefficient", "20", "--output-statuses", "lctkvsr", "-E", "testdata", "-o", file}
 	if len(t.files) > 0 {
 		all, err := filepath.Glob(filepath.Join(t.dir, "*.go"))
 		if err != nil {

@@ -41,6 +41,9 @@ func (t *target) rerun(r *results, statuses ...string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	if found := filepath.Join(t.dir, "testdata", "rapid"); !exists(found) {
+		defer func() { _ = os.RemoveAll(found) }() // what the killed ones failed on
+	}
 	var group sync.WaitGroup
 	slots := make(chan int, 2)
 	failed := make(chan error, 1)
@@ -77,6 +80,11 @@ func (t *target) rerun(r *results, statuses ...string) error {
 	default:
 		return nil
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // try runs the package's tests with one mutant.

@@ -140,6 +140,8 @@ func (f *frontier) end(i int32) bool {
 	for _, c := range f.configs {
 		if c.done&bit != 0 || maybe {
 			f.next.add(config{c.done &^ bit, c.state})
+		}
+		if c.done&bit != 0 {
 			continue
 		}
 		f.stack = append(f.stack[:0], c)

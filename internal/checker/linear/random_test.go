@@ -289,7 +289,17 @@ func agree(t *testing.T, s *subject, h History) (o Outcome, direct bool) {
 		return want.Outcome, false
 	}
 	got := p.Direct(h)
+	for range h.Ops { // the order in which operations are listed says nothing
+		turned := h
+		turned.Ops = append(slices.Clone(h.Ops[1:]), h.Ops[0])
+		if h = turned; p.Direct(h).Outcome != got.Outcome {
+			t.Fatalf("the direct algorithm says %v (%s), and with the operations listed in another order %v:\n%+v", got.Outcome, got.Why, p.Direct(h).Outcome, h)
+		}
+	}
 	if got.Outcome == Undecided {
+		if meets(s.name, h) {
+			t.Fatalf("the direct algorithm does not decide (%s), though the history meets its preconditions:\n%+v", got.Why, h)
+		}
 		return want.Outcome, false
 	}
 	if got.Outcome != want.Outcome {

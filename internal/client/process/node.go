@@ -83,6 +83,9 @@ func (n *node) warm(scripts []*command.Script) {
 }
 
 func (n *node) Do(c command.Command) command.Reply {
+	if why := c.Refusal(); why != "" { // what cannot be sent is not left out
+		return command.RefusedReply(why)
+	}
 	ctx := context.Background()
 	if c.Timeout == 0 {
 		c.Timeout = n.timeout

@@ -4,7 +4,6 @@
 package commandtest
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -64,6 +63,9 @@ func words(c command.Command) string {
 }
 
 func (n *Node) carry(c command.Command) command.Reply {
+	if why := c.Refusal(); why != "" {
+		return command.RefusedReply(why)
+	}
 	switch c.Op {
 	case command.GET:
 		if v, ok := n.Get(c.Key); ok {
@@ -89,7 +91,7 @@ func (n *Node) carry(c command.Command) command.Reply {
 	case command.EVAL:
 		return c.Script.Twin(&n.Store, c.Keys, c.Args)
 	}
-	panic(fmt.Sprintf("commandtest: %v", c.Op))
+	return command.RefusedReply("ERR unknown command '" + c.Op.String() + "'")
 }
 
 func yes(b bool) command.Reply {

@@ -1,6 +1,7 @@
 package swimlane
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -81,8 +82,16 @@ func (hold *Hold) see(truth []majority, s *Scene) {
 	if !s.KeysSeen || hold.Owner == "" {
 		return
 	}
+	known := slices.Clone(hold.Truth)
+	for i := range s.Nodes { // what nobody knows is no gap
+		known = append(known, s.Nodes[i].Unclear...)
+	}
+	slices.SortFunc(known, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
 	at := hold.From
-	for _, t := range hold.Truth {
+	for _, t := range known {
+		if !t.Overlaps(hold.Span) {
+			continue
+		}
 		if t.From > at {
 			hold.Gaps = append(hold.Gaps, Span{at, t.From})
 		}

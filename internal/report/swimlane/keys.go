@@ -11,7 +11,7 @@ import (
 
 func isKeyEvent(f history.F) bool {
 	switch f {
-	case history.KeySet, history.KeyExtended, history.KeyDeleted, history.KeyExpired:
+	case history.KeySet, history.KeyExtended, history.KeyDeleted, history.KeyExpired, history.KeyUnclear:
 		return true
 	}
 	return false
@@ -92,6 +92,8 @@ type keyReader struct {
 	now  KeyHold
 	// ends is when the key runs out by itself; 0 for never.
 	ends time.Duration
+	// unclear: nobody knows the key.
+	unclear bool
 	// down says that the node is dead. lost is the key that it took along and
 	// may have brought back: only a later word about it tells.
 	down bool
@@ -104,6 +106,7 @@ func (r *keyReader) life(e *history.Event) {
 	case history.NodePromoted:
 		r.lane.Promoted = append(r.lane.Promoted, e.Time)
 	case history.NodeDown:
+		r.clear(e.Time)
 		if r.open {
 			gone := r.now
 			r.close(min(e.Time, r.natural(e.Time)), false)
@@ -139,7 +142,7 @@ func (r *keyReader) recall(e *history.Event) {
 	if r.lost == nil {
 		return
 	}
-	if e.F != history.KeySet && (e.Value.Owner == "" || e.Value.Owner == r.lost.Owner) {
+	if e.F != history.KeySet && e.F != history.KeyUnclear && (e.Value.Owner == "" || e.Value.Owner == r.lost.Owner) {
 		r.open, r.now = true, *r.lost
 	}
 	r.lost = nil
@@ -151,7 +154,12 @@ func (r *keyReader) read(index int, e *history.Event) {
 	if r.open && r.natural(e.Time) < e.Time {
 		r.close(r.ends, true)
 	}
+	r.clear(e.Time)
 	switch e.F {
+	case history.KeyUnclear:
+		r.close(e.Time, false)
+		r.unclear = true
+		r.lane.Unclear = append(r.lane.Unclear, Span{e.Time, e.Time})
 	case history.KeySet:
 		if r.open && e.Value.Owner == r.now.Owner {
 			r.ends = endOf(e)
@@ -169,6 +177,14 @@ func (r *keyReader) read(index int, e *history.Event) {
 			r.close(e.Time, e.F == history.KeyExpired)
 		}
 	}
+}
+
+// clear ends a stretch in which nobody knew the key.
+func (r *keyReader) clear(at time.Duration) {
+	if r.unclear {
+		r.lane.Unclear[len(r.lane.Unclear)-1].To = at
+	}
+	r.unclear = false
 }
 
 // trusted: the key's own end can be computed, because the node's clock ran
@@ -191,6 +207,7 @@ func (r *keyReader) close(at time.Duration, expired bool) {
 }
 
 func (r *keyReader) finish(end time.Duration) {
+	r.clear(end)
 	if n := len(r.lane.Down); r.down && n > 0 {
 		r.lane.Down[n-1].To = end
 	}

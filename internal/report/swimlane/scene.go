@@ -92,9 +92,10 @@ type Mark struct {
 type NodeLane struct {
 	Name string
 	Keys []KeyHold
-	// Down are the stretches in which the node was dead, Promoted the times at
-	// which it became the primary.
+	// Down are the stretches in which the node was dead, Unclear those in which
+	// nobody knew its key, Promoted the times at which it became the primary.
 	Down     []Span
+	Unclear  []Span
 	Promoted []time.Duration
 }
 

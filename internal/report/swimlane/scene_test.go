@@ -1,6 +1,7 @@
 package swimlane_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -116,6 +117,32 @@ func TestKeysOfANodeThatDies(t *testing.T) {
 				t.Errorf("down %v, want %v", lane.Down, down)
 			}
 		})
+	}
+}
+
+// What nobody knows is drawn as neither a key nor a gap in what the client believed.
+func TestKeysThatNobodyKnows(t *testing.T) {
+	at := func(at time.Duration, process string, y history.Type, f history.F, v history.Value) history.Event {
+		return history.Event{Time: at * ms, Process: process, Type: y, F: f, Value: v}
+	}
+	h := &history.History{Header: history.Header{Clients: []string{"c1"}, Nodes: []string{"A"}}, Events: []history.Event{
+		at(1, "A", history.Info, history.KeySet, history.Value{Owner: "x", TTL: history.Some(int64(time.Second))}),
+		at(2, "c1", history.OK, history.Acquire, history.Value{Owner: "x", Nodes: []string{"A"}}),
+		at(10, "A", history.Info, history.KeyUnclear, history.Value{Detail: "SETBIT"}),
+		at(30, "A", history.Info, history.KeyDeleted, history.Value{}),
+		at(40, "A", history.Info, history.KeyUnclear, history.Value{Detail: "SETBIT"}),
+		at(50, "c1", history.Invoke, history.Release, history.Value{Owner: "x"}),
+	}}
+	scene := swimlane.Build(h)
+	lane := scene.Nodes[0]
+	if want := []swimlane.Span{{From: 10 * ms, To: 30 * ms}, {From: 40 * ms, To: 50 * ms}}; !slices.Equal(lane.Unclear, want) {
+		t.Errorf("unclear %v, want %v", lane.Unclear, want)
+	}
+	if len(lane.Keys) != 1 || lane.Keys[0].To != 10*ms {
+		t.Errorf("keys %+v, want one that ends where it is unclear", lane.Keys)
+	}
+	if gaps := scene.Clients[0].Holds[0].Gaps; len(gaps) != 1 || gaps[0] != (swimlane.Span{From: 30 * ms, To: 40 * ms}) {
+		t.Errorf("gaps %v", gaps)
 	}
 }
 

@@ -72,6 +72,7 @@ func (s *Scene) Crop(w Window, limit int) (dropped int) {
 		n := &s.Nodes[i]
 		n.Keys = keep(n.Keys, w, limit, &dropped, func(k KeyHold) Span { return k.Span })
 		n.Down = keep(n.Down, w, limit, &dropped, func(d Span) Span { return d })
+		n.Unclear = keep(n.Unclear, w, limit, &dropped, func(u Span) Span { return u })
 	}
 	s.Quorum = keep(s.Quorum, w, limit, &dropped, func(q QuorumHold) Span { return q.Span })
 	s.Effects = keep(s.Effects, w, limit, &dropped, func(e Effect) Span { return Span{e.At, e.At} })

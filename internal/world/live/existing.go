@@ -270,7 +270,7 @@ func (e *Existing) look(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	m, err := openMonitor(d, func(monitored) {})
+	m, err := openMonitor(d, func(monitored) {}, func() {})
 	if err != nil {
 		return err
 	}

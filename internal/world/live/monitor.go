@@ -19,19 +19,24 @@ type monitor struct {
 	// stream can be waited for.
 	flushed chan string
 	ended   chan struct{}
+	// watch follows the lock's key in the stream; nil: nobody does.
+	watch *keyWatch
 }
 
 // monitored is one command of the stream.
 type monitored struct {
 	// at is the node's own clock, counted from 1970.
 	at time.Duration
+	// db is the database that it was carried out in.
+	db int
 	// source is the address of the connection, or "lua".
 	source string
 	args   []string
 }
 
-// openMonitor starts the stream. see is called for every command, in order.
-func openMonitor(d door, see func(monitored)) (*monitor, error) {
+// openMonitor starts the stream. see is called for every command, in order, and end
+// after the last.
+func openMonitor(d door, see func(monitored), end func()) (*monitor, error) {
 	conn, err := d.dial(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("failed to observe %s: %w", d.address, err)
@@ -46,12 +51,13 @@ func openMonitor(d door, see func(monitored)) (*monitor, error) {
 		_ = conn.Close()
 		return nil, fmt.Errorf("failed to observe %s with MONITOR: %w", d.address, err)
 	}
-	go m.read(lines, see)
+	go m.read(lines, see, end)
 	return m, nil
 }
 
-func (m *monitor) read(lines *bufio.Reader, see func(monitored)) {
+func (m *monitor) read(lines *bufio.Reader, see func(monitored), end func()) {
 	defer close(m.ended)
+	defer end()
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
@@ -84,7 +90,7 @@ func parseMonitored(line string) (monitored, error) {
 	rest, ok := strings.CutPrefix(line, "+")
 	stamp, rest, ok2 := strings.Cut(rest, " [")
 	origin, rest, ok3 := strings.Cut(rest, "] ")
-	_, source, ok4 := strings.Cut(origin, " ")
+	number, source, ok4 := strings.Cut(origin, " ")
 	if !ok || !ok2 || !ok3 || !ok4 {
 		return monitored{}, fmt.Errorf("not a line of MONITOR: %q", line)
 	}
@@ -97,13 +103,17 @@ func parseMonitored(line string) (monitored, error) {
 	if err != nil {
 		return monitored{}, fmt.Errorf("not a line of MONITOR: %q", line)
 	}
+	db, err := strconv.Atoi(number)
+	if err != nil {
+		return monitored{}, fmt.Errorf("not a line of MONITOR: %q", line)
+	}
 	args, err := parseQuoted(rest)
 	if err != nil || len(args) == 0 {
 		return monitored{}, fmt.Errorf("not a line of MONITOR: %q", line)
 	}
 	return monitored{
-		at:     time.Duration(s)*time.Second + time.Duration(us)*time.Microsecond,
-		source: source, args: args,
+		at: time.Duration(s)*time.Second + time.Duration(us)*time.Microsecond,
+		db: db, source: source, args: args,
 	}, nil
 }
 
@@ -152,26 +162,4 @@ func unquote(s string) (word, rest string, err error) {
 		}
 	}
 	return "", "", fmt.Errorf("no end of the quote in %q", s)
-}
-
-// setOptions reads what follows key and value in a SET.
-func setOptions(args []string) (ttl time.Duration, nx bool) {
-	for i := 0; i < len(args); i++ {
-		switch strings.ToLower(args[i]) {
-		case "nx":
-			nx = true
-		case "px", "ex":
-			if i+1 == len(args) {
-				return ttl, nx
-			}
-			n, _ := strconv.ParseInt(args[i+1], 10, 64)
-			unit := time.Millisecond
-			if strings.EqualFold(args[i], "ex") {
-				unit = time.Second
-			}
-			ttl = time.Duration(n) * unit
-			i++
-		}
-	}
-	return ttl, nx
 }

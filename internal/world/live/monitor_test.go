@@ -16,13 +16,13 @@ func TestParseMonitored(t *testing.T) {
 			at: 1339518083*time.Second + 107412*time.Microsecond, source: "127.0.0.1:60866", args: []string{"keys", "*"}},
 		`+1.000001 [0 lua] "set" "lock" "c1-ab" "NX" "PX" "1000"`: {
 			at: time.Second + time.Microsecond, source: "lua", args: []string{"set", "lock", "c1-ab", "NX", "PX", "1000"}},
-		`+1.000000 [0 [::1]:6379] "get" "a b"`: {at: time.Second, source: "[::1]:6379", args: []string{"get", "a b"}},
+		`+1.000000 [3 [::1]:6379] "get" "a b"`: {at: time.Second, db: 3, source: "[::1]:6379", args: []string{"get", "a b"}},
 		`+1.000000 [0 unix:/tmp/r.sock] "set" "] " "\" \\ \n\r\t\a\b \x00\xff\x7F"`: {
 			at: time.Second, source: "unix:/tmp/r.sock", args: []string{"set", "] ", "\" \\ \n\r\t\a\b \x00\xff\x7f"}},
 		`+1.000000 [0 lua] "set" "" ""`: {at: time.Second, source: "lua", args: []string{"set", "", ""}},
 	} {
 		got, err := parseMonitored(line)
-		if err != nil || got.at != want.at || got.source != want.source || !slices.Equal(got.args, want.args) {
+		if err != nil || got.at != want.at || got.db != want.db || got.source != want.source || !slices.Equal(got.args, want.args) {
 			t.Errorf("%s\n gave %+v (%v), want %+v", line, got, err, want)
 		}
 	}
@@ -31,7 +31,7 @@ func TestParseMonitored(t *testing.T) {
 func TestParseMonitoredRefusesOtherTalk(t *testing.T) {
 	for _, line := range []string{
 		"", "+", "+OK", "-ERR unknown command", `1.0 [0 lua] "get"`, `+1.0 0 lua "get"`, `+x.1 [0 lua] "get"`, `+1.x [0 lua] "get"`,
-		`+1 [0 lua] "get"`, `+1.0 [0] "get"`, `+1.0 [0 lua]`, `+1.0 [0 lua] get`, `+1.0 [0 lua] "get`, `+1.0 [0 lua] "get\"`, `+1.0 [0 lua] "\q"`,
+		`+1 [0 lua] "get"`, `+1.0 [0] "get"`, `+1.0 [x lua] "get"`, `+1.0 [0 lua]`, `+1.0 [0 lua] get`, `+1.0 [0 lua] "get`, `+1.0 [0 lua] "get\"`, `+1.0 [0 lua] "\q"`,
 		`+1.0 [0 lua] "\x4"`, `+1.0 [0 lua] "\xzz"`, `+1.0 [0 lua] "\`, `+1.0 [0 lua] "get" x`,
 	} {
 		if got, err := parseMonitored(line); err == nil {
@@ -84,20 +84,6 @@ func TestParseMonitoredReadsWhatRedisWrites(t *testing.T) {
 			t.Fatalf("%s gave %+v (%v), want %+v", line, got, err, want)
 		}
 	})
-}
-
-func TestSetOptions(t *testing.T) {
-	for text, want := range map[string]struct {
-		ttl time.Duration
-		nx  bool
-	}{
-		"": {}, "NX": {0, true}, "px 1500": {1500 * time.Millisecond, false}, "NX PX 10": {10 * time.Millisecond, true},
-		"EX 2 nx": {2 * time.Second, true}, "px": {}, "nx px": {0, true}, "PX nonsense": {},
-	} {
-		if ttl, nx := setOptions(strings.Fields(text)); ttl != want.ttl || nx != want.nx {
-			t.Errorf("%q: %v, %v", text, ttl, nx)
-		}
-	}
 }
 
 func FuzzParseMonitored(f *testing.F) {

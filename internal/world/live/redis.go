@@ -175,17 +175,6 @@ func adminClient(d door) *redis.Client {
 // adminName is the name of our own connections to a node.
 const adminName = "sim"
 
-// look reads the state of a key in one step that carries mark.
-func (n *redisNode) look(ctx context.Context, key, mark string) (keyState, error) {
-	reply, err := n.admin.Eval(ctx, lookScript, []string{key}, mark).Slice()
-	if err != nil || len(reply) != 3 {
-		return keyState{}, fmt.Errorf("failed to look at the key on node %s: %w", n.name, err)
-	}
-	owner, held := reply[0].(string)
-	ms, _ := reply[1].(int64)
-	return keyState{held: held, owner: owner, ttl: max(time.Duration(ms), 0) * time.Millisecond}, nil
-}
-
 // infoField reads one field of the answer to INFO.
 func infoField(info, name string) string {
 	for line := range strings.Lines(info) {

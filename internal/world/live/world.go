@@ -290,38 +290,33 @@ func (w *World) observeNode(name string) error {
 	}
 	log := watchLog(w.spec.Resource, offset, w.record)
 	if n == w.store && !w.spec.SharedStore {
-		return w.monitor(n, log)
+		return w.monitor(n, log, nil)
 	}
-	list, err := n.admin.ClientList(w.ctx).Result()
+	watch, err := w.keyWatch(n)
 	if err != nil {
-		return fmt.Errorf("failed to list the connections of node %s: %w", name, err)
+		return err
 	}
-	watch := &keyWatch{node: name, key: w.spec.Lock.Key, shown: w.shownKey, record: w.record, names: make(connectionNames)}
-	watch.names.learnList(list)
-	mark := fmt.Sprintf("look-%d", time.Now().UnixNano())
-	state := make(chan keyState, 1)
-	defer close(state) // where the look fails, the stream begins with nothing
-	see := watch.watch(mark, state)
+	see := watch.see
 	if n == w.store {
-		watchKey := see
-		see = func(c monitored) { watchKey(c); log(c) }
+		see = func(c monitored) { watch.see(c); log(c) }
 	}
-	if err := w.monitor(n, see); err != nil {
+	if err := w.monitor(n, see, watch); err != nil {
 		return err
 	}
-	look, err := n.look(w.ctx, w.spec.Lock.Key, mark)
-	if err != nil {
-		return err
-	}
-	state <- look
-	return nil
+	return watch.start(w.ctx)
 }
 
-func (w *World) monitor(n *redisNode, see func(monitored)) error {
-	m, err := openMonitor(n.server.door(), see)
+// monitor opens the stream of a node, which watch follows, where one does.
+func (w *World) monitor(n *redisNode, see func(monitored), watch *keyWatch) error {
+	end := func() {}
+	if watch != nil {
+		end = watch.end
+	}
+	m, err := openMonitor(n.server.door(), see, end)
 	if err != nil {
 		return err
 	}
+	m.watch = watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.monitors[n.name] = m
@@ -387,16 +382,20 @@ func (w *World) flushNode(ctx context.Context, n *redisNode) error {
 	if m == nil || n.server.dead() {
 		return nil
 	}
-	if err := n.admin.Echo(ctx, mark).Err(); err != nil {
-		return fmt.Errorf("failed to flush the observation of node %s: %w", n.name, err)
-	}
-	select {
-	case <-m.flushed:
-		return nil
-	case <-m.ended:
-		return fmt.Errorf("the observation of node %s ended early", n.name)
-	case <-ctx.Done():
-		return fmt.Errorf("the observation of node %s lags more than %v behind", n.name, flushWithin)
+	for {
+		if err := n.admin.Echo(ctx, mark).Err(); err != nil {
+			return fmt.Errorf("failed to flush the observation of node %s: %w", n.name, err)
+		}
+		select {
+		case <-m.flushed:
+			if m.watch == nil || !m.watch.settle(ctx) {
+				return nil
+			}
+		case <-m.ended:
+			return fmt.Errorf("the observation of node %s ended early", n.name)
+		case <-ctx.Done():
+			return fmt.Errorf("the observation of node %s lags more than %v behind", n.name, flushWithin)
+		}
 	}
 }
 

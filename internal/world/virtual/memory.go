@@ -225,6 +225,9 @@ func (m *memory) Time() int64 { return m.now }
 
 // do carries a command out. What Redis answers with an error was refused.
 func (m *memory) do(c *command.Command) command.Reply {
+	if why := c.Refusal(); why != "" {
+		return command.RefusedReply(why)
+	}
 	switch c.Op {
 	case command.PING:
 		return command.StrReply("PONG")

@@ -467,6 +467,9 @@ func transactForReal(ctx context.Context, conn *redis.Conn, c command.Command) c
 // TestRestartIsRedis kills a real server and the model's node between random
 // commands and wants both to come back with the same data.
 func TestRestartIsRedis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a real server many times")
+	}
 	for _, test := range []struct {
 		p    world.Persistence
 		args []string

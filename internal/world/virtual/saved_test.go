@@ -36,6 +36,9 @@ func (r *realRedis) settle(t fataler, done func() bool) {
 // TestRestartIsRedisWithSnapshots: a real server and the model's node save at the
 // same times of the clock, and come back from a kill with the same data.
 func TestRestartIsRedisWithSnapshots(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a real server many times")
+	}
 	real := startRealRedis(t, "--appendonly", "no", "--save", "1 1")
 	n := modelNode(t, world.RDB)
 	saved := func() bool {

@@ -36,6 +36,9 @@ func (r *realRedis) appendOnly() string {
 // TestPowerCutIsRedis: with an fsync every second, a real server and the model's
 // node fsync at the same steps, and a power cut leaves both the same data.
 func TestPowerCutIsRedis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a real server many times")
+	}
 	real := startRealRedis(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	n := modelNode(t, world.AOFEverysec)
 	clock, cuts, lost := epochSeconds, 0, 0

@@ -1,0 +1,169 @@
+package linear
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// legalAmong asks porcupine whether the history has an explanation in which the
+// kept operations took effect, and of the others those that suit, each between its
+// call and its return.
+func legalAmong(m Model, h History, kept []int) bool {
+	var others []int
+	for i := range h.Ops {
+		if !slices.Contains(kept, i) && !h.Ops[i].Optional() {
+			others = append(others, i)
+		}
+	}
+	for set := range 1 << len(others) {
+		part := h
+		part.Ops = nil
+		for i := range h.Ops {
+			if at := slices.Index(others, i); at < 0 || set>>at&1 == 1 {
+				part.Ops = append(part.Ops, h.Ops[i])
+			}
+		}
+		if Reference(context.Background(), m, part, Bounds{}).Outcome == Legal {
+			return true
+		}
+	}
+	return false
+}
+
+// stood is the history as it stood when the operation at had returned: what had not
+// returned by then is unknown. Without: just before.
+func stood(ops []Op, at int, without bool) (prefix []Op) {
+	for i, o := range ops {
+		if o.Call > ops[at].Return {
+			continue
+		}
+		if o.Return > ops[at].Return || i == at && without {
+			o.Return = Never
+		}
+		prefix = append(prefix, o)
+	}
+	return prefix
+}
+
+// TestExplain: the operation that Explain names is the first whose return left no
+// explanation, and the operations that it shows have none, whatever the others did;
+// without any one of them there is one.
+func TestExplain(t *testing.T) {
+	for i := range subjects {
+		s := &subjects[i]
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(uint64(i), 21))
+			for tried := 0; tried < 150; {
+				h := s.make(r, 2+r.IntN(6))
+				h.Ops = distinct(h.Ops)
+				p := s.problem(h)
+				if Reference(context.Background(), p.Model, h, Bounds{}).Outcome != Illegal {
+					continue
+				}
+				tried++
+				c := Explain(context.Background(), p, h, Bounds{Timeout: time.Minute})
+				before, until := h, h
+				before.Ops, until.Ops = stood(h.Ops, c.At, true), stood(h.Ops, c.At, false)
+				if Reference(context.Background(), p.Model, before, Bounds{}).Outcome != Legal ||
+					Reference(context.Background(), p.Model, until, Bounds{}).Outcome != Illegal {
+					t.Fatalf("operation %d is not the first without an explanation in\n%+v", c.At, h)
+				}
+				checkShown(t, p, h, c)
+			}
+		})
+	}
+}
+
+// distinct moves returns apart, so that "the first to return" is one operation.
+func distinct(ops []Op) []Op {
+	for i := range ops {
+		ops[i].Call *= 64
+		if !ops[i].Optional() {
+			ops[i].Return = ops[i].Return*64 + int64(i)
+		}
+	}
+	return ops
+}
+
+func checkShown(t *testing.T, p Problem, h History, c Counterexample) {
+	t.Helper()
+	if !c.Minimal || len(c.Operations) == 0 {
+		t.Fatalf("%+v of %+v", c, h)
+	}
+	// Only what had returned by then can be shown as certain.
+	stoodAt := h
+	stoodAt.Ops = slices.Clone(h.Ops)
+	for i := range stoodAt.Ops {
+		if o := &stoodAt.Ops[i]; o.Return > h.Ops[c.At].Return {
+			o.Return = Never
+		}
+	}
+	if legalAmong(p.Model, stoodAt, c.Operations) {
+		t.Fatalf("the operations %v have an explanation in\n%+v", c.Operations, h)
+	}
+	if p.Direct != nil && p.Direct(h).Outcome != Undecided {
+		return // others are optional without a deadline there, so fewer may do here
+	}
+	for i := range c.Operations {
+		if fewer := slices.Delete(slices.Clone(c.Operations), i, i+1); !legalAmong(p.Model, stoodAt, fewer) {
+			t.Fatalf("the operations %v have no explanation either in\n%+v", fewer, h)
+		}
+	}
+}
+
+// TestExplainByPorcupineAlone: where more operations are under way than the frontier
+// search can hold, reads that do not matter are left out.
+func TestExplainByPorcupineAlone(t *testing.T) {
+	var h History
+	for i := range int64(3) {
+		h.Ops = append(h.Ops, Op{Kind: Read, A: 0, Call: 2 * i, Return: 2*i + 1})
+	}
+	for i := range int64(66) {
+		h.Ops = append(h.Ops, Op{Kind: CAS, A: 0, B: 1, Call: 10, Return: 20 + i})
+	}
+	h.Ops = append(h.Ops, Op{Kind: Read, A: 1, Call: 200, Return: 201})
+	c := Explain(context.Background(), Problem{Model: Cell(0)}, h, Bounds{Timeout: time.Minute})
+	reads := slices.ContainsFunc(c.Operations, func(i int) bool { return h.Ops[i].Kind == Read })
+	if h.Ops[c.At].Kind != CAS || c.Minimal || reads || !slices.Contains(c.Operations, c.At) {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestShrinkIsMinimal: what is left fails, and nothing of it can be missed.
+func TestShrinkIsMinimal(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 3))
+	for range 3000 {
+		n := 1 + r.IntN(12)
+		var reasons [][]int // any one of them is enough
+		for range 1 + r.IntN(3) {
+			reason := r.Perm(n)[:1+r.IntN(n)]
+			slices.Sort(reason)
+			reasons = append(reasons, reason)
+		}
+		asked := 0
+		fails := func(kept []int) bool {
+			asked++
+			if !slices.IsSorted(kept) || len(kept) == 0 {
+				t.Fatalf("asked for %v", kept)
+			}
+			return slices.ContainsFunc(reasons, func(reason []int) bool {
+				return !slices.ContainsFunc(reason, func(i int) bool { return !slices.Contains(kept, i) })
+			})
+		}
+		if small := Shrink(n, fails); !slices.ContainsFunc(reasons, func(reason []int) bool { return slices.Equal(reason, small) }) {
+			t.Fatalf("of %d with the reasons %v there are left %v", n, reasons, small)
+		}
+		if asked > 8*n*n+8 {
+			t.Fatalf("asked %d times for %d", asked, n)
+		}
+	}
+	// By halves first: one of many is found in few questions.
+	asked := 0
+	if small := Shrink(1024, func(kept []int) bool { asked++; return slices.Contains(kept, 700) }); !slices.Equal(small, []int{700}) || asked > 40 {
+		t.Errorf("%v after %d questions", small, asked)
+	}
+}

@@ -1,0 +1,140 @@
+package linear
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestClashIsTheFirstContradiction: Clash finds two zones that contradict each other
+// just where there are any, and those that show first.
+func TestClashIsTheFirstContradiction(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	tally := map[bool]int{}
+	// when two zones contradict each other, and it shows at this time.
+	shows := func(a, b Zone) (at int64, contradict bool) {
+		if !(a.From < b.To && b.From < a.To) {
+			return 0, false
+		}
+		switch {
+		case a.From < a.To && b.From < b.To:
+			return max(a.From, b.From), true
+		case a.From < a.To:
+			return b.From, true
+		}
+		return a.From, true
+	}
+	for round := range 20_000 {
+		n := 1 + r.IntN(6)
+		span := int64(12)
+		if round%500 == 0 {
+			n, span = 400, 400_000 // in no order: sorted by whatever is best
+		}
+		zones := make([]Zone, n)
+		for i := range zones {
+			from := r.Int64N(span)
+			zones[i] = Zone{From: from, To: max(0, from+r.Int64N(12)-6), ID: int32(i)}
+		}
+		byID := slices.Clone(zones)
+		first, found := int64(0), false
+		for i := range zones {
+			for j := range i {
+				if at, ok := shows(zones[i], zones[j]); ok && (!found || at < first) {
+					first, found = at, true
+				}
+			}
+		}
+		a, b, got := Clash(zones)
+		if got != found {
+			t.Fatalf("found %v, want %v in %+v", got, found, byID)
+		}
+		tally[found]++
+		if !found {
+			continue
+		}
+		x, y := byID[a], byID[b]
+		if at, ok := shows(x, y); !ok || at != first || x.low() > y.low() || x.From >= x.To {
+			t.Fatalf("%+v and %+v: contradict %v at %d; the first contradiction is at %d in %+v", x, y, ok, at, first, byID)
+		}
+	}
+	if tally[true] < 2000 || tally[false] < 2000 {
+		t.Errorf("one-sided: %v", tally)
+	}
+}
+
+// TestSorting: lists nearly in order, and in none, come out in order; what is equal
+// stays as it was.
+func TestSorting(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	for _, span := range []int{3, 50, 100_000} {
+		for range 200 {
+			keys := make([]int64, 1+r.IntN(300))
+			list := make([]int32, len(keys))
+			for i := range keys {
+				keys[i], list[i] = int64(i+r.IntN(span)), int32(i)
+			}
+			want := slices.Clone(list)
+			slices.SortStableFunc(want, func(a, b int32) int { return compare(keys[a], keys[b]) })
+			if sortByKey(list, func(i int32) int64 { return keys[i] }); !slices.Equal(list, want) {
+				t.Fatalf("%v of %v", list, keys)
+			}
+		}
+	}
+}
+
+// TestWhichWay: a direct algorithm where there is one for the history, the frontier
+// search where that is narrow, porcupine where it is wide and few outcomes are
+// unknown; and no answer without time or leave.
+func TestWhichWay(t *testing.T) {
+	increments := History{Ops: []Op{{Kind: CAS, A: 0, B: 1, Call: 1, Return: 2}, {Kind: Read, A: 1, Call: 3, Return: 4}}}
+	unique := History{Ops: []Op{{Kind: Write, A: 5, Call: 1, Return: 2}, {Kind: Read, A: 5, Call: 3, Return: 4}}}
+	mixed := History{Ops: []Op{{Kind: Write, A: 0, Call: 1, Return: 2}, {Kind: Add, A: 1, Call: 3, Return: 4}}}
+	var wide, unknown History
+	for i := range int64(66) {
+		wide.Ops = append(wide.Ops, Op{Kind: Acquire, Call: 10, Return: 20 + i})
+		unknown.Ops = append(unknown.Ops, Op{Kind: Add, A: i, Call: 1, Return: Never})
+	}
+	unknown.Ops = append(unknown.Ops, Op{Kind: Write, A: 1, Call: 2, Return: 3}, Op{Kind: Write, A: 1, Call: 2, Return: 3})
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	mutex := Problem{Model: PlainMutex()}
+	for _, c := range []struct {
+		name    string
+		ctx     context.Context
+		problem Problem
+		h       History
+		b       Bounds
+		want    Outcome
+		method  string
+	}{
+		{"increments", nil, CounterProblem(0), increments, Bounds{}, Legal, "direct (register)"},
+		{"unique values", nil, CounterProblem(0), unique, Bounds{}, Legal, "direct (register)"},
+		{"a mixture", nil, CounterProblem(0), mixed, Bounds{}, Legal, "frontier search (register)"},
+		{"no direct algorithm", nil, Problem{Model: Cell(0)}, increments, Bounds{}, Legal, "frontier search (register)"},
+		{"too wide", nil, mutex, wide, Bounds{}, Illegal, "porcupine (mutex)"},
+		{"too wide, in time", nil, mutex, wide, Bounds{Timeout: time.Minute}, Illegal, "porcupine (mutex)"},
+		{"too wide, no time", nil, mutex, wide, Bounds{Timeout: 1}, Undecided, "frontier search (mutex)"},
+		{"too wide, cancelled", cancelled, mutex, wide, Bounds{}, Undecided, "frontier search (mutex)"},
+		{"too many unknown", nil, CounterProblem(0), unknown, Bounds{Timeout: time.Minute}, Undecided, "frontier search (register)"},
+	} {
+		if c.ctx == nil {
+			c.ctx = context.Background()
+		}
+		if r, method := c.problem.Check(c.ctx, c.h, c.b); r.Outcome != c.want || method != c.method {
+			t.Errorf("%s: %v by %s; want %v by %s", c.name, r.Outcome, method, c.want, c.method)
+		}
+	}
+	// Glance spends little; Search asks porcupine first, and has its own bounds.
+	if r, method := mutex.Glance(context.Background(), wide, Bounds{}); r.Outcome != Undecided || method != "frontier search (mutex)" {
+		t.Errorf("a glance: %v by %s", r.Outcome, method)
+	}
+	if r, method := mutex.Search(context.Background(), wide, Bounds{Timeout: time.Minute}); r.Outcome != Illegal || method != "porcupine (mutex)" {
+		t.Errorf("a search: %v by %s", r.Outcome, method)
+	}
+	few := Bounds{Timeout: time.Minute, Memory: 1 << 10}
+	if r, method := mutex.Search(context.Background(), wide, few); r.Outcome != Undecided || method != "frontier search (mutex)" {
+		t.Errorf("a search without memory: %v by %s", r.Outcome, method)
+	}
+}

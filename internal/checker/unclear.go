@@ -1,0 +1,42 @@
+package checker
+
+import (
+	"fmt"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// keyed are the properties that are judged by what the nodes' keys were seen to be.
+var keyed = map[Property]bool{OwnerRelease: true, NoOrphanLock: true, OrderedTokens: true}
+
+// known takes back a verdict that rests on keys of which something is not known. A
+// violation was seen in what is known, and stays.
+func (v *view) known(f Finding) Finding {
+	if v.unclear < 0 || f.Verdict == Violated || !keyed[f.Property] {
+		return f
+	}
+	e := v.event(v.unclear)
+	f.Verdict, f.Events = Unknown, []int{v.unclear}
+	f.Why = fmt.Sprintf("it is not known what %s left in the key on node %s at %s", e.Value.Detail, e.Process, instant(e.Time))
+	return f
+}
+
+// firstUnclear is the first event after which a node's key was not known, -1 where
+// all were known at all times.
+func firstUnclear(h *history.History) int {
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.F == history.KeyUnclear && (h.Header.LockKey == "" || e.Value.Key == "" || e.Value.Key == h.Header.LockKey) {
+			return i
+		}
+	}
+	return -1
+}
+
+// obscured ends what was known of a key's life.
+func (v *view) obscured(open map[nodeKey]int, lives []keyLife, k nodeKey, event int) {
+	if at, known := open[k]; known {
+		lives[at].expires, lives[at].end = min(lives[at].expires, v.at(event)), event
+		delete(open, k)
+	}
+}

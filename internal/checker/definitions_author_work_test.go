@@ -131,6 +131,9 @@ func (a *author) completed(c *actor, f history.F, v history.Value, p *promise, a
 
 // tellKey lets a node tell of a key, whatever it is about.
 func (a *author) tellKey(c *actor) {
+	if a.chance(1) {
+		a.add(pick(a.r, a.h.Header.Nodes), history.Info, history.KeyUnclear, history.Value{Key: pick(a.r, []string{"lock", "other"}), Client: c.name, Detail: "SETBIT"})
+	}
 	switch a.r.IntN(4) {
 	case 0:
 		a.setKey(c, a.owner(c))

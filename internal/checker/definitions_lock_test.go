@@ -130,7 +130,8 @@ func (t *terms) contended() bool {
 	return false
 }
 
-// tried is the event that ends an attempt: its completion, or else the client's next.
+// tried is the event that ends an attempt: "their completion, or else the client's next
+// attempt".
 func (t *terms) tried(p *op) int {
 	if p.answered >= 0 {
 		return p.answered
@@ -159,7 +160,19 @@ func (t *terms) orderedTokens() answer {
 			}
 		}
 	}
-	return found(violated, chances)
+	// "If a key of the lock on a node was ever unclear (`key-unclear`), what would hold is
+	// unknown."
+	return found(violated, chances && t.unclear() == len(t.events))
+}
+
+// unclear is the first event that says of a key of the lock that it is unclear, or
+// len(events).
+func (t *terms) unclear() int {
+	i := 0
+	for i < len(t.events) && (t.events[i].F != history.KeyUnclear || !t.ofLock(i)) {
+		i++
+	}
+	return i
 }
 
 // later: "A grant is later than another if it was asked for after the other had been
@@ -186,7 +199,8 @@ func (t *terms) later(g, other *grant) bool {
 	if until, promised := other.promise(all); promised {
 		end = min(end, until)
 	}
-	return some && g.owner != other.owner && g.ret > max(end, other.ret)
+	// "Grants whose answer stands after that are not put in order by their keys."
+	return some && g.owner != other.owner && g.ret > max(end, other.ret) && g.answered < t.unclear()
 }
 
 // nodes are all that told of a key.
@@ -215,7 +229,7 @@ func (t *terms) set(node, owner string) (list []int) {
 
 // ownerRelease: "Nobody's release or renewal touches another client's key. ... Violated if
 // the key was that of another client. Unknown if no node told of a release or a renewal
-// with its author."
+// with its author, of a key that is known to be somebody's, or if a key was ever unclear."
 func (t *terms) ownerRelease() answer {
 	violated, chances := false, false
 	for i, e := range t.events {
@@ -227,7 +241,7 @@ func (t *terms) ownerRelease() answer {
 			violated = violated || whose != e.Value.Client
 		}
 	}
-	return found(violated, chances)
+	return found(violated, chances && t.unclear() == len(t.events))
 }
 
 // keyOf is whose key event i is about: "that of the client that set it last on that node,
@@ -235,7 +249,8 @@ func (t *terms) ownerRelease() answer {
 // up or been promoted since, no fault that kills it, makes it forget or promotes it has begun
 // since, and both tell the same owner value, or none. Otherwise it is that of the one client
 // that used the owner value in an `acquire` or to set a key, if only one did and every attempt
-// so far of the client that touched it told its own value." Empty: nobody knows.
+// so far of the client that touched it told its own value." Where it was unclear, "who set it
+// is then not known until it is set anew." Empty: nobody knows.
 func (t *terms) keyOf(i int) string {
 	e := &t.events[i]
 	setter := ""
@@ -244,7 +259,7 @@ func (t *terms) keyOf(i int) string {
 		switch {
 		case s.F == history.KeySet && same && s.Value.Owner == e.Value.Owner:
 			setter = s.Value.Client
-		case s.F == history.KeySet && same, s.F == history.KeyDeleted && same, s.F == history.KeyExpired && same, t.mayForget(j, e.Process):
+		case s.F == history.KeySet && same, s.F == history.KeyDeleted && same, s.F == history.KeyExpired && same, s.F == history.KeyUnclear && same, t.mayForget(j, e.Process):
 			setter = ""
 		}
 	}
@@ -289,7 +304,8 @@ func (t *terms) userOf(owner string) string {
 
 // noOrphanLock: "No key of the lock lives on for longer than the TTL after its owner had
 // done with it. Unknown if the nodes told nothing of keys, the history does not say the TTL,
-// or no owner had done with its keys."
+// no owner had done with its keys, or a key was ever unclear (`key-unclear`), which ends what
+// is known of it."
 func (t *terms) noOrphanLock() answer {
 	violated, chances := false, false
 	for i := range t.events {
@@ -310,14 +326,14 @@ func (t *terms) noOrphanLock() answer {
 			since = max(since, t.time(renewed))
 		}
 		violated = violated || to-since > t.header.TTL
-		// "A key of a killed client that has no TTL, and that nobody deleted, is a violation
-		// at once."
+		// "A key that has no TTL, that nobody deleted, and with which its owner had done by
+		// being killed, is a violation at once."
 		violated = violated || killed && left
 	}
 	if t.header.TTL <= 0 {
 		return cannotTell
 	}
-	return found(violated, chances)
+	return found(violated, chances && t.unclear() == len(t.events))
 }
 
 func (t *terms) time(i int) int64 { return int64(t.events[i].Time) }
@@ -337,7 +353,8 @@ func (t *terms) ownerOf(set int) string {
 
 // life is to when the key that was set in event i surely lives, when it was last renewed (-1:
 // never), and whether it has no TTL and is left to the end. "Only what is certain counts: a key
-// lives until its TTL has passed or it is seen to go, whichever comes first."
+// lives until its TTL has passed or it is seen to go, whichever comes first; a renewal that is
+// seen shows that it lived until then, or, with another owner value, that it is gone."
 func (t *terms) life(i int) (to int64, renewed int, left bool) {
 	set := &t.events[i]
 	// "A fault on a node's clock, whenever it begins, makes the end of its keys uncertain:
@@ -361,7 +378,7 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 		// "A node that goes down, and a fault that kills it, makes it forget or promotes it,
 		// ends what is known of its keys."
 		gone := t.mayForget(j, set.Process) && e.F != history.NodeUp && e.F != history.NodePromoted
-		if aboutKey(e.F) && e.Process == set.Process && e.Value.Key == set.Value.Key {
+		if (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == set.Process && e.Value.Key == set.Value.Key {
 			if e.F == history.KeyExtended && e.Value.Owner == set.Value.Owner {
 				end, renewed = due(e), j
 				continue
@@ -376,8 +393,8 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 }
 
 // doneWith is the event in which the owner of the key that was set in event i had done with
-// it ("the release was asked for, the attempt failed or stayed unknown, or the client was
-// killed"; -1: never), and whether the client was killed. "If several attempts used the key's
+// it ("the release was asked for, the attempt failed or stayed unknown, the client asked anew
+// without re-entering, or it was killed"; -1: never), and whether the client was killed. "If several attempts used the key's
 // owner value, the last end counts; if none did, it is that of the client's latest attempt
 // before that told no owner value."
 func (t *terms) doneWith(i int) (done int, killed bool) {

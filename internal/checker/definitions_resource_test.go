@@ -106,15 +106,18 @@ func (t *terms) holderServed() answer {
 }
 
 // valid reports that an effect is of a client inside its validity: "of a client that acted
-// under a grant, and the latest instant was before the end of the belief and before the end
-// of the promise. The promise counts only renewals whose answer stands before the operation's
-// invocation. If the effect can belong to several operations, all of them must be such."
+// under a grant, the refusal was surely before the end of the belief, and its latest instant
+// before the end of the promise. It was surely before the end of the belief if its latest
+// instant is before that, or if the operation was answered `ok` or `fail` and its completion
+// stands before the event that ended the belief. The promise counts only renewals whose answer
+// stands before the operation's invocation. If the effect can belong to several operations,
+// all of them must be such."
 func (t *terms) valid(e *history.Event) bool {
 	by := t.asked(e)
 	_, latest, _ := instants(e, by)
 	for _, p := range by {
 		g := t.actsUnder(p)
-		if g == nil || latest >= g.end {
+		if g == nil || latest >= g.end && (p.outcome == history.Info || p.answered > g.ended) {
 			return false
 		}
 		until, promised := g.promise(func(r *op) bool { return r.answered < p.invoked })
@@ -287,8 +290,8 @@ func order(list []int64, of func(int64) bool) (numbers []int64) {
 }
 
 // durable: "Workload `transactions`: every number whose append was answered `ok` is in both
-// lists in the end. Unknown if the resource never died after it had acknowledged
-// something."
+// lists in the end. Unknown if the resource never died (`node-down`) after it had acknowledged
+// something, or nobody looked in the end."
 func (t *terms) durable() answer {
 	_, end := t.looks()
 	if t.header.Workload != "transactions" || end == nil {

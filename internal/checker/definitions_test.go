@@ -320,20 +320,26 @@ func (t *terms) asked(e *history.Event) (list []*op) {
 }
 
 // instants are the earliest and the latest at which an effect can have happened, if it
-// belongs to one of these operations: "The earliest instant at which it can have happened
-// is `at - at_error`, the latest `at + at_error`. Without `at` these are the invocation
-// and the completion of the operation that asked for it. Then the earliest instant is that
-// of the first invocation, the latest that of the last completion (never, if one has
-// none)." False: the instant is unknown.
+// belongs to one of these operations; false: the instant is unknown.
 func instants(e *history.Event, by []*op) (earliest, latest int64, known bool) {
-	if at := e.Value.At; at.Set {
-		return at.V - e.Value.AtError, at.V + e.Value.AtError, true
+	// "The earliest instant at which it can have happened is the later of `at - at_error` and
+	// the first invocation of these operations, the latest is the earlier of `at + at_error`
+	// and their last completion. A completion of unknown outcome, or none, is no bound: the
+	// effect can come after it. Where neither is known, the instant is unknown."
+	earliest, latest = math.MinInt64, forever
+	if len(by) > 0 {
+		earliest, latest = forever, math.MinInt64
 	}
-	earliest, latest = forever, math.MinInt64
 	for _, p := range by {
-		earliest, latest = min(earliest, p.call), max(latest, p.ret)
+		earliest = min(earliest, p.call)
+		if latest = max(latest, p.ret); p.outcome == history.Info {
+			latest = forever
+		}
 	}
-	return earliest, latest, len(by) > 0
+	if at := e.Value.At; at.Set {
+		earliest, latest = max(earliest, at.V-e.Value.AtError), min(latest, at.V+e.Value.AtError)
+	}
+	return earliest, latest, e.Value.At.Set || len(by) > 0
 }
 
 // struck is whom a fault strikes.

@@ -91,7 +91,7 @@ const longest = 400
 func TestDefinitionsOnVirtualRuns(t *testing.T) {
 	s := newStage(t)
 	compared := 0
-	n, first := howMany(t, 4000), firstSeed(t)
+	n, first := howMany(t, 2500), firstSeed(t)
 	for i := range n {
 		h, o, origin := s.run(t, first+uint64(i))
 		if len(h.Events) <= longest {

@@ -1,0 +1,184 @@
+package checker_test
+
+import (
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// stretch is a time without a gap.
+type stretch struct{ from, to int64 }
+
+// deadlockFree: "Once the faults are lifted (phase `healing`), somebody gets the lock within
+// `grant_within`."
+func (t *terms) deadlockFree() answer {
+	for _, e := range t.events {
+		if e.F == history.Phase && e.Value.Detail == history.PhaseHealing {
+			healed := stretch{int64(e.Time), t.last}
+			violated, chances := t.starved([]stretch{healed})
+			// "Until the first grant after healing it makes no difference who has the lock: a
+			// holder that keeps it for longer than the bound is a violation, too."
+			until := t.last
+			for _, g := range slices.Backward(t.grants) {
+				if g.ret >= healed.from {
+					until = g.ret
+				}
+			}
+			_, kept := t.wanted(stretch{healed.from, until})
+			return found(violated || kept, chances)
+		}
+	}
+	return cannotTell
+}
+
+// minorityTolerant: "The same (without the rule for a holder that keeps it), while some nodes
+// but fewer than half are struck by a fault, and nothing else is."
+func (t *terms) minorityTolerant() answer {
+	var within []stretch
+	open := false
+	for i := range t.events {
+		if struck := t.minorityStruck(i); struck && !open {
+			within, open = append(within, stretch{t.time(i), t.last}), true
+		} else if !struck && open {
+			within[len(within)-1].to, open = t.time(i), false
+		}
+	}
+	return found(t.starved(within))
+}
+
+// lasts reports that the fault that begins in event i is there when event at has come: "A
+// fault lasts to its `fault-end` (same `fault`, `id` and `target`; each ends the first such
+// fault that has not ended), or to the end of the history."
+func (t *terms) lasts(i, at int) bool {
+	b := &t.events[i].Value
+	begun := 0
+	for j := range t.events[:at+1] {
+		e := &t.events[j]
+		if e.Value.Fault != b.Fault || e.Value.ID != b.ID || e.Value.Target != b.Target {
+			continue
+		}
+		switch {
+		case e.F == history.FaultBegin && j <= i:
+			begun++
+		case e.F == history.FaultEnd:
+			if begun > 0 {
+				begun--
+			}
+			if j > i && begun == 0 {
+				return false
+			}
+		}
+	}
+	return i <= at
+}
+
+// minorityStruck: "A node is struck by a fault on the node itself or on a link from a client
+// to it. Stretches during which a client, the resource, a link to it or a replication link
+// is struck are left out."
+func (t *terms) minorityStruck(at int) bool {
+	nodes := map[string]bool{}
+	for i, e := range t.events[:at+1] {
+		if e.F != history.FaultBegin || !t.lasts(i, at) {
+			continue
+		}
+		s := t.strikes(i, anything)
+		if s.other || len(s.clients) > 0 {
+			return false
+		}
+		for n := range s.nodes {
+			nodes[n] = true
+		}
+		for _, l := range s.links {
+			if !slices.Contains(t.header.Nodes, l.To) || slices.Contains(t.header.Nodes, l.From) {
+				return false
+			}
+			nodes[l.To] = true
+		}
+	}
+	return len(nodes) > 0 && 2*len(nodes) < len(t.header.Nodes)
+}
+
+// starved reports whether somebody asked for the free lock in vain during one of these
+// stretches, and whether there were chances: "Time counts from when the lock was free for
+// all that is known and somebody asked for it. A stretch during which the lock is free ends
+// with the next grant; it may be a single instant. Chances: such stretches in which somebody
+// asked. It is violated if one client asked for longer than the bound during such a stretch.
+// Several locks of one history count as one."
+func (t *terms) starved(within []stretch) (violated, chances bool) {
+	for _, w := range within {
+		from := w.from // when the lock is free
+		for _, g := range t.grants {
+			if g.ret > w.to {
+				break
+			}
+			if from <= g.ret && g.ret >= w.from {
+				some, inVain := t.wanted(stretch{from, g.ret})
+				violated, chances = violated || inVain, chances || some
+			}
+			from = max(from, t.givenBack(g))
+		}
+		if from <= w.to {
+			_, inVain := t.wanted(stretch{from, w.to})
+			violated = violated || inVain
+		}
+	}
+	return violated, chances
+}
+
+// givenBack: "The lock is free once every grant so far has been given back: its release was
+// answered, or its promise is over (an answer of unknown outcome is none). A grant without a
+// promise whose client was killed, or asked anew without re-entering, is given back at that
+// event."
+func (t *terms) givenBack(g *grant) int64 {
+	back, promised := g.promise(all)
+	if !promised {
+		back = forever
+	}
+	for _, p := range t.ops {
+		if p.f == history.Release && slices.Contains(p.ends, g) && p.outcome != history.Info {
+			back = min(back, p.ret)
+		}
+		if !promised && p.f == history.Acquire && p.client == g.client && p.lock == g.lock && p.invoked > g.answered && p.outer == nil {
+			back = min(back, p.call)
+		}
+	}
+	if i := t.killed(g.client, g.answered); !promised && i < len(t.events) {
+		back = min(back, t.time(i))
+	}
+	return max(back, g.ret)
+}
+
+// wanted reports whether somebody asked for the lock, and whether in vain for longer than the
+// bound: "While the lock is free, a client that asks again and again counts as asking all the
+// time from its first asking on, save where it pauses for more than half the bound. A killed
+// client asks no more, and an attempt that is never answered ends with the client's next."
+func (t *terms) wanted(free stretch) (some, inVain bool) {
+	asks := map[string]*stretch{}
+	for _, p := range t.ops {
+		if p.f != history.Acquire {
+			continue
+		}
+		from, to := max(p.call, free.from), free.to
+		if i := min(t.tried(p), t.killed(p.client, p.invoked)); i < len(t.events) {
+			to = min(to, t.time(i))
+		}
+		if from > to {
+			continue
+		}
+		s := asks[p.client]
+		if s == nil || 2*(from-s.to) > t.bound {
+			s = &stretch{from, to}
+			asks[p.client] = s
+		}
+		s.to = max(s.to, to)
+		some, inVain = true, inVain || s.to-s.from > t.bound
+	}
+	return some, inVain
+}
+
+// killed is the first event after i that kills the client.
+func (t *terms) killed(client string, i int) int {
+	for i++; i < len(t.events) && !t.strikes(i, history.Kills).clients[client]; i++ {
+	}
+	return i
+}

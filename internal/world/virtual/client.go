@@ -198,7 +198,7 @@ func (e *env) Sleep(d time.Duration) {
 		return
 	}
 	s := &e.c.w.s
-	if s.doze(d) {
+	if s.pass(s.now + d) {
 		return
 	}
 	s.push(event{at: s.now + d, co: s.current, epoch: s.current.epoch})
@@ -285,62 +285,38 @@ type remote struct {
 func (r *remote) Name() string { return r.l.name.To }
 
 // Do carries a command to the node.
-func (r *remote) Do(cmd command.Command) command.Reply {
-	l, deadline := r.l, time.Duration(math.MaxInt64)
-	if cmd.Timeout > 0 {
-		deadline = l.w.s.now + cmd.Timeout
-	}
-	var reply command.Reply
-	how := unsent
-	if n := len(l.idle); n > 0 && !l.idle[n-1].fresh && plain(&cmd) {
-		l.lastUsed = l.idle[n-1]
-		if how = l.quick(l.lastUsed, deadline, &cmd, &reply); how == answered {
-			return reply
-		}
-	}
-	r.exchange(&cmd, deadline, how, &reply)
-	return reply
-}
-
-// plain commands need a connection that is open, but do not mind which.
-func plain(cmd *command.Command) bool {
-	switch cmd.Op {
-	case command.WAIT, command.WATCH, command.UNWATCH, command.EXEC:
-		return false
-	}
-	return !cmd.OtherConnection
-}
-
-// exchange carries a command to the node that quick did not carry all the way.
-func (r *remote) exchange(cmd *command.Command, deadline time.Duration, how progress, reply *command.Reply) {
+func (r *remote) Do(cmd command.Command) (reply command.Reply) {
 	l := r.l
 	epoch := l.epoch
-	m := message{conn: l.connect(cmd.OtherConnection), deadline: deadline}
+	m := message{conn: l.connect(cmd.OtherConnection), deadline: math.MaxInt64}
+	if cmd.Timeout > 0 {
+		m.deadline = l.w.s.now + cmd.Timeout
+	}
 	switch cmd.Op {
 	case command.WATCH:
 		r.watching = m.conn
 	case command.UNWATCH, command.EXEC:
 		watched := r.watching
 		if r.watching = nil; watched != nil && watched != m.conn {
-			*reply = command.UnknownReply("the connection that watched is gone")
-			return
+			return command.UnknownReply("the connection that watched is gone")
 		}
 	}
 	if m.conn.fresh {
 		m.handshake = true
-		r.await(&m, cmd, unsent, reply)
+		r.await(&m, &cmd, &reply)
 		if reply.Outcome != command.Done {
-			return
+			return reply
 		}
 		m.handshake, m.conn.fresh = false, false
 	}
-	if how == unheard || !r.await(&m, cmd, how, reply) {
+	if !r.await(&m, &cmd, &reply) {
 		m.source = true
-		r.await(&m, cmd, unsent, reply)
+		r.await(&m, &cmd, &reply)
 	}
 	if reply.Outcome != command.Unknown {
 		l.giveBack(m.conn, epoch)
 	}
+	return reply
 }
 
 // message says how a command is sent to a node, or that it is the handshake of a
@@ -356,35 +332,28 @@ type message struct {
 
 const tooLate = "no answer in time"
 
-// await sends one message, as far as quick has not, and waits for its answer till
-// the deadline. It returns false where the node did not know the script.
-func (r *remote) await(m *message, cmd *command.Command, how progress, reply *command.Reply) (known bool) {
-	w := r.l.w
-	s := &w.s
+// await sends one message and waits for its answer till the deadline. It returns
+// false where the node did not know the script.
+func (r *remote) await(m *message, cmd *command.Command, reply *command.Reply) (known bool) {
+	s := &r.l.w.s
 	if s.now >= m.deadline { // a pause took the time that it had
 		*reply = command.UnknownReply(tooLate)
 		return true
 	}
-	k := w.newCall()
-	k.link, k.conn, k.handshake, k.source = r.l, m.conn, m.handshake, m.source
+	k := &m.conn.call
+	k.handshake, k.source, k.noScript, k.clientDone = m.handshake, m.source, false, false
 	if !m.handshake {
 		k.cmd = *cmd
 	}
-	k.waiter = waiter{s.current, s.current.epoch}
-	switch how {
-	case unsent:
-		r.l.send(k)
-	case onItsWay:
-		k.goOn(requests)
-	case answered, unheard: // nothing is left to send
-	case onItsWayBack:
-		k.reply, k.noScript = *reply, r.l.unheard
-		k.goOn(answers)
+	k.waiter, k.deadline = waiter{s.current, s.current.epoch}, m.deadline
+	r.l.send(k)
+	why := byReply
+	if !k.arrived {
+		if m.deadline < math.MaxInt64 {
+			s.timeout(m.deadline)
+		}
+		why = r.e.c.stand(r.e.life) // where the client dies, kill has given the call up
 	}
-	if m.deadline < math.MaxInt64 {
-		s.timeout(m.deadline)
-	}
-	why := r.e.c.stand(r.e.life) // where the client dies, kill has given the call up
 	*reply, known = k.reply, !k.noScript
 	k.giveUp()
 	switch why {

@@ -35,7 +35,7 @@ func (e *event) happen(s *scheduler) {
 	case e.co != nil:
 		s.wake(e.co, e.epoch, byTimer)
 	case e.call != nil:
-		e.call.advance()
+		e.call.run()
 	default:
 		e.f()
 	}

@@ -1,7 +1,9 @@
 package virtual
 
 import (
+	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
@@ -25,10 +27,6 @@ type link struct {
 	// index is its place among all links, sent how many calls were sent on it.
 	index int
 	sent  uint32
-	// arrival is when the message arrives that quick has begun to carry, unheard
-	// that it says the node does not know the script.
-	arrival time.Duration
-	unheard bool
 	// epoch counts how often all connections broke at once.
 	epoch uint32
 	// pending are calls whose clients still wait, in the order in which they
@@ -40,6 +38,8 @@ type link struct {
 	opened   connection
 	lastUsed *connection
 	ways     [2]way
+	// disturbed says that a way has been disturbed in this run.
+	disturbed bool
 }
 
 // way is one direction of a link: what disturbs it, in the order in which it
@@ -53,6 +53,7 @@ const (
 
 // connection carries one call at a time.
 type connection struct {
+	call call
 	// fresh connections have to shake hands first.
 	fresh bool
 	// since is the number of the latest disturbance when it was opened.
@@ -69,8 +70,8 @@ type passed struct {
 	n int64
 }
 
-// call is one request to a node and its answer. It lives until its client has
-// done with it and nothing of it is under way any more.
+// call is one request to a node and its answer. Its connection carries the next one
+// only when the answer has come: what is under way is never another's.
 type call struct {
 	link *link
 	conn *connection
@@ -85,7 +86,12 @@ type call struct {
 	// noScript: the node did not know the script.
 	noScript bool
 
-	waiter waiter
+	// waiter waits for the answer until the deadline, arrived says that it is there.
+	waiter   waiter
+	deadline time.Duration
+	arrived  bool
+	// luck has the random bits for the ways that it has not gone yet.
+	luck uint64
 	// dir is the direction in which it is under way, stage the last
 	// disturbance that it has passed, way its epoch: an event of another epoch
 	// does not concern it.
@@ -97,8 +103,8 @@ type call struct {
 	// through says that it has passed all disturbances and only needs its time.
 	through bool
 	epoch   uint32
-	// The client waits no more; nothing is under way any more.
-	clientDone, wayDone bool
+	// clientDone: the client waits no more.
+	clientDone bool
 }
 
 // draw is the time that a message takes.
@@ -106,12 +112,7 @@ func (l *link) draw() time.Duration {
 	if l.w.order != nil {
 		return 0
 	}
-	return l.takes(l.rand.Uint64() >> 32)
-}
-
-// takes is the time that a message takes by the 32 random bits.
-func (l *link) takes(bits uint64) time.Duration {
-	return l.delay + addition(bits)
+	return l.delay + addition(l.rand.Uint64()>>32)
 }
 
 // addition is what 32 random bits add to a delay.
@@ -119,18 +120,33 @@ func addition(bits uint64) time.Duration { return time.Duration(bits * uint64(de
 
 // connect finds an idle connection, the last used first, or opens one.
 func (l *link) connect(other bool) *connection {
-	for i := len(l.idle) - 1; i >= 0; i-- {
-		c := l.idle[i]
-		if other && c == l.lastUsed {
-			continue
-		}
-		l.idle = append(l.idle[:i], l.idle[i+1:]...)
+	last := len(l.idle) - 1
+	if other && last >= 0 && l.idle[last] == l.lastUsed {
+		last--
+	}
+	if last >= 0 {
+		c := l.idle[last]
+		l.idle = drop(l.idle, last)
 		l.lastUsed = c
 		return c
 	}
-	c := l.w.newConnection()
+	c := l.own(&connection{})
 	c.fresh, c.since = true, l.w.toxicNumber
 	l.lastUsed = c
+	return c
+}
+
+// drop takes the i-th out of a list; mostly it is the last.
+func drop[T any](list []T, i int) []T {
+	if i == len(list)-1 {
+		return list[:i]
+	}
+	return slices.Delete(list, i, i+1)
+}
+
+// own makes a connection one of the link's.
+func (l *link) own(c *connection) *connection {
+	c.call.link, c.call.conn = l, c
 	return c
 }
 
@@ -148,6 +164,7 @@ func (l *link) send(k *call) {
 	k.number = l.sent
 	l.w.touch(l.name.From, false)
 	k.dir, k.stage, k.through, k.base = requests, 0, false, l.w.s.now
+	k.arrived, k.luck = false, l.rand.Uint64()
 	l.pending = append(l.pending, k)
 	if !l.to.up {
 		// The port is closed: the connection cannot be opened, or breaks.
@@ -155,85 +172,104 @@ func (l *link) send(k *call) {
 		k.lost()
 		return
 	}
-	k.advance()
+	k.run()
 }
 
-// advance moves a message on: through the disturbances that it has not passed,
-// then over the link itself, then to its end.
+// run moves a message on, and on again as long as nothing else happens before. So it
+// must be the last thing that its caller does at this time. Mostly a request gets to
+// its node, and the answer back, without bothering the queue of events.
+func (k *call) run() {
+	s := &k.link.w.s
+	at, on := k.step()
+	for on && at < k.deadline && s.pass(at) {
+		at, on = k.step()
+	}
+	if on {
+		s.push(event{at: at, call: k, epoch: k.way})
+	}
+}
+
+// advance moves a message on.
 func (k *call) advance() {
+	if at, on := k.step(); on {
+		k.link.w.s.push(event{at: at, call: k, epoch: k.way})
+	}
+}
+
+// step moves a message on: through the disturbances that it has not passed, then over
+// the link itself, then to its end. It returns when it gets on from there by itself,
+// if it does.
+func (k *call) step() (at time.Duration, on bool) {
 	l := k.link
-	if k.epoch != l.epoch {
+	switch {
+	case k.epoch != l.epoch:
 		k.lost()
-		return
+		return 0, false
+	case !k.through:
+	case k.dir == answers:
+		if !k.clientDone {
+			k.arrived = true
+			l.w.s.wake(k.waiter.co, k.waiter.epoch, byReply)
+		}
+		k.lost()
+		return 0, false
+	case !l.to.arrive(k) || !k.turn():
+		return 0, false
 	}
-	if k.through {
-		k.arrive()
-		return
+	if l.disturbed && !k.pass() {
+		return 0, false
 	}
-	for _, t := range l.ways[k.dir].toxics {
+	k.through = true
+	if o := l.w.order; o != nil {
+		o.undertake(l, k.number, k.dir, event{call: k, epoch: k.way})
+		return 0, false
+	}
+	luck := k.luck & math.MaxUint32
+	k.luck >>= 32
+	return l.w.s.now + l.delay + addition(luck), true
+}
+
+// pass takes a message through the disturbances; false: it stands in one of them, or
+// is lost there.
+func (k *call) pass() bool {
+	for _, t := range k.link.ways[k.dir].toxics {
 		if t.number > k.stage {
 			k.stage = t.number
 			if !t.pass(k) {
-				return
+				return false
 			}
 		}
 	}
-	k.through = true
-	e := event{call: k, epoch: k.way}
-	if o := l.w.order; o != nil {
-		o.undertake(l, k.number, k.dir, e)
-		return
-	}
-	e.at = l.w.s.now + l.draw()
-	l.w.s.push(e)
+	return true
 }
 
-// arrive is the end of a way.
-func (k *call) arrive() {
-	if k.dir == requests {
-		k.link.to.arrive(k)
-		return
+// turn makes the call the answer; false: nobody listens, for the connection is closed.
+func (k *call) turn() bool {
+	if k.clientDone || k.epoch != k.link.epoch {
+		k.lost()
+		return false
 	}
-	if !k.clientDone {
-		k.link.w.s.wake(k.waiter.co, k.waiter.epoch, byReply)
-	}
-	k.lost()
+	k.dir, k.stage, k.through, k.base = answers, 0, false, k.link.w.s.now
+	return true
 }
 
 // answer sends the reply back.
 func (k *call) answer() {
-	if k.clientDone || k.epoch != k.link.epoch {
-		k.lost() // nobody listens: the connection is closed
-		return
+	if k.turn() {
+		k.advance()
 	}
-	k.dir, k.stage, k.through, k.base = answers, 0, false, k.link.w.s.now
-	k.advance()
 }
 
 // lost says that nothing of the call is under way any more.
-func (k *call) lost() {
-	k.way++
-	k.wayDone = true
-	k.free()
-}
+func (k *call) lost() { k.way++ }
 
 // giveUp says that the client waits no more.
 func (k *call) giveUp() {
 	l := k.link
-	for i, p := range l.pending {
-		if p == k {
-			l.pending = append(l.pending[:i], l.pending[i+1:]...)
-			break
-		}
+	if i := slices.Index(l.pending, k); i >= 0 {
+		l.pending = drop(l.pending, i)
 	}
 	k.clientDone = true
-	k.free()
-}
-
-func (k *call) free() {
-	if k.wayDone && k.clientDone {
-		k.link.w.freeCall(k)
-	}
 }
 
 // breakLater tells the waiting client in a while that its connection broke.

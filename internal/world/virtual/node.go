@@ -68,20 +68,13 @@ func (n *node) bend(f *world.ClockFault) {
 	n.clock.set(n.w.s.now, *f)
 }
 
-// arrive takes a call in.
-func (n *node) arrive(k *call) {
+// arrive takes a call in; true: it has its answer.
+func (n *node) arrive(k *call) bool {
 	if n.paused {
 		n.queue = append(n.queue, k)
-		return
+		return false
 	}
-	n.serve(k)
-}
-
-// serve carries a call out and answers it.
-func (n *node) serve(k *call) {
-	if n.carryOut(k) {
-		k.answer()
-	}
+	return n.carryOut(k)
 }
 
 // carryOut carries a call out; false: the answer comes later.
@@ -152,7 +145,9 @@ func (n *node) resume() {
 	queue := n.queue
 	n.queue = nil
 	for _, k := range queue {
-		n.serve(k)
+		if n.carryOut(k) {
+			k.answer()
+		}
 	}
 	deferred := n.deferred
 	n.deferred = nil

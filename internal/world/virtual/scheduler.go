@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"math"
 	"slices"
 	"time"
 )
@@ -39,9 +40,9 @@ type scheduler struct {
 	// nil: nothing ever does.
 	pick func() bool
 
-	// quiet is what quietUntil says, where lookedAhead.
-	quiet       time.Duration
-	lookedAhead bool
+	// next is what lookAhead says, where looked.
+	next   time.Duration
+	looked bool
 
 	ctx       context.Context
 	sinceLook int
@@ -96,7 +97,7 @@ func (s *scheduler) reset(ctx context.Context) {
 	s.outside.s = s
 	s.current, s.handoff = &s.outside, nil
 	s.activities, s.waiting, s.stopped, s.stuck, s.pick = 0, false, false, false, nil
-	s.ctx, s.lookedAhead = ctx, false
+	s.ctx, s.looked = ctx, false
 }
 
 // start makes f an activity that begins when the caller parks.
@@ -119,7 +120,7 @@ func (s *scheduler) start(f func(), counted bool) {
 }
 
 func (s *scheduler) makeReady(c *coroutine) {
-	s.lookedAhead = false
+	s.looked = false
 	s.ready.push(c)
 }
 
@@ -192,7 +193,7 @@ func (s *scheduler) park() reason {
 // dispatch runs events and other coroutines until self is the next to run.
 func (s *scheduler) dispatch(self *coroutine) {
 	for {
-		s.lookedAhead = false
+		s.looked = false
 		c := s.ready.pop()
 		if c == nil {
 			s.fire()
@@ -266,7 +267,7 @@ func (s *scheduler) halt() {
 	if s.stopped {
 		return
 	}
-	s.stopped, s.lookedAhead = true, false
+	s.stopped, s.looked = true, false
 	s.wakeAll(func(*coroutine) bool { return true }, byStop)
 	if !s.waiting {
 		s.wake(&s.outside, s.outside.epoch, byStop)
@@ -288,9 +289,35 @@ func (s *scheduler) wakeAll(which func(*coroutine) bool, why reason) {
 	}
 }
 
+// pass moves time on at once, where nothing happens before; false: something does.
+// Whoever calls it has nothing else to do at this time.
+func (s *scheduler) pass(at time.Duration) bool {
+	if !s.looked {
+		s.next, s.looked = s.lookAhead(), true
+	}
+	if at >= s.next || s.sinceLook >= lookEvery {
+		return false
+	}
+	s.sinceLook++
+	s.now = at
+	return true
+}
+
+// lookAhead is when something happens by itself, 0 where it does at once. It holds
+// until somebody is woken, an event is added, or one happens.
+func (s *scheduler) lookAhead() time.Duration {
+	if s.ready.n() > 0 || s.pick != nil || s.stopped {
+		return 0
+	}
+	if at, some := s.due(); some {
+		return at
+	}
+	return math.MaxInt64
+}
+
 // sleep parks the current coroutine for a while.
 func (s *scheduler) sleep(d time.Duration) reason {
-	if s.doze(max(d, 0)) {
+	if s.pass(s.now + max(d, 0)) {
 		return byTimer
 	}
 	s.push(event{at: s.now + max(d, 0), co: s.current, epoch: s.current.epoch})
@@ -300,7 +327,7 @@ func (s *scheduler) sleep(d time.Duration) reason {
 // timeout wakes the current coroutine at a time by which it will usually have
 // gone on.
 func (s *scheduler) timeout(at time.Duration) {
-	s.lookedAhead = false
+	s.looked = false
 	s.seq++
 	e := event{at: max(at, s.now), seq: s.seq, co: s.current, epoch: s.current.epoch}
 	if !s.timeouts.push(e) {
@@ -309,7 +336,7 @@ func (s *scheduler) timeout(at time.Duration) {
 }
 
 func (s *scheduler) push(e event) {
-	s.lookedAhead = false
+	s.looked = false
 	s.seq++
 	e.seq, e.at = s.seq, max(e.at, s.now) // nothing happens in the past
 	s.events.push(e)

@@ -82,7 +82,7 @@ func (l *link) disturb(d world.Disturbance, dir int) (lift func()) {
 	if d.Kind == world.Bandwidth {
 		t.free = make(map[*connection]time.Duration)
 	}
-	l.ways[dir].toxics = append(l.ways[dir].toxics, t)
+	l.ways[dir].toxics, l.disturbed = append(l.ways[dir].toxics, t), true
 	return t.lift
 }
 

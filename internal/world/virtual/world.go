@@ -45,8 +45,7 @@ type World struct {
 	// order decides about messages; nil: their delays do.
 	order *ordered
 
-	freeCalls []*call
-	closed    bool
+	closed bool
 	// kept says that the world will be opened again: its coroutines stay.
 	kept bool
 }
@@ -199,30 +198,9 @@ func (w *World) newLink(from string, to *node) *link {
 	*l = link{w: w, name: world.Link{From: from, To: to.name}, index: index, to: to, rand: w.net,
 		delay:   leastDelay + addition(w.net.Uint64()>>32),
 		pending: l.pending[:0], idle: l.idle[:0]}
-	l.idle = append(l.idle, &l.opened)
+	l.idle = append(l.idle, l.own(&l.opened))
 	w.links = append(w.links, l)
 	return l
-}
-
-func (w *World) newConnection() *connection { return &connection{} }
-
-func (w *World) newCall() *call {
-	if n := len(w.freeCalls); n > 0 {
-		k := w.freeCalls[n-1]
-		w.freeCalls = w.freeCalls[:n-1]
-		return k
-	}
-	return &call{}
-}
-
-// freeCall lets a call be used again. Its way goes on counting, so that events
-// of its past do not concern its future; what else it holds is overwritten when
-// it is sent.
-func (w *World) freeCall(k *call) {
-	k.way++
-	k.link = nil // whoever still used it would fail at once
-	k.clientDone, k.wayDone, k.noScript = false, false, false
-	w.freeCalls = append(w.freeCalls, k)
 }
 
 // Start begins the run's time.

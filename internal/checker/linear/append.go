@@ -157,12 +157,9 @@ func (g *appends) decide() Result {
 		}
 		return r
 	}
-	latest := -1
+	latest := -1 // where there is a tail, all these took effect: they were read
 	for i := range g.counter.Ops {
 		o := &g.counter.Ops[i]
-		if o.Kind == CAS && o.A >= int64(len(g.full)) && o.Optional() {
-			continue // nobody read it, so it may be left out
-		}
 		if latest < 0 || o.Call > g.counter.Ops[latest].Call {
 			latest = i
 		}

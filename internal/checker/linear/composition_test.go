@@ -205,3 +205,28 @@ func TestWrongOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestValuesFromThemselves: values that were all made from one another, and from
+// nothing else, cannot have been there; where all of them are unknown, nothing was.
+func TestValuesFromThemselves(t *testing.T) {
+	chain := []Op{{Kind: Write, A: 9, Call: 1, Return: 2}, {Kind: CAS, A: 9, B: 8, Call: 3, Return: 4}, {Kind: Read, A: 8, Call: 5, Return: 6}}
+	for unknown, want := range map[int]Outcome{0: Illegal, 1: Illegal, 2: Legal} {
+		circle := []Op{{Kind: CAS, A: 1, B: 2, Call: 7, Return: 9}, {Kind: CAS, A: 2, B: 1, Call: 7, Return: 9}}
+		for i := range unknown {
+			circle[i].Return = Never
+		}
+		ops := append(circle, chain...)
+		for range ops {
+			ops = append(ops[1:len(ops):len(ops)], ops[0])
+			r := Register(History{Ops: ops})
+			if r.Outcome != want {
+				t.Errorf("%d of two unknown: %v (%s), want %v of %+v", unknown, r.Outcome, r.Why, want, ops)
+			}
+			for _, i := range r.Witness {
+				if o := &ops[i]; o.Optional() || o.Call != 7 {
+					t.Errorf("%d of two unknown: the witness is %+v", unknown, o)
+				}
+			}
+		}
+	}
+}

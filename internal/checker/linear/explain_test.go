@@ -115,24 +115,6 @@ func checkShown(t *testing.T, p Problem, h History, c Counterexample) {
 	}
 }
 
-// TestExplainByPorcupineAlone: where more operations are under way than the frontier
-// search can hold, reads that do not matter are left out.
-func TestExplainByPorcupineAlone(t *testing.T) {
-	var h History
-	for i := range int64(3) {
-		h.Ops = append(h.Ops, Op{Kind: Read, A: 0, Call: 2 * i, Return: 2*i + 1})
-	}
-	for i := range int64(66) {
-		h.Ops = append(h.Ops, Op{Kind: CAS, A: 0, B: 1, Call: 10, Return: 20 + i})
-	}
-	h.Ops = append(h.Ops, Op{Kind: Read, A: 1, Call: 200, Return: 201})
-	c := Explain(context.Background(), Problem{Model: Cell(0)}, h, Bounds{Timeout: time.Minute})
-	reads := slices.ContainsFunc(c.Operations, func(i int) bool { return h.Ops[i].Kind == Read })
-	if h.Ops[c.At].Kind != CAS || c.Minimal || reads || !slices.Contains(c.Operations, c.At) {
-		t.Errorf("%+v", c)
-	}
-}
-
 // TestShrinkIsMinimal: what is left fails, and nothing of it can be missed.
 func TestShrinkIsMinimal(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))

@@ -3,6 +3,7 @@ package linear
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -147,4 +148,31 @@ func pointInside(h History) bool {
 		}
 	}
 	return false
+}
+
+// TestLeaseAtItsBorders: a grant that was answered at the very end of its promise was
+// never inside it; a release at that instant ends nothing any more.
+func TestLeaseAtItsBorders(t *testing.T) {
+	acquire := Op{Kind: Acquire, Call: 1, Return: 5}
+	release := func(call int64) Op { return Op{Kind: Release, Call: call, Return: call + 3} }
+	for _, c := range []struct {
+		name  string
+		ops   []Op
+		until []int64
+		want  []Op
+	}{
+		{"answered at the end", []Op{acquire, release(9)}, []int64{5}, nil},
+		{"answered just before", []Op{acquire, release(9)}, []int64{6}, []Op{acquire, {Kind: Expire, Call: 6, Return: 6}}},
+		{"released at the end", []Op{acquire, release(9)}, []int64{9}, []Op{acquire, {Kind: Expire, Call: 9, Return: 9}}},
+		{"released just before", []Op{acquire, release(9)}, []int64{10}, []Op{acquire, {Kind: Release, Call: 9, Return: 10}}},
+		{"released in time", []Op{release(9), acquire}, []int64{20}, []Op{acquire, release(9)}},
+		{"no promise", []Op{acquire, release(9)}, []int64{None}, []Op{acquire, release(9)}},
+		{"nothing said of the tag", []Op{acquire, release(9)}, nil, []Op{acquire, release(9)}},
+		{"never released", []Op{acquire}, []int64{20}, []Op{acquire, {Kind: Expire, Call: 20, Return: 20}}},
+	} {
+		h, r := Lease(History{Ops: c.ops}, c.until)
+		if r.Outcome != 0 || !slices.Equal(h.Ops, c.want) {
+			t.Errorf("%s: %v %+v, want %+v", c.name, r, h.Ops, c.want)
+		}
+	}
 }

@@ -188,7 +188,7 @@ var propertyCases = []struct {
 		s.read(4, "c2", 1, 0)
 		s.write(6, "c2", 1, 1, history.OK, 2)
 		s.write(8, "c1", 1, 1, history.Fail, 1)
-	}, Holds, "1 sections of 1 client"},
+	}, Holds, "write with token 1 refused after token 2"},
 	{"a job that the other client rightly left out", LinearizableResource, func(s *script) {
 		s.h.Header.Workload = "jobs"
 		s.acquire(0, 1, "c1", 900, -1)

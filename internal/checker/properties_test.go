@@ -361,8 +361,8 @@ var propertyCases = []struct {
 	}, Violated, "the key of c1 on node A outlived"},
 	{"a key of another name unknown", NoOrphanLock, func(s *script) {
 		s.h.Header.LockKey = "lock"
-		s.acquire(0, 1, "c1", 900, -1)
 		s.key(0, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.acquire(0, 1, "c1", 900, -1)
 		s.release(10, 11, "c1")
 		s.key(12, history.KeyDeleted, "A", "c1", "c1-owner", -1)
 		s.add(13, "A", history.Info, history.KeyUnclear, history.Value{Key: "other", Detail: "SETBIT"})

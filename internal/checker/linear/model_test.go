@@ -211,7 +211,7 @@ func TestUnknownKinds(t *testing.T) {
 			t.Errorf("%v: %v, %q", k, r.Outcome, r.Why)
 		}
 	}
-	if Kind(200).String() != Kind(0).String() || Outcome(200).String() != "none" || Outcome(0).String() != "none" || Illegal.String() != "illegal" {
+	if (ReadSet+1).String() != Kind(0).String() || (Undecided+1).String() != "none" || Kind(200).String() != Kind(0).String() || Outcome(200).String() != "none" || Outcome(0).String() != "none" || Illegal.String() != "illegal" {
 		t.Error("what has no name")
 	}
 }

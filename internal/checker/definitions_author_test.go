@@ -114,10 +114,10 @@ func (a *author) begin(seed uint64) {
 		a.ruined[w] = pick(a.r, a.plot.wrong)
 	}
 	a.h = &history.History{Header: history.Header{Format: history.FormatName, Version: history.FormatVersion, Scenario: a.plot.name, Seed: seed,
-		Workload: pick(a.r, a.plot.workloads), Clients: []string{"c1", "c2", "c3"}[:2+a.r.IntN(2)], Nodes: []string{"A", "B", "C", "D", "E"}[:1+2*a.r.IntN(3)],
+		Workload: pick(a.r, a.plot.workloads), Clients: []string{"c1", "c2", "c3"}[:2+a.r.IntN(2)], Nodes: []string{"A", "B", "C", "D", "E"}[:1+a.r.IntN(5)],
 		LockKey: pick(a.r, []string{"lock", "lock", ""}), TTL: pick(a.r, []int64{0, 6, 6, 6, 6, 9, 9, 9, 9}) * unit, Initial: history.Some(0)}}
 	if a.plot.node != "" {
-		a.h.Header.Nodes = []string{"A", "B", "C"}
+		a.h.Header.Nodes = []string{"A", "B", "C", "D"}[:pick(a.r, []int{2, 3, 3, 4, 4})]
 	}
 	if a.h.Header.Workload == "stock" {
 		a.h.Header.Initial = history.Some(3)

@@ -15,7 +15,7 @@ func TestClashIsTheFirstContradiction(t *testing.T) {
 	tally := map[bool]int{}
 	// when two zones contradict each other, and it shows at this time.
 	shows := func(a, b Zone) (at int64, contradict bool) {
-		if !(a.From < b.To && b.From < a.To) {
+		if a.From >= b.To || b.From >= a.To {
 			return 0, false
 		}
 		switch {

@@ -2,10 +2,11 @@
 // and counts how many of the changes their own tests notice. It runs gremlins, and
 // writes the table of docs/mutants.md.
 //
-//	go run ./scripts/mutants [-gremlins PATH] [-out DIR] [-survivors] [PACKAGE...]
+//	go run ./scripts/mutants [-gremlins PATH] [-out DIR] [-survivors | -count] [PACKAGE...]
 //
 // With -survivors it tries only those again that lived the last time, which is
-// right as long as nothing but tests was added since.
+// right as long as nothing but tests was added since; with -count it tries none, and
+// makes the table anew.
 //
 // A change that no test can notice stands in equal.txt beside this file, with the
 // reason. The exit code is 1 where a package misses its aim.
@@ -48,8 +49,17 @@ func main() {
 	gremlins := flag.String("gremlins", "gremlins", "the program")
 	out := flag.String("out", ".cache/mutants", "where gremlins' own results go")
 	survivors := flag.Bool("survivors", false, "try only those again that lived the last time")
+	count := flag.Bool("count", false, "try none, and make the table anew from the last results")
 	flag.Parse()
-	missed, err := run(*gremlins, *out, *survivors, flag.Args())
+	missed, err := run(*out, func(t *target, file string) (*results, error) {
+		switch {
+		case *count:
+			return read(file)
+		case *survivors:
+			return t.results("", file)
+		}
+		return t.results(*gremlins, file)
+	}, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
@@ -59,7 +69,7 @@ func main() {
 	}
 }
 
-func run(gremlins, out string, survivors bool, packages []string) (missed bool, err error) {
+func run(out string, try func(*target, string) (*results, error), packages []string) (missed bool, err error) {
 	known, err := readEqual()
 	if err != nil {
 		return false, err
@@ -82,7 +92,7 @@ func run(gremlins, out string, survivors bool, packages []string) (missed bool, 
 		}
 		file := filepath.Join(out, strings.ReplaceAll(t.dir, "/", "-")+".json")
 		started := time.Now()
-		r, err := t.results(gremlins, file, survivors)
+		r, err := try(&t, file)
 		if err != nil {
 			return false, err
 		}
@@ -105,15 +115,31 @@ func run(gremlins, out string, survivors bool, packages []string) (missed bool, 
 	return missed, write(rows)
 }
 
-// results are those of a new run, or, where survivors, of the last one, with
-// those tried again that lived.
-func (t *target) results(gremlins, file string, survivors bool) (*results, error) {
-	again := []string{"NOT COVERED", "TIMED OUT"}
-	if survivors {
-		again = []string{"NOT COVERED", "LIVED"}
-	} else if err := t.unleash(gremlins, file); err != nil {
+// results are those of a new run of gremlins; without gremlins those of the last one,
+// with the mutants tried again that lived.
+func (t *target) results(gremlins, file string) (*results, error) {
+	again := []string{"NOT COVERED", "LIVED"}
+	if gremlins != "" {
+		again = []string{"NOT COVERED", "TIMED OUT"}
+		if err := t.unleash(gremlins, file); err != nil {
+			return nil, err
+		}
+	}
+	r, err := read(file)
+	if err != nil {
 		return nil, err
 	}
+	if err := t.rerun(r, again...); err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	return r, os.WriteFile(file, b, 0o644)
+}
+
+func read(file string) (*results, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -122,13 +148,7 @@ func (t *target) results(gremlins, file string, survivors bool) (*results, error
 	if err := json.Unmarshal(b, r); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if err := t.rerun(r, again...); err != nil {
-		return nil, err
-	}
-	if b, err = json.Marshal(r); err != nil {
-		return nil, err
-	}
-	return r, os.WriteFile(file, b, 0o644)
+	return r, nil
 }
 
 // source is the path of a file of the package as gremlins names it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -215,7 +216,7 @@ func TestValuesFromThemselves(t *testing.T) {
 		for i := range unknown {
 			circle[i].Return = Never
 		}
-		ops := append(circle, chain...)
+		ops := slices.Concat(circle, chain)
 		for range ops {
 			ops = append(ops[1:len(ops):len(ops)], ops[0])
 			r := Register(History{Ops: ops})

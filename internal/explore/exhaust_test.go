@@ -55,7 +55,7 @@ func TestReductionLosesNothing(t *testing.T) {
 		{"an early majority", "nodes: {count: 1}\nlock: {algorithm: redlock, fan_out: first-majority, retry: {attempts: 1}}\n", 0},
 		{"a killed node", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 2}}\nfaults:\n  - on: {client: c1, point: before-write}\n    kill: {node: A, keep: nothing, for: 5ms}\n", 0},
 		{"a replica", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-px, retry: {attempts: 1}}\n", 0},
-		{"a failover", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 1},
+		{"a failover", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}, switches: {clean_up: false}}\nfaults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 1},
 		{"a failover, replication held", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n  - at: 0s\n    hold: {replica: B}\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 0},
 		{"an awaited replica", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-wait, retry: {attempts: 1}}\nworkload: {clients: 2, start: together}\n", 0},
 		{"held messages", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    hold: {client: c1, resource: true, direction: requests, for: 200ms}\n", 0},

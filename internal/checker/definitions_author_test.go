@@ -123,6 +123,9 @@ func (a *author) begin(seed uint64) {
 		a.h.Header.Initial = history.Some(3)
 		a.cells[""] = 3
 	}
+	if a.chance(8) {
+		a.now = -20 * unit // of clocks that are not quite one
+	}
 	a.locks = []string{""}
 	if a.chance(20) {
 		a.locks = []string{"x", "y"}

@@ -122,7 +122,7 @@ func (v *view) span(ops []int) (from, to time.Duration) {
 	if len(ops) == 0 {
 		return math.MinInt64, forever
 	}
-	from = v.at(v.ops[ops[0]].Call)
+	from, to = v.at(v.ops[ops[0]].Call), math.MinInt64
 	for _, op := range ops {
 		o := &v.ops[op]
 		if to = max(to, v.at(o.Return)); o.Type == history.Info {

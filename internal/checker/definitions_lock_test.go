@@ -160,9 +160,7 @@ func (t *terms) orderedTokens() answer {
 			}
 		}
 	}
-	// "If a key of the lock on a node was ever unclear (`key-unclear`), what would hold is
-	// unknown."
-	return found(violated, chances && t.unclear() == len(t.events))
+	return found(violated, chances)
 }
 
 // unclear is the first event that says of a key of the lock that it is unclear, or

@@ -371,7 +371,7 @@ var propertyCases = []struct {
 		s.acquire(0, 1, "c1", 900, 5)
 		s.unclear(2, "A", "c2", "SETBIT")
 		s.acquire(3, 4, "c2", 900, 6)
-	}, Unknown, "SETBIT"},
+	}, Holds, "1 later grant"},
 	{"tokens out of order, keys unknown", OrderedTokens, func(s *script) {
 		s.acquire(0, 1, "c1", 900, 5)
 		s.unclear(2, "A", "c2", "SETBIT")

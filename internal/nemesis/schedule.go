@@ -290,7 +290,8 @@ func (s *Schedule) Heal() {
 }
 
 // Endless reports that target stands under a fault that only healing ends: it has no
-// length, and what would end it can happen no more, for that client has ended.
+// length, and what would end it has not happened and can happen no more, for that
+// client has ended.
 func (s *Schedule) Endless(target string, ended func(client string) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -298,7 +299,8 @@ func (s *Schedule) Endless(target string, ended func(client string) bool) bool {
 		if k.undo == nil || k.ending || k.fault.Fault.Target() != target || k.fault.Fault.Length() > 0 {
 			continue
 		}
-		if until := k.fault.Until; until.Point == "" || until.Client != "" && ended(until.Client) {
+		until := k.fault.Until
+		if until.Point == "" || until.Client != "" && ended(until.Client) && !s.happened(until) {
 			return true
 		}
 	}

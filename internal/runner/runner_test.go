@@ -205,6 +205,16 @@ faults:
   - at: 0s
     pause: {client: c1}
 `, "40ms"},
+		"none whose fault is over as it begins": {`
+workload: {clients: 2, sections: 1, start: together}
+faults:
+  - at: 0s
+    pause: {client: c2}
+    until: {client: c1, point: released}
+  - on: {client: c2, point: before-write}
+    pause: {client: c2}
+    until: {client: c1, point: released}
+`, "80ms"},
 		"one that waits for a client that has ended": {`
 workload: {clients: 2, sections: 1, start: together}
 faults:

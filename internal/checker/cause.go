@@ -196,10 +196,9 @@ func (v *view) bent(n *fate, first *grant) bool {
 func (v *view) struckBetween(node string, from, to int, does ...history.Does) bool {
 	for i := range v.faults {
 		f := &v.faults[i]
-		for _, d := range does {
-			if f.begin > from && f.begin < to && f.strikesNode(d, node) {
-				return true
-			}
+		strikes := func(d history.Does) bool { return f.strikesNode(d, node) }
+		if f.begin > from && f.begin < to && slices.ContainsFunc(does, strikes) {
+			return true
 		}
 	}
 	return slices.Contains(does, history.Kills) && v.sawNode(history.NodeDown, node, from, to)

@@ -103,23 +103,23 @@ func (v *view) keyLives() []keyLife {
 				delete(open, k)
 			}
 		case history.KeyUnclear:
-			v.obscured(open, lives, k, i)
+			v.forget(open, lives, i, func(key nodeKey) bool { return key == k })
 		case history.FaultBegin:
 			f := &v.faults[fault]
 			fault++
-			v.forget(open, lives, i, f.mayForget)
+			v.forget(open, lives, i, func(key nodeKey) bool { return f.mayForget(key.node) })
 		case history.NodeDown:
-			v.forget(open, lives, i, func(node string) bool { return node == e.Process })
+			v.forget(open, lives, i, func(key nodeKey) bool { return key.node == e.Process })
 		}
 	}
 	return lives
 }
 
-// forget ends the lives on nodes that may have been wiped: what is no longer known
-// to be there is not held against anybody.
-func (v *view) forget(open map[nodeKey]int, lives []keyLife, event int, wiped func(node string) bool) {
+// forget ends the lives of keys that may be gone: what is no longer known to be there
+// is not held against anybody.
+func (v *view) forget(open map[nodeKey]int, lives []keyLife, event int, gone func(nodeKey) bool) {
 	for k, at := range open {
-		if wiped(k.node) {
+		if gone(k) {
 			lives[at].expires = min(lives[at].expires, v.at(event))
 			lives[at].end = event
 			delete(open, k)
@@ -163,10 +163,8 @@ func (v *view) attemptEnd(client string, attempt int) (at time.Duration, event i
 	if o.Type != history.OK {
 		return v.at(o.Return), o.Return, false
 	}
-	for _, i := range v.byClient[client] {
-		if g := &v.grants[i]; g.op == attempt {
-			return v.at(g.ends), g.ends, g.how == killed
-		}
+	if g := v.grantOf(attempt); g != nil {
+		return v.at(g.ends), g.ends, g.how == killed
 	}
 	return forever, -1, false
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
@@ -17,7 +18,7 @@ type nodeKey struct{ node, key string }
 // was in it.
 func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "releases and renewals at the nodes"}, Method: "replay of the nodes' keys"}
-	owners := v.ownerClients()
+	owners, silent := v.ownerClients(), v.firstSilent()
 	setBy := make(map[nodeKey]int)
 	fault := 0
 	for i := range v.h.Events {
@@ -43,13 +44,13 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 				continue
 			}
 			owner := ""
-			if v.toldItsOwners(e.Value.Client, i) {
-				owner = owners[e.Value.Owner]
-			}
 			if by := &v.event(set).Value; known && by.Client != "" && by.Owner == e.Value.Owner {
 				owner = by.Client
 			} else {
 				set = -1
+				if from, did := silent[e.Value.Client]; !did || i <= from {
+					owner = owners[e.Value.Owner]
+				}
 			}
 			if owner == "" {
 				continue
@@ -68,15 +69,16 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 	return f
 }
 
-// toldItsOwners reports that every attempt of a client so far told its owner value.
-// Otherwise it may have used any.
-func (v *view) toldItsOwners(client string, before int) bool {
-	for _, op := range v.acquires[client] {
-		if v.ops[op].Call < before && v.owner(op) == "" {
-			return false
+// firstSilent is, for each client that made an attempt without telling its owner
+// value, the event at which it began the first such: from then on it may have used any.
+func (v *view) firstSilent() map[string]int {
+	first := make(map[string]int)
+	for client, acquires := range v.acquires {
+		if n := slices.IndexFunc(acquires, func(op int) bool { return v.owner(op) == "" }); n >= 0 {
+			first[client] = v.ops[acquires[n]].Call
 		}
 	}
-	return true
+	return first
 }
 
 // ownerClients maps the owner values that only one client used to that client.

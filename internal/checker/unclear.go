@@ -34,11 +34,3 @@ func firstUnclear(h *history.History) int {
 	}
 	return -1
 }
-
-// obscured ends what was known of a key's life.
-func (v *view) obscured(open map[nodeKey]int, lives []keyLife, k nodeKey, event int) {
-	if at, known := open[k]; known {
-		lives[at].expires, lives[at].end = min(lives[at].expires, v.at(event)), event
-		delete(open, k)
-	}
-}

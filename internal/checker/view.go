@@ -2,7 +2,6 @@ package checker
 
 import (
 	"math"
-	"slices"
 	"sort"
 	"time"
 
@@ -251,25 +250,16 @@ func (g *grant) inherit(outer *grant) {
 	}
 }
 
-// giveBack ends the grant that a release is about: the latest one with its owner
-// value, or else the latest.
+// giveBack ends the grant that a release is about, the latest. Those that are open
+// together have one owner value, so that of the release tells no more.
 func (v *view) giveBack(open map[holder][]int, k holder, op int) {
 	list := open[k]
 	if len(list) == 0 {
 		return
 	}
-	at := len(list) - 1
-	if owner := v.owner(op); owner != "" {
-		for i := at; i >= 0; i-- {
-			if v.grants[list[i]].owner == owner {
-				at = i
-				break
-			}
-		}
-	}
-	g := &v.grants[list[at]]
+	g := &v.grants[list[len(list)-1]]
 	g.ends, g.how, g.release = v.ops[op].Call, released, op
-	open[k] = append(list[:at:at], list[at+1:]...)
+	open[k] = list[:len(list)-1]
 }
 
 // extended lengthens the open grants that a renewal is about. A re-entrant hold has
@@ -315,12 +305,22 @@ func (v *view) askedAnewAfter(g *grant) int {
 	acquires := v.acquires[g.client]
 	after := sort.Search(len(acquires), func(i int) bool { return v.ops[acquires[i]].Call > g.ret })
 	for _, op := range acquires[after:] {
-		reentry := func(i int) bool { return v.grants[i].op == op && v.grants[i].outer >= 0 }
-		if v.key(op).lock == g.lock && !slices.ContainsFunc(v.byClient[g.client], reentry) {
+		if again := v.grantOf(op); v.key(op).lock == g.lock && (again == nil || again.outer < 0) {
 			return v.ops[op].Call
 		}
 	}
 	return -1
+}
+
+// grantOf is the grant that an acquire brought, nil where it brought none. A client's
+// grants are in the order of its attempts.
+func (v *view) grantOf(op int) *grant {
+	list := v.byClient[v.ops[op].Process]
+	n := sort.Search(len(list), func(i int) bool { return v.grants[list[i]].op >= op })
+	if n == len(list) || v.grants[list[n]].op != op {
+		return nil
+	}
+	return &v.grants[list[n]]
 }
 
 // lastPromise is the latest end that the lock ever promised for a grant.

@@ -89,10 +89,7 @@ func (l *Where) strikes(link world.Link, w world.World) bool {
 // impactOn is the impact of a fault that does something to the links. Words go on
 // after who is struck: "were lost".
 func (l *Where) impactOn(w world.World, struck, words string, does history.Does) history.Impact {
-	s := history.Strike{Does: does}
-	for _, link := range l.links(w) {
-		s.Links = append(s.Links, history.Link{From: link.From, To: link.To})
-	}
+	s := history.Strike{Does: does, Links: l.links(w)}
 	return history.Impact{Words: struck + " " + l.between() + " " + words, Effects: []history.Strike{s}}
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
 // Power is something that faults do to a world.
@@ -53,7 +55,7 @@ type Pauser interface {
 
 // Link is the way from a client to a node or the resource, or from a replica to
 // its primary.
-type Link struct{ From, To string }
+type Link = history.Link
 
 // Direction says which way along a link, seen from its beginning.
 type Direction uint8

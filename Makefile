@@ -6,7 +6,6 @@ REPORTS       ?= reports
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI      := v2.15.0
 GOVULNCHECK   := v1.1.4
-GREMLINS      := v0.6.0
 TOOLS         := $(CURDIR)/.cache/bin
 GO_FILES      := $(shell find cmd internal \( -name '*.go' -o -name '*.sql' \) -not -path '*/testdata/*')
 
@@ -78,12 +77,8 @@ $(TOOLS)/golangci-lint-$(GOLANGCI):
 	mv $(TOOLS)/golangci-lint $@
 
 .PHONY: mutants
-mutants: $(TOOLS)/gremlins-$(GREMLINS) ## Change what verdicts rest on, one line at a time, and see whether a test notices (an hour; P=internal/lock for one package)
-	$(GO) run ./scripts/mutants -gremlins $(TOOLS)/gremlins-$(GREMLINS) $(P)
-
-$(TOOLS)/gremlins-$(GREMLINS):
-	GOBIN=$(TOOLS) $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS)
-	mv $(TOOLS)/gremlins $@
+mutants: setup-test ## Change what verdicts rest on, one operator at a time, and see whether a test notices (an hour; P=internal/lock for one package)
+	$(GO) run ./scripts/mutants $(P)
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities in what is used

@@ -1,12 +1,11 @@
 // Mutants changes the packages that verdicts rest on in small ways, one at a time,
-// and counts how many of the changes their own tests notice. It runs gremlins, and
-// writes the table of docs/mutants.md.
+// and counts how many of the changes their own tests notice. It writes the table of
+// docs/mutants.md.
 //
-//	go run ./scripts/mutants [-gremlins PATH] [-out DIR] [-survivors | -count] [PACKAGE...]
+//	go run ./scripts/mutants [-survivors] [PACKAGE...]
 //
-// With -survivors it tries only those again that lived the last time, which is
-// right as long as nothing but tests was added since; with -count it tries none, and
-// makes the table anew.
+// With -survivors it tries only those again that lived the last time, which is right
+// as long as nothing but tests was added since.
 //
 // A change that no test can notice stands in equal.txt beside this file, with the
 // reason. The exit code is 1 where a package misses its aim.
@@ -22,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -30,11 +30,12 @@ type target struct {
 	dir   string
 	files []string // all, where there are none
 	aim   int      // percent
+	slow  string   // the tests that a mutant meets only where it lives through the others
 	env   []string
 }
 
 var targets = []target{
-	{dir: "internal/checker", aim: 95},
+	{dir: "internal/checker", aim: 95, slow: "^(TestJudgeAnything|TestLongRun)$"},
 	{dir: "internal/checker/linear", aim: 95, env: []string{"RANDOM_HISTORIES=4000"}},
 	{dir: "internal/lock", aim: 95},
 	{dir: "internal/world/virtual", aim: 85, files: []string{"node.go", "memory.go", "disk.go", "transaction.go", "replication.go"}},
@@ -46,20 +47,9 @@ const (
 )
 
 func main() {
-	gremlins := flag.String("gremlins", "gremlins", "the program")
-	out := flag.String("out", ".cache/mutants", "where gremlins' own results go")
 	survivors := flag.Bool("survivors", false, "try only those again that lived the last time")
-	count := flag.Bool("count", false, "try none, and make the table anew from the last results")
 	flag.Parse()
-	missed, err := run(*out, func(t *target, file string) (*results, error) {
-		switch {
-		case *count:
-			return read(file)
-		case *survivors:
-			return t.results("", file)
-		}
-		return t.results(*gremlins, file)
-	}, flag.Args())
+	missed, err := run(*survivors, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
@@ -69,7 +59,7 @@ func main() {
 	}
 }
 
-func run(out string, try func(*target, string) (*results, error), packages []string) (missed bool, err error) {
+func run(survivors bool, packages []string) (missed bool, err error) {
 	known, err := readEqual()
 	if err != nil {
 		return false, err
@@ -83,23 +73,16 @@ func run(out string, try func(*target, string) (*results, error), packages []str
 			return false, fmt.Errorf("%s is none of the packages: see the list in scripts/mutants/main.go", p)
 		}
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return false, err
-	}
 	for _, t := range targets {
 		if len(packages) > 0 && !slices.Contains(packages, t.dir) {
 			continue
 		}
-		file := filepath.Join(out, strings.ReplaceAll(t.dir, "/", "-")+".json")
 		started := time.Now()
-		r, err := try(&t, file)
+		mutants, err := t.run(survivors)
 		if err != nil {
 			return false, err
 		}
-		c, err := t.count(r, known)
-		if err != nil {
-			return false, err
-		}
+		c := count(mutants, known)
 		rows[t.dir] = c.row(t)
 		fmt.Printf("%s: %.1f %% killed, aim %d %% (%v)\n", t.dir, c.rate(), t.aim, time.Since(started).Round(time.Second))
 		for _, s := range c.survivors {
@@ -115,92 +98,105 @@ func run(out string, try func(*target, string) (*results, error), packages []str
 	return missed, write(rows)
 }
 
-// results are those of a new run of gremlins; without gremlins those of the last one,
-// with the mutants tried again that lived.
-func (t *target) results(gremlins, file string) (*results, error) {
-	again := []string{"NOT COVERED", "LIVED"}
-	if gremlins != "" {
-		again = []string{"NOT COVERED", "TIMED OUT"}
-		if err := t.unleash(gremlins, file); err != nil {
+// run tries all mutants of the package, or those again that lived the last time. What
+// became of them is kept in a file.
+func (t *target) run(survivors bool) ([]*mutant, error) {
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	program, mutants, err := t.build(dir)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(".cache", "mutants", strings.ReplaceAll(t.dir, "/", "-")+".json")
+	last := make(map[string]string)
+	if survivors {
+		b, err := os.ReadFile(file)
+		if err != nil {
 			return nil, err
 		}
-	}
-	r, err := read(file)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.rerun(r, again...); err != nil {
-		return nil, err
-	}
-	b, err := json.Marshal(r)
-	if err != nil {
-		return nil, err
-	}
-	return r, os.WriteFile(file, b, 0o644)
-}
-
-func read(file string) (*results, error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	r := new(results)
-	if err := json.Unmarshal(b, r); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return r, nil
-}
-
-// source is the path of a file of the package as gremlins names it.
-func (t *target) source(name string) string {
-	if strings.HasPrefix(name, t.dir) {
-		return name
-	}
-	return filepath.Join(t.dir, name)
-}
-
-// unleash runs gremlins on the package. Its tests are told to be short: what they
-// leave out starts real servers or builds the whole program.
-func (t *target) unleash(gremlins, file string) error {
-	if err := command("go", "clean", "-testcache").Run(); err != nil {
-		return err
-	}
-	args := []string{"-n", "10", gremlins, "unleash", "--workers", "2", "--timeout-coefficient", "20", "--output-statuses", "lctkvsr", "-E", "testdata", "-o", file}
-	if len(t.files) > 0 {
-		all, err := filepath.Glob(filepath.Join(t.dir, "*.go"))
-		if err != nil {
-			return err
+		if err := json.Unmarshal(b, &last); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		for _, f := range all {
-			if name := filepath.Base(f); !slices.Contains(t.files, name) && !strings.HasSuffix(name, "_test.go") {
-				args = append(args, "-E", "^"+strings.ReplaceAll(name, ".", `\.`)+"$")
+	}
+	var again []*mutant
+	for _, m := range mutants {
+		if m.status = last[m.key()]; m.status == "" || m.status == lived {
+			again = append(again, m)
+		}
+	}
+	if err := t.try(program, again); err != nil {
+		return nil, err
+	}
+	for _, m := range mutants {
+		last[m.key()] = m.status
+	}
+	b, err := json.MarshalIndent(last, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return nil, err
+	}
+	return mutants, os.WriteFile(file, b, 0o644)
+}
+
+// try runs the tests with each of the mutants, two at a time: first the quick ones,
+// with few random histories, then all.
+func (t *target) try(program string, mutants []*mutant) error {
+	if found := filepath.Join(t.dir, "testdata", "rapid"); !exists(found) {
+		defer func() { _ = os.RemoveAll(found) }() // what the killed ones failed on
+	}
+	if status := t.test(program, 0, "", t.env); status != lived {
+		return fmt.Errorf("%s: the tests fail without any mutant", t.dir)
+	}
+	var group sync.WaitGroup
+	slots := make(chan struct{}, 2)
+	for _, m := range mutants {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			m.status = t.test(program, m.id, t.slow, append(slices.Clone(t.env), "RANDOM_HISTORIES=200"))
+			if m.status == lived {
+				m.status = t.test(program, m.id, "", t.env)
 			}
-		}
+			fmt.Fprintf(os.Stderr, "%9s %s:%d: %s\n", m.status, m.file, m.line, m.kind)
+		})
 	}
-	c := command("nice", append(args, "./"+t.dir)...)
-	c.Env = append(append(os.Environ(), "GOFLAGS=-short"), t.env...)
-	return c.Run()
+	group.Wait()
+	return nil
 }
 
-func command(name string, args ...string) *exec.Cmd {
-	c := exec.Command(name, args...)
-	c.Stdout, c.Stderr = os.Stderr, os.Stderr
-	return c
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
-// results are what gremlins writes.
-type results struct {
-	Files []struct {
-		Name      string     `json:"file_name"`
-		Mutations []mutation `json:"mutations"`
-	} `json:"files"`
-}
+// What became of a mutant.
+const (
+	killed   = "killed"
+	lived    = "lived"
+	timedOut = "timed out"
+)
 
-type mutation struct {
-	Type   string `json:"type"`
-	Status string `json:"status"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
+// test runs the tests with a mutant, 0 for none. They are told to be short: what they leave out
+// starts real servers or builds the whole program. Their memory is bounded, since a
+// mutant may ask for any.
+func (t *target) test(program string, id int, skip string, env []string) string {
+	c := exec.Command("nice", "-n", "10", "sh", "-c", `ulimit -d 6000000; exec "$0" "$@"`,
+		program, "-test.short", "-test.failfast", "-test.skip", skip, "-test.timeout", "120s")
+	c.Dir = t.dir
+	c.Env = append(append(os.Environ(), env...), fmt.Sprintf("MUTANT=%d", id))
+	out, err := c.CombinedOutput()
+	switch {
+	case err == nil:
+		return lived
+	case strings.Contains(string(out), "panic: test timed out"):
+		return timedOut
+	}
+	return killed
 }
 
 // counts are the mutants of a package.
@@ -209,36 +205,22 @@ type counts struct {
 	survivors                      []string
 }
 
-func (t *target) count(r *results, known map[string]*equal) (c counts, err error) {
-	for _, f := range r.Files {
-		source := t.source(f.Name)
-		text, err := os.ReadFile(source)
-		if err != nil {
-			return c, err
-		}
-		lines := strings.Split(string(text), "\n")
-		for _, m := range f.Mutations {
-			line := lines[m.Line-1]
-			// A tab is one column.
-			at := m.Column - (len(line) - len(strings.TrimLeft(line, "\t")))
-			key := fmt.Sprintf("%s | %s@%d | %s", source, m.Type, at, strings.TrimSpace(line))
-			switch m.Status {
-			case "KILLED":
-				c.killed++
-			case "TIMED OUT":
-				c.timedOut++
-			case "LIVED":
-				if e := known[key]; e != nil {
-					e.used = true
-					c.equal++
-					continue
-				}
-				c.survivors = append(c.survivors, fmt.Sprintf("%d: %s", m.Line, key))
-				c.lived++
-			}
+func count(mutants []*mutant, known map[string]*equal) (c counts) {
+	for _, m := range mutants {
+		switch e := known[m.key()]; {
+		case m.status == killed:
+			c.killed++
+		case m.status == timedOut:
+			c.timedOut++
+		case e != nil:
+			e.used = true
+			c.equal++
+		default:
+			c.survivors = append(c.survivors, fmt.Sprintf("%d: %s", m.line, m.key()))
+			c.lived++
 		}
 	}
-	return c, nil
+	return c
 }
 
 // rate is the share of the mutants that were killed, in percent. One whose tests
@@ -304,7 +286,8 @@ func oldRows() (map[string]string, error) {
 const head = `# Mutants
 
 Made by ` + "`make mutants`" + `: do not edit. The packages that verdicts rest on are changed in small ways, one at a time (a comparison turned
-round, a bound moved by one, a plus made a minus), and their own tests are run. A change that no test notices is a bug that no test would notice.
+round, a bound moved by one, a plus made a minus), and their own tests are run. A change that no test notices is a bug that no test would notice. All changes of a package are compiled into one
+test program, which is told which of them to make; what the compiler takes for a constant is left as it is.
 
 *Killed*: a test failed. *Lived*: none did. *Timed out*: the tests did not end, which says nothing on a busy
 machine, so it counts on neither side. *Equal*: the change makes no difference that anybody could see; ` + "[the list](../scripts/mutants/equal.txt)" + ` says

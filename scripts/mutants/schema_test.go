@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestSample tries the mutants of a small package: each operator has its own, at
+// the right place, and those live that its test does not notice.
+func TestSample(t *testing.T) {
+	sample := target{dir: "testdata/sample"}
+	program, mutants, err := sample.build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sample.try(program, mutants); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range mutants {
+		got = append(got, fmt.Sprintf("%d:%d %s %s", m.line, m.column, m.kind, m.status))
+	}
+	want := []string{
+		"12:10 CONDITIONALS_BOUNDARY killed",
+		"12:10 CONDITIONALS_NEGATION killed",
+		"12:21 ARITHMETIC_BASE lived",
+		"16:9 INCREMENT_DECREMENT killed",
+		"17:8 INVERT_NEGATIVES killed",
+		"20:38 CONDITIONALS_NEGATION killed",
+		"20:57 CONDITIONALS_NEGATION killed",
+		"20:54 ARITHMETIC_BASE killed",
+		"20:68 ARITHMETIC_BASE killed",
+		"24:15 CONDITIONALS_BOUNDARY killed",
+		"24:15 CONDITIONALS_NEGATION killed",
+		"24:29 INCREMENT_DECREMENT killed",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
+	"github.com/redlock-sim/redlock-sim/linear"
 )
 
 // hold is a stretch of run time during which a client surely was inside a

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/linear"
 )
 
 // cell is one part of the resource with the sections that worked on it.

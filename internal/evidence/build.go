@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/linear"
 )
 
 // builder turns events into operations of a model, as they are read.

@@ -3,7 +3,7 @@ package evidence
 import (
 	"strings"
 
-	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
+	"github.com/redlock-sim/redlock-sim/linear"
 )
 
 // asList turns a history of a text that is only appended to into one of a list

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/linear"
 )
 
 // verb is what an f means to a model.

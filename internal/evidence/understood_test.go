@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
-	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/linear"
 )
 
 // TestNotUnderstood: what the model does not know makes the verdict unknown, and

@@ -36,7 +36,7 @@ type target struct {
 
 var targets = []target{
 	{dir: "internal/checker", aim: 95, slow: "^(TestJudgeAnything|TestLongRun)$"},
-	{dir: "internal/checker/linear", aim: 95, env: []string{"RANDOM_HISTORIES=4000"}},
+	{dir: "linear", aim: 95, env: []string{"RANDOM_HISTORIES=4000"}},
 	{dir: "internal/lock", aim: 95},
 	{dir: "internal/world/virtual", aim: 85, files: []string{"node.go", "memory.go", "disk.go", "transaction.go", "replication.go"}},
 }

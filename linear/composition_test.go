@@ -219,7 +219,7 @@ func TestValuesFromThemselves(t *testing.T) {
 		ops := slices.Concat(circle, chain)
 		for range ops {
 			ops = append(ops[1:len(ops):len(ops)], ops[0])
-			r := Register(History{Ops: ops})
+			r := decideRegister(History{Ops: ops})
 			if r.Outcome != want {
 				t.Errorf("%d of two unknown: %v (%s), want %v of %+v", unknown, r.Outcome, r.Why, want, ops)
 			}
@@ -234,7 +234,7 @@ func TestValuesFromThemselves(t *testing.T) {
 
 // TestMissingStep: the reason names the number that nobody can have written.
 func TestMissingStep(t *testing.T) {
-	r := Increments(History{Initial: 5, Ops: []Op{{Kind: CAS, A: 5, B: 6, Call: 1, Return: 2}, {Kind: Read, A: 8, Call: 3, Return: 4},
+	r := decideIncrements(History{Initial: 5, Ops: []Op{{Kind: CAS, A: 5, B: 6, Call: 1, Return: 2}, {Kind: Read, A: 8, Call: 3, Return: 4},
 		{Kind: CAS, A: 6, B: 7, Call: 9, Return: Never}, {Kind: CAS, A: 7, B: 8, Call: 1, Return: Never}}})
 	if r.Outcome != Illegal || r.Why != "nobody can have written 7 in time" || len(r.Witness) != 1 || r.Witness[0] != 1 {
 		t.Errorf("%+v", r)

@@ -32,11 +32,11 @@ type frontier struct {
 	limit int
 }
 
-// Frontier decides a history in one pass. It takes memory only for the ways in
+// searchFrontier decides a history in one pass. It takes memory only for the ways in
 // which things may stand at one time, which are few while few outcomes are
 // unknown: each stays possible for ever after and may double them. Where it is
 // Illegal, Witness has the one operation whose return left no explanation.
-func Frontier(ctx context.Context, m Model, h History, b Bounds) Result {
+func searchFrontier(ctx context.Context, m Model, h History, b Bounds) Result {
 	if b.Memory <= 0 {
 		b.Memory = DefaultMemory
 	}

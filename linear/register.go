@@ -26,10 +26,10 @@ type register struct {
 	index  valueIndex
 }
 
-// Register decides a history of a register (Read, Write, CAS, and CASFailed that
+// decideRegister decides a history of a register (Read, Write, CAS, and CASFailed that
 // tells what it saw) in which no value is written twice nor is the initial one
 // ever written. It is Undecided on any other.
-func Register(h History) Result {
+func decideRegister(h History) Result {
 	g := &register{ops: h.Ops, index: newValueIndex(h)}
 	g.values = make([]value, 1, len(h.Ops)+1)
 	g.values[0] = value{creator: -1, next: -1, earlyRead: -1, lateRead: -1, force: -1}

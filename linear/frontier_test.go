@@ -35,7 +35,7 @@ func TestFrontierWide(t *testing.T) {
 			h.Lists = append(h.Lists, list)
 		}
 		m := List(h.Lists)
-		got := Frontier(context.Background(), m, h, Bounds{})
+		got := searchFrontier(context.Background(), m, h, Bounds{})
 		want := Reference(context.Background(), m, h, Bounds{})
 		if got.Outcome != want.Outcome {
 			t.Fatalf("the frontier search says %v (%s), porcupine %v of\n%+v", got.Outcome, got.Why, want.Outcome, h)
@@ -66,10 +66,10 @@ func TestBounds(t *testing.T) {
 		r    Result
 		why  string
 	}{
-		{"memory", Frontier(context.Background(), List(wide.Lists), wide, Bounds{Memory: 1 << 20}), "do not fit the memory"},
-		{"time", Frontier(context.Background(), List(wide.Lists), wide, Bounds{Timeout: time.Nanosecond}), "no answer within"},
-		{"slots", Frontier(context.Background(), Cell(0), tooMany, Bounds{}), "more than 64"},
-		{"cancelled", Frontier(cancelled, Cell(0), tooMany, Bounds{}), "more than 64"},
+		{"memory", searchFrontier(context.Background(), List(wide.Lists), wide, Bounds{Memory: 1 << 20}), "do not fit the memory"},
+		{"time", searchFrontier(context.Background(), List(wide.Lists), wide, Bounds{Timeout: time.Nanosecond}), "no answer within"},
+		{"slots", searchFrontier(context.Background(), Cell(0), tooMany, Bounds{}), "more than 64"},
+		{"cancelled", searchFrontier(cancelled, Cell(0), tooMany, Bounds{}), "more than 64"},
 		{"porcupine's time", Reference(context.Background(), List(wide.Lists), wide, Bounds{Timeout: 20 * time.Millisecond}), "no answer within"},
 		{"porcupine's memory", Reference(context.Background(), List(wide.Lists), wide, Bounds{Memory: 8 << 20, Timeout: 5 * time.Second}), "took more than"},
 		{"porcupine, foreseen", Reference(context.Background(), Cell(0), History{Ops: slices.Repeat([]Op{{Kind: Read}}, 100_000)}, Bounds{Memory: 1 << 20}), "would need about"},

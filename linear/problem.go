@@ -2,6 +2,8 @@ package linear
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"time"
 )
 
@@ -15,7 +17,7 @@ type Problem struct {
 // Search. method says which way it was.
 func (p *Problem) Check(ctx context.Context, h History, b Bounds) (r Result, method string) {
 	started := time.Now()
-	if r, method = p.Glance(ctx, h, b); r.Outcome != Undecided || ctx.Err() != nil {
+	if r, method = p.Glance(ctx, h, b); r.Outcome != Undecided || ctx.Err() != nil || method == "none" {
 		return r, method
 	}
 	if b.Timeout > 0 {
@@ -31,13 +33,33 @@ func (p *Problem) Check(ctx context.Context, h History, b Bounds) (r Result, met
 // decide, glancing at all first finds what is wrong with one before much time is
 // spent on another.
 func (p *Problem) Glance(ctx context.Context, h History, b Bounds) (r Result, method string) {
+	if why := h.malformed(); why != "" {
+		return undecided(why), "none"
+	}
 	if p.Direct != nil {
 		if r = p.Direct(h); r.Outcome != Undecided {
 			return r, "direct (" + p.Model.Name + ")"
 		}
 	}
 	b.Memory = narrowMemory
-	return Frontier(ctx, p.Model, h, b), "frontier search (" + p.Model.Name + ")"
+	return searchFrontier(ctx, p.Model, h, b), "frontier search (" + p.Model.Name + ")"
+}
+
+// malformed says what makes something no history; empty: nothing.
+func (h *History) malformed() string {
+	for i := range h.Ops {
+		switch o := &h.Ops[i]; {
+		case o.Call == math.MinInt64:
+			return fmt.Sprintf("operation %d has no call", i)
+		case o.Return < o.Call:
+			return fmt.Sprintf("operation %d returns before it is called", i)
+		case (o.Kind == ReadList || o.Kind == ReadSet) && (o.A < 0 || o.A >= int64(len(h.Lists))):
+			return fmt.Sprintf("operation %d reads list %d of %d", i, o.A, len(h.Lists))
+		case o.Kind == Append && o.B < 0 && o.B != None:
+			return fmt.Sprintf("operation %d found a list of %d elements", i, o.B)
+		}
+	}
+	return ""
 }
 
 // Search spends all that it is given: half the time on porcupine, which goes
@@ -57,7 +79,7 @@ func (p *Problem) Search(ctx context.Context, h History, b Bounds) (r Result, me
 			return undecided("no answer in the time that was given"), "porcupine (" + p.Model.Name + ")"
 		}
 	}
-	return Frontier(ctx, p.Model, h, b), "frontier search (" + p.Model.Name + ")"
+	return searchFrontier(ctx, p.Model, h, b), "frontier search (" + p.Model.Name + ")"
 }
 
 // narrowMemory keeps the first frontier search to some thousand configs.
@@ -80,10 +102,10 @@ func optional(ops []Op) int {
 // CounterProblem is a counter or register that starts at initial.
 func CounterProblem(initial int64) Problem {
 	return Problem{Model: Cell(initial), Direct: func(h History) Result {
-		if r := Increments(h); r.Outcome != Undecided {
+		if r := decideIncrements(h); r.Outcome != Undecided {
 			return r
 		}
-		return Register(h)
+		return decideRegister(h)
 	}}
 }
 
@@ -119,13 +141,13 @@ func stockSections(h History) Result {
 	if below >= 0 {
 		return illegal("more was sold than there was", below)
 	}
-	return Register(h)
+	return decideRegister(h)
 }
 
 // ListProblem is a list that starts empty.
 func ListProblem(lists [][]int64) Problem {
-	return Problem{Model: List(lists), Direct: Appends}
+	return Problem{Model: List(lists), Direct: decideAppends}
 }
 
 // JobsProblem is a set of ticks whose jobs have run.
-func JobsProblem() Problem { return Problem{Model: Jobs(), Direct: JobRuns} }
+func JobsProblem() Problem { return Problem{Model: Jobs(), Direct: decideJobs} }

@@ -226,11 +226,11 @@ func BenchmarkFrontier(b *testing.B) {
 			p := l.problem(h)
 			b.ReportAllocs()
 			for b.Loop() {
-				if r := Frontier(context.Background(), p.Model, h, Bounds{}); r.Outcome == Undecided {
+				if r := searchFrontier(context.Background(), p.Model, h, Bounds{}); r.Outcome == Undecided {
 					b.Fatal(r.Why)
 				}
 			}
-			b.ReportMetric(float64(peak(func() { Frontier(context.Background(), p.Model, h, Bounds{}) }))/1e6, "peak-MB")
+			b.ReportMetric(float64(peak(func() { searchFrontier(context.Background(), p.Model, h, Bounds{}) }))/1e6, "peak-MB")
 		})
 	}
 }

@@ -26,10 +26,10 @@ type steps struct {
 	top int
 }
 
-// Increments decides a history of one counter: every operation is a CAS from a
+// decideIncrements decides a history of one counter: every operation is a CAS from a
 // value to its successor, a Read, or an optional Add of 1. The values force the
 // order, so that one pass decides. It is Undecided on any other operation.
-func Increments(h History) Result {
+func decideIncrements(h History) Result {
 	for i := range h.Ops {
 		if !isIncrement(&h.Ops[i]) {
 			return undecided("not a history of increments")

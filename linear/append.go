@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Appends decides a history of a list to which every element is appended at
+// decideAppends decides a history of a list to which every element is appended at
 // most once: Append (with the length that it found, where it looked) and
 // ReadList. The longest list that was read fixes the place of each element in it,
 // so that the history becomes one of increments of the length; appends whose
 // element was never read come after all reads. It is Undecided where an element
 // is appended twice, and where some appends looked before and others, that did
 // not, were never read.
-func Appends(h History) Result {
+func decideAppends(h History) Result {
 	g, why := newAppends(h)
 	if why != "" {
 		return undecided(why)
@@ -150,7 +150,7 @@ func (g *appends) step(i int) (r Result) {
 // decide decides the steps, and then whether the appends that nobody read can
 // come after them all, in the order of their calls.
 func (g *appends) decide() Result {
-	r := Increments(g.counter)
+	r := decideIncrements(g.counter)
 	if r.Outcome != Legal {
 		for i, w := range r.Witness {
 			r.Witness[i] = g.from[w]

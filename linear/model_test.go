@@ -167,7 +167,7 @@ func TestModelsStepByStep(t *testing.T) {
 			h.Ops = append(h.Ops, o)
 		}
 		for way, r := range map[string]Result{
-			"porcupine": Reference(context.Background(), c.model, h, Bounds{}), "the frontier search": Frontier(context.Background(), c.model, h, Bounds{}),
+			"porcupine": Reference(context.Background(), c.model, h, Bounds{}), "the frontier search": searchFrontier(context.Background(), c.model, h, Bounds{}),
 		} {
 			if want := map[bool]Outcome{true: Legal, false: Illegal}[c.want]; r.Outcome != want {
 				t.Errorf("%s: %s: %s says %v (%s)", c.model.Name, c.steps, way, r.Outcome, r.Why)
@@ -205,7 +205,7 @@ func TestUnknownKinds(t *testing.T) {
 		if k.String() == Kind(0).String() {
 			t.Errorf("kind %d has no name", k)
 		}
-		h := History{Ops: []Op{{Kind: Run, A: 1, Call: 1, Return: 2}, {Kind: k, Call: 3, Return: 4}}}
+		h := History{Ops: []Op{{Kind: Run, A: 1, Call: 1, Return: 2}, {Kind: k, Call: 3, Return: 4}}, Lists: [][]int64{nil}}
 		r, _ := jobs.Check(context.Background(), h, Bounds{Timeout: time.Minute})
 		if k != Run && (r.Outcome != Undecided || r.Why != "the model jobs knows no "+k.String()) {
 			t.Errorf("%v: %v, %q", k, r.Outcome, r.Why)

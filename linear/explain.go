@@ -51,7 +51,7 @@ func Explain(ctx context.Context, p Problem, h History, b Bounds) Counterexample
 		}
 	}
 	b.Memory = narrowMemory
-	if r := Frontier(ctx, p.Model, h, b); r.Outcome == Illegal {
+	if r := searchFrontier(ctx, p.Model, h, b); r.Outcome == Illegal {
 		return shrinkFrontier(ctx, p.Model, h, r.Witness[0], deadline, b)
 	}
 	return dropReads(h, deadline, illegal)
@@ -113,7 +113,7 @@ func shrinkFrontier(ctx context.Context, m Model, h History, at int, deadline ti
 		for _, k := range kept {
 			part.Ops[sure[k]].Maybe = false
 		}
-		return Frontier(ctx, m, part, b).Outcome == Illegal
+		return searchFrontier(ctx, m, part, b).Outcome == Illegal
 	}
 	small := Shrink(len(sure), fails)
 	return Counterexample{At: at, Operations: pick(places, pick(sure, small)), Minimal: !gaveUp}

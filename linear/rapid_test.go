@@ -28,7 +28,7 @@ func drawOps(t *rapid.T, kinds []Kind, values, tags int64) []Op {
 
 func sameDecision(t *rapid.T, m Model, direct func(History) Result, h History) {
 	want := Reference(context.Background(), m, h, Bounds{})
-	if got := Frontier(context.Background(), m, h, Bounds{}); got.Outcome != want.Outcome {
+	if got := searchFrontier(context.Background(), m, h, Bounds{}); got.Outcome != want.Outcome {
 		t.Fatalf("the frontier search says %v, porcupine %v", got.Outcome, want.Outcome)
 	}
 	if direct == nil {
@@ -50,7 +50,7 @@ func TestRapidMutex(t *testing.T) {
 func TestRapidRegister(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := History{Ops: drawOps(t, []Kind{Read, Write, CAS, CASFailed}, 4, 4)}
-		sameDecision(t, Cell(0), Register, h)
+		sameDecision(t, Cell(0), decideRegister, h)
 	})
 }
 
@@ -64,7 +64,7 @@ func TestRapidIncrements(t *testing.T) {
 				o.B = o.A + 1
 			}
 		}
-		sameDecision(t, Cell(0), Increments, h)
+		sameDecision(t, Cell(0), decideIncrements, h)
 	})
 }
 

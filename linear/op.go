@@ -1,11 +1,3 @@
-// Package linear decides whether a history of operations has an explanation: an
-// order of the operations, each at an instant between its call and its return,
-// that a model of the thing they were done to allows. It has three ways to
-// decide. Direct algorithms know some models and answer in about the time it
-// takes to read the history. The frontier search knows every model and is fast
-// while few outcomes are unknown. Porcupine is the reference for both.
-//
-// DESIGN.md has the arguments for the direct algorithms.
 package linear
 
 import "math"

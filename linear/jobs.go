@@ -2,8 +2,8 @@ package linear
 
 import "fmt"
 
-// JobRuns decides a history of jobs: each tick runs at most once.
-func JobRuns(h History) Result {
+// decideJobs decides a history of jobs: each tick runs at most once.
+func decideJobs(h History) Result {
 	for i := range h.Ops {
 		if h.Ops[i].Kind != Run {
 			return undecided("not a history of jobs")

@@ -106,11 +106,11 @@ var subjects = []subject{
 	{"fenced", func(History) Problem { return Problem{Model: Fenced()} }, proposeLock},
 	{"reentrant fenced", func(History) Problem { return Problem{Model: ReentrantFenced(2)} }, proposeLock},
 	{"semaphore", func(h History) Problem { return Problem{Model: Semaphore(2, h)} }, proposeLock},
-	{"increment", func(h History) Problem { return Problem{Model: Cell(h.Initial), Direct: Increments} }, proposeIncrement},
-	{"register", func(h History) Problem { return Problem{Model: Cell(h.Initial), Direct: Register} }, proposeRegister},
-	{"append", func(h History) Problem { return Problem{Model: List(h.Lists), Direct: Appends} }, proposeAppend},
+	{"increment", func(h History) Problem { return Problem{Model: Cell(h.Initial), Direct: decideIncrements} }, proposeIncrement},
+	{"register", func(h History) Problem { return Problem{Model: Cell(h.Initial), Direct: decideRegister} }, proposeRegister},
+	{"append", func(h History) Problem { return Problem{Model: List(h.Lists), Direct: decideAppends} }, proposeAppend},
 	{"stock", func(h History) Problem { return Problem{Model: Stock(h.Initial)} }, proposeStock},
-	{"jobs", func(h History) Problem { return Problem{Model: Jobs(), Direct: JobRuns} }, func(r *rand.Rand, g *maker) Op {
+	{"jobs", func(h History) Problem { return Problem{Model: Jobs(), Direct: decideJobs} }, func(r *rand.Rand, g *maker) Op {
 		if r.IntN(12) == 0 {
 			return Op{Kind: Run, A: r.Int64N(g.step)}
 		}
@@ -282,7 +282,7 @@ func agree(t *testing.T, s *subject, h History) (o Outcome, direct bool) {
 	p := s.problem(h)
 	ctx := context.Background()
 	want := Reference(ctx, p.Model, h, Bounds{})
-	if got := Frontier(ctx, p.Model, h, Bounds{}); got.Outcome != want.Outcome {
+	if got := searchFrontier(ctx, p.Model, h, Bounds{}); got.Outcome != want.Outcome {
 		t.Fatalf("the frontier search says %v (%s), porcupine %v of\n%+v", got.Outcome, got.Why, want.Outcome, h)
 	}
 	if p.Direct == nil {

@@ -54,7 +54,7 @@ func (e *easel) hold(client string, h *swimlane.Hold) []shape {
 	b := e.bar("belief", h.Span, beliefTop, beliefH)
 	b.Event, b.TextY = h.Granted, 12
 	b.Title = fmt.Sprintf("%s  %s believes it holds the lock, until %s", seconds(h.From), client, seconds(h.To))
-	if h.Open {
+	if h.Ended < 0 {
 		b.Title += " or longer"
 	}
 	for _, text := range texts {
@@ -84,10 +84,10 @@ func (e *easel) hold(client string, h *swimlane.Hold) []shape {
 		list = append(list, s)
 	}
 	list = append(list, edge)
-	if !h.Open {
+	if h.Ended >= 0 {
 		end := e.at("line", "released", h.To, beliefTop-3, beliefH+6)
-		end.Step, end.Event = true, h.Released
-		end.Title = fmt.Sprintf("%s  %s lets go", seconds(h.To), client)
+		end.Step, end.Event = true, h.Ended
+		end.Title = fmt.Sprintf("%s  %s %s", seconds(h.To), client, h.End)
 		list = append(list, end)
 	}
 	return append(list, e.promises(client, h)...)

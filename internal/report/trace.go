@@ -135,7 +135,7 @@ func (t *tracer) client(c *swimlane.ClientLane) {
 	t.lane(c.Name + " believes")
 	for i := range c.Holds {
 		h := &c.Holds[i]
-		args := map[string]any{"event": h.Granted, "owner": h.Owner, "open": h.Open}
+		args := map[string]any{"event": h.Granted, "owner": h.Owner, "open": h.Ended < 0}
 		if h.Token.Set {
 			args["token"] = h.Token.V
 		}

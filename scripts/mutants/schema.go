@@ -239,7 +239,7 @@ func (s *schema) mutate(f *ast.File, name string, source []byte) []byte {
 		case *ast.FuncDecl:
 			return n.Type.TypeParams == nil
 		case *ast.BinaryExpr:
-			operand, named := s.typeName(n.X, imported)
+			operand, named := s.typeName(s.info.Types[n.X].Type, imported)
 			operator := func(with string) {
 				edits = append(edits, edit{at(n.OpPos), at(n.OpPos) + len(n.Op.String()), 0, with})
 			}
@@ -256,7 +256,7 @@ func (s *schema) mutate(f *ast.File, name string, source []byte) []byte {
 				operator(",")
 			}
 		case *ast.UnaryExpr:
-			if operand, ok := s.typeName(n, imported); ok && n.Op == token.SUB {
+			if operand, ok := s.typeName(s.info.Types[n].Type, imported); ok && n.Op == token.SUB {
 				around(n, fmt.Sprintf("mutantNeg[%s](%d, ", operand, next("INVERT_NEGATIVES", n.OpPos)), ")")
 				edits = append(edits, edit{at(n.OpPos), at(n.OpPos) + 1, 2 * len(source), ""})
 			}
@@ -266,8 +266,11 @@ func (s *schema) mutate(f *ast.File, name string, source []byte) []byte {
 				call = "mutantDec"
 			}
 			if i, ok := x.(*ast.IndexExpr); ok {
-				if _, ok := s.info.Types[i.X].Type.Underlying().(*types.Map); ok {
-					edits = append(edits, edit{at(n.TokPos), at(n.End()), 0, fmt.Sprintf(" += mutantPick(mutantOn == %d, %s1, %s1)", next("INCREMENT_DECREMENT", n.TokPos), sign(n.Tok == token.INC), sign(n.Tok == token.DEC))})
+				if m, ok := s.info.Types[i.X].Type.Underlying().(*types.Map); ok {
+					if step, named := s.typeName(m.Elem(), imported); named {
+						edits = append(edits, edit{at(n.TokPos), at(n.End()), 0, fmt.Sprintf(" += mutantPick[%s](mutantOn == %d, %s1, %s1)", step,
+							next("INCREMENT_DECREMENT", n.TokPos), sign(n.Tok == token.INC), sign(n.Tok == token.DEC))})
+					}
 					return true
 				}
 			}
@@ -299,15 +302,13 @@ func sign(down bool) string {
 	return ""
 }
 
-// typeName is an expression's type as the file writes it; false where it cannot be
-// written there.
-func (s *schema) typeName(e ast.Expr, imported map[string]bool) (string, bool) {
-	t, ok := s.info.Types[e]
-	if !ok {
+// typeName is a type as the file writes it; false where it cannot be written there.
+func (s *schema) typeName(t types.Type, imported map[string]bool) (name string, can bool) {
+	can = t != nil
+	if !can {
 		return "", false
 	}
-	can := true
-	name := types.TypeString(t.Type, func(p *types.Package) string {
+	name = types.TypeString(t, func(p *types.Package) string {
 		if p == s.pkg {
 			return ""
 		}

@@ -5,11 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
-
-// holdKey tells a client's grants apart where it holds several locks.
-type holdKey struct{ client, lock string }
 
 // clientLanes reads what the clients did and believed.
 func clientLanes(h *history.History, names []string, truth map[string][]majority, s *Scene) []ClientLane {
@@ -18,41 +16,16 @@ func clientLanes(h *history.History, names []string, truth map[string][]majority
 	for i, n := range names {
 		lanes[i].Name, place[n] = n, i
 	}
-	open := map[holdKey]*Hold{}
-	closeHold := func(k holdKey, at time.Duration, event int) {
-		hold := open[k]
-		if hold == nil {
-			return
-		}
-		hold.To, hold.Released, hold.Open = at, event, event < 0
-		hold.see(truth[hold.Owner], s)
-		lane := &lanes[place[k.client]]
-		lane.Holds = append(lane.Holds, *hold)
-		delete(open, k)
+	for _, b := range checker.Beliefs(h) {
+		hold := Hold{Belief: b, Span: Span{b.During.From, b.During.To}, Nodes: len(h.Events[b.Granted].Value.Nodes)}
+		hold.see(truth[b.Owner], s)
+		lane := &lanes[place[b.Client]]
+		lane.Holds = append(lane.Holds, hold)
 	}
 	for i := range h.Events {
-		e := &h.Events[i]
-		k := holdKey{e.Process, e.Value.Lock}
-		switch {
-		case e.F == history.Acquire && e.Type == history.OK:
-			closeHold(k, e.Time, -1)
-			open[k] = newHold(i, e)
-		case e.F == history.Extend && e.Type == history.OK && open[k] != nil:
-			if e.Value.ValidUntil.Set {
-				open[k].Promises = append(open[k].Promises, Promise{e.Time, time.Duration(e.Value.ValidUntil.V)})
-			}
-		case e.F == history.Release && e.Type == history.Invoke:
-			closeHold(k, e.Time, i)
-		case e.F == history.Point:
+		if e := &h.Events[i]; e.F == history.Point {
 			lane := &lanes[place[e.Process]]
 			lane.Marks = append(lane.Marks, Mark{Span{e.Time, e.Time}, e.F, e.Type, e.Value.Point, i})
-		}
-	}
-	for _, name := range names {
-		for k := range open {
-			if k.client == name {
-				closeHold(k, s.End, -1)
-			}
 		}
 	}
 	opMarks(h, lanes, place, s.End)
@@ -61,15 +34,6 @@ func clientLanes(h *history.History, names []string, truth map[string][]majority
 		slices.SortStableFunc(lanes[i].Marks, func(a, b Mark) int { return int(a.From - b.From) })
 	}
 	return lanes
-}
-
-func newHold(index int, e *history.Event) *Hold {
-	hold := &Hold{Span: Span{From: e.Time}, Owner: e.Value.Owner, Token: e.Value.Token,
-		Nodes: len(e.Value.Nodes), Granted: index, Released: -1}
-	if e.Value.ValidUntil.Set {
-		hold.Promises = []Promise{{e.Time, time.Duration(e.Value.ValidUntil.V)}}
-	}
-	return hold
 }
 
 // see sets the hold's belief beside what the nodes had.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
@@ -52,30 +53,15 @@ type ClientLane struct {
 	Marks []Mark
 }
 
-// Hold is a stretch in which a client believed to hold the lock: from the
-// answer to its acquire to the request of its release.
+// Hold is a stretch in which a client believed to hold the lock.
 type Hold struct {
+	checker.Belief
 	Span
-	// Open: the history ends, or the client never let go.
-	Open  bool
-	Owner string
-	Token history.Int
-	// Promises are the ends that the lock promised, each with the time from
-	// which it counted: one for the grant and one for each renewal.
-	Promises []Promise
 	// Truth are the stretches in which a majority of nodes had the owner's
 	// key; Gaps those of the hold in which they had not.
 	Truth, Gaps []Span
 	// Nodes is how many nodes granted.
 	Nodes int
-	// Granted is the event of the answer, Released that of the release's
-	// request or -1.
-	Granted, Released int
-}
-
-// Promise is an end of validity that a client was promised.
-type Promise struct {
-	Made, Until time.Duration
 }
 
 // Mark is an operation or a point in a client's lane.

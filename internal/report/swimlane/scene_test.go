@@ -1,6 +1,7 @@
 package swimlane_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -17,8 +18,8 @@ const ms = time.Millisecond
 func TestBeliefAgainstTruth(t *testing.T) {
 	s := swimlane.Build(reporttest.GCPause().Variants[0].History)
 	c1 := s.Clients[0].Holds[0]
-	if c1.From != 4*ms || c1.To != 2013*ms || c1.Open {
-		t.Errorf("c1 believed from %v to %v, open %v", c1.From, c1.To, c1.Open)
+	if c1.From != 4*ms || c1.To != 2013*ms || c1.Ended < 0 {
+		t.Errorf("c1 believed from %v to %v, ended by event %d", c1.From, c1.To, c1.Ended)
 	}
 	if len(c1.Promises) != 1 || c1.Promises[0].Until != 994*ms {
 		t.Errorf("promises %v", c1.Promises)
@@ -127,6 +128,7 @@ func TestKeysThatNobodyKnows(t *testing.T) {
 	}
 	h := &history.History{Header: history.Header{Clients: []string{"c1"}, Nodes: []string{"A"}}, Events: []history.Event{
 		at(1, "A", history.Info, history.KeySet, history.Value{Owner: "x", TTL: history.Some(int64(time.Second))}),
+		at(1, "c1", history.Invoke, history.Acquire, history.Value{}),
 		at(2, "c1", history.OK, history.Acquire, history.Value{Owner: "x", Nodes: []string{"A"}}),
 		at(10, "A", history.Info, history.KeyUnclear, history.Value{Detail: "SETBIT"}),
 		at(30, "A", history.Info, history.KeyDeleted, history.Value{}),
@@ -155,6 +157,7 @@ func TestTruthOfReplicatedNodes(t *testing.T) {
 	key := history.Value{Owner: "x", TTL: history.Some(int64(time.Second))}
 	h := &history.History{Header: history.Header{Clients: []string{"c1"}, Nodes: []string{"A", "B"}}, Events: []history.Event{
 		ev(1, "A", history.Info, history.KeySet, key),
+		ev(1, "c1", history.Invoke, history.Acquire, history.Value{}),
 		ev(2, "c1", history.OK, history.Acquire, history.Value{Owner: "x", Nodes: []string{"primary"}}),
 		ev(50, "B", history.Info, history.NodePromoted, history.Value{}),
 		ev(90, "c1", history.Invoke, history.Release, history.Value{}),
@@ -178,7 +181,7 @@ func TestNoTruthWithoutObservations(t *testing.T) {
 	}}
 	s := swimlane.Build(h)
 	hold := s.Clients[0].Holds[0]
-	if s.KeysSeen || len(hold.Gaps) != 0 || !hold.Open || hold.To != 9*ms {
+	if s.KeysSeen || len(hold.Gaps) != 0 || hold.Ended >= 0 || hold.To != 9*ms {
 		t.Errorf("keys seen %v, hold %+v", s.KeysSeen, hold)
 	}
 }
@@ -267,5 +270,37 @@ func TestCropKeepsWhatIsInView(t *testing.T) {
 	}
 	if diff := cmp.Diff([]time.Duration{10, 11, 12, 80, 81, 82, 83, 84}, got); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+// A client that re-enters goes on believing until it has given the lock back as often
+// as it took it, and one that is killed believes nothing.
+func TestBeliefsAreThoseOfTheVerdict(t *testing.T) {
+	value := history.Value{Owner: "x"}
+	kill := history.Value{Fault: "kill", Target: "c2", Impact: &history.Impact{Effects: []history.Strike{{Does: history.Kills, Clients: []string{"c2"}}}}}
+	h := &history.History{Header: history.Header{Clients: []string{"c1", "c2"}}, Events: []history.Event{
+		{Time: 1 * ms, Process: "c1", Type: history.Invoke, F: history.Acquire},
+		{Time: 2 * ms, Process: "c1", Type: history.OK, F: history.Acquire, Value: value},
+		{Time: 3 * ms, Process: "c1", Type: history.Invoke, F: history.Acquire},
+		{Time: 4 * ms, Process: "c1", Type: history.OK, F: history.Acquire, Value: value},
+		{Time: 5 * ms, Process: "c1", Type: history.Invoke, F: history.Release, Value: value},
+		{Time: 6 * ms, Process: "c1", Type: history.OK, F: history.Release, Value: value},
+		{Time: 7 * ms, Process: "c1", Type: history.Invoke, F: history.Release, Value: value},
+		{Time: 8 * ms, Process: "c1", Type: history.OK, F: history.Release, Value: value},
+		{Time: 9 * ms, Process: "c2", Type: history.Invoke, F: history.Acquire},
+		{Time: 10 * ms, Process: "c2", Type: history.OK, F: history.Acquire, Value: history.Value{Owner: "y"}},
+		{Time: 12 * ms, Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin, Value: kill},
+		{Time: 20 * ms, Process: "run", Type: history.Info, F: history.Phase, Value: history.Value{Detail: "done"}},
+	}}
+	s := swimlane.Build(h)
+	var got []string
+	for _, c := range s.Clients {
+		for _, b := range c.Holds {
+			got = append(got, fmt.Sprintf("%s %v-%v %s", c.Name, b.From, b.To, b.End))
+		}
+	}
+	want := []string{"c1 2ms-7ms lets go", "c2 10ms-12ms is killed"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("beliefs (-want +got):\n%s", diff)
 	}
 }

@@ -5,14 +5,14 @@ import "time"
 
 const limit = 2 * time.Second // a constant stays as it is
 
-type box struct{ n map[string]int }
+type box struct{ n map[string]int32 }
 
 // late is tested at its edge, and how late it says is not.
 func late(d time.Duration) (bool, time.Duration) {
 	return d > limit, d - limit
 }
 
-func (b *box) add(key string) int {
+func (b *box) add(key string) int32 {
 	b.n[key]++
 	return -b.n[key]
 }

@@ -11,7 +11,7 @@ func TestSample(t *testing.T) {
 			t.Errorf("%d: %v", d, got)
 		}
 	}
-	b := &box{n: map[string]int{}}
+	b := &box{n: map[string]int32{}}
 	if b.add("a") != -1 || !same(b, b) || same(b, &box{n: b.n}) || sum([]int{1, 2}) != 3 {
 		t.Error("the box, or the sum")
 	}

@@ -1,0 +1,55 @@
+package checker
+
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// Belief is a stretch in which a client believed that it held a lock: from the answer to
+// its acquire to the event that ended it. A grant and the re-entries into it are one.
+type Belief struct {
+	Client, Lock, Owner string
+	Token               history.Int
+	During              Interval
+	// Granted is the event of the answer, Ended that of the end, -1 where the history ended
+	// first. End says what happened to the client then: "lets go".
+	Granted, Ended int
+	End            string
+	// Promises are the ends of validity that the client was told, in that order.
+	Promises []Promise
+}
+
+// Promise is an end of validity, and when the client was told of it.
+type Promise struct{ Made, Until time.Duration }
+
+var ends = [...]string{endless: "holds on", released: "lets go", killed: "is killed", superseded: "asks for the lock anew"}
+
+// Beliefs are those of a history's clients, as the verdicts count them, in the order
+// of their grants.
+func Beliefs(h *history.History) []Belief {
+	v := newView(h)
+	var list []Belief
+	place := make([]int, len(v.grants)) // of the belief that a grant is part of
+	for i := range v.grants {
+		g := &v.grants[i]
+		if g.outer >= 0 {
+			place[i] = place[g.outer]
+			if b := &list[place[i]]; b.Ended >= 0 && (g.ends < 0 || g.ends > b.Ended) {
+				b.During.To, b.Ended, b.End = min(v.at(g.ends), v.end), g.ends, ends[g.how]
+			}
+			continue
+		}
+		b := Belief{Client: g.client, Lock: g.lock, Owner: g.owner, Token: g.token, Granted: g.ret, Ended: g.ends, End: ends[g.how],
+			During: Interval{From: v.at(g.ret), To: min(v.at(g.ends), v.end)}}
+		if g.until.given {
+			b.Promises = append(b.Promises, Promise{b.During.From, g.until.end})
+		}
+		for _, x := range g.extends {
+			b.Promises = append(b.Promises, Promise{v.at(x.ret), x.until})
+		}
+		place[i] = len(list)
+		list = append(list, b)
+	}
+	return list
+}

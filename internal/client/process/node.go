@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -105,57 +104,34 @@ func (n *node) Do(c command.Command) command.Reply {
 	if c.OtherConnection {
 		rdb = n.other
 	}
-	return reply(rdb.Do(ctx, arguments(c)...).Result())
+	return reply(do(ctx, rdb, c.Words()))
 }
 
 // eval calls a script by its name and sends its source only where the server
 // does not know it yet.
 func (n *node) eval(ctx context.Context, c command.Command) command.Reply {
-	args := make([]any, len(c.Args))
-	for i, a := range c.Args {
-		args[i] = a
-	}
-	v, err := n.rdb.EvalSha(ctx, c.Script.SHA(), c.Keys, args...).Result()
+	words := c.Words()
+	words[0], words[1] = "evalsha", c.Script.SHA()
+	v, err := do(ctx, n.rdb, words)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		v, err = n.rdb.Eval(ctx, c.Script.Lua, c.Keys, args...).Result()
+		v, err = do(ctx, n.rdb, c.Words())
 	}
 	return reply(v, err)
 }
 
-// arguments writes a command as Redis takes it.
-func arguments(c command.Command) []any {
-	switch c.Op {
-	case command.PING:
-		return []any{"ping"}
-	case command.SET:
-		args := []any{"set", c.Key, c.Value}
-		if c.NX {
-			args = append(args, "nx")
-		}
-		if c.TTL > 0 {
-			args = append(args, "px", command.Milliseconds(c.TTL))
-		}
-		return args
-	case command.RPUSH:
-		args := []any{"rpush", c.Key}
-		for _, element := range c.Args {
-			args = append(args, element)
-		}
-		return args
-	case command.LRANGE:
-		return []any{"lrange", c.Key, 0, -1}
-	case command.EVAL:
-		args := []any{"eval", c.Script.Lua, len(c.Keys)}
-		for _, s := range append(slices.Clone(c.Keys), c.Args...) {
-			args = append(args, s)
-		}
-		return args
-	case command.PEXPIRE:
-		return []any{"pexpire", c.Key, command.Milliseconds(c.TTL)}
-	case command.WAIT:
-		return []any{"wait", c.Replicas, command.Milliseconds(c.TTL)}
+// do sends words to the server.
+func do(ctx context.Context, to interface {
+	Do(context.Context, ...any) *redis.Cmd
+}, words []string) (any, error) {
+	return to.Do(ctx, arguments(words)...).Result()
+}
+
+func arguments(words []string) []any {
+	args := make([]any, len(words))
+	for i, w := range words {
+		args[i] = w
 	}
-	return []any{c.Op.String(), c.Key}
+	return args
 }
 
 // reply sorts a driver's answer into what the caller may know. A server that

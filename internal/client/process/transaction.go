@@ -19,11 +19,7 @@ func (n *node) transact(ctx context.Context, c command.Command) command.Reply {
 	}
 	if c.Op == command.WATCH {
 		n.watching = conn
-		args := []any{"watch"}
-		for _, k := range c.Keys {
-			args = append(args, k)
-		}
-		r := reply(conn.Do(ctx, args...).Result())
+		r := reply(do(ctx, conn, c.Words()))
 		if r.Outcome == command.Unknown { // a broken connection watches nothing
 			n.watching = nil
 			_ = conn.Close()
@@ -33,7 +29,7 @@ func (n *node) transact(ctx context.Context, c command.Command) command.Reply {
 	n.watching = nil
 	defer func() { _ = conn.Close() }()
 	if c.Op == command.UNWATCH {
-		return reply(conn.Do(ctx, "unwatch").Result())
+		return reply(do(ctx, conn, c.Words()))
 	}
 	return exec(ctx, conn, c)
 }
@@ -43,7 +39,7 @@ func exec(ctx context.Context, conn *redis.Conn, c command.Command) command.Repl
 	pipe := conn.Pipeline()
 	pipe.Do(ctx, "multi")
 	for _, b := range c.Body {
-		pipe.Do(ctx, arguments(b)...)
+		pipe.Do(ctx, arguments(b.Words())...)
 	}
 	end := "exec"
 	if c.Discard {

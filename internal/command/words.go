@@ -1,0 +1,36 @@
+package command
+
+import "strconv"
+
+// Words are the command as Redis takes it. A transaction has several commands, and
+// no words of its own.
+func (c *Command) Words() []string {
+	words := []string{c.Op.String()}
+	switch c.Op {
+	case PING, UNWATCH, EXEC:
+	case SET:
+		words = append(words, c.Key, c.Value)
+		if c.NX {
+			words = append(words, "nx")
+		}
+		if c.TTL > 0 {
+			words = append(words, "px", Itoa(Milliseconds(c.TTL)))
+		}
+	case PEXPIRE:
+		words = append(words, c.Key, Itoa(Milliseconds(c.TTL)))
+	case WAIT:
+		words = append(words, strconv.Itoa(c.Replicas), Itoa(Milliseconds(c.TTL)))
+	case EVAL:
+		words = append(words, c.Script.Lua, strconv.Itoa(len(c.Keys)))
+		words = append(append(words, c.Keys...), c.Args...)
+	case RPUSH:
+		words = append(append(words, c.Key), c.Args...)
+	case LRANGE:
+		words = append(words, c.Key, "0", "-1")
+	case WATCH:
+		words = append(words, c.Keys...)
+	case GET, DEL, PTTL, INCR:
+		words = append(words, c.Key)
+	}
+	return words
+}

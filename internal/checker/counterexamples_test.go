@@ -371,6 +371,12 @@ var counterexamples = []struct {
 		s.acquire(0, 1, "c2", 900, -1)
 		s.key(1500, history.KeyExtended, "A", "c1", "c2-owner", 1000)
 	}},
+	{"a cell done, another write without an answer, and then dead", Atomic, func(s *script) {
+		s.h.Header.Workload = "two-cells"
+		s.cell(0, "c1", 1, "a", 1, history.OK)
+		s.add(2, "c1", history.Invoke, history.Write, history.Value{Section: 1, Key: "a", Number: history.Some(2)})
+		s.fault(3, true, 1, "kill", "c1")
+	}},
 	{"an append without an answer in one list", Atomic, func(s *script) {
 		s.h.Header.Workload = "transactions"
 		s.add(0, "c1", history.Invoke, history.Transact, history.Value{Section: 1, Number: history.Some(1)})

@@ -916,6 +916,14 @@ var propertyCases = []struct {
 		s.unclear(20, "B", "c2", "RENAMENX")
 		s.phase(3000, history.PhaseHealing)
 	}, Violated, "the key of c1 on node A outlived"},
+	{"a re-entry gives nothing back", DeadlockFree, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.acquire(2, 3, "c1", -1, -1)
+		s.release(4, 5, "c1")
+		s.phase(10, history.PhaseHealing)
+		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.phase(9000, history.PhaseDone)
+	}, Violated, "c2 asked for the lock, which somebody kept"},
 	{"shut out for as long as the bound", DeadlockFree, func(s *script) {
 		s.acquire(0, 1, "c1", -1, -1)
 		s.phase(10, history.PhaseHealing)

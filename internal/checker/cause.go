@@ -369,7 +369,7 @@ func (v *view) clashOf(leases []hold, a, b *grant) (first, second *grant) {
 	}
 	of := func(g *grant) (list []hold) {
 		for _, h := range leases {
-			if began := &v.grants[h.grant]; began.client == g.client && began.lock == g.lock && h.from <= v.at(g.ret) && v.at(g.ret) <= h.to {
+			if began := &v.grants[h.grant]; began.client == g.client && began.lock == g.lock && h.from <= v.at(g.ret) && v.at(g.ret) < h.to {
 				list = append(list, h)
 			}
 		}

@@ -135,6 +135,17 @@ var counterexamples = []struct {
 		s.write(15, "c1", 1, 1, history.OK, -1)
 		s.write(17, "c2", 1, 1, history.OK, -1)
 	}},
+	{"a write after the release, beside a hold that had ended as the next was given", LinearizableResource, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.acquire(2, 3, "c2", 900, -1)
+		s.read(3, "c2", 1, 0)
+		s.release(4, 5, "c2")
+		s.release(5, 5, "c1")
+		s.acquire(5, 5, "c1", 900, -1)
+		s.read(6, "c1", 1, 0)
+		s.write(8, "c1", 1, 1, history.OK, -1)
+		s.write(10, "c2", 1, 1, history.OK, -1)
+	}},
 
 	// What became of the first holder's key.
 	{"set over another, which stood from the start", ExclusiveBelief, twoGrants(

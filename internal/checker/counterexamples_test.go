@@ -278,6 +278,11 @@ var counterexamples = []struct {
 		s.acquire(2, 4, "c2", -1, -1)
 		s.phase(9, history.PhaseDone)
 	}},
+	{"the history breaks off with a write", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.acquire(2, 4, "c2", -1, -1)
+		s.write(8, "c1", 1, 1, history.OK, -1)
+	}},
 	{"three at once", ExclusiveBelief, func(s *script) {
 		s.acquire(0, 1, "c1", -1, -1)
 		s.acquire(2, 3, "c2", -1, -1)

@@ -43,7 +43,7 @@ func (s *story) tell(w weight, event int, format string, args ...any) {
 func (s *story) tellAt(w weight, at time.Duration, event int, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	for _, x := range s.list {
-		if x.Event == event && (x.Text == text || x.At == at && x.weight >= w) {
+		if x.Event == event && (x.Text == text || x.At == at && x.weight > w) {
 			return
 		}
 	}

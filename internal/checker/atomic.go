@@ -138,11 +138,14 @@ func (v *view) halfDone(f Finding, parts []*section, done, missing string) Findi
 			if o.Return >= 0 {
 				op.To, event = v.at(o.Return), o.Return
 			}
-			if o.Type == history.OK {
+			switch o.Type {
+			case history.OK:
 				s.tell(turning, event, "%s wrote %s to cell %s", client, v.number(w), p.key)
-			} else {
+			case history.Fail:
 				op.True = "it did not take effect"
 				s.tell(turning, event, "the write of %s to cell %s failed: %s", client, p.key, v.event(event).Error)
+			default:
+				s.tell(turning, event, "%s wrote %s to cell %s: outcome unknown", client, v.number(w), p.key)
 			}
 			c.Operations = append(c.Operations, op)
 			c.Impossible = event
@@ -152,6 +155,9 @@ func (v *view) halfDone(f Finding, parts []*section, done, missing string) Findi
 	if g := v.grantBefore(client, v.ops[parts[0].writes[0]].Call); g != nil {
 		begin = min(begin, v.at(g.call))
 		s.grant(g, end)
+	}
+	if kill := v.killed(client, c.Impossible, -1); kill >= 0 {
+		end = v.at(kill) // which is why it never came to the other cell
 	}
 	s.faults(begin, end, client)
 	c.Story = s.sentences()

@@ -1,7 +1,9 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -20,8 +22,8 @@ func (v *view) sectionReads(s *section) int {
 	return v.lastRead(s, s.writes[0])
 }
 
-// opens is the first event of a section's operation, closes the last one, -1
-// where its write was never answered.
+// opens is the first event of a section's operation, closes the last one. A section that
+// a violation needs has one: what was never answered may not have been.
 func (v *view) opens(s *section) int {
 	if r := v.sectionReads(s); r >= 0 {
 		return v.ops[r].Call
@@ -33,10 +35,7 @@ func (v *view) closes(s *section) int {
 	if w := v.decisiveWrite(s); w >= 0 {
 		return v.ops[w].Return
 	}
-	if r := v.sectionReads(s); r >= 0 {
-		return v.ops[r].Return
-	}
-	return -1
+	return v.ops[v.sectionReads(s)].Return
 }
 
 // brokenWhy says in one line what is wrong with sections that cannot be.
@@ -124,9 +123,7 @@ func (v *view) brokenStory(sections []*section, impossible *section, from int) *
 			begin = min(begin, v.at(g.call))
 			s.grant(g, v.at(v.closes(x)))
 		}
-		if close := v.closes(x); close >= 0 {
-			end = max(end, v.at(close))
-		}
+		end = max(end, v.at(v.closes(x)))
 		if r := v.sectionReads(x); r >= 0 && v.h.Header.Workload != "append" {
 			s.tell(filler, v.ops[r].Return, "%s read %d", x.client, v.readValue(r))
 		}
@@ -140,22 +137,14 @@ func (v *view) brokenStory(sections []*section, impossible *section, from int) *
 // tellWrites tells of the writes in the order in which they were answered, so
 // that the one that broke it comes last.
 func (v *view) tellWrites(s *story, sections []*section, written map[int64]bool) {
-	order := make([]*section, len(sections))
-	copy(order, sections)
-	for i := range order {
-		for j := i; j > 0 && v.at(v.closes(order[j])) < v.at(v.closes(order[j-1])); j-- {
-			order[j], order[j-1] = order[j-1], order[j]
-		}
-	}
+	order := slices.Clone(sections)
+	slices.SortStableFunc(order, func(a, b *section) int { return cmp.Compare(v.at(v.closes(a)), v.at(v.closes(b))) })
 	for _, x := range order {
 		w := v.decisiveWrite(x)
 		if w < 0 {
 			continue
 		}
 		event := v.ops[w].Return
-		if event < 0 {
-			event = v.ops[w].Call
-		}
 		r := v.sectionReads(x)
 		text := v.writeWords(x, w)
 		if r >= 0 && v.number(r).Set {
@@ -174,10 +163,7 @@ func (v *view) tellWrites(s *story, sections []*section, written map[int64]bool)
 
 // sectionOp is a section as an operation of a counterexample.
 func (v *view) sectionOp(x *section) CounterOp {
-	op := CounterOp{Client: x.client, From: v.at(v.opens(x)), To: -1}
-	if c := v.closes(x); c >= 0 {
-		op.To = v.at(c)
-	}
+	op := CounterOp{Client: x.client, From: v.at(v.opens(x)), To: v.at(v.closes(x))}
 	r, w := v.sectionReads(x), v.decisiveWrite(x)
 	switch {
 	case v.cellModel(x.key) == "jobs" && w >= 0 && x.key != "":
@@ -204,7 +190,7 @@ func (v *view) sectionOp(x *section) CounterOp {
 	op.Events = sortedEvents(events...)
 	if g := v.grantBefore(x.client, v.opens(x)); g != nil {
 		op.Believed = promiseWords(g)
-		if last := g.lastPromise(); op.To >= 0 && last.over(op.To) {
+		if last := g.lastPromise(); last.over(op.To) {
 			op.True = fmt.Sprintf("its validity had ended %s before its write was answered", length(op.To-last.end))
 		}
 	}

@@ -97,7 +97,7 @@ func (v *view) fates(first, second *grant) []fate {
 		}
 		n := byNode[e.Process]
 		if n == nil {
-			n = &fate{node: e.Process, set: -1, taken: -1, end: -1}
+			n = &fate{node: e.Process, set: -1, taken: -1}
 			byNode[e.Process], order = n, append(order, e.Process)
 		}
 		switch {
@@ -226,7 +226,7 @@ func (v *view) whyByFaults(first, second *grant) cause {
 	}{{history.Promotes, replicated}, {history.Forgets, remembers}, {history.Kills, remembers}, {history.BendsClock, samePace}} {
 		for i := range v.faults {
 			f := &v.faults[i]
-			if v.at(f.begin) <= v.at(second.ret) && (f.end < 0 || v.at(f.end) >= v.at(first.call)) &&
+			if v.at(f.begin) <= v.at(second.ret) && v.at(f.end) >= v.at(first.call) &&
 				slices.ContainsFunc(f.strikes, func(s history.Strike) bool { return s.Does == c.does && len(s.Nodes) > 0 }) {
 				return c.cause
 			}
@@ -308,7 +308,7 @@ func (v *view) whyBroken(sections []*section) string {
 	}
 	for _, x := range sections {
 		g := v.grantBefore(x.client, v.opens(x))
-		if g == nil || v.closes(x) < 0 {
+		if g == nil {
 			continue
 		}
 		if v.revived(g) {
@@ -369,7 +369,7 @@ func (v *view) clashOf(leases []hold, a, b *grant) (first, second *grant) {
 	}
 	of := func(g *grant) (list []hold) {
 		for _, h := range leases {
-			if began := &v.grants[h.grant]; began.client == g.client && began.lock == g.lock && h.from <= v.at(g.ret) && v.at(g.ret) <= h.to {
+			if began := &v.grants[h.grant]; began.client == g.client && began.lock == g.lock && h.from <= v.at(g.ret) && v.at(g.ret) < h.to {
 				list = append(list, h)
 			}
 		}

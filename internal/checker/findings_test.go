@@ -2,15 +2,10 @@ package checker_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
@@ -18,8 +13,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
-
-var update = flag.Bool("update", false, "write testdata/findings.txt anew")
 
 // TestFindings: what a reader is told of a run of every shipped scenario, with one seed:
 // verdict, reason, counterexample, story and the assumption that failed.
@@ -45,41 +38,9 @@ func TestFindings(t *testing.T) {
 			options := checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin}
 			fmt.Fprintf(&text, "\n%s, %s: %d events\n", s.Name, v.Name, len(out.History.Events))
 			for _, f := range checker.Judge(context.Background(), out.History, checker.Properties(), options) {
-				tell(&text, &f)
+				checker.Tell(&text, &f)
 			}
 		}
 	}
-	golden := filepath.Join("testdata", "findings.txt")
-	if *update {
-		if err := os.WriteFile(golden, []byte(text.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(text.String(), "\n")); diff != "" {
-		t.Errorf("findings (-want +got; -update accepts):\n%s", diff)
-	}
-}
-
-// tell writes a finding, all of it.
-func tell(w *strings.Builder, f *checker.Finding) {
-	fmt.Fprintf(w, "  %s: %s: %s (%s; %d operations, %d %s, %d faults) %v\n", f.Property, f.Verdict, f.Why, f.Method,
-		f.Effort.Operations, f.Effort.Chances, f.Effort.Of, f.Effort.Faults, f.Events)
-	c := f.Counterexample
-	if c == nil {
-		return
-	}
-	fmt.Fprintf(w, "    %d operations, shrunk from %d; impossible at event %d; %s\n", len(c.Operations), c.From, c.Impossible, c.Assumption)
-	if c.Overlap != nil {
-		fmt.Fprintf(w, "    overlap %v to %v\n", c.Overlap.From, c.Overlap.To)
-	}
-	for _, o := range c.Operations {
-		fmt.Fprintf(w, "    %s %s, %v to %v %v; believed %q; true %q\n", o.Client, o.Op, o.From, o.To, o.Events, o.Believed, o.True)
-	}
-	for _, s := range c.Story {
-		fmt.Fprintf(w, "      %v %d %s\n", s.At, s.Event, s.Text)
-	}
+	checker.Golden(t, "findings.txt", text.String())
 }

@@ -2,8 +2,10 @@ package checker
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
@@ -143,5 +145,110 @@ func TestDoubt(t *testing.T) {
 		if f.Verdict != Unknown {
 			t.Errorf("%s of an empty history: %v, %q", f.Property, f.Verdict, f.Why)
 		}
+	}
+}
+
+// TestConfirmed: histories of up to 500 operations, at most 8 of them of unknown outcome,
+// are decided twice.
+func TestConfirmed(t *testing.T) {
+	holds := func(n int) *script {
+		s := newScript()
+		for i := range int64(n) {
+			s.acquire(4*i, 4*i+1, []string{"c1", "c2"}[i%2], -1, -1)
+			s.release(4*i+2, 4*i+3, []string{"c1", "c2"}[i%2])
+		}
+		return s
+	}
+	sections := func(n, unknown int) *script {
+		s := newScript()
+		s.h.Header.Workload = "register"
+		for i := range n {
+			typ := history.OK
+			if i < unknown {
+				typ = history.Info
+			}
+			s.write(int64(2*i), []string{"c1", "c2"}[i%2], i+1, 1, typ, -1)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name     string
+		property Property
+		s        *script
+		want     bool
+	}{
+		{"250 holds", ExclusiveBelief, holds(250), true}, // an acquire and a release each
+		{"251 holds", ExclusiveBelief, holds(251), false},
+		{"500 writes", LinearizableResource, sections(500, 0), true},
+		{"501 writes", LinearizableResource, sections(501, 0), false},
+		{"8 unknown writes", LinearizableResource, sections(20, 8), true},
+		{"9 unknown writes", LinearizableResource, sections(20, 9), false},
+	} {
+		c.s.phase(10_000, history.PhaseDone)
+		for _, fast := range []bool{false, true} {
+			f := judgeOne(t, &c.s.h, c.property, Options{Fast: fast})
+			want := c.want && !fast
+			if got := strings.Contains(f.Method, "confirmed by porcupine"); f.Verdict != Holds || got != want {
+				t.Errorf("%s, fast %v: %v by %q; want it confirmed: %v", c.name, fast, f.Verdict, f.Method, want)
+			}
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	want := Options{Timeout: 30 * time.Second, Memory: 1 << 30, GrantWithin: 5 * time.Second}
+	if got := (Options{}).withDefaults(); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	want = Options{Timeout: 1, Memory: 2, GrantWithin: 3}
+	if got := want.withDefaults(); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestVerdictText(t *testing.T) {
+	for v, want := range map[Verdict]string{Holds: "holds", Violated: "violated", Unknown: "unknown"} {
+		b, err := v.MarshalText()
+		if err != nil || string(b) != want || v.String() != want {
+			t.Errorf("%q, %v, %q; want %q", b, err, v, want)
+		}
+		var back Verdict
+		if err := back.UnmarshalText(b); err != nil || back != v {
+			t.Errorf("%q is read as %v, %v", b, back, err)
+		}
+	}
+	for v, want := range map[Verdict]string{0: "verdict(0)", 4: "verdict(4)"} {
+		if b, err := v.MarshalText(); err == nil {
+			t.Errorf("%v is written as %q", v, b)
+		}
+		if got := v.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for _, no := range []string{"", "hold", "Holds"} {
+		var v Verdict
+		if err := v.UnmarshalText([]byte(no)); err == nil {
+			t.Errorf("%q is read as %v", no, v)
+		}
+	}
+}
+
+func TestLength(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0 ns", 999: "999 ns", time.Microsecond: "1 us", 999_499: "999 us", 999_500: "1 ms",
+		12345 * time.Microsecond: "12.3 ms", 999_499 * time.Microsecond: "999 ms", 999_500 * time.Microsecond: "1.00 s", -2 * time.Second: "-2.00 s"} {
+		if got := length(d); got != want {
+			t.Errorf("%d ns: %q, want %q", d, got, want)
+		}
+	}
+}
+
+// TestDemanded: what a scenario that says nothing of its expectations expects to hold.
+func TestDemanded(t *testing.T) {
+	if got := Demanded("transactions"); len(got) != 0 {
+		t.Errorf("transactions: %v, want nothing: they need no lock", got)
+	}
+	want := []Property{ExclusiveLease, NoLateEffect, LinearizableResource}
+	if got := Demanded("increment"); !slices.Equal(got, want) {
+		t.Errorf("increment: %v, want %v", got, want)
 	}
 }

@@ -177,15 +177,15 @@ func (v *view) watch(from, to, bound time.Duration) watched {
 // while nobody was granted it: not because it was free and could not be had, but
 // because a holder kept it.
 func (v *view) shutOut(from, bound time.Duration) *starving {
-	to, next := v.end, -1
+	to := v.end
 	for i := range v.grants {
 		if at := v.at(v.grants[i].ret); at >= from {
-			to, next = at, v.grants[i].ret
+			to = at
 			break
 		}
 	}
 	var longest *starving
-	for _, s := range v.asking(window{from, to, next}, bound/2) {
+	for _, s := range v.asking(window{from: from, to: to}, bound/2) {
 		if s.to-s.from > bound && (longest == nil || s.from < longest.from) {
 			s.kept = true
 			longest = &s

@@ -144,7 +144,7 @@ func (v *view) expiry(e *history.Event) time.Duration {
 // whether the owner was killed; forever where it never had. Where several attempts used
 // the key's owner value, it is the last of their ends.
 func (v *view) interestEnd(k *keyLife) (at time.Duration, event int, dead bool) {
-	at, event = forever, -1
+	at = forever
 	for n, attempt := range v.attemptsFor(k) {
 		t, e, d := v.attemptEnd(k.client, attempt)
 		if n == 0 || t > at {
@@ -163,10 +163,8 @@ func (v *view) attemptEnd(client string, attempt int) (at time.Duration, event i
 	if o.Type != history.OK {
 		return v.at(o.Return), o.Return, false
 	}
-	if g := v.grantOf(attempt); g != nil {
-		return v.at(g.ends), g.ends, g.how == killed
-	}
-	return forever, -1, false
+	g := v.grantOf(attempt)
+	return v.at(g.ends), g.ends, g.how == killed
 }
 
 // attemptsFor are the acquires that may have set a key: those with its owner value, or
@@ -220,12 +218,10 @@ func (v *view) orphan(f Finding, k *keyLife, lost int, outlived time.Duration) F
 			s.end(g, "")
 		}
 	}
-	if lost >= 0 && v.event(lost).F == history.Acquire {
+	if v.event(lost).F == history.Acquire {
 		s.tell(turning, lost, "the attempt of %s came to nothing", k.client)
 	}
-	if n := len(v.h.Events); n > 0 {
-		s.tell(turning, n-1, "the key was there for %s after its owner had done with it", length(outlived))
-	}
+	s.tell(turning, len(v.h.Events)-1, "the key was there for %s after its owner had done with it", length(outlived))
 	c.Story = s.sentences()
 	f.Counterexample = c
 	return f

@@ -804,6 +804,162 @@ var propertyCases = []struct {
 		s.acquire(5, 6, "c1", 900, -1)
 		s.acquire(2, 3, "c2", 900, -1)
 	}, Unknown, "the time goes back at event 2"},
+	{"a fault that does not say what it does may have killed", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(2, history.NemesisProcess, history.Info, history.FaultBegin,
+			history.Value{Fault: "something", Target: "c1", ID: 1, Impact: &history.Impact{Words: "c1 was struck"}})
+		s.acquire(3, 4, "c2", 900, -1)
+		s.release(5, 6, "c2")
+	}, Holds, "1 handed over"},
+	{"a re-entry that touches one of two that end together", ExclusiveLease, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{Owner: "c1-owner"})
+		s.granted(1, "c1", 5, -1)
+		s.acquire(2, 3, "c1", 5, -1)
+		s.add(4, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.add(4, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.granted(5, "c1", 900, -1)
+		s.granted(5, "c2", 900, -1)
+		s.release(5, 5, "c2")
+		s.release(6, 7, "c1")
+	}, Violated, "2 holders at once for 0 ns"},
+	{"a re-entry that touches the one which it re-entered, where another ended then as well", ExclusiveLease, func(s *script) {
+		s.acquire(0, 1, "c1", 5, -1)
+		s.acquire(2, 3, "c1", 5, -1)
+		s.add(4, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.release(5, 5, "c1")
+		s.acquire(5, 5, "c1", 900, -1)
+		s.granted(5, "c2", 900, -1)
+		s.release(5, 5, "c2")
+		s.release(6, 7, "c1")
+	}, Violated, "2 holders at once for 0 ns"},
+	{"refused, and nothing else", NoLateEffect, func(s *script) {
+		s.acquire(0, 1, "c1", 900, 1)
+		s.write(5, "c1", 1, 1, history.Fail, 1)
+	}, Holds, "write with token 1 refused after token 2"},
+	{"granted in the instant of an effect that nobody asked for", NoLateEffect, func(s *script) {
+		s.acquire(0, 1, "c1", 100, -1)
+		s.release(120, 121, "c1")
+		s.acquire(140, 150, "c1", 400, -1)
+		s.effect(150, "c1", 9)
+	}, Holds, "1 write"},
+	{"the answered write of a section counts, not a later one of unknown outcome", LinearizableResource, func(s *script) {
+		s.write(0, "c1", 1, 1, history.OK, -1)
+		s.write(2, "c1", 1, 2, history.Info, -1)
+		s.read(4, "c2", 1, 1)
+		s.write(6, "c2", 1, 2, history.OK, -1)
+		s.read(8, "c3", 0, 2)
+	}, Holds, "2 sections of 2 clients"},
+	{"a section begins with its read", LinearizableResource, func(s *script) {
+		s.read(0, "c1", 1, 0)
+		s.read(3, "c2", 0, 1)
+		s.write(6, "c1", 1, 1, history.OK, -1)
+	}, Holds, "1 sections of 1 client"},
+	{"an append begins with its read", LinearizableResource, func(s *script) {
+		s.h.Header.Workload = "append"
+		s.readList(0, "c1", 1, nil)
+		s.readList(3, "c2", 0, []int64{10})
+		s.write(6, "c1", 1, 10, history.OK, -1)
+	}, Holds, "1 sections of 1 client"},
+	{"a list read first, and not what was in it", LinearizableResource, func(s *script) {
+		s.h.Header.Workload = "append"
+		s.readList(0, "c1", 1, []int64{99})
+		s.write(2, "c1", 1, 10, history.OK, -1)
+		s.readList(4, "c2", 0, []int64{10})
+	}, Violated, "c1 read a list that cannot have been"},
+	{"a take without an answer, of which the log tells", LinearizableResource, func(s *script) {
+		s.h.Header.Workload, s.h.Header.Initial = "stock", history.Some(3)
+		s.take(0, "c1", 1, 3, 2, history.OK)
+		s.take(2, "c2", 1, 2, 1, history.Info)
+		s.take(4, "c3", 1, 1, 0, history.OK)
+	}, Holds, "2 sections of 2 clients"},
+	{"the token of a re-entry counts for nothing", OrderedTokens, func(s *script) {
+		s.acquire(0, 1, "c1", 900, 5)
+		s.acquire(2, 3, "c1", 900, 4)
+		s.release(4, 5, "c1")
+		s.release(6, 7, "c1")
+		s.acquire(8, 9, "c2", 900, 6)
+	}, Holds, "1 later grant"},
+	{"grants of one client in one instant", OrderedTokens, func(s *script) {
+		for _, token := range []int64{5, 7, 6} {
+			s.acquire(1, 1, "c1", 900, token)
+			s.release(1, 1, "c1")
+		}
+	}, Violated, "token 7 of c1 was followed by token 6 of c1"},
+	{"the earliest of two that are out of order", OrderedTokens, func(s *script) {
+		s.acquire(0, 1, "c1", 900, 5)
+		s.release(2, 3, "c1")
+		s.acquire(4, 5, "c2", 900, 4)
+		s.release(6, 7, "c2")
+		s.acquire(8, 9, "c1", 900, 3)
+	}, Violated, "token 5 of c1 was followed by token 4 of c2"},
+	{"the order of keys, of which the first event tells", OrderedTokens, func(s *script) {
+		s.key(0, history.KeySet, "A", "c1", "c1-owner", 100)
+		s.add(0, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.acquire(0, 1, "c1", 100, 5)
+		s.release(2, 3, "c1")
+		s.key(200, history.KeySet, "A", "c2", "c2-owner", 100)
+		s.granted(201, "c2", 300, 4)
+	}, Violated, "token 5 of c1 was followed by token 4 of c2"},
+	{"the order of keys, unknown from the first event on", OrderedTokens, func(s *script) {
+		s.unclear(0, "A", "c3", "SETBIT")
+		s.add(0, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.key(0, history.KeySet, "A", "c1", "c1-owner", 100)
+		s.acquire(0, 1, "c1", 100, 5)
+		s.release(2, 3, "c1")
+		s.key(200, history.KeySet, "A", "c2", "c2-owner", 100)
+		s.granted(201, "c2", 300, 4)
+	}, Unknown, "SETBIT"},
+	{"an orphan on one node, and something unknown on another", NoOrphanLock, func(s *script) {
+		s.key(0, history.KeySet, "A", "c1", "c1-owner", 5000)
+		s.acquire(0, 1, "c1", 900, -1)
+		s.release(10, 11, "c1")
+		s.unclear(20, "B", "c2", "RENAMENX")
+		s.phase(3000, history.PhaseHealing)
+	}, Violated, "the key of c1 on node A outlived"},
+	{"a re-entry gives nothing back", DeadlockFree, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.acquire(2, 3, "c1", -1, -1)
+		s.release(4, 5, "c1")
+		s.phase(10, history.PhaseHealing)
+		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.phase(9000, history.PhaseDone)
+	}, Violated, "c2 asked for the lock, which somebody kept"},
+	{"shut out for as long as the bound", DeadlockFree, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.phase(10, history.PhaseHealing)
+		s.refused(20, 5020, "c2")
+	}, Unknown, "nobody tried for long enough"},
+	{"shut out for longer than the bound", DeadlockFree, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.phase(10, history.PhaseHealing)
+		s.refused(20, 5021, "c2")
+	}, Violated, "c2 asked for the lock, which somebody kept, for 5.00 s in vain"},
+	{"shut out, with a break", DeadlockFree, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.phase(10, history.PhaseHealing)
+		s.refused(20, 1000, "c2")
+		s.refused(4000, 6500, "c2")
+	}, Unknown, "nobody tried for long enough"},
+	{"killed while it asked", DeadlockFree, func(s *script) {
+		s.phase(10, history.PhaseHealing)
+		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.fault(1000, true, 1, "kill", "c2")
+		s.phase(9000, history.PhaseDone)
+	}, Unknown, "nobody tried for long enough"},
+	{"a write without a section belongs to the last read", LinearizableResource, func(s *script) {
+		s.read(0, "c1", 0, 0)
+		s.read(2, "c2", 0, 0)
+		s.write(4, "c1", 0, 1, history.OK, -1)
+		s.write(6, "c2", 0, 1, history.OK, -1)
+	}, Violated, "c1 and c2 both read 0; one update lost"},
+	{"a look in the end, and nothing else", Atomic, onlyLook, Unknown, "nothing was appended"},
+	{"a look in the end, and nothing else", Isolated, onlyLook, Unknown, "nobody looked while somebody else appended"},
+	{"a look in the end, and nothing else", Durable, onlyLook, Unknown, "the resource did not die"},
+}
+
+func onlyLook(s *script) {
+	s.h.Header.Workload = "transactions"
+	s.pairLook(0, "c1", 0, nil, nil)
 }
 
 func TestProperties(t *testing.T) {

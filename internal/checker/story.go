@@ -43,7 +43,7 @@ func (s *story) tell(w weight, event int, format string, args ...any) {
 func (s *story) tellAt(w weight, at time.Duration, event int, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	for _, x := range s.list {
-		if x.Event == event && (x.Text == text || x.At == at && x.weight >= w) {
+		if x.Event == event && (x.Text == text || x.At == at && x.weight > w) {
 			return
 		}
 	}
@@ -55,7 +55,7 @@ func (s *story) tellAt(w weight, at time.Duration, event int, format string, arg
 func (s *story) grant(g *grant, before time.Duration) {
 	s.tell(turning, g.ret, "%s", s.v.grantWords(g))
 	s.tell(filler, g.call, "%s asked for the lock", g.client)
-	if last := g.lastPromise(); last.over(before) && (g.ends < 0 || last.over(s.v.at(g.ends))) {
+	if last := g.lastPromise(); last.over(before) && last.over(s.v.at(g.ends)) {
 		s.tellAt(setting, last.end, g.ret, "the validity of %s ended; %s did not notice", g.client, g.client)
 	}
 }
@@ -84,9 +84,7 @@ func (s *story) faults(from, to time.Duration, clients ...string) {
 func (s *story) end(g *grant, also string) {
 	switch g.how {
 	case endless:
-		if n := len(s.v.h.Events); n > 0 {
-			s.tell(setting, n-1, "the history ends, and %s never asked to release%s", g.client, also)
-		}
+		s.tell(setting, len(s.v.h.Events)-1, "the history ends, and %s never asked to release%s", g.client, also)
 	case released:
 		s.tell(setting, g.ends, "%s asked to release%s", g.client, also)
 	case killed:
@@ -105,7 +103,7 @@ func (s *story) writes(from, to time.Duration, clients ...string) {
 		}
 		for _, op := range x.writes {
 			o := &s.v.ops[op]
-			if o.Return < 0 || s.v.at(o.Return) < from || s.v.at(o.Return) > to {
+			if s.v.at(o.Return) < from || s.v.at(o.Return) > to {
 				continue
 			}
 			s.tell(setting, o.Return, "%s", s.v.writeWords(x, op))

@@ -53,7 +53,7 @@ type grant struct {
 	// did; how says what kind of end it was.
 	ends int
 	how  ending
-	// release is the operation in view.ops that gave it back, -1 for none.
+	// release is the operation in view.ops that gave it back, where one did.
 	release int
 	// outer is the grant that this one re-entered, -1 for none.
 	outer int
@@ -229,7 +229,7 @@ func (v *view) acquired(open map[holder][]int, op int) {
 	o := &v.ops[op]
 	k, e := v.key(op), v.event(o.Return)
 	g := grant{client: o.Process, lock: k.lock, owner: v.owner(op), token: e.Value.Token, op: op,
-		call: o.Call, ret: o.Return, until: promised(e.Value.ValidUntil), ends: -1, release: -1, outer: -1}
+		call: o.Call, ret: o.Return, until: promised(e.Value.ValidUntil), ends: -1, outer: -1}
 	list := open[k]
 	if n := len(list); n > 0 {
 		g.outer = list[n-1]

@@ -144,7 +144,7 @@ func (v *view) whyLost(n *fate, first, second *grant) cause {
 		if v.struckBetween(n.node, n.set, n.taken, history.Kills, history.Forgets) {
 			return remembers
 		}
-		if e := v.event(n.set); !e.Value.TTL.Set || v.at(n.taken) < e.Time+time.Duration(e.Value.TTL.V) {
+		if v.at(n.taken) < v.ranOut(n.set) {
 			if v.bent(n, first) {
 				return samePace
 			}
@@ -166,10 +166,18 @@ func (v *view) whyLost(n *fate, first, second *grant) cause {
 	return lateDelete
 }
 
+// ranOut is when a key went by itself, on a clock that nobody bent.
+func (v *view) ranOut(set int) time.Duration {
+	if e := v.event(set); e.Value.TTL.Set {
+		return e.Time + time.Duration(e.Value.TTL.V)
+	}
+	return forever
+}
+
 // whyExpired says why the first client's key ended by itself before its promise.
 func (v *view) whyExpired(n *fate, first *grant) cause {
 	switch {
-	case n.end >= 0 && n.end < first.call:
+	case n.end >= 0 && n.end < first.call, n.end < 0 && v.ranOut(n.set) < v.at(first.call):
 		return backedByKey
 	case v.bent(n, first):
 		return samePace

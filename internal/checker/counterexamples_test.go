@@ -229,6 +229,9 @@ var counterexamples = []struct {
 			s.key(5, history.KeyExpired, "A", "", "c1-owner", -1)
 		}, nothing,
 		func(s *script) { s.key(101, history.KeySet, "A", "c2", "c2-owner", 1000) })},
+	{"run out, unseen, before it was asked for", ExclusiveBelief, twoGrants(
+		func(s *script) { s.key(0, history.KeySet, "A", "c1", "c1-owner", 5) }, nothing,
+		func(s *script) { s.key(101, history.KeySet, "A", "c2", "c2-owner", 1000) })},
 
 	// What the faults say where the nodes tell nothing of keys.
 	{"a node killed in the instant of the grant", ExclusiveBelief, twoGrants(nothing, nothing,

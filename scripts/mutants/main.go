@@ -30,13 +30,14 @@ type target struct {
 	dir   string
 	files []string // all, where there are none
 	aim   int      // percent
-	slow  string   // the tests that a mutant meets only where it lives through the others
-	env   []string
+	// A mutant meets the tests that are slow, and as many random histories as usual, only
+	// where it lives through the others, and through few.
+	slow, few string
 }
 
 var targets = []target{
-	{dir: "internal/checker", aim: 95, slow: "^(TestJudgeAnything|TestLongRun)$"},
-	{dir: "linear", aim: 95, env: []string{"RANDOM_HISTORIES=4000"}},
+	{dir: "internal/checker", aim: 95, slow: "^(TestJudgeAnything|TestLongRun)$", few: "200"},
+	{dir: "linear", aim: 95, few: "1000"},
 	{dir: "internal/lock", aim: 95},
 	{dir: "internal/world/virtual", aim: 85, files: []string{"node.go", "memory.go", "disk.go", "transaction.go", "replication.go"}},
 }
@@ -149,7 +150,8 @@ func (t *target) try(program string, mutants []*mutant) error {
 	if found := filepath.Join(t.dir, "testdata", "rapid"); !exists(found) {
 		defer func() { _ = os.RemoveAll(found) }() // what the killed ones failed on
 	}
-	if status := t.test(program, 0, "", t.env); status != lived {
+	quick := func(id int) string { return t.test(program, id, t.slow, "RANDOM_HISTORIES="+t.few) }
+	if quick(0) != lived || t.test(program, 0, "", "") != lived {
 		return fmt.Errorf("%s: the tests fail without any mutant", t.dir)
 	}
 	var group sync.WaitGroup
@@ -158,9 +160,8 @@ func (t *target) try(program string, mutants []*mutant) error {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			m.status = t.test(program, m.id, t.slow, append(slices.Clone(t.env), "RANDOM_HISTORIES=200"))
-			if m.status == lived {
-				m.status = t.test(program, m.id, "", t.env)
+			if m.status = quick(m.id); m.status == lived {
+				m.status = t.test(program, m.id, "", "")
 			}
 			fmt.Fprintf(os.Stderr, "%9s %s:%d: %s\n", m.status, m.file, m.line, m.kind)
 		})
@@ -184,11 +185,11 @@ const (
 // test runs the tests with a mutant, 0 for none. They are told to be short: what they leave out
 // starts real servers or builds the whole program. Their memory is bounded, since a
 // mutant may ask for any.
-func (t *target) test(program string, id int, skip string, env []string) string {
+func (t *target) test(program string, id int, skip, env string) string {
 	c := exec.Command("nice", "-n", "10", "sh", "-c", `ulimit -d 6000000; exec "$0" "$@"`,
 		program, "-test.short", "-test.failfast", "-test.skip", skip, "-test.timeout", "120s")
 	c.Dir = t.dir
-	c.Env = append(append(os.Environ(), env...), fmt.Sprintf("MUTANT=%d", id))
+	c.Env = append(os.Environ(), env, fmt.Sprintf("MUTANT=%d", id))
 	out, err := c.CombinedOutput()
 	switch {
 	case err == nil:

@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/evidence"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // checkFlags are the flags of sim check.
@@ -161,16 +162,17 @@ func (a *app) checkFile(ctx context.Context, file string, f checkFlags, o eviden
 		}{file, r})
 	}
 	fmt.Fprintf(a.stdout, "%s: %s as %s: %s\n", file, r.Verdict, r.Model, r.Why)
-	fmt.Fprintf(a.stdout, "  %d operations, %d of them unknown, on %d keys; decided by %s\n", r.Operations, r.Unknown, r.Keys, r.Method)
+	fmt.Fprintf(a.stdout, "  %s, %d with an unknown outcome, on %s; decided by %s\n",
+		words.Count(r.Operations, "operation"), r.Unknown, words.Count(r.Keys, "key"), r.Method)
 	if r.Truncated {
 		fmt.Fprintln(a.stdout, "  the file ends in the middle of a line; what is whole was judged")
 	}
 	if r.FirstBad != nil {
-		fmt.Fprintf(a.stdout, "  no explanation is left from %s on\n", describeOp(*r.FirstBad))
+		fmt.Fprintf(a.stdout, "  impossible from here on: %s\n", describeOp(*r.FirstBad))
 	}
 	for i, op := range r.Counterexample {
 		if i == 0 {
-			fmt.Fprintf(a.stdout, "  %d operations that have no explanation, of %d:\n", len(r.Counterexample), r.From)
+			fmt.Fprintf(a.stdout, "  %d of %s cannot be explained together:\n", len(r.Counterexample), words.Count(r.From, "operation"))
 		}
 		fmt.Fprintf(a.stdout, "    %s\n", describeOp(op))
 	}

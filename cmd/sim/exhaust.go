@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // exhaustFlags are the flags of sim exhaust.
@@ -95,8 +96,8 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "%s   %s   %d schedules of at most %d steps in %.1f s, %d others cut short\n",
-		s.Name, variant, out.Schedules, out.Steps, time.Since(began).Seconds(), out.Cut)
+	fmt.Fprintf(a.stdout, "%s   %s   %s of at most %s in %.1f s, %s cut short\n",
+		s.Name, variant, words.Count(out.Schedules, "schedule"), words.Count(out.Steps, "step"), time.Since(began).Seconds(), words.Count(out.Cut, "other"))
 	fmt.Fprintf(a.stdout, "  bounds     %s\n", bounds(setup, f.late))
 	if err := a.printVerdicts(s.Name, &out, f.out); err != nil {
 		return err
@@ -106,19 +107,12 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 
 // bounds says within what everything was tried.
 func bounds(s *scenario.Setup, late int) string {
-	list := []string{plural(s.Workload.Clients, "client"), plural(s.Nodes.Count, "node"),
-		plural(s.Workload.Sections, "section") + " each", plural(s.Lock.Retry.Attempts, "attempt") + " for the lock", plural(len(s.Faults.List), "fault")}
+	list := []string{words.Count(s.Workload.Clients, "client"), words.Count(s.Nodes.Count, "node"),
+		words.Count(s.Workload.Sections, "section") + " each", words.Count(s.Lock.Retry.Attempts, "attempt") + " for the lock", words.Count(len(s.Faults.List), "fault")}
 	if late == 0 {
 		return strings.Join(list, ", ") + "; no message slower than a timer"
 	}
-	return strings.Join(list, ", ") + fmt.Sprintf("; up to %s in a run at which messages are slower than a timer", plural(late, "time"))
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return strings.Join(list, ", ") + fmt.Sprintf("; up to %s in a run at which messages are slower than a timer", words.Count(late, "time"))
 }
 
 // printVerdicts says of each property what every schedule came to, and keeps the
@@ -150,11 +144,11 @@ func (a *app) printVerdicts(name string, out *explore.Exhausted, dir string) err
 func verdictOfAll(out *explore.Exhausted, v *explore.Verdicts) string {
 	switch {
 	case v.Violated > 0:
-		return fmt.Sprintf("violated in %d of %d schedules", v.Violated, out.Schedules)
+		return fmt.Sprintf("violated in %d of %s", v.Violated, words.Count(out.Schedules, "schedule"))
 	case !out.All:
-		return fmt.Sprintf("not exhausted: %d schedules seen, no violation", out.Schedules)
+		return fmt.Sprintf("not exhausted: %s seen, no violation", words.Count(out.Schedules, "schedule"))
 	case out.Unfinished > 0:
-		return fmt.Sprintf("undecided: %d of %d schedules reached the time limit", out.Unfinished, out.Schedules)
+		return fmt.Sprintf("undecided: %d of %s reached the time limit", out.Unfinished, words.Count(out.Schedules, "schedule"))
 	case v.Holds == 0:
 		return "undecided: no schedule put it to the test"
 	case v.Unknown > 0:
@@ -212,7 +206,7 @@ func (a *app) exhaustProgress(most uint64, began time.Time) func(explore.Exhaust
 			return
 		}
 		last = now
-		fmt.Fprintf(a.stderr, "\r\x1b[K%d schedules, %.0f/s", e.Schedules, float64(e.Schedules)/now.Seconds())
+		fmt.Fprintf(a.stderr, "\r\x1b[K%s, %.0f/s", words.Count(e.Schedules, "schedule"), float64(e.Schedules)/now.Seconds())
 		if most > 0 {
 			fmt.Fprintf(a.stderr, ", %d at most", most)
 		}

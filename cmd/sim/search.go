@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // searchFlags are the flags of sim search.
@@ -153,7 +154,7 @@ func loadOne(file string) (*scenario.Scenario, error) {
 		return nil, err
 	}
 	if len(list) != 1 {
-		return nil, usageError("%s holds %d scenarios: name one", file, len(list))
+		return nil, usageError("%s holds %s: name one", file, words.Count(len(list), "scenario"))
 	}
 	return list[0], nil
 }
@@ -212,8 +213,8 @@ func (a *app) searchProgress(f searchFlags, began time.Time, before uint64) func
 				left = by
 			}
 		}
-		fmt.Fprintf(a.stderr, "\r\x1b[K%d runs, %.0f runs/s, %d behaviours, %d violations, %v left",
-			r.Runs, rate, r.Behaviours, r.Violations(), max(left, 0).Round(time.Second))
+		fmt.Fprintf(a.stderr, "\r\x1b[K%s, %.0f runs/s, %s, %s, %v left",
+			words.Count(r.Runs, "run"), rate, words.Count(r.Behaviours, "behaviour"), words.Count(r.Violations(), "violation"), max(left, 0).Round(time.Second))
 	}
 }
 
@@ -229,12 +230,12 @@ func (a *app) printSearch(s *scenario.Scenario, variant string, properties []che
 	if r.Estimated {
 		about = "about "
 	}
-	fmt.Fprintf(a.stdout, "%s   %s   %d runs", s.Name, variant, r.Runs)
+	fmt.Fprintf(a.stdout, "%s   %s   %s", s.Name, variant, words.Count(r.Runs, "run"))
 	if before > 0 {
 		fmt.Fprintf(a.stdout, ", %d of them before;", before)
 	}
-	fmt.Fprintf(a.stdout, " in %.1f s (%.0f runs/s)   %s%d distinct behaviours\n",
-		took.Seconds(), float64(r.Runs-min(before, r.Runs))/took.Seconds(), about, r.Behaviours)
+	fmt.Fprintf(a.stdout, " in %.1f s (%.0f runs/s)   %s%s\n",
+		took.Seconds(), float64(r.Runs-min(before, r.Runs))/took.Seconds(), about, words.Count(r.Behaviours, "distinct behaviour"))
 	if text := judgedFew(properties, &r); text != "" {
 		fmt.Fprintf(a.stdout, "  judged     %s; the other runs did not put it to the test, or did not finish\n", text)
 	}
@@ -245,8 +246,8 @@ func (a *app) printSearch(s *scenario.Scenario, variant string, properties []che
 	}
 	for _, c := range r.Classes {
 		rate := shareOf(c, &r)
-		fmt.Fprintf(a.stdout, "  violated   %-60s %d runs; %d of %d drawn afresh and judged, %.3g %% (%.3g to %.3g)\n",
-			c.Name, c.Runs, c.Drawn, rate.Judged, 100*rate.Share(), 100*rate.Low, 100*rate.High)
+		fmt.Fprintf(a.stdout, "  violated   %-60s %s; %d of %d drawn afresh and judged, %.3g %% (%.3g to %.3g)\n",
+			c.Name, words.Count(c.Runs, "run"), c.Drawn, rate.Judged, 100*rate.Share(), 100*rate.Low, 100*rate.High)
 	}
 }
 
@@ -268,7 +269,7 @@ func worth(properties []checker.Property, r *explore.Report) (lines []string) {
 		runs, drawn := r.JudgedOn(string(p))
 		text := explore.Bound(drawn)
 		if drawn < runs {
-			text += fmt.Sprintf(", and 0 in %d changed schedules", runs-drawn)
+			text += fmt.Sprintf(", and 0 in %s", words.Count(runs-drawn, "changed schedule"))
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s", p, text))
 	}
@@ -304,9 +305,9 @@ func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) 
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return kept, fmt.Errorf("failed to write what was found: %w", err)
 		}
-		note := fmt.Sprintf("%d of %d faults, %d of %d other seeds", len(k.Setup.Faults.List), k.From, k.Robust, k.OtherSeeds)
+		note := fmt.Sprintf("%d of %s, %d of %s", len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
 		if k.Failed != nil {
-			note = fmt.Sprintf("%d faults, not shrunk: %v", k.From, k.Failed)
+			note = fmt.Sprintf("%s, not shrunk: %v", words.Count(k.From, "fault"), k.Failed)
 		}
 		kept = append(kept, report.FoundScenario{Path: file, Note: note})
 		fmt.Fprintf(a.stdout, "  found      %s   %s\n", file, note)
@@ -319,8 +320,8 @@ func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) 
 func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []report.FoundScenario) report.Rates {
 	page := report.Rates{
 		Heading: search.Scenario.Name + ": a search", Found: kept,
-		Lead: fmt.Sprintf("Variant %s: %d runs in the virtual world, %d distinct behaviours. The shares are of the %d schedules drawn afresh.",
-			search.Variant, r.Runs, r.Behaviours, r.Drawn),
+		Lead: fmt.Sprintf("Variant %s: %s in the virtual world, %s. The shares are those of the %s drawn afresh.",
+			search.Variant, words.Count(r.Runs, "run"), words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),
 		Replay: fmt.Sprintf("sim search %s --variant %s --seed %d --seeds %d --for 0s --kinds %s", search.Scenario.File, search.Variant,
 			f.first, r.Runs, strings.Join(f.kinds, ",")),
 	}

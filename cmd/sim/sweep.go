@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // sweepFlags are the flags of sim sweep.
@@ -82,7 +83,7 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 		}
 	}
 	if a.isTerminal(a.stderr) {
-		sweep.Progress = func(done, of int) { fmt.Fprintf(a.stderr, "\r\x1b[K%d of %d points", done, of) }
+		sweep.Progress = func(done, of int) { fmt.Fprintf(a.stderr, "\r\x1b[K%d of %s", done, words.Count(of, "point")) }
 	}
 	debug.SetGCPercent(800) // runs are small and leave little behind
 	began := time.Now()
@@ -95,7 +96,7 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 	for _, c := range cells {
 		runs += c.Runs
 	}
-	fmt.Fprintf(a.stdout, "%s   %s   %d points, %d runs in %.1f s\n", s.Name, sweep.Variant, len(cells), runs, time.Since(began).Seconds())
+	fmt.Fprintf(a.stdout, "%s   %s   %s, %s in %.1f s\n", s.Name, sweep.Variant, words.Count(len(cells), "point"), words.Count(runs, "run"), time.Since(began).Seconds())
 	for i, p := range sweep.Properties {
 		fmt.Fprintf(a.stdout, "%s violated, in %% of the judged runs (95 %% interval); columns: %s", p, sweep.X.Path)
 		if f.y != "" {
@@ -125,7 +126,7 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 // ratesOf are the rates as a page shows them.
 func ratesOf(s explore.Sweep, cells []explore.Cell, file string, f sweepFlags) report.Rates {
 	r := report.Rates{
-		Heading: s.Scenario.Name + ": how often", Lead: fmt.Sprintf("Variant %s, %d runs a point, in the virtual world.", s.Variant, s.Runs),
+		Heading: s.Scenario.Name + ": how often", Lead: fmt.Sprintf("Variant %s, %s for each point, in the virtual world.", s.Variant, words.Count(s.Runs, "run")),
 		Replay: fmt.Sprintf("sim sweep %s --variant %s --steps %d --runs %d --seed %d --x '%s'", file, s.Variant, f.steps, s.Runs, s.First, f.x),
 	}
 	if f.y != "" {

@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
@@ -66,13 +67,13 @@ func TestFindings(t *testing.T) {
 
 // tell writes a finding, all of it.
 func tell(w *strings.Builder, f *checker.Finding) {
-	fmt.Fprintf(w, "  %s: %s: %s (%s; %d operations, %d %s, %d faults) %v\n", f.Property, f.Verdict, f.Why, f.Method,
-		f.Effort.Operations, f.Effort.Chances, f.Effort.Of, f.Effort.Faults, f.Events)
+	fmt.Fprintf(w, "  %s: %s: %s (%s; %s, %d %s, %s) %v\n", f.Property, f.Verdict, f.Why, f.Method,
+		words.Count(f.Effort.Operations, "operation"), f.Effort.Chances, f.Effort.What(), words.Count(f.Effort.Faults, "fault"), f.Events)
 	c := f.Counterexample
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(w, "    %d operations, shrunk from %d; impossible at event %d; %s\n", len(c.Operations), c.From, c.Impossible, c.Assumption)
+	fmt.Fprintf(w, "    %s, shrunk from %d; impossible at event %d; %s\n", words.Count(len(c.Operations), "operation"), c.From, c.Impossible, c.Assumption)
 	if c.Overlap != nil {
 		fmt.Fprintf(w, "    overlap %v to %v\n", c.Overlap.From, c.Overlap.To)
 	}

@@ -361,11 +361,7 @@ func groups(views []variantView) []propertyGroup {
 
 // chances says how hard a property was tried.
 func chances(p *PropertyResult) string {
-	of := p.Effort.Of
-	if of == "" {
-		of = "chances"
-	}
-	text := fmt.Sprintf("%s %s, %s", grouped(p.Effort.Chances), of, count(p.Effort.Operations, "operation"))
+	text := fmt.Sprintf("%s %s, %s", grouped(p.Effort.Chances), p.Effort.What(), count(p.Effort.Operations, "operation"))
 	if p.Effort.Faults > 0 {
 		text += ", " + count(p.Effort.Faults, "fault")
 	}

@@ -47,7 +47,7 @@ func (d *decoder) checkElsewhere(n *Nodes) {
 		}
 	}
 	if got := len(n.Addresses); got > 0 && got != n.Count {
-		d.problemAt("nodes.addresses", "%d addresses for %d nodes", got, n.Count).Hint = "nodes: {count: " + strconv.Itoa(got) + ", ...}"
+		d.problemAt("nodes.addresses", "nodes.addresses has %d, nodes.count is %d", got, n.Count).Hint = "nodes: {count: " + strconv.Itoa(got) + ", ...}"
 	}
 	for _, node := range slices.Sorted(maps.Keys(n.Hooks)) {
 		if names := NodeNames(n.Count); !slices.Contains(names, node) {

@@ -50,9 +50,9 @@ func (d *decoder) checkWorkload(s *Setup) {
 	}
 	switch n := w.Clients * w.Sections; {
 	case w.Kind == "append" && n > maxAppends:
-		d.problemAt("workload.sections", "%d clients with %d sections are more than %d appends to one list", w.Clients, w.Sections, maxAppends)
+		d.problemAt("workload.sections", "clients: %d and sections: %d make more than %d appends to one list", w.Clients, w.Sections, maxAppends)
 	case w.Kind == "transactions" && n > maxTransactions:
-		d.problemAt("workload.sections", "%d clients with %d sections are more than %d appends to two lists", w.Clients, w.Sections, maxTransactions)
+		d.problemAt("workload.sections", "clients: %d and sections: %d make more than %d appends to two lists", w.Clients, w.Sections, maxTransactions)
 	}
 }
 

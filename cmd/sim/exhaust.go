@@ -32,33 +32,33 @@ func newExhaustCommand(a *app) *cobra.Command {
 	var f exhaustFlags
 	c := &cobra.Command{
 		Use:   "exhaust SCENARIO",
-		Short: "Run every order in which a small scenario's messages can arrive",
+		Short: "Run a small scenario with every order in which its messages can arrive",
 		Long: `Run a scenario in the virtual world with every order in which its messages can
-arrive, and with the faults that it lists. Orders that differ only in steps that
-have nothing to do with each other are run once (partial-order reduction).
+arrive, and with the faults that it lists. Orders that differ only in independent
+steps are run once (partial-order reduction).
 
-The bounds: messages are faster than timers, that is, no timeout, retry or end of
-a fault comes while a message could still arrive. --late N lifts that N times in
-each run: time then passes up to the next timer, and messages are late. What
-clients draw at random, such as the jitter of retries, is that of one seed.
+The bounds: messages are faster than timers. So no timeout, retry or end of a fault
+comes while a message can still arrive. --late N makes up to N exceptions in each run:
+time then passes up to the next timer, and the messages are late. What clients draw
+at random, such as the jitter of retries, comes from one seed.
 
-It is for small scenarios: two clients, up to three nodes, one section each, few
-attempts. The number of orders explodes with each of them, and most of all where
-all nodes are asked at once.
+Use it for small scenarios: two clients, up to three nodes, one section each, few
+attempts. The number of orders grows very fast with each of these numbers, and
+fastest if a client asks all nodes at once.
 
-Exit codes: 0 every schedule within the bounds holds, 1 some schedule violates
-something, 2 not exhausted or not decided, 3 bad scenario or flags, 130
-interrupted.`,
+Exit codes: 0 the properties hold in every schedule within the bounds, 1 a schedule
+violates a property, 2 not exhausted or undecided, 3 bad scenario or flags,
+130 interrupted.`,
 		Example: `  sim exhaust small.yaml
   sim exhaust small.yaml --late 1 --property exclusive-lease`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.exhaust(c.Context(), args[0], f) },
 	}
-	c.Flags().StringVar(&f.variant, "variant", "", "which variant (default: the first)")
+	c.Flags().StringVar(&f.variant, "variant", "", "the variant to run (default: the first)")
 	propertyFlag(c, &f.properties, "the properties to judge")
-	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed of what clients draw at random")
-	c.Flags().IntVar(&f.late, "late", 0, "how many times in a run time may pass though messages are under way")
-	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after so many schedules; 0: never")
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for what clients draw at random")
+	c.Flags().IntVar(&f.late, "late", 0, "how many times in a run a timer may come before messages that are under way")
+	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after this many schedules; 0: never")
 	c.Flags().DurationVar(&f.lasts, "for", 0, "give up after this time (default: never)")
 	c.Flags().StringVar(&f.out, "out", filepath.Join("reports", "found"), "folder for the histories of violations")
 	return c
@@ -78,7 +78,7 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 	case setup.Faults.Mix != nil:
 		return usageError("%s: random faults cannot be exhausted\nhint: list the faults, or use sim search", s.Name)
 	case f.late < 0 || f.lasts < 0:
-		return usageError("--late and --for: want no negative numbers")
+		return usageError("--late and --for: must not be negative")
 	}
 	x := explore.Exhaust{Scenario: s, Variant: variant, Seed: f.seed, Late: f.late, Most: f.most}
 	if x.Properties, err = propertiesOf(f.properties); err != nil {

@@ -37,25 +37,26 @@ func newSweepCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sweep SCENARIO --x SETTING=RANGE",
 		Short: "Measure how often a scenario fails as its settings vary",
-		Long: `Measure how often a scenario fails as its settings vary: what TTL for these
-pauses? Every point of the grid is run many times in the virtual world, each time
-with another seed. An axis is a setting with a range of durations or a list of
-values, or the length of the scenario's faults of a kind, drawn anew in each run.`,
+		Long: `Measure how often a scenario fails as its settings vary: for example,
+which TTL is safe with these pauses? Every point of the grid is run many times in the
+virtual world, each time with another seed. An axis is a setting with a range of
+durations or a list of values. It can also be the length of all faults of one kind,
+which is drawn again in each run.`,
 		Example: `  sim sweep scenarios/gc-pause.yaml --x lock.ttl=250ms..10s --y 'faults.pause=exp(mean=50ms..5s)' --runs 2000 --html rates.html
   sim sweep my-lock.yaml --x nodes.count=1,3,5 --runs 500 --csv rates.csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.sweep(c.Context(), args[0], f) },
 	}
-	c.Flags().StringVar(&f.x, "x", "", "what varies from column to column")
-	c.Flags().StringVar(&f.y, "y", "", "what varies from row to row")
-	c.Flags().IntVar(&f.steps, "steps", 7, "how many values to take from a range")
+	c.Flags().StringVar(&f.x, "x", "", "the setting that varies from column to column")
+	c.Flags().StringVar(&f.y, "y", "", "the setting that varies from row to row")
+	c.Flags().IntVar(&f.steps, "steps", 7, "how many values of a range to measure")
 	c.Flags().Uint64Var(&f.runs, "runs", 500, "how many runs for each point")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the first seed")
-	c.Flags().StringVar(&f.variant, "variant", "", "which variant (default: the first)")
+	c.Flags().StringVar(&f.variant, "variant", "", "the variant to run (default: the first)")
 	c.Flags().StringSliceVar(&f.properties, "property", []string{string(checker.LinearizableResource)}, "the properties to measure")
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many runs at once")
-	c.Flags().StringVar(&f.csv, "csv", "", "write the rates to this file, too")
-	c.Flags().StringVar(&f.html, "html", "", "write the rates as a heat map to this page, too")
+	c.Flags().StringVar(&f.csv, "csv", "", "also write the rates to this CSV file")
+	c.Flags().StringVar(&f.html, "html", "", "also write the rates as a heat map to this HTML page")
 	return c
 }
 
@@ -168,7 +169,7 @@ func printGrid(out io.Writer, s explore.Sweep, cells []explore.Cell, i int) {
 	fmt.Fprintln(t, "\t")
 	_ = t.Flush()
 	if some {
-		fmt.Fprintln(out, "  of N: N runs were judged; the others did not put it to the test, or did not finish")
+		fmt.Fprintln(out, "  of N: only N runs were judged; the others gave the property no chance to fail, or did not finish")
 	}
 	if few {
 		fmt.Fprintln(out, "  few: fewer than half of the runs were judged")

@@ -87,7 +87,7 @@ func (e *easel) hold(client string, h *swimlane.Hold) []shape {
 	if !h.Open {
 		end := e.at("line", "released", h.To, beliefTop-3, beliefH+6)
 		end.Step, end.Event = true, h.Released
-		end.Title = fmt.Sprintf("%s  %s lets go", seconds(h.To), client)
+		end.Title = fmt.Sprintf("%s  %s asks to release", seconds(h.To), client)
 		list = append(list, end)
 	}
 	return append(list, e.promises(client, h)...)

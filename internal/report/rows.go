@@ -126,7 +126,7 @@ func (v *variantView) rows(told map[int]bool, share int) {
 	}
 	v.RowNote = fmt.Sprintf("All %s.", count(len(events), "event"))
 	if len(chosen) < len(events) {
-		v.RowNote = fmt.Sprintf("%s of %s: those this page speaks of, and those around them. The run's folder has all of them, in %s/history.jsonl.",
+		v.RowNote = fmt.Sprintf("%s of %s: those that this page refers to, and those around them. The run's folder has all of them, in %s/history.jsonl.",
 			grouped(len(chosen)), count(len(events), "event"), v.Name)
 	}
 }

@@ -1,5 +1,5 @@
-// Package checker decides what a history shows. It is made of pure functions
-// from histories to findings; it knows neither worlds nor reports.
+// Package checker decides what a history shows. It consists of pure
+// functions from histories to findings. It knows neither worlds nor reports.
 package checker
 
 import (

@@ -1,8 +1,3 @@
-// Package docker runs Redis servers in containers of a Docker engine on this
-// machine. testcontainers-go starts them; pausing, killing and cleaning up go
-// to the engine directly. Its reaper, which would be one more image to pull, is
-// off: everything is labelled with its owner, removed by it, and, where the
-// owner was killed, by the next one.
 package docker
 
 import (

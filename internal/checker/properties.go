@@ -28,7 +28,7 @@ var titles = map[Property]string{
 	LinearizableResource: "the guarded sections are linearizable as atomic read-modify-writes",
 	OrderedTokens:        "a later grant has a strictly larger token",
 	OwnerRelease:         "nobody's release or renewal touches another owner's key",
-	DeadlockFree:         "once faults heal, somebody gets the lock within a stated bound",
+	DeadlockFree:         "once the faults are lifted, somebody gets the lock within a stated bound",
 	MinorityTolerant:     "with a minority of nodes down, hung or slow, the lock is still granted within a bound",
 	NoOrphanLock:         "no key stays for longer than the TTL after its owner no longer wants it",
 	Atomic:               "what belongs together is done as a whole or not at all",

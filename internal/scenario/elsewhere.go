@@ -31,7 +31,7 @@ type NodeHooks struct {
 // checkElsewhere makes sure that the nodes' addresses and hooks fit the nodes.
 func (d *decoder) checkElsewhere(n *Nodes) {
 	if n.CA != "" && !n.TLS {
-		d.problemAt("nodes.ca", "certificates are looked at only with tls").Hint = "nodes: {tls: true, ...}"
+		d.problemAt("nodes.ca", "certificates are used only with tls").Hint = "nodes: {tls: true, ...}"
 	}
 	if n.Username != "" && n.PasswordEnv == "" {
 		d.problemAt("nodes.username", "a user needs a password").Hint = "name the environment variable that holds it: password_env: REDIS_PASSWORD"

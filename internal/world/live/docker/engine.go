@@ -90,7 +90,7 @@ func (e *Engine) here() error {
 		return fmt.Errorf("%w: %w", ErrNoEngine, err)
 	}
 	if host := u.Hostname(); u.Scheme != "unix" && host != "localhost" && host != "127.0.0.1" && host != "::1" {
-		return fmt.Errorf("%w on this machine: the one at %s is elsewhere", ErrNoEngine, host)
+		return fmt.Errorf("%w on this machine: the one at %s is on another machine", ErrNoEngine, host)
 	}
 	return nil
 }

@@ -166,15 +166,15 @@ func (a *app) textOptions() report.TextOptions {
 func newRootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sim",
-		Short: "Put a Redis lock on trial",
-		Long: `sim puts a Redis lock on trial: it runs clients against real redis-server nodes,
-injects pauses, network faults and clock jumps, records a history of every
-operation, and lets a linearizability checker say where safety breaks, with and
+		Short: "Test a Redis lock under faults",
+		Long: `sim tests a Redis lock under faults. It runs clients against real redis-server
+nodes, and injects pauses, network faults and clock jumps. It records every operation
+in a history. A linearizability checker then finds out where safety breaks, with and
 without fencing tokens.`,
-		Example: `  sim run scenarios/gc-pause.yaml     act a scenario out and judge it
+		Example: `  sim run scenarios/gc-pause.yaml     run one scenario and judge it
   sim run scenarios/                  run every scenario in a folder
-  sim list                            what there is to run
-  sim doctor                          what is installed, what is missing`,
+  sim list                            list the scenarios
+  sim doctor                          list what is installed and what is missing`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},

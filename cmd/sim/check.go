@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/evidence"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // checkFlags are the flags of sim check.
@@ -32,15 +33,15 @@ func newCheckCommand(a *app) *cobra.Command {
 	var f checkFlags
 	c := &cobra.Command{
 		Use:   "check HISTORY...",
-		Short: "Judge histories that lie in files, ours or somebody else's",
-		Long: `Judge histories that lie in files: histories of sim (JSONL), Jepsen's (EDN), and
+		Short: "Judge histories in files: those of sim, or of other tools",
+		Long: `Judge histories in files: histories of sim (JSONL), histories of Jepsen (EDN), and
 the etcd and key-value logs of porcupine's tests.
 
-A history of sim is judged by the safety properties of its lock, unless --model
-names a model; any other needs one: ` + strings.Join(evidence.Models(), ", ") + `.
+A history of sim is judged by the safety properties of its lock, unless --model names
+a model. Any other history needs a model: ` + strings.Join(evidence.Models(), ", ") + `.
 
-Exit codes: 0 every history holds, 1 one is violated, 2 undecided, 3 bad flags or
-a file that cannot be read as a history.`,
+Exit codes: 0 every history holds, 1 at least one is violated, 2 undecided, 3 bad
+flags or a file that cannot be read as a history.`,
 		Example: `  sim check reports/latest/unfenced/history.jsonl
   sim check history.edn --model cas-register --initial 0
   sim check history.edn --model owner-mutex --json
@@ -48,16 +49,16 @@ a file that cannot be read as a history.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.check(c.Context(), args, f) },
 	}
-	c.Flags().StringVar(&f.model, "model", "", "what the history is a history of")
-	c.Flags().StringVar(&f.format, "format", "auto", "how the files are written: "+joinWords(evidence.Formats()))
-	c.Flags().StringVar(&f.initial, "initial", "", "the value at the beginning (default: what the file says; else nil for a register, 0 for the rest)")
-	c.Flags().StringVar(&f.nilRead, "nil-read", "", "the value that a read of nil saw (default: none, or the initial value)")
-	c.Flags().DurationVar(&f.timeout, "timeout", checker.DefaultTimeout, "give up after this long: undecided")
-	c.Flags().Int64Var(&f.memory, "memory", checker.DefaultMemory>>20, "give up above this many MiB: undecided")
-	c.Flags().IntVar(&f.permits, "permits", 1, "permits of a semaphore")
-	c.Flags().IntVar(&f.reentrancy, "reentrancy", 0, "how often an owner may take a re-entrant lock; 0: any number of times")
-	c.Flags().BoolVar(&f.json, "json", false, "print a JSON document per line and history")
-	c.Flags().StringVar(&f.html, "html", "", "write the result of one history as a page to this file")
+	c.Flags().StringVar(&f.model, "model", "", "the model to judge the history by")
+	c.Flags().StringVar(&f.format, "format", "auto", "the format of the files: "+joinWords(evidence.Formats()))
+	c.Flags().StringVar(&f.initial, "initial", "", "the initial value (default: the one that the file gives; otherwise nil for a register, 0 for other models)")
+	c.Flags().StringVar(&f.nilRead, "nil-read", "", "the value that a read of nil stands for (default: none, or the initial value)")
+	c.Flags().DurationVar(&f.timeout, "timeout", checker.DefaultTimeout, "give up after this time; the verdict is then undecided")
+	c.Flags().Int64Var(&f.memory, "memory", checker.DefaultMemory>>20, "give up above this much memory, in MiB; the verdict is then undecided")
+	c.Flags().IntVar(&f.permits, "permits", 1, "how many permits the semaphore has")
+	c.Flags().IntVar(&f.reentrancy, "reentrancy", 0, "how many times an owner may acquire a re-entrant lock; 0: any number of times")
+	c.Flags().BoolVar(&f.json, "json", false, "print one line of JSON for each history")
+	c.Flags().StringVar(&f.html, "html", "", "write the result as an HTML page to this file (one history only)")
 	registerWords(c, "model", evidence.Models())
 	return c
 }
@@ -141,7 +142,7 @@ func (a *app) checkFile(ctx context.Context, file string, f checkFlags, o eviden
 		if ours || err != nil {
 			return verdict, err
 		}
-		return 0, &evidence.OptionError{Option: "model", Problem: "this is no history of sim: say what it is a history of\nhint: one of " +
+		return 0, &evidence.OptionError{Option: "model", Problem: "this is not a history of sim, so it needs a model\nhint: name one of " +
 			strings.Join(evidence.Models(), ", ")}
 	}
 	r, err := evidence.CheckFile(ctx, file, o)
@@ -161,16 +162,17 @@ func (a *app) checkFile(ctx context.Context, file string, f checkFlags, o eviden
 		}{file, r})
 	}
 	fmt.Fprintf(a.stdout, "%s: %s as %s: %s\n", file, r.Verdict, r.Model, r.Why)
-	fmt.Fprintf(a.stdout, "  %d operations, %d of them unknown, on %d keys; decided by %s\n", r.Operations, r.Unknown, r.Keys, r.Method)
+	fmt.Fprintf(a.stdout, "  %s, %d with an unknown outcome, on %s; decided by %s\n",
+		words.Count(r.Operations, "operation"), r.Unknown, words.Count(r.Keys, "key"), r.Method)
 	if r.Truncated {
-		fmt.Fprintln(a.stdout, "  the file ends in the middle of a line; what is whole was judged")
+		fmt.Fprintln(a.stdout, "  the file ends in the middle of a line; the whole lines before it were judged")
 	}
 	if r.FirstBad != nil {
-		fmt.Fprintf(a.stdout, "  no explanation is left from %s on\n", describeOp(*r.FirstBad))
+		fmt.Fprintf(a.stdout, "  impossible from here on: %s\n", describeOp(*r.FirstBad))
 	}
 	for i, op := range r.Counterexample {
 		if i == 0 {
-			fmt.Fprintf(a.stdout, "  %d operations that have no explanation, of %d:\n", len(r.Counterexample), r.From)
+			fmt.Fprintf(a.stdout, "  %d of %s cannot be explained together:\n", len(r.Counterexample), words.Count(r.From, "operation"))
 		}
 		fmt.Fprintf(a.stdout, "    %s\n", describeOp(op))
 	}

@@ -10,7 +10,7 @@ import (
 func newClientCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    "client",
-		Short:  "Be a client of the lock, driven by the line protocol on stdin and stdout",
+		Short:  "Run as a client of the lock; stdin and stdout carry the client protocol",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -13,14 +13,14 @@ func newCompareCommand(a *app) *cobra.Command {
 	var format, out string
 	c := &cobra.Command{
 		Use:   "compare BEFORE AFTER",
-		Short: "Say what changed between two runs or suites",
-		Long: `Say what changed between two runs or suites: verdicts, rates and timings. Each
-side is a run's folder, a result.json, a file of sim run --json, or a folder with
-many runs. Where the runs themselves differ (the world, the nodes, the settings, the
-scenario's file), that is said first.
+		Short: "Show what changed between two runs or suites",
+		Long: `Show what changed between two runs or suites: verdicts, rates and timings. Each side
+is a run's folder, a result.json, a file written by sim run --json, or a folder with
+many runs. If the runs themselves differ (in the world, the nodes, the settings or
+the scenario's file), these differences come first.
 
-Exit codes: 0 nothing got worse, 1 a regression, 2 the two have no verdict on the
-same property in common.`,
+Exit codes: 0 nothing got worse, 1 a regression, 2 the two sides have no verdict on
+the same property, so nothing can be compared.`,
 		Example: `  sim run scenarios/ --json > after.json
   sim compare before.json after.json`,
 		Args: cobra.ExactArgs(2),

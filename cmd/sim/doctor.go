@@ -16,13 +16,13 @@ func newDoctorCommand(a *app) *cobra.Command {
 	var clean bool
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what is installed, what is missing, and how to get it",
-		Long: `Say what is installed, what is missing, and how to get it: for nodes as processes
-and for nodes in Docker. The exit code is 4 where something is missing that every
-live run needs.
+		Short: "List what is installed, what is missing, and how to install it",
+		Long: `List what is installed, what is missing, and how to install it, both for nodes as
+processes and for nodes in Docker. The exit code is 4 if something is missing that
+every live run needs.
 
-Runs remove their containers, volumes and networks themselves. Those of a run that
-was killed are removed by the next one, or by --clean.`,
+A run removes its containers, volumes and networks at its end. If a run was killed,
+the next run in Docker removes them, or --clean does.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if clean {
@@ -31,7 +31,7 @@ was killed are removed by the next one, or by --clean.`,
 			return a.doctor(c.Context())
 		},
 	}
-	c.Flags().BoolVar(&clean, "clean", false, "remove the containers, volumes and networks that killed runs have left")
+	c.Flags().BoolVar(&clean, "clean", false, "remove the containers, volumes and networks that killed runs left behind")
 	return c
 }
 
@@ -55,7 +55,7 @@ func (a *app) doctor(ctx context.Context) error {
 		return err
 	}
 	if missing {
-		return &exitError{exitEnvironment, errors.New("something that every live run needs is missing; --world virtual needs nothing")}
+		return &exitError{exitEnvironment, errors.New("something that every live run needs is missing; --world virtual runs without it")}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // exhaustFlags are the flags of sim exhaust.
@@ -31,33 +32,33 @@ func newExhaustCommand(a *app) *cobra.Command {
 	var f exhaustFlags
 	c := &cobra.Command{
 		Use:   "exhaust SCENARIO",
-		Short: "Run every order in which a small scenario's messages can arrive",
+		Short: "Run a small scenario with every order in which its messages can arrive",
 		Long: `Run a scenario in the virtual world with every order in which its messages can
-arrive, and with the faults that it lists. Orders that differ only in steps that
-have nothing to do with each other are run once (partial-order reduction).
+arrive, and with the faults that it lists. Orders that differ only in independent
+steps are run once (partial-order reduction).
 
-The bounds: messages are faster than timers, that is, no timeout, retry or end of
-a fault comes while a message could still arrive. --late N lifts that N times in
-each run: time then passes up to the next timer, and messages are late. What
-clients draw at random, such as the jitter of retries, is that of one seed.
+The bounds: messages are faster than timers. So no timeout, retry or end of a fault
+comes while a message can still arrive. --late N makes up to N exceptions in each run:
+time then passes up to the next timer, and the messages are late. What clients draw
+at random, such as the jitter of retries, comes from one seed.
 
-It is for small scenarios: two clients, up to three nodes, one section each, few
-attempts. The number of orders explodes with each of them, and most of all where
-all nodes are asked at once.
+Use it for small scenarios: two clients, up to three nodes, one section each, few
+attempts. The number of orders grows very fast with each of these numbers, and
+fastest if a client asks all nodes at once.
 
-Exit codes: 0 every schedule within the bounds holds, 1 some schedule violates
-something, 2 not exhausted or not decided, 3 bad scenario or flags, 130
-interrupted.`,
+Exit codes: 0 the properties hold in every schedule within the bounds, 1 a schedule
+violates a property, 2 not exhausted or undecided, 3 bad scenario or flags,
+130 interrupted.`,
 		Example: `  sim exhaust small.yaml
   sim exhaust small.yaml --late 1 --property exclusive-lease`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.exhaust(c.Context(), args[0], f) },
 	}
-	c.Flags().StringVar(&f.variant, "variant", "", "which variant (default: the first)")
+	c.Flags().StringVar(&f.variant, "variant", "", "the variant to run (default: the first)")
 	propertyFlag(c, &f.properties, "the properties to judge")
-	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed of what clients draw at random")
-	c.Flags().IntVar(&f.late, "late", 0, "how many times in a run time may pass though messages are under way")
-	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after so many schedules; 0: never")
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for what clients draw at random")
+	c.Flags().IntVar(&f.late, "late", 0, "how many times in a run a timer may come before messages that are under way")
+	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after this many schedules; 0: never")
 	c.Flags().DurationVar(&f.lasts, "for", 0, "give up after this time (default: never)")
 	c.Flags().StringVar(&f.out, "out", filepath.Join("reports", "found"), "folder for the histories of violations")
 	return c
@@ -77,7 +78,7 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 	case setup.Faults.Mix != nil:
 		return usageError("%s: random faults cannot be exhausted\nhint: list the faults, or use sim search", s.Name)
 	case f.late < 0 || f.lasts < 0:
-		return usageError("--late and --for: want no negative numbers")
+		return usageError("--late and --for: must not be negative")
 	}
 	x := explore.Exhaust{Scenario: s, Variant: variant, Seed: f.seed, Late: f.late, Most: f.most}
 	if x.Properties, err = propertiesOf(f.properties); err != nil {
@@ -95,8 +96,8 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "%s   %s   %d schedules of at most %d steps in %.1f s, %d others cut short\n",
-		s.Name, variant, out.Schedules, out.Steps, time.Since(began).Seconds(), out.Cut)
+	fmt.Fprintf(a.stdout, "%s   %s   %s of at most %s in %.1f s, %s cut short\n",
+		s.Name, variant, words.Count(out.Schedules, "schedule"), words.Count(out.Steps, "step"), time.Since(began).Seconds(), words.Count(out.Cut, "other"))
 	fmt.Fprintf(a.stdout, "  bounds     %s\n", bounds(setup, f.late))
 	if err := a.printVerdicts(s.Name, &out, f.out); err != nil {
 		return err
@@ -106,19 +107,12 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 
 // bounds says within what everything was tried.
 func bounds(s *scenario.Setup, late int) string {
-	list := []string{plural(s.Workload.Clients, "client"), plural(s.Nodes.Count, "node"),
-		plural(s.Workload.Sections, "section") + " each", plural(s.Lock.Retry.Attempts, "attempt") + " for the lock", plural(len(s.Faults.List), "fault")}
+	list := []string{words.Count(s.Workload.Clients, "client"), words.Count(s.Nodes.Count, "node"),
+		words.Count(s.Workload.Sections, "section") + " each", words.Count(s.Lock.Retry.Attempts, "attempt") + " for the lock", words.Count(len(s.Faults.List), "fault")}
 	if late == 0 {
 		return strings.Join(list, ", ") + "; no message slower than a timer"
 	}
-	return strings.Join(list, ", ") + fmt.Sprintf("; up to %s in a run at which messages are slower than a timer", plural(late, "time"))
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return strings.Join(list, ", ") + fmt.Sprintf("; up to %s in a run at which messages are slower than a timer", words.Count(late, "time"))
 }
 
 // printVerdicts says of each property what every schedule came to, and keeps the
@@ -150,11 +144,11 @@ func (a *app) printVerdicts(name string, out *explore.Exhausted, dir string) err
 func verdictOfAll(out *explore.Exhausted, v *explore.Verdicts) string {
 	switch {
 	case v.Violated > 0:
-		return fmt.Sprintf("violated in %d of %d schedules", v.Violated, out.Schedules)
+		return fmt.Sprintf("violated in %d of %s", v.Violated, words.Count(out.Schedules, "schedule"))
 	case !out.All:
-		return fmt.Sprintf("not exhausted: %d schedules seen, no violation", out.Schedules)
+		return fmt.Sprintf("not exhausted: %s seen, no violation", words.Count(out.Schedules, "schedule"))
 	case out.Unfinished > 0:
-		return fmt.Sprintf("undecided: %d of %d schedules reached the time limit", out.Unfinished, out.Schedules)
+		return fmt.Sprintf("undecided: %d of %s reached the time limit", out.Unfinished, words.Count(out.Schedules, "schedule"))
 	case v.Holds == 0:
 		return "undecided: no schedule put it to the test"
 	case v.Unknown > 0:
@@ -212,7 +206,7 @@ func (a *app) exhaustProgress(most uint64, began time.Time) func(explore.Exhaust
 			return
 		}
 		last = now
-		fmt.Fprintf(a.stderr, "\r\x1b[K%d schedules, %.0f/s", e.Schedules, float64(e.Schedules)/now.Seconds())
+		fmt.Fprintf(a.stderr, "\r\x1b[K%s, %.0f/s", words.Count(e.Schedules, "schedule"), float64(e.Schedules)/now.Seconds())
 		if most > 0 {
 			fmt.Fprintf(a.stderr, ", %d at most", most)
 		}

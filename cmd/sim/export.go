@@ -23,9 +23,9 @@ func newExportCommand(a *app) *cobra.Command {
 		Short: "Write a history for other tools",
 		Long: `Write a history for other tools.
 
-  edn     one history as EDN, as Jepsen and its checkers read it
-  jsonl   one history in the format of sim, from any format that sim reads
-  trace   a run's folder as a Chrome trace, for ui.perfetto.dev`,
+  edn     one history as EDN, the format of Jepsen and its checkers
+  jsonl   one history in sim's own format, from any format that sim reads
+  trace   a run's folder as a Chrome trace; open it at ui.perfetto.dev`,
 		Example: `  sim export reports/latest/unfenced/history.jsonl > history.edn
   sim export reports/latest --format trace > trace.json`,
 		Args: cobra.ExactArgs(1),

@@ -27,7 +27,7 @@ func checkExternal(list []*scenario.Scenario, f runFlags) error {
 				return usageError("%s: --nodes external needs the addresses of the nodes\nhint: nodes: {count: 1, addresses: [\"127.0.0.1:6379\"]}", s.File)
 			}
 			if commands := commandsOf(n); len(commands) > 0 && !f.allowHooks {
-				return usageError("%s names commands to run on this machine:\n  %s\nhint: look at them, and allow them with --allow-hooks", s.File, strings.Join(commands, "\n  "))
+				return usageError("%s names commands to run on this machine:\n  %s\nhint: read them; if they are safe, run with --allow-hooks", s.File, strings.Join(commands, "\n  "))
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-// Command sim puts Redis locks on trial.
+// Command sim tests Redis locks under faults.
 package main
 
 import (

@@ -55,7 +55,7 @@ func newNewCommand(a *app) *cobra.Command {
 			}
 			f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 			if errors.Is(err, fs.ErrExist) {
-				return usageError("%s is there already", file)
+				return usageError("%s exists already", file)
 			}
 			if err != nil {
 				return usageError("failed to write the scenario: %w", err)

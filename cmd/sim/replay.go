@@ -17,11 +17,11 @@ func newReplayCommand(a *app) *cobra.Command {
 		nodes: string(live.Auto)}
 	c := &cobra.Command{
 		Use:   "replay FILE",
-		Short: "Act out what a search has found, in either world",
-		Long: `Act out what a search has found: run the scenario with the seed that its file
-names. In the virtual world the same happens again, to the nanosecond; in the
-live world the same faults strike real servers, and small differences in time
-may let a narrow violation escape. It is run once.`,
+		Short: "Run again what a search has found, in the virtual or the live world",
+		Long: `Run again what a search has found: run the scenario once, with the seed that its file
+names. In the virtual world the same happens again, to the nanosecond. In the live
+world the same faults strike real servers. There, small differences in time can make
+a narrow violation disappear.`,
 		Example: `  sim replay reports/found/my-lock-exclusive-lease-23.yaml
   sim replay reports/found/my-lock-exclusive-lease-23.yaml --world live`,
 		Args: cobra.ExactArgs(1),
@@ -42,10 +42,10 @@ may let a narrow violation escape. It is run once.`,
 			return a.runScenarios(c.Context(), args, f)
 		},
 	}
-	c.Flags().StringVar(&f.world, "world", trial.Virtual, "where to act it out: virtual or live")
-	c.Flags().StringVar(&f.nodes, "nodes", string(live.Auto), "where the nodes of the live world come from, as for sim run")
-	c.Flags().Uint64Var(&f.seed, "seed", 0, "another seed than the file's")
+	c.Flags().StringVar(&f.world, "world", trial.Virtual, "where to run it: virtual or live")
+	c.Flags().StringVar(&f.nodes, "nodes", string(live.Auto), "where the nodes of the live world come from (see sim run --help)")
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "use this seed instead of the one in the file")
 	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON on stdout")
-	c.Flags().StringVar(&f.out, "out", "reports", "folder under which runs are kept")
+	c.Flags().StringVar(&f.out, "out", "reports", "folder in which runs are stored")
 	return c
 }

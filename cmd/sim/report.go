@@ -15,9 +15,9 @@ func newReportCommand(a *app) *cobra.Command {
 	var format, out string
 	c := &cobra.Command{
 		Use:   "report RUN",
-		Short: "Judge a stored run again and write its report anew",
-		Long: `Judge a stored run again, with the checker of this program, and write its report
-anew. The histories and the scenario are read from the run's folder.`,
+		Short: "Judge a stored run again and rewrite its report",
+		Long: `Judge a stored run again, with the checker of this version of sim, and rewrite its
+report. The histories and the scenario are read from the run's folder.`,
 		Example: `  sim report reports/latest
   sim report reports/gc-pause/20261120-204501-42 --format text`,
 		Args: cobra.ExactArgs(1),

@@ -43,16 +43,17 @@ func newRunCommand(a *app) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run SCENARIO...",
-		Short: "Act scenarios out and judge what happened",
-		Long: `Act scenarios out and judge what happened. A folder stands for every scenario in it.
+		Short: "Run scenarios and judge what happened",
+		Long: `Run scenarios and judge what happened. If you name a folder, every scenario in it
+is run.
 
-Each run leaves a folder with the histories, result.json and report.html under
---out, and <out>/latest points at the newest.
+Each run writes a folder under --out with the histories, result.json and report.html.
+<out>/latest points to the newest run.
 
-Where nothing is said, exclusive-lease, no-late-effect and linearizable-resource
-are expected to hold. On real servers a violation that is expected may not show
-because the machine was slow: see --tries. The virtual world is deterministic, no
-machine can disturb the schedule there: it tries once.
+Unless the scenario says otherwise, exclusive-lease, no-late-effect and
+linearizable-resource are expected to hold. On real servers an expected violation may
+not show because the machine was slow: see --tries. The virtual world is
+deterministic: no machine can disturb the schedule there, so one try is enough.
 
 Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 3 bad scenario or flags, 4 the machine lacks something, 5 internal error,
@@ -64,7 +65,7 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
   sim run scenarios/gc-pause.yaml --nodes docker`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError("which scenario?\nhint: sim list names what there is; sim run scenarios/gc-pause.yaml runs one")
+				return usageError("name a scenario to run\nhint: sim list lists them; sim run scenarios/gc-pause.yaml runs one")
 			}
 			return nil
 		},
@@ -84,22 +85,22 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
-	c.Flags().StringVar(&f.world, "world", trial.Live, "where to act it out: live (real servers and processes, in real time) or virtual (a deterministic model, at once)")
+	c.Flags().StringVar(&f.world, "world", trial.Live, "where to run: live (real servers and processes, in real time) or virtual (a deterministic model, in simulated time)")
 	_ = c.RegisterFlagCompletionFunc("world", cobra.FixedCompletions([]string{trial.Live, trial.Virtual}, cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().StringVar(&f.nodes, "nodes", string(live.Auto), "where the nodes of the live world come from: process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
-	c.Flags().BoolVar(&f.allowHooks, "allow-hooks", false, "with --nodes external: run the commands that the scenario names under nodes.hooks; look at them first")
+	c.Flags().BoolVar(&f.allowHooks, "allow-hooks", false, "with --nodes external: allow the commands that the scenario names under nodes.hooks; read them first")
 	_ = c.RegisterFlagCompletionFunc("nodes", cobra.FixedCompletions(providerNames(), cobra.ShellCompDirectiveNoFileComp))
-	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of all randomness (default: drawn, and printed)")
-	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one document per line and scenario")
-	c.Flags().StringVar(&f.out, "out", "reports", "folder under which runs are kept")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", 2*runtime.NumCPU(), "how many scenarios to run at once (default: two for each processor, for they mostly wait; one for each two processors with --nodes docker; one with --nodes external)")
-	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario so many times, each time with another seed")
-	c.Flags().IntVar(&f.tries, "tries", 0, "run a variant up to so many times, with other seeds, until each violation that it expects has shown (default: 3 live, 1 virtual); what is expected to hold must hold in every try")
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
+	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one line for each scenario")
+	c.Flags().StringVar(&f.out, "out", "reports", "folder in which runs are stored")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 2*runtime.NumCPU(), "how many scenarios to run at once (default: two for each processor; with --nodes docker one for each two processors; with --nodes external one)")
+	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario this many times, each time with another seed")
+	c.Flags().IntVar(&f.tries, "tries", 0, "run a variant up to this many times, each time with another seed, until every violation that it expects has shown (default: 3 live, 1 virtual); what is expected to hold must hold in every try")
 	c.Flags().StringVar(&f.junit, "junit", "", "write the results as JUnit XML to this file")
 	c.Flags().StringVar(&f.markdown, "markdown", "", "write the results as a Markdown table to this file")
 	c.Flags().BoolVar(&f.github, "github", false, "annotate unexpected verdicts on stdout for GitHub Actions, and append the table to $GITHUB_STEP_SUMMARY")
-	c.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further scenario after one that did not come out as expected")
-	c.Flags().BoolVar(&f.allowUndecided, "allow-undecided", false, "exit 0 where a verdict could not be reached")
+	c.Flags().BoolVar(&f.failFast, "fail-fast", false, "start no further scenario after one that did not end as expected")
+	c.Flags().BoolVar(&f.allowUndecided, "allow-undecided", false, "exit with 0, not 2, if a verdict is undecided")
 	return c
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // searchFlags are the flags of sim search.
@@ -42,15 +43,16 @@ func newSearchCommand(a *app) *cobra.Command {
 	var f searchFlags
 	c := &cobra.Command{
 		Use:   "search SCENARIO",
-		Short: "Hunt for schedules that break the lock",
-		Long: `Hunt for schedules that break the lock: run the scenario in the virtual world
-with one seed after the other, each with random faults of its own on top of the
-scenario's. Half of the schedules are drawn afresh, half are changes of schedules
-that led to something rare. What is found is shrunk to the smallest schedule that
-still fails and written as a scenario that sim run and sim replay take.
+		Short: "Search for schedules that break the lock",
+		Long: `Search for schedules that break the lock. The search runs the scenario many times in
+the virtual world, each time with another seed. Each run has the scenario's own faults
+and random faults on top of them. Half of the schedules are drawn afresh. The other
+half are changed copies of earlier schedules that reached rare states. Each violation
+found is shrunk to the smallest schedule that still fails. It is written as a scenario
+for sim run and sim replay.
 
-Where a search stands is kept beside what it found; --resume continues it. --seeds
-counts from the beginning, --for from now.
+The state of the search is stored beside what it found; --resume continues it. --seeds
+counts from the first run of the search, --for from now.
 
 Exit codes: 0 nothing was found, 1 a violation was found, 3 bad scenario or flags,
 130 interrupted (what was found is kept).`,
@@ -60,19 +62,19 @@ Exit codes: 0 nothing was found, 1 a violation was found, 3 bad scenario or flag
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.search(c.Context(), args[0], f) },
 	}
-	c.Flags().StringVar(&f.variant, "variant", "", "which variant (default: the first)")
+	c.Flags().StringVar(&f.variant, "variant", "", "the variant to run (default: the first)")
 	c.Flags().BoolVar(&f.bare, "bare", false, "leave out the scenario's own faults")
-	c.Flags().BoolVar(&f.unguided, "unguided", false, "draw every schedule afresh; learn nothing from earlier ones")
-	c.Flags().BoolVar(&f.resume, "resume", false, "continue the search that was made with the same flags and folder")
-	c.Flags().StringSliceVar(&f.kinds, "kinds", nil, "kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
+	c.Flags().BoolVar(&f.unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
+	c.Flags().BoolVar(&f.resume, "resume", false, "continue an earlier search that had the same flags and folder")
+	c.Flags().StringSliceVar(&f.kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
 	propertyFlag(c, &f.properties, "the properties whose violation counts, the gravest first")
 	c.Flags().Uint64Var(&f.first, "seed", 0, "the first seed")
 	c.Flags().Uint64Var(&f.seeds, "seeds", 0, "how many runs to make (default: as many as the time allows)")
-	c.Flags().DurationVar(&f.lasts, "for", 10*time.Second, "how long to search; 0s: until the seeds are used up")
-	c.Flags().IntVar(&f.stopAt, "stop-at", 0, "stop after so many violations (default: never)")
+	c.Flags().DurationVar(&f.lasts, "for", 10*time.Second, "how long to search; 0s: until all --seeds runs are made")
+	c.Flags().IntVar(&f.stopAt, "stop-at", 0, "stop after this many violations (default: never)")
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many runs at once")
-	c.Flags().StringVar(&f.out, "out", filepath.Join("reports", "found"), "folder for the scenarios found")
-	c.Flags().StringVar(&f.html, "html", "", "write a summary to this page, too")
+	c.Flags().StringVar(&f.out, "out", filepath.Join("reports", "found"), "folder for the scenarios that are found")
+	c.Flags().StringVar(&f.html, "html", "", "also write a summary to this HTML page")
 	return c
 }
 
@@ -91,7 +93,7 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 	}
 	for _, k := range f.kinds {
 		if !slices.Contains(explore.Kinds(), k) {
-			return usageError("--kinds: no fault %q can be drawn\nhint: there are %s", k, strings.Join(explore.Kinds(), ", "))
+			return usageError("--kinds: no fault %q can be drawn\nhint: use any of %s", k, strings.Join(explore.Kinds(), ", "))
 		}
 	}
 	if f.jobs < 1 || f.lasts < 0 || f.lasts == 0 && f.seeds == 0 {
@@ -153,7 +155,7 @@ func loadOne(file string) (*scenario.Scenario, error) {
 		return nil, err
 	}
 	if len(list) != 1 {
-		return nil, usageError("%s holds %d scenarios: name one", file, len(list))
+		return nil, usageError("%s has %s: name one", file, words.Count(len(list), "scenario"))
 	}
 	return list[0], nil
 }
@@ -212,8 +214,8 @@ func (a *app) searchProgress(f searchFlags, began time.Time, before uint64) func
 				left = by
 			}
 		}
-		fmt.Fprintf(a.stderr, "\r\x1b[K%d runs, %.0f runs/s, %d behaviours, %d violations, %v left",
-			r.Runs, rate, r.Behaviours, r.Violations(), max(left, 0).Round(time.Second))
+		fmt.Fprintf(a.stderr, "\r\x1b[K%s, %.0f runs/s, %s, %s, %v left",
+			words.Count(r.Runs, "run"), rate, words.Count(r.Behaviours, "behaviour"), words.Count(r.Violations(), "violation"), max(left, 0).Round(time.Second))
 	}
 }
 
@@ -229,14 +231,14 @@ func (a *app) printSearch(s *scenario.Scenario, variant string, properties []che
 	if r.Estimated {
 		about = "about "
 	}
-	fmt.Fprintf(a.stdout, "%s   %s   %d runs", s.Name, variant, r.Runs)
+	fmt.Fprintf(a.stdout, "%s   %s   %s", s.Name, variant, words.Count(r.Runs, "run"))
 	if before > 0 {
 		fmt.Fprintf(a.stdout, ", %d of them before;", before)
 	}
-	fmt.Fprintf(a.stdout, " in %.1f s (%.0f runs/s)   %s%d distinct behaviours\n",
-		took.Seconds(), float64(r.Runs-min(before, r.Runs))/took.Seconds(), about, r.Behaviours)
+	fmt.Fprintf(a.stdout, " in %.1f s (%.0f runs/s)   %s%s\n",
+		took.Seconds(), float64(r.Runs-min(before, r.Runs))/took.Seconds(), about, words.Count(r.Behaviours, "distinct behaviour"))
 	if text := judgedFew(properties, &r); text != "" {
-		fmt.Fprintf(a.stdout, "  judged     %s; the other runs did not put it to the test, or did not finish\n", text)
+		fmt.Fprintf(a.stdout, "  judged     %s; the other runs gave it no chance to fail, or did not finish\n", text)
 	}
 	if len(r.Classes) == 0 {
 		for _, line := range worth(properties, &r) {
@@ -245,8 +247,8 @@ func (a *app) printSearch(s *scenario.Scenario, variant string, properties []che
 	}
 	for _, c := range r.Classes {
 		rate := shareOf(c, &r)
-		fmt.Fprintf(a.stdout, "  violated   %-60s %d runs; %d of %d drawn afresh and judged, %.3g %% (%.3g to %.3g)\n",
-			c.Name, c.Runs, c.Drawn, rate.Judged, 100*rate.Share(), 100*rate.Low, 100*rate.High)
+		fmt.Fprintf(a.stdout, "  violated   %-60s %s; %d of %d drawn afresh and judged, %.3g %% (%.3g to %.3g)\n",
+			c.Name, words.Count(c.Runs, "run"), c.Drawn, rate.Judged, 100*rate.Share(), 100*rate.Low, 100*rate.High)
 	}
 }
 
@@ -268,7 +270,7 @@ func worth(properties []checker.Property, r *explore.Report) (lines []string) {
 		runs, drawn := r.JudgedOn(string(p))
 		text := explore.Bound(drawn)
 		if drawn < runs {
-			text += fmt.Sprintf(", and 0 in %d changed schedules", runs-drawn)
+			text += fmt.Sprintf(", and 0 in %s", words.Count(runs-drawn, "changed schedule"))
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s", p, text))
 	}
@@ -304,9 +306,9 @@ func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) 
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return kept, fmt.Errorf("failed to write what was found: %w", err)
 		}
-		note := fmt.Sprintf("%d of %d faults, %d of %d other seeds", len(k.Setup.Faults.List), k.From, k.Robust, k.OtherSeeds)
+		note := fmt.Sprintf("%d of %s, %d of %s", len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
 		if k.Failed != nil {
-			note = fmt.Sprintf("%d faults, not shrunk: %v", k.From, k.Failed)
+			note = fmt.Sprintf("%s, not shrunk: %v", words.Count(k.From, "fault"), k.Failed)
 		}
 		kept = append(kept, report.FoundScenario{Path: file, Note: note})
 		fmt.Fprintf(a.stdout, "  found      %s   %s\n", file, note)
@@ -319,8 +321,8 @@ func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) 
 func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []report.FoundScenario) report.Rates {
 	page := report.Rates{
 		Heading: search.Scenario.Name + ": a search", Found: kept,
-		Lead: fmt.Sprintf("Variant %s: %d runs in the virtual world, %d distinct behaviours. The shares are of the %d schedules drawn afresh.",
-			search.Variant, r.Runs, r.Behaviours, r.Drawn),
+		Lead: fmt.Sprintf("Variant %s: %s in the virtual world, %s. The shares are those of the %s drawn afresh.",
+			search.Variant, words.Count(r.Runs, "run"), words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),
 		Replay: fmt.Sprintf("sim search %s --variant %s --seed %d --seeds %d --for 0s --kinds %s", search.Scenario.File, search.Variant,
 			f.first, r.Runs, strings.Join(f.kinds, ",")),
 	}

@@ -35,7 +35,7 @@ func newSearchState(s explore.Search, out string) *searchState {
 func (f *searchState) load() (*explore.State, error) {
 	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError("there is no search to continue: %s is missing\nhint: leave --resume out", f.path)
+		return nil, usageError("there is no search to continue: %s is missing\nhint: leave out --resume to start a new search", f.path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("failed to open the state of the search: %w", err)
@@ -43,10 +43,10 @@ func (f *searchState) load() (*explore.State, error) {
 	defer func() { _ = file.Close() }()
 	s, err := explore.ReadState(file)
 	if err != nil {
-		return nil, usageError("%s: %v\nhint: leave --resume out to begin anew", f.path, err)
+		return nil, usageError("%s: %v\nhint: leave out --resume to start a new search", f.path, err)
 	}
 	if s.Of != f.of {
-		return nil, usageError("%s belongs to another search: the scenario, --variant, --kinds, --property, --bare, --unguided or --seed was different\nhint: leave --resume out to begin anew", f.path)
+		return nil, usageError("%s belongs to another search: the scenario, --variant, --kinds, --property, --bare, --unguided or --seed was different\nhint: leave out --resume to start a new search", f.path)
 	}
 	return s, nil
 }

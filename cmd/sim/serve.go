@@ -17,9 +17,9 @@ func newServeCommand(a *app) *cobra.Command {
 		Use:   "serve [FOLDER]",
 		Short: "Browse stored runs in a web browser",
 		Long: `Browse stored runs in a web browser: list and filter them, compare two side by
-side, delete them, and watch a run in hand. It listens on the loopback interface;
-any other address must be asked for with --remote, and the names under which it
-may be addressed then given with --host.`,
+side, delete them, and watch a run in progress. The server listens on the loopback
+interface. For any other address give --remote, and with --host each host name under
+which browsers reach the server.`,
 		Example: `  sim serve
   sim serve my/reports --listen 127.0.0.1:9000 --read-only`,
 		Args: cobra.MaximumNArgs(1),
@@ -34,7 +34,7 @@ may be addressed then given with --host.`,
 			}
 			defer func() { _ = h.Close() }()
 			err = serve.Run(c.Context(), listen, remote, h, func(url string) {
-				fmt.Fprintf(a.stderr, "browse %s at %s (Ctrl-C ends)\n", folder, url)
+				fmt.Fprintf(a.stderr, "browse %s at %s (Ctrl-C stops it)\n", folder, url)
 			})
 			if err != nil {
 				return &trial.EnvironmentError{Err: err}
@@ -44,7 +44,7 @@ may be addressed then given with --host.`,
 	}
 	c.Flags().StringVar(&listen, "listen", "", "address to listen on (default 127.0.0.1:8137)")
 	c.Flags().BoolVar(&remote, "remote", false, "allow an address other than loopback")
-	c.Flags().StringSliceVar(&hosts, "host", nil, "name under which the server may be addressed, besides those of loopback")
-	c.Flags().BoolVar(&readOnly, "read-only", false, "refuse to delete runs")
+	c.Flags().StringSliceVar(&hosts, "host", nil, "a host name under which browsers reach the server, besides those of loopback")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "do not allow runs to be deleted")
 	return c
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // sweepFlags are the flags of sim sweep.
@@ -36,25 +37,26 @@ func newSweepCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sweep SCENARIO --x SETTING=RANGE",
 		Short: "Measure how often a scenario fails as its settings vary",
-		Long: `Measure how often a scenario fails as its settings vary: what TTL for these
-pauses? Every point of the grid is run many times in the virtual world, each time
-with another seed. An axis is a setting with a range of durations or a list of
-values, or the length of the scenario's faults of a kind, drawn anew in each run.`,
+		Long: `Measure how often a scenario fails as its settings vary: for example,
+which TTL is safe with these pauses? Every point of the grid is run many times in the
+virtual world, each time with another seed. An axis is a setting with a range of
+durations or a list of values. It can also be the length of all faults of one kind,
+which is drawn again in each run.`,
 		Example: `  sim sweep scenarios/gc-pause.yaml --x lock.ttl=250ms..10s --y 'faults.pause=exp(mean=50ms..5s)' --runs 2000 --html rates.html
   sim sweep my-lock.yaml --x nodes.count=1,3,5 --runs 500 --csv rates.csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.sweep(c.Context(), args[0], f) },
 	}
-	c.Flags().StringVar(&f.x, "x", "", "what varies from column to column")
-	c.Flags().StringVar(&f.y, "y", "", "what varies from row to row")
-	c.Flags().IntVar(&f.steps, "steps", 7, "how many values to take from a range")
+	c.Flags().StringVar(&f.x, "x", "", "the setting that varies from column to column")
+	c.Flags().StringVar(&f.y, "y", "", "the setting that varies from row to row")
+	c.Flags().IntVar(&f.steps, "steps", 7, "how many values of a range to measure")
 	c.Flags().Uint64Var(&f.runs, "runs", 500, "how many runs for each point")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the first seed")
-	c.Flags().StringVar(&f.variant, "variant", "", "which variant (default: the first)")
+	c.Flags().StringVar(&f.variant, "variant", "", "the variant to run (default: the first)")
 	c.Flags().StringSliceVar(&f.properties, "property", []string{string(checker.LinearizableResource)}, "the properties to measure")
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many runs at once")
-	c.Flags().StringVar(&f.csv, "csv", "", "write the rates to this file, too")
-	c.Flags().StringVar(&f.html, "html", "", "write the rates as a heat map to this page, too")
+	c.Flags().StringVar(&f.csv, "csv", "", "also write the rates to this CSV file")
+	c.Flags().StringVar(&f.html, "html", "", "also write the rates as a heat map to this HTML page")
 	return c
 }
 
@@ -82,7 +84,7 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 		}
 	}
 	if a.isTerminal(a.stderr) {
-		sweep.Progress = func(done, of int) { fmt.Fprintf(a.stderr, "\r\x1b[K%d of %d points", done, of) }
+		sweep.Progress = func(done, of int) { fmt.Fprintf(a.stderr, "\r\x1b[K%d of %s", done, words.Count(of, "point")) }
 	}
 	debug.SetGCPercent(800) // runs are small and leave little behind
 	began := time.Now()
@@ -95,7 +97,7 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 	for _, c := range cells {
 		runs += c.Runs
 	}
-	fmt.Fprintf(a.stdout, "%s   %s   %d points, %d runs in %.1f s\n", s.Name, sweep.Variant, len(cells), runs, time.Since(began).Seconds())
+	fmt.Fprintf(a.stdout, "%s   %s   %s, %s in %.1f s\n", s.Name, sweep.Variant, words.Count(len(cells), "point"), words.Count(runs, "run"), time.Since(began).Seconds())
 	for i, p := range sweep.Properties {
 		fmt.Fprintf(a.stdout, "%s violated, in %% of the judged runs (95 %% interval); columns: %s", p, sweep.X.Path)
 		if f.y != "" {
@@ -125,7 +127,7 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 // ratesOf are the rates as a page shows them.
 func ratesOf(s explore.Sweep, cells []explore.Cell, file string, f sweepFlags) report.Rates {
 	r := report.Rates{
-		Heading: s.Scenario.Name + ": how often", Lead: fmt.Sprintf("Variant %s, %d runs a point, in the virtual world.", s.Variant, s.Runs),
+		Heading: s.Scenario.Name + ": how often", Lead: fmt.Sprintf("Variant %s, %s for each point, in the virtual world.", s.Variant, words.Count(s.Runs, "run")),
 		Replay: fmt.Sprintf("sim sweep %s --variant %s --steps %d --runs %d --seed %d --x '%s'", file, s.Variant, f.steps, s.Runs, s.First, f.x),
 	}
 	if f.y != "" {
@@ -167,7 +169,7 @@ func printGrid(out io.Writer, s explore.Sweep, cells []explore.Cell, i int) {
 	fmt.Fprintln(t, "\t")
 	_ = t.Flush()
 	if some {
-		fmt.Fprintln(out, "  of N: N runs were judged; the others did not put it to the test, or did not finish")
+		fmt.Fprintln(out, "  of N: only N runs were judged; the others gave the property no chance to fail, or did not finish")
 	}
 	if few {
 		fmt.Fprintln(out, "  few: fewer than half of the runs were judged")

@@ -80,7 +80,7 @@ func judgeAtomic(ctx context.Context, v *view, _ Options) Finding {
 	case f.Effort.Chances == 0:
 		f.Verdict, f.Why = Unknown, "no section wrote anything"
 	default:
-		f.Verdict, f.Why = Holds, fmt.Sprintf("%s, each done whole or not at all", plural(f.Effort.Chances, "section"))
+		f.Verdict, f.Why = Holds, fmt.Sprintf("%s, %sdone as a whole or not at all", plural(f.Effort.Chances, "section"), each(f.Effort.Chances))
 	}
 	return f
 }

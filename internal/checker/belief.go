@@ -13,7 +13,7 @@ type Belief struct {
 	Token               history.Int
 	During              Interval
 	// Granted is the event of the answer, Ended that of the end, -1 where the history ended
-	// first. End says what happened to the client then: "lets go".
+	// first. End says what happened to the client then: "asks to release".
 	Granted, Ended int
 	End            string
 	// Promises are the ends of validity that the client was told, in that order.
@@ -23,7 +23,7 @@ type Belief struct {
 // Promise is an end of validity, and when the client was told of it.
 type Promise struct{ Made, Until time.Duration }
 
-var ends = [...]string{endless: "holds on", released: "lets go", killed: "is killed", superseded: "asks for the lock anew"}
+var ends = [...]string{endless: "holds on", released: "asks to release", killed: "is killed", superseded: "asks for the lock anew"}
 
 // Beliefs are those of a history's clients, as the verdicts count them, in the order
 // of their grants.

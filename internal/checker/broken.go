@@ -50,7 +50,7 @@ func (v *view) brokenWhy(sections []*section) string {
 	case v.cellModel(last.key) == "jobs" && w >= 0:
 		return fmt.Sprintf("the job of tick %s ran twice, by %s and by %s", v.number(w), sections[0].client, last.client)
 	case lost > 0:
-		return fmt.Sprintf("%d of %d acknowledged elements (%.0f %%) are missing at the end", lost, acknowledged, 100*float64(lost)/float64(acknowledged))
+		return fmt.Sprintf("%d of %s (%.0f %%) missing at the end", lost, plural(acknowledged, "acknowledged element"), 100*float64(lost)/float64(acknowledged))
 	case v.h.Header.Workload == "append" && len(sections) > 1:
 		return fmt.Sprintf("no order of the appends explains what %s and %s read", sections[0].client, last.client)
 	case v.h.Header.Workload == "append":

@@ -28,7 +28,7 @@ const (
 	fenceOrders     cause = "that the resource refuses a token older than the highest that it has seen"
 	tokensDiffer    cause = "that no two grants have the same token"
 	staysLost       cause = "that a lease which ran out stays lost"
-	doneOnce        cause = "that a job takes longer than its schedulers are apart"
+	doneOnce        cause = "that a job takes longer than the difference between the clocks of its schedulers"
 	replicatedCount cause = "that a replica has the last token before it becomes the primary"
 	remembersCount  cause = "that a node remembers the tokens that it has given"
 	oneCount        cause = "that tokens counted on different nodes have one order"

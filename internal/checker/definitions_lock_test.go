@@ -27,7 +27,7 @@ func (t *terms) exclusiveBelief() answer {
 }
 
 // exclusiveLease: "No two clients are inside the validity that their own lock promised
-// them. A hold is that of exclusive-belief, cut off where the promise ended."
+// them. A hold is that of exclusive-belief, but it ends when the promise ends."
 func (t *terms) exclusiveLease() answer {
 	var pieces []hold
 	for _, g := range t.grants {
@@ -80,8 +80,9 @@ func (t *terms) exclusive(pieces []hold) answer {
 			}
 		}
 	}
-	// "Chances: attempts during which another client has an open grant of the lock; if there
-	// are none, grants to another client than the grant before."
+	// "Chances: attempts during which another client has an open grant of the lock. If there
+	// are no such attempts, the chances are the grants to another client than the grant
+	// before."
 	for _, a := range t.grants {
 		for _, b := range t.grants {
 			chances = chances || a.lock == b.lock && a.client != b.client
@@ -90,8 +91,8 @@ func (t *terms) exclusive(pieces []hold) answer {
 	return found(violated, chances)
 }
 
-// oneHold: "re-entries of one client that overlap or touch the grant they re-entered form
-// one hold with it."
+// oneHold: "Re-entries of one client that overlap the grant they re-entered, or touch it
+// (one ends in the instant in which the other begins), form one hold with it."
 func oneHold(pieces []hold) (holds []hold) {
 	for i := range pieces {
 		pieces[i].one = i
@@ -117,8 +118,9 @@ func oneHold(pieces []hold) (holds []hold) {
 	return holds
 }
 
-// contended reports "attempts (from their invocation to their completion, by the order of
-// events) during which another client has an open grant of the lock".
+// contended reports "attempts during which another client has an open grant of the lock.
+// An attempt lasts from its invocation to its completion, or else to the client's next
+// attempt, by the order of events".
 func (t *terms) contended() bool {
 	for _, p := range t.ops {
 		for _, g := range t.grants {
@@ -145,7 +147,7 @@ func (t *terms) tried(p *op) int {
 }
 
 // orderedTokens: "A later grant of the same lock has a strictly larger token. ... Unknown
-// if no grant carried a token or none came after another."
+// if no grant carried a token, or no grant with a token came after another."
 func (t *terms) orderedTokens() answer {
 	violated, chances := false, false
 	for _, a := range t.grants {
@@ -173,10 +175,10 @@ func (t *terms) unclear() int {
 	return i
 }
 
-// later: "A grant is later than another if it was asked for after the other had been
-// answered. It is also later if it was answered after the other had ended, the owner values
-// differ, and on every node where keys were set with both owner values the other's was set
-// first, each of them once, and there is such a node."
+// later: "A grant is later than another in two cases: It was asked for after the other had
+// been answered. It was answered after the other had ended, and the keys on the nodes show
+// the order: the owner values differ, there is a node where keys were set with both owner
+// values, and on every such node the other's was set first and each of them was set once."
 func (t *terms) later(g, other *grant) bool {
 	if g.call > other.ret || g.client == other.client && g.invoked > other.answered {
 		return true
@@ -192,12 +194,14 @@ func (t *terms) later(g, other *grant) bool {
 		}
 		some = true
 	}
-	// "The earlier of its belief's and its promise's end, but not before its answer."
+	// "A grant has ended at the end of its belief or of its promise, whichever is earlier,
+	// but not before its answer."
 	end := other.end
 	if until, promised := other.promise(all); promised {
 		end = min(end, until)
 	}
-	// "Grants whose answer stands after that are not put in order by their keys."
+	// "This case does not apply to grants answered after a key of the lock on a node was
+	// unclear."
 	return some && g.owner != other.owner && g.ret > max(end, other.ret) && g.answered < t.unclear()
 }
 
@@ -226,8 +230,8 @@ func (t *terms) set(node, owner string) (list []int) {
 }
 
 // ownerRelease: "Nobody's release or renewal touches another client's key. ... Violated if
-// the key was that of another client. Unknown if no node told of a release or a renewal
-// with its author, of a key that is known to be somebody's, or if a key was ever unclear."
+// the key belonged to another client. Unknown if no node reported a release or a renewal
+// with its author, of a key whose owner is known. Unknown also if a key was ever unclear."
 func (t *terms) ownerRelease() answer {
 	violated, chances := false, false
 	for i, e := range t.events {
@@ -242,13 +246,15 @@ func (t *terms) ownerRelease() answer {
 	return found(violated, chances && t.unclear() == len(t.events))
 }
 
-// keyOf is whose key event i is about: "that of the client that set it last on that node,
-// if that was seen, it has not been deleted or expired since, the node has not gone down, come
-// up or been promoted since, no fault that kills it, makes it forget or promotes it has begun
-// since, and both tell the same owner value, or none. Otherwise it is that of the one client
-// that used the owner value in an `acquire` or to set a key, if only one did and every attempt
-// so far of the client that touched it told its own value." Where it was unclear, "who set it
-// is then not known until it is set anew." Empty: nobody knows.
+// keyOf is whose key event i is about: "the client that set it last on that node, if all
+// of these are true: That the client set it was seen. Since then the key has not been
+// deleted and has not expired. Since then the node has not gone down, come up or been
+// promoted, and no fault has begun that kills it, makes it forget or promotes it. The
+// setting and the release or renewal show the same owner value, or both show none.
+// Otherwise it belongs to the client that used the owner value in an `acquire` or to set a
+// key, if only one client did, and if every attempt so far of the client that touched the
+// key told its own value." Where it was unclear, "who set it is then not known until it is
+// set again." Empty: nobody knows.
 func (t *terms) keyOf(i int) string {
 	e := &t.events[i]
 	setter := ""
@@ -300,10 +306,10 @@ func (t *terms) userOf(owner string) string {
 	return ""
 }
 
-// noOrphanLock: "No key of the lock lives on for longer than the TTL after its owner had
-// done with it. Unknown if the nodes told nothing of keys, the history does not say the TTL,
-// no owner had done with its keys, or a key was ever unclear (`key-unclear`), which ends what
-// is known of it."
+// noOrphanLock: "No key of the lock stays for longer than the TTL after its owner no
+// longer wants it. Unknown if the nodes reported no keys, if the history does not say the
+// TTL, if every owner still wanted its keys, or if a key was ever unclear (`key-unclear`),
+// which ends what is known of it."
 func (t *terms) noOrphanLock() answer {
 	violated, chances := false, false
 	for i := range t.events {
@@ -316,16 +322,16 @@ func (t *terms) noOrphanLock() answer {
 		}
 		chances = true
 		to, renewed, left := t.life(i)
-		// "A key that was set later than that (a request that came late) has its TTL from
-		// then, and so has one that was renewed later by an `extend` which was under way when
-		// the owner had done with it."
+		// "A key that was set after this end (by a request that came late) has its TTL from
+		// then. So has a key that was renewed after it by an `extend` which was under way at
+		// this end."
 		since := max(t.time(done), t.time(i))
 		if renewed > done && t.extending(t.ownerOf(i), done) {
 			since = max(since, t.time(renewed))
 		}
 		violated = violated || to-since > t.header.TTL
-		// "A key that has no TTL, that nobody deleted, and with which its owner had done by
-		// being killed, is a violation at once."
+		// "A key that has no TTL, that nobody deleted, and that its owner no longer wants
+		// because it was killed, is a violation at once."
 		violated = violated || killed && left
 	}
 	if t.header.TTL <= 0 {
@@ -349,10 +355,11 @@ func (t *terms) ownerOf(set int) string {
 	return orElse(v.Client, t.userOf(v.Owner))
 }
 
-// life is to when the key that was set in event i surely lives, when it was last renewed (-1:
-// never), and whether it has no TTL and is left to the end. "Only what is certain counts: a key
-// lives until its TTL has passed or it is seen to go, whichever comes first; a renewal that is
-// seen shows that it lived until then, or, with another owner value, that it is gone."
+// life is to when the key that was set in event i surely lives, when it was last renewed
+// (-1: never), and whether it has no TTL and is left to the end. "Only what is certain
+// counts: a key lives until its TTL has passed or it is seen to go, whichever comes first.
+// A renewal that is seen shows that the key lived until then, or, with another owner
+// value, that it is gone."
 func (t *terms) life(i int) (to int64, renewed int, left bool) {
 	set := &t.events[i]
 	// "A fault on a node's clock, whenever it begins, makes the end of its keys uncertain:
@@ -373,8 +380,8 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 	end, renewed := due(set), -1
 	for j := i + 1; j < len(t.events); j++ {
 		e := &t.events[j]
-		// "A node that goes down, and a fault that kills it, makes it forget or promotes it,
-		// ends what is known of its keys."
+		// "What is known of a node's keys ends when the node goes down, and when a fault begins
+		// that kills it, makes it forget or promotes it."
 		gone := t.mayForget(j, set.Process) && e.F != history.NodeUp && e.F != history.NodePromoted
 		if (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == set.Process && e.Value.Key == set.Value.Key {
 			if e.F == history.KeyExtended && e.Value.Owner == set.Value.Owner {
@@ -390,11 +397,12 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 	return min(end, t.last), renewed, end == forever
 }
 
-// doneWith is the event in which the owner of the key that was set in event i had done with
-// it ("the release was asked for, the attempt failed or stayed unknown, the client asked anew
-// without re-entering, or it was killed"; -1: never), and whether the client was killed. "If several attempts used the key's
-// owner value, the last end counts; if none did, it is that of the client's latest attempt
-// before that told no owner value."
+// doneWith is the event in which the owner of the key that was set in event i no longer
+// wanted it ("when it asks for the release, when the attempt fails or stays unknown, when
+// the client asks again without re-entering, or when it is killed"; -1: never), and
+// whether the client was killed. "If several attempts used the key's owner value, the last
+// of these ends counts. If none did, the end of another attempt counts: of those of the
+// client that told no owner value, the latest one before the key was set."
 func (t *terms) doneWith(i int) (done int, killed bool) {
 	client, owner := t.ownerOf(i), t.events[i].Value.Owner
 	var named, silent []*op

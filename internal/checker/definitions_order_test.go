@@ -30,10 +30,10 @@ type state struct {
 // mostSteps bounds the search; the naive judge has no opinion of more.
 const mostSteps = 12
 
-// linearizableResource: "Each guarded section is one atomic step: from what it read to what
-// it wrote, invoked when its read was sent and completed when its write was answered. There
-// is an order of all sections, in agreement with time, that explains what each of them read.
-// Parts of the resource (`key`) are judged apart."
+// linearizableResource: "Each guarded section is one atomic step: from what it read to
+// what it wrote, invoked when its read was sent and completed when its write was answered.
+// There is an order of all sections that agrees with their times and explains what each of
+// them read. Parts of the resource (`key`) are judged separately."
 func (t *terms) linearizableResource() answer {
 	if !slices.Contains([]string{"increment", "register", "append", "stock", "jobs"}, t.header.Workload) {
 		return noOpinion
@@ -63,8 +63,8 @@ func (t *terms) linearizableResource() answer {
 			violated = violated || !t.explain(steps, state{number: t.header.Initial.V, known: t.header.Initial.Set})
 		}
 	}
-	// "Chances: sections completed, if the resource answered at least two clients. In the
-	// workload jobs, also if the lock was contended."
+	// "Chances: completed sections, if the resource answered at least two clients. In the
+	// workload jobs the completed sections are also chances if the lock was contended."
 	came := map[string]bool{}
 	for _, p := range t.ops {
 		if (p.f == history.Read || changes(p.f)) && p.outcome != history.Info {
@@ -93,7 +93,7 @@ func (t *terms) steps(key string) (list []step, plain bool) {
 			return nil, false
 		}
 		if len(of) == 1 && of[0].section == 0 && of[0].f == history.Read {
-			// "Reads outside sections (section 0) stand for themselves."
+			// "Each read outside a section (section 0) is a step of its own."
 			if of[0].outcome == history.OK {
 				if t.header.Workload != "append" && !of[0].said.Number.Set {
 					return nil, false
@@ -154,8 +154,8 @@ func (t *terms) section(of []*op) (s step, some, plain bool) {
 			first = p
 		}
 		// "Several writes of one section count as one: the last one answered `ok`, or else the
-		// last one of unknown outcome. A refused write makes the section as if it had not
-		// been. So does a section that read and never wrote."
+		// last one of unknown outcome. A section whose write was refused does not count. Nor
+		// does a section that read and never wrote."
 		if changes(p.f) && p.outcome != history.Fail && (write == nil || p.outcome == history.OK || write.outcome != history.OK) {
 			write = p
 		}
@@ -189,10 +189,10 @@ func (t *terms) section(of []*op) (s step, some, plain bool) {
 	return s, true, write.number().Set
 }
 
-// cas makes a step of units taken in one step: "A `cas` found what was expected and left its
-// number. Of one without an answer the resource's log tells what it left, if it does; it
-// found as many more as were wanted. Otherwise it may have taken them whenever there were
-// enough."
+// cas makes a step of units taken in one step: "A `cas` found what was `expected` and left
+// its `number`. If a `cas` has no answer, the resource's log may tell what it left; it
+// then found that number plus the units that were wanted. If the log does not tell, the
+// `cas` may have taken them at any time at which there were enough."
 func (t *terms) cas(s step, write, read *op) (_ step, some, plain bool) {
 	if read != nil || t.header.Workload != "stock" {
 		return s, false, false

@@ -40,7 +40,7 @@ func (t *terms) noLateEffect() answer {
 			}
 		}
 	}
-	// "Unknown if the resource told of fewer accepted effects of a name than there were
+	// "Unknown if the resource recorded fewer accepted effects of a name than there were
 	// operations of that name (`write` or `cas`) answered `ok`."
 	for _, p := range t.ops {
 		if changes(p.f) && p.outcome == history.OK {
@@ -59,8 +59,8 @@ func (t *terms) late(e *history.Event) bool {
 	by := t.asked(e)
 	earliest, latest, known := instants(e, by)
 	// "If the effect can belong to several operations, the promise that ends last counts. If
-	// no operation has its name, the promise that ends last counts of all grants of the
-	// client that were answered at or before the earliest instant."
+	// no operation has the name of the effect, all grants of the client that were answered at
+	// or before the earliest instant are considered, and the promise that ends last counts."
 	var under []*grant
 	for _, p := range by {
 		under = append(under, t.actsUnder(p))
@@ -71,13 +71,13 @@ func (t *terms) late(e *history.Event) bool {
 		}
 	}
 	for _, g := range under {
-		// "Nothing is late under a grant without a promise, without a grant, or at an
-		// unknown instant."
+		// "An effect is not late if the client acted under a grant without a promise or under no
+		// grant, or if the instant of the effect is unknown."
 		if g == nil {
 			return false
 		}
-		// "The promise counts the renewals that were invoked at or before the latest
-		// instant of the effect."
+		// "The promise includes the renewals that were invoked at or before the latest instant
+		// of the effect."
 		until, promised := g.promise(func(r *op) bool { return r.call <= latest })
 		if !promised || earliest <= until {
 			return false
@@ -87,8 +87,8 @@ func (t *terms) late(e *history.Event) bool {
 }
 
 // holderServed: "The fence refuses nothing that a client does inside its own validity. A
-// resource has a fence if it refused an effect or told a `highest` token with one. Unknown
-// if there is no fence."
+// resource has a fence if it refused an effect or reported a `highest` token with one.
+// Unknown if there is no fence."
 func (t *terms) holderServed() answer {
 	violated, chances, fence := false, false, false
 	for i := range t.events {
@@ -105,13 +105,13 @@ func (t *terms) holderServed() answer {
 	return found(violated, chances && fence)
 }
 
-// valid reports that an effect is of a client inside its validity: "of a client that acted
-// under a grant, the refusal was surely before the end of the belief, and its latest instant
-// before the end of the promise. It was surely before the end of the belief if its latest
-// instant is before that, or if the operation was answered `ok` or `fail` and its completion
-// stands before the event that ended the belief. The promise counts only renewals whose answer
-// stands before the operation's invocation. If the effect can belong to several operations,
-// all of them must be such."
+// valid reports that an effect is of a client inside its validity: "The client acted under
+// a grant. The refusal was surely before the end of the belief. That is so if its latest
+// instant is before that end, or if the operation was answered `ok` or `fail` and its
+// completion stands before the event that ended the belief. The latest instant of the
+// refusal is before the end of the promise. The promise includes only renewals whose
+// answer stands before the operation's invocation. If the effect can belong to several
+// operations, this must be true of all of them."
 func (t *terms) valid(e *history.Event) bool {
 	by := t.asked(e)
 	_, latest, _ := instants(e, by)
@@ -128,9 +128,9 @@ func (t *terms) valid(e *history.Event) bool {
 	return len(by) > 0
 }
 
-// atomic: "What a section does to several cells (workload `two-cells`), it does to all of
-// them or to none. In the workload `transactions`: every number is in both lists in the
-// end, or in none; one whose append failed is in none."
+// atomic: "A section changes all of its cells or none of them (workload `two-cells`). In
+// the workload `transactions`: at the end every number is in both lists or in none. A
+// number whose append failed is in none."
 func (t *terms) atomic() answer {
 	switch t.header.Workload {
 	case "two-cells":
@@ -185,8 +185,8 @@ func (t *terms) writes(client string, section int, cell string) (list []*op) {
 	return list
 }
 
-// wasDone: "A write that was answered `ok`, or that the resource's log shows as accepted,
-// was done."
+// wasDone: "A write was done if it was answered `ok`, or if the resource's log shows it as
+// accepted."
 func (t *terms) wasDone(client string, section int, cell string, writes []*op) bool {
 	for _, e := range t.events {
 		if n := nameOf(&e); accepted(&e) && changes(n.f) && n.client == client && n.section == section && n.key == cell {
@@ -196,7 +196,7 @@ func (t *terms) wasDone(client string, section int, cell string, writes []*op) b
 	return slices.ContainsFunc(writes, func(p *op) bool { return p.outcome == history.OK })
 }
 
-// wentOn: "that the client never came to (it asked for something else afterwards, or was
+// wentOn: "the client never sent it (it asked for something else afterwards, or was
 // killed)".
 func (t *terms) wentOn(client string, last int) bool {
 	return t.killed(client, last) < len(t.events) ||
@@ -253,10 +253,11 @@ func (t *terms) atomicLists() answer {
 	return found(violated, len(t.appends()) > 0)
 }
 
-// isolated: "Nobody, save who looks in the end, sees a number in one list and not in the
-// other, of those that were acknowledged, or that somebody saw in both. At each look the
-// numbers that are in both lists have the same order in them. Unknown if nobody looked while
-// somebody else's append was under way, or nobody looked in the end."
+// isolated: "No snapshot, except the one at the end, shows a number in one list and not in
+// the other. Only numbers count whose append was acknowledged, or that some snapshot shows
+// in both lists. In each snapshot the numbers that are in both lists have the same order
+// in both. Unknown if there was no snapshot while another client's append was under way,
+// or if there is none at the end."
 func (t *terms) isolated() answer {
 	looks, end := t.looks()
 	if t.header.Workload != "transactions" || end == nil {
@@ -289,9 +290,9 @@ func order(list []int64, of func(int64) bool) (numbers []int64) {
 	return numbers
 }
 
-// durable: "Workload `transactions`: every number whose append was answered `ok` is in both
-// lists in the end. Unknown if the resource never died (`node-down`) after it had acknowledged
-// something, or nobody looked in the end."
+// durable: "Workload `transactions`: at the end every number whose append was answered
+// `ok` is in both lists. Unknown if the resource never died (`node-down`) after it had
+// acknowledged an append, or if there is no snapshot at the end."
 func (t *terms) durable() answer {
 	_, end := t.looks()
 	if t.header.Workload != "transactions" || end == nil {

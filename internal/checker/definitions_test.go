@@ -210,18 +210,18 @@ func (t *terms) believe(i int) {
 				p.reenters = true
 				break
 			}
-			// "The invocation of the client's next `acquire` of the same lock, whatever
-			// that comes to. It ends all open grants of that client and lock."
+			// "The invocation of the client's next `acquire` of the same lock, whatever its
+			// outcome. It ends all open grants of that client and lock."
 			for _, g := range open {
 				end(g)
 			}
 		case p.f == history.Acquire && p.answered == i && p.outcome == history.OK:
-			// "Its outer grant is the latest that is still open when it is answered; where
-			// none is, it is a grant of its own."
+			// "Its outer grant is the latest one that is still open when the re-entry is answered.
+			// If none is, it is a grant of its own."
 			if p.reenters && len(open) > 0 {
 				p.outer = open[len(open)-1]
 			}
-			// "A grant that none of them ends stays open for ever."
+			// "If none of them comes, the grant stays open for ever."
 			t.grants = append(t.grants, &grant{op: p, ended: len(t.events), end: forever})
 		case p.f == history.Extend && p.answered == i && p.outcome == history.OK && p.said.ValidUntil.Set:
 			// "At its answer it belongs to those open grants of its client and lock that
@@ -261,9 +261,9 @@ func withOwner(grants []*grant, owner string) (named []*grant) {
 func (g *grant) promise(counts func(*op) bool) (int64, bool) {
 	own := g.said.ValidUntil
 	if g.outer != nil {
-		// "A re-entry's own `valid_until` counts as that of its outer grant (with the
-		// renewals answered so far) where that is later or where its own is missing; it
-		// has no promise where the outer grant has none."
+		// "For a re-entry's own `valid_until` there is a special rule: if that of its outer
+		// grant (with the renewals answered so far) is later, or if its own is missing, that of
+		// the outer grant counts. A re-entry has no promise if its outer grant has none."
 		outer, promised := g.outer.promise(func(r *op) bool { return r.answered < g.answered })
 		if !promised {
 			return 0, false
@@ -308,8 +308,8 @@ func (t *terms) actsUnder(p *op) (under *grant) {
 
 // asked are the operations that an effect can belong to: "the operation with the same
 // client, `section`, `key` and `f` (`op` of the effect). Several operations can have the
-// same name. It can then have been any of them whose invocation stands before the effect;
-// if there is none, no operation has the name."
+// same name. The effect can then belong to any of them whose invocation stands before it.
+// If there is none, no operation has the name."
 func (t *terms) asked(e *history.Event) (list []*op) {
 	for _, p := range t.ops {
 		if p.client == e.Value.Client && p.section == e.Value.Section && p.key == e.Value.Key && p.f == e.Value.Op && p.invoked < e.Index {
@@ -322,10 +322,11 @@ func (t *terms) asked(e *history.Event) (list []*op) {
 // instants are the earliest and the latest at which an effect can have happened, if it
 // belongs to one of these operations; false: the instant is unknown.
 func instants(e *history.Event, by []*op) (earliest, latest int64, known bool) {
-	// "The earliest instant at which it can have happened is the later of `at - at_error` and
-	// the first invocation of these operations, the latest is the earlier of `at + at_error`
-	// and their last completion. A completion of unknown outcome, or none, is no bound: the
-	// effect can come after it. Where neither is known, the instant is unknown."
+	// "The earliest instant of an effect is the later of two: `at - at_error`, and the first
+	// invocation of these operations. The latest instant is the earlier of two: `at +
+	// at_error`, and their last completion. A completion of unknown outcome, or none, is no
+	// bound, because the effect can come after it. If neither is known, the instant is
+	// unknown."
 	earliest, latest = math.MinInt64, forever
 	if len(by) > 0 {
 		earliest, latest = forever, math.MinInt64
@@ -352,8 +353,9 @@ type struck struct {
 
 // strikes is whom the fault that begins in event i strikes in a certain way: "A fault's
 // begin says what the fault does (`impact.effects`) and to which clients, nodes and links.
-// If it does not say so, or says what is none of these, it may have done anything to its
-// target, if that is a client or a node, and to something else if not."
+// If it does not say so, or says something that is not in this list, the fault may have
+// done anything: to its target if that is a client or a node, otherwise to something
+// else."
 func (t *terms) strikes(i int, does history.Does) (s struck) {
 	e := &t.events[i]
 	if e.F != history.FaultBegin {

@@ -16,7 +16,7 @@ func (t *terms) deadlockFree() answer {
 		if e.F == history.Phase && e.Value.Detail == history.PhaseHealing {
 			healed := stretch{int64(e.Time), t.last}
 			violated, chances := t.starved([]stretch{healed})
-			// "Until the first grant after healing it makes no difference who has the lock: a
+			// "Until the first grant after healing it makes no difference who has the lock: So a
 			// holder that keeps it for longer than the bound is a violation, too."
 			until := t.last
 			for _, g := range slices.Backward(t.grants) {
@@ -31,8 +31,9 @@ func (t *terms) deadlockFree() answer {
 	return cannotTell
 }
 
-// minorityTolerant: "The same (without the rule for a holder that keeps it), while some nodes
-// but fewer than half are struck by a fault, and nothing else is."
+// minorityTolerant: "The same as deadlock-free (without the rule for a holder that keeps
+// the lock), while some nodes but fewer than half are struck by a fault, and nothing else
+// is."
 func (t *terms) minorityTolerant() answer {
 	var within []stretch
 	open := false
@@ -72,9 +73,9 @@ func (t *terms) lasts(i, at int) bool {
 	return i <= at
 }
 
-// minorityStruck: "A node is struck by a fault on the node itself or on a link from a client
-// to it. Stretches during which a client, the resource, a link to it or a replication link
-// is struck are left out."
+// minorityStruck: "A node is struck by a fault on the node itself or on a link from a
+// client to it. Stretches during which a client, the resource, a link to the resource or a
+// replication link is struck are left out."
 func (t *terms) minorityStruck(at int) bool {
 	nodes := map[string]bool{}
 	for i, e := range t.events[:at+1] {
@@ -99,11 +100,11 @@ func (t *terms) minorityStruck(at int) bool {
 }
 
 // starved reports whether somebody asked for the free lock in vain during one of these
-// stretches, and whether there were chances: "Time counts from when the lock was free for
-// all that is known and somebody asked for it. A stretch during which the lock is free ends
-// with the next grant; it may be a single instant. Chances: such stretches in which somebody
-// asked. It is violated if one client asked for longer than the bound during such a stretch.
-// Several locks of one history count as one."
+// stretches, and whether there were chances: "The time begins when the lock is free, as
+// far as is known, and a client asks for it. Violated if one client asked for longer than
+// the bound during a stretch in which the lock was free. A stretch in which the lock is
+// free ends with the next grant. It may be a single instant. Chances: stretches in which
+// the lock was free and a client asked for it. Several locks of one history count as one."
 func (t *terms) starved(within []stretch) (violated, chances bool) {
 	for _, w := range within {
 		from := w.from // when the lock is free
@@ -125,10 +126,10 @@ func (t *terms) starved(within []stretch) (violated, chances bool) {
 	return violated, chances
 }
 
-// givenBack: "The lock is free once every grant so far has been given back: its release was
-// answered, or its promise is over (an answer of unknown outcome is none). A grant without a
-// promise whose client was killed, or asked anew without re-entering, is given back at that
-// event."
+// givenBack: "The lock is free once every grant so far has been given back: its release
+// was answered, or its promise is over. An answer of unknown outcome does not count as an
+// answer. A grant without a promise is also given back when its client is killed, or asks
+// again without re-entering."
 func (t *terms) givenBack(g *grant) int64 {
 	back, promised := g.promise(all)
 	if !promised {
@@ -148,10 +149,11 @@ func (t *terms) givenBack(g *grant) int64 {
 	return max(back, g.ret)
 }
 
-// wanted reports whether somebody asked for the lock, and whether in vain for longer than the
-// bound: "While the lock is free, a client that asks again and again counts as asking all the
-// time from its first asking on, save where it pauses for more than half the bound. A killed
-// client asks no more, and an attempt that is never answered ends with the client's next."
+// wanted reports whether somebody asked for the lock, and whether in vain for longer than
+// the bound: "While the lock is free, a client that asks again and again counts as asking
+// all the time, from its first request on. The exception is a gap between two requests of
+// more than half the bound. A killed client no longer asks. An attempt that is never
+// answered ends with the client's next attempt."
 func (t *terms) wanted(free stretch) (some, inVain bool) {
 	asks := map[string]*stretch{}
 	for _, p := range t.ops {

@@ -141,14 +141,14 @@ func (v *view) judgeExclusive(ctx context.Context, o Options, holds []hold, what
 		return v.twoHolders(f, *first, *second, holds)
 	}
 	if effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, fmt.Sprintf("nothing contended: %s", plural(len(v.grants), "grant"))
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("the lock was never contended: %s", plural(len(v.grants), "grant"))
 		return f
 	}
 	f.Verdict = Holds
 	if v.brief {
 		return f
 	}
-	f.Why = fmt.Sprintf("never inside both %s (%s, %d %s)", what, plural(len(v.grants), "grant"), effort.Chances, effort.Of)
+	f.Why = fmt.Sprintf("no two %s overlapped (%s, %d %s)", what, plural(len(v.grants), "grant"), effort.Chances, effort.What())
 	return f
 }
 

@@ -1,10 +1,13 @@
-// Package checker decides what a history shows. It is made of pure functions
-// from histories to findings; it knows neither worlds nor reports.
+// Package checker decides what a history shows. It consists of pure
+// functions from histories to findings. It knows neither worlds nor reports.
 package checker
 
 import (
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Verdict is what a checker says of a property. The zero Verdict is no verdict.
@@ -88,11 +91,30 @@ type Effort struct {
 	// Operations are the client operations that were judged.
 	Operations int `json:"operations"`
 	// Chances are the situations in which the property could have failed, and
-	// Of says what they are: "contended grants", "late writes", ...
+	// Of says what they are, in the plural: "later grants", "writes at the resource".
 	Chances int    `json:"chances"`
 	Of      string `json:"of,omitempty"`
 	// Faults is how many faults took effect.
 	Faults int `json:"faults"`
+}
+
+// What says what the chances are, in the form that their number asks for: "section of
+// 1 client" where there was one, "sections of 2 clients" where there were more.
+func (e Effort) What() string {
+	if e.Of == "" {
+		return words.Noun(e.Chances, "chance")
+	}
+	if e.Chances != 1 {
+		return e.Of
+	}
+	list := strings.Fields(e.Of)
+	for i, w := range list { // the noun is the first word in the plural
+		if strings.HasSuffix(w, "s") {
+			list[i] = strings.TrimSuffix(w, "s")
+			break
+		}
+	}
+	return strings.Join(list, " ")
 }
 
 // Counterexample is the smallest set of operations that cannot be explained.

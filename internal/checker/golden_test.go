@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 var update = flag.Bool("update", false, "write the golden files in testdata anew")
@@ -33,13 +35,13 @@ func Golden(t *testing.T, name, got string) {
 
 // Tell writes a finding, all of it.
 func Tell(w *strings.Builder, f *Finding) {
-	fmt.Fprintf(w, "  %s: %s: %s (%s; %d operations, %d %s, %d faults) %v\n", f.Property, f.Verdict, f.Why, f.Method,
-		f.Effort.Operations, f.Effort.Chances, f.Effort.Of, f.Effort.Faults, f.Events)
+	fmt.Fprintf(w, "  %s: %s: %s (%s; %s, %d %s, %s) %v\n", f.Property, f.Verdict, f.Why, f.Method,
+		words.Count(f.Effort.Operations, "operation"), f.Effort.Chances, f.Effort.What(), words.Count(f.Effort.Faults, "fault"), f.Events)
 	c := f.Counterexample
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(w, "    %d operations, shrunk from %d; impossible at event %d; %s\n", len(c.Operations), c.From, c.Impossible, c.Assumption)
+	fmt.Fprintf(w, "    %s, shrunk from %d; impossible at event %d; %s\n", words.Count(len(c.Operations), "operation"), c.From, c.Impossible, c.Assumption)
 	if c.Overlap != nil {
 		fmt.Fprintf(w, "    overlap %v to %v\n", c.Overlap.From, c.Overlap.To)
 	}

@@ -134,7 +134,7 @@ func (v *view) doubt(f Finding, o Options) Finding {
 	case !v.done:
 		f.Verdict, f.Why = Unknown, "the run did not finish"
 	case missing > 0:
-		f.Verdict, f.Why = Unknown, fmt.Sprintf("%d of %d planned faults never took effect", missing, o.Faults)
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("%d of %s never took effect", missing, plural(o.Faults, "planned fault"))
 	case f.Effort.Chances == 0:
 		f.Verdict, f.Why = Unknown, "nothing put it to the test"
 	}

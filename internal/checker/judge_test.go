@@ -63,14 +63,14 @@ func TestGCPause(t *testing.T) {
 	}{
 		false: {
 			ExclusiveBelief:      {Violated, "2 holders at once for 1.01 s"},
-			ExclusiveLease:       {Holds, "never inside both promises (3 grants, 2 contended)"},
+			ExclusiveLease:       {Holds, "no two promises overlapped (3 grants, 2 contended)"},
 			NoLateEffect:         {Violated, "a write of c1 took effect 1.01 s after its validity had ended"},
 			LinearizableResource: {Violated, "c1 and c2 both read 0; one update lost"},
 			OrderedTokens:        {Unknown, "no grant came after another"},
 		},
 		true: {
 			ExclusiveBelief:      {Violated, "2 holders at once for 1.01 s"},
-			ExclusiveLease:       {Holds, "never inside both promises (3 grants, 2 contended)"},
+			ExclusiveLease:       {Holds, "no two promises overlapped (3 grants, 2 contended)"},
 			NoLateEffect:         {Holds, "write with token 1 refused after token 2"},
 			LinearizableResource: {Holds, "write with token 1 refused after token 2"},
 			OrderedTokens:        {Holds, "2 later grants, each with a larger token"},

@@ -27,10 +27,10 @@ func judgeDeadlock(_ context.Context, v *view, o Options) Finding {
 		return v.starvation(f, w.starved, o.GrantWithin, "after healing", healing)
 	}
 	if w.granted > 0 {
-		f.Verdict, f.Why = Holds, fmt.Sprintf("after healing the lock was had within %s of asking (bound %s)", length(w.slowest), length(o.GrantWithin))
+		f.Verdict, f.Why = Holds, fmt.Sprintf("after healing, a client that asked got the lock within %s (bound %s)", length(w.slowest), length(o.GrantWithin))
 		return f
 	}
-	f.Verdict, f.Why = Unknown, "nobody tried for long enough after healing"
+	f.Verdict, f.Why = Unknown, "no client asked for long enough after healing"
 	return f
 }
 
@@ -52,7 +52,7 @@ func judgeMinority(_ context.Context, v *view, o Options) Finding {
 		}
 	}
 	if f.Effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, "nobody tried for long enough while a minority was struck"
+		f.Verdict, f.Why = Unknown, "no client asked for long enough while a minority was struck"
 		return f
 	}
 	f.Verdict = Holds
@@ -263,18 +263,18 @@ func (v *view) askedUntil(acquires []int, i int) time.Duration {
 }
 
 func (v *view) starvation(f Finding, s *starving, bound time.Duration, when string, since int) Finding {
-	what, assumption := "a free lock", "that a lock which nobody holds can be had"
+	what, assumption := "a free lock", "that a client can get a lock which nobody holds"
 	if s.kept {
 		what, assumption = "the lock, which somebody kept,", "that a holder gives the lock back, or loses it"
 	}
 	f.Verdict = Violated
-	f.Why = fmt.Sprintf("%s asked for %s for %s in vain %s (bound %s)", s.client, what, length(s.to-s.from), when, length(bound))
+	f.Why = fmt.Sprintf("%s asked for %s for %s %s and did not get it (bound %s)", s.client, what, length(s.to-s.from), when, length(bound))
 	first, last := &v.ops[s.attempts[0]], &v.ops[s.attempts[len(s.attempts)-1]]
 	f.Events = sortedEvents(since, first.Call, last.Call, last.Return)
 	c := &Counterexample{From: len(v.ops), Impossible: -1, Assumption: assumption}
 	op := CounterOp{Client: s.client, Op: fmt.Sprintf("asks for the lock (%s)", plural(len(s.attempts), "time")),
 		Events: sortedEvents(first.Call, last.Call, last.Return), From: s.from, To: s.to,
-		Believed: "the lock can be had", True: "nobody was granted the lock"}
+		Believed: "it can get the lock", True: "nobody was granted the lock"}
 	c.Operations = []CounterOp{op}
 	story := v.newStory()
 	for i := range v.grants {
@@ -304,7 +304,7 @@ func (v *view) starvation(f Finding, s *starving, bound time.Duration, when stri
 	if end < 0 {
 		end = len(v.h.Events) - 1
 	}
-	story.tell(turning, end, "%s had asked %s in %s and got nothing", s.client, plural(len(s.attempts), "time"), length(s.to-s.from))
+	story.tell(turning, end, "%s had asked %s in %s and did not get the lock", s.client, plural(len(s.attempts), "time"), length(s.to-s.from))
 	c.Story = story.sentences()
 	f.Counterexample = c
 	return f

@@ -20,18 +20,18 @@ type keyLife struct {
 	renewed int // the last renewal, -1 for none
 }
 
-// judgeOrphans: no key of the lock outlives its owner's interest by more than
-// the TTL. Interest ends when a release is asked for, when an acquire fails or
+// judgeOrphans: no key of the lock stays for longer than the TTL after its owner
+// no longer wants it. An owner stops wanting a key when a release is asked for, when an acquire fails or
 // its outcome stays unknown, and when the client is killed. Only what is certain
 // counts: a key is known to live until its own TTL has passed or it is seen to go,
 // whichever is first, and where the node's clock was tampered with, only while
 // something is done to it.
 func judgeOrphans(_ context.Context, v *view, _ Options) Finding {
-	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "keys whose owner had done with them"}, Method: "replay of the nodes' keys"}
+	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "keys no longer wanted"}, Method: "replay of the nodes' keys"}
 	ttl := time.Duration(v.h.Header.TTL)
 	lives := v.keyLives()
 	if len(lives) == 0 {
-		return unknown("no node told of its keys", f.Effort)
+		return unknown("no node reported its keys", f.Effort)
 	}
 	if ttl <= 0 {
 		return unknown("the history does not say the lock's TTL", f.Effort)
@@ -61,10 +61,10 @@ func judgeOrphans(_ context.Context, v *view, _ Options) Finding {
 		}
 	}
 	if f.Effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, "no owner had done with its keys"
+		f.Verdict, f.Why = Unknown, "every owner still wanted its keys"
 		return f
 	}
-	f.Verdict, f.Why = Holds, fmt.Sprintf("%d %s, none left for longer than %s", f.Effort.Chances, f.Effort.Of, length(ttl))
+	f.Verdict, f.Why = Holds, fmt.Sprintf("%d %s, none left for longer than %s", f.Effort.Chances, f.Effort.What(), length(ttl))
 	return f
 }
 
@@ -201,14 +201,14 @@ func (v *view) underWay(client string, event int) bool {
 func (v *view) orphan(f Finding, k *keyLife, lost int, outlived time.Duration) Finding {
 	node := v.event(k.set).Process
 	f.Verdict = Violated
-	f.Why = fmt.Sprintf("the key of %s on node %s outlived its interest by %s", k.client, node, length(outlived))
+	f.Why = fmt.Sprintf("the key of %s on node %s was still there %s after its owner no longer wanted it", k.client, node, length(outlived))
 	if k.expires == forever {
-		f.Why = fmt.Sprintf("the key of %s on node %s has no TTL and outlived its interest", k.client, node)
+		f.Why = fmt.Sprintf("the key of %s on node %s has no TTL and stayed after its owner no longer wanted it", k.client, node)
 	}
 	f.Events = sortedEvents(k.set, k.renewed, lost)
 	c := &Counterexample{From: f.Effort.Chances, Impossible: -1, Assumption: "that every key is deleted by its owner or expires by itself"}
 	c.Operations = []CounterOp{{Client: k.client, Op: "sets the key on node " + node, Events: f.Events,
-		From: v.at(k.set), To: -1, Believed: "the key goes when it is no more needed", True: "the key stayed"}}
+		From: v.at(k.set), To: -1, Believed: "the key is gone when it is no longer needed", True: "the key stayed"}}
 	s := v.newStory()
 	s.tell(turning, k.set, "%s set the key on node %s", k.client, node)
 	s.faults(v.at(k.set), v.end, k.client)
@@ -219,9 +219,9 @@ func (v *view) orphan(f Finding, k *keyLife, lost int, outlived time.Duration) F
 		}
 	}
 	if v.event(lost).F == history.Acquire {
-		s.tell(turning, lost, "the attempt of %s came to nothing", k.client)
+		s.tell(turning, lost, "the attempt of %s failed or has an unknown outcome", k.client)
 	}
-	s.tell(turning, len(v.h.Events)-1, "the key was there for %s after its owner had done with it", length(outlived))
+	s.tell(turning, len(v.h.Events)-1, "the key was still there %s after its owner no longer wanted it", length(outlived))
 	c.Story = s.sentences()
 	f.Counterexample = c
 	return f

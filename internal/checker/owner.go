@@ -17,7 +17,7 @@ type nodeKey struct{ node, key string }
 // node may have forgotten it since, by which client alone used the owner value that
 // was in it.
 func judgeOwners(_ context.Context, v *view, _ Options) Finding {
-	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "releases and renewals at the nodes"}, Method: "replay of the nodes' keys"}
+	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "key changes by release or renewal"}, Method: "replay of the nodes' keys"}
 	owners, silent := v.ownerClients(), v.firstSilent()
 	setBy := make(map[nodeKey]int)
 	fault := 0
@@ -62,10 +62,10 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 		}
 	}
 	if f.Effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, "no node told of a release or a renewal"
+		f.Verdict, f.Why = Unknown, "no node reported a release or a renewal"
 		return f
 	}
-	f.Verdict, f.Why = Holds, fmt.Sprintf("%d %s, each of the client's own key", f.Effort.Chances, f.Effort.Of)
+	f.Verdict, f.Why = Holds, fmt.Sprintf("%d %s, %sof the client's own key", f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
 	return f
 }
 

@@ -21,19 +21,19 @@ func Demanded(workload string) []Property {
 }
 
 var titles = map[Property]string{
-	ExclusiveBelief:      "no two clients believe they hold the lock at once",
-	ExclusiveLease:       "no two clients are inside the validity that their lock promised them at once",
+	ExclusiveBelief:      "no two clients believe at once that they hold the lock",
+	ExclusiveLease:       "no two clients are at once inside the validity that their lock promised them",
 	NoLateEffect:         "nothing a client does to the resource takes effect after its validity ended",
 	HolderServed:         "the fence refuses nothing that a client does inside its own validity",
 	LinearizableResource: "the guarded sections are linearizable as atomic read-modify-writes",
 	OrderedTokens:        "a later grant has a strictly larger token",
 	OwnerRelease:         "nobody's release or renewal touches another owner's key",
-	DeadlockFree:         "once faults heal, somebody gets the lock within a stated bound",
+	DeadlockFree:         "once the faults are lifted, somebody gets the lock within a stated bound",
 	MinorityTolerant:     "with a minority of nodes down, hung or slow, the lock is still granted within a bound",
-	NoOrphanLock:         "no key outlives its owner's interest by more than the TTL",
+	NoOrphanLock:         "no key stays for longer than the TTL after its owner no longer wants it",
 	Atomic:               "what belongs together is done as a whole or not at all",
-	Isolated:             "nobody sees a change half done",
-	Durable:              "what was acknowledged is there in the end",
+	Isolated:             "nobody sees a change that is only half done",
+	Durable:              "all that was acknowledged is there at the end",
 }
 
 // Title is the property in one line of words.

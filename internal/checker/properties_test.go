@@ -19,7 +19,7 @@ var propertyCases = []struct {
 	{"one client alone", ExclusiveBelief, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.release(2, 3, "c1")
-	}, Unknown, "nothing contended"},
+	}, Unknown, "never contended"},
 	{"handed over", ExclusiveBelief, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.release(2, 3, "c1")
@@ -78,14 +78,14 @@ var propertyCases = []struct {
 		s.add(1, "c1", history.Info, history.Acquire, history.Value{})
 		s.acquire(2, 3, "c2", -1, -1)
 		s.release(4, 5, "c2")
-	}, Unknown, "nothing contended"},
+	}, Unknown, "never contended"},
 	{"two locks", ExclusiveBelief, func(s *script) {
 		for i, lock := range []string{"x", "y"} {
 			c := []string{"c1", "c2"}[i]
 			s.add(int64(2*i), c, history.Invoke, history.Acquire, history.Value{Lock: lock})
 			s.add(int64(2*i)+1, c, history.OK, history.Acquire, history.Value{Lock: lock})
 		}
-	}, Unknown, "nothing contended"},
+	}, Unknown, "never contended"},
 
 	{"both inside the promise", ExclusiveLease, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
@@ -116,18 +116,18 @@ var propertyCases = []struct {
 		s.release(1100, 1101, "c2")
 		s.add(1200, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(1500)})
 		s.release(1300, 1301, "c1")
-	}, Holds, "never inside both promises"},
+	}, Holds, "no two promises overlapped"},
 	{"promise over before it was given", ExclusiveLease, func(s *script) {
 		s.acquire(0, 1000, "c1", 900, -1)
 		s.acquire(1001, 1002, "c2", 1900, -1)
 		s.release(1100, 1101, "c2")
 		s.release(1300, 1301, "c1")
-	}, Holds, "never inside both promises"},
+	}, Holds, "no two promises overlapped"},
 
 	{"inside the validity", NoLateEffect, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.write(100, "c1", 1, 1, history.OK, -1)
-	}, Holds, "1 write, each inside its own validity"},
+	}, Holds, "1 write, inside its own validity"},
 	{"at the very end of the validity", NoLateEffect, func(s *script) {
 		s.acquire(0, 1, "c1", 100, -1)
 		s.write(100, "c1", 1, 1, history.OK, -1)
@@ -165,7 +165,7 @@ var propertyCases = []struct {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.add(100, "c1", history.Invoke, history.Write, history.Value{Section: 1})
 		s.add(101, "c1", history.OK, history.Write, history.Value{Section: 1})
-	}, Unknown, "the resource told nothing of 1 answered write"},
+	}, Unknown, "the resource reported no effect of 1 answered write"},
 
 	{"one after the other", LinearizableResource, func(s *script) {
 		s.read(0, "c1", 1, 0)
@@ -176,13 +176,13 @@ var propertyCases = []struct {
 	{"one client", LinearizableResource, func(s *script) {
 		s.read(0, "c1", 1, 0)
 		s.write(2, "c1", 1, 1, history.OK, -1)
-	}, Unknown, "nothing contended"},
+	}, Unknown, "never contended"},
 	{"the other client gave up", LinearizableResource, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.read(2, "c1", 1, 0)
 		s.refused(3, 40, "c2")
 		s.write(50, "c1", 1, 1, history.OK, -1)
-	}, Unknown, "nothing contended"},
+	}, Unknown, "never contended"},
 	{"the other client was refused by the fence", LinearizableResource, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.read(2, "c1", 1, 0)
@@ -195,7 +195,7 @@ var propertyCases = []struct {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.refused(3, 4, "c2")
 		s.write(5, "c1", 1, 1, history.OK, -1)
-	}, Holds, "1 sections of 1 client"},
+	}, Holds, "1 section of 1 client, explained by one order"},
 	{"lost update", LinearizableResource, func(s *script) {
 		s.read(0, "c1", 1, 0)
 		s.read(1, "c2", 1, 0)
@@ -283,7 +283,7 @@ var propertyCases = []struct {
 		s.write(2, "c1", 1, 10, history.OK, -1)
 		s.write(6, "c2", 1, 20, history.OK, -1)
 		s.readList(8, "c3", 0, []int64{20})
-	}, Violated, "1 of 2 acknowledged elements (50 %) are missing at the end"},
+	}, Violated, "1 of 2 acknowledged elements (50 %) missing at the end"},
 	{"no model", LinearizableResource, func(s *script) {
 		s.h.Header.Workload = "chess"
 		s.write(0, "c1", 1, 7, history.OK, -1)
@@ -327,12 +327,12 @@ var propertyCases = []struct {
 		s.key(1, history.KeyDeleted, "A", "c1", "same", -1)
 		s.key(2, history.KeySet, "A", "c2", "same", 1000)
 		s.key(3, history.KeyDeleted, "A", "c2", "same", -1)
-	}, Holds, "2 releases and renewals"},
+	}, Holds, "2 key changes by release or renewal"},
 	{"an owner value used by all tells nothing", OwnerRelease, func(s *script) {
 		s.key(0, history.KeySet, "A", "c1", "same", 1000)
 		s.key(1, history.KeySet, "B", "c2", "same", 1000)
 		s.key(2, history.KeyDeleted, "C", "c2", "same", -1)
-	}, Unknown, "no node told"},
+	}, Unknown, "no node reported"},
 
 	{"something unknown was done to a key", OwnerRelease, func(s *script) {
 		s.key(0, history.KeySet, "A", "c1", "o1", 1000)
@@ -358,7 +358,7 @@ var propertyCases = []struct {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.release(10, 11, "c1")
 		s.unclear(3000, "A", "c2", "RENAMENX")
-	}, Violated, "the key of c1 on node A outlived"},
+	}, Violated, "the key of c1 on node A was still there"},
 	{"a key of another name unknown", NoOrphanLock, func(s *script) {
 		s.h.Header.LockKey = "lock"
 		s.acquire(0, 1, "c1", 900, -1)
@@ -406,7 +406,7 @@ var propertyCases = []struct {
 	{"had soon", DeadlockFree, func(s *script) {
 		s.phase(0, history.PhaseHealing)
 		s.acquire(0, 10, "c1", 900, -1)
-	}, Holds, "within 10 ms of asking"},
+	}, Holds, "got the lock within 10 ms"},
 	{"kept asking in vain", DeadlockFree, func(s *script) {
 		s.acquire(0, 1, "c1", -1, -1)
 		s.fault(2, true, 1, "kill", "c1")
@@ -415,32 +415,32 @@ var propertyCases = []struct {
 			s.add(ms, "c2", history.Invoke, history.Acquire, history.Value{})
 			s.add(ms+100, "c2", history.Fail, history.Acquire, history.Value{})
 		}
-	}, Violated, "c2 asked for a free lock for 6.60 s in vain after healing"},
+	}, Violated, "c2 asked for a free lock for 6.60 s after healing and did not get it"},
 	{"one attempt hangs", DeadlockFree, func(s *script) {
 		s.phase(10, history.PhaseHealing)
 		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.phase(9000, history.PhaseDone)
-	}, Violated, "c2 asked for a free lock for 8.98 s in vain"},
+	}, Violated, "c2 asked for a free lock for 8.98 s after healing and did not get it"},
 	{"gave up early", DeadlockFree, func(s *script) {
 		s.phase(10, history.PhaseHealing)
 		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.add(100, "c2", history.Fail, history.Acquire, history.Value{})
 		s.phase(9000, history.PhaseDone)
-	}, Unknown, "nobody tried for long enough"},
+	}, Unknown, "no client asked for long enough"},
 	{"a living client has it", DeadlockFree, func(s *script) {
 		s.acquire(0, 1, "c1", -1, -1)
 		s.phase(10, history.PhaseHealing)
 		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.release(4000, 4001, "c1")
 		s.granted(4010, "c2", 10000, -1)
-	}, Holds, "within 9 ms of asking"},
+	}, Holds, "got the lock within 9 ms"},
 	{"a living client keeps it", DeadlockFree, func(s *script) {
 		s.acquire(0, 1, "c1", -1, -1)
 		s.phase(10, history.PhaseHealing)
 		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.release(9000, 9001, "c1")
 		s.granted(9010, "c2", 10000, -1)
-	}, Violated, "c2 asked for the lock, which somebody kept, for 8.99 s in vain after healing"},
+	}, Violated, "c2 asked for the lock, which somebody kept, for 8.99 s after healing and did not get it"},
 
 	{"granted with two of five down", MinorityTolerant, func(s *script) {
 		s.fault(1, true, 1, "stop", "A")
@@ -454,32 +454,32 @@ var propertyCases = []struct {
 		s.add(10, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.add(6000, "c1", history.Fail, history.Acquire, history.Value{})
 		s.fault(7000, false, 1, "stop", "A")
-	}, Violated, "c1 asked for a free lock for 5.99 s in vain with a minority of the nodes struck"},
+	}, Violated, "c1 asked for a free lock for 5.99 s with a minority of the nodes struck and did not get it"},
 	{"a majority down", MinorityTolerant, func(s *script) {
 		for i, n := range []string{"A", "B", "C"} {
 			s.fault(1, true, i+1, "stop", n)
 		}
 		s.add(10, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.add(6000, "c1", history.Fail, history.Acquire, history.Value{})
-	}, Unknown, "nobody tried for long enough"},
+	}, Unknown, "no client asked for long enough"},
 	{"a paused client excuses", MinorityTolerant, func(s *script) {
 		s.fault(1, true, 1, "stop", "A")
 		s.add(10, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.fault(11, true, 2, "pause", "c1")
 		s.add(6000, "c1", history.Fail, history.Acquire, history.Value{})
-	}, Unknown, "nobody tried for long enough"},
+	}, Unknown, "no client asked for long enough"},
 
 	{"left by a dead owner without a TTL", NoOrphanLock, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", -1)
 		s.fault(2, true, 1, "kill", "c1")
-	}, Violated, "has no TTL and outlived its interest"},
+	}, Violated, "has no TTL and stayed after its owner no longer wanted it"},
 	{"left with a TTL", NoOrphanLock, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
 		s.fault(2, true, 1, "kill", "c1")
 		s.phase(5000, history.PhaseHealing)
-	}, Holds, "1 keys"},
+	}, Holds, "1 key no longer wanted"},
 	{"deleted by its owner", NoOrphanLock, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", -1)
@@ -488,7 +488,7 @@ var propertyCases = []struct {
 		s.key(4, history.KeyDeleted, "A", "c1", "c1-owner", -1)
 		s.add(5, "c1", history.OK, history.Release, history.Value{})
 		s.phase(5000, history.PhaseHealing)
-	}, Holds, "1 keys"},
+	}, Holds, "1 key no longer wanted"},
 	{"renewed after the release", NoOrphanLock, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
@@ -496,19 +496,19 @@ var propertyCases = []struct {
 		s.release(3, 4, "c1")
 		s.key(900, history.KeyExtended, "A", "c1", "c1-owner", 1000)
 		s.phase(5000, history.PhaseHealing)
-	}, Violated, "outlived its interest by 1.90 s"},
+	}, Violated, "was still there 1.90 s after its owner no longer wanted it"},
 	{"still wanted", NoOrphanLock, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", -1)
 		s.granted(2, "c1", -1, -1)
 		s.phase(5000, history.PhaseHealing)
-	}, Unknown, "no owner had done with its keys"},
+	}, Unknown, "every owner still wanted its keys"},
 	{"both cells", Atomic, func(s *script) {
 		s.h.Header.Workload = "two-cells"
 		s.cell(0, "c1", 1, "a", 1, history.OK)
 		s.cell(2, "c1", 1, "b", 1, history.OK)
 		s.cell(4, "c2", 1, "a", 2, history.Fail)
-	}, Holds, "2 sections, each done whole or not at all"},
+	}, Holds, "2 sections, each done as a whole or not at all"},
 	{"one cell, then refused", Atomic, func(s *script) {
 		s.h.Header.Workload = "two-cells"
 		s.cell(0, "c1", 1, "a", 1, history.OK)
@@ -544,10 +544,10 @@ var propertyCases = []struct {
 		s.pairAppend(0, "c1", 1, history.Fail)
 		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
 	}, Violated, "1 is in both lists though its transaction failed"},
-	{"nobody looked", Atomic, func(s *script) {
+	{"nobody read", Atomic, func(s *script) {
 		s.h.Header.Workload = "transactions"
 		s.pairAppend(0, "c1", 1, history.OK)
-	}, Unknown, "nobody looked at the lists in the end"},
+	}, Unknown, "nobody read the lists at the end"},
 	{"seen half done", Isolated, func(s *script) {
 		s.h.Header.Workload = "transactions"
 		s.pairAppend(0, "c1", 1, history.OK)
@@ -560,7 +560,7 @@ var propertyCases = []struct {
 		s.pairLook(5, "c2", 1, []int64{1}, nil)
 		s.add(8, "c1", history.Info, history.Transact, history.Value{Section: 1, Number: history.Some(1)})
 		s.pairLook(20, "c1", 0, []int64{1}, nil)
-	}, Holds, "1 look beside somebody's append, none of them half way"},
+	}, Holds, "1 read during an append of another client, none saw only half of it"},
 	{"seen half done, and lost later", Isolated, func(s *script) {
 		s.h.Header.Workload = "transactions"
 		v := history.Value{Section: 1, Number: history.Some(1)}
@@ -573,12 +573,12 @@ var propertyCases = []struct {
 		s.h.Header.Workload = "transactions"
 		s.pairAppend(0, "c1", 1, history.OK)
 		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
-	}, Unknown, "nobody looked while somebody else appended"},
+	}, Unknown, "nobody read the lists while another client appended"},
 	{"a number twice in a list", Isolated, func(s *script) {
 		s.h.Header.Workload = "transactions"
 		s.pairAppend(0, "c1", 1, history.OK)
 		s.pairLook(20, "c1", 0, []int64{1, 1, 2}, []int64{1})
-	}, Unknown, "nobody looked"},
+	}, Unknown, "nobody read"},
 	{"another order", Isolated, func(s *script) {
 		s.h.Header.Workload = "transactions"
 		s.pairAppend(0, "c1", 1, history.OK)
@@ -591,13 +591,13 @@ var propertyCases = []struct {
 		s.pairAppend(5, "c1", 2, history.OK)
 		s.pairAppend(10, "c1", 3, history.Info)
 		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
-	}, Violated, "1 of 2 acknowledged appends are gone"},
+	}, Violated, "1 of 2 acknowledged appends lost"},
 	{"acknowledged and there", Durable, func(s *script) {
 		s.h.Header.Workload = "transactions"
 		s.pairAppend(0, "c1", 1, history.OK)
 		s.add(5, history.ResourceProcess, history.Info, history.NodeDown, history.Value{})
 		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
-	}, Holds, "all 1 acknowledged appends are there in the end"},
+	}, Holds, "1 acknowledged append, there at the end"},
 	{"nothing died", Durable, func(s *script) {
 		s.h.Header.Workload = "transactions"
 		s.pairAppend(0, "c1", 1, history.OK)
@@ -613,7 +613,7 @@ var propertyCases = []struct {
 		s.add(2, "c2", history.Invoke, history.CAS, history.Value{Section: 1, Number: history.Some(1)})
 		s.add(3, "c2", history.Info, history.CAS, history.Value{Section: 1, Number: history.Some(1)})
 		s.take(4, "c3", 2, 3, 2, history.OK)
-	}, Holds, "2 sections of 2 clients, each explained"},
+	}, Holds, "2 sections of 2 clients, all explained by one order"},
 	{"a take that nobody heard of, asked for too late", LinearizableResource, func(s *script) {
 		s.h.Header.Workload, s.h.Header.Initial = "stock", history.Some(5)
 		s.take(0, "c1", 1, 4, 3, history.OK)
@@ -629,7 +629,7 @@ var propertyCases = []struct {
 		s.take(0, "c1", 1, 2, 1, history.OK)
 		s.take(2, "c2", 1, 1, 0, history.Info)
 		s.take(4, "c1", 2, 0, 0, history.Fail)
-	}, Unknown, "nothing contended"},
+	}, Unknown, "never contended"},
 	{"a unit taken twice", LinearizableResource, func(s *script) {
 		s.h.Header.Workload, s.h.Header.Initial = "stock", history.Some(2)
 		s.take(0, "c1", 1, 2, 1, history.OK)
@@ -675,7 +675,7 @@ var propertyCases = []struct {
 		s.acquire(1000, 1001, "c2", 1900, -1)
 		s.release(1300, 1301, "c1")
 		s.release(1302, 1303, "c2")
-	}, Holds, "never inside both promises"},
+	}, Holds, "no two promises overlapped"},
 	{"renewal of the grant itself", ExclusiveLease, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.add(500, "c1", history.Invoke, history.Extend, history.Value{Owner: "c1-owner"})
@@ -716,12 +716,12 @@ var propertyCases = []struct {
 		s.add(2, "A", history.Info, history.NodeUp, history.Value{Detail: "nothing"})
 		s.add(3, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.key(4, history.KeyDeleted, "A", "c2", "1", -1) // c2's own, whose setting nobody saw
-	}, Unknown, "no node told"},
+	}, Unknown, "no node reported"},
 	{"another value was in the key", OwnerRelease, func(s *script) {
 		s.key(0, history.KeySet, "A", "c1", "c1-owner", 1000)
 		s.key(2, history.KeyDeleted, "A", "c2", "c2-owner", -1)
 		s.add(3, "c2", history.Invoke, history.Acquire, history.Value{Owner: "c2-owner"})
-	}, Holds, "each of the client's own key"},
+	}, Holds, "of the client's own key"},
 	{"nodes behind cut links", MinorityTolerant, func(s *script) {
 		s.fault(0, true, 1, "cut", "all clients to A")
 		s.add(10, "c1", history.Invoke, history.Acquire, history.Value{})
@@ -853,13 +853,13 @@ var propertyCases = []struct {
 		s.read(0, "c1", 1, 0)
 		s.read(3, "c2", 0, 1)
 		s.write(6, "c1", 1, 1, history.OK, -1)
-	}, Holds, "1 sections of 1 client"},
+	}, Holds, "1 section of 1 client"},
 	{"an append begins with its read", LinearizableResource, func(s *script) {
 		s.h.Header.Workload = "append"
 		s.readList(0, "c1", 1, nil)
 		s.readList(3, "c2", 0, []int64{10})
 		s.write(6, "c1", 1, 10, history.OK, -1)
-	}, Holds, "1 sections of 1 client"},
+	}, Holds, "1 section of 1 client"},
 	{"a list read first, and not what was in it", LinearizableResource, func(s *script) {
 		s.h.Header.Workload = "append"
 		s.readList(0, "c1", 1, []int64{99})
@@ -915,7 +915,7 @@ var propertyCases = []struct {
 		s.release(10, 11, "c1")
 		s.unclear(20, "B", "c2", "RENAMENX")
 		s.phase(3000, history.PhaseHealing)
-	}, Violated, "the key of c1 on node A outlived"},
+	}, Violated, "the key of c1 on node A was still there"},
 	{"a re-entry gives nothing back", DeadlockFree, func(s *script) {
 		s.acquire(0, 1, "c1", -1, -1)
 		s.acquire(2, 3, "c1", -1, -1)
@@ -928,24 +928,24 @@ var propertyCases = []struct {
 		s.acquire(0, 1, "c1", -1, -1)
 		s.phase(10, history.PhaseHealing)
 		s.refused(20, 5020, "c2")
-	}, Unknown, "nobody tried for long enough"},
+	}, Unknown, "no client asked for long enough"},
 	{"shut out for longer than the bound", DeadlockFree, func(s *script) {
 		s.acquire(0, 1, "c1", -1, -1)
 		s.phase(10, history.PhaseHealing)
 		s.refused(20, 5021, "c2")
-	}, Violated, "c2 asked for the lock, which somebody kept, for 5.00 s in vain"},
+	}, Violated, "c2 asked for the lock, which somebody kept, for 5.00 s after healing and did not get it"},
 	{"shut out, with a break", DeadlockFree, func(s *script) {
 		s.acquire(0, 1, "c1", -1, -1)
 		s.phase(10, history.PhaseHealing)
 		s.refused(20, 1000, "c2")
 		s.refused(4000, 6500, "c2")
-	}, Unknown, "nobody tried for long enough"},
+	}, Unknown, "no client asked for long enough"},
 	{"killed while it asked", DeadlockFree, func(s *script) {
 		s.phase(10, history.PhaseHealing)
 		s.add(20, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.fault(1000, true, 1, "kill", "c2")
 		s.phase(9000, history.PhaseDone)
-	}, Unknown, "nobody tried for long enough"},
+	}, Unknown, "no client asked for long enough"},
 	{"a write without a section belongs to the last read", LinearizableResource, func(s *script) {
 		s.read(0, "c1", 0, 0)
 		s.read(2, "c2", 0, 0)
@@ -953,7 +953,7 @@ var propertyCases = []struct {
 		s.write(6, "c2", 0, 1, history.OK, -1)
 	}, Violated, "c1 and c2 both read 0; one update lost"},
 	{"a look in the end, and nothing else", Atomic, onlyLook, Unknown, "nothing was appended"},
-	{"a look in the end, and nothing else", Isolated, onlyLook, Unknown, "nobody looked while somebody else appended"},
+	{"a look in the end, and nothing else", Isolated, onlyLook, Unknown, "nobody read the lists while another client appended"},
 	{"a look in the end, and nothing else", Durable, onlyLook, Unknown, "the resource did not die"},
 }
 

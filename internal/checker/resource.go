@@ -68,11 +68,11 @@ func judgeResource(ctx context.Context, v *view, o Options) Finding {
 		}
 	}
 	if effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, "nothing contended: fewer than two clients came to the resource, or none completed a section"
+		f.Verdict, f.Why = Unknown, "the resource was never contended: fewer than two clients came to the resource, or none completed a section"
 		return f
 	}
 	f.Verdict = Holds
-	f.Why = fmt.Sprintf("%d %s, each explained", effort.Chances, effort.Of)
+	f.Why = fmt.Sprintf("%d %s, %sexplained by one order", effort.Chances, effort.What(), all(effort.Chances))
 	if r := v.refusal(); r != nil {
 		f.Why, f.Events = refusalWords(r), sortedEvents(r.event)
 	}

@@ -44,7 +44,7 @@ func judgeTokens(_ context.Context, v *view, _ Options) Finding {
 	case f.Effort.Chances == 0:
 		f.Verdict, f.Why = Unknown, "no grant came after another"
 	default:
-		f.Verdict, f.Why = Holds, fmt.Sprintf("%s, each with a larger token", plural(f.Effort.Chances, "later grant"))
+		f.Verdict, f.Why = Holds, fmt.Sprintf("%s, %swith a larger token", plural(f.Effort.Chances, "later grant"), each(f.Effort.Chances))
 	}
 	return f
 }

@@ -52,7 +52,7 @@ func (v *view) lists(snapshot int) (a, b []int64) {
 	return value.List, value.Other
 }
 
-const noLastLook = "nobody looked at the lists in the end"
+const noLastLook = "nobody read the lists at the end"
 
 // members are the numbers of a list.
 func members(list []int64) map[int64]bool {
@@ -69,7 +69,7 @@ const cancelled = "the check was cancelled"
 // what failed to none.
 func (v *view) judgeAtomicPair(ctx context.Context) Finding {
 	p := v.pair()
-	f := Finding{Method: "comparison of the lists in the end", Effort: Effort{Operations: len(v.ops), Of: "appends to both lists"}}
+	f := Finding{Method: "comparison of the lists at the end", Effort: Effort{Operations: len(v.ops), Of: "appends to both lists"}}
 	if p.final < 0 {
 		return unknown(noLastLook, f.Effort)
 	}
@@ -99,7 +99,7 @@ func (v *view) judgeAtomicPair(ctx context.Context) Finding {
 	if f.Effort.Chances == 0 {
 		return unknown("nothing was appended", f.Effort)
 	}
-	f.Verdict, f.Why = Holds, fmt.Sprintf("%s, each in both lists or in none", plural(f.Effort.Chances, "append"))
+	f.Verdict, f.Why = Holds, fmt.Sprintf("%s, %sin both lists or in none", plural(f.Effort.Chances, "append"), each(f.Effort.Chances))
 	return f
 }
 
@@ -108,7 +108,7 @@ func (v *view) judgeAtomicPair(ctx context.Context) Finding {
 // acknowledged, or seen whole by somebody.
 func judgeIsolated(ctx context.Context, v *view, _ Options) Finding {
 	p := v.pair()
-	f := Finding{Method: "comparison of the lists at each look", Effort: Effort{Operations: len(v.ops), Of: "looks beside somebody's append"}}
+	f := Finding{Method: "comparison of the lists at each read", Effort: Effort{Operations: len(v.ops), Of: "reads during an append of another client"}}
 	if p.final < 0 {
 		return unknown(noLastLook, f.Effort)
 	}
@@ -135,7 +135,7 @@ func judgeIsolated(ctx context.Context, v *view, _ Options) Finding {
 			// A server that lost its data in between is another matter.
 			if s != p.final && whole[n] && inA[n] != inB[n] {
 				return v.pairBroken(f, fmt.Sprintf("%s saw %d in one list and not in the other", v.ops[s].Process, n),
-					"that nobody sees a change half done", p.appendsOf(s, n)...)
+					"that nobody sees a change that is only half done", p.appendsOf(s, n)...)
 			}
 		}
 		if x, y, differ := otherOrder(only(inB, a), only(inA, b)); differ {
@@ -147,9 +147,9 @@ func judgeIsolated(ctx context.Context, v *view, _ Options) Finding {
 		}
 	}
 	if f.Effort.Chances == 0 {
-		return unknown("nobody looked while somebody else appended", f.Effort)
+		return unknown("nobody read the lists while another client appended", f.Effort)
 	}
-	f.Verdict, f.Why = Holds, fmt.Sprintf("%s beside somebody's append, none of them half way", plural(f.Effort.Chances, "look"))
+	f.Verdict, f.Why = Holds, fmt.Sprintf("%s during an append of another client, none saw only half of it", plural(f.Effort.Chances, "read"))
 	return f
 }
 
@@ -186,7 +186,7 @@ func (v *view) beside(snapshot int, appends []int) bool {
 // died in between.
 func judgeDurable(ctx context.Context, v *view, _ Options) Finding {
 	p := v.pair()
-	f := Finding{Method: "comparison of the lists in the end", Effort: Effort{Operations: len(v.ops), Of: "appends acknowledged before the resource died"}}
+	f := Finding{Method: "comparison of the lists at the end", Effort: Effort{Operations: len(v.ops), Of: "appends acknowledged before the resource died"}}
 	if p.final < 0 {
 		return unknown(noLastLook, f.Effort)
 	}
@@ -217,12 +217,12 @@ func judgeDurable(ctx context.Context, v *view, _ Options) Finding {
 	}
 	switch {
 	case len(lost) > 0:
-		return v.pairBroken(f, fmt.Sprintf("%d of %d acknowledged appends are gone", len(lost), acknowledged),
+		return v.pairBroken(f, fmt.Sprintf("%d of %s lost", len(lost), plural(acknowledged, "acknowledged append")),
 			"that what was acknowledged lasts", lost[0], p.final)
 	case f.Effort.Chances == 0:
 		return unknown("the resource did not die after it had acknowledged something", f.Effort)
 	}
-	f.Verdict, f.Why = Holds, fmt.Sprintf("all %d acknowledged appends are there in the end, %d from before the resource died", acknowledged, f.Effort.Chances)
+	f.Verdict, f.Why = Holds, fmt.Sprintf("%s, %sthere at the end, %d from before the resource died", plural(acknowledged, "acknowledged append"), all(acknowledged), f.Effort.Chances)
 	return f
 }
 
@@ -246,7 +246,7 @@ func (v *view) pairBroken(f Finding, why, assumption string, ops ...int) Finding
 		begin, end = min(begin, v.at(o.Call)), max(end, v.at(event))
 		if o.F == history.Snapshot {
 			a, b := v.lists(i)
-			op.Op = "looks at both lists"
+			op.Op = "reads both lists"
 			s.tell(turning, event, "%s saw %s in list a and %s in list b", o.Process, plural(len(a), "number"), plural(len(b), "number"))
 		} else {
 			n := v.event(o.Call).Value.Number

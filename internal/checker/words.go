@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // length says how long something took, to three digits. What would be rounded up to a
@@ -35,11 +35,23 @@ func instant(d time.Duration) string {
 	return fmt.Sprintf("%.3f s", d.Seconds())
 }
 
-func plural(n int, noun string) string {
+func plural(n int, noun string) string { return words.Count(n, noun) }
+
+// each begins what is said of every one of n things: "2 writes, each in time", but
+// "1 write, in time".
+func each(n int) string {
 	if n == 1 {
-		return "1 " + noun
+		return ""
 	}
-	return strconv.Itoa(n) + " " + noun + "s"
+	return "each "
+}
+
+// all is the same of things taken together: "2 sections, all explained by one order".
+func all(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "all "
 }
 
 // grantWords tell of a grant: "c1 got the lock on 5 of 5 nodes, valid until

@@ -1,7 +1,3 @@
-// Package client is a client of the lock: what it can be asked to do, and how
-// it does that with a lock and a resource. It is the same code in every world;
-// docs/client-protocol.md describes the messages that carry it between
-// processes.
 package client
 
 import (

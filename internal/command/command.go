@@ -1,6 +1,3 @@
-// Package command is what a client may ask of a Redis node, and what it may
-// learn from it. Locks and resources are written against it; each world brings
-// its own way to carry a command to a node.
 package command
 
 import (

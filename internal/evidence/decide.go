@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 
@@ -67,7 +68,7 @@ func (b *builder) decide(ctx context.Context) *Report {
 	case b.m.timed && b.strange[history.Extend] > 0:
 		r.Verdict, r.Why = checker.Unknown, "nothing is wrong with the leases as they were granted, and renewals are not looked at"
 	default:
-		r.Why = fmt.Sprintf("%d operations, each explained", r.Operations)
+		r.Why = words.Count(r.Operations, "operation") + ", explained by one order"
 	}
 	return r
 }

@@ -1,20 +1,3 @@
-// Package evidence decides histories that lie in files, ours or somebody else's,
-// against a model: `sim check`.
-//
-//	report, err := evidence.CheckFile(ctx, "history.edn", evidence.Options{Model: "cas-register"})
-//
-// An error says that the file could not be read (errors.As to a
-// *history.LineError names the line) or that the options make no sense
-// (*OptionError names the option); a check that came to no decision is a Report
-// whose Verdict is checker.Unknown. Formats and Models list the names that
-// Options takes.
-//
-// Without a model a history of our own is judged by its properties, and any can be
-// written as EDN:
-//
-//	h, format, err := evidence.FromHistory(file, evidence.Auto, 0)
-//	findings := checker.Judge(ctx, h, checker.Properties(), checker.Options{})
-//	err = edn.Write(w, h)
 package evidence
 
 import (

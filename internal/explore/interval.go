@@ -3,6 +3,8 @@ package explore
 import (
 	"fmt"
 	"math"
+
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Wilson is the 95 % interval of a share of which k in n were seen. Unlike the
@@ -42,5 +44,5 @@ func Bound(n uint64) string {
 			break
 		}
 	}
-	return fmt.Sprintf("0 in %d runs: at most %.2g in %s at 95 %%", n, share*per, unit)
+	return fmt.Sprintf("0 in %s: at most %.2g in %s, with 95 %% confidence", words.Count(n, "run"), share*per, unit)
 }

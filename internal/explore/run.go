@@ -1,6 +1,3 @@
-// Package explore runs scenarios by the thousand in the virtual world: it
-// searches for schedules that break a lock, shrinks what it finds, and measures
-// how often a setting fails.
 package explore
 
 import (

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Shrunk is a smallest schedule that still fails; or, where Failed says why it could
@@ -266,10 +267,10 @@ func parameters(v reflect.Value, tell func(name string, pointer any)) {
 func (s *Shrunk) YAML(name, origin string) (string, error) {
 	head := scenario.Head{
 		Name:   name,
-		Title:  fmt.Sprintf("Found: %s violated with %d of %d faults", s.Property, len(s.Setup.Faults.List), s.From),
+		Title:  fmt.Sprintf("Found: %s violated with %d of %s", s.Property, len(s.Setup.Faults.List), words.Count(s.From, "fault")),
 		Source: origin,
-		Story: fmt.Sprintf("A search found this schedule and shrank it in %d runs.\nOf %d other seeds %d lead to the violation too.",
-			s.Runs, s.OtherSeeds, s.Robust),
+		Story: fmt.Sprintf("A search found this schedule and shrank it in %s.\nOf %s, %d also lead to the violation.",
+			words.Count(s.Runs, "run"), words.Count(s.OtherSeeds, "other seed"), s.Robust),
 	}
 	if s.Failed != nil {
 		head.Story = fmt.Sprintf("A search found this schedule. It was not shrunk:\n%v.", s.Failed)

@@ -1,7 +1,3 @@
-// Package history holds what happened in a run: the operations the clients
-// asked for, and what was observed beside them. It uses Jepsen's words and
-// knows nothing of the worlds that produce histories or of the checkers that
-// judge them.
 package history
 
 import (

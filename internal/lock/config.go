@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Config is what a lock needs to know, the same for every client of a run. It
@@ -130,7 +132,7 @@ func New(c Config, env Env) (Lock, error) {
 		return nil, fmt.Errorf("no lock algorithm %q", c.Algorithm)
 	}
 	if n := len(env.Nodes()); n < a.MinNodes || a.MaxNodes > 0 && n > a.MaxNodes {
-		return nil, fmt.Errorf("lock algorithm %q cannot use %d nodes", c.Algorithm, n)
+		return nil, fmt.Errorf("lock algorithm %q cannot use %s", c.Algorithm, words.Count(n, "node"))
 	}
 	if c.Tokens == "" {
 		c.Tokens = NoTokens

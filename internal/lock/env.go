@@ -1,7 +1,3 @@
-// Package lock holds the locks under test. Each algorithm is written against
-// Env alone and so runs unchanged as a process among real Redis nodes and as a
-// coroutine in virtual time: a lock uses no goroutine, no context, no clock, no
-// randomness and no channel of its own.
 package lock
 
 import (

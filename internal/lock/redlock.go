@@ -10,7 +10,7 @@ import (
 func init() {
 	register(Algorithm{
 		Name:     "redlock",
-		Title:    "Redlock: the same key on a majority of independent nodes, as the Redis documentation tells it",
+		Title:    "Redlock: the same key on a majority of independent nodes, as described in the Redis documentation",
 		MinNodes: 1,
 		Tokens:   redlockTokens,
 		Points:   redlockPoints,

@@ -7,8 +7,8 @@ func init() {
 		name, title string
 		forgetful   bool
 	}{
-		{"reentrant", "SET NX PX with a count of its holder's entries kept in the client", false},
-		{"reentrant-leaky", "the same, but the outer release never clears the client's own entry: its next acquire asks nobody", true},
+		{"reentrant", "SET NX PX; the client counts how often its holder has entered", false},
+		{"reentrant-leaky", "the same, but the outer release never clears the client's own entry: its next acquire asks no node", true},
 	} {
 		register(Algorithm{
 			Name: r.name, Title: r.title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Mistakes: ownedMistakes,

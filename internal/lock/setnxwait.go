@@ -6,7 +6,7 @@ func init() {
 	mistakes := ownedMistakes
 	mistakes.IgnoreWait = true
 	registerSingle("set-nx-wait", "SET NX PX on a primary, then WAIT for a replica; not enough replicas: not granted", "", mistakes, setNXWait, compareAndDelete)
-	registerSingle("set-nx-wait-pooled", "the same with WAIT on another connection of the pool, which waits for nothing", "", mistakes, setNXWaitPooled, compareAndDelete)
+	registerSingle("set-nx-wait-pooled", "the same, but WAIT uses another connection of the pool, and so waits for nothing", "", mistakes, setNXWaitPooled, compareAndDelete)
 }
 
 func setNXWait(l *single, owner string) (Grant, Result)       { return l.setAndWait(owner, false) }

@@ -3,7 +3,7 @@ package lock
 import "github.com/redlock-sim/redlock-sim/internal/command"
 
 func init() {
-	registerSingle("set-without-nx", "SET PX without NX: whoever comes second steals the lock", "", ownedMistakes, setAnyhow, compareAndDelete)
+	registerSingle("set-without-nx", "SET PX without NX: the second client steals the lock", "", ownedMistakes, setAnyhow, compareAndDelete)
 }
 
 // setAnyhow writes the key whether it is there or not.

@@ -10,7 +10,7 @@ import (
 func init() {
 	register(Kind{
 		Name:   "bandwidth",
-		Title:  "the links carry only so many bytes a second",
+		Title:  "the links carry only a limited number of bytes a second",
 		Powers: []world.Power{world.Bandwidth.Power()},
 		New:    func() Fault { return &bandwidth{} },
 	})

@@ -11,7 +11,7 @@ import (
 func init() {
 	register(Kind{
 		Name:   "clock",
-		Title:  "a clock jumps, runs fast or slow, stands still, or jumps to and fro",
+		Title:  "a clock jumps, runs fast or slow, stops, or jumps forward and back again and again",
 		Powers: []world.Power{world.NodeClockPower, world.ClientClockPower},
 		New:    func() Fault { return &clock{} },
 	})

@@ -8,7 +8,7 @@ import (
 func init() {
 	register(Kind{
 		Name:   "cut",
-		Title:  "the links lose everything; connections stay open and silent, as behind a firewall that drops",
+		Title:  "the links lose everything; connections stay open and silent, as behind a firewall that drops packets",
 		Powers: []world.Power{world.Cut.Power()},
 		New:    func() Fault { return &cut{} },
 	})

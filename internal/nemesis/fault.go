@@ -1,7 +1,3 @@
-// Package nemesis holds the faults and the schedule that fires them. Each kind
-// of fault is one small file that registers itself by name; it acts on a world
-// through the powers that package world names and knows neither locks nor
-// checkers.
 package nemesis
 
 import (

@@ -8,7 +8,7 @@ import (
 func init() {
 	register(Kind{
 		Name:   "hold",
-		Title:  "the links keep everything back and deliver it late, when the fault ends: nothing is lost",
+		Title:  "the links hold back all messages and deliver them when the fault ends: nothing is lost",
 		Powers: []world.Power{world.Hold.Power()},
 		New:    func() Fault { return &hold{} },
 	})

@@ -10,7 +10,7 @@ import (
 func init() {
 	register(Kind{
 		Name:   "kill",
-		Title:  "kill a client, a node or the resource (SIGKILL), and start it again with its data, without, or as after a power cut",
+		Title:  "kill a client, a node or the resource (SIGKILL), and start it again with its data, without them, or as after a power cut",
 		Powers: []world.Power{world.CrashPower},
 		New:    func() Fault { return &kill{} },
 	})

@@ -11,7 +11,7 @@ import (
 func init() {
 	register(Kind{
 		Name:   "latency",
-		Title:  "every message on the links is late by a while, give or take a jitter",
+		Title:  "every message on the links is delayed by a time, plus or minus a jitter",
 		Powers: []world.Power{world.Latency.Power()},
 		New:    func() Fault { return &latency{} },
 	})

@@ -10,7 +10,7 @@ import (
 func init() {
 	register(Kind{
 		Name:   "limit-data",
-		Title:  "each connection ends after so many bytes",
+		Title:  "each connection ends after a given number of bytes",
 		Powers: []world.Power{world.LimitData.Power()},
 		New:    func() Fault { return &limitData{} },
 	})

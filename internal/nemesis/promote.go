@@ -10,7 +10,7 @@ import (
 func init() {
 	register(Kind{
 		Name:   "promote",
-		Title:  "make a replica the primary and lead the clients there, as a failover does",
+		Title:  "make a replica the primary and connect the clients to it, as a failover does",
 		Powers: []world.Power{world.ReplicaPower},
 		New:    func() Fault { return &promote{} },
 	})

@@ -11,7 +11,7 @@ import (
 func init() {
 	register(Kind{
 		Name:   "slow-close",
-		Title:  "the end of a connection is passed on late",
+		Title:  "the other side learns late that a connection was closed",
 		Powers: []world.Power{world.SlowClose.Power()},
 		New:    func() Fault { return &slowClose{} },
 	})

@@ -8,7 +8,7 @@ import (
 func init() {
 	register(Kind{
 		Name:   "stall",
-		Title:  "the connections open on the links carry nothing until the fault ends, and then go on; those opened later are spared",
+		Title:  "the connections that are open on the links carry nothing until the fault ends; connections opened later work",
 		Powers: []world.Power{world.Stall.Power()},
 		New:    func() Fault { return &stall{} },
 	})

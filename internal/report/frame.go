@@ -125,13 +125,13 @@ func drawOne(v *variantView, scene *swimlane.Scene, w swimlane.Window, end time.
 	var notes []string
 	overlaps := overlapsOf(v.Variant)
 	if n := scene.Cast(involved(v.Variant), w.View, maxDrawnClients); n > 0 {
-		notes = append(notes, fmt.Sprintf("%s not drawn: only those of the violation and the busiest are", count(n, "client")))
+		notes = append(notes, fmt.Sprintf("%s not drawn: only the clients of the violation and the busiest ones are", count(n, "client")))
 	}
 	if n := scene.Crop(w, maxDrawnPerLane); n > 0 {
 		notes = append(notes, fmt.Sprintf("%s not drawn: a lane has at most %d", count(n, "mark"), maxDrawnPerLane))
 	}
 	if !scene.KeysSeen {
-		notes = append(notes, "nobody observed the nodes' keys in this run, so the picture cannot say what was true")
+		notes = append(notes, "the nodes' keys were not observed in this run, so the picture cannot show what was true")
 	}
 	if v.History.Truncated {
 		notes = append(notes, "the history ends in the middle of a line")
@@ -185,13 +185,13 @@ func summary(v *Variant, s *swimlane.Scene, w swimlane.Window) string {
 // limits says what this evidence does not show. The list is never empty.
 func limits(r *Result) []string {
 	list := []string{
-		"“Holds” means that this run, with these faults, showed no violation. It is no proof: the number of chances beside each verdict says how hard it was tried. “Violated” is always true of the run.",
+		"“Holds” means that this run, with these faults, showed no violation. It is no proof. The number of chances beside each verdict says how often the property could have failed. “Violated” is always true of the run.",
 	}
 	if r.World == "virtual" {
-		list = append(list, "The run took place in the virtual world: nodes, network and clocks are models. Replay it in the live world before you trust it with a decision.")
+		list = append(list, "The run took place in the virtual world: nodes, network and clocks are models. Replay it in the live world before you base a decision on it.")
 	} else {
-		list = append(list, "What the nodes kept is observed from outside: a key's event is stamped when the observation arrived, after the fact by up to some milliseconds. Slivers of hatching shorter than that may be the observer's lag.",
-			"The run took place on one machine in real time. A run with the same seed takes the same decisions, but not to the same microsecond; a schedule that hangs on microseconds may need several runs.")
+		list = append(list, "The keys of the nodes are observed from outside. The stamp of a key's event is the time at which the observation arrived, up to some milliseconds after the event. A hatched stretch shorter than that may only be the observer's delay.",
+			"The run took place on one machine in real time. A run with the same seed takes the same decisions, but not at the same microsecond. A schedule that depends on microseconds may need several runs.")
 	}
 	for i := range r.Variants {
 		list = append(list, variantLimits(&r.Variants[i])...)
@@ -199,7 +199,7 @@ func limits(r *Result) []string {
 	if r.Interrupted {
 		list = append(list, "The run was interrupted. What it would have shown later is not known.")
 	}
-	return append(list, "Times of clients are taken where their requests leave and their answers arrive, so a client's interval contains the true one. One run is one schedule: how often a violation occurs needs many.")
+	return append(list, "The times of clients are taken when their requests leave and when their answers arrive, so the recorded interval contains the true one. One run is one schedule. To learn how often a violation occurs, make many runs.")
 }
 
 func variantLimits(v *Variant) []string {
@@ -223,7 +223,7 @@ func variantLimits(v *Variant) []string {
 		}
 	}
 	if len(v.Tries) > 1 {
-		say("%s. A violation counts that showed in one of %d tries; what holds did so in all of them. The picture, the faults and the history are of one try.",
+		say("%s. A violation that showed in one of %d tries counts; a property that holds did so in all of them. The picture, the faults and the history show one try.",
 			v.triesWords(), len(v.Tries))
 	}
 	if len(never) > 0 {

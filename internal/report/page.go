@@ -241,7 +241,7 @@ func leadSentence(r *Result) string {
 		var text string
 		switch total := len(v.Properties); {
 		case v.Error != "":
-			text = "could not be carried out"
+			text = "could not be run"
 		case total == 0:
 			text = "was not judged"
 		case known == 0:
@@ -252,7 +252,7 @@ func leadSentence(r *Result) string {
 				text = "keeps its one property"
 			}
 		case violated == 0:
-			text = fmt.Sprintf("keeps %d of %s, the rest is undecided", known, count(total, "property"))
+			text = fmt.Sprintf("keeps %d of %s; the others are undecided", known, count(total, "property"))
 		default:
 			text = fmt.Sprintf("violates %d of %s", violated, count(total, "property"))
 		}
@@ -267,7 +267,7 @@ func leadSentence(r *Result) string {
 		case o == unexpected:
 			text += ", not as expected"
 		case o == interrupted:
-			text += "; it was stopped before its end"
+			text += "; it was stopped early"
 		}
 		parts = append(parts, v.Name+" "+text)
 	}
@@ -361,11 +361,7 @@ func groups(views []variantView) []propertyGroup {
 
 // chances says how hard a property was tried.
 func chances(p *PropertyResult) string {
-	of := p.Effort.Of
-	if of == "" {
-		of = "chances"
-	}
-	text := fmt.Sprintf("%s %s, %s", grouped(p.Effort.Chances), of, count(p.Effort.Operations, "operation"))
+	text := fmt.Sprintf("%s %s, %s", grouped(p.Effort.Chances), p.Effort.What(), count(p.Effort.Operations, "operation"))
 	if p.Effort.Faults > 0 {
 		text += ", " + count(p.Effort.Faults, "fault")
 	}

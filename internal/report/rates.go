@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Rates is how often something was violated: a grid of settings, or one list.
@@ -146,7 +148,7 @@ func (g RateGrid) tile(c Rate, column, row int) heatTile {
 	if t.Few {
 		t.Of += " (few)"
 	}
-	t.Title = fmt.Sprintf("%s %s: %d of %d judged runs, %d runs in all", g.X, g.Columns[column], c.Violated, c.Judged, c.Runs)
+	t.Title = fmt.Sprintf("%s %s: violated in %d of %s, %s in all", g.X, g.Columns[column], c.Violated, words.Count(c.Judged, "judged run"), words.Count(c.Runs, "run"))
 	if row < len(g.Rows) && g.Rows[row] != "" {
 		t.Title = fmt.Sprintf("%s %s, %s", g.Y, g.Rows[row], t.Title)
 	}

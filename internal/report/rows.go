@@ -126,7 +126,7 @@ func (v *variantView) rows(told map[int]bool, share int) {
 	}
 	v.RowNote = fmt.Sprintf("All %s.", count(len(events), "event"))
 	if len(chosen) < len(events) {
-		v.RowNote = fmt.Sprintf("%s of %s: those this page speaks of, and those around them. The run's folder has all of them, in %s/history.jsonl.",
+		v.RowNote = fmt.Sprintf("%s of %s: those that this page refers to, and those around them. The run's folder has all of them, in %s/history.jsonl.",
 			grouped(len(chosen)), count(len(events), "event"), v.Name)
 	}
 }
@@ -182,12 +182,13 @@ func (v *variantView) example(p *PropertyResult) exampleView {
 		}
 		t.Operations = append(t.Operations, r)
 	}
-	t.Shrunk = fmt.Sprintf("%s are enough, of %s", count(len(c.Operations), "operation"), grouped(max(c.From, len(c.Operations))))
+	verb := "are"
 	if len(c.Operations) == 1 {
-		t.Shrunk = fmt.Sprintf("1 operation is enough, of %s", grouped(max(c.From, 1)))
+		verb = "is"
 	}
+	t.Shrunk = fmt.Sprintf("%s of %s %s enough to show it", grouped(len(c.Operations)), count(max(c.From, len(c.Operations)), "operation"), verb)
 	if n := len(c.Operations) - len(t.Operations); n > 0 {
-		t.Shrunk += fmt.Sprintf("; %s more are not shown", grouped(n))
+		t.Shrunk += fmt.Sprintf("; %s more not shown", grouped(n))
 	}
 	if v.History != nil && c.Impossible >= 0 && c.Impossible < len(v.History.Events) {
 		t.Impossible, t.Link = seconds(v.History.Events[c.Impossible].Time), v.link(c.Impossible)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // outcome is what a result amounts to, from the best to the worst. The order is
@@ -301,13 +302,7 @@ func trimZeros(f float64, digits int) string {
 
 // count writes a number with its noun: "1 scenario", "2 scenarios".
 func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if strings.HasSuffix(noun, "y") {
-		noun = strings.TrimSuffix(noun, "y") + "ie"
-	}
-	return grouped(n) + " " + noun + "s"
+	return grouped(n) + " " + words.Noun(n, noun)
 }
 
 // grouped writes a number with its thousands apart: "100,000".

@@ -1,6 +1,3 @@
-// Package resource holds what a lock protects: data in a store of its own,
-// the check of fencing tokens in front of it, and the log it keeps of every
-// effect. It is written against command.Node and knows no locks.
 package resource
 
 import (

@@ -1,5 +1,5 @@
-// Package runner carries out one run: it builds the world, lets clients and
-// nemesis loose in it, records, heals and collects. It knows no checkers.
+// Package runner carries out one run: it builds the world, starts the clients and
+// the nemesis, records, lifts the faults and collects the history. It knows no checkers.
 package runner
 
 import (

@@ -100,6 +100,8 @@ func nodeRange(a lock.Algorithm) string {
 	switch {
 	case a.MaxNodes == a.MinNodes && a.MinNodes == 1:
 		return "one node"
+	case a.MaxNodes == 0 && a.MinNodes == 1:
+		return "at least one node"
 	case a.MaxNodes == 0:
 		return fmt.Sprintf("at least %d nodes", a.MinNodes)
 	}

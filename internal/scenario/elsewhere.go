@@ -31,7 +31,7 @@ type NodeHooks struct {
 // checkElsewhere makes sure that the nodes' addresses and hooks fit the nodes.
 func (d *decoder) checkElsewhere(n *Nodes) {
 	if n.CA != "" && !n.TLS {
-		d.problemAt("nodes.ca", "certificates are looked at only with tls").Hint = "nodes: {tls: true, ...}"
+		d.problemAt("nodes.ca", "certificates are used only with tls").Hint = "nodes: {tls: true, ...}"
 	}
 	if n.Username != "" && n.PasswordEnv == "" {
 		d.problemAt("nodes.username", "a user needs a password").Hint = "name the environment variable that holds it: password_env: REDIS_PASSWORD"
@@ -47,7 +47,7 @@ func (d *decoder) checkElsewhere(n *Nodes) {
 		}
 	}
 	if got := len(n.Addresses); got > 0 && got != n.Count {
-		d.problemAt("nodes.addresses", "%d addresses for %d nodes", got, n.Count).Hint = "nodes: {count: " + strconv.Itoa(got) + ", ...}"
+		d.problemAt("nodes.addresses", "nodes.addresses has %d, nodes.count is %d", got, n.Count).Hint = "nodes: {count: " + strconv.Itoa(got) + ", ...}"
 	}
 	for _, node := range slices.Sorted(maps.Keys(n.Hooks)) {
 		if names := NodeNames(n.Count); !slices.Contains(names, node) {

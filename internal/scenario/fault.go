@@ -109,7 +109,7 @@ func (f *Fault) decodeYAML(d *decoder, n *yaml.Node, path string) {
 		}
 	}
 	if given != 1 {
-		d.problem(n, path, "say when the fault strikes, in exactly one way: on, at, every or after").Hint =
+		d.problem(n, path, "say in exactly one way when the fault strikes: on, at, every or after").Hint =
 			"on: {client: c1, point: before-write}"
 	}
 }
@@ -182,7 +182,7 @@ func (f *Fault) checkTrigger(d *decoder, s *Setup, i int, points []string) {
 			f.On.And.check(d, f.path+".on.and", s, points)
 		}
 	case f.At != nil && *f.At >= s.TimeLimit:
-		d.problemAt(f.path+".at", "never happens: the run is ended after %v", s.TimeLimit)
+		d.problemAt(f.path+".at", "never happens: the run ends after %v", s.TimeLimit)
 	case f.After != nil && (f.After.Fault > len(s.Faults.List) || f.After.Fault == i+1):
 		d.problemAt(f.path+".after.fault", "there is no other fault %d: the list has %d", f.After.Fault, len(s.Faults.List))
 	}

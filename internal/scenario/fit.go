@@ -46,13 +46,13 @@ func (d *decoder) checkWorkload(s *Setup) {
 		d.problemAt("resource.initial", "the workload %s begins with nothing", w.Kind)
 	}
 	if w.Check && (w.Conditional || w.Kind == "transactions") {
-		d.problemAt("workload.check_before_write", "there is no write apart from the read to check before")
+		d.problemAt("workload.check_before_write", "the workload has no separate write before which to check")
 	}
 	switch n := w.Clients * w.Sections; {
 	case w.Kind == "append" && n > maxAppends:
-		d.problemAt("workload.sections", "%d clients with %d sections are more than %d appends to one list", w.Clients, w.Sections, maxAppends)
+		d.problemAt("workload.sections", "clients: %d and sections: %d make more than %d appends to one list", w.Clients, w.Sections, maxAppends)
 	case w.Kind == "transactions" && n > maxTransactions:
-		d.problemAt("workload.sections", "%d clients with %d sections are more than %d appends to two lists", w.Clients, w.Sections, maxTransactions)
+		d.problemAt("workload.sections", "clients: %d and sections: %d make more than %d appends to two lists", w.Clients, w.Sections, maxTransactions)
 	}
 }
 
@@ -62,14 +62,14 @@ func (d *decoder) checkFence(s *Setup) {
 	switch {
 	case check == resource.NoFence && s.Fencing.Tokens == lock.NoTokens:
 	case w.Kind == "transactions":
-		d.problemAt("fencing", "transactions pass by the fence")
+		d.problemAt("fencing", "transactions do not go through the fence")
 	case check == resource.NoFence:
 	case check == resource.LockOwner && (s.Lock.Algorithm == "none" || s.Lock.Algorithm == "linearizable"):
 		d.problemAt("fencing.check", "%s keeps no key on the node: everything would be refused", s.Lock.Algorithm)
 	case check != resource.LockOwner && s.Fencing.Tokens == lock.NoTokens:
 		d.problemAt("fencing.check", "%s refuses everything without tokens", check).Hint = "fencing: {tokens: quorum-counter}"
 	case check == resource.CompareAndSet && (w.Kind == "jobs" || w.Conditional):
-		d.problemAt("fencing.check", "compare-and-set wants a read before the write, to leave its mark: everything would be refused")
+		d.problemAt("fencing.check", "compare-and-set needs a read before the write, which stores the token: otherwise everything is refused")
 	case check == resource.CheckThenWrite && w.Conditional:
 		d.problemAt("fencing.check", "a conditional sale is one step")
 	}
@@ -85,6 +85,6 @@ func (d *decoder) checkGuard(s *Setup) {
 		d.problemAt("resource.guard", "watch guards one read and one write after it, which the workload %s does not have", w.Kind)
 	}
 	if s.Fencing.Check == resource.CheckThenWrite {
-		d.problemAt("resource.guard", "the check of the token would use the watch up")
+		d.problemAt("resource.guard", "the check of the token would use up the watch")
 	}
 }

@@ -1,6 +1,3 @@
-// Package scenario reads scenarios: which lock is put on trial, on how many
-// nodes, what the clients do, which faults strike, and what verdicts are
-// expected. It knows no worlds.
 package scenario
 
 import (

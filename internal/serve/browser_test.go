@@ -42,7 +42,7 @@ func TestInABrowser(t *testing.T) {
 	}
 	b.Do(chromedp.Navigate(srv.URL+"/?outcome=Running"), chromedp.Click(chromedp.CSS("table.runs a")), chromedp.WaitReady(chromedp.CSS("dl")))
 	if got := tab.Eval[string](b, `document.body.innerText`); !strings.Contains(got, "Running") {
-		t.Errorf("the run in hand: %s", got)
+		t.Errorf("the run in progress: %s", got)
 	}
 	b.Quiet(srv.URL)
 }

@@ -32,7 +32,7 @@ const (
 
 var (
 	errBadName = errors.New("not a run's name")
-	errLive    = errors.New("the run is still in hand")
+	errLive    = errors.New("the run is still in progress")
 )
 
 // runID names a run by its two folders.

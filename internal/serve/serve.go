@@ -1,7 +1,3 @@
-// Package serve shows stored runs in a browser: a list to search, each run's
-// report, two runs side by side, and the progress of a run in hand. It serves
-// one folder and nothing beside it, to this machine alone unless told
-// otherwise.
 package serve
 
 import (
@@ -128,7 +124,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, errBadName):
 		code, text = http.StatusNotFound, "there is no such run"
 	case errors.Is(err, errLive):
-		code, text = http.StatusConflict, "the run is still in hand"
+		code, text = http.StatusConflict, "the run is still in progress"
 	}
 	h.o.Log.Warn("request failed", "path", r.URL.Path, "code", code, "error", err)
 	http.Error(w, text, code)
@@ -139,7 +135,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 func (h *Handler) remove(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
 	if h.o.ReadOnly {
-		http.Error(w, "this server deletes nothing", http.StatusForbidden)
+		http.Error(w, "this server is read-only: it deletes nothing", http.StatusForbidden)
 		return
 	}
 	if subtle.ConstantTimeCompare([]byte(r.PostFormValue("token")), []byte(h.token)) != 1 {

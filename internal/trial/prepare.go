@@ -31,23 +31,23 @@ func runName(s *scenario.Scenario, v *scenario.Variant) string { return s.Name +
 func hintFor(nodes live.Provider, err error) string {
 	switch {
 	case errors.Is(err, live.ErrNowhere):
-		return "apt-get install redis-server libfaketime (or: make setup), or start Docker; with --world virtual it goes on at once"
+		return "apt-get install redis-server libfaketime (or: make setup), or start Docker; or run with --world virtual, which needs no servers"
 	case errors.Is(err, live.ErrNoPostgres):
-		return "apt-get install postgresql; with --world virtual it goes on at once"
+		return "apt-get install postgresql; or run with --world virtual, which needs no servers"
 	case errors.Is(err, live.ErrNoRedis):
-		return "apt-get install redis-server, or: make setup; or --nodes docker; with --world virtual it goes on at once"
+		return "apt-get install redis-server (or: make setup), or run with --nodes docker; or run with --world virtual, which needs no servers"
 	case errors.Is(err, docker.ErrNoEngine):
-		return "start Docker, or say where it listens with DOCKER_HOST; or --nodes process; with --world virtual it goes on at once"
+		return "start Docker, set DOCKER_HOST to its address, or run with --nodes process; or run with --world virtual, which needs no servers"
 	case errors.Is(err, docker.ErrNoImage):
-		return "make docker-image builds the default image from this machine's packages, without a registry; nodes: {image: ...} names another"
+		return "make docker-image (it builds the default image from this machine's packages, without a registry), or name another image with nodes: {image: ...}"
 	case errors.Is(err, live.ErrNoFaketime) && nodes == live.Docker:
-		return "without nodes: {image: ...} the default image is taken, which has it; docs/nodes.md says how another can"
+		return "leave nodes: {image: ...} out to use the default image, which has libfaketime; docs/nodes.md says how to add it to another image"
 	case errors.Is(err, live.ErrKeysExist):
-		return "wait for the other run, or remove the keys: redis-cli -h HOST -p PORT --scan --pattern 'redlock-sim:*' lists them; nodes: {prefix: ...} takes others"
+		return "wait for the other run, or remove the keys (redis-cli -h HOST -p PORT --scan --pattern 'redlock-sim:*' lists them), or use another prefix: nodes: {prefix: ...}"
 	case nodes == live.External:
-		return "--nodes process and --nodes docker have hosts of their own; with --world virtual it goes on at once"
+		return "run with --nodes process or --nodes docker, which can do this; or run with --world virtual, which needs no servers"
 	}
-	return "sim doctor says what is there and how to get the rest; with --world virtual it goes on at once"
+	return "sim doctor (it lists what is missing and how to install it); or run with --world virtual, which needs no servers"
 }
 
 // liveOptions are how a variant's live world is to be built. run tells it apart

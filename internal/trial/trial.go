@@ -1,6 +1,3 @@
-// Package trial puts a scenario's lock on trial: it runs every variant, has
-// the histories judged, compares verdicts with expectations, and leaves
-// everything in a folder of the run.
 package trial
 
 import (

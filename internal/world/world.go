@@ -1,6 +1,3 @@
-// Package world is what a run needs of the place it happens in. There are two:
-// live, with real processes in real time, and virtual, a deterministic model
-// in virtual time. Everything above sees only this package.
 package world
 
 import (

@@ -1,14 +1,3 @@
-// Mutants changes the packages that verdicts rest on in small ways, one at a time,
-// and counts how many of the changes their own tests notice. It writes the table of
-// docs/mutants.md.
-//
-//	go run ./scripts/mutants [-survivors] [PACKAGE...]
-//
-// With -survivors it tries only those again that lived the last time, which is right
-// as long as nothing but tests was added since.
-//
-// A change that no test can notice stands in equal.txt beside this file, with the
-// reason. The exit code is 1 where a package misses its aim.
 package main
 
 import (
@@ -286,13 +275,13 @@ func oldRows() (map[string]string, error) {
 
 const head = `# Mutants
 
-Made by ` + "`make mutants`" + `: do not edit. The packages that verdicts rest on are changed in small ways, one at a time (a comparison turned
-round, a bound moved by one, a plus made a minus), and their own tests are run. A change that no test notices is a bug that no test would notice. All changes of a package are compiled into one
-test program, which is told which of them to make; what the compiler takes for a constant is left as it is.
+Written by ` + "`make mutants`" + `: do not edit. It changes the packages that verdicts rest on in small ways, one at a time: it reverses a comparison,
+moves a bound by one, makes a plus a minus. Then it runs the package's own tests. A change that no test notices is a bug that no test would notice.
+All changes of a package are compiled into one test program, and the environment variable ` + "`MUTANT`" + ` tells it which one to make. What the compiler takes for a constant is not changed.
 
-*Killed*: a test failed. *Lived*: none did. *Timed out*: the tests did not end, which says nothing on a busy
-machine, so it counts on neither side. *Equal*: the change makes no difference that anybody could see; ` + "[the list](../scripts/mutants/equal.txt)" + ` says
-of each why. The rate is of those that were killed or lived.
+*Killed*: a test failed. *Lived*: no test failed. *Timed out*: the tests did not end. That says nothing on a busy
+machine, so such a change does not count. *Equal*: the change makes no visible difference; [the list](../scripts/mutants/equal.txt) gives
+the reason for each. The rate is the share of killed changes among those that were killed or lived.
 
 | package | killed | lived | timed out | equal | rate | aim |
 |---|---|---|---|---|---|---|

@@ -1,6 +1,3 @@
-// Package process is the client as an operating-system process of its own: the
-// line protocol over standard input and output, and an Env made of real clocks
-// and real connections.
 package process
 
 import (

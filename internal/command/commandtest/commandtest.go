@@ -1,6 +1,3 @@
-// Package commandtest is a Redis node in memory for the tests of what is written
-// against package command. It carries commands out at once, on a clock that the
-// test moves; a test may stand in the way of any command.
 package commandtest
 
 import (

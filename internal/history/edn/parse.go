@@ -1,6 +1,3 @@
-// Package edn reads and writes histories as Jepsen's tools keep them: a map for
-// each operation, in one vector or one after the other, in EDN, the notation of
-// Clojure.
 package edn
 
 import (

@@ -124,7 +124,7 @@ func gcPauseVariant(name string, fenced bool) report.Variant {
 				Why: "2 holders at once for 803 ms", Events: []int{granted, again}, Effort: effort(1, "contended grants"),
 				Method: "zones", Counterexample: beliefExample(h, granted, again)},
 			{Name: checker.ExclusiveLease, Verdict: checker.Holds, Expected: checker.Holds, Met: true,
-				Why: "never inside two promises at once", Effort: effort(1, "contended grants"), Method: "zones"},
+				Why: "no two promises overlapped (2 grants, 1 contended)", Effort: effort(1, "contended grants"), Method: "zones"},
 		}}
 	if fenced {
 		v.Settings = []string{"fencing.tokens: quorum-counter"}

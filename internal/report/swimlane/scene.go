@@ -1,6 +1,3 @@
-// Package swimlane reads a history as a picture: who believed to hold the lock
-// when, whose keys the nodes really had, what the resource let happen, and
-// which faults struck. It speaks of run time only; drawing is somebody else's.
 package swimlane
 
 import (

@@ -299,7 +299,7 @@ func TestBeliefsAreThoseOfTheVerdict(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %v-%v %s", c.Name, b.From, b.To, b.End))
 		}
 	}
-	want := []string{"c1 2ms-7ms lets go", "c2 10ms-12ms is killed"}
+	want := []string{"c1 2ms-7ms asks to release", "c2 10ms-12ms is killed"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("beliefs (-want +got):\n%s", diff)
 	}

@@ -27,7 +27,7 @@ const (
 func Providers() []Provider { return []Provider{Auto, Process, Docker, External} }
 
 // ErrNowhere says that this machine has nothing to run a server with.
-var ErrNowhere = errors.New("neither redis-server nor a Docker engine is there to run the nodes")
+var ErrNowhere = errors.New("there is neither redis-server nor a Docker engine to run the nodes")
 
 // Settle turns Auto into what this machine has, and makes sure that any other
 // choice can be had.

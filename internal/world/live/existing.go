@@ -49,7 +49,7 @@ func (e *Existing) door(address string) (door, error) {
 	a := e.invitation("", address, address)
 	trust, err := a.TLS.Config()
 	if err == nil && e.PasswordEnv != "" && os.Getenv(e.PasswordEnv) == "" {
-		err = fmt.Errorf("the environment variable %s, which is to hold the password, is not set", e.PasswordEnv)
+		err = fmt.Errorf("the environment variable %s, which should hold the password, is not set", e.PasswordEnv)
 	}
 	return door{address: address, tls: trust, username: e.Username, password: a.Password()}, err
 }
@@ -287,7 +287,7 @@ func mustBeFree(ctx context.Context, admin *redis.Client, own string) error {
 		return err
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("%w that begin with %q, such as %q: another run may be using them, or one that was killed has left them", ErrKeysExist, own, found)
+		return fmt.Errorf("%w that begin with %q, such as %q: another run may be using them, or a killed run has left them", ErrKeysExist, own, found)
 	}
 	return nil
 }

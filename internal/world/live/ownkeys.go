@@ -19,7 +19,7 @@ func claim(ctx context.Context, admin *redis.Client, own string) error {
 	}
 	ok, err := admin.SetNX(ctx, own+"claimed-by-sim", "1", 0).Result()
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: another run has just taken %q into use", ErrKeysExist, own)
+		err = fmt.Errorf("%w: another run has just begun to use %q", ErrKeysExist, own)
 	}
 	return err
 }

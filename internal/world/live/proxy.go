@@ -89,7 +89,7 @@ func (p *proxies) lead(to, address string) error {
 			continue
 		}
 		if err := proxy.leadTo(address); err != nil {
-			return fmt.Errorf("failed to lead the link from %s to %s elsewhere: %w", l.From, l.To, err)
+			return fmt.Errorf("failed to redirect the link from %s to %s: %w", l.From, l.To, err)
 		}
 	}
 	return nil

@@ -102,7 +102,7 @@ func (n *redisNode) follow(ctx context.Context, address string) error {
 		case infoField(info, "master_link_status") == "up":
 			return nil
 		case time.Now().After(deadline):
-			return errors.New("node " + n.name + " did not get in step with its primary")
+			return errors.New("node " + n.name + " did not catch up with its primary")
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -167,7 +167,7 @@ func (w *World) canCutPower() error {
 	}
 	for _, n := range w.allNodes() {
 		if n.persistence == world.AOFEverysec && n.server.pid() == 0 {
-			return fmt.Errorf("a power cut (kill with keep: synced) of node %s is not possible: its process cannot be seen from here, and so not what it has fsynced", n.name)
+			return fmt.Errorf("a power cut (kill with keep: synced) of node %s is not possible: its process is not visible here, so sim cannot tell what it has fsynced", n.name)
 		}
 	}
 	return nil

@@ -1,7 +1,3 @@
-// Package worldtest is a world of a few lines for the tests of what stands
-// above worlds. It does nothing to anybody: it keeps account of what it was
-// asked to do, and stands still or fails where a test says so. Its time is that
-// of package time, so that a test in a synctest bubble takes none.
 package worldtest
 
 import (

@@ -1,8 +1,3 @@
-// Package docker runs Redis servers in containers of a Docker engine on this
-// machine. testcontainers-go starts them; pausing, killing and cleaning up go
-// to the engine directly. Its reaper, which would be one more image to pull, is
-// off: everything is labelled with its owner, removed by it, and, where the
-// owner was killed, by the next one.
 package docker
 
 import (
@@ -95,7 +90,7 @@ func (e *Engine) here() error {
 		return fmt.Errorf("%w: %w", ErrNoEngine, err)
 	}
 	if host := u.Hostname(); u.Scheme != "unix" && host != "localhost" && host != "127.0.0.1" && host != "::1" {
-		return fmt.Errorf("%w on this machine: the one at %s is elsewhere", ErrNoEngine, host)
+		return fmt.Errorf("%w on this machine: the one at %s is on another machine", ErrNoEngine, host)
 	}
 	return nil
 }

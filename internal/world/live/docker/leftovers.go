@@ -7,6 +7,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
+
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Leftovers counts what killed runs have left with an engine.
@@ -16,7 +18,7 @@ type Leftovers struct{ Containers, Volumes, Networks int }
 func (l Leftovers) Any() bool { return l != Leftovers{} }
 
 func (l Leftovers) String() string {
-	return fmt.Sprintf("%d containers, %d volumes, %d networks", l.Containers, l.Volumes, l.Networks)
+	return words.Count(l.Containers, "container") + ", " + words.Count(l.Volumes, "volume") + ", " + words.Count(l.Networks, "network")
 }
 
 // Leftovers looks for what owners left that are gone. With remove it removes

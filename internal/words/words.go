@@ -1,0 +1,23 @@
+// Package words writes numbers with their nouns: "1 key", "2 keys".
+package words
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Count writes a number with its noun: "1 key", "2 keys", "0 retries".
+func Count[N ~int | ~uint64](n N, noun string) string {
+	return fmt.Sprintf("%d %s", n, Noun(n, noun))
+}
+
+// Noun is a noun in the form that a number asks for: "key" of 1, "keys" of 2.
+func Noun[N ~int | ~uint64](n N, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.HasSuffix(stem, "e") {
+		return stem + "ies"
+	}
+	return noun + "s"
+}

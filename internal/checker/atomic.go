@@ -8,9 +8,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
-// whole are the cells that a section of a workload changes together.
-var whole = map[string][]string{"two-cells": {"a", "b"}}
-
 // applied says whether a write took effect.
 type applied uint8
 
@@ -24,11 +21,11 @@ const (
 
 // judgeAtomic: what belongs together is done as a whole or not at all.
 func judgeAtomic(ctx context.Context, v *view, _ Options) Finding {
-	if v.h.Header.Workload == "transactions" {
+	if v.work.Pair {
 		return v.judgeAtomicPair(ctx)
 	}
-	cells, known := whole[v.h.Header.Workload]
-	if !known {
+	cells := v.work.Together
+	if len(cells) == 0 {
 		return unknown(fmt.Sprintf("the workload %q has nothing that belongs together", v.h.Header.Workload), Effort{Operations: len(v.ops)})
 	}
 	f := Finding{Method: "comparison of the cells of each section", Effort: Effort{Operations: len(v.ops), Of: "sections that wrote"}}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
@@ -322,7 +323,7 @@ func (v *view) whyBroken(sections []*section) string {
 		}
 		return string(actsInTime)
 	}
-	if v.cellModel(sections[0].key) == "jobs" {
+	if v.data(sections[0].key) == linear.JobsData {
 		return string(doneOnce)
 	}
 	return string(holderWrites)

@@ -1,11 +1,13 @@
 package checker
 
+import "github.com/redlock-sim/redlock-sim/internal/workload"
+
 // SafetyProperties are those that everything with this workload is asked for.
-func SafetyProperties(workload string) []Property {
-	switch workload {
-	case "transactions": // they need no lock
+func SafetyProperties(name workload.Name) []Property {
+	switch w := workload.Of(name); {
+	case w.Pair:
 		return []Property{Atomic, Isolated, Durable}
-	case "two-cells":
+	case len(w.Together) > 0:
 		return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource, Atomic}
 	}
 	return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource}
@@ -13,8 +15,8 @@ func SafetyProperties(workload string) []Property {
 
 // Demanded are the properties that are expected to hold where a scenario says
 // nothing of them. Belief is not among them: no lease can keep it.
-func Demanded(workload string) []Property {
-	if workload == "transactions" { // they need no lock
+func Demanded(name workload.Name) []Property {
+	if w := workload.Of(name); w.Pair { // it needs no lock
 		return nil
 	}
 	return []Property{ExclusiveLease, NoLateEffect, LinearizableResource}

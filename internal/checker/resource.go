@@ -20,44 +20,19 @@ type cell struct {
 	from []*section
 }
 
-// cellModel names the model of a cell: mostly the workload's own.
-func (v *view) cellModel(key string) string {
-	switch w := v.h.Header.Workload; {
-	case w == "side-effect" && key == "mail":
-		return "jobs" // each e-mail is sent at most once
-	case w == "side-effect", w == "two-cells", w == "register", w == "":
-		return "increment"
-	default:
-		return w
-	}
-}
-
-// problem is the question that a workload puts to the history of one cell.
-func (v *view) problem(key string, h linear.History) (p linear.Problem, known bool) {
-	switch v.cellModel(key) {
-	case "increment":
-		return linear.CounterProblem(h.Initial), true
-	case "append":
-		return linear.ListProblem(h.Lists), true
-	case "stock":
-		return linear.StockProblem(h.Initial), true
-	case "jobs":
-		return linear.JobsProblem(), true
-	}
-	return p, false
-}
+// data is what a cell is.
+func (v *view) data(key string) linear.Data { return v.work.CellOf(key).Data }
 
 // judgeResource: the guarded sections are linearizable as atomic operations.
 func judgeResource(ctx context.Context, v *view, o Options) Finding {
-	if _, known := v.problem("", linear.History{}); !known {
+	if v.work.Cell.Data == 0 {
 		return unknown(fmt.Sprintf("there is no model for the workload %q", v.h.Header.Workload), Effort{Operations: len(v.ops)})
 	}
 	cells, effort := v.cells()
 	f := Finding{Effort: effort}
 	for i := range cells {
 		c := &cells[i]
-		d := decider{ctx: ctx, options: o, h: c.h}
-		d.problem, _ = v.problem(c.key, c.h)
+		d := decider{ctx: ctx, options: o, h: c.h, problem: v.data(c.key).Problem(c.h)}
 		r := d.decide(c.h.Ops, !o.Fast)
 		f.Method = d.method
 		switch r.Outcome {
@@ -154,7 +129,7 @@ func (v *view) cells() ([]cell, Effort) {
 	effort := Effort{Operations: len(v.ops), Of: "sections of " + plural(len(clients), "client")}
 	// The section of a client that never came to the resource can lose nothing. A job is
 	// different: where its client is refused, it is rightly not run again.
-	if len(came) > 1 || v.h.Header.Workload == "jobs" && v.contention().Of == contended {
+	if len(came) > 1 || v.work.Cell.Data == linear.JobsData && v.contention().Of == contended {
 		effort.Chances = completed
 	}
 	cells := make([]cell, 0, len(byKey))
@@ -203,10 +178,10 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 	if read >= 0 {
 		op.Call = int64(v.at(v.ops[read].Call))
 	}
-	switch v.cellModel(s.key) {
-	case "jobs":
+	switch v.data(s.key) {
+	case linear.JobsData:
 		op.Kind = linear.Run
-	case "append":
+	case linear.ListData:
 		op.Kind, op.B = linear.Append, linear.None
 		if read >= 0 {
 			// What the section read, it read at the same instant as it wrote.
@@ -245,7 +220,7 @@ func (v *view) takeOp(op, first int) linear.Op {
 // readOp is a read by itself.
 func (v *view) readOp(op int, h *linear.History, call, ret time.Duration) linear.Op {
 	o := linear.Op{Kind: linear.Read, Call: int64(call), Return: int64(ret)}
-	if v.cellModel(v.event(v.ops[op].Call).Value.Key) != "append" {
+	if v.data(v.event(v.ops[op].Call).Value.Key) != linear.ListData {
 		o.A = v.readValue(op)
 		return o
 	}

@@ -41,7 +41,10 @@ var (
 	counterVerbs  = map[history.F]verb{"read": read, "add": add, "inc": add, "increment": add, "write": write, "cas": cas}
 )
 
-func cellProblem(h linear.History, _ Options) linear.Problem { return linear.CounterProblem(h.Initial) }
+// of is a problem that no option changes.
+func of(d linear.Data) func(linear.History, Options) linear.Problem {
+	return func(h linear.History, _ Options) linear.Problem { return d.Problem(h) }
+}
 
 func lockProblem(m linear.Model) func(linear.History, Options) linear.Problem {
 	return func(linear.History, Options) linear.Problem { return linear.Problem{Model: m} }
@@ -52,9 +55,9 @@ func taggedProblem(linear.History, Options) linear.Problem {
 }
 
 var models = map[string]*model{
-	"register":     {verbs: registerVerbs, problem: cellProblem},
-	"cas-register": {verbs: registerVerbs, problem: cellProblem},
-	"counter":      {verbs: counterVerbs, sections: true, problem: cellProblem},
+	"register":     {verbs: registerVerbs, problem: of(linear.CounterData)},
+	"cas-register": {verbs: registerVerbs, problem: of(linear.CounterData)},
+	"counter":      {verbs: counterVerbs, sections: true, problem: of(linear.CounterData)},
 	"mutex":        {verbs: lockVerbs, problem: lockProblem(linear.PlainMutex())},
 	"owner-mutex":  {verbs: lockVerbs, tagged: true, problem: taggedProblem},
 	"leased-mutex": {verbs: lockVerbs, tagged: true, timed: true, problem: taggedProblem},
@@ -69,11 +72,11 @@ var models = map[string]*model{
 		return linear.Problem{Model: linear.Semaphore(o.Permits, h)}
 	}},
 	"append": {verbs: map[history.F]verb{"append": appendTo, "add": appendTo, "write": appendTo, "read": read}, sections: true,
-		problem: func(h linear.History, _ Options) linear.Problem { return linear.ListProblem(h.Lists) }},
+		problem: of(linear.ListData)},
 	"stock": {verbs: map[history.F]verb{"sell": sell, "read": read, "add": add, "write": write}, sections: true,
-		problem: func(h linear.History, _ Options) linear.Problem { return linear.StockProblem(h.Initial) }},
+		problem: of(linear.StockData)},
 	"jobs": {verbs: map[history.F]verb{"run": run, "write": run},
-		problem: func(linear.History, Options) linear.Problem { return linear.JobsProblem() }},
+		problem: of(linear.JobsData)},
 	"set": {verbs: map[history.F]verb{"add": add, "insert": add, "read": read},
 		problem: func(h linear.History, _ Options) linear.Problem { return linear.Problem{Model: linear.Set(h.Lists)} }},
 	"kv": {verbs: map[history.F]verb{"get": read, "read": read, "put": write, "write": write, "append": appendTo}},

@@ -140,7 +140,7 @@ func (r *run) header() history.Header {
 	s := r.setup
 	return history.Header{
 		Scenario: r.Scenario, Variant: r.Variant.Name, World: r.World, Seed: r.Seed,
-		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: s.Workload.Kind,
+		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: string(s.Workload.Kind),
 		Clients: r.clients, Nodes: r.nodes,
 		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
@@ -228,7 +228,7 @@ const finalWithin = 5 * time.Second
 // finalLook lets a client that is alive and has nothing else to do look at the
 // resource, if the workload wants that: the next one where the first gets no answer.
 func (r *run) finalLook() {
-	look := workload.Final(r.setup.Workload.Kind)
+	look := r.setup.Workload.Final()
 	if look == nil {
 		return
 	}
@@ -300,14 +300,11 @@ func (r *run) enlist() {
 
 // startClients lets the clients begin, in turn or together.
 func (r *run) startClients() {
-	w := &r.setup.Workload
-	plan := workload.Plan{Kind: w.Kind, Sections: w.Sections, Think: w.Think, Rest: w.Rest, Check: w.Check,
-		Conditional: w.Conditional, How: w.How, Tick: w.Tick, Skew: w.Skew, Hold: w.Hold}
 	late := r.staggered()
 	for i, s := range r.sessions {
 		r.w.Go(func() {
 			defer r.sessionEnded(s)
-			plan := plan
+			plan := r.setup.Workload
 			plan.Number = i + 1
 			if (late == nil || r.w.Sleep(late[i])) && r.turnOf(i) {
 				s.err = plan.Run(s)

@@ -91,8 +91,8 @@ func (d *decoder) checkPostgres(s *Setup) {
 	if s.Fencing.Check == resource.Forgetful {
 		d.problemAt("fencing.check", "PostgreSQL is not restarted during a run, and so forgets nothing")
 	}
-	if s.Workload.Kind == "transactions" {
-		d.problemAt("workload.kind", "transactions are those of Redis")
+	if w := s.Workload.Workload(); w.Pair {
+		d.problemAt("workload.kind", "%s are those of Redis", w.Name)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // Encode writes a scenario of one variant as YAML that Parse reads back: what
@@ -36,7 +37,7 @@ func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict
 	}
 	var standard Setup
 	setDefaults(reflect.ValueOf(&standard).Elem())
-	derived := Setup{Lock: Lock{TTL: setup.Lock.TTL}, Fencing: Fencing{Tokens: setup.Fencing.Tokens}, Workload: Workload{Kind: setup.Workload.Kind}}
+	derived := Setup{Lock: Lock{TTL: setup.Lock.TTL}, Fencing: Fencing{Tokens: setup.Fencing.Tokens}, Workload: workload.Plan{Kind: setup.Workload.Kind}}
 	derived.derive()
 	standard.Fencing.Check, standard.GrantWithin, standard.Resource.Kind = derived.Fencing.Check, derived.GrantWithin, derived.Resource.Kind
 	fields, defaults := fieldsOf(reflect.ValueOf(setup).Elem()), fieldsOf(reflect.ValueOf(&standard).Elem())

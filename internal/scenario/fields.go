@@ -34,7 +34,11 @@ func collectFields(v reflect.Value, fields map[string]field) {
 		case option == "inline":
 			collectFields(v.Field(i), fields)
 		case key != "":
-			fields[key] = field{v.Field(i), f.Tag, len(fields)}
+			tag := f.Tag
+			if t, ok := v.Field(i).Interface().(interface{ Tag() string }); ok {
+				tag += reflect.StructTag(" " + t.Tag())
+			}
+			fields[key] = field{v.Field(i), tag, len(fields)}
 		}
 	}
 }

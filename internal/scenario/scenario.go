@@ -33,7 +33,7 @@ type Setup struct {
 	Lock        Lock          `yaml:"lock" doc:"the lock on trial" required:"true"`
 	Fencing     Fencing       `yaml:"fencing" doc:"fencing tokens: where they come from and how the resource checks them"`
 	Resource    Resource      `yaml:"resource" doc:"what the lock protects"`
-	Workload    Workload      `yaml:"workload" doc:"what the clients do"`
+	Workload    workload.Plan `yaml:"workload" doc:"what the clients do"`
 	Faults      Faults        `yaml:"faults" doc:"a list of faults, in the order in which reports number them; or {mix: ..., list: ...}"`
 	GrantWithin time.Duration `yaml:"grant_within" doc:"the liveness properties demand that the lock is granted within this time; by default the ttl and two seconds" max:"10m"`
 	HealAfter   time.Duration `yaml:"heal_after" doc:"everything heals at this time of the run at the latest; without it, when no client can go on by itself" max:"1h"`
@@ -105,23 +105,6 @@ type Resource struct {
 
 // Shared reports whether the resource lives on the lock's node.
 func (r Resource) Shared() bool { return r.Store == "lock-node" }
-
-// Workload is what the clients do.
-type Workload struct {
-	Kind     string         `yaml:"kind" doc:"increment: read a number, write one more; append: read a list, write it with one element more; stock: sell a unit while there are any; jobs: run each tick's job once; two-cells: add one to two numbers; side-effect: send each e-mail once; transactions: append to two lists together, without a lock" default:"increment" values:"increment,append,stock,jobs,two-cells,side-effect,transactions"`
-	Clients  int            `yaml:"clients" doc:"how many clients; they are named c1, c2, c3, ..." min:"1" max:"50" default:"2"`
-	Sections int            `yaml:"sections" doc:"how many guarded sections each client goes through" min:"1" max:"100000" default:"1"`
-	Think    time.Duration  `yaml:"think" doc:"time between read and write, or how long a job takes" max:"10m" default:"0s"`
-	Rest     time.Duration  `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
-	Start    workload.Start `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
-	Check    bool           `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`
-
-	Conditional bool          `yaml:"conditional" doc:"stock: take the unit in one conditional step instead of reading first" default:"false"`
-	How         resource.How  `yaml:"how" doc:"transactions: MULTI and EXEC, one script, two separate commands, DISCARD instead of EXEC, a command that cannot be queued, or one that fails when it is run" default:"exec" values:"exec,script,separate,discard,queue-error,run-error"`
-	Tick        time.Duration `yaml:"tick" doc:"jobs: time from one tick to the next" max:"10m" default:"500ms"`
-	Skew        time.Duration `yaml:"skew" doc:"jobs: how much later the clock of each further client shows a tick" max:"10m" default:"0s"`
-	Hold        time.Duration `yaml:"hold" doc:"jobs: hold the lock for at least this long" max:"10m" default:"0s"`
-}
 
 // Variant is a named overlay, merged into the scenario.
 type Variant struct {

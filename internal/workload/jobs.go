@@ -1,6 +1,19 @@
 package workload
 
-import "time"
+import (
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
+)
+
+func init() {
+	register(Workload{
+		Name: "jobs", Title: "run each tick's job once", Settings: []string{"skew", "hold"},
+		Empty: true, Writes: 1, Cell: Cell{Data: linear.JobsData, Wrote: "ran the job of tick", Writes: "runs the job of tick",
+			Item: "the job of tick", Twice: "ran twice"},
+		run: Plan.jobs,
+	})
+}
 
 // jobs is a scheduler among several: when its clock shows a tick, it takes the
 // lock and runs the tick's job; where it does not get the lock, somebody else runs

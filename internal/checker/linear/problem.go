@@ -77,6 +77,31 @@ func optional(ops []Op) int {
 	return n
 }
 
+// Data names what a history is about, of those things that a resource can hold.
+type Data uint8
+
+const (
+	// CounterData is a counter or register, ListData a list that starts empty.
+	CounterData Data = iota + 1
+	ListData
+	// StockData is a number of units, JobsData the ticks whose jobs have run.
+	StockData
+	JobsData
+)
+
+// Problem is the question whether the history can be one of such a thing.
+func (d Data) Problem(h History) Problem {
+	switch d {
+	case ListData:
+		return ListProblem(h.Lists)
+	case StockData:
+		return StockProblem(h.Initial)
+	case JobsData:
+		return JobsProblem()
+	}
+	return CounterProblem(h.Initial)
+}
+
 // CounterProblem is a counter or register that starts at initial.
 func CounterProblem(initial int64) Problem {
 	return Problem{Model: Cell(initial), Direct: func(h History) Result {

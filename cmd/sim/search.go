@@ -174,7 +174,10 @@ func variantOf(s *scenario.Scenario, name string) (string, error) {
 
 // propertyFlag asks for properties; by default for those that a lock is to have.
 func propertyFlag(c *cobra.Command, names *[]string, usage string) {
-	standard := []string{string(checker.ExclusiveLease), string(checker.NoLateEffect), string(checker.LinearizableResource)}
+	var standard []string
+	for _, p := range checker.Demanded("") {
+		standard = append(standard, string(p))
+	}
 	c.Flags().StringSliceVar(names, "property", standard, usage)
 }
 

@@ -291,7 +291,7 @@ func difference(r *Result) string {
 		}
 	}
 	var differ, same []string
-	for _, name := range storyRank {
+	for _, name := range checker.ByDistance() {
 		list := verdicts[name]
 		if len(list) < len(r.Variants) {
 			continue

@@ -119,7 +119,7 @@ type Variant struct {
 // AsksForLiveness reports that the variant expects something of the lock after
 // everything has healed.
 func (v *Variant) AsksForLiveness() bool {
-	return slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == checker.DeadlockFree })
+	return slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property.Probed() })
 }
 
 // Expected is the verdict that the variant expects of a property: what its file

@@ -71,7 +71,7 @@ func (s *scene) write(n int64, check bool) client.Answer {
 }
 
 func TestAcquireTellsOwnerNodesTokenAndValidity(t *testing.T) {
-	s := newScene(t, lock.Config{Tokens: lock.QuorumCounter, DriftConstant: 100 * time.Millisecond}, resource.Strict)
+	s := newScene(t, lock.Config{Tokens: lock.QuorumCounter, Drift: lock.Drift{DriftConstant: 100 * time.Millisecond}}, resource.Strict)
 	s.nodes[1].Way = commandtest.Dead
 	s.onPoint[lock.PointQuorum] = func() { s.T += 50 * time.Millisecond }
 	a := s.does(history.Acquire)

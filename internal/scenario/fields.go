@@ -68,7 +68,7 @@ func setDefaults(v reflect.Value) {
 			}
 		case f.Kind() == reflect.Struct:
 			setDefaults(f)
-		case !ok:
+		case !ok, tag.Get("mistake") != "":
 		case f.Type() == durationType:
 			f.SetInt(int64(mustDuration(text)))
 		case f.Kind() == reflect.String:

@@ -14,7 +14,7 @@ func (d *decoder) checkFit(s *Setup) {
 	d.checkWorkload(s)
 	d.checkFence(s)
 	d.checkGuard(s)
-	if s.Lock.Switches.TokenAfterGrant || s.Fencing.Tokens.Drawn() {
+	if !s.Lock.Mistakes.TokenFirst || s.Fencing.Tokens.Drawn() {
 		return
 	}
 	d.problemAt("lock.switches.token_after_grant", "no token is drawn beside the lock: fencing.tokens is %s", s.Fencing.Tokens)

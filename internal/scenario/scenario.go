@@ -17,7 +17,8 @@ import (
 // The tags of the types below are read by the decoder and by the schema alike:
 // yaml is the key, doc the text for a person, default what stands where nothing
 // is written; min and max bound numbers, durations and lengths, values lists
-// the words allowed, pattern restricts texts.
+// the words allowed, pattern restricts texts. A field with mistake is a rule: it is true
+// where a file has that value.
 
 // Head is what a scenario says of itself.
 type Head struct {
@@ -30,7 +31,7 @@ type Head struct {
 // Setup is the part of a scenario that a variant can overlay.
 type Setup struct {
 	Nodes       Nodes         `yaml:"nodes" doc:"the Redis nodes that hold the lock"`
-	Lock        Lock          `yaml:"lock" doc:"the lock on trial" required:"true"`
+	Lock        lock.Config   `yaml:"lock" doc:"the lock on trial" required:"true"`
 	Fencing     Fencing       `yaml:"fencing" doc:"fencing tokens: where they come from and how the resource checks them"`
 	Resource    Resource      `yaml:"resource" doc:"what the lock protects"`
 	Workload    workload.Plan `yaml:"workload" doc:"what the clients do"`
@@ -60,33 +61,6 @@ func (n Nodes) endpoints() int {
 }
 
 const primaryName = world.Primary
-
-// Lock is the lock on trial.
-type Lock struct {
-	Algorithm   string        `yaml:"algorithm" doc:"which lock" required:"true"`
-	Key         string        `yaml:"key" doc:"the lock's key on the nodes" default:"lock" pattern:"^[A-Za-z0-9:._-]{1,100}$"`
-	TTL         time.Duration `yaml:"ttl" doc:"the lease asked for" min:"10ms" max:"1h" default:"1s"`
-	NodeTimeout time.Duration `yaml:"node_timeout" doc:"how long to wait for one node; 0s waits for ever" max:"1h" default:"50ms"`
-	FanOut      lock.FanOut   `yaml:"fan_out" doc:"how several nodes are asked: one after the other, all at once, or all at once until a majority has granted" default:"in-turn" values:"in-turn,at-once,first-majority"`
-	Drift       Drift         `yaml:"drift" doc:"the allowance for clock error that is subtracted from the validity: ttl x factor + constant"`
-	Clock       lock.Clock    `yaml:"clock" doc:"the client's clock that measures the validity" default:"monotonic" values:"monotonic,wall"`
-	Retry       Retry         `yaml:"retry" doc:"how a refused acquire is tried again"`
-	Switches    Switches      `yaml:"switches" doc:"safety rules of the lock; each is on by default, and switching one off makes a mistake that a real library shipped"`
-}
-
-// Drift is the allowance for clock error.
-type Drift struct {
-	Factor   float64       `yaml:"factor" doc:"share of the ttl" min:"0" max:"1" default:"0.01"`
-	Constant time.Duration `yaml:"constant" doc:"fixed part, for the resolution of Redis's expiry" max:"1h" default:"2ms"`
-}
-
-// Retry says how a refused acquire is tried again.
-type Retry struct {
-	Attempts int           `yaml:"attempts" doc:"how often at most" min:"1" max:"100000" default:"200"`
-	Delay    time.Duration `yaml:"delay" doc:"wait between attempts" max:"1h" default:"20ms"`
-	Jitter   time.Duration `yaml:"jitter" doc:"random addition to the delay, at most this much" max:"1h" default:"20ms"`
-	Backoff  lock.Backoff  `yaml:"backoff" doc:"fixed: all delays alike; linear: the k-th is k times as long" default:"fixed" values:"fixed,linear"`
-}
 
 // Fencing says where tokens come from and how they are checked.
 type Fencing struct {

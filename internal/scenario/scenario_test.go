@@ -44,7 +44,7 @@ func TestDefaultsFillWhatIsLeftOut(t *testing.T) {
 	}
 	setup := s.Variants[0].Setup
 	if setup.Nodes.Count != 5 || setup.Lock.TTL != 250*time.Millisecond || setup.Lock.NodeTimeout != 50*time.Millisecond ||
-		setup.Lock.Drift.Factor != 0.01 || setup.Workload.Clients != 2 || setup.TimeLimit != 30*time.Second {
+		setup.Lock.DriftFactor != 0.01 || setup.Workload.Clients != 2 || setup.TimeLimit != 30*time.Second {
 		t.Errorf("setup: %+v", setup)
 	}
 	if setup.Fencing.Tokens != lock.NoTokens || setup.Fencing.Check != resource.NoFence {

@@ -41,7 +41,7 @@ func spec(t testing.TB, n int) world.Spec {
 	s := world.Spec{
 		Name: t.Name(), Dir: t.TempDir(), Seed: 1, Clients: []string{"c1", "c2"},
 		Lock: lock.Config{Algorithm: "redlock", Key: "lock", TTL: time.Second, NodeTimeout: 200 * time.Millisecond,
-			FanOut: lock.AtOnce, DriftFactor: 0.01, DriftConstant: 2 * time.Millisecond, Retry: lock.Retry{Attempts: 1}},
+			FanOut: lock.AtOnce, Drift: lock.Drift{DriftFactor: 0.01, DriftConstant: 2 * time.Millisecond}, Retry: lock.Retry{Attempts: 1}},
 		Resource: resource.Config{Kind: resource.Register, Key: "resource", Fence: resource.NoFence},
 		Points:   []string{workload.BeforeWrite},
 	}

@@ -71,15 +71,11 @@ func judgeAtomic(ctx context.Context, v *view, _ Options) Finding {
 			f.Effort.Chances++
 		}
 	}
-	switch {
-	case unclear > 0:
-		f.Verdict, f.Why = Unknown, fmt.Sprintf("nobody knows what became of %s", plural(unclear, "section"))
-	case f.Effort.Chances == 0:
-		f.Verdict, f.Why = Unknown, "no section wrote anything"
-	default:
-		f.Verdict, f.Why = Holds, fmt.Sprintf("%s, each done whole or not at all", plural(f.Effort.Chances, "section"))
+	if unclear > 0 {
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("nobody knows what became of %s", Plural(unclear, "section"))
+		return f
 	}
-	return f
+	return f.tried("no section wrote anything", "%s, each done whole or not at all", Plural(f.Effort.Chances, "section"))
 }
 
 // cellApplied says what became of a section's write to a cell.
@@ -129,12 +125,7 @@ func (v *view) halfDone(f Finding, parts []*section, done, missing string) Findi
 	for _, p := range parts {
 		for _, w := range p.writes {
 			o := &v.ops[w]
-			op := CounterOp{Client: client, Op: fmt.Sprintf("writes %s to cell %s", v.number(w), p.key), From: v.at(o.Call), To: -1,
-				Events: sortedEvents(o.Call, o.Return)}
-			event := o.Call
-			if o.Return >= 0 {
-				op.To, event = v.at(o.Return), o.Return
-			}
+			op, event := v.counterOp(w, "writes %s to cell %s", v.number(w), p.key)
 			if o.Type == history.OK {
 				s.tell(turning, event, "%s wrote %s to cell %s", client, v.number(w), p.key)
 			} else {
@@ -152,10 +143,5 @@ func (v *view) halfDone(f Finding, parts []*section, done, missing string) Findi
 	}
 	s.faults(begin, end, client)
 	c.Story = s.sentences()
-	for _, o := range c.Operations {
-		f.Events = append(f.Events, o.Events...)
-	}
-	f.Events = sortedEvents(f.Events...)
-	f.Counterexample = c
-	return f
+	return f.shown(c)
 }

@@ -59,7 +59,7 @@ func (v *view) brokenWhy(sections []*section) string {
 	case w >= 0 && cell.Data == linear.StockData && v.number(w).V < 0:
 		return fmt.Sprintf("%s sold more than there was: %s left", last.client, v.number(w))
 	case r < 0:
-		return fmt.Sprintf("%s cannot be explained together", plural(len(sections), "section"))
+		return fmt.Sprintf("%s cannot be explained together", Plural(len(sections), "section"))
 	}
 	saw := v.readValue(r)
 	switch len(sections) {

@@ -344,12 +344,7 @@ func (v *view) revived(g *grant) bool {
 // whyUnordered finds why a later grant has no larger token.
 func (v *view) whyUnordered(first, second *grant) string {
 	between := func(does ...history.Does) bool {
-		for _, n := range v.h.Header.Nodes {
-			if v.struckBetween(n, first.call, second.ret, does...) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(v.h.Header.Nodes, func(n string) bool { return v.struckBetween(n, first.call, second.ret, does...) })
 	}
 	switch {
 	case between(history.Promotes):

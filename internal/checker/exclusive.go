@@ -141,14 +141,14 @@ func (v *view) judgeExclusive(ctx context.Context, o Options, holds []hold, what
 		return v.twoHolders(f, *first, *second, holds)
 	}
 	if effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, fmt.Sprintf("nothing contended: %s", plural(len(v.grants), "grant"))
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("nothing contended: %s", Plural(len(v.grants), "grant"))
 		return f
 	}
 	f.Verdict = Holds
 	if v.brief {
 		return f
 	}
-	f.Why = fmt.Sprintf("never inside both %s (%s, %d %s)", what, plural(len(v.grants), "grant"), effort.Chances, effort.Of)
+	f.Why = fmt.Sprintf("never inside both %s (%s, %d %s)", what, Plural(len(v.grants), "grant"), effort.Chances, effort.Of)
 	return f
 }
 

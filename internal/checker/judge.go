@@ -118,6 +118,15 @@ func (v *view) doubt(f Finding, o Options) Finding {
 	return f
 }
 
+// tried is the finding where no violation was found: that it holds, if there were chances
+// of one, and that nothing was there to see, if not.
+func (f Finding) tried(nothing, holds string, args ...any) Finding {
+	if f.Verdict, f.Why = Holds, fmt.Sprintf(holds, args...); f.Effort.Chances == 0 {
+		f.Verdict, f.Why = Unknown, nothing
+	}
+	return f
+}
+
 // unknown is a finding that nothing can be said.
 func unknown(why string, e Effort) Finding {
 	return Finding{Verdict: Unknown, Why: why, Effort: e}

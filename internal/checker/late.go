@@ -42,15 +42,11 @@ func judgeLateEffects(ctx context.Context, v *view, _ Options) Finding {
 		return v.lateEffect(f, &v.effects[first], firstBy, lates)
 	}
 	if n := v.missingEffects(); n > 0 {
-		f.Verdict, f.Why = Unknown, fmt.Sprintf("the resource told nothing of %s", plural(n, "answered write"))
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("the resource told nothing of %s", Plural(n, "answered write"))
 		return f
 	}
-	if f.Effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, "nothing was written"
-		return f
-	}
-	f.Verdict, f.Why = Holds, fmt.Sprintf("%s, each inside its own validity", plural(f.Effort.Chances, "write"))
-	if refused >= 0 {
+	f = f.tried("nothing was written", "%s, each inside its own validity", Plural(f.Effort.Chances, "write"))
+	if f.Verdict == Holds && refused >= 0 {
 		f.Why, f.Events = refusalWords(&v.effects[refused]), sortedEvents(v.effects[refused].event)
 	}
 	return f

@@ -61,12 +61,7 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 			}
 		}
 	}
-	if f.Effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, "no node told of a release or a renewal"
-		return f
-	}
-	f.Verdict, f.Why = Holds, fmt.Sprintf("%d %s, each of the client's own key", f.Effort.Chances, f.Effort.Of)
-	return f
+	return f.tried("no node told of a release or a renewal", "%d %s, each of the client's own key", f.Effort.Chances, f.Effort.Of)
 }
 
 // firstSilent is, for each client that made an attempt without telling its owner

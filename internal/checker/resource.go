@@ -42,13 +42,9 @@ func judgeResource(ctx context.Context, v *view, o Options) Finding {
 			return v.brokenCell(f, c, &d)
 		}
 	}
-	if effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, "nothing contended: fewer than two clients came to the resource, or none completed a section"
-		return f
-	}
-	f.Verdict = Holds
-	f.Why = fmt.Sprintf("%d %s, each explained", effort.Chances, effort.Of)
-	if r := v.refusal(); r != nil {
+	f = f.tried("nothing contended: fewer than two clients came to the resource, or none completed a section",
+		"%d %s, each explained", effort.Chances, effort.Of)
+	if r := v.refusal(); f.Verdict == Holds && r != nil {
 		f.Why, f.Events = refusalWords(r), sortedEvents(r.event)
 	}
 	return f
@@ -126,7 +122,7 @@ func (v *view) cells() ([]cell, Effort) {
 			}
 		}
 	}
-	effort := Effort{Operations: len(v.ops), Of: "sections of " + plural(len(clients), "client")}
+	effort := Effort{Operations: len(v.ops), Of: "sections of " + Plural(len(clients), "client")}
 	// The section of a client that never came to the resource can lose nothing. A job is
 	// different: where its client is refused, it is rightly not run again.
 	if len(came) > 1 || v.work.Cell.Data == linear.JobsData && v.contention().Of == contended {
@@ -271,48 +267,15 @@ func (v *view) brokenCell(f Finding, c *cell, d *decider) Finding {
 		return violatedBriefly(f)
 	}
 	// From here on it is only a matter of showing what has been decided.
-	illegal := func(ops []linear.Op) bool { return d.decide(ops, false).Outcome == linear.Illegal }
-	at, prefix, places := linear.FirstIllegal(c.h.Ops, illegal)
-	kept := d.decide(prefix, false).Witness
-	slices.Sort(kept)
-	if len(kept) == 0 || !illegal(linear.Relax(prefix, kept)) {
-		kept = certain(prefix)
-	}
-	candidates := kept
-	small := linear.Shrink(len(candidates), func(part []int) bool {
-		return illegal(linear.Relax(prefix, pick(candidates, part)))
-	})
+	least := linear.Fewest(c.h.Ops, func(ops []linear.Op) linear.Result { return d.decide(ops, false) }, true)
 	var sections []*section
-	for _, i := range pick(candidates, small) {
-		if x := c.from[places[i]]; !slices.Contains(sections, x) {
+	for _, i := range least.Operations {
+		if x := c.from[i]; !slices.Contains(sections, x) {
 			sections = append(sections, x)
 		}
 	}
 	slices.SortStableFunc(sections, func(a, b *section) int { return cmp.Compare(v.opens(a), v.opens(b)) })
 	f.Verdict = Violated
 	f.Why = v.brokenWhy(sections)
-	f.Counterexample = v.brokenStory(sections, c.from[at], len(c.h.Ops))
-	for _, o := range f.Counterexample.Operations {
-		f.Events = append(f.Events, o.Events...)
-	}
-	f.Events = sortedEvents(f.Events...)
-	return f
-}
-
-func certain(ops []linear.Op) []int {
-	var list []int
-	for i := range ops {
-		if !ops[i].Optional() {
-			list = append(list, i)
-		}
-	}
-	return list
-}
-
-func pick(from, places []int) []int {
-	list := make([]int, len(places))
-	for i, p := range places {
-		list[i] = from[p]
-	}
-	return list
+	return f.shown(v.brokenStory(sections, c.from[least.At], len(c.h.Ops)))
 }

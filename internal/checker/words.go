@@ -34,7 +34,8 @@ func instant(d time.Duration) string {
 	return fmt.Sprintf("%.3f s", d.Seconds())
 }
 
-func plural(n int, noun string) string {
+// Plural counts things: "1 client", "2 clients".
+func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -51,7 +52,7 @@ func (v *view) grantWords(g *grant) string {
 		fmt.Fprintf(&b, " %q", g.lock)
 	}
 	if n := len(e.Value.Nodes); n > 0 && len(v.h.Header.Nodes) > 0 {
-		fmt.Fprintf(&b, " on %d of %s", n, plural(len(v.h.Header.Nodes), "node"))
+		fmt.Fprintf(&b, " on %d of %s", n, Plural(len(v.h.Header.Nodes), "node"))
 	}
 	if g.until.given {
 		fmt.Fprintf(&b, ", valid until %s", instant(g.until.end))

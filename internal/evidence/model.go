@@ -46,22 +46,19 @@ func of(d linear.Data) func(linear.History, Options) linear.Problem {
 	return func(h linear.History, _ Options) linear.Problem { return d.Problem(h) }
 }
 
-func lockProblem(m linear.Model) func(linear.History, Options) linear.Problem {
-	return func(linear.History, Options) linear.Problem { return linear.Problem{Model: m} }
-}
-
-func taggedProblem(linear.History, Options) linear.Problem {
-	return linear.Problem{Model: linear.TaggedMutex(), Direct: linear.Mutex}
+// always is a problem that no history changes either.
+func always(p linear.Problem) func(linear.History, Options) linear.Problem {
+	return func(linear.History, Options) linear.Problem { return p }
 }
 
 var models = map[string]*model{
 	"register":     {verbs: registerVerbs, problem: of(linear.CounterData)},
 	"cas-register": {verbs: registerVerbs, problem: of(linear.CounterData)},
 	"counter":      {verbs: counterVerbs, sections: true, problem: of(linear.CounterData)},
-	"mutex":        {verbs: lockVerbs, problem: lockProblem(linear.PlainMutex())},
-	"owner-mutex":  {verbs: lockVerbs, tagged: true, problem: taggedProblem},
-	"leased-mutex": {verbs: lockVerbs, tagged: true, timed: true, problem: taggedProblem},
-	"fenced-mutex": {verbs: lockVerbs, problem: lockProblem(linear.Fenced())},
+	"mutex":        {verbs: lockVerbs, problem: always(linear.Problem{Model: linear.PlainMutex()})},
+	"owner-mutex":  {verbs: lockVerbs, tagged: true, problem: always(linear.Problem{Model: linear.TaggedMutex(), Direct: linear.Mutex})},
+	"leased-mutex": {verbs: lockVerbs, tagged: true, timed: true, problem: always(linear.Problem{Model: linear.TaggedMutex(), Direct: linear.Mutex})},
+	"fenced-mutex": {verbs: lockVerbs, problem: always(linear.Problem{Model: linear.Fenced()})},
 	"reentrant-mutex": {verbs: lockVerbs, problem: func(_ linear.History, o Options) linear.Problem {
 		return linear.Problem{Model: linear.Reentrant(o.Reentrancy)}
 	}},

@@ -3,6 +3,7 @@ package scenario
 import (
 	"encoding"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -45,12 +46,7 @@ func collectFields(v reflect.Value, fields map[string]field) {
 
 // keysOf lists the keys in the order of the struct.
 func keysOf(fields map[string]field) []string {
-	keys := make([]string, 0, len(fields))
-	for k := range fields {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b string) int { return fields[a].order - fields[b].order })
-	return keys
+	return slices.SortedFunc(maps.Keys(fields), func(a, b string) int { return fields[a].order - fields[b].order })
 }
 
 // setDefaults fills the fields of a struct that have a default, deeply.
@@ -158,6 +154,3 @@ func names(n int, name func(int) string) []string {
 	}
 	return list
 }
-
-func clientName(i int) string { return "c" + strconv.Itoa(i+1) }
-func nodeName(i int) string   { return string(rune('A' + i)) }

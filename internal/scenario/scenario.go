@@ -5,6 +5,7 @@ package scenario
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -137,7 +138,9 @@ func expectations() []string {
 const DefaultVariant = "default"
 
 // ClientNames are the names of n clients.
-func ClientNames(n int) []string { return names(n, clientName) }
+func ClientNames(n int) []string {
+	return names(n, func(i int) string { return "c" + strconv.Itoa(i+1) })
+}
 
 // NodeNames are the names of n nodes.
-func NodeNames(n int) []string { return names(n, nodeName) }
+func NodeNames(n int) []string { return names(n, func(i int) string { return string(rune('A' + i)) }) }

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -61,17 +62,10 @@ func facts(s *scenario.Scenario) []string {
 		list = append(list, first)
 	}
 	shared(func(s *scenario.Setup) string { return s.Lock.Algorithm })
-	shared(func(s *scenario.Setup) string { return plural(s.Nodes.Count, "node") })
+	shared(func(s *scenario.Setup) string { return checker.Plural(s.Nodes.Count, "node") })
 	shared(func(s *scenario.Setup) string { return fmt.Sprintf("ttl %v", s.Lock.TTL) })
-	shared(func(s *scenario.Setup) string { return plural(s.Workload.Clients, "client") })
+	shared(func(s *scenario.Setup) string { return checker.Plural(s.Workload.Clients, "client") })
 	return list
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // faultResults sets what was planned beside what the history measured.

@@ -115,7 +115,7 @@ func (l load) problem(h History) Problem {
 	case "lock":
 		return Problem{Model: TaggedMutex(), Direct: Mutex}
 	default:
-		return CounterProblem(0)
+		return CounterData.Problem(History{})
 	}
 }
 

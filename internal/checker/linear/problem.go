@@ -93,28 +93,18 @@ const (
 func (d Data) Problem(h History) Problem {
 	switch d {
 	case ListData:
-		return ListProblem(h.Lists)
+		return Problem{List(h.Lists), Appends}
 	case StockData:
-		return StockProblem(h.Initial)
+		return Problem{Stock(h.Initial), stockSections}
 	case JobsData:
-		return JobsProblem()
+		return Problem{Jobs(), JobRuns}
 	}
-	return CounterProblem(h.Initial)
-}
-
-// CounterProblem is a counter or register that starts at initial.
-func CounterProblem(initial int64) Problem {
-	return Problem{Model: Cell(initial), Direct: func(h History) Result {
+	return Problem{Cell(h.Initial), func(h History) Result {
 		if r := Increments(h); r.Outcome != Undecided {
 			return r
 		}
 		return Register(h)
 	}}
-}
-
-// StockProblem is a stock of initial units.
-func StockProblem(initial int64) Problem {
-	return Problem{Model: Stock(initial), Direct: stockSections}
 }
 
 // stockSections decides a stock of which every change says what it left: it is a
@@ -146,11 +136,3 @@ func stockSections(h History) Result {
 	}
 	return Register(h)
 }
-
-// ListProblem is a list that starts empty.
-func ListProblem(lists [][]int64) Problem {
-	return Problem{Model: List(lists), Direct: Appends}
-}
-
-// JobsProblem is a set of ticks whose jobs have run.
-func JobsProblem() Problem { return Problem{Model: Jobs(), Direct: JobRuns} }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -18,13 +19,12 @@ import (
 
 // exhaustFlags are the flags of sim exhaust.
 type exhaustFlags struct {
-	variant    string
-	properties []string
-	seed       uint64
-	late       int
-	most       uint64
-	lasts      time.Duration
-	out        string
+	target
+	seed  uint64
+	late  int
+	most  uint64
+	lasts time.Duration
+	out   string
 }
 
 func newExhaustCommand(a *app) *cobra.Command {
@@ -53,8 +53,7 @@ interrupted.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.exhaust(c.Context(), args[0], f) },
 	}
-	c.Flags().StringVar(&f.variant, "variant", "", "which variant (default: the first)")
-	propertyFlag(c, &f.properties, "the properties to judge")
+	f.flags(c, "the properties to judge", checker.Demanded("")...)
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed of what clients draw at random")
 	c.Flags().IntVar(&f.late, "late", 0, "how many times in a run time may pass though messages are under way")
 	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after so many schedules; 0: never")
@@ -64,11 +63,7 @@ interrupted.`,
 }
 
 func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
-	s, err := loadOne(file)
-	if err != nil {
-		return err
-	}
-	variant, err := variantOf(s, f.variant)
+	s, variant, properties, err := f.load(file)
 	if err != nil {
 		return err
 	}
@@ -79,16 +74,10 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 	case f.late < 0 || f.lasts < 0:
 		return usageError("--late and --for: want no negative numbers")
 	}
-	x := explore.Exhaust{Scenario: s, Variant: variant, Seed: f.seed, Late: f.late, Most: f.most}
-	if x.Properties, err = propertiesOf(f.properties); err != nil {
-		return err
-	}
+	x := explore.Exhaust{Scenario: s, Variant: variant, Seed: f.seed, Late: f.late, Most: f.most, Properties: properties}
 	began := time.Now()
 	x.Progress = a.exhaustProgress(f.most, began)
-	limited, cancel := ctx, context.CancelFunc(func() {})
-	if f.lasts > 0 {
-		limited, cancel = context.WithTimeout(ctx, f.lasts)
-	}
+	limited, cancel := within(ctx, f.lasts)
 	defer cancel()
 	out, err := x.Run(limited)
 	a.clearLine()
@@ -106,19 +95,12 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 
 // bounds says within what everything was tried.
 func bounds(s *scenario.Setup, late int) string {
-	list := []string{plural(s.Workload.Clients, "client"), plural(s.Nodes.Count, "node"),
-		plural(s.Workload.Sections, "section") + " each", plural(s.Lock.Retry.Attempts, "attempt") + " for the lock", plural(len(s.Faults.List), "fault")}
+	list := []string{checker.Plural(s.Workload.Clients, "client"), checker.Plural(s.Nodes.Count, "node"),
+		checker.Plural(s.Workload.Sections, "section") + " each", checker.Plural(s.Lock.Retry.Attempts, "attempt") + " for the lock", checker.Plural(len(s.Faults.List), "fault")}
 	if late == 0 {
 		return strings.Join(list, ", ") + "; no message slower than a timer"
 	}
-	return strings.Join(list, ", ") + fmt.Sprintf("; up to %s in a run at which messages are slower than a timer", plural(late, "time"))
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return strings.Join(list, ", ") + fmt.Sprintf("; up to %s in a run at which messages are slower than a timer", checker.Plural(late, "time"))
 }
 
 // printVerdicts says of each property what every schedule came to, and keeps the

@@ -22,11 +22,10 @@ import (
 
 // sweepFlags are the flags of sim sweep.
 type sweepFlags struct {
+	target
 	x, y       string
 	steps      int
 	runs, seed uint64
-	variant    string
-	properties []string
 	jobs       int
 	csv, html  string
 }
@@ -50,8 +49,7 @@ values, or the length of the scenario's faults of a kind, drawn anew in each run
 	c.Flags().IntVar(&f.steps, "steps", 7, "how many values to take from a range")
 	c.Flags().Uint64Var(&f.runs, "runs", 500, "how many runs for each point")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the first seed")
-	c.Flags().StringVar(&f.variant, "variant", "", "which variant (default: the first)")
-	c.Flags().StringSliceVar(&f.properties, "property", []string{string(checker.LinearizableResource)}, "the properties to measure")
+	f.flags(c, "the properties to measure", checker.LinearizableResource)
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many runs at once")
 	c.Flags().StringVar(&f.csv, "csv", "", "write the rates to this file, too")
 	c.Flags().StringVar(&f.html, "html", "", "write the rates as a heat map to this page, too")
@@ -59,17 +57,11 @@ values, or the length of the scenario's faults of a kind, drawn anew in each run
 }
 
 func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
-	s, err := loadOne(file)
+	s, variant, properties, err := f.load(file)
 	if err != nil {
 		return err
 	}
-	sweep := explore.Sweep{Scenario: s, Runs: f.runs, First: f.seed, Workers: f.jobs}
-	if sweep.Variant, err = variantOf(s, f.variant); err != nil {
-		return err
-	}
-	if sweep.Properties, err = propertiesOf(f.properties); err != nil {
-		return err
-	}
+	sweep := explore.Sweep{Scenario: s, Variant: variant, Properties: properties, Runs: f.runs, First: f.seed, Workers: f.jobs}
 	if f.jobs < 1 || f.runs < 1 {
 		return usageError("--jobs %d, --runs %d: want at least 1", f.jobs, f.runs)
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // sectionReads is the read that a section built on; -1 where there is none.
@@ -52,11 +52,11 @@ func (v *view) brokenWhy(sections []*section) string {
 		return fmt.Sprintf("%s %s %s, by %s and by %s", cell.Item, v.number(w), cell.Twice, sections[0].client, last.client)
 	case lost > 0:
 		return fmt.Sprintf("%d of %d acknowledged elements (%.0f %%) are missing at the end", lost, acknowledged, 100*float64(lost)/float64(acknowledged))
-	case cell.Data == linear.ListData && len(sections) > 1:
+	case cell.Data == workload.ListData && len(sections) > 1:
 		return fmt.Sprintf("no order of the appends explains what %s and %s read", sections[0].client, last.client)
-	case cell.Data == linear.ListData:
+	case cell.Data == workload.ListData:
 		return fmt.Sprintf("%s read a list that cannot have been", last.client)
-	case w >= 0 && cell.Data == linear.StockData && v.number(w).V < 0:
+	case w >= 0 && cell.Data == workload.StockData && v.number(w).V < 0:
 		return fmt.Sprintf("%s sold more than there was: %s left", last.client, v.number(w))
 	case r < 0:
 		return fmt.Sprintf("%s cannot be explained together", Plural(len(sections), "section"))
@@ -70,7 +70,7 @@ func (v *view) brokenWhy(sections []*section) string {
 		r := v.sectionReads(first)
 		switch {
 		case r < 0:
-		case v.readValue(r) == saw && cell.Data == linear.StockData && w >= 0 && v.decisiveWrite(first) >= 0:
+		case v.readValue(r) == saw && cell.Data == workload.StockData && w >= 0 && v.decisiveWrite(first) >= 0:
 			return fmt.Sprintf("%s and %s both sold the same unit: both found %d left", first.client, last.client, saw)
 		case v.readValue(r) == saw && len(last.writes) > 0 && len(first.writes) > 0:
 			return fmt.Sprintf("%s and %s both read %d; one update lost", first.client, last.client, saw)
@@ -84,7 +84,7 @@ func (v *view) brokenWhy(sections []*section) string {
 // lostElements counts the elements whose append was acknowledged, and those of
 // them that the last read of the list, after everything, did not find.
 func (v *view) lostElements() (lost, acknowledged int) {
-	if v.work.Cell.Data != linear.ListData || len(v.sections) == 0 {
+	if v.work.Cell.Data != workload.ListData || len(v.sections) == 0 {
 		return 0, 0
 	}
 	final := &v.sections[len(v.sections)-1]
@@ -127,7 +127,7 @@ func (v *view) brokenStory(sections []*section, impossible *section, from int) *
 		if close := v.closes(x); close >= 0 {
 			end = max(end, v.at(close))
 		}
-		if r := v.sectionReads(x); r >= 0 && v.data(x.key) != linear.ListData {
+		if r := v.sectionReads(x); r >= 0 && v.data(x.key) != workload.ListData {
 			s.tell(filler, v.ops[r].Return, "%s read %d", x.client, v.readValue(r))
 		}
 	}
@@ -183,7 +183,7 @@ func (v *view) sectionOp(x *section) CounterOp {
 	switch {
 	case cell.Writes != "" && w >= 0:
 		op.Op = fmt.Sprintf("%s %s", cell.Writes, v.number(w))
-	case cell.Data == linear.ListData:
+	case cell.Data == workload.ListData:
 		op.Op = "reads the list"
 	case r >= 0 && w >= 0:
 		op.Op = fmt.Sprintf("reads %d and writes %s", v.readValue(r), v.number(w))

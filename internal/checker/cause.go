@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // cause names what a violation shows to have been assumed in vain. Each class of
@@ -323,7 +323,7 @@ func (v *view) whyBroken(sections []*section) string {
 		}
 		return string(actsInTime)
 	}
-	if v.data(sections[0].key) == linear.JobsData {
+	if v.data(sections[0].key) == workload.JobsData {
 		return string(doneOnce)
 	}
 	return string(holderWrites)

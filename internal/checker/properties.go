@@ -73,13 +73,6 @@ func Demanded(name workload.Name) []Property {
 	return properties(func(r *row) bool { return r.demanded && r.asked(w) })
 }
 
-// ByDistance lists all properties by how close to the cause their counterexample is.
-func ByDistance() []Property {
-	list := Properties()
-	slices.SortFunc(list, func(p, q Property) int { return p.Distance() - q.Distance() })
-	return list
-}
-
 // row is what there is to know of the property; of one that there is not, nothing.
 func (p Property) row() row {
 	if i := slices.IndexFunc(rows, func(r row) bool { return r.name == p }); i >= 0 {

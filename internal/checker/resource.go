@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // cell is one part of the resource with the sections that worked on it.
@@ -21,7 +22,7 @@ type cell struct {
 }
 
 // data is what a cell is.
-func (v *view) data(key string) linear.Data { return v.work.CellOf(key).Data }
+func (v *view) data(key string) workload.Data { return v.work.CellOf(key).Data }
 
 // judgeResource: the guarded sections are linearizable as atomic operations.
 func judgeResource(ctx context.Context, v *view, o Options) Finding {
@@ -125,7 +126,7 @@ func (v *view) cells() ([]cell, Effort) {
 	effort := Effort{Operations: len(v.ops), Of: "sections of " + Plural(len(clients), "client")}
 	// The section of a client that never came to the resource can lose nothing. A job is
 	// different: where its client is refused, it is rightly not run again.
-	if len(came) > 1 || v.work.Cell.Data == linear.JobsData && v.contention().Of == contended {
+	if len(came) > 1 || v.work.Cell.Data == workload.JobsData && v.contention().Of == contended {
 		effort.Chances = completed
 	}
 	cells := make([]cell, 0, len(byKey))
@@ -175,9 +176,9 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 		op.Call = int64(v.at(v.ops[read].Call))
 	}
 	switch v.data(s.key) {
-	case linear.JobsData:
+	case workload.JobsData:
 		op.Kind = linear.Run
-	case linear.ListData:
+	case workload.ListData:
 		op.Kind, op.B = linear.Append, linear.None
 		if read >= 0 {
 			// What the section read, it read at the same instant as it wrote.
@@ -187,7 +188,7 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 				ops = append(ops, seen)
 			}
 		}
-	default:
+	case workload.CounterData, workload.StockData:
 		if read >= 0 {
 			op.Kind, op.A, op.B = linear.CAS, v.readValue(read), op.A
 		}
@@ -216,7 +217,7 @@ func (v *view) takeOp(op, first int) linear.Op {
 // readOp is a read by itself.
 func (v *view) readOp(op int, h *linear.History, call, ret time.Duration) linear.Op {
 	o := linear.Op{Kind: linear.Read, Call: int64(call), Return: int64(ret)}
-	if v.data(v.event(v.ops[op].Call).Value.Key) != linear.ListData {
+	if v.data(v.event(v.ops[op].Call).Value.Key) != workload.ListData {
 		o.A = v.readValue(op)
 		return o
 	}

@@ -130,7 +130,7 @@ func (b *builder) question(p *part) (q *question, why string) {
 	switch {
 	case b.m.name == "kv":
 		if list, ok := asList(q.h, b.texts); ok {
-			q.h, q.problem = list, linear.ListData.Problem(list)
+			q.h, q.problem = list, linear.ListProblem(list.Lists)
 			return q, ""
 		}
 		q.problem = linear.Problem{Model: linear.Text(b.texts)}

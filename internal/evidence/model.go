@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // verb is what an f means to a model.
@@ -42,7 +43,7 @@ var (
 )
 
 // of is a problem that no option changes.
-func of(d linear.Data) func(linear.History, Options) linear.Problem {
+func of(d workload.Data) func(linear.History, Options) linear.Problem {
 	return func(h linear.History, _ Options) linear.Problem { return d.Problem(h) }
 }
 
@@ -52,9 +53,9 @@ func always(p linear.Problem) func(linear.History, Options) linear.Problem {
 }
 
 var models = map[string]*model{
-	"register":     {verbs: registerVerbs, problem: of(linear.CounterData)},
-	"cas-register": {verbs: registerVerbs, problem: of(linear.CounterData)},
-	"counter":      {verbs: counterVerbs, sections: true, problem: of(linear.CounterData)},
+	"register":     {verbs: registerVerbs, problem: of(workload.CounterData)},
+	"cas-register": {verbs: registerVerbs, problem: of(workload.CounterData)},
+	"counter":      {verbs: counterVerbs, sections: true, problem: of(workload.CounterData)},
 	"mutex":        {verbs: lockVerbs, problem: always(linear.Problem{Model: linear.PlainMutex()})},
 	"owner-mutex":  {verbs: lockVerbs, tagged: true, problem: always(linear.Problem{Model: linear.TaggedMutex(), Direct: linear.Mutex})},
 	"leased-mutex": {verbs: lockVerbs, tagged: true, timed: true, problem: always(linear.Problem{Model: linear.TaggedMutex(), Direct: linear.Mutex})},
@@ -69,11 +70,11 @@ var models = map[string]*model{
 		return linear.Problem{Model: linear.Semaphore(o.Permits, h)}
 	}},
 	"append": {verbs: map[history.F]verb{"append": appendTo, "add": appendTo, "write": appendTo, "read": read}, sections: true,
-		problem: of(linear.ListData)},
+		problem: of(workload.ListData)},
 	"stock": {verbs: map[history.F]verb{"sell": sell, "read": read, "add": add, "write": write}, sections: true,
-		problem: of(linear.StockData)},
+		problem: of(workload.StockData)},
 	"jobs": {verbs: map[history.F]verb{"run": run, "write": run},
-		problem: of(linear.JobsData)},
+		problem: of(workload.JobsData)},
 	"set": {verbs: map[history.F]verb{"add": add, "insert": add, "read": read},
 		problem: func(h linear.History, _ Options) linear.Problem { return linear.Problem{Model: linear.Set(h.Lists)} }},
 	"kv": {verbs: map[history.F]verb{"get": read, "read": read, "put": write, "write": write, "append": appendTo}},

@@ -3,7 +3,6 @@ package workload
 import (
 	"slices"
 
-	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 )
@@ -12,7 +11,7 @@ func init() {
 	register(Workload{
 		Name: "append", Title: "read a list, write it with one element more",
 		Resource: resource.List, Empty: true, Most: 3000, MostOf: "appends to one list",
-		Reads: 1, Writes: 1, Cell: Cell{Data: linear.ListData, Wrote: "appended", Writes: "appends"},
+		Reads: 1, Writes: 1, Cell: Cell{Data: ListData, Wrote: "appended", Writes: "appends"},
 		run: Plan.appends, final: readAll,
 	})
 }

@@ -1,11 +1,9 @@
 package workload
 
-import "github.com/redlock-sim/redlock-sim/internal/checker/linear"
-
 func init() {
 	register(Workload{
 		Name: "increment", Title: "read a number, write one more",
-		Reads: 1, Writes: 1, Cell: Cell{Data: linear.CounterData},
+		Reads: 1, Writes: 1, Cell: Cell{Data: CounterData},
 		run: Plan.increments,
 	})
 }

@@ -1,15 +1,11 @@
 package workload
 
-import (
-	"time"
-
-	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
-)
+import "time"
 
 func init() {
 	register(Workload{
 		Name: "jobs", Title: "run each tick's job once", Settings: []string{"skew", "hold"},
-		Empty: true, Writes: 1, Cell: Cell{Data: linear.JobsData, Wrote: "ran the job of tick", Writes: "runs the job of tick",
+		Empty: true, Writes: 1, Cell: Cell{Data: JobsData, Wrote: "ran the job of tick", Writes: "runs the job of tick",
 			Item: "the job of tick", Twice: "ran twice"},
 		run: Plan.jobs,
 	})

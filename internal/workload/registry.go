@@ -45,11 +45,36 @@ type Workload struct {
 // Cell is a part of the resource, and the words for what is done to it.
 type Cell struct {
 	// Data is what it is; 0: there is no model of it.
-	Data linear.Data
+	Data Data
 	// Wrote and Writes tell of a write: "c1 wrote 1", "writes 1".
 	Wrote, Writes string
 	// Item and Twice tell of something that was done twice: "the job of tick", "ran twice".
 	Item, Twice string
+}
+
+// Data is what a cell holds.
+type Data uint8
+
+// The kinds of data: a number, a list that starts empty, units, and the ticks whose jobs ran.
+const (
+	CounterData Data = iota + 1
+	ListData
+	StockData
+	JobsData
+)
+
+// Problem is the question whether a history can be one of such data.
+func (d Data) Problem(h linear.History) linear.Problem {
+	switch d {
+	case ListData:
+		return linear.ListProblem(h.Lists)
+	case StockData:
+		return linear.StockProblem(h.Initial)
+	case JobsData:
+		return linear.JobsProblem()
+	case CounterData:
+	}
+	return linear.CounterProblem(h.Initial)
 }
 
 var workloads = map[Name]Workload{}

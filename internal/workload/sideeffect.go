@@ -1,15 +1,12 @@
 package workload
 
-import (
-	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
-	"github.com/redlock-sim/redlock-sim/internal/history"
-)
+import "github.com/redlock-sim/redlock-sim/internal/history"
 
 func init() {
 	register(Workload{
 		Name: "side-effect", Title: "send each e-mail once",
-		Reads: 1, Writes: 2, Cell: Cell{Data: linear.CounterData},
-		Cells: map[string]Cell{cellMail: {Data: linear.JobsData, Writes: "sends mail", Item: "mail", Twice: "went out twice"}},
+		Reads: 1, Writes: 2, Cell: Cell{Data: CounterData},
+		Cells: map[string]Cell{cellMail: {Data: JobsData, Writes: "sends mail", Item: "mail", Twice: "went out twice"}},
 		run:   Plan.mails,
 	})
 }

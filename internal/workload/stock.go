@@ -1,14 +1,11 @@
 package workload
 
-import (
-	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
-	"github.com/redlock-sim/redlock-sim/internal/history"
-)
+import "github.com/redlock-sim/redlock-sim/internal/history"
 
 func init() {
 	register(Workload{
 		Name: "stock", Title: "sell a unit while there are any", Settings: []string{"conditional"},
-		Reads: 1, Writes: 1, Cell: Cell{Data: linear.StockData},
+		Reads: 1, Writes: 1, Cell: Cell{Data: StockData},
 		run: Plan.sales,
 	})
 }

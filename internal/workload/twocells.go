@@ -1,14 +1,11 @@
 package workload
 
-import (
-	"github.com/redlock-sim/redlock-sim/internal/checker/linear"
-	"github.com/redlock-sim/redlock-sim/internal/resource"
-)
+import "github.com/redlock-sim/redlock-sim/internal/resource"
 
 func init() {
 	register(Workload{
 		Name: "two-cells", Title: "add one to two numbers",
-		Reads: 2, Writes: 2, Cell: Cell{Data: linear.CounterData}, Together: []string{resource.CellA, resource.CellB},
+		Reads: 2, Writes: 2, Cell: Cell{Data: CounterData}, Together: []string{resource.CellA, resource.CellB},
 		run: Plan.twoCells,
 	})
 }

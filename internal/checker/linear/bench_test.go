@@ -115,7 +115,7 @@ func (l load) problem(h History) Problem {
 	case "lock":
 		return Problem{Model: TaggedMutex(), Direct: Mutex}
 	default:
-		return CounterData.Problem(History{})
+		return CounterProblem(0)
 	}
 }
 

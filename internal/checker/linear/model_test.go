@@ -200,7 +200,7 @@ func TestEqualStatesHaveEqualHashes(t *testing.T) {
 // TestUnknownKinds: an operation that the model does not know leaves a history
 // undecided, and the reason names both.
 func TestUnknownKinds(t *testing.T) {
-	jobs := JobsData.Problem(History{})
+	jobs := JobsProblem()
 	for k := Acquire; k <= ReadSet; k++ {
 		if k.String() == Kind(0).String() {
 			t.Errorf("kind %d has no name", k)

@@ -77,34 +77,19 @@ func optional(ops []Op) int {
 	return n
 }
 
-// Data names what a history is about, of those things that a resource can hold.
-type Data uint8
-
-const (
-	// CounterData is a counter or register, ListData a list that starts empty.
-	CounterData Data = iota + 1
-	ListData
-	// StockData is a number of units, JobsData the ticks whose jobs have run.
-	StockData
-	JobsData
-)
-
-// Problem is the question whether the history can be one of such a thing.
-func (d Data) Problem(h History) Problem {
-	switch d {
-	case ListData:
-		return Problem{List(h.Lists), Appends}
-	case StockData:
-		return Problem{Stock(h.Initial), stockSections}
-	case JobsData:
-		return Problem{Jobs(), JobRuns}
-	}
-	return Problem{Cell(h.Initial), func(h History) Result {
+// CounterProblem is a counter or register that starts at initial.
+func CounterProblem(initial int64) Problem {
+	return Problem{Model: Cell(initial), Direct: func(h History) Result {
 		if r := Increments(h); r.Outcome != Undecided {
 			return r
 		}
 		return Register(h)
 	}}
+}
+
+// StockProblem is a stock of initial units.
+func StockProblem(initial int64) Problem {
+	return Problem{Model: Stock(initial), Direct: stockSections}
 }
 
 // stockSections decides a stock of which every change says what it left: it is a
@@ -136,3 +121,11 @@ func stockSections(h History) Result {
 	}
 	return Register(h)
 }
+
+// ListProblem is a list that starts empty.
+func ListProblem(lists [][]int64) Problem {
+	return Problem{Model: List(lists), Direct: Appends}
+}
+
+// JobsProblem is a set of ticks whose jobs have run.
+func JobsProblem() Problem { return Problem{Model: Jobs(), Direct: JobRuns} }

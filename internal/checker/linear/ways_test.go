@@ -109,15 +109,15 @@ func TestWhichWay(t *testing.T) {
 		want    Outcome
 		method  string
 	}{
-		{"increments", nil, CounterData.Problem(History{}), increments, Bounds{}, Legal, "direct (register)"},
-		{"unique values", nil, CounterData.Problem(History{}), unique, Bounds{}, Legal, "direct (register)"},
-		{"a mixture", nil, CounterData.Problem(History{}), mixed, Bounds{}, Legal, "frontier search (register)"},
+		{"increments", nil, CounterProblem(0), increments, Bounds{}, Legal, "direct (register)"},
+		{"unique values", nil, CounterProblem(0), unique, Bounds{}, Legal, "direct (register)"},
+		{"a mixture", nil, CounterProblem(0), mixed, Bounds{}, Legal, "frontier search (register)"},
 		{"no direct algorithm", nil, Problem{Model: Cell(0)}, increments, Bounds{}, Legal, "frontier search (register)"},
 		{"too wide", nil, mutex, wide, Bounds{}, Illegal, "porcupine (mutex)"},
 		{"too wide, in time", nil, mutex, wide, Bounds{Timeout: time.Minute}, Illegal, "porcupine (mutex)"},
 		{"too wide, no time", nil, mutex, wide, Bounds{Timeout: 1}, Undecided, "frontier search (mutex)"},
 		{"too wide, cancelled", cancelled, mutex, wide, Bounds{}, Undecided, "frontier search (mutex)"},
-		{"too many unknown", nil, CounterData.Problem(History{}), unknown, Bounds{Timeout: time.Minute}, Undecided, "frontier search (register)"},
+		{"too many unknown", nil, CounterProblem(0), unknown, Bounds{Timeout: time.Minute}, Undecided, "frontier search (register)"},
 	} {
 		if c.ctx == nil {
 			c.ctx = context.Background()

@@ -38,15 +38,7 @@ func Explain(ctx context.Context, p Problem, h History, b Bounds) Counterexample
 	illegal := func(ops []Op) bool { return decide(ops).Outcome == Illegal }
 
 	if p.Direct != nil && p.Direct(h).Outcome == Illegal {
-		at, prefix, places := FirstIllegal(h.Ops, illegal)
-		r := decide(prefix)
-		c := Counterexample{At: at, Why: r.Why, Minimal: true}
-		kept := slices.Sorted(slices.Values(r.Witness))
-		if illegal(Relax(prefix, kept)) {
-			small := Shrink(len(kept), func(part []int) bool {
-				return illegal(Relax(prefix, pick(kept, part)))
-			})
-			c.Operations = pick(places, pick(kept, small))
+		if c := Fewest(h.Ops, decide, false); c.Minimal {
 			return c
 		}
 	}
@@ -55,6 +47,37 @@ func Explain(ctx context.Context, p Problem, h History, b Bounds) Counterexample
 		return shrinkFrontier(ctx, p.Model, h, r.Witness[0], deadline, b)
 	}
 	return dropReads(h, deadline, illegal)
+}
+
+// Fewest finds the first impossible operation of an illegal history, and as few
+// operations as are impossible together, among those that the decision names. Where these
+// do not suffice, they are found among all that surely took effect if anyhow is set, and
+// not at all if it is not.
+func Fewest(ops []Op, decide func([]Op) Result, anyhow bool) Counterexample {
+	illegal := func(ops []Op) bool { return decide(ops).Outcome == Illegal }
+	at, prefix, places := FirstIllegal(ops, illegal)
+	r := decide(prefix)
+	c := Counterexample{At: at, Why: r.Why}
+	kept := slices.Sorted(slices.Values(r.Witness))
+	if len(kept) == 0 || !illegal(Relax(prefix, kept)) {
+		if !anyhow {
+			return c
+		}
+		kept = certain(prefix)
+	}
+	small := Shrink(len(kept), func(part []int) bool { return illegal(Relax(prefix, pick(kept, part))) })
+	c.Operations, c.Minimal = pick(places, pick(kept, small)), true
+	return c
+}
+
+func certain(ops []Op) []int {
+	var list []int
+	for i := range ops {
+		if !ops[i].Optional() {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 func pick(from, places []int) []int {
@@ -93,12 +116,7 @@ func dropReads(h History, deadline time.Time, illegal func([]Op) bool) Counterex
 // return: so the search stays as narrow as it was.
 func shrinkFrontier(ctx context.Context, m Model, h History, at int, deadline time.Time, b Bounds) Counterexample {
 	prefix, places := before(h.Ops, at)
-	var sure []int
-	for i := range prefix {
-		if !prefix[i].Optional() {
-			sure = append(sure, i)
-		}
-	}
+	sure := certain(prefix)
 	gaveUp := false
 	part := h
 	fails := func(kept []int) bool {

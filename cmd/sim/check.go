@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // checkFlags are the flags of sim check.
@@ -196,7 +197,7 @@ func (a *app) checkProperties(ctx context.Context, file string, f checkFlags, o 
 	if !ours || err != nil {
 		return 0, ours, err
 	}
-	findings := checker.Judge(ctx, h, checker.SafetyProperties(h.Header.Workload), checker.Options{Timeout: o.Timeout, Memory: o.Memory})
+	findings := checker.Judge(ctx, h, checker.SafetyProperties(workload.Name(h.Header.Workload)), checker.Options{Timeout: o.Timeout, Memory: o.Memory})
 	if f.json {
 		err = a.printJSON(struct {
 			File       string            `json:"file"`

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -19,13 +20,12 @@ import (
 
 // exhaustFlags are the flags of sim exhaust.
 type exhaustFlags struct {
-	variant    string
-	properties []string
-	seed       uint64
-	late       int
-	most       uint64
-	lasts      time.Duration
-	out        string
+	target
+	seed  uint64
+	late  int
+	most  uint64
+	lasts time.Duration
+	out   string
 }
 
 func newExhaustCommand(a *app) *cobra.Command {
@@ -54,8 +54,7 @@ violates a property, 2 not exhausted or undecided, 3 bad scenario or flags,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.exhaust(c.Context(), args[0], f) },
 	}
-	c.Flags().StringVar(&f.variant, "variant", "", "the variant to run (default: the first)")
-	propertyFlag(c, &f.properties, "the properties to judge")
+	f.flags(c, "the properties to judge", checker.Demanded("")...)
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for what clients draw at random")
 	c.Flags().IntVar(&f.late, "late", 0, "how many times in a run a timer may come before messages that are under way")
 	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after this many schedules; 0: never")
@@ -65,11 +64,7 @@ violates a property, 2 not exhausted or undecided, 3 bad scenario or flags,
 }
 
 func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
-	s, err := loadOne(file)
-	if err != nil {
-		return err
-	}
-	variant, err := variantOf(s, f.variant)
+	s, variant, properties, err := f.load(file)
 	if err != nil {
 		return err
 	}
@@ -80,16 +75,10 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 	case f.late < 0 || f.lasts < 0:
 		return usageError("--late and --for: must not be negative")
 	}
-	x := explore.Exhaust{Scenario: s, Variant: variant, Seed: f.seed, Late: f.late, Most: f.most}
-	if x.Properties, err = propertiesOf(f.properties); err != nil {
-		return err
-	}
+	x := explore.Exhaust{Scenario: s, Variant: variant, Seed: f.seed, Late: f.late, Most: f.most, Properties: properties}
 	began := time.Now()
 	x.Progress = a.exhaustProgress(f.most, began)
-	limited, cancel := ctx, context.CancelFunc(func() {})
-	if f.lasts > 0 {
-		limited, cancel = context.WithTimeout(ctx, f.lasts)
-	}
+	limited, cancel := within(ctx, f.lasts)
 	defer cancel()
 	out, err := x.Run(limited)
 	a.clearLine()

@@ -24,19 +24,18 @@ import (
 
 // searchFlags are the flags of sim search.
 type searchFlags struct {
-	html       string
-	variant    string
-	bare       bool
-	unguided   bool
-	resume     bool
-	kinds      []string
-	properties []string
-	first      uint64
-	seeds      uint64
-	lasts      time.Duration
-	stopAt     int
-	jobs       int
-	out        string
+	target
+	html     string
+	bare     bool
+	unguided bool
+	resume   bool
+	kinds    []string
+	first    uint64
+	seeds    uint64
+	lasts    time.Duration
+	stopAt   int
+	jobs     int
+	out      string
 }
 
 func newSearchCommand(a *app) *cobra.Command {
@@ -62,12 +61,11 @@ Exit codes: 0 nothing was found, 1 a violation was found, 3 bad scenario or flag
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.search(c.Context(), args[0], f) },
 	}
-	c.Flags().StringVar(&f.variant, "variant", "", "the variant to run (default: the first)")
+	f.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("")...)
 	c.Flags().BoolVar(&f.bare, "bare", false, "leave out the scenario's own faults")
 	c.Flags().BoolVar(&f.unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
 	c.Flags().BoolVar(&f.resume, "resume", false, "continue an earlier search that had the same flags and folder")
 	c.Flags().StringSliceVar(&f.kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
-	propertyFlag(c, &f.properties, "the properties whose violation counts, the gravest first")
 	c.Flags().Uint64Var(&f.first, "seed", 0, "the first seed")
 	c.Flags().Uint64Var(&f.seeds, "seeds", 0, "how many runs to make (default: as many as the time allows)")
 	c.Flags().DurationVar(&f.lasts, "for", 10*time.Second, "how long to search; 0s: until all --seeds runs are made")
@@ -79,15 +77,7 @@ Exit codes: 0 nothing was found, 1 a violation was found, 3 bad scenario or flag
 }
 
 func (a *app) search(ctx context.Context, file string, f searchFlags) error {
-	s, err := loadOne(file)
-	if err != nil {
-		return err
-	}
-	variant, err := variantOf(s, f.variant)
-	if err != nil {
-		return err
-	}
-	properties, err := propertiesOf(f.properties)
+	s, variant, properties, err := f.load(file)
 	if err != nil {
 		return err
 	}
@@ -113,12 +103,8 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 	search.Save = state.save
 	began := time.Now()
 	search.Progress = a.searchProgress(f, began, before)
-	limited, cancel := context.WithCancel(ctx)
+	limited, cancel := within(ctx, f.lasts)
 	defer cancel()
-	if f.lasts > 0 {
-		limited, cancel = context.WithTimeout(ctx, f.lasts)
-		defer cancel()
-	}
 	result, err := search.Run(limited)
 	a.clearLine()
 	if errors.Is(err, explore.ErrNobodyToStrike) {
@@ -146,52 +132,6 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 		return &exitError{code: exitUnexpected}
 	}
 	return nil
-}
-
-// loadOne reads one scenario.
-func loadOne(file string) (*scenario.Scenario, error) {
-	list, err := loadScenarios([]string{file})
-	if err != nil {
-		return nil, err
-	}
-	if len(list) != 1 {
-		return nil, usageError("%s has %s: name one", file, words.Count(len(list), "scenario"))
-	}
-	return list[0], nil
-}
-
-func variantOf(s *scenario.Scenario, name string) (string, error) {
-	var names []string
-	for i := range s.Variants {
-		names = append(names, s.Variants[i].Name)
-	}
-	if name == "" {
-		return names[0], nil
-	}
-	if !slices.Contains(names, name) {
-		return "", usageError("%s has no variant %q\nhint: it has %s", s.Name, name, strings.Join(names, ", "))
-	}
-	return name, nil
-}
-
-// propertyFlag asks for properties; by default for those that a lock is to have.
-func propertyFlag(c *cobra.Command, names *[]string, usage string) {
-	standard := []string{string(checker.ExclusiveLease), string(checker.NoLateEffect), string(checker.LinearizableResource)}
-	c.Flags().StringSliceVar(names, "property", standard, usage)
-}
-
-func propertiesOf(names []string) ([]checker.Property, error) {
-	var list []checker.Property
-	for _, name := range names {
-		if !slices.Contains(checker.Properties(), checker.Property(name)) {
-			return nil, usageError("--property: no property %q\nhint: sim list properties", name)
-		}
-		list = append(list, checker.Property(name))
-	}
-	if len(list) == 0 {
-		return nil, usageError("--property: name at least one")
-	}
-	return list, nil
 }
 
 // searchProgress shows on a terminal how far the search is.

@@ -23,11 +23,10 @@ import (
 
 // sweepFlags are the flags of sim sweep.
 type sweepFlags struct {
+	target
 	x, y       string
 	steps      int
 	runs, seed uint64
-	variant    string
-	properties []string
 	jobs       int
 	csv, html  string
 }
@@ -52,8 +51,7 @@ which is drawn again in each run.`,
 	c.Flags().IntVar(&f.steps, "steps", 7, "how many values of a range to measure")
 	c.Flags().Uint64Var(&f.runs, "runs", 500, "how many runs for each point")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the first seed")
-	c.Flags().StringVar(&f.variant, "variant", "", "the variant to run (default: the first)")
-	c.Flags().StringSliceVar(&f.properties, "property", []string{string(checker.LinearizableResource)}, "the properties to measure")
+	f.flags(c, "the properties to measure", checker.LinearizableResource)
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many runs at once")
 	c.Flags().StringVar(&f.csv, "csv", "", "also write the rates to this CSV file")
 	c.Flags().StringVar(&f.html, "html", "", "also write the rates as a heat map to this HTML page")
@@ -61,17 +59,11 @@ which is drawn again in each run.`,
 }
 
 func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
-	s, err := loadOne(file)
+	s, variant, properties, err := f.load(file)
 	if err != nil {
 		return err
 	}
-	sweep := explore.Sweep{Scenario: s, Runs: f.runs, First: f.seed, Workers: f.jobs}
-	if sweep.Variant, err = variantOf(s, f.variant); err != nil {
-		return err
-	}
-	if sweep.Properties, err = propertiesOf(f.properties); err != nil {
-		return err
-	}
+	sweep := explore.Sweep{Scenario: s, Variant: variant, Properties: properties, Runs: f.runs, First: f.seed, Workers: f.jobs}
 	if f.jobs < 1 || f.runs < 1 {
 		return usageError("--jobs %d, --runs %d: want at least 1", f.jobs, f.runs)
 	}

@@ -8,9 +8,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
-// whole are the cells that a section of a workload changes together.
-var whole = map[string][]string{"two-cells": {"a", "b"}}
-
 // applied says whether a write took effect.
 type applied uint8
 
@@ -24,11 +21,11 @@ const (
 
 // judgeAtomic: what belongs together is done as a whole or not at all.
 func judgeAtomic(ctx context.Context, v *view, _ Options) Finding {
-	if v.h.Header.Workload == "transactions" {
+	if v.work.Pair {
 		return v.judgeAtomicPair(ctx)
 	}
-	cells, known := whole[v.h.Header.Workload]
-	if !known {
+	cells := v.work.Together
+	if len(cells) == 0 {
 		return unknown(fmt.Sprintf("the workload %q has nothing that belongs together", v.h.Header.Workload), Effort{Operations: len(v.ops)})
 	}
 	f := Finding{Method: "comparison of the cells of each section", Effort: Effort{Operations: len(v.ops), Of: "sections that wrote"}}
@@ -74,15 +71,11 @@ func judgeAtomic(ctx context.Context, v *view, _ Options) Finding {
 			f.Effort.Chances++
 		}
 	}
-	switch {
-	case unclear > 0:
+	if unclear > 0 {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("nobody knows what became of %s", plural(unclear, "section"))
-	case f.Effort.Chances == 0:
-		f.Verdict, f.Why = Unknown, "no section wrote anything"
-	default:
-		f.Verdict, f.Why = Holds, fmt.Sprintf("%s, %sdone as a whole or not at all", plural(f.Effort.Chances, "section"), each(f.Effort.Chances))
+		return f
 	}
-	return f
+	return f.tried("no section wrote anything", "%s, %sdone as a whole or not at all", plural(f.Effort.Chances, "section"), each(f.Effort.Chances))
 }
 
 // cellApplied says what became of a section's write to a cell.
@@ -132,12 +125,7 @@ func (v *view) halfDone(f Finding, parts []*section, done, missing string) Findi
 	for _, p := range parts {
 		for _, w := range p.writes {
 			o := &v.ops[w]
-			op := CounterOp{Client: client, Op: fmt.Sprintf("writes %s to cell %s", v.number(w), p.key), From: v.at(o.Call), To: -1,
-				Events: sortedEvents(o.Call, o.Return)}
-			event := o.Call
-			if o.Return >= 0 {
-				op.To, event = v.at(o.Return), o.Return
-			}
+			op, event := v.counterOp(w, "writes %s to cell %s", v.number(w), p.key)
 			switch o.Type {
 			case history.OK:
 				s.tell(turning, event, "%s wrote %s to cell %s", client, v.number(w), p.key)
@@ -161,10 +149,5 @@ func (v *view) halfDone(f Finding, parts []*section, done, missing string) Findi
 	}
 	s.faults(begin, end, client)
 	c.Story = s.sentences()
-	for _, o := range c.Operations {
-		f.Events = append(f.Events, o.Events...)
-	}
-	f.Events = sortedEvents(f.Events...)
-	f.Counterexample = c
-	return f
+	return f.shown(c)
 }

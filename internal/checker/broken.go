@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // sectionReads is the read that a section built on; -1 where there is none.
@@ -44,18 +45,17 @@ func (v *view) brokenWhy(sections []*section) string {
 	r := v.sectionReads(last)
 	w := v.decisiveWrite(last)
 	lost, acknowledged := v.lostElements()
+	cell := v.work.CellOf(last.key)
 	switch {
-	case v.cellModel(last.key) == "jobs" && w >= 0 && last.key != "":
-		return fmt.Sprintf("%s %s went out twice, by %s and by %s", last.key, v.number(w), sections[0].client, last.client)
-	case v.cellModel(last.key) == "jobs" && w >= 0:
-		return fmt.Sprintf("the job of tick %s ran twice, by %s and by %s", v.number(w), sections[0].client, last.client)
+	case cell.Twice != "" && w >= 0:
+		return fmt.Sprintf("%s %s %s, by %s and by %s", cell.Item, v.number(w), cell.Twice, sections[0].client, last.client)
 	case lost > 0:
 		return fmt.Sprintf("%d of %s (%.0f %%) missing at the end", lost, plural(acknowledged, "acknowledged element"), 100*float64(lost)/float64(acknowledged))
-	case v.h.Header.Workload == "append" && len(sections) > 1:
+	case cell.Data == workload.ListData && len(sections) > 1:
 		return fmt.Sprintf("no order of the appends explains what %s and %s read", sections[0].client, last.client)
-	case v.h.Header.Workload == "append":
+	case cell.Data == workload.ListData:
 		return fmt.Sprintf("%s read a list that cannot have been", last.client)
-	case w >= 0 && v.h.Header.Workload == "stock" && v.number(w).V < 0:
+	case w >= 0 && cell.Data == workload.StockData && v.number(w).V < 0:
 		return fmt.Sprintf("%s sold more than there was: %s left", last.client, v.number(w))
 	case r < 0:
 		return fmt.Sprintf("%s cannot be explained together", plural(len(sections), "section"))
@@ -69,7 +69,7 @@ func (v *view) brokenWhy(sections []*section) string {
 		r := v.sectionReads(first)
 		switch {
 		case r < 0:
-		case v.readValue(r) == saw && v.h.Header.Workload == "stock" && w >= 0 && v.decisiveWrite(first) >= 0:
+		case v.readValue(r) == saw && cell.Data == workload.StockData && w >= 0 && v.decisiveWrite(first) >= 0:
 			return fmt.Sprintf("%s and %s both sold the same unit: both found %d left", first.client, last.client, saw)
 		case v.readValue(r) == saw && len(last.writes) > 0 && len(first.writes) > 0:
 			return fmt.Sprintf("%s and %s both read %d; one update lost", first.client, last.client, saw)
@@ -83,7 +83,7 @@ func (v *view) brokenWhy(sections []*section) string {
 // lostElements counts the elements whose append was acknowledged, and those of
 // them that the last read of the list, after everything, did not find.
 func (v *view) lostElements() (lost, acknowledged int) {
-	if v.h.Header.Workload != "append" || len(v.sections) == 0 {
+	if v.work.Cell.Data != workload.ListData || len(v.sections) == 0 {
 		return 0, 0
 	}
 	final := &v.sections[len(v.sections)-1]
@@ -124,7 +124,7 @@ func (v *view) brokenStory(sections []*section, impossible *section, from int) *
 			s.grant(g, v.at(v.closes(x)))
 		}
 		end = max(end, v.at(v.closes(x)))
-		if r := v.sectionReads(x); r >= 0 && v.h.Header.Workload != "append" {
+		if r := v.sectionReads(x); r >= 0 && v.data(x.key) != workload.ListData {
 			s.tell(filler, v.ops[r].Return, "%s read %d", x.client, v.readValue(r))
 		}
 	}
@@ -165,14 +165,11 @@ func (v *view) tellWrites(s *story, sections []*section, written map[int64]bool)
 func (v *view) sectionOp(x *section) CounterOp {
 	op := CounterOp{Client: x.client, From: v.at(v.opens(x)), To: v.at(v.closes(x))}
 	r, w := v.sectionReads(x), v.decisiveWrite(x)
+	cell := v.work.CellOf(x.key)
 	switch {
-	case v.cellModel(x.key) == "jobs" && w >= 0 && x.key != "":
-		op.Op = fmt.Sprintf("sends %s %s", x.key, v.number(w))
-	case v.cellModel(x.key) == "jobs" && w >= 0:
-		op.Op = fmt.Sprintf("runs the job of tick %s", v.number(w))
-	case v.h.Header.Workload == "append" && w >= 0:
-		op.Op = fmt.Sprintf("appends %s", v.number(w))
-	case v.h.Header.Workload == "append":
+	case cell.Writes != "" && w >= 0:
+		op.Op = fmt.Sprintf("%s %s", cell.Writes, v.number(w))
+	case cell.Data == workload.ListData:
 		op.Op = "reads the list"
 	case r >= 0 && w >= 0:
 		op.Op = fmt.Sprintf("reads %d and writes %s", v.readValue(r), v.number(w))

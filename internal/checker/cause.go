@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // cause names what a violation shows to have been assumed in vain. Each class of
@@ -330,7 +331,7 @@ func (v *view) whyBroken(sections []*section) string {
 		}
 		return string(actsInTime)
 	}
-	if v.cellModel(sections[0].key) == "jobs" {
+	if v.data(sections[0].key) == workload.JobsData {
 		return string(doneOnce)
 	}
 	return string(holderWrites)
@@ -351,12 +352,7 @@ func (v *view) revived(g *grant) bool {
 // whyUnordered finds why a later grant has no larger token.
 func (v *view) whyUnordered(first, second *grant) string {
 	between := func(does ...history.Does) bool {
-		for _, n := range v.h.Header.Nodes {
-			if v.struckBetween(n, first.call, second.ret, does...) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(v.h.Header.Nodes, func(n string) bool { return v.struckBetween(n, first.call, second.ret, does...) })
 	}
 	switch {
 	case between(history.Promotes):

@@ -136,6 +136,15 @@ type Counterexample struct {
 	Assumption string `json:"assumption,omitempty"`
 }
 
+// shown is the finding with what shows it.
+func (f Finding) shown(c *Counterexample) Finding {
+	for i := range c.Operations {
+		f.Events = append(f.Events, c.Operations[i].Events...)
+	}
+	f.Events, f.Counterexample = sortedEvents(f.Events...), c
+	return f
+}
+
 // CounterOp is one operation of a counterexample: what the client believed and
 // what was true.
 type CounterOp struct {

@@ -53,29 +53,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// judges has a pure function for each property.
-var judges = map[Property]func(context.Context, *view, Options) Finding{
-	ExclusiveBelief:      judgeBelief,
-	ExclusiveLease:       judgeLease,
-	NoLateEffect:         judgeLateEffects,
-	HolderServed:         judgeServed,
-	LinearizableResource: judgeResource,
-	OrderedTokens:        judgeTokens,
-	OwnerRelease:         judgeOwners,
-	DeadlockFree:         judgeDeadlock,
-	MinorityTolerant:     judgeMinority,
-	NoOrphanLock:         judgeOrphans,
-	Atomic:               judgeAtomic,
-	Isolated:             judgeIsolated,
-	Durable:              judgeDurable,
-}
-
-// Properties lists all properties, the order in which a report shows them.
-func Properties() []Property {
-	return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource,
-		HolderServed, OrderedTokens, OwnerRelease, DeadlockFree, MinorityTolerant, NoOrphanLock, Atomic, Isolated, Durable}
-}
-
 // Judge decides the given properties of a history, in their order. A cancelled
 // context makes what is not yet decided Unknown.
 func Judge(ctx context.Context, h *history.History, properties []Property, o Options) []Finding {
@@ -91,7 +68,7 @@ func Judge(ctx context.Context, h *history.History, properties []Property, o Opt
 	v.brief = o.Brief
 	for _, p := range properties {
 		var f Finding
-		switch judge := judges[p]; {
+		switch judge := p.row().judge; {
 		case judge == nil:
 			f = Finding{Verdict: Unknown, Why: fmt.Sprintf("no such property: %q", p)}
 		case ctx.Err() != nil:
@@ -137,6 +114,15 @@ func (v *view) doubt(f Finding, o Options) Finding {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("%d of %s never took effect", missing, plural(o.Faults, "planned fault"))
 	case f.Effort.Chances == 0:
 		f.Verdict, f.Why = Unknown, "nothing put it to the test"
+	}
+	return f
+}
+
+// tried is the finding where no violation was found: that it holds, if there were chances
+// of one, and that nothing was there to see, if not.
+func (f Finding) tried(nothing, holds string, args ...any) Finding {
+	if f.Verdict, f.Why = Holds, fmt.Sprintf(holds, args...); f.Effort.Chances == 0 {
+		f.Verdict, f.Why = Unknown, nothing
 	}
 	return f
 }

@@ -45,12 +45,8 @@ func judgeLateEffects(ctx context.Context, v *view, _ Options) Finding {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("the resource reported no effect of %s", plural(n, "answered write"))
 		return f
 	}
-	if f.Effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, "nothing was written"
-		return f
-	}
-	f.Verdict, f.Why = Holds, fmt.Sprintf("%s, %sinside its own validity", plural(f.Effort.Chances, "write"), each(f.Effort.Chances))
-	if refused >= 0 {
+	f = f.tried("nothing was written", "%s, %sinside its own validity", plural(f.Effort.Chances, "write"), each(f.Effort.Chances))
+	if f.Verdict == Holds && refused >= 0 {
 		f.Why, f.Events = refusalWords(&v.effects[refused]), sortedEvents(v.effects[refused].event)
 	}
 	return f

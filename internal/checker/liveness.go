@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -51,13 +52,8 @@ func judgeMinority(_ context.Context, v *view, o Options) Finding {
 			return v.starvation(f, w.starved, o.GrantWithin, "with a minority of the nodes struck", x.event)
 		}
 	}
-	if f.Effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, "no client asked for long enough while a minority was struck"
-		return f
-	}
-	f.Verdict = Holds
-	f.Why = fmt.Sprintf("%s with a minority struck, the slowest after %s (bound %s)", plural(f.Effort.Chances, "grant"), length(slowest), length(o.GrantWithin))
-	return f
+	return f.tried("no client asked for long enough while a minority was struck",
+		"%s with a minority struck, the slowest after %s (bound %s)", plural(f.Effort.Chances, "grant"), length(slowest), length(o.GrantWithin))
 }
 
 // healing is the event at which the healing phase began, -1 for none.
@@ -218,12 +214,7 @@ func (v *view) freeStretches(from, to time.Duration) []window {
 // asking lists who asked for the lock during a free stretch, and how long.
 func (v *view) asking(free window, breakAt time.Duration) []starving {
 	var list []starving
-	clients := make([]string, 0, len(v.acquires))
-	for c := range v.acquires {
-		clients = append(clients, c)
-	}
-	slices.Sort(clients)
-	for _, client := range clients {
+	for _, client := range slices.Sorted(maps.Keys(v.acquires)) {
 		var s *starving
 		acquires := v.acquires[client]
 		// A client asks one thing at a time, so its answers are in order, too.

@@ -60,12 +60,7 @@ func judgeOrphans(_ context.Context, v *view, _ Options) Finding {
 			return v.orphan(f, k, event, last-lost)
 		}
 	}
-	if f.Effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, "every owner still wanted its keys"
-		return f
-	}
-	f.Verdict, f.Why = Holds, fmt.Sprintf("%d %s, none left for longer than %s", f.Effort.Chances, f.Effort.What(), length(ttl))
-	return f
+	return f.tried("every owner still wanted its keys", "%d %s, none left for longer than %s", f.Effort.Chances, f.Effort.What(), length(ttl))
 }
 
 // keyLives replays what the nodes told of the lock's key.

@@ -61,12 +61,7 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 			}
 		}
 	}
-	if f.Effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, "no node reported a release or a renewal"
-		return f
-	}
-	f.Verdict, f.Why = Holds, fmt.Sprintf("%d %s, %sof the client's own key", f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
-	return f
+	return f.tried("no node reported a release or a renewal", "%d %s, %sof the client's own key", f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
 }
 
 // firstSilent is, for each client that made an attempt without telling its owner

@@ -1,40 +1,92 @@
 package checker
 
-// SafetyProperties are those that everything with this workload is asked for.
-func SafetyProperties(workload string) []Property {
-	switch workload {
-	case "transactions": // they need no lock
-		return []Property{Atomic, Isolated, Durable}
-	case "two-cells":
-		return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource, Atomic}
+import (
+	"context"
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/workload"
+)
+
+// row is all that there is to know of a property.
+type row struct {
+	name  Property
+	title string
+	judge func(context.Context, *view, Options) Finding
+	// asked: everything with such a workload is judged by it; nil: only what asks for it.
+	asked func(workload.Workload) bool
+	// demanded: where it is asked of a lock and a scenario says nothing of it, it is
+	// expected to hold.
+	demanded bool
+	// probed: it needs clients that try for the lock once everything has healed.
+	probed bool
+	// keyed: it is judged by what the nodes' keys were seen to be.
+	keyed bool
+	// distance from the cause, as its counterexample tells it: a lock that broke its
+	// promise comes before the damage that followed, and that before a mere belief, which
+	// any lease with a slow holder leaves behind.
+	distance int
+}
+
+// rows are the properties, in the order in which a report shows them.
+var rows = []row{
+	{name: ExclusiveBelief, title: "no two clients believe at once that they hold the lock", judge: judgeBelief, asked: locked, distance: 13}, // no lease can keep it
+	{name: ExclusiveLease, title: "no two clients are at once inside the validity that their lock promised them", judge: judgeLease, asked: locked, demanded: true, distance: 1},
+	{name: NoLateEffect, title: "nothing a client does to the resource takes effect after its validity ended", judge: judgeLateEffects, asked: locked, demanded: true, distance: 6},
+	{name: LinearizableResource, title: "the guarded sections are linearizable as atomic read-modify-writes", judge: judgeResource, asked: locked, demanded: true, distance: 2},
+	{name: HolderServed, title: "the fence refuses nothing that a client does inside its own validity", judge: judgeServed, distance: 7},
+	{name: OrderedTokens, title: "a later grant has a strictly larger token", judge: judgeTokens, keyed: true, distance: 8},
+	{name: OwnerRelease, title: "nobody's release or renewal touches another owner's key", judge: judgeOwners, keyed: true, distance: 9},
+	{name: DeadlockFree, title: "once the faults are lifted, somebody gets the lock within a stated bound", judge: judgeDeadlock, probed: true, distance: 12},
+	{name: MinorityTolerant, title: "with a minority of nodes down, hung or slow, the lock is still granted within a bound", judge: judgeMinority, distance: 11},
+	{name: NoOrphanLock, title: "no key stays for longer than the TTL after its owner no longer wants it", judge: judgeOrphans, keyed: true, distance: 10},
+	{name: Atomic, title: "what belongs together is done as a whole or not at all", judge: judgeAtomic, asked: func(w workload.Workload) bool { return w.Pair || len(w.Together) > 0 }, distance: 3},
+	{name: Isolated, title: "nobody sees a change that is only half done", judge: judgeIsolated, asked: paired, distance: 4},
+	{name: Durable, title: "all that was acknowledged is there at the end", judge: judgeDurable, asked: paired, distance: 5},
+}
+
+func paired(w workload.Workload) bool { return w.Pair }
+func locked(w workload.Workload) bool { return !w.Pair }
+
+// properties are those whose rows are so.
+func properties(so func(*row) bool) (list []Property) {
+	for i := range rows {
+		if so(&rows[i]) {
+			list = append(list, rows[i].name)
+		}
 	}
-	return []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource}
+	return list
+}
+
+// Properties lists all properties, the order in which a report shows them.
+func Properties() []Property { return properties(func(*row) bool { return true }) }
+
+// SafetyProperties are those that everything with this workload is asked for.
+func SafetyProperties(name workload.Name) []Property {
+	w := workload.Of(name)
+	return properties(func(r *row) bool { return r.asked != nil && r.asked(w) })
 }
 
 // Demanded are the properties that are expected to hold where a scenario says
-// nothing of them. Belief is not among them: no lease can keep it.
-func Demanded(workload string) []Property {
-	if workload == "transactions" { // they need no lock
-		return nil
-	}
-	return []Property{ExclusiveLease, NoLateEffect, LinearizableResource}
+// nothing of them.
+func Demanded(name workload.Name) []Property {
+	w := workload.Of(name)
+	return properties(func(r *row) bool { return r.demanded && r.asked(w) })
 }
 
-var titles = map[Property]string{
-	ExclusiveBelief:      "no two clients believe at once that they hold the lock",
-	ExclusiveLease:       "no two clients are at once inside the validity that their lock promised them",
-	NoLateEffect:         "nothing a client does to the resource takes effect after its validity ended",
-	HolderServed:         "the fence refuses nothing that a client does inside its own validity",
-	LinearizableResource: "the guarded sections are linearizable as atomic read-modify-writes",
-	OrderedTokens:        "a later grant has a strictly larger token",
-	OwnerRelease:         "nobody's release or renewal touches another owner's key",
-	DeadlockFree:         "once the faults are lifted, somebody gets the lock within a stated bound",
-	MinorityTolerant:     "with a minority of nodes down, hung or slow, the lock is still granted within a bound",
-	NoOrphanLock:         "no key stays for longer than the TTL after its owner no longer wants it",
-	Atomic:               "what belongs together is done as a whole or not at all",
-	Isolated:             "nobody sees a change that is only half done",
-	Durable:              "all that was acknowledged is there at the end",
+// row is what there is to know of the property; of one that there is not, nothing.
+func (p Property) row() row {
+	if i := slices.IndexFunc(rows, func(r row) bool { return r.name == p }); i >= 0 {
+		return rows[i]
+	}
+	return row{distance: len(rows) + 1}
 }
 
 // Title is the property in one line of words.
-func (p Property) Title() string { return titles[p] }
+func (p Property) Title() string { return p.row().title }
+
+// Probed reports that the property needs clients that try for the lock once everything
+// has healed.
+func (p Property) Probed() bool { return p.row().probed }
+
+// Distance is how far from the cause its counterexample is; the smallest is closest.
+func (p Property) Distance() int { return p.row().distance }

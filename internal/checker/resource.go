@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 
@@ -20,44 +21,19 @@ type cell struct {
 	from []*section
 }
 
-// cellModel names the model of a cell: mostly the workload's own.
-func (v *view) cellModel(key string) string {
-	switch w := v.h.Header.Workload; {
-	case w == "side-effect" && key == "mail":
-		return "jobs" // each e-mail is sent at most once
-	case w == "side-effect", w == "two-cells", w == "register", w == "":
-		return "increment"
-	default:
-		return w
-	}
-}
-
-// problem is the question that a workload puts to the history of one cell.
-func (v *view) problem(key string, h linear.History) (p linear.Problem, known bool) {
-	switch v.cellModel(key) {
-	case "increment":
-		return linear.CounterProblem(h.Initial), true
-	case "append":
-		return linear.ListProblem(h.Lists), true
-	case "stock":
-		return linear.StockProblem(h.Initial), true
-	case "jobs":
-		return linear.JobsProblem(), true
-	}
-	return p, false
-}
+// data is what a cell is.
+func (v *view) data(key string) workload.Data { return v.work.CellOf(key).Data }
 
 // judgeResource: the guarded sections are linearizable as atomic operations.
 func judgeResource(ctx context.Context, v *view, o Options) Finding {
-	if _, known := v.problem("", linear.History{}); !known {
+	if v.work.Cell.Data == 0 {
 		return unknown(fmt.Sprintf("there is no model for the workload %q", v.h.Header.Workload), Effort{Operations: len(v.ops)})
 	}
 	cells, effort := v.cells()
 	f := Finding{Effort: effort}
 	for i := range cells {
 		c := &cells[i]
-		d := decider{ctx: ctx, options: o, h: c.h}
-		d.problem, _ = v.problem(c.key, c.h)
+		d := decider{ctx: ctx, options: o, h: c.h, problem: v.data(c.key).Problem(c.h)}
 		r := d.decide(c.h.Ops, !o.Fast)
 		f.Method = d.method
 		switch r.Outcome {
@@ -67,13 +43,9 @@ func judgeResource(ctx context.Context, v *view, o Options) Finding {
 			return v.brokenCell(f, c, &d)
 		}
 	}
-	if effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, "the resource was never contended: fewer than two clients came to the resource, or none completed a section"
-		return f
-	}
-	f.Verdict = Holds
-	f.Why = fmt.Sprintf("%d %s, %sexplained by one order", effort.Chances, effort.What(), all(effort.Chances))
-	if r := v.refusal(); r != nil {
+	f = f.tried("the resource was never contended: fewer than two clients came to the resource, or none completed a section",
+		"%d %s, %sexplained by one order", effort.Chances, effort.What(), all(effort.Chances))
+	if r := v.refusal(); f.Verdict == Holds && r != nil {
 		f.Why, f.Events = refusalWords(r), sortedEvents(r.event)
 	}
 	return f
@@ -154,7 +126,7 @@ func (v *view) cells() ([]cell, Effort) {
 	effort := Effort{Operations: len(v.ops), Of: "sections of " + plural(len(clients), "client")}
 	// The section of a client that never came to the resource can lose nothing. A job is
 	// different: where its client is refused, it is rightly not run again.
-	if len(came) > 1 || v.h.Header.Workload == "jobs" && v.contention().Of == contended {
+	if len(came) > 1 || v.work.Cell.Data == workload.JobsData && v.contention().Of == contended {
 		effort.Chances = completed
 	}
 	cells := make([]cell, 0, len(byKey))
@@ -203,10 +175,10 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 	if read >= 0 {
 		op.Call = int64(v.at(v.ops[read].Call))
 	}
-	switch v.cellModel(s.key) {
-	case "jobs":
+	switch v.data(s.key) {
+	case workload.JobsData:
 		op.Kind = linear.Run
-	case "append":
+	case workload.ListData:
 		op.Kind, op.B = linear.Append, linear.None
 		if read >= 0 {
 			// What the section read, it read at the same instant as it wrote.
@@ -216,7 +188,7 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 				ops = append(ops, seen)
 			}
 		}
-	default:
+	case workload.CounterData, workload.StockData:
 		if read >= 0 {
 			op.Kind, op.A, op.B = linear.CAS, v.readValue(read), op.A
 		}
@@ -245,7 +217,7 @@ func (v *view) takeOp(op, first int) linear.Op {
 // readOp is a read by itself.
 func (v *view) readOp(op int, h *linear.History, call, ret time.Duration) linear.Op {
 	o := linear.Op{Kind: linear.Read, Call: int64(call), Return: int64(ret)}
-	if v.cellModel(v.event(v.ops[op].Call).Value.Key) != "append" {
+	if v.data(v.event(v.ops[op].Call).Value.Key) != workload.ListData {
 		o.A = v.readValue(op)
 		return o
 	}
@@ -296,48 +268,15 @@ func (v *view) brokenCell(f Finding, c *cell, d *decider) Finding {
 		return violatedBriefly(f)
 	}
 	// From here on it is only a matter of showing what has been decided.
-	illegal := func(ops []linear.Op) bool { return d.decide(ops, false).Outcome == linear.Illegal }
-	at, prefix, places := linear.FirstIllegal(c.h.Ops, illegal)
-	kept := d.decide(prefix, false).Witness
-	slices.Sort(kept)
-	if len(kept) == 0 || !illegal(linear.Relax(prefix, kept)) {
-		kept = certain(prefix)
-	}
-	candidates := kept
-	small := linear.Shrink(len(candidates), func(part []int) bool {
-		return illegal(linear.Relax(prefix, pick(candidates, part)))
-	})
+	least := linear.Fewest(c.h.Ops, func(ops []linear.Op) linear.Result { return d.decide(ops, false) }, true)
 	var sections []*section
-	for _, i := range pick(candidates, small) {
-		if x := c.from[places[i]]; !slices.Contains(sections, x) {
+	for _, i := range least.Operations {
+		if x := c.from[i]; !slices.Contains(sections, x) {
 			sections = append(sections, x)
 		}
 	}
 	slices.SortStableFunc(sections, func(a, b *section) int { return cmp.Compare(v.opens(a), v.opens(b)) })
 	f.Verdict = Violated
 	f.Why = v.brokenWhy(sections)
-	f.Counterexample = v.brokenStory(sections, c.from[at], len(c.h.Ops))
-	for _, o := range f.Counterexample.Operations {
-		f.Events = append(f.Events, o.Events...)
-	}
-	f.Events = sortedEvents(f.Events...)
-	return f
-}
-
-func certain(ops []linear.Op) []int {
-	var list []int
-	for i := range ops {
-		if !ops[i].Optional() {
-			list = append(list, i)
-		}
-	}
-	return list
-}
-
-func pick(from, places []int) []int {
-	list := make([]int, len(places))
-	for i, p := range places {
-		list[i] = from[p]
-	}
-	return list
+	return f.shown(v.brokenStory(sections, c.from[least.At], len(c.h.Ops)))
 }

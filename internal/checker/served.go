@@ -26,15 +26,10 @@ func judgeServed(_ context.Context, v *view, _ Options) Finding {
 			}
 		}
 	}
-	switch {
-	case first >= 0:
+	if first >= 0 {
 		return v.refusedHolder(f, &v.effects[first], refusals)
-	case f.Effort.Chances == 0:
-		f.Verdict, f.Why = Unknown, "no valid holder came to the fence"
-	default:
-		f.Verdict, f.Why = Holds, fmt.Sprintf("%s of valid holders at the fence, none refused", plural(f.Effort.Chances, "operation"))
 	}
-	return f
+	return f.tried("no valid holder came to the fence", "%s of valid holders at the fence, none refused", plural(f.Effort.Chances, "operation"))
 }
 
 // fenced reports whether the resource looks at who comes: it keeps the highest token,

@@ -114,13 +114,7 @@ func (s *story) writes(from, to time.Duration, clients ...string) {
 // writeWords tell of a write: "c2 wrote 1 from 0".
 func (v *view) writeWords(x *section, op int) string {
 	o := &v.ops[op]
-	verb := "wrote"
-	switch v.h.Header.Workload {
-	case "append":
-		verb = "appended"
-	case "jobs":
-		verb = "ran the job of tick"
-	}
+	verb := cmp.Or(v.work.CellOf(x.key).Wrote, "wrote")
 	text := x.client + " " + verb
 	if n := v.number(op); n.Set {
 		text = fmt.Sprintf("%s %s %d", x.client, verb, n.V)

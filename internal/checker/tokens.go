@@ -38,15 +38,10 @@ func judgeTokens(_ context.Context, v *view, _ Options) Finding {
 		})
 	}
 	f.Effort.Chances = len(o.later)
-	switch {
-	case o.second >= 0:
+	if o.second >= 0 {
 		return v.unordered(f, &v.grants[o.first], &v.grants[o.second])
-	case f.Effort.Chances == 0:
-		f.Verdict, f.Why = Unknown, "no grant came after another"
-	default:
-		f.Verdict, f.Why = Holds, fmt.Sprintf("%s, %swith a larger token", plural(f.Effort.Chances, "later grant"), each(f.Effort.Chances))
 	}
-	return f
+	return f.tried("no grant came after another", "%s, %swith a larger token", plural(f.Effort.Chances, "later grant"), each(f.Effort.Chances))
 }
 
 // order is what sweeps over the grants found.

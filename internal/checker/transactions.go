@@ -226,6 +226,18 @@ func judgeDurable(ctx context.Context, v *view, _ Options) Finding {
 	return f
 }
 
+// counterOp is an operation as one of a counterexample, and the event that tells what came
+// of it.
+func (v *view) counterOp(i int, format string, args ...any) (op CounterOp, told int) {
+	o := &v.ops[i]
+	op = CounterOp{Client: o.Process, Op: fmt.Sprintf(format, args...), From: v.at(o.Call), To: -1, Events: sortedEvents(o.Call, o.Return)}
+	if o.Return < 0 {
+		return op, o.Call
+	}
+	op.To = v.at(o.Return)
+	return op, o.Return
+}
+
 // pairBroken makes the finding that the given operations cannot be.
 func (v *view) pairBroken(f Finding, why, assumption string, ops ...int) Finding {
 	f.Verdict, f.Why = Violated, why
@@ -238,11 +250,7 @@ func (v *view) pairBroken(f Finding, why, assumption string, ops ...int) Finding
 	slices.Sort(ops)
 	for _, i := range slices.Compact(ops) {
 		o := &v.ops[i]
-		op := CounterOp{Client: o.Process, From: v.at(o.Call), To: -1, Events: sortedEvents(o.Call, o.Return)}
-		event := o.Call
-		if o.Return >= 0 {
-			op.To, event = v.at(o.Return), o.Return
-		}
+		op, event := v.counterOp(i, "looks at both lists")
 		begin, end = min(begin, v.at(o.Call)), max(end, v.at(event))
 		if o.F == history.Snapshot {
 			a, b := v.lists(i)
@@ -256,11 +264,8 @@ func (v *view) pairBroken(f Finding, why, assumption string, ops ...int) Finding
 		}
 		c.Operations = append(c.Operations, op)
 		c.Impossible = event
-		f.Events = append(f.Events, op.Events...)
 	}
 	s.faults(begin, end, history.ResourceProcess)
 	c.Story = s.sentences()
-	f.Events = sortedEvents(f.Events...)
-	f.Counterexample = c
-	return f
+	return f.shown(c)
 }

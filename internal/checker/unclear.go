@@ -6,15 +6,11 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
-// keyed are the properties that are judged by what the nodes' keys were seen to be. For
-// ordered-tokens, keys only say of more grants that they are later: what was compared
-// without them stands.
-var keyed = map[Property]bool{OwnerRelease: true, NoOrphanLock: true, OrderedTokens: true}
-
 // known takes back a verdict that rests on keys of which something is not known. A
-// violation was seen in what is known, and stays.
+// violation was seen in what is known, and stays. For ordered-tokens, keys only say of more
+// grants that they are later: what was compared without them stands.
 func (v *view) known(f Finding) Finding {
-	if v.unclear < 0 || f.Verdict == Violated || !keyed[f.Property] || f.Property == OrderedTokens && f.Verdict == Holds {
+	if v.unclear < 0 || f.Verdict == Violated || !f.Property.row().keyed || f.Property == OrderedTokens && f.Verdict == Holds {
 		return f
 	}
 	e := v.event(v.unclear)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // forever is the end of what has none.
@@ -14,8 +15,10 @@ const forever = time.Duration(math.MaxInt64)
 // view is a history made ready for judging. It is built once, by one goroutine,
 // and only read afterwards, save for contended.
 type view struct {
-	h   *history.History
-	ops []history.Op
+	h *history.History
+	// work is the workload of the history.
+	work workload.Workload
+	ops  []history.Op
 	// opAt is the operation in ops that an event invokes or completes, -1 for none.
 	opAt []int32
 	done bool
@@ -104,7 +107,7 @@ type extension struct {
 }
 
 func newView(h *history.History) *view {
-	v := &view{h: h, ops: h.Ops(), done: h.Done(), byClient: make(map[string][]int), unclear: firstUnclear(h)}
+	v := &view{h: h, work: workload.Of(workload.Name(h.Header.Workload)), ops: h.Ops(), done: h.Done(), byClient: make(map[string][]int), unclear: firstUnclear(h)}
 	if n := len(h.Events); n > 0 {
 		v.end = h.Events[n-1].Time
 	}

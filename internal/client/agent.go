@@ -9,64 +9,18 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
-// Request asks a client for one operation.
-type Request struct {
-	// F is acquire, read, write, cas, release, txn or snapshot. A cas takes Number units off the
-	// resource where there are that many, in one step.
-	F history.F `json:"f"`
-	// Section numbers the guarded section, from 1.
-	Section int `json:"section,omitempty"`
-	// Number is what a write stores.
-	Number history.Int `json:"number,omitzero"`
-	// List is the whole that a write to a list stores; Number is its last element.
-	List []int64 `json:"list,omitempty"`
-	// How says how a txn keeps its two lists together.
-	How resource.How `json:"how,omitempty"`
-	// Cell is the part of the resource that a read or a write is about; empty:
-	// the only one.
-	Cell string `json:"cell,omitempty"`
-	// Unfenced makes a write pass by the fence: its effect is on something that
-	// cannot check tokens.
-	Unfenced bool `json:"unfenced,omitempty"`
-	// Check makes a write ask the lock first whether it is still valid, and
-	// fail where it is not.
-	Check bool `json:"check,omitempty"`
-}
-
-// Answer is what came of a request: the completion of the operation.
-type Answer struct {
-	// Type is history.OK, Fail or Info.
-	Type history.Type `json:"result"`
-	// Value is what the operation learned. Validity is the time that the
-	// grant's promise still lasts when the client answers; ValidUntil is
-	// filled in by the world, which knows the run time.
-	Value history.Value `json:"value,omitzero"`
-	Error string        `json:"error,omitempty"`
-	// Instant is the true time from which a grant's Validity counts, on the
-	// clock that the agent was given.
-	Instant time.Duration `json:"-"`
-	// Gone says that the client is dead or out of reach for good. The world
-	// sets it.
-	Gone bool `json:"-"`
-}
-
-// Points that clients pass, beside those of their lock.
-const (
-	BeforeAcquire = "before-acquire"
-	BeforeRead    = "before-read"
-	BeforeCheck   = "before-check"
-	BeforeWrite   = "before-write"
-	// AfterFenceCheck lies between the check of the token and the write, where
-	// the two are not one step.
-	AfterFenceCheck = "after-fence-check"
-	// BetweenCommands lies between two commands that go separately.
-	BeforeTransaction = "before-transaction"
-	BetweenCommands   = "between-commands"
-	BeforeSnapshot    = "before-snapshot"
-	BeforeRelease     = "before-release"
+// Request and Answer are what a workload asks and is answered.
+type (
+	Request = workload.Request
+	Answer  = workload.Answer
 )
+
+// AfterFenceCheck is a point between the check of the token and the write, where the
+// two are not one step.
+const AfterFenceCheck = "after-fence-check"
 
 // Agent carries out requests, one at a time, for one client.
 type Agent struct {
@@ -114,7 +68,7 @@ func (a *Agent) Do(r Request) Answer {
 }
 
 func (a *Agent) acquire() Answer {
-	a.env.Point(BeforeAcquire)
+	a.env.Point(workload.BeforeAcquire)
 	g, result := a.lock.Acquire()
 	answer := AnswerOf(result)
 	answer.Value.Owner = g.Owner
@@ -138,7 +92,7 @@ func (a *Agent) acquire() Answer {
 }
 
 func (a *Agent) read(r Request) Answer {
-	a.env.Point(BeforeRead)
+	a.env.Point(workload.BeforeRead)
 	if a.res.Guard == resource.Watching && !r.Unfenced {
 		if watched := a.res.Watch(a.store, a.access(r)); !watched.OK() {
 			return a.seen(resource.Answer{Reply: watched}, r)
@@ -150,12 +104,12 @@ func (a *Agent) read(r Request) Answer {
 
 func (a *Agent) write(r Request) Answer {
 	if r.Check {
-		a.env.Point(BeforeCheck)
+		a.env.Point(workload.BeforeCheck)
 		if g, ok := a.grant(); ok && !g.Forever && a.lock.Remaining(g) <= 0 {
 			return Answer{Type: history.Fail, Error: "the client saw that its validity had ended"}
 		}
 	}
-	a.env.Point(BeforeWrite)
+	a.env.Point(workload.BeforeWrite)
 	a.watches = a.watches && r.Unfenced
 	answer := a.checked(r)
 	if answer.Type == history.OK {
@@ -179,7 +133,7 @@ func (a *Agent) checked(r Request) Answer {
 
 // take takes units off the resource in one step.
 func (a *Agent) take(r Request) Answer {
-	a.env.Point(BeforeWrite)
+	a.env.Point(workload.BeforeWrite)
 	got := a.res.Take(a.store, a.access(r))
 	answer := a.seen(got, r)
 	switch {
@@ -193,7 +147,7 @@ func (a *Agent) take(r Request) Answer {
 }
 
 func (a *Agent) release() Answer {
-	a.env.Point(BeforeRelease)
+	a.env.Point(workload.BeforeRelease)
 	if a.watches { // the section did not come to its write
 		a.store.Do(command.Unwatch())
 		a.watches = false

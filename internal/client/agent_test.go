@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // scene is a client with its nodes and its resource, on a clock that the test
@@ -70,7 +71,7 @@ func (s *scene) write(n int64, check bool) client.Answer {
 }
 
 func TestAcquireTellsOwnerNodesTokenAndValidity(t *testing.T) {
-	s := newScene(t, lock.Config{Tokens: lock.QuorumCounter, DriftConstant: 100 * time.Millisecond}, resource.Strict)
+	s := newScene(t, lock.Config{Tokens: lock.QuorumCounter, Drift: lock.Drift{DriftConstant: 100 * time.Millisecond}}, resource.Strict)
 	s.nodes[1].Way = commandtest.Dead
 	s.onPoint[lock.PointQuorum] = func() { s.T += 50 * time.Millisecond }
 	a := s.does(history.Acquire)
@@ -109,11 +110,11 @@ func TestSectionPassesItsPointsInOrder(t *testing.T) {
 	}
 	var own []string
 	for _, p := range s.passed {
-		if slices.Contains([]string{client.BeforeAcquire, client.BeforeRead, client.BeforeCheck, client.BeforeWrite, client.BeforeRelease}, p) {
+		if slices.Contains([]string{workload.BeforeAcquire, workload.BeforeRead, workload.BeforeCheck, workload.BeforeWrite, workload.BeforeRelease}, p) {
 			own = append(own, p)
 		}
 	}
-	if want := []string{client.BeforeAcquire, client.BeforeRead, client.BeforeCheck, client.BeforeWrite, client.BeforeRelease}; !slices.Equal(own, want) {
+	if want := []string{workload.BeforeAcquire, workload.BeforeRead, workload.BeforeCheck, workload.BeforeWrite, workload.BeforeRelease}; !slices.Equal(own, want) {
 		t.Errorf("passed %q, want %q", own, want)
 	}
 }
@@ -125,9 +126,9 @@ func TestCheckBeforeWrite(t *testing.T) {
 		check bool
 		want  history.Type
 	}{
-		{client.BeforeCheck, true, history.Fail},
-		{client.BeforeWrite, true, history.OK},
-		{client.BeforeWrite, false, history.OK},
+		{workload.BeforeCheck, true, history.Fail},
+		{workload.BeforeWrite, true, history.OK},
+		{workload.BeforeWrite, false, history.OK},
 	} {
 		s := newScene(t, lock.Config{}, resource.NoFence)
 		s.does(history.Acquire)

@@ -3,12 +3,13 @@ package client
 import (
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // transact appends a number to both lists.
 func (a *Agent) transact(r Request) Answer {
-	a.env.Point(BeforeTransaction)
-	reply := a.res.Append(a.store, r.Number.V, r.How, func() { a.env.Point(BetweenCommands) })
+	a.env.Point(workload.BeforeTransaction)
+	reply := a.res.Append(a.store, r.Number.V, r.How, func() { a.env.Point(workload.BetweenCommands) })
 	answer := outcome(reply)
 	answer.Value = history.Value{Section: r.Section, Number: r.Number}
 	return answer
@@ -16,7 +17,7 @@ func (a *Agent) transact(r Request) Answer {
 
 // snapshot reads both lists.
 func (a *Agent) snapshot(r Request) Answer {
-	a.env.Point(BeforeSnapshot)
+	a.env.Point(workload.BeforeSnapshot)
 	first, second, reply := a.res.Both(a.store)
 	answer := outcome(reply)
 	answer.Value = history.Value{Section: r.Section, List: first, Other: second}

@@ -143,13 +143,17 @@ func (b *builder) stamp(e *history.Event) int64 {
 }
 
 func (b *builder) process(name string) int32 {
-	p, ok := b.processes[name]
-	if !ok {
-		p = int32(len(b.names))
-		b.processes[name] = p
-		b.names = append(b.names, name)
+	return numbered(b.processes, &b.names, name)
+}
+
+// numbered is the number of a name; a new one gets the next.
+func numbered[N int32 | int64](numbers map[string]N, names *[]string, name string) N {
+	n, known := numbers[name]
+	if !known {
+		n = N(len(*names))
+		numbers[name], *names = n, append(*names, name)
 	}
-	return p
+	return n
 }
 
 func (b *builder) part(key string) *part {
@@ -419,13 +423,7 @@ func (b *builder) text(value *history.Value) int64 {
 	if value.Number.Set {
 		s = strconv.FormatInt(value.Number.V, 10)
 	}
-	id, ok := b.textIDs[s]
-	if !ok {
-		id = int64(len(b.texts))
-		b.textIDs[s] = id
-		b.texts = append(b.texts, s)
-	}
-	return id
+	return numbered(b.textIDs, &b.texts, s)
 }
 
 // finish adds the operations that never returned and settles what could not be

@@ -99,16 +99,16 @@ func (b *builder) nothing() string {
 }
 
 func (b *builder) knowsNo() string {
+	return fmt.Sprintf("the model %s knows no %s (it knows %s)", b.m.name, listed(b.strange), listed(b.m.verbs))
+}
+
+// listed are the keys of a map, in order.
+func listed[V any](of map[history.F]V) string {
 	var names []string
-	for _, f := range slices.Sorted(maps.Keys(b.strange)) {
+	for _, f := range slices.Sorted(maps.Keys(of)) {
 		names = append(names, string(f))
 	}
-	var known []string
-	for f := range b.m.verbs {
-		known = append(known, string(f))
-	}
-	slices.Sort(known)
-	return fmt.Sprintf("the model %s knows no %s (it knows %s)", b.m.name, strings.Join(names, ", "), strings.Join(known, ", "))
+	return strings.Join(names, ", ")
 }
 
 // bounds are what is left for the check.
@@ -269,37 +269,23 @@ func (b *builder) words(p *part, o *linear.Op) string {
 		}
 		return fmt.Sprint(n)
 	}
-	switch o.Kind {
-	case linear.Acquire:
-		if o.A != linear.None {
-			return fmt.Sprintf("acquire with token %d", o.A)
-		}
-		return "acquire"
-	case linear.Release:
-		return "release"
-	case linear.Read:
-		return "read " + text(o.A)
-	case linear.Write:
-		return "write " + text(o.A)
-	case linear.CAS:
-		return fmt.Sprintf("cas %s to %s", text(o.A), text(o.B))
-	case linear.CASFailed:
-		return "failed cas from " + text(o.A)
-	case linear.Add:
-		return "add " + text(o.A)
-	case linear.Append:
-		return "append " + text(o.A)
-	case linear.ReadList, linear.ReadSet:
+	switch {
+	case o.Kind == linear.Acquire && o.A != linear.None:
+		return fmt.Sprintf("acquire with token %d", o.A)
+	case o.Kind == linear.ReadList || o.Kind == linear.ReadSet:
 		return clip(fmt.Sprintf("read %v", p.h.Lists[o.A]))
-	case linear.Sell:
-		return "sell " + text(o.A)
-	case linear.Run:
-		return "run tick " + text(o.A)
-	case linear.Insert:
-		return "insert " + text(o.A)
+	case o.Kind == linear.CAS:
+		return fmt.Sprintf("cas %s to %s", text(o.A), text(o.B))
 	}
-	return "operation"
+	if words, one := opWords[o.Kind]; one {
+		return words + text(o.A)
+	}
+	return o.Kind.String()
 }
+
+// opWords tell of operations with one argument.
+var opWords = map[linear.Kind]string{linear.Read: "read ", linear.Write: "write ", linear.CASFailed: "failed cas from ", linear.Add: "add ",
+	linear.Append: "append ", linear.Sell: "sell ", linear.Run: "run tick ", linear.Insert: "insert "}
 
 // clip keeps long values from filling a screen.
 func clip(s string) string {

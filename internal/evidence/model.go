@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 
@@ -41,24 +42,24 @@ var (
 	counterVerbs  = map[history.F]verb{"read": read, "add": add, "inc": add, "increment": add, "write": write, "cas": cas}
 )
 
-func cellProblem(h linear.History, _ Options) linear.Problem { return linear.CounterProblem(h.Initial) }
-
-func lockProblem(m linear.Model) func(linear.History, Options) linear.Problem {
-	return func(linear.History, Options) linear.Problem { return linear.Problem{Model: m} }
+// of is a problem that no option changes.
+func of(d workload.Data) func(linear.History, Options) linear.Problem {
+	return func(h linear.History, _ Options) linear.Problem { return d.Problem(h) }
 }
 
-func taggedProblem(linear.History, Options) linear.Problem {
-	return linear.Problem{Model: linear.TaggedMutex(), Direct: linear.Mutex}
+// always is a problem that no history changes either.
+func always(p linear.Problem) func(linear.History, Options) linear.Problem {
+	return func(linear.History, Options) linear.Problem { return p }
 }
 
 var models = map[string]*model{
-	"register":     {verbs: registerVerbs, problem: cellProblem},
-	"cas-register": {verbs: registerVerbs, problem: cellProblem},
-	"counter":      {verbs: counterVerbs, sections: true, problem: cellProblem},
-	"mutex":        {verbs: lockVerbs, problem: lockProblem(linear.PlainMutex())},
-	"owner-mutex":  {verbs: lockVerbs, tagged: true, problem: taggedProblem},
-	"leased-mutex": {verbs: lockVerbs, tagged: true, timed: true, problem: taggedProblem},
-	"fenced-mutex": {verbs: lockVerbs, problem: lockProblem(linear.Fenced())},
+	"register":     {verbs: registerVerbs, problem: of(workload.CounterData)},
+	"cas-register": {verbs: registerVerbs, problem: of(workload.CounterData)},
+	"counter":      {verbs: counterVerbs, sections: true, problem: of(workload.CounterData)},
+	"mutex":        {verbs: lockVerbs, problem: always(linear.Problem{Model: linear.PlainMutex()})},
+	"owner-mutex":  {verbs: lockVerbs, tagged: true, problem: always(linear.Problem{Model: linear.TaggedMutex(), Direct: linear.Mutex})},
+	"leased-mutex": {verbs: lockVerbs, tagged: true, timed: true, problem: always(linear.Problem{Model: linear.TaggedMutex(), Direct: linear.Mutex})},
+	"fenced-mutex": {verbs: lockVerbs, problem: always(linear.Problem{Model: linear.Fenced()})},
 	"reentrant-mutex": {verbs: lockVerbs, problem: func(_ linear.History, o Options) linear.Problem {
 		return linear.Problem{Model: linear.Reentrant(o.Reentrancy)}
 	}},
@@ -69,11 +70,11 @@ var models = map[string]*model{
 		return linear.Problem{Model: linear.Semaphore(o.Permits, h)}
 	}},
 	"append": {verbs: map[history.F]verb{"append": appendTo, "add": appendTo, "write": appendTo, "read": read}, sections: true,
-		problem: func(h linear.History, _ Options) linear.Problem { return linear.ListProblem(h.Lists) }},
+		problem: of(workload.ListData)},
 	"stock": {verbs: map[history.F]verb{"sell": sell, "read": read, "add": add, "write": write}, sections: true,
-		problem: func(h linear.History, _ Options) linear.Problem { return linear.StockProblem(h.Initial) }},
+		problem: of(workload.StockData)},
 	"jobs": {verbs: map[history.F]verb{"run": run, "write": run},
-		problem: func(linear.History, Options) linear.Problem { return linear.JobsProblem() }},
+		problem: of(workload.JobsData)},
 	"set": {verbs: map[history.F]verb{"add": add, "insert": add, "read": read},
 		problem: func(h linear.History, _ Options) linear.Problem { return linear.Problem{Model: linear.Set(h.Lists)} }},
 	"kv": {verbs: map[history.F]verb{"get": read, "read": read, "put": write, "write": write, "append": appendTo}},

@@ -147,23 +147,22 @@ func (s Search) setup() (*scenario.Setup, error) {
 
 // class names the properties that a run violated, and the strongest of them.
 func (s Search) class(v *verdicts) (name string, strongest checker.Property) {
-	var names []string
-	for _, p := range s.Properties {
-		if v.violated(p) {
-			names = append(names, string(p))
-			strongest = cmp.Or(strongest, p)
-		}
-	}
-	return strings.Join(names, together), strongest
+	return s.named(v.violated)
 }
 
 // judged names the properties that a run put to the test.
 func (s Search) judged(v *verdicts) string {
-	var names []string
+	names, _ := s.named(v.judged)
+	return names
+}
+
+// named are the properties that are so, and the first of them.
+func (s Search) named(so func(checker.Property) bool) (names string, first checker.Property) {
+	var list []string
 	for _, p := range s.Properties {
-		if v.judged(p) {
-			names = append(names, string(p))
+		if so(p) {
+			list, first = append(list, string(p)), cmp.Or(first, p)
 		}
 	}
-	return strings.Join(names, together)
+	return strings.Join(list, together), first
 }

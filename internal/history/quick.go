@@ -52,22 +52,7 @@ func (q *quick) event(line []byte, e *Event) bool {
 
 func (q *quick) eventType(t *Type) bool {
 	s, ok := q.bytes()
-	if !ok {
-		return false
-	}
-	switch string(s) {
-	case "invoke":
-		*t = Invoke
-	case "ok":
-		*t = OK
-	case "fail":
-		*t = Fail
-	case "info":
-		*t = Info
-	default:
-		return false
-	}
-	return true
+	return ok && t.UnmarshalText(s) == nil
 }
 
 // value reads an event's value.

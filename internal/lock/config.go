@@ -9,30 +9,29 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// Config is what a lock needs to know, the same for every client of a run. It
-// travels to client processes as JSON; durations are in ns.
+// Config is what a lock needs to know, the same for every client of a run. A scenario
+// reads and documents it by its tags (see scenario); it travels to client processes as
+// JSON, with durations in ns.
 type Config struct {
 	// Algorithm is a name that Algorithms lists.
-	Algorithm string `json:"algorithm"`
-	// Key is the lock's key on every node.
-	Key string `json:"key"`
-	// TTL is the lease asked for.
-	TTL time.Duration `json:"ttl"`
-	// NodeTimeout bounds each request to a node; 0: none.
-	NodeTimeout time.Duration `json:"node_timeout"`
-	// FanOut says how several nodes are asked.
-	FanOut FanOut `json:"fan_out,omitempty"`
-	// DriftFactor and DriftConstant make up the allowance for clock error that
-	// Redlock subtracts from the validity: TTL x factor + constant.
-	DriftFactor   float64       `json:"drift_factor"`
-	DriftConstant time.Duration `json:"drift_constant"`
-	// Clock is the clock the lock measures validity by.
-	Clock Clock `json:"clock,omitempty"`
-	Retry Retry `json:"retry"`
-	// Tokens says where fencing tokens come from.
+	Algorithm   string        `json:"algorithm" yaml:"algorithm" doc:"which lock" required:"true"`
+	Key         string        `json:"key" yaml:"key" doc:"the lock's key on the nodes" default:"lock" pattern:"^[A-Za-z0-9:._-]{1,100}$"`
+	TTL         time.Duration `json:"ttl" yaml:"ttl" doc:"the lease asked for" min:"10ms" max:"1h" default:"1s"`
+	NodeTimeout time.Duration `json:"node_timeout" yaml:"node_timeout" doc:"how long to wait for one node; 0s waits for ever" max:"1h" default:"50ms"`
+	FanOut      FanOut        `json:"fan_out,omitempty" yaml:"fan_out" doc:"how several nodes are asked: one after the other, all at once, or all at once until a majority has granted" default:"in-turn" values:"in-turn,at-once,first-majority"`
+	Drift       `yaml:"drift" doc:"the allowance for clock error that is subtracted from the validity: ttl x factor + constant"`
+	Clock       Clock `json:"clock,omitempty" yaml:"clock" doc:"the client's clock that measures the validity" default:"monotonic" values:"monotonic,wall"`
+	Retry       Retry `json:"retry" yaml:"retry" doc:"how a refused acquire is tried again"`
+	// Tokens says where fencing tokens come from; a scenario says so beside their check.
 	Tokens Tokens `json:"tokens,omitempty"`
 	// Mistakes are made on purpose.
-	Mistakes Mistakes `json:"mistakes"`
+	Mistakes Mistakes `json:"mistakes" yaml:"switches" doc:"safety rules of the lock; each is on by default, and switching one off makes a mistake that a real library shipped"`
+}
+
+// Drift is the allowance for clock error.
+type Drift struct {
+	DriftFactor   float64       `json:"drift_factor" yaml:"factor" doc:"share of the ttl" min:"0" max:"1" default:"0.01"`
+	DriftConstant time.Duration `json:"drift_constant" yaml:"constant" doc:"fixed part, for the resolution of Redis's expiry" max:"1h" default:"2ms"`
 }
 
 // FanOut says in which way several nodes are asked.
@@ -60,14 +59,10 @@ const (
 
 // Retry says how often and how fast a refused acquire is tried again.
 type Retry struct {
-	// Attempts is how often at most; at least 1.
-	Attempts int `json:"attempts"`
-	// Delay is the wait between attempts; Jitter a random addition of at most
-	// that much.
-	Delay  time.Duration `json:"delay"`
-	Jitter time.Duration `json:"jitter"`
-	// Backoff is how Delay grows.
-	Backoff Backoff `json:"backoff,omitempty"`
+	Attempts int           `json:"attempts" yaml:"attempts" doc:"how often at most" min:"1" max:"100000" default:"200"`
+	Delay    time.Duration `json:"delay" yaml:"delay" doc:"wait between attempts" max:"1h" default:"20ms"`
+	Jitter   time.Duration `json:"jitter" yaml:"jitter" doc:"random addition to the delay, at most this much" max:"1h" default:"20ms"`
+	Backoff  Backoff       `json:"backoff,omitempty" yaml:"backoff" doc:"fixed: all delays alike; linear: the k-th is k times as long" default:"fixed" values:"fixed,linear"`
 }
 
 // Backoff says how the delay between attempts grows.

@@ -1,49 +1,21 @@
 package lock
 
-import "reflect"
-
-// Mistakes are ways to get a lock wrong that real libraries shipped. The zero
-// value makes none of them. In scenarios they are switches of the lock, named
-// for the correct behaviour.
+// Mistakes are ways to get a lock wrong that real libraries shipped. The zero value makes
+// none of them. Scenarios name the rules: a file has the default where the mistake is not made,
+// and what the tag says of the mistake where it is.
 type Mistakes struct {
-	// ReachableQuorum: the majority is counted among the nodes that answered,
-	// not among those configured (redlock-py, pull request 6).
-	ReachableQuorum bool `json:"reachable_quorum,omitempty"`
-	// TrustElapsed: the validity counts from the last answer, and is not checked
-	// against the time that acquiring took (redsync 72, node-redlock 296).
-	TrustElapsed bool `json:"trust_elapsed,omitempty"`
-	// ExtendAbsent: a renewal sets the key where it has expired, which brings an
-	// ended lease back to life (redlock-rb 36).
-	ExtendAbsent bool `json:"extend_absent,omitempty"`
-	// PlainDelete: release deletes the key whoever it belongs to (redisson 542).
-	PlainDelete bool `json:"plain_delete,omitempty"`
-	// ExtendAnyhow: a renewal counts though too few nodes took it, or too late
-	// (redsync 72).
-	ExtendAnyhow bool `json:"extend_anyhow,omitempty"`
-	// RaiseOnError: one node that cannot be asked makes acquire fail, instead of
-	// counting as a no (redlock-rb 60).
-	RaiseOnError bool `json:"raise_on_error,omitempty"`
-	// SameValue: all attempts of one client use one value, so that a late
-	// clean-up of a failed attempt deletes the keys of the next.
-	SameValue bool `json:"same_value,omitempty"`
-	// KeepRenewing: release does not stop the watchdog (redisson 7272).
-	KeepRenewing bool `json:"keep_renewing,omitempty"`
-	// IgnoreWait: the number that WAIT answers is not looked at (redisson 3994).
-	IgnoreWait bool `json:"ignore_wait,omitempty"`
-	// TokenFirst: the token is drawn before the lock is asked for, so that a
-	// later holder may have an older one.
-	TokenFirst bool `json:"token_first,omitempty"`
-	// NoCleanup: a failed attempt leaves its keys to expire.
-	NoCleanup bool `json:"no_cleanup,omitempty"`
-}
-
-// CanMake reports whether the algorithm can be told to make all these mistakes.
-func (a Algorithm) CanMake(m Mistakes) bool {
-	wanted, known := reflect.ValueOf(m), reflect.ValueOf(a.Mistakes)
-	for i := range wanted.NumField() {
-		if wanted.Field(i).Bool() && !known.Field(i).Bool() {
-			return false
-		}
-	}
-	return true
+	ReachableQuorum bool `json:"reachable_quorum,omitempty" yaml:"quorum" doc:"a majority of the nodes configured, or only of those reachable (redlock-py, pull request 6)" default:"configured" values:"configured,reachable" mistake:"reachable"`
+	TrustElapsed    bool `json:"trust_elapsed,omitempty" yaml:"recheck_elapsed" doc:"after the last answer, subtract the time that acquiring took (redsync 72, node-redlock 296)" default:"true" mistake:"false"`
+	// ExtendAbsent brings an ended lease back to life.
+	ExtendAbsent bool `json:"extend_absent,omitempty" yaml:"extend" doc:"a renewal prolongs the client's own key only, or sets the key where it has expired (redlock-rb 36)" default:"only-if-mine" values:"only-if-mine,set-if-absent" mistake:"set-if-absent"`
+	PlainDelete  bool `json:"plain_delete,omitempty" yaml:"release" doc:"compare the value before deleting, or delete whatever is there (redisson 542)" default:"compare" values:"compare,delete" mistake:"delete"`
+	ExtendAnyhow bool `json:"extend_anyhow,omitempty" yaml:"extend_needs_quorum" doc:"a renewal counts only with a majority in time (redsync 72)" default:"true" mistake:"false"`
+	RaiseOnError bool `json:"raise_on_error,omitempty" yaml:"node_error" doc:"a node that cannot be asked counts as a no, or makes acquire fail (redlock-rb 60)" default:"counts-as-no" values:"counts-as-no,raises" mistake:"raises"`
+	// SameValue lets a late clean-up of a failed attempt delete the keys of the next.
+	SameValue    bool `json:"same_value,omitempty" yaml:"value" doc:"each attempt writes a value of its own, or all attempts of a client the same" default:"per-attempt" values:"per-attempt,per-client" mistake:"per-client"`
+	KeepRenewing bool `json:"keep_renewing,omitempty" yaml:"stop_renewal" doc:"release stops the watchdog (redisson 7272)" default:"true" mistake:"false"`
+	IgnoreWait   bool `json:"ignore_wait,omitempty" yaml:"check_wait" doc:"look at how many replicas WAIT says have the key (redisson 3994)" default:"true" mistake:"false"`
+	// TokenFirst: a later holder may have an older token.
+	TokenFirst bool `json:"token_first,omitempty" yaml:"token_after_grant" doc:"a token that is drawn beside the lock is drawn once the lock is granted, not before" default:"true" mistake:"false"`
+	NoCleanup  bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
 }

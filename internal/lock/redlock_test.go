@@ -17,7 +17,7 @@ const ms = time.Millisecond
 
 // plain is Redlock for a second, with 10 ms + 2 ms allowed for drift.
 func plain() lock.Config {
-	return lock.Config{TTL: time.Second, NodeTimeout: 50 * ms, DriftFactor: 0.01, DriftConstant: 2 * ms}
+	return lock.Config{TTL: time.Second, NodeTimeout: 50 * ms, Drift: lock.Drift{DriftFactor: 0.01, DriftConstant: 2 * ms}}
 }
 
 func fanOuts(t *testing.T, test func(*testing.T, lock.Config)) {

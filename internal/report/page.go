@@ -291,7 +291,7 @@ func difference(r *Result) string {
 		}
 	}
 	var differ, same []string
-	for _, name := range storyRank {
+	for _, name := range slices.SortedFunc(slices.Values(checker.Properties()), func(p, q checker.Property) int { return p.Distance() - q.Distance() }) {
 		list := verdicts[name]
 		if len(list) < len(r.Variants) {
 			continue

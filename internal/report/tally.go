@@ -229,15 +229,6 @@ func replays(r *Result) []replayLine {
 	return list
 }
 
-// storyRank orders the properties by how close to the cause their counterexample
-// is. A lock that broke its promise comes before the damage that followed, and that
-// before a mere belief, which any lease with a slow holder leaves behind.
-var storyRank = []checker.Property{
-	checker.ExclusiveLease, checker.LinearizableResource, checker.Atomic, checker.Isolated, checker.Durable, checker.NoLateEffect,
-	checker.HolderServed, checker.OrderedTokens, checker.OwnerRelease,
-	checker.NoOrphanLock, checker.MinorityTolerant, checker.DeadlockFree, checker.ExclusiveBelief,
-}
-
 // leadOf returns the property whose counterexample tells a variant's story best:
 // what nobody expected, then what the scenario is about, then by rank. It is nil where
 // nothing has a story.
@@ -262,18 +253,11 @@ func leads(p, q *PropertyResult) bool {
 	if onTrial(p) != onTrial(q) {
 		return onTrial(p)
 	}
-	return rankOf(p.Name) < rankOf(q.Name)
+	return p.Name.Distance() < q.Name.Distance()
 }
 
 // onTrial: the scenario is about the violation of this property.
 func onTrial(p *PropertyResult) bool { return p.Expected == checker.Violated }
-
-func rankOf(p checker.Property) int {
-	if i := slices.Index(storyRank, p); i >= 0 {
-		return i
-	}
-	return len(storyRank)
-}
 
 // seconds writes a run time or a duration: "0.004 s".
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }

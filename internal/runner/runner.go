@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -112,27 +111,18 @@ func (r *run) spec() world.Spec {
 	s := r.setup
 	spec := world.Spec{
 		Name: r.Scenario + "/" + r.Variant.Name, Dir: r.Dir, Seed: r.Seed,
-		Clients: r.clients,
-		Lock: lock.Config{
-			Algorithm: s.Lock.Algorithm, Key: s.Lock.Key, TTL: s.Lock.TTL, NodeTimeout: s.Lock.NodeTimeout,
-			FanOut: s.Lock.FanOut, DriftFactor: s.Lock.Drift.Factor, DriftConstant: s.Lock.Drift.Constant,
-			Clock: s.Lock.Clock, Tokens: s.Fencing.Tokens, Mistakes: s.Lock.Switches.Mistakes(),
-			Retry: lock.Retry{Attempts: s.Lock.Retry.Attempts, Delay: s.Lock.Retry.Delay, Jitter: s.Lock.Retry.Jitter, Backoff: s.Lock.Retry.Backoff},
-		},
-		Resource:   resource.Config{Kind: s.Resource.Kind, Key: "resource", Fence: s.Fencing.Check, Initial: s.Resource.Initial},
-		Points:     r.points,
-		Replicated: s.Nodes.Replicated(), StorePersistence: s.Resource.Persistence,
+		Clients: r.clients, Lock: s.Lock, Points: r.points, Needs: s.Needs(),
+		Resource:   resource.Config{Kind: s.Resource.Kind, Key: "resource", Fence: s.Fencing.Check, Initial: s.Resource.Initial, Guard: s.Resource.Guard},
+		Replicated: s.Nodes.Replicated(), SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres",
+		StorePersistence: s.Resource.Persistence,
 	}
-	spec.Resource.Guard = s.Resource.Guard
-	spec.Postgres = s.Resource.Store == "postgres"
-	if spec.SharedStore = s.Resource.Shared(); spec.SharedStore {
+	spec.Lock.Tokens = s.Fencing.Tokens
+	if spec.SharedStore {
 		spec.Resource.LockKey = s.Lock.Key
 	}
-	spec.Nodes = make([]world.Node, 0, len(r.nodes))
 	for _, name := range r.nodes {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Persistence: s.Nodes.Persistence})
 	}
-	spec.Needs = s.Needs()
 	return spec
 }
 
@@ -140,7 +130,7 @@ func (r *run) header() history.Header {
 	s := r.setup
 	return history.Header{
 		Scenario: r.Scenario, Variant: r.Variant.Name, World: r.World, Seed: r.Seed,
-		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: s.Workload.Kind,
+		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: string(s.Workload.Kind),
 		Clients: r.clients, Nodes: r.nodes,
 		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
@@ -228,7 +218,7 @@ const finalWithin = 5 * time.Second
 // finalLook lets a client that is alive and has nothing else to do look at the
 // resource, if the workload wants that: the next one where the first gets no answer.
 func (r *run) finalLook() {
-	look := workload.Final(r.setup.Workload.Kind)
+	look := r.setup.Workload.Final()
 	if look == nil {
 		return
 	}
@@ -300,14 +290,11 @@ func (r *run) enlist() {
 
 // startClients lets the clients begin, in turn or together.
 func (r *run) startClients() {
-	w := &r.setup.Workload
-	plan := workload.Plan{Kind: w.Kind, Sections: w.Sections, Think: w.Think, Rest: w.Rest, Check: w.Check,
-		Conditional: w.Conditional, How: w.How, Tick: w.Tick, Skew: w.Skew, Hold: w.Hold}
 	late := r.staggered()
 	for i, s := range r.sessions {
 		r.w.Go(func() {
 			defer r.sessionEnded(s)
-			plan := plan
+			plan := r.setup.Workload
 			plan.Number = i + 1
 			if (late == nil || r.w.Sleep(late[i])) && r.turnOf(i) {
 				s.err = plan.Run(s)

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 
@@ -36,11 +37,27 @@ func (d *decoder) check(s *Setup) {
 		d.problemAt("lock.node_timeout", "%v is not shorter than the ttl %v", s.Lock.NodeTimeout, s.Lock.TTL).Hint =
 			"the timeout for one node should be small beside the ttl"
 	}
-	s.Lock.Switches.check(d, algorithm)
+	d.checkSwitches(s.Lock.Mistakes, algorithm)
 	d.checkFit(s)
 	d.checkStore(s)
 	d.checkFaults(s, 0)
 	s.Faults.checkMix(d)
+}
+
+// checkSwitches refuses to switch off a rule that the algorithm does not have.
+func (d *decoder) checkSwitches(made lock.Mistakes, a lock.Algorithm) {
+	broken, known := fieldsOf(reflect.ValueOf(made)), fieldsOf(reflect.ValueOf(a.Mistakes))
+	var rules []string
+	for _, key := range keysOf(known) {
+		if known[key].value.Bool() {
+			rules = append(rules, key)
+		}
+	}
+	for _, key := range keysOf(broken) {
+		if broken[key].value.Bool() && !known[key].value.Bool() {
+			d.problemAt("lock.switches."+key, "%s has no such rule to switch off", a.Name).Allowed = rules
+		}
+	}
 }
 
 // checkStore makes sure that a resource on the lock's node can be there.
@@ -91,8 +108,8 @@ func (d *decoder) checkPostgres(s *Setup) {
 	if s.Fencing.Check == resource.Forgetful {
 		d.problemAt("fencing.check", "PostgreSQL is not restarted during a run, and so forgets nothing")
 	}
-	if s.Workload.Kind == "transactions" {
-		d.problemAt("workload.kind", "transactions are those of Redis")
+	if w := s.Workload.Workload(); w.Pair {
+		d.problemAt("workload.kind", "%s are those of Redis", w.Name)
 	}
 }
 

@@ -193,6 +193,12 @@ func (d *decoder) sequence(n *yaml.Node, v reflect.Value, tag reflect.StructTag,
 var durationType = reflect.TypeFor[time.Duration]()
 
 func (d *decoder) scalar(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
+	if v.Kind() == reflect.Bool && words(tag) != nil {
+		var rule string
+		d.scalar(n, reflect.ValueOf(&rule).Elem(), tag, path)
+		v.SetBool(rule == tag.Get("mistake"))
+		return
+	}
 	if n.Kind != yaml.ScalarNode {
 		d.problem(n, path, "want %s, got %s", wanted(v.Type()), describe(n))
 		return
@@ -207,7 +213,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, tag reflect.StructTag, p
 			d.problem(n, path, "want true or false, got %q", clip(n.Value))
 			return
 		}
-		v.SetBool(strings.EqualFold(n.Value, "true"))
+		v.SetBool(strings.EqualFold(n.Value, "true") != (tag.Get("mistake") == "false"))
 	case v.CanInt():
 		i, err := strconv.ParseInt(n.Value, 10, 64)
 		if err != nil || v.OverflowInt(i) {

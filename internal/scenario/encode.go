@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // Encode writes a scenario of one variant as YAML that Parse reads back: what
@@ -36,7 +39,7 @@ func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict
 	}
 	var standard Setup
 	setDefaults(reflect.ValueOf(&standard).Elem())
-	derived := Setup{Lock: Lock{TTL: setup.Lock.TTL}, Fencing: Fencing{Tokens: setup.Fencing.Tokens}, Workload: Workload{Kind: setup.Workload.Kind}}
+	derived := Setup{Lock: lock.Config{TTL: setup.Lock.TTL}, Fencing: Fencing{Tokens: setup.Fencing.Tokens}, Workload: workload.Plan{Kind: setup.Workload.Kind}}
 	derived.derive()
 	standard.Fencing.Check, standard.GrantWithin, standard.Resource.Kind = derived.Fencing.Check, derived.GrantWithin, derived.Resource.Kind
 	fields, defaults := fieldsOf(reflect.ValueOf(setup).Elem()), fieldsOf(reflect.ValueOf(&standard).Elem())
@@ -138,7 +141,7 @@ func encodeMapping(v, standard reflect.Value) (text string, differs bool) {
 	var list []string
 	for _, key := range keysOf(fields) {
 		if text, differs := encodeValue(fields[key].value, defaults[key].value); differs {
-			list = append(list, key+": "+text)
+			list = append(list, key+": "+cmp.Or(fields[key].tag.Get("mistake"), text))
 		}
 	}
 	return "{" + strings.Join(list, ", ") + "}", len(list) > 0

@@ -9,7 +9,6 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -199,8 +198,8 @@ func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 	if p.Point != "" && !slices.Contains(points, p.Point) {
 		d.problemAt(path+".point", "no client ever passes a point %q", clip(p.Point)).suggest(p.Point, points)
 	}
-	limit := s.Workload.Sections * workload.Passes(s.Workload.Kind, p.Point)
-	if p.Client != "" && p.Nth > limit && everySection(p.Point) {
+	limit := s.Workload.Sections * s.Workload.Passes(p.Point)
+	if p.Client != "" && p.Nth > limit && limit > 0 {
 		d.problemAt(path+".nth", "never happens: each client is there at most %s", times(limit))
 	}
 }

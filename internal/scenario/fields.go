@@ -3,6 +3,7 @@ package scenario
 import (
 	"encoding"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -34,19 +35,18 @@ func collectFields(v reflect.Value, fields map[string]field) {
 		case option == "inline":
 			collectFields(v.Field(i), fields)
 		case key != "":
-			fields[key] = field{v.Field(i), f.Tag, len(fields)}
+			tag := f.Tag
+			if t, ok := v.Field(i).Interface().(interface{ Tag() string }); ok {
+				tag += reflect.StructTag(" " + t.Tag())
+			}
+			fields[key] = field{v.Field(i), tag, len(fields)}
 		}
 	}
 }
 
 // keysOf lists the keys in the order of the struct.
 func keysOf(fields map[string]field) []string {
-	keys := make([]string, 0, len(fields))
-	for k := range fields {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b string) int { return fields[a].order - fields[b].order })
-	return keys
+	return slices.SortedFunc(maps.Keys(fields), func(a, b string) int { return fields[a].order - fields[b].order })
 }
 
 // setDefaults fills the fields of a struct that have a default, deeply.
@@ -64,7 +64,7 @@ func setDefaults(v reflect.Value) {
 			}
 		case f.Kind() == reflect.Struct:
 			setDefaults(f)
-		case !ok:
+		case !ok, tag.Get("mistake") != "":
 		case f.Type() == durationType:
 			f.SetInt(int64(mustDuration(text)))
 		case f.Kind() == reflect.String:
@@ -154,6 +154,3 @@ func names(n int, name func(int) string) []string {
 	}
 	return list
 }
-
-func clientName(i int) string { return "c" + strconv.Itoa(i+1) }
-func nodeName(i int) string   { return string(rune('A' + i)) }

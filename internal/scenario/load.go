@@ -192,19 +192,11 @@ func (s *Setup) derive() {
 		}
 	}
 	if s.Resource.Kind == "" {
-		s.Resource.Kind = s.defaultKind()
+		s.Resource.Kind = s.Workload.Workload().Resource
 	}
 	if s.GrantWithin == 0 {
 		s.GrantWithin = s.Lock.TTL + 2*time.Second
 	}
-}
-
-// defaultKind is the resource that the workload needs.
-func (s *Setup) defaultKind() resource.Kind {
-	if s.Workload.Kind == "append" {
-		return resource.List
-	}
-	return resource.Register
 }
 
 // merge lays an overlay over a base: mappings are merged key by key, anything

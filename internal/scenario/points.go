@@ -2,31 +2,18 @@ package scenario
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // Points lists the points that a client of this setup may pass.
 func (s *Setup) Points() []string {
-	w := &s.Workload
-	if w.Kind == "transactions" {
-		points := []string{client.BeforeTransaction, client.BeforeSnapshot}
-		if w.How == resource.Separately {
-			points = append(points, client.BetweenCommands)
-		}
+	points := s.Workload.Points()
+	if s.Workload.Workload().Pair {
 		return points
-	}
-	points := []string{client.BeforeAcquire, workload.Acquired, client.BeforeWrite, client.BeforeRelease, workload.Released}
-	if w.Kind != "jobs" && !w.Conditional {
-		points = slices.Insert(points, 2, client.BeforeRead)
-	}
-	if s.Workload.Check {
-		points = append(points, client.BeforeCheck)
 	}
 	if s.Fencing.Check == resource.CheckThenWrite {
 		points = append(points, client.AfterFenceCheck)
@@ -45,12 +32,4 @@ func (s *Setup) Points() []string {
 		}
 	}
 	return points
-}
-
-// everySection lists the points that a client passes so many times in each of
-// its sections (workload.Passes), however often its lock tries.
-func everySection(point string) bool {
-	return slices.Contains([]string{client.BeforeAcquire, workload.Acquired, client.BeforeRead, client.BeforeCheck,
-		client.BeforeWrite, client.BeforeRelease, workload.Released,
-		client.BeforeTransaction, client.BetweenCommands, client.BeforeSnapshot}, point)
 }

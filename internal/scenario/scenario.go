@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -14,7 +15,8 @@ import (
 // The tags of the types below are read by the decoder and by the schema alike:
 // yaml is the key, doc the text for a person, default what stands where nothing
 // is written; min and max bound numbers, durations and lengths, values lists
-// the words allowed, pattern restricts texts.
+// the words allowed, pattern restricts texts. A field with mistake is a rule: it is true
+// where a file has that value.
 
 // Head is what a scenario says of itself.
 type Head struct {
@@ -27,10 +29,10 @@ type Head struct {
 // Setup is the part of a scenario that a variant can overlay.
 type Setup struct {
 	Nodes       Nodes         `yaml:"nodes" doc:"the Redis nodes that hold the lock"`
-	Lock        Lock          `yaml:"lock" doc:"the lock on trial" required:"true"`
+	Lock        lock.Config   `yaml:"lock" doc:"the lock on trial" required:"true"`
 	Fencing     Fencing       `yaml:"fencing" doc:"fencing tokens: where they come from and how the resource checks them"`
 	Resource    Resource      `yaml:"resource" doc:"what the lock protects"`
-	Workload    Workload      `yaml:"workload" doc:"what the clients do"`
+	Workload    workload.Plan `yaml:"workload" doc:"what the clients do"`
 	Faults      Faults        `yaml:"faults" doc:"a list of faults, in the order in which reports number them; or {mix: ..., list: ...}"`
 	GrantWithin time.Duration `yaml:"grant_within" doc:"the liveness properties demand that the lock is granted within this time; by default the ttl and two seconds" max:"10m"`
 	HealAfter   time.Duration `yaml:"heal_after" doc:"everything heals at this time of the run at the latest; without it, when no client can go on by itself" max:"1h"`
@@ -58,33 +60,6 @@ func (n Nodes) endpoints() int {
 
 const primaryName = world.Primary
 
-// Lock is the lock on trial.
-type Lock struct {
-	Algorithm   string        `yaml:"algorithm" doc:"which lock" required:"true"`
-	Key         string        `yaml:"key" doc:"the lock's key on the nodes" default:"lock" pattern:"^[A-Za-z0-9:._-]{1,100}$"`
-	TTL         time.Duration `yaml:"ttl" doc:"the lease asked for" min:"10ms" max:"1h" default:"1s"`
-	NodeTimeout time.Duration `yaml:"node_timeout" doc:"how long to wait for one node; 0s waits for ever" max:"1h" default:"50ms"`
-	FanOut      lock.FanOut   `yaml:"fan_out" doc:"how several nodes are asked: one after the other, all at once, or all at once until a majority has granted" default:"in-turn" values:"in-turn,at-once,first-majority"`
-	Drift       Drift         `yaml:"drift" doc:"the allowance for clock error that is subtracted from the validity: ttl x factor + constant"`
-	Clock       lock.Clock    `yaml:"clock" doc:"the client's clock that measures the validity" default:"monotonic" values:"monotonic,wall"`
-	Retry       Retry         `yaml:"retry" doc:"how a refused acquire is tried again"`
-	Switches    Switches      `yaml:"switches" doc:"safety rules of the lock; each is on by default, and switching one off makes a mistake that a real library shipped"`
-}
-
-// Drift is the allowance for clock error.
-type Drift struct {
-	Factor   float64       `yaml:"factor" doc:"share of the ttl" min:"0" max:"1" default:"0.01"`
-	Constant time.Duration `yaml:"constant" doc:"fixed part, for the resolution of Redis's expiry" max:"1h" default:"2ms"`
-}
-
-// Retry says how a refused acquire is tried again.
-type Retry struct {
-	Attempts int           `yaml:"attempts" doc:"how often at most" min:"1" max:"100000" default:"200"`
-	Delay    time.Duration `yaml:"delay" doc:"wait between attempts" max:"1h" default:"20ms"`
-	Jitter   time.Duration `yaml:"jitter" doc:"random addition to the delay, at most this much" max:"1h" default:"20ms"`
-	Backoff  lock.Backoff  `yaml:"backoff" doc:"fixed: all delays alike; linear: the k-th is k times as long" default:"fixed" values:"fixed,linear"`
-}
-
 // Fencing says where tokens come from and how they are checked.
 type Fencing struct {
 	Tokens lock.Tokens    `yaml:"tokens" doc:"where fencing tokens come from" default:"none" values:"none,random-value,node-counter-max,quorum-counter,single-counter,consensus"`
@@ -103,23 +78,6 @@ type Resource struct {
 // Shared reports whether the resource lives on the lock's node.
 func (r Resource) Shared() bool { return r.Store == "lock-node" }
 
-// Workload is what the clients do.
-type Workload struct {
-	Kind     string         `yaml:"kind" doc:"increment: read a number, write one more; append: read a list, write it with one element more; stock: sell a unit while there are any; jobs: run each tick's job once; two-cells: add one to two numbers; side-effect: send each e-mail once; transactions: append to two lists together, without a lock" default:"increment" values:"increment,append,stock,jobs,two-cells,side-effect,transactions"`
-	Clients  int            `yaml:"clients" doc:"how many clients; they are named c1, c2, c3, ..." min:"1" max:"50" default:"2"`
-	Sections int            `yaml:"sections" doc:"how many guarded sections each client goes through" min:"1" max:"100000" default:"1"`
-	Think    time.Duration  `yaml:"think" doc:"time between read and write, or how long a job takes" max:"10m" default:"0s"`
-	Rest     time.Duration  `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
-	Start    workload.Start `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
-	Check    bool           `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`
-
-	Conditional bool          `yaml:"conditional" doc:"stock: take the unit in one conditional step instead of reading first" default:"false"`
-	How         resource.How  `yaml:"how" doc:"transactions: MULTI and EXEC, one script, two separate commands, DISCARD instead of EXEC, a command that cannot be queued, or one that fails when it is run" default:"exec" values:"exec,script,separate,discard,queue-error,run-error"`
-	Tick        time.Duration `yaml:"tick" doc:"jobs: time from one tick to the next" max:"10m" default:"500ms"`
-	Skew        time.Duration `yaml:"skew" doc:"jobs: how much later the clock of each further client shows a tick" max:"10m" default:"0s"`
-	Hold        time.Duration `yaml:"hold" doc:"jobs: hold the lock for at least this long" max:"10m" default:"0s"`
-}
-
 // Variant is a named overlay, merged into the scenario.
 type Variant struct {
 	Name string
@@ -133,7 +91,7 @@ type Variant struct {
 // AsksForLiveness reports that the variant expects something of the lock after
 // everything has healed.
 func (v *Variant) AsksForLiveness() bool {
-	return slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == checker.DeadlockFree })
+	return slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property.Probed() })
 }
 
 // Expected is the verdict that the variant expects of a property: what its file
@@ -177,7 +135,9 @@ func expectations() []string {
 const DefaultVariant = "default"
 
 // ClientNames are the names of n clients.
-func ClientNames(n int) []string { return names(n, clientName) }
+func ClientNames(n int) []string {
+	return names(n, func(i int) string { return "c" + strconv.Itoa(i+1) })
+}
 
 // NodeNames are the names of n nodes.
-func NodeNames(n int) []string { return names(n, nodeName) }
+func NodeNames(n int) []string { return names(n, func(i int) string { return string(rune('A' + i)) }) }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,7 +46,7 @@ func TestDefaultsFillWhatIsLeftOut(t *testing.T) {
 	}
 	setup := s.Variants[0].Setup
 	if setup.Nodes.Count != 5 || setup.Lock.TTL != 250*time.Millisecond || setup.Lock.NodeTimeout != 50*time.Millisecond ||
-		setup.Lock.Drift.Factor != 0.01 || setup.Workload.Clients != 2 || setup.TimeLimit != 30*time.Second {
+		setup.Lock.DriftFactor != 0.01 || setup.Workload.Clients != 2 || setup.TimeLimit != 30*time.Second {
 		t.Errorf("setup: %+v", setup)
 	}
 	if setup.Fencing.Tokens != lock.NoTokens || setup.Fencing.Check != resource.NoFence {
@@ -229,7 +231,11 @@ func compiled(t testing.TB) *jsonschema.Schema {
 	if err := scenario.WriteSchema(&b); err != nil {
 		t.Fatal(err)
 	}
-	doc, err := jsonschema.UnmarshalJSON(&b)
+	return compile(t, &b)
+}
+
+func compile(t testing.TB, text io.Reader) *jsonschema.Schema {
+	doc, err := jsonschema.UnmarshalJSON(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,23 +279,7 @@ func TestSchemaAgreesWithDecoder(t *testing.T) {
 			t.Errorf("%s: the schema refuses it: %v", file, err)
 		}
 	}
-	for name, text := range map[string]string{
-		"unknown key":     small + "nodez: {count: 3}",
-		"no name":         "lock: {algorithm: redlock}",
-		"no lock":         "name: x",
-		"no algorithm":    "name: x\nlock: {ttl: 1s}",
-		"a bad unit":      small + "time_limit: 30",
-		"too many nodes":  small + "nodes: {count: 26}",
-		"a bad word":      small + "workload: {start: later}",
-		"two triggers":    small + "faults: [{at: 1s, every: 1s, pause: {client: c1}}]",
-		"two faults":      small + "faults: [{at: 1s, pause: {client: c1}, kill: {node: A}}]",
-		"no fault":        small + "faults: [{at: 1s}]",
-		"a bad verdict":   small + "expect: {exclusive-lease: maybe}",
-		"a bad variant":   small + "variants: {a: {nodes: {count: 0}}}",
-		"a bad parameter": small + "faults: [{at: 1s, latency: {dilay: 1s}}]",
-		"a missing one":   small + "faults: [{at: 1s, latency: {}}]",
-		"a word for bool": small + "workload: {check_before_write: 3}",
-	} {
+	for name, text := range outsideGrammar {
 		if _, err := scenario.Parse("test.yaml", []byte(text)); err == nil {
 			t.Errorf("%s: the decoder accepts it", name)
 		}
@@ -297,6 +287,84 @@ func TestSchemaAgreesWithDecoder(t *testing.T) {
 			t.Errorf("%s: the schema accepts it", name)
 		}
 	}
+}
+
+// outsideGrammar are texts that schema and decoder refuse.
+var outsideGrammar = map[string]string{
+	"unknown key":     small + "nodez: {count: 3}",
+	"no name":         "lock: {algorithm: redlock}",
+	"no lock":         "name: x",
+	"no algorithm":    "name: x\nlock: {ttl: 1s}",
+	"a bad unit":      small + "time_limit: 30",
+	"too many nodes":  small + "nodes: {count: 26}",
+	"a bad word":      small + "workload: {start: later}",
+	"two triggers":    small + "faults: [{at: 1s, every: 1s, pause: {client: c1}}]",
+	"two faults":      small + "faults: [{at: 1s, pause: {client: c1}, kill: {node: A}}]",
+	"no fault":        small + "faults: [{at: 1s}]",
+	"a bad verdict":   small + "expect: {exclusive-lease: maybe}",
+	"a bad variant":   small + "variants: {a: {nodes: {count: 0}}}",
+	"a bad parameter": small + "faults: [{at: 1s, latency: {dilay: 1s}}]",
+	"a missing one":   small + "faults: [{at: 1s, latency: {}}]",
+	"a word for bool": small + "workload: {check_before_write: 3}",
+}
+
+// What stands in definitions is judged as if it stood in its place, and is what stood there.
+func TestDefinitionsOfTheSchemaAreWhatStoodInTheirPlace(t *testing.T) {
+	whole, err := json.Marshal(scenario.WholeSchema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, before := compiled(t), compile(t, bytes.NewReader(whole))
+	texts := slices.Collect(maps.Values(outsideGrammar))
+	for _, c := range refusals {
+		texts = append(texts, c.text)
+	}
+	for _, file := range shipped(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	for _, text := range texts {
+		now, then := validate(t, schema, []byte(text)), validate(t, before, []byte(text))
+		if (now == nil) != (then == nil) {
+			t.Errorf("now %v, in its place %v:\n%s", now, then, text)
+		}
+	}
+
+	var b bytes.Buffer
+	if err := scenario.WriteSchema(&b); err != nil {
+		t.Fatal(err)
+	}
+	var got, want any
+	if err := errors.Join(json.Unmarshal(b.Bytes(), &got), json.Unmarshal(whole, &want)); err != nil {
+		t.Fatal(err)
+	}
+	root := got.(map[string]any)
+	definitions := root["$defs"].(map[string]any)
+	delete(root, "$defs")
+	if diff := cmp.Diff(want, unfolded(got, definitions)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// unfolded puts definitions in the place of the references to them.
+func unfolded(part any, definitions map[string]any) any {
+	switch part := part.(type) {
+	case map[string]any:
+		if ref, ok := part["$ref"].(string); ok {
+			return unfolded(definitions[strings.TrimPrefix(ref, "#/$defs/")], definitions)
+		}
+		for key := range part {
+			part[key] = unfolded(part[key], definitions)
+		}
+	case []any:
+		for i := range part {
+			part[i] = unfolded(part[i], definitions)
+		}
+	}
+	return part
 }
 
 // FuzzParse: no file makes the decoder panic, and every refusal has a place.

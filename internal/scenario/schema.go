@@ -33,11 +33,23 @@ func WriteSchema(w io.Writer) error {
 
 // Schema is the JSON Schema (draft-07) of scenario files.
 func Schema() *jsonschema.Schema {
+	root := wholeSchema()
+	share(root)
+	return root
+}
+
+// wholeSchema is the schema with everything in its place, however often it stands there.
+func wholeSchema() *jsonschema.Schema {
 	root := schemaOf(reflect.TypeFor[Head](), "", true)
 	setup := schemaOf(reflect.TypeFor[Setup](), "", true)
 	overlay := schemaOf(reflect.TypeFor[Setup](), "", false)
 	for p := setup.Properties.Oldest(); p != nil; p = p.Next() {
-		root.Properties.Set(p.Key, p.Value)
+		value := p.Value
+		if required := value.Required; required != nil { // the rest is as in an overlay
+			value.Required = nil
+			value = &jsonschema.Schema{AllOf: []*jsonschema.Schema{value, {Required: required}}}
+		}
+		root.Properties.Set(p.Key, value)
 	}
 	root.Required = append(root.Required, setup.Required...)
 	root.Version, root.Title = schemaDraft, "redlock-sim scenario"

@@ -30,14 +30,14 @@ var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").ParseFS(pages, "page/*.tmpl"))
 })
 
-func (h *Handler) render(w http.ResponseWriter, r *http.Request, name string, data any) {
+func (h *Handler) render(w http.ResponseWriter, name string, data any) error {
 	var b bytes.Buffer
 	if err := templates().ExecuteTemplate(&b, name, data); err != nil {
-		h.fail(w, r, fmt.Errorf("failed to render %s: %w", name, err))
-		return
+		return fmt.Errorf("failed to render %s: %w", name, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write(b.Bytes())
+	return nil
 }
 
 // listPage is the list of runs.
@@ -61,11 +61,10 @@ type listRow struct {
 	Before, After bool
 }
 
-func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) list(w http.ResponseWriter, r *http.Request) error {
 	runs, err := h.runs()
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	p := listPage{Query: r.FormValue("q"), Outcome: r.FormValue("outcome"), Total: len(runs), Token: h.token, ReadOnly: h.o.ReadOnly}
 	for _, s := range runs {
@@ -81,7 +80,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
 	}
 	slices.Sort(p.Outcomes)
 	choose(p.Rows)
-	h.render(w, r, "list.tmpl", p)
+	return h.render(w, "list.tmpl", p)
 }
 
 // choose proposes to compare the newest judged run with the one before it, of
@@ -141,78 +140,72 @@ func pathID(r *http.Request) (runID, error) {
 }
 
 // slash leads to the run's own address, under which its page lies.
-func (h *Handler) slash(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) slash(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	http.Redirect(w, r, id.link(), http.StatusMovedPermanently)
+	return nil
 }
 
 // run shows a run: its report, or its progress while it is in hand. The report
 // is rendered from the run's data; an HTML file that lies in the folder is not
 // served, since anybody may have put it there.
-func (h *Handler) run(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) run(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	if s, ok := h.stored(id); ok && s.live {
-		h.render(w, r, "live.tmpl", struct {
+		return h.render(w, "live.tmpl", struct {
 			ID       string
 			Variants []progress
 		}{id.String(), h.progress(id)})
-		return
 	}
 	result, err := h.load(id)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
-	h.report(w, r, func(b *bytes.Buffer) error { return report.WriteHTML(b, result) })
+	return h.report(w, func(b *bytes.Buffer) error { return report.WriteHTML(b, result) })
 }
 
 // report writes a page of package report, under the policy that its own code
 // needs.
-func (h *Handler) report(w http.ResponseWriter, r *http.Request, write func(*bytes.Buffer) error) {
+func (h *Handler) report(w http.ResponseWriter, write func(*bytes.Buffer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	w.Header().Set("Content-Security-Policy", report.Policy()+"; frame-ancestors 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write(b.Bytes())
+	return nil
 }
 
 // file hands out a run's own files, as plain text to be saved.
-func (h *Handler) file(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) file(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	name := r.PathValue("path")
 	if !slices.Contains([]string{".yaml", ".json", ".jsonl", ".log"}, path.Ext(name)) {
-		h.fail(w, r, errBadName)
-		return
+		return errBadName
 	}
 	f, err := h.root.Open(path.Join(id.dir(), path.Clean("/"+name)))
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		h.fail(w, r, errBadName)
-		return
+		return errBadName
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Disposition", "attachment")
 	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
 }
 
 // two loads the runs that a comparison names.
@@ -228,27 +221,25 @@ func (h *Handler) two(r *http.Request) (a, b *report.Result, ids [2]runID, err e
 	return a, b, ids, err
 }
 
-func (h *Handler) compare(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) compare(w http.ResponseWriter, r *http.Request) error {
 	a, b, _, err := h.two(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	if r.FormValue("show") == "pictures" {
 		http.Redirect(w, r, "/compare/pictures?"+r.URL.RawQuery, http.StatusSeeOther)
-		return
+		return nil
 	}
 	c := report.Compare([]*report.Result{a}, []*report.Result{b})
-	h.report(w, r, func(buf *bytes.Buffer) error { return report.WriteComparisonHTML(buf, c) })
+	return h.report(w, func(buf *bytes.Buffer) error { return report.WriteComparisonHTML(buf, c) })
 }
 
 // pictures shows two runs on one page: their variants together, on one scale
 // and with one cursor.
-func (h *Handler) pictures(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) pictures(w http.ResponseWriter, r *http.Request) error {
 	a, b, ids, err := h.two(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	both := *b
 	both.Title = "Two runs side by side"
@@ -261,5 +252,5 @@ func (h *Handler) pictures(w http.ResponseWriter, r *http.Request) {
 			both.Variants = append(both.Variants, v)
 		}
 	}
-	h.report(w, r, func(buf *bytes.Buffer) error { return report.WriteHTML(buf, &both) })
+	return h.report(w, func(buf *bytes.Buffer) error { return report.WriteHTML(buf, &both) })
 }

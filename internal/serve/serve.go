@@ -61,14 +61,14 @@ func New(o Options) (*Handler, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	h := &Handler{o: o, root: root, mux: http.NewServeMux(), token: rand.Text(), cache: resultCache{entries: map[string]cachedResult{}}}
-	h.mux.HandleFunc("GET /{$}", h.list)
+	h.mux.HandleFunc("GET /{$}", h.page(h.list))
 	h.mux.HandleFunc("GET /style.css", h.style)
-	h.mux.HandleFunc("GET /run/{scenario}/{run}/{$}", h.run)
-	h.mux.HandleFunc("GET /run/{scenario}/{run}", h.slash)
-	h.mux.HandleFunc("GET /run/{scenario}/{run}/file/{path...}", h.file)
-	h.mux.HandleFunc("GET /compare", h.compare)
-	h.mux.HandleFunc("GET /compare/pictures", h.pictures)
-	h.mux.HandleFunc("POST /delete", h.remove)
+	h.mux.HandleFunc("GET /run/{scenario}/{run}/{$}", h.page(h.run))
+	h.mux.HandleFunc("GET /run/{scenario}/{run}", h.page(h.slash))
+	h.mux.HandleFunc("GET /run/{scenario}/{run}/file/{path...}", h.page(h.file))
+	h.mux.HandleFunc("GET /compare", h.page(h.compare))
+	h.mux.HandleFunc("GET /compare/pictures", h.page(h.pictures))
+	h.mux.HandleFunc("POST /delete", h.page(h.remove))
 	h.outer = http.NewCrossOriginProtection().Handler(h.mux)
 	return h, nil
 }
@@ -116,6 +116,15 @@ func (h *Handler) style(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(report.Stylesheet() + serveStyle))
 }
 
+// page is a handler that may fail.
+func (h *Handler) page(show func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := show(w, r); err != nil {
+			h.fail(w, r, err)
+		}
+	}
+}
+
 // fail answers with what went wrong: not found, or our own trouble. The
 // answer never has a path of the machine in it.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -132,26 +141,26 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // remove deletes a run. The token proves that the form was ours; requests from
 // other sites were refused before.
-func (h *Handler) remove(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) remove(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
 	if h.o.ReadOnly {
 		http.Error(w, "this server is read-only: it deletes nothing", http.StatusForbidden)
-		return
+		return nil
 	}
 	if subtle.ConstantTimeCompare([]byte(r.PostFormValue("token")), []byte(h.token)) != 1 {
 		http.Error(w, "the form is out of date: load the list again", http.StatusForbidden)
-		return
+		return nil
 	}
 	id, err := parseID(r.PostFormValue("run"))
 	if err == nil {
 		err = h.delete(id)
 	}
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	h.o.Log.Info("run deleted", "run", id.String())
 	http.Redirect(w, r, "/", http.StatusSeeOther)
+	return nil
 }
 
 // Run serves until ctx ends. An address beyond the loopback interface is

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -217,20 +218,11 @@ func settle(v *report.Variant) {
 // properties are what to judge of a variant: the safety properties always, the
 // others where something is expected of them.
 func properties(v scenario.Variant) []checker.Property {
-	wanted := make(map[checker.Property]bool)
-	for _, p := range checker.SafetyProperties(v.Setup.Workload.Kind) {
-		wanted[p] = true
-	}
+	wanted := checker.SafetyProperties(v.Setup.Workload.Kind)
 	for _, e := range v.Expect {
-		wanted[e.Property] = true
+		wanted = append(wanted, e.Property)
 	}
-	var list []checker.Property
-	for _, p := range checker.Properties() {
-		if wanted[p] {
-			list = append(list, p)
-		}
-	}
-	return list
+	return slices.DeleteFunc(checker.Properties(), func(p checker.Property) bool { return !slices.Contains(wanted, p) })
 }
 
 func (t *trial) progress(variant, phase string) {

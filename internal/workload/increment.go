@@ -1,5 +1,13 @@
 package workload
 
+func init() {
+	register(Workload{
+		Name: "increment", Title: "read a number, write one more",
+		Reads: 1, Writes: 1, Cell: Cell{Data: CounterData},
+		run: Plan.increments,
+	})
+}
+
 // increments reads a number under the lock and writes one more. Two sections
 // that read the same number show that the lock let both in: an update is lost.
 func (p Plan) increments(s Session) {

@@ -2,6 +2,15 @@ package workload
 
 import "time"
 
+func init() {
+	register(Workload{
+		Name: "jobs", Title: "run each tick's job once", Settings: []string{"skew", "hold"},
+		Empty: true, Writes: 1, Cell: Cell{Data: JobsData, Wrote: "ran the job of tick", Writes: "runs the job of tick",
+			Item: "the job of tick", Twice: "ran twice"},
+		run: Plan.jobs,
+	})
+}
+
 // jobs is a scheduler among several: when its clock shows a tick, it takes the
 // lock and runs the tick's job; where it does not get the lock, somebody else runs
 // it. With a job shorter than the difference of their clocks, the lock is free

@@ -1,15 +1,21 @@
 package workload
 
-import (
-	"github.com/redlock-sim/redlock-sim/internal/client"
-	"github.com/redlock-sim/redlock-sim/internal/history"
-)
+import "github.com/redlock-sim/redlock-sim/internal/history"
+
+func init() {
+	register(Workload{
+		Name: "side-effect", Title: "send each e-mail once",
+		Reads: 1, Writes: 2, Cell: Cell{Data: CounterData},
+		Cells: map[string]Cell{cellMail: {Data: JobsData, Writes: "sends mail", Item: "mail", Twice: "went out twice"}},
+		run:   Plan.mails,
+	})
+}
 
 // The cells of a side effect: the number of the last e-mail sent, and the
 // e-mails themselves, which nobody can check tokens on.
 const (
-	CellSent = "sent"
-	CellMail = "mail"
+	cellSent = "sent"
+	cellMail = "mail"
 )
 
 // mails sends e-mails, each once: reads the number of the last one, sends the
@@ -17,13 +23,13 @@ const (
 // twice stays so.
 func (p Plan) mails(s Session) {
 	p.sections(s, func(section int) {
-		sent, ok := p.read(s, section, CellSent)
+		sent, ok := p.read(s, section, cellSent)
 		if !ok || !p.think(s) {
 			return
 		}
-		mail := s.Do(client.Request{F: history.Write, Section: section, Cell: CellMail, Number: history.Some(sent + 1), Check: p.Check, Unfenced: true})
+		mail := s.Do(Request{F: history.Write, Section: section, Cell: cellMail, Number: history.Some(sent + 1), Check: p.Check, Unfenced: true})
 		if mail.Type == history.OK {
-			p.write(s, section, CellSent, sent+1)
+			p.write(s, section, cellSent, sent+1)
 		}
 	})
 }

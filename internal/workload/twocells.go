@@ -2,6 +2,14 @@ package workload
 
 import "github.com/redlock-sim/redlock-sim/internal/resource"
 
+func init() {
+	register(Workload{
+		Name: "two-cells", Title: "add one to two numbers",
+		Reads: 2, Writes: 2, Cell: Cell{Data: CounterData}, Together: []string{resource.CellA, resource.CellB},
+		run: Plan.twoCells,
+	})
+}
+
 // twoCells adds one to two cells in each section. A holder that is shut out
 // between the two writes leaves them half done: a fence stops it, it does not
 // undo what it has done.

@@ -1,12 +1,13 @@
-// Package workload is what clients do with a lock: one file for each workload,
-// written against Session, so that it knows neither the lock nor the world.
+// Package workload is what clients do with a lock: one file for each workload, which
+// registers all that the project knows of it. What clients do is written against
+// Session, so that it knows neither the lock nor the world.
 package workload
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 )
@@ -14,7 +15,7 @@ import (
 // Session is one client's way to act. Every request is recorded.
 type Session interface {
 	// Do carries out a request and waits for its completion.
-	Do(client.Request) client.Answer
+	Do(Request) Answer
 	// Now is the run time.
 	Now() time.Duration
 	// Sleep lets time pass; false: the run is to end.
@@ -24,14 +25,6 @@ type Session interface {
 	// Over reports that the client is gone or the run is to end.
 	Over() bool
 }
-
-// Points that a client comes to between its operations.
-const (
-	// Acquired: the lock was granted and the client knows it.
-	Acquired = "acquired"
-	// Released: the release has been answered.
-	Released = "released"
-)
 
 // Start says how the clients of a run begin.
 type Start string
@@ -44,69 +37,79 @@ const (
 	Together Start = "together"
 )
 
-// Plan is what one client is to do.
+// Plan is what the clients are to do. The scenario reads and documents it by its tags
+// (see scenario).
 type Plan struct {
-	Kind string
-	// Number is the client's, from 1.
+	Kind     Name          `yaml:"kind" default:"increment"`
+	Clients  int           `yaml:"clients" doc:"how many clients; they are named c1, c2, c3, ..." min:"1" max:"50" default:"2"`
+	Sections int           `yaml:"sections" doc:"how many guarded sections each client goes through" min:"1" max:"100000" default:"1"`
+	Think    time.Duration `yaml:"think" doc:"time between read and write, or how long a job takes" max:"10m" default:"0s"`
+	Rest     time.Duration `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
+	Start    Start         `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
+	Check    bool          `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`
+
+	Conditional bool          `yaml:"conditional" doc:"stock: take the unit in one conditional step instead of reading first" default:"false"`
+	How         resource.How  `yaml:"how" doc:"transactions: MULTI and EXEC, one script, two separate commands, DISCARD instead of EXEC, a command that cannot be queued, or one that fails when it is run" default:"exec" values:"exec,script,separate,discard,queue-error,run-error"`
+	Tick        time.Duration `yaml:"tick" doc:"jobs: time from one tick to the next" max:"10m" default:"500ms"`
+	Skew        time.Duration `yaml:"skew" doc:"jobs: how much later the clock of each further client shows a tick" max:"10m" default:"0s"`
+	Hold        time.Duration `yaml:"hold" doc:"jobs: hold the lock for at least this long" max:"10m" default:"0s"`
+
+	// Number is that of the client whose plan it is, from 1.
 	Number int
-	// Sections is how many guarded sections it goes through.
-	Sections int
-	// Think is the time between read and write, or how long a job takes; Rest
-	// that between sections.
-	Think, Rest time.Duration
-	// Check makes it ask the lock before it writes.
-	Check bool
-	// Conditional sells in one conditional step instead of reading first.
-	Conditional bool
-	// How keeps the two lists of a transaction together.
-	How resource.How
-	// Tick is the time from one job to the next, Skew how much later the clock
-	// of each further scheduler shows it, Hold how long the lock is held at
-	// least.
-	Tick, Skew, Hold time.Duration
 }
 
-// kind is a way to spend guarded sections.
-type kind struct {
-	run func(Plan, Session)
-	// passes is how often a section passes a point, where that is not once.
-	passes map[string]int
-	// final is what somebody does after all; nil: nothing.
-	final func(Session) bool
-}
+// Workload is the workload that the plan names.
+func (p *Plan) Workload() Workload { return workloads[p.Kind] }
 
-// kinds are the workloads by name.
-var kinds = map[string]kind{
-	"increment":    {run: Plan.increments},
-	"append":       {run: Plan.appends, final: readAll},
-	"stock":        {run: Plan.sales},
-	"jobs":         {run: Plan.jobs},
-	"two-cells":    {run: Plan.twoCells, passes: map[string]int{client.BeforeRead: 2, client.BeforeWrite: 2, client.BeforeCheck: 2}},
-	"transactions": {run: Plan.transactions, final: lookAtBoth},
-	"side-effect":  {run: Plan.mails, passes: map[string]int{client.BeforeWrite: 2, client.BeforeCheck: 2}},
-}
-
-// Passes is how often at most a client passes a point in each of its sections.
-func Passes(workload, point string) int {
-	if n := kinds[workload].passes[point]; n > 0 {
-		return n
+// Points lists the points that a client comes to by its workload.
+func (p *Plan) Points() []string {
+	w := p.Workload()
+	switch {
+	case w.Pair && p.How == resource.Separately:
+		return []string{BeforeTransaction, BeforeSnapshot, BetweenCommands}
+	case w.Pair:
+		return []string{BeforeTransaction, BeforeSnapshot}
 	}
-	return 1
+	points := []string{BeforeAcquire, Acquired, BeforeWrite, BeforeRelease, Released}
+	if p.ReadsFirst() {
+		points = slices.Insert(points, 2, BeforeRead)
+	}
+	if p.Check {
+		points = append(points, BeforeCheck)
+	}
+	return points
 }
+
+// Passes is how often at most a client comes to a point in each of its sections,
+// however often its lock tries; 0: that cannot be said.
+func (p *Plan) Passes(point string) int {
+	switch {
+	case point == BeforeRead && p.ReadsFirst():
+		return p.Workload().Reads
+	case point == BeforeWrite || point == BeforeCheck:
+		return p.Workload().Writes
+	case slices.Contains(p.Points(), point):
+		return 1
+	}
+	return 0
+}
+
+// ReadsFirst reports that a section reads before it writes.
+func (p *Plan) ReadsFirst() bool { return p.Workload().Reads > 0 && !p.Conditional }
 
 // Run is one client's life.
 func (p Plan) Run(s Session) error {
-	k, ok := kinds[p.Kind]
-	if !ok {
+	w := p.Workload()
+	if w.run == nil {
 		return fmt.Errorf("no workload %q", p.Kind)
 	}
-	k.run(p, s)
+	w.run(p, s)
 	return nil
 }
 
 // Final is what one client does when all have ended and everything has healed; it
 // reports whether it succeeded. Nil: the workload wants nothing of the kind.
-func Final(workload string) func(Session) bool { return kinds[workload].final }
+func (p *Plan) Final() func(Session) bool { return p.Workload().final }
 
 // sections goes through the guarded sections, one after the other.
 func (p Plan) sections(s Session, body func(section int)) {
@@ -120,7 +123,7 @@ func (p Plan) sections(s Session, body func(section int)) {
 
 // guarded does something under the lock, where it is granted.
 func (p Plan) guarded(s Session, section int, body func()) {
-	if s.Do(client.Request{F: history.Acquire, Section: section}).Type != history.OK {
+	if s.Do(Request{F: history.Acquire, Section: section}).Type != history.OK {
 		return
 	}
 	s.Point(Acquired)
@@ -128,19 +131,19 @@ func (p Plan) guarded(s Session, section int, body func()) {
 	if s.Over() {
 		return // nobody is left to release it
 	}
-	s.Do(client.Request{F: history.Release, Section: section})
+	s.Do(Request{F: history.Release, Section: section})
 	s.Point(Released)
 }
 
 // read reads a cell; false: without success.
 func (p Plan) read(s Session, section int, cell string) (int64, bool) {
-	a := s.Do(client.Request{F: history.Read, Section: section, Cell: cell})
+	a := s.Do(Request{F: history.Read, Section: section, Cell: cell})
 	return a.Value.Number.V, a.Type == history.OK
 }
 
 // write writes a number into a cell; false: without success.
 func (p Plan) write(s Session, section int, cell string, n int64) bool {
-	return s.Do(client.Request{F: history.Write, Section: section, Cell: cell, Number: history.Some(n), Check: p.Check}).Type == history.OK
+	return s.Do(Request{F: history.Write, Section: section, Cell: cell, Number: history.Some(n), Check: p.Check}).Type == history.OK
 }
 
 // think lets the time between read and write pass; false: the run is to end.

@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -130,11 +131,11 @@ func TestRequestsAreAnsweredUnderTheirNumber(t *testing.T) {
 
 func TestClientWaitsAtArmedPoints(t *testing.T) {
 	k := begin(t)
-	k.say(setup(t, client.BeforeRelease))
+	k.say(setup(t, workload.BeforeRelease))
 	k.hear(client.Ready)
 	k.say(ask(1, history.Release))
 	at := k.hear(client.AtPoint)
-	if at.Point != client.BeforeRelease || at.ID == 0 {
+	if at.Point != workload.BeforeRelease || at.ID == 0 {
 		t.Errorf("point: %+v", at)
 	}
 	// The clock can be moved meanwhile; the answer to that must come first.

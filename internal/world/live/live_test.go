@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
 	"github.com/redlock-sim/redlock-sim/internal/world/worldtest"
@@ -40,9 +41,9 @@ func spec(t testing.TB, n int) world.Spec {
 	s := world.Spec{
 		Name: t.Name(), Dir: t.TempDir(), Seed: 1, Clients: []string{"c1", "c2"},
 		Lock: lock.Config{Algorithm: "redlock", Key: "lock", TTL: time.Second, NodeTimeout: 200 * time.Millisecond,
-			FanOut: lock.AtOnce, DriftFactor: 0.01, DriftConstant: 2 * time.Millisecond, Retry: lock.Retry{Attempts: 1}},
+			FanOut: lock.AtOnce, Drift: lock.Drift{DriftFactor: 0.01, DriftConstant: 2 * time.Millisecond}, Retry: lock.Retry{Attempts: 1}},
 		Resource: resource.Config{Kind: resource.Register, Key: "resource", Fence: resource.NoFence},
-		Points:   []string{client.BeforeWrite},
+		Points:   []string{workload.BeforeWrite},
 	}
 	for i := range n {
 		s.Nodes = append(s.Nodes, world.Node{Name: string(rune('A' + i)), Persistence: world.NoPersistence})

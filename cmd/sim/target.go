@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// target is what is explored: a variant of a scenario, for the sake of some properties.
+type target struct {
+	variant    string
+	properties []string
+}
+
+func (t *target) flags(c *cobra.Command, usage string, standard ...checker.Property) {
+	c.Flags().StringVar(&t.variant, "variant", "", "which variant (default: the first)")
+	var names []string
+	for _, p := range standard {
+		names = append(names, string(p))
+	}
+	c.Flags().StringSliceVar(&t.properties, "property", names, usage)
+}
+
+// load reads the scenario, and names its variant and the properties.
+func (t *target) load(file string) (s *scenario.Scenario, variant string, properties []checker.Property, err error) {
+	if s, err = loadOne(file); err != nil {
+		return nil, "", nil, err
+	}
+	if variant, err = variantOf(s, t.variant); err != nil {
+		return nil, "", nil, err
+	}
+	for _, name := range t.properties {
+		if !slices.Contains(checker.Properties(), checker.Property(name)) {
+			return nil, "", nil, usageError("--property: no property %q\nhint: sim list properties", name)
+		}
+		properties = append(properties, checker.Property(name))
+	}
+	if len(properties) == 0 {
+		return nil, "", nil, usageError("--property: name at least one")
+	}
+	return s, variant, properties, nil
+}
+
+// loadOne reads one scenario.
+func loadOne(file string) (*scenario.Scenario, error) {
+	list, err := loadScenarios([]string{file})
+	if err != nil {
+		return nil, err
+	}
+	if len(list) != 1 {
+		return nil, usageError("%s holds %d scenarios: name one", file, len(list))
+	}
+	return list[0], nil
+}
+
+func variantOf(s *scenario.Scenario, name string) (string, error) {
+	var names []string
+	for i := range s.Variants {
+		names = append(names, s.Variants[i].Name)
+	}
+	if name == "" {
+		return names[0], nil
+	}
+	if !slices.Contains(names, name) {
+		return "", usageError("%s has no variant %q\nhint: it has %s", s.Name, name, strings.Join(names, ", "))
+	}
+	return name, nil
+}
+
+// within ends a context after a time; 0: it has no end of its own.
+func within(ctx context.Context, lasts time.Duration) (context.Context, context.CancelFunc) {
+	if lasts > 0 {
+		return context.WithTimeout(ctx, lasts)
+	}
+	return context.WithCancel(ctx)
+}

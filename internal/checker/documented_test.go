@@ -1,0 +1,35 @@
+package checker_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+)
+
+// TestPropertiesAreDocumented: each property has its section in docs/properties.md, a
+// definition that stands for it, a title, and a distance of its own.
+func TestPropertiesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/properties.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections []checker.Property
+	for line := range strings.Lines(string(page)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "## "); ok && name != "Terms" {
+			sections = append(sections, checker.Property(name))
+		}
+	}
+	distances := make(map[int]bool)
+	for _, p := range checker.Properties() {
+		if !slices.Contains(sections, p) || naiveJudges[p] == nil || p.Title() == "" || p.Distance() < 1 || distances[p.Distance()] {
+			t.Errorf("%s: sections %q, defined %v, title %q, distance %d", p, sections, naiveJudges[p] != nil, p.Title(), p.Distance())
+		}
+		distances[p.Distance()] = true
+	}
+	if len(sections) != len(checker.Properties()) {
+		t.Errorf("docs/properties.md has sections %q, there are %q", sections, checker.Properties())
+	}
+}

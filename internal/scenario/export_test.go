@@ -1,0 +1,4 @@
+package scenario
+
+// WholeSchema is for tests.
+var WholeSchema = wholeSchema

@@ -7,160 +7,130 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
 
-	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/link"
 )
 
 // flow is what passes a valve on one connection.
 type flow struct {
+	link.Flow
 	valve  *valve
-	rules  rules
 	input  <-chan *stream.StreamChunk // nil once the sender has closed
 	output chan<- *stream.StreamChunk
-	queue  []queued
-	closed time.Time // when the sender closed
-	// cuts is the valve's count when the connection began.
-	cuts int
-	// spared is what was in force by then: stalls among it do not concern the
-	// connection.
-	spared []*world.Disturbance
-	// passed is how many bytes passed under each limit.
-	passed      map[*world.Disturbance]int64
+	// queue are the chunks that have not gone on yet. While they stand, what becomes of
+	// them is guarded by the valve's lock.
+	queue []*chunk
+	// closed is when the sender closed.
+	closed time.Duration
+	// breaks is the valve's count when the connection began.
+	breaks      int
 	interrupted bool
 }
 
-func newFlow(v *valve, stub *toxics.ToxicStub) *flow {
-	r := v.rules()
-	return &flow{valve: v, rules: r, cuts: r.cuts, spared: r.inForce, input: stub.Input, output: stub.Output}
+// chunk is a message as the valve sees it.
+type chunk struct {
+	data  *stream.StreamChunk
+	flow  *flow
+	place link.Place
+	// fate is what became of it so far, due till when it stands.
+	fate link.Fate
+	due  time.Duration
 }
 
-// queued is something that came and has not gone on yet.
-type queued struct {
-	chunk *stream.StreamChunk
-	came  time.Time
-	due   time.Time
+// Flow implements link.Message.
+func (c *chunk) Flow() *link.Flow { return &c.flow.Flow }
+
+// Place implements link.Message.
+func (c *chunk) Place() *link.Place { return &c.place }
+
+// Size implements link.Message.
+func (c *chunk) Size() int64 { return int64(len(c.data.Data)) }
+
+func newFlow(v *valve, stub *toxics.ToxicStub) *flow {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return &flow{Flow: v.way.Open(), valve: v, breaks: v.breaks, input: stub.Input, output: stub.Output}
 }
 
 // step waits for the next thing to happen and deals with it. False: the
 // connection is at its end.
 func (f *flow) step(interrupt <-chan struct{}) bool {
-	f.heed()
-	if !f.rules.open || f.rules.cuts != f.cuts {
-		return false
-	}
+	head, wait, changed := f.next()
 	var out chan<- *stream.StreamChunk
-	var head *stream.StreamChunk
 	var ripe <-chan time.Time
-	switch wait := f.wait(time.Now()); {
-	case wait == never:
-	case wait > 0:
+	switch {
+	case head != nil:
+		out = f.output
+	case wait <= 0:
+		return false
+	case wait < link.Never:
 		ripe = time.After(wait)
-	case len(f.queue) > 0:
-		out, head = f.output, f.within(f.queue[0].chunk)
-	default:
-		return false // the sender's close goes on
 	}
 	select {
 	case <-interrupt: // toxiproxy takes the valve off
 		f.interrupted = true
 		return false
-	case <-f.rules.changed:
+	case <-changed:
 	case <-ripe:
 	case out <- head:
-		f.queue = f.queue[1:]
-		return !f.full(len(head.Data))
-	case chunk := <-f.input:
-		f.heed() // the rules may be newer than the wait
-		return f.take(chunk)
+		return f.sent()
+	case data := <-f.input:
+		f.take(data)
 	}
 	return true
 }
 
-// heed takes over the valve's rules where they changed.
-func (f *flow) heed() {
-	now := f.valve.rules()
-	if now.changed == f.rules.changed {
+// next moves on what is due, and returns what can go out, or else how long there is
+// nothing to do; 0: the connection is at its end. changed is closed when that is no
+// longer so.
+func (f *flow) next() (head *stream.StreamChunk, wait time.Duration, changed <-chan struct{}) {
+	v := f.valve
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := v.now()
+	wait = link.Never
+	for _, c := range f.queue {
+		for c.fate == link.Stands && c.due <= now {
+			v.pass(c, c.due)
+		}
+		if c.fate == link.Stands && c.due < link.Never {
+			wait = min(wait, c.due-now)
+		}
+	}
+	f.queue = slices.DeleteFunc(f.queue, func(c *chunk) bool { return c.fate == link.Lost })
+	switch {
+	case !v.open, f.breaks != v.breaks, slices.ContainsFunc(f.queue, func(c *chunk) bool { return c.fate == link.Breaks }):
+		return nil, 0, nil
+	case len(f.queue) == 0 && f.input == nil:
+		if late := v.way.Ending(&f.Flow); late < link.Never {
+			wait = f.closed + late - now
+		}
+	case len(f.queue) == 0, f.queue[0].fate == link.Stands:
+	case f.queue[0].fate == link.Ends:
+		c := f.queue[0]
+		head = &stream.StreamChunk{Data: c.data.Data[:c.place.Part], Timestamp: c.data.Timestamp}
+	default:
+		head = f.queue[0].data
+	}
+	return head, wait, v.changed
+}
+
+// sent takes the head off the queue. False: the connection ends behind it.
+func (f *flow) sent() bool {
+	head := f.queue[0]
+	f.queue = f.queue[1:]
+	return head.fate != link.Ends
+}
+
+// take receives something, or the sender's close.
+func (f *flow) take(data *stream.StreamChunk) {
+	v := f.valve
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if data == nil {
+		f.input, f.closed = nil, v.now()
 		return
 	}
-	f.rules = now
-	for i := range f.queue {
-		f.schedule(i)
-	}
-}
-
-// never is the wait for what only a change of the rules brings on.
-const never = time.Duration(-1)
-
-// wait is how long the next thing to pass on is kept back.
-func (f *flow) wait(now time.Time) time.Duration {
-	switch {
-	case f.stands() && (len(f.queue) > 0 || f.input == nil):
-		return never
-	case len(f.queue) > 0:
-		return max(f.queue[0].due.Sub(now), 0)
-	case f.input == nil:
-		return max(f.rules.closing()-now.Sub(f.closed), 0)
-	}
-	return never
-}
-
-// stands reports that everything is kept back.
-func (f *flow) stands() bool {
-	return slices.ContainsFunc(f.rules.inForce, func(d *world.Disturbance) bool {
-		return d.Kind == world.Hold || d.Kind == world.Stall && !slices.Contains(f.spared, d)
-	})
-}
-
-// take receives something, or the sender's close. False: the connection ends.
-func (f *flow) take(chunk *stream.StreamChunk) bool {
-	switch {
-	case chunk == nil:
-		f.input, f.closed = nil, time.Now()
-	case f.rules.has(world.Reset):
-		return false
-	case f.rules.has(world.Cut):
-		// lost
-	default:
-		f.queue = append(f.queue, queued{chunk: chunk, came: time.Now()})
-		f.schedule(len(f.queue) - 1)
-	}
-	return true
-}
-
-// schedule sets when the i-th in the queue is to go on.
-func (f *flow) schedule(i int) {
-	q := &f.queue[i]
-	q.due = q.came.Add(f.rules.late())
-	if i > 0 && f.queue[i-1].due.After(q.due) {
-		q.due = f.queue[i-1].due
-	}
-	q.due = q.due.Add(f.rules.transmission(len(q.chunk.Data)))
-}
-
-// within cuts a chunk off where a limit is reached.
-func (f *flow) within(chunk *stream.StreamChunk) *stream.StreamChunk {
-	left := int64(len(chunk.Data))
-	for _, d := range f.rules.inForce {
-		if d.Kind == world.LimitData {
-			left = min(left, max(d.Bytes-f.passed[d], 0))
-		}
-	}
-	if left == int64(len(chunk.Data)) {
-		return chunk
-	}
-	return &stream.StreamChunk{Data: chunk.Data[:left], Timestamp: chunk.Timestamp}
-}
-
-// full counts what passed, and reports that a limit has been reached.
-func (f *flow) full(bytes int) bool {
-	full := false
-	for _, d := range f.rules.inForce {
-		if d.Kind == world.LimitData {
-			if f.passed == nil {
-				f.passed = make(map[*world.Disturbance]int64)
-			}
-			f.passed[d] += int64(bytes)
-			full = full || f.passed[d] >= d.Bytes
-		}
-	}
-	return full
+	c := &chunk{data: data, flow: f}
+	f.queue = append(f.queue, c)
+	v.pass(c, v.now())
 }

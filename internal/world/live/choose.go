@@ -105,10 +105,10 @@ func (w *World) openHost(p Provider) (host, error) {
 func (w *World) closeHosts() error {
 	var errs []error
 	if w.host != nil {
-		errs = append(errs, w.host.close())
+		errs = append(errs, w.host.Close())
 	}
 	if w.storeHost != nil && w.storeHost != w.host {
-		errs = append(errs, w.storeHost.close())
+		errs = append(errs, w.storeHost.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // clientProcess is a client of the lock in a process of its own, driven by the
@@ -23,7 +24,7 @@ import (
 type clientProcess struct {
 	name string
 	w    *World
-	proc *child
+	proc *machine.Child
 	// setupMessage is what it was started with.
 	setupMessage client.SetupMessage
 
@@ -69,7 +70,7 @@ func startClient(w *World, setup client.SetupMessage) (*clientProcess, error) {
 	}
 	cmd.Stdin, cmd.Stdout = inRead, outWrite
 	c.in, c.enc = inWrite, json.NewEncoder(inWrite)
-	c.proc, err = startChild("client "+c.name, cmd)
+	c.proc, err = machine.Start("client "+c.name, cmd)
 	_ = inRead.Close()
 	_ = outWrite.Close()
 	if err != nil {
@@ -79,7 +80,7 @@ func startClient(w *World, setup client.SetupMessage) (*clientProcess, error) {
 	}
 	w.background.Go(func() { c.listen(outRead) })
 	if err := c.setup(setup); err != nil {
-		c.close()
+		c.Close()
 		return nil, fmt.Errorf("client %s: %w", c.name, err)
 	}
 	return c, nil
@@ -253,9 +254,9 @@ func (c *clientProcess) deliver(id uint64, m client.Message) {
 	}
 }
 
-// close ends the process and the conversation.
-func (c *clientProcess) close() {
+// Close ends the process and the conversation.
+func (c *clientProcess) Close() {
 	_ = c.in.Close()
-	_ = c.proc.kill()
+	_ = c.proc.Kill()
 	<-c.broken
 }

@@ -3,7 +3,6 @@ package live
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // consensus is the store that no fault strikes: etcd where it is installed, or
@@ -27,7 +27,7 @@ type consensus struct {
 	dir     string
 	// Either a Redis node, or etcd's process on two ports.
 	redis *redisNode
-	etcd  *child
+	etcd  *machine.Child
 	ports []int
 }
 
@@ -49,7 +49,7 @@ func startConsensus(ctx context.Context, dir string, h host) (*consensus, error)
 		err = c.startRedis(ctx, h)
 	}
 	if err != nil {
-		c.stop()
+		c.Stop()
 		return nil, err
 	}
 	return c, nil
@@ -69,28 +69,19 @@ func (c *consensus) startRedis(ctx context.Context, h host) error {
 }
 
 func (c *consensus) startEtcd(ctx context.Context, binary string) error {
-	for try := 1; ; try++ {
-		err := c.tryEtcd(ctx, binary)
-		if err == nil {
-			return nil
-		}
-		c.stop()
-		if !errors.Is(err, errPortTaken) || try == 20 {
+	return machine.OnFreePorts(2, func(ports []int) error {
+		err := c.tryEtcd(ctx, binary, "http://127.0.0.1:"+strconv.Itoa(ports[0]), "http://127.0.0.1:"+strconv.Itoa(ports[1]))
+		if err != nil {
+			c.Stop()
 			return err
 		}
-	}
+		c.ports = ports
+		return nil
+	})
 }
 
-func (c *consensus) tryEtcd(ctx context.Context, binary string) error {
-	urls := make([]string, 2)
-	for i := range urls {
-		port, err := freePort()
-		if err != nil {
-			return fmt.Errorf("failed to find a free port for etcd: %w", err)
-		}
-		c.ports = append(c.ports, port)
-		urls[i] = "http://127.0.0.1:" + strconv.Itoa(port)
-	}
+// tryEtcd starts etcd at an address for clients and one for its peers.
+func (c *consensus) tryEtcd(ctx context.Context, binary, clients, peers string) error {
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return fmt.Errorf("failed to make the folder of the consensus store: %w", err)
 	}
@@ -100,15 +91,15 @@ func (c *consensus) tryEtcd(ctx context.Context, binary string) error {
 	}
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(binary, "--name", "sim", "--data-dir", filepath.Join(c.dir, "data"), "--log-level", "warn",
-		"--listen-client-urls", urls[0], "--advertise-client-urls", urls[0],
-		"--listen-peer-urls", urls[1], "--initial-advertise-peer-urls", urls[1], "--initial-cluster", "sim="+urls[1],
+		"--listen-client-urls", clients, "--advertise-client-urls", clients,
+		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "sim="+peers,
 		"--heartbeat-interval", "20", "--election-timeout", "200")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, log, log
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // ETCD_... would overrule what we say
-	if c.etcd, err = startChild("etcd", cmd); err != nil {
+	if c.etcd, err = machine.Start("etcd", cmd); err != nil {
 		return err
 	}
-	c.address = client.Address{Name: world.Consensus, Kind: client.Etcd, Address: strings.TrimPrefix(urls[0], "http://")}
+	c.address = client.Address{Name: world.Consensus, Kind: client.Etcd, Address: strings.TrimPrefix(clients, "http://")}
 	c.version = "etcd"
 	return c.healthy(ctx)
 }
@@ -129,7 +120,7 @@ func (c *consensus) healthy(ctx context.Context) error {
 			}
 		}
 		switch {
-		case c.etcd.dead():
+		case c.etcd.Dead():
 			return c.etcdError()
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -164,25 +155,25 @@ func (c *consensus) askVersion(ctx context.Context) error {
 func (c *consensus) etcdError() error {
 	text, _ := os.ReadFile(c.logPath())
 	if strings.Contains(string(text), "address already in use") {
-		return errPortTaken
+		return machine.ErrPortTaken
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return fmt.Errorf("etcd ended at once (%w): %s", c.etcd.err, lines[len(lines)-1])
+	return fmt.Errorf("etcd ended at once (%w): %s", c.etcd.Err, lines[len(lines)-1])
 }
 
 func (c *consensus) logPath() string { return c.dir + ".log" }
 
-// stop ends the store; its data is of no interest afterwards.
-func (c *consensus) stop() {
+// Stop ends the store; its data is of no interest afterwards.
+func (c *consensus) Stop() {
 	if c.redis != nil {
-		c.redis.stop()
+		c.redis.Stop()
 		c.redis.returnPort()
 	}
 	if c.etcd != nil {
-		_ = c.etcd.kill()
+		_ = c.etcd.Kill()
 	}
 	for _, p := range c.ports {
-		returnPort(p)
+		machine.ReturnPort(p)
 	}
 	c.etcd, c.ports = nil, nil
 	_ = os.RemoveAll(c.dir)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // dockerHost runs servers in containers, on a network of the run's own.
@@ -46,7 +47,7 @@ func (h *dockerHost) launch(ctx context.Context, n *redisNode) error {
 		}
 		return n.begin(ctx, old)
 	}
-	return onFreePort(func(port int) error {
+	return machine.OnFreePort(func(port int) error {
 		spec := docker.ServerSpec{Name: n.name, Port: port, Folder: n.dir, Arguments: n.commonArguments()}
 		if c, ok := n.clock.(*nodeClock); ok {
 			spec.Variables = make(map[string]string)
@@ -57,7 +58,7 @@ func (h *dockerHost) launch(ctx context.Context, n *redisNode) error {
 		}
 		s, err := h.run.Start(ctx, spec)
 		if errors.Is(err, docker.ErrPortTaken) {
-			return fmt.Errorf("%w: %w", errPortTaken, err)
+			return fmt.Errorf("%w: %w", machine.ErrPortTaken, err)
 		}
 		if err != nil {
 			return err
@@ -82,7 +83,7 @@ func (h *dockerHost) versions() map[string]string {
 	return map[string]string{"docker": h.engine.Version, "image": i.Name + " " + id[:min(len(id), 12)]}
 }
 
-func (h *dockerHost) close() error {
+func (h *dockerHost) Close() error {
 	defer h.engine.Close()
 	return h.run.Close()
 }
@@ -109,13 +110,13 @@ func (s *serverContainer) door() door {
 	return door{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Spec.Port))}
 }
 
-func (s *serverContainer) stop() error       { return asked(s.Pause) }
-func (s *serverContainer) resume() error     { return asked(s.Unpause) }
-func (s *serverContainer) kill() error       { return asked(s.Kill) }
-func (s *serverContainer) pid() int          { return s.PID() }
+func (s *serverContainer) Stop() error       { return asked(s.Pause) }
+func (s *serverContainer) Resume() error     { return asked(s.Unpause) }
+func (s *serverContainer) Kill() error       { return asked(s.Server.Kill) }
+func (s *serverContainer) PID() int          { return s.Server.PID() }
 func (s *serverContainer) wrote(string) bool { return true } // the port is the engine's
 
-func (s *serverContainer) dead() bool {
+func (s *serverContainer) Dead() bool {
 	select {
 	case <-s.Gone():
 		return true
@@ -144,8 +145,8 @@ func (s *serverContainer) keepLog() {
 
 // leave ends the server. The run removes its container.
 func (s *serverContainer) leave() {
-	if !s.dead() {
-		_ = s.kill()
+	if !s.Dead() {
+		_ = s.Kill()
 	}
 	s.keepLog()
 }

@@ -80,7 +80,7 @@ func (p *postgres) flush(ctx context.Context) error {
 	}
 }
 
-func (s *effectStream) close() {
+func (s *effectStream) Close() {
 	s.once.Do(func() {
 		s.cancel()
 		<-s.ended

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // Existing are servers that somebody else started, and that go on after us.
@@ -131,12 +132,12 @@ func (h *existingHost) clock(n *redisNode) (movableClock, error) {
 func (h *existingHost) ahead(ctx context.Context, n *redisNode) (ahead, about time.Duration, err error) {
 	const asked = 5
 	for i := range asked {
-		before := clock(unix.CLOCK_REALTIME)
+		before := machine.Clock(unix.CLOCK_REALTIME)
 		theirs, err := n.admin.Time(ctx).Result()
 		if err != nil {
 			return 0, 0, fmt.Errorf("failed to ask node %s for its time: %w", n.name, err)
 		}
-		after := clock(unix.CLOCK_REALTIME)
+		after := machine.Clock(unix.CLOCK_REALTIME)
 		if half := (after - before) / 2; i == 0 || half < about {
 			ahead, about = time.Duration(theirs.UnixNano())-before-half, half
 		}
@@ -150,11 +151,11 @@ func (h *existingHost) reachable(string) (string, error) {
 
 func (h *existingHost) versions() map[string]string { return nil }
 
-// close leaves the servers as they were found: running, and without our keys.
-func (h *existingHost) close() error {
+// Close leaves the servers as they were found: running, and without our keys.
+func (h *existingHost) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var group errorGroup
+	var group machine.Group
 	for _, s := range h.servers {
 		group.Go(func() error {
 			if err := s.mend(); err != nil {
@@ -188,14 +189,14 @@ type existingServer struct {
 var _ server = (*existingServer)(nil)
 
 func (s *existingServer) door() door        { return s.at }
-func (s *existingServer) pid() int          { return 0 }
+func (s *existingServer) PID() int          { return 0 }
 func (s *existingServer) wrote(string) bool { return true }
 func (s *existingServer) leave()            {}
 func (s *existingServer) lastWords() error {
 	return fmt.Errorf("node %s at %s was killed", s.hooks.node, s.at.address)
 }
 
-func (s *existingServer) dead() bool {
+func (s *existingServer) Dead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.killed
@@ -212,13 +213,13 @@ func (s *existingServer) strike(hook string, flag *bool, to bool, more ...string
 	return nil
 }
 
-func (s *existingServer) stop() error { return s.strike("pause", &s.paused, true) }
-func (s *existingServer) kill() error { return s.strike("kill", &s.killed, true) }
+func (s *existingServer) Stop() error { return s.strike("pause", &s.paused, true) }
+func (s *existingServer) Kill() error { return s.strike("kill", &s.killed, true) }
 func (s *existingServer) restart(keep world.Keep) error {
 	return s.strike("restart", &s.killed, false, "{keep}", keep.String())
 }
 
-func (s *existingServer) resume() error {
+func (s *existingServer) Resume() error {
 	s.mu.Lock()
 	paused := s.paused
 	s.mu.Unlock()
@@ -230,7 +231,7 @@ func (s *existingServer) resume() error {
 
 // mend undoes what faults have left when a run ends early.
 func (s *existingServer) mend() error {
-	if s.dead() {
+	if s.Dead() {
 		if err := s.restart(world.KeepData); err != nil {
 			return err
 		}
@@ -238,7 +239,7 @@ func (s *existingServer) mend() error {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
-	return s.resume()
+	return s.Resume()
 }
 
 // ErrKeysExist says that there are keys already that would be taken for ours.
@@ -253,7 +254,7 @@ func prepareExisting(ctx context.Context, e *Existing, demands []world.Demand) e
 	if err := refuse(demands, func(d world.Demand) error { return e.Hooks[d.Node].lacks(d) }); err != nil {
 		return err
 	}
-	var group errorGroup
+	var group machine.Group
 	for _, address := range e.Addresses {
 		group.Go(func() error {
 			if err := e.look(ctx, address); err != nil {
@@ -274,7 +275,7 @@ func (e *Existing) look(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	m.close()
+	m.Close()
 	admin := adminClient(d)
 	defer func() { _ = admin.Close() }()
 	return mustBeFree(ctx, admin, e.own())

@@ -2,8 +2,6 @@ package live
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
@@ -29,26 +27,26 @@ type host interface {
 	reachable(address string) (string, error)
 	// versions name what took part beside the servers.
 	versions() map[string]string
-	// close undoes everything, once the servers have been left.
-	close() error
+	// Close undoes everything, once the servers have been left.
+	Close() error
 }
 
 // party is something with a life of its own that faults can strike.
 type party interface {
-	// stop returns once it certainly stands still.
-	stop() error
-	resume() error
-	// kill returns once it is dead.
-	kill() error
-	dead() bool
+	// Stop returns once it certainly stands still.
+	Stop() error
+	Resume() error
+	// Kill returns once it is dead.
+	Kill() error
+	Dead() bool
 }
 
 // server is a Redis server.
 type server interface {
 	party
 	door() door
-	// pid is its process on this machine; 0: not to be seen from here.
-	pid() int
+	// PID is its process on this machine; 0: not to be seen from here.
+	PID() int
 	// wrote reports whether it is this server that answered INFO so.
 	wrote(info string) bool
 	// lastWords says why it ended.
@@ -66,26 +64,6 @@ type movableClock interface {
 	// halt lets it go on by itself, wherever it stands.
 	halt()
 }
-
-// onFreePort starts something on a free port. Another program may take the port
-// between our look and the server's; then the next one is tried.
-func onFreePort(start func(port int) error) error {
-	for try := 1; ; try++ {
-		port, err := freePort()
-		if err != nil {
-			return fmt.Errorf("failed to find a free port: %w", err)
-		}
-		if err = start(port); err == nil {
-			return nil
-		}
-		returnPort(port)
-		if !errors.Is(err, errPortTaken) || try == 20 {
-			return err
-		}
-	}
-}
-
-var errPortTaken = errors.New("the port was taken meanwhile")
 
 // plainly is what holds of servers of ours on this machine: they ask for nothing,
 // and have its clock.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // keyWatch follows the lock's key on one node: it replays the node's commands,
@@ -67,7 +68,7 @@ func span(from, to time.Duration) command.Span {
 func (k *keyWatch) see(c monitored) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.follow(c.at, monotonic())
+	k.follow(c.at, machine.Monotonic())
 	if c.source == "lua" {
 		k.carriedOut(c, k.script.caller, span(min(k.script.began, c.at), c.at))
 		return

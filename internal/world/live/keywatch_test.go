@@ -225,7 +225,7 @@ func followRealServer(t *rapid.T, n *redisNode, d door) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.close()
+	defer m.Close()
 	if err := k.start(ctx); err != nil {
 		t.Fatal(err)
 	}

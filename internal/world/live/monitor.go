@@ -78,7 +78,7 @@ func (m *monitor) read(lines *bufio.Reader, see func(monitored), end func()) {
 	}
 }
 
-func (m *monitor) close() {
+func (m *monitor) Close() {
 	_ = m.conn.Close()
 	<-m.ended
 }

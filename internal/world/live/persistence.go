@@ -132,7 +132,7 @@ func (w *syncWatch) run(pid int, file string) {
 
 func (w *syncWatch) size() int64 { return w.synced.Load() }
 
-func (w *syncWatch) stop() {
+func (w *syncWatch) Stop() {
 	select {
 	case <-w.quit:
 	default:

@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // postgres is a PostgreSQL server of ours that holds the resource, on loopback, in
@@ -28,7 +29,7 @@ type postgres struct {
 	dir      string
 	log      string
 	port     int
-	server   *child
+	server   *machine.Child
 	// owner runs it: PostgreSQL refuses to run as root.
 	owner   *syscall.Credential
 	version string
@@ -76,7 +77,7 @@ func startPostgres(ctx context.Context, log string) (*postgres, error) {
 	removeStaleDatabases()
 	p := &postgres{binaries: binaries, log: log}
 	if err := p.begin(ctx); err != nil {
-		p.stop()
+		p.Stop()
 		return nil, err
 	}
 	return p, nil
@@ -98,7 +99,7 @@ func (p *postgres) begin(ctx context.Context) (err error) {
 	if err := p.initialize(ctx); err != nil {
 		return err
 	}
-	if err := onFreePort(func(port int) error { return p.startOn(ctx, port) }); err != nil {
+	if err := machine.OnFreePort(func(port int) error { return p.startOn(ctx, port) }); err != nil {
 		return err
 	}
 	conn, err := p.connect(ctx)
@@ -150,18 +151,18 @@ func (p *postgres) initialize(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	making, err := startChildAs("initdb", cmd, p.owner)
+	making, err := machine.StartAs("initdb", cmd, p.owner)
 	if err != nil {
 		return err
 	}
 	select {
-	case <-making.gone:
+	case <-making.Gone:
 	case <-ctx.Done():
-		_ = making.kill()
+		_ = making.Kill()
 		return ctx.Err()
 	}
-	if making.err != nil {
-		return fmt.Errorf("initdb failed (%w); its log is %s", making.err, p.log)
+	if making.Err != nil {
+		return fmt.Errorf("initdb failed (%w); its log is %s", making.Err, p.log)
 	}
 	return nil
 }
@@ -174,7 +175,7 @@ func (p *postgres) startOn(ctx context.Context, port int) error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	if p.server, err = startChildAs("postgres", cmd, p.owner); err != nil {
+	if p.server, err = machine.StartAs("postgres", cmd, p.owner); err != nil {
 		return err
 	}
 	p.port = port
@@ -185,13 +186,13 @@ func (p *postgres) startOn(ctx context.Context, port int) error {
 			return conn.Close(ctx)
 		}
 		switch {
-		case p.server.dead():
+		case p.server.Dead():
 			text, _ := os.ReadFile(p.log)
 			if strings.Contains(string(text), "Address already in use") {
 				_ = os.Truncate(p.log, 0)
-				return errPortTaken
+				return machine.ErrPortTaken
 			}
-			return fmt.Errorf("PostgreSQL ended at once (%w); its log is %s", p.server.err, p.log)
+			return fmt.Errorf("PostgreSQL ended at once (%w); its log is %s", p.server.Err, p.log)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(deadline):
@@ -212,20 +213,23 @@ func (p *postgres) invitation(_ endpoint, link string) client.Address {
 	return client.Address{Name: history.ResourceProcess, Kind: client.Postgres, Address: link}
 }
 
-// stop ends the server, in order if it can, and removes its data.
-func (p *postgres) stop() {
+// endWithin bounds how long the server may take to end in order.
+const endWithin = 2 * time.Second
+
+// Stop ends the server, in order if it can, and removes its data.
+func (p *postgres) Stop() {
 	if p.listening != nil {
-		p.listening.close()
+		p.listening.Close()
 	}
 	if p.server != nil {
 		// SIGINT is its fast shutdown: it ends its own children first.
-		_ = p.server.cmd.Process.Signal(syscall.SIGINT)
+		p.server.Interrupt()
 		select {
-		case <-p.server.gone:
-		case <-time.After(stopWithin):
-			_ = p.server.kill()
+		case <-p.server.Gone:
+		case <-time.After(endWithin):
+			_ = p.server.Kill()
 		}
-		returnPort(p.port)
+		machine.ReturnPort(p.port)
 	}
 	if p.dir != "" {
 		_ = os.RemoveAll(p.dir)

@@ -26,7 +26,7 @@ func TestPostgresDoesWhatTheScriptsDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.stop()
+	defer p.Stop()
 	var told []string
 	if err := p.listen(ctx, func(entry string) { told = append(told, entry) }); err != nil {
 		t.Fatal(err)

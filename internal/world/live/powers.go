@@ -3,7 +3,6 @@ package live
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // has reports which powers there are here, where the machine and the nodes' place have
@@ -33,7 +33,7 @@ func (w *World) Pause(target string) error {
 	if err != nil {
 		return err
 	}
-	return p.stop()
+	return p.Stop()
 }
 
 // Resume lets it go on.
@@ -42,13 +42,13 @@ func (w *World) Resume(target string) error {
 	if err != nil {
 		return err
 	}
-	return p.resume()
+	return p.Resume()
 }
 
 // Alive reports whether the target's process runs.
 func (w *World) Alive(target string) bool {
 	p, err := w.party(target)
-	return err == nil && !p.dead()
+	return err == nil && !p.Dead()
 }
 
 func (w *World) party(target string) (party, error) {
@@ -77,9 +77,7 @@ func (w *World) node(name string) *redisNode {
 
 // Links are all links, in the order in which they were opened.
 func (w *World) Links() []world.Link {
-	w.links.mu.Lock()
-	defer w.links.mu.Unlock()
-	return slices.Clone(w.links.order)
+	return w.links.All()
 }
 
 // Disturb puts a disturbance on links.
@@ -87,7 +85,7 @@ func (w *World) Disturb(links []world.Link, d world.Disturbance) (func() error, 
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	return w.links.disturb(links, d)
+	return w.links.Disturb(links, d)
 }
 
 // SetClock bends a clock of a node or a client.
@@ -121,7 +119,7 @@ func (w *World) NodeTime(name string) (time.Duration, error) {
 	if n == nil {
 		return 0, fmt.Errorf("no node %q", name)
 	}
-	now := clock(unix.CLOCK_REALTIME)
+	now := machine.Clock(unix.CLOCK_REALTIME)
 	if n.clock != nil {
 		now += n.clock.error()
 	}
@@ -136,7 +134,7 @@ func (w *World) clientClock(target string, m client.ClockMessage) error {
 	if c == nil {
 		return fmt.Errorf("no client or node %q", target)
 	}
-	if c.proc.dead() {
+	if c.proc.Dead() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, clockWithin)
@@ -157,12 +155,12 @@ func (w *World) Kill(target string) error {
 		_ = w.flushNode(ctx, n)
 		cancel()
 	}
-	if err := p.kill(); err != nil {
+	if err := p.Kill(); err != nil {
 		return err
 	}
 	if n := w.node(target); n != nil {
 		w.unobserve(target)
-		n.stop()
+		n.Stop()
 		w.record(history.Event{Process: target, Type: history.Info, F: history.NodeDown})
 	}
 	return nil
@@ -193,7 +191,7 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	if n == nil {
 		return fmt.Errorf("no client or node %q", target)
 	}
-	if !n.server.dead() {
+	if !n.server.Dead() {
 		return nil
 	}
 	n.keep = keep
@@ -225,7 +223,7 @@ func (w *World) Promote(name string) error {
 	if err := n.admin.ReplicaOf(w.ctx, "NO", "ONE").Err(); err != nil {
 		return fmt.Errorf("failed to promote node %s: %w", name, err)
 	}
-	if err := w.links.lead(world.Primary, n.address()); err != nil {
+	if err := w.links.Lead(world.Primary, n.address()); err != nil {
 		return err
 	}
 	if err := w.followNew(n); err != nil {

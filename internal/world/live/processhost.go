@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 	"net"
 	"os"
 	"os/exec"
@@ -42,7 +43,7 @@ func (h processHost) launch(ctx context.Context, n *redisNode) error {
 	if old, ok := n.server.(*serverProcess); ok {
 		return h.launchOn(ctx, n, old.port)
 	}
-	return onFreePort(func(port int) error { return h.launchOn(ctx, n, port) })
+	return machine.OnFreePort(func(port int) error { return h.launchOn(ctx, n, port) })
 }
 
 func (h processHost) launchOn(ctx context.Context, n *redisNode, port int) error {
@@ -59,15 +60,15 @@ func (h processHost) launchOn(ctx context.Context, n *redisNode, port int) error
 	if moved {
 		cmd.Env = append(os.Environ(), clock.variables()...)
 	}
-	c, err := startChild("redis-server "+n.name, cmd)
+	c, err := machine.Start("redis-server "+n.name, cmd)
 	if err != nil {
 		return err
 	}
-	if err := n.begin(ctx, &serverProcess{child: c, port: port, log: n.logPath()}); err != nil {
+	if err := n.begin(ctx, &serverProcess{Child: c, port: port, log: n.logPath()}); err != nil {
 		return err
 	}
 	if moved {
-		unlinkFaketimeShared(c.pid())
+		unlinkFaketimeShared(c.PID())
 	}
 	return nil
 }
@@ -82,11 +83,11 @@ func (processHost) clock(n *redisNode) (movableClock, error) {
 
 func (processHost) reachable(address string) (string, error) { return address, nil }
 func (processHost) versions() map[string]string              { return nil }
-func (processHost) close() error                             { return nil }
+func (processHost) Close() error                             { return nil }
 
 // serverProcess is a redis-server of ours.
 type serverProcess struct {
-	*child
+	*machine.Child
 	port int
 	// log is the path of its log.
 	log string
@@ -99,17 +100,17 @@ func (s *serverProcess) door() door {
 }
 
 func (s *serverProcess) wrote(info string) bool {
-	return infoField(info, "process_id") == strconv.Itoa(s.pid())
+	return infoField(info, "process_id") == strconv.Itoa(s.PID())
 }
 
 func (s *serverProcess) lastWords() error {
 	text, _ := os.ReadFile(s.log)
 	if bytes.Contains(text, []byte("Address already in use")) {
 		_ = os.Remove(s.log)
-		return fmt.Errorf("port %d: %w", s.port, errPortTaken)
+		return fmt.Errorf("port %d: %w", s.port, machine.ErrPortTaken)
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return fmt.Errorf("%s ended at once (%w): %s", s.name, s.err, lines[len(lines)-1])
+	return fmt.Errorf("%s ended at once (%w): %s", s.Name, s.Err, lines[len(lines)-1])
 }
 
-func (s *serverProcess) leave() { _ = s.kill() }
+func (s *serverProcess) leave() { _ = s.Kill() }

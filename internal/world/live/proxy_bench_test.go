@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
 	"net"
 	"testing"
 )
@@ -18,10 +19,10 @@ func BenchmarkRoundTrip(b *testing.B) {
 	if err := n.start(context.Background()); err != nil {
 		b.Fatal(err)
 	}
-	defer n.stop()
-	p := newProxies()
-	defer p.close()
-	proxied, err := p.open("c1", "A", n.address())
+	defer n.Stop()
+	p := proxy.New()
+	defer p.Close()
+	proxied, err := p.Open("c1", "A", n.address())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // redisNode is a Redis server that holds the lock, or the resource.
@@ -41,8 +42,8 @@ func (n *redisNode) start(ctx context.Context) error {
 	if err := n.host.launch(ctx, n); err != nil {
 		return err
 	}
-	if n.persistence == world.AOFEverysec && n.server.pid() != 0 {
-		n.synced = watchSync(n.server.pid(), n.aofPath())
+	if n.persistence == world.AOFEverysec && n.server.PID() != 0 {
+		n.synced = watchSync(n.server.PID(), n.aofPath())
 	}
 	return nil
 }
@@ -52,7 +53,7 @@ func (n *redisNode) begin(ctx context.Context, s server) error {
 	n.server = s
 	n.admin = adminClient(s.door())
 	if err := n.ready(ctx); err != nil {
-		n.stop()
+		n.Stop()
 		return err
 	}
 	return nil
@@ -76,12 +77,12 @@ func (n *redisNode) ready(ctx context.Context) error {
 	}
 	info, err := n.admin.Info(ctx, "server").Result()
 	switch {
-	case n.server.dead():
+	case n.server.Dead():
 		return n.server.lastWords()
 	case err != nil:
 		return fmt.Errorf("node %s does not answer: %w", n.name, err)
 	case !n.server.wrote(info):
-		return fmt.Errorf("node %s at %s: %w", n.name, n.address(), errPortTaken)
+		return fmt.Errorf("node %s at %s: %w", n.name, n.address(), machine.ErrPortTaken)
 	}
 	return n.loaded(ctx)
 }
@@ -113,7 +114,7 @@ func (n *redisNode) answering(ctx context.Context) error {
 			return nil
 		}
 		switch {
-		case n.server.dead():
+		case n.server.Dead():
 			return n.server.lastWords()
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -124,7 +125,7 @@ func (n *redisNode) answering(ctx context.Context) error {
 	}
 }
 
-func (n *redisNode) stop() {
+func (n *redisNode) Stop() {
 	if n.admin != nil {
 		_ = n.admin.Close()
 	}
@@ -132,7 +133,7 @@ func (n *redisNode) stop() {
 		n.server.leave()
 	}
 	if n.synced != nil {
-		n.synced.stop()
+		n.synced.Stop()
 	}
 	if n.clock != nil {
 		n.clock.halt()
@@ -146,7 +147,7 @@ func (n *redisNode) returnPort() {
 	}
 	if _, text, err := net.SplitHostPort(n.address()); err == nil {
 		if port, err := strconv.Atoi(text); err == nil {
-			returnPort(port)
+			machine.ReturnPort(port)
 		}
 	}
 }

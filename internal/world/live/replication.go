@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // replicate makes every node but the first a replica of the first, over a link
 // of its own, and waits until all are in step.
 func (w *World) replicate(ctx context.Context) error {
 	primary := w.nodes[w.spec.Nodes[0].Name]
-	var group errorGroup
+	var group machine.Group
 	for _, spec := range w.spec.Nodes[1:] {
 		replica := w.nodes[spec.Name]
 		address, err := w.replicationLink(replica, primary)
@@ -33,7 +34,7 @@ func (w *World) replicate(ctx context.Context) error {
 // replicationLink opens the link over which a replica follows its primary, and
 // says where the replica finds it.
 func (w *World) replicationLink(replica, primary *redisNode) (string, error) {
-	address, err := w.links.open(replica.name, primary.name, primary.address())
+	address, err := w.links.Open(replica.name, primary.name, primary.address())
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +65,7 @@ func (n *redisNode) acknowledged(ctx context.Context, replicas int) error {
 func (w *World) followNew(primary *redisNode) error {
 	for _, spec := range w.spec.Nodes {
 		replica := w.nodes[spec.Name]
-		if replica == primary || replica.server.dead() {
+		if replica == primary || replica.server.Dead() {
 			continue
 		}
 		address, err := w.replicationLink(replica, primary)

@@ -20,6 +20,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
 )
 
 // Options say how to build a live world.
@@ -51,7 +53,7 @@ type World struct {
 	postgres *postgres
 	// consensus is nil where the lock needs none.
 	consensus *consensus
-	links     *proxies
+	links     *proxy.Proxies
 	version   string
 
 	mu       sync.Mutex // guards what follows
@@ -82,7 +84,7 @@ func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
 	w := &World{
 		spec: spec, options: o, ctx: ctx, cancel: cancel, dir: spec.Dir, shownKey: spec.Lock.Key,
 		nodes: make(map[string]*redisNode), clients: make(map[string]*clientProcess),
-		monitors: make(map[string]*monitor), links: newProxies(),
+		monitors: make(map[string]*monitor), links: proxy.New(),
 	}
 	err := w.build()
 	if err != nil {
@@ -140,7 +142,7 @@ func (w *World) startNodes() error {
 			return err
 		}
 	}
-	var group errorGroup
+	var group machine.Group
 	for _, n := range w.allNodes() {
 		group.Go(func() error { return n.start(w.ctx) })
 	}
@@ -166,7 +168,7 @@ func (w *World) canCutPower() error {
 		return nil
 	}
 	for _, n := range w.allNodes() {
-		if n.persistence == world.AOFEverysec && n.server.pid() == 0 {
+		if n.persistence == world.AOFEverysec && n.server.PID() == 0 {
 			return fmt.Errorf("a power cut (kill with keep: synced) of node %s is not possible: its process cannot be seen from here, and so not what it has fsynced", n.name)
 		}
 	}
@@ -185,7 +187,7 @@ func (w *World) giveClocks() (err error) {
 }
 
 func (w *World) startClients() error {
-	var group errorGroup
+	var group machine.Group
 	for _, name := range w.spec.Clients {
 		setup, err := w.setupOf(name)
 		if err != nil {
@@ -212,14 +214,14 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 		Lock: w.spec.Lock, Resource: w.spec.Resource, Points: w.spec.Points,
 	}
 	for _, e := range w.endpoints() {
-		address, err := w.links.open(name, e.name, e.address)
+		address, err := w.links.Open(name, e.name, e.address)
 		if err != nil {
 			return s, err
 		}
 		s.Nodes = append(s.Nodes, w.host.invitation(e, address))
 	}
 	store, invitation := w.resourceEnd()
-	address, err := w.links.open(name, store.name, store.address)
+	address, err := w.links.Open(name, store.name, store.address)
 	if err != nil {
 		return s, err
 	}
@@ -254,7 +256,7 @@ func (w *World) allNodes() []*redisNode {
 // Start opens observation and begins the run's time.
 func (w *World) Start(h world.Hooks) error {
 	w.hooks.Store(&h)
-	w.zero.Store(int64(monotonic()))
+	w.zero.Store(int64(machine.Monotonic()))
 	for _, n := range w.allNodes() {
 		if err := w.observeNode(n.name); err != nil {
 			return err
@@ -266,7 +268,7 @@ func (w *World) Start(h world.Hooks) error {
 		}
 	}
 	w.alignToSecond()
-	w.zero.Store(int64(monotonic()))
+	w.zero.Store(int64(machine.Monotonic()))
 	return nil
 }
 
@@ -276,7 +278,7 @@ func (w *World) Start(h world.Hooks) error {
 func (w *World) alignToSecond() {
 	everysec := func(n *redisNode) bool { return n.persistence == world.AOFEverysec }
 	if slices.ContainsFunc(w.allNodes(), everysec) {
-		past := clock(unix.CLOCK_REALTIME) % time.Second
+		past := machine.Clock(unix.CLOCK_REALTIME) % time.Second
 		w.Sleep(time.Second + 20*time.Millisecond - past)
 	}
 }
@@ -336,16 +338,16 @@ func (w *World) unobserve(name string) {
 	case <-m.ended:
 	case <-time.After(flushWithin): // a server that somebody else killed may leave its connections open
 	}
-	m.close()
+	m.Close()
 }
 
 // wallOffset is what to subtract from the machine's wall clock to get run time,
 // and how far off that may be. It is taken anew for every effect, because the
 // wall clock may be set while a run goes on.
 func (w *World) wallOffset() (offset, uncertain time.Duration) {
-	before := monotonic()
-	wall := clock(unix.CLOCK_REALTIME)
-	after := monotonic()
+	before := machine.Monotonic()
+	wall := machine.Clock(unix.CLOCK_REALTIME)
+	after := machine.Monotonic()
 	return wall - after + w.sinceBoot(), after - before + time.Millisecond
 }
 
@@ -362,7 +364,7 @@ func (w *World) offsetOf(n *redisNode) (func() (offset, uncertain time.Duration)
 func (w *World) Flush() error {
 	ctx, cancel := context.WithTimeout(context.Background(), flushWithin)
 	defer cancel()
-	var group errorGroup
+	var group machine.Group
 	if w.postgres != nil {
 		group.Go(func() error { return w.postgres.flush(ctx) })
 	}
@@ -379,7 +381,7 @@ func (w *World) flushNode(ctx context.Context, n *redisNode) error {
 	w.mu.Lock()
 	m := w.monitors[n.name]
 	w.mu.Unlock()
-	if m == nil || n.server.dead() {
+	if m == nil || n.server.Dead() {
 		return nil
 	}
 	for {
@@ -402,7 +404,7 @@ func (w *World) flushNode(ctx context.Context, n *redisNode) error {
 const flushWithin = 5 * time.Second
 
 // Now is the run time.
-func (w *World) Now() time.Duration { return monotonic() - w.sinceBoot() }
+func (w *World) Now() time.Duration { return machine.Monotonic() - w.sinceBoot() }
 
 // sinceBoot is the machine's monotonic clock at the run's start.
 func (w *World) sinceBoot() time.Duration { return time.Duration(w.zero.Load()) }
@@ -469,25 +471,25 @@ func (w *World) Versions() map[string]string {
 func (w *World) Close() error {
 	w.closing.Do(func() {
 		w.cancel()
-		var group errorGroup
+		var group machine.Group
 		for _, c := range w.clients {
-			group.Go(func() error { c.close(); return nil })
+			group.Go(func() error { c.Close(); return nil })
 		}
 		_ = group.Wait()
 		for _, m := range w.monitors {
-			m.close()
+			m.Close()
 		}
 		for _, n := range w.allNodes() {
-			group.Go(func() error { n.stop(); n.returnPort(); return nil })
+			group.Go(func() error { n.Stop(); n.returnPort(); return nil })
 		}
 		_ = group.Wait()
 		if w.consensus != nil {
-			w.consensus.stop()
+			w.consensus.Stop()
 		}
 		if w.postgres != nil {
-			w.postgres.stop()
+			w.postgres.Stop()
 		}
-		w.links.close()
+		w.links.Close()
 		w.background.Wait()
 		w.closeErr = errors.Join(w.closeHosts(), w.tidy())
 	})

@@ -1,8 +1,11 @@
-package live
+// Package proxy is the links of the live world: toxiproxy as a library, with a valve in
+// each direction that does what package link says.
+package proxy
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -12,11 +15,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
-// proxies are the run's links: one proxy for every client and node, so that
+// Proxies are the run's links: one proxy for every client and node, so that
 // faults can strike one link and spare the others.
-type proxies struct {
+type Proxies struct {
 	server *toxiproxy.ApiServer
 
 	mu    sync.Mutex
@@ -31,19 +35,19 @@ type proxied struct {
 	requests, answers *valve
 }
 
-// newProxies prepares toxiproxy as a library: no API server listens.
-func newProxies() *proxies {
-	return &proxies{
+// New prepares toxiproxy as a library: no API server listens.
+func New() *Proxies {
+	return &Proxies{
 		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
 		links:  make(map[world.Link]*proxied),
 	}
 }
 
-// open puts a proxy between from and the address of to, and returns where it
+// Open puts a proxy between from and the address of to, and returns where it
 // listens.
-func (p *proxies) open(from, to, address string) (string, error) {
+func (p *Proxies) Open(from, to, address string) (string, error) {
 	var l *proxied
-	err := onFreePort(func(port int) (err error) {
+	err := machine.OnFreePort(func(port int) (err error) {
 		l = &proxied{port: port, Proxy: toxiproxy.NewProxy(p.server, from+"-"+to, fmt.Sprintf("127.0.0.1:%d", port), address)}
 		if l.requests, err = l.fit("upstream"); err != nil {
 			return err
@@ -52,7 +56,7 @@ func (p *proxies) open(from, to, address string) (string, error) {
 			return err
 		}
 		if err = l.Start(); errors.Is(err, syscall.EADDRINUSE) {
-			return errPortTaken
+			return machine.ErrPortTaken
 		}
 		return err
 	})
@@ -79,9 +83,16 @@ func (l *proxied) fit(stream string) (*valve, error) {
 	return v, nil
 }
 
-// lead makes all links to a party end at another address. What was under way on
+// All are the links, in the order in which they were opened.
+func (p *Proxies) All() []world.Link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.order)
+}
+
+// Lead makes all links to a party end at another address. What was under way on
 // them is lost.
-func (p *proxies) lead(to, address string) error {
+func (p *Proxies) Lead(to, address string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for l, proxy := range p.links {
@@ -109,8 +120,8 @@ func (l *proxied) leadTo(address string) error {
 
 const leadWithin = 2 * time.Second
 
-// disturb puts a disturbance on links and returns what takes it off again.
-func (p *proxies) disturb(links []world.Link, d world.Disturbance) (func() error, error) {
+// Disturb puts a disturbance on links and returns what takes it off again.
+func (p *Proxies) Disturb(links []world.Link, d world.Disturbance) (func() error, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var lifts []func()
@@ -135,13 +146,13 @@ func (p *proxies) disturb(links []world.Link, d world.Disturbance) (func() error
 	return lift, nil
 }
 
-func (p *proxies) close() {
+func (p *Proxies) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.links {
 		l.requests.shut()
 		l.answers.shut()
 		l.Stop()
-		returnPort(l.port)
+		machine.ReturnPort(l.port)
 	}
 }

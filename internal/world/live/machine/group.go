@@ -1,18 +1,19 @@
-package live
+package machine
 
 import (
 	"errors"
 	"sync"
 )
 
-// errorGroup runs functions beside each other and collects their errors.
-type errorGroup struct {
+// Group runs functions beside each other and collects their errors.
+type Group struct {
 	wg   sync.WaitGroup
 	mu   sync.Mutex
 	errs []error
 }
 
-func (g *errorGroup) Go(f func() error) {
+// Go runs a function beside the others.
+func (g *Group) Go(f func() error) {
 	g.wg.Go(func() {
 		if err := f(); err != nil {
 			g.mu.Lock()
@@ -23,7 +24,7 @@ func (g *errorGroup) Go(f func() error) {
 }
 
 // Wait waits for all and joins what went wrong.
-func (g *errorGroup) Wait() error {
+func (g *Group) Wait() error {
 	g.wg.Wait()
 	return errors.Join(g.errs...)
 }

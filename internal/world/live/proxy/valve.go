@@ -1,4 +1,4 @@
-package live
+package proxy
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package live
+package proxy
 
 import (
 	"io"
@@ -232,9 +232,9 @@ func TestDisturbancesWhileConnectionsComeAndGo(t *testing.T) {
 			}()
 		}
 	}()
-	p := newProxies()
-	defer p.close()
-	address, err := p.open("c1", "A", listener.Addr().String())
+	p := New()
+	defer p.Close()
+	address, err := p.Open("c1", "A", listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestDisturbancesWhileConnectionsComeAndGo(t *testing.T) {
 	} {
 		group.Go(func() {
 			for range rounds {
-				lift, err := p.disturb([]world.Link{{From: "c1", To: "A"}}, d)
+				lift, err := p.Disturb([]world.Link{{From: "c1", To: "A"}}, d)
 				if err != nil {
 					t.Error(err)
 					return

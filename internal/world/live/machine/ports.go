@@ -1,7 +1,8 @@
-package live
+package machine
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -22,6 +23,37 @@ var handedOut struct {
 	sync.Mutex
 	ports map[int]bool
 }
+
+// OnFreePort starts something on a free port. Another program may take the port
+// between our look and the server's; then the next one is tried.
+func OnFreePort(start func(port int) error) error {
+	return OnFreePorts(1, func(ports []int) error { return start(ports[0]) })
+}
+
+// OnFreePorts is OnFreePort for something that takes several.
+func OnFreePorts(n int, start func(ports []int) error) error {
+	for try := 1; ; try++ {
+		var err error
+		ports := make([]int, n)
+		for i := range ports {
+			if ports[i], err = freePort(); err != nil {
+				return fmt.Errorf("failed to find a free port: %w", err)
+			}
+		}
+		if err = start(ports); err == nil {
+			return nil
+		}
+		for _, p := range ports {
+			ReturnPort(p)
+		}
+		if !errors.Is(err, ErrPortTaken) || try == 20 {
+			return err
+		}
+	}
+}
+
+// ErrPortTaken says that somebody else has taken the port.
+var ErrPortTaken = errors.New("the port was taken meanwhile")
 
 // freePort finds a port where nobody listens and that nobody here was given.
 func freePort() (int, error) {
@@ -45,8 +77,8 @@ func freePort() (int, error) {
 	return 0, errors.New("no free port found on 127.0.0.1")
 }
 
-// returnPort lets a port be handed out again.
-func returnPort(port int) {
+// ReturnPort lets a port be handed out again.
+func ReturnPort(port int) {
 	handedOut.Lock()
 	defer handedOut.Unlock()
 	delete(handedOut.ports, port)

@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 	"github.com/redlock-sim/redlock-sim/internal/world/worldtest"
 )
 
@@ -343,7 +344,7 @@ func TestAStalledReleaseIsOvertaken(t *testing.T) {
 
 func TestANodesClockMovesAndComesBack(t *testing.T) {
 	t.Parallel()
-	if _, err := live.FindFaketime(); err != nil {
+	if _, err := server.FindFaketime(); err != nil {
 		t.Skip("libfaketime is not installed")
 	}
 	s := spec(t, 1)

@@ -146,6 +146,7 @@ func (p *Proxies) Disturb(links []world.Link, d world.Disturbance) (func() error
 	return lift, nil
 }
 
+// Close ends all links.
 func (p *Proxies) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"bufio"
@@ -15,18 +15,18 @@ func BenchmarkRoundTrip(b *testing.B) {
 	if err != nil {
 		b.Skip(err)
 	}
-	n := &redisNode{name: "A", host: processHost{binary: binary}, dir: b.TempDir()}
-	if err := n.start(context.Background()); err != nil {
+	n := &Node{Name: "A", Host: processHost{binary: binary}, dir: b.TempDir()}
+	if err := n.Start(context.Background()); err != nil {
 		b.Fatal(err)
 	}
 	defer n.Stop()
 	p := proxy.New()
 	defer p.Close()
-	proxied, err := p.Open("c1", "A", n.address())
+	proxied, err := p.Open("c1", "A", n.Address())
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, address := range map[string]string{"direct": n.address(), "proxied": proxied} {
+	for name, address := range map[string]string{"direct": n.Address(), "proxied": proxied} {
 		b.Run(name, func(b *testing.B) {
 			conn, err := net.Dial("tcp", address)
 			if err != nil {

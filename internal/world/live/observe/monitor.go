@@ -1,10 +1,9 @@
-package live
+package observe
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 	"net"
 	"strconv"
 	"strings"
@@ -36,22 +35,13 @@ type monitored struct {
 
 // openMonitor starts the stream. see is called for every command, in order, and end
 // after the last.
-func openMonitor(d door, see func(monitored), end func()) (*monitor, error) {
-	conn, err := d.dial(context.Background())
+func openMonitor(d server.Door, see func(monitored), end func()) (*monitor, error) {
+	conn, err := d.Monitor()
 	if err != nil {
-		return nil, fmt.Errorf("failed to observe %s: %w", d.address, err)
+		return nil, err
 	}
 	m := &monitor{conn: conn, flushed: make(chan string, 16), ended: make(chan struct{})}
-	lines := bufio.NewReaderSize(conn, 1<<16)
-	answer, err := say(conn, dialWithin, "MONITOR")
-	if err == nil && answer != "+OK" {
-		err = errors.New(answer)
-	}
-	if err != nil {
-		_ = conn.Close()
-		return nil, fmt.Errorf("failed to observe %s with MONITOR: %w", d.address, err)
-	}
-	go m.read(lines, see, end)
+	go m.read(bufio.NewReaderSize(conn, 1<<16), see, end)
 	return m, nil
 }
 

@@ -1,10 +1,11 @@
-package live
+package server
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
 )
 
@@ -68,47 +69,45 @@ func engineAnswers(ctx context.Context) error {
 	return err
 }
 
+// Options say where servers run.
+type Options struct {
+	// Nodes says where the nodes come from; empty: Auto.
+	Nodes Provider
+	// Existing are the nodes with External.
+	Existing *Existing
+	// Image is what nodes in Docker run in; empty: docker.DefaultImage.
+	Image string
+}
+
 // chooseHosts decides where the servers run.
-func (w *World) chooseHosts() (err error) {
-	p, err := Settle(w.ctx, w.options.Nodes)
+func (s *Servers) chooseHosts(ctx context.Context, o Options) (err error) {
+	p, err := Settle(ctx, o.Nodes)
 	if err != nil {
 		return err
 	}
-	if w.host, err = w.openHost(p); err != nil {
+	if s.Host, err = o.open(ctx, p, s.spec); err != nil {
 		return err
 	}
-	w.storeHost = w.host
+	s.storeHost = s.Host
 	if p == External {
-		if p, err = Settle(w.ctx, Auto); err != nil {
+		if p, err = Settle(ctx, Auto); err != nil {
 			return err
 		}
-		w.storeHost, err = w.openHost(p)
+		s.storeHost, err = o.open(ctx, p, s.spec)
 	}
 	return err
 }
 
-func (w *World) openHost(p Provider) (host, error) {
+func (o *Options) open(ctx context.Context, p Provider, spec *world.Spec) (Host, error) {
 	switch p {
 	case Docker:
-		return openDocker(w.ctx, w.options.Image)
+		return openDocker(ctx, o.Image)
 	case External:
-		return w.openExisting()
+		return openExisting(ctx, o.Existing, spec)
 	case Process:
 		binary, err := FindRedis()
 		return processHost{binary: binary}, err
 	case Auto: // settled before
 	}
 	return nil, fmt.Errorf("nodes cannot come from %q", p)
-}
-
-// closeHosts undoes what the hosts have done.
-func (w *World) closeHosts() error {
-	var errs []error
-	if w.host != nil {
-		errs = append(errs, w.host.Close())
-	}
-	if w.storeHost != nil && w.storeHost != w.host {
-		errs = append(errs, w.storeHost.Close())
-	}
-	return errors.Join(errs...)
 }

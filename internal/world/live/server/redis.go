@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"context"
@@ -16,42 +16,51 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
-// redisNode is a Redis server that holds the lock, or the resource.
-type redisNode struct {
-	name        string
-	host        host
+// Node is a Redis server that holds the lock, or the resource.
+type Node struct {
+	Name        string
+	Host        Host
 	dir         string
-	persistence world.Persistence
+	Persistence world.Persistence
 	// keep is what a restart is to leave of its data.
 	keep world.Keep
-	// clock moves the server's wall clock, where the run needs that.
-	clock  movableClock
-	server server
+	// Clock moves the server's wall clock, where the run needs that.
+	Clock  movableClock
+	Server server
 	// synced watches how much of the append-only file has been fsynced.
 	synced *syncWatch
-	// admin talks to the server past the proxies.
-	admin *redis.Client
+	// Admin talks to the server past the proxies.
+	Admin *redis.Client
 }
 
 // startWithin bounds how long a server may take to answer.
 const startWithin = 20 * time.Second
 
-// start starts the server, or starts it again at the same address, and returns
+// Start starts the server, or starts it again at the same address, and returns
 // once it answers.
-func (n *redisNode) start(ctx context.Context) error {
-	if err := n.host.launch(ctx, n); err != nil {
+func (n *Node) Start(ctx context.Context) error {
+	if err := n.Host.launch(ctx, n); err != nil {
 		return err
 	}
-	if n.persistence == world.AOFEverysec && n.server.PID() != 0 {
-		n.synced = watchSync(n.server.PID(), n.aofPath())
+	if n.Persistence == world.AOFEverysec && n.Server.PID() != 0 {
+		n.synced = watchSync(n.Server.PID(), n.aofPath())
 	}
 	return nil
 }
 
+// Restart starts a dead server again, with what keep leaves of its data.
+func (n *Node) Restart(ctx context.Context, keep world.Keep) error {
+	n.keep = keep
+	if err := n.leave(keep); err != nil {
+		return err
+	}
+	return n.Start(ctx)
+}
+
 // begin makes server the node's and waits until it answers.
-func (n *redisNode) begin(ctx context.Context, s server) error {
-	n.server = s
-	n.admin = adminClient(s.door())
+func (n *Node) begin(ctx context.Context, s server) error {
+	n.Server = s
+	n.Admin = AdminClient(s.Door())
 	if err := n.ready(ctx); err != nil {
 		n.Stop()
 		return err
@@ -60,44 +69,44 @@ func (n *redisNode) begin(ctx context.Context, s server) error {
 }
 
 // commonArguments are the options of every server of ours.
-func (n *redisNode) commonArguments() []string {
+func (n *Node) commonArguments() []string {
 	args := []string{
 		"--daemonize", "no", "--hz", "100", "--maxclients", "1000",
 		"--stop-writes-on-bgsave-error", "no", "--loglevel", "notice", "--logfile", "",
 		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600",
 	}
-	return append(args, persistenceArguments(n.persistence)...)
+	return append(args, persistenceArguments(n.Persistence)...)
 }
 
 // ready waits until the server answers, and makes sure that it is ours: another
-// server may listen on the port.
-func (n *redisNode) ready(ctx context.Context) error {
+// Server may listen on the port.
+func (n *Node) ready(ctx context.Context) error {
 	if err := n.answering(ctx); err != nil {
 		return err
 	}
-	info, err := n.admin.Info(ctx, "server").Result()
+	info, err := n.Admin.Info(ctx, "server").Result()
 	switch {
-	case n.server.Dead():
-		return n.server.lastWords()
+	case n.Server.Dead():
+		return n.Server.lastWords()
 	case err != nil:
-		return fmt.Errorf("node %s does not answer: %w", n.name, err)
-	case !n.server.wrote(info):
-		return fmt.Errorf("node %s at %s: %w", n.name, n.address(), machine.ErrPortTaken)
+		return fmt.Errorf("node %s does not answer: %w", n.Name, err)
+	case !n.Server.wrote(info):
+		return fmt.Errorf("node %s at %s: %w", n.Name, n.Address(), machine.ErrPortTaken)
 	}
 	return n.loaded(ctx)
 }
 
 // loaded waits until the server has read its data from disk; before that it
 // refuses commands.
-func (n *redisNode) loaded(ctx context.Context) error {
+func (n *Node) loaded(ctx context.Context) error {
 	deadline := time.Now().Add(startWithin)
 	for {
-		err := n.admin.Ping(ctx).Err()
+		err := n.Admin.Ping(ctx).Err()
 		if !redis.IsLoadingError(err) {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("node %s did not load its data within %v", n.name, startWithin)
+			return fmt.Errorf("node %s did not load its data within %v", n.Name, startWithin)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -106,58 +115,62 @@ func (n *redisNode) loaded(ctx context.Context) error {
 // answering waits until somebody answers at the address. The driver is not asked
 // to try: after a few refusals it backs off for a second. An open port is not
 // enough: an engine's forwarder opens it before the server in the container is up.
-func (n *redisNode) answering(ctx context.Context) error {
+func (n *Node) answering(ctx context.Context) error {
 	deadline := time.Now().Add(startWithin)
 	for {
-		err := n.server.door().answers()
+		err := n.Server.Door().answers()
 		if err == nil {
 			return nil
 		}
 		switch {
-		case n.server.Dead():
-			return n.server.lastWords()
+		case n.Server.Dead():
+			return n.Server.lastWords()
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(deadline):
-			return fmt.Errorf("node %s at %s did not answer within %v: %w", n.name, n.address(), startWithin, err)
+			return fmt.Errorf("node %s at %s did not answer within %v: %w", n.Name, n.Address(), startWithin, err)
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-func (n *redisNode) Stop() {
-	if n.admin != nil {
-		_ = n.admin.Close()
+// Stop ends the server where it is ours, and what watches it.
+func (n *Node) Stop() {
+	if n.Admin != nil {
+		_ = n.Admin.Close()
 	}
-	if n.server != nil {
-		n.server.leave()
+	if n.Server != nil {
+		n.Server.leave()
 	}
 	if n.synced != nil {
 		n.synced.Stop()
 	}
-	if n.clock != nil {
-		n.clock.halt()
+	if n.Clock != nil {
+		n.Clock.halt()
 	}
 }
 
 // returnPort lets the server's port be handed out again.
-func (n *redisNode) returnPort() {
-	if n.server == nil {
+func (n *Node) returnPort() {
+	if n.Server == nil {
 		return
 	}
-	if _, text, err := net.SplitHostPort(n.address()); err == nil {
+	if _, text, err := net.SplitHostPort(n.Address()); err == nil {
 		if port, err := strconv.Atoi(text); err == nil {
 			machine.ReturnPort(port)
 		}
 	}
 }
 
-func (n *redisNode) address() string { return n.server.door().address }
-func (n *redisNode) logPath() string { return filepath.Join(n.dir, "node.log") }
+// Address is where it listens.
+func (n *Node) Address() string { return n.Server.Door().Address }
 
-func adminClient(d door) *redis.Client {
+func (n *Node) logPath() string { return filepath.Join(n.dir, "node.log") }
+
+// AdminClient talks to a server past the proxies.
+func AdminClient(d Door) *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Addr:                     d.address,
+		Addr:                     d.Address,
 		Username:                 d.username,
 		Password:                 d.password,
 		TLSConfig:                d.tls,
@@ -176,8 +189,8 @@ func adminClient(d door) *redis.Client {
 // adminName is the name of our own connections to a node.
 const adminName = "sim"
 
-// infoField reads one field of the answer to INFO.
-func infoField(info, name string) string {
+// InfoField reads one field of the answer to INFO.
+func InfoField(info, name string) string {
 	for line := range strings.Lines(info) {
 		if v, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
 			return v

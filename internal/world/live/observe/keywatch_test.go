@@ -1,4 +1,4 @@
-package live
+package observe
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // told writes an event as a test reads it: "set c1 a 500ms".
@@ -181,7 +182,7 @@ func TestAClockThatGoesBack(t *testing.T) {
 // What is told of a real server's stream is what the server has, at every moment
 // at which it is not told to be unclear.
 func TestTheStreamOfARealServer(t *testing.T) {
-	binary, err := FindRedis()
+	binary, err := server.FindRedis()
 	if err != nil {
 		t.Skip(err)
 	}
@@ -197,20 +198,20 @@ func TestTheStreamOfARealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	admin := adminClient(door{address: address})
+	admin := server.AdminClient(server.Door{Address: address})
 	t.Cleanup(func() { _ = admin.Close() })
 	for deadline := time.Now().Add(10 * time.Second); admin.Ping(context.Background()).Err() != nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("redis-server does not answer")
 		}
 	}
-	n := &redisNode{name: "A", admin: admin}
-	rapid.Check(t, func(t *rapid.T) { followRealServer(t, n, door{address: address}) })
+	n := &server.Node{Name: "A", Admin: admin}
+	rapid.Check(t, func(t *rapid.T) { followRealServer(t, n, server.Door{Address: address}) })
 }
 
-func followRealServer(t *rapid.T, n *redisNode, d door) {
+func followRealServer(t *rapid.T, n *server.Node, d server.Door) {
 	ctx := context.Background()
-	n.admin.FlushAll(ctx)
+	n.Admin.FlushAll(ctx)
 	var mu sync.Mutex
 	var events []history.Event
 	k := &keyWatch{node: "A", shown: "lock", names: make(connectionNames),
@@ -218,7 +219,7 @@ func followRealServer(t *rapid.T, n *redisNode, d door) {
 		replay: command.Replay{Name: "lock", Key: command.Key{Holds: command.Unclear}, Server: command.ParseServer("7.0.15", "")},
 		ask: func(number int) *look {
 			l := &look{mark: fmt.Sprint("mark-", number), done: make(chan struct{})}
-			go func() { defer close(l.done); l.state, l.err = n.look(ctx, "lock", l.mark) }()
+			go func() { defer close(l.done); l.state, l.err = lookAt(ctx, n, "lock", l.mark) }()
 			return l
 		}}
 	m, err := openMonitor(d, k.see, k.end)
@@ -226,7 +227,7 @@ func followRealServer(t *rapid.T, n *redisNode, d door) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if err := k.start(ctx); err != nil {
+	if err := k.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
 	for range rapid.IntRange(1, 15).Draw(t, "length") {
@@ -239,19 +240,19 @@ func followRealServer(t *rapid.T, n *redisNode, d door) {
 		for w := range strings.FieldsSeq(words) {
 			args = append(args, w)
 		}
-		n.admin.Do(ctx, args...)
+		n.Admin.Do(ctx, args...)
 		time.Sleep(time.Duration(rapid.IntRange(0, 1500).Draw(t, "us")) * time.Microsecond)
 	}
 	for again := true; again; {
-		n.admin.Echo(ctx, "flush")
+		n.Admin.Echo(ctx, "flush")
 		<-m.flushed
 		again = k.settle(ctx)
 	}
-	before, err := n.look(ctx, "lock", "end")
+	before, err := lookAt(ctx, n, "lock", "end")
 	if err != nil {
 		return // it holds what a look does not read
 	}
-	n.admin.Echo(ctx, "flush")
+	n.Admin.Echo(ctx, "flush")
 	<-m.flushed
 	k.mu.Lock()
 	defer k.mu.Unlock()

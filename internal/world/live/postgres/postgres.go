@@ -1,4 +1,5 @@
-package live
+// Package postgres is a PostgreSQL server that holds the resource, and tells of effects.
+package postgres
 
 import (
 	"context"
@@ -22,9 +23,9 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
-// postgres is a PostgreSQL server of ours that holds the resource, on loopback, in
+// Server is a PostgreSQL server of ours that holds the resource, on loopback, in
 // a folder of its own.
-type postgres struct {
+type Server struct {
 	binaries string
 	dir      string
 	log      string
@@ -32,7 +33,7 @@ type postgres struct {
 	server   *machine.Child
 	// owner runs it: PostgreSQL refuses to run as root.
 	owner   *syscall.Credential
-	version string
+	Version string
 	// listening tells of effects.
 	listening *effectStream
 }
@@ -67,15 +68,15 @@ func FindPostgres() (string, error) {
 // follows.
 const postgresFolder = "redlock-sim-postgres-"
 
-// startPostgres starts a server with the resource's tables. log is where its log
+// Start starts a server with the resource's tables. log is where its log
 // goes.
-func startPostgres(ctx context.Context, log string) (*postgres, error) {
+func Start(ctx context.Context, log string) (*Server, error) {
 	binaries, err := FindPostgres()
 	if err != nil {
 		return nil, err
 	}
 	removeStaleDatabases()
-	p := &postgres{binaries: binaries, log: log}
+	p := &Server{binaries: binaries, log: log}
 	if err := p.begin(ctx); err != nil {
 		p.Stop()
 		return nil, err
@@ -83,7 +84,7 @@ func startPostgres(ctx context.Context, log string) (*postgres, error) {
 	return p, nil
 }
 
-func (p *postgres) begin(ctx context.Context) (err error) {
+func (p *Server) begin(ctx context.Context) (err error) {
 	if p.owner, err = unprivileged(); err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (p *postgres) begin(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	p.version = conn.PgConn().ParameterStatus("server_version")
+	p.Version = conn.PgConn().ParameterStatus("server_version")
 	if _, err := conn.Exec(ctx, resource.PostgresSchema); err != nil {
 		return fmt.Errorf("failed to make the resource's tables: %w", err)
 	}
@@ -132,7 +133,7 @@ func unprivileged() (*syscall.Credential, error) {
 	return nil, errors.New("PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody")
 }
 
-func (p *postgres) command(name string, args ...string) (*exec.Cmd, *os.File, error) {
+func (p *Server) command(name string, args ...string) (*exec.Cmd, *os.File, error) {
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to open PostgreSQL's log: %w", err)
@@ -143,9 +144,9 @@ func (p *postgres) command(name string, args ...string) (*exec.Cmd, *os.File, er
 	return cmd, log, nil
 }
 
-func (p *postgres) data() string { return filepath.Join(p.dir, "data") }
+func (p *Server) data() string { return filepath.Join(p.dir, "data") }
 
-func (p *postgres) initialize(ctx context.Context) error {
+func (p *Server) initialize(ctx context.Context) error {
 	cmd, log, err := p.command("initdb", "--pgdata", p.data(), "--username", "sim", "--auth", "trust", "--no-sync", "--encoding", "UTF8", "--no-locale")
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func (p *postgres) initialize(ctx context.Context) error {
 	return nil
 }
 
-func (p *postgres) startOn(ctx context.Context, port int) error {
+func (p *Server) startOn(ctx context.Context, port int) error {
 	cmd, log, err := p.command("postgres", "-D", p.data(), "-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(port),
 		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=100", "-c", "shared_buffers=8MB",
 		"-c", "dynamic_shared_memory_type=mmap", "-c", "autovacuum=off", "-c", "log_min_messages=warning")
@@ -179,7 +180,7 @@ func (p *postgres) startOn(ctx context.Context, port int) error {
 		return err
 	}
 	p.port = port
-	deadline := time.Now().Add(startWithin)
+	deadline := time.Now().Add(answerWithin)
 	for {
 		conn, err := p.connect(ctx)
 		if err == nil {
@@ -196,28 +197,32 @@ func (p *postgres) startOn(ctx context.Context, port int) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(deadline):
-			return fmt.Errorf("PostgreSQL did not answer within %v (%w); its log is %s", startWithin, err, p.log)
+			return fmt.Errorf("PostgreSQL did not answer within %v (%w); its log is %s", answerWithin, err, p.log)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-func (p *postgres) address() string { return fmt.Sprintf("127.0.0.1:%d", p.port) }
+// Address is where it listens.
+func (p *Server) Address() string { return fmt.Sprintf("127.0.0.1:%d", p.port) }
 
-func (p *postgres) connect(ctx context.Context) (*pgx.Conn, error) {
-	return pgx.Connect(ctx, p.invitation(endpoint{}, p.address()).PostgresURL())
+func (p *Server) connect(ctx context.Context) (*pgx.Conn, error) {
+	return pgx.Connect(ctx, p.Invitation(p.Address()).PostgresURL())
 }
 
-// invitation is what a client has to know; link leads to the server.
-func (p *postgres) invitation(_ endpoint, link string) client.Address {
+// Invitation is what a client has to know; link leads to the server.
+func (p *Server) Invitation(link string) client.Address {
 	return client.Address{Name: history.ResourceProcess, Kind: client.Postgres, Address: link}
 }
+
+// answerWithin bounds how long the server may take to answer.
+const answerWithin = 20 * time.Second
 
 // endWithin bounds how long the server may take to end in order.
 const endWithin = 2 * time.Second
 
 // Stop ends the server, in order if it can, and removes its data.
-func (p *postgres) Stop() {
+func (p *Server) Stop() {
 	if p.listening != nil {
 		p.listening.Close()
 	}

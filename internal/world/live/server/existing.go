@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,8 +37,8 @@ type Existing struct {
 // own is what all our keys begin with.
 func (e *Existing) own() string { return e.Prefix + e.Run + ":" }
 
-// invitation is how to reach the server behind address at link.
-func (e *Existing) invitation(name, address, link string) client.Address {
+// Invitation is how to reach the server behind address at link.
+func (e *Existing) Invitation(name, address, link string) client.Address {
 	a := client.Address{Name: name, Address: link, Username: e.Username, PasswordEnv: e.PasswordEnv}
 	if host, _, err := net.SplitHostPort(address); err == nil && e.TLS {
 		a.TLS = &client.TLS{ServerName: host, CA: e.CA}
@@ -45,14 +46,14 @@ func (e *Existing) invitation(name, address, link string) client.Address {
 	return a
 }
 
-// door is where a server is reached past all proxies.
-func (e *Existing) door(address string) (door, error) {
-	a := e.invitation("", address, address)
+// Door is where a server is reached past all proxies.
+func (e *Existing) Door(address string) (Door, error) {
+	a := e.Invitation("", address, address)
 	trust, err := a.TLS.Config()
 	if err == nil && e.PasswordEnv != "" && os.Getenv(e.PasswordEnv) == "" {
 		err = fmt.Errorf("the environment variable %s, which is to hold the password, is not set", e.PasswordEnv)
 	}
-	return door{address: address, tls: trust, username: e.Username, password: a.Password()}, err
+	return Door{Address: address, tls: trust, username: e.Username, password: a.Password()}, err
 }
 
 // existingHost is where somebody else's servers run: out of reach, but for what
@@ -66,76 +67,74 @@ type existingHost struct {
 	servers []*existingServer
 }
 
-var _ host = (*existingHost)(nil)
+var _ Host = (*existingHost)(nil)
 
-func (w *World) openExisting() (host, error) {
-	if w.options.Existing == nil || len(w.options.Existing.Addresses) != len(w.spec.Nodes) {
+// openExisting gives the spec's keys our prefix.
+func openExisting(ctx context.Context, e *Existing, spec *world.Spec) (Host, error) {
+	if e == nil || len(e.Addresses) != len(spec.Nodes) {
 		return nil, errors.New("the scenario names no address for each of its nodes")
 	}
-	h := &existingHost{Existing: w.options.Existing, ctx: w.ctx}
-	for i := range w.spec.Nodes {
-		h.names = append(h.names, w.spec.Nodes[i].Name)
-		w.spec.Nodes[i].Persistence = world.NoPersistence // what they keep is not ours to say
+	h := &existingHost{Existing: e, ctx: ctx}
+	for i := range spec.Nodes {
+		h.names = append(h.names, spec.Nodes[i].Name)
+		spec.Nodes[i].Persistence = world.NoPersistence // what they keep is not ours to say
 	}
-	w.spec.Lock.Key = h.own() + w.spec.Lock.Key
-	if w.spec.SharedStore {
-		w.spec.Resource.Key, w.spec.Resource.LockKey = h.own()+w.spec.Resource.Key, w.spec.Lock.Key
+	spec.Lock.Key = h.own() + spec.Lock.Key
+	if spec.SharedStore {
+		spec.Resource.Key, spec.Resource.LockKey = h.own()+spec.Resource.Key, spec.Lock.Key
 	}
 	return h, nil
 }
 
-func (h *existingHost) launch(ctx context.Context, n *redisNode) error {
-	if old, ok := n.server.(*existingServer); ok {
-		if err := old.restart(n.keep); err != nil {
+func (h *existingHost) launch(ctx context.Context, n *Node) error {
+	if old, ok := n.Server.(*existingServer); ok {
+		if err := old.Restart(n.keep); err != nil {
 			return err
 		}
 		return n.begin(ctx, old)
 	}
-	for i, name := range h.names {
-		if name != n.name {
-			continue
-		}
-		d, err := h.door(h.Addresses[i])
-		if err != nil {
-			return err
-		}
-		s := &existingServer{at: d, hooks: hooked{name, d.address, h.Hooks[name]}}
-		if err := n.begin(ctx, s); err != nil {
-			return err
-		}
-		if err := claim(ctx, n.admin, h.own()); err != nil {
-			return fmt.Errorf("node %s at %s: %w", name, d.address, err)
-		}
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.servers = append(h.servers, s)
-		return nil
+	d, err := h.Door(h.hooked(n).address)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("no address for node %s", n.name)
+	s := &existingServer{at: d, hooks: h.hooked(n)}
+	if err := n.begin(ctx, s); err != nil {
+		return err
+	}
+	if err := claim(ctx, n.Admin, h.own()); err != nil {
+		return fmt.Errorf("node %s at %s: %w", n.Name, d.Address, err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.servers = append(h.servers, s)
+	return nil
 }
 
-func (h *existingHost) invitation(node endpoint, link string) client.Address {
-	return h.Existing.invitation(node.name, node.address, link)
+// hooked are the hooks of a node, with its address.
+func (h *existingHost) hooked(n *Node) hooked {
+	return hooked{n.Name, h.Addresses[slices.Index(h.names, n.Name)], h.Hooks[n.Name]}
 }
 
-func (h *existingHost) clock(n *redisNode) (movableClock, error) {
-	for i, name := range h.names {
-		if name == n.name && len(h.Hooks[name].Clock) > 0 {
-			return &hookClock{hooks: hooked{name, h.Addresses[i], h.Hooks[name]}}, nil
-		}
+func (h *existingHost) Invitation(node Endpoint, link string) client.Address {
+	return h.Existing.Invitation(node.Name, node.Address, link)
+}
+
+func (h *existingHost) clock(n *Node) (movableClock, error) {
+	if hooks := h.hooked(n); len(hooks.hooks.Clock) > 0 {
+		return &hookClock{hooks: hooks}, nil
 	}
 	return fixedClock{}, nil // demands upon it have been refused
 }
 
-// ahead asks the server for its time, some times over, and believes the quickest
+// Ahead asks the server for its time, some times over, and believes the quickest
 // answer.
-func (h *existingHost) ahead(ctx context.Context, n *redisNode) (ahead, about time.Duration, err error) {
+func (h *existingHost) Ahead(ctx context.Context, n *Node) (ahead, about time.Duration, err error) {
 	const asked = 5
 	for i := range asked {
 		before := machine.Clock(unix.CLOCK_REALTIME)
-		theirs, err := n.admin.Time(ctx).Result()
+		theirs, err := n.Admin.Time(ctx).Result()
 		if err != nil {
-			return 0, 0, fmt.Errorf("failed to ask node %s for its time: %w", n.name, err)
+			return 0, 0, fmt.Errorf("failed to ask node %s for its time: %w", n.Name, err)
 		}
 		after := machine.Clock(unix.CLOCK_REALTIME)
 		if half := (after - before) / 2; i == 0 || half < about {
@@ -145,11 +144,11 @@ func (h *existingHost) ahead(ctx context.Context, n *redisNode) (ahead, about ti
 	return ahead, about, nil
 }
 
-func (h *existingHost) reachable(string) (string, error) {
+func (h *existingHost) Reachable(string) (string, error) {
 	return "", errors.New("existing servers are not made replicas")
 }
 
-func (h *existingHost) versions() map[string]string { return nil }
+func (h *existingHost) Versions() map[string]string { return nil }
 
 // Close leaves the servers as they were found: running, and without our keys.
 func (h *existingHost) Close() error {
@@ -161,12 +160,12 @@ func (h *existingHost) Close() error {
 			if err := s.mend(); err != nil {
 				return err
 			}
-			admin := adminClient(s.at)
+			admin := AdminClient(s.at)
 			defer func() { _ = admin.Close() }()
 			ctx, cancel := context.WithTimeout(context.Background(), tidyWithin)
 			defer cancel()
 			if err := removeKeys(ctx, admin, h.own()); err != nil {
-				return fmt.Errorf("keys that begin with %q may be left on node %s at %s: %w", h.own(), s.hooks.node, s.at.address, err)
+				return fmt.Errorf("keys that begin with %q may be left on node %s at %s: %w", h.own(), s.hooks.node, s.at.Address, err)
 			}
 			return nil
 		})
@@ -179,7 +178,7 @@ const tidyWithin = 30 * time.Second
 
 // existingServer is a server of somebody else's.
 type existingServer struct {
-	at    door
+	at    Door
 	hooks hooked
 
 	mu             sync.Mutex
@@ -188,12 +187,12 @@ type existingServer struct {
 
 var _ server = (*existingServer)(nil)
 
-func (s *existingServer) door() door        { return s.at }
+func (s *existingServer) Door() Door        { return s.at }
 func (s *existingServer) PID() int          { return 0 }
 func (s *existingServer) wrote(string) bool { return true }
 func (s *existingServer) leave()            {}
 func (s *existingServer) lastWords() error {
-	return fmt.Errorf("node %s at %s was killed", s.hooks.node, s.at.address)
+	return fmt.Errorf("node %s at %s was killed", s.hooks.node, s.at.Address)
 }
 
 func (s *existingServer) Dead() bool {
@@ -215,7 +214,7 @@ func (s *existingServer) strike(hook string, flag *bool, to bool, more ...string
 
 func (s *existingServer) Stop() error { return s.strike("pause", &s.paused, true) }
 func (s *existingServer) Kill() error { return s.strike("kill", &s.killed, true) }
-func (s *existingServer) restart(keep world.Keep) error {
+func (s *existingServer) Restart(keep world.Keep) error {
 	return s.strike("restart", &s.killed, false, "{keep}", keep.String())
 }
 
@@ -232,7 +231,7 @@ func (s *existingServer) Resume() error {
 // mend undoes what faults have left when a run ends early.
 func (s *existingServer) mend() error {
 	if s.Dead() {
-		if err := s.restart(world.KeepData); err != nil {
+		if err := s.Restart(world.KeepData); err != nil {
 			return err
 		}
 		for deadline := time.Now().Add(startWithin); s.at.answers() != nil && time.Now().Before(deadline); {
@@ -267,16 +266,16 @@ func prepareExisting(ctx context.Context, e *Existing, demands []world.Demand) e
 }
 
 func (e *Existing) look(ctx context.Context, address string) error {
-	d, err := e.door(address)
+	d, err := e.Door(address)
 	if err != nil {
 		return err
 	}
-	m, err := openMonitor(d, func(monitored) {}, func() {})
+	conn, err := d.Monitor()
 	if err != nil {
 		return err
 	}
-	m.Close()
-	admin := adminClient(d)
+	_ = conn.Close()
+	admin := AdminClient(d)
 	defer func() { _ = admin.Close() }()
 	return mustBeFree(ctx, admin, e.own())
 }

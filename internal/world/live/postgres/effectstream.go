@@ -1,4 +1,4 @@
-package live
+package postgres
 
 import (
 	"context"
@@ -21,8 +21,8 @@ type effectStream struct {
 	once   sync.Once
 }
 
-// listen begins to tell see of effects, as entries of the resource's log.
-func (p *postgres) listen(ctx context.Context, see func(entry string)) error {
+// Listen begins to tell see of effects, as entries of the resource's log.
+func (p *Server) Listen(ctx context.Context, see func(entry string)) error {
 	conn, err := p.connect(ctx)
 	if err != nil {
 		return fmt.Errorf("failed to listen to PostgreSQL: %w", err)
@@ -53,10 +53,8 @@ func (p *postgres) listen(ctx context.Context, see func(entry string)) error {
 	return nil
 }
 
-// flush waits until everything committed so far has been told.
-func (p *postgres) flush(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, flushWithin)
-	defer cancel()
+// Flush waits until everything committed so far has been told.
+func (p *Server) Flush(ctx context.Context) error {
 	conn, err := p.connect(ctx)
 	if err != nil {
 		return fmt.Errorf("failed to flush the observation of PostgreSQL: %w", err)
@@ -75,7 +73,7 @@ func (p *postgres) flush(ctx context.Context) error {
 		case <-p.listening.ended:
 			return fmt.Errorf("the observation of PostgreSQL ended early")
 		case <-ctx.Done():
-			return fmt.Errorf("the observation of PostgreSQL lags more than %v behind", flushWithin)
+			return fmt.Errorf("the observation of PostgreSQL %w", context.Cause(ctx))
 		}
 	}
 }

@@ -1,12 +1,10 @@
-package live
+package server
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +19,7 @@ type dockerHost struct {
 	run    *docker.Run
 }
 
-var _ host = (*dockerHost)(nil)
+var _ Host = (*dockerHost)(nil)
 
 // openDocker connects to the engine and makes the run's network.
 func openDocker(ctx context.Context, image string) (*dockerHost, error) {
@@ -40,16 +38,16 @@ func openDocker(ctx context.Context, image string) (*dockerHost, error) {
 	return nil, err
 }
 
-func (h *dockerHost) launch(ctx context.Context, n *redisNode) error {
-	if old, ok := n.server.(*serverContainer); ok {
+func (h *dockerHost) launch(ctx context.Context, n *Node) error {
+	if old, ok := n.Server.(*serverContainer); ok {
 		if err := old.Restart(ctx); err != nil {
 			return err
 		}
 		return n.begin(ctx, old)
 	}
 	return machine.OnFreePort(func(port int) error {
-		spec := docker.ServerSpec{Name: n.name, Port: port, Folder: n.dir, Arguments: n.commonArguments()}
-		if c, ok := n.clock.(*nodeClock); ok {
+		spec := docker.ServerSpec{Name: n.Name, Port: port, Folder: n.dir, Arguments: n.commonArguments()}
+		if c, ok := n.Clock.(*nodeClock); ok {
 			spec.Variables = make(map[string]string)
 			for _, v := range c.variables() {
 				name, value, _ := strings.Cut(v, "=")
@@ -67,7 +65,7 @@ func (h *dockerHost) launch(ctx context.Context, n *redisNode) error {
 	})
 }
 
-func (h *dockerHost) clock(n *redisNode) (movableClock, error) {
+func (h *dockerHost) clock(n *Node) (movableClock, error) {
 	preload := h.run.Image().Preload
 	if preload == "" {
 		return nil, noFaketimeIn(h.run.Image().Name)
@@ -75,9 +73,9 @@ func (h *dockerHost) clock(n *redisNode) (movableClock, error) {
 	return newNodeClock(n.dir, docker.DataDir, preload)
 }
 
-func (h *dockerHost) reachable(address string) (string, error) { return h.run.Reach(address) }
+func (h *dockerHost) Reachable(address string) (string, error) { return h.run.Reach(address) }
 
-func (h *dockerHost) versions() map[string]string {
+func (h *dockerHost) Versions() map[string]string {
 	i := h.run.Image()
 	_, id, _ := strings.Cut(i.ID, ":")
 	return map[string]string{"docker": h.engine.Version, "image": i.Name + " " + id[:min(len(id), 12)]}
@@ -106,14 +104,10 @@ func asked(f func(context.Context) error) error {
 	return f(ctx)
 }
 
-func (s *serverContainer) door() door {
-	return door{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Spec.Port))}
-}
-
+func (s *serverContainer) Door() Door        { return onLoopback(s.Spec.Port) }
 func (s *serverContainer) Stop() error       { return asked(s.Pause) }
 func (s *serverContainer) Resume() error     { return asked(s.Unpause) }
 func (s *serverContainer) Kill() error       { return asked(s.Server.Kill) }
-func (s *serverContainer) PID() int          { return s.Server.PID() }
 func (s *serverContainer) wrote(string) bool { return true } // the port is the engine's
 
 func (s *serverContainer) Dead() bool {
@@ -128,8 +122,7 @@ func (s *serverContainer) Dead() bool {
 func (s *serverContainer) lastWords() error {
 	s.keepLog()
 	text, _ := os.ReadFile(s.log)
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return fmt.Errorf("the container of %s ended at once: %s", s.Spec.Name, lines[len(lines)-1])
+	return fmt.Errorf("the container of %s ended at once: %s", s.Spec.Name, lastLine(text))
 }
 
 // keepLog writes down what the server has said; the container goes with its log.

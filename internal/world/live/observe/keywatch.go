@@ -1,4 +1,4 @@
-package live
+package observe
 
 import (
 	"context"
@@ -68,7 +68,7 @@ func span(from, to time.Duration) command.Span {
 func (k *keyWatch) see(c monitored) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.follow(c.at, machine.Monotonic())
+	k.Follow(c.at, machine.Monotonic())
 	if c.source == "lua" {
 		k.carriedOut(c, k.script.caller, span(min(k.script.began, c.at), c.at))
 		return
@@ -90,8 +90,8 @@ func (k *keyWatch) see(c monitored) {
 // went back.
 const clockPace = 10
 
-// follow takes note of the node's clock, as a line shows it that comes now.
-func (k *keyWatch) follow(at, now time.Duration) {
+// Follow takes note of the node's clock, as a line shows it that comes now.
+func (k *keyWatch) Follow(at, now time.Duration) {
 	if at < k.last {
 		peak := k.last + clockPace*(now-k.came) + slack
 		k.behind = k.behind || k.replay.Expires.From < peak.Milliseconds()

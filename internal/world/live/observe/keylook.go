@@ -1,4 +1,4 @@
-package live
+package observe
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // keyState is what a node says of the lock's key.
@@ -31,38 +32,38 @@ type look struct {
 }
 
 // ask asks the node for the key's state and returns at once.
-func (w *World) ask(n *redisNode, number int) *look {
+func (o *Observation) ask(n *server.Node, number int) *look {
 	l := &look{mark: fmt.Sprintf("look-%d-%d", time.Now().UnixNano(), number), done: make(chan struct{})}
-	w.background.Go(func() {
+	o.Background.Go(func() {
 		defer close(l.done)
-		ctx, cancel := context.WithTimeout(w.ctx, lookWithin)
+		ctx, cancel := context.WithTimeout(o.Ctx, lookWithin)
 		defer cancel()
-		l.state, l.err = n.look(ctx, w.spec.Lock.Key, l.mark)
+		l.state, l.err = lookAt(ctx, n, o.Key, l.mark)
 	})
 	return l
 }
 
 // keyWatch makes the observer of the lock's key on a node.
-func (w *World) keyWatch(n *redisNode) (*keyWatch, error) {
-	list, err := n.admin.ClientList(w.ctx).Result()
+func (o *Observation) keyWatch(n *server.Node) (*keyWatch, error) {
+	list, err := n.Admin.ClientList(o.Ctx).Result()
 	if err != nil {
-		return nil, fmt.Errorf("failed to list the connections of node %s: %w", n.name, err)
+		return nil, fmt.Errorf("failed to list the connections of node %s: %w", n.Name, err)
 	}
-	info, err := n.admin.Info(w.ctx, "server").Result()
+	info, err := n.Admin.Info(o.Ctx, "server").Result()
 	if err != nil {
-		return nil, fmt.Errorf("failed to ask node %s for its version: %w", n.name, err)
+		return nil, fmt.Errorf("failed to ask node %s for its version: %w", n.Name, err)
 	}
-	k := &keyWatch{node: n.name, shown: w.shownKey, record: w.record, names: make(connectionNames),
-		ask: func(number int) *look { return w.ask(n, number) },
-		replay: command.Replay{Name: w.spec.Lock.Key, Key: command.Key{Holds: command.Unclear},
-			Server: command.ParseServer(infoField(info, "redis_version"), infoField(info, "valkey_version"))}}
+	k := &keyWatch{node: n.Name, shown: o.Shown, record: o.Record, names: make(connectionNames),
+		ask: func(number int) *look { return o.ask(n, number) },
+		replay: command.Replay{Name: o.Key, Key: command.Key{Holds: command.Unclear},
+			Server: command.ParseServer(server.InfoField(info, "redis_version"), server.InfoField(info, "valkey_version"))}}
 	k.names.learnList(list)
 	return k, nil
 }
 
-// start asks for the state of the key from which the replay goes on. The stream is
+// Start asks for the state of the key from which the replay goes on. The stream is
 // open by now.
-func (k *keyWatch) start(ctx context.Context) error {
+func (k *keyWatch) Start(ctx context.Context) error {
 	k.mu.Lock()
 	k.question()
 	l := k.asked[0]
@@ -78,11 +79,11 @@ func (k *keyWatch) start(ctx context.Context) error {
 // lookWithin bounds how long a node may take to tell of its key.
 const lookWithin = 2 * time.Second
 
-// look reads the state of a key in one step that carries mark.
-func (n *redisNode) look(ctx context.Context, key, mark string) (keyState, error) {
-	reply, err := n.admin.Eval(ctx, lookScript, []string{key}, mark).Slice()
+// lookAt reads the state of a key in one step that carries mark.
+func lookAt(ctx context.Context, n *server.Node, key, mark string) (keyState, error) {
+	reply, err := n.Admin.Eval(ctx, lookScript, []string{key}, mark).Slice()
 	if err != nil || len(reply) != 4 {
-		return keyState{}, fmt.Errorf("failed to look at the key on node %s: %w", n.name, err)
+		return keyState{}, fmt.Errorf("failed to look at the key on node %s: %w", n.Name, err)
 	}
 	kind, _ := reply[0].(string)
 	owner, _ := reply[1].(string)

@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"context"
@@ -22,11 +22,11 @@ import (
 // else a redis-server of its own, which is linearizable as long as nothing
 // happens to it. Clients reach it past the proxies.
 type consensus struct {
-	address client.Address
+	Address client.Address
 	version string
 	dir     string
 	// Either a Redis node, or etcd's process on two ports.
-	redis *redisNode
+	redis *Node
 	etcd  *machine.Child
 	ports []int
 }
@@ -40,7 +40,7 @@ func FindEtcd() (string, error) {
 	return exec.LookPath(name)
 }
 
-func startConsensus(ctx context.Context, dir string, h host) (*consensus, error) {
+func startConsensus(ctx context.Context, dir string, h Host) (*consensus, error) {
 	c := &consensus{dir: filepath.Join(dir, world.Consensus)}
 	binary, err := FindEtcd()
 	if err == nil {
@@ -55,15 +55,15 @@ func startConsensus(ctx context.Context, dir string, h host) (*consensus, error)
 	return c, nil
 }
 
-func (c *consensus) startRedis(ctx context.Context, h host) error {
+func (c *consensus) startRedis(ctx context.Context, h Host) error {
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return fmt.Errorf("failed to make the folder of the consensus store: %w", err)
 	}
-	c.redis = &redisNode{name: world.Consensus, host: h, dir: c.dir, persistence: world.NoPersistence}
-	if err := c.redis.start(ctx); err != nil {
+	c.redis = &Node{Name: world.Consensus, Host: h, dir: c.dir, Persistence: world.NoPersistence}
+	if err := c.redis.Start(ctx); err != nil {
 		return err
 	}
-	c.address = client.Address{Name: world.Consensus, Address: c.redis.address()}
+	c.Address = client.Address{Name: world.Consensus, Address: c.redis.Address()}
 	c.version = "redis (etcd is not installed)"
 	return nil
 }
@@ -99,7 +99,7 @@ func (c *consensus) tryEtcd(ctx context.Context, binary, clients, peers string) 
 	if c.etcd, err = machine.Start("etcd", cmd); err != nil {
 		return err
 	}
-	c.address = client.Address{Name: world.Consensus, Kind: client.Etcd, Address: strings.TrimPrefix(clients, "http://")}
+	c.Address = client.Address{Name: world.Consensus, Kind: client.Etcd, Address: strings.TrimPrefix(clients, "http://")}
 	c.version = "etcd"
 	return c.healthy(ctx)
 }
@@ -108,7 +108,7 @@ func (c *consensus) tryEtcd(ctx context.Context, binary, clients, peers string) 
 func (c *consensus) healthy(ctx context.Context) error {
 	deadline := time.Now().Add(startWithin)
 	for {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.address.Address+"/health", nil)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Address.Address+"/health", nil)
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (c *consensus) healthy(ctx context.Context) error {
 
 // askVersion asks etcd which it is.
 func (c *consensus) askVersion(ctx context.Context) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.address.Address+"/version", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Address.Address+"/version", nil)
 	if err != nil {
 		return err
 	}
@@ -157,8 +157,7 @@ func (c *consensus) etcdError() error {
 	if strings.Contains(string(text), "address already in use") {
 		return machine.ErrPortTaken
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return fmt.Errorf("etcd ended at once (%w): %s", c.etcd.Err, lines[len(lines)-1])
+	return fmt.Errorf("etcd ended at once (%w): %s", c.etcd.Err, lastLine(text))
 }
 
 func (c *consensus) logPath() string { return c.dir + ".log" }

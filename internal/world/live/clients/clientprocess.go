@@ -1,4 +1,4 @@
-package live
+package clients
 
 import (
 	"bufio"
@@ -19,12 +19,12 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
-// clientProcess is a client of the lock in a process of its own, driven by the
+// Process is a client of the lock in a process of its own, driven by the
 // line protocol.
-type clientProcess struct {
+type Process struct {
 	name string
-	w    *World
-	proc *machine.Child
+	run  *Clients
+	Proc *machine.Child
 	// setupMessage is what it was started with.
 	setupMessage client.SetupMessage
 
@@ -40,24 +40,24 @@ type clientProcess struct {
 	why    error
 }
 
-var _ world.Client = (*clientProcess)(nil)
+var _ world.Client = (*Process)(nil)
 
 // readyWithin bounds how long a client may take to get ready.
 const readyWithin = 20 * time.Second
 
 // startClient starts a client's process and waits until it is ready.
-func startClient(w *World, setup client.SetupMessage) (*clientProcess, error) {
-	c := &clientProcess{
-		name: setup.Client, w: w, setupMessage: setup,
+func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
+	c := &Process{
+		name: setup.Client, run: run, setupMessage: setup,
 		waiting: make(map[uint64]chan client.Message),
 		broken:  make(chan struct{}),
 	}
-	log, err := os.OpenFile(filepath.Join(w.dir, "client-"+c.name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	log, err := os.OpenFile(filepath.Join(run.Dir, "client-"+c.name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("failed to open the log of client %s: %w", c.name, err)
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(w.options.ClientCommand[0], w.options.ClientCommand[1:]...)
+	cmd := exec.Command(run.Command[0], run.Command[1:]...)
 	cmd.Stderr = log
 	// The pipes are ours, not exec's: Wait must not close them under a reader.
 	inRead, inWrite, err := os.Pipe()
@@ -70,7 +70,7 @@ func startClient(w *World, setup client.SetupMessage) (*clientProcess, error) {
 	}
 	cmd.Stdin, cmd.Stdout = inRead, outWrite
 	c.in, c.enc = inWrite, json.NewEncoder(inWrite)
-	c.proc, err = machine.Start("client "+c.name, cmd)
+	c.Proc, err = machine.Start("client "+c.name, cmd)
 	_ = inRead.Close()
 	_ = outWrite.Close()
 	if err != nil {
@@ -78,7 +78,7 @@ func startClient(w *World, setup client.SetupMessage) (*clientProcess, error) {
 		_ = outRead.Close()
 		return nil, err
 	}
-	w.background.Go(func() { c.listen(outRead) })
+	run.Background.Go(func() { c.Listen(outRead) })
 	if err := c.setup(setup); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("client %s: %w", c.name, err)
@@ -86,7 +86,7 @@ func startClient(w *World, setup client.SetupMessage) (*clientProcess, error) {
 	return c, nil
 }
 
-func (c *clientProcess) setup(setup client.SetupMessage) error {
+func (c *Process) setup(setup client.SetupMessage) error {
 	ready := c.expect(0)
 	if err := c.send(client.Message{Type: client.Setup, Setup: &setup}); err != nil {
 		return err
@@ -101,32 +101,32 @@ func (c *clientProcess) setup(setup client.SetupMessage) error {
 		return nil
 	case <-c.broken:
 		return c.why
-	case <-c.w.ctx.Done():
-		return c.w.ctx.Err()
+	case <-c.run.Ctx.Done():
+		return c.run.Ctx.Err()
 	case <-timeout.C:
 		return fmt.Errorf("not ready within %v", readyWithin)
 	}
 }
 
 // Do asks for an operation and waits for its completion.
-func (c *clientProcess) Do(r client.Request) client.Answer {
+func (c *Process) Do(r client.Request) client.Answer {
 	id := c.nextID()
 	answered := c.expect(id)
 	if err := c.send(client.Message{Type: client.Ask, ID: id, Request: &r}); err != nil {
 		return client.Answer{Type: history.Info, Error: err.Error(), Gone: true}
 	}
-	called := c.w.Now()
+	called := c.run.Time.Now()
 	select {
 	case m := <-answered:
 		return c.completion(r, m, called)
 	case <-c.broken:
 		return client.Answer{Type: history.Info, Error: c.why.Error(), Gone: true}
-	case <-c.w.ctx.Done():
+	case <-c.run.Ctx.Done():
 		return client.Answer{Type: history.Info, Error: "the run was stopped"}
 	}
 }
 
-func (c *clientProcess) nextID() uint64 {
+func (c *Process) nextID() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last++
@@ -134,7 +134,7 @@ func (c *clientProcess) nextID() uint64 {
 }
 
 // setClock asks the client to bend a clock and waits until it has.
-func (c *clientProcess) setClock(ctx context.Context, m client.ClockMessage) error {
+func (c *Process) setClock(ctx context.Context, m client.ClockMessage) error {
 	id := c.nextID()
 	set := c.expect(id)
 	if err := c.send(client.Message{Type: client.SetClock, ID: id, Clock: &m}); err != nil {
@@ -153,7 +153,7 @@ func (c *clientProcess) setClock(ctx context.Context, m client.ClockMessage) err
 // completion checks an answer and puts the promised end on the run's clock.
 // The program behind it may be anybody's, so its times are believed only as far
 // as they can be true: a validity counts from between invocation and now.
-func (c *clientProcess) completion(r client.Request, m client.Message, called time.Duration) client.Answer {
+func (c *Process) completion(r client.Request, m client.Message, called time.Duration) client.Answer {
 	if m.Answer == nil || m.Answer.Type < history.OK {
 		return client.Answer{Type: history.Info, Error: "the client sent an answer without a result"}
 	}
@@ -164,18 +164,18 @@ func (c *clientProcess) completion(r client.Request, m client.Message, called ti
 }
 
 // promise fills in the run time at which the validity of an answer ends.
-func (c *clientProcess) promise(a client.Answer, m client.Message, called time.Duration) client.Answer {
+func (c *Process) promise(a client.Answer, m client.Message, called time.Duration) client.Answer {
 	if a.Type == history.OK && a.Value.Validity.Set {
 		from := called
 		if m.Monotonic != 0 {
-			from = min(max(time.Duration(m.Monotonic)-c.w.sinceBoot(), called), c.w.Now())
+			from = min(max(time.Duration(m.Monotonic)-c.run.Time.SinceBoot(), called), c.run.Time.Now())
 		}
 		a.Value.ValidUntil = history.Some(int64(from) + a.Value.Validity.V)
 	}
 	return a
 }
 
-func (c *clientProcess) expect(id uint64) chan client.Message {
+func (c *Process) expect(id uint64) chan client.Message {
 	ch := make(chan client.Message, 1)
 	c.mu.Lock()
 	c.waiting[id] = ch
@@ -183,7 +183,7 @@ func (c *clientProcess) expect(id uint64) chan client.Message {
 	return ch
 }
 
-func (c *clientProcess) send(m client.Message) error {
+func (c *Process) send(m client.Message) error {
 	c.sendMu.Lock()
 	defer c.sendMu.Unlock()
 	if err := c.enc.Encode(m); err != nil {
@@ -192,8 +192,8 @@ func (c *clientProcess) send(m client.Message) error {
 	return nil
 }
 
-// listen reads the client's lines until they end.
-func (c *clientProcess) listen(out io.ReadCloser) {
+// Listen reads the client's lines until they end.
+func (c *Process) Listen(out io.ReadCloser) {
 	defer func() { _ = out.Close() }()
 	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 0, 1<<16), client.MaxMessage)
@@ -216,26 +216,26 @@ func (c *clientProcess) listen(out io.ReadCloser) {
 	close(c.broken)
 }
 
-func (c *clientProcess) handle(m client.Message) error {
+func (c *Process) handle(m client.Message) error {
 	switch m.Type {
 	case client.Ready:
 		c.deliver(0, m)
 	case client.Answered, client.ClockSet:
 		c.deliver(m.ID, m)
 	case client.AtPoint:
-		c.w.background.Go(func() {
-			c.w.atPoint(c.name, m.Point)
+		c.run.Background.Go(func() {
+			c.run.AtPoint(c.name, m.Point)
 			_ = c.send(client.Message{Type: client.Go, ID: m.ID})
 		})
 	case client.Invoked:
-		c.w.record(history.Event{Process: c.name, Type: history.Invoke, F: history.F(m.Operation)})
+		c.run.Record(history.Event{Process: c.name, Type: history.Invoke, F: history.F(m.Operation)})
 		return c.send(client.Message{Type: client.Go, ID: m.ID})
 	case client.Completed:
 		if m.Answer == nil || m.Answer.Type < history.OK {
 			return errors.New("the client sent a completion without a result")
 		}
 		a := c.promise(*m.Answer, m, 0)
-		c.w.record(history.Event{Process: c.name, Type: a.Type, F: history.F(m.Operation), Value: a.Value, Error: a.Error})
+		c.run.Record(history.Event{Process: c.name, Type: a.Type, F: history.F(m.Operation), Value: a.Value, Error: a.Error})
 	case client.Failed:
 		return errors.New(m.Error)
 	default:
@@ -244,7 +244,7 @@ func (c *clientProcess) handle(m client.Message) error {
 	return nil
 }
 
-func (c *clientProcess) deliver(id uint64, m client.Message) {
+func (c *Process) deliver(id uint64, m client.Message) {
 	c.mu.Lock()
 	ch := c.waiting[id]
 	delete(c.waiting, id)
@@ -255,8 +255,8 @@ func (c *clientProcess) deliver(id uint64, m client.Message) {
 }
 
 // Close ends the process and the conversation.
-func (c *clientProcess) Close() {
+func (c *Process) Close() {
 	_ = c.in.Close()
-	_ = c.proc.Kill()
+	_ = c.Proc.Kill()
 	<-c.broken
 }

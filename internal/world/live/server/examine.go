@@ -1,9 +1,10 @@
-package live
+package server
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -82,7 +83,7 @@ func examineEtcd() Check {
 
 func examinePostgres() Check {
 	c := Check{Name: "PostgreSQL", For: "resources in PostgreSQL", Hint: "apt-get install postgresql"}
-	c.Found, c.Err = FindPostgres()
+	c.Found, c.Err = postgres.FindPostgres()
 	return c
 }
 

@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"context"
@@ -80,8 +80,7 @@ func (h hooked) run(name string, more ...string) error {
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		return fmt.Errorf("the hook %s of node %s failed: %w: %s", name, h.node, err, lines[len(lines)-1])
+		return fmt.Errorf("the hook %s of node %s failed: %w: %s", name, h.node, err, lastLine(out))
 	}
 	return nil
 }
@@ -99,14 +98,14 @@ type hookClock struct {
 
 var _ movableClock = (*hookClock)(nil)
 
-func (c *hookClock) set(f world.ClockFault) error {
+func (c *hookClock) Set(f world.ClockFault) error {
 	if f.Strobe > 0 {
 		return fmt.Errorf("the clock of node %s cannot strobe: a hook moves it", c.hooks.node)
 	}
-	return c.move(c.error()+f.Jump, f.Rate)
+	return c.move(c.Ahead()+f.Jump, f.Rate)
 }
 
-func (c *hookClock) reset() error { return c.move(0, 1) }
+func (c *hookClock) Reset() error { return c.move(0, 1) }
 
 func (c *hookClock) move(offset time.Duration, rate float64) error {
 	err := c.hooks.run("clock",
@@ -120,7 +119,7 @@ func (c *hookClock) move(offset time.Duration, rate float64) error {
 	return nil
 }
 
-func (c *hookClock) error() time.Duration {
+func (c *hookClock) Ahead() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.since.IsZero() {
@@ -136,13 +135,13 @@ func (c *hookClock) halt() {
 		return
 	}
 	c.mu.Unlock()
-	_ = c.reset()
+	_ = c.Reset()
 }
 
 // fixedClock is a clock that nobody can move.
 type fixedClock struct{}
 
-func (fixedClock) set(world.ClockFault) error { return errors.New("no hook moves this clock") }
-func (fixedClock) reset() error               { return nil }
-func (fixedClock) error() time.Duration       { return 0 }
+func (fixedClock) Set(world.ClockFault) error { return errors.New("no hook moves this clock") }
+func (fixedClock) Reset() error               { return nil }
+func (fixedClock) Ahead() time.Duration       { return 0 }
 func (fixedClock) halt()                      {}

@@ -1,4 +1,4 @@
-package live
+package postgres
 
 import (
 	"context"
@@ -22,13 +22,13 @@ func TestPostgresDoesWhatTheScriptsDo(t *testing.T) {
 		t.Skip(err)
 	}
 	ctx := context.Background()
-	p, err := startPostgres(ctx, filepath.Join(t.TempDir(), "postgres.log"))
+	p, err := Start(ctx, filepath.Join(t.TempDir(), "postgres.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Stop()
 	var told []string
-	if err := p.listen(ctx, func(entry string) { told = append(told, entry) }); err != nil {
+	if err := p.Listen(ctx, func(entry string) { told = append(told, entry) }); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := p.connect(ctx)
@@ -81,7 +81,7 @@ func TestPostgresDoesWhatTheScriptsDo(t *testing.T) {
 				t.Fatalf("%s %q: PostgreSQL answers %q, the twin %q", s.Name, args, got, want)
 			}
 		}
-		if err := p.flush(ctx); err != nil {
+		if err := p.Flush(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := timeless(told), timeless(model.LRange("log")); !reflect.DeepEqual(got, want) {

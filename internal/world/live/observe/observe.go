@@ -1,4 +1,4 @@
-package live
+package observe
 
 import (
 	"strings"
@@ -38,7 +38,7 @@ func (n connectionNames) learnList(list string) {
 // watchLog records the effects that the resource appends to its log. offset is
 // what to subtract from the resource's wall clock to get run time.
 func watchLog(r resource.Config, offset func() (time.Duration, time.Duration), record func(history.Event)) func(monitored) {
-	tell := tellEffect(offset, record)
+	tell := TellEffect(offset, record)
 	return func(c monitored) {
 		if len(c.args) == 3 && c.args[1] == r.LogKey() && strings.EqualFold(c.args[0], "rpush") {
 			tell(c.args[2])
@@ -46,8 +46,8 @@ func watchLog(r resource.Config, offset func() (time.Duration, time.Duration), r
 	}
 }
 
-// tellEffect records effects from the entries of the resource's log.
-func tellEffect(offset func() (time.Duration, time.Duration), record func(history.Event)) func(string) {
+// TellEffect records effects from the entries of the resource's log.
+func TellEffect(offset func() (time.Duration, time.Duration), record func(history.Event)) func(string) {
 	return func(text string) {
 		entry, err := resource.ParseLogEntry(text)
 		if err != nil {

@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
 )
 
 // Prepare makes sure that a world can be built by these options, and that the
@@ -40,7 +41,7 @@ func Available(p world.Power) error {
 	case world.NodeClockPower:
 		_, err = FindFaketime()
 	case world.PostgresPower:
-		_, err = FindPostgres()
+		_, err = postgres.FindPostgres()
 	case world.PausePower, world.ClientClockPower, world.CrashPower, world.PowerCutPower, world.ReplicaPower,
 		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
 		world.SlowClosePower, world.LimitDataPower: // they take nothing but Linux

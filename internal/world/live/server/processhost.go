@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"bytes"
@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
-	"net"
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 )
 
 // ErrNoRedis says that no redis-server is installed.
@@ -37,30 +35,30 @@ type processHost struct {
 	binary string
 }
 
-var _ host = processHost{}
+var _ Host = processHost{}
 
-func (h processHost) launch(ctx context.Context, n *redisNode) error {
-	if old, ok := n.server.(*serverProcess); ok {
+func (h processHost) launch(ctx context.Context, n *Node) error {
+	if old, ok := n.Server.(*serverProcess); ok {
 		return h.launchOn(ctx, n, old.port)
 	}
 	return machine.OnFreePort(func(port int) error { return h.launchOn(ctx, n, port) })
 }
 
-func (h processHost) launchOn(ctx context.Context, n *redisNode, port int) error {
+func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
 	log, err := os.OpenFile(n.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return fmt.Errorf("failed to open the log of node %s: %w", n.name, err)
+		return fmt.Errorf("failed to open the log of node %s: %w", n.Name, err)
 	}
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(h.binary, append([]string{
 		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "yes", "--dir", n.dir,
 	}, n.commonArguments()...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = n.dir, log, log
-	clock, moved := n.clock.(*nodeClock)
+	clock, moved := n.Clock.(*nodeClock)
 	if moved {
 		cmd.Env = append(os.Environ(), clock.variables()...)
 	}
-	c, err := machine.Start("redis-server "+n.name, cmd)
+	c, err := machine.Start("redis-server "+n.Name, cmd)
 	if err != nil {
 		return err
 	}
@@ -73,7 +71,7 @@ func (h processHost) launchOn(ctx context.Context, n *redisNode, port int) error
 	return nil
 }
 
-func (processHost) clock(n *redisNode) (movableClock, error) {
+func (processHost) clock(n *Node) (movableClock, error) {
 	library, err := FindFaketime()
 	if err != nil {
 		return nil, err
@@ -81,8 +79,8 @@ func (processHost) clock(n *redisNode) (movableClock, error) {
 	return newNodeClock(n.dir, n.dir, library+":"+libc())
 }
 
-func (processHost) reachable(address string) (string, error) { return address, nil }
-func (processHost) versions() map[string]string              { return nil }
+func (processHost) Reachable(address string) (string, error) { return address, nil }
+func (processHost) Versions() map[string]string              { return nil }
 func (processHost) Close() error                             { return nil }
 
 // serverProcess is a redis-server of ours.
@@ -95,12 +93,10 @@ type serverProcess struct {
 
 var _ server = (*serverProcess)(nil)
 
-func (s *serverProcess) door() door {
-	return door{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))}
-}
+func (s *serverProcess) Door() Door { return onLoopback(s.port) }
 
 func (s *serverProcess) wrote(info string) bool {
-	return infoField(info, "process_id") == strconv.Itoa(s.PID())
+	return InfoField(info, "process_id") == strconv.Itoa(s.PID())
 }
 
 func (s *serverProcess) lastWords() error {
@@ -109,8 +105,7 @@ func (s *serverProcess) lastWords() error {
 		_ = os.Remove(s.log)
 		return fmt.Errorf("port %d: %w", s.port, machine.ErrPortTaken)
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return fmt.Errorf("%s ended at once (%w): %s", s.Name, s.Err, lines[len(lines)-1])
+	return fmt.Errorf("%s ended at once (%w): %s", s.Name, s.Err, lastLine(text))
 }
 
 func (s *serverProcess) leave() { _ = s.Kill() }

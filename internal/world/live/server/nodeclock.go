@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"fmt"
@@ -69,8 +69,8 @@ func unlinkFaketimeShared(pid int) {
 	}
 }
 
-// set makes the clock go as f says from now on.
-func (c *nodeClock) set(f world.ClockFault) error {
+// Set makes the clock go as f says from now on.
+func (c *nodeClock) Set(f world.ClockFault) error {
 	c.halt()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,15 +126,15 @@ func (c *nodeClock) halt() {
 	}
 }
 
-// error is how far the clock is ahead of the machine's.
-func (c *nodeClock) error() time.Duration {
+// Ahead is how far the clock is ahead of the machine's.
+func (c *nodeClock) Ahead() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.offset
 }
 
-// reset sets the clock right.
-func (c *nodeClock) reset() error {
+// Reset sets the clock right.
+func (c *nodeClock) Reset() error {
 	c.halt()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"bufio"
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// door is where a server lets connections in, and what it asks of them.
-type door struct {
-	address string
+// Door is where a server lets connections in, and what it asks of them.
+type Door struct {
+	Address string
 	// tls is nil where the server speaks plainly.
 	tls *tls.Config
 	// username and password, where it wants them.
@@ -21,15 +21,15 @@ type door struct {
 }
 
 // dial opens a connection and shows what the server asks for.
-func (d door) dial(ctx context.Context) (net.Conn, error) {
+func (d Door) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialWithin)
 	defer cancel()
 	var conn net.Conn
 	var err error
 	if d.tls != nil {
-		conn, err = (&tls.Dialer{Config: d.tls}).DialContext(ctx, "tcp", d.address)
+		conn, err = (&tls.Dialer{Config: d.tls}).DialContext(ctx, "tcp", d.Address)
 	} else {
-		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", d.address)
+		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", d.Address)
 	}
 	if err != nil {
 		return nil, err
@@ -54,13 +54,30 @@ func (d door) dial(ctx context.Context) (net.Conn, error) {
 const dialWithin = 5 * time.Second
 
 // answers reports whether a Redis server answers there, be it with an error.
-func (d door) answers() error {
+func (d Door) answers() error {
 	conn, err := d.dial(context.Background())
 	if err != nil {
 		return err
 	}
 	_, err = say(conn, time.Second, "PING")
 	return errors.Join(err, conn.Close())
+}
+
+// Monitor opens a MONITOR stream.
+func (d Door) Monitor() (net.Conn, error) {
+	conn, err := d.dial(context.Background())
+	if err != nil {
+		return nil, fmt.Errorf("failed to observe %s: %w", d.Address, err)
+	}
+	answer, err := say(conn, dialWithin, "MONITOR")
+	if err == nil && answer != "+OK" {
+		err = errors.New(answer)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("failed to observe %s with MONITOR: %w", d.Address, err)
+	}
+	return conn, nil
 }
 
 // say sends a command and reads one line of answer, byte by byte: what follows

@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func persistenceArguments(p world.Persistence) []string {
 
 // aofPath is the file that writes are appended to. Before version 7 it lies in
 // the node's folder itself.
-func (n *redisNode) aofPath() string {
+func (n *Node) aofPath() string {
 	old := filepath.Join(n.dir, "appendonly.aof")
 	if _, err := os.Stat(old); err == nil {
 		return old
@@ -37,15 +37,15 @@ func (n *redisNode) aofPath() string {
 }
 
 // leave makes the disk of a dead node what keep says.
-func (n *redisNode) leave(keep world.Keep) error {
+func (n *Node) leave(keep world.Keep) error {
 	switch {
 	case keep == world.KeepNothing:
 		return n.wipe()
-	case keep == world.KeepSynced && n.persistence == world.AOFNo:
+	case keep == world.KeepSynced && n.Persistence == world.AOFNo:
 		// Nobody asked for an fsync. The kernel would have written some of it
 		// after half a minute; no run here lasts so long on that.
 		return n.truncate(0)
-	case keep == world.KeepSynced && n.persistence == world.AOFEverysec:
+	case keep == world.KeepSynced && n.Persistence == world.AOFEverysec:
 		return n.truncate(n.synced.size())
 	}
 	// A snapshot is fsynced before it takes its name, and with aof-always every
@@ -53,26 +53,26 @@ func (n *redisNode) leave(keep world.Keep) error {
 	return nil
 }
 
-func (n *redisNode) wipe() error {
+func (n *Node) wipe() error {
 	entries, err := os.ReadDir(n.dir)
 	if err != nil {
-		return fmt.Errorf("failed to wipe the disk of node %s: %w", n.name, err)
+		return fmt.Errorf("failed to wipe the disk of node %s: %w", n.Name, err)
 	}
 	for _, e := range entries {
 		if e.Name() == filepath.Base(n.logPath()) || e.Name() == clockFile {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(n.dir, e.Name())); err != nil {
-			return fmt.Errorf("failed to wipe the disk of node %s: %w", n.name, err)
+			return fmt.Errorf("failed to wipe the disk of node %s: %w", n.Name, err)
 		}
 	}
 	return nil
 }
 
-func (n *redisNode) truncate(size int64) error {
+func (n *Node) truncate(size int64) error {
 	err := os.Truncate(n.aofPath(), size)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("failed to take back what node %s had not fsynced: %w", n.name, err)
+		return fmt.Errorf("failed to take back what node %s had not fsynced: %w", n.Name, err)
 	}
 	return nil
 }

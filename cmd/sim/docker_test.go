@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
-	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // TestScriptsInDocker are the scripts that start containers. They have the
@@ -58,7 +58,7 @@ func TestScriptsInDocker(t *testing.T) {
 }
 
 var engineReady = sync.OnceValue(func() error {
-	_, err := live.Settle(context.Background(), live.Docker)
+	_, err := server.Settle(context.Background(), server.Docker)
 	return err
 })
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/trial"
-	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 func newDoctorCommand(a *app) *cobra.Command {
@@ -38,7 +38,7 @@ the next run in Docker removes them, or --clean does.`,
 func (a *app) doctor(ctx context.Context) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	missing := false
-	for _, c := range live.Examine(ctx) {
+	for _, c := range server.Examine(ctx) {
 		mark := "ok"
 		if c.Err != nil {
 			mark = "optional"
@@ -60,7 +60,7 @@ func (a *app) doctor(ctx context.Context) error {
 	return nil
 }
 
-func neededFor(c live.Check) string {
+func neededFor(c server.Check) string {
 	if c.For == "" {
 		return ""
 	}
@@ -68,7 +68,7 @@ func neededFor(c live.Check) string {
 }
 
 func (a *app) clean(ctx context.Context) error {
-	removed, err := live.Clean(ctx)
+	removed, err := server.Clean(ctx)
 	if err != nil {
 		return &trial.EnvironmentError{Err: err, Hint: "sim doctor says whether an engine answers"}
 	}

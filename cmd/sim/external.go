@@ -8,13 +8,13 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
-	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // checkExternal makes sure that scenarios for existing servers name them, and
 // that no command of a scenario is run without a word from the user.
 func checkExternal(list []*scenario.Scenario, f runFlags) error {
-	if f.world != trial.Live || f.nodes != string(live.External) {
+	if f.world != trial.Live || f.nodes != string(server.External) {
 		if f.allowHooks {
 			return usageError("--allow-hooks is for --nodes external")
 		}

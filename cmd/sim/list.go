@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
-	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 func newListCommand(a *app) *cobra.Command {
@@ -64,7 +64,7 @@ func (a *app) list(topic, folder string) error {
 // lacking says what of a kind this machine cannot do.
 func lacking(k nemesis.Kind) string {
 	for _, p := range k.Powers {
-		if err := live.Available(p); err != nil {
+		if err := server.Available(p); err != nil {
 			return fmt.Sprintf(" [not here: %s: %v; hint: sim doctor]", p, err)
 		}
 	}

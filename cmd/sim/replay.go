@@ -7,14 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/trial"
-	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 var seedLine = regexp.MustCompile(`(?m)^# seed: (\d+)$`)
 
 func newReplayCommand(a *app) *cobra.Command {
 	f := runFlags{repeat: 1, jobs: 1, tries: 1, // the seed of the file, and no other
-		nodes: string(live.Auto)}
+		nodes: string(server.Auto)}
 	c := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Run again what a search has found, in the virtual or the live world",
@@ -43,7 +43,7 @@ a narrow violation disappear.`,
 		},
 	}
 	c.Flags().StringVar(&f.world, "world", trial.Virtual, "where to run it: virtual or live")
-	c.Flags().StringVar(&f.nodes, "nodes", string(live.Auto), "where the nodes of the live world come from (see sim run --help)")
+	c.Flags().StringVar(&f.nodes, "nodes", string(server.Auto), "where the nodes of the live world come from (see sim run --help)")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "use this seed instead of the one in the file")
 	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON on stdout")
 	c.Flags().StringVar(&f.out, "out", "reports", "folder in which runs are stored")

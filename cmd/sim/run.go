@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
-	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // runFlags are the flags of sim run.
@@ -77,7 +77,7 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 				return usageError("--tries %d: want at least 1", f.tries)
 			}
 			if !c.Flags().Changed("jobs") {
-				f.jobs = jobsFor(live.Provider(f.nodes))
+				f.jobs = jobsFor(server.Provider(f.nodes))
 			}
 			return a.runScenarios(c.Context(), args, f)
 		},
@@ -87,7 +87,7 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 	}
 	c.Flags().StringVar(&f.world, "world", trial.Live, "where to run: live (real servers and processes, in real time) or virtual (a deterministic model, in simulated time)")
 	_ = c.RegisterFlagCompletionFunc("world", cobra.FixedCompletions([]string{trial.Live, trial.Virtual}, cobra.ShellCompDirectiveNoFileComp))
-	c.Flags().StringVar(&f.nodes, "nodes", string(live.Auto), "where the nodes of the live world come from: process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
+	c.Flags().StringVar(&f.nodes, "nodes", string(server.Auto), "where the nodes of the live world come from: process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
 	c.Flags().BoolVar(&f.allowHooks, "allow-hooks", false, "with --nodes external: allow the commands that the scenario names under nodes.hooks; read them first")
 	_ = c.RegisterFlagCompletionFunc("nodes", cobra.FixedCompletions(providerNames(), cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
@@ -107,13 +107,13 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 // jobsFor is how many scenarios to run at once. An engine that starts containers
 // disturbs the runs beside it, and runs on the same existing servers are best kept
 // apart.
-func jobsFor(nodes live.Provider) int {
+func jobsFor(nodes server.Provider) int {
 	switch nodes {
-	case live.Docker:
+	case server.Docker:
 		return max(runtime.NumCPU()/2, 1)
-	case live.External:
+	case server.External:
 		return 1
-	case live.Auto, live.Process:
+	case server.Auto, server.Process:
 	}
 	return 2 * runtime.NumCPU()
 }
@@ -121,7 +121,7 @@ func jobsFor(nodes live.Provider) int {
 // providerNames are the values of --nodes.
 func providerNames() []string {
 	var list []string
-	for _, p := range live.Providers() {
+	for _, p := range server.Providers() {
 		list = append(list, string(p))
 	}
 	return list
@@ -253,7 +253,7 @@ func (s *suite) failed() bool {
 func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint64) {
 	s.progress.begin(sc.Name)
 	t, err := trial.Run(ctx, sc, trial.Options{
-		Seed: seed, Tries: s.flags.tries, World: s.flags.world, Nodes: live.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
+		Seed: seed, Tries: s.flags.tries, World: s.flags.world, Nodes: server.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
 		Program:  map[string]string{"sim": programVersion()},
 		Progress: func(variant, phase string) { s.progress.phase(sc.Name, variant, phase) },
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // target is what is explored: a variant of a scenario, for the sake of some properties.
@@ -19,7 +20,7 @@ type target struct {
 }
 
 func (t *target) flags(c *cobra.Command, usage string, standard ...checker.Property) {
-	c.Flags().StringVar(&t.variant, "variant", "", "which variant (default: the first)")
+	c.Flags().StringVar(&t.variant, "variant", "", "the variant to run (default: the first)")
 	var names []string
 	for _, p := range standard {
 		names = append(names, string(p))
@@ -54,7 +55,7 @@ func loadOne(file string) (*scenario.Scenario, error) {
 		return nil, err
 	}
 	if len(list) != 1 {
-		return nil, usageError("%s holds %d scenarios: name one", file, len(list))
+		return nil, usageError("%s has %s: name one", file, words.Count(len(list), "scenario"))
 	}
 	return list[0], nil
 }

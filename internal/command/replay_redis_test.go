@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
-	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // realRedis is a redis-server whose clock stands where the test sets it.
@@ -29,11 +29,11 @@ type realRedis struct {
 
 func startRedis(t *testing.T) *realRedis {
 	t.Helper()
-	binary, err := live.FindRedis()
+	binary, err := server.FindRedis()
 	if err != nil {
 		t.Skip(err)
 	}
-	library, err := live.FindFaketime()
+	library, err := server.FindFaketime()
 	if err != nil {
 		t.Skip(err)
 	}

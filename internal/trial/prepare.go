@@ -7,18 +7,20 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // prepare settles where the nodes come from, and makes sure that all variants
 // can be acted out there.
-func prepare(ctx context.Context, s *scenario.Scenario, nodes live.Provider) (live.Provider, error) {
-	nodes, err := live.Settle(ctx, nodes)
+func prepare(ctx context.Context, s *scenario.Scenario, nodes server.Provider) (server.Provider, error) {
+	nodes, err := server.Settle(ctx, nodes)
 	if err != nil {
 		return nodes, &EnvironmentError{Err: err, Hint: hintFor(nodes, err)}
 	}
 	for i := range s.Variants {
 		setup := &s.Variants[i].Setup
-		if err := live.Prepare(ctx, liveOptions(nodes, runName(s, &s.Variants[i]), setup, nil), setup.Demands()); err != nil {
+		if err := server.Prepare(ctx, liveOptions(nodes, runName(s, &s.Variants[i]), setup, nil).Options, setup.Demands()); err != nil {
 			return nodes, &EnvironmentError{Err: err, Hint: hintFor(nodes, err)}
 		}
 	}
@@ -28,23 +30,23 @@ func prepare(ctx context.Context, s *scenario.Scenario, nodes live.Provider) (li
 func runName(s *scenario.Scenario, v *scenario.Variant) string { return s.Name + ":" + v.Name }
 
 // hintFor says what to do about a live world that cannot be had.
-func hintFor(nodes live.Provider, err error) string {
+func hintFor(nodes server.Provider, err error) string {
 	switch {
-	case errors.Is(err, live.ErrNowhere):
+	case errors.Is(err, server.ErrNowhere):
 		return "apt-get install redis-server libfaketime (or: make setup), or start Docker; or run with --world virtual, which needs no servers"
-	case errors.Is(err, live.ErrNoPostgres):
+	case errors.Is(err, postgres.ErrNoPostgres):
 		return "apt-get install postgresql; or run with --world virtual, which needs no servers"
-	case errors.Is(err, live.ErrNoRedis):
+	case errors.Is(err, server.ErrNoRedis):
 		return "apt-get install redis-server (or: make setup), or run with --nodes docker; or run with --world virtual, which needs no servers"
 	case errors.Is(err, docker.ErrNoEngine):
 		return "start Docker, set DOCKER_HOST to its address, or run with --nodes process; or run with --world virtual, which needs no servers"
 	case errors.Is(err, docker.ErrNoImage):
 		return "make docker-image (it builds the default image from this machine's packages, without a registry), or name another image with nodes: {image: ...}"
-	case errors.Is(err, live.ErrNoFaketime) && nodes == live.Docker:
+	case errors.Is(err, server.ErrNoFaketime) && nodes == server.Docker:
 		return "leave nodes: {image: ...} out to use the default image, which has libfaketime; docs/nodes.md says how to add it to another image"
-	case errors.Is(err, live.ErrKeysExist):
+	case errors.Is(err, server.ErrKeysExist):
 		return "wait for the other run, or remove the keys (redis-cli -h HOST -p PORT --scan --pattern 'redlock-sim:*' lists them), or use another prefix: nodes: {prefix: ...}"
-	case nodes == live.External:
+	case nodes == server.External:
 		return "run with --nodes process or --nodes docker, which can do this; or run with --world virtual, which needs no servers"
 	}
 	return "sim doctor (it lists what is missing and how to install it); or run with --world virtual, which needs no servers"
@@ -52,15 +54,15 @@ func hintFor(nodes live.Provider, err error) string {
 
 // liveOptions are how a variant's live world is to be built. run tells it apart
 // from others.
-func liveOptions(nodes live.Provider, run string, s *scenario.Setup, clientCommand []string) live.Options {
-	o := live.Options{ClientCommand: clientCommand, Nodes: nodes, Image: s.Nodes.Image}
-	if n := &s.Nodes; nodes == live.External {
-		o.Existing = &live.Existing{
+func liveOptions(nodes server.Provider, run string, s *scenario.Setup, clientCommand []string) live.Options {
+	o := live.Options{ClientCommand: clientCommand, Options: server.Options{Nodes: nodes, Image: s.Nodes.Image}}
+	if n := &s.Nodes; nodes == server.External {
+		o.Existing = &server.Existing{
 			Addresses: n.Addresses, TLS: n.TLS, CA: n.CA, Username: n.Username, PasswordEnv: n.PasswordEnv,
-			Prefix: n.Prefix, Run: run, Hooks: make(map[string]live.Hooks),
+			Prefix: n.Prefix, Run: run, Hooks: make(map[string]server.Hooks),
 		}
 		for node, h := range n.Hooks {
-			o.Existing.Hooks[node] = live.Hooks(h)
+			o.Existing.Hooks[node] = server.Hooks(h)
 		}
 	}
 	return o

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
-	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // newResult is the result before anything has run.
@@ -37,7 +37,7 @@ func (t *trial) replay(seed uint64) string {
 	switch {
 	case t.World != Live:
 		line += " --world " + t.World
-	case t.Nodes != live.Process:
+	case t.Nodes != server.Process:
 		line += " --nodes " + string(t.Nodes)
 	}
 	if t.World == Live && t.AllowHooks {

@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
 
@@ -27,8 +28,8 @@ type Options struct {
 	Tries int
 	// World is Live or Virtual; empty: Live.
 	World string
-	// Nodes says where the nodes of a live world come from; empty: live.Auto.
-	Nodes live.Provider
+	// Nodes says where the nodes of a live world come from; empty: server.Auto.
+	Nodes server.Provider
 	// AllowHooks says that commands which the scenario names may be run. The
 	// caller sees to it that there are none otherwise.
 	AllowHooks bool

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redlock-sim/redlock-sim/linear"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/linear"
 )
 
 // Name names a workload, in scenarios and in histories.

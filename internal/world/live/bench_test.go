@@ -7,23 +7,24 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // BenchmarkUp is the time until 5 nodes, the resource, 18 links and 3 clients
 // are up and ready, with each node a process.
-func BenchmarkUp(b *testing.B) { benchmarkUp(b, live.Process) }
+func BenchmarkUp(b *testing.B) { benchmarkUp(b, server.Process) }
 
 // BenchmarkUpInDocker is the same with each node, and the resource, a container.
 func BenchmarkUpInDocker(b *testing.B) {
 	needDocker(b)
-	benchmarkUp(b, live.Docker)
+	benchmarkUp(b, server.Docker)
 }
 
-func benchmarkUp(b *testing.B, nodes live.Provider) {
+func benchmarkUp(b *testing.B, nodes server.Provider) {
 	for b.Loop() {
 		s := spec(b, 5)
 		s.Clients = []string{"c1", "c2", "c3"}
-		w, err := live.Open(context.Background(), s, live.Options{ClientCommand: []string{os.Args[0], "client"}, Nodes: nodes})
+		w, err := live.Open(context.Background(), s, live.Options{ClientCommand: []string{os.Args[0], "client"}, Options: server.Options{Nodes: nodes}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // needDocker skips where no engine answers, and builds the image where one
@@ -29,7 +30,7 @@ func needDocker(t testing.TB) {
 }
 
 var engineReady = sync.OnceValue(func() error {
-	_, err := live.Settle(context.Background(), live.Docker)
+	_, err := server.Settle(context.Background(), server.Docker)
 	return err
 })
 
@@ -42,7 +43,7 @@ var imageBuilt = sync.OnceValue(func() error {
 func openInDocker(t testing.TB, s world.Spec, o *observed) *live.World {
 	t.Helper()
 	needDocker(t)
-	w, err := live.Open(context.Background(), s, live.Options{ClientCommand: []string{os.Args[0], "client"}, Nodes: live.Docker})
+	w, err := live.Open(context.Background(), s, live.Options{ClientCommand: []string{os.Args[0], "client"}, Options: server.Options{Nodes: server.Docker}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,11 +226,11 @@ func TestAnImageWithoutLibfaketimeIsRefusedByName(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("docker", "rmi", plain).Run() })
-	o := live.Options{Nodes: live.Docker, Image: plain}
-	if err := live.Prepare(context.Background(), o, []world.Demand{{Power: world.PausePower, Node: "A", By: "fault 1 (pause of node A)"}}); err != nil {
+	o := server.Options{Nodes: server.Docker, Image: plain}
+	if err := server.Prepare(context.Background(), o, []world.Demand{{Power: world.PausePower, Node: "A", By: "fault 1 (pause of node A)"}}); err != nil {
 		t.Errorf("a pause: %v", err)
 	}
-	err := live.Prepare(context.Background(), o, []world.Demand{{Power: world.NodeClockPower, Node: "A", By: "fault 2 (clock of node A)"}})
+	err := server.Prepare(context.Background(), o, []world.Demand{{Power: world.NodeClockPower, Node: "A", By: "fault 2 (clock of node A)"}})
 	if err == nil || !strings.Contains(err.Error(), "fault 2 (clock of node A) is not possible") || !strings.Contains(err.Error(), plain) {
 		t.Errorf("a clock: %v", err)
 	}

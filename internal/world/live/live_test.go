@@ -20,6 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 	"github.com/redlock-sim/redlock-sim/internal/world/worldtest"
 )
 
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	// The thread that starts children lives as long as the program.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/redlock-sim/redlock-sim/internal/world/live.onStarterThread.func1.1"))
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/redlock-sim/redlock-sim/internal/world/live/machine.onStarterThread.func1.1"))
 }
 
 // spec is a world of n nodes and two clients with a Redlock.
@@ -344,7 +345,7 @@ func TestAStalledReleaseIsOvertaken(t *testing.T) {
 
 func TestANodesClockMovesAndComesBack(t *testing.T) {
 	t.Parallel()
-	if _, err := live.FindFaketime(); err != nil {
+	if _, err := server.FindFaketime(); err != nil {
 		t.Skip("libfaketime is not installed")
 	}
 	s := spec(t, 1)

@@ -3,7 +3,6 @@ package live
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +10,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // has reports which powers there are here, where the machine and the nodes' place have
@@ -33,7 +34,7 @@ func (w *World) Pause(target string) error {
 	if err != nil {
 		return err
 	}
-	return p.stop()
+	return p.Stop()
 }
 
 // Resume lets it go on.
@@ -42,44 +43,28 @@ func (w *World) Resume(target string) error {
 	if err != nil {
 		return err
 	}
-	return p.resume()
+	return p.Resume()
 }
 
 // Alive reports whether the target's process runs.
 func (w *World) Alive(target string) bool {
 	p, err := w.party(target)
-	return err == nil && !p.dead()
+	return err == nil && !p.Dead()
 }
 
-func (w *World) party(target string) (party, error) {
-	if c := w.client(target); c != nil {
-		return c.proc, nil
+func (w *World) party(target string) (server.Party, error) {
+	if c := w.clients.Named(target); c != nil {
+		return c.Proc, nil
 	}
-	if n := w.node(target); n != nil {
-		return n.server, nil
+	if n := w.servers.Named(target); n != nil {
+		return n.Server, nil
 	}
 	return nil, fmt.Errorf("no client or node %q", target)
 }
 
-func (w *World) client(name string) *clientProcess {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.clients[name]
-}
-
-// node finds a node or the resource.
-func (w *World) node(name string) *redisNode {
-	if name == history.ResourceProcess {
-		return w.store
-	}
-	return w.nodes[name]
-}
-
 // Links are all links, in the order in which they were opened.
 func (w *World) Links() []world.Link {
-	w.links.mu.Lock()
-	defer w.links.mu.Unlock()
-	return slices.Clone(w.links.order)
+	return w.links.All()
 }
 
 // Disturb puts a disturbance on links.
@@ -87,7 +72,7 @@ func (w *World) Disturb(links []world.Link, d world.Disturbance) (func() error, 
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	return w.links.disturb(links, d)
+	return w.links.Disturb(links, d)
 }
 
 // SetClock bends a clock of a node or a client.
@@ -95,13 +80,13 @@ func (w *World) SetClock(target string, which world.Which, f world.ClockFault) e
 	if err := which.Check(); err != nil {
 		return err
 	}
-	if n := w.node(target); n != nil {
-		if n.clock == nil {
+	if n := w.servers.Named(target); n != nil {
+		if n.Clock == nil {
 			return fmt.Errorf("the clock of %s cannot be moved", target)
 		}
-		return n.clock.set(f)
+		return n.Clock.Set(f)
 	}
-	return w.clientClock(target, client.ClockMessage{Which: which.String(), Jump: f.Jump, Rate: f.Rate})
+	return w.clients.MoveClock(target, client.ClockMessage{Which: which.String(), Jump: f.Jump, Rate: f.Rate})
 }
 
 // ResetClock sets a clock right.
@@ -109,39 +94,23 @@ func (w *World) ResetClock(target string, which world.Which) error {
 	if err := which.Check(); err != nil {
 		return err
 	}
-	if n := w.node(target); n != nil && n.clock != nil {
-		return n.clock.reset()
+	if n := w.servers.Named(target); n != nil && n.Clock != nil {
+		return n.Clock.Reset()
 	}
-	return w.clientClock(target, client.ClockMessage{Which: which.String(), Reset: true})
+	return w.clients.MoveClock(target, client.ClockMessage{Which: which.String(), Reset: true})
 }
 
 // NodeTime reads the wall clock of a node's machine.
 func (w *World) NodeTime(name string) (time.Duration, error) {
-	n := w.node(name)
+	n := w.servers.Named(name)
 	if n == nil {
 		return 0, fmt.Errorf("no node %q", name)
 	}
-	now := clock(unix.CLOCK_REALTIME)
-	if n.clock != nil {
-		now += n.clock.error()
+	now := machine.Clock(unix.CLOCK_REALTIME)
+	if n.Clock != nil {
+		now += n.Clock.Ahead()
 	}
 	return now, nil
-}
-
-// clockWithin bounds how long a client may take to move its clock.
-const clockWithin = 2 * time.Second
-
-func (w *World) clientClock(target string, m client.ClockMessage) error {
-	c := w.client(target)
-	if c == nil {
-		return fmt.Errorf("no client or node %q", target)
-	}
-	if c.proc.dead() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(w.ctx, clockWithin)
-	defer cancel()
-	return c.setClock(ctx, m)
 }
 
 // Kill ends the process of a client, a node or the resource.
@@ -150,19 +119,19 @@ func (w *World) Kill(target string) error {
 	if err != nil {
 		return err
 	}
-	if n := w.node(target); n != nil {
+	if n := w.servers.Named(target); n != nil {
 		// What it has answered is on record before it dies; one that stands still
 		// has nothing to show.
 		ctx, cancel := context.WithTimeout(w.ctx, lastShownWithin)
-		_ = w.flushNode(ctx, n)
+		_ = w.observation.Flush(ctx, n)
 		cancel()
 	}
-	if err := p.kill(); err != nil {
+	if err := p.Kill(); err != nil {
 		return err
 	}
-	if n := w.node(target); n != nil {
-		w.unobserve(target)
-		n.stop()
+	if n := w.servers.Named(target); n != nil {
+		w.observation.Forget(target)
+		n.Stop()
 		w.record(history.Event{Process: target, Type: history.Info, F: history.NodeDown})
 	}
 	return nil
@@ -177,38 +146,25 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	if err := keep.Check(); err != nil {
 		return err
 	}
-	if c := w.client(target); c != nil {
-		setup := c.setupMessage
-		setup.Seed += 0x9e3779b97f4a7c15 // a new life draws new values
-		fresh, err := startClient(w, setup)
-		if err != nil {
-			return err
-		}
-		w.mu.Lock()
-		w.clients[target] = fresh
-		w.mu.Unlock()
-		return nil
+	if w.clients.Named(target) != nil {
+		return w.clients.Restart(target)
 	}
-	n := w.node(target)
+	n := w.servers.Named(target)
 	if n == nil {
 		return fmt.Errorf("no client or node %q", target)
 	}
-	if !n.server.dead() {
+	if !n.Server.Dead() {
 		return nil
 	}
-	n.keep = keep
-	if err := n.leave(keep); err != nil {
+	if err := n.Restart(w.ctx, keep); err != nil {
 		return err
 	}
-	if err := n.start(w.ctx); err != nil {
-		return err
-	}
-	if lost := w.spec.Resource.Volatile(); n == w.store && len(lost) > 0 {
-		if err := n.admin.Del(w.ctx, lost...).Err(); err != nil {
+	if lost := w.spec.Resource.Volatile(); n == w.servers.Store && len(lost) > 0 {
+		if err := n.Admin.Del(w.ctx, lost...).Err(); err != nil {
 			return fmt.Errorf("failed to let the resource forget: %w", err)
 		}
 	}
-	if err := w.observeNode(target); err != nil {
+	if err := w.observe(n); err != nil {
 		return err
 	}
 	w.record(history.Event{Process: target, Type: history.Info, F: history.NodeUp, Value: history.Value{Detail: keep.String()}})
@@ -218,14 +174,14 @@ func (w *World) Restart(target string, keep world.Keep) error {
 // Promote makes a replica the primary, leads the clients there and lets the
 // other replicas follow it, as Sentinel does.
 func (w *World) Promote(name string) error {
-	n := w.nodes[name]
+	n := w.servers.Nodes[name]
 	if n == nil || !w.spec.Replicated {
 		return fmt.Errorf("no replica %q", name)
 	}
-	if err := n.admin.ReplicaOf(w.ctx, "NO", "ONE").Err(); err != nil {
+	if err := n.Admin.ReplicaOf(w.ctx, "NO", "ONE").Err(); err != nil {
 		return fmt.Errorf("failed to promote node %s: %w", name, err)
 	}
-	if err := w.links.lead(world.Primary, n.address()); err != nil {
+	if err := w.links.Lead(world.Primary, n.Address()); err != nil {
 		return err
 	}
 	if err := w.followNew(n); err != nil {

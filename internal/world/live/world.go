@@ -4,10 +4,7 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -20,50 +17,35 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/clients"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/observe"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // Options say how to build a live world.
 type Options struct {
 	// ClientCommand starts a client process that speaks the line protocol.
 	ClientCommand []string
-	// Nodes says where the nodes come from; empty: Auto.
-	Nodes Provider
-	// Existing are the nodes with External.
-	Existing *Existing
-	// Image is what nodes in Docker run in; empty: docker.DefaultImage.
-	Image string
+	server.Options
 }
 
 // World is a live world.
 type World struct {
-	spec    world.Spec
-	options Options
-	dir     string
-	ctx     context.Context
-	cancel  context.CancelFunc
+	spec   world.Spec
+	ctx    context.Context
+	cancel context.CancelFunc
 
-	// host runs the nodes, storeHost the resource; they may be the same.
-	host, storeHost host
+	servers *server.Servers
+	// postgres has the resource, where it is not nil.
+	postgres    *postgres.Server
+	links       *proxy.Proxies
+	clients     *clients.Clients
+	observation *observe.Observation
 
-	nodes map[string]*redisNode
-	// store is the node with the resource; nil where PostgreSQL has it.
-	store    *redisNode
-	postgres *postgres
-	// consensus is nil where the lock needs none.
-	consensus *consensus
-	links     *proxies
-	version   string
-
-	mu       sync.Mutex // guards what follows
-	clients  map[string]*clientProcess
-	monitors map[string]*monitor
-
-	// shownKey is what the history calls the lock's key. On servers of somebody
-	// else it has a prefix.
-	shownKey string
-
-	// zero is the machine's monotonic clock at the run's start, in ns.
-	zero  atomic.Int64
+	time  machine.RunTime
 	hooks atomic.Pointer[world.Hooks]
 
 	activities sync.WaitGroup
@@ -78,129 +60,57 @@ var _ world.World = (*World)(nil)
 // Open builds a world: nodes first, then links and clients. Cancelling ctx
 // stops the run. On an error nothing is left behind.
 func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	w := &World{
-		spec: spec, options: o, ctx: ctx, cancel: cancel, dir: spec.Dir, shownKey: spec.Lock.Key,
-		nodes: make(map[string]*redisNode), clients: make(map[string]*clientProcess),
-		monitors: make(map[string]*monitor), links: newProxies(),
+	if err := spec.Check(has); err != nil {
+		return nil, err
 	}
-	err := w.build()
-	if err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &World{spec: spec, ctx: ctx, cancel: cancel, links: proxy.New()}
+	if err := w.build(o); err != nil {
 		_ = w.Close()
 		return nil, err
 	}
 	return w, nil
 }
 
-func (w *World) build() error {
-	if err := w.spec.Check(has); err != nil {
+func (w *World) build(o Options) (err error) {
+	shown := w.spec.Lock.Key
+	if w.servers, err = server.New(w.ctx, &w.spec, o.Options); err != nil {
 		return err
 	}
-	if err := w.chooseHosts(); err != nil {
-		return err
-	}
-	if err := w.startNodes(); err != nil {
-		return err
-	}
-	first := w.nodes[w.spec.Nodes[0].Name]
-	info, err := first.admin.Info(w.ctx, "server").Result()
-	if err != nil {
-		return fmt.Errorf("failed to ask node %s for its version: %w", first.name, err)
-	}
-	w.version = infoField(info, "redis_version")
-	if valkey := infoField(info, "valkey_version"); valkey != "" {
-		w.version = "Valkey " + valkey
-	}
-	if w.spec.Lock.NeedsConsensus() {
-		if w.consensus, err = startConsensus(w.ctx, w.dir, w.storeHost); err != nil {
-			return err
-		}
-	}
-	return w.startClients()
-}
-
-func (w *World) startNodes() error {
-	for _, n := range w.spec.Nodes {
-		w.nodes[n.Name] = &redisNode{name: n.Name, host: w.host, persistence: n.Persistence, dir: filepath.Join(w.dir, "node-"+n.Name)}
-	}
-	switch {
-	case w.spec.SharedStore:
-		w.store = w.nodes[w.spec.Nodes[0].Name]
-	case !w.spec.Postgres:
-		w.store = &redisNode{name: history.ResourceProcess, host: w.storeHost, persistence: w.spec.StorePersistence,
-			dir: filepath.Join(w.dir, history.ResourceProcess)}
-	}
-	for _, n := range w.allNodes() {
-		if err := os.MkdirAll(n.dir, 0o755); err != nil {
-			return fmt.Errorf("failed to make the folder of node %s: %w", n.name, err)
-		}
-	}
-	if slices.Contains(w.spec.Needs, world.NodeClockPower) {
-		if err := w.giveClocks(); err != nil {
-			return err
-		}
-	}
-	var group errorGroup
-	for _, n := range w.allNodes() {
-		group.Go(func() error { return n.start(w.ctx) })
-	}
+	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.record,
+		Background: &w.background}
+	w.clients = &clients.Clients{Ctx: w.ctx, Command: o.ClientCommand, Dir: w.spec.Dir, Time: &w.time, Record: w.record, AtPoint: w.atPoint,
+		Background: &w.background}
+	var group machine.Group
+	group.Go(func() error { return w.servers.Start(w.ctx) })
 	if w.spec.Postgres {
 		group.Go(func() (err error) {
-			w.postgres, err = startPostgres(w.ctx, filepath.Join(w.dir, "postgres.log"))
+			w.postgres, err = postgres.Start(w.ctx, filepath.Join(w.spec.Dir, "postgres.log"))
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := w.canCutPower(); err != nil || !w.spec.Replicated {
-		return err
-	}
-	return w.replicate(w.ctx)
-}
-
-// canCutPower makes sure that it can be seen what servers have fsynced, where
-// that is going to matter.
-func (w *World) canCutPower() error {
-	if !slices.Contains(w.spec.Needs, world.PowerCutPower) {
-		return nil
-	}
-	for _, n := range w.allNodes() {
-		if n.persistence == world.AOFEverysec && n.server.pid() == 0 {
-			return fmt.Errorf("a power cut (kill with keep: synced) of node %s is not possible: its process is not visible here, so sim cannot tell what it has fsynced", n.name)
-		}
-	}
-	return nil
-}
-
-// giveClocks lets the clocks of the lock's nodes be moved. The resource keeps
-// the machine's clock: it stamps the effects.
-func (w *World) giveClocks() (err error) {
-	for _, n := range w.nodes {
-		if n.clock, err = n.host.clock(n); err != nil {
+	if w.spec.Replicated {
+		if err := w.replicate(w.ctx); err != nil {
 			return err
 		}
 	}
-	return nil
+	if err := w.servers.StartConsensus(w.ctx); err != nil {
+		return err
+	}
+	return w.startClients()
 }
 
 func (w *World) startClients() error {
-	var group errorGroup
+	var group machine.Group
 	for _, name := range w.spec.Clients {
 		setup, err := w.setupOf(name)
 		if err != nil {
 			return err
 		}
-		group.Go(func() error {
-			c, err := startClient(w, setup)
-			if err != nil {
-				return err
-			}
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.clients[name] = c
-			return nil
-		})
+		group.Go(func() error { return w.clients.Start(setup) })
 	}
 	return group.Wait()
 }
@@ -212,61 +122,50 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 		Lock: w.spec.Lock, Resource: w.spec.Resource, Points: w.spec.Points,
 	}
 	for _, e := range w.endpoints() {
-		address, err := w.links.open(name, e.name, e.address)
+		address, err := w.links.Open(name, e.Name, e.Address)
 		if err != nil {
 			return s, err
 		}
-		s.Nodes = append(s.Nodes, w.host.invitation(e, address))
+		s.Nodes = append(s.Nodes, w.servers.Host.Invitation(e, address))
 	}
 	store, invitation := w.resourceEnd()
-	address, err := w.links.open(name, store.name, store.address)
+	address, err := w.links.Open(name, store.Name, store.Address)
 	if err != nil {
 		return s, err
 	}
 	s.Store = invitation(store, address)
-	if w.consensus != nil {
-		s.Consensus = &w.consensus.address
+	if c := w.servers.Consensus; c != nil {
+		s.Consensus = &c.Address
 	}
 	return s, nil
 }
 
 // resourceEnd is where links to the resource lead, and what makes an invitation to
 // it.
-func (w *World) resourceEnd() (endpoint, func(endpoint, string) client.Address) {
+func (w *World) resourceEnd() (server.Endpoint, func(server.Endpoint, string) client.Address) {
 	if w.postgres != nil {
-		return endpoint{history.ResourceProcess, w.postgres.address()}, w.postgres.invitation
+		return server.Endpoint{Name: history.ResourceProcess, Address: w.postgres.Address()},
+			func(_ server.Endpoint, link string) client.Address { return w.postgres.Invitation(link) }
 	}
-	return endpoint{history.ResourceProcess, w.store.address()}, w.store.host.invitation
-}
-
-// allNodes are the lock's nodes and the resource.
-func (w *World) allNodes() []*redisNode {
-	all := make([]*redisNode, 0, len(w.nodes)+1)
-	for _, n := range w.nodes {
-		all = append(all, n)
-	}
-	if w.store != nil && w.nodes[w.store.name] != w.store {
-		all = append(all, w.store)
-	}
-	return all
+	return server.Endpoint{Name: history.ResourceProcess, Address: w.servers.Store.Address()}, w.servers.Store.Host.Invitation
 }
 
 // Start opens observation and begins the run's time.
 func (w *World) Start(h world.Hooks) error {
 	w.hooks.Store(&h)
-	w.zero.Store(int64(monotonic()))
-	for _, n := range w.allNodes() {
-		if err := w.observeNode(n.name); err != nil {
+	w.time.Begin()
+	for _, n := range w.servers.All() {
+		if err := w.observe(n); err != nil {
 			return err
 		}
 	}
 	if w.postgres != nil {
-		if err := w.postgres.listen(w.ctx, tellEffect(w.wallOffset, w.record)); err != nil {
+		if err := w.postgres.Listen(w.ctx, observe.TellEffect(w.time.WallOffset, w.record)); err != nil {
 			return err
 		}
 	}
 	w.alignToSecond()
-	w.zero.Store(int64(monotonic()))
+	w.time.Begin()
 	return nil
 }
 
@@ -274,138 +173,42 @@ func (w *World) Start(h world.Hooks) error {
 // Redis fsyncs at the first write of each second of the wall clock, and a
 // schedule can then say which writes are safe.
 func (w *World) alignToSecond() {
-	everysec := func(n *redisNode) bool { return n.persistence == world.AOFEverysec }
-	if slices.ContainsFunc(w.allNodes(), everysec) {
-		past := clock(unix.CLOCK_REALTIME) % time.Second
+	everysec := func(n *server.Node) bool { return n.Persistence == world.AOFEverysec }
+	if slices.ContainsFunc(w.servers.All(), everysec) {
+		past := machine.Clock(unix.CLOCK_REALTIME) % time.Second
 		w.Sleep(time.Second + 20*time.Millisecond - past)
 	}
 }
 
-// observeNode opens the MONITOR stream of a node.
-func (w *World) observeNode(name string) error {
-	n := w.node(name)
-	offset, err := w.offsetOf(n)
+// observe opens the observation of a node.
+func (w *World) observe(n *server.Node) error {
+	ahead, about, err := n.Host.Ahead(w.ctx, n)
 	if err != nil {
 		return err
 	}
-	log := watchLog(w.spec.Resource, offset, w.record)
-	if n == w.store && !w.spec.SharedStore {
-		return w.monitor(n, log, nil)
-	}
-	watch, err := w.keyWatch(n)
-	if err != nil {
-		return err
-	}
-	see := watch.see
-	if n == w.store {
-		see = func(c monitored) { watch.see(c); log(c) }
-	}
-	if err := w.monitor(n, see, watch); err != nil {
-		return err
-	}
-	return watch.start(w.ctx)
-}
-
-// monitor opens the stream of a node, which watch follows, where one does.
-func (w *World) monitor(n *redisNode, see func(monitored), watch *keyWatch) error {
-	end := func() {}
-	if watch != nil {
-		end = watch.end
-	}
-	m, err := openMonitor(n.server.door(), see, end)
-	if err != nil {
-		return err
-	}
-	m.watch = watch
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.monitors[n.name] = m
-	return nil
-}
-
-// unobserve closes a node's stream, after what it has shown has been seen.
-func (w *World) unobserve(name string) {
-	w.mu.Lock()
-	m := w.monitors[name]
-	delete(w.monitors, name)
-	w.mu.Unlock()
-	if m == nil {
-		return
-	}
-	select {
-	case <-m.ended:
-	case <-time.After(flushWithin): // a server that somebody else killed may leave its connections open
-	}
-	m.close()
-}
-
-// wallOffset is what to subtract from the machine's wall clock to get run time,
-// and how far off that may be. It is taken anew for every effect, because the
-// wall clock may be set while a run goes on.
-func (w *World) wallOffset() (offset, uncertain time.Duration) {
-	before := monotonic()
-	wall := clock(unix.CLOCK_REALTIME)
-	after := monotonic()
-	return wall - after + w.sinceBoot(), after - before + time.Millisecond
-}
-
-// offsetOf is wallOffset for the wall clock of a server's machine.
-func (w *World) offsetOf(n *redisNode) (func() (offset, uncertain time.Duration), error) {
-	ahead, about, err := n.host.ahead(w.ctx, n)
-	return func() (time.Duration, time.Duration) {
-		offset, uncertain := w.wallOffset()
+	offset := func() (time.Duration, time.Duration) {
+		offset, uncertain := w.time.WallOffset()
 		return offset + ahead, uncertain + about
-	}, err
+	}
+	return w.observation.Observe(n, w.servers.Nodes[n.Name] == n, n == w.servers.Store, offset)
 }
 
 // Flush waits until the monitors have shown everything carried out so far.
 func (w *World) Flush() error {
-	ctx, cancel := context.WithTimeout(context.Background(), flushWithin)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), observe.FlushWithin, fmt.Errorf("lags more than %v behind", observe.FlushWithin))
 	defer cancel()
-	var group errorGroup
+	var group machine.Group
 	if w.postgres != nil {
-		group.Go(func() error { return w.postgres.flush(ctx) })
+		group.Go(func() error { return w.postgres.Flush(ctx) })
 	}
-	for _, n := range w.allNodes() {
-		group.Go(func() error { return w.flushNode(ctx, n) })
+	for _, n := range w.servers.All() {
+		group.Go(func() error { return w.observation.Flush(ctx, n) })
 	}
 	return group.Wait()
 }
 
-// flushNode waits until a node's monitor has shown everything. It can be done once
-// in the life of a server.
-func (w *World) flushNode(ctx context.Context, n *redisNode) error {
-	const mark = "flush"
-	w.mu.Lock()
-	m := w.monitors[n.name]
-	w.mu.Unlock()
-	if m == nil || n.server.dead() {
-		return nil
-	}
-	for {
-		if err := n.admin.Echo(ctx, mark).Err(); err != nil {
-			return fmt.Errorf("failed to flush the observation of node %s: %w", n.name, err)
-		}
-		select {
-		case <-m.flushed:
-			if m.watch == nil || !m.watch.settle(ctx) {
-				return nil
-			}
-		case <-m.ended:
-			return fmt.Errorf("the observation of node %s ended early", n.name)
-		case <-ctx.Done():
-			return fmt.Errorf("the observation of node %s lags more than %v behind", n.name, flushWithin)
-		}
-	}
-}
-
-const flushWithin = 5 * time.Second
-
 // Now is the run time.
-func (w *World) Now() time.Duration { return monotonic() - w.sinceBoot() }
-
-// sinceBoot is the machine's monotonic clock at the run's start.
-func (w *World) sinceBoot() time.Duration { return time.Duration(w.zero.Load()) }
+func (w *World) Now() time.Duration { return w.time.Now() }
 
 // Sleep lets time pass, or returns false early where the run is stopped.
 func (w *World) Sleep(d time.Duration) bool {
@@ -443,18 +246,14 @@ type restartable struct {
 	name string
 }
 
-func (r restartable) Do(q client.Request) client.Answer { return r.w.client(r.name).Do(q) }
+func (r restartable) Do(q client.Request) client.Answer { return r.w.clients.Named(r.name).Do(q) }
 
 // Versions names what took part.
 func (w *World) Versions() map[string]string {
-	v := map[string]string{"redis": w.version}
-	if w.consensus != nil {
-		v["consensus"] = w.consensus.version
-	}
+	v := w.servers.Versions()
 	if w.postgres != nil {
-		v["postgres"] = w.postgres.version
+		v["postgres"] = w.postgres.Version
 	}
-	maps.Copy(v, w.host.versions())
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range info.Deps {
 			if dep.Path == "github.com/Shopify/toxiproxy/v2" {
@@ -469,42 +268,19 @@ func (w *World) Versions() map[string]string {
 func (w *World) Close() error {
 	w.closing.Do(func() {
 		w.cancel()
-		var group errorGroup
-		for _, c := range w.clients {
-			group.Go(func() error { c.close(); return nil })
+		if w.observation != nil {
+			w.clients.Close()
+			w.observation.Close()
 		}
-		_ = group.Wait()
-		for _, m := range w.monitors {
-			m.close()
-		}
-		for _, n := range w.allNodes() {
-			group.Go(func() error { n.stop(); n.returnPort(); return nil })
-		}
-		_ = group.Wait()
-		if w.consensus != nil {
-			w.consensus.stop()
-		}
+		w.servers.Stop()
 		if w.postgres != nil {
-			w.postgres.stop()
+			w.postgres.Stop()
 		}
-		w.links.close()
+		w.links.Close()
 		w.background.Wait()
-		w.closeErr = errors.Join(w.closeHosts(), w.tidy())
+		w.closeErr = w.servers.Close()
 	})
 	return w.closeErr
-}
-
-// tidy keeps of each node's folder the log alone, as node-A.log.
-func (w *World) tidy() error {
-	var errs []error
-	for _, n := range w.allNodes() {
-		if err := os.Rename(n.logPath(), n.dir+".log"); err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, os.RemoveAll(n.dir))
-	}
-	return errors.Join(errs...)
 }
 
 func (w *World) record(e history.Event) {

@@ -19,10 +19,10 @@ import (
 type clientHost struct {
 	w     *World
 	name  string
-	links []*link
-	store *link
+	links []*clientLink
+	store *clientLink
 	// consensus is nil where the lock needs none.
-	consensus *link
+	consensus *clientLink
 
 	agent *client.Agent
 	// life counts the processes that have been this client.
@@ -276,7 +276,7 @@ func (e *env) Fan(n int, call func(int) command.Reply, arrived func(int, command
 // remote is a node as a client reaches it.
 type remote struct {
 	e *env
-	l *link
+	l *clientLink
 	// watching is the connection of a WATCH, until the transaction.
 	watching *connection
 }

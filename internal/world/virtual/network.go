@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/link"
 )
 
 // A message needs the link's own delay and a random addition.
@@ -16,8 +17,8 @@ const (
 	delaySpan  = 200 * time.Microsecond
 )
 
-// link is the way from a client to a node, with the client's connections on it.
-type link struct {
+// clientLink is the way from a client to a node, with the client's connections on it.
+type clientLink struct {
 	w    *World
 	name world.Link
 	to   *node
@@ -37,14 +38,8 @@ type link struct {
 	// opened is the connection that the link began with.
 	opened   connection
 	lastUsed *connection
-	ways     [2]way
-	// disturbed says that a way has been disturbed in this run.
-	disturbed bool
+	ways     [2]link.Way[*call]
 }
-
-// way is one direction of a link: what disturbs it, in the order in which it
-// began.
-type way struct{ toxics []*toxic }
 
 const (
 	requests = 0
@@ -56,24 +51,16 @@ type connection struct {
 	call call
 	// fresh connections have to shake hands first.
 	fresh bool
-	// since is the number of the latest disturbance when it was opened.
-	since int
+	flows [2]link.Flow
 	// written is the node's offset after the connection's last write, for WAIT.
 	written int64
 	watcher watcher
-	// passed counts bytes for the disturbances that limit them.
-	passed []passed
-}
-
-type passed struct {
-	t *toxic
-	n int64
 }
 
 // call is one request to a node and its answer. Its connection carries the next one
 // only when the answer has come: what is under way is never another's.
 type call struct {
-	link *link
+	link *clientLink
 	conn *connection
 	// number is its place among the calls of the link.
 	number uint32
@@ -92,14 +79,11 @@ type call struct {
 	arrived  bool
 	// luck has the random bits for the ways that it has not gone yet.
 	luck uint64
-	// dir is the direction in which it is under way, stage the last
-	// disturbance that it has passed, way its epoch: an event of another epoch
-	// does not concern it.
+	// dir is the direction in which it is under way, place how far it has got there, way
+	// its epoch: an event of another epoch does not concern it.
 	dir   int
-	stage int
+	place link.Place
 	way   uint32
-	// base is when it came to the link, and how late latency makes it.
-	base time.Duration
 	// through says that it has passed all disturbances and only needs its time.
 	through bool
 	epoch   uint32
@@ -108,7 +92,7 @@ type call struct {
 }
 
 // draw is the time that a message takes.
-func (l *link) draw() time.Duration {
+func (l *clientLink) draw() time.Duration {
 	if l.w.order != nil {
 		return 0
 	}
@@ -119,7 +103,7 @@ func (l *link) draw() time.Duration {
 func addition(bits uint64) time.Duration { return time.Duration(bits * uint64(delaySpan) >> 32) }
 
 // connect finds an idle connection, the last used first, or opens one.
-func (l *link) connect(other bool) *connection {
+func (l *clientLink) connect(other bool) *connection {
 	last := len(l.idle) - 1
 	if other && last >= 0 && l.idle[last] == l.lastUsed {
 		last--
@@ -131,7 +115,7 @@ func (l *link) connect(other bool) *connection {
 		return c
 	}
 	c := l.own(&connection{})
-	c.fresh, c.since = true, l.w.toxicNumber
+	c.fresh, c.flows = true, [2]link.Flow{l.ways[requests].Open(), l.ways[answers].Open()}
 	l.lastUsed = c
 	return c
 }
@@ -145,25 +129,25 @@ func drop[T any](list []T, i int) []T {
 }
 
 // own makes a connection one of the link's.
-func (l *link) own(c *connection) *connection {
+func (l *clientLink) own(c *connection) *connection {
 	c.call.link, c.call.conn = l, c
 	return c
 }
 
 // giveBack makes a connection idle that is still good.
-func (l *link) giveBack(c *connection, epoch uint32) {
+func (l *clientLink) giveBack(c *connection, epoch uint32) {
 	if epoch == l.epoch {
 		l.idle = append(l.idle, c)
 	}
 }
 
 // send puts a call on its way.
-func (l *link) send(k *call) {
+func (l *clientLink) send(k *call) {
 	k.epoch = l.epoch
 	l.sent++
 	k.number = l.sent
 	l.w.touch(l.name.From, false)
-	k.dir, k.stage, k.through, k.base = requests, 0, false, l.w.s.now
+	k.dir, k.through = requests, false
 	k.arrived, k.luck = false, l.rand.Uint64()
 	l.pending = append(l.pending, k)
 	if !l.to.up {
@@ -180,31 +164,30 @@ func (l *link) send(k *call) {
 // its node, and the answer back, without bothering the queue of events.
 func (k *call) run() {
 	s := &k.link.w.s
-	at, on := k.step()
-	for on && at < k.deadline && s.pass(at) {
-		at, on = k.step()
+	at := k.step()
+	for at < k.deadline && s.pass(at) {
+		at = k.step()
 	}
-	if on {
+	if at < link.Never {
 		s.push(event{at: at, call: k, epoch: k.way})
 	}
 }
 
 // advance moves a message on.
 func (k *call) advance() {
-	if at, on := k.step(); on {
+	if at := k.step(); at < link.Never {
 		k.link.w.s.push(event{at: at, call: k, epoch: k.way})
 	}
 }
 
 // step moves a message on: through the disturbances that it has not passed, then over
-// the link itself, then to its end. It returns when it gets on from there by itself,
-// if it does.
-func (k *call) step() (at time.Duration, on bool) {
+// the link itself, then to its end. It returns when it gets on from there by itself.
+func (k *call) step() (at time.Duration) {
 	l := k.link
 	switch {
 	case k.epoch != l.epoch:
 		k.lost()
-		return 0, false
+		return link.Never
 	case !k.through:
 	case k.dir == answers:
 		if !k.clientDone {
@@ -212,36 +195,48 @@ func (k *call) step() (at time.Duration, on bool) {
 			l.w.s.wake(k.waiter.co, k.waiter.epoch, byReply)
 		}
 		k.lost()
-		return 0, false
+		return link.Never
 	case !l.to.arrive(k) || !k.turn():
-		return 0, false
+		return link.Never
 	}
-	if l.disturbed && !k.pass() {
-		return 0, false
+	if !l.ways[k.dir].Clear(&k.place) {
+		if until := k.pass(); until > 0 {
+			return until
+		}
 	}
 	k.through = true
 	if o := l.w.order; o != nil {
 		o.undertake(l, k.number, k.dir, event{call: k, epoch: k.way})
-		return 0, false
+		return link.Never
 	}
 	luck := k.luck & math.MaxUint32
 	k.luck >>= 32
-	return l.w.s.now + l.delay + addition(luck), true
+	return l.w.s.now + l.delay + addition(luck)
 }
 
-// pass takes a message through the disturbances; false: it stands in one of them, or
-// is lost there.
-func (k *call) pass() bool {
-	for _, t := range k.link.ways[k.dir].toxics {
-		if t.number > k.stage {
-			k.stage = t.number
-			if !t.pass(k) {
-				return false
-			}
-		}
+// pass takes a message through the disturbances. It returns till when it stands in
+// one of them; 0: it has passed.
+func (k *call) pass() (until time.Duration) {
+	l := k.link
+	fate, until := l.ways[k.dir].Pass(k, l.w.s.now)
+	switch {
+	case fate == link.Breaks, fate == link.Ends && k.place.Part < k.Size():
+		l.breakLater(k, l.draw())
+		fallthrough
+	case fate == link.Lost:
+		k.lost()
+		return link.Never
+	case fate == link.Ends:
+		l.breakLater(k, 2*l.draw()) // behind the message
 	}
-	return true
+	return until
 }
+
+// Flow implements link.Message.
+func (k *call) Flow() *link.Flow { return &k.conn.flows[k.dir] }
+
+// Place implements link.Message.
+func (k *call) Place() *link.Place { return &k.place }
 
 // turn makes the call the answer; false: nobody listens, for the connection is closed.
 func (k *call) turn() bool {
@@ -249,7 +244,7 @@ func (k *call) turn() bool {
 		k.lost()
 		return false
 	}
-	k.dir, k.stage, k.through, k.base = answers, 0, false, k.link.w.s.now
+	k.dir, k.through = answers, false
 	return true
 }
 
@@ -273,7 +268,7 @@ func (k *call) giveUp() {
 }
 
 // breakLater tells the waiting client in a while that its connection broke.
-func (l *link) breakLater(k *call, d time.Duration) {
+func (l *clientLink) breakLater(k *call, d time.Duration) {
 	at := k.waiter
 	if o := l.w.order; o != nil && d == 0 {
 		o.undertake(l, k.number, isBreak, event{co: at.co, epoch: at.epoch})
@@ -285,22 +280,20 @@ func (l *link) breakLater(k *call, d time.Duration) {
 // breakAll breaks all connections of the link; what is under way on them is
 // lost. The clients learn it after a while, later where a disturbance delays
 // the end of connections.
-func (l *link) breakAll() {
+func (l *clientLink) breakAll() {
 	l.epoch++
 	l.idle = l.idle[:0]
-	var late time.Duration
-	for _, t := range l.ways[answers].toxics {
-		if t.Kind == world.SlowClose {
-			late = max(late, t.Delay)
-		}
-	}
 	for _, k := range l.pending {
+		late := l.ways[answers].Ending(&k.conn.flows[answers])
+		if late == link.Never {
+			late = 0
+		}
 		l.breakLater(k, late+l.draw())
 	}
 }
 
-// size is about how many bytes a message has.
-func (k *call) size() int64 {
+// Size is about how many bytes a message has.
+func (k *call) Size() int64 {
 	const perArgument = 6 // "$12\r\n" and the like
 	if k.handshake {
 		return 40

@@ -95,7 +95,7 @@ func (n *node) carryOut(k *call) bool {
 
 // obey carries a command out that came on a link's connection; false: the script is
 // not known, and its source did not come with it.
-func (n *node) obey(c *command.Command, from *link, conn *connection, source bool, reply *command.Reply) bool {
+func (n *node) obey(c *command.Command, from *clientLink, conn *connection, source bool, reply *command.Reply) bool {
 	if c.Op == command.EVAL && !n.knows(c.Script, source) {
 		return false
 	}

@@ -89,7 +89,7 @@ const (
 )
 
 // undertake takes a message over that sets out on a link.
-func (o *ordered) undertake(l *link, number uint32, what int, e event) {
+func (o *ordered) undertake(l *clientLink, number uint32, what int, e event) {
 	p := pending{event: e, step: name(l.index, number, what), broken: what == isBreak}
 	if what == isRequest {
 		p.node = o.nodeBit(l.to)

@@ -22,7 +22,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/world"
-	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // realRedis is a redis-server whose clock stands still where the test sets it,
@@ -39,11 +39,11 @@ type realRedis struct {
 
 func startRealRedis(t *testing.T, args ...string) *realRedis {
 	t.Helper()
-	binary, err := live.FindRedis()
+	binary, err := server.FindRedis()
 	if err != nil {
 		t.Skip(err)
 	}
-	library, err := live.FindFaketime()
+	library, err := server.FindFaketime()
 	if err != nil {
 		t.Skip(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/link"
 )
 
 // change is a write as it goes to the followers: the key as it is afterwards.
@@ -32,35 +33,41 @@ type follower struct {
 	// connected: changes flow. epoch counts the connections.
 	connected bool
 	epoch     int
-	// streamFree and ackFree keep each direction in order.
-	streamFree, ackFree time.Duration
-	// toxics disturb the link; each keeps the messages that it holds.
-	toxics []*followerToxic
+	// ways are its directions, flows those of the connection. The stream of changes is
+	// the answers' direction: the follower asked for it.
+	ways  [2]link.Way[*parcel]
+	flows *[2]link.Flow
+	// free is when the last message of each direction arrives.
+	free [2]time.Duration
 	// carried counts the messages of each direction under an Order.
 	carried [2]uint32
 }
 
-type followerToxic struct {
-	world.Disturbance
-	// epoch is that of the connection that was open when it began; -1: none was.
+// parcel is a message between a primary and a replica.
+type parcel struct {
+	dir     int
+	flow    *link.Flow
+	place   link.Place
+	deliver func()
+	// epoch is that of the connection.
 	epoch int
-	held  []heldMessage
-	// free is when the bandwidth has passed everything on, in each direction.
-	free [2]time.Duration
+	// late is what it takes without disturbances.
+	late time.Duration
+	// turn counts how often it got on.
+	turn int
 }
 
-// changeSize is about how many bytes a change, or its acknowledgement, has.
-const changeSize = 100
+// parcelSize is about how many bytes a change, its acknowledgement or a handshake has.
+const parcelSize = 100
 
-type heldMessage struct {
-	dir    int
-	arrive func()
-}
+// Flow implements link.Message.
+func (m *parcel) Flow() *link.Flow { return m.flow }
 
-// The stream of changes is the answers' direction: the follower asked for it.
-func (t *followerToxic) strikes(dir int) bool {
-	return dir == requests && t.Direction != world.Answers || dir == answers && t.Direction != world.Requests
-}
+// Place implements link.Message.
+func (m *parcel) Place() *link.Place { return &m.place }
+
+// Size implements link.Message.
+func (m *parcel) Size() int64 { return parcelSize }
 
 // retryAfter is how long a follower waits before it connects again, as a
 // replica of Redis does.
@@ -68,19 +75,13 @@ const retryAfter = time.Second
 
 func (w *World) follow(primary, replica *node) {
 	f := &follower{w: w, name: world.Link{From: replica.name, To: primary.name}, replica: replica, primary: primary,
-		delay: leastDelay, connected: true}
+		delay: leastDelay, connected: true, flows: new([2]link.Flow)}
+	if w.order == nil {
+		f.ways[requests].Rand, f.ways[answers].Rand = w.net, w.net
+	}
 	w.followers = append(w.followers, f)
 	primary.followers = append(primary.followers, f)
 	primary.memory.changed = primary.remember
-}
-
-func (w *World) followerOn(name world.Link) *follower {
-	for _, f := range w.followers {
-		if f.name == name {
-			return f
-		}
-	}
-	return nil
 }
 
 // remember keeps a change for the followers and sends it to them.
@@ -97,78 +98,62 @@ func (n *node) remember(key string) {
 
 // pump sends what has not been sent yet.
 func (f *follower) pump() {
-	if !f.connected || !f.primary.up || f.primary.paused {
+	if !f.primary.up || f.primary.paused {
 		return
 	}
-	for ; f.sent < f.primary.memory.writes; f.sent++ {
+	for ; f.connected && f.sent < f.primary.memory.writes; f.sent++ {
 		c := f.primary.backlog[f.sent]
 		f.transmit(answers, func() { f.apply(c) })
 	}
 }
 
-// transmit delivers a message in one direction, in order, unless a disturbance
-// has it.
+// transmit sends a message in one direction, where they arrive in order.
 func (f *follower) transmit(dir int, deliver func()) {
-	epoch := f.epoch
-	arrive := func() {
-		if f.epoch == epoch {
-			deliver()
-		}
-	}
-	free := &f.streamFree
-	if dir == requests {
-		free = &f.ackFree
-	}
-	var late time.Duration
+	m := &parcel{dir: dir, flow: &f.flows[dir], deliver: deliver, epoch: f.epoch}
 	if f.w.order == nil {
-		late = f.delay + addition(f.w.net.Uint64()>>32)
+		m.late = f.delay + addition(f.w.net.Uint64()>>32)
 	}
-	for _, t := range f.toxics {
-		if !t.strikes(dir) {
-			continue
-		}
-		switch t.Kind {
-		case world.Bandwidth:
-			t.free[dir] = max(t.free[dir], f.w.s.now) + time.Duration(changeSize*int64(time.Second)/max(t.Rate, 1))
-			late = max(late, t.free[dir]-f.w.s.now)
-		case world.SlowClose: // messages pass; disconnect looks for it
-		case world.Latency:
-			late += t.Latency
-			if t.Jitter > 0 {
-				late += time.Duration(int64(f.w.net.Uint64()>>1)%int64(2*t.Jitter)) - t.Jitter
-			}
-		case world.Cut:
-			return
-		case world.Hold:
-			t.held = append(t.held, heldMessage{dir, arrive})
-			return
-		case world.Stall:
-			if t.epoch == epoch {
-				t.held = append(t.held, heldMessage{dir, arrive})
-				return
-			}
-		case world.Reset, world.LimitData:
-			f.disconnect()
-			return
-		}
-	}
-	f.arriveAt(free, max(late, 0), dir, arrive)
+	f.advance(m)
 }
 
-// arriveAt lets a message arrive in a while, and behind those before it. free is when
-// the last of them does.
-func (f *follower) arriveAt(free *time.Duration, late time.Duration, dir int, arrive func()) {
-	s, o := &f.w.s, f.w.order
-	if o != nil && late == 0 && (*free == 0 || *free < s.now) {
-		o.carry(f, dir, arrive)
+// advance moves a message on.
+func (f *follower) advance(m *parcel) {
+	if m.epoch != f.epoch {
 		return
 	}
-	if o != nil {
-		delivered := arrive
-		arrive = func() { o.carry(f, dir, delivered) }
+	m.turn++
+	s, turn := &f.w.s, m.turn
+	switch fate, until := f.ways[m.dir].Pass(m, s.now); fate {
+	case link.Passes:
+		f.carry(m)
+	case link.Stands:
+		if until < link.Never {
+			s.after(until-s.now, func() {
+				if m.turn == turn {
+					f.advance(m)
+				}
+			})
+		}
+	case link.Lost:
+	case link.Breaks, link.Ends: // what is missing comes over the next connection
+		f.disconnect()
 	}
-	*free = max(*free, s.now+late)
-	s.push(event{at: *free, f: arrive})
+}
+
+// carry lets a message arrive that has passed all disturbances.
+func (f *follower) carry(m *parcel) {
+	arrive := func() {
+		if f.epoch == m.epoch {
+			m.deliver()
+		}
+	}
+	if o := f.w.order; o != nil {
+		o.carry(f, m.dir, arrive)
+		return
+	}
+	free := &f.free[m.dir]
+	*free = max(*free, f.w.s.now+m.late)
+	f.w.s.push(event{at: *free, f: arrive})
 }
 
 // apply does a change on the replica.
@@ -220,10 +205,8 @@ func (f *follower) disconnect() {
 	f.connected = false
 	f.epoch++
 	late := retryAfter
-	for _, t := range f.toxics {
-		if t.Kind == world.SlowClose && t.strikes(answers) {
-			late = max(late, retryAfter+t.Delay) // the replica learns late that it is cut off
-		}
+	if end := f.ways[answers].Ending(&f.flows[answers]); end < link.Never {
+		late += end // the replica learns late that it is cut off
 	}
 	f.w.s.after(late, f.reconnect)
 }
@@ -232,15 +215,13 @@ func (f *follower) reconnect() {
 	if f.connected || !slices.Contains(f.primary.followers, f) {
 		return
 	}
-	blocked := slices.ContainsFunc(f.toxics, func(t *followerToxic) bool {
-		return t.Kind == world.Cut || t.Kind == world.Hold || t.Kind == world.Reset || t.Kind == world.LimitData
-	})
-	if blocked || !f.primary.up || !f.replica.up || f.primary.paused || f.replica.paused {
+	if !f.ways[requests].Opens(parcelSize) || !f.ways[answers].Opens(parcelSize) ||
+		!f.primary.up || !f.replica.up || f.primary.paused || f.replica.paused {
 		f.w.s.after(retryAfter, f.reconnect)
 		return
 	}
 	f.connected = true
-	f.streamFree, f.ackFree = 0, 0
+	f.free, f.flows = [2]time.Duration{}, &[2]link.Flow{f.ways[requests].Open(), f.ways[answers].Open()}
 	if f.applied > f.primary.memory.writes || int64(len(f.primary.backlog)) < f.primary.memory.writes {
 		// The primary's past is another one: the replica starts from a copy.
 		f.applied = f.primary.memory.writes
@@ -276,29 +257,6 @@ func (f *follower) leave() {
 	f.connected = false
 	f.epoch++
 	f.primary.followers = slices.DeleteFunc(f.primary.followers, func(o *follower) bool { return o == f })
-}
-
-// disturb puts a disturbance on the replication link.
-func (f *follower) disturb(d world.Disturbance) []func() {
-	t := &followerToxic{Disturbance: d, epoch: f.epoch}
-	if !f.connected {
-		t.epoch = -1
-	}
-	f.toxics = append(f.toxics, t)
-	return []func(){func() {
-		f.toxics = slices.DeleteFunc(f.toxics, func(o *followerToxic) bool { return o == t })
-		for _, m := range t.held {
-			if o := f.w.order; o != nil {
-				o.carry(f, m.dir, m.arrive)
-			} else {
-				f.w.s.after(f.delay, m.arrive)
-			}
-		}
-		t.held = nil
-		if d.Kind == world.Cut {
-			f.disconnect()
-		}
-	}}
 }
 
 // blocked is a WAIT without its answer.

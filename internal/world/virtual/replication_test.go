@@ -129,6 +129,26 @@ func TestALimitedReplicationIsLate(t *testing.T) {
 	})
 }
 
+// TestAReplicaCatchesUpWithinItsLimit: a replication link that ends each connection after
+// some bytes carries what they hold, and the next connection carries on.
+func TestAReplicaCatchesUpWithinItsLimit(t *testing.T) {
+	w := replicated(t)
+	onReplica(t, w, world.Disturbance{Kind: world.LimitData, Bytes: 2*parcelSize + parcelSize/2}, "B")
+	inClient(w, "c1", func(e *env) {
+		for _, value := range []string{"first", "second", "third"} {
+			do(e, command.Set("lock", value, time.Minute))
+		}
+		e.Sleep(10 * time.Millisecond)
+		if held(w, "B") == "third" {
+			t.Error("the third change passed the limit")
+		}
+		e.Sleep(retryAfter)
+		if held(w, "B") != "third" {
+			t.Errorf("on the next connection B got %q", held(w, "B"))
+		}
+	})
+}
+
 // TestFailoverForgets: a primary dies with a key that its replica had not got.
 func TestFailoverForgets(t *testing.T) {
 	w := replicated(t)

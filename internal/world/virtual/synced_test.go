@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/redlock-sim/redlock-sim/internal/world"
-	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // synced counts how often the server has fsynced its append-only file, and how
@@ -18,7 +18,7 @@ func (r *realRedis) synced(t fataler) (fsyncs, size int64) {
 	t.Helper()
 	r.settle(t, func() bool {
 		// A thread that has just begun may not have its name yet.
-		idle, n := live.ThreadState(live.SyncThread(r.cmd.Process.Pid))
+		idle, n := server.ThreadState(server.SyncThread(r.cmd.Process.Pid))
 		fsyncs = n
 		return idle && r.persisted("aof_pending_bio_fsync") == "0" && r.persisted("aof_buffer_length") == "0"
 	})

@@ -16,7 +16,7 @@ type watch struct {
 	// key is the lock's key, log the resource's log; the other is empty.
 	key, log string
 	// from is the link whose command is carried out; nil: none.
-	from *link
+	from *clientLink
 }
 
 func (o *watch) set(it *item, ttl time.Duration) {

@@ -29,14 +29,13 @@ type World struct {
 	consensus *node
 	// allNodes and allLinks are those of earlier runs, too, to be used again.
 	allNodes             []*node
-	allLinks             []*link
+	allLinks             []*clientLink
 	nodesUsed, linksUsed int
 	clients              []*clientHost
 	// links are those of the clients, in a fixed order, followers those of
 	// the replicas.
-	links       []*link
-	followers   []*follower
-	toxicNumber int
+	links     []*clientLink
+	followers []*follower
 
 	// order decides about messages; nil: their delays do.
 	order *ordered
@@ -49,7 +48,7 @@ type World struct {
 var _ world.World = (*World)(nil)
 
 // Version of the model, which histories from it depend on.
-const Version = "2"
+const Version = "3"
 
 // Open builds a world. Cancelling ctx stops the run.
 func Open(ctx context.Context, spec world.Spec) (*World, error) {
@@ -109,7 +108,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		// As in the live world, so that a schedule can say which writes are safe.
 		w.wallZero = epoch + 20*time.Millisecond
 	}
-	w.nodes, w.links, w.followers, w.toxicNumber = w.nodes[:0], w.links[:0], nil, 0
+	w.nodes, w.links, w.followers = w.nodes[:0], w.links[:0], nil
 	w.nodesUsed, w.linksUsed = 0, 0
 	for _, n := range spec.Nodes {
 		w.nodes = append(w.nodes, w.newNode(n.Name, n.Persistence))
@@ -161,7 +160,7 @@ func (w *World) openClients() error {
 		if w.spec.Replicated {
 			ends = w.nodes[:1]
 		}
-		c := &clientHost{w: w, name: name, links: make([]*link, 0, len(ends))}
+		c := &clientHost{w: w, name: name, links: make([]*clientLink, 0, len(ends))}
 		for _, n := range ends {
 			c.links = append(c.links, w.newLink(name, n))
 		}
@@ -184,16 +183,19 @@ func (w *World) openClients() error {
 
 // newLink opens a link with one connection on it, as a client does when it
 // gets ready.
-func (w *World) newLink(from string, to *node) *link {
+func (w *World) newLink(from string, to *node) *clientLink {
 	index := w.linksUsed
 	if index == len(w.allLinks) {
-		w.allLinks = append(w.allLinks, &link{})
+		w.allLinks = append(w.allLinks, &clientLink{})
 	}
 	w.linksUsed++
 	l := w.allLinks[index] // of an earlier run, perhaps
-	*l = link{w: w, name: world.Link{From: from, To: to.name}, index: index, to: to, rand: w.net,
+	*l = clientLink{w: w, name: world.Link{From: from, To: to.name}, index: index, to: to, rand: w.net,
 		delay:   leastDelay + addition(w.net.Uint64()>>32),
 		pending: l.pending[:0], idle: l.idle[:0]}
+	if w.order == nil {
+		l.ways[requests].Rand, l.ways[answers].Rand = w.net, w.net
+	}
 	l.idle = append(l.idle, l.own(&l.opened))
 	w.links = append(w.links, l)
 	return l

@@ -1,0 +1,263 @@
+// Package link is one direction of a link as a pure state machine: which disturbances
+// are in force there, and what becomes of the messages that come. It has no clock and
+// does nothing by itself. Its drivers tell it the time and carry out what it says: the
+// network and the replication of the virtual world, the valves of the live one.
+//
+// The disturbances stand one behind the other, in the order in which they began, and
+// each message passes them in turn. One that begins while a message stands in another
+// is still before that message. What stands in a disturbance that ends goes on to the
+// next at once. Messages of one connection never overtake each other.
+package link
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// Message is something sent over a link, as its driver keeps it.
+type Message interface {
+	// Flow is that of the message's connection.
+	Flow() *Flow
+	// Place is for the Way to keep account of the message.
+	Place() *Place
+	// Size is about how many bytes it has.
+	Size() int64
+}
+
+// Place says how far a message has got on a Way. It begins as its zero value, and is
+// that again when the message has passed, but for Part.
+type Place struct {
+	// Part is how many bytes of the message pass, where its fate is Ends.
+	Part int64
+	// met is the number of the last disturbance that it has met; it may stand in it.
+	met             int
+	stands, limited bool
+	// base is when it came, and how late latency makes it.
+	base time.Duration
+}
+
+// Flow is what one connection sends in one direction.
+type Flow struct {
+	// opened is the number of the latest disturbance when the connection was opened.
+	opened int
+}
+
+// Fate is what becomes of a message.
+type Fate uint8
+
+// Fates.
+const (
+	// Passes: it has passed all disturbances.
+	Passes Fate = iota
+	// Stands: it stands in a disturbance till a time, or till that ends. Then it is to
+	// Pass on.
+	Stands
+	// Lost: nobody hears of it.
+	Lost
+	// Breaks: its connection breaks at once, and the message is lost.
+	Breaks
+	// Ends: its first bytes (Place.Part) pass, and its connection ends behind them.
+	Ends
+)
+
+// Never is till when a message stands that only the end of a disturbance lets go.
+const Never = time.Duration(math.MaxInt64)
+
+// Way is one direction of a link.
+type Way[M Message] struct {
+	// Rand draws jitter; nil: there is none.
+	Rand rand.Source
+
+	begun   int
+	inForce []*disturbance[M] // in the order in which they began
+}
+
+// disturbance is one in force.
+type disturbance[M Message] struct {
+	world.Disturbance
+	number int
+	// standing are the messages that stand in it, in the order in which they came.
+	standing []standing[M]
+	// used is what flows have used up of a limit.
+	used map[*Flow]used
+}
+
+type standing[M Message] struct {
+	m     M
+	until time.Duration
+}
+
+type used struct {
+	// free is when the bandwidth has passed everything on.
+	free time.Duration
+	// bytes are those that have passed a limit.
+	bytes int64
+}
+
+// Clear reports that a message passes, having met nothing: Pass would say the same.
+func (w *Way[M]) Clear(p *Place) bool { return len(w.inForce) == 0 && p.met == 0 }
+
+// Open is the flow of a connection that is being opened.
+func (w *Way[M]) Open() Flow { return Flow{opened: w.begun} }
+
+// Opens reports whether a message of so many bytes on a new connection would pass by
+// itself, sooner or later.
+func (w *Way[M]) Opens(bytes int64) bool {
+	return !slices.ContainsFunc(w.inForce, func(d *disturbance[M]) bool {
+		return d.Kind == world.Cut || d.Kind == world.Hold || d.Kind == world.Reset || d.Kind == world.LimitData && d.Bytes < bytes
+	})
+}
+
+// Begin puts a disturbance in force. end takes it off again and returns what stood in
+// it, which is to Pass on now, and whether all connections break. To call it twice
+// does no harm.
+func (w *Way[M]) Begin(what world.Disturbance) (end func() (freed []M, breaks bool)) {
+	w.begun++
+	d := &disturbance[M]{Disturbance: what, number: w.begun}
+	w.inForce = append(w.inForce, d)
+	return func() (freed []M, breaks bool) {
+		i := slices.Index(w.inForce, d)
+		if i < 0 {
+			return nil, false
+		}
+		w.inForce = slices.Delete(w.inForce, i, i+1)
+		for _, s := range d.standing {
+			s.m.Place().stands = false
+			freed = append(freed, s.m)
+		}
+		return freed, d.Kind == world.Cut
+	}
+}
+
+// Pass takes a message on from where it stands. It returns till when it stands then,
+// where it does. A message whose connection is no more may be left where it is.
+func (w *Way[M]) Pass(m M, now time.Duration) (Fate, time.Duration) {
+	p := m.Place()
+	stood := p.stands
+	p.stands = false
+	for _, d := range w.inForce {
+		if stood && d.number == p.met {
+			d.leave(m)
+		}
+		if d.number <= p.met {
+			continue
+		}
+		if p.met == 0 {
+			p.base = now
+		}
+		p.met = d.number
+		if fate, until := d.meet(m, p, w.Rand, now); fate != Passes {
+			p.stands = fate == Stands
+			return fate, until
+		}
+	}
+	fate := Passes
+	if p.limited {
+		fate = Ends
+	}
+	*p = Place{Part: p.Part}
+	return fate, 0
+}
+
+// meet is what a disturbance does to a message.
+func (d *disturbance[M]) meet(m M, p *Place, r rand.Source, now time.Duration) (Fate, time.Duration) {
+	switch d.Kind {
+	case world.Latency:
+		late := d.Latency
+		if d.Jitter > 0 && r != nil {
+			late += time.Duration(int64(r.Uint64()>>1)%int64(2*d.Jitter)) - d.Jitter
+		}
+		p.base += max(late, 0)
+		return d.delay(m, now+late, now)
+	case world.Bandwidth:
+		// Of several the slowest counts: each begins when the message came.
+		free := d.use(m, func(u *used) {
+			u.free = max(u.free, p.base) + time.Duration(p.size(m)*int64(time.Second)/max(d.Rate, 1))
+		}).free
+		return d.delay(m, free, now)
+	case world.Cut:
+		return Lost, 0
+	case world.Hold:
+		return d.keep(m, Never)
+	case world.Stall:
+		if m.Flow().opened < d.number {
+			return d.keep(m, Never)
+		}
+	case world.Reset:
+		return Breaks, 0
+	case world.LimitData:
+		size := p.size(m)
+		if over := d.use(m, func(u *used) { u.bytes += size }).bytes - d.Bytes; over >= 0 {
+			p.limited, p.Part = true, max(size-over, 0)
+		}
+	case world.SlowClose: // messages pass; Ending looks for it
+	}
+	return Passes, 0
+}
+
+// size is how many bytes of a message pass.
+func (p *Place) size(m Message) int64 {
+	if p.limited {
+		return p.Part
+	}
+	return m.Size()
+}
+
+// use keeps account of what a message's connection has used up.
+func (d *disturbance[M]) use(m M, add func(*used)) used {
+	if d.used == nil {
+		d.used = make(map[*Flow]used)
+	}
+	u := d.used[m.Flow()]
+	add(&u)
+	d.used[m.Flow()] = u
+	return u
+}
+
+// delay keeps a message back till a time, and till those before it have gone on.
+func (d *disturbance[M]) delay(m M, until, now time.Duration) (Fate, time.Duration) {
+	for _, s := range slices.Backward(d.standing) {
+		if s.m.Flow() == m.Flow() {
+			return d.keep(m, max(until, s.until))
+		}
+	}
+	if until <= now {
+		return Passes, 0
+	}
+	return d.keep(m, until)
+}
+
+func (d *disturbance[M]) keep(m M, until time.Duration) (Fate, time.Duration) {
+	d.standing = append(d.standing, standing[M]{m, until})
+	return Stands, until
+}
+
+func (d *disturbance[M]) leave(m M) {
+	d.standing = slices.DeleteFunc(d.standing, func(s standing[M]) bool { return s.m.Place() == m.Place() })
+}
+
+// Ending is how long the end of a connection is kept back; Never: till a disturbance
+// ends.
+func (w *Way[M]) Ending(f *Flow) (late time.Duration) {
+	for _, d := range w.inForce {
+		switch {
+		case d.Kind == world.Hold, d.Kind == world.Stall && f.opened < d.number:
+			return Never
+		case d.Kind == world.SlowClose:
+			late = max(late, d.Delay)
+		}
+	}
+	return late
+}
+
+// Close forgets a flow whose connection is no more, with what stands there.
+func (w *Way[M]) Close(f *Flow) {
+	for _, d := range w.inForce {
+		d.standing = slices.DeleteFunc(d.standing, func(s standing[M]) bool { return s.m.Flow() == f })
+		delete(d.used, f)
+	}
+}

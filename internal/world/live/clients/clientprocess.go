@@ -1,0 +1,262 @@
+package clients
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
+)
+
+// Process is a client of the lock in a process of its own, driven by the
+// line protocol.
+type Process struct {
+	name string
+	run  *Clients
+	Proc *machine.Child
+	// setupMessage is what it was started with.
+	setupMessage client.SetupMessage
+
+	sendMu sync.Mutex
+	in     io.WriteCloser
+	enc    *json.Encoder
+
+	mu      sync.Mutex
+	last    uint64
+	waiting map[uint64]chan client.Message
+	// broken is closed when the conversation has ended; why says how.
+	broken chan struct{}
+	why    error
+}
+
+var _ world.Client = (*Process)(nil)
+
+// readyWithin bounds how long a client may take to get ready.
+const readyWithin = 20 * time.Second
+
+// startClient starts a client's process and waits until it is ready.
+func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
+	c := &Process{
+		name: setup.Client, run: run, setupMessage: setup,
+		waiting: make(map[uint64]chan client.Message),
+		broken:  make(chan struct{}),
+	}
+	log, err := os.OpenFile(filepath.Join(run.Dir, "client-"+c.name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("failed to open the log of client %s: %w", c.name, err)
+	}
+	defer func() { _ = log.Close() }()
+	cmd := exec.Command(run.Command[0], run.Command[1:]...)
+	cmd.Stderr = log
+	// The pipes are ours, not exec's: Wait must not close them under a reader.
+	inRead, inWrite, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("failed to make a pipe: %w", err)
+	}
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("failed to make a pipe: %w", err)
+	}
+	cmd.Stdin, cmd.Stdout = inRead, outWrite
+	c.in, c.enc = inWrite, json.NewEncoder(inWrite)
+	c.Proc, err = machine.Start("client "+c.name, cmd)
+	_ = inRead.Close()
+	_ = outWrite.Close()
+	if err != nil {
+		_ = inWrite.Close()
+		_ = outRead.Close()
+		return nil, err
+	}
+	run.Background.Go(func() { c.Listen(outRead) })
+	if err := c.setup(setup); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("client %s: %w", c.name, err)
+	}
+	return c, nil
+}
+
+func (c *Process) setup(setup client.SetupMessage) error {
+	ready := c.expect(0)
+	if err := c.send(client.Message{Type: client.Setup, Setup: &setup}); err != nil {
+		return err
+	}
+	timeout := time.NewTimer(readyWithin)
+	defer timeout.Stop()
+	select {
+	case m := <-ready:
+		if m.Protocol != client.ProtocolVersion {
+			return fmt.Errorf("it speaks protocol version %d, this program %d", m.Protocol, client.ProtocolVersion)
+		}
+		return nil
+	case <-c.broken:
+		return c.why
+	case <-c.run.Ctx.Done():
+		return c.run.Ctx.Err()
+	case <-timeout.C:
+		return fmt.Errorf("not ready within %v", readyWithin)
+	}
+}
+
+// Do asks for an operation and waits for its completion.
+func (c *Process) Do(r client.Request) client.Answer {
+	id := c.nextID()
+	answered := c.expect(id)
+	if err := c.send(client.Message{Type: client.Ask, ID: id, Request: &r}); err != nil {
+		return client.Answer{Type: history.Info, Error: err.Error(), Gone: true}
+	}
+	called := c.run.Time.Now()
+	select {
+	case m := <-answered:
+		return c.completion(r, m, called)
+	case <-c.broken:
+		return client.Answer{Type: history.Info, Error: c.why.Error(), Gone: true}
+	case <-c.run.Ctx.Done():
+		return client.Answer{Type: history.Info, Error: "the run was stopped"}
+	}
+}
+
+func (c *Process) nextID() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	return c.last
+}
+
+// setClock asks the client to bend a clock and waits until it has.
+func (c *Process) setClock(ctx context.Context, m client.ClockMessage) error {
+	id := c.nextID()
+	set := c.expect(id)
+	if err := c.send(client.Message{Type: client.SetClock, ID: id, Clock: &m}); err != nil {
+		return err
+	}
+	select {
+	case <-set:
+		return nil
+	case <-c.broken:
+		return c.why
+	case <-ctx.Done():
+		return fmt.Errorf("client %s did not move its clock: %w", c.name, ctx.Err())
+	}
+}
+
+// completion checks an answer and puts the promised end on the run's clock.
+// The program behind it may be anybody's, so its times are believed only as far
+// as they can be true: a validity counts from between invocation and now.
+func (c *Process) completion(r client.Request, m client.Message, called time.Duration) client.Answer {
+	if m.Answer == nil || m.Answer.Type < history.OK {
+		return client.Answer{Type: history.Info, Error: "the client sent an answer without a result"}
+	}
+	if r.F != history.Acquire {
+		return *m.Answer
+	}
+	return c.promise(*m.Answer, m, called)
+}
+
+// promise fills in the run time at which the validity of an answer ends.
+func (c *Process) promise(a client.Answer, m client.Message, called time.Duration) client.Answer {
+	if a.Type == history.OK && a.Value.Validity.Set {
+		from := called
+		if m.Monotonic != 0 {
+			from = min(max(time.Duration(m.Monotonic)-c.run.Time.SinceBoot(), called), c.run.Time.Now())
+		}
+		a.Value.ValidUntil = history.Some(int64(from) + a.Value.Validity.V)
+	}
+	return a
+}
+
+func (c *Process) expect(id uint64) chan client.Message {
+	ch := make(chan client.Message, 1)
+	c.mu.Lock()
+	c.waiting[id] = ch
+	c.mu.Unlock()
+	return ch
+}
+
+func (c *Process) send(m client.Message) error {
+	c.sendMu.Lock()
+	defer c.sendMu.Unlock()
+	if err := c.enc.Encode(m); err != nil {
+		return fmt.Errorf("failed to write to client %s: %w", c.name, err)
+	}
+	return nil
+}
+
+// Listen reads the client's lines until they end.
+func (c *Process) Listen(out io.ReadCloser) {
+	defer func() { _ = out.Close() }()
+	lines := bufio.NewScanner(out)
+	lines.Buffer(make([]byte, 0, 1<<16), client.MaxMessage)
+	err := errors.New("the client ended")
+	for lines.Scan() {
+		var m client.Message
+		if e := json.Unmarshal(lines.Bytes(), &m); e != nil {
+			err = fmt.Errorf("the client sent a line that is no message: %w", e)
+			break
+		}
+		if e := c.handle(m); e != nil {
+			err = e
+			break
+		}
+	}
+	if e := lines.Err(); e != nil {
+		err = fmt.Errorf("failed to read from the client: %w", e)
+	}
+	c.why = err
+	close(c.broken)
+}
+
+func (c *Process) handle(m client.Message) error {
+	switch m.Type {
+	case client.Ready:
+		c.deliver(0, m)
+	case client.Answered, client.ClockSet:
+		c.deliver(m.ID, m)
+	case client.AtPoint:
+		c.run.Background.Go(func() {
+			c.run.AtPoint(c.name, m.Point)
+			_ = c.send(client.Message{Type: client.Go, ID: m.ID})
+		})
+	case client.Invoked:
+		c.run.Record(history.Event{Process: c.name, Type: history.Invoke, F: history.F(m.Operation)})
+		return c.send(client.Message{Type: client.Go, ID: m.ID})
+	case client.Completed:
+		if m.Answer == nil || m.Answer.Type < history.OK {
+			return errors.New("the client sent a completion without a result")
+		}
+		a := c.promise(*m.Answer, m, 0)
+		c.run.Record(history.Event{Process: c.name, Type: a.Type, F: history.F(m.Operation), Value: a.Value, Error: a.Error})
+	case client.Failed:
+		return errors.New(m.Error)
+	default:
+		return fmt.Errorf("the client sent an unknown message %q", m.Type)
+	}
+	return nil
+}
+
+func (c *Process) deliver(id uint64, m client.Message) {
+	c.mu.Lock()
+	ch := c.waiting[id]
+	delete(c.waiting, id)
+	c.mu.Unlock()
+	if ch != nil {
+		ch <- m
+	}
+}
+
+// Close ends the process and the conversation.
+func (c *Process) Close() {
+	_ = c.in.Close()
+	_ = c.Proc.Kill()
+	<-c.broken
+}

@@ -1,0 +1,86 @@
+// Package clients runs the clients of the live world: each a process of its own, driven
+// by the line protocol.
+package clients
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
+)
+
+// Clients are the clients of a run.
+type Clients struct {
+	Ctx context.Context
+	// Command starts one that speaks the line protocol; its log goes into Dir.
+	Command []string
+	Dir     string
+	Time    *machine.RunTime
+	Record  func(history.Event)
+	// AtPoint is called when a client passes an armed point.
+	AtPoint func(client, point string)
+	// Background are conversations, and points at which clients stand.
+	Background *sync.WaitGroup
+
+	mu      sync.Mutex // guards running
+	running map[string]*Process
+}
+
+// Start starts a client, in the place of the one that had its name.
+func (s *Clients) Start(setup client.SetupMessage) error {
+	c, err := startClient(s, setup)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running == nil {
+		s.running = make(map[string]*Process)
+	}
+	s.running[c.name] = c
+	return nil
+}
+
+// Restart starts it again: a new life draws new values.
+func (s *Clients) Restart(name string) error {
+	setup := s.Named(name).setupMessage
+	setup.Seed += 0x9e3779b97f4a7c15
+	return s.Start(setup)
+}
+
+// Named is a client by its name; nil: there is none.
+func (s *Clients) Named(name string) *Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running[name]
+}
+
+// clockWithin bounds how long a client may take to move its clock.
+const clockWithin = 2 * time.Second
+
+// MoveClock bends a clock of a client that lives.
+func (s *Clients) MoveClock(name string, m client.ClockMessage) error {
+	c := s.Named(name)
+	if c == nil {
+		return fmt.Errorf("no client or node %q", name)
+	}
+	if c.Proc.Dead() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(s.Ctx, clockWithin)
+	defer cancel()
+	return c.setClock(ctx, m)
+}
+
+// Close ends all of them.
+func (s *Clients) Close() {
+	var group sync.WaitGroup
+	for _, c := range s.running {
+		group.Go(c.Close)
+	}
+	group.Wait()
+}

@@ -1,0 +1,122 @@
+// Package machine is what the live world asks of this machine: processes that die with
+// the program, free ports, and its clocks.
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel kills a child with PDEATHSIG when the thread that started it ends.
+// Go ends threads as it likes, so every child is started by one thread that
+// lives as long as the program.
+var (
+	starterOnce sync.Once
+	starts      chan func()
+)
+
+func onStarterThread(f func()) {
+	starterOnce.Do(func() {
+		starts = make(chan func())
+		go func() {
+			runtime.LockOSThread()
+			for f := range starts {
+				f()
+			}
+		}()
+	})
+	done := make(chan struct{})
+	starts <- func() { defer close(done); f() }
+	<-done
+}
+
+// Child is a process of ours. It dies with this program, whatever ends it.
+type Child struct {
+	Name string
+	cmd  *exec.Cmd
+	// Gone is closed when the process has been waited for; err is its end.
+	Gone chan struct{}
+	Err  error
+}
+
+// Start starts cmd in a process group of its own, so that a Ctrl-C at the
+// terminal reaches this program alone, which then ends its children in order.
+func Start(name string, cmd *exec.Cmd) (*Child, error) { return StartAs(name, cmd, nil) }
+
+// StartAs starts it as another user; nil: as ourselves.
+func StartAs(name string, cmd *exec.Cmd, owner *syscall.Credential) (*Child, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: owner}
+	var err error
+	onStarterThread(func() { err = cmd.Start() })
+	if err != nil {
+		return nil, fmt.Errorf("failed to start %s: %w", name, err)
+	}
+	c := &Child{Name: name, cmd: cmd, Gone: make(chan struct{})}
+	go func() {
+		c.Err = cmd.Wait()
+		close(c.Gone)
+	}()
+	return c, nil
+}
+
+// PID is its number.
+func (c *Child) PID() int { return c.cmd.Process.Pid }
+
+// Dead reports whether it has ended.
+func (c *Child) Dead() bool {
+	select {
+	case <-c.Gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Kill ends the process and waits until it has.
+func (c *Child) Kill() error {
+	_ = c.cmd.Process.Kill() // it fails where the process is dead
+	<-c.Gone
+	return nil
+}
+
+// Stop sends SIGSTOP and returns when the kernel reports every thread of the
+// process stopped.
+func (c *Child) Stop() error {
+	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("failed to stop %s: %w", c.Name, err)
+	}
+	deadline := time.Now().Add(stopWithin)
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, c.PID(), &info, unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
+		switch {
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return fmt.Errorf("failed to see %s stop: %w", c.Name, err)
+		case err == nil && info.Signo != 0:
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("%s did not stop within %v", c.Name, stopWithin)
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
+const stopWithin = 2 * time.Second
+
+// Interrupt sends SIGINT.
+func (c *Child) Interrupt() { _ = c.cmd.Process.Signal(syscall.SIGINT) }
+
+// Resume sends SIGCONT.
+func (c *Child) Resume() error {
+	if err := c.cmd.Process.Signal(syscall.SIGCONT); err != nil && !c.Dead() {
+		return fmt.Errorf("failed to resume %s: %w", c.Name, err)
+	}
+	return nil
+}

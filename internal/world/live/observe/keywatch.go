@@ -1,0 +1,307 @@
+package observe
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
+)
+
+// keyWatch follows the lock's key on one node: it replays the node's commands,
+// which MONITOR shows without their results, and records who holds the key. It
+// relies on the order of the stream and on the node's own clock in it. Where the
+// replay cannot tell what the key holds it says so, and asks the node.
+type keyWatch struct {
+	node string
+	// shown is what the history calls the key.
+	shown  string
+	record func(history.Event)
+	names  connectionNames
+	// ask asks the node for the key's state; nil: it cannot be asked.
+	ask func(number int) *look
+
+	mu     sync.Mutex // guards what follows
+	replay command.Replay
+	begun  bool
+	// asked are the questions whose answers have not shown in the stream.
+	asked  []*look
+	number int
+	doubt  *doubt
+	// obscure: the last that was recorded is that nobody knows the key.
+	obscure bool
+	// hopeless: a client waits, and will write the key unseen.
+	hopeless bool
+	// last is the time of the last line, came when it came on our own clock. behind:
+	// the node's clock has gone back, and may have been beyond the key's end before.
+	last, came time.Duration
+	behind     bool
+	// script is the caller of the script that runs, and when it began.
+	script struct {
+		caller string
+		began  time.Duration
+	}
+}
+
+// doubt is a command that came so near the key's end that either may have been
+// first. Nothing is recorded of it until the node has told.
+type doubt struct {
+	command, caller string
+	before          command.Key
+	either          []command.Result
+}
+
+// slack is how long before its line in the stream a command may have begun.
+const slack = 500 * time.Microsecond
+
+// span is when a command began that had begun by from, at the latest by to.
+func span(from, to time.Duration) command.Span {
+	return command.Span{From: (from - slack).Milliseconds(), To: to.Milliseconds()}
+}
+
+// see takes in a line of the stream. What comes before the answer to the first
+// question is past. Commands of a script show "lua" as their source; they follow
+// the script's own line, and see the time at which it began.
+func (k *keyWatch) see(c monitored) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.Follow(c.at, machine.Monotonic())
+	if c.source == "lua" {
+		k.carriedOut(c, k.script.caller, span(min(k.script.began, c.at), c.at))
+		return
+	}
+	if l := k.answered(c); l != nil {
+		<-l.done
+		k.told(l, span(c.at, c.at))
+	}
+	k.names.learn(c)
+	caller := k.names[c.source]
+	switch strings.ToLower(c.args[0]) {
+	case "eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro":
+		k.script.caller, k.script.began = caller, c.at
+	}
+	k.carriedOut(c, caller, span(c.at, c.at))
+}
+
+// clockPace is how many times as fast as ours a node's clock may have run before it
+// went back.
+const clockPace = 10
+
+// Follow takes note of the node's clock, as a line shows it that comes now.
+func (k *keyWatch) Follow(at, now time.Duration) {
+	if at < k.last {
+		peak := k.last + clockPace*(now-k.came) + slack
+		k.behind = k.behind || k.replay.Expires.From < peak.Milliseconds()
+	}
+	k.last, k.came = at, now
+}
+
+// answered is the question whose answer a line shows, and nil for other lines.
+func (k *keyWatch) answered(c monitored) *look {
+	for i, l := range k.asked {
+		if c.args[len(c.args)-1] == l.mark {
+			k.asked = append(k.asked[:i:i], k.asked[i+1:]...)
+			return l
+		}
+	}
+	return nil
+}
+
+// carriedOut replays a command.
+func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
+	if !k.begun || k.hopeless {
+		return
+	}
+	before := k.replay.Key
+	change := k.replay.See(command.Executed{Words: c.args, DB: c.db, At: at}, k.behind)
+	if change.Did != command.Kept || change.Lasting {
+		k.giveUp() // it came before the answer
+	}
+	if change.Lasting {
+		k.hopeless, k.replay.Key = true, command.Key{Holds: command.Unclear}
+		k.obscured(c.args[0], caller)
+		return
+	}
+	if change.Either != nil && k.ask != nil {
+		k.doubt = &doubt{c.args[0], caller, before, change.Either}
+		k.question()
+		return
+	}
+	k.tell(change, before, c.args[0], caller, at)
+}
+
+// tell records what a command did to the key, which was as before says.
+func (k *keyWatch) tell(change command.Change, before command.Key, name, caller string, at command.Span) {
+	if change.Expired {
+		k.emit(history.KeyExpired, before.Owner(), "", history.Int{})
+	}
+	switch change.Did {
+	case command.Wrote:
+		k.behind = false
+		k.wrote(before, caller, at)
+	case command.Extended:
+		k.emit(history.KeyExtended, k.replay.Owner(), caller, k.lives(at))
+	case command.Deleted:
+		if before.Holds == command.Unclear { // what it was is not known, or whether it was
+			caller = ""
+		}
+		k.emit(history.KeyDeleted, before.Owner(), caller, history.Int{})
+	case command.Obscured:
+		k.obscured(name, caller)
+	}
+}
+
+// wrote records that the key was written. Of a hash, which counts how often its owner
+// entered, only what its owner sees is told.
+func (k *keyWatch) wrote(before command.Key, caller string, at command.Span) {
+	now := k.replay.Key
+	if now.Holds == command.Hash && before.Holds == command.Hash && now.Owner() == before.Owner() {
+		return
+	}
+	k.emit(history.KeySet, now.Owner(), caller, k.lives(at))
+	if now.Expires != (command.Span{}) && now.Expires.To < at.From { // written with an end that was past
+		k.emit(history.KeyExpired, now.Owner(), "", history.Int{})
+		k.replay.Key = command.Key{}
+	}
+}
+
+// lives is the key's time to live at an instant.
+func (k *keyWatch) lives(at command.Span) history.Int {
+	end := k.replay.Expires
+	if end == (command.Span{}) {
+		return history.Int{}
+	}
+	return history.Some(int64(time.Duration(max(end.To-at.To, 0)) * time.Millisecond))
+}
+
+// obscured records that from here on nobody knows what the key holds, for a
+// command of a caller.
+func (k *keyWatch) obscured(name, caller string) {
+	if !k.obscure {
+		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
+			Key: k.shown, Client: caller, Detail: strings.ToUpper(name),
+		}})
+	}
+	k.obscure = true
+	if !k.hopeless {
+		k.question()
+	}
+}
+
+func (k *keyWatch) emit(f history.F, owner, caller string, ttl history.Int) {
+	k.obscure = false
+	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: history.Value{
+		Key: k.shown, Owner: owner, Client: caller, TTL: ttl,
+	}})
+}
+
+// question asks the node for the key's state, unless an answer is under way.
+func (k *keyWatch) question() {
+	if k.ask == nil {
+		return
+	}
+	for _, l := range k.asked {
+		select {
+		case <-l.done:
+			if l.err == nil {
+				return
+			}
+		default:
+			return
+		}
+	}
+	k.number++
+	k.asked = append(k.asked, k.ask(k.number))
+}
+
+// told takes in the answer to a question, which shows in the stream at an instant.
+func (k *keyWatch) told(l *look, at command.Span) {
+	seen := command.Key{Holds: command.Unclear}
+	if l.err == nil {
+		seen, k.behind = l.state.key(at), false
+	}
+	d := k.doubt
+	if k.doubt = nil; d != nil && k.decide(d, seen, at) {
+		return
+	}
+	if d != nil {
+		k.obscured(d.command, d.caller)
+	}
+	if k.begun && (k.replay.Holds != command.Unclear || k.hopeless) {
+		return
+	}
+	k.begun, k.replay.Key = true, seen
+	switch {
+	case seen.Holds == command.Unclear && d == nil && !k.obscure:
+		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
+			Key: k.shown, Detail: "a " + l.state.kind + " found",
+		}})
+		k.obscure = true
+	case seen.Holds == command.Text:
+		k.emit(history.KeySet, seen.Owner(), "", l.state.ttl)
+	case k.obscure && seen.Holds == command.Absent:
+		k.emit(history.KeyDeleted, "", "", history.Int{})
+	}
+}
+
+// decide ends a doubt where what the node says of the key fits one way alone.
+func (k *keyWatch) decide(d *doubt, seen command.Key, at command.Span) bool {
+	var found *command.Result
+	for i := range d.either {
+		if !fits(d.either[i].After, seen, at) {
+			continue
+		}
+		if found != nil {
+			return false
+		}
+		found = &d.either[i]
+	}
+	if found == nil {
+		return false
+	}
+	k.replay.Key = found.After
+	k.tell(found.Change, d.before, d.command, d.caller, at)
+	return true
+}
+
+// giveUp records that a doubt stays.
+func (k *keyWatch) giveUp() {
+	if d := k.doubt; d != nil {
+		k.doubt = nil
+		k.obscured(d.command, d.caller)
+	}
+}
+
+// end says that the stream has ended: no answer will show any more.
+func (k *keyWatch) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ask = nil
+	k.giveUp()
+}
+
+// settle waits for the answers that are under way, and reports whether there were
+// any: they show in the stream a little later.
+func (k *keyWatch) settle(ctx context.Context) bool {
+	k.mu.Lock()
+	asked := k.asked
+	k.mu.Unlock()
+	waited := false
+	for _, l := range asked {
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return false
+		}
+		waited = waited || l.err == nil
+	}
+	if len(asked) > 0 && !waited {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.giveUp()
+	}
+	return waited
+}

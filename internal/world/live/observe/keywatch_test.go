@@ -1,0 +1,278 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
+)
+
+// told writes an event as a test reads it: "set c1 a 500ms".
+func told(e history.Event) string {
+	words := []string{strings.TrimPrefix(string(e.F), "key-")}
+	for _, w := range []string{e.Value.Client, e.Value.Owner, e.Value.Detail} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	if e.Value.TTL.Set {
+		words = append(words, time.Duration(e.Value.TTL.V).String())
+	}
+	return strings.Join(words, " ")
+}
+
+// watched is a keyWatch whose node is a test.
+type watched struct {
+	*keyWatch
+	events []string
+	looks  []*look
+}
+
+func newWatched() *watched {
+	w := &watched{}
+	w.keyWatch = &keyWatch{node: "A", shown: "lock", names: connectionNames{"h:1": "c1", "h:2": "c2"},
+		record: func(e history.Event) { w.events = append(w.events, told(e)) },
+		replay: command.Replay{Name: "lock", Key: command.Key{Holds: command.Unclear}, Server: command.ParseServer("7.0.15", "")},
+		ask: func(number int) *look {
+			l := &look{mark: fmt.Sprint("mark-", number), done: make(chan struct{})}
+			w.looks = append(w.looks, l)
+			return l
+		}}
+	w.question()
+	w.answer(keyState{kind: "none"}, nil, 0)
+	return w
+}
+
+// answer answers the latest question, and shows that in the stream at a time in ms.
+func (w *watched) answer(s keyState, err error, at float64) {
+	l := w.looks[len(w.looks)-1]
+	l.state, l.err = s, err
+	close(l.done)
+	w.line(at, "h:9", "EVAL script 1 lock "+l.mark)
+}
+
+func (w *watched) line(at float64, source, words string) {
+	w.see(monitored{at: time.Duration(at*1e6) + time.Hour, source: source, args: strings.Fields(words)})
+}
+
+func TestWhatTheStreamTells(t *testing.T) {
+	hour := time.Hour.Milliseconds()
+	for name, c := range map[string]struct {
+		lines []string
+		want  []string
+	}{
+		"a life": {[]string{"1 h:1 SET lock a NX PX 500", "2 h:2 SET lock b NX PX 500", "3 h:1 PEXPIRE lock 600", "4 h:1 DEL lock"},
+			[]string{"set c1 a 500ms", "extended c1 a 600ms", "deleted c1 a"}},
+		"absolute times": {[]string{fmt.Sprintf("1 h:1 SET lock a NX PXAT %d", hour+501), fmt.Sprintf("2 h:1 PEXPIREAT lock %d", hour+602), "3 h:2 GET lock", "700 h:2 GET lock"},
+			[]string{"set c1 a 500ms", "extended c1 a 600ms", "expired a"}},
+		"an end that is past": {[]string{"1 h:1 SET lock a PXAT 5", "2 h:2 SET lock b NX"}, []string{"set c1 a 0s", "expired a", "set c2 b"}},
+		"KEEPTTL":             {[]string{"1 h:1 SET lock a PX 500", "101 h:1 SET lock b KEEPTTL XX", "102 h:1 PERSIST lock"}, []string{"set c1 a 500ms", "set c1 b 400ms", "extended c1 b"}},
+		"scripts":             {[]string{"1 h:1 EVALSHA abc 1 lock a", "1.1 lua SET lock a PX 500", "2 h:2 FCALL f 1 lock", "2.1 lua UNLINK lock"}, []string{"set c1 a 500ms", "deleted c2 a"}},
+		"transactions":        {[]string{"1 h:1 MULTI", "2 h:1 SETNX lock a", "2 h:1 EXPIRE lock 1", "2.1 h:1 EXEC"}, []string{"set c1 a", "extended c1 a 1s"}},
+		"a hash":              {[]string{"1 h:1 HSET lock u 1", "1 h:1 PEXPIRE lock 500", "2 h:1 HINCRBY lock u 1", "3 h:1 HINCRBY lock u -1", "4 h:1 HDEL lock u"}, []string{"set c1 u", "extended c1 u 500ms", "deleted c1 u"}},
+		"other keys":          {[]string{"1 h:1 SET other lock", "2 h:1 DEL other", "3 h:1 PUBLISH lock x", "4 h:1 RPUSH list lock"}, nil},
+		"flushing":            {[]string{"1 h:1 SET lock a", "2 h:2 FLUSHALL"}, []string{"set c1 a", "deleted c2 a"}},
+		"unclear, then clear": {[]string{"1 h:1 SET lock a", "2 h:2 INCREX lock", "3 h:2 DEL lock", "4 h:1 SET lock b NX"},
+			[]string{"set c1 a", "unclear c2 INCREX", "deleted", "set c1 b"}},
+		"unclear once": {[]string{"1 h:1 SET lock a", "2 h:2 JSON.SET lock $ 1", "3 h:2 SET lock b NX", "4 h:1 SET lock c PX 5"},
+			[]string{"set c1 a", "unclear c2 JSON.SET", "set c1 c 5ms"}},
+		"one that waits": {[]string{"1 h:1 SET lock a", "2 h:2 BLMOVE list lock LEFT LEFT 0", "3 h:1 DEL lock", "4 h:1 SET lock b"}, []string{"set c1 a", "unclear c2 BLMOVE"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatched()
+			for _, line := range c.lines {
+				var at float64
+				var source string
+				_, err := fmt.Sscan(line, &at, &source)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.line(at, source, strings.Join(strings.Fields(line)[2:], " "))
+			}
+			if !slices.Equal(w.events, c.want) {
+				t.Errorf("told %q, want %q", w.events, c.want)
+			}
+		})
+	}
+}
+
+// Another database has other keys; a database may be exchanged for it.
+func TestDatabases(t *testing.T) {
+	w := newWatched()
+	in := func(db int, words string) {
+		w.see(monitored{at: time.Hour + time.Millisecond, db: db, source: "h:1", args: strings.Fields(words)})
+	}
+	in(1, "SET lock b")
+	in(0, "SET lock a")
+	in(1, "FLUSHDB")
+	in(1, "DEL lock")
+	in(3, "SWAPDB 0 1")
+	if want := []string{"set c1 a", "unclear c1 SWAPDB"}; !slices.Equal(w.events, want) {
+		t.Errorf("told %q, want %q", w.events, want)
+	}
+}
+
+// A command near the key's end is recorded as the node says that it went, and as
+// unclear where the node does not say.
+func TestDoubtAboutAnEnd(t *testing.T) {
+	ttl := func(ms int64) history.Int { return history.Some(ms * int64(time.Millisecond)) }
+	for name, c := range map[string]struct {
+		state keyState
+		err   error
+		// meanwhile comes between the question and the answer.
+		meanwhile string
+		want      []string
+	}{
+		"it went":              {keyState{kind: "string", owner: "b", ttl: ttl(500)}, nil, "GET lock", []string{"expired a", "set c2 b 500ms"}},
+		"it stayed":            {keyState{kind: "string", owner: "a", ttl: ttl(0)}, nil, "", []string{"expired a"}},
+		"it went by itself":    {keyState{kind: "none"}, nil, "", []string{"expired a"}},
+		"neither":              {keyState{kind: "string", owner: "c", ttl: ttl(90)}, nil, "", []string{"unclear c2 SET", "set c 90ms"}},
+		"no answer":            {keyState{}, context.DeadlineExceeded, "", []string{"unclear c2 SET"}},
+		"another came between": {keyState{kind: "string", owner: "b", ttl: ttl(500)}, nil, "PEXPIRE lock 300", []string{"unclear c2 SET", "set b 500ms"}},
+		"a clear one came":     {keyState{kind: "none"}, nil, "DEL lock", []string{"unclear c2 SET", "deleted"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatched()
+			w.line(1, "h:1", "SET lock a PX 100")
+			w.line(102.2, "h:2", "SET lock b NX PX 500")
+			if c.meanwhile != "" {
+				w.line(102.3, "h:1", c.meanwhile)
+			}
+			w.answer(c.state, c.err, 102.6)
+			if got := w.events[1:]; !slices.Equal(got, c.want) && (len(got) > 0 || len(c.want) > 0) {
+				t.Errorf("told %q, want %q", got, c.want)
+			}
+		})
+	}
+	w := newWatched()
+	w.line(1, "h:1", "SET lock a PX 100")
+	w.line(102.2, "h:2", "SET lock b NX PX 500")
+	w.end()
+	if want := []string{"set c1 a 100ms", "unclear c2 SET"}; !slices.Equal(w.events, want) {
+		t.Errorf("at the end of the stream: told %q, want %q", w.events, want)
+	}
+}
+
+// While a clock is ahead a key may expire, and nothing shows it.
+func TestAClockThatGoesBack(t *testing.T) {
+	w := newWatched()
+	w.line(1, "h:1", "SET lock a PX 10000000")
+	w.line(900, "h:2", "GET lock")
+	w.line(10, "h:2", "SET lock b NX") // the clock cannot have been at the end of a
+	w.line(10, "h:1", "SET lock a PX 1000")
+	w.line(1009.9, "h:2", "GET lock")
+	w.line(10, "h:2", "SET lock b NX")
+	w.answer(keyState{kind: "string", owner: "b"}, nil, 11)
+	if want := []string{"set c1 a 2h46m40s", "set c1 a 1s", "expired a", "set c2 b"}; !slices.Equal(w.events, want) {
+		t.Errorf("told %q, want %q", w.events, want)
+	}
+}
+
+// What is told of a real server's stream is what the server has, at every moment
+// at which it is not told to be unclear.
+func TestTheStreamOfARealServer(t *testing.T) {
+	binary, err := server.FindRedis()
+	if err != nil {
+		t.Skip(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	_, port, _ := net.SplitHostPort(address)
+	cmd := exec.Command(binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	admin := server.AdminClient(server.Door{Address: address})
+	t.Cleanup(func() { _ = admin.Close() })
+	for deadline := time.Now().Add(10 * time.Second); admin.Ping(context.Background()).Err() != nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("redis-server does not answer")
+		}
+	}
+	n := &server.Node{Name: "A", Admin: admin}
+	rapid.Check(t, func(t *rapid.T) { followRealServer(t, n, server.Door{Address: address}) })
+}
+
+func followRealServer(t *rapid.T, n *server.Node, d server.Door) {
+	ctx := context.Background()
+	n.Admin.FlushAll(ctx)
+	var mu sync.Mutex
+	var events []history.Event
+	k := &keyWatch{node: "A", shown: "lock", names: make(connectionNames),
+		record: func(e history.Event) { mu.Lock(); events = append(events, e); mu.Unlock() },
+		replay: command.Replay{Name: "lock", Key: command.Key{Holds: command.Unclear}, Server: command.ParseServer("7.0.15", "")},
+		ask: func(number int) *look {
+			l := &look{mark: fmt.Sprint("mark-", number), done: make(chan struct{})}
+			go func() { defer close(l.done); l.state, l.err = lookAt(ctx, n, "lock", l.mark) }()
+			return l
+		}}
+	m, err := openMonitor(d, k.see, k.end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := k.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for range rapid.IntRange(1, 15).Draw(t, "length") {
+		words := rapid.SampledFrom([]string{
+			"SET lock a NX PX 3", "SET lock b NX PX 2", "SET lock a PX 2", "SET lock c XX KEEPTTL", "DEL lock", "PEXPIRE lock 3", "PEXPIRE lock 1 GT",
+			"PERSIST lock", "INCR lock", "APPEND lock x", "GETDEL lock", "SETEX lock 5 d", "RENAME other lock", "SET other z", "BITFIELD lock SET u8 0 1",
+			"HSET lock f v", "RPUSH lock e", "LPOP lock", "EVAL return(redis.call('set',KEYS[1],'s','nx','px',2)) 1 lock", "PING",
+		}).Draw(t, "words")
+		var args []any
+		for w := range strings.FieldsSeq(words) {
+			args = append(args, w)
+		}
+		n.Admin.Do(ctx, args...)
+		time.Sleep(time.Duration(rapid.IntRange(0, 1500).Draw(t, "us")) * time.Microsecond)
+	}
+	for again := true; again; {
+		n.Admin.Echo(ctx, "flush")
+		<-m.flushed
+		again = k.settle(ctx)
+	}
+	before, err := lookAt(ctx, n, "lock", "end")
+	if err != nil {
+		return // it holds what a look does not read
+	}
+	n.Admin.Echo(ctx, "flush")
+	<-m.flushed
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if got := k.replay.Key; got.Holds != command.Unclear {
+		now := command.Span{From: time.Now().Add(-time.Second).UnixMilli(), To: time.Now().UnixMilli()}
+		if !fitsNow(got, before, now) {
+			t.Fatalf("the server has %+v, the replay %+v after %v", before, got, events)
+		}
+	}
+}
+
+// fitsNow compares a replay with what a look found a moment ago.
+func fitsNow(got command.Key, s keyState, now command.Span) bool {
+	switch s.kind {
+	case "none":
+		return got.Holds == command.Absent || got.Expires.From > 0 && got.Expires.From < now.To
+	case "string":
+		return got.Holds == command.Text && got.Value == s.owner && (got.Expires.From > 0) == s.ttl.Set
+	case "hash":
+		return got.Holds == command.Hash && (got.Expires.From > 0) == s.ttl.Set
+	}
+	return false
+}

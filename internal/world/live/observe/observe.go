@@ -1,0 +1,71 @@
+package observe
+
+import (
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+)
+
+// connectionNames maps the address of a connection to the client that named it.
+type connectionNames map[string]string
+
+// learn takes note of CLIENT SETNAME.
+func (n connectionNames) learn(c monitored) {
+	if len(c.args) == 3 && strings.EqualFold(c.args[0], "client") && strings.EqualFold(c.args[1], "setname") {
+		n[c.source] = c.args[2]
+	}
+}
+
+// learnList takes note of the names in the answer to CLIENT LIST.
+func (n connectionNames) learnList(list string) {
+	for line := range strings.Lines(list) {
+		var addr, name string
+		for field := range strings.FieldsSeq(line) {
+			if v, ok := strings.CutPrefix(field, "addr="); ok {
+				addr = v
+			} else if v, ok := strings.CutPrefix(field, "name="); ok {
+				name = v
+			}
+		}
+		if addr != "" && name != "" {
+			n[addr] = name
+		}
+	}
+}
+
+// watchLog records the effects that the resource appends to its log. offset is
+// what to subtract from the resource's wall clock to get run time.
+func watchLog(r resource.Config, offset func() (time.Duration, time.Duration), record func(history.Event)) func(monitored) {
+	tell := TellEffect(offset, record)
+	return func(c monitored) {
+		if len(c.args) == 3 && c.args[1] == r.LogKey() && strings.EqualFold(c.args[0], "rpush") {
+			tell(c.args[2])
+		}
+	}
+}
+
+// TellEffect records effects from the entries of the resource's log.
+func TellEffect(offset func() (time.Duration, time.Duration), record func(history.Event)) func(string) {
+	return func(text string) {
+		entry, err := resource.ParseLogEntry(text)
+		if err != nil {
+			return // a log entry that we did not write tells nothing
+		}
+		off, uncertain := offset()
+		v := history.Value{
+			Client: entry.Client, Op: history.F(entry.Op), Section: entry.Section, Key: entry.Cell,
+			Number: history.Some(entry.Number), Accepted: history.SomeBool(entry.Accepted),
+			At:      history.Some(int64(time.Duration(entry.Time)*time.Microsecond - off)),
+			AtError: int64(uncertain),
+		}
+		if entry.HasToken {
+			v.Token = history.Some(entry.Token)
+		}
+		if entry.HasHighest {
+			v.Highest = history.Some(entry.Highest)
+		}
+		record(history.Event{Process: history.ResourceProcess, Type: history.Info, F: history.Effect, Value: v})
+	}
+}

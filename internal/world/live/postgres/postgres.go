@@ -1,0 +1,254 @@
+// Package postgres is a PostgreSQL server that holds the resource, and tells of effects.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
+)
+
+// Server is a PostgreSQL server of ours that holds the resource, on loopback, in
+// a folder of its own.
+type Server struct {
+	binaries string
+	dir      string
+	log      string
+	port     int
+	server   *machine.Child
+	// owner runs it: PostgreSQL refuses to run as root.
+	owner   *syscall.Credential
+	Version string
+	// listening tells of effects.
+	listening *effectStream
+}
+
+// ErrNoPostgres says that PostgreSQL's server is not installed.
+var ErrNoPostgres = errors.New("PostgreSQL is not installed")
+
+// FindPostgres is the folder of PostgreSQL's programs: $REDLOCK_SIM_POSTGRES, that of
+// the postgres in PATH, or Debian's, the latest version first.
+func FindPostgres() (string, error) {
+	if dir := os.Getenv("REDLOCK_SIM_POSTGRES"); dir != "" {
+		if _, err := exec.LookPath(filepath.Join(dir, "postgres")); err != nil {
+			return "", fmt.Errorf("%w: %w", ErrNoPostgres, err)
+		}
+		return dir, nil
+	}
+	if path, err := exec.LookPath("postgres"); err == nil {
+		return filepath.Dir(path), nil
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	if len(found) == 0 {
+		return "", ErrNoPostgres
+	}
+	version := func(path string) int {
+		n, _ := strconv.Atoi(strings.Split(path, "/")[4])
+		return n
+	}
+	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) })), nil
+}
+
+// postgresFolder is how folders of databases begin; the process id of their owner
+// follows.
+const postgresFolder = "redlock-sim-postgres-"
+
+// Start starts a server with the resource's tables. log is where its log
+// goes.
+func Start(ctx context.Context, log string) (*Server, error) {
+	binaries, err := FindPostgres()
+	if err != nil {
+		return nil, err
+	}
+	removeStaleDatabases()
+	p := &Server{binaries: binaries, log: log}
+	if err := p.begin(ctx); err != nil {
+		p.Stop()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Server) begin(ctx context.Context) (err error) {
+	if p.owner, err = unprivileged(); err != nil {
+		return err
+	}
+	// Not in the run's folder: another user may not be able to get there.
+	if p.dir, err = os.MkdirTemp("", fmt.Sprintf("%s%d-", postgresFolder, os.Getpid())); err != nil {
+		return fmt.Errorf("failed to make a folder for PostgreSQL: %w", err)
+	}
+	if p.owner != nil {
+		if err := os.Chown(p.dir, int(p.owner.Uid), int(p.owner.Gid)); err != nil {
+			return fmt.Errorf("failed to hand PostgreSQL its folder: %w", err)
+		}
+	}
+	if err := p.initialize(ctx); err != nil {
+		return err
+	}
+	if err := machine.OnFreePort(func(port int) error { return p.startOn(ctx, port) }); err != nil {
+		return err
+	}
+	conn, err := p.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	p.Version = conn.PgConn().ParameterStatus("server_version")
+	if _, err := conn.Exec(ctx, resource.PostgresSchema); err != nil {
+		return fmt.Errorf("failed to make the resource's tables: %w", err)
+	}
+	return nil
+}
+
+// unprivileged is whom the server runs as: ourselves (nil), or the user postgres
+// or nobody where we are root.
+func unprivileged() (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, _ := strconv.ParseUint(u.Uid, 10, 32)
+		gid, _ := strconv.ParseUint(u.Gid, 10, 32)
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody")
+}
+
+func (p *Server) command(name string, args ...string) (*exec.Cmd, *os.File, error) {
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, nil, fmt.Errorf("failed to open PostgreSQL's log: %w", err)
+	}
+	cmd := exec.Command(filepath.Join(p.binaries, name), args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, log, log
+	cmd.Env = []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH"), "TZ=UTC"}
+	return cmd, log, nil
+}
+
+func (p *Server) data() string { return filepath.Join(p.dir, "data") }
+
+func (p *Server) initialize(ctx context.Context) error {
+	cmd, log, err := p.command("initdb", "--pgdata", p.data(), "--username", "sim", "--auth", "trust", "--no-sync", "--encoding", "UTF8", "--no-locale")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	making, err := machine.StartAs("initdb", cmd, p.owner)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-making.Gone:
+	case <-ctx.Done():
+		_ = making.Kill()
+		return ctx.Err()
+	}
+	if making.Err != nil {
+		return fmt.Errorf("initdb failed (%w); its log is %s", making.Err, p.log)
+	}
+	return nil
+}
+
+func (p *Server) startOn(ctx context.Context, port int) error {
+	cmd, log, err := p.command("postgres", "-D", p.data(), "-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(port),
+		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=100", "-c", "shared_buffers=8MB",
+		"-c", "dynamic_shared_memory_type=mmap", "-c", "autovacuum=off", "-c", "log_min_messages=warning")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	if p.server, err = machine.StartAs("postgres", cmd, p.owner); err != nil {
+		return err
+	}
+	p.port = port
+	deadline := time.Now().Add(answerWithin)
+	for {
+		conn, err := p.connect(ctx)
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		switch {
+		case p.server.Dead():
+			text, _ := os.ReadFile(p.log)
+			if strings.Contains(string(text), "Address already in use") {
+				_ = os.Truncate(p.log, 0)
+				return machine.ErrPortTaken
+			}
+			return fmt.Errorf("PostgreSQL ended at once (%w); its log is %s", p.server.Err, p.log)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Now().After(deadline):
+			return fmt.Errorf("PostgreSQL did not answer within %v (%w); its log is %s", answerWithin, err, p.log)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// Address is where it listens.
+func (p *Server) Address() string { return fmt.Sprintf("127.0.0.1:%d", p.port) }
+
+func (p *Server) connect(ctx context.Context) (*pgx.Conn, error) {
+	return pgx.Connect(ctx, p.Invitation(p.Address()).PostgresURL())
+}
+
+// Invitation is what a client has to know; link leads to the server.
+func (p *Server) Invitation(link string) client.Address {
+	return client.Address{Name: history.ResourceProcess, Kind: client.Postgres, Address: link}
+}
+
+// answerWithin bounds how long the server may take to answer.
+const answerWithin = 20 * time.Second
+
+// endWithin bounds how long the server may take to end in order.
+const endWithin = 2 * time.Second
+
+// Stop ends the server, in order if it can, and removes its data.
+func (p *Server) Stop() {
+	if p.listening != nil {
+		p.listening.Close()
+	}
+	if p.server != nil {
+		// SIGINT is its fast shutdown: it ends its own children first.
+		p.server.Interrupt()
+		select {
+		case <-p.server.Gone:
+		case <-time.After(endWithin):
+			_ = p.server.Kill()
+		}
+		machine.ReturnPort(p.port)
+	}
+	if p.dir != "" {
+		_ = os.RemoveAll(p.dir)
+	}
+}
+
+// removeStaleDatabases removes the folders of programs that were killed.
+func removeStaleDatabases() {
+	found, _ := filepath.Glob(filepath.Join(os.TempDir(), postgresFolder+"*"))
+	for _, dir := range found {
+		text, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), postgresFolder), "-")
+		pid, err := strconv.Atoi(text)
+		if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}

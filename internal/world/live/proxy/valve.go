@@ -1,0 +1,91 @@
+package proxy
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2/toxics"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/link"
+)
+
+// valve is the one toxic of a direction of a link: it does to the connections
+// there what the disturbances in force demand. It is in place before the first
+// connection and stays: toxiproxy (2.12.0) panics when a toxic is put on a
+// connection that closes while another is taken off, so none ever is.
+type valve struct {
+	mu    sync.Mutex
+	way   link.Way[*chunk]
+	begun time.Time
+	// changed is closed when a disturbance has ended, or the valve is shut.
+	changed chan struct{}
+	// breaks is how often all connections broke.
+	breaks int
+	open   bool
+}
+
+// valveType is its name among toxiproxy's toxics.
+const valveType = "redlock-sim-valve"
+
+func init() { toxics.Register(valveType, newValve()) }
+
+func newValve() *valve {
+	v := &valve{changed: make(chan struct{}), begun: time.Now(), open: true}
+	v.way.Rand = rand.NewPCG(rand.Uint64(), rand.Uint64())
+	return v
+}
+
+func (v *valve) now() time.Duration { return time.Since(v.begun) }
+
+// add puts a disturbance in force; lift takes it off again. Lifting it twice
+// does nothing.
+func (v *valve) add(d world.Disturbance) (lift func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	end := v.way.Begin(d)
+	return func() {
+		v.change(func() {
+			freed, breaks := end()
+			for _, c := range freed {
+				v.pass(c, v.now())
+			}
+			if breaks {
+				v.breaks++
+			}
+		})
+	}
+}
+
+// shut ends all connections for good.
+func (v *valve) shut() { v.change(func() { v.open = false }) }
+
+func (v *valve) change(f func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f()
+	close(v.changed)
+	v.changed = make(chan struct{})
+}
+
+// pass moves a chunk on.
+func (v *valve) pass(c *chunk, now time.Duration) { c.fate, c.due = v.way.Pass(c, now) }
+
+// Pipe implements toxics.Toxic: it serves one connection until that ends.
+func (v *valve) Pipe(stub *toxics.ToxicStub) {
+	f := newFlow(v, stub)
+	for f.step(stub.Interrupt) {
+	}
+	v.mu.Lock()
+	v.way.Close(&f.Flow)
+	v.mu.Unlock()
+	if f.interrupted {
+		return
+	}
+	stub.Close()
+	if f.input != nil {
+		for range f.input { // toxiproxy hands on until the sender closes
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
+)
+
+// Provider says where the nodes of a live world come from.
+type Provider string
+
+// The providers.
+const (
+	// Auto is Process where redis-server is installed, and Docker otherwise.
+	Auto Provider = "auto"
+	// Process: each node a process of ours.
+	Process Provider = "process"
+	// Docker: each node a container of an engine on this machine.
+	Docker Provider = "docker"
+	// External: servers that exist already.
+	External Provider = "external"
+)
+
+// Providers lists all.
+func Providers() []Provider { return []Provider{Auto, Process, Docker, External} }
+
+// ErrNowhere says that this machine has nothing to run a server with.
+var ErrNowhere = errors.New("there is neither redis-server nor a Docker engine to run the nodes")
+
+// Settle turns Auto into what this machine has, and makes sure that any other
+// choice can be had.
+func Settle(ctx context.Context, p Provider) (Provider, error) {
+	switch p {
+	case Process:
+		_, err := FindRedis()
+		return p, err
+	case Docker:
+		return p, engineAnswers(ctx)
+	case External: // the resource still needs a place
+		_, err := Settle(ctx, Auto)
+		return p, err
+	case Auto, "":
+		return settleAuto(ctx)
+	}
+	return p, fmt.Errorf("nodes cannot come from %q", p)
+}
+
+// settleAuto prefers processes.
+func settleAuto(ctx context.Context) (Provider, error) {
+	_, noRedis := FindRedis()
+	if noRedis == nil {
+		return Process, nil
+	}
+	noEngine := engineAnswers(ctx)
+	if noEngine == nil {
+		return Docker, nil
+	}
+	return Auto, fmt.Errorf("%w (%w; %w)", ErrNowhere, noRedis, noEngine)
+}
+
+func engineAnswers(ctx context.Context) error {
+	e, err := docker.Connect(ctx)
+	if err == nil {
+		e.Close()
+	}
+	return err
+}
+
+// Options say where servers run.
+type Options struct {
+	// Nodes says where the nodes come from; empty: Auto.
+	Nodes Provider
+	// Existing are the nodes with External.
+	Existing *Existing
+	// Image is what nodes in Docker run in; empty: docker.DefaultImage.
+	Image string
+}
+
+// chooseHosts decides where the servers run.
+func (s *Servers) chooseHosts(ctx context.Context, o Options) (err error) {
+	p, err := Settle(ctx, o.Nodes)
+	if err != nil {
+		return err
+	}
+	if s.Host, err = o.open(ctx, p, s.spec); err != nil {
+		return err
+	}
+	s.storeHost = s.Host
+	if p == External {
+		if p, err = Settle(ctx, Auto); err != nil {
+			return err
+		}
+		s.storeHost, err = o.open(ctx, p, s.spec)
+	}
+	return err
+}
+
+func (o *Options) open(ctx context.Context, p Provider, spec *world.Spec) (Host, error) {
+	switch p {
+	case Docker:
+		return openDocker(ctx, o.Image)
+	case External:
+		return openExisting(ctx, o.Existing, spec)
+	case Process:
+		binary, err := FindRedis()
+		return processHost{binary: binary}, err
+	case Auto: // settled before
+	}
+	return nil, fmt.Errorf("nodes cannot come from %q", p)
+}

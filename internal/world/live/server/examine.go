@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Check is one thing that the live world uses of the machine.
+type Check struct {
+	Name string
+	// Found describes what is there.
+	Found string
+	// Err says what is missing, Hint how to get it, For what needs it.
+	Err       error
+	Hint, For string
+	// Required says that nothing runs without it.
+	Required bool
+}
+
+// Examine looks at the machine: at what nodes as processes need, and nodes in
+// Docker. One of the two has to be there.
+func Examine(ctx context.Context) []Check {
+	redis, engine := examineRedis(ctx), examineDocker(ctx)
+	nowhere := redis.Err != nil && engine[0].Err != nil
+	redis.Required, engine[0].Required = nowhere, nowhere
+	return append([]Check{examineSystem(), redis, examineFaketime(), examineEtcd(), examinePostgres()}, engine...)
+}
+
+func examineSystem() Check {
+	c := Check{Name: "operating system", Found: runtime.GOOS + "/" + runtime.GOARCH, Required: true,
+		For: "starting, stopping and watching processes", Hint: "run sim on Linux, or in a Linux virtual machine"}
+	if runtime.GOOS != "linux" {
+		c.Err = errors.New("not Linux")
+	}
+	return c
+}
+
+func examineRedis(ctx context.Context) Check {
+	c := Check{Name: "redis-server", For: "nodes as processes", Hint: "apt-get install redis-server"}
+	path, err := FindRedis()
+	if err != nil {
+		c.Err = ErrNoRedis
+		return c
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		c.Err = fmt.Errorf("%s does not run: %w", path, err)
+		return c
+	}
+	c.Found = path
+	for field := range strings.FieldsSeq(string(out)) {
+		if v, ok := strings.CutPrefix(field, "v="); ok {
+			c.Found = path + ", version " + v
+		}
+	}
+	return c
+}
+
+func examineFaketime() Check {
+	c := Check{Name: "libfaketime", For: "clock faults on nodes that are processes", Hint: "apt-get install libfaketime"}
+	path, err := FindFaketime()
+	c.Found, c.Err = path, err
+	return c
+}
+
+func examineEtcd() Check {
+	c := Check{Name: "etcd", For: "tokens and locks by consensus (without it: a redis-server that no fault strikes)", Hint: "apt-get install etcd-server"}
+	c.Found, c.Err = FindEtcd()
+	if c.Err != nil {
+		c.Err = errors.New("etcd is not installed")
+	}
+	return c
+}
+
+func examinePostgres() Check {
+	c := Check{Name: "PostgreSQL", For: "resources in PostgreSQL", Hint: "apt-get install postgresql"}
+	c.Found, c.Err = postgres.FindPostgres()
+	return c
+}
+
+// ErrNoFaketime says that libfaketime is not installed.
+var ErrNoFaketime = errors.New("libfaketime is not installed")
+
+// noFaketimeIn says that an image cannot move a node's clock.
+func noFaketimeIn(image string) error {
+	return fmt.Errorf("%w in the image %q", ErrNoFaketime, image)
+}
+
+// FindFaketime is the path of libfaketime.so.1.
+func FindFaketime() (string, error) {
+	for _, pattern := range []string{
+		"/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1",
+		"/usr/lib64/faketime/libfaketime.so.1", "/usr/local/lib/faketime/libfaketime.so.1",
+	} {
+		if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
+			return found[0], nil
+		}
+	}
+	return "", ErrNoFaketime
+}

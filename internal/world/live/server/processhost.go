@@ -1,0 +1,111 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
+	"os"
+	"os/exec"
+	"strconv"
+)
+
+// ErrNoRedis says that no redis-server is installed.
+var ErrNoRedis = errors.New("redis-server is not installed")
+
+// FindRedis is the path of redis-server: $REDLOCK_SIM_REDIS_SERVER, or the one
+// in PATH.
+func FindRedis() (string, error) {
+	name := os.Getenv("REDLOCK_SIM_REDIS_SERVER")
+	if name == "" {
+		name = "redis-server"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNoRedis, err)
+	}
+	return path, nil
+}
+
+// processHost runs servers as processes of ours, which die with this program.
+type processHost struct {
+	plainly
+	// binary is the path of redis-server.
+	binary string
+}
+
+var _ Host = processHost{}
+
+func (h processHost) launch(ctx context.Context, n *Node) error {
+	if old, ok := n.Server.(*serverProcess); ok {
+		return h.launchOn(ctx, n, old.port)
+	}
+	return machine.OnFreePort(func(port int) error { return h.launchOn(ctx, n, port) })
+}
+
+func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
+	log, err := os.OpenFile(n.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("failed to open the log of node %s: %w", n.Name, err)
+	}
+	defer func() { _ = log.Close() }()
+	cmd := exec.Command(h.binary, append([]string{
+		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "yes", "--dir", n.dir,
+	}, n.commonArguments()...)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = n.dir, log, log
+	clock, moved := n.Clock.(*nodeClock)
+	if moved {
+		cmd.Env = append(os.Environ(), clock.variables()...)
+	}
+	c, err := machine.Start("redis-server "+n.Name, cmd)
+	if err != nil {
+		return err
+	}
+	if err := n.begin(ctx, &serverProcess{Child: c, port: port, log: n.logPath()}); err != nil {
+		return err
+	}
+	if moved {
+		unlinkFaketimeShared(c.PID())
+	}
+	return nil
+}
+
+func (processHost) clock(n *Node) (movableClock, error) {
+	library, err := FindFaketime()
+	if err != nil {
+		return nil, err
+	}
+	return newNodeClock(n.dir, n.dir, library+":"+libc())
+}
+
+func (processHost) Reachable(address string) (string, error) { return address, nil }
+func (processHost) Versions() map[string]string              { return nil }
+func (processHost) Close() error                             { return nil }
+
+// serverProcess is a redis-server of ours.
+type serverProcess struct {
+	*machine.Child
+	port int
+	// log is the path of its log.
+	log string
+}
+
+var _ server = (*serverProcess)(nil)
+
+func (s *serverProcess) Door() Door { return onLoopback(s.port) }
+
+func (s *serverProcess) wrote(info string) bool {
+	return InfoField(info, "process_id") == strconv.Itoa(s.PID())
+}
+
+func (s *serverProcess) lastWords() error {
+	text, _ := os.ReadFile(s.log)
+	if bytes.Contains(text, []byte("Address already in use")) {
+		_ = os.Remove(s.log)
+		return fmt.Errorf("port %d: %w", s.port, machine.ErrPortTaken)
+	}
+	return fmt.Errorf("%s ended at once (%w): %s", s.Name, s.Err, lastLine(text))
+}
+
+func (s *serverProcess) leave() { _ = s.Kill() }

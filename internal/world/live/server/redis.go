@@ -1,0 +1,200 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
+)
+
+// Node is a Redis server that holds the lock, or the resource.
+type Node struct {
+	Name        string
+	Host        Host
+	dir         string
+	Persistence world.Persistence
+	// keep is what a restart is to leave of its data.
+	keep world.Keep
+	// Clock moves the server's wall clock, where the run needs that.
+	Clock  movableClock
+	Server server
+	// synced watches how much of the append-only file has been fsynced.
+	synced *syncWatch
+	// Admin talks to the server past the proxies.
+	Admin *redis.Client
+}
+
+// startWithin bounds how long a server may take to answer.
+const startWithin = 20 * time.Second
+
+// Start starts the server, or starts it again at the same address, and returns
+// once it answers.
+func (n *Node) Start(ctx context.Context) error {
+	if err := n.Host.launch(ctx, n); err != nil {
+		return err
+	}
+	if n.Persistence == world.AOFEverysec && n.Server.PID() != 0 {
+		n.synced = watchSync(n.Server.PID(), n.aofPath())
+	}
+	return nil
+}
+
+// Restart starts a dead server again, with what keep leaves of its data.
+func (n *Node) Restart(ctx context.Context, keep world.Keep) error {
+	n.keep = keep
+	if err := n.leave(keep); err != nil {
+		return err
+	}
+	return n.Start(ctx)
+}
+
+// begin makes server the node's and waits until it answers.
+func (n *Node) begin(ctx context.Context, s server) error {
+	n.Server = s
+	n.Admin = AdminClient(s.Door())
+	if err := n.ready(ctx); err != nil {
+		n.Stop()
+		return err
+	}
+	return nil
+}
+
+// commonArguments are the options of every server of ours.
+func (n *Node) commonArguments() []string {
+	args := []string{
+		"--daemonize", "no", "--hz", "100", "--maxclients", "1000",
+		"--stop-writes-on-bgsave-error", "no", "--loglevel", "notice", "--logfile", "",
+		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600",
+	}
+	return append(args, persistenceArguments(n.Persistence)...)
+}
+
+// ready waits until the server answers, and makes sure that it is ours: another
+// Server may listen on the port.
+func (n *Node) ready(ctx context.Context) error {
+	if err := n.answering(ctx); err != nil {
+		return err
+	}
+	info, err := n.Admin.Info(ctx, "server").Result()
+	switch {
+	case n.Server.Dead():
+		return n.Server.lastWords()
+	case err != nil:
+		return fmt.Errorf("node %s does not answer: %w", n.Name, err)
+	case !n.Server.wrote(info):
+		return fmt.Errorf("node %s at %s: %w", n.Name, n.Address(), machine.ErrPortTaken)
+	}
+	return n.loaded(ctx)
+}
+
+// loaded waits until the server has read its data from disk; before that it
+// refuses commands.
+func (n *Node) loaded(ctx context.Context) error {
+	deadline := time.Now().Add(startWithin)
+	for {
+		err := n.Admin.Ping(ctx).Err()
+		if !redis.IsLoadingError(err) {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("node %s did not load its data within %v", n.Name, startWithin)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// answering waits until somebody answers at the address. The driver is not asked
+// to try: after a few refusals it backs off for a second. An open port is not
+// enough: an engine's forwarder opens it before the server in the container is up.
+func (n *Node) answering(ctx context.Context) error {
+	deadline := time.Now().Add(startWithin)
+	for {
+		err := n.Server.Door().answers()
+		if err == nil {
+			return nil
+		}
+		switch {
+		case n.Server.Dead():
+			return n.Server.lastWords()
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Now().After(deadline):
+			return fmt.Errorf("node %s at %s did not answer within %v: %w", n.Name, n.Address(), startWithin, err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Stop ends the server where it is ours, and what watches it.
+func (n *Node) Stop() {
+	if n.Admin != nil {
+		_ = n.Admin.Close()
+	}
+	if n.Server != nil {
+		n.Server.leave()
+	}
+	if n.synced != nil {
+		n.synced.Stop()
+	}
+	if n.Clock != nil {
+		n.Clock.halt()
+	}
+}
+
+// returnPort lets the server's port be handed out again.
+func (n *Node) returnPort() {
+	if n.Server == nil {
+		return
+	}
+	if _, text, err := net.SplitHostPort(n.Address()); err == nil {
+		if port, err := strconv.Atoi(text); err == nil {
+			machine.ReturnPort(port)
+		}
+	}
+}
+
+// Address is where it listens.
+func (n *Node) Address() string { return n.Server.Door().Address }
+
+func (n *Node) logPath() string { return filepath.Join(n.dir, "node.log") }
+
+// AdminClient talks to a server past the proxies.
+func AdminClient(d Door) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr:                     d.Address,
+		Username:                 d.username,
+		Password:                 d.password,
+		TLSConfig:                d.tls,
+		Protocol:                 2,
+		ClientName:               adminName,
+		DisableIdentity:          true,
+		MaxRetries:               -1,
+		DialTimeout:              time.Second,
+		DialerRetries:            1,
+		ContextTimeoutEnabled:    true,
+		PoolSize:                 2,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+}
+
+// adminName is the name of our own connections to a node.
+const adminName = "sim"
+
+// InfoField reads one field of the answer to INFO.
+func InfoField(info, name string) string {
+	for line := range strings.Lines(info) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,191 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
+)
+
+// Servers are the Redis servers of a run: the lock's nodes, the resource, and the store
+// for consensus.
+type Servers struct {
+	spec *world.Spec
+	dir  string
+	// Host runs the nodes, storeHost the resource; they may be the same.
+	Host, storeHost Host
+	Nodes           map[string]*Node
+	// Store is the node with the resource; nil where PostgreSQL has it.
+	Store *Node
+	// Consensus is nil where the lock needs none.
+	Consensus *consensus
+	version   string
+}
+
+// New are the servers that a spec wants. On servers of somebody else, the
+// spec's keys get a prefix.
+func New(ctx context.Context, spec *world.Spec, o Options) (*Servers, error) {
+	s := &Servers{spec: spec, dir: spec.Dir, Nodes: make(map[string]*Node)}
+	if err := s.chooseHosts(ctx, o); err != nil {
+		return s, err
+	}
+	for _, n := range spec.Nodes {
+		s.Nodes[n.Name] = &Node{Name: n.Name, Host: s.Host, Persistence: n.Persistence, dir: filepath.Join(s.dir, "node-"+n.Name)}
+	}
+	switch {
+	case spec.SharedStore:
+		s.Store = s.Nodes[spec.Nodes[0].Name]
+	case !spec.Postgres:
+		s.Store = &Node{Name: history.ResourceProcess, Host: s.storeHost, Persistence: spec.StorePersistence,
+			dir: filepath.Join(s.dir, history.ResourceProcess)}
+	}
+	return s, nil
+}
+
+// Start starts the nodes and the resource.
+func (s *Servers) Start(ctx context.Context) error {
+	for _, n := range s.All() {
+		if err := os.MkdirAll(n.dir, 0o755); err != nil {
+			return fmt.Errorf("failed to make the folder of node %s: %w", n.Name, err)
+		}
+	}
+	if slices.Contains(s.spec.Needs, world.NodeClockPower) {
+		if err := s.giveClocks(); err != nil {
+			return err
+		}
+	}
+	var group machine.Group
+	for _, n := range s.All() {
+		group.Go(func() error { return n.Start(ctx) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := s.canCutPower(); err != nil {
+		return err
+	}
+	return s.askVersion(ctx)
+}
+
+// StartConsensus starts the store for consensus, where the lock needs one.
+func (s *Servers) StartConsensus(ctx context.Context) (err error) {
+	if s.spec.Lock.NeedsConsensus() {
+		s.Consensus, err = startConsensus(ctx, s.dir, s.storeHost)
+	}
+	return err
+}
+
+func (s *Servers) askVersion(ctx context.Context) error {
+	first := s.First()
+	info, err := first.Admin.Info(ctx, "server").Result()
+	if err != nil {
+		return fmt.Errorf("failed to ask node %s for its version: %w", first.Name, err)
+	}
+	s.version = InfoField(info, "redis_version")
+	if valkey := InfoField(info, "valkey_version"); valkey != "" {
+		s.version = "Valkey " + valkey
+	}
+	return nil
+}
+
+// First is the first of the nodes.
+func (s *Servers) First() *Node { return s.Nodes[s.spec.Nodes[0].Name] }
+
+// canCutPower makes sure that it can be seen what servers have fsynced, where
+// that is going to matter.
+func (s *Servers) canCutPower() error {
+	if !slices.Contains(s.spec.Needs, world.PowerCutPower) {
+		return nil
+	}
+	for _, n := range s.All() {
+		if n.Persistence == world.AOFEverysec && n.Server.PID() == 0 {
+			return fmt.Errorf("a power cut (kill with keep: synced) of node %s is not possible: its process is not visible here, so sim cannot tell what it has fsynced", n.Name)
+		}
+	}
+	return nil
+}
+
+// giveClocks lets the clocks of the lock's nodes be moved. The resource keeps
+// the machine's clock: it stamps the effects.
+func (s *Servers) giveClocks() (err error) {
+	for _, n := range s.Nodes {
+		if n.Clock, err = n.Host.clock(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// All are the lock's nodes and the resource.
+func (s *Servers) All() []*Node {
+	all := make([]*Node, 0, len(s.Nodes)+1)
+	for _, n := range s.Nodes {
+		all = append(all, n)
+	}
+	if s.Store != nil && s.Nodes[s.Store.Name] != s.Store {
+		all = append(all, s.Store)
+	}
+	return all
+}
+
+// Named finds a node or the resource; nil: there is none.
+func (s *Servers) Named(name string) *Node {
+	if name == history.ResourceProcess {
+		return s.Store
+	}
+	return s.Nodes[name]
+}
+
+// Versions name what took part.
+func (s *Servers) Versions() map[string]string {
+	v := map[string]string{"redis": s.version}
+	if s.Consensus != nil {
+		v["consensus"] = s.Consensus.version
+	}
+	maps.Copy(v, s.Host.Versions())
+	return v
+}
+
+// Stop ends all of them.
+func (s *Servers) Stop() {
+	var group machine.Group
+	for _, n := range s.All() {
+		group.Go(func() error { n.Stop(); n.returnPort(); return nil })
+	}
+	_ = group.Wait()
+	if s.Consensus != nil {
+		s.Consensus.Stop()
+	}
+}
+
+// Close undoes what the hosts have done, and tidies up.
+func (s *Servers) Close() error {
+	var errs []error
+	if s.Host != nil {
+		errs = append(errs, s.Host.Close())
+	}
+	if s.storeHost != nil && s.storeHost != s.Host {
+		errs = append(errs, s.storeHost.Close())
+	}
+	return errors.Join(append(errs, s.tidy())...)
+}
+
+// tidy keeps of each node's folder the log alone, as node-A.log.
+func (s *Servers) tidy() error {
+	var errs []error
+	for _, n := range s.All() {
+		if err := os.Rename(n.logPath(), n.dir+".log"); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, os.RemoveAll(n.dir))
+	}
+	return errors.Join(errs...)
+}

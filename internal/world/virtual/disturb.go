@@ -1,0 +1,105 @@
+package virtual
+
+import (
+	"fmt"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// disturbed is a link that can be disturbed.
+type disturbed interface {
+	// disturb puts a disturbance on a direction.
+	disturb(d world.Disturbance, dir int) (lift func())
+}
+
+// Links are all links of the world, in a fixed order.
+func (w *World) Links() []world.Link {
+	list := make([]world.Link, 0, len(w.links)+len(w.followers))
+	for _, l := range w.links {
+		list = append(list, l.name)
+	}
+	for _, f := range w.followers {
+		list = append(list, f.name)
+	}
+	return list
+}
+
+// Disturb puts a disturbance on links.
+func (w *World) Disturb(links []world.Link, d world.Disturbance) (func() error, error) {
+	w.touchAll()
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
+	var lifts []func()
+	lift := func() error {
+		w.touchAll()
+		for _, l := range lifts {
+			l()
+		}
+		lifts = nil
+		return nil
+	}
+	for _, name := range links {
+		l := w.disturbed(name)
+		if l == nil {
+			_ = lift()
+			return nil, fmt.Errorf("no link from %s to %s", name.From, name.To)
+		}
+		if d.Direction != world.Answers {
+			lifts = append(lifts, l.disturb(d, requests))
+		}
+		if d.Direction != world.Requests {
+			lifts = append(lifts, l.disturb(d, answers))
+		}
+	}
+	return lift, nil
+}
+
+// disturbed finds a link; nil: there is none.
+func (w *World) disturbed(name world.Link) disturbed {
+	for _, f := range w.followers {
+		if f.name == name {
+			return f
+		}
+	}
+	if l := w.link(name); l != nil {
+		return l
+	}
+	return nil
+}
+
+func (w *World) link(name world.Link) *clientLink {
+	for _, l := range w.links {
+		if l.name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+func (l *clientLink) disturb(d world.Disturbance, dir int) (lift func()) {
+	end := l.ways[dir].Begin(d)
+	return func() {
+		freed, breaks := end()
+		for _, k := range freed {
+			k.way++
+			k.advance()
+		}
+		if breaks {
+			l.breakAll()
+		}
+	}
+}
+
+func (f *follower) disturb(d world.Disturbance, dir int) (lift func()) {
+	end := f.ways[dir].Begin(d)
+	return func() {
+		freed, breaks := end()
+		for _, m := range freed {
+			f.advance(m)
+		}
+		if breaks {
+			f.disconnect()
+		}
+	}
+}

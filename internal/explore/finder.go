@@ -17,11 +17,11 @@ import (
 // and how many at once, its runs happen.
 type finder struct {
 	Search
-	// state is that of the last whole generation, told that of the report.
-	state   *State
-	told    *State
-	workers []*searcher
-	corpus  corpus
+	// state is that of the last whole generation, reported that of the report.
+	state    *State
+	reported *State
+	workers  []*searcher
+	corpus   corpus
 }
 
 // Generations grow: early on, what was learned is soon put to use; later on, no
@@ -31,8 +31,8 @@ const (
 	mostPerGen      = 2048
 )
 
-// hire makes the workers, and the corpus of a search that is continued.
-func (f *finder) hire(ctx context.Context) error {
+// startWorkers makes the workers, and the corpus of a search that is continued.
+func (f *finder) startWorkers(ctx context.Context) error {
 	for range max(f.Workers, 1) {
 		// Each worker has a setup of its own to put its faults into.
 		setup, err := f.setup()
@@ -52,7 +52,7 @@ func (f *finder) hire(ctx context.Context) error {
 	return nil
 }
 
-func (f *finder) dismiss() {
+func (f *finder) stopWorkers() {
 	for _, w := range f.workers {
 		w.bench.close()
 	}
@@ -72,9 +72,9 @@ func (f *finder) search(ctx context.Context) error {
 		results, err := f.generation(ctx, n)
 		if err != nil {
 			// What is saved stays at the last whole generation.
-			f.told = f.state.copy()
+			f.reported = f.state.copy()
 			for i := range results {
-				f.told.count(&results[i])
+				f.reported.count(&results[i])
 			}
 			return err
 		}

@@ -113,18 +113,18 @@ func (s Search) Run(ctx context.Context) (Report, error) {
 	if s.From != nil {
 		f.state = s.From
 	}
-	if err := f.hire(ctx); err != nil {
+	if err := f.startWorkers(ctx); err != nil {
 		return Report{}, err
 	}
-	defer f.dismiss()
+	defer f.stopWorkers()
 	err := f.search(ctx)
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 	}
-	if f.told == nil {
-		f.told = f.state
+	if f.reported == nil {
+		f.reported = f.state
 	}
-	return f.told.report(), errors.Join(err, f.save(true))
+	return f.reported.report(), errors.Join(err, f.save(true))
 }
 
 // setup is the variant's, fresh.

@@ -23,7 +23,7 @@ type Shrunk struct {
 	// From is how many faults there were at first, Runs how many were tried.
 	From, Runs int
 	// Of OtherSeeds other seeds, so many lead to the violation as well: how far
-	// it depends on luck.
+	// it depends on exact times.
 	Robust, OtherSeeds int
 }
 
@@ -40,7 +40,7 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	out := &Shrunk{Found: found, From: len(setup.Faults.List)}
 	if k.fails() {
 		k.shrink()
-		out.Robust, out.OtherSeeds = k.steadier(), otherSeeds
+		out.Robust, out.OtherSeeds = k.raiseReproductions(), otherSeeds
 	} else if k.err == nil {
 		k.err = cmp.Or(k.writes(), fmt.Errorf("seed %d does not lead to the violation of %s again", found.Seed, found.Property))
 	}
@@ -70,7 +70,7 @@ func (s Search) found(found Found) (*scenario.Setup, error) {
 }
 
 // ShrinkBest shrinks all that was found, and keeps of each class what depends least
-// on luck, and then what has the fewest faults; and the first that could not be
+// on exact times, and then what has the fewest faults; and the first that could not be
 // shrunk, if there is one.
 func (s Search) ShrinkBest(ctx context.Context, found []Found) ([]*Shrunk, error) {
 	var kept []*Shrunk

@@ -54,7 +54,7 @@ func TestShrunkAreSmall(t *testing.T) {
 }
 
 // TestShrunkNeedNoRace: where the clients of a search begin together, what it hands
-// over lets them begin in turn, and does not depend on luck.
+// over lets them begin in turn, and does not depend on exact times.
 func TestShrunkNeedNoRace(t *testing.T) {
 	for _, target := range faultTargets {
 		if target.name != "reset" && target.name != "limit-data" {

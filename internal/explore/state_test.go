@@ -75,13 +75,13 @@ func TestDistinctIsBounded(t *testing.T) {
 func TestRunsRepeat(t *testing.T) {
 	s := Search{Scenario: parse(t, head), Variant: scenario.DefaultVariant, Properties: claims}
 	used := &finder{Search: s, state: newState()}
-	if err := used.hire(context.Background()); err != nil {
+	if err := used.startWorkers(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	defer used.dismiss()
+	defer used.stopWorkers()
 	for run := range uint64(1000) {
 		fresh := &finder{Search: s, state: newState()}
-		if err := fresh.hire(context.Background()); err != nil {
+		if err := fresh.startWorkers(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		var a, b result
@@ -91,6 +91,6 @@ func TestRunsRepeat(t *testing.T) {
 		if x, y := used.workers[0].bench.events, fresh.workers[0].bench.events; !reflect.DeepEqual(x, y) {
 			t.Errorf("run %d: %d events in a used world, %d in a fresh one, or others", run, len(x), len(y))
 		}
-		fresh.dismiss()
+		fresh.stopWorkers()
 	}
 }

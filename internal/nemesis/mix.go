@@ -54,8 +54,8 @@ func (m *Mix) choices(r *rand.Rand, after int) (list []choice, total float64) {
 	return list, total
 }
 
-// mingle fires the mix.
-func (s *Schedule) mingle() {
+// runMix fires the mix.
+func (s *Schedule) runMix() {
 	r := s.rand(0)
 	choices, total := s.mix.choices(r, len(s.faults))
 	for s.wait(s.mix.Every.Draw(r)) && s.w.Now() < s.mix.During && len(choices) > 0 {

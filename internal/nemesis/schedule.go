@@ -25,16 +25,16 @@ type Schedule struct {
 	Began func()
 
 	mu     sync.Mutex
-	passed map[Passing]int // with Nth 0: how often
-	active map[int]*stroke // by the fault's number
+	passed map[Passing]int     // with Nth 0: how often
+	active map[int]*activation // by the fault's number
 	healed bool
 	errs   []error
 	// over fires when everything heals.
 	over world.Signal
 }
 
-// stroke is a fault that has begun.
-type stroke struct {
+// activation is a fault that has begun.
+type activation struct {
 	fault Planned
 	id    int
 	undo  func() error
@@ -48,7 +48,7 @@ type stroke struct {
 // the kinds of the mix, if there is one, follow.
 func NewSchedule(w world.World, record func(history.Event) int, faults []Planned, mix *Mix, cast Cast, seed uint64) *Schedule {
 	return &Schedule{w: w, record: record, faults: faults, mix: mix, cast: cast, seed: seed, over: w.NewSignal(),
-		passed: make(map[Passing]int), active: make(map[int]*stroke)}
+		passed: make(map[Passing]int), active: make(map[int]*activation)}
 }
 
 // rand is the source of randomness of one part of the schedule.
@@ -76,7 +76,7 @@ func (s *Schedule) Start() {
 		}
 	}
 	if s.mix != nil {
-		s.w.Go(s.mingle)
+		s.w.Go(s.runMix)
 	}
 }
 
@@ -135,7 +135,7 @@ func (s *Schedule) happened(p Passing) bool {
 
 // strike lets a fault begin, and end after its length. It returns nil where the
 // fault did not take effect.
-func (s *Schedule) strike(id int, f Planned) *stroke {
+func (s *Schedule) strike(id int, f Planned) *activation {
 	if !s.reserve(id) {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (s *Schedule) strike(id int, f Planned) *stroke {
 	}
 	impact := f.Fault.Impact(s.w)
 	v.Impact = &impact
-	k := &stroke{fault: f, id: id, undo: undo, begun: s.w.Now(), ended: s.w.NewSignal()}
+	k := &activation{fault: f, id: id, undo: undo, begun: s.w.Now(), ended: s.w.NewSignal()}
 	s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin, Value: v})
 	s.mu.Lock()
 	s.active[id] = k
@@ -163,7 +163,7 @@ func (s *Schedule) strike(id int, f Planned) *stroke {
 	if s.Began != nil {
 		s.Began()
 	}
-	s.follow(id, false)
+	s.startDependents(id, false)
 	switch length := f.Fault.Length(); {
 	case past: // what was to end it happened while it began
 		s.end(id)
@@ -192,10 +192,10 @@ func (s *Schedule) reserve(id int) bool {
 }
 
 // beginning stands for a fault that is about to begin.
-var beginning = &stroke{}
+var beginning = &activation{}
 
 // pass lets the length of a fault pass; true: it has ended meanwhile.
-func (s *Schedule) pass(k *stroke, length time.Duration) bool {
+func (s *Schedule) pass(k *activation, length time.Duration) bool {
 	measured, ok := k.fault.Fault.(interface{ MeasuredBy() string })
 	if !ok || measured.MeasuredBy() == "" {
 		return k.ended.Wait(length)
@@ -213,8 +213,8 @@ func (s *Schedule) pass(k *stroke, length time.Duration) bool {
 // clockLook is how often a clock that may be moved is looked at.
 const clockLook = 5 * time.Millisecond
 
-// follow starts the faults that come after the begin or the end of another.
-func (s *Schedule) follow(id int, ended bool) {
+// startDependents starts the faults that come after the begin or the end of another.
+func (s *Schedule) startDependents(id int, ended bool) {
 	for i := range s.faults {
 		when := &s.faults[i].When
 		switch {
@@ -261,7 +261,7 @@ func (s *Schedule) end(id int) {
 	}})
 	k.ended.Fire()
 	if !healed {
-		s.follow(id, true)
+		s.startDependents(id, true)
 	}
 }
 
@@ -270,7 +270,7 @@ func (s *Schedule) end(id int) {
 func (s *Schedule) Heal() {
 	s.mu.Lock()
 	s.healed = true
-	left := make([]*stroke, 0, len(s.active))
+	left := make([]*activation, 0, len(s.active))
 	for _, k := range s.active {
 		if k.undo != nil && !k.fault.Stays {
 			left = append(left, k)

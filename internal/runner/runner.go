@@ -144,7 +144,7 @@ func (r *run) carryOut() error {
 	}
 	r.idle, r.ended = r.w.NewSignal(), r.w.NewSignal()
 	r.enlist()
-	r.schedule.Began = r.look
+	r.schedule.Began = r.checkIdle
 	r.phase(history.PhaseSafety)
 	r.progress("running")
 	r.schedule.Start()
@@ -340,7 +340,7 @@ func (r *run) sessionEnded(s *session) {
 	r.mu.Lock()
 	s.done = true
 	r.mu.Unlock()
-	r.look()
+	r.checkIdle()
 }
 
 // allDone reports that every client has ended.
@@ -355,14 +355,14 @@ func (r *run) hasEnded(client string) bool {
 	return slices.ContainsFunc(r.sessions, func(s *session) bool { return s.name == client && s.done })
 }
 
-// look looks whether a client can still go on by itself. One whose turn has not
+// checkIdle checks whether a client can still continue by itself. One whose turn has not
 // come waits for the one before it.
-func (r *run) look() {
+func (r *run) checkIdle() {
 	r.mu.Lock()
-	all, idle, stuck := true, true, false
+	all, idle, waits := true, true, false
 	for i, s := range r.sessions {
-		stuck = s.done || r.schedule.Endless(s.name, r.hasEnded) || !s.begun && stuck && !r.sessions[i-1].passedOn
-		all, idle = all && s.done, idle && stuck
+		waits = s.done || r.schedule.Endless(s.name, r.hasEnded) || !s.begun && waits && !r.sessions[i-1].passedOn
+		all, idle = all && s.done, idle && waits
 	}
 	r.mu.Unlock()
 	if idle {

@@ -118,7 +118,7 @@ func combine(tries []attempt, allowed int) report.Variant {
 	out.Properties = slices.Clone(out.Properties)
 	for i := range out.Properties {
 		p := &out.Properties[i]
-		in, times := worst(tries, p.Name)
+		in, times := decisive(tries, p.Name)
 		if tries[shown].Properties[i].Verdict == tries[in].property(p.Name).Verdict {
 			in = shown
 		}
@@ -132,9 +132,9 @@ func combine(tries []attempt, allowed int) report.Variant {
 	return out
 }
 
-// worst is the first try with the verdict that counts for a property, and how many
+// decisive is the first try with the verdict that counts for a property, and how many
 // tries have it.
-func worst(tries []attempt, name checker.Property) (in, times int) {
+func decisive(tries []attempt, name checker.Property) (in, times int) {
 	rank := map[checker.Verdict]int{checker.Holds: 1, checker.Unknown: 2, checker.Violated: 3}
 	highest := 0
 	for i := range tries {
@@ -168,7 +168,7 @@ func bestOf(tries []attempt) int {
 	for i := range tries {
 		score := 0
 		for _, p := range tries[i].Properties {
-			in, _ := worst(tries, p.Name)
+			in, _ := decisive(tries, p.Name)
 			if p.Verdict != tries[in].property(p.Name).Verdict {
 				continue
 			}

@@ -71,7 +71,7 @@ func (c *clientHost) Do(q client.Request) (a client.Answer) {
 	called := c.w.s.now
 	c.w.touch(c.name, true)
 	defer c.w.touch(c.name, true)
-	c.gate(life)
+	c.awaitRunnable(life)
 	a = c.agent.Do(q)
 	if q.F == history.Acquire && a.Type == history.OK && a.Value.Validity.Set {
 		from := max(a.Instant, called)
@@ -88,9 +88,9 @@ func (c *clientHost) silence() client.Answer {
 	return client.Answer{Type: history.Info, Error: stoppedMessage}
 }
 
-// gate lets a coroutine of the client on while it runs, and unwinds it where
+// awaitRunnable lets a coroutine of the client on while it runs, and unwinds it where
 // its process has ended.
-func (c *clientHost) gate(life uint64) {
+func (c *clientHost) awaitRunnable(life uint64) {
 	for {
 		if c.life != life || c.dead || c.w.s.stopped {
 			panic(unwound{})
@@ -106,13 +106,13 @@ func (c *clientHost) gate(life uint64) {
 	}
 }
 
-// stand parks a coroutine in the client's code.
-func (c *clientHost) stand(life uint64) reason {
+// parkClient parks a coroutine in the client's code.
+func (c *clientHost) parkClient(life uint64) reason {
 	s := &c.w.s
 	s.current.owner = c
 	why := s.park()
 	s.current.owner = nil
-	c.gate(life)
+	c.awaitRunnable(life)
 	return why
 }
 
@@ -202,7 +202,7 @@ func (e *env) Sleep(d time.Duration) {
 		return
 	}
 	s.push(event{at: s.now + d, co: s.current, epoch: s.current.epoch})
-	e.c.stand(e.life)
+	e.c.parkClient(e.life)
 }
 
 // Point lets faults strike.
@@ -220,12 +220,12 @@ func (e *env) strike(point string) {
 	if hook := e.c.w.hooks.Point; hook != nil {
 		e.c.w.touch(e.c.name, true)
 		hook(e.c.name, point)
-		e.c.gate(e.life)
+		e.c.awaitRunnable(e.life)
 	}
 }
 
 // Spawn starts a background activity of the client.
-func (e *env) Spawn(f func()) { e.c.w.s.start(func() { e.c.gate(e.life); f() }, false) }
+func (e *env) Spawn(f func()) { e.c.w.s.start(func() { e.c.awaitRunnable(e.life); f() }, false) }
 
 // Background records an operation of the client's own.
 func (e *env) Background(op lock.Operation, do func() (lock.Grant, lock.Result), remaining func(lock.Grant) time.Duration) {
@@ -254,7 +254,7 @@ func (e *env) Fan(n int, call func(int) command.Reply, arrived func(int, command
 	standing, epoch := false, uint32(0)
 	for i := range n {
 		s.start(func() {
-			e.c.gate(e.life)
+			e.c.awaitRunnable(e.life)
 			queue = append(queue, answer{i, call(i)})
 			if standing {
 				s.wake(asker, epoch, byReply)
@@ -264,7 +264,7 @@ func (e *env) Fan(n int, call func(int) command.Reply, arrived func(int, command
 	for next := range n {
 		for len(queue) == next {
 			standing, epoch = true, asker.epoch
-			e.c.stand(e.life)
+			e.c.parkClient(e.life)
 			standing = false
 		}
 		if arrived(queue[next].i, queue[next].r) {
@@ -352,7 +352,7 @@ func (r *remote) await(m *message, cmd *command.Command, reply *command.Reply) (
 		if m.deadline < math.MaxInt64 {
 			s.timeout(m.deadline)
 		}
-		why = r.e.c.stand(r.e.life) // where the client dies, kill has given the call up
+		why = r.e.c.parkClient(r.e.life) // where the client dies, kill has given the call up
 	}
 	*reply, known = k.reply, !k.noScript
 	k.giveUp()

@@ -61,7 +61,7 @@ func disturb(t *testing.T, w *World, d world.Disturbance) func() error {
 // held reports the key on a node as the node sees it now.
 func held(w *World, node string) string {
 	n := w.node(node)
-	n.look()
+	n.seeClock()
 	v, _ := n.memory.Get("lock")
 	return v
 }

@@ -41,10 +41,10 @@ func (n *node) wall(at time.Duration) int64 {
 	return int64((n.w.wallZero + at + n.clock.off(at)) / time.Microsecond)
 }
 
-// look lets memory see the clock. Redis looks for expired keys all the time, not
+// seeClock lets memory see the clock. Redis looks for expired keys all the time, not
 // only when somebody asks: what had expired before a strobing clock went back is
 // gone.
-func (n *node) look() {
+func (n *node) seeClock() {
 	now := n.w.s.now
 	if at, back := n.clock.turn(now); back && at > n.swept {
 		n.memory.now = n.wall(at - 1)
@@ -57,7 +57,7 @@ func (n *node) look() {
 // bend makes the node's clock go as f says, after what has expired by now is
 // gone; nil sets it right.
 func (n *node) bend(f *world.ClockFault) {
-	n.look()
+	n.seeClock()
 	if n.up && !n.paused {
 		n.memory.sweep()
 	}
@@ -79,7 +79,7 @@ func (n *node) arrive(k *call) bool {
 
 // carryOut carries a call out; false: the answer comes later.
 func (n *node) carryOut(k *call) bool {
-	n.look()
+	n.seeClock()
 	n.disk.tick(n, n.memory.now)
 	switch {
 	case k.handshake:
@@ -187,7 +187,7 @@ func (n *node) kill() {
 
 // start lets it come up with what keep leaves on its disk.
 func (n *node) start(keep world.Keep) {
-	n.look()
+	n.seeClock()
 	n.memory.items = n.disk.load(n, keep)
 	if n == n.w.store {
 		for _, key := range n.w.spec.Resource.Volatile() {

@@ -167,7 +167,7 @@ func (f *follower) apply(c change) {
 		return
 	}
 	f.applied = c.offset
-	r.look()
+	r.seeClock()
 	m := &r.memory
 	i := slices.IndexFunc(m.items, func(it item) bool { return it.key == c.item.key })
 	switch {
@@ -226,7 +226,7 @@ func (f *follower) reconnect() {
 		// The primary's past is another one: the replica starts from a copy.
 		f.applied = f.primary.memory.writes
 		f.replica.memory.items = slices.Clone(f.primary.memory.items)
-		f.replica.look()
+		f.replica.seeClock()
 		f.replica.watch.begin(&f.replica.memory)
 	}
 	f.sent = f.applied

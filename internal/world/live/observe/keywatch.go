@@ -75,7 +75,7 @@ func (k *keyWatch) see(c monitored) {
 	}
 	if l := k.answered(c); l != nil {
 		<-l.done
-		k.told(l, span(c.at, c.at))
+		k.takeAnswer(l, span(c.at, c.at))
 	}
 	k.names.learn(c)
 	caller := k.names[c.source]
@@ -217,8 +217,8 @@ func (k *keyWatch) question() {
 	k.asked = append(k.asked, k.ask(k.number))
 }
 
-// told takes in the answer to a question, which shows in the stream at an instant.
-func (k *keyWatch) told(l *look, at command.Span) {
+// takeAnswer takes in the answer to a question, which shows in the stream at an instant.
+func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 	seen := command.Key{Holds: command.Unclear}
 	if l.err == nil {
 		seen, k.behind = l.state.key(at), false

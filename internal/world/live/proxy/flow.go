@@ -56,21 +56,21 @@ func newFlow(v *valve, stub *toxics.ToxicStub) *flow {
 func (f *flow) step(interrupt <-chan struct{}) bool {
 	head, wait, changed := f.next()
 	var out chan<- *stream.StreamChunk
-	var ripe <-chan time.Time
+	var due <-chan time.Time
 	switch {
 	case head != nil:
 		out = f.output
 	case wait <= 0:
 		return false
 	case wait < link.Never:
-		ripe = time.After(wait)
+		due = time.After(wait)
 	}
 	select {
 	case <-interrupt: // toxiproxy takes the valve off
 		f.interrupted = true
 		return false
 	case <-changed:
-	case <-ripe:
+	case <-due:
 	case out <- head:
 		return f.sent()
 	case data := <-f.input:

@@ -256,7 +256,7 @@ func prepareExisting(ctx context.Context, e *Existing, demands []world.Demand) e
 	var group machine.Group
 	for _, address := range e.Addresses {
 		group.Go(func() error {
-			if err := e.look(ctx, address); err != nil {
+			if err := e.examine(ctx, address); err != nil {
 				return fmt.Errorf("the server at %s: %w", address, err)
 			}
 			return nil
@@ -265,7 +265,7 @@ func prepareExisting(ctx context.Context, e *Existing, demands []world.Demand) e
 	return group.Wait()
 }
 
-func (e *Existing) look(ctx context.Context, address string) error {
+func (e *Existing) examine(ctx context.Context, address string) error {
 	d, err := e.Door(address)
 	if err != nil {
 		return err

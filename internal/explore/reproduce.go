@@ -11,15 +11,15 @@ import (
 )
 
 // otherSeeds is how many seeds beside the found one are tried, to see how far a
-// violation depends on luck.
+// violation depends on exact times.
 const otherSeeds = 20
 
 // stagger is how far apart processes may begin that are told to at once.
 const stagger = 3 * time.Millisecond
 
-// luck counts the other seeds that lead to the violation, where clients that start
+// reproductions counts the other seeds that lead to the violation, where clients that start
 // together do not do so in the same instant. It stops where it cannot reach least.
-func (k *shrinker) luck(least int) (count int) {
+func (k *shrinker) reproductions(least int) (count int) {
 	seed := k.found.Seed
 	k.stagger = stagger
 	defer func() { k.found.Seed, k.stagger = seed, 0 }()
@@ -32,58 +32,58 @@ func (k *shrinker) luck(least int) (count int) {
 	return count
 }
 
-// steadier lets the violation depend less on luck, so that it shows in the live
+// raiseReproductions lets the violation depend less on exact times, so that it shows in the live
 // world too, where no time is like another: it gives faults, and the clients in
 // their sections, more time where that helps.
-func (k *shrinker) steadier() (luck int) {
-	luck = k.luck(0)
+func (k *shrinker) raiseReproductions() (count int) {
+	count = k.reproductions(0)
 	try := func(d *time.Duration, values ...time.Duration) {
 		for _, value := range values {
-			if luck == otherSeeds {
+			if count == otherSeeds {
 				return
 			}
 			before := *d
 			*d = value
-			if now := k.luck(luck + 2); now >= luck+2 && k.fails() {
-				luck = now
+			if now := k.reproductions(count + 2); now >= count+2 && k.fails() {
+				count = now
 				continue
 			}
 			*d = before
 		}
 	}
-	luck = k.inTurn(luck)
-	luck = k.restored(luck)
+	count = k.inTurn(count)
+	count = k.restored(count)
 	ttl := k.setup.Lock.TTL
 	if k.setup.Workload.Think == 0 {
 		try(&k.setup.Workload.Think, (ttl / 5).Round(10*time.Millisecond), (ttl / 2).Round(10*time.Millisecond))
 	}
-	luck = k.inTurn(luck) // who thinks for a while need not race any more
+	count = k.inTurn(count) // who thinks for a while need not race any more
 	for i := range k.setup.Faults.List {
 		for _, d := range durations(reflect.ValueOf(k.setup.Faults.List[i].Params).Elem()) {
 			try(d, 2**d, 4**d)
 		}
 	}
-	return luck
+	return count
 }
 
 // inTurn lets clients that start together begin in turn, so that nobody races for
 // the first grant: in the order of their names, or in that of their first grants.
-func (k *shrinker) inTurn(luck int) int {
+func (k *shrinker) inTurn(count int) int {
 	start := &k.setup.Workload.Start
 	if *start != workload.Together {
-		return luck
+		return count
 	}
 	faults, drawn := k.setup.Faults.List, k.drawn
 	order := k.order()
 	*start = workload.InTurn
 	for _, rename := range []map[string]string{nil, order} {
 		k.setup.Faults.List, k.drawn = renamed(faults, rename), renamed(drawn, rename)
-		if now := k.luck(luck); now >= luck && k.fails() {
+		if now := k.reproductions(count); now >= count && k.fails() {
 			return now
 		}
 	}
 	*start, k.setup.Faults.List, k.drawn = workload.Together, faults, drawn
-	return luck
+	return count
 }
 
 // order gives each client the name of its place in the order of first grants.
@@ -144,21 +144,21 @@ func renamed(list []scenario.Fault, to map[string]string) []scenario.Fault {
 	return list
 }
 
-// restored puts faults back that make the violation depend less on luck: without
+// restored puts faults back that make the violation depend less on exact times: without
 // them it may need a race of microseconds.
-func (k *shrinker) restored(luck int) int {
-	const unlucky, worth, most = otherSeeds * 3 / 4, otherSeeds / 5, 3
+func (k *shrinker) restored(count int) int {
+	const enough, worth, most = otherSeeds * 3 / 4, otherSeeds / 5, 3
 	for _, f := range k.drawn {
 		before := k.setup.Faults.List
-		if luck >= unlucky || len(before) >= most {
+		if count >= enough || len(before) >= most {
 			break
 		}
 		k.setup.Faults.List = append(slices.Clip(before), clone([]scenario.Fault{f})...)
-		if now := k.luck(luck + worth); now >= luck+worth && k.fails() {
-			luck = now
+		if now := k.reproductions(count + worth); now >= count+worth && k.fails() {
+			count = now
 			continue
 		}
 		k.setup.Faults.List = before
 	}
-	return luck
+	return count
 }

@@ -94,6 +94,10 @@ func (c *Command) Refusal() string {
 	return ""
 }
 
+// Malformed reports that the command lacks a word, for which a transaction refuses it
+// when it is queued.
+func (c *Command) Malformed() bool { return c.Op == RPUSH && len(c.Args) == 0 }
+
 // Get reads a key.
 func Get(key string) Command { return Command{Op: GET, Key: key} }
 

@@ -11,6 +11,9 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 )
 
+// outlives is how far behind its expiry a key may live: through that millisecond.
+const outlives = time.Millisecond
+
 // table is where clients and nodes sit together, on one clock that moves only as
 // they say.
 type table struct {
@@ -50,7 +53,7 @@ func (tb *table) slow(there, back time.Duration) way {
 func (tb *table) holders() []string {
 	var list []string
 	for _, n := range tb.nodes {
-		v, _ := n.Get("lock")
+		v, _ := n.Memory().Get("lock")
 		list = append(list, v)
 	}
 	return list

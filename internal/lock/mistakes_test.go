@@ -87,7 +87,7 @@ func TestEachMistakeShows(t *testing.T) {
 					tb.ways()
 				}
 				if n > 10 {
-					tb.nodes[0].Del("lock") // to end the test
+					tb.nodes[0].Memory().Del("lock") // to end the test
 				}
 			}
 			e.spawned[0]()

@@ -49,13 +49,13 @@ func TestLocksOnOneNode(t *testing.T) {
 		if _, r := l2.Acquire(); want.steals != (r.Outcome == lock.OK) {
 			t.Errorf("%s: acquire while held: %+v", algorithm, r)
 		}
-		tb.T += time.Second
+		tb.T += time.Second + outlives
 		if _, r := l2.Acquire(); want.expires != (r.Outcome == lock.OK) {
 			t.Errorf("%s: acquire after the lease: %+v", algorithm, r)
 		}
-		tb.nodes[0].Set("lock", "1", time.Hour, false) // as c2's would be under constant-value
+		tb.nodes[0].Memory().Set("lock", "1", time.Hour, false) // as c2's would be under constant-value
 		l1.Release(g1)
-		if _, kept := tb.nodes[0].Get("lock"); kept == want.deletes {
+		if _, kept := tb.nodes[0].Memory().Get("lock"); kept == want.deletes {
 			t.Errorf("%s: after the late release the other's key is there: %v", algorithm, kept)
 		}
 	}
@@ -80,7 +80,7 @@ func TestOutcomesOfOneNode(t *testing.T) {
 				t.Errorf("%s, the node is %s: acquire %+v, %+v", algorithm, c.what, g, r)
 			}
 			tb.ways()
-			tb.nodes[0].Del("lock")
+			tb.nodes[0].Memory().Del("lock")
 			g, _ := l.Acquire()
 			tb.ways(c.way)
 			if r := l.Release(g); r.Outcome != c.want {
@@ -191,7 +191,7 @@ func TestWatchdogOfAStalledClient(t *testing.T) {
 			case 1:
 				tb.T += 5 * time.Second
 				taken = tb.T
-				tb.nodes[0].Set("lock", "c2", time.Second, false)
+				tb.nodes[0].Memory().Set("lock", "c2", time.Second, false)
 			case 20:
 				l.Release(g)
 			}
@@ -237,7 +237,7 @@ func TestReentryEndsWithTheLease(t *testing.T) {
 	tb := newTable(1)
 	_, l := tb.sit(t, "c1", single("reentrant"))
 	l.Acquire()
-	tb.T += time.Second
+	tb.T += time.Second + outlives
 	if g, r := l.Acquire(); r.Outcome != lock.OK || g.Local {
 		t.Errorf("after the lease: %+v, %+v: want a grant by the node", g, r)
 	}
@@ -275,7 +275,7 @@ func TestLocksOnOneNodeCleanUpAfterNoAnswer(t *testing.T) {
 		if _, r := l.Acquire(); r.Outcome != lock.Info {
 			t.Errorf("%s: acquire %+v, want an unknown outcome", c.algorithm, r)
 		}
-		if _, left := tb.nodes[0].Get("lock"); left != c.left {
+		if _, left := tb.nodes[0].Memory().Get("lock"); left != c.left {
 			t.Errorf("%s, %+v: the key is left: %v, want %v", c.algorithm, c.mistakes, left, c.left)
 		}
 	}

@@ -96,11 +96,11 @@ func TestOrderOfTokenAndLock(t *testing.T) {
 			tb, c := newTable(1), single(algorithm)
 			c.Tokens, c.Mistakes.TokenFirst = lock.Consensus, first
 			_, l := tb.sit(t, "c1", c)
-			tb.nodes[0].Set("lock", "c2", time.Hour, false)
+			tb.nodes[0].Memory().Set("lock", "c2", time.Hour, false)
 			if _, r := l.Acquire(); r.Outcome != lock.Fail || len(tb.etcd.Asked) > 0 != first {
 				t.Errorf("%s, token first %v: %+v; asked for tokens: %q", algorithm, first, r, tb.etcd.Asked)
 			}
-			tb.nodes[0].Del("lock")
+			tb.nodes[0].Memory().Del("lock")
 			g, r := l.Acquire()
 			if r.Outcome != lock.OK || !g.HasToken || first && g.Token != 2 {
 				t.Errorf("%s, token first %v: %+v, %+v", algorithm, first, g, r)

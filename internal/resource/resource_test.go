@@ -84,7 +84,9 @@ func TestUnansweredAccessIsUnknown(t *testing.T) {
 // all of it.
 func TestFenceAndLog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, node := strict()
+		c, _ := strict()
+		clock := &commandtest.Clock{}
+		node := commandtest.NewNode("resource", clock)
 		type key struct {
 			token  int64
 			client string
@@ -92,7 +94,7 @@ func TestFenceAndLog(t *testing.T) {
 		var highest key
 		values, seen := map[string]int64{"": c.Initial, "b": c.Initial}, []string{}
 		for i := range rapid.IntRange(1, 30).Draw(t, "accesses") {
-			node.Clock.T += time.Duration(rapid.IntRange(0, 5000).Draw(t, "µs")) * time.Microsecond
+			clock.T += time.Duration(rapid.IntRange(0, 5000).Draw(t, "µs")) * time.Microsecond
 			a := resource.Access{
 				Client: rapid.SampledFrom([]string{"c1", "c2", "c3"}).Draw(t, "client"), Section: i,
 				Token: rapid.Int64Range(1, 6).Draw(t, "token"), HasToken: rapid.IntRange(0, 9).Draw(t, "has") > 0,
@@ -112,7 +114,7 @@ func TestFenceAndLog(t *testing.T) {
 				t.Fatalf("%s %+v on %+v: %+v, value %d", op, a, highest, got, values[a.Cell])
 			}
 			entry := resource.LogEntry{Op: op, Client: a.Client, Section: i, Number: shown, Accepted: accepted, HasToken: a.HasToken, Cell: a.Cell,
-				Highest: highest.token, HasHighest: highest.token > 0, Time: node.Time()}
+				Highest: highest.token, HasHighest: highest.token > 0, Time: node.Memory().Time()}
 			if a.HasToken {
 				entry.Token = a.Token
 			}
@@ -121,7 +123,7 @@ func TestFenceAndLog(t *testing.T) {
 				highest = key{a.Token, a.Client}
 			}
 		}
-		log := node.LRange(c.LogKey())
+		log := node.Memory().LRange(c.LogKey())
 		if len(log) != len(seen) {
 			t.Fatalf("%d log entries of %d accesses", len(log), len(seen))
 		}
@@ -200,7 +202,7 @@ func TestACheckApartFromTheWriteLeavesAGap(t *testing.T) {
 	if a := c.Check(node, by("c1", 33)); a.Accepted || a.Highest != 34 {
 		t.Errorf("the check let an old token pass: %+v", a)
 	}
-	log := node.LRange(c.LogKey())
+	log := node.Memory().LRange(c.LogKey())
 	last, err := resource.ParseLogEntry(log[len(log)-1])
 	if err != nil || last.Accepted || last.Op != "write" || len(log) != 3 {
 		t.Errorf("a refused check is logged as a refused write: %+v (%v) in %q", last, err, log)
@@ -216,7 +218,7 @@ func TestTakeIsOneStep(t *testing.T) {
 			t.Errorf("%d: %+v, want %+v", i, a, want)
 		}
 	}
-	if n := len(node.LRange(c.LogKey())); n != 2 {
+	if n := len(node.Memory().LRange(c.LogKey())); n != 2 {
 		t.Errorf("%d log entries: what took nothing had no effect", n)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"go/ast"
@@ -166,7 +167,7 @@ func (t *target) build(dir string) (program string, mutants []*mutant, err error
 		return "", nil, err
 	}
 	program = filepath.Join(dir, "tests")
-	out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", file, "-o", program, "./"+t.dir).CombinedOutput()
+	out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", file, "-o", program, "./"+cmp.Or(t.tests, t.dir)).CombinedOutput()
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w\n%s", t.dir, err, out)
 	}

@@ -3,6 +3,7 @@ package virtual
 import (
 	"slices"
 
+	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -11,7 +12,7 @@ import (
 // what would have been saved by then: between two looks nothing changes.
 type disk struct {
 	// synced is what a power cut leaves.
-	synced []item
+	synced []model.Item
 	// dirty says that memory differs from it, since the second that it names.
 	dirty bool
 	since int64
@@ -33,7 +34,7 @@ func (d *disk) started(n *node, now int64) {
 func (d *disk) save(n *node) {
 	d.dirty = false
 	if n.persistence != world.NoPersistence {
-		d.synced = append(d.synced[:0], n.memory.items...)
+		d.synced = append(d.synced[:0], n.memory.Items...)
 	}
 }
 
@@ -77,15 +78,15 @@ func (d *disk) wrote(n *node, now int64) {
 }
 
 // load is what the node finds when it starts.
-func (d *disk) load(n *node, keep world.Keep) []item {
-	var list []item
+func (d *disk) load(n *node, keep world.Keep) []model.Item {
+	var list []model.Item
 	switch {
 	case keep == world.KeepNothing || n.persistence == world.NoPersistence:
 	case n.persistence == world.RDB:
 		// What has expired by the clock of the start is not loaded.
-		list = slices.DeleteFunc(slices.Clone(d.synced), func(it item) bool { return it.expires != 0 && n.memory.ms() > it.expires })
+		list = slices.DeleteFunc(slices.Clone(d.synced), func(it model.Item) bool { return it.Expires != 0 && n.memory.Milliseconds() > it.Expires })
 	case keep == world.KeepData || n.persistence == world.AOFAlways:
-		list = slices.Clone(n.memory.items)
+		list = slices.Clone(n.memory.Items)
 	case n.persistence == world.AOFEverysec:
 		list = slices.Clone(d.synced)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/link"
 )
@@ -54,7 +55,7 @@ type connection struct {
 	flows [2]link.Flow
 	// written is the node's offset after the connection's last write, for WAIT.
 	written int64
-	watcher watcher
+	watcher model.Connection
 }
 
 // call is one request to a node and its answer. Its connection carries the next one

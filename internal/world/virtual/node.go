@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -12,7 +13,7 @@ type node struct {
 	w           *World
 	name        string
 	persistence world.Persistence
-	memory      memory
+	memory      model.Memory
 	watch       watch
 	clock       nodeClock
 	// swept is the last turn of a strobing clock that has been taken note of.
@@ -47,11 +48,11 @@ func (n *node) wall(at time.Duration) int64 {
 func (n *node) seeClock() {
 	now := n.w.s.now
 	if at, back := n.clock.turn(now); back && at > n.swept {
-		n.memory.now = n.wall(at - 1)
-		n.memory.sweep()
+		n.memory.Now = n.wall(at - 1)
+		n.memory.Sweep()
 		n.swept = at
 	}
-	n.memory.now = n.wall(now)
+	n.memory.Now = n.wall(now)
 }
 
 // bend makes the node's clock go as f says, after what has expired by now is
@@ -59,7 +60,7 @@ func (n *node) seeClock() {
 func (n *node) bend(f *world.ClockFault) {
 	n.seeClock()
 	if n.up && !n.paused {
-		n.memory.sweep()
+		n.memory.Sweep()
 	}
 	if f == nil {
 		n.clock = nodeClock{}
@@ -80,7 +81,7 @@ func (n *node) arrive(k *call) bool {
 // carryOut carries a call out; false: the answer comes later.
 func (n *node) carryOut(k *call) bool {
 	n.seeClock()
-	n.disk.tick(n, n.memory.now)
+	n.disk.tick(n, n.memory.Now)
 	switch {
 	case k.handshake:
 		k.reply = command.OKReply()
@@ -99,19 +100,19 @@ func (n *node) obey(c *command.Command, from *clientLink, conn *connection, sour
 	if c.Op == command.EVAL && !n.knows(c.Script, source) {
 		return false
 	}
-	before, expired := n.memory.writes, n.memory.expiries
+	before, expired := n.memory.Writes, n.memory.Expiries
 	n.watch.from = from
 	switch c.Op {
 	case command.WATCH, command.UNWATCH, command.EXEC:
-		*reply = n.memory.transact(c, &conn.watcher)
+		*reply = n.memory.Transact(c, &conn.watcher)
 	default:
-		*reply = n.memory.do(c)
+		*reply = n.memory.Do(c)
 	}
 	n.watch.from = nil
-	if n.memory.writes != before {
-		conn.written = n.memory.writes
-		if n.persistence != world.RDB || n.memory.writes-before > n.memory.expiries-expired {
-			n.disk.wrote(n, n.memory.now)
+	if n.memory.Writes != before {
+		conn.written = n.memory.Writes
+		if n.persistence != world.RDB || n.memory.Writes-before > n.memory.Expiries-expired {
+			n.disk.wrote(n, n.memory.Now)
 		}
 	}
 	return true
@@ -188,15 +189,16 @@ func (n *node) kill() {
 // start lets it come up with what keep leaves on its disk.
 func (n *node) start(keep world.Keep) {
 	n.seeClock()
-	n.memory.items = n.disk.load(n, keep)
+	n.memory.Items = n.disk.load(n, keep)
 	if n == n.w.store {
 		for _, key := range n.w.spec.Resource.Volatile() {
 			n.memory.Del(key)
 		}
 	}
 	n.up = true
-	n.memory.writes, n.memory.watched, n.backlog = 0, nil, nil
-	n.disk.started(n, n.memory.now)
+	n.memory.Restarted()
+	n.backlog = nil
+	n.disk.started(n, n.memory.Now)
 	n.resumeFollowers()
 	n.watch.begin(&n.memory)
 }

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -193,10 +194,10 @@ func same(model, real command.Reply) bool {
 }
 
 // both puts a command to the server and to the model, and wants the same answer.
-func (r *realRedis) both(t fataler, m *memory, c command.Command) {
+func (r *realRedis) both(t fataler, m *model.Memory, c command.Command) {
 	t.Helper()
 	want := r.do(c)
-	if got := m.do(&c); !same(got, want) {
+	if got := m.Do(&c); !same(got, want) {
 		t.Fatalf("%v %s: the model answers %v, Redis %v", c.Op, c.Key, got, want)
 	}
 }
@@ -310,15 +311,15 @@ func TestMemoryIsRedis(t *testing.T) {
 		if err := real.rdb.FlushAll(context.Background()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		m := &memory{}
+		m := &model.Memory{}
 		clock := epochSeconds
 		real.set(t, clock)
-		m.now = clock * second
+		m.Now = clock * second
 		for range rapid.IntRange(1, 60).Draw(t, "commands") {
 			if rapid.IntRange(0, 4).Draw(t, "jump") == 0 {
 				clock += int64(rapid.IntRange(-3, 3).Draw(t, "by"))
 				real.set(t, clock)
-				m.now = clock * second
+				m.Now = clock * second
 				continue
 			}
 			real.both(t, m, drawCommand(t))
@@ -344,11 +345,11 @@ func TestTransactionsAreRedis(t *testing.T) {
 			defer func() { _ = c.Close() }()
 			c.Do(ctx, "unwatch")
 		}
-		watchers := make([]watcher, 2)
-		m := &memory{}
+		watchers := make([]model.Connection, 2)
+		m := &model.Memory{}
 		clock := epochSeconds
 		real.set(t, clock)
-		m.now = clock * second
+		m.Now = clock * second
 		keys := rapid.SampledFrom(anyKeys)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			who := rapid.IntRange(0, 1).Draw(t, "connection")
@@ -357,7 +358,7 @@ func TestTransactionsAreRedis(t *testing.T) {
 			case 0:
 				clock += int64(rapid.IntRange(-1, 3).Draw(t, "by"))
 				real.set(t, clock)
-				m.now = clock * second
+				m.Now = clock * second
 				continue
 			case 1:
 				c = command.Watch(rapid.SliceOfN(keys, 1, 2).Draw(t, "watch")...)
@@ -376,9 +377,9 @@ func TestTransactionsAreRedis(t *testing.T) {
 			var got command.Reply
 			switch c.Op {
 			case command.WATCH, command.UNWATCH, command.EXEC:
-				got = m.transact(&c, &watchers[who])
+				got = m.Transact(&c, &watchers[who])
 			default:
-				if got = m.do(&c); malformed(c) {
+				if got = m.Do(&c); c.Malformed() {
 					continue // both refuse it
 				}
 			}
@@ -486,11 +487,11 @@ func TestRestartIsRedis(t *testing.T) {
 				if err := real.rdb.FlushAll(context.Background()).Err(); err != nil {
 					rt.Fatal(err)
 				}
-				n.memory.items = nil
+				n.memory.Items = nil
 				clock := epochSeconds
 				real.set(rt, clock)
 				for step := range 25 {
-					n.memory.now = clock * second
+					n.memory.Now = clock * second
 					switch {
 					case step == 12 && rapid.IntRange(0, 3).Draw(rt, "restart") == 0:
 						if test.p == world.AOFEverysec { // a write may have to wait while an fsync is under way
@@ -501,7 +502,7 @@ func TestRestartIsRedis(t *testing.T) {
 						real.kill()
 						real.start(rt)
 						n.kill()
-						n.memory.items, n.up = n.disk.load(n, world.KeepData), true
+						n.memory.Items, n.up = n.disk.load(n, world.KeepData), true
 						continue
 					case rapid.IntRange(0, 4).Draw(rt, "jump") == 0:
 						clock += int64(rapid.IntRange(0, 3).Draw(rt, "by"))
@@ -509,7 +510,7 @@ func TestRestartIsRedis(t *testing.T) {
 						continue
 					}
 					real.both(rt, &n.memory, drawCommand(rt))
-					n.disk.wrote(n, n.memory.now)
+					n.disk.wrote(n, n.memory.Now)
 				}
 			})
 		})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/link"
@@ -15,7 +16,7 @@ import (
 // change is a write as it goes to the followers: the key as it is afterwards.
 type change struct {
 	offset int64
-	item   item
+	item   model.Item
 	gone   bool
 }
 
@@ -81,14 +82,14 @@ func (w *World) follow(primary, replica *node) {
 	}
 	w.followers = append(w.followers, f)
 	primary.followers = append(primary.followers, f)
-	primary.memory.changed = primary.remember
+	primary.memory.Changed = primary.remember
 }
 
 // remember keeps a change for the followers and sends it to them.
 func (n *node) remember(key string) {
-	c := change{offset: n.memory.writes, item: item{key: key}, gone: true}
-	if i := slices.IndexFunc(n.memory.items, func(it item) bool { return it.key == key }); i >= 0 {
-		c.item, c.gone = n.memory.items[i], false
+	c := change{offset: n.memory.Writes, item: model.Item{Key: key}, gone: true}
+	if i := slices.IndexFunc(n.memory.Items, func(it model.Item) bool { return it.Key == key }); i >= 0 {
+		c.item, c.gone = n.memory.Items[i], false
 	}
 	n.backlog = append(n.backlog, c)
 	for _, f := range n.followers {
@@ -101,7 +102,7 @@ func (f *follower) pump() {
 	if !f.primary.up || f.primary.paused {
 		return
 	}
-	for ; f.connected && f.sent < f.primary.memory.writes; f.sent++ {
+	for ; f.connected && f.sent < f.primary.memory.Writes; f.sent++ {
 		c := f.primary.backlog[f.sent]
 		f.transmit(answers, func() { f.apply(c) })
 	}
@@ -169,31 +170,31 @@ func (f *follower) apply(c change) {
 	f.applied = c.offset
 	r.seeClock()
 	m := &r.memory
-	i := slices.IndexFunc(m.items, func(it item) bool { return it.key == c.item.key })
+	i := slices.IndexFunc(m.Items, func(it model.Item) bool { return it.Key == c.item.Key })
 	switch {
 	case c.gone && i >= 0:
-		r.watch.deleted(&m.items[i])
-		m.remove(i)
+		r.watch.Deleted(&m.Items[i])
+		m.Remove(i)
 	case c.gone:
 	case i < 0:
-		m.items = append(m.items, c.item)
-		i = len(m.items) - 1
+		m.Items = append(m.Items, c.item)
+		i = len(m.Items) - 1
 		fallthrough
 	default:
-		fresh := m.items[i].value != c.item.value || m.items[i].expires == c.item.expires
-		m.items[i] = c.item
+		fresh := m.Items[i].Value != c.item.Value || m.Items[i].Expires == c.item.Expires
+		m.Items[i] = c.item
 		ttl := time.Duration(0)
-		if c.item.expires > 0 {
-			ttl = time.Duration(c.item.expires-m.ms()) * time.Millisecond
+		if c.item.Expires > 0 {
+			ttl = time.Duration(c.item.Expires-m.Milliseconds()) * time.Millisecond
 		}
 		if fresh {
-			r.watch.set(&m.items[i], ttl)
+			r.watch.Set(&m.Items[i], ttl)
 		} else {
-			r.watch.extended(&m.items[i], ttl)
+			r.watch.Extended(&m.Items[i], ttl)
 		}
-		m.tell(c.item.key)
+		m.Tell(c.item.Key)
 	}
-	r.disk.wrote(r, m.now)
+	r.disk.wrote(r, m.Now)
 }
 
 // disconnect breaks the replica's connection; it tries again after a while and
@@ -222,10 +223,10 @@ func (f *follower) reconnect() {
 	}
 	f.connected = true
 	f.free, f.flows = [2]time.Duration{}, &[2]link.Flow{f.ways[requests].Open(), f.ways[answers].Open()}
-	if f.applied > f.primary.memory.writes || int64(len(f.primary.backlog)) < f.primary.memory.writes {
+	if f.applied > f.primary.memory.Writes || int64(len(f.primary.backlog)) < f.primary.memory.Writes {
 		// The primary's past is another one: the replica starts from a copy.
-		f.applied = f.primary.memory.writes
-		f.replica.memory.items = slices.Clone(f.primary.memory.items)
+		f.applied = f.primary.memory.Writes
+		f.replica.memory.Items = slices.Clone(f.primary.memory.Items)
 		f.replica.seeClock()
 		f.replica.watch.begin(&f.replica.memory)
 	}
@@ -368,7 +369,7 @@ func (w *World) followNew(primary *node) {
 			continue
 		}
 		old.leave()
-		primary.backlog = make([]change, primary.memory.writes) // its own past is nobody's to replay
+		primary.backlog = make([]change, primary.memory.Writes) // its own past is nobody's to replay
 		w.follow(primary, old.replica)
 		f := w.followers[len(w.followers)-1]
 		f.connected, f.applied = false, math.MaxInt64

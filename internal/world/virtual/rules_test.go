@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -19,17 +20,17 @@ type bench struct {
 func newBench(t *testing.T, p world.Persistence, at int64) *bench {
 	b := &bench{t: t, n: modelNode(t, p)}
 	b.at(at)
-	b.n.disk.started(b.n, b.n.memory.now)
+	b.n.disk.started(b.n, b.n.memory.Now)
 	return b
 }
 
 // at sets the clock, in seconds since 1970.
-func (b *bench) at(s int64) { b.n.memory.now = s * second }
+func (b *bench) at(s int64) { b.n.memory.Now = s * second }
 
 // do carries a command out as the node does.
 func (b *bench) do(c command.Command) command.Reply {
 	b.t.Helper()
-	b.n.disk.tick(b.n, b.n.memory.now)
+	b.n.disk.tick(b.n, b.n.memory.Now)
 	var r command.Reply
 	if !b.n.obey(&c, nil, &b.conn, true, &r) {
 		b.t.Fatalf("%v was not carried out", c.Op)
@@ -39,10 +40,10 @@ func (b *bench) do(c command.Command) command.Reply {
 
 // saved is what a power cut leaves of a key.
 func (b *bench) saved(key string) string {
-	b.n.disk.tick(b.n, b.n.memory.now)
+	b.n.disk.tick(b.n, b.n.memory.Now)
 	for _, it := range b.n.disk.load(b.n, world.KeepSynced) {
-		if it.key == key {
-			return it.value
+		if it.Key == key {
+			return it.Value
 		}
 	}
 	return ""
@@ -117,7 +118,7 @@ func TestSnapshotIsLoadedWithoutWhatHasExpired(t *testing.T) {
 		b.do(command.Set("kept", "1", 0))
 		b.at(1005)
 		b.do(command.Get("kept"))
-		b.n.memory.now = 1000*second + int64(after/time.Microsecond)
+		b.n.memory.Now = 1000*second + int64(after/time.Microsecond)
 		if b.saved("leased") != want || b.saved("kept") != "1" {
 			t.Errorf("after %v: the leased key is %q, the other %q", after, b.saved("leased"), b.saved("kept"))
 		}
@@ -217,26 +218,26 @@ func TestScriptIsSentOnce(t *testing.T) {
 
 // transaction is a memory with two connections.
 type transaction struct {
-	memory
-	mine, others watcher
+	model.Memory
+	mine, others model.Connection
 }
 
 func (x *transaction) watch(keys ...string) {
 	c := command.Watch(keys...)
-	x.transact(&c, &x.mine)
+	x.Transact(&c, &x.mine)
 }
 
 // fails runs an empty transaction and reports whether a watched key had changed.
 func (x *transaction) fails() bool {
 	c := command.Exec()
-	return x.transact(&c, &x.mine).Nil
+	return x.Transact(&c, &x.mine).Nil
 }
 
 // TestWatchedKeys: a transaction fails where a watched key was changed, removed, or
 // has expired since; not where it had expired before.
 func TestWatchedKeys(t *testing.T) {
 	const ttl = 10 * time.Second
-	later := func(x *transaction, by time.Duration) { x.now += int64(by / time.Microsecond) }
+	later := func(x *transaction, by time.Duration) { x.Now += int64(by / time.Microsecond) }
 	for _, test := range []struct {
 		what string
 		do   func(x *transaction)
@@ -269,16 +270,16 @@ func TestWatchedKeys(t *testing.T) {
 		{"no longer watched", func(x *transaction) {
 			x.watch("kept")
 			c := command.Unwatch()
-			x.transact(&c, &x.mine)
+			x.Transact(&c, &x.mine)
 			x.Set("kept", "2", 0, false)
 		}, false},
 		{"watched by another", func(x *transaction) {
 			c := command.Watch("kept")
-			x.transact(&c, &x.others)
+			x.Transact(&c, &x.others)
 			x.Set("kept", "2", 0, false)
 		}, false},
 	} {
-		x := &transaction{memory: memory{now: 1000 * second}}
+		x := &transaction{Memory: model.Memory{Now: 1000 * second}}
 		x.Set("leased", "1", ttl, false)
 		x.Set("kept", "1", 0, false)
 		test.do(x)

@@ -53,12 +53,12 @@ func TestRestartIsRedisWithSnapshots(t *testing.T) {
 		}
 		// The server may save by itself just now, and then refuses.
 		real.settle(rt, func() bool { return real.rdb.Save(context.Background()).Err() == nil })
-		n.memory.items, n.memory.now = nil, clock*second
-		n.disk.started(n, n.memory.now)
+		n.memory.Items, n.memory.Now = nil, clock*second
+		n.disk.started(n, n.memory.Now)
 		tick := func() {
-			n.memory.now = clock * second
+			n.memory.Now = clock * second
 			dirty := n.disk.dirty
-			if n.disk.tick(n, n.memory.now); dirty && !n.disk.dirty {
+			if n.disk.tick(n, n.memory.Now); dirty && !n.disk.dirty {
 				real.settle(rt, saved)
 			}
 		}
@@ -69,8 +69,8 @@ func TestRestartIsRedisWithSnapshots(t *testing.T) {
 				restarts++
 				real.kill()
 				real.start(rt)
-				n.memory.items = n.disk.load(n, world.KeepData)
-				n.disk.started(n, n.memory.now)
+				n.memory.Items = n.disk.load(n, world.KeepData)
+				n.disk.started(n, n.memory.Now)
 			case 1, 2:
 				for range rapid.IntRange(1, 3).Draw(rt, "by") {
 					clock++
@@ -78,10 +78,10 @@ func TestRestartIsRedisWithSnapshots(t *testing.T) {
 					tick()
 				}
 			default:
-				before := n.memory.writes - n.memory.expiries
+				before := n.memory.Writes - n.memory.Expiries
 				real.both(rt, &n.memory, drawCommand(rt))
-				if n.memory.writes-n.memory.expiries != before {
-					n.disk.wrote(n, n.memory.now)
+				if n.memory.Writes-n.memory.Expiries != before {
+					n.disk.wrote(n, n.memory.Now)
 				}
 			}
 			if dirty := !saved(); dirty && !n.disk.dirty {

@@ -48,8 +48,8 @@ func TestPowerCutIsRedis(t *testing.T) {
 		if err := real.rdb.FlushAll(context.Background()).Err(); err != nil {
 			rt.Fatal(err)
 		}
-		n.memory.items, n.memory.now = nil, clock*second
-		n.disk.started(n, n.memory.now)
+		n.memory.Items, n.memory.Now = nil, clock*second
+		n.disk.started(n, n.memory.Now)
 		fsyncs, safe := real.synced(rt)
 		// agree waits for an fsync of the server where the model has fsynced.
 		agree := func(modelSynced bool) {
@@ -59,9 +59,9 @@ func TestPowerCutIsRedis(t *testing.T) {
 			}
 		}
 		tick := func() {
-			n.memory.now = clock * second
+			n.memory.Now = clock * second
 			dirty := n.disk.dirty
-			n.disk.tick(n, n.memory.now)
+			n.disk.tick(n, n.memory.Now)
 			agree(dirty && !n.disk.dirty)
 		}
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
@@ -78,18 +78,18 @@ func TestPowerCutIsRedis(t *testing.T) {
 					rt.Fatal(err)
 				}
 				real.start(rt)
-				n.memory.items = n.disk.load(n, world.KeepSynced)
-				n.disk.started(n, n.memory.now)
+				n.memory.Items = n.disk.load(n, world.KeepSynced)
+				n.disk.started(n, n.memory.Now)
 				fsyncs, safe = real.synced(rt)
 			case 1:
 				clock++
 				real.set(rt, clock)
 				tick()
 			default:
-				before, last := n.memory.writes, n.disk.last
+				before, last := n.memory.Writes, n.disk.last
 				real.both(rt, &n.memory, drawCommand(rt))
-				if n.memory.writes != before {
-					n.disk.wrote(n, n.memory.now)
+				if n.memory.Writes != before {
+					n.disk.wrote(n, n.memory.Now)
 				}
 				agree(n.disk.last != last)
 			}

@@ -3,6 +3,7 @@ package virtual
 import (
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 )
@@ -19,26 +20,26 @@ type watch struct {
 	from *clientLink
 }
 
-func (o *watch) set(it *item, ttl time.Duration) {
-	if o.sees(it.key) {
+func (o *watch) Set(it *model.Item, ttl time.Duration) {
+	if o.sees(it.Key) {
 		o.emit(history.KeySet, it, o.caller(), lives(ttl))
 	}
 }
 
-func (o *watch) extended(it *item, ttl time.Duration) {
-	if o.sees(it.key) {
+func (o *watch) Extended(it *model.Item, ttl time.Duration) {
+	if o.sees(it.Key) {
 		o.emit(history.KeyExtended, it, o.caller(), lives(ttl))
 	}
 }
 
-func (o *watch) deleted(it *item) {
-	if o.sees(it.key) {
+func (o *watch) Deleted(it *model.Item) {
+	if o.sees(it.Key) {
 		o.emit(history.KeyDeleted, it, o.caller(), history.Int{})
 	}
 }
 
-func (o *watch) expired(it *item) {
-	if o.sees(it.key) {
+func (o *watch) Expired(it *model.Item) {
+	if o.sees(it.Key) {
 		o.emit(history.KeyExpired, it, "", history.Int{})
 	}
 }
@@ -61,14 +62,14 @@ func lives(ttl time.Duration) history.Int {
 	return history.Some(int64(ttl))
 }
 
-func (o *watch) emit(f history.F, it *item, caller string, ttl history.Int) {
+func (o *watch) emit(f history.F, it *model.Item, caller string, ttl history.Int) {
 	o.w.record(history.Event{Process: o.node, Type: history.Info, F: f, Value: history.Value{
-		Key: it.key, Owner: it.value, Client: caller, TTL: ttl,
+		Key: it.Key, Owner: it.Value, Client: caller, TTL: ttl,
 	}})
 }
 
-// pushed records an effect. The world knows its time exactly.
-func (o *watch) pushed(key, element string) {
+// Pushed records an effect. The world knows its time exactly.
+func (o *watch) Pushed(key, element string) {
 	if o == nil || o.log == "" || o.log != key {
 		return
 	}
@@ -91,15 +92,15 @@ func (o *watch) pushed(key, element string) {
 }
 
 // begin records a key that a node has when its observation begins.
-func (o *watch) begin(m *memory) {
+func (o *watch) begin(m *model.Memory) {
 	if o == nil || o.key == "" {
 		return
 	}
-	if i := m.find(o.key); i >= 0 && !m.items[i].isList {
+	if i := m.Find(o.key); i >= 0 && !m.Items[i].IsList {
 		var ttl history.Int
-		if m.items[i].expires > 0 {
-			ttl = history.Some((m.items[i].expires - m.ms()) * int64(time.Millisecond))
+		if m.Items[i].Expires > 0 {
+			ttl = history.Some((m.Items[i].Expires - m.Milliseconds()) * int64(time.Millisecond))
 		}
-		o.emit(history.KeySet, &m.items[i], "", ttl)
+		o.emit(history.KeySet, &m.Items[i], "", ttl)
 	}
 }

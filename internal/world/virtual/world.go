@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
@@ -146,8 +147,8 @@ func (w *World) newNode(name string, p world.Persistence) *node {
 	n := w.allNodes[w.nodesUsed]
 	w.nodesUsed++
 	*n = node{w: w, name: name, persistence: p, up: true, watch: watch{w: w, node: name, key: w.spec.Lock.Key},
-		memory: memory{items: n.memory.items[:0]}, known: n.known[:0], disk: disk{synced: n.disk.synced[:0]}}
-	n.memory.watch = &n.watch
+		memory: model.Memory{Items: n.memory.Items[:0]}, known: n.known[:0], disk: disk{synced: n.disk.synced[:0]}}
+	n.memory.Observer = &n.watch
 	n.known = append(n.known, warmed...) // by the clients, when they got ready
 	n.disk.started(n, int64((w.wallZero-nodesStartBefore)/time.Microsecond))
 	return n

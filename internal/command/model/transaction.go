@@ -1,4 +1,4 @@
-package virtual
+package model
 
 import (
 	"slices"
@@ -6,19 +6,19 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/command"
 )
 
-// watcher is a connection that may watch keys until its next transaction.
-type watcher struct{ dirty bool }
+// Connection is a connection that may watch keys until its next transaction.
+type Connection struct{ dirty bool }
 
 // watched is a key that a connection watches. Redis does not remove what it finds
 // expired then, but takes note of it: that it is removed later is no change.
 type watched struct {
-	by      *watcher
+	by      *Connection
 	key     string
 	expired bool
 }
 
-// transact carries out WATCH, UNWATCH and EXEC for a connection.
-func (m *memory) transact(c *command.Command, w *watcher) command.Reply {
+// Transact carries out WATCH, UNWATCH and EXEC for a connection.
+func (m *Memory) Transact(c *command.Command, w *Connection) command.Reply {
 	switch c.Op {
 	case command.WATCH:
 		for _, key := range c.Keys {
@@ -36,22 +36,19 @@ func (m *memory) transact(c *command.Command, w *watcher) command.Reply {
 	switch {
 	case c.Discard:
 		return command.OKReply()
-	case slices.ContainsFunc(c.Body, malformed):
+	case slices.ContainsFunc(c.Body, func(c command.Command) bool { return c.Malformed() }):
 		return command.RefusedReply("EXECABORT Transaction discarded because of previous errors.")
 	case dirty:
 		return command.NilReply()
 	}
 	var body []command.Reply
 	for i := range c.Body {
-		body = append(body, m.do(&c.Body[i]))
+		body = append(body, m.Do(&c.Body[i]))
 	}
 	return command.BodyReply(body)
 }
 
-// malformed commands are refused when they are queued.
-func malformed(c command.Command) bool { return c.Op == command.RPUSH && len(c.Args) == 0 }
-
-func (m *memory) unwatch(w *watcher) {
+func (m *Memory) unwatch(w *Connection) {
 	w.dirty = false
 	m.watched = slices.DeleteFunc(m.watched, func(k watched) bool { return k.by == w })
 }
@@ -59,7 +56,7 @@ func (m *memory) unwatch(w *watcher) {
 // touch lets transactions fail that watch the key, which was changed or removed:
 // as Redis's touchWatchedKey does, which stops at a connection that found the key
 // expired and now sees it changed, for a clock that went back.
-func (m *memory) touch(key string) {
+func (m *Memory) touch(key string) {
 	for i := range m.watched {
 		k := &m.watched[i]
 		switch {
@@ -76,10 +73,14 @@ func (m *memory) touch(key string) {
 
 // overdue reports that a key is still there though it has expired, there that it
 // is there at all. Neither removes it.
-func (m *memory) overdue(key string) bool {
-	return slices.ContainsFunc(m.items, func(it item) bool { return it.key == key && it.expires != 0 && m.ms() > it.expires })
+func (m *Memory) overdue(key string) bool {
+	return slices.ContainsFunc(m.Items, func(it Item) bool { return it.Key == key && it.Expires != 0 && m.Milliseconds() > it.Expires })
 }
 
-func (m *memory) there(key string) bool {
-	return slices.ContainsFunc(m.items, func(it item) bool { return it.key == key })
+func (m *Memory) there(key string) bool {
+	return slices.ContainsFunc(m.Items, func(it Item) bool { return it.Key == key })
 }
+
+// Restarted forgets what a restart forgets, beside data: who watches what, and how many
+// changes there were.
+func (m *Memory) Restarted() { m.Writes, m.watched = 0, nil }

@@ -1,0 +1,327 @@
+package model
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+)
+
+// Memory is the data of a Redis node and what commands do to it. It has no clock of
+// its own: Now is set before each command and stands still during it, as it does in
+// Redis. It is not safe for concurrent use.
+type Memory struct {
+	// Items are few, and looked through one by one.
+	Items []Item
+	// Now is the node's wall clock in microseconds since 1970.
+	Now int64
+	// Observer is told what happens to keys; nil: nobody.
+	Observer Observer
+	// Writes counts the changes of keys, Expiries those among them that were due
+	// to time alone: Redis tells its replicas of them, and its append-only file, but
+	// makes no snapshot for them.
+	Writes, Expiries int64
+	// Changed is called after a key was changed, or removed; nil: nobody asks.
+	Changed func(key string)
+
+	// fault is the error that a script ran into, in Redis's words.
+	fault string
+	// watched are the keys that connections watch, in the order of their WATCH.
+	watched []watched
+}
+
+// Item is a key with its value: a string, or a list where IsList.
+type Item struct {
+	Key    string
+	Value  string
+	IsList bool
+	List   []string
+	// Expires is in milliseconds since 1970; 0: never.
+	Expires int64
+}
+
+// Observer sees what happens to keys. An expiry shows with the next command that asks
+// for the key.
+type Observer interface {
+	Set(it *Item, ttl time.Duration)
+	Extended(it *Item, ttl time.Duration)
+	Deleted(it *Item)
+	Expired(it *Item)
+	Pushed(key, element string)
+}
+
+var _ command.Store = (*Memory)(nil)
+
+// Errors in Redis's words.
+const (
+	errWrongType  = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	errNotInteger = "ERR value is not an integer or out of range"
+	errOverflow   = "ERR increment or decrement would overflow"
+)
+
+// Milliseconds is the clock as expiries count it.
+func (m *Memory) Milliseconds() int64 { return m.Now / 1000 }
+
+// Find returns the place of a key, or -1. A key is gone once the clock shows a
+// later millisecond than that of its expiry.
+func (m *Memory) Find(key string) int {
+	for i := range m.Items {
+		it := &m.Items[i]
+		if it.Key != key {
+			continue
+		}
+		if it.Expires != 0 && m.Milliseconds() > it.Expires {
+			if m.Observer != nil {
+				m.Observer.Expired(it)
+			}
+			m.Expiries++
+			m.Remove(i)
+			return -1
+		}
+		return i
+	}
+	return -1
+}
+
+// Sweep removes what has expired.
+func (m *Memory) Sweep() {
+	for i := len(m.Items) - 1; i >= 0; i-- {
+		m.Find(m.Items[i].Key)
+	}
+}
+
+// Remove takes the i-th key away.
+func (m *Memory) Remove(i int) {
+	key, last := m.Items[i].Key, len(m.Items)-1
+	m.Items[i] = m.Items[last]
+	m.Items[last] = Item{}
+	m.Items = m.Items[:last]
+	m.Tell(key)
+}
+
+// Tell counts a change of a key, and tells of it.
+func (m *Memory) Tell(key string) {
+	m.Writes++
+	m.touch(key)
+	if m.Changed != nil {
+		m.Changed(key)
+	}
+}
+
+// Get reads a string; a list is no string.
+func (m *Memory) Get(key string) (string, bool) {
+	i := m.Find(key)
+	if i < 0 || m.Items[i].IsList {
+		return "", false
+	}
+	return m.Items[i].Value, true
+}
+
+// Set writes a key.
+func (m *Memory) Set(key, value string, ttl time.Duration, nx bool) bool {
+	i := m.Find(key)
+	if i >= 0 && nx {
+		return false
+	}
+	it := Item{Key: key, Value: value}
+	if ttl > 0 {
+		it.Expires = m.Milliseconds() + command.Milliseconds(ttl)
+	}
+	if i < 0 {
+		m.Items = append(m.Items, it)
+		i = len(m.Items) - 1
+	} else {
+		m.Items[i] = it
+	}
+	if m.Observer != nil {
+		m.Observer.Set(&m.Items[i], ttl)
+	}
+	m.Tell(key)
+	return true
+}
+
+// Del removes a key.
+func (m *Memory) Del(key string) bool {
+	i := m.Find(key)
+	if i < 0 {
+		return false
+	}
+	if m.Observer != nil {
+		m.Observer.Deleted(&m.Items[i])
+	}
+	m.Remove(i)
+	return true
+}
+
+// PExpire sets a key's expiry; one that is not in the future removes the key.
+func (m *Memory) PExpire(key string, ttl time.Duration) bool {
+	i := m.Find(key)
+	if i < 0 {
+		return false
+	}
+	if ttl <= 0 {
+		if m.Observer != nil {
+			m.Observer.Deleted(&m.Items[i])
+		}
+		m.Remove(i)
+		return true
+	}
+	m.Items[i].Expires = m.Milliseconds() + command.Milliseconds(ttl)
+	if m.Observer != nil {
+		m.Observer.Extended(&m.Items[i], ttl)
+	}
+	m.Tell(key)
+	return true
+}
+
+// PTTL is how long a key still lives, in milliseconds.
+func (m *Memory) PTTL(key string) int64 {
+	i := m.Find(key)
+	switch {
+	case i < 0:
+		return -2
+	case m.Items[i].Expires == 0:
+		return -1
+	}
+	return m.Items[i].Expires - m.Milliseconds()
+}
+
+// Incr adds one.
+func (m *Memory) Incr(key string) (int64, bool) {
+	n, fault := m.incr(key)
+	return n, fault == ""
+}
+
+func (m *Memory) incr(key string) (n int64, fault string) {
+	i := m.Find(key)
+	if i < 0 {
+		m.Items = append(m.Items, Item{Key: key, Value: "1"})
+		m.Tell(key)
+		return 1, ""
+	}
+	it := &m.Items[i]
+	if it.IsList {
+		return 0, errWrongType
+	}
+	n, err := strconv.ParseInt(it.Value, 10, 64)
+	switch {
+	case err != nil || strconv.FormatInt(n, 10) != it.Value:
+		return 0, errNotInteger
+	case n == math.MaxInt64:
+		return 0, errOverflow
+	}
+	it.Value = strconv.FormatInt(n+1, 10)
+	m.Tell(key)
+	return n + 1, ""
+}
+
+// RPush appends to a list.
+func (m *Memory) RPush(key, element string) int64 {
+	i := m.Find(key)
+	if i < 0 {
+		m.Items = append(m.Items, Item{Key: key, IsList: true})
+		i = len(m.Items) - 1
+	}
+	it := &m.Items[i]
+	if !it.IsList {
+		m.fault = errWrongType
+		return 0
+	}
+	it.List = append(it.List, element)
+	if m.Observer != nil {
+		m.Observer.Pushed(key, element)
+	}
+	m.Tell(key)
+	return int64(len(it.List))
+}
+
+// LRange reads a whole list.
+func (m *Memory) LRange(key string) []string {
+	i := m.Find(key)
+	if i < 0 {
+		return nil
+	}
+	return slices.Clone(m.Items[i].List)
+}
+
+// Time is the node's wall clock in microseconds.
+func (m *Memory) Time() int64 { return m.Now }
+
+// Do carries a command out. What Redis answers with an error was refused.
+func (m *Memory) Do(c *command.Command) command.Reply {
+	if why := c.Refusal(); why != "" {
+		return command.RefusedReply(why)
+	}
+	switch c.Op {
+	case command.PING:
+		return command.StrReply("PONG")
+	case command.GET:
+		switch i := m.Find(c.Key); {
+		case i < 0:
+			return command.NilReply()
+		case m.Items[i].IsList:
+			return command.RefusedReply(errWrongType)
+		default:
+			return command.StrReply(m.Items[i].Value)
+		}
+	case command.SET:
+		if m.Set(c.Key, c.Value, c.TTL, c.NX) {
+			return command.OKReply()
+		}
+		return command.NilReply()
+	case command.DEL:
+		return bitReply(m.Del(c.Key))
+	case command.PEXPIRE:
+		return bitReply(m.PExpire(c.Key, c.TTL))
+	case command.PTTL:
+		return command.IntReply(m.PTTL(c.Key))
+	case command.INCR:
+		n, fault := m.incr(c.Key)
+		if fault != "" {
+			return command.RefusedReply(fault)
+		}
+		return command.IntReply(n)
+	case command.RPUSH:
+		if c.Malformed() {
+			return command.RefusedReply("ERR wrong number of arguments for 'rpush' command")
+		}
+		m.fault = ""
+		var n int64
+		for _, element := range c.Args {
+			if n = m.RPush(c.Key, element); m.fault != "" {
+				return command.RefusedReply(m.fault)
+			}
+		}
+		return command.IntReply(n)
+	case command.LRANGE:
+		if i := m.Find(c.Key); i >= 0 && !m.Items[i].IsList {
+			return command.RefusedReply(errWrongType)
+		}
+		return command.ListReply(m.LRange(c.Key)...)
+	case command.EVAL:
+		return m.eval(c)
+	}
+	return command.RefusedReply("ERR unknown command '" + c.Op.String() + "'")
+}
+
+// eval runs a script.
+func (m *Memory) eval(c *command.Command) command.Reply {
+	m.fault = ""
+	r := c.Script.Twin(m, c.Keys, c.Args)
+	switch {
+	case m.fault != "":
+		return command.RefusedReply(m.fault)
+	case r.Err() != "":
+		return command.RefusedReply(r.Err())
+	}
+	return r
+}
+
+func bitReply(yes bool) command.Reply {
+	if yes {
+		return command.IntReply(1)
+	}
+	return command.IntReply(0)
+}

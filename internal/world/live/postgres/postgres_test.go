@@ -84,7 +84,7 @@ func TestPostgresDoesWhatTheScriptsDo(t *testing.T) {
 		if err := p.Flush(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := timeless(told), timeless(model.LRange("log")); !reflect.DeepEqual(got, want) {
+		if got, want := timeless(told), timeless(model.Memory().LRange("log")); !reflect.DeepEqual(got, want) {
 			t.Fatalf("PostgreSQL told of\n%q, the twin logged\n%q", got, want)
 		}
 	})

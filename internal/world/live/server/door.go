@@ -1,14 +1,14 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/resp"
 )
 
 // Door is where a server lets connections in, and what it asks of them.
@@ -41,11 +41,7 @@ func (d Door) dial(ctx context.Context) (net.Conn, error) {
 	if d.username != "" {
 		words = []string{"AUTH", d.username, d.password}
 	}
-	answer, err := say(conn, dialWithin, words...)
-	if err == nil && answer != "+OK" {
-		err = errors.New(answer)
-	}
-	if err != nil {
+	if err := order(conn, words...); err != nil {
 		return nil, errors.Join(fmt.Errorf("failed to authenticate: %w", err), conn.Close())
 	}
 	return conn, nil
@@ -69,38 +65,37 @@ func (d Door) Monitor() (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to observe %s: %w", d.Address, err)
 	}
-	answer, err := say(conn, dialWithin, "MONITOR")
-	if err == nil && answer != "+OK" {
-		err = errors.New(answer)
-	}
-	if err != nil {
+	if err := order(conn, "MONITOR"); err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("failed to observe %s with MONITOR: %w", d.Address, err)
 	}
 	return conn, nil
 }
 
-// say sends a command and reads one line of answer, byte by byte: what follows
-// belongs to the caller.
-func say(conn net.Conn, within time.Duration, words ...string) (string, error) {
-	if err := conn.SetDeadline(time.Now().Add(within)); err != nil {
-		return "", err
+// order sends a command that the server must carry out.
+func order(conn net.Conn, words ...string) error {
+	answer, err := say(conn, dialWithin, words...)
+	if err == nil && answer.Kind == resp.Error {
+		err = errors.New(answer.Text)
 	}
-	text := "*" + strconv.Itoa(len(words)) + "\r\n"
-	for _, w := range words {
-		text += "$" + strconv.Itoa(len(w)) + "\r\n" + w + "\r\n"
-	}
-	if _, err := conn.Write([]byte(text)); err != nil {
-		return "", err
-	}
-	line, err := bufio.NewReaderSize(oneByte{conn}, 16).ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	return line[:max(len(line)-2, 0)], conn.SetDeadline(time.Time{})
+	return err
 }
 
-// oneByte reads no further than asked.
-type oneByte struct{ net.Conn }
-
-func (c oneByte) Read(b []byte) (int, error) { return c.Conn.Read(b[:1]) }
+// say sends a command and reads the answer, byte by byte: what follows belongs to the
+// caller.
+func say(conn net.Conn, within time.Duration, words ...string) (answer resp.Value, err error) {
+	if err := conn.SetDeadline(time.Now().Add(within)); err != nil {
+		return answer, err
+	}
+	if _, err := conn.Write(resp.AppendCommand(nil, words...)); err != nil {
+		return answer, err
+	}
+	var got []byte
+	for err = resp.ErrShort; errors.Is(err, resp.ErrShort); answer, _, err = resp.Parse(got) {
+		got = append(got, 0)
+		if _, err := conn.Read(got[len(got)-1:]); err != nil {
+			return answer, err
+		}
+	}
+	return answer, errors.Join(err, conn.SetDeadline(time.Time{}))
+}

@@ -1,0 +1,190 @@
+// Package resp reads and writes the protocol of Redis, versions 2 and 3. It works on
+// bytes, not on connections, so that whoever passes messages on can read them, too.
+package resp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Kind is the first byte of a value.
+type Kind byte
+
+// The kinds of values. Those behind Array came with version 3.
+const (
+	Text    Kind = '+'
+	Error   Kind = '-'
+	Integer Kind = ':'
+	Bulk    Kind = '$'
+	Array   Kind = '*'
+
+	Null      Kind = '_'
+	Bool      Kind = '#'
+	Double    Kind = ','
+	BigNumber Kind = '('
+	BulkError Kind = '!'
+	Verbatim  Kind = '='
+	Map       Kind = '%'
+	Set       Kind = '~'
+	Push      Kind = '>'
+	Attribute Kind = '|'
+)
+
+// Value is one value.
+type Value struct {
+	Kind Kind
+	// Text is that of a text, error, bulk, number or bool, as it was sent.
+	Text string
+	// List are the values in an array, set or push, or the keys and values in turns of a
+	// map or attribute.
+	List []Value
+	// Null: a bulk or array that is not there (version 2).
+	Null bool
+}
+
+// ErrShort says that the bytes end within a value.
+var ErrShort = errors.New("the message is not complete")
+
+// Bounds of what is read: Redis's own for a bulk, and ours for what is in lists.
+const (
+	maxBulk  = 512 << 20
+	maxLine  = 64 << 10
+	maxList  = 1 << 20
+	maxDepth = 32
+)
+
+// Parse reads the value at the beginning of b, and says how many bytes it takes.
+// The error is ErrShort where more bytes are needed.
+func Parse(b []byte) (v Value, n int, err error) {
+	p := parser{b: b, room: maxList}
+	v, err = p.value(0)
+	return v, p.at, err
+}
+
+type parser struct {
+	b    []byte
+	at   int
+	room int // how many values may still come
+}
+
+func (p *parser) value(depth int) (v Value, err error) {
+	line, err := p.line()
+	switch {
+	case err != nil:
+		return v, err
+	case line == "":
+		return v, errors.New("a value without a kind")
+	case depth > maxDepth:
+		return v, fmt.Errorf("values within values, more than %d deep", maxDepth)
+	}
+	v.Kind, v.Text = Kind(line[0]), line[1:]
+	per := 1
+	switch v.Kind {
+	case Text, Error, Integer, Double, BigNumber, Bool, Null:
+		return v, nil
+	case Bulk, BulkError, Verbatim:
+		return v, p.bulk(&v)
+	case Map, Attribute:
+		per = 2
+	case Array, Set, Push:
+	default:
+		return v, fmt.Errorf("no value begins with %q", line[0])
+	}
+	count, err := p.length(&v, maxList/per)
+	if err != nil {
+		return v, err
+	}
+	if p.room -= count * per; p.room < 0 {
+		return v, fmt.Errorf("more than %d values", maxList)
+	}
+	for range count * per {
+		one, err := p.value(depth + 1)
+		if err != nil {
+			return v, err
+		}
+		v.List = append(v.List, one)
+	}
+	return v, nil
+}
+
+// line reads up to the next line break.
+func (p *parser) line() (string, error) {
+	rest := p.b[p.at:]
+	end := bytes.IndexByte(rest[:min(len(rest), maxLine)], '\n')
+	switch {
+	case end < 0 && len(rest) >= maxLine:
+		return "", fmt.Errorf("a line of more than %d bytes", maxLine)
+	case end < 0:
+		return "", ErrShort
+	}
+	p.at += end + 1
+	return strings.TrimSuffix(string(rest[:end]), "\r"), nil
+}
+
+// length reads how long a bulk or list is; -1: it is not there.
+func (p *parser) length(v *Value, most int) (int, error) {
+	n, err := strconv.Atoi(v.Text)
+	v.Text = ""
+	switch {
+	case err == nil && n == -1:
+		v.Null = true
+		return 0, nil
+	case err != nil || n < 0 || n > most:
+		return 0, fmt.Errorf("a length that is none, or too great, after %q", byte(v.Kind))
+	}
+	return n, nil
+}
+
+func (p *parser) bulk(v *Value) error {
+	n, err := p.length(v, maxBulk)
+	switch {
+	case err != nil || v.Null:
+		return err
+	case len(p.b)-p.at < n+2:
+		return ErrShort
+	case p.b[p.at+n] != '\r' || p.b[p.at+n+1] != '\n':
+		return errors.New("a bulk that does not end where it should")
+	}
+	v.Text = string(p.b[p.at : p.at+n])
+	p.at += n + 2
+	return nil
+}
+
+// Append writes a value behind b.
+func Append(b []byte, v Value) []byte {
+	b = append(b, byte(v.Kind))
+	switch v.Kind {
+	case Bulk, BulkError, Verbatim:
+		if v.Null {
+			return append(b, "-1\r\n"...)
+		}
+		b = append(strconv.AppendInt(b, int64(len(v.Text)), 10), "\r\n"...)
+	case Array, Set, Push, Map, Attribute:
+		if v.Null {
+			return append(b, "-1\r\n"...)
+		}
+		n := len(v.List)
+		if v.Kind == Map || v.Kind == Attribute {
+			n /= 2
+		}
+		b = append(strconv.AppendInt(b, int64(n), 10), "\r\n"...)
+		for _, one := range v.List {
+			b = Append(b, one)
+		}
+		return b
+	case Text, Error, Integer, Double, BigNumber, Bool, Null:
+	}
+	return append(append(b, v.Text...), "\r\n"...)
+}
+
+// AppendCommand writes a command behind b.
+func AppendCommand(b []byte, words ...string) []byte {
+	v := Value{Kind: Array, List: make([]Value, len(words))}
+	for i, w := range words {
+		v.List[i] = Value{Kind: Bulk, Text: w}
+	}
+	return Append(b, v)
+}

@@ -1,0 +1,91 @@
+package resp
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]Value{
+		"+OK\r\n":                           {Kind: Text, Text: "OK"},
+		"-ERR no\r\n":                       {Kind: Error, Text: "ERR no"},
+		":-12\r\n":                          {Kind: Integer, Text: "-12"},
+		"$3\r\na\r\n\r\n":                   {Kind: Bulk, Text: "a\r\n"},
+		"$0\r\n\r\n":                        {Kind: Bulk},
+		"$-1\r\n":                           {Kind: Bulk, Null: true},
+		"*-1\r\n":                           {Kind: Array, Null: true},
+		"*0\r\n":                            {Kind: Array},
+		"*2\r\n:1\r\n*1\r\n$1\r\nx\r\n":     {Kind: Array, List: []Value{{Kind: Integer, Text: "1"}, {Kind: Array, List: []Value{{Kind: Bulk, Text: "x"}}}}},
+		"_\r\n":                             {Kind: Null},
+		"#t\r\n":                            {Kind: Bool, Text: "t"},
+		",1.5\r\n":                          {Kind: Double, Text: "1.5"},
+		"(123\r\n":                          {Kind: BigNumber, Text: "123"},
+		"!5\r\nERR x\r\n":                   {Kind: BulkError, Text: "ERR x"},
+		"=7\r\ntxt:abc\r\n":                 {Kind: Verbatim, Text: "txt:abc"},
+		"%1\r\n+a\r\n:1\r\n":                {Kind: Map, List: []Value{{Kind: Text, Text: "a"}, {Kind: Integer, Text: "1"}}},
+		"~1\r\n:1\r\n":                      {Kind: Set, List: []Value{{Kind: Integer, Text: "1"}}},
+		">2\r\n+invalidate\r\n*1\r\n+k\r\n": {Kind: Push, List: []Value{{Kind: Text, Text: "invalidate"}, {Kind: Array, List: []Value{{Kind: Text, Text: "k"}}}}},
+		"|1\r\n+ttl\r\n:9\r\n":              {Kind: Attribute, List: []Value{{Kind: Text, Text: "ttl"}, {Kind: Integer, Text: "9"}}},
+	} {
+		got, n, err := Parse([]byte(text + "more"))
+		if err != nil || n != len(text) || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, %d bytes, %v", text, got, n, err)
+		}
+		if written := string(Append([]byte("x"), want)); written != "x"+text {
+			t.Errorf("%+v is written as %q, want %q", want, written, text)
+		}
+		for cut := range len(text) {
+			if _, _, err := Parse([]byte(text[:cut])); !errors.Is(err, ErrShort) {
+				t.Errorf("%q cut to %q: %v", text, text[:cut], err)
+			}
+		}
+	}
+}
+
+func TestAppendCommand(t *testing.T) {
+	if got := string(AppendCommand([]byte("x"), "GET", "k")); got != "x*2\r\n$3\r\nGET\r\n$1\r\nk\r\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		"\r\n":                                  "a value without a kind",
+		"?1\r\n":                                `no value begins with '?'`,
+		"$-2\r\n":                               "a length that is none, or too great, after '$'",
+		"$x\r\n":                                "a length that is none, or too great, after '$'",
+		"$600000000\r\n":                        "a length that is none, or too great, after '$'",
+		"*1048577\r\n":                          "a length that is none, or too great, after '*'",
+		"%524289\r\n":                           "a length that is none, or too great, after '%'",
+		"$1\r\nabc":                             "a bulk that does not end where it should",
+		"*2\r\n*1048575\r\n":                    "more than 1048576 values",
+		strings.Repeat("*1\r\n", 40) + ":1\r\n": "values within values, more than 32 deep",
+		"+" + strings.Repeat("x", 70000):        "a line of more than 65536 bytes",
+	} {
+		if _, _, err := Parse([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%.20q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// FuzzParse: what can be read is written as it was, save for line breaks without a
+// carriage return and lengths with zeros or a plus in front, and reading it again
+// gives the same.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("*2\r\n$1\r\nx\r\n%1\r\n+a\r\n:1\r\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, n, err := Parse(b)
+		if err != nil {
+			return
+		}
+		if n > len(b) {
+			t.Fatalf("%d bytes of %d", n, len(b))
+		}
+		again, m, err := Parse(Append(nil, v))
+		if err != nil || m == 0 || !reflect.DeepEqual(again, v) {
+			t.Fatalf("%+v, written and read again, is %+v, %v", v, again, err)
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package evidence
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/linear"
+)
+
+// fill puts what an operation did into o. It reports false where the operation
+// says nothing: it certainly had no effect, or it is a read that never answered.
+func (b *builder) fill(part *part, o *linear.Op, v verb, typ history.Type, value *history.Value, p *pending) (bool, error) {
+	switch v {
+	case read:
+		if typ != history.OK {
+			return false, nil
+		}
+		return b.fillRead(part, o, value, p)
+	case acquire, release:
+		if typ == history.Fail {
+			return false, nil
+		}
+		b.fillLock(part, o, v, typ, value)
+		return true, nil
+	case cas:
+		return b.fillCAS(part, o, typ, value)
+	}
+	if typ == history.Fail {
+		if value.Section > 0 {
+			delete(b.section, o.Process)
+		}
+		return false, nil
+	}
+	switch v {
+	case write:
+		return true, b.fillWrite(part, o, value, p)
+	case sell:
+		o.Kind, o.A = linear.Sell, value.Number.V
+		return true, need(value.Number, "units")
+	case add:
+		if b.m.name == "set" {
+			o.Kind, o.A = linear.Insert, value.Number.V
+			return true, need(value.Number, "an element")
+		}
+		o.Kind, o.A = linear.Add, 1
+		if value.Number.Set {
+			o.A = value.Number.V
+		}
+		return true, nil
+	case run:
+		o.Kind, o.A = linear.Run, value.Number.V
+		return true, need(value.Number, "a tick")
+	case appendTo:
+		return true, b.fillAppend(part, o, value, p)
+	}
+	return false, nil
+}
+
+func need(n history.Int, what string) error {
+	if !n.Set {
+		return fmt.Errorf("no value: want %s", what)
+	}
+	return nil
+}
+
+func (b *builder) fillRead(part *part, o *linear.Op, value *history.Value, p *pending) (bool, error) {
+	if b.m.sections && value.Section > 0 {
+		b.section[o.Process] = sectionRead{value.Section, p.line, p.stamp, value.Number, value.List}
+		return false, nil
+	}
+	o.Kind, o.A = linear.Read, value.Number.V
+	switch b.m.name {
+	case "kv":
+		o.A = b.text(value)
+	case "append", "set":
+		o.Kind, o.A = linear.ReadList, int64(len(part.h.Lists))
+		if b.m.name == "set" {
+			o.Kind = linear.ReadSet
+		}
+		part.h.Lists = append(part.h.Lists, value.List)
+	default:
+		if !value.Number.Set {
+			b.foundNil(part)
+		}
+	}
+	return true, nil
+}
+
+// foundNil says that the next operation of the part found nil.
+func (b *builder) foundNil(p *part) { b.nils = append(b.nils, nilPlace{p, len(p.h.Ops)}) }
+
+func (b *builder) fillWrite(part *part, o *linear.Op, value *history.Value, p *pending) error {
+	o.Kind, o.A = linear.Write, value.Number.V
+	if b.m.name == "kv" {
+		o.A = b.text(value)
+		return nil
+	}
+	if r, ok := b.takeSection(o, value, p); ok {
+		o.Kind, o.A, o.B = linear.CAS, r.value.V, o.A
+		if !r.value.Set {
+			b.foundNil(part)
+		}
+	}
+	return need(value.Number, "what was written")
+}
+
+// takeSection makes a write the end of the section that its client's read began.
+func (b *builder) takeSection(o *linear.Op, value *history.Value, p *pending) (sectionRead, bool) {
+	r, ok := b.section[o.Process]
+	if !b.m.sections || value.Section == 0 || !ok || r.number != value.Section {
+		return r, false
+	}
+	o.Call, p.line = r.stamp, r.line
+	return r, true
+}
+
+func (b *builder) fillAppend(part *part, o *linear.Op, value *history.Value, p *pending) error {
+	o.Kind, o.A, o.B = linear.Append, value.Number.V, linear.None
+	if b.m.name == "kv" {
+		o.A = b.text(value)
+		return nil
+	}
+	if r, ok := b.takeSection(o, value, p); ok {
+		o.B = int64(len(r.list))
+		if !o.Optional() {
+			seen := *o
+			seen.Kind, seen.A, seen.B = linear.ReadList, int64(len(part.h.Lists)), 0
+			part.h.Lists = append(part.h.Lists, r.list)
+			part.h.Ops = append(part.h.Ops, seen)
+			part.calls, part.returns = append(part.calls, int32(r.line)), append(part.returns, int32(p.line))
+		}
+	}
+	return need(value.Number, "an element")
+}
+
+func (b *builder) fillCAS(part *part, o *linear.Op, typ history.Type, value *history.Value) (bool, error) {
+	o.Kind, o.A, o.B = linear.CAS, value.Expected.V, value.Number.V
+	if typ == history.Fail && b.o.Format != PorcupineEtcd {
+		return false, nil // it only says that it had no effect
+	}
+	if !value.Expected.Set {
+		b.foundNil(part)
+	}
+	if typ == history.Fail {
+		o.Kind, o.B = linear.CASFailed, linear.None
+		return true, nil
+	}
+	return true, need(value.Number, "[from to]")
+}
+
+// fillLock gives the operation its tag, where grants have one.
+func (b *builder) fillLock(part *part, o *linear.Op, v verb, typ history.Type, value *history.Value) {
+	o.Kind, o.A = linear.Acquire, linear.None
+	if v == release {
+		o.Kind = linear.Release
+	}
+	if value.Token.Set && v == acquire {
+		o.A = value.Token.V
+	}
+	if !b.m.tagged {
+		return
+	}
+	o.B = part.tag(o.Process, v, typ, value.Owner)
+	if v == acquire && typ == history.OK && value.ValidUntil.Set {
+		part.until[o.B] = value.ValidUntil.V
+	}
+}
+
+// tag names the grant that an operation is about: by the owner value, or else a
+// release gives back what its process acquired last. A part with a release of
+// which neither can be said is untagged.
+func (p *part) tag(process int32, v verb, typ history.Type, owner string) int64 {
+	p.nameless = p.nameless || owner == ""
+	tag, known := p.tags[owner]
+	if last, holds := p.holds[process]; owner == "" && v == release && holds {
+		tag, known = last, true
+	} else if owner == "" {
+		known = false
+		p.untagged = p.untagged || v == release
+	}
+	if !known {
+		tag = int64(len(p.until))
+		p.until = append(p.until, linear.None)
+		if owner != "" {
+			p.tags[owner] = tag
+		}
+	}
+	switch {
+	case v == release:
+		delete(p.holds, process)
+	case typ == history.OK:
+		p.holds[process] = tag
+	}
+	return tag
+}
+
+// nilValue is what a register holds that was never written and has no initial
+// value.
+const nilValue = linear.None + 1
+
+func (b *builder) text(value *history.Value) int64 {
+	s := value.Detail
+	if value.Number.Set {
+		s = strconv.FormatInt(value.Number.V, 10)
+	}
+	return numbered(b.textIDs, &b.texts, s)
+}

@@ -30,15 +30,10 @@ var ends = [...]string{endless: "holds on", released: "asks to release", killed:
 func Beliefs(h *history.History) []Belief {
 	v := newView(h)
 	var list []Belief
-	place := make([]int, len(v.grants)) // of the belief that a grant is part of
 	for i := range v.grants {
 		g := &v.grants[i]
 		if g.outer >= 0 {
-			place[i] = place[g.outer]
-			if b := &list[place[i]]; b.Ended >= 0 && (g.ends < 0 || g.ends > b.Ended) {
-				b.During.To, b.Ended, b.End = min(v.at(g.ends), v.end), g.ends, ends[g.how]
-			}
-			continue
+			continue // what it re-entered lasts at least as long
 		}
 		b := Belief{Client: g.client, Lock: g.lock, Owner: g.owner, Token: g.token, Granted: g.ret, Ended: g.ends, End: ends[g.how],
 			During: Interval{From: v.at(g.ret), To: min(v.at(g.ends), v.end)}}
@@ -48,7 +43,6 @@ func Beliefs(h *history.History) []Belief {
 		for _, x := range g.extends {
 			b.Promises = append(b.Promises, Promise{v.at(x.ret), x.until})
 		}
-		place[i] = len(list)
 		list = append(list, b)
 	}
 	return list

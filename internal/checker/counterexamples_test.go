@@ -229,6 +229,15 @@ var counterexamples = []struct {
 			s.key(5, history.KeyExpired, "A", "", "c1-owner", -1)
 		}, nothing,
 		func(s *script) { s.key(101, history.KeySet, "A", "c2", "c2-owner", 1000) })},
+	{"run out, unseen, in the instant in which it was asked for", ExclusiveBelief, twoGrants(
+		func(s *script) { s.key(0, history.KeySet, "A", "c1", "c1-owner", 10) }, nothing,
+		func(s *script) { s.key(101, history.KeySet, "A", "c2", "c2-owner", 1000) })},
+	{"set by the first event, and deleted by another", ExclusiveBelief, twoGrants(
+		func(s *script) {
+			s.key(0, history.KeySet, "A", "c1", "c1-owner", 5000)
+			s.key(5, history.KeyDeleted, "A", "c2", "c1-owner", -1)
+		}, nothing,
+		func(s *script) { s.key(101, history.KeySet, "A", "c2", "c2-owner", 1000) })},
 	{"run out, unseen, before it was asked for", ExclusiveBelief, twoGrants(
 		func(s *script) { s.key(0, history.KeySet, "A", "c1", "c1-owner", 5) }, nothing,
 		func(s *script) { s.key(101, history.KeySet, "A", "c2", "c2-owner", 1000) })},

@@ -237,7 +237,11 @@ func TestReentryEndsWithTheLease(t *testing.T) {
 	tb := newTable(1)
 	_, l := tb.sit(t, "c1", single("reentrant"))
 	l.Acquire()
-	tb.T += time.Second + outlives
+	tb.T += time.Second // the promise is over, and the key is still there
+	if g, r := l.Acquire(); r.Outcome != lock.Fail || g.Local {
+		t.Errorf("at the end of the lease: %+v, %+v: want the node's refusal", g, r)
+	}
+	tb.T += outlives
 	if g, r := l.Acquire(); r.Outcome != lock.OK || g.Local {
 		t.Errorf("after the lease: %+v, %+v: want a grant by the node", g, r)
 	}

@@ -220,6 +220,13 @@ func TestReplicaConnectsAnew(t *testing.T) {
 		if e.Sleep(retryAfter); held(w, "B") != "second" {
 			t.Errorf("B has %q after it connected anew", held(w, "B"))
 		}
+		lift = onReplica(t, w, world.Disturbance{Kind: world.Hold}, "B")
+		f.disconnect()
+		_ = lift()
+		if e.Sleep(retryAfter / 2); f.connected {
+			t.Error("it connects before it tries again")
+		}
+		e.Sleep(retryAfter)
 		// Each of these keeps it from connecting until it is over.
 		for _, kind := range []world.DisturbanceKind{world.Cut, world.Hold, world.Reset, world.LimitData} {
 			lift := onReplica(t, w, world.Disturbance{Kind: kind}, "B")

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -76,7 +77,7 @@ func TestSorting(t *testing.T) {
 				keys[i], list[i] = int64(i+r.IntN(span)), int32(i)
 			}
 			want := slices.Clone(list)
-			slices.SortStableFunc(want, func(a, b int32) int { return compare(keys[a], keys[b]) })
+			slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(keys[a], keys[b]) })
 			if sortByKey(list, func(i int32) int64 { return keys[i] }); !slices.Equal(list, want) {
 				t.Fatalf("%v of %v", list, keys)
 			}

@@ -144,8 +144,37 @@ func TestShrinkIsMinimal(t *testing.T) {
 		}
 	}
 	// By halves first: one of many is found in few questions.
-	asked := 0
-	if small := Shrink(1024, func(kept []int) bool { asked++; return slices.Contains(kept, 700) }); !slices.Equal(small, []int{700}) || asked > 40 {
-		t.Errorf("%v after %d questions", small, asked)
+	asked, first := 0, 0
+	one := func(kept []int) bool {
+		if asked++; asked == 1 {
+			first = len(kept)
+		}
+		return slices.Contains(kept, 700)
+	}
+	if small := Shrink(1024, one); !slices.Equal(small, []int{700}) || asked > 40 || first != 512 {
+		t.Errorf("%v after %d questions, the first about %d", small, asked, first)
+	}
+}
+
+// TestDropReads: all reads that the contradiction does not need are left out, the first and
+// the last operation too, for as long as there is time. What changes something stays.
+func TestDropReads(t *testing.T) {
+	h := History{Ops: []Op{
+		{Kind: Write, A: 9, Call: 20, Return: 21}, // after the contradiction
+		{Kind: Read, A: 0, Call: 1, Return: 2},
+		{Kind: Write, A: 5, Call: 3, Return: 4},
+		{Kind: Read, A: 7, Call: 7, Return: 8},
+		{Kind: Read, A: 5, Call: 5, Return: 6},
+	}}
+	illegal := func(ops []Op) bool {
+		return Reference(context.Background(), Cell(0), History{Ops: ops}, Bounds{}).Outcome == Illegal
+	}
+	for _, c := range []struct {
+		left time.Duration
+		want []int
+	}{{time.Minute, []int{2, 3}}, {-time.Minute, []int{1, 2, 3, 4}}} {
+		if got := dropReads(h, time.Now().Add(c.left), illegal); got.At != 3 || !slices.Equal(got.Operations, c.want) || got.Minimal {
+			t.Errorf("with %v left: %+v, want %v", c.left, got, c.want)
+		}
 	}
 }

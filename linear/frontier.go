@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/bits"
@@ -100,7 +101,7 @@ func sortByKey(list []int32, key func(int32) int64) {
 			budget--
 			if budget < 0 {
 				list[j-1] = i
-				slices.SortStableFunc(list, func(a, b int32) int { return compare(key(a), key(b)) })
+				slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(key(a), key(b)) })
 				return
 			}
 		}

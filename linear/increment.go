@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -41,7 +42,7 @@ func decideIncrements(h History) Result {
 			return r
 		}
 	}
-	slices.SortFunc(s.blind, func(i, j int32) int { return compare(h.Ops[i].Call, h.Ops[j].Call) })
+	slices.SortFunc(s.blind, func(i, j int32) int { return cmp.Compare(h.Ops[i].Call, h.Ops[j].Call) })
 	return s.walk()
 }
 
@@ -185,14 +186,4 @@ func (s *steps) deadlines() []int32 {
 		}
 	}
 	return list
-}
-
-func compare(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

@@ -12,7 +12,7 @@ import (
 // panic, and what is no history is undecided.
 func TestGarbage(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 15))
-	numbers := []int64{0, 1, 2, -1, -2, 5, None, math.MaxInt64, Never - 1, math.MinInt64 + 1}
+	numbers := []int64{0, 1, 2, 4, -1, -2, 5, None, math.MaxInt64, Never - 1, math.MinInt64 + 1}
 	pick := func() int64 { return numbers[r.IntN(len(numbers))] }
 	lists := [][]int64{nil, {1}, {1, 2}, {2, 2}}
 	problems := func(h History) []Problem {

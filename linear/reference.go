@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -105,7 +106,7 @@ func (m *Model) parts(ops []Op) [][]Op {
 	return append(parts, ops[from:])
 }
 
-func byCall(a, b Op) int { return compare(a.Call, b.Call) }
+func byCall(a, b Op) int { return cmp.Compare(a.Call, b.Call) }
 
 func (m *Model) search(ctx context.Context, init any, ops []Op, b Bounds) Result {
 	if ctx.Err() != nil {

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -64,6 +65,17 @@ func TestClashIsTheFirstContradiction(t *testing.T) {
 	}
 }
 
+// TestClashOfZonesThatBeginTogether: the one with the lower ID is the first, however they
+// are listed.
+func TestClashOfZonesThatBeginTogether(t *testing.T) {
+	a, b := Zone{From: 1, To: 9, ID: 3}, Zone{From: 1, To: 5, ID: 8}
+	for _, zones := range [][]Zone{{a, b}, {b, a}} {
+		if first, second, found := Clash(slices.Clone(zones)); first != 3 || second != 8 || !found {
+			t.Errorf("%d and %d, %v, of %v", first, second, found, zones)
+		}
+	}
+}
+
 // TestSorting: lists nearly in order, and in none, come out in order; what is equal
 // stays as it was.
 func TestSorting(t *testing.T) {
@@ -76,7 +88,7 @@ func TestSorting(t *testing.T) {
 				keys[i], list[i] = int64(i+r.IntN(span)), int32(i)
 			}
 			want := slices.Clone(list)
-			slices.SortStableFunc(want, func(a, b int32) int { return compare(keys[a], keys[b]) })
+			slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(keys[a], keys[b]) })
 			if sortByKey(list, func(i int32) int64 { return keys[i] }); !slices.Equal(list, want) {
 				t.Fatalf("%v of %v", list, keys)
 			}
@@ -136,5 +148,11 @@ func TestWhichWay(t *testing.T) {
 	few := Bounds{Timeout: time.Minute, Memory: 1 << 10}
 	if r, method := mutex.Search(context.Background(), wide, few); r.Outcome != Undecided || method != "frontier search (mutex)" {
 		t.Errorf("a search without memory: %v by %s", r.Outcome, method)
+	}
+	// Without a bound on the time, the frontier search decides what is too much for porcupine.
+	adds := History{Ops: append(slices.Repeat([]Op{{Kind: Add, A: 1, Call: 1, Return: Never}}, maxOptional+1), Op{Kind: Read, A: 3, Call: 2, Return: 3})}
+	counter := CounterProblem(0)
+	if r, method := counter.Search(context.Background(), adds, Bounds{}); r.Outcome != Legal || method != "frontier search (register)" {
+		t.Errorf("a search among many unknown: %v (%s) by %s", r.Outcome, r.Why, method)
 	}
 }

@@ -115,8 +115,11 @@ func (t *target) run(survivors bool) ([]*mutant, error) {
 		}
 	}
 	var again []*mutant
+	same := make(map[string]int)
 	for _, m := range mutants {
-		if m.status = last[m.key()]; m.status == "" || m.status == lived {
+		same[m.key()]++
+		m.nth = same[m.key()]
+		if m.status = last[m.place()]; m.status == "" || m.status == lived {
 			again = append(again, m)
 		}
 	}
@@ -124,7 +127,7 @@ func (t *target) run(survivors bool) ([]*mutant, error) {
 		return nil, err
 	}
 	for _, m := range mutants {
-		last[m.key()] = m.status
+		last[m.place()] = m.status
 	}
 	b, err := json.MarshalIndent(last, "", "  ")
 	if err != nil {

@@ -26,6 +26,7 @@ type mutant struct {
 	line   int
 	column int // from the first character of the line that is no blank, from 1
 	text   string
+	nth    int // among those with the same key
 	status string
 }
 
@@ -33,6 +34,9 @@ type mutant struct {
 func (m *mutant) key() string {
 	return fmt.Sprintf("%s | %s@%d | %s", m.file, m.kind, m.column, m.text)
 }
+
+// place tells the mutant from those of equal lines in its file.
+func (m *mutant) place() string { return fmt.Sprintf("%s #%d", m.key(), m.nth) }
 
 // schema is a package with all its mutants in it: each changed operator asks which
 // of them is on, so that the tests are compiled once.

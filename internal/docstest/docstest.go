@@ -4,6 +4,7 @@ package docstest
 
 import (
 	"encoding/json"
+	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +49,9 @@ func Follow(t *testing.T, page string) *Guide {
 		file, language, block := before[len(before)-1][1], text[at[2]:at[3]], text[at[4]:at[5]]
 		if language == "diff" {
 			block = g.patched(file, block)
+		}
+		if code, err := format.Source([]byte(block)); strings.HasSuffix(file, ".go") && (err != nil || string(code) != block) {
+			t.Errorf("gofmt changes %s as %s shows it (%v)", file, page, err)
 		}
 		g.keep(file, block)
 	}

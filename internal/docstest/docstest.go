@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// Guide is a page of docs that says how to add something. Each block of code on it
-// follows a sentence that names its file. A block of Go or YAML is a new file. A block of
-// diff changes a file that exists: its lines stand in the file as they stand in the block,
-// but for those with + in front.
+// Guide is a page of docs that says how to add something. Its table lists the files to
+// touch. Each block of code follows a sentence that names its file. A block of Go or YAML is
+// a new file. A block of diff changes a file that exists: its lines stand in the file as they
+// stand in the block, but for those with + in front.
 type Guide struct {
 	t         *testing.T
 	root, dir string
@@ -52,6 +52,9 @@ func Follow(t *testing.T, page string) *Guide {
 		}
 		if code, err := format.Source([]byte(block)); strings.HasSuffix(file, ".go") && (err != nil || string(code) != block) {
 			t.Errorf("gofmt changes %s as %s shows it (%v)", file, page, err)
+		}
+		if !strings.Contains(text, "\n| `"+file+"` | ") {
+			t.Errorf("%s has no row for %s in its table of files", page, file)
 		}
 		g.keep(file, block)
 	}

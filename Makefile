@@ -6,6 +6,7 @@ REPORTS       ?= reports
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI      := v2.15.0
 GOVULNCHECK   := v1.1.4
+DEADCODE      := v0.51.0
 TOOLS         := $(CURDIR)/.cache/bin
 GO_FILES      := $(shell find cmd internal \( -name '*.go' -o -name '*.sql' \) -not -path '*/testdata/*')
 
@@ -76,6 +77,10 @@ $(TOOLS)/golangci-lint-$(GOLANGCI):
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	mv $(TOOLS)/golangci-lint $@
 
+.PHONY: deadcode
+deadcode: ## Look for functions that neither the program nor a test can reach
+	@dead="$$($(GO) run golang.org/x/tools/cmd/deadcode@$(DEADCODE) -test ./...)" && test -z "$$dead" || { echo "$$dead"; exit 1; }
+
 .PHONY: mutants
 mutants: setup-test ## Change what verdicts rest on, one operator at a time, and see whether a test notices (an hour; P=internal/lock for one package)
 	$(GO) run ./scripts/mutants $(P)
@@ -89,7 +94,7 @@ schema: build ## Write docs/scenario.schema.json anew
 	$(BIN)/sim schema > docs/scenario.schema.json
 
 .PHONY: check
-check: lint test ## All that CI checks
+check: lint deadcode test ## All that CI checks
 
 .PHONY: clean
 clean: ## Remove what was built and the runs

@@ -1,8 +1,12 @@
 package workload
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/docstest"
 )
 
 func TestEveryWorkloadIsDescribedAndRuns(t *testing.T) {
@@ -27,6 +31,16 @@ func TestEveryWorkloadIsDescribedAndRuns(t *testing.T) {
 	}
 	if p := (Plan{Kind: "chess"}); p.Run(nil) == nil || p.Final() != nil {
 		t.Error("there is no workload chess")
+	}
+}
+
+// TestWorkloadsAreDocumented: docs/scenario.md says what each workload does.
+func TestWorkloadsAreDocumented(t *testing.T) {
+	page := docstest.Read(t, "docs/scenario.md")
+	for _, name := range Names() {
+		if !strings.Contains(page, fmt.Sprintf("| `%s` |", name)) && !strings.Contains(page, fmt.Sprintf("`workload.kind: %s`", name)) {
+			t.Errorf("docs/scenario.md does not say what %s does", name)
+		}
 	}
 }
 

@@ -1,0 +1,168 @@
+// Package docstest does what the pages of docs say, for tests: it builds sim with the
+// code that a page shows and runs what the page runs.
+package docstest
+
+import (
+	"encoding/json"
+	"go/format"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Guide is a page of docs that says how to add something. Its table lists the files to
+// touch. Each block of code follows a sentence that names its file. A block of Go or YAML is
+// a new file. A block of diff changes a file that exists: its lines stand in the file as they
+// stand in the block, but for those with + in front.
+type Guide struct {
+	t         *testing.T
+	root, dir string
+	// files are the files of the page, by their paths in the source tree, and where
+	// they are kept. The source tree stays as it is.
+	files map[string]string
+}
+
+var (
+	fence     = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+	namesFile = regexp.MustCompile("`([\\w.-]+/[\\w./-]+\\.\\w+)`")
+)
+
+// Follow reads a page and writes down the files that it tells to add or to change. It skips
+// a short test: what follows builds the whole program.
+func Follow(t *testing.T, page string) *Guide {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds the whole program")
+	}
+	g := &Guide{t: t, root: Root(t), dir: t.TempDir(), files: make(map[string]string)}
+	text := Read(t, "docs/"+page)
+	end := 0
+	for _, at := range fence.FindAllStringSubmatchIndex(text, -1) {
+		before := namesFile.FindAllStringSubmatch(text[end:at[0]], -1)
+		end = at[1]
+		if len(before) == 0 {
+			t.Fatalf("%s names no file for this block:\n%s", page, text[at[0]:at[1]])
+		}
+		file, language, block := before[len(before)-1][1], text[at[2]:at[3]], text[at[4]:at[5]]
+		if language == "diff" {
+			block = g.patched(file, block)
+		}
+		if code, err := format.Source([]byte(block)); strings.HasSuffix(file, ".go") && (err != nil || string(code) != block) {
+			t.Errorf("gofmt changes %s as %s shows it (%v)", file, page, err)
+		}
+		if !strings.Contains(text, "\n| `"+file+"` | ") {
+			t.Errorf("%s has no row for %s in its table of files", page, file)
+		}
+		g.keep(file, block)
+	}
+	return g
+}
+
+// patched is a file with the lines of a diff added.
+func (g *Guide) patched(file, diff string) string {
+	g.t.Helper()
+	var before, after strings.Builder
+	for line := range strings.Lines(diff) {
+		if added, yes := strings.CutPrefix(line, "+"); yes {
+			after.WriteString(added)
+			continue
+		}
+		line = strings.TrimPrefix(line, " ")
+		before.WriteString(line)
+		after.WriteString(line)
+	}
+	text := Read(g.t, file)
+	if kept, twice := g.files[file]; twice {
+		text = read(g.t, kept)
+	}
+	if n := strings.Count(text, before.String()); n != 1 {
+		g.t.Fatalf("%s has %d times what the page changes in it:\n%s", file, n, diff)
+	}
+	return strings.Replace(text, before.String(), after.String(), 1)
+}
+
+// keep writes a file of the page down.
+func (g *Guide) keep(file, text string) {
+	g.t.Helper()
+	path := filepath.Join(g.dir, "files", file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		g.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		g.t.Fatal(err)
+	}
+	g.files[file] = path
+}
+
+// Go runs the go command on the source tree as the page makes it. It returns what it
+// printed.
+func (g *Guide) Go(command string, args ...string) string {
+	g.t.Helper()
+	replace := make(map[string]string)
+	for file, path := range g.files {
+		replace[filepath.Join(g.root, file)] = path
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.keep("overlay.json", string(overlay))
+	return g.run(g.root, "go", append([]string{command, "-overlay", g.files["overlay.json"]}, args...)...)
+}
+
+// Run builds sim as the page makes it, and runs the scenarios of the page in the virtual
+// world. All must meet their expectations.
+func (g *Guide) Run() {
+	g.t.Helper()
+	sim := filepath.Join(g.dir, "sim")
+	g.Go("build", "-o", sim, "./cmd/sim")
+	ran := false
+	for file, path := range g.files {
+		if strings.HasPrefix(file, "scenarios/") {
+			ran = true
+			g.run(g.dir, sim, "run", "--world", "virtual", "--out", filepath.Join(g.dir, "out"), path)
+		}
+	}
+	if !ran {
+		g.t.Error("the page has no scenario")
+	}
+}
+
+func (g *Guide) run(dir, name string, args ...string) string {
+	g.t.Helper()
+	c := exec.Command(name, args...)
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	if err != nil {
+		g.t.Fatalf("as the page says, %s: %v\n%s", strings.Join(c.Args, " "), err, out)
+	}
+	return string(out)
+}
+
+// Root is the root of the source tree.
+func Root(t testing.TB) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(strings.TrimSpace(string(out)))
+}
+
+// Read reads a file of the source tree.
+func Read(t testing.TB, file string) string {
+	t.Helper()
+	return read(t, filepath.Join(Root(t), file))
+}
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -35,10 +36,7 @@ func WriteIndex(w io.Writer, entries []IndexEntry) error {
 		p.Rows = append(p.Rows, indexRows(e, p.Columns)...)
 	}
 	slices.SortStableFunc(p.Rows, func(a, b indexRow) int {
-		if a.worst != b.worst {
-			return int(b.worst) - int(a.worst)
-		}
-		return strings.Compare(a.Scenario+"\x00"+a.Variant, b.Scenario+"\x00"+b.Variant)
+		return cmp.Or(cmp.Compare(b.worst, a.worst), cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Variant, b.Variant))
 	})
 	return render(w, "index.tmpl", p)
 }

@@ -113,15 +113,9 @@ func markdown(s string) string {
 
 // markdownCode writes text as code, with a fence longer than any in it.
 func markdownCode(s string) string {
-	longest, run := 0, 0
-	for _, r := range s {
-		if r == '`' {
-			run++
-			longest = max(longest, run)
-			continue
-		}
-		run = 0
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
 	}
-	fence := strings.Repeat("`", longest+1)
 	return fence + " " + s + " " + fence
 }

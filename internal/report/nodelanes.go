@@ -208,10 +208,7 @@ func focusOf(v *Variant) swimlane.Span {
 		}
 		focus = swimlane.Span{From: min(focus.From, t), To: max(focus.To, t)}
 	}
-	lead := leadOf(v)
-	if lead == nil {
-		lead = firstViolated(v)
-	}
+	lead := pictured(v)
 	if lead == nil {
 		return focus
 	}
@@ -243,10 +240,7 @@ func focusOf(v *Variant) swimlane.Span {
 
 // coreOf is the instant that a picture must show if it can show but one.
 func coreOf(v *Variant) time.Duration {
-	lead := leadOf(v)
-	if lead == nil {
-		lead = firstViolated(v)
-	}
+	lead := pictured(v)
 	if lead == nil {
 		return 0
 	}
@@ -265,7 +259,12 @@ func coreOf(v *Variant) time.Duration {
 	return focusOf(v).From
 }
 
-func firstViolated(v *Variant) *PropertyResult {
+// pictured is the property that a variant's picture is about: the one whose story is
+// told, or else the first that was violated.
+func pictured(v *Variant) *PropertyResult {
+	if lead := leadOf(v); lead != nil {
+		return lead
+	}
 	for i := range v.Properties {
 		if v.Properties[i].Verdict == checker.Violated {
 			return &v.Properties[i]

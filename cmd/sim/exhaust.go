@@ -113,9 +113,8 @@ func bounds(s *scenario.Setup, late int) string {
 // printVerdicts says of each property what every schedule came to, and keeps the
 // history of the first that violated it.
 func (a *app) printVerdicts(name string, out *explore.Exhausted, dir string) error {
-	for i := range out.Verdicts {
-		v := &out.Verdicts[i]
-		fmt.Fprintf(a.stdout, "  %-24s %s\n", v.Property, verdictOfAll(out, v))
+	for _, v := range out.Verdicts {
+		fmt.Fprintf(a.stdout, "  %-24s %s\n", v.Property, verdictOfAll(out, &v))
 		if v.Violated == 0 {
 			continue
 		}

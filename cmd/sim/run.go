@@ -306,8 +306,7 @@ func exitOf(r *report.Result, allowUndecided bool) int {
 		if v.Error != "" {
 			return exitInternal
 		}
-		for j := range v.Properties {
-			p := &v.Properties[j]
+		for _, p := range v.Properties {
 			if !p.Met && p.Verdict != checker.Unknown {
 				code = exitUnexpected
 			}

@@ -19,8 +19,7 @@ func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
 			p.print("           ", line, "\n")
 		}
 	}
-	for i := range c.Changes {
-		ch := &c.Changes[i]
+	for _, ch := range c.Changes {
 		p.print(p.paint(tones[ch.Kind], pad(string(ch.Kind), 9)), "  ", p.paint(strong, plain(ch.place())), "\n")
 		text := ch.Before.Words() + " -> " + ch.After.Words()
 		if o.Unicode {

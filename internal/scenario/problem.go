@@ -56,11 +56,7 @@ func (p *Problem) suggest(got string, allowed []string) {
 type Problems []*Problem
 
 func (ps Problems) Error() string {
-	lines := make([]string, len(ps))
-	for i, p := range ps {
-		lines[i] = p.Error()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(namesOf(ps, (*Problem).Error), "\n")
 }
 
 // sorted orders problems by their place in the file, each once: variants that

@@ -100,6 +100,20 @@ func exitCodeOf(err error) int {
 	return exitInternal
 }
 
+// ended is the end of a command that looks for violations: an interrupt counts before
+// what was found, and a violation before what is undecided.
+func ended(ctx context.Context, interrupted string, violated, undecided bool) error {
+	switch {
+	case ctx.Err() != nil:
+		return &exitError{exitInterrupted, errors.New(interrupted)}
+	case violated:
+		return &exitError{code: exitUnexpected}
+	case undecided:
+		return &exitError{code: exitUndecided}
+	}
+	return nil
+}
+
 // isCommandLine recognises the complaints of the flag parser, which have no
 // type of their own.
 func isCommandLine(err error) bool {

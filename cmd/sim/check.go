@@ -51,7 +51,7 @@ flags or a file that cannot be read as a history.`,
 		RunE: func(c *cobra.Command, args []string) error { return a.check(c.Context(), args, f) },
 	}
 	c.Flags().StringVar(&f.model, "model", "", "the model to judge the history by")
-	c.Flags().StringVar(&f.format, "format", "auto", "the format of the files: "+joinWords(evidence.Formats()))
+	c.Flags().StringVar(&f.format, "format", "auto", "the format of the files: "+strings.Join(wordsOf(evidence.Formats()), ", "))
 	c.Flags().StringVar(&f.initial, "initial", "", "the initial value (default: the one that the file gives; otherwise nil for a register, 0 for other models)")
 	c.Flags().StringVar(&f.nilRead, "nil-read", "", "the value that a read of nil stands for (default: none, or the initial value)")
 	c.Flags().DurationVar(&f.timeout, "timeout", checker.DefaultTimeout, "give up after this time; the verdict is then undecided")
@@ -64,12 +64,12 @@ flags or a file that cannot be read as a history.`,
 	return c
 }
 
-func joinWords[T ~string](list []T) string {
+func wordsOf[T ~string](list []T) []string {
 	words := make([]string, len(list))
 	for i, w := range list {
 		words[i] = string(w)
 	}
-	return strings.Join(words, ", ")
+	return words
 }
 
 func registerWords(c *cobra.Command, flag string, words []string) {
@@ -109,22 +109,11 @@ func (a *app) check(ctx context.Context, files []string, f checkFlags) error {
 		if err != nil {
 			return checkError(file, err)
 		}
-		switch {
-		case verdict == checker.Violated:
-			worst = verdict
-		case verdict == checker.Unknown && worst == checker.Holds:
+		if verdict == checker.Violated || worst == checker.Holds {
 			worst = verdict
 		}
 	}
-	switch {
-	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, errors.New("interrupted")}
-	case worst == checker.Violated:
-		return &exitError{exitUnexpected, nil}
-	case worst == checker.Unknown:
-		return &exitError{exitUndecided, nil}
-	}
-	return nil
+	return ended(ctx, "interrupted", worst == checker.Violated, worst == checker.Unknown)
 }
 
 // checkError makes what is wrong with a file or a flag the user's to mend.
@@ -234,13 +223,17 @@ func readOurs(file string, format evidence.Format) (h *history.History, ours boo
 	if format != evidence.Auto && format != evidence.JSONL && format != "" {
 		return nil, false, nil
 	}
-	r, err := os.Open(file)
-	if err != nil {
-		return nil, false, err
-	}
-	defer func() { _ = r.Close() }()
-	h, got, err := evidence.FromHistory(r, format, 0)
+	h, got, err := readHistory(file, format)
 	return h, got == evidence.JSONL, err
+}
+
+func readHistory(file string, format evidence.Format) (*history.History, evidence.Format, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, format, err
+	}
+	defer func() { _ = f.Close() }()
+	return evidence.FromHistory(f, format, 0)
 }
 
 func (a *app) printJSON(v any) error {

@@ -74,20 +74,12 @@ func eventAt(h *history.History, format evidence.Format, line int) (history.Even
 // maxShown is the largest file, in bytes, whose history is read for its picture.
 const maxShown = 64 << 20
 
-// toShow reads a file for its picture; nil where it is too large.
+// toShow reads a file for its picture; nil where it is too large or cannot be read.
 func toShow(file string, format evidence.Format) *history.History {
 	info, err := os.Stat(file)
 	if err != nil || info.Size() > maxShown {
 		return nil
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = f.Close() }()
-	h, _, err := evidence.FromHistory(f, format, 0)
-	if err != nil {
-		return nil
-	}
+	h, _, _ := readHistory(file, format)
 	return h
 }

@@ -48,7 +48,11 @@ func (a *app) doctor(ctx context.Context) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", mark, c.Name, c.Found)
 		if c.Err != nil {
-			fmt.Fprintf(w, "\t\t%v%s\n\t\thint: %s\n", c.Err, neededFor(c), c.Hint)
+			needed := ""
+			if c.For != "" {
+				needed = "; needed for " + c.For
+			}
+			fmt.Fprintf(w, "\t\t%v%s\n\t\thint: %s\n", c.Err, needed, c.Hint)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -58,13 +62,6 @@ func (a *app) doctor(ctx context.Context) error {
 		return &exitError{exitEnvironment, errors.New("something that every live run needs is missing; --world virtual runs without it")}
 	}
 	return nil
-}
-
-func neededFor(c server.Check) string {
-	if c.For == "" {
-		return ""
-	}
-	return "; needed for " + c.For
 }
 
 func (a *app) clean(ctx context.Context) error {

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,20 +64,25 @@ violates a property, 2 not exhausted or undecided, 3 bad scenario or flags,
 }
 
 func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
-	s, variant, properties, err := f.load(file)
+	s, v, properties, err := f.load(file)
 	if err != nil {
 		return err
 	}
-	setup := setupOf(s, variant)
 	switch {
-	case setup.Faults.Mix != nil:
+	case v.Setup.Faults.Mix != nil:
 		return usageError("%s: random faults cannot be exhausted\nhint: list the faults, or use sim search", s.Name)
 	case f.late < 0 || f.lasts < 0:
 		return usageError("--late and --for: must not be negative")
 	}
-	x := explore.Exhaust{Scenario: s, Variant: variant, Seed: f.seed, Late: f.late, Most: f.most, Properties: properties}
+	x := explore.Exhaust{Scenario: s, Variant: v.Name, Seed: f.seed, Late: f.late, Most: f.most, Properties: properties}
 	began := time.Now()
-	x.Progress = a.exhaustProgress(f.most, began)
+	x.Progress = meter(a, began, func(e explore.Exhausted, took time.Duration) string {
+		line := fmt.Sprintf("%s, %.0f/s", words.Count(e.Schedules, "schedule"), float64(e.Schedules)/took.Seconds())
+		if f.most > 0 {
+			line += fmt.Sprintf(", %d at most", f.most)
+		}
+		return line
+	})
 	limited, cancel := within(ctx, f.lasts)
 	defer cancel()
 	out, err := x.Run(limited)
@@ -86,12 +91,13 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "%s   %s   %s of at most %s in %.1f s, %s cut short\n",
-		s.Name, variant, words.Count(out.Schedules, "schedule"), words.Count(out.Steps, "step"), time.Since(began).Seconds(), words.Count(out.Cut, "other"))
-	fmt.Fprintf(a.stdout, "  bounds     %s\n", bounds(setup, f.late))
+		s.Name, v.Name, words.Count(out.Schedules, "schedule"), words.Count(out.Steps, "step"), time.Since(began).Seconds(), words.Count(out.Cut, "other"))
+	fmt.Fprintf(a.stdout, "  bounds     %s\n", bounds(&v.Setup, f.late))
 	if err := a.printVerdicts(s.Name, &out, f.out); err != nil {
 		return err
 	}
-	return a.exhaustCode(ctx, &out)
+	undecided := !out.All || out.Unfinished > 0 || slices.ContainsFunc(out.Verdicts, func(v explore.Verdicts) bool { return v.Holds == 0 })
+	return ended(ctx, "interrupted", out.Violated(), undecided)
 }
 
 // bounds says within what everything was tried.
@@ -107,9 +113,8 @@ func bounds(s *scenario.Setup, late int) string {
 // printVerdicts says of each property what every schedule came to, and keeps the
 // history of the first that violated it.
 func (a *app) printVerdicts(name string, out *explore.Exhausted, dir string) error {
-	for i := range out.Verdicts {
-		v := &out.Verdicts[i]
-		fmt.Fprintf(a.stdout, "  %-24s %s\n", v.Property, verdictOfAll(out, v))
+	for _, v := range out.Verdicts {
+		fmt.Fprintf(a.stdout, "  %-24s %s\n", v.Property, verdictOfAll(out, &v))
 		if v.Violated == 0 {
 			continue
 		}
@@ -120,7 +125,7 @@ func (a *app) printVerdicts(name string, out *explore.Exhausted, dir string) err
 			}
 		}
 		file := filepath.Join(dir, fmt.Sprintf("%.40s-exhaust-%s.jsonl", name, v.Property))
-		if err := writeHistory(file, v.History); err != nil {
+		if err := keep(file, func(w io.Writer) error { return history.Encode(w, v.History) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "    history  %s\n", file)
@@ -144,60 +149,4 @@ func verdictOfAll(out *explore.Exhausted, v *explore.Verdicts) string {
 		return fmt.Sprintf("every schedule within these bounds: holds (%d of %d put it to the test)", v.Holds, out.Schedules)
 	}
 	return "every schedule within these bounds: holds"
-}
-
-func (a *app) exhaustCode(ctx context.Context, out *explore.Exhausted) error {
-	undecided := !out.All || out.Unfinished > 0
-	for i := range out.Verdicts {
-		undecided = undecided || out.Verdicts[i].Holds == 0
-	}
-	switch {
-	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, errors.New("interrupted")}
-	case out.Violated():
-		return &exitError{code: exitUnexpected}
-	case undecided:
-		return &exitError{code: exitUndecided}
-	}
-	return nil
-}
-
-func writeHistory(file string, h *history.History) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("failed to make the folder for what was found: %w", err)
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return fmt.Errorf("failed to write what was found: %w", err)
-	}
-	return errors.Join(history.Encode(f, h), f.Close())
-}
-
-// setupOf is the setup of a variant that exists.
-func setupOf(s *scenario.Scenario, variant string) *scenario.Setup {
-	for i := range s.Variants {
-		if s.Variants[i].Name == variant {
-			return &s.Variants[i].Setup
-		}
-	}
-	return nil
-}
-
-// exhaustProgress shows on a terminal how far it is.
-func (a *app) exhaustProgress(most uint64, began time.Time) func(explore.Exhausted) {
-	if !a.isTerminal(a.stderr) {
-		return nil
-	}
-	var last time.Duration
-	return func(e explore.Exhausted) {
-		now := time.Since(began)
-		if now-last < 200*time.Millisecond {
-			return
-		}
-		last = now
-		fmt.Fprintf(a.stderr, "\r\x1b[K%s, %.0f/s", words.Count(e.Schedules, "schedule"), float64(e.Schedules)/now.Seconds())
-		if most > 0 {
-			fmt.Fprintf(a.stderr, ", %d at most", most)
-		}
-	}
 }

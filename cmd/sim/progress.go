@@ -132,6 +132,28 @@ func (p *progress) stop() {
 	p.clear()
 }
 
+// meter shows at a terminal how far something is, a few times a second; nil: there is
+// no terminal.
+func meter[T any](a *app, began time.Time, line func(state T, took time.Duration) string) func(T) {
+	if !a.isTerminal(a.stderr) {
+		return nil
+	}
+	var last time.Duration
+	return func(state T) {
+		if took := time.Since(began); took-last >= 200*time.Millisecond {
+			last = took
+			fmt.Fprintf(a.stderr, "\r\x1b[K%s", line(state, took))
+		}
+	}
+}
+
+// clearLine takes away what a meter shows.
+func (a *app) clearLine() {
+	if a.isTerminal(a.stderr) {
+		fmt.Fprint(a.stderr, "\r\x1b[K")
+	}
+}
+
 // shortPath is path as seen from the working folder, where that is shorter.
 func shortPath(path string) string {
 	wd, err := os.Getwd()

@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -86,10 +87,10 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 		},
 	}
 	c.Flags().StringVar(&f.world, "world", trial.Live, "where to run: live (real servers and processes, in real time) or virtual (a deterministic model, in simulated time)")
-	_ = c.RegisterFlagCompletionFunc("world", cobra.FixedCompletions([]string{trial.Live, trial.Virtual}, cobra.ShellCompDirectiveNoFileComp))
+	registerWords(c, "world", []string{trial.Live, trial.Virtual})
 	c.Flags().StringVar(&f.nodes, "nodes", string(server.Auto), "where the nodes of the live world come from: process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
 	c.Flags().BoolVar(&f.allowHooks, "allow-hooks", false, "with --nodes external: allow the commands that the scenario names under nodes.hooks; read them first")
-	_ = c.RegisterFlagCompletionFunc("nodes", cobra.FixedCompletions(providerNames(), cobra.ShellCompDirectiveNoFileComp))
+	registerWords(c, "nodes", wordsOf(server.Providers()))
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one line for each scenario")
 	c.Flags().StringVar(&f.out, "out", "reports", "folder in which runs are stored")
@@ -118,23 +119,14 @@ func jobsFor(nodes server.Provider) int {
 	return 2 * runtime.NumCPU()
 }
 
-// providerNames are the values of --nodes.
-func providerNames() []string {
-	var list []string
-	for _, p := range server.Providers() {
-		list = append(list, string(p))
-	}
-	return list
-}
-
 // runScenarios loads everything before it runs anything, so that a mistake in
 // the last file does not cost the time of the first.
 func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error {
 	if f.world != trial.Live && f.world != trial.Virtual {
 		return usageError("--world %q: want %s or %s", f.world, trial.Live, trial.Virtual)
 	}
-	if !slices.Contains(providerNames(), f.nodes) {
-		return usageError("--nodes %q: want one of %s", f.nodes, strings.Join(providerNames(), ", "))
+	if providers := wordsOf(server.Providers()); !slices.Contains(providers, f.nodes) {
+		return usageError("--nodes %q: want one of %s", f.nodes, strings.Join(providers, ", "))
 	}
 	if f.jobs < 1 || f.repeat < 1 {
 		return usageError("--jobs %d, --repeat %d: want at least 1", f.jobs, f.repeat)
@@ -187,13 +179,9 @@ func loadScenarios(args []string) ([]*scenario.Scenario, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, problemsError(problems)
+		return nil, &exitError{exitUsage, fmt.Errorf("%s in the scenario:\n%w", words.Count(len(problems), "problem"), problems)}
 	}
 	return list, nil
-}
-
-func problemsError(ps scenario.Problems) error {
-	return &exitError{exitUsage, fmt.Errorf("%d %s in the scenario:\n%w", len(ps), map[bool]string{true: "problem", false: "problems"}[len(ps) == 1], ps)}
 }
 
 // suite runs several scenarios.
@@ -292,19 +280,15 @@ func (s *suite) show() {
 // 2 of the exit codes; an interrupt counts before all of them.
 func (s *suite) verdict(ctx context.Context, results []*report.Result) error {
 	err := errors.Join(s.errs...)
-	code := exitMet
-	worse := func(c int) {
-		rank := map[int]int{exitMet: 0, exitUndecided: 1, exitUnexpected: 2, exitEnvironment: 3, exitInternal: 4}
-		if rank[c] > rank[code] {
-			code = c
-		}
-	}
+	codes := []int{exitMet}
 	for _, e := range s.errs {
-		worse(exitCodeOf(e))
+		codes = append(codes, exitCodeOf(e))
 	}
 	for _, r := range results {
-		worse(exitOf(r, s.flags.allowUndecided))
+		codes = append(codes, exitOf(r, s.flags.allowUndecided))
 	}
+	ranks := []int{exitMet, exitUndecided, exitUnexpected, exitEnvironment, exitInternal}
+	code := slices.MaxFunc(codes, func(a, b int) int { return slices.Index(ranks, a) - slices.Index(ranks, b) })
 	if ctx.Err() != nil {
 		return &exitError{exitInterrupted, errors.New("interrupted; what was recorded is kept")}
 	}
@@ -322,8 +306,7 @@ func exitOf(r *report.Result, allowUndecided bool) int {
 		if v.Error != "" {
 			return exitInternal
 		}
-		for j := range v.Properties {
-			p := &v.Properties[j]
+		for _, p := range v.Properties {
 			if !p.Met && p.Verdict != checker.Unknown {
 				code = exitUnexpected
 			}

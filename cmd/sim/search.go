@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -18,7 +17,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
-	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -77,7 +75,7 @@ Exit codes: 0 nothing was found, 1 a violation was found, 3 bad scenario or flag
 }
 
 func (a *app) search(ctx context.Context, file string, f searchFlags) error {
-	s, variant, properties, err := f.load(file)
+	s, v, properties, err := f.load(file)
 	if err != nil {
 		return err
 	}
@@ -90,7 +88,7 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 		return usageError("say how long to search: --for, --seeds, and at least one --jobs")
 	}
 	debug.SetGCPercent(800) // runs are small and leave little behind
-	search := explore.Search{Scenario: s, Variant: variant, Bare: f.bare, Kinds: f.kinds, Unguided: f.unguided,
+	search := explore.Search{Scenario: s, Variant: v.Name, Bare: f.bare, Kinds: f.kinds, Unguided: f.unguided,
 		Properties: properties, First: f.first, Seeds: f.seeds, StopAt: f.stopAt, Workers: f.jobs}
 	state := newSearchState(search, f.out)
 	before := uint64(0)
@@ -102,7 +100,7 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 	}
 	search.Save = state.save
 	began := time.Now()
-	search.Progress = a.searchProgress(f, began, before)
+	search.Progress = meter(a, began, func(r explore.Report, took time.Duration) string { return searchLine(f, r, before, took) })
 	limited, cancel := within(ctx, f.lasts)
 	defer cancel()
 	result, err := search.Run(limited)
@@ -113,7 +111,7 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 	if err != nil {
 		return err
 	}
-	a.printSearch(s, variant, properties, result, before, time.Since(began))
+	a.printSearch(search, result, before, time.Since(began))
 	kept, err := a.keepFound(search, f, result)
 	if err != nil {
 		return err
@@ -125,63 +123,40 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 		}
 		fmt.Fprintf(a.stdout, "  summary    %s\n", f.html)
 	}
-	switch {
-	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, errors.New("interrupted; what was found is kept")}
-	case result.Violations() > 0:
-		return &exitError{code: exitUnexpected}
-	}
-	return nil
+	return ended(ctx, "interrupted; what was found is kept", result.Violations() > 0, false)
 }
 
-// searchProgress shows on a terminal how far the search is.
-func (a *app) searchProgress(f searchFlags, began time.Time, before uint64) func(explore.Report) {
-	if !a.isTerminal(a.stderr) {
-		return nil
-	}
-	var last time.Duration
-	return func(r explore.Report) {
-		now := time.Since(began)
-		if now-last < 200*time.Millisecond {
-			return
+// searchLine says how far the search is, of which so many runs were made before.
+func searchLine(f searchFlags, r explore.Report, before uint64, took time.Duration) string {
+	rate := float64(r.Runs-before) / took.Seconds()
+	left := f.lasts - took
+	if f.seeds > 0 {
+		by := time.Duration(float64(f.seeds-min(r.Runs, f.seeds)) / rate * float64(time.Second))
+		if f.lasts == 0 || by < left {
+			left = by
 		}
-		last = now
-		rate := float64(r.Runs-before) / now.Seconds()
-		left := f.lasts - now
-		if f.seeds > 0 {
-			by := time.Duration(float64(f.seeds-min(r.Runs, f.seeds)) / rate * float64(time.Second))
-			if f.lasts == 0 || by < left {
-				left = by
-			}
-		}
-		fmt.Fprintf(a.stderr, "\r\x1b[K%s, %.0f runs/s, %s, %s, %v left",
-			words.Count(r.Runs, "run"), rate, words.Count(r.Behaviours, "behaviour"), words.Count(r.Violations(), "violation"), max(left, 0).Round(time.Second))
 	}
-}
-
-func (a *app) clearLine() {
-	if a.isTerminal(a.stderr) {
-		fmt.Fprint(a.stderr, "\r\x1b[K")
-	}
+	return fmt.Sprintf("%s, %.0f runs/s, %s, %s, %v left",
+		words.Count(r.Runs, "run"), rate, words.Count(r.Behaviours, "behaviour"), words.Count(r.Violations(), "violation"), max(left, 0).Round(time.Second))
 }
 
 // printSearch sums a search up, of which so many runs were made before.
-func (a *app) printSearch(s *scenario.Scenario, variant string, properties []checker.Property, r explore.Report, before uint64, took time.Duration) {
+func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, took time.Duration) {
 	about := ""
 	if r.Estimated {
 		about = "about "
 	}
-	fmt.Fprintf(a.stdout, "%s   %s   %s", s.Name, variant, words.Count(r.Runs, "run"))
+	fmt.Fprintf(a.stdout, "%s   %s   %s", s.Scenario.Name, s.Variant, words.Count(r.Runs, "run"))
 	if before > 0 {
 		fmt.Fprintf(a.stdout, ", %d of them before;", before)
 	}
 	fmt.Fprintf(a.stdout, " in %.1f s (%.0f runs/s)   %s%s\n",
 		took.Seconds(), float64(r.Runs-min(before, r.Runs))/took.Seconds(), about, words.Count(r.Behaviours, "distinct behaviour"))
-	if text := judgedFew(properties, &r); text != "" {
+	if text := judgedFew(s.Properties, &r); text != "" {
 		fmt.Fprintf(a.stdout, "  judged     %s; the other runs gave it no chance to fail, or did not finish\n", text)
 	}
 	if len(r.Classes) == 0 {
-		for _, line := range worth(properties, &r) {
+		for _, line := range worth(s.Properties, &r) {
 			fmt.Fprintf(a.stdout, "  nothing found   %s\n", line)
 		}
 	}
@@ -239,12 +214,9 @@ func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) 
 		if err != nil {
 			return kept, err
 		}
-		if err := os.MkdirAll(f.out, 0o755); err != nil {
-			return kept, fmt.Errorf("failed to make the folder for what was found: %w", err)
-		}
 		file := filepath.Join(f.out, name+".yaml")
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			return kept, fmt.Errorf("failed to write what was found: %w", err)
+		if err := keep(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+			return kept, err
 		}
 		note := fmt.Sprintf("%d of %s, %d of %s", len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
 		if k.Failed != nil {

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/explore"
@@ -51,23 +52,28 @@ func (f *searchState) load() (*explore.State, error) {
 	return s, nil
 }
 
-// save writes the state now and then, and when the search is over. The old file
-// is replaced only once the new one is whole.
+// save writes the state now and then, and when the search is over.
 func (f *searchState) save(s *explore.State, last bool) error {
 	if !last && time.Since(f.written) < stateEvery {
 		return nil
 	}
 	f.written = time.Now()
 	s.Of = f.of
-	var b strings.Builder
-	if err := s.Write(&b); err != nil {
+	return keep(f.path, s.Write)
+}
+
+// keep writes a file of what is found, and makes its folder. An old file is replaced
+// only once the new one is whole.
+func keep(path string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("failed to make the folder for what is found: %w", err)
 	}
-	if err := os.WriteFile(f.path+".new", []byte(b.String()), 0o644); err != nil {
-		return fmt.Errorf("failed to write the state of the search: %w", err)
+	if err := os.WriteFile(path+".new", b.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("failed to write what was found: %w", err)
 	}
-	return os.Rename(f.path+".new", f.path)
+	return os.Rename(path+".new", path)
 }

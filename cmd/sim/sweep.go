@@ -59,11 +59,11 @@ which is drawn again in each run.`,
 }
 
 func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
-	s, variant, properties, err := f.load(file)
+	s, v, properties, err := f.load(file)
 	if err != nil {
 		return err
 	}
-	sweep := explore.Sweep{Scenario: s, Variant: variant, Properties: properties, Runs: f.runs, First: f.seed, Workers: f.jobs}
+	sweep := explore.Sweep{Scenario: s, Variant: v.Name, Properties: properties, Runs: f.runs, First: f.seed, Workers: f.jobs}
 	if f.jobs < 1 || f.runs < 1 {
 		return usageError("--jobs %d, --runs %d: want at least 1", f.jobs, f.runs)
 	}
@@ -110,10 +110,7 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 		}
 		fmt.Fprintf(a.stdout, "map     %s\n", f.html)
 	}
-	if ctx.Err() != nil {
-		return &exitError{exitInterrupted, errors.New("interrupted; the points that were measured are shown")}
-	}
-	return nil
+	return ended(ctx, "interrupted; the points that were measured are shown", false, false)
 }
 
 // ratesOf are the rates as a page shows them.

@@ -21,31 +21,27 @@ type target struct {
 
 func (t *target) flags(c *cobra.Command, usage string, standard ...checker.Property) {
 	c.Flags().StringVar(&t.variant, "variant", "", "the variant to run (default: the first)")
-	var names []string
-	for _, p := range standard {
-		names = append(names, string(p))
-	}
-	c.Flags().StringSliceVar(&t.properties, "property", names, usage)
+	c.Flags().StringSliceVar(&t.properties, "property", wordsOf(standard), usage)
 }
 
-// load reads the scenario, and names its variant and the properties.
-func (t *target) load(file string) (s *scenario.Scenario, variant string, properties []checker.Property, err error) {
+// load reads the scenario, and finds its variant and the properties.
+func (t *target) load(file string) (s *scenario.Scenario, v *scenario.Variant, properties []checker.Property, err error) {
 	if s, err = loadOne(file); err != nil {
-		return nil, "", nil, err
+		return nil, nil, nil, err
 	}
-	if variant, err = variantOf(s, t.variant); err != nil {
-		return nil, "", nil, err
+	if v, err = variantOf(s, t.variant); err != nil {
+		return nil, nil, nil, err
 	}
 	for _, name := range t.properties {
 		if !slices.Contains(checker.Properties(), checker.Property(name)) {
-			return nil, "", nil, usageError("--property: no property %q\nhint: sim list properties", name)
+			return nil, nil, nil, usageError("--property: no property %q\nhint: sim list properties", name)
 		}
 		properties = append(properties, checker.Property(name))
 	}
 	if len(properties) == 0 {
-		return nil, "", nil, usageError("--property: name at least one")
+		return nil, nil, nil, usageError("--property: name at least one")
 	}
-	return s, variant, properties, nil
+	return s, v, properties, nil
 }
 
 // loadOne reads one scenario.
@@ -60,18 +56,15 @@ func loadOne(file string) (*scenario.Scenario, error) {
 	return list[0], nil
 }
 
-func variantOf(s *scenario.Scenario, name string) (string, error) {
+func variantOf(s *scenario.Scenario, name string) (*scenario.Variant, error) {
 	var names []string
 	for i := range s.Variants {
+		if name == "" || name == s.Variants[i].Name {
+			return &s.Variants[i], nil
+		}
 		names = append(names, s.Variants[i].Name)
 	}
-	if name == "" {
-		return names[0], nil
-	}
-	if !slices.Contains(names, name) {
-		return "", usageError("%s has no variant %q\nhint: it has %s", s.Name, name, strings.Join(names, ", "))
-	}
-	return name, nil
+	return nil, usageError("%s has no variant %q\nhint: it has %s", s.Name, name, strings.Join(names, ", "))
 }
 
 // within ends a context after a time; 0: it has no end of its own.

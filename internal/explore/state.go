@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -147,12 +148,7 @@ func (s *State) violations() (n uint64) {
 func (s *State) report() Report {
 	r := Report{Runs: s.Runs, Drawn: s.Drawn, Behaviours: s.distinct.count(), Estimated: !s.distinct.exact(),
 		Classes: slices.Clone(s.Classes), Judged: slices.Clone(s.Judged), Found: slices.Clone(s.Found)}
-	slices.SortFunc(r.Classes, func(a, b Class) int {
-		if a.Runs != b.Runs {
-			return int(b.Runs) - int(a.Runs)
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
+	slices.SortFunc(r.Classes, func(a, b Class) int { return cmp.Or(cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name)) })
 	slices.SortStableFunc(r.Found, func(a, b Found) int { return strings.Compare(a.Class, b.Class) })
 	return r
 }

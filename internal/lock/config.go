@@ -2,8 +2,9 @@ package lock
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/words"
@@ -106,12 +107,7 @@ func register(a Algorithm) {
 
 // Algorithms lists all algorithms by name.
 func Algorithms() []Algorithm {
-	list := make([]Algorithm, 0, len(algorithms))
-	for _, a := range algorithms {
-		list = append(list, a)
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
-	return list
+	return slices.SortedFunc(maps.Values(algorithms), func(a, b Algorithm) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Lookup finds an algorithm by name.

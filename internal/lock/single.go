@@ -135,14 +135,7 @@ func setNX(l *single, owner string) (Grant, Result) {
 
 // deleteKey gives the key back with DEL, whoever it belongs to by now.
 func deleteKey(l *single, _ Grant) Result {
-	r := l.do(command.Del(l.Key))
-	switch {
-	case r.Outcome == command.Unknown:
-		return Result{Outcome: Info, Err: r.Err()}
-	case r.OK() && r.Int == 1:
-		return Result{Outcome: OK}
-	}
-	return Result{Outcome: Fail, Err: "there was no key to delete"}
+	return deleted(l.do(command.Del(l.Key)), "there was no key to delete")
 }
 
 // compareAndDelete gives the key back if it is still the caller's.
@@ -150,12 +143,16 @@ func compareAndDelete(l *single, g Grant) Result {
 	if l.Mistakes.PlainDelete {
 		return deleteKey(l, g)
 	}
-	r := l.do(command.Eval(releaseScript, []string{l.Key}, g.Owner))
+	return deleted(l.do(command.Eval(releaseScript, []string{l.Key}, g.Owner)), "not ours any more")
+}
+
+// deleted is the outcome of a command that answers how many keys it deleted.
+func deleted(r command.Reply, none string) Result {
 	switch {
 	case r.Outcome == command.Unknown:
 		return Result{Outcome: Info, Err: r.Err()}
 	case r.OK() && r.Int == 1:
 		return Result{Outcome: OK}
 	}
-	return Result{Outcome: Fail, Err: "not ours any more"}
+	return Result{Outcome: Fail, Err: none}
 }

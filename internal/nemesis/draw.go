@@ -1,8 +1,9 @@
 package nemesis
 
 import (
+	"maps"
 	"math/rand/v2"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -25,18 +26,10 @@ var mixable = map[string]drawn{
 		f.Where = k.where(r, c)
 		return f
 	},
-	"cut": func(r *rand.Rand, c Cast, k MixKind) Fault {
-		return &cut{disturbance{Where: k.where(r, c)}}
-	},
-	"reset": func(r *rand.Rand, c Cast, k MixKind) Fault {
-		return &reset{disturbance{Where: k.where(r, c)}}
-	},
-	"hold": func(r *rand.Rand, c Cast, k MixKind) Fault {
-		return &hold{disturbance{Where: k.where(r, c)}}
-	},
-	"stall": func(r *rand.Rand, c Cast, k MixKind) Fault {
-		return &stall{disturbance{Where: k.where(r, c)}}
-	},
+	"cut":   plainly(&cut),
+	"reset": plainly(&reset),
+	"hold":  plainly(&hold),
+	"stall": plainly(&stall),
 	"clock": drawClock,
 	"bandwidth": func(r *rand.Rand, c Cast, k MixKind) Fault {
 		// A usual message of about 100 bytes takes as long as By says.
@@ -60,6 +53,13 @@ var mixable = map[string]drawn{
 		}
 		return &promote{Node: c.Replicas[r.IntN(len(c.Replicas))]}
 	},
+}
+
+// plainly draws a disturbance without parameters.
+func plainly(kind *plainKind) drawn {
+	return func(r *rand.Rand, c Cast, k MixKind) Fault {
+		return &plain{disturbance{Where: k.where(r, c)}, kind}
+	}
 }
 
 func drawKill(r *rand.Rand, c Cast, k MixKind) Fault {
@@ -107,12 +107,7 @@ func (c *clock) vary(r *rand.Rand, k MixKind) {
 
 // MixKinds lists the kinds that a mix can draw.
 func MixKinds() []string {
-	list := make([]string, 0, len(mixable))
-	for name := range mixable {
-		list = append(list, name)
-	}
-	sort.Strings(list)
-	return list
+	return slices.Sorted(maps.Keys(mixable))
 }
 
 // Draw draws a fault of a kind that MixKinds lists; nil where nobody of the cast

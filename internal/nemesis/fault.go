@@ -2,8 +2,9 @@ package nemesis
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -92,12 +93,7 @@ func register(k Kind) {
 
 // Kinds lists all kinds by name.
 func Kinds() []Kind {
-	list := make([]Kind, 0, len(kinds))
-	for _, k := range kinds {
-		list = append(list, k)
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
-	return list
+	return slices.SortedFunc(maps.Values(kinds), func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Lookup finds a kind by name.

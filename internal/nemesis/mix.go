@@ -1,8 +1,9 @@
 package nemesis
 
 import (
+	"maps"
 	"math/rand/v2"
-	"sort"
+	"slices"
 	"time"
 )
 
@@ -38,11 +39,7 @@ type choice struct {
 
 // choices are the kinds of this run, in the order of their names.
 func (m *Mix) choices(r *rand.Rand, after int) (list []choice, total float64) {
-	names := make([]string, 0, len(m.Kinds))
-	for name := range m.Kinds {
-		names = append(names, name)
-	}
-	sort.Strings(names)
+	names := slices.Sorted(maps.Keys(m.Kinds))
 	spared := r.IntN(max(len(names), 1)) // at least one kind stays
 	for i, name := range names {
 		off := m.Swarm && r.IntN(2) == 0 && i != spared

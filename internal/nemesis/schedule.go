@@ -1,10 +1,11 @@
 package nemesis
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sort"
+	"slices"
 	"sync"
 	"time"
 
@@ -278,12 +279,7 @@ func (s *Schedule) Heal() {
 	}
 	s.mu.Unlock()
 	s.over.Fire()
-	sort.Slice(left, func(i, j int) bool {
-		if left[i].begun != left[j].begun {
-			return left[i].begun > left[j].begun
-		}
-		return left[i].id > left[j].id
-	})
+	slices.SortFunc(left, func(a, b *activation) int { return cmp.Or(cmp.Compare(b.begun, a.begun), cmp.Compare(b.id, a.id)) })
 	for _, k := range left {
 		s.end(k.id)
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -165,13 +166,7 @@ func (c *Comparison) elsewhere(scenario string) bool {
 }
 
 func compareKeys(x, y cellKey) int {
-	if n := strings.Compare(x.scenario, y.scenario); n != 0 {
-		return n
-	}
-	if n := strings.Compare(x.variant, y.variant); n != 0 {
-		return n
-	}
-	return strings.Compare(string(x.property), string(y.property))
+	return cmp.Or(cmp.Compare(x.scenario, y.scenario), cmp.Compare(x.variant, y.variant), cmp.Compare(x.property, y.property))
 }
 
 // cellsOf counts verdicts. The key without a property stands for the variant
@@ -304,14 +299,9 @@ func timingOf(k cellKey, x, y *cell) (Timing, bool) {
 
 func sideOf(results []*Result) Side {
 	t := tallyOf(results)
-	s := Side{Results: t.scenarios, Variants: t.variants, Unexpected: t.unexpected, Undecided: t.undecided}
+	s := Side{Results: t.scenarios, Variants: t.variants, Unexpected: t.unexpected, Undecided: t.undecided, Versions: map[string]string{}}
 	for _, r := range results {
-		for name, version := range r.Versions {
-			if s.Versions == nil {
-				s.Versions = map[string]string{}
-			}
-			s.Versions[name] = version
-		}
+		maps.Copy(s.Versions, r.Versions)
 	}
 	return s
 }

@@ -1,12 +1,12 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // WriteComparisonText writes a comparison for a person at a terminal.
@@ -19,8 +19,7 @@ func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
 			p.print("           ", line, "\n")
 		}
 	}
-	for i := range c.Changes {
-		ch := &c.Changes[i]
+	for _, ch := range c.Changes {
 		p.print(p.paint(tones[ch.Kind], pad(string(ch.Kind), 9)), "  ", p.paint(strong, plain(ch.place())), "\n")
 		text := ch.Before.Words() + " -> " + ch.After.Words()
 		if o.Unicode {
@@ -64,7 +63,7 @@ func (p *printer) ascii(s string) string {
 	if p.o.Unicode {
 		return s
 	}
-	return string(bytes.ReplaceAll([]byte(s), []byte("µ"), []byte("u")))
+	return strings.ReplaceAll(s, "µ", "u")
 }
 
 // place names what changed: "gc-pause / fenced: no-late-effect".
@@ -104,9 +103,6 @@ func WriteComparisonHTML(w io.Writer, c Comparison) error {
 		p.Rows = append(p.Rows, compareRow{c.Changes[i], badges[c.Changes[i].Kind]})
 	}
 	names := maps.Clone(c.Before.Versions)
-	if names == nil {
-		names = map[string]string{}
-	}
 	maps.Copy(names, c.After.Versions)
 	for _, n := range slices.Sorted(maps.Keys(names)) {
 		if c.Before.Versions[n] != c.After.Versions[n] {

@@ -213,8 +213,7 @@ func variantLimits(v *Variant) []string {
 			never = append(never, fmt.Sprintf("%d (%s)", v.Faults[i].ID, v.Faults[i].Fault))
 		}
 	}
-	for i := range v.Properties {
-		p := &v.Properties[i]
+	for _, p := range v.Properties {
 		if !decided(p.Verdict) {
 			unknown = append(unknown, string(p.Name))
 		}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -41,11 +40,7 @@ func WriteGitHub(w io.Writer, results []*Result, o GitHubOptions) error {
 		lines = append(lines[:maxAnnotations-1], "::error title=redlock-sim::"+
 			commandData(fmt.Sprintf("%d more verdicts are not as expected; the job summary has them all", left)))
 	}
-	var b bytes.Buffer
-	for _, l := range lines {
-		b.WriteString(l + "\n")
-	}
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(w, strings.Join(append(lines, ""), "\n"))
 	return err
 }
 

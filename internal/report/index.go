@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -35,10 +36,7 @@ func WriteIndex(w io.Writer, entries []IndexEntry) error {
 		p.Rows = append(p.Rows, indexRows(e, p.Columns)...)
 	}
 	slices.SortStableFunc(p.Rows, func(a, b indexRow) int {
-		if a.worst != b.worst {
-			return int(b.worst) - int(a.worst)
-		}
-		return strings.Compare(a.Scenario+"\x00"+a.Variant, b.Scenario+"\x00"+b.Variant)
+		return cmp.Or(cmp.Compare(b.worst, a.worst), cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Variant, b.Variant))
 	})
 	return render(w, "index.tmpl", p)
 }
@@ -99,10 +97,9 @@ func indexRows(e IndexEntry, columns []checker.Property) []indexRow {
 		return []indexRow{row}
 	}
 	var rows []indexRow
-	for i := range r.Variants {
-		v := &r.Variants[i]
+	for _, v := range r.Variants {
 		row := row
-		row.Variant, row.worst, row.Trouble = v.Name, variantOutcome(v), v.Error
+		row.Variant, row.worst, row.Trouble = v.Name, variantOutcome(&v), v.Error
 		if r.Error != "" || r.Interrupted {
 			row.worst = max(row.worst, outcomeOf(r))
 		}
@@ -111,7 +108,7 @@ func indexRows(e IndexEntry, columns []checker.Property) []indexRow {
 		}
 		row.Badge = outcomeBadge(row.worst)
 		for _, name := range columns {
-			row.Cells = append(row.Cells, indexCellOf(v, name, e.Link))
+			row.Cells = append(row.Cells, indexCellOf(&v, name, e.Link))
 		}
 		rows = append(rows, row)
 	}
@@ -119,8 +116,7 @@ func indexRows(e IndexEntry, columns []checker.Property) []indexRow {
 }
 
 func indexCellOf(v *Variant, name checker.Property, link string) indexCell {
-	for i := range v.Properties {
-		p := &v.Properties[i]
+	for _, p := range v.Properties {
 		if p.Name != name {
 			continue
 		}
@@ -129,7 +125,7 @@ func indexCellOf(v *Variant, name checker.Property, link string) indexCell {
 			c.Link = fmt.Sprintf("%s#p%d", link, n)
 		}
 		if !p.Met || p.Expected == 0 && p.Verdict != checker.Holds {
-			c.Aside = expectationWords(p)
+			c.Aside = expectationWords(&p)
 		}
 		if tried := p.triedWords(); tried != "" {
 			c.Aside = strings.TrimPrefix(c.Aside+", "+tried, ", ")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -90,11 +91,10 @@ func escapeHidden(doc []byte) []byte {
 		switch {
 		case r == '\n' || r == utf8.RuneError || !needsCare(r):
 			out = append(out, doc[:size]...)
-		case r < 0x10000:
-			out = fmt.Appendf(out, `\u%04x`, r)
 		default:
-			r -= 0x10000
-			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+(r>>10), 0xdc00+(r&0x3ff))
+			for _, half := range utf16.AppendRune(nil, r) {
+				out = fmt.Appendf(out, `\u%04x`, half)
+			}
 		}
 		doc = doc[size:]
 	}

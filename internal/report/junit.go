@@ -17,23 +17,22 @@ type JUnitOptions struct {
 }
 
 type junitSuites struct {
-	XMLName  xml.Name     `xml:"testsuites"`
-	Name     string       `xml:"name,attr"`
-	Tests    int          `xml:"tests,attr"`
-	Failures int          `xml:"failures,attr"`
-	Errors   int          `xml:"errors,attr"`
-	Skipped  int          `xml:"skipped,attr"`
-	Time     string       `xml:"time,attr"`
-	Suites   []junitSuite `xml:"testsuite"`
+	XMLName xml.Name `xml:"testsuites"`
+	junitTotals
+	Suites []junitSuite `xml:"testsuite"`
+}
+
+type junitTotals struct {
+	Name     string `xml:"name,attr"`
+	Tests    int    `xml:"tests,attr"`
+	Failures int    `xml:"failures,attr"`
+	Errors   int    `xml:"errors,attr"`
+	Skipped  int    `xml:"skipped,attr"`
+	Time     string `xml:"time,attr"`
 }
 
 type junitSuite struct {
-	Name       string          `xml:"name,attr"`
-	Tests      int             `xml:"tests,attr"`
-	Failures   int             `xml:"failures,attr"`
-	Errors     int             `xml:"errors,attr"`
-	Skipped    int             `xml:"skipped,attr"`
-	Time       string          `xml:"time,attr"`
+	junitTotals
 	Timestamp  string          `xml:"timestamp,attr,omitempty"`
 	Properties []junitProperty `xml:"properties>property,omitempty"`
 	Cases      []junitCase     `xml:"testcase"`
@@ -70,7 +69,7 @@ type junitDetail struct {
 // test case for every property. Names are made of the scenario's own, so that
 // a CI system can follow a case over time.
 func WriteJUnit(w io.Writer, results []*Result, o JUnitOptions) error {
-	all := junitSuites{Name: "redlock-sim"}
+	all := junitSuites{junitTotals: junitTotals{Name: "redlock-sim"}}
 	var total time.Duration
 	for _, r := range results {
 		total += time.Duration(r.WallMS) * time.Millisecond
@@ -100,23 +99,20 @@ func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
 	name := plain(r.Scenario)
 	var list []junitSuite
 	if r.Error != "" {
-		// A run that could not be carried out is one failed case of its own.
-		list = append(list, junitSuite{Name: name, Time: junitTime(0), Timestamp: plain(r.Started),
-			Cases: []junitCase{{Name: "run", Class: name, Time: junitTime(0),
-				Error: &junitDetail{Message: plain(r.Error), Type: "environment"}}}})
+		list = append(list, junitSuite{junitTotals: junitTotals{Name: name, Time: junitTime(0)}, Timestamp: plain(r.Started),
+			Cases: []junitCase{junitFailedRun(name, r.Error)}})
 	}
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		class := name + "." + plain(v.Name)
 		wall := time.Duration(v.WallMS) * time.Millisecond
-		s := junitSuite{Name: name + "/" + plain(v.Name), Time: junitTime(wall), Timestamp: plain(r.Started),
+		s := junitSuite{junitTotals: junitTotals{Name: name + "/" + plain(v.Name), Time: junitTime(wall)}, Timestamp: plain(r.Started),
 			Properties: []junitProperty{{"seed", fmt.Sprint(seedOf(r, v))}, {"world", plain(r.World)}, {"replay", plain(replayOf(r, v))}}}
 		if tries := v.triesWords(); tries != "" {
 			s.Properties = append(s.Properties, junitProperty{"tries", plain(tries)})
 		}
 		if v.Error != "" && v.Error != r.Error {
-			s.Cases = append(s.Cases, junitCase{Name: "run", Class: class, Time: junitTime(0),
-				Error: &junitDetail{Message: plain(v.Error), Type: "environment"}})
+			s.Cases = append(s.Cases, junitFailedRun(class, v.Error))
 		}
 		for j := range v.Properties {
 			c := junitCaseOf(replayOf(r, v), &v.Properties[j], o)
@@ -126,6 +122,11 @@ func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
 		list = append(list, s)
 	}
 	return list
+}
+
+// junitFailedRun is the case of a run that could not be carried out.
+func junitFailedRun(class, why string) junitCase {
+	return junitCase{Name: "run", Class: class, Time: junitTime(0), Error: &junitDetail{Message: plain(why), Type: "environment"}}
 }
 
 func junitCaseOf(replay string, p *PropertyResult, o JUnitOptions) junitCase {

@@ -143,10 +143,9 @@ func (e *easel) promises(client string, h *swimlane.Hold) []shape {
 // would run into one another they become one.
 func (e *easel) marks(c *swimlane.ClientLane) []shape {
 	var list []shape
-	for i := range c.Marks {
-		m := &c.Marks[i]
-		s := e.at("line", "mark "+markClass(m), m.From, 15, 5)
-		s.Title, s.Event, s.TextY = markTitle(c.Name, m), m.Event, wordsRow-15
+	for _, m := range c.Marks {
+		s := e.at("line", "mark "+markClass(&m), m.From, 15, 5)
+		s.Title, s.Event, s.TextY = markTitle(c.Name, &m), m.Event, wordsRow-15
 		switch {
 		case m.F == history.Point:
 			s.Kind, s.Class = "caret", "point"
@@ -159,7 +158,7 @@ func (e *easel) marks(c *swimlane.ClientLane) []shape {
 		list = append(list, s)
 		if m.F != history.Acquire && m.Length() > e.window.View.Length()/100 {
 			// An operation that takes its time shows how long.
-			list = append(list, e.bar("taking "+markClass(m), m.Span, 17, 2))
+			list = append(list, e.bar("taking "+markClass(&m), m.Span, 17, 2))
 		}
 	}
 	return e.merge(list, wordsRow-15)
@@ -253,10 +252,9 @@ func (e *easel) crowd(list []shape, i int) (words []string, after int) {
 func (e *easel) resource() {
 	l := lane{Kind: "resource", Name: "resource", H: resourceHeight}
 	var list []shape
-	for i := range e.scene.Effects {
-		f := &e.scene.Effects[i]
+	for _, f := range e.scene.Effects {
 		from, known := e.clientY[f.Client]
-		late := e.late(f)
+		late := e.late(&f)
 		if known && f.Op != history.Read {
 			t := e.at("line", "reach"+lateClass(late), f.At, from+beliefTop+beliefH, e.y+24-from-beliefTop-beliefH)
 			e.pic.Behind = append(e.pic.Behind, t)
@@ -267,8 +265,8 @@ func (e *easel) resource() {
 		}
 		s := e.at(kind, "effect "+class, f.At, 0, resourceHeight)
 		s.Step, s.Event, s.TextY = true, f.Event, 46
-		s.Text = effectText(f)
-		s.Title = seconds(f.At) + "  " + effectTitle(f, late)
+		s.Text = effectText(&f)
+		s.Title = seconds(f.At) + "  " + effectTitle(&f, late)
 		list = append(list, s)
 	}
 	l.Shapes = append(e.bands("resource", resourceHeight-4, 12), e.merge(list, 10)...)
@@ -287,8 +285,7 @@ func (e *easel) late(f *swimlane.Effect) bool {
 	if f.Op == history.Read {
 		return false
 	}
-	for i := range e.scene.Clients {
-		c := &e.scene.Clients[i]
+	for _, c := range e.scene.Clients {
 		if c.Name != f.Client {
 			continue
 		}

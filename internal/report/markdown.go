@@ -52,13 +52,12 @@ func markdownTroubles(b *bytes.Buffer, r *Result) {
 		if v.Error != "" && v.Error != r.Error {
 			fmt.Fprintf(b, "**%s / %s could not be run:** %s\n\n", markdown(r.Scenario), markdown(v.Name), markdown(clip(plain(v.Error), 500)))
 		}
-		for j := range v.Properties {
-			p := &v.Properties[j]
+		for _, p := range v.Properties {
 			if p.Met || b.Len() > maxSummary/2 {
 				continue
 			}
 			fmt.Fprintf(b, "**%s / %s: %s is %s.** %s\n\n", markdown(r.Scenario), markdown(v.Name), markdown(string(p.Name)),
-				markdown(besideExpectation(p)), markdown(clip(plain(p.Why), 300)))
+				markdown(besideExpectation(&p)), markdown(clip(plain(p.Why), 300)))
 			if c := p.Counterexample; c != nil {
 				for _, s := range c.Story[:min(len(c.Story), maxSentences)] {
 					fmt.Fprintf(b, "1. %s: %s\n", seconds(s.At), markdown(clip(plain(s.Text), 300)))
@@ -113,15 +112,9 @@ func markdown(s string) string {
 
 // markdownCode writes text as code, with a fence longer than any in it.
 func markdownCode(s string) string {
-	longest, run := 0, 0
-	for _, r := range s {
-		if r == '`' {
-			run++
-			longest = max(longest, run)
-			continue
-		}
-		run = 0
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
 	}
-	fence := strings.Repeat("`", longest+1)
 	return fence + " " + s + " " + fence
 }

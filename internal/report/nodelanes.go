@@ -19,8 +19,7 @@ type overlap struct {
 func overlapsOf(v *Variant) []overlap {
 	var list []overlap
 	for _, name := range []checker.Property{checker.ExclusiveBelief, checker.ExclusiveLease} {
-		for i := range v.Properties {
-			p := &v.Properties[i]
+		for _, p := range v.Properties {
 			if p.Name != name || p.Counterexample == nil || p.Counterexample.Overlap == nil {
 				continue
 			}
@@ -79,10 +78,9 @@ func (e *easel) nodes() {
 		l.Shapes = append(l.Shapes, e.lives(n, len(l.Shapes) > 0)...)
 		bands := len(l.Shapes)
 		pattern := ""
-		for j := range n.Keys {
-			k := &n.Keys[j]
+		for _, k := range n.Keys {
 			pattern += k.Owner + "\x00"
-			l.Shapes = append(l.Shapes, e.key(n.Name, k)...)
+			l.Shapes = append(l.Shapes, e.key(n.Name, &k)...)
 		}
 		l.Quiet = bands == 0 && (len(n.Keys) == 0 || pattern == before)
 		before = pattern
@@ -127,8 +125,7 @@ func (e *easel) quorum() {
 	if e.scene.Replicated {
 		l.Name = "primary"
 	}
-	for i := range e.scene.Quorum {
-		q := &e.scene.Quorum[i]
+	for i, q := range e.scene.Quorum {
 		s := e.bar("quorum", q.Span, 3, quorumHeight-8)
 		s.TextY, s.Step = 12, true
 		number := fmt.Sprintf("%d of %d", q.Most, len(e.scene.Nodes))
@@ -208,10 +205,7 @@ func focusOf(v *Variant) swimlane.Span {
 		}
 		focus = swimlane.Span{From: min(focus.From, t), To: max(focus.To, t)}
 	}
-	lead := leadOf(v)
-	if lead == nil {
-		lead = firstViolated(v)
-	}
+	lead := pictured(v)
 	if lead == nil {
 		return focus
 	}
@@ -243,10 +237,7 @@ func focusOf(v *Variant) swimlane.Span {
 
 // coreOf is the instant that a picture must show if it can show but one.
 func coreOf(v *Variant) time.Duration {
-	lead := leadOf(v)
-	if lead == nil {
-		lead = firstViolated(v)
-	}
+	lead := pictured(v)
 	if lead == nil {
 		return 0
 	}
@@ -265,7 +256,12 @@ func coreOf(v *Variant) time.Duration {
 	return focusOf(v).From
 }
 
-func firstViolated(v *Variant) *PropertyResult {
+// pictured is the property that a variant's picture is about: the one whose story is
+// told, or else the first that was violated.
+func pictured(v *Variant) *PropertyResult {
+	if lead := leadOf(v); lead != nil {
+		return lead
+	}
 	for i := range v.Properties {
 		if v.Properties[i].Verdict == checker.Violated {
 			return &v.Properties[i]

@@ -156,10 +156,9 @@ func newPage(r *Result) *page {
 
 func newVariantView(i int, v *Variant) variantView {
 	view := variantView{Variant: v, ID: fmt.Sprintf("v%d", i+1), Badge: outcomeBadge(variantOutcome(v)), TriesNote: sentence(v.triesWords())}
-	for j := range v.Properties {
-		p := &v.Properties[j]
+	for _, p := range v.Properties {
 		view.Chips = append(view.Chips, chip{Name: p.Name, Badge: verdictBadge(p.Verdict),
-			Beside: strings.TrimSuffix(expectationWords(p)+", "+p.triedWords(), ", "), Link: fmt.Sprintf("#p%d", propertyID(p.Name)), Loud: !p.Met})
+			Beside: strings.TrimSuffix(expectationWords(&p)+", "+p.triedWords(), ", "), Link: fmt.Sprintf("#p%d", propertyID(p.Name)), Loud: !p.Met})
 	}
 	return view
 }
@@ -224,8 +223,7 @@ func propertyID(name checker.Property) int {
 // properties, as expected; fenced violates 1 of 5; 4 expectations met."
 func leadSentence(r *Result) string {
 	var parts []string
-	for i := range r.Variants {
-		v := &r.Variants[i]
+	for _, v := range r.Variants {
 		violated, known, asked := 0, 0, 0
 		for j := range v.Properties {
 			if v.Properties[j].Expected != 0 {
@@ -256,7 +254,7 @@ func leadSentence(r *Result) string {
 		default:
 			text = fmt.Sprintf("violates %d of %s", violated, count(total, "property"))
 		}
-		switch o := variantOutcome(v); {
+		switch o := variantOutcome(&v); {
 		case v.Error != "" || len(v.Properties) == 0:
 		case o == nothingExpected:
 			text += "; nothing was expected"
@@ -336,8 +334,7 @@ func groups(views []variantView) []propertyGroup {
 	place := map[checker.Property]int{}
 	for i := range views {
 		v := &views[i]
-		for j := range v.Properties {
-			p := &v.Properties[j]
+		for _, p := range v.Properties {
 			at, ok := place[p.Name]
 			if !ok {
 				at = len(list)
@@ -352,8 +349,8 @@ func groups(views []variantView) []propertyGroup {
 			if p.Expected != 0 {
 				allowed = verdictWord(p.Expected)
 			}
-			list[at].Observed = append(list[at].Observed, observed{PropertyResult: p, Variant: v.Name,
-				Badge: verdictBadge(p.Verdict), Allowed: allowed, Chances: chances(p), Links: v.links(p.Events, 6)})
+			list[at].Observed = append(list[at].Observed, observed{PropertyResult: &p, Variant: v.Name,
+				Badge: verdictBadge(p.Verdict), Allowed: allowed, Chances: chances(&p), Links: v.links(p.Events, 6)})
 		}
 	}
 	return list

@@ -199,8 +199,7 @@ func (e *easel) add(l lane) {
 // the first of them only.
 func (e *easel) bands(name string, h, textY int) []shape {
 	var list []shape
-	for i := range e.scene.Bands {
-		b := &e.scene.Bands[i]
+	for _, b := range e.scene.Bands {
 		if len(b.Lanes) > 0 && !slices.Contains(b.Lanes, name) {
 			continue
 		}
@@ -208,7 +207,7 @@ func (e *easel) bands(name string, h, textY int) []shape {
 		if len(b.Lanes) > 0 {
 			first = b.Lanes[0] == name
 		}
-		list = append(list, e.band(b, first, h, textY)...)
+		list = append(list, e.band(&b, first, h, textY)...)
 	}
 	return list
 }

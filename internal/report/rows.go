@@ -60,8 +60,7 @@ func (v *variantView) told() map[int]bool {
 			told[i] = true
 		}
 	}
-	for i := range v.Properties {
-		p := &v.Properties[i]
+	for _, p := range v.Properties {
 		mark(p.Events, maxExampleEvents)
 		c := p.Counterexample
 		if c == nil {

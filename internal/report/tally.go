@@ -217,9 +217,8 @@ type replayLine struct{ Command, For string }
 // replays are the command lines that show all variants again.
 func replays(r *Result) []replayLine {
 	var list []replayLine
-	for i := range r.Variants {
-		v := &r.Variants[i]
-		if command := replayOf(r, v); command != r.Replay {
+	for _, v := range r.Variants {
+		if command := replayOf(r, &v); command != r.Replay {
 			list = append(list, replayLine{command, fmt.Sprintf("%s, try %d", v.Name, v.Shown)})
 		}
 	}
@@ -234,13 +233,12 @@ func replays(r *Result) []replayLine {
 // nothing has a story.
 func leadOf(v *Variant) *PropertyResult {
 	var lead *PropertyResult
-	for i := range v.Properties {
-		p := &v.Properties[i]
+	for _, p := range v.Properties {
 		if p.Counterexample == nil || len(p.Counterexample.Story) == 0 {
 			continue
 		}
-		if lead == nil || leads(p, lead) {
-			lead = p
+		if lead == nil || leads(&p, lead) {
+			lead = &p
 		}
 	}
 	return lead

@@ -185,14 +185,10 @@ func (p *printer) property(pr *PropertyResult, whyColumn int) {
 
 // mark shows the verdict by its shape; the colour only repeats it.
 func (p *printer) mark(v checker.Verdict) string {
-	marks := map[checker.Verdict]string{checker.Holds: "+", checker.Violated: "x"}
-	if p.o.Unicode {
-		marks = map[checker.Verdict]string{checker.Holds: "✓", checker.Violated: "✗"}
+	if p.o.Unicode || !decided(v) {
+		return verdictBadge(v).Icon
 	}
-	if m, ok := marks[v]; ok {
-		return m
-	}
-	return "?"
+	return map[checker.Verdict]string{checker.Holds: "+", checker.Violated: "x"}[v]
 }
 
 // verdictTone keeps the loud colour for what nobody expected.

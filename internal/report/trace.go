@@ -31,14 +31,13 @@ type traceEvent struct {
 func WriteTrace(w io.Writer, r *Result) error {
 	t := &tracer{w: bufio.NewWriter(w)}
 	t.raw(`{"displayTimeUnit":"ms","traceEvents":[`)
-	for i := range r.Variants {
-		v := &r.Variants[i]
+	for i, v := range r.Variants {
 		t.process, t.thread = i+1, 0
 		t.meta("process_name", r.Scenario+" / "+v.Name)
 		if v.History != nil {
 			t.scene(swimlane.Build(v.History))
 		}
-		t.overlaps(v)
+		t.overlaps(&v)
 	}
 	t.raw("\n]}\n")
 	if t.err != nil {
@@ -102,8 +101,7 @@ func (t *tracer) scene(s *swimlane.Scene) {
 		t.client(&s.Clients[i])
 	}
 	t.lane("resource")
-	for i := range s.Effects {
-		f := &s.Effects[i]
+	for _, f := range s.Effects {
 		args := map[string]any{"event": f.Event, "accepted": f.Accepted}
 		if f.Token.Set {
 			args["token"] = f.Token.V
@@ -111,7 +109,7 @@ func (t *tracer) scene(s *swimlane.Scene) {
 		if f.Highest.Set {
 			args["highest"] = f.Highest.V
 		}
-		t.instant(effectText(f), "resource", f.At, args)
+		t.instant(effectText(&f), "resource", f.At, args)
 	}
 	t.lane("quorum")
 	for _, q := range s.Quorum {
@@ -133,8 +131,7 @@ func (t *tracer) scene(s *swimlane.Scene) {
 
 func (t *tracer) client(c *swimlane.ClientLane) {
 	t.lane(c.Name + " believes")
-	for i := range c.Holds {
-		h := &c.Holds[i]
+	for _, h := range c.Holds {
 		args := map[string]any{"event": h.Granted, "owner": h.Owner, "open": h.Ended < 0}
 		if h.Token.Set {
 			args["token"] = h.Token.V
@@ -154,8 +151,7 @@ func (t *tracer) client(c *swimlane.ClientLane) {
 		}
 	}
 	t.lane(c.Name + " does")
-	for i := range c.Marks {
-		m := &c.Marks[i]
+	for _, m := range c.Marks {
 		args := map[string]any{"event": m.Event, "outcome": m.Type.String()}
 		if m.To > m.From {
 			t.span(m.Text, string(m.F), m.Span, args)

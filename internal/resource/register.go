@@ -19,10 +19,7 @@ end
 return {accepted and '1' or '0', value, highest}
 `, func(s command.Store, keys, args []string) command.Reply {
 	a := admit(s, keys, args)
-	value, ok := s.Get(keys[0])
-	if !ok {
-		value = args[7]
-	}
+	value := stored(s, keys, args)
 	shown := value
 	if a.op == "write" {
 		shown = args[8]
@@ -46,10 +43,7 @@ end
 return {accepted and '1' or '0', value, highest}
 `, func(s command.Store, keys, args []string) command.Reply {
 	a := admit(s, keys, args)
-	value, ok := s.Get(keys[0])
-	if !ok {
-		value = args[7]
-	}
+	value := stored(s, keys, args)
 	if !a.accepted {
 		a.log(s, keys, args[8])
 	}
@@ -73,11 +67,7 @@ end
 return {accepted and '1' or '0', shown, highest, taken and '1' or '0'}
 `, func(s command.Store, keys, args []string) command.Reply {
 	a := admit(s, keys, args)
-	text, ok := s.Get(keys[0])
-	if !ok {
-		text = args[7]
-	}
-	value, _ := strconv.ParseInt(text, 10, 64)
+	value, _ := strconv.ParseInt(stored(s, keys, args), 10, 64)
 	units, _ := strconv.ParseInt(args[8], 10, 64)
 	taken := a.accepted && value >= units
 	if taken {
@@ -90,3 +80,11 @@ return {accepted and '1' or '0', shown, highest, taken and '1' or '0'}
 	}
 	return command.ListReply(bit(a.accepted), shown, a.highest, bit(taken))
 })
+
+// stored is the number at the key, or the initial one.
+func stored(s command.Store, keys, args []string) string {
+	if value, ok := s.Get(keys[0]); ok {
+		return value
+	}
+	return args[7]
+}

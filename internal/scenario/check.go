@@ -26,11 +26,8 @@ func (d *decoder) check(s *Setup) {
 		d.problemAt("nodes.count", "%s uses %s, not %d", algorithm.Name, nodeRange(algorithm), n)
 	}
 	if !slices.Contains(algorithm.Tokens, s.Fencing.Tokens) {
-		var allowed []string
-		for _, t := range algorithm.Tokens {
-			allowed = append(allowed, string(t))
-		}
-		d.problemAt("fencing.tokens", "%s has no tokens %q", algorithm.Name, s.Fencing.Tokens).Allowed = allowed
+		d.problemAt("fencing.tokens", "%s has no tokens %q", algorithm.Name, s.Fencing.Tokens).Allowed =
+			namesOf(algorithm.Tokens, func(t lock.Tokens) string { return string(t) })
 	}
 	d.checkElsewhere(&s.Nodes)
 	if s.Lock.NodeTimeout >= s.Lock.TTL {
@@ -126,17 +123,9 @@ func nodeRange(a lock.Algorithm) string {
 }
 
 func algorithmNames() []string {
-	var list []string
-	for _, a := range lock.Algorithms() {
-		list = append(list, a.Name)
-	}
-	return list
+	return namesOf(lock.Algorithms(), func(a lock.Algorithm) string { return a.Name })
 }
 
 func propertyNames() []string {
-	var list []string
-	for _, p := range checker.Properties() {
-		list = append(list, string(p))
-	}
-	return list
+	return namesOf(checker.Properties(), func(p checker.Property) string { return string(p) })
 }

@@ -58,10 +58,7 @@ func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict
 		encodeFault(&b, &setup.Faults.List[i])
 	}
 	if len(expect) > 0 {
-		var list []string
-		for _, e := range expect {
-			list = append(list, fmt.Sprintf("%s: %s", e.Property, e.word()))
-		}
+		list := namesOf(expect, func(e ExpectedVerdict) string { return fmt.Sprintf("%s: %s", e.Property, e.word()) })
 		fmt.Fprintf(&b, "expect: {%s}\n", strings.Join(list, ", "))
 	}
 	return b.String(), nil

@@ -256,11 +256,7 @@ func (s *Setup) Planned() []nemesis.Planned {
 }
 
 func faultNames() []string {
-	var list []string
-	for _, k := range nemesis.Kinds() {
-		list = append(list, k.Name)
-	}
-	return list
+	return namesOf(nemesis.Kinds(), func(k nemesis.Kind) string { return k.Name })
 }
 
 // quotedIn is the first quoted word of a message.

@@ -58,14 +58,9 @@ func findIn(folder string) ([]string, error) {
 // notFound adds the nearest file name to the error.
 func notFound(path string, err error) error {
 	folder := filepath.Dir(path)
-	var names []string
-	if files, e := findIn(folder); e == nil {
-		for _, f := range files {
-			names = append(names, filepath.Base(f))
-		}
-	}
+	files, _ := findIn(folder)
 	p := &Problem{}
-	p.suggest(filepath.Base(path), names)
+	p.suggest(filepath.Base(path), namesOf(files, filepath.Base))
 	if p.Hint == "" {
 		return fmt.Errorf("failed to find the scenario: %w", err)
 	}

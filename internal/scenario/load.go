@@ -266,10 +266,7 @@ func (d *decoder) expectations(n *yaml.Node, perVariant bool, s *Scenario) {
 		s.Variants[0].Expect = d.expected(n, "expect")
 		return
 	}
-	var names []string
-	for _, v := range s.Variants {
-		names = append(names, v.Name)
-	}
+	names := namesOf(s.Variants, func(v Variant) string { return v.Name })
 	d.mapping(n, "expect", names, func(name string, value *yaml.Node, path string) bool {
 		at := slices.Index(names, name)
 		if at >= 0 {

@@ -1,8 +1,9 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -55,22 +56,13 @@ func (p *Problem) suggest(got string, allowed []string) {
 type Problems []*Problem
 
 func (ps Problems) Error() string {
-	lines := make([]string, len(ps))
-	for i, p := range ps {
-		lines[i] = p.Error()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(namesOf(ps, (*Problem).Error), "\n")
 }
 
 // sorted orders problems by their place in the file, each once: variants that
 // overlay the same base would repeat those of the base.
 func (ps Problems) sorted() Problems {
-	sort.SliceStable(ps, func(i, j int) bool {
-		if ps[i].Line != ps[j].Line {
-			return ps[i].Line < ps[j].Line
-		}
-		return ps[i].Column < ps[j].Column
-	})
+	slices.SortStableFunc(ps, func(a, b *Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
 	seen := make(map[string]bool)
 	var out Problems
 	for _, p := range ps {

@@ -89,11 +89,8 @@ func (h *Handler) runs() ([]stored, error) {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b stored) int {
-		if n := cmp.Compare(b.id.run, a.id.run); n != 0 {
-			return n // stamps sort by time
-		}
-		return cmp.Compare(a.id.scenario, b.id.scenario)
+	slices.SortStableFunc(list, func(a, b stored) int { // stamps sort by time
+		return cmp.Or(cmp.Compare(b.id.run, a.id.run), cmp.Compare(a.id.scenario, b.id.scenario))
 	})
 	return list[:min(len(list), maxRuns)], nil
 }
@@ -244,18 +241,14 @@ func (h *Handler) load(id runID) (*report.Result, error) {
 	return result, nil
 }
 
-// history reads a history file, or as much of it as can be read.
+// history reads a history file; nil: it cannot be read.
 func (h *Handler) history(name string) *history.History {
 	f, err := h.root.Open(name)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	got, err := history.Decode(f, maxEvents)
-	if err != nil {
-		h.o.Log.Warn("a history cannot be read", "file", name, "error", err)
-		return nil
-	}
+	got, _ := history.Decode(f, maxEvents) // nil where it cannot be read
 	return got
 }
 

@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -31,9 +30,8 @@ type Options struct {
 	Hosts []string
 	// ReadOnly refuses to delete runs.
 	ReadOnly bool
-	// Now tells the time; nil means time.Now. Log may be nil.
+	// Now tells the time; nil means time.Now.
 	Now func() time.Time
-	Log *slog.Logger
 }
 
 // Handler serves the runs of one folder.
@@ -56,9 +54,6 @@ func New(o Options) (*Handler, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
 	}
 	h := &Handler{o: o, root: root, mux: http.NewServeMux(), token: rand.Text(), cache: resultCache{entries: map[string]cachedResult{}}}
 	h.mux.HandleFunc("GET /{$}", h.page(h.list))
@@ -120,14 +115,14 @@ func (h *Handler) style(w http.ResponseWriter, _ *http.Request) {
 func (h *Handler) page(show func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := show(w, r); err != nil {
-			h.fail(w, r, err)
+			h.fail(w, err)
 		}
 	}
 }
 
 // fail answers with what went wrong: not found, or our own trouble. The
 // answer never has a path of the machine in it.
-func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+func (h *Handler) fail(w http.ResponseWriter, err error) {
 	code, text := http.StatusInternalServerError, "the run could not be read"
 	switch {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, errBadName):
@@ -135,7 +130,6 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, errLive):
 		code, text = http.StatusConflict, "the run is still in progress"
 	}
-	h.o.Log.Warn("request failed", "path", r.URL.Path, "code", code, "error", err)
 	http.Error(w, text, code)
 }
 
@@ -158,7 +152,6 @@ func (h *Handler) remove(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	h.o.Log.Info("run deleted", "run", id.String())
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 	return nil
 }

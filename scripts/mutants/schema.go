@@ -284,12 +284,7 @@ func (s *schema) mutate(f *ast.File, name string, source []byte) []byte {
 		}
 		return true
 	})
-	slices.SortStableFunc(edits, func(a, b edit) int {
-		if a.from != b.from {
-			return a.from - b.from
-		}
-		return a.order - b.order
-	})
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(a.from-b.from, a.order-b.order) })
 	var out []byte
 	done := 0
 	for _, e := range edits {

@@ -35,12 +35,8 @@ func (*etcd) warm([]*command.Script) {}
 func (e *etcd) close() { e.http.CloseIdleConnections() }
 
 func (e *etcd) Do(c command.Command) command.Reply {
-	ctx := context.Background()
-	if c.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := within(c.Timeout)
+	defer cancel()
 	switch {
 	case c.Op == command.INCR:
 		return e.count(ctx, c.Key)
@@ -135,14 +131,10 @@ func (e *etcd) ask(ctx context.Context, what string, request map[string]any, ans
 		return unknown(err.Error())
 	}
 	defer func() { _ = reply.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(reply.Body, 1<<20))
-	switch {
-	case err != nil:
-		return unknown(err.Error())
-	case reply.StatusCode != http.StatusOK:
+	if reply.StatusCode != http.StatusOK {
 		return unknown("etcd: " + reply.Status)
 	}
-	if err := json.Unmarshal(text, answer); err != nil {
+	if err := json.NewDecoder(io.LimitReader(reply.Body, 1<<20)).Decode(answer); err != nil {
 		return unknown("etcd's answer cannot be read: " + err.Error())
 	}
 	return nil

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -85,15 +86,8 @@ func (n *node) Do(c command.Command) command.Reply {
 	if why := c.Refusal(); why != "" { // what cannot be sent is not left out
 		return command.RefusedReply(why)
 	}
-	ctx := context.Background()
-	if c.Timeout == 0 {
-		c.Timeout = n.timeout
-	}
-	if c.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := within(cmp.Or(c.Timeout, n.timeout))
+	defer cancel()
 	switch c.Op {
 	case command.EVAL:
 		return n.eval(ctx, c)
@@ -105,6 +99,14 @@ func (n *node) Do(c command.Command) command.Reply {
 		rdb = n.other
 	}
 	return reply(do(ctx, rdb, c.Words()))
+}
+
+// within is a context that ends after a time; 0: never.
+func within(timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout == 0 {
+		return context.WithCancel(context.Background())
+	}
+	return context.WithTimeout(context.Background(), timeout)
 }
 
 // eval calls a script by its name and sends its source only where the server

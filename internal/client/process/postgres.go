@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -65,15 +66,8 @@ func (p *postgres) Do(c command.Command) command.Reply {
 	if query == "" {
 		return command.RefusedReply("PostgreSQL is not asked to " + c.Op.String() + " here")
 	}
-	ctx := context.Background()
-	if c.Timeout == 0 {
-		c.Timeout = p.timeout
-	}
-	if c.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := within(cmp.Or(c.Timeout, p.timeout))
+	defer cancel()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.conn == nil || p.conn.IsClosed() {

@@ -39,20 +39,57 @@ type parser struct {
 
 func newParser(r io.Reader) *parser { return &parser{r: bufio.NewReaderSize(r, 1<<16), line: 1} }
 
-var errClosed = errors.New("a closing bracket without an opening one")
+// failure is what the parser panics with where a form cannot be read: forms are nested,
+// and nothing can be done about it before begin or read.
+type failure struct{ error }
 
-func (p *parser) next() (byte, error) {
+func catch(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case failure:
+		*err = r.error
+	default:
+		panic(r)
+	}
+}
+
+func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
+
+// begin goes to the next byte that means something. At the end of the input it
+// returns io.EOF.
+func (p *parser) begin() (c byte, err error) {
+	defer catch(&err)
+	return p.skip(), nil
+}
+
+// read reads the form that begins with c; false: it is a discarded one. At the end of
+// the input it returns io.ErrUnexpectedEOF.
+func (p *parser) read(c byte) (v any, some bool, err error) {
+	defer func() { err = unexpected(err) }()
+	defer catch(&err)
+	v, some = p.form(c, 1)
+	return v, some, nil
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (p *parser) next() byte {
 	c, err := p.r.ReadByte()
 	if err != nil {
-		return 0, err
+		panic(failure{err})
 	}
 	if c == '\n' {
 		p.line++
 	}
 	if p.size++; p.size > maxForm {
-		return 0, fmt.Errorf("an operation of more than %d bytes", maxForm)
+		fail("an operation of more than %d bytes", maxForm)
 	}
-	return c, nil
+	return c
 }
 
 func (p *parser) back(c byte) {
@@ -65,172 +102,106 @@ func (p *parser) back(c byte) {
 }
 
 // skip goes to the next byte that means something.
-func (p *parser) skip() (byte, error) {
+func (p *parser) skip() byte {
 	for {
-		c, err := p.next()
-		if err != nil {
-			return 0, err
-		}
+		c := p.next()
 		switch c {
 		case ' ', '\t', '\n', '\r', ',', '\f':
 		case ';':
 			for c != '\n' {
-				if c, err = p.next(); err != nil {
-					return 0, err
-				}
+				c = p.next()
 			}
 		default:
-			return c, nil
+			return c
 		}
 	}
 }
 
-// form reads one form. At the end of the input it returns io.EOF, inside a form
-// io.ErrUnexpectedEOF.
-func (p *parser) form(depth int) (any, error) {
-	c, err := p.skip()
-	if err != nil {
-		return nil, err
-	}
-	return p.formFrom(c, depth)
-}
-
-// inner reads a form that must be there.
-func (p *parser) inner(depth int) (any, error) {
-	v, err := p.form(depth)
-	return v, unexpected(err)
-}
-
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-func (p *parser) formFrom(c byte, depth int) (any, error) {
+// form reads the form that begins with c; false: it is a discarded one.
+func (p *parser) form(c byte, depth int) (v any, some bool) {
 	if depth > maxDepth {
-		return nil, fmt.Errorf("nested more than %d deep", maxDepth)
+		fail("nested more than %d deep", maxDepth)
 	}
 	switch c {
 	case '(':
-		return p.sequence(')', depth)
+		return p.sequence(')', depth), true
 	case '[':
-		return p.sequence(']', depth)
+		return p.sequence(']', depth), true
 	case '{':
-		return p.mapping(depth)
+		return p.mapping(depth), true
 	case ')', ']', '}':
-		return nil, errClosed
+		fail("a closing bracket without an opening one")
 	case '"':
-		return p.text()
+		return p.text(), true
 	case '\\':
-		return p.character()
+		return p.character(), true
 	case '#':
 		return p.dispatch(depth)
 	}
-	word, err := p.word(c)
-	if err != nil {
-		return nil, err
-	}
-	return atom(word)
+	return atom(p.word(c)), true
 }
 
-func (p *parser) sequence(end byte, depth int) ([]any, error) {
+func (p *parser) sequence(end byte, depth int) []any {
 	list := []any{}
 	for {
-		c, err := p.skip()
-		if err != nil {
-			return nil, unexpected(err)
-		}
+		c := p.skip()
 		if c == end {
-			return list, nil
+			return list
 		}
-		v, err := p.formFrom(c, depth+1)
-		if errors.Is(err, errDiscarded) {
-			continue
+		if v, some := p.form(c, depth+1); some {
+			list = append(list, v)
 		}
-		if err != nil {
-			return nil, unexpected(err)
-		}
-		list = append(list, v)
 	}
 }
 
-func (p *parser) mapping(depth int) ([]pair, error) {
-	list, err := p.sequence('}', depth)
-	if err != nil {
-		return nil, err
-	}
+func (p *parser) mapping(depth int) []pair {
+	list := p.sequence('}', depth)
 	if len(list)%2 != 0 {
-		return nil, errors.New("a map with a key that has no value")
+		fail("a map with a key that has no value")
 	}
 	m := make([]pair, 0, len(list)/2)
 	for i := 0; i < len(list); i += 2 {
 		m = append(m, pair{list[i], list[i+1]})
 	}
-	return m, nil
+	return m
 }
-
-var errDiscarded = errors.New("a discarded form")
 
 // dispatch reads what a # begins: a set, a discarded form or a tagged form,
 // whose tag (#jepsen.history.Op) says nothing that we need.
-func (p *parser) dispatch(depth int) (any, error) {
-	c, err := p.next()
-	if err != nil {
-		return nil, unexpected(err)
-	}
+func (p *parser) dispatch(depth int) (v any, some bool) {
+	c := p.next()
 	switch c {
 	case '{':
-		return p.sequence('}', depth)
+		return p.sequence('}', depth), true
 	case '_':
-		_, err := p.inner(depth + 1)
-		if err != nil && !errors.Is(err, errDiscarded) {
-			return nil, err
-		}
-		return nil, errDiscarded
+		p.form(p.skip(), depth+1)
+		return nil, false
 	case '#':
-		word, err := p.word(c) // ##NaN, ##Inf
-		return Symbol(word), err
+		return Symbol(p.word(c)), true // ##NaN, ##Inf
 	}
-	if _, err := p.word(c); err != nil {
-		return nil, err
+	p.word(c)
+	for !some {
+		v, some = p.form(p.skip(), depth+1)
 	}
-	for {
-		v, err := p.inner(depth + 1)
-		if errors.Is(err, errDiscarded) {
-			continue
-		}
-		return v, err
-	}
+	return v, some
 }
 
-func (p *parser) text() (string, error) {
+func (p *parser) text() string {
 	var b strings.Builder
 	for {
-		c, err := p.next()
-		if err != nil {
-			return "", unexpected(err)
-		}
-		switch c {
+		switch c := p.next(); c {
 		case '"':
-			return b.String(), nil
+			return b.String()
 		case '\\':
-			if err := p.escape(&b); err != nil {
-				return "", err
-			}
+			p.escape(&b)
 		default:
 			b.WriteByte(c)
 		}
 	}
 }
 
-func (p *parser) escape(b *strings.Builder) error {
-	c, err := p.next()
-	if err != nil {
-		return unexpected(err)
-	}
-	switch c {
+func (p *parser) escape(b *strings.Builder) {
+	switch c := p.next(); c {
 	case 'n':
 		b.WriteByte('\n')
 	case 't':
@@ -246,54 +217,36 @@ func (p *parser) escape(b *strings.Builder) error {
 	case 'u':
 		var hex [4]byte
 		for i := range hex {
-			if hex[i], err = p.next(); err != nil {
-				return unexpected(err)
-			}
+			hex[i] = p.next()
 		}
 		n, err := strconv.ParseUint(string(hex[:]), 16, 32)
 		if err != nil {
-			return fmt.Errorf("no such character: \\u%q", hex[:])
+			fail("no such character: \\u%q", hex[:])
 		}
 		b.WriteRune(rune(n))
 	default:
-		return fmt.Errorf("no such escape: \\%c", c)
+		fail("no such escape: \\%c", c)
 	}
-	return nil
 }
 
-func (p *parser) character() (string, error) {
-	c, err := p.next()
-	if err != nil {
-		return "", unexpected(err)
+var characters = map[string]string{"newline": "\n", "space": " ", "tab": "\t", "return": "\r"}
+
+func (p *parser) character() string {
+	word := p.word(p.next())
+	if c, ok := characters[word]; ok {
+		return c
 	}
-	word, err := p.word(c)
-	if err != nil {
-		return "", err
-	}
-	switch word {
-	case "newline":
-		return "\n", nil
-	case "space":
-		return " ", nil
-	case "tab":
-		return "\t", nil
-	case "return":
-		return "\r", nil
-	}
-	return word, nil
+	return word
 }
 
-// word reads on to the end of a token.
-func (p *parser) word(first byte) (string, error) {
+// word reads on to the end of a token, or of the input.
+func (p *parser) word(first byte) string {
 	word := []byte{first}
 	for {
-		c, err := p.next()
-		if errors.Is(err, io.EOF) {
+		if _, err := p.r.Peek(1); errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			return "", err
-		}
+		c := p.next()
 		if strings.IndexByte(" \t\n\r,\f()[]{}\";", c) >= 0 {
 			p.back(c)
 			break
@@ -301,33 +254,33 @@ func (p *parser) word(first byte) (string, error) {
 		word = append(word, c)
 	}
 	if !utf8.Valid(word) {
-		return "", fmt.Errorf("not UTF-8: %q", word)
+		fail("not UTF-8: %q", word)
 	}
-	return string(word), nil
+	return string(word)
 }
 
-func atom(word string) (any, error) {
+func atom(word string) any {
 	switch word {
 	case "nil":
-		return nil, nil
+		return nil
 	case "true":
-		return true, nil
+		return true
 	case "false":
-		return false, nil
+		return false
 	}
 	if len(word) > 1 && word[0] == ':' {
-		return Keyword(word[1:]), nil
+		return Keyword(word[1:])
 	}
 	digits := strings.TrimLeft(word, "+-")
 	if digits == "" || digits[0] < '0' || digits[0] > '9' {
-		return Symbol(word), nil
+		return Symbol(word)
 	}
 	n, err := strconv.ParseInt(strings.TrimSuffix(word, "N"), 10, 64)
 	if errors.Is(err, strconv.ErrRange) {
-		return nil, fmt.Errorf("the number %s does not fit into 64 bits", word)
+		fail("the number %s does not fit into 64 bits", word)
 	}
 	if err != nil {
-		return Symbol(word), nil // a fraction or a ratio
+		return Symbol(word) // a fraction or a ratio
 	}
-	return n, nil
+	return n
 }

@@ -26,13 +26,16 @@ func Read(r io.Reader, maxEvents int, each func(line int, e *history.Event) erro
 	}
 	d := &decoder{p: newParser(r)}
 	end, err := d.open()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
 	if err != nil {
-		return ignoreEOF(err)
+		return d.fault(err)
 	}
 	var e history.Event
 	for {
 		d.p.size = 0
-		c, err := d.p.skip()
+		c, err := d.p.begin()
 		line := d.p.line
 		switch {
 		case errors.Is(err, io.EOF) && end == 0:
@@ -42,12 +45,12 @@ func Read(r io.Reader, maxEvents int, each func(line int, e *history.Event) erro
 		case end != 0 && c == end:
 			return d.nothingElse()
 		}
-		form, err := d.p.formFrom(c, 1)
-		if errors.Is(err, errDiscarded) {
-			continue
-		}
+		form, some, err := d.p.read(c)
 		if err != nil {
-			return d.fault(unexpected(err))
+			return d.fault(err)
+		}
+		if !some {
+			continue
 		}
 		if d.n == maxEvents {
 			return &history.LineError{Line: line, Err: fmt.Errorf("more than %d events", maxEvents)}
@@ -74,27 +77,16 @@ type decoder struct {
 	keyed, settled bool
 }
 
-func ignoreEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
 // open reads the bracket around the history, if there is one, and returns what
 // closes it.
 func (d *decoder) open() (byte, error) {
-	c, err := d.p.skip()
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			return 0, err
-		}
-		return 0, d.fault(err)
-	}
-	switch c {
-	case '[':
+	c, err := d.p.begin()
+	switch {
+	case err != nil:
+		return 0, err
+	case c == '[':
 		return ']', nil
-	case '(':
+	case c == '(':
 		return ')', nil
 	}
 	d.p.back(c)
@@ -102,7 +94,7 @@ func (d *decoder) open() (byte, error) {
 }
 
 func (d *decoder) nothingElse() error {
-	if _, err := d.p.skip(); !errors.Is(err, io.EOF) {
+	if _, err := d.p.begin(); !errors.Is(err, io.EOF) {
 		return d.fault(errors.New("something follows the history"))
 	}
 	return nil

@@ -321,12 +321,7 @@ func majorities(lanes []NodeLane, need int) map[string][]majority {
 // sweep walks over the gains and losses of one owner.
 func sweep(list []edge, need int) []majority {
 	// At one instant gains come before losses: intervals are closed.
-	slices.SortFunc(list, func(a, b edge) int {
-		if a.at != b.at {
-			return int(a.at - b.at)
-		}
-		return b.step - a.step
-	})
+	slices.SortFunc(list, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.step, a.step)) })
 	var found []majority
 	have, since := 0, time.Duration(0)
 	lasted := map[int]time.Duration{}
@@ -371,14 +366,6 @@ func quorumLane(truth map[string][]majority, owners map[string]string) []QuorumH
 			list = append(list, QuorumHold{Span: m.Span, Owner: owner, Client: owners[owner], Least: m.least, Most: m.most})
 		}
 	}
-	slices.SortFunc(list, func(a, b QuorumHold) int {
-		if a.From != b.From {
-			return int(a.From - b.From)
-		}
-		if a.Owner < b.Owner {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(list, func(a, b QuorumHold) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Owner, b.Owner)) })
 	return list
 }

@@ -120,8 +120,7 @@ func (s *Scene) Cast(must []string, span Span, limit int) (dropped int) {
 	}
 	weights := make([]int, len(s.Clients))
 	order := make([]int, 0, len(s.Clients))
-	for i := range s.Clients {
-		c := &s.Clients[i]
+	for i, c := range s.Clients {
 		weights[i] = c.busy(span)
 		if slices.Contains(must, c.Name) {
 			weights[i] += 1 << 30

@@ -9,6 +9,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // Leftovers counts what killed runs have left with an engine.
@@ -28,77 +29,70 @@ func (e *Engine) Leftovers(ctx context.Context, remove bool) (Leftovers, error) 
 	if err != nil {
 		return Leftovers{}, err
 	}
-	s := sweep{e: e, me: me, remove: remove}
-	s.containers(ctx)
-	s.volumes(ctx)
-	s.networks(ctx)
-	if err := errors.Join(s.errs...); err != nil {
-		return s.found, fmt.Errorf("failed to look for leftovers of killed runs: %w", err)
+	ours := make(client.Filters).Add("label", ownerLabel)
+	found, err := e.sweep(ctx, ours, remove, func(labels map[string]string) bool {
+		o, err := parseOwner(labels[ownerLabel])
+		return err == nil && o.gone(me)
+	})
+	if err != nil {
+		return found, fmt.Errorf("failed to look for leftovers of killed runs: %w", err)
 	}
-	return s.found, nil
+	return found, nil
 }
 
-// sweep goes through all that bears our label.
-type sweep struct {
-	e      *Engine
-	me     owner
-	remove bool
-	found  Leftovers
-	errs   []error
-}
-
-func ours() client.Filters { return make(client.Filters).Add("label", ownerLabel) }
-
-// stale reports whether what bears these labels has lost its owner.
-func (s *sweep) stale(labels map[string]string) bool {
-	o, err := parseOwner(labels[ownerLabel])
-	return err == nil && o.gone(s.me)
-}
-
-// drop counts a leftover and removes it where that is wanted. Another sweep may
-// remove it meanwhile.
-func (s *sweep) drop(count *int, remove func() error) {
-	*count++
-	if !s.remove {
-		return
-	}
-	if err := remove(); err != nil && !absent(err) && !errdefs.IsConflict(err) {
-		s.errs = append(s.errs, err)
-	}
-}
-
-func (s *sweep) containers(ctx context.Context) {
-	list, err := s.e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: ours()})
-	s.errs = append(s.errs, err)
-	for _, c := range list.Items {
-		if s.stale(c.Labels) {
-			s.drop(&s.found.Containers, func() error { return s.e.removeContainer(ctx, c.ID) })
+// sweep counts what passes the filters and is chosen by its labels, and removes it
+// where that is wanted. Without a choice all of it is the caller's own; otherwise
+// another sweep may remove it meanwhile.
+func (e *Engine) sweep(ctx context.Context, filters client.Filters, remove bool, chosen func(labels map[string]string) bool) (found Leftovers, err error) {
+	var group machine.Group
+	var errs []error
+	drop := func(count *int, labels map[string]string, f func() error) {
+		if chosen != nil && !chosen(labels) {
+			return
+		}
+		*count++
+		switch {
+		case !remove:
+		case chosen == nil:
+			group.Go(f)
+		default: // one by one: the engine may still be starting what a killed run asked for
+			if err := f(); !errdefs.IsConflict(err) {
+				errs = append(errs, err)
+			}
 		}
 	}
+	containers, err1 := e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
+	for _, c := range containers.Items {
+		drop(&found.Containers, c.Labels, func() error { return e.removeContainer(ctx, c.ID) })
+	}
+	_ = group.Wait() // volumes and networks in use cannot be removed
+	volumes, err2 := e.client.VolumeList(ctx, client.VolumeListOptions{Filters: filters})
+	for _, v := range volumes.Items {
+		drop(&found.Volumes, v.Labels, func() error {
+			_, err := e.client.VolumeRemove(ctx, v.Name, client.VolumeRemoveOptions{Force: true})
+			return unlessAbsent(err)
+		})
+	}
+	networks, err3 := e.client.NetworkList(ctx, client.NetworkListOptions{Filters: filters})
+	for _, n := range networks.Items {
+		drop(&found.Networks, n.Labels, func() error {
+			_, err := e.client.NetworkRemove(ctx, n.ID, client.NetworkRemoveOptions{})
+			return unlessAbsent(err)
+		})
+	}
+	return found, errors.Join(err1, err2, err3, group.Wait(), errors.Join(errs...))
 }
 
-func (s *sweep) volumes(ctx context.Context) {
-	list, err := s.e.client.VolumeList(ctx, client.VolumeListOptions{Filters: ours()})
-	s.errs = append(s.errs, err)
-	for _, v := range list.Items {
-		if s.stale(v.Labels) {
-			s.drop(&s.found.Volumes, func() error {
-				_, err := s.e.client.VolumeRemove(ctx, v.Name, client.VolumeRemoveOptions{Force: true})
-				return err
-			})
-		}
-	}
+// removeContainer kills and removes a container, paused or not.
+func (e *Engine) removeContainer(ctx context.Context, id string) error {
+	_, err := e.client.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	return unlessAbsent(err)
 }
 
-func (s *sweep) networks(ctx context.Context) {
-	list, err := s.e.client.NetworkList(ctx, client.NetworkListOptions{Filters: ours()})
-	s.errs = append(s.errs, err)
-	for _, n := range list.Items {
-		if s.stale(n.Labels) {
-			s.drop(&s.found.Networks, func() error {
-				_, err := s.e.client.NetworkRemove(ctx, n.ID, client.NetworkRemoveOptions{})
-				return err
-			})
-		}
+// unlessAbsent is what went wrong with a removal.
+func unlessAbsent(err error) error {
+	if err == nil || absent(err) {
+		return nil
 	}
+	return fmt.Errorf("failed to remove something of a run: %w", err)
 }

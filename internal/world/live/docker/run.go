@@ -76,7 +76,7 @@ func (e *Engine) begin(ctx context.Context, image Image) (*Run, error) {
 	}
 	found, err := e.client.NetworkInspect(ctx, made.ID, client.NetworkInspectOptions{})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("failed to look at the network: %w", err), r.removeNetwork(ctx))
+		return nil, errors.Join(fmt.Errorf("failed to look at the network: %w", err), r.remove(ctx))
 	}
 	for _, c := range found.Network.IPAM.Config {
 		if c.Gateway.Is4() {
@@ -100,50 +100,13 @@ func (r *Run) Close() error {
 		d.close()
 	}
 	r.mu.Unlock()
-	mine := make(client.Filters).Add("label", runLabel+"="+r.id)
-	return errors.Join(r.removeContainers(ctx, mine), r.removeVolumes(ctx, mine), r.removeNetwork(ctx))
+	return r.remove(ctx)
 }
 
-func (r *Run) removeContainers(ctx context.Context, mine client.Filters) error {
-	list, err := r.e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: mine})
-	if err != nil {
-		return fmt.Errorf("failed to list the run's containers: %w", err)
-	}
-	var wg sync.WaitGroup
-	errs := make([]error, len(list.Items))
-	for i, c := range list.Items {
-		wg.Go(func() { errs[i] = r.e.removeContainer(ctx, c.ID) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-func (r *Run) removeVolumes(ctx context.Context, mine client.Filters) error {
-	list, err := r.e.client.VolumeList(ctx, client.VolumeListOptions{Filters: mine})
-	if err != nil {
-		return fmt.Errorf("failed to list the run's volumes: %w", err)
-	}
-	var errs []error
-	for _, v := range list.Items {
-		if _, err := r.e.client.VolumeRemove(ctx, v.Name, client.VolumeRemoveOptions{Force: true}); err != nil && !absent(err) {
-			errs = append(errs, fmt.Errorf("failed to remove a volume: %w", err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (r *Run) removeNetwork(ctx context.Context) error {
-	if _, err := r.e.client.NetworkRemove(ctx, r.id, client.NetworkRemoveOptions{}); err != nil && !absent(err) {
-		return fmt.Errorf("failed to remove the run's network: %w", err)
-	}
-	return nil
-}
-
-// removeContainer kills and removes a container, paused or not.
-func (e *Engine) removeContainer(ctx context.Context, id string) error {
-	_, err := e.client.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	if err != nil && !absent(err) {
-		return fmt.Errorf("failed to remove a container: %w", err)
+// remove removes what bears the run's label.
+func (r *Run) remove(ctx context.Context) error {
+	if _, err := r.e.sweep(ctx, make(client.Filters).Add("label", runLabel+"="+r.id), true, nil); err != nil {
+		return fmt.Errorf("failed to remove what the run made: %w", err)
 	}
 	return nil
 }

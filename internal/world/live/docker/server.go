@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -94,12 +95,8 @@ func (r *Run) makeVolume(ctx context.Context, name, folder string) error {
 
 func (r *Run) request(s ServerSpec, volume string) testcontainers.ContainerRequest {
 	port := redisPort + "/tcp"
-	labels := make(map[string]string, len(r.labels)+4) // testcontainers adds its own
-	for k, v := range r.labels {
-		labels[k] = v
-	}
-	return testcontainers.ContainerRequest{
-		Image: r.image.Name, Name: r.id + "-" + s.Name, Labels: labels, Env: s.Variables,
+	return testcontainers.ContainerRequest{ // testcontainers adds labels of its own
+		Image: r.image.Name, Name: r.id + "-" + s.Name, Labels: maps.Clone(r.labels), Env: s.Variables,
 		Cmd:          append([]string{"--port", redisPort, "--bind", "0.0.0.0", "--protected-mode", "no", "--dir", DataDir}, s.Arguments...),
 		ExposedPorts: []string{port}, Networks: []string{r.id},
 		ConfigModifier: func(c *container.Config) {
@@ -183,6 +180,16 @@ func (s *Server) Gone() <-chan struct{} {
 	return s.gone
 }
 
+// Dead reports whether the server has stopped.
+func (s *Server) Dead() bool {
+	select {
+	case <-s.Gone():
+		return true
+	default:
+		return false
+	}
+}
+
 // Pause stops every process of the container; Unpause lets them go on.
 func (s *Server) Pause(ctx context.Context) error {
 	if _, err := s.run.e.client.ContainerPause(ctx, s.c.GetContainerID(), client.ContainerPauseOptions{}); err != nil {
@@ -206,12 +213,7 @@ func (s *Server) Unpause(ctx context.Context) error {
 // Kill ends the server at once and returns when it is dead.
 func (s *Server) Kill(ctx context.Context) error {
 	_, err := s.run.e.client.ContainerKill(ctx, s.c.GetContainerID(), client.ContainerKillOptions{Signal: "SIGKILL"})
-	select {
-	case <-s.Gone():
-		return nil
-	default:
-	}
-	if err != nil {
+	if err != nil && !s.Dead() {
 		return fmt.Errorf("failed to kill the container of %s: %w", s.Spec.Name, err)
 	}
 	select {

@@ -110,15 +110,6 @@ func (s *serverContainer) Resume() error     { return asked(s.Unpause) }
 func (s *serverContainer) Kill() error       { return asked(s.Server.Kill) }
 func (s *serverContainer) wrote(string) bool { return true } // the port is the engine's
 
-func (s *serverContainer) Dead() bool {
-	select {
-	case <-s.Gone():
-		return true
-	default:
-		return false
-	}
-}
-
 func (s *serverContainer) lastWords() error {
 	s.keepLog()
 	text, _ := os.ReadFile(s.log)

@@ -1,0 +1,57 @@
+package nemesis
+
+import (
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// plain is a disturbance of links that has no parameters beside where and how long.
+type plain struct {
+	disturbance `yaml:",inline"`
+	*plainKind
+}
+
+// plainKind is what such a disturbance does, and to what it does so.
+type plainKind struct {
+	kind                 world.DisturbanceKind
+	title, struck, words string
+	does                 history.Does
+}
+
+var (
+	// cut loses messages.
+	cut = plainKind{world.Cut, "the links lose everything; connections stay open and silent, as behind a firewall that drops packets",
+		"messages", "were lost", history.Drops}
+	// hold keeps messages back and lets them go at its end.
+	hold = plainKind{world.Hold, "the links hold back all messages and deliver them when the fault ends: nothing is lost",
+		"messages", "were held back", history.Delays}
+	// stall keeps back what is sent on the connections that are open, as a lost packet
+	// does until it is sent again, or a NAT that forgot the flow: who connects anew
+	// gets through.
+	stall = plainKind{world.Stall, "the connections that are open on the links carry nothing until the fault ends; connections opened later work",
+		"messages on the open connections", "were held back", history.Delays}
+	// reset breaks connections.
+	reset = plainKind{world.Reset, "connections break as soon as something is sent on them",
+		"connections", "broke", history.Breaks}
+)
+
+func init() {
+	for _, k := range []*plainKind{&cut, &hold, &stall, &reset} {
+		register(Kind{
+			Name:   k.kind.String(),
+			Title:  k.title,
+			Powers: []world.Power{k.kind.Power()},
+			New:    func() Fault { return &plain{plainKind: k} },
+		})
+	}
+}
+
+// Impact implements Fault.
+func (f *plain) Impact(w world.World) history.Impact {
+	return f.impactOn(w, f.struck, f.words, f.does)
+}
+
+// Begin implements Fault.
+func (f *plain) Begin(w world.World) (undo func() error, err error) {
+	return f.begin(w, world.Disturbance{Kind: f.kind})
+}

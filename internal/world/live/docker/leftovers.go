@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
@@ -30,15 +31,28 @@ func (e *Engine) Leftovers(ctx context.Context, remove bool) (Leftovers, error) 
 		return Leftovers{}, err
 	}
 	ours := make(client.Filters).Add("label", ownerLabel)
-	found, err := e.sweep(ctx, ours, remove, func(labels map[string]string) bool {
+	orphaned := func(labels map[string]string) bool {
 		o, err := parseOwner(labels[ownerLabel])
 		return err == nil && o.gone(me)
-	})
+	}
+	found, err := e.sweep(ctx, ours, remove, orphaned)
+	// The engine may still be starting a container that a killed run asked for. It keeps
+	// its network in use.
+	for again := 0; errdefs.IsPermissionDenied(err) && again < sweepsAgain && ctx.Err() == nil; again++ {
+		time.Sleep(sweepPause)
+		_, err = e.sweep(ctx, ours, remove, orphaned)
+	}
 	if err != nil {
 		return found, fmt.Errorf("failed to look for leftovers of killed runs: %w", err)
 	}
 	return found, nil
 }
+
+// How often, and how soon, what is still in use is looked for again.
+const (
+	sweepsAgain = 25
+	sweepPause  = 200 * time.Millisecond
+)
 
 // sweep counts what passes the filters and is chosen by its labels, and removes it
 // where that is wanted. Without a choice all of it is the caller's own; otherwise

@@ -67,7 +67,7 @@ func (a *app) doctor(ctx context.Context) error {
 func (a *app) clean(ctx context.Context) error {
 	removed, err := server.Clean(ctx)
 	if err != nil {
-		return &trial.EnvironmentError{Err: err, Hint: "sim doctor says whether an engine answers"}
+		return &trial.EnvironmentError{Err: err, Hint: "sim doctor says whether Docker answers; if a network without containers stays in use, restart Docker"}
 	}
 	fmt.Fprintf(a.stdout, "removed %v\n", removed)
 	return nil

@@ -85,15 +85,20 @@ func object[T any](q *quick, parts []part[T], to *T) bool {
 	if q.take('}') {
 		return true
 	}
-	at, seen := 0, uint64(0)
+	at, seen := -1, uint64(0)
 	for {
 		name, ok := q.bytes()
 		if !ok || !q.take(':') {
 			return false
 		}
-		tried := 0
-		for ; parts[at].name != string(name); at = (at + 1) % len(parts) {
-			if tried++; tried == len(parts) {
+		for tried := 0; ; tried++ {
+			if at++; at == len(parts) {
+				at = 0
+			}
+			if parts[at].name == string(name) {
+				break
+			}
+			if tried == len(parts) {
 				return false
 			}
 		}
@@ -101,7 +106,6 @@ func object[T any](q *quick, parts []part[T], to *T) bool {
 			return false
 		}
 		seen |= 1 << at
-		at = (at + 1) % len(parts)
 		if q.take('}') {
 			return true
 		}
@@ -124,11 +128,12 @@ func (q *quick) bytes() ([]byte, bool) {
 	if !q.take('"') {
 		return nil, false
 	}
-	for from := q.i; q.i < len(q.b); q.i++ {
-		switch c := q.b[q.i]; {
+	rest := q.b[q.i:]
+	for i, c := range rest {
+		switch {
 		case c == '"':
-			q.i++
-			return q.b[from : q.i-1], true
+			q.i += i + 1
+			return rest[:i], true
 		case c < ' ' || c >= 0x80 || c == '\\':
 			return nil, false
 		}
@@ -165,16 +170,18 @@ func (q *quick) word(to *string) bool {
 // integer reads what is surely an int64: at most 18 digits, no leading zero.
 func (q *quick) integer(to *int64) bool {
 	negative := q.take('-')
-	from, n := q.i, int64(0)
-	for ; q.i < len(q.b) && '0' <= q.b[q.i] && q.b[q.i] <= '9'; q.i++ {
-		n = 10*n + int64(q.b[q.i]-'0')
-		if q.i-from == 18 {
-			return false
+	digits, n := 0, int64(0)
+	for _, c := range q.b[q.i:] {
+		if c < '0' || c > '9' {
+			break
 		}
+		n = 10*n + int64(c-'0')
+		digits++
 	}
-	if digits := q.i - from; digits == 0 || q.b[from] == '0' && (digits > 1 || negative) {
+	if digits == 0 || digits > 18 || q.b[q.i] == '0' && (digits > 1 || negative) {
 		return false
 	}
+	q.i += digits
 	if *to = n; negative {
 		*to = -n
 	}

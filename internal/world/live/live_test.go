@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	// The thread that starts children lives as long as the program.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/redlock-sim/redlock-sim/internal/world/live/machine.onStarterThread.func1.1"))
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/redlock-sim/redlock-sim/internal/machine.onStarterThread.func1.1"))
 }
 
 // spec is a world of n nodes and two clients with a Redlock.

@@ -3,8 +3,8 @@ package live
 import (
 	"context"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 

@@ -16,9 +16,9 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/clients"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/observe"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // Clients are the clients of a run.

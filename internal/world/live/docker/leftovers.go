@@ -9,8 +9,8 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/words"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // Leftovers counts what killed runs have left with an engine.

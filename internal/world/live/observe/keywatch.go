@@ -8,7 +8,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // keyWatch follows the lock's key on one node: it replays the node's commands,

@@ -19,8 +19,8 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // Server is a PostgreSQL server of ours that holds the resource, on loopback, in

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // consensus is the store that no fault strikes: etcd where it is installed, or

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // dockerHost runs servers in containers, on a network of the run's own.

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"os"
 	"os/exec"
 	"strconv"

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/machine"
 )
 
 // Servers are the Redis servers of a run: the lock's nodes, the resource, and the store

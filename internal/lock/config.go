@@ -25,8 +25,19 @@ type Config struct {
 	Retry       Retry `json:"retry" yaml:"retry" doc:"how a refused acquire is tried again"`
 	// Tokens says where fencing tokens come from; a scenario says so beside their check.
 	Tokens Tokens `json:"tokens,omitempty"`
+	// Program is a program that is the lock, instead of Algorithm.
+	Program *Program `json:"program,omitempty"`
 	// Mistakes are made on purpose.
 	Mistakes Mistakes `json:"mistakes" yaml:"switches" doc:"safety rules of the lock; each is on by default, and switching one off makes a mistake that a real library shipped"`
+}
+
+// Program is a lock program, and how to start it.
+type Program struct {
+	Command []string `json:"command"`
+	// Env is added to its environment.
+	Env map[string]string `json:"env,omitempty"`
+	// Keys are patterns of the keys that it writes, where it does not say so itself.
+	Keys []string `json:"keys,omitempty"`
 }
 
 // Drift is the allowance for clock error.

@@ -14,7 +14,7 @@ func Monotonic() time.Duration { return Clock(unix.CLOCK_MONOTONIC) }
 func Clock(id int32) time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(id, &ts); err != nil {
-		panic("live: the kernel has no clock: " + err.Error())
+		panic("machine: the kernel has no clock: " + err.Error())
 	}
 	return time.Duration(ts.Nano())
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/workload"
@@ -29,6 +30,8 @@ type Config struct {
 	Started time.Time
 	// Dir is where the world's parts leave their logs.
 	Dir string
+	// Program is the lock program on trial, as it describes itself; nil: the lock is ours.
+	Program *program.Ready
 	// Stagger is how far apart clients begin at most that start together, drawn
 	// from the seed; 0: in the same instant.
 	Stagger time.Duration

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // clocks are the client's two clocks as its lock reads them: the machine's,
@@ -36,23 +37,23 @@ func (b bend) read(now time.Duration) time.Duration {
 func (c *clocks) Now() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.monotonic.read(monotonic())
+	return c.monotonic.read(machine.Monotonic())
 }
 
 // Wall is the client's wall clock.
 func (c *clocks) Wall() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.wall.read(clock(unix.CLOCK_REALTIME))
+	return c.wall.read(machine.Clock(unix.CLOCK_REALTIME))
 }
 
 // set bends a clock, or straightens it.
 func (c *clocks) set(m client.ClockMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, now := &c.wall, clock(unix.CLOCK_REALTIME)
+	b, now := &c.wall, machine.Clock(unix.CLOCK_REALTIME)
 	if m.Which == client.MonotonicClock {
-		b, now = &c.monotonic, monotonic()
+		b, now = &c.monotonic, machine.Monotonic()
 	}
 	if m.Reset {
 		*b = bend{}

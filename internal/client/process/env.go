@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
@@ -115,15 +113,4 @@ func (e *env) Point(name string) {
 
 func (e *env) Background(op lock.Operation, do func() (lock.Grant, lock.Result), remaining func(lock.Grant) time.Duration) {
 	e.server.background(op, do, remaining)
-}
-
-// monotonic is the machine's CLOCK_MONOTONIC, the same for every process.
-func monotonic() time.Duration { return clock(unix.CLOCK_MONOTONIC) }
-
-func clock(id int32) time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(id, &ts); err != nil {
-		panic("process: the kernel has no clock: " + err.Error())
-	}
-	return time.Duration(ts.Nano())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // Serve speaks the protocol until in ends. It returns an error where the other
@@ -83,7 +84,7 @@ func (s *server) open(setup *client.SetupMessage) error {
 		return err
 	}
 	s.env = e
-	agent, err := client.NewAgent(s.env, setup.Lock, s.env.store, setup.Resource, monotonic)
+	agent, err := client.NewAgent(s.env, setup.Lock, s.env.store, setup.Resource, machine.Monotonic)
 	if err != nil {
 		return err
 	}
@@ -156,7 +157,7 @@ func (s *server) background(op lock.Operation, do func() (lock.Grant, lock.Resul
 	a := client.AnswerOf(result)
 	m := client.Message{Type: client.Completed, ID: id, Operation: string(op), Answer: &a}
 	if a.Value.Owner = g.Owner; result.Outcome == lock.OK {
-		m.Monotonic = int64(monotonic()) // before the validity: a pause must not lengthen it
+		m.Monotonic = int64(machine.Monotonic()) // before the validity: a pause must not lengthen it
 		a.Value.Validity = history.Some(int64(remaining(g)))
 	}
 	_ = s.send(m)

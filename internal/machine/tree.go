@@ -1,0 +1,158 @@
+package machine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Adopt makes this process the parent of every descendant that loses its own: so none
+// can leave the tree, by setsid or otherwise.
+func Adopt() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("failed to adopt the processes of lock programs: %w", err)
+	}
+	return nil
+}
+
+// StopTree stops a process and all its descendants, until no new ones appear. It returns
+// when the kernel reports every thread of each stopped.
+func StopTree(c *Child) error {
+	if err := c.Stop(); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(stopWithin)
+	for stopped := map[int]bool{}; ; {
+		fresh := false
+		for _, pid := range descendants(c.PID()) {
+			if !stopped[pid] {
+				fresh, stopped[pid] = true, true
+				if err := stopPID(pid, deadline); err != nil {
+					return fmt.Errorf("failed to stop process %d, which %s has started: %w", pid, c.Name, err)
+				}
+			}
+		}
+		if !fresh {
+			return nil
+		}
+	}
+}
+
+// stopPID stops a process that is no child of ours.
+func stopPID(pid int, deadline time.Time) error {
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	for !standsStill(pid) {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("it did not stop within %v", stopWithin)
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+	return nil
+}
+
+// standsStill reports that every thread of a process is stopped, or that there is none.
+func standsStill(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, thread := range threads {
+		switch state, _ := statOf(thread); state {
+		case 'T', 't', 'Z', 'X', 0:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// ResumeTree lets a process and its descendants go on.
+func ResumeTree(c *Child) error {
+	for _, pid := range descendants(c.PID()) {
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+	}
+	return c.Resume()
+}
+
+// KillTree ends a process and all its descendants, and waits until they have.
+func KillTree(c *Child) {
+	_ = StopTree(c) // so that none of them starts another meanwhile
+	below := descendants(c.PID())
+	_ = c.Kill()
+	killAll(below)
+}
+
+// KillOrphans ends all descendants of this process; see Adopt.
+func KillOrphans() {
+	for deadline := time.Now().Add(stopWithin); time.Now().Before(deadline); {
+		left := Descendants()
+		if len(left) == 0 {
+			return
+		}
+		killAll(left)
+	}
+}
+
+// Descendants are the processes below this one that live.
+func Descendants() []int { return descendants(os.Getpid()) }
+
+func killAll(pids []int) {
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	for deadline := time.Now().Add(stopWithin); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		left := false
+		for _, pid := range pids {
+			state, _ := statOf(fmt.Sprintf("/proc/%d/stat", pid))
+			left = left || state != 0 && state != 'Z' && state != 'X'
+		}
+		if !left {
+			return
+		}
+	}
+}
+
+// descendants are the living processes below one.
+func descendants(pid int) []int {
+	children := make(map[int][]int)
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		state, parent := statOf(file)
+		if state == 0 {
+			continue
+		}
+		child, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil {
+			children[parent] = append(children[parent], child)
+		}
+	}
+	var list []int
+	for next := children[pid]; len(next) > 0; next = next[1:] {
+		if state, _ := statOf(fmt.Sprintf("/proc/%d/stat", next[0])); state != 'Z' && state != 'X' {
+			list = append(list, next[0])
+		}
+		next = append(next, children[next[0]]...)
+	}
+	return list
+}
+
+// statOf reads the state and the parent of a process; 0: it is gone.
+func statOf(file string) (state byte, parent int) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, 0
+	}
+	// The name in brackets may hold anything, brackets and spaces too.
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) < 2 || len(fields[0]) != 1 {
+		return 0, 0
+	}
+	parent, _ = strconv.Atoi(string(fields[1]))
+	return fields[0][0], parent
+}

@@ -1,0 +1,231 @@
+// Package program speaks with lock programs: programs in any language that know how to
+// lock, and nothing else. docs/lock-protocol.md describes the messages.
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Version is that of the protocol.
+const Version = 1
+
+// MaxLine is the longest line, in bytes.
+const MaxLine = 1 << 20
+
+// Type names a message.
+type Type string
+
+// Messages to the program.
+const (
+	Hello       Type = "hello"
+	SetupType   Type = "setup"
+	AcquireType Type = "acquire"
+	ReleaseType Type = "release"
+	ExtendType  Type = "extend"
+	ClocksType  Type = "clocks" // and back
+	Go          Type = "go"
+)
+
+// Messages from the program.
+const (
+	ReadyType Type = "ready"
+	SetUp     Type = "set-up"
+	Acquired  Type = "acquired"
+	Released  Type = "released"
+	Extended  Type = "extended"
+	Refused   Type = "refused"
+	Unknown   Type = "unknown"
+	Renewed   Type = "renewed"
+	Lost      Type = "lost"
+	Point     Type = "point"
+	Error     Type = "error"
+)
+
+// answers are the messages from the program that answer one to it; events those that it
+// sends by itself.
+var (
+	answers = []Type{ReadyType, SetUp, Acquired, Released, Extended, Refused, Unknown, ClocksType, Error}
+	events  = []Type{Renewed, Lost, Point}
+)
+
+// Ability is something that not every lock can do.
+type Ability string
+
+// Abilities.
+const (
+	// TellsValidity: an answer to acquire says how long the lock is valid.
+	TellsValidity Ability = "validity"
+	// Renews: the lock renews itself, and says so.
+	Renews Ability = "renew"
+	// TellsLoss: the program says when it sees that it has lost a lock.
+	TellsLoss Ability = "lost"
+	// Extends: the request extend.
+	Extends Ability = "extend"
+	// TellsToken: an answer to acquire has a fencing token.
+	TellsToken Ability = "token"
+	// TellsOwner: an answer to acquire has the value that the lock wrote into its key.
+	TellsOwner Ability = "owner"
+)
+
+// Abilities are all of them.
+func Abilities() []Ability {
+	return []Ability{TellsValidity, Renews, TellsLoss, Extends, TellsToken, TellsOwner}
+}
+
+// Class says what keeps the lock.
+type Class string
+
+// Classes.
+const (
+	// Quorum: a majority of independent nodes, which may be one.
+	Quorum Class = "quorum"
+	// Single: one node, or the primary of several.
+	Single Class = "single"
+	// Session: a session with a store that agrees on it.
+	Session Class = "session"
+	// Other: anything else that grants to one client at a time.
+	Other Class = "other"
+)
+
+// Classes are all of them.
+func Classes() []Class { return []Class{Quorum, Single, Session, Other} }
+
+// Ready is what a program says of itself.
+type Ready struct {
+	Protocol int       `json:"protocol"`
+	Name     string    `json:"name"`
+	Version  string    `json:"version,omitempty"`
+	Homepage string    `json:"homepage,omitempty"`
+	Can      []Ability `json:"can,omitempty"`
+	Class    Class     `json:"class"`
+	// Keys are patterns of the keys that the lock writes, with {key} for the lock's key
+	// and * for anything; none: the key alone.
+	Keys []string `json:"keys,omitempty"`
+	// Clock is "libc" where the program reads its clocks by libc.
+	Clock string `json:"clock,omitempty"`
+	// TTLMin is the shortest TTL, and TTLStep what each TTL is a multiple of, in ms.
+	TTLMin  float64 `json:"ttl_min_ms,omitempty"`
+	TTLStep float64 `json:"ttl_step_ms,omitempty"`
+	// Points are those that the program can report.
+	Points []string `json:"points,omitempty"`
+}
+
+// Has reports an ability.
+func (r *Ready) Has(a Ability) bool { return slices.Contains(r.Can, a) }
+
+// Bounds of what a program may say of itself.
+const (
+	maxName = 100
+	maxList = 50
+)
+
+func (r *Ready) check() error {
+	switch {
+	case r.Protocol != Version:
+		return fmt.Errorf("it speaks version %d of the protocol: want %d", r.Protocol, Version)
+	case r.Name == "" || len(r.Name) > maxName || len(r.Version) > maxName:
+		return fmt.Errorf("its name is %q, its version %q: want a name, each of at most %d bytes", r.Name, r.Version, maxName)
+	case len(r.Homepage) > 10*maxName:
+		return fmt.Errorf("its homepage is longer than %d bytes", 10*maxName)
+	case !slices.Contains(Classes(), r.Class):
+		return fmt.Errorf("its class is %q: want one of %q. A semaphore or a read-write lock has more than one holder; it cannot be judged", r.Class, Classes())
+	case len(r.Can) > maxList || len(r.Keys) > maxList || len(r.Points) > maxList:
+		return fmt.Errorf("a list in its message ready has more than %d entries", maxList)
+	case r.TTLMin < 0 || r.TTLStep < 0:
+		return fmt.Errorf("its ttl_min_ms is %v, its ttl_step_ms %v: want none below 0", r.TTLMin, r.TTLStep)
+	}
+	for _, can := range r.Can {
+		if !slices.Contains(Abilities(), can) {
+			return fmt.Errorf("it says that it can %q: want some of %q", can, Abilities())
+		}
+	}
+	for _, text := range slices.Concat(r.Keys, r.Points) {
+		if text == "" || len(text) > maxName {
+			return fmt.Errorf("%q in its message ready: want 1 to %d bytes", text, maxName)
+		}
+	}
+	return nil
+}
+
+// Setup says what the program is to lock, and where.
+type Setup struct {
+	Client string `json:"client"`
+	Seed   uint64 `json:"seed"`
+	Lock   Lock   `json:"lock"`
+	Nodes  []Node `json:"nodes"`
+	// Topology is Independent or Replicated.
+	Topology string `json:"topology"`
+	// Sentinels and Master are for the topology of Sentinel.
+	Sentinels []Node `json:"sentinels"`
+	Master    string `json:"master"`
+	// Points are those to report.
+	Points []string `json:"points"`
+}
+
+// Topologies.
+const (
+	// Independent nodes know nothing of each other.
+	Independent = "independent"
+	// Replicated: one address, behind which a primary with its replicas is.
+	Replicated = "replicated"
+)
+
+// Lock is the lock to take.
+type Lock struct {
+	Key           string  `json:"key"`
+	TTLMS         float64 `json:"ttl_ms"`
+	NodeTimeoutMS float64 `json:"node_timeout_ms"`
+	// Options are further settings of the scenario's lock; a program may ignore them.
+	Options json.RawMessage `json:"options,omitempty"`
+}
+
+// Node is a Redis server.
+type Node struct {
+	Name     string `json:"name"`
+	Host     string `json:"host"`
+	Port     int    `json:"port"`
+	Username string `json:"username"`
+	Password string `json:"password"`
+	TLS      *TLS   `json:"tls"`
+}
+
+// TLS says how to know a server.
+type TLS struct {
+	ServerName string `json:"server_name"`
+	// CA is a file with the certificates to trust; empty: those of the machine.
+	CA string `json:"ca"`
+}
+
+// Message is a message of either side. Which fields are set depends on Type.
+type Message struct {
+	Type  Type   `json:"type"`
+	ID    uint64 `json:"id,omitempty"`
+	Grant uint64 `json:"grant,omitempty"`
+
+	Protocols []int    `json:"protocols,omitempty"` // hello
+	WaitMS    *float64 `json:"wait_ms,omitempty"`   // acquire
+
+	// AtNS is an instant of the machine's CLOCK_MONOTONIC, in ns; ValidityMS counts from it.
+	AtNS       int64    `json:"at_ns,omitempty"`
+	ValidityMS *float64 `json:"validity_ms,omitempty"`
+	Owner      []byte   `json:"owner_b64,omitempty"`
+	Token      *int64   `json:"token,omitempty"`
+	Why        string   `json:"why,omitempty"`
+
+	WallMS      *float64 `json:"wall_ms,omitempty"` // clocks
+	MonotonicMS *float64 `json:"monotonic_ms,omitempty"`
+
+	Name string `json:"name,omitempty"` // point
+}
+
+// MS is a duration in ms.
+func MS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Duration is ms as a duration; what no duration can be is cut to what it can.
+func Duration(ms float64) time.Duration {
+	const most = float64(1 << 53) // in ns: 104 days
+	return time.Duration(max(min(ms*float64(time.Millisecond), most), -most))
+}

@@ -40,7 +40,11 @@ func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
 	if e.store, err = openStore(setup.Client, setup.Store, setup.StoreTimeout); err != nil {
 		return nil, err
 	}
-	for _, a := range setup.Nodes {
+	nodes := setup.Nodes
+	if setup.Lock.Program != nil { // they are its own affair
+		nodes = nil
+	}
+	for _, a := range nodes {
 		n, err := newNode(setup.Client, a, 0)
 		if err != nil {
 			return nil, err

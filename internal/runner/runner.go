@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -123,6 +124,12 @@ func (r *run) spec() world.Spec {
 	if spec.SharedStore {
 		spec.Resource.LockKey = s.Lock.Key
 	}
+	if r.Program != nil {
+		spec.LockKeys = r.Program.Keys
+		if keys := s.Lock.Program.Keys; len(keys) > 0 {
+			spec.LockKeys = keys
+		}
+	}
 	for _, name := range r.nodes {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Persistence: s.Nodes.Persistence})
 	}
@@ -131,12 +138,22 @@ func (r *run) spec() world.Spec {
 
 func (r *run) header() history.Header {
 	s := r.setup
-	return history.Header{
+	h := history.Header{
 		Scenario: r.Scenario, Variant: r.Variant.Name, World: r.World, Seed: r.Seed,
 		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: string(s.Workload.Kind),
 		Clients: r.clients, Nodes: r.nodes,
 		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
+	if r.Program != nil {
+		h.Lock, h.Program, h.Quorum = r.Program.Name, cmp.Or(r.Program.Version, "unknown"), len(r.nodes)/2+1
+		if s.Nodes.Replicated() {
+			h.Quorum = 1
+		}
+		if len(r.Program.Keys)+len(s.Lock.Program.Keys) > 0 { // it may have several
+			h.LockKey = ""
+		}
+	}
+	return h
 }
 
 // carryOut is the run itself: the safety phase, in which faults strike, then

@@ -17,9 +17,9 @@ import (
 )
 
 // Serve speaks the protocol until in ends. It returns an error where the other
-// side broke the protocol.
-func Serve(in io.Reader, out io.Writer) error {
-	s := &server{out: json.NewEncoder(out), waiting: make(map[uint64]chan struct{}), closing: make(chan struct{})}
+// side broke the protocol. log takes what a lock program prints.
+func Serve(in io.Reader, out, log io.Writer) error {
+	s := &server{out: json.NewEncoder(out), log: log, waiting: make(map[uint64]chan struct{}), closing: make(chan struct{})}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), client.MaxMessage)
 	setup, err := s.begin(lines)
@@ -48,6 +48,7 @@ func Serve(in io.Reader, out io.Writer) error {
 type server struct {
 	mu  sync.Mutex // guards out
 	out *json.Encoder
+	log io.Writer
 
 	env   *env
 	agent *client.Agent
@@ -65,6 +66,7 @@ func (s *server) close() {
 	close(s.closing)
 	if s.program != nil {
 		s.program.Close()
+		machine.KillOrphans() // what it has left behind
 	}
 	if s.env != nil {
 		s.env.close()

@@ -36,7 +36,7 @@ func begin(t *testing.T) *talk {
 	out, outWrite := io.Pipe()
 	k := &talk{t: t, in: in, lines: bufio.NewScanner(out), ended: make(chan error, 1)}
 	go func() {
-		err := process.Serve(inRead, outWrite)
+		err := process.Serve(inRead, outWrite, io.Discard)
 		_ = outWrite.Close()
 		_ = inRead.Close()
 		k.ended <- err

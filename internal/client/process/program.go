@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -52,7 +51,7 @@ func startProgram(setup *client.SetupMessage, s *server) (*programLock, error) {
 		env = append(env, name+"="+setup.Lock.Program.Env[name])
 	}
 	ctx := context.Background()
-	p, err := program.Start(ctx, program.Options{Command: setup.Lock.Program.Command, Env: env, Log: program.NewLog(os.Stderr), Events: programEvents{l}})
+	p, err := program.Start(ctx, program.Options{Command: setup.Lock.Program.Command, Env: env, Log: program.NewLog(s.log), Events: programEvents{l}})
 	if err != nil {
 		return nil, err
 	}

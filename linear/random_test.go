@@ -3,10 +3,10 @@ package linear
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/randomtest"
 )
 
 // subject is a model with a way to make histories of it.
@@ -233,20 +233,7 @@ func proposeStock(r *rand.Rand, g *maker) Op {
 }
 
 // histories is how many random histories each subject is tried on.
-// RANDOM_HISTORIES sets another number.
-func histories(t testing.TB) int {
-	if s := os.Getenv("RANDOM_HISTORIES"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	if testing.Short() {
-		return 3_000
-	}
-	return 80_000
-}
+func histories(t *testing.T) int { return randomtest.Histories(t, 80_000, 3_000) }
 
 // TestAllWaysAgree: on random small histories the direct algorithms, the
 // frontier search and porcupine come to the same decision.

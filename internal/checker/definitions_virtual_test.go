@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/randomtest"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -91,7 +92,7 @@ const longest = 400
 func TestDefinitionsOnVirtualRuns(t *testing.T) {
 	s := newStage(t)
 	compared := 0
-	n, first := howMany(t, 2500), firstSeed(t)
+	n, first := randomtest.Histories(t, 2500, 250), firstSeed(t)
 	for i := range n {
 		h, o, origin := s.run(t, first+uint64(i))
 		if len(h.Events) <= longest {

@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/randomtest"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
@@ -26,16 +27,8 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	files, err := scenario.Find([]string{"../../scenarios"})
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
 	s := &stage{}
-	for _, file := range files {
-		loaded, err := scenario.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, loaded := range scenariotest.Shipped(t) {
 		for _, v := range loaded.Variants {
 			s.variants, s.names = append(s.variants, v), append(s.names, loaded.Name)
 		}

@@ -27,11 +27,6 @@ func Explain(ctx context.Context, p Problem, b Bounds) Counterexample {
 	h := p.History
 	decide := func(ops []Op) Result {
 		p.History.Ops = ops
-		if p.Direct != nil {
-			if r := p.Direct(p.History); r.Outcome != Undecided {
-				return r
-			}
-		}
 		r, _ := p.Check(ctx, b)
 		return r
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/program"
-	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -116,11 +115,11 @@ func (r *run) spec() world.Spec {
 	spec := world.Spec{
 		Name: r.Scenario + "/" + r.Variant.Name, Dir: r.Dir, Seed: r.Seed,
 		Clients: r.clients, Lock: s.Lock, Points: r.points, Needs: s.Needs(),
-		Resource:   resource.Config{Kind: s.Resource.Kind, Key: "resource", Fence: s.Fencing.Check, Initial: s.Resource.Initial, Guard: s.Resource.Guard},
-		Replicated: s.Nodes.Replicated(), SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres",
-		StorePersistence: s.Resource.Persistence,
+		Replicated: s.Nodes.Replicated(), Resource: s.Resource.Config,
+		SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres", StorePersistence: s.Resource.Persistence,
 	}
 	spec.Lock.Tokens = s.Fencing.Tokens
+	spec.Resource.Key, spec.Resource.Fence = "resource", s.Fencing.Check
 	if spec.SharedStore {
 		spec.Resource.LockKey = s.Lock.Key
 	}

@@ -28,8 +28,10 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -69,11 +71,11 @@ type Program struct {
 	Homepage string `json:"homepage,omitempty"`
 	// Can lists what the library does: validity (Grant.Until), renew (it renews by
 	// itself), lost, extend, token.
-	Can []string `json:"can"`
+	Can []string `json:"can,omitempty"`
 	// Class is quorum, single, session or other.
 	Class string `json:"class"`
 	// Keys are patterns of the keys that the library writes; {key} is the lock's key.
-	Keys []string `json:"keys"`
+	Keys []string `json:"keys,omitempty"`
 	// TTLMin and TTLStep, in ms, are the shortest time to live and its unit; 0: 1 ms.
 	TTLMin  float64 `json:"ttl_min_ms,omitempty"`
 	TTLStep float64 `json:"ttl_step_ms,omitempty"`
@@ -140,4 +142,17 @@ func (n Node) TLSConfig() (*tls.Config, error) {
 		err = fmt.Errorf("%q holds no certificate", n.TLS.CA)
 	}
 	return c, err
+}
+
+// ModuleVersion is the version of a module that this program was built with, such as 1.2.3.
+func ModuleVersion(path string) string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return ""
+	}
+	i := slices.IndexFunc(info.Deps, func(m *debug.Module) bool { return m.Path == path })
+	if i < 0 {
+		return ""
+	}
+	return strings.TrimPrefix(info.Deps[i].Version, "v")
 }

@@ -34,7 +34,14 @@ type message struct {
 	}
 }
 
-// line is an answer or an event.
+type ready struct {
+	Type     string `json:"type"`
+	Protocol int    `json:"protocol"`
+	Clock    string `json:"clock"`
+	Program
+}
+
+// line is any other line to the simulator.
 type line map[string]any
 
 type server struct {
@@ -85,11 +92,15 @@ func (s *server) handle(m message) error {
 	defer s.mu.Unlock()
 	switch {
 	case m.Type == "hello" && slices.Contains(m.Protocols, 1):
-		s.send(ready(s.program))
+		s.send(ready{"ready", 1, "own", s.program}) // Go reads clocks without libc
 	case m.Type == "setup":
 		go s.setUp(m)
 	case m.Type == "clocks":
-		s.send(clocks(m.ID))
+		l := line{"type": "clocks", "id": m.ID, "wall_ms": float64(time.Now().UnixNano()) / float64(time.Millisecond)}
+		if at := monotonic(); at != 0 {
+			l["monotonic_ms"] = float64(at) / float64(time.Millisecond)
+		}
+		s.send(l)
 	case m.Type == "go" && s.waiting[m.ID] != nil:
 		close(s.waiting[m.ID])
 		delete(s.waiting, m.ID)
@@ -115,7 +126,6 @@ func (s *server) send(l any) {
 
 // write puts each line out in one piece.
 func (s *server) write(out io.Writer) {
-	defer close(s.written)
 	for l := <-s.lines; l != nil; l = <-s.lines {
 		text, err := json.Marshal(l)
 		if err == nil {
@@ -126,6 +136,7 @@ func (s *server) write(out io.Writer) {
 			os.Exit(1)
 		}
 	}
+	close(s.written)
 }
 
 // fail tells the error and ends the program.
@@ -142,16 +153,6 @@ func (s *server) exit(code int) {
 	case <-time.After(grace):
 	}
 	os.Exit(code)
-}
-
-func ready(p Program) any {
-	p.Can, p.Keys = append([]string{}, p.Can...), append([]string{}, p.Keys...) // null is no list
-	return struct {
-		Type     string `json:"type"`
-		Protocol int    `json:"protocol"`
-		Clock    string `json:"clock"`
-		Program
-	}{"ready", 1, "own", p} // Go reads clocks without libc
 }
 
 func (s *server) setUp(m message) {
@@ -199,63 +200,66 @@ func (s *server) get(m message) {
 
 // use releases or extends a grant.
 func (s *server) use(m message, g Grant) {
+	var until time.Time
+	err := fmt.Errorf("%w: grant %d is not held", ErrRefused, m.Grant)
 	switch {
 	case g.held == nil:
-		s.answer(m.ID, "", g, fmt.Errorf("%w: grant %d is not held", ErrRefused, m.Grant))
 	case m.Type == "release":
 		g.end()
-		err := g.Release(context.Background())
+		err = g.Release(context.Background())
 		if err == nil || errors.Is(err, ErrRefused) {
 			s.mu.Lock()
 			delete(s.grants, m.Grant)
 			s.mu.Unlock()
 		}
-		s.answer(m.ID, "released", Grant{}, err)
 	case g.Extend == nil:
 		s.fail(fmt.Errorf("%s cannot extend", s.program.Name))
 	default:
-		until, err := g.Extend(context.Background())
-		s.answer(m.ID, "extended", Grant{Until: until}, err)
+		until, err = g.Extend(context.Background())
 	}
+	s.answer(m.ID, map[string]string{"release": "released", "extend": "extended"}[m.Type], Grant{Until: until}, err)
 }
 
-func (s *server) answer(id uint64, what string, g Grant, err error) {
-	l := line{"type": what, "id": id}
-	switch {
-	case errors.Is(err, ErrRefused):
-		l["type"], l["why"] = "refused", err.Error()
-	case err != nil:
+// answer sends what an operation has brought.
+func (s *server) answer(id uint64, done string, g Grant, err error) {
+	l := line{"type": done, "id": id}
+	if err != nil {
 		l["type"], l["why"] = "unknown", err.Error()
-	default:
-		if g.Owner != "" {
-			l["owner_b64"] = []byte(g.Owner)
+		if errors.Is(err, ErrRefused) {
+			l["type"] = "refused"
 		}
-		if g.Token != nil {
-			l["token"] = *g.Token
-		}
-		promise(l, g.Until)
+		s.send(l)
+		return
 	}
+	if g.Owner != "" {
+		l["owner_b64"] = []byte(g.Owner)
+	}
+	if g.Token != nil {
+		l["token"] = *g.Token
+	}
+	promise(l, g.Until)
 	s.send(l)
 }
 
 // watch tells what the library says of a grant, until its release begins.
 func (s *server) watch(id uint64, g Grant) {
 	for g.held.Err() == nil {
+		l := line{"type": "lost", "grant": id}
 		select {
 		case <-g.held.Done():
+		case <-g.Lost:
+			g.Lost = nil
+			stamp(l)
 		case until, open := <-g.Renewed:
 			if !open {
 				g.Renewed = nil
-			} else if l := (line{"type": "renewed", "grant": id}); g.held.Err() == nil {
-				promise(l, until)
-				s.send(l)
+				continue
 			}
-		case <-g.Lost:
-			g.Lost = nil
-			if l := (line{"type": "lost", "grant": id}); g.held.Err() == nil {
-				stamp(l)
-				s.send(l)
-			}
+			l["type"] = "renewed"
+			promise(l, until)
+		}
+		if g.held.Err() == nil {
+			s.send(l)
 		}
 	}
 }
@@ -271,15 +275,7 @@ func promise(l line, until time.Time) {
 
 // stamp adds the machine's monotonic clock, where it can be read.
 func stamp(l line) {
-	if at, ok := monotonic(); ok {
+	if at := monotonic(); at != 0 {
 		l["at_ns"] = at
 	}
-}
-
-func clocks(id uint64) line {
-	l := line{"type": "clocks", "id": id, "wall_ms": float64(time.Now().UnixNano()) / float64(time.Millisecond)}
-	if at, ok := monotonic(); ok {
-		l["monotonic_ms"] = float64(at) / float64(time.Millisecond)
-	}
-	return l
 }

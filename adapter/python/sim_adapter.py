@@ -19,7 +19,6 @@ import ctypes
 import itertools
 import json
 import os
-import platform
 import queue
 import sys
 import threading
@@ -31,7 +30,9 @@ MAX_LINE = 1 << 20
 BACKLOG = 1024  # lines that wait to be written
 GRACE = 0.5  # seconds to write the last ones
 # The number of the kernel's clock_gettime, where it is known.
-_CLOCK_GETTIME = {"x86_64": 228, "aarch64": 113}.get(platform.machine()) if sys.platform == "linux" and sys.maxsize > 2**32 else None
+_CLOCK_GETTIME = None
+if sys.platform == "linux" and sys.maxsize > 2**32:
+    _CLOCK_GETTIME = {"x86_64": 228, "aarch64": 113}.get(os.uname().machine)
 
 
 class Refused(Exception):

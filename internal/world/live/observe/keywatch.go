@@ -84,7 +84,7 @@ func (k *keyWatch) see(c monitored) {
 		k.takeAnswer(l, span(c.at, c.at))
 	}
 	k.names.learn(c)
-	caller := k.names.client(c.source)
+	caller := k.names.client(c.source, k.strangers != nil)
 	switch strings.ToLower(c.args[0]) {
 	case "eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro":
 		k.script.caller, k.script.began = caller, c.at
@@ -133,7 +133,7 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 		return
 	}
 	if change.Did != command.Kept && caller == "" && k.strangers != nil && k.strangers.Attribute {
-		k.obscured(c.args[0]+" of a connection that no client has over its links", "")
+		k.unclear(strings.ToUpper(c.args[0])+" over a connection that is no client's link", "")
 		return
 	}
 	if change.Either != nil && k.ask != nil {
@@ -203,7 +203,7 @@ func (k *keyWatch) askedTill(end, at command.Span) history.Int {
 			return history.Some(int64(time.Duration(end.From)*time.Millisecond - offset))
 		}
 	}
-	return history.Some(k.now.left.V + int64(time.Duration(end.From-at.From)*time.Millisecond))
+	return history.Some(k.now.left.V + int64(time.Duration(min(end.From-at.From, end.To-at.To))*time.Millisecond))
 }
 
 // lives is the key's time to live at an instant.
@@ -217,10 +217,12 @@ func (k *keyWatch) lives(at command.Span) history.Int {
 
 // obscured records that from here on nobody knows what the key holds, for a
 // command of a caller.
-func (k *keyWatch) obscured(name, caller string) {
+func (k *keyWatch) obscured(name, caller string) { k.unclear(strings.ToUpper(name), caller) }
+
+func (k *keyWatch) unclear(what, caller string) {
 	if !k.obscure {
 		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
-			Key: k.shown, Client: caller, Detail: strings.ToUpper(name),
+			Key: k.shown, Client: caller, Detail: what,
 		}})
 	}
 	k.obscure = true

@@ -22,11 +22,14 @@ func (n connectionNames) learn(c monitored) {
 	}
 }
 
-// client is the client that a connection belongs to.
-func (n connectionNames) client(source string) string {
+// client is the client that a connection belongs to; strict: only links say so.
+func (n connectionNames) client(source string, strict bool) string {
 	name := n[source]
-	if client, link := proxy.ClientOf(name); link {
+	switch client, link := proxy.ClientOf(name); {
+	case link:
 		return client
+	case strict:
+		return ""
 	}
 	return name
 }

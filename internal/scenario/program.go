@@ -62,6 +62,12 @@ func (v *Variant) demanded(class program.Class) []ExpectedVerdict {
 	return list
 }
 
+// ByDesign reports that nothing is expected of a property because no lock of the class of
+// the variant's lock can keep it.
+func (v *Variant) ByDesign(p checker.Property) bool {
+	return slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == p && e.ByDesign })
+}
+
 // mentions reports that the file says what it expects of a property, or that every lock
 // is asked for it.
 func (v *Variant) mentions(p checker.Property) bool {

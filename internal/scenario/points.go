@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
@@ -9,8 +10,19 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 )
 
-// Points lists the points that a client of this setup may pass.
+// Points lists the points that a client of this setup may pass. Those of a lock program
+// are not known before it has said them.
 func (s *Setup) Points() []string {
+	algorithm, _ := lock.Lookup(s.Lock.Algorithm)
+	inside := algorithm.Points
+	if s.Lock.Program == nil && s.Fencing.Tokens.Drawn() {
+		inside = slices.Concat([]string{lock.PointToken}, inside)
+	}
+	return s.points(inside)
+}
+
+// points are those of the client, and those inside its lock.
+func (s *Setup) points(inside []string) []string {
 	points := s.Workload.Points()
 	if s.Workload.Workload().Pair {
 		return points
@@ -18,11 +30,7 @@ func (s *Setup) Points() []string {
 	if s.Fencing.Check == resource.CheckThenWrite {
 		points = append(points, client.AfterFenceCheck)
 	}
-	if s.Fencing.Tokens.Drawn() {
-		points = append(points, lock.PointToken)
-	}
-	algorithm, _ := lock.Lookup(s.Lock.Algorithm)
-	for _, p := range algorithm.Points {
+	for _, p := range inside {
 		if !strings.HasSuffix(p, ":") {
 			points = append(points, p)
 			continue

@@ -15,8 +15,10 @@ import (
 // The tags of the types below are read by the decoder and by the schema alike:
 // yaml is the key, doc the text for a person, default what stands where nothing
 // is written; min and max bound numbers, durations and lengths, values lists
-// the words allowed, pattern restricts texts. A field with mistake is a rule: it is true
-// where a file has that value.
+// the words allowed, pattern restricts texts. A list or a dictionary has at least and at
+// most so many entries, to which the other bounds apply; names restricts a dictionary's
+// keys. A key that stands instead of another excludes it. A field with mistake is a rule:
+// it is true where a file has that value.
 
 // Head is what a scenario says of itself.
 type Head struct {
@@ -84,6 +86,8 @@ type Variant struct {
 	Setup    Setup
 	// Expect is what its file says; see Expected for the rest.
 	Expect []ExpectedVerdict
+	// Demand is what its file demands of any lock.
+	Demand []PropertyDemand
 }
 
 // AsksForLiveness reports that the variant expects something of the lock after
@@ -111,6 +115,8 @@ func (v *Variant) Expected(p checker.Property) checker.Verdict {
 type ExpectedVerdict struct {
 	Property checker.Property
 	Verdict  checker.Verdict
+	// ByDesign: nothing is expected because no lock of this class can keep it.
+	ByDesign bool
 }
 
 // anything is the word that opts a property out.

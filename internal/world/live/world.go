@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/clients"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/observe"
@@ -162,10 +163,7 @@ func (w *World) strangers(fresh bool) *observe.Strangers {
 	s := &observe.Strangers{Wire: w.wire, SinceBoot: w.time.SinceBoot, WallOffset: w.time.WallOffset,
 		Fresh: fresh, Attribute: !w.spec.Replicated}
 	for _, pattern := range w.spec.LockKeys {
-		s.Keys = append(s.Keys, strings.ReplaceAll(pattern, "{key}", w.spec.Lock.Key))
-	}
-	if len(s.Keys) == 0 {
-		s.Keys = []string{w.spec.Lock.Key}
+		s.Keys = append(s.Keys, strings.ReplaceAll(pattern, program.KeyPattern, w.spec.Lock.Key))
 	}
 	return s
 }

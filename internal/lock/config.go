@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -104,6 +105,23 @@ type Algorithm struct {
 	// Consensus: the lock itself is kept in the consensus store.
 	Consensus bool
 	New       func(Config, Env) Lock
+}
+
+// PointsOn are the points that it passes with so many nodes, and with tokens of a kind.
+func (a Algorithm) PointsOn(nodes int, tokens Tokens) (points []string) {
+	if tokens.Drawn() {
+		points = append(points, PointToken)
+	}
+	for _, p := range a.Points {
+		if !strings.HasSuffix(p, ":") {
+			points = append(points, p)
+			continue
+		}
+		for i := range nodes {
+			points = append(points, p+strconv.Itoa(i+1))
+		}
+	}
+	return points
 }
 
 var algorithms = map[string]Algorithm{}

@@ -1,9 +1,6 @@
 package scenario
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
@@ -18,18 +15,6 @@ func (s *Setup) Points() []string {
 	if s.Fencing.Check == resource.CheckThenWrite {
 		points = append(points, client.AfterFenceCheck)
 	}
-	if s.Fencing.Tokens.Drawn() {
-		points = append(points, lock.PointToken)
-	}
 	algorithm, _ := lock.Lookup(s.Lock.Algorithm)
-	for _, p := range algorithm.Points {
-		if !strings.HasSuffix(p, ":") {
-			points = append(points, p)
-			continue
-		}
-		for i := range s.Nodes.endpoints() {
-			points = append(points, fmt.Sprintf("%s%d", p, i+1))
-		}
-	}
-	return points
+	return append(points, algorithm.PointsOn(s.Nodes.endpoints(), s.Fencing.Tokens)...)
 }

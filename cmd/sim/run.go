@@ -27,6 +27,8 @@ type runFlags struct {
 	world          string
 	nodes          string
 	allowHooks     bool
+	lock           string
+	allowPrograms  bool
 	seed           uint64
 	json           bool
 	out            string
@@ -51,19 +53,24 @@ is run.
 Each run writes a folder under --out with the histories, result.json and report.html.
 <out>/latest points to the newest run.
 
+--lock puts a program in the place of every scenario's lock: your own lock, in any
+language. Then the scenario's demands on any lock count. What the program cannot do by
+its own words is not applicable: it is listed, and not run.
+
 Unless the scenario says otherwise, exclusive-lease, no-late-effect and
 linearizable-resource are expected to hold. On real servers an expected violation may
 not show because the machine was slow: see --tries. The virtual world is
 deterministic: no machine can disturb the schedule there, so one try is enough.
 
 Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
-3 bad scenario or flags, 4 the machine lacks something, 5 internal error,
-130 interrupted.`,
+3 bad scenario or flags, 4 the machine lacks something or a lock program cannot be
+used, 5 internal error, 130 interrupted.`,
 		Example: `  sim run scenarios/gc-pause.yaml
   sim run scenarios/gc-pause.yaml --seed 42 --json > result.json
   sim run scenarios/ -j 4
   sim run scenarios/ --world virtual
-  sim run scenarios/gc-pause.yaml --nodes docker`,
+  sim run scenarios/gc-pause.yaml --nodes docker
+  sim run scenarios/ --lock 'python3 my_lock.py'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError("name a scenario to run\nhint: sim list lists them; sim run scenarios/gc-pause.yaml runs one")
@@ -76,6 +83,9 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 			}
 			if c.Flags().Changed("tries") && f.tries < 1 {
 				return usageError("--tries %d: want at least 1", f.tries)
+			}
+			if c.Flags().Changed("lock") && f.lock == "" {
+				return usageError("--lock: name a program")
 			}
 			if !c.Flags().Changed("jobs") {
 				f.jobs = jobsFor(server.Provider(f.nodes))
@@ -91,6 +101,8 @@ Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 	c.Flags().StringVar(&f.nodes, "nodes", string(server.Auto), "where the nodes of the live world come from: process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
 	c.Flags().BoolVar(&f.allowHooks, "allow-hooks", false, "with --nodes external: allow the commands that the scenario names under nodes.hooks; read them first")
 	registerWords(c, "nodes", wordsOf(server.Providers()))
+	c.Flags().StringVar(&f.lock, "lock", "", "a lock program to put in the place of every scenario's lock: a command with its arguments, quoted as for a shell; no shell runs it")
+	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false, "allow the lock programs that a scenario names under lock.program; read them first")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one line for each scenario")
 	c.Flags().StringVar(&f.out, "out", "reports", "folder in which runs are stored")
@@ -138,12 +150,16 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	if err := checkExternal(scenarios, f); err != nil {
 		return err
 	}
+	programs, err := greetPrograms(ctx, scenarios, f)
+	if err != nil {
+		return err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("failed to find my own program: %w", err)
 	}
 	began := time.Now()
-	suite := &suite{app: a, scenarios: scenarios, flags: f, self: self, progress: newProgress(a, len(scenarios)*f.repeat)}
+	suite := &suite{app: a, scenarios: scenarios, flags: f, programs: programs, self: self, progress: newProgress(a, len(scenarios)*f.repeat)}
 	results := suite.run(ctx)
 	suite.progress.stop()
 	if err := suite.publish(results); err != nil {
@@ -189,6 +205,7 @@ type suite struct {
 	*app
 	scenarios []*scenario.Scenario
 	flags     runFlags
+	programs  *trial.Programs
 	self      string
 	progress  *progress
 
@@ -241,7 +258,7 @@ func (s *suite) failed() bool {
 func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint64) {
 	s.progress.begin(sc.Name)
 	t, err := trial.Run(ctx, sc, trial.Options{
-		Seed: seed, Tries: s.flags.tries, World: s.flags.world, Nodes: server.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
+		Seed: seed, Tries: s.flags.tries, World: s.flags.world, Nodes: server.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, Programs: s.programs, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
 		Program:  map[string]string{"sim": programVersion()},
 		Progress: func(variant, phase string) { s.progress.phase(sc.Name, variant, phase) },
 	})
@@ -286,6 +303,9 @@ func (s *suite) verdict(ctx context.Context, results []*report.Result) error {
 	}
 	for _, r := range results {
 		codes = append(codes, exitOf(r, s.flags.allowUndecided))
+	}
+	if len(results) > 0 && !s.flags.allowUndecided && !slices.ContainsFunc(results, (*report.Result).Applies) {
+		codes = append(codes, exitUndecided) // nothing was put to the test
 	}
 	ranks := []int{exitMet, exitUndecided, exitUnexpected, exitEnvironment, exitInternal}
 	code := slices.MaxFunc(codes, func(a, b int) int { return slices.Index(ranks, a) - slices.Index(ranks, b) })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -31,6 +32,9 @@ func (t *target) load(file string) (s *scenario.Scenario, v *scenario.Variant, p
 	}
 	if v, err = variantOf(s, t.variant); err != nil {
 		return nil, nil, nil, err
+	}
+	if v.Setup.Lock.Program != nil {
+		return nil, nil, nil, usageError("%s: %w\nhint: sim run %s --allow-programs", s.File, trial.ErrNotVirtual, s.File)
 	}
 	for _, name := range t.properties {
 		if !slices.Contains(checker.Properties(), checker.Property(name)) {

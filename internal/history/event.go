@@ -71,7 +71,9 @@ const (
 	// Point: a client passed the named point of its code (Value.Point).
 	Point F = "point"
 	// KeySet, KeyExtended, KeyDeleted, KeyExpired: a node's lock key changed.
-	// Process is the node; Value has Key, Owner and, where it lives on, TTL.
+	// Process is the node; Value has Key, Owner and, where it lives on, TTL. Of a lock
+	// program it also has At, when the command left its client, and ValidUntil, till when
+	// it asked for the key.
 	KeySet      F = "key-set"
 	KeyExtended F = "key-extended"
 	KeyDeleted  F = "key-deleted"
@@ -80,6 +82,9 @@ const (
 	// observer cannot tell what it left there. Value has Key, Client and, as Detail,
 	// the command. It is over with the node's next word about the key.
 	KeyUnclear F = "key-unclear"
+	// Lost: a client's lock told it that it had lost its grant (Value.Owner): at Value.At,
+	// or at most Value.AtError before that.
+	Lost F = "lost"
 	// Effect: the resource applied or refused an operation. Process is
 	// ResourceProcess; Value has At, Client, Op, Accepted, Token, Highest.
 	Effect F = "effect"

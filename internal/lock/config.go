@@ -15,8 +15,9 @@ import (
 // reads and documents it by its tags (see scenario); it travels to client processes as
 // JSON, with durations in ns.
 type Config struct {
-	// Algorithm is a name that Algorithms lists.
+	// Algorithm is a name that Algorithms lists; empty where a program is the lock.
 	Algorithm   string        `json:"algorithm" yaml:"algorithm" doc:"which lock" required:"true"`
+	Program     *Program      `json:"program,omitempty" yaml:"program" doc:"a program that is the lock, in the place of algorithm; it is started only with --allow-programs" instead:"algorithm"`
 	Key         string        `json:"key" yaml:"key" doc:"the lock's key on the nodes" default:"lock" pattern:"^[A-Za-z0-9:._-]{1,100}$"`
 	TTL         time.Duration `json:"ttl" yaml:"ttl" doc:"the lease asked for" min:"10ms" max:"1h" default:"1s"`
 	NodeTimeout time.Duration `json:"node_timeout" yaml:"node_timeout" doc:"how long to wait for one node; 0s waits for ever" max:"1h" default:"50ms"`
@@ -26,19 +27,15 @@ type Config struct {
 	Retry       Retry `json:"retry" yaml:"retry" doc:"how a refused acquire is tried again"`
 	// Tokens says where fencing tokens come from; a scenario says so beside their check.
 	Tokens Tokens `json:"tokens,omitempty"`
-	// Program is a program that is the lock, instead of Algorithm.
-	Program *Program `json:"program,omitempty"`
 	// Mistakes are made on purpose.
 	Mistakes Mistakes `json:"mistakes" yaml:"switches" doc:"safety rules of the lock; each is on by default, and switching one off makes a mistake that a real library shipped"`
 }
 
 // Program is a lock program, and how to start it.
 type Program struct {
-	Command []string `json:"command"`
-	// Env is added to its environment.
-	Env map[string]string `json:"env,omitempty"`
-	// Keys are patterns of the keys that it writes, where it does not say so itself.
-	Keys []string `json:"keys,omitempty"`
+	Command []string          `json:"command" yaml:"command" doc:"the program and its arguments, as no shell would change them; paths are relative to the folder in which sim runs" required:"true" least:"1" most:"100" min:"1" max:"4096"`
+	Env     map[string]string `json:"env,omitempty" yaml:"env" doc:"added to its environment" names:"^[A-Za-z_][A-Za-z0-9_]{0,99}$" most:"100" max:"4096"`
+	Keys    []string          `json:"keys,omitempty" yaml:"keys" doc:"patterns of the keys that it writes, where it does not say so itself: {key} is the lock's key, * anything" most:"50" min:"1" max:"100"`
 }
 
 // Drift is the allowance for clock error.
@@ -107,21 +104,18 @@ type Algorithm struct {
 	New       func(Config, Env) Lock
 }
 
-// PointsOn are the points that it passes with so many nodes, and with tokens of a kind.
-func (a Algorithm) PointsOn(nodes int, tokens Tokens) (points []string) {
-	if tokens.Drawn() {
-		points = append(points, PointToken)
-	}
-	for _, p := range a.Points {
+// PointsOn are points with so many nodes: those that end in a colon are one for each.
+func PointsOn(points []string, nodes int) (list []string) {
+	for _, p := range points {
 		if !strings.HasSuffix(p, ":") {
-			points = append(points, p)
+			list = append(list, p)
 			continue
 		}
 		for i := range nodes {
-			points = append(points, p+strconv.Itoa(i+1))
+			list = append(list, p+strconv.Itoa(i+1))
 		}
 	}
-	return points
+	return list
 }
 
 var algorithms = map[string]Algorithm{}

@@ -188,6 +188,9 @@ func cellsOf(results []*Result) map[cellKey]*cell {
 		}
 		for i := range r.Variants {
 			v := &r.Variants[i]
+			if v.NotApplicable != "" {
+				continue
+			}
 			whole := at(cellKey{scenario: r.Scenario, variant: v.Name})
 			whole.Runs++
 			whole.walls = append(whole.walls, v.WallMS)

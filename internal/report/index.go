@@ -31,7 +31,7 @@ func WriteIndex(w io.Writer, entries []IndexEntry) error {
 	if t.errors > 0 {
 		p.Lead += " " + count(t.errors, "error") + "."
 	}
-	p.Columns = columnsOf(results)
+	p.Columns, p.LockFacts = columnsOf(results), lockOf(results)
 	for _, e := range entries {
 		p.Rows = append(p.Rows, indexRows(e, p.Columns)...)
 	}
@@ -45,8 +45,10 @@ type indexPage struct {
 	Badge   badge
 	Heading string
 	Lead    string
-	Columns []checker.Property
-	Rows    []indexRow
+	// LockFacts are those of the lock program that all results are about.
+	LockFacts []string
+	Columns   []checker.Property
+	Rows      []indexRow
 }
 
 type indexRow struct {
@@ -54,7 +56,9 @@ type indexRow struct {
 	Badge                          badge
 	Trouble                        string
 	Cells                          []indexCell
-	worst                          outcome
+	// Loud: it is not as expected.
+	Loud  bool
+	worst outcome
 }
 
 // indexCell is a verdict; Badge has no word where the property was not judged.
@@ -93,20 +97,20 @@ func indexRows(e IndexEntry, columns []checker.Property) []indexRow {
 	row := indexRow{Scenario: r.Scenario, Title: r.Title, Link: e.Link}
 	if len(r.Variants) == 0 {
 		row.worst, row.Trouble = outcomeOf(r), r.Error
-		row.Badge, row.Cells = outcomeBadge(row.worst), make([]indexCell, len(columns))
+		row.Badge, row.Cells, row.Loud = outcomeBadge(row.worst), make([]indexCell, len(columns)), isLoud(row.worst)
 		return []indexRow{row}
 	}
 	var rows []indexRow
 	for _, v := range r.Variants {
 		row := row
-		row.Variant, row.worst, row.Trouble = v.Name, variantOutcome(&v), v.Error
-		if r.Error != "" || r.Interrupted {
+		row.Variant, row.worst, row.Trouble = v.Name, variantOutcome(&v), cmp.Or(v.Error, v.NotApplicable)
+		if v.NotApplicable == "" && (r.Error != "" || r.Interrupted) {
 			row.worst = max(row.worst, outcomeOf(r))
 		}
 		if row.Trouble == "" {
 			row.Trouble = r.Error
 		}
-		row.Badge = outcomeBadge(row.worst)
+		row.Badge, row.Loud = outcomeBadge(row.worst), isLoud(row.worst)
 		for _, name := range columns {
 			row.Cells = append(row.Cells, indexCellOf(&v, name, e.Link))
 		}
@@ -114,6 +118,9 @@ func indexRows(e IndexEntry, columns []checker.Property) []indexRow {
 	}
 	return rows
 }
+
+// isLoud: a reader of the suite must see it.
+func isLoud(o outcome) bool { return o != asExpected && o != notApplicable }
 
 func indexCellOf(v *Variant, name checker.Property, link string) indexCell {
 	for _, p := range v.Properties {
@@ -124,7 +131,7 @@ func indexCellOf(v *Variant, name checker.Property, link string) indexCell {
 		if n := propertyID(name); n > 0 && link != "" {
 			c.Link = fmt.Sprintf("%s#p%d", link, n)
 		}
-		if !p.Met || p.Expected == 0 && p.Verdict != checker.Holds {
+		if !p.Met || p.Expected == 0 && (p.ByDesign || p.Verdict != checker.Holds) {
 			c.Aside = expectationWords(&p)
 		}
 		if tried := p.triedWords(); tried != "" {

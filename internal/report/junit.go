@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -110,6 +111,12 @@ func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
 			Properties: []junitProperty{{"seed", fmt.Sprint(seedOf(r, v))}, {"world", plain(r.World)}, {"replay", plain(replayOf(r, v))}}}
 		if tries := v.triesWords(); tries != "" {
 			s.Properties = append(s.Properties, junitProperty{"tries", plain(tries)})
+		}
+		if l := v.Lock; l != nil {
+			s.Properties = append(s.Properties, junitProperty{"lock", plain(strings.Join(l.facts(), "; "))})
+		}
+		if v.NotApplicable != "" {
+			s.Cases = append(s.Cases, junitCase{Name: "run", Class: class, Time: junitTime(0), Skipped: &junitDetail{Message: "not applicable: " + plain(v.NotApplicable)}})
 		}
 		if v.Error != "" && v.Error != r.Error {
 			s.Cases = append(s.Cases, junitFailedRun(class, v.Error))

@@ -15,16 +15,22 @@ const maxSummary = 1<<20 - 1<<12
 func WriteMarkdown(w io.Writer, results []*Result) error {
 	var b bytes.Buffer
 	t := tallyOf(results)
-	icon := map[outcome]string{nothingExpected: "➖", asExpected: "✅", undecided: "❔", unexpected: "❌", interrupted: "⏸️", failed: "💥"}
+	icon := map[outcome]string{notApplicable: "➖", nothingExpected: "➖", asExpected: "✅", undecided: "❔", unexpected: "❌", interrupted: "⏸️", failed: "💥"}
 	fmt.Fprintf(&b, "## %s redlock-sim: %s, %s\n\n", icon[t.worst], count(t.scenarios, "scenario"), t.words())
 	for _, r := range results {
 		markdownTroubles(&b, r)
+	}
+	if facts := lockOf(results); facts != nil {
+		fmt.Fprintf(&b, "Lock: %s\n\n", markdown(clip(strings.Join(facts, "; "), 500)))
 	}
 	left := 0
 	b.WriteString("| scenario | variant | property | verdict | |\n|---|---|---|---|---|\n")
 	for _, r := range results {
 		for i := range r.Variants {
 			v := &r.Variants[i]
+			if v.NotApplicable != "" {
+				fmt.Fprintf(&b, "| %s | %s | | ➖ not applicable | %s |\n", markdown(r.Scenario), markdown(v.Name), markdown(clip(plain(v.NotApplicable), 200)))
+			}
 			for j := range v.Properties {
 				if b.Len() > maxSummary-4096 {
 					left++
@@ -80,6 +86,8 @@ func markdownVerdict(p *PropertyResult) string {
 		text = "❔ **" + text + "**, " + expectationWords(p)
 	case p.Expected != 0:
 		text = "✅ " + text
+	case p.ByDesign:
+		text += ", " + expectationWords(p)
 	}
 	if tried := p.triedWords(); tried != "" {
 		text += ", " + tried

@@ -19,16 +19,18 @@ type page struct {
 	// apart.
 	Lead, Difference string
 	Facts            []string
-	Views            []variantView
-	Properties       []propertyGroup
-	Limits           []string
-	Replays          []replayLine
-	VersionList      [][2]string
-	HasStory         bool
-	HasPicture       bool
-	HasHistory       bool
-	HasExamples      bool
-	HasFaults        bool
+	// LockFacts are those of the lock program that all variants have.
+	LockFacts   []string
+	Views       []variantView
+	Properties  []propertyGroup
+	Limits      []string
+	Replays     []replayLine
+	VersionList [][2]string
+	HasStory    bool
+	HasPicture  bool
+	HasHistory  bool
+	HasExamples bool
+	HasFaults   bool
 }
 
 // badge is a verdict in word, icon and colour.
@@ -41,6 +43,9 @@ type variantView struct {
 	Badge badge
 	// TriesNote says which of several tries is shown.
 	TriesNote string
+	// LockFacts are those of its lock program, where others have another.
+	LockFacts []string
+	Logs      []logLink
 	Chips     []chip
 	Story     *storyView
 	Tables    []exampleView
@@ -131,9 +136,19 @@ func newPage(r *Result) *page {
 		p.Heading = "A run without a name"
 	}
 	p.Facts = facts(r)
+	shared := sharedLock(r)
+	if shared != nil {
+		p.LockFacts = shared.facts()
+	}
 	p.Views = make([]variantView, len(r.Variants))
 	for i := range r.Variants {
 		p.Views[i] = newVariantView(i, &r.Variants[i])
+		if l := r.Variants[i].Lock; l != nil {
+			p.Views[i].Logs = l.logLinks()
+			if shared == nil {
+				p.Views[i].LockFacts = l.facts()
+			}
+		}
 	}
 	drawAll(p.Views)
 	tellAll(p.Views)
@@ -199,6 +214,8 @@ func outcomeBadge(o outcome) badge {
 		return badge{"undecided", "?", "Undecided"}
 	case nothingExpected:
 		return badge{"undecided", "–", "Nothing expected"}
+	case notApplicable:
+		return badge{"aside", "–", "Not applicable"}
 	case asExpected:
 	}
 	return badge{"safe", "✓", "As expected"}
@@ -238,6 +255,8 @@ func leadSentence(r *Result) string {
 		}
 		var text string
 		switch total := len(v.Properties); {
+		case v.NotApplicable != "":
+			text = "does not apply"
 		case v.Error != "":
 			text = "could not be run"
 		case total == 0:
@@ -346,7 +365,10 @@ func groups(views []variantView) []propertyGroup {
 				list = append(list, g)
 			}
 			allowed := "anything"
-			if p.Expected != 0 {
+			switch {
+			case p.ByDesign:
+				allowed = "anything: no lock of its class can keep it"
+			case p.Expected != 0:
 				allowed = verdictWord(p.Expected)
 			}
 			list[at].Observed = append(list[at].Observed, observed{PropertyResult: &p, Variant: v.Name,

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -27,7 +28,7 @@ type Result struct {
 	World string `json:"world"`
 	Nodes string `json:"nodes,omitempty"`
 	Seed  uint64 `json:"seed"`
-	// Met says that every verdict was the expected one.
+	// Met says that every verdict was the expected one, of the variants that apply.
 	Met bool `json:"met"`
 	// Undecided says that an expectation could not be judged.
 	Undecided bool `json:"undecided"`
@@ -52,6 +53,12 @@ type Result struct {
 	ScenarioDigest string `json:"scenario_digest,omitempty"`
 }
 
+// Applies reports that at least one variant could be run, as far as the lock program on
+// trial is concerned.
+func (r *Result) Applies() bool {
+	return len(r.Variants) == 0 || slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.NotApplicable == "" })
+}
+
 // Variant is what came of one variant of the scenario. A scenario without
 // variants has one, named "default".
 type Variant struct {
@@ -63,6 +70,11 @@ type Variant struct {
 	TimedOut bool   `json:"timed_out,omitempty"`
 	Error    string `json:"error,omitempty"`
 	WallMS   int64  `json:"wall_ms"`
+	// NotApplicable is why the variant was not run: the lock program cannot do what it
+	// wants. It is then neither met nor unmet.
+	NotApplicable string `json:"not_applicable,omitempty"`
+	// Lock is the lock program on trial; absent where the lock is one of sim.
+	Lock *Lock `json:"lock,omitempty"`
 	// Settings are what this variant sets, as "fencing.tokens: quorum-counter".
 	Settings   []string         `json:"settings,omitempty"`
 	Properties []PropertyResult `json:"properties"`
@@ -74,6 +86,22 @@ type Variant struct {
 	Shown int   `json:"shown,omitempty"`
 	// History is shown by the HTML; the run's folder has it as a file.
 	History *history.History `json:"-"`
+}
+
+// Lock is a lock program, as it describes itself.
+type Lock struct {
+	Name     string `json:"name"`
+	Version  string `json:"version,omitempty"`
+	Homepage string `json:"homepage,omitempty"`
+	// Class says what keeps the lock: quorum, single, session or other.
+	Class string `json:"class"`
+	// Promise says in words what its promises are.
+	Promise string `json:"promise"`
+	// InPlace says that it was put in the place of the scenario's own lock (--lock). Then
+	// the scenario's demands count, not what it expects.
+	InPlace bool `json:"in_place,omitempty"`
+	// Logs are files below the run's folder with what it printed, one for each client.
+	Logs []string `json:"logs,omitempty"`
 }
 
 // Try is one of several runs of a variant.
@@ -109,6 +137,8 @@ type PropertyResult struct {
 	Verdict checker.Verdict  `json:"verdict"`
 	// Expected is absent where the scenario expects nothing of the property.
 	Expected checker.Verdict `json:"expected,omitzero"`
+	// ByDesign: nothing is expected because no lock of this class can keep the property.
+	ByDesign bool `json:"by_design,omitempty"`
 	// Met is true where verdict and expectation agree, or nothing is expected.
 	Met            bool                    `json:"met"`
 	Why            string                  `json:"why"`

@@ -15,8 +15,10 @@ import (
 type outcome uint8
 
 const (
+	// notApplicable: it was not run.
+	notApplicable outcome = iota
 	// nothingExpected: there was no expectation to meet.
-	nothingExpected outcome = iota
+	nothingExpected
 	asExpected
 	undecided
 	unexpected
@@ -33,6 +35,8 @@ func outcomeOf(r *Result) outcome {
 		worst = failed
 	case r.Interrupted:
 		worst = interrupted
+	case !r.Applies():
+		return notApplicable
 	}
 	for i := range r.Variants {
 		worst = max(worst, variantOutcome(&r.Variants[i]))
@@ -48,6 +52,8 @@ func outcomeOf(r *Result) outcome {
 
 func variantOutcome(v *Variant) outcome {
 	switch {
+	case v.NotApplicable != "":
+		return notApplicable
 	case v.Error != "":
 		return failed
 	case v.Interrupted:
@@ -83,9 +89,10 @@ func decided(v checker.Verdict) bool {
 // tally counts what a suite's last line says.
 type tally struct {
 	scenarios, variants, unexpected, undecided, errors int
-	// unasked are the variants of which nothing is expected.
-	unasked int
-	worst   outcome
+	// unasked are the variants of which nothing is expected, notApplicable those that
+	// were not run.
+	unasked, notApplicable int
+	worst                  outcome
 }
 
 // words are what a suite's summaries say: "2 variants, 0 unexpected, 0 undecided".
@@ -94,11 +101,17 @@ func (t tally) words() string {
 	if t.unasked > 0 {
 		text += fmt.Sprintf(", %d with nothing expected", t.unasked)
 	}
+	if t.notApplicable > 0 {
+		text += fmt.Sprintf(", %d not applicable", t.notApplicable)
+	}
 	return text
 }
 
 func tallyOf(results []*Result) tally {
 	t := tally{scenarios: len(results)}
+	if len(results) == 0 {
+		t.worst = nothingExpected
+	}
 	for _, r := range results {
 		t.worst = max(t.worst, outcomeOf(r))
 		if r.Error != "" {
@@ -107,8 +120,12 @@ func tallyOf(results []*Result) tally {
 		for i := range r.Variants {
 			v := &r.Variants[i]
 			t.variants++
-			if variantOutcome(v) == nothingExpected {
+			switch variantOutcome(v) {
+			case notApplicable:
+				t.notApplicable++
+			case nothingExpected:
 				t.unasked++
+			case asExpected, undecided, unexpected, interrupted, failed:
 			}
 			if v.Error != "" && r.Error == "" {
 				t.errors++
@@ -137,7 +154,7 @@ func verdictWord(v checker.Verdict) string {
 // besideExpectation says the verdict together with what was expected of it.
 func besideExpectation(p *PropertyResult) string {
 	words := []string{verdictWord(p.Verdict), expectationWords(p), p.triedWords()}
-	if p.Expected == 0 {
+	if p.Expected == 0 && !p.ByDesign {
 		words[1] = ""
 	}
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), ", ")
@@ -146,6 +163,10 @@ func besideExpectation(p *PropertyResult) string {
 // expectationWords say what was expected of a verdict.
 func expectationWords(p *PropertyResult) string {
 	switch {
+	case p.ByDesign && p.Verdict == checker.Violated:
+		return "by design"
+	case p.ByDesign:
+		return "not demanded of its class"
 	case p.Expected == 0:
 		return "nothing expected"
 	case p.Met:

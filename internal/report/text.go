@@ -36,6 +36,9 @@ const (
 func WriteText(w io.Writer, r *Result, o TextOptions) error {
 	p := newPrinter(o)
 	p.head(r)
+	if l := sharedLock(r); l != nil {
+		p.lock(2, l)
+	}
 	for i := range r.Variants {
 		p.variant(r, &r.Variants[i])
 	}
@@ -53,7 +56,7 @@ func WriteSummaryLine(w io.Writer, results []*Result, elapsed time.Duration, o T
 		word string
 		tone tone
 	}{
-		nothingExpected: {"DONE", doubt}, asExpected: {"DONE", good}, undecided: {"UNDECIDED", doubt}, unexpected: {"FAIL", bad},
+		notApplicable: {"UNDECIDED", doubt}, nothingExpected: {"DONE", doubt}, asExpected: {"DONE", good}, undecided: {"UNDECIDED", doubt}, unexpected: {"FAIL", bad},
 		interrupted: {"INTERRUPTED", doubt}, failed: {"ERROR", bad},
 	}
 	word := words[t.worst]
@@ -124,6 +127,11 @@ func (p *printer) head(r *Result) {
 	}
 }
 
+// lock says which lock program is on trial.
+func (p *printer) lock(indent int, l *Lock) {
+	p.complaint(indent, "lock", strings.Join(l.facts(), "; "), faint)
+}
+
 // complaint writes a labelled, wrapped line.
 func (p *printer) complaint(indent int, label, text string, t tone) {
 	lead := strings.Repeat(" ", indent)
@@ -138,7 +146,14 @@ func (p *printer) complaint(indent int, label, text string, t tone) {
 }
 
 func (p *printer) variant(r *Result, v *Variant) {
+	if v.NotApplicable != "" {
+		p.complaint(2, plain(v.Name)+"   not applicable", v.NotApplicable, faint)
+		return
+	}
 	p.print("  ", p.paint(strong, plain(v.Name)), "\n")
+	if v.Lock != nil && sharedLock(r) == nil {
+		p.lock(4, v.Lock)
+	}
 	if v.Error != "" && v.Error != r.Error {
 		p.complaint(4, "error", v.Error, bad)
 	}

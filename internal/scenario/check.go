@@ -16,10 +16,27 @@ var variantName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
 // check makes sure that the parts of a setup fit each other.
 func (d *decoder) check(s *Setup) {
+	if s.Lock.Program == nil && !d.checkAlgorithm(s) {
+		return
+	}
+	d.checkElsewhere(&s.Nodes)
+	if s.Lock.NodeTimeout >= s.Lock.TTL {
+		d.problemAt("lock.node_timeout", "%v is not shorter than the ttl %v", s.Lock.NodeTimeout, s.Lock.TTL).Hint =
+			"the timeout for one node should be small beside the ttl"
+	}
+	d.checkFit(s)
+	d.checkStore(s)
+	d.checkFaults(s, 0)
+	s.Faults.checkMix(d)
+}
+
+// checkAlgorithm makes sure that the lock is one of ours and can do what it is asked for.
+// What a program can do it says itself (NotApplicable).
+func (d *decoder) checkAlgorithm(s *Setup) bool {
 	algorithm, ok := lock.Lookup(s.Lock.Algorithm)
 	if !ok {
 		d.problemAt("lock.algorithm", "no lock algorithm %q", clip(s.Lock.Algorithm)).suggest(s.Lock.Algorithm, algorithmNames())
-		return
+		return false
 	}
 	if n := s.Nodes.endpoints(); n < algorithm.MinNodes || algorithm.MaxNodes > 0 && n > algorithm.MaxNodes {
 		d.problemAt("nodes.count", "%s uses %s, not %d", algorithm.Name, nodeRange(algorithm), n)
@@ -28,16 +45,8 @@ func (d *decoder) check(s *Setup) {
 		d.problemAt("fencing.tokens", "%s has no tokens %q", algorithm.Name, s.Fencing.Tokens).Allowed =
 			namesOf(algorithm.Tokens, func(t lock.Tokens) string { return string(t) })
 	}
-	d.checkElsewhere(&s.Nodes)
-	if s.Lock.NodeTimeout >= s.Lock.TTL {
-		d.problemAt("lock.node_timeout", "%v is not shorter than the ttl %v", s.Lock.NodeTimeout, s.Lock.TTL).Hint =
-			"the timeout for one node should be small beside the ttl"
-	}
 	d.checkSwitches(s.Lock.Mistakes, algorithm)
-	d.checkFit(s)
-	d.checkStore(s)
-	d.checkFaults(s, 0)
-	s.Faults.checkMix(d)
+	return true
 }
 
 // checkSwitches refuses to switch off a rule that the algorithm does not have.

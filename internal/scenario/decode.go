@@ -87,7 +87,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, tag reflect.StructTag, pa
 	}
 	switch v.Kind() {
 	case reflect.Map:
-		d.dictionary(n, v, path)
+		d.dictionary(n, v, tag, path)
 	case reflect.Struct:
 		d.structure(n, v, path)
 	case reflect.Slice:
@@ -116,8 +116,12 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 		return ok
 	})
 	for _, key := range keysOf(fields) {
-		if fields[key].tag.Get("required") == "true" && !seen[key] {
+		other := rivalOf(fields, key)
+		switch tag := fields[key].tag; {
+		case tag.Get("required") == "true" && !seen[key] && !seen[other]:
 			d.problem(n, path, "%q is missing", key)
+		case tag.Get("instead") != "" && seen[key] && seen[other]:
+			d.problemAt(join(path, key), "stands in the place of %s: give one of the two", other)
 		}
 	}
 }
@@ -151,7 +155,7 @@ func (d *decoder) unmarshal(n *yaml.Node, t encoding.TextUnmarshaler, tag reflec
 		d.problem(n, path, "want a word, got %s", describe(n))
 		return
 	}
-	if allowed := words(tag); allowed != nil && !slices.Contains(allowed, n.Value) {
+	if allowed := allowedWords(tag); allowed != nil && !slices.Contains(allowed, n.Value) {
 		d.problem(n, path, "%s", textBreach(n.Value, tag)).suggest(n.Value, allowed)
 		return
 	}
@@ -161,17 +165,22 @@ func (d *decoder) unmarshal(n *yaml.Node, t encoding.TextUnmarshaler, tag reflec
 }
 
 // dictionary decodes a mapping with free keys.
-func (d *decoder) dictionary(n *yaml.Node, v reflect.Value, path string) {
+func (d *decoder) dictionary(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
 	if n.Kind != yaml.MappingNode {
 		d.problem(n, path, "want a mapping, got %s", describe(n))
 		return
 	}
+	d.entries(n, len(n.Content)/2, tag, path)
 	v.Set(reflect.MakeMap(v.Type()))
 	d.mapping(n, path, nil, func(key string, value *yaml.Node, path string) bool {
+		if message := nameBreach(key, tag); message != "" {
+			d.problem(value, path, "%s", message)
+			return true
+		}
 		element := reflect.New(v.Type().Elem()).Elem()
 		setDefaults(element)
 		if d.resolve(value).ShortTag() != "!!null" {
-			d.value(value, element, "", path)
+			d.value(value, element, tag, path)
 		}
 		v.SetMapIndex(reflect.ValueOf(key), element)
 		return true
@@ -183,6 +192,7 @@ func (d *decoder) sequence(n *yaml.Node, v reflect.Value, tag reflect.StructTag,
 		d.problem(n, path, "want a list, got %s", describe(n))
 		return
 	}
+	d.entries(n, len(n.Content), tag, path)
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
 	for i, item := range n.Content {
 		setDefaults(v.Index(i))
@@ -190,10 +200,17 @@ func (d *decoder) sequence(n *yaml.Node, v reflect.Value, tag reflect.StructTag,
 	}
 }
 
+// entries bounds how many entries a list or a dictionary has.
+func (d *decoder) entries(n *yaml.Node, count int, tag reflect.StructTag, path string) {
+	if message := countBreach(count, tag); message != "" {
+		d.problem(n, path, "%s", message)
+	}
+}
+
 var durationType = reflect.TypeFor[time.Duration]()
 
 func (d *decoder) scalar(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
-	if v.Kind() == reflect.Bool && words(tag) != nil {
+	if v.Kind() == reflect.Bool && allowedWords(tag) != nil {
 		var rule string
 		d.scalar(n, reflect.ValueOf(&rule).Elem(), tag, path)
 		v.SetBool(rule == tag.Get("mistake"))
@@ -255,7 +272,7 @@ func (d *decoder) text(n *yaml.Node, v reflect.Value, tag reflect.StructTag, pat
 	if message := breach(v, tag, n.Value); message != "" {
 		v.SetString("")
 		p := d.problem(n, path, "%s", message)
-		if allowed := words(tag); allowed != nil {
+		if allowed := allowedWords(tag); allowed != nil {
 			p.suggest(n.Value, allowed)
 		}
 	}

@@ -195,7 +195,7 @@ func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 	if p.Client != "" && !slices.Contains(clients, p.Client) {
 		d.problemAt(path+".client", "no client %q", clip(p.Client)).suggest(p.Client, clients)
 	}
-	if p.Point != "" && !slices.Contains(points, p.Point) {
+	if p.Point != "" && s.Lock.Program == nil && !slices.Contains(points, p.Point) {
 		d.problemAt(path+".point", "no client ever passes a point %q", clip(p.Point)).suggest(p.Point, points)
 	}
 	limit := s.Workload.Sections * s.Workload.Passes(p.Point)

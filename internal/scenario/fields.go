@@ -49,6 +49,19 @@ func keysOf(fields map[string]field) []string {
 	return slices.SortedFunc(maps.Keys(fields), func(a, b string) int { return fields[a].order - fields[b].order })
 }
 
+// rivalOf is the key that excludes this one; empty: none does.
+func rivalOf(fields map[string]field, key string) string {
+	if other := fields[key].tag.Get("instead"); other != "" {
+		return other
+	}
+	for other, f := range fields {
+		if f.tag.Get("instead") == key {
+			return other
+		}
+	}
+	return ""
+}
+
 // setDefaults fills the fields of a struct that have a default, deeply.
 func setDefaults(v reflect.Value) {
 	if v.Kind() != reflect.Struct {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // breach says how a value breaks the limits that its tag sets; empty: it keeps
@@ -40,7 +42,7 @@ func breach(v reflect.Value, tag reflect.StructTag, got string) string {
 }
 
 func textBreach(text string, tag reflect.StructTag) string {
-	if allowed := words(tag); allowed != nil && !slices.Contains(allowed, text) {
+	if allowed := allowedWords(tag); allowed != nil && !slices.Contains(allowed, text) {
 		return fmt.Sprintf("%q is not one of the values allowed here", clip(text))
 	}
 	if strings.ContainsFunc(text, isControl) {
@@ -51,6 +53,29 @@ func textBreach(text string, tag reflect.StructTag) string {
 	}
 	if limit := tag.Get("max"); limit != "" && len(text) > int(number(limit)) {
 		return fmt.Sprintf("longer than %s bytes", limit)
+	}
+	if limit := tag.Get("min"); limit != "" && len(text) < int(number(limit)) {
+		return fmt.Sprintf("shorter than %s", words.Count(int(number(limit)), "byte"))
+	}
+	return ""
+}
+
+// countBreach says how the number of entries of a list or a dictionary breaks the limits
+// of its tag.
+func countBreach(count int, tag reflect.StructTag) string {
+	if least := tag.Get("least"); least != "" && count < int(number(least)) {
+		return fmt.Sprintf("want at least %s, got %d", words.Count(int(number(least)), "entry"), count)
+	}
+	if most := tag.Get("most"); most != "" && count > int(number(most)) {
+		return fmt.Sprintf("want at most %s, got %d", words.Count(int(number(most)), "entry"), count)
+	}
+	return ""
+}
+
+// nameBreach says how a key of a dictionary breaks the limits of its tag.
+func nameBreach(key string, tag reflect.StructTag) string {
+	if pattern := tag.Get("names"); pattern != "" && !regexp.MustCompile(pattern).MatchString(key) {
+		return fmt.Sprintf("%q does not match %s", clip(key), pattern)
 	}
 	return ""
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 )
 
@@ -102,9 +103,9 @@ func syntaxProblem(file string, err error) *Problem {
 func (d *decoder) scenario(root *yaml.Node, s *Scenario) {
 	var setup Setup
 	head, common := fieldsOf(reflect.ValueOf(&s.Head).Elem()), fieldsOf(reflect.ValueOf(&setup).Elem())
-	known := slices.Concat(keysOf(head), keysOf(common), []string{"variants", "expect"})
+	known := slices.Concat(keysOf(head), keysOf(common), []string{"variants", "expect", "demands"})
 	base := &yaml.Node{Kind: yaml.MappingNode, Line: root.Line, Column: root.Column}
-	var variants, expect *yaml.Node
+	var variants, expect, demands *yaml.Node
 	d.at[""] = position{root.Line, root.Column}
 	seen := d.mapping(root, "", known, func(key string, value *yaml.Node, path string) bool {
 		if f, ok := head[key]; ok {
@@ -116,6 +117,8 @@ func (d *decoder) scenario(root *yaml.Node, s *Scenario) {
 			variants = d.resolve(value)
 		case "expect":
 			expect = d.resolve(value)
+		case "demands":
+			demands = d.resolve(value)
 		default:
 			if _, ok := common[key]; !ok {
 				return false
@@ -128,7 +131,8 @@ func (d *decoder) scenario(root *yaml.Node, s *Scenario) {
 		d.problem(root, "", "%q is missing", "name")
 	}
 	d.variants(base, variants, s)
-	d.expectations(expect, variants != nil, s)
+	d.perVariant("expect", expect, variants != nil, s, func(v *Variant, n *yaml.Node, path string) { v.Expect = d.expected(n, path) })
+	d.perVariant("demands", demands, variants != nil, s, func(v *Variant, n *yaml.Node, path string) { v.Demand = d.demands(n, path) })
 }
 
 // variants decodes the common part once for each variant, with its overlay
@@ -151,7 +155,7 @@ func (d *decoder) variants(base, variants *yaml.Node, s *Scenario) {
 			d.problem(overlay, path, "a variant's name must match %s", variantName)
 		case overlay.Kind == yaml.MappingNode:
 			v.Settings = settings(overlay, "")
-			d.setup(merge(base, overlay), &v.Setup)
+			d.setup(merge(base, overlay, reflect.TypeFor[Setup]()), &v.Setup)
 		case overlay.ShortTag() == "!!null":
 			d.setup(base, &v.Setup)
 		default:
@@ -200,8 +204,9 @@ func (s *Setup) derive() {
 }
 
 // merge lays an overlay over a base: mappings are merged key by key, anything
-// else is replaced.
-func merge(base, overlay *yaml.Node) *yaml.Node {
+// else is replaced. A key of the overlay drops the base's key that it excludes, where t,
+// the type of both, says so; nil: it says nothing.
+func merge(base, overlay *yaml.Node, t reflect.Type) *yaml.Node {
 	if base.Kind == yaml.AliasNode {
 		base = base.Alias
 	}
@@ -213,16 +218,34 @@ func merge(base, overlay *yaml.Node) *yaml.Node {
 	}
 	out := *base
 	out.Content = slices.Clone(base.Content)
+	var fields map[string]field
+	if t != nil && t.Kind() == reflect.Struct {
+		fields = fieldsOf(reflect.New(t).Elem())
+	}
 	for i := 0; i+1 < len(overlay.Content); i += 2 {
 		key, value := overlay.Content[i], overlay.Content[i+1]
-		at := slices.IndexFunc(keys(&out), func(k *yaml.Node) bool { return k.Value == key.Value })
+		if rival := rivalOf(fields, key.Value); rival != "" && indexOf(overlay, rival) < 0 {
+			if at := indexOf(&out, rival); at >= 0 {
+				out.Content = slices.Delete(out.Content, 2*at, 2*at+2)
+			}
+		}
+		at := indexOf(&out, key.Value)
 		if at < 0 {
 			out.Content = append(out.Content, key, value)
 			continue
 		}
-		out.Content[2*at+1] = merge(out.Content[2*at+1], value)
+		var inner reflect.Type
+		if f, ok := fields[key.Value]; ok {
+			inner = f.value.Type()
+		}
+		out.Content[2*at+1] = merge(out.Content[2*at+1], value, inner)
 	}
 	return &out
+}
+
+// indexOf is where a mapping has a key; -1: nowhere.
+func indexOf(mapping *yaml.Node, key string) int {
+	return slices.IndexFunc(keys(mapping), func(k *yaml.Node) bool { return k.Value == key })
 }
 
 func keys(mapping *yaml.Node) []*yaml.Node {
@@ -253,48 +276,92 @@ func settings(n *yaml.Node, path string) []string {
 
 func settingsDepth(path string) []string { return strings.Split(path, ".") }
 
-// expectations decodes what is expected of each variant.
-func (d *decoder) expectations(n *yaml.Node, perVariant bool, s *Scenario) {
-	if n == nil {
-		return
+// perVariant decodes a block that is about the variants: with variants it has one of its
+// own for each of them.
+func (d *decoder) perVariant(key string, n *yaml.Node, variants bool, s *Scenario, block func(*Variant, *yaml.Node, string)) {
+	switch {
+	case n == nil:
+	case n.Kind != yaml.MappingNode:
+		d.problem(n, key, "want a mapping, got %s", describe(n))
+	case !variants:
+		block(&s.Variants[0], n, key)
+	default:
+		names := namesOf(s.Variants, func(v Variant) string { return v.Name })
+		d.mapping(n, key, names, func(name string, value *yaml.Node, path string) bool {
+			at := slices.Index(names, name)
+			if at >= 0 {
+				block(&s.Variants[at], d.resolve(value), path)
+			}
+			return at >= 0
+		})
 	}
-	if n.Kind != yaml.MappingNode {
-		d.problem(n, "expect", "want a mapping, got %s", describe(n))
-		return
-	}
-	if !perVariant {
-		s.Variants[0].Expect = d.expected(n, "expect")
-		return
-	}
-	names := namesOf(s.Variants, func(v Variant) string { return v.Name })
-	d.mapping(n, "expect", names, func(name string, value *yaml.Node, path string) bool {
-		at := slices.Index(names, name)
-		if at >= 0 {
-			s.Variants[at].Expect = d.expected(d.resolve(value), path)
-		}
-		return at >= 0
-	})
 }
 
 // expected decodes one block of verdicts.
 func (d *decoder) expected(n *yaml.Node, path string) []ExpectedVerdict {
-	if n.Kind != yaml.MappingNode {
-		d.problem(n, path, "want a mapping from properties to verdicts, got %s", describe(n))
-		return nil
-	}
 	var list []ExpectedVerdict
-	d.mapping(n, path, propertyNames(), func(name string, value *yaml.Node, path string) bool {
-		if !slices.Contains(propertyNames(), name) {
-			return false
-		}
-		value = d.resolve(value)
+	d.ofProperties(n, path, "verdicts", func(property checker.Property, value *yaml.Node, path string) {
 		var verdict checker.Verdict
 		if err := verdict.UnmarshalText([]byte(value.Value)); err != nil && value.Value != anything {
 			d.problem(value, path, "%q is no verdict", clip(value.Value)).suggest(value.Value, expectations())
-			return true
+			return
 		}
-		list = append(list, ExpectedVerdict{checker.Property(name), verdict})
-		return true
+		list = append(list, ExpectedVerdict{Property: property, Verdict: verdict})
 	})
 	return list
+}
+
+// demands decodes one block of demands.
+func (d *decoder) demands(n *yaml.Node, path string) []PropertyDemand {
+	var list []PropertyDemand
+	d.ofProperties(n, path, "demands", func(property checker.Property, value *yaml.Node, path string) {
+		demand := PropertyDemand{Property: property, Holds: true}
+		switch {
+		case value.Kind == yaml.SequenceNode:
+			demand.Of = d.classes(value, path)
+		case value.Value == anything:
+			demand.Holds = false
+		case value.Kind != yaml.ScalarNode || value.Value != checker.Holds.String():
+			d.problem(value, path, "want %s, %s, or a list of the classes of locks of which it is demanded that it holds, got %s", checker.Holds, anything, describe(value))
+		}
+		list = append(list, demand)
+	})
+	return list
+}
+
+// classes decodes a list of classes of locks.
+func (d *decoder) classes(n *yaml.Node, path string) []program.Class {
+	known := namesOf(program.Classes(), func(c program.Class) string { return string(c) })
+	var list []program.Class
+	if len(n.Content) == 0 {
+		d.problem(n, path, "want at least one class of locks").Allowed = known
+	}
+	for _, item := range n.Content {
+		item = d.resolve(item)
+		class := program.Class(item.Value)
+		switch {
+		case item.Kind != yaml.ScalarNode || !slices.Contains(known, item.Value):
+			d.problem(item, path, "no class of locks %s", describe(item)).suggest(item.Value, known)
+		case slices.Contains(list, class):
+			d.problem(item, path, "%q is given twice", class)
+		default:
+			list = append(list, class)
+		}
+	}
+	return list
+}
+
+// ofProperties decodes a mapping from properties to what.
+func (d *decoder) ofProperties(n *yaml.Node, path, what string, each func(checker.Property, *yaml.Node, string)) {
+	if n.Kind != yaml.MappingNode {
+		d.problem(n, path, "want a mapping from properties to %s, got %s", what, describe(n))
+		return
+	}
+	d.mapping(n, path, propertyNames(), func(name string, value *yaml.Node, path string) bool {
+		known := slices.Contains(propertyNames(), name)
+		if known {
+			each(checker.Property(name), d.resolve(value), path)
+		}
+		return known
+	})
 }

@@ -16,8 +16,10 @@ import (
 // The tags of the types below are read by the decoder and by the schema alike:
 // yaml is the key, doc the text for a person, default what stands where nothing
 // is written; min and max bound numbers, durations and lengths, values lists
-// the words allowed, pattern restricts texts. A field with mistake is a rule: it is true
-// where a file has that value.
+// the words allowed, pattern restricts texts. A list or a dictionary has at least and at
+// most so many entries, to which the other bounds apply; names restricts a dictionary's
+// keys. A key that stands instead of another excludes it. A field with mistake is a rule:
+// it is true where a file has that value.
 
 // Head is what a scenario says of itself.
 type Head struct {
@@ -74,13 +76,11 @@ type Fencing struct {
 	Check  resource.Fence `yaml:"check" doc:"how the resource checks tokens; by default none without tokens, compare-and-set for random-value, else strict" values:"none,strict,equal-token,writes-only,check-then-write,forgetful,compare-and-set,lock-owner"`
 }
 
-// Resource is what the lock protects.
+// Resource is what the lock protects, and where it lives.
 type Resource struct {
-	Kind        resource.Kind     `yaml:"kind" doc:"register: numbers, each read and written as a whole; list: a list that is read and written as a whole; by default what the workload wants" values:"register,list"`
-	Store       string            `yaml:"store" doc:"where it lives: in a Redis of its own, in the lock's Redis, or in PostgreSQL" default:"own" values:"own,lock-node,postgres"`
-	Guard       resource.Guard    `yaml:"guard" doc:"watch: a section watches what it reads (WATCH), and the lock's key where that is in the same Redis, and writes in a transaction" default:"none" values:"none,watch"`
-	Persistence world.Persistence `yaml:"persistence" doc:"what the resource's store keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
-	Initial     int64             `yaml:"initial" doc:"its value before the run" min:"0" max:"1000000000" default:"0"`
+	resource.Config `yaml:",inline"`
+	Store           string            `yaml:"store" doc:"where it lives: in a Redis of its own, in the lock's Redis, or in PostgreSQL" default:"own" values:"own,lock-node,postgres"`
+	Persistence     world.Persistence `yaml:"persistence" doc:"what the resource's store keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
 }
 
 // Shared reports whether the resource lives on the lock's node.
@@ -94,6 +94,8 @@ type Variant struct {
 	Setup    Setup
 	// Expect is what its file says; see Expected for the rest.
 	Expect []ExpectedVerdict
+	// Demand is what its file demands of any lock.
+	Demand []PropertyDemand
 }
 
 // AsksForLiveness reports that the variant expects something of the lock after
@@ -121,6 +123,8 @@ func (v *Variant) Expected(p checker.Property) checker.Verdict {
 type ExpectedVerdict struct {
 	Property checker.Property
 	Verdict  checker.Verdict
+	// ByDesign: nothing is expected because no lock of this class can keep it.
+	ByDesign bool
 }
 
 // anything is the word that opts a property out.

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +22,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -128,6 +129,37 @@ var refusals = map[string]struct{ text, want string }{
 	"stall of nobody":      {small + "faults:\n  - at: 1s\n    stall: {client: c9}", `no client "c9"`},
 	"stall's options":      {small + "faults: [{at: 1s, stall: {delay: 1s}}]", `unknown key "delay"`},
 	"two faults":           {small + "faults: [{at: 1s, pause: {client: c1}, kill: {node: A}}]", "one entry holds one fault"},
+
+	"no command":           {"name: x\nlock: {program: {}}", `2:17: lock.program: "command" is missing`},
+	"an empty command":     {"name: x\nlock: {program: {command: []}}", "2:27: lock.program.command: want at least 1 entry, got 0"},
+	"an empty word":        {"name: x\nlock: {program: {command: ['']}}", "2:28: lock.program.command[0]: shorter than 1 byte"},
+	"a long word":          {"name: x\nlock: {program: {command: [" + strings.Repeat("x", 4097) + "]}}", "longer than 4096 bytes"},
+	"101 words":            {"name: x\nlock: {program: {command: [" + strings.Repeat("x,", 101) + "]}}", "want at most 100 entries, got 101"},
+	"a bad name":           {program("env: {A-B: x}"), `lock.program.env.A-B: "A-B" does not match`},
+	"101 names":            {program("env: {" + names(101) + "}"), "want at most 100 entries, got 101"},
+	"a command as text":    {"name: x\nlock: {program: {command: python3 lock.py}}", `want a list, got "python3 lock.py"`},
+	"a lock and a program": {"name: x\nlock: {algorithm: redlock, program: {command: [x]}}", "2:37: lock.program: stands in the place of algorithm: give one of the two"},
+	"two in a variant":     {small + "variants: {a: {lock: {program: {command: [x]}, algorithm: redlock}}}", "lock.program: stands in the place of algorithm"},
+	"demands of a word":    {small + "demands: {exclusive-lease: violated}", `4:28: demands.exclusive-lease: want holds, anything, or a list of the classes`},
+	"demands of nobody":    {small + "demands: {exclusive-lease: []}", "want at least one class of locks"},
+	"demands of an alien":  {small + "demands: {exclusive-lease: [sesion]}", "hint: did you mean \"session\"?"},
+	"demands twice":        {small + "demands: {exclusive-lease: [session, session]}", `"session" is given twice`},
+	"demands of what":      {small + "demands: {exclusive-leese: holds}", `hint: did you mean "exclusive-lease"?`},
+	"demands, no variant":  {small + "variants: {a: {}}\ndemands: {exclusive-lease: holds}", `unknown key "exclusive-lease"`},
+}
+
+// program is a scenario with a lock program.
+func program(settings string) string {
+	return "name: x\nlock: {program: {command: [x], " + settings + "}}\n"
+}
+
+// names are entries of a mapping.
+func names(n int) string {
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf("A%d: x", i))
+	}
+	return strings.Join(list, ", ")
 }
 
 func TestRefusals(t *testing.T) {
@@ -167,23 +199,10 @@ func TestAliasesAreBounded(t *testing.T) {
 	}
 }
 
-// shipped are the scenarios of this project.
-func shipped(t testing.TB) []string {
-	files, err := scenario.Find([]string{"../../scenarios"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
 func TestShippedScenarios(t *testing.T) {
 	names := make(map[string]string)
-	for _, file := range shipped(t) {
-		s, err := scenario.Load(file)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
+	for _, s := range scenariotest.Shipped(t) {
+		file := s.File
 		if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); s.Name != want {
 			t.Errorf("%s: named %q", file, s.Name)
 		}
@@ -270,13 +289,9 @@ func validate(t testing.TB, schema *jsonschema.Schema, text []byte) error {
 // breaks the grammar passes neither.
 func TestSchemaAgreesWithDecoder(t *testing.T) {
 	schema := compiled(t)
-	for _, file := range shipped(t) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := validate(t, schema, text); err != nil {
-			t.Errorf("%s: the schema refuses it: %v", file, err)
+	for _, s := range scenariotest.Shipped(t) {
+		if err := validate(t, schema, []byte(s.Text)); err != nil {
+			t.Errorf("%s: the schema refuses it: %v", s.File, err)
 		}
 	}
 	for name, text := range outsideGrammar {
@@ -306,6 +321,18 @@ var outsideGrammar = map[string]string{
 	"a bad parameter": small + "faults: [{at: 1s, latency: {dilay: 1s}}]",
 	"a missing one":   small + "faults: [{at: 1s, latency: {}}]",
 	"a word for bool": small + "workload: {check_before_write: 3}",
+
+	"no command":           "name: x\nlock: {program: {}}",
+	"an empty command":     "name: x\nlock: {program: {command: []}}",
+	"an empty word":        "name: x\nlock: {program: {command: ['']}}",
+	"101 words":            "name: x\nlock: {program: {command: [" + strings.Repeat("x,", 101) + "]}}",
+	"a bad name":           program("env: {A-B: x}"),
+	"101 names":            program("env: {" + names(101) + "}"),
+	"a lock and a program": "name: x\nlock: {algorithm: redlock, program: {command: [x]}}",
+	"both in a variant":    small + "variants: {a: {lock: {algorithm: redlock, program: {command: [x]}}}}",
+	"demands of a word":    small + "demands: {exclusive-lease: violated}",
+	"demands of nobody":    small + "demands: {exclusive-lease: []}",
+	"demands twice":        small + "demands: {exclusive-lease: [session, session]}",
 }
 
 // What stands in definitions is judged as if it stood in its place, and is what stood there.
@@ -319,12 +346,8 @@ func TestDefinitionsOfTheSchemaAreWhatStoodInTheirPlace(t *testing.T) {
 	for _, c := range refusals {
 		texts = append(texts, c.text)
 	}
-	for _, file := range shipped(t) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts = append(texts, string(text))
+	for _, s := range scenariotest.Shipped(t) {
+		texts = append(texts, s.Text)
 	}
 	for _, text := range texts {
 		now, then := validate(t, schema, []byte(text)), validate(t, before, []byte(text))
@@ -369,12 +392,8 @@ func unfolded(part any, definitions map[string]any) any {
 
 // FuzzParse: no file makes the decoder panic, and every refusal has a place.
 func FuzzParse(f *testing.F) {
-	for _, file := range shipped(f) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
+	for _, s := range scenariotest.Shipped(f) {
+		f.Add([]byte(s.Text))
 	}
 	for _, c := range refusals {
 		f.Add([]byte(c.text))

@@ -10,7 +10,9 @@ import (
 	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 )
 
 // schemaDraft is the dialect that editors understand best.
@@ -45,9 +47,8 @@ func wholeSchema() *jsonschema.Schema {
 	overlay := schemaOf(reflect.TypeFor[Setup](), "", false)
 	for p := setup.Properties.Oldest(); p != nil; p = p.Next() {
 		value := p.Value
-		if required := value.Required; required != nil { // the rest is as in an overlay
-			value.Required = nil
-			value = &jsonschema.Schema{AllOf: []*jsonschema.Schema{value, {Required: required}}}
+		if needed := requirements(value); needed != nil { // the rest is as in an overlay
+			value = &jsonschema.Schema{AllOf: []*jsonschema.Schema{value, needed}}
 		}
 		root.Properties.Set(p.Key, value)
 	}
@@ -58,25 +59,61 @@ func wholeSchema() *jsonschema.Schema {
 		PatternProperties:    map[string]*jsonschema.Schema{variantName.String(): {AnyOf: []*jsonschema.Schema{overlay, {Type: "null"}}}},
 		AdditionalProperties: jsonschema.FalseSchema,
 	})
-	root.Properties.Set("expect", expectSchema())
+	root.Properties.Set("expect", ofProperties(func() *jsonschema.Schema { return enum(expectations()) }, "the expected verdict of each property; with variants, a block for each variant. "+
+		"Where nothing is said, exclusive-lease, no-late-effect and linearizable-resource are expected to hold"))
+	root.Properties.Set("demands", ofProperties(demandSchema,
+		"what any lock must show that --lock puts in the place of this one: holds, anything, or the classes of locks that can keep the property. "+
+			"Where nothing is said, that must hold which is expected to hold of the scenario's own lock; with variants, a block for each variant"))
 	return root
 }
 
-func expectSchema() *jsonschema.Schema {
-	var verdicts []any
-	for _, word := range expectations() {
-		verdicts = append(verdicts, word)
+// requirements takes out of the schema of a struct what must be there, and returns it as
+// a schema of its own; nil: nothing must be there.
+func requirements(s *jsonschema.Schema) *jsonschema.Schema {
+	needed := &jsonschema.Schema{Required: s.Required}
+	s.Required = nil
+	if s.Not != nil {
+		needed.AnyOf, s.AnyOf = s.AnyOf, nil
 	}
-	flat := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
-	for _, name := range propertyNames() {
-		flat.Properties.Set(name, &jsonschema.Schema{Enum: verdicts})
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		if inner := requirements(p.Value); inner != nil {
+			if needed.Properties == nil {
+				needed.Properties = jsonschema.NewProperties()
+			}
+			needed.Properties.Set(p.Key, inner)
+		}
 	}
-	perVariant := &jsonschema.Schema{Type: "object", AdditionalProperties: flat}
-	return &jsonschema.Schema{
-		Description: "the expected verdict of each property; with variants, a block for each variant. " +
-			"Where nothing is said, exclusive-lease, no-late-effect and linearizable-resource are expected to hold",
-		AnyOf: []*jsonschema.Schema{flat, perVariant},
+	if needed.Required == nil && needed.AnyOf == nil && needed.Properties == nil {
+		return nil
 	}
+	return needed
+}
+
+func demandSchema() *jsonschema.Schema {
+	one := uint64(1)
+	classes := &jsonschema.Schema{Type: "array", Items: enum(program.Classes()), MinItems: &one, UniqueItems: true}
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{enum([]string{checker.Holds.String(), anything}), classes}}
+}
+
+func enum[T ~string](list []T) *jsonschema.Schema {
+	s := &jsonschema.Schema{}
+	for _, word := range list {
+		s.Enum = append(s.Enum, string(word))
+	}
+	return s
+}
+
+// ofProperties is a mapping from properties, or from variants to such mappings.
+func ofProperties(value func() *jsonschema.Schema, description string) *jsonschema.Schema {
+	flat := func() *jsonschema.Schema {
+		s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
+		for _, name := range propertyNames() {
+			s.Properties.Set(name, value())
+		}
+		return s
+	}
+	perVariant := &jsonschema.Schema{Type: "object", AdditionalProperties: flat()}
+	return &jsonschema.Schema{Description: description, AnyOf: []*jsonschema.Schema{flat(), perVariant}}
 }
 
 // schemaOf walks a type as the decoder does. With required false nothing has to
@@ -92,7 +129,7 @@ func schemaOf(t reflect.Type, tag reflect.StructTag, required bool) *jsonschema.
 	case t == reflect.TypeFor[nemesis.Distribution]():
 		s.Type, s.Pattern, s.Default = "string", nemesis.DistributionPattern, defaultOf(tag)
 	case t.Kind() == reflect.Map:
-		s.Type, s.AdditionalProperties = "object", schemaOf(t.Elem(), "", required)
+		dictionarySchema(s, schemaOf(t.Elem(), bounds(tag), required), tag)
 	case t == durationType:
 		s.Type, s.Pattern, s.Default = "string", durationPattern, defaultOf(tag)
 		if strings.HasPrefix(tag.Get("min"), "-") {
@@ -101,7 +138,8 @@ func schemaOf(t reflect.Type, tag reflect.StructTag, required bool) *jsonschema.
 	case t.Kind() == reflect.Pointer:
 		return schemaOf(t.Elem(), tag, required)
 	case t.Kind() == reflect.Slice:
-		s.Type, s.Items = "array", schemaOf(t.Elem(), "", required)
+		s.Type, s.Items = "array", schemaOf(t.Elem(), bounds(tag), required)
+		s.MinItems, s.MaxItems = limit(tag, "least"), limit(tag, "most")
 	case t.Kind() == reflect.Struct:
 		structSchema(s, t, required)
 	default:
@@ -110,13 +148,48 @@ func schemaOf(t reflect.Type, tag reflect.StructTag, required bool) *jsonschema.
 	return s
 }
 
+// bounds are those parts of a list's or a dictionary's tag that are about its entries.
+func bounds(tag reflect.StructTag) reflect.StructTag {
+	var list []string
+	for _, key := range []string{"min", "max", "pattern", "values"} {
+		if value, ok := tag.Lookup(key); ok {
+			list = append(list, fmt.Sprintf("%s:%q", key, value))
+		}
+	}
+	return reflect.StructTag(strings.Join(list, " "))
+}
+
+// limit is a bound that a tag sets; nil: none.
+func limit(tag reflect.StructTag, key string) *uint64 {
+	if tag.Get(key) == "" {
+		return nil
+	}
+	n := uint64(number(tag.Get(key)))
+	return &n
+}
+
+func dictionarySchema(s, entry *jsonschema.Schema, tag reflect.StructTag) {
+	s.Type, s.AdditionalProperties, s.MaxProperties = "object", entry, limit(tag, "most")
+	if names := tag.Get("names"); names != "" {
+		s.PatternProperties, s.AdditionalProperties = map[string]*jsonschema.Schema{names: entry}, jsonschema.FalseSchema
+	}
+}
+
 func structSchema(s *jsonschema.Schema, t reflect.Type, required bool) {
 	s.Type, s.Properties, s.AdditionalProperties = "object", jsonschema.NewProperties(), jsonschema.FalseSchema
 	fields := fieldsOf(reflect.New(t).Elem())
 	for _, key := range keysOf(fields) {
 		f := fields[key]
 		s.Properties.Set(key, schemaOf(f.value.Type(), f.tag, required))
-		if required && f.tag.Get("required") == "true" {
+		rival := rivalOf(fields, key)
+		switch {
+		case f.tag.Get("required") != "true":
+		case rival != "":
+			s.Not = &jsonschema.Schema{Required: []string{key, rival}}
+			if required {
+				s.AnyOf = []*jsonschema.Schema{{Required: []string{key}}, {Required: []string{rival}}}
+			}
+		case required:
 			s.Required = append(s.Required, key)
 		}
 	}
@@ -126,13 +199,10 @@ func scalarSchema(s *jsonschema.Schema, t reflect.Type, tag reflect.StructTag) {
 	s.Default = defaultOf(tag)
 	low, high := json.Number(tag.Get("min")), json.Number(tag.Get("max"))
 	switch {
-	case t.Kind() == reflect.String || words(tag) != nil:
+	case t.Kind() == reflect.String || allowedWords(tag) != nil:
 		s.Type, s.Pattern = "string", tag.Get("pattern")
-		if tag.Get("max") != "" {
-			limit := uint64(number(tag.Get("max")))
-			s.MaxLength = &limit
-		}
-		for _, v := range words(tag) {
+		s.MinLength, s.MaxLength = limit(tag, "min"), limit(tag, "max")
+		for _, v := range allowedWords(tag) {
 			s.Enum = append(s.Enum, v)
 		}
 	case t.Kind() == reflect.Bool:
@@ -176,7 +246,7 @@ func defaultOf(tag reflect.StructTag) any {
 	return v
 }
 
-func words(tag reflect.StructTag) []string {
+func allowedWords(tag reflect.StructTag) []string {
 	if tag.Get("values") == "" {
 		return nil
 	}

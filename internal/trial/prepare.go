@@ -13,21 +13,24 @@ import (
 
 // prepare settles where the nodes come from, and makes sure that all variants
 // can be acted out there.
-func prepare(ctx context.Context, s *scenario.Scenario, nodes server.Provider) (server.Provider, error) {
+func prepare(ctx context.Context, name string, list []subject, nodes server.Provider) (server.Provider, error) {
 	nodes, err := server.Settle(ctx, nodes)
 	if err != nil {
 		return nodes, &EnvironmentError{Err: err, Hint: hintFor(nodes, err)}
 	}
-	for i := range s.Variants {
-		setup := &s.Variants[i].Setup
-		if err := server.Prepare(ctx, liveOptions(nodes, runName(s, &s.Variants[i]), setup, nil).Options, setup.Demands()); err != nil {
+	for i := range list {
+		setup := &list[i].Setup
+		if list[i].notApplicable != "" {
+			continue
+		}
+		if err := server.Prepare(ctx, liveOptions(nodes, runName(name, list[i].Name), setup, nil).Options, setup.Demands()); err != nil {
 			return nodes, &EnvironmentError{Err: err, Hint: hintFor(nodes, err)}
 		}
 	}
 	return nodes, nil
 }
 
-func runName(s *scenario.Scenario, v *scenario.Variant) string { return s.Name + ":" + v.Name }
+func runName(scenario, variant string) string { return scenario + ":" + variant }
 
 // hintFor says what to do about a live world that cannot be had.
 func hintFor(nodes server.Provider, err error) string {

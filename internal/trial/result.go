@@ -8,7 +8,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/report"
-	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -20,7 +19,7 @@ func (t *trial) newResult() *report.Result {
 		World: t.World, Seed: t.Seed, Started: t.started.UTC().Format(time.RFC3339),
 		Versions: map[string]string{"go": runtime.Version()},
 		Replay:   t.replay(t.Seed),
-		Facts:    facts(t.Scenario), ScenarioText: t.Text, ScenarioDigest: t.Digest(),
+		Facts:    facts(t.subjects), ScenarioText: t.Text, ScenarioDigest: t.Digest(),
 	}
 	if t.World == Live {
 		r.Nodes = string(t.Nodes)
@@ -43,6 +42,7 @@ func (t *trial) replay(seed uint64) string {
 	if t.World == Live && t.AllowHooks {
 		line += " --allow-hooks"
 	}
+	line += t.Programs.flags()
 	if t.Tries != DefaultTries(t.World) {
 		line += fmt.Sprintf(" --tries %d", t.Tries)
 	}
@@ -50,21 +50,21 @@ func (t *trial) replay(seed uint64) string {
 }
 
 // facts are the settings that all variants share and a reader wants first.
-func facts(s *scenario.Scenario) []string {
+func facts(variants []subject) []string {
 	var list []string
-	shared := func(text func(*scenario.Setup) string) {
-		first := text(&s.Variants[0].Setup)
-		for i := range s.Variants {
-			if text(&s.Variants[i].Setup) != first {
+	shared := func(text func(*subject) string) {
+		first := text(&variants[0])
+		for i := range variants {
+			if text(&variants[i]) != first {
 				return
 			}
 		}
 		list = append(list, first)
 	}
-	shared(func(s *scenario.Setup) string { return s.Lock.Algorithm })
-	shared(func(s *scenario.Setup) string { return words.Count(s.Nodes.Count, "node") })
-	shared(func(s *scenario.Setup) string { return fmt.Sprintf("ttl %v", s.Lock.TTL) })
-	shared(func(s *scenario.Setup) string { return words.Count(s.Workload.Clients, "client") })
+	shared((*subject).lockName)
+	shared(func(s *subject) string { return words.Count(s.Setup.Nodes.Count, "node") })
+	shared(func(s *subject) string { return fmt.Sprintf("ttl %v", s.Setup.Lock.TTL) })
+	shared(func(s *subject) string { return words.Count(s.Setup.Workload.Clients, "client") })
 	return list
 }
 

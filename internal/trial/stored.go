@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
@@ -82,7 +83,7 @@ func Rejudge(ctx context.Context, dir string) (*Trial, error) {
 		v := &r.Variants[i]
 		for j := range s.Variants {
 			if s.Variants[j].Name == v.Name && v.History != nil {
-				if err := t.rejudge(ctx, s.Variants[j], v); err != nil {
+				if err := t.rejudge(ctx, asRun(s.Variants[j], v.Lock), v); err != nil {
 					return nil, err
 				}
 			}
@@ -90,6 +91,14 @@ func Rejudge(ctx context.Context, dir string) (*Trial, error) {
 	}
 	sumUp(r)
 	return &Trial{Result: r, Dir: dir}, nil
+}
+
+// asRun is a variant with the demands that counted where another lock was in its place.
+func asRun(v scenario.Variant, l *report.Lock) scenario.Variant {
+	if l == nil || !l.InPlace {
+		return v
+	}
+	return v.With(nil, program.Class(l.Class))
 }
 
 // rejudge judges all tries of a stored variant again.
@@ -107,7 +116,7 @@ func (t *trial) rejudge(ctx context.Context, s scenario.Variant, v *report.Varia
 	}
 	var tries []attempt
 	for i, one := range v.Tries {
-		a := attempt{report.Variant{Name: v.Name, Settings: v.Settings, Error: one.Error, Interrupted: one.Interrupted, TimedOut: one.TimedOut, WallMS: one.WallMS}, one.Seed}
+		a := attempt{report.Variant{Name: v.Name, Settings: v.Settings, Lock: v.Lock, Error: one.Error, Interrupted: one.Interrupted, TimedOut: one.TimedOut, WallMS: one.WallMS}, one.Seed}
 		var err error
 		if a.History, err = loadHistory(t.dir, v.Name, tryFolder(v.Name, i+1, v.Shown)); err != nil {
 			return err

@@ -33,6 +33,9 @@ type Options struct {
 	// AllowHooks says that commands which the scenario names may be run. The
 	// caller sees to it that there are none otherwise.
 	AllowHooks bool
+	// Programs are the lock programs of this scenario, and maybe of others; nil: they are
+	// greeted now. The caller sees to it that they may be started.
+	Programs *Programs
 	// Out is the folder under which runs are kept.
 	Out string
 	// ClientCommand starts a client process.
@@ -50,6 +53,9 @@ const (
 	Live    = "live"
 	Virtual = "virtual"
 )
+
+// ErrNotVirtual says that a lock program was to be put on trial in the virtual world.
+var ErrNotVirtual = errors.New("a lock program runs in real time, and not in the virtual world")
 
 // EnvironmentError says that the machine lacks something.
 type EnvironmentError struct {
@@ -75,11 +81,20 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 	if o.World == "" {
 		o.World = Live
 	}
-	if o.World == Live {
-		var err error
-		if o.Nodes, err = prepare(ctx, s, o.Nodes); err != nil {
+	var err error
+	if o.Programs == nil {
+		if o.Programs, err = Greet(ctx, []*scenario.Scenario{s}, nil); err != nil {
 			return nil, err
 		}
+	}
+	subjects := o.Programs.subjects(s)
+	switch {
+	case o.World == Live:
+		if o.Nodes, err = prepare(ctx, s.Name, subjects, o.Nodes); err != nil {
+			return nil, err
+		}
+	case slices.ContainsFunc(subjects, func(s subject) bool { return s.ready != nil }):
+		return nil, ErrNotVirtual
 	}
 	if o.Tries == 0 {
 		o.Tries = DefaultTries(o.World)
@@ -92,7 +107,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(s.Text), 0o644); err != nil {
 		return nil, &EnvironmentError{Err: err}
 	}
-	t := &trial{Scenario: s, Options: o, dir: dir, started: started}
+	t := &trial{Scenario: s, Options: o, subjects: subjects, dir: dir, started: started}
 	result := t.run(ctx)
 	page, err := t.store(result)
 	return &Trial{Result: result, Dir: dir, Report: page}, err
@@ -102,8 +117,10 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 type trial struct {
 	*scenario.Scenario
 	Options
-	dir     string
-	started time.Time
+	// subjects are the variants as they are run.
+	subjects []subject
+	dir      string
+	started  time.Time
 
 	mu       sync.Mutex
 	versions map[string]string
@@ -113,10 +130,10 @@ type trial struct {
 
 func (t *trial) run(ctx context.Context) *report.Result {
 	r := t.newResult()
-	r.Variants = make([]report.Variant, len(t.Variants))
+	r.Variants = make([]report.Variant, len(t.subjects))
 	var wg sync.WaitGroup
-	for i := range t.Variants {
-		wg.Go(func() { r.Variants[i] = t.variant(ctx, t.Variants[i]) })
+	for i := range t.subjects {
+		wg.Go(func() { r.Variants[i] = t.variant(ctx, t.subjects[i]) })
 	}
 	wg.Wait()
 	r.WallMS = t.Now().Sub(t.started).Milliseconds()
@@ -127,11 +144,14 @@ func (t *trial) run(ctx context.Context) *report.Result {
 	return r
 }
 
-// sumUp makes the result what its variants are.
+// sumUp makes the result what those of its variants are that apply.
 func sumUp(r *report.Result) {
 	r.Met, r.Undecided, r.Interrupted = true, false, false
 	for i := range r.Variants {
 		v := &r.Variants[i]
+		if v.NotApplicable != "" {
+			continue
+		}
 		r.Met = r.Met && v.Met
 		r.Undecided = r.Undecided || v.Undecided
 		r.Interrupted = r.Interrupted || v.Interrupted
@@ -139,9 +159,9 @@ func sumUp(r *report.Result) {
 }
 
 // once runs and judges a variant once; try counts from 1.
-func (t *trial) once(ctx context.Context, v scenario.Variant, try int) attempt {
+func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 	began := t.Now()
-	out := attempt{report.Variant{Name: v.Name, Settings: v.Settings}, trySeed(t.Seed, try)}
+	out := attempt{report.Variant{Name: v.Name, Settings: v.Settings, Lock: t.lock(&v)}, trySeed(t.Seed, try)}
 	progress := func(phase string) {
 		if try > 1 {
 			phase = fmt.Sprintf("try %d of %d, %s", try, t.Tries, phase)
@@ -163,13 +183,13 @@ func (t *trial) once(ctx context.Context, v scenario.Variant, try int) attempt {
 	t.mu.Unlock()
 	if outcome.History != nil {
 		progress("checking")
-		t.judge(ctx, v, &out.Variant)
+		t.judge(ctx, v.Variant, &out.Variant)
 	}
 	out.WallMS = t.Now().Sub(began).Milliseconds()
 	return out
 }
 
-func (t *trial) carryOut(ctx context.Context, v scenario.Variant, seed uint64, progress func(string)) (out runner.Outcome, err error) {
+func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress func(string)) (out runner.Outcome, err error) {
 	dir := filepath.Join(t.dir, v.Name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return out, err
@@ -180,13 +200,14 @@ func (t *trial) carryOut(ctx context.Context, v scenario.Variant, seed uint64, p
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return runner.Run(runner.Config{
-		Scenario: t.Name, Variant: v, Seed: seed, World: t.World, Started: t.started, Dir: dir, History: file,
+		Scenario: t.Name, Variant: v.Variant, Seed: seed, World: t.World, Started: t.started, Dir: dir, History: file,
+		Program:  v.ready,
 		Progress: progress,
 		Open: func(spec world.Spec) (world.World, error) {
 			if t.World == Virtual {
 				return virtual.Open(ctx, spec)
 			}
-			return live.Open(ctx, spec, liveOptions(t.Nodes, runName(t.Scenario, &v), &v.Setup, t.ClientCommand))
+			return live.Open(ctx, spec, liveOptions(t.Nodes, runName(t.Name, v.Name), &v.Setup, t.ClientCommand))
 		},
 	})
 }
@@ -200,7 +221,9 @@ func (t *trial) judge(ctx context.Context, v scenario.Variant, out *report.Varia
 	findings := checker.Judge(ctx, out.History, properties(v), checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
 	out.Interrupted = out.Interrupted || ctx.Err() != nil // its judgement was cut short
 	for _, f := range findings {
-		out.Properties = append(out.Properties, report.Judged(f, v.Expected(f.Property)))
+		p := report.Judged(f, v.Expected(f.Property))
+		p.ByDesign = v.ByDesign(f.Property)
+		out.Properties = append(out.Properties, p)
 	}
 	settle(out)
 	out.Faults = faultResults(v.Setup.Planned(), out.History)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
-	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
 // DefaultTries is how often a variant may be run. On a real machine a schedule may
@@ -50,7 +49,11 @@ type asideTry struct {
 
 // variant runs and judges one variant: again with another seed while a violation
 // that it expects has not shown, and all that it expects to hold does.
-func (t *trial) variant(ctx context.Context, v scenario.Variant) report.Variant {
+func (t *trial) variant(ctx context.Context, v subject) report.Variant {
+	if v.notApplicable != "" {
+		t.progress(v.Name, "not applicable")
+		return report.Variant{Name: v.Name, Settings: v.Settings, Lock: t.lock(&v), NotApplicable: v.notApplicable}
+	}
 	began := t.Now()
 	dir := filepath.Join(t.dir, v.Name)
 	var tries []attempt
@@ -261,9 +264,22 @@ func (t *trial) storeAside(r *report.Result) error {
 		a := &t.aside[i]
 		one := *r
 		one.Seed, one.Replay, one.WallMS = a.seed, t.replay(a.seed), a.WallMS
-		one.Variants = []report.Variant{a.Variant}
+		one.Variants = []report.Variant{beside(a.Variant)}
 		sumUp(&one)
 		errs = append(errs, writeFile(filepath.Join(a.dir, "report.html"), func(w io.Writer) error { return report.WriteHTML(w, &one) }))
 	}
 	return errors.Join(errs...)
+}
+
+// beside is a variant on a page that lies beside the logs of its clients.
+func beside(v report.Variant) report.Variant {
+	if v.Lock != nil {
+		l := *v.Lock
+		l.Logs = slices.Clone(l.Logs)
+		for i := range l.Logs {
+			l.Logs[i] = path.Base(l.Logs[i])
+		}
+		v.Lock = &l
+	}
+	return v
 }

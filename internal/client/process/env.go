@@ -94,7 +94,11 @@ func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
 	if e.store, err = openStore(setup.Client, setup.Store, setup.StoreTimeout); err != nil {
 		return nil, err
 	}
-	if e.commonEnv, err = newCommonEnv(setup.Client, setup.Seed, setup.Nodes); err != nil {
+	nodes := setup.Nodes
+	if setup.Lock.Program != nil { // they are its own affair
+		nodes = nil
+	}
+	if e.commonEnv, err = newCommonEnv(setup.Client, setup.Seed, nodes); err != nil {
 		return nil, err
 	}
 	if c := setup.Consensus; c != nil {

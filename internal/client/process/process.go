@@ -17,9 +17,9 @@ import (
 )
 
 // Serve speaks the protocol until in ends. It returns an error where the other
-// side broke the protocol.
-func Serve(in io.Reader, out io.Writer) error {
-	s := &server{out: json.NewEncoder(out)}
+// side broke the protocol. log takes what a lock program prints.
+func Serve(in io.Reader, out, log io.Writer) error {
+	s := &server{out: json.NewEncoder(out), log: log, closing: make(chan struct{})}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), client.MaxMessage)
 	setup, err := s.begin(lines)
@@ -29,11 +29,11 @@ func Serve(in io.Reader, out io.Writer) error {
 	if err == nil {
 		err = s.open(setup)
 	}
+	defer s.close()
 	if err != nil {
 		_ = s.send(client.Message{Type: client.Failed, Error: err.Error()})
 		return err
 	}
-	defer s.env.close()
 	if err := s.send(client.Message{Type: client.Ready, Protocol: client.ProtocolVersion}); err != nil {
 		return err
 	}
@@ -48,9 +48,14 @@ func Serve(in io.Reader, out io.Writer) error {
 type server struct {
 	mu  sync.Mutex // guards out
 	out *json.Encoder
+	log io.Writer
 
 	env   *env
 	agent *client.Agent
+	// program is the lock, where that is one.
+	program *programLock
+	// closing is closed when the conversation has ended.
+	closing chan struct{}
 
 	stops stops // points and background operations
 }
@@ -86,6 +91,17 @@ func (s *stops) release(id uint64) {
 	}
 }
 
+func (s *server) close() {
+	close(s.closing)
+	if s.program != nil {
+		s.program.Close()
+		machine.KillOrphans() // what it has left behind
+	}
+	if s.env != nil {
+		s.env.close()
+	}
+}
+
 // begin reads the setup message.
 func (s *server) begin(lines *bufio.Scanner) (*client.SetupMessage, error) {
 	if !lines.Scan() {
@@ -113,13 +129,34 @@ func (s *server) open(setup *client.SetupMessage) error {
 		return err
 	}
 	s.env = e
-	agent, err := client.NewAgent(s.env, setup.Lock, s.env.store, setup.Resource, machine.Monotonic)
+	made, err := s.lock(setup)
 	if err != nil {
 		return err
 	}
-	s.agent = agent
+	s.agent = client.NewAgent(s.env, made, s.env.store, setup.Resource, machine.Monotonic)
 	s.env.warm()
 	return nil
+}
+
+// lock is the lock on trial.
+func (s *server) lock(setup *client.SetupMessage) (lock.Lock, error) {
+	if setup.Lock.Program == nil {
+		return lock.New(setup.Lock, s.env)
+	}
+	l, err := startProgram(setup, s)
+	if err != nil {
+		return nil, err
+	}
+	s.program = l
+	go func() {
+		err := l.Err()
+		select {
+		case <-s.closing:
+		default:
+			_ = s.send(client.Message{Type: client.Failed, Error: err.Error()})
+		}
+	}()
+	return l, nil
 }
 
 // loop handles messages until the input ends. Requests come one at a time, so

@@ -32,7 +32,7 @@ type talk struct {
 
 func begin(t *testing.T) *talk {
 	t.Helper()
-	return beginWith(t, process.Serve)
+	return beginWith(t, func(in io.Reader, out io.Writer) error { return process.Serve(in, out, io.Discard) })
 }
 
 func beginWith(t *testing.T, serve func(io.Reader, io.Writer) error) *talk {

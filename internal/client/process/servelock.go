@@ -30,25 +30,25 @@ func ServeLock(in io.Reader, out io.Writer, version string, settings lock.Config
 	if settings.NeedsConsensus() {
 		return fmt.Errorf("%s is kept in a consensus store, and a lock program is told of nodes only", algorithm.Name)
 	}
-	p := &lockProgram{algorithm: algorithm, config: settings, out: json.NewEncoder(out), grants: make(map[uint64]lock.Grant), named: make(map[string]uint64)}
-	p.known.L = &p.mu
+	s := &servedLock{algorithm: algorithm, config: settings, out: json.NewEncoder(out), grants: make(map[uint64]lock.Grant), named: make(map[string]uint64)}
+	s.known.L = &s.mu
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), program.MaxLine+1)
-	err := p.converse(lines, version)
+	err := s.converse(lines, version)
 	if err != nil {
-		_ = p.send(program.Message{Type: program.Error, Why: err.Error()})
+		_ = s.send(program.Message{Type: program.Error, Why: err.Error()})
 	}
-	if p.env != nil {
-		p.env.close()
+	if s.env != nil {
+		s.env.close()
 	}
 	return err
 }
 
-// lockProgram is the lock's end of the conversation.
-type lockProgram struct {
+// servedLock is the lock's end of the conversation.
+type servedLock struct {
 	algorithm lock.Algorithm
 	config    lock.Config
-	env       *programEnv
+	env       *servedEnv
 	stops     stops
 
 	using  sync.Mutex // a lock's methods are called one at a time
@@ -69,11 +69,11 @@ type heard struct {
 	program.Setup
 }
 
-func (p *lockProgram) converse(lines *bufio.Scanner, version string) error {
+func (s *servedLock) converse(lines *bufio.Scanner, version string) error {
 	for _, want := range []struct {
 		what program.Type
 		do   func(*heard) error
-	}{{program.Hello, func(m *heard) error { return p.greet(m, version) }}, {program.SetupType, p.setUp}} {
+	}{{program.Hello, func(m *heard) error { return s.greet(m, version) }}, {program.SetupType, s.setUp}} {
 		if !lines.Scan() {
 			return lines.Err()
 		}
@@ -91,7 +91,7 @@ func (p *lockProgram) converse(lines *bufio.Scanner, version string) error {
 	for lines.Scan() {
 		m, err := read(lines.Bytes())
 		if err == nil {
-			err = p.handle(m)
+			err = s.handle(m)
 		}
 		if err != nil {
 			return err
@@ -108,25 +108,25 @@ func read(line []byte) (*heard, error) {
 	return &m, nil
 }
 
-func (p *lockProgram) greet(m *heard, version string) error {
+func (s *servedLock) greet(m *heard, version string) error {
 	if !slices.Contains(m.Protocols, program.Version) {
 		return fmt.Errorf("versions %v of the protocol are spoken: this lock speaks %d", m.Protocols, program.Version)
 	}
-	return p.send(struct {
+	return s.send(struct {
 		Type program.Type `json:"type"`
 		program.Ready
-	}{program.ReadyType, p.ready(version)})
+	}{program.ReadyType, s.ready(version)})
 }
 
 // ready is what the lock says of itself.
-func (p *lockProgram) ready(version string) program.Ready {
-	a := p.algorithm
+func (s *servedLock) ready(version string) program.Ready {
+	a := s.algorithm
 	r := program.Ready{
 		Protocol: program.Version, Name: a.Name, Version: version, Homepage: "https://github.com/redlock-sim/redlock-sim",
-		Can: []program.Ability{program.TellsValidity, program.TellsOwner}, Class: program.Quorum, Keys: []string{"{key}"},
-		TTLMin: 1, TTLStep: 1, Points: a.PointsOn(lock.MostNodes, lock.NoTokens),
+		Can: []program.Ability{program.TellsValidity, program.TellsOwner}, Class: program.Quorum, Keys: []string{program.KeyPattern},
+		TTLMin: 1, TTLStep: 1, Points: lock.PointsOn(a.Points, lock.MostNodes),
 	}
-	for _, rule := range p.config.Mistakes.Rules() {
+	for _, rule := range s.config.Mistakes.Rules() {
 		r.Name += " without " + rule
 	}
 	if a.MaxNodes == 1 {
@@ -142,8 +142,8 @@ func (p *lockProgram) ready(version string) program.Ready {
 }
 
 // setUp makes the lock and opens its connections.
-func (p *lockProgram) setUp(m *heard) error {
-	if err := p.configure(&m.Lock); err != nil {
+func (s *servedLock) setUp(m *heard) error {
+	if err := s.configure(&m.Lock); err != nil {
 		return err
 	}
 	nodes := make([]client.Address, len(m.Nodes))
@@ -155,41 +155,41 @@ func (p *lockProgram) setUp(m *heard) error {
 	if err != nil {
 		return err
 	}
-	p.env = &programEnv{commonEnv: common, program: p, armed: m.Points}
-	attempt := p.config
+	s.env = &servedEnv{commonEnv: common, lock: s, armed: m.Points}
+	attempt := s.config
 	attempt.Retry.Attempts = 1 // acquire counts them
-	if p.lock, err = lock.New(attempt, p.env); err != nil {
+	if s.lock, err = lock.New(attempt, s.env); err != nil {
 		return err
 	}
-	p.env.warm()
-	return p.send(program.Message{Type: program.SetUp})
+	s.env.warm()
+	return s.send(program.Message{Type: program.SetUp})
 }
 
 // configure makes the lock's settings those that were sent.
-func (p *lockProgram) configure(l *program.Lock) error {
-	c := p.config
+func (s *servedLock) configure(l *program.Lock) error {
+	c := s.config
 	if len(l.Options) > 0 {
 		if err := json.Unmarshal(l.Options, &c); err != nil {
 			return fmt.Errorf("failed to read the lock's options: %w", err)
 		}
 	}
-	c.Algorithm, c.Key = p.config.Algorithm, l.Key
-	for _, rule := range p.config.Mistakes.Rules() {
+	c.Algorithm, c.Key = s.config.Algorithm, l.Key
+	for _, rule := range s.config.Mistakes.Rules() {
 		c.Mistakes.SwitchOff(rule)
 	}
 	c.TTL, c.NodeTimeout = program.Duration(l.TTLMS), program.Duration(l.NodeTimeoutMS)
 	if c.Tokens == "" {
-		c.Tokens = p.algorithm.GrowingTokens()
+		c.Tokens = s.algorithm.GrowingTokens()
 	}
 	if c.NeedsConsensus() {
 		return fmt.Errorf("tokens %q come from a consensus store, and a lock program is told of nodes only", c.Tokens)
 	}
-	p.config = c
+	s.config = c
 	return nil
 }
 
 // handle begins to answer a request.
-func (p *lockProgram) handle(m *heard) error {
+func (s *servedLock) handle(m *heard) error {
 	switch {
 	case m.ID == 0:
 		return fmt.Errorf("the message %q has no id", m.Type)
@@ -198,14 +198,14 @@ func (p *lockProgram) handle(m *heard) error {
 	}
 	switch m.Type {
 	case program.AcquireType:
-		go p.acquire(m.ID, program.Duration(*m.WaitMS))
+		go s.acquire(m.ID, program.Duration(*m.WaitMS))
 	case program.ReleaseType:
-		go p.release(m.ID, m.Grant)
+		go s.release(m.ID, m.Grant)
 	case program.Go:
-		p.stops.release(m.ID)
+		s.stops.release(m.ID)
 	case program.ClocksType:
-		wall, monotonic := program.MS(p.env.Wall()), program.MS(p.env.Now())
-		return p.send(program.Message{Type: program.ClocksType, ID: m.ID, WallMS: &wall, MonotonicMS: &monotonic})
+		wall, monotonic := program.MS(s.env.Wall()), program.MS(s.env.Now())
+		return s.send(program.Message{Type: program.ClocksType, ID: m.ID, WallMS: &wall, MonotonicMS: &monotonic})
 	default:
 		return fmt.Errorf("unexpected message %q", m.Type)
 	}
@@ -213,64 +213,64 @@ func (p *lockProgram) handle(m *heard) error {
 }
 
 // acquire makes attempts, none of which begins when the time to wait has passed.
-func (p *lockProgram) acquire(id uint64, wait time.Duration) {
+func (s *servedLock) acquire(id uint64, wait time.Duration) {
 	began := machine.Monotonic()
 	for n := 1; ; n++ {
-		result, delay := p.attempt(id, n)
+		result, delay := s.attempt(id, n)
 		if result.Outcome == lock.OK {
 			return
 		}
-		if result.Outcome != lock.Fail || n >= p.config.Retry.Attempts || machine.Monotonic()-began+delay >= wait {
-			_ = p.send(answer(id, result, ""))
+		if result.Outcome != lock.Fail || n >= s.config.Retry.Attempts || machine.Monotonic()-began+delay >= wait {
+			_ = s.send(answer(id, result, ""))
 			return
 		}
-		p.env.Sleep(delay)
+		s.env.Sleep(delay)
 	}
 }
 
 // attempt makes the n-th attempt, and answers if it got the lock. Otherwise it says how
 // long to wait for the next.
-func (p *lockProgram) attempt(id uint64, n int) (result lock.Result, delay time.Duration) {
-	p.using.Lock()
-	defer p.using.Unlock()
-	g, result := p.lock.Acquire()
+func (s *servedLock) attempt(id uint64, n int) (result lock.Result, delay time.Duration) {
+	s.using.Lock()
+	defer s.using.Unlock()
+	g, result := s.lock.Acquire()
 	if result.Outcome != lock.OK {
-		return result, p.config.Retry.Wait(p.env, n)
+		return result, s.config.Retry.Wait(s.env, n)
 	}
-	p.grants[id] = g
+	s.grants[id] = g
 	m := program.Message{Type: program.Acquired, ID: id, Owner: []byte(g.Owner)}
 	if g.HasToken {
 		m.Token = &g.Token
 	}
 	if !g.Forever {
-		p.promise(&m, g, p.lock.Remaining)
+		s.promise(&m, g, s.lock.Remaining)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.out.Encode(m)
-	p.named[g.Owner] = id
-	p.known.Broadcast()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.out.Encode(m)
+	s.named[g.Owner] = id
+	s.known.Broadcast()
 	return result, 0
 }
 
 // promise says how long a grant is still valid. The instant is read first: a pause
 // between the two must not lengthen the promise.
-func (p *lockProgram) promise(m *program.Message, g lock.Grant, remaining func(lock.Grant) time.Duration) {
+func (s *servedLock) promise(m *program.Message, g lock.Grant, remaining func(lock.Grant) time.Duration) {
 	m.AtNS = int64(machine.Monotonic())
 	ms := program.MS(remaining(g))
 	m.ValidityMS = &ms
 }
 
-func (p *lockProgram) release(id, grant uint64) {
-	p.using.Lock()
-	defer p.using.Unlock()
-	g, ok := p.grants[grant]
-	delete(p.grants, grant)
+func (s *servedLock) release(id, grant uint64) {
+	s.using.Lock()
+	defer s.using.Unlock()
+	g, ok := s.grants[grant]
+	delete(s.grants, grant)
 	result := lock.Result{Outcome: lock.Fail, Err: "there is no such grant"}
 	if ok {
-		result = p.lock.Release(g)
+		result = s.lock.Release(g)
 	}
-	_ = p.send(answer(id, result, program.Released))
+	_ = s.send(answer(id, result, program.Released))
 }
 
 // answer tells a result in the words of the protocol.
@@ -287,47 +287,47 @@ func answer(id uint64, r lock.Result, ok program.Type) program.Message {
 }
 
 // renewed tells that a grant was renewed, once its acquire has been answered.
-func (p *lockProgram) renewed(owner string, m program.Message) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for p.named[owner] == 0 {
-		p.known.Wait()
+func (s *servedLock) renewed(owner string, m program.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.named[owner] == 0 {
+		s.known.Wait()
 	}
-	m.Grant = p.named[owner]
-	_ = p.out.Encode(m)
+	m.Grant = s.named[owner]
+	_ = s.out.Encode(m)
 }
 
-func (p *lockProgram) send(m any) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.Encode(m)
+func (s *servedLock) send(m any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Encode(m)
 }
 
-// programEnv is lock.Env for a lock program.
-type programEnv struct {
+// servedEnv is lock.Env for a lock program.
+type servedEnv struct {
 	*commonEnv
-	program *lockProgram
-	armed   []string
+	lock  *servedLock
+	armed []string
 }
 
-var _ lock.Env = (*programEnv)(nil)
+var _ lock.Env = (*servedEnv)(nil)
 
-func (e *programEnv) Consensus() command.Node { return nil }
+func (e *servedEnv) Consensus() command.Node { return nil }
 
-func (e *programEnv) Point(name string) {
+func (e *servedEnv) Point(name string) {
 	if slices.Contains(e.armed, name) {
-		e.program.stops.wait(func(id uint64) error {
-			return e.program.send(program.Message{Type: program.Point, ID: id, Name: name})
+		e.lock.stops.wait(func(id uint64) error {
+			return e.lock.send(program.Message{Type: program.Point, ID: id, Name: name})
 		})
 	}
 }
 
-func (e *programEnv) Background(_ lock.Operation, do func() (lock.Grant, lock.Result), remaining func(lock.Grant) time.Duration) {
+func (e *servedEnv) Background(_ lock.Operation, do func() (lock.Grant, lock.Result), remaining func(lock.Grant) time.Duration) {
 	g, result := do()
 	if result.Outcome != lock.OK {
 		return
 	}
 	m := program.Message{Type: program.Renewed}
-	e.program.promise(&m, g, remaining)
-	e.program.renewed(g.Owner, m)
+	e.lock.promise(&m, g, remaining)
+	e.lock.renewed(g.Owner, m)
 }

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+)
+
+// greetPrograms starts the lock programs of the scenarios, or the one that --lock puts in
+// the place of all their locks, so that what applies is known before anything is run. No
+// program of a scenario is started without a word from the user.
+func greetPrograms(ctx context.Context, list []*scenario.Scenario, f runFlags) (*trial.Programs, error) {
+	own, err := lockProgram(f.lock)
+	if err != nil {
+		return nil, err
+	}
+	if own != nil && f.world == trial.Virtual {
+		return nil, usageError("--lock: %w\nhint: --world live", trial.ErrNotVirtual)
+	}
+	if own == nil {
+		if err := checkPrograms(list, f); err != nil {
+			return nil, err
+		}
+	}
+	return trial.Greet(ctx, list, own)
+}
+
+// checkPrograms makes sure that the programs which scenarios name may be started.
+func checkPrograms(list []*scenario.Scenario, f runFlags) error {
+	for _, s := range list {
+		programs := programsOf(s)
+		switch {
+		case len(programs) == 0:
+		case f.world == trial.Virtual:
+			return usageError("%s: %w\nhint: --world live", s.File, trial.ErrNotVirtual)
+		case !f.allowPrograms:
+			return usageError("%s names programs to run on this machine:\n  %s\nhint: read them; if they are safe, run with --allow-programs", s.File, strings.Join(programs, "\n  "))
+		}
+	}
+	return nil
+}
+
+// lockProgram is the program of --lock; nil: there is none.
+func lockProgram(command string) (*lock.Program, error) {
+	if command == "" {
+		return nil, nil
+	}
+	words, err := shellquote.Split(command)
+	switch {
+	case err != nil:
+		return nil, usageError("--lock %s: %w", command, err)
+	case len(words) == 0:
+		return nil, usageError("--lock: name a program")
+	}
+	if _, ours := lock.Lookup(words[0]); ours && len(words) == 1 {
+		return nil, usageError("--lock %s: that is a lock of sim, and no program\nhint: --lock 'sim lock %s'", words[0], words[0])
+	}
+	return &lock.Program{Command: words}, nil
+}
+
+// programsOf are the lock programs that a scenario names, as a person can judge them.
+func programsOf(s *scenario.Scenario) []string {
+	var list []string
+	for i := range s.Variants {
+		p := s.Variants[i].Setup.Lock.Program
+		if p == nil {
+			continue
+		}
+		text := fmt.Sprintf("%q", p.Command)
+		if env := trial.Environment(p); len(env) > 0 {
+			text += fmt.Sprintf(" with %q", env)
+		}
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
+}

@@ -1,0 +1,175 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// With puts a program in the place of the variant's lock. What counts is then what the
+// scenario demands of any lock of such a class.
+func (v Variant) With(p *lock.Program, class program.Class) Variant {
+	v.Expect = v.demanded(class)
+	v.Setup.Lock.Algorithm, v.Setup.Lock.Program = "", p
+	v.Settings = slices.DeleteFunc(slices.Clone(v.Settings), func(s string) bool {
+		return strings.HasPrefix(s, "lock.algorithm:") || strings.HasPrefix(s, "lock.program.")
+	})
+	return v
+}
+
+// PropertyDemand is what the scenario's file demands of any lock that is put in the place of its
+// own.
+type PropertyDemand struct {
+	Property checker.Property
+	// Holds: it must hold. Otherwise anything will do.
+	Holds bool
+	// Of are the classes of locks of which that is demanded; none: all. No other can keep
+	// the property.
+	Of []program.Class
+}
+
+// demanded is what counts for a lock of a class. Where nothing is demanded, that must hold
+// which holds of the scenario's own lock.
+func (v *Variant) demanded(class program.Class) []ExpectedVerdict {
+	var list []ExpectedVerdict
+	for _, p := range checker.Properties() {
+		e := ExpectedVerdict{Property: p}
+		if v.Expected(p) == checker.Holds {
+			e.Verdict = checker.Holds
+		}
+		at := slices.IndexFunc(v.Demand, func(d PropertyDemand) bool { return d.Property == p })
+		if at < 0 {
+			if v.mentions(p) {
+				list = append(list, e)
+			}
+			continue
+		}
+		d := v.Demand[at]
+		e.ByDesign = len(d.Of) > 0 && !slices.Contains(d.Of, class)
+		if e.Verdict = 0; d.Holds && !e.ByDesign {
+			e.Verdict = checker.Holds
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// ByDesign reports that nothing is expected of a property because no lock of the class of
+// the variant's lock can keep it.
+func (v *Variant) ByDesign(p checker.Property) bool {
+	return slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == p && e.ByDesign })
+}
+
+// mentions reports that the file says what it expects of a property, or that every lock
+// is asked for it.
+func (v *Variant) mentions(p checker.Property) bool {
+	return slices.Contains(checker.Demanded(v.Setup.Workload.Kind), p) ||
+		slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == p })
+}
+
+// NotApplicable says why a lock program cannot be put on trial by this setup; empty: it
+// can. It is judged by what the program says of itself.
+func (s *Setup) NotApplicable(r *program.Ready) string {
+	for _, reason := range []func(*program.Ready) string{
+		s.takesNoLock, s.wantsOtherNodes, s.wantsOtherTTL, s.wantsTokens, s.wantsOwner, s.wantsRenewal, s.wantsClocks, s.wantsPoints,
+	} {
+		if text := reason(r); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func (s *Setup) takesNoLock(*program.Ready) string {
+	if !s.Workload.Workload().Pair {
+		return ""
+	}
+	return fmt.Sprintf("the workload %s takes no lock", s.Workload.Kind)
+}
+
+func (s *Setup) wantsOtherNodes(r *program.Ready) string {
+	if n := s.Nodes.endpoints(); r.Class == program.Single && n > 1 {
+		return fmt.Sprintf("there are %s, and it locks on one", words.Count(n, "independent node"))
+	}
+	return ""
+}
+
+func (s *Setup) wantsOtherTTL(r *program.Ready) string {
+	shortest, step := program.Duration(r.TTLMin), program.Duration(r.TTLStep)
+	switch ttl := s.Lock.TTL; {
+	case ttl < shortest:
+		return fmt.Sprintf("the ttl is %v, and its shortest is %v", ttl, shortest)
+	case step > 0 && ttl%step != 0:
+		return fmt.Sprintf("the ttl is %v, and its own are multiples of %v", ttl, step)
+	}
+	return ""
+}
+
+func (s *Setup) wantsTokens(r *program.Ready) string {
+	if s.Fencing.Tokens == lock.NoTokens || r.Has(program.TellsToken) {
+		return ""
+	}
+	return "fencing tokens are wanted, and it tells none"
+}
+
+// wantsOwner is about a fence that compares the grant's owner value with the one in the
+// lock's key.
+func (s *Setup) wantsOwner(r *program.Ready) string {
+	keys := r.Keys
+	if len(keys) == 0 && s.Lock.Program != nil {
+		keys = s.Lock.Program.Keys
+	}
+	switch {
+	case s.Fencing.Check != resource.LockOwner:
+	case r.Class == program.Session:
+		return "the fence looks at the lock's key on the node, and it keeps none there"
+	case !r.Has(program.TellsOwner):
+		return "the fence compares the lock's value, and it does not tell its own"
+	case len(keys) > 0 && !slices.Contains(keys, "{key}"):
+		return fmt.Sprintf("the fence looks at the key %q, and it writes %s", s.Lock.Key, strings.Join(keys, ", "))
+	}
+	return ""
+}
+
+// wantsRenewal: a client that works for longer than its lease, and asks its lock before it
+// writes, never writes.
+func (s *Setup) wantsRenewal(r *program.Ready) string {
+	if w := &s.Workload; w.Check && w.Think >= s.Lock.TTL && !r.Has(program.Renews) {
+		return fmt.Sprintf("the sections take %v, the ttl is %v, and it does not renew", w.Think, s.Lock.TTL)
+	}
+	return ""
+}
+
+func (s *Setup) wantsClocks(*program.Ready) string {
+	for i := range s.Faults.List {
+		if f := &s.Faults.List[i]; slices.Contains(nemesis.PowersOf(f.Kind, f.Params), world.ClientClockPower) {
+			return fmt.Sprintf("fault %d moves the clock of a client, which cannot be done to a program yet", i+1)
+		}
+	}
+	return ""
+}
+
+func (s *Setup) wantsPoints(r *program.Ready) string {
+	points := s.points(r.Points)
+	for i := range s.Faults.List {
+		f := &s.Faults.List[i]
+		passings := []*Passing{f.Until}
+		if f.On != nil {
+			passings = append(passings, &f.On.Passing, f.On.And)
+		}
+		for _, p := range passings {
+			if p != nil && !slices.Contains(points, p.Point) {
+				return fmt.Sprintf("fault %d waits for the point %s, which it does not report", i+1, p.Point)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,163 @@
+package scenario_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	protocol "github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+const mine = `
+name: mine
+lock: {program: {command: [python3, my lock.py], env: {A: b, N: 1}, keys: ["prefix:{key}"]}, ttl: 1s, switches: {release: delete}}
+`
+
+func TestProgramIsTheLock(t *testing.T) {
+	s := parse(t, mine+`
+variants:
+  program:
+  other: {lock: {program: {command: [./other]}}}
+  ours: {lock: {algorithm: redlock}}
+`)
+	want := &lock.Program{Command: []string{"python3", "my lock.py"}, Env: map[string]string{"A": "b", "N": "1"}, Keys: []string{"prefix:{key}"}}
+	if got := s.Variants[0].Setup.Lock; got.Algorithm != "" || cmp.Diff(want, got.Program) != "" {
+		t.Errorf("%q, %+v", got.Algorithm, got.Program)
+	}
+	want.Command = []string{"./other"} // the rest of the mapping is merged
+	if got := s.Variants[1].Setup.Lock; got.Algorithm != "" || cmp.Diff(want, got.Program) != "" {
+		t.Errorf("%q, %+v", got.Algorithm, got.Program)
+	}
+	if got := s.Variants[2].Setup.Lock; got.Algorithm != "redlock" || got.Program != nil {
+		t.Errorf("%q, %+v", got.Algorithm, got.Program)
+	}
+	text, err := scenario.Encode(nil, s.Head, &s.Variants[0].Setup, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s.Variants[0].Setup.Lock, parse(t, text).Variants[0].Setup.Lock); diff != "" {
+		t.Errorf("read back from %s: %s", text, diff)
+	}
+	over := parse(t, small+"variants: {a: {lock: {program: {command: [x]}}}}").Variants[0]
+	if over.Setup.Lock.Algorithm != "" || over.Setup.Lock.Program == nil || over.Setup.Lock.TTL != 250e6 {
+		t.Errorf("%+v", over.Setup.Lock)
+	}
+}
+
+// What a program can do is known once it has been started.
+func TestPointsOfAProgramAreNotKnown(t *testing.T) {
+	s := parse(t, mine+`
+faults: [{on: {client: c1, point: anywhere}, pause: {client: c1, for: 1s}}]
+`)
+	setup := &s.Variants[0].Setup
+	ready := &protocol.Ready{Class: protocol.Quorum}
+	if got := setup.NotApplicable(ready); got != "fault 1 waits for the point anywhere, which it does not report" {
+		t.Error(got)
+	}
+	ready.Points = []string{"anywhere"}
+	if got := setup.NotApplicable(ready); got != "" {
+		t.Error(got)
+	}
+}
+
+func TestNotApplicable(t *testing.T) {
+	one := "nodes: {count: 1}\n"
+	owned := one + "resource: {store: lock-node}\nfencing: {check: lock-owner}\n"
+	can := func(list ...protocol.Ability) protocol.Ready {
+		return protocol.Ready{Class: protocol.Quorum, Can: list}
+	}
+	for name, test := range map[string]struct {
+		text  string
+		ready protocol.Ready
+		want  string
+	}{
+		"nothing special":        {"", can(), ""},
+		"no lock":                {"workload: {kind: transactions}\n", can(), "the workload transactions takes no lock"},
+		"five nodes, one wanted": {"", protocol.Ready{Class: protocol.Single}, "there are 5 independent nodes, and it locks on one"},
+		"one node":               {one, protocol.Ready{Class: protocol.Single}, ""},
+		"one primary":            {"nodes: {count: 2, topology: replicated}\n", protocol.Ready{Class: protocol.Single}, ""},
+		"a session has its own":  {"", protocol.Ready{Class: protocol.Session}, ""},
+		"others know themselves": {"", protocol.Ready{Class: protocol.Other}, ""},
+		"the shortest ttl":       {"", protocol.Ready{Class: protocol.Quorum, TTLMin: 1000.5}, "the ttl is 1s, and its shortest is 1.0005s"},
+		"a long enough ttl":      {"", protocol.Ready{Class: protocol.Quorum, TTLMin: 1000}, ""},
+		"whole seconds":          {"lock: {program: {command: [x]}, ttl: 1500ms}\n", protocol.Ready{Class: protocol.Quorum, TTLStep: 1000}, "the ttl is 1.5s, and its own are multiples of 1s"},
+		"a whole second":         {"", protocol.Ready{Class: protocol.Quorum, TTLStep: 1000}, ""},
+		"tokens":                 {"fencing: {tokens: consensus}\n", can(), "fencing tokens are wanted, and it tells none"},
+		"its tokens":             {"fencing: {tokens: consensus}\n", can(protocol.TellsToken), ""},
+		"unchecked tokens":       {"fencing: {tokens: random-value, check: none}\n", can(), "fencing tokens are wanted, and it tells none"},
+		"the lock's owner":       {owned, can(), "the fence compares the lock's value, and it does not tell its own"},
+		"its owner":              {owned, can(protocol.TellsOwner), ""},
+		"no key on the node":     {owned, protocol.Ready{Class: protocol.Session, Can: []protocol.Ability{protocol.TellsOwner}}, "the fence looks at the lock's key on the node, and it keeps none there"},
+		"another key":            {owned, protocol.Ready{Class: protocol.Single, Can: []protocol.Ability{protocol.TellsOwner}, Keys: []string{"my:{key}"}}, `the fence looks at the key "lock", and it writes my:{key}`},
+		"that key":               {owned, protocol.Ready{Class: protocol.Single, Can: []protocol.Ability{protocol.TellsOwner}, Keys: []string{"{key}", "{key}:x"}}, ""},
+		"sections need renewal":  {"workload: {check_before_write: true, think: 2s}\n", can(), "the sections take 2s, the ttl is 1s, and it does not renew"},
+		"renewed sections":       {"workload: {check_before_write: true, think: 2s}\n", can(protocol.Renews), ""},
+		"long sections":          {"workload: {think: 2s}\n", can(), ""},
+		"a client's clock":       {"faults: [{at: 0s, kill: {node: B}}, {at: 0s, clock: {client: c1, jump: 1s}}]\n", can(), "fault 2 moves the clock of a client, which cannot be done to a program yet"},
+		"a node's clock":         {"faults: [{at: 0s, clock: {node: A, jump: 1s}}]\n", can(), ""},
+		"a drawn clock":          {"faults: {mix: {kinds: {clock: {}}}}\n", can(), ""},
+		"the client's points":    {"fencing: {tokens: consensus, check: check-then-write}\nfaults: [{on: {point: after-fence-check, and: {point: before-read}}, pause: {client: c1}, until: {point: released}}]\n", can(protocol.TellsToken), ""},
+		"the lock's points":      {"faults: [{on: {point: acquired, and: {point: 'after-node:5'}}, pause: {client: c1}}]\n", can(), "fault 1 waits for the point after-node:5, which it does not report"},
+		"until the lock's point": {"faults: [{at: 0s, pause: {client: c1}, until: {point: quorum}}]\n", can(), "fault 1 waits for the point quorum, which it does not report"},
+		"points of nodes":        {"faults: [{on: {point: 'after-node:5'}, pause: {client: c1}}]\n", protocol.Ready{Class: protocol.Quorum, Points: []string{"after-node:"}}, ""},
+		"points of other nodes":  {"faults: [{on: {point: 'after-node:6'}, pause: {client: c1}}]\n", protocol.Ready{Class: protocol.Quorum, Points: []string{"after-node:"}}, "fault 1 waits for the point after-node:6, which it does not report"},
+		"a token's point":        {"fencing: {tokens: consensus}\nfaults: [{on: {point: token}, pause: {client: c1}}]\n", can(protocol.TellsToken), "fault 1 waits for the point token, which it does not report"},
+	} {
+		text := "name: x\n" + test.text
+		if !strings.Contains(text, "\nlock: {") {
+			text += "lock: {program: {command: [x]}}\n"
+		}
+		if got := parse(t, text).Variants[0].Setup.NotApplicable(&test.ready); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// With another lock the scenario's demands count, not what it expects of its own.
+func TestDemandsCountForOtherLocks(t *testing.T) {
+	v := parse(t, `
+name: x
+lock: {algorithm: setnx-del}
+nodes: {count: 1}
+variants:
+  mistaken: {lock: {algorithm: setnx-del, ttl: 2s}}
+expect:
+  mistaken: {exclusive-belief: holds, exclusive-lease: violated, no-late-effect: unknown, owner-release: violated, holder-served: anything, ordered-tokens: holds, no-orphan-lock: holds}
+demands:
+  mistaken: {exclusive-lease: holds, owner-release: [single, quorum], ordered-tokens: anything, deadlock-free: holds}
+`).Variants[0]
+	for class, want := range map[protocol.Class]string{
+		protocol.Single:  "exclusive-belief: holds, exclusive-lease: holds, no-late-effect: anything, linearizable-resource: holds, holder-served: anything, ordered-tokens: anything, owner-release: holds, deadlock-free: holds, no-orphan-lock: holds",
+		protocol.Session: "exclusive-belief: holds, exclusive-lease: holds, no-late-effect: anything, linearizable-resource: holds, holder-served: anything, ordered-tokens: anything, owner-release: by design, deadlock-free: holds, no-orphan-lock: holds",
+	} {
+		other := v.With(&lock.Program{Command: []string{"x"}}, class)
+		var got []string
+		for _, e := range other.Expect {
+			word := map[checker.Verdict]string{0: "anything", checker.Holds: "holds"}[e.Verdict]
+			if e.ByDesign {
+				word = "by design"
+			}
+			got = append(got, fmt.Sprintf("%s: %s", e.Property, word))
+			if other.Expected(e.Property) != e.Verdict {
+				t.Errorf("%s: of %s is expected %v", class, e.Property, other.Expected(e.Property))
+			}
+		}
+		if diff := cmp.Diff(want, strings.Join(got, ", ")); diff != "" {
+			t.Errorf("%s: %s", class, diff)
+		}
+		if l := other.Setup.Lock; l.Algorithm != "" || l.Program.Command[0] != "x" || !other.AsksForLiveness() {
+			t.Errorf("%+v", l)
+		}
+		if diff := cmp.Diff([]string{"lock.ttl: 2s"}, other.Settings); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if v.Setup.Lock.Algorithm != "setnx-del" || v.Expected(checker.ExclusiveLease) != checker.Violated {
+		t.Errorf("the scenario itself has changed: %+v", v)
+	}
+}

@@ -1,0 +1,161 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// Programs are the lock programs of some scenarios, as they describe themselves.
+type Programs struct {
+	// own is in the place of the lock of every scenario; nil: each has its own.
+	own *lock.Program
+	// ready is by how a program is started.
+	ready map[string]*program.Ready
+}
+
+// Greet starts each lock program of the scenarios once, and lets it describe itself. With
+// own that one program is in the place of all their locks.
+func Greet(ctx context.Context, list []*scenario.Scenario, own *lock.Program) (*Programs, error) {
+	p := &Programs{own: own, ready: make(map[string]*program.Ready)}
+	if own != nil {
+		return p, p.greet(ctx, own)
+	}
+	for _, s := range list {
+		for i := range s.Variants {
+			if named := s.Variants[i].Setup.Lock.Program; named != nil {
+				if err := p.greet(ctx, named); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return p, nil
+}
+
+func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
+	if p.ready[started(l)] != nil {
+		return nil
+	}
+	log := program.NewLog(io.Discard)
+	running, err := program.Start(ctx, program.Options{Command: l.Command, Env: Environment(l), Log: log})
+	if err != nil {
+		return &EnvironmentError{Err: withLast(err, log.Last()), Hint: hintOf(l, err)}
+	}
+	running.Close()
+	p.ready[started(l)] = &running.Ready
+	return nil
+}
+
+// withLast adds to an error what the program printed last, where it does not say that.
+func withLast(err error, last []string) error {
+	var ended *program.Ended
+	if len(last) == 0 || errors.As(err, &ended) {
+		return err
+	}
+	return fmt.Errorf("%w; the last that it printed:\n  %s", err, strings.Join(last, "\n  "))
+}
+
+// hintOf says what to do about a program that cannot be greeted.
+func hintOf(l *lock.Program, err error) string {
+	name := l.Command[0]
+	if _, there := os.Stat(name); errors.Is(err, exec.ErrNotFound) && there == nil && filepath.Base(name) == name {
+		return fmt.Sprintf("%s is in this folder: write ./%s", name, name)
+	}
+	return "sim conform " + shellquote.Join(shellquote.Join(l.Command...))
+}
+
+// started is how a program is started.
+func started(l *lock.Program) string { return fmt.Sprintf("%q %q", l.Command, Environment(l)) }
+
+// Environment are the variables that a program gets, as NAME=value.
+func Environment(l *lock.Program) []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(l.Env)) {
+		list = append(list, name+"="+l.Env[name])
+	}
+	return list
+}
+
+// subject is a variant with what is known of its lock.
+type subject struct {
+	scenario.Variant
+	// ready is what its lock program says of itself; nil: the lock is ours.
+	ready *program.Ready
+	// notApplicable is why it is not run.
+	notApplicable string
+}
+
+// subjects are the variants of a scenario with the programs in their places.
+func (p *Programs) subjects(s *scenario.Scenario) []subject {
+	var list []subject
+	for _, v := range s.Variants {
+		if p.own != nil {
+			v = v.With(p.own, p.ready[started(p.own)].Class)
+		}
+		one := subject{Variant: v}
+		if named := v.Setup.Lock.Program; named != nil {
+			one.ready = p.ready[started(named)]
+			one.notApplicable = v.Setup.NotApplicable(one.ready)
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// flags are those of a command line that runs the same programs.
+func (p *Programs) flags() string {
+	switch {
+	case p.own != nil:
+		return " " + shellquote.Join("--lock", shellquote.Join(p.own.Command...))
+	case len(p.ready) > 0:
+		return " --allow-programs"
+	}
+	return ""
+}
+
+// lockName is how a variant's lock is called.
+func (s *subject) lockName() string {
+	if s.ready == nil {
+		return s.Setup.Lock.Algorithm
+	}
+	return strings.TrimSpace(s.ready.Name + " " + s.ready.Version)
+}
+
+// The two kinds of promises that a lock program makes.
+const (
+	toldPromise  = "told by the lock"
+	askedPromise = "the TTL that it asked for, counted from when the command left the client"
+)
+
+// lock is the lock program of a variant as a report shows it; nil: the lock is ours.
+func (t *trial) lock(s *subject) *report.Lock {
+	if s.ready == nil {
+		return nil
+	}
+	l := &report.Lock{Name: s.ready.Name, Version: s.ready.Version, Homepage: s.ready.Homepage, Class: string(s.ready.Class),
+		Promise: askedPromise, InPlace: t.Programs.own != nil}
+	if s.ready.Has(program.TellsValidity) {
+		l.Promise = toldPromise
+	}
+	if s.notApplicable == "" {
+		for _, client := range scenario.ClientNames(s.Setup.Workload.Clients) {
+			l.Logs = append(l.Logs, s.Name+"/client-"+client+".log")
+		}
+	}
+	return l
+}

@@ -14,7 +14,7 @@ func acquireWithRetry(env Env, r Retry, attempt func() (Grant, Result)) (Grant, 
 		if result.Outcome != Fail || n >= r.Attempts {
 			return g, result
 		}
-		env.Sleep(r.wait(env, n))
+		env.Sleep(r.Wait(env, n))
 	}
 }
 
@@ -27,8 +27,8 @@ func (r Retry) Longest() time.Duration {
 	return (r.Delay + r.Jitter) * n
 }
 
-// wait is the delay after the n-th attempt, from 1.
-func (r Retry) wait(env Env, n int) time.Duration {
+// Wait is the delay after the n-th attempt, from 1.
+func (r Retry) Wait(env Env, n int) time.Duration {
 	d := r.Delay
 	if r.Backoff == Linear {
 		d *= time.Duration(n)

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -39,6 +40,13 @@ type Setup struct {
 	GrantWithin time.Duration `yaml:"grant_within" doc:"the liveness properties demand that the lock is granted within this time; by default the ttl and two seconds" max:"10m"`
 	HealAfter   time.Duration `yaml:"heal_after" doc:"everything heals at this time of the run at the latest; without it, when no client can go on by itself" max:"1h"`
 	TimeLimit   time.Duration `yaml:"time_limit" doc:"the run is ended, undecided, after this time" min:"100ms" max:"1h" default:"30s"`
+}
+
+// StandardLock is the lock of a scenario that says nothing of it but its algorithm.
+func StandardLock(algorithm string) lock.Config {
+	c := lock.Config{Algorithm: algorithm}
+	setDefaults(reflect.ValueOf(&c).Elem())
+	return c
 }
 
 // Nodes are the lock's nodes.

@@ -19,7 +19,7 @@ import (
 // Serve speaks the protocol until in ends. It returns an error where the other
 // side broke the protocol. log takes what a lock program prints.
 func Serve(in io.Reader, out, log io.Writer) error {
-	s := &server{out: json.NewEncoder(out), log: log, waiting: make(map[uint64]chan struct{}), closing: make(chan struct{})}
+	s := &server{out: json.NewEncoder(out), log: log, closing: make(chan struct{})}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), client.MaxMessage)
 	setup, err := s.begin(lines)
@@ -57,9 +57,38 @@ type server struct {
 	// closing is closed when the conversation has ended.
 	closing chan struct{}
 
-	last    atomic.Uint64 // ID of the last point or background operation
-	waitMu  sync.Mutex
+	stops stops // points and background operations
+}
+
+// stops are the places where the other side lets somebody go on, by their IDs.
+type stops struct {
+	last    atomic.Uint64
+	mu      sync.Mutex
 	waiting map[uint64]chan struct{}
+}
+
+// wait reports under a new ID, and waits there.
+func (s *stops) wait(report func(id uint64) error) uint64 {
+	id, gone := s.last.Add(1), make(chan struct{})
+	s.mu.Lock()
+	if s.waiting == nil {
+		s.waiting = make(map[uint64]chan struct{})
+	}
+	s.waiting[id] = gone
+	s.mu.Unlock()
+	if report(id) == nil {
+		<-gone
+	}
+	return id
+}
+
+func (s *stops) release(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if gone, ok := s.waiting[id]; ok {
+		close(gone)
+		delete(s.waiting, id)
+	}
 }
 
 func (s *server) close() {
@@ -145,7 +174,7 @@ func (s *server) loop(lines *bufio.Scanner) error {
 			}
 			go s.answer(m.ID, *m.Request)
 		case client.Go:
-			s.release(m.ID)
+			s.stops.release(m.ID)
 		case client.SetClock:
 			if m.Clock == nil {
 				return errors.New("a clock message without a clock")
@@ -166,25 +195,10 @@ func (s *server) answer(id uint64, r client.Request) {
 
 // report sends a message under a new ID and waits for its Go.
 func (s *server) report(m client.Message) uint64 {
-	m.ID = s.last.Add(1)
-	gone := make(chan struct{})
-	s.waitMu.Lock()
-	s.waiting[m.ID] = gone
-	s.waitMu.Unlock()
-	if s.send(m) != nil {
-		return m.ID
-	}
-	<-gone
-	return m.ID
-}
-
-func (s *server) release(id uint64) {
-	s.waitMu.Lock()
-	defer s.waitMu.Unlock()
-	if gone, ok := s.waiting[id]; ok {
-		close(gone)
-		delete(s.waiting, id)
-	}
+	return s.stops.wait(func(id uint64) error {
+		m.ID = id
+		return s.send(m)
+	})
 }
 
 // background reports an operation of the client's own.

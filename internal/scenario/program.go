@@ -75,11 +75,19 @@ func (v *Variant) mentions(p checker.Property) bool {
 		slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == p })
 }
 
+// Abilities are those that a lock program must have.
+type Abilities []program.Ability
+
+// Tag has the words for them, as the tags of a Setup do.
+func (Abilities) Tag() string {
+	return fmt.Sprintf("values:%q", strings.Join(namesOf(program.Abilities(), func(a program.Ability) string { return string(a) }), ","))
+}
+
 // NotApplicable says why a lock program cannot be put on trial by this setup; empty: it
 // can. It is judged by what the program says of itself.
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
-		s.takesNoLock, s.wantsOtherNodes, s.wantsOtherTTL, s.wantsTokens, s.wantsOwner, s.wantsRenewal, s.wantsClocks, s.wantsPoints,
+		s.takesNoLock, s.wantsOtherNodes, s.wantsOtherTTL, s.wantsTokens, s.wantsOwner, s.wantsMore, s.wantsClocks, s.wantsPoints,
 	} {
 		if text := reason(r); text != "" {
 			return text
@@ -139,11 +147,12 @@ func (s *Setup) wantsOwner(r *program.Ready) string {
 	return ""
 }
 
-// wantsRenewal: a client that works for longer than its lease, and asks its lock before it
-// writes, never writes.
-func (s *Setup) wantsRenewal(r *program.Ready) string {
-	if w := &s.Workload; w.Check && w.Think >= s.Lock.TTL && !r.Has(program.Renews) {
-		return fmt.Sprintf("the sections take %v, the ttl is %v, and it does not renew", w.Think, s.Lock.TTL)
+// wantsMore is about what the scenario asks for by name.
+func (s *Setup) wantsMore(r *program.Ready) string {
+	for _, need := range s.Abilities {
+		if !r.Has(need) {
+			return fmt.Sprintf("the scenario needs %q, which it cannot do", need)
+		}
 	}
 	return ""
 }

@@ -77,12 +77,18 @@ func longest(setup *client.SetupMessage) time.Duration {
 // minAttempt is what an attempt may take at least.
 const minAttempt = 100 * time.Millisecond
 
+// programOptions are what a program is told of the scenario's lock beyond the protocol.
+type programOptions struct {
+	lock.Config
+	// Consensus is a store that no fault strikes, where the scenario's tokens come from one.
+	Consensus *client.Address `json:"consensus,omitempty"`
+}
+
 // programSetup is what the program is told; it can report points.
 func programSetup(setup *client.SetupMessage, points []string) (program.Setup, error) {
 	c := setup.Lock
-	options := c
-	options.Program = nil
-	text, err := json.Marshal(options)
+	c.Program = nil
+	text, err := json.Marshal(programOptions{c, setup.Consensus})
 	if err != nil {
 		return program.Setup{}, fmt.Errorf("failed to write the lock's settings: %w", err)
 	}

@@ -35,7 +35,9 @@ func TestNotApplicableCountsForNothing(t *testing.T) {
 		{[]*report.Result{aside()}, "UNDECIDED 1 scenario, 2 variants, 0 unexpected, 0 undecided, 2 not applicable in 1.0 s\n"},
 		{[]*report.Result{aside(), reporttest.GCPause()}, "DONE 2 scenarios, 4 variants, 0 unexpected, 0 undecided, 2 not applicable in 1.0 s\n"},
 	} {
-		got := write(t, func(b *bytes.Buffer) error { return report.WriteSummaryLine(b, c.results, time.Second, report.TextOptions{}) })
+		got := write(t, func(b *bytes.Buffer) error {
+			return report.WriteSummaryLine(b, c.results, time.Second, report.TextOptions{})
+		})
 		if got != c.want {
 			t.Errorf("got %swant %s", got, c.want)
 		}

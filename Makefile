@@ -8,6 +8,8 @@ GOLANGCI      := v2.15.0
 GOVULNCHECK   := v1.1.4
 DEADCODE      := v0.51.0
 TOOLS         := $(CURDIR)/.cache/bin
+MODULES       := adapter adapters
+ADAPTERS      := ./redsync ./redislock ./rueidislock
 GO_FILES      := $(shell find cmd internal \( -name '*.go' -o -name '*.sql' \) -not -path '*/testdata/*')
 
 .DEFAULT_GOAL := help
@@ -26,6 +28,10 @@ build: $(BIN)/sim ## Build bin/sim
 $(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile $(shell find internal -path '*/assets/*' -type f 2>/dev/null)
 	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/sim
 
+.PHONY: adapters
+adapters: ## Build the lock programs of adapters/ into bin/adapters/
+	cd adapters && $(GO) build -trimpath -o ../$(BIN)/adapters/ $(ADAPTERS)
+
 .PHONY: setup
 setup: ## Install what live runs need, where it is missing (Debian, Ubuntu)
 	@sh scripts/setup.sh run
@@ -41,10 +47,12 @@ setup-test:
 .PHONY: test
 test: setup-test build ## Set up what the tests need, and run them all
 	$(GO) test -p 1 ./... # one package at a time: live tests share the machine with nobody
+	for m in $(MODULES); do (cd $$m && $(GO) test ./...) || exit 1; done
 
 .PHONY: race
 race: setup-test ## Run all tests under the race detector
 	$(GO) test -race ./...
+	for m in $(MODULES); do (cd $$m && $(GO) test -race ./...) || exit 1; done
 
 .PHONY: bench
 bench: setup ## Run the benchmarks
@@ -65,13 +73,12 @@ fuzz: ## Fuzz each parser for a while (FUZZTIME=30s)
 
 .PHONY: fmt
 fmt: ## Format the code
-	gofmt -w cmd internal deploy scripts
+	gofmt -w cmd internal deploy scripts $(MODULES)
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI) ## Format check, vet, golangci-lint
-	@test -z "$$(gofmt -l cmd internal deploy scripts)" || { gofmt -l cmd internal deploy scripts; echo 'hint: make fmt'; exit 1; }
-	$(GO) vet ./...
-	$(TOOLS)/golangci-lint-$(GOLANGCI) run
+	@test -z "$$(gofmt -l cmd internal deploy scripts $(MODULES))" || { gofmt -l cmd internal deploy scripts $(MODULES); echo 'hint: make fmt'; exit 1; }
+	for m in . $(MODULES); do (cd $$m && $(GO) vet ./... && $(TOOLS)/golangci-lint-$(GOLANGCI) run) || exit 1; done
 
 $(TOOLS)/golangci-lint-$(GOLANGCI):
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
@@ -79,7 +86,9 @@ $(TOOLS)/golangci-lint-$(GOLANGCI):
 
 .PHONY: deadcode
 deadcode: ## Look for functions that neither the program nor a test can reach
-	@dead="$$($(GO) run golang.org/x/tools/cmd/deadcode@$(DEADCODE) -test ./...)" && test -z "$$dead" || { echo "$$dead"; exit 1; }
+	@for m in . $(MODULES); do cd $(CURDIR)/$$m; \
+		dead="$$($(GO) run golang.org/x/tools/cmd/deadcode@$(DEADCODE) -test ./...)" && test -z "$$dead" || { echo "$$dead"; exit 1; }; \
+	done
 
 .PHONY: mutants
 mutants: setup-test ## Change what verdicts rest on, one operator at a time, and see whether a test notices (an hour; P=internal/lock for one package)
@@ -87,7 +96,7 @@ mutants: setup-test ## Change what verdicts rest on, one operator at a time, and
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities in what is used
-	$(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./...
+	for m in . $(MODULES); do (cd $$m && $(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./...) || exit 1; done
 
 .PHONY: schema
 schema: build ## Write docs/scenario.schema.json anew

@@ -113,9 +113,9 @@ func (l load) cell(r *rand.Rand, propose func(v, n int64) Op) History {
 func (l load) problem(h History) Problem {
 	switch l.kind {
 	case "lock":
-		return Problem{Model: TaggedMutex(), Direct: Mutex}
+		return Problem{History: h, Model: TaggedMutex(), Direct: Mutex}
 	default:
-		return CounterProblem(0)
+		return CounterProblem(h)
 	}
 }
 

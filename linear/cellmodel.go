@@ -2,40 +2,26 @@ package linear
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 )
 
 // Cell is a register and counter: Read, Write, CAS, CASFailed and Add.
 func Cell(initial int64) Model {
-	return Model{
-		Name: "register", Kinds: KindsOf(Read, Write, CAS, CASFailed, Add),
-		Init: initial,
-		Step: func(state any, o *Op) (bool, any) {
-			v := state.(int64)
-			switch o.Kind {
-			case Read:
-				return v == o.A, v
-			case Write:
-				return true, o.A
-			case CAS:
-				return v == o.A, o.B
-			case CASFailed:
-				return v != o.A && (o.B == None || o.B == v), v
-			case Add:
-				return true, v + o.A
-			}
-			return false, v
-		},
-		Hash: func(state any) uint64 { return mix(uint64(state.(int64))) },
-	}
+	return number("register", initial, math.MinInt64, KindsOf(Read, Write, CAS, CASFailed, Add))
 }
 
 // Stock is a number of units that never falls below zero: Sell takes some where
 // there are enough, Add brings more, Read counts, Write says how many there are
 // from now on, and CAS is a sale by somebody who counted before.
 func Stock(initial int64) Model {
+	return number("stock", initial, 0, KindsOf(Read, Write, CAS, Sell, Add))
+}
+
+// number is a number that no operation sets below least.
+func number(name string, initial, least int64, kinds Kinds) Model {
 	return Model{
-		Name: "stock", Kinds: KindsOf(Read, Write, CAS, Sell, Add),
+		Name: name, Kinds: kinds,
 		Init: initial,
 		Step: func(state any, o *Op) (bool, any) {
 			v := state.(int64)
@@ -43,13 +29,15 @@ func Stock(initial int64) Model {
 			case Read:
 				return v == o.A, v
 			case Write:
-				return o.A >= 0, o.A
+				return o.A >= least, o.A
 			case CAS:
-				return v == o.A && o.B >= 0, o.B
+				return v == o.A && o.B >= least, o.B
+			case CASFailed:
+				return v != o.A && (o.B == None || o.B == v), v
 			case Sell:
-				return v >= o.A, v - o.A
+				return v-o.A >= least, v - o.A
 			case Add:
-				return v+o.A >= 0, v + o.A
+				return v+o.A >= least, v + o.A
 			}
 			return false, v
 		},

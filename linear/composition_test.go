@@ -21,13 +21,13 @@ type composition struct {
 const nilValue = None + 1
 
 var compositions = []composition{
-	{"counter", []int64{0, 1, 7, -2, nilValue, Never - 2}, func(h History) Problem { return CounterProblem(h.Initial) }, proposeCell},
-	{"stock", []int64{0, 1, 5, -1}, func(h History) Problem { return StockProblem(h.Initial) }, proposeAnyStock},
-	{"append", []int64{0}, func(h History) Problem { return ListProblem(h.Lists) }, proposeAnyAppend},
-	{"jobs", []int64{0}, func(History) Problem { return JobsProblem() }, func(r *rand.Rand, _ any, _ *History) Op {
+	{"counter", []int64{0, 1, 7, -2, nilValue, Never - 2}, CounterProblem, proposeCell},
+	{"stock", []int64{0, 1, 5, -1}, StockProblem, proposeAnyStock},
+	{"append", []int64{0}, ListProblem, proposeAnyAppend},
+	{"jobs", []int64{0}, JobsProblem, func(r *rand.Rand, _ any, _ *History) Op {
 		return Op{Kind: Run, A: r.Int64N(9)}
 	}},
-	{"tagged mutex", []int64{0}, func(History) Problem { return Problem{Model: TaggedMutex(), Direct: Mutex} }, proposeAnyGrant},
+	{"tagged mutex", []int64{0}, func(h History) Problem { return Problem{History: h, Model: TaggedMutex(), Direct: Mutex} }, proposeAnyGrant},
 }
 
 // proposeCell draws from few values, so that values are written twice, the
@@ -151,7 +151,7 @@ func TestCompositions(t *testing.T) {
 				if d.Outcome != Undecided && d.Outcome != want {
 					t.Fatalf("the direct algorithms say %v (%s), porcupine %v of\n%+v", d.Outcome, d.Why, want, h)
 				}
-				got, method := p.Check(context.Background(), h, Bounds{})
+				got, method := p.Check(context.Background(), Bounds{})
 				if got.Outcome != want {
 					t.Fatalf("%s says %v (%s), porcupine %v of\n%+v", method, got.Outcome, got.Why, want, h)
 				}
@@ -180,27 +180,26 @@ func TestWrongOnce(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		problem Problem
-		h       History
 		want    Outcome
 	}{
-		{"a write that nobody can have read yet", CounterProblem(0), History{Ops: []Op{
-			{Kind: Read, A: 2, Call: 2, Return: 3}, {Kind: Write, A: 2, Call: 1, Return: 4}}}, Legal},
-		{"two steps from 0 with a write of 0 between", CounterProblem(0), History{Ops: []Op{
+		{"a write that nobody can have read yet", CounterProblem(History{Ops: []Op{
+			{Kind: Read, A: 2, Call: 2, Return: 3}, {Kind: Write, A: 2, Call: 1, Return: 4}}}), Legal},
+		{"two steps from 0 with a write of 0 between", CounterProblem(History{Ops: []Op{
 			{Kind: CAS, A: 0, B: 1, Call: 1, Return: 4}, {Kind: CAS, A: 0, B: 1, Call: 2, Return: 5},
-			{Kind: Write, A: 0, Call: 3, Return: 6}}}, Legal},
-		{"an element appended twice and read twice", ListProblem([][]int64{{1, 1}}), History{Lists: [][]int64{{1, 1}}, Ops: []Op{
+			{Kind: Write, A: 0, Call: 3, Return: 6}}}), Legal},
+		{"an element appended twice and read twice", ListProblem(History{Lists: [][]int64{{1, 1}}, Ops: []Op{
 			{Kind: Append, A: 1, B: None, Call: 1, Return: 2}, {Kind: Append, A: 1, B: None, Call: 3, Return: 4},
-			{Kind: ReadList, A: 0, Call: 5, Return: 6}}}, Legal},
+			{Kind: ReadList, A: 0, Call: 5, Return: 6}}}), Legal},
 		// The unknown append of 1 was read, so it took effect, and not before 10.
-		{"an append before what was read after it", ListProblem([][]int64{{1}}), History{Lists: [][]int64{{1}}, Ops: []Op{
+		{"an append before what was read after it", ListProblem(History{Lists: [][]int64{{1}}, Ops: []Op{
 			{Kind: Append, A: 1, B: None, Call: 10, Return: Never}, {Kind: ReadList, A: 0, Call: 5, Return: 20},
-			{Kind: Append, A: 2, B: None, Call: 3, Return: 8}}}, Illegal},
-		{"a plain write to a stock", StockProblem(0), History{Ops: []Op{
-			{Kind: Write, A: 3, Call: 1, Return: 2}, {Kind: Sell, A: 2, Call: 3, Return: 4}}}, Legal},
-		{"a read of ticks", JobsProblem(), History{Ops: []Op{
-			{Kind: Run, A: 3, Call: 1, Return: 2}, {Kind: Run, A: 3, Call: 3, Return: 4}, {Kind: Read, A: 3, Call: 5, Return: 6}}}, Undecided},
+			{Kind: Append, A: 2, B: None, Call: 3, Return: 8}}}), Illegal},
+		{"a plain write to a stock", StockProblem(History{Ops: []Op{
+			{Kind: Write, A: 3, Call: 1, Return: 2}, {Kind: Sell, A: 2, Call: 3, Return: 4}}}), Legal},
+		{"a read of ticks", JobsProblem(History{Ops: []Op{
+			{Kind: Run, A: 3, Call: 1, Return: 2}, {Kind: Run, A: 3, Call: 3, Return: 4}, {Kind: Read, A: 3, Call: 5, Return: 6}}}), Undecided},
 	} {
-		r, method := c.problem.Check(context.Background(), c.h, Bounds{})
+		r, method := c.problem.Check(context.Background(), Bounds{})
 		if r.Outcome != c.want {
 			t.Errorf("%s: %s says %v, %s; want %v", c.name, method, r.Outcome, r.Why, c.want)
 		}

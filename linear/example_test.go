@@ -10,17 +10,16 @@ import (
 // Two clients add one to a counter, each from what it read. Both read 0: one of the
 // additions is lost.
 func Example() {
-	h := linear.History{Ops: []linear.Op{
+	counter := linear.CounterProblem(linear.History{Ops: []linear.Op{
 		{Process: 1, Kind: linear.CAS, A: 0, B: 1, Call: 10, Return: 50},
 		{Process: 2, Kind: linear.CAS, A: 0, B: 1, Call: 20, Return: 60},
 		{Process: 1, Kind: linear.Read, A: 1, Call: 70, Return: 80},
-	}}
-	counter := linear.CounterProblem(0)
+	}})
 	bounds := linear.Bounds{}
-	result, method := counter.Check(context.Background(), h, bounds)
+	result, method := counter.Check(context.Background(), bounds)
 	fmt.Println(result.Outcome, "by", method)
 	if result.Outcome == linear.Illegal {
-		c := linear.Explain(context.Background(), counter, h, bounds)
+		c := linear.Explain(context.Background(), counter, bounds)
 		fmt.Println("operations", c.Operations, "cannot be explained:", c.Why)
 	}
 	// Output:
@@ -36,11 +35,11 @@ func ExampleNever() {
 		{Process: 1, Kind: linear.Release, Call: 20, Return: linear.Never},
 		{Process: 2, Kind: linear.Acquire, A: linear.None, Call: 30, Return: 40},
 	}}
-	lock := linear.Problem{Model: linear.OwnerMutex()}
-	result, _ := lock.Check(context.Background(), h, linear.Bounds{})
+	lock := linear.Problem{History: h, Model: linear.OwnerMutex()}
+	result, _ := lock.Check(context.Background(), linear.Bounds{})
 	fmt.Println(result.Outcome)
-	h.Ops[1].Call = 50
-	result, _ = lock.Check(context.Background(), h, linear.Bounds{})
+	lock.History.Ops[1].Call = 50
+	result, _ = lock.Check(context.Background(), linear.Bounds{})
 	fmt.Println(result.Outcome)
 	// Output:
 	// legal
@@ -68,11 +67,12 @@ func ExampleModel() {
 		Step: func(state any, o *linear.Op) (bool, any) { return state != any(o.A), o.A },
 		Hash: func(state any) uint64 { return uint64(state.(int64)) },
 	}
-	problem := linear.Problem{Model: toggle}
-	result, _ := problem.Check(context.Background(), linear.History{Ops: []linear.Op{
+	h := linear.History{Ops: []linear.Op{
 		{Kind: linear.Write, A: 1, Call: 0, Return: 10},
 		{Kind: linear.Write, A: 1, Call: 5, Return: 15},
-	}}, linear.Bounds{})
+	}}
+	problem := linear.Problem{History: h, Model: toggle}
+	result, _ := problem.Check(context.Background(), linear.Bounds{})
 	fmt.Println(result.Outcome)
 	// Output: illegal
 }

@@ -22,17 +22,12 @@ type Counterexample struct {
 // Explain finds the first impossible operation of an illegal history, and
 // operations that are impossible together. It tries to make them few for as long
 // as the bounds allow.
-func Explain(ctx context.Context, p Problem, h History, b Bounds) Counterexample {
+func Explain(ctx context.Context, p Problem, b Bounds) Counterexample {
 	deadline := time.Now().Add(b.Timeout)
+	h := p.History
 	decide := func(ops []Op) Result {
-		part := h
-		part.Ops = ops
-		if p.Direct != nil {
-			if r := p.Direct(part); r.Outcome != Undecided {
-				return r
-			}
-		}
-		r, _ := p.Check(ctx, part, b)
+		p.History.Ops = ops
+		r, _ := p.Check(ctx, b)
 		return r
 	}
 	illegal := func(ops []Op) bool { return decide(ops).Outcome == Illegal }

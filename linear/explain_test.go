@@ -65,7 +65,7 @@ func TestExplain(t *testing.T) {
 					continue
 				}
 				tried++
-				c := Explain(context.Background(), p, h, Bounds{Timeout: time.Minute})
+				c := Explain(context.Background(), p, Bounds{Timeout: time.Minute})
 				before, until := h, h
 				before.Ops, until.Ops = stood(h.Ops, c.At, true), stood(h.Ops, c.At, false)
 				if Reference(context.Background(), p.Model, before, Bounds{}).Outcome != Legal ||

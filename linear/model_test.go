@@ -200,13 +200,13 @@ func TestEqualStatesHaveEqualHashes(t *testing.T) {
 // TestUnknownKinds: an operation that the model does not know leaves a history
 // undecided, and the reason names both.
 func TestUnknownKinds(t *testing.T) {
-	jobs := JobsProblem()
 	for k := Acquire; k <= ReadSet; k++ {
 		if k.String() == Kind(0).String() {
 			t.Errorf("kind %d has no name", k)
 		}
 		h := History{Ops: []Op{{Kind: Run, A: 1, Call: 1, Return: 2}, {Kind: k, Call: 3, Return: 4}}, Lists: [][]int64{nil}}
-		r, _ := jobs.Check(context.Background(), h, Bounds{Timeout: time.Minute})
+		jobs := JobsProblem(h)
+		r, _ := jobs.Check(context.Background(), Bounds{Timeout: time.Minute})
 		if k != Run && (r.Outcome != Undecided || r.Why != "the model jobs knows no "+k.String()) {
 			t.Errorf("%v: %v, %q", k, r.Outcome, r.Why)
 		}

@@ -7,17 +7,19 @@ import (
 	"time"
 )
 
-// Problem is a question about a history: which model, and how to decide it.
+// Problem is a question about a history: whether a model explains it, and how to decide
+// that.
 type Problem struct {
-	Model  Model
-	Direct func(History) Result // nil where there is no direct algorithm
+	History History
+	Model   Model
+	Direct  func(History) Result // nil where there is no direct algorithm
 }
 
-// Check decides a history by the first way that comes to a decision: Glance, then
+// Check decides the history by the first way that comes to a decision: Glance, then
 // Search. method says which way it was.
-func (p *Problem) Check(ctx context.Context, h History, b Bounds) (r Result, method string) {
+func (p *Problem) Check(ctx context.Context, b Bounds) (r Result, method string) {
 	started := time.Now()
-	if r, method = p.Glance(ctx, h, b); r.Outcome != Undecided || ctx.Err() != nil || method == "none" {
+	if r, method = p.Glance(ctx, b); r.Outcome != Undecided || ctx.Err() != nil || method == "none" {
 		return r, method
 	}
 	if b.Timeout > 0 {
@@ -25,24 +27,24 @@ func (p *Problem) Check(ctx context.Context, h History, b Bounds) (r Result, met
 			return r, method
 		}
 	}
-	return p.Search(ctx, h, b)
+	return p.Search(ctx, b)
 }
 
 // Glance decides what can be decided soon: by the direct algorithm, or by the
 // frontier search while it stays narrow. Where there are several histories to
 // decide, glancing at all first finds what is wrong with one before much time is
 // spent on another.
-func (p *Problem) Glance(ctx context.Context, h History, b Bounds) (r Result, method string) {
-	if why := h.malformed(); why != "" {
+func (p *Problem) Glance(ctx context.Context, b Bounds) (r Result, method string) {
+	if why := p.History.malformed(); why != "" {
 		return undecided(why), "none"
 	}
 	if p.Direct != nil {
-		if r = p.Direct(h); r.Outcome != Undecided {
+		if r = p.Direct(p.History); r.Outcome != Undecided {
 			return r, "direct (" + p.Model.Name + ")"
 		}
 	}
 	b.Memory = narrowMemory
-	return searchFrontier(ctx, p.Model, h, b), "frontier search (" + p.Model.Name + ")"
+	return searchFrontier(ctx, p.Model, p.History, b), "frontier search (" + p.Model.Name + ")"
 }
 
 // malformed says what makes something no history; empty: nothing.
@@ -65,12 +67,12 @@ func (h *History) malformed() string {
 // Search spends all that it is given: half the time on porcupine, which goes
 // deep where the frontier goes wide, and the rest on the frontier search with all
 // the memory there is.
-func (p *Problem) Search(ctx context.Context, h History, b Bounds) (r Result, method string) {
+func (p *Problem) Search(ctx context.Context, b Bounds) (r Result, method string) {
 	started := time.Now()
-	if optional(h.Ops) <= maxOptional {
+	if optional(p.History.Ops) <= maxOptional {
 		deep := b
 		deep.Timeout /= 2
-		if r = Reference(ctx, p.Model, h, deep); r.Outcome != Undecided || ctx.Err() != nil {
+		if r = Reference(ctx, p.Model, p.History, deep); r.Outcome != Undecided || ctx.Err() != nil {
 			return r, "porcupine (" + p.Model.Name + ")"
 		}
 	}
@@ -79,7 +81,7 @@ func (p *Problem) Search(ctx context.Context, h History, b Bounds) (r Result, me
 			return undecided("no answer in the time that was given"), "porcupine (" + p.Model.Name + ")"
 		}
 	}
-	return searchFrontier(ctx, p.Model, h, b), "frontier search (" + p.Model.Name + ")"
+	return searchFrontier(ctx, p.Model, p.History, b), "frontier search (" + p.Model.Name + ")"
 }
 
 // narrowMemory keeps the first frontier search to some thousand configs.
@@ -99,9 +101,9 @@ func optional(ops []Op) int {
 	return n
 }
 
-// CounterProblem is a counter or register that starts at initial.
-func CounterProblem(initial int64) Problem {
-	return Problem{Model: Cell(initial), Direct: func(h History) Result {
+// CounterProblem asks about a counter or register.
+func CounterProblem(h History) Problem {
+	return Problem{History: h, Model: Cell(h.Initial), Direct: func(h History) Result {
 		if r := decideIncrements(h); r.Outcome != Undecided {
 			return r
 		}
@@ -109,9 +111,9 @@ func CounterProblem(initial int64) Problem {
 	}}
 }
 
-// StockProblem is a stock of initial units.
-func StockProblem(initial int64) Problem {
-	return Problem{Model: Stock(initial), Direct: stockSections}
+// StockProblem asks about a stock.
+func StockProblem(h History) Problem {
+	return Problem{History: h, Model: Stock(h.Initial), Direct: stockSections}
 }
 
 // stockSections decides a stock of which every change says what it left: it is a
@@ -144,10 +146,12 @@ func stockSections(h History) Result {
 	return decideRegister(h)
 }
 
-// ListProblem is a list that starts empty.
-func ListProblem(lists [][]int64) Problem {
-	return Problem{Model: List(lists), Direct: decideAppends}
+// ListProblem asks about a list that starts empty.
+func ListProblem(h History) Problem {
+	return Problem{History: h, Model: List(h.Lists), Direct: decideAppends}
 }
 
-// JobsProblem is a set of ticks whose jobs have run.
-func JobsProblem() Problem { return Problem{Model: Jobs(), Direct: decideJobs} }
+// JobsProblem asks about a set of ticks whose jobs have run.
+func JobsProblem(h History) Problem {
+	return Problem{History: h, Model: Jobs(), Direct: decideJobs}
+}

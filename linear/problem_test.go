@@ -16,7 +16,7 @@ func TestGarbage(t *testing.T) {
 	pick := func() int64 { return numbers[r.IntN(len(numbers))] }
 	lists := [][]int64{nil, {1}, {1, 2}, {2, 2}}
 	problems := func(h History) []Problem {
-		return []Problem{CounterProblem(h.Initial), StockProblem(h.Initial), ListProblem(h.Lists), JobsProblem(),
+		return []Problem{CounterProblem(h), StockProblem(h), ListProblem(h), JobsProblem(h),
 			{Model: PlainMutex()}, {Model: OwnerMutex()}, {Model: TaggedMutex(), Direct: Mutex}, {Model: Fenced()}, {Model: Reentrant(2)},
 			{Model: ReentrantFenced(0)}, {Model: Semaphore(2, h)}, {Model: Set(h.Lists)}}
 	}
@@ -27,12 +27,13 @@ func TestGarbage(t *testing.T) {
 		}
 		b := Bounds{Timeout: time.Second}
 		for _, p := range problems(h) {
-			got, _ := p.Check(context.Background(), h, b)
+			p.History = h
+			got, _ := p.Check(context.Background(), b)
 			if h.malformed() != "" && got.Outcome != Undecided {
 				t.Fatalf("%s: %v of %+v", p.Model.Name, got.Outcome, h)
 			}
 			if got.Outcome == Illegal {
-				Explain(context.Background(), p, h, b)
+				Explain(context.Background(), p, b)
 			}
 		}
 	}

@@ -3,10 +3,10 @@ package linear
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/randomtest"
 )
 
 // subject is a model with a way to make histories of it.
@@ -99,24 +99,24 @@ func (g *maker) corrupt(r *rand.Rand) {
 func (g *maker) process(r *rand.Rand) int32 { return int32(r.IntN(4)) }
 
 var subjects = []subject{
-	{"mutex", func(History) Problem { return Problem{Model: PlainMutex()} }, proposeLock},
-	{"owner", func(History) Problem { return Problem{Model: OwnerMutex()} }, proposeLock},
-	{"tagged", func(History) Problem { return Problem{Model: TaggedMutex(), Direct: Mutex} }, proposeTagged},
-	{"reentrant", func(History) Problem { return Problem{Model: Reentrant(2)} }, proposeLock},
-	{"fenced", func(History) Problem { return Problem{Model: Fenced()} }, proposeLock},
-	{"reentrant fenced", func(History) Problem { return Problem{Model: ReentrantFenced(2)} }, proposeLock},
-	{"semaphore", func(h History) Problem { return Problem{Model: Semaphore(2, h)} }, proposeLock},
-	{"increment", func(h History) Problem { return Problem{Model: Cell(h.Initial), Direct: decideIncrements} }, proposeIncrement},
-	{"register", func(h History) Problem { return Problem{Model: Cell(h.Initial), Direct: decideRegister} }, proposeRegister},
-	{"append", func(h History) Problem { return Problem{Model: List(h.Lists), Direct: decideAppends} }, proposeAppend},
-	{"stock", func(h History) Problem { return Problem{Model: Stock(h.Initial)} }, proposeStock},
-	{"jobs", func(h History) Problem { return Problem{Model: Jobs(), Direct: decideJobs} }, func(r *rand.Rand, g *maker) Op {
+	{"mutex", func(h History) Problem { return Problem{History: h, Model: PlainMutex()} }, proposeLock},
+	{"owner", func(h History) Problem { return Problem{History: h, Model: OwnerMutex()} }, proposeLock},
+	{"tagged", func(h History) Problem { return Problem{History: h, Model: TaggedMutex(), Direct: Mutex} }, proposeTagged},
+	{"reentrant", func(h History) Problem { return Problem{History: h, Model: Reentrant(2)} }, proposeLock},
+	{"fenced", func(h History) Problem { return Problem{History: h, Model: Fenced()} }, proposeLock},
+	{"reentrant fenced", func(h History) Problem { return Problem{History: h, Model: ReentrantFenced(2)} }, proposeLock},
+	{"semaphore", func(h History) Problem { return Problem{History: h, Model: Semaphore(2, h)} }, proposeLock},
+	{"increment", func(h History) Problem { return Problem{History: h, Model: Cell(h.Initial), Direct: decideIncrements} }, proposeIncrement},
+	{"register", func(h History) Problem { return Problem{History: h, Model: Cell(h.Initial), Direct: decideRegister} }, proposeRegister},
+	{"append", func(h History) Problem { return Problem{History: h, Model: List(h.Lists), Direct: decideAppends} }, proposeAppend},
+	{"stock", func(h History) Problem { return Problem{History: h, Model: Stock(h.Initial)} }, proposeStock},
+	{"jobs", func(h History) Problem { return Problem{History: h, Model: Jobs(), Direct: decideJobs} }, func(r *rand.Rand, g *maker) Op {
 		if r.IntN(12) == 0 {
 			return Op{Kind: Run, A: r.Int64N(g.step)}
 		}
 		return Op{Kind: Run, A: g.step}
 	}},
-	{"set", func(h History) Problem { return Problem{Model: Set(h.Lists)} }, func(r *rand.Rand, g *maker) Op {
+	{"set", func(h History) Problem { return Problem{History: h, Model: Set(h.Lists)} }, func(r *rand.Rand, g *maker) Op {
 		if r.IntN(2) == 0 {
 			return Op{Kind: Insert, A: r.Int64N(4)}
 		}
@@ -233,20 +233,7 @@ func proposeStock(r *rand.Rand, g *maker) Op {
 }
 
 // histories is how many random histories each subject is tried on.
-// RANDOM_HISTORIES sets another number.
-func histories(t testing.TB) int {
-	if s := os.Getenv("RANDOM_HISTORIES"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	if testing.Short() {
-		return 3_000
-	}
-	return 80_000
-}
+func histories(t *testing.T) int { return randomtest.Histories(t, 80_000, 3_000) }
 
 // TestAllWaysAgree: on random small histories the direct algorithms, the
 // frontier search and porcupine come to the same decision.

@@ -111,48 +111,47 @@ func TestWhichWay(t *testing.T) {
 	unknown.Ops = append(unknown.Ops, Op{Kind: Write, A: 1, Call: 2, Return: 3}, Op{Kind: Write, A: 1, Call: 2, Return: 3})
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	mutex := Problem{Model: PlainMutex()}
+	mutex := Problem{History: wide, Model: PlainMutex()}
 	for _, c := range []struct {
 		name    string
 		ctx     context.Context
 		problem Problem
-		h       History
 		b       Bounds
 		want    Outcome
 		method  string
 	}{
-		{"increments", nil, CounterProblem(0), increments, Bounds{}, Legal, "direct (register)"},
-		{"unique values", nil, CounterProblem(0), unique, Bounds{}, Legal, "direct (register)"},
-		{"a mixture", nil, CounterProblem(0), mixed, Bounds{}, Legal, "frontier search (register)"},
-		{"no direct algorithm", nil, Problem{Model: Cell(0)}, increments, Bounds{}, Legal, "frontier search (register)"},
-		{"too wide", nil, mutex, wide, Bounds{}, Illegal, "porcupine (mutex)"},
-		{"too wide, in time", nil, mutex, wide, Bounds{Timeout: time.Minute}, Illegal, "porcupine (mutex)"},
-		{"too wide, no time", nil, mutex, wide, Bounds{Timeout: 1}, Undecided, "frontier search (mutex)"},
-		{"too wide, cancelled", cancelled, mutex, wide, Bounds{}, Undecided, "frontier search (mutex)"},
-		{"too many unknown", nil, CounterProblem(0), unknown, Bounds{Timeout: time.Minute}, Undecided, "frontier search (register)"},
+		{"increments", nil, CounterProblem(increments), Bounds{}, Legal, "direct (register)"},
+		{"unique values", nil, CounterProblem(unique), Bounds{}, Legal, "direct (register)"},
+		{"a mixture", nil, CounterProblem(mixed), Bounds{}, Legal, "frontier search (register)"},
+		{"no direct algorithm", nil, Problem{History: increments, Model: Cell(0)}, Bounds{}, Legal, "frontier search (register)"},
+		{"too wide", nil, mutex, Bounds{}, Illegal, "porcupine (mutex)"},
+		{"too wide, in time", nil, mutex, Bounds{Timeout: time.Minute}, Illegal, "porcupine (mutex)"},
+		{"too wide, no time", nil, mutex, Bounds{Timeout: 1}, Undecided, "frontier search (mutex)"},
+		{"too wide, cancelled", cancelled, mutex, Bounds{}, Undecided, "frontier search (mutex)"},
+		{"too many unknown", nil, CounterProblem(unknown), Bounds{Timeout: time.Minute}, Undecided, "frontier search (register)"},
 	} {
 		if c.ctx == nil {
 			c.ctx = context.Background()
 		}
-		if r, method := c.problem.Check(c.ctx, c.h, c.b); r.Outcome != c.want || method != c.method {
+		if r, method := c.problem.Check(c.ctx, c.b); r.Outcome != c.want || method != c.method {
 			t.Errorf("%s: %v by %s; want %v by %s", c.name, r.Outcome, method, c.want, c.method)
 		}
 	}
 	// Glance spends little; Search asks porcupine first, and has its own bounds.
-	if r, method := mutex.Glance(context.Background(), wide, Bounds{}); r.Outcome != Undecided || method != "frontier search (mutex)" {
+	if r, method := mutex.Glance(context.Background(), Bounds{}); r.Outcome != Undecided || method != "frontier search (mutex)" {
 		t.Errorf("a glance: %v by %s", r.Outcome, method)
 	}
-	if r, method := mutex.Search(context.Background(), wide, Bounds{Timeout: time.Minute}); r.Outcome != Illegal || method != "porcupine (mutex)" {
+	if r, method := mutex.Search(context.Background(), Bounds{Timeout: time.Minute}); r.Outcome != Illegal || method != "porcupine (mutex)" {
 		t.Errorf("a search: %v by %s", r.Outcome, method)
 	}
 	few := Bounds{Timeout: time.Minute, Memory: 1 << 10}
-	if r, method := mutex.Search(context.Background(), wide, few); r.Outcome != Undecided || method != "frontier search (mutex)" {
+	if r, method := mutex.Search(context.Background(), few); r.Outcome != Undecided || method != "frontier search (mutex)" {
 		t.Errorf("a search without memory: %v by %s", r.Outcome, method)
 	}
 	// Without a bound on the time, the frontier search decides what is too much for porcupine.
 	adds := History{Ops: append(slices.Repeat([]Op{{Kind: Add, A: 1, Call: 1, Return: Never}}, maxOptional+1), Op{Kind: Read, A: 3, Call: 2, Return: 3})}
-	counter := CounterProblem(0)
-	if r, method := counter.Search(context.Background(), adds, Bounds{}); r.Outcome != Legal || method != "frontier search (register)" {
+	counter := CounterProblem(adds)
+	if r, method := counter.Search(context.Background(), Bounds{}); r.Outcome != Legal || method != "frontier search (register)" {
 		t.Errorf("a search among many unknown: %v (%s) by %s", r.Outcome, r.Why, method)
 	}
 }

@@ -199,6 +199,6 @@ without fencing tokens.`,
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a),
 		newCheckCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
 		newServeCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
-		newVersionCommand(a), newClientCommand(a))
+		newVersionCommand(a), newClientCommand(a), newLockCommand(a))
 	return root
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os/signal"
+	"syscall"
+
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/client/process"
@@ -14,7 +17,9 @@ func newClientCommand(a *app) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return process.Serve(a.stdin, a.stdout)
+			// The client outlives sim for a moment, to end what it has started.
+			signal.Ignore(syscall.SIGHUP)
+			return process.Serve(a.stdin, a.stdout, a.stderr)
 		},
 	}
 }

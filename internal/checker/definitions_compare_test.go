@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/randomtest"
 )
 
 // plots are what random histories are about, and the properties at home in each: of its
@@ -38,22 +39,6 @@ var plots = []struct {
 		[]checker.Property{checker.Atomic, checker.Isolated, checker.Durable}},
 }
 
-// howMany histories are compared: RANDOM_HISTORIES, where that is set.
-func howMany(t *testing.T, usual int) int {
-	t.Helper()
-	if s := os.Getenv("RANDOM_HISTORIES"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	if testing.Short() {
-		return usual / 10
-	}
-	return usual
-}
-
 // firstSeed lets a long comparison be done in pieces.
 func firstSeed(t *testing.T) uint64 {
 	t.Helper()
@@ -68,7 +53,7 @@ func firstSeed(t *testing.T) uint64 {
 // written at random.
 func TestDefinitionsOnRandomHistories(t *testing.T) {
 	tally := map[string]map[checker.Verdict]int{}
-	n, first := howMany(t, 12_000), firstSeed(t)
+	n, first := randomtest.Histories(t, 12_000, 1_200), firstSeed(t)
 	for i := range n {
 		p := plots[i%len(plots)]
 		seed := first + uint64(i)

@@ -10,8 +10,10 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/randomtest"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
@@ -25,16 +27,8 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	files, err := scenario.Find([]string{"../../scenarios"})
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
 	s := &stage{}
-	for _, file := range files {
-		loaded, err := scenario.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, loaded := range scenariotest.Shipped(t) {
 		for _, v := range loaded.Variants {
 			s.variants, s.names = append(s.variants, v), append(s.names, loaded.Name)
 		}
@@ -91,7 +85,7 @@ const longest = 400
 func TestDefinitionsOnVirtualRuns(t *testing.T) {
 	s := newStage(t)
 	compared := 0
-	n, first := howMany(t, 2500), firstSeed(t)
+	n, first := randomtest.Histories(t, 2500, 250), firstSeed(t)
 	for i := range n {
 		h, o, origin := s.run(t, first+uint64(i))
 		if len(h.Events) <= longest {

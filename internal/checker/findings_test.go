@@ -9,7 +9,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
-	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
@@ -17,18 +17,10 @@ import (
 // TestFindings: what a reader is told of a run of every shipped scenario, with one seed:
 // verdict, reason, counterexample, story and the assumption that failed.
 func TestFindings(t *testing.T) {
-	files, err := scenario.Find([]string{"../../scenarios"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var engine virtual.Engine
 	defer engine.Close()
 	var text strings.Builder
-	for _, file := range files {
-		s, err := scenario.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, s := range scenariotest.Shipped(t) {
 		for _, v := range s.Variants {
 			out, err := runner.Run(runner.Config{Scenario: s.Name, Variant: v, Seed: 1, World: "virtual", Started: time.Unix(0, 0),
 				Open: func(spec world.Spec) (world.World, error) { return engine.Open(context.Background(), spec) }})

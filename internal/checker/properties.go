@@ -21,6 +21,8 @@ type row struct {
 	probed bool
 	// keyed: it is judged by what the nodes' keys were seen to be.
 	keyed bool
+	// promised: it is judged by what locks promised.
+	promised bool
 	// distance from the cause, as its counterexample tells it: a lock that broke its
 	// promise comes before the damage that followed, and that before a mere belief, which
 	// any lease with a slow holder leaves behind.
@@ -30,14 +32,14 @@ type row struct {
 // rows are the properties, in the order in which a report shows them.
 var rows = []row{
 	{name: ExclusiveBelief, title: "no two clients believe at once that they hold the lock", judge: judgeBelief, asked: locked, distance: 13}, // no lease can keep it
-	{name: ExclusiveLease, title: "no two clients are at once inside the validity that their lock promised them", judge: judgeLease, asked: locked, demanded: true, distance: 1},
-	{name: NoLateEffect, title: "nothing a client does to the resource takes effect after its validity ended", judge: judgeLateEffects, asked: locked, demanded: true, distance: 6},
+	{name: ExclusiveLease, title: "no two clients are at once inside the validity that their lock promised them", judge: judgeLease, promised: true, asked: locked, demanded: true, distance: 1},
+	{name: NoLateEffect, title: "nothing a client does to the resource takes effect after its validity ended", judge: judgeLateEffects, promised: true, asked: locked, demanded: true, distance: 6},
 	{name: LinearizableResource, title: "the guarded sections are linearizable as atomic read-modify-writes", judge: judgeResource, asked: locked, demanded: true, distance: 2},
-	{name: HolderServed, title: "the fence refuses nothing that a client does inside its own validity", judge: judgeServed, distance: 7},
-	{name: OrderedTokens, title: "a later grant has a strictly larger token", judge: judgeTokens, keyed: true, distance: 8},
+	{name: HolderServed, title: "the fence refuses nothing that a client does inside its own validity", judge: judgeServed, promised: true, distance: 7},
+	{name: OrderedTokens, title: "a later grant has a strictly larger token", judge: judgeTokens, promised: true, keyed: true, distance: 8},
 	{name: OwnerRelease, title: "nobody's release or renewal touches another owner's key", judge: judgeOwners, keyed: true, distance: 9},
-	{name: DeadlockFree, title: "once the faults are lifted, somebody gets the lock within a stated bound", judge: judgeDeadlock, probed: true, distance: 12},
-	{name: MinorityTolerant, title: "with a minority of nodes down, hung or slow, the lock is still granted within a bound", judge: judgeMinority, distance: 11},
+	{name: DeadlockFree, title: "once the faults are lifted, somebody gets the lock within a stated bound", judge: judgeDeadlock, promised: true, probed: true, distance: 12},
+	{name: MinorityTolerant, title: "with a minority of nodes down, hung or slow, the lock is still granted within a bound", judge: judgeMinority, promised: true, distance: 11},
 	{name: NoOrphanLock, title: "no key stays for longer than the TTL after its owner no longer wants it", judge: judgeOrphans, keyed: true, distance: 10},
 	{name: Atomic, title: "what belongs together is done as a whole or not at all", judge: judgeAtomic, asked: func(w workload.Workload) bool { return w.Pair || len(w.Together) > 0 }, distance: 3},
 	{name: Isolated, title: "nobody sees a change that is only half done", judge: judgeIsolated, asked: paired, distance: 4},

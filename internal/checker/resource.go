@@ -33,7 +33,7 @@ func judgeResource(ctx context.Context, v *view, o Options) Finding {
 	f := Finding{Effort: effort}
 	for i := range cells {
 		c := &cells[i]
-		d := decider{ctx: ctx, options: o, h: c.h, problem: v.data(c.key).Problem(c.h)}
+		d := decider{ctx: ctx, options: o, problem: v.data(c.key).Problem(c.h)}
 		r := d.decide(c.h.Ops, !o.Fast)
 		f.Method = d.method
 		switch r.Outcome {
@@ -56,20 +56,19 @@ type decider struct {
 	ctx     context.Context
 	options Options
 	problem linear.Problem
-	h       linear.History
 	method  string
 }
 
 func (d *decider) decide(ops []linear.Op, confirm bool) linear.Result {
 	bounds := linear.Bounds{Timeout: d.options.Timeout, Memory: d.options.Memory}
-	h := d.h
-	h.Ops = ops
-	r, method := d.problem.Check(d.ctx, h, bounds)
+	p := d.problem
+	p.History.Ops = ops
+	r, method := p.Check(d.ctx, bounds)
 	d.method = method
 	if !confirm || r.Outcome == linear.Undecided || len(ops) > ConfirmUpTo || optional(ops) > maxOptional {
 		return r
 	}
-	ref := linear.Reference(d.ctx, d.problem.Model, h, bounds)
+	ref := linear.Reference(d.ctx, p.Model, p.History, bounds)
 	switch ref.Outcome {
 	case linear.Undecided:
 	case r.Outcome:

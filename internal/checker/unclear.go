@@ -6,10 +6,14 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
-// known takes back a verdict that rests on keys of which something is not known. A
+// known takes back a verdict that rests on promises or keys of which something is not
+// known. Of promises even a violation may be wrong then. Of keys a
 // violation was seen in what is known, and stays. For ordered-tokens, keys only say of more
 // grants that they are later: what was compared without them stands.
 func (v *view) known(f Finding) Finding {
+	if v.vague >= 0 && f.Property.row().promised {
+		return Finding{Property: f.Property, Effort: f.Effort, Method: f.Method, Verdict: Unknown, Events: []int{v.vague}, Why: v.vagueWhy}
+	}
 	if v.unclear < 0 || f.Verdict == Violated || !f.Property.row().keyed || f.Property == OrderedTokens && f.Verdict == Holds {
 		return f
 	}

@@ -39,6 +39,10 @@ type view struct {
 	effects  []effect
 	// unclear is the first event after which a node's key was not known, -1 for none.
 	unclear int
+	// vague is the first event of which it is not known what a lock promised, -1 for none;
+	// vagueWhy says why.
+	vague    int
+	vagueWhy string
 	// contended keeps what contention has counted.
 	contended *Effort
 }
@@ -60,6 +64,10 @@ type grant struct {
 	release int
 	// outer is the grant that this one re-entered, -1 for none.
 	outer int
+	// loss is the event in which the lock told that it had lost the grant, -1 where it never
+	// did; lease is the promise that it had made.
+	loss  int
+	lease promise
 }
 
 // promise is what a lock says of the end of a grant. Most grants of a lease have
@@ -107,7 +115,7 @@ type extension struct {
 }
 
 func newView(h *history.History) *view {
-	v := &view{h: h, work: workload.Of(workload.Name(h.Header.Workload)), ops: h.Ops(), done: h.Done(), byClient: make(map[string][]int), unclear: firstUnclear(h)}
+	v := &view{h: h, work: workload.Of(workload.Name(h.Header.Workload)), ops: h.Ops(), done: h.Done(), byClient: make(map[string][]int), unclear: firstUnclear(h), vague: -1}
 	if n := len(h.Events); n > 0 {
 		v.end = h.Events[n-1].Time
 	}
@@ -129,6 +137,8 @@ func newView(h *history.History) *view {
 	v.collectGrants()
 	v.collectSections()
 	v.collectEffects()
+	v.readAsked()
+	v.cutLosses()
 	return v
 }
 
@@ -149,13 +159,19 @@ type holder struct{ client, lock string }
 // grants open only where it re-entered, which shows by the owner value being the
 // same.
 func (v *view) collectGrants() {
-	open := make(map[holder][]int)
+	open, early := make(map[holder][]int), make(map[string]int)
 	for i, fault := 0, 0; i < len(v.h.Events); i++ {
 		e, op := &v.h.Events[i], int(v.opAt[i])
 		switch {
 		case e.F == history.FaultBegin:
 			v.endKilled(open, &v.faults[fault])
 			fault++
+		case e.F == history.Lost:
+			if list := open[holder{e.Process, e.Value.Lock}]; len(list) == 0 {
+				early[e.Process] = i // told before the answer to the acquire was on record
+			} else if g := &v.grants[list[len(list)-1]]; e.Value.Owner == "" || g.owner == e.Value.Owner {
+				v.lose(g, i)
+			}
 		case !e.IsOp():
 		case e.Type == history.Invoke && e.F == history.Release:
 			v.giveBack(open, v.key(op), op)
@@ -164,6 +180,9 @@ func (v *view) collectGrants() {
 		case e.Type == history.Invoke || op < 0 || e.Type != history.OK:
 		case e.F == history.Acquire:
 			v.acquired(open, op)
+			if told, ok := early[e.Process]; ok && told > v.ops[op].Call {
+				v.lose(&v.grants[len(v.grants)-1], told)
+			}
 		case e.F == history.Extend:
 			v.extended(open, op)
 		}
@@ -232,7 +251,7 @@ func (v *view) acquired(open map[holder][]int, op int) {
 	o := &v.ops[op]
 	k, e := v.key(op), v.event(o.Return)
 	g := grant{client: o.Process, lock: k.lock, owner: v.owner(op), token: e.Value.Token, op: op,
-		call: o.Call, ret: o.Return, until: promised(e.Value.ValidUntil), ends: -1, outer: -1}
+		call: o.Call, ret: o.Return, until: promised(e.Value.ValidUntil), ends: -1, outer: -1, loss: -1}
 	list := open[k]
 	if n := len(list); n > 0 {
 		g.outer = list[n-1]
@@ -292,6 +311,9 @@ func (v *view) believedUntil(g *grant) time.Duration { return v.at(g.ends) }
 // anew, keeps its lease, where it has one; forever where nothing ends it.
 func (v *view) freeFrom(g *grant) time.Duration {
 	last := g.lastPromise()
+	if g.loss >= 0 {
+		last = g.lease
+	}
 	at := last.cut(forever)
 	if g.how == released && v.ops[g.release].Type != history.Info {
 		at = min(at, v.at(v.ops[g.release].Return))

@@ -19,6 +19,8 @@ type Address struct {
 	// out where the node asks for none.
 	Username    string `json:"username,omitempty"`
 	PasswordEnv string `json:"password_env,omitempty"`
+	// Secret is the password itself, where it is known.
+	Secret string `json:"-"`
 }
 
 // StoreKind names what listens at an Address.
@@ -60,10 +62,10 @@ func (t *TLS) Config() (*tls.Config, error) {
 	return c, nil
 }
 
-// Password is what the variable holds.
+// Password is the secret, or what the variable holds.
 func (a Address) Password() string {
 	if a.PasswordEnv == "" {
-		return ""
+		return a.Secret
 	}
 	return os.Getenv(a.PasswordEnv)
 }

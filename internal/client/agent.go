@@ -36,14 +36,29 @@ type Agent struct {
 	grants []lock.Grant
 }
 
-// NewAgent makes the client that env belongs to. store is the resource's node,
-// instant a clock that no fault moves.
-func NewAgent(env lock.Env, l lock.Config, store command.Node, r resource.Config, instant func() time.Duration) (*Agent, error) {
-	made, err := lock.New(l, env)
-	if err != nil {
-		return nil, err
+// NewAgent makes the client that env and the lock belong to. store is the resource's
+// node, instant a clock that no fault moves.
+func NewAgent(env lock.Env, l lock.Lock, store command.Node, r resource.Config, instant func() time.Duration) *Agent {
+	return &Agent{env: env, instant: instant, lock: l, store: store, res: r}
+}
+
+// Loser is a lock that tells of a grant that it has lost.
+type Loser interface {
+	Lost(lock.Grant) bool
+}
+
+// lost is the answer to a request after the lock has told that it lost the grant: the
+// client leaves the resource alone from then on.
+func (a *Agent) lost() (answer Answer, lost bool) {
+	loser, ok := a.lock.(Loser)
+	if !ok {
+		return answer, false
 	}
-	return &Agent{env: env, instant: instant, lock: made, store: store, res: r}, nil
+	g, held := a.grant()
+	if !held || !loser.Lost(g) {
+		return answer, false
+	}
+	return Answer{Type: history.Fail, Error: "the client was told that it had lost the lock"}, true
 }
 
 // Do carries out a request.
@@ -93,6 +108,9 @@ func (a *Agent) acquire() Answer {
 
 func (a *Agent) read(r Request) Answer {
 	a.env.Point(workload.BeforeRead)
+	if answer, lost := a.lost(); lost {
+		return answer
+	}
 	if a.res.Guard == resource.Watching && !r.Unfenced {
 		if watched := a.res.Watch(a.store, a.access(r)); !watched.OK() {
 			return a.seen(resource.Answer{Reply: watched}, r)
@@ -110,6 +128,9 @@ func (a *Agent) write(r Request) Answer {
 		}
 	}
 	a.env.Point(workload.BeforeWrite)
+	if answer, lost := a.lost(); lost {
+		return answer
+	}
 	a.watches = a.watches && r.Unfenced
 	answer := a.checked(r)
 	if answer.Type == history.OK {
@@ -134,6 +155,9 @@ func (a *Agent) checked(r Request) Answer {
 // take takes units off the resource in one step.
 func (a *Agent) take(r Request) Answer {
 	a.env.Point(workload.BeforeWrite)
+	if answer, lost := a.lost(); lost {
+		return answer
+	}
 	got := a.res.Take(a.store, a.access(r))
 	answer := a.seen(got, r)
 	switch {

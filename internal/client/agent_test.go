@@ -34,12 +34,12 @@ func newScene(t *testing.T, c lock.Config, fence resource.Fence) *scene {
 	s := &scene{Clock: clock, nodes: commandtest.NewNodes(3, clock), store: commandtest.NewNode("resource", clock),
 		rnd: rand.New(rand.NewPCG(1, 2)), onPoint: make(map[string]func())}
 	c.Algorithm, c.Key, c.TTL = "redlock", "lock", time.Second
-	agent, err := client.NewAgent(s, c, s.store, resource.Config{Kind: resource.Register, Key: "r", Fence: fence, Initial: 3},
-		func() time.Duration { return clock.T + time.Hour })
+	l, err := lock.New(c, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Agent = agent
+	s.Agent = client.NewAgent(s, l, s.store, resource.Config{Kind: resource.Register, Key: "r", Fence: fence, Initial: 3},
+		func() time.Duration { return clock.T + time.Hour })
 	return s
 }
 

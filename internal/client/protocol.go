@@ -44,6 +44,9 @@ const (
 	Completed MessageType = "complete"
 	// ClockSet answers SetClock.
 	ClockSet MessageType = "clock-set"
+	// Lost says that the client's lock told of a loss: at the instant Monotonic, or at
+	// most Uncertain before it. Answer has the owner.
+	Lost MessageType = "lost"
 	// Failed says that the client cannot go on; Error says why.
 	Failed MessageType = "error"
 )
@@ -66,6 +69,8 @@ type Message struct {
 	// Validity of a grant counts. A client that cannot read it leaves it out;
 	// its validity then counts from the invocation.
 	Monotonic int64 `json:"monotonic,omitempty"`
+	// Uncertain belongs to Lost, in ns.
+	Uncertain int64 `json:"uncertain,omitempty"`
 	// Point belongs to AtPoint, Operation to Invoked.
 	Point     string `json:"point,omitempty"`
 	Operation string `json:"operation,omitempty"`
@@ -83,7 +88,9 @@ type SetupMessage struct {
 	Resource resource.Config `json:"resource"`
 	// Nodes and Store say where the lock's nodes and the resource listen.
 	Nodes []Address `json:"nodes"`
-	Store Address   `json:"store"`
+	// Replicated: what listens there is the primary of several.
+	Replicated bool    `json:"replicated,omitempty"`
+	Store      Address `json:"store"`
 	// Consensus is a store that no fault strikes, where the lock needs one (see
 	// lock.Config.NeedsConsensus).
 	Consensus *Address `json:"consensus,omitempty"`

@@ -9,6 +9,9 @@ import (
 // transact appends a number to both lists.
 func (a *Agent) transact(r Request) Answer {
 	a.env.Point(workload.BeforeTransaction)
+	if answer, lost := a.lost(); lost {
+		return answer
+	}
 	reply := a.res.Append(a.store, r.Number.V, r.How, func() { a.env.Point(workload.BetweenCommands) })
 	answer := outcome(reply)
 	answer.Value = history.Value{Section: r.Section, Number: r.Number}
@@ -18,6 +21,9 @@ func (a *Agent) transact(r Request) Answer {
 // snapshot reads both lists.
 func (a *Agent) snapshot(r Request) Answer {
 	a.env.Point(workload.BeforeSnapshot)
+	if answer, lost := a.lost(); lost {
+		return answer
+	}
 	first, second, reply := a.res.Both(a.store)
 	answer := outcome(reply)
 	answer.Value = history.Value{Section: r.Section, List: first, Other: second}

@@ -4,97 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server/servertest"
 )
 
-// realRedis is a redis-server whose clock stands where the test sets it.
+// realRedis is a redis-server that replays are compared with.
 type realRedis struct {
-	clock  string
-	rdb    *redis.Client
+	*servertest.Redis
+	// conn is one connection, for SELECT.
+	conn   *redis.Conn
 	server command.Server
 }
 
 func startRedis(t *testing.T) *realRedis {
 	t.Helper()
-	binary, err := server.FindRedis()
-	if err != nil {
-		t.Skip(err)
-	}
-	library, err := server.FindFaketime()
-	if err != nil {
-		t.Skip(err)
-	}
-	libc, _ := filepath.Glob("/lib/*-linux-gnu/libc.so.6")
-	if len(libc) == 0 {
-		t.Skip("no libc.so.6 to preload")
-	}
-	dir, err := os.MkdirTemp("", "replay") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	r := &realRedis{clock: filepath.Join(dir, "clock")}
-	r.set(t, epoch)
-	socket := filepath.Join(dir, "s")
-	cmd := exec.Command(binary, "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--enable-debug-command", "yes")
-	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library+":"+libc[0], "FAKETIME_TIMESTAMP_FILE="+r.clock, "FAKETIME_NO_CACHE=1",
-		"FAKETIME_DONT_FAKE_MONOTONIC=1", "TZ=UTC")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	r.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: socket, Protocol: 2, DisableIdentity: true, MaxRetries: -1, PoolSize: 1})
-	t.Cleanup(func() { _ = r.rdb.Close() })
-	for deadline := time.Now().Add(10 * time.Second); r.do("debug", "set-active-expire", "0").Err() != nil; time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("redis-server does not answer")
-		}
-	}
-	for _, name := range []string{"faketime_shm_%d", "sem.faketime_sem_%d"} {
-		_ = os.Remove(filepath.Join("/dev/shm", fmt.Sprintf(name, cmd.Process.Pid)))
-	}
-	info := r.rdb.Info(context.Background(), "server").Val()
-	field := func(name string) string {
-		_, rest, _ := strings.Cut(info, name+":")
-		value, _, _ := strings.Cut(rest, "\r\n")
-		return value
-	}
-	r.server = command.ParseServer(field("redis_version"), field("valkey_version"))
+	r := &realRedis{Redis: servertest.Start(t, epoch)}
+	r.conn = r.RDB.Conn()
+	t.Cleanup(func() { _ = r.conn.Close() })
+	r.server = command.ParseServer(r.Info("server", "redis_version"), r.Info("server", "valkey_version"))
 	return r
 }
 
 // epoch is where the clocks of the tests begin, in s since 1970.
 const epoch = int64(1_700_000_000)
 
-func (r *realRedis) set(t interface{ Fatal(...any) }, s int64) {
-	text := time.Unix(s, 0).UTC().Format("2006-01-02 15:04:05") + "\n"
-	if err := os.WriteFile(r.clock+".new", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(r.clock+".new", r.clock); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (r *realRedis) do(words ...string) *redis.Cmd {
 	args := make([]any, len(words))
 	for i, w := range words {
 		args[i] = w
 	}
-	return r.rdb.Do(context.Background(), args...)
+	return r.conn.Do(context.Background(), args...)
 }
 
 // shown reports whether MONITOR shows a command that was answered so: one that the
@@ -226,7 +173,7 @@ func TestReplayIsRedis(t *testing.T) {
 	known, all := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		now := epoch
-		r.set(t, now)
+		r.Set(t, now)
 		r.do("select", "0")
 		r.do("flushall")
 		replay := command.Replay{Name: "lock", Server: r.server}
@@ -235,7 +182,7 @@ func TestReplayIsRedis(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "length") {
 			if rapid.IntRange(0, 3).Draw(t, "tick") == 0 {
 				now += rapid.Int64Range(1, 3).Draw(t, "seconds")
-				r.set(t, now)
+				r.Set(t, now)
 			}
 			words := drawWords(t, now, r.server)
 			err := r.do(words...).Err()
@@ -292,7 +239,7 @@ func check(t *rapid.T, story []string, was, got command.Key, change command.Chan
 // none of those that only read make a key unclear.
 func TestTheServersCommandsAreKnown(t *testing.T) {
 	r := startRedis(t)
-	list, err := r.rdb.Command(context.Background()).Result()
+	list, err := r.RDB.Command(context.Background()).Result()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/randomtest"
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 
@@ -308,16 +308,7 @@ func (a *actor) note(c int, ret int64) {
 	a.open[c] = nil
 }
 
-func rounds(t *testing.T) int {
-	if s := os.Getenv("RANDOM_HISTORIES"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return 1500
-}
+func rounds(t *testing.T) int { return randomtest.Histories(t, 1500, 1500) }
 
 // TestCheckIsPorcupine: what `sim check` says of a file is what porcupine says of
 // the operations in it, for every model, whatever the file is made of.

@@ -37,7 +37,7 @@ func (b *builder) decide(ctx context.Context) *Report {
 			undecided = why
 			continue
 		}
-		res, method := q.problem.Glance(ctx, q.h, b.bounds(deadline))
+		res, method := q.problem.Glance(ctx, b.bounds(deadline))
 		r.Method = method
 		if res.Outcome == linear.Illegal {
 			b.explain(ctx, r, q, res)
@@ -50,7 +50,7 @@ func (b *builder) decide(ctx context.Context) *Report {
 	for i, q := range hard {
 		left := b.bounds(deadline)
 		left.Timeout /= time.Duration(len(hard) - i)
-		res, method := q.problem.Search(ctx, q.h, left)
+		res, method := q.problem.Search(ctx, left)
 		r.Method = method
 		switch res.Outcome {
 		case linear.Illegal:
@@ -116,47 +116,47 @@ func (b *builder) bounds(deadline time.Time) linear.Bounds {
 	return linear.Bounds{Timeout: max(time.Until(deadline), time.Millisecond), Memory: b.o.Memory}
 }
 
-// question is what is asked about one part: its history as the model wants it,
-// and the operation of the part that each of its operations is; nil where they
+// question is what is asked about one part, with its history as the model wants it,
+// and the operation of the part that each of the operations there is; nil where they
 // are the same.
 type question struct {
 	part    *part
 	problem linear.Problem
-	h       linear.History
 	places  []int
 }
 
 func (b *builder) question(p *part) (q *question, why string) {
-	q = &question{part: p, h: p.h}
+	q = &question{part: p}
+	h := p.h
 	switch {
 	case b.m.name == "kv":
-		if list, ok := asList(q.h, b.texts); ok {
-			q.h, q.problem = list, linear.ListProblem(list.Lists)
+		if list, ok := asList(h, b.texts); ok {
+			q.problem = linear.ListProblem(list)
 			return q, ""
 		}
-		q.problem = linear.Problem{Model: linear.Text(b.texts)}
+		q.problem = linear.Problem{History: h, Model: linear.Text(b.texts)}
 		return q, ""
 	case b.m.timed && ambiguous(p):
 		return nil, "it cannot be told which release belongs to which leased grant"
 	case b.m.timed:
-		leased, r := linear.Lease(p.h, p.until)
+		leased, r := linear.Lease(h, p.until)
 		if r.Outcome != 0 {
 			return nil, r.Why
 		}
-		q.h, q.places = leased, leasePlaces(p.h, leased)
+		h, q.places = leased, leasePlaces(h, leased)
 	case b.m.tagged && ambiguous(p) && !p.nameless:
 		// The owner value tells who holds the lock, though not which grant it is.
-		q.problem = linear.Problem{Model: linear.TaggedMutex()}
+		q.problem = linear.Problem{History: h, Model: linear.TaggedMutex()}
 		return q, ""
 	case b.m.tagged && ambiguous(p):
 		if crossed(p) {
 			return nil, "it cannot be told which release belongs to which grant"
 		}
 		// Only the process tells.
-		q.problem = linear.Problem{Model: linear.OwnerMutex()}
+		q.problem = linear.Problem{History: h, Model: linear.OwnerMutex()}
 		return q, ""
 	}
-	q.problem = b.m.problem(q.h, b.o)
+	q.problem = b.m.problem(h, b.o)
 	return q, ""
 }
 
@@ -233,7 +233,7 @@ const shrinkFor = 2 * time.Second
 // explain finds the first impossible operation and a small set of operations
 // that cannot be explained.
 func (b *builder) explain(ctx context.Context, r *Report, q *question, res linear.Result) {
-	c := linear.Explain(ctx, q.problem, q.h, linear.Bounds{Timeout: shrinkFor, Memory: b.o.Memory})
+	c := linear.Explain(ctx, q.problem, linear.Bounds{Timeout: shrinkFor, Memory: b.o.Memory})
 	place := func(i int) int {
 		if q.places != nil {
 			return q.places[i]
@@ -241,7 +241,7 @@ func (b *builder) explain(ctx context.Context, r *Report, q *question, res linea
 		return i
 	}
 	bad := b.describe(q.part, place(c.At))
-	r.Verdict, r.FirstBad, r.Minimal, r.From = checker.Violated, &bad, c.Minimal, len(q.h.Ops)
+	r.Verdict, r.FirstBad, r.Minimal, r.From = checker.Violated, &bad, c.Minimal, len(q.problem.History.Ops)
 	for _, i := range c.Operations {
 		r.Counterexample = append(r.Counterexample, b.describe(q.part, place(i)))
 	}

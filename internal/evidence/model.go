@@ -47,27 +47,29 @@ func of(d workload.Data) func(linear.History, Options) linear.Problem {
 	return func(h linear.History, _ Options) linear.Problem { return d.Problem(h) }
 }
 
-// always is a problem that no history changes either.
-func always(p linear.Problem) func(linear.History, Options) linear.Problem {
-	return func(linear.History, Options) linear.Problem { return p }
+// always is a problem whose model no history changes either; direct may be nil.
+func always(m linear.Model, direct func(linear.History) linear.Result) func(linear.History, Options) linear.Problem {
+	return func(h linear.History, _ Options) linear.Problem {
+		return linear.Problem{History: h, Model: m, Direct: direct}
+	}
 }
 
 var models = map[string]*model{
 	"register":     {verbs: registerVerbs, problem: of(workload.CounterData)},
 	"cas-register": {verbs: registerVerbs, problem: of(workload.CounterData)},
 	"counter":      {verbs: counterVerbs, sections: true, problem: of(workload.CounterData)},
-	"mutex":        {verbs: lockVerbs, problem: always(linear.Problem{Model: linear.PlainMutex()})},
-	"owner-mutex":  {verbs: lockVerbs, tagged: true, problem: always(linear.Problem{Model: linear.TaggedMutex(), Direct: linear.Mutex})},
-	"leased-mutex": {verbs: lockVerbs, tagged: true, timed: true, problem: always(linear.Problem{Model: linear.TaggedMutex(), Direct: linear.Mutex})},
-	"fenced-mutex": {verbs: lockVerbs, problem: always(linear.Problem{Model: linear.Fenced()})},
-	"reentrant-mutex": {verbs: lockVerbs, problem: func(_ linear.History, o Options) linear.Problem {
-		return linear.Problem{Model: linear.Reentrant(o.Reentrancy)}
+	"mutex":        {verbs: lockVerbs, problem: always(linear.PlainMutex(), nil)},
+	"owner-mutex":  {verbs: lockVerbs, tagged: true, problem: always(linear.TaggedMutex(), linear.Mutex)},
+	"leased-mutex": {verbs: lockVerbs, tagged: true, timed: true, problem: always(linear.TaggedMutex(), linear.Mutex)},
+	"fenced-mutex": {verbs: lockVerbs, problem: always(linear.Fenced(), nil)},
+	"reentrant-mutex": {verbs: lockVerbs, problem: func(h linear.History, o Options) linear.Problem {
+		return linear.Problem{History: h, Model: linear.Reentrant(o.Reentrancy)}
 	}},
-	"reentrant-fenced-mutex": {verbs: lockVerbs, problem: func(_ linear.History, o Options) linear.Problem {
-		return linear.Problem{Model: linear.ReentrantFenced(o.Reentrancy)}
+	"reentrant-fenced-mutex": {verbs: lockVerbs, problem: func(h linear.History, o Options) linear.Problem {
+		return linear.Problem{History: h, Model: linear.ReentrantFenced(o.Reentrancy)}
 	}},
 	"semaphore": {verbs: lockVerbs, problem: func(h linear.History, o Options) linear.Problem {
-		return linear.Problem{Model: linear.Semaphore(o.Permits, h)}
+		return linear.Problem{History: h, Model: linear.Semaphore(o.Permits, h)}
 	}},
 	"append": {verbs: map[history.F]verb{"append": appendTo, "add": appendTo, "write": appendTo, "read": read}, sections: true,
 		problem: of(workload.ListData)},
@@ -76,7 +78,9 @@ var models = map[string]*model{
 	"jobs": {verbs: map[history.F]verb{"run": run, "write": run},
 		problem: of(workload.JobsData)},
 	"set": {verbs: map[history.F]verb{"add": add, "insert": add, "read": read},
-		problem: func(h linear.History, _ Options) linear.Problem { return linear.Problem{Model: linear.Set(h.Lists)} }},
+		problem: func(h linear.History, _ Options) linear.Problem {
+			return linear.Problem{History: h, Model: linear.Set(h.Lists)}
+		}},
 	"kv": {verbs: map[history.F]verb{"get": read, "read": read, "put": write, "write": write, "append": appendTo}},
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 )
 
 const head = "name: test\nlock: {algorithm: redlock, ttl: 500ms, switches: {recheck_elapsed: true}}\nworkload: {clients: 3, sections: 2}\n"
@@ -143,15 +144,7 @@ func TestShippedScenariosCanBeSearched(t *testing.T) {
 		seeds = 200
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // as sim search does
-	files, err := scenario.Find([]string{"../../scenarios"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		s, err := scenario.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, s := range scenariotest.Shipped(t) {
 		for i, v := range s.Variants {
 			n := seeds / len(s.Variants)
 			q := Search{Scenario: s, Variant: v.Name, First: uint64(i * n), Seeds: uint64(n), Workers: 2, Properties: claims}

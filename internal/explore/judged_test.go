@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 )
 
 // TestJudgedBrieflyIsJudged: the quick judgement of a search or a sweep gives each
@@ -19,17 +20,9 @@ func TestJudgedBrieflyIsJudged(t *testing.T) {
 	if testing.Short() {
 		seeds = 5
 	}
-	files, err := scenario.Find([]string{"../../scenarios"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, all := context.Background(), checker.Properties()
 	seen := make(map[string]int)
-	for _, file := range files {
-		s, err := scenario.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, s := range scenariotest.Shipped(t) {
 		for i := range s.Variants {
 			setup := &s.Variants[i].Setup
 			d, err := newDrawer(setup, nil)

@@ -2,7 +2,11 @@ package history
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Type says what an event tells about its operation. The words are Jepsen's.
@@ -71,7 +75,9 @@ const (
 	// Point: a client passed the named point of its code (Value.Point).
 	Point F = "point"
 	// KeySet, KeyExtended, KeyDeleted, KeyExpired: a node's lock key changed.
-	// Process is the node; Value has Key, Owner and, where it lives on, TTL.
+	// Process is the node; Value has Key, Owner and, where it lives on, TTL. Of a lock
+	// program it also has At, when the command left its client, and ValidUntil, till when
+	// it asked for the key.
 	KeySet      F = "key-set"
 	KeyExtended F = "key-extended"
 	KeyDeleted  F = "key-deleted"
@@ -80,6 +86,9 @@ const (
 	// observer cannot tell what it left there. Value has Key, Client and, as Detail,
 	// the command. It is over with the node's next word about the key.
 	KeyUnclear F = "key-unclear"
+	// Lost: a client's lock told it that it had lost its grant (Value.Owner): at Value.At,
+	// or at most Value.AtError before that.
+	Lost F = "lost"
 	// Effect: the resource applied or refused an operation. Process is
 	// ResourceProcess; Value has At, Client, Op, Accepted, Token, Highest.
 	Effect F = "effect"
@@ -254,4 +263,14 @@ const (
 type Link struct {
 	From string `json:"from"`
 	To   string `json:"to"`
+}
+
+// OwnerText is an owner value as histories have it: as it is, or, where it is no text or
+// has a backslash, with escapes, so that two different values stay different.
+func OwnerText(raw string) string {
+	if utf8.ValidString(raw) && !strings.ContainsFunc(raw, func(r rune) bool { return r == '\\' || !unicode.IsPrint(r) }) {
+		return raw
+	}
+	quoted := strconv.QuoteToASCII(raw)
+	return quoted[1 : len(quoted)-1]
 }

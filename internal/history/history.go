@@ -25,6 +25,10 @@ type Header struct {
 	ChecksOrder bool `json:"checks_order,omitempty"`
 	// LockKey is the name of the lock's key on the nodes.
 	LockKey string `json:"lock_key,omitempty"`
+	// Program: the lock is a program, of this version. Where its grants tell no end, they
+	// promise what their commands asked for, at Quorum nodes.
+	Program string `json:"program,omitempty"`
+	Quorum  int    `json:"quorum,omitempty"`
 	// Initial is the resource's value before the run.
 	Initial Int `json:"initial,omitzero"`
 	// TTL is the lease the lock asks for, in ns.

@@ -14,12 +14,21 @@ func acquireWithRetry(env Env, r Retry, attempt func() (Grant, Result)) (Grant, 
 		if result.Outcome != Fail || n >= r.Attempts {
 			return g, result
 		}
-		env.Sleep(r.wait(env, n))
+		env.Sleep(r.Wait(env, n))
 	}
 }
 
-// wait is the delay after the n-th attempt, from 1.
-func (r Retry) wait(env Env, n int) time.Duration {
+// Longest is how long all waits between attempts take at most.
+func (r Retry) Longest() time.Duration {
+	n := time.Duration(max(r.Attempts-1, 0))
+	if r.Backoff == Linear {
+		return r.Delay*n*(n+1)/2 + r.Jitter*n
+	}
+	return (r.Delay + r.Jitter) * n
+}
+
+// Wait is the delay after the n-th attempt, from 1.
+func (r Retry) Wait(env Env, n int) time.Duration {
 	d := r.Delay
 	if r.Backoff == Linear {
 		d *= time.Duration(n)

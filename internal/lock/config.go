@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -101,6 +102,20 @@ type Algorithm struct {
 	// Consensus: the lock itself is kept in the consensus store.
 	Consensus bool
 	New       func(Config, Env) Lock
+}
+
+// PointsOn are points with so many nodes: those that end in a colon are one for each.
+func PointsOn(points []string, nodes int) (list []string) {
+	for _, p := range points {
+		if !strings.HasSuffix(p, ":") {
+			list = append(list, p)
+			continue
+		}
+		for i := range nodes {
+			list = append(list, p+strconv.Itoa(i+1))
+		}
+	}
+	return list
 }
 
 var algorithms = map[string]Algorithm{}

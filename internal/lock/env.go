@@ -52,8 +52,11 @@ func afterNode(i int) string {
 	return PointAfterNode + strconv.Itoa(i+1)
 }
 
+// MostNodes is how many nodes a scenario may have.
+const MostNodes = 25
+
 // afterNodes are ready-made: locks pass them often.
-var afterNodes = func() (list [25]string) {
+var afterNodes = func() (list [MostNodes]string) {
 	for i := range list {
 		list[i] = PointAfterNode + strconv.Itoa(i+1)
 	}

@@ -36,6 +36,8 @@ type Grant struct {
 	Nodes []int
 	// Local marks a re-entry that asked no node.
 	Local bool
+	// ID names the grant where the lock is a program.
+	ID uint64
 }
 
 // Lock is one client's instance of a lock. Its methods are called one at a

@@ -1,5 +1,7 @@
 package lock
 
+import "reflect"
+
 // Mistakes are ways to get a lock wrong that real libraries shipped. The zero value makes
 // none of them. Scenarios name the rules: a file has the default where the mistake is not made,
 // and what the tag says of the mistake where it is.
@@ -18,4 +20,23 @@ type Mistakes struct {
 	// TokenFirst: a later holder may have an older token.
 	TokenFirst bool `json:"token_first,omitempty" yaml:"token_after_grant" doc:"a token that is drawn beside the lock is drawn once the lock is granted, not before" default:"true" mistake:"false"`
 	NoCleanup  bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
+}
+
+// Rules are the safety rules that the mistakes break, by their names in scenarios.
+func (m Mistakes) Rules() (list []string) {
+	for i, v := range reflect.ValueOf(m).Fields() {
+		if v.Bool() {
+			list = append(list, i.Tag.Get("yaml"))
+		}
+	}
+	return list
+}
+
+// SwitchOff breaks a safety rule.
+func (m *Mistakes) SwitchOff(rule string) {
+	for i, v := range reflect.ValueOf(m).Elem().Fields() {
+		if i.Tag.Get("yaml") == rule {
+			v.SetBool(true)
+		}
+	}
 }

@@ -140,3 +140,26 @@ func lateRelease(algorithm string, nodes int) func(*testing.T, lock.Mistakes) an
 		return tb.holders()[0]
 	}
 }
+
+// Every mistake can be made by the name of its rule, and by that alone.
+func TestRulesAreSwitchedOffByName(t *testing.T) {
+	var all lock.Mistakes
+	for _, a := range lock.Algorithms() {
+		for _, rule := range a.Mistakes.Rules() {
+			var one lock.Mistakes
+			one.SwitchOff(rule)
+			if got := one.Rules(); len(got) != 1 || got[0] != rule {
+				t.Errorf("%s: %q is off", rule, got)
+			}
+			all.SwitchOff(rule)
+		}
+	}
+	if got := len(all.Rules()); got != 11 {
+		t.Errorf("%d rules", got)
+	}
+	none := all
+	none.SwitchOff("magic")
+	if none != all {
+		t.Errorf("%+v", none)
+	}
+}

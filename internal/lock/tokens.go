@@ -1,6 +1,10 @@
 package lock
 
-import "github.com/redlock-sim/redlock-sim/internal/command"
+import (
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+)
 
 // Tokens names a source of fencing tokens.
 type Tokens string
@@ -53,4 +57,15 @@ func (c Config) drawToken(env Env) (int64, Result) {
 	}
 	env.Point(PointToken)
 	return r.Int, Result{Outcome: OK}
+}
+
+// GrowingTokens is the source of its tokens that grow from grant to grant, as long as no
+// node forgets; NoTokens: there is none.
+func (a Algorithm) GrowingTokens() Tokens {
+	for _, t := range []Tokens{QuorumCounter, SingleCounter} {
+		if slices.Contains(a.Tokens, t) {
+			return t
+		}
+	}
+	return NoTokens
 }

@@ -52,7 +52,18 @@ func Start(name string, cmd *exec.Cmd) (*Child, error) { return StartAs(name, cm
 
 // StartAs starts it as another user; nil: as ourselves.
 func StartAs(name string, cmd *exec.Cmd, owner *syscall.Credential) (*Child, error) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: owner}
+	return start(name, cmd, &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: owner})
+}
+
+// StartLeader starts a process that ends what it has started before it ends itself: when
+// this program dies, it is asked to, by SIGTERM. The kernel wakes it for that where it is
+// stopped, for its group has lost its parent.
+func StartLeader(name string, cmd *exec.Cmd) (*Child, error) {
+	return start(name, cmd, &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM})
+}
+
+func start(name string, cmd *exec.Cmd, how *syscall.SysProcAttr) (*Child, error) {
+	cmd.SysProcAttr = how
 	var err error
 	onStarterThread(func() { err = cmd.Start() })
 	if err != nil {

@@ -113,6 +113,9 @@ type Ready struct {
 	Points []string `json:"points,omitempty"`
 }
 
+// KeyPattern stands for the lock's key in a pattern of Keys.
+const KeyPattern = "{key}"
+
 // Has reports an ability.
 func (r *Ready) Has(a Ability) bool { return slices.Contains(r.Can, a) }
 

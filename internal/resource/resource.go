@@ -12,15 +12,15 @@ import (
 // processes as JSON.
 type Config struct {
 	// Kind is what the data is.
-	Kind Kind `json:"kind"`
+	Kind Kind `json:"kind" yaml:"kind" doc:"register: numbers, each read and written as a whole; list: a list that is read and written as a whole; by default what the workload wants" values:"register,list"`
 	// Key is the prefix of the resource's keys.
 	Key string `json:"key"`
-	// Fence says how tokens are checked.
+	// Fence says how tokens are checked; a scenario says so beside where they come from.
 	Fence Fence `json:"fence"`
 	// Initial is the value before the run.
-	Initial int64 `json:"initial"`
+	Initial int64 `json:"initial" yaml:"initial" doc:"its value before the run" min:"0" max:"1000000000" default:"0"`
 	// Guard says what a section watches.
-	Guard Guard `json:"guard,omitempty"`
+	Guard Guard `json:"guard,omitempty" yaml:"guard" doc:"watch: a section watches what it reads (WATCH), and the lock's key where that is in the same Redis, and writes in a transaction" default:"none" values:"none,watch"`
 	// LockKey is the lock's key, where the resource lives in the same Redis.
 	LockKey string `json:"lock_key,omitempty"`
 }

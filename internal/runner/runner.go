@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/program"
-	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -115,13 +115,16 @@ func (r *run) spec() world.Spec {
 	spec := world.Spec{
 		Name: r.Scenario + "/" + r.Variant.Name, Dir: r.Dir, Seed: r.Seed,
 		Clients: r.clients, Lock: s.Lock, Points: r.points, Needs: s.Needs(),
-		Resource:   resource.Config{Kind: s.Resource.Kind, Key: "resource", Fence: s.Fencing.Check, Initial: s.Resource.Initial, Guard: s.Resource.Guard},
-		Replicated: s.Nodes.Replicated(), SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres",
-		StorePersistence: s.Resource.Persistence,
+		Replicated: s.Nodes.Replicated(), Resource: s.Resource.Config,
+		SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres", StorePersistence: s.Resource.Persistence,
 	}
 	spec.Lock.Tokens = s.Fencing.Tokens
+	spec.Resource.Key, spec.Resource.Fence = "resource", s.Fencing.Check
 	if spec.SharedStore {
 		spec.Resource.LockKey = s.Lock.Key
+	}
+	if r.Program != nil {
+		spec.LockKeys = r.lockKeys()
 	}
 	for _, name := range r.nodes {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Persistence: s.Nodes.Persistence})
@@ -129,14 +132,35 @@ func (r *run) spec() world.Spec {
 	return spec
 }
 
+// lockKeys are patterns of the keys that the lock program writes.
+func (r *run) lockKeys() []string {
+	switch {
+	case len(r.setup.Lock.Program.Keys) > 0:
+		return r.setup.Lock.Program.Keys
+	case len(r.Program.Keys) > 0:
+		return r.Program.Keys
+	}
+	return []string{program.KeyPattern}
+}
+
 func (r *run) header() history.Header {
 	s := r.setup
-	return history.Header{
+	h := history.Header{
 		Scenario: r.Scenario, Variant: r.Variant.Name, World: r.World, Seed: r.Seed,
 		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: string(s.Workload.Kind),
 		Clients: r.clients, Nodes: r.nodes,
 		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
+	if r.Program != nil {
+		h.Lock, h.Program, h.Quorum = r.Program.Name, cmp.Or(r.Program.Version, "unknown"), len(r.nodes)/2+1
+		if s.Nodes.Replicated() {
+			h.Quorum = 1
+		}
+		if !slices.Equal(r.lockKeys(), []string{program.KeyPattern}) { // it may have several
+			h.LockKey = ""
+		}
+	}
+	return h
 }
 
 // carryOut is the run itself: the safety phase, in which faults strike, then

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 
@@ -52,16 +51,10 @@ func (d *decoder) checkAlgorithm(s *Setup) bool {
 
 // checkSwitches refuses to switch off a rule that the algorithm does not have.
 func (d *decoder) checkSwitches(made lock.Mistakes, a lock.Algorithm) {
-	broken, known := fieldsOf(reflect.ValueOf(made)), fieldsOf(reflect.ValueOf(a.Mistakes))
-	var rules []string
-	for _, key := range keysOf(known) {
-		if known[key].value.Bool() {
-			rules = append(rules, key)
-		}
-	}
-	for _, key := range keysOf(broken) {
-		if broken[key].value.Bool() && !known[key].value.Bool() {
-			d.problemAt("lock.switches."+key, "%s has no such rule to switch off", a.Name).Allowed = rules
+	known := a.Mistakes.Rules()
+	for _, rule := range made.Rules() {
+		if !slices.Contains(known, rule) {
+			d.problemAt("lock.switches."+rule, "%s has no such rule to switch off", a.Name).Allowed = known
 		}
 	}
 }

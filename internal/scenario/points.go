@@ -1,9 +1,7 @@
 package scenario
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
@@ -30,14 +28,5 @@ func (s *Setup) points(inside []string) []string {
 	if s.Fencing.Check == resource.CheckThenWrite {
 		points = append(points, client.AfterFenceCheck)
 	}
-	for _, p := range inside {
-		if !strings.HasSuffix(p, ":") {
-			points = append(points, p)
-			continue
-		}
-		for i := range s.Nodes.endpoints() {
-			points = append(points, fmt.Sprintf("%s%d", p, i+1))
-		}
-	}
-	return points
+	return append(points, lock.PointsOn(inside, s.Nodes.endpoints())...)
 }

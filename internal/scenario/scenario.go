@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -42,6 +43,13 @@ type Setup struct {
 	TimeLimit   time.Duration `yaml:"time_limit" doc:"the run is ended, undecided, after this time" min:"100ms" max:"1h" default:"30s"`
 }
 
+// StandardLock is the lock of a scenario that says nothing of it but its algorithm.
+func StandardLock(algorithm string) lock.Config {
+	c := lock.Config{Algorithm: algorithm}
+	setDefaults(reflect.ValueOf(&c).Elem())
+	return c
+}
+
 // Nodes are the lock's nodes.
 type Nodes struct {
 	Count       int               `yaml:"count" doc:"how many; they are named A, B, C, ..." min:"1" max:"25" default:"5"`
@@ -69,13 +77,11 @@ type Fencing struct {
 	Check  resource.Fence `yaml:"check" doc:"how the resource checks tokens; by default none without tokens, compare-and-set for random-value, else strict" values:"none,strict,equal-token,writes-only,check-then-write,forgetful,compare-and-set,lock-owner"`
 }
 
-// Resource is what the lock protects.
+// Resource is what the lock protects, and where it lives.
 type Resource struct {
-	Kind        resource.Kind     `yaml:"kind" doc:"register: numbers, each read and written as a whole; list: a list that is read and written as a whole; by default what the workload wants" values:"register,list"`
-	Store       string            `yaml:"store" doc:"where it lives: in a Redis of its own, in the lock's Redis, or in PostgreSQL" default:"own" values:"own,lock-node,postgres"`
-	Guard       resource.Guard    `yaml:"guard" doc:"watch: a section watches what it reads (WATCH), and the lock's key where that is in the same Redis, and writes in a transaction" default:"none" values:"none,watch"`
-	Persistence world.Persistence `yaml:"persistence" doc:"what the resource's store keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
-	Initial     int64             `yaml:"initial" doc:"its value before the run" min:"0" max:"1000000000" default:"0"`
+	resource.Config `yaml:",inline"`
+	Store           string            `yaml:"store" doc:"where it lives: in a Redis of its own, in the lock's Redis, or in PostgreSQL" default:"own" values:"own,lock-node,postgres"`
+	Persistence     world.Persistence `yaml:"persistence" doc:"what the resource's store keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
 }
 
 // Shared reports whether the resource lives on the lock's node.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -200,23 +200,10 @@ func TestAliasesAreBounded(t *testing.T) {
 	}
 }
 
-// shipped are the scenarios of this project.
-func shipped(t testing.TB) []string {
-	files, err := scenario.Find([]string{"../../scenarios"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
 func TestShippedScenarios(t *testing.T) {
 	names := make(map[string]string)
-	for _, file := range shipped(t) {
-		s, err := scenario.Load(file)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
+	for _, s := range scenariotest.Shipped(t) {
+		file := s.File
 		if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); s.Name != want {
 			t.Errorf("%s: named %q", file, s.Name)
 		}
@@ -303,13 +290,9 @@ func validate(t testing.TB, schema *jsonschema.Schema, text []byte) error {
 // breaks the grammar passes neither.
 func TestSchemaAgreesWithDecoder(t *testing.T) {
 	schema := compiled(t)
-	for _, file := range shipped(t) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := validate(t, schema, text); err != nil {
-			t.Errorf("%s: the schema refuses it: %v", file, err)
+	for _, s := range scenariotest.Shipped(t) {
+		if err := validate(t, schema, []byte(s.Text)); err != nil {
+			t.Errorf("%s: the schema refuses it: %v", s.File, err)
 		}
 	}
 	for name, text := range outsideGrammar {
@@ -364,12 +347,8 @@ func TestDefinitionsOfTheSchemaAreWhatStoodInTheirPlace(t *testing.T) {
 	for _, c := range refusals {
 		texts = append(texts, c.text)
 	}
-	for _, file := range shipped(t) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts = append(texts, string(text))
+	for _, s := range scenariotest.Shipped(t) {
+		texts = append(texts, s.Text)
 	}
 	for _, text := range texts {
 		now, then := validate(t, schema, []byte(text)), validate(t, before, []byte(text))
@@ -414,12 +393,8 @@ func unfolded(part any, definitions map[string]any) any {
 
 // FuzzParse: no file makes the decoder panic, and every refusal has a place.
 func FuzzParse(f *testing.F) {
-	for _, file := range shipped(f) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
+	for _, s := range scenariotest.Shipped(f) {
+		f.Add([]byte(s.Text))
 	}
 	for _, c := range refusals {
 		f.Add([]byte(c.text))

@@ -67,14 +67,14 @@ const (
 func (d Data) Problem(h linear.History) linear.Problem {
 	switch d {
 	case ListData:
-		return linear.ListProblem(h.Lists)
+		return linear.ListProblem(h)
 	case StockData:
-		return linear.StockProblem(h.Initial)
+		return linear.StockProblem(h)
 	case JobsData:
-		return linear.JobsProblem()
+		return linear.JobsProblem(h)
 	case CounterData:
 	}
-	return linear.CounterProblem(h.Initial)
+	return linear.CounterProblem(h)
 }
 
 var workloads = map[Name]Workload{}

@@ -32,6 +32,9 @@ type Spec struct {
 	// Clients by name, in order.
 	Clients []string
 	Lock    lock.Config
+	// LockKeys are patterns of the keys that a lock program writes, with {key} for the
+	// lock's key and * for anything.
+	LockKeys []string
 	// Resource is what the lock protects, in a store of its own.
 	Resource resource.Config
 	// Points are the points of clients at which Hooks.Point wants to be called.

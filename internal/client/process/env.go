@@ -13,83 +13,55 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 )
 
-// env is lock.Env on real clocks and real connections.
-type env struct {
+// commonEnv is what every lock.Env here has: real clocks and real connections.
+type commonEnv struct {
 	clocks
-	server *server
-	name   string
-	armed  []string
-	nodes  []command.Node
-	store  store
-	// consensus is nil where the run has none.
-	consensus store
-	rand      *rand.Rand
+	name  string
+	nodes []command.Node
+	rand  *rand.Rand
 }
 
-var _ lock.Env = (*env)(nil)
-
-func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
+func newCommonEnv(owner string, seed uint64, nodes []client.Address) (*commonEnv, error) {
 	name := fnv.New64a()
-	_, _ = name.Write([]byte(setup.Client))
-	e = &env{
-		server: s,
-		name:   setup.Client,
-		armed:  setup.Points,
-		rand:   rand.New(rand.NewPCG(setup.Seed, name.Sum64())),
-	}
-	if e.store, err = openStore(setup.Client, setup.Store, setup.StoreTimeout); err != nil {
-		return nil, err
-	}
-	for _, a := range setup.Nodes {
-		n, err := newNode(setup.Client, a, 0)
+	_, _ = name.Write([]byte(owner))
+	e := &commonEnv{name: owner, rand: rand.New(rand.NewPCG(seed, name.Sum64()))}
+	for _, a := range nodes {
+		n, err := newNode(owner, a, 0)
 		if err != nil {
 			return nil, err
 		}
 		e.nodes = append(e.nodes, n)
 	}
-	if c := setup.Consensus; c != nil {
-		e.consensus, err = openStore(setup.Client, *c, 0)
-	}
-	return e, err
+	return e, nil
 }
 
 // warm opens a connection to every node and makes the scripts known there, so
 // that the first request of the lock does not pay for it, and a request that
 // arrives late finds its script. A node that cannot be reached is not an error
 // yet.
-func (e *env) warm() {
+func (e *commonEnv) warm() {
 	var wg sync.WaitGroup
-	wg.Go(func() { e.store.warm(resource.Scripts()) })
 	for _, n := range e.nodes {
 		wg.Go(func() { n.(*node).warm(lock.Scripts()) })
-	}
-	if e.consensus != nil {
-		wg.Go(func() { e.consensus.warm(lock.Scripts()) })
 	}
 	wg.Wait()
 }
 
 const warmTimeout = 2 * time.Second
 
-func (e *env) close() {
-	e.store.close()
-	if e.consensus != nil {
-		e.consensus.close()
-	}
+func (e *commonEnv) close() {
 	for _, n := range e.nodes {
 		n.(*node).close()
 	}
 }
 
-func (e *env) Client() string        { return e.name }
-func (e *env) Sleep(d time.Duration) { time.Sleep(d) }
-func (e *env) Rand() *rand.Rand      { return e.rand }
-func (e *env) Nodes() []command.Node { return e.nodes }
-func (e *env) Spawn(f func())        { go f() }
+func (e *commonEnv) Client() string        { return e.name }
+func (e *commonEnv) Sleep(d time.Duration) { time.Sleep(d) }
+func (e *commonEnv) Rand() *rand.Rand      { return e.rand }
+func (e *commonEnv) Nodes() []command.Node { return e.nodes }
+func (e *commonEnv) Spawn(f func())        { go f() }
 
-func (e *env) Consensus() command.Node { return e.consensus }
-
-func (e *env) Fan(n int, call func(int) command.Reply, arrived func(int, command.Reply) bool) {
+func (e *commonEnv) Fan(n int, call func(int) command.Reply, arrived func(int, command.Reply) bool) {
 	type answer struct {
 		i int
 		r command.Reply
@@ -104,6 +76,57 @@ func (e *env) Fan(n int, call func(int) command.Reply, arrived func(int, command
 		}
 	}
 }
+
+// env is lock.Env for a client.
+type env struct {
+	*commonEnv
+	server *server
+	armed  []string
+	store  store
+	// consensus is nil where the run has none.
+	consensus store
+}
+
+var _ lock.Env = (*env)(nil)
+
+func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
+	e = &env{server: s, armed: setup.Points}
+	if e.store, err = openStore(setup.Client, setup.Store, setup.StoreTimeout); err != nil {
+		return nil, err
+	}
+	nodes := setup.Nodes
+	if setup.Lock.Program != nil { // they are its own affair
+		nodes = nil
+	}
+	if e.commonEnv, err = newCommonEnv(setup.Client, setup.Seed, nodes); err != nil {
+		return nil, err
+	}
+	if c := setup.Consensus; c != nil {
+		e.consensus, err = openStore(setup.Client, *c, 0)
+	}
+	return e, err
+}
+
+// warm does so for all servers.
+func (e *env) warm() {
+	var wg sync.WaitGroup
+	wg.Go(func() { e.store.warm(resource.Scripts()) })
+	wg.Go(e.commonEnv.warm)
+	if e.consensus != nil {
+		wg.Go(func() { e.consensus.warm(lock.Scripts()) })
+	}
+	wg.Wait()
+}
+
+func (e *env) close() {
+	e.store.close()
+	if e.consensus != nil {
+		e.consensus.close()
+	}
+	e.commonEnv.close()
+}
+
+func (e *env) Consensus() command.Node { return e.consensus }
 
 func (e *env) Point(name string) {
 	if slices.Contains(e.armed, name) {

@@ -98,7 +98,21 @@ func (n *node) Do(c command.Command) command.Reply {
 	if c.OtherConnection {
 		rdb = n.other
 	}
-	return reply(do(ctx, rdb, c.Words()))
+	return Carry(ctx, rdb, c)
+}
+
+// driver is what go-redis has to send commands: a pool of connections, or one.
+type driver interface {
+	Do(context.Context, ...any) *redis.Cmd
+	Pipeline() redis.Pipeliner
+}
+
+// Carry sends a command to a server and says what is known of it then.
+func Carry(ctx context.Context, to driver, c command.Command) command.Reply {
+	if c.Op == command.EXEC {
+		return exec(ctx, to, c)
+	}
+	return reply(do(ctx, to, c.Words()))
 }
 
 // within is a context that ends after a time; 0: never.
@@ -122,9 +136,7 @@ func (n *node) eval(ctx context.Context, c command.Command) command.Reply {
 }
 
 // do sends words to the server.
-func do(ctx context.Context, to interface {
-	Do(context.Context, ...any) *redis.Cmd
-}, words []string) (any, error) {
+func do(ctx context.Context, to driver, words []string) (any, error) {
 	return to.Do(ctx, arguments(words)...).Result()
 }
 

@@ -17,9 +17,9 @@ import (
 )
 
 // Serve speaks the protocol until in ends. It returns an error where the other
-// side broke the protocol.
-func Serve(in io.Reader, out io.Writer) error {
-	s := &server{out: json.NewEncoder(out), waiting: make(map[uint64]chan struct{})}
+// side broke the protocol. log takes what a lock program prints.
+func Serve(in io.Reader, out, log io.Writer) error {
+	s := &server{out: json.NewEncoder(out), log: log, closing: make(chan struct{})}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), client.MaxMessage)
 	setup, err := s.begin(lines)
@@ -29,11 +29,11 @@ func Serve(in io.Reader, out io.Writer) error {
 	if err == nil {
 		err = s.open(setup)
 	}
+	defer s.close()
 	if err != nil {
 		_ = s.send(client.Message{Type: client.Failed, Error: err.Error()})
 		return err
 	}
-	defer s.env.close()
 	if err := s.send(client.Message{Type: client.Ready, Protocol: client.ProtocolVersion}); err != nil {
 		return err
 	}
@@ -48,13 +48,58 @@ func Serve(in io.Reader, out io.Writer) error {
 type server struct {
 	mu  sync.Mutex // guards out
 	out *json.Encoder
+	log io.Writer
 
 	env   *env
 	agent *client.Agent
+	// program is the lock, where that is one.
+	program *programLock
+	// closing is closed when the conversation has ended.
+	closing chan struct{}
 
-	last    atomic.Uint64 // ID of the last point or background operation
-	waitMu  sync.Mutex
+	stops stops // points and background operations
+}
+
+// stops are the places where the other side lets somebody go on, by their IDs.
+type stops struct {
+	last    atomic.Uint64
+	mu      sync.Mutex
 	waiting map[uint64]chan struct{}
+}
+
+// wait reports under a new ID, and waits there.
+func (s *stops) wait(report func(id uint64) error) uint64 {
+	id, gone := s.last.Add(1), make(chan struct{})
+	s.mu.Lock()
+	if s.waiting == nil {
+		s.waiting = make(map[uint64]chan struct{})
+	}
+	s.waiting[id] = gone
+	s.mu.Unlock()
+	if report(id) == nil {
+		<-gone
+	}
+	return id
+}
+
+func (s *stops) release(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if gone, ok := s.waiting[id]; ok {
+		close(gone)
+		delete(s.waiting, id)
+	}
+}
+
+func (s *server) close() {
+	close(s.closing)
+	if s.program != nil {
+		s.program.Close()
+		machine.KillOrphans() // what it has left behind
+	}
+	if s.env != nil {
+		s.env.close()
+	}
 }
 
 // begin reads the setup message.
@@ -84,13 +129,34 @@ func (s *server) open(setup *client.SetupMessage) error {
 		return err
 	}
 	s.env = e
-	agent, err := client.NewAgent(s.env, setup.Lock, s.env.store, setup.Resource, machine.Monotonic)
+	made, err := s.lock(setup)
 	if err != nil {
 		return err
 	}
-	s.agent = agent
+	s.agent = client.NewAgent(s.env, made, s.env.store, setup.Resource, machine.Monotonic)
 	s.env.warm()
 	return nil
+}
+
+// lock is the lock on trial.
+func (s *server) lock(setup *client.SetupMessage) (lock.Lock, error) {
+	if setup.Lock.Program == nil {
+		return lock.New(setup.Lock, s.env)
+	}
+	l, err := startProgram(setup, s)
+	if err != nil {
+		return nil, err
+	}
+	s.program = l
+	go func() {
+		err := l.Err()
+		select {
+		case <-s.closing:
+		default:
+			_ = s.send(client.Message{Type: client.Failed, Error: err.Error()})
+		}
+	}()
+	return l, nil
 }
 
 // loop handles messages until the input ends. Requests come one at a time, so
@@ -108,7 +174,7 @@ func (s *server) loop(lines *bufio.Scanner) error {
 			}
 			go s.answer(m.ID, *m.Request)
 		case client.Go:
-			s.release(m.ID)
+			s.stops.release(m.ID)
 		case client.SetClock:
 			if m.Clock == nil {
 				return errors.New("a clock message without a clock")
@@ -129,25 +195,10 @@ func (s *server) answer(id uint64, r client.Request) {
 
 // report sends a message under a new ID and waits for its Go.
 func (s *server) report(m client.Message) uint64 {
-	m.ID = s.last.Add(1)
-	gone := make(chan struct{})
-	s.waitMu.Lock()
-	s.waiting[m.ID] = gone
-	s.waitMu.Unlock()
-	if s.send(m) != nil {
-		return m.ID
-	}
-	<-gone
-	return m.ID
-}
-
-func (s *server) release(id uint64) {
-	s.waitMu.Lock()
-	defer s.waitMu.Unlock()
-	if gone, ok := s.waiting[id]; ok {
-		close(gone)
-		delete(s.waiting, id)
-	}
+	return s.stops.wait(func(id uint64) error {
+		m.ID = id
+		return s.send(m)
+	})
 }
 
 // background reports an operation of the client's own.

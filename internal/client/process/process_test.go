@@ -32,11 +32,16 @@ type talk struct {
 
 func begin(t *testing.T) *talk {
 	t.Helper()
+	return beginWith(t, func(in io.Reader, out io.Writer) error { return process.Serve(in, out, io.Discard) })
+}
+
+func beginWith(t *testing.T, serve func(io.Reader, io.Writer) error) *talk {
+	t.Helper()
 	inRead, in := io.Pipe()
 	out, outWrite := io.Pipe()
 	k := &talk{t: t, in: in, lines: bufio.NewScanner(out), ended: make(chan error, 1)}
 	go func() {
-		err := process.Serve(inRead, outWrite)
+		err := serve(inRead, outWrite)
 		_ = outWrite.Close()
 		_ = inRead.Close()
 		k.ended <- err

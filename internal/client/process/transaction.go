@@ -3,8 +3,6 @@ package process
 import (
 	"context"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/redlock-sim/redlock-sim/internal/command"
 )
 
@@ -19,7 +17,7 @@ func (n *node) transact(ctx context.Context, c command.Command) command.Reply {
 	}
 	if c.Op == command.WATCH {
 		n.watching = conn
-		r := reply(do(ctx, conn, c.Words()))
+		r := Carry(ctx, conn, c)
 		if r.Outcome == command.Unknown { // a broken connection watches nothing
 			n.watching = nil
 			_ = conn.Close()
@@ -28,15 +26,12 @@ func (n *node) transact(ctx context.Context, c command.Command) command.Reply {
 	}
 	n.watching = nil
 	defer func() { _ = conn.Close() }()
-	if c.Op == command.UNWATCH {
-		return reply(do(ctx, conn, c.Words()))
-	}
-	return exec(ctx, conn, c)
+	return Carry(ctx, conn, c)
 }
 
 // exec sends MULTI, the commands and EXEC or DISCARD in one go.
-func exec(ctx context.Context, conn *redis.Conn, c command.Command) command.Reply {
-	pipe := conn.Pipeline()
+func exec(ctx context.Context, to driver, c command.Command) command.Reply {
+	pipe := to.Pipeline()
 	pipe.Do(ctx, "multi")
 	for _, b := range c.Body {
 		pipe.Do(ctx, arguments(b.Words())...)

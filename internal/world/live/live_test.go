@@ -27,7 +27,7 @@ import (
 // The test binary is its own client, as sim is.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "client" {
-		if err := process.Serve(os.Stdin, os.Stdout); err != nil {
+		if err := process.Serve(os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

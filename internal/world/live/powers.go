@@ -54,7 +54,7 @@ func (w *World) Alive(target string) bool {
 
 func (w *World) party(target string) (server.Party, error) {
 	if c := w.clients.Named(target); c != nil {
-		return c.Proc, nil
+		return c, nil
 	}
 	if n := w.servers.Named(target); n != nil {
 		return n.Server, nil

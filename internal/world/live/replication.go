@@ -30,7 +30,7 @@ func (w *World) replicate(ctx context.Context) error {
 // replicationLink opens the link over which a replica follows its primary, and
 // says where the replica finds it.
 func (w *World) replicationLink(replica, primary *server.Node) (string, error) {
-	address, err := w.links.Open(replica.Name, primary.Name, primary.Address())
+	address, err := w.links.Open(replica.Name, primary.Name, primary.Address(), nil)
 	if err != nil {
 		return "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/clients"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/observe"
@@ -40,8 +42,10 @@ type World struct {
 
 	servers *server.Servers
 	// postgres has the resource, where it is not nil.
-	postgres    *postgres.Server
-	links       *proxy.Proxies
+	postgres *postgres.Server
+	links    *proxy.Proxies
+	// wire knows the connections of lock programs; nil: the lock is ours.
+	wire        *proxy.Wire
 	clients     *clients.Clients
 	observation *observe.Observation
 
@@ -79,6 +83,10 @@ func (w *World) build(o Options) (err error) {
 	}
 	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.record,
 		Background: &w.background}
+	if w.spec.Lock.Program != nil {
+		w.wire = proxy.NewWire()
+		w.observation.Strangers = w.strangers(o.Nodes != server.External)
+	}
 	w.clients = &clients.Clients{Ctx: w.ctx, Command: o.ClientCommand, Dir: w.spec.Dir, Time: &w.time, Record: w.record, AtPoint: w.atPoint,
 		Background: &w.background}
 	var group machine.Group
@@ -119,17 +127,17 @@ func (w *World) startClients() error {
 func (w *World) setupOf(name string) (client.SetupMessage, error) {
 	s := client.SetupMessage{
 		Protocol: client.ProtocolVersion, Client: name, Seed: w.spec.Seed,
-		Lock: w.spec.Lock, Resource: w.spec.Resource, Points: w.spec.Points,
+		Lock: w.spec.Lock, Resource: w.spec.Resource, Points: w.spec.Points, Replicated: w.spec.Replicated,
 	}
 	for _, e := range w.endpoints() {
-		address, err := w.links.Open(name, e.Name, e.Address)
+		address, err := w.links.Open(name, e.Name, e.Address, w.wire)
 		if err != nil {
 			return s, err
 		}
 		s.Nodes = append(s.Nodes, w.servers.Host.Invitation(e, address))
 	}
 	store, invitation := w.resourceEnd()
-	address, err := w.links.Open(name, store.Name, store.Address)
+	address, err := w.links.Open(name, store.Name, store.Address, nil)
 	if err != nil {
 		return s, err
 	}
@@ -148,6 +156,16 @@ func (w *World) resourceEnd() (server.Endpoint, func(server.Endpoint, string) cl
 			func(_ server.Endpoint, link string) client.Address { return w.postgres.Invitation(link) }
 	}
 	return server.Endpoint{Name: history.ResourceProcess, Address: w.servers.Store.Address()}, w.servers.Store.Host.Invitation
+}
+
+// strangers is what to observe of a lock program. fresh: nodes start without keys.
+func (w *World) strangers(fresh bool) *observe.Strangers {
+	s := &observe.Strangers{Wire: w.wire, SinceBoot: w.time.SinceBoot, WallOffset: w.time.WallOffset,
+		Fresh: fresh, Attribute: !w.spec.Replicated}
+	for _, pattern := range w.spec.LockKeys {
+		s.Keys = append(s.Keys, strings.ReplaceAll(pattern, program.KeyPattern, w.spec.Lock.Key))
+	}
+	return s
 }
 
 // Start opens observation and begins the run's time.
@@ -204,6 +222,7 @@ func (w *World) Flush() error {
 	for _, n := range w.servers.All() {
 		group.Go(func() error { return w.observation.Flush(ctx, n) })
 	}
+	group.Go(w.clients.Err)
 	return group.Wait()
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 )
 
 var update = flag.Bool("update", false, "write testdata/causes.txt anew")
@@ -22,7 +23,7 @@ var update = flag.Bool("update", false, "write testdata/causes.txt anew")
 // scenarios; a new line needs the same.
 func TestCauses(t *testing.T) {
 	var list strings.Builder
-	for _, s := range shipped(t) {
+	for _, s := range scenariotest.Shipped(t) {
 		for _, v := range s.Variants {
 			var wanted []checker.Property
 			for _, e := range v.Expect {

@@ -41,8 +41,8 @@ func (c *clientHost) start() error {
 	c.dead, c.paused = false, false
 	c.monotonic, c.wall = bend{}, bend{}
 	e := newEnv(c)
-	agent, err := client.NewAgent(e, c.w.spec.Lock, e.store, c.w.spec.Resource, c.w.Now)
-	c.agent = agent
+	l, err := lock.New(c.w.spec.Lock, e)
+	c.agent = client.NewAgent(e, l, e.store, c.w.spec.Resource, c.w.Now)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -15,18 +16,8 @@ import (
 // each message and each sleep waits for its event. A timer that does nothing, due more
 // often than any message takes, keeps time from being moved on.
 func TestPassingIsWaiting(t *testing.T) {
-	list := []*scenario.Scenario{parsed(t, "name: timeouts\nlock: {algorithm: redlock, node_timeout: 450us}\nworkload: {clients: 3, sections: 2}\n")}
-	files, err := scenario.Find([]string{"../../../scenarios"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		s, err := scenario.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, s)
-	}
+	list := append(scenariotest.Shipped(t),
+		parsed(t, "name: timeouts\nlock: {algorithm: redlock, node_timeout: 450us}\nworkload: {clients: 3, sections: 2}\n"))
 	const often = leastDelay / 2
 	seeds := uint64(3)
 	if testing.Short() {

@@ -2,31 +2,23 @@ package virtual
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server/servertest"
 )
 
 // persisted reads a field of INFO persistence.
-func (r *realRedis) persisted(field string) string {
-	text, _ := r.rdb.Info(context.Background(), "persistence").Result()
-	for line := range strings.SplitSeq(text, "\r\n") {
-		if value, ok := strings.CutPrefix(line, field+":"); ok {
-			return value
-		}
-	}
-	return ""
-}
+func (r *realRedis) persisted(field string) string { return r.Info("persistence", field) }
 
 // settle waits until the server's housekeeping has done what is due by its clock:
 // it runs ten times a second, whatever the clock shows.
-func (r *realRedis) settle(t fataler, done func() bool) {
+func (r *realRedis) settle(t rapid.TB, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !done(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(servertest.Patience); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("redis-server never came to rest: %s changes unsaved", r.persisted("rdb_changes_since_last_save"))
 		}
@@ -47,12 +39,12 @@ func TestRestartIsRedisWithSnapshots(t *testing.T) {
 	restarts := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := epochSeconds
-		real.set(rt, clock)
-		if err := real.rdb.FlushAll(context.Background()).Err(); err != nil {
+		real.Set(rt, clock)
+		if err := real.RDB.FlushAll(context.Background()).Err(); err != nil {
 			rt.Fatal(err)
 		}
 		// The server may save by itself just now, and then refuses.
-		real.settle(rt, func() bool { return real.rdb.Save(context.Background()).Err() == nil })
+		real.settle(rt, func() bool { return real.RDB.Save(context.Background()).Err() == nil })
 		n.memory.Items, n.memory.Now = nil, clock*second
 		n.disk.started(n, n.memory.Now)
 		tick := func() {
@@ -67,14 +59,14 @@ func TestRestartIsRedisWithSnapshots(t *testing.T) {
 			switch rapid.IntRange(0, 9).Draw(rt, "what") {
 			case 0:
 				restarts++
-				real.kill()
-				real.start(rt)
+				real.Kill()
+				real.Launch(rt)
 				n.memory.Items = n.disk.load(n, world.KeepData)
 				n.disk.started(n, n.memory.Now)
 			case 1, 2:
 				for range rapid.IntRange(1, 3).Draw(rt, "by") {
 					clock++
-					real.set(rt, clock)
+					real.Set(rt, clock)
 					tick()
 				}
 			default:

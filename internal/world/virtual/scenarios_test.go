@@ -10,27 +10,10 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
-
-// shipped are the scenarios of the project.
-func shipped(t testing.TB) []*scenario.Scenario {
-	t.Helper()
-	files, err := scenario.Find([]string{"../../../scenarios"})
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	var list []*scenario.Scenario
-	for _, file := range files {
-		s, err := scenario.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, s)
-	}
-	return list
-}
 
 // act runs a variant in a virtual world that open makes.
 func act(t testing.TB, s *scenario.Scenario, v scenario.Variant, seed uint64, file *bytes.Buffer, open func(world.Spec) (world.World, error)) *history.History {
@@ -55,7 +38,7 @@ func TestScenariosAsInTheLiveWorld(t *testing.T) {
 	if testing.Short() {
 		seeds = 3
 	}
-	for _, s := range shipped(t) {
+	for _, s := range scenariotest.Shipped(t) {
 		t.Run(s.Name, func(t *testing.T) {
 			for _, v := range s.Variants {
 				for seed := range seeds {
@@ -81,7 +64,7 @@ func TestScenariosAsInTheLiveWorld(t *testing.T) {
 // TestSameSeedSameHistory acts out a thousand seeds twice: in a fresh world, and
 // in one that has been used for others before.
 func TestSameSeedSameHistory(t *testing.T) {
-	all := shipped(t)
+	all := scenariotest.Shipped(t)
 	seeds := uint64(1000)
 	if testing.Short() {
 		seeds = 100

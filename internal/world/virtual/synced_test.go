@@ -14,11 +14,11 @@ import (
 
 // synced counts how often the server has fsynced its append-only file, and how
 // long the file is, once nothing is left to do.
-func (r *realRedis) synced(t fataler) (fsyncs, size int64) {
+func (r *realRedis) synced(t rapid.TB) (fsyncs, size int64) {
 	t.Helper()
 	r.settle(t, func() bool {
 		// A thread that has just begun may not have its name yet.
-		idle, n := server.ThreadState(server.SyncThread(r.cmd.Process.Pid))
+		idle, n := server.ThreadState(server.SyncThread(r.PID()))
 		fsyncs = n
 		return idle && r.persisted("aof_pending_bio_fsync") == "0" && r.persisted("aof_buffer_length") == "0"
 	})
@@ -30,7 +30,7 @@ func (r *realRedis) synced(t fataler) (fsyncs, size int64) {
 }
 
 func (r *realRedis) appendOnly() string {
-	return filepath.Join(r.dir, "appendonlydir", "appendonly.aof.1.incr.aof")
+	return filepath.Join(r.Dir, "appendonlydir", "appendonly.aof.1.incr.aof")
 }
 
 // TestPowerCutIsRedis: with an fsync every second, a real server and the model's
@@ -44,8 +44,8 @@ func TestPowerCutIsRedis(t *testing.T) {
 	clock, cuts, lost := epochSeconds, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		clock += 2 // the first write of a second is fsynced at once
-		real.set(rt, clock)
-		if err := real.rdb.FlushAll(context.Background()).Err(); err != nil {
+		real.Set(rt, clock)
+		if err := real.RDB.FlushAll(context.Background()).Err(); err != nil {
 			rt.Fatal(err)
 		}
 		n.memory.Items, n.memory.Now = nil, clock*second
@@ -73,17 +73,17 @@ func TestPowerCutIsRedis(t *testing.T) {
 				if written > safe {
 					lost++
 				}
-				real.kill()
+				real.Kill()
 				if err := os.Truncate(real.appendOnly(), safe); err != nil {
 					rt.Fatal(err)
 				}
-				real.start(rt)
+				real.Launch(rt)
 				n.memory.Items = n.disk.load(n, world.KeepSynced)
 				n.disk.started(n, n.memory.Now)
 				fsyncs, safe = real.synced(rt)
 			case 1:
 				clock++
-				real.set(rt, clock)
+				real.Set(rt, clock)
 				tick()
 			default:
 				before, last := n.memory.Writes, n.disk.last

@@ -38,6 +38,8 @@ type Process struct {
 	// broken is closed when the conversation has ended; why says how.
 	broken chan struct{}
 	why    error
+	// failed is what the client said before it gave up.
+	failed error
 }
 
 var _ world.Client = (*Process)(nil)
@@ -70,7 +72,11 @@ func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
 	}
 	cmd.Stdin, cmd.Stdout = inRead, outWrite
 	c.in, c.enc = inWrite, json.NewEncoder(inWrite)
-	c.Proc, err = machine.Start("client "+c.name, cmd)
+	start := machine.Start
+	if setup.Lock.Program != nil { // it ends the program first
+		start = machine.StartLeader
+	}
+	c.Proc, err = start("client "+c.name, cmd)
 	_ = inRead.Close()
 	_ = outWrite.Close()
 	if err != nil {
@@ -236,8 +242,16 @@ func (c *Process) handle(m client.Message) error {
 		}
 		a := c.promise(*m.Answer, m, 0)
 		c.run.Record(history.Event{Process: c.name, Type: a.Type, F: history.F(m.Operation), Value: a.Value, Error: a.Error})
+	case client.Lost:
+		if m.Answer == nil {
+			return errors.New("the client sent a loss without an answer")
+		}
+		v := m.Answer.Value
+		v.At, v.AtError = history.Some(m.Monotonic-int64(c.run.Time.SinceBoot())), m.Uncertain
+		c.run.Record(history.Event{Process: c.name, Type: history.Info, F: history.Lost, Value: v, Error: m.Error})
 	case client.Failed:
-		return errors.New(m.Error)
+		c.failed = errors.New(m.Error)
+		return c.failed
 	default:
 		return fmt.Errorf("the client sent an unknown message %q", m.Type)
 	}
@@ -254,9 +268,39 @@ func (c *Process) deliver(id uint64, m client.Message) {
 	}
 }
 
+// family: the client's lock is a process of its own, which stops and dies with it.
+func (c *Process) family() bool { return c.setupMessage.Lock.Program != nil }
+
+// Stop stops the client; it returns once it certainly stands still.
+func (c *Process) Stop() error {
+	if c.family() {
+		return machine.StopTree(c.Proc)
+	}
+	return c.Proc.Stop()
+}
+
+// Resume lets it go on.
+func (c *Process) Resume() error {
+	if c.family() {
+		return machine.ResumeTree(c.Proc)
+	}
+	return c.Proc.Resume()
+}
+
+// Kill returns once it is dead.
+func (c *Process) Kill() error {
+	if c.family() {
+		machine.KillTree(c.Proc)
+	}
+	return c.Proc.Kill()
+}
+
+// Dead reports whether it has ended.
+func (c *Process) Dead() bool { return c.Proc.Dead() }
+
 // Close ends the process and the conversation.
 func (c *Process) Close() {
 	_ = c.in.Close()
-	_ = c.Proc.Kill()
+	_ = c.Kill()
 	<-c.broken
 }

@@ -4,7 +4,10 @@ package clients
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -57,6 +60,24 @@ func (s *Clients) Named(name string) *Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running[name]
+}
+
+// Err says of each client that gave up why it did.
+func (s *Clients) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all error
+	for _, name := range slices.Sorted(maps.Keys(s.running)) {
+		c := s.running[name]
+		select {
+		case <-c.broken:
+			if c.failed != nil {
+				all = errors.Join(all, fmt.Errorf("client %s: %w", name, c.failed))
+			}
+		default:
+		}
+	}
+	return all
 }
 
 // clockWithin bounds how long a client may take to move its clock.

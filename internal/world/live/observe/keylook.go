@@ -32,48 +32,35 @@ type look struct {
 }
 
 // ask asks the node for the key's state and returns at once.
-func (o *Observation) ask(n *server.Node, number int) *look {
+func (o *Observation) ask(n *server.Node, key string, number int) *look {
 	l := &look{mark: fmt.Sprintf("look-%d-%d", time.Now().UnixNano(), number), done: make(chan struct{})}
 	o.Background.Go(func() {
 		defer close(l.done)
 		ctx, cancel := context.WithTimeout(o.Ctx, lookWithin)
 		defer cancel()
-		l.state, l.err = lookAt(ctx, n, o.Key, l.mark)
+		l.state, l.err = lookAt(ctx, n, key, l.mark)
 	})
 	return l
 }
 
-// keyWatch makes the observer of the lock's key on a node.
-func (o *Observation) keyWatch(n *server.Node) (*keyWatch, error) {
-	list, err := n.Admin.ClientList(o.Ctx).Result()
-	if err != nil {
-		return nil, fmt.Errorf("failed to list the connections of node %s: %w", n.Name, err)
-	}
-	info, err := n.Admin.Info(o.Ctx, "server").Result()
-	if err != nil {
-		return nil, fmt.Errorf("failed to ask node %s for its version: %w", n.Name, err)
-	}
-	k := &keyWatch{node: n.Name, shown: o.Shown, record: o.Record, names: make(connectionNames),
-		ask: func(number int) *look { return o.ask(n, number) },
-		replay: command.Replay{Name: o.Key, Key: command.Key{Holds: command.Unclear},
-			Server: command.ParseServer(server.InfoField(info, "redis_version"), server.InfoField(info, "valkey_version"))}}
-	k.names.learnList(list)
-	return k, nil
-}
-
-// Start asks for the state of the key from which the replay goes on. The stream is
+// Start asks for the states of the keys from which the replays go on. The stream is
 // open by now.
-func (k *keyWatch) Start(ctx context.Context) error {
-	k.mu.Lock()
-	k.question()
-	l := k.asked[0]
-	k.mu.Unlock()
-	select {
-	case <-l.done:
-		return l.err
-	case <-ctx.Done():
-		return ctx.Err()
+func (w *nodeWatch) Start(ctx context.Context) error {
+	for _, k := range w.all() {
+		k.mu.Lock()
+		k.question()
+		l := k.asked[0]
+		k.mu.Unlock()
+		select {
+		case <-l.done:
+			if l.err != nil {
+				return l.err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	return nil
 }
 
 // lookWithin bounds how long a node may take to tell of its key.

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,8 @@ type keyWatch struct {
 	names  connectionNames
 	// ask asks the node for the key's state; nil: it cannot be asked.
 	ask func(number int) *look
+	// strangers is nil where the lock is ours.
+	strangers *Strangers
 
 	mu     sync.Mutex // guards what follows
 	replay command.Replay
@@ -44,11 +47,14 @@ type keyWatch struct {
 		caller string
 		began  time.Duration
 	}
+	// now is the line that is being replayed.
+	now monitored
 }
 
 // doubt is a command that came so near the key's end that either may have been
 // first. Nothing is recorded of it until the node has told.
 type doubt struct {
+	line            monitored
 	command, caller string
 	before          command.Key
 	either          []command.Result
@@ -78,7 +84,7 @@ func (k *keyWatch) see(c monitored) {
 		k.takeAnswer(l, span(c.at, c.at))
 	}
 	k.names.learn(c)
-	caller := k.names[c.source]
+	caller := k.names.client(c.source, k.strangers != nil)
 	switch strings.ToLower(c.args[0]) {
 	case "eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro":
 		k.script.caller, k.script.began = caller, c.at
@@ -116,6 +122,7 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 		return
 	}
 	before := k.replay.Key
+	k.now = c
 	change := k.replay.See(command.Executed{Words: c.args, DB: c.db, At: at}, k.behind)
 	if change.Did != command.Kept || change.Lasting {
 		k.giveUp() // it came before the answer
@@ -125,8 +132,12 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 		k.obscured(c.args[0], caller)
 		return
 	}
+	if change.Did != command.Kept && caller == "" && k.strangers != nil && k.strangers.Attribute {
+		k.unclear(strings.ToUpper(c.args[0])+" over a connection that is no client's link", "")
+		return
+	}
 	if change.Either != nil && k.ask != nil {
-		k.doubt = &doubt{c.args[0], caller, before, change.Either}
+		k.doubt = &doubt{c, c.args[0], caller, before, change.Either}
 		k.question()
 		return
 	}
@@ -143,7 +154,7 @@ func (k *keyWatch) tell(change command.Change, before command.Key, name, caller 
 		k.behind = false
 		k.wrote(before, caller, at)
 	case command.Extended:
-		k.emit(history.KeyExtended, k.replay.Owner(), caller, k.lives(at))
+		k.emitWritten(history.KeyExtended, before, caller, at)
 	case command.Deleted:
 		if before.Holds == command.Unclear { // what it was is not known, or whether it was
 			caller = ""
@@ -161,11 +172,38 @@ func (k *keyWatch) wrote(before command.Key, caller string, at command.Span) {
 	if now.Holds == command.Hash && before.Holds == command.Hash && now.Owner() == before.Owner() {
 		return
 	}
-	k.emit(history.KeySet, now.Owner(), caller, k.lives(at))
+	k.emitWritten(history.KeySet, before, caller, at)
 	if now.Expires != (command.Span{}) && now.Expires.To < at.From { // written with an end that was past
 		k.emit(history.KeyExpired, now.Owner(), "", history.Int{})
 		k.replay.Key = command.Key{}
 	}
+}
+
+// emitWritten records that a command of a caller gave the key its end, or a new one, and,
+// where a link told, when it left its client and till when it asked for the key.
+func (k *keyWatch) emitWritten(f history.F, before command.Key, caller string, at command.Span) {
+	v := history.Value{Key: k.shown, Owner: history.OwnerText(k.replay.Owner()), Client: caller, TTL: k.lives(at)}
+	if end := k.replay.Expires; k.now.left.Set && (end == (command.Span{}) || end != before.Expires) {
+		v.At = k.now.left
+		if end != (command.Span{}) {
+			v.ValidUntil = k.askedTill(end, at)
+		}
+	}
+	k.obscure = false
+	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: v})
+}
+
+// askedTill is the run time till which the line's command asked for the key: by the clocks of
+// clients where it names that instant, and else from when it left its client. How the
+// node's clock went after that is of no matter.
+func (k *keyWatch) askedTill(end, at command.Span) history.Int {
+	for _, word := range k.now.text {
+		if n, err := strconv.ParseInt(word, 10, 64); err == nil && end.From == end.To && (n == end.From || n*1000 == end.From) {
+			offset, _ := k.strangers.WallOffset()
+			return history.Some(int64(time.Duration(end.From)*time.Millisecond - offset))
+		}
+	}
+	return history.Some(k.now.left.V + int64(time.Duration(min(end.From-at.From, end.To-at.To))*time.Millisecond))
 }
 
 // lives is the key's time to live at an instant.
@@ -179,10 +217,12 @@ func (k *keyWatch) lives(at command.Span) history.Int {
 
 // obscured records that from here on nobody knows what the key holds, for a
 // command of a caller.
-func (k *keyWatch) obscured(name, caller string) {
+func (k *keyWatch) obscured(name, caller string) { k.unclear(strings.ToUpper(name), caller) }
+
+func (k *keyWatch) unclear(what, caller string) {
 	if !k.obscure {
 		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
-			Key: k.shown, Client: caller, Detail: strings.ToUpper(name),
+			Key: k.shown, Client: caller, Detail: what,
 		}})
 	}
 	k.obscure = true
@@ -194,7 +234,7 @@ func (k *keyWatch) obscured(name, caller string) {
 func (k *keyWatch) emit(f history.F, owner, caller string, ttl history.Int) {
 	k.obscure = false
 	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: history.Value{
-		Key: k.shown, Owner: owner, Client: caller, TTL: ttl,
+		Key: k.shown, Owner: history.OwnerText(owner), Client: caller, TTL: ttl,
 	}})
 }
 
@@ -262,7 +302,7 @@ func (k *keyWatch) decide(d *doubt, seen command.Key, at command.Span) bool {
 	if found == nil {
 		return false
 	}
-	k.replay.Key = found.After
+	k.replay.Key, k.now = found.After, d.line
 	k.tell(found.Change, d.before, d.command, d.caller, at)
 	return true
 }
@@ -276,6 +316,21 @@ func (k *keyWatch) giveUp() {
 }
 
 // end says that the stream has ended: no answer will show any more.
+func (w *nodeWatch) end() {
+	for _, k := range w.all() {
+		k.end()
+	}
+}
+
+// settle waits for the answers that are under way, and reports whether there were any.
+func (w *nodeWatch) settle(ctx context.Context) bool {
+	waited := false
+	for _, k := range w.all() {
+		waited = k.settle(ctx) || waited
+	}
+	return waited
+}
+
 func (k *keyWatch) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -227,7 +227,7 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if err := k.Start(ctx); err != nil {
+	if err := (&nodeWatch{watches: []*keyWatch{k}}).Start(ctx); err != nil {
 		t.Fatal(err)
 	}
 	for range rapid.IntRange(1, 15).Draw(t, "length") {

@@ -3,11 +3,13 @@ package observe
 import (
 	"bufio"
 	"fmt"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 	"net"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // monitor reads the MONITOR stream of a node over a connection of its own, past
@@ -18,8 +20,8 @@ type monitor struct {
 	// stream can be waited for.
 	flushed chan string
 	ended   chan struct{}
-	// watch follows the lock's key in the stream; nil: nobody does.
-	watch *keyWatch
+	// watch follows the lock's keys in the stream; nil: nobody does.
+	watch *nodeWatch
 }
 
 // monitored is one command of the stream.
@@ -31,6 +33,10 @@ type monitored struct {
 	// source is the address of the connection, or "lua".
 	source string
 	args   []string
+	// left is when it left its client, on the run's clock, where a link has told; text are
+	// the words that the client sent, where those are the words of a script's caller.
+	left history.Int
+	text []string
 }
 
 // openMonitor starts the stream. see is called for every command, in order, and end

@@ -22,11 +22,15 @@ type Observation struct {
 	Resource   resource.Config
 	// Record takes what is seen.
 	Record func(history.Event)
+	// Strangers is nil where the lock is ours.
+	Strangers *Strangers
 	// Background are the questions to nodes that are under way.
 	Background *sync.WaitGroup
 
 	mu       sync.Mutex // guards monitors
 	monitors map[string]*monitor
+	// found are the keys that patterns fitted on nodes that have died since.
+	found map[string][]string
 }
 
 // Observe opens the MONITOR stream of a node, to follow the lock's key there, or the
@@ -34,10 +38,10 @@ type Observation struct {
 // run time.
 func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time.Duration, time.Duration)) error {
 	see, end := func(monitored) {}, func() {}
-	var watch *keyWatch
+	var watch *nodeWatch
 	if key {
 		var err error
-		if watch, err = o.keyWatch(n); err != nil {
+		if watch, err = o.nodeWatch(n); err != nil {
 			return err
 		}
 		see, end = watch.see, watch.end
@@ -77,6 +81,17 @@ func (o *Observation) Forget(name string) {
 	case <-time.After(FlushWithin): // a server that somebody else killed may leave its connections open
 	}
 	m.Close()
+	if m.watch != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.found == nil {
+			o.found = make(map[string][]string)
+		}
+		o.found[name] = nil
+		for _, k := range m.watch.all() {
+			o.found[name] = append(o.found[name], k.replay.Name)
+		}
+	}
 }
 
 // Flush waits until a node's monitor has shown everything. It can be done once

@@ -6,16 +6,32 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
 )
 
 // connectionNames maps the address of a connection to the client that named it.
 type connectionNames map[string]string
 
-// learn takes note of CLIENT SETNAME.
+// learn takes note of CLIENT SETNAME. What a link has named is what the link says.
 func (n connectionNames) learn(c monitored) {
 	if len(c.args) == 3 && strings.EqualFold(c.args[0], "client") && strings.EqualFold(c.args[1], "setname") {
-		n[c.source] = c.args[2]
+		_, by := proxy.ClientOf(c.args[2])
+		if _, named := proxy.ClientOf(n[c.source]); by || !named {
+			n[c.source] = c.args[2]
+		}
 	}
+}
+
+// client is the client that a connection belongs to; strict: only links say so.
+func (n connectionNames) client(source string, strict bool) string {
+	name := n[source]
+	switch client, link := proxy.ClientOf(name); {
+	case link:
+		return client
+	case strict:
+		return ""
+	}
+	return name
 }
 
 // learnList takes note of the names in the answer to CLIENT LIST.

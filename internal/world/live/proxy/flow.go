@@ -24,6 +24,8 @@ type flow struct {
 	// breaks is the valve's count when the connection began.
 	breaks      int
 	interrupted bool
+	// conn is what is known of the connection; nil: nothing is.
+	conn *conn
 }
 
 // chunk is a message as the valve sees it.
@@ -48,7 +50,11 @@ func (c *chunk) Size() int64 { return int64(len(c.data.Data)) }
 func newFlow(v *valve, stub *toxics.ToxicStub) *flow {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return &flow{Flow: v.way.Open(), valve: v, breaks: v.breaks, input: stub.Input, output: stub.Output}
+	f := &flow{Flow: v.way.Open(), valve: v, breaks: v.breaks, input: stub.Input, output: stub.Output}
+	if f.conn, _ = stub.State.(*conn); f.conn != nil && !v.answers {
+		f.queue = []*chunk{{flow: f, data: &stream.StreamChunk{Data: f.conn.preface(), Timestamp: time.Now()}}}
+	}
+	return f
 }
 
 // step waits for the next thing to happen and deals with it. False: the
@@ -129,6 +135,14 @@ func (f *flow) take(data *stream.StreamChunk) {
 	if data == nil {
 		f.input, f.closed = nil, v.now()
 		return
+	}
+	if f.conn != nil && !v.answers {
+		f.conn.takes(data.Data)
+	}
+	if f.conn != nil && v.answers {
+		if data.Data = f.conn.answers(data.Data); len(data.Data) == 0 {
+			return
+		}
 	}
 	c := &chunk{data: data, flow: f}
 	f.queue = append(f.queue, c)

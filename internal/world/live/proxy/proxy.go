@@ -44,8 +44,8 @@ func New() *Proxies {
 }
 
 // Open puts a proxy between from and the address of to, and returns where it
-// listens.
-func (p *Proxies) Open(from, to, address string) (string, error) {
+// listens. wire names and reads its connections; nil: nobody does.
+func (p *Proxies) Open(from, to, address string, wire *Wire) (string, error) {
 	var l *proxied
 	err := machine.OnFreePort(func(port int) (err error) {
 		l = &proxied{port: port, Proxy: toxiproxy.NewProxy(p.server, from+"-"+to, fmt.Sprintf("127.0.0.1:%d", port), address)}
@@ -54,6 +54,9 @@ func (p *Proxies) Open(from, to, address string) (string, error) {
 		}
 		if l.answers, err = l.fit("downstream"); err != nil {
 			return err
+		}
+		if wire != nil {
+			l.read(wire, from)
 		}
 		if err = l.Start(); errors.Is(err, syscall.EADDRINUSE) {
 			return machine.ErrPortTaken
@@ -81,6 +84,14 @@ func (l *proxied) fit(stream string) (*valve, error) {
 	v := newValve()
 	wrapper.Toxic = v // the one toxiproxy made knows no more than its type
 	return v, nil
+}
+
+// read has a wire name and read the connections of a client. toxiproxy opens the
+// requests of a connection first, then its answers.
+func (l *proxied) read(wire *Wire, client string) {
+	var latest *conn
+	l.requests.name = func() *conn { latest = wire.open(client); return latest }
+	l.answers.answers, l.answers.name = true, func() *conn { return latest }
 }
 
 // All are the links, in the order in which they were opened.

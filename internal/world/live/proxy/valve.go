@@ -24,6 +24,11 @@ type valve struct {
 	// breaks is how often all connections broke.
 	breaks int
 	open   bool
+	// name makes what is known of a connection that is being opened; nil: nothing is. It
+	// is called for the two directions of each in the same order.
+	name func() *conn
+	// answers: it is the direction of the answers.
+	answers bool
 }
 
 // valveType is its name among toxiproxy's toxics.
@@ -71,6 +76,15 @@ func (v *valve) change(f func()) {
 
 // pass moves a chunk on.
 func (v *valve) pass(c *chunk, now time.Duration) { c.fate, c.due = v.way.Pass(c, now) }
+
+// NewState implements toxics.StatefulToxic. toxiproxy calls it when it opens a
+// connection, in the one goroutine that does that for a link.
+func (v *valve) NewState() any {
+	if v.name == nil {
+		return (*conn)(nil)
+	}
+	return v.name()
+}
 
 // Pipe implements toxics.Toxic: it serves one connection until that ends.
 func (v *valve) Pipe(stub *toxics.ToxicStub) {

@@ -39,16 +39,25 @@ func newNodeClock(dir, seen, preload string) (*nodeClock, error) {
 	return c, c.write(0)
 }
 
-// variables make a server obey the file. libc follows libfaketime in the
-// preload order: with Debian's redis-server, whose jemalloc asks for the time
-// while it starts, libfaketime alone deadlocks.
-func (c *nodeClock) variables() []string {
+// variables make a server obey the file.
+func (c *nodeClock) variables() []string { return FaketimeVariables(c.preload, c.seen) }
+
+// FaketimeVariables make a server, with a value of LD_PRELOAD, read its clock from a file.
+func FaketimeVariables(preload, file string) []string {
 	return []string{
-		"LD_PRELOAD=" + c.preload,
-		"FAKETIME_TIMESTAMP_FILE=" + c.seen,
+		"LD_PRELOAD=" + preload,
+		"FAKETIME_TIMESTAMP_FILE=" + file,
 		"FAKETIME_NO_CACHE=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1",
 	}
+}
+
+// FaketimePreload is what LD_PRELOAD takes for a server of this machine. libc follows
+// libfaketime: with Debian's redis-server, whose jemalloc asks for the time while it
+// starts, libfaketime alone deadlocks.
+func FaketimePreload() (string, error) {
+	library, err := FindFaketime()
+	return library + ":" + libc(), err
 }
 
 // libc is the path of the C library beside which the server runs.
@@ -61,9 +70,9 @@ func libc() string {
 	return "libc.so.6"
 }
 
-// unlinkFaketimeShared removes what libfaketime left in /dev/shm for the server:
+// UnlinkFaketimeShared removes what libfaketime left in /dev/shm for the server:
 // it has it mapped by now, and would not clean up when it is killed.
-func unlinkFaketimeShared(pid int) {
+func UnlinkFaketimeShared(pid int) {
 	for _, name := range []string{"faketime_shm_%d", "sem.faketime_sem_%d"} {
 		_ = os.Remove(filepath.Join("/dev/shm", fmt.Sprintf(name, pid)))
 	}

@@ -66,17 +66,17 @@ func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
 		return err
 	}
 	if moved {
-		unlinkFaketimeShared(c.PID())
+		UnlinkFaketimeShared(c.PID())
 	}
 	return nil
 }
 
 func (processHost) clock(n *Node) (movableClock, error) {
-	library, err := FindFaketime()
+	preload, err := FaketimePreload()
 	if err != nil {
 		return nil, err
 	}
-	return newNodeClock(n.dir, n.dir, library+":"+libc())
+	return newNodeClock(n.dir, n.dir, preload)
 }
 
 func (processHost) Reachable(address string) (string, error) { return address, nil }

@@ -22,7 +22,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	defer n.Stop()
 	p := proxy.New()
 	defer p.Close()
-	proxied, err := p.Open("c1", "A", n.Address())
+	proxied, err := p.Open("c1", "A", n.Address(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,0 +1,158 @@
+// Package adapter makes a lock program of a lock library: a program that redlock-sim
+// puts on trial. It speaks version 1 of the protocol for lock programs, JSON lines on
+// standard input and output. The library stays as it is; the program opens it:
+//
+//	func main() {
+//		adapter.Serve(adapter.Program{Name: "mylock", Class: "single", Keys: []string{"{key}"}}, open)
+//	}
+//
+//	func open(s adapter.Setup) (adapter.Acquire, error) {
+//		client := mylock.Connect(s.Nodes[0].Addr())
+//		return func(ctx context.Context) (adapter.Grant, error) {
+//			m := client.NewMutex(s.Key, s.TTL)
+//			err := m.Lock(ctx)
+//			if errors.Is(err, mylock.ErrTaken) {
+//				err = fmt.Errorf("%w: %w", adapter.ErrRefused, err)
+//			}
+//			return adapter.Grant{Release: m.Unlock}, err
+//		}, nil
+//	}
+package adapter
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrRefused, or an error that wraps it, says that the lock is certainly not held and
+// that nothing of the attempt stays; from Release and Extend, that the lock was not ours
+// any more. After any other error it may be held.
+var ErrRefused = errors.New("refused")
+
+// Acquire gets the lock once more, a new holder each time. The library retries, until
+// ctx ends. Calls may overlap. ctx ends with the call: it is no context for the grant.
+type Acquire func(ctx context.Context) (Grant, error)
+
+// Grant is a lock in hand. Release is needed; zero values of the others: the library does not tell, or cannot.
+type Grant struct {
+	Release func(context.Context) error
+	// Extend makes the lock last longer; it returns the new Until.
+	Extend func(context.Context) (time.Time, error)
+	// Owner is the value in the lock's keys.
+	Owner string
+	// Until is when the promise ends, as the library computed it.
+	Until time.Time
+	// Lost is closed when the library says that the lock is lost. Renewed carries the new
+	// Until when the library has renewed the lock by itself.
+	Lost    <-chan struct{}
+	Renewed <-chan time.Time
+	// Token is the fencing token.
+	Token *int64
+
+	held context.Context // until the release begins
+	end  context.CancelFunc
+}
+
+// Program is what a lock program says of itself.
+type Program struct {
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+	Homepage string `json:"homepage,omitempty"`
+	// Can lists what the library does: validity (Grant.Until), renew (it renews by
+	// itself), lost, extend, token.
+	Can []string `json:"can,omitempty"`
+	// Class is quorum, single, session or other.
+	Class string `json:"class"`
+	// Keys are patterns of the keys that the library writes; {key} is the lock's key.
+	Keys []string `json:"keys,omitempty"`
+	// TTLMin and TTLStep, in ms, are the shortest time to live and its unit; 0: 1 ms.
+	TTLMin  float64 `json:"ttl_min_ms,omitempty"`
+	TTLStep float64 `json:"ttl_step_ms,omitempty"`
+	// Points are the names with which the program calls Setup.Point.
+	Points []string `json:"points,omitempty"`
+}
+
+// Setup is what the simulator asks for.
+type Setup struct {
+	Client string
+	Seed   uint64
+	// Key names the lock. TTL and NodeTimeout, the longest wait for a node, are 0 where
+	// not told. Options are the program's own; nil: none.
+	Key              string          `json:"-"`
+	TTL, NodeTimeout time.Duration   `json:"-"`
+	Options          json.RawMessage `json:"-"`
+	// Topology says how Nodes belong together. Sentinels know them as Master.
+	Nodes, Sentinels []Node
+	Topology, Master string
+	// Points are the armed ones.
+	Points []string
+	point  func(name string)
+}
+
+// Point reports that the program is at the point and waits until the simulator lets it
+// go on, where the point is armed; else it does nothing.
+func (s Setup) Point(name string) {
+	if slices.Contains(s.Points, name) {
+		s.point(name)
+	}
+}
+
+// Node is a server, or the simulator's link to it.
+type Node struct {
+	Name, Host         string
+	Port               int
+	Username, Password string
+	TLS                *TLS // nil: the node speaks plainly
+}
+
+// TLS says how to know a server.
+type TLS struct {
+	// ServerName is the name in its certificate, CA a file with the certificates to
+	// trust; empty: those of the machine.
+	ServerName string `json:"server_name"`
+	CA         string `json:"ca"`
+}
+
+// Addr is host:port.
+func (n Node) Addr() string { return net.JoinHostPort(n.Host, strconv.Itoa(n.Port)) }
+
+// TLSConfig is for the connection; nil where the node speaks plainly.
+func (n Node) TLSConfig() (*tls.Config, error) {
+	if n.TLS == nil {
+		return nil, nil
+	}
+	c := &tls.Config{ServerName: n.TLS.ServerName, MinVersion: tls.VersionTLS12}
+	if n.TLS.CA == "" {
+		return c, nil
+	}
+	text, err := os.ReadFile(n.TLS.CA)
+	c.RootCAs = x509.NewCertPool()
+	if err == nil && !c.RootCAs.AppendCertsFromPEM(text) {
+		err = fmt.Errorf("%q holds no certificate", n.TLS.CA)
+	}
+	return c, err
+}
+
+// ModuleVersion is the version of a module that this program was built with, such as 1.2.3.
+func ModuleVersion(path string) string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return ""
+	}
+	i := slices.IndexFunc(info.Deps, func(m *debug.Module) bool { return m.Path == path })
+	if i < 0 {
+		return ""
+	}
+	return strings.TrimPrefix(info.Deps[i].Version, "v")
+}

@@ -1,0 +1,3 @@
+module github.com/redlock-sim/redlock-sim/adapter
+
+go 1.22

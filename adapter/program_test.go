@@ -1,0 +1,496 @@
+package adapter
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("LOCK_PROGRAM") != "" {
+		Serve(Program{Name: "test", Version: "1.0", Class: "single", Keys: []string{"{key}"}, Can: []string{"validity"},
+			Points: []string{"inside", "not armed"}}, openTest)
+	}
+	os.Exit(m.Run())
+}
+
+// openTest is the lock of testdata/program.py, in Go. The lock's key says what it does.
+func openTest(s Setup) (Acquire, error) {
+	switch s.Key {
+	case "broken":
+		return nil, errors.New("no such node")
+	case "slow-open":
+		select {}
+	}
+	return func(ctx context.Context) (Grant, error) {
+		g := Grant{Release: func(context.Context) error { return nil }}
+		taken := fmt.Errorf("%w: taken", ErrRefused)
+		switch s.Key {
+		case "refuse":
+			return g, taken
+		case "doubt":
+			return g, errors.New("timeout")
+		case "block":
+			<-ctx.Done()
+			return g, taken
+		case "print":
+			fmt.Println("a library's noise")
+			child := exec.Command("echo", "a child's noise")
+			child.Stdout = os.NewFile(1, "")
+			if err := child.Run(); err != nil {
+				return g, err
+			}
+		case "point":
+			s.Point("inside")
+			s.Point("not armed")
+		case "not-ours":
+			g.Release = func(context.Context) error { return taken }
+		case "tell":
+			var options struct{ A string }
+			if err := json.Unmarshal(s.Options, &options); err != nil {
+				return g, err
+			}
+			n := s.Nodes[0]
+			g.Owner = fmt.Sprint(s.Client, " ", s.Seed, " ", s.TTL.Seconds(), " ", s.NodeTimeout.Seconds(), " ", options.A,
+				" ", n.Name, " ", n.Host, " ", n.Port, " ", n.Password, " ", s.Nodes[1].TLS.CA)
+			g.Token, g.Until = new(int64), time.Now().Add(time.Second)
+			*g.Token = 7
+			g.Extend = func(context.Context) (time.Time, error) { return time.Now().Add(2 * time.Second), nil }
+		case "events":
+			renewed, lost := make(chan time.Time), make(chan struct{})
+			g.Renewed, g.Lost = renewed, lost
+			go func() {
+				renewed <- time.Now().Add(3 * time.Second)
+				close(renewed)
+				close(lost)
+			}()
+		case "flood":
+			renewed := make(chan time.Time)
+			g.Renewed = renewed
+			go func() {
+				for {
+					renewed <- time.Time{}
+				}
+			}()
+		}
+		return g, nil
+	}, nil
+}
+
+// process is a lock program that was started.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout io.Reader
+	lines  chan map[string]any
+	stderr bytes.Buffer
+}
+
+// start starts the program in a language.
+func start(t *testing.T, language string, env ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: exec.Command(os.Args[0]), lines: make(chan map[string]any, 100)}
+	if language == "python" {
+		python, err := exec.LookPath("python3")
+		if err != nil {
+			t.Skipf("Python is missing: %v", err)
+		}
+		p.cmd = exec.Command(python, "testdata/program.py")
+	}
+	p.cmd.Env = append(os.Environ(), append(env, "LOCK_PROGRAM=1", "PYTHONDONTWRITEBYTECODE=1")...)
+	p.cmd.Stderr = &p.stderr
+	p.stdin, _ = p.cmd.StdinPipe()
+	p.stdout, _ = p.cmd.StdoutPipe()
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.cmd.Process.Kill()
+		p.cmd.Wait()
+	})
+	return p
+}
+
+// read begins to read what the program says.
+func (p *process) read() *process {
+	go func() {
+		defer close(p.lines)
+		lines := bufio.NewScanner(p.stdout)
+		for lines.Scan() {
+			m := make(map[string]any)
+			if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+				m["type"] = lines.Text()
+			}
+			p.lines <- m
+		}
+	}()
+	return p
+}
+
+func (p *process) say(line string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.stdin, line+"\n"); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// hear waits for the next line, which has to be of a type.
+func (p *process) hear(want string) map[string]any {
+	p.t.Helper()
+	select {
+	case m, ok := <-p.lines:
+		if !ok || m["type"] != want {
+			p.t.Fatalf("the program said %v, want %s; stderr: %s", m, want, &p.stderr)
+		}
+		return m
+	case <-time.After(20 * time.Second):
+		p.t.Fatalf("no line after 20 s, want %s", want)
+	}
+	return nil
+}
+
+// ends waits for the program's end with an exit code, after its last line.
+func (p *process) ends(code int) {
+	p.t.Helper()
+	late := time.AfterFunc(20*time.Second, func() { p.cmd.Process.Kill() })
+	defer late.Stop()
+	for m := range p.lines {
+		p.t.Errorf("the program also said %v", m)
+	}
+	p.cmd.Wait()
+	if got := p.cmd.ProcessState.ExitCode(); got != code {
+		p.t.Fatalf("exit code %d, want %d; stderr: %s", got, code, &p.stderr)
+	}
+}
+
+const hello = `{"type":"hello","protocols":[1]}`
+
+func setup(key string) string {
+	text := fmt.Sprintf(`{"type":"setup","client":"c1","seed":18446744073709551615,"topology":"independent","points":["inside"],
+		"lock":{"key":%q,"ttl_ms":1500.5,"node_timeout_ms":50,"options":{"a":"b"}},"new":1,
+		"nodes":[{"name":"A","host":"::1","port":40001,"username":"u","password":"p","tls":null},
+			{"name":"B","host":"h","port":1,"tls":{"server_name":"s","ca":"ca.pem"}}]}`, key)
+	return strings.ReplaceAll(text, "\n", "")
+}
+
+// opened is the program with its lock open.
+func opened(t *testing.T, language, key string, env ...string) *process {
+	t.Helper()
+	p := start(t, language, env...).read()
+	p.say(hello)
+	p.hear("ready")
+	p.say(setup(key))
+	p.hear("set-up")
+	return p
+}
+
+func inBoth(t *testing.T, test func(t *testing.T, language string)) {
+	for _, language := range []string{"go", "python"} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			test(t, language)
+		})
+	}
+}
+
+func TestReadyTellsOfTheProgram(t *testing.T) {
+	inBoth(t, func(t *testing.T, language string) {
+		p := start(t, language).read()
+		p.say(`{"type":"hello","protocols":[2,1],"unknown":{}}`)
+		got := p.hear("ready")
+		want := map[string]any{"type": "ready", "protocol": 1.0, "name": "test", "version": "1.0", "class": "single",
+			"clock": map[string]string{"go": "own", "python": "libc"}[language]}
+		for name, value := range want {
+			if got[name] != value {
+				t.Errorf("%s: got %v, want %v", name, got[name], value)
+			}
+		}
+		if s := fmt.Sprint(got["can"], got["keys"], got["points"]); s != "[validity] [{key}] [inside not armed]" {
+			t.Errorf("can, keys and points are %s", s)
+		}
+	})
+}
+
+// TestBadInput: what the program does not understand it answers with an error, and ends.
+func TestBadInput(t *testing.T) {
+	for name, lines := range map[string][]string{
+		"no JSON":         {"acquire!"},
+		"no object":       {"[]"},
+		"no type":         {"{}"},
+		"unknown type":    {hello, `{"type":"dance"}`},
+		"other version":   {`{"type":"hello","protocols":[2]}`},
+		"before setup":    {hello, `{"type":"acquire","id":1}`},
+		"nobody waits":    {hello, `{"type":"go","id":1}`},
+		"a line too long": {hello, `{"type":"clocks","x":"` + strings.Repeat("x", 1<<20) + `"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBoth(t, func(t *testing.T, language string) {
+				p := start(t, language).read()
+				for i, line := range lines {
+					if i > 0 {
+						p.hear("ready")
+					}
+					p.say(line)
+				}
+				if why, _ := p.hear("error")["why"].(string); why == "" {
+					t.Error("the error has no reason")
+				}
+				p.ends(1)
+			})
+		})
+	}
+}
+
+func TestALineMayHaveAMebibyte(t *testing.T) {
+	inBoth(t, func(t *testing.T, language string) {
+		p := start(t, language).read()
+		p.say(hello + strings.Repeat(" ", 1<<20-len(hello)))
+		p.hear("ready")
+	})
+}
+
+func TestOpenFails(t *testing.T) {
+	inBoth(t, func(t *testing.T, language string) {
+		p := start(t, language).read()
+		p.say(hello)
+		p.hear("ready")
+		p.say(setup("broken"))
+		if why := fmt.Sprint(p.hear("error")["why"]); !strings.Contains(why, "no such node") {
+			t.Errorf("the reason is %s", why)
+		}
+		p.ends(1)
+	})
+}
+
+func TestGrant(t *testing.T) {
+	inBoth(t, func(t *testing.T, language string) {
+		p := opened(t, language, "tell")
+		before := monotonic()
+		p.say(`{"type":"acquire","id":7,"wait_ms":10000}`)
+		got := p.hear("acquired")
+		owner, _ := base64.StdEncoding.DecodeString(got["owner_b64"].(string))
+		if want := "c1 18446744073709551615 1.5005 0.05 b A ::1 40001 p ca.pem"; string(owner) != want {
+			t.Errorf("the setup arrived as %s, want %s", owner, want)
+		}
+		if got["id"] != 7.0 || got["token"] != 7.0 {
+			t.Errorf("id and token: %v", got)
+		}
+		inTime(t, got, before, 1000)
+		p.say(`{"type":"extend","id":8,"grant":7}`)
+		inTime(t, p.hear("extended"), before, 2000)
+		p.say(`{"type":"release","id":9,"grant":7}`)
+		if got := p.hear("released"); len(got) != 2 || got["id"] != 9.0 {
+			t.Errorf("released: %v", got)
+		}
+		for _, again := range []string{"release", "extend"} {
+			p.say(`{"type":"` + again + `","id":10,"grant":7}`)
+			p.hear("refused")
+		}
+	})
+}
+
+// inTime: a promise counts from an instant since before, and is no longer than ms.
+func inTime(t *testing.T, got map[string]any, before int64, ms float64) {
+	t.Helper()
+	validity, told := got["validity_ms"].(float64)
+	if !told || validity > ms || validity < ms-1000 {
+		t.Errorf("validity: %v, want at most %v ms", got, ms)
+	}
+	if at, told := got["at_ns"].(float64); told != (before != 0) || told && (int64(at) < before || int64(at) > monotonic()) {
+		t.Errorf("at_ns: %v, want it since %d", got, before)
+	}
+}
+
+func TestSilentGrant(t *testing.T) {
+	inBoth(t, func(t *testing.T, language string) {
+		p := opened(t, language, "silent")
+		p.say(`{"type":"acquire","id":1}`)
+		if got := p.hear("acquired"); len(got) != 2 || got["id"] != 1.0 {
+			t.Errorf("a library that tells nothing: %v", got)
+		}
+		p.say(`{"type":"extend","id":2,"grant":1}`)
+		p.hear("error")
+		p.ends(1)
+	})
+}
+
+func TestTwoGrants(t *testing.T) {
+	inBoth(t, func(t *testing.T, language string) {
+		p := opened(t, language, "silent")
+		for _, id := range []string{"1", "2"} {
+			p.say(`{"type":"acquire","id":` + id + `}`)
+			p.hear("acquired")
+		}
+		p.say(`{"type":"release","id":3,"grant":1}`)
+		p.hear("released")
+		p.say(`{"type":"release","id":4,"grant":1}`)
+		p.hear("refused")
+		p.say(`{"type":"release","id":5,"grant":2}`)
+		p.hear("released")
+	})
+}
+
+func TestRefusedIsNotUnknown(t *testing.T) {
+	for key, want := range map[string]string{"refuse": "refused", "doubt": "unknown"} {
+		t.Run(key, func(t *testing.T) {
+			inBoth(t, func(t *testing.T, language string) {
+				p := opened(t, language, key)
+				p.say(`{"type":"acquire","id":1}`)
+				if got := p.hear(want); got["id"] != 1.0 || got["why"] == "" {
+					t.Errorf("got %v", got)
+				}
+				p.say(`{"type":"release","id":2,"grant":1}`)
+				p.hear("refused")
+			})
+		})
+	}
+	t.Run("release", func(t *testing.T) {
+		inBoth(t, func(t *testing.T, language string) {
+			p := opened(t, language, "not-ours")
+			p.say(`{"type":"acquire","id":1}`)
+			p.hear("acquired")
+			p.say(`{"type":"release","id":2,"grant":1}`)
+			p.hear("refused")
+		})
+	})
+}
+
+func TestEvents(t *testing.T) {
+	inBoth(t, func(t *testing.T, language string) {
+		p := opened(t, language, "events")
+		before := monotonic()
+		p.say(`{"type":"acquire","id":5}`)
+		p.hear("acquired")
+		renewed := p.hear("renewed")
+		inTime(t, renewed, before, 3000)
+		lost := p.hear("lost")
+		if renewed["grant"] != 5.0 || lost["grant"] != 5.0 || (lost["at_ns"] != nil) != (before != 0) {
+			t.Errorf("got %v and %v", renewed, lost)
+		}
+	})
+}
+
+// TestFullQueue: a program whose events nobody reads ends. It must not lose them silently.
+func TestFullQueue(t *testing.T) {
+	inBoth(t, func(t *testing.T, language string) {
+		p := start(t, language)
+		p.say(hello)
+		p.say(setup("flood"))
+		lines := bufio.NewScanner(p.stdout)
+		for lines.Scan() && !strings.Contains(lines.Text(), "set-up") {
+		}
+		p.say(`{"type":"acquire","id":1}`)
+		done := make(chan error, 1)
+		go func() {
+			state, err := p.cmd.Process.Wait()
+			if err == nil && state.ExitCode() != 1 {
+				err = fmt.Errorf("exit code %d", state.ExitCode())
+			}
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("the program goes on")
+		}
+	})
+}
+
+// TestRequestsOverlap: while an acquire waits, the program answers others.
+func TestRequestsOverlap(t *testing.T) {
+	inBoth(t, func(t *testing.T, language string) {
+		p := opened(t, language, "block")
+		p.say(`{"type":"acquire","id":1}`)
+		p.say(`{"type":"clocks","id":2}`)
+		clocks := p.hear("clocks")
+		wall, _ := clocks["wall_ms"].(float64)
+		if off := time.Since(time.UnixMicro(int64(wall * 1000))); clocks["id"] != 2.0 || off < 0 || off > 20*time.Second {
+			t.Errorf("clocks: %v", clocks)
+		}
+		p.say(`{"type":"acquire","id":3,"wait_ms":1.5}`)
+		if got := p.hear("refused"); got["id"] != 3.0 {
+			t.Errorf("the acquire that waits 1.5 ms: %v", got)
+		}
+	})
+}
+
+func TestEndOfInput(t *testing.T) {
+	for _, key := range []string{"block", "slow-open"} {
+		t.Run(key, func(t *testing.T) {
+			inBoth(t, func(t *testing.T, language string) {
+				p := start(t, language).read()
+				p.say(hello)
+				p.hear("ready")
+				p.say(setup(key))
+				if key == "block" {
+					p.hear("set-up")
+					p.say(`{"type":"acquire","id":1}`)
+				}
+				p.stdin.Close()
+				p.ends(0)
+			})
+		})
+	}
+}
+
+func TestPoint(t *testing.T) {
+	inBoth(t, func(t *testing.T, language string) {
+		p := opened(t, language, "point")
+		p.say(`{"type":"acquire","id":1}`)
+		point := p.hear("point")
+		if point["name"] != "inside" {
+			t.Errorf("point: %v", point)
+		}
+		p.say(`{"type":"clocks","id":2}`)
+		p.hear("clocks")
+		p.say(fmt.Sprintf(`{"type":"go","id":%v}`, point["id"]))
+		p.hear("acquired")
+	})
+}
+
+// TestPrints: what the library prints is no line of the protocol.
+func TestPrints(t *testing.T) {
+	inBoth(t, func(t *testing.T, language string) {
+		p := opened(t, language, "print")
+		p.say(`{"type":"acquire","id":1}`)
+		p.hear("acquired")
+		p.stdin.Close()
+		p.ends(0)
+		for _, noise := range []string{"a library's noise", "a child's noise"} {
+			if !strings.Contains(p.stderr.String(), noise) {
+				t.Errorf("standard error lacks %q: %s", noise, &p.stderr)
+			}
+		}
+	})
+}
+
+// TestBentClocks: the program's clocks may be wrong by intent; at_ns is the machine's.
+func TestBentClocks(t *testing.T) {
+	const library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+	if _, err := os.Stat(library); err != nil {
+		t.Skipf("libfaketime is missing: %v", err)
+	}
+	p := opened(t, "python", "tell", "LD_PRELOAD="+library, "FAKETIME=-1000")
+	before := monotonic()
+	p.say(`{"type":"acquire","id":1}`)
+	inTime(t, p.hear("acquired"), before, 1000)
+	p.say(`{"type":"clocks","id":2}`)
+	wall, _ := p.hear("clocks")["wall_ms"].(float64)
+	if off := time.Since(time.UnixMicro(int64(wall * 1000))); off < 900*time.Second {
+		t.Errorf("the wall clock is %v behind, want 1000 s", off)
+	}
+}

@@ -1,0 +1,297 @@
+"""Makes a lock program of a lock library: a program that redlock-sim puts on trial.
+
+It speaks version 1 of the protocol for lock programs, JSON lines on standard input and
+output. One file, standard library, Python 3.9 or later. The library stays as it is:
+
+    def open_lock(setup):
+        client = mylock.connect(setup.nodes[0].host, setup.nodes[0].port)
+        def acquire(wait):
+            lock = client.lock(setup.key, setup.ttl)
+            if not lock.acquire(timeout=wait):
+                raise Refused("taken")
+            return Grant(release=lock.release)
+        return acquire
+
+    serve(Program("mylock", "1.0", kind="single", keys=["{key}"]), open_lock)
+"""
+import base64
+import ctypes
+import itertools
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, List, Optional
+
+MAX_LINE = 1 << 20
+BACKLOG = 1024  # lines that wait to be written
+GRACE = 0.5  # seconds to write the last ones
+# The number of the kernel's clock_gettime, where it is known.
+_CLOCK_GETTIME = None
+if sys.platform == "linux" and sys.maxsize > 2**32:
+    _CLOCK_GETTIME = {"x86_64": 228, "aarch64": 113}.get(os.uname().machine)
+
+
+class Refused(Exception):
+    """The lock is certainly not held, and nothing of the attempt stays; from release and
+    extend: the lock was not ours any more. After any other exception it may be held."""
+
+
+@dataclass
+class Program:
+    """What a lock program says of itself."""
+
+    name: str
+    version: str
+    kind: str  # its class: quorum, single, session or other
+    keys: List[str]  # patterns of what the library writes; {key} is the lock's key
+    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, token
+    homepage: str = ""
+    points: List[str] = field(default_factory=list)  # what Setup.point is called with
+    ttl_min_ms: float = 1
+    ttl_step_ms: float = 1
+
+
+@dataclass
+class Node:
+    """A server, or the simulator's link to it."""
+
+    name: str
+    host: str
+    port: int
+    username: str = ""
+    password: str = ""
+    tls: Optional[dict] = None  # server_name, and ca: a file with certificates to trust
+
+
+@dataclass
+class Setup:
+    """What the simulator asks for. Times are in seconds; None: not told."""
+
+    client: str
+    seed: int
+    key: str
+    ttl: Optional[float]
+    node_timeout: Optional[float]
+    options: dict
+    nodes: List[Node]
+    topology: str
+    sentinels: List[Node]
+    master: str
+    points: List[str]  # the armed ones
+
+    def point(self, name: str) -> None:
+        """Reports that the program is at the point and waits until the simulator lets it
+        go on, where the point is armed; else does nothing."""
+        if name in self.points:
+            _at_point(name)
+
+
+class Grant:
+    """A lock in hand. None: the library does not tell, or cannot. until is the end of the
+    promise as time.monotonic tells it; extend returns the new one. lost and renewed are
+    for the library to call, from any thread."""
+
+    def __init__(self, release: Callable[[], Any], owner: Any = None, until: Optional[float] = None,
+                 extend: Optional[Callable[[], Optional[float]]] = None, token: Optional[int] = None):
+        self.release, self.extend = release, extend
+        self.owner, self.until, self.token = owner, until, token
+        self._mutex, self._number = threading.Lock(), None
+        self._early, self._ended = [], False  # events before the answer; no more events
+
+    def lost(self, why: str = "") -> None:
+        """The library says that the lock is lost."""
+        self._event(_stamp({"type": "lost", "why": why}))
+
+    def renewed(self, until: Optional[float] = None) -> None:
+        """The library has renewed the lock by itself."""
+        self._event(_promise({"type": "renewed"}, until))
+
+    def _event(self, line):
+        with self._mutex:
+            if self._number is None:
+                self._early.append(line)
+            elif not self._ended:
+                _send({**line, "grant": self._number})
+
+
+_lines: "queue.Queue[Optional[dict]]" = queue.Queue(BACKLOG)  # None ends them
+_written = threading.Event()
+_acquire: Any = None  # what open_lock returned
+_grants: dict = {}  # not released
+_points = itertools.count(1)
+_waiting: dict = {}  # an event for each point where a thread waits
+
+
+def serve(program: Program, open_lock: Callable[[Setup], Callable[[Optional[float]], Grant]]) -> None:
+    """Speaks with the simulator until standard input ends, and exits. open_lock connects to
+    the nodes. It returns a function that gets the lock once more: it takes the longest wait
+    in seconds (None: no limit). Calls of it may overlap, and each call, also of release and
+    extend, has a thread of its own. What is printed goes to standard error."""
+    out = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    _start(_write, out)
+    text = b""
+    try:
+        while text := sys.stdin.buffer.readline(MAX_LINE + 2):
+            if len(text.rstrip(b"\n")) > MAX_LINE:
+                raise ValueError("the line is too long")
+            _handle(program, open_lock, json.loads(text))
+    except Exception as err:  # whatever it is, the simulator shall know
+        _fail(f"failed to handle {text[:200]!r}: {err!r}")
+    _exit(0)
+
+
+def _handle(program, open_lock, m):
+    kind = m["type"]
+    if kind == "hello" and 1 in m["protocols"]:
+        about = {name: value for name, value in vars(program).items() if name != "kind"}
+        _send({"type": "ready", "protocol": 1, "clock": "libc", "class": program.kind, **about})
+    elif kind == "setup":
+        _start(_set_up, open_lock, m)
+    elif kind == "clocks":
+        _send({"type": "clocks", "id": m["id"], "wall_ms": time.time() * 1e3, "monotonic_ms": time.monotonic() * 1e3})
+    elif kind == "go" and m["id"] in _waiting:
+        _waiting.pop(m["id"]).set()
+    elif kind == "acquire" and _acquire:
+        _start(_answer, m, _get)
+    elif kind in ("release", "extend"):
+        _start(_answer, m, _release if kind == "release" else _extend)
+    else:
+        raise ValueError("not known, or not in this place")
+
+
+def _start(target, *args):
+    threading.Thread(target=target, args=args, daemon=True).start()
+
+
+def _set_up(open_lock, m):
+    global _acquire
+    try:
+        lock = m["lock"]
+        nodes, sentinels = ([Node(n["name"], n["host"], n["port"], n.get("username"), n.get("password"), n.get("tls"))
+                             for n in m.get(some) or []] for some in ("nodes", "sentinels"))
+        _acquire = open_lock(Setup(
+            m.get("client"), m.get("seed"), lock["key"], _seconds(lock, "ttl_ms"), _seconds(lock, "node_timeout_ms"),
+            lock.get("options") or {}, nodes, m.get("topology"), sentinels, m.get("master"), m.get("points") or []))
+    except Exception as err:
+        _fail(f"failed to open the lock: {err!r}")
+    _send({"type": "set-up"})
+
+
+def _seconds(of, name):
+    return None if of.get(name) is None else of[name] / 1e3
+
+
+def _answer(m, action):
+    try:
+        action(m)
+    except Exception as err:
+        _send({"type": "refused" if isinstance(err, Refused) else "unknown", "id": m["id"], "why": f"{err!r}"})
+
+
+def _get(m):
+    grant = _acquire(_seconds(m, "wait_ms"))
+    line = _promise({"type": "acquired", "id": m["id"]}, grant.until)
+    if grant.owner is not None:
+        owner = grant.owner if isinstance(grant.owner, bytes) else str(grant.owner).encode()
+        line["owner_b64"] = base64.b64encode(owner).decode()
+    if grant.token is not None:
+        line["token"] = grant.token
+    _grants[m["id"]] = grant
+    with grant._mutex:
+        grant._number = m["id"]
+        for each in [line] + [{**event, "grant": m["id"]} for event in grant._early]:
+            _send(each)
+
+
+def _held(m):
+    if m["grant"] not in _grants:
+        raise Refused(f"grant {m['grant']} is not held")
+    return _grants[m["grant"]]
+
+
+def _release(m):
+    grant = _held(m)
+    with grant._mutex:
+        grant._ended = True
+    try:
+        grant.release()
+    except Refused:
+        _grants.pop(m["grant"], None)
+        raise
+    _grants.pop(m["grant"], None)
+    _send({"type": "released", "id": m["id"]})
+
+
+def _extend(m):
+    grant = _held(m)
+    if grant.extend is None:
+        _fail("this lock cannot extend")
+    _send(_promise({"type": "extended", "id": m["id"]}, grant.extend()))
+
+
+def _at_point(name):
+    number, passed = next(_points), threading.Event()
+    _waiting[number] = passed
+    _send({"type": "point", "id": number, "name": name})
+    passed.wait()
+
+
+def _promise(line, until):
+    """Adds how long a promise still lasts. Reads the machine's clock first: a pause between
+    the two readings may shorten the promise, and never makes it longer."""
+    if until is not None:
+        _stamp(line)["validity_ms"] = (until - time.monotonic()) * 1e3
+    return line
+
+
+def _stamp(line):
+    """Adds the machine's monotonic clock, where it can be read. A call of the kernel, because
+    libfaketime may change what time.monotonic tells."""
+    now = (ctypes.c_long * 2)()
+    if _CLOCK_GETTIME and ctypes.CDLL(None).syscall(_CLOCK_GETTIME, 1, now) == 0:
+        line["at_ns"] = now[0] * 10**9 + now[1]
+    return line
+
+
+def _send(line):
+    """Does not wait: the library must not stand still because nobody reads."""
+    try:
+        _lines.put_nowait(line)
+    except queue.Full:
+        _die(f"{BACKLOG} lines wait to be read")
+
+
+def _write(out):
+    while (line := _lines.get()) is not None:
+        text = json.dumps(line).encode() + b"\n"
+        try:
+            while text:
+                text = text[os.write(out, text):]
+        except OSError as err:
+            _die(f"failed to write: {err}")
+    _written.set()
+
+
+def _die(why):
+    print("lock program:", why, file=sys.stderr, flush=True)
+    os._exit(1)
+
+
+def _fail(why):
+    """Tells the error and ends the program."""
+    print("lock program:", why, file=sys.stderr)
+    _send({"type": "error", "why": why})
+    _exit(1)
+
+
+def _exit(code):
+    _send(None)
+    _written.wait(GRACE)
+    sys.stderr.flush()
+    os._exit(code)

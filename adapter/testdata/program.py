@@ -1,0 +1,51 @@
+"""The lock program of program_test.go, in Python. The lock's key says what it does."""
+import os
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
+
+
+def refuse():
+    raise Refused("taken")
+
+
+def open_lock(setup):
+    if setup.key == "broken":
+        raise OSError("no such node")
+    if setup.key == "slow-open":
+        threading.Event().wait()
+
+    def acquire(wait):
+        if setup.key == "refuse":
+            refuse()
+        if setup.key == "doubt":
+            raise OSError("timeout")
+        if setup.key == "block":
+            threading.Event().wait(wait)
+            refuse()
+        if setup.key == "print":
+            print("a library's noise")
+            os.system("echo a child\\'s noise")
+        if setup.key == "point":
+            setup.point("inside")
+            setup.point("not armed")
+        grant = Grant(release=refuse if setup.key == "not-ours" else lambda: None)
+        if setup.key == "tell":
+            about = [setup.client, setup.seed, setup.ttl, setup.node_timeout, setup.options["a"], setup.nodes[0].name,
+                     setup.nodes[0].host, setup.nodes[0].port, setup.nodes[0].password, setup.nodes[1].tls["ca"]]
+            grant.owner, grant.token, grant.until = " ".join(map(str, about)), 7, time.monotonic() + 1
+            grant.extend = lambda: time.monotonic() + 2
+        if setup.key == "events":
+            grant.renewed(time.monotonic() + 3)
+            grant.lost("nobody answers")
+        if setup.key == "flood":
+            threading.Thread(target=lambda: [grant.renewed() for _ in iter(int, 1)]).start()
+        return grant
+
+    return acquire
+
+
+serve(Program("test", "1.0", kind="single", keys=["{key}"], can=["validity"], points=["inside", "not armed"]), open_lock)

@@ -1,0 +1,385 @@
+// Package adapters_test runs the lock programs against real servers.
+package adapters_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const patience = 30 * time.Second
+
+// trial is a lock program to run.
+type trial struct {
+	command []string
+	nodes   int
+	// taken is the answer to an acquire that waited in vain, gone that to the release of
+	// a lock whose key was deleted.
+	taken, gone string
+}
+
+var trials = map[string]trial{
+	"redsync":         {[]string{"redsync"}, 3, "refused", "refused"},
+	"redsync-tuned":   {[]string{"redsync", "-tuned"}, 3, "refused", "refused"},
+	"redislock":       {[]string{"redislock"}, 1, "refused", "refused"},
+	"redislock-tuned": {[]string{"redislock", "-tuned"}, 1, "refused", "refused"},
+	"rueidislock":     {[]string{"rueidislock"}, 1, "unknown", "unknown"},
+	"redis-py":        {[]string{"redis-py/redis_py.py"}, 1, "refused", "refused"},
+}
+
+var bin string
+
+func TestMain(m *testing.M) {
+	var err error
+	if bin, err = os.MkdirTemp("", "adapters"); err == nil {
+		var out []byte
+		if out, err = exec.Command("go", "build", "-o", bin+"/", "./redsync", "./redislock", "./rueidislock").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "%s", out)
+		}
+	}
+	code := 1
+	if err == nil {
+		code = m.Run()
+	}
+	os.RemoveAll(bin)
+	os.Exit(code)
+}
+
+// inEach runs a test with each program and its nodes.
+func inEach(t *testing.T, test func(t *testing.T, tr trial, nodes []node)) {
+	for name, tr := range trials {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var nodes []node
+			for range tr.nodes {
+				nodes = append(nodes, startNode(t))
+			}
+			test(t, tr, nodes)
+		})
+	}
+}
+
+type node struct {
+	*redis.Client
+	process *os.Process
+	address string
+}
+
+func startNode(t *testing.T) node {
+	t.Helper()
+	server, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skipf("redis-server is missing: %v", err)
+	}
+	socket := filepath.Join(t.TempDir(), "redis")
+	address := freeAddress(t)
+	_, port, _ := net.SplitHostPort(address)
+	cmd := exec.Command(server, "--port", port, "--bind", "127.0.0.1", "--unixsocket", socket, "--save", "")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	n := node{redis.NewClient(&redis.Options{Network: "unix", Addr: socket}), cmd.Process, address}
+	t.Cleanup(func() {
+		n.Close()
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	eventually(t, "the server answers", func() bool { return n.Ping(context.Background()).Err() == nil })
+	return n
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not after %v: %s", patience, what)
+		}
+	}
+}
+
+// keys are the keys of a node that belong to the lock.
+func (n node) keys(t *testing.T) []string {
+	t.Helper()
+	list, err := n.Keys(context.Background(), "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// client is a lock program that runs.
+type client struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	lines  chan map[string]any
+	stderr bytes.Buffer
+	ready  map[string]any
+}
+
+// start starts a program and opens its lock, "the lock", on the nodes at addresses.
+func start(t *testing.T, tr trial, ttl time.Duration, addresses ...string) *client {
+	t.Helper()
+	c := &client{t: t, cmd: exec.Command(filepath.Join(bin, tr.command[0]), tr.command[1:]...), lines: make(chan map[string]any, 100)}
+	if strings.HasSuffix(tr.command[0], ".py") {
+		if err := exec.Command("/usr/bin/python3", "-c", "import redis").Run(); err != nil {
+			t.Skipf("python3-redis is missing: %v", err)
+		}
+		c.cmd = exec.Command(tr.command[0])
+	}
+	c.cmd.Env, c.cmd.Stderr = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1"), &c.stderr
+	c.stdin, _ = c.cmd.StdinPipe()
+	stdout, _ := c.cmd.StdoutPipe()
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.cmd.Process.Kill()
+		c.cmd.Wait()
+	})
+	go func() {
+		for lines := bufio.NewScanner(stdout); lines.Scan(); {
+			m := make(map[string]any)
+			if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+				m["type"] = lines.Text()
+			}
+			c.lines <- m
+		}
+	}()
+	c.ready = c.ask("ready", `{"type":"hello","protocols":[1]}`)
+	var nodes []string
+	for _, a := range addresses {
+		host, port, _ := net.SplitHostPort(a)
+		nodes = append(nodes, fmt.Sprintf(`{"name":"A","host":%q,"port":%s,"username":"","password":"","tls":null}`, host, port))
+	}
+	c.ask("set-up", `{"type":"setup","client":"c1","seed":1,"lock":{"key":"the lock","ttl_ms":%d,"node_timeout_ms":2000,"options":{}},"nodes":[%s],"topology":"independent","points":[]}`,
+		ttl.Milliseconds(), strings.Join(nodes, ","))
+	return c
+}
+
+// ask sends a line and waits for an answer of a type.
+func (c *client) ask(want, format string, a ...any) map[string]any {
+	c.t.Helper()
+	if _, err := fmt.Fprintf(c.stdin, format+"\n", a...); err != nil {
+		c.t.Fatal(err)
+	}
+	return c.hear(want)
+}
+
+func (c *client) hear(want string) map[string]any {
+	c.t.Helper()
+	select {
+	case m := <-c.lines:
+		if m["type"] != want {
+			c.t.Fatalf("the program said %v, want %s; stderr: %s", m, want, &c.stderr)
+		}
+		return m
+	case <-time.After(patience):
+		c.t.Fatalf("no line after %v, want %s; stderr: %s", patience, want, &c.stderr)
+	}
+	return nil
+}
+
+func (c *client) can(what string) bool {
+	list, _ := c.ready["can"].([]any)
+	return slices.Contains(list, any(what))
+}
+
+func addresses(nodes []node) (list []string) {
+	for _, n := range nodes {
+		list = append(list, n.address)
+	}
+	return list
+}
+
+// TestTurns: one holds the lock, the other is refused, until it is released.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	inEach(t, func(t *testing.T, tr trial, nodes []node) {
+		c1, c2 := start(t, tr, time.Minute, addresses(nodes)...), start(t, tr, time.Minute, addresses(nodes)...)
+		if c1.ready["version"] == "" {
+			t.Error("the program does not know the library's version")
+		}
+		got := c1.ask("acquired", `{"type":"acquire","id":1,"wait_ms":20000}`)
+		if validity, told := got["validity_ms"].(float64); told != c1.can("validity") || validity > 60000 {
+			t.Errorf("validity: %v", got)
+		}
+		key := strings.ReplaceAll(fmt.Sprint(c1.ready["keys"].([]any)[0]), "{key}", "the lock")
+		for i, n := range nodes {
+			if list := n.keys(t); !slices.Equal(list, []string{key}) {
+				t.Errorf("node %d has the keys %q, want %q", i, list, key)
+			}
+			value, _ := n.Get(context.Background(), key).Bytes()
+			if owner, told := got["owner_b64"]; told && owner != base64.StdEncoding.EncodeToString(value) {
+				t.Errorf("node %d has %q, the grant says %v", i, value, owner)
+			}
+			if ttl := n.PTTL(context.Background(), key).Val(); ttl < patience || ttl > time.Minute {
+				t.Errorf("node %d keeps the key for %v, want a minute", i, ttl)
+			}
+		}
+		c2.ask(tr.taken, `{"type":"acquire","id":1,"wait_ms":300}`)
+		if c1.can("extend") {
+			if got := c1.ask("extended", `{"type":"extend","id":2,"grant":1}`); (got["validity_ms"] != nil) != c1.can("validity") {
+				t.Errorf("extended: %v", got)
+			}
+		}
+		c1.ask("released", `{"type":"release","id":3,"grant":1}`)
+		for i, n := range nodes {
+			if list := n.keys(t); len(list) != 0 {
+				t.Errorf("after the release node %d has the keys %q", i, list)
+			}
+		}
+		c2.ask("acquired", `{"type":"acquire","id":4,"wait_ms":20000}`)
+	})
+}
+
+// TestLease: the lock of a dead holder is free when its time to live has passed.
+func TestLease(t *testing.T) {
+	t.Parallel()
+	inEach(t, func(t *testing.T, tr trial, nodes []node) {
+		c1, c2 := start(t, tr, 2*time.Second, addresses(nodes)...), start(t, tr, 2*time.Second, addresses(nodes)...)
+		c1.ask("acquired", `{"type":"acquire","id":1,"wait_ms":20000}`)
+		c1.cmd.Process.Kill()
+		c2.ask("acquired", `{"type":"acquire","id":1,"wait_ms":20000}`)
+	})
+}
+
+// TestKeyIsGone: somebody deleted the keys of the holder.
+func TestKeyIsGone(t *testing.T) {
+	t.Parallel()
+	inEach(t, func(t *testing.T, tr trial, nodes []node) {
+		c := start(t, tr, time.Minute, addresses(nodes)...)
+		c.ask("acquired", `{"type":"acquire","id":1,"wait_ms":20000}`)
+		for _, n := range nodes {
+			n.FlushAll(context.Background())
+		}
+		if c.can("lost") {
+			if got := c.hear("lost"); got["grant"] != 1.0 {
+				t.Errorf("lost: %v", got)
+			}
+		}
+		if c.can("extend") {
+			c.ask(tr.gone, `{"type":"extend","id":2,"grant":1}`)
+		}
+		c.ask(tr.gone, `{"type":"release","id":3,"grant":1}`)
+	})
+}
+
+// TestSilentNode: a node that does not answer leaves doubt. The settings of go-redis are
+// not tried: they wait for 20 s. rueidislock waits until its key would have ended.
+func TestSilentNode(t *testing.T) {
+	t.Parallel()
+	inEach(t, func(t *testing.T, tr trial, nodes []node) {
+		if name := tr.command[0]; len(tr.command) == 1 && (name == "redsync" || name == "redislock") {
+			t.Skip("it waits too long")
+		}
+		c := start(t, tr, 5*time.Second, addresses(nodes)...)
+		c.ask("acquired", `{"type":"acquire","id":1,"wait_ms":20000}`)
+		c.ask("released", `{"type":"release","id":2,"grant":1}`)
+		for _, n := range nodes {
+			n.process.Signal(syscall.SIGSTOP)
+		}
+		c.ask("unknown", `{"type":"acquire","id":3,"wait_ms":500}`)
+	})
+}
+
+// TestLostReply: the reply to the command that takes the lock is lost. go-redis sends the
+// command again, and the node answers that the lock is taken. It is, by ourselves.
+func TestLostReply(t *testing.T) {
+	t.Parallel()
+	inEach(t, func(t *testing.T, tr trial, nodes []node) {
+		if tr.command[0] != "redsync" {
+			t.Skip("it sends nothing twice that would be refused")
+		}
+		link := startLink(t, nodes[0].address)
+		c := start(t, tr, time.Minute, link.address)
+		link.loses.Store("the lock")
+		// The library deletes the key of the failed try, and tries again.
+		c.ask("acquired", `{"type":"acquire","id":1,"wait_ms":20000}`)
+		c.ask("released", `{"type":"release","id":2,"grant":1}`)
+		nodes[0].Set(context.Background(), "the lock", "another's", 0)
+		link.loses.Store("the lock")
+		c.ask("unknown", `{"type":"acquire","id":3,"wait_ms":1000}`)
+	})
+}
+
+// link forwards to a node. It loses the reply to the next message that contains a text.
+type link struct {
+	address string
+	loses   atomic.Value
+}
+
+func startLink(t *testing.T, to string) *link {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	l := &link{address: listener.Addr().String()}
+	l.loses.Store("")
+	go func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go l.forward(in, to)
+		}
+	}()
+	return l
+}
+
+func (l *link) forward(in net.Conn, to string) {
+	defer in.Close()
+	out, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := in.Read(buffer)
+		if err != nil {
+			return
+		}
+		text, _ := l.loses.Load().(string)
+		lose := text != "" && bytes.Contains(buffer[:n], []byte(text)) && l.loses.CompareAndSwap(text, "")
+		if _, err := out.Write(buffer[:n]); err != nil {
+			return
+		}
+		n, err = out.Read(buffer) // each message has one reply
+		if err != nil || lose {
+			return
+		}
+		if _, err := in.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}

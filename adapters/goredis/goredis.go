@@ -1,0 +1,55 @@
+// Package goredis connects locks that use go-redis, and knows when their word is certain.
+package goredis
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-sim/redlock-sim/adapter"
+)
+
+// Connection is a lock's client of one node. tuned says that it shall obey the node
+// timeout and the contexts, and send nothing twice; else it has the settings of go-redis.
+func Connection(s adapter.Setup, n adapter.Node, tuned bool, d *Doubts) (*redis.Client, error) {
+	tls, err := n.TLSConfig()
+	o := &redis.Options{Addr: n.Addr(), Username: n.Username, Password: n.Password, TLSConfig: tls, Limiter: d}
+	if tuned {
+		o.ContextTimeoutEnabled, o.MaxRetries = true, -1
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.NodeTimeout, s.NodeTimeout, s.NodeTimeout
+	}
+	return redis.NewClient(o), err
+}
+
+// Doubts counts attempts whose reply did not arrive. go-redis hides those that it repeats.
+// What such an attempt has sent may take effect, or have taken effect: if the reply to a
+// SET with NX is lost, and go-redis sends it again, the node answers that the lock is
+// taken, by the client itself.
+type Doubts struct{ n atomic.Int64 }
+
+var _ redis.Limiter = (*Doubts)(nil)
+
+// Allow is part of redis.Limiter. It limits nothing.
+func (d *Doubts) Allow() error { return nil }
+
+// ReportResult is told of each attempt.
+func (d *Doubts) ReportResult(err error) {
+	var reply redis.Error
+	if err != nil && !errors.As(err, &reply) {
+		d.n.Add(1)
+	}
+}
+
+// Watch begins to watch an operation. The function that it returns makes a refusal of the
+// library's error, if every reply since then has arrived.
+func (d *Doubts) Watch() (refused func(error) error) {
+	before := d.n.Load()
+	return func(err error) error {
+		if d.n.Load() != before {
+			return fmt.Errorf("%w; some reply did not arrive", err)
+		}
+		return fmt.Errorf("%w: %w", adapter.ErrRefused, err)
+	}
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/python3
+"""The lock program of redis-py's redis.lock.Lock."""
+import os
+import sys
+
+import redis
+from redis.exceptions import LockNotOwnedError
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "adapter", "python"))
+from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
+
+
+def sure(action):
+    """Makes a refusal of the one error that redis-py raises because a node said no. LockError
+    comes, too, when an earlier release failed on its way: then the key may stay."""
+    def call():
+        try:
+            action()
+        except LockNotOwnedError as err:
+            raise Refused(str(err)) from err
+    return call
+
+
+def open_lock(setup):
+    node, = setup.nodes
+    if node.tls:
+        raise ValueError("redis-py cannot check the name of a server behind a proxy")
+    client = redis.Redis(host=node.host, port=node.port, username=node.username or None, password=node.password or None,
+                         socket_timeout=setup.node_timeout)
+
+    def acquire(wait):
+        # Requests come in several threads.
+        lock = client.lock(setup.key, timeout=setup.ttl, blocking_timeout=wait, thread_local=False)
+        if not lock.acquire():
+            raise Refused("taken")  # the reply to each SET has arrived: redis-py repeats none
+        return Grant(release=sure(lock.release), extend=sure(lock.reacquire), owner=lock.local.token)
+
+    return acquire
+
+
+serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend"],
+              homepage="https://github.com/redis/redis-py"), open_lock)

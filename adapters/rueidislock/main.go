@@ -1,0 +1,74 @@
+// Command rueidislock is the lock program of github.com/redis/rueidis/rueidislock.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+
+	"github.com/redlock-sim/redlock-sim/adapter"
+)
+
+func main() {
+	adapter.Serve(adapter.Program{Name: "rueidislock", Version: adapter.ModuleVersion("github.com/redis/rueidis"),
+		Homepage: "https://github.com/redis/rueidis/tree/main/rueidislock", Class: "single",
+		Keys: []string{"rueidislock:0:{key}"}, Can: []string{"renew", "lost"}}, open)
+}
+
+func open(s adapter.Setup) (adapter.Acquire, error) {
+	if len(s.Nodes) != 1 {
+		return nil, fmt.Errorf("rueidislock has one node, not %d", len(s.Nodes))
+	}
+	n := s.Nodes[0]
+	tls, err := n.TLSConfig()
+	if err != nil {
+		return nil, err
+	}
+	var failed atomic.Int64
+	o := rueidis.ClientOption{InitAddress: []string{n.Addr()}, Username: n.Username, Password: n.Password, TLSConfig: tls}
+	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: o, KeyValidity: s.TTL, KeyMajority: 1, // as its README says for one node
+		ClientBuilder: func(o rueidis.ClientOption) (rueidis.Client, error) {
+			c, err := rueidis.NewClient(o)
+			return watched{c, &failed}, err
+		}})
+	return func(ctx context.Context) (adapter.Grant, error) {
+		// The lock lasts as long as the context with which it was asked for. So ctx itself,
+		// which ends with the wait, will not do.
+		long, cancel := context.WithCancel(context.Background())
+		stop := context.AfterFunc(ctx, cancel)
+		held, unlock, err := locker.WithContext(long, s.Key)
+		stop()
+		if err != nil {
+			cancel()
+			return adapter.Grant{}, err // it hides what became of its last attempts: may be held
+		}
+		release := func(context.Context) error {
+			lost, before := held.Err() != nil, failed.Load()
+			unlock() // waits, but hides errors
+			cancel()
+			if lost || failed.Load() != before {
+				return errors.New("the key may stay")
+			}
+			return nil
+		}
+		return adapter.Grant{Lost: held.Done(), Release: release}, nil
+	}, err
+}
+
+// watched counts commands whose reply did not arrive.
+type watched struct {
+	rueidis.Client
+	failed *atomic.Int64
+}
+
+func (w watched) Do(ctx context.Context, c rueidis.Completed) rueidis.RedisResult {
+	r := w.Client.Do(ctx, c)
+	if r.NonRedisError() != nil {
+		w.failed.Add(1)
+	}
+	return r
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/client/process"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+func newLockCommand(a *app) *cobra.Command {
+	var switches []string
+	c := &cobra.Command{
+		Use:   "lock [NAME]",
+		Short: "Run a built-in lock as a lock program, or list those that can run so",
+		Long: `Run a built-in lock as a lock program: it speaks the lock protocol
+(docs/lock-protocol.md) on stdin and stdout, as a lock in any other language does. So it
+shows what a lock program says, and it tests sim itself: the lock gets the verdicts that it
+gets inside.
+
+Its settings (drift, retry, fan_out, tokens, ...) are the options of the message "setup".
+Without a name, the locks are listed.`,
+		Example: `  sim lock
+  sim conform 'sim lock redlock'
+  sim conform -v 'sim lock set-nx-px'
+  echo '{"type":"hello","protocols":[1]}' | sim lock redlock --switch quorum`,
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: wordsOfLocks(),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.listPrograms()
+			}
+			config, err := lockConfig(args[0], switches)
+			if err != nil {
+				return err
+			}
+			if err := process.ServeLock(a.stdin, a.stdout, programVersion(), config); err != nil {
+				return usageError("%w", err)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringArrayVar(&switches, "switch", nil, "switch off a safety rule of the lock (repeatable); docs/scenario.md lists them")
+	return c
+}
+
+// programs are the locks that need nothing but nodes.
+func programs() (list []lock.Algorithm) {
+	for _, l := range lock.Algorithms() {
+		if !l.Consensus {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+func wordsOfLocks() (names []string) {
+	for _, l := range programs() {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+func (a *app) listPrograms() error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
+	for _, l := range programs() {
+		fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Title)
+	}
+	return w.Flush()
+}
+
+// lockConfig is the lock of a name, with some rules switched off.
+func lockConfig(name string, switches []string) (lock.Config, error) {
+	algorithm, ok := lock.Lookup(name)
+	if !ok {
+		return lock.Config{}, usageError("no lock %q\nhint: sim lock lists them", name)
+	}
+	config, rules := scenario.StandardLock(name), algorithm.Mistakes.Rules()
+	for _, rule := range switches {
+		if !slices.Contains(rules, rule) {
+			return config, usageError("--switch: %s has no rule %q\nhint: its rules are %s", name, rule, cmp.Or(strings.Join(rules, ", "), "none"))
+		}
+		config.Mistakes.SwitchOff(rule)
+	}
+	return config, nil
+}

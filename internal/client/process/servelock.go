@@ -1,0 +1,333 @@
+package process
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+)
+
+// ServeLock is one of our locks as a lock program: it speaks the lock protocol until in
+// ends. Of the settings, the algorithm and the mistakes hold whatever the other side
+// says; the rest where it says nothing.
+func ServeLock(in io.Reader, out io.Writer, version string, settings lock.Config) error {
+	algorithm, ok := lock.Lookup(settings.Algorithm)
+	if !ok {
+		return fmt.Errorf("no lock algorithm %q", settings.Algorithm)
+	}
+	if settings.NeedsConsensus() {
+		return fmt.Errorf("%s is kept in a consensus store, and a lock program is told of nodes only", algorithm.Name)
+	}
+	s := &servedLock{algorithm: algorithm, config: settings, out: json.NewEncoder(out), grants: make(map[uint64]lock.Grant), named: make(map[string]uint64)}
+	s.known.L = &s.mu
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 0, 1<<16), program.MaxLine+1)
+	err := s.converse(lines, version)
+	if err != nil {
+		_ = s.send(program.Message{Type: program.Error, Why: err.Error()})
+	}
+	if s.env != nil {
+		s.env.close()
+	}
+	return err
+}
+
+// servedLock is the lock's end of the conversation.
+type servedLock struct {
+	algorithm lock.Algorithm
+	config    lock.Config
+	env       *servedEnv
+	stops     stops
+
+	using  sync.Mutex // a lock's methods are called one at a time
+	lock   lock.Lock
+	grants map[uint64]lock.Grant
+
+	mu  sync.Mutex // guards out and named
+	out *json.Encoder
+	// named has the latest grant of each owner; known tells that there is another. Those
+	// of the past stay: a watchdog may go on renewing them by mistake.
+	named map[string]uint64
+	known sync.Cond
+}
+
+// heard is a message to the program.
+type heard struct {
+	program.Message
+	program.Setup
+}
+
+func (s *servedLock) converse(lines *bufio.Scanner, version string) error {
+	for _, want := range []struct {
+		what program.Type
+		do   func(*heard) error
+	}{{program.Hello, func(m *heard) error { return s.greet(m, version) }}, {program.SetupType, s.setUp}} {
+		if !lines.Scan() {
+			return lines.Err()
+		}
+		m, err := read(lines.Bytes())
+		if err == nil && m.Type != want.what {
+			err = fmt.Errorf("the message %q came instead of %q", m.Type, want.what)
+		}
+		if err == nil {
+			err = want.do(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for lines.Scan() {
+		m, err := read(lines.Bytes())
+		if err == nil {
+			err = s.handle(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func read(line []byte) (*heard, error) {
+	var m heard
+	if err := json.Unmarshal(line, &m); err != nil {
+		return nil, fmt.Errorf("failed to read a message: %w", err)
+	}
+	return &m, nil
+}
+
+func (s *servedLock) greet(m *heard, version string) error {
+	if !slices.Contains(m.Protocols, program.Version) {
+		return fmt.Errorf("versions %v of the protocol are spoken: this lock speaks %d", m.Protocols, program.Version)
+	}
+	return s.send(struct {
+		Type program.Type `json:"type"`
+		program.Ready
+	}{program.ReadyType, s.ready(version)})
+}
+
+// ready is what the lock says of itself.
+func (s *servedLock) ready(version string) program.Ready {
+	a := s.algorithm
+	r := program.Ready{
+		Protocol: program.Version, Name: a.Name, Version: version, Homepage: "https://github.com/redlock-sim/redlock-sim",
+		Can: []program.Ability{program.TellsValidity, program.TellsOwner}, Class: program.Quorum, Keys: []string{program.KeyPattern},
+		TTLMin: 1, TTLStep: 1, Points: lock.PointsOn(a.Points, lock.MostNodes),
+	}
+	for _, rule := range s.config.Mistakes.Rules() {
+		r.Name += " without " + rule
+	}
+	if a.MaxNodes == 1 {
+		r.Class = program.Single
+	}
+	if slices.Contains(a.Points, lock.PointBeforeExtend) {
+		r.Can = append(r.Can, program.Renews)
+	}
+	if a.GrowingTokens() != lock.NoTokens {
+		r.Can, r.Points = append(r.Can, program.TellsToken), append(r.Points, lock.PointToken)
+	}
+	return r
+}
+
+// setUp makes the lock and opens its connections.
+func (s *servedLock) setUp(m *heard) error {
+	if err := s.configure(&m.Lock); err != nil {
+		return err
+	}
+	nodes := make([]client.Address, len(m.Nodes))
+	for i, n := range m.Nodes {
+		nodes[i] = client.Address{Name: n.Name, Address: net.JoinHostPort(n.Host, strconv.Itoa(n.Port)),
+			TLS: (*client.TLS)(n.TLS), Username: n.Username, Secret: n.Password}
+	}
+	common, err := newCommonEnv(m.Client, m.Seed, nodes)
+	if err != nil {
+		return err
+	}
+	s.env = &servedEnv{commonEnv: common, lock: s, armed: m.Points}
+	attempt := s.config
+	attempt.Retry.Attempts = 1 // acquire counts them
+	if s.lock, err = lock.New(attempt, s.env); err != nil {
+		return err
+	}
+	s.env.warm()
+	return s.send(program.Message{Type: program.SetUp})
+}
+
+// configure makes the lock's settings those that were sent.
+func (s *servedLock) configure(l *program.Lock) error {
+	c := s.config
+	if len(l.Options) > 0 {
+		if err := json.Unmarshal(l.Options, &c); err != nil {
+			return fmt.Errorf("failed to read the lock's options: %w", err)
+		}
+	}
+	c.Algorithm, c.Key = s.config.Algorithm, l.Key
+	for _, rule := range s.config.Mistakes.Rules() {
+		c.Mistakes.SwitchOff(rule)
+	}
+	c.TTL, c.NodeTimeout = program.Duration(l.TTLMS), program.Duration(l.NodeTimeoutMS)
+	if c.Tokens == "" {
+		c.Tokens = s.algorithm.GrowingTokens()
+	}
+	if c.NeedsConsensus() {
+		return fmt.Errorf("tokens %q come from a consensus store, and a lock program is told of nodes only", c.Tokens)
+	}
+	s.config = c
+	return nil
+}
+
+// handle begins to answer a request.
+func (s *servedLock) handle(m *heard) error {
+	switch {
+	case m.ID == 0:
+		return fmt.Errorf("the message %q has no id", m.Type)
+	case m.Type == program.AcquireType && m.WaitMS == nil:
+		return errors.New(`the message "acquire" has no wait_ms`)
+	}
+	switch m.Type {
+	case program.AcquireType:
+		go s.acquire(m.ID, program.Duration(*m.WaitMS))
+	case program.ReleaseType:
+		go s.release(m.ID, m.Grant)
+	case program.Go:
+		s.stops.release(m.ID)
+	case program.ClocksType:
+		wall, monotonic := program.MS(s.env.Wall()), program.MS(s.env.Now())
+		return s.send(program.Message{Type: program.ClocksType, ID: m.ID, WallMS: &wall, MonotonicMS: &monotonic})
+	default:
+		return fmt.Errorf("unexpected message %q", m.Type)
+	}
+	return nil
+}
+
+// acquire makes attempts, none of which begins when the time to wait has passed.
+func (s *servedLock) acquire(id uint64, wait time.Duration) {
+	began := machine.Monotonic()
+	for n := 1; ; n++ {
+		result, delay := s.attempt(id, n)
+		if result.Outcome == lock.OK {
+			return
+		}
+		if result.Outcome != lock.Fail || n >= s.config.Retry.Attempts || machine.Monotonic()-began+delay >= wait {
+			_ = s.send(answer(id, result, ""))
+			return
+		}
+		s.env.Sleep(delay)
+	}
+}
+
+// attempt makes the n-th attempt, and answers if it got the lock. Otherwise it says how
+// long to wait for the next.
+func (s *servedLock) attempt(id uint64, n int) (result lock.Result, delay time.Duration) {
+	s.using.Lock()
+	defer s.using.Unlock()
+	g, result := s.lock.Acquire()
+	if result.Outcome != lock.OK {
+		return result, s.config.Retry.Wait(s.env, n)
+	}
+	s.grants[id] = g
+	m := program.Message{Type: program.Acquired, ID: id, Owner: []byte(g.Owner)}
+	if g.HasToken {
+		m.Token = &g.Token
+	}
+	if !g.Forever {
+		s.promise(&m, g, s.lock.Remaining)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.out.Encode(m)
+	s.named[g.Owner] = id
+	s.known.Broadcast()
+	return result, 0
+}
+
+// promise says how long a grant is still valid. The instant is read first: a pause
+// between the two must not lengthen the promise.
+func (s *servedLock) promise(m *program.Message, g lock.Grant, remaining func(lock.Grant) time.Duration) {
+	m.AtNS = int64(machine.Monotonic())
+	ms := program.MS(remaining(g))
+	m.ValidityMS = &ms
+}
+
+func (s *servedLock) release(id, grant uint64) {
+	s.using.Lock()
+	defer s.using.Unlock()
+	g, ok := s.grants[grant]
+	delete(s.grants, grant)
+	result := lock.Result{Outcome: lock.Fail, Err: "there is no such grant"}
+	if ok {
+		result = s.lock.Release(g)
+	}
+	_ = s.send(answer(id, result, program.Released))
+}
+
+// answer tells a result in the words of the protocol.
+func answer(id uint64, r lock.Result, ok program.Type) program.Message {
+	m := program.Message{Type: program.Unknown, ID: id, Why: r.Err}
+	switch r.Outcome {
+	case lock.OK:
+		m.Type = ok
+	case lock.Fail:
+		m.Type = program.Refused
+	case lock.Info:
+	}
+	return m
+}
+
+// renewed tells that a grant was renewed, once its acquire has been answered.
+func (s *servedLock) renewed(owner string, m program.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.named[owner] == 0 {
+		s.known.Wait()
+	}
+	m.Grant = s.named[owner]
+	_ = s.out.Encode(m)
+}
+
+func (s *servedLock) send(m any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Encode(m)
+}
+
+// servedEnv is lock.Env for a lock program.
+type servedEnv struct {
+	*commonEnv
+	lock  *servedLock
+	armed []string
+}
+
+var _ lock.Env = (*servedEnv)(nil)
+
+func (e *servedEnv) Consensus() command.Node { return nil }
+
+func (e *servedEnv) Point(name string) {
+	if slices.Contains(e.armed, name) {
+		e.lock.stops.wait(func(id uint64) error {
+			return e.lock.send(program.Message{Type: program.Point, ID: id, Name: name})
+		})
+	}
+}
+
+func (e *servedEnv) Background(_ lock.Operation, do func() (lock.Grant, lock.Result), remaining func(lock.Grant) time.Duration) {
+	g, result := do()
+	if result.Outcome != lock.OK {
+		return
+	}
+	m := program.Message{Type: program.Renewed}
+	e.lock.promise(&m, g, remaining)
+	e.lock.renewed(g.Owner, m)
+}

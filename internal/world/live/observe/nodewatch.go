@@ -1,0 +1,143 @@
+package observe
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
+)
+
+// Strangers is what to observe of locks that are not ours.
+type Strangers struct {
+	// Keys are the names of the lock's keys, with * for anything.
+	Keys []string
+	// Wire tells whose a connection is, and when a command left its client.
+	Wire *proxy.Wire
+	// Time is the run's; wall clocks of clients are the machine's.
+	SinceBoot  func() time.Duration
+	WallOffset func() (offset, uncertain time.Duration)
+	// Fresh: a node that starts has no keys.
+	Fresh bool
+	// Attribute: whoever changes the lock's key is a client over its link, or a stranger.
+	Attribute bool
+}
+
+// maxKeys bounds how many keys are followed on a node.
+const maxKeys = 100
+
+// nodeWatch follows the lock's keys on a node.
+type nodeWatch struct {
+	o     *Observation
+	n     *server.Node
+	names connectionNames
+	redis command.Server
+
+	mu      sync.Mutex // guards watches
+	watches []*keyWatch
+	// script is the caller's line of the script that runs.
+	script monitored
+}
+
+// see takes in a line of the stream.
+func (w *nodeWatch) see(c monitored) {
+	if s := w.o.Strangers; s != nil {
+		c = w.told(s, c)
+		w.discover(s, c)
+	}
+	for _, k := range w.all() {
+		k.see(c)
+	}
+}
+
+// told adds what the links know of a line.
+func (w *nodeWatch) told(s *Strangers, c monitored) monitored {
+	if c.source == "lua" {
+		c.left, c.text = w.script.left, w.script.args
+		return c
+	}
+	if at, known := s.Wire.Left(w.names[c.source], c.args); known {
+		c.left = history.Some(int64(at - s.SinceBoot()))
+	}
+	c.text, w.script = c.args, c
+	return c
+}
+
+// discover begins to follow keys that a pattern fits.
+func (w *nodeWatch) discover(s *Strangers, c monitored) {
+	for _, word := range c.args[1:] {
+		for _, pattern := range s.Keys {
+			if ok, err := path.Match(pattern, word); err != nil || !ok || !strings.Contains(pattern, "*") {
+				continue
+			}
+			if list := w.all(); len(list) < maxKeys && !slices.ContainsFunc(list, func(k *keyWatch) bool { return k.replay.Name == word }) {
+				k := w.follow(word)
+				if k.begun = s.Fresh; s.Fresh {
+					k.replay.Key = command.Key{}
+				} else {
+					k.question()
+				}
+			}
+		}
+	}
+}
+
+func (w *nodeWatch) all() []*keyWatch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.watches)
+}
+
+// follow begins to follow a key.
+func (w *nodeWatch) follow(key string) *keyWatch {
+	k := &keyWatch{node: w.n.Name, shown: key, record: w.o.Record, names: w.names, strangers: w.o.Strangers,
+		ask:    func(number int) *look { return w.o.ask(w.n, key, number) },
+		replay: command.Replay{Name: key, Key: command.Key{Holds: command.Unclear}, Server: w.redis}}
+	if key == w.o.Key {
+		k.shown = w.o.Shown
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watches = append(w.watches, k)
+	return k
+}
+
+// nodeWatch makes the observer of the lock's keys on a node.
+func (o *Observation) nodeWatch(n *server.Node) (*nodeWatch, error) {
+	list, err := n.Admin.ClientList(o.Ctx).Result()
+	if err != nil {
+		return nil, fmt.Errorf("failed to list the connections of node %s: %w", n.Name, err)
+	}
+	info, err := n.Admin.Info(o.Ctx, "server").Result()
+	if err != nil {
+		return nil, fmt.Errorf("failed to ask node %s for its version: %w", n.Name, err)
+	}
+	w := &nodeWatch{o: o, n: n, names: make(connectionNames),
+		redis: command.ParseServer(server.InfoField(info, "redis_version"), server.InfoField(info, "valkey_version"))}
+	w.names.learnList(list)
+	for _, key := range o.keys(n.Name) {
+		w.follow(key)
+	}
+	return w, nil
+}
+
+// keys are those to follow on a node from its start: those that are named, and those that
+// were found there before it died.
+func (o *Observation) keys(node string) []string {
+	if o.Strangers == nil {
+		return []string{o.Key}
+	}
+	list := slices.DeleteFunc(slices.Clone(o.Strangers.Keys), func(key string) bool { return strings.Contains(key, "*") })
+	for _, key := range o.found[node] {
+		if !slices.Contains(list, key) {
+			list = append(list, key)
+		}
+	}
+	return list
+}

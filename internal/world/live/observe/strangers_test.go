@@ -1,0 +1,100 @@
+package observe
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
+)
+
+// strange watches a node of a lock program, whose wall clock is that of the run and an
+// hour, and where every command left its client at 50 ms.
+func strange(keys ...string) (*nodeWatch, *[]history.Event) {
+	var events []history.Event
+	o := &Observation{Key: "lock", Shown: "lock", Record: func(e history.Event) { events = append(events, e) },
+		Strangers: &Strangers{Keys: keys, Wire: proxy.NewWire(), Fresh: true, Attribute: true, SinceBoot: func() time.Duration { return 0 },
+			WallOffset: func() (time.Duration, time.Duration) { return time.Hour, 0 }}}
+	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1#1", "h:2": "c2#2"}, redis: command.ParseServer("7.0.15", "")}
+	for _, key := range o.keys("A") {
+		k := w.follow(key)
+		k.ask, k.begun, k.replay.Key = nil, true, command.Key{}
+	}
+	return w, &events
+}
+
+// shows has lines seen as if each had left its client at 50 ms.
+func (w *nodeWatch) shows(lines ...string) {
+	for i, line := range lines {
+		source, words, _ := strings.Cut(line, " ")
+		c := monitored{at: time.Hour + time.Duration(100+i)*time.Millisecond, source: source, args: strings.Fields(words)}
+		w.discover(w.o.Strangers, c)
+		if source == "lua" {
+			c.left, c.text = w.script.left, w.script.args
+		} else {
+			c.left, c.text = history.Some(int64(50*time.Millisecond)), c.args
+			w.script = c
+		}
+		for _, k := range w.all() {
+			k.ask = nil
+			k.see(c)
+		}
+	}
+}
+
+func TestWhatStrangersAskedFor(t *testing.T) {
+	hour := "3600"
+	for name, c := range map[string]struct {
+		lines []string
+		until int64 // ms; -1: for ever
+	}{
+		"a TTL counts from when the command left": {[]string{"h:1 SET lock a NX PX 500"}, 550},
+		"and so it does in a script":              {[]string{"h:1 EVALSHA abc 1 lock a 500", "lua SET lock a NX PX 500"}, 550},
+		"an instant is that of clients' clocks":   {[]string{"h:1 SET lock a NX PXAT " + hour + "700"}, 700},
+		"in a script, too":                        {[]string{"h:1 EVALSHA abc 1 lock a " + hour + "700", "lua SET lock a NX PXAT " + hour + "700"}, 700},
+		"but not one that the script computed":    {[]string{"h:1 EVALSHA abc 1 lock a", "lua SET lock a NX PXAT " + hour + "701"}, 650},
+		"no TTL":                                  {[]string{"h:1 SET lock a NX"}, -1},
+		"a renewal":                               {[]string{"h:1 SET lock a NX PX 500", "h:1 PEXPIRE lock 900"}, 950},
+	} {
+		w, events := strange("lock")
+		w.shows(c.lines...)
+		if len(*events) == 0 {
+			t.Errorf("%s: nothing was seen", name)
+			continue
+		}
+		v := (*events)[len(*events)-1].Value
+		if v.Client != "c1" || v.At != history.Some(int64(50*time.Millisecond)) || v.ValidUntil.Set != (c.until >= 0) ||
+			v.ValidUntil.Set && v.ValidUntil.V != c.until*int64(time.Millisecond) {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+func TestKeysOfStrangersAreFoundByPattern(t *testing.T) {
+	w, events := strange("pre:*:lock", "lock")
+	w.shows("h:1 SET pre:0:lock a NX PX 500", "h:2 SET pre:1:lock b NX PX 500", "h:1 SET pre:0:other x", "h:1 DEL pre:0:lock")
+	var got []string
+	for _, e := range *events {
+		got = append(got, strings.TrimPrefix(string(e.F), "key-")+" "+e.Value.Key+" "+e.Value.Client)
+	}
+	if text := strings.Join(got, ", "); text != "set pre:0:lock c1, set pre:1:lock c2, deleted pre:0:lock c1" {
+		t.Error(text)
+	}
+	if keys := len(w.all()); keys != 3 {
+		t.Errorf("%d keys are followed", keys)
+	}
+}
+
+func TestConnectionsThatNoLinkHasNamedAreStrange(t *testing.T) {
+	w, events := strange("lock")
+	w.shows("h:9 CLIENT SETNAME c1", "h:1 CLIENT SETNAME c2", "h:9 GET lock", "h:9 SET lock a PX 500")
+	if len(*events) != 1 || (*events)[0].F != history.KeyUnclear || !strings.Contains((*events)[0].Value.Detail, "SET over a connection that is no") {
+		t.Errorf("%+v", *events)
+	}
+	if w.names.client("h:1", true) != "c1" {
+		t.Error("a client took another's name")
+	}
+}

@@ -1,0 +1,168 @@
+package proxy
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/resp"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// node is a server that writes down the commands that come, and answers each with its
+// number.
+func node(t *testing.T) (address string, got <-chan string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	commands := make(chan string, 100)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = c.Close() }()
+				var unread []byte
+				buf := make([]byte, 4096)
+				for n := 0; ; {
+					v, size, err := resp.Parse(unread)
+					if err == nil {
+						unread = unread[size:]
+						words, _ := wordsOf(v)
+						commands <- strings.Join(words, " ")
+						n++
+						_, _ = fmt.Fprintf(c, ":%d\r\n", n)
+						continue
+					}
+					read, err := c.Read(buf)
+					if err != nil {
+						return
+					}
+					unread = append(unread, buf[:read]...)
+				}
+			}()
+		}
+	}()
+	return l.Addr().String(), commands
+}
+
+func TestLinkNamesAndReadsConnections(t *testing.T) {
+	address, got := node(t)
+	p, wire := New(), NewWire()
+	defer p.Close()
+	at, err := p.Open("c1", "A", address, wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lift, err := p.Disturb([]world.Link{{From: "c1", To: "A"}}, world.Disturbance{Kind: world.Latency, Latency: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lift() }()
+	for n := 1; n <= 3; n++ {
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprintf("c1#%d", n)
+		if first := <-got; first != "CLIENT SETNAME "+name {
+			t.Fatalf("the first command is %q", first)
+		}
+		before := machine.Monotonic()
+		set := resp.AppendCommand(nil, "SET", "lock", "a\r\nb", "NX")
+		for _, part := range [][]byte{set[:7], append(set[7:], resp.AppendCommand(nil, "GET", "lock")...), resp.AppendCommand(nil, "GET", "lock")} {
+			if _, err := c.Write(part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []string{"SET lock a\r\nb NX", "GET lock", "GET lock"} {
+			if command := <-got; command != want {
+				t.Errorf("%q, want %q", command, want)
+			}
+		}
+		answers := bufio.NewReader(c)
+		for want := 2; want <= 4; want++ { // that to the link's own command is not for the client
+			if line, err := answers.ReadString('\n'); line != fmt.Sprintf(":%d\r\n", want) {
+				t.Errorf("%q, %v: want %d", line, err, want)
+			}
+		}
+		if _, known := wire.Left(name, []string{"SET", "lock", "a\r\nbNX"}); known {
+			t.Error("a command of other words left")
+		}
+		left, known := wire.Left(name, []string{"GET", "lock"})
+		if !known || left < before || left > machine.Monotonic() {
+			t.Errorf("left at %v, %v: sent after %v", left, known, before)
+		}
+		if _, known := wire.Left(name, []string{"SET", "lock", "a\r\nb", "NX"}); known {
+			t.Error("a command that came before another is carried out after it")
+		}
+		if _, known := wire.Left(name, []string{"GET", "lock"}); !known {
+			t.Error("the second of two equal commands is not known")
+		}
+		if _, known := wire.Left(name, []string{"GET", "lock"}); known {
+			t.Error("a command left twice")
+		}
+		_ = c.Close()
+	}
+}
+
+// What is not the protocol of Redis passes as it is, and is not read.
+func TestLinkPassesWhatItCannotRead(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	p, wire := New(), NewWire()
+	defer p.Close()
+	at, err := p.Open("c1", "A", l.Addr().String(), wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	s, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	preface := resp.AppendCommand(nil, "CLIENT", "SETNAME", "c1#1")
+	if _, err := c.Write([]byte("inline command\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	text := make([]byte, len(preface)+16)
+	if _, err := io.ReadFull(s, text); err != nil || string(text) != string(preface)+"inline command\r\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := s.Write([]byte("what is this?\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, 15)
+	if _, err := io.ReadFull(c, answer); err != nil || string(answer) != "what is this?\r\n" {
+		t.Errorf("%q, %v", answer, err)
+	}
+	if _, known := wire.Left("c1#1", []string{"inline", "command"}); known {
+		t.Error("it was read")
+	}
+}
+
+func TestClientOf(t *testing.T) {
+	for name, want := range map[string]string{"c1#7": "c1", "c1": "", "c1#x": "", "": "", "c1#": ""} {
+		if client, link := ClientOf(name); link != (want != "") || link && client != want {
+			t.Errorf("%q: %q, %v", name, client, link)
+		}
+	}
+}

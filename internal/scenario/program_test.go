@@ -94,6 +94,7 @@ func TestNotApplicable(t *testing.T) {
 		"its owner":              {owned, can(protocol.TellsOwner), ""},
 		"no key on the node":     {owned, protocol.Ready{Class: protocol.Session, Can: []protocol.Ability{protocol.TellsOwner}}, "the fence looks at the lock's key on the node, and it keeps none there"},
 		"another key":            {owned, protocol.Ready{Class: protocol.Single, Can: []protocol.Ability{protocol.TellsOwner}, Keys: []string{"my:{key}"}}, `the fence looks at the key "lock", and it writes my:{key}`},
+		"the key itself":         {owned, protocol.Ready{Class: protocol.Single, Can: []protocol.Ability{protocol.TellsOwner}, Keys: []string{"lock"}}, ""},
 		"that key":               {owned, protocol.Ready{Class: protocol.Single, Can: []protocol.Ability{protocol.TellsOwner}, Keys: []string{"{key}", "{key}:x"}}, ""},
 		"it must renew":          {"needs: [renew]\n", can(), `the scenario needs "renew", which it cannot do`},
 		"it renews":              {"needs: [renew, lost]\n", can(protocol.Renews, protocol.TellsLoss), ""},

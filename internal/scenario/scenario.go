@@ -124,7 +124,7 @@ func (v *Variant) Expected(p checker.Property) checker.Verdict {
 type ExpectedVerdict struct {
 	Property checker.Property
 	Verdict  checker.Verdict
-	// ByDesign: nothing is expected because no lock of this class can keep it.
+	// ByDesign: nothing is expected, because it is demanded of other classes of locks alone.
 	ByDesign bool
 }
 

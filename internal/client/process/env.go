@@ -21,12 +21,14 @@ type commonEnv struct {
 	rand  *rand.Rand
 }
 
-func newCommonEnv(owner string, seed uint64, nodes []client.Address) (*commonEnv, error) {
+// newCommonEnv makes that of a client. connection is the name that it gives its
+// connections; empty: none.
+func newCommonEnv(owner, connection string, seed uint64, nodes []client.Address) (*commonEnv, error) {
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(owner))
 	e := &commonEnv{name: owner, rand: rand.New(rand.NewPCG(seed, name.Sum64()))}
 	for _, a := range nodes {
-		n, err := newNode(owner, a, 0)
+		n, err := newNode(connection, a, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +100,7 @@ func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
 	if setup.Lock.Program != nil { // they are its own affair
 		nodes = nil
 	}
-	if e.commonEnv, err = newCommonEnv(setup.Client, setup.Seed, nodes); err != nil {
+	if e.commonEnv, err = newCommonEnv(setup.Client, setup.Client, setup.Seed, nodes); err != nil {
 		return nil, err
 	}
 	if c := setup.Consensus; c != nil {

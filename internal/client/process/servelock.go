@@ -153,7 +153,7 @@ func (s *servedLock) setUp(m *heard) error {
 		nodes[i] = client.Address{Name: n.Name, Address: net.JoinHostPort(n.Host, strconv.Itoa(n.Port)),
 			TLS: (*client.TLS)(n.TLS), Username: n.Username, Secret: n.Password}
 	}
-	common, err := newCommonEnv(m.Client, m.Seed, nodes)
+	common, err := newCommonEnv(m.Client, "", m.Seed, nodes) // the links name what a program connects
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func TestLockIsSetUpByItsMessage(t *testing.T) {
 	if err := k.end(); err != nil {
 		t.Error(err)
 	}
-	if asked := node.asked(); !strings.Contains(asked, "set lock c1-") || !strings.Contains(asked, "px 1000") || !strings.Contains(asked, "del lock") {
+	if asked := node.asked(); !strings.Contains(asked, "set lock c1-") || !strings.Contains(asked, "px 1000") || !strings.Contains(asked, "del lock") || strings.Contains(asked, "setname") {
 		t.Errorf("the node was asked %s", asked)
 	}
 }

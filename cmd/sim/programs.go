@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -29,7 +30,28 @@ func greetPrograms(ctx context.Context, list []*scenario.Scenario, f runFlags) (
 			return nil, err
 		}
 	}
+	if f.asPrograms {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("failed to find my own program: %w", err)
+		}
+		asPrograms(list, self)
+	}
 	return trial.Greet(ctx, list, own)
+}
+
+// asPrograms puts each lock of ours behind the lock protocol: everything else stays, what
+// is expected of it, too. Two stay where they are: a lock that is kept in a consensus store, and
+// none, which promises without a key.
+func asPrograms(list []*scenario.Scenario, self string) {
+	for _, s := range list {
+		for i := range s.Variants {
+			l := &s.Variants[i].Setup.Lock
+			if algorithm, ok := lock.Lookup(l.Algorithm); ok && !algorithm.Consensus && l.Algorithm != "none" {
+				l.Program, l.Algorithm = &lock.Program{Command: []string{self, "lock", l.Algorithm, "--obey"}}, ""
+			}
+		}
+	}
 }
 
 // checkPrograms makes sure that the programs which scenarios name may be started.

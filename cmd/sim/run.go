@@ -29,6 +29,7 @@ type runFlags struct {
 	allowHooks     bool
 	lock           string
 	allowPrograms  bool
+	asPrograms     bool
 	seed           uint64
 	json           bool
 	out            string
@@ -102,6 +103,8 @@ used, 5 internal error, 130 interrupted.`,
 	c.Flags().BoolVar(&f.allowHooks, "allow-hooks", false, "with --nodes external: allow the commands that the scenario names under nodes.hooks; read them first")
 	registerWords(c, "nodes", wordsOf(server.Providers()))
 	c.Flags().StringVar(&f.lock, "lock", "", "a lock program to put in the place of every scenario's lock: a command with its arguments, quoted as for a shell; no shell runs it")
+	c.Flags().BoolVar(&f.asPrograms, "as-programs", false, "put each built-in lock behind the lock protocol; its expectations stay")
+	_ = c.Flags().MarkHidden("as-programs") // it tests sim itself
 	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false, "allow the lock programs that a scenario names under lock.program; read them first")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one line for each scenario")

@@ -31,6 +31,8 @@ type programLock struct {
 	latest uint64
 	owner  string
 	gone   bool
+	// until is the end that its latest renewal told.
+	until time.Duration
 }
 
 var (
@@ -132,7 +134,7 @@ func (l *programLock) Acquire() (lock.Grant, lock.Result) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.latest < g.ID {
-		l.latest, l.gone = g.ID, false
+		l.latest, l.gone, l.until = g.ID, false, 0
 	}
 	l.owner = g.Owner
 	return g, result
@@ -149,7 +151,13 @@ func (l *programLock) Remaining(g lock.Grant) time.Duration {
 	if g.Forever {
 		return 1<<63 - 1
 	}
-	return g.Until - machine.Monotonic()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	until := g.Until
+	if g.ID == l.latest {
+		until = max(until, l.until)
+	}
+	return until - machine.Monotonic()
 }
 
 // Lost implements client.Loser.
@@ -184,7 +192,7 @@ func (e programEvents) counts(grant uint64, lost bool) (owner string, counts boo
 		return "", false
 	}
 	if grant > e.latest {
-		e.latest, e.owner, e.gone = grant, "", false
+		e.latest, e.owner, e.gone, e.until = grant, "", false, 0
 	}
 	e.gone = e.gone || lost
 	return e.owner, true
@@ -193,6 +201,9 @@ func (e programEvents) counts(grant uint64, lost bool) (owner string, counts boo
 // Renewed implements program.Events.
 func (e programEvents) Renewed(grant uint64, until time.Duration) {
 	if owner, ok := e.counts(grant, false); ok {
+		e.mu.Lock()
+		e.until = max(e.until, until)
+		e.mu.Unlock()
 		g := lock.Grant{ID: grant, Owner: owner, Until: until}
 		e.server.background(lock.Extend, func() (lock.Grant, lock.Result) { return g, lock.Result{Outcome: lock.OK} }, e.Remaining)
 	}

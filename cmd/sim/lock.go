@@ -16,6 +16,7 @@ import (
 
 func newLockCommand(a *app) *cobra.Command {
 	var switches []string
+	var obey bool
 	c := &cobra.Command{
 		Use:   "lock [NAME]",
 		Short: "Run a built-in lock as a lock program, or list those that can run so",
@@ -40,13 +41,14 @@ Without a name, the locks are listed.`,
 			if err != nil {
 				return err
 			}
-			if err := process.ServeLock(a.stdin, a.stdout, programVersion(), config); err != nil {
+			if err := process.ServeLock(a.stdin, a.stdout, programVersion(), config, obey); err != nil {
 				return usageError("%w", err)
 			}
 			return nil
 		},
 	}
 	c.Flags().StringArrayVar(&switches, "switch", nil, "switch off a safety rule of the lock (repeatable); docs/scenario.md lists them")
+	c.Flags().BoolVar(&obey, "obey", false, "also switch off the rules that the options of the message \"setup\" name, as the scenario's own lock does")
 	return c
 }
 

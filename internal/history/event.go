@@ -2,7 +2,11 @@ package history
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Type says what an event tells about its operation. The words are Jepsen's.
@@ -259,4 +263,14 @@ const (
 type Link struct {
 	From string `json:"from"`
 	To   string `json:"to"`
+}
+
+// OwnerText is an owner value as histories have it: as it is, or, where it is no text or
+// has a backslash, with escapes, so that two different values stay different.
+func OwnerText(raw string) string {
+	if utf8.ValidString(raw) && !strings.ContainsFunc(raw, func(r rune) bool { return r == '\\' || !unicode.IsPrint(r) }) {
+		return raw
+	}
+	quoted := strconv.QuoteToASCII(raw)
+	return quoted[1 : len(quoted)-1]
 }

@@ -140,7 +140,7 @@ func junitCaseOf(replay string, p *PropertyResult, o JUnitOptions) junitCase {
 	// The variant was run once for all properties: the suite has the time.
 	c := junitCase{Name: plain(string(p.Name)), Time: junitTime(0)}
 	beside := besideExpectation(p)
-	if p.Expected == 0 { // nobody sees it beside others that have an expectation
+	if p.Expected == 0 && !p.ByDesign { // nobody sees it beside others that have an expectation
 		beside += ", " + expectationWords(p)
 	}
 	said := plain(beside + ": " + p.Why)

@@ -367,7 +367,7 @@ func groups(views []variantView) []propertyGroup {
 			allowed := "anything"
 			switch {
 			case p.ByDesign:
-				allowed = "anything: no lock of its class can keep it"
+				allowed = "anything: not demanded of its class"
 			case p.Expected != 0:
 				allowed = verdictWord(p.Expected)
 			}

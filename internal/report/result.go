@@ -137,7 +137,7 @@ type PropertyResult struct {
 	Verdict checker.Verdict  `json:"verdict"`
 	// Expected is absent where the scenario expects nothing of the property.
 	Expected checker.Verdict `json:"expected,omitzero"`
-	// ByDesign: nothing is expected because no lock of this class can keep the property.
+	// ByDesign: the scenario demands the property of other classes of locks alone.
 	ByDesign bool `json:"by_design,omitempty"`
 	// Met is true where verdict and expectation agree, or nothing is expected.
 	Met            bool                    `json:"met"`

@@ -31,8 +31,7 @@ type PropertyDemand struct {
 	Property checker.Property
 	// Holds: it must hold. Otherwise anything will do.
 	Holds bool
-	// Of are the classes of locks of which that is demanded; none: all. No other can keep
-	// the property.
+	// Of are the classes of locks of which that is demanded; none: all.
 	Of []program.Class
 }
 
@@ -62,8 +61,8 @@ func (v *Variant) demanded(class program.Class) []ExpectedVerdict {
 	return list
 }
 
-// ByDesign reports that nothing is expected of a property because no lock of the class of
-// the variant's lock can keep it.
+// ByDesign reports that nothing is expected of a property, because it is demanded of other
+// classes of locks alone.
 func (v *Variant) ByDesign(p checker.Property) bool {
 	return slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == p && e.ByDesign })
 }
@@ -75,11 +74,19 @@ func (v *Variant) mentions(p checker.Property) bool {
 		slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == p })
 }
 
+// Abilities are those that a lock program must have.
+type Abilities []program.Ability
+
+// Tag has the words for them, as the tags of a Setup do.
+func (Abilities) Tag() string {
+	return fmt.Sprintf("values:%q", strings.Join(namesOf(program.Abilities(), func(a program.Ability) string { return string(a) }), ","))
+}
+
 // NotApplicable says why a lock program cannot be put on trial by this setup; empty: it
 // can. It is judged by what the program says of itself.
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
-		s.takesNoLock, s.wantsOtherNodes, s.wantsOtherTTL, s.wantsTokens, s.wantsOwner, s.wantsRenewal, s.wantsClocks, s.wantsPoints,
+		s.takesNoLock, s.wantsOtherNodes, s.wantsOtherTTL, s.wantsTokens, s.wantsOwner, s.wantsMore, s.wantsClocks, s.wantsPoints,
 	} {
 		if text := reason(r); text != "" {
 			return text
@@ -133,17 +140,18 @@ func (s *Setup) wantsOwner(r *program.Ready) string {
 		return "the fence looks at the lock's key on the node, and it keeps none there"
 	case !r.Has(program.TellsOwner):
 		return "the fence compares the lock's value, and it does not tell its own"
-	case len(keys) > 0 && !slices.Contains(keys, "{key}"):
+	case len(keys) > 0 && !slices.Contains(keys, "{key}") && !slices.Contains(keys, s.Lock.Key):
 		return fmt.Sprintf("the fence looks at the key %q, and it writes %s", s.Lock.Key, strings.Join(keys, ", "))
 	}
 	return ""
 }
 
-// wantsRenewal: a client that works for longer than its lease, and asks its lock before it
-// writes, never writes.
-func (s *Setup) wantsRenewal(r *program.Ready) string {
-	if w := &s.Workload; w.Check && w.Think >= s.Lock.TTL && !r.Has(program.Renews) {
-		return fmt.Sprintf("the sections take %v, the ttl is %v, and it does not renew", w.Think, s.Lock.TTL)
+// wantsMore is about what the scenario asks for by name.
+func (s *Setup) wantsMore(r *program.Ready) string {
+	for _, need := range s.Abilities {
+		if !r.Has(need) {
+			return fmt.Sprintf("the scenario needs %q, which it cannot do", need)
+		}
 	}
 	return ""
 }

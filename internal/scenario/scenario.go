@@ -33,6 +33,7 @@ type Head struct {
 type Setup struct {
 	Nodes       Nodes         `yaml:"nodes" doc:"the Redis nodes that hold the lock"`
 	Lock        lock.Config   `yaml:"lock" doc:"the lock on trial" required:"true"`
+	Abilities   Abilities     `yaml:"needs" doc:"what a lock program must be able to do here, beside what follows from the rest of the scenario"`
 	Fencing     Fencing       `yaml:"fencing" doc:"fencing tokens: where they come from and how the resource checks them"`
 	Resource    Resource      `yaml:"resource" doc:"what the lock protects"`
 	Workload    workload.Plan `yaml:"workload" doc:"what the clients do"`
@@ -123,7 +124,7 @@ func (v *Variant) Expected(p checker.Property) checker.Verdict {
 type ExpectedVerdict struct {
 	Property checker.Property
 	Verdict  checker.Verdict
-	// ByDesign: nothing is expected because no lock of this class can keep it.
+	// ByDesign: nothing is expected, because it is demanded of other classes of locks alone.
 	ByDesign bool
 }
 

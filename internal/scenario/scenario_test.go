@@ -140,6 +140,7 @@ var refusals = map[string]struct{ text, want string }{
 	"a command as text":    {"name: x\nlock: {program: {command: python3 lock.py}}", `want a list, got "python3 lock.py"`},
 	"a lock and a program": {"name: x\nlock: {algorithm: redlock, program: {command: [x]}}", "2:37: lock.program: stands in the place of algorithm: give one of the two"},
 	"two in a variant":     {small + "variants: {a: {lock: {program: {command: [x]}, algorithm: redlock}}}", "lock.program: stands in the place of algorithm"},
+	"a bad need":           {small + "needs: [renewal]", `hint: did you mean "renew"?`},
 	"demands of a word":    {small + "demands: {exclusive-lease: violated}", `4:28: demands.exclusive-lease: want holds, anything, or a list of the classes`},
 	"demands of nobody":    {small + "demands: {exclusive-lease: []}", "want at least one class of locks"},
 	"demands of an alien":  {small + "demands: {exclusive-lease: [sesion]}", "hint: did you mean \"session\"?"},

@@ -42,7 +42,7 @@ var (
 // startProgram starts the program and has it set up. What it prints goes to the
 // client's log.
 func startProgram(setup *client.SetupMessage, s *server) (*programLock, error) {
-	l := &programLock{server: s, wait: setup.Lock.Retry.Longest()}
+	l := &programLock{server: s, wait: longest(setup)}
 	if err := machine.Adopt(); err != nil {
 		return nil, err
 	}
@@ -67,12 +67,28 @@ func startProgram(setup *client.SetupMessage, s *server) (*programLock, error) {
 	return l, nil
 }
 
+// longest is how long an acquire may take: as long as one of our own locks would wait
+// between its attempts, and time for an attempt.
+func longest(setup *client.SetupMessage) time.Duration {
+	attempt := time.Duration(len(setup.Nodes)) * setup.Lock.NodeTimeout
+	return setup.Lock.Retry.Longest() + max(attempt, minAttempt)
+}
+
+// minAttempt is what an attempt may take at least.
+const minAttempt = 100 * time.Millisecond
+
+// programOptions are what a program is told of the scenario's lock beyond the protocol.
+type programOptions struct {
+	lock.Config
+	// Consensus is a store that no fault strikes, where the scenario's tokens come from one.
+	Consensus *client.Address `json:"consensus,omitempty"`
+}
+
 // programSetup is what the program is told; it can report points.
 func programSetup(setup *client.SetupMessage, points []string) (program.Setup, error) {
 	c := setup.Lock
-	options := c
-	options.Program = nil
-	text, err := json.Marshal(options)
+	c.Program = nil
+	text, err := json.Marshal(programOptions{c, setup.Consensus})
 	if err != nil {
 		return program.Setup{}, fmt.Errorf("failed to write the lock's settings: %w", err)
 	}
@@ -109,7 +125,7 @@ func (l *programLock) Acquire() (lock.Grant, lock.Result) {
 	if result.Outcome != lock.OK {
 		return lock.Grant{}, result
 	}
-	g := lock.Grant{ID: a.Grant, Owner: string(a.Owner), Until: a.From + a.Validity, Forever: !a.Valid}
+	g := lock.Grant{ID: a.Grant, Owner: history.OwnerText(string(a.Owner)), Until: a.From + a.Validity, Forever: !a.Valid}
 	if a.Token != nil {
 		g.Token, g.HasToken = *a.Token, true
 	}

@@ -21,8 +21,8 @@ import (
 
 // ServeLock is one of our locks as a lock program: it speaks the lock protocol until in
 // ends. Of the settings, the algorithm and the mistakes hold whatever the other side
-// says; the rest where it says nothing.
-func ServeLock(in io.Reader, out io.Writer, version string, settings lock.Config) error {
+// says; the rest where it says nothing. obey: the other side may name mistakes, too.
+func ServeLock(in io.Reader, out io.Writer, version string, settings lock.Config, obey bool) error {
 	algorithm, ok := lock.Lookup(settings.Algorithm)
 	if !ok {
 		return fmt.Errorf("no lock algorithm %q", settings.Algorithm)
@@ -30,7 +30,7 @@ func ServeLock(in io.Reader, out io.Writer, version string, settings lock.Config
 	if settings.NeedsConsensus() {
 		return fmt.Errorf("%s is kept in a consensus store, and a lock program is told of nodes only", algorithm.Name)
 	}
-	s := &servedLock{algorithm: algorithm, config: settings, out: json.NewEncoder(out), grants: make(map[uint64]lock.Grant), named: make(map[string]uint64)}
+	s := &servedLock{algorithm: algorithm, config: settings, obey: obey, out: json.NewEncoder(out), grants: make(map[uint64]lock.Grant), named: make(map[string]uint64)}
 	s.known.L = &s.mu
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), program.MaxLine+1)
@@ -48,6 +48,7 @@ func ServeLock(in io.Reader, out io.Writer, version string, settings lock.Config
 type servedLock struct {
 	algorithm lock.Algorithm
 	config    lock.Config
+	obey      bool
 	env       *servedEnv
 	stops     stops
 
@@ -143,7 +144,8 @@ func (s *servedLock) ready(version string) program.Ready {
 
 // setUp makes the lock and opens its connections.
 func (s *servedLock) setUp(m *heard) error {
-	if err := s.configure(&m.Lock); err != nil {
+	consensus, err := s.configure(&m.Lock)
+	if err != nil {
 		return err
 	}
 	nodes := make([]client.Address, len(m.Nodes))
@@ -156,6 +158,11 @@ func (s *servedLock) setUp(m *heard) error {
 		return err
 	}
 	s.env = &servedEnv{commonEnv: common, lock: s, armed: m.Points}
+	if s.config.NeedsConsensus() {
+		if s.env.consensus, err = openStore(m.Client, *consensus, 0); err != nil {
+			return err
+		}
+	}
 	attempt := s.config
 	attempt.Retry.Attempts = 1 // acquire counts them
 	if s.lock, err = lock.New(attempt, s.env); err != nil {
@@ -165,15 +172,20 @@ func (s *servedLock) setUp(m *heard) error {
 	return s.send(program.Message{Type: program.SetUp})
 }
 
-// configure makes the lock's settings those that were sent.
-func (s *servedLock) configure(l *program.Lock) error {
-	c := s.config
+// configure makes the lock's settings those that were sent, and returns where its
+// consensus store is, if there is one.
+func (s *servedLock) configure(l *program.Lock) (consensus *client.Address, err error) {
+	o := programOptions{Config: s.config}
 	if len(l.Options) > 0 {
-		if err := json.Unmarshal(l.Options, &c); err != nil {
-			return fmt.Errorf("failed to read the lock's options: %w", err)
+		if err := json.Unmarshal(l.Options, &o); err != nil {
+			return nil, fmt.Errorf("failed to read the lock's options: %w", err)
 		}
 	}
+	c := o.Config
 	c.Algorithm, c.Key = s.config.Algorithm, l.Key
+	if !s.obey {
+		c.Mistakes = lock.Mistakes{}
+	}
 	for _, rule := range s.config.Mistakes.Rules() {
 		c.Mistakes.SwitchOff(rule)
 	}
@@ -181,11 +193,11 @@ func (s *servedLock) configure(l *program.Lock) error {
 	if c.Tokens == "" {
 		c.Tokens = s.algorithm.GrowingTokens()
 	}
-	if c.NeedsConsensus() {
-		return fmt.Errorf("tokens %q come from a consensus store, and a lock program is told of nodes only", c.Tokens)
+	if c.NeedsConsensus() && o.Consensus == nil {
+		return nil, fmt.Errorf("tokens %q come from a consensus store, and the options name none", c.Tokens)
 	}
 	s.config = c
-	return nil
+	return o.Consensus, nil
 }
 
 // handle begins to answer a request.
@@ -308,11 +320,20 @@ type servedEnv struct {
 	*commonEnv
 	lock  *servedLock
 	armed []string
+	// consensus is nil where the lock needs none.
+	consensus store
 }
 
 var _ lock.Env = (*servedEnv)(nil)
 
-func (e *servedEnv) Consensus() command.Node { return nil }
+func (e *servedEnv) Consensus() command.Node { return e.consensus }
+
+func (e *servedEnv) close() {
+	e.commonEnv.close()
+	if e.consensus != nil {
+		e.consensus.close()
+	}
+}
 
 func (e *servedEnv) Point(name string) {
 	if slices.Contains(e.armed, name) {

@@ -18,7 +18,7 @@ import (
 
 func beginLock(t *testing.T, c lock.Config) *talk {
 	t.Helper()
-	return beginWith(t, func(in io.Reader, out io.Writer) error { return process.ServeLock(in, out, "1.0", c) })
+	return beginWith(t, func(in io.Reader, out io.Writer) error { return process.ServeLock(in, out, "1.0", c, false) })
 }
 
 // hearLock reads the next message of a lock program.
@@ -172,7 +172,7 @@ func TestLockRefusesWhatBreaksTheProtocol(t *testing.T) {
 
 func TestLocksOfAConsensusStoreAreNoPrograms(t *testing.T) {
 	for _, name := range []string{"linearizable", "magic"} {
-		if err := process.ServeLock(strings.NewReader(""), io.Discard, "", lock.Config{Algorithm: name}); err == nil {
+		if err := process.ServeLock(strings.NewReader(""), io.Discard, "", lock.Config{Algorithm: name}, false); err == nil {
 			t.Errorf("%s runs as a lock program", name)
 		}
 	}

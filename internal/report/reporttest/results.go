@@ -12,7 +12,8 @@ import (
 func All() map[string]*report.Result {
 	return map[string]*report.Result{
 		"gc-pause": GCPause(), "unexpected": Unexpected(), "undecided": Undecided(), "interrupted": Interrupted(),
-		"failed": Failed(), "hostile": Hostile(), "clock-jump": ClockJump(), "empty": Empty(), "brief": Brief(),
+		"failed": Failed(), "hostile": Hostile(), "clock-jump": ClockJump(), "empty": Empty(), "brief": Brief(), "program": Program(),
+		"hostile-program": HostileProgram(),
 	}
 }
 
@@ -61,6 +62,32 @@ func Interrupted() *report.Result {
 			Why: "the run was stopped before its end"}},
 		Faults: []report.FaultResult{{ID: 1, Fault: "pause", Target: "c1", When: "at before-write of c1", Planned: 2 * time.Second,
 			Fired: 1, Events: []int{find(h, "nemesis", history.Info, history.FaultBegin, 0)}}}}}
+	return r
+}
+
+// Program is the gc-pause run with somebody's lock program, which tells no tokens.
+func Program() *report.Result {
+	r := GCPause()
+	r.Replay += " --lock 'python3 my_lock.py'"
+	r.Facts = append([]string{"my-lock 1.2"}, r.Facts...)
+	l := &report.Lock{Name: "my-lock", Version: "1.2", Homepage: "https://example.com/my-lock", Class: "quorum", Promise: "told by the lock", InPlace: true}
+	r.Variants[0].Lock = l
+	for i := range r.Variants[0].Properties {
+		p := &r.Variants[0].Properties[i]
+		if p.Verdict == checker.Violated {
+			p.Expected, p.ByDesign = 0, p.Name != checker.ExclusiveBelief
+		}
+	}
+	r.Variants[1] = report.Variant{Name: "fenced", Settings: r.Variants[1].Settings, Lock: l, NotApplicable: "fencing tokens are wanted, and it tells none"}
+	return r
+}
+
+// HostileProgram is a run with lock programs that attack the reader.
+func HostileProgram() *report.Result {
+	r := Program()
+	r.Variants[0].Lock = &report.Lock{Name: BreakOut, Version: BreakTerm, Homepage: "javascript:alert(5)", Class: BreakAttr, Promise: BreakMD}
+	r.Variants[1].Lock = &report.Lock{Name: BreakCSS, Class: BreakMD}
+	r.Variants[1].NotApplicable = BreakOut + BreakTerm + BreakMD
 	return r
 }
 
@@ -149,6 +176,7 @@ func Hostile() *report.Result {
 		}
 	}
 	v.Faults[0].Fault, v.Faults[0].Target, v.Faults[0].When = BreakOut, BreakAttr, BreakCSS
+	v.Lock = &report.Lock{Name: BreakOut, Version: BreakTerm, Homepage: "javascript:alert(5)", Class: BreakAttr, Promise: BreakMD}
 	r.Variants = []report.Variant{v}
 	return r
 }

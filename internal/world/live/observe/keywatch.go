@@ -182,7 +182,7 @@ func (k *keyWatch) wrote(before command.Key, caller string, at command.Span) {
 // emitWritten records that a command of a caller gave the key its end, or a new one, and,
 // where a link told, when it left its client and till when it asked for the key.
 func (k *keyWatch) emitWritten(f history.F, before command.Key, caller string, at command.Span) {
-	v := history.Value{Key: k.shown, Owner: k.replay.Owner(), Client: caller, TTL: k.lives(at)}
+	v := history.Value{Key: k.shown, Owner: history.OwnerText(k.replay.Owner()), Client: caller, TTL: k.lives(at)}
 	if end := k.replay.Expires; k.now.left.Set && (end == (command.Span{}) || end != before.Expires) {
 		v.At = k.now.left
 		if end != (command.Span{}) {
@@ -234,7 +234,7 @@ func (k *keyWatch) unclear(what, caller string) {
 func (k *keyWatch) emit(f history.F, owner, caller string, ttl history.Int) {
 	k.obscure = false
 	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: history.Value{
-		Key: k.shown, Owner: owner, Client: caller, TTL: ttl,
+		Key: k.shown, Owner: history.OwnerText(owner), Client: caller, TTL: ttl,
 	}})
 }
 

@@ -137,7 +137,7 @@ func (f *flow) take(data *stream.StreamChunk) {
 		return
 	}
 	if f.conn != nil && !v.answers {
-		f.conn.takes(data.Data)
+		data.Data = f.conn.takes(data.Data)
 	}
 	if f.conn != nil && v.answers {
 		if data.Data = f.conn.answers(data.Data); len(data.Data) == 0 {

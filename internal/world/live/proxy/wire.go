@@ -85,15 +85,18 @@ func (c *conn) preface() []byte {
 	return resp.AppendCommand(nil, "CLIENT", "SETNAME", c.name)
 }
 
-// takes reads what the client sends.
-func (c *conn) takes(data []byte) {
+// takes reads what the client sends, and returns what goes on: the same, but for the name
+// that a client gives its connection.
+func (c *conn) takes(data []byte) []byte {
 	now := machine.Monotonic()
 	c.wire.mu.Lock()
 	defer c.wire.mu.Unlock()
 	if c.blind {
-		return
+		return data
 	}
+	gone := len(c.unread) // these bytes have been sent on
 	c.unread = append(c.unread, data...)
+	var out []byte
 	read := 0
 	for {
 		v, n, err := resp.Parse(c.unread[read:])
@@ -103,14 +106,39 @@ func (c *conn) takes(data []byte) {
 		words, ok := wordsOf(v)
 		if err != nil || !ok {
 			c.blind, c.unread, c.sent = true, nil, nil
-			return
+			return data
 		}
+		as := c.unread[max(read, gone) : read+n]
+		if read >= gone && c.rename(words) {
+			as = resp.AppendCommand(nil, words...)
+		}
+		out = append(out, as...)
 		read += n
 		c.sent = append(c.sent, sent{c.wire.hash(words), now})
 	}
+	out = append(out, c.unread[max(read, gone):]...)
 	c.unread = append(c.unread[:0], c.unread[read:]...)
 	c.blind = len(c.unread) > maxUnread
 	c.sent = c.sent[max(len(c.sent)-maxSent, 0):]
+	return out
+}
+
+// rename puts the link's name in the place of that which a command gives the connection,
+// and reports whether it gives one.
+func (c *conn) rename(words []string) bool {
+	at := -1
+	switch {
+	case len(words) == 3 && strings.EqualFold(words[0], "client") && strings.EqualFold(words[1], "setname"):
+		at = 2
+	case strings.EqualFold(words[0], "hello"):
+		// HELLO 3 AUTH user password SETNAME name
+		at = slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, "setname") }) + 1
+	}
+	if at <= 0 || at >= len(words) {
+		return false
+	}
+	words[at] = c.name
+	return true
 }
 
 func wordsOf(v resp.Value) (words []string, ok bool) {

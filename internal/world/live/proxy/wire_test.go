@@ -80,6 +80,14 @@ func TestLinkNamesAndReadsConnections(t *testing.T) {
 		}
 		before := machine.Monotonic()
 		set := resp.AppendCommand(nil, "SET", "lock", "a\r\nb", "NX")
+		if _, err := c.Write(append(resp.AppendCommand(nil, "HELLO", "3", "SETNAME", "me"), resp.AppendCommand(nil, "client", "setname", "me")...)); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"HELLO 3 SETNAME " + name, "client setname " + name} {
+			if command := <-got; command != want {
+				t.Errorf("%q, want %q", command, want)
+			}
+		}
 		for _, part := range [][]byte{set[:7], append(set[7:], resp.AppendCommand(nil, "GET", "lock")...), resp.AppendCommand(nil, "GET", "lock")} {
 			if _, err := c.Write(part); err != nil {
 				t.Fatal(err)
@@ -91,7 +99,7 @@ func TestLinkNamesAndReadsConnections(t *testing.T) {
 			}
 		}
 		answers := bufio.NewReader(c)
-		for want := 2; want <= 4; want++ { // that to the link's own command is not for the client
+		for want := 2; want <= 6; want++ { // that to the link's own command is not for the client
 			if line, err := answers.ReadString('\n'); line != fmt.Sprintf(":%d\r\n", want) {
 				t.Errorf("%q, %v: want %d", line, err, want)
 			}

@@ -1,0 +1,126 @@
+package trial
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
+)
+
+// shipped calls each with every variant of every scenario that ships.
+func shipped(t *testing.T, each func(s *scenario.Scenario, v scenario.Variant)) {
+	files, err := scenario.Find([]string{"../../scenarios"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		s, err := scenario.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range s.Variants {
+			each(s, v)
+		}
+	}
+}
+
+// judged runs a variant in virtual time.
+func judged(t *testing.T, s *scenario.Scenario, v scenario.Variant, seed uint64) []checker.Finding {
+	t.Helper()
+	out, err := runner.Run(runner.Config{Scenario: s.Name, Variant: v, Seed: seed, World: Virtual,
+		Open: func(spec world.Spec) (world.World, error) { return virtual.Open(context.Background(), spec) }})
+	if err != nil {
+		t.Fatalf("%s, %s: %v", s.Name, v.Name, err)
+	}
+	return checker.Judge(context.Background(), out.History, properties(v), checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
+}
+
+// correct are locks without a mistake, as programs would describe themselves.
+var correct = []struct {
+	algorithm string
+	class     program.Class
+	can       []program.Ability
+}{
+	{"redlock", program.Quorum, nil},
+	{"redlock-extend", program.Quorum, []program.Ability{program.Renews}},
+	{"set-nx-px", program.Single, nil},
+	{"watchdog", program.Single, []program.Ability{program.Renews}},
+	{"linearizable", program.Session, nil},
+}
+
+// A demand that a correct lock cannot meet accuses it of what physics did.
+func TestCorrectLocksMeetWhatIsDemanded(t *testing.T) {
+	standard, err := scenario.Parse("standard.yaml", []byte("name: standard\nlock: {algorithm: redlock}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := make(map[string]int)
+	shipped(t, func(s *scenario.Scenario, v scenario.Variant) {
+		for _, c := range correct {
+			a, _ := lock.Lookup(c.algorithm)
+			ready := &program.Ready{Class: c.class, Points: slices.Concat(a.Points, []string{lock.PointToken}),
+				Can: slices.Concat(c.can, []program.Ability{program.TellsValidity, program.TellsToken, program.TellsOwner})}
+			one := v.With(nil, c.class)
+			if one.Setup.NotApplicable(ready) != "" {
+				continue
+			}
+			tried[c.algorithm]++
+			own := standard.Variants[0].Setup.Lock // it need not know the options of ours
+			own.Algorithm, own.TTL, own.Retry = c.algorithm, v.Setup.Lock.TTL, v.Setup.Lock.Retry
+			if own.NodeTimeout = v.Setup.Lock.NodeTimeout; own.NodeTimeout == 0 {
+				own.NodeTimeout = own.TTL / 20
+			}
+			one.Setup.Lock = own
+			if one.Setup.Fencing.Tokens != lock.NoTokens {
+				one.Setup.Fencing.Tokens = lock.Consensus
+			}
+			for seed := range uint64(3) {
+				for _, f := range judged(t, s, one, seed) {
+					if one.Expected(f.Property) == checker.Holds && f.Verdict != checker.Holds {
+						t.Errorf("%s, %s: of %s is demanded that %s holds, and it is %v: %s", s.Name, v.Name, c.algorithm, f.Property, f.Verdict, f.Why)
+					}
+				}
+			}
+		}
+	})
+	for _, c := range correct {
+		if tried[c.algorithm] < 35 {
+			t.Errorf("%s was tried on %d variants", c.algorithm, tried[c.algorithm])
+		}
+	}
+}
+
+// mistaken are locks that are wrong by themselves, with what they are taken for.
+var mistaken = []string{"constant-value", "reentrant-leaky", "set-without-nx", "setnx-del", "setnx-pexpire", "watchdog-blind"}
+
+// What is wrong with a lock is found by what is demanded of any lock.
+func TestMistakenLocksDoNotMeetWhatIsDemanded(t *testing.T) {
+	found := 0
+	shipped(t, func(s *scenario.Scenario, v scenario.Variant) {
+		made := v.Setup.Lock.Mistakes
+		if made == (lock.Mistakes{}) && !slices.Contains(mistaken, v.Setup.Lock.Algorithm) || made.IgnoreWait {
+			return // nobody must WAIT
+		}
+		class := program.Single
+		if a, _ := lock.Lookup(v.Setup.Lock.Algorithm); a.MaxNodes != 1 {
+			class = program.Quorum
+		}
+		v.Expect = v.With(nil, class).Expect
+		found++
+		if !slices.ContainsFunc(judged(t, s, v, 1), func(f checker.Finding) bool {
+			return v.Expected(f.Property) == checker.Holds && f.Verdict == checker.Violated
+		}) {
+			t.Errorf("%s, %s: nothing that is demanded of any lock is violated", s.Name, v.Name)
+		}
+	})
+	if found < 18 {
+		t.Errorf("%d mistaken locks: want more", found)
+	}
+}

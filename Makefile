@@ -25,7 +25,7 @@ demo: setup build ## Set up, build, run the gc-pause scenario, and say where the
 .PHONY: build
 build: $(BIN)/sim ## Build bin/sim
 
-$(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile $(shell find internal -path '*/assets/*' -type f 2>/dev/null)
+$(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile docs/lock-protocol.schema.json $(shell find internal -path '*/assets/*' -type f 2>/dev/null)
 	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/sim
 
 .PHONY: adapters
@@ -73,11 +73,11 @@ fuzz: ## Fuzz each parser for a while (FUZZTIME=30s)
 
 .PHONY: fmt
 fmt: ## Format the code
-	gofmt -w cmd internal deploy scripts $(MODULES)
+	gofmt -w cmd internal deploy docs scripts $(MODULES)
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI) ## Format check, vet, golangci-lint
-	@test -z "$$(gofmt -l cmd internal deploy scripts $(MODULES))" || { gofmt -l cmd internal deploy scripts $(MODULES); echo 'hint: make fmt'; exit 1; }
+	@test -z "$$(gofmt -l cmd internal deploy docs scripts $(MODULES))" || { gofmt -l cmd internal deploy docs scripts $(MODULES); echo 'hint: make fmt'; exit 1; }
 	for m in . $(MODULES); do (cd $$m && $(GO) vet ./... && $(TOOLS)/golangci-lint-$(GOLANGCI) run) || exit 1; done
 
 $(TOOLS)/golangci-lint-$(GOLANGCI):

@@ -1,0 +1,3 @@
+// Package conform finds out whether a lock program speaks the lock protocol and behaves as
+// a lock.
+package conform

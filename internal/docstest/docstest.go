@@ -142,6 +142,51 @@ func (g *Guide) run(dir, name string, args ...string) string {
 	return string(out)
 }
 
+// Block is a block of a page that is to be done or kept, in the order of the page.
+type Block struct {
+	// Language is that of its fence. Blocks whose fence says skip are left out.
+	Language string
+	// File is the last that the text before it names; empty: none.
+	File string
+	Text string
+}
+
+var fences = regexp.MustCompile("(?ms)^```(\\w+)( skip)?\n(.*?)^```$")
+
+// Blocks are those of a page.
+func Blocks(t testing.TB, page string) (list []Block) {
+	t.Helper()
+	text, end := Read(t, "docs/"+page), 0
+	for _, at := range fences.FindAllStringSubmatchIndex(text, -1) {
+		b := Block{Language: text[at[2]:at[3]], Text: text[at[6]:at[7]]}
+		if before := namesFile.FindAllStringSubmatch(text[end:at[0]], -1); len(before) > 0 {
+			b.File = before[len(before)-1][1]
+		}
+		if end = at[1]; at[4] < 0 {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// Patch applies a block of diff, which has to fit one place of a text.
+func Patch(t testing.TB, text, diff string) string {
+	t.Helper()
+	var before, after strings.Builder
+	for line := range strings.Lines(diff) {
+		if !strings.HasPrefix(line, "+") {
+			before.WriteString(line[1:])
+		}
+		if !strings.HasPrefix(line, "-") {
+			after.WriteString(line[1:])
+		}
+	}
+	if n := strings.Count(text, before.String()); n != 1 {
+		t.Fatalf("%d places fit\n%s", n, diff)
+	}
+	return strings.Replace(text, before.String(), after.String(), 1)
+}
+
 // Root is the root of the source tree.
 func Root(t testing.TB) string {
 	t.Helper()

@@ -187,13 +187,16 @@ func eventually(ts *testscript.TestScript, what string, ok func() bool) {
 	}
 }
 
-// childrenOf lists the children of a process.
+// childrenOf lists the children of a process, and theirs.
 func childrenOf(pid int) []string {
 	var list []string
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, task := range tasks {
 		text, _ := os.ReadFile(task)
-		list = append(list, strings.Fields(string(text))...)
+		for _, child := range strings.Fields(string(text)) {
+			pid, _ := strconv.Atoi(child)
+			list = append(append(list, child), childrenOf(pid)...)
+		}
 	}
 	return list
 }

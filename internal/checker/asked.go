@@ -48,7 +48,6 @@ func (v *view) readGrant(g *grant, changes []int) {
 	known := false
 	give := func() {
 		if g.until, known = asked.held(quorum); !known {
-			g.until = promise{v.at(g.ret), true}
 			v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: the keys of its lock were seen on %d of %s",
 				g.client, instant(v.at(g.ret)), asked.nodes(), plural(quorum, "node")))
 		}

@@ -326,7 +326,10 @@ func exitOf(r *report.Result, allowUndecided bool) int {
 	code := exitMet
 	for i := range r.Variants {
 		v := &r.Variants[i]
-		if v.Error != "" {
+		switch {
+		case v.Error != "" && v.Lock != nil:
+			return exitEnvironment // its program failed
+		case v.Error != "":
 			return exitInternal
 		}
 		for _, p := range v.Properties {

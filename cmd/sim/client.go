@@ -18,7 +18,7 @@ func newClientCommand(a *app) *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			// The client outlives sim for a moment, to end what it has started.
-			signal.Ignore(syscall.SIGHUP)
+			signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 			return process.Serve(a.stdin, a.stdout, a.stderr)
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
@@ -37,6 +38,11 @@ func greetPrograms(ctx context.Context, list []*scenario.Scenario, f runFlags) (
 		}
 		asPrograms(list, self)
 	}
+	// What a program leaves behind when it ends comes to us; see KillOrphans.
+	if err := machine.Adopt(); err != nil {
+		return nil, err
+	}
+	defer machine.KillOrphans()
 	return trial.Greet(ctx, list, own)
 }
 

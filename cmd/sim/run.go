@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -164,6 +165,7 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	began := time.Now()
 	suite := &suite{app: a, scenarios: scenarios, flags: f, programs: programs, self: self, progress: newProgress(a, len(scenarios)*f.repeat)}
 	results := suite.run(ctx)
+	machine.KillOrphans() // of lock programs, whose clients have died
 	suite.progress.stop()
 	if err := suite.publish(results); err != nil {
 		return err

@@ -37,8 +37,10 @@ type Program struct {
 	why     error
 	// broken is closed when the conversation has ended; why says how.
 	broken chan struct{}
-	// heard is closed when all of its output has been read.
-	heard sync.WaitGroup
+	// heard are the readers of its output; logged is closed when that of its standard error
+	// has ended.
+	heard  sync.WaitGroup
+	logged chan struct{}
 }
 
 // Events are what a program says by itself, in its order. They are called one at a
@@ -100,7 +102,7 @@ func Start(ctx context.Context, o Options) (*Program, error) {
 		return nil, errors.New("no lock program is named")
 	}
 	p := &Program{command: o.Command, log: o.Log, on: o.Events, trace: o.Trace,
-		waiting: make(map[uint64]*call), grants: make(map[uint64]*hold), broken: make(chan struct{})}
+		waiting: make(map[uint64]*call), grants: make(map[uint64]*hold), broken: make(chan struct{}), logged: make(chan struct{})}
 	if p.log == nil {
 		p.log = NewLog(io.Discard)
 	}
@@ -139,6 +141,7 @@ func (p *Program) start(o Options) error {
 	p.child, p.in = child, ours[0]
 	p.heard.Go(func() { p.read(ours[1]) })
 	p.heard.Go(func() {
+		defer close(p.logged)
 		defer func() { _ = ours[2].Close() }()
 		p.log.copy(ours[2])
 	})
@@ -388,6 +391,10 @@ func (p *Program) read(out *os.File) {
 		how = "exit status 0"
 		if p.child.Err != nil {
 			how = p.child.Err.Error()
+		}
+		select { // another may have its standard error, and keep it open
+		case <-p.logged:
+		case <-time.After(EndWithin):
 		}
 	case <-time.After(EndWithin):
 	}

@@ -74,7 +74,7 @@ func Run(c Config) (Outcome, error) {
 	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.planned, r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
 	err = r.carryOut()
 	h, writeErr := r.recorder.Seal()
-	out := Outcome{History: h, Interrupted: !r.finished && !r.timedOut, TimedOut: r.timedOut, Versions: w.Versions()}
+	out := Outcome{History: h, Interrupted: !r.finished && !r.timedOut && err == nil, TimedOut: r.timedOut, Versions: w.Versions()}
 	return out, errors.Join(err, writeErr, w.Close())
 }
 
@@ -210,7 +210,7 @@ func (r *run) supervise() error {
 	}
 	r.progress("collecting")
 	if err := r.w.Flush(); err != nil {
-		return fmt.Errorf("the observation of the run is incomplete: %w", err)
+		return fmt.Errorf("the run is incomplete: %w", err)
 	}
 	if done { // clients that wait in vain are not done
 		r.phase(history.PhaseDone)

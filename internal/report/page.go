@@ -27,6 +27,9 @@ type page struct {
 	Replays     []replayLine
 	VersionList [][2]string
 	HasStory    bool
+	// InPlace names the lock program that was put in the place of the scenario's own lock;
+	// empty: there is none.
+	InPlace     string
 	HasPicture  bool
 	HasHistory  bool
 	HasExamples bool
@@ -155,6 +158,9 @@ func newPage(r *Result) *page {
 	for i := range p.Views {
 		v := &p.Views[i]
 		p.HasStory = p.HasStory || v.Story != nil
+		if l := v.Lock; l != nil && l.InPlace {
+			p.InPlace = l.Name
+		}
 		p.HasPicture = p.HasPicture || v.Pic != nil
 		p.HasHistory = p.HasHistory || len(v.Rows) > 0
 		p.HasExamples = p.HasExamples || len(v.Tables) > 0

@@ -123,6 +123,12 @@ func (v *view) lose(g *grant, event int) {
 	}
 }
 
+// lostAt is when a grant was lost at the earliest, by what its lock told.
+func (v *view) lostAt(g *grant) time.Duration {
+	e := &v.event(g.loss).Value
+	return max(time.Duration(e.At.V-e.AtError), v.at(g.ret))
+}
+
 // cutLosses ends promises where the lock has told that it lost the grant: at the instant
 // that it told, or, where it only told that it was between two, at the first of them.
 func (v *view) cutLosses() {
@@ -131,9 +137,7 @@ func (v *view) cutLosses() {
 		if g.loss < 0 {
 			continue
 		}
-		e := v.event(g.loss)
-		to := time.Duration(e.Value.At.V)
-		from := to - time.Duration(e.Value.AtError)
+		from, to := v.lostAt(g), time.Duration(v.event(g.loss).Value.At.V)
 		g.lease = g.lastPromise()
 		g.until = promise{g.until.cut(from), true}
 		g.extends = slices.DeleteFunc(g.extends, func(x extension) bool { return x.ret > g.loss })

@@ -134,9 +134,12 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 				s.granted(600, "c2", 1550, -1)
 				s.add(620, "run", history.Info, history.Phase, history.Value{Detail: history.PhaseDone})
 			}
-			f := Judge(context.Background(), &s.h, []Property{ExclusiveLease}, Options{})[0]
-			if f.Verdict != c.want || !strings.Contains(f.Why, c.why) {
-				t.Errorf("%v: %s\nwant %v: %s", f.Verdict, f.Why, c.want, c.why)
+			f := Judge(context.Background(), &s.h, []Property{ExclusiveLease, ExclusiveBelief}, Options{})
+			if lost := strings.HasPrefix(name, "a loss") && name != "a loss of another grant"; !strings.Contains(name, "release") && (f[1].Verdict == Violated) == lost {
+				t.Errorf("belief: %v: %s", f[1].Verdict, f[1].Why)
+			}
+			if f[0].Verdict != c.want || !strings.Contains(f[0].Why, c.why) {
+				t.Errorf("%v: %s\nwant %v: %s", f[0].Verdict, f[0].Why, c.want, c.why)
 			}
 		})
 	}

@@ -49,7 +49,7 @@ func (v *view) overAt(g *grant) time.Duration {
 	if g.how == released {
 		return v.at(v.ops[g.release].Return)
 	}
-	return v.at(g.ends)
+	return v.believedUntil(g)
 }
 
 // leases are the beliefs cut off where the promise ended. A renewal that came

@@ -302,9 +302,14 @@ func (v *view) extended(open map[holder][]int, op int) {
 	}
 }
 
-// believedUntil is the end of the client's belief in a grant; forever where the
-// history ended first.
-func (v *view) believedUntil(g *grant) time.Duration { return v.at(g.ends) }
+// believedUntil is the end of the client's belief in a grant: a loss that the lock told it
+// ends it, too. It is forever where the history ended first.
+func (v *view) believedUntil(g *grant) time.Duration {
+	if g.loss >= 0 {
+		return min(v.at(g.ends), v.lostAt(g))
+	}
+	return v.at(g.ends)
+}
 
 // freeFrom is when the lock could be had again for all that is known of a
 // grant: released, or its promise over. A client that was killed, or that asked

@@ -1,8 +1,11 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -12,155 +15,171 @@ import (
 // for: the nodes' keys say till when, counted from when each command left the client
 // (Value.At, Value.ValidUntil). A quorum of nodes (Header.Quorum) has to hold it.
 
-// askedFor is till when the commands of a grant asked for keys, by node and key.
-type askedFor map[string]map[string]promise
+// commands are a client's, as the nodes' keys tell of them.
+type commands struct {
+	// asks are the events of those that asked for a key, by when they left the client;
+	// takes those of keys deleted, in their order.
+	asks, takes []int
+}
 
-// readAsked gives promises to the grants of a lock program that told none.
+// readAsked gives promises to the grants of a lock program that told none, and to re-entries
+// what they have of the grants that they re-entered.
 func (v *view) readAsked() {
-	if v.h.Header.Quorum == 0 {
+	program := v.h.Header.Quorum > 0
+	var by map[string]*commands
+	var unclear spans
+	if program {
+		by, unclear = v.commands(), v.unclearSpans()
+	}
+	for i := range v.grants {
+		g := &v.grants[i]
+		own := g.until.given
+		if program && !own {
+			own = v.readGrant(g, by[g.client])
+			if last := g.lastEvent(len(v.h.Events)); unclear.meet(int64(g.call)+1, int64(last)-1) {
+				v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: a key of its lock was unclear", g.client, instant(v.at(g.ret))))
+			}
+		}
+		if g.outer >= 0 {
+			g.inherit(v.promiseBefore(&v.grants[g.outer], g.ret), own)
+		}
+	}
+}
+
+// commands are those of each client. What has no client was done by nobody that is known.
+func (v *view) commands() map[string]*commands {
+	by := make(map[string]*commands)
+	for i := range v.grants {
+		by[v.grants[i].client] = &commands{}
+	}
+	for i := range v.h.Events {
+		e := v.event(i)
+		c := by[e.Value.Client]
+		switch {
+		case c == nil:
+		case e.F == history.KeyDeleted:
+			c.takes = append(c.takes, i)
+		case (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.At.Set:
+			c.asks = append(c.asks, i)
+		}
+	}
+	for _, c := range by {
+		slices.SortStableFunc(c.asks, func(a, b int) int { return cmp.Compare(v.left(a), v.left(b)) })
+	}
+	return by
+}
+
+// left is when the command that an event tells of left its client.
+func (v *view) left(event int) time.Duration { return time.Duration(v.event(event).Value.At.V) }
+
+// during are the events, in their order, of the commands that left a client from the time at
+// which it asked for a grant to the end of its belief, and of the keys that it took back.
+func (v *view) during(g *grant, c *commands) []int {
+	from := sort.Search(len(c.asks), func(i int) bool { return v.left(c.asks[i]) >= v.at(g.call) })
+	to := sort.Search(len(c.asks), func(i int) bool { return v.left(c.asks[i]) >= v.at(g.ends) })
+	if from >= to {
+		return nil
+	}
+	list := slices.Sorted(slices.Values(c.asks[from:to]))
+	first, _ := slices.BinarySearch(c.takes, list[0])
+	last, _ := slices.BinarySearch(c.takes, g.lastEvent(len(v.h.Events)))
+	if first < last {
+		list = append(list, c.takes[first:last]...)
+		slices.Sort(list)
+	}
+	return list
+}
+
+// readGrant reads the promise of a grant from what its commands asked for before its answer,
+// and the renewals from the others. It reports whether a quorum was asked. An observation can come
+// late: those that are missing for a quorum may stand behind the answer, where their
+// commands left the client before it.
+func (v *view) readGrant(g *grant, c *commands) bool {
+	events, quorum := v.during(g, c), v.h.Header.Quorum
+	asked, n := make(askedFor), 0
+	for ; n < len(events) && events[n] < g.ret; n++ {
+		asked.count(v, events[n])
+	}
+	end := asked.held(quorum)
+	var renewals []int
+	for _, i := range events[n:] {
+		if end == nobody && v.event(i).F != history.KeyDeleted && v.left(i) <= v.at(g.ret) {
+			asked.count(v, i)
+			end = asked.held(quorum)
+		} else {
+			renewals = append(renewals, i)
+		}
+	}
+	known := end != nobody
+	if known {
+		g.until = promise{end, end < forever}
+	} else if g.outer < 0 {
+		g.until = promise{v.at(g.ret), true}
+		v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: the keys of its lock were seen on %d of %s",
+			g.client, instant(v.at(g.ret)), len(asked.ends()), plural(quorum, "node")))
+	}
+	for _, i := range renewals {
+		asked.count(v, i)
+		now := asked.held(quorum)
+		if now > end && v.event(i).F != history.KeyDeleted {
+			g.extends = append(g.extends, extension{min(v.left(i), v.at(i)), i, now})
+		}
+		end = now
+	}
+	slices.SortStableFunc(g.extends, func(a, b extension) int { return cmp.Compare(a.ret, b.ret) })
+	return known
+}
+
+// askedFor has the last event of each node and key that counts.
+type askedFor map[string]map[string]lastAsked
+
+// lastAsked is an event that asked for a key, and until when; nobody: it took the key back.
+type lastAsked struct {
+	event int
+	until time.Duration
+}
+
+// nobody is the end of what nobody asked for.
+const nobody = time.Duration(math.MinInt64)
+
+func (a askedFor) count(v *view, event int) {
+	e := v.event(event)
+	if a[e.Process] == nil {
+		a[e.Process] = make(map[string]lastAsked)
+	}
+	if last, some := a[e.Process][e.Value.Key]; some && last.event > event {
 		return
 	}
-	changes := make(map[string][]int) // of keys, by client
-	for i := range v.h.Events {
-		switch e := v.event(i); e.F {
-		case history.KeySet, history.KeyExtended, history.KeyDeleted:
-			changes[e.Value.Client] = append(changes[e.Value.Client], i)
-		}
+	until := promised(e.Value.ValidUntil).cut(forever)
+	if e.F == history.KeyDeleted {
+		until = nobody
 	}
-	for i := range v.grants {
-		g := &v.grants[i]
-		if v.event(g.ret).Value.ValidUntil.Set {
-			continue
-		}
-		list := changes[g.client]
-		for len(list) > 0 && list[0] < g.call {
-			list = list[1:]
-		}
-		changes[g.client] = list
-		v.readGrant(g, list)
-	}
+	a[e.Process][e.Value.Key] = lastAsked{event, until}
 }
 
-// readGrant reads the promise of a grant from the changes of keys by its client since it
-// asked. Those whose commands left later than the answer came are renewals.
-func (v *view) readGrant(g *grant, changes []int) {
-	asked, quorum := make(askedFor), v.h.Header.Quorum
-	known := false
-	give := func() {
-		if g.until, known = asked.held(quorum); !known {
-			v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: the keys of its lock were seen on %d of %s",
-				g.client, instant(v.at(g.ret)), asked.nodes(), plural(quorum, "node")))
-		}
-	}
-	given := false
-	for _, i := range changes {
-		e := v.event(i)
-		left := time.Duration(e.Value.At.V)
-		switch {
-		case g.ends >= 0 && (e.F == history.KeyDeleted && i > g.ends || e.Value.At.Set && left >= v.at(g.ends)):
-			continue
-		case e.F == history.KeyDeleted:
-			delete(asked[e.Process], e.Value.Key)
-			continue
-		case !e.Value.At.Set || left < v.at(g.call):
-			continue
-		case left > v.at(g.ret) && !given:
-			given = true
-			give()
-		}
-		before, _ := asked.held(quorum)
-		asked.set(e)
-		if after, ok := asked.held(quorum); given && known && ok && before != after && before.longer(after) == after {
-			g.extends = append(g.extends, extension{i, i, after.cut(forever)})
-		}
-	}
-	if !given {
-		give()
-	}
-}
-
-func (a askedFor) set(e *history.Event) {
-	if a[e.Process] == nil {
-		a[e.Process] = make(map[string]promise)
-	}
-	a[e.Process][e.Value.Key] = promised(e.Value.ValidUntil)
-}
-
-// nodes is how many of them have a key.
-func (a askedFor) nodes() int {
-	n := 0
+// ends are till when each node was asked to hold all its keys.
+func (a askedFor) ends() []time.Duration {
+	list := make([]time.Duration, 0, len(a))
 	for _, keys := range a {
-		n += min(len(keys), 1)
+		end, some := forever, false
+		for _, k := range keys {
+			if k.until != nobody {
+				end, some = min(end, k.until), true
+			}
+		}
+		if some {
+			list = append(list, end)
+		}
 	}
-	return n
+	return list
 }
 
-// held is till when a quorum of the nodes was asked to hold all its keys; false: it was
-// not.
-func (a askedFor) held(quorum int) (promise, bool) {
-	if a.nodes() < quorum {
-		return promise{}, false
-	}
-	var ends []time.Duration // forever for none
-	for _, keys := range a {
-		end := forever
-		for _, p := range keys {
-			end = p.cut(end)
-		}
-		if len(keys) > 0 {
-			ends = append(ends, end)
-		}
+// held is till when a quorum of the nodes was asked: forever for ever, nobody where fewer were.
+func (a askedFor) held(quorum int) time.Duration {
+	ends := a.ends()
+	if len(ends) < quorum {
+		return nobody
 	}
 	slices.Sort(ends)
-	end := ends[len(ends)-quorum]
-	return promise{end, end < forever}, true
-}
-
-// lose takes note of an event in which a client's lock told that it had lost a grant.
-func (v *view) lose(g *grant, event int) {
-	if g.loss < 0 {
-		g.loss = event
-	}
-}
-
-// lostAt is when a grant was lost at the earliest, by what its lock told.
-func (v *view) lostAt(g *grant) time.Duration {
-	e := &v.event(g.loss).Value
-	return max(time.Duration(e.At.V-e.AtError), v.at(g.ret))
-}
-
-// cutLosses ends promises where the lock has told that it lost the grant: at the instant
-// that it told, or, where it only told that it was between two, at the first of them.
-func (v *view) cutLosses() {
-	for i := range v.grants {
-		g := &v.grants[i]
-		if g.loss < 0 {
-			continue
-		}
-		from, to := v.lostAt(g), time.Duration(v.event(g.loss).Value.At.V)
-		g.lease = g.lastPromise()
-		g.until = promise{g.until.cut(from), true}
-		g.extends = slices.DeleteFunc(g.extends, func(x extension) bool { return x.ret > g.loss })
-		for n := range g.extends {
-			g.extends[n].until = min(g.extends[n].until, from)
-		}
-		if from < to && v.mattersBetween(g, from, to) {
-			v.isVague(g.loss, fmt.Sprintf("%s was told at %s that it had lost the lock, but not since when", g.client, instant(to)))
-		}
-	}
-}
-
-// mattersBetween reports that somebody else was granted the lock in a stretch in which it
-// is not known whether a grant was lost, or that its client did something in it.
-func (v *view) mattersBetween(g *grant, from, to time.Duration) bool {
-	return slices.ContainsFunc(v.grants, func(o grant) bool {
-		return o.client != g.client && o.lock == g.lock && v.at(o.ret) >= from && v.at(o.ret) <= to
-	}) || slices.ContainsFunc(v.effects, func(x effect) bool { return x.client == g.client && x.to >= from && x.from <= to })
-}
-
-// isVague takes note that a promise is not known, and why.
-func (v *view) isVague(event int, why string) {
-	if v.vague < 0 {
-		v.vague, v.vagueWhy = event, why
-	}
+	return ends[len(ends)-quorum]
 }

@@ -36,7 +36,7 @@ func Beliefs(h *history.History) []Belief {
 			continue // what it re-entered lasts at least as long
 		}
 		b := Belief{Client: g.client, Lock: g.lock, Owner: g.owner, Token: g.token, Granted: g.ret, Ended: g.ends, End: ends[g.how],
-			During: Interval{From: v.at(g.ret), To: min(v.believedUntil(g), v.end)}}
+			During: Interval{From: v.at(g.ret), To: min(v.at(g.ends), v.end)}}
 		if g.until.given {
 			b.Promises = append(b.Promises, Promise{b.During.From, g.until.end})
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
@@ -49,6 +50,51 @@ func longRun(sections int) *script {
 		s.release(at+8, at+9, c)
 	}
 	s.phase(int64(sections)*20, history.PhaseDone)
+	return s
+}
+
+// BenchmarkPromises reads what a lock program promised to one client that asks again and
+// again: the time grows as the grants do.
+func BenchmarkPromises(b *testing.B) {
+	for _, kind := range []string{"released", "asked again", "re-entered"} {
+		for _, lost := range []bool{false, true} {
+			for _, grants := range []int{5_000, 50_000} {
+				h := &longProgram(grants, kind, lost).h
+				b.Run(fmt.Sprintf("%s/lost=%v/grants=%d", kind, lost, grants), func(b *testing.B) {
+					for b.Loop() {
+						newView(h)
+					}
+				})
+			}
+		}
+	}
+}
+
+// longProgram is a run of a lock program with many grants to one client, each with
+// three key events; some are seen late, some grants are lost at some time.
+func longProgram(grants int, kind string, lost bool) *script {
+	s := asked(2)
+	owner := ""
+	if kind == "re-entered" {
+		owner = "c1-owner"
+		s.acquire(0, 0, "c1", -1, -1)
+	}
+	for i := range int64(grants) {
+		at := i * 100
+		s.add(at, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.changes(at+2, "A", history.KeySet, "c1", at+1, at+1000)
+		s.changes(at+3, "B", history.KeySet, "c1", at+1, at+1001)
+		s.add(at+5, "c1", history.OK, history.Acquire, history.Value{Owner: owner})
+		s.changes(at+6, "C", history.KeySet, "c1", at+1, at+1002)
+		s.write(at+10, "c1", int(i), i, history.OK, -1)
+		if lost {
+			s.add(at+60, "c1", history.Info, history.Lost, history.Value{At: ns(at + 60), AtError: int64(time.Second)})
+		}
+		if kind != "asked again" {
+			s.release(at+70, at+80, "c1")
+			s.changes(at+75, "A", history.KeyDeleted, "c1", at+71, -1)
+		}
+	}
 	return s
 }
 

@@ -29,7 +29,8 @@ type author struct {
 	faults  []history.Value
 	ruined  map[wrong]int
 	section map[string]int
-	aground bool // nobody is granted anything any more
+	aground bool            // nobody is granted anything any more
+	late    []history.Event // of keys of programs, to be told later
 }
 
 // plot is what a history is about.
@@ -49,6 +50,10 @@ type plot struct {
 	node string
 	// aground is how often, in a hundred steps, the lock is lost for ever.
 	aground int
+	// program: the lock is a program; losses is how often, in a hundred steps, it tells
+	// one of its clients of a loss.
+	program bool
+	losses  int
 }
 
 // wrong is a kind of things that can go wrong.
@@ -85,6 +90,9 @@ type promise struct {
 	token       history.Int
 	section     int
 	wrote       bool
+	// asked is when it was asked for, nodes until when its commands asked for its keys.
+	asked int64
+	nodes map[string]int64
 }
 
 type nodeKey struct {
@@ -118,6 +126,9 @@ func (a *author) begin(seed uint64) {
 		LockKey: pick(a.r, []string{"lock", "lock", ""}), TTL: pick(a.r, []int64{0, 6, 6, 6, 6, 9, 9, 9, 9}) * unit, Initial: history.Some(0)}}
 	if a.plot.node != "" {
 		a.h.Header.Nodes = []string{"A", "B", "C", "D"}[:pick(a.r, []int{2, 3, 3, 4, 4})]
+	}
+	if a.plot.program {
+		a.h.Header.Quorum = 1 + a.r.IntN(min(3, len(a.h.Header.Nodes)))
 	}
 	if a.h.Header.Workload == "stock" {
 		a.h.Header.Initial = history.Some(3)
@@ -168,6 +179,10 @@ func (a *author) step() {
 		a.fault()
 	case a.chance(a.plot.healing):
 		a.phase(history.PhaseHealing)
+	case a.chance(a.plot.losses):
+		a.loses(c)
+	case len(a.late) > 0 && a.chance(20):
+		a.comesLate()
 	case a.chance(a.plot.keys):
 		a.tellKey(c)
 	case a.h.Header.Workload == "transactions":
@@ -198,7 +213,7 @@ func (a *author) invoke(c *actor, f history.F, v history.Value) {
 // value.
 func (a *author) ask(c *actor) {
 	a.section[c.name] += 1 - a.r.IntN(100)/90
-	p := &promise{lock: pick(a.r, a.locks), section: max(a.section[c.name], 1)}
+	p := &promise{lock: pick(a.r, a.locks), section: max(a.section[c.name], 1), asked: a.now}
 	p.owner = fmt.Sprintf("%s-%d", c.name, p.section)
 	switch {
 	case len(c.held) > 0 && a.chance(70):
@@ -229,9 +244,10 @@ func (a *author) answer(c *actor) {
 	}
 	switch {
 	case ok && a.chance(90):
-		if a.chance(85) {
-			p.until = history.Some(a.now + unit*int64(a.r.IntN(12)-1))
+		if a.plot.program {
+			a.asks(c, p, history.KeySet)
 		}
+		v.ValidUntil = a.promised(p)
 		if a.chance(95) {
 			a.tokens++
 			p.token = history.Some(a.tokens)
@@ -239,7 +255,7 @@ func (a *author) answer(c *actor) {
 				p.token = history.Some(1 + a.r.Int64N(max(1, a.tokens-1)))
 			}
 		}
-		v.ValidUntil, v.Token = p.until, p.token
+		v.Token = p.token
 		a.add(c.name, history.OK, history.Acquire, v)
 		if n := len(c.held); n == 0 || c.held[n-1].owner != p.owner || p.owner == "" {
 			c.held = nil
@@ -257,6 +273,15 @@ func (a *author) answer(c *actor) {
 		c.held = nil
 	}
 	c.asking = nil
+}
+
+// promised is the end of the promise that a grant tells.
+func (a *author) promised(p *promise) (told history.Int) {
+	if a.chance(map[bool]int{false: 85, true: 4}[a.plot.program]) {
+		told = history.Some(a.now + unit*int64(a.r.IntN(12)-1))
+		p.until = told
+	}
+	return told
 }
 
 // believed and leased report that another client believes to have the lock, or has it by
@@ -279,6 +304,10 @@ func (a *author) hold(c *actor) {
 	switch {
 	case a.chance(a.plot.work) && (!p.wrote || a.chance(10)):
 		a.work(c, p)
+	case a.plot.program && a.chance(25):
+		a.asks(c, p, history.KeyExtended)
+	case a.plot.program && a.chance(2):
+		a.takesBack(c, p.owner)
 	case c.doing[history.Extend] == nil && a.chance(25):
 		a.invoke(c, history.Extend, history.Value{Lock: p.lock})
 	case a.chance(12):
@@ -306,6 +335,9 @@ func (a *author) owner(c *actor) string {
 
 func (a *author) released(c *actor) {
 	v := c.doing[history.Release]
+	if a.plot.program && a.chance(50) {
+		a.takesBack(c, fmt.Sprintf("%s-%d", c.name, v.Section))
+	}
 	if a.chance(40) {
 		a.deleteKey(c, fmt.Sprintf("%s-%d", c.name, v.Section))
 		return

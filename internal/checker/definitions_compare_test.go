@@ -37,6 +37,14 @@ var plots = []struct {
 		[]checker.Property{checker.Atomic}},
 	{plot{name: "lists", workloads: []string{"transactions"}, steps: 30, pause: 3, faults: 10, healing: 1, wrong: []int{0, 0, 0, 50}},
 		[]checker.Property{checker.Atomic, checker.Isolated, checker.Durable}},
+	{plot{name: "program locks", workloads: []string{"increment"}, steps: 60, pause: 3, faults: 2, keys: 4, work: 30, healing: 2, wrong: []int{0, 30, 70}, program: true, losses: 2},
+		[]checker.Property{checker.ExclusiveLease, checker.OrderedTokens}},
+	{plot{name: "program work", workloads: []string{"increment"}, steps: 55, pause: 2, work: 80, healing: 1, wrong: []int{0, 20, 60}, program: true, losses: 2},
+		[]checker.Property{checker.NoLateEffect, checker.HolderServed}},
+	{plot{name: "program waiting", workloads: []string{"increment"}, steps: 70, pause: 6, faults: 3, work: 5, healing: 6, aground: 2, wrong: []int{0, 0, 10, 60}, program: true, losses: 2},
+		[]checker.Property{checker.DeadlockFree}},
+	{plot{name: "program minority", workloads: []string{"increment"}, steps: 70, pause: 6, faults: 6, work: 5, healing: 1, node: "A", aground: 2, wrong: []int{0, 0, 10, 60}, program: true, losses: 1},
+		[]checker.Property{checker.MinorityTolerant}},
 }
 
 // firstSeed lets a long comparison be done in pieces.
@@ -53,7 +61,7 @@ func firstSeed(t *testing.T) uint64 {
 // written at random.
 func TestDefinitionsOnRandomHistories(t *testing.T) {
 	tally := map[string]map[checker.Verdict]int{}
-	n, first := randomtest.Histories(t, 12_000, 1_200), firstSeed(t)
+	n, first := randomtest.Histories(t, 18_000, 1_800), firstSeed(t)
 	for i := range n {
 		p := plots[i%len(plots)]
 		seed := first + uint64(i)

@@ -22,6 +22,9 @@ func damage(h *history.History, seed uint64) *history.History {
 		}
 	}
 	less.Events = numbered(less.Events)
+	if r.IntN(20) == 0 {
+		less.Header.Quorum = r.IntN(4)
+	}
 	if n := len(less.Events); n > 0 {
 		switch e := &less.Events[r.IntN(n)]; r.IntN(200) {
 		case 0:
@@ -71,7 +74,7 @@ func put(r *rand.Rand, events []history.Event, e history.Event, near int) []hist
 func rename(r *rand.Rand, events []history.Event) []history.Event {
 	e, other := &events[r.IntN(len(events))], &events[r.IntN(len(events))]
 	v, w := &e.Value, &other.Value
-	switch r.IntN(16) {
+	switch r.IntN(17) {
 	case 0, 1:
 		e.Process = other.Process
 	case 2:
@@ -88,6 +91,8 @@ func rename(r *rand.Rand, events []history.Event) []history.Event {
 		v.ValidUntil = w.ValidUntil
 	case 8:
 		v.At = w.At
+	case 16:
+		v.AtError = w.AtError
 	case 9:
 		v.Lock = pick(r, []string{"", "x"})
 	case 10:
@@ -117,6 +122,9 @@ func TestDefinitionsOnDamagedHistories(t *testing.T) {
 		h, o, origin := write(seed, p.plot), options(seed), "plot "+p.name
 		if i%4 == 3 {
 			h, o, origin = s.run(t, seed)
+		}
+		if i%8 == 7 {
+			h, origin = asProgram(h), origin+", as a program"
 		}
 		for more := range uint64(2) {
 			if d := damage(h, 2*seed+more); len(d.Events) <= longest {

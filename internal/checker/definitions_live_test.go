@@ -30,6 +30,7 @@ func TestDefinitionsOnLiveRuns(t *testing.T) {
 		}
 		for i := range uint64(n / len(files)) {
 			agree(t, damage(h, first+i), o, fmt.Sprintf("%s, damaged with %d", file, first+i))
+			agree(t, damage(asProgram(h), first+i), o, fmt.Sprintf("%s, as a program, damaged with %d", file, first+i))
 		}
 	}
 	if len(violated) < 13 || !violated[checker.ExclusiveLease] || !violated[checker.NoLateEffect] || !violated[checker.OwnerRelease] {

@@ -41,27 +41,43 @@ func (t *terms) exclusiveLease() answer {
 
 // leases are the times for which a grant was promised.
 func (g *grant) leases() (list []hold) {
-	until, promised := g.promise(none)
-	if !promised {
+	if _, promised := g.promise(none); !promised {
 		// "Without a promise the belief counts."
 		return []hold{{of: g, from: g.ret, to: g.end}}
 	}
-	// "A promise that ended before its grant or renewal was answered, or in that instant,
-	// is no hold."
-	lease := func(from, to int64) {
-		if to > from {
-			list = append(list, hold{of: g, from: from, to: to})
+	lost, last := int64(forever), len(g.renewals)
+	if g.loss != nil {
+		lost = g.loss.from
+		last = slices.IndexFunc(g.renewals, func(r *op) bool { return r.answered > g.loss.event })
+	}
+	until, promised := g.unlost(none)
+	if !promised {
+		until, last = forever, 0 // up to the loss
+	}
+	list = append(list, hold{of: g, from: g.ret, to: until})
+	for i, r := range g.renewals {
+		// "A renewal answered before the promise ended, or at its end, lengthens the
+		// hold. A renewal answered later begins another hold at its answer, but not after the
+		// end of the belief."
+		further := r.said.ValidUntil.V
+		switch now := &list[len(list)-1]; {
+		case i == last:
+			return cut(list, lost)
+		case r.ret <= now.to:
+			now.to = max(now.to, further)
+		case r.answered < g.ended:
+			list = append(list, hold{of: g, from: r.ret, to: further})
 		}
 	}
-	lease(g.ret, until)
-	for _, r := range g.renewals {
-		// "A renewal answered before the promise ended, or at its end, lengthens the
-		// hold. A renewal answered later begins another hold at its answer."
-		further := r.said.ValidUntil.V
-		if n := len(list); n > 0 && r.ret <= list[n-1].to {
-			list[n-1].to = max(list[n-1].to, further)
-		} else {
-			lease(r.ret, further)
+	return cut(list, lost)
+}
+
+// cut ends holds at a loss, and leaves those out that are none: "A promise that ended before
+// its grant or renewal was answered, or in that instant, is no hold."
+func cut(holds []hold, lost int64) (list []hold) {
+	for _, h := range holds {
+		if h.to = min(h.to, lost); h.to > h.from {
+			list = append(list, h)
 		}
 	}
 	return list

@@ -42,6 +42,14 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.Durable:              (*terms).durable,
 }
 
+// aboutPromises are the properties that rest on promises: "If a promise is not known,
+// exclusive-lease, no-late-effect, holder-served, ordered-tokens, deadlock-free and
+// minority-tolerant are `unknown`, even if they look violated."
+var aboutPromises = []checker.Property{
+	checker.ExclusiveLease, checker.NoLateEffect, checker.HolderServed,
+	checker.OrderedTokens, checker.DeadlockFree, checker.MinorityTolerant,
+}
+
 // naively judges by the page alone. 0: no opinion.
 func naively(h *history.History, o checker.Options) map[checker.Property]checker.Verdict {
 	verdicts := map[checker.Property]checker.Verdict{}
@@ -56,7 +64,11 @@ func naively(h *history.History, o checker.Options) map[checker.Property]checker
 	}
 	t := newTerms(h, o)
 	for p, judge := range naiveJudges {
-		verdict := map[answer]checker.Verdict{cannotTell: checker.Unknown, nothingFound: checker.Holds, broken: checker.Violated}[judge(t)]
+		said := judge(t)
+		if t.vague() && slices.Contains(aboutPromises, p) {
+			said = cannotTell
+		}
+		verdict := map[answer]checker.Verdict{cannotTell: checker.Unknown, nothingFound: checker.Holds, broken: checker.Violated}[said]
 		// "`holds` becomes `unknown` if the run did not finish (the history has no phase
 		// `done`), fewer faults took effect than the scenario planned, ..."
 		if verdict == checker.Holds && (!finished || len(took) < o.Faults) {
@@ -123,6 +135,10 @@ type grant struct {
 	ended    int
 	end      int64
 	renewals []*op
+	// until is the end of the promise that it came with. unknown: nobody knows.
+	until   history.Int
+	unknown bool
+	loss    *loss
 }
 
 func newTerms(h *history.History, o checker.Options) *terms {
@@ -141,6 +157,7 @@ func newTerms(h *history.History, o checker.Options) *terms {
 	for i := range h.Events {
 		t.believe(i)
 	}
+	t.promises()
 	return t
 }
 
@@ -255,41 +272,6 @@ func withOwner(grants []*grant, owner string) (named []*grant) {
 	}
 	return named
 }
-
-// promise is when the promise of a grant ends, with those of its renewals that count;
-// false: it has none.
-func (g *grant) promise(counts func(*op) bool) (int64, bool) {
-	own := g.said.ValidUntil
-	if g.outer != nil {
-		// "For a re-entry's own `valid_until` there is a special rule: if that of its outer
-		// grant (with the renewals answered so far) is later, or if its own is missing, that of
-		// the outer grant counts. A re-entry has no promise if its outer grant has none."
-		outer, promised := g.outer.promise(func(r *op) bool { return r.answered < g.answered })
-		if !promised {
-			return 0, false
-		}
-		if !own.Set || outer > own.V {
-			own = history.Some(outer)
-		}
-	}
-	// "A grant without a `valid_until` promises no end: it is never late, and renewals
-	// do not change that."
-	if !own.Set {
-		return 0, false
-	}
-	// "A grant's promise ends at the latest of its own `valid_until` and those of its
-	// renewals."
-	end := own.V
-	for _, r := range g.renewals {
-		if counts(r) {
-			end = max(end, r.said.ValidUntil.V)
-		}
-	}
-	return end, true
-}
-
-func all(*op) bool  { return true }
-func none(*op) bool { return false }
 
 // actsUnder: "A client does an operation under its latest grant that was answered before
 // the operation was invoked. If that is a re-entry whose belief has ended by then, it

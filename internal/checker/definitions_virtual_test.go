@@ -91,6 +91,7 @@ func TestDefinitionsOnVirtualRuns(t *testing.T) {
 		if len(h.Events) <= longest {
 			compared++
 			agree(t, h, o, origin)
+			agree(t, asProgram(h), o, origin+", as a program")
 		}
 	}
 	if 10*compared < 8*n {

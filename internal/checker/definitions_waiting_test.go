@@ -129,9 +129,10 @@ func (t *terms) starved(within []stretch) (violated, chances bool) {
 // givenBack: "The lock is free once every grant so far has been given back: its release
 // was answered, or its promise is over. An answer of unknown outcome does not count as an
 // answer. A grant without a promise is also given back when its client is killed, or asks
-// again without re-entering."
+// again without re-entering. A loss gives nothing back: its promise counts as if the loss had
+// not been told, because the keys may stay until then."
 func (t *terms) givenBack(g *grant) int64 {
-	back, promised := g.promise(all)
+	back, promised := g.unlost(all)
 	if !promised {
 		back = forever
 	}

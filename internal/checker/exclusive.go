@@ -49,7 +49,7 @@ func (v *view) overAt(g *grant) time.Duration {
 	if g.how == released {
 		return v.at(v.ops[g.release].Return)
 	}
-	return v.believedUntil(g)
+	return v.at(g.ends)
 }
 
 // leases are the beliefs cut off where the promise ended. A renewal that came
@@ -71,12 +71,12 @@ func (v *view) leases() []hold {
 		}
 		asked, from, until := v.at(g.call), v.at(g.ret), g.until
 		for _, x := range g.extends {
-			if !until.given {
+			if !until.given || x.ret > g.lastEvent(x.ret) {
 				break
 			}
 			if told := v.at(x.ret); until.over(told) {
 				add(asked, from, until)
-				asked, from, until.end = v.at(x.call), told, x.until
+				asked, from, until.end = x.asked, told, x.until
 			}
 			until.end = max(until.end, x.until)
 		}

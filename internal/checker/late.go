@@ -104,7 +104,7 @@ func (v *view) grantBefore(client string, event int) *grant {
 // promiseAt is a grant's promise with the renewals that had been asked for by an
 // instant.
 func (v *view) promiseAt(g *grant, at time.Duration) promise {
-	return g.promise(func(x extension) bool { return v.at(x.call) <= at })
+	return g.promise(func(x extension) bool { return x.asked <= at })
 }
 
 // missingEffects counts the writes that were answered OK and of which the

@@ -33,16 +33,25 @@ func randomScript(r *rand.Rand) *script {
 	}
 	kinds := []string{"pause", "kill", "stop", "clock-jump", "something"}
 	pending := map[string]history.F{}
+	s.h.Header.Quorum = max(0, r.IntN(8)-4)
 	ms := int64(0)
 	for range r.IntN(60) {
 		ms += int64(r.IntN(3)) * int64(r.IntN(300))
 		c := clients[r.IntN(3)]
-		switch r.IntN(10) {
+		switch r.IntN(11) {
+		case 10:
+			if s.h.Header.Quorum == 0 {
+				break
+			}
+			s.add(ms, c, history.Info, history.Lost, history.Value{Owner: []string{"o1", ""}[r.IntN(2)], At: randomInt(r, ms*1e6), AtError: int64(r.IntN(2)) * 100e6})
 		case 0:
 			s.fault(ms, r.IntN(2) == 0, r.IntN(3), kinds[r.IntN(5)], append(nodes, clients...)[r.IntN(9)])
 		case 1:
 			s.key(ms, []history.F{history.KeySet, history.KeyDeleted, history.KeyExtended, history.KeyExpired}[r.IntN(4)],
 				nodes[r.IntN(6)], append(clients, "")[r.IntN(4)], []string{"o1", "o2", ""}[r.IntN(3)], int64(r.IntN(3)*500-500))
+			if v := &s.h.Events[len(s.h.Events)-1].Value; s.h.Header.Quorum > 0 {
+				v.At, v.ValidUntil = randomInt(r, (ms-int64(r.IntN(100)))*1e6), randomInt(r, (ms+int64(r.IntN(900)))*1e6)
+			}
 		case 2:
 			s.phase(ms, []string{history.PhaseHealing, history.PhaseDone, history.PhaseSafety}[r.IntN(3)])
 		case 3:

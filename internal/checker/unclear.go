@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
@@ -23,14 +24,52 @@ func (v *view) known(f Finding) Finding {
 	return f
 }
 
+// isVague takes note that a promise is not known, and why.
+func (v *view) isVague(event int, why string) {
+	if v.vague < 0 {
+		v.vague, v.vagueWhy = event, why
+	}
+}
+
 // firstUnclear is the first event after which a node's key was not known, -1 where
 // all were known at all times.
 func firstUnclear(h *history.History) int {
 	for i := range h.Events {
 		e := &h.Events[i]
-		if e.F == history.KeyUnclear && (h.Header.LockKey == "" || e.Value.Key == "" || e.Value.Key == h.Header.LockKey) {
+		if e.F == history.KeyUnclear && ofLock(h, e) {
 			return i
 		}
 	}
 	return -1
+}
+
+// ofLock reports that an event of a key is about a key of the lock.
+func ofLock(h *history.History, e *history.Event) bool {
+	return h.Header.LockKey == "" || e.Value.Key == "" || e.Value.Key == h.Header.LockKey
+}
+
+// unclearSpans are the stretches of the history in which a key of the lock was not known, from
+// event to event.
+func (v *view) unclearSpans() (list spans) {
+	type place struct{ node, key string }
+	since := make(map[place]int)
+	for i := range v.h.Events {
+		e := v.event(i)
+		switch e.F {
+		case history.KeySet, history.KeyExtended, history.KeyDeleted, history.KeyExpired, history.KeyUnclear:
+			at := place{e.Process, e.Value.Key}
+			if from, was := since[at]; was {
+				list = append(list, span{from: int64(from), to: int64(i)})
+				delete(since, at)
+			}
+			if e.F == history.KeyUnclear && ofLock(v.h, e) {
+				since[at] = i
+			}
+		}
+	}
+	for _, from := range since {
+		list = append(list, span{from: int64(from), to: math.MaxInt64})
+	}
+	list.ready()
+	return list
 }

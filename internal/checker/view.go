@@ -39,7 +39,7 @@ type view struct {
 	effects  []effect
 	// unclear is the first event after which a node's key was not known, -1 for none.
 	unclear int
-	// vague is the first event of which it is not known what a lock promised, -1 for none;
+	// vague is an event of which it is not known what a lock promised, -1 for none;
 	// vagueWhy says why.
 	vague    int
 	vagueWhy string
@@ -53,9 +53,11 @@ type grant struct {
 	token               history.Int
 	// op is the acquire in view.ops; call and ret are its events.
 	op, call, ret int
-	// until is the promise as it was given with the grant.
+	// until is the promise as it was given with the grant, or before a loss of it.
 	until   promise
 	extends []extension
+	// longest is, for some of the first extensions, the latest end of each and those before it.
+	longest []time.Duration
 	// ends is the event at which the client's belief ended, -1 where it never
 	// did; how says what kind of end it was.
 	ends int
@@ -65,7 +67,7 @@ type grant struct {
 	// outer is the grant that this one re-entered, -1 for none.
 	outer int
 	// loss is the event in which the lock told that it had lost the grant, -1 where it never
-	// did; lease is the promise that it had made.
+	// did; lease is the last promise as if it had not.
 	loss  int
 	lease promise
 }
@@ -108,10 +110,11 @@ const (
 	superseded               // the client asked for the lock anew
 )
 
-// extension is a renewal that succeeded.
+// extension is a renewal that succeeded: when it was asked for, and the event of its answer.
 type extension struct {
-	call, ret int
-	until     time.Duration
+	asked time.Duration
+	ret   int
+	until time.Duration
 }
 
 func newView(h *history.History) *view {
@@ -159,7 +162,8 @@ type holder struct{ client, lock string }
 // grants open only where it re-entered, which shows by the owner value being the
 // same.
 func (v *view) collectGrants() {
-	open, early := make(map[holder][]int), make(map[string]int)
+	open := make(map[holder][]int)
+	early := make(map[string][]int) // losses that were told since each client asked for its lock
 	for i, fault := 0, 0; i < len(v.h.Events); i++ {
 		e, op := &v.h.Events[i], int(v.opAt[i])
 		switch {
@@ -167,21 +171,21 @@ func (v *view) collectGrants() {
 			v.endKilled(open, &v.faults[fault])
 			fault++
 		case e.F == history.Lost:
-			if list := open[holder{e.Process, e.Value.Lock}]; len(list) == 0 {
-				early[e.Process] = i // told before the answer to the acquire was on record
-			} else if g := &v.grants[list[len(list)-1]]; e.Value.Owner == "" || g.owner == e.Value.Owner {
-				v.lose(g, i)
+			early[e.Process] = append(early[e.Process], i)
+			for _, g := range open[holder{e.Process, e.Value.Lock}] {
+				v.lose(&v.grants[g], i)
 			}
 		case !e.IsOp():
 		case e.Type == history.Invoke && e.F == history.Release:
 			v.giveBack(open, v.key(op), op)
 		case e.Type == history.Invoke && e.F == history.Acquire:
 			v.askedAnew(open, op)
+			delete(early, e.Process)
 		case e.Type == history.Invoke || op < 0 || e.Type != history.OK:
 		case e.F == history.Acquire:
 			v.acquired(open, op)
-			if told, ok := early[e.Process]; ok && told > v.ops[op].Call {
-				v.lose(&v.grants[len(v.grants)-1], told)
+			for _, loss := range early[e.Process] {
+				v.lose(&v.grants[len(v.grants)-1], loss)
 			}
 		case e.F == history.Extend:
 			v.extended(open, op)
@@ -255,7 +259,6 @@ func (v *view) acquired(open map[holder][]int, op int) {
 	list := open[k]
 	if n := len(list); n > 0 {
 		g.outer = list[n-1]
-		g.inherit(&v.grants[g.outer])
 	}
 	open[k] = append(list, len(v.grants))
 	v.byClient[g.client] = append(v.byClient[g.client], len(v.grants))
@@ -264,8 +267,8 @@ func (v *view) acquired(open map[holder][]int, op int) {
 
 // inherit gives a re-entry the promise of the grant that it re-entered where its
 // own is shorter or missing: the client acts under both.
-func (g *grant) inherit(outer *grant) {
-	if last := outer.lastPromise(); !last.given || !g.until.given {
+func (g *grant) inherit(last promise, own bool) {
+	if !last.given || !own {
 		g.until = last
 	} else {
 		g.until = g.until.longer(last)
@@ -297,19 +300,23 @@ func (v *view) extended(open map[holder][]int, op int) {
 	for _, i := range open[v.key(op)] {
 		g := &v.grants[i]
 		if o.Call > g.call && (owner == "" || g.owner == "" || owner == g.owner) {
-			g.extends = append(g.extends, extension{o.Call, o.Return, time.Duration(until.V)})
+			g.extends = append(g.extends, extension{v.at(o.Call), o.Return, time.Duration(until.V)})
 		}
 	}
 }
 
-// believedUntil is the end of the client's belief in a grant: a loss that the lock told it
-// ends it, too. It is forever where the history ended first.
-func (v *view) believedUntil(g *grant) time.Duration {
-	if g.loss >= 0 {
-		return min(v.at(g.ends), v.lostAt(g))
+// lastEvent is the event that ended the belief in a grant, or that which the history ended
+// before.
+func (g *grant) lastEvent(end int) int {
+	if g.ends < 0 {
+		return end
 	}
-	return v.at(g.ends)
+	return g.ends
 }
+
+// believedUntil is the end of the client's belief in a grant; forever where the
+// history ended first.
+func (v *view) believedUntil(g *grant) time.Duration { return v.at(g.ends) }
 
 // freeFrom is when the lock could be had again for all that is known of a
 // grant: released, or its promise over. A client that was killed, or that asked
@@ -359,7 +366,7 @@ func (g *grant) lastPromise() promise {
 }
 
 // promise is the latest end that the lock promised for a grant, by itself or by those
-// renewals that count.
+// renewals that count. One for ever is none.
 func (g *grant) promise(counts func(extension) bool) promise {
 	p := g.until
 	if !p.given {
@@ -370,5 +377,6 @@ func (g *grant) promise(counts func(extension) bool) promise {
 			p.end = x.until
 		}
 	}
+	p.given = p.end < forever
 	return p
 }

@@ -1,0 +1,153 @@
+package checker_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// The part of the author that writes what the commands of lock programs ask for, and what
+// programs lose. Events come late, twice, of others, and with parts missing.
+
+// asks lets the commands of a client ask some nodes for its keys, a quorum of them mostly.
+func (a *author) asks(c *actor, p *promise, f history.F) {
+	nodes := slices.Clone(a.h.Header.Nodes)
+	a.r.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	n := min(len(nodes), a.h.Header.Quorum+a.r.IntN(2))
+	if a.chance(1) {
+		n = a.r.IntN(n + 1)
+	}
+	for _, node := range nodes[:n] {
+		a.command(c, p, f, node, "lock")
+		if a.chance(15) {
+			a.command(c, p, f, node, "lock-2")
+		}
+	}
+}
+
+func (a *author) command(c *actor, p *promise, f history.F, node, key string) {
+	at := max(p.asked, a.now-unit*int64(a.r.IntN(3)))
+	until := at + unit*int64(3+a.r.IntN(10))
+	v := history.Value{Key: key, Owner: p.owner, Client: c.name, TTL: history.Some(until - at), At: history.Some(at), ValidUntil: history.Some(until)}
+	if a.chance(4) {
+		a.oddity(&v, p)
+	}
+	if v.ValidUntil.Set && v.At.Set && v.Client == c.name {
+		if p.nodes == nil {
+			p.nodes = map[string]int64{}
+		}
+		p.nodes[node] = v.ValidUntil.V
+	}
+	a.tell(node, f, v, 12)
+	p.until = a.quorumUntil(p)
+}
+
+// oddity changes something in a key event.
+func (a *author) oddity(v *history.Value, p *promise) {
+	switch a.r.IntN(6) {
+	case 0:
+		v.At = history.Int{}
+	case 1:
+		v.ValidUntil = history.Int{}
+	case 2:
+		v.Client = pick(a.r, []string{"", pick(a.r, a.actors).name})
+	case 3:
+		v.At.V = p.asked - unit*int64(a.r.IntN(3))
+	case 4:
+		v.At.V = a.now + unit*int64(a.r.IntN(3))
+	case 5:
+		v.ValidUntil.V = v.At.V + unit*int64(a.r.IntN(3))
+	}
+}
+
+// tell writes a key event, or with some chance keeps it for later.
+func (a *author) tell(node string, f history.F, v history.Value, late int) {
+	if a.chance(late) {
+		a.late = append(a.late, history.Event{Process: node, F: f, Value: v})
+		return
+	}
+	a.add(node, history.Info, f, v)
+	if a.chance(20) {
+		a.now += unit
+	}
+}
+
+// comesLate writes one of the events that were kept.
+func (a *author) comesLate() {
+	if len(a.late) > 0 {
+		i := a.r.IntN(len(a.late))
+		e := a.late[i]
+		a.late = slices.Delete(a.late, i, i+1)
+		a.add(e.Process, history.Info, e.F, e.Value)
+	}
+}
+
+// quorumUntil is until when the author thinks that a quorum was asked.
+func (a *author) quorumUntil(p *promise) history.Int {
+	var untils []int64
+	for _, until := range p.nodes {
+		untils = append(untils, until)
+	}
+	slices.Sort(untils)
+	if n := len(untils) - a.h.Header.Quorum; n >= 0 {
+		return history.Some(untils[n])
+	}
+	return history.Int{}
+}
+
+// takesBack lets a client delete some of its keys.
+func (a *author) takesBack(c *actor, owner string) {
+	for _, node := range a.h.Header.Nodes {
+		if a.chance(50) {
+			v := history.Value{Key: pick(a.r, []string{"lock", "lock", "lock-2"}), Owner: owner, Client: c.name, At: history.Some(a.now)}
+			if a.chance(20) {
+				v.At = pick(a.r, []history.Int{{}, history.Some(a.now - 2*unit)})
+			}
+			a.tell(node, history.KeyDeleted, v, 30)
+		}
+	}
+}
+
+// loses tells a client of a loss.
+func (a *author) loses(c *actor) {
+	v := history.Value{At: history.Some(a.now - unit*int64(a.r.IntN(3))), AtError: unit * pick(a.r, []int64{0, 0, 1, 2, 4})}
+	p := c.asking
+	if len(c.held) > 0 {
+		p = c.held[len(c.held)-1]
+	}
+	if p != nil {
+		v.Owner, v.Lock = p.owner, p.lock
+		if p.nodes != nil {
+			p.until = history.Some(min(p.until.V, v.At.V-v.AtError))
+		}
+	}
+	if a.chance(20) {
+		v.Owner = pick(a.r, []string{"", a.owner(c)})
+	}
+	if a.chance(4) {
+		v.At = history.Int{}
+	}
+	a.add(c.name, history.Info, history.Lost, v)
+}
+
+// asProgram is what a history would be if its lock were a program: its grants tell no
+// end, and its keys tell what was asked for.
+func asProgram(h *history.History) *history.History {
+	p := *h
+	p.Header.Quorum = len(h.Header.Nodes)/2 + 1
+	p.Events = slices.Clone(h.Events)
+	for i := range p.Events {
+		e := &p.Events[i]
+		switch v := &e.Value; e.F {
+		case history.Acquire, history.Extend:
+			v.ValidUntil = history.Int{}
+		case history.KeySet, history.KeyExtended, history.KeyDeleted:
+			v.At = history.Some(int64(e.Time - time.Millisecond/4))
+			if v.TTL.Set && v.TTL.V > 0 {
+				v.ValidUntil = history.Some(v.At.V + v.TTL.V)
+			}
+		}
+	}
+	return &p
+}

@@ -1,0 +1,243 @@
+package checker_test
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// promise is when the promise of a grant ends, with those of its renewals that count;
+// false: it has none.
+func (g *grant) promise(counts func(*op) bool) (int64, bool) { return g.promiseBy(math.MaxInt, counts) }
+
+// promiseBy is the promise by what has happened before an event.
+func (g *grant) promiseBy(event int, counts func(*op) bool) (int64, bool) {
+	if g.loss == nil || g.loss.event >= event {
+		return g.unlost(func(r *op) bool { return r.answered < event && counts(r) })
+	}
+	// "It ends the promise of the grant at `at - at_error`, but not before the invocation of the
+	// `acquire`. If the promise ends earlier, it stays as it is. If there is no promise, there is
+	// one now. No renewal answered after the event counts."
+	end, promised := g.unlost(func(r *op) bool { return r.answered < g.loss.event && counts(r) })
+	if !promised || g.loss.from < end {
+		end = g.loss.from
+	}
+	return end, true
+}
+
+// unlost is the promise as if no loss had been told.
+func (g *grant) unlost(counts func(*op) bool) (int64, bool) {
+	own := g.until
+	if g.outer != nil {
+		// "For a re-entry's own `valid_until` there is a special rule: if that of its outer
+		// grant (with the renewals and losses so far) is later, or if its own is missing, that of
+		// the outer grant counts. A re-entry has no promise if its outer grant has none."
+		outer, promised := g.outer.promiseBy(g.answered, all)
+		if !promised {
+			return 0, false
+		}
+		if !own.Set || outer > own.V {
+			own = history.Some(outer)
+		}
+	}
+	// "A grant without a `valid_until` promises no end: it is never late, and renewals
+	// do not change that."
+	if !own.Set {
+		return 0, false
+	}
+	// "A grant's promise ends at the latest of its own `valid_until` and those of its
+	// renewals."
+	end := own.V
+	for _, r := range g.renewals {
+		if counts(r) {
+			end = max(end, r.said.ValidUntil.V)
+		}
+	}
+	// "A promise for ever is no promise."
+	return end, end < forever
+}
+
+func all(*op) bool  { return true }
+func none(*op) bool { return false }
+
+// promises finds out what each grant promises: "If the header has a `quorum` (the lock is
+// a program), a grant without a `valid_until` promises what its commands asked for."
+func (t *terms) promises() {
+	for _, g := range t.grants {
+		if g.until = g.said.ValidUntil; t.header.Quorum > 0 && !g.until.Set {
+			t.promisesWhatWasAsked(g)
+		}
+	}
+	for i, e := range t.events {
+		if e.F == history.Lost {
+			t.lose(i)
+		}
+	}
+}
+
+// promisesWhatWasAsked: "The grant promises the latest instant until which a quorum of nodes
+// was asked, by the events that stand before its answer. If these nodes are fewer than a
+// quorum, those later events count, too, whose `at` is not after the answer, one after the
+// other, until a quorum was asked."
+func (t *terms) promisesWhatWasAsked(g *grant) {
+	first := map[int]bool{}
+	for i := range g.answered {
+		first[i] = true
+	}
+	until := t.askedUntil(g, first)
+	for i := g.answered; i < len(t.events) && until == math.MinInt64; i++ {
+		if t.asks(g, i) && t.events[i].Value.At.V <= g.ret {
+			first[i] = true
+			until = t.askedUntil(g, first)
+		}
+	}
+	// "If fewer than a quorum were asked even so, the promise is not known. A re-entry has then
+	// no `valid_until` of its own."
+	if until > math.MinInt64 {
+		g.until = history.Some(until)
+	} else if g.outer == nil {
+		g.unknown = true
+	}
+	// "Each other event that makes this instant later is a renewal, invoked at its `at`, but not
+	// after the event, and answered at the event."
+	for i := range t.events {
+		if first[i] {
+			continue
+		}
+		first[i] = true
+		now := t.askedUntil(g, first)
+		if t.asks(g, i) && now > until {
+			g.renewals = append(g.renewals, &op{invoked: -1, call: min(t.events[i].Value.At.V, t.time(i)), answered: i, ret: t.time(i), said: history.Value{ValidUntil: history.Some(now)}})
+		}
+		until = now
+	}
+	slices.SortFunc(g.renewals, func(a, b *op) int { return a.answered - b.answered })
+	// "The promise is not known either if a key of the lock on a node was unclear (`key-unclear`)
+	// at some time from the invocation of the `acquire` to the end of the belief, by the order of
+	// events."
+	for i := range g.ended {
+		if t.events[i].F == history.KeyUnclear && t.ofLock(i) && t.clearAgain(i) > g.invoked {
+			g.unknown = true
+		}
+	}
+}
+
+// clearAgain is the event that ends the uncertainty about a key that begins in event i: "This
+// ends with the next event of the key on that node."
+func (t *terms) clearAgain(i int) int {
+	for j := i + 1; j < len(t.events); j++ {
+		if e := &t.events[j]; (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == t.events[i].Process && e.Value.Key == t.events[i].Value.Key {
+			return j
+		}
+	}
+	return len(t.events)
+}
+
+// asks reports that event i tells of a command of a grant: "These are the `key-set` and
+// `key-extended` events with an `at`, whose `client` is the grant's, whose `at` is not before
+// the invocation of the `acquire`, and before the end of the belief."
+func (t *terms) asks(g *grant, i int) bool {
+	e := &t.events[i]
+	at := e.Value.At
+	return (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client == g.client && at.Set && at.V >= g.call && at.V < g.end
+}
+
+// askedUntil is the latest instant until which a quorum of nodes was asked, by the events
+// that count; math.MinInt64: there was none.
+func (t *terms) askedUntil(g *grant, counts map[int]bool) int64 {
+	type place struct{ node, key string }
+	asked := map[place]int64{}
+	for i, e := range t.events {
+		here := place{e.Process, e.Value.Key}
+		switch {
+		case !counts[i]:
+		case t.asks(g, i):
+			// "Of several of a key on a node, the one that stands last counts: it asks for the key
+			// until its `valid_until`; without one, for ever."
+			asked[here] = forever
+			if e.Value.ValidUntil.Set {
+				asked[here] = e.Value.ValidUntil.V
+			}
+		case e.F == history.KeyDeleted && e.Value.Client == g.client && i < g.ended:
+			// "A `key-deleted` of the same client that stands after it takes the key back, unless it
+			// stands after the end of the belief."
+			delete(asked, here)
+		}
+	}
+	// "A node with several keys is asked until the first of them ends."
+	nodes := map[string]int64{}
+	for at, until := range asked {
+		if other, some := nodes[at.node]; some {
+			until = min(until, other)
+		}
+		nodes[at.node] = until
+	}
+	untils := slices.Sorted(maps.Values(nodes))
+	if len(untils) < t.header.Quorum {
+		return math.MinInt64
+	}
+	return untils[len(untils)-t.header.Quorum]
+}
+
+// loss is the event that told of one, and the first instant at which the grant can have been
+// lost.
+type loss struct {
+	event int
+	from  int64
+}
+
+// lose lets event i, a loss, belong to grants: "An event `lost` of a client belongs to those
+// grants of its client and lock whose `acquire` was invoked before it, and whose belief had not
+// ended, by the order of events. Its `at` must not be before that invocation. If both the event
+// and the grant have an owner value, these must be equal. Of several such events, only the first
+// belongs to a grant."
+func (t *terms) lose(i int) {
+	e := &t.events[i]
+	v := &e.Value
+	for _, g := range t.grants {
+		ours := g.client == e.Process && g.lock == v.Lock && g.invoked < i && i < g.ended && (v.Owner == "" || g.owner == "" || v.Owner == g.owner)
+		switch {
+		case !ours || g.loss != nil || v.At.Set && v.At.V < g.call:
+		case !v.At.Set:
+			// "Without an `at`, the promise is not known."
+			g.unknown = true
+		default:
+			g.loss = &loss{i, max(v.At.V-v.AtError, g.call)}
+			g.unknown = g.unknown || t.lostAnyTime(g, v.At.V)
+		}
+	}
+}
+
+// lostAnyTime: "If the promise was ended so before `at`, it is not known since when the lock was
+// lost. It can be any instant from there to `at`, or to the end that the promise would have had,
+// if that is earlier. The promise is then not known if, in that stretch, another client was
+// granted the lock or an effect of the client may have taken place."
+func (t *terms) lostAnyTime(g *grant, at int64) bool {
+	from, to := g.loss.from, at
+	if end, promised := g.unlost(func(r *op) bool { return r.answered < g.loss.event }); promised {
+		to = min(to, end)
+	}
+	if from >= to {
+		return false
+	}
+	for _, other := range t.grants {
+		if other.client != g.client && other.lock == g.lock && from <= other.ret && other.ret <= to {
+			return true
+		}
+	}
+	for j := range t.events {
+		if e := &t.events[j]; e.F == history.Effect && e.Value.Client == g.client {
+			if earliest, latest, _ := instants(e, t.asked(e)); earliest <= to && from <= latest {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// vague reports that a promise is not known.
+func (t *terms) vague() bool {
+	return slices.ContainsFunc(t.grants, func(g *grant) bool { return g.unknown })
+}

@@ -17,11 +17,15 @@ type hold struct {
 func (a hold) touches(b hold) bool { return a.from <= b.to && b.from <= a.to }
 
 // exclusiveBelief: "No two clients believe at once that they hold the same lock. A hold
-// lasts from a grant's answer to the end of the belief."
+// lasts from a grant's answer to the end of the belief, or to a loss that the lock told".
 func (t *terms) exclusiveBelief() answer {
 	var pieces []hold
 	for _, g := range t.grants {
-		pieces = append(pieces, hold{of: g, from: g.ret, to: g.end})
+		to := g.end
+		if g.loss != nil {
+			to = min(to, max(g.loss.from, g.ret))
+		}
+		pieces = append(pieces, hold{of: g, from: g.ret, to: to})
 	}
 	return t.exclusive(pieces)
 }

@@ -33,13 +33,18 @@ func judgeLease(ctx context.Context, v *view, o Options) Finding {
 	return v.judgeExclusive(ctx, o, v.leases(), "promises")
 }
 
-// beliefs lasts from an acquire's answer to the release's request. Inside
+// beliefs lasts from an acquire's answer to the release's request, or to a loss that the
+// lock told. Inside
 // re-entered grants of one client there is one belief.
 func (v *view) beliefs() []hold {
 	list := make([]hold, 0, len(v.grants))
 	for i := range v.grants {
 		g := &v.grants[i]
-		list = append(list, hold{from: v.at(g.ret), to: v.believedUntil(g), asked: v.at(g.call), over: v.overAt(g), grant: i, ends: g.ends})
+		h := hold{from: v.at(g.ret), to: v.believedUntil(g), asked: v.at(g.call), over: v.overAt(g), grant: i, ends: g.ends}
+		if g.loss >= 0 {
+			h.to = min(h.to, max(v.lostFrom(g), h.from))
+		}
+		list = append(list, h)
 	}
 	return v.merged(list)
 }

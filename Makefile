@@ -78,7 +78,7 @@ fmt: ## Format the code
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI) ## Format check, vet, golangci-lint
 	@test -z "$$(gofmt -l cmd internal deploy docs scripts $(MODULES))" || { gofmt -l cmd internal deploy docs scripts $(MODULES); echo 'hint: make fmt'; exit 1; }
-	for m in . $(MODULES); do (cd $$m && $(GO) vet ./... && $(TOOLS)/golangci-lint-$(GOLANGCI) run) || exit 1; done
+	for m in . $(MODULES); do (cd $$m && $(GO) vet ./... && $(TOOLS)/golangci-lint-$(GOLANGCI) run --allow-parallel-runners) || exit 1; done
 
 $(TOOLS)/golangci-lint-$(GOLANGCI):
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)

@@ -38,5 +38,5 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend"],
+serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner"],
               homepage="https://github.com/redis/redis-py"), open_lock)

@@ -199,6 +199,6 @@ without fencing tokens.`,
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a),
 		newCheckCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
 		newServeCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
-		newVersionCommand(a), newClientCommand(a), newLockCommand(a))
+		newVersionCommand(a), newClientCommand(a), newLockCommand(a), newConformCommand(a))
 	return root
 }

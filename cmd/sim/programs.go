@@ -80,17 +80,24 @@ func lockProgram(command string) (*lock.Program, error) {
 	if command == "" {
 		return nil, nil
 	}
+	words, err := splitCommand("--lock", command)
+	return &lock.Program{Command: words}, err
+}
+
+// splitCommand splits the command of a lock program as a shell would. where is its place
+// on the command line.
+func splitCommand(where, command string) ([]string, error) {
 	words, err := shellquote.Split(command)
 	switch {
 	case err != nil:
-		return nil, usageError("--lock %s: %w", command, err)
+		return nil, usageError("%s %s: %w", where, command, err)
 	case len(words) == 0:
-		return nil, usageError("--lock: name a program")
+		return nil, usageError("%s: name a program", where)
 	}
 	if _, ours := lock.Lookup(words[0]); ours && len(words) == 1 {
-		return nil, usageError("--lock %s: that is a lock of sim, and no program\nhint: --lock 'sim lock %s'", words[0], words[0])
+		return nil, usageError("%s %s: that is a lock of sim, and no program\nhint: %s 'sim lock %s'", where, words[0], where, words[0])
 	}
-	return &lock.Program{Command: words}, nil
+	return words, nil
 }
 
 // programsOf are the lock programs that a scenario names, as a person can judge them.

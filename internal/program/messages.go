@@ -58,7 +58,7 @@ type Ability string
 const (
 	// TellsValidity: an answer to acquire says how long the lock is valid.
 	TellsValidity Ability = "validity"
-	// Renews: the lock renews itself, and says so.
+	// Renews: the lock renews itself. If the library tells, the program says so.
 	Renews Ability = "renew"
 	// TellsLoss: the program says when it sees that it has lost a lock.
 	TellsLoss Ability = "lost"

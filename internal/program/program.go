@@ -139,6 +139,12 @@ func (p *Program) start(o Options) error {
 		return err
 	}
 	p.child, p.in = child, ours[0]
+	go func() { // a process that it has started may hold its output open
+		<-child.Gone
+		for _, f := range ours[1:] {
+			_ = f.SetReadDeadline(time.Now().Add(EndWithin))
+		}
+	}()
 	p.heard.Go(func() { p.read(ours[1]) })
 	p.heard.Go(func() {
 		defer close(p.logged)

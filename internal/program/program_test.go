@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // script is a lock program in sh: read takes a line, and what it prints goes to us.
@@ -133,6 +135,27 @@ func TestNothingIsLeft(t *testing.T) {
 	if text, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", strings.TrimSpace(string(pid)))); err == nil && !strings.Contains(string(text), ") Z") {
 		t.Errorf("process %s is left: %s", pid, text)
 	}
+}
+
+// A process that outlives the program, and holds its output open, hides no end.
+func TestTheEndIsTheProgramsOwn(t *testing.T) {
+	if err := machine.Adopt(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(machine.KillOrphans)
+	p, _, err := script(t, `setsid sleep 1000 & `+ready+`read l; echo '{"type":"set-up"}'; read l; exit 4`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Setup(context.Background(), Setup{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := p.Acquire(ctx, 0); err == nil || !strings.Contains(err.Error(), "exit status 4") {
+		t.Error(err)
+	}
+	p.Close()
 }
 
 func TestTheEndIsTold(t *testing.T) {

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,11 +73,15 @@ func withLast(err error, last []string) error {
 
 // hintOf says what to do about a program that cannot be greeted.
 func hintOf(l *lock.Program, err error) string {
-	name := l.Command[0]
+	return cmp.Or(HintHere(l.Command[0], err), "sim conform "+shellquote.Join(shellquote.Join(l.Command...)))
+}
+
+// HintHere says what to do where a program was not found that is in this folder.
+func HintHere(name string, err error) string {
 	if _, there := os.Stat(name); errors.Is(err, exec.ErrNotFound) && there == nil && filepath.Base(name) == name {
 		return fmt.Sprintf("%s is in this folder: write ./%s", name, name)
 	}
-	return "sim conform " + shellquote.Join(shellquote.Join(l.Command...))
+	return ""
 }
 
 // started is how a program is started.

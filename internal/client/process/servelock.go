@@ -193,6 +193,9 @@ func (s *servedLock) configure(l *program.Lock) (consensus *client.Address, err 
 	if c.Tokens == "" {
 		c.Tokens = s.algorithm.GrowingTokens()
 	}
+	if c.Mistakes.TokenFirst && c.Tokens == lock.QuorumCounter { // it comes with the grant
+		c.Tokens = lock.SingleCounter
+	}
 	if c.NeedsConsensus() && o.Consensus == nil {
 		return nil, fmt.Errorf("tokens %q come from a consensus store, and the options name none", c.Tokens)
 	}

@@ -1,0 +1,130 @@
+"""A lock program on one node, without a library, that does one thing wrong: what its
+argument says. Without an argument it does nothing wrong."""
+import base64
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+wrong = sys.argv[1] if len(sys.argv) > 1 else ""
+ready = {"type": "ready", "protocol": 1, "name": "by-hand", "version": "1.0", "class": "single", "can": ["owner"]}
+grants = {}
+out = os.fdopen(os.dup(1), "w")
+lock, address = {}, ("", 0)
+
+
+def say(**message):
+    text = json.dumps(message) + "\n"
+    if wrong == "no line break":
+        text = text.rstrip("\n")
+    if wrong == "no JSON":
+        text = str(message) + "\n"
+    if wrong == "no type":
+        text = text.replace('"type"', '"kind"')
+    out.write(text)
+    if wrong != "not flushed":
+        out.flush()
+
+
+def ask(*words):
+    """Asks the node; the answer's first line."""
+    with socket.create_connection(address, timeout=1) as node:
+        parts = [b"*%d\r\n" % len(words)]
+        for word in words:
+            word = word if isinstance(word, bytes) else str(word).encode()
+            parts.append(b"$%d\r\n%s\r\n" % (len(word), word))
+        node.sendall(b"".join(parts))
+        answer = node.makefile("rb")
+        line = answer.readline().strip()
+        return answer.read(int(line[1:])) if line[:1] == b"$" and line != b"$-1" else line
+
+
+def take(key, owner):
+    ttl = {"wrong unit": int(lock["ttl_ms"] / 10), "never ends": None}.get(wrong, int(lock["ttl_ms"]))
+    words = ["SET", key, owner] + (["PX", ttl] if ttl else []) + ([] if wrong == "steals" else ["NX"])
+    return ask(*words) == b"+OK"
+
+
+def acquire(id, wait_ms):
+    deadline = time.monotonic() + wait_ms / 1000
+    if wrong == "dies":
+        print("about to fail", file=sys.stderr)
+        raise SystemExit("out of memory")
+    if wrong == "touches":
+        open("held", "w").write(str(os.getpid()))
+        time.sleep(1000)
+    if wrong == "prints JSON":
+        say(type="log", text="connected")
+    key = {"other key": "mine:" + lock["key"], "own key": "mine-" + os.environ["CLIENT"]}.get(wrong, lock["key"])
+    while True:
+        owner = secrets.token_hex(8).encode()
+        try:
+            if wrong == "grants always" or take(key, owner):
+                break
+        except OSError as error:
+            return say(type="unknown", id=id, why=repr(error))
+        if time.monotonic() >= deadline:
+            return say(type="refused", id=id, why="taken")
+        time.sleep(0.01)
+    grants[id] = key, owner
+    answer = {"type": "acquired", "id": id, "owner_b64": base64.b64encode(owner).decode()}
+    if wrong == "no id":
+        del answer["id"]
+    if wrong == "other id":
+        answer["id"] += 100
+    if wrong == "texts":
+        answer["validity_ms"] = "2000"
+    if wrong == "odd field":
+        answer["validity"] = 2000
+    if wrong == "long validity":
+        answer["validity_ms"] = 1e9
+    if wrong == "wall clock":
+        answer.update(at_ns=time.time_ns(), validity_ms=100)
+    if wrong == "other owner":
+        answer["owner_b64"] = "AAEC"
+    say(**answer)
+
+
+def release(id, grant):
+    key, owner = grants.pop(grant)
+    if wrong not in ("keeps", "grants always"):
+        ours = ask("EVAL", "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0", 1, key, owner)
+        if ours != b":1":
+            return say(type="refused", id=id, why="not ours")
+    say(type="released", id=id)
+
+
+if wrong == "silent":
+    sys.stdin.read()
+    sys.exit()
+if wrong in ("long validity", "wall clock"):
+    ready["can"].append("validity")
+if wrong == "can too much":
+    ready["can"] += ["token", "extend", "renew", "lost"]
+    ready["clock"] = "libc"
+for line in sys.stdin:
+    m = json.loads(line)
+    if m["type"] == "hello":
+        say(**ready)
+    elif m["type"] == "setup":
+        lock, address = m["lock"], (m["nodes"][0]["host"], m["nodes"][0]["port"])
+        os.environ["CLIENT"] = m["client"]
+        if wrong == "forks":
+            subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        say(type="set-up") if wrong != "gives up" else say(type="error", why="no module named lock")
+    elif m["type"] == "acquire" and wrong in ("dies", "does not read"):
+        acquire(m["id"], m["wait_ms"])
+    elif m["type"] == "acquire":
+        threading.Thread(target=acquire, args=(m["id"], m["wait_ms"]), daemon=True).start()
+    elif m["type"] == "release":
+        release(m["id"], m["grant"])
+    elif m["type"] == "extend":
+        say(type="extended", id=m["id"])
+    elif m["type"] == "clocks":
+        say(type="clocks", id=m["id"], wall_ms=0)
+if wrong == "goes on":
+    time.sleep(1000)

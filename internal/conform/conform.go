@@ -1,0 +1,373 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+)
+
+// Options say what to look at.
+type Options struct {
+	// Command starts the program.
+	Command []string
+	// Key is the lock's, TTL the lease to ask for. The program may need a longer one.
+	Key string
+	TTL time.Duration
+	// Patience is how long an answer may take beyond the wait that was asked for.
+	Patience time.Duration
+	// Dir is where the logs go.
+	Dir string
+	// Line sees each line of a program, Begin a check that begins, End one that has
+	// ended. Calls do not overlap.
+	Line  func(Line)
+	Begin func(name string)
+	End   func(Check)
+}
+
+// Outcome is what came of a check.
+type Outcome string
+
+// Outcomes.
+const (
+	Passed Outcome = "passed"
+	Failed Outcome = "failed"
+	// NotApplicable: the program cannot do it by its own words.
+	NotApplicable Outcome = "not applicable"
+	// NotRun: an earlier finding, or a slow machine, prevented it.
+	NotRun Outcome = "not run"
+)
+
+// Check is one check and what came of it.
+type Check struct {
+	Name    string  `json:"name"`
+	Title   string  `json:"title"`
+	Outcome Outcome `json:"outcome"`
+	// Why it is not applicable, or was not run.
+	Why string `json:"why,omitempty"`
+	// Finding is why it failed. Notes are worth knowing, and no failure.
+	Finding *Finding `json:"finding,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+}
+
+// Result is what is known of a program.
+type Result struct {
+	Command []string `json:"command"`
+	// Program is what it says of itself; nil: it did not come to that.
+	Program *program.Ready `json:"program,omitempty"`
+	Checks  []Check        `json:"checks"`
+}
+
+// Count is how many checks came out so.
+func (r *Result) Count(o Outcome) (n int) {
+	for i := range r.Checks {
+		if r.Checks[i].Outcome == o {
+			n++
+		}
+	}
+	return n
+}
+
+// Conforms reports that all checks passed that apply.
+func (r *Result) Conforms() bool { return r.Count(Failed)+r.Count(NotRun) == 0 }
+
+// errLate says that the machine was too slow for a check.
+var errLate = errors.New("the machine was too slow: the TTL passed meanwhile")
+
+// tries is how often a check is made that came too late.
+const tries = 5
+
+// Run makes all checks. An error is not the program's. When it returns, no process is
+// left. It makes this process the parent of orphans.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	if err := machine.Adopt(); err != nil {
+		return nil, err
+	}
+	s := &suite{Options: o, clients: make(map[string]*client), odd: make(map[string]Line)}
+	defer machine.KillOrphans()
+	defer func() { s.nodes.stop() }()
+	defer s.closeAll()
+	result := &Result{Command: o.Command}
+	blocked := ""
+	for _, c := range checks {
+		done := Check{Name: c.name, Title: c.title}
+		switch why := c.reason(s.ready); {
+		case blocked != "":
+			done.Outcome, done.Why = NotRun, blocked
+		case why != "":
+			done.Outcome, done.Why = NotApplicable, why
+		default:
+			o.Begin(c.name)
+			if err := s.make(ctx, c, &done); err != nil {
+				return result, err
+			}
+			if c.first && done.Outcome != Passed {
+				blocked = "the check " + c.name + " failed"
+			}
+		}
+		result.Program = s.ready
+		result.Checks = append(result.Checks, done)
+		o.End(done)
+	}
+	return result, nil
+}
+
+// make makes a check, again if the machine was too slow for it.
+func (s *suite) make(ctx context.Context, c check, done *Check) error {
+	for try := 1; ; try++ {
+		s.notes = nil
+		err := s.fresh(ctx)
+		if err == nil {
+			err = c.run(ctx, s)
+		}
+		done.Notes = s.notes
+		s.dirty = err != nil
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errLate) && try < tries:
+			continue
+		case errors.Is(err, errLate):
+			done.Outcome, done.Why = NotRun, err.Error()+"; try --ttl "+(2*s.ttl()).String()
+		case errors.As(err, &done.Finding):
+			done.Outcome = Failed
+		case err != nil:
+			return err
+		default:
+			done.Outcome = Passed
+		}
+		return nil
+	}
+}
+
+// suite is what the checks share.
+type suite struct {
+	Options
+	ready   *program.Ready
+	nodes   *nodes
+	clients map[string]*client
+	starts  int
+	notes   []string
+	// dirty: the clients and the nodes are not as a check wants them.
+	dirty bool
+
+	mu sync.Mutex // guards what is below, and calls of Line
+	// bad are lines that the schema refuses, odd those with a field that it does not know.
+	bad []Line
+	odd map[string]Line
+}
+
+func (s *suite) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+// ttl is the lease to ask for: as long as the program needs it.
+func (s *suite) ttl() time.Duration {
+	ttl := s.TTL
+	if s.ready == nil {
+		return ttl
+	}
+	ttl = max(ttl, program.Duration(s.ready.TTLMin))
+	if step := program.Duration(s.ready.TTLStep); step > 0 {
+		ttl = (ttl + step - 1) / step * step
+	}
+	return ttl
+}
+
+// fresh makes sure that no lock is held and that every node is there.
+func (s *suite) fresh(ctx context.Context) error {
+	if s.nodes == nil {
+		return nil
+	}
+	left, err := s.nodes.locks(ctx, s)
+	if err != nil {
+		return err
+	}
+	if len(left) == 0 && !s.dirty {
+		return nil
+	}
+	s.closeAll()
+	return s.nodes.reset(ctx)
+}
+
+// client is a client of a name: the one that runs, or a new one.
+func (s *suite) client(ctx context.Context, name string) (*client, error) {
+	if c := s.clients[name]; c != nil && !c.isBroken() {
+		c.events = make(chan event, maxEvents)
+		return c, nil
+	}
+	return s.start(ctx, name)
+}
+
+// start starts a client anew, and sets it up. points are those to report.
+func (s *suite) start(ctx context.Context, name string, points ...string) (*client, error) {
+	s.close(name)
+	c, err := s.greet(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return c, s.setUp(ctx, c, points)
+}
+
+// greet starts a client, and lets it say what it is.
+func (s *suite) greet(ctx context.Context, name string) (*client, error) {
+	s.starts++
+	log := filepath.Join(s.Dir, fmt.Sprintf("%s-%d.log", name, s.starts))
+	file, err := os.Create(log)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write a log: %w", err)
+	}
+	c := &client{name: name, suite: s, path: log, file: file, events: make(chan event, maxEvents)}
+	c.log = program.NewLog(printed{c})
+	bounded, cancel := context.WithTimeout(ctx, min(s.Patience, program.ReadyWithin))
+	defer cancel()
+	c.Program, err = program.Start(bounded, program.Options{Command: s.Command, Log: c.log, Events: c, Trace: c.trace})
+	if err != nil {
+		_ = file.Close()
+		if none := (*exec.Error)(nil); errors.As(err, &none) {
+			return nil, err
+		}
+		if none := (*fs.PathError)(nil); errors.As(err, &none) {
+			return nil, err
+		}
+		return nil, c.failed(ctx, program.Hello, err)
+	}
+	s.clients[name] = c
+	return c, nil
+}
+
+func (s *suite) setUp(ctx context.Context, c *client, points []string) error {
+	bounded, cancel := context.WithTimeout(ctx, min(s.Patience, program.ReadyWithin))
+	defer cancel()
+	err := c.Setup(bounded, program.Setup{
+		Client: c.name, Seed: 1, Nodes: s.nodes.addresses(), Topology: program.Independent, Points: points,
+		Lock: program.Lock{Key: s.Key, TTLMS: program.MS(s.ttl()), NodeTimeoutMS: program.MS(s.ttl() / 4), Options: []byte("{}")},
+	})
+	if err != nil {
+		return c.failed(ctx, program.SetupType, err)
+	}
+	return nil
+}
+
+// close ends a client. It reports whether that ended by itself.
+func (s *suite) close(name string) bool {
+	c := s.clients[name]
+	if c == nil {
+		return true
+	}
+	delete(s.clients, name)
+	ended := c.Close()
+	_ = c.file.Close()
+	return ended
+}
+
+func (s *suite) closeAll() {
+	for name := range s.clients {
+		s.close(name)
+	}
+}
+
+// acquire asks for the lock.
+func (s *suite) acquire(ctx context.Context, c *client, wait time.Duration) (program.Answer, error) {
+	return c.request(ctx, program.AcquireType, wait, func(ctx context.Context) (program.Answer, error) { return c.Acquire(ctx, wait) })
+}
+
+// held is a grant of which the client is sure.
+type held struct {
+	program.Answer
+	// asked and answered are when, until when the lease lasts at least.
+	asked, answered, until time.Duration
+}
+
+// get gets a lock that nobody holds.
+func (s *suite) get(ctx context.Context, c *client) (held, error) {
+	return s.getWithin(ctx, c, s.ttl()+3*time.Second)
+}
+
+// getWithin asks until the lock is granted, for so long and three times at least.
+func (s *suite) getWithin(ctx context.Context, c *client, within time.Duration) (held, error) {
+	deadline := machine.Monotonic() + within
+	for n := 1; ; n++ {
+		asked := machine.Monotonic()
+		a, err := s.acquire(ctx, c, max(deadline-asked, s.ttl()/4))
+		if err != nil {
+			return held{}, err
+		}
+		if a.Type == program.Acquired {
+			h := held{Answer: a, asked: asked, answered: machine.Monotonic(), until: asked + s.ttl()}
+			if a.Valid {
+				h.until = min(h.until, a.From+a.Validity)
+			}
+			return h, nil
+		}
+		if n >= 3 && machine.Monotonic() > deadline {
+			return held{}, c.finding(fmt.Sprintf("%s asked for the lock for %v, and did not get it", c.name, within), "acquired: nobody else holds the lock",
+				"look at the reason that the program tells (why), and at its log")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// release gives a grant back; the lock may have ended.
+func (s *suite) release(ctx context.Context, c *client, h held) (program.Answer, error) {
+	return c.request(ctx, program.ReleaseType, 0, func(ctx context.Context) (program.Answer, error) { return c.Release(ctx, h.Grant) })
+}
+
+// give gives a lock back that is held.
+func (s *suite) give(ctx context.Context, c *client, h held) error {
+	a, err := s.release(ctx, c, h)
+	switch {
+	case err != nil:
+		return err
+	case a.Type == program.Unknown:
+		s.note("%s was to release a lock that it held, and the answer was unknown: %s. Say released if the library's release has succeeded", c.name, a.Why)
+	case a.Type == program.Refused && !s.inTime(h) && !s.ready.Has(program.Renews):
+		return errLate
+	case a.Type == program.Refused:
+		return c.finding(c.name+" was to release a lock that it held, and refused: "+a.Why, "released",
+			"say refused only if the lock was not ours any more")
+	}
+	return nil
+}
+
+// inTime reports that a lease certainly lasts until now.
+func (s *suite) inTime(h held) bool { return machine.Monotonic() < h.until }
+
+// sleep waits.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// eventually waits for a condition; false: it did not come true in time.
+func eventually(ctx context.Context, within time.Duration, ok func() (bool, error)) (bool, error) {
+	for deadline := machine.Monotonic() + within; ; {
+		if yes, err := ok(); yes || err != nil {
+			return yes, err
+		}
+		if machine.Monotonic() > deadline {
+			return false, nil
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return false, err
+		}
+	}
+}
+
+// strangers are the processes below this one that belong to nobody we know.
+func (s *suite) strangers() []int {
+	return slices.DeleteFunc(machine.Descendants(), func(pid int) bool { return s.nodes.runs(pid) })
+}

@@ -1,0 +1,225 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
+)
+
+// nodes are the Redis servers on which the program locks.
+type nodes struct {
+	servers *server.Servers
+	list    []*server.Node
+}
+
+// startNodes starts what a class needs: three nodes for a quorum, else one.
+func startNodes(ctx context.Context, dir string, class program.Class) (*nodes, error) {
+	spec := &world.Spec{Name: "conform", Dir: filepath.Join(dir, "nodes"), Nodes: []world.Node{{Name: "A"}}, SharedStore: true}
+	if class == program.Quorum {
+		spec.Nodes = append(spec.Nodes, world.Node{Name: "B"}, world.Node{Name: "C"})
+	}
+	servers, err := server.New(ctx, spec, server.Options{})
+	n := &nodes{servers: servers}
+	if err != nil {
+		return n, err
+	}
+	for i := range spec.Nodes {
+		n.list = append(n.list, servers.Nodes[spec.Nodes[i].Name])
+	}
+	return n, servers.Start(ctx)
+}
+
+func (n *nodes) stop() {
+	if n != nil && n.servers != nil {
+		n.servers.Stop()
+		_ = n.servers.Close()
+	}
+}
+
+// quorum is how many of them have to hold the lock.
+func (n *nodes) quorum() int { return len(n.list)/2 + 1 }
+
+// runs reports that a process is one of them.
+func (n *nodes) runs(pid int) bool {
+	return n != nil && slices.ContainsFunc(n.list, func(node *server.Node) bool { return node.Server.PID() == pid })
+}
+
+// addresses are the nodes in a message setup.
+func (n *nodes) addresses() (list []program.Node) {
+	for _, node := range n.list {
+		host, port, _ := net.SplitHostPort(node.Address())
+		number, _ := strconv.Atoi(port)
+		list = append(list, program.Node{Name: node.Name, Host: host, Port: number})
+	}
+	return list
+}
+
+// reset makes all of them as they were at the beginning.
+func (n *nodes) reset(ctx context.Context) error {
+	for _, node := range n.list {
+		if node.Server.Dead() {
+			if err := node.Restart(ctx, world.KeepNothing); err != nil {
+				return err
+			}
+		}
+		if err := node.Admin.FlushAll(ctx).Err(); err != nil {
+			return fmt.Errorf("failed to empty node %s: %w", node.Name, err)
+		}
+	}
+	return nil
+}
+
+// entry is a key on a node.
+type entry struct {
+	node *server.Node
+	name string
+	kind string
+	// value is what DUMP tells of it, the same for the same value.
+	value string
+	// texts are the value of a string, the fields and values of a hash.
+	texts []string
+	// ttl is its time to live; negative: it has none.
+	ttl time.Duration
+}
+
+func (e entry) String() string { return fmt.Sprintf("%q on node %s", e.name, e.node.Name) }
+
+// entries are all keys on the nodes that live.
+func (n *nodes) entries(ctx context.Context) (list []entry, err error) {
+	for _, node := range n.list {
+		if node.Server.Dead() {
+			continue
+		}
+		names, err := node.Admin.Keys(ctx, "*").Result()
+		if err != nil {
+			return nil, fmt.Errorf("failed to list the keys of node %s: %w", node.Name, err)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			e, err := look(ctx, node, name)
+			if err != nil {
+				return nil, fmt.Errorf("failed to read the key %q of node %s: %w", name, node.Name, err)
+			}
+			if e.kind != "none" { // it has ended meanwhile
+				list = append(list, e)
+			}
+		}
+	}
+	return list, nil
+}
+
+func look(ctx context.Context, node *server.Node, name string) (entry, error) {
+	e := entry{node: node, name: name}
+	pipe := node.Admin.TxPipeline()
+	kind, dump, ttl := pipe.Type(ctx, name), pipe.Dump(ctx, name), pipe.PTTL(ctx, name)
+	text, hash := pipe.Get(ctx, name), pipe.HGetAll(ctx, name)
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return e, err
+	}
+	e.kind, e.value, e.ttl = kind.Val(), dump.Val(), ttl.Val()
+	switch e.kind {
+	case "string":
+		e.texts = []string{text.Val()}
+	case "hash":
+		e.texts = slices.Concat(slices.Collect(maps.Keys(hash.Val())), slices.Collect(maps.Values(hash.Val())))
+	}
+	return e, nil
+}
+
+// locks are the keys of the lock: all but a counter of its tokens.
+func (n *nodes) locks(ctx context.Context, s *suite) ([]entry, error) {
+	list, err := n.entries(ctx)
+	return slices.DeleteFunc(list, s.isCounter), err
+}
+
+// isCounter reports that a key may be where the lock counts its tokens.
+func (s *suite) isCounter(e entry) bool {
+	if !s.ready.Has(program.TellsToken) || e.kind != "string" || e.ttl >= 0 || s.named(e.name) {
+		return false
+	}
+	_, err := strconv.ParseInt(e.texts[0], 10, 64)
+	return err == nil
+}
+
+// patterns are those of the lock's keys.
+func (s *suite) patterns() (list []string) {
+	for _, p := range s.ready.Keys {
+		list = append(list, strings.ReplaceAll(p, program.KeyPattern, s.Key))
+	}
+	if len(list) == 0 {
+		list = []string{s.Key}
+	}
+	return list
+}
+
+// named reports that a pattern fits a key.
+func (s *suite) named(key string) bool {
+	return slices.ContainsFunc(s.patterns(), func(p string) bool {
+		fits, err := path.Match(p, key)
+		return err == nil && fits
+	})
+}
+
+// on counts the nodes of some keys.
+func on(list []entry) int {
+	names := make(map[string]bool)
+	for _, e := range list {
+		names[e.node.Name] = true
+	}
+	return len(names)
+}
+
+// still are those of the keys that have the values that they had.
+func (n *nodes) still(ctx context.Context, before []entry) (list []entry, err error) {
+	now, err := n.entries(ctx)
+	for _, e := range before {
+		if slices.ContainsFunc(now, func(o entry) bool { return o.node == e.node && o.name == e.name && o.value == e.value }) {
+			list = append(list, e)
+		}
+	}
+	return list, err
+}
+
+// somebody is the value of the keys that somebody else has taken.
+const somebody = "somebody else"
+
+// take gives keys to somebody else.
+func take(ctx context.Context, list []entry, ttl time.Duration) error {
+	for _, e := range list {
+		pipe := e.node.Admin.TxPipeline()
+		pipe.Del(ctx, e.name)
+		if e.kind == "hash" {
+			pipe.HSet(ctx, e.name, somebody, 1)
+		} else {
+			pipe.Set(ctx, e.name, somebody, 0)
+		}
+		pipe.PExpire(ctx, e.name, ttl)
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fmt.Errorf("failed to take the key %s: %w", e, err)
+		}
+	}
+	return nil
+}
+
+// texts tell of keys.
+func texts(list []entry) string {
+	names := make([]string, len(list))
+	for i, e := range list {
+		names[i] = e.String()
+	}
+	return strings.Join(names, ", ")
+}

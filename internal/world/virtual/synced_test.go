@@ -12,21 +12,21 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-// synced counts how often the server has fsynced its append-only file, and how
-// long the file is, once nothing is left to do.
+// synced counts how often the server's thread for fsync has had a job, in sleeps, and how
+// long its append-only file is, once nothing is left to do.
 func (r *realRedis) synced(t rapid.TB) (fsyncs, size int64) {
 	t.Helper()
+	thread := server.SyncThread{PID: r.PID()}
 	r.settle(t, func() bool {
-		// A thread that has just begun may not have its name yet.
-		idle, n := server.ThreadState(server.SyncThread(r.PID()))
-		fsyncs = n
-		return idle && r.persisted("aof_pending_bio_fsync") == "0" && r.persisted("aof_buffer_length") == "0"
+		thread.Look() // INFO lets the server see the clock, and do what is due by it
+		done := r.persisted("aof_pending_bio_fsync") == "0" && r.persisted("aof_buffer_length") == "0"
+		return done && thread.Look() == server.Slept
 	})
 	info, err := os.Stat(r.appendOnly())
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	return fsyncs, info.Size()
+	return thread.Sleeps(), info.Size()
 }
 
 func (r *realRedis) appendOnly() string {

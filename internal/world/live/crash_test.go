@@ -78,16 +78,45 @@ func TestAPowerCutTakesWhatWasNotSynced(t *testing.T) {
 	s := spec(t, 1)
 	s.Nodes[0].Persistence = world.AOFEverysec
 	s.Lock.TTL, s.Lock.NodeTimeout = time.Minute, 5*time.Second // a busy machine takes its time
-	takesBackARelease(t, open(t, s, &observed{}))
+	takesBackARelease(t, open(t, s, &observed{}), nothing)
 }
 
-func takesBackARelease(t *testing.T, w *live.World) {
+// A pause is no fsync.
+func TestAPowerCutAfterAPause(t *testing.T) {
+	t.Parallel()
+	s := spec(t, 1)
+	s.Nodes[0].Persistence = world.AOFEverysec
+	s.Lock.TTL, s.Lock.NodeTimeout = time.Minute, 5*time.Second // a busy machine takes its time
+	w := open(t, s, &observed{})
+	takesBackARelease(t, w, pausing(t, w))
+}
+
+func nothing() {}
+
+func pausing(t *testing.T, w *live.World) func() {
+	return func() {
+		t.Helper()
+		if err := w.Pause("A"); err != nil {
+			t.Fatal(err)
+		}
+		w.Sleep(20 * time.Millisecond)
+		if err := w.Resume("A"); err != nil {
+			t.Fatal(err)
+		}
+		w.Sleep(20 * time.Millisecond)
+	}
+}
+
+// takesBackARelease wants a power cut to take back a release, though something that is no
+// fsync comes in between.
+func takesBackARelease(t *testing.T, w *live.World, meanwhile func()) {
 	t.Helper()
 	for range 5 { // a second may end between the two writes
 		w.Sleep(1500 * time.Millisecond)
 		mustOK(t, w, "c1", history.Acquire)
 		w.Sleep(20 * time.Millisecond)
 		mustOK(t, w, "c1", history.Release)
+		meanwhile()
 		crash(t, w, world.KeepSynced)
 		if do(w, "c2", history.Acquire).Type == history.Fail {
 			return

@@ -174,14 +174,21 @@ func TestWhatAKilledContainerLeaves(t *testing.T) {
 	}
 }
 
-// The same as for a process: a release right after an fsync is taken back.
+// The same as for a process: a release right after an fsync is taken back, and a pause is
+// no fsync.
 func TestAPowerCutTakesWhatAContainerHadNotSynced(t *testing.T) {
-	s := spec(t, 1)
-	s.Nodes[0].Persistence = world.AOFEverysec
-	s.Needs = []world.Power{world.PowerCutPower}
-	s.Lock.TTL = time.Minute
-	w := openInDocker(t, s, &observed{})
-	takesBackARelease(t, w)
+	for _, pause := range []bool{false, true} {
+		s := spec(t, 1)
+		s.Nodes[0].Persistence = world.AOFEverysec
+		s.Needs = []world.Power{world.PowerCutPower}
+		s.Lock.TTL = time.Minute
+		w := openInDocker(t, s, &observed{})
+		meanwhile := nothing
+		if pause {
+			meanwhile = pausing(t, w)
+		}
+		takesBackARelease(t, w, meanwhile)
+	}
 }
 
 func TestContainersReplicateOverALink(t *testing.T) {

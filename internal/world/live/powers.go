@@ -30,6 +30,9 @@ func has(p world.Power) bool {
 
 // Pause stops a client, a node or the resource.
 func (w *World) Pause(target string) error {
+	if n := w.servers.Named(target); n != nil {
+		return n.Pause()
+	}
 	p, err := w.party(target)
 	if err != nil {
 		return err
@@ -39,6 +42,9 @@ func (w *World) Pause(target string) error {
 
 // Resume lets it go on.
 func (w *World) Resume(target string) error {
+	if n := w.servers.Named(target); n != nil {
+		return n.Resume()
+	}
 	p, err := w.party(target)
 	if err != nil {
 		return err

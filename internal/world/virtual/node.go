@@ -21,8 +21,6 @@ type node struct {
 	disk  disk
 
 	up, paused bool
-	// pausedAt is the run time at which it stopped.
-	pausedAt time.Duration
 	// queue holds what came while it stood still.
 	queue []*call
 	// deferred are changes of its primary that came meanwhile.
@@ -55,18 +53,32 @@ func (n *node) seeClock() {
 	n.memory.Now = n.wall(now)
 }
 
+// sweep removes what has expired. The append-only file gets that; a snapshot is not made
+// for it.
+func (n *node) sweep() {
+	before := n.memory.Writes
+	if n.memory.Sweep(); n.memory.Writes != before && n.persistence != world.RDB {
+		n.disk.wrote(n, n.memory.Now)
+	}
+}
+
 // bend makes the node's clock go as f says, after what has expired by now is
 // gone; nil sets it right.
 func (n *node) bend(f *world.ClockFault) {
 	n.seeClock()
-	if n.up && !n.paused {
-		n.memory.Sweep()
+	runs := n.up && !n.paused
+	if runs {
+		n.disk.tick(n, n.memory.Now)
+		n.sweep()
 	}
 	if f == nil {
 		n.clock = nodeClock{}
-		return
+	} else {
+		n.clock.set(n.w.s.now, *f)
 	}
-	n.clock.set(n.w.s.now, *f)
+	if runs {
+		n.disk.skipped(n, n.wall(n.w.s.now), n.disk.last)
+	}
 }
 
 // arrive takes a call in; true: it has its answer.
@@ -132,9 +144,13 @@ func (n *node) knows(script *command.Script, source bool) bool {
 }
 
 func (n *node) pause() {
-	if !n.paused {
-		n.paused, n.pausedAt = true, n.w.s.now
+	if n.paused {
+		return
 	}
+	if n.up {
+		n.disk.tick(n, n.wall(n.w.s.now))
+	}
+	n.paused = true
 }
 
 // resume serves what came meanwhile, in the order in which it came.
@@ -143,12 +159,15 @@ func (n *node) resume() {
 		return
 	}
 	n.paused = false
-	queue := n.queue
+	queue, last := n.queue, n.disk.last
 	n.queue = nil
 	for _, k := range queue {
 		if n.carryOut(k) {
 			k.answer()
 		}
+	}
+	if n.up {
+		n.disk.skipped(n, n.wall(n.w.s.now), last)
 	}
 	deferred := n.deferred
 	n.deferred = nil
@@ -162,11 +181,9 @@ func (n *node) resume() {
 
 // kill ends the process. All its connections break.
 func (n *node) kill() {
-	at := n.w.s.now
-	if n.paused {
-		at = n.pausedAt
+	if n.up && !n.paused {
+		n.disk.tick(n, n.wall(n.w.s.now))
 	}
-	n.disk.tick(n, n.wall(at))
 	n.up, n.paused = false, false
 	for _, k := range n.queue {
 		k.lost()
@@ -200,5 +217,6 @@ func (n *node) start(keep world.Keep) {
 	n.backlog = nil
 	n.disk.started(n, n.memory.Now)
 	n.resumeFollowers()
+	n.sweep()
 	n.watch.begin(&n.memory)
 }

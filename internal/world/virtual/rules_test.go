@@ -84,6 +84,63 @@ func TestWhenTheNodeSaves(t *testing.T) {
 	}
 }
 
+// TestWhenTheNodeSavesAfterAJump: what a jump of the clock, or a pause, has made due is
+// saved when it is over. So the next second in which something is saved begins there.
+func TestWhenTheNodeSavesAfterAJump(t *testing.T) {
+	for name, skip := range map[string]func(*node){
+		"jump": func(n *node) { n.bend(&world.ClockFault{Jump: 5 * time.Second, Rate: 1}) },
+		"pause": func(n *node) {
+			n.pause()
+			n.w.s.now += 5 * time.Second
+			n.resume()
+		},
+	} {
+		b := newBench(t, world.AOFEverysec, int64(epoch/time.Second))
+		b.do(command.Set("a", "1", 0))
+		skip(b.n)
+		b.n.seeClock()
+		if b.saved("a") != "1" {
+			t.Errorf("%s: what was due is not saved", name)
+		}
+		b.do(command.Set("a", "2", 0))
+		if b.saved("a") != "1" {
+			t.Errorf("%s: a write is safe in the second in which something was fsynced before", name)
+		}
+	}
+}
+
+// TestAPauseEndsWithOneFsync: all that came meanwhile is in it.
+func TestAPauseEndsWithOneFsync(t *testing.T) {
+	b := newBench(t, world.AOFEverysec, int64(epoch/time.Second))
+	b.n.pause()
+	b.n.w.s.now += 5 * time.Second
+	for _, value := range []string{"1", "2"} {
+		b.n.queue = append(b.n.queue, &call{cmd: command.Set("a", value, 0), conn: &b.conn, clientDone: true})
+	}
+	b.n.resume()
+	if got := b.saved("a"); got != "2" {
+		t.Errorf("%q is safe after a pause in which two writes came", got)
+	}
+}
+
+// TestExpiredAtTheStart: a server deletes at its start what has expired; the fsync of that
+// comes in the next second, before any write of it.
+func TestExpiredAtTheStart(t *testing.T) {
+	now := int64(epoch / time.Second)
+	b := newBench(t, world.AOFEverysec, now)
+	b.do(command.Set("old", "1", time.Second))
+	b.n.kill()
+	b.n.w.s.now += 2 * time.Second
+	b.n.start(world.KeepData)
+	if len(b.n.memory.Items) != 0 {
+		t.Error("a key that has expired is still there after the start")
+	}
+	b.at(now + 3)
+	if b.do(command.Set("a", "1", 0)); b.saved("a") != "" {
+		t.Error("the first write of the second in which the deletion was fsynced is safe")
+	}
+}
+
 // TestExpiryIsNoChangeToSave: a snapshot is not made because a key has expired,
 // while an append-only file has the deletion.
 func TestExpiryIsNoChangeToSave(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -78,56 +79,100 @@ func (n *Node) truncate(size int64) error {
 }
 
 // syncWatch follows how much of an append-only file is certainly fsynced.
-// Redis does not tell; but its thread for fsync sleeps between its jobs, so that
-// a job shows in the state and the context switches of that thread. The write
-// comes first and the job at once after it, so what the file holds when a job is
-// first seen is safe once the thread sleeps again. (What was written within that
-// one look counts as safe, too.)
+// Redis does not tell; its thread for fsync shows when there was a job. The write
+// comes first and the job at once after it, and no write comes before the job is done. So
+// what the file holds when a job is first seen is safe once the thread sleeps again. (What
+// was written within that one look counts as safe, too.)
 type syncWatch struct {
+	file   string
 	synced atomic.Int64
-	quit   chan struct{}
-	done   chan struct{}
+
+	mu     sync.Mutex // for what follows
+	thread SyncThread
+	// busy says that a job has been seen, when the file's size was begun.
+	busy  bool
+	begun int64
+	// paused says that the server stands still.
+	paused bool
+
+	quit chan struct{}
+	done chan struct{}
 }
 
 // lookEvery is how often the file and the thread are looked at.
 const lookEvery = 500 * time.Microsecond
 
+// watchSync begins with a server that has just read the file: all of it is safe.
 func watchSync(pid int, file string) *syncWatch {
-	w := &syncWatch{quit: make(chan struct{}), done: make(chan struct{})}
-	go w.run(pid, file)
+	w := &syncWatch{file: file, thread: SyncThread{PID: pid}, quit: make(chan struct{}), done: make(chan struct{})}
+	w.synced.Store(w.fileSize())
+	w.thread.Look()
+	go w.run()
 	return w
 }
 
-func (w *syncWatch) run(pid int, file string) {
+func (w *syncWatch) run() {
 	defer close(w.done)
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	var status string
-	var size, begun, switches int64
-	busy := false
 	for {
 		select {
 		case <-w.quit:
 			return
 		case <-ticker.C:
+			w.look()
 		}
-		if status == "" {
-			status = SyncThread(pid)
-			continue
-		}
-		idle, n := ThreadState(status)
-		if info, err := os.Stat(file); err == nil {
-			size = info.Size()
-		}
-		if !busy && (!idle || n != switches) {
-			busy, begun = true, size
-		}
-		if busy && idle {
-			busy = false
-			w.synced.Store(begun)
-		}
-		switches = n
 	}
+}
+
+func (w *syncWatch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.paused {
+		w.saw(w.thread.Look(), w.fileSize())
+	}
+}
+
+// saw takes note of what a look at the thread showed, and of the file's size after it.
+func (w *syncWatch) saw(l Look, size int64) {
+	switch {
+	case l == Woken && !w.busy:
+		w.busy, w.begun = true, size
+	case l == Slept && w.busy:
+		w.busy = false
+		w.synced.Store(w.begun)
+	}
+}
+
+// pause stops the server: its threads wake for that, which is no job.
+func (w *syncWatch) pause(stop func() error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := stop(); err != nil {
+		return err
+	}
+	w.paused = true
+	if !w.busy {
+		w.saw(w.thread.stopped(), w.fileSize())
+	}
+	return nil
+}
+
+// resume lets it go on.
+func (w *syncWatch) resume(cont func() error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.paused = false
+	return cont()
+}
+
+// fileSize is 0 before the server has made the file.
+func (w *syncWatch) fileSize() int64 {
+	info, err := os.Stat(w.file)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 func (w *syncWatch) size() int64 { return w.synced.Load() }
@@ -141,9 +186,84 @@ func (w *syncWatch) Stop() {
 	<-w.done
 }
 
-// SyncThread is the status file of a server's thread for fsync; empty: there is
-// none yet.
-func SyncThread(pid int) string {
+// SyncThread is the thread of a server that does its fsyncs. It sleeps between its
+// jobs, so that a job shows in how often it has begun to sleep.
+type SyncThread struct {
+	PID int
+	// status is its status file; empty: not found yet.
+	status string
+	// sleeps is how often it had begun to sleep by the last look.
+	sleeps int64
+}
+
+// Look is what the thread did since the last look at it.
+type Look int
+
+const (
+	// Working: it is awake, or cannot be seen.
+	Working Look = iota
+	// Woken: it has had a job, or is about to have one.
+	Woken
+	// Slept: it has only slept. Asleep is not enough for that: before its job and after it,
+	// the thread also sleeps to wait for the lock of its queue.
+	Slept
+)
+
+// Look looks at the thread.
+func (s *SyncThread) Look() Look {
+	asleep, sleeps, err := s.state()
+	if err != nil {
+		return Working
+	}
+	return s.see(asleep, sleeps)
+}
+
+func (s *SyncThread) see(asleep bool, sleeps int64) Look {
+	switch {
+	case sleeps > s.sleeps:
+		s.sleeps = sleeps
+		return Woken
+	case asleep:
+		return Slept
+	}
+	return Working
+}
+
+// Sleeps is how often it had begun to sleep by the last look: each job adds to that.
+func (s *SyncThread) Sleeps() int64 { return s.sleeps }
+
+// stopped looks at the thread after its process was stopped. A thread that slept has woken
+// for that at most once, and does so again when the process continues.
+func (s *SyncThread) stopped() Look {
+	_, sleeps, err := s.state()
+	if err != nil {
+		return Working
+	}
+	woken := sleeps - s.sleeps
+	if woken > 1 {
+		return s.see(false, sleeps)
+	}
+	s.sleeps += 2 * max(woken, 0)
+	return Slept
+}
+
+// state tells whether the thread waits for something (in the middle of an fsync it runs, or
+// is in uninterruptible sleep), and how often it has begun to.
+func (s *SyncThread) state() (asleep bool, sleeps int64, err error) {
+	if s.status == "" {
+		s.status = syncStatus(s.PID)
+	}
+	text, err := os.ReadFile(s.status)
+	if err != nil {
+		return false, 0, err
+	}
+	sleeps, err = strconv.ParseInt(statusField(text, "voluntary_ctxt_switches"), 10, 64)
+	return strings.HasPrefix(statusField(text, "State"), "S"), sleeps, err
+}
+
+// syncStatus is the status file of a server's thread for fsync; empty: there is none yet,
+// or it has no name yet.
+func syncStatus(pid int) string {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil {
 		return ""
@@ -155,18 +275,6 @@ func SyncThread(pid int) string {
 		}
 	}
 	return ""
-}
-
-// ThreadState tells whether a thread waits for work (a thread in the middle of
-// an fsync is running or in uninterruptible sleep), and how often it has begun
-// to wait.
-func ThreadState(status string) (idle bool, switches int64) {
-	text, err := os.ReadFile(status)
-	if err != nil {
-		return false, 0
-	}
-	switches, _ = strconv.ParseInt(statusField(text, "voluntary_ctxt_switches"), 10, 64)
-	return strings.HasPrefix(statusField(text, "State"), "S"), switches
 }
 
 func statusField(text []byte, name string) string {

@@ -134,6 +134,22 @@ func (n *Node) answering(ctx context.Context) error {
 	}
 }
 
+// Pause lets the server stand still.
+func (n *Node) Pause() error {
+	if n.synced == nil {
+		return n.Server.Stop()
+	}
+	return n.synced.pause(n.Server.Stop)
+}
+
+// Resume lets it go on.
+func (n *Node) Resume() error {
+	if n.synced == nil {
+		return n.Server.Resume()
+	}
+	return n.synced.resume(n.Server.Resume)
+}
+
 // Stop ends the server where it is ours, and what watches it.
 func (n *Node) Stop() {
 	if n.Admin != nil {

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// sight is the state of a server's thread for fsync at a look, and the file's size then.
+type sight struct {
+	asleep bool
+	sleeps int64
+	size   int64
+}
+
+// TestWhatCountsAsFsynced: what the file holds when a job is first seen, once the thread
+// has slept from one look to the next.
+func TestWhatCountsAsFsynced(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		sights []sight
+		want   int64
+	}{
+		{"nothing but sleep", []sight{{true, 1, 200}, {true, 1, 300}}, 100},
+		{"a job between two looks", []sight{{true, 2, 200}, {true, 2, 300}}, 200},
+		{"a job under way", []sight{{false, 1, 200}, {false, 2, 200}}, 100},
+		{"a job that waits for the disk", []sight{{false, 2, 200}, {false, 2, 200}, {true, 3, 300}, {true, 3, 400}}, 200},
+		{"asleep for the lock of its queue, before its job", []sight{{true, 2, 200}, {true, 3, 300}, {true, 3, 400}}, 200},
+		{"awake, and asleep again without a job", []sight{{false, 1, 200}, {true, 1, 300}, {true, 1, 400}}, 100},
+		{"two jobs", []sight{{true, 2, 200}, {true, 2, 300}, {true, 3, 400}, {true, 3, 500}}, 400},
+	} {
+		w := &syncWatch{thread: SyncThread{sleeps: 1}}
+		w.synced.Store(100)
+		for _, s := range test.sights {
+			w.saw(w.thread.see(s.asleep, s.sleeps), s.size)
+		}
+		if got := w.size(); got != test.want {
+			t.Errorf("%s: %d bytes are fsynced, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+// A server that has just read the file has all of it on its disk, whenever the first look
+// comes.
+func TestWhatWasLoadedIsFsynced(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, make([]byte, 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := watchSync(os.Getpid(), file) // it has no such thread
+	w.Stop()
+	if got := w.size(); got != 100 {
+		t.Errorf("%d bytes are fsynced, want 100", got)
+	}
+}

@@ -80,8 +80,12 @@ func ResumeTree(c *Child) error {
 	return c.Resume()
 }
 
-// KillTree ends a process and all its descendants, and waits until they have.
+// KillTree ends a process and all its descendants, and waits until they have. One that is
+// dead has none any more, and its number may be another's by now.
 func KillTree(c *Child) {
+	if c.Dead() {
+		return
+	}
 	_ = StopTree(c) // so that none of them starts another meanwhile
 	below := descendants(c.PID())
 	_ = c.Kill()

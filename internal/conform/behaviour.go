@@ -1,0 +1,413 @@
+package conform
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+func secondClient(ctx context.Context, s *suite) error {
+	c2, err := s.client(ctx, "c2")
+	if err != nil {
+		return err
+	}
+	c1, h, keys, err := s.holds(ctx)
+	if err != nil {
+		return err
+	}
+	for _, wait := range []time.Duration{0, s.ttl() / 8} {
+		asked := machine.Monotonic()
+		a, err := s.acquire(ctx, c2, wait)
+		if err != nil {
+			return err
+		}
+		took := machine.Monotonic() - asked
+		left, err := s.nodes.still(ctx, keys)
+		switch {
+		case err != nil:
+			return err
+		case !s.inTime(h) && !s.ready.Has(program.Renews):
+			return errLate
+		case a.Type != program.Acquired && on(left) < min(s.nodes.quorum(), on(keys)) && s.inTime(h):
+			return c2.finding(fmt.Sprintf("c2 asked for the lock and did not get it, and now c1's keys are gone or changed: %d of %d are left", len(left), len(keys)),
+				"a client that does not get the lock leaves the holder's keys alone", "let an attempt that fails remove its own keys only")
+		case a.Type == program.Acquired:
+			return c2.finding(fmt.Sprintf("c2 got the lock %v after c1 had got it for %v", round(asked+took-h.answered), s.ttl()),
+				"refused or unknown, as long as c1 holds the lock", "let both clients lock the same key (lock.key in setup), and grant only what the library grants")
+		case a.Type == program.Unknown && wait > 0:
+			s.note("c2 asked for a lock that c1 held, and the answer was unknown: %s. Say refused if the lock is certainly not held", a.Why)
+		case took > wait+time.Second:
+			s.note("with wait_ms %v an answer took %v", program.MS(wait), round(took))
+		}
+	}
+	return s.give(ctx, c1, h)
+}
+
+func freeAfterRelease(ctx context.Context, s *suite) error {
+	c2, err := s.client(ctx, "c2")
+	if err != nil {
+		return err
+	}
+	c1, h, keys, err := s.holds(ctx)
+	if err != nil {
+		return err
+	}
+	if a, err := s.release(ctx, c1, h); err != nil || a.Type != program.Released {
+		return err // what other answers mean, other checks say
+	}
+	var left []entry
+	gone, err := eventually(ctx, time.Second, func() (bool, error) {
+		var err error
+		left, err = s.nodes.still(ctx, keys)
+		return on(left) < s.nodes.quorum(), err
+	})
+	if err != nil {
+		return err
+	}
+	if !gone {
+		return c1.finding("c1 released the lock, and a second later its keys are still there: "+texts(left), "a lock that is released is free at once",
+			"call the library's release, wait until it is done, and answer released after that")
+	}
+	h, err = s.get(ctx, c2)
+	if err != nil {
+		return err
+	}
+	return s.give(ctx, c2, h)
+}
+
+func validity(ctx context.Context, s *suite) error {
+	c, h, err := s.takes(ctx, "c1")
+	if err != nil {
+		return err
+	}
+	if !h.Valid {
+		s.note("this grant came without validity_ms: its promise is the TTL that was asked for on the wire")
+		return s.give(ctx, c, h)
+	}
+	at := time.Duration(h.AtNS)
+	switch {
+	case h.Validity > s.ttl():
+		return c.finding(fmt.Sprintf("validity_ms is %v", program.MS(h.Validity)), fmt.Sprintf("at most the TTL, %v", program.MS(s.ttl())),
+			"validity_ms is in milliseconds, and how long the lock is still valid, not when it ends")
+	case h.Validity <= 0 && h.answered-h.asked < s.ttl()/2:
+		return c.finding(fmt.Sprintf("validity_ms is %v", program.MS(h.Validity)), "more than 0: the lock has just been granted",
+			"validity_ms is how long the lock is still valid, counted from at_ns")
+	case h.AtNS != 0 && (at < h.asked || at > h.answered):
+		return c.finding(fmt.Sprintf("at_ns is %d; the request was sent at %d, the answer came at %d", at, h.asked, h.answered),
+			"an instant between the two, on the machine's CLOCK_MONOTONIC, in ns",
+			"read clock_gettime(CLOCK_MONOTONIC) (Python: time.monotonic_ns()), or leave at_ns out: the validity then counts from the request")
+	case h.AtNS == 0:
+		s.note("without at_ns the validity counts from the request")
+	}
+	return s.give(ctx, c, h)
+}
+
+func owner(ctx context.Context, s *suite) error {
+	c, h, keys, err := s.holds(ctx)
+	if err != nil {
+		return err
+	}
+	has := slices.ContainsFunc(keys, func(e entry) bool {
+		return slices.ContainsFunc(e.texts, func(text string) bool { return bytes.Equal([]byte(text), h.Owner) })
+	})
+	switch {
+	case len(h.Owner) == 0:
+		return c.finding("acquired came without owner_b64", `the value in the lock's key, since ready says that it can "owner"`, "tell the value in base64, or do not say so in ready")
+	case !has:
+		return c.finding(fmt.Sprintf("owner_b64 is %q, in base64, and no key has that value: %s", h.Owner, values(keys)), "the value in the lock's key",
+			"tell what the library writes into the key, in base64")
+	}
+	return s.give(ctx, c, h)
+}
+
+// values tell what keys hold.
+func values(list []entry) string {
+	var texts []string
+	for _, e := range list {
+		texts = append(texts, fmt.Sprintf("%s has %q", e, e.texts))
+	}
+	return strings.Join(texts, ", ")
+}
+
+func tokens(ctx context.Context, s *suite) error {
+	var last *int64
+	for i := range 4 {
+		c, h, err := s.takes(ctx, []string{"c1", "c2"}[i%2])
+		if err != nil {
+			return err
+		}
+		switch {
+		case h.Token == nil:
+			return c.finding("acquired came without token", `a number, since ready says that it can "token"`, "tell the fencing token, or do not say so in ready")
+		case last != nil && *h.Token <= *last:
+			return c.finding(fmt.Sprintf("token %d came after token %d", *h.Token, *last), "a larger number with each grant",
+				"take the token from a counter that all clients share")
+		}
+		last = h.Token
+		if err := s.give(ctx, c, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func extends(ctx context.Context, s *suite) error {
+	c, h, _, err := s.holds(ctx)
+	if err != nil {
+		return err
+	}
+	if err := sleep(ctx, s.ttl()/2); err != nil {
+		return err
+	}
+	before, err := s.longest(ctx)
+	if err != nil {
+		return err
+	}
+	a, err := c.request(ctx, program.ExtendType, 0, func(ctx context.Context) (program.Answer, error) { return c.Extend(ctx, h.Grant) })
+	if err != nil {
+		return err
+	}
+	late := !s.inTime(h)
+	after, err := s.longest(ctx)
+	switch {
+	case err != nil:
+		return err
+	case late:
+		return errLate
+	case a.Type != program.Extended:
+		return c.finding(fmt.Sprintf("c1 was to extend a lock that it held, and answered %q: %s", a.Type, a.Why), "extended", "call the library's extend; its time is lock.ttl_ms again")
+	case after < before+s.ttl()/8:
+		return c.finding(fmt.Sprintf("c1 extended the lock, and its key ends in %v; before that, in %v", after, before), fmt.Sprintf("about %v", s.ttl()),
+			"extend by lock.ttl_ms, in the unit that the library wants")
+	}
+	h.until = machine.Monotonic() + after
+	return s.give(ctx, c, h)
+}
+
+// longest is the longest time that a quorum of nodes still has the lock.
+func (s *suite) longest(ctx context.Context) (time.Duration, error) {
+	keys, err := s.nodes.locks(ctx, s)
+	if err != nil || len(keys) == 0 {
+		return 0, err
+	}
+	best := make(map[string]time.Duration)
+	for _, e := range keys {
+		best[e.node.Name] = max(best[e.node.Name], e.ttl)
+	}
+	list := slices.Sorted(maps.Values(best))
+	return list[max(0, len(list)-s.nodes.quorum())], nil
+}
+
+func renews(ctx context.Context, s *suite) error {
+	c1, h, err := s.takes(ctx, "c1")
+	if err != nil {
+		return err
+	}
+	c2, err := s.client(ctx, "c2")
+	if err != nil {
+		return err
+	}
+	said, err := c1.hears(ctx, program.Renewed, h.Grant, h.asked+3*s.ttl()/2-machine.Monotonic())
+	if err != nil {
+		return err
+	}
+	if !said {
+		s.note("it does not say renewed: its promise is what it asks for on the wire")
+	} else if err := sleep(ctx, h.asked+3*s.ttl()/2-machine.Monotonic()); err != nil {
+		return err
+	}
+	a, err := s.acquire(ctx, c2, 0)
+	if err != nil {
+		return err
+	}
+	if a.Type == program.Acquired {
+		return c2.finding(fmt.Sprintf("c1 holds the lock, and %v after it had got it, so did c2; the TTL is %v", round(machine.Monotonic()-h.asked), s.ttl()),
+			`a lock that renews itself is held until it is released, since ready says that it can "renew"`, "switch the library's renewal on, or do not say so in ready")
+	}
+	return s.give(ctx, c1, h)
+}
+
+func saysLost(ctx context.Context, s *suite) error {
+	c, h, keys, err := s.holds(ctx)
+	if err != nil {
+		return err
+	}
+	if err := take(ctx, keys, time.Hour); err != nil {
+		return err
+	}
+	within := 2*s.ttl() + 3*time.Second
+	said, err := c.hears(ctx, program.Lost, h.Grant, within)
+	if err != nil {
+		return err
+	}
+	if !said {
+		return c.finding(fmt.Sprintf("somebody else took the keys of c1 (%s), and c1 did not say lost within %v", texts(keys), within),
+			`{"type":"lost","grant":...}, since ready says that it can "lost"`, "send lost when the library's callback is called or its context is cancelled")
+	}
+	if _, err := s.release(ctx, c, h); err != nil {
+		return err
+	}
+	return s.reset(ctx)
+}
+
+// endedGrant is about what is certain: the answer comes, whatever it is.
+func endedGrant(ctx context.Context, s *suite) error {
+	c, h, keys, err := s.holds(ctx)
+	if err != nil {
+		return err
+	}
+	if err := take(ctx, keys, time.Hour); err != nil {
+		return err
+	}
+	taken, err := s.nodes.locks(ctx, s)
+	if err != nil {
+		return err
+	}
+	a, err := s.release(ctx, c, h)
+	if err != nil {
+		return err
+	}
+	left, err := s.nodes.still(ctx, taken)
+	if err != nil {
+		return err
+	}
+	switch {
+	case on(left) < on(taken):
+		s.note("its release took the lock away from somebody else; scenarios judge that (owner-release)")
+	case a.Type == program.Released:
+		s.note("it says released of a lock that was not its own any more; refused would be true, if the library tells")
+	}
+	return s.reset(ctx)
+}
+
+// reset has the next check begin anew.
+func (s *suite) reset(ctx context.Context) error {
+	s.closeAll()
+	return s.nodes.reset(ctx)
+}
+
+func killedHolder(ctx context.Context, s *suite) error {
+	c2, err := s.client(ctx, "c2")
+	if err != nil {
+		return err
+	}
+	c1, _, err := s.takes(ctx, "c1")
+	if err != nil {
+		return err
+	}
+	c1.Kill()
+	h, err := s.getWithin(ctx, c2, 3*s.ttl()+3*time.Second)
+	if err != nil {
+		return amend(err, "c1 held the lock when it was killed; the TTL is "+s.ttl().String(), "give the lock's key a time to live")
+	}
+	return s.give(ctx, c2, h)
+}
+
+// amend adds to a finding.
+func amend(err error, seen, mend string) error {
+	if f, ok := err.(*Finding); ok { //nolint:errorlint // it is made here
+		f.Seen += ": " + seen
+		f.Mend = mend
+	}
+	return err
+}
+
+func deadNode(ctx context.Context, s *suite) error {
+	c1, err := s.client(ctx, "c1")
+	if err != nil {
+		return err
+	}
+	dead := s.nodes.list[len(s.nodes.list)-1] // the first may count tokens
+	if err := dead.Server.Kill(); err != nil {
+		return err
+	}
+	if len(s.nodes.list) == 1 {
+		a, err := s.acquire(ctx, c1, s.ttl()/4)
+		if err != nil {
+			return amendDead(err)
+		}
+		if a.Type == program.Acquired {
+			return c1.finding("c1 got the lock, though its only node is dead", "refused or unknown", "ask the node")
+		}
+	} else if err := s.withOneDead(ctx, c1); err != nil {
+		return amendDead(err)
+	}
+	if err := dead.Restart(ctx, world.KeepNothing); err != nil {
+		return err
+	}
+	h, err := s.getWithin(ctx, c1, s.ttl()+20*time.Second)
+	if err != nil {
+		return amend(err, "its node "+dead.Name+" had been dead for a while", "let the library connect again")
+	}
+	return s.give(ctx, c1, h)
+}
+
+// withOneDead is what a quorum must be able to do with a dead node: go on, and begin.
+func (s *suite) withOneDead(ctx context.Context, c1 *client) error {
+	h, err := s.get(ctx, c1)
+	if err != nil {
+		return err
+	}
+	if err := s.give(ctx, c1, h); err != nil {
+		return err
+	}
+	c2, err := s.start(ctx, "c2")
+	if err != nil {
+		return err
+	}
+	if h, err = s.get(ctx, c2); err != nil {
+		return err
+	}
+	return s.give(ctx, c2, h)
+}
+
+func amendDead(err error) error {
+	return amend(err, "a node is dead", "a node that cannot be reached counts as a no: neither connecting nor locking may fail, hang or end the program because of it")
+}
+
+func points(ctx context.Context, s *suite) error {
+	c, err := s.start(ctx, "c1", s.ready.Points...)
+	if err != nil {
+		return err
+	}
+	h, err := s.get(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := s.give(ctx, c, h); err != nil {
+		return err
+	}
+	passed := make(map[string]bool)
+	for len(c.events) > 0 {
+		if e := <-c.events; e.kind == program.Point {
+			passed[e.point] = true
+		}
+	}
+	s.note("passed while it got and released the lock: %s", strings.Join(slices.Sorted(maps.Keys(passed)), ", "))
+	s.close("c1")
+	return nil
+}
+
+func clocks(ctx context.Context, s *suite) error {
+	c, err := s.client(ctx, "c1")
+	if err != nil {
+		return err
+	}
+	a, err := c.request(ctx, program.ClocksType, 0, c.Clocks)
+	if err != nil {
+		return err
+	}
+	const most = 10 * time.Second
+	if now := program.MS(time.Duration(time.Now().UnixNano())); a.WallMS == nil || max(now-*a.WallMS, *a.WallMS-now) > program.MS(most) {
+		return c.finding("wall_ms is not the time of day", fmt.Sprintf("about %.0f, in ms since 1970", now), "read the clock as the library does")
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package conform
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// endOfInput counts only what happens each time: a second may be short on a machine that
+// does much else.
+func endOfInput(ctx context.Context, s *suite) (err error) {
+	for range 3 {
+		if err = ends(ctx, s); err == nil {
+			return nil
+		}
+		if err := s.reset(ctx); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// ends ends the input of a client that holds the lock, and of one that waits for it.
+func ends(ctx context.Context, s *suite) error {
+	c2, err := s.client(ctx, "c2")
+	if err != nil {
+		return err
+	}
+	c1, _, err := s.takes(ctx, "c1")
+	if err != nil {
+		return err
+	}
+	const mend = "read standard input while a request is under way, and end the program when it ends"
+	asked, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		close(asked)
+		_, _ = c2.Acquire(ctx, time.Minute)
+	}()
+	<-asked
+	if err := sleep(ctx, 300*time.Millisecond); err != nil {
+		return err
+	}
+	finding := c2.finding(fmt.Sprintf("%v after the end of its input c2, which waited for the lock, still ran", program.EndWithin), "it ends within this time", mend)
+	ended := s.close("c2")
+	<-done
+	if !ended {
+		return finding
+	}
+	finding = c1.finding(fmt.Sprintf("%v after the end of its input c1, which held the lock, still ran", program.EndWithin), "it ends within this time", mend)
+	if !s.close("c1") {
+		return finding
+	}
+	return s.nodes.reset(ctx)
+}
+
+// nothingLeft looks at what is there when no program runs any more.
+func nothingLeft(ctx context.Context, s *suite) error {
+	c, h, err := s.takes(ctx, "c1")
+	if err != nil {
+		return err
+	}
+	if err := s.give(ctx, c, h); err != nil {
+		return err
+	}
+	s.closeAll()
+	var left []int
+	gone, err := eventually(ctx, time.Second, func() (bool, error) {
+		left = s.strangers()
+		return len(left) == 0, nil
+	})
+	if err != nil {
+		return err
+	}
+	if !gone {
+		return c.finding("the program ended, and left running: "+commands(left), "what it has started ends with it", "end child processes when standard input ends")
+	}
+	keys, err := s.nodes.locks(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, e := range keys {
+		if e.ttl < 0 {
+			return c.finding(fmt.Sprintf("c1 released the lock and ended, and the key %s stays for ever", e), "no key without an end, but the counter of tokens",
+				"delete the key at the release, or give it a time to live")
+		}
+	}
+	return nil
+}
+
+// commands tell of processes.
+func commands(pids []int) string {
+	var list []string
+	for _, pid := range pids {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		list = append(list, fmt.Sprintf("%s (process %d)", strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " ")), pid))
+	}
+	return strings.Join(list, ", ")
+}
+
+// messages is about all lines of all checks.
+func messages(_ context.Context, s *suite) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, field := range slices.Sorted(maps.Keys(s.odd)) {
+		s.note("the protocol has no field %s; it is ignored: %s", field, s.odd[field])
+	}
+	if len(s.bad) == 0 {
+		return nil
+	}
+	l := s.bad[0]
+	return &Finding{Seen: fmt.Sprintf("%s that the schema refuses: %s", words.Count(len(s.bad), "line"), l.Wrong), Line: l.String(),
+		Expected: "what sim schema lock-protocol prints", Mend: mendLine(l)}
+}
+
+func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

@@ -2,6 +2,8 @@ package checker
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,6 +155,13 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
 		}, 500, Violated, ""},
+		"a key that was unclear after the release was asked for": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.granted(10, "c1", -1, -1)
+			s.add(400, "c1", history.Invoke, history.Release, history.Value{})
+			s.unclear(401, "A", "", "SETBIT")
+			s.key(402, history.KeyDeleted, "A", "", "", -1)
+		}, 500, Holds, ""},
 		"a re-entry of which the nodes see nothing": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
@@ -261,6 +270,47 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 				t.Errorf("%v: %s\nwant %v: %s", f.Verdict, f.Why, c.want, c.why)
 			}
 		})
+	}
+}
+
+// TestPromisesAskedFor: what a report shows of promises. What makes none later is no renewal.
+func TestPromisesAskedFor(t *testing.T) {
+	s := asked(2)
+	for _, until := range []int64{101, -1} {
+		at := s.h.Header.TTL / int64(time.Millisecond) * int64(len(s.h.Events))
+		s.add(at, "c1", history.Invoke, history.Acquire, history.Value{})
+		for _, n := range []string{"A", "B"} {
+			if until >= 0 {
+				until = at + 101
+			}
+			s.changes(at+5, n, history.KeySet, "c1", at+1, until)
+		}
+		s.granted(at+10, "c1", -1, -1)
+		if until >= 0 {
+			s.changes(at+20, "A", history.KeyExtended, "c1", at+15, at+115)
+			s.changes(at+21, "B", history.KeyExtended, "c1", at+16, at+116)
+		}
+		s.release(at+30, at+31, "c1")
+	}
+	var got []string
+	for _, b := range Beliefs(&s.h) {
+		got = append(got, fmt.Sprint(b.Promises))
+	}
+	if want := []string{"[{10ms 101ms} {21ms 115ms}]", "[]"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestReentryOfWhatIsRenewedForEver: it has no end either.
+func TestReentryOfWhatIsRenewedForEver(t *testing.T) {
+	s := asked(1)
+	s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+	s.changes(5, "A", history.KeySet, "c1", 1, 101)
+	s.granted(10, "c1", -1, -1)
+	s.changes(20, "A", history.KeyExtended, "c1", 15, -1)
+	s.acquire(30, 40, "c1", 900, -1)
+	if g := newView(&s.h).grants[1]; g.outer != 0 || g.until.given {
+		t.Errorf("%+v", g)
 	}
 }
 

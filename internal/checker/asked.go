@@ -114,7 +114,6 @@ func (v *view) readGrant(g *grant, c *commands) bool {
 	if known {
 		g.until = promise{end, end < forever}
 	} else if g.outer < 0 {
-		g.until = promise{v.at(g.ret), true}
 		v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: the keys of its lock were seen on %d of %s",
 			g.client, instant(v.at(g.ret)), len(asked.ends()), plural(quorum, "node")))
 	}

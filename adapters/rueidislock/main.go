@@ -67,7 +67,8 @@ type watched struct {
 
 func (w watched) Do(ctx context.Context, c rueidis.Completed) rueidis.RedisResult {
 	r := w.Client.Do(ctx, c)
-	if r.NonRedisError() != nil {
+	// The end of the grant cancels a renewal; that says nothing of the release.
+	if err := r.NonRedisError(); err != nil && !errors.Is(err, context.Canceled) {
 		w.failed.Add(1)
 	}
 	return r

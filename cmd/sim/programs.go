@@ -109,7 +109,7 @@ func programsOf(s *scenario.Scenario) []string {
 			continue
 		}
 		text := fmt.Sprintf("%q", p.Command)
-		if env := trial.Environment(p); len(env) > 0 {
+		if env := p.Environ(); len(env) > 0 {
 			text += fmt.Sprintf(" with %q", env)
 		}
 		if !slices.Contains(list, text) {

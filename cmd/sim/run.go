@@ -108,7 +108,7 @@ used, 5 internal error, 130 interrupted.`,
 	_ = c.Flags().MarkHidden("as-programs") // it tests sim itself
 	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false, "allow the lock programs that a scenario names under lock.program; read them first")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
-	c.Flags().BoolVar(&f.json, "json", false, "print the results as JSON on stdout, one line for each scenario")
+	c.Flags().BoolVar(&f.json, "json", false, "print each scenario's result as JSON on stdout, as in result.json")
 	c.Flags().StringVar(&f.out, "out", "reports", "folder in which runs are stored")
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", 2*runtime.NumCPU(), "how many scenarios to run at once (default: two for each processor; with --nodes docker one for each two processors; with --nodes external one)")
 	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario this many times, each time with another seed")

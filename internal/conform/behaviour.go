@@ -23,7 +23,7 @@ func secondClient(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	for _, wait := range []time.Duration{0, s.ttl() / 8} {
+	for _, wait := range []time.Duration{program.MinWait, s.ttl() / 8} {
 		asked := machine.Monotonic()
 		a, err := s.acquire(ctx, c2, wait)
 		if err != nil {
@@ -42,7 +42,7 @@ func secondClient(ctx context.Context, s *suite) error {
 		case a.Type == program.Acquired:
 			return c2.finding(fmt.Sprintf("c2 got the lock %v after c1 had got it for %v", round(asked+took-h.answered), s.ttl()),
 				"refused or unknown, as long as c1 holds the lock", "let both clients lock the same key (lock.key in setup), and grant only what the library grants")
-		case a.Type == program.Unknown && wait > 0:
+		case a.Type == program.Unknown && wait > program.MinWait:
 			s.note("c2 asked for a lock that c1 held, and the answer was unknown: %s. Say refused if the lock is certainly not held", a.Why)
 		case took > wait+time.Second:
 			s.note("with wait_ms %v an answer took %v", program.MS(wait), round(took))

@@ -38,6 +38,15 @@ type Program struct {
 	Keys    []string          `json:"keys,omitempty" yaml:"keys" doc:"patterns of the keys that it writes, where it does not say so itself: {key} is the lock's key, * anything" most:"50" min:"1" max:"100"`
 }
 
+// Environ are the variables that it adds to its environment, as NAME=value.
+func (p *Program) Environ() []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		list = append(list, name+"="+p.Env[name])
+	}
+	return list
+}
+
 // Drift is the allowance for clock error.
 type Drift struct {
 	DriftFactor   float64       `json:"drift_factor" yaml:"factor" doc:"share of the ttl" min:"0" max:"1" default:"0.01"`

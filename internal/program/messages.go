@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -148,6 +149,11 @@ func (r *Ready) check() error {
 	for _, text := range slices.Concat(r.Keys, r.Points) {
 		if text == "" || len(text) > maxName {
 			return fmt.Errorf("%q in its message ready: want 1 to %d bytes", text, maxName)
+		}
+	}
+	for _, point := range r.Points {
+		if strings.HasSuffix(point, ":") { // in scenarios that stands for one point for each node
+			return fmt.Errorf("its point %q ends in a colon", point)
 		}
 	}
 	return nil

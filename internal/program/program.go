@@ -201,9 +201,12 @@ type Answer struct {
 	Valid    bool
 }
 
-// Acquire asks for the lock. The program may wait for it for a while.
+// MinWait is the shortest wait that a program is given: time for one attempt.
+const MinWait = 100 * time.Millisecond
+
+// Acquire asks for the lock. The program may wait for it for a while, and at least MinWait.
 func (p *Program) Acquire(ctx context.Context, wait time.Duration) (Answer, error) {
-	ms := MS(wait)
+	ms := MS(max(wait, MinWait))
 	return p.ask(ctx, Message{Type: AcquireType, WaitMS: &ms}, Acquired)
 }
 

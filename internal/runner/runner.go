@@ -124,23 +124,12 @@ func (r *run) spec() world.Spec {
 		spec.Resource.LockKey = s.Lock.Key
 	}
 	if r.Program != nil {
-		spec.LockKeys = r.lockKeys()
+		spec.LockKeys = s.LockKeys(r.Program)
 	}
 	for _, name := range r.nodes {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Persistence: s.Nodes.Persistence})
 	}
 	return spec
-}
-
-// lockKeys are patterns of the keys that the lock program writes.
-func (r *run) lockKeys() []string {
-	switch {
-	case len(r.setup.Lock.Program.Keys) > 0:
-		return r.setup.Lock.Program.Keys
-	case len(r.Program.Keys) > 0:
-		return r.Program.Keys
-	}
-	return []string{program.KeyPattern}
 }
 
 func (r *run) header() history.Header {
@@ -156,7 +145,7 @@ func (r *run) header() history.Header {
 		if s.Nodes.Replicated() {
 			h.Quorum = 1
 		}
-		if !slices.Equal(r.lockKeys(), []string{program.KeyPattern}) { // it may have several
+		if !slices.Equal(s.LockKeys(r.Program), []string{program.KeyPattern}) { // it may have several
 			h.LockKey = ""
 		}
 	}

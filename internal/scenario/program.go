@@ -95,6 +95,17 @@ func (s *Setup) NotApplicable(r *program.Ready) string {
 	return ""
 }
 
+// LockKeys are patterns of the keys that the lock program writes.
+func (s *Setup) LockKeys(r *program.Ready) []string {
+	switch named := s.Lock.Program; {
+	case named != nil && len(named.Keys) > 0:
+		return named.Keys
+	case len(r.Keys) > 0:
+		return r.Keys
+	}
+	return []string{program.KeyPattern}
+}
+
 func (s *Setup) takesNoLock(*program.Ready) string {
 	if !s.Workload.Workload().Pair {
 		return ""
@@ -130,17 +141,14 @@ func (s *Setup) wantsTokens(r *program.Ready) string {
 // wantsOwner is about a fence that compares the grant's owner value with the one in the
 // lock's key.
 func (s *Setup) wantsOwner(r *program.Ready) string {
-	keys := r.Keys
-	if len(keys) == 0 && s.Lock.Program != nil {
-		keys = s.Lock.Program.Keys
-	}
+	keys := s.LockKeys(r)
 	switch {
 	case s.Fencing.Check != resource.LockOwner:
 	case r.Class == program.Session:
 		return "the fence looks at the lock's key on the node, and it keeps none there"
 	case !r.Has(program.TellsOwner):
 		return "the fence compares the lock's value, and it does not tell its own"
-	case len(keys) > 0 && !slices.Contains(keys, "{key}") && !slices.Contains(keys, s.Lock.Key):
+	case !slices.Contains(keys, program.KeyPattern) && !slices.Contains(keys, s.Lock.Key):
 		return fmt.Sprintf("the fence looks at the key %q, and it writes %s", s.Lock.Key, strings.Join(keys, ", "))
 	}
 	return ""

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/kballard/go-shellquote"
@@ -19,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // Programs are the lock programs of some scenarios, as they describe themselves.
@@ -53,7 +52,7 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 		return nil
 	}
 	log := program.NewLog(io.Discard)
-	running, err := program.Start(ctx, program.Options{Command: l.Command, Env: Environment(l), Log: log})
+	running, err := program.Start(ctx, program.Options{Command: l.Command, Env: l.Environ(), Log: log})
 	if err != nil {
 		return &EnvironmentError{Err: withLast(err, log.Last()), Hint: hintOf(l, err)}
 	}
@@ -85,16 +84,7 @@ func HintHere(name string, err error) string {
 }
 
 // started is how a program is started.
-func started(l *lock.Program) string { return fmt.Sprintf("%q %q", l.Command, Environment(l)) }
-
-// Environment are the variables that a program gets, as NAME=value.
-func Environment(l *lock.Program) []string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(l.Env)) {
-		list = append(list, name+"="+l.Env[name])
-	}
-	return list
-}
+func started(l *lock.Program) string { return fmt.Sprintf("%q %q", l.Command, l.Environ()) }
 
 // subject is a variant with what is known of its lock.
 type subject struct {
@@ -106,7 +96,7 @@ type subject struct {
 }
 
 // subjects are the variants of a scenario with the programs in their places.
-func (p *Programs) subjects(s *scenario.Scenario) []subject {
+func (p *Programs) subjects(s *scenario.Scenario, nodes server.Provider) []subject {
 	var list []subject
 	for _, v := range s.Variants {
 		if p.own != nil {
@@ -115,11 +105,25 @@ func (p *Programs) subjects(s *scenario.Scenario) []subject {
 		one := subject{Variant: v}
 		if named := v.Setup.Lock.Program; named != nil {
 			one.ready = p.ready[started(named)]
-			one.notApplicable = v.Setup.NotApplicable(one.ready)
+			one.notApplicable = cmp.Or(v.Setup.NotApplicable(one.ready), leavesPrefix(&v.Setup, one.ready, nodes))
 		}
 		list = append(list, one)
 	}
 	return list
+}
+
+// leavesPrefix is about servers that exist already: there all keys of a run begin with a
+// prefix of its own, as the key does that a program is told.
+func leavesPrefix(s *scenario.Setup, r *program.Ready, nodes server.Provider) string {
+	if nodes != server.External {
+		return ""
+	}
+	for _, key := range s.LockKeys(r) {
+		if !strings.HasPrefix(key, program.KeyPattern) {
+			return fmt.Sprintf("on servers that exist already each key of a run begins with its prefix, as the lock's key does, and it writes %s", key)
+		}
+	}
+	return ""
 }
 
 // flags are those of a command line that runs the same programs.

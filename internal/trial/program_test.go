@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 func parsed(t *testing.T, text string) *scenario.Scenario {
@@ -43,7 +44,7 @@ func TestEachProgramIsGreetedOnce(t *testing.T) {
 		t.Errorf("started: %q", starts)
 	}
 	var names []string
-	for _, one := range p.subjects(s) {
+	for _, one := range p.subjects(s, server.Auto) {
 		names = append(names, one.lockName())
 	}
 	if got := strings.Join(names, " "); got != "one one two redlock" {
@@ -77,7 +78,7 @@ demands: {b: {exclusive-lease: holds}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range p.subjects(s) {
+	for _, one := range p.subjects(s, server.Auto) {
 		l := one.Setup.Lock
 		if one.lockName() != "mine" || l.Algorithm != "" || l.Program != own || !one.Expect[0].ByDesign && one.Expected("exclusive-lease") == 0 {
 			t.Errorf("%s: %+v, %+v", one.Name, l, one.Expect)

@@ -87,7 +87,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 			return nil, err
 		}
 	}
-	subjects := o.Programs.subjects(s)
+	subjects := o.Programs.subjects(s, o.Nodes)
 	switch {
 	case o.World == Live:
 		if o.Nodes, err = prepare(ctx, s.Name, subjects, o.Nodes); err != nil {

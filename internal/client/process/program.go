@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -48,12 +47,8 @@ func startProgram(setup *client.SetupMessage, s *server) (*programLock, error) {
 	if err := machine.Adopt(); err != nil {
 		return nil, err
 	}
-	var env []string
-	for _, name := range slices.Sorted(maps.Keys(setup.Lock.Program.Env)) {
-		env = append(env, name+"="+setup.Lock.Program.Env[name])
-	}
 	ctx := context.Background()
-	p, err := program.Start(ctx, program.Options{Command: setup.Lock.Program.Command, Env: env, Log: program.NewLog(s.log), Events: programEvents{l}})
+	p, err := program.Start(ctx, program.Options{Command: setup.Lock.Program.Command, Env: setup.Lock.Program.Environ(), Log: program.NewLog(s.log), Events: programEvents{l}})
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +68,8 @@ func startProgram(setup *client.SetupMessage, s *server) (*programLock, error) {
 // between its attempts, and time for an attempt.
 func longest(setup *client.SetupMessage) time.Duration {
 	attempt := time.Duration(len(setup.Nodes)) * setup.Lock.NodeTimeout
-	return setup.Lock.Retry.Longest() + max(attempt, minAttempt)
+	return setup.Lock.Retry.Longest() + max(attempt, program.MinWait)
 }
-
-// minAttempt is what an attempt may take at least.
-const minAttempt = 100 * time.Millisecond
 
 // programOptions are what a program is told of the scenario's lock beyond the protocol.
 type programOptions struct {

@@ -34,7 +34,16 @@ func (w *World) replicationLink(replica, primary *server.Node) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return replica.Host.Reachable(address)
+	if address, err = replica.Host.Reachable(address); err == nil {
+		w.primaries.Store(address, true)
+	}
+	return address, err
+}
+
+// isPrimary reports whether replicas find a primary at an address.
+func (w *World) isPrimary(address string) bool {
+	_, found := w.primaries.Load(address)
+	return found
 }
 
 // followNew lets the replicas that are left follow a new primary. They get in step

@@ -4,6 +4,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
@@ -44,6 +45,8 @@ type World struct {
 	// postgres has the resource, where it is not nil.
 	postgres *postgres.Server
 	links    *proxy.Proxies
+	// primaries are the addresses at which replicas found their primaries.
+	primaries sync.Map
 	// wire knows the connections of lock programs; nil: the lock is ours.
 	wire        *proxy.Wire
 	clients     *clients.Clients
@@ -82,10 +85,12 @@ func (w *World) build(o Options) (err error) {
 		return err
 	}
 	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.record,
-		Background: &w.background}
+		Stop: w.Stop, Background: &w.background}
 	if w.spec.Lock.Program != nil {
 		w.wire = proxy.NewWire()
 		w.observation.Strangers = w.strangers(o.Nodes != server.External)
+		// On servers of others the lock's key has been given a prefix.
+		w.observation.Strangers.Prefix = strings.TrimSuffix(w.spec.Lock.Key, shown)
 	}
 	w.clients = &clients.Clients{Ctx: w.ctx, Command: o.ClientCommand, Dir: w.spec.Dir, Time: &w.time, Record: w.record, AtPoint: w.atPoint,
 		Background: &w.background}
@@ -160,8 +165,8 @@ func (w *World) resourceEnd() (server.Endpoint, func(server.Endpoint, string) cl
 
 // strangers is what to observe of a lock program. fresh: nodes start without keys.
 func (w *World) strangers(fresh bool) *observe.Strangers {
-	s := &observe.Strangers{Wire: w.wire, SinceBoot: w.time.SinceBoot, WallOffset: w.time.WallOffset,
-		Fresh: fresh, Attribute: !w.spec.Replicated}
+	s := &observe.Strangers{Left: w.wire.Left, SinceBoot: w.time.SinceBoot, WallOffset: w.time.WallOffset,
+		Fresh: fresh, Primary: w.isPrimary}
 	for _, pattern := range w.spec.LockKeys {
 		s.Keys = append(s.Keys, strings.ReplaceAll(pattern, program.KeyPattern, w.spec.Lock.Key))
 	}
@@ -298,6 +303,9 @@ func (w *World) Close() error {
 		w.links.Close()
 		w.background.Wait()
 		w.closeErr = w.servers.Close()
+		if w.observation != nil {
+			w.closeErr = errors.Join(w.observation.Err(), w.closeErr)
+		}
 	})
 	return w.closeErr
 }

@@ -83,7 +83,6 @@ func (k *keyWatch) see(c monitored) {
 		<-l.done
 		k.takeAnswer(l, span(c.at, c.at))
 	}
-	k.names.learn(c)
 	caller := k.names.client(c.source, k.strangers != nil)
 	switch strings.ToLower(c.args[0]) {
 	case "eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro":
@@ -132,7 +131,7 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 		k.obscured(c.args[0], caller)
 		return
 	}
-	if change.Did != command.Kept && caller == "" && k.strangers != nil && k.strangers.Attribute {
+	if change.Did != command.Kept && c.stranger {
 		k.unclear(strings.ToUpper(c.args[0])+" over a connection that is no client's link", "")
 		return
 	}

@@ -37,6 +37,8 @@ type monitored struct {
 	// the words that the client sent, where those are the words of a script's caller.
 	left history.Int
 	text []string
+	// stranger: the connection is none of those that may change the lock's keys.
+	stranger bool
 }
 
 // openMonitor starts the stream. see is called for every command, in order, and end

@@ -10,7 +10,6 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -18,15 +17,18 @@ import (
 type Strangers struct {
 	// Keys are the names of the lock's keys, with * for anything.
 	Keys []string
-	// Wire tells whose a connection is, and when a command left its client.
-	Wire *proxy.Wire
+	// Left is when a command left its client over the connection of a name.
+	Left func(name string, words []string) (at time.Duration, known bool)
 	// Time is the run's; wall clocks of clients are the machine's.
 	SinceBoot  func() time.Duration
 	WallOffset func() (offset, uncertain time.Duration)
 	// Fresh: a node that starts has no keys.
 	Fresh bool
-	// Attribute: whoever changes the lock's key is a client over its link, or a stranger.
-	Attribute bool
+	// Prefix is what all keys of the run begin with; a client that writes others ends the
+	// run. Empty: it may write any.
+	Prefix string
+	// Primary tells the address of a primary, of which a replica carries out the commands.
+	Primary func(address string) bool
 }
 
 // maxKeys bounds how many keys are followed on a node.
@@ -38,6 +40,7 @@ type nodeWatch struct {
 	n     *server.Node
 	names connectionNames
 	redis command.Server
+	guard *guard // nil: clients may write any keys
 
 	mu      sync.Mutex // guards watches
 	watches []*keyWatch
@@ -47,26 +50,46 @@ type nodeWatch struct {
 
 // see takes in a line of the stream.
 func (w *nodeWatch) see(c monitored) {
+	w.names.learn(c)
 	if s := w.o.Strangers; s != nil {
 		c = w.told(s, c)
 		w.discover(s, c)
+		w.guarded(c)
 	}
 	for _, k := range w.all() {
 		k.see(c)
 	}
 }
 
-// told adds what the links know of a line.
+// told adds what the links know of a line. Who is neither a client over its link nor a
+// primary is a stranger.
 func (w *nodeWatch) told(s *Strangers, c monitored) monitored {
 	if c.source == "lua" {
-		c.left, c.text = w.script.left, w.script.args
+		c.left, c.text, c.stranger = w.script.left, w.script.args, w.script.stranger
 		return c
 	}
-	if at, known := s.Wire.Left(w.names[c.source], c.args); known {
+	c.stranger = w.names.client(c.source, true) == "" && !s.Primary(c.source)
+	if at, known := s.Left(w.names[c.source], c.args); known {
 		c.left = history.Some(int64(at - s.SinceBoot()))
 	}
 	c.text, w.script = c.args, c
 	return c
+}
+
+// guarded ends the run where a client writes what it must not.
+func (w *nodeWatch) guarded(c monitored) {
+	source := c.source
+	if source == "lua" {
+		source = w.script.source
+	}
+	client := w.names.client(source, true)
+	if w.guard == nil || client == "" {
+		return
+	}
+	if what := w.guard.check(w.o.Ctx, c.args); what != "" {
+		w.o.fail(fmt.Errorf("the lock program of %s wrote on node %s outside the run's prefix %q: %s. On servers that exist already it must keep to the key that it is told",
+			client, w.n.Name, w.guard.prefix, what))
+	}
 }
 
 // discover begins to follow keys that a pattern fits.
@@ -121,6 +144,11 @@ func (o *Observation) nodeWatch(n *server.Node) (*nodeWatch, error) {
 	w := &nodeWatch{o: o, n: n, names: make(connectionNames),
 		redis: command.ParseServer(server.InfoField(info, "redis_version"), server.InfoField(info, "valkey_version"))}
 	w.names.learnList(list)
+	if s := o.Strangers; s != nil && s.Prefix != "" {
+		if w.guard, err = newGuard(o.Ctx, n.Admin, s.Prefix); err != nil {
+			return nil, fmt.Errorf("node %s: %w", n.Name, err)
+		}
+	}
 	for _, key := range o.keys(n.Name) {
 		w.follow(key)
 	}

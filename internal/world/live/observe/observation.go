@@ -24,13 +24,33 @@ type Observation struct {
 	Record func(history.Event)
 	// Strangers is nil where the lock is ours.
 	Strangers *Strangers
+	// Stop ends the run.
+	Stop func()
 	// Background are the questions to nodes that are under way.
 	Background *sync.WaitGroup
 
-	mu       sync.Mutex // guards monitors
+	mu       sync.Mutex // guards what follows
+	err      error
 	monitors map[string]*monitor
 	// found are the keys that patterns fitted on nodes that have died since.
 	found map[string][]string
+}
+
+// fail ends the run for a reason.
+func (o *Observation) fail(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		o.err = err
+		o.Stop()
+	}
+}
+
+// Err is why a run was ended; nil: it was not.
+func (o *Observation) Err() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
 }
 
 // Observe opens the MONITOR stream of a node, to follow the lock's key there, or the

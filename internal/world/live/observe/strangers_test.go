@@ -7,7 +7,6 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -16,7 +15,7 @@ import (
 func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 	var events []history.Event
 	o := &Observation{Key: "lock", Shown: "lock", Record: func(e history.Event) { events = append(events, e) },
-		Strangers: &Strangers{Keys: keys, Wire: proxy.NewWire(), Fresh: true, Attribute: true, SinceBoot: func() time.Duration { return 0 },
+		Strangers: &Strangers{Keys: keys, Left: func(string, []string) (time.Duration, bool) { return 50 * time.Millisecond, true }, Fresh: true, Primary: func(address string) bool { return address == "h:9" }, SinceBoot: func() time.Duration { return 0 },
 			WallOffset: func() (time.Duration, time.Duration) { return time.Hour, 0 }}}
 	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1#1", "h:2": "c2#2"}, redis: command.ParseServer("7.0.15", "")}
 	for _, key := range o.keys("A") {
@@ -31,17 +30,7 @@ func (w *nodeWatch) shows(lines ...string) {
 	for i, line := range lines {
 		source, words, _ := strings.Cut(line, " ")
 		c := monitored{at: time.Hour + time.Duration(100+i)*time.Millisecond, source: source, args: strings.Fields(words)}
-		w.discover(w.o.Strangers, c)
-		if source == "lua" {
-			c.left, c.text = w.script.left, w.script.args
-		} else {
-			c.left, c.text = history.Some(int64(50*time.Millisecond)), c.args
-			w.script = c
-		}
-		for _, k := range w.all() {
-			k.ask = nil
-			k.see(c)
-		}
+		w.see(c)
 	}
 }
 
@@ -90,11 +79,32 @@ func TestKeysOfStrangersAreFoundByPattern(t *testing.T) {
 
 func TestConnectionsThatNoLinkHasNamedAreStrange(t *testing.T) {
 	w, events := strange("lock")
-	w.shows("h:9 CLIENT SETNAME c1", "h:1 CLIENT SETNAME c2", "h:9 GET lock", "h:9 SET lock a PX 500")
+	w.shows("h:5 CLIENT SETNAME c1", "h:1 CLIENT SETNAME c2", "h:5 GET lock", "h:5 SET lock a PX 500")
 	if len(*events) != 1 || (*events)[0].F != history.KeyUnclear || !strings.Contains((*events)[0].Value.Detail, "SET over a connection that is no") {
 		t.Errorf("%+v", *events)
 	}
 	if w.names.client("h:1", true) != "c1" {
 		t.Error("a client took another's name")
+	}
+
+	w, events = strange("lock")
+	w.shows("h:5 EVAL script 0", "lua SET lock a PX 500")
+	if len(*events) != 1 || (*events)[0].F != history.KeyUnclear {
+		t.Errorf("a script: %+v", *events)
+	}
+
+	// A replica does what its primary tells it.
+	w, events = strange("lock")
+	w.shows("h:9 SET lock a PX 500")
+	if len(*events) != 1 || (*events)[0].F != history.KeySet {
+		t.Errorf("a replica: %+v", *events)
+	}
+}
+
+func TestConnectionsAreKnownBeforeTheirKeys(t *testing.T) {
+	w, events := strange("pre:*:lock")
+	w.shows("h:3 CLIENT SETNAME c3#3", "h:3 SET pre:0:lock a PX 500")
+	if len(*events) != 1 || (*events)[0].F != history.KeySet || (*events)[0].Value.Client != "c3" {
+		t.Errorf("%+v", *events)
 	}
 }

@@ -133,6 +133,9 @@ func TestTheClockOfAContainerMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustOK(t, w, "c2", history.Acquire)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
 	if got := o.find(func(e history.Event) bool { return e.F == history.KeyExpired }); len(got) != 1 {
 		t.Errorf("%d expired keys were observed", len(got))
 	}

@@ -34,3 +34,11 @@ func (c *Command) Words() []string {
 	}
 	return words
 }
+
+// ByName are the words of an EVAL that calls its script by the name that Redis gives it,
+// without its source.
+func (c *Command) ByName() []string {
+	words := c.Words()
+	words[0], words[1] = "evalsha", c.Script.SHA()
+	return words
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // drawer draws schedules of faults for a setup, swarm style: each schedule uses
@@ -82,17 +83,56 @@ const mostTries = 20
 // add adds a fault of a kind.
 func (d *drawer) add(r *rand.Rand, list []scenario.Fault, kind string) []scenario.Fault {
 	return d.valid(list, func() scenario.Fault {
+		if slices.Contains(nemesis.MessageKinds(), kind) {
+			return d.ofMessage(r, kind)
+		}
 		return scenario.Fault{Kind: kind, Params: d.params(r, kind), Trigger: d.trigger(r)}
 	})
 }
 
 // another adds a fault of the same kind as the i-th, at the same time: a majority of
-// nodes fails only where several fail together.
+// nodes fails only where several fail together. Messages go to several nodes one after the
+// other; so it is the same message to another node.
 func (d *drawer) another(r *rand.Rand, list []scenario.Fault, i int) []scenario.Fault {
 	f := list[i]
 	return d.valid(list, func() scenario.Fault {
-		return scenario.Fault{Kind: f.Kind, Params: d.params(r, f.Kind), Trigger: f.Trigger}
+		if !strikesMessage(&f) {
+			return scenario.Fault{Kind: f.Kind, Params: d.params(r, f.Kind), Trigger: f.Trigger}
+		}
+		same := clone([]scenario.Fault{f})[0]
+		on := *f.On
+		if node := d.cast.Endpoints[r.IntN(len(d.cast.Endpoints))]; on.Sends != "" {
+			on.To = node
+		} else {
+			on.Node = node
+		}
+		same.On = &on
+		return same
 	})
+}
+
+// ofMessage draws a fault that strikes one message.
+func (d *drawer) ofMessage(r *rand.Rand, kind string) scenario.Fault {
+	name, params := nemesis.OfMessage(kind, d.length(r))
+	return scenario.Fault{Kind: name, Params: params, Trigger: d.message(r, name == "hold" && r.IntN(2) == 0)}
+}
+
+// mostMessages bounds how manieth message between a client and a node is struck.
+const mostMessages = 6
+
+// message draws the message at which a fault strikes: a request, or else an answer.
+func (d *drawer) message(r *rand.Rand, request bool) scenario.Trigger {
+	client, node := d.cast.Clients[r.IntN(len(d.cast.Clients))], d.cast.Endpoints[r.IntN(len(d.cast.Endpoints))]
+	p := scenario.Passing{Node: node, Answers: world.AnyCommand, To: client, Nth: 1 + r.IntN(mostMessages)}
+	if request {
+		p = scenario.Passing{Client: client, Sends: world.AnyCommand, To: node, Nth: p.Nth}
+	}
+	return scenario.Trigger{On: &scenario.On{Passing: p}}
+}
+
+func strikesMessage(f *scenario.Fault) bool {
+	m, ok := f.Params.(nemesis.MessageFault)
+	return ok && m.StrikesMessage()
 }
 
 // valid adds a fault that the rules for scenarios allow, if draw draws one.
@@ -152,4 +192,4 @@ func spread(r *rand.Rand, low, high time.Duration) time.Duration {
 }
 
 // Kinds lists the kinds of faults that a search can draw.
-func Kinds() []string { return slices.Clone(nemesis.MixKinds()) }
+func Kinds() []string { return slices.Concat(nemesis.MixKinds(), nemesis.MessageKinds()) }

@@ -72,12 +72,17 @@ func (t *target) causes(tb testing.TB, s Search, f Found) bool {
 // TestSearchFinds: each mistake of the locks, and what each kind of fault does to a
 // lock without a defence, is found by each of 20 searches, within as many runs as
 // a processor makes in about a second.
-func TestSearchFinds(t *testing.T) {
-	const searches, patience = 20, 8000
-	for _, target := range slices.Concat(switchTargets, faultTargets) {
+func TestSearchFinds(t *testing.T) { findsAll(t, slices.Concat(switchTargets, faultTargets), 20, 8000) }
+
+// TestSearchFindsByMessages: so is each mistake that messages can bring about, with
+// nothing but messages that are held back or lost.
+func TestSearchFindsByMessages(t *testing.T) { findsAll(t, messageTargets, 4, 20_000) }
+
+func findsAll(t *testing.T, targets []target, searches, patience uint64) {
+	for _, target := range targets {
 		t.Run(target.name, func(t *testing.T) {
 			var most uint64
-			for i := range uint64(searches) {
+			for i := range searches {
 				n, found := target.firstFound(t, i<<32, false, patience)
 				if !found {
 					t.Errorf("search %d found nothing in %d runs", i, patience)
@@ -97,12 +102,16 @@ func TestEveryMistakeIsATarget(t *testing.T) {
 		if !slices.ContainsFunc(switchTargets, func(t target) bool { return reflect.ValueOf(t.mistake).Field(i).Bool() }) {
 			t.Errorf("no target for the mistake %s", mistakes.Field(i).Name)
 		}
+		if noMessage[mistakes.Field(i).Name] == "" &&
+			!slices.ContainsFunc(messageTargets, func(t target) bool { return reflect.ValueOf(t.mistake).Field(i).Bool() }) {
+			t.Errorf("no message brings the mistake %s about, and nobody says why", mistakes.Field(i).Name)
+		}
 	}
 	for _, kind := range Kinds() {
 		if kind == "slow-close" {
 			continue // it delays bad news and does no harm of its own
 		}
-		if !slices.ContainsFunc(faultTargets, func(t target) bool { return slices.Contains(t.kinds, kind) }) {
+		if !slices.ContainsFunc(slices.Concat(faultTargets, messageTargets), func(t target) bool { return slices.Contains(t.kinds, kind) }) {
 			t.Errorf("no target for the fault %s", kind)
 		}
 	}

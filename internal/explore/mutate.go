@@ -73,9 +73,23 @@ func (d *drawer) change(s *schedule, r *rand.Rand) {
 			s.faults = d.another(r, s.faults, i)
 		}
 	case 3:
-		d.vary(s, i, func(f *scenario.Fault) { f.Trigger = d.trigger(r) })
+		d.vary(s, i, func(f *scenario.Fault) {
+			if strikesMessage(f) {
+				f.Trigger = d.message(r, f.On.Sends != "")
+			} else {
+				f.Trigger = d.trigger(r)
+			}
+		})
 	case 4:
-		d.vary(s, i, func(f *scenario.Fault) { f.Params = d.params(r, f.Kind) })
+		d.vary(s, i, func(f *scenario.Fault) {
+			if !strikesMessage(f) {
+				f.Params = d.params(r, f.Kind)
+			} else if on := f.On; on.Nth > 1 { // the one before
+				earlier := *on
+				earlier.Nth--
+				f.On = &earlier
+			}
+		})
 	default:
 		d.vary(s, i, func(f *scenario.Fault) { d.lengthen(r, f) })
 	}

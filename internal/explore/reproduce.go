@@ -127,6 +127,7 @@ func renamed(list []scenario.Fault, to map[string]string) []scenario.Fault {
 		}
 		other := *p
 		rename(&other.Client)
+		rename(&other.To) // of an answer
 		return &other
 	}
 	for i := range list {

@@ -201,7 +201,9 @@ func (k *shrinker) simplerTriggers() {
 		k.keep(func() { f.Trigger = before })
 		if f.On != nil && f.On.Nth > 1 {
 			before := f.On
-			f.On = &scenario.On{Passing: scenario.Passing{Client: before.Client, Point: before.Point, Nth: 1}}
+			first := before.Passing
+			first.Nth = 1
+			f.On = &scenario.On{Passing: first}
 			k.keep(func() { f.On = before })
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 )
 
 // target is something that a search must find: a mistake of a lock, or what a
@@ -65,6 +66,38 @@ var faultTargets = []target{
 	{"clocks of clients", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 500ms, clock: wall}\n" + slowSections, []string{"clock"}, checker.ExclusiveLease, lock.Mistakes{}},
 	{"killed clients", "nodes: {count: 1}\nlock: {algorithm: setnx-del}\n" + slowSections, []string{"kill"}, checker.DeadlockFree, lock.Mistakes{}},
 	{"limit-data", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", []string{"limit-data"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
+}
+
+// byMessages are the kinds that strike one message.
+var byMessages = nemesis.MessageKinds()
+
+// messageTargets has one of each mistake that one or two messages that come late, or not at
+// all, can bring about.
+var messageTargets = []target{
+	{"reachable quorum", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", byMessages,
+		checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
+	{"trusted elapsed time", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 300ms, node_timeout: 250ms, switches: {recheck_elapsed: false}}\n", byMessages,
+		checker.ExclusiveLease, lock.Mistakes{TrustElapsed: true}},
+	{"plain delete", "lock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\n", byMessages,
+		checker.ExclusiveLease, lock.Mistakes{PlainDelete: true}},
+	{"renewal goes on", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {stop_renewal: false}}\n", byMessages,
+		checker.NoOrphanLock, lock.Mistakes{KeepRenewing: true}},
+	{"errors raised", "nodes: {count: 3}\ngrant_within: 200ms\nlock: {algorithm: redlock, ttl: 1s, node_timeout: 100ms, switches: {node_error: raises}}\n", byMessages,
+		checker.MinorityTolerant, lock.Mistakes{RaiseOnError: true}},
+	{"one value per client", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 1s, retry: {delay: 2ms, jitter: 20ms}, switches: {value: per-client}}\nworkload: {clients: 2, sections: 6, think: 60ms, start: together}\n",
+		byMessages, checker.ExclusiveLease, lock.Mistakes{SameValue: true}},
+	{"an extension that counts anyhow", "nodes: {count: 3}\nlock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_needs_quorum: false}}\n" + "workload: {clients: 3, sections: 2, start: together, think: 1s}\n",
+		byMessages, checker.ExclusiveLease, lock.Mistakes{ExtendAnyhow: true}},
+	{"a token before the lock", "lock: {algorithm: redlock, ttl: 500ms, switches: {token_after_grant: false}}\nfencing: {tokens: consensus}\n", byMessages,
+		checker.OrderedTokens, lock.Mistakes{TokenFirst: true}},
+	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n", byMessages,
+		checker.DeadlockFree, lock.Mistakes{NoCleanup: true}},
+}
+
+// noMessage has the mistakes that no message between a client and a node brings about.
+var noMessage = map[string]string{
+	"ExtendAbsent": "a renewal that comes late sets a key whose end its client has waited for; the client must sleep, too",
+	"IgnoreWait":   "it needs a failover",
 }
 
 // scenario is the target's, with clients that contend.

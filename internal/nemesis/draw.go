@@ -58,7 +58,7 @@ var mixable = map[string]drawn{
 // plainly draws a disturbance without parameters.
 func plainly(kind *plainKind) drawn {
 	return func(r *rand.Rand, c Cast, k MixKind) Fault {
-		return &plain{disturbance{Where: k.where(r, c)}, kind}
+		return kind.new(disturbance{Where: k.where(r, c)})
 	}
 }
 

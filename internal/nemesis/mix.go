@@ -65,7 +65,7 @@ func (s *Schedule) runMix() {
 			}
 		}
 		if f := mixable[c.name](r, s.cast, c.kind); f != nil {
-			s.strike(c.id, Planned{Kind: c.name, Fault: f, When: Trigger{Every: s.mix.Every}})
+			s.strike(c.id, Planned{Kind: c.name, Fault: f, When: Trigger{Every: s.mix.Every}}, nil)
 		}
 	}
 }

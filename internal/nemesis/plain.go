@@ -16,23 +16,32 @@ type plainKind struct {
 	kind                 world.DisturbanceKind
 	title, struck, words string
 	does                 history.Does
+	// one: it can strike one message alone.
+	one bool
+}
+
+func (k *plainKind) new(d disturbance) Fault {
+	if k.one {
+		return &ofLinks{plain: plain{d, k}}
+	}
+	return &plain{d, k}
 }
 
 var (
 	// cut loses messages.
 	cut = plainKind{world.Cut, "the links lose everything; connections stay open and silent, as behind a firewall that drops packets",
-		"messages", "were lost", history.Drops}
+		"messages", "were lost", history.Drops, false}
 	// hold keeps messages back and lets them go at its end.
 	hold = plainKind{world.Hold, "the links hold back all messages and deliver them when the fault ends: nothing is lost",
-		"messages", "were held back", history.Delays}
+		"messages", "were held back", history.Delays, true}
 	// stall keeps back what is sent on the connections that are open, as a lost packet
 	// does until it is sent again, or a NAT that forgot the flow: who connects anew
 	// gets through.
 	stall = plainKind{world.Stall, "the connections that are open on the links carry nothing until the fault ends; connections opened later work",
-		"messages on the open connections", "were held back", history.Delays}
+		"messages on the open connections", "were held back", history.Delays, false}
 	// reset breaks connections.
 	reset = plainKind{world.Reset, "connections break as soon as something is sent on them",
-		"connections", "broke", history.Breaks}
+		"connections", "broke", history.Breaks, true}
 )
 
 func init() {
@@ -41,7 +50,7 @@ func init() {
 			Name:   k.kind.String(),
 			Title:  k.title,
 			Powers: []world.Power{k.kind.Power()},
-			New:    func() Fault { return &plain{plainKind: k} },
+			New:    func() Fault { return k.new(disturbance{}) },
 		})
 	}
 }

@@ -26,7 +26,7 @@ type Schedule struct {
 	Began func()
 
 	mu     sync.Mutex
-	passed map[Passing]int     // with Nth 0: how often
+	passed []passed
 	active map[int]*activation // by the fault's number
 	healed bool
 	errs   []error
@@ -48,8 +48,32 @@ type activation struct {
 // NewSchedule prepares the faults, which are numbered from 1 in their order;
 // the kinds of the mix, if there is one, follow.
 func NewSchedule(w world.World, record func(history.Event) int, faults []Planned, mix *Mix, cast Cast, seed uint64) *Schedule {
-	return &Schedule{w: w, record: record, faults: faults, mix: mix, cast: cast, seed: seed, over: w.NewSignal(),
-		passed: make(map[Passing]int), active: make(map[int]*activation)}
+	s := &Schedule{w: w, record: record, faults: faults, mix: mix, cast: cast, seed: seed, over: w.NewSignal(), active: make(map[int]*activation)}
+	for i := range faults {
+		for _, p := range faults[i].passings() {
+			if s.find(p) == nil {
+				s.passed = append(s.passed, passed{Passing: p.any()})
+			}
+		}
+	}
+	return s
+}
+
+// passed is what a fault waits for, however often, and how often it has happened.
+type passed struct {
+	Passing
+	times int
+	now   bool // and it happens now
+}
+
+// find is the count of what a fault waits for.
+func (s *Schedule) find(p Passing) *passed {
+	for i := range s.passed {
+		if s.passed[i].Passing == p.any() {
+			return &s.passed[i]
+		}
+	}
+	return nil
 }
 
 // rand is the source of randomness of one part of the schedule.
@@ -63,15 +87,15 @@ func (s *Schedule) Start() {
 	for i := range s.faults {
 		t := &s.faults[i].When
 		switch {
-		case t.On.Point != "" || t.After > 0:
+		case !t.On.IsZero() || t.After > 0:
 		case !t.Every.IsZero():
 			s.w.Go(func() { s.repeat(i + 1) })
 		case t.At == 0:
-			s.strike(i+1, s.faults[i])
+			s.strike(i+1, s.faults[i], nil)
 		default:
 			s.w.Go(func() {
 				if s.wait(t.At - s.w.Now()) {
-					s.strike(i+1, s.faults[i])
+					s.strike(i+1, s.faults[i], nil)
 				}
 			})
 		}
@@ -91,7 +115,7 @@ func (s *Schedule) repeat(id int) {
 	r := s.rand(uint64(id))
 	f := s.faults[id-1]
 	for s.wait(f.When.Every.Draw(r)) {
-		if k := s.strike(id, f); k != nil {
+		if k := s.strike(id, f, nil); k != nil {
 			k.ended.Wait(0)
 		}
 	}
@@ -100,45 +124,81 @@ func (s *Schedule) repeat(id int) {
 // Point takes note that client is at point, and fires and ends what waits for
 // that. The client stands there until Point returns.
 func (s *Schedule) Point(client, point string) {
-	s.mu.Lock()
-	s.passed[Passing{Client: client, Point: point}]++
-	s.passed[Passing{Point: point}]++
-	var due, done []int
+	due, done := s.happens(func(p Passing) bool { return p.Point == point && (p.Client == "" || p.Client == client) })
+	s.record(history.Event{Process: client, Type: history.Info, F: history.Point, Value: history.Value{Point: point}})
+	s.fire(due, done, nil)
+}
+
+// Message takes note that a message is on its way, and fires and ends what waits for
+// that. The message stands until Message returns.
+func (s *Schedule) Message(m world.Message) {
+	due, done := s.happens(func(p Passing) bool {
+		pattern := p.Pattern()
+		return p.IsMessage() && pattern.Fits(m.Link, m.Answer, m.Words)
+	})
+	s.fire(due, done, &m)
+}
+
+// Unread takes note that the messages of a connection cannot be read any more.
+func (s *Schedule) Unread(l world.Link, why string) {
 	for i := range s.faults {
 		f := &s.faults[i]
-		if s.now(f.When.On, client, point) && (f.When.And.Point == "" || s.happened(f.When.And)) {
+		if pattern := f.When.On.Pattern(); f.When.On.IsMessage() && pattern.On(l) {
+			s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
+				Value: history.Value{Fault: f.Kind, ID: i + 1, Target: f.Fault.Target(), Detail: f.When.String()},
+				Error: fmt.Sprintf("on a connection from %s to %s no message can be read: %s", l.From, l.To, why)})
+		}
+	}
+}
+
+// happens counts what happens now, and returns the numbers of the faults that it fires
+// and ends.
+func (s *Schedule) happens(is func(Passing) bool) (due, done []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.passed {
+		p := &s.passed[i]
+		if p.now = is(p.Passing); p.now {
+			p.times++
+		}
+	}
+	counts := func(p Passing) bool {
+		count := s.find(p)
+		return count != nil && count.now && count.times == max(p.Nth, 1)
+	}
+	for i := range s.faults {
+		f := &s.faults[i]
+		if counts(f.When.On) && (f.When.And.IsZero() || s.happened(f.When.And)) {
 			due = append(due, i+1)
 		}
-		if s.now(f.Until, client, point) {
+		if counts(f.Until) {
 			done = append(done, i+1)
 		}
 	}
-	s.mu.Unlock()
-	s.record(history.Event{Process: client, Type: history.Info, F: history.Point, Value: history.Value{Point: point}})
+	return due, done
+}
+
+// fire ends and strikes faults; m is the message that did it, or nil.
+func (s *Schedule) fire(due, done []int, m *world.Message) {
 	for _, id := range done {
 		s.end(id)
 	}
 	for _, id := range due {
-		s.strike(id, s.faults[id-1])
+		s.strike(id, s.faults[id-1], m)
 	}
 }
 
-// now reports that p happens by client being at point; the caller holds mu.
-func (s *Schedule) now(p Passing, client, point string) bool {
-	return p.Point == point && (p.Client == "" || p.Client == client) &&
-		s.passed[Passing{Client: p.Client, Point: point}] == max(p.Nth, 1)
-}
-
 // happened reports that p has happened; the caller holds mu.
-func (s *Schedule) happened(p Passing) bool {
-	return s.passed[Passing{Client: p.Client, Point: p.Point}] >= max(p.Nth, 1)
-}
+func (s *Schedule) happened(p Passing) bool { return s.find(p).times >= max(p.Nth, 1) }
 
 // strike lets a fault begin, and end after its length. It returns nil where the
-// fault did not take effect.
-func (s *Schedule) strike(id int, f Planned) *activation {
+// fault did not take effect. m is the message that fired it, or nil.
+func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 	if !s.reserve(id) {
 		return nil
+	}
+	if on, ok := f.Fault.(MessageFault); ok && m != nil {
+		f.Fault = on.On(*m)
 	}
 	v := history.Value{Fault: f.Kind, ID: id, Target: f.Fault.Target(), Detail: f.When.String()}
 	if f.Fault.Length() > 0 {
@@ -159,7 +219,7 @@ func (s *Schedule) strike(id int, f Planned) *activation {
 	s.mu.Lock()
 	s.active[id] = k
 	healed := s.healed
-	past := f.Until.Point != "" && s.happened(f.Until)
+	past := !f.Until.IsZero() && s.happened(f.Until)
 	s.mu.Unlock()
 	if s.Began != nil {
 		s.Began()
@@ -221,11 +281,11 @@ func (s *Schedule) startDependents(id int, ended bool) {
 		switch {
 		case when.After != id || when.AfterEnd != ended:
 		case when.Delay == 0:
-			s.strike(i+1, s.faults[i])
+			s.strike(i+1, s.faults[i], nil)
 		default:
 			s.w.Go(func() {
 				if s.wait(when.Delay) {
-					s.strike(i+1, s.faults[i])
+					s.strike(i+1, s.faults[i], nil)
 				}
 			})
 		}
@@ -296,7 +356,7 @@ func (s *Schedule) Endless(target string, ended func(client string) bool) bool {
 			continue
 		}
 		until := k.fault.Until
-		if until.Point == "" || until.Client != "" && ended(until.Client) && !s.happened(until) {
+		if until.IsZero() || until.by() != "" && ended(until.by()) && !s.happened(until) {
 			return true
 		}
 	}

@@ -1,44 +1,110 @@
 package nemesis
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // Planned is a fault with its trigger.
 type Planned struct {
 	Kind  string
 	Fault Fault
-	// When fires it; Until, where it has a point, ends it.
+	// When fires it; Until, where it is one, ends it.
 	When  Trigger
 	Until Passing
 	// Stays: healing does not end it.
 	Stays bool
 }
 
-// Passing is a client at a point of its code for the Nth time, from 1. An empty
-// client means any.
+// Passing is something that happens for the Nth time, from 1: a client is at a Point of its
+// code, it Sends a command To a node, or a Node Answers a command To a client. The message
+// waits then till all that it sets off has taken effect. An empty client or node means any.
 type Passing struct {
+	Node   string
 	Client string
 	Point  string
-	Nth    int
+	// Sends and Answers are names of commands, or world.AnyCommand. Key is a word of the
+	// command, and Contains is part of one.
+	Sends         string
+	Answers       string
+	To            string
+	Key, Contains string
+	Nth           int
+}
+
+// IsZero reports that nothing is said.
+func (p Passing) IsZero() bool { return p == Passing{} }
+
+// IsMessage reports that a message is meant.
+func (p Passing) IsMessage() bool { return p.Sends != "" || p.Answers != "" }
+
+// Pattern is the message that is meant.
+func (p Passing) Pattern() world.Pattern {
+	if p.Answers != "" {
+		return world.Pattern{Client: p.To, Node: p.Node, Answer: true, Command: p.Answers, Key: p.Key, Contains: p.Contains}
+	}
+	return world.Pattern{Client: p.Client, Node: p.To, Command: p.Sends, Key: p.Key, Contains: p.Contains}
+}
+
+// by is the client without which it cannot happen; empty: any will do.
+func (p Passing) by() string {
+	if p.Answers != "" {
+		return p.To
+	}
+	return p.Client
+}
+
+// any leaves out for the how manieth time.
+func (p Passing) any() Passing {
+	p.Nth = 0
+	return p
 }
 
 func (p Passing) String() string {
-	who := p.Client
-	if who == "" {
-		who = "any client"
+	var text string
+	switch {
+	case p.Sends != "":
+		text = cmp.Or(p.Client, "any client") + " sends " + commandWords(p.Sends) + p.about() + " to " + cmp.Or(p.To, "any node")
+	case p.Answers != "":
+		text = cmp.Or(p.Node, "any node") + " answers " + commandWords(p.Answers) + p.about() + " to " + cmp.Or(p.To, "any client")
+	default:
+		text = cmp.Or(p.Client, "any client") + " is at " + p.Point
 	}
 	if p.Nth > 1 {
-		return who + " is at " + p.Point + " for the " + ordinal(p.Nth) + " time"
+		return text + " for the " + ordinal(p.Nth) + " time"
 	}
-	return who + " is at " + p.Point
+	return text
+}
+
+// commandWords is a command in a sentence.
+func commandWords(name string) string {
+	if name == world.AnyCommand {
+		return "any command"
+	}
+	return strings.ToUpper(name)
+}
+
+// about is what else is asked of the command.
+func (p Passing) about() string {
+	switch {
+	case p.Key != "" && p.Contains != "":
+		return fmt.Sprintf(" of the key %s, with %q,", p.Key, p.Contains)
+	case p.Key != "":
+		return " of the key " + p.Key
+	case p.Contains != "":
+		return fmt.Sprintf(" with %q", p.Contains)
+	}
+	return ""
 }
 
 // Trigger says when a fault strikes. Exactly one of the four ways is used.
 type Trigger struct {
-	// On: when a client passes a point; with And only if that passing has
-	// happened already.
+	// On: when that happens; with And only if that has happened already.
 	On  Passing
 	And Passing
 	// At is the run time. A fault at 0 is in force before the clients begin.
@@ -55,9 +121,9 @@ type Trigger struct {
 // String says it in words.
 func (t Trigger) String() string {
 	switch {
-	case t.On.Point != "" && t.And.Point != "":
+	case !t.On.IsZero() && !t.And.IsZero():
 		return fmt.Sprintf("when %s, if before that %s", t.On, t.And)
-	case t.On.Point != "":
+	case !t.On.IsZero():
 		return "when " + t.On.String()
 	case !t.Every.IsZero():
 		return "every " + t.Every.String()
@@ -71,19 +137,38 @@ func (t Trigger) String() string {
 	return fmt.Sprintf("at %v", t.At)
 }
 
+// passings are all for which a fault waits.
+func (f *Planned) passings() (list []Passing) {
+	for _, p := range []Passing{f.When.On, f.When.And, f.Until} {
+		if !p.IsZero() {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
 // Points are the points at which clients have to report.
-func Points(faults []Planned) []string {
-	seen := make(map[string]bool)
-	var points []string
-	for _, f := range faults {
-		for _, p := range []string{f.When.On.Point, f.When.And.Point, f.Until.Point} {
-			if p != "" && !seen[p] {
-				seen[p] = true
-				points = append(points, p)
+func Points(faults []Planned) (points []string) {
+	for i := range faults {
+		for _, p := range faults[i].passings() {
+			if p.Point != "" && !slices.Contains(points, p.Point) {
+				points = append(points, p.Point)
 			}
 		}
 	}
 	return points
+}
+
+// Messages are those for which faults wait.
+func Messages(faults []Planned) (list []world.Pattern) {
+	for i := range faults {
+		for _, p := range faults[i].passings() {
+			if p.IsMessage() && !slices.Contains(list, p.Pattern()) {
+				list = append(list, p.Pattern())
+			}
+		}
+	}
+	return list
 }
 
 // ordinal writes 2 as 2nd.

@@ -72,35 +72,24 @@ type parser struct {
 
 func (p *parser) value(depth int) (v Value, err error) {
 	line, err := p.line()
-	switch {
-	case err != nil:
-		return v, err
-	case line == "":
-		return v, errors.New("a value without a kind")
-	case depth > maxDepth:
-		return v, fmt.Errorf("values within values, more than %d deep", maxDepth)
-	}
-	v.Kind, v.Text = Kind(line[0]), line[1:]
-	per := 1
-	switch v.Kind {
-	case Text, Error, Integer, Double, BigNumber, Bool, Null:
-		return v, nil
-	case Bulk, BulkError, Verbatim:
-		return v, p.bulk(&v)
-	case Map, Attribute:
-		per = 2
-	case Array, Set, Push:
-	default:
-		return v, fmt.Errorf("no value begins with %q", line[0])
-	}
-	count, err := p.length(&v, maxList/per)
 	if err != nil {
 		return v, err
 	}
-	if p.room -= count * per; p.room < 0 {
+	h, err := parseHead(line)
+	switch {
+	case err != nil:
+		return v, err
+	case depth > maxDepth:
+		return v, errDepth
+	}
+	v = Value{Kind: h.Kind, Text: h.Text, Null: h.Null}
+	if h.bulk && !h.Null {
+		return v, p.bulk(&v, h.size)
+	}
+	if p.room -= h.size; p.room < 0 {
 		return v, fmt.Errorf("more than %d values", maxList)
 	}
-	for range count * per {
+	for range h.size {
 		one, err := p.value(depth + 1)
 		if err != nil {
 			return v, err
@@ -110,13 +99,59 @@ func (p *parser) value(depth int) (v Value, err error) {
 	return v, nil
 }
 
+var (
+	errDepth = fmt.Errorf("values within values, more than %d deep", maxDepth)
+	errLine  = fmt.Errorf("a line of more than %d bytes", maxLine)
+)
+
+// head is what the line says with which a value begins.
+type head struct {
+	Kind Kind
+	// Text is that of a value that is no more than its line.
+	Text string
+	// bulk, list: what comes behind the line, and size how many bytes or values that are.
+	bulk, list, Null bool
+	size             int
+}
+
+func parseHead(line string) (h head, err error) {
+	if line == "" {
+		return h, errors.New("a value without a kind")
+	}
+	h.Kind = Kind(line[0])
+	most, per := maxBulk, 1
+	switch h.Kind {
+	case Text, Error, Integer, Double, BigNumber, Bool, Null:
+		h.Text = line[1:]
+		return h, nil
+	case Bulk, BulkError, Verbatim:
+		h.bulk = true
+	case Map, Attribute:
+		h.list, per, most = true, 2, maxList/2
+	case Array, Set, Push:
+		h.list, most = true, maxList
+	default:
+		return h, fmt.Errorf("no value begins with %q", line[0])
+	}
+	n, err := strconv.Atoi(line[1:])
+	switch {
+	case err == nil && n == -1:
+		h.Null = true
+		return h, nil
+	case err != nil || n < 0 || n > most:
+		return h, fmt.Errorf("a length that is none, or too great, after %q", line[0])
+	}
+	h.size = n * per
+	return h, nil
+}
+
 // line reads up to the next line break.
 func (p *parser) line() (string, error) {
 	rest := p.b[p.at:]
 	end := bytes.IndexByte(rest[:min(len(rest), maxLine)], '\n')
 	switch {
 	case end < 0 && len(rest) >= maxLine:
-		return "", fmt.Errorf("a line of more than %d bytes", maxLine)
+		return "", errLine
 	case end < 0:
 		return "", ErrShort
 	}
@@ -124,25 +159,8 @@ func (p *parser) line() (string, error) {
 	return strings.TrimSuffix(string(rest[:end]), "\r"), nil
 }
 
-// length reads how long a bulk or list is; -1: it is not there.
-func (p *parser) length(v *Value, most int) (int, error) {
-	n, err := strconv.Atoi(v.Text)
-	v.Text = ""
+func (p *parser) bulk(v *Value, n int) error {
 	switch {
-	case err == nil && n == -1:
-		v.Null = true
-		return 0, nil
-	case err != nil || n < 0 || n > most:
-		return 0, fmt.Errorf("a length that is none, or too great, after %q", byte(v.Kind))
-	}
-	return n, nil
-}
-
-func (p *parser) bulk(v *Value) error {
-	n, err := p.length(v, maxBulk)
-	switch {
-	case err != nil || v.Null:
-		return err
 	case len(p.b)-p.at < n+2:
 		return ErrShort
 	case p.b[p.at+n] != '\r' || p.b[p.at+n+1] != '\n':

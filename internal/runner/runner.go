@@ -114,7 +114,7 @@ func (r *run) spec() world.Spec {
 	s := r.setup
 	spec := world.Spec{
 		Name: r.Scenario + "/" + r.Variant.Name, Dir: r.Dir, Seed: r.Seed,
-		Clients: r.clients, Lock: s.Lock, Points: r.points, Needs: s.Needs(),
+		Clients: r.clients, Lock: s.Lock, Points: r.points, Messages: nemesis.Messages(r.planned), Needs: s.Needs(),
 		Replicated: s.Nodes.Replicated(), Resource: s.Resource.Config,
 		SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres", StorePersistence: s.Resource.Persistence,
 	}
@@ -155,7 +155,7 @@ func (r *run) header() history.Header {
 // carryOut is the run itself: the safety phase, in which faults strike, then
 // the healing phase.
 func (r *run) carryOut() error {
-	if err := r.w.Start(world.Hooks{Record: r.recorder.Record, Point: r.schedule.Point}); err != nil {
+	if err := r.w.Start(world.Hooks{Record: r.recorder.Record, Point: r.schedule.Point, Message: r.schedule.Message, Unread: r.schedule.Unread}); err != nil {
 		return err
 	}
 	r.idle, r.ended = r.w.NewSignal(), r.w.NewSignal()

@@ -22,6 +22,9 @@ func (s *Setup) Demands() []world.Demand {
 	}
 	for i := range s.Faults.List {
 		f := &s.Faults.List[i]
+		if f.awaitsMessage() {
+			list = append(list, world.Demand{Power: world.MessagePower, By: fmt.Sprintf("fault %d", i+1)})
+		}
 		if node := f.Params.Target(); slices.Contains(nodes, node) {
 			for _, p := range nemesis.PowersOf(f.Kind, f.Params) {
 				list = append(list, world.Demand{Power: p, Node: node, By: fmt.Sprintf("fault %d (%s of node %s)", i+1, f.Kind, node)})

@@ -42,19 +42,44 @@ type Fault struct {
 
 // Trigger says when a fault strikes, and what else ends it.
 type Trigger struct {
-	On    *On                  `yaml:"on" doc:"strike when a client passes a point of its code; the client stands there until the fault has taken effect"`
+	On    *On                  `yaml:"on" doc:"strike when a client passes a point of its code, or when a message is on its way; the client or the message stands there until the fault has taken effect"`
 	At    *time.Duration       `yaml:"at" doc:"strike at this time of the run; at 0s before the clients begin" max:"1h"`
 	Every nemesis.Distribution `yaml:"every" doc:"strike again and again, after intervals drawn from the seed: 5s, uniform(1s..3s), exp(mean=2s)"`
 	After *After               `yaml:"after" doc:"strike after another fault"`
-	Until *Passing             `yaml:"until" doc:"the fault ends when a client passes this point, if it has not ended before; at once, if that has happened already"`
+	Until *Passing             `yaml:"until" doc:"the fault ends when this happens, if it has not ended before; at once, if it has happened already"`
 	Stays bool                 `yaml:"stays" doc:"it stays when everything heals: the place is like that, as where machines are far from each other" default:"false"`
 }
 
-// Passing is a client at a point.
+// Passing is something that happens: a client is at a point, a client sends a command, or
+// a node answers one.
 type Passing struct {
-	Client string `yaml:"client" doc:"which client; any where it is left out"`
-	Point  string `yaml:"point" doc:"which point of its code" required:"true"`
-	Nth    int    `yaml:"nth" doc:"the how manieth time" min:"1" max:"1000000" default:"1"`
+	Node     string `yaml:"node" doc:"with answers: which node, as clients call it; any where it is left out"`
+	Client   string `yaml:"client" doc:"with point and sends: which client; any where it is left out"`
+	Point    string `yaml:"point" doc:"a point of the client's code"`
+	Sends    string `yaml:"sends" doc:"a Redis command that the client sends to a node, such as SET or EVALSHA; any: all but those by which libraries open connections (AUTH, CLIENT, COMMAND, HELLO, INFO, PING, SCRIPT, SELECT)" pattern:"^[A-Za-z][A-Za-z._-]{0,63}$"`
+	Answers  string `yaml:"answers" doc:"the Redis command that the node answers; any: as with sends" pattern:"^[A-Za-z][A-Za-z._-]{0,63}$"`
+	To       string `yaml:"to" doc:"the node to which the client sends, or the client to which the node answers; any where it is left out"`
+	Key      string `yaml:"key" doc:"with sends and answers: a key that the command names" max:"1024"`
+	Contains string `yaml:"contains" doc:"with sends and answers: a text within one of the words behind the command's name" max:"1024"`
+	Nth      int    `yaml:"nth" doc:"the how manieth time" min:"1" max:"1000000" default:"1"`
+}
+
+// goesWith are the keys that go with what happens.
+var goesWith = map[string][]string{
+	"point": {"client"}, "sends": {"client", "to", "key", "contains"}, "answers": {"node", "to", "key", "contains"},
+}
+
+// happening is the key that says what happens; empty: none does, or more than one.
+func (p *Passing) happening() string {
+	switch [3]bool{p.Point != "", p.Sends != "", p.Answers != ""} {
+	case [3]bool{true, false, false}:
+		return "point"
+	case [3]bool{false, true, false}:
+		return "sends"
+	case [3]bool{false, false, true}:
+		return "answers"
+	}
+	return ""
 }
 
 // On is a passing, and what must have happened before.
@@ -174,6 +199,10 @@ func (f *Fault) checkParams(d *decoder, cast nemesis.Cast) {
 
 // checkTrigger makes sure that the fault, which is number i from 0, can fire.
 func (f *Fault) checkTrigger(d *decoder, s *Setup, i int, points []string) {
+	if m, ok := f.Params.(nemesis.MessageFault); ok && m.StrikesMessage() && (f.On == nil || !f.On.isMessage()) {
+		d.problemAt(join(f.path, f.Kind)+".this", "it strikes the message that fires it, and no message does").Hint =
+			"on: {client: c1, sends: SET, to: A} or on: {node: A, answers: SET, to: c1}"
+	}
 	switch {
 	case f.On != nil:
 		f.On.check(d, f.path+".on", s, points)
@@ -190,12 +219,47 @@ func (f *Fault) checkTrigger(d *decoder, s *Setup, i int, points []string) {
 	}
 }
 
+// awaitsMessage reports that the fault cannot do without reading messages.
+func (f *Fault) awaitsMessage() bool {
+	return f.On != nil && (f.On.isMessage() || f.On.And != nil && f.On.And.isMessage()) || f.Until != nil && f.Until.isMessage()
+}
+
+func (p *Passing) isMessage() bool { return p.Sends != "" || p.Answers != "" }
+
 func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
-	clients := ClientNames(s.Workload.Clients)
-	if p.Client != "" && !slices.Contains(clients, p.Client) {
-		d.problemAt(path+".client", "no client %q", clip(p.Client)).suggest(p.Client, clients)
+	what, cast := p.happening(), s.Cast()
+	if what == "" {
+		d.problemAt(path, "say in exactly one way what happens: point, sends or answers").Hint =
+			"{client: c1, point: before-write}, {client: c1, sends: SET, to: A} or {node: A, answers: SET, to: c1}"
+		return
 	}
-	if p.Point != "" && s.Lock.Program == nil && !slices.Contains(points, p.Point) {
+	receivers, receiver := cast.Endpoints, "node"
+	if what == "answers" {
+		receivers, receiver = cast.Clients, "client"
+	}
+	for _, given := range []struct {
+		key, value, noun string
+		among            []string
+	}{
+		{"node", p.Node, "node", cast.Endpoints}, {"client", p.Client, "client", cast.Clients}, {"to", p.To, receiver, receivers},
+		{key: "key", value: p.Key}, {key: "contains", value: p.Contains},
+	} {
+		switch {
+		case given.value == "":
+		case !slices.Contains(goesWith[what], given.key):
+			d.problemAt(join(path, given.key), "%s does not go with %s", given.key, what).Hint =
+				"a client is at a point or sends to a node; a node answers to a client"
+		case given.among != nil && !slices.Contains(given.among, given.value):
+			d.problemAt(join(path, given.key), "no %s %q", given.noun, clip(given.value)).suggest(given.value, given.among)
+		}
+	}
+	if what == "point" {
+		p.checkPoint(d, path, s, points)
+	}
+}
+
+func (p *Passing) checkPoint(d *decoder, path string, s *Setup, points []string) {
+	if s.Lock.Program == nil && !slices.Contains(points, p.Point) {
 		d.problemAt(path+".point", "no client ever passes a point %q", clip(p.Point)).suggest(p.Point, points)
 	}
 	limit := s.Workload.Sections * s.Workload.Passes(p.Point)

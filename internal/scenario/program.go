@@ -182,7 +182,7 @@ func (s *Setup) wantsPoints(r *program.Ready) string {
 			passings = append(passings, &f.On.Passing, f.On.And)
 		}
 		for _, p := range passings {
-			if p != nil && !slices.Contains(points, p.Point) {
+			if p != nil && p.Point != "" && !slices.Contains(points, p.Point) {
 				return fmt.Sprintf("fault %d waits for the point %s, which it does not report", i+1, p.Point)
 			}
 		}

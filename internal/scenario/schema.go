@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -142,6 +144,11 @@ func schemaOf(t reflect.Type, tag reflect.StructTag, required bool) *jsonschema.
 		s.MinItems, s.MaxItems = limit(tag, "least"), limit(tag, "most")
 	case t.Kind() == reflect.Struct:
 		structSchema(s, t, required)
+		if t == reflect.TypeFor[Passing]() || t == reflect.TypeFor[On]() {
+			for _, key := range slices.Sorted(maps.Keys(goesWith)) {
+				s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{key}})
+			}
+		}
 	default:
 		scalarSchema(s, t, tag)
 	}

@@ -39,6 +39,8 @@ type Spec struct {
 	Resource resource.Config
 	// Points are the points of clients at which Hooks.Point wants to be called.
 	Points []string
+	// Messages are those at which Hooks.Message wants to be called.
+	Messages []Pattern
 	// Needs are the powers over the world that the run's faults use, so that
 	// a world can prepare for them or refuse at once.
 	Needs []Power
@@ -81,6 +83,10 @@ type Hooks struct {
 	// Point is called when a client passes an armed point, on the client's own
 	// activity; the client goes on when it returns.
 	Point func(client, point string)
+	// Message is called with a message that Spec.Messages name, on an activity of its
+	// own. Unread is called where nobody can tell the messages of a connection any more.
+	Message func(Message)
+	Unread  func(link Link, why string)
 }
 
 // World is a place for one run. Close undoes everything, whatever state the

@@ -126,9 +126,7 @@ func within(timeout time.Duration) (context.Context, context.CancelFunc) {
 // eval calls a script by its name and sends its source only where the server
 // does not know it yet.
 func (n *node) eval(ctx context.Context, c command.Command) command.Reply {
-	words := c.Words()
-	words[0], words[1] = "evalsha", c.Script.SHA()
-	v, err := do(ctx, n.rdb, words)
+	v, err := do(ctx, n.rdb, c.ByName())
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		v, err = do(ctx, n.rdb, c.Words())
 	}

@@ -34,7 +34,9 @@ type Place struct {
 	// Part is how many bytes of the message pass, where its fate is Ends.
 	Part int64
 	// met is the number of the last disturbance that it has met; it may stand in it.
-	met             int
+	met int
+	// number is that of the message on its connection.
+	number          int
 	stands, limited bool
 	// base is when it came, and how late latency makes it.
 	base time.Duration
@@ -44,6 +46,8 @@ type Place struct {
 type Flow struct {
 	// opened is the number of the latest disturbance when the connection was opened.
 	opened int
+	// came is the number of its latest message.
+	came int
 }
 
 // Fate is what becomes of a message.
@@ -80,6 +84,10 @@ type Way[M Message] struct {
 type disturbance[M Message] struct {
 	world.Disturbance
 	number int
+	// only is the one flow that it strikes, from the message after that with this number;
+	// nil: all.
+	only  *Flow
+	after int
 	// standing are the messages that stand in it, in the order in which they came.
 	standing []standing[M]
 	// used is what flows have used up of a limit.
@@ -108,7 +116,7 @@ func (w *Way[M]) Open() Flow { return Flow{opened: w.begun} }
 // itself, sooner or later.
 func (w *Way[M]) Opens(bytes int64) bool {
 	return !slices.ContainsFunc(w.inForce, func(d *disturbance[M]) bool {
-		return d.Kind == world.Cut || d.Kind == world.Hold || d.Kind == world.Reset || d.Kind == world.LimitData && d.Bytes < bytes
+		return d.only == nil && (d.Kind == world.Cut || d.Kind == world.Hold || d.Kind == world.Reset || d.Kind == world.LimitData && d.Bytes < bytes)
 	})
 }
 
@@ -116,8 +124,17 @@ func (w *Way[M]) Opens(bytes int64) bool {
 // it, which is to Pass on now, and whether all connections break. To call it twice
 // does no harm.
 func (w *Way[M]) Begin(what world.Disturbance) (end func() (freed []M, breaks bool)) {
+	return w.BeginOn(nil, what)
+}
+
+// BeginOn puts it in force for one flow and the messages that come there from now on. Where
+// breaks is true at its end, the flow's connection breaks.
+func (w *Way[M]) BeginOn(only *Flow, what world.Disturbance) (end func() (freed []M, breaks bool)) {
 	w.begun++
-	d := &disturbance[M]{Disturbance: what, number: w.begun}
+	d := &disturbance[M]{Disturbance: what, number: w.begun, only: only}
+	if only != nil {
+		d.after = only.came
+	}
 	w.inForce = append(w.inForce, d)
 	return func() (freed []M, breaks bool) {
 		i := slices.Index(w.inForce, d)
@@ -139,11 +156,15 @@ func (w *Way[M]) Pass(m M, now time.Duration) (Fate, time.Duration) {
 	p := m.Place()
 	stood := p.stands
 	p.stands = false
+	if p.number == 0 {
+		m.Flow().came++
+		p.number = m.Flow().came
+	}
 	for _, d := range w.inForce {
 		if stood && d.number == p.met {
 			d.leave(m)
 		}
-		if d.number <= p.met {
+		if d.number <= p.met || !d.strikes(m.Flow()) || p.number <= d.after {
 			continue
 		}
 		if p.met == 0 {
@@ -162,6 +183,8 @@ func (w *Way[M]) Pass(m M, now time.Duration) (Fate, time.Duration) {
 	*p = Place{Part: p.Part}
 	return fate, 0
 }
+
+func (d *disturbance[M]) strikes(f *Flow) bool { return d.only == nil || d.only == f }
 
 // meet is what a disturbance does to a message.
 func (d *disturbance[M]) meet(m M, p *Place, r rand.Source, now time.Duration) (Fate, time.Duration) {
@@ -245,6 +268,7 @@ func (d *disturbance[M]) leave(m M) {
 func (w *Way[M]) Ending(f *Flow) (late time.Duration) {
 	for _, d := range w.inForce {
 		switch {
+		case !d.strikes(f):
 		case d.Kind == world.Hold, d.Kind == world.Stall && f.opened < d.number:
 			return Never
 		case d.Kind == world.SlowClose:

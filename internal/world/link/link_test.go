@@ -72,8 +72,11 @@ func (d *driver) send(name string, f *link.Flow, size int64) {
 }
 
 // begin puts a disturbance in force, till end.
-func (d *driver) begin(what world.Disturbance) (end func()) {
-	over := d.way.Begin(what)
+func (d *driver) begin(what world.Disturbance) (end func()) { return d.beginOn(nil, what) }
+
+// beginOn does so for one flow; nil: for all.
+func (d *driver) beginOn(f *link.Flow, what world.Disturbance) (end func()) {
+	over := d.way.BeginOn(f, what)
 	return func() {
 		freed, breaks := over()
 		for _, m := range freed {
@@ -197,6 +200,31 @@ func TestWay(t *testing.T) {
 			d.way.Close(f)
 			end()
 		}, "b passes 0s"},
+		"a hold of one message, and of all behind it": {func(d *driver, f *link.Flow) {
+			g := d.way.Open()
+			d.begin(world.Disturbance{Kind: world.Latency, Latency: 50 * ms})
+			d.send("a", f, 1)
+			end := d.beginOn(f, world.Disturbance{Kind: world.Hold})
+			d.send("b", f, 1)
+			d.send("other", &g, 1)
+			d.until(80 * ms)
+			d.send("c", f, 1)
+			end()
+		}, "a passes 50ms, other passes 50ms, b passes 80ms, c passes 130ms"},
+		"a cut of one message": {func(d *driver, f *link.Flow) {
+			g := d.way.Open()
+			end := d.beginOn(f, world.Disturbance{Kind: world.Cut})
+			d.send("a", f, 1)
+			d.send("b", f, 1)
+			d.send("other", &g, 1)
+			end()
+		}, "a lost 0s, b lost 0s, other passes 0s, all break 0s"},
+		"a reset by one message": {func(d *driver, f *link.Flow) {
+			g := d.way.Open()
+			d.beginOn(f, world.Disturbance{Kind: world.Reset})
+			d.send("other", &g, 1)
+			d.send("a", f, 1)
+		}, "other passes 0s, a breaks 0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var d driver
@@ -238,6 +266,11 @@ func TestEndsOfConnections(t *testing.T) {
 		end := w.Begin(test.d)
 		want(test.d.Kind.String(), test.late, test.opens)
 		_, _ = end()
+	}
+	for _, other := range []world.DisturbanceKind{world.Hold, world.Cut, world.Reset} {
+		g := w.Open()
+		w.BeginOn(&g, world.Disturbance{Kind: other})
+		want("a disturbance of another connection", 0, true)
 	}
 	w.Begin(world.Disturbance{Kind: world.SlowClose, Delay: time.Minute})
 	w.Begin(world.Disturbance{Kind: world.SlowClose, Delay: time.Second})

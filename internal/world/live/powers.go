@@ -19,7 +19,7 @@ import (
 func has(p world.Power) bool {
 	switch p {
 	case world.PausePower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.PostgresPower,
-		world.NodeClockPower, world.ClientClockPower:
+		world.NodeClockPower, world.ClientClockPower, world.MessagePower:
 		return true
 	case world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
 		world.SlowClosePower, world.LimitDataPower: // flow carries them out

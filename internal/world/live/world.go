@@ -47,7 +47,7 @@ type World struct {
 	links    *proxy.Proxies
 	// primaries are the addresses at which replicas found their primaries.
 	primaries sync.Map
-	// wire knows the connections of lock programs; nil: the lock is ours.
+	// wire reads what passes between clients and nodes.
 	wire        *proxy.Wire
 	clients     *clients.Clients
 	observation *observe.Observation
@@ -86,8 +86,8 @@ func (w *World) build(o Options) (err error) {
 	}
 	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.record,
 		Stop: w.Stop, Background: &w.background}
+	w.wire = w.newWire(shown)
 	if w.spec.Lock.Program != nil {
-		w.wire = proxy.NewWire()
 		w.observation.Strangers = w.strangers(o.Nodes != server.External)
 		// On servers of others the lock's key has been given a prefix.
 		w.observation.Strangers.Prefix = strings.TrimSuffix(w.spec.Lock.Key, shown)
@@ -171,6 +171,33 @@ func (w *World) strangers(fresh bool) *observe.Strangers {
 		s.Keys = append(s.Keys, strings.ReplaceAll(pattern, program.KeyPattern, w.spec.Lock.Key))
 	}
 	return s
+}
+
+// newWire is what reads the links to nodes. The history calls the lock's key shown.
+func (w *World) newWire(shown string) *proxy.Wire {
+	wire := &proxy.Wire{Names: w.spec.Lock.Program != nil, Awaits: slices.Clone(w.spec.Messages), Go: w.background.Go,
+		Message: func(m world.Message) {
+			m.Words = slices.Clone(m.Words)
+			for i, word := range m.Words { // on servers of others the key has a prefix
+				if word == w.spec.Lock.Key {
+					m.Words[i] = shown
+				}
+			}
+			if h := w.hooks.Load(); h != nil && h.Message != nil {
+				h.Message(m)
+			}
+		},
+		Unread: func(l world.Link, why string) {
+			if h := w.hooks.Load(); h != nil && h.Unread != nil {
+				h.Unread(l, why)
+			}
+		}}
+	for i := range wire.Awaits {
+		if p := &wire.Awaits[i]; p.Key == shown {
+			p.Key = w.spec.Lock.Key
+		}
+	}
+	return wire
 }
 
 // Start opens observation and begins the run's time.

@@ -40,6 +40,8 @@ type clientLink struct {
 	opened   connection
 	lastUsed *connection
 	ways     [2]link.Way[*call]
+	// awaits are the messages here that the run waits for.
+	awaits []world.Pattern
 }
 
 const (
@@ -157,7 +159,9 @@ func (l *clientLink) send(k *call) {
 		k.lost()
 		return
 	}
-	k.run()
+	if !k.awaited() {
+		k.run()
+	}
 }
 
 // run moves a message on, and on again as long as nothing else happens before. So it
@@ -197,7 +201,7 @@ func (k *call) step() (at time.Duration) {
 		}
 		k.lost()
 		return link.Never
-	case !l.to.arrive(k) || !k.turn():
+	case !l.to.arrive(k) || !k.turn() || k.awaited():
 		return link.Never
 	}
 	if !l.ways[k.dir].Clear(&k.place) {
@@ -251,7 +255,7 @@ func (k *call) turn() bool {
 
 // answer sends the reply back.
 func (k *call) answer() {
-	if k.turn() {
+	if k.turn() && !k.awaited() {
 		k.advance()
 	}
 }

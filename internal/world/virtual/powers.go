@@ -13,7 +13,7 @@ func has(p world.Power) bool {
 	switch p {
 	case world.PausePower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.NodeClockPower, world.ClientClockPower,
 		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
-		world.SlowClosePower, world.LimitDataPower:
+		world.SlowClosePower, world.LimitDataPower, world.MessagePower:
 		return true
 	case world.PostgresPower: // a resource with its locks, under another name
 		return true

@@ -168,6 +168,9 @@ func (w *World) openClients() error {
 		if w.spec.Replicated {
 			c.links[0].name.To = world.Primary
 		}
+		for _, l := range c.links {
+			l.await()
+		}
 		c.store = w.newLink(name, w.store)
 		c.store.name.To = history.ResourceProcess
 		if w.consensus != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
 
+	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/link"
 )
 
@@ -24,8 +25,14 @@ type flow struct {
 	// breaks is the valve's count when the connection began.
 	breaks      int
 	interrupted bool
-	// conn is what is known of the connection; nil: nothing is.
+	// broken: the connection is to end; it is guarded by the valve's lock.
+	broken bool
+	// conn reads the connection; nil: nobody does.
 	conn *conn
+	// held is closed when a message may go on for which the run waits; nil: there is none.
+	// Then the message is held back, and unread has come behind it.
+	held         chan struct{}
+	back, unread []byte
 }
 
 // chunk is a message as the valve sees it.
@@ -52,7 +59,7 @@ func newFlow(v *valve, stub *toxics.ToxicStub) *flow {
 	defer v.mu.Unlock()
 	f := &flow{Flow: v.way.Open(), valve: v, breaks: v.breaks, input: stub.Input, output: stub.Output}
 	if f.conn, _ = stub.State.(*conn); f.conn != nil && !v.answers {
-		f.queue = []*chunk{{flow: f, data: &stream.StreamChunk{Data: f.conn.preface(), Timestamp: time.Now()}}}
+		f.queue = f.chunks(f.conn.preface())
 	}
 	return f
 }
@@ -63,6 +70,10 @@ func (f *flow) step(interrupt <-chan struct{}) bool {
 	head, wait, changed := f.next()
 	var out chan<- *stream.StreamChunk
 	var due <-chan time.Time
+	input := f.input
+	if f.held != nil {
+		input = nil
+	}
 	switch {
 	case head != nil:
 		out = f.output
@@ -77,9 +88,11 @@ func (f *flow) step(interrupt <-chan struct{}) bool {
 		return false
 	case <-changed:
 	case <-due:
+	case <-f.held:
+		f.goOn()
 	case out <- head:
 		return f.sent()
-	case data := <-f.input:
+	case data := <-input:
 		f.take(data)
 	}
 	return true
@@ -104,7 +117,7 @@ func (f *flow) next() (head *stream.StreamChunk, wait time.Duration, changed <-c
 	}
 	f.queue = slices.DeleteFunc(f.queue, func(c *chunk) bool { return c.fate == link.Lost })
 	switch {
-	case !v.open, f.breaks != v.breaks, slices.ContainsFunc(f.queue, func(c *chunk) bool { return c.fate == link.Breaks }):
+	case !v.open, f.broken, f.breaks != v.breaks, slices.ContainsFunc(f.queue, func(c *chunk) bool { return c.fate == link.Breaks }):
 		return nil, 0, nil
 	case len(f.queue) == 0 && f.input == nil:
 		if late := v.way.Ending(&f.Flow); late < link.Never {
@@ -136,15 +149,80 @@ func (f *flow) take(data *stream.StreamChunk) {
 		f.input, f.closed = nil, v.now()
 		return
 	}
-	if f.conn != nil && !v.answers {
-		data.Data = f.conn.takes(data.Data)
+	if f.conn == nil {
+		f.pass(data.Data)
+		return
 	}
-	if f.conn != nil && v.answers {
-		if data.Data = f.conn.answers(data.Data); len(data.Data) == 0 {
+	f.unread = data.Data
+	f.read()
+}
+
+// read passes on what has come, up to a message for which the run waits.
+func (f *flow) read() {
+	at := 0                                  // what passes begins at 0, and has been read to here
+	for at < len(f.unread) && f.valve.open { // when the link is closed nothing begins any more
+		p := f.conn.read(f.valve.answers, f.unread[at:])
+		if !p.other && p.awaited == nil {
+			at += p.size
+			continue
+		}
+		f.pass(f.unread[:at])
+		message := f.unread[at : at+p.size]
+		f.unread, at = f.unread[at+p.size:], 0
+		if p.other {
+			message = p.instead
+		}
+		if p.awaited != nil {
+			f.back = message
+			f.hold(p.awaited)
 			return
 		}
+		f.pass(message)
 	}
-	c := &chunk{data: data, flow: f}
-	f.queue = append(f.queue, c)
-	v.pass(c, v.now())
+	f.pass(f.unread)
+	f.unread = nil
+}
+
+// hold lets the run deal with a message.
+func (f *flow) hold(words []string) {
+	held := make(chan struct{})
+	f.held = held
+	v, c := f.valve, f.conn
+	c.wire.Go(func() {
+		defer close(held)
+		c.wire.Message(world.Message{Link: c.link, Answer: v.answers, Words: words, Disturb: func(d world.Disturbance) (func() error, error) {
+			if err := d.Check(); err != nil {
+				return nil, err
+			}
+			lift := v.addOn(f, d)
+			return func() error { lift(); return nil }, nil
+		}})
+	})
+}
+
+// goOn passes on the message that was held back.
+func (f *flow) goOn() {
+	v := f.valve
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f.held = nil
+	f.pass(f.back)
+	f.back = nil
+	f.read()
+}
+
+// pass sends bytes through the disturbances.
+func (f *flow) pass(data []byte) {
+	for _, c := range f.chunks(data) {
+		f.queue = append(f.queue, c)
+		f.valve.pass(c, f.valve.now())
+	}
+}
+
+// chunks makes a chunk of bytes, if there are any.
+func (f *flow) chunks(data []byte) []*chunk {
+	if len(data) == 0 {
+		return nil
+	}
+	return []*chunk{{data: &stream.StreamChunk{Data: data, Timestamp: time.Now()}, flow: f}}
 }

@@ -44,7 +44,7 @@ func New() *Proxies {
 }
 
 // Open puts a proxy between from and the address of to, and returns where it
-// listens. wire names and reads its connections; nil: nobody does.
+// listens. wire reads its connections; nil: nobody does.
 func (p *Proxies) Open(from, to, address string, wire *Wire) (string, error) {
 	var l *proxied
 	err := machine.OnFreePort(func(port int) (err error) {
@@ -55,8 +55,8 @@ func (p *Proxies) Open(from, to, address string, wire *Wire) (string, error) {
 		if l.answers, err = l.fit("downstream"); err != nil {
 			return err
 		}
-		if wire != nil {
-			l.read(wire, from)
+		if name := (world.Link{From: from, To: to}); wire != nil && wire.reads(name) {
+			l.read(wire, name)
 		}
 		if err = l.Start(); errors.Is(err, syscall.EADDRINUSE) {
 			return machine.ErrPortTaken
@@ -86,12 +86,12 @@ func (l *proxied) fit(stream string) (*valve, error) {
 	return v, nil
 }
 
-// read has a wire name and read the connections of a client. toxiproxy opens the
-// requests of a connection first, then its answers.
-func (l *proxied) read(wire *Wire, client string) {
+// read has a wire read the connections of a link. toxiproxy opens the requests of a
+// connection first, then its answers.
+func (l *proxied) read(wire *Wire, name world.Link) {
 	var latest *conn
-	l.requests.name = func() *conn { latest = wire.open(client); return latest }
-	l.answers.answers, l.answers.name = true, func() *conn { return latest }
+	l.requests.opened = func() *conn { latest = wire.open(name); return latest }
+	l.answers.answers, l.answers.opened = true, func() *conn { return latest }
 }
 
 // All are the links, in the order in which they were opened.

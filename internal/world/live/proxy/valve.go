@@ -24,9 +24,9 @@ type valve struct {
 	// breaks is how often all connections broke.
 	breaks int
 	open   bool
-	// name makes what is known of a connection that is being opened; nil: nothing is. It
-	// is called for the two directions of each in the same order.
-	name func() *conn
+	// opened makes what reads a connection that is being opened; nil: nobody does. It is
+	// called for the two directions of each in the same order.
+	opened func() *conn
 	// answers: it is the direction of the answers.
 	answers bool
 }
@@ -46,17 +46,27 @@ func (v *valve) now() time.Duration { return time.Since(v.begun) }
 
 // add puts a disturbance in force; lift takes it off again. Lifting it twice
 // does nothing.
-func (v *valve) add(d world.Disturbance) (lift func()) {
+func (v *valve) add(d world.Disturbance) (lift func()) { return v.addOn(nil, d) }
+
+// addOn puts it in force for what comes on one connection from now on; nil: on all.
+func (v *valve) addOn(f *flow, d world.Disturbance) (lift func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	end := v.way.Begin(d)
+	var only *link.Flow
+	if f != nil {
+		only = &f.Flow
+	}
+	end := v.way.BeginOn(only, d)
 	return func() {
 		v.change(func() {
 			freed, breaks := end()
 			for _, c := range freed {
 				v.pass(c, v.now())
 			}
-			if breaks {
+			switch {
+			case breaks && f != nil:
+				f.broken = true
+			case breaks:
 				v.breaks++
 			}
 		})
@@ -80,10 +90,10 @@ func (v *valve) pass(c *chunk, now time.Duration) { c.fate, c.due = v.way.Pass(c
 // NewState implements toxics.StatefulToxic. toxiproxy calls it when it opens a
 // connection, in the one goroutine that does that for a link.
 func (v *valve) NewState() any {
-	if v.name == nil {
+	if v.opened == nil {
 		return (*conn)(nil)
 	}
-	return v.name()
+	return v.opened()
 }
 
 // Pipe implements toxics.Toxic: it serves one connection until that ends.

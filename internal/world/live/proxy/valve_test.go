@@ -33,10 +33,15 @@ type arrival struct {
 func newPipe() *pipe { return newValve().connect() }
 
 // connect opens a connection through the valve.
-func (v *valve) connect() *pipe {
+func (v *valve) connect() *pipe { return v.connectWith(nil) }
+
+// connectWith opens one that is read.
+func (v *valve) connectWith(c *conn) *pipe {
 	p := &pipe{valve: v, in: make(chan *stream.StreamChunk), begin: time.Now()}
 	out := make(chan *stream.StreamChunk)
-	go p.Pipe(toxics.NewToxicStub(p.in, out))
+	stub := toxics.NewToxicStub(p.in, out)
+	stub.State = c
+	go p.Pipe(stub)
 	go func() {
 		for chunk := range out {
 			p.mu.Lock()

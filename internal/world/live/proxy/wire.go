@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -14,33 +12,66 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/resp"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
-// Wire is what is known of the connections of clients whose programs are not ours: it
-// names each connection for the node behind it, and remembers when each command left
-// its client.
+// Wire reads the connections of a run's links.
 type Wire struct {
+	// Names: it names each connection for the node behind it, and remembers when each
+	// command left its client.
+	Names bool
+	// Awaits are the messages for which the run waits. Each stands till Message has
+	// returned, which Go starts. Unread takes that the messages of a connection cannot
+	// be told any more.
+	Awaits  []world.Pattern
+	Message func(world.Message)
+	Unread  func(l world.Link, why string)
+	Go      func(func())
+
 	last  atomic.Int64 // the number of the latest connection
 	mu    sync.Mutex
-	conns map[string]*conn
-	order []string // of their names
-	seed  maphash.Seed
+	conns map[string]*conn // that have names
+	order []string         // of their names
 }
 
-// NewWire makes one for the links of a run.
-func NewWire() *Wire { return &Wire{conns: make(map[string]*conn), seed: maphash.MakeSeed()} }
+// seed is for the hashes of commands.
+var seed = maphash.MakeSeed()
 
-// conn is a connection over a named link.
+// conn is a connection that is read.
 type conn struct {
 	wire *Wire
+	link world.Link
+	// name is what the node knows it by; empty: whatever the client says.
 	name string
-	// unread are the beginning of a command that came in parts, and of the answer to our
-	// own, which the client does not see.
-	unread, swallowed []byte
-	// swallow: that answer has not come. blind: what the client sends is not the protocol
-	// of Redis.
-	swallow, blind bool
-	sent           []sent
+	// awaits are the messages on this link for which the run waits.
+	awaits []world.Pattern
+
+	mu                sync.Mutex
+	requests, answers side
+	// expected are the commands whose answers have not come.
+	expected []expected
+	// subscribed: messages may come that answer nothing.
+	subscribed bool
+	sent       []sent
+}
+
+// side is what is read of a direction.
+type side struct {
+	resp.Scanner
+	// partly: the beginning of a message has passed.
+	partly bool
+	// blind: nothing is read there any more.
+	blind bool
+}
+
+// expected is a command whose answer is to come.
+type expected struct {
+	// words are the command's, where the run may wait for its answer.
+	words []string
+	// own: it is ours, and the client does not see the answer.
+	own bool
+	// replies are how many there are to be.
+	replies int
 }
 
 // sent is a command that left its client.
@@ -49,12 +80,12 @@ type sent struct {
 	at    time.Duration
 }
 
-// Bounds of what is remembered: connections, and of each the bytes of a command that is
-// not complete, and commands.
+// Bounds of what is remembered: connections, and of each the commands that left, and those
+// without an answer.
 const (
-	maxConns  = 1000
-	maxUnread = 256 << 10
-	maxSent   = 1000
+	maxConns    = 1000
+	maxSent     = 1000
+	maxExpected = 10_000
 )
 
 // nameMark stands in the name of a connection between its client and its number.
@@ -68,10 +99,31 @@ func ClientOf(name string) (client string, link bool) {
 	return client, found && err == nil
 }
 
-func (w *Wire) open(client string) *conn {
-	c := &conn{wire: w, name: client + nameMark + strconv.FormatInt(w.last.Add(1), 10), swallow: true}
+// reads reports whether connections of a link are read.
+func (w *Wire) reads(l world.Link) bool { return w.Names || len(w.awaitsOn(l)) > 0 }
+
+func (w *Wire) awaitsOn(l world.Link) (list []world.Pattern) {
+	for _, p := range w.Awaits {
+		if p.On(l) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (w *Wire) open(l world.Link) *conn {
+	c := &conn{wire: w, link: l, awaits: w.awaitsOn(l)}
+	c.requests.Commands = true
+	if !w.Names {
+		return c
+	}
+	c.name = l.From + nameMark + strconv.FormatInt(w.last.Add(1), 10)
+	c.expected = []expected{{own: true, replies: 1}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.conns == nil {
+		w.conns = make(map[string]*conn)
+	}
 	w.conns[c.name] = c
 	if w.order = append(w.order, c.name); len(w.order) > maxConns {
 		delete(w.conns, w.order[0])
@@ -82,45 +134,137 @@ func (w *Wire) open(client string) *conn {
 
 // preface is what goes to the node before anything else.
 func (c *conn) preface() []byte {
+	if c.name == "" {
+		return nil
+	}
 	return resp.AppendCommand(nil, "CLIENT", "SETNAME", c.name)
 }
 
-// takes reads what the client sends, and returns what goes on: the same, but for the name
-// that a client gives its connection.
-func (c *conn) takes(data []byte) []byte {
-	now := machine.Monotonic()
-	c.wire.mu.Lock()
-	defer c.wire.mu.Unlock()
-	if c.blind {
-		return data
+// piece is what becomes of some bytes.
+type piece struct {
+	// size is how many they are. They pass as they are, unless others stand in for them.
+	size    int
+	instead []byte
+	other   bool
+	// awaited has the words of the message that ends with them, where the run waits for it.
+	awaited []string
+}
+
+// read reads bytes up to the end of the next message, or all of them.
+func (c *conn) read(answers bool, data []byte) piece {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &c.requests
+	if answers {
+		s = &c.answers
+		if s.blind = s.blind || c.idle(); s.blind {
+			return piece{size: len(data)}
+		}
 	}
-	gone := len(c.unread) // these bytes have been sent on
-	c.unread = append(c.unread, data...)
-	var out []byte
-	read := 0
-	for {
-		v, n, err := resp.Parse(c.unread[read:])
-		if errors.Is(err, resp.ErrShort) {
-			break
-		}
-		words, ok := wordsOf(v)
-		if err != nil || !ok {
-			c.blind, c.unread, c.sent = true, nil, nil
-			return data
-		}
-		as := c.unread[max(read, gone) : read+n]
-		if read >= gone && c.rename(words) {
-			as = resp.AppendCommand(nil, words...)
-		}
-		out = append(out, as...)
-		read += n
-		c.sent = append(c.sent, sent{c.wire.hash(words), now})
+	if s.blind {
+		return piece{size: len(data)}
 	}
-	out = append(out, c.unread[max(read, gone):]...)
-	c.unread = append(c.unread[:0], c.unread[read:]...)
-	c.blind = len(c.unread) > maxUnread
-	c.sent = c.sent[max(len(c.sent)-maxSent, 0):]
-	return out
+	n, whole, err := s.Next(data)
+	p := piece{size: n}
+	switch {
+	case err != nil:
+		c.loses(s, err.Error())
+		return piece{size: len(data)}
+	case answers:
+		p.other = len(c.expected) > 0 && c.expected[0].own
+	}
+	if first := !s.partly; whole {
+		kind, words := s.Message()
+		if answers {
+			p.awaited = c.answered(kind, words)
+		} else {
+			p.awaited = c.asked(words)
+			if p.other = first && c.rename(words); p.other {
+				p.instead = resp.AppendCommand(nil, words...)
+			}
+		}
+	}
+	s.partly = !whole
+	return p
+}
+
+// idle reports that no answer needs to be read.
+func (c *conn) idle() bool {
+	return len(c.expected) == 0 && (c.requests.blind || !slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Answer }))
+}
+
+// loses says that a direction cannot be read any more.
+func (c *conn) loses(s *side, why string) {
+	s.blind, c.sent = true, nil
+	if len(c.awaits) > 0 {
+		c.wire.Go(func() { c.wire.Unread(c.link, why) })
+	}
+}
+
+// asked takes in a command, and returns its words where the run waits for it.
+func (c *conn) asked(words []string) (awaited []string) {
+	if len(words) == 0 {
+		return nil
+	}
+	if c.wire.Names {
+		c.sent = append(c.sent[max(len(c.sent)-maxSent+1, 0):], sent{hash(words), machine.Monotonic()})
+	}
+	c.expect(words)
+	if c.fits(words, false) {
+		return words
+	}
+	return nil
+}
+
+func (c *conn) fits(words []string, answer bool) bool {
+	return slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Fits(c.link, answer, words) })
+}
+
+// expect takes note that the answer to a command is to come.
+func (c *conn) expect(words []string) {
+	if c.answers.blind || c.idle() {
+		return
+	}
+	e := expected{replies: 1}
+	name := strings.ToUpper(words[0])
+	switch {
+	case len(c.expected) >= maxExpected:
+		c.loses(&c.answers, fmt.Sprintf("more than %d commands have no answer", maxExpected))
+		return
+	case name == "MONITOR", name == "SYNC", name == "PSYNC", strings.HasSuffix(name, "UNSUBSCRIBE") && len(words) == 1,
+		name == "CLIENT" && len(words) > 2 && strings.EqualFold(words[1], "reply") && !strings.EqualFold(words[2], "on"):
+		c.loses(&c.answers, "how many answers come to "+strings.Join(words[:min(len(words), 3)], " ")+" is not known")
+		return
+	case strings.HasSuffix(name, "SUBSCRIBE"):
+		e.replies, c.subscribed = max(len(words)-1, 1), true
+	}
+	if c.fits(words, true) {
+		e.words = words
+	}
+	c.expected = append(c.expected, e)
+}
+
+// answered takes in what a node sends, and returns the words of the command that it answers
+// where the run waits for it.
+func (c *conn) answered(kind resp.Kind, words []string) (awaited []string) {
+	first := ""
+	if len(words) > 0 {
+		first = words[0]
+	}
+	subscription := c.subscribed && (kind == resp.Push || kind == resp.Array) && strings.HasSuffix(first, "subscribe")
+	switch {
+	case kind == resp.Push && !subscription,
+		c.subscribed && kind == resp.Array && (first == "message" || first == "pmessage" || first == "smessage"),
+		len(c.expected) == 0:
+		return nil
+	}
+	head := &c.expected[0]
+	if head.replies--; head.replies > 0 && subscription {
+		return nil
+	}
+	awaited = head.words
+	c.expected = c.expected[1:]
+	return awaited
 }
 
 // rename puts the link's name in the place of that which a command gives the connection,
@@ -128,6 +272,8 @@ func (c *conn) takes(data []byte) []byte {
 func (c *conn) rename(words []string) bool {
 	at := -1
 	switch {
+	case c.name == "" || len(words) == 0:
+		return false
 	case len(words) == 3 && strings.EqualFold(words[0], "client") && strings.EqualFold(words[1], "setname"):
 		at = 2
 	case strings.EqualFold(words[0], "hello"):
@@ -141,22 +287,9 @@ func (c *conn) rename(words []string) bool {
 	return true
 }
 
-func wordsOf(v resp.Value) (words []string, ok bool) {
-	if v.Kind != resp.Array || v.Null || len(v.List) == 0 {
-		return nil, false
-	}
-	for _, one := range v.List {
-		if one.Kind != resp.Bulk || one.Null {
-			return nil, false
-		}
-		words = append(words, one.Text)
-	}
-	return words, true
-}
-
-func (w *Wire) hash(words []string) uint64 {
+func hash(words []string) uint64 {
 	var h maphash.Hash
-	h.SetSeed(w.seed)
+	h.SetSeed(seed)
 	for _, word := range words {
 		_, _ = fmt.Fprintf(&h, "%d:", len(word))
 		_, _ = h.WriteString(word)
@@ -164,37 +297,19 @@ func (w *Wire) hash(words []string) uint64 {
 	return h.Sum64()
 }
 
-// answers takes the answer to our own command out of what the node sends.
-func (c *conn) answers(data []byte) []byte {
-	c.wire.mu.Lock()
-	defer c.wire.mu.Unlock()
-	if !c.swallow {
-		return data
-	}
-	c.swallowed = append(c.swallowed, data...)
-	_, n, err := resp.Parse(c.swallowed)
-	if errors.Is(err, resp.ErrShort) && len(c.swallowed) < maxUnread {
-		return nil
-	}
-	rest := c.swallowed
-	if err == nil {
-		rest = rest[n:]
-	}
-	c.swallow, c.swallowed = false, nil
-	return bytes.Clone(rest)
-}
-
 // Left is when the next command with these words left its client over the connection of
 // this name, on the machine's monotonic clock. Those before it were lost on their way.
 func (w *Wire) Left(name string, words []string) (at time.Duration, known bool) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	c := w.conns[name]
+	w.mu.Unlock()
 	if c == nil {
 		return 0, false
 	}
-	hash := w.hash(words)
-	i := slices.IndexFunc(c.sent, func(s sent) bool { return s.words == hash })
+	h := hash(words)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.sent, func(s sent) bool { return s.words == h })
 	if i < 0 {
 		return 0, false
 	}

@@ -38,7 +38,10 @@ func node(t *testing.T) (address string, got <-chan string) {
 					v, size, err := resp.Parse(unread)
 					if err == nil {
 						unread = unread[size:]
-						words, _ := wordsOf(v)
+						var words []string
+						for _, one := range v.List {
+							words = append(words, one.Text)
+						}
 						commands <- strings.Join(words, " ")
 						n++
 						_, _ = fmt.Fprintf(c, ":%d\r\n", n)
@@ -58,7 +61,7 @@ func node(t *testing.T) (address string, got <-chan string) {
 
 func TestLinkNamesAndReadsConnections(t *testing.T) {
 	address, got := node(t)
-	p, wire := New(), NewWire()
+	p, wire := New(), &Wire{Names: true}
 	defer p.Close()
 	at, err := p.Open("c1", "A", address, wire)
 	if err != nil {
@@ -131,7 +134,7 @@ func TestLinkPassesWhatItCannotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	p, wire := New(), NewWire()
+	p, wire := New(), &Wire{Names: true}
 	defer p.Close()
 	at, err := p.Open("c1", "A", l.Addr().String(), wire)
 	if err != nil {
@@ -148,11 +151,11 @@ func TestLinkPassesWhatItCannotRead(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }()
 	preface := resp.AppendCommand(nil, "CLIENT", "SETNAME", "c1#1")
-	if _, err := c.Write([]byte("inline command\r\n")); err != nil {
+	if _, err := c.Write([]byte("what is  this\"\r\n")); err != nil {
 		t.Fatal(err)
 	}
 	text := make([]byte, len(preface)+16)
-	if _, err := io.ReadFull(s, text); err != nil || string(text) != string(preface)+"inline command\r\n" {
+	if _, err := io.ReadFull(s, text); err != nil || string(text) != string(preface)+"what is  this\"\r\n" {
 		t.Errorf("%q, %v", text, err)
 	}
 	if _, err := s.Write([]byte("what is this?\r\n")); err != nil {
@@ -162,7 +165,7 @@ func TestLinkPassesWhatItCannotRead(t *testing.T) {
 	if _, err := io.ReadFull(c, answer); err != nil || string(answer) != "what is this?\r\n" {
 		t.Errorf("%q, %v", answer, err)
 	}
-	if _, known := wire.Left("c1#1", []string{"inline", "command"}); known {
+	if _, known := wire.Left("c1#1", []string{"what", "is", "this\""}); known {
 		t.Error("it was read")
 	}
 }

@@ -250,7 +250,12 @@ func prepareExisting(ctx context.Context, e *Existing, demands []world.Demand) e
 	if e == nil || len(e.Addresses) == 0 {
 		return errors.New("the scenario names no existing servers: nodes: {addresses: [...]}")
 	}
-	if err := refuse(demands, func(d world.Demand) error { return e.Hooks[d.Node].lacks(d) }); err != nil {
+	if err := refuse(demands, func(d world.Demand) error {
+		if d.Power == world.MessagePower && e.TLS {
+			return errors.New("it waits for a message, and over TLS none can be read")
+		}
+		return e.Hooks[d.Node].lacks(d)
+	}); err != nil {
 		return err
 	}
 	var group machine.Group

@@ -42,7 +42,7 @@ func Available(p world.Power) error {
 		_, err = FindFaketime()
 	case world.PostgresPower:
 		_, err = postgres.FindPostgres()
-	case world.PausePower, world.ClientClockPower, world.CrashPower, world.PowerCutPower, world.ReplicaPower,
+	case world.PausePower, world.ClientClockPower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.MessagePower,
 		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
 		world.SlowClosePower, world.LimitDataPower: // they take nothing but Linux
 	}

@@ -1,0 +1,375 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2/stream"
+
+	"github.com/redlock-sim/redlock-sim/internal/resp"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// command is one as a client sends it.
+func command(words string) string {
+	return string(resp.AppendCommand(nil, strings.Fields(words)...))
+}
+
+// reader is a connection that is read, with what it says.
+type reader struct {
+	*conn
+	unread []string
+}
+
+func newReader(awaits ...world.Pattern) *reader {
+	r := &reader{}
+	w := &Wire{Awaits: awaits, Go: func(f func()) { f() }, Unread: func(_ world.Link, why string) { r.unread = append(r.unread, why) }}
+	r.conn = w.open(world.Link{From: "c1", To: "A"})
+	return r
+}
+
+// feed has the connection read bytes in pieces, and says for which messages the run waits.
+func (r *reader) feed(answers bool, text string, piece int) (awaited []string) {
+	for data := []byte(text); len(data) > 0; {
+		part := data[:min(piece, len(data))]
+		data = data[len(part):]
+		for len(part) > 0 {
+			p := r.read(answers, part)
+			part = part[p.size:]
+			if p.awaited != nil {
+				awaited = append(awaited, strings.Join(p.awaited, " "))
+			}
+		}
+	}
+	return awaited
+}
+
+func TestWhatIsAwaited(t *testing.T) {
+	const ok = "+OK\r\n"
+	set := world.Pattern{Command: "set"}
+	answer := func(command string) world.Pattern { return world.Pattern{Command: command, Answer: true} }
+	for name, c := range map[string]struct {
+		awaits            world.Pattern
+		requests, answers string
+		want              string
+	}{
+		"by name, in any case":        {set, command("SET k v") + command("get k"), "", "SET k v"},
+		"by client and node":          {world.Pattern{Command: "SET", Client: "c1", Node: "A"}, command("SET k v"), "", "SET k v"},
+		"by key":                      {world.Pattern{Command: "SET", Key: "k"}, command("SET kk k1") + command("SET k v"), "", "SET k v"},
+		"by a part of a word":         {world.Pattern{Command: "SET", Contains: "1-"}, command("SET k v") + command("SET k c1-a"), "", "SET k c1-a"},
+		"the name is no key":          {world.Pattern{Command: "GET", Key: "GET"}, command("GET k"), "", ""},
+		"any but those that open":     {world.Pattern{Command: world.AnyCommand}, command("HELLO 3") + command("client setinfo LIB-NAME x") + command("SET k v"), "", "SET k v"},
+		"in a pipeline":               {set, command("SET a 1") + command("SET b 2"), "", "SET a 1, SET b 2"},
+		"in a transaction":            {answer("SET"), command("MULTI") + command("SET a 1") + command("EXEC"), ok + "+QUEUED\r\n" + "*1\r\n+OK\r\n", "SET a 1"},
+		"of EXEC":                     {answer("EXEC"), command("MULTI") + command("SET a 1") + command("EXEC"), ok + "+QUEUED\r\n" + "*1\r\n+OK\r\n", "EXEC"},
+		"as people type it":           {set, "PING\r\n\r\nset k v\r\n", "", "set k v"},
+		"answers in their order":      {answer("GET"), command("SET a 1") + command("GET a") + command("GET b"), ok + "$1\r\nx\r\n$-1\r\n", "GET a, GET b"},
+		"an error is an answer":       {answer("GET"), command("SET a") + command("GET a"), "-ERR x\r\n-ERR y\r\n", "GET a"},
+		"a push answers nothing":      {answer("GET"), command("GET a"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n" + "$1\r\nx\r\n", "GET a"},
+		"what is published, too":      {answer("PING"), command("SUBSCRIBE a b") + command("PING"), "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n*2\r\n$4\r\npong\r\n$0\r\n\r\n", "PING"},
+		"in version 3":                {answer("GET"), command("SUBSCRIBE a b") + command("GET k"), ">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n>3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n>3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n$-1\r\n", "GET k"},
+		"a subscription refused":      {answer("GET"), command("SUBSCRIBE a b") + command("GET k"), "-NOPERM\r\n$-1\r\n", "GET k"},
+		"nobody asked for the answer": {answer("GET"), "", "$-1\r\n", ""},
+	} {
+		for _, piece := range []int{1, 7, 1 << 20} {
+			r := newReader(c.awaits)
+			got := append(r.feed(false, c.requests, piece), r.feed(true, c.answers, piece)...)
+			if text := strings.Join(got, ", "); text != c.want || len(r.unread) > 0 {
+				t.Errorf("%s, %d bytes at once: %q, unread: %q", name, piece, text, r.unread)
+			}
+		}
+	}
+}
+
+func TestWhatCannotBeRead(t *testing.T) {
+	get := world.Pattern{Command: "GET", Answer: true}
+	many := strings.Repeat(command("PING"), maxExpected+1)
+	for text, want := range map[string]string{
+		"*1\r\n?":                    `no value begins with '?'`,
+		`SET k "a b"` + "\r\n":       "a command with quotes",
+		command("MONITOR"):           "how many answers come to MONITOR is not known",
+		command("CLIENT REPLY SKIP"): "how many answers come to CLIENT REPLY SKIP is not known",
+		command("SUBSCRIBE a") + command("UNSUBSCRIBE"): "how many answers come to UNSUBSCRIBE is not known",
+		many: "more than 10000 commands have no answer",
+	} {
+		r := newReader(get)
+		r.feed(false, text+"\r\n", 1<<20)
+		if len(r.unread) != 1 || !strings.Contains(r.unread[0], want) {
+			t.Errorf("%.60q: unread: %q, want %q", text, r.unread, want)
+		}
+		if got := r.feed(false, command("GET k"), 100); len(r.expected) > maxExpected {
+			t.Errorf("%.60q: %q, %d answers are expected", text, got, len(r.expected))
+		}
+		if got := r.feed(true, "$-1\r\n$-1\r\n$-1\r\n?\r\n", 100); got != nil || len(r.unread) != 1 {
+			t.Errorf("%.60q: answers: %q, unread: %q", text, got, r.unread)
+		}
+	}
+	r := newReader(get)
+	r.feed(false, command("GET k"), 100)
+	if got := r.feed(true, "?\r\n$-1\r\n", 100); got != nil || len(r.unread) != 1 {
+		t.Errorf("an answer that is none: %q, unread: %q", got, r.unread)
+	}
+}
+
+// awaitIn opens a connection through a valve where the run waits for SET.
+func awaitIn(act func(world.Message)) *pipe {
+	v := newValve()
+	w := &Wire{Awaits: []world.Pattern{{Command: "SET"}}, Message: act, Go: func(f func()) { go f() }}
+	return v.connectWith(w.open(world.Link{From: "c1", To: "A"}))
+}
+
+func TestMessagesWaitForTheirFaults(t *testing.T) {
+	const ms = time.Millisecond
+	a, set, b := command("GET a"), command("SET k v"), command("GET b")
+	disturb := func(kind world.DisturbanceKind, length time.Duration) func(world.Message) {
+		return func(m world.Message) {
+			lift, err := m.Disturb(world.Disturbance{Kind: kind})
+			if err != nil {
+				t.Error(err)
+			}
+			go func() {
+				time.Sleep(length)
+				_ = lift()
+			}()
+		}
+	}
+	for name, c := range map[string]struct {
+		act   func(world.Message)
+		ended time.Duration
+		want  []string
+	}{
+		"it stands with all behind it":    {func(world.Message) { time.Sleep(5 * ms) }, 0, []string{a + "@0s", set + "@5ms", b + "@5ms", b + "@5ms"}},
+		"a hold":                          {disturb(world.Hold, 5*ms), 0, []string{a + "@0s", set + "@5ms", b + "@5ms", b + "@5ms"}},
+		"a drop, which breaks at its end": {disturb(world.Cut, 5*ms), 5 * ms, []string{a + "@0s"}},
+		"a reset":                         {disturb(world.Reset, 0), 0, []string{a + "@0s"}},
+		"no such disturbance": {func(m world.Message) {
+			if _, err := m.Disturb(world.Disturbance{}); err == nil {
+				t.Error("it was put in force")
+			}
+		}, 0, []string{a + "@0s", set + "@0s", b + "@0s", b + "@2ms"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := awaitIn(c.act)
+				p.in <- &stream.StreamChunk{Data: []byte(a + set + b)}
+				time.Sleep(2 * ms)
+				select {
+				case p.in <- &stream.StreamChunk{Data: []byte(b)}:
+				case <-time.After(10 * ms):
+				}
+				time.Sleep(20 * ms)
+				p.want(t, c.ended, c.want...)
+				p.shut()
+				close(p.in)
+			})
+		})
+	}
+}
+
+// TestEachDirectionKnowsItsConnection: while connections come and go, the answer is that
+// to the command of the same connection.
+func TestEachDirectionKnowsItsConnection(t *testing.T) {
+	address, _ := echo(t)
+	p := New()
+	defer p.Close()
+	var wrong, right atomic.Int64
+	var background sync.WaitGroup
+	defer background.Wait()
+	asked := sync.Map{}
+	wire := &Wire{Awaits: []world.Pattern{{Command: "GET"}, {Command: "GET", Answer: true}}, Go: background.Go, Unread: func(world.Link, string) { wrong.Add(1) },
+		Message: func(m world.Message) {
+			if !m.Answer {
+				asked.Store(m.Words[1], true)
+			} else if _, ok := asked.LoadAndDelete(m.Words[1]); ok {
+				right.Add(1)
+			} else {
+				wrong.Add(1)
+			}
+		}}
+	at, err := p.Open("c1", "A", address, wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const clients, each = 8, 40
+	var group sync.WaitGroup
+	for client := range clients {
+		group.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(client), 1))
+			for n := range each {
+				c, err := net.Dial("tcp", at)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				word := fmt.Sprintf("%d-%d", client, n)
+				_, _ = io.WriteString(c, command("GET "+word))
+				if r.IntN(3) > 0 { // the others leave at once
+					answer := make([]byte, len(word)+4+len(fmt.Sprint(len(word)))+1)
+					if _, err := io.ReadFull(c, answer); err != nil || !strings.Contains(string(answer), word) {
+						t.Errorf("%q, %v: want %s", answer, err, word)
+					}
+				}
+				_ = c.Close()
+			}
+		})
+	}
+	group.Wait()
+	if wrong.Load() > 0 || right.Load() < clients*each/3 {
+		t.Errorf("%d answers were told with the right command, %d with another", right.Load(), wrong.Load())
+	}
+}
+
+// echo is a server that answers GET with its key.
+func echo(t testing.TB) (address string, served *atomic.Int64) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	served = &atomic.Int64{}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = c.Close() }()
+				s := resp.Scanner{Commands: true}
+				buf := make([]byte, 64<<10)
+				for {
+					n, err := c.Read(buf)
+					if err != nil {
+						return
+					}
+					var out []byte
+					for data := buf[:n]; len(data) > 0; {
+						n, whole, err := s.Next(data)
+						if err != nil {
+							return
+						}
+						if data = data[n:]; whole {
+							_, words := s.Message()
+							out = resp.Append(out, resp.Value{Kind: resp.Bulk, Text: words[1]})
+							served.Add(1)
+						}
+					}
+					_, _ = c.Write(out)
+				}
+			}()
+		}
+	}()
+	return l.Addr().String(), served
+}
+
+// BenchmarkLink measures a round trip over a link that is not read, one that is named, and
+// one on which the run waits for a message that does not come.
+func BenchmarkLink(b *testing.B) {
+	quiet := world.Pattern{Command: "DEL", Key: "k", Answer: true}
+	for name, wire := range map[string]*Wire{"unread": nil, "named": {Names: true}, "awaited": {Awaits: []world.Pattern{quiet, {Command: "DEL"}}}} {
+		b.Run(name, func(b *testing.B) {
+			c := dialThrough(b, wire)
+			request, answer := []byte(command("GET key")), make([]byte, 9)
+			b.ResetTimer()
+			for range b.N {
+				if _, err := c.Write(request); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := io.ReadFull(c, answer); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkPipeline measures messages in one direction, a hundred in a write.
+func BenchmarkPipeline(b *testing.B) {
+	for name, wire := range map[string]*Wire{"unread": nil, "awaited": {Awaits: []world.Pattern{{Command: "DEL"}, {Command: "DEL", Answer: true}}}} {
+		b.Run(name, func(b *testing.B) {
+			c := dialThrough(b, wire)
+			const many = 100
+			request, answer := []byte(strings.Repeat(command("GET key"), many)), make([]byte, 9*many)
+			b.ResetTimer()
+			for n := 0; n < b.N; n += many {
+				if _, err := c.Write(request); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := io.ReadFull(c, answer); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func dialThrough(b *testing.B, wire *Wire) net.Conn {
+	address, _ := echo(b)
+	p := New()
+	b.Cleanup(p.Close)
+	at, err := p.Open("c1", "A", address, wire)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, err := net.Dial("tcp", at)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// TestLargePayloadsAreNotKept: of what is sent a connection keeps little, whatever it is.
+func TestLargePayloadsAreNotKept(t *testing.T) {
+	r := newReader(world.Pattern{Command: "SET", Contains: "x"}, world.Pattern{Command: "GET", Answer: true})
+	head := []byte("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100000000\r\n")
+	body := slices.Repeat([]byte("x"), 1<<20)
+	if p := r.read(false, head); p.size != len(head) || p.other {
+		t.Fatalf("%+v", p)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 90 {
+		if p := r.read(false, body); p.size != len(body) || p.other || p.awaited != nil {
+			t.Fatalf("%+v", p)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 64<<10 {
+		t.Errorf("%d bytes were copied of 90 MB", grown)
+	}
+}
+
+// FuzzConn: whatever both sides send, and in whatever pieces, passes as it is.
+func FuzzConn(f *testing.F) {
+	f.Add([]byte(command("SET k v")+command("GET k")), []byte("+OK\r\n$1\r\nv\r\n"), uint64(1))
+	f.Add([]byte(command("SUBSCRIBE a")+"PING\r\n"), []byte(">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n+PONG\r\n"), uint64(2))
+	f.Fuzz(func(t *testing.T, requests, answers []byte, seed uint64) {
+		r := newReader(world.Pattern{Command: "SET"}, world.Pattern{Command: world.AnyCommand, Answer: true})
+		random := rand.New(rand.NewPCG(seed, 3))
+		for side, data := range [][]byte{requests, answers} {
+			for len(data) > 0 {
+				part := data[:1+random.IntN(len(data))]
+				data = data[len(part):]
+				for len(part) > 0 {
+					p := r.read(side == 1, part)
+					if p.size <= 0 || p.size > len(part) || p.other {
+						t.Fatalf("%q: %+v", part, p)
+					}
+					part = part[p.size:]
+				}
+			}
+		}
+	})
+}

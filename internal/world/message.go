@@ -1,0 +1,58 @@
+package world
+
+import (
+	"slices"
+	"strings"
+)
+
+// Pattern says which messages between clients and nodes a run waits for.
+type Pattern struct {
+	// Client and Node are at the ends of the link; empty: any.
+	Client, Node string
+	// Answer: what a node answers to the command. Else it is what a client sends.
+	Answer bool
+	// Command is its name, in any case, or AnyCommand.
+	Command string
+	// Key is one of its words, and Contains is part of one; empty: any.
+	Key, Contains string
+}
+
+// AnyCommand stands for all commands but those by which libraries open connections.
+const AnyCommand = "any"
+
+// opening are the commands by which libraries open connections and make scripts known.
+var opening = []string{"AUTH", "CLIENT", "COMMAND", "HELLO", "INFO", "PING", "SCRIPT", "SELECT"}
+
+// On reports whether messages that fit may come over a link.
+func (p *Pattern) On(l Link) bool {
+	return (p.Client == "" || p.Client == l.From) && (p.Node == "" || p.Node == l.To)
+}
+
+// Fits reports whether a message is one of those. Words are the command's.
+func (p *Pattern) Fits(l Link, answer bool, words []string) bool {
+	if p.Answer != answer || len(words) == 0 || !p.On(l) {
+		return false
+	}
+	if p.Command == AnyCommand {
+		if slices.ContainsFunc(opening, func(name string) bool { return strings.EqualFold(name, words[0]) }) {
+			return false
+		}
+	} else if !strings.EqualFold(p.Command, words[0]) {
+		return false
+	}
+	rest := words[1:]
+	return (p.Key == "" || slices.Contains(rest, p.Key)) &&
+		(p.Contains == "" || slices.ContainsFunc(rest, func(w string) bool { return strings.Contains(w, p.Contains) }))
+}
+
+// Message is one that a run waits for. It stands at the beginning of its way over the link
+// till Hooks.Message returns.
+type Message struct {
+	Link   Link
+	Answer bool
+	// Words are the command's, of an answer those of the command that it answers.
+	Words []string
+	// Disturb puts a disturbance in force on the message, and on all behind it on its
+	// connection in its direction.
+	Disturb func(Disturbance) (lift func() error, err error)
+}

@@ -1,0 +1,104 @@
+package virtual
+
+import (
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// await finds the messages on the link that the run waits for.
+func (l *clientLink) await() {
+	for _, p := range l.w.spec.Messages {
+		if p.On(l.name) {
+			l.awaits = append(l.awaits, p)
+		}
+	}
+}
+
+// awaited reports that the run waits for the message. The message stands then, and goes on
+// when all that it sets off has taken effect.
+func (k *call) awaited() bool {
+	l := k.link
+	hook := l.w.hooks.Message
+	if len(l.awaits) == 0 || k.handshake || hook == nil {
+		return false
+	}
+	var found [][]string
+	for _, words := range k.words() {
+		for i := range l.awaits {
+			if l.awaits[i].Fits(l.name, k.dir == answers, words) {
+				found = append(found, words)
+				break
+			}
+		}
+	}
+	if len(found) == 0 {
+		return false
+	}
+	dir, way := k.dir, k.way
+	l.w.Go(func() {
+		for _, words := range found {
+			hook(world.Message{Link: l.name, Answer: dir == answers, Words: words,
+				Disturb: func(d world.Disturbance) (func() error, error) { return k.disturb(dir, d) }})
+		}
+		if k.way == way {
+			k.advance()
+		}
+	})
+	return true
+}
+
+// words are those of the commands that the call carries.
+func (k *call) words() [][]string {
+	switch {
+	case k.cmd.Op == command.EVAL && !k.source:
+		return [][]string{k.cmd.ByName()}
+	case k.cmd.Op != command.EXEC:
+		return [][]string{k.cmd.Words()}
+	}
+	list := [][]string{{"multi"}}
+	for i := range k.cmd.Body {
+		list = append(list, k.cmd.Body[i].Words())
+	}
+	if k.cmd.Discard {
+		return append(list, []string{"discard"})
+	}
+	return append(list, []string{"exec"})
+}
+
+// disturb puts a disturbance on what comes from now on over the call's connection.
+func (k *call) disturb(dir int, d world.Disturbance) (lift func() error, err error) {
+	l, c := k.link, k.conn
+	l.w.touchAll()
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
+	end := l.ways[dir].BeginOn(&c.flows[dir], d)
+	return func() error {
+		l.w.touchAll()
+		freed, breaks := end()
+		for _, k := range freed {
+			k.way++
+			k.advance()
+		}
+		if breaks {
+			l.breakOne(c)
+		}
+		return nil
+	}, nil
+}
+
+// breakOne breaks a connection.
+func (l *clientLink) breakOne(c *connection) {
+	for i, idle := range l.idle {
+		if idle == c {
+			l.idle = drop(l.idle, i)
+			return
+		}
+	}
+	for _, k := range l.pending {
+		if k.conn == c {
+			k.lost()
+			l.breakLater(k, l.draw())
+		}
+	}
+}

@@ -34,6 +34,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SCENARIOS", scenarios)
+			e.Setenv("REPOSITORY", filepath.Dir(scenarios))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

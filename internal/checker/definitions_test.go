@@ -63,6 +63,10 @@ func naively(h *history.History, o checker.Options) map[checker.Property]checker
 		}
 	}
 	t := newTerms(h, o)
+	stranger := false
+	for i, e := range h.Events {
+		stranger = stranger || e.F == history.KeyUnclear && e.Value.Stranger && t.ofLock(i)
+	}
 	for p, judge := range naiveJudges {
 		said := judge(t)
 		if t.vague() && slices.Contains(aboutPromises, p) {
@@ -70,8 +74,9 @@ func naively(h *history.History, o checker.Options) map[checker.Property]checker
 		}
 		verdict := map[answer]checker.Verdict{cannotTell: checker.Unknown, nothingFound: checker.Holds, broken: checker.Violated}[said]
 		// "`holds` becomes `unknown` if the run did not finish (the history has no phase
-		// `done`), fewer faults took effect than the scenario planned, ..."
-		if verdict == checker.Holds && (!finished || len(took) < o.Faults) {
+		// `done`), fewer faults took effect than the scenario planned, a key of the lock was
+		// changed by a stranger (a `key-unclear` with `stranger`), ..."
+		if verdict == checker.Holds && (!finished || len(took) < o.Faults || stranger) {
 			verdict = checker.Unknown
 		}
 		// "If the events of a history are not in the order of their times, or are not

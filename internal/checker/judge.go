@@ -112,6 +112,9 @@ func (v *view) doubt(f Finding, o Options) Finding {
 		f.Verdict, f.Why = Unknown, "the run did not finish"
 	case missing > 0:
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("%d of %s never took effect", missing, plural(o.Faults, "planned fault"))
+	case v.stranger >= 0:
+		e := v.event(v.stranger)
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("a key of the lock was changed on node %s at %s over a connection that is no client's link: faults may not have struck it", e.Process, instant(v.at(v.stranger)))
 	case f.Effort.Chances == 0:
 		f.Verdict, f.Why = Unknown, "nothing put it to the test"
 	}

@@ -31,16 +31,23 @@ func (v *view) isVague(event int, why string) {
 	}
 }
 
-// firstUnclear is the first event after which a node's key was not known, -1 where
-// all were known at all times.
-func firstUnclear(h *history.History) int {
+// firstUnclear is the first event after which a node's key was not known, and the first in
+// which a stranger changed one; -1 where there is none.
+func firstUnclear(h *history.History) (unclear, stranger int) {
+	unclear, stranger = -1, -1
 	for i := range h.Events {
 		e := &h.Events[i]
-		if e.F == history.KeyUnclear && ofLock(h, e) {
-			return i
+		if e.F != history.KeyUnclear || !ofLock(h, e) {
+			continue
+		}
+		if unclear < 0 {
+			unclear = i
+		}
+		if e.Value.Stranger {
+			return unclear, i
 		}
 	}
-	return -1
+	return unclear, stranger
 }
 
 // ofLock reports that an event of a key is about a key of the lock.

@@ -39,6 +39,8 @@ type view struct {
 	effects  []effect
 	// unclear is the first event after which a node's key was not known, -1 for none.
 	unclear int
+	// stranger is the first event in which a stranger changed a key of the lock, -1 for none.
+	stranger int
 	// vague is an event of which it is not known what a lock promised, -1 for none;
 	// vagueWhy says why.
 	vague    int
@@ -118,7 +120,8 @@ type extension struct {
 }
 
 func newView(h *history.History) *view {
-	v := &view{h: h, work: workload.Of(workload.Name(h.Header.Workload)), ops: h.Ops(), done: h.Done(), byClient: make(map[string][]int), unclear: firstUnclear(h), vague: -1}
+	v := &view{h: h, work: workload.Of(workload.Name(h.Header.Workload)), ops: h.Ops(), done: h.Done(), byClient: make(map[string][]int), vague: -1}
+	v.unclear, v.stranger = firstUnclear(h)
 	if n := len(h.Events); n > 0 {
 		v.end = h.Events[n-1].Time
 	}

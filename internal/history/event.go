@@ -84,7 +84,8 @@ const (
 	KeyExpired  F = "key-expired"
 	// KeyUnclear: something was done to a node's lock key, or found, of which the
 	// observer cannot tell what it left there. Value has Key, Client and, as Detail,
-	// the command. It is over with the node's next word about the key.
+	// the command. It is over with the node's next word about the key. Stranger says that it
+	// came over no link.
 	KeyUnclear F = "key-unclear"
 	// Lost: a client's lock told it that it had lost its grant (Value.Owner): at Value.At,
 	// or at most Value.AtError before that.
@@ -212,6 +213,8 @@ type Value struct {
 	Took    Int `json:"took,omitzero"`
 	// Impact is what a fault does; a FaultBegin without it may have done anything.
 	Impact *Impact `json:"impact,omitempty"`
+	// Stranger: whoever changed the key came over a connection that is no client's link.
+	Stranger bool `json:"stranger,omitempty"`
 	// Detail is free text for a person.
 	Detail string `json:"detail,omitempty"`
 }

@@ -132,7 +132,7 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 		return
 	}
 	if change.Did != command.Kept && c.stranger {
-		k.unclear(strings.ToUpper(c.args[0])+" over a connection that is no client's link", "")
+		k.unclear(history.Value{Stranger: true, Detail: strings.ToUpper(c.args[0]) + " over a connection that is no client's link"})
 		return
 	}
 	if change.Either != nil && k.ask != nil {
@@ -216,13 +216,13 @@ func (k *keyWatch) lives(at command.Span) history.Int {
 
 // obscured records that from here on nobody knows what the key holds, for a
 // command of a caller.
-func (k *keyWatch) obscured(name, caller string) { k.unclear(strings.ToUpper(name), caller) }
+func (k *keyWatch) obscured(name, caller string) {
+	k.unclear(history.Value{Client: caller, Detail: strings.ToUpper(name)})
+}
 
-func (k *keyWatch) unclear(what, caller string) {
-	if !k.obscure {
-		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
-			Key: k.shown, Client: caller, Detail: what,
-		}})
+func (k *keyWatch) unclear(v history.Value) {
+	if v.Key = k.shown; !k.obscure || v.Stranger {
+		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: v})
 	}
 	k.obscure = true
 	if !k.hopeless {

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -162,6 +163,13 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	if !n.Server.Dead() {
 		return nil
 	}
+	// Nobody asks it for anything before it is observed.
+	wait := slices.DeleteFunc(w.links.All(), func(l world.Link) bool { return l.To != target && l.To != world.Primary })
+	open, err := w.links.Disturb(wait, world.Disturbance{Kind: world.Hold, Direction: world.Requests})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = open() }()
 	if err := n.Restart(w.ctx, keep); err != nil {
 		return err
 	}

@@ -68,12 +68,29 @@ func (w *nodeWatch) told(s *Strangers, c monitored) monitored {
 		c.left, c.text, c.stranger = w.script.left, w.script.args, w.script.stranger
 		return c
 	}
-	c.stranger = w.names.client(c.source, true) == "" && !s.Primary(c.source)
+	c.stranger = w.isStrange(s, c.source)
 	if at, known := s.Left(w.names[c.source], c.args); known {
 		c.left = history.Some(int64(at - s.SinceBoot()))
 	}
 	c.text, w.script = c.args, c
 	return c
+}
+
+// isStrange reports that a connection is neither a client's nor a primary's. One that was
+// opened before the stream began is asked for.
+func (w *nodeWatch) isStrange(s *Strangers, source string) bool {
+	if s.Primary(source) {
+		return false
+	}
+	if _, known := w.names[source]; !known && w.n.Admin != nil {
+		if list, err := w.n.Admin.ClientList(w.o.Ctx).Result(); err == nil {
+			w.names.learnList(list)
+		}
+		if w.names[source] == "" {
+			w.names[source] = "" // it has been asked for
+		}
+	}
+	return w.names.client(source, true) == ""
 }
 
 // guarded ends the run where a client writes what it must not.

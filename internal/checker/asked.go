@@ -119,8 +119,12 @@ func (v *view) readGrant(g *grant, c *commands) bool {
 	}
 	for _, i := range renewals {
 		asked.count(v, i)
-		now := asked.held(quorum)
-		if now > end && v.event(i).F != history.KeyDeleted {
+		now, deleted := asked.held(quorum), v.event(i).F == history.KeyDeleted
+		if now < end && !deleted {
+			v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: its lock asked for less later, at %s",
+				g.client, instant(v.at(g.ret)), instant(v.left(i))))
+		}
+		if now > end && !deleted {
 			g.extends = append(g.extends, extension{min(v.left(i), v.at(i)), i, now})
 		}
 		end = now

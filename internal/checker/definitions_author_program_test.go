@@ -29,6 +29,9 @@ func (a *author) asks(c *actor, p *promise, f history.F) {
 func (a *author) command(c *actor, p *promise, f history.F, node, key string) {
 	at := max(p.asked, a.now-unit*int64(a.r.IntN(3)))
 	until := at + unit*int64(3+a.r.IntN(10))
+	if before := p.nodes[node]; until < before && before < forever && !a.chance(2) { // few locks ask for less than before
+		until = before + unit*int64(a.r.IntN(3))
+	}
 	v := history.Value{Key: key, Owner: p.owner, Client: c.name, TTL: history.Some(until - at), At: history.Some(at), ValidUntil: history.Some(until)}
 	if a.chance(4) {
 		a.oddity(&v, p)
@@ -39,7 +42,7 @@ func (a *author) command(c *actor, p *promise, f history.F, node, key string) {
 		}
 		p.nodes[node] = v.ValidUntil.V
 	}
-	a.tell(node, f, v, 12)
+	a.tell(node, f, v, 8)
 	p.until = a.quorumUntil(p)
 }
 

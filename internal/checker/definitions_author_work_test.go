@@ -132,7 +132,7 @@ func (a *author) completed(c *actor, f history.F, v history.Value, p *promise, a
 // tellKey lets a node tell of a key, whatever it is about.
 func (a *author) tellKey(c *actor) {
 	if a.chance(1) {
-		a.add(pick(a.r, a.h.Header.Nodes), history.Info, history.KeyUnclear, history.Value{Key: pick(a.r, []string{"lock", "other"}), Client: c.name, Stranger: a.r.IntN(4) == 0, Detail: "SETBIT"})
+		a.add(pick(a.r, a.h.Header.Nodes), history.Info, history.KeyUnclear, history.Value{Key: pick(a.r, []string{"lock", "other"}), Client: c.name, Stranger: a.r.IntN(8) == 0, Detail: "SETBIT"})
 	}
 	switch a.r.IntN(4) {
 	case 0:

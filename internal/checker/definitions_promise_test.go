@@ -111,6 +111,8 @@ func (t *terms) promisesWhatWasAsked(g *grant) {
 		if t.asks(g, i) && now > until {
 			g.renewals = append(g.renewals, &op{invoked: -1, call: min(t.events[i].Value.At.V, t.time(i)), answered: i, ret: t.time(i), said: history.Value{ValidUntil: history.Some(now)}})
 		}
+		// "The promise is not known if such an event makes the instant earlier."
+		g.unknown = g.unknown || t.asks(g, i) && now < until
 		until = now
 	}
 	slices.SortFunc(g.renewals, func(a, b *op) int { return a.answered - b.answered })

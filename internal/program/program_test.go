@@ -102,7 +102,7 @@ func TestBadPrograms(t *testing.T) {
 
 func TestEndlessOutputIsBounded(t *testing.T) {
 	var log bytes.Buffer
-	p, err := Start(context.Background(), Options{Command: []string{"sh", "-c", ready + `yes $(head -c 1000 /dev/zero | tr '\0' x) | head -n 30000; echo done >&2; read l; cat`},
+	p, err := Start(context.Background(), Options{Command: []string{"sh", "-c", ready + `yes $(head -c 1000 /dev/zero | tr '\0' x) | head -n 30000; echo done; read l; cat`},
 		Log: NewLog(&log)})
 	if err != nil {
 		t.Fatal(err)

@@ -185,6 +185,9 @@ func (s *servedLock) configure(l *program.Lock) (consensus *client.Address, err 
 	c.Algorithm, c.Key = s.config.Algorithm, l.Key
 	if !s.obey {
 		c.Mistakes = lock.Mistakes{}
+		if c.Tokens == lock.NodeCounterMax && s.config.Tokens != c.Tokens { // such tokens are a mistake, too
+			c.Tokens = lock.QuorumCounter
+		}
 	}
 	for _, rule := range s.config.Mistakes.Rules() {
 		c.Mistakes.SwitchOff(rule)

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,13 +52,42 @@ type keyWatch struct {
 	now monitored
 }
 
-// doubt is a command that came so near the key's end that either may have been
-// first. Nothing is recorded of it until the node has told.
+// doubt is about a command that came so near the key's end that either may have been
+// first, and about those that came after it. Nothing is recorded of them until the node
+// has told.
 type doubt struct {
-	line            monitored
 	command, caller string
-	before          command.Key
-	either          []command.Result
+	ways            []way
+}
+
+// way is one way in which it may have gone, and what the key is after it.
+type way struct {
+	after command.Key
+	deeds []deed
+}
+
+// deed is what a command did.
+type deed struct {
+	line   monitored
+	caller string
+	at     command.Span
+	before command.Key
+	command.Result
+}
+
+// mostWays bounds the ways that a doubt can have.
+const mostWays = 16
+
+// then are the ways on from this one, after one more command.
+func (w way) then(d deed, results ...command.Result) (list []way) {
+	for _, r := range results {
+		next := way{r.After, w.deeds}
+		if d.Result = r; r.Did != command.Kept || r.Expired {
+			next.deeds = append(slices.Clip(w.deeds), d)
+		}
+		list = append(list, next)
+	}
+	return list
 }
 
 // slack is how long before its line in the stream a command may have begun.
@@ -122,6 +152,9 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 	}
 	before := k.replay.Key
 	k.now = c
+	if k.doubt != nil && k.branches(c, caller, at) {
+		return
+	}
 	change := k.replay.See(command.Executed{Words: c.args, DB: c.db, At: at}, k.behind)
 	if change.Did != command.Kept || change.Lasting {
 		k.giveUp() // it came before the answer
@@ -136,11 +169,35 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 		return
 	}
 	if change.Either != nil && k.ask != nil {
-		k.doubt = &doubt{c, c.args[0], caller, before, change.Either}
+		k.doubt = &doubt{c.args[0], caller, way{}.then(deed{line: c, caller: caller, at: at, before: before}, change.Either...)}
 		k.question()
 		return
 	}
 	k.tell(change, before, c.args[0], caller, at)
+}
+
+// branches takes a command into a doubt; false: nobody could tell what it did.
+func (k *keyWatch) branches(c monitored, caller string, at command.Span) bool {
+	defer func() { k.replay.Key = command.Key{Holds: command.Unclear} }()
+	var ways []way
+	for _, w := range k.doubt.ways {
+		k.replay.Key = w.after
+		change := k.replay.See(command.Executed{Words: c.args, DB: c.db, At: at}, k.behind)
+		d := deed{line: c, caller: caller, at: at, before: w.after}
+		switch {
+		case change.Lasting, change.Did != command.Kept && c.stranger, change.Did == command.Obscured && change.Either == nil:
+			return false
+		case change.Either != nil:
+			ways = append(ways, w.then(d, change.Either...)...)
+		default:
+			ways = append(ways, w.then(d, command.Result{Change: change, After: k.replay.Key})...)
+		}
+	}
+	if len(ways) > mostWays {
+		return false
+	}
+	k.doubt.ways = ways
+	return true
 }
 
 // tell records what a command did to the key, which was as before says.
@@ -288,21 +345,24 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 
 // decide ends a doubt where what the node says of the key fits one way alone.
 func (k *keyWatch) decide(d *doubt, seen command.Key, at command.Span) bool {
-	var found *command.Result
-	for i := range d.either {
-		if !fits(d.either[i].After, seen, at) {
+	var found *way
+	for i := range d.ways {
+		if !fits(d.ways[i].after, seen, at) {
 			continue
 		}
 		if found != nil {
 			return false
 		}
-		found = &d.either[i]
+		found = &d.ways[i]
 	}
 	if found == nil {
 		return false
 	}
-	k.replay.Key, k.now = found.After, d.line
-	k.tell(found.Change, d.before, d.command, d.caller, at)
+	for _, one := range found.deeds {
+		k.replay.Key, k.now = one.After, one.line
+		k.tell(one.Change, one.before, one.line.args[0], one.caller, one.at)
+	}
+	k.replay.Key = found.after
 	return true
 }
 

@@ -134,13 +134,17 @@ func TestDoubtAboutAnEnd(t *testing.T) {
 		meanwhile string
 		want      []string
 	}{
-		"it went":              {keyState{kind: "string", owner: "b", ttl: ttl(500)}, nil, "GET lock", []string{"expired a", "set c2 b 500ms"}},
-		"it stayed":            {keyState{kind: "string", owner: "a", ttl: ttl(0)}, nil, "", []string{"expired a"}},
-		"it went by itself":    {keyState{kind: "none"}, nil, "", []string{"expired a"}},
-		"neither":              {keyState{kind: "string", owner: "c", ttl: ttl(90)}, nil, "", []string{"unclear c2 SET", "set c 90ms"}},
-		"no answer":            {keyState{}, context.DeadlineExceeded, "", []string{"unclear c2 SET"}},
-		"another came between": {keyState{kind: "string", owner: "b", ttl: ttl(500)}, nil, "PEXPIRE lock 300", []string{"unclear c2 SET", "set b 500ms"}},
-		"a clear one came":     {keyState{kind: "none"}, nil, "DEL lock", []string{"unclear c2 SET", "deleted"}},
+		"it went":                        {keyState{kind: "string", owner: "b", ttl: ttl(500)}, nil, "GET lock", []string{"expired a", "set c2 b 500ms"}},
+		"it stayed":                      {keyState{kind: "string", owner: "a", ttl: ttl(0)}, nil, "", []string{"expired a"}},
+		"it went by itself":              {keyState{kind: "none"}, nil, "", []string{"expired a"}},
+		"neither":                        {keyState{kind: "string", owner: "c", ttl: ttl(90)}, nil, "", []string{"unclear c2 SET", "set c 90ms"}},
+		"no answer":                      {keyState{}, context.DeadlineExceeded, "", []string{"unclear c2 SET"}},
+		"another came between":           {keyState{kind: "string", owner: "b", ttl: ttl(500)}, nil, "PEXPIRE lock 300", []string{"unclear c2 SET", "set b 500ms"}},
+		"the second of two got it":       {keyState{kind: "string", owner: "c", ttl: ttl(400)}, nil, "SET lock c NX PX 400", []string{"expired a", "set c1 c 400ms"}},
+		"the first of two got it":        {keyState{kind: "string", owner: "b", ttl: ttl(500)}, nil, "SET lock c NX PX 400", []string{"expired a", "set c2 b 500ms"}},
+		"neither of two got it":          {keyState{kind: "none"}, nil, "SET lock c NX PX 400", []string{"expired a"}},
+		"two, and one that nobody knows": {keyState{kind: "string", owner: "b", ttl: ttl(500)}, nil, "SETRANGE lock 5 c", []string{"unclear c2 SET", "set b 500ms"}},
+		"a clear one came":               {keyState{kind: "none"}, nil, "DEL lock", []string{"unclear c2 SET", "deleted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWatched()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/conform"
 	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
@@ -77,7 +79,7 @@ func (a *app) conform(ctx context.Context, command string, f conformFlags) error
 	if err != nil {
 		return &trial.EnvironmentError{Err: err, Hint: "set TMPDIR to a folder that can be written to"}
 	}
-	p := &conformPrinter{app: a, flags: f, notRun: make(map[string][]string)}
+	p := &conformPrinter{app: a, out: report.PlainLines{Writer: a.stdout}, flags: f, notRun: make(map[string][]string)}
 	result, err := conform.Run(ctx, conform.Options{Command: argv, Key: f.key, TTL: f.ttl, Patience: f.patience, Dir: dir,
 		Line: p.line, Begin: p.begin, End: p.end})
 	p.clear()
@@ -123,6 +125,7 @@ func logsOf(r *conform.Result, dir string) string {
 // conformPrinter shows the checks as they end.
 type conformPrinter struct {
 	app   *app
+	out   io.Writer // what a program says may be anything
 	flags conformFlags
 	// notRun are the checks that were not made, by the reason.
 	notRun map[string][]string
@@ -145,9 +148,9 @@ func (p *conformPrinter) line(l conform.Line) {
 	if !p.flags.verbose {
 		return
 	}
-	out := p.app.stdout
+	out := p.out
 	if p.flags.json {
-		out = p.app.stderr
+		out = report.PlainLines{Writer: p.app.stderr}
 	}
 	fmt.Fprintf(out, "      %s\n", l)
 	if l.Wrong != "" {
@@ -171,7 +174,7 @@ func (p *conformPrinter) end(c conform.Check) {
 		text = fmt.Sprintf("%s: %s", c.Outcome, c.Why)
 	case conform.Passed, conform.Failed:
 	}
-	fmt.Fprintf(p.app.stdout, "  %s %-19s %s\n", conformMarks[c.Outcome], c.Name, text)
+	fmt.Fprintf(p.out, "  %s %-19s %s\n", conformMarks[c.Outcome], c.Name, text)
 	if f := c.Finding; f != nil {
 		p.field("seen", f.Seen)
 		p.field("line", f.Line)
@@ -189,14 +192,14 @@ func (p *conformPrinter) end(c conform.Check) {
 // field prints a field of a finding; its further lines stand below the first.
 func (p *conformPrinter) field(name, text string) {
 	if text != "" {
-		fmt.Fprintf(p.app.stdout, "      %-9s %s\n", name, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 16)))
+		fmt.Fprintf(p.out, "      %-9s %s\n", name, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 16)))
 	}
 }
 
 // summary is the last line.
 func (p *conformPrinter) summary(r *conform.Result, dir string) {
 	for _, why := range slices.Sorted(maps.Keys(p.notRun)) {
-		fmt.Fprintf(p.app.stdout, "  %s %s: %s\n      (%s)\n", conformMarks[conform.NotRun], conform.NotRun, why, strings.Join(p.notRun[why], ", "))
+		fmt.Fprintf(p.out, "  %s %s: %s\n      (%s)\n", conformMarks[conform.NotRun], conform.NotRun, why, strings.Join(p.notRun[why], ", "))
 	}
 	name := shellquote.Join(r.Command...)
 	if r.Program != nil {
@@ -205,7 +208,7 @@ func (p *conformPrinter) summary(r *conform.Result, dir string) {
 	word := "conforms"
 	if !r.Conforms() {
 		word = cmp.Or(map[bool]string{true: "does not conform"}[r.Count(conform.Failed) > 0], "undecided")
-		fmt.Fprintf(p.app.stdout, "logs: %s\n", dir)
+		fmt.Fprintf(p.out, "logs: %s\n", dir)
 	}
 	parts := []string{name, words.Count(r.Count(conform.Passed), "check") + " passed"}
 	for _, o := range []conform.Outcome{conform.Failed, conform.NotApplicable, conform.NotRun} {
@@ -213,5 +216,5 @@ func (p *conformPrinter) summary(r *conform.Result, dir string) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, o))
 		}
 	}
-	fmt.Fprintf(p.app.stdout, "%s: %s\n", word, strings.Join(parts, ", "))
+	fmt.Fprintf(p.out, "%s: %s\n", word, strings.Join(parts, ", "))
 }

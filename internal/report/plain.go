@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,4 +45,19 @@ func plain(s string) string {
 // marks and overrides, zero-width ones, tags) and line separators.
 func needsCare(r rune) bool {
 	return r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// PlainLines passes lines on that are fit for a terminal, as plain makes them. Each Write
+// has whole lines.
+type PlainLines struct{ io.Writer }
+
+func (p PlainLines) Write(b []byte) (int, error) {
+	lines := strings.Split(string(b), "\n")
+	for i := range lines {
+		lines[i] = plain(lines[i])
+	}
+	if _, err := io.WriteString(p.Writer, strings.Join(lines, "\n")); err != nil {
+		return 0, fmt.Errorf("failed to write: %w", err)
+	}
+	return len(b), nil
 }

@@ -76,7 +76,7 @@ func TestSearchFinds(t *testing.T) { findsAll(t, slices.Concat(switchTargets, fa
 
 // TestSearchFindsByMessages: so is each mistake that messages can bring about, with
 // nothing but messages that are held back or lost.
-func TestSearchFindsByMessages(t *testing.T) { findsAll(t, messageTargets, 4, 20_000) }
+func TestSearchFindsByMessages(t *testing.T) { findsAll(t, messageTargets, 2, 20_000) }
 
 func findsAll(t *testing.T, targets []target, searches, patience uint64) {
 	for _, target := range targets {

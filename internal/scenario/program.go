@@ -86,7 +86,7 @@ func (Abilities) Tag() string {
 // can. It is judged by what the program says of itself.
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
-		s.takesNoLock, s.wantsOtherNodes, s.wantsOtherTTL, s.wantsTokens, s.wantsOwner, s.wantsMore, s.wantsClocks, s.wantsPoints,
+		s.takesNoLock, s.wantsOtherNodes, s.wantsOtherTTL, s.wantsTokens, s.wantsOwner, s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
 	} {
 		if text := reason(r); text != "" {
 			return text
@@ -168,6 +168,18 @@ func (s *Setup) wantsClocks(*program.Ready) string {
 	for i := range s.Faults.List {
 		if f := &s.Faults.List[i]; slices.Contains(nemesis.PowersOf(f.Kind, f.Params), world.ClientClockPower) {
 			return fmt.Sprintf("fault %d moves the clock of a client, which cannot be done to a program yet", i+1)
+		}
+	}
+	return ""
+}
+
+func (s *Setup) wantsMessages(r *program.Ready) string {
+	if r.Class != program.Session {
+		return ""
+	}
+	for i := range s.Faults.List {
+		if s.Faults.List[i].awaitsMessage() {
+			return fmt.Sprintf("fault %d waits for a message to a node, and it keeps its lock elsewhere", i+1)
 		}
 	}
 	return ""

@@ -63,6 +63,10 @@ sound: build ## Run a correct lock a million times in the virtual world: no alar
 	$(BIN)/sim search internal/explore/testdata/sound.yaml --for 0s --seeds 1000000 --property exclusive-lease \
 		--kinds pause,latency,hold,cut,reset,bandwidth,limit-data,slow-close,stall --out .cache/sound
 
+.PHONY: parity
+parity: setup build ## Run all scenarios with each built-in lock behind the lock protocol: the verdicts must be the same
+	$(BIN)/sim run scenarios/ --as-programs --out .cache/parity
+
 .PHONY: reproduce
 reproduce: setup build ## Measure how much of what a search finds shows again on real Redis (10 minutes)
 	@sh scripts/reproduce.sh $(BIN)/sim 10 .cache/reproduce

@@ -28,6 +28,8 @@ type Schedule struct {
 	mu     sync.Mutex
 	passed []passed
 	active map[int]*activation // by the fault's number
+	// told are the faults that have struck, or of which it is said why they cannot.
+	told   map[int]bool
 	healed bool
 	errs   []error
 	// over fires when everything heals.
@@ -48,7 +50,7 @@ type activation struct {
 // NewSchedule prepares the faults, which are numbered from 1 in their order;
 // the kinds of the mix, if there is one, follow.
 func NewSchedule(w world.World, record func(history.Event) int, faults []Planned, mix *Mix, cast Cast, seed uint64) *Schedule {
-	s := &Schedule{w: w, record: record, faults: faults, mix: mix, cast: cast, seed: seed, over: w.NewSignal(), active: make(map[int]*activation)}
+	s := &Schedule{w: w, record: record, faults: faults, mix: mix, cast: cast, seed: seed, over: w.NewSignal(), active: make(map[int]*activation), told: make(map[int]bool)}
 	for i := range faults {
 		for _, p := range faults[i].passings() {
 			if s.find(p) == nil {
@@ -139,16 +141,30 @@ func (s *Schedule) Message(m world.Message) {
 	s.fire(due, done, &m)
 }
 
-// Unread takes note that the messages of a connection cannot be read any more.
-func (s *Schedule) Unread(l world.Link, why string) {
+// Unread takes note that the messages of a connection cannot be read any more, or the
+// answers alone. Each fault that waits for one there, and has not struck, is told once.
+func (s *Schedule) Unread(l world.Link, answers bool, why string) {
 	for i := range s.faults {
 		f := &s.faults[i]
-		if pattern := f.When.On.Pattern(); f.When.On.IsMessage() && pattern.On(l) {
-			s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
-				Value: history.Value{Fault: f.Kind, ID: i + 1, Target: f.Fault.Target(), Detail: f.When.String()},
-				Error: fmt.Sprintf("on a connection from %s to %s no message can be read: %s", l.From, l.To, why)})
+		pattern := f.When.On.Pattern()
+		if !f.When.On.IsMessage() || !pattern.On(l) || answers && !pattern.Answer || !s.untold(i+1) {
+			continue
 		}
+		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
+			Value: history.Value{Fault: f.Kind, ID: i + 1, Target: f.Fault.Target(), Detail: f.When.String()},
+			Error: fmt.Sprintf("on a connection from %s to %s no message can be read: %s", l.From, l.To, why)})
 	}
+}
+
+// untold reports that a fault has not struck, and that nobody has said why; now somebody does.
+func (s *Schedule) untold(id int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told[id] {
+		return false
+	}
+	s.told[id] = true
+	return true
 }
 
 // happens counts what happens now, and returns the numbers of the faults that it fires
@@ -217,7 +233,7 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 	k := &activation{fault: f, id: id, undo: undo, begun: s.w.Now(), ended: s.w.NewSignal()}
 	s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin, Value: v})
 	s.mu.Lock()
-	s.active[id] = k
+	s.active[id], s.told[id] = k, true
 	healed := s.healed
 	past := !f.Until.IsZero() && s.happened(f.Until)
 	s.mu.Unlock()
@@ -354,6 +370,9 @@ func (s *Schedule) Endless(target string, ended func(client string) bool) bool {
 	for _, k := range s.active {
 		if k.undo == nil || k.ending || k.fault.Fault.Target() != target || k.fault.Fault.Length() > 0 {
 			continue
+		}
+		if killed, ok := k.fault.Fault.(interface{ Returns() bool }); ok && !killed.Returns() {
+			continue // it does not stand: it has ended, or is about to
 		}
 		until := k.fault.Until
 		if until.IsZero() || until.by() != "" && ended(until.by()) && !s.happened(until) {

@@ -238,10 +238,11 @@ func variantLimits(v *Variant) []string {
 	if v.TimedOut {
 		say("the run reached its time limit and was ended there.")
 	}
+	told := make(map[int]bool)
 	for i := range v.History.Events {
-		if e := &v.History.Events[i]; e.F == history.FaultFailed {
+		if e := &v.History.Events[i]; e.F == history.FaultFailed && !told[e.Value.ID] {
+			told[e.Value.ID] = true
 			say("fault %d (%s) was due at %s and did not take effect: %s.", e.Value.ID, e.Value.Fault, seconds(e.Time), clip(e.Error, maxValueRunes))
-			break
 		}
 	}
 	var worst int64

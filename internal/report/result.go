@@ -172,6 +172,8 @@ type FaultResult struct {
 	// Fired is how often it took effect; Took the longest measured stretch.
 	Fired int           `json:"fired"`
 	Took  time.Duration `json:"took_ns,omitempty"`
+	// Failed is why it did not take effect the first time that it was due.
+	Failed string `json:"failed,omitempty"`
 	// Events are its events in the history.
 	Events []int `json:"events,omitempty"`
 }

@@ -176,7 +176,11 @@ func (p *printer) variant(r *Result, v *Variant) {
 	}
 	for i := range v.Faults {
 		if f := &v.Faults[i]; f.Fired == 0 {
-			p.complaint(4, "never fired", strings.TrimSpace(fmt.Sprintf("fault %d, %s %s %s", f.ID, f.Fault, f.Target, f.When)), doubt)
+			text := strings.TrimSpace(fmt.Sprintf("fault %d, %s %s %s", f.ID, f.Fault, f.Target, f.When))
+			if f.Failed != "" {
+				text += ": " + f.Failed
+			}
+			p.complaint(4, "never fired", text, doubt)
 		}
 	}
 }

@@ -179,6 +179,20 @@ func TestNothingHealsBetweenTurns(t *testing.T) {
 	}
 }
 
+// A client that is killed for good before it gave the next its turn has ended, and stands
+// under no fault: the next begins, and nothing is healed before it has ended, too.
+func TestTheDeadPassTheirTurnOn(t *testing.T) {
+	r := carryOut(t, `
+workload: {clients: 2, sections: 1}
+faults:
+  - on: {client: c1, point: before-acquire}
+    kill: {client: c1}
+`, nil)
+	if got := r.at(t, "healing"); got != "40.1ms" {
+		t.Errorf("healing began at %s", got)
+	}
+}
+
 func TestClientsUnderEndlessFaultsAreHealed(t *testing.T) {
 	for name, c := range map[string]struct{ text, healed string }{
 		"the last one running": {`

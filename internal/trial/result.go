@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"time"
@@ -76,10 +77,14 @@ func faultResults(planned []nemesis.Planned, h *history.History) []report.FaultR
 	}
 	for i := range h.Events {
 		e := &h.Events[i]
-		if e.F != history.FaultBegin && e.F != history.FaultEnd || e.Value.ID < 1 || e.Value.ID > len(list) {
+		if e.F != history.FaultBegin && e.F != history.FaultEnd && e.F != history.FaultFailed || e.Value.ID < 1 || e.Value.ID > len(list) {
 			continue
 		}
 		f := &list[e.Value.ID-1]
+		if e.F == history.FaultFailed {
+			f.Failed = cmp.Or(f.Failed, e.Error)
+			continue
+		}
 		f.Events = append(f.Events, e.Index)
 		if e.F == history.FaultBegin {
 			f.Fired++

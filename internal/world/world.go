@@ -84,9 +84,10 @@ type Hooks struct {
 	// activity; the client goes on when it returns.
 	Point func(client, point string)
 	// Message is called with a message that Spec.Messages name, on an activity of its
-	// own. Unread is called where nobody can tell the messages of a connection any more.
+	// own. Unread is called where nobody can tell the messages of a connection any more, or
+	// its answers alone.
 	Message func(Message)
-	Unread  func(link Link, why string)
+	Unread  func(link Link, answers bool, why string)
 }
 
 // World is a place for one run. Close undoes everything, whatever state the

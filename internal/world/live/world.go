@@ -52,6 +52,12 @@ type World struct {
 	clients     *clients.Clients
 	observation *observe.Observation
 
+	// unread are connections that could not be read before the run began.
+	unread struct {
+		sync.Mutex
+		early []func(*world.Hooks)
+	}
+
 	time  machine.RunTime
 	hooks atomic.Pointer[world.Hooks]
 
@@ -187,9 +193,14 @@ func (w *World) newWire(shown string) *proxy.Wire {
 				h.Message(m)
 			}
 		},
-		Unread: func(l world.Link, why string) {
-			if h := w.hooks.Load(); h != nil && h.Unread != nil {
-				h.Unread(l, why)
+		Unread: func(l world.Link, answers bool, why string) {
+			w.unread.Lock()
+			defer w.unread.Unlock()
+			tell := func(h *world.Hooks) { h.Unread(l, answers, why) }
+			if h := w.hooks.Load(); h == nil { // it is told when the run begins
+				w.unread.early = append(w.unread.early, tell)
+			} else if h.Unread != nil {
+				tell(h)
 			}
 		}}
 	for i := range wire.Awaits {
@@ -216,6 +227,13 @@ func (w *World) Start(h world.Hooks) error {
 	}
 	w.alignToSecond()
 	w.time.Begin()
+	w.unread.Lock()
+	defer w.unread.Unlock()
+	for _, tell := range w.unread.early {
+		if h.Unread != nil {
+			tell(&h)
+		}
+	}
 	return nil
 }
 

@@ -19,13 +19,18 @@ func (l *clientLink) await() {
 func (k *call) awaited() bool {
 	l := k.link
 	hook := l.w.hooks.Message
-	if len(l.awaits) == 0 || k.handshake || hook == nil {
+	answer := k.dir == answers
+	if len(l.awaits) == 0 || k.handshake || hook == nil || answer && k.noScript {
 		return false
 	}
+	list := k.words()
+	if answer { // of a transaction the answer is that to its last command
+		list = list[len(list)-1:]
+	}
 	var found [][]string
-	for _, words := range k.words() {
+	for _, words := range list {
 		for i := range l.awaits {
-			if l.awaits[i].Fits(l.name, k.dir == answers, words) {
+			if l.awaits[i].Fits(l.name, answer, words) {
 				found = append(found, words)
 				break
 			}
@@ -37,7 +42,7 @@ func (k *call) awaited() bool {
 	dir, way := k.dir, k.way
 	l.w.Go(func() {
 		for _, words := range found {
-			hook(world.Message{Link: l.name, Answer: dir == answers, Words: words,
+			hook(world.Message{Link: l.name, Answer: answer, Words: words,
 				Disturb: func(d world.Disturbance) (func() error, error) { return k.disturb(dir, d) }})
 		}
 		if k.way == way {

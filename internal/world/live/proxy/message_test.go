@@ -33,7 +33,7 @@ type reader struct {
 
 func newReader(awaits ...world.Pattern) *reader {
 	r := &reader{}
-	w := &Wire{Awaits: awaits, Go: func(f func()) { f() }, Unread: func(_ world.Link, why string) { r.unread = append(r.unread, why) }}
+	w := &Wire{Awaits: awaits, Go: func(f func()) { f() }, Unread: func(_ world.Link, _ bool, why string) { r.unread = append(r.unread, why) }}
 	r.conn = w.open(world.Link{From: "c1", To: "A"})
 	return r
 }
@@ -70,7 +70,8 @@ func TestWhatIsAwaited(t *testing.T) {
 		"the name is no key":          {world.Pattern{Command: "GET", Key: "GET"}, command("GET k"), "", ""},
 		"any but those that open":     {world.Pattern{Command: world.AnyCommand}, command("HELLO 3") + command("client setinfo LIB-NAME x") + command("SET k v"), "", "SET k v"},
 		"in a pipeline":               {set, command("SET a 1") + command("SET b 2"), "", "SET a 1, SET b 2"},
-		"in a transaction":            {answer("SET"), command("MULTI") + command("SET a 1") + command("EXEC"), ok + "+QUEUED\r\n" + "*1\r\n+OK\r\n", "SET a 1"},
+		"queued is no answer":         {answer("SET"), command("MULTI") + command("SET a 1") + command("EXEC"), ok + "+QUEUED\r\n" + "*1\r\n+OK\r\n", ""},
+		"nor is a script unknown":     {answer("EVALSHA"), command("EVALSHA x 0") + command("EVALSHA y 0"), "-NOSCRIPT No matching script\r\n:1\r\n", "EVALSHA y 0"},
 		"of EXEC":                     {answer("EXEC"), command("MULTI") + command("SET a 1") + command("EXEC"), ok + "+QUEUED\r\n" + "*1\r\n+OK\r\n", "EXEC"},
 		"as people type it":           {set, "PING\r\n\r\nset k v\r\n", "", "set k v"},
 		"answers in their order":      {answer("GET"), command("SET a 1") + command("GET a") + command("GET b"), ok + "$1\r\nx\r\n$-1\r\n", "GET a, GET b"},
@@ -186,7 +187,7 @@ func TestEachDirectionKnowsItsConnection(t *testing.T) {
 	var background sync.WaitGroup
 	defer background.Wait()
 	asked := sync.Map{}
-	wire := &Wire{Awaits: []world.Pattern{{Command: "GET"}, {Command: "GET", Answer: true}}, Go: background.Go, Unread: func(world.Link, string) { wrong.Add(1) },
+	wire := &Wire{Awaits: []world.Pattern{{Command: "GET"}, {Command: "GET", Answer: true}}, Go: background.Go, Unread: func(world.Link, bool, string) { wrong.Add(1) },
 		Message: func(m world.Message) {
 			if !m.Answer {
 				asked.Store(m.Words[1], true)

@@ -22,10 +22,10 @@ type Wire struct {
 	Names bool
 	// Awaits are the messages for which the run waits. Each stands till Message has
 	// returned, which Go starts. Unread takes that the messages of a connection cannot
-	// be told any more.
+	// be told any more, or its answers alone.
 	Awaits  []world.Pattern
 	Message func(world.Message)
-	Unread  func(l world.Link, why string)
+	Unread  func(l world.Link, answers bool, why string)
 	Go      func(func())
 
 	last  atomic.Int64 // the number of the latest connection
@@ -197,7 +197,7 @@ func (c *conn) idle() bool {
 func (c *conn) loses(s *side, why string) {
 	s.blind, c.sent = true, nil
 	if len(c.awaits) > 0 {
-		c.wire.Go(func() { c.wire.Unread(c.link, why) })
+		c.wire.Go(func() { c.wire.Unread(c.link, s == &c.answers, why) })
 	}
 }
 
@@ -258,12 +258,14 @@ func (c *conn) answered(kind resp.Kind, words []string) (awaited []string) {
 		len(c.expected) == 0:
 		return nil
 	}
-	head := &c.expected[0]
-	if head.replies--; head.replies > 0 && subscription {
+	head := c.expected[0]
+	if c.expected[0].replies--; c.expected[0].replies > 0 && subscription {
 		return nil
 	}
-	awaited = head.words
-	c.expected = c.expected[1:]
+	c.expected, awaited = c.expected[1:], head.words
+	if kind == resp.Error && strings.HasPrefix(first, "NOSCRIPT ") || kind == resp.Text && first == "QUEUED" {
+		return nil // the command has not been carried out
+	}
 	return awaited
 }
 

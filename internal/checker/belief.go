@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -28,7 +29,12 @@ var ends = [...]string{endless: "holds on", released: "asks to release", killed:
 // Beliefs are those of a history's clients, as the verdicts count them, in the order
 // of their grants.
 func Beliefs(h *history.History) []Belief {
-	v := newView(h)
+	v := newGrants(h)
+	if slices.ContainsFunc(v.grants, func(g grant) bool { return g.loss >= 0 }) {
+		v = newView(h) // what it ends depends on effects
+	} else {
+		v.readAsked()
+	}
 	var list []Belief
 	for i := range v.grants {
 		g := &v.grants[i]

@@ -120,6 +120,16 @@ type extension struct {
 }
 
 func newView(h *history.History) *view {
+	v := newGrants(h)
+	v.collectSections()
+	v.collectEffects()
+	v.readAsked()
+	v.cutLosses()
+	return v
+}
+
+// newGrants is a view of grants alone, without promises that the nodes tell and losses.
+func newGrants(h *history.History) *view {
 	v := &view{h: h, work: workload.Of(workload.Name(h.Header.Workload)), ops: h.Ops(), done: h.Done(), byClient: make(map[string][]int), vague: -1}
 	v.unclear, v.stranger = firstUnclear(h)
 	if n := len(h.Events); n > 0 {
@@ -141,10 +151,6 @@ func newView(h *history.History) *view {
 	}
 	v.collectFaults()
 	v.collectGrants()
-	v.collectSections()
-	v.collectEffects()
-	v.readAsked()
-	v.cutLosses()
 	return v
 }
 

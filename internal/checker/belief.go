@@ -31,10 +31,11 @@ var ends = [...]string{endless: "holds on", released: "asks to release", killed:
 func Beliefs(h *history.History) []Belief {
 	v := newGrants(h)
 	if slices.ContainsFunc(v.grants, func(g grant) bool { return g.loss >= 0 }) {
-		v = newView(h) // what it ends depends on effects
-	} else {
-		v.readAsked()
+		v.collectSections() // what a loss ends depends on effects
+		v.collectEffects()
 	}
+	v.readAsked()
+	v.cutLosses()
 	var list []Belief
 	for i := range v.grants {
 		g := &v.grants[i]

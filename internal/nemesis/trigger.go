@@ -160,7 +160,7 @@ func Points(faults []Planned) (points []string) {
 }
 
 // Messages are those for which faults wait.
-func Messages(faults []Planned) (list []world.Pattern) {
+func Messages(faults []Planned) (list world.Patterns) {
 	for i := range faults {
 		for _, p := range faults[i].passings() {
 			if p.IsMessage() && !slices.Contains(list, p.Pattern()) {

@@ -199,7 +199,7 @@ func (f *Fault) checkParams(d *decoder, cast nemesis.Cast) {
 
 // checkTrigger makes sure that the fault, which is number i from 0, can fire.
 func (f *Fault) checkTrigger(d *decoder, s *Setup, i int, points []string) {
-	if m, ok := f.Params.(nemesis.MessageFault); ok && m.StrikesMessage() && (f.On == nil || !f.On.isMessage()) {
+	if m, ok := f.Params.(nemesis.MessageFault); ok && m.StrikesMessage() && !f.planned().When.On.IsMessage() {
 		d.problemAt(join(f.path, f.Kind)+".this", "it strikes the message that fires it, and no message does").Hint =
 			"on: {client: c1, sends: SET, to: A} or on: {node: A, answers: SET, to: c1}"
 	}
@@ -221,10 +221,8 @@ func (f *Fault) checkTrigger(d *decoder, s *Setup, i int, points []string) {
 
 // awaitsMessage reports that the fault cannot do without reading messages.
 func (f *Fault) awaitsMessage() bool {
-	return f.On != nil && (f.On.isMessage() || f.On.And != nil && f.On.And.isMessage()) || f.Until != nil && f.Until.isMessage()
+	return len(nemesis.Messages([]nemesis.Planned{f.planned()})) > 0
 }
-
-func (p *Passing) isMessage() bool { return p.Sends != "" || p.Answers != "" }
 
 func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 	what, cast := p.happening(), s.Cast()

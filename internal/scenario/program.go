@@ -189,13 +189,9 @@ func (s *Setup) wantsPoints(r *program.Ready) string {
 	points := s.points(r.Points)
 	for i := range s.Faults.List {
 		f := &s.Faults.List[i]
-		passings := []*Passing{f.Until}
-		if f.On != nil {
-			passings = append(passings, &f.On.Passing, f.On.And)
-		}
-		for _, p := range passings {
-			if p != nil && p.Point != "" && !slices.Contains(points, p.Point) {
-				return fmt.Sprintf("fault %d waits for the point %s, which it does not report", i+1, p.Point)
+		for _, p := range nemesis.Points([]nemesis.Planned{f.planned()}) {
+			if !slices.Contains(points, p) {
+				return fmt.Sprintf("fault %d waits for the point %s, which it does not report", i+1, p)
 			}
 		}
 	}

@@ -45,6 +45,24 @@ func (p *Pattern) Fits(l Link, answer bool, words []string) bool {
 		(p.Contains == "" || slices.ContainsFunc(rest, func(w string) bool { return strings.Contains(w, p.Contains) }))
 }
 
+// Patterns are those of a run, or of a link.
+type Patterns []Pattern
+
+// On are those of messages that may come over a link.
+func (list Patterns) On(l Link) (on Patterns) {
+	for i := range list {
+		if list[i].On(l) {
+			on = append(on, list[i])
+		}
+	}
+	return on
+}
+
+// Fit reports whether a message is one of those.
+func (list Patterns) Fit(l Link, answer bool, words []string) bool {
+	return slices.ContainsFunc(list, func(p Pattern) bool { return p.Fits(l, answer, words) })
+}
+
 // Message is one that a run waits for. It stands at the beginning of its way over the link
 // till Hooks.Message returns.
 type Message struct {

@@ -40,7 +40,7 @@ type Spec struct {
 	// Points are the points of clients at which Hooks.Point wants to be called.
 	Points []string
 	// Messages are those at which Hooks.Message wants to be called.
-	Messages []Pattern
+	Messages Patterns
 	// Needs are the powers over the world that the run's faults use, so that
 	// a world can prepare for them or refuse at once.
 	Needs []Power

@@ -78,7 +78,11 @@ func (w *World) link(name world.Link) *clientLink {
 }
 
 func (l *clientLink) disturb(d world.Disturbance, dir int) (lift func()) {
-	end := l.ways[dir].Begin(d)
+	return l.lifting(l.ways[dir].Begin(d), l.breakAll)
+}
+
+// lifting ends a disturbance, and breaks what it is to break then.
+func (l *clientLink) lifting(end func() (freed []*call, breaks bool), breaking func()) func() {
 	return func() {
 		freed, breaks := end()
 		for _, k := range freed {
@@ -86,7 +90,7 @@ func (l *clientLink) disturb(d world.Disturbance, dir int) (lift func()) {
 			k.advance()
 		}
 		if breaks {
-			l.breakAll()
+			breaking()
 		}
 	}
 }

@@ -5,15 +5,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
-// await finds the messages on the link that the run waits for.
-func (l *clientLink) await() {
-	for _, p := range l.w.spec.Messages {
-		if p.On(l.name) {
-			l.awaits = append(l.awaits, p)
-		}
-	}
-}
-
 // awaited reports that the run waits for the message. The message stands then, and goes on
 // when all that it sets off has taken effect.
 func (k *call) awaited() bool {
@@ -29,11 +20,8 @@ func (k *call) awaited() bool {
 	}
 	var found [][]string
 	for _, words := range list {
-		for i := range l.awaits {
-			if l.awaits[i].Fits(l.name, answer, words) {
-				found = append(found, words)
-				break
-			}
+		if l.awaits.Fit(l.name, answer, words) {
+			found = append(found, words)
 		}
 	}
 	if len(found) == 0 {
@@ -77,17 +65,10 @@ func (k *call) disturb(dir int, d world.Disturbance) (lift func() error, err err
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	end := l.ways[dir].BeginOn(&c.flows[dir], d)
+	end := l.lifting(l.ways[dir].BeginOn(&c.flows[dir], d), func() { l.breakOne(c) })
 	return func() error {
 		l.w.touchAll()
-		freed, breaks := end()
-		for _, k := range freed {
-			k.way++
-			k.advance()
-		}
-		if breaks {
-			l.breakOne(c)
-		}
+		end()
 		return nil
 	}, nil
 }

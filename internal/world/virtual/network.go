@@ -41,7 +41,7 @@ type clientLink struct {
 	lastUsed *connection
 	ways     [2]link.Way[*call]
 	// awaits are the messages here that the run waits for.
-	awaits []world.Pattern
+	awaits world.Patterns
 }
 
 const (

@@ -169,7 +169,7 @@ func (w *World) openClients() error {
 			c.links[0].name.To = world.Primary
 		}
 		for _, l := range c.links {
-			l.await()
+			l.awaits = w.spec.Messages.On(l.name)
 		}
 		c.store = w.newLink(name, w.store)
 		c.store.name.To = history.ResourceProcess

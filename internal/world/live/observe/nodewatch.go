@@ -83,11 +83,9 @@ func (w *nodeWatch) isStrange(s *Strangers, source string) bool {
 		return false
 	}
 	if _, known := w.names[source]; !known && w.n.Admin != nil {
+		w.names[source] = "" // it is asked for once
 		if list, err := w.n.Admin.ClientList(w.o.Ctx).Result(); err == nil {
 			w.names.learnList(list)
-		}
-		if w.names[source] == "" {
-			w.names[source] = "" // it has been asked for
 		}
 	}
 	return w.names.client(source, true) == ""

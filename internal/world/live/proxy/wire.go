@@ -23,7 +23,7 @@ type Wire struct {
 	// Awaits are the messages for which the run waits. Each stands till Message has
 	// returned, which Go starts. Unread takes that the messages of a connection cannot
 	// be told any more, or its answers alone.
-	Awaits  []world.Pattern
+	Awaits  world.Patterns
 	Message func(world.Message)
 	Unread  func(l world.Link, answers bool, why string)
 	Go      func(func())
@@ -44,7 +44,7 @@ type conn struct {
 	// name is what the node knows it by; empty: whatever the client says.
 	name string
 	// awaits are the messages on this link for which the run waits.
-	awaits []world.Pattern
+	awaits world.Patterns
 
 	mu                sync.Mutex
 	requests, answers side
@@ -100,19 +100,10 @@ func ClientOf(name string) (client string, link bool) {
 }
 
 // reads reports whether connections of a link are read.
-func (w *Wire) reads(l world.Link) bool { return w.Names || len(w.awaitsOn(l)) > 0 }
-
-func (w *Wire) awaitsOn(l world.Link) (list []world.Pattern) {
-	for _, p := range w.Awaits {
-		if p.On(l) {
-			list = append(list, p)
-		}
-	}
-	return list
-}
+func (w *Wire) reads(l world.Link) bool { return w.Names || len(w.Awaits.On(l)) > 0 }
 
 func (w *Wire) open(l world.Link) *conn {
-	c := &conn{wire: w, link: l, awaits: w.awaitsOn(l)}
+	c := &conn{wire: w, link: l, awaits: w.Awaits.On(l)}
 	c.requests.Commands = true
 	if !w.Names {
 		return c
@@ -210,14 +201,10 @@ func (c *conn) asked(words []string) (awaited []string) {
 		c.sent = append(c.sent[max(len(c.sent)-maxSent+1, 0):], sent{hash(words), machine.Monotonic()})
 	}
 	c.expect(words)
-	if c.fits(words, false) {
+	if c.awaits.Fit(c.link, false, words) {
 		return words
 	}
 	return nil
-}
-
-func (c *conn) fits(words []string, answer bool) bool {
-	return slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Fits(c.link, answer, words) })
 }
 
 // expect takes note that the answer to a command is to come.
@@ -238,7 +225,7 @@ func (c *conn) expect(words []string) {
 	case strings.HasSuffix(name, "SUBSCRIBE"):
 		e.replies, c.subscribed = max(len(words)-1, 1), true
 	}
-	if c.fits(words, true) {
+	if c.awaits.Fit(c.link, true, words) {
 		e.words = words
 	}
 	c.expected = append(c.expected, e)

@@ -5,17 +5,19 @@ BIN           := bin
 REPORTS       ?= reports
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI      := v2.15.0
+GORELEASER    := v2.15.1
 GOVULNCHECK   := v1.1.4
 DEADCODE      := v0.51.0
 TOOLS         := $(CURDIR)/.cache/bin
 MODULES       := adapter adapters
 ADAPTERS      := ./redsync ./redislock ./rueidislock
-GO_FILES      := $(shell find cmd internal \( -name '*.go' -o -name '*.sql' \) -not -path '*/testdata/*')
+GO_FOLDERS    := cmd deploy docs internal linear scenarios scripts sdk $(MODULES)
+GO_FILES      := $(shell find cmd internal linear scenarios sdk \( -name '*.go' -o -name '*.sql' -o -name '*.yaml' -o -name '*.py' -o -path 'cmd/sim/start/*' -type f \) -not -path '*/testdata/*')
 
 .DEFAULT_GOAL := help
 .PHONY: help
 help: ## List what there is to make
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: setup build ## Set up, build, run the gc-pause scenario, and say where the report is
@@ -25,8 +27,8 @@ demo: setup build ## Set up, build, run the gc-pause scenario, and say where the
 .PHONY: build
 build: $(BIN)/sim ## Build bin/sim
 
-$(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile docs/lock-protocol.schema.json $(shell find internal -path '*/assets/*' -type f 2>/dev/null)
-	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/sim
+$(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile docs/lock-protocol.schema.json docs/result.md $(shell find internal -path '*/assets/*' -type f 2>/dev/null)
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/sim
 
 .PHONY: adapters
 adapters: ## Build the lock programs of adapters/ into bin/adapters/
@@ -46,7 +48,7 @@ setup-test:
 
 .PHONY: test
 test: setup-test build ## Set up what the tests need, and run them all
-	$(GO) test -p 1 ./... # one package at a time: live tests share the machine with nobody
+	$(GO) test -p 1 -timeout 30m ./... # one package at a time: live tests share the machine with nobody
 	for m in $(MODULES); do (cd $$m && $(GO) test ./...) || exit 1; done
 
 .PHONY: race
@@ -77,16 +79,34 @@ fuzz: ## Fuzz each parser for a while (FUZZTIME=30s)
 
 .PHONY: fmt
 fmt: ## Format the code
-	gofmt -w cmd internal deploy docs scripts $(MODULES)
+	gofmt -w $(GO_FOLDERS)
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI) ## Format check, vet, golangci-lint
-	@test -z "$$(gofmt -l cmd internal deploy docs scripts $(MODULES))" || { gofmt -l cmd internal deploy docs scripts $(MODULES); echo 'hint: make fmt'; exit 1; }
+	@test -z "$$(gofmt -l $(GO_FOLDERS))" || { gofmt -l $(GO_FOLDERS); echo 'hint: make fmt'; exit 1; }
 	for m in . $(MODULES); do (cd $$m && $(GO) vet ./... && $(TOOLS)/golangci-lint-$(GOLANGCI) run --allow-parallel-runners) || exit 1; done
 
 $(TOOLS)/golangci-lint-$(GOLANGCI):
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	mv $(TOOLS)/golangci-lint $@
+
+SYSTEMS := darwin/arm64 windows/amd64
+
+.PHONY: cross
+cross: ## Build sim for macOS and Windows
+	for s in $(SYSTEMS); do (export GOOS=$${s%/*} GOARCH=$${s#*/} CGO_ENABLED=0; $(GO) build -o /dev/null ./cmd/sim) || exit 1; done
+
+.PHONY: release-snapshot
+release-snapshot: $(TOOLS)/goreleaser-$(GORELEASER) ## Build the archives of a release into .cache/dist/; publish nothing
+	$< release --snapshot --clean
+
+.PHONY: release-check
+release-check: release-snapshot ## See that the archives of a release are whole, and that the program in them runs
+	sh scripts/release-check.sh .cache/dist
+
+$(TOOLS)/goreleaser-$(GORELEASER): # takes minutes
+	GOBIN=$(TOOLS) $(GO) install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
+	mv $(TOOLS)/goreleaser $@
 
 .PHONY: deadcode
 deadcode: ## Look for functions that neither the program nor a test can reach
@@ -103,11 +123,12 @@ vuln: ## Look for known vulnerabilities in what is used
 	for m in . $(MODULES); do (cd $$m && $(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./...) || exit 1; done
 
 .PHONY: schema
-schema: build ## Write docs/scenario.schema.json anew
+schema: build ## Write docs/scenario.schema.json and docs/result.schema.json anew
 	$(BIN)/sim schema > docs/scenario.schema.json
+	$(BIN)/sim schema result > docs/result.schema.json
 
 .PHONY: check
-check: lint deadcode test ## All that CI checks
+check: lint cross deadcode test ## All that CI checks
 
 .PHONY: clean
 clean: ## Remove what was built and the runs

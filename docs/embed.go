@@ -7,3 +7,8 @@ import _ "embed"
 //
 //go:embed lock-protocol.schema.json
 var LockProtocolSchema string
+
+// ResultPage is the page that says what the fields of result.json mean.
+//
+//go:embed result.md
+var ResultPage string

@@ -50,11 +50,13 @@ if [ ! -e /usr/sbin/policy-rc.d ]; then
 	printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null
 	$sudo chmod +x "$policy"
 fi
+log=$(mktemp "${TMPDIR:-/tmp}/redlock-sim-setup.XXXXXX")
+trap '[ -z "$policy" ] || $sudo rm -f "$policy"; rm -f "$log"' EXIT
+trap 'exit 130' INT TERM HUP
 status=0
-{ $sudo apt-get update -qq && $sudo apt-get install -y -qq --no-install-recommends $missing; } >/tmp/redlock-sim-setup.log 2>&1 || status=$?
-[ -z "$policy" ] || $sudo rm -f "$policy"
+{ $sudo apt-get update -qq && $sudo apt-get install -y -qq --no-install-recommends $missing; } >"$log" 2>&1 || status=$?
 if [ "$status" != 0 ]; then
 	echo "setup: apt-get failed; its last words:" >&2
-	tail -n 15 /tmp/redlock-sim-setup.log >&2
+	tail -n 15 "$log" >&2
 	exit 1
 fi

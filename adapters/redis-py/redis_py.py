@@ -6,7 +6,7 @@ import sys
 import redis
 from redis.exceptions import LockNotOwnedError
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "adapter", "python"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sdk", "python"))
 from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
 
 

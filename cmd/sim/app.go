@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -20,6 +21,8 @@ import (
 
 // app is all that the commands touch of the outside.
 type app struct {
+	// system is the operating system, as in runtime.GOOS.
+	system         string
 	args           []string
 	env            func(string) string
 	stdin          io.Reader
@@ -27,6 +30,9 @@ type app struct {
 	now            func() time.Time
 	// terminal reports whether a file descriptor is a terminal.
 	terminal func(fd int) bool
+	// project holds the defaults of the folder in which sim runs, or sim's own.
+	project    scenario.Project
+	projectErr error
 }
 
 // Exit codes of sim; the README lists them for users.
@@ -63,6 +69,7 @@ func usageError(format string, args ...any) error {
 func run(a *app) int {
 	ctx, stop := a.signals()
 	defer stop()
+	a.project, a.projectErr = scenario.LoadProject()
 	root := newRootCommand(a)
 	root.SetArgs(a.args)
 	root.SetIn(a.stdin)
@@ -81,6 +88,14 @@ func run(a *app) int {
 		fmt.Fprintf(a.stderr, "hint: %s\n", env.Hint)
 	}
 	return code
+}
+
+// live refuses what needs the live world on a system that cannot have it.
+func (a *app) live() error {
+	if err := machine.LiveOn(a.system); err != nil {
+		return &trial.EnvironmentError{Err: err, Hint: "sim run --world virtual works here; for real servers and lock programs run sim on Linux: in WSL, a virtual machine or a container"}
+	}
+	return nil
 }
 
 // exitCodeOf finds the exit code that an error stands for. What cobra itself
@@ -185,20 +200,23 @@ func newRootCommand(a *app) *cobra.Command {
 nodes, and injects pauses, network faults and clock jumps. It records every operation
 in a history. A linearizability checker then finds out where safety breaks, with and
 without fencing tokens.`,
-		Example: `  sim run scenarios/gc-pause.yaml     run one scenario and judge it
-  sim run scenarios/                  run every scenario in a folder
-  sim list                            list the scenarios
-  sim doctor                          list what is installed and what is missing`,
+		Example: `  sim run gc-pause     run one scenario and judge it
+  sim run locks/       run every scenario in a folder
+  sim list             list the scenarios that sim ships
+  sim doctor           list what is installed and what is missing`,
+		Version:           versionLine(),
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError("%w\nhint: %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a),
+	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
 		newCheckCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
-		newServeCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
-		newVersionCommand(a), newClientCommand(a), newLockCommand(a), newConformCommand(a))
+		newInitCommand(a), newServeCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
+		newVersionCommand(a), newManCommand(), newClientCommand(a), newLockCommand(a), newConformCommand(a))
+	a.checkProjectFirst(root.Commands())
 	return root
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -28,6 +29,8 @@ type checkFlags struct {
 	permits, reentrancy             int
 	json                            bool
 	html                            string
+	// again is the command that checks the same again.
+	again string
 }
 
 func newCheckCommand(a *app) *cobra.Command {
@@ -48,7 +51,10 @@ flags or a file that cannot be read as a history.`,
   sim check history.edn --model owner-mutex --json
   sim check history.edn --model mutex --html history.html`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return a.check(c.Context(), args, f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			f.again = checkAgain(c, args)
+			return a.check(c.Context(), args, f)
+		},
 	}
 	c.Flags().StringVar(&f.model, "model", "", "the model to judge the history by")
 	c.Flags().StringVar(&f.format, "format", "auto", "the format of the files: "+strings.Join(wordsOf(evidence.Formats()), ", "))
@@ -61,7 +67,19 @@ flags or a file that cannot be read as a history.`,
 	c.Flags().BoolVar(&f.json, "json", false, "print one line of JSON for each history")
 	c.Flags().StringVar(&f.html, "html", "", "write the result as an HTML page to this file (one history only)")
 	registerWords(c, "model", evidence.Models())
+	registerWords(c, "format", wordsOf(evidence.Formats()))
 	return c
+}
+
+// checkAgain is the command with all flags that change what comes of it.
+func checkAgain(c *cobra.Command, files []string) string {
+	list := append([]string{"sim", "check"}, files...)
+	for _, name := range []string{"model", "format", "initial", "nil-read", "permits", "reentrancy", "timeout", "memory"} {
+		if flag := c.Flags().Lookup(name); flag.Changed {
+			list = append(list, "--"+name, flag.Value.String())
+		}
+	}
+	return shellquote.Join(list...)
 }
 
 func wordsOf[T ~string](list []T) []string {
@@ -70,10 +88,6 @@ func wordsOf[T ~string](list []T) []string {
 		words[i] = string(w)
 	}
 	return words
-}
-
-func registerWords(c *cobra.Command, flag string, words []string) {
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (f checkFlags) options() (evidence.Options, error) {
@@ -140,8 +154,8 @@ func (a *app) checkFile(ctx context.Context, file string, f checkFlags, o eviden
 		return 0, err
 	}
 	if f.html != "" {
-		h := toShow(file, o.Format)
-		if err := a.writeCheckPage(f.html, file, h, []report.PropertyResult{propertyOfModel(r, h)}); err != nil {
+		h := toShow(file, r.Format)
+		if err := a.writeCheckPage(f.html, file, f.again, h, []report.PropertyResult{propertyOfModel(r, h)}); err != nil {
 			return 0, err
 		}
 	}
@@ -199,7 +213,7 @@ func (a *app) checkProperties(ctx context.Context, file string, f checkFlags, o 
 		for _, finding := range findings {
 			list = append(list, report.Judged(finding, checker.Holds)) // what whoever checks hopes for
 		}
-		err = errors.Join(err, a.writeCheckPage(f.html, file, h, list))
+		err = errors.Join(err, a.writeCheckPage(f.html, file, f.again, shown{History: h}, list))
 	}
 	v = checker.Holds
 	for _, finding := range findings {
@@ -236,8 +250,14 @@ func readHistory(file string, format evidence.Format) (*history.History, evidenc
 	return evidence.FromHistory(f, format, 0)
 }
 
-func (a *app) printJSON(v any) error {
+func (a *app) printJSON(v any) error { return a.encode(v, "") }
+
+// printIndented writes JSON for people to read.
+func (a *app) printIndented(v any) error { return a.encode(v, "  ") }
+
+func (a *app) encode(v any, indent string) error {
 	enc := json.NewEncoder(a.stdout)
 	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
 	return enc.Encode(v)
 }

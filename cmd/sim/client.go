@@ -12,11 +12,15 @@ import (
 // newClientCommand is the client that sim starts for itself.
 func newClientCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:    "client",
-		Short:  "Run as a client of the lock; stdin and stdout carry the client protocol",
-		Hidden: true,
-		Args:   cobra.NoArgs,
+		Use:         "client",
+		Short:       "Run as a client of the lock; stdin and stdout carry the client protocol",
+		Hidden:      true,
+		Annotations: ownDefaults,
+		Args:        cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if err := a.live(); err != nil {
+				return err
+			}
 			// The client outlives sim for a moment, to end what it has started.
 			signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 			return process.Serve(a.stdin, a.stdout, a.stderr)

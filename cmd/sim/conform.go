@@ -33,13 +33,16 @@ type conformFlags struct {
 
 func newConformCommand(a *app) *cobra.Command {
 	var f conformFlags
+	var allowPrograms bool
 	c := &cobra.Command{
-		Use:   "conform COMMAND",
+		Use:   "conform [COMMAND]",
 		Short: "Check that a lock program speaks the protocol and behaves as a lock",
 		Long: `Check that a lock program speaks the lock protocol (docs/lock-protocol.md) and behaves
 as a lock. COMMAND starts the program; it is split as a shell would split it, but no shell
 runs it. sim starts it several times, as clients c1 and c2, with Redis servers of its own:
 three for a program of class quorum, else one.
+
+Without COMMAND it is the lock of sim.yaml.
 
 Each finding says what was seen, what was expected, and how to mend it. A check that needs
 what the program cannot do by its own words is not applicable.
@@ -52,16 +55,26 @@ flags, 4 the machine lacks something, 5 internal error, 130 interrupted.`,
   sim conform -v bin/adapters/redsync
   sim conform --json --ttl 5s 'sim lock redlock'`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			if len(args) > 1 || len(args) == 0 && a.project.Lock == "" {
 				return usageError("name one command\nhint: put a command with arguments in quotes: sim conform 'python3 my_lock.py'")
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.conform(c.Context(), args[0], f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return a.conform(c.Context(), args[0], f)
+			}
+			command, err := a.projectLock(allowPrograms)
+			if err != nil {
+				return err
+			}
+			return a.conform(c.Context(), command, f)
+		},
 	}
 	c.Flags().StringVar(&f.key, "key", "lock", "the lock's key")
 	c.Flags().DurationVar(&f.ttl, "ttl", 2*time.Second, "the lease to ask for; on a slow machine take a longer one")
 	c.Flags().DurationVar(&f.patience, "patience", program.ReadyWithin, "how long an answer may take, beyond the wait that was asked for")
+	c.Flags().BoolVar(&allowPrograms, "allow-programs", false, "allow the lock program that sim.yaml names; read it first")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "print every line of the conversations (on stderr, with --json)")
 	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON")
 	return c
@@ -70,6 +83,9 @@ flags, 4 the machine lacks something, 5 internal error, 130 interrupted.`,
 func (a *app) conform(ctx context.Context, command string, f conformFlags) error {
 	if f.ttl < 100*time.Millisecond || f.ttl > time.Minute || f.patience < time.Second {
 		return usageError("--ttl %v, --patience %v: want a ttl from 100ms to 1m, and a patience of at least 1s", f.ttl, f.patience)
+	}
+	if err := a.live(); err != nil {
+		return err
 	}
 	argv, err := splitCommand("conform", command)
 	if err != nil {
@@ -109,7 +125,7 @@ func conformError(ctx context.Context, name string, err error) error {
 	case errors.Is(err, server.ErrNowhere):
 		return &trial.EnvironmentError{Err: err, Hint: "apt-get install redis-server (or: make setup), or start Docker"}
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
-		return usageError("%w\nhint: %s", err, cmp.Or(trial.HintHere(name, err), "name a program that can be started here"))
+		return &trial.EnvironmentError{Err: err, Hint: trial.HintAbsent(name, err)}
 	}
 	return &trial.EnvironmentError{Err: err, Hint: "sim doctor lists what is missing"}
 }

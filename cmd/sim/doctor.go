@@ -25,7 +25,7 @@ A run removes its containers, volumes and networks at its end. If a run was kill
 the next run in Docker removes them, or --clean does.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if clean {
+			if clean && a.live() == nil {
 				return a.clean(c.Context())
 			}
 			return a.doctor(c.Context())
@@ -35,7 +35,17 @@ the next run in Docker removes them, or --clean does.`,
 	return c
 }
 
+// elsewhere is what sim doctor says where there is no live world.
+const elsewhere = `ok       virtual world  sim run --world virtual, sim search, sim exhaust, sim sweep, sim replay
+ok       stored runs    sim check, sim report, sim compare, sim export, sim serve
+MISSING  live world     sim run with real servers (--nodes) and lock programs (--lock), sim conform, sim lock
+`
+
 func (a *app) doctor(ctx context.Context) error {
+	if err := a.live(); err != nil {
+		fmt.Fprint(a.stdout, elsewhere)
+		return err
+	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	missing := false
 	for _, c := range server.Examine(ctx) {

@@ -51,7 +51,7 @@ violates a property, 2 not exhausted or undecided, 3 bad scenario or flags,
 130 interrupted.`,
 		Example: `  sim exhaust small.yaml
   sim exhaust small.yaml --late 1 --property exclusive-lease`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1), ValidArgsFunction: oneScenario,
 		RunE: func(c *cobra.Command, args []string) error { return a.exhaust(c.Context(), args[0], f) },
 	}
 	f.flags(c, "the properties to judge", checker.Demanded("")...)
@@ -59,7 +59,7 @@ violates a property, 2 not exhausted or undecided, 3 bad scenario or flags,
 	c.Flags().IntVar(&f.late, "late", 0, "how many times in a run a timer may come before messages that are under way")
 	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after this many schedules; 0: never")
 	c.Flags().DurationVar(&f.lasts, "for", 0, "give up after this time (default: never)")
-	c.Flags().StringVar(&f.out, "out", filepath.Join("reports", "found"), "folder for the histories of violations")
+	c.Flags().StringVar(&f.out, "out", filepath.Join(a.project.Out, "found"), "folder for the histories of violations")
 	return c
 }
 

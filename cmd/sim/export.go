@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 
@@ -69,6 +70,9 @@ func (a *app) toOutput(out string, write func(io.Writer) error) error {
 	if out == "" {
 		return write(a.stdout)
 	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return usageError("failed to write %q: %w", out, err)
+	}
 	f, err := os.CreateTemp(filepath.Dir(out), ".sim-*")
 	if err != nil {
 		return usageError("failed to write %q: %w", out, err)
@@ -82,4 +86,18 @@ func (a *app) toOutput(out string, write func(io.Writer) error) error {
 		return fmt.Errorf("failed to write %q: %w", out, err)
 	}
 	return nil
+}
+
+// linkFrom is the link on a page to a file, both named as seen from the working folder.
+func linkFrom(page, file string) (string, error) {
+	from, err := filepath.Abs(filepath.Dir(page))
+	if err != nil {
+		return "", err
+	}
+	to, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	link, err := filepath.Rel(from, to)
+	return (&url.URL{Path: filepath.ToSlash(link)}).String(), err
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"maps"
+	"net"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,7 +21,13 @@ func checkExternal(list []*scenario.Scenario, f runFlags) error {
 		if f.allowHooks {
 			return usageError("--allow-hooks is for --nodes external")
 		}
+		if f.passwordEnv != "" {
+			return usageError("--password-env is for --nodes external")
+		}
 		return nil
+	}
+	if f.passwordEnv != "" && !variableName.MatchString(f.passwordEnv) {
+		return usageError("--password-env: want the name of an environment variable, not the password")
 	}
 	for _, s := range list {
 		for i := range s.Variants {
@@ -26,12 +35,44 @@ func checkExternal(list []*scenario.Scenario, f runFlags) error {
 			if len(n.Addresses) == 0 {
 				return usageError("%s: --nodes external needs the addresses of the nodes\nhint: nodes: {count: 1, addresses: [\"127.0.0.1:6379\"]}", s.File)
 			}
+			if err := checkPassword(s.File, n, f); err != nil {
+				return err
+			}
 			if commands := commandsOf(n); len(commands) > 0 && !f.allowHooks {
 				return usageError("%s names commands to run on this machine:\n  %s\nhint: read them; if they are safe, run with --allow-hooks", s.File, strings.Join(commands, "\n  "))
 			}
 		}
 	}
 	return nil
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
+
+// checkPassword makes sure that the user has named the password which a scenario asks for,
+// and that nobody can read it on its way.
+func checkPassword(file string, n *scenario.Nodes, f runFlags) error {
+	if !n.Password {
+		return nil
+	}
+	if f.passwordEnv == "" {
+		return usageError("%s asks for a password for %s\nhint: if that is right, put it into an environment variable, and name that: --password-env REDIS_PASSWORD", file, strings.Join(n.Addresses, ", "))
+	}
+	if os.Getenv(f.passwordEnv) == "" {
+		return usageError("%s asks for a password, but the environment variable that --password-env names is not set", file)
+	}
+	for _, address := range n.Addresses {
+		if !n.TLS && !f.plainPassword && !isLoopback(address) {
+			return usageError("%s: the password would go to %s without TLS, where others can read it\nhint: nodes: {tls: true, ...}; or --allow-plain-password", file, address)
+		}
+	}
+	return nil
+}
+
+// isLoopback reports that an address is on this machine.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // commandsOf are the hooks of the nodes, as a person can judge them.

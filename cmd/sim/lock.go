@@ -31,11 +31,15 @@ Without a name, the locks are listed.`,
   sim conform 'sim lock redlock'
   sim conform -v 'sim lock set-nx-px'
   echo '{"type":"hello","protocols":[1]}' | sim lock redlock --switch quorum`,
-		Args:      cobra.MaximumNArgs(1),
-		ValidArgs: wordsOfLocks(),
+		Args:        cobra.MaximumNArgs(1),
+		ValidArgs:   wordsOfLocks(),
+		Annotations: ownDefaults,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.listPrograms()
+			}
+			if err := a.live(); err != nil {
+				return err
 			}
 			config, err := lockConfig(args[0], switches)
 			if err != nil {
@@ -47,7 +51,8 @@ Without a name, the locks are listed.`,
 			return nil
 		},
 	}
-	c.Flags().StringArrayVar(&switches, "switch", nil, "switch off a safety rule of the lock (repeatable); docs/scenario.md lists them")
+	c.Flags().StringArrayVar(&switches, "switch", nil, "switch off a safety rule of the lock (repeatable); sim list switches lists them")
+	registerSwitches(c)
 	c.Flags().BoolVar(&obey, "obey", false, "also switch off the rules that the options of the message \"setup\" name, as the scenario's own lock does")
 	return c
 }

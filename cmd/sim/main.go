@@ -3,13 +3,17 @@ package main
 
 import (
 	"os"
+	"runtime"
 	"time"
 
+	"github.com/mattn/go-colorable"
 	"golang.org/x/term"
 )
 
 func main() {
-	os.Exit(run(&app{
+	restore := colorable.EnableColorsStdout(nil) // the console of Windows shows escape codes as text otherwise
+	code := run(&app{
+		system:   runtime.GOOS,
 		args:     os.Args[1:],
 		env:      os.Getenv,
 		stdin:    os.Stdin,
@@ -17,5 +21,7 @@ func main() {
 		stderr:   os.Stderr,
 		now:      time.Now,
 		terminal: term.IsTerminal,
-	}))
+	})
+	restore()
+	os.Exit(code)
 }

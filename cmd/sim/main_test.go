@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,6 +29,37 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){"sim": main})
 }
+
+// userEnv is the environment of a user with a home and sim on PATH, after other folders. What
+// Go has downloaded and built is theirs, too.
+func userEnv(t *testing.T, home string, first ...string) []string {
+	t.Helper()
+	sim, err := exec.LookPath("sim") // TestMain puts it there
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := append(slices.Clone(first), filepath.Dir(sim), "/usr/bin", os.Getenv("PATH")) // Debian's Python has redis-py
+	return append(os.Environ(), "PATH="+strings.Join(path, ":"), "HOME="+home, "NO_COLOR=1",
+		"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
+}
+
+// goEnv is a setting of the go command.
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	settings, err := goSettings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settings[name]
+}
+
+var goSettings = sync.OnceValues(func() (settings map[string]string, err error) {
+	out, err := exec.Command("go", "env", "-json").Output()
+	if err == nil {
+		err = json.Unmarshal(out, &settings)
+	}
+	return settings, err
+})
 
 // TestScripts runs the command as a user does; testdata/*.txt say what is to
 // come of it.
@@ -52,6 +84,7 @@ func TestScripts(t *testing.T) {
 			"existing":    existing,
 			"certificate": certificate,
 			"expand":      expand,
+			"watching":    watching,
 		},
 	})
 }
@@ -169,6 +202,29 @@ func interruptAt(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), stderr.Bytes(), 0o644))
+}
+
+// watching FILE SAVED... has sim watch FILE. Each time that a run of it has been told, the next
+// SAVED is moved to its place. After the last run sim is interrupted, and has to end with 0.
+func watching(ts *testscript.TestScript, _ bool, args []string) {
+	printed := ts.MkAbs("watched.txt")
+	f, err := os.Create(printed)
+	ts.Check(err)
+	defer f.Close()
+	cmd := simCommand(ts, []string{"watch", args[0]}, nil, nil)
+	cmd.Stdout, cmd.Stderr = f, f
+	ts.Check(cmd.Start())
+	for told, saved := range append(args[1:], "") {
+		eventually(ts, "a run of "+args[0], func() bool {
+			text, _ := os.ReadFile(printed)
+			return bytes.Count(text, []byte("watching "+args[0])) == told+1
+		})
+		if saved != "" {
+			ts.Check(os.Rename(ts.MkAbs(saved), ts.MkAbs(args[0])))
+		}
+	}
+	ts.Check(cmd.Process.Signal(syscall.SIGINT))
+	ts.Check(cmd.Wait())
 }
 
 // childless wants every process of children.txt gone within two seconds.

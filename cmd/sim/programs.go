@@ -38,11 +38,13 @@ func greetPrograms(ctx context.Context, list []*scenario.Scenario, f runFlags) (
 		}
 		asPrograms(list, self)
 	}
-	// What a program leaves behind when it ends comes to us; see KillOrphans.
-	if err := machine.Adopt(); err != nil {
-		return nil, err
+	if f.world == trial.Live {
+		// What a program leaves behind when it ends comes to us; see KillOrphans.
+		if err := machine.Adopt(); err != nil {
+			return nil, err
+		}
+		defer machine.KillOrphans()
 	}
-	defer machine.KillOrphans()
 	return trial.Greet(ctx, list, own)
 }
 

@@ -16,6 +16,8 @@ type progress struct {
 	app   *app
 	tty   bool
 	total int
+	// about is how long all of it takes; 0: not known.
+	about time.Duration
 
 	mu      sync.Mutex
 	began   time.Time
@@ -27,8 +29,8 @@ type progress struct {
 	done    chan struct{}
 }
 
-func newProgress(a *app, total int) *progress {
-	p := &progress{app: a, tty: a.isTerminal(a.stderr) && a.env("TERM") != "dumb", total: total,
+func newProgress(a *app, total int, about time.Duration) *progress {
+	p := &progress{app: a, tty: a.isTerminal(a.stderr) && a.env("TERM") != "dumb", total: total, about: about,
 		began: time.Now(), phases: make(map[string]map[string]string), quit: make(chan struct{}), done: make(chan struct{})}
 	go p.tick()
 	return p
@@ -96,7 +98,11 @@ func (p *progress) draw() {
 	if p.total > 1 {
 		head = fmt.Sprintf("%d of %d done   ", p.ended, p.total)
 	}
-	line := fmt.Sprintf("%s%.1f s   %s", head, time.Since(p.began).Seconds(), strings.Join(parts, "   "))
+	of := ""
+	if p.about > 0 {
+		of = fmt.Sprintf(" of about %.0f s", p.about.Seconds())
+	}
+	line := fmt.Sprintf("%s%.1f s%s   %s", head, time.Since(p.began).Seconds(), of, strings.Join(parts, "   "))
 	if len(line) > 99 {
 		line = line[:96] + "..."
 	}

@@ -13,7 +13,7 @@ import (
 // publish writes what readers other than the terminal want of a suite: its
 // page, and the files that CI asked for.
 func (s *suite) publish(results []*report.Result) error {
-	var errs []error
+	errs := []error{s.remember()}
 	if len(s.done) > 1 {
 		errs = append(errs, s.index())
 	}
@@ -33,23 +33,21 @@ func (s *suite) publish(results []*report.Result) error {
 
 // index writes <out>/index.html, which leads to every report of the suite.
 func (s *suite) index() error {
+	path := filepath.Join(s.flags.out, "index.html")
 	var entries []report.IndexEntry
 	for _, t := range s.done {
 		if t == nil || t.Result == nil {
 			continue
 		}
 		entry := report.IndexEntry{Result: t.Result}
-		if out, err := filepath.Abs(s.flags.out); err == nil {
-			if link, err := filepath.Rel(out, t.Report); err == nil {
-				entry.Link = filepath.ToSlash(link)
-			}
+		if link, err := linkFrom(path, t.Report); err == nil {
+			entry.Link = link
 		}
 		entries = append(entries, entry)
 	}
 	if len(entries) == 0 {
 		return nil
 	}
-	path := filepath.Join(s.flags.out, "index.html")
 	if err := s.toOutput(path, func(w io.Writer) error { return report.WriteIndex(w, entries) }); err != nil {
 		return err
 	}
@@ -72,12 +70,24 @@ func (s *suite) githubSummary(results []*report.Result) error {
 	return errors.Join(report.WriteMarkdown(f, results), f.Close())
 }
 
-// fileOf is the scenario file that a result came from.
+// fileOf is the scenario file that a result came from; a shipped scenario has none.
 func (s *suite) fileOf(r *report.Result) string {
 	for _, sc := range s.scenarios {
-		if sc.Name == r.Scenario {
-			return sc.File
+		if sc.Name == r.Scenario && !sc.Shipped {
+			return inRepository(sc.File, s.env("GITHUB_WORKSPACE"))
 		}
 	}
 	return ""
+}
+
+// inRepository is the path of a file as seen from the repository's root, for annotations.
+func inRepository(file, root string) string {
+	abs, err := filepath.Abs(file)
+	if root == "" || err != nil {
+		return file
+	}
+	if rel, err := filepath.Rel(root, abs); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return file
 }

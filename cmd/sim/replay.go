@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-var seedLine = regexp.MustCompile(`(?m)^# seed: (\d+)$`)
+var seedLine = regexp.MustCompile(`(?m)^# seed: (\d+)\r?$`)
 
 func newReplayCommand(a *app) *cobra.Command {
 	f := runFlags{repeat: 1, jobs: 1, tries: 1, // the seed of the file, and no other
@@ -24,7 +24,7 @@ world the same faults strike real servers. There, small differences in time can 
 a narrow violation disappear.`,
 		Example: `  sim replay reports/found/my-lock-exclusive-lease-23.yaml
   sim replay reports/found/my-lock-exclusive-lease-23.yaml --world live`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1), ValidArgsFunction: oneScenario,
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := loadOne(args[0])
 			if err != nil {
@@ -43,9 +43,11 @@ a narrow violation disappear.`,
 		},
 	}
 	c.Flags().StringVar(&f.world, "world", trial.Virtual, "where to run it: virtual or live")
-	c.Flags().StringVar(&f.nodes, "nodes", string(server.Auto), "where the nodes of the live world come from (see sim run --help)")
+	c.Flags().StringVar(&f.nodes, "nodes", a.project.Nodes, "where the nodes of the live world come from (see sim run --help)")
+	registerWords(c, "world", []string{trial.Live, trial.Virtual})
+	registerWords(c, "nodes", wordsOf(server.Providers()))
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "use this seed instead of the one in the file")
 	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON on stdout")
-	c.Flags().StringVar(&f.out, "out", "reports", "folder in which runs are stored")
+	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which runs are stored")
 	return c
 }

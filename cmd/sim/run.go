@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,9 +26,13 @@ import (
 
 // runFlags are the flags of sim run.
 type runFlags struct {
+	filter
+	failed         bool
 	world          string
 	nodes          string
 	allowHooks     bool
+	passwordEnv    string
+	plainPassword  bool
 	lock           string
 	allowPrograms  bool
 	asPrograms     bool
@@ -47,13 +52,17 @@ type runFlags struct {
 func newRunCommand(a *app) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use:   "run SCENARIO...",
+		Use:   "run [SCENARIO...]",
 		Short: "Run scenarios and judge what happened",
-		Long: `Run scenarios and judge what happened. If you name a folder, every scenario in it
-is run.
+		Long: `Run scenarios and judge what happened. Name files, folders (every scenario in a folder
+is run), or scenarios that sim ships: sim list lists them, and "all" stands for all of
+them. A file wins over a shipped scenario of the same name (./all is a folder "all").
 
 Each run writes a folder under --out with the histories, result.json and report.html.
 <out>/latest points to the newest run.
+
+Without names sim runs the scenarios of sim.yaml, if there is one in this folder (sim init
+writes it). The defaults of many flags can stand there, too.
 
 --lock puts a program in the place of every scenario's lock: your own lock, in any
 language. Then the scenario's demands on any lock count. What the program cannot do by
@@ -67,15 +76,20 @@ deterministic: no machine can disturb the schedule there, so one try is enough.
 Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
 3 bad scenario or flags, 4 the machine lacks something or a lock program cannot be
 used, 5 internal error, 130 interrupted.`,
-		Example: `  sim run scenarios/gc-pause.yaml
-  sim run scenarios/gc-pause.yaml --seed 42 --json > result.json
-  sim run scenarios/ -j 4
-  sim run scenarios/ --world virtual
-  sim run scenarios/gc-pause.yaml --nodes docker
-  sim run scenarios/ --lock 'python3 my_lock.py'`,
+		Example: `  sim run gc-pause
+  sim run gc-pause --seed 42 --json > result.json
+  sim run locks/ -j 4
+  sim run all --world virtual
+  sim run all --tag kleppmann
+  sim run --failed
+  sim run gc-pause --nodes docker
+  sim run all --lock 'python3 my_lock.py'`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError("name a scenario to run\nhint: sim list lists them; sim run scenarios/gc-pause.yaml runs one")
+			if f.failed && len(args) > 0 {
+				return usageError("--failed runs what did not end as expected last time: name no scenario")
+			}
+			if len(args) == 0 && len(a.project.Scenarios) == 0 && !f.failed {
+				return usageError("name a scenario to run\nhint: sim list lists them; sim run gc-pause runs one")
 			}
 			return nil
 		},
@@ -86,33 +100,53 @@ used, 5 internal error, 130 interrupted.`,
 			if c.Flags().Changed("tries") && f.tries < 1 {
 				return usageError("--tries %d: want at least 1", f.tries)
 			}
-			if c.Flags().Changed("lock") && f.lock == "" {
-				return usageError("--lock: name a program")
-			}
 			if !c.Flags().Changed("jobs") {
-				f.jobs = jobsFor(server.Provider(f.nodes))
+				f.jobs = cmp.Or(a.project.Jobs, jobsFor(server.Provider(f.nodes)))
+			}
+			switch {
+			case f.failed:
+				l, err := readLast(f.out)
+				if err != nil {
+					return err
+				}
+				if args = l.again(); len(args) == 0 {
+					fmt.Fprintf(a.stderr, "nothing to run again: the last run in %s ended as expected\n", f.out)
+					return nil
+				}
+				f.as(l, c.Flags().Changed)
+			case len(args) == 0:
+				args = a.project.Scenarios
+			}
+			if !c.Flags().Changed("lock") && !f.asPrograms {
+				if err := a.takeProjectLock(&f); err != nil {
+					return err
+				}
+			} else if f.lock == "" && a.project.Lock == "" && !f.asPrograms {
+				return usageError("--lock: name a program")
 			}
 			return a.runScenarios(c.Context(), args, f)
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		ValidArgsFunction: manyScenarios,
 	}
+	f.flags(c)
+	c.Flags().BoolVar(&f.failed, "failed", false, "run again what did not end as expected in the last run below --out, or was not run: in the same world and with the same seed and --repeat, where flags do not say otherwise")
 	c.Flags().StringVar(&f.world, "world", trial.Live, "where to run: live (real servers and processes, in real time) or virtual (a deterministic model, in simulated time)")
 	registerWords(c, "world", []string{trial.Live, trial.Virtual})
-	c.Flags().StringVar(&f.nodes, "nodes", string(server.Auto), "where the nodes of the live world come from: process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
+	c.Flags().StringVar(&f.nodes, "nodes", a.project.Nodes, "where the nodes of the live world come from: process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
 	c.Flags().BoolVar(&f.allowHooks, "allow-hooks", false, "with --nodes external: allow the commands that the scenario names under nodes.hooks; read them first")
 	registerWords(c, "nodes", wordsOf(server.Providers()))
-	c.Flags().StringVar(&f.lock, "lock", "", "a lock program to put in the place of every scenario's lock: a command with its arguments, quoted as for a shell; no shell runs it")
+	c.Flags().StringVar(&f.passwordEnv, "password-env", "", "with --nodes external: the environment variable with the password for scenarios that need one (nodes.password)")
+	c.Flags().BoolVar(&f.plainPassword, "allow-plain-password", false, "send the password also without TLS to servers that are not on this machine")
+	c.Flags().StringVar(&f.lock, "lock", "", "a lock program to put in the place of every scenario's lock: a command with its arguments, quoted as for a shell; no shell runs it; empty: none, where sim.yaml names one")
 	c.Flags().BoolVar(&f.asPrograms, "as-programs", false, "put each built-in lock behind the lock protocol; its expectations stay")
 	_ = c.Flags().MarkHidden("as-programs") // it tests sim itself
-	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false, "allow the lock programs that a scenario names under lock.program; read them first")
+	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false, "allow the lock programs that a scenario names under lock.program, and the one of sim.yaml; read them first")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print each scenario's result as JSON on stdout, as in result.json")
-	c.Flags().StringVar(&f.out, "out", "reports", "folder in which runs are stored")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", 2*runtime.NumCPU(), "how many scenarios to run at once (default: two for each processor; with --nodes docker one for each two processors; with --nodes external one)")
-	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario this many times, each time with another seed")
-	c.Flags().IntVar(&f.tries, "tries", 0, "run a variant up to this many times, each time with another seed, until every violation that it expects has shown (default: 3 live, 1 virtual); what is expected to hold must hold in every try")
+	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which runs are stored")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many scenarios to run at once (default: two for each processor; with --nodes docker one for each two processors; with --nodes external one)")
+	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario this many times, each time with another seed, and say how often each verdict came; of the single runs only those with a new surprise are shown")
+	c.Flags().IntVar(&f.tries, "tries", a.project.Tries, "run a variant up to this many times, each time with another seed, until every violation that it expects has shown (default: 3 live, 1 virtual); what is expected to hold must hold in every try")
 	c.Flags().StringVar(&f.junit, "junit", "", "write the results as JUnit XML to this file")
 	c.Flags().StringVar(&f.markdown, "markdown", "", "write the results as a Markdown table to this file")
 	c.Flags().BoolVar(&f.github, "github", false, "annotate unexpected verdicts on stdout for GitHub Actions, and append the table to $GITHUB_STEP_SUMMARY")
@@ -120,6 +154,9 @@ used, 5 internal error, 130 interrupted.`,
 	c.Flags().BoolVar(&f.allowUndecided, "allow-undecided", false, "exit with 0, not 2, if a verdict is undecided")
 	return c
 }
+
+// mostRepeats bounds what a suite keeps in memory.
+const mostRepeats = 100_000
 
 // jobsFor is how many scenarios to run at once. An engine that starts containers
 // disturbs the runs beside it, and runs on the same existing servers are best kept
@@ -144,11 +181,22 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	if providers := wordsOf(server.Providers()); !slices.Contains(providers, f.nodes) {
 		return usageError("--nodes %q: want one of %s", f.nodes, strings.Join(providers, ", "))
 	}
+	if f.repeat > mostRepeats {
+		return usageError("--repeat %d: want at most %d", f.repeat, mostRepeats)
+	}
 	if f.jobs < 1 || f.repeat < 1 {
 		return usageError("--jobs %d, --repeat %d: want at least 1", f.jobs, f.repeat)
 	}
-	scenarios, err := loadScenarios(args)
+	if f.world == trial.Live {
+		if err := a.live(); err != nil {
+			return err
+		}
+	}
+	scenarios, err := loadScenarios(args...)
 	if err != nil {
+		return err
+	}
+	if scenarios, err = f.choose(scenarios); err != nil {
 		return err
 	}
 	if err := checkExternal(scenarios, f); err != nil {
@@ -162,15 +210,25 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	if err != nil {
 		return fmt.Errorf("failed to find my own program: %w", err)
 	}
+	var about time.Duration
+	if total := len(scenarios) * f.repeat; f.world == trial.Live && total > 1 {
+		about = programs.Estimate(ctx, scenarios, server.Provider(f.nodes), f.seed, f.repeat, f.jobs)
+		fmt.Fprintf(a.stderr, "%s: about %v\n", words.Count(total, "run"), about.Round(time.Second))
+	}
 	began := time.Now()
-	suite := &suite{app: a, scenarios: scenarios, flags: f, programs: programs, self: self, progress: newProgress(a, len(scenarios)*f.repeat)}
+	suite := &suite{app: a, scenarios: scenarios, flags: f, programs: programs, self: self, told: make(report.Told), progress: newProgress(a, len(scenarios)*f.repeat, about)}
 	results := suite.run(ctx)
 	machine.KillOrphans() // of lock programs, whose clients have died
 	suite.progress.stop()
+	if !f.json {
+		if err := report.WriteRepeats(a.stdout, results, a.textOptions()); err != nil {
+			return err
+		}
+	}
 	if err := suite.publish(results); err != nil {
 		return err
 	}
-	if !f.json {
+	if !f.json && len(results) > 0 {
 		if err := report.WriteSummaryLine(a.stdout, results, time.Since(began), a.textOptions()); err != nil {
 			return err
 		}
@@ -178,29 +236,11 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	return suite.verdict(ctx, results)
 }
 
-// loadScenarios reads all files and folders named. Problems of all files are
-// reported together.
-func loadScenarios(args []string) ([]*scenario.Scenario, error) {
-	files, err := scenario.Find(args)
+// loadScenarios reads all files and folders named, and the shipped scenarios.
+func loadScenarios(args ...string) ([]*scenario.Scenario, error) {
+	list, err := scenario.LoadAll(args...)
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
-	}
-	var problems scenario.Problems
-	var list []*scenario.Scenario
-	for _, file := range files {
-		s, err := scenario.Load(file)
-		var ps scenario.Problems
-		switch {
-		case errors.As(err, &ps):
-			problems = append(problems, ps...)
-		case err != nil:
-			return nil, &exitError{exitUsage, err}
-		default:
-			list = append(list, s)
-		}
-	}
-	if len(problems) > 0 {
-		return nil, &exitError{exitUsage, fmt.Errorf("%s in the scenario:\n%w", words.Count(len(problems), "problem"), problems)}
 	}
 	return list, nil
 }
@@ -219,7 +259,9 @@ type suite struct {
 	errs []error
 	// printed is how many results have been shown, in the order of the files.
 	printed int
-	done    []*trial.Trial
+	// told are the surprises that have been shown.
+	told report.Told
+	done []*trial.Trial
 }
 
 func (s *suite) run(ctx context.Context) []*report.Result {
@@ -263,7 +305,7 @@ func (s *suite) failed() bool {
 func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint64) {
 	s.progress.begin(sc.Name)
 	t, err := trial.Run(ctx, sc, trial.Options{
-		Seed: seed, Tries: s.flags.tries, World: s.flags.world, Nodes: server.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, Programs: s.programs, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
+		Seed: seed, Tries: s.flags.tries, World: s.flags.world, Nodes: server.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, PasswordEnv: s.flags.passwordEnv, Programs: s.programs, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
 		Program:  map[string]string{"sim": programVersion()},
 		Progress: func(variant, phase string) { s.progress.phase(sc.Name, variant, phase) },
 	})
@@ -280,7 +322,8 @@ func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint
 	s.show()
 }
 
-// show prints the results that are next in the order of the files.
+// show prints the results that are next in the order of the files; of repeated runs those
+// with a surprise that none had before.
 func (s *suite) show() {
 	for ; s.printed < len(s.done) && s.done[s.printed] != nil; s.printed++ {
 		t := s.done[s.printed]
@@ -290,6 +333,9 @@ func (s *suite) show() {
 		s.progress.clear()
 		if s.flags.json {
 			_ = report.WriteJSON(s.stdout, t.Result)
+			continue
+		}
+		if s.flags.repeat > 1 && !s.told.News(t.Result) {
 			continue
 		}
 		o := s.textOptions()

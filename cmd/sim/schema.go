@@ -2,24 +2,28 @@ package main
 
 import (
 	"io"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/docs"
+	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
 func newSchemaCommand(a *app) *cobra.Command {
-	topics := []string{"scenario", "lock-protocol"}
+	topics := []string{"scenario", "lock-protocol", "result"}
 	return &cobra.Command{
-		Use:   "schema [scenario|lock-protocol]",
-		Short: "Print the JSON Schema of scenario files, for editors, or of the lock protocol",
+		Use:   "schema [scenario|lock-protocol|result]",
+		Short: "Print a JSON Schema: of scenario files, for editors, of the lock protocol, or of result.json",
 		Example: `  sim schema > scenario.schema.json
 
   and as the first line of a scenario:
   # yaml-language-server: $schema=scenario.schema.json
 
-  sim schema lock-protocol`,
+  sim schema lock-protocol
+  sim schema result`,
 		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: topics,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -33,9 +37,34 @@ func newSchemaCommand(a *app) *cobra.Command {
 			case "lock-protocol":
 				_, err := io.WriteString(a.stdout, docs.LockProtocolSchema)
 				return err
+			case "result":
+				meanings := resultFields(docs.ResultPage)
+				return a.printIndented(report.Schema(func(typ, field string) string { return meanings[typ+"."+field] }))
 			default:
-				return usageError("no schema of %q\nhint: sim schema scenario, or sim schema lock-protocol", topic)
+				return usageError("no schema of %q\nhint: sim schema scenario, sim schema lock-protocol, or sim schema result", topic)
 			}
 		},
 	}
+}
+
+var pageLink = regexp.MustCompile(`\[(.*?)\]\(.*?\)`)
+
+// resultFields are the rows of the page's tables: what a field of a type means. The heading
+// above a table names the type, as "Variant": "## Variants (`Variant`)".
+func resultFields(page string) map[string]string {
+	meanings := make(map[string]string)
+	typ := ""
+	for line := range strings.Lines(page) {
+		line = strings.TrimSpace(line)
+		if _, name, ok := strings.Cut(line, "(`"); ok && strings.HasPrefix(line, "## ") {
+			typ = strings.TrimSuffix(name, "`)")
+		}
+		if cells := strings.Split(line, " | "); len(cells) == 2 && strings.HasPrefix(line, "| `") {
+			meaning := pageLink.ReplaceAllString(strings.NewReplacer("`", "", " |", "").Replace(cells[1]), "$1")
+			for field := range strings.SplitSeq(strings.Trim(cells[0], "| "), ", ") {
+				meanings[typ+"."+strings.Trim(field, "`")] = meaning
+			}
+		}
+	}
+	return meanings
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,11 +13,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -56,7 +59,7 @@ Exit codes: 0 nothing was found, 1 a violation was found, 3 bad scenario or flag
 		Example: `  sim search scenarios/gc-pause.yaml --variant fenced --for 60s
   sim search my-lock.yaml --bare --kinds pause,kill --seeds 100000 --for 0s --stop-at 1
   sim search my-lock.yaml --for 10m --resume`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1), ValidArgsFunction: oneScenario,
 		RunE: func(c *cobra.Command, args []string) error { return a.search(c.Context(), args[0], f) },
 	}
 	f.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("")...)
@@ -68,8 +71,9 @@ Exit codes: 0 nothing was found, 1 a violation was found, 3 bad scenario or flag
 	c.Flags().Uint64Var(&f.seeds, "seeds", 0, "how many runs to make (default: as many as the time allows)")
 	c.Flags().DurationVar(&f.lasts, "for", 10*time.Second, "how long to search; 0s: until all --seeds runs are made")
 	c.Flags().IntVar(&f.stopAt, "stop-at", 0, "stop after this many violations (default: never)")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many runs at once")
-	c.Flags().StringVar(&f.out, "out", filepath.Join("reports", "found"), "folder for the scenarios that are found")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", cmp.Or(a.project.Jobs, runtime.NumCPU()), "how many runs at once")
+	c.Flags().StringVar(&f.out, "out", filepath.Join(a.project.Out, "found"), "folder for the scenarios that are found")
+	registerList(c, "kinds", explore.Kinds())
 	c.Flags().StringVar(&f.html, "html", "", "also write a summary to this HTML page")
 	return c
 }
@@ -117,7 +121,10 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 		return err
 	}
 	if f.html != "" {
-		page := searchPage(search, f, result, kept)
+		page, err := searchPage(search, f, result, kept)
+		if err != nil {
+			return err
+		}
 		if err := a.toOutput(f.html, func(w io.Writer) error { return report.WriteRates(w, page) }); err != nil {
 			return err
 		}
@@ -194,20 +201,19 @@ func worth(properties []checker.Property, r *explore.Report) (lines []string) {
 
 // shareOf is how frequent a class is among schedules drawn afresh.
 func shareOf(c explore.Class, r *explore.Report) report.Rate {
-	rate := report.Rate{Runs: r.Drawn, Violated: c.Drawn}
-	_, rate.Judged = r.JudgedOn(c.Name)
-	rate.Low, rate.High = explore.Wilson(rate.Violated, rate.Judged)
-	return rate
+	_, judged := r.JudgedOn(c.Name)
+	return report.RateOf(c.Drawn, judged, r.Drawn)
 }
 
-// keepFound shrinks what was found of each class and writes the best down. It is
-// not interrupted: it takes a fraction of a second, and is what a search is for.
-func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) ([]report.FoundScenario, error) {
+// keepFound shrinks what was found of each class, writes the best down, and runs it once
+// for its report. It is not interrupted: it takes a fraction of a second, and is what a
+// search is for.
+func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) ([]found, error) {
 	best, err := search.ShrinkBest(context.Background(), r.Found)
 	if err != nil {
 		return nil, err
 	}
-	var kept []report.FoundScenario
+	var kept []found
 	for _, k := range best {
 		name := fmt.Sprintf("%.20s-%s-%d", search.Scenario.Name, k.Property, search.First+k.Run)
 		text, err := k.YAML(name, fmt.Sprintf("sim search %s --variant %s, run %d", search.Scenario.File, search.Variant, search.First+k.Run))
@@ -218,31 +224,46 @@ func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) 
 		if err := keep(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 			return kept, err
 		}
-		note := fmt.Sprintf("%d of %s, %d of %s", len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
+		note := fmt.Sprintf("%d of %s, fails with %d of %s", len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
 		if k.Failed != nil {
 			note = fmt.Sprintf("%s, not shrunk: %v", words.Count(k.From, "fault"), k.Failed)
 		}
-		kept = append(kept, report.FoundScenario{Path: file, Note: note})
+		page, err := a.reportFound(file, f.out, k.Seed)
+		if err != nil {
+			return kept, err
+		}
+		kept = append(kept, found{file, page, note})
 		fmt.Fprintf(a.stdout, "  found      %s   %s\n", file, note)
-		fmt.Fprintf(a.stdout, "  replay     sim replay %s\n", file)
+		fmt.Fprintf(a.stdout, "  report     %s\n", shortPath(page))
+		fmt.Fprintf(a.stdout, "  replay     %s\n", shellquote.Join("sim", "replay", filepath.ToSlash(file)))
 	}
 	return kept, nil
 }
 
+// found is a scenario that a search wrote, and the report of its run.
+type found struct{ file, report, note string }
+
+// reportFound runs what was found as sim replay does, and returns its page.
+func (a *app) reportFound(file, out string, seed uint64) (string, error) {
+	s, err := loadOne(file)
+	if err != nil {
+		return "", err
+	}
+	t, err := trial.Run(context.Background(), s, trial.Options{Seed: seed, Tries: 1, World: trial.Virtual, Out: out, Now: a.now,
+		Program: map[string]string{"sim": programVersion()}})
+	if err != nil {
+		return "", err
+	}
+	return t.Report, nil
+}
+
 // searchPage is what came of a search, as a page shows it.
-func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []report.FoundScenario) report.Rates {
-	page := report.Rates{
-		Heading: search.Scenario.Name + ": a search", Found: kept,
+func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []found) (page report.Rates, err error) {
+	page = report.Rates{
+		Heading: search.Scenario.Name + ": a search",
 		Lead: fmt.Sprintf("Variant %s: %s in the virtual world, %s. The shares are those of the %s drawn afresh.",
 			search.Variant, words.Count(r.Runs, "run"), words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),
-		Replay: fmt.Sprintf("sim search %s --variant %s --seed %d --seeds %d --for 0s --kinds %s", search.Scenario.File, search.Variant,
-			f.first, r.Runs, strings.Join(f.kinds, ",")),
-	}
-	if f.bare {
-		page.Replay += " --bare"
-	}
-	if f.unguided {
-		page.Replay += " --unguided"
+		Replay: searchAgain(search, f, r.Runs),
 	}
 	if len(r.Classes) == 0 {
 		page.Lead += " Nothing was found. " + strings.Join(worth(search.Properties, &r), ". ") + "."
@@ -250,5 +271,31 @@ func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []r
 	for _, c := range r.Classes {
 		page.Classes = append(page.Classes, report.RateLine{Name: c.Name, Rate: shareOf(c, &r)})
 	}
-	return page
+	for _, k := range kept {
+		item := report.FoundScenario{Path: k.file, Note: k.note}
+		if item.Link, err = linkFrom(f.html, k.file); err != nil {
+			return page, err
+		}
+		if item.Report, err = linkFrom(f.html, k.report); err != nil {
+			return page, err
+		}
+		page.Found = append(page.Found, item)
+	}
+	return page, nil
+}
+
+// searchAgain is the command that makes the same runs again.
+func searchAgain(search explore.Search, f searchFlags, runs uint64) string {
+	list := []string{"sim", "search", search.Scenario.File, "--variant", search.Variant, "--property", strings.Join(wordsOf(search.Properties), ","),
+		"--seed", fmt.Sprint(f.first), "--seeds", fmt.Sprint(runs), "--for", "0s"}
+	if len(f.kinds) > 0 {
+		list = append(list, "--kinds", strings.Join(f.kinds, ","))
+	}
+	if f.bare {
+		list = append(list, "--bare")
+	}
+	if f.unguided {
+		list = append(list, "--unguided")
+	}
+	return shellquote.Join(list...)
 }

@@ -24,7 +24,7 @@ which browsers reach the server.`,
   sim serve my/reports --listen 127.0.0.1:9000 --read-only`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			folder := "reports"
+			folder := a.project.Out
 			if len(args) == 1 {
 				folder = args[0]
 			}

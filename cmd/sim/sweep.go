@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -10,9 +11,11 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -43,7 +46,7 @@ durations or a list of values. It can also be the length of all faults of one ki
 which is drawn again in each run.`,
 		Example: `  sim sweep scenarios/gc-pause.yaml --x lock.ttl=250ms..10s --y 'faults.pause=exp(mean=50ms..5s)' --runs 2000 --html rates.html
   sim sweep my-lock.yaml --x nodes.count=1,3,5 --runs 500 --csv rates.csv`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1), ValidArgsFunction: oneScenario,
 		RunE: func(c *cobra.Command, args []string) error { return a.sweep(c.Context(), args[0], f) },
 	}
 	c.Flags().StringVar(&f.x, "x", "", "the setting that varies from column to column")
@@ -52,7 +55,7 @@ which is drawn again in each run.`,
 	c.Flags().Uint64Var(&f.runs, "runs", 500, "how many runs for each point")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the first seed")
 	f.flags(c, "the properties to measure", checker.LinearizableResource)
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", runtime.NumCPU(), "how many runs at once")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", cmp.Or(a.project.Jobs, runtime.NumCPU()), "how many runs at once")
 	c.Flags().StringVar(&f.csv, "csv", "", "also write the rates to this CSV file")
 	c.Flags().StringVar(&f.html, "html", "", "also write the rates as a heat map to this HTML page")
 	return c
@@ -117,10 +120,7 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 func ratesOf(s explore.Sweep, cells []explore.Cell, file string, f sweepFlags) report.Rates {
 	r := report.Rates{
 		Heading: s.Scenario.Name + ": how often", Lead: fmt.Sprintf("Variant %s, %s for each point, in the virtual world.", s.Variant, words.Count(s.Runs, "run")),
-		Replay: fmt.Sprintf("sim sweep %s --variant %s --steps %d --runs %d --seed %d --x '%s'", file, s.Variant, f.steps, s.Runs, s.First, f.x),
-	}
-	if f.y != "" {
-		r.Replay += fmt.Sprintf(" --y '%s'", f.y)
+		Replay: sweepAgain(s, file, f),
 	}
 	for i, p := range s.Properties {
 		g := report.RateGrid{Title: string(p), X: s.X.Path, Y: s.Y.Path, Columns: s.X.Values, Rows: s.Y.Values}
@@ -132,11 +132,19 @@ func ratesOf(s explore.Sweep, cells []explore.Cell, file string, f sweepFlags) r
 	return r
 }
 
+// sweepAgain is the command that measures the same again.
+func sweepAgain(s explore.Sweep, file string, f sweepFlags) string {
+	list := []string{"sim", "sweep", file, "--variant", s.Variant, "--property", strings.Join(wordsOf(s.Properties), ","),
+		"--steps", fmt.Sprint(f.steps), "--runs", fmt.Sprint(s.Runs), "--seed", fmt.Sprint(s.First), "--x", f.x}
+	if f.y != "" {
+		list = append(list, "--y", f.y)
+	}
+	return shellquote.Join(list...)
+}
+
 // rateOf is the rate of the i-th property at a point.
 func rateOf(c *explore.Cell, i int) report.Rate {
-	r := report.Rate{Runs: c.Runs, Judged: c.Judged[i], Violated: c.Violated[i]}
-	r.Low, r.High = explore.Wilson(r.Violated, r.Judged)
-	return r
+	return report.RateOf(c.Violated[i], c.Judged[i], c.Runs)
 }
 
 // printGrid shows the rates of the i-th property.

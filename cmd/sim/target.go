@@ -23,6 +23,7 @@ type target struct {
 func (t *target) flags(c *cobra.Command, usage string, standard ...checker.Property) {
 	c.Flags().StringVar(&t.variant, "variant", "", "the variant to run (default: the first)")
 	c.Flags().StringSliceVar(&t.properties, "property", wordsOf(standard), usage)
+	registerTarget(c)
 }
 
 // load reads the scenario, and finds its variant and the properties.
@@ -50,7 +51,7 @@ func (t *target) load(file string) (s *scenario.Scenario, v *scenario.Variant, p
 
 // loadOne reads one scenario.
 func loadOne(file string) (*scenario.Scenario, error) {
-	list, err := loadScenarios([]string{file})
+	list, err := loadScenarios(file)
 	if err != nil {
 		return nil, err
 	}

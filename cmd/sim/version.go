@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 
@@ -11,8 +12,8 @@ import (
 // version is set by the build.
 var version = ""
 
-// programVersion is the version of this program: the one set by the build, or
-// what Go recorded.
+// programVersion is the version of this program: the one set by the build, or what Go
+// recorded, which is the version of the module or of the commit.
 func programVersion() string {
 	if version != "" {
 		return version
@@ -23,13 +24,29 @@ func programVersion() string {
 	return "unknown"
 }
 
+var release = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`)
+
+// programRef is what names this program's sources in their repository: the version of a
+// release, else the branch.
+func programRef() string {
+	if v := programVersion(); release.MatchString(v) {
+		return v
+	}
+	return "main"
+}
+
+func versionLine() string {
+	return fmt.Sprintf("sim %s %s %s/%s", programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func newVersionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the versions of sim and of the libraries in it",
-		Args:  cobra.NoArgs,
+		Use:         "version",
+		Short:       "Print the versions of sim and of the libraries in it",
+		Args:        cobra.NoArgs,
+		Annotations: ownDefaults,
 		RunE: func(*cobra.Command, []string) error {
-			fmt.Fprintf(a.stdout, "sim %s %s %s/%s\n", programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintln(a.stdout, versionLine())
 			info, ok := debug.ReadBuildInfo()
 			if !ok {
 				return nil

@@ -10,7 +10,7 @@ import (
 // with them and runs the page's scenario.
 func TestAddingAProperty(t *testing.T) {
 	t.Parallel()
-	g := docstest.Follow(t, "adding-a-property.md")
+	g := docstest.Follow(t, "docs/adding-a-property.md")
 	g.Go("test", "-short", "-run", "^TestDefinitionsOnRandomHistories$", "./internal/checker")
 	g.Run()
 }

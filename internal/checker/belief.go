@@ -27,16 +27,16 @@ type Promise struct{ Made, Until time.Duration }
 var ends = [...]string{endless: "holds on", released: "asks to release", killed: "is killed", superseded: "asks for the lock anew"}
 
 // Beliefs are those of a history's clients, as the verdicts count them, in the order
-// of their grants.
-func Beliefs(h *history.History) []Belief {
-	v := newGrants(h)
+// of their grants. The operations are the history's.
+func Beliefs(h *history.History, ops []history.Op) []Belief {
+	v := newGrants(h, ops)
 	if slices.ContainsFunc(v.grants, func(g grant) bool { return g.loss >= 0 }) {
 		v.collectSections() // what a loss ends depends on effects
 		v.collectEffects()
 	}
 	v.readAsked()
 	v.cutLosses()
-	var list []Belief
+	list := make([]Belief, 0, len(v.grants))
 	for i := range v.grants {
 		g := &v.grants[i]
 		if g.outer >= 0 {

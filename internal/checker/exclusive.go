@@ -94,32 +94,38 @@ func (v *view) leases() []hold {
 // overlap, or that touch where one is of a re-entry and the other of the grant that it
 // re-entered.
 func (v *view) merged(list []hold) []hold {
-	key := func(h hold) holder { g := &v.grants[h.grant]; return holder{g.client, g.lock} }
-	slices.SortStableFunc(list, func(a, b hold) int {
-		x, y := key(a), key(b)
-		return cmp.Or(cmp.Compare(x.lock, y.lock), cmp.Compare(x.client, y.client), cmp.Compare(a.from, b.from))
+	slices.SortFunc(list, func(a, b hold) int {
+		return cmp.Or(cmp.Compare(v.grants[a.grant].lock, v.grants[b.grant].lock), cmp.Compare(a.from, b.from), cmp.Compare(a.grant, b.grant))
 	})
 	joined := list[:0]
-	var last []int // the grants that the last one ends with
+	last := make(map[holder]latest)
 	for _, h := range list {
-		touches := func(g int) bool { return v.grants[g].outer == h.grant || v.grants[h.grant].outer == g }
-		if n := len(joined); n > 0 && key(joined[n-1]) == key(h) &&
-			(h.from < joined[n-1].to || h.from == joined[n-1].to && slices.ContainsFunc(last, touches)) {
-			if h.to > joined[n-1].to {
-				joined[n-1].to, joined[n-1].over, joined[n-1].ends = h.to, h.over, h.ends
-				last = last[:0]
-			}
-			if h.to == joined[n-1].to {
-				last = append(last, h.grant)
-			}
+		g := &v.grants[h.grant]
+		k := holder{g.client, g.lock}
+		l := last[k]
+		touches := func(i int) bool { return v.grants[i].outer == h.grant || g.outer == i }
+		if len(l.grants) == 0 || h.from > joined[l.at].to || h.from == joined[l.at].to && !slices.ContainsFunc(l.grants, touches) {
+			last[k] = latest{len(joined), append(l.grants[:0], h.grant)}
+			joined = append(joined, h)
 			continue
 		}
-		joined, last = append(joined, h), append(last[:0], h.grant)
+		before := &joined[l.at]
+		if h.to > before.to {
+			before.to, before.over, before.ends = h.to, h.over, h.ends
+			l.grants = l.grants[:0]
+		}
+		if h.to == before.to {
+			l.grants = append(l.grants, h.grant)
+		}
+		last[k] = l
 	}
-	slices.SortStableFunc(joined, func(a, b hold) int {
-		return cmp.Or(cmp.Compare(key(a).lock, key(b).lock), cmp.Compare(a.from, b.from), cmp.Compare(a.grant, b.grant))
-	})
 	return joined
+}
+
+// latest says where a client's latest hold is, and which grants it ends with.
+type latest struct {
+	at     int
+	grants []int
 }
 
 func (v *view) judgeExclusive(ctx context.Context, o Options, holds []hold, what string) Finding {

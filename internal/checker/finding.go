@@ -94,7 +94,7 @@ type Effort struct {
 	// Of says what they are, in the plural: "later grants", "writes at the resource".
 	Chances int    `json:"chances"`
 	Of      string `json:"of,omitempty"`
-	// Faults is how many faults took effect.
+	// Faults is how often a fault took effect: one of a mix, or with every, may do so again and again.
 	Faults int `json:"faults"`
 }
 

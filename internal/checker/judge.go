@@ -77,7 +77,7 @@ func Judge(ctx context.Context, h *history.History, properties []Property, o Opt
 			f = judge(ctx, v, o)
 		}
 		f.Property = p
-		f.Effort.Faults = v.fired
+		f.Effort.Faults = len(v.faults)
 		findings = append(findings, v.known(v.doubt(f, o)))
 	}
 	return findings
@@ -110,8 +110,10 @@ func (v *view) doubt(f Finding, o Options) Finding {
 	switch {
 	case !v.done:
 		f.Verdict, f.Why = Unknown, "the run did not finish"
+	case missing > 0 && o.Faults == 1:
+		f.Verdict, f.Why = Unknown, "the planned fault never took effect"
 	case missing > 0:
-		f.Verdict, f.Why = Unknown, fmt.Sprintf("%d of %s never took effect", missing, plural(o.Faults, "planned fault"))
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("%d of %d planned faults never took effect", missing, o.Faults)
 	case v.stranger >= 0:
 		e := v.event(v.stranger)
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("a key of the lock was changed on node %s at %s over a connection that is no client's link: faults may not have struck it", e.Process, instant(v.at(v.stranger)))

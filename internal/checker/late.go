@@ -110,21 +110,15 @@ func (v *view) promiseAt(g *grant, at time.Duration) promise {
 // missingEffects counts the writes that were answered OK and of which the
 // resource knows nothing: those of a name beyond the accepted effects of that name.
 func (v *view) missingEffects() int {
-	left := make(map[cellName]int)
-	for i := range v.effects {
-		if x := &v.effects[i]; x.changes() && x.accepted {
-			left[x.name()]++
-		}
-	}
 	missing := 0
-	for i := range v.ops {
-		if o := &v.ops[i]; (o.F == history.Write || o.F == history.CAS) && o.Type == history.OK {
-			if n := v.cellName(i); left[n] > 0 {
-				left[n]--
-			} else {
-				missing++
+	for i := range v.namesakes {
+		answered := 0
+		for _, op := range v.namesakes[i].ops {
+			if o := &v.ops[op]; (o.F == history.Write || o.F == history.CAS) && o.Type == history.OK {
+				answered++
 			}
 		}
+		missing += max(0, answered-v.namesakes[i].accepted)
 	}
 	return missing
 }

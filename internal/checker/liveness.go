@@ -143,7 +143,8 @@ type watched struct {
 type starving struct {
 	client   string
 	from, to time.Duration
-	attempts []int
+	// attempts is how often it asked; first and last are operations in view.ops.
+	attempts, first, last int
 	// kept: somebody had the lock all the while; otherwise it was free.
 	kept bool
 }
@@ -153,12 +154,14 @@ type starving struct {
 // counts as asking all the time, save where it made a break of half the bound.
 func (v *view) watch(from, to, bound time.Duration) watched {
 	var w watched
+	clients := slices.Sorted(maps.Keys(v.acquires))
 	for _, free := range v.freeStretches(from, min(to, v.end)) {
-		asked := forever
-		for _, s := range v.asking(free, bound/2) {
+		asked, list := forever, v.asking(clients, free, bound/2)
+		for i := range list {
+			s := &list[i]
 			asked = min(asked, s.from)
 			if s.to-s.from > bound && (w.starved == nil || s.from < w.starved.from) {
-				w.starved = &s
+				w.starved = s
 			}
 		}
 		if free.event >= 0 && asked != forever {
@@ -181,7 +184,7 @@ func (v *view) shutOut(from, bound time.Duration) *starving {
 		}
 	}
 	var longest *starving
-	for _, s := range v.asking(window{from: from, to: to}, bound/2) {
+	for _, s := range v.asking(slices.Sorted(maps.Keys(v.acquires)), window{from: from, to: to}, bound/2) {
 		if s.to-s.from > bound && (longest == nil || s.from < longest.from) {
 			s.kept = true
 			longest = &s
@@ -211,10 +214,10 @@ func (v *view) freeStretches(from, to time.Duration) []window {
 	return append(list, window{from, to, -1})
 }
 
-// asking lists who asked for the lock during a free stretch, and how long.
-func (v *view) asking(free window, breakAt time.Duration) []starving {
+// asking lists which of some clients asked for the lock during a free stretch, and how long.
+func (v *view) asking(clients []string, free window, breakAt time.Duration) []starving {
 	var list []starving
-	for _, client := range slices.Sorted(maps.Keys(v.acquires)) {
+	for _, client := range clients {
 		var s *starving
 		acquires := v.acquires[client]
 		// A client asks one thing at a time, so its answers are in order, too.
@@ -233,11 +236,11 @@ func (v *view) asking(free window, breakAt time.Duration) []starving {
 				continue
 			}
 			if s == nil || begin-s.to > breakAt {
-				list = append(list, starving{client: client, from: begin, to: end})
+				list = append(list, starving{client: client, from: begin, to: end, first: i})
 				s = &list[len(list)-1]
 			}
 			s.to = max(s.to, end)
-			s.attempts = append(s.attempts, i)
+			s.attempts, s.last = s.attempts+1, i
 		}
 	}
 	return list
@@ -260,10 +263,10 @@ func (v *view) starvation(f Finding, s *starving, bound time.Duration, when stri
 	}
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%s asked for %s for %s %s and did not get it (bound %s)", s.client, what, length(s.to-s.from), when, length(bound))
-	first, last := &v.ops[s.attempts[0]], &v.ops[s.attempts[len(s.attempts)-1]]
+	first, last := &v.ops[s.first], &v.ops[s.last]
 	f.Events = sortedEvents(since, first.Call, last.Call, last.Return)
 	c := &Counterexample{From: len(v.ops), Impossible: -1, Assumption: assumption}
-	op := CounterOp{Client: s.client, Op: fmt.Sprintf("asks for the lock (%s)", plural(len(s.attempts), "time")),
+	op := CounterOp{Client: s.client, Op: fmt.Sprintf("asks for the lock (%s)", plural(s.attempts, "time")),
 		Events: sortedEvents(first.Call, last.Call, last.Return), From: s.from, To: s.to,
 		Believed: "it can get the lock", True: "nobody was granted the lock"}
 	c.Operations = []CounterOp{op}
@@ -295,7 +298,7 @@ func (v *view) starvation(f Finding, s *starving, bound time.Duration, when stri
 	if end < 0 {
 		end = len(v.h.Events) - 1
 	}
-	story.tell(turning, end, "%s had asked %s in %s and did not get the lock", s.client, plural(len(s.attempts), "time"), length(s.to-s.from))
+	story.tell(turning, end, "%s had asked %s in %s and did not get the lock", s.client, plural(s.attempts, "time"), length(s.to-s.from))
 	c.Story = story.sentences()
 	f.Counterexample = c
 	return f

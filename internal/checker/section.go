@@ -46,8 +46,7 @@ func (v *view) collectSections() {
 		client, key string
 		number      int
 	}
-	known := make(map[name]int)
-	open := make(map[name]int)
+	open := make(map[name]int) // the sections to which more can belong
 	for i := range v.ops {
 		o := &v.ops[i]
 		e := v.event(o.Call)
@@ -55,12 +54,8 @@ func (v *view) collectSections() {
 			continue
 		}
 		n := name{o.Process, e.Value.Key, e.Value.Section}
-		at, ok := known[n]
-		if n.number == 0 {
-			at, ok = open[n]
-			ok = ok && o.F == history.Write
-		}
-		if !ok {
+		at, known := open[n]
+		if known = known && (n.number != 0 || o.F == history.Write); !known {
 			at = len(v.sections)
 			v.sections = append(v.sections, section{client: o.Process, key: e.Value.Key, number: n.number})
 		}
@@ -71,19 +66,16 @@ func (v *view) collectSections() {
 			s.writes = append(s.writes, i)
 		}
 		switch {
-		case n.number != 0:
-			known[n] = at
-		case o.F == history.Read:
-			open[n] = at
-		default:
+		case n.number == 0 && o.F == history.Write:
 			delete(open, n)
+		case !known:
+			open[n] = at
 		}
 	}
 }
 
 func (v *view) collectEffects() {
-	asked := v.opsByName()
-	told := make(map[cellName]int) // how many effects of a name there were
+	places := v.collectNamesakes()
 	for i := range v.h.Events {
 		e := &v.h.Events[i]
 		if e.F != history.Effect {
@@ -91,12 +83,16 @@ func (v *view) collectEffects() {
 		}
 		x := effect{event: i, client: e.Value.Client, op: e.Value.Op, section: e.Value.Section, key: e.Value.Key,
 			accepted: e.Value.Accepted.V, refused: e.Value.Accepted.Set && !e.Value.Accepted.V, token: e.Value.Token, highest: e.Value.Highest, number: e.Value.Number, write: -1}
-		n := x.name()
-		x.writes = v.invokedBefore(asked[n], i)
-		if len(x.writes) > 0 {
-			// In their order; the last one stays: a request sent twice has two effects.
-			x.write = x.writes[min(told[n], len(x.writes)-1)]
-			told[n]++
+		if at, some := places[cellName{x.client, x.key, x.section, x.op}]; some {
+			same := &v.namesakes[at]
+			if x.writes = v.invokedBefore(same.ops, i); len(x.writes) > 0 {
+				// In their order; the last one stays: a request sent twice has two effects.
+				x.write = x.writes[min(same.told, len(x.writes)-1)]
+				same.told++
+			}
+			if x.accepted {
+				same.accepted++
+			}
 		}
 		x.from, x.to = v.span(x.writes)
 		if at := e.Value.At; at.Set {
@@ -139,26 +135,34 @@ type cellName struct {
 	op          history.F
 }
 
-func (x *effect) name() cellName { return cellName{x.client, x.key, x.section, x.op} }
-
-func (v *view) cellName(op int) cellName {
-	o := &v.ops[op]
-	e := v.event(o.Call)
-	return cellName{o.Process, e.Value.Key, e.Value.Section, o.F}
+// namesakes are the operations of one name, and what the resource told of them.
+type namesakes struct {
+	// ops are the operations in the order of their invocation, which is the order of their
+	// effects within one section.
+	ops []int
+	// told is how many effects followed, accepted how many the resource accepted at all.
+	told, accepted int
 }
 
-// opsByName lists the operations on the resource in the order of their invocation,
-// which is the order of their effects within one section.
-func (v *view) opsByName() map[cellName][]int {
-	m := make(map[cellName][]int)
+// collectNamesakes finds the operations on the resource; it returns the places of the names.
+func (v *view) collectNamesakes() map[cellName]int {
+	v.namesakes = make([]namesakes, 0, len(v.ops)/2)
+	places := make(map[cellName]int, cap(v.namesakes))
 	for i := range v.ops {
-		switch v.ops[i].F {
+		o := &v.ops[i]
+		switch o.F {
 		case history.Read, history.Write, history.CAS:
-			n := v.cellName(i)
-			m[n] = append(m[n], i)
+			e := v.event(o.Call)
+			n := cellName{o.Process, e.Value.Key, e.Value.Section, o.F}
+			at, known := places[n]
+			if !known {
+				at = len(v.namesakes)
+				places[n], v.namesakes = at, append(v.namesakes, namesakes{})
+			}
+			v.namesakes[at].ops = append(v.namesakes[at].ops, i)
 		}
 	}
-	return m
+	return places
 }
 
 // acceptedEffect is what the resource let an operation do, nil where it did not, or

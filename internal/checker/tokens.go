@@ -37,7 +37,7 @@ func judgeTokens(_ context.Context, v *view, _ Options) Finding {
 			return keys.before(a.owner, b.owner) && (v.unclear < 0 || b.ret < v.unclear)
 		})
 	}
-	f.Effort.Chances = len(o.later)
+	f.Effort.Chances = o.chances
 	if o.second >= 0 {
 		return v.unordered(f, &v.grants[o.first], &v.grants[o.second])
 	}
@@ -46,8 +46,9 @@ func judgeTokens(_ context.Context, v *view, _ Options) Finding {
 
 // order is what sweeps over the grants found.
 type order struct {
-	// later are the grants that come after another one.
-	later map[int]bool
+	// later says which grants come after another one; chances is how many do.
+	later   []bool
+	chances int
 	// first and second are out of order, the earliest such pair; -1: none.
 	first, second int
 }
@@ -95,7 +96,7 @@ func (k keysSet) before(a, b string) bool {
 // eachClient compares the grants of each client, which came one after the other
 // whatever their stamps.
 func (o *order) eachClient(v *view, grants []int) {
-	o.later, o.first, o.second = make(map[int]bool), -1, -1
+	o.later, o.first, o.second = make([]bool, len(v.grants)), -1, -1
 	highest := make(map[holder]int)
 	for _, i := range grants {
 		g := &v.grants[i]
@@ -161,7 +162,9 @@ func (o *order) compare(v *view, i int, earlier []int, sure func(a, b *grant) bo
 		if before == g || sure != nil && !sure(before, g) {
 			continue
 		}
-		o.later[i] = true
+		if !o.later[i] {
+			o.later[i], o.chances = true, o.chances+1
+		}
 		if g.token.V <= before.token.V && (o.second < 0 || g.ret < v.grants[o.second].ret) {
 			o.first, o.second = earlier[k], i
 		}

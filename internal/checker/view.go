@@ -36,7 +36,9 @@ type view struct {
 	// fired is how many different faults took effect.
 	fired    int
 	sections []section
-	effects  []effect
+	// namesakes are the operations on the resource, by name.
+	namesakes []namesakes
+	effects   []effect
 	// unclear is the first event after which a node's key was not known, -1 for none.
 	unclear int
 	// stranger is the first event in which a stranger changed a key of the lock, -1 for none.
@@ -120,7 +122,7 @@ type extension struct {
 }
 
 func newView(h *history.History) *view {
-	v := newGrants(h)
+	v := newGrants(h, h.Ops())
 	v.collectSections()
 	v.collectEffects()
 	v.readAsked()
@@ -129,8 +131,8 @@ func newView(h *history.History) *view {
 }
 
 // newGrants is a view of grants alone, without promises that the nodes tell and losses.
-func newGrants(h *history.History) *view {
-	v := &view{h: h, work: workload.Of(workload.Name(h.Header.Workload)), ops: h.Ops(), done: h.Done(), byClient: make(map[string][]int), vague: -1}
+func newGrants(h *history.History, ops []history.Op) *view {
+	v := &view{h: h, work: workload.Of(workload.Name(h.Header.Workload)), ops: ops, done: h.Done(), byClient: make(map[string][]int), vague: -1}
 	v.unclear, v.stranger = firstUnclear(h)
 	if n := len(h.Events); n > 0 {
 		v.end = h.Events[n-1].Time
@@ -140,16 +142,21 @@ func newGrants(h *history.History) *view {
 		v.opAt[i] = -1
 	}
 	v.acquires = make(map[string][]int)
+	granted := 0
 	for i := range v.ops {
 		o := &v.ops[i]
 		if v.opAt[o.Call] = int32(i); o.Return >= 0 {
 			v.opAt[o.Return] = int32(i)
 		}
 		if o.F == history.Acquire {
+			if o.Type == history.OK {
+				granted++
+			}
 			v.acquires[o.Process] = append(v.acquires[o.Process], i)
 		}
 	}
 	v.collectFaults()
+	v.grants = make([]grant, 0, granted)
 	v.collectGrants()
 	return v
 }

@@ -1,5 +1,5 @@
-// Package docstest does what the pages of docs say, for tests: it builds sim with the
-// code that a page shows and runs what the page runs.
+// Package docstest does what the pages say, for tests: it reads the blocks of code of a page,
+// builds sim with the code that the page shows, and runs what the page runs.
 package docstest
 
 import (
@@ -8,8 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -25,11 +25,6 @@ type Guide struct {
 	files map[string]string
 }
 
-var (
-	fence     = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
-	namesFile = regexp.MustCompile("`([\\w.-]+/[\\w./-]+\\.\\w+)`")
-)
-
 // Follow reads a page and writes down the files that it tells to add or to change. It skips
 // a short test: what follows builds the whole program.
 func Follow(t *testing.T, page string) *Guide {
@@ -38,16 +33,13 @@ func Follow(t *testing.T, page string) *Guide {
 		t.Skip("builds the whole program")
 	}
 	g := &Guide{t: t, root: Root(t), dir: t.TempDir(), files: make(map[string]string)}
-	text := Read(t, "docs/"+page)
-	end := 0
-	for _, at := range fence.FindAllStringSubmatchIndex(text, -1) {
-		before := namesFile.FindAllStringSubmatch(text[end:at[0]], -1)
-		end = at[1]
-		if len(before) == 0 {
-			t.Fatalf("%s names no file for this block:\n%s", page, text[at[0]:at[1]])
+	text := Read(t, page)
+	for _, b := range Blocks(t, page) {
+		if b.File == "" {
+			t.Fatalf("%s:%d: the text before this block names no file", page, b.Line)
 		}
-		file, language, block := before[len(before)-1][1], text[at[2]:at[3]], text[at[4]:at[5]]
-		if language == "diff" {
+		file, block := b.File, b.Text
+		if b.Language == "diff" {
 			block = g.patched(file, block)
 		}
 		if code, err := format.Source([]byte(block)); strings.HasSuffix(file, ".go") && (err != nil || string(code) != block) {
@@ -142,33 +134,6 @@ func (g *Guide) run(dir, name string, args ...string) string {
 	return string(out)
 }
 
-// Block is a block of a page that is to be done or kept, in the order of the page.
-type Block struct {
-	// Language is that of its fence. Blocks whose fence says skip are left out.
-	Language string
-	// File is the last that the text before it names; empty: none.
-	File string
-	Text string
-}
-
-var fences = regexp.MustCompile("(?ms)^```(\\w+)( skip)?\n(.*?)^```$")
-
-// Blocks are those of a page.
-func Blocks(t testing.TB, page string) (list []Block) {
-	t.Helper()
-	text, end := Read(t, "docs/"+page), 0
-	for _, at := range fences.FindAllStringSubmatchIndex(text, -1) {
-		b := Block{Language: text[at[2]:at[3]], Text: text[at[6]:at[7]]}
-		if before := namesFile.FindAllStringSubmatch(text[end:at[0]], -1); len(before) > 0 {
-			b.File = before[len(before)-1][1]
-		}
-		if end = at[1]; at[4] < 0 {
-			list = append(list, b)
-		}
-	}
-	return list
-}
-
 // Patch applies a block of diff, which has to fit one place of a text.
 func Patch(t testing.TB, text, diff string) string {
 	t.Helper()
@@ -190,12 +155,15 @@ func Patch(t testing.TB, text, diff string) string {
 // Root is the root of the source tree.
 func Root(t testing.TB) string {
 	t.Helper()
-	out, err := exec.Command("go", "env", "GOMOD").Output()
+	file, err := goMod()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Dir(strings.TrimSpace(string(out)))
+	return filepath.Dir(strings.TrimSpace(string(file)))
 }
+
+// goMod asks where the source tree's go.mod is.
+var goMod = sync.OnceValues(func() ([]byte, error) { return exec.Command("go", "env", "GOMOD").Output() })
 
 // Read reads a file of the source tree.
 func Read(t testing.TB, file string) string {

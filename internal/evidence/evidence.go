@@ -137,20 +137,25 @@ func Check(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 // FromHistory reads a whole history of any format. Of the formats without a
 // header the header is empty.
 func FromHistory(r io.Reader, format Format, maxEvents int) (*history.History, Format, error) {
+	h, _, format, err := WithLines(r, format, maxEvents)
+	return h, format, err
+}
+
+// WithLines is FromHistory that also says on which line of the file each event begins.
+func WithLines(r io.Reader, format Format, maxEvents int) (h *history.History, lines []int, _ Format, err error) {
 	br := bufio.NewReaderSize(r, 1<<16)
-	format, err := detect(br, format)
-	if err != nil {
-		return nil, format, err
+	if format, err = detect(br, format); err != nil {
+		return nil, nil, format, err
 	}
-	h := &history.History{}
-	h.Header, h.Truncated, err = scan(br, Options{Format: format, MaxEvents: maxEvents}, func(_ int, e *history.Event) error {
-		h.Events = append(h.Events, *e)
+	h = &history.History{}
+	h.Header, h.Truncated, err = scan(br, Options{Format: format, MaxEvents: maxEvents}, func(line int, e *history.Event) error {
+		h.Events, lines = append(h.Events, *e), append(lines, line)
 		return nil
 	})
 	if err != nil {
-		return nil, format, err
+		return nil, nil, format, err
 	}
-	return h, format, nil
+	return h, lines, format, nil
 }
 
 // detect tells a format from how the file begins.

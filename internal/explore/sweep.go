@@ -21,7 +21,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-// Axis is what a sweep varies: a setting of the scenario (lock.ttl=200ms..10s),
+// Axis is what a sweep varies: a setting of the scenario (lock.ttl=250ms..10s),
 // or how long the faults of a kind last, drawn anew in each run
 // (faults.pause=exp(mean=50ms..5s)).
 type Axis struct {
@@ -41,14 +41,14 @@ func ParseAxis(text string, steps int) (Axis, error) {
 	if m == nil {
 		path, list, ok := strings.Cut(text, "=")
 		if !ok || path == "" || list == "" {
-			return Axis{}, fmt.Errorf("%q: want a setting and its range, as lock.ttl=200ms..10s", text)
+			return Axis{}, fmt.Errorf("%q: want a setting and its range, as lock.ttl=250ms..10s", text)
 		}
 		return Axis{Path: path, Values: strings.Split(list, ",")}, nil
 	}
 	low, err1 := time.ParseDuration(m[3])
 	high, err2 := time.ParseDuration(m[4])
 	if err1 != nil || err2 != nil || low <= 0 || high <= low || steps < 2 {
-		return Axis{}, fmt.Errorf("%q: want a range of durations, the larger last, and at least 2 steps", text)
+		return Axis{}, fmt.Errorf("%q: want a range of durations, the larger last, and at least 2 steps, or a list such as nodes.count=1,3,5", text)
 	}
 	a := Axis{Path: m[1]}
 	for i := range steps {
@@ -96,19 +96,9 @@ type Cell struct {
 func (s Sweep) Run(ctx context.Context) ([]Cell, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ys := s.Y.Values
-	if len(ys) == 0 {
-		ys = []string{""}
-	}
-	var cells []Cell
-	for _, y := range ys {
-		for _, x := range s.X.Values {
-			// A grid with a mistake is refused before it is begun.
-			if _, err := s.cellSetup(x, y); err != nil {
-				return nil, err
-			}
-			cells = append(cells, Cell{X: x, Y: y, Judged: make([]uint64, len(s.Properties)), Violated: make([]uint64, len(s.Properties))})
-		}
+	cells, err := s.grid()
+	if err != nil {
+		return nil, err
 	}
 	var next, done atomic.Int64
 	var wg sync.WaitGroup
@@ -135,6 +125,60 @@ func (s Sweep) Run(ctx context.Context) ([]Cell, error) {
 		failed = nil
 	}
 	return cells, failed
+}
+
+// grid lists the points. A grid with a mistake is refused before it is begun: the error
+// says what is wrong with the first such point, and what there is without a mistake.
+func (s Sweep) grid() ([]Cell, error) {
+	if s.X.Path == s.Y.Path {
+		return nil, fmt.Errorf("%s varies in both directions: name two settings", s.X.Path)
+	}
+	ys := s.Y.Values
+	if len(ys) == 0 {
+		ys = []string{""}
+	}
+	var cells []Cell
+	var refused error
+	columns, rows := slices.Clone(s.X.Values), slices.Clone(ys)
+	for _, y := range ys {
+		for _, x := range s.X.Values {
+			if err := s.try(x, y); err != nil {
+				columns = slices.DeleteFunc(columns, func(v string) bool { return v == x })
+				rows = slices.DeleteFunc(rows, func(v string) bool { return v == y })
+				if refused == nil {
+					refused = fmt.Errorf("%s: %w", s.label(x, y), err)
+				}
+			}
+			cells = append(cells, Cell{X: x, Y: y, Judged: make([]uint64, len(s.Properties)), Violated: make([]uint64, len(s.Properties))})
+		}
+	}
+	switch {
+	case refused == nil:
+		return cells, nil
+	case len(columns) > 0:
+		return nil, fmt.Errorf("%w\nhint: of the values of %s these work: %s", refused, s.X.Path, strings.Join(columns, ", "))
+	case len(rows) > 0:
+		return nil, fmt.Errorf("%w\nhint: of the values of %s these work: %s", refused, s.Y.Path, strings.Join(rows, ", "))
+	}
+	return nil, refused
+}
+
+// try says what is wrong with a point of the grid.
+func (s Sweep) try(x, y string) error {
+	setup, err := s.cellSetup(x, y)
+	if err == nil {
+		_, err = s.lengths(setup, x, y)
+	}
+	return err
+}
+
+// label names a point of the grid by its settings.
+func (s Sweep) label(x, y string) string {
+	text := s.X.Path + "=" + x
+	if s.Y.Path != "" {
+		text += ", " + s.Y.Path + "=" + y
+	}
+	return text
 }
 
 // measure runs one cell.
@@ -186,8 +230,9 @@ func (s Sweep) cellSetup(x, y string) (*scenario.Setup, error) {
 		overlay, _ := variants[s.Variant].(map[string]any)
 		merge(tree, overlay)
 	}
-	delete(tree, "variants")
-	delete(tree, "expect")
+	for _, block := range []string{"variants", "expect", "demands"} {
+		delete(tree, block)
+	}
 	for _, set := range []struct{ path, value string }{{s.X.Path, x}, {s.Y.Path, y}} {
 		if set.path != "" && !strings.HasPrefix(set.path, "faults.") {
 			put(tree, strings.Split(set.path, "."), set.value)
@@ -197,7 +242,7 @@ func (s Sweep) cellSetup(x, y string) (*scenario.Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := scenario.Parse(fmt.Sprintf("%s with %s=%s", s.Scenario.File, s.X.Path, x), text)
+	parsed, err := scenario.Parse("", text) // no file says this
 	if err != nil {
 		return nil, err
 	}
@@ -252,18 +297,23 @@ func (s Sweep) lengths(setup *scenario.Setup, x, y string) ([]length, error) {
 		if err := from.UnmarshalText([]byte(set.value)); err != nil {
 			return nil, err
 		}
+		if d, err := time.ParseDuration(set.value); err == nil && d < time.Millisecond {
+			return nil, fmt.Errorf("want at least 1ms, got %v", d)
+		}
 		before := len(list)
 		for i := range setup.Faults.List {
 			f := &setup.Faults.List[i]
 			if f.Kind != kind {
 				continue
 			}
-			if d, ok := reflect.ValueOf(f.Params).Elem().FieldByName("For").Addr().Interface().(*time.Duration); ok {
-				list = append(list, length{d, from})
+			d := reflect.ValueOf(f.Params).Elem().FieldByName("For")
+			if !d.IsValid() {
+				return nil, fmt.Errorf("a fault %q has no length", kind)
 			}
+			list = append(list, length{d.Addr().Interface().(*time.Duration), from})
 		}
 		if len(list) == before {
-			return nil, fmt.Errorf("%s: the scenario has no fault %q", set.path, kind)
+			return nil, fmt.Errorf("the scenario lists no fault %q", kind)
 		}
 	}
 	return list, nil

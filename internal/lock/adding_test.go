@@ -9,5 +9,5 @@ import (
 // TestAddingALock builds sim with the lock of the page and runs the page's scenario.
 func TestAddingALock(t *testing.T) {
 	t.Parallel()
-	docstest.Follow(t, "adding-a-lock.md").Run()
+	docstest.Follow(t, "docs/adding-a-lock.md").Run()
 }

@@ -113,6 +113,19 @@ type Algorithm struct {
 	New       func(Config, Env) Lock
 }
 
+// NodeRange says how many nodes it uses: "at least one node".
+func (a Algorithm) NodeRange() string {
+	switch {
+	case a.MaxNodes == a.MinNodes && a.MinNodes == 1:
+		return "one node"
+	case a.MaxNodes == 0 && a.MinNodes == 1:
+		return "at least one node"
+	case a.MaxNodes == 0:
+		return fmt.Sprintf("at least %d nodes", a.MinNodes)
+	}
+	return fmt.Sprintf("%d to %d nodes", a.MinNodes, a.MaxNodes)
+}
+
 // PointsOn are points with so many nodes: those that end in a colon are one for each.
 func PointsOn(points []string, nodes int) (list []string) {
 	for _, p := range points {

@@ -22,6 +22,21 @@ type Mistakes struct {
 	NoCleanup  bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
 }
 
+// Switch is a safety rule that can be switched off.
+type Switch struct {
+	Name, Title string
+	// On and Off are what a scenario writes for it: the rule, and the mistake.
+	On, Off string
+}
+
+// Switches lists the safety rules.
+func Switches() (list []Switch) {
+	for f := range reflect.TypeFor[Mistakes]().Fields() {
+		list = append(list, Switch{f.Tag.Get("yaml"), f.Tag.Get("doc"), f.Tag.Get("default"), f.Tag.Get("mistake")})
+	}
+	return list
+}
+
 // Rules are the safety rules that the mistakes break, by their names in scenarios.
 func (m Mistakes) Rules() (list []string) {
 	for i, v := range reflect.ValueOf(m).Fields() {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Tokens names a source of fencing tokens.
@@ -27,6 +28,25 @@ const (
 	// lock is granted.
 	Consensus Tokens = "consensus"
 )
+
+// tokenTitles has all sources of tokens, each with one line for a person.
+var tokenTitles = words.Titles[Tokens]{
+	{NoTokens, "no tokens"},
+	{RandomValue, "the client draws a random value, which has no order; the resource compares it"},
+	{NodeCounterMax, "each node counts its grants, and the largest number is the token; two quorums can give one number twice"},
+	{QuorumCounter, "the same, and the token is written back to a quorum before it is used"},
+	{SingleCounter, "INCR on the first node"},
+	{Consensus, "a counter in a store that no fault strikes"},
+}
+
+// AllTokens lists all sources of tokens.
+func AllTokens() []Tokens { return tokenTitles.Words() }
+
+// Title is one line for a person.
+func (t Tokens) Title() string { return tokenTitles.Title(t) }
+
+// Tag has the words for a setting, as the tags of a scenario do.
+func (Tokens) Tag() string { return tokenTitles.Tag() }
 
 // separate are the sources that any lock can offer: they are asked beside the
 // lock, not with its keys.

@@ -3,15 +3,12 @@
 package machine
 
 import (
-	"errors"
 	"fmt"
 	"os/exec"
 	"runtime"
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // The kernel kills a child with PDEATHSIG when the thread that started it ends.
@@ -50,22 +47,27 @@ type Child struct {
 // terminal reaches this program alone, which then ends its children in order.
 func Start(name string, cmd *exec.Cmd) (*Child, error) { return StartAs(name, cmd, nil) }
 
+// User is whom a process can run as.
+type User struct{ UID, GID uint32 }
+
 // StartAs starts it as another user; nil: as ourselves.
-func StartAs(name string, cmd *exec.Cmd, owner *syscall.Credential) (*Child, error) {
-	return start(name, cmd, &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: owner})
+func StartAs(name string, cmd *exec.Cmd, owner *User) (*Child, error) {
+	return start(name, cmd, syscall.SIGKILL, owner)
 }
 
 // StartLeader starts a process that ends what it has started before it ends itself: when
 // this program dies, it is asked to, by SIGTERM. The kernel wakes it for that where it is
 // stopped, for its group has lost its parent.
 func StartLeader(name string, cmd *exec.Cmd) (*Child, error) {
-	return start(name, cmd, &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM})
+	return start(name, cmd, syscall.SIGTERM, nil)
 }
 
-func start(name string, cmd *exec.Cmd, how *syscall.SysProcAttr) (*Child, error) {
-	cmd.SysProcAttr = how
+// start starts a process that gets a signal when this program dies.
+func start(name string, cmd *exec.Cmd, orphaned syscall.Signal, owner *User) (*Child, error) {
 	var err error
-	onStarterThread(func() { err = cmd.Start() })
+	if cmd.SysProcAttr, err = attributes(orphaned, owner); err == nil {
+		onStarterThread(func() { err = cmd.Start() })
+	}
 	if err != nil {
 		return nil, fmt.Errorf("failed to start %s: %w", name, err)
 	}
@@ -100,17 +102,16 @@ func (c *Child) Kill() error {
 // Stop sends SIGSTOP and returns when the kernel reports every thread of the
 // process stopped.
 func (c *Child) Stop() error {
-	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := c.cmd.Process.Signal(sigStop); err != nil {
 		return fmt.Errorf("failed to stop %s: %w", c.Name, err)
 	}
 	deadline := time.Now().Add(stopWithin)
 	for {
-		var info unix.Siginfo
-		err := unix.Waitid(unix.P_PID, c.PID(), &info, unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
+		stopped, err := hasStopped(c.PID())
 		switch {
-		case err != nil && !errors.Is(err, unix.EINTR):
+		case err != nil:
 			return fmt.Errorf("failed to see %s stop: %w", c.Name, err)
-		case err == nil && info.Signo != 0:
+		case stopped:
 			return nil
 		case time.Now().After(deadline):
 			return fmt.Errorf("%s did not stop within %v", c.Name, stopWithin)
@@ -126,7 +127,7 @@ func (c *Child) Interrupt() { _ = c.cmd.Process.Signal(syscall.SIGINT) }
 
 // Resume sends SIGCONT.
 func (c *Child) Resume() error {
-	if err := c.cmd.Process.Signal(syscall.SIGCONT); err != nil && !c.Dead() {
+	if err := c.cmd.Process.Signal(sigContinue); err != nil && !c.Dead() {
 		return fmt.Errorf("failed to resume %s: %w", c.Name, err)
 	}
 	return nil

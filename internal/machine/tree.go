@@ -9,18 +9,7 @@ import (
 	"strconv"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
-
-// Adopt makes this process the parent of every descendant that loses its own: so none
-// can leave the tree, by setsid or otherwise.
-func Adopt() error {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("failed to adopt the processes of lock programs: %w", err)
-	}
-	return nil
-}
 
 // StopTree stops a process and all its descendants, until no new ones appear. It returns
 // when the kernel reports every thread of each stopped.
@@ -47,7 +36,7 @@ func StopTree(c *Child) error {
 
 // stopPID stops a process that is no child of ours.
 func stopPID(pid int, deadline time.Time) error {
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil && !errors.Is(err, syscall.ESRCH) {
+	if err := signal(pid, sigStop); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err
 	}
 	for !standsStill(pid) {
@@ -58,6 +47,9 @@ func stopPID(pid int, deadline time.Time) error {
 	}
 	return nil
 }
+
+// Gone reports that there is no process of this number.
+func Gone(pid int) bool { return errors.Is(signal(pid, 0), syscall.ESRCH) }
 
 // standsStill reports that every thread of a process is stopped, or that there is none.
 func standsStill(pid int) bool {
@@ -75,7 +67,7 @@ func standsStill(pid int) bool {
 // ResumeTree lets a process and its descendants go on.
 func ResumeTree(c *Child) error {
 	for _, pid := range descendants(c.PID()) {
-		_ = syscall.Kill(pid, syscall.SIGCONT)
+		_ = signal(pid, sigContinue)
 	}
 	return c.Resume()
 }
@@ -108,7 +100,7 @@ func Descendants() []int { return descendants(os.Getpid()) }
 
 func killAll(pids []int) {
 	for _, pid := range pids {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+		_ = signal(pid, syscall.SIGKILL)
 	}
 	for deadline := time.Now().Add(stopWithin); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		left := false

@@ -9,5 +9,5 @@ import (
 // TestAddingAFault builds sim with the fault of the page and runs the page's scenario.
 func TestAddingAFault(t *testing.T) {
 	t.Parallel()
-	docstest.Follow(t, "adding-a-fault.md").Run()
+	docstest.Follow(t, "docs/adding-a-fault.md").Run()
 }

@@ -302,7 +302,7 @@ func timingOf(k cellKey, x, y *cell) (Timing, bool) {
 
 func sideOf(results []*Result) Side {
 	t := tallyOf(results)
-	s := Side{Results: t.scenarios, Variants: t.variants, Unexpected: t.unexpected, Undecided: t.undecided, Versions: map[string]string{}}
+	s := Side{Results: t.runs, Variants: t.variants, Unexpected: t.unexpected, Undecided: t.undecided, Versions: map[string]string{}}
 	for _, r := range results {
 		maps.Copy(s.Versions, r.Versions)
 	}

@@ -184,6 +184,9 @@ func summary(v *Variant, s *swimlane.Scene, w swimlane.Window) string {
 
 // limits says what this evidence does not show. The list is never empty.
 func limits(r *Result) []string {
+	if r.Imported {
+		return importedLimits(r)
+	}
 	list := []string{
 		"“Holds” means that this run, with these faults, showed no violation. It is no proof. The number of chances beside each verdict says how often the property could have failed. “Violated” is always true of the run.",
 	}
@@ -200,6 +203,23 @@ func limits(r *Result) []string {
 		list = append(list, "The run was interrupted. What it would have shown later is not known.")
 	}
 	return append(list, "The times of clients are taken when their requests leave and when their answers arrive, so the recorded interval contains the true one. One run is one schedule. To learn how often a violation occurs, make many runs.")
+}
+
+// importedLimits are those of the history of another tool.
+func importedLimits(r *Result) []string {
+	list := []string{
+		"“Holds” means that an order of the operations explains this history. It is no proof that the system always behaves so. “Violated” is always true of the history.",
+		"The file is taken at its word: an operation takes effect at some instant between its call and its answer; one whose outcome is unknown may take effect at any time after its call, or never.",
+	}
+	for i := range r.Variants {
+		switch h := r.Variants[i].History; {
+		case h == nil:
+			list = append(list, "The file is too large to be shown here.")
+		case !timed(h):
+			list = append(list, "The file has no times, so there is no picture. Its lines are in the order in which things happened.")
+		}
+	}
+	return list
 }
 
 func variantLimits(v *Variant) []string {
@@ -238,16 +258,14 @@ func variantLimits(v *Variant) []string {
 	if v.TimedOut {
 		say("the run reached its time limit and was ended there.")
 	}
-	told := make(map[int]bool)
+	told, worst := make(map[int]bool), int64(0)
 	for i := range v.History.Events {
-		if e := &v.History.Events[i]; e.F == history.FaultFailed && !told[e.Value.ID] {
+		e := &v.History.Events[i]
+		worst = max(worst, e.Value.AtError)
+		if e.F == history.FaultFailed && !told[e.Value.ID] {
 			told[e.Value.ID] = true
 			say("fault %d (%s) was due at %s and did not take effect: %s.", e.Value.ID, e.Value.Fault, seconds(e.Time), clip(e.Error, maxValueRunes))
 		}
-	}
-	var worst int64
-	for i := range v.History.Events {
-		worst = max(worst, v.History.Events[i].Value.AtError)
 	}
 	if worst > 0 {
 		say("the resource's clock is known to within %s.", shortDuration(time.Duration(worst)))

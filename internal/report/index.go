@@ -31,9 +31,20 @@ func WriteIndex(w io.Writer, entries []IndexEntry) error {
 	if t.errors > 0 {
 		p.Lead += " " + count(t.errors, "error") + "."
 	}
+	if t.runs > t.scenarios {
+		p.Lead += " In brackets: 95 % intervals."
+	}
 	p.Columns, p.LockFacts = columnsOf(results), lockOf(results)
+	links := make(map[*Result]string)
 	for _, e := range entries {
-		p.Rows = append(p.Rows, indexRows(e, p.Columns)...)
+		links[e.Result] = e.Link
+	}
+	for _, g := range repeatsOf(results) {
+		if len(g.runs) > 1 {
+			p.Rows = append(p.Rows, repeatedRows(g, p.Columns, links)...)
+			continue
+		}
+		p.Rows = append(p.Rows, indexRows(IndexEntry{g.runs[0], links[g.runs[0]]}, p.Columns)...)
 	}
 	slices.SortStableFunc(p.Rows, func(a, b indexRow) int {
 		return cmp.Or(cmp.Compare(b.worst, a.worst), cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Variant, b.Variant))
@@ -53,12 +64,22 @@ type indexPage struct {
 
 type indexRow struct {
 	Scenario, Title, Variant, Link string
-	Badge                          badge
-	Trouble                        string
-	Cells                          []indexCell
+	// Note sums up the runs where there were more than one, and Runs leads to each.
+	Note    string
+	Runs    []indexRun
+	Badge   badge
+	Trouble string
+	Cells   []indexCell
 	// Loud: it is not as expected.
 	Loud  bool
 	worst outcome
+}
+
+// indexRun is one of several runs of a scenario.
+type indexRun struct {
+	Seed uint64
+	Link string
+	Loud bool
 }
 
 // indexCell is a verdict; Badge has no word where the property was not judged.
@@ -117,6 +138,57 @@ func indexRows(e IndexEntry, columns []checker.Property) []indexRow {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// repeatedRows are those of a scenario that was run more than once: one for each variant.
+// Each cell leads to the first run that did not come out as expected, or else to the first.
+func repeatedRows(g *repeated, columns []checker.Property, links map[*Result]string) (rows []indexRow) {
+	first := g.runs[0]
+	var runs []indexRun
+	for _, r := range g.runs {
+		runs = append(runs, indexRun{r.Seed, links[r], isLoud(outcomeOf(r))})
+	}
+	for _, r := range g.runs {
+		for i := range r.Variants {
+			v := &r.Variants[i]
+			at := slices.IndexFunc(rows, func(row indexRow) bool { return row.Variant == v.Name })
+			if at < 0 {
+				at = len(rows)
+				rows = append(rows, indexRow{Scenario: first.Scenario, Title: first.Title, Variant: v.Name, Link: links[first], Note: g.words(), Runs: runs})
+			}
+			row := &rows[at]
+			row.worst, row.Trouble = max(row.worst, variantOutcome(v)), cmp.Or(row.Trouble, v.Error, r.Error, v.NotApplicable)
+			if r.Error != "" || r.Interrupted {
+				row.worst = max(row.worst, outcomeOf(r))
+			}
+		}
+	}
+	for i := range rows {
+		row := &rows[i]
+		row.Badge, row.Loud = outcomeBadge(row.worst), isLoud(row.worst)
+		for _, name := range columns {
+			var c indexCell
+			for j := range g.rows {
+				if of := &g.rows[j]; of.variant == row.Variant && of.property == name {
+					c = repeatedCell(of, append(slices.Clone(of.off), first)[0], links)
+				}
+			}
+			row.Cells = append(row.Cells, c)
+		}
+	}
+	return rows
+}
+
+func repeatedCell(row *repeatedRow, shown *Result, links map[*Result]string) indexCell {
+	c := indexCell{Title: row.why, Loud: len(row.off) > 0, Link: links[shown], Aside: row.often()}
+	c.Badge = verdictBadge(row.verdicts()[0].verdict)
+	if c.Loud {
+		c.Aside += "; " + row.beside()
+	}
+	if n := propertyID(row.property); n > 0 && c.Link != "" {
+		c.Link = fmt.Sprintf("%s#p%d", c.Link, n)
+	}
+	return c
 }
 
 // isLoud: a reader of the suite must see it.

@@ -26,7 +26,7 @@ func TestJSONRoundTrips(t *testing.T) {
 				t.Fatal(err)
 			}
 			opts := cmp.Options{cmpopts.EquateEmpty(),
-				cmpopts.IgnoreFields(report.Result{}, "ScenarioText"), cmpopts.IgnoreFields(report.Variant{}, "History")}
+				cmpopts.IgnoreFields(report.Result{}, "ScenarioText", "Checked", "Imported"), cmpopts.IgnoreFields(report.Variant{}, "History")}
 			if diff := cmp.Diff(r, back, opts); diff != "" {
 				t.Errorf("came back different (-went +came):\n%s", diff)
 			}

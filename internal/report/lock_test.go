@@ -25,6 +25,12 @@ func aside() *report.Result {
 	return r
 }
 
+// other is the result as one of another scenario.
+func other(r *report.Result) *report.Result {
+	r.Scenario = "other"
+	return r
+}
+
 // What was not run is neither kept nor failed, wherever it is counted.
 func TestNotApplicableCountsForNothing(t *testing.T) {
 	for _, c := range []struct {
@@ -33,7 +39,7 @@ func TestNotApplicableCountsForNothing(t *testing.T) {
 	}{
 		{[]*report.Result{reporttest.Program()}, "DONE 1 scenario, 2 variants, 0 unexpected, 0 undecided, 1 not applicable in 1.0 s\n"},
 		{[]*report.Result{aside()}, "UNDECIDED 1 scenario, 2 variants, 0 unexpected, 0 undecided, 2 not applicable in 1.0 s\n"},
-		{[]*report.Result{aside(), reporttest.GCPause()}, "DONE 2 scenarios, 4 variants, 0 unexpected, 0 undecided, 2 not applicable in 1.0 s\n"},
+		{[]*report.Result{other(aside()), reporttest.GCPause()}, "DONE 2 scenarios, 4 variants, 0 unexpected, 0 undecided, 2 not applicable in 1.0 s\n"},
 	} {
 		got := write(t, func(b *bytes.Buffer) error {
 			return report.WriteSummaryLine(b, c.results, time.Second, report.TextOptions{})
@@ -66,7 +72,7 @@ func TestPagesSayWhatDoesNotApply(t *testing.T) {
 		}
 	}
 	index := write(t, func(b *bytes.Buffer) error {
-		return report.WriteIndex(b, []report.IndexEntry{{Result: aside()}, {Result: reporttest.Program(), Link: "a.html"}})
+		return report.WriteIndex(b, []report.IndexEntry{{Result: other(aside())}, {Result: reporttest.Program(), Link: "a.html"}})
 	})
 	for _, want := range []string{"Not applicable", "fencing tokens are wanted, and it tells none", "my-lock 1.2", "3 not applicable", "by design"} {
 		if !strings.Contains(index, want) {

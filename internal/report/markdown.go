@@ -17,36 +17,68 @@ func WriteMarkdown(w io.Writer, results []*Result) error {
 	t := tallyOf(results)
 	icon := map[outcome]string{notApplicable: "➖", nothingExpected: "➖", asExpected: "✅", undecided: "❔", unexpected: "❌", interrupted: "⏸️", failed: "💥"}
 	fmt.Fprintf(&b, "## %s redlock-sim: %s, %s\n\n", icon[t.worst], count(t.scenarios, "scenario"), t.words())
+	told := make(Told)
 	for _, r := range results {
-		markdownTroubles(&b, r)
+		if told.News(r) {
+			markdownTroubles(&b, r)
+		}
 	}
 	if facts := lockOf(results); facts != nil {
 		fmt.Fprintf(&b, "Lock: %s\n\n", markdown(clip(strings.Join(facts, "; "), 500)))
 	}
-	left := 0
 	b.WriteString("| scenario | variant | property | verdict | |\n|---|---|---|---|---|\n")
-	for _, r := range results {
-		for i := range r.Variants {
-			v := &r.Variants[i]
-			if v.NotApplicable != "" {
-				fmt.Fprintf(&b, "| %s | %s | | ➖ not applicable | %s |\n", markdown(r.Scenario), markdown(v.Name), markdown(clip(plain(v.NotApplicable), 200)))
-			}
-			for j := range v.Properties {
-				if b.Len() > maxSummary-4096 {
-					left++
-					continue
-				}
-				p := &v.Properties[j]
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", markdown(r.Scenario), markdown(v.Name), markdown(string(p.Name)),
-					markdownVerdict(p), markdown(clip(plain(p.Why), 200)))
-			}
+	left := 0
+	row := func(cells ...string) {
+		if b.Len() > maxSummary-4096 {
+			left++
+			return
 		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	for _, g := range repeatsOf(results) {
+		markdownRows(g, row)
 	}
 	if left > 0 {
 		fmt.Fprintf(&b, "\n%s not shown.\n", count(left, "verdict"))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// markdownRows are the rows of a scenario in the table.
+func markdownRows(g *repeated, row func(...string)) {
+	name := markdown(g.runs[0].Scenario)
+	several := len(g.runs) > 1
+	if several {
+		row(name, "", "", markdown(g.words()+"; "+brackets), "")
+	}
+	for i := range g.runs[0].Variants {
+		v := &g.runs[0].Variants[i]
+		if v.NotApplicable != "" {
+			row(name, markdown(v.Name), "", "➖ not applicable", markdown(clip(plain(v.NotApplicable), 200)))
+		}
+		for j := range v.Properties {
+			if p := &v.Properties[j]; !several {
+				row(name, markdown(v.Name), markdown(string(p.Name)), markdownVerdict(p), markdown(clip(plain(p.Why), 200)))
+			}
+		}
+	}
+	for i := range g.rows {
+		if of := &g.rows[i]; several {
+			row(name, markdown(of.variant), markdown(string(of.property)), of.icon()+markdown(strings.Trim(of.often()+"; "+of.beside(), "; ")), markdown(clip(plain(of.why), 200)))
+		}
+	}
+}
+
+// icon shows at a glance whether all runs came out as expected.
+func (row *repeatedRow) icon() string {
+	switch {
+	case len(row.off) > 0:
+		return "❌ "
+	case row.expected != 0:
+		return "✅ "
+	}
+	return ""
 }
 
 func markdownTroubles(b *bytes.Buffer, r *Result) {

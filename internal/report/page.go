@@ -34,6 +34,8 @@ type page struct {
 	HasHistory  bool
 	HasExamples bool
 	HasFaults   bool
+	// What the picture of a history of another tool has, for its legend.
+	HasFailed, HasUnknown, HasFrames bool
 }
 
 // badge is a verdict in word, icon and colour.
@@ -60,6 +62,10 @@ type variantView struct {
 	Rows       []row
 	// RowNote says which part of the history the rows are.
 	RowNote string
+	// whole says where the whole history is.
+	whole string
+	// untimed: nobody knows when things happened.
+	untimed bool
 	// shown are the events that have a row.
 	shown map[int]bool
 }
@@ -146,6 +152,10 @@ func newPage(r *Result) *page {
 	p.Views = make([]variantView, len(r.Variants))
 	for i := range r.Variants {
 		p.Views[i] = newVariantView(i, &r.Variants[i])
+		p.Views[i].whole = fmt.Sprintf("The run's folder has all of them, in %s/history.jsonl.", r.Variants[i].Name)
+		if r.Checked != "" {
+			p.Views[i].whole = fmt.Sprintf("%s has all of them.", r.Checked)
+		}
 		if l := r.Variants[i].Lock; l != nil {
 			p.Views[i].Logs = l.logLinks()
 			if shared == nil {
@@ -153,7 +163,15 @@ func newPage(r *Result) *page {
 			}
 		}
 	}
-	drawAll(p.Views)
+	if r.Imported {
+		for i := range p.Views {
+			v := &p.Views[i]
+			v.untimed = v.History != nil && !timed(v.History)
+			p.drawOperations(v)
+		}
+	} else {
+		drawAll(p.Views)
+	}
 	tellAll(p.Views)
 	for i := range p.Views {
 		v := &p.Views[i]
@@ -199,13 +217,18 @@ func facts(r *Result) []string {
 		list = append(list, r.World+" world")
 	}
 	list = append(list, r.Facts...)
-	list = append(list, fmt.Sprintf("seed %d", r.Seed))
+	if !r.Imported {
+		list = append(list, fmt.Sprintf("seed %d", r.Seed))
+	}
 	if t, err := time.Parse(time.RFC3339, r.Started); err == nil {
 		list = append(list, t.UTC().Format("2 January 2006, 15:04:05 UTC"))
 	} else if r.Started != "" {
 		list = append(list, r.Started)
 	}
-	return append(list, "took "+shortDuration(time.Duration(r.WallMS)*time.Millisecond))
+	if r.WallMS > 0 {
+		list = append(list, "took "+shortDuration(time.Duration(r.WallMS)*time.Millisecond))
+	}
+	return list
 }
 
 func outcomeBadge(o outcome) badge {
@@ -386,7 +409,10 @@ func groups(views []variantView) []propertyGroup {
 
 // chances says how hard a property was tried.
 func chances(p *PropertyResult) string {
-	text := fmt.Sprintf("%s %s, %s", grouped(p.Effort.Chances), p.Effort.What(), count(p.Effort.Operations, "operation"))
+	text := count(p.Effort.Operations, "operation")
+	if p.Effort.Of != "operations" {
+		text = fmt.Sprintf("%s %s, %s", grouped(p.Effort.Chances), p.Effort.What(), text)
+	}
 	if p.Effort.Faults > 0 {
 		text += ", " + count(p.Effort.Faults, "fault")
 	}

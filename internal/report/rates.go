@@ -69,8 +69,9 @@ func (r Rate) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%.3g %% (%.3g to %.3g) %s", 100*r.Share(), 100*r.Low, 100*r.High, r.Of()))
 }
 
-// FoundScenario is a scenario that a search wrote.
-type FoundScenario struct{ Path, Note string }
+// FoundScenario is a scenario that a search wrote. Link leads to it, and Report to the
+// page of its run; both are relative to the page.
+type FoundScenario struct{ Path, Note, Link, Report string }
 
 // Sizes of a grid's drawing, in the units of its SVG.
 const (

@@ -51,6 +51,11 @@ type Result struct {
 	// SHA-256 in hex. Not in the JSON: a run's folder has the file itself.
 	ScenarioText   string `json:"-"`
 	ScenarioDigest string `json:"scenario_digest,omitempty"`
+	// Checked is the file of which this is a check; empty: this is a run.
+	Checked string `json:"-"`
+	// Imported says that another tool recorded the history: nothing is known of a run but
+	// its operations, and there is no seed.
+	Imported bool `json:"-"`
 }
 
 // Applies reports that at least one variant could be run, as far as the lock program on

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -88,8 +89,8 @@ func (v *variantView) rows(told map[int]bool, share int) {
 	}
 	events := v.History.Events
 	chosen := map[int]bool{}
-	for i := range events {
-		if told[i] {
+	for i := range told {
+		if i >= 0 && i < len(events) {
 			chosen[i] = true
 		}
 	}
@@ -110,10 +111,7 @@ func (v *variantView) rows(told map[int]bool, share int) {
 	}
 	v.shown = chosen
 	last := -1
-	for i := range events {
-		if !chosen[i] {
-			continue
-		}
+	for _, i := range slices.Sorted(maps.Keys(chosen)) {
 		if missing := i - last - 1; missing > 0 {
 			v.Rows = append(v.Rows, row{Gap: true, Missing: count(missing, "event") + " not shown"})
 		}
@@ -125,14 +123,17 @@ func (v *variantView) rows(told map[int]bool, share int) {
 	}
 	v.RowNote = fmt.Sprintf("All %s.", count(len(events), "event"))
 	if len(chosen) < len(events) {
-		v.RowNote = fmt.Sprintf("%s of %s: those that this page refers to, and those around them. The run's folder has all of them, in %s/history.jsonl.",
-			grouped(len(chosen)), count(len(events), "event"), v.Name)
+		v.RowNote = fmt.Sprintf("%s of %s: those that this page refers to, and those around them. %s", grouped(len(chosen)), count(len(events), "event"), v.whole)
 	}
 }
 
 func (v *variantView) row(i int, told bool) row {
 	e := &v.History.Events[i]
-	return row{ID: fmt.Sprintf("%s-e%d", v.ID, i), Index: i, At: fmt.Sprintf("%.6f", e.Time.Seconds()), Process: e.Process,
+	at := fmt.Sprintf("%.6f", e.Time.Seconds())
+	if v.untimed {
+		at = ""
+	}
+	return row{ID: fmt.Sprintf("%s-e%d", v.ID, i), Index: i, At: at, Process: e.Process,
 		Type: e.Type.String(), F: string(e.F), Value: clip(valueWords(&e.Value), maxValueRunes), Error: clip(e.Error, maxValueRunes), Told: told}
 }
 
@@ -157,6 +158,14 @@ func (v *variantView) links(events []int, limit int) []eventLink {
 	return list
 }
 
+// when writes a time, where it is known.
+func (v *variantView) when(t time.Duration) string {
+	if v.untimed || t < 0 {
+		return ""
+	}
+	return seconds(t)
+}
+
 func (v *variantView) storyOf(lead *PropertyResult) *storyView {
 	c := lead.Counterexample
 	s := &storyView{Property: lead.Name, Assumption: c.Assumption}
@@ -165,7 +174,7 @@ func (v *variantView) storyOf(lead *PropertyResult) *storyView {
 			s.More = len(c.Story) - maxSentences
 			break
 		}
-		s.Sentences = append(s.Sentences, sentenceView{seconds(t.At), t.Text, v.link(t.Event)})
+		s.Sentences = append(s.Sentences, sentenceView{v.when(t.At), t.Text, v.link(t.Event)})
 	}
 	return s
 }
@@ -175,9 +184,9 @@ func (v *variantView) example(p *PropertyResult) exampleView {
 	t := exampleView{Property: p.Name, Badge: verdictBadge(p.Verdict)}
 	for i := range c.Operations[:min(len(c.Operations), maxExampleOps)] {
 		o := c.Operations[i]
-		r := exampleRow{CounterOp: o, From: seconds(o.From), To: "no end", Links: v.links(o.Events, maxExampleEvents)}
-		if o.To >= 0 {
-			r.To = seconds(o.To)
+		r := exampleRow{CounterOp: o, From: v.when(o.From), To: "no end", Links: v.links(o.Events, maxExampleEvents)}
+		if o.To >= 0 || r.From == "" {
+			r.To = v.when(o.To)
 		}
 		t.Operations = append(t.Operations, r)
 	}

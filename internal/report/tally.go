@@ -88,7 +88,8 @@ func decided(v checker.Verdict) bool {
 
 // tally counts what a suite's last line says.
 type tally struct {
-	scenarios, variants, unexpected, undecided, errors int
+	// A scenario counts once, and so do its variants, however often it was run.
+	scenarios, runs, variants, unexpected, undecided, errors int
 	// unasked are the variants of which nothing is expected, notApplicable those that
 	// were not run.
 	unasked, notApplicable int
@@ -98,6 +99,9 @@ type tally struct {
 // words are what a suite's summaries say: "2 variants, 0 unexpected, 0 undecided".
 func (t tally) words() string {
 	text := fmt.Sprintf("%s, %d unexpected, %d undecided", count(t.variants, "variant"), t.unexpected, t.undecided)
+	if t.runs > t.scenarios {
+		text = count(t.runs, "run") + ", " + text
+	}
 	if t.unasked > 0 {
 		text += fmt.Sprintf(", %d with nothing expected", t.unasked)
 	}
@@ -108,23 +112,33 @@ func (t tally) words() string {
 }
 
 func tallyOf(results []*Result) tally {
-	t := tally{scenarios: len(results)}
+	t := tally{runs: len(results)}
+	seen := make(map[string]bool)
+	once := func(what string) int {
+		if seen[what] {
+			return 0
+		}
+		seen[what] = true
+		return 1
+	}
 	if len(results) == 0 {
 		t.worst = nothingExpected
 	}
 	for _, r := range results {
 		t.worst = max(t.worst, outcomeOf(r))
+		t.scenarios += once(sameScenario(r))
 		if r.Error != "" {
 			t.errors++
 		}
 		for i := range r.Variants {
 			v := &r.Variants[i]
-			t.variants++
+			own := v.Name + "\n" + sameScenario(r)
+			t.variants += once(own)
 			switch variantOutcome(v) {
 			case notApplicable:
-				t.notApplicable++
+				t.notApplicable += once("not applicable\n" + own)
 			case nothingExpected:
-				t.unasked++
+				t.unasked += once("unasked\n" + own)
 			case asExpected, undecided, unexpected, interrupted, failed:
 			}
 			if v.Error != "" && r.Error == "" {

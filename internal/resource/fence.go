@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Fence names a way of checking tokens at the resource.
@@ -39,10 +40,26 @@ const (
 	LockOwner Fence = "lock-owner"
 )
 
-// Fences lists all fence checks.
-func Fences() []Fence {
-	return []Fence{NoFence, Strict, EqualToken, WritesOnly, CheckThenWrite, Forgetful, CompareAndSet, LockOwner}
+// fenceTitles has all fence checks, each with one line for a person.
+var fenceTitles = words.Titles[Fence]{
+	{NoFence, "accepts everything"},
+	{Strict, "refuses a token lower than the highest, and the highest of another client; reads count, and check and access are one step"},
+	{EqualToken, "a mistake: strict, but accepts the highest token of another client, too"},
+	{WritesOnly, "a mistake: strict, but reads are neither checked nor remembered"},
+	{CheckThenWrite, "a mistake: strict, but checks in one step and writes in another"},
+	{Forgetful, "a mistake: strict, but a restart of the resource forgets the highest token"},
+	{CompareAndSet, "accepts a write only under the token of the last read; for tokens without an order"},
+	{LockOwner, "needs no tokens: checks the lock's key, which is in the same Redis"},
 }
+
+// Fences lists all fence checks.
+func Fences() []Fence { return fenceTitles.Words() }
+
+// Title is one line for a person.
+func (f Fence) Title() string { return fenceTitles.Title(f) }
+
+// Tag has the words for a setting, as the tags of a scenario do.
+func (Fence) Tag() string { return fenceTitles.Tag() }
 
 // ChecksOrder reports whether the fence is meant to refuse a token lower than the
 // highest that it has seen.

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 
@@ -16,11 +15,11 @@ var variantName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
 // check makes sure that the parts of a setup fit each other.
 func (d *decoder) check(s *Setup) {
-	if s.Lock.Program == nil && !d.checkAlgorithm(s) {
-		return
+	if s.Lock.Program == nil {
+		d.checkAlgorithm(s)
 	}
 	d.checkElsewhere(&s.Nodes)
-	if s.Lock.NodeTimeout >= s.Lock.TTL {
+	if s.Lock.NodeTimeout >= s.Lock.TTL && d.sound("lock.ttl") {
 		d.problemAt("lock.node_timeout", "%v is not shorter than the ttl %v", s.Lock.NodeTimeout, s.Lock.TTL).Hint =
 			"the timeout for one node should be small beside the ttl"
 	}
@@ -32,21 +31,21 @@ func (d *decoder) check(s *Setup) {
 
 // checkAlgorithm makes sure that the lock is one of ours and can do what it is asked for.
 // What a program can do it says itself (NotApplicable).
-func (d *decoder) checkAlgorithm(s *Setup) bool {
+func (d *decoder) checkAlgorithm(s *Setup) {
 	algorithm, ok := lock.Lookup(s.Lock.Algorithm)
 	if !ok {
 		d.problemAt("lock.algorithm", "no lock algorithm %q", clip(s.Lock.Algorithm)).suggest(s.Lock.Algorithm, algorithmNames())
-		return false
+		d.spoiled = append(d.spoiled, "lock.algorithm")
+		return
 	}
-	if n := s.Nodes.endpoints(); n < algorithm.MinNodes || algorithm.MaxNodes > 0 && n > algorithm.MaxNodes {
-		d.problemAt("nodes.count", "%s uses %s, not %d", algorithm.Name, nodeRange(algorithm), n)
+	if n := s.Nodes.endpoints(); d.sound("nodes.topology") && (n < algorithm.MinNodes || algorithm.MaxNodes > 0 && n > algorithm.MaxNodes) {
+		d.problemAt("nodes.count", "%s uses %s, not %d", algorithm.Name, algorithm.NodeRange(), n)
 	}
 	if !slices.Contains(algorithm.Tokens, s.Fencing.Tokens) {
 		d.problemAt("fencing.tokens", "%s has no tokens %q", algorithm.Name, s.Fencing.Tokens).Allowed =
 			namesOf(algorithm.Tokens, func(t lock.Tokens) string { return string(t) })
 	}
 	d.checkSwitches(s.Lock.Mistakes, algorithm)
-	return true
 }
 
 // checkSwitches refuses to switch off a rule that the algorithm does not have.
@@ -61,6 +60,9 @@ func (d *decoder) checkSwitches(made lock.Mistakes, a lock.Algorithm) {
 
 // checkStore makes sure that a resource on the lock's node can be there.
 func (d *decoder) checkStore(s *Setup) {
+	if !d.sound("resource.store") {
+		return
+	}
 	if s.Resource.Store == "postgres" {
 		d.checkPostgres(s)
 	}
@@ -70,10 +72,10 @@ func (d *decoder) checkStore(s *Setup) {
 		}
 		return
 	}
-	if s.Nodes.Count != 1 {
+	if s.Nodes.Count != 1 && d.sound("nodes.count") {
 		d.problemAt("resource.store", "the lock has %d nodes, not one", s.Nodes.Count)
 	}
-	if s.Resource.Persistence != s.Nodes.Persistence {
+	if s.Resource.Persistence != s.Nodes.Persistence && d.sound("resource.persistence", "nodes.persistence") {
 		d.problemAt("resource.store", "the resource keeps on disk what its node keeps (nodes.persistence: %s), not %q", s.Nodes.Persistence, s.Resource.Persistence)
 	}
 	if m := s.Faults.Mix; m != nil {
@@ -87,6 +89,7 @@ func (d *decoder) checkStore(s *Setup) {
 // allow to be struck.
 func (f *Fault) checkStore(d *decoder, s *Setup) {
 	switch target := f.Params.Target(); {
+	case !d.sound("resource.store"):
 	case s.Resource.Store == "postgres" && target == history.ResourceProcess:
 		d.problemAt(join(f.path, f.Kind), "PostgreSQL is many processes, and is not struck here; its links can be").Hint = "hold: {client: c1, resource: true}"
 	case s.Resource.Shared() && target == history.ResourceProcess:
@@ -110,18 +113,6 @@ func (d *decoder) checkPostgres(s *Setup) {
 	if w := s.Workload.Workload(); w.Pair {
 		d.problemAt("workload.kind", "%s are those of Redis", w.Name)
 	}
-}
-
-func nodeRange(a lock.Algorithm) string {
-	switch {
-	case a.MaxNodes == a.MinNodes && a.MinNodes == 1:
-		return "one node"
-	case a.MaxNodes == 0 && a.MinNodes == 1:
-		return "at least one node"
-	case a.MaxNodes == 0:
-		return fmt.Sprintf("at least %d nodes", a.MinNodes)
-	}
-	return fmt.Sprintf("%d to %d nodes", a.MinNodes, a.MaxNodes)
 }
 
 func algorithmNames() []string {

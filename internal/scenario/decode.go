@@ -14,10 +14,12 @@ import (
 
 // decoder walks YAML nodes beside Go types. It collects all problems instead of
 // stopping at the first, and remembers where each value stood, for the checks
-// that come later.
+// that come later, and which values they cannot rest on.
 type decoder struct {
 	file     string
 	problems Problems
+	// spoiled are the paths of the values that could not be read.
+	spoiled []string
 	// at are the positions of decoded values, by their path such as
 	// faults[0].pause.client.
 	at map[string]position
@@ -35,15 +37,43 @@ type customDecoder interface {
 	decodeYAML(d *decoder, n *yaml.Node, path string)
 }
 
+// problem reports that the value at path cannot be read.
 func (d *decoder) problem(n *yaml.Node, path, format string, args ...any) *Problem {
-	p := &Problem{File: d.file, Line: n.Line, Column: n.Column, Path: path, Message: fmt.Sprintf(format, args...)}
+	d.spoiled = append(d.spoiled, path)
+	return d.complain(position{n.Line, n.Column}, path, format, args...)
+}
+
+func (d *decoder) complain(at position, path, format string, args ...any) *Problem {
+	p := &Problem{File: d.file, Line: at.line, Column: at.column, Path: path, Message: fmt.Sprintf(format, args...)}
 	d.problems = append(d.problems, p)
 	return p
 }
 
-// problemAt reports a problem at the place where path stood, or at the nearest
-// place above it.
+// sound reports that the values at the paths, and below them, could be read. What rests on
+// others is not checked: a complaint would only follow from the one that is there already.
+func (d *decoder) sound(paths ...string) bool {
+	return !slices.ContainsFunc(d.spoiled, func(bad string) bool {
+		return slices.ContainsFunc(paths, func(path string) bool { return within(bad, path) || within(path, bad) })
+	})
+}
+
+// lost reports that the value at path, or one above it, could not be read.
+func (d *decoder) lost(path string) bool {
+	return slices.ContainsFunc(d.spoiled, func(bad string) bool { return within(path, bad) })
+}
+
+// within reports that a path is another one, or below it.
+func within(path, above string) bool {
+	rest, ok := strings.CutPrefix(path, above)
+	return ok && (rest == "" || above == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// problemAt reports that the value at path, which could be read, does not fit, at the
+// place where path stood, or at the nearest place above it.
 func (d *decoder) problemAt(path, format string, args ...any) *Problem {
+	if !d.sound(path) {
+		return &Problem{}
+	}
 	at, ok := d.at[path]
 	for p := path; !ok && p != ""; {
 		if i := strings.LastIndexAny(p, ".["); i >= 0 {
@@ -53,9 +83,7 @@ func (d *decoder) problemAt(path, format string, args ...any) *Problem {
 		}
 		at, ok = d.at[p]
 	}
-	p := &Problem{File: d.file, Line: at.line, Column: at.column, Path: path, Message: fmt.Sprintf(format, args...)}
-	d.problems = append(d.problems, p)
-	return p
+	return d.complain(at, path, format, args...)
 }
 
 // resolve follows aliases and counts.
@@ -117,19 +145,31 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	})
 	for _, key := range keysOf(fields) {
 		other := rivalOf(fields, key)
+		at, there := d.at[join(path, key)]
 		switch tag := fields[key].tag; {
 		case tag.Get("required") == "true" && !seen[key] && !seen[other]:
-			d.problem(n, path, "%q is missing", key)
-		case tag.Get("instead") != "" && seen[key] && seen[other]:
-			d.problemAt(join(path, key), "stands in the place of %s: give one of the two", other)
+			d.missing(n, path, key)
+		case tag.Get("instead") != "" && there && seen[key] && seen[other]:
+			d.complain(at, join(path, key), "stands in the place of %s: give one of the two", other)
 		}
 	}
 }
 
+// missing reports that a key is not there, unless an unknown key may stand for it.
+func (d *decoder) missing(n *yaml.Node, path, key string) {
+	if !d.lost(join(path, key)) {
+		d.spoiled = append(d.spoiled, join(path, key))
+		d.complain(position{n.Line, n.Column}, path, "%q is missing", key)
+	}
+}
+
 // mapping calls each for every pair and complains about keys that it does not
-// know and keys given twice.
+// know and keys given twice. It returns the keys that are there; an unknown key stands for
+// the known one that was probably meant. Where none is near, it may stand for any that
+// is not there.
 func (d *decoder) mapping(n *yaml.Node, path string, known []string, each func(key string, value *yaml.Node, path string) bool) map[string]bool {
 	seen := make(map[string]bool)
+	var meant []string
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := d.resolve(n.Content[i])
 		inner := join(path, key.Value)
@@ -143,8 +183,16 @@ func (d *decoder) mapping(n *yaml.Node, path string, known []string, each func(k
 			d.at[inner] = position{key.Line, key.Column}
 			if !each(key.Value, n.Content[i+1], inner) {
 				d.problem(key, inner, "unknown key %q", clip(key.Value)).suggest(key.Value, known)
+				meant = append(meant, nearest(key.Value, known))
 			}
 		}
+	}
+	for _, key := range known {
+		guessed := slices.Contains(meant, key)
+		if guessed || !seen[key] && slices.Contains(meant, "") {
+			d.spoiled = append(d.spoiled, join(path, key))
+		}
+		seen[key] = seen[key] || guessed
 	}
 	return seen
 }
@@ -280,6 +328,7 @@ func (d *decoder) text(n *yaml.Node, v reflect.Value, tag reflect.StructTag, pat
 
 func (d *decoder) bounds(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
 	if message := breach(v, tag, n.Value); message != "" {
+		v.SetZero()
 		d.problem(n, path, "%s", message)
 	}
 }

@@ -9,14 +9,14 @@ import (
 
 // Elsewhere is what the nodes are, where they are not processes of this machine.
 type Elsewhere struct {
-	Image       string               `yaml:"image" doc:"with --nodes docker: the image to run, any of Redis 6 to 8 or Valkey; by default one of ours, with libfaketime" pattern:"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,255}$"`
-	Addresses   []string             `yaml:"addresses" doc:"with --nodes external: host:port of each node, in their order"`
-	TLS         bool                 `yaml:"tls" doc:"with --nodes external: talk TLS to the nodes" default:"false"`
-	CA          string               `yaml:"ca" doc:"with tls: a file with the certificates to trust, in PEM; by default those of the machine" max:"1000"`
-	Username    string               `yaml:"username" doc:"with --nodes external: the user to log in as" max:"200"`
-	PasswordEnv string               `yaml:"password_env" doc:"with --nodes external: the environment variable that holds the password; the password itself has no place in a scenario" pattern:"^[A-Za-z_][A-Za-z0-9_]{0,99}$"`
-	Prefix      string               `yaml:"prefix" doc:"with --nodes external: every key that is touched begins with this" default:"redlock-sim:" pattern:"^[A-Za-z0-9:._-]{1,100}$"`
-	Hooks       map[string]NodeHooks `yaml:"hooks" doc:"with --nodes external and --allow-hooks: commands, by node, that do to its host what sim cannot do from afar"`
+	Image     string               `yaml:"image" doc:"with --nodes docker: the image to run, any of Redis 6 to 8 or Valkey; by default one of ours, with libfaketime" pattern:"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,255}$"`
+	Addresses []string             `yaml:"addresses" doc:"with --nodes external: host:port of each node, in their order"`
+	TLS       bool                 `yaml:"tls" doc:"with --nodes external: talk TLS to the nodes" default:"false"`
+	CA        string               `yaml:"ca" doc:"with tls: a file with the certificates to trust, in PEM; by default those of the machine" max:"1000"`
+	Username  string               `yaml:"username" doc:"with --nodes external: the user to log in as" max:"200"`
+	Password  bool                 `yaml:"password" doc:"with --nodes external: the nodes want a password; the flag --password-env says which environment variable holds it" default:"false"`
+	Prefix    string               `yaml:"prefix" doc:"with --nodes external: every key that is touched begins with this" default:"redlock-sim:" pattern:"^[A-Za-z0-9:._-]{1,100}$"`
+	Hooks     map[string]NodeHooks `yaml:"hooks" doc:"with --nodes external and --allow-hooks: commands, by node, that do to its host what sim cannot do from afar"`
 }
 
 // NodeHooks are commands for the host of one node: a program and its arguments.
@@ -30,11 +30,11 @@ type NodeHooks struct {
 
 // checkElsewhere makes sure that the nodes' addresses and hooks fit the nodes.
 func (d *decoder) checkElsewhere(n *Nodes) {
-	if n.CA != "" && !n.TLS {
+	if n.CA != "" && !n.TLS && d.sound("nodes.tls") {
 		d.problemAt("nodes.ca", "certificates are used only with tls").Hint = "nodes: {tls: true, ...}"
 	}
-	if n.Username != "" && n.PasswordEnv == "" {
-		d.problemAt("nodes.username", "a user needs a password").Hint = "name the environment variable that holds it: password_env: REDIS_PASSWORD"
+	if n.Username != "" && !n.Password && d.sound("nodes.password") {
+		d.problemAt("nodes.username", "a user needs a password").Hint = "nodes: {password: true, ...}; the flag --password-env names the environment variable that holds it"
 	}
 	for i, address := range n.Addresses {
 		path := "nodes.addresses[" + strconv.Itoa(i) + "]"
@@ -46,11 +46,11 @@ func (d *decoder) checkElsewhere(n *Nodes) {
 			d.problemAt(path, "%q is given twice: each node is a server of its own", clip(address))
 		}
 	}
-	if got := len(n.Addresses); got > 0 && got != n.Count {
+	if got := len(n.Addresses); got > 0 && got != n.Count && d.sound("nodes.count") {
 		d.problemAt("nodes.addresses", "nodes.addresses has %d, nodes.count is %d", got, n.Count).Hint = "nodes: {count: " + strconv.Itoa(got) + ", ...}"
 	}
 	for _, node := range slices.Sorted(maps.Keys(n.Hooks)) {
-		if names := NodeNames(n.Count); !slices.Contains(names, node) {
+		if names := NodeNames(n.Count); !slices.Contains(names, node) && d.sound("nodes.count") {
 			d.problemAt("nodes.hooks."+node, "no node %q", clip(node)).suggest(node, names)
 		}
 		h := n.Hooks[node]

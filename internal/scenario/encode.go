@@ -34,6 +34,12 @@ func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict
 			fmt.Fprintf(&b, "%s: %s\n", line[0], strconv.Quote(line[1]))
 		}
 	}
+	if head.Guarantee != "" && head.Guarantee != NoGuarantee {
+		fmt.Fprintf(&b, "guarantee: %s\n", head.Guarantee)
+	}
+	if len(head.Tags) > 0 {
+		fmt.Fprintf(&b, "tags: [%s]\n", strings.Join(head.Tags, ", "))
+	}
 	if head.Story != "" {
 		fmt.Fprintf(&b, "story: |\n  %s\n", strings.ReplaceAll(strings.TrimSpace(head.Story), "\n", "\n  "))
 	}

@@ -31,6 +31,9 @@ func TestEncodeIsReadBack(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s, %s: %v\n%s", s.Name, v.Name, err, text)
 			}
+			if !reflect.DeepEqual(back.Head, s.Head) {
+				t.Errorf("%s: read back %+v, want %+v", s.Name, back.Head, s.Head)
+			}
 			got, want := back.Variants[0].Setup, v.Setup
 			for j := range got.Faults.List {
 				got.Faults.List[j].path, want.Faults.List[j].path = "", ""

@@ -123,8 +123,8 @@ func (f *Fault) decodeYAML(d *decoder, n *yaml.Node, path string) {
 		d.value(value, params, "", path)
 		return true
 	})
-	if faults == 0 {
-		d.problem(n, path, "no fault is named here").Allowed = faultNames()
+	if !slices.ContainsFunc(faultNames(), func(name string) bool { return seen[name] }) {
+		d.complain(d.at[path], path, "no fault is named here").Allowed = faultNames()
 	}
 	given := 0
 	for _, trigger := range []string{"on", "at", "every", "after"} {
@@ -133,7 +133,7 @@ func (f *Fault) decodeYAML(d *decoder, n *yaml.Node, path string) {
 		}
 	}
 	if given != 1 {
-		d.problem(n, path, "say in exactly one way when the fault strikes: on, at, every or after").Hint =
+		d.complain(d.at[path], path, "say in exactly one way when the fault strikes: on, at, every or after").Hint =
 			"on: {client: c1, point: before-write}"
 	}
 }
@@ -151,16 +151,19 @@ func (s *Setup) Cast() nemesis.Cast {
 // checkFaults makes sure that the faults fit the setup, beside those before them,
 // and can fire: those from the given one on, counted from 0.
 func (d *decoder) checkFaults(s *Setup, from int) {
-	points, cast := s.Points(), s.Cast()
+	points := s.Points()
+	if !d.sound(pointsFrom...) {
+		points = anyPoints()
+	}
 	for i := from; i < len(s.Faults.List); i++ {
 		f := &s.Faults.List[i]
+		f.checkTrigger(d, s, i, points)
 		if f.Params == nil {
 			continue
 		}
-		f.checkParams(d, cast)
+		f.checkParams(d, s.Cast())
 		f.checkStore(d, s)
-		f.checkTrigger(d, s, i, points)
-		if target := f.Params.Target(); slices.ContainsFunc(s.Faults.List[:i], func(e Fault) bool { return e.killsForGood(target) }) {
+		if target := f.Params.Target(); slices.ContainsFunc(s.Faults.List[:i], func(e Fault) bool { return e.killsForGood(target) && d.sound(e.path) }) {
 			d.problemAt(join(f.path, f.Kind), "%s is dead by then: an earlier fault kills it for good", target).Hint =
 				"give the kill a for: after which it is started again"
 		}
@@ -183,9 +186,24 @@ func (s *Setup) CheckFaults(from int) error {
 	return nil
 }
 
+// castFrom are the settings that say who can be named under a key; nil: nobody is.
+func castFrom(key string) []string {
+	switch key {
+	case "client":
+		return []string{"workload.clients"}
+	case "node", "nodes", "replica":
+		return []string{"nodes.count", "nodes.topology"}
+	}
+	return nil
+}
+
 // checkParams makes sure that the fault's parameters fit the cast.
 func (f *Fault) checkParams(d *decoder, cast nemesis.Cast) {
 	for _, c := range f.Params.Check(cast) {
+		cast := castFrom(c.Key)
+		if !d.sound(cast...) || cast == nil && !d.sound(join(f.path, f.Kind)) {
+			continue
+		}
 		key := join(f.path, f.Kind)
 		if c.Key != "" {
 			key = join(key, c.Key)
@@ -199,7 +217,7 @@ func (f *Fault) checkParams(d *decoder, cast nemesis.Cast) {
 
 // checkTrigger makes sure that the fault, which is number i from 0, can fire.
 func (f *Fault) checkTrigger(d *decoder, s *Setup, i int, points []string) {
-	if m, ok := f.Params.(nemesis.MessageFault); ok && m.StrikesMessage() && !f.planned().When.On.IsMessage() {
+	if m, ok := f.Params.(nemesis.MessageFault); ok && m.StrikesMessage() && !f.planned().When.On.IsMessage() && d.sound(f.path+".on") {
 		d.problemAt(join(f.path, f.Kind)+".this", "it strikes the message that fires it, and no message does").Hint =
 			"on: {client: c1, sends: SET, to: A} or on: {node: A, answers: SET, to: c1}"
 	}
@@ -209,7 +227,7 @@ func (f *Fault) checkTrigger(d *decoder, s *Setup, i int, points []string) {
 		if f.On.And != nil {
 			f.On.And.check(d, f.path+".on.and", s, points)
 		}
-	case f.At != nil && *f.At >= s.TimeLimit:
+	case f.At != nil && *f.At >= s.TimeLimit && d.sound("time_limit"):
 		d.problemAt(f.path+".at", "never happens: the run ends after %v", s.TimeLimit)
 	case f.After != nil && (f.After.Fault > len(s.Faults.List) || f.After.Fault == i+1):
 		d.problemAt(f.path+".after.fault", "there is no other fault %d: the list has %d", f.After.Fault, len(s.Faults.List))
@@ -247,7 +265,7 @@ func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 		case !slices.Contains(goesWith[what], given.key):
 			d.problemAt(join(path, given.key), "%s does not go with %s", given.key, what).Hint =
 				"a client is at a point or sends to a node; a node answers to a client"
-		case given.among != nil && !slices.Contains(given.among, given.value):
+		case given.among != nil && !slices.Contains(given.among, given.value) && d.sound(castFrom(given.noun)...):
 			d.problemAt(join(path, given.key), "no %s %q", given.noun, clip(given.value)).suggest(given.value, given.among)
 		}
 	}
@@ -258,10 +276,13 @@ func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 
 func (p *Passing) checkPoint(d *decoder, path string, s *Setup, points []string) {
 	if s.Lock.Program == nil && !slices.Contains(points, p.Point) {
-		d.problemAt(path+".point", "no client ever passes a point %q", clip(p.Point)).suggest(p.Point, points)
+		problem := d.problemAt(path+".point", "no client ever passes a point %q", clip(p.Point))
+		if problem.suggest(p.Point, points); !d.sound(pointsFrom...) {
+			problem.Allowed = nil // of other setups, too
+		}
 	}
 	limit := s.Workload.Sections * s.Workload.Passes(p.Point)
-	if p.Client != "" && p.Nth > limit && limit > 0 {
+	if p.Client != "" && p.Nth > limit && limit > 0 && d.sound("workload") {
 		d.problemAt(path+".nth", "never happens: each client is there at most %s", times(limit))
 	}
 }

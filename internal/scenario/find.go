@@ -1,82 +1,191 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/redlock-sim/redlock-sim/scenarios"
 )
 
-// Find lists the scenario files that the arguments name: a file stands for
-// itself, a folder for every .yaml and .yml file in it and below it.
-func Find(args []string) ([]string, error) {
-	var files []string
-	var errs []error
-	for _, arg := range args {
-		info, err := os.Stat(arg)
+// All stands for every shipped scenario.
+const All = "all"
+
+// extensions are those of scenario files.
+var extensions = []string{".yaml", ".yml"}
+
+// IsFile reports that a file is one of a scenario, by its name.
+func IsFile(path string) bool { return slices.Contains(extensions, filepath.Ext(path)) }
+
+// LoadAll reads the scenarios that the arguments name: files, folders with all that is in
+// them and below, and shipped scenarios by their names. A file wins over a shipped scenario, but
+// not over the word all; ./ before a name means what is in this folder.
+// What is wrong with any of them comes back together; the problems in them as Problems.
+func LoadAll(args ...string) ([]*Scenario, error) {
+	sources, err := find(args)
+	var problems Problems
+	errs := []error{err}
+	var list []*Scenario
+	for _, src := range sources {
+		s, err := src.load()
+		var ps Problems
 		switch {
+		case errors.As(err, &ps):
+			problems = append(problems, ps...)
 		case err != nil:
-			errs = append(errs, notFound(arg, err))
-		case !info.IsDir():
-			files = append(files, arg)
-		default:
-			inside, err := findIn(arg)
 			errs = append(errs, err)
-			files = append(files, inside...)
+		default:
+			list = append(list, s)
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
+	if len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("%s in %s:\n%w", words.Count(len(problems), "problem"), problems.where(), problems))
 	}
-	return dedupe(files), nil
+	return list, errors.Join(errs...)
 }
 
-func findIn(folder string) ([]string, error) {
-	var files []string
+// Shipped lists the names of the shipped scenarios.
+func Shipped() []string { return slices.Sorted(maps.Keys(shipped())) }
+
+// shipped are the files of the shipped scenarios, by their names.
+var shipped = sync.OnceValue(func() map[string]string {
+	files := make(map[string]string)
+	err := fs.WalkDir(scenarios.Files, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			files[strings.TrimSuffix(path.Base(file), ".yaml")] = file
+		}
+		return err
+	})
+	if err != nil {
+		panic(err) // they are part of the program
+	}
+	return files
+})
+
+// source is where a scenario comes from: a file, or the name of a shipped one.
+type source struct {
+	name    string
+	shipped bool
+}
+
+func (src source) load() (*Scenario, error) {
+	if !src.shipped {
+		return Load(src.name)
+	}
+	text, err := scenarios.Files.ReadFile(shipped()[src.name])
+	if err != nil {
+		return nil, err
+	}
+	s, err := Parse(src.name, text)
+	if s != nil {
+		s.Shipped = true
+	}
+	return s, err
+}
+
+func find(args []string) ([]source, error) {
+	var list []source
+	var errs []error
+	for _, arg := range args {
+		found, err := findOne(arg)
+		list = append(list, found...)
+		errs = append(errs, err)
+	}
+	return dedupe(list), errors.Join(errs...)
+}
+
+func findOne(arg string) ([]source, error) {
+	if arg == All {
+		return allShipped(), nil
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir() && shipped()[arg] != "": // such as a folder with its reports
+		return []source{{arg, true}}, nil
+	case err == nil && info.IsDir():
+		return findIn(arg)
+	case err == nil:
+		return []source{{name: arg}}, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("failed to find the scenario: %w", err)
+	}
+	if filepath.Base(arg) == arg && filepath.Ext(arg) == "" {
+		for _, ext := range extensions {
+			if _, err := os.Stat(arg + ext); err == nil {
+				return []source{{name: arg + ext}}, nil
+			}
+		}
+	}
+	if shipped()[arg] != "" {
+		return []source{{arg, true}}, nil
+	}
+	return nil, notFound(arg)
+}
+
+func allShipped() (list []source) {
+	for _, name := range Shipped() {
+		list = append(list, source{name, true})
+	}
+	return list
+}
+
+func findIn(folder string) ([]source, error) {
+	var list []source
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if ext := filepath.Ext(path); !entry.IsDir() && (ext == ".yaml" || ext == ".yml") {
-			files = append(files, path)
+		if !entry.IsDir() && IsFile(path) {
+			list = append(list, source{name: path})
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("failed to look for scenarios: %w", err)
 	}
-	if len(files) == 0 {
+	if len(list) == 0 {
 		return nil, fmt.Errorf("no scenarios (*.yaml) in %q", folder)
 	}
-	slices.Sort(files)
-	return files, nil
+	slices.SortFunc(list, func(a, b source) int { return cmp.Compare(a.name, b.name) })
+	return list, nil
 }
 
-// notFound adds the nearest file name to the error.
-func notFound(path string, err error) error {
-	folder := filepath.Dir(path)
-	files, _ := findIn(folder)
-	p := &Problem{}
-	p.suggest(filepath.Base(path), namesOf(files, filepath.Base))
-	if p.Hint == "" {
-		return fmt.Errorf("failed to find the scenario: %w", err)
+// notFound says what was probably meant: a file beside it, or a shipped scenario.
+func notFound(arg string) error {
+	folder, name := filepath.Dir(arg), filepath.Base(arg)
+	if own := strings.TrimSuffix(name, filepath.Ext(name)); shipped()[own] != "" {
+		return fmt.Errorf("no file or folder %q\nhint: sim run %s runs the scenario of this name that sim ships", arg, own)
 	}
-	guess := strings.TrimSuffix(strings.TrimPrefix(p.Hint, `did you mean "`), `"?`)
-	return fmt.Errorf("failed to find the scenario: %w\nhint: did you mean %s?", err, filepath.Join(folder, guess))
+	beside, _ := findIn(folder)
+	if guess := nearest(name, namesOf(beside, func(s source) string { return filepath.Base(s.name) })); guess != "" {
+		return fmt.Errorf("no file or folder %q\nhint: did you mean %s?", arg, filepath.Join(folder, guess))
+	}
+	if guess := nearest(name, append(Shipped(), All)); guess != "" {
+		return fmt.Errorf("no file, folder or shipped scenario %q\nhint: did you mean %s?", arg, guess)
+	}
+	return fmt.Errorf("no file, folder or shipped scenario %q\nhint: sim list lists the scenarios", arg)
 }
 
-func dedupe(files []string) []string {
+func dedupe(list []source) []source {
 	seen := make(map[string]bool)
-	return slices.DeleteFunc(files, func(f string) bool {
-		abs, err := filepath.Abs(f)
-		if err != nil {
-			abs = f
+	return slices.DeleteFunc(list, func(s source) bool {
+		key := s.name
+		if !s.shipped {
+			if abs, err := filepath.Abs(s.name); err == nil {
+				key = abs
+			}
 		}
-		twice := seen[abs]
-		seen[abs] = true
+		twice := seen[key]
+		seen[key] = true
 		return twice
 	})
 }

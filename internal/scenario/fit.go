@@ -14,13 +14,16 @@ func (d *decoder) checkFit(s *Setup) {
 	d.checkWorkload(s)
 	d.checkFence(s)
 	d.checkGuard(s)
-	if !s.Lock.Mistakes.TokenFirst || s.Fencing.Tokens.Drawn() {
+	if !s.Lock.Mistakes.TokenFirst || s.Fencing.Tokens.Drawn() || !d.sound("fencing.tokens") {
 		return
 	}
 	d.problemAt("lock.switches.token_after_grant", "no token is drawn beside the lock: fencing.tokens is %s", s.Fencing.Tokens)
 }
 
 func (d *decoder) checkWorkload(s *Setup) {
+	if !d.sound("workload.kind") {
+		return
+	}
 	p, w := &s.Workload, s.Workload.Workload()
 	set := map[string]bool{"conditional": p.Conditional, "how": p.How != resource.InTransaction, "skew": p.Skew != 0, "hold": p.Hold != 0}
 	for _, other := range workload.Names() {
@@ -36,10 +39,10 @@ func (d *decoder) checkWorkload(s *Setup) {
 	if s.Resource.Initial != 0 && w.Empty {
 		d.problemAt("resource.initial", "the workload %s begins with nothing", w.Name)
 	}
-	if p.Check && (p.Conditional || w.Pair) {
+	if p.Check && (p.Conditional || w.Pair) && d.sound("workload.conditional") {
 		d.problemAt("workload.check_before_write", "the workload has no separate write before which to check")
 	}
-	if w.Most > 0 && p.Clients*p.Sections > w.Most {
+	if w.Most > 0 && p.Clients*p.Sections > w.Most && d.sound("workload.clients") {
 		d.problemAt("workload.sections", "clients: %d and sections: %d make more than %d %s", p.Clients, p.Sections, w.Most, w.MostOf)
 	}
 }
@@ -48,6 +51,7 @@ func (d *decoder) checkWorkload(s *Setup) {
 func (d *decoder) checkFence(s *Setup) {
 	p, check := &s.Workload, s.Fencing.Check
 	switch {
+	case !d.sound("lock.algorithm", "workload.kind", "workload.conditional", "fencing"):
 	case check == resource.NoFence && s.Fencing.Tokens == lock.NoTokens:
 	case p.Workload().Pair:
 		d.problemAt("fencing", "%s do not go through the fence", p.Kind)
@@ -68,10 +72,10 @@ func (d *decoder) checkGuard(s *Setup) {
 	if s.Resource.Guard != resource.Watching {
 		return
 	}
-	if p := &s.Workload; p.Workload().Reads != 1 || p.Conditional {
+	if p := &s.Workload; d.sound("workload.kind", "workload.conditional") && (p.Workload().Reads != 1 || p.Conditional) {
 		d.problemAt("resource.guard", "watch guards one read and one write after it, which the workload %s does not have", p.Kind)
 	}
-	if s.Fencing.Check == resource.CheckThenWrite {
+	if s.Fencing.Check == resource.CheckThenWrite && d.sound("fencing.check") {
 		d.problemAt("resource.guard", "the check of the token would use up the watch")
 	}
 }

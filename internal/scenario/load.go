@@ -26,8 +26,10 @@ const MaxSize = 1 << 20
 // Scenario is a scenario with its variants worked out.
 type Scenario struct {
 	Head
-	// File is where it was read from, Text what stood there.
+	// File is where it was read from, Text what stood there. A shipped scenario has its
+	// name for a file.
 	File, Text string
+	Shipped    bool
 	// Variants, at least one.
 	Variants []Variant
 }
@@ -46,12 +48,15 @@ func Load(file string) (*Scenario, error) {
 		return nil, fmt.Errorf("failed to open the scenario: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	text, err := readAll(f)
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the scenario %q: %w", file, err)
 	}
 	return Parse(file, text)
 }
+
+// readAll reads a file; of one that is too large it reads enough to show that.
+func readAll(f io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(f, MaxSize+1)) }
 
 // Parse reads a scenario from its text; file is for messages.
 func Parse(file string, text []byte) (*Scenario, error) {
@@ -59,6 +64,9 @@ func Parse(file string, text []byte) (*Scenario, error) {
 	root, err := d.document(text)
 	if err != nil {
 		return nil, err
+	}
+	if root == nil {
+		return nil, Problems{{File: file, Line: 1, Column: 1, Message: "the file is empty", Hint: "sim new writes a scenario to start from"}}
 	}
 	s := &Scenario{File: file, Text: string(text)}
 	d.scenario(root, s)
@@ -68,7 +76,7 @@ func Parse(file string, text []byte) (*Scenario, error) {
 	return s, nil
 }
 
-// document parses the YAML.
+// document parses the YAML; nil: there is none.
 func (d *decoder) document(text []byte) (*yaml.Node, error) {
 	if len(text) > MaxSize {
 		return nil, Problems{{File: d.file, Line: 1, Column: 1, Message: fmt.Sprintf("larger than %d bytes", MaxSize)}}
@@ -78,7 +86,7 @@ func (d *decoder) document(text []byte) (*yaml.Node, error) {
 		return nil, Problems{syntaxProblem(d.file, err)}
 	}
 	if len(doc.Content) == 0 {
-		return nil, Problems{{File: d.file, Line: 1, Column: 1, Message: "the file is empty", Hint: "sim new writes a scenario to start from"}}
+		return nil, nil
 	}
 	root := d.resolve(doc.Content[0])
 	if root.Kind != yaml.MappingNode {
@@ -102,6 +110,7 @@ func syntaxProblem(file string, err error) *Problem {
 // common part.
 func (d *decoder) scenario(root *yaml.Node, s *Scenario) {
 	var setup Setup
+	setDefaults(reflect.ValueOf(&s.Head).Elem())
 	head, common := fieldsOf(reflect.ValueOf(&s.Head).Elem()), fieldsOf(reflect.ValueOf(&setup).Elem())
 	known := slices.Concat(keysOf(head), keysOf(common), []string{"variants", "expect", "demands"})
 	base := &yaml.Node{Kind: yaml.MappingNode, Line: root.Line, Column: root.Column}
@@ -128,7 +137,10 @@ func (d *decoder) scenario(root *yaml.Node, s *Scenario) {
 		return true
 	})
 	if !seen["name"] {
-		d.problem(root, "", "%q is missing", "name")
+		d.missing(root, "", "name")
+	}
+	if d.lost("variants") {
+		d.spoiled = append(d.spoiled, "") // they may change anything
 	}
 	d.variants(base, variants, s)
 	d.perVariant("expect", expect, variants != nil, s, func(v *Variant, n *yaml.Node, path string) { v.Expect = d.expected(n, path) })
@@ -173,14 +185,15 @@ const maxVariants = 12
 
 // setup decodes and checks one variant's settings.
 func (d *decoder) setup(n *yaml.Node, s *Setup) {
-	before := len(d.problems)
+	spoiled := len(d.spoiled)
 	v := reflect.ValueOf(s).Elem()
 	setDefaults(v)
 	d.value(n, v, "", "")
 	s.derive()
-	if len(d.problems) == before {
+	if d.visited <= maxNodes {
 		d.check(s)
 	}
+	d.spoiled = d.spoiled[:spoiled] // by this variant
 }
 
 // derive fills what by default follows from other settings.
@@ -283,6 +296,7 @@ func (d *decoder) perVariant(key string, n *yaml.Node, variants bool, s *Scenari
 	case n == nil:
 	case n.Kind != yaml.MappingNode:
 		d.problem(n, key, "want a mapping, got %s", describe(n))
+	case d.lost("variants"):
 	case !variants:
 		block(&s.Variants[0], n, key)
 	default:

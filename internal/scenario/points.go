@@ -1,11 +1,13 @@
 package scenario
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // Points lists the points that a client of this setup may pass. Those of a lock program
@@ -17,6 +19,27 @@ func (s *Setup) Points() []string {
 		inside = slices.Concat([]string{lock.PointToken}, inside)
 	}
 	return s.points(inside)
+}
+
+// pointsFrom are the settings that say which points there are.
+var pointsFrom = []string{"lock.algorithm", "nodes.count", "nodes.topology", "workload", "fencing"}
+
+// anyPoints are those of any setup: what a client may pass where it is not known what it
+// does.
+func anyPoints() []string {
+	inside := []string{lock.PointToken}
+	for _, a := range lock.Algorithms() {
+		inside = append(inside, a.Points...)
+	}
+	points := []string{client.AfterFenceCheck}
+	for _, name := range workload.Names() {
+		p := workload.Plan{Kind: name, How: resource.Separately, Check: true}
+		points = append(points, p.Points()...)
+	}
+	most := int(number(fieldsOf(reflect.ValueOf(&Nodes{}).Elem())["count"].tag.Get("max")))
+	points = append(points, lock.PointsOn(inside, most)...)
+	slices.Sort(points)
+	return slices.Compact(points)
 }
 
 // points are those of the client, and those inside its lock.

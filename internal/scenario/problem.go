@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -11,6 +12,7 @@ import (
 
 // Problem is one thing wrong with a scenario file.
 type Problem struct {
+	// File is empty where the scenario stands in no file; then there is no line either.
 	File         string
 	Line, Column int
 	// Path is the place in the document: lock.ttl.
@@ -24,9 +26,11 @@ type Problem struct {
 
 func (p *Problem) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s:%d:%d: ", p.File, p.Line, p.Column)
+	if p.File != "" {
+		fmt.Fprintf(&b, "%s:%d:%d: ", printable(p.File), p.Line, p.Column)
+	}
 	if p.Path != "" {
-		fmt.Fprintf(&b, "%s: ", clip(p.Path))
+		fmt.Fprintf(&b, "%s: ", printable(clip(p.Path)))
 	}
 	b.WriteString(p.Message)
 	if len(p.Allowed) > 0 {
@@ -38,18 +42,29 @@ func (p *Problem) Error() string {
 	return b.String()
 }
 
+// printable shows names that a stranger has chosen so that they steer no terminal.
+func printable(s string) string {
+	quoted := strconv.Quote(s)
+	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted[1 : len(quoted)-1])
+}
+
 // suggest adds what is allowed, and which of it was probably meant.
 func (p *Problem) suggest(got string, allowed []string) {
 	p.Allowed = allowed
+	if best := nearest(got, allowed); best != "" {
+		p.Hint = fmt.Sprintf("did you mean %q?", best)
+	}
+}
+
+// nearest is what was probably meant; empty: nothing is near.
+func nearest(got string, allowed []string) string {
 	best, distance := "", 1+max(len(got), 3)/3
 	for _, a := range allowed {
 		if d := levenshtein.ComputeDistance(strings.ToLower(clip(got)), strings.ToLower(a)); d <= distance && d < len(got) {
 			best, distance = a, d-1
 		}
 	}
-	if best != "" {
-		p.Hint = fmt.Sprintf("did you mean %q?", best)
-	}
+	return best
 }
 
 // Problems are all things wrong with a scenario file.
@@ -59,17 +74,33 @@ func (ps Problems) Error() string {
 	return strings.Join(namesOf(ps, (*Problem).Error), "\n")
 }
 
+// where says in how many scenarios they are.
+func (ps Problems) where() string {
+	files := namesOf(ps, func(p *Problem) string { return p.File })
+	if n := len(slices.Compact(files)); n > 1 {
+		return fmt.Sprintf("%d scenarios", n)
+	}
+	return "the scenario"
+}
+
 // sorted orders problems by their place in the file, each once: variants that
-// overlay the same base would repeat those of the base.
+// overlay the same base would repeat those of the base. One of them may know better than
+// another what is allowed.
 func (ps Problems) sorted() Problems {
-	slices.SortStableFunc(ps, func(a, b *Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
+	slices.SortStableFunc(ps, func(a, b *Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), -cmp.Compare(min(len(a.Allowed), 1), min(len(b.Allowed), 1)))
+	})
 	seen := make(map[string]bool)
 	var out Problems
 	for _, p := range ps {
-		if text := p.Error(); !seen[text] {
-			seen[text] = true
-			out = append(out, p)
+		bare := *p
+		bare.Allowed, bare.Hint = nil, ""
+		text := p.Error()
+		if seen[text] || len(p.Allowed) == 0 && seen[bare.Error()] {
+			continue
 		}
+		seen[text], seen[bare.Error()] = true, true
+		out = append(out, p)
 	}
 	return out
 }

@@ -26,7 +26,10 @@ type Head struct {
 	Name   string `yaml:"name" doc:"the scenario's name, as in file names and reports" required:"true" pattern:"^[a-z0-9][a-z0-9-]{0,63}$"`
 	Title  string `yaml:"title" doc:"one line that says what happens" max:"200"`
 	Source string `yaml:"source" doc:"where the schedule comes from" max:"400"`
-	Story  string `yaml:"story" doc:"what happens, why, and what to do about it" max:"5000"`
+	// Guarantee is what the scenario puts to the test.
+	Guarantee Guarantee `yaml:"guarantee" doc:"what a lock promises, and this scenario puts to the test; sim list guarantees" default:"none"`
+	Tags      []string  `yaml:"tags" doc:"words to choose scenarios by: sim run --tag" pattern:"^[a-z0-9][a-z0-9-]{0,31}$" most:"20"`
+	Story     string    `yaml:"story" doc:"what happens, why, and what to do about it" max:"5000"`
 }
 
 // Setup is the part of a scenario that a variant can overlay.
@@ -73,8 +76,8 @@ const primaryName = world.Primary
 
 // Fencing says where tokens come from and how they are checked.
 type Fencing struct {
-	Tokens lock.Tokens    `yaml:"tokens" doc:"where fencing tokens come from" default:"none" values:"none,random-value,node-counter-max,quorum-counter,single-counter,consensus"`
-	Check  resource.Fence `yaml:"check" doc:"how the resource checks tokens; by default none without tokens, compare-and-set for random-value, else strict" values:"none,strict,equal-token,writes-only,check-then-write,forgetful,compare-and-set,lock-owner"`
+	Tokens lock.Tokens    `yaml:"tokens" doc:"where fencing tokens come from" default:"none"`
+	Check  resource.Fence `yaml:"check" doc:"how the resource checks tokens; by default none without tokens, compare-and-set for random-value, else strict"`
 }
 
 // Resource is what the lock protects, and where it lives.

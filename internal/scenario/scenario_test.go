@@ -183,6 +183,55 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// One mistake is one problem, whatever else rests on the value: in each shipped scenario each
+// value in turn is one that cannot be read, and each key in turn is misspelled.
+func TestNothingFollowsFromAMistake(t *testing.T) {
+	for _, s := range scenariotest.Shipped(t) {
+		var doc yaml.Node
+		if err := yaml.Unmarshal([]byte(s.Text), &doc); err != nil {
+			t.Fatal(err)
+		}
+		try := func(what string) {
+			text, err := yaml.Marshal(&doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var problems scenario.Problems
+			if _, err = scenario.Parse(s.File, text); !errors.As(err, &problems) || len(problems) != 1 {
+				t.Errorf("%s: %s is one mistake, and leads to these:\n%v", s.File, what, err)
+			}
+		}
+		var spoil func(n *yaml.Node, path string)
+		spoil = func(n *yaml.Node, path string) {
+			switch n.Kind {
+			case yaml.ScalarNode:
+				was := *n
+				*n = yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{{Kind: yaml.MappingNode}}}
+				try("a list for " + path)
+				*n = was
+			case yaml.MappingNode:
+				for i := 0; i+1 < len(n.Content); i += 2 {
+					key := n.Content[i]
+					was := key.Value
+					if own := path == "variants"; !own && was != "expect" && was != "demands" {
+						key.Value += "x"
+						try(path + " with the key " + key.Value)
+						key.Value = was
+					}
+					if was != "expect" && was != "demands" {
+						spoil(n.Content[i+1], strings.TrimPrefix(path+"."+was, "."))
+					}
+				}
+			default:
+				for i, item := range n.Content {
+					spoil(item, fmt.Sprintf("%s[%d]", path, i))
+				}
+			}
+		}
+		spoil(doc.Content[0], "")
+	}
+}
+
 // Aliases must not let a small file ask for endless work.
 func TestAliasesAreBounded(t *testing.T) {
 	text := "name: x\nlock: {algorithm: redlock}\nfaults:\n  - &a {at: 1s, pause: {client: c1, for: 1s}}\n"

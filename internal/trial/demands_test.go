@@ -16,15 +16,11 @@ import (
 
 // shipped calls each with every variant of every scenario that ships.
 func shipped(t *testing.T, each func(s *scenario.Scenario, v scenario.Variant)) {
-	files, err := scenario.Find([]string{"../../scenarios"})
+	list, err := scenario.LoadAll(scenario.All)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
-		s, err := scenario.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, s := range list {
 		for _, v := range s.Variants {
 			each(s, v)
 		}

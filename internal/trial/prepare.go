@@ -13,7 +13,7 @@ import (
 
 // prepare settles where the nodes come from, and makes sure that all variants
 // can be acted out there.
-func prepare(ctx context.Context, name string, list []subject, nodes server.Provider) (server.Provider, error) {
+func prepare(ctx context.Context, name string, list []subject, nodes server.Provider, passwordEnv string) (server.Provider, error) {
 	nodes, err := server.Settle(ctx, nodes)
 	if err != nil {
 		return nodes, &EnvironmentError{Err: err, Hint: hintFor(nodes, err)}
@@ -23,7 +23,7 @@ func prepare(ctx context.Context, name string, list []subject, nodes server.Prov
 		if list[i].notApplicable != "" {
 			continue
 		}
-		if err := server.Prepare(ctx, liveOptions(nodes, runName(name, list[i].Name), setup, nil).Options, setup.Demands()); err != nil {
+		if err := server.Prepare(ctx, liveOptions(nodes, runName(name, list[i].Name), setup, nil, passwordEnv).Options, setup.Demands()); err != nil {
 			return nodes, &EnvironmentError{Err: err, Hint: hintFor(nodes, err)}
 		}
 	}
@@ -57,12 +57,15 @@ func hintFor(nodes server.Provider, err error) string {
 
 // liveOptions are how a variant's live world is to be built. run tells it apart
 // from others.
-func liveOptions(nodes server.Provider, run string, s *scenario.Setup, clientCommand []string) live.Options {
+func liveOptions(nodes server.Provider, run string, s *scenario.Setup, clientCommand []string, passwordEnv string) live.Options {
 	o := live.Options{ClientCommand: clientCommand, Options: server.Options{Nodes: nodes, Image: s.Nodes.Image}}
 	if n := &s.Nodes; nodes == server.External {
 		o.Existing = &server.Existing{
-			Addresses: n.Addresses, TLS: n.TLS, CA: n.CA, Username: n.Username, PasswordEnv: n.PasswordEnv,
+			Addresses: n.Addresses, TLS: n.TLS, CA: n.CA, Username: n.Username,
 			Prefix: n.Prefix, Run: run, Hooks: make(map[string]server.Hooks),
+		}
+		if n.Password {
+			o.Existing.PasswordEnv = passwordEnv
 		}
 		for node, h := range n.Hooks {
 			o.Existing.Hooks[node] = server.Hooks(h)

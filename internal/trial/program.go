@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,13 +73,20 @@ func withLast(err error, last []string) error {
 
 // hintOf says what to do about a program that cannot be greeted.
 func hintOf(l *lock.Program, err error) string {
-	return cmp.Or(HintHere(l.Command[0], err), "sim conform "+shellquote.Join(shellquote.Join(l.Command...)))
+	return cmp.Or(HintAbsent(l.Command[0], err), "sim conform "+shellquote.Join(shellquote.Join(l.Command...)))
 }
 
-// HintHere says what to do where a program was not found that is in this folder.
-func HintHere(name string, err error) string {
-	if _, there := os.Stat(name); errors.Is(err, exec.ErrNotFound) && there == nil && filepath.Base(name) == name {
+// HintAbsent says what to do where a program was not found, or cannot be started; empty: it
+// was another error.
+func HintAbsent(name string, err error) string {
+	_, there := os.Stat(name)
+	switch {
+	case errors.Is(err, exec.ErrNotFound) && there == nil && filepath.Base(name) == name:
 		return fmt.Sprintf("%s is in this folder: write ./%s", name, name)
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return "the first word names the program: has it been built, and is it on PATH?"
+	case errors.Is(err, fs.ErrPermission):
+		return "the first word names the program: may it be executed?"
 	}
 	return ""
 }

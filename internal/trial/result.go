@@ -3,8 +3,11 @@ package trial
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"time"
+
+	"github.com/kballard/go-shellquote"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
@@ -33,7 +36,7 @@ func (t *trial) newResult() *report.Result {
 
 // replay is the command line that runs the scenario again.
 func (t *trial) replay(seed uint64) string {
-	line := fmt.Sprintf("sim run %s --seed %d", t.File, seed)
+	line := fmt.Sprintf("sim run %s --seed %d", shellquote.Join(filepath.ToSlash(t.File)), seed)
 	switch {
 	case t.World != Live:
 		line += " --world " + t.World
@@ -42,6 +45,9 @@ func (t *trial) replay(seed uint64) string {
 	}
 	if t.World == Live && t.AllowHooks {
 		line += " --allow-hooks"
+	}
+	if t.World == Live && t.PasswordEnv != "" {
+		line += " --password-env " + t.PasswordEnv
 	}
 	line += t.Programs.flags()
 	if t.Tries != DefaultTries(t.World) {

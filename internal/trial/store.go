@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -56,7 +60,11 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return os.WriteFile(path, b.Bytes(), 0o644)
 }
 
-// pointLatest replaces the link <out>/latest in one step.
+// pointing is held by who points latest at a run: scenarios end side by side.
+var pointing sync.Mutex
+
+// pointLatest replaces the link <out>/latest, in one step where the system can. Where
+// links cannot be made there is none: better that than one to an older run.
 func pointLatest(out, dir string) error {
 	out, err := filepath.Abs(out)
 	if err != nil {
@@ -66,14 +74,29 @@ func pointLatest(out, dir string) error {
 	if err != nil {
 		return err
 	}
-	// The name is the run's own: scenarios end side by side.
-	temporary := filepath.Join(out, fmt.Sprintf(".latest-%d-%s", os.Getpid(), strings.ReplaceAll(target, string(filepath.Separator), "-")))
-	if err := os.Symlink(target, temporary); err != nil {
+	pointing.Lock()
+	defer pointing.Unlock()
+	// The name is the run's own: another process may use the folder, too.
+	name := fmt.Sprintf(".latest-%d-%s", os.Getpid(), strings.ReplaceAll(target, string(filepath.Separator), "-"))
+	latest, temporary := filepath.Join(out, "latest"), filepath.Join(out, name)
+	defer func() { _ = os.Remove(temporary) }()
+	if linkFolder(out, name, target) == nil && os.Rename(temporary, latest) == nil {
+		return nil
+	}
+	if err := os.Remove(latest); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("failed to point latest at the run: %w", err)
 	}
-	if err := os.Rename(temporary, filepath.Join(out, "latest")); err != nil {
-		_ = os.Remove(temporary)
-		return fmt.Errorf("failed to point latest at the run: %w", err)
-	}
+	_ = os.Rename(temporary, latest) // Windows renames a link only to a name that is free
 	return nil
+}
+
+// linkFolder makes a link in a folder to another one below it.
+func linkFolder(folder, name, target string) error {
+	err := os.Symlink(target, filepath.Join(folder, name))
+	if err != nil && runtime.GOOS == "windows" { // which lets few users make symbolic links, but all make junctions
+		junction := exec.Command("cmd", "/c", "mklink", "/J", name, target)
+		junction.Dir = folder
+		err = junction.Run()
+	}
+	return err
 }

@@ -146,15 +146,12 @@ func Results(path string) ([]*report.Result, error) {
 	if !info.IsDir() {
 		return resultsIn(path)
 	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return nil, fmt.Errorf("failed to find results: %w", err)
-	}
 	var list []*report.Result
-	err = filepath.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
+	err = fs.WalkDir(os.DirFS(path), ".", func(p string, e fs.DirEntry, err error) error { // it follows a link at the top
 		if err != nil || e.Name() != "result.json" {
 			return err
 		}
-		r, err := loadResult(p)
+		r, err := loadResult(filepath.Join(path, filepath.FromSlash(p)))
 		list = append(list, r)
 		return err
 	})

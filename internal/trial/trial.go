@@ -33,6 +33,9 @@ type Options struct {
 	// AllowHooks says that commands which the scenario names may be run. The
 	// caller sees to it that there are none otherwise.
 	AllowHooks bool
+	// PasswordEnv is the environment variable with the password of servers that exist
+	// already; empty: none may be sent.
+	PasswordEnv string
 	// Programs are the lock programs of this scenario, and maybe of others; nil: they are
 	// greeted now. The caller sees to it that they may be started.
 	Programs *Programs
@@ -90,7 +93,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 	subjects := o.Programs.subjects(s, o.Nodes)
 	switch {
 	case o.World == Live:
-		if o.Nodes, err = prepare(ctx, s.Name, subjects, o.Nodes); err != nil {
+		if o.Nodes, err = prepare(ctx, s.Name, subjects, o.Nodes, o.PasswordEnv); err != nil {
 			return nil, err
 		}
 	case slices.ContainsFunc(subjects, func(s subject) bool { return s.ready != nil }):
@@ -207,7 +210,7 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 			if t.World == Virtual {
 				return virtual.Open(ctx, spec)
 			}
-			return live.Open(ctx, spec, liveOptions(t.Nodes, runName(t.Name, v.Name), &v.Setup, t.ClientCommand))
+			return live.Open(ctx, spec, liveOptions(t.Nodes, runName(t.Name, v.Name), &v.Setup, t.ClientCommand, t.PasswordEnv))
 		},
 	})
 }

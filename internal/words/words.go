@@ -1,4 +1,5 @@
-// Package words writes numbers with their nouns: "1 key", "2 keys".
+// Package words writes numbers with their nouns ("1 key", "2 keys"), and keeps tables of words
+// with a line for a person.
 package words
 
 import (

@@ -9,5 +9,5 @@ import (
 // TestAddingAWorkload builds sim with the workload of the page and runs the page's scenario.
 func TestAddingAWorkload(t *testing.T) {
 	t.Parallel()
-	docstest.Follow(t, "adding-a-workload.md").Run()
+	docstest.Follow(t, "docs/adding-a-workload.md").Run()
 }

@@ -4,8 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
@@ -44,14 +42,14 @@ func (c *clocks) Now() time.Duration {
 func (c *clocks) Wall() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.wall.read(machine.Clock(unix.CLOCK_REALTIME))
+	return c.wall.read(machine.Wall())
 }
 
 // set bends a clock, or straightens it.
 func (c *clocks) set(m client.ClockMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, now := &c.wall, machine.Clock(unix.CLOCK_REALTIME)
+	b, now := &c.wall, machine.Wall()
 	if m.Which == client.MonotonicClock {
 		b, now = &c.monotonic, machine.Monotonic()
 	}

@@ -13,7 +13,7 @@ func All() map[string]*report.Result {
 	return map[string]*report.Result{
 		"gc-pause": GCPause(), "unexpected": Unexpected(), "undecided": Undecided(), "interrupted": Interrupted(),
 		"failed": Failed(), "hostile": Hostile(), "clock-jump": ClockJump(), "empty": Empty(), "brief": Brief(), "program": Program(),
-		"hostile-program": HostileProgram(),
+		"hostile-program": HostileProgram(), "imported": Imported(),
 	}
 }
 
@@ -204,4 +204,30 @@ func Brief() *report.Result {
 		}
 	}
 	return r
+}
+
+// Imported is a check of another tool's history: what is known of it is its operations.
+func Imported() *report.Result {
+	h := &history.History{}
+	add := func(ms int, process string, kind history.Type, f history.F, number int64) {
+		h.Events = append(h.Events, history.Event{Index: len(h.Events), Time: time.Duration(ms) * time.Millisecond, Process: process,
+			Type: kind, F: f, Value: history.Value{Number: history.Some(number)}})
+	}
+	add(100, "0", history.Invoke, history.Write, 1)
+	add(150, "0", history.OK, history.Write, 1)
+	add(152, "10", history.Invoke, history.Write, 3)
+	add(200, BreakOut, history.Invoke, history.Read, 2)
+	add(290, BreakOut, history.OK, history.Read, 2)
+	add(300, "10", history.Info, history.Write, 3)
+	add(310, "2", history.Invoke, "add", 4)
+	add(360, "2", history.Fail, "add", 4)
+	c := &checker.Counterexample{From: 4, Impossible: -1, Assumption: "that every operation has a place in one order",
+		Operations: []checker.CounterOp{{Client: BreakOut, Op: "read 2", From: 200 * time.Millisecond, To: 290 * time.Millisecond, True: "line 4 to 5", Events: []int{3, 4}}},
+		Story:      []checker.Sentence{{At: 200 * time.Millisecond, Event: 3, Text: "read 2"}}}
+	return &report.Result{
+		Version: report.ResultVersion, Scenario: "theirs.edn", Title: "The history theirs.edn", Facts: []string{"checked on 20 November 2026, 20:45:01 UTC"},
+		Versions: map[string]string{"sim": "0.1.0"}, Replay: "sim check theirs.edn --model register", Checked: "theirs.edn", Imported: true,
+		Variants: []report.Variant{{Name: "history", History: h, Properties: []report.PropertyResult{{Name: "linearizable as register", Verdict: checker.Violated,
+			Expected: checker.Holds, Why: "nobody wrote 2", Effort: checker.Effort{Operations: 4, Chances: 4, Of: "operations"}, Counterexample: c}}}},
+	}
 }

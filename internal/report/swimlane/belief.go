@@ -16,7 +16,8 @@ func clientLanes(h *history.History, names []string, truth map[string][]majority
 	for i, n := range names {
 		lanes[i].Name, place[n] = n, i
 	}
-	for _, b := range checker.Beliefs(h) {
+	ops := h.Ops()
+	for _, b := range checker.Beliefs(h, ops) {
 		hold := Hold{Belief: b, Span: Span{b.During.From, b.During.To}, Nodes: len(h.Events[b.Granted].Value.Nodes)}
 		hold.see(truth[b.Owner], s)
 		lane := &lanes[place[b.Client]]
@@ -28,7 +29,7 @@ func clientLanes(h *history.History, names []string, truth map[string][]majority
 			lane.Marks = append(lane.Marks, Mark{Span{e.Time, e.Time}, e.F, e.Type, e.Value.Point, i})
 		}
 	}
-	opMarks(h, lanes, place, s.End)
+	opMarks(h, ops, lanes, place, s.End)
 	for i := range lanes {
 		slices.SortStableFunc(lanes[i].Holds, func(a, b Hold) int { return int(a.From - b.From) })
 		slices.SortStableFunc(lanes[i].Marks, func(a, b Mark) int { return int(a.From - b.From) })
@@ -67,8 +68,8 @@ func (hold *Hold) see(truth []majority, s *Scene) {
 }
 
 // opMarks adds the operations that are no holds themselves.
-func opMarks(h *history.History, lanes []ClientLane, place map[string]int, end time.Duration) {
-	for _, op := range h.Ops() {
+func opMarks(h *history.History, ops []history.Op, lanes []ClientLane, place map[string]int, end time.Duration) {
+	for _, op := range ops {
 		call := &h.Events[op.Call]
 		mark := Mark{Span: Span{call.Time, end}, F: op.F, Type: op.Type, Event: op.Call}
 		answer := &history.Event{}

@@ -2,7 +2,6 @@ package swimlane
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -221,14 +220,19 @@ func (r *keyReader) finish(end time.Duration) {
 // turnsOf numbers the owners in the order in which they got their first key.
 func turnsOf(lanes []NodeLane) map[string]int {
 	first := map[string]time.Duration{}
+	var owners []string
 	for i := range lanes {
 		for _, k := range lanes[i].Keys {
-			if at, ok := first[k.Owner]; !ok || k.From < at {
+			at, ok := first[k.Owner]
+			if !ok {
+				owners = append(owners, k.Owner)
+			}
+			if !ok || k.From < at {
 				first[k.Owner] = k.From
 			}
 		}
 	}
-	owners := slices.SortedFunc(maps.Keys(first), func(a, b string) int {
+	slices.SortFunc(owners, func(a, b string) int {
 		return cmp.Or(cmp.Compare(first[a], first[b]), cmp.Compare(a, b))
 	})
 	turns := make(map[string]int, len(owners))
@@ -305,7 +309,11 @@ func majorities(lanes []NodeLane, need int) map[string][]majority {
 	for _, lane := range lanes {
 		for _, k := range lane.Keys {
 			if k.To > k.From {
-				edges[k.Owner] = append(edges[k.Owner], edge{k.From, 1}, edge{k.To, -1})
+				list, some := edges[k.Owner]
+				if !some {
+					list = make([]edge, 0, 2*len(lanes)) // mostly a key on each
+				}
+				edges[k.Owner] = append(list, edge{k.From, 1}, edge{k.To, -1})
 			}
 		}
 	}
@@ -360,7 +368,7 @@ func lasting(lasted map[int]time.Duration, length time.Duration) (least, most in
 }
 
 func quorumLane(truth map[string][]majority, owners map[string]string) []QuorumHold {
-	var list []QuorumHold
+	list := make([]QuorumHold, 0, len(truth))
 	for owner, spans := range truth {
 		for _, m := range spans {
 			list = append(list, QuorumHold{Span: m.Span, Owner: owner, Client: owners[owner], Least: m.least, Most: m.most})

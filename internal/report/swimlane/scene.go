@@ -222,22 +222,22 @@ func bands(h *history.History, lanes []string, end time.Duration) []Band {
 		id            int
 		fault, target string
 	}
+	named := func(e *history.Event) key { return key{e.Value.ID, e.Value.Fault, e.Value.Target} }
 	open := map[key]int{}
 	var list []Band
 	for i := range h.Events {
 		e := &h.Events[i]
-		k := key{e.Value.ID, e.Value.Fault, e.Value.Target}
 		switch e.F {
 		case history.FaultBegin:
-			open[k] = len(list)
+			open[named(e)] = len(list)
 			list = append(list, Band{
 				Span: Span{e.Time, end}, Open: true, ID: e.Value.ID, Fault: e.Value.Fault, Target: e.Value.Target,
 				Detail: e.Value.Detail, Lanes: lanesHit(e, lanes), Planned: e.Value.Planned, Event: i,
 			})
 		case history.FaultEnd:
-			if at, ok := open[k]; ok {
+			if at, ok := open[named(e)]; ok {
 				list[at].To, list[at].Open = e.Time, false
-				delete(open, k)
+				delete(open, named(e))
 			}
 		}
 	}

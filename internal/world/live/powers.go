@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -113,7 +111,7 @@ func (w *World) NodeTime(name string) (time.Duration, error) {
 	if n == nil {
 		return 0, fmt.Errorf("no node %q", name)
 	}
-	now := machine.Clock(unix.CLOCK_REALTIME)
+	now := machine.Wall()
 	if n.Clock != nil {
 		now += n.Clock.Ahead()
 	}

@@ -14,8 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -243,7 +241,7 @@ func (w *World) Start(h world.Hooks) error {
 func (w *World) alignToSecond() {
 	everysec := func(n *server.Node) bool { return n.Persistence == world.AOFEverysec }
 	if slices.ContainsFunc(w.servers.All(), everysec) {
-		past := machine.Clock(unix.CLOCK_REALTIME) % time.Second
+		past := machine.Wall() % time.Second
 		w.Sleep(time.Second + 20*time.Millisecond - past)
 	}
 }

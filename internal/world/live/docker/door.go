@@ -9,7 +9,7 @@ import (
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // Door lets the containers of a run through to one listener of ours on
@@ -29,7 +29,7 @@ type Door struct {
 // Reach opens a door to an address on loopback and returns its address.
 func (r *Run) Reach(to string) (string, error) {
 	control := func(_, _ string, c syscall.RawConn) (err error) {
-		return errors.Join(c.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), r.bridge) }), err)
+		return errors.Join(c.Control(func(fd uintptr) { err = machine.BindToDevice(int(fd), r.bridge) }), err)
 	}
 	l, err := (&net.ListenConfig{Control: control}).Listen(context.Background(), "tcp", net.JoinHostPort(r.gateway.String(), "0"))
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,7 +31,7 @@ type Server struct {
 	port     int
 	server   *machine.Child
 	// owner runs it: PostgreSQL refuses to run as root.
-	owner   *syscall.Credential
+	owner   *machine.User
 	Version string
 	// listening tells of effects.
 	listening *effectStream
@@ -93,7 +92,7 @@ func (p *Server) begin(ctx context.Context) (err error) {
 		return fmt.Errorf("failed to make a folder for PostgreSQL: %w", err)
 	}
 	if p.owner != nil {
-		if err := os.Chown(p.dir, int(p.owner.Uid), int(p.owner.Gid)); err != nil {
+		if err := os.Chown(p.dir, int(p.owner.UID), int(p.owner.GID)); err != nil {
 			return fmt.Errorf("failed to hand PostgreSQL its folder: %w", err)
 		}
 	}
@@ -117,7 +116,7 @@ func (p *Server) begin(ctx context.Context) (err error) {
 
 // unprivileged is whom the server runs as: ourselves (nil), or the user postgres
 // or nobody where we are root.
-func unprivileged() (*syscall.Credential, error) {
+func unprivileged() (*machine.User, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
 	}
@@ -128,7 +127,7 @@ func unprivileged() (*syscall.Credential, error) {
 		}
 		uid, _ := strconv.ParseUint(u.Uid, 10, 32)
 		gid, _ := strconv.ParseUint(u.Gid, 10, 32)
-		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+		return &machine.User{UID: uint32(uid), GID: uint32(gid)}, nil
 	}
 	return nil, errors.New("PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody")
 }
@@ -247,7 +246,7 @@ func removeStaleDatabases() {
 	for _, dir := range found {
 		text, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), postgresFolder), "-")
 		pid, err := strconv.Atoi(text)
-		if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		if err == nil && machine.Gone(pid) {
 			_ = os.RemoveAll(dir)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/sys/unix"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -131,12 +130,12 @@ func (h *existingHost) clock(n *Node) (movableClock, error) {
 func (h *existingHost) Ahead(ctx context.Context, n *Node) (ahead, about time.Duration, err error) {
 	const asked = 5
 	for i := range asked {
-		before := machine.Clock(unix.CLOCK_REALTIME)
+		before := machine.Wall()
 		theirs, err := n.Admin.Time(ctx).Result()
 		if err != nil {
 			return 0, 0, fmt.Errorf("failed to ask node %s for its time: %w", n.Name, err)
 		}
-		after := machine.Clock(unix.CLOCK_REALTIME)
+		after := machine.Wall()
 		if half := (after - before) / 2; i == 0 || half < about {
 			ahead, about = time.Duration(theirs.UnixNano())-before-half, half
 		}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"text/template"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+	"github.com/redlock-sim/redlock-sim/sdk"
+)
+
+// start holds what sim init writes.
+//
+//go:embed start
+var start embed.FS
+
+// language is what differs between the stubs.
+type language struct {
+	name string
+	// signs are the files, or patterns of them, that a repository of this language has.
+	signs []string
+	// lock is the command that starts the stub, packages are Debian's that it needs. modules
+	// adds the modules that it needs, once; build makes it, here and in CI.
+	lock           string
+	packages       []string
+	modules, build string
+	// setup are the steps of a GitHub workflow that go before build.
+	setup string
+	files []initFile
+}
+
+// initFile is a file to write: a template in start, or a text.
+type initFile struct {
+	path, template, text, what string
+}
+
+var languages = []language{
+	{name: "go", signs: []string{"go.mod"}, lock: "locks/bin/my-lock",
+		modules: "go mod tidy", build: "go build -o locks/bin/ ./locks/my-lock",
+		setup: "      - uses: actions/setup-go@v5\n        with: {go-version-file: go.mod}\n",
+		files: []initFile{
+			{path: "locks/my-lock/main.go", template: "main.go.txt", what: "your lock program: put your own lock in it"},
+			{path: "locks/bin/.gitignore", text: "*\n", what: "keeps what is built there out of git"},
+		}},
+	{name: "python", signs: []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "*.py"}, lock: "python3 locks/my_lock.py",
+		packages: []string{"python3-redis"},
+		files: []initFile{
+			{path: "locks/my_lock.py", template: "my_lock.py", what: "your lock program: put your own lock in it"},
+			{path: "locks/sim_adapter.py", text: sdk.Python, what: "speaks the lock protocol for it"},
+		}},
+}
+
+func newInitCommand(a *app) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "init",
+		Short: "Prepare a repository: a lock program to start from, a scenario, defaults, CI",
+		Long: `Prepare the repository in this folder for sim. It asks nothing and changes no file that
+exists. It writes:
+
+  locks/                 a lock program to put your own lock in, and a first scenario
+  sim.yaml               defaults for sim in this folder; flags win
+  .github/workflows/     a workflow that goes red when a safety property of your lock
+                         regresses; with a .gitlab-ci.yml, .gitlab/locks.yml to include
+
+The program is in Go if there is a go.mod, else in Python. For other languages see
+docs/lock-protocol.md, and name your program in sim.yaml.`,
+		Example: `  sim init
+  sim init --language python`,
+		Args:        cobra.NoArgs,
+		Annotations: ownDefaults,
+		RunE: func(*cobra.Command, []string) error {
+			i := slices.IndexFunc(languages, func(l language) bool { return l.name == name })
+			if name != "" && i < 0 {
+				return usageError("--language %q: want %s\nhint: docs/lock-protocol.md is for all other languages", name, strings.Join(languageNames(), " or "))
+			}
+			if name == "" {
+				i = languageHere()
+			}
+			return a.initProject(languages[i])
+		},
+	}
+	c.Flags().StringVar(&name, "language", "", "the language of the lock program: "+strings.Join(languageNames(), " or ")+" (default: what is found here, else python)")
+	registerWords(c, "language", languageNames())
+	return c
+}
+
+func languageNames() (names []string) {
+	for _, l := range languages {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+// languageHere finds a language by the files of this folder; the last is the one without any.
+func languageHere() int {
+	for i, l := range languages {
+		for _, sign := range l.signs {
+			if found, _ := filepath.Glob(sign); len(found) > 0 {
+				return i
+			}
+		}
+	}
+	return len(languages) - 1
+}
+
+func (a *app) initProject(l language) error {
+	first, err := start.ReadFile("start/paused-holder.yaml")
+	if err != nil {
+		return err
+	}
+	s, err := scenario.Parse("paused-holder.yaml", first)
+	if err != nil {
+		return err
+	}
+	files := append(slices.Clone(l.files),
+		initFile{path: "locks/paused-holder.yaml", text: copyOf(s, s.Name), what: "a first scenario"},
+		initFile{path: scenario.ProjectFile, template: "sim.yaml", what: "defaults for sim in this folder"},
+		initFile{path: "sim-reports/.gitignore", text: "*\n", what: "keeps the reports out of git"})
+	gitlab, github := exists(".gitlab-ci.yml"), exists(".github")
+	if gitlab {
+		files = append(files, initFile{path: ".gitlab/locks.yml", template: "gitlab.yml", what: "the job for CI: include it in .gitlab-ci.yml"})
+	}
+	if github || !gitlab {
+		files = append(files, initFile{path: ".github/workflows/locks.yml", template: "github.yml", what: "the workflow for CI"})
+	}
+	here, err := os.OpenRoot(".") // nothing is written through a link that leads out of this folder
+	if err != nil {
+		return err
+	}
+	defer func() { _ = here.Close() }()
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
+	for _, f := range files {
+		did, err := f.write(here, l)
+		if err != nil {
+			err = fmt.Errorf("failed to write %s: %w", f.path, err)
+			return errors.Join(&trial.EnvironmentError{Err: err, Hint: "sim init writes files into this folder"}, w.Flush())
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", did, f.path, f.what)
+	}
+	fmt.Fprintln(w, "next")
+	for _, command := range l.next() {
+		fmt.Fprintf(w, "\t%s\t%s\n", command[0], command[1])
+	}
+	if gitlab {
+		fmt.Fprintln(w, "\tin .gitlab-ci.yml: include: {local: .gitlab/locks.yml}\truns the job")
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if inSubfolder() {
+		fmt.Fprintln(a.stdout, "note: this is not the root of the repository; CI looks for its files there")
+	}
+	switch p, err := scenario.LoadProject(); {
+	case err != nil:
+		fmt.Fprintf(a.stdout, "note: sim.yaml cannot be read: %v\n", err)
+	case p.Lock != l.lock:
+		fmt.Fprintf(a.stdout, "note: sim.yaml was kept; for the new lock program it needs the line  lock: %s\n", l.lock)
+	}
+	return nil
+}
+
+// inSubfolder reports that the root of the repository is a folder above this one.
+func inSubfolder() bool {
+	here, err := filepath.Abs(".")
+	for dir := here; err == nil; dir = filepath.Dir(dir) {
+		if exists(filepath.Join(dir, ".git")) {
+			return dir != here
+		}
+		if filepath.Dir(dir) == dir {
+			break
+		}
+	}
+	return false
+}
+
+// next are the commands to give now, with what they are for.
+func (l language) next() (list [][2]string) {
+	if len(l.packages) > 0 {
+		list = append(list, [2]string{"apt-get install " + strings.Join(l.packages, " "), "if it is missing"})
+	}
+	if l.modules != "" {
+		list = append(list, [2]string{l.modules, "adds the modules that it needs"})
+	}
+	if l.build != "" {
+		list = append(list, [2]string{l.build, "builds the lock program"})
+	}
+	return append(list,
+		[2]string{"sim conform --allow-programs", "does the program speak the lock protocol?"},
+		[2]string{"sim run --allow-programs", "puts it on trial in the scenarios of locks/"},
+		[2]string{"sim run all --allow-programs", "in all that sim ships: a minute or two"})
+}
+
+// write writes the file, unless there is one, and says which it was.
+func (f initFile) write(here *os.Root, l language) (string, error) {
+	text := f.text
+	if f.template != "" {
+		t, err := template.ParseFS(start, "start/"+f.template)
+		if err != nil {
+			return "", err
+		}
+		var b bytes.Buffer
+		if err := t.Execute(&b, l.forTemplate()); err != nil {
+			return "", err
+		}
+		text = b.String()
+	}
+	err := writeNew(here, filepath.FromSlash(f.path), text)
+	if errors.Is(err, fs.ErrExist) {
+		return "kept", nil
+	}
+	return "wrote", err
+}
+
+// forTemplate is what the templates name.
+func (l language) forTemplate() map[string]string {
+	version := programRef()
+	if version == "main" {
+		version = "latest"
+	}
+	github, gitlab, packages := l.setup, "", ""
+	if len(l.packages) > 0 {
+		packages = " " + strings.Join(l.packages, " ")
+		github += "      - run: sudo apt-get update && sudo apt-get install -y" + packages + "\n"
+	}
+	if l.build != "" {
+		github += "      - run: " + l.build + "\n"
+		gitlab = "    - " + l.build + "\n"
+	}
+	return map[string]string{"Lock": l.lock, "Ref": programRef(), "Version": version, "Packages": packages, "GitHub": github, "GitLab": gitlab}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,448 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/redlock-sim/redlock-sim/internal/docstest"
+)
+
+// These tests do what GitHub and GitLab do with the files that sim init writes, in a
+// repository with a lock of its own: first with a correct lock, then with a mistake in it.
+
+// repository is somebody's repository, after sim init and what it says to do next.
+type repository struct {
+	t    *testing.T
+	dir  string
+	home string
+	// tools stand before everything else on PATH.
+	tools string
+	env   []string
+}
+
+// mistake makes the release delete whatever key is there.
+var mistakes = map[string]struct{ file, correct, mistaken string }{
+	"python": {"locks/my_lock.py", "self.client.eval(RELEASE, 1, self.key, self.value)", "self.client.delete(self.key)"},
+	"go":     {"locks/my-lock/main.go", "release.Run(ctx, l.client, []string{l.key}, l.value).Err()", "l.client.Del(ctx, l.key).Err()"},
+}
+
+func newRepository(t *testing.T, language string) *repository {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds programs and runs them")
+	}
+	r := &repository{t: t, dir: t.TempDir(), home: t.TempDir(), tools: t.TempDir()}
+	// What is installed on this machine is not installed again.
+	for _, name := range []string{"sudo", "apt-get"} {
+		r.tool(name, `echo "`+name+` $*" >> "$HOME/asked"`)
+	}
+	r.env = append(userEnv(t, r.home, r.tools), "GOFLAGS=-mod=mod")
+	if language == "go" {
+		r.write("go.mod", "module example.com/shop\n\ngo 1.26\n\nreplace github.com/redlock-sim/redlock-sim/adapter => "+
+			filepath.Join(docstest.Root(t), "adapter")+"\n")
+	}
+	return r
+}
+
+func (r *repository) tool(name, script string) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.tools, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *repository) write(file, text string) {
+	r.t.Helper()
+	file = filepath.Join(r.dir, file)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *repository) read(file string) string {
+	r.t.Helper()
+	text, err := os.ReadFile(filepath.Join(r.dir, file))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// change replaces what stands exactly once in a file.
+func (r *repository) change(file, from, to string) {
+	r.t.Helper()
+	text := r.read(file)
+	if n := strings.Count(text, from); n != 1 {
+		r.t.Fatalf("%s has %d times %q", file, n, from)
+	}
+	r.write(file, strings.Replace(text, from, to, 1))
+}
+
+// shell runs a script as a CI server does, and returns what it printed and its exit code.
+func (r *repository) shell(dir, script string, env ...string) (string, int) {
+	r.t.Helper()
+	c := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
+	c.Dir, c.Env = dir, slices.Concat(r.env, env)
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil {
+		r.t.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+// must runs a script that has to succeed.
+func (r *repository) must(script string) string {
+	r.t.Helper()
+	out, code := r.shell(r.dir, script)
+	if code != 0 {
+		r.t.Fatalf("%s: exit code %d\n%s", script, code, out)
+	}
+	return out
+}
+
+// followInit runs sim init and the commands that it says to give next, but for the last,
+// which runs everything.
+func (r *repository) followInit(flags string) {
+	r.t.Helper()
+	_, after, ok := strings.Cut(r.must("sim init "+flags), "next\n")
+	if !ok {
+		r.t.Fatal("sim init says no next command")
+	}
+	commands := strings.Split(strings.TrimSpace(after), "\n")
+	for _, line := range commands[:len(commands)-1] {
+		command, _, _ := strings.Cut(strings.TrimSpace(line), "   ")
+		r.must(command)
+	}
+}
+
+// step is a step of a workflow or of an action.
+type step struct {
+	ID   string            `yaml:"id"`
+	If   string            `yaml:"if"`
+	Uses string            `yaml:"uses"`
+	With map[string]string `yaml:"with"`
+	Run  string            `yaml:"run"`
+	Env  map[string]string `yaml:"env"`
+	Dir  string            `yaml:"working-directory"`
+}
+
+// runner does what GitHub's runner does.
+type runner struct {
+	*repository
+	// values are what expressions name: inputs.lock, steps.build.outputs.sim.
+	values map[string]string
+	action string
+	failed bool
+	output string
+	// uploaded are the folders that were kept.
+	uploaded []string
+	// cached holds what the cache of GitHub would, by its key.
+	cached map[string]bool
+}
+
+var expression = regexp.MustCompile(`\$\{\{ *([^}]*?) *\}\}`)
+
+func (r *runner) expand(text string) string {
+	return expression.ReplaceAllStringFunc(text, func(m string) string {
+		name := expression.FindStringSubmatch(m)[1]
+		value, known := r.values[name]
+		if !known && (!r.failed || !strings.HasPrefix(name, "steps.")) {
+			r.t.Fatalf("nothing here is called %q", name)
+		}
+		return value
+	})
+}
+
+// due decides the conditions that our files use.
+func (r *runner) due(condition string) bool {
+	switch condition {
+	case "":
+		return !r.failed
+	case "steps.cache.outputs.cache-hit != 'true'":
+		return !r.failed && r.values["steps.cache.outputs.cache-hit"] != "true"
+	case "always() && inputs.artifact != ''":
+		return r.values["inputs.artifact"] != ""
+	}
+	r.t.Fatalf("the test does not know the condition %q", condition)
+	return false
+}
+
+// workflow runs the only job of a workflow.
+func (r *runner) workflow(file string) {
+	r.t.Helper()
+	var w struct {
+		Permissions map[string]string `yaml:"permissions"`
+		Jobs        map[string]struct {
+			Timeout int    `yaml:"timeout-minutes"`
+			Steps   []step `yaml:"steps"`
+		} `yaml:"jobs"`
+	}
+	if err := yaml.Unmarshal([]byte(r.read(file)), &w); err != nil {
+		r.t.Fatal(err)
+	}
+	if len(w.Jobs) != 1 || w.Permissions["contents"] != "read" {
+		r.t.Fatalf("want one job with the permission to read alone: %+v", w)
+	}
+	for _, job := range w.Jobs {
+		if job.Timeout == 0 {
+			r.t.Error("the job has no timeout")
+		}
+		for _, s := range job.Steps {
+			r.step(s)
+		}
+	}
+}
+
+func (r *runner) step(s step) {
+	r.t.Helper()
+	if !r.due(s.If) {
+		return
+	}
+	name, _, _ := strings.Cut(s.Uses, "@")
+	with := make(map[string]string)
+	for k, v := range s.With {
+		with[k] = r.expand(v)
+	}
+	switch name {
+	case "":
+		r.run(s)
+	case "actions/checkout", "actions/setup-go":
+	case "actions/cache/restore":
+		r.values["steps."+s.ID+".outputs.cache-hit"] = fmt.Sprint(r.cached[with["key"]])
+	case "actions/cache/save":
+		r.cached[with["key"]] = true
+	case "actions/upload-artifact":
+		folder, _, _ := strings.Cut(with["path"], "\n")
+		r.uploaded = append(r.uploaded, folder)
+	case "redlock-sim/redlock-sim":
+		r.composite(with)
+	default:
+		r.t.Fatalf("the test does not know the action %q", s.Uses)
+	}
+}
+
+// run carries out a step of commands, and takes over what it tells the runner.
+func (r *runner) run(s step) {
+	r.t.Helper()
+	told := filepath.Join(r.t.TempDir(), "told")
+	env := []string{"GITHUB_OUTPUT=" + told, "GITHUB_PATH=" + r.home + "/path", "GITHUB_STEP_SUMMARY=" + r.home + "/summary.md",
+		"GITHUB_WORKSPACE=" + r.dir, "GITHUB_ACTION_PATH=" + r.action}
+	for k, v := range s.Env {
+		env = append(env, k+"="+r.expand(v))
+	}
+	out, code := r.shell(filepath.Join(r.dir, r.expand(s.Dir)), s.Run, env...)
+	r.output += out
+	r.failed = r.failed || code != 0
+	text, _ := os.ReadFile(told)
+	for line := range strings.Lines(string(text)) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			r.values["steps."+s.ID+".outputs."+k] = v
+		}
+	}
+}
+
+// composite runs the steps of action.yml.
+func (r *runner) composite(with map[string]string) {
+	r.t.Helper()
+	var a struct {
+		Inputs map[string]struct {
+			Default string `yaml:"default"`
+		} `yaml:"inputs"`
+		Runs struct {
+			Using string `yaml:"using"`
+			Steps []step `yaml:"steps"`
+		} `yaml:"runs"`
+	}
+	if err := yaml.Unmarshal([]byte(docstest.Read(r.t, "action.yml")), &a); err != nil {
+		r.t.Fatal(err)
+	}
+	for name, in := range a.Inputs {
+		r.values["inputs."+name] = in.Default
+	}
+	for name, value := range with {
+		if _, known := a.Inputs[name]; !known {
+			r.t.Errorf("action.yml has no input %q", name)
+		}
+		r.values["inputs."+name] = value
+	}
+	for _, s := range a.Runs.Steps {
+		r.step(s)
+	}
+}
+
+// job runs the workflow that sim init wrote, once.
+func (r *repository) job(cached map[string]bool) *runner {
+	r.t.Helper()
+	temp := r.t.TempDir()
+	run := &runner{repository: r, action: docstest.Root(r.t), cached: cached, values: map[string]string{
+		"runner.temp": temp, "github.action_ref": "v9.9.9", "runner.os": "Linux", "runner.arch": "X64"}}
+	if len(cached) > 0 { // what the first job put there
+		if err := os.CopyFS(filepath.Join(temp, "redlock-sim", "bin"), os.DirFS(filepath.Join(r.home, "bin"))); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	run.workflow(".github/workflows/locks.yml")
+	if len(run.uploaded) != 1 {
+		r.t.Fatalf("%d folders were uploaded\n%s", len(run.uploaded), run.output)
+	}
+	if len(cached) == 1 && !exists(filepath.Join(r.home, "bin")) {
+		if err := os.CopyFS(filepath.Join(r.home, "bin"), os.DirFS(filepath.Join(temp, "redlock-sim", "bin"))); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return run
+}
+
+// wants looks for what a job printed or kept.
+func (r *repository) wants(where, text string, wanted ...string) {
+	r.t.Helper()
+	for _, w := range wanted {
+		if !strings.Contains(text, w) {
+			r.t.Errorf("%s: no %q in\n%s", where, w, text)
+		}
+	}
+}
+
+func TestGitHubAction(t *testing.T) {
+	for _, language := range []string{"python", "go"} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			r := newRepository(t, language)
+			r.followInit("")
+			// All scenarios would take minutes here.
+			r.change(".github/workflows/locks.yml", "scenarios: locks all", "scenarios: locks set-nx-px")
+			cached := make(map[string]bool)
+
+			green := r.job(cached)
+			if green.failed {
+				t.Fatalf("the job of a correct lock is red:\n%s", green.output)
+			}
+			r.wants("the green job", green.output, "sim v9.9.9", "0 unexpected, 0 undecided", "my-lock 1.0")
+			for _, file := range []string{"index.html", "junit.xml", "paused-holder/*/report.html", "set-nx-px/*/report.html"} {
+				if found, _ := filepath.Glob(filepath.Join(green.uploaded[0], file)); len(found) != 1 {
+					t.Errorf("the upload has %d files %s", len(found), file)
+				}
+			}
+
+			m := mistakes[language]
+			r.change(m.file, m.correct, m.mistaken)
+			red := r.job(cached)
+			if !red.failed {
+				t.Fatalf("the job of a mistaken lock is green:\n%s", red.output)
+			}
+			r.wants("the red job", red.output, "::error file=locks/paused-holder.yaml,", "owner-release", "c1 deleted the key of c2")
+			summary, err := os.ReadFile(filepath.Join(r.home, "summary.md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.wants("the summary", string(summary), "paused-holder", "owner-release")
+			junit, err := os.ReadFile(filepath.Join(red.uploaded[0], "junit.xml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.wants("junit.xml", string(junit), "<failure")
+			if len(cached) != 1 {
+				t.Errorf("the cache has keys %v: the second job built sim again", maps.Keys(cached))
+			}
+		})
+	}
+}
+
+func TestGitLab(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t, "python")
+	r.write(".gitlab-ci.yml", "include: {local: .gitlab/locks.yml}\n")
+	r.write("pyproject.toml", "")
+	r.followInit("")
+	if exists(filepath.Join(r.dir, ".github")) {
+		t.Error("sim init wrote a workflow for GitHub")
+	}
+	r.tool("go", `[ "$1" = install ] && echo "installs $2"`)
+	var file struct {
+		Locks struct {
+			Before    []string `yaml:"before_script"`
+			Script    []string `yaml:"script"`
+			Timeout   string   `yaml:"timeout"`
+			Artifacts struct {
+				Paths   []string          `yaml:"paths"`
+				Reports map[string]string `yaml:"reports"`
+			} `yaml:"artifacts"`
+		} `yaml:"locks"`
+	}
+	if err := yaml.Unmarshal([]byte(r.read(".gitlab/locks.yml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	job := file.Locks
+	for i := range job.Script {
+		job.Script[i] = strings.Replace(job.Script[i], "sim run locks all", "sim run locks set-nx-px", 1)
+	}
+	all := strings.Join(append(job.Before, job.Script...), "\n")
+	out, code := r.shell(r.dir, all)
+	if code != 0 {
+		t.Fatalf("the job of a correct lock is red:\n%s", out)
+	}
+	r.wants("the green job", out, "installs github.com/redlock-sim/redlock-sim/cmd/sim@latest", "0 unexpected, 0 undecided")
+	asked, err := os.ReadFile(filepath.Join(r.home, "asked"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.wants("apt-get", string(asked), "install -y redis-server libfaketime python3-redis")
+	for _, path := range append(job.Artifacts.Paths, job.Artifacts.Reports["junit"]) {
+		if !exists(filepath.Join(r.dir, path)) {
+			t.Errorf("the job keeps %s, which is not there", path)
+		}
+	}
+	m := mistakes["python"]
+	r.change(m.file, m.correct, m.mistaken)
+	out, code = r.shell(r.dir, all)
+	if code != exitUnexpected || job.Timeout == "" {
+		t.Fatalf("the job of a mistaken lock ends with exit code %d, after %s at most:\n%s", code, job.Timeout, out)
+	}
+	r.wants("junit.xml", r.read("sim.xml"), "<failure")
+}
+
+// TestInit: what sim init does not do.
+func TestInit(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t, "python")
+	r.write("sim.yaml", "lock: mine\n")
+	r.write("locks/my_lock.py", "mine")
+	before := r.must("sim init")
+	r.wants("sim init", before, "kept    locks/my_lock.py", "kept    sim.yaml", "wrote   locks/paused-holder.yaml")
+	if r.read("sim.yaml") != "lock: mine\n" || r.read("locks/my_lock.py") != "mine" {
+		t.Error("a file was changed")
+	}
+	if strings.Contains(r.must("sim init"), "wrote") {
+		t.Error("the second sim init wrote something")
+	}
+	var files []string
+	if err := filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, strings.TrimPrefix(path, r.dir+"/"))
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := ".github/workflows/locks.yml locks/my_lock.py locks/paused-holder.yaml locks/sim_adapter.py sim-reports/.gitignore sim.yaml"
+	if got := strings.Join(files, " "); got != want {
+		t.Errorf("sim init left %s, want %s", got, want)
+	}
+	if out, code := r.shell(r.dir, "sim init --language cobol"); code != exitUsage || !bytes.Contains([]byte(out), []byte("want go or python")) {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}

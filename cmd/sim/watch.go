@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+)
+
+// settled is how long a file stays as it is before it is read: an editor saves it in steps.
+const settled = 50 * time.Millisecond
+
+func newWatchCommand(a *app) *cobra.Command {
+	f := runFlags{world: trial.Virtual, nodes: a.project.Nodes, jobs: 1, repeat: 1}
+	c := &cobra.Command{
+		Use:   "watch FILE",
+		Short: "Run a scenario in the virtual world at each save of its file",
+		Long: `Run a scenario in the virtual world, and run it again each time that its file is saved,
+until Ctrl-C. The seed stays the same, so what differs comes from the file. The report of
+the newest run is <out>/watch/latest/report.html: reload it in the browser.`,
+		Example: `  sim new my-pause --from gc-pause
+  sim watch my-pause.yaml`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.watch(c.Context(), args[0], f) },
+	}
+	c.Flags().Uint64Var(&f.seed, "seed", 1, "the seed for everything random")
+	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which runs are stored")
+	return c
+}
+
+func (a *app) watch(ctx context.Context, file string, f runFlags) error {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return usageError("%s is no file\nhint: sim new my-lock --from gc-pause writes one", file)
+	}
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return &trial.EnvironmentError{Err: fmt.Errorf("failed to watch files: %w", err)}
+	}
+	defer func() { _ = watcher.Close() }()
+	// Editors replace a file, so its folder is watched.
+	if err := watcher.Add(filepath.Dir(file)); err != nil {
+		return &trial.EnvironmentError{Err: fmt.Errorf("failed to watch %s: %w", filepath.Dir(file), err)}
+	}
+	f.out = filepath.Join(f.out, "watch")
+	for {
+		a.watchOnce(ctx, file, f)
+		if !nextSave(ctx, a.stderr, watcher, file) {
+			return nil
+		}
+	}
+}
+
+// watchOnce runs the file as it is now. Only the newest run stays.
+func (a *app) watchOnce(ctx context.Context, file string, f runFlags) {
+	if a.isTerminal(a.stdout) {
+		fmt.Fprint(a.stdout, "\x1b[H\x1b[2J")
+	}
+	before := newestRun(f.out)
+	err := a.runScenarios(ctx, []string{file}, f)
+	if before != "" && newestRun(f.out) != before {
+		_ = os.RemoveAll(before)
+	}
+	if err != nil && err.Error() != "" {
+		fmt.Fprintf(a.stderr, "sim: %s\n", err)
+	}
+	fmt.Fprintf(a.stderr, "watching %s (Ctrl-C ends it)\n", file)
+}
+
+// newestRun is the folder of the newest run; empty: there is none.
+func newestRun(out string) string {
+	dir, err := filepath.EvalSymlinks(filepath.Join(out, "latest"))
+	if err != nil || !exists(filepath.Join(dir, "result.json")) {
+		return ""
+	}
+	return dir
+}
+
+// nextSave waits for a change of the file, and until it has settled; false: the end has come.
+func nextSave(ctx context.Context, w io.Writer, watcher *fsnotify.Watcher, file string) bool {
+	var quiet <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-quiet:
+			if exists(file) {
+				return true
+			}
+			quiet = nil
+			fmt.Fprintf(w, "%s is gone; waiting for it to come back\n", file)
+		case event, open := <-watcher.Events:
+			if !open {
+				return false
+			}
+			if filepath.Base(event.Name) == filepath.Base(file) && !event.Has(fsnotify.Chmod) {
+				quiet = time.After(settled)
+			}
+		case _, open := <-watcher.Errors: // events were lost: look at the file
+			if !open {
+				return false
+			}
+			quiet = time.After(settled)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// This is what only Linux has; system_other.go stands in for it elsewhere.
+
+const (
+	sigStop     = syscall.SIGSTOP
+	sigContinue = syscall.SIGCONT
+)
+
+// attributes give a process a group of its own, a signal for when this program dies, and
+// maybe another user.
+func attributes(orphaned syscall.Signal, owner *User) (*syscall.SysProcAttr, error) {
+	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: orphaned}
+	if owner != nil {
+		a.Credential = &syscall.Credential{Uid: owner.UID, Gid: owner.GID}
+	}
+	return a, nil
+}
+
+// hasStopped reports whether every thread of a child is stopped.
+func hasStopped(pid int) (bool, error) {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
+	if errors.Is(err, unix.EINTR) {
+		return false, nil
+	}
+	return info.Signo != 0, err
+}
+
+func signal(pid int, s syscall.Signal) error { return syscall.Kill(pid, s) }
+
+// Adopt makes this process the parent of every descendant that loses its own: so none
+// can leave the tree, by setsid or otherwise.
+func Adopt() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("failed to adopt the processes of lock programs: %w", err)
+	}
+	return nil
+}
+
+// Monotonic is the machine's CLOCK_MONOTONIC, which client processes read too.
+func Monotonic() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic("machine: the kernel has no clock: " + err.Error())
+	}
+	return time.Duration(ts.Nano())
+}
+
+// BindToDevice lets a socket see one network interface alone.
+func BindToDevice(fd int, name string) error { return unix.BindToDevice(fd, name) }

@@ -1,0 +1,25 @@
+//go:build !linux
+
+package machine
+
+import (
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// The live world needs Linux. Elsewhere no process can be started, so the rest of this
+// package has nothing to do.
+
+const sigStop, sigContinue = syscall.Signal(0), syscall.Signal(0)
+
+func attributes(syscall.Signal, *User) (*syscall.SysProcAttr, error) {
+	return nil, LiveOn(runtime.GOOS)
+}
+
+func hasStopped(int) (bool, error)     { return false, LiveOn(runtime.GOOS) }
+func signal(int, syscall.Signal) error { return LiveOn(runtime.GOOS) }
+
+func Adopt() error                   { return LiveOn(runtime.GOOS) }
+func Monotonic() time.Duration       { panic(LiveOn(runtime.GOOS)) }
+func BindToDevice(int, string) error { return LiveOn(runtime.GOOS) }

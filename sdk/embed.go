@@ -1,0 +1,10 @@
+// Package sdk holds the SDKs of the lock protocol for languages other than Go: one file each.
+// The one for Go is the package adapter, a module of its own.
+package sdk
+
+import _ "embed"
+
+// Python is sdk/python/sim_adapter.py.
+//
+//go:embed python/sim_adapter.py
+var Python string

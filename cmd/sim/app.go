@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -27,7 +29,9 @@ type app struct {
 	env            func(string) string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	now            func() time.Time
+	// out is stdout once the command runs.
+	out *output
+	now func() time.Time
 	// terminal reports whether a file descriptor is a terminal.
 	terminal func(fd int) bool
 	// project holds the defaults of the folder in which sim runs, or sim's own.
@@ -44,6 +48,8 @@ const (
 	exitEnvironment = 4
 	exitInternal    = 5
 	exitInterrupted = 130
+	// exitPipe is that of a program which SIGPIPE ends: nobody reads its output any more.
+	exitPipe = 141
 )
 
 // exitError is an error with its exit code. An empty message has been said
@@ -76,7 +82,12 @@ func run(a *app) int {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
+	switch broken := a.out.error(); {
+	case errors.Is(broken, syscall.EPIPE):
+		return exitPipe
+	case broken != nil:
+		err = &exitError{exitInternal, fmt.Errorf("failed to write to stdout: %w", broken)}
+	case err == nil:
 		return exitMet
 	}
 	code := exitCodeOf(err)
@@ -96,6 +107,21 @@ func (a *app) live() error {
 		return &trial.EnvironmentError{Err: err, Hint: "sim run --world virtual works here; for real servers and lock programs run sim on Linux: in WSL, a virtual machine or a container"}
 	}
 	return nil
+}
+
+// enterLive makes sure that the live world can be had, and removes what killed runs have
+// left. leave ends what processes have left behind that were started meanwhile, but not what
+// hooks have started: that may be somebody's server.
+func (a *app) enterLive(hooks bool) (leave func(), err error) {
+	if err := a.live(); err != nil {
+		return nil, err
+	}
+	clean := func() { _, _ = machine.Clean(true) } // what cannot be removed does not stop a run; sim doctor tells of it
+	clean()
+	if hooks {
+		return clean, nil
+	}
+	return machine.KillOrphans, machine.Adopt()
 }
 
 // exitCodeOf finds the exit code that an error stands for. What cobra itself
@@ -145,12 +171,19 @@ func isCommandLine(err error) bool {
 // timeout(1) and shells send one to the process and one to its group.
 const echo = 300 * time.Millisecond
 
-// signals returns a context that the first Ctrl-C (or SIGTERM) cancels, so that
-// runs end in order; the second one ends the program at once.
+// signals returns a context that the first Ctrl-C (or SIGTERM, SIGHUP) cancels, or a write to
+// stdout that fails, so that runs end in order; the second signal ends the program at once.
 func (a *app) signals() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
+	a.out = &output{Writer: a.stdout, failed: cancel}
+	a.stdout = a.out
 	caught := make(chan os.Signal, 2)
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup(1)
+		signal.Notify(caught, syscall.SIGHUP)
+	}
+	// A write to a pipe that nobody reads is an error like another one; see output.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	done := make(chan struct{})
 	go func() {
 		var first time.Time
@@ -176,8 +209,37 @@ func (a *app) signals() (context.Context, func()) {
 	}
 }
 
+// output is stdout: it keeps the first error, which ends the command.
+type output struct {
+	io.Writer
+	failed func()
+
+	mu  sync.Mutex
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.err = cmp.Or(o.err, err)
+		o.failed()
+	}
+	return n, err
+}
+
+func (o *output) error() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
 // isTerminal reports whether w is a terminal.
 func (a *app) isTerminal(w io.Writer) bool {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	return ok && a.terminal(int(f.Fd()))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/conform"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -84,35 +85,41 @@ func (a *app) conform(ctx context.Context, command string, f conformFlags) error
 	if f.ttl < 100*time.Millisecond || f.ttl > time.Minute || f.patience < time.Second {
 		return usageError("--ttl %v, --patience %v: want a ttl from 100ms to 1m, and a patience of at least 1s", f.ttl, f.patience)
 	}
-	if err := a.live(); err != nil {
+	leave, err := a.enterLive(false)
+	if err != nil {
 		return err
 	}
+	defer leave()
 	argv, err := splitCommand("conform", command)
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "sim-conform-")
+	dir, err := machine.Scratch()
 	if err != nil {
 		return &trial.EnvironmentError{Err: err, Hint: "set TMPDIR to a folder that can be written to"}
 	}
+	defer func() { _ = os.RemoveAll(dir) }()
 	p := &conformPrinter{app: a, out: report.PlainLines{Writer: a.stdout}, flags: f, notRun: make(map[string][]string)}
 	result, err := conform.Run(ctx, conform.Options{Command: argv, Key: f.key, TTL: f.ttl, Patience: f.patience, Dir: dir,
 		Line: p.line, Begin: p.begin, End: p.end})
 	p.clear()
-	if err != nil || result.Conforms() {
-		defer func() { _ = os.RemoveAll(dir) }()
-	}
 	if err != nil {
 		return conformError(ctx, argv[0], err)
+	}
+	logs := ""
+	if !result.Conforms() {
+		if logs, err = keepLogs(dir); err != nil {
+			return err
+		}
 	}
 	if f.json {
 		err = a.printJSON(struct {
 			*conform.Result
 			Conforms bool   `json:"conforms"`
 			Logs     string `json:"logs,omitempty"`
-		}{result, result.Conforms(), logsOf(result, dir)})
+		}{result, result.Conforms(), logs})
 	} else {
-		p.summary(result, dir)
+		p.summary(result, logs)
 	}
 	return errors.Join(err, ended(ctx, "interrupted", result.Count(conform.Failed) > 0, !result.Conforms()))
 }
@@ -130,12 +137,15 @@ func conformError(ctx context.Context, name string, err error) error {
 	return &trial.EnvironmentError{Err: err, Hint: "sim doctor lists what is missing"}
 }
 
-// logsOf is where the logs are; those of a program that conforms are removed.
-func logsOf(r *conform.Result, dir string) string {
-	if r.Conforms() {
-		return ""
+// keepLogs moves the logs out of a scratch folder, to where they stay.
+func keepLogs(scratch string) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "sim-conform-"); err == nil {
+		err = os.CopyFS(dir, os.DirFS(scratch))
 	}
-	return dir
+	if err != nil {
+		return "", fmt.Errorf("failed to keep the logs: %w", err)
+	}
+	return dir, nil
 }
 
 // conformPrinter shows the checks as they end.

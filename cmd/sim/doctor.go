@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -21,17 +22,18 @@ func newDoctorCommand(a *app) *cobra.Command {
 processes and for nodes in Docker. The exit code is 4 if something is missing that
 every live run needs.
 
-A run removes its containers, volumes and networks at its end. If a run was killed,
-the next run in Docker removes them, or --clean does.`,
+A run removes at its end what it has made: processes, folders, shared memory, and with
+Docker containers, volumes and networks. If a run was killed (SIGKILL), the next live run
+removes what is left of it, or --clean does.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if clean && a.live() == nil {
+			if clean {
 				return a.clean(c.Context())
 			}
 			return a.doctor(c.Context())
 		},
 	}
-	c.Flags().BoolVar(&clean, "clean", false, "remove the containers, volumes and networks that killed runs left behind")
+	c.Flags().BoolVar(&clean, "clean", false, "remove what killed runs left behind")
 	return c
 }
 
@@ -46,6 +48,10 @@ func (a *app) doctor(ctx context.Context) error {
 		fmt.Fprint(a.stdout, elsewhere)
 		return err
 	}
+	if err := machine.Adopt(); err != nil { // what a program leaves behind that is asked for its version
+		return err
+	}
+	defer machine.KillOrphans()
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	missing := false
 	for _, c := range server.Examine(ctx) {
@@ -75,10 +81,15 @@ func (a *app) doctor(ctx context.Context) error {
 }
 
 func (a *app) clean(ctx context.Context) error {
-	removed, err := server.Clean(ctx)
-	if err != nil {
-		return &trial.EnvironmentError{Err: err, Hint: "sim doctor says whether Docker answers; if a network without containers stays in use, restart Docker"}
+	if err := a.live(); err != nil {
+		return err
 	}
-	fmt.Fprintf(a.stdout, "removed %v\n", removed)
+	did, err := server.Clean(ctx)
+	for _, line := range did {
+		fmt.Fprintln(a.stdout, line)
+	}
+	if err != nil {
+		return &trial.EnvironmentError{Err: err, Hint: "sim doctor lists what is left; if a network without containers stays in use, restart Docker"}
+	}
 	return nil
 }

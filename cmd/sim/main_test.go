@@ -154,7 +154,7 @@ func verdicts(ts *testscript.TestScript, _ bool, args []string) {
 // exit code goes to code.txt and the process ids of its children to
 // children.txt.
 func signalAt(ts *testscript.TestScript, _ bool, args []string) {
-	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
+	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "KILL": syscall.SIGKILL, "HUP": syscall.SIGHUP}
 	var stdout, stderr bytes.Buffer
 	cmd := simCommand(ts, args[2:], &stdout, &stderr)
 	ts.Check(cmd.Start())

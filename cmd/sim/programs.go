@@ -10,7 +10,6 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
@@ -37,13 +36,6 @@ func greetPrograms(ctx context.Context, list []*scenario.Scenario, f runFlags) (
 			return nil, fmt.Errorf("failed to find my own program: %w", err)
 		}
 		asPrograms(list, self)
-	}
-	if f.world == trial.Live {
-		// What a program leaves behind when it ends comes to us; see KillOrphans.
-		if err := machine.Adopt(); err != nil {
-			return nil, err
-		}
-		defer machine.KillOrphans()
 	}
 	return trial.Greet(ctx, list, own)
 }

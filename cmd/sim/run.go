@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
-	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -188,9 +187,11 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 		return usageError("--jobs %d, --repeat %d: want at least 1", f.jobs, f.repeat)
 	}
 	if f.world == trial.Live {
-		if err := a.live(); err != nil {
+		leave, err := a.enterLive(f.allowHooks)
+		if err != nil {
 			return err
 		}
+		defer leave()
 	}
 	scenarios, err := loadScenarios(args...)
 	if err != nil {
@@ -218,7 +219,6 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	began := time.Now()
 	suite := &suite{app: a, scenarios: scenarios, flags: f, programs: programs, self: self, told: make(report.Told), progress: newProgress(a, len(scenarios)*f.repeat, about)}
 	results := suite.run(ctx)
-	machine.KillOrphans() // of lock programs, whose clients have died
 	suite.progress.stop()
 	if !f.json {
 		if err := report.WriteRepeats(a.stdout, results, a.textOptions()); err != nil {

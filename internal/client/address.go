@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net/url"
 	"os"
 )
 
@@ -19,8 +20,8 @@ type Address struct {
 	// out where the node asks for none.
 	Username    string `json:"username,omitempty"`
 	PasswordEnv string `json:"password_env,omitempty"`
-	// Secret is the password itself, where it is known.
-	Secret string `json:"-"`
+	// Secret is the password itself, where it is known: that of a server of the run.
+	Secret string `json:"secret,omitempty"`
 }
 
 // StoreKind names what listens at an Address.
@@ -29,8 +30,7 @@ type StoreKind string
 const (
 	// Etcd is an etcd server, spoken to over its JSON gateway (HTTP).
 	Etcd StoreKind = "etcd"
-	// Postgres is a PostgreSQL server with the resource in its database postgres,
-	// for the user sim.
+	// Postgres is a PostgreSQL server with the resource in its database postgres.
 	Postgres StoreKind = "postgres"
 )
 
@@ -72,5 +72,5 @@ func (a Address) Password() string {
 
 // PostgresURL is how to connect to a server of the kind Postgres.
 func (a Address) PostgresURL() string {
-	return "postgres://sim@" + a.Address + "/postgres?sslmode=disable"
+	return (&url.URL{Scheme: "postgres", User: url.UserPassword(a.Username, a.Password()), Host: a.Address, Path: "postgres", RawQuery: "sslmode=disable"}).String()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -23,17 +24,20 @@ import (
 // nodes are the Redis servers on which the program locks.
 type nodes struct {
 	servers *server.Servers
-	list    []*server.Node
+	// data is the folder with their data.
+	data string
+	list []*server.Node
 }
 
 // startNodes starts what a class needs: three nodes for a quorum, else one.
 func startNodes(ctx context.Context, dir string, class program.Class) (*nodes, error) {
-	spec := &world.Spec{Name: "conform", Dir: filepath.Join(dir, "nodes"), Nodes: []world.Node{{Name: "A"}}, SharedStore: true}
+	spec := &world.Spec{Name: "conform", Dir: dir, Nodes: []world.Node{{Name: "A"}}, SharedStore: true}
 	if class == program.Quorum {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: "B"}, world.Node{Name: "C"})
 	}
-	servers, err := server.New(ctx, spec, server.Options{})
-	n := &nodes{servers: servers}
+	n := &nodes{data: filepath.Join(dir, "nodes")}
+	servers, err := server.New(ctx, spec, n.data, server.Options{})
+	n.servers = servers
 	if err != nil {
 		return n, err
 	}
@@ -47,6 +51,7 @@ func (n *nodes) stop() {
 	if n != nil && n.servers != nil {
 		n.servers.Stop()
 		_ = n.servers.Close()
+		_ = os.RemoveAll(n.data)
 	}
 }
 

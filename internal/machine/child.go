@@ -3,6 +3,8 @@
 package machine
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"os/exec"
 	"runtime"
@@ -34,7 +36,8 @@ func onStarterThread(f func()) {
 	<-done
 }
 
-// Child is a process of ours. It dies with this program, whatever ends it.
+// Child is a process of ours. It dies with this program, whatever ends it, and what it has
+// started in its process group dies with it.
 type Child struct {
 	Name string
 	cmd  *exec.Cmd
@@ -45,27 +48,29 @@ type Child struct {
 
 // Start starts cmd in a process group of its own, so that a Ctrl-C at the
 // terminal reaches this program alone, which then ends its children in order.
-func Start(name string, cmd *exec.Cmd) (*Child, error) { return StartAs(name, cmd, nil) }
+func Start(name string, cmd *exec.Cmd) (*Child, error) {
+	return StartAs(name, cmd, nil, syscall.SIGKILL)
+}
 
 // User is whom a process can run as.
 type User struct{ UID, GID uint32 }
-
-// StartAs starts it as another user; nil: as ourselves.
-func StartAs(name string, cmd *exec.Cmd, owner *User) (*Child, error) {
-	return start(name, cmd, syscall.SIGKILL, owner)
-}
 
 // StartLeader starts a process that ends what it has started before it ends itself: when
 // this program dies, it is asked to, by SIGTERM. The kernel wakes it for that where it is
 // stopped, for its group has lost its parent.
 func StartLeader(name string, cmd *exec.Cmd) (*Child, error) {
-	return start(name, cmd, syscall.SIGTERM, nil)
+	return StartAs(name, cmd, nil, syscall.SIGTERM)
 }
 
-// start starts a process that gets a signal when this program dies.
-func start(name string, cmd *exec.Cmd, orphaned syscall.Signal, owner *User) (*Child, error) {
-	var err error
-	if cmd.SysProcAttr, err = attributes(orphaned, owner); err == nil {
+// StartAs starts it as another user, nil: as ourselves, and with the signal that it gets when
+// this program dies.
+func StartAs(name string, cmd *exec.Cmd, user *User, orphaned syscall.Signal) (*Child, error) {
+	me, err := Self()
+	if err == nil {
+		cmd.Env = append(cmd.Environ(), ownerVariable+"="+me.String())
+		cmd.SysProcAttr, err = attributes(orphaned, user)
+	}
+	if err == nil {
 		onStarterThread(func() { err = cmd.Start() })
 	}
 	if err != nil {
@@ -73,10 +78,32 @@ func start(name string, cmd *exec.Cmd, orphaned syscall.Signal, owner *User) (*C
 	}
 	c := &Child{Name: name, cmd: cmd, Gone: make(chan struct{})}
 	go func() {
+		awaitEnd(c.PID())
+		_ = signal(-c.PID(), syscall.SIGKILL) // what it has left behind in its group
 		c.Err = cmd.Wait()
 		close(c.Gone)
 	}()
 	return c, nil
+}
+
+// Output runs a program, and returns what it prints and how it ended. When ctx ends, it is
+// killed, with what it has started in its process group.
+func Output(ctx context.Context, path string, args ...string) (string, error) {
+	var out bytes.Buffer
+	cmd := exec.Command(path, args...)
+	cmd.Stdout = &out
+	cmd.WaitDelay = time.Second // what has left the group may hold the pipe open
+	c, err := Start(path, cmd)
+	if err != nil {
+		return "", err
+	}
+	select {
+	case <-c.Gone:
+	case <-ctx.Done():
+		_ = c.Kill()
+		return "", context.Cause(ctx)
+	}
+	return out.String(), c.Err
 }
 
 // PID is its number.
@@ -122,8 +149,15 @@ func (c *Child) Stop() error {
 
 const stopWithin = 2 * time.Second
 
-// Interrupt sends SIGINT.
-func (c *Child) Interrupt() { _ = c.cmd.Process.Signal(syscall.SIGINT) }
+// End sends a signal that makes the process end in order, and kills it after a while.
+func (c *Child) End(s syscall.Signal, within time.Duration) {
+	_ = c.cmd.Process.Signal(s) // it fails where the process is dead
+	select {
+	case <-c.Gone:
+	case <-time.After(within):
+		_ = c.Kill()
+	}
+}
 
 // Resume sends SIGCONT.
 func (c *Child) Resume() error {

@@ -3,6 +3,8 @@ package machine
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"syscall"
 	"time"
 
@@ -37,6 +39,29 @@ func hasStopped(pid int) (bool, error) {
 }
 
 func signal(pid int, s syscall.Signal) error { return syscall.Kill(pid, s) }
+
+// awaitEnd returns when a child has ended. It is still to be waited for: until then its number,
+// and that of its group, is nobody else's.
+func awaitEnd(pid int) {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// isMine reports that a file is this user's.
+func isMine(info fs.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == os.Getuid()
+}
+
+// removeSegment removes a segment of shared memory.
+func removeSegment(id int) error {
+	_, err := unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+	return err
+}
 
 // Adopt makes this process the parent of every descendant that loses its own: so none
 // can leave the tree, by setsid or otherwise.

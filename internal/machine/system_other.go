@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"io/fs"
 	"runtime"
 	"syscall"
 	"time"
@@ -19,6 +20,9 @@ func attributes(syscall.Signal, *User) (*syscall.SysProcAttr, error) {
 
 func hasStopped(int) (bool, error)     { return false, LiveOn(runtime.GOOS) }
 func signal(int, syscall.Signal) error { return LiveOn(runtime.GOOS) }
+func awaitEnd(int)                     {}
+func isMine(fs.FileInfo) bool          { return false }
+func removeSegment(int) error          { return LiveOn(runtime.GOOS) }
 
 func Adopt() error                   { return LiveOn(runtime.GOOS) }
 func Monotonic() time.Duration       { panic(LiveOn(runtime.GOOS)) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -48,9 +49,6 @@ func stopPID(pid int, deadline time.Time) error {
 	return nil
 }
 
-// Gone reports that there is no process of this number.
-func Gone(pid int) bool { return errors.Is(signal(pid, 0), syscall.ESRCH) }
-
 // standsStill reports that every thread of a process is stopped, or that there is none.
 func standsStill(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
@@ -72,10 +70,9 @@ func ResumeTree(c *Child) error {
 	return c.Resume()
 }
 
-// KillTree ends a process and all its descendants, and waits until they have. One that is
-// dead has none any more, and its number may be another's by now.
+// KillTree ends a process and all its descendants, and waits until they have.
 func KillTree(c *Child) {
-	if c.Dead() {
+	if c.Dead() { // its number may be another's by now
 		return
 	}
 	_ = StopTree(c) // so that none of them starts another meanwhile
@@ -103,12 +100,7 @@ func killAll(pids []int) {
 		_ = signal(pid, syscall.SIGKILL)
 	}
 	for deadline := time.Now().Add(stopWithin); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		left := false
-		for _, pid := range pids {
-			state, _ := statOf(fmt.Sprintf("/proc/%d/stat", pid))
-			left = left || state != 0 && state != 'Z' && state != 'X'
-		}
-		if !left {
+		if !slices.ContainsFunc(pids, lives) {
 			return
 		}
 	}
@@ -117,26 +109,39 @@ func killAll(pids []int) {
 // descendants are the living processes below one.
 func descendants(pid int) []int {
 	children := make(map[int][]int)
-	files, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, file := range files {
-		state, parent := statOf(file)
-		if state == 0 {
-			continue
-		}
-		child, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err == nil {
+	for _, child := range processes() {
+		if state, parent := statOf(statFile(child)); state != 0 {
 			children[parent] = append(children[parent], child)
 		}
 	}
 	var list []int
 	for next := children[pid]; len(next) > 0; next = next[1:] {
-		if state, _ := statOf(fmt.Sprintf("/proc/%d/stat", next[0])); state != 'Z' && state != 'X' {
+		if lives(next[0]) {
 			list = append(list, next[0])
 		}
 		next = append(next, children[next[0]]...)
 	}
 	return list
 }
+
+// processes are all processes of this machine, as far as they can be seen.
+func processes() (pids []int) {
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range folders {
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// lives reports that there is a process of this number, and that it has not ended.
+func lives(pid int) bool {
+	state, _ := statOf(statFile(pid))
+	return state != 0 && state != 'Z' && state != 'X'
+}
+
+func statFile(pid int) string { return fmt.Sprintf("/proc/%d/stat", pid) }
 
 // statOf reads the state and the parent of a process; 0: it is gone.
 func statOf(file string) (state byte, parent int) {

@@ -30,6 +30,11 @@ func TestTreeIsStruckAsOne(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); strings.TrimSpace(line) != "ready" {
 		t.Fatal(line, err)
 	}
+	for deadline := time.Now().Add(time.Minute); len(descendants(c.PID())) < 3; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the family is not complete")
+		}
+	}
 	if err := StopTree(c); err != nil {
 		t.Fatal(err)
 	}

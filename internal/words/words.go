@@ -20,5 +20,8 @@ func Noun[N ~int | ~uint64](n N, noun string) string {
 	if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.HasSuffix(stem, "e") {
 		return stem + "ies"
 	}
+	if strings.HasSuffix(noun, "s") {
+		return noun + "es"
+	}
 	return noun + "s"
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -39,6 +40,8 @@ type World struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
+	// scratch is the folder with the data of servers.
+	scratch string
 	servers *server.Servers
 	// postgres has the resource, where it is not nil.
 	postgres *postgres.Server
@@ -85,7 +88,10 @@ func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
 
 func (w *World) build(o Options) (err error) {
 	shown := w.spec.Lock.Key
-	if w.servers, err = server.New(w.ctx, &w.spec, o.Options); err != nil {
+	if w.scratch, err = machine.Scratch(); err != nil {
+		return err
+	}
+	if w.servers, err = server.New(w.ctx, &w.spec, w.scratch, o.Options); err != nil {
 		return err
 	}
 	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.record,
@@ -102,7 +108,7 @@ func (w *World) build(o Options) (err error) {
 	group.Go(func() error { return w.servers.Start(w.ctx) })
 	if w.spec.Postgres {
 		group.Go(func() (err error) {
-			w.postgres, err = postgres.Start(w.ctx, filepath.Join(w.spec.Dir, "postgres.log"))
+			w.postgres, err = postgres.Start(w.ctx, w.scratch, filepath.Join(w.spec.Dir, "postgres.log"))
 			return err
 		})
 	}
@@ -339,13 +345,18 @@ func (w *World) Close() error {
 			w.clients.Close()
 			w.observation.Close()
 		}
-		w.servers.Stop()
+		if w.servers != nil {
+			w.servers.Stop()
+		}
 		if w.postgres != nil {
 			w.postgres.Stop()
 		}
 		w.links.Close()
 		w.background.Wait()
-		w.closeErr = w.servers.Close()
+		if w.servers != nil {
+			w.closeErr = w.servers.Close()
+		}
+		w.closeErr = errors.Join(w.closeErr, os.RemoveAll(w.scratch))
 		if w.observation != nil {
 			w.closeErr = errors.Join(w.observation.Err(), w.closeErr)
 		}

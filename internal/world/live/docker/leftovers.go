@@ -26,14 +26,14 @@ func (l Leftovers) String() string {
 // Leftovers looks for what owners left that are gone. With remove it removes
 // it. Nothing without our labels is touched.
 func (e *Engine) Leftovers(ctx context.Context, remove bool) (Leftovers, error) {
-	me, err := self()
+	me, err := machine.Self()
 	if err != nil {
 		return Leftovers{}, err
 	}
 	ours := make(client.Filters).Add("label", ownerLabel)
 	orphaned := func(labels map[string]string) bool {
-		o, err := parseOwner(labels[ownerLabel])
-		return err == nil && o.gone(me)
+		o, err := machine.ParseOwner(labels[ownerLabel])
+		return err == nil && o.Gone(me)
 	}
 	found, err := e.sweep(ctx, ours, remove, orphaned)
 	// The engine may still be starting a container that a killed run asked for. It keeps

@@ -11,6 +11,15 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+)
+
+// Labels of all that a run leaves with the engine.
+const (
+	// ownerLabel tells which process made it, runLabel which run.
+	ownerLabel = "redlock-sim.owner"
+	runLabel   = "redlock-sim.run"
 )
 
 // Run is one run's share of an engine: a network of its own, and all that is
@@ -56,7 +65,7 @@ func (e *Engine) Begin(ctx context.Context, image Image) (*Run, error) {
 }
 
 func (e *Engine) begin(ctx context.Context, image Image) (*Run, error) {
-	me, err := self()
+	me, err := machine.Self()
 	if err != nil {
 		return nil, err
 	}

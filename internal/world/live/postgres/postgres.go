@@ -3,6 +3,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -30,9 +32,11 @@ type Server struct {
 	log      string
 	port     int
 	server   *machine.Child
-	// owner runs it: PostgreSQL refuses to run as root.
-	owner   *machine.User
-	Version string
+	// user runs it: PostgreSQL refuses to run as root.
+	user *machine.User
+	// password is that of the role sim, which has the resource and is no superuser.
+	password string
+	Version  string
 	// listening tells of effects.
 	listening *effectStream
 }
@@ -63,19 +67,14 @@ func FindPostgres() (string, error) {
 	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) })), nil
 }
 
-// postgresFolder is how folders of databases begin; the process id of their owner
-// follows.
-const postgresFolder = "redlock-sim-postgres-"
-
-// Start starts a server with the resource's tables. log is where its log
-// goes.
-func Start(ctx context.Context, log string) (*Server, error) {
+// Start starts a server with the resource's tables. Its data is below the folder scratch, log
+// is where its log goes.
+func Start(ctx context.Context, scratch, log string) (*Server, error) {
 	binaries, err := FindPostgres()
 	if err != nil {
 		return nil, err
 	}
-	removeStaleDatabases()
-	p := &Server{binaries: binaries, log: log}
+	p := &Server{binaries: binaries, dir: filepath.Join(scratch, "postgres"), log: log, password: rand.Text()}
 	if err := p.begin(ctx); err != nil {
 		p.Stop()
 		return nil, err
@@ -84,22 +83,27 @@ func Start(ctx context.Context, log string) (*Server, error) {
 }
 
 func (p *Server) begin(ctx context.Context) (err error) {
-	if p.owner, err = unprivileged(); err != nil {
+	if p.user, err = unprivileged(); err != nil {
 		return err
 	}
-	// Not in the run's folder: another user may not be able to get there.
-	if p.dir, err = os.MkdirTemp("", fmt.Sprintf("%s%d-", postgresFolder, os.Getpid())); err != nil {
+	if err := os.Mkdir(p.dir, 0o700); err != nil {
 		return fmt.Errorf("failed to make a folder for PostgreSQL: %w", err)
 	}
-	if p.owner != nil {
-		if err := os.Chown(p.dir, int(p.owner.UID), int(p.owner.GID)); err != nil {
-			return fmt.Errorf("failed to hand PostgreSQL its folder: %w", err)
+	superuser := rand.Text()
+	if err := os.WriteFile(p.passwordFile(), []byte(superuser), 0o600); err != nil {
+		return fmt.Errorf("failed to make PostgreSQL's password: %w", err)
+	}
+	if p.user != nil {
+		for _, path := range []string{p.dir, p.passwordFile()} {
+			if err := os.Chown(path, int(p.user.UID), int(p.user.GID)); err != nil {
+				return fmt.Errorf("failed to hand PostgreSQL its folder: %w", err)
+			}
 		}
 	}
 	if err := p.initialize(ctx); err != nil {
 		return err
 	}
-	if err := machine.OnFreePort(func(port int) error { return p.startOn(ctx, port) }); err != nil {
+	if err := machine.OnFreePort(func(port int) error { return p.startOn(ctx, port, superuser) }); err != nil {
 		return err
 	}
 	conn, err := p.connect(ctx)
@@ -113,6 +117,9 @@ func (p *Server) begin(ctx context.Context) (err error) {
 	}
 	return nil
 }
+
+// passwordFile has the superuser's password while the database is made.
+func (p *Server) passwordFile() string { return filepath.Join(p.dir, "password") }
 
 // unprivileged is whom the server runs as: ourselves (nil), or the user postgres
 // or nobody where we are root.
@@ -146,28 +153,33 @@ func (p *Server) command(name string, args ...string) (*exec.Cmd, *os.File, erro
 func (p *Server) data() string { return filepath.Join(p.dir, "data") }
 
 func (p *Server) initialize(ctx context.Context) error {
-	cmd, log, err := p.command("initdb", "--pgdata", p.data(), "--username", "sim", "--auth", "trust", "--no-sync", "--encoding", "UTF8", "--no-locale")
+	cmd, log, err := p.command("initdb", "--pgdata", p.data(), "--username", superuserName, "--auth", "scram-sha-256", "--pwfile", p.passwordFile(), "--no-sync", "--encoding", "UTF8", "--no-locale")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	making, err := machine.StartAs("initdb", cmd, p.owner)
+	// SIGTERM lets it end the server that it uses, which removes its shared memory.
+	making, err := machine.StartAs("initdb", cmd, p.user, syscall.SIGTERM)
 	if err != nil {
 		return err
 	}
 	select {
 	case <-making.Gone:
 	case <-ctx.Done():
-		_ = making.Kill()
+		making.End(syscall.SIGTERM, endWithin)
 		return ctx.Err()
 	}
 	if making.Err != nil {
 		return fmt.Errorf("initdb failed (%w); its log is %s", making.Err, p.log)
 	}
-	return nil
+	return os.Remove(p.passwordFile())
 }
 
-func (p *Server) startOn(ctx context.Context, port int) error {
+// superuserName is the role that makes the role sim, and is not used after that.
+const superuserName = "postgres"
+
+// startOn starts the server on a port, and makes the role sim the owner of its database.
+func (p *Server) startOn(ctx context.Context, port int, superuser string) error {
 	cmd, log, err := p.command("postgres", "-D", p.data(), "-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(port),
 		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=100", "-c", "shared_buffers=8MB",
 		"-c", "dynamic_shared_memory_type=mmap", "-c", "autovacuum=off", "-c", "log_min_messages=warning")
@@ -175,15 +187,17 @@ func (p *Server) startOn(ctx context.Context, port int) error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	if p.server, err = machine.StartAs("postgres", cmd, p.owner); err != nil {
+	// SIGQUIT is its immediate shutdown: it kills its children and removes its shared memory.
+	if p.server, err = machine.StartAs("postgres", cmd, p.user, syscall.SIGQUIT); err != nil {
 		return err
 	}
 	p.port = port
 	deadline := time.Now().Add(answerWithin)
 	for {
-		conn, err := p.connect(ctx)
+		conn, err := pgx.Connect(ctx, p.as(superuserName, superuser).PostgresURL())
 		if err == nil {
-			return conn.Close(ctx)
+			_, err = conn.Exec(ctx, "create role sim login password '"+p.password+"'; alter database postgres owner to sim")
+			return errors.Join(err, conn.Close(ctx))
 		}
 		switch {
 		case p.server.Dead():
@@ -206,12 +220,17 @@ func (p *Server) startOn(ctx context.Context, port int) error {
 func (p *Server) Address() string { return fmt.Sprintf("127.0.0.1:%d", p.port) }
 
 func (p *Server) connect(ctx context.Context) (*pgx.Conn, error) {
-	return pgx.Connect(ctx, p.Invitation(p.Address()).PostgresURL())
+	return pgx.Connect(ctx, p.as("sim", p.password).PostgresURL())
 }
 
 // Invitation is what a client has to know; link leads to the server.
 func (p *Server) Invitation(link string) client.Address {
-	return client.Address{Name: history.ResourceProcess, Kind: client.Postgres, Address: link}
+	return client.Address{Name: history.ResourceProcess, Kind: client.Postgres, Address: link, Username: "sim", Secret: p.password}
+}
+
+// as is how a role connects.
+func (p *Server) as(role, password string) client.Address {
+	return client.Address{Kind: client.Postgres, Address: p.Address(), Username: role, Secret: password}
 }
 
 // answerWithin bounds how long the server may take to answer.
@@ -220,34 +239,13 @@ const answerWithin = 20 * time.Second
 // endWithin bounds how long the server may take to end in order.
 const endWithin = 2 * time.Second
 
-// Stop ends the server, in order if it can, and removes its data.
+// Stop ends the server.
 func (p *Server) Stop() {
 	if p.listening != nil {
 		p.listening.Close()
 	}
 	if p.server != nil {
-		// SIGINT is its fast shutdown: it ends its own children first.
-		p.server.Interrupt()
-		select {
-		case <-p.server.Gone:
-		case <-time.After(endWithin):
-			_ = p.server.Kill()
-		}
+		p.server.End(syscall.SIGQUIT, endWithin) // its immediate shutdown: nobody wants its data
 		machine.ReturnPort(p.port)
-	}
-	if p.dir != "" {
-		_ = os.RemoveAll(p.dir)
-	}
-}
-
-// removeStaleDatabases removes the folders of programs that were killed.
-func removeStaleDatabases() {
-	found, _ := filepath.Glob(filepath.Join(os.TempDir(), postgresFolder+"*"))
-	for _, dir := range found {
-		text, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), postgresFolder), "-")
-		pid, err := strconv.Atoi(text)
-		if err == nil && machine.Gone(pid) {
-			_ = os.RemoveAll(dir)
-		}
 	}
 }

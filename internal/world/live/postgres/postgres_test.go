@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/command/commandtest"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 )
 
@@ -22,7 +24,12 @@ func TestPostgresDoesWhatTheScriptsDo(t *testing.T) {
 		t.Skip(err)
 	}
 	ctx := context.Background()
-	p, err := Start(ctx, filepath.Join(t.TempDir(), "postgres.log"))
+	scratch, err := machine.Scratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(scratch) })
+	p, err := Start(ctx, scratch, filepath.Join(t.TempDir(), "postgres.log"))
 	if err != nil {
 		t.Fatal(err)
 	}

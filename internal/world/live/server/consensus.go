@@ -24,9 +24,9 @@ import (
 type consensus struct {
 	Address client.Address
 	version string
-	dir     string
-	// Either a Redis node, or etcd's process on two ports.
-	redis *Node
+	// node is what it is as a redis-server; etcd works in the same folder.
+	node *Node
+	// Either the node was started, or etcd's process on two ports.
 	etcd  *machine.Child
 	ports []int
 }
@@ -40,13 +40,16 @@ func FindEtcd() (string, error) {
 	return exec.LookPath(name)
 }
 
-func startConsensus(ctx context.Context, dir string, h Host) (*consensus, error) {
-	c := &consensus{dir: filepath.Join(dir, world.Consensus)}
-	binary, err := FindEtcd()
+// startConsensus starts etcd, or the node in its place.
+func startConsensus(ctx context.Context, n *Node) (*consensus, error) {
+	c := &consensus{node: n}
+	err := n.makeFolder()
 	if err == nil {
-		err = c.startEtcd(ctx, binary)
-	} else {
-		err = c.startRedis(ctx, h)
+		if binary, missing := FindEtcd(); missing == nil {
+			err = c.startEtcd(ctx, binary)
+		} else {
+			err = c.startRedis(ctx)
+		}
 	}
 	if err != nil {
 		c.Stop()
@@ -55,15 +58,11 @@ func startConsensus(ctx context.Context, dir string, h Host) (*consensus, error)
 	return c, nil
 }
 
-func (c *consensus) startRedis(ctx context.Context, h Host) error {
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return fmt.Errorf("failed to make the folder of the consensus store: %w", err)
-	}
-	c.redis = &Node{Name: world.Consensus, Host: h, dir: c.dir, Persistence: world.NoPersistence}
-	if err := c.redis.Start(ctx); err != nil {
+func (c *consensus) startRedis(ctx context.Context) error {
+	if err := c.node.Start(ctx); err != nil {
 		return err
 	}
-	c.Address = client.Address{Name: world.Consensus, Address: c.redis.Address()}
+	c.Address = client.Address{Name: world.Consensus, Address: c.node.Address()}
 	c.version = "redis (etcd is not installed)"
 	return nil
 }
@@ -82,19 +81,16 @@ func (c *consensus) startEtcd(ctx context.Context, binary string) error {
 
 // tryEtcd starts etcd at an address for clients and one for its peers.
 func (c *consensus) tryEtcd(ctx context.Context, binary, clients, peers string) error {
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return fmt.Errorf("failed to make the folder of the consensus store: %w", err)
-	}
-	log, err := os.OpenFile(c.logPath(), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
+	log, err := os.OpenFile(c.node.log, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
 	if err != nil {
 		return fmt.Errorf("failed to open etcd's log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(binary, "--name", "sim", "--data-dir", filepath.Join(c.dir, "data"), "--log-level", "warn",
+	cmd := exec.Command(binary, "--name", "sim", "--data-dir", filepath.Join(c.node.dir, "data"), "--log-level", "warn",
 		"--listen-client-urls", clients, "--advertise-client-urls", clients,
 		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "sim="+peers,
 		"--heartbeat-interval", "20", "--election-timeout", "200")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, log, log
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.node.dir, log, log
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // ETCD_... would overrule what we say
 	if c.etcd, err = machine.Start("etcd", cmd); err != nil {
 		return err
@@ -125,7 +121,7 @@ func (c *consensus) healthy(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(deadline):
-			return fmt.Errorf("etcd did not answer within %v; its log is %s", startWithin, c.logPath())
+			return fmt.Errorf("etcd did not answer within %v; its log is %s", startWithin, c.node.log)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -153,21 +149,17 @@ func (c *consensus) askVersion(ctx context.Context) error {
 }
 
 func (c *consensus) etcdError() error {
-	text, _ := os.ReadFile(c.logPath())
+	text, _ := os.ReadFile(c.node.log)
 	if strings.Contains(string(text), "address already in use") {
 		return machine.ErrPortTaken
 	}
 	return fmt.Errorf("etcd ended at once (%w): %s", c.etcd.Err, lastLine(text))
 }
 
-func (c *consensus) logPath() string { return c.dir + ".log" }
-
-// Stop ends the store; its data is of no interest afterwards.
+// Stop ends the store.
 func (c *consensus) Stop() {
-	if c.redis != nil {
-		c.redis.Stop()
-		c.redis.returnPort()
-	}
+	c.node.Stop()
+	c.node.returnPort()
 	if c.etcd != nil {
 		_ = c.etcd.Kill()
 	}
@@ -175,5 +167,4 @@ func (c *consensus) Stop() {
 		machine.ReturnPort(p)
 	}
 	c.etcd, c.ports = nil, nil
-	_ = os.RemoveAll(c.dir)
 }

@@ -61,7 +61,7 @@ func (h *dockerHost) launch(ctx context.Context, n *Node) error {
 		if err != nil {
 			return err
 		}
-		return n.begin(ctx, &serverContainer{Server: s, log: n.logPath()})
+		return n.begin(ctx, &serverContainer{Server: s, log: n.log})
 	})
 }
 

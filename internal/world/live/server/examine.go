@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
 )
 
 // Check is one thing that the live world uses of the machine.
@@ -31,7 +32,24 @@ func Examine(ctx context.Context) []Check {
 	redis, engine := examineRedis(ctx), examineDocker(ctx)
 	nowhere := redis.Err != nil && engine[0].Err != nil
 	redis.Required, engine[0].Required = nowhere, nowhere
-	return append([]Check{system, redis, examineFaketime(), examineEtcd(), examinePostgres()}, engine...)
+	return append([]Check{system, redis, examineFaketime(), examineEtcd(), examinePostgres(), examineLeft()}, engine...)
+}
+
+func examineLeft() Check {
+	left, err := machine.Clean(false)
+	return leftCheck("leftovers of killed runs", "none", left, err)
+}
+
+// leftCheck tells of what killed runs have left.
+func leftCheck(name, none string, left interface {
+	Any() bool
+	String() string
+}, err error) Check {
+	c := Check{Name: name, Found: none, Err: err, Hint: "sim doctor --clean removes them; so does the next live run"}
+	if err == nil && left.Any() {
+		c.Found, c.Err = "", errors.New(left.String())
+	}
+	return c
 }
 
 func examineRedis(ctx context.Context) Check {
@@ -43,13 +61,13 @@ func examineRedis(ctx context.Context) Check {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	out, err := machine.Output(ctx, path, "--version")
 	if err != nil {
 		c.Err = fmt.Errorf("%s does not run: %w", path, err)
 		return c
 	}
 	c.Found = path
-	for field := range strings.FieldsSeq(string(out)) {
+	for field := range strings.FieldsSeq(out) {
 		if v, ok := strings.CutPrefix(field, "v="); ok {
 			c.Found = path + ", version " + v
 		}

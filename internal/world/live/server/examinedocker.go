@@ -3,8 +3,8 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
 )
 
@@ -38,21 +38,20 @@ func examineImage(ctx context.Context, e *docker.Engine) Check {
 }
 
 func examineLeftovers(ctx context.Context, e *docker.Engine) Check {
-	c := Check{Name: "leftovers of killed runs", Found: "none", Hint: "sim doctor --clean removes them; so does the next run in Docker"}
 	left, err := e.Leftovers(ctx, false)
-	if err == nil && left.Any() {
-		c.Found, err = "", fmt.Errorf("%v", left)
-	}
-	c.Err = err
-	return c
+	return leftCheck("leftovers in Docker", "none", left, err)
 }
 
-// Clean removes what killed runs have left with the Docker engine.
-func Clean(ctx context.Context) (docker.Leftovers, error) {
-	e, err := docker.Connect(ctx)
-	if err != nil {
-		return docker.Leftovers{}, err
+// Clean removes what killed runs have left, on this machine and with a Docker engine, and says
+// what it did, a line for each. Where no engine answers, only the machine is cleaned.
+func Clean(ctx context.Context) (did []string, err error) {
+	here, err := machine.Clean(true)
+	did = append(did, "removed "+here.String())
+	e, missing := docker.Connect(ctx)
+	if missing != nil {
+		return append(did, "did not look at Docker: "+missing.Error()), err
 	}
 	defer e.Close()
-	return e.Leftovers(ctx, true)
+	there, failed := e.Leftovers(ctx, true)
+	return append(did, "removed in Docker "+there.String()), errors.Join(err, failed)
 }

@@ -70,14 +70,6 @@ func libc() string {
 	return "libc.so.6"
 }
 
-// UnlinkFaketimeShared removes what libfaketime left in /dev/shm for the server:
-// it has it mapped by now, and would not clean up when it is killed.
-func UnlinkFaketimeShared(pid int) {
-	for _, name := range []string{"faketime_shm_%d", "sem.faketime_sem_%d"} {
-		_ = os.Remove(filepath.Join("/dev/shm", fmt.Sprintf(name, pid)))
-	}
-}
-
 // Set makes the clock go as f says from now on.
 func (c *nodeClock) Set(f world.ClockFault) error {
 	c.halt()

@@ -60,7 +60,7 @@ func (n *Node) wipe() error {
 		return fmt.Errorf("failed to wipe the disk of node %s: %w", n.Name, err)
 	}
 	for _, e := range entries {
-		if e.Name() == filepath.Base(n.logPath()) || e.Name() == clockFile {
+		if e.Name() == clockFile {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(n.dir, e.Name())); err != nil {

@@ -45,7 +45,7 @@ func (h processHost) launch(ctx context.Context, n *Node) error {
 }
 
 func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
-	log, err := os.OpenFile(n.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("failed to open the log of node %s: %w", n.Name, err)
 	}
@@ -62,11 +62,16 @@ func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
 	if err != nil {
 		return err
 	}
-	if err := n.begin(ctx, &serverProcess{Child: c, port: port, log: n.logPath()}); err != nil {
+	if moved {
+		if err := machine.MarkFaketime(n.dir, c.PID()); err != nil {
+			return errors.Join(err, c.Kill())
+		}
+	}
+	if err := n.begin(ctx, &serverProcess{Child: c, port: port, log: n.log}); err != nil {
 		return err
 	}
 	if moved {
-		UnlinkFaketimeShared(c.PID())
+		machine.UnlinkFaketime(c.PID())
 	}
 	return nil
 }

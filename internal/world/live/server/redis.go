@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"path/filepath"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -18,9 +18,10 @@ import (
 
 // Node is a Redis server that holds the lock, or the resource.
 type Node struct {
-	Name        string
-	Host        Host
-	dir         string
+	Name string
+	Host Host
+	// dir has its data, and is gone after the run; log is where its log is kept.
+	dir, log    string
 	Persistence world.Persistence
 	// keep is what a restart is to leave of its data.
 	keep world.Keep
@@ -166,6 +167,14 @@ func (n *Node) Stop() {
 	}
 }
 
+// makeFolder makes the folder for its data, which only this user may enter.
+func (n *Node) makeFolder() error {
+	if err := os.MkdirAll(n.dir, 0o700); err != nil {
+		return fmt.Errorf("failed to make the folder of node %s: %w", n.Name, err)
+	}
+	return nil
+}
+
 // returnPort lets the server's port be handed out again.
 func (n *Node) returnPort() {
 	if n.Server == nil {
@@ -180,8 +189,6 @@ func (n *Node) returnPort() {
 
 // Address is where it listens.
 func (n *Node) Address() string { return n.Server.Door().Address }
-
-func (n *Node) logPath() string { return filepath.Join(n.dir, "node.log") }
 
 // AdminClient talks to a server past the proxies.
 func AdminClient(d Door) *redis.Client {

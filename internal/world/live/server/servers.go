@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -18,7 +17,8 @@ import (
 // for consensus.
 type Servers struct {
 	spec *world.Spec
-	dir  string
+	// scratch is where they keep their data.
+	scratch string
 	// Host runs the nodes, storeHost the resource; they may be the same.
 	Host, storeHost Host
 	Nodes           map[string]*Node
@@ -29,31 +29,35 @@ type Servers struct {
 	version   string
 }
 
-// New are the servers that a spec wants. On servers of somebody else, the
-// spec's keys get a prefix.
-func New(ctx context.Context, spec *world.Spec, o Options) (*Servers, error) {
-	s := &Servers{spec: spec, dir: spec.Dir, Nodes: make(map[string]*Node)}
+// New are the servers that a spec wants; their data is below the folder scratch. On servers
+// of somebody else, the spec's keys get a prefix.
+func New(ctx context.Context, spec *world.Spec, scratch string, o Options) (*Servers, error) {
+	s := &Servers{spec: spec, scratch: scratch, Nodes: make(map[string]*Node)}
 	if err := s.chooseHosts(ctx, o); err != nil {
 		return s, err
 	}
 	for _, n := range spec.Nodes {
-		s.Nodes[n.Name] = &Node{Name: n.Name, Host: s.Host, Persistence: n.Persistence, dir: filepath.Join(s.dir, "node-"+n.Name)}
+		s.Nodes[n.Name] = s.node(n.Name, "node-"+n.Name, s.Host, n.Persistence)
 	}
 	switch {
 	case spec.SharedStore:
 		s.Store = s.Nodes[spec.Nodes[0].Name]
 	case !spec.Postgres:
-		s.Store = &Node{Name: history.ResourceProcess, Host: s.storeHost, Persistence: spec.StorePersistence,
-			dir: filepath.Join(s.dir, history.ResourceProcess)}
+		s.Store = s.node(history.ResourceProcess, history.ResourceProcess, s.storeHost, spec.StorePersistence)
 	}
 	return s, nil
+}
+
+// node is a node whose log is <file>.log in the run's folder.
+func (s *Servers) node(name, file string, h Host, p world.Persistence) *Node {
+	return &Node{Name: name, Host: h, Persistence: p, dir: filepath.Join(s.scratch, file), log: filepath.Join(s.spec.Dir, file+".log")}
 }
 
 // Start starts the nodes and the resource.
 func (s *Servers) Start(ctx context.Context) error {
 	for _, n := range s.All() {
-		if err := os.MkdirAll(n.dir, 0o755); err != nil {
-			return fmt.Errorf("failed to make the folder of node %s: %w", n.Name, err)
+		if err := n.makeFolder(); err != nil {
+			return err
 		}
 	}
 	if slices.Contains(s.spec.Needs, world.NodeClockPower) {
@@ -77,7 +81,7 @@ func (s *Servers) Start(ctx context.Context) error {
 // StartConsensus starts the store for consensus, where the lock needs one.
 func (s *Servers) StartConsensus(ctx context.Context) (err error) {
 	if s.spec.Lock.NeedsConsensus() {
-		s.Consensus, err = startConsensus(ctx, s.dir, s.storeHost)
+		s.Consensus, err = startConsensus(ctx, s.node(world.Consensus, world.Consensus, s.storeHost, world.NoPersistence))
 	}
 	return err
 }
@@ -165,7 +169,7 @@ func (s *Servers) Stop() {
 	}
 }
 
-// Close undoes what the hosts have done, and tidies up.
+// Close undoes what the hosts have done.
 func (s *Servers) Close() error {
 	var errs []error
 	if s.Host != nil {
@@ -173,19 +177,6 @@ func (s *Servers) Close() error {
 	}
 	if s.storeHost != nil && s.storeHost != s.Host {
 		errs = append(errs, s.storeHost.Close())
-	}
-	return errors.Join(append(errs, s.tidy())...)
-}
-
-// tidy keeps of each node's folder the log alone, as node-A.log.
-func (s *Servers) tidy() error {
-	var errs []error
-	for _, n := range s.All() {
-		if err := os.Rename(n.logPath(), n.dir+".log"); err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, os.RemoveAll(n.dir))
 	}
 	return errors.Join(errs...)
 }

@@ -75,7 +75,7 @@ func (r *Redis) Launch(t rapid.TB) {
 	for deadline := time.Now().Add(Patience); ; time.Sleep(2 * time.Millisecond) {
 		switch err := r.ready(); {
 		case err == nil:
-			server.UnlinkFaketimeShared(r.PID())
+			machine.UnlinkFaketime(r.PID())
 			return
 		case child.Dead():
 			t.Fatalf("redis-server ended: %v", child.Err)

@@ -1,4 +1,4 @@
-package docker
+package machine
 
 import (
 	"os/exec"
@@ -7,15 +7,15 @@ import (
 )
 
 func TestAnOwnerIsGoneWhenItsProcessIs(t *testing.T) {
-	me, err := self()
+	me, err := Self()
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := parseOwner(me.String())
+	back, err := ParseOwner(me.String())
 	if err != nil || back != me {
 		t.Errorf("%q was read as %+v (%v)", me, back, err)
 	}
-	if me.gone(me) {
+	if me.Gone(me) {
 		t.Error("this process is gone")
 	}
 	child := exec.Command("sleep", "60")
@@ -24,39 +24,39 @@ func TestAnOwnerIsGoneWhenItsProcessIs(t *testing.T) {
 	}
 	its := me
 	its.pid = child.Process.Pid
-	if its.started, err = startOf(its.pid); err != nil || its.gone(me) {
+	if its.started, err = startOf(its.pid); err != nil || its.Gone(me) {
 		t.Errorf("a process that runs is gone (%v)", err)
 	}
 	later := its
 	later.started = "1"
-	if !later.gone(me) {
+	if !later.Gone(me) {
 		t.Error("another process with the same number is taken for the owner")
 	}
 	elsewhere := later
-	elsewhere.space = "pid:[1]"
-	if elsewhere.gone(me) {
+	elsewhere.space = "1"
+	if elsewhere.Gone(me) {
 		t.Error("what another namespace counts cannot be seen from here")
 	}
 	before := its
 	before.boot = "the last one"
-	if !before.gone(me) {
+	if !before.Gone(me) {
 		t.Error("an owner outlived its machine's boot")
 	}
 	_ = child.Process.Kill()
-	for deadline := time.Now().Add(5 * time.Second); !its.gone(me); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Second); !its.Gone(me); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("a process that has ended and has not been waited for is not gone")
 		}
 	}
 	_ = child.Wait()
-	if !its.gone(me) {
+	if !its.Gone(me) {
 		t.Error("a process that has ended is not gone")
 	}
 }
 
 func TestParseOwnerRefusesGarbage(t *testing.T) {
-	for _, text := range []string{"", "a b c", "a b c d", "a b 1 d e"} {
-		if o, err := parseOwner(text); err == nil {
+	for _, text := range []string{"", "a-b-c", "a-b-c-d", "a-b-1-d-e", "a b 1 d"} {
+		if o, err := ParseOwner(text); err == nil {
 			t.Errorf("%q was read as %+v", text, o)
 		}
 	}

@@ -1,4 +1,4 @@
-package docker
+package machine
 
 import (
 	"errors"
@@ -7,18 +7,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 )
 
-// Labels of all that a run leaves with the engine.
-const (
-	// ownerLabel tells which process made it, runLabel which run.
-	ownerLabel = "redlock-sim.owner"
-	runLabel   = "redlock-sim.run"
-)
-
-// owner is a process, named so that it is not taken for another one that has
-// its number later.
-type owner struct {
+// Owner is a process that has made something, named so that it is not taken for another
+// one that has its number later.
+type Owner struct {
 	// boot is the machine's boot, space the namespace in which pid counts.
 	boot, space string
 	pid         int
@@ -26,23 +20,25 @@ type owner struct {
 	started string
 }
 
-func (o owner) String() string {
-	return fmt.Sprintf("%s %s %d %s", o.boot, o.space, o.pid, o.started)
+// String names the owner without a space, so that it can stand in a file's name.
+func (o Owner) String() string {
+	return fmt.Sprintf("%s-%s-%d-%s", o.boot, o.space, o.pid, o.started)
 }
 
-// self is this process.
-func self() (owner, error) {
+// Self is this process.
+var Self = sync.OnceValues(func() (Owner, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return owner{}, fmt.Errorf("failed to learn which boot this is: %w", err)
+		return Owner{}, fmt.Errorf("failed to learn which boot this is: %w", err)
 	}
 	space, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
-		return owner{}, fmt.Errorf("failed to learn which process this is: %w", err)
+		return Owner{}, fmt.Errorf("failed to learn which process this is: %w", err)
 	}
 	started, err := startOf(os.Getpid())
-	return owner{boot: strings.TrimSpace(string(boot)), space: space, pid: os.Getpid(), started: started}, err
-}
+	// The first digits of the boot's number are random enough, and a socket's path is short.
+	return Owner{boot: string(boot[:8]), space: strings.Trim(space, "pid:[]"), pid: os.Getpid(), started: started}, err
+})
 
 // startOf is when a process started. One that has ended and waits to be noticed
 // by its parent does not exist any more.
@@ -64,19 +60,19 @@ func startOf(pid int) (string, error) {
 	return fields[startTime], nil
 }
 
-// parseOwner reads what String wrote.
-func parseOwner(s string) (owner, error) {
-	f := strings.Fields(s)
+// ParseOwner reads what String wrote.
+func ParseOwner(s string) (Owner, error) {
+	f := strings.Split(s, "-")
 	if len(f) != 4 {
-		return owner{}, fmt.Errorf("owner %q: want four fields", s)
+		return Owner{}, fmt.Errorf("owner %q: want four fields", s)
 	}
 	pid, err := strconv.Atoi(f[2])
-	return owner{f[0], f[1], pid, f[3]}, err
+	return Owner{f[0], f[1], pid, f[3]}, err
 }
 
-// gone reports whether o has certainly ended, as seen by me. What another
-// namespace counts cannot be seen from here, and is left alone.
-func (o owner) gone(me owner) bool {
+// Gone reports whether o has certainly ended, as seen by me. What another namespace counts
+// cannot be seen from here, and is left alone.
+func (o Owner) Gone(me Owner) bool {
 	if o.boot != me.boot {
 		return true
 	}

@@ -1,0 +1,163 @@
+package machine
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// roleVariable makes the test's program a process that is going to be killed.
+const roleVariable = "MACHINE_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(roleVariable) != "" {
+		leave()
+	}
+	os.Exit(m.Run())
+}
+
+// leave makes one of each thing that a killed process leaves, and waits for its end.
+func leave() {
+	dir, err := Scratch()
+	if err != nil {
+		panic(err)
+	}
+	var pids []string
+	start := func(dir, script string) {
+		cmd := exec.Command("sh", "-c", script)
+		cmd.Dir = dir
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			panic(err)
+		}
+		if _, err := Start("family", cmd); err != nil {
+			panic(err)
+		}
+		line, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil {
+			panic(err)
+		}
+		pids = append(pids, strings.Fields(line)...)
+	}
+	start("/", `sleep 1000 & echo $! $$; wait`)               // it keeps the environment
+	start(dir, `env -i setsid sleep 1000 & echo $! $$; wait`) // it works in the folder
+	_ = os.WriteFile(fmt.Sprintf("/dev/shm/faketime_shm_%s", pids[0]), nil, 0o600)
+	pid, _ := strconv.Atoi(pids[0])
+	if err := MarkFaketime(dir, pid); err != nil {
+		panic(err)
+	}
+	fmt.Println(dir, strings.Join(pids, " "))
+	select {}
+}
+
+// What a killed process has left is found by the next one, and removed; what belongs to one that
+// lives is not touched.
+func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	mine, err := Scratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleVariable+"=leave")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	its, pids, _ := strings.Cut(strings.TrimSpace(line), " ")
+	shm := "/dev/shm/faketime_shm_" + strings.Fields(pids)[0]
+	t.Cleanup(func() { _ = os.Remove(shm) })
+	if found, err := Clean(true); err != nil {
+		t.Fatal(found, err)
+	}
+	for _, path := range []string{its, mine, shm} {
+		if _, err := os.Stat(path); err != nil {
+			t.Fatalf("what belongs to a process that lives was removed: %v", err)
+		}
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	found, err := Clean(false)
+	if err != nil || found.Folders != 1 || found.Processes < 2 {
+		t.Errorf("found %v (%v)", found, err)
+	}
+	if found, err := Clean(true); err != nil {
+		t.Error(found, err)
+	}
+	for _, path := range []string{its, shm} {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s is left", path)
+		}
+	}
+	for _, text := range strings.Fields(pids) {
+		pid, _ := strconv.Atoi(text)
+		if lives(pid) {
+			t.Errorf("process %d is left", pid)
+		}
+	}
+	if left, err := Clean(false); err != nil || left.Any() {
+		t.Errorf("left: %v (%v)", left, err)
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Error(err)
+	}
+}
+
+// A folder that only looks like one of ours is not touched, nor what a link leads to.
+func TestCleanTouchesNothingElse(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	outside := filepath.Join(t.TempDir(), "outside")
+	for _, dir := range []string{outside, filepath.Join(temporary, "redlock-sim-"), filepath.Join(temporary, "redlock-sim-conform-123"),
+		filepath.Join(temporary, "redlock-sim-a-b-c-d-e")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(temporary, "redlock-sim-00000000-1-1-1-1")); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := Clean(true); err != nil || found.Folders > 0 {
+		t.Errorf("removed %v (%v)", found, err)
+	}
+	if entries, err := os.ReadDir(temporary); err != nil || len(entries) != 4 {
+		t.Errorf("%v are left (%v)", entries, err)
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a child has started in its group ends with it.
+func TestAGroupEndsWithItsFirst(t *testing.T) {
+	line, err := Output(t.Context(), "sh", "-c", "sleep 1000 & echo $!")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if !lives(pid) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("what it started lives on:", syscall.Kill(pid, 0))
+		}
+	}
+}

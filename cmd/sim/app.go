@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -31,7 +32,9 @@ type app struct {
 	stdout, stderr io.Writer
 	// out is stdout once the command runs.
 	out *output
-	now func() time.Time
+	// orderly says that the command has something to end when it is interrupted.
+	orderly atomic.Bool
+	now     func() time.Time
 	// terminal reports whether a file descriptor is a terminal.
 	terminal func(fd int) bool
 	// project holds the defaults of the folder in which sim runs, or sim's own.
@@ -81,7 +84,7 @@ func run(a *app) int {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	err := root.ExecuteContext(ctx)
+	err := a.execute(ctx, root)
 	switch broken := a.out.error(); {
 	case errors.Is(broken, syscall.EPIPE):
 		return exitPipe
@@ -101,6 +104,35 @@ func run(a *app) int {
 	return code
 }
 
+// execute runs the command. One that does not come to its end once ctx has ended is left where
+// it is: it may wait for a file that never ends.
+func (a *app) execute(ctx context.Context, root *cobra.Command) error {
+	done := make(chan error, 1)
+	go func() { done <- root.ExecuteContext(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	grace := atOnce
+	if a.orderly.Load() {
+		grace = inOrder
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(grace):
+		return &exitError{exitInterrupted, errors.New("interrupted")}
+	}
+}
+
+// How long a command may go on that has been interrupted: one that has nothing to end, and one
+// that has.
+const (
+	atOnce  = time.Second
+	inOrder = time.Minute
+)
+
 // live refuses what needs the live world on a system that cannot have it.
 func (a *app) live() error {
 	if err := machine.LiveOn(a.system); err != nil {
@@ -116,6 +148,7 @@ func (a *app) enterLive(hooks bool) (leave func(), err error) {
 	if err := a.live(); err != nil {
 		return nil, err
 	}
+	a.orderly.Store(true)
 	clean := func() { _, _ = machine.Clean(true) } // what cannot be removed does not stop a run; sim doctor tells of it
 	clean()
 	if hooks {

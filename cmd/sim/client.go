@@ -1,9 +1,6 @@
 package main
 
 import (
-	"os/signal"
-	"syscall"
-
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/client/process"
@@ -21,8 +18,9 @@ func newClientCommand(a *app) *cobra.Command {
 			if err := a.live(); err != nil {
 				return err
 			}
-			// The client outlives sim for a moment, to end what it has started.
-			signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+			// The client outlives sim for a moment, to end what it has started. The end of its stdin
+			// is its end, whatever signals come.
+			a.orderly.Store(true)
 			return process.Serve(a.stdin, a.stdout, a.stderr)
 		},
 	}

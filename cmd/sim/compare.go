@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -25,16 +26,19 @@ the same property, so nothing can be compared.`,
   sim compare before.json after.json`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			before, err := trial.Results(args[0])
-			if err != nil {
-				return usageError("%w", err)
+			var sides [2][]*report.Result
+			for i, path := range args {
+				list, unreadable, err := trial.Results(path)
+				if err != nil {
+					return usageError("%w", err)
+				}
+				for _, err := range unreadable {
+					fmt.Fprintf(a.stderr, "left out: %v\n", err)
+				}
+				sides[i] = list
 			}
-			after, err := trial.Results(args[1])
-			if err != nil {
-				return usageError("%w", err)
-			}
-			c := report.Compare(before, after)
-			err = a.toOutput(out, func(w io.Writer) error {
+			c := report.Compare(sides[0], sides[1])
+			err := a.toOutput(out, func(w io.Writer) error {
 				switch format {
 				case "text":
 					return report.WriteComparisonText(w, c, a.textOptions())

@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -75,6 +76,7 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 		return usageError("--late and --for: must not be negative")
 	}
 	x := explore.Exhaust{Scenario: s, Variant: v.Name, Seed: f.seed, Late: f.late, Most: f.most, Properties: properties}
+	a.orderly.Store(true)
 	began := time.Now()
 	x.Progress = meter(a, began, func(e explore.Exhausted, took time.Duration) string {
 		line := fmt.Sprintf("%s, %.0f/s", words.Count(e.Schedules, "schedule"), float64(e.Schedules)/took.Seconds())
@@ -125,7 +127,7 @@ func (a *app) printVerdicts(name string, out *explore.Exhausted, dir string) err
 			}
 		}
 		file := filepath.Join(dir, fmt.Sprintf("%.40s-exhaust-%s.jsonl", name, v.Property))
-		if err := keep(file, func(w io.Writer) error { return history.Encode(w, v.History) }); err != nil {
+		if err := trial.WriteFile(file, func(w io.Writer) error { return history.Encode(w, v.History) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "    history  %s\n", file)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -70,22 +68,7 @@ func (a *app) toOutput(out string, write func(io.Writer) error) error {
 	if out == "" {
 		return write(a.stdout)
 	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		return usageError("failed to write %q: %w", out, err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(out), ".sim-*")
-	if err != nil {
-		return usageError("failed to write %q: %w", out, err)
-	}
-	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), out)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return fmt.Errorf("failed to write %q: %w", out, err)
-	}
-	return nil
+	return trial.WriteFile(out, write)
 }
 
 // linkFrom is the link on a page to a file, both named as seen from the working folder.

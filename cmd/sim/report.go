@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,11 @@ func newReportCommand(a *app) *cobra.Command {
 		Use:   "report RUN",
 		Short: "Judge a stored run again and rewrite its report",
 		Long: `Judge a stored run again, with the checker of this version of sim, and rewrite its
-report. The histories and the scenario are read from the run's folder.`,
+report. The histories and the scenario are read from the run's folder.
+
+A run that was killed has no result: what it recorded until then is judged, and its
+result is written, too. It counts as interrupted: a violation is one, what else was
+expected is undecided (exit code 2).`,
 		Example: `  sim report reports/latest
   sim report reports/gc-pause/20261120-204501-42 --format text`,
 		Args: cobra.ExactArgs(1),
@@ -27,15 +30,21 @@ report. The histories and the scenario are read from the run's folder.`,
 				return usageError("%w", err)
 			}
 			if format == "html" && out == "" {
-				out = filepath.Join(t.Dir, "report.html")
+				out, err = t.Report, t.Keep()
+			} else {
+				err = a.toOutput(out, func(w io.Writer) error { return writeResult(a, w, t, format) })
 			}
-			if err := a.toOutput(out, func(w io.Writer) error { return writeResult(a, w, t, format) }); err != nil {
+			if err != nil {
 				return err
 			}
 			if format == "html" {
 				fmt.Fprintln(a.stderr, "report", shortPath(out))
 			}
-			if code := exitOf(t.Result, false); code != exitMet {
+			code := exitOf(t.Result, false)
+			if code == exitMet && t.Result.Interrupted {
+				code = exitUndecided
+			}
+			if code != exitMet {
 				return &exitError{code, nil}
 			}
 			return nil

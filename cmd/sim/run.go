@@ -41,6 +41,7 @@ type runFlags struct {
 	jobs           int
 	repeat         int
 	tries          int
+	timeout        time.Duration
 	junit          string
 	markdown       string
 	github         bool
@@ -146,6 +147,7 @@ used, 5 internal error, 130 interrupted.`,
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many scenarios to run at once (default: two for each processor; with --nodes docker one for each two processors; with --nodes external one)")
 	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario this many times, each time with another seed, and say how often each verdict came; of the single runs only those with a new surprise are shown")
 	c.Flags().IntVar(&f.tries, "tries", a.project.Tries, "run a variant up to this many times, each time with another seed, until every violation that it expects has shown (default: 3 live, 1 virtual); what is expected to hold must hold in every try")
+	c.Flags().DurationVar(&f.timeout, "timeout", time.Hour, "how long one run may take in real time, in both worlds (the scenario's time_limit bounds simulated time in the virtual world); 0s: as long as it wants")
 	c.Flags().StringVar(&f.junit, "junit", "", "write the results as JUnit XML to this file")
 	c.Flags().StringVar(&f.markdown, "markdown", "", "write the results as a Markdown table to this file")
 	c.Flags().BoolVar(&f.github, "github", false, "annotate unexpected verdicts on stdout for GitHub Actions, and append the table to $GITHUB_STEP_SUMMARY")
@@ -179,6 +181,9 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	}
 	if providers := wordsOf(server.Providers()); !slices.Contains(providers, f.nodes) {
 		return usageError("--nodes %q: want one of %s", f.nodes, strings.Join(providers, ", "))
+	}
+	if f.timeout < 0 {
+		return usageError("--timeout %v: must not be negative", f.timeout)
 	}
 	if f.repeat > mostRepeats {
 		return usageError("--repeat %d: want at most %d", f.repeat, mostRepeats)
@@ -216,6 +221,7 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 		about = programs.Estimate(ctx, scenarios, server.Provider(f.nodes), f.seed, f.repeat, f.jobs)
 		fmt.Fprintf(a.stderr, "%s: about %v\n", words.Count(total, "run"), about.Round(time.Second))
 	}
+	a.orderly.Store(true)
 	began := time.Now()
 	suite := &suite{app: a, scenarios: scenarios, flags: f, programs: programs, self: self, told: make(report.Told), progress: newProgress(a, len(scenarios)*f.repeat, about)}
 	results := suite.run(ctx)
@@ -229,7 +235,7 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 		return err
 	}
 	if !f.json && len(results) > 0 {
-		if err := report.WriteSummaryLine(a.stdout, results, time.Since(began), a.textOptions()); err != nil {
+		if err := report.WriteSummaryLine(a.stdout, results, len(suite.errs), time.Since(began), a.textOptions()); err != nil {
 			return err
 		}
 	}
@@ -305,7 +311,7 @@ func (s *suite) failed() bool {
 func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint64) {
 	s.progress.begin(sc.Name)
 	t, err := trial.Run(ctx, sc, trial.Options{
-		Seed: seed, Tries: s.flags.tries, World: s.flags.world, Nodes: server.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, PasswordEnv: s.flags.passwordEnv, Programs: s.programs, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
+		Seed: seed, Tries: s.flags.tries, Timeout: s.flags.timeout, World: s.flags.world, Nodes: server.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, PasswordEnv: s.flags.passwordEnv, Programs: s.programs, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
 		Program:  map[string]string{"sim": programVersion()},
 		Progress: func(variant, phase string) { s.progress.phase(sc.Name, variant, phase) },
 	})

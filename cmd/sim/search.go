@@ -103,6 +103,7 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 		before = search.From.Runs
 	}
 	search.Save = state.save
+	a.orderly.Store(true)
 	began := time.Now()
 	search.Progress = meter(a, began, func(r explore.Report, took time.Duration) string { return searchLine(f, r, before, took) })
 	limited, cancel := within(ctx, f.lasts)
@@ -221,7 +222,7 @@ func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) 
 			return kept, err
 		}
 		file := filepath.Join(f.out, name+".yaml")
-		if err := keep(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+		if err := trial.WriteFile(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 			return kept, err
 		}
 		note := fmt.Sprintf("%d of %s, fails with %d of %s", len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))

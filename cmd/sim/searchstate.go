@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
 
 // searchState keeps a search's state in a file, so that it can be continued.
@@ -59,21 +58,5 @@ func (f *searchState) save(s *explore.State, last bool) error {
 	}
 	f.written = time.Now()
 	s.Of = f.of
-	return keep(f.path, s.Write)
-}
-
-// keep writes a file of what is found, and makes its folder. An old file is replaced
-// only once the new one is whole.
-func keep(path string, write func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("failed to make the folder for what is found: %w", err)
-	}
-	if err := os.WriteFile(path+".new", b.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("failed to write what was found: %w", err)
-	}
-	return os.Rename(path+".new", path)
+	return trial.WriteFile(f.path, s.Write)
 }

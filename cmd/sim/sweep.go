@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -21,6 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -82,6 +81,7 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 		sweep.Progress = func(done, of int) { fmt.Fprintf(a.stderr, "\r\x1b[K%d of %s", done, words.Count(of, "point")) }
 	}
 	debug.SetGCPercent(800) // runs are small and leave little behind
+	a.orderly.Store(true)
 	began := time.Now()
 	cells, err := sweep.Run(ctx)
 	a.clearLine()
@@ -102,7 +102,7 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 		printGrid(a.stdout, sweep, cells, i)
 	}
 	if f.csv != "" {
-		if err := writeRates(f.csv, sweep, cells); err != nil {
+		if err := trial.WriteFile(f.csv, func(w io.Writer) error { return writeRates(w, sweep, cells) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "rates   %s\n", f.csv)
@@ -192,13 +192,8 @@ func rateText(r report.Rate) string {
 }
 
 // writeRates writes one line for each point and property.
-func writeRates(file string, s explore.Sweep, cells []explore.Cell) (err error) {
-	f, err := os.Create(file)
-	if err != nil {
-		return fmt.Errorf("failed to write the rates: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	w := csv.NewWriter(f)
+func writeRates(to io.Writer, s explore.Sweep, cells []explore.Cell) error {
+	w := csv.NewWriter(to)
 	_ = w.Write([]string{s.X.Path, s.Y.Path, "property", "runs", "judged", "violated", "rate", "low", "high"})
 	for _, c := range cells {
 		for i, p := range s.Properties {

@@ -256,7 +256,7 @@ func variantLimits(v *Variant) []string {
 		return list
 	}
 	if v.TimedOut {
-		say("the run reached its time limit and was ended there.")
+		say("%s.", v.Limit())
 	}
 	told, worst := make(map[int]bool), int64(0)
 	for i := range v.History.Events {

@@ -42,7 +42,7 @@ func TestNotApplicableCountsForNothing(t *testing.T) {
 		{[]*report.Result{other(aside()), reporttest.GCPause()}, "DONE 2 scenarios, 4 variants, 0 unexpected, 0 undecided, 2 not applicable in 1.0 s\n"},
 	} {
 		got := write(t, func(b *bytes.Buffer) error {
-			return report.WriteSummaryLine(b, c.results, time.Second, report.TextOptions{})
+			return report.WriteSummaryLine(b, c.results, 0, time.Second, report.TextOptions{})
 		})
 		if got != c.want {
 			t.Errorf("got %swant %s", got, c.want)

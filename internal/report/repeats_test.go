@@ -55,7 +55,7 @@ func TestRepeatsGolden(t *testing.T) {
 		if err := report.WriteRepeats(b, results, report.TextOptions{}); err != nil {
 			return err
 		}
-		return report.WriteSummaryLine(b, results, 2*time.Second, report.TextOptions{})
+		return report.WriteSummaryLine(b, results, 0, 2*time.Second, report.TextOptions{})
 	})))
 	golden(t, "repeats.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, results) })))
 	golden(t, "repeats.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries) })))

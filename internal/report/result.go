@@ -71,10 +71,12 @@ type Variant struct {
 	Met         bool   `json:"met"`
 	Undecided   bool   `json:"undecided,omitempty"`
 	Interrupted bool   `json:"interrupted,omitempty"`
-	// TimedOut says that the run reached its time limit and was ended.
-	TimedOut bool   `json:"timed_out,omitempty"`
-	Error    string `json:"error,omitempty"`
-	WallMS   int64  `json:"wall_ms"`
+	// TimedOut says that the run reached its time limit and was ended. StoppedAfter is the
+	// real time after which that was so, where it was not the scenario's limit.
+	TimedOut     bool   `json:"timed_out,omitempty"`
+	StoppedAfter string `json:"stopped_after,omitempty"`
+	Error        string `json:"error,omitempty"`
+	WallMS       int64  `json:"wall_ms"`
 	// NotApplicable is why the variant was not run: the lock program cannot do what it
 	// wants. It is then neither met nor unmet.
 	NotApplicable string `json:"not_applicable,omitempty"`
@@ -91,6 +93,14 @@ type Variant struct {
 	Shown int   `json:"shown,omitempty"`
 	// History is shown by the HTML; the run's folder has it as a file.
 	History *history.History `json:"-"`
+}
+
+// Limit says why a run that TimedOut was ended.
+func (v *Variant) Limit() string {
+	if v.StoppedAfter != "" {
+		return "the run was stopped after " + v.StoppedAfter + " of real time (--timeout)"
+	}
+	return "the run was ended at its time limit"
 }
 
 // Lock is a lock program, as it describes itself.

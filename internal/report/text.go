@@ -49,9 +49,13 @@ func WriteText(w io.Writer, r *Result, o TextOptions) error {
 }
 
 // WriteSummaryLine writes a suite's last line. Its first word goes with the
-// exit code: DONE, UNDECIDED, FAIL, INTERRUPTED or ERROR.
-func WriteSummaryLine(w io.Writer, results []*Result, elapsed time.Duration, o TextOptions) error {
+// exit code: DONE, UNDECIDED, FAIL, INTERRUPTED or ERROR. lost are errors that are in no
+// result.
+func WriteSummaryLine(w io.Writer, results []*Result, lost int, elapsed time.Duration, o TextOptions) error {
 	p, t := newPrinter(o), tallyOf(results)
+	if t.errors += lost; lost > 0 {
+		t.worst = failed
+	}
 	words := [...]struct {
 		word string
 		tone tone
@@ -161,7 +165,7 @@ func (p *printer) variant(r *Result, v *Variant) {
 		p.complaint(4, "interrupted", "stopped before its end; the verdicts judge what was recorded", doubt)
 	}
 	if v.TimedOut {
-		p.complaint(4, "time limit", "the run was ended there; the verdicts judge what was recorded", doubt)
+		p.complaint(4, "time limit", v.Limit()+"; the verdicts judge what was recorded", doubt)
 	}
 	if tries := v.triesWords(); tries != "" {
 		p.complaint(4, "tries", tries, doubt)

@@ -114,17 +114,19 @@ func TestSummaryLine(t *testing.T) {
 	gc, o := reporttest.GCPause(), report.TextOptions{}
 	for _, c := range []struct {
 		results []*report.Result
+		lost    int
 		want    string
 	}{
-		{[]*report.Result{gc}, "DONE 1 scenario, 2 variants, 0 unexpected, 0 undecided in 2.4 s\n"},
-		{nil, "DONE 0 scenarios, 0 variants, 0 unexpected, 0 undecided in 2.4 s\n"},
-		{[]*report.Result{gc, reporttest.Unexpected()}, "FAIL 2 scenarios, 4 variants, 1 unexpected, 0 undecided in 2.4 s\n"},
-		{[]*report.Result{reporttest.Undecided()}, "UNDECIDED 1 scenario, 1 variant, 0 unexpected, 1 undecided in 2.4 s\n"},
-		{[]*report.Result{reporttest.Unexpected(), reporttest.Failed()}, "ERROR 2 scenarios, 2 variants, 1 unexpected, 0 undecided, 1 error in 2.4 s\n"},
-		{[]*report.Result{reporttest.Interrupted()}, "INTERRUPTED 1 scenario, 1 variant, 0 unexpected, 1 undecided in 2.4 s\n"},
+		{[]*report.Result{gc}, 0, "DONE 1 scenario, 2 variants, 0 unexpected, 0 undecided in 2.4 s\n"},
+		{nil, 0, "DONE 0 scenarios, 0 variants, 0 unexpected, 0 undecided in 2.4 s\n"},
+		{[]*report.Result{gc, reporttest.Unexpected()}, 0, "FAIL 2 scenarios, 4 variants, 1 unexpected, 0 undecided in 2.4 s\n"},
+		{[]*report.Result{reporttest.Undecided()}, 0, "UNDECIDED 1 scenario, 1 variant, 0 unexpected, 1 undecided in 2.4 s\n"},
+		{[]*report.Result{reporttest.Unexpected(), reporttest.Failed()}, 0, "ERROR 2 scenarios, 2 variants, 1 unexpected, 0 undecided, 1 error in 2.4 s\n"},
+		{[]*report.Result{gc}, 1, "ERROR 1 scenario, 2 variants, 0 unexpected, 0 undecided, 1 error in 2.4 s\n"},
+		{[]*report.Result{reporttest.Interrupted()}, 0, "INTERRUPTED 1 scenario, 1 variant, 0 unexpected, 1 undecided in 2.4 s\n"},
 	} {
 		var b bytes.Buffer
-		if err := report.WriteSummaryLine(&b, c.results, 2400*time.Millisecond, o); err != nil {
+		if err := report.WriteSummaryLine(&b, c.results, c.lost, 2400*time.Millisecond, o); err != nil {
 			t.Fatal(err)
 		}
 		if b.String() != c.want {

@@ -1,7 +1,7 @@
 package trial
 
 import (
-	"bytes"
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -40,24 +40,74 @@ func newRunDir(out, name string, started time.Time, seed uint64) (string, error)
 	}
 }
 
+// Files of a run's folder.
+const (
+	resultFile = "result.json"
+	// startedFile is the result as it is before the run: that of a run that was killed.
+	startedFile  = "started.json"
+	scenarioFile = "scenario.yaml"
+	historyFile  = "history.jsonl"
+)
+
+// begin writes what a run is into its folder, so that it can be judged should it be killed.
+func (t *trial) begin() error {
+	r := t.newResult()
+	r.Interrupted = true
+	for i := range t.subjects {
+		v := &t.subjects[i]
+		r.Variants = append(r.Variants, report.Variant{Name: v.Name, Settings: v.Settings, Lock: t.lock(v), NotApplicable: v.notApplicable,
+			Interrupted: v.notApplicable == ""})
+	}
+	return errors.Join(
+		WriteFile(filepath.Join(t.dir, scenarioFile), func(w io.Writer) error { _, err := io.WriteString(w, t.Text); return err }),
+		WriteFile(filepath.Join(t.dir, startedFile), func(w io.Writer) error { return report.WriteJSON(w, r) }),
+	)
+}
+
 // store writes result and page into the run's folder and points latest at it.
 func (t *trial) store(r *report.Result) (page string, err error) {
 	page = filepath.Join(t.dir, "report.html")
 	err = errors.Join(
-		writeFile(filepath.Join(t.dir, "result.json"), func(w io.Writer) error { return report.WriteJSON(w, r) }),
-		writeFile(page, func(w io.Writer) error { return report.WriteHTML(w, r) }),
+		WriteFile(filepath.Join(t.dir, resultFile), func(w io.Writer) error { return report.WriteJSON(w, r) }),
+		WriteFile(page, func(w io.Writer) error { return report.WriteHTML(w, r) }),
 		t.storeAside(r),
 		pointLatest(t.Out, t.dir),
 	)
+	if err == nil {
+		err = os.Remove(filepath.Join(t.dir, startedFile))
+	}
 	return page, err
 }
 
-func writeFile(path string, write func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		return fmt.Errorf("failed to write %s: %w", filepath.Base(path), err)
+// WriteFile makes a file, and its folder. It takes its name once it is whole: on an error what
+// was there before stays, and nothing else. What is no file, as /dev/null or a pipe, is written to.
+func WriteFile(path string, write func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("failed to write %q: %w", path, err)
+		}
+		return errors.Join(write(f), f.Close())
 	}
-	return os.WriteFile(path, b.Bytes(), 0o644)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("failed to write %q: %w", path, err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".sim-*")
+	if err != nil {
+		return fmt.Errorf("failed to write %q: %w", path, err)
+	}
+	w := bufio.NewWriter(f)
+	if err = write(w); err == nil {
+		err = w.Flush()
+	}
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("failed to write %q: %w", path, err)
+	}
+	return nil
 }
 
 // pointing is held by who points latest at a run: scenarios end side by side.

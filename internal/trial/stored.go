@@ -17,13 +17,19 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-// Load reads a run's folder: its result, with scenario and histories.
+// Load reads a run's folder: its result, with scenario and histories. A run that was killed has
+// the result that it began with.
 func Load(dir string) (*report.Result, error) {
-	r, err := loadResult(filepath.Join(dir, "result.json"))
+	r, err := loadResult(filepath.Join(dir, resultFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		if r, err = loadResult(filepath.Join(dir, startedFile)); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%q is not the folder of a run: it has neither %s nor %s", dir, resultFile, startedFile)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "scenario.yaml"))
+	text, err := os.ReadFile(filepath.Join(dir, scenarioFile))
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the run's scenario: %w", err)
 	}
@@ -33,8 +39,26 @@ func Load(dir string) (*report.Result, error) {
 		if v.History, err = loadHistory(dir, v.Name, v.Name); err != nil {
 			return nil, err
 		}
+		if v.Interrupted && len(v.Tries) == 0 {
+			findTries(dir, v, r.Seed)
+		}
 	}
 	return r, nil
+}
+
+// findTries finds the tries of a variant that were made before the run was killed.
+func findTries(dir string, v *report.Variant, seed uint64) {
+	for n := 1; ; n++ {
+		one := report.Try{Seed: trySeed(seed, n), Folder: tryFolder(v.Name, n, 0)}
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(one.Folder), historyFile)); err != nil {
+			if n > 1 { // the last one is in the variant's folder
+				one.Folder, one.Interrupted = v.Name, true
+				v.Tries, v.Shown = append(v.Tries, one), n
+			}
+			return
+		}
+		v.Tries = append(v.Tries, one)
+	}
 }
 
 func loadResult(path string) (*report.Result, error) {
@@ -52,7 +76,7 @@ func loadHistory(dir, variant, folder string) (*history.History, error) {
 	if filepath.Base(variant) != variant {
 		return nil, fmt.Errorf("a variant named %q", variant)
 	}
-	f, err := os.Open(filepath.Join(dir, filepath.FromSlash(folder), "history.jsonl"))
+	f, err := os.Open(filepath.Join(dir, filepath.FromSlash(folder), historyFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -60,6 +84,9 @@ func loadHistory(dir, variant, folder string) (*history.History, error) {
 		return nil, fmt.Errorf("failed to open a history: %w", err)
 	}
 	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || info.Size() == 0 { // the run was killed before it began
+		return nil, err
+	}
 	h, err := history.Decode(f, 0)
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the history of %s: %w", variant, err)
@@ -74,7 +101,7 @@ func Rejudge(ctx context.Context, dir string) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := scenario.Parse(filepath.Join(dir, "scenario.yaml"), []byte(r.ScenarioText))
+	s, err := scenario.Parse(filepath.Join(dir, scenarioFile), []byte(r.ScenarioText))
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the run's scenario: %w", err)
 	}
@@ -90,7 +117,20 @@ func Rejudge(ctx context.Context, dir string) (*Trial, error) {
 		}
 	}
 	sumUp(r)
-	return &Trial{Result: r, Dir: dir}, nil
+	return &Trial{Result: r, Dir: dir, Report: filepath.Join(dir, "report.html")}, nil
+}
+
+// Keep writes the report of a run that was judged again, and the result where it has none
+// because it was killed.
+func (t *Trial) Keep() error {
+	result := filepath.Join(t.Dir, resultFile)
+	if _, err := os.Stat(result); errors.Is(err, fs.ErrNotExist) {
+		if err := WriteFile(result, func(w io.Writer) error { return report.WriteJSON(w, t.Result) }); err != nil {
+			return err
+		}
+		_ = os.Remove(filepath.Join(t.Dir, startedFile))
+	}
+	return WriteFile(t.Report, func(w io.Writer) error { return report.WriteHTML(w, t.Result) })
 }
 
 // asRun is a variant with the demands that counted where another lock was in its place.
@@ -137,28 +177,33 @@ func (t *trial) rejudge(ctx context.Context, s scenario.Variant, v *report.Varia
 }
 
 // Results reads all results that path names: a result.json, a file of results,
-// a run's folder, or a folder with runs below it.
-func Results(path string) ([]*report.Result, error) {
+// a run's folder, or a folder with runs below it. Of such a folder, unreadable are the results
+// that cannot be read.
+func Results(path string) (list []*report.Result, unreadable []error, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("failed to find results: %w", err)
+		return nil, nil, fmt.Errorf("failed to find results: %w", err)
 	}
 	if !info.IsDir() {
-		return resultsIn(path)
+		list, err = resultsIn(path)
+		return list, nil, err
 	}
-	var list []*report.Result
 	err = fs.WalkDir(os.DirFS(path), ".", func(p string, e fs.DirEntry, err error) error { // it follows a link at the top
-		if err != nil || e.Name() != "result.json" {
+		if err != nil || e.Name() != resultFile || !e.Type().IsRegular() {
 			return err
 		}
-		r, err := loadResult(filepath.Join(path, filepath.FromSlash(p)))
-		list = append(list, r)
-		return err
+		file := filepath.Join(path, filepath.FromSlash(p))
+		if r, err := loadResult(file); err != nil {
+			unreadable = append(unreadable, fmt.Errorf("%s: %w", file, err))
+		} else {
+			list = append(list, r)
+		}
+		return nil
 	})
 	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("no result.json in %q", path)
+		err = errors.Join(append(unreadable, fmt.Errorf("no result.json in %q", path))...)
 	}
-	return list, err
+	return list, unreadable, err
 }
 
 // resultsIn reads a file with one result or several, one after the other.

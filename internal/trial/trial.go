@@ -39,6 +39,8 @@ type Options struct {
 	// Programs are the lock programs of this scenario, and maybe of others; nil: they are
 	// greeted now. The caller sees to it that they may be started.
 	Programs *Programs
+	// Timeout is how long one run may take in real time; 0: as long as it wants.
+	Timeout time.Duration
 	// Out is the folder under which runs are kept.
 	Out string
 	// ClientCommand starts a client process.
@@ -107,10 +109,10 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 	if err != nil {
 		return nil, &EnvironmentError{Err: err, Hint: "choose another folder with --out"}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(s.Text), 0o644); err != nil {
-		return nil, &EnvironmentError{Err: err}
-	}
 	t := &trial{Scenario: s, Options: o, subjects: subjects, dir: dir, started: started}
+	if err := t.begin(); err != nil {
+		return nil, err
+	}
 	result := t.run(ctx)
 	page, err := t.store(result)
 	return &Trial{Result: result, Dir: dir, Report: page}, err
@@ -171,14 +173,22 @@ func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 		}
 		t.progress(v.Name, phase)
 	}
-	outcome, err := t.carryOut(ctx, v, out.seed, progress)
+	running, cancel := t.within(ctx)
+	defer cancel()
+	outcome, err := t.carryOut(running, v, out.seed, progress)
+	late := running.Err() != nil && ctx.Err() == nil
 	switch {
+	case late && errors.Is(err, running.Err()):
+		out.Error = fmt.Sprintf("it did not begin within %v (--timeout)", t.Timeout)
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		outcome.Interrupted = true // while its parts were being started
 	case err != nil:
 		out.Error = err.Error()
 	}
 	out.Interrupted, out.TimedOut, out.History = outcome.Interrupted, outcome.TimedOut, outcome.History
+	if late && out.Interrupted {
+		out.Interrupted, out.TimedOut, out.StoppedAfter = false, true, t.Timeout.String()
+	}
 	t.mu.Lock()
 	if t.versions == nil {
 		t.versions = outcome.Versions
@@ -192,12 +202,20 @@ func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 	return out
 }
 
+// within bounds the real time of one run.
+func (t *trial) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if t.Timeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, t.Timeout)
+}
+
 func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress func(string)) (out runner.Outcome, err error) {
 	dir := filepath.Join(t.dir, v.Name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return out, err
 	}
-	file, err := os.Create(filepath.Join(dir, "history.jsonl"))
+	file, err := os.Create(filepath.Join(dir, historyFile))
 	if err != nil {
 		return out, err
 	}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -114,7 +117,7 @@ func TestRunsOfOneSecondHaveFoldersOfTheirOwn(t *testing.T) {
 	if first.Dir == second.Dir {
 		t.Errorf("both are in %q", first.Dir)
 	}
-	if found, err := trial.Results(o.Out); err != nil || len(found) != 2 {
+	if found, _, err := trial.Results(o.Out); err != nil || len(found) != 2 {
 		t.Errorf("%d results, %v", len(found), err)
 	}
 }
@@ -154,6 +157,112 @@ func TestInterruptedTrialIsKept(t *testing.T) {
 	}
 	if r, err := trial.Load(got.Dir); err != nil || !r.Interrupted {
 		t.Errorf("the folder says %v, %v", r, err)
+	}
+}
+
+// What a run has recorded when it is killed can be judged, at whatever moment that is. Nothing
+// holds of it that the run did not come to the end of, and what is violated is so.
+func TestKilledTrialIsJudgedAfterwards(t *testing.T) {
+	for name, text := range map[string]string{"one try": stalls, "tries": chance} {
+		o := options(t)
+		if o.Tries = 3; name == "tries" {
+			o.Seed = tryUntil(t, chance, func(v *report.Variant) bool { return v.Shown == 2 }).Result.Seed
+		}
+		var mu sync.Mutex
+		var killed []string
+		o.Progress = func(string, string) {
+			mu.Lock()
+			defer mu.Unlock()
+			left, err := filepath.Glob(filepath.Join(o.Out, "*", "*"))
+			if err != nil || len(left) != 1 {
+				t.Errorf("runs %q (%v)", left, err)
+				return
+			}
+			dir := filepath.Join(t.TempDir(), "killed")
+			// The other variant goes on writing, and tries are moved.
+			if err := os.CopyFS(dir, os.DirFS(left[0])); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Error(err)
+			}
+			killed = append(killed, dir)
+		}
+		whole := run(t, text, o)
+		if len(killed) < 6 {
+			t.Fatalf("%s: %d moments", name, len(killed))
+		}
+		tries := 0
+		for _, dir := range killed {
+			got, err := trial.Rejudge(context.Background(), dir)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			r := got.Result
+			if !r.Interrupted || r.Seed != whole.Result.Seed || len(r.Variants) != len(whole.Result.Variants) {
+				t.Errorf("%s: interrupted %v, seed %d, %d variants", name, r.Interrupted, r.Seed, len(r.Variants))
+			}
+			for i, v := range r.Variants {
+				tries = max(tries, len(v.Tries))
+				for _, p := range v.Properties {
+					if end := property(t, &whole.Result.Variants[i], p.Name).Verdict; p.Verdict == checker.Violated && end != checker.Violated {
+						t.Errorf("%s, %s: %s is %v of the run that was killed, and %v of the whole", name, v.Name, p.Name, p.Verdict, end)
+					}
+				}
+			}
+			if err := got.Keep(); err != nil {
+				t.Error(err)
+			}
+			if again, err := trial.Load(dir); err != nil || !again.Interrupted || len(again.Variants) != len(r.Variants) {
+				t.Errorf("%s: the folder says %v, %v", name, again, err)
+			}
+		}
+		if name == "tries" && tries < 2 {
+			t.Errorf("no moment had a second try")
+		}
+	}
+}
+
+// A file that cannot be written whole leaves what was there, and nothing beside it.
+func TestWriteFileIsAllOrNothing(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "sub", "file")
+	full := errors.New("no space left")
+	put := func(text string, end error) error {
+		return trial.WriteFile(path, func(w io.Writer) error { return errors.Join(second(io.WriteString(w, text)), end) })
+	}
+	if err := errors.Join(put("one", nil), put("two", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if err := put("three", full); !errors.Is(err, full) {
+		t.Errorf("the error is %v", err)
+	}
+	text, err := os.ReadFile(path)
+	entries, _ := os.ReadDir(filepath.Dir(path))
+	if err != nil || string(text) != "two" || len(entries) != 1 {
+		t.Errorf("the file has %q, beside it are %v (%v)", text, entries, err)
+	}
+	if err := trial.WriteFile(os.DevNull, func(w io.Writer) error { return second(io.WriteString(w, "x")) }); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Errorf("%s is %v now (%v)", os.DevNull, info, err)
+	}
+}
+
+func second(_ int, err error) error { return err }
+
+// The time that a run takes is bounded in both worlds, and what it shows until then is judged.
+func TestTimeout(t *testing.T) {
+	o := options(t)
+	o.Timeout = 50 * time.Millisecond
+	endless := "name: endless\nlock: {algorithm: redlock}\nworkload: {clients: 3, sections: 100000}\ntime_limit: 1h\n"
+	v := run(t, endless, o).Result.Variants[0]
+	if !v.TimedOut || v.StoppedAfter != "50ms" || v.Interrupted || v.Error != "" || v.Met {
+		t.Errorf("timed out %v after %q, interrupted %v, error %q, met %v", v.TimedOut, v.StoppedAfter, v.Interrupted, v.Error, v.Met)
+	}
+	for _, p := range v.Properties {
+		if p.Verdict == checker.Holds {
+			t.Errorf("%s holds of a run that was stopped", p.Name)
+		}
 	}
 }
 
@@ -240,10 +349,17 @@ func TestResultsOfFilesAndFolders(t *testing.T) {
 		"an empty folder":  {t.TempDir(), 0},
 		"nothing":          {filepath.Join(o.Out, "nothing"), 0},
 	} {
-		list, err := trial.Results(test.path)
+		list, _, err := trial.Results(test.path)
 		if len(list) != test.want && err == nil || (err == nil) != (test.want > 0) {
 			t.Errorf("%s: %d results, error %v", name, len(list), err)
 		}
+	}
+	broken := filepath.Join(o.Out, "stalls", "broken", "result.json")
+	if err := trial.WriteFile(broken, func(w io.Writer) error { _, err := io.WriteString(w, "{"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if list, unreadable, err := trial.Results(o.Out); err != nil || len(list) != 1 || len(unreadable) != 1 || !strings.Contains(unreadable[0].Error(), broken) {
+		t.Errorf("with a broken result beside it: %d results, unreadable %v (%v)", len(list), unreadable, err)
 	}
 	var document map[string]any
 	if err := json.Unmarshal(one, &document); err != nil {

@@ -88,7 +88,7 @@ func (t *trial) variant(ctx context.Context, v subject) report.Variant {
 // nothing has come out that another try could not mend.
 func worthAnother(tries []attempt) bool {
 	last := &tries[len(tries)-1]
-	if last.Error != "" || last.Interrupted {
+	if last.Error != "" || last.Interrupted || last.StoppedAfter != "" {
 		return false
 	}
 	missing := false
@@ -266,7 +266,7 @@ func (t *trial) storeAside(r *report.Result) error {
 		one.Seed, one.Replay, one.WallMS = a.seed, t.replay(a.seed), a.WallMS
 		one.Variants = []report.Variant{beside(a.Variant)}
 		sumUp(&one)
-		errs = append(errs, writeFile(filepath.Join(a.dir, "report.html"), func(w io.Writer) error { return report.WriteHTML(w, &one) }))
+		errs = append(errs, WriteFile(filepath.Join(a.dir, "report.html"), func(w io.Writer) error { return report.WriteHTML(w, &one) }))
 	}
 	return errors.Join(errs...)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net"
@@ -40,6 +41,29 @@ func checkExternal(list []*scenario.Scenario, f runFlags) error {
 			}
 			if commands := commandsOf(n); len(commands) > 0 && !f.allowHooks {
 				return usageError("%s names commands to run on this machine:\n  %s\nhint: read them; if they are safe, run with --allow-hooks", s.File, strings.Join(commands, "\n  "))
+			}
+		}
+	}
+	return nil
+}
+
+// checkImages makes sure that no image which a scenario names is fetched and run without a word
+// from the user: --nodes docker on the command line is one.
+func checkImages(ctx context.Context, list []*scenario.Scenario, f runFlags) error {
+	nodes := server.Provider(f.nodes)
+	if f.world != trial.Live || nodes == server.Process || nodes == server.Docker && f.nodesChosen {
+		return nil
+	}
+	if nodes == server.External { // the resource still needs a place
+		nodes = server.Auto
+	}
+	if p, err := server.Settle(ctx, nodes); err != nil || p != server.Docker {
+		return nil // what is missing is told when the first run is prepared
+	}
+	for _, s := range list {
+		for i := range s.Variants {
+			if image := s.Variants[i].Setup.Nodes.Image; image != "" {
+				return usageError("%s wants nodes in Docker to run the image %q\nhint: if you trust it, say so: --nodes docker; or leave nodes: {image: ...} out to use the image of sim", s.File, image)
 			}
 		}
 	}

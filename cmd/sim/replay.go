@@ -39,6 +39,7 @@ a narrow violation disappear.`,
 					return usageError("%s: the seed %s is too large", args[0], m[1])
 				}
 			}
+			f.nodesChosen = c.Flags().Changed("nodes")
 			return a.runScenarios(c.Context(), args, f)
 		},
 	}

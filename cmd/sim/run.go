@@ -29,6 +29,7 @@ type runFlags struct {
 	failed         bool
 	world          string
 	nodes          string
+	nodesChosen    bool // on the command line
 	allowHooks     bool
 	passwordEnv    string
 	plainPassword  bool
@@ -100,6 +101,7 @@ used, 5 internal error, 130 interrupted.`,
 			if c.Flags().Changed("tries") && f.tries < 1 {
 				return usageError("--tries %d: want at least 1", f.tries)
 			}
+			f.nodesChosen = c.Flags().Changed("nodes")
 			if !c.Flags().Changed("jobs") {
 				f.jobs = cmp.Or(a.project.Jobs, jobsFor(server.Provider(f.nodes)))
 			}
@@ -206,6 +208,9 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 		return err
 	}
 	if err := checkExternal(scenarios, f); err != nil {
+		return err
+	}
+	if err := checkImages(ctx, scenarios, f); err != nil {
 		return err
 	}
 	programs, err := greetPrograms(ctx, scenarios, f)

@@ -40,6 +40,12 @@ func hasStopped(pid int) (bool, error) {
 
 func signal(pid int, s syscall.Signal) error { return syscall.Kill(pid, s) }
 
+// GroupOf is the process group of a process; 0: there is none.
+func GroupOf(pid int) int {
+	group, _ := syscall.Getpgid(pid)
+	return max(group, 0)
+}
+
 // awaitEnd returns when a child has ended. It is still to be waited for: until then its number,
 // and that of its group, is nobody else's.
 func awaitEnd(pid int) {

@@ -20,6 +20,7 @@ func attributes(syscall.Signal, *User) (*syscall.SysProcAttr, error) {
 
 func hasStopped(int) (bool, error)     { return false, LiveOn(runtime.GOOS) }
 func signal(int, syscall.Signal) error { return LiveOn(runtime.GOOS) }
+func GroupOf(int) int                  { return 0 }
 func awaitEnd(int)                     {}
 func isMine(fs.FileInfo) bool          { return false }
 func removeSegment(int) error          { return LiveOn(runtime.GOOS) }

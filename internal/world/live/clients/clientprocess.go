@@ -35,6 +35,9 @@ type Process struct {
 	mu      sync.Mutex
 	last    uint64
 	waiting map[uint64]chan client.Message
+	// standing is how many points it stands at, under how many operations of its own it has
+	// begun, reports how much it has said of either.
+	standing, under, reports int
 	// broken is closed when the conversation has ended; why says how.
 	broken chan struct{}
 	why    error
@@ -229,16 +232,26 @@ func (c *Process) handle(m client.Message) error {
 	case client.Answered, client.ClockSet:
 		c.deliver(m.ID, m)
 	case client.AtPoint:
+		if err := c.report(&c.standing, 1); err != nil {
+			return err
+		}
 		c.run.Background.Go(func() {
 			c.run.AtPoint(c.name, m.Point)
+			_ = c.report(&c.standing, -1)
 			_ = c.send(client.Message{Type: client.Go, ID: m.ID})
 		})
 	case client.Invoked:
+		if err := c.own(m.Operation, 1); err != nil {
+			return err
+		}
 		c.run.Record(history.Event{Process: c.name, Type: history.Invoke, F: history.F(m.Operation)})
 		return c.send(client.Message{Type: client.Go, ID: m.ID})
 	case client.Completed:
 		if m.Answer == nil || m.Answer.Type < history.OK {
 			return errors.New("the client sent a completion without a result")
+		}
+		if err := c.own(m.Operation, -1); err != nil {
+			return err
 		}
 		a := c.promise(*m.Answer, m, 0)
 		c.run.Record(history.Event{Process: c.name, Type: a.Type, F: history.F(m.Operation), Value: a.Value, Error: a.Error})
@@ -256,6 +269,38 @@ func (c *Process) handle(m client.Message) error {
 		return fmt.Errorf("the client sent an unknown message %q", m.Type)
 	}
 	return nil
+}
+
+// Bounds of what a client may report: points and operations of its own at a time, and both in
+// all.
+const (
+	maxAtOnce  = 1000
+	maxReports = 1_000_000
+)
+
+// report counts something that the client begins or ends.
+func (c *Process) report(count *int, by int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*count += by
+	c.reports++
+	switch {
+	case *count < 0:
+		return errors.New("the client completed an operation that it had not begun")
+	case *count > maxAtOnce:
+		return fmt.Errorf("the client stands at more than %d points, or has begun more than %d operations", maxAtOnce, maxAtOnce)
+	case c.reports > maxReports:
+		return fmt.Errorf("the client reported more than %d points and operations", maxReports)
+	}
+	return nil
+}
+
+// own counts an operation that the client begins or ends by itself.
+func (c *Process) own(operation string, by int) error {
+	if history.F(operation) != history.Extend {
+		return fmt.Errorf("the client reports the operation %q of its own: want %q", operation, history.Extend)
+	}
+	return c.report(&c.under, by)
 }
 
 func (c *Process) deliver(id uint64, m client.Message) {

@@ -104,11 +104,11 @@ func asked(f func(context.Context) error) error {
 	return f(ctx)
 }
 
-func (s *serverContainer) Door() Door        { return onLoopback(s.Spec.Port) }
-func (s *serverContainer) Stop() error       { return asked(s.Pause) }
-func (s *serverContainer) Resume() error     { return asked(s.Unpause) }
-func (s *serverContainer) Kill() error       { return asked(s.Server.Kill) }
-func (s *serverContainer) wrote(string) bool { return true } // the port is the engine's
+func (s *serverContainer) Door() Door         { return onLoopback(s.Spec.Port) }
+func (s *serverContainer) Stop() error        { return asked(s.Pause) }
+func (s *serverContainer) Resume() error      { return asked(s.Unpause) }
+func (s *serverContainer) Kill() error        { return asked(s.Server.Kill) }
+func (s *serverContainer) wrote(string) error { return nil } // the port is the engine's
 
 func (s *serverContainer) lastWords() error {
 	s.keepLog()

@@ -186,10 +186,10 @@ type existingServer struct {
 
 var _ server = (*existingServer)(nil)
 
-func (s *existingServer) Door() Door        { return s.at }
-func (s *existingServer) PID() int          { return 0 }
-func (s *existingServer) wrote(string) bool { return true }
-func (s *existingServer) leave()            {}
+func (s *existingServer) Door() Door         { return s.at }
+func (s *existingServer) PID() int           { return 0 }
+func (s *existingServer) wrote(string) error { return nil }
+func (s *existingServer) leave()             {}
 func (s *existingServer) lastWords() error {
 	return fmt.Errorf("node %s at %s was killed", s.hooks.node, s.at.Address)
 }

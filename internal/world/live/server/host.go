@@ -53,8 +53,8 @@ type server interface {
 	Door() Door
 	// PID is its process on this machine; 0: not to be seen from here.
 	PID() int
-	// wrote reports whether it is this server that answered INFO so.
-	wrote(info string) bool
+	// wrote says why it cannot be this server that answered INFO so; nil: it is.
+	wrote(info string) error
 	// lastWords says why it ended.
 	lastWords() error
 	// leave ends it where it is ours.

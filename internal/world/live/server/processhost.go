@@ -100,8 +100,15 @@ var _ server = (*serverProcess)(nil)
 
 func (s *serverProcess) Door() Door { return onLoopback(s.port) }
 
-func (s *serverProcess) wrote(info string) bool {
-	return InfoField(info, "process_id") == strconv.Itoa(s.PID())
+func (s *serverProcess) wrote(info string) error {
+	pid, err := strconv.Atoi(InfoField(info, "process_id"))
+	switch {
+	case err == nil && pid == s.PID():
+		return nil
+	case err == nil && machine.GroupOf(pid) == s.PID():
+		return errors.New("the server is not the process that sim has started: a script in its place has to end with exec redis-server")
+	}
+	return machine.ErrPortTaken
 }
 
 func (s *serverProcess) lastWords() error {

@@ -91,8 +91,9 @@ func (n *Node) ready(ctx context.Context) error {
 		return n.Server.lastWords()
 	case err != nil:
 		return fmt.Errorf("node %s does not answer: %w", n.Name, err)
-	case !n.Server.wrote(info):
-		return fmt.Errorf("node %s at %s: %w", n.Name, n.Address(), machine.ErrPortTaken)
+	}
+	if err := n.Server.wrote(info); err != nil {
+		return fmt.Errorf("node %s at %s: %w", n.Name, n.Address(), err)
 	}
 	return n.loaded(ctx)
 }

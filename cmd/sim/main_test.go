@@ -85,6 +85,7 @@ func TestScripts(t *testing.T) {
 			"certificate": certificate,
 			"expand":      expand,
 			"watching":    watching,
+			"serving":     serving,
 		},
 	})
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -10,31 +12,54 @@ import (
 )
 
 func newServeCommand(a *app) *cobra.Command {
-	var listen string
+	var listen, tokenEnv string
 	var hosts []string
 	var remote, readOnly bool
 	c := &cobra.Command{
 		Use:   "serve [FOLDER]",
 		Short: "Browse stored runs in a web browser",
 		Long: `Browse stored runs in a web browser: list and filter them, compare two side by
-side, delete them, and watch a run in progress. The server listens on the loopback
-interface. For any other address give --remote, and with --host each host name under
-which browsers reach the server.`,
+side, delete them, and watch a run in progress.
+
+sim prints the server's address with a secret in it. Open that address: without the
+secret the server shows nothing. Each start has a new secret. To choose it, put it into
+an environment variable and name that with --token-env.
+
+The server listens on the loopback interface. For any other address give --remote, and
+with --host each name or address under which browsers reach the server.`,
 		Example: `  sim serve
-  sim serve my/reports --listen 127.0.0.1:9000 --read-only`,
+  sim serve my/reports --listen 127.0.0.1:9000 --read-only
+  SIM_TOKEN=a-secret-of-my-own sim serve --token-env SIM_TOKEN`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			folder := a.project.Out
 			if len(args) == 1 {
 				folder = args[0]
 			}
-			h, err := serve.New(serve.Options{Dir: folder, Hosts: hosts, ReadOnly: readOnly, Now: a.now})
+			o := serve.Options{Dir: folder, Hosts: hosts, ReadOnly: readOnly, Now: a.now}
+			if tokenEnv != "" {
+				if o.Token = os.Getenv(tokenEnv); o.Token == "" {
+					return usageError("--token-env: the environment variable %s is not set", tokenEnv)
+				}
+			}
+			h, err := serve.New(o)
+			if errors.Is(err, serve.ErrToken) {
+				return usageError("--token-env %s: %w", tokenEnv, err)
+			}
 			if err != nil {
 				return &trial.EnvironmentError{Err: err, Hint: "sim run leaves its runs in reports/; name another folder"}
 			}
 			defer func() { _ = h.Close() }()
-			err = serve.Run(c.Context(), listen, remote, h, func(url string) {
-				fmt.Fprintf(a.stderr, "browse %s at %s (Ctrl-C stops it)\n", folder, url)
+			err = serve.Run(c.Context(), listen, remote, h, func(url string, open bool) {
+				token := h.Token()
+				if tokenEnv != "" { // who chose it has it, and what is printed may be logged
+					token = "$" + tokenEnv
+				}
+				fmt.Fprintf(a.stderr, "browse %s at %s?token=%s (Ctrl-C stops it)\n", folder, url, token)
+				if open {
+					fmt.Fprintln(a.stderr, "warning: there is no TLS: who can read the network can read the secret and the reports\n"+
+						"hint: leave out --remote, and go through ssh -L 8137:127.0.0.1:8137 or a proxy with TLS")
+				}
 			})
 			if err != nil {
 				return &trial.EnvironmentError{Err: err}
@@ -45,6 +70,7 @@ which browsers reach the server.`,
 	c.Flags().StringVar(&listen, "listen", "", "address to listen on (default 127.0.0.1:8137)")
 	c.Flags().BoolVar(&remote, "remote", false, "allow an address other than loopback")
 	c.Flags().StringSliceVar(&hosts, "host", nil, "a host name under which browsers reach the server, besides those of loopback")
+	c.Flags().StringVar(&tokenEnv, "token-env", "", "the environment variable with the secret, of at least 16 letters and digits (default: a new secret)")
 	c.Flags().BoolVar(&readOnly, "read-only", false, "do not allow runs to be deleted")
 	return c
 }

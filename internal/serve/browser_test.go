@@ -18,10 +18,15 @@ import (
 func TestInABrowser(t *testing.T) {
 	b := tab.New(t)
 	dir := folder(t)
-	srv := httptest.NewServer(handler(t, serve.Options{Dir: dir}))
+	h := handler(t, serve.Options{Dir: dir})
+	srv := httptest.NewServer(h)
 	defer srv.Close()
 	b.Size(1280, 900)
-	b.Do(chromedp.Navigate(srv.URL+"/?q=fence"), chromedp.WaitReady(chromedp.CSS("table.runs")))
+	b.Do(chromedp.Navigate(srv.URL+"/?q=fence&token="+h.Token()), chromedp.WaitReady(chromedp.CSS("table.runs")))
+	if got := tab.Eval[string](b, `location.search + document.cookie`); got != "?q=fence" {
+		t.Errorf("the secret stays in the address or can be read: %s", got)
+	}
+	b.Do(chromedp.WaitReady(chromedp.CSS("table.runs")))
 	if got := tab.Eval[string](b, `getComputedStyle(document.querySelector(".badge.unsafe")).color`); got != "rgb(179, 38, 30)" {
 		t.Errorf("the style sheet does not apply: %s", got)
 	}
@@ -35,7 +40,7 @@ func TestInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS("table.runs a")), chromedp.WaitReady(chromedp.CSS("svg.picture")),
 		// The report's script shows it.
 		chromedp.WaitVisible(chromedp.CSS(".toolbar")))
-	b.Do(chromedp.Navigate(srv.URL+"/?q=fence"), chromedp.Click(chromedp.CSS("details summary")),
+	b.Do(chromedp.Navigate(srv.URL+"/?q=leaky"), chromedp.Click(chromedp.CSS("details summary")),
 		chromedp.Click(chromedp.CSS("details button")), chromedp.WaitReady(chromedp.CSS(`input[name="q"][value=""]`)))
 	if _, err := os.Stat(filepath.Join(dir, "leaky-fence")); !os.IsNotExist(err) {
 		t.Errorf("the run was not deleted: %v", err)

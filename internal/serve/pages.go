@@ -30,12 +30,13 @@ var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").ParseFS(pages, "page/*.tmpl"))
 })
 
-func (h *Handler) render(w http.ResponseWriter, name string, data any) error {
+func (h *Handler) render(w http.ResponseWriter, code int, name string, data any) error {
 	var b bytes.Buffer
 	if err := templates().ExecuteTemplate(&b, name, data); err != nil {
 		return fmt.Errorf("failed to render %s: %w", name, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
 	_, _ = w.Write(b.Bytes())
 	return nil
 }
@@ -46,7 +47,6 @@ type listPage struct {
 	Outcomes       []string
 	Rows           []listRow
 	Total          int
-	Token          string
 	ReadOnly       bool
 	Live           bool
 }
@@ -66,7 +66,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := listPage{Query: r.FormValue("q"), Outcome: r.FormValue("outcome"), Total: len(runs), Token: h.token, ReadOnly: h.o.ReadOnly}
+	p := listPage{Query: r.FormValue("q"), Outcome: r.FormValue("outcome"), Total: len(runs), ReadOnly: h.o.ReadOnly}
 	for _, s := range runs {
 		row := rowOf(s)
 		if !slices.Contains(p.Outcomes, row.Word) {
@@ -80,7 +80,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	slices.Sort(p.Outcomes)
 	choose(p.Rows)
-	return h.render(w, "list.tmpl", p)
+	return h.render(w, http.StatusOK, "list.tmpl", p)
 }
 
 // choose proposes to compare the newest judged run with the one before it, of
@@ -158,7 +158,7 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if s, ok := h.stored(id); ok && s.live {
-		return h.render(w, "live.tmpl", struct {
+		return h.render(w, http.StatusOK, "live.tmpl", struct {
 			ID       string
 			Variants []progress
 		}{id.String(), h.progress(id)})

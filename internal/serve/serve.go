@@ -3,11 +3,11 @@ package serve
 import (
 	"context"
 	"crypto/rand"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -28,6 +28,8 @@ type Options struct {
 	// page from elsewhere could otherwise point a name of its own at this
 	// machine and read the reports (DNS rebinding).
 	Hosts []string
+	// Token is the secret without which nothing is shown; empty: a new one.
+	Token string
 	// ReadOnly refuses to delete runs.
 	ReadOnly bool
 	// Now tells the time; nil means time.Now.
@@ -36,18 +38,23 @@ type Options struct {
 
 // Handler serves the runs of one folder.
 type Handler struct {
-	o     Options
-	root  *os.Root
-	mux   *http.ServeMux
-	outer http.Handler
-	token string
-	cache resultCache
+	o      Options
+	root   *os.Root
+	outer  http.Handler
+	cookie string
+	cache  resultCache
 }
 
 var _ http.Handler = (*Handler)(nil)
 
 // New opens the folder. Close it after use.
 func New(o Options) (*Handler, error) {
+	if o.Token == "" {
+		o.Token = rand.Text() // 130 bits
+	}
+	if !goodToken.MatchString(o.Token) {
+		return nil, ErrToken
+	}
 	root, err := os.OpenRoot(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("failed to open the reports: %w", err)
@@ -55,18 +62,22 @@ func New(o Options) (*Handler, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	h := &Handler{o: o, root: root, mux: http.NewServeMux(), token: rand.Text(), cache: resultCache{entries: map[string]cachedResult{}}}
-	h.mux.HandleFunc("GET /{$}", h.page(h.list))
-	h.mux.HandleFunc("GET /style.css", h.style)
-	h.mux.HandleFunc("GET /run/{scenario}/{run}/{$}", h.page(h.run))
-	h.mux.HandleFunc("GET /run/{scenario}/{run}", h.page(h.slash))
-	h.mux.HandleFunc("GET /run/{scenario}/{run}/file/{path...}", h.page(h.file))
-	h.mux.HandleFunc("GET /compare", h.page(h.compare))
-	h.mux.HandleFunc("GET /compare/pictures", h.page(h.pictures))
-	h.mux.HandleFunc("POST /delete", h.page(h.remove))
-	h.outer = http.NewCrossOriginProtection().Handler(h.mux)
+	h := &Handler{o: o, root: root, cookie: cookieOf(o.Token), cache: resultCache{entries: map[string]cachedResult{}}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", h.page(h.list))
+	mux.HandleFunc("GET /style.css", h.style)
+	mux.HandleFunc("GET /run/{scenario}/{run}/{$}", h.page(h.run))
+	mux.HandleFunc("GET /run/{scenario}/{run}", h.page(h.slash))
+	mux.HandleFunc("GET /run/{scenario}/{run}/file/{path...}", h.page(h.file))
+	mux.HandleFunc("GET /compare", h.page(h.compare))
+	mux.HandleFunc("GET /compare/pictures", h.page(h.pictures))
+	mux.HandleFunc("POST /delete", h.page(h.remove))
+	h.outer = http.NewCrossOriginProtection().Handler(mux)
 	return h, nil
 }
+
+// Token is the secret: an address with ?token= and this behind it opens all pages.
+func (h *Handler) Token() string { return h.o.Token }
 
 // Close lets go of the folder.
 func (h *Handler) Close() error { return h.root.Close() }
@@ -74,8 +85,8 @@ func (h *Handler) Close() error { return h.root.Close() }
 // pagePolicy allows our style sheet and forms to ourselves, and nothing else.
 const pagePolicy = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// ServeHTTP refuses foreign names and sets the headers that confine a page
-// before anything else happens.
+// ServeHTTP sets the headers that confine a page, and refuses foreign names and whoever
+// has not got the secret, before anything else happens.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Content-Security-Policy", pagePolicy)
@@ -89,7 +100,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this server does not answer to that name", http.StatusMisdirectedRequest)
 		return
 	}
-	h.outer.ServeHTTP(w, r)
+	if h.admit(w, r) {
+		h.outer.ServeHTTP(w, r)
+	}
 }
 
 // known reports whether a Host header names this server.
@@ -133,16 +146,12 @@ func (h *Handler) fail(w http.ResponseWriter, err error) {
 	http.Error(w, text, code)
 }
 
-// remove deletes a run. The token proves that the form was ours; requests from
-// other sites were refused before.
+// remove deletes a run. No form of another site gets here: the browser sends no cookie
+// with it, and requests from other sites are refused besides.
 func (h *Handler) remove(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
 	if h.o.ReadOnly {
 		http.Error(w, "this server is read-only: it deletes nothing", http.StatusForbidden)
-		return nil
-	}
-	if subtle.ConstantTimeCompare([]byte(r.PostFormValue("token")), []byte(h.token)) != 1 {
-		http.Error(w, "the form is out of date: load the list again", http.StatusForbidden)
 		return nil
 	}
 	id, err := parseID(r.PostFormValue("run"))
@@ -152,13 +161,15 @@ func (h *Handler) remove(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	to := url.URL{Path: "/", RawQuery: r.URL.RawQuery}
+	http.Redirect(w, r, to.String(), http.StatusSeeOther)
 	return nil
 }
 
 // Run serves until ctx ends. An address beyond the loopback interface is
-// refused unless remote says that this is meant.
-func Run(ctx context.Context, addr string, remote bool, h *Handler, ready func(url string)) error {
+// refused unless remote says that this is meant. Ready gets the server's address, without
+// the secret, and whether other machines can reach it.
+func Run(ctx context.Context, addr string, remote bool, h *Handler, ready func(url string, open bool)) error {
 	if addr == "" {
 		addr = DefaultAddr
 	}
@@ -166,16 +177,18 @@ func Run(ctx context.Context, addr string, remote bool, h *Handler, ready func(u
 	if err != nil {
 		return fmt.Errorf("failed to listen: %w", err)
 	}
-	if tcp, ok := ln.Addr().(*net.TCPAddr); !remote && (!ok || !tcp.IP.IsLoopback()) {
+	tcp, ok := ln.Addr().(*net.TCPAddr)
+	open := !ok || !tcp.IP.IsLoopback()
+	if open && !remote {
 		_ = ln.Close()
-		return fmt.Errorf("%s can be reached from other machines: the reports would be open to all of them", ln.Addr())
+		return fmt.Errorf("%s can be reached from other machines: --remote allows that", ln.Addr())
 	}
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
 		WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16}
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
 	if ready != nil {
-		ready("http://" + ln.Addr().String() + "/")
+		ready("http://"+h.name(ln.Addr())+"/", open)
 	}
 	select {
 	case err := <-done:
@@ -188,4 +201,17 @@ func Run(ctx context.Context, addr string, remote bool, h *Handler, ready func(u
 		return srv.Close()
 	}
 	return nil
+}
+
+// name is a name and a port under which the server answers.
+func (h *Handler) name(addr net.Addr) string {
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil || h.known(host) {
+		return addr.String()
+	}
+	host = "127.0.0.1"
+	if len(h.o.Hosts) > 0 {
+		host = h.o.Hosts[0]
+	}
+	return net.JoinHostPort(host, port)
 }

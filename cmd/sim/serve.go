@@ -15,6 +15,7 @@ func newServeCommand(a *app) *cobra.Command {
 	var listen, tokenEnv string
 	var hosts []string
 	var remote, readOnly bool
+	var memory int64
 	c := &cobra.Command{
 		Use:   "serve [FOLDER]",
 		Short: "Browse stored runs in a web browser",
@@ -36,7 +37,10 @@ with --host each name or address under which browsers reach the server.`,
 			if len(args) == 1 {
 				folder = args[0]
 			}
-			o := serve.Options{Dir: folder, Hosts: hosts, ReadOnly: readOnly, Now: a.now}
+			o := serve.Options{Dir: folder, Hosts: hosts, ReadOnly: readOnly, Memory: memory << 20, Now: a.now}
+			if memory < 0 || memory > 1<<20 {
+				return usageError("--memory %d: want a number of MiB", memory)
+			}
 			if tokenEnv != "" {
 				if o.Token = os.Getenv(tokenEnv); o.Token == "" {
 					return usageError("--token-env: the environment variable %s is not set", tokenEnv)
@@ -71,6 +75,7 @@ with --host each name or address under which browsers reach the server.`,
 	c.Flags().BoolVar(&remote, "remote", false, "allow an address other than loopback")
 	c.Flags().StringSliceVar(&hosts, "host", nil, "a host name under which browsers reach the server, besides those of loopback")
 	c.Flags().StringVar(&tokenEnv, "token-env", "", "the environment variable with the secret, of at least 16 letters and digits (default: a new secret)")
+	c.Flags().Int64Var(&memory, "memory", 0, "how much memory pages may take together, in MiB (default: a quarter of what is free, at most 1024)")
 	c.Flags().BoolVar(&readOnly, "read-only", false, "do not allow runs to be deleted")
 	return c
 }

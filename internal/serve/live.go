@@ -48,15 +48,11 @@ func (h *Handler) progress(id runID) []progress {
 
 // tail reads the whole events at the end of a history file.
 func (h *Handler) tail(name string) []history.Event {
-	f, err := h.root.Open(name)
+	f, info, err := h.open(name)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil
-	}
 	from := max(0, info.Size()-tailSize)
 	data := make([]byte, info.Size()-from)
 	n, err := f.ReadAt(data, from)

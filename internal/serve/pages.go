@@ -3,14 +3,22 @@ package serve
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
+	"net/url"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kballard/go-shellquote"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
@@ -41,46 +49,109 @@ func (h *Handler) render(w http.ResponseWriter, code int, name string, data any)
 	return nil
 }
 
-// listPage is the list of runs.
+// perPage is how many runs a page of the list has.
+const perPage = 100
+
+// listPage is a page of the list of runs.
 type listPage struct {
 	Query, Outcome string
 	Outcomes       []string
 	Rows           []listRow
-	Total          int
-	ReadOnly       bool
-	Live           bool
+	// Total counts all runs, Found those that match. The rows are From to To of these.
+	Total, Found, From, To int
+	// Unread counts the runs that are still being read.
+	Unread   int
+	Pages    []pageLink
+	Delete   string
+	ReadOnly bool
+	Live     bool
+}
+
+// pageLink leads to another page of the list; a gap leads nowhere.
+type pageLink struct {
+	Word, Link string
+	Here       bool
 }
 
 type listRow struct {
 	ID, Link, Scenario, Title, When string
 	Seed                            uint64
 	Class, Word, Icon               string
-	Variants                        []string
+	Variants                        string
 	Live, Judged                    bool
 	// Before and After: chosen for a comparison at first.
 	Before, After bool
 }
 
 func (h *Handler) list(w http.ResponseWriter, r *http.Request) error {
-	runs, err := h.runs()
-	if err != nil {
-		return err
-	}
-	p := listPage{Query: r.FormValue("q"), Outcome: r.FormValue("outcome"), Total: len(runs), ReadOnly: h.o.ReadOnly}
-	for _, s := range runs {
-		row := rowOf(s)
-		if !slices.Contains(p.Outcomes, row.Word) {
-			p.Outcomes = append(p.Outcomes, row.Word)
+	all := h.index.list(r.Context())
+	p := listPage{Query: r.FormValue("q"), Outcome: r.FormValue("outcome"), Total: len(all.runs), Unread: all.unread, ReadOnly: h.o.ReadOnly}
+	outcomes := make(map[string]bool)
+	words := strings.Fields(strings.ToLower(p.Query))
+	var found []*entry
+	for _, e := range all.runs {
+		outcomes[e.row.Word] = true
+		if (p.Outcome == "" || p.Outcome == e.row.Word) && e.matches(words) {
+			found = append(found, e)
 		}
-		if !row.matches(p.Query) || p.Outcome != "" && p.Outcome != row.Word {
+	}
+	p.Outcomes, p.Found = slices.Sorted(maps.Keys(outcomes)), len(found)
+	last := max(1, (len(found)+perPage-1)/perPage)
+	n, _ := strconv.Atoi(r.FormValue("page"))
+	n = min(max(n, 1), last)
+	p.From, p.To = (n-1)*perPage+1, min(n*perPage, len(found))
+	for _, e := range found[p.From-1 : p.To] {
+		if e = h.index.fresh(e); !e.absent {
+			p.Live = p.Live || e.row.Live
+			p.Rows = append(p.Rows, e.row)
+		}
+	}
+	choose(p.Rows)
+	p.Pages = p.links(n, last)
+	p.Delete = "/delete" + p.address(n)
+	return h.render(w, http.StatusOK, "list.tmpl", p)
+}
+
+// address is the query of page n of the same search.
+func (p *listPage) address(n int) string {
+	q := make(url.Values)
+	for key, value := range map[string]string{"q": p.Query, "outcome": p.Outcome} {
+		if value != "" {
+			q.Set(key, value)
+		}
+	}
+	if n > 1 {
+		q.Set("page", strconv.Itoa(n))
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// links leads to the first and the last page, those around this one, and the next.
+func (p *listPage) links(here, last int) []pageLink {
+	if last == 1 {
+		return nil
+	}
+	var list []pageLink
+	if here > 1 {
+		list = append(list, pageLink{Word: "Newer", Link: "/" + p.address(here-1)})
+	}
+	before := 0
+	for n := 1; n <= last; n++ {
+		if n > 1 && n < last && (n < here-2 || n > here+2) {
 			continue
 		}
-		p.Live = p.Live || row.Live
-		p.Rows = append(p.Rows, row)
+		if n > before+1 {
+			list = append(list, pageLink{Word: "…"})
+		}
+		list, before = append(list, pageLink{Word: strconv.Itoa(n), Link: "/" + p.address(n), Here: n == here}), n
 	}
-	slices.Sort(p.Outcomes)
-	choose(p.Rows)
-	return h.render(w, http.StatusOK, "list.tmpl", p)
+	if here < last {
+		list = append(list, pageLink{Word: "Older", Link: "/" + p.address(here+1)})
+	}
+	return list
 }
 
 // choose proposes to compare the newest judged run with the one before it, of
@@ -107,32 +178,23 @@ func rowOf(s stored) listRow {
 	switch {
 	case s.live:
 		row.Class, row.Icon, row.Word = "undecided", "…", "Running"
-	case s.result == nil && s.modified.IsZero():
-		row.Class, row.Icon, row.Word, row.When = "unsafe", "!", "Unreadable", ""
+	case s.trouble != nil:
+		row.Class, row.Icon, row.Word, row.Title = "unsafe", "!", "Unreadable", s.trouble.Error()
 	case s.result == nil:
 		row.Class, row.Icon, row.Word = "undecided", "‖", "Cut short"
 	default:
 		row.Class, row.Icon, row.Word = report.Outcome(s.result)
-		row.Title, row.Seed, row.Judged = s.result.Title, s.result.Seed, true
+		row.Title, row.Seed, row.Judged = shortened(s.result.Title, 200), s.result.Seed, true
 		if t, err := time.Parse(time.RFC3339, s.result.Started); err == nil {
 			row.When = t.UTC().Format("2006-01-02 15:04:05")
 		}
+		var names []string
 		for i := range s.result.Variants {
-			row.Variants = append(row.Variants, s.result.Variants[i].Name)
+			names = append(names, s.result.Variants[i].Name)
 		}
+		row.Variants = shortened(strings.Join(names, ", "), 500)
 	}
 	return row
-}
-
-// matches reports whether the row has all words of the query somewhere.
-func (row *listRow) matches(query string) bool {
-	text := strings.ToLower(strings.Join(append([]string{row.ID, row.Title, row.Word, row.When}, row.Variants...), " "))
-	for word := range strings.FieldsSeq(strings.ToLower(query)) {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return true
 }
 
 func pathID(r *http.Request) (runID, error) {
@@ -157,17 +219,15 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if s, ok := h.stored(id); ok && s.live {
+	if s, _, err := h.look(id); err == nil && s.live {
 		return h.render(w, http.StatusOK, "live.tmpl", struct {
 			ID       string
 			Variants []progress
 		}{id.String(), h.progress(id)})
 	}
-	result, err := h.load(id)
-	if err != nil {
-		return err
-	}
-	return h.report(w, func(b *bytes.Buffer) error { return report.WriteHTML(b, result) })
+	return h.with(r.Context(), []runID{id}, true, func(found []*report.Result) error {
+		return h.report(w, func(b *bytes.Buffer) error { return report.WriteHTML(b, found[0]) })
+	})
 }
 
 // report writes a page of package report, under the policy that its own code
@@ -193,36 +253,29 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request) error {
 	if !slices.Contains([]string{".yaml", ".json", ".jsonl", ".log"}, path.Ext(name)) {
 		return errBadName
 	}
-	f, err := h.root.Open(path.Join(id.dir(), path.Clean("/"+name)))
+	f, info, err := h.open(path.Join(id.dir(), path.Clean("/"+name)))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return errBadName
-	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Disposition", "attachment")
 	http.ServeContent(w, r, "", info.ModTime(), f)
 	return nil
 }
 
-// two loads the runs that a comparison names.
-func (h *Handler) two(r *http.Request) (a, b *report.Result, ids [2]runID, err error) {
-	for i, key := range []string{"a", "b"} {
-		if ids[i], err = parseID(r.FormValue(key)); err != nil {
-			return nil, nil, ids, err
-		}
+// two are the runs that a comparison names.
+func two(r *http.Request) ([]runID, error) {
+	a, err := parseID(r.FormValue("a"))
+	if err != nil {
+		return nil, err
 	}
-	if a, err = h.load(ids[0]); err == nil {
-		b, err = h.load(ids[1])
-	}
-	return a, b, ids, err
+	b, err := parseID(r.FormValue("b"))
+	return []runID{a, b}, err
 }
 
 func (h *Handler) compare(w http.ResponseWriter, r *http.Request) error {
-	a, b, _, err := h.two(r)
+	ids, err := two(r)
 	if err != nil {
 		return err
 	}
@@ -230,27 +283,79 @@ func (h *Handler) compare(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, "/compare/pictures?"+r.URL.RawQuery, http.StatusSeeOther)
 		return nil
 	}
-	c := report.Compare([]*report.Result{a}, []*report.Result{b})
-	return h.report(w, func(buf *bytes.Buffer) error { return report.WriteComparisonHTML(buf, c) })
+	return h.with(r.Context(), ids, false, func(found []*report.Result) error {
+		c := report.Compare(found[:1], found[1:])
+		return h.report(w, func(buf *bytes.Buffer) error { return report.WriteComparisonHTML(buf, c) })
+	})
 }
 
 // pictures shows two runs on one page: their variants together, on one scale
 // and with one cursor.
 func (h *Handler) pictures(w http.ResponseWriter, r *http.Request) error {
-	a, b, ids, err := h.two(r)
+	ids, err := two(r)
 	if err != nil {
 		return err
 	}
-	both := *b
-	both.Title = "Two runs side by side"
-	both.Met, both.Undecided = a.Met && b.Met, a.Undecided || b.Undecided
-	both.Interrupted = a.Interrupted || b.Interrupted
-	both.Variants = nil
-	for i, from := range []*report.Result{a, b} {
-		for _, v := range from.Variants {
-			v.Name += " (" + ids[i].run + ")"
-			both.Variants = append(both.Variants, v)
+	return h.with(r.Context(), ids, true, func(found []*report.Result) error {
+		a, b := found[0], found[1]
+		both := *b
+		both.Title = "Two runs side by side"
+		both.Met, both.Undecided = a.Met && b.Met, a.Undecided || b.Undecided
+		both.Interrupted = a.Interrupted || b.Interrupted
+		both.Variants = nil
+		for i, from := range found {
+			for _, v := range from.Variants {
+				v.Name += " (" + ids[i].run + ")"
+				both.Variants = append(both.Variants, v)
+			}
 		}
+		return h.report(w, func(buf *bytes.Buffer) error { return report.WriteHTML(buf, &both) })
+	})
+}
+
+// problemPage says why runs cannot be shown, and how to get at them all the same.
+type problemPage struct {
+	Heading, Why string
+	Runs         []problemRun
+	Commands     []string
+}
+
+type problemRun struct {
+	ID    string
+	Files []runFile
+}
+
+// problem answers with what went wrong. No answer has a path in it that the user of
+// sim did not give.
+func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
+	var p problemPage
+	code := http.StatusInternalServerError
+	broken, isBroken := errors.AsType[*unreadable](err)
+	large, isLarge := errors.AsType[*tooLarge](err)
+	switch {
+	case isBroken:
+		code, p.Heading, p.Why = http.StatusUnprocessableEntity, broken.id.String()+" cannot be read", broken.why
+		p.Runs = []problemRun{{broken.id.String(), h.files(broken.id)}}
+	case isLarge:
+		code, p.Heading, p.Why = http.StatusRequestEntityTooLarge, "Too large to be shown here", large.Error()
+		ids, _ := two(r)
+		if id, err := pathID(r); err == nil {
+			ids = []runID{id}
+		}
+		for _, id := range ids {
+			p.Runs = append(p.Runs, problemRun{id.String(), h.files(id)})
+			p.Commands = append(p.Commands, "sim report "+shellquote.Join(filepath.Join(h.o.Dir, id.scenario, id.run)))
+		}
+	case errors.Is(err, errBusy):
+		code, p.Heading, p.Why = http.StatusServiceUnavailable, "Other large pages are being made", "Load this page again later"
+	case errors.Is(err, errLive):
+		code, p.Heading = http.StatusConflict, "The run is still in progress"
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, errBadName), errors.Is(err, errNoFile):
+		code, p.Heading = http.StatusNotFound, "There is no such run or file"
+	default:
+		p.Heading = "The run could not be read"
 	}
-	return h.report(w, func(buf *bytes.Buffer) error { return report.WriteHTML(buf, &both) })
+	if err := h.render(w, code, "problem.tmpl", p); err != nil {
+		http.Error(w, p.Heading, code)
+	}
 }

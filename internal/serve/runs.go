@@ -1,29 +1,27 @@
 package serve
 
 import (
-	"cmp"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
-// Bounds on what is read for a page.
 const (
-	maxRuns      = 2000
 	maxScenario  = 1 << 20
 	maxEvents    = 2_000_000
 	maxVariants  = 64
+	maxProcesses = 10_000 // each may be a lane of the picture
 	liveFor      = 2 * time.Minute
 	resultFile   = "result.json"
 	scenarioFile = "scenario.yaml"
@@ -33,6 +31,7 @@ const (
 var (
 	errBadName = errors.New("not a run's name")
 	errLive    = errors.New("the run is still in progress")
+	errBusy    = errors.New("too many large pages at once")
 )
 
 // runID names a run by its two folders.
@@ -62,67 +61,31 @@ func plainName(s string) bool {
 	return s != "" && !strings.HasPrefix(s, ".") && !strings.ContainsAny(s, "/\\\x00") && len(s) < 256
 }
 
-// stored is a run in the list.
+// stored is what a run's folder has.
 type stored struct {
-	id       runID
-	result   *report.Result
+	id runID
+	// result is nil where there is none that can be read; trouble says why it cannot.
+	result  *report.Result
+	trouble error
+	// modified is when the result, or a history of a run without one, was written.
 	modified time.Time
-	// live: there is no result yet, and the folder was written to of late.
+	// live: there is no result yet, and a history was written to of late.
 	live bool
 }
 
-// runs lists what the folder holds, the newest first.
-func (h *Handler) runs() ([]stored, error) {
-	scenarios, err := h.subfolders(".")
-	if err != nil {
-		return nil, err
-	}
-	var list []stored
-	for _, scenario := range scenarios {
-		names, err := h.subfolders(scenario)
-		if err != nil {
-			continue // it went away meanwhile
-		}
-		for _, name := range names {
-			if s, ok := h.stored(runID{scenario, name}); ok {
-				list = append(list, s)
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b stored) int { // stamps sort by time
-		return cmp.Or(cmp.Compare(b.id.run, a.id.run), cmp.Compare(a.id.scenario, b.id.scenario))
-	})
-	return list[:min(len(list), maxRuns)], nil
-}
-
-// subfolders lists real folders; a link (reports/latest is one) is none.
-func (h *Handler) subfolders(dir string) ([]string, error) {
-	entries, err := fs.ReadDir(h.root.FS(), dir)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, e := range entries {
-		if e.IsDir() && plainName(e.Name()) {
-			names = append(names, e.Name())
-		}
-	}
-	return names, nil
-}
-
-// stored looks at one run's folder. A folder with neither a result nor a
-// history is no run.
-func (h *Handler) stored(id runID) (stored, bool) {
-	s := stored{id: id}
+// look sees whether there is a run, without reading it. A folder with neither a result
+// nor a history is none.
+func (h *Handler) look(id runID) (s stored, finished bool, err error) {
+	s.id = id
 	for _, dir := range []string{id.scenario, id.dir()} {
 		if info, err := h.root.Lstat(dir); err != nil || !info.IsDir() {
-			return s, false
+			return s, false, os.ErrNotExist
 		}
 	}
-	result, info, err := h.result(id)
+	info, err := h.root.Lstat(path.Join(id.dir(), resultFile))
 	if err == nil {
-		s.result, s.modified = result, info.ModTime()
-		return s, true
+		s.modified = info.ModTime()
+		return s, true, nil
 	}
 	for _, v := range h.histories(id) {
 		if v.modified.After(s.modified) {
@@ -130,56 +93,61 @@ func (h *Handler) stored(id runID) (stored, bool) {
 		}
 	}
 	if s.modified.IsZero() {
-		return s, errors.Is(err, errUnreadable)
+		return s, false, os.ErrNotExist
 	}
-	s.live = errors.Is(err, os.ErrNotExist) && h.o.Now().Sub(s.modified) < liveFor
-	return s, true
+	s.live = h.o.Now().Sub(s.modified) < liveFor
+	return s, false, nil
 }
 
-// errUnreadable: there is a result, but it cannot be read.
-var errUnreadable = errors.New("the result cannot be read")
-
-// resultCache keeps parsed results while their files stay as they are.
-type resultCache struct {
-	mu      sync.Mutex
-	entries map[string]cachedResult
+// unreadable: a run cannot be shown, and why.
+type unreadable struct {
+	id  runID
+	why string
 }
 
-type cachedResult struct {
-	modified time.Time
-	size     int64
-	result   *report.Result
-	err      error
+func (e *unreadable) Error() string { return e.why }
+
+// result reads result.json.
+func (h *Handler) result(id runID) (*report.Result, error) {
+	f, _, err := h.open(path.Join(id.dir(), resultFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	var result *report.Result
+	if err == nil {
+		defer f.Close()
+		result, err = readResult(f)
+	}
+	if err != nil {
+		return nil, &unreadable{id, resultFile + ": " + reason(err)}
+	}
+	return result, nil
 }
 
-func (h *Handler) result(id runID) (*report.Result, fs.FileInfo, error) {
-	name := path.Join(id.dir(), resultFile)
-	f, err := h.root.Open(name)
+func readResult(f io.Reader) (*report.Result, error) {
+	data, err := io.ReadAll(io.LimitReader(f, maxResult+1))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	parsed := 3*len(data) + perObject*bytes.Count(data, []byte("{")) + perValue*bytes.Count(data, []byte(","))
+	if len(data) > maxResult || parsed > maxParsed {
+		return nil, errors.New("too large for a page")
+	}
+	result, err := report.ReadJSON(bytes.NewReader(data))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%w: not a file", errUnreadable)
+	if n := len(result.Variants); n > maxVariants {
+		return nil, fmt.Errorf("%d variants: more than %d", n, maxVariants)
 	}
-	h.cache.mu.Lock()
-	defer h.cache.mu.Unlock()
-	if c, ok := h.cache.entries[name]; ok && c.modified.Equal(info.ModTime()) && c.size == info.Size() {
-		return c.result, info, c.err
+	names := make(map[string]bool)
+	for i := range result.Variants {
+		if name := result.Variants[i].Name; names[name] {
+			return nil, fmt.Errorf("two variants have the name %s", shortened(name, 100))
+		}
+		names[result.Variants[i].Name] = true
 	}
-	result, err := report.ReadJSON(f)
-	if err != nil {
-		err = fmt.Errorf("%w: %w", errUnreadable, err)
-	}
-	if len(h.cache.entries) > 2*maxRuns {
-		clear(h.cache.entries)
-	}
-	h.cache.entries[name] = cachedResult{info.ModTime(), info.Size(), result, err}
-	return result, info, err
+	return result, nil
 }
 
 // variantHistory is a variant's history file.
@@ -204,71 +172,140 @@ func (h *Handler) histories(id runID) []variantHistory {
 	return list
 }
 
-// load reads a run with its histories, for a report. A run without a result is
-// one that was cut short: its report shows what was recorded.
-func (h *Handler) load(id runID) (*report.Result, error) {
-	result, _, err := h.result(id)
-	switch {
-	case err == nil:
-		copied := *result
-		result, copied.Variants = &copied, slices.Clone(result.Variants)
-	case errors.Is(err, os.ErrNotExist):
-		found := h.histories(id)
-		if len(found) == 0 {
-			return nil, err
+// tooLarge: a page of these runs would take too much memory.
+type tooLarge struct{ need, limit int64 }
+
+func (e *tooLarge) Error() string {
+	return fmt.Sprintf("The page would take up to %d MiB of memory. All pages together may take %d MiB: sim serve --memory allows more", e.need>>20, e.limit>>20)
+}
+
+// with reads runs, hands them to show, and forgets them. All pages together take no more
+// than the memory that they may: a page waits while others have it.
+func (h *Handler) with(ctx context.Context, ids []runID, histories bool, show func([]*report.Result) error) error {
+	var need int64
+	found := make([][]variantHistory, len(ids))
+	for i, id := range ids {
+		if _, _, err := h.look(id); err != nil {
+			return err
 		}
-		result = &report.Result{Version: report.ResultVersion, Scenario: id.scenario, Interrupted: true}
+		need += perScenario
+		if info, err := h.root.Lstat(path.Join(id.dir(), resultFile)); err == nil {
+			need += min(perResultByte*info.Size(), maxParsed)
+		}
+		found[i] = h.histories(id)
+		for _, v := range found[i] {
+			if histories {
+				need += perHistoryByte * v.size
+			}
+		}
+	}
+	if need > h.memory.size {
+		return &tooLarge{need, h.memory.size}
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := h.memory.take(ctx, need); err != nil {
+		return errBusy
+	}
+	defer h.memory.give(need)
+	var results []*report.Result
+	for i, id := range ids {
+		result, err := h.load(id, found[i], histories)
+		if err != nil {
+			return err
+		}
+		results = append(results, result)
+	}
+	return show(results)
+}
+
+// load reads a run, if need be with its histories. A run without a result is one that was
+// cut short: its report shows what was recorded.
+func (h *Handler) load(id runID, found []variantHistory, histories bool) (*report.Result, error) {
+	result, err := h.result(id)
+	if errors.Is(err, os.ErrNotExist) && len(found) > 0 {
+		result, err = &report.Result{Version: report.ResultVersion, Scenario: id.scenario, Interrupted: true}, nil
 		for _, v := range found {
 			result.Variants = append(result.Variants, report.Variant{Name: v.variant, Interrupted: true})
 		}
-	default:
+	}
+	if err != nil {
 		return nil, err
 	}
-	if text, err := h.read(path.Join(id.dir(), scenarioFile), maxScenario); err == nil {
+	if f, _, err := h.open(path.Join(id.dir(), scenarioFile)); err == nil {
+		text, _ := io.ReadAll(io.LimitReader(f, maxScenario))
+		_ = f.Close()
 		result.ScenarioText = string(text)
 	}
 	for i := range result.Variants {
 		v := &result.Variants[i]
-		if !plainName(v.Name) {
+		at := slices.IndexFunc(found, func(f variantHistory) bool { return f.variant == v.Name })
+		if at < 0 || !histories && result.World != "" {
 			continue
 		}
-		v.History = h.history(path.Join(id.dir(), v.Name, historyFile))
-		if v.History != nil && result.World == "" {
-			result.World, result.Seed = v.History.Header.World, v.History.Header.Seed
-			result.Started = v.History.Header.Started
+		header := h.history(v, path.Join(id.dir(), v.Name, historyFile), found[at].size, histories)
+		if result.World == "" {
+			result.World, result.Seed, result.Started = header.World, header.Seed, header.Started
 		}
 	}
 	return result, nil
 }
 
-// history reads a history file; nil: it cannot be read.
-func (h *Handler) history(name string) *history.History {
-	f, err := h.root.Open(name)
+// minLine is the length of the shortest line that is an event.
+const minLine = 50
+
+var errEnough = errors.New("enough was read")
+
+// history reads the first size bytes of a history file, or its header alone. One
+// that cannot be read is missing from the page.
+func (h *Handler) history(v *report.Variant, name string, size int64, events bool) history.Header {
+	f, _, err := h.open(name)
 	if err != nil {
-		return nil
+		return history.Header{}
 	}
 	defer f.Close()
-	got, _ := history.Decode(f, maxEvents) // nil where it cannot be read
-	return got
+	var list []history.Event
+	if events { // to make room bit by bit takes three times the memory
+		lines := min(lineCount(io.LimitReader(f, size)), int(size/minLine), maxEvents)
+		list = make([]history.Event, 0, lines)
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return history.Header{}
+		}
+	}
+	processes := make(map[string]bool)
+	header, truncated, err := history.Scan(io.LimitReader(f, size), maxEvents, func(_ int, e *history.Event) error {
+		processes[e.Process] = true
+		if !events || len(processes) > maxProcesses {
+			return errEnough
+		}
+		list = append(list, *e)
+		return nil
+	})
+	if len(header.Nodes)+len(header.Clients) > maxProcesses {
+		return history.Header{}
+	}
+	if err == nil && events {
+		v.History = &history.History{Header: header, Events: list, Truncated: truncated}
+	}
+	return header
 }
 
-func (h *Handler) read(name string, limit int64) ([]byte, error) {
-	f, err := h.root.Open(name)
-	if err != nil {
-		return nil, err
+func lineCount(r io.Reader) int {
+	n, buf := 0, make([]byte, 64<<10)
+	for {
+		got, err := r.Read(buf)
+		n += bytes.Count(buf[:got], []byte("\n"))
+		if err != nil {
+			return n
+		}
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // delete removes a run's folder, unless the run is still in hand.
 func (h *Handler) delete(id runID) error {
-	if _, err := h.root.Lstat(id.dir()); err != nil {
+	s, _, err := h.look(id)
+	if err != nil {
 		return err
-	}
-	s, ok := h.stored(id)
-	if !ok {
-		return fmt.Errorf("%w: %q", errBadName, id)
 	}
 	if s.live {
 		return errLive
@@ -279,4 +316,25 @@ func (h *Handler) delete(id runID) error {
 	// A scenario without runs leaves no empty folder; one with runs stays.
 	_ = h.root.Remove(id.scenario)
 	return nil
+}
+
+// runFile is a file of a run that can be saved.
+type runFile struct {
+	Link, Name string
+	KiB        int64
+}
+
+// files lists what a run's folder has to be read elsewhere.
+func (h *Handler) files(id runID) []runFile {
+	names := []string{resultFile, scenarioFile}
+	for _, v := range h.histories(id) {
+		names = append(names, path.Join(v.variant, historyFile))
+	}
+	var list []runFile
+	for _, name := range names {
+		if info, err := h.root.Lstat(path.Join(id.dir(), name)); err == nil && info.Mode().IsRegular() {
+			list = append(list, runFile{id.link() + "file/" + (&url.URL{Path: name}).EscapedPath(), name, (info.Size() + 1023) >> 10})
+		}
+	}
+	return list
 }

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -30,6 +29,9 @@ type Options struct {
 	Hosts []string
 	// Token is the secret without which nothing is shown; empty: a new one.
 	Token string
+	// Memory is how many bytes the pages that are being made may take together;
+	// 0: a share of this machine's.
+	Memory int64
 	// ReadOnly refuses to delete runs.
 	ReadOnly bool
 	// Now tells the time; nil means time.Now.
@@ -42,7 +44,8 @@ type Handler struct {
 	root   *os.Root
 	outer  http.Handler
 	cookie string
-	cache  resultCache
+	memory *memory
+	index  *index
 }
 
 var _ http.Handler = (*Handler)(nil)
@@ -62,7 +65,11 @@ func New(o Options) (*Handler, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	h := &Handler{o: o, root: root, cookie: cookieOf(o.Token), cache: resultCache{entries: map[string]cachedResult{}}}
+	if o.Memory == 0 {
+		o.Memory = defaultMemory()
+	}
+	h := &Handler{o: o, root: root, cookie: cookieOf(o.Token), memory: newMemory(o.Memory)}
+	h.index = newIndex(h)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", h.page(h.list))
 	mux.HandleFunc("GET /style.css", h.style)
@@ -80,7 +87,10 @@ func New(o Options) (*Handler, error) {
 func (h *Handler) Token() string { return h.o.Token }
 
 // Close lets go of the folder.
-func (h *Handler) Close() error { return h.root.Close() }
+func (h *Handler) Close() error {
+	h.index.close()
+	return h.root.Close()
+}
 
 // pagePolicy allows our style sheet and forms to ourselves, and nothing else.
 const pagePolicy = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -128,22 +138,9 @@ func (h *Handler) style(w http.ResponseWriter, _ *http.Request) {
 func (h *Handler) page(show func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := show(w, r); err != nil {
-			h.fail(w, err)
+			h.problem(w, r, err)
 		}
 	}
-}
-
-// fail answers with what went wrong: not found, or our own trouble. The
-// answer never has a path of the machine in it.
-func (h *Handler) fail(w http.ResponseWriter, err error) {
-	code, text := http.StatusInternalServerError, "the run could not be read"
-	switch {
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, errBadName):
-		code, text = http.StatusNotFound, "there is no such run"
-	case errors.Is(err, errLive):
-		code, text = http.StatusConflict, "the run is still in progress"
-	}
-	http.Error(w, text, code)
 }
 
 // remove deletes a run. No form of another site gets here: the browser sends no cookie

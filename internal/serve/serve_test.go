@@ -123,6 +123,7 @@ func TestListAndFilter(t *testing.T) {
 		want, not []string
 	}{
 		{"/", []string{"5 runs", "gc-pause", "leaky-fence", "As expected", "Not as expected", "Running", "Cut short", "Unreadable"}, []string{"latest", ".hidden", "README"}},
+		{"/?outcome=Unreadable", []string{"result.json: not a result"}, []string{">gc-pause<"}},
 		{"/?q=leaky+FENCED", []string{"leaky-fence"}, []string{">gc-pause<", ">in-hand<"}},
 		{"/?outcome=Running", []string{"in-hand"}, []string{">gc-pause<"}},
 		{"/?q=nothing-like-it", []string{"No run matches"}, []string{"<table"}},

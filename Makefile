@@ -51,6 +51,10 @@ test: setup-test build ## Set up what the tests need, and run them all
 	$(GO) test -p 1 -timeout 30m ./... # one package at a time: live tests share the machine with nobody
 	for m in $(MODULES); do (cd $$m && $(GO) test ./...) || exit 1; done
 
+.PHONY: torture
+torture: setup-test build ## Kill sim in every way, starve it, feed it spoilt files (TORTURE=10 rounds; about 10 minutes)
+	TORTURE=$(TORTURE) $(GO) test -tags torture -timeout 3h -v -count 1 -run 'TestDeaths|TestScarceMachine|TestHostileFiles' ./cmd/sim
+
 .PHONY: race
 race: setup-test ## Run all tests under the race detector
 	$(GO) test -race ./...

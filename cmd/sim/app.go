@@ -154,7 +154,7 @@ func (a *app) enterLive(hooks bool) (leave func(), err error) {
 	if hooks {
 		return clean, nil
 	}
-	return machine.KillOrphans, machine.Adopt()
+	return machine.LeaveNothing, machine.Adopt()
 }
 
 // exitCodeOf finds the exit code that an error stands for. What cobra itself

@@ -54,6 +54,7 @@ with --host each name or address under which browsers reach the server.`,
 				return &trial.EnvironmentError{Err: err, Hint: "sim run leaves its runs in reports/; name another folder"}
 			}
 			defer func() { _ = h.Close() }()
+			a.orderly.Store(true)
 			err = serve.Run(c.Context(), listen, remote, h, func(url string, open bool) {
 				token := h.Token()
 				if tokenEnv != "" { // who chose it has it, and what is printed may be logged

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/redlock-sim/redlock-sim/internal/words"
@@ -52,7 +53,21 @@ func Scratch() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("failed to make a folder for the servers: %w", err)
 	}
+	scratches.Store(dir, true)
 	return dir, nil
+}
+
+// scratches are the scratch folders that this process has made.
+var scratches sync.Map
+
+// LeaveNothing ends all descendants of this process, see Adopt, and removes its scratch folders,
+// where those who made them could not.
+func LeaveNothing() {
+	KillOrphans()
+	scratches.Range(func(dir, _ any) bool {
+		_ = os.RemoveAll(dir.(string))
+		return true
+	})
 }
 
 // Leftovers counts what processes have left on this machine that were killed.

@@ -143,7 +143,7 @@ func (s *Setup) Cast() nemesis.Cast {
 	c := nemesis.Cast{Clients: ClientNames(s.Workload.Clients), Nodes: NodeNames(s.Nodes.Count)}
 	c.Endpoints = c.Nodes
 	if s.Nodes.Replicated() {
-		c.Endpoints, c.Replicas = []string{primaryName}, c.Nodes[1:]
+		c.Endpoints, c.Replicas = []string{primaryName}, c.Nodes[min(len(c.Nodes), 1):] // the count may be wrong
 	}
 	return c
 }

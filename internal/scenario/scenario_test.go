@@ -118,6 +118,7 @@ var refusals = map[string]struct{ text, want string }{
 	"a long timeout":       {"name: x\nlock: {algorithm: redlock, ttl: 40ms, node_timeout: 1s}", "is not shorter than the ttl"},
 	"unknown variant":      {small + "variants: {a: {}}\nexpect: {b: {exclusive-lease: holds}}", `unknown key "b"`},
 	"a variant of nothing": {small + "variants: {}", "want a mapping from names to overlays"},
+	"replicas of nothing":  {small + "nodes: {count: 0, topology: replicated}\nfaults: [{at: 1s, promote: {node: B}}]", "want at least"},
 	"variant's own error":  {small + "variants: {a: {nodes: {count: 0}}}", "want at least 1, got 0"},
 	"a variant's name":     {small + "variants: {\"A b\": {}}", "a variant's name must match"},
 	"bool":                 {small + "workload: {check_before_write: yes}", "want true or false"},

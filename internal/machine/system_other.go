@@ -4,6 +4,7 @@ package machine
 
 import (
 	"io/fs"
+	"net/netip"
 	"runtime"
 	"syscall"
 	"time"
@@ -28,3 +29,5 @@ func removeSegment(int) error          { return LiveOn(runtime.GOOS) }
 func Adopt() error                   { return LiveOn(runtime.GOOS) }
 func Monotonic() time.Duration       { panic(LiveOn(runtime.GOOS)) }
 func BindToDevice(int, string) error { return LiveOn(runtime.GOOS) }
+
+func SocketUser(local, remote netip.AddrPort) (uint32, error) { return 0, LiveOn(runtime.GOOS) }

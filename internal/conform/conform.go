@@ -249,7 +249,7 @@ func (s *suite) setUp(ctx context.Context, c *client, points []string) error {
 	bounded, cancel := context.WithTimeout(ctx, min(s.Patience, program.ReadyWithin))
 	defer cancel()
 	err := c.Setup(bounded, program.Setup{
-		Client: c.name, Seed: 1, Nodes: s.nodes.addresses(), Topology: program.Independent, Points: points,
+		Client: c.name, Seed: 1, Nodes: s.nodes.told, Topology: program.Independent, Points: points,
 		Lock: program.Lock{Key: s.Key, TTLMS: program.MS(s.ttl()), NodeTimeoutMS: program.MS(s.ttl() / 4), Options: []byte("{}")},
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -27,6 +28,9 @@ type nodes struct {
 	// data is the folder with their data.
 	data string
 	list []*server.Node
+	// links are how the program reaches them: it need not know their passwords.
+	links *proxy.Proxies
+	told  []program.Node
 }
 
 // startNodes starts what a class needs: three nodes for a quorum, else one.
@@ -35,7 +39,7 @@ func startNodes(ctx context.Context, dir string, class program.Class) (*nodes, e
 	if class == program.Quorum {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: "B"}, world.Node{Name: "C"})
 	}
-	n := &nodes{data: filepath.Join(dir, "nodes")}
+	n := &nodes{data: filepath.Join(dir, "nodes"), links: proxy.New()}
 	servers, err := server.New(ctx, spec, n.data, server.Options{})
 	n.servers = servers
 	if err != nil {
@@ -44,11 +48,32 @@ func startNodes(ctx context.Context, dir string, class program.Class) (*nodes, e
 	for i := range spec.Nodes {
 		n.list = append(n.list, servers.Nodes[spec.Nodes[i].Name])
 	}
-	return n, servers.Start(ctx)
+	if err := servers.Start(ctx); err != nil {
+		return n, err
+	}
+	for _, node := range n.list {
+		if err := n.link(node); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// link opens a link to a node.
+func (n *nodes) link(node *server.Node) error {
+	address, err := n.links.Open("program", node.Name, node.Endpoint(node.Name).Dial, nil)
+	if err != nil {
+		return err
+	}
+	host, port, _ := net.SplitHostPort(address)
+	number, _ := strconv.Atoi(port)
+	n.told = append(n.told, program.Node{Name: node.Name, Host: host, Port: number})
+	return nil
 }
 
 func (n *nodes) stop() {
 	if n != nil && n.servers != nil {
+		n.links.Close()
 		n.servers.Stop()
 		_ = n.servers.Close()
 		_ = os.RemoveAll(n.data)
@@ -61,16 +86,6 @@ func (n *nodes) quorum() int { return len(n.list)/2 + 1 }
 // runs reports that a process is one of them.
 func (n *nodes) runs(pid int) bool {
 	return n != nil && slices.ContainsFunc(n.list, func(node *server.Node) bool { return node.Server.PID() == pid })
-}
-
-// addresses are the nodes in a message setup.
-func (n *nodes) addresses() (list []program.Node) {
-	for _, node := range n.list {
-		host, port, _ := net.SplitHostPort(node.Address())
-		number, _ := strconv.Atoi(port)
-		list = append(list, program.Node{Name: node.Name, Host: host, Port: number})
-	}
-	return list
 }
 
 // reset makes all of them as they were at the beginning.

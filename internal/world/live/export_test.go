@@ -1,4 +1,6 @@
 package live
 
-// Address is where a node listens, past all links.
-func (w *World) Address(node string) string { return w.servers.Nodes[node].Address() }
+import "github.com/redlock-sim/redlock-sim/internal/world/live/server"
+
+// Endpoint is a node, past all links.
+func (w *World) Endpoint(node string) server.Endpoint { return w.servers.Nodes[node].Endpoint(node) }

@@ -3,6 +3,7 @@ package live_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -29,7 +30,8 @@ func TestALockThatSaysWhenItEnds(t *testing.T) {
 			o := &observed{}
 			w := open(t, spec(t, 1), o)
 			client := func(name string) func(...any) {
-				rdb := redis.NewClient(&redis.Options{Addr: w.Address("A"), ClientName: name, Protocol: 2, DisableIdentity: true})
+				dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return w.Endpoint("A").Dial(ctx) }
+				rdb := redis.NewClient(&redis.Options{Dialer: dial, ClientName: name, Protocol: 2, DisableIdentity: true})
 				t.Cleanup(func() { _ = rdb.Close() })
 				return func(args ...any) {
 					if err := rdb.Do(context.Background(), args...).Err(); err != nil {

@@ -193,9 +193,7 @@ func (w *World) Promote(name string) error {
 	if err := n.Admin.ReplicaOf(w.ctx, "NO", "ONE").Err(); err != nil {
 		return fmt.Errorf("failed to promote node %s: %w", name, err)
 	}
-	if err := w.links.Lead(world.Primary, n.Address()); err != nil {
-		return err
-	}
+	w.links.Lead(world.Primary, n.Endpoint(world.Primary).Dial)
 	if err := w.followNew(n); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (w *World) replicate(ctx context.Context) error {
 // replicationLink opens the link over which a replica follows its primary, and
 // says where the replica finds it.
 func (w *World) replicationLink(replica, primary *server.Node) (string, error) {
-	address, err := w.links.Open(replica.Name, primary.Name, primary.Address(), nil)
+	address, err := w.links.Open(replica.Name, primary.Name, primary.Endpoint(primary.Name).Dial, nil)
 	if err != nil {
 		return "", err
 	}
@@ -68,11 +68,11 @@ func (w *World) followNew(primary *server.Node) error {
 // endpoints are the names and addresses under which clients see the nodes.
 func (w *World) endpoints() []server.Endpoint {
 	if w.spec.Replicated {
-		return []server.Endpoint{{Name: world.Primary, Address: w.servers.First().Address()}}
+		return []server.Endpoint{w.servers.First().Endpoint(world.Primary)}
 	}
 	list := make([]server.Endpoint, 0, len(w.spec.Nodes))
 	for _, n := range w.spec.Nodes {
-		list = append(list, server.Endpoint{Name: n.Name, Address: w.servers.Nodes[n.Name].Address()})
+		list = append(list, w.servers.Nodes[n.Name].Endpoint(n.Name))
 	}
 	return list
 }

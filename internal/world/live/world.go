@@ -79,6 +79,7 @@ func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &World{spec: spec, ctx: ctx, cancel: cancel, links: proxy.New()}
+	w.links.Refused = w.refused
 	if err := w.build(o); err != nil {
 		_ = w.Close()
 		return nil, err
@@ -145,20 +146,23 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 		Lock: w.spec.Lock, Resource: w.spec.Resource, Points: w.spec.Points, Replicated: w.spec.Replicated,
 	}
 	for _, e := range w.endpoints() {
-		address, err := w.links.Open(name, e.Name, e.Address, w.wire)
+		address, err := w.links.Open(name, e.Name, e.Dial, w.wire)
 		if err != nil {
 			return s, err
 		}
 		s.Nodes = append(s.Nodes, w.servers.Host.Invitation(e, address))
 	}
 	store, invitation := w.resourceEnd()
-	address, err := w.links.Open(name, store.Name, store.Address, nil)
+	address, err := w.links.Open(name, store.Name, store.Dial, nil)
 	if err != nil {
 		return s, err
 	}
 	s.Store = invitation(store, address)
 	if c := w.servers.Consensus; c != nil {
-		s.Consensus = &c.Address
+		if address, err = w.links.OpenSpared(name, world.Consensus, c.Dial); err != nil {
+			return s, err
+		}
+		s.Consensus = &client.Address{Name: world.Consensus, Kind: c.Kind, Address: address}
 	}
 	return s, nil
 }
@@ -167,10 +171,22 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 // it.
 func (w *World) resourceEnd() (server.Endpoint, func(server.Endpoint, string) client.Address) {
 	if w.postgres != nil {
-		return server.Endpoint{Name: history.ResourceProcess, Address: w.postgres.Address()},
+		return server.Endpoint{Name: history.ResourceProcess, Dial: server.Door{Address: w.postgres.Address()}.Link},
 			func(_ server.Endpoint, link string) client.Address { return w.postgres.Invitation(link) }
 	}
-	return server.Endpoint{Name: history.ResourceProcess, Address: w.servers.Store.Address()}, w.servers.Store.Host.Invitation
+	return w.servers.Store.Endpoint(history.ResourceProcess), w.servers.Store.Host.Invitation
+}
+
+// refused notes in the log of a client that its link let somebody not in: its lock program
+// may run as another user. The connection has changed nothing.
+func (w *World) refused(l world.Link, why error) {
+	if !w.IsClient(l.From) {
+		return
+	}
+	if log, err := clients.OpenLog(w.spec.Dir, l.From); err == nil {
+		_, _ = fmt.Fprintf(log, "sim: the link from %s to %s refused a connection: %v\n", l.From, l.To, why)
+		_ = log.Close()
+	}
 }
 
 // strangers is what to observe of a lock program. fresh: nodes start without keys.

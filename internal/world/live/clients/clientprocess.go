@@ -57,7 +57,7 @@ func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
 		waiting: make(map[uint64]chan client.Message),
 		broken:  make(chan struct{}),
 	}
-	log, err := os.OpenFile(filepath.Join(run.Dir, "client-"+c.name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	log, err := OpenLog(run.Dir, c.name)
 	if err != nil {
 		return nil, fmt.Errorf("failed to open the log of client %s: %w", c.name, err)
 	}
@@ -93,6 +93,11 @@ func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
 		return nil, fmt.Errorf("client %s: %w", c.name, err)
 	}
 	return c, nil
+}
+
+// OpenLog opens the log of a client to append to it.
+func OpenLog(dir, client string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(dir, "client-"+client+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 }
 
 func (c *Process) setup(setup client.SetupMessage) error {

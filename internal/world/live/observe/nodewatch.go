@@ -50,6 +50,9 @@ type nodeWatch struct {
 
 // see takes in a line of the stream.
 func (w *nodeWatch) see(c monitored) {
+	if strings.EqualFold(c.args[0], "auth") {
+		return // a link opens a connection, and names it next
+	}
 	w.names.learn(c)
 	if s := w.o.Strangers; s != nil {
 		c = w.told(s, c)

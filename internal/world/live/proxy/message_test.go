@@ -197,7 +197,7 @@ func TestEachDirectionKnowsItsConnection(t *testing.T) {
 				wrong.Add(1)
 			}
 		}}
-	at, err := p.Open("c1", "A", address, wire)
+	at, err := p.Open("c1", "A", to(address), wire)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func dialThrough(b *testing.B, wire *Wire) net.Conn {
 	address, _ := echo(b)
 	p := New()
 	b.Cleanup(p.Close)
-	at, err := p.Open("c1", "A", address, wire)
+	at, err := p.Open("c1", "A", to(address), wire)
 	if err != nil {
 		b.Fatal(err)
 	}

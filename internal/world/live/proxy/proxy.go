@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
-	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
@@ -21,18 +18,16 @@ import (
 // Proxies are the run's links: one proxy for every client and node, so that
 // faults can strike one link and spare the others.
 type Proxies struct {
+	// Refused is told once for each link that it let somebody not in. It may be nil.
+	Refused func(l world.Link, why error)
+
 	server *toxiproxy.ApiServer
 
-	mu    sync.Mutex
-	links map[world.Link]*proxied
-	order []world.Link
-}
-
-// proxied is a link: a proxy with a valve for each direction.
-type proxied struct {
-	*toxiproxy.Proxy
-	port              int
-	requests, answers *valve
+	mu sync.Mutex
+	// opened are all of them, links those that faults can strike.
+	opened []*proxied
+	links  map[world.Link]*proxied
+	order  []world.Link
 }
 
 // New prepares toxiproxy as a library: no API server listens.
@@ -43,55 +38,42 @@ func New() *Proxies {
 	}
 }
 
-// Open puts a proxy between from and the address of to, and returns where it
+// Open puts a link between from and to, which dial reaches, and returns where it
 // listens. wire reads its connections; nil: nobody does.
-func (p *Proxies) Open(from, to, address string, wire *Wire) (string, error) {
-	var l *proxied
-	err := machine.OnFreePort(func(port int) (err error) {
-		l = &proxied{port: port, Proxy: toxiproxy.NewProxy(p.server, from+"-"+to, fmt.Sprintf("127.0.0.1:%d", port), address)}
-		if l.requests, err = l.fit("upstream"); err != nil {
-			return err
-		}
-		if l.answers, err = l.fit("downstream"); err != nil {
-			return err
-		}
-		if name := (world.Link{From: from, To: to}); wire != nil && wire.reads(name) {
-			l.read(wire, name)
-		}
-		if err = l.Start(); errors.Is(err, syscall.EADDRINUSE) {
-			return machine.ErrPortTaken
-		}
-		return err
-	})
+func (p *Proxies) Open(from, to string, dial Dial, wire *Wire) (string, error) {
+	name := world.Link{From: from, To: to}
+	l, err := p.open(name, dial, wire)
 	if err != nil {
-		return "", fmt.Errorf("failed to open the link from %s to %s: %w", from, to, err)
+		return "", err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	name := world.Link{From: from, To: to}
 	p.links[name] = l
 	p.order = append(p.order, name)
-	return l.Listen, nil
+	return l.address(), nil
 }
 
-// fit puts a valve on a stream of the link: upstream is the way of the
-// requests.
-func (l *proxied) fit(stream string) (*valve, error) {
-	wrapper, err := l.Toxics.AddToxicJson(strings.NewReader(fmt.Sprintf(`{"type": %q, "stream": %q}`, valveType, stream)))
+// OpenSpared opens a link that no fault strikes.
+func (p *Proxies) OpenSpared(from, to string, dial Dial) (string, error) {
+	l, err := p.open(world.Link{From: from, To: to}, dial, nil)
 	if err != nil {
-		return nil, fmt.Errorf("failed to put a toxic on the link %s: %w", l.Name, err)
+		return "", err
 	}
-	v := newValve()
-	wrapper.Toxic = v // the one toxiproxy made knows no more than its type
-	return v, nil
+	return l.address(), nil
 }
 
-// read has a wire read the connections of a link. toxiproxy opens the requests of a
-// connection first, then its answers.
-func (l *proxied) read(wire *Wire, name world.Link) {
-	var latest *conn
-	l.requests.opened = func() *conn { latest = wire.open(name); return latest }
-	l.answers.answers, l.answers.opened = true, func() *conn { return latest }
+func (p *Proxies) open(name world.Link, dial Dial, wire *Wire) (l *proxied, err error) {
+	err = machine.OnFreePort(func(port int) (err error) {
+		l, err = p.listen(name, port, dial, wire)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("failed to open the link from %s to %s: %w", name.From, name.To, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.opened = append(p.opened, l)
+	return l, nil
 }
 
 // All are the links, in the order in which they were opened.
@@ -101,35 +83,16 @@ func (p *Proxies) All() []world.Link {
 	return slices.Clone(p.order)
 }
 
-// Lead makes all links to a party end at another address. What was under way on
-// them is lost.
-func (p *Proxies) Lead(to, address string) error {
+// Lead makes all links to a party end elsewhere. What was under way on them is lost.
+func (p *Proxies) Lead(to string, dial Dial) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for l, proxy := range p.links {
-		if l.To != to {
-			continue
-		}
-		if err := proxy.leadTo(address); err != nil {
-			return fmt.Errorf("failed to redirect the link from %s to %s: %w", l.From, l.To, err)
-		}
-	}
-	return nil
-}
-
-// leadTo lets toxiproxy listen anew on the same port. A process that is being
-// started at that moment keeps the old listener open until it is, so that the port
-// may be taken for a moment.
-func (l *proxied) leadTo(address string) error {
-	for deadline := time.Now().Add(leadWithin); ; time.Sleep(time.Millisecond) {
-		err := l.Update(&toxiproxy.Proxy{Listen: l.Listen, Upstream: address, Enabled: true})
-		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) {
-			return err
+	for name, l := range p.links {
+		if name.To == to {
+			l.leadTo(dial)
 		}
 	}
 }
-
-const leadWithin = 2 * time.Second
 
 // Disturb puts a disturbance on links and returns what takes it off again.
 func (p *Proxies) Disturb(links []world.Link, d world.Disturbance) (func() error, error) {
@@ -161,10 +124,7 @@ func (p *Proxies) Disturb(links []world.Link, d world.Disturbance) (func() error
 func (p *Proxies) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, l := range p.links {
-		l.requests.shut()
-		l.answers.shut()
-		l.Stop()
-		machine.ReturnPort(l.port)
+	for _, l := range p.opened {
+		l.close()
 	}
 }

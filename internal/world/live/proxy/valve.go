@@ -87,8 +87,8 @@ func (v *valve) change(f func()) {
 // pass moves a chunk on.
 func (v *valve) pass(c *chunk, now time.Duration) { c.fate, c.due = v.way.Pass(c, now) }
 
-// NewState implements toxics.StatefulToxic. toxiproxy calls it when it opens a
-// connection, in the one goroutine that does that for a link.
+// NewState implements toxics.StatefulToxic. toxiproxy calls it when proxied.carry opens a
+// connection.
 func (v *valve) NewState() any {
 	if v.opened == nil {
 		return (*conn)(nil)

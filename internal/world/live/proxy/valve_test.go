@@ -239,7 +239,7 @@ func TestDisturbancesWhileConnectionsComeAndGo(t *testing.T) {
 	}()
 	p := New()
 	defer p.Close()
-	address, err := p.Open("c1", "A", listener.Addr().String(), nil)
+	address, err := p.Open("c1", "A", to(listener.Addr().String()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func TestLinkNamesAndReadsConnections(t *testing.T) {
 	address, got := node(t)
 	p, wire := New(), &Wire{Names: true}
 	defer p.Close()
-	at, err := p.Open("c1", "A", address, wire)
+	at, err := p.Open("c1", "A", to(address), wire)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestLinkPassesWhatItCannotRead(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	p, wire := New(), &Wire{Names: true}
 	defer p.Close()
-	at, err := p.Open("c1", "A", l.Addr().String(), wire)
+	at, err := p.Open("c1", "A", to(l.Addr().String()), wire)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
@@ -20,15 +18,16 @@ import (
 
 // consensus is the store that no fault strikes: etcd where it is installed, or
 // else a redis-server of its own, which is linearizable as long as nothing
-// happens to it. Clients reach it past the proxies.
+// happens to it.
 type consensus struct {
-	Address client.Address
+	// Kind is what it is, and Dial opens a connection to it for a link.
+	Kind    client.StoreKind
+	Dial    func(context.Context) (net.Conn, error)
 	version string
 	// node is what it is as a redis-server; etcd works in the same folder.
 	node *Node
-	// Either the node was started, or etcd's process on two ports.
+	// Either the node was started, or etcd's process.
 	etcd  *machine.Child
-	ports []int
 }
 
 // FindEtcd is the path of etcd: $REDLOCK_SIM_ETCD, or the one in PATH.
@@ -62,57 +61,53 @@ func (c *consensus) startRedis(ctx context.Context) error {
 	if err := c.node.Start(ctx); err != nil {
 		return err
 	}
-	c.Address = client.Address{Name: world.Consensus, Address: c.node.Address()}
+	c.Dial = c.node.Endpoint(world.Consensus).Dial
 	c.version = "redis (etcd is not installed)"
 	return nil
 }
 
-func (c *consensus) startEtcd(ctx context.Context, binary string) error {
-	return machine.OnFreePorts(2, func(ports []int) error {
-		err := c.tryEtcd(ctx, binary, "http://127.0.0.1:"+strconv.Itoa(ports[0]), "http://127.0.0.1:"+strconv.Itoa(ports[1]))
-		if err != nil {
-			c.Stop()
-			return err
-		}
-		c.ports = ports
-		return nil
-	})
-}
+// etcdSocket is where etcd listens for clients, in its folder: whoever gets there may do anything.
+// etcd before 3.5.10 takes a socket only if its name looks like a host with a port.
+const etcdSocket, etcdPeers = "clients:1", "peers:1"
 
-// tryEtcd starts etcd at an address for clients and one for its peers.
-func (c *consensus) tryEtcd(ctx context.Context, binary, clients, peers string) error {
+func (c *consensus) startEtcd(ctx context.Context, binary string) error {
 	log, err := os.OpenFile(c.node.log, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
 	if err != nil {
 		return fmt.Errorf("failed to open etcd's log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(binary, "--name", "sim", "--data-dir", filepath.Join(c.node.dir, "data"), "--log-level", "warn",
-		"--listen-client-urls", clients, "--advertise-client-urls", clients,
-		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "sim="+peers,
+	const nowhere = "http://127.0.0.1:1" // it does not advertise sockets
+	cmd := exec.Command(binary, "--name", "sim", "--data-dir", "data", "--log-level", "warn",
+		"--listen-client-urls", "unix://"+etcdSocket, "--advertise-client-urls", nowhere,
+		"--listen-peer-urls", "unix://"+etcdPeers, "--initial-advertise-peer-urls", nowhere, "--initial-cluster", "sim="+nowhere,
 		"--heartbeat-interval", "20", "--election-timeout", "200")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.node.dir, log, log
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // ETCD_... would overrule what we say
 	if c.etcd, err = machine.Start("etcd", cmd); err != nil {
 		return err
 	}
-	c.Address = client.Address{Name: world.Consensus, Kind: client.Etcd, Address: strings.TrimPrefix(clients, "http://")}
-	c.version = "etcd"
-	return c.healthy(ctx)
+	// The path of the folder may be too long for the address of a socket.
+	socket := fmt.Sprintf("/proc/%d/cwd/%s", c.etcd.PID(), etcdSocket)
+	c.Kind, c.version = client.Etcd, "etcd"
+	c.Dial = func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", socket) }
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx) }}
+	defer transport.CloseIdleConnections()
+	return c.healthy(ctx, &http.Client{Transport: transport})
 }
 
 // healthy waits until etcd has elected itself.
-func (c *consensus) healthy(ctx context.Context) error {
+func (c *consensus) healthy(ctx context.Context, to *http.Client) error {
 	deadline := time.Now().Add(startWithin)
 	for {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Address.Address+"/health", nil)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://etcd/health", nil)
 		if err != nil {
 			return err
 		}
-		reply, err := http.DefaultClient.Do(r)
+		reply, err := to.Do(r)
 		if err == nil {
 			_ = reply.Body.Close()
 			if reply.StatusCode == http.StatusOK {
-				return c.askVersion(ctx)
+				return c.askVersion(ctx, to)
 			}
 		}
 		switch {
@@ -128,12 +123,12 @@ func (c *consensus) healthy(ctx context.Context) error {
 }
 
 // askVersion asks etcd which it is.
-func (c *consensus) askVersion(ctx context.Context) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Address.Address+"/version", nil)
+func (c *consensus) askVersion(ctx context.Context, to *http.Client) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://etcd/version", nil)
 	if err != nil {
 		return err
 	}
-	reply, err := http.DefaultClient.Do(r)
+	reply, err := to.Do(r)
 	if err != nil {
 		return fmt.Errorf("failed to ask etcd for its version: %w", err)
 	}
@@ -150,9 +145,6 @@ func (c *consensus) askVersion(ctx context.Context) error {
 
 func (c *consensus) etcdError() error {
 	text, _ := os.ReadFile(c.node.log)
-	if strings.Contains(string(text), "address already in use") {
-		return machine.ErrPortTaken
-	}
 	return fmt.Errorf("etcd ended at once (%w): %s", c.etcd.Err, lastLine(text))
 }
 
@@ -163,8 +155,5 @@ func (c *consensus) Stop() {
 	if c.etcd != nil {
 		_ = c.etcd.Kill()
 	}
-	for _, p := range c.ports {
-		machine.ReturnPort(p)
-	}
-	c.etcd, c.ports = nil, nil
+	c.etcd = nil
 }

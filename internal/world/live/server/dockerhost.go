@@ -61,7 +61,7 @@ func (h *dockerHost) launch(ctx context.Context, n *Node) error {
 		if err != nil {
 			return err
 		}
-		return n.begin(ctx, &serverContainer{Server: s, log: n.log})
+		return n.begin(ctx, &serverContainer{Server: s, password: n.password, log: n.log})
 	})
 }
 
@@ -89,6 +89,7 @@ func (h *dockerHost) Close() error {
 // serverContainer is a Redis server in a container.
 type serverContainer struct {
 	*docker.Server
+	password string
 	// log is where its log is kept.
 	log string
 }
@@ -104,7 +105,7 @@ func asked(f func(context.Context) error) error {
 	return f(ctx)
 }
 
-func (s *serverContainer) Door() Door         { return onLoopback(s.Spec.Port) }
+func (s *serverContainer) Door() Door         { return onLoopback(s.Spec.Port, s.password, false) }
 func (s *serverContainer) Stop() error        { return asked(s.Pause) }
 func (s *serverContainer) Resume() error      { return asked(s.Unpause) }
 func (s *serverContainer) Kill() error        { return asked(s.Server.Kill) }

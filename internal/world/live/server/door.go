@@ -1,13 +1,18 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/netip"
+	"os"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/resp"
 )
 
@@ -18,24 +23,18 @@ type Door struct {
 	tls *tls.Config
 	// username and password, where it wants them.
 	username, password string
+	// ours: the password is ours, and nobody else is to be asked for it. process: the server
+	// is a process of ours.
+	ours, process bool
 }
 
 // dial opens a connection and shows what the server asks for.
 func (d Door) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialWithin)
 	defer cancel()
-	var conn net.Conn
-	var err error
-	if d.tls != nil {
-		conn, err = (&tls.Dialer{Config: d.tls}).DialContext(ctx, "tcp", d.Address)
-	} else {
-		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", d.Address)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if d.password == "" {
-		return conn, nil
+	conn, err := d.connect(ctx)
+	if err != nil || d.password == "" {
+		return conn, err
 	}
 	words := []string{"AUTH", d.password}
 	if d.username != "" {
@@ -46,6 +45,63 @@ func (d Door) dial(ctx context.Context) (net.Conn, error) {
 	}
 	return conn, nil
 }
+
+// connect opens a connection to the server. While a process of ours is dead, somebody else
+// may listen in its place.
+func (d Door) connect(ctx context.Context) (net.Conn, error) {
+	if d.tls != nil {
+		return (&tls.Dialer{Config: d.tls}).DialContext(ctx, "tcp", d.Address)
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", d.Address)
+	if err != nil || !d.process {
+		return conn, err
+	}
+	nobody := netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+	uid, err := machine.SocketUser(conn.RemoteAddr().(*net.TCPAddr).AddrPort(), nobody)
+	if err == nil && int(uid) != os.Geteuid() {
+		err = fmt.Errorf("user %d listens there", uid)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the server at %s is not ours: %w", d.Address, err), conn.Close())
+	}
+	return conn, nil
+}
+
+// Link opens a connection for somebody who does not know the password where it is ours. It
+// does not wait for the server: that may stand still, and must find then what it is sent now.
+func (d Door) Link(ctx context.Context) (net.Conn, error) {
+	if !d.ours {
+		return Door{Address: d.Address}.connect(ctx)
+	}
+	conn, err := d.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(resp.AppendCommand(nil, "AUTH", d.password)); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return &introduced{Conn: conn}, nil
+}
+
+// introduced is a connection that has been authenticated. The answer to that is not passed
+// on, unless it is a refusal.
+type introduced struct {
+	net.Conn
+	from io.Reader // nil: the answer has not been read
+}
+
+func (c *introduced) Read(p []byte) (int, error) {
+	if c.from == nil {
+		answer := make([]byte, len(granted))
+		n, _ := io.ReadFull(c.Conn, answer) // an error comes again
+		if c.from = c.Conn; string(answer) != granted {
+			c.from = io.MultiReader(bytes.NewReader(answer[:n]), c.Conn)
+		}
+	}
+	return c.from.Read(p)
+}
+
+const granted = "+OK\r\n"
 
 const dialWithin = 5 * time.Second
 

@@ -71,8 +71,11 @@ type movableClock interface {
 	halt()
 }
 
-// Endpoint is a server as clients see it.
-type Endpoint struct{ Name, Address string }
+// Endpoint is a server as clients see it. Dial opens a connection for a link to it.
+type Endpoint struct {
+	Name, Address string
+	Dial          func(context.Context) (net.Conn, error)
+}
 
 // lastLine is the last line of what a program has written.
 func lastLine(text []byte) string {
@@ -81,12 +84,12 @@ func lastLine(text []byte) string {
 }
 
 // onLoopback is the door of a server of ours.
-func onLoopback(port int) Door {
-	return Door{Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+func onLoopback(port int, password string, process bool) Door {
+	return Door{Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), password: password, ours: true, process: process}
 }
 
-// plainly is what holds of servers of ours on this machine: they ask for nothing,
-// and have its clock.
+// plainly is what holds of servers of ours on this machine: behind links they ask for
+// nothing, and they have its clock.
 type plainly struct{}
 
 func (plainly) Ahead(context.Context, *Node) (time.Duration, time.Duration, error) {

@@ -67,7 +67,7 @@ func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
 			return errors.Join(err, c.Kill())
 		}
 	}
-	if err := n.begin(ctx, &serverProcess{Child: c, port: port, log: n.log}); err != nil {
+	if err := n.begin(ctx, &serverProcess{Child: c, port: port, password: n.password, log: n.log}); err != nil {
 		return err
 	}
 	if moved {
@@ -91,14 +91,15 @@ func (processHost) Close() error                             { return nil }
 // serverProcess is a redis-server of ours.
 type serverProcess struct {
 	*machine.Child
-	port int
+	port     int
+	password string
 	// log is the path of its log.
 	log string
 }
 
 var _ server = (*serverProcess)(nil)
 
-func (s *serverProcess) Door() Door { return onLoopback(s.port) }
+func (s *serverProcess) Door() Door { return onLoopback(s.port, s.password, true) }
 
 func (s *serverProcess) wrote(info string) error {
 	pid, err := strconv.Atoi(InfoField(info, "process_id"))

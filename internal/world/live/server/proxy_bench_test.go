@@ -22,13 +22,13 @@ func BenchmarkRoundTrip(b *testing.B) {
 	defer n.Stop()
 	p := proxy.New()
 	defer p.Close()
-	proxied, err := p.Open("c1", "A", n.Address(), nil)
+	proxied, err := p.Open("c1", "A", n.Endpoint("A").Dial, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, address := range map[string]string{"direct": n.Address(), "proxied": proxied} {
+	for name, dial := range map[string]func(context.Context) (net.Conn, error){"direct": n.Endpoint("A").Dial, "proxied": Door{Address: proxied}.Link} {
 		b.Run(name, func(b *testing.B) {
-			conn, err := net.Dial("tcp", address)
+			conn, err := dial(b.Context())
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
 	"net"
 	"os"
@@ -23,6 +25,8 @@ type Node struct {
 	// dir has its data, and is gone after the run; log is where its log is kept.
 	dir, log    string
 	Persistence world.Persistence
+	// password is what a server of ours wants of those who come.
+	password string
 	// keep is what a restart is to leave of its data.
 	keep world.Keep
 	// Clock moves the server's wall clock, where the run needs that.
@@ -49,6 +53,12 @@ func (n *Node) Start(ctx context.Context) error {
 	return nil
 }
 
+// Endpoint is the node as clients see it, under a name.
+func (n *Node) Endpoint(name string) Endpoint {
+	d := n.Server.Door()
+	return Endpoint{Name: name, Address: d.Address, Dial: d.Link}
+}
+
 // Restart starts a dead server again, with what keep leaves of its data.
 func (n *Node) Restart(ctx context.Context, keep world.Keep) error {
 	n.keep = keep
@@ -69,9 +79,14 @@ func (n *Node) begin(ctx context.Context, s server) error {
 	return nil
 }
 
-// commonArguments are the options of every server of ours.
+// commonArguments are the options of every server of ours. Others on this machine can read
+// them, so they have the password's hash alone.
 func (n *Node) commonArguments() []string {
+	if n.password == "" {
+		n.password = rand.Text()
+	}
 	args := []string{
+		"--user", "default", "on", fmt.Sprintf("#%x", sha256.Sum256([]byte(n.password))), "~*", "+@all",
 		"--daemonize", "no", "--hz", "100", "--maxclients", "1000",
 		"--stop-writes-on-bgsave-error", "no", "--loglevel", "notice", "--logfile", "",
 		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600",
@@ -95,7 +110,14 @@ func (n *Node) ready(ctx context.Context) error {
 	if err := n.Server.wrote(info); err != nil {
 		return fmt.Errorf("node %s at %s: %w", n.Name, n.Address(), err)
 	}
-	return n.loaded(ctx)
+	if err := n.loaded(ctx); err != nil || n.password == "" {
+		return err
+	}
+	// Redis 6.0 does not know this permission, so it cannot be among the arguments.
+	if err := n.Admin.ACLSetUser(ctx, "default", "allchannels").Err(); err != nil && !redis.HasErrorPrefix(err, "ERR") {
+		return fmt.Errorf("failed to let clients of node %s publish: %w", n.Name, err)
+	}
+	return nil
 }
 
 // loaded waits until the server has read its data from disk; before that it
@@ -195,9 +217,9 @@ func (n *Node) Address() string { return n.Server.Door().Address }
 func AdminClient(d Door) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr:                     d.Address,
+		Dialer:                   func(ctx context.Context, _, _ string) (net.Conn, error) { return d.connect(ctx) },
 		Username:                 d.username,
 		Password:                 d.password,
-		TLSConfig:                d.tls,
 		Protocol:                 2,
 		ClientName:               adminName,
 		DisableIdentity:          true,

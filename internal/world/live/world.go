@@ -65,8 +65,10 @@ type World struct {
 	activities sync.WaitGroup
 	// background are goroutines that end when the parts are closed.
 	background sync.WaitGroup
-	closing    sync.Once
-	closeErr   error
+	// lack is what the machine had no more of.
+	lack     atomic.Pointer[error]
+	closing  sync.Once
+	closeErr error
 }
 
 var _ world.World = (*World)(nil)
@@ -79,7 +81,7 @@ func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &World{spec: spec, ctx: ctx, cancel: cancel, links: proxy.New()}
-	w.links.Refused = w.refused
+	w.links.Refused, w.links.Lacks = w.refused, w.lacks
 	if err := w.build(o); err != nil {
 		_ = w.Close()
 		return nil, err
@@ -171,10 +173,16 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 // it.
 func (w *World) resourceEnd() (server.Endpoint, func(server.Endpoint, string) client.Address) {
 	if w.postgres != nil {
-		return server.Endpoint{Name: history.ResourceProcess, Dial: server.Door{Address: w.postgres.Address()}.Link},
+		return server.Endpoint{Name: history.ResourceProcess, Dial: w.postgres.Dial},
 			func(_ server.Endpoint, link string) client.Address { return w.postgres.Invitation(link) }
 	}
 	return w.servers.Store.Endpoint(history.ResourceProcess), w.servers.Store.Host.Invitation
+}
+
+// lacks ends a run for which the machine has no more of something.
+func (w *World) lacks(what error) {
+	w.lack.CompareAndSwap(nil, &what)
+	w.Stop()
 }
 
 // refused notes in the log of a client that its link let somebody not in: its lock program
@@ -373,6 +381,9 @@ func (w *World) Close() error {
 			w.closeErr = w.servers.Close()
 		}
 		w.closeErr = errors.Join(w.closeErr, os.RemoveAll(w.scratch))
+		if what := w.lack.Load(); what != nil {
+			w.closeErr = errors.Join(*what, w.closeErr)
+		}
 		if w.observation != nil {
 			w.closeErr = errors.Join(w.observation.Err(), w.closeErr)
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -24,13 +25,12 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 )
 
-// Server is a PostgreSQL server of ours that holds the resource, on loopback, in
-// a folder of its own.
+// Server is a PostgreSQL server of ours that holds the resource. It listens on a socket in a
+// folder of its own, which nobody else can enter.
 type Server struct {
 	binaries string
 	dir      string
 	log      string
-	port     int
 	server   *machine.Child
 	// user runs it: PostgreSQL refuses to run as root.
 	user *machine.User
@@ -103,7 +103,7 @@ func (p *Server) begin(ctx context.Context) (err error) {
 	if err := p.initialize(ctx); err != nil {
 		return err
 	}
-	if err := machine.OnFreePort(func(port int) error { return p.startOn(ctx, port, superuser) }); err != nil {
+	if err := p.launch(ctx, superuser); err != nil {
 		return err
 	}
 	conn, err := p.connect(ctx)
@@ -178,10 +178,10 @@ func (p *Server) initialize(ctx context.Context) error {
 // superuserName is the role that makes the role sim, and is not used after that.
 const superuserName = "postgres"
 
-// startOn starts the server on a port, and makes the role sim the owner of its database.
-func (p *Server) startOn(ctx context.Context, port int, superuser string) error {
-	cmd, log, err := p.command("postgres", "-D", p.data(), "-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(port),
-		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=100", "-c", "shared_buffers=8MB",
+// launch starts the server, and makes the role sim the owner of its database.
+func (p *Server) launch(ctx context.Context, superuser string) error {
+	cmd, log, err := p.command("postgres", "-D", p.data(), "-c", "listen_addresses=", "-c", "port="+port,
+		"-c", "unix_socket_directories="+p.dir, "-c", "fsync=off", "-c", "max_connections=100", "-c", "shared_buffers=8MB",
 		"-c", "dynamic_shared_memory_type=mmap", "-c", "autovacuum=off", "-c", "log_min_messages=warning")
 	if err != nil {
 		return err
@@ -191,21 +191,15 @@ func (p *Server) startOn(ctx context.Context, port int, superuser string) error 
 	if p.server, err = machine.StartAs("postgres", cmd, p.user, syscall.SIGQUIT); err != nil {
 		return err
 	}
-	p.port = port
 	deadline := time.Now().Add(answerWithin)
 	for {
-		conn, err := pgx.Connect(ctx, p.as(superuserName, superuser).PostgresURL())
+		conn, err := p.connectAs(ctx, superuserName, superuser)
 		if err == nil {
 			_, err = conn.Exec(ctx, "create role sim login password '"+p.password+"'; alter database postgres owner to sim")
 			return errors.Join(err, conn.Close(ctx))
 		}
 		switch {
 		case p.server.Dead():
-			text, _ := os.ReadFile(p.log)
-			if strings.Contains(string(text), "Address already in use") {
-				_ = os.Truncate(p.log, 0)
-				return machine.ErrPortTaken
-			}
 			return fmt.Errorf("PostgreSQL ended at once (%w); its log is %s", p.server.Err, p.log)
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -216,21 +210,30 @@ func (p *Server) startOn(ctx context.Context, port int, superuser string) error 
 	}
 }
 
-// Address is where it listens.
-func (p *Server) Address() string { return fmt.Sprintf("127.0.0.1:%d", p.port) }
+// port is in the name of the socket.
+const port = "5432"
+
+// Dial opens a connection for a link.
+func (p *Server) Dial(ctx context.Context) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(p.dir, ".s.PGSQL."+port))
+}
 
 func (p *Server) connect(ctx context.Context) (*pgx.Conn, error) {
-	return pgx.Connect(ctx, p.as("sim", p.password).PostgresURL())
+	return p.connectAs(ctx, "sim", p.password)
+}
+
+func (p *Server) connectAs(ctx context.Context, role, password string) (*pgx.Conn, error) {
+	config, err := pgx.ParseConfig(client.Address{Address: "127.0.0.1:" + port, Username: role, Secret: password}.PostgresURL())
+	if err != nil {
+		return nil, err
+	}
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx) }
+	return pgx.ConnectConfig(ctx, config)
 }
 
 // Invitation is what a client has to know; link leads to the server.
 func (p *Server) Invitation(link string) client.Address {
 	return client.Address{Name: history.ResourceProcess, Kind: client.Postgres, Address: link, Username: "sim", Secret: p.password}
-}
-
-// as is how a role connects.
-func (p *Server) as(role, password string) client.Address {
-	return client.Address{Kind: client.Postgres, Address: p.Address(), Username: role, Secret: password}
 }
 
 // answerWithin bounds how long the server may take to answer.
@@ -246,6 +249,5 @@ func (p *Server) Stop() {
 	}
 	if p.server != nil {
 		p.server.End(syscall.SIGQUIT, endWithin) // its immediate shutdown: nobody wants its data
-		machine.ReturnPort(p.port)
 	}
 }

@@ -30,6 +30,7 @@ type proxied struct {
 	toxics            *toxiproxy.ToxicCollection
 	requests, answers *valve
 	refused           func(world.Link, error)
+	lacks             func(error)
 	refusal           sync.Once
 	serving           sync.WaitGroup
 
@@ -43,7 +44,7 @@ type proxied struct {
 
 // listen opens a link on a port of loopback. wire reads its connections; nil: nobody does.
 func (p *Proxies) listen(name world.Link, port int, dial Dial, wire *Wire) (l *proxied, err error) {
-	l = &proxied{name: name, port: port, dial: dial, toxiproxy: p.server, refused: p.Refused, conns: make(map[*end]bool)}
+	l = &proxied{name: name, port: port, dial: dial, toxiproxy: p.server, refused: p.Refused, lacks: p.Lacks, conns: make(map[*end]bool)}
 	l.toxics = toxiproxy.NewProxy(p.server, name.From+"-"+name.To, "", "").Toxics
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	if l.requests, err = l.fit("upstream"); err != nil {
@@ -93,6 +94,7 @@ func (l *proxied) accept() {
 	for {
 		client, err := l.listener.Accept()
 		if err != nil {
+			l.lack(err)
 			return
 		}
 		l.serving.Go(func() { l.serve(client) })
@@ -103,7 +105,7 @@ func (l *proxied) accept() {
 func (l *proxied) serve(client net.Conn) {
 	if err := admit(client); err != nil {
 		_ = client.Close()
-		if l.refused != nil {
+		if !l.lack(err) && l.refused != nil {
 			l.refusal.Do(func() { l.refused(l.name, err) })
 		}
 		return
@@ -113,10 +115,25 @@ func (l *proxied) serve(client net.Conn) {
 	l.mu.Unlock()
 	party, err := dial(ctx)
 	if err != nil {
+		l.lack(err)
 		_ = client.Close()
 		return
 	}
 	l.carry(ctx, client, party)
+}
+
+// lack reports that an error came of what this machine, or this program, has no more of. What
+// the link does then is no fault of the run.
+func (l *proxied) lack(err error) bool {
+	for _, scarce := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, scarce) {
+			if l.lacks != nil {
+				l.lacks(fmt.Errorf("the link from %s to %s: %w", l.name.From, l.name.To, err))
+			}
+			return true
+		}
+	}
+	return false
 }
 
 // carry lets toxiproxy carry what a client and a party say, unless the link leads elsewhere

@@ -20,6 +20,9 @@ import (
 type Proxies struct {
 	// Refused is told once for each link that it let somebody not in. It may be nil.
 	Refused func(l world.Link, why error)
+	// Lacks is told that a link could not do its work, because the machine has no more of
+	// something. It may be nil.
+	Lacks func(error)
 
 	server *toxiproxy.ApiServer
 

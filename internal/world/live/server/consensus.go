@@ -27,7 +27,7 @@ type consensus struct {
 	// node is what it is as a redis-server; etcd works in the same folder.
 	node *Node
 	// Either the node was started, or etcd's process.
-	etcd  *machine.Child
+	etcd *machine.Child
 }
 
 // FindEtcd is the path of etcd: $REDLOCK_SIM_ETCD, or the one in PATH.

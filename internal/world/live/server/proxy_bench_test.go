@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
 	"net"
+	"path/filepath"
 	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
 )
 
 // BenchmarkRoundTrip compares a PING over a proxied link with a direct one.
@@ -15,7 +17,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	if err != nil {
 		b.Skip(err)
 	}
-	n := &Node{Name: "A", Host: processHost{binary: binary}, dir: b.TempDir()}
+	n := &Node{Name: "A", Host: processHost{binary: binary}, dir: b.TempDir(), log: filepath.Join(b.TempDir(), "A.log")}
 	if err := n.Start(context.Background()); err != nil {
 		b.Fatal(err)
 	}

@@ -63,17 +63,12 @@ func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
 		return err
 	}
 	if moved {
+		defer machine.UnlinkFaketime(c.PID()) // it has started, or is dead
 		if err := machine.MarkFaketime(n.dir, c.PID()); err != nil {
 			return errors.Join(err, c.Kill())
 		}
 	}
-	if err := n.begin(ctx, &serverProcess{Child: c, port: port, password: n.password, log: n.log}); err != nil {
-		return err
-	}
-	if moved {
-		machine.UnlinkFaketime(c.PID())
-	}
-	return nil
+	return n.begin(ctx, &serverProcess{Child: c, port: port, password: n.password, log: n.log})
 }
 
 func (processHost) clock(n *Node) (movableClock, error) {

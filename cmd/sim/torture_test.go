@@ -270,6 +270,9 @@ func judgeLeft(t *testing.T, p place, what string) (judged int) {
 	started, _ := filepath.Glob(filepath.Join(p.work, "reports/*/*/started.json"))
 	for _, file := range started {
 		dir := filepath.Dir(file)
+		if _, err := os.Stat(filepath.Join(dir, "result.json")); err == nil {
+			continue // it had just ended
+		}
 		cmd := p.command("report", dir)
 		out, err := cmd.CombinedOutput()
 		if code := cmd.ProcessState.ExitCode(); code != exitUndecided && code != exitUnexpected {

@@ -146,6 +146,9 @@ func Clean(remove bool) (found Leftovers, err error) {
 
 // markOf is the owner's mark of a process; empty: it has none, or is another user's.
 func markOf(pid int) string {
+	if info, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil || !isMine(info) {
+		return ""
+	}
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	mark := ""
 	for variable := range bytes.SplitSeq(text, []byte{0}) {

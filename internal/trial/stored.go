@@ -128,8 +128,8 @@ func (t *Trial) Keep() error {
 		if err := WriteFile(result, func(w io.Writer) error { return report.WriteJSON(w, t.Result) }); err != nil {
 			return err
 		}
-		_ = os.Remove(filepath.Join(t.Dir, startedFile))
 	}
+	_ = os.Remove(filepath.Join(t.Dir, startedFile))
 	return WriteFile(t.Report, func(w io.Writer) error { return report.WriteHTML(w, t.Result) })
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -67,6 +69,13 @@ func export(w io.Writer, path, format string) error {
 func (a *app) toOutput(out string, write func(io.Writer) error) error {
 	if out == "" {
 		return write(a.stdout)
+	}
+	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() { // /dev/null, a pipe
+		f, err := os.OpenFile(out, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("failed to write %q: %w", out, err)
+		}
+		return errors.Join(write(f), f.Close())
 	}
 	return trial.WriteFile(out, write)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
 
@@ -51,13 +52,21 @@ func (s *suite) remember() error {
 	if _, err := os.Stat(s.flags.out); err != nil {
 		return nil // nothing was run
 	}
-	return s.toOutput(filepath.Join(s.flags.out, lastFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(l) })
+	return trial.WriteFile(filepath.Join(s.flags.out, lastFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(l) })
 }
+
+// mostLast bounds the file, in bytes.
+const mostLast = 64 << 20
 
 // readLast reads how the last suite below a folder ended.
 func readLast(out string) (l last, err error) {
 	file := filepath.Join(out, lastFile)
-	text, err := os.ReadFile(file)
+	f, err := machine.OpenRegular(file)
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(f, mostLast))
+		_ = f.Close()
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return l, usageError("--failed: no run is stored in %s\nhint: --out names the folder", out)

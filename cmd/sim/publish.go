@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
 
 // publish writes what readers other than the terminal want of a suite: its
@@ -48,7 +49,7 @@ func (s *suite) index() error {
 	if len(entries) == 0 {
 		return nil
 	}
-	if err := s.toOutput(path, func(w io.Writer) error { return report.WriteIndex(w, entries) }); err != nil {
+	if err := trial.WriteFile(path, func(w io.Writer) error { return report.WriteIndex(w, entries) }); err != nil {
 		return err
 	}
 	if !s.flags.json {

@@ -19,7 +19,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
-	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -102,7 +101,7 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 		printGrid(a.stdout, sweep, cells, i)
 	}
 	if f.csv != "" {
-		if err := trial.WriteFile(f.csv, func(w io.Writer) error { return writeRates(w, sweep, cells) }); err != nil {
+		if err := a.toOutput(f.csv, func(w io.Writer) error { return writeRates(w, sweep, cells) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "rates   %s\n", f.csv)

@@ -71,7 +71,11 @@ func StartAs(name string, cmd *exec.Cmd, user *User, orphaned syscall.Signal) (*
 		cmd.SysProcAttr, err = attributes(orphaned, user)
 	}
 	if err == nil {
-		onStarterThread(func() { err = cmd.Start() })
+		onStarterThread(func() {
+			if err = cmd.Start(); err == nil {
+				noteChild(cmd.Dir+"/", cmd.Process.Pid)
+			}
+		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("failed to start %s: %w", name, err)

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,16 +15,16 @@ import (
 // Owner is a process that has made something, named so that it is not taken for another
 // one that has its number later.
 type Owner struct {
-	// boot is the machine's boot, space the namespace in which pid counts.
-	boot, space string
-	pid         int
+	// host is the machine, boot its boot, space the namespace in which pid counts.
+	host, boot, space string
+	pid               int
 	// started is when it started, in the kernel's ticks since boot.
 	started string
 }
 
 // String names the owner without a space, so that it can stand in a file's name.
 func (o Owner) String() string {
-	return fmt.Sprintf("%s-%s-%d-%s", o.boot, o.space, o.pid, o.started)
+	return fmt.Sprintf("%s-%s-%s-%d-%s", o.host, o.boot, o.space, o.pid, o.started)
 }
 
 // Self is this process.
@@ -36,8 +38,8 @@ var Self = sync.OnceValues(func() (Owner, error) {
 		return Owner{}, fmt.Errorf("failed to learn which process this is: %w", err)
 	}
 	started, err := startOf(os.Getpid())
-	// The first digits of the boot's number are random enough, and a socket's path is short.
-	return Owner{boot: string(boot[:8]), space: strings.Trim(space, "pid:[]"), pid: os.Getpid(), started: started}, err
+	// The first digits are random enough, and a socket's path is short.
+	return Owner{host: hostID(), boot: string(boot[:8]), space: strings.Trim(space, "pid:[]"), pid: os.Getpid(), started: started}, err
 })
 
 // startOf is when a process started. One that has ended and waits to be noticed
@@ -63,16 +65,28 @@ func startOf(pid int) (string, error) {
 // ParseOwner reads what String wrote.
 func ParseOwner(s string) (Owner, error) {
 	f := strings.Split(s, "-")
-	if len(f) != 4 {
-		return Owner{}, fmt.Errorf("owner %q: want four fields", s)
+	if len(f) != 5 {
+		return Owner{}, fmt.Errorf("owner %q: want five fields", s)
 	}
-	pid, err := strconv.Atoi(f[2])
-	return Owner{f[0], f[1], pid, f[3]}, err
+	pid, err := strconv.Atoi(f[3])
+	return Owner{f[0], f[1], f[2], pid, f[4]}, err
 }
 
-// Gone reports whether o has certainly ended, as seen by me. What another namespace counts
-// cannot be seen from here, and is left alone.
+// hostID tells this machine, or container, apart from others that use the same folder for
+// temporary files.
+func hostID() string {
+	id, _ := os.ReadFile("/etc/machine-id")
+	name, _ := os.Hostname()
+	sum := sha256.Sum256(append(id, name...))
+	return hex.EncodeToString(sum[:3])
+}
+
+// Gone reports whether o has certainly ended, as seen by me. What another machine or namespace
+// counts cannot be seen from here, and is left alone.
 func (o Owner) Gone(me Owner) bool {
+	if o.host != me.host {
+		return false
+	}
 	if o.boot != me.boot {
 		return true
 	}

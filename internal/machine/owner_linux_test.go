@@ -37,8 +37,12 @@ func TestAnOwnerIsGoneWhenItsProcessIs(t *testing.T) {
 	if elsewhere.Gone(me) {
 		t.Error("what another namespace counts cannot be seen from here")
 	}
-	before := its
-	before.boot = "the last one"
+	another := before(its)
+	another.host = "another"
+	if another.Gone(me) {
+		t.Error("what another machine counts cannot be seen from here")
+	}
+	before := before(its)
 	if !before.Gone(me) {
 		t.Error("an owner outlived its machine's boot")
 	}
@@ -54,8 +58,14 @@ func TestAnOwnerIsGoneWhenItsProcessIs(t *testing.T) {
 	}
 }
 
+// before is an owner as one of the boot before would be.
+func before(o Owner) Owner {
+	o.boot = "the last one"
+	return o
+}
+
 func TestParseOwnerRefusesGarbage(t *testing.T) {
-	for _, text := range []string{"", "a-b-c", "a-b-c-d", "a-b-1-d-e", "a b 1 d"} {
+	for _, text := range []string{"", "a-b-c", "a-b-c-d-e", "a-b-c-1-d-e", "a b c 1 d"} {
 		if o, err := ParseOwner(text); err == nil {
 			t.Errorf("%q was read as %+v", text, o)
 		}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,11 +26,14 @@ const scratchPrefix = "redlock-sim-"
 
 // longestTemp bounds the path of the folder for temporary files, in bytes: servers have
 // sockets below a scratch folder, and a socket's path has at most 107.
-const longestTemp = 40
+const longestTemp = 20
 
 // temporaries are the folders in which scratch folders may be, the preferred one first.
 func temporaries() []string {
-	list := []string{os.TempDir(), "/tmp"}
+	list := []string{"/tmp", "/tmp"}
+	if dir, err := filepath.Abs(os.TempDir()); err == nil {
+		list[0] = dir
+	}
 	switch {
 	case list[0] == list[1]:
 		return list[:1]
@@ -108,7 +113,7 @@ func Clean(remove bool) (found Leftovers, err error) {
 	}
 	var orphans []int
 	for _, pid := range processes() {
-		if pid != os.Getpid() && (gone(markOf(pid)) || isBelow(cwdOf(pid), stale)) {
+		if pid != os.Getpid() && (gone(markOf(pid)) || startedIn(stale, pid)) {
 			orphans = append(orphans, pid)
 		}
 	}
@@ -166,50 +171,75 @@ func cwdOf(pid int) string {
 	return dir
 }
 
-func isBelow(path string, folders []string) bool {
-	for _, dir := range folders {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && (path == real || strings.HasPrefix(path, real+"/")) {
-			return true
+// startedIn reports that a process was started in one of the folders, or by one that was: it works
+// there, in the group of a child. Somebody's shell may work there, too.
+func startedIn(folders []string, pid int) bool {
+	cwd := cwdOf(pid)
+	return slices.ContainsFunc(folders, func(dir string) bool {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil || cwd != real && !strings.HasPrefix(cwd, real+"/") {
+			return false
 		}
-	}
-	return false
+		_, err = os.Lstat(childFile(dir, GroupOf(pid)))
+		return err == nil
+	})
 }
 
-// Files of a scratch folder that name what lies outside.
-const (
-	// faketimeMark and a process id: libfaketime made files in /dev/shm for that process.
-	faketimeMark = "faketime-"
-	// postmasterFile is PostgreSQL's: its seventh line names a segment of shared memory.
-	postmasterFile = "postmaster.pid"
-)
+// A scratch folder has a file for each child that was started in it.
+const childMark = "child-"
+
+func childFile(scratch string, pid int) string {
+	return filepath.Join(scratch, childMark+strconv.Itoa(pid))
+}
+
+// noteChild makes this file. What the kernel knows of a process cannot be told from another's once
+// that has taken its number, and libfaketime names files after it.
+func noteChild(dir string, pid int) {
+	scratches.Range(func(scratch, _ any) bool {
+		if strings.HasPrefix(dir, scratch.(string)+"/") {
+			_ = os.WriteFile(childFile(scratch.(string), pid), nil, 0o600) // a full disk ends the run elsewhere
+		}
+		return true
+	})
+}
+
+// postmasterFile is PostgreSQL's, below a scratch folder: its seventh line names a segment of shared
+// memory.
+const postmasterFile = "postgres/data/postmaster.pid"
 
 // sharedBy finds what processes that worked in a scratch folder have left in shared memory.
 func sharedBy(dir string) (segments []int, files []string) {
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil || !e.Type().IsRegular():
-		case e.Name() == postmasterFile:
-			if id, ok := segmentOf(path); ok {
-				segments = append(segments, id)
-			}
-		case strings.HasPrefix(e.Name(), faketimeMark):
-			if pid, err := strconv.Atoi(e.Name()[len(faketimeMark):]); err == nil && !lives(pid) {
-				for _, file := range faketimeFiles(pid) {
-					if _, err := os.Lstat(file); err == nil {
-						files = append(files, file)
-					}
-				}
+	if id, ok := segmentOf(filepath.Join(dir, postmasterFile)); ok {
+		segments = append(segments, id)
+	}
+	children, _ := filepath.Glob(filepath.Join(dir, childMark+"*"))
+	for _, child := range children {
+		pid, err := strconv.Atoi(filepath.Base(child)[len(childMark):])
+		if err != nil || lives(pid) {
+			continue
+		}
+		for _, file := range faketimeFiles(pid) {
+			if info, err := os.Lstat(file); err == nil && isMine(info) {
+				files = append(files, file)
 			}
 		}
-		return nil
-	})
+	}
 	return segments, files
 }
 
-// segmentOf reads which segment of shared memory a PostgreSQL server had, if it is still there
-// and nobody uses it.
+// segmentOf reads which segment of shared memory a PostgreSQL server had, if it is still there,
+// nobody uses it, and it belongs to the user who wrote the file.
 func segmentOf(path string) (id int, unused bool) {
-	text, _ := os.ReadFile(path)
+	f, err := OpenRegular(path)
+	if err != nil {
+		return 0, false
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, false
+	}
+	text, _ := io.ReadAll(io.LimitReader(f, 4096))
 	lines := strings.Split(string(text), "\n")
 	const line = 7 - 1 // "key id"
 	if len(lines) <= line {
@@ -219,18 +249,18 @@ func segmentOf(path string) (id int, unused bool) {
 	if len(fields) != 2 {
 		return 0, false
 	}
-	id, err := strconv.Atoi(fields[1])
-	return id, err == nil && unusedSegment(fields[0], id)
+	id, err = strconv.Atoi(fields[1])
+	return id, err == nil && unusedSegment(fields[0], id, userOf(info))
 }
 
-// unusedSegment reports that there is a segment of this key and number that no process uses.
-func unusedSegment(key string, id int) bool {
+// unusedSegment reports that a user has a segment of this key and number that no process uses.
+func unusedSegment(key string, id int, user string) bool {
 	text, _ := os.ReadFile("/proc/sysvipc/shm")
 	for line := range strings.Lines(string(text)) {
-		// key shmid perms size cpid lpid nattch ...
+		// key shmid perms size cpid lpid nattch uid ...
 		f := strings.Fields(line)
-		if len(f) > 6 && f[0] == key && f[1] == strconv.Itoa(id) {
-			return f[6] == "0"
+		if len(f) > 7 && f[0] == key && f[1] == strconv.Itoa(id) {
+			return f[6] == "0" && f[7] == user
 		}
 	}
 	return false
@@ -239,12 +269,6 @@ func unusedSegment(key string, id int) bool {
 // faketimeFiles are what libfaketime makes for a process, and leaves when that is killed.
 func faketimeFiles(pid int) []string {
 	return []string{fmt.Sprintf("/dev/shm/faketime_shm_%d", pid), fmt.Sprintf("/dev/shm/sem.faketime_sem_%d", pid)}
-}
-
-// MarkFaketime notes in a scratch folder, or below it, that libfaketime makes files for a
-// process that has just been started.
-func MarkFaketime(dir string, pid int) error {
-	return os.WriteFile(filepath.Join(dir, faketimeMark+strconv.Itoa(pid)), nil, 0o600)
 }
 
 // UnlinkFaketime removes these files: a process that has started has them mapped, and would

@@ -46,13 +46,9 @@ func leave() {
 		}
 		pids = append(pids, strings.Fields(line)...)
 	}
-	start("/", `sleep 1000 & echo $! $$; wait`)               // it keeps the environment
-	start(dir, `env -i setsid sleep 1000 & echo $! $$; wait`) // it works in the folder
-	_ = os.WriteFile(fmt.Sprintf("/dev/shm/faketime_shm_%s", pids[0]), nil, 0o600)
-	pid, _ := strconv.Atoi(pids[0])
-	if err := MarkFaketime(dir, pid); err != nil {
-		panic(err)
-	}
+	start("/", `sleep 1000 & echo $! $$; wait`)        // it keeps the environment
+	start(dir, `env -i sleep 1000 & echo $! $$; wait`) // it works in the folder
+	_ = os.WriteFile("/dev/shm/faketime_shm_"+pids[3], nil, 0o600)
 	fmt.Println(dir, strings.Join(pids, " "))
 	select {}
 }
@@ -79,7 +75,7 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	its, pids, _ := strings.Cut(strings.TrimSpace(line), " ")
-	shm := "/dev/shm/faketime_shm_" + strings.Fields(pids)[0]
+	shm := "/dev/shm/faketime_shm_" + strings.Fields(pids)[3]
 	t.Cleanup(func() { _ = os.Remove(shm) })
 	if found, err := Clean(true); err != nil {
 		t.Fatal(found, err)
@@ -89,6 +85,13 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 			t.Fatalf("what belongs to a process that lives was removed: %v", err)
 		}
 	}
+	shell := exec.Command("sleep", "1000") // somebody looks at what was left
+	shell.Dir = its
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = shell.Process.Kill(), shell.Wait() })
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	found, err := Clean(false)
@@ -108,6 +111,9 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 		if lives(pid) {
 			t.Errorf("process %d is left", pid)
 		}
+	}
+	if !lives(shell.Process.Pid) {
+		t.Error("a process was killed that only works there")
 	}
 	if left, err := Clean(false); err != nil || left.Any() {
 		t.Errorf("left: %v (%v)", left, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -58,9 +59,15 @@ func awaitEnd(pid int) {
 }
 
 // isMine reports that a file is this user's.
-func isMine(info fs.FileInfo) bool {
+func isMine(info fs.FileInfo) bool { return userOf(info) == strconv.Itoa(os.Getuid()) }
+
+// userOf is the number of the user who has a file.
+func userOf(info fs.FileInfo) string {
 	s, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(s.Uid) == os.Getuid()
+	if !ok {
+		return ""
+	}
+	return strconv.Itoa(int(s.Uid))
 }
 
 // removeSegment removes a segment of shared memory.

@@ -24,6 +24,7 @@ func signal(int, syscall.Signal) error { return LiveOn(runtime.GOOS) }
 func GroupOf(int) int                  { return 0 }
 func awaitEnd(int)                     {}
 func isMine(fs.FileInfo) bool          { return false }
+func userOf(fs.FileInfo) string        { return "" }
 func removeSegment(int) error          { return LiveOn(runtime.GOOS) }
 
 func Adopt() error                   { return LiveOn(runtime.GOOS) }

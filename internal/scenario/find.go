@@ -144,10 +144,15 @@ func findIn(folder string) ([]source, error) {
 		if err != nil {
 			return err
 		}
-		if !entry.IsDir() && IsFile(path) {
-			list = append(list, source{name: path})
+		if entry.IsDir() || !IsFile(path) {
+			return nil
 		}
-		return nil
+		info, err := os.Stat(path)
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("%q is no file", path)
+		}
+		list = append(list, source{name: path})
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("failed to look for scenarios: %w", err)

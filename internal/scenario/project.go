@@ -45,7 +45,7 @@ func LoadProject() (Project, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return standard, nil
 	case err != nil:
-		return standard, err
+		return standard, fmt.Errorf("%s cannot be read, or is a link that leads out of this folder: %w", ProjectFile, err)
 	case !info.Mode().IsRegular():
 		return standard, fmt.Errorf("%s is no file", ProjectFile)
 	}

@@ -24,6 +24,9 @@ func newRunDir(out, name string, started time.Time, seed uint64) (string, error)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", fmt.Errorf("failed to make the folder for runs: %w", err)
 	}
+	if info, err := os.Lstat(parent); err != nil || !info.IsDir() { // somebody else may have made the link
+		return "", errors.Join(fmt.Errorf("%q is a link: runs are not stored where it leads", parent), err)
+	}
 	base := fmt.Sprintf("%s-%d", started.Format("20060102-150405"), seed)
 	for n := 1; ; n++ {
 		dir := filepath.Join(parent, base)
@@ -80,15 +83,8 @@ func (t *trial) store(r *report.Result) (page string, err error) {
 }
 
 // WriteFile makes a file, and its folder. It takes its name once it is whole: on an error what
-// was there before stays, and nothing else. What is no file, as /dev/null or a pipe, is written to.
+// was there before stays, and nothing else.
 func WriteFile(path string, write func(io.Writer) error) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return fmt.Errorf("failed to write %q: %w", path, err)
-		}
-		return errors.Join(write(f), f.Close())
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("failed to write %q: %w", path, err)
 	}

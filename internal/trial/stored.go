@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -29,11 +30,9 @@ func Load(dir string) (*report.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, scenarioFile))
-	if err != nil {
+	if r.ScenarioText, err = loadScenario(filepath.Join(dir, scenarioFile)); err != nil {
 		return nil, fmt.Errorf("failed to read the run's scenario: %w", err)
 	}
-	r.ScenarioText = string(text)
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		if v.History, err = loadHistory(dir, v.Name, v.Name); err != nil {
@@ -61,8 +60,18 @@ func findTries(dir string, v *report.Variant, seed uint64) {
 	}
 }
 
+func loadScenario(path string) (string, error) {
+	f, err := machine.OpenRegular(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, scenario.MaxSize+1))
+	return string(text), err
+}
+
 func loadResult(path string) (*report.Result, error) {
-	f, err := os.Open(path)
+	f, err := machine.OpenRegular(path)
 	if err != nil {
 		return nil, fmt.Errorf("failed to open the run's result: %w", err)
 	}
@@ -76,7 +85,7 @@ func loadHistory(dir, variant, folder string) (*history.History, error) {
 	if filepath.Base(variant) != variant {
 		return nil, fmt.Errorf("a variant named %q", variant)
 	}
-	f, err := os.Open(filepath.Join(dir, filepath.FromSlash(folder), historyFile))
+	f, err := machine.OpenRegular(filepath.Join(dir, filepath.FromSlash(folder), historyFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -189,7 +198,7 @@ func Results(path string) (list []*report.Result, unreadable []error, err error)
 		return list, nil, err
 	}
 	err = fs.WalkDir(os.DirFS(path), ".", func(p string, e fs.DirEntry, err error) error { // it follows a link at the top
-		if err != nil || e.Name() != resultFile || !e.Type().IsRegular() {
+		if err != nil || e.Name() != resultFile || e.IsDir() {
 			return err
 		}
 		file := filepath.Join(path, filepath.FromSlash(p))

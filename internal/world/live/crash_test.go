@@ -1,6 +1,8 @@
 package live_test
 
 import (
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -124,4 +126,29 @@ func takesBackARelease(t *testing.T, w *live.World, meanwhile func()) {
 		mustOK(t, w, "c2", history.Release)
 	}
 	t.Error("five releases in a row survived a power cut right after their answer")
+}
+
+// A client that somebody else kills, as the kernel does where memory runs out, makes the run an
+// error: nobody would know why it did nothing more. One that a fault kills does not.
+func TestAClientThatSomebodyElseKills(t *testing.T) {
+	t.Parallel()
+	w := open(t, spec(t, 1), &observed{})
+	if err := w.Kill("c1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Errorf("c1 was killed by a fault: %v", err)
+	}
+	if err := syscall.Kill(w.ClientPID("c2"), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); w.Alive("c2"); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("c2 lives on")
+		}
+	}
+	mustNotAnswer := do(w, "c2", history.Acquire)
+	if err := w.Flush(); mustNotAnswer.Type != history.Info || err == nil || !strings.Contains(err.Error(), "client c2: the client ended, and sim had not ended it") {
+		t.Errorf("c2 was killed by somebody else: %v, %v", mustNotAnswer, err)
+	}
 }

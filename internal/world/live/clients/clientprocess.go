@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
@@ -41,8 +42,10 @@ type Process struct {
 	// broken is closed when the conversation has ended; why says how.
 	broken chan struct{}
 	why    error
-	// failed is what the client said before it gave up.
+	// failed is what the client said before it gave up, or that it ended and sim did not end it.
 	failed error
+	// ended: sim ends it, or the run.
+	ended atomic.Bool
 }
 
 var _ world.Client = (*Process)(nil)
@@ -227,6 +230,9 @@ func (c *Process) Listen(out io.ReadCloser) {
 		err = fmt.Errorf("failed to read from the client: %w", e)
 	}
 	c.why = err
+	if !c.ended.Load() && c.failed == nil && c.run.Ctx.Err() == nil {
+		c.failed = fmt.Errorf("%w, and sim had not ended it", err)
+	}
 	close(c.broken)
 }
 
@@ -339,6 +345,7 @@ func (c *Process) Resume() error {
 
 // Kill returns once it is dead.
 func (c *Process) Kill() error {
+	c.ended.Store(true)
 	if c.family() {
 		machine.KillTree(c.Proc)
 	}
@@ -350,6 +357,7 @@ func (c *Process) Dead() bool { return c.Proc.Dead() }
 
 // Close ends the process and the conversation.
 func (c *Process) Close() {
+	c.ended.Store(true)
 	_ = c.in.Close()
 	_ = c.Kill()
 	<-c.broken

@@ -36,7 +36,7 @@ func TestClientCannotExhaustTheRun(t *testing.T) {
 		recorded := 0
 		p := &Process{name: "c1", in: nopCloser{io.Discard}, waiting: map[uint64]chan client.Message{}, broken: make(chan struct{})}
 		p.enc = json.NewEncoder(p.in)
-		p.run = &Clients{Time: &machine.RunTime{}, Background: &background,
+		p.run = &Clients{Ctx: t.Context(), Time: &machine.RunTime{}, Background: &background,
 			Record: func(history.Event) { recorded++ }, AtPoint: func(string, string) { <-leave }}
 		p.Listen(io.NopCloser(bytes.NewReader([]byte(c.says))))
 		close(leave)

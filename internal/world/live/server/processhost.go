@@ -64,9 +64,6 @@ func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
 	}
 	if moved {
 		defer machine.UnlinkFaketime(c.PID()) // it has started, or is dead
-		if err := machine.MarkFaketime(n.dir, c.PID()); err != nil {
-			return errors.Join(err, c.Kill())
-		}
 	}
 	return n.begin(ctx, &serverProcess{Child: c, port: port, password: n.password, log: n.log})
 }

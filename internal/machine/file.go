@@ -1,0 +1,25 @@
+package machine
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// OpenRegular opens a file to read it, where it is one: it does not wait for who may write to a
+// pipe, and wakes no device.
+func OpenRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}

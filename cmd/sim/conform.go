@@ -98,7 +98,7 @@ func (a *app) conform(ctx context.Context, command string, f conformFlags) error
 	if err != nil {
 		return &trial.EnvironmentError{Err: err, Hint: "set TMPDIR to a folder that can be written to"}
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { _ = machine.Discard(dir) }()
 	p := &conformPrinter{app: a, out: report.PlainLines{Writer: a.stdout}, flags: f, notRun: make(map[string][]string)}
 	result, err := conform.Run(ctx, conform.Options{Command: argv, Key: f.key, TTL: f.ttl, Patience: f.patience, Dir: dir,
 		Line: p.line, Begin: p.begin, End: p.end})

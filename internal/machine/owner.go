@@ -22,9 +22,28 @@ type Owner struct {
 	started string
 }
 
-// String names the owner without a space, so that it can stand in a file's name.
+// String names the owner in few bytes, and so that it can stand in a file's name: the path of a
+// socket is short.
 func (o Owner) String() string {
-	return fmt.Sprintf("%s-%s-%s-%d-%s", o.host, o.boot, o.space, o.pid, o.started)
+	return fmt.Sprintf("%s-%s-%s-%s-%s", o.host, o.boot, short(o.space), strconv.FormatInt(int64(o.pid), 36), short(o.started))
+}
+
+// short writes a number with more digits; what is none stays.
+func short(text string) string {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return text
+	}
+	return strconv.FormatUint(n, 36)
+}
+
+// long is what short was made of.
+func long(text string) string {
+	n, err := strconv.ParseUint(text, 36, 64)
+	if err != nil {
+		return text
+	}
+	return strconv.FormatUint(n, 10)
 }
 
 // Self is this process.
@@ -38,7 +57,7 @@ var Self = sync.OnceValues(func() (Owner, error) {
 		return Owner{}, fmt.Errorf("failed to learn which process this is: %w", err)
 	}
 	started, err := startOf(os.Getpid())
-	// The first digits are random enough, and a socket's path is short.
+	// The first digits are random enough.
 	return Owner{host: hostID(), boot: string(boot[:8]), space: strings.Trim(space, "pid:[]"), pid: os.Getpid(), started: started}, err
 })
 
@@ -68,8 +87,8 @@ func ParseOwner(s string) (Owner, error) {
 	if len(f) != 5 {
 		return Owner{}, fmt.Errorf("owner %q: want five fields", s)
 	}
-	pid, err := strconv.Atoi(f[3])
-	return Owner{f[0], f[1], f[2], pid, f[4]}, err
+	pid, err := strconv.ParseInt(f[3], 36, 32)
+	return Owner{f[0], f[1], long(f[2]), int(pid), long(f[4])}, err
 }
 
 // hostID tells this machine, or container, apart from others that use the same folder for

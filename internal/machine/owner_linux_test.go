@@ -65,7 +65,7 @@ func before(o Owner) Owner {
 }
 
 func TestParseOwnerRefusesGarbage(t *testing.T) {
-	for _, text := range []string{"", "a-b-c", "a-b-c-d-e", "a-b-c-1-d-e", "a b c 1 d"} {
+	for _, text := range []string{"", "a-b-c", "a-b-c--e", "a-b-c-_-e", "a-b-c-1-d-e", "a b c 1 d"} {
 		if o, err := ParseOwner(text); err == nil {
 			t.Errorf("%q was read as %+v", text, o)
 		}

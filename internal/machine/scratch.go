@@ -25,8 +25,9 @@ const ownerVariable = "REDLOCK_SIM_OWNER"
 const scratchPrefix = "redlock-sim-"
 
 // longestTemp bounds the path of the folder for temporary files, in bytes: servers have
-// sockets below a scratch folder, and a socket's path has at most 107.
-const longestTemp = 20
+// sockets below a scratch folder, and a socket's path has at most 107. A scratch folder's name and
+// what comes behind it take up to 84.
+const longestTemp = 22
 
 // temporaries are the folders in which scratch folders may be, the preferred one first.
 func temporaries() []string {
@@ -44,7 +45,7 @@ func temporaries() []string {
 }
 
 // Scratch makes a folder for what must not outlive this process: data of servers, sockets.
-// Others cannot look into it. Who made it removes it; where it cannot, because it was killed,
+// Others cannot look into it. Who made it discards it; where it cannot, because it was killed,
 // the next Clean does.
 func Scratch() (string, error) {
 	me, err := Self()
@@ -65,12 +66,21 @@ func Scratch() (string, error) {
 // scratches are the scratch folders that this process has made.
 var scratches sync.Map
 
+// Discard removes a scratch folder with all that is in it; "": there is none.
+func Discard(scratch string) error {
+	err := os.RemoveAll(scratch)
+	if err == nil {
+		scratches.Delete(scratch)
+	}
+	return err
+}
+
 // LeaveNothing ends all descendants of this process, see Adopt, and removes its scratch folders,
 // where those who made them could not.
 func LeaveNothing() {
 	KillOrphans()
 	scratches.Range(func(dir, _ any) bool {
-		_ = os.RemoveAll(dir.(string))
+		_ = Discard(dir.(string))
 		return true
 	})
 }

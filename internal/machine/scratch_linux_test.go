@@ -167,3 +167,20 @@ func TestAGroupEndsWithItsFirst(t *testing.T) {
 		}
 	}
 }
+
+// The path of PostgreSQL's socket, the longest below a scratch folder, fits into a socket's address.
+func TestSocketsFit(t *testing.T) {
+	me, err := Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	me.pid, me.started = 1<<22, "9999999999" // the largest, and three years of ticks
+	longest := strings.Repeat("x", longestTemp) + "/" + scratchPrefix + me.String() + "-4294967295" + "/postgres/.s.PGSQL.5432"
+	if len(longest) > 107 {
+		t.Errorf("%d bytes: %s", len(longest), longest)
+	}
+	back, err := ParseOwner(me.String())
+	if err != nil || back != me {
+		t.Errorf("%q was read as %+v (%v)", me, back, err)
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -380,7 +379,7 @@ func (w *World) Close() error {
 		if w.servers != nil {
 			w.closeErr = w.servers.Close()
 		}
-		w.closeErr = errors.Join(w.closeErr, os.RemoveAll(w.scratch))
+		w.closeErr = errors.Join(w.closeErr, machine.Discard(w.scratch))
 		if what := w.lack.Load(); what != nil {
 			w.closeErr = errors.Join(*what, w.closeErr)
 		}

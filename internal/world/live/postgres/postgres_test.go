@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -28,7 +27,7 @@ func TestPostgresDoesWhatTheScriptsDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(scratch) })
+	t.Cleanup(func() { _ = machine.Discard(scratch) })
 	p, err := Start(ctx, scratch, filepath.Join(t.TempDir(), "postgres.log"))
 	if err != nil {
 		t.Fatal(err)

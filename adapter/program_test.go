@@ -493,4 +493,6 @@ func TestBentClocks(t *testing.T) {
 	if off := time.Since(time.UnixMicro(int64(wall * 1000))); off < 900*time.Second {
 		t.Errorf("the wall clock is %v behind, want 1000 s", off)
 	}
+	p.stdin.Close() // killed, it would leave libfaketime's files
+	p.ends(0)
 }

@@ -61,6 +61,7 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = Discard(mine) })
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"=leave")
 	out, err := cmd.StdoutPipe()
@@ -95,7 +96,7 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	found, err := Clean(false)
-	if err != nil || found.Folders != 1 || found.Processes < 2 {
+	if err != nil || found.Folders < 1 || found.Processes < 2 {
 		t.Errorf("found %v (%v)", found, err)
 	}
 	if found, err := Clean(true); err != nil {

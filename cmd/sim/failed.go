@@ -61,12 +61,7 @@ const mostLast = 64 << 20
 // readLast reads how the last suite below a folder ended.
 func readLast(out string) (l last, err error) {
 	file := filepath.Join(out, lastFile)
-	f, err := machine.OpenRegular(file)
-	var text []byte
-	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(f, mostLast))
-		_ = f.Close()
-	}
+	text, err := machine.ReadRegular(file, mostLast)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return l, usageError("--failed: no run is stored in %s\nhint: --out names the folder", out)

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"syscall"
 )
@@ -22,4 +23,14 @@ func OpenRegular(path string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// ReadRegular reads such a file, and of a larger one the first bytes.
+func ReadRegular(path string, most int64) ([]byte, error) {
+	f, err := OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, most))
 }

@@ -25,25 +25,16 @@ type Owner struct {
 // String names the owner in few bytes, and so that it can stand in a file's name: the path of a
 // socket is short.
 func (o Owner) String() string {
-	return fmt.Sprintf("%s-%s-%s-%s-%s", o.host, o.boot, short(o.space), strconv.FormatInt(int64(o.pid), 36), short(o.started))
+	return strings.Join([]string{o.host, o.boot, o.space, strconv.FormatInt(int64(o.pid), 36), o.started}, "-")
 }
 
-// short writes a number with more digits; what is none stays.
+// short writes a number with more kinds of digits; what is none stays.
 func short(text string) string {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return text
 	}
 	return strconv.FormatUint(n, 36)
-}
-
-// long is what short was made of.
-func long(text string) string {
-	n, err := strconv.ParseUint(text, 36, 64)
-	if err != nil {
-		return text
-	}
-	return strconv.FormatUint(n, 10)
 }
 
 // Self is this process.
@@ -58,27 +49,20 @@ var Self = sync.OnceValues(func() (Owner, error) {
 	}
 	started, err := startOf(os.Getpid())
 	// The first digits are random enough.
-	return Owner{host: hostID(), boot: string(boot[:8]), space: strings.Trim(space, "pid:[]"), pid: os.Getpid(), started: started}, err
+	return Owner{host: hostID(), boot: string(boot[:8]), space: short(strings.Trim(space, "pid:[]")), pid: os.Getpid(), started: started}, err
 })
 
 // startOf is when a process started. One that has ended and waits to be noticed
 // by its parent does not exist any more.
 func startOf(pid int) (string, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields, err := statFields(statFile(pid))
 	if err != nil {
 		return "", err
 	}
-	// The second field is a name in parentheses, which may hold anything.
-	rest := string(stat[strings.LastIndexByte(string(stat), ')')+1:])
-	fields := strings.Fields(rest)
-	const startTime = 22 - 3 // the fields after the name begin with the third
-	if len(fields) <= startTime {
-		return "", fmt.Errorf("process %d: strange stat", pid)
-	}
-	if fields[0] == "Z" || fields[0] == "X" {
+	if ended(fields[0][0]) {
 		return "", os.ErrNotExist
 	}
-	return fields[startTime], nil
+	return short(fields[startField]), nil
 }
 
 // ParseOwner reads what String wrote.
@@ -88,7 +72,7 @@ func ParseOwner(s string) (Owner, error) {
 		return Owner{}, fmt.Errorf("owner %q: want five fields", s)
 	}
 	pid, err := strconv.ParseInt(f[3], 36, 32)
-	return Owner{f[0], f[1], long(f[2]), int(pid), long(f[4])}, err
+	return Owner{f[0], f[1], f[2], int(pid), f[4]}, err
 }
 
 // hostID tells this machine, or container, apart from others that use the same folder for

@@ -175,7 +175,7 @@ func TestSocketsFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	me.pid, me.started = 1<<22, "9999999999" // the largest, and three years of ticks
+	me.pid, me.started = 1<<22, short("9999999999") // the largest, and three years of ticks
 	longest := strings.Repeat("x", longestTemp) + "/" + scratchPrefix + me.String() + "-4294967295" + "/postgres/.s.PGSQL.5432"
 	if len(longest) > 107 {
 		t.Errorf("%d bytes: %s", len(longest), longest)

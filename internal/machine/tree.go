@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -138,22 +139,38 @@ func processes() (pids []int) {
 // lives reports that there is a process of this number, and that it has not ended.
 func lives(pid int) bool {
 	state, _ := statOf(statFile(pid))
-	return state != 0 && state != 'Z' && state != 'X'
+	return state != 0 && !ended(state)
 }
+
+// ended reports that a process in this state has ended, and waits for its parent at most.
+func ended(state byte) bool { return state == 'Z' || state == 'X' }
 
 func statFile(pid int) string { return fmt.Sprintf("/proc/%d/stat", pid) }
 
 // statOf reads the state and the parent of a process; 0: it is gone.
 func statOf(file string) (state byte, parent int) {
-	text, err := os.ReadFile(file)
+	fields, err := statFields(file)
 	if err != nil {
 		return 0, 0
 	}
-	// The name in brackets may hold anything, brackets and spaces too.
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) < 2 || len(fields[0]) != 1 {
-		return 0, 0
-	}
-	parent, _ = strconv.Atoi(string(fields[1]))
+	parent, _ = strconv.Atoi(fields[1])
 	return fields[0][0], parent
+}
+
+// startField is when a process started, among the fields of statFields.
+const startField = 22 - 3
+
+// statFields are what the kernel tells of a process or a thread, from the third field on, its
+// state.
+func statFields(file string) ([]string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	// The second field is a name in brackets that may hold anything, brackets and spaces too.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) <= startField || len(fields[0]) != 1 {
+		return nil, fmt.Errorf("%s: strange stat", file)
+	}
+	return fields, nil
 }

@@ -30,9 +30,11 @@ func Load(dir string) (*report.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.ScenarioText, err = loadScenario(filepath.Join(dir, scenarioFile)); err != nil {
+	text, err := machine.ReadRegular(filepath.Join(dir, scenarioFile), scenario.MaxSize+1)
+	if err != nil {
 		return nil, fmt.Errorf("failed to read the run's scenario: %w", err)
 	}
+	r.ScenarioText = string(text)
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		if v.History, err = loadHistory(dir, v.Name, v.Name); err != nil {
@@ -58,16 +60,6 @@ func findTries(dir string, v *report.Variant, seed uint64) {
 		}
 		v.Tries = append(v.Tries, one)
 	}
-}
-
-func loadScenario(path string) (string, error) {
-	f, err := machine.OpenRegular(path)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, scenario.MaxSize+1))
-	return string(text), err
 }
 
 func loadResult(path string) (*report.Result, error) {

@@ -37,15 +37,15 @@ func Examine(ctx context.Context) []Check {
 
 func examineLeft() Check {
 	left, err := machine.Clean(false)
-	return leftCheck("leftovers of killed runs", "none", left, err)
+	return leftCheck("leftovers of killed runs", left, err)
 }
 
 // leftCheck tells of what killed runs have left.
-func leftCheck(name, none string, left interface {
+func leftCheck(name string, left interface {
 	Any() bool
 	String() string
 }, err error) Check {
-	c := Check{Name: name, Found: none, Err: err, Hint: "sim doctor --clean removes them; so does the next live run"}
+	c := Check{Name: name, Found: "none", Err: err, Hint: "sim doctor --clean removes them; so does the next live run"}
 	if err == nil && left.Any() {
 		c.Found, c.Err = "", errors.New(left.String())
 	}

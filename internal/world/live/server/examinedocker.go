@@ -39,7 +39,7 @@ func examineImage(ctx context.Context, e *docker.Engine) Check {
 
 func examineLeftovers(ctx context.Context, e *docker.Engine) Check {
 	left, err := e.Leftovers(ctx, false)
-	return leftCheck("leftovers in Docker", "none", left, err)
+	return leftCheck("leftovers in Docker", left, err)
 }
 
 // Clean removes what killed runs have left, on this machine and with a Docker engine, and says

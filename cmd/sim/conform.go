@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/conform"
-	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -94,23 +93,21 @@ func (a *app) conform(ctx context.Context, command string, f conformFlags) error
 	if err != nil {
 		return err
 	}
-	dir, err := machine.Scratch()
+	dir, err := os.MkdirTemp("", "sim-conform-")
 	if err != nil {
 		return &trial.EnvironmentError{Err: err, Hint: "set TMPDIR to a folder that can be written to"}
 	}
-	defer func() { _ = machine.Discard(dir) }()
 	p := &conformPrinter{app: a, out: report.PlainLines{Writer: a.stdout}, flags: f, notRun: make(map[string][]string)}
 	result, err := conform.Run(ctx, conform.Options{Command: argv, Key: f.key, TTL: f.ttl, Patience: f.patience, Dir: dir,
 		Line: p.line, Begin: p.begin, End: p.end})
 	p.clear()
+	logs := dir
+	if err != nil || result.Conforms() { // nobody needs the logs
+		defer func() { _ = os.RemoveAll(dir) }()
+		logs = ""
+	}
 	if err != nil {
 		return conformError(ctx, argv[0], err)
-	}
-	logs := ""
-	if !result.Conforms() {
-		if logs, err = keepLogs(dir); err != nil {
-			return err
-		}
 	}
 	if f.json {
 		err = a.printJSON(struct {
@@ -135,17 +132,6 @@ func conformError(ctx context.Context, name string, err error) error {
 		return &trial.EnvironmentError{Err: err, Hint: trial.HintAbsent(name, err)}
 	}
 	return &trial.EnvironmentError{Err: err, Hint: "sim doctor lists what is missing"}
-}
-
-// keepLogs moves the logs out of a scratch folder, to where they stay.
-func keepLogs(scratch string) (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "sim-conform-"); err == nil {
-		err = os.CopyFS(dir, os.DirFS(scratch))
-	}
-	if err != nil {
-		return "", fmt.Errorf("failed to keep the logs: %w", err)
-	}
-	return dir, nil
 }
 
 // conformPrinter shows the checks as they end.

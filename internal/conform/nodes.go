@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
@@ -25,9 +24,9 @@ import (
 // nodes are the Redis servers on which the program locks.
 type nodes struct {
 	servers *server.Servers
-	// data is the folder with their data.
-	data string
-	list []*server.Node
+	// scratch is the folder with their data.
+	scratch string
+	list    []*server.Node
 	// links are how the program reaches them: it need not know their passwords.
 	links *proxy.Proxies
 	told  []program.Node
@@ -39,16 +38,18 @@ func startNodes(ctx context.Context, dir string, class program.Class) (*nodes, e
 	if class == program.Quorum {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: "B"}, world.Node{Name: "C"})
 	}
-	n := &nodes{data: filepath.Join(dir, "nodes"), links: proxy.New()}
-	servers, err := server.New(ctx, spec, n.data, server.Options{})
-	n.servers = servers
+	scratch, err := machine.Scratch()
 	if err != nil {
+		return nil, err
+	}
+	n := &nodes{scratch: scratch, links: proxy.New()}
+	if n.servers, err = server.New(ctx, spec, scratch, server.Options{}); err != nil {
 		return n, err
 	}
 	for i := range spec.Nodes {
-		n.list = append(n.list, servers.Nodes[spec.Nodes[i].Name])
+		n.list = append(n.list, n.servers.Nodes[spec.Nodes[i].Name])
 	}
-	if err := servers.Start(ctx); err != nil {
+	if err := n.servers.Start(ctx); err != nil {
 		return n, err
 	}
 	for _, node := range n.list {
@@ -76,7 +77,7 @@ func (n *nodes) stop() {
 		n.links.Close()
 		n.servers.Stop()
 		_ = n.servers.Close()
-		_ = os.RemoveAll(n.data)
+		_ = machine.Discard(n.scratch)
 	}
 }
 

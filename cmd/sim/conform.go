@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/conform"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -92,6 +93,9 @@ func (a *app) conform(ctx context.Context, command string, f conformFlags) error
 	argv, err := splitCommand("conform", command)
 	if err != nil {
 		return err
+	}
+	if _, ours := lock.Lookup(argv[0]); ours {
+		return usageError("conform %s: that is a lock of sim, and no program\nhint: conform 'sim lock %s'", command, command)
 	}
 	dir, err := os.MkdirTemp("", "sim-conform-")
 	if err != nil {

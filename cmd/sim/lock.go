@@ -45,7 +45,7 @@ Without a name, the locks are listed.`,
 			if err != nil {
 				return err
 			}
-			if err := process.ServeLock(a.stdin, a.stdout, programVersion(), config, obey); err != nil {
+			if err := process.ServeLock(a.stdin, a.stdout, scenario.Describe(config, programVersion()), config, obey); err != nil {
 				return usageError("%w", err)
 			}
 			return nil
@@ -86,7 +86,7 @@ func (a *app) listPrograms() error {
 func lockConfig(name string, switches []string) (lock.Config, error) {
 	algorithm, ok := lock.Lookup(name)
 	if !ok {
-		return lock.Config{}, usageError("no lock %q\nhint: sim lock lists them", name)
+		return lock.Config{}, usageError("no lock %q\nhint: sim list locks lists them", name)
 	}
 	config, rules := scenario.StandardLock(name), algorithm.Mistakes.Rules()
 	for _, rule := range switches {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kballard/go-shellquote"
+	"github.com/spf13/pflag"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -18,11 +19,11 @@ import (
 // the place of all their locks, so that what applies is known before anything is run. No
 // program of a scenario is started without a word from the user.
 func greetPrograms(ctx context.Context, list []*scenario.Scenario, f runFlags) (*trial.Programs, error) {
-	own, err := lockProgram(f.lock)
+	own, err := standIn("--lock", f.lock)
 	if err != nil {
 		return nil, err
 	}
-	if own != nil && f.world == trial.Virtual {
+	if own != nil && own.Program != nil && f.world == trial.Virtual {
 		return nil, usageError("--lock: %w\nhint: --world live", trial.ErrNotVirtual)
 	}
 	if own == nil {
@@ -69,17 +70,31 @@ func checkPrograms(list []*scenario.Scenario, f runFlags) error {
 	return nil
 }
 
-// lockProgram is the program of --lock; nil: there is none.
-func lockProgram(command string) (*lock.Program, error) {
+// standIn is the lock that a command line puts in the place of every scenario's: a program, or
+// a built-in lock, as in "redlock --switch quorum"; nil: there is none. where is its place on
+// the command line.
+func standIn(where, command string) (*scenario.StandIn, error) {
 	if command == "" {
 		return nil, nil
 	}
-	words, err := splitCommand("--lock", command)
-	return &lock.Program{Command: words}, err
+	words, err := splitCommand(where, command)
+	if err != nil {
+		return nil, err
+	}
+	if _, ours := lock.Lookup(words[0]); !ours {
+		return &scenario.StandIn{Program: &lock.Program{Command: words}}, nil
+	}
+	flags := pflag.NewFlagSet(words[0], pflag.ContinueOnError)
+	flags.Usage = func() {}
+	switches := flags.StringArray("switch", nil, "")
+	if err := flags.Parse(words[1:]); err != nil || flags.NArg() > 0 {
+		return nil, usageError("%s %s: %s is a lock of sim, and --switch RULE all that can stand behind it", where, command, words[0])
+	}
+	config, err := lockConfig(words[0], *switches)
+	return scenario.NewBuiltIn(config, programVersion()), err
 }
 
-// splitCommand splits the command of a lock program as a shell would. where is its place
-// on the command line.
+// splitCommand splits the command of a lock program as a shell would.
 func splitCommand(where, command string) ([]string, error) {
 	words, err := shellquote.Split(command)
 	switch {
@@ -87,9 +102,6 @@ func splitCommand(where, command string) ([]string, error) {
 		return nil, usageError("%s %s: %w", where, command, err)
 	case len(words) == 0:
 		return nil, usageError("%s: name a program", where)
-	}
-	if _, ours := lock.Lookup(words[0]); ours && len(words) == 1 {
-		return nil, usageError("%s %s: that is a lock of sim, and no program\nhint: %s 'sim lock %s'", where, words[0], where, words[0])
 	}
 	return words, nil
 }

@@ -65,9 +65,9 @@ Each run writes a folder under --out with the histories, result.json and report.
 Without names sim runs the scenarios of sim.yaml, if there is one in this folder (sim init
 writes it). The defaults of many flags can stand there, too.
 
---lock puts a program in the place of every scenario's lock: your own lock, in any
-language. Then the scenario's demands on any lock count. What the program cannot do by
-its own words is not applicable: it is listed, and not run.
+--lock puts another lock in the place of every scenario's: your own, in any language, as a
+program; or a lock of sim. Then the scenario's demands on any lock count. What the lock
+cannot do by its own words is not applicable: it is listed, and not run.
 
 Unless the scenario says otherwise, exclusive-lease, no-late-effect and
 linearizable-resource are expected to hold. On real servers an expected violation may
@@ -139,7 +139,7 @@ used, 5 internal error, 130 interrupted.`,
 	registerWords(c, "nodes", wordsOf(server.Providers()))
 	c.Flags().StringVar(&f.passwordEnv, "password-env", "", "with --nodes external: the environment variable with the password for scenarios that need one (nodes.password)")
 	c.Flags().BoolVar(&f.plainPassword, "allow-plain-password", false, "send the password also without TLS to servers that are not on this machine")
-	c.Flags().StringVar(&f.lock, "lock", "", "a lock program to put in the place of every scenario's lock: a command with its arguments, quoted as for a shell; no shell runs it; empty: none, where sim.yaml names one")
+	c.Flags().StringVar(&f.lock, "lock", "", "a lock to put in the place of every scenario's: a lock program, as a command with its arguments, quoted as for a shell (no shell runs it), or a lock of sim, as in 'redlock --switch quorum'; empty: none, where sim.yaml names one")
 	c.Flags().BoolVar(&f.asPrograms, "as-programs", false, "put each built-in lock behind the lock protocol; its expectations stay")
 	_ = c.Flags().MarkHidden("as-programs") // it tests sim itself
 	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false, "allow the lock programs that a scenario names under lock.program, and the one of sim.yaml; read them first")

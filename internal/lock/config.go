@@ -110,7 +110,11 @@ type Algorithm struct {
 	Mistakes Mistakes
 	// Consensus: the lock itself is kept in the consensus store.
 	Consensus bool
-	New       func(Config, Env) Lock
+	// Keyless: it writes nothing to the nodes.
+	Keyless bool
+	// Replicas: it grants nothing on nodes without replicas.
+	Replicas bool
+	New      func(Config, Env) Lock
 }
 
 // NodeRange says how many nodes it uses: "at least one node".

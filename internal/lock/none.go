@@ -4,7 +4,7 @@ import "time"
 
 func init() {
 	register(Algorithm{
-		Name: "none", Title: "no lock: everybody is granted at once, for ever", MinNodes: 1, Tokens: []Tokens{NoTokens},
+		Name: "none", Title: "no lock: everybody is granted at once, for ever", MinNodes: 1, Tokens: []Tokens{NoTokens}, Keyless: true,
 		New: func(_ Config, env Env) Lock { return noLock{env} },
 	})
 }

@@ -5,8 +5,13 @@ import "github.com/redlock-sim/redlock-sim/internal/command"
 func init() {
 	mistakes := ownedMistakes
 	mistakes.IgnoreWait = true
-	registerSingle("set-nx-wait", "SET NX PX on a primary, then WAIT for a replica; not enough replicas: not granted", "", mistakes, setNXWait, compareAndDelete)
-	registerSingle("set-nx-wait-pooled", "the same, but WAIT uses another connection of the pool, and so waits for nothing", "", mistakes, setNXWaitPooled, compareAndDelete)
+	for _, a := range []Algorithm{
+		singleNode("set-nx-wait", "SET NX PX on a primary, then WAIT for a replica; not enough replicas: not granted", "", mistakes, setNXWait, compareAndDelete),
+		singleNode("set-nx-wait-pooled", "the same, but WAIT uses another connection of the pool, and so waits for nothing", "", mistakes, setNXWaitPooled, compareAndDelete),
+	} {
+		a.Replicas = true
+		register(a)
+	}
 }
 
 func setNXWait(l *single, owner string) (Grant, Result)       { return l.setAndWait(owner, false) }

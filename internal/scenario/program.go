@@ -14,14 +14,10 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
-// With puts a program in the place of the variant's lock. What counts is then what the
-// scenario demands of any lock of such a class.
-func (v Variant) With(p *lock.Program, class program.Class) Variant {
+// Demanding is the variant as it counts for another lock in the place of its own: what the
+// scenario demands of any lock of that class.
+func (v Variant) Demanding(class program.Class) Variant {
 	v.Expect = v.demanded(class)
-	v.Setup.Lock.Algorithm, v.Setup.Lock.Program = "", p
-	v.Settings = slices.DeleteFunc(slices.Clone(v.Settings), func(s string) bool {
-		return strings.HasPrefix(s, "lock.algorithm:") || strings.HasPrefix(s, "lock.program.")
-	})
 	return v
 }
 
@@ -165,6 +161,9 @@ func (s *Setup) wantsMore(r *program.Ready) string {
 }
 
 func (s *Setup) wantsClocks(*program.Ready) string {
+	if s.Lock.Program == nil {
+		return ""
+	}
 	for i := range s.Faults.List {
 		if f := &s.Faults.List[i]; slices.Contains(nemesis.PowersOf(f.Kind, f.Params), world.ClientClockPower) {
 			return fmt.Sprintf("fault %d moves the clock of a client, which cannot be done to a program yet", i+1)

@@ -136,7 +136,7 @@ demands:
 		protocol.Single:  "exclusive-belief: holds, exclusive-lease: holds, no-late-effect: anything, linearizable-resource: holds, holder-served: anything, ordered-tokens: anything, owner-release: holds, deadlock-free: holds, no-orphan-lock: holds",
 		protocol.Session: "exclusive-belief: holds, exclusive-lease: holds, no-late-effect: anything, linearizable-resource: holds, holder-served: anything, ordered-tokens: anything, owner-release: by design, deadlock-free: holds, no-orphan-lock: holds",
 	} {
-		other := v.With(&lock.Program{Command: []string{"x"}}, class)
+		other := v.With(&scenario.StandIn{Program: &lock.Program{Command: []string{"x"}}, Ready: protocol.Ready{Class: class}})
 		var got []string
 		for _, e := range other.Expect {
 			word := map[checker.Verdict]string{0: "anything", checker.Holds: "holds"}[e.Verdict]

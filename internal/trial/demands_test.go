@@ -7,7 +7,6 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -38,57 +37,32 @@ func judged(t *testing.T, s *scenario.Scenario, v scenario.Variant, seed uint64)
 	return checker.Judge(context.Background(), out.History, properties(v), checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
 }
 
-// correct are locks without a mistake, as programs would describe themselves.
-var correct = []struct {
-	algorithm string
-	class     program.Class
-	can       []program.Ability
-}{
-	{"redlock", program.Quorum, nil},
-	{"redlock-extend", program.Quorum, []program.Ability{program.Renews}},
-	{"set-nx-px", program.Single, nil},
-	{"watchdog", program.Single, []program.Ability{program.Renews}},
-	{"linearizable", program.Session, nil},
-}
+// correct are locks without a mistake.
+var correct = []string{"redlock", "redlock-extend", "set-nx-px", "watchdog", "linearizable"}
 
 // A demand that a correct lock cannot meet accuses it of what physics did.
 func TestCorrectLocksMeetWhatIsDemanded(t *testing.T) {
-	standard, err := scenario.Parse("standard.yaml", []byte("name: standard\nlock: {algorithm: redlock}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	tried := make(map[string]int)
 	shipped(t, func(s *scenario.Scenario, v scenario.Variant) {
-		for _, c := range correct {
-			a, _ := lock.Lookup(c.algorithm)
-			ready := &program.Ready{Class: c.class, Points: slices.Concat(a.Points, []string{lock.PointToken}),
-				Can: slices.Concat(c.can, []program.Ability{program.TellsValidity, program.TellsToken, program.TellsOwner})}
-			one := v.With(nil, c.class)
-			if one.Setup.NotApplicable(ready) != "" {
+		for _, name := range correct {
+			own := scenario.NewBuiltIn(lock.Config{Algorithm: name}, "")
+			one := v.With(own)
+			if own.NotApplicable(&one.Setup) != "" {
 				continue
 			}
-			tried[c.algorithm]++
-			own := standard.Variants[0].Setup.Lock // it need not know the options of ours
-			own.Algorithm, own.TTL, own.Retry = c.algorithm, v.Setup.Lock.TTL, v.Setup.Lock.Retry
-			if own.NodeTimeout = v.Setup.Lock.NodeTimeout; own.NodeTimeout == 0 {
-				own.NodeTimeout = own.TTL / 20
-			}
-			one.Setup.Lock = own
-			if one.Setup.Fencing.Tokens != lock.NoTokens {
-				one.Setup.Fencing.Tokens = lock.Consensus
-			}
+			tried[name]++
 			for seed := range uint64(3) {
 				for _, f := range judged(t, s, one, seed) {
 					if one.Expected(f.Property) == checker.Holds && f.Verdict != checker.Holds {
-						t.Errorf("%s, %s: of %s is demanded that %s holds, and it is %v: %s", s.Name, v.Name, c.algorithm, f.Property, f.Verdict, f.Why)
+						t.Errorf("%s, %s: of %s is demanded that %s holds, and it is %v: %s", s.Name, v.Name, name, f.Property, f.Verdict, f.Why)
 					}
 				}
 			}
 		}
 	})
-	for _, c := range correct {
-		if tried[c.algorithm] < 35 {
-			t.Errorf("%s was tried on %d variants", c.algorithm, tried[c.algorithm])
+	for _, name := range correct {
+		if tried[name] < 35 {
+			t.Errorf("%s was tried on %d variants", name, tried[name])
 		}
 	}
 }
@@ -104,11 +78,7 @@ func TestMistakenLocksDoNotMeetWhatIsDemanded(t *testing.T) {
 		if made == (lock.Mistakes{}) && !slices.Contains(mistaken, v.Setup.Lock.Algorithm) || made.IgnoreWait {
 			return // nobody must WAIT
 		}
-		class := program.Single
-		if a, _ := lock.Lookup(v.Setup.Lock.Algorithm); a.MaxNodes != 1 {
-			class = program.Quorum
-		}
-		v.Expect = v.With(nil, class).Expect
+		v = v.Demanding(scenario.Describe(v.Setup.Lock, "").Class)
 		found++
 		if !slices.ContainsFunc(judged(t, s, v, 1), func(f checker.Finding) bool {
 			return v.Expected(f.Property) == checker.Holds && f.Verdict == checker.Violated

@@ -24,17 +24,24 @@ import (
 // Programs are the lock programs of some scenarios, as they describe themselves.
 type Programs struct {
 	// own is in the place of the lock of every scenario; nil: each has its own.
-	own *lock.Program
+	own *scenario.StandIn
 	// ready is by how a program is started.
 	ready map[string]*program.Ready
 }
 
 // Greet starts each lock program of the scenarios once, and lets it describe itself. With
-// own that one program is in the place of all their locks.
-func Greet(ctx context.Context, list []*scenario.Scenario, own *lock.Program) (*Programs, error) {
+// own that one lock is in the place of all their locks; of a program it is noted there what it says.
+func Greet(ctx context.Context, list []*scenario.Scenario, own *scenario.StandIn) (*Programs, error) {
 	p := &Programs{own: own, ready: make(map[string]*program.Ready)}
-	if own != nil {
-		return p, p.greet(ctx, own)
+	switch {
+	case own != nil && own.Program == nil:
+		return p, nil
+	case own != nil:
+		if err := p.greet(ctx, own.Program); err != nil {
+			return nil, err
+		}
+		own.Ready = *p.ready[started(own.Program)]
+		return p, nil
 	}
 	for _, s := range list {
 		for i := range s.Variants {
@@ -97,8 +104,10 @@ func started(l *lock.Program) string { return fmt.Sprintf("%q %q", l.Command, l.
 // subject is a variant with what is known of its lock.
 type subject struct {
 	scenario.Variant
-	// ready is what its lock program says of itself; nil: the lock is ours.
-	ready *program.Ready
+	// ready is what the lock says of itself: a program, or a built-in lock that is in the place
+	// of the scenario's own; nil: the lock is the scenario's own, and a built-in one.
+	ready   *program.Ready
+	builtIn bool
 	// notApplicable is why it is not run.
 	notApplicable string
 }
@@ -107,13 +116,17 @@ type subject struct {
 func (p *Programs) subjects(s *scenario.Scenario, nodes server.Provider) []subject {
 	var list []subject
 	for _, v := range s.Variants {
-		if p.own != nil {
-			v = v.With(p.own, p.ready[started(p.own)].Class)
-		}
 		one := subject{Variant: v}
-		if named := v.Setup.Lock.Program; named != nil {
+		if p.own != nil {
+			one.Variant, one.builtIn = v.With(p.own), p.own.Program == nil
+			one.notApplicable = p.own.NotApplicable(&one.Setup)
+			one.ready = &p.own.Ready
+		} else if named := v.Setup.Lock.Program; named != nil {
 			one.ready = p.ready[started(named)]
-			one.notApplicable = cmp.Or(v.Setup.NotApplicable(one.ready), leavesPrefix(&v.Setup, one.ready, nodes))
+			one.notApplicable = v.Setup.NotApplicable(one.ready)
+		}
+		if one.ready != nil && !one.builtIn {
+			one.notApplicable = cmp.Or(one.notApplicable, leavesPrefix(&one.Setup, one.ready, nodes))
 		}
 		list = append(list, one)
 	}
@@ -138,7 +151,7 @@ func leavesPrefix(s *scenario.Setup, r *program.Ready, nodes server.Provider) st
 func (p *Programs) flags() string {
 	switch {
 	case p.own != nil:
-		return " " + shellquote.Join("--lock", shellquote.Join(p.own.Command...))
+		return " " + shellquote.Join("--lock", p.own.Command())
 	case len(p.ready) > 0:
 		return " --allow-programs"
 	}
@@ -159,7 +172,16 @@ const (
 	askedPromise = "the TTL that it asked for, counted from when the command left the client"
 )
 
-// lock is the lock program of a variant as a report shows it; nil: the lock is ours.
+// program is what the lock program of a variant says of itself; nil: the lock is a built-in one.
+func (s *subject) program() *program.Ready {
+	if s.builtIn {
+		return nil
+	}
+	return s.ready
+}
+
+// lock is the lock of a variant as a report shows it; nil: it is the scenario's own, and a
+// built-in one.
 func (t *trial) lock(s *subject) *report.Lock {
 	if s.ready == nil {
 		return nil
@@ -169,7 +191,7 @@ func (t *trial) lock(s *subject) *report.Lock {
 	if s.ready.Has(program.TellsValidity) {
 		l.Promise = toldPromise
 	}
-	if s.notApplicable == "" {
+	if s.notApplicable == "" && !s.builtIn {
 		for _, client := range scenario.ClientNames(s.Setup.Workload.Clients) {
 			l.Logs = append(l.Logs, s.Name+"/client-"+client+".log")
 		}

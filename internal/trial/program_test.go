@@ -73,14 +73,14 @@ expect: {b: {exclusive-lease: violated}}
 demands: {b: {exclusive-lease: holds}}
 `)
 	_, command := noting(t)
-	own := &lock.Program{Command: command, Env: map[string]string{"NAME": "mine"}}
+	own := &scenario.StandIn{Program: &lock.Program{Command: command, Env: map[string]string{"NAME": "mine"}}}
 	p, err := Greet(context.Background(), []*scenario.Scenario{s}, own)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, one := range p.subjects(s, server.Auto) {
 		l := one.Setup.Lock
-		if one.lockName() != "mine" || l.Algorithm != "" || l.Program != own || !one.Expect[0].ByDesign && one.Expected("exclusive-lease") == 0 {
+		if one.lockName() != "mine" || l.Algorithm != "" || l.Program != own.Program || !one.Expect[0].ByDesign && one.Expected("exclusive-lease") == 0 {
 			t.Errorf("%s: %+v, %+v", one.Name, l, one.Expect)
 		}
 		if (one.notApplicable != "") != (one.Name == "c") {
@@ -97,7 +97,7 @@ func TestProgramThatCannotBeGreeted(t *testing.T) {
 		"echo last words; exit 3": "ended: exit status 3; the last that it printed:\n  last words",
 		"echo a warning; echo '{\"type\":\"ready\",\"protocol\":9}'; cat": "speaks version 9 of the protocol: want 1; the last that it printed:\n  a warning",
 	} {
-		_, err := Greet(context.Background(), nil, &lock.Program{Command: []string{"sh", "-c", text}})
+		_, err := Greet(context.Background(), nil, &scenario.StandIn{Program: &lock.Program{Command: []string{"sh", "-c", text}}})
 		var lacks *EnvironmentError
 		if !errors.As(err, &lacks) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(lacks.Hint, "sim conform 'sh -c ") {
 			t.Errorf("%v, hint %+v", err, lacks)
@@ -188,7 +188,7 @@ func property(v *report.Variant, name string) report.PropertyResult {
 
 func TestVirtualWorldHasNoPrograms(t *testing.T) {
 	_, command := noting(t)
-	own := &lock.Program{Command: command, Env: map[string]string{"NAME": "mine"}}
+	own := &scenario.StandIn{Program: &lock.Program{Command: command, Env: map[string]string{"NAME": "mine"}}}
 	p, err := Greet(context.Background(), nil, own)
 	if err != nil {
 		t.Fatal(err)

@@ -98,7 +98,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 		if o.Nodes, err = prepare(ctx, s.Name, subjects, o.Nodes, o.PasswordEnv); err != nil {
 			return nil, err
 		}
-	case slices.ContainsFunc(subjects, func(s subject) bool { return s.ready != nil }):
+	case slices.ContainsFunc(subjects, func(s subject) bool { return s.program() != nil }):
 		return nil, ErrNotVirtual
 	}
 	if o.Tries == 0 {
@@ -222,7 +222,7 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return runner.Run(runner.Config{
 		Scenario: t.Name, Variant: v.Variant, Seed: seed, World: t.World, Started: t.started, Dir: dir, History: file,
-		Program:  v.ready,
+		Program:  v.program(),
 		Progress: progress,
 		Open: func(spec world.Spec) (world.World, error) {
 			if t.World == Virtual {

@@ -20,9 +20,10 @@ import (
 )
 
 // ServeLock is one of our locks as a lock program: it speaks the lock protocol until in
-// ends. Of the settings, the algorithm and the mistakes hold whatever the other side
-// says; the rest where it says nothing. obey: the other side may name mistakes, too.
-func ServeLock(in io.Reader, out io.Writer, version string, settings lock.Config, obey bool) error {
+// ends, and says of itself what is ready. Of the settings, the algorithm and the mistakes hold
+// whatever the other side says; the rest where it says nothing. obey: the other side may name
+// mistakes, too.
+func ServeLock(in io.Reader, out io.Writer, ready program.Ready, settings lock.Config, obey bool) error {
 	algorithm, ok := lock.Lookup(settings.Algorithm)
 	if !ok {
 		return fmt.Errorf("no lock algorithm %q", settings.Algorithm)
@@ -34,7 +35,7 @@ func ServeLock(in io.Reader, out io.Writer, version string, settings lock.Config
 	s.known.L = &s.mu
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), program.MaxLine+1)
-	err := s.converse(lines, version)
+	err := s.converse(lines, ready)
 	if err != nil {
 		_ = s.send(program.Message{Type: program.Error, Why: err.Error()})
 	}
@@ -70,11 +71,11 @@ type heard struct {
 	program.Setup
 }
 
-func (s *servedLock) converse(lines *bufio.Scanner, version string) error {
+func (s *servedLock) converse(lines *bufio.Scanner, ready program.Ready) error {
 	for _, want := range []struct {
 		what program.Type
 		do   func(*heard) error
-	}{{program.Hello, func(m *heard) error { return s.greet(m, version) }}, {program.SetupType, s.setUp}} {
+	}{{program.Hello, func(m *heard) error { return s.greet(m, ready) }}, {program.SetupType, s.setUp}} {
 		if !lines.Scan() {
 			return lines.Err()
 		}
@@ -109,37 +110,14 @@ func read(line []byte) (*heard, error) {
 	return &m, nil
 }
 
-func (s *servedLock) greet(m *heard, version string) error {
+func (s *servedLock) greet(m *heard, ready program.Ready) error {
 	if !slices.Contains(m.Protocols, program.Version) {
 		return fmt.Errorf("versions %v of the protocol are spoken: this lock speaks %d", m.Protocols, program.Version)
 	}
 	return s.send(struct {
 		Type program.Type `json:"type"`
 		program.Ready
-	}{program.ReadyType, s.ready(version)})
-}
-
-// ready is what the lock says of itself.
-func (s *servedLock) ready(version string) program.Ready {
-	a := s.algorithm
-	r := program.Ready{
-		Protocol: program.Version, Name: a.Name, Version: version, Homepage: "https://github.com/redlock-sim/redlock-sim",
-		Can: []program.Ability{program.TellsValidity, program.TellsOwner}, Class: program.Quorum, Keys: []string{program.KeyPattern},
-		TTLMin: 1, TTLStep: 1, Points: lock.PointsOn(a.Points, lock.MostNodes),
-	}
-	for _, rule := range s.config.Mistakes.Rules() {
-		r.Name += " without " + rule
-	}
-	if a.MaxNodes == 1 {
-		r.Class = program.Single
-	}
-	if slices.Contains(a.Points, lock.PointBeforeExtend) {
-		r.Can = append(r.Can, program.Renews)
-	}
-	if a.GrowingTokens() != lock.NoTokens {
-		r.Can, r.Points = append(r.Can, program.TellsToken), append(r.Points, lock.PointToken)
-	}
-	return r
+	}{program.ReadyType, ready})
 }
 
 // setUp makes the lock and opens its connections.

@@ -14,11 +14,14 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/resp"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
 func beginLock(t *testing.T, c lock.Config) *talk {
 	t.Helper()
-	return beginWith(t, func(in io.Reader, out io.Writer) error { return process.ServeLock(in, out, "1.0", c, false) })
+	return beginWith(t, func(in io.Reader, out io.Writer) error {
+		return process.ServeLock(in, out, scenario.Describe(c, "1.0"), c, false)
+	})
 }
 
 // hearLock reads the next message of a lock program.
@@ -57,7 +60,7 @@ func TestLockSaysWhatItIs(t *testing.T) {
 	}{
 		{lock.Config{Algorithm: "redlock"}, "redlock", "validity owner token", program.Quorum, "after-node:25", "before-extend"},
 		{lock.Config{Algorithm: "watchdog"}, "watchdog", "validity owner renew token", program.Single, "before-extend", "quorum"},
-		{lock.Config{Algorithm: "none"}, "none", "validity owner", program.Quorum, "", "token"},
+		{lock.Config{Algorithm: "none"}, "none", "validity owner", program.Other, "", "token"},
 		{lock.Config{Algorithm: "redlock", Mistakes: lock.Mistakes{PlainDelete: true, NoCleanup: true}}, "redlock without release without clean_up", "validity owner token", program.Quorum, "token", "looked"},
 	} {
 		k := beginLock(t, test.config)
@@ -172,7 +175,7 @@ func TestLockRefusesWhatBreaksTheProtocol(t *testing.T) {
 
 func TestLocksOfAConsensusStoreAreNoPrograms(t *testing.T) {
 	for _, name := range []string{"linearizable", "magic"} {
-		if err := process.ServeLock(strings.NewReader(""), io.Discard, "", lock.Config{Algorithm: name}, false); err == nil {
+		if err := process.ServeLock(strings.NewReader(""), io.Discard, program.Ready{}, lock.Config{Algorithm: name}, false); err == nil {
 			t.Errorf("%s runs as a lock program", name)
 		}
 	}

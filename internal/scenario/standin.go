@@ -1,0 +1,119 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+)
+
+// StandIn is a lock that is put in the place of a scenario's own.
+type StandIn struct {
+	// Program is a lock program; nil: the lock is a built-in one.
+	Program *lock.Program
+	// BuiltIn is the built-in lock: its algorithm and its mistakes.
+	BuiltIn lock.Config
+	// Ready is what the lock says of itself.
+	Ready program.Ready
+}
+
+// NewBuiltIn makes a built-in lock a stand-in.
+func NewBuiltIn(c lock.Config, version string) *StandIn {
+	return &StandIn{BuiltIn: c, Ready: Describe(c, version)}
+}
+
+// Command is what stands behind --lock for it.
+func (s *StandIn) Command() string {
+	if s.Program != nil {
+		return shellquote.Join(s.Program.Command...)
+	}
+	words := []string{s.BuiltIn.Algorithm}
+	for _, rule := range s.BuiltIn.Mistakes.Rules() {
+		words = append(words, "--switch", rule)
+	}
+	return shellquote.Join(words...)
+}
+
+// Describe is what a built-in lock would say of itself as a lock program.
+func Describe(c lock.Config, version string) program.Ready {
+	a, _ := lock.Lookup(c.Algorithm)
+	r := program.Ready{
+		Protocol: program.Version, Name: a.Name, Version: version, Homepage: "https://github.com/redlock-sim/redlock-sim",
+		Can: []program.Ability{program.TellsValidity, program.TellsOwner}, Class: classOf(a), Keys: []string{program.KeyPattern},
+		TTLMin: 1, TTLStep: 1, Points: lock.PointsOn(a.Points, lock.MostNodes),
+	}
+	for _, rule := range c.Mistakes.Rules() {
+		r.Name += " without " + rule
+	}
+	if slices.Contains(a.Points, lock.PointBeforeExtend) {
+		r.Can = append(r.Can, program.Renews)
+	}
+	if a.GrowingTokens() != lock.NoTokens {
+		r.Can, r.Points = append(r.Can, program.TellsToken), append(r.Points, lock.PointToken)
+	}
+	return r
+}
+
+// classOf says what keeps a built-in lock.
+func classOf(a lock.Algorithm) program.Class {
+	switch {
+	case a.Consensus:
+		return program.Session
+	case a.MaxNodes == 1:
+		return program.Single
+	case a.Keyless:
+		return program.Other
+	}
+	return program.Quorum
+}
+
+// With puts another lock in the place of the variant's own. What counts is then what the
+// scenario demands of any lock of such a class. A built-in lock has its own settings, as a
+// program has: of the scenario's it is told the key, the times and how to retry.
+func (v Variant) With(s *StandIn) Variant {
+	v = v.Demanding(s.Ready.Class)
+	kept := func(string) bool { return true }
+	if s.Program != nil {
+		v.Setup.Lock.Algorithm, v.Setup.Lock.Program = "", s.Program
+	} else {
+		v.Setup.Lock, v.Setup.Fencing.Tokens = s.builtIn(&v.Setup)
+		kept = func(setting string) bool {
+			return slices.ContainsFunc([]string{"key", "ttl", "node_timeout", "retry"}, func(key string) bool { return strings.HasPrefix(setting, "lock."+key) })
+		}
+	}
+	v.Settings = slices.DeleteFunc(slices.Clone(v.Settings), func(setting string) bool {
+		return strings.HasPrefix(setting, "lock.") && !kept(setting) || strings.HasPrefix(setting, "lock.algorithm:") || strings.HasPrefix(setting, "lock.program.")
+	})
+	return v
+}
+
+// builtIn is the built-in lock with the settings that any lock is told, and the source of its
+// tokens: the scenario's where the lock has it and it orders the grants, else its own.
+func (s *StandIn) builtIn(setup *Setup) (lock.Config, lock.Tokens) {
+	c, told := StandardLock(s.BuiltIn.Algorithm), setup.Lock
+	c.Mistakes, c.Key, c.TTL, c.NodeTimeout, c.Retry = s.BuiltIn.Mistakes, told.Key, told.TTL, told.NodeTimeout, told.Retry
+	a, _ := lock.Lookup(c.Algorithm)
+	tokens := setup.Fencing.Tokens
+	switch {
+	case tokens == lock.NoTokens:
+	case a.Consensus:
+		tokens = lock.Consensus
+	case tokens == lock.NodeCounterMax || !slices.Contains(a.Tokens, tokens):
+		tokens = a.GrowingTokens()
+	}
+	if c.Mistakes.TokenFirst && tokens == lock.QuorumCounter { // it comes with the grant
+		tokens = lock.SingleCounter
+	}
+	return c, tokens
+}
+
+// NotApplicable says why the stand-in cannot be put on trial by this setup; empty: it can.
+func (s *StandIn) NotApplicable(setup *Setup) string {
+	if a, _ := lock.Lookup(s.BuiltIn.Algorithm); s.Program == nil && a.Replicas && !setup.Nodes.Replicated() {
+		return "it waits for a replica, and the nodes have none"
+	}
+	return setup.NotApplicable(&s.Ready)
+}

@@ -104,6 +104,12 @@ const (
 	NodeDown     F = "node-down"
 	NodeUp       F = "node-up"
 	NodePromoted F = "node-promoted"
+	// Sent: a client sent a command to a node of the lock (Value.Command). It is recorded when
+	// the answer has reached the client, or when none can come any more.
+	Sent F = "command"
+	// Unread: from here on nobody can tell the commands from a client to a node, or their
+	// answers alone (Value.Unread); Error says why. Process is the client, or RunProcess for all.
+	Unread F = "command-unread"
 	// Phase: the run entered the phase named in Value.Detail
 	// (PhaseSafety, PhaseHealing, PhaseDone). A history without PhaseDone
 	// belongs to a run that did not finish.
@@ -217,6 +223,33 @@ type Value struct {
 	Stranger bool `json:"stranger,omitempty"`
 	// Detail is free text for a person.
 	Detail string `json:"detail,omitempty"`
+	// Command is one that a client sent to a node of the lock, Unread what nobody can tell of
+	// such commands.
+	Command *Command       `json:"command,omitempty"`
+	Unread  *UnreadCommand `json:"unread,omitempty"`
+}
+
+// Command is one that a client sent to a node of the lock.
+type Command struct {
+	// Name is its first word, in upper case.
+	Name string `json:"name"`
+	// Node is the node, by its name as clients use it, Connection the number of the connection.
+	Node       string `json:"node"`
+	Connection int    `json:"connection"`
+	// Opens: it is one of those by which libraries open connections.
+	Opens bool `json:"opens,omitempty"`
+	// Left is when it left its client, Answered when its answer reached the client, in ns of
+	// run time. Without Answered it was never answered.
+	Left     int64 `json:"left"`
+	Answered Int   `json:"answered,omitzero"`
+}
+
+// UnreadCommand says which commands nobody can tell.
+type UnreadCommand struct {
+	// Node is where they went; empty: anywhere.
+	Node string `json:"node,omitempty"`
+	// Answers: the commands are known, and when they were answered is not.
+	Answers bool `json:"answers,omitempty"`
 }
 
 // Impact says what a fault does and to whom. Checkers rely on Effects; Words

@@ -29,6 +29,8 @@ type Header struct {
 	// promise what their commands asked for, at Quorum nodes.
 	Program string `json:"program,omitempty"`
 	Quorum  int    `json:"quorum,omitempty"`
+	// Commands: what clients send to the nodes of the lock is recorded (Sent, Unread).
+	Commands bool `json:"commands,omitempty"`
 	// Initial is the resource's value before the run.
 	Initial Int `json:"initial,omitzero"`
 	// TTL is the lease the lock asks for, in ns.

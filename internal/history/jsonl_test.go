@@ -48,6 +48,11 @@ func drawHistory(t *rapid.T) *history.History {
 		if len(e.Value.List) == 0 {
 			e.Value.List = nil
 		}
+		if rapid.Bool().Draw(t, "command") {
+			e.Value.Command = &history.Command{Name: word.Draw(t, "name"), Connection: rapid.IntRange(0, 9).Draw(t, "connection"),
+				Opens: rapid.Bool().Draw(t, "opens"), Left: rapid.Int64().Draw(t, "left"), Answered: optional(t, "answered")}
+			e.Value.Unread = &history.UnreadCommand{Node: word.Draw(t, "node"), Answers: rapid.Bool().Draw(t, "answers")}
+		}
 		if rapid.Bool().Draw(t, "judged") {
 			e.Value.Accepted = history.SomeBool(rapid.Bool().Draw(t, "accepted"))
 		}

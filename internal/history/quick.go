@@ -40,7 +40,7 @@ var eventParts = []part[Event]{
 	{"error", func(q *quick, e *Event) bool { return q.text(&e.Error) }},
 }
 
-// valueParts are those of an event's value; an impact is left to encoding/json.
+// valueParts are those of an event's value; an impact and what is unread are left to encoding/json.
 var valueParts = []part[Value]{
 	{"lock", func(q *quick, v *Value) bool { return q.word(&v.Lock) }},
 	{"owner", func(q *quick, v *Value) bool { return q.text(&v.Owner) }},
@@ -68,6 +68,24 @@ var valueParts = []part[Value]{
 	{"planned", func(q *quick, v *Value) bool { return q.optional(&v.Planned) }},
 	{"took", func(q *quick, v *Value) bool { return q.optional(&v.Took) }},
 	{"detail", func(q *quick, v *Value) bool { return q.text(&v.Detail) }},
+	{"command", func(q *quick, v *Value) bool {
+		v.Command = &Command{}
+		return object(q, commandParts, v.Command)
+	}},
+}
+
+var commandParts = []part[Command]{
+	{"name", func(q *quick, c *Command) bool { return q.word(&c.Name) }},
+	{"node", func(q *quick, c *Command) bool { return q.word(&c.Node) }},
+	{"connection", func(q *quick, c *Command) bool { return q.int(&c.Connection) }},
+	{"opens", func(q *quick, c *Command) bool {
+		var opens Bool
+		ok := q.truth(&opens)
+		c.Opens = opens.V
+		return ok
+	}},
+	{"left", func(q *quick, c *Command) bool { return q.integer(&c.Left) }},
+	{"answered", func(q *quick, c *Command) bool { return q.optional(&c.Answered) }},
 }
 
 // event reads a line. It reports false where it gave up; e is then of no use.

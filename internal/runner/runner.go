@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -98,6 +99,8 @@ type run struct {
 	sessions []*session
 	// lastGrant is when a client was last granted the lock.
 	lastGrant time.Duration
+	// commands is how many have been recorded, or would have been.
+	commands atomic.Int64
 	// idle fires when no client can go on by itself: each has ended or stands
 	// under a fault that only healing ends. ended fires when all have ended.
 	idle, ended world.Signal
@@ -114,7 +117,7 @@ func (r *run) spec() world.Spec {
 	s := r.setup
 	spec := world.Spec{
 		Name: r.Scenario + "/" + r.Variant.Name, Dir: r.Dir, Seed: r.Seed,
-		Clients: r.clients, Lock: s.Lock, Points: r.points, Messages: nemesis.Messages(r.planned), Needs: s.Needs(),
+		Clients: r.clients, Lock: s.Lock, Points: r.points, Messages: nemesis.Messages(r.planned), Commands: s.Commands, Needs: s.Needs(),
 		Replicated: s.Nodes.Replicated(), Resource: s.Resource.Config,
 		SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres", StorePersistence: s.Resource.Persistence,
 	}
@@ -138,7 +141,7 @@ func (r *run) header() history.Header {
 		Scenario: r.Scenario, Variant: r.Variant.Name, World: r.World, Seed: r.Seed,
 		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: string(s.Workload.Kind),
 		Clients: r.clients, Nodes: r.nodes,
-		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
+		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
 	if r.Program != nil {
 		h.Lock, h.Program, h.Quorum = r.Program.Name, cmp.Or(r.Program.Version, "unknown"), len(r.nodes)/2+1
@@ -155,7 +158,11 @@ func (r *run) header() history.Header {
 // carryOut is the run itself: the safety phase, in which faults strike, then
 // the healing phase.
 func (r *run) carryOut() error {
-	if err := r.w.Start(world.Hooks{Record: r.recorder.Record, Point: r.schedule.Point, Message: r.schedule.Message, Unread: r.schedule.Unread}); err != nil {
+	hooks := world.Hooks{Record: r.recorder.Record, Point: r.schedule.Point, Message: r.schedule.Message, Unread: r.schedule.Unread}
+	if r.setup.Commands {
+		hooks.Command, hooks.Unread = r.command, r.unread
+	}
+	if err := r.w.Start(hooks); err != nil {
 		return err
 	}
 	r.idle, r.ended = r.w.NewSignal(), r.w.NewSignal()

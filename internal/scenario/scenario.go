@@ -41,6 +41,7 @@ type Setup struct {
 	Resource    Resource      `yaml:"resource" doc:"what the lock protects"`
 	Workload    workload.Plan `yaml:"workload" doc:"what the clients do"`
 	Faults      Faults        `yaml:"faults" doc:"a list of faults, in the order in which reports number them; or {mix: ..., list: ...}"`
+	Commands    bool          `yaml:"record_commands" doc:"the history has each command that a client sends to a node of the lock, and what the lock costs is measured" default:"false"`
 	GrantWithin time.Duration `yaml:"grant_within" doc:"the liveness properties demand that the lock is granted within this time; by default the ttl and two seconds" max:"10m"`
 	HealAfter   time.Duration `yaml:"heal_after" doc:"everything heals at this time of the run at the latest; without it, when no client can go on by itself" max:"1h"`
 	TimeLimit   time.Duration `yaml:"time_limit" doc:"the run is ended, undecided, after this time" min:"100ms" max:"1h" default:"30s"`

@@ -3,6 +3,8 @@ package world
 import (
 	"slices"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
 // Pattern says which messages between clients and nodes a run waits for.
@@ -22,6 +24,33 @@ const AnyCommand = "any"
 
 // opening are the commands by which libraries open connections and make scripts known.
 var opening = []string{"AUTH", "CLIENT", "COMMAND", "HELLO", "INFO", "PING", "SCRIPT", "SELECT"}
+
+// maxName bounds the name of a command, in bytes.
+const maxName = 32
+
+// CommandName is the name of a command as histories have it, and whether the command is one
+// by which libraries open connections.
+func CommandName(words []string) (name string, opens bool) {
+	if len(words) > 0 {
+		name = words[0][:min(len(words[0]), maxName)]
+	}
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r > ' ' && r <= '~' && r != '"' && r != '\\':
+			return r
+		}
+		return '?'
+	}, name)
+	if name == "" {
+		name = "?"
+	}
+	return name, slices.Contains(opening, name)
+}
+
+// Command is one that a client sent to a node of the lock, as the history has it.
+type Command = history.Command
 
 // On reports whether messages that fit may come over a link.
 func (p *Pattern) On(l Link) bool {

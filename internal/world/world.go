@@ -41,6 +41,8 @@ type Spec struct {
 	Points []string
 	// Messages are those at which Hooks.Message wants to be called.
 	Messages Patterns
+	// Commands: Hooks.Command wants to be called.
+	Commands bool
 	// Needs are the powers over the world that the run's faults use, so that
 	// a world can prepare for them or refuse at once.
 	Needs []Power
@@ -88,6 +90,9 @@ type Hooks struct {
 	// its answers alone.
 	Message func(Message)
 	Unread  func(link Link, answers bool, why string)
+	// Command is called once for each command that left a client for a node of the lock since
+	// the run began: when it has been answered, or cannot be any more, at the latest by Flush.
+	Command func(client string, c Command)
 }
 
 // World is a place for one run. Close undoes everything, whatever state the

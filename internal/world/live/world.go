@@ -58,7 +58,9 @@ type World struct {
 		early []func(*world.Hooks)
 	}
 
-	time  machine.RunTime
+	time machine.RunTime
+	// begun: the run's time has begun, and does not begin anew.
+	begun atomic.Bool
 	hooks atomic.Pointer[world.Hooks]
 
 	activities sync.WaitGroup
@@ -230,12 +232,31 @@ func (w *World) newWire(shown string) *proxy.Wire {
 				tell(h)
 			}
 		}}
+	if w.spec.Commands {
+		wire.Command = w.command
+	}
 	for i := range wire.Awaits {
 		if p := &wire.Awaits[i]; p.Key == shown {
 			p.Key = w.spec.Lock.Key
 		}
 	}
 	return wire
+}
+
+// command tells of a command, if it left its client since the run began.
+func (w *World) command(l world.Link, c world.Command) {
+	h := w.hooks.Load()
+	if !w.begun.Load() || h.Command == nil {
+		return
+	}
+	zero := int64(w.time.SinceBoot())
+	if c.Left -= zero; c.Left < 0 {
+		return
+	}
+	if c.Answered.Set {
+		c.Answered.V -= zero
+	}
+	h.Command(l.From, c)
 }
 
 // Start opens observation and begins the run's time.
@@ -254,6 +275,7 @@ func (w *World) Start(h world.Hooks) error {
 	}
 	w.alignToSecond()
 	w.time.Begin()
+	w.begun.Store(true)
 	w.unread.Lock()
 	defer w.unread.Unlock()
 	for _, tell := range w.unread.early {
@@ -300,7 +322,9 @@ func (w *World) Flush() error {
 		group.Go(func() error { return w.observation.Flush(ctx, n) })
 	}
 	group.Go(w.clients.Err)
-	return group.Wait()
+	err := group.Wait()
+	w.wire.Flush()
+	return err
 }
 
 // Now is the run time.

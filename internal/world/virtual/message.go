@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -38,6 +39,26 @@ func (k *call) awaited() bool {
 		}
 	})
 	return true
+}
+
+// tell tells the run of the commands that the call carries, where it wants to know.
+func (k *call) tell() {
+	l := k.link
+	if hook := l.w.hooks.Command; l.tells && hook != nil && !k.told {
+		k.told = true
+		list := [][]string{{"hello"}}
+		if !k.handshake {
+			list = k.words()
+		}
+		for _, words := range list {
+			c := world.Command{Node: l.name.To, Connection: k.conn.number, Left: int64(k.left)}
+			c.Name, c.Opens = world.CommandName(words)
+			if k.arrived {
+				c.Answered = history.Some(int64(k.answered))
+			}
+			hook(l.name.From, c)
+		}
+	}
 }
 
 // words are those of the commands that the call carries.

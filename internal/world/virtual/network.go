@@ -42,6 +42,8 @@ type clientLink struct {
 	ways     [2]link.Way[*call]
 	// awaits are the messages here that the run waits for.
 	awaits world.Patterns
+	// tells: each command here is told when its call is over.
+	tells bool
 }
 
 const (
@@ -52,6 +54,8 @@ const (
 // connection carries one call at a time.
 type connection struct {
 	call call
+	// number is its place among the connections of the world.
+	number int
 	// fresh connections have to shake hands first.
 	fresh bool
 	flows [2]link.Flow
@@ -80,6 +84,10 @@ type call struct {
 	waiter   waiter
 	deadline time.Duration
 	arrived  bool
+	// left and answered are when it was sent, and when its answer arrived; told: the run has
+	// been told of it.
+	left, answered time.Duration
+	told           bool
 	// luck has the random bits for the ways that it has not gone yet.
 	luck uint64
 	// dir is the direction in which it is under way, place how far it has got there, way
@@ -134,6 +142,8 @@ func drop[T any](list []T, i int) []T {
 // own makes a connection one of the link's.
 func (l *clientLink) own(c *connection) *connection {
 	c.call.link, c.call.conn = l, c
+	l.w.connections++
+	c.number = l.w.connections
 	return c
 }
 
@@ -152,6 +162,7 @@ func (l *clientLink) send(k *call) {
 	l.w.touch(l.name.From, false)
 	k.dir, k.through = requests, false
 	k.arrived, k.luck = false, l.rand.Uint64()
+	k.left, k.told = l.w.s.now, false
 	l.pending = append(l.pending, k)
 	if !l.to.up {
 		// The port is closed: the connection cannot be opened, or breaks.
@@ -196,7 +207,7 @@ func (k *call) step() (at time.Duration) {
 	case !k.through:
 	case k.dir == answers:
 		if !k.clientDone {
-			k.arrived = true
+			k.arrived, k.answered = true, l.w.s.now
 			l.w.s.wake(k.waiter.co, k.waiter.epoch, byReply)
 		}
 		k.lost()
@@ -270,6 +281,7 @@ func (k *call) giveUp() {
 		l.pending = drop(l.pending, i)
 	}
 	k.clientDone = true
+	k.tell()
 }
 
 // breakLater tells the waiting client in a while that its connection broke.

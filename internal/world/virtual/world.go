@@ -32,7 +32,9 @@ type World struct {
 	allNodes             []*node
 	allLinks             []*clientLink
 	nodesUsed, linksUsed int
-	clients              []*clientHost
+	// connections is how many there have been.
+	connections int
+	clients     []*clientHost
 	// links are those of the clients, in a fixed order, followers those of
 	// the replicas.
 	links     []*clientLink
@@ -110,7 +112,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.wallZero = epoch + 20*time.Millisecond
 	}
 	w.nodes, w.links, w.followers = w.nodes[:0], w.links[:0], nil
-	w.nodesUsed, w.linksUsed = 0, 0
+	w.nodesUsed, w.linksUsed, w.connections = 0, 0, 0
 	for _, n := range spec.Nodes {
 		w.nodes = append(w.nodes, w.newNode(n.Name, n.Persistence))
 	}
@@ -169,7 +171,7 @@ func (w *World) openClients() error {
 			c.links[0].name.To = world.Primary
 		}
 		for _, l := range c.links {
-			l.awaits = w.spec.Messages.On(l.name)
+			l.awaits, l.tells = w.spec.Messages.On(l.name), w.spec.Commands
 		}
 		c.store = w.newLink(name, w.store)
 		c.store.name.To = history.ResourceProcess
@@ -257,8 +259,16 @@ func (w *World) Stopped() bool { return w.s.stopped }
 // limit never does.
 var errStuck = errors.New("every activity waited for ever")
 
-// Flush has nothing to wait for: observation is immediate.
+// Flush has nothing to wait for: observation is immediate. It tells the commands that are
+// under way.
 func (w *World) Flush() error {
+	for _, c := range w.clients {
+		for _, l := range c.links {
+			for _, k := range l.pending {
+				k.tell()
+			}
+		}
+	}
 	if w.s.stuck {
 		return errStuck
 	}

@@ -94,6 +94,13 @@ func (w *World) PassPoint(name, point string) bool {
 	return !w.dead[name] && !w.Stopped()
 }
 
+// Sends is for behaviours: name has sent a command to a node.
+func (w *World) Sends(name string, c world.Command) {
+	if w.hooks.Command != nil {
+		w.hooks.Command(name, c)
+	}
+}
+
 // Start implements world.World.
 func (w *World) Start(h world.Hooks) error {
 	w.hooks, w.begun = h, time.Now()

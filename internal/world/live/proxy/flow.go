@@ -7,6 +7,7 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/link"
 )
@@ -33,6 +34,10 @@ type flow struct {
 	// Then the message is held back, and unread has come behind it.
 	held         chan struct{}
 	back, unread []byte
+	// backAnswers is the command that the message held back answers.
+	backAnswers []*world.Command
+	// handed is when the head was about to go out, where it has answers.
+	handed time.Duration
 }
 
 // chunk is a message as the valve sees it.
@@ -43,6 +48,8 @@ type chunk struct {
 	// fate is what became of it so far, due till when it stands.
 	fate link.Fate
 	due  time.Duration
+	// answers are the commands that it answers, where somebody wants to know.
+	answers []*world.Command
 }
 
 // Flow implements link.Message.
@@ -77,6 +84,9 @@ func (f *flow) step(interrupt <-chan struct{}) bool {
 	switch {
 	case head != nil:
 		out = f.output
+		if f.queue[0].answers != nil {
+			f.handed = machine.Monotonic()
+		}
 	case wait <= 0:
 		return false
 	case wait < link.Never:
@@ -115,7 +125,12 @@ func (f *flow) next() (head *stream.StreamChunk, wait time.Duration, changed <-c
 			wait = min(wait, c.due-now)
 		}
 	}
-	f.queue = slices.DeleteFunc(f.queue, func(c *chunk) bool { return c.fate == link.Lost })
+	f.queue = slices.DeleteFunc(f.queue, func(c *chunk) bool {
+		if c.fate == link.Lost && c.answers != nil {
+			f.conn.delivered(c.answers, 0)
+		}
+		return c.fate == link.Lost
+	})
 	switch {
 	case !v.open, f.broken, f.breaks != v.breaks, slices.ContainsFunc(f.queue, func(c *chunk) bool { return c.fate == link.Breaks }):
 		return nil, 0, nil
@@ -137,6 +152,13 @@ func (f *flow) next() (head *stream.StreamChunk, wait time.Duration, changed <-c
 func (f *flow) sent() bool {
 	head := f.queue[0]
 	f.queue = f.queue[1:]
+	switch {
+	case head.answers == nil:
+	case head.fate == link.Ends && head.place.Part < head.Size():
+		f.conn.delivered(head.answers, 0)
+	default:
+		f.conn.delivered(head.answers, f.handed)
+	}
 	return head.fate != link.Ends
 }
 
@@ -150,7 +172,7 @@ func (f *flow) take(data *stream.StreamChunk) {
 		return
 	}
 	if f.conn == nil {
-		f.pass(data.Data)
+		f.pass(data.Data, nil)
 		return
 	}
 	f.unread = data.Data
@@ -159,27 +181,34 @@ func (f *flow) take(data *stream.StreamChunk) {
 
 // read passes on what has come, up to a message for which the run waits.
 func (f *flow) read() {
-	at := 0                                  // what passes begins at 0, and has been read to here
+	at := 0 // what passes begins at 0, and has been read to here
+	var answers []*world.Command
 	for at < len(f.unread) && f.valve.open { // when the link is closed nothing begins any more
 		p := f.conn.read(f.valve.answers, f.unread[at:])
+		var its []*world.Command
+		if p.answers != nil {
+			its = []*world.Command{p.answers}
+		}
 		if !p.other && p.awaited == nil {
 			at += p.size
+			answers = append(answers, its...)
 			continue
 		}
-		f.pass(f.unread[:at])
+		f.pass(f.unread[:at], answers)
+		answers = nil
 		message := f.unread[at : at+p.size]
 		f.unread, at = f.unread[at+p.size:], 0
 		if p.other {
 			message = p.instead
 		}
 		if p.awaited != nil {
-			f.back = message
+			f.back, f.backAnswers = message, its
 			f.hold(p.awaited)
 			return
 		}
-		f.pass(message)
+		f.pass(message, its)
 	}
-	f.pass(f.unread)
+	f.pass(f.unread, answers)
 	f.unread = nil
 }
 
@@ -206,14 +235,15 @@ func (f *flow) goOn() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	f.held = nil
-	f.pass(f.back)
-	f.back = nil
+	f.pass(f.back, f.backAnswers)
+	f.back, f.backAnswers = nil, nil
 	f.read()
 }
 
-// pass sends bytes through the disturbances.
-func (f *flow) pass(data []byte) {
+// pass sends bytes through the disturbances, with the commands that they answer.
+func (f *flow) pass(data []byte, answers []*world.Command) {
 	for _, c := range f.chunks(data) {
+		c.answers = answers
 		f.queue = append(f.queue, c)
 		f.valve.pass(c, f.valve.now())
 	}

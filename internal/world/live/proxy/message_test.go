@@ -16,6 +16,7 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2/stream"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/resp"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -46,6 +47,9 @@ func (r *reader) feed(answers bool, text string, piece int) (awaited []string) {
 		for len(part) > 0 {
 			p := r.read(answers, part)
 			part = part[p.size:]
+			if p.answers != nil {
+				r.delivered([]*world.Command{p.answers}, machine.Monotonic())
+			}
 			if p.awaited != nil {
 				awaited = append(awaited, strings.Join(p.awaited, " "))
 			}
@@ -373,4 +377,142 @@ func FuzzConn(f *testing.F) {
 			}
 		}
 	})
+}
+
+// telling is a connection whose commands are told.
+func telling() (r *reader, told *[]string) {
+	r, told = newReader(), &[]string{}
+	r.wire.untold = map[*conn]bool{r.conn: true}
+	r.wire.Command = func(_ world.Link, c world.Command) {
+		text := c.Name
+		if c.Opens {
+			text += " opens"
+		}
+		if !c.Answered.Set {
+			text += " unanswered"
+		} else if c.Left <= 0 || c.Answered.V < c.Left {
+			text += fmt.Sprintf(" left at %d and was answered at %d", c.Left, c.Answered.V)
+		}
+		*told = append(*told, text)
+	}
+	return r, told
+}
+
+// Each command is told once: when its answer has gone on, or when nothing can be answered any
+// more. What is published and pushed is neither a command nor an answer.
+func TestCommandsAreTold(t *testing.T) {
+	const ok = "+OK\r\n"
+	for name, c := range map[string]struct {
+		requests, answers string
+		told, unread      string
+	}{
+		"one":                  {command("set k v"), ok, "SET", ""},
+		"those that open":      {command("HELLO 3") + command("get k"), ok + "$-1\r\n", "HELLO opens, GET", ""},
+		"in a pipeline":        {command("SET a 1") + command("SET b 1"), ok, "SET, SET unanswered", ""},
+		"queued is an answer":  {command("MULTI") + command("SET a 1") + command("EXEC"), ok + "+QUEUED\r\n*1\r\n+OK\r\n", "MULTI, SET, EXEC", ""},
+		"a script unknown":     {command("EVALSHA x 0") + command("EVAL s 0"), "-NOSCRIPT No matching script\r\n:1\r\n", "EVALSHA, EVAL", ""},
+		"a push":               {command("GET a"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n", "GET unanswered", ""},
+		"a subscription":       {command("SUBSCRIBE a b"), "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n", "SUBSCRIBE", ""},
+		"half a subscription":  {command("SUBSCRIBE a b"), "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n", "SUBSCRIBE unanswered", ""},
+		"answers cannot":       {command("GET a") + command("MONITOR") + command("GET b"), ok + ok, "GET unanswered, MONITOR unanswered, GET unanswered", "how many answers come to MONITOR is not known"},
+		"nothing can be read":  {command("GET a") + "*1\r\n?\r\n" + command("GET b"), "$-1\r\n", "GET", "no value begins with '?'"},
+		"an answer that is no": {command("GET a") + command("GET b"), "$-1\r\n?\r\n", "GET, GET unanswered", "no value begins with '?'"},
+		"a strange name":       {command(strings.Repeat("x\x00", 40)), "", strings.Repeat("X?", 16) + " unanswered", ""},
+	} {
+		for _, piece := range []int{1, 7, 1 << 20} {
+			r, told := telling()
+			r.feed(false, c.requests, piece)
+			r.feed(true, c.answers, piece)
+			r.end()
+			r.end()
+			if text := strings.Join(*told, ", "); text != c.told || strings.Join(r.unread, ", ") != c.unread {
+				t.Errorf("%s, %d bytes at once: %q, want %q; unread: %q", name, piece, text, c.told, r.unread)
+			}
+		}
+	}
+	r, told := telling()
+	r.feed(false, command("GET a"), 100)
+	r.wire.Flush()
+	r.feed(true, "$-1\r\n", 100)
+	r.end()
+	r.feed(false, command("GET b"), 100)
+	if text := strings.Join(*told, ", "); text != "GET unanswered, GET unanswered" || len(r.wire.untold) > 0 {
+		t.Errorf("flushed, and after the end: %q, %d connections", text, len(r.wire.untold))
+	}
+}
+
+// An answer is told when it goes on to the client, not when it came; one that is lost, never.
+func TestAnswersAreToldWhenTheyGoOn(t *testing.T) {
+	address, got := node(t)
+	var mu sync.Mutex
+	var told []world.Command
+	p, wire := New(), &Wire{Go: func(f func()) { f() }, Command: func(l world.Link, c world.Command) {
+		mu.Lock()
+		defer mu.Unlock()
+		if l.From != "c1" || l.To != "A" || c.Node != "A" {
+			t.Errorf("%v over %v", c, l)
+		}
+		told = append(told, c)
+	}}
+	defer p.Close()
+	at, err := p.Open("c1", "A", to(address), wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	send := func(words string) {
+		if _, err := io.WriteString(c, command(words)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer := func() {
+		if _, err := io.ReadFull(c, make([]byte, 4)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(told)
+	}
+	await := func(n int) {
+		for count() < n {
+			runtime.Gosched()
+		}
+	}
+	link := []world.Link{{From: "c1", To: "A"}}
+	send("GET a")
+	answer()
+	await(1)
+	const late = 50 * time.Millisecond
+	lift, err := p.Disturb(link, world.Disturbance{Kind: world.Latency, Direction: world.Answers, Latency: late})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send("GET b")
+	answer()
+	await(2)
+	_ = lift()
+	if lift, err = p.Disturb(link, world.Disturbance{Kind: world.Cut, Direction: world.Answers}); err != nil {
+		t.Fatal(err)
+	}
+	send("SET c 1")
+	for range 3 {
+		<-got
+	}
+	await(3)
+	_ = lift() // the connection breaks
+	for i, one := range told {
+		took := time.Duration(one.Answered.V - one.Left)
+		if one.Answered.Set != (i < 2) || i == 1 && took < late || i == 0 && (took <= 0 || took > 5*time.Second) || one.Connection != told[0].Connection {
+			t.Errorf("command %d: %+v", i, one)
+		}
+	}
+	if told[2].Name != "SET" {
+		t.Errorf("%+v", told)
+	}
 }

@@ -104,6 +104,9 @@ func (v *valve) Pipe(stub *toxics.ToxicStub) {
 	v.mu.Lock()
 	v.way.Close(&f.Flow)
 	v.mu.Unlock()
+	if f.conn != nil && v.answers {
+		f.conn.end()
+	}
 	if f.interrupted {
 		return
 	}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,11 +28,17 @@ type Wire struct {
 	Message func(world.Message)
 	Unread  func(l world.Link, answers bool, why string)
 	Go      func(func())
+	// Command takes each command with when it left and when it was answered, on the machine's
+	// monotonic clock: when that is known, or its connection ends, or Flush is called. Nil:
+	// nobody wants to know.
+	Command func(l world.Link, c world.Command)
 
 	last  atomic.Int64 // the number of the latest connection
 	mu    sync.Mutex
 	conns map[string]*conn // that have names
 	order []string         // of their names
+	// untold are open connections whose commands Command takes.
+	untold map[*conn]bool
 }
 
 // seed is for the hashes of commands.
@@ -43,6 +50,8 @@ type conn struct {
 	link world.Link
 	// name is what the node knows it by; empty: whatever the client says.
 	name string
+	// number is its place among the connections of the wire.
+	number int
 	// awaits are the messages on this link for which the run waits.
 	awaits world.Patterns
 
@@ -53,6 +62,9 @@ type conn struct {
 	// subscribed: messages may come that answer nothing.
 	subscribed bool
 	sent       []sent
+	// commands are those that Command has not taken yet; over: nothing is answered any more.
+	commands []*world.Command
+	over     bool
 }
 
 // side is what is read of a direction.
@@ -72,6 +84,8 @@ type expected struct {
 	own bool
 	// replies are how many there are to be.
 	replies int
+	// command is what Command is to take; nil: nothing.
+	command *world.Command
 }
 
 // sent is a command that left its client.
@@ -100,18 +114,27 @@ func ClientOf(name string) (client string, link bool) {
 }
 
 // reads reports whether connections of a link are read.
-func (w *Wire) reads(l world.Link) bool { return w.Names || len(w.Awaits.On(l)) > 0 }
+func (w *Wire) reads(l world.Link) bool {
+	return w.Names || w.Command != nil || len(w.Awaits.On(l)) > 0
+}
 
 func (w *Wire) open(l world.Link) *conn {
-	c := &conn{wire: w, link: l, awaits: w.Awaits.On(l)}
+	number := w.last.Add(1)
+	c := &conn{wire: w, link: l, awaits: w.Awaits.On(l), number: int(number)}
 	c.requests.Commands = true
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.Command != nil {
+		if w.untold == nil {
+			w.untold = make(map[*conn]bool)
+		}
+		w.untold[c] = true
+	}
 	if !w.Names {
 		return c
 	}
-	c.name = l.From + nameMark + strconv.FormatInt(w.last.Add(1), 10)
+	c.name = l.From + nameMark + strconv.FormatInt(number, 10)
 	c.expected = []expected{{own: true, replies: 1}}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.conns == nil {
 		w.conns = make(map[string]*conn)
 	}
@@ -139,6 +162,8 @@ type piece struct {
 	other   bool
 	// awaited has the words of the message that ends with them, where the run waits for it.
 	awaited []string
+	// answers is the command that they answer, where Command is to take it.
+	answers *world.Command
 }
 
 // read reads bytes up to the end of the next message, or all of them.
@@ -167,7 +192,7 @@ func (c *conn) read(answers bool, data []byte) piece {
 	if first := !s.partly; whole {
 		kind, words := s.Message()
 		if answers {
-			p.awaited = c.answered(kind, words)
+			p.awaited, p.answers = c.answered(kind, words)
 		} else {
 			p.awaited = c.asked(words)
 			if p.other = first && c.rename(words); p.other {
@@ -181,13 +206,19 @@ func (c *conn) read(answers bool, data []byte) piece {
 
 // idle reports that no answer needs to be read.
 func (c *conn) idle() bool {
-	return len(c.expected) == 0 && (c.requests.blind || !slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Answer }))
+	return len(c.expected) == 0 && (c.requests.blind || c.wire.Command == nil && !slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Answer }))
 }
 
 // loses says that a direction cannot be read any more.
 func (c *conn) loses(s *side, why string) {
 	s.blind, c.sent = true, nil
-	if len(c.awaits) > 0 {
+	if s == &c.answers {
+		for i := range c.expected {
+			c.tell(c.expected[i].command)
+			c.expected[i].command = nil
+		}
+	}
+	if len(c.awaits) > 0 || c.wire.Command != nil {
 		c.wire.Go(func() { c.wire.Unread(c.link, s == &c.answers, why) })
 	}
 }
@@ -200,19 +231,91 @@ func (c *conn) asked(words []string) (awaited []string) {
 	if c.wire.Names {
 		c.sent = append(c.sent[max(len(c.sent)-maxSent+1, 0):], sent{hash(words), machine.Monotonic()})
 	}
-	c.expect(words)
+	command := c.leaves(words)
+	c.expect(words, command)
+	if c.over || c.answers.blind {
+		c.tell(command)
+	}
 	if c.awaits.Fit(c.link, false, words) {
 		return words
 	}
 	return nil
 }
 
+// leaves is a command that leaves its client, where Command is to take it.
+func (c *conn) leaves(words []string) *world.Command {
+	if c.wire.Command == nil {
+		return nil
+	}
+	command := &world.Command{Node: c.link.To, Connection: c.number, Left: int64(machine.Monotonic())}
+	command.Name, command.Opens = world.CommandName(words)
+	c.commands = append(c.commands, command)
+	return command
+}
+
+// tell lets Command take a command, once; nil: none. The caller holds mu.
+func (c *conn) tell(command *world.Command) {
+	if i := slices.Index(c.commands, command); i == 0 {
+		c.commands = c.commands[1:]
+	} else if i > 0 {
+		c.commands = slices.Delete(c.commands, i, i+1)
+	} else {
+		return
+	}
+	c.wire.Command(c.link, *command)
+}
+
+// delivered says that answers have gone on to the client, or that they never will (at 0).
+func (c *conn) delivered(answered []*world.Command, at time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, command := range answered {
+		if at > 0 {
+			command.Answered.V, command.Answered.Set = int64(at), true
+		}
+		c.tell(command)
+	}
+}
+
+// tellAll lets Command take what it has not taken yet.
+func (c *conn) tellAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.commands) > 0 {
+		c.tell(c.commands[0])
+	}
+}
+
+// end says that nothing more can be answered.
+func (c *conn) end() {
+	if c.wire.Command == nil {
+		return
+	}
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	c.tellAll()
+	c.wire.mu.Lock()
+	delete(c.wire.untold, c)
+	c.wire.mu.Unlock()
+}
+
+// Flush lets Command take all commands that have left.
+func (w *Wire) Flush() {
+	w.mu.Lock()
+	open := slices.Collect(maps.Keys(w.untold))
+	w.mu.Unlock()
+	for _, c := range open {
+		c.tellAll()
+	}
+}
+
 // expect takes note that the answer to a command is to come.
-func (c *conn) expect(words []string) {
+func (c *conn) expect(words []string, command *world.Command) {
 	if c.answers.blind || c.idle() {
 		return
 	}
-	e := expected{replies: 1}
+	e := expected{replies: 1, command: command}
 	name := strings.ToUpper(words[0])
 	switch {
 	case len(c.expected) >= maxExpected:
@@ -233,7 +336,7 @@ func (c *conn) expect(words []string) {
 
 // answered takes in what a node sends, and returns the words of the command that it answers
 // where the run waits for it.
-func (c *conn) answered(kind resp.Kind, words []string) (awaited []string) {
+func (c *conn) answered(kind resp.Kind, words []string) (awaited []string, command *world.Command) {
 	first := ""
 	if len(words) > 0 {
 		first = words[0]
@@ -243,17 +346,17 @@ func (c *conn) answered(kind resp.Kind, words []string) (awaited []string) {
 	case kind == resp.Push && !subscription,
 		c.subscribed && kind == resp.Array && (first == "message" || first == "pmessage" || first == "smessage"),
 		len(c.expected) == 0:
-		return nil
+		return nil, nil
 	}
 	head := c.expected[0]
 	if c.expected[0].replies--; c.expected[0].replies > 0 && subscription {
-		return nil
+		return nil, nil
 	}
 	c.expected, awaited = c.expected[1:], head.words
 	if kind == resp.Error && strings.HasPrefix(first, "NOSCRIPT ") || kind == resp.Text && first == "QUEUED" {
-		return nil // the command has not been carried out
+		awaited = nil // the command has not been carried out
 	}
-	return awaited
+	return awaited, head.command
 }
 
 // rename puts the link's name in the place of that which a command gives the connection,

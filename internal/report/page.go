@@ -34,6 +34,7 @@ type page struct {
 	HasHistory  bool
 	HasExamples bool
 	HasFaults   bool
+	HasCost     bool
 	// What the picture of a history of another tool has, for its legend.
 	HasFailed, HasUnknown, HasFrames bool
 }
@@ -54,6 +55,7 @@ type variantView struct {
 	Chips     []chip
 	Story     *storyView
 	Tables    []exampleView
+	CostRows  []costRow
 	Pic       *picture
 	// Detail is the overlap drawn larger, where it is too short to be seen in
 	// Pic; DetailName says how much larger.
@@ -183,6 +185,7 @@ func newPage(r *Result) *page {
 		p.HasHistory = p.HasHistory || len(v.Rows) > 0
 		p.HasExamples = p.HasExamples || len(v.Tables) > 0
 		p.HasFaults = p.HasFaults || len(v.Faults) > 0
+		p.HasCost = p.HasCost || len(v.CostRows) > 0
 	}
 	p.Lead, p.Difference = leadSentence(r), difference(r)
 	p.Properties = groups(p.Views)
@@ -194,7 +197,7 @@ func newPage(r *Result) *page {
 }
 
 func newVariantView(i int, v *Variant) variantView {
-	view := variantView{Variant: v, ID: fmt.Sprintf("v%d", i+1), Badge: outcomeBadge(variantOutcome(v)), TriesNote: sentence(v.triesWords())}
+	view := variantView{Variant: v, ID: fmt.Sprintf("v%d", i+1), Badge: outcomeBadge(variantOutcome(v)), TriesNote: sentence(v.triesWords()), CostRows: costRows(v)}
 	for _, p := range v.Properties {
 		view.Chips = append(view.Chips, chip{Name: p.Name, Badge: verdictBadge(p.Verdict),
 			Beside: strings.TrimSuffix(expectationWords(&p)+", "+p.triedWords(), ", "), Link: fmt.Sprintf("#p%d", propertyID(p.Name)), Loud: !p.Met})

@@ -86,6 +86,8 @@ type Variant struct {
 	Settings   []string         `json:"settings,omitempty"`
 	Properties []PropertyResult `json:"properties"`
 	Faults     []FaultResult    `json:"faults,omitempty"`
+	// Cost is what the lock costs; absent where the scenario does not want it measured.
+	Cost *checker.Cost `json:"cost,omitempty"`
 	// Tries are the runs of this variant, in order, where there was more than one.
 	// Shown counts them from 1: what stands here, events, faults and history, is of
 	// that one.

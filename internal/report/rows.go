@@ -257,5 +257,13 @@ func valueWords(v *history.Value) string {
 		parts = append(parts, fmt.Sprint("section ", v.Section))
 	}
 	text("", v.Detail)
+	if c := v.Command; c != nil {
+		text("", c.Name+" to "+c.Node)
+		parts = append(parts, fmt.Sprint("connection ", c.Connection), "left "+seconds(time.Duration(c.Left)))
+		when("answered", c.Answered)
+	}
+	if u := v.Unread; u != nil {
+		text("to", u.Node)
+	}
 	return strings.Join(parts, ", ")
 }

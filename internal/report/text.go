@@ -178,6 +178,9 @@ func (p *printer) variant(r *Result, v *Variant) {
 	for i := range v.Properties {
 		p.property(&v.Properties[i], why)
 	}
+	if v.Cost != nil {
+		p.complaint(4, "cost", costWords(v.Cost), faint)
+	}
 	for i := range v.Faults {
 		if f := &v.Faults[i]; f.Fired == 0 {
 			text := strings.TrimSpace(fmt.Sprintf("fault %d, %s %s %s", f.ID, f.Fault, f.Target, f.When))

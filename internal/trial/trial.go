@@ -248,6 +248,10 @@ func (t *trial) judge(ctx context.Context, v scenario.Variant, out *report.Varia
 	}
 	settle(out)
 	out.Faults = faultResults(v.Setup.Planned(), out.History)
+	if v.Setup.Commands {
+		cost := checker.CostOf(out.History)
+		out.Cost = &cost
+	}
 }
 
 // settle makes a variant what its properties are.

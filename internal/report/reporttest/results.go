@@ -1,6 +1,8 @@
 package reporttest
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -13,7 +15,7 @@ func All() map[string]*report.Result {
 	return map[string]*report.Result{
 		"gc-pause": GCPause(), "unexpected": Unexpected(), "undecided": Undecided(), "interrupted": Interrupted(),
 		"failed": Failed(), "hostile": Hostile(), "clock-jump": ClockJump(), "empty": Empty(), "brief": Brief(), "program": Program(),
-		"hostile-program": HostileProgram(), "imported": Imported(),
+		"hostile-program": HostileProgram(), "imported": Imported(), "cost": Cost(),
 	}
 }
 
@@ -79,6 +81,27 @@ func Program() *report.Result {
 		}
 	}
 	r.Variants[1] = report.Variant{Name: "fenced", Settings: r.Variants[1].Settings, Lock: l, NotApplicable: "fencing tokens are wanted, and it tells none"}
+	return r
+}
+
+// Cost is a run that measured what the lock costs: all of it, a part, and nothing.
+func Cost() *report.Result {
+	r := frame("cost-acquire", "What an acquire costs that nobody disturbs")
+	r.Met = true
+	p50, p99 := 812*us, 2140*us
+	session := "no client sent a command to a node over its links: the lock is kept elsewhere"
+	for name, c := range map[string]checker.Cost{
+		"all": {Acquires: 1200, Commands: &checker.Spread{Median: 5, Min: 5, Max: 5}, RoundTrips: &checker.Spread{Median: 1, Min: 1, Max: 3}, P50: &p50, P99: &p99,
+			Waiting: &checker.Rate{Commands: 97, Time: 3 * time.Second}, Holding: &checker.Rate{Commands: 5500, Time: 3 * time.Second}},
+		"few": {Acquires: 1, Commands: &checker.Spread{Median: 1, Min: 1, Max: 1}, RoundTrips: &checker.Spread{Median: 1, Min: 1, Max: 1}, P50: &p50,
+			Unmeasured: []checker.Unmeasured{{Figure: checker.P99Figure, Why: "1 acquire measured, and a p99 needs 100"},
+				{Figure: checker.WaitingFigure, Why: "a rate needs 1.00 s"}, {Figure: checker.HoldingFigure, Why: "a rate needs 1.00 s"}}},
+		"session": {Acquires: 300, P50: &p50, P99: &p99, Unmeasured: []checker.Unmeasured{{Figure: checker.CommandsFigure, Why: session},
+			{Figure: checker.RoundTripsFigure, Why: session}, {Figure: checker.WaitingFigure, Why: session}, {Figure: checker.HoldingFigure, Why: session}}},
+	} {
+		r.Variants = append(r.Variants, report.Variant{Name: name, Met: true, Cost: &c})
+	}
+	slices.SortFunc(r.Variants, func(a, b report.Variant) int { return cmp.Compare(a.Name, b.Name) })
 	return r
 }
 

@@ -304,3 +304,22 @@ func TestBeliefsAreThoseOfTheVerdict(t *testing.T) {
 		t.Errorf("beliefs (-want +got):\n%s", diff)
 	}
 }
+
+// What clients send to nodes is not drawn.
+func TestCommandsAreNotDrawn(t *testing.T) {
+	h := reporttest.GCPause().Variants[0].History
+	want := swimlane.Build(h)
+	with := *h
+	with.Events = slices.Clone(h.Events)
+	last := with.Events[len(with.Events)-1].Time
+	for _, e := range []history.Event{
+		{Process: "c1", F: history.Sent, Value: history.Value{Command: &history.Command{Name: "SET", Node: "A"}}},
+		{Process: "c9", F: history.Unread, Value: history.Value{Unread: &history.UnreadCommand{Node: "A"}}},
+	} {
+		e.Index, e.Time, e.Type = len(with.Events), last, history.Info
+		with.Events = append(with.Events, e)
+	}
+	if diff := cmp.Diff(want, swimlane.Build(&with)); diff != "" {
+		t.Errorf("with commands (-without +with):\n%s", diff)
+	}
+}

@@ -1,0 +1,91 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+)
+
+// costRow is a figure of what a lock costs, as the HTML shows it.
+type costRow struct {
+	Figure, Value, Meaning string
+	// Known: it was measured. Otherwise Value says why not.
+	Known bool
+}
+
+// costRows are the figures of a variant; nil: nobody measured any.
+func costRows(v *Variant) []costRow {
+	c := v.Cost
+	if c == nil {
+		return nil
+	}
+	rows := []costRow{
+		{"commands for an acquire", spreadWords(c.Commands, "command"), "sent to the nodes from the request to the grant", c.Commands != nil},
+		{"round trips for an acquire", spreadWords(c.RoundTrips, "round trip"), "commands one after the other: each left when the one before had been answered", c.RoundTrips != nil},
+		{"time of an acquire, p50", "", "half of the acquires took at most this long from the request to the grant; in the virtual world the delays are modelled", c.P50 != nil},
+		{"time of an acquire, p99", "", "99 of 100 took at most this long", c.P99 != nil},
+		{"commands while waiting", rateWords(c.Waiting), "that one client sends in a second while another one holds the lock", c.Waiting != nil},
+		{"commands while holding", rateWords(c.Holding), "that one client sends in a second while it holds the lock", c.Holding != nil},
+	}
+	if c.P50 != nil {
+		rows[2].Value = fmt.Sprintf("%s (%s)", shortDuration(*c.P50), count(c.Acquires, "acquire"))
+	}
+	if c.P99 != nil {
+		rows[3].Value = shortDuration(*c.P99)
+	}
+	for i, f := range []checker.Figure{checker.CommandsFigure, checker.RoundTripsFigure, checker.P50Figure, checker.P99Figure, checker.WaitingFigure, checker.HoldingFigure} {
+		if !rows[i].Known {
+			rows[i].Value = "not measured: " + c.Why(f)
+		}
+	}
+	return rows
+}
+
+// spreadWords writes the median, and the extremes where they differ.
+func spreadWords(s *checker.Spread, noun string) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.Min == s.Max:
+		return count(s.Median, noun)
+	}
+	return fmt.Sprintf("%s (%s to %s)", count(s.Median, noun), grouped(s.Min), grouped(s.Max))
+}
+
+func rateWords(r *checker.Rate) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s a second (%s in %s)", trimZeros(r.PerSecond(), 1), grouped(r.Commands), shortDuration(r.Time))
+}
+
+// costWords are the figures that are known, in a line; or else the reasons why none is.
+func costWords(c *checker.Cost) string {
+	var parts []string
+	add := func(known bool, text func() string) {
+		if known {
+			parts = append(parts, text())
+		}
+	}
+	add(c.Commands != nil, func() string { return spreadWords(c.Commands, "command") })
+	add(c.RoundTrips != nil, func() string { return spreadWords(c.RoundTrips, "round trip") })
+	add(c.P50 != nil, func() string { return "p50 " + shortDuration(*c.P50) })
+	add(c.P99 != nil, func() string { return "p99 " + shortDuration(*c.P99) })
+	if len(parts) > 0 {
+		parts = []string{"an acquire: " + strings.Join(parts, ", ")}
+	}
+	add(c.Waiting != nil, func() string { return "waiting: " + trimZeros(c.Waiting.PerSecond(), 1) + " commands a second" })
+	add(c.Holding != nil, func() string { return "holding: " + trimZeros(c.Holding.PerSecond(), 1) + " commands a second" })
+	if c.Commands == nil && c.Waiting == nil && c.Holding == nil { // commands are not known, or nothing happened
+		var why []string
+		for _, u := range c.Unmeasured {
+			if u.Figure != checker.P99Figure && !slices.Contains(why, u.Why) {
+				why = append(why, u.Why)
+			}
+		}
+		parts = append(parts, "commands are not known: "+strings.Join(why, "; "))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -42,6 +42,30 @@ var counterexamples = []struct {
 	property Property
 	write    func(s *script)
 }{
+	// What became of keys.
+	{"a renewal that sets an expired key", NoResurrection, func(s *script) {
+		*s = *onOneNode(900, func(s *script) { s.setsAgain(1105, 1100, "c1-owner") })
+	}},
+	{"a renewal that sets a key which the release of another deleted", NoResurrection, func(s *script) {
+		*s = *onOneNode(2900, func(s *script) {
+			s.h.Events[3].F, s.h.Events[3].Value.Client = history.KeyDeleted, "c2"
+			s.setsAgain(1105, 1100, "c1-owner")
+		})
+	}},
+	{"a holder of an expired lock is not told", ToldWhenLost, func(s *script) { *s = *onOneNode(-1, nothing) }},
+	{"a holder is not told that another has set its key", ToldWhenLost, func(s *script) {
+		*s = *onOneNode(-1, func(s *script) {
+			s.h.Events[3].F, s.h.Events[3].Value.Client = history.KeySet, "c2"
+			s.fault(1010, true, 1, "pause", "c1")
+			s.fault(1060, false, 1, "pause", "c1")
+		})
+	}},
+	{"a holder is not told that a node lost its memory", ToldWhenLost, func(s *script) {
+		*s = *onOneNode(-1, func(s *script) {
+			s.h.Events[3].F, s.h.Events[3].Value = history.NodeDown, history.Value{}
+			s.add(1060, "A", history.Info, history.NodeUp, history.Value{Detail: "nothing"})
+		})
+	}},
 	// What the sections of a resource did.
 	{"lost update, after a read that failed", LinearizableResource, func(s *script) {
 		s.read(0, "c1", 1, 0)

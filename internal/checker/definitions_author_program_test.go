@@ -134,6 +134,60 @@ func (a *author) loses(c *actor) {
 	a.add(c.name, history.Info, history.Lost, v)
 }
 
+// vanishes lets the keys of a client go from most nodes, or come back.
+func (a *author) vanishes(c *actor) {
+	if len(c.held) == 0 {
+		return
+	}
+	p := c.held[len(c.held)-1]
+	if a.goesWrong(revived) && a.chance(75) {
+		a.revives(c, p)
+		return
+	}
+	how := pick(a.r, []history.F{history.KeyExpired, history.KeyExpired, history.KeyDeleted, history.KeySet, history.NodeDown})
+	for _, node := range a.h.Header.Nodes {
+		v := history.Value{Key: "lock", Owner: p.owner}
+		switch {
+		case a.chance(8):
+			continue
+		case how == history.KeySet:
+			v.Owner, v.Client = "other", pick(a.r, a.actors).name
+		case how == history.NodeDown:
+			a.add(node, history.Info, history.NodeDown, history.Value{})
+			v = history.Value{Detail: pick(a.r, []string{"nothing", "nothing", "nothing", "data"})}
+			a.add(node, history.Info, history.NodeUp, v)
+			continue
+		}
+		a.add(node, history.Info, how, v)
+	}
+}
+
+// occupies sets the keys of a client that is to be granted the lock, on most nodes.
+func (a *author) occupies(c *actor, p *promise) {
+	for _, node := range a.h.Header.Nodes {
+		if !a.chance(8) {
+			a.add(node, history.Info, history.KeySet, history.Value{Key: "lock", Owner: p.owner, Client: c.name, TTL: history.Some(6 * unit)})
+		}
+	}
+}
+
+// revives lets a client set its keys again.
+func (a *author) revives(c *actor, p *promise) {
+	under := a.chance(80) && c.doing[history.Extend] == nil
+	if under {
+		a.invoke(c, history.Extend, history.Value{Lock: p.lock})
+	}
+	for _, node := range a.h.Header.Nodes {
+		v := history.Value{Key: "lock", Owner: p.owner, Client: c.name, TTL: history.Some(6 * unit)}
+		if a.plot.program && a.chance(95) {
+			v.At = history.Some(a.now - unit*int64(a.r.IntN(2)))
+		}
+		if !a.chance(5) {
+			a.tell(node, history.KeySet, v, 4)
+		}
+	}
+}
+
 // asProgram is what a history would be if its lock were a program: its grants tell no
 // end, and its keys tell what was asked for.
 func asProgram(h *history.History) *history.History {

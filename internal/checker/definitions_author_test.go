@@ -54,6 +54,8 @@ type plot struct {
 	// one of its clients of a loss.
 	program bool
 	losses  int
+	// gone is how often, in a hundred steps, something becomes of all keys of a holder.
+	gone int
 }
 
 // wrong is a kind of things that can go wrong.
@@ -68,6 +70,7 @@ const (
 	wrongValue
 	wrongKey
 	halfDone
+	revived
 	wrongs
 )
 
@@ -138,7 +141,7 @@ func (a *author) begin(seed uint64) {
 		a.now = -20 * unit // of clocks that are not quite one
 	}
 	a.locks = []string{""}
-	if a.chance(20) {
+	if a.chance(map[bool]int{false: 20, true: 4}[a.plot.gone > 0]) {
 		a.locks = []string{"x", "y"}
 	}
 	a.fenced = a.chance(80)
@@ -181,6 +184,8 @@ func (a *author) step() {
 		a.phase(history.PhaseHealing)
 	case a.chance(a.plot.losses):
 		a.loses(c)
+	case a.chance(a.plot.gone):
+		a.vanishes(c)
 	case len(a.late) > 0 && a.chance(20):
 		a.comesLate()
 	case a.chance(a.plot.keys):
@@ -246,6 +251,8 @@ func (a *author) answer(c *actor) {
 	case ok && a.chance(90):
 		if a.plot.program {
 			a.asks(c, p, history.KeySet)
+		} else if a.plot.gone > 0 {
+			a.occupies(c, p)
 		}
 		v.ValidUntil = a.promised(p)
 		if a.chance(95) {
@@ -277,7 +284,11 @@ func (a *author) answer(c *actor) {
 
 // promised is the end of the promise that a grant tells.
 func (a *author) promised(p *promise) (told history.Int) {
-	if a.chance(map[bool]int{false: 85, true: 4}[a.plot.program]) {
+	tells := map[bool]int{false: 85, true: 4}[a.plot.program]
+	if a.plot.gone > 0 {
+		tells = 85 - 55*min(1, a.h.Header.Quorum)
+	}
+	if a.chance(tells) {
 		told = history.Some(a.now + unit*int64(a.r.IntN(12)-1))
 		p.until = told
 	}
@@ -310,9 +321,9 @@ func (a *author) hold(c *actor) {
 		a.takesBack(c, p.owner)
 	case c.doing[history.Extend] == nil && a.chance(25):
 		a.invoke(c, history.Extend, history.Value{Lock: p.lock})
-	case a.chance(12):
+	case a.chance(map[bool]int{false: 12, true: 3}[a.plot.gone > 0]):
 		a.ask(c)
-	case a.chance(50):
+	case a.chance(map[bool]int{false: 50, true: 7}[a.plot.gone > 0]):
 		v := history.Value{Lock: p.lock, Section: p.section}
 		if a.chance(10) {
 			v.Owner = a.owner(c)

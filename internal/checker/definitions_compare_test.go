@@ -43,8 +43,12 @@ var plots = []struct {
 		[]checker.Property{checker.NoLateEffect, checker.HolderServed}},
 	{plot{name: "program waiting", workloads: []string{"increment"}, steps: 70, pause: 6, faults: 3, work: 5, healing: 6, aground: 2, wrong: []int{0, 0, 10, 60}, program: true, losses: 2},
 		[]checker.Property{checker.DeadlockFree}},
-	{plot{name: "program minority", workloads: []string{"increment"}, steps: 70, pause: 6, faults: 6, work: 5, healing: 1, node: "A", aground: 2, wrong: []int{0, 0, 10, 60}, program: true, losses: 1},
+	{plot{name: "program minority", workloads: []string{"increment"}, steps: 70, pause: 5, faults: 6, work: 5, healing: 1, node: "A", aground: 2, wrong: []int{0, 0, 10, 60}, program: true, losses: 1},
 		[]checker.Property{checker.MinorityTolerant}},
+	{plot{name: "losses", workloads: []string{"increment"}, steps: 60, pause: 3, faults: 2, work: 5, healing: 1, gone: 16, wrong: []int{0, 70, 95}},
+		[]checker.Property{checker.NoResurrection, checker.ToldWhenLost}},
+	{plot{name: "program losses", workloads: []string{"increment"}, steps: 80, pause: 3, faults: 2, work: 5, healing: 1, gone: 20, wrong: []int{0, 80, 95}, program: true, losses: 3},
+		[]checker.Property{checker.NoResurrection, checker.ToldWhenLost}},
 }
 
 // firstSeed lets a long comparison be done in pieces.

@@ -37,17 +37,20 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.DeadlockFree:         (*terms).deadlockFree,
 	checker.MinorityTolerant:     (*terms).minorityTolerant,
 	checker.NoOrphanLock:         (*terms).noOrphanLock,
+	checker.NoResurrection:       (*terms).noResurrection,
+	checker.ToldWhenLost:         (*terms).toldWhenLost,
 	checker.Atomic:               (*terms).atomic,
 	checker.Isolated:             (*terms).isolated,
 	checker.Durable:              (*terms).durable,
 }
 
 // aboutPromises are the properties that rest on promises: "If a promise is not known,
-// exclusive-lease, no-late-effect, holder-served, ordered-tokens, deadlock-free and
-// minority-tolerant are `unknown`, even if they look violated."
+// exclusive-lease, no-late-effect, holder-served, ordered-tokens, deadlock-free,
+// minority-tolerant and told-when-lost are `unknown`, even if they look violated."
 var aboutPromises = []checker.Property{
 	checker.ExclusiveLease, checker.NoLateEffect, checker.HolderServed,
 	checker.OrderedTokens, checker.DeadlockFree, checker.MinorityTolerant,
+	checker.ToldWhenLost,
 }
 
 // naively judges by the page alone. 0: no opinion.
@@ -111,6 +114,7 @@ type terms struct {
 	bound, last int64
 	ops         []*op
 	grants      []*grant
+	keysKnown   map[any]keyKnown
 }
 
 // op is an operation: "An invocation and the next completion of the same process and

@@ -65,6 +65,8 @@ const (
 	DeadlockFree         Property = "deadlock-free"
 	MinorityTolerant     Property = "minority-tolerant"
 	NoOrphanLock         Property = "no-orphan-lock"
+	NoResurrection       Property = "no-resurrection"
+	ToldWhenLost         Property = "told-when-lost"
 	Atomic               Property = "atomic"
 	Isolated             Property = "isolated"
 	Durable              Property = "durable"

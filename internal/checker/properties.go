@@ -41,6 +41,8 @@ var rows = []row{
 	{name: DeadlockFree, title: "once the faults are lifted, somebody gets the lock within a stated bound", judge: judgeDeadlock, promised: true, probed: true, distance: 12},
 	{name: MinorityTolerant, title: "with a minority of nodes down, hung or slow, the lock is still granted within a bound", judge: judgeMinority, promised: true, distance: 11},
 	{name: NoOrphanLock, title: "no key stays for longer than the TTL after its owner no longer wants it", judge: judgeOrphans, keyed: true, distance: 10},
+	{name: NoResurrection, title: "no renewal brings back a lock that was gone from the nodes", judge: judgeResurrections, keyed: true, distance: 14},
+	{name: ToldWhenLost, title: "a holder whose lock is gone from the nodes is told so within one TTL", judge: judgeTold, promised: true, keyed: true, distance: 15},
 	{name: Atomic, title: "what belongs together is done as a whole or not at all", judge: judgeAtomic, asked: func(w workload.Workload) bool { return w.Pair || len(w.Together) > 0 }, distance: 3},
 	{name: Isolated, title: "nobody sees a change that is only half done", judge: judgeIsolated, asked: paired, distance: 4},
 	{name: Durable, title: "all that was acknowledged is there at the end", judge: judgeDurable, asked: paired, distance: 5},

@@ -26,6 +26,12 @@ func randomScript(r *rand.Rand) *script {
 	}
 	clients := []string{"c1", "c2", "c3"}
 	nodes := []string{"A", "B", "C", "D", "E", ""}
+	locks := []string{"", "", "x"}
+	owners, alone := []string{"o1", "o2", ""}, r.IntN(2) == 0
+	if alone { // one lock on one node
+		owners[1] = "o1"
+		s.h.Header.Nodes, nodes, locks = nodes[:1], []string{"A", "A", "A", "A", "B", ""}, []string{"", "", ""}
+	}
 	types := []history.Type{history.Invoke, history.Invoke, history.OK, history.OK, history.Fail, history.Info}
 	ops := []history.F{history.Acquire, history.Acquire, history.Extend, history.Release, history.Read, history.Write}
 	if r.IntN(4) == 0 {
@@ -38,7 +44,11 @@ func randomScript(r *rand.Rand) *script {
 	for range r.IntN(60) {
 		ms += int64(r.IntN(3)) * int64(r.IntN(300))
 		c := clients[r.IntN(3)]
-		switch r.IntN(11) {
+		what := r.IntN(11)
+		if alone && r.IntN(3) == 0 {
+			what = 1
+		}
+		switch what {
 		case 10:
 			if s.h.Header.Quorum == 0 {
 				break
@@ -48,7 +58,7 @@ func randomScript(r *rand.Rand) *script {
 			s.fault(ms, r.IntN(2) == 0, r.IntN(3), kinds[r.IntN(5)], append(nodes, clients...)[r.IntN(9)])
 		case 1:
 			s.key(ms, []history.F{history.KeySet, history.KeyDeleted, history.KeyExtended, history.KeyExpired}[r.IntN(4)],
-				nodes[r.IntN(6)], append(clients, "")[r.IntN(4)], []string{"o1", "o2", ""}[r.IntN(3)], int64(r.IntN(3)*500-500))
+				nodes[r.IntN(6)], append(clients, "")[r.IntN(4)], owners[r.IntN(3)], int64(r.IntN(3)*500-500))
 			if v := &s.h.Events[len(s.h.Events)-1].Value; s.h.Header.Quorum > 0 {
 				v.At, v.ValidUntil = randomInt(r, (ms-int64(r.IntN(100)))*1e6), randomInt(r, (ms+int64(r.IntN(900)))*1e6)
 			}
@@ -69,7 +79,7 @@ func randomScript(r *rand.Rand) *script {
 			s.add(ms, c, typ, f, history.Value{Section: r.IntN(3), Key: cells[r.IntN(len(cells))], Number: randomInt(r, int64(r.IntN(3))),
 				Expected:   randomInt(r, int64(r.IntN(3))),
 				ValidUntil: randomInt(r, (ms+int64(r.IntN(900)))*1e6), Token: randomInt(r, int64(r.IntN(5))),
-				Owner: []string{"o1", "o2", ""}[r.IntN(3)], Lock: []string{"", "", "x"}[r.IntN(3)]})
+				Owner: []string{"o1", "o2", ""}[r.IntN(3)], Lock: locks[r.IntN(3)]})
 		}
 	}
 	if r.IntN(4) > 0 {

@@ -1,0 +1,347 @@
+package checker_test
+
+import (
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// keyKnown is what is known of a key on a node.
+type keyKnown struct {
+	unknown bool
+	// client set it with a value in the event set; no client: it is absent.
+	client, owner string
+	set           int
+}
+
+// known is what is known of a key on a node after event i. "At the beginning it is absent. It
+// is the client's from a `key-set` of a client on. It is absent after a `key-deleted` or
+// `key-expired`. It is also absent from a `node-down` on, if the node's next `node-up` says that
+// it found `nothing`. In all other cases nobody knows: after a `key-set` without a client, after a
+// `key-extended` of a key that no client was known to have set or that shows another owner
+// value than its setting, after a `key-unclear`, when the node goes down otherwise or is promoted,
+// and when a fault begins that kills the node, makes it forget or promotes it. Such a fault, and a
+// further `node-down`, changes nothing while the node is down."
+func (t *terms) known(node, key string, i int) (now keyKnown) {
+	down := false
+	for j := range t.events[:i+1] {
+		e := &t.events[j]
+		mine := e.Process == node
+		here := mine && e.Value.Key == key
+		switch {
+		case e.F == history.FaultBegin && !down && t.mayForget(j, node), e.F == history.NodePromoted && mine:
+			now = keyKnown{unknown: true}
+		case e.F == history.NodeUp && mine:
+			down = false
+		case e.F == history.NodeDown && mine && !down:
+			down = true
+			now = keyKnown{unknown: t.comesBackWith(j) != "nothing"}
+		case e.F == history.KeySet && here:
+			now = keyKnown{e.Value.Client == "", e.Value.Client, e.Value.Owner, j}
+		case e.F == history.KeyExtended && here && (now.client == "" || now.owner != e.Value.Owner), e.F == history.KeyUnclear && here:
+			now = keyKnown{unknown: true}
+		case e.F == history.KeyDeleted && here, e.F == history.KeyExpired && here:
+			now = keyKnown{}
+		}
+	}
+	return now
+}
+
+// comesBackWith is what a node found that goes down in event i; empty: it never comes back.
+func (t *terms) comesBackWith(i int) string {
+	for _, e := range t.events[i:] {
+		if e.F == history.NodeUp && e.Process == t.events[i].Process {
+			return e.Value.Detail
+		}
+	}
+	return ""
+}
+
+// have counts the nodes that surely have a grant after event i, and those that may have it: "A
+// node has a grant if a key of the lock on it is the client's, by a `key-set` that stands
+// after the invocation of the `acquire`. It may have it if that is so, or if of a key of the lock
+// on it nobody knows. (Keys of the lock are all that the history names.)"
+func (t *terms) have(g *grant, i int) (surely, maybe int) {
+	var nodes, keys []string
+	for _, n := range t.header.Nodes {
+		if !slices.Contains(nodes, n) {
+			nodes = append(nodes, n)
+		}
+	}
+	for j, e := range t.events {
+		if (aboutKey(e.F) || e.F == history.KeyUnclear) && t.ofLock(j) && !slices.Contains(keys, e.Value.Key) {
+			keys = append(keys, e.Value.Key)
+		}
+	}
+	for _, n := range nodes {
+		sure, may := false, false
+		for _, key := range keys {
+			k := t.knownOnce(n, key, i)
+			its := k.client == g.client && k.set > g.invoked
+			sure, may = sure || its, may || its || k.unknown
+		}
+		if sure {
+			surely++
+		}
+		if may {
+			maybe++
+		}
+	}
+	return surely, maybe
+}
+
+// knownOnce keeps what known has found.
+func (t *terms) knownOnce(node, key string, i int) keyKnown {
+	type question struct {
+		node, key string
+		i         int
+	}
+	if t.keysKnown == nil {
+		t.keysKnown = map[any]keyKnown{}
+	}
+	q := question{node, key, i}
+	if _, found := t.keysKnown[q]; !found {
+		t.keysKnown[q] = t.known(node, key, i)
+	}
+	return t.keysKnown[q]
+}
+
+// quorum: "A quorum is the header's `quorum`, or else the majority of its nodes."
+func (t *terms) quorum() int {
+	if t.header.Quorum > 0 {
+		return t.header.Quorum
+	}
+	return len(t.header.Nodes)/2 + 1
+}
+
+// gone: "The lock of a grant is gone while fewer than a quorum of nodes may have it, if at the
+// answer or later a quorum surely had it."
+func (t *terms) gone(g *grant, i int) bool {
+	if _, maybe := t.have(g, i); maybe >= t.quorum() {
+		return false
+	}
+	for j := g.answered; j <= i; j++ {
+		if surely, _ := t.have(g, j); surely >= t.quorum() {
+			return true
+		}
+	}
+	return false
+}
+
+// oneLock: "Unknown if clients asked for more than one lock."
+func (t *terms) oneLock() bool {
+	var locks []string
+	for _, p := range t.ops {
+		if p.f == history.Acquire {
+			locks = append(locks, p.lock)
+		}
+	}
+	slices.Sort(locks)
+	return len(slices.Compact(locks)) <= 1
+}
+
+// noResurrection: "No renewal brings back a lock that is gone."
+func (t *terms) noResurrection() answer {
+	if !t.oneLock() {
+		return cannotTell
+	}
+	violated, doubtful, chances := false, false, false
+	for _, g := range t.grants {
+		// "until the client asks again, is killed, or is told that it lost the lock"
+		until := t.answerFor(g)
+		for i := g.answered; i < until; i++ {
+			// "Chances: grants whose lock was gone while the client believed."
+			chances = chances || i < g.ended && t.gone(g, i)
+			if i > g.answered && t.bringsBack(g, i) {
+				// "The command left its client after the answer (`at`). Without an `at`,
+				// an `extend` of the client must be under way, and the header must have no `quorum`."
+				e := &t.events[i]
+				switch at := e.Value.At; {
+				case at.Set && at.V > g.ret, !at.Set && t.header.Quorum == 0 && t.extending(g.client, i):
+					violated = true
+				case !at.Set:
+					doubtful = true
+				}
+			}
+		}
+	}
+	if !violated && doubtful {
+		return cannotTell
+	}
+	return found(violated, chances && t.unclear() == len(t.events))
+}
+
+// answerFor is the event up to which a client answers for what it sets under a grant.
+func (t *terms) answerFor(g *grant) int {
+	for i := g.invoked + 1; i < len(t.events); i++ {
+		e := &t.events[i]
+		again := e.F == history.Acquire && e.Type == history.Invoke && e.Process == g.client
+		if again || e.F == history.Lost && e.Process == g.client || t.strikes(i, history.Kills).clients[g.client] {
+			return i
+		}
+	}
+	return len(t.events)
+}
+
+// bringsBack: "A `key-set` of the client on a node, with an owner value that a `key-set` of the
+// client of the same key on this node has already shown since the invocation of the `acquire`.
+// Before it the lock was gone, after it a quorum surely has it. No `key-set` of the client stands
+// after it whose `at` is between the invocation of the `acquire` and its answer."
+func (t *terms) bringsBack(g *grant, i int) bool {
+	e := &t.events[i]
+	if e.F != history.KeySet || e.Value.Client != g.client || e.Value.Owner == "" || !t.ofLock(i) {
+		return false
+	}
+	again := false
+	for _, before := range t.events[g.invoked+1 : i] {
+		again = again || before.F == history.KeySet && before.Process == e.Process && before.Value.Client == g.client &&
+			before.Value.Key == e.Value.Key && before.Value.Owner == e.Value.Owner
+	}
+	for _, after := range t.events[i+1:] {
+		if v := &after.Value; after.F == history.KeySet && v.Client == g.client && v.At.Set && g.call <= v.At.V && v.At.V <= g.ret {
+			return false
+		}
+	}
+	surely, _ := t.have(g, i)
+	return again && t.gone(g, i-1) && surely >= t.quorum()
+}
+
+// toldWhenLost: "A client whose lock is gone is told so within one TTL in which it is not stopped."
+func (t *terms) toldWhenLost() answer {
+	if !t.oneLock() || t.header.TTL <= 0 {
+		return cannotTell
+	}
+	violated, chances := false, false
+	for _, g := range t.grants {
+		if g.outer != nil || t.bentClock(g.client) {
+			continue
+		}
+		// "From the event `lost` of the client on, after the invocation of the `acquire`, it is told."
+		told := len(t.events)
+		for i := len(t.events) - 1; i > g.invoked; i-- {
+			if e := &t.events[i]; e.F == history.Lost && e.Process == g.client {
+				told = i
+			}
+		}
+		over := min(g.ended, told)
+		was, since := false, -1
+		for i := g.answered; i <= over && i < len(t.events); i++ {
+			if gone := t.gone(g, max(i-1, g.answered)); i > g.answered && gone {
+				if since < 0 {
+					since = i - 1
+				}
+				// "or from the end of the validity that it was told"
+				from, to := t.time(since), min(t.time(i), t.knowsEnd(g))
+				violated = violated || to-from-t.stopped(g.client, from, to) > t.header.TTL
+				was = true
+			} else {
+				since = -1
+			}
+		}
+		if over == len(t.events) {
+			was = was || g.answered < over && t.gone(g, over-1)
+		}
+		// "Chances: losses that were told while the client believed, and grants whose lock
+		// was gone at some time while the client believed and the validity that it was told ended
+		// before its belief did."
+		if told > g.answered && told < len(t.events) && told <= g.ended {
+			chances = chances || t.wasThere(g, told)
+		}
+		if told > g.ended || told == len(t.events) {
+			chances = chances || was && t.knowsEnd(g) <= min(g.end, t.last)
+		}
+	}
+	return found(violated, chances && t.unclear() == len(t.events))
+}
+
+// wasThere: a quorum surely had the grant between its answer and event i.
+func (t *terms) wasThere(g *grant, i int) bool {
+	for j := g.answered; j < i; j++ {
+		if surely, _ := t.have(g, j); surely >= t.quorum() {
+			return true
+		}
+	}
+	return false
+}
+
+// knowsEnd: "That of the grant's own `valid_until` and of the renewals answered before it had
+// ended. Of a lock program that tells no `valid_until` and of which no renewal was seen, the
+// asked promise."
+func (t *terms) knowsEnd(g *grant) int64 {
+	if !g.until.Set {
+		if until, promised := g.promise(none); promised && len(t.counted(g)) == 0 {
+			return until
+		}
+		return forever
+	}
+	lost := int64(forever)
+	if g.loss != nil {
+		lost = g.loss.from
+	}
+	until := min(g.until.V, lost)
+	if !g.said.ValidUntil.Set {
+		if len(t.counted(g)) > 0 {
+			return forever
+		}
+		return until
+	}
+	for _, r := range t.counted(g) {
+		if r.ret > until {
+			break
+		}
+		until = max(until, min(r.said.ValidUntil.V, lost))
+	}
+	return until
+}
+
+// counted are the renewals before a loss.
+func (t *terms) counted(g *grant) (list []*op) {
+	for _, r := range g.renewals {
+		if g.loss == nil || r.answered <= g.loss.event {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// stopped is how long between two instants a fault stopped a client.
+func (t *terms) stopped(client string, from, to int64) (sum int64) {
+	var stops [][2]int64
+	for i := range t.events {
+		if t.strikes(i, history.Stops).clients[client] {
+			stops = append(stops, [2]int64{t.time(i), t.faultEnd(i)})
+		}
+	}
+	marks := []int64{from, to}
+	for _, s := range stops {
+		marks = append(marks, s[0], s[1])
+	}
+	slices.Sort(marks)
+	for n := 1; n < len(marks); n++ {
+		a, b := marks[n-1], marks[n]
+		if a >= from && b <= to && slices.ContainsFunc(stops, func(s [2]int64) bool { return s[0] <= a && b <= s[1] }) {
+			sum += b - a
+		}
+	}
+	return sum
+}
+
+// bentClock: "A client whose clock a fault bends is not judged."
+func (t *terms) bentClock(client string) bool {
+	for i := range t.events {
+		if t.strikes(i, history.BendsClock).clients[client] {
+			return true
+		}
+	}
+	return false
+}
+
+// faultEnd is when the fault ends that begins in event i.
+func (t *terms) faultEnd(i int) int64 {
+	for j := i + 1; j < len(t.events); j++ {
+		if !t.lasts(i, j) {
+			return t.time(j)
+		}
+	}
+	return forever
+}

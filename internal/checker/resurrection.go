@@ -1,0 +1,186 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// attempt is a client's latest attempt and, once it was answered, its grant.
+type attempt struct {
+	g *grant
+	// there: since the answer, a quorum of nodes has surely had the lock.
+	// counted: its lock was gone while the client believed in it.
+	there, counted bool
+	// sets are the keys that the client set since it asked, with their values; went is the
+	// event since which its lock is gone, -1 while it may be there.
+	sets map[nodeValue]int
+	went int
+}
+
+// nodeValue is a value in a key on a node.
+type nodeValue struct{ node, key, owner string }
+
+// judgeResurrections: no renewal brings back a lock that was gone from the nodes.
+func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
+	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "grants whose keys had gone"}, Method: "replay of the nodes' keys"}
+	if v.severalLocks() {
+		return unknown("the history is about several locks", f.Effort)
+	}
+	keys, quorum := v.nodeKeys(), v.quorum()
+	latest := make(map[string]*attempt)
+	doubt := -1
+	for i := range v.h.Events {
+		e := v.event(i)
+		var a *attempt
+		if e.F == history.KeySet && ofLock(v.h, e) {
+			a = latest[e.Value.Client]
+		}
+		_, before := keys.holdersOf(a)
+		known := keys.see(i)
+		if a != nil {
+			value := nodeValue{e.Process, e.Value.Key, e.Value.Owner}
+			set, again := a.sets[value]
+			if surely, _ := keys.holdersOf(a); again && a.there && value.owner != "" && before < quorum && surely >= quorum && !v.comesLate(a.g, i) {
+				switch v.afterAnswer(a.g, i) {
+				case yes:
+					return v.resurrection(f, a, set, i)
+				case unsure:
+					doubt = i
+				}
+			}
+			a.sets[value] = i
+		}
+		switch op := v.opAt[i]; {
+		case e.F == history.FaultBegin:
+			for client := range latest {
+				if keys.fault(i).strikesClient(history.Kills, client) {
+					delete(latest, client)
+				}
+			}
+		case e.F == history.Lost:
+			delete(latest, e.Process)
+		case e.F != history.Acquire || op < 0:
+		case e.Type == history.Invoke:
+			latest[e.Process] = &attempt{sets: make(map[nodeValue]int), went: -1}
+		case latest[e.Process] == nil:
+		case e.Type == history.OK:
+			latest[e.Process].g = v.grantOf(int(op))
+			known = true
+		default:
+			delete(latest, e.Process)
+		}
+		if !known {
+			continue
+		}
+		for _, a := range latest {
+			surely, maybe := keys.holdersOf(a)
+			switch {
+			case a.g == nil:
+			case surely >= quorum:
+				a.there, a.went = true, -1
+			case maybe >= quorum:
+				a.went = -1
+			case a.there && a.went < 0:
+				a.went = i
+			}
+			if a.went >= 0 && !a.counted && (a.g.ends < 0 || i < a.g.ends) {
+				a.counted = true
+				f.Effort.Chances++
+			}
+		}
+	}
+	if doubt >= 0 {
+		f.Verdict, f.Events = Unknown, []int{doubt}
+		f.Why = fmt.Sprintf("it is not known when the command left %s that set its key again at %s", v.event(doubt).Value.Client, instant(v.at(doubt)))
+		return f
+	}
+	return f.tried("no client's keys were seen to go while it held the lock", "%d %s, none brought back", f.Effort.Chances, f.Effort.What())
+}
+
+// holdersOf counts the nodes that surely have the lock of a client's grant, and those that
+// may have it.
+func (k *nodeKeys) holdersOf(a *attempt) (surely, maybe int) {
+	if a == nil || a.g == nil {
+		return 0, 0
+	}
+	return k.have(a.g)
+}
+
+// comesLate reports that a key which the client set before the answer to its attempt is
+// seen only after an event: the lock may not have been gone.
+func (v *view) comesLate(g *grant, event int) bool {
+	for i := event + 1; i < len(v.h.Events); i++ {
+		e := v.event(i)
+		if e.F == history.KeySet && e.Value.Client == g.client && e.Value.At.Set && time.Duration(e.Value.At.V) <= v.at(g.ret) && time.Duration(e.Value.At.V) >= v.at(g.call) {
+			return true
+		}
+	}
+	return false
+}
+
+// certainty says whether something is so.
+type certainty uint8
+
+const (
+	no certainty = iota
+	yes
+	unsure
+)
+
+// afterAnswer says whether the command that set a key left its client after the answer to
+// its attempt. Where no link told, it did if a renewal is under way: that is so of our own locks
+// alone.
+func (v *view) afterAnswer(g *grant, set int) certainty {
+	switch at := v.event(set).Value.At; {
+	case at.Set && time.Duration(at.V) > v.at(g.ret):
+		return yes
+	case at.Set:
+		return no
+	case v.h.Header.Quorum == 0 && v.underWay(g.client, set):
+		return yes
+	}
+	return unsure
+}
+
+func (v *view) resurrection(f Finding, a *attempt, before, set int) Finding {
+	g, e := a.g, v.event(set)
+	f.Verdict = Violated
+	f.Why = fmt.Sprintf("%s set its key on node %s again %s after its lock was gone", g.client, e.Process, length(e.Time-v.at(a.went)))
+	c := &Counterexample{From: f.Effort.Chances, Impossible: set, Assumption: "that a renewal lengthens a lease which is still there, and begins none"}
+	c.Operations = []CounterOp{
+		{Client: g.client, Op: "gets the lock", Events: sortedEvents(g.call, g.ret), From: v.at(g.call), To: v.at(g.ret), Believed: promiseWords(g), True: "its keys had gone at " + instant(v.at(a.went))},
+		{Client: g.client, Op: "sets the key on node " + e.Process + " again", Events: sortedEvents(before, a.went, set), From: e.Time, To: e.Time,
+			Believed: "it renews its lock", True: "there was nothing to renew"},
+	}
+	s := v.newStory()
+	s.grant(g, e.Time)
+	s.faults(v.at(g.ret), e.Time, g.client)
+	s.tell(turning, a.went, "the lock of %s was gone: %s", g.client, v.wentWords(a.went))
+	s.tell(turning, set, "%s set the key on node %s again", g.client, e.Process)
+	if g.ends >= 0 && g.ends < set {
+		s.end(g, "")
+	}
+	c.Story = s.sentences()
+	return f.shown(c)
+}
+
+// wentWords tell of the event with which a key of the lock went.
+func (v *view) wentWords(event int) string {
+	switch e := v.event(event); e.F {
+	case history.KeyExpired:
+		return "its key on node " + e.Process + " had expired"
+	case history.KeyDeleted:
+		if e.Value.Client == "" {
+			return "its key on node " + e.Process + " was deleted"
+		}
+		return e.Value.Client + " deleted its key on node " + e.Process
+	case history.KeySet:
+		return "the key on node " + e.Process + " is that of " + e.Value.Client
+	case history.NodeDown:
+		return "node " + e.Process + " went down and lost its data"
+	}
+	return "too few nodes had its key"
+}

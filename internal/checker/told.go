@@ -1,0 +1,152 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// believer is a grant whose belief is open.
+type believer struct {
+	g *grant
+	// there: since the answer, a quorum of nodes has surely had the lock. ever: its lock
+	// was gone at some time.
+	there, ever bool
+	// gone is the event since which its lock is gone, -1 while it may be there.
+	gone int
+	// knows is when the end of the promise that the client was told comes, forever for never.
+	knows time.Duration
+}
+
+// judgeTold: a holder whose lock is gone from the nodes is told so within one TTL.
+func judgeTold(_ context.Context, v *view, _ Options) Finding {
+	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "lost grants"}, Method: "replay of the nodes' keys"}
+	ttl := time.Duration(v.h.Header.TTL)
+	switch {
+	case v.severalLocks():
+		return unknown("the history is about several locks", f.Effort)
+	case ttl <= 0:
+		return unknown("the history does not say the lock's TTL", f.Effort)
+	}
+	keys, quorum := v.nodeKeys(), v.quorum()
+	bent := v.clientsWithBentClocks()
+	toldBefore := make(map[string]bool) // in the client's latest attempt
+	var open []*believer
+	var late *believer
+	for i := range v.h.Events {
+		e := v.event(i)
+		// Before the event has its say: was a loss not told for too long?
+		known := keys.see(i)
+		rest := open[:0]
+		for _, b := range open {
+			ends := b.g.ends == i
+			told := e.F == history.Lost && e.Process == b.g.client
+			if b.gone >= 0 && late == nil && v.untold(b, e.Time) > ttl {
+				late = b
+			}
+			switch {
+			case told && b.there:
+				f.Effort.Chances++
+			case ends && b.ever && b.knows <= e.Time:
+				f.Effort.Chances++
+			}
+			if !ends && !told {
+				rest = append(rest, b)
+			}
+		}
+		if open = rest; late != nil {
+			return v.notTold(f, late, e.Time, ttl)
+		}
+		if op := v.opAt[i]; e.F == history.Acquire && op >= 0 {
+			if e.Type == history.Invoke {
+				delete(toldBefore, e.Process)
+			} else if g := v.grantOf(int(op)); e.Type == history.OK && g.outer < 0 && !toldBefore[e.Process] && !bent[e.Process] {
+				open = append(open, &believer{g: g, gone: -1, knows: v.knowsEnd(g)})
+				known = true
+			}
+		}
+		if e.F == history.Lost {
+			toldBefore[e.Process] = true
+		}
+		for _, b := range open {
+			if !known {
+				break
+			}
+			surely, maybe := keys.have(b.g)
+			switch {
+			case surely >= quorum:
+				b.there, b.gone = true, -1
+			case maybe >= quorum:
+				b.gone = -1
+			case b.there && b.gone < 0:
+				b.gone, b.ever = i, true
+			}
+		}
+	}
+	for _, b := range open {
+		if b.ever && b.knows <= v.end {
+			f.Effort.Chances++
+		}
+	}
+	return f.tried("no holder's keys were seen to go", "%d %s, %sknown to the holder in time", f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+}
+
+// untold is for how long, up to an instant, a client had not been told that its lock was
+// gone. The time in which it stood still does not count.
+func (v *view) untold(b *believer, to time.Duration) time.Duration {
+	from := v.at(b.gone)
+	if to = min(to, b.knows); to <= from {
+		return 0
+	}
+	return to - from - v.stopped(b.g.client, from, to)
+}
+
+// knowsEnd is when the end comes of the validity that the client was told: it knows then that
+// it has the lock no more. A lock program that tells none, and never renewed, told the TTL
+// that it asked for.
+func (v *view) knowsEnd(g *grant) time.Duration {
+	p := g.until
+	if v.event(g.ret).Value.ValidUntil.Set {
+		for _, x := range g.extends {
+			if p.over(v.at(x.ret)) {
+				break
+			}
+			p.end = max(p.end, x.until)
+		}
+	} else if len(g.extends) > 0 {
+		return forever
+	}
+	return p.cut(forever)
+}
+
+// clientsWithBentClocks are those of which nobody knows how long a TTL is.
+func (v *view) clientsWithBentClocks() map[string]bool {
+	bent := make(map[string]bool)
+	for i := range v.faults {
+		for _, s := range v.faults[i].strikes {
+			for _, c := range s.Clients {
+				bent[c] = bent[c] || s.Does == history.BendsClock
+			}
+		}
+	}
+	return bent
+}
+
+func (v *view) notTold(f Finding, b *believer, to, ttl time.Duration) Finding {
+	g := b.g
+	f.Verdict = Violated
+	f.Why = fmt.Sprintf("the lock of %s was gone, and %s was not told for %s (the TTL is %s)", g.client, g.client, length(v.untold(b, to)), length(ttl))
+	to = min(to, b.knows)
+	c := &Counterexample{From: f.Effort.Chances + 1, Impossible: -1, Assumption: "that a lock which renews finds out that it is lost, and tells its holder"}
+	c.Operations = []CounterOp{{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret, b.gone, g.ends), From: v.at(g.ret), To: to,
+		Believed: promiseWords(g), True: "its lock was gone at " + instant(v.at(b.gone))}}
+	s := v.newStory()
+	s.grant(g, v.at(b.gone))
+	s.faults(v.at(g.ret), to, g.client)
+	s.tell(turning, b.gone, "the lock of %s was gone: %s", g.client, v.wentWords(b.gone))
+	s.end(g, "")
+	c.Story = s.sentences()
+	return f.shown(c)
+}

@@ -256,10 +256,13 @@ func (v *view) askedUntil(acquires []int, i int) time.Duration {
 	return v.at(o.Return)
 }
 
+// keptLock is the assumption that fails where a holder keeps the lock.
+const keptLock = "that a holder gives the lock back, or loses it"
+
 func (v *view) starvation(f Finding, s *starving, bound time.Duration, when string, since int) Finding {
 	what, assumption := "a free lock", "that a client can get a lock which nobody holds"
 	if s.kept {
-		what, assumption = "the lock, which somebody kept,", "that a holder gives the lock back, or loses it"
+		what, assumption = "the lock, which somebody kept,", keptLock
 	}
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%s asked for %s for %s %s and did not get it (bound %s)", s.client, what, length(s.to-s.from), when, length(bound))

@@ -1,0 +1,132 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// Confirmed reports whether a violation is confirmed by what the nodes and the resource
+// saw, and not by the word of the lock alone, and says in words why. The finding is one of this
+// history. docs/properties.md says what each property needs.
+func Confirmed(h *history.History, f Finding) (ok bool, why string) {
+	if f.Verdict != Violated || f.Counterexample == nil {
+		return false, "it is no violation that is shown"
+	}
+	v := newView(h)
+	switch f.Property {
+	case OwnerRelease, NoOrphanLock, NoResurrection:
+		return true, "the keys on the nodes show it"
+	case ToldWhenLost:
+		return true, "the keys on the nodes show that the lock was gone"
+	case Atomic, Isolated, Durable:
+		return true, "what the resource kept shows it"
+	}
+	if !v.keepsKeys() {
+		return false, "the lock keeps no key on the nodes, so they cannot confirm it"
+	}
+	if f.Property == DeadlockFree || f.Property == MinorityTolerant {
+		return v.confirmStarvation(f.Counterexample)
+	}
+	return v.confirmGrants(f.Counterexample)
+}
+
+// keepsKeys reports that a client was seen to set a key of the lock.
+func (v *view) keepsKeys() bool {
+	return slices.ContainsFunc(v.h.Events, func(e history.Event) bool {
+		return e.F == history.KeySet && e.Value.Client != "" && ofLock(v.h, &e)
+	})
+}
+
+// confirmGrants: of each grant of a counterexample, the nodes saw its client set the lock's
+// key on a quorum.
+func (v *view) confirmGrants(c *Counterexample) (ok bool, why string) {
+	some := false
+	for i := range c.Operations {
+		for _, g := range v.grantsOf(&c.Operations[i]) {
+			for g.outer >= 0 { // it rests on the keys of the grant that it re-entered
+				g = &v.grants[g.outer]
+			}
+			some = true
+			if n := v.nodesAsked(g); n < v.quorum() {
+				return false, fmt.Sprintf("%s was granted the lock at %s, but only %d of the %s that it needs saw it set the key",
+					g.client, instant(v.at(g.ret)), n, plural(v.quorum(), "node"))
+			}
+		}
+	}
+	if !some {
+		return false, "no grant is part of what shows it"
+	}
+	return true, "the nodes saw each client that is part of it set the lock's key on a quorum"
+}
+
+// grantsOf are the grants that an operation of a counterexample is about, or under which its
+// client did it.
+func (v *view) grantsOf(o *CounterOp) (list []*grant) {
+	for _, i := range o.Events {
+		if e := v.event(i); e.F == history.Acquire && e.Type == history.OK && v.opAt[i] >= 0 {
+			if g := v.grantOf(int(v.opAt[i])); g != nil {
+				list = append(list, g)
+			}
+		}
+	}
+	if len(list) > 0 || len(o.Events) == 0 {
+		return list
+	}
+	if g := v.grantBefore(o.Client, o.Events[0]); g != nil {
+		list = append(list, g)
+	}
+	return list
+}
+
+// nodesAsked counts the nodes that saw the client of a grant set a key of the lock in its
+// attempt.
+func (v *view) nodesAsked(g *grant) int {
+	nodes := make(map[string]bool)
+	for i := g.call + 1; i < g.lastEvent(len(v.h.Events)); i++ {
+		e := v.event(i)
+		inTime := !e.Value.At.Set || time.Duration(e.Value.At.V) <= v.at(g.ret)
+		if e.F == history.KeySet && e.Value.Client == g.client && inTime && ofLock(v.h, e) && slices.Contains(v.h.Header.Nodes, e.Process) {
+			nodes[e.Process] = true
+		}
+	}
+	return len(nodes)
+}
+
+// confirmStarvation: while a client asked in vain, a quorum of nodes had the lock of nobody who
+// still held it; or, if a holder is said to have kept it, of that holder.
+func (v *view) confirmStarvation(c *Counterexample) (ok bool, why string) {
+	kept := c.Assumption == keptLock
+	from, to := c.Operations[0].From, c.Operations[0].To
+	keys := v.nodeKeys()
+	for i := range v.h.Events {
+		keys.see(i)
+		last := i+1 == len(v.h.Events)
+		if !last && v.at(i+1) < from {
+			continue
+		}
+		if v.at(i) > to {
+			break
+		}
+		for n := range v.grants {
+			g := &v.grants[n]
+			if g.ret > i || g.ends >= 0 && g.ends <= i {
+				continue
+			}
+			switch surely, maybe := keys.have(g); {
+			case surely >= v.quorum() && kept:
+				return true, fmt.Sprintf("the keys on the nodes show that %s kept the lock", g.client)
+			case surely >= v.quorum():
+				return false, fmt.Sprintf("the nodes had the keys of %s at %s, which had not asked to release", g.client, instant(max(from, v.at(i))))
+			case maybe >= v.quorum():
+				return false, "it is not known whose keys the nodes had at " + instant(max(from, v.at(i)))
+			}
+		}
+	}
+	if kept {
+		return false, "no node shows that somebody kept the lock"
+	}
+	return true, "the keys on the nodes show that nobody had the lock who still wanted it"
+}

@@ -1,0 +1,157 @@
+package checker
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// sets lets nodes see a client set its key.
+func (s *script) sets(ms int64, client string, nodes ...string) {
+	for _, n := range nodes {
+		s.key(ms, history.KeySet, n, client, client+"-owner", 1000)
+	}
+}
+
+// grantedOn is a grant for which nodes saw the client set its key.
+func (s *script) grantedOn(ms int64, client string, until int64, nodes ...string) {
+	s.add(ms, client, history.Invoke, history.Acquire, history.Value{})
+	s.sets(ms+1, client, nodes...)
+	s.granted(ms+2, client, until, -1)
+}
+
+func TestConfirmedByNodes(t *testing.T) {
+	both := func(second ...string) func(s *script) {
+		return func(s *script) {
+			s.grantedOn(0, "c1", 900, "A", "B", "C")
+			s.grantedOn(10, "c2", 910, second...)
+			s.read(20, "c1", 1, 0)
+			s.read(22, "c2", 1, 0)
+			s.write(24, "c1", 1, 1, history.OK, -1)
+			s.write(26, "c2", 1, 1, history.OK, -1)
+			s.write(950, "c1", 1, 2, history.OK, -1)
+			s.release(990, 991, "c1")
+			s.release(992, 993, "c2")
+			s.phase(1000, history.PhaseDone)
+		}
+	}
+	late := func(s *script) {
+		both("C", "D", "E")(s)
+		for i := range s.h.Events {
+			if e := &s.h.Events[i]; e.F == history.KeySet && e.Value.Client == "c1" {
+				e.Value.At = ns(500) // not part of the attempt
+			}
+		}
+	}
+	starved := func(busy string, nodes ...string) func(s *script) {
+		return func(s *script) {
+			s.fault(0, true, 1, "cut", "A")
+			s.grantedOn(1, "c1", 100, "A", "B", "C")
+			s.release(50, 51, "c1")
+			s.sets(60, busy, nodes...)
+			for ms := int64(100); ms < 8500; ms += 500 {
+				s.refused(ms, ms+490, "c2")
+			}
+			s.fault(9000, false, 1, "cut", "A")
+			s.phase(9000, history.PhaseHealing)
+			for ms := int64(9001); ms < 18000; ms += 500 {
+				s.refused(ms, ms+490, "c2")
+			}
+			s.phase(19000, history.PhaseDone)
+		}
+	}
+	kept := func(nodes ...string) func(s *script) {
+		return func(s *script) {
+			s.grantedOn(1, "c1", -1, nodes...)
+			s.phase(100, history.PhaseHealing)
+			for ms := int64(101); ms < 9000; ms += 500 {
+				s.refused(ms, ms+490, "c2")
+			}
+			s.phase(19000, history.PhaseDone)
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		property Property
+		write    func(s *script)
+		ok       bool
+		why      string
+	}{
+		{"both set the key on a quorum", ExclusiveBelief, both("C", "D", "E"), true, "on a quorum"},
+		{"both set the key on a quorum", ExclusiveLease, both("C", "D", "E"), true, "on a quorum"},
+		{"both set the key on a quorum", LinearizableResource, both("C", "D", "E"), true, "on a quorum"},
+		{"it set the key on a quorum", NoLateEffect, both("C", "D", "E"), true, "on a quorum"},
+		{"one set it on too few nodes", ExclusiveBelief, both("D", "E"), false, "c2 was granted the lock at 0.012 s, but only 2 of the 3 nodes"},
+		{"one set it on too few nodes", ExclusiveLease, both("D", "E"), false, "only 2 of the 3 nodes"},
+		{"one asked no node", ExclusiveLease, both(), false, "only 0 of the 3 nodes"},
+		{"one asked no node", LinearizableResource, both(), false, "only 0 of the 3 nodes"},
+		{"its keys were set after the answer", NoLateEffect, late, false, "c1 was granted the lock at 0.002 s, but only 0 of the 3 nodes"},
+		{"nothing is kept on the nodes", ExclusiveLease, func(s *script) {
+			both()(s)
+			for i := range s.h.Events {
+				if e := &s.h.Events[i]; e.F == history.KeySet {
+					*e = history.Event{Index: i, Time: e.Time, Process: "run", Type: history.Info, F: history.Point}
+				}
+			}
+		}, false, "the lock keeps no key on the nodes"},
+		{"a free lock", DeadlockFree, starved("c2"), true, "nobody had the lock who still wanted it"},
+		{"a free lock", MinorityTolerant, starved("c2"), true, "nobody had the lock who still wanted it"},
+		{"a lock whose client has released it", DeadlockFree, starved("c1", "A", "B", "C"), true, "nobody had the lock"},
+		{"a lock that is kept", DeadlockFree, kept("A", "B", "C"), true, "c1 kept the lock"},
+		{"a lock that is said to be kept", DeadlockFree, kept("A"), false, "no node shows"},
+		{"a key that is unclear", DeadlockFree, func(s *script) {
+			kept("A", "B", "C")(s)
+			for i := range s.h.Events {
+				if e := &s.h.Events[i]; e.F == history.KeySet {
+					e.F, e.Value.Detail = history.KeyUnclear, "SETBIT"
+				}
+			}
+			s.sets(19000, "c3", "A")
+		}, false, "not known whose keys"},
+		{"a lock that a client still holds, promised too shortly", DeadlockFree, func(s *script) {
+			s.grantedOn(1, "c1", 50, "A", "B", "C")
+			s.phase(100, history.PhaseHealing)
+			for ms := int64(101); ms < 9000; ms += 500 {
+				s.refused(ms, ms+490, "c2")
+			}
+			s.phase(19000, history.PhaseDone)
+		}, false, "c1"},
+		{"another's key deleted", OwnerRelease, func(s *script) {
+			s.grantedOn(0, "c1", 900, "A")
+			s.key(10, history.KeyDeleted, "A", "c2", "c1-owner", -1)
+		}, true, "the keys on the nodes"},
+		{"an orphan", NoOrphanLock, func(s *script) {
+			s.key(0, history.KeySet, "A", "c1", "c1-owner", 5000)
+			s.acquire(0, 1, "c1", 900, -1)
+			s.release(10, 11, "c1")
+			s.phase(3000, history.PhaseDone)
+		}, true, "the keys on the nodes"},
+		{"a renewal", NoResurrection, func(s *script) {
+			*s = *onOneNode(900, func(s *script) { s.setsAgain(1105, 1100, "c1-owner") })
+		}, true, "the keys on the nodes"},
+		{"a loss", ToldWhenLost, func(s *script) { *s = *onOneNode(-1, nothing) }, true, "the lock was gone"},
+		{"half a change", Atomic, func(s *script) {
+			s.h.Header.Workload = "two-cells"
+			s.cell(0, "c1", 1, "a", 1, history.OK)
+			s.cell(3, "c1", 1, "b", 1, history.Fail)
+			s.phase(10, history.PhaseDone)
+		}, true, "the resource"},
+	} {
+		s := newScript()
+		c.write(s)
+		f := Judge(context.Background(), &s.h, []Property{c.property}, Options{GrantWithin: time.Second})[0]
+		if f.Verdict != Violated {
+			t.Errorf("%s, %s: %v (%s), want a violation", c.property, c.name, f.Verdict, f.Why)
+			continue
+		}
+		if ok, why := Confirmed(&s.h, f); ok != c.ok || !strings.Contains(why, c.why) {
+			t.Errorf("%s, %s: %v (%s)", c.property, c.name, ok, why)
+		}
+	}
+	if ok, why := Confirmed(&newScript().h, Finding{Property: ExclusiveLease, Verdict: Holds}); ok || why == "" {
+		t.Errorf("what holds is confirmed: %v (%s)", ok, why)
+	}
+}

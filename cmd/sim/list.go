@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/audit"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
@@ -42,6 +43,7 @@ var topics = []struct {
 	list func(a *app, folders []string) ([]listed, error)
 }{
 	{"scenarios", "those of sim.yaml and those that sim ships, or those in FOLDER", listScenarios},
+	{"cases", "cases of sim audit: what it puts to a lock, by their permanent IDs", always(listCases)},
 	{"guarantees", "guarantee: what a lock can promise, and a scenario puts to the test", always(listGuarantees)},
 	{"locks", "lock.algorithm", always(listLocks)},
 	{"switches", "lock.switches: safety rules that can be switched off", always(listSwitches)},
@@ -143,6 +145,18 @@ func listScenarios(a *app, folders []string) (list []listed, err error) {
 		list = append(list, l)
 	}
 	return list, err
+}
+
+func listCases() (list []listed) {
+	scenarios, _ := scenario.LoadAll(scenario.All) // they ship with sim, and can be read
+	for _, g := range scenario.Guarantees() {
+		for _, s := range scenarios {
+			if s.Guarantee == g && g != scenario.NoGuarantee {
+				list = append(list, listed{Name: audit.ID(s), Title: s.Title})
+			}
+		}
+	}
+	return list
 }
 
 func listGuarantees() (list []listed) {

@@ -36,7 +36,8 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	}
 	b := newBench(ctx, s.Scenario.Name)
 	defer b.close()
-	k := &shrinker{bench: b, setup: setup, found: found, drawn: clone(setup.Faults.List)}
+	k := &shrinker{bench: b, found: found, drawn: clone(setup.Faults.List)}
+	k.reducer = reducer{setup: setup, fails: k.stillFails}
 	out := &Shrunk{Found: found, From: len(setup.Faults.List)}
 	if k.fails() {
 		k.shrink()
@@ -101,13 +102,32 @@ func (s *Shrunk) better(o *Shrunk) bool {
 // change back where the violation is gone.
 type shrinker struct {
 	*bench
-	setup *scenario.Setup
+	reducer
 	found Found
 	// drawn are the faults that were there at first.
 	drawn []scenario.Fault
-	// runs were tried, accepted of them made it smaller.
-	runs, accepted int
-	err            error
+	// runs is how many were tried.
+	runs int
+	err  error
+}
+
+// reducer makes a setup smaller in ways that need no knowledge of its times.
+type reducer struct {
+	setup *scenario.Setup
+	// fails reports whether the setup still leads to the violation.
+	fails func() bool
+	// accepted is how many changes made it smaller.
+	accepted int
+}
+
+// Reduce leaves out faults, clients and sections as long as a setup fails.
+func Reduce(setup *scenario.Setup, fails func() bool) {
+	r := &reducer{setup: setup, fails: func() bool { return setup.CheckFaults(0) == nil && fails() }}
+	for before := -1; before != r.accepted; {
+		before = r.accepted
+		r.fewerFaults()
+		r.fewerActors()
+	}
 }
 
 // shrink tries all ways, until none makes it smaller.
@@ -115,16 +135,15 @@ func (k *shrinker) shrink() {
 	for before := -1; before != k.accepted; {
 		before = k.accepted
 		k.fewerFaults()
-		k.smaller(&k.setup.Workload.Clients, 1)
-		k.smaller(&k.setup.Workload.Sections, 1)
+		k.fewerActors()
 		k.smaller(&k.setup.Nodes.Count, 1)
 		k.simplerTriggers()
 		k.rounderTimes()
 	}
 }
 
-// fails reports whether the setup still leads to the violation.
-func (k *shrinker) fails() bool {
+// stillFails reports whether the setup still leads to the violation.
+func (k *shrinker) stillFails() bool {
 	return k.err == nil && k.setup.CheckFaults(0) == nil && k.violates() && k.writes() == nil
 }
 
@@ -153,7 +172,7 @@ func (k *shrinker) writes() error {
 }
 
 // keep tries a change, and undoes it where the violation is gone.
-func (k *shrinker) keep(undo func()) bool {
+func (k *reducer) keep(undo func()) bool {
 	if k.fails() {
 		k.accepted++
 		return true
@@ -163,7 +182,7 @@ func (k *shrinker) keep(undo func()) bool {
 }
 
 // fewerFaults leaves out faults: halves first, then single ones.
-func (k *shrinker) fewerFaults() {
+func (k *reducer) fewerFaults() {
 	list := &k.setup.Faults.List
 	for size := (len(*list) + 1) / 2; size >= 1; size /= 2 {
 		for at := 0; at+size <= len(*list); {
@@ -176,8 +195,14 @@ func (k *shrinker) fewerFaults() {
 	}
 }
 
+// fewerActors leaves out clients and sections.
+func (k *reducer) fewerActors() {
+	k.smaller(&k.setup.Workload.Clients, 1)
+	k.smaller(&k.setup.Workload.Sections, 1)
+}
+
 // smaller makes a number as small as it can be.
-func (k *shrinker) smaller(n *int, least int) {
+func (k *reducer) smaller(n *int, least int) {
 	for *n > least {
 		before := *n
 		*n--

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/workload"
@@ -19,8 +20,9 @@ import (
 
 // Encode writes a scenario of one variant as YAML that Parse reads back: what
 // differs from the defaults, a line for each section and for each fault.
-// Comment lines come first. A random mix of faults cannot be written this way.
-func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict) (string, error) {
+// Comment lines come first. A random mix of faults cannot be written this way. Demands are
+// those of all classes of locks.
+func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict, demands ...PropertyDemand) (string, error) {
 	if setup.Faults.Mix != nil {
 		return "", errors.New("a random mix of faults has no explicit form")
 	}
@@ -66,6 +68,10 @@ func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict
 	if len(expect) > 0 {
 		list := namesOf(expect, func(e ExpectedVerdict) string { return fmt.Sprintf("%s: %s", e.Property, e.word()) })
 		fmt.Fprintf(&b, "expect: {%s}\n", strings.Join(list, ", "))
+	}
+	if len(demands) > 0 {
+		list := namesOf(demands, func(d PropertyDemand) string { return fmt.Sprintf("%s: %s", d.Property, checker.Holds) })
+		fmt.Fprintf(&b, "demands: {%s}\n", strings.Join(list, ", "))
 	}
 	return b.String(), nil
 }

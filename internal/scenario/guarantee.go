@@ -3,6 +3,7 @@ package scenario
 import (
 	"slices"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -12,38 +13,109 @@ type Guarantee string
 // NoGuarantee is that of a scenario which is about something else than a lock's promise.
 const NoGuarantee Guarantee = "none"
 
-var guarantees = words.Titles[Guarantee]{
-	{"exclusive", "Without faults, two clients never hold the lock at once"},
-	{"paused-holder", "A holder that is paused past its lease does no harm"},
-	{"late-messages", "Messages that are late, lost or overtaken do not give the lock to two clients"},
-	{"unreachable-minority", "Nodes that cannot be reached do not give the lock to two clients"},
-	{"late-release", "The late release of an earlier attempt does not free the lock"},
-	{"memory-loss", "A node that lost its data does not give the lock to a second client"},
-	{"node-clock-jump", "A node whose clock jumps does not give the lock to a second client"},
-	{"node-clock-drift", "Clocks that run at slightly different rates do not give the lock to two clients"},
-	{"client-clock", "A client whose clock is moved does not believe in a lease that has ended"},
-	{"failover", "A failover does not give the lock to a second client"},
-	{"owner-only", "Only the holder's own release or renewal touches its lock"},
-	{"no-resurrection", "A renewal does not bring back a lock that had expired"},
-	{"told-when-lost", "A holder is told that it has lost the lock"},
-	{"fencing", "Each grant's token is larger than the one before, so that a resource can refuse late writes"},
-	{"dead-holder", "The lock of a dead client comes free"},
-	{"dead-minority", "Dead nodes, fewer than half, do not keep clients from the lock"},
-	{"hung-node", "A node that does not answer does not keep clients from the lock"},
-	{"lost-release", "The lock comes free although a release was lost"},
-	{"wakes-up", "A waiting client is woken when the lock comes free"},
-	{"progress", "Among clients that wait for the lock, one gets it"},
-	{NoGuarantee, "About something else than a lock's promise"},
+// guaranteeRow is all that there is to know of a guarantee.
+type guaranteeRow struct {
+	name  Guarantee
+	title string
+	// decides are the properties that speak for it. The first that a variant is judged by counts.
+	decides []checker.Property
+	// faults are the kinds of faults that it is about; none: all that a scenario has.
+	faults []string
+	// byDesign says why locks cannot keep it of which it is not demanded. always: no scenario
+	// names their classes, because it is true of all.
+	byDesign string
+	always   bool
+}
+
+// guarantees are in the order of a report card.
+var guarantees = []guaranteeRow{
+	{name: "exclusive", title: "Without faults, two clients never hold the lock at once", decides: exclusion},
+	{name: "paused-holder", title: "A holder that is paused past its lease does no harm", decides: []checker.Property{checker.NoLateEffect}, always: true,
+		byDesign: "A lease can end while its holder is paused, and the holder cannot notice in time. Only a resource that checks fencing tokens can refuse its late write."},
+	{name: "late-messages", title: "Messages that are late, lost or overtaken do not give the lock to two clients", decides: exclusion},
+	{name: "unreachable-minority", title: "Nodes that cannot be reached do not give the lock to two clients", decides: exclusion},
+	{name: "late-release", title: "The late release of an earlier attempt does not free the lock", decides: exclusion},
+	{name: "memory-loss", title: "A node that lost its data does not give the lock to a second client", decides: exclusion, faults: []string{"kill"},
+		byDesign: "The node that forgot the key gives the lock again. Only a lock whose store survives the loss of a node's data can refuse."},
+	{name: "node-clock-jump", title: "A node whose clock jumps does not give the lock to a second client", decides: exclusion, faults: []string{"clock"},
+		byDesign: "The node's clock decides when the key expires. Only a lock whose lease no single clock ends can refuse."},
+	{name: "node-clock-drift", title: "Clocks that run at slightly different rates do not give the lock to two clients", decides: exclusion, faults: []string{"clock"},
+		byDesign: "The node's clock is wrong by more than the lock allows for, so the key expires before the promise ends."},
+	{name: "client-clock", title: "A client whose clock is moved does not believe in a lease that has ended", decides: exclusion, faults: []string{"clock"}},
+	{name: "failover", title: "A failover does not give the lock to a second client", decides: exclusion, faults: []string{"kill", "promote"},
+		byDesign: "Replication is asynchronous: a replica can be promoted that never got the key."},
+	{name: "owner-only", title: "Only the holder's own release or renewal touches its lock", decides: []checker.Property{checker.OwnerRelease}},
+	{name: "no-resurrection", title: "A renewal does not bring back a lock that had expired", decides: []checker.Property{checker.NoResurrection, checker.ExclusiveLease}},
+	{name: "told-when-lost", title: "A holder is told that it has lost the lock", decides: []checker.Property{checker.ToldWhenLost}},
+	{name: "fencing", title: "Each grant's token is larger than the one before, so that a resource can refuse late writes",
+		decides:  []checker.Property{checker.OrderedTokens, checker.HolderServed, checker.LinearizableResource},
+		byDesign: "Tokens that are not larger than all before cannot tell the resource which write is late."},
+	{name: "dead-holder", title: "The lock of a dead client comes free", decides: []checker.Property{checker.DeadlockFree, checker.NoOrphanLock}},
+	{name: "dead-minority", title: "Dead nodes, fewer than half, do not keep clients from the lock", decides: []checker.Property{checker.MinorityTolerant}},
+	{name: "hung-node", title: "A node that does not answer does not keep clients from the lock", decides: []checker.Property{checker.MinorityTolerant, checker.DeadlockFree}},
+	{name: "lost-release", title: "The lock comes free although a release was lost", decides: []checker.Property{checker.DeadlockFree, checker.NoOrphanLock}},
+	{name: "wakes-up", title: "A waiting client is woken when the lock comes free", decides: []checker.Property{checker.DeadlockFree}},
+	{name: "progress", title: "Among clients that wait for the lock, one gets it", decides: []checker.Property{checker.DeadlockFree}},
+	{name: NoGuarantee, title: "About something else than a lock's promise"},
+}
+
+var exclusion = []checker.Property{checker.ExclusiveLease}
+
+// guaranteeTitles has their words.
+var guaranteeTitles = func() (list words.Titles[Guarantee]) {
+	for _, g := range guarantees {
+		list = append(list, struct {
+			Word  Guarantee
+			Title string
+		}{g.name, g.title})
+	}
+	return list
+}()
+
+func (g Guarantee) row() guaranteeRow {
+	return guarantees[slices.IndexFunc(guarantees, func(r guaranteeRow) bool { return r.name == g })]
 }
 
 // Guarantees lists them in the order of a report.
-func Guarantees() []Guarantee { return guarantees.Words() }
+func Guarantees() []Guarantee { return guaranteeTitles.Words() }
 
 // Title says it in one sentence.
-func (g Guarantee) Title() string { return guarantees.Title(g) }
+func (g Guarantee) Title() string { return guaranteeTitles.Title(g) }
 
 // Tag lists the words for the decoder and the schema.
-func (Guarantee) Tag() string { return guarantees.Tag() }
+func (Guarantee) Tag() string { return guaranteeTitles.Tag() }
+
+// ByDesign says why locks cannot keep it of which it is not demanded; empty: there are none.
+func (g Guarantee) ByDesign() string { return g.row().byDesign }
+
+// Always reports that no lock can keep it, whatever its class, where it is not demanded.
+func (g Guarantee) Always() bool { return g.row().always }
+
+// Speaks reports that a property speaks for the guarantee.
+func (g Guarantee) Speaks(p checker.Property) bool { return slices.Contains(g.row().decides, p) }
+
+// Control is a variant without the faults that the guarantee is about; false: there were none,
+// or what is left is no scenario. What shows in it shows for another reason.
+func (g Guarantee) Control(v Variant) (Variant, bool) {
+	kinds := g.row().faults
+	left := slices.DeleteFunc(slices.Clone(v.Setup.Faults.List), func(f Fault) bool { return len(kinds) == 0 || slices.Contains(kinds, f.Kind) })
+	drops := len(kinds) == 0 && v.Setup.Faults.Mix != nil
+	if len(left) == len(v.Setup.Faults.List) && !drops {
+		return v, false
+	}
+	if v.Setup.Faults.List = left; drops {
+		v.Setup.Faults.Mix = nil
+	}
+	return v, v.Setup.CheckFaults(0) == nil
+}
+
+// Decides is the property that speaks for the guarantee in a variant; empty: none does.
+func (g Guarantee) Decides(v *Variant) checker.Property {
+	if i := slices.IndexFunc(g.row().decides, v.mentions); i >= 0 {
+		return g.row().decides[i]
+	}
+	return ""
+}
 
 // HasTag reports that the scenario carries a tag.
 func (h *Head) HasTag(tag string) bool { return slices.Contains(h.Tags, tag) }

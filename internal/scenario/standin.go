@@ -105,7 +105,7 @@ func (s *StandIn) builtIn(setup *Setup) (lock.Config, lock.Tokens) {
 		tokens = a.GrowingTokens()
 	}
 	if c.Mistakes.TokenFirst && tokens == lock.QuorumCounter { // it comes with the grant
-		tokens = lock.SingleCounter
+		tokens = lock.Consensus
 	}
 	return c, tokens
 }

@@ -186,15 +186,20 @@ func (t *trial) lock(s *subject) *report.Lock {
 	if s.ready == nil {
 		return nil
 	}
-	l := &report.Lock{Name: s.ready.Name, Version: s.ready.Version, Homepage: s.ready.Homepage, Class: string(s.ready.Class),
-		Promise: askedPromise, InPlace: t.Programs.own != nil}
-	if s.ready.Has(program.TellsValidity) {
-		l.Promise = toldPromise
-	}
+	l := Describe(s.ready, t.Programs.own != nil)
 	if s.notApplicable == "" && !s.builtIn {
 		for _, client := range scenario.ClientNames(s.Setup.Workload.Clients) {
 			l.Logs = append(l.Logs, s.Name+"/client-"+client+".log")
 		}
+	}
+	return &l
+}
+
+// Describe is what a lock says of itself, as a report shows it.
+func Describe(r *program.Ready, inPlace bool) report.Lock {
+	l := report.Lock{Name: r.Name, Version: r.Version, Homepage: r.Homepage, Class: string(r.Class), Promise: askedPromise, InPlace: inPlace}
+	if r.Has(program.TellsValidity) {
+		l.Promise = toldPromise
 	}
 	return l
 }

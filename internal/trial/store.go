@@ -17,9 +17,9 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
-// newRunDir makes the folder <out>/<scenario>/<stamp>-<seed>, with a number
+// NewRunDir makes the folder <out>/<scenario>/<stamp>-<seed>, with a number
 // behind it where another run took that name in the same second.
-func newRunDir(out, name string, started time.Time, seed uint64) (string, error) {
+func NewRunDir(out, name string, started time.Time, seed uint64) (string, error) {
 	parent := filepath.Join(out, name)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", fmt.Errorf("failed to make the folder for runs: %w", err)

@@ -105,7 +105,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 		o.Tries = DefaultTries(o.World)
 	}
 	started := o.Now()
-	dir, err := newRunDir(o.Out, s.Name, started, o.Seed)
+	dir, err := NewRunDir(o.Out, s.Name, started, o.Seed)
 	if err != nil {
 		return nil, &EnvironmentError{Err: err, Hint: "choose another folder with --out"}
 	}

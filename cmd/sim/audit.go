@@ -1,0 +1,401 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/audit"
+	"github.com/redlock-sim/redlock-sim/internal/conform"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
+)
+
+// auditFlags are the flags of sim audit.
+type auditFlags struct {
+	locks          []string
+	allowPrograms  bool
+	world, nodes   string
+	guarantees     []string
+	cases          string
+	seed           uint64
+	out            string
+	jobs           int
+	timeout        time.Duration
+	expect         string
+	card, markdown string
+	json           bool
+	noShorten      bool
+	allowUndecided bool
+}
+
+func newAuditCommand(a *app) *cobra.Command {
+	var f auditFlags
+	c := &cobra.Command{
+		Use:   "audit --lock [NAME=]LOCK...",
+		Short: "Make the report card of a lock: what can be relied on, and what not",
+		Long: `Make the report card of a lock: what can be relied on, and what not. sim puts the lock in the
+place of the locks of all shipped scenarios that put a guarantee to the test, and says for
+each case whether the guarantee is kept, broken, or lost by design: what no lock of its class
+can keep. docs/audit.md says what each cell means; sim list guarantees lists the rows.
+
+LOCK is a lock program, as a command (no shell runs it), or a lock of sim, as in
+'redlock --switch quorum'. Several locks stand side by side on one card. Without --lock it
+is the lock of sim.yaml.
+
+A lock is said to break a guarantee only if its program conforms to the lock protocol, and if
+the violation is confirmed by what the nodes saw and shows in three of at most ten runs.
+Otherwise the cell is unknown. The shortest scenario that shows a violation is kept beside
+the card.
+
+--expect takes the card.json of an earlier audit: a guarantee that was kept and is broken is
+an error. So is one that was broken and is kept, until the card is renewed. A cell in which
+"flaky" is true may be either.
+
+Each audit writes a folder <out>/audit/<stamp>-<seed> with card.json, card.html, card.md and
+the runs.
+
+Exit codes: 0 nothing broken, or all as --expect says, 1 broken, or not as expected,
+2 something is unknown, 3 bad flags, 4 the machine lacks something or a lock program
+cannot be used, 5 internal error, 130 interrupted.`,
+		Example: `  sim audit --lock 'python3 my_lock.py'
+  sim audit --lock redlock --world virtual
+  sim audit --lock ours=bin/my-lock --lock redsync=bin/adapters/redsync
+  sim audit --lock bin/my-lock --expect locks/card.json
+  sim audit --lock bin/my-lock --case late-release/`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !c.Flags().Changed("seed") {
+				f.seed = uint64(rand.Uint32())
+			}
+			if !c.Flags().Changed("jobs") {
+				f.jobs = cmp.Or(a.project.Jobs, jobsFor(server.Provider(f.nodes)))
+			}
+			if len(f.locks) == 0 {
+				command, err := a.projectLock(f.allowPrograms)
+				if err != nil {
+					return err
+				}
+				if command == "" {
+					return usageError("name a lock\nhint: sim audit --lock redlock, or --lock 'python3 my_lock.py'")
+				}
+				f.locks = []string{command}
+			}
+			return a.audit(c.Context(), f)
+		},
+	}
+	c.Flags().StringArrayVar(&f.locks, "lock", nil, "the lock to audit: a command with its arguments, quoted as for a shell, or a lock of sim; NAME=LOCK names its column (repeatable)")
+	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false, "allow the lock program that sim.yaml names; read it first")
+	c.Flags().StringVar(&f.world, "world", trial.Live, "where to run: live, or virtual (locks of sim only)")
+	registerWords(c, "world", []string{trial.Live, trial.Virtual})
+	c.Flags().StringVar(&f.nodes, "nodes", cmp.Or(a.project.Nodes, string(server.Auto)), "where the nodes of the live world come from: process, docker or auto")
+	registerWords(c, "nodes", []string{string(server.Process), string(server.Docker), string(server.Auto)})
+	c.Flags().StringSliceVar(&f.guarantees, "guarantee", nil, "take only the cases of this guarantee (repeatable)")
+	_ = c.RegisterFlagCompletionFunc("guarantee", cobra.FixedCompletions(wordsOf(scenario.Guarantees()), cobra.ShellCompDirectiveNoFileComp))
+	c.Flags().StringVar(&f.cases, "case", "", "take only the cases whose ID matches this regular expression")
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
+	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which audits are stored, below audit/")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many cases to run at once (default: two for each processor; with --nodes docker one for each two processors)")
+	c.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long one run may take in real time")
+	c.Flags().StringVar(&f.expect, "expect", "", "the card that is expected: the card.json of an earlier audit")
+	c.Flags().StringVar(&f.card, "card", "", "write card.json also to this file")
+	c.Flags().StringVar(&f.markdown, "markdown", "", "write the card as Markdown also to this file")
+	c.Flags().BoolVar(&f.json, "json", false, "print the card as JSON on stdout, as in card.json")
+	c.Flags().BoolVar(&f.noShorten, "no-shorten", false, "do not look for the shortest scenario that shows a violation, which takes several more runs")
+	c.Flags().BoolVar(&f.allowUndecided, "allow-undecided", false, "exit with 0, not 2, if a cell is unknown")
+	return c
+}
+
+func (a *app) audit(ctx context.Context, f auditFlags) error {
+	if f.world != trial.Live && f.world != trial.Virtual {
+		return usageError("--world %q: want %s or %s", f.world, trial.Live, trial.Virtual)
+	}
+	if !slices.Contains(wordsOf(server.Providers()), f.nodes) || f.nodes == string(server.External) {
+		return usageError("--nodes %q: want process, docker or auto", f.nodes)
+	}
+	if f.jobs < 1 {
+		return usageError("--jobs %d: want at least 1", f.jobs)
+	}
+	expected, err := readExpectedCard(f.expect)
+	if err != nil {
+		return err
+	}
+	battery, costs, err := f.battery()
+	if err != nil {
+		return err
+	}
+	locks, err := auditLocks(f)
+	if err != nil {
+		return err
+	}
+	if expected != nil {
+		if err := expected.Covers(labelsOf(locks)); err != nil {
+			return usageError("--expect %s: %w\nhint: name it as the card does, with --lock NAME='COMMAND'", f.expect, err)
+		}
+	}
+	if f.world == trial.Live {
+		leave, err := a.enterLive(false)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
+	for i := range locks {
+		if locks[i].Programs, err = trial.Greet(ctx, nil, locks[i].StandIn); err != nil {
+			return err
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("failed to find my own program: %w", err)
+	}
+	dir, err := trial.NewRunDir(f.out, "audit", a.now(), f.seed)
+	if err != nil {
+		return &trial.EnvironmentError{Err: err, Hint: "choose another folder with --out"}
+	}
+	a.orderly.Store(true)
+	for i := range locks {
+		if locks[i].NotConforming, err = a.conformance(ctx, &locks[i], filepath.Join(dir, locks[i].Label)); err != nil {
+			return err
+		}
+	}
+	o := audit.Options{
+		Locks: locks, Scenarios: battery, Costs: costs, Jobs: f.jobs, Shorten: !f.noShorten,
+		Trial: trial.Options{Seed: f.seed, Timeout: f.timeout, World: f.world, Nodes: server.Provider(f.nodes), Out: dir,
+			ClientCommand: []string{self, "client"}, Now: a.now, Program: map[string]string{"sim": programVersion()}},
+	}
+	progress := newProgress(a, o.Questions(), 0)
+	name := func(lock, id string) string {
+		if len(locks) > 1 {
+			return lock + ": " + id
+		}
+		return id
+	}
+	o.Begin = func(lock, id string) { progress.begin(name(lock, id)) }
+	o.End = func(lock, id string) { progress.end(name(lock, id)) }
+	o.Phase = func(lock, id, variant, phase string) { progress.phase(name(lock, id), variant, phase) }
+	card, runErr := audit.Run(ctx, o)
+	progress.stop()
+	card.Replay = f.replay()
+	if err := a.publishCard(card, dir, f); err != nil {
+		return err
+	}
+	return a.cardVerdict(ctx, card, expected, dir, f, runErr)
+}
+
+// costTag marks the scenarios that measure what a lock costs.
+const costTag = "cost"
+
+// battery are the scenarios that put guarantees to the test, of those that were asked for; and
+// those that measure costs.
+func (f *auditFlags) battery() (battery, costs []*scenario.Scenario, err error) {
+	for _, g := range f.guarantees {
+		if known := wordsOf(scenario.Guarantees()); !slices.Contains(known, g) || g == string(scenario.NoGuarantee) {
+			return nil, nil, usageError("--guarantee: no guarantee %q\nhint: sim list guarantees", g)
+		}
+	}
+	ids, err := regexp.Compile(f.cases)
+	if err != nil {
+		return nil, nil, usageError("--case: %w", err)
+	}
+	all, err := loadScenarios(scenario.All)
+	if err != nil {
+		return nil, nil, err
+	}
+	few := f.cases != "" || len(f.guarantees) > 0
+	for _, s := range all {
+		switch {
+		case s.Guarantee == scenario.NoGuarantee && s.HasTag(costTag) && (!few || f.cases != "" && ids.MatchString("cost/"+s.Name)):
+			costs = append(costs, s)
+		case s.Guarantee == scenario.NoGuarantee, !ids.MatchString(audit.ID(s)), len(f.guarantees) > 0 && !slices.Contains(f.guarantees, string(s.Guarantee)):
+		default:
+			battery = append(battery, s)
+		}
+	}
+	if len(battery)+len(costs) == 0 {
+		return nil, nil, usageError("no case is left: --guarantee and --case fit none\nhint: sim list cases")
+	}
+	return battery, costs, nil
+}
+
+// labelled is a lock with a name for its column: "ours=bin/my-lock".
+var labelled = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]{0,39})=(.*)$`)
+
+// unfit are the runs of characters that cannot stand in a label.
+var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// auditLocks are the locks of the command line, each with a label of its own.
+func auditLocks(f auditFlags) ([]audit.Lock, error) {
+	var list []audit.Lock
+	for _, text := range f.locks {
+		label, command := "", text
+		if m := labelled.FindStringSubmatch(text); m != nil {
+			label, command = m[1], m[2]
+		}
+		own, err := standIn("--lock", command)
+		switch {
+		case err != nil:
+			return nil, err
+		case own == nil:
+			return nil, usageError("--lock %s: name a lock", text)
+		case own.Program != nil && f.world == trial.Virtual:
+			return nil, usageError("--lock %s: %w\nhint: --world live", text, trial.ErrNotVirtual)
+		case label == "":
+			label = labelOf(own)
+		}
+		if slices.ContainsFunc(list, func(l audit.Lock) bool { return l.Label == label }) {
+			return nil, usageError("two locks are called %q\nhint: --lock name='COMMAND'", label)
+		}
+		list = append(list, audit.Lock{Label: label, StandIn: own})
+	}
+	return list, nil
+}
+
+func labelsOf(locks []audit.Lock) []string {
+	list := make([]string, len(locks))
+	for i := range locks {
+		list[i] = locks[i].Label
+	}
+	return list
+}
+
+// labelOf names a lock by its command, without folders.
+func labelOf(s *scenario.StandIn) string {
+	words, _ := shellquote.Split(s.Command())
+	for i := range words {
+		words[i] = filepath.Base(words[i])
+	}
+	text := strings.Trim(unfit.ReplaceAllString(strings.ReplaceAll(strings.Join(words, "-"), "--switch", "without"), "-"), "-.")
+	if len(text) > 60 {
+		text = text[:60]
+	}
+	return cmp.Or(text, "lock")
+}
+
+// conformance says why a program does not conform; empty: it does, or is no program.
+func (a *app) conformance(ctx context.Context, l *audit.Lock, dir string) (string, error) {
+	if l.Program == nil {
+		return "", nil
+	}
+	fmt.Fprintf(a.stderr, "%s: does it conform to the lock protocol?\n", l.Label)
+	logs := filepath.Join(dir, "conform")
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return "", fmt.Errorf("failed to make a folder for logs: %w", err)
+	}
+	r, err := conform.Run(ctx, conform.Options{Command: l.Program.Command, Key: "lock", TTL: 2 * time.Second, Patience: program.ReadyWithin, Dir: logs,
+		Line: func(conform.Line) {}, Begin: func(string) {}, End: func(conform.Check) {}})
+	if err != nil {
+		return "", err
+	}
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		switch c.Outcome {
+		case conform.Failed:
+			return fmt.Sprintf("%s: %s (%s)", c.Name, c.Finding.Seen, shellquote.Join("sim", "conform", l.Command())), nil
+		case conform.NotRun:
+			return fmt.Sprintf("%s could not be checked: %s", c.Name, c.Why), nil
+		case conform.Passed, conform.NotApplicable:
+		}
+	}
+	return "", os.RemoveAll(logs)
+}
+
+func readExpectedCard(path string) (*report.Card, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := machine.OpenRegular(path)
+	if err != nil {
+		return nil, usageError("--expect: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	card, err := report.ReadCard(f)
+	if err != nil {
+		return nil, usageError("--expect %s: %w", path, err)
+	}
+	return card, nil
+}
+
+// replay is the command line of the audit.
+func (f *auditFlags) replay() string {
+	words := []string{"sim", "audit"}
+	for _, l := range f.locks {
+		words = append(words, "--lock", l)
+	}
+	if f.world != trial.Live {
+		words = append(words, "--world", f.world)
+	}
+	return shellquote.Join(append(words, "--seed", fmt.Sprint(f.seed))...)
+}
+
+// publishCard writes the card in all its forms.
+func (a *app) publishCard(card *report.Card, dir string, f auditFlags) error {
+	asJSON := func(w io.Writer) error { return report.WriteCardJSON(w, card) }
+	asMarkdown := func(w io.Writer) error { return report.WriteCardMarkdown(w, card) }
+	page := filepath.Join(dir, "card.html")
+	errs := []error{
+		trial.WriteFile(filepath.Join(dir, "card.json"), asJSON),
+		trial.WriteFile(filepath.Join(dir, "card.md"), asMarkdown),
+		trial.WriteFile(page, func(w io.Writer) error { return report.WriteCardHTML(w, card) }),
+	}
+	if f.card != "" {
+		errs = append(errs, a.toOutput(f.card, asJSON))
+	}
+	if f.markdown != "" {
+		errs = append(errs, a.toOutput(f.markdown, asMarkdown))
+	}
+	if f.json {
+		return errors.Join(append(errs, asJSON(a.stdout))...)
+	}
+	errs = append(errs, report.WriteCardText(a.stdout, card, shortPath(dir), a.textOptions()))
+	fmt.Fprintf(a.stdout, "card     %s\nreplay   %s\n", shortPath(page), card.Replay)
+	return errors.Join(errs...)
+}
+
+// cardVerdict is the exit code that a card stands for: what is unknown never looks like what is kept.
+func (a *app) cardVerdict(ctx context.Context, card, expected *report.Card, dir string, f auditFlags, runErr error) error {
+	if ctx.Err() != nil {
+		return &exitError{exitInterrupted, errors.New("interrupted; the card has what was found until then")}
+	}
+	if runErr != nil {
+		return runErr
+	}
+	red := card.Has(report.CellBroken)
+	if expected != nil {
+		changes := report.CompareCards(expected, card)
+		out := a.stdout
+		if f.json {
+			out = a.stderr
+		}
+		if err := report.WriteCardChanges(out, changes, a.textOptions()); err != nil {
+			return err
+		}
+		red = slices.ContainsFunc(changes, func(c report.CardChange) bool { return c.Red })
+		if red {
+			fmt.Fprintf(out, "hint: to accept the new card: cp %s %s\n", shellquote.Join(shortPath(filepath.Join(dir, "card.json"))), shellquote.Join(f.expect))
+		}
+	}
+	switch {
+	case red:
+		return &exitError{exitUnexpected, nil}
+	case card.Has(report.CellUnknown) && !f.allowUndecided:
+		return &exitError{exitUndecided, nil}
+	}
+	return nil
+}

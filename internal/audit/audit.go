@@ -1,0 +1,342 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+)
+
+// Lock is a lock to audit.
+type Lock struct {
+	// Label names it on the card, and its folder.
+	Label string
+	*scenario.StandIn
+	// NotConforming says why nothing may be held against a program; empty: it conforms.
+	NotConforming string
+	// Programs is what is known of it for trials.
+	Programs *trial.Programs
+}
+
+// Options say what to audit, and how.
+type Options struct {
+	Locks []Lock
+	// Scenarios are the battery; those without a guarantee are left out. Costs measure what a lock
+	// costs.
+	Scenarios, Costs []*scenario.Scenario
+	// Trial has the options of all runs. Out is the card's folder; Seed the first seed of each
+	// question.
+	Trial trial.Options
+	// Jobs is how many questions are put at once.
+	Jobs int
+	// Shorten: look for the shortest scenario that shows a violation.
+	Shorten bool
+	// Begin and End are told of each question, Phase of what it is doing.
+	Begin, End func(lock, id string)
+	Phase      func(lock, id, variant, phase string)
+}
+
+// How often a question is put.
+const (
+	// showings is how often a violation must show before a lock is said to be broken, and
+	// mostRuns within how many runs.
+	showings, mostRuns = 3, 10
+	// mostUndecided is how often a question is put that could not be decided.
+	mostUndecided = 3
+)
+
+// Questions is how many questions there are to answer by runs.
+func (o *Options) Questions() (n int) {
+	for i := range o.Locks {
+		for _, q := range battery(o.Scenarios, o.Locks[i].StandIn) {
+			if q.scenario != nil {
+				n++
+			}
+		}
+		n += len(costs(o.Costs, o.Locks[i].StandIn))
+	}
+	return n
+}
+
+// costs are the scenarios of one variant that measure what a lock costs.
+func costs(list []*scenario.Scenario, own *scenario.StandIn) (single []*scenario.Scenario) {
+	for _, s := range list {
+		for _, v := range s.Variants {
+			if placed := v.With(own); own.NotApplicable(&placed.Setup) == "" {
+				single = append(single, with(s, []scenario.Variant{v}))
+			}
+		}
+	}
+	return single
+}
+
+// Run puts all questions to all locks. The card of an audit that was interrupted has what was
+// found until then.
+func Run(ctx context.Context, o Options) (*report.Card, error) {
+	began := o.Trial.Now()
+	card := &report.Card{CardVersion: report.CardVersion, World: cmp.Or(o.Trial.World, trial.Live), Seed: o.Trial.Seed, Started: began.UTC().Format(time.RFC3339),
+		Versions: make(map[string]string)}
+	for k, v := range o.Trial.Program {
+		card.Versions[k] = v
+	}
+	for _, g := range scenario.Guarantees() {
+		if slices.ContainsFunc(o.Scenarios, func(s *scenario.Scenario) bool { return s.Guarantee == g }) && g != scenario.NoGuarantee {
+			card.Guarantees = append(card.Guarantees, report.CardGuarantee{Name: string(g), Title: g.Title()})
+		}
+	}
+	a := &audit{Options: o, card: card}
+	var list []*asked
+	for i := range o.Locks {
+		l := &o.Locks[i]
+		questions := battery(o.Scenarios, l.StandIn)
+		card.Locks = append(card.Locks, report.CardLock{Label: l.Label, Command: l.Command(), Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Cells: make([]report.Cell, len(questions))})
+		for j := range questions {
+			q := &questions[j]
+			cell := &card.Locks[i].Cells[j]
+			*cell = report.Cell{ID: q.id, Title: q.title, State: report.CellNotApplicable, Why: sentence(q.notApplicable)}
+			if q.scenario != nil {
+				list = append(list, &asked{question: q, lock: l, cell: cell})
+			}
+		}
+	}
+	a.each(list, func(k *asked) { a.answer(ctx, k) })
+	for i := range o.Locks {
+		attribute(slices.DeleteFunc(slices.Clone(list), func(k *asked) bool { return k.lock != &o.Locks[i] }))
+	}
+	if o.Shorten {
+		a.each(list, func(k *asked) {
+			if k.cell.State == report.CellBroken && ctx.Err() == nil {
+				a.shorten(ctx, k)
+			}
+		})
+	}
+	for i := range o.Locks {
+		a.measure(ctx, &o.Locks[i], &card.Locks[i])
+	}
+	card.Interrupted = ctx.Err() != nil
+	card.WallMS = o.Trial.Now().Sub(began).Milliseconds()
+	return card, errors.Join(a.errs...)
+}
+
+// audit is an audit in progress.
+type audit struct {
+	Options
+	mu   sync.Mutex // guards what is below
+	card *report.Card
+	errs []error
+}
+
+// asked is a question put to a lock.
+type asked struct {
+	*question
+	lock *Lock
+	// cell is where the answer goes.
+	cell *report.Cell
+	// aside is the cell of a violation that may have another reason than what the question is
+	// about; nil: there is none.
+	aside *report.Cell
+	// shown are all properties whose violation was shown.
+	shown []checker.Property
+}
+
+// each does something with all questions, so many at once as there are jobs.
+func (a *audit) each(list []*asked, do func(*asked)) {
+	slots := make(chan struct{}, a.Jobs)
+	var wg sync.WaitGroup
+	for _, k := range list {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			do(k)
+		})
+	}
+	wg.Wait()
+}
+
+// answer puts a question to its lock until there is an answer.
+func (a *audit) answer(ctx context.Context, k *asked) {
+	if ctx.Err() != nil {
+		k.cell.State, k.cell.Why = report.CellUnknown, "It was not run: the audit was interrupted."
+		return
+	}
+	a.Begin(k.lock.Label, k.id)
+	defer a.End(k.lock.Label, k.id)
+	t := &tally{question: k.question, lock: k.lock}
+	s := k.scenario
+	for n := range mostRuns {
+		one, err := a.run(ctx, k, s, a.Trial.Seed+uint64(n))
+		if err != nil {
+			k.cell.State, k.cell.Why = report.CellUnknown, sentence("it could not be run: "+err.Error())
+			a.fail(fmt.Errorf("%s: %s: %w", k.lock.Label, k.id, err))
+			return
+		}
+		t.add(one)
+		names := t.open()
+		if len(names) == 0 || ctx.Err() != nil {
+			break
+		}
+		s = only(k.scenario, names)
+	}
+	out := t.conclude()
+	if out.State == report.CellBroken && a.showsWithout(ctx, k, &out.Cell) {
+		broken := out.Cell
+		out.aside = &broken
+		out.State = report.CellNotApplicable
+	}
+	*k.cell, k.aside, k.shown = out.Cell, out.aside, out.shown
+	for _, c := range []*report.Cell{k.cell, k.aside} {
+		if c != nil {
+			c.Report = a.below(c.Report)
+		}
+	}
+}
+
+// below is a file as seen from the card's folder.
+func (a *audit) below(path string) string {
+	root, err := filepath.Abs(a.Trial.Out)
+	if err != nil || path == "" {
+		return path
+	}
+	link, err := filepath.Rel(root, path)
+	if err != nil {
+		return path
+	}
+	return filepath.ToSlash(link)
+}
+
+// measure finds out what a lock costs: one run after the other, so that none disturbs another.
+func (a *audit) measure(ctx context.Context, l *Lock, column *report.CardLock) {
+	for _, s := range costs(a.Costs, l.StandIn) {
+		if ctx.Err() != nil {
+			return
+		}
+		k := &asked{question: &question{id: "cost/" + s.Name}, lock: l}
+		a.Begin(l.Label, k.id)
+		one, err := a.run(ctx, k, s, a.Trial.Seed)
+		a.End(l.Label, k.id)
+		switch {
+		case err != nil:
+			a.fail(fmt.Errorf("%s: %s: %w", l.Label, s.Name, err))
+		case one.Result.Variants[0].Cost != nil:
+			v := &one.Result.Variants[0]
+			column.Costs = append(column.Costs, report.CardCost{Scenario: s.Name, Variant: v.Name, Cost: *v.Cost, Report: a.below(one.Report)})
+		}
+	}
+}
+
+// showsWithout makes the control: it reports that the violation also shows without the faults that the
+// question is about. Then it is no answer to the question.
+func (a *audit) showsWithout(ctx context.Context, k *asked, cell *report.Cell) bool {
+	v, ok := k.guarantee.Control(*k.variant(cell))
+	if !ok {
+		return false
+	}
+	for n := range showings {
+		a.Phase(k.lock.Label, k.id, cell.Variant, "without the fault")
+		one, err := a.run(ctx, k, with(k.scenario, []scenario.Variant{v}), a.Trial.Seed+uint64(n))
+		if err != nil || ctx.Err() != nil {
+			return false
+		}
+		if k.lock.shows(one.Result, checker.Property(cell.Property)) {
+			return true
+		}
+	}
+	return false
+}
+
+// shows reports that a property was violated in a run of one variant, confirmed by what the
+// nodes saw.
+func (l *Lock) shows(r *report.Result, name checker.Property) bool {
+	p := property(&r.Variants[0], name)
+	if p == nil || p.Verdict != checker.Violated {
+		return false
+	}
+	confirmed, _ := l.confirmed(&r.Variants[0], p)
+	return confirmed
+}
+
+// variant is the one that a cell is about.
+func (q *question) variant(cell *report.Cell) *scenario.Variant {
+	return &q.scenario.Variants[max(slices.IndexFunc(q.scenario.Variants, func(v scenario.Variant) bool { return v.Name == cell.Variant }), 0)]
+}
+
+// attribute settles for which guarantee each violation of a lock speaks. One that has another reason than
+// what its question is about counts where the same property is broken. Where it is broken nowhere
+// else, it counts here: nothing that was seen is lost.
+func attribute(all []*asked) {
+	// Those come first whose guarantee is about such a property at all.
+	for _, near := range []bool{true, false} {
+		for _, k := range all {
+			if k.aside != nil && k.explanation(all) == nil && k.aside.State.Worse(k.cell.State) > 0 && (!near || k.guarantee.Speaks(checker.Property(k.aside.Property))) {
+				*k.cell, k.aside = *k.aside, nil
+			}
+		}
+	}
+	for _, k := range all {
+		if k.aside == nil {
+			continue
+		}
+		other := k.explanation(all)
+		switch {
+		case other == nil:
+		case k.cell.State == report.CellUnknown:
+			k.cell.State, k.cell.Why = report.CellNotApplicable, fmt.Sprintf("It cannot be judged, because %s is violated here for another reason: see %s.", k.aside.Property, other.id)
+		case k.cell.State == report.CellNotApplicable:
+			k.cell.Why = fmt.Sprintf("The violation of %s shows here also without the fault that this is about: see %s.", k.aside.Property, other.id)
+		default:
+			k.cell.Why += fmt.Sprintf(" (But %s is violated here for another reason: see %s.)", k.aside.Property, other.id)
+		}
+	}
+}
+
+// explanation is another question whose answer explains the violation aside; nil: there is none.
+func (k *asked) explanation(all []*asked) *asked {
+	if i := slices.IndexFunc(all, func(o *asked) bool { return o != k && o.explains(checker.Property(k.aside.Property)) }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// explains reports that the cell is broken in a way that explains why a property is violated
+// elsewhere, too.
+func (k *asked) explains(p checker.Property) bool {
+	return k.cell.State == report.CellBroken && (slices.Contains(k.shown, p) || consequence(p) && slices.Contains(k.shown, checker.ExclusiveLease))
+}
+
+// only is a scenario with the variants of these names.
+func only(s *scenario.Scenario, names []string) *scenario.Scenario {
+	return with(s, slices.DeleteFunc(slices.Clone(s.Variants), func(v scenario.Variant) bool { return !slices.Contains(names, v.Name) }))
+}
+
+func (a *audit) fail(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.errs = append(a.errs, err)
+}
+
+// run runs a scenario once with a lock in the place of its own.
+func (a *audit) run(ctx context.Context, k *asked, s *scenario.Scenario, seed uint64) (*trial.Trial, error) {
+	o := a.Trial
+	o.Seed, o.Tries, o.Programs, o.Out = seed, 1, k.lock.Programs, filepath.Join(a.Trial.Out, k.lock.Label)
+	o.Progress = func(variant, phase string) { a.Phase(k.lock.Label, k.id, variant, phase) }
+	t, err := trial.Run(ctx, s, o)
+	if t == nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key, v := range t.Result.Versions {
+		a.card.Versions[key] = v
+	}
+	a.card.Nodes = t.Result.Nodes
+	return t, err
+}

@@ -1,0 +1,188 @@
+package audit
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+)
+
+var update = flag.Bool("update", false, "write the golden files in testdata anew")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s: -want +got (go test ./internal/audit -update):\n%s", path, diff)
+	}
+}
+
+// card makes the card of built-in locks in the virtual world.
+func card(t *testing.T, scenarios []*scenario.Scenario, locks ...lock.Config) *report.Card {
+	t.Helper()
+	o := Options{Scenarios: scenarios, Jobs: 2, Begin: func(string, string) {}, End: func(string, string) {}, Phase: func(string, string, string, string) {},
+		Trial: trial.Options{Seed: 1, World: trial.Virtual, Out: t.TempDir(), Now: time.Now}}
+	for _, c := range locks {
+		own := scenario.NewBuiltIn(c, "")
+		programs, err := trial.Greet(t.Context(), nil, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Locks = append(o.Locks, Lock{Label: own.Ready.Name, StandIn: own, Programs: programs})
+	}
+	made, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// inState are the cells of a lock in a state.
+func inState(l *report.CardLock, s report.CellState) (list []string) {
+	for i := range l.Cells {
+		if c := &l.Cells[i]; c.State == s {
+			list = append(list, c.ID)
+		}
+	}
+	return list
+}
+
+// audited are the built-in locks, with mistakes, and what these cost: these guarantees and no
+// other.
+var audited = []struct {
+	algorithm, rule string
+	loses           []string
+}{
+	{"redlock", "", nil},
+	{"redlock", "quorum", []string{"unreachable-minority"}},
+	{"redlock", "recheck_elapsed", []string{"late-messages"}},
+	{"redlock", "release", []string{"exclusive", "owner-only"}}, // it deletes the holder's key whenever it asks and is refused
+	{"redlock", "node_error", []string{"dead-minority", "hung-node"}},
+	{"redlock", "value", []string{"late-release"}},
+	{"redlock", "token_after_grant", []string{"fencing"}},
+	{"redlock", "clean_up", []string{"lost-release"}},
+	{"redlock-extend", "", nil},
+	{"redlock-extend", "extend", []string{"no-resurrection"}},
+	{"redlock-extend", "extend_needs_quorum", []string{"told-when-lost"}}, // it believes in renewals that failed
+	{"redlock-extend", "stop_renewal", []string{"lost-release"}},
+	{"set-nx-px", "", nil},
+	{"set-nx-px", "release", []string{"owner-only"}},
+	{"set-nx-wait", "", nil},
+	{"set-nx-wait", "check_wait", nil}, // no lock on a replicated node keeps failover: that is by design
+	{"set-nx-wait-pooled", "", nil},
+	{"watchdog", "", nil},
+	{"watchdog", "extend", []string{"no-resurrection", "fencing"}}, // the key that is back opens a fence that asks for it
+	{"watchdog", "stop_renewal", []string{"lost-release"}},
+	{"watchdog-blind", "", []string{"paused-holder", "owner-only"}}, // it renews the key of the next holder, and believes it its own
+	{"linearizable", "", nil},
+	{"reentrant", "", nil},
+	{"reentrant-leaky", "", []string{"exclusive", "fencing"}},
+	{"constant-value", "", []string{"owner-only"}},
+	{"lock-delay", "", []string{"dead-holder"}}, // as it is meant: its delay is longer than the TTL
+	{"set-without-nx", "", []string{"exclusive"}},
+	{"setnx-del", "", []string{"dead-holder", "lost-release"}},
+	{"setnx-pexpire", "", []string{"owner-only", "dead-holder"}},
+	{"none", "", []string{"exclusive"}},
+}
+
+// TestCards: what each built-in lock can be relied on for, and what each mistake costs it.
+func TestCards(t *testing.T) {
+	locks := make([]lock.Config, len(audited))
+	for i, a := range audited {
+		locks[i].Algorithm = a.algorithm
+		locks[i].Mistakes.SwitchOff(a.rule)
+	}
+	made := card(t, scenariotest.Shipped(t), locks...)
+	var text strings.Builder
+	for i := range made.Locks {
+		l := &made.Locks[i]
+		var lost []string
+		for _, g := range made.Guarantees {
+			if l.Row(g.Name) == report.CellBroken {
+				lost = append(lost, g.Name)
+			}
+		}
+		if !slices.Equal(lost, audited[i].loses) {
+			t.Errorf("%s loses %q: want %q", l.Label, lost, audited[i].loses)
+		}
+		fmt.Fprintf(&text, "%s: %d kept, %d not applicable\n", l.Label, len(inState(l, report.CellKept)), len(inState(l, report.CellNotApplicable)))
+		for _, s := range []report.CellState{report.CellBroken, report.CellUnknown, report.CellByDesign} {
+			if list := inState(l, s); len(list) > 0 {
+				fmt.Fprintf(&text, "  %s: %s\n", s, strings.Join(list, " "))
+			}
+		}
+	}
+	golden(t, "cards.txt", text.String())
+	for _, a := range lock.Algorithms() {
+		if !slices.ContainsFunc(locks, func(c lock.Config) bool { return c.Algorithm == a.Name }) {
+			t.Errorf("%s has no card", a.Name)
+		}
+	}
+	for _, s := range lock.Switches() {
+		if !slices.ContainsFunc(locks, func(c lock.Config) bool { return slices.Contains(c.Mistakes.Rules(), s.Name) }) {
+			t.Errorf("no card shows what %s costs", s.Name)
+		}
+	}
+}
+
+// People refer to the IDs of cases for years: none may go or change.
+func TestCasesArePermanent(t *testing.T) {
+	path := filepath.Join("testdata", "cases.txt")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var now []string
+	for _, s := range scenariotest.Shipped(t) {
+		if s.Guarantee != scenario.NoGuarantee {
+			now = append(now, ID(s))
+		}
+	}
+	for id := range strings.FieldsSeq(string(before)) {
+		if !slices.Contains(now, id) {
+			t.Errorf("the case %s is gone: people refer to it", id)
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	slices.Sort(now)
+	golden(t, "cases.txt", strings.Join(now, "\n")+"\n")
+}
+
+func TestInterruptedAuditSaysSo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	own := scenario.NewBuiltIn(lock.Config{Algorithm: "redlock"}, "")
+	programs, err := trial.Greet(t.Context(), nil, own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := Run(ctx, Options{Locks: []Lock{{Label: "x", StandIn: own, Programs: programs}}, Scenarios: scenariotest.Shipped(t), Jobs: 1,
+		Trial: trial.Options{World: trial.Virtual, Out: t.TempDir(), Now: time.Now}})
+	if err != nil || !made.Interrupted || made.Has(report.CellKept) || !made.Has(report.CellUnknown) {
+		t.Errorf("%+v, %v", made, err)
+	}
+}

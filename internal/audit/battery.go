@@ -1,0 +1,92 @@
+package audit
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// question is a cell before it has an answer: one scenario, put to one lock.
+type question struct {
+	id, title string
+	guarantee scenario.Guarantee
+	// scenario has the variants that ask it; none: notApplicable says why.
+	scenario      *scenario.Scenario
+	notApplicable string
+}
+
+// battery are the questions for a lock, in the order of the guarantees and then of their names.
+func battery(list []*scenario.Scenario, own *scenario.StandIn) []question {
+	var all []question
+	for _, s := range list {
+		if s.Guarantee != scenario.NoGuarantee {
+			all = append(all, ask(s, own))
+		}
+	}
+	order := scenario.Guarantees()
+	slices.SortFunc(all, func(a, b question) int {
+		return cmp.Or(slices.Index(order, a.guarantee)-slices.Index(order, b.guarantee), cmp.Compare(a.id, b.id))
+	})
+	return all
+}
+
+// ask chooses the variants of a scenario that ask something of a lock: of those that do not
+// differ but in settings of the scenario's own lock one, rather one that demands something.
+func ask(s *scenario.Scenario, own *scenario.StandIn) question {
+	q := question{id: ID(s), title: s.Title, guarantee: s.Guarantee}
+	var chosen, alike []scenario.Variant
+	for _, wanted := range []report.CellState{report.CellKept, report.CellByDesign} {
+		for i := range s.Variants {
+			v := s.Variants[i].With(own)
+			if why := own.NotApplicable(&v.Setup); why != "" {
+				q.notApplicable = cmp.Or(q.notApplicable, why)
+				continue
+			}
+			v.Setup.Lock = lock.Config{Key: v.Setup.Lock.Key, TTL: v.Setup.Lock.TTL, NodeTimeout: v.Setup.Lock.NodeTimeout, Retry: v.Setup.Lock.Retry}
+			if asks(s.Guarantee, &v) != wanted || slices.ContainsFunc(alike, func(o scenario.Variant) bool { return reflect.DeepEqual(o.Setup, v.Setup) }) {
+				continue
+			}
+			alike, chosen = append(alike, v), append(chosen, s.Variants[i])
+		}
+	}
+	if len(chosen) == 0 {
+		q.notApplicable = cmp.Or(q.notApplicable, "it asks nothing of a lock of class "+string(own.Ready.Class))
+		return q
+	}
+	q.notApplicable = ""
+	q.scenario = with(s, chosen)
+	return q
+}
+
+// ID names the case that a scenario is.
+func ID(s *scenario.Scenario) string { return string(s.Guarantee) + "/" + s.Name }
+
+// with is a scenario with some of its variants.
+func with(s *scenario.Scenario, variants []scenario.Variant) *scenario.Scenario {
+	few := *s
+	few.Variants = variants
+	return &few
+}
+
+// faultless is the guarantee of which only variants without faults ask.
+const faultless scenario.Guarantee = "exclusive"
+
+// asks says what a variant asks of the lock in its place: kept, or by design where it asks
+// nothing because no lock of its class can keep it; empty: it is about something else.
+func asks(g scenario.Guarantee, v *scenario.Variant) report.CellState {
+	p := g.Decides(v)
+	switch {
+	case p == "", g == faultless && (len(v.Setup.Faults.List) > 0 || v.Setup.Faults.Mix != nil):
+		return ""
+	case v.Expected(p) == checker.Holds:
+		return report.CellKept
+	case g.ByDesign() != "" && (v.ByDesign(p) || g.Always()):
+		return report.CellByDesign
+	}
+	return ""
+}

@@ -1,0 +1,293 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// tally counts what came of the runs of one question.
+type tally struct {
+	*question
+	lock     *Lock
+	variants []*variantTally
+}
+
+// variantTally is about one variant of the scenario.
+type variantTally struct {
+	name            string
+	runs, undecided int
+	// doubt is why the last run that could not tell could not.
+	doubt string
+	// decided is the property that speaks for the guarantee, in the last run that could tell.
+	decided        *report.PropertyResult
+	report, replay string
+	broken         []*broken
+}
+
+// broken is a property that was demanded, and violated.
+type broken struct {
+	name checker.Property
+	// ours: it speaks for the guarantee.
+	ours bool
+	// times is in how many runs that was confirmed by what the nodes saw, unconfirmed in how
+	// many not; doubt says why not.
+	times, unconfirmed         int
+	why, doubt, report, replay string
+}
+
+// confirmed reports that a violation is confirmed by what the nodes saw, and says why not. The word
+// of a built-in lock is our own.
+func (l *Lock) confirmed(v *report.Variant, p *report.PropertyResult) (bool, string) {
+	if l.Program == nil {
+		return true, ""
+	}
+	return checker.Confirmed(v.History, p.Finding())
+}
+
+// shown reports that the violation showed as often as it takes.
+func (b *broken) shown() bool { return b.times >= showings }
+
+// add counts a run.
+func (t *tally) add(one *trial.Trial) {
+	for i := range one.Result.Variants {
+		v := &one.Result.Variants[i]
+		at := slices.IndexFunc(t.variants, func(known *variantTally) bool { return known.name == v.Name })
+		if at < 0 {
+			at, t.variants = len(t.variants), append(t.variants, &variantTally{name: v.Name})
+		}
+		t.variants[at].add(t.lock, one, v, t.deciding(v))
+	}
+}
+
+// deciding is the property of a variant that speaks for the guarantee.
+func (t *tally) deciding(v *report.Variant) *report.PropertyResult {
+	for i := range t.scenario.Variants {
+		if of := &t.scenario.Variants[i]; of.Name == v.Name {
+			demanded := of.Demanding(t.lock.Ready.Class)
+			return property(v, t.guarantee.Decides(&demanded))
+		}
+	}
+	return nil
+}
+
+func property(v *report.Variant, name checker.Property) *report.PropertyResult {
+	if i := slices.IndexFunc(v.Properties, func(p report.PropertyResult) bool { return p.Name == name }); i >= 0 {
+		return &v.Properties[i]
+	}
+	return nil
+}
+
+func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, deciding *report.PropertyResult) {
+	of.runs++
+	violated := false
+	for i := range v.Properties {
+		if p := &v.Properties[i]; demandedAndViolated(p) && !follows(v, p.Name) {
+			violated = true
+			of.violation(l, one, v, p, deciding)
+		}
+	}
+	doubt := ""
+	switch {
+	case v.Error != "":
+		doubt = "the run failed: " + v.Error
+	case v.Interrupted:
+		doubt = "the run was interrupted"
+	case deciding == nil:
+		doubt = "it was not judged"
+	case deciding.Expected == checker.Holds && deciding.Verdict == checker.Unknown:
+		doubt = fmt.Sprintf("%s is undecided: %s", deciding.Name, deciding.Why)
+	case deciding.Expected != checker.Holds || deciding.Verdict == checker.Holds:
+		of.decided = deciding
+	}
+	if doubt != "" && !violated {
+		of.undecided++
+		of.doubt = doubt
+	}
+	if of.report == "" || doubt == "" && !violated {
+		of.report, of.replay = one.Report, one.Result.Replay
+	}
+}
+
+func demandedAndViolated(p *report.PropertyResult) bool {
+	return p != nil && p.Expected == checker.Holds && p.Verdict == checker.Violated
+}
+
+// follows reports that a violation follows from another one in the same run: where two clients
+// hold the lock, updates are lost, writes are late and the fence refuses one of the two.
+func follows(v *report.Variant, name checker.Property) bool {
+	return consequence(name) && demandedAndViolated(property(v, checker.ExclusiveLease))
+}
+
+func consequence(name checker.Property) bool {
+	return name == checker.LinearizableResource || name == checker.NoLateEffect || name == checker.HolderServed
+}
+
+// violation counts a violation of something that was demanded.
+func (of *variantTally) violation(l *Lock, one *trial.Trial, v *report.Variant, p, deciding *report.PropertyResult) {
+	at := slices.IndexFunc(of.broken, func(known *broken) bool { return known.name == p.Name })
+	if at < 0 {
+		at, of.broken = len(of.broken), append(of.broken, &broken{name: p.Name, ours: deciding != nil && deciding.Name == p.Name})
+	}
+	b := of.broken[at]
+	if confirmed, why := l.confirmed(v, p); !confirmed {
+		b.unconfirmed++
+		b.doubt = why
+		b.report, b.replay = cmp.Or(b.report, one.Report), cmp.Or(b.replay, one.Result.Replay)
+		return
+	}
+	if b.times++; b.times == 1 {
+		b.why, b.report, b.replay = p.Why, one.Report, one.Result.Replay
+	}
+}
+
+// leads orders violations by what a reader must see first: those that speak for the guarantee,
+// those that showed most often, those closest to the cause.
+func leads(a, b *broken) int {
+	rank := func(x *broken) int {
+		if x.ours && x.times+x.unconfirmed > 0 {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(rank(b)-rank(a), min(b.times, showings)-min(a.times, showings), b.unconfirmed-a.unconfirmed, a.name.Distance()-b.name.Distance())
+}
+
+// lead is the variant's first violation; nil: there is none.
+func (of *variantTally) lead() *broken {
+	if len(of.broken) == 0 {
+		return nil
+	}
+	return slices.MinFunc(of.broken, leads)
+}
+
+// open are the variants that must be run again.
+func (t *tally) open() (names []string) {
+	for _, v := range t.variants {
+		if b := v.lead(); b != nil && b.ours && b.shown() {
+			return nil
+		}
+	}
+	for _, v := range t.variants {
+		b := v.lead()
+		if b != nil && !b.shown() || b == nil && v.decided == nil && v.runs < mostUndecided {
+			names = append(names, v.name)
+		}
+	}
+	return names
+}
+
+// answer is what came of the question: a cell, and maybe another one for a violation that may
+// have another reason than what the question is about.
+type answer struct {
+	report.Cell
+	// aside is the cell of a violation that does not speak for the guarantee; nil: there is none.
+	aside *report.Cell
+	// shown are all properties whose violation was shown.
+	shown []checker.Property
+}
+
+// conclude says what came of the question.
+func (t *tally) conclude() answer {
+	out := answer{Cell: t.empty()}
+	for _, v := range t.variants {
+		for _, b := range v.broken {
+			if b.shown() {
+				out.shown = append(out.shown, b.name)
+			}
+		}
+		b := v.lead()
+		one := t.empty()
+		if t.name(v.name) {
+			one.Variant = v.name
+		}
+		if b != nil && !b.ours {
+			aside := one
+			b.conclude(v, t.lock, &aside)
+			if out.aside == nil || aside.State.Worse(out.aside.State) > 0 {
+				out.aside = &aside
+			}
+		}
+		if b != nil && b.ours {
+			b.conclude(v, t.lock, &one)
+		} else {
+			v.conclude(t.guarantee, &one)
+		}
+		if rank(one.State) > rank(out.State) {
+			out.Cell = one
+		}
+	}
+	return out
+}
+
+// rank orders the states of variants: where one variant can keep what another cannot by
+// design, as with tokens that the resource checks, the cell is kept.
+func rank(s report.CellState) int {
+	return slices.Index([]report.CellState{report.CellNotApplicable, report.CellByDesign, report.CellKept, report.CellUnknown, report.CellBroken}, s)
+}
+
+func (t *tally) empty() report.Cell {
+	return report.Cell{ID: t.id, Title: t.title, State: report.CellNotApplicable, Why: "Nothing was run."}
+}
+
+// name reports that a variant's name tells a reader something.
+func (t *tally) name(variant string) bool {
+	return len(t.scenario.Variants) > 1 || variant != scenario.DefaultVariant
+}
+
+// conclude writes into a cell what came of a variant in which nothing was violated that speaks
+// for the guarantee.
+func (of *variantTally) conclude(g scenario.Guarantee, cell *report.Cell) {
+	cell.Runs, cell.Undecided, cell.Report, cell.Replay = of.runs, of.undecided, of.report, of.replay
+	switch p := of.decided; {
+	case p == nil:
+		cell.State, cell.Why = report.CellUnknown, sentence(cmp.Or(of.doubt, "nothing was put to the test"))
+	case p.Expected == checker.Holds:
+		cell.State, cell.Property, cell.Why = report.CellKept, string(p.Name), sentence(p.Why)
+	default:
+		cell.State, cell.Property, cell.Why = report.CellByDesign, string(p.Name), g.ByDesign()
+		if p.Verdict == checker.Violated {
+			cell.Violated = of.runs
+			cell.Why += report.HereWords + strings.TrimSuffix(p.Why, ".") + "."
+		}
+	}
+}
+
+func (b *broken) conclude(v *variantTally, l *Lock, cell *report.Cell) {
+	cell.Property, cell.Runs, cell.Violated, cell.Undecided, cell.Report, cell.Replay = string(b.name), v.runs, b.times, v.undecided, b.report, b.replay
+	cell.Flaky = b.times+b.unconfirmed < v.runs
+	rate := fmt.Sprintf("%d of %s", b.times, words.Count(v.runs, "run"))
+	cell.State = report.CellUnknown
+	switch {
+	case b.times == 0:
+		cell.Violated = b.unconfirmed
+		cell.Why = sentence(fmt.Sprintf("look here: %s is violated by the lock's word, but not by what the nodes saw: %s", b.name, b.doubt))
+	case !b.shown():
+		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, which is fewer than %d: %s", b.name, rate, showings, b.why))
+	case l.NotConforming != "":
+		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but the program does not conform to the lock protocol: %s", b.name, rate, b.why))
+	default:
+		cell.State, cell.Why = report.CellBroken, sentence(fmt.Sprintf("%s (%s)", b.why, rate))
+	}
+}
+
+// sentence begins with a capital letter and ends with a full stop.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	first, size := utf8.DecodeRuneInString(s)
+	if next, _ := utf8.DecodeRuneInString(s[size:]); !unicode.IsDigit(next) { // not a client's name
+		s = string(unicode.ToUpper(first)) + s[size:]
+	}
+	return strings.TrimSuffix(s, ".") + "."
+}

@@ -1,0 +1,214 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+)
+
+// CardVersion is the version of the shape that Card has as JSON (card.json and
+// `sim audit --json`). A field may be added without a new version; none changes its meaning or
+// goes.
+const CardVersion = 1
+
+// Card is a report card: what can be relied on with one lock, or with several side by side.
+type Card struct {
+	CardVersion int `json:"card_version"`
+	// World is live or virtual, Nodes how the nodes were provided (empty in the virtual world).
+	World string `json:"world"`
+	Nodes string `json:"nodes,omitempty"`
+	Seed  uint64 `json:"seed"`
+	// Started is RFC 3339; WallMS the time that the audit took.
+	Started     string            `json:"started,omitempty"`
+	WallMS      int64             `json:"wall_ms"`
+	Interrupted bool              `json:"interrupted,omitempty"`
+	Versions    map[string]string `json:"versions,omitempty"`
+	// Replay is the command line that makes the card again.
+	Replay string `json:"replay,omitempty"`
+	// Guarantees are the rows, in order.
+	Guarantees []CardGuarantee `json:"guarantees"`
+	Locks      []CardLock      `json:"locks"`
+}
+
+// CardGuarantee is a row of the card.
+type CardGuarantee struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+}
+
+// CardLock is a column of the card: one lock.
+type CardLock struct {
+	// Label is its name on this card, Command what stands behind --lock for it.
+	Label   string `json:"label"`
+	Command string `json:"command,omitempty"`
+	Lock
+	// NotConforming says why nothing may be held against a lock program: it does not keep to
+	// the protocol. Empty: it conforms, or is a built-in lock.
+	NotConforming string `json:"not_conforming,omitempty"`
+	Cells         []Cell `json:"cells"`
+	// Costs are what the lock costs, in several settings.
+	Costs []CardCost `json:"costs,omitempty"`
+}
+
+// CardCost is what a lock costs in one setting.
+type CardCost struct {
+	// Scenario and Variant name the setting.
+	Scenario string       `json:"scenario"`
+	Variant  string       `json:"variant"`
+	Cost     checker.Cost `json:"cost"`
+	// Report is the report of the run, below the card's folder.
+	Report string `json:"report,omitempty"`
+}
+
+// CellState is what a cell says.
+type CellState string
+
+// The states, the worst last.
+const (
+	CellNotApplicable CellState = "not applicable"
+	CellKept          CellState = "kept"
+	CellByDesign      CellState = "by design"
+	CellUnknown       CellState = "unknown"
+	CellBroken        CellState = "broken"
+)
+
+// CellStates lists the states, the worst last.
+func CellStates() []CellState {
+	return []CellState{CellNotApplicable, CellKept, CellByDesign, CellUnknown, CellBroken}
+}
+
+// Worse compares two states: positive if s is the worse one.
+func (s CellState) Worse(other CellState) int {
+	return slices.Index(CellStates(), s) - slices.Index(CellStates(), other)
+}
+
+// Cell is what an audit found out about one lock in one case.
+type Cell struct {
+	// ID is guarantee/case, and never changes.
+	ID string `json:"id"`
+	// Title is the case in one line.
+	Title string    `json:"title"`
+	State CellState `json:"state"`
+	// Why is one sentence.
+	Why string `json:"why"`
+	// Property and Variant decided.
+	Property string `json:"property,omitempty"`
+	Variant  string `json:"variant,omitempty"`
+	// Runs is how many runs of the variants that decided were made. Violated is in how many of
+	// them the property was violated, Undecided how many could not tell.
+	Runs      int `json:"runs"`
+	Violated  int `json:"violated"`
+	Undecided int `json:"undecided"`
+	// Flaky: the runs differed. In a card that is expected: the cell may be kept or broken.
+	Flaky bool `json:"flaky,omitempty"`
+	// Report and Scenario are files below the card's folder: the report of the run that shows it,
+	// and the shortest scenario that was found to show a violation.
+	Report   string `json:"report,omitempty"`
+	Scenario string `json:"scenario,omitempty"`
+	// Replay is the command line that shows it again.
+	Replay string `json:"replay,omitempty"`
+}
+
+// Guarantee is the row that the cell is in, and Case the rest of its ID.
+func (c *Cell) Guarantee() string { name, _, _ := strings.Cut(c.ID, "/"); return name }
+func (c *Cell) Case() string      { _, name, _ := strings.Cut(c.ID, "/"); return name }
+
+// Rate says in how many runs the property was violated; empty: in none, or in all of one.
+func (c *Cell) Rate() string {
+	if c.Violated == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s", c.Violated, count(c.Runs, "run"))
+}
+
+// cells are those of a guarantee.
+func (l *CardLock) cells(guarantee string) []*Cell {
+	var list []*Cell
+	for i := range l.Cells {
+		if l.Cells[i].Guarantee() == guarantee {
+			list = append(list, &l.Cells[i])
+		}
+	}
+	return list
+}
+
+// Row is the state of a guarantee: that of its worst cell. Without a cell it is not applicable.
+func (l *CardLock) Row(guarantee string) CellState {
+	worst := CellNotApplicable
+	for _, c := range l.cells(guarantee) {
+		if c.State.Worse(worst) > 0 {
+			worst = c.State
+		}
+	}
+	return worst
+}
+
+// Cell is the one with an ID; nil: there is none.
+func (l *CardLock) Cell(id string) *Cell {
+	if i := slices.IndexFunc(l.Cells, func(c Cell) bool { return c.ID == id }); i >= 0 {
+		return &l.Cells[i]
+	}
+	return nil
+}
+
+// has counts the cells in a state.
+func (l *CardLock) has(s CellState) (n int) {
+	for i := range l.Cells {
+		if l.Cells[i].State == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Has reports that a cell is in a state.
+func (c *Card) Has(s CellState) bool {
+	return slices.ContainsFunc(c.Locks, func(l CardLock) bool { return l.has(s) > 0 })
+}
+
+// WriteCardJSON writes a card as card.json has it.
+func WriteCardJSON(w io.Writer, c *Card) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(c); err != nil {
+		return fmt.Errorf("failed to encode the card: %w", err)
+	}
+	_, err := w.Write(escapeHidden(buf.Bytes()))
+	return err
+}
+
+// ReadCard reads what WriteCardJSON wrote.
+func ReadCard(rd io.Reader) (*Card, error) {
+	data, err := io.ReadAll(io.LimitReader(rd, maxResult+1))
+	if err != nil {
+		return nil, fmt.Errorf("failed to read a card: %w", err)
+	}
+	if len(data) > maxResult {
+		return nil, fmt.Errorf("a card of more than %d bytes", maxResult)
+	}
+	var c Card
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, fmt.Errorf("not a card: %w", err)
+	}
+	switch {
+	case c.CardVersion == 0:
+		return nil, errors.New("not a card: no card_version")
+	case c.CardVersion > CardVersion:
+		return nil, fmt.Errorf("card version %d: this program reads version %d", c.CardVersion, CardVersion)
+	}
+	for i := range c.Locks {
+		for j := range c.Locks[i].Cells {
+			if cell := &c.Locks[i].Cells[j]; !slices.Contains(CellStates(), cell.State) {
+				return nil, fmt.Errorf("not a card: %q of %q is %q", cell.ID, c.Locks[i].Label, cell.State)
+			}
+		}
+	}
+	return &c, nil
+}

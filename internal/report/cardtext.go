@@ -1,0 +1,325 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// cellLook is how a state of a cell looks: a word is always beside its shape and colour.
+type cellLook struct {
+	badge badge
+	// ascii is its mark where a terminal shows no more, tone its colour there.
+	ascii    string
+	tone     tone
+	markdown string
+}
+
+var cellLooks = map[CellState]cellLook{
+	CellKept:          {badge{"safe", "✓", "kept"}, "+", good, "✅"},
+	CellBroken:        {badge{"unsafe", "✗", "broken"}, "x", bad, "❌"},
+	CellByDesign:      {badge{"limit", "≈", "by design"}, "~", seen, "⚠️"},
+	CellUnknown:       {badge{"undecided", "?", "unknown"}, "?", doubt, "❔"},
+	CellNotApplicable: {badge{"aside", "–", "not applicable"}, "-", faint, "➖"},
+}
+
+func (p *printer) cellMark(s CellState) string {
+	look := cellLooks[s]
+	if p.o.Unicode {
+		return look.badge.Icon
+	}
+	return look.ascii
+}
+
+// cardLegend says what the words mean. It stands on every form of the card.
+var cardLegend = []struct {
+	State CellState
+	Means string
+}{
+	{CellKept, "in every run that could tell, nothing that is demanded was violated. It is no proof"},
+	{CellBroken, "a violation was shown in three of at most ten runs, confirmed by what the nodes saw"},
+	{CellByDesign, "no lock of this class can keep it; the sentence says why"},
+	{CellNotApplicable, "the lock cannot do what the case needs, by its own words or its class"},
+	{CellUnknown, "the runs could not tell; it may be broken. Look at the report"},
+}
+
+// WriteCardText writes a card for a person at a terminal. dir is the card's folder.
+func WriteCardText(w io.Writer, c *Card, dir string, o TextOptions) error {
+	p := newPrinter(o)
+	if len(c.Locks) == 1 {
+		p.cardHead(&c.Locks[0], c)
+		p.cardRows(c, &c.Locks[0], dir)
+		p.cardCosts(&c.Locks[0])
+	} else {
+		p.cardTable(c)
+		for i := range c.Locks {
+			p.print("\n")
+			p.cardHead(&c.Locks[i], c)
+			p.cardTroubles(c, &c.Locks[i], dir)
+			p.cardCosts(&c.Locks[i])
+		}
+	}
+	for i := range c.Locks {
+		p.cardSum(c, &c.Locks[i])
+	}
+	_, err := w.Write(p.buf.Bytes())
+	return err
+}
+
+func (p *printer) cardHead(l *CardLock, c *Card) {
+	p.print(p.paint(strong, plain(l.Label)), "   ", p.paint(faint, plain(strings.Join(append(l.facts(), c.facts()...), "   "))), "\n")
+	if l.NotConforming != "" {
+		p.complaint(2, "does not conform", l.NotConforming+". So nothing is held against it here", doubt)
+	}
+}
+
+// facts are those of the audit.
+func (c *Card) facts() []string {
+	list := []string{fmt.Sprintf("seed %d", c.Seed)}
+	if word, _ := c.place(); word != "" {
+		list = append(list, word)
+	}
+	if c.Interrupted {
+		list = append(list, "interrupted")
+	}
+	return list
+}
+
+// place says in a word and in a sentence where the runs took place.
+func (c *Card) place() (word, sentence string) {
+	if c.World == "virtual" {
+		return "virtual", "The runs took place in the virtual world: nodes, network and clocks are models."
+	}
+	return "", "The runs took place on one machine, with real Redis servers and processes."
+}
+
+const (
+	guaranteeColumn = 22
+	stateColumn     = 16
+)
+
+// cardRows writes a row for each guarantee, and below it the cells that a reader must see.
+func (p *printer) cardRows(c *Card, l *CardLock, dir string) {
+	for _, g := range c.Guarantees {
+		cells := l.cells(g.Name)
+		if len(cells) == 0 {
+			continue
+		}
+		state := l.Row(g.Name)
+		p.cardRow(state, g.Name, l.rowWords(g.Name))
+		for _, cell := range cells {
+			if cell.State == CellBroken || cell.State == CellUnknown {
+				p.cardCell(cell, dir)
+			}
+		}
+	}
+}
+
+func (p *printer) cardRow(state CellState, name, text string) {
+	look := cellLooks[state]
+	lead := 2 + 2 + guaranteeColumn + 1 + stateColumn
+	lines := wrap(plain(text), p.o.Width-lead)
+	p.print("  ", p.paint(look.tone, p.cellMark(state)), " ", pad(plain(name), guaranteeColumn), " ", p.paint(look.tone, pad(look.badge.Word, stateColumn)), lines[0], "\n")
+	for _, line := range lines[1:] {
+		p.print(strings.Repeat(" ", lead), line, "\n")
+	}
+}
+
+// rowWords are the sentence of the cell that stands for the row where there is one, else how
+// many cases there are of each state.
+func (l *CardLock) rowWords(guarantee string) string {
+	cells, state := l.cells(guarantee), l.Row(guarantee)
+	var worst []*Cell
+	for _, c := range cells {
+		if c.State == state {
+			worst = append(worst, c)
+		}
+	}
+	switch {
+	case state == CellKept && len(worst) == 1, state == CellNotApplicable && len(worst) == 1:
+		return worst[0].Why
+	case state == CellNotApplicable:
+		return worst[0].Why
+	}
+	var parts []string
+	for _, s := range CellStates() {
+		n := 0
+		for _, c := range cells {
+			if c.State == s {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append([]string{fmt.Sprintf("%d %s", n, s)}, parts...)
+		}
+	}
+	sum := fmt.Sprintf("%s: %s", count(len(cells), "case"), strings.Join(parts, ", "))
+	switch state {
+	case CellKept:
+		return sum + "."
+	case CellByDesign:
+		why, _, _ := strings.Cut(worst[0].Why, HereWords)
+		return why + " (" + sum + ")"
+	case CellNotApplicable, CellUnknown, CellBroken:
+	}
+	return worst[0].Why + " (" + sum + ")"
+}
+
+// HereWords begin what was seen, behind a general reason.
+const HereWords = " Here: "
+
+func (p *printer) cardCell(c *Cell, dir string) {
+	look := cellLooks[c.State]
+	name := c.Case()
+	if c.Variant != "" {
+		name += ", " + c.Variant
+	}
+	p.print("      ", p.paint(look.tone, p.cellMark(c.State)), " ", p.paint(strong, plain(name)), "\n")
+	for _, line := range wrap(plain(c.Why), p.o.Width-8) {
+		p.print("        ", line, "\n")
+	}
+	for _, file := range [][2]string{{"report", c.Report}, {"shortest", c.Scenario}} {
+		if file[1] != "" {
+			p.print("        ", p.paint(faint, pad(file[0], 9)), plain(path.Join(dir, file[1])), "\n")
+		}
+	}
+	if c.Replay != "" {
+		p.print("        ", p.paint(faint, pad("replay", 9)), plain(c.Replay), "\n")
+	}
+}
+
+// cardTable sets locks side by side.
+func (p *printer) cardTable(c *Card) {
+	width := make([]int, len(c.Locks))
+	p.print("  ", strings.Repeat(" ", guaranteeColumn))
+	for i := range c.Locks {
+		width[i] = max(utf8.RuneCountInString(plain(c.Locks[i].Label)), stateColumn-2)
+		p.print("  ", p.paint(strong, pad(plain(c.Locks[i].Label), width[i])))
+	}
+	p.print("\n")
+	for _, g := range c.Guarantees {
+		p.print("  ", pad(plain(g.Name), guaranteeColumn))
+		for i := range c.Locks {
+			state := c.Locks[i].Row(g.Name)
+			look := cellLooks[state]
+			p.print("  ", p.paint(look.tone, pad(p.cellMark(state)+" "+look.badge.Word, width[i])))
+		}
+		p.print("\n")
+	}
+}
+
+// cardTroubles are the cells of one of several locks that a reader must see.
+func (p *printer) cardTroubles(c *Card, l *CardLock, dir string) {
+	for _, g := range c.Guarantees {
+		for _, cell := range l.cells(g.Name) {
+			if cell.State == CellBroken || cell.State == CellUnknown {
+				p.cardRow(cell.State, g.Name, "")
+				p.cardCell(cell, dir)
+			}
+		}
+	}
+}
+
+// cardCosts writes what a lock costs.
+func (p *printer) cardCosts(l *CardLock) {
+	for i := range l.Costs {
+		c := &l.Costs[i]
+		p.complaint(2, c.Scenario+", "+c.Variant, costWords(&c.Cost), faint)
+	}
+}
+
+// cardSum counts the guarantees of a lock by their states, the worst first.
+func (p *printer) cardSum(c *Card, l *CardLock) {
+	p.print(p.paint(strong, plain(l.Label)), ": ", l.sum(c), "\n")
+}
+
+// sum counts the guarantees by their states, the worst first.
+func (l *CardLock) sum(c *Card) string {
+	n := make(map[CellState]int)
+	for _, g := range c.Guarantees {
+		n[l.Row(g.Name)]++
+	}
+	parts := []string{}
+	for _, s := range CellStates() {
+		if n[s] > 0 {
+			parts = append([]string{fmt.Sprintf("%d %s", n[s], s)}, parts...)
+		}
+	}
+	return count(len(c.Guarantees), "guarantee") + ": " + strings.Join(parts, ", ")
+}
+
+// WriteCardChanges writes how a card differs from the one that is expected.
+func WriteCardChanges(w io.Writer, changes []CardChange, o TextOptions) error {
+	p := newPrinter(o)
+	for _, change := range changes {
+		t, word := doubt, "note"
+		if change.Red {
+			t, word = bad, "NOT AS EXPECTED"
+		}
+		p.complaint(0, word, fmt.Sprintf("%s: %s: %s. %s", change.Lock, change.Cell.ID, change.Why, change.Cell.Why), t)
+	}
+	_, err := w.Write(p.buf.Bytes())
+	return err
+}
+
+// WriteCardMarkdown writes a card as Markdown, for a job summary or a design review. Links are
+// relative to the card's folder.
+func WriteCardMarkdown(w io.Writer, c *Card) error {
+	var b bytes.Buffer
+	head := func(cells ...string) {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	var labels []string
+	for i := range c.Locks {
+		labels = append(labels, markdown(c.Locks[i].Label))
+	}
+	fmt.Fprintf(&b, "## Report card: %s\n\n", strings.Join(labels, ", "))
+	for i := range c.Locks {
+		l := &c.Locks[i]
+		fmt.Fprintf(&b, "**%s**: %s. %s.\n\n", markdown(l.Label), markdown(l.sum(c)), markdown(clip(strings.Join(l.facts(), "; "), 500)))
+		if l.NotConforming != "" {
+			fmt.Fprintf(&b, "It does not conform to the lock protocol, so nothing is held against it here: %s.\n\n", markdown(l.NotConforming))
+		}
+	}
+	head(append([]string{"guarantee"}, labels...)...)
+	head(strings.Split(strings.Repeat("---,", len(labels))+"---", ",")...)
+	for _, g := range c.Guarantees {
+		row := []string{fmt.Sprintf("**%s** %s", markdown(g.Name), markdown(g.Title))}
+		for i := range c.Locks {
+			look := cellLooks[c.Locks[i].Row(g.Name)]
+			row = append(row, look.markdown+" "+look.badge.Word)
+		}
+		head(row...)
+	}
+	for i := range c.Locks {
+		l := &c.Locks[i]
+		fmt.Fprintf(&b, "\n### %s: all cases\n\n| case | | |\n|---|---|---|\n", markdown(l.Label))
+		for j := range l.Cells {
+			cell := &l.Cells[j]
+			look := cellLooks[cell.State]
+			if b.Len() > maxSummary-4096 {
+				fmt.Fprintf(&b, "\n%s not shown.\n", count(len(l.Cells)-j, "case"))
+				break
+			}
+			head(markdown(cell.ID), look.markdown+" "+look.badge.Word, markdown(clip(plain(cell.Why), 300)))
+		}
+	}
+	for i := range c.Locks {
+		for j := range c.Locks[i].Costs {
+			cost := &c.Locks[i].Costs[j]
+			if i == 0 && j == 0 {
+				b.WriteString("\n### What it costs\n\n| lock | setting | |\n|---|---|---|\n")
+			}
+			head(markdown(c.Locks[i].Label), markdown(cost.Scenario+", "+cost.Variant), markdown(costWords(&cost.Cost)))
+		}
+	}
+	b.WriteString("\n")
+	for _, legend := range cardLegend {
+		fmt.Fprintf(&b, "- %s **%s**: %s.\n", cellLooks[legend.State].markdown, legend.State, legend.Means)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}

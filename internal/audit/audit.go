@@ -176,6 +176,7 @@ func (a *audit) answer(ctx context.Context, k *asked) {
 		one, err := a.run(ctx, k, s, a.Trial.Seed+uint64(n))
 		if err != nil {
 			k.cell.State, k.cell.Why = report.CellUnknown, sentence("it could not be run: "+err.Error())
+			k.cell.Runs, k.cell.Undecided = n+1, n+1
 			a.fail(fmt.Errorf("%s: %s: %w", k.lock.Label, k.id, err))
 			return
 		}

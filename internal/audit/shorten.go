@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kballard/go-shellquote"
+
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -59,7 +61,7 @@ func (a *audit) write(l *Lock, q *question, cell *report.Cell, setup *scenario.S
 	head := scenario.Head{
 		Name: strings.ReplaceAll(cell.ID, "/", "-"), Title: q.title, Guarantee: q.guarantee,
 		Source: "the audit of " + l.Label + ", " + cell.ID,
-		Story:  fmt.Sprintf("%s\nThis is the shortest scenario that showed it, with %s.\nRun it with --lock %s", cell.Why, words.Count(len(setup.Faults.List), "fault"), l.Command()),
+		Story:  fmt.Sprintf("%s\nThis is the shortest scenario that showed it, with %s.\nRun it with --lock %s", cell.Why, words.Count(len(setup.Faults.List), "fault"), shellquote.Join(l.Command())),
 	}
 	var expect []scenario.ExpectedVerdict
 	for _, p := range append([]checker.Property{property}, checker.Demanded(setup.Workload.Kind)...) {

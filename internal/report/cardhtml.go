@@ -97,7 +97,7 @@ func newCardColumn(c *Card, l *CardLock) cardColumn {
 		one := cardCell{Cell: cell, Badge: cellLooks[cell.State].badge, Anchor: strings.NewReplacer("/", "-").Replace(l.Label + "-" + cell.ID),
 			ReportLink: fileLink(cell.Report), ScenarioLink: fileLink(cell.Scenario)}
 		column.All = append(column.All, one)
-		if cell.State == CellBroken || cell.State == CellUnknown {
+		if cell.troubles() {
 			column.Troubles = append(column.Troubles, one)
 		}
 	}

@@ -111,11 +111,17 @@ func (p *printer) cardRows(c *Card, l *CardLock, dir string) {
 		state := l.Row(g.Name)
 		p.cardRow(state, g.Name, l.rowWords(g.Name))
 		for _, cell := range cells {
-			if cell.State == CellBroken || cell.State == CellUnknown {
+			if cell.troubles() {
 				p.cardCell(cell, dir)
 			}
 		}
 	}
+}
+
+// troubles: a reader must see the cell. What was never run because the audit was interrupted is
+// said once.
+func (c *Cell) troubles() bool {
+	return c.State == CellBroken || c.State == CellUnknown && c.Runs > 0
 }
 
 func (p *printer) cardRow(state CellState, name, text string) {
@@ -215,7 +221,7 @@ func (p *printer) cardTable(c *Card) {
 func (p *printer) cardTroubles(c *Card, l *CardLock, dir string) {
 	for _, g := range c.Guarantees {
 		for _, cell := range l.cells(g.Name) {
-			if cell.State == CellBroken || cell.State == CellUnknown {
+			if cell.troubles() {
 				p.cardRow(cell.State, g.Name, "")
 				p.cardCell(cell, dir)
 			}

@@ -205,7 +205,7 @@ func (e programEvents) Renewed(grant uint64, until time.Duration) {
 func (e programEvents) Lost(grant uint64, last, at time.Duration, why string) {
 	if owner, ok := e.counts(grant, true); ok {
 		_ = e.server.send(client.Message{Type: client.Lost, Monotonic: int64(at), Uncertain: int64(at - last), Error: why,
-			Answer: &client.Answer{Value: history.Value{Owner: owner}}})
+			Answer: &client.Answer{Type: history.Info, Value: history.Value{Owner: owner}}})
 	}
 }
 

@@ -88,22 +88,22 @@ var audited = []struct {
 	{"redlock-extend", "extend_needs_quorum", []string{"told-when-lost"}}, // it believes in renewals that failed
 	{"redlock-extend", "stop_renewal", []string{"lost-release"}},
 	{"set-nx-px", "", nil},
-	{"set-nx-px", "release", []string{"owner-only"}},
+	{"set-nx-px", "release", []string{"late-release", "owner-only"}},
 	{"set-nx-wait", "", nil},
 	{"set-nx-wait", "check_wait", nil}, // no lock on a replicated node keeps failover: that is by design
 	{"set-nx-wait-pooled", "", nil},
 	{"watchdog", "", nil},
-	{"watchdog", "extend", []string{"no-resurrection", "fencing"}}, // the key that is back opens a fence that asks for it
+	{"watchdog", "extend", []string{"no-resurrection"}},
 	{"watchdog", "stop_renewal", []string{"lost-release"}},
 	{"watchdog-blind", "", []string{"paused-holder", "owner-only"}}, // it renews the key of the next holder, and believes it its own
 	{"linearizable", "", nil},
 	{"reentrant", "", nil},
 	{"reentrant-leaky", "", []string{"exclusive", "fencing"}},
-	{"constant-value", "", []string{"owner-only"}},
+	{"constant-value", "", []string{"late-release", "owner-only"}},
 	{"lock-delay", "", []string{"dead-holder"}}, // as it is meant: its delay is longer than the TTL
 	{"set-without-nx", "", []string{"exclusive"}},
-	{"setnx-del", "", []string{"dead-holder", "lost-release"}},
-	{"setnx-pexpire", "", []string{"owner-only", "dead-holder"}},
+	{"setnx-del", "", []string{"dead-holder", "hung-node", "lost-release"}},
+	{"setnx-pexpire", "", []string{"late-release", "owner-only", "dead-holder", "hung-node"}},
 	{"none", "", []string{"exclusive"}},
 }
 
@@ -184,5 +184,21 @@ func TestInterruptedAuditSaysSo(t *testing.T) {
 		Trial: trial.Options{World: trial.Virtual, Out: t.TempDir(), Now: time.Now}})
 	if err != nil || !made.Interrupted || made.Has(report.CellKept) || !made.Has(report.CellUnknown) {
 		t.Errorf("%+v, %v", made, err)
+	}
+}
+
+// Every scenario with a guarantee asks something of some lock.
+func TestEveryCaseAsksSomething(t *testing.T) {
+	locks := []*scenario.StandIn{}
+	for _, a := range lock.Algorithms() {
+		locks = append(locks, scenario.NewBuiltIn(lock.Config{Algorithm: a.Name}, ""))
+	}
+	for _, s := range scenariotest.Shipped(t) {
+		if s.Guarantee == scenario.NoGuarantee {
+			continue
+		}
+		if !slices.ContainsFunc(locks, func(own *scenario.StandIn) bool { q := ask(s, own); return q.scenario != nil }) {
+			t.Errorf("%s asks nothing of any lock", ID(s))
+		}
 	}
 }

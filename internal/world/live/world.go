@@ -59,6 +59,8 @@ type World struct {
 	}
 
 	time machine.RunTime
+	// wall is the steady offset of the wall clock.
+	wall func() (offset, uncertain time.Duration)
 	// begun: the run's time has begun, and does not begin anew.
 	begun atomic.Bool
 	hooks atomic.Pointer[world.Hooks]
@@ -101,6 +103,7 @@ func (w *World) build(o Options) (err error) {
 	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.record,
 		Stop: w.Stop, Background: &w.background}
 	w.wire = w.newWire(shown)
+	w.wall = observe.Steady(w.time.WallOffset)
 	if w.spec.Lock.Program != nil {
 		w.observation.Strangers = w.strangers(o.Nodes != server.External)
 		// On servers of others the lock's key has been given a prefix.
@@ -200,7 +203,7 @@ func (w *World) refused(l world.Link, why error) {
 
 // strangers is what to observe of a lock program. fresh: nodes start without keys.
 func (w *World) strangers(fresh bool) *observe.Strangers {
-	s := &observe.Strangers{Left: w.wire.Left, SinceBoot: w.time.SinceBoot, WallOffset: w.time.WallOffset,
+	s := &observe.Strangers{Left: w.wire.Left, SinceBoot: w.time.SinceBoot, WallOffset: w.wall,
 		Fresh: fresh, Primary: w.isPrimary}
 	for _, pattern := range w.spec.LockKeys {
 		s.Keys = append(s.Keys, strings.ReplaceAll(pattern, program.KeyPattern, w.spec.Lock.Key))

@@ -20,7 +20,9 @@ type Strangers struct {
 	// Left is when a command left its client over the connection of a name.
 	Left func(name string, words []string) (at time.Duration, known bool)
 	// Time is the run's; wall clocks of clients are the machine's.
-	SinceBoot  func() time.Duration
+	SinceBoot func() time.Duration
+	// WallOffset is steady (see Steady), or an instant that is asked for twice would come out as
+	// two, and the second may be the earlier one.
 	WallOffset func() (offset, uncertain time.Duration)
 	// Fresh: a node that starts has no keys.
 	Fresh bool
@@ -29,6 +31,24 @@ type Strangers struct {
 	Prefix string
 	// Primary tells the address of a primary, of which a replica carries out the commands.
 	Primary func(address string) bool
+}
+
+// Steady measures what to subtract from the wall clock to get run time. Two measurements differ by
+// some nanoseconds. So the first counts until the clock has moved by a millisecond, which is the
+// least that a command can name.
+func Steady(measure func() (offset, uncertain time.Duration)) func() (offset, uncertain time.Duration) {
+	var mu sync.Mutex
+	var steady time.Duration
+	begun := false
+	return func() (time.Duration, time.Duration) {
+		offset, uncertain := measure()
+		mu.Lock()
+		defer mu.Unlock()
+		if !begun || (offset-steady).Abs() >= time.Millisecond {
+			begun, steady = true, offset
+		}
+		return steady, uncertain
+	}
 }
 
 // maxKeys bounds how many keys are followed on a node.

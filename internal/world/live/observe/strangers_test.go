@@ -108,3 +108,17 @@ func TestConnectionsAreKnownBeforeTheirKeys(t *testing.T) {
 		t.Errorf("%+v", *events)
 	}
 }
+
+// The wall clock is measured again and again, and never quite alike.
+func TestSteady(t *testing.T) {
+	measured := time.Hour
+	offset := Steady(func() (time.Duration, time.Duration) { measured += 20; return measured, 5 })
+	first, uncertain := offset()
+	if again, _ := offset(); again != first || uncertain != 5 {
+		t.Errorf("%v, then %v; uncertain by %v", first, again, uncertain)
+	}
+	measured += time.Second // somebody has set it
+	if moved, _ := offset(); moved != measured {
+		t.Errorf("after the clock was set: %v", moved)
+	}
+}

@@ -84,7 +84,7 @@ func costs(list []*scenario.Scenario, own *scenario.StandIn) (single []*scenario
 func Run(ctx context.Context, o Options) (*report.Card, error) {
 	began := o.Trial.Now()
 	card := &report.Card{CardVersion: report.CardVersion, World: cmp.Or(o.Trial.World, trial.Live), Seed: o.Trial.Seed, Started: began.UTC().Format(time.RFC3339),
-		Versions: make(map[string]string)}
+		Guarantees: []report.CardGuarantee{}, Versions: make(map[string]string)}
 	for k, v := range o.Trial.Program {
 		card.Versions[k] = v
 	}

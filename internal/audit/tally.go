@@ -29,7 +29,9 @@ type variantTally struct {
 	// doubt is why the last run that could not tell could not.
 	doubt string
 	// decided is the property that speaks for the guarantee, in the last run that could tell.
-	decided        *report.PropertyResult
+	decided *report.PropertyResult
+	// byDesign is in how many runs that property was violated although it is not demanded.
+	byDesign       int
 	report, replay string
 	broken         []*broken
 }
@@ -95,6 +97,9 @@ func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, decidi
 			violated = true
 			of.violation(l, one, v, p, deciding)
 		}
+	}
+	if deciding != nil && deciding.Expected != checker.Holds && deciding.Verdict == checker.Violated {
+		of.byDesign++
 	}
 	doubt := ""
 	switch {
@@ -255,8 +260,8 @@ func (of *variantTally) conclude(g scenario.Guarantee, cell *report.Cell) {
 		cell.State, cell.Property, cell.Why = report.CellKept, string(p.Name), sentence(p.Why)
 	default:
 		cell.State, cell.Property, cell.Why = report.CellByDesign, string(p.Name), g.ByDesign()
+		cell.Violated = of.byDesign
 		if p.Verdict == checker.Violated {
-			cell.Violated = of.runs
 			cell.Why += report.HereWords + strings.TrimSuffix(p.Why, ".") + "."
 		}
 	}

@@ -91,6 +91,13 @@ func (g Guarantee) ByDesign() string { return g.row().byDesign }
 // Always reports that no lock can keep it, whatever its class, where it is not demanded.
 func (g Guarantee) Always() bool { return g.row().always }
 
+// DecidedBy are the properties that speak for the guarantee. The first that a variant is judged by
+// counts.
+func (g Guarantee) DecidedBy() []checker.Property { return g.row().decides }
+
+// Faults are the kinds of faults that it is about; none: all that a scenario has.
+func (g Guarantee) Faults() []string { return g.row().faults }
+
 // Speaks reports that a property speaks for the guarantee.
 func (g Guarantee) Speaks(p checker.Property) bool { return slices.Contains(g.row().decides, p) }
 

@@ -27,7 +27,7 @@ demo: setup build ## Set up, build, run the gc-pause scenario, and say where the
 .PHONY: build
 build: $(BIN)/sim ## Build bin/sim
 
-$(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile docs/lock-protocol.schema.json docs/result.md $(shell find internal -path '*/assets/*' -type f 2>/dev/null)
+$(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile docs/lock-protocol.schema.json docs/result.md docs/audit.md $(shell find internal -path '*/assets/*' -type f 2>/dev/null)
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/sim
 
 .PHONY: adapters
@@ -134,9 +134,10 @@ vuln: ## Look for known vulnerabilities in what is used
 	for m in . $(MODULES); do (cd $$m && $(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./...) || exit 1; done
 
 .PHONY: schema
-schema: build ## Write docs/scenario.schema.json and docs/result.schema.json anew
+schema: build ## Write docs/scenario.schema.json, docs/result.schema.json and docs/card.schema.json anew
 	$(BIN)/sim schema > docs/scenario.schema.json
 	$(BIN)/sim schema result > docs/result.schema.json
+	$(BIN)/sim schema card > docs/card.schema.json
 
 .PHONY: check
 check: lint cross deadcode test ## All that CI checks

@@ -12,3 +12,8 @@ var LockProtocolSchema string
 //
 //go:embed result.md
 var ResultPage string
+
+// AuditPage is the page about the report card, which says what the fields of card.json mean.
+//
+//go:embed audit.md
+var AuditPage string

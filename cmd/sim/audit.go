@@ -341,6 +341,12 @@ func (f *auditFlags) replay() string {
 	if f.world != trial.Live {
 		words = append(words, "--world", f.world)
 	}
+	for _, g := range f.guarantees {
+		words = append(words, "--guarantee", g)
+	}
+	if f.cases != "" {
+		words = append(words, "--case", f.cases)
+	}
 	return shellquote.Join(append(words, "--seed", fmt.Sprint(f.seed))...)
 }
 

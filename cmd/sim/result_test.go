@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	invopop "github.com/invopop/jsonschema"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/redlock-sim/redlock-sim/docs"
@@ -21,37 +22,46 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 )
 
-// The schema in docs is the one that sim prints, and has a meaning for each field; the page has
-// no field that is not there.
-func TestResultSchemaIsDocumented(t *testing.T) {
+// The schemas in docs are those that sim prints, and have a meaning for each field; no page has
+// a field that is not there.
+func TestSchemasAreDocumented(t *testing.T) {
 	t.Parallel()
-	var b bytes.Buffer
-	c := newSchemaCommand(&app{stdout: &b})
-	c.SetArgs([]string{"result"})
-	if err := c.Execute(); err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != docstest.Read(t, "docs/result.schema.json") {
-		t.Error("docs/result.schema.json is out of date: make schema")
-	}
-	rows := resultFields(docs.ResultPage)
-	report.Schema(func(typ, field string) string {
-		if rows[typ+"."+field] == "" {
-			t.Errorf("docs/result.md does not say what %s of %s means", field, typ)
+	for topic, c := range map[string]struct {
+		page   string
+		more   []string
+		schema func(func(typ, field string) string) *invopop.Schema
+	}{
+		"result": {docs.ResultPage, nil, report.Schema},
+		"card":   {docs.AuditPage, []string{docs.ResultPage}, report.CardSchema},
+	} {
+		var b bytes.Buffer
+		command := newSchemaCommand(&app{stdout: &b})
+		command.SetArgs([]string{topic})
+		if err := command.Execute(); err != nil {
+			t.Fatal(err)
 		}
-		delete(rows, typ+"."+field)
-		return ""
-	})
-	if len(rows) > 0 {
-		t.Errorf("docs/result.md has rows for fields that do not exist: %q", slices.Sorted(maps.Keys(rows)))
+		if b.String() != docstest.Read(t, "docs/"+topic+".schema.json") {
+			t.Errorf("docs/%s.schema.json is out of date: make schema", topic)
+		}
+		rows, elsewhere := fieldMeanings(c.page), meaning(c.more...)
+		c.schema(func(typ, field string) string {
+			if rows[typ+"."+field] == "" && elsewhere(typ, field) == "" {
+				t.Errorf("the page about %s.json does not say what %s of %s means", topic, field, typ)
+			}
+			delete(rows, typ+"."+field)
+			return ""
+		})
+		if len(rows) > 0 {
+			t.Errorf("the page about %s.json has rows for fields that do not exist: %q", topic, slices.Sorted(maps.Keys(rows)))
+		}
 	}
 }
 
-// resultSchema is the schema of result.json with nothing allowed beside its fields.
-func resultSchema(t *testing.T) *jsonschema.Schema {
+// strictSchema is a schema of docs with nothing allowed beside its fields.
+func strictSchema(t *testing.T, topic string) *jsonschema.Schema {
 	t.Helper()
 	var doc map[string]any
-	if err := json.Unmarshal([]byte(docstest.Read(t, "docs/result.schema.json")), &doc); err != nil {
+	if err := json.Unmarshal([]byte(docstest.Read(t, "docs/"+topic+".schema.json")), &doc); err != nil {
 		t.Fatal(err)
 	}
 	doc["additionalProperties"] = false
@@ -59,10 +69,10 @@ func resultSchema(t *testing.T) *jsonschema.Schema {
 		def.(map[string]any)["additionalProperties"] = false
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("result.json", doc); err != nil {
+	if err := c.AddResource(topic+".json", doc); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Compile("result.json")
+	s, err := c.Compile(topic + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +103,7 @@ func TestResultsAreValid(t *testing.T) {
 		t.Skip("runs lock programs")
 	}
 	t.Parallel()
-	s, dir := resultSchema(t), t.TempDir()
+	s, dir := strictSchema(t, "result"), t.TempDir()
 	for file, text := range map[string]string{
 		"tries.yaml": "name: tries\nlock: {algorithm: redlock}\nworkload: {clients: 2}\nexpect: {exclusive-lease: violated}\n",
 		"never.yaml": "name: never\nlock: {algorithm: redlock}\nworkload: {clients: 2}\nfaults: [{on: {client: c1, point: before-write, and: {client: c2, point: acquired}}, pause: {client: c1, for: 1s}}]\n",
@@ -153,5 +163,50 @@ func TestResultsAreValid(t *testing.T) {
 		}
 		valid(t, s, f)
 		_ = f.Close()
+	}
+}
+
+// Every card.json is valid against the schema: of one lock and of several, of a part, and with
+// costs, broken cells and their scenarios.
+func TestCardsAreValid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes cards")
+	}
+	t.Parallel()
+	s, dir := strictSchema(t, "card"), t.TempDir()
+	for _, c := range []struct {
+		locks []string
+		part  string
+		code  int
+		// shows is a field that makes this card worth its time.
+		shows string
+	}{
+		{[]string{"redlock"}, "", exitMet, `"costs":`},
+		{[]string{"redlock --switch value", "set-nx-px"}, "", exitUnexpected, `"scenario": "redlock-without-value/`},
+		{[]string{"redlock"}, "^cost/cost-acquire", exitMet, `"guarantees": []`},
+		{[]string{"redlock --switch node_error"}, "^(hung-node|memory-loss)/", exitUnexpected, `"undecided": 3`},
+	} {
+		words := []string{"audit", "--world", "virtual", "--seed", "1", "--case", c.part, "--json"}
+		for _, l := range c.locks {
+			words = append(words, "--lock", l)
+		}
+		cmd := exec.Command("sim", words...)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		if code := cmd.ProcessState.ExitCode(); code != c.code {
+			t.Errorf("%q: exit code %d, want %d: %v\n%s", words, code, c.code, err, out)
+		}
+		if !bytes.Contains(out, []byte(c.shows)) {
+			t.Errorf("%q shows no %s\n%s", words, c.shows, out)
+		}
+		if n := valid(t, s, bytes.NewReader(out)); n != 1 {
+			t.Errorf("%q prints %d cards", words, n)
+		}
+	}
+	for name, card := range reporttest.Cards() {
+		var b bytes.Buffer
+		if err := report.WriteCardJSON(&b, card); err != nil || valid(t, s, &b) != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

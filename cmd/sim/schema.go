@@ -13,17 +13,18 @@ import (
 )
 
 func newSchemaCommand(a *app) *cobra.Command {
-	topics := []string{"scenario", "lock-protocol", "result"}
+	topics := []string{"scenario", "lock-protocol", "result", "card"}
 	return &cobra.Command{
-		Use:   "schema [scenario|lock-protocol|result]",
-		Short: "Print a JSON Schema: of scenario files, for editors, of the lock protocol, or of result.json",
+		Use:   "schema [scenario|lock-protocol|result|card]",
+		Short: "Print a JSON Schema: of scenario files, for editors, of the lock protocol, of result.json, or of card.json",
 		Example: `  sim schema > scenario.schema.json
 
   and as the first line of a scenario:
   # yaml-language-server: $schema=scenario.schema.json
 
   sim schema lock-protocol
-  sim schema result`,
+  sim schema result
+  sim schema card`,
 		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: topics,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -38,10 +39,11 @@ func newSchemaCommand(a *app) *cobra.Command {
 				_, err := io.WriteString(a.stdout, docs.LockProtocolSchema)
 				return err
 			case "result":
-				meanings := resultFields(docs.ResultPage)
-				return a.printIndented(report.Schema(func(typ, field string) string { return meanings[typ+"."+field] }))
+				return a.printIndented(report.Schema(meaning(docs.ResultPage)))
+			case "card":
+				return a.printIndented(report.CardSchema(meaning(docs.AuditPage, docs.ResultPage)))
 			default:
-				return usageError("no schema of %q\nhint: sim schema scenario, sim schema lock-protocol, or sim schema result", topic)
+				return usageError("no schema of %q\nhint: sim schema %s", topic, strings.Join(topics, ", or sim schema "))
 			}
 		},
 	}
@@ -49,9 +51,21 @@ func newSchemaCommand(a *app) *cobra.Command {
 
 var pageLink = regexp.MustCompile(`\[(.*?)\]\(.*?\)`)
 
-// resultFields are the rows of the page's tables: what a field of a type means. The heading
+// meaning says what a field of a type means, from the tables of the first page that has it.
+func meaning(pages ...string) func(typ, field string) string {
+	return func(typ, field string) string {
+		for _, page := range pages {
+			if text := fieldMeanings(page)[typ+"."+field]; text != "" {
+				return text
+			}
+		}
+		return ""
+	}
+}
+
+// fieldMeanings are the rows of the page's tables: what a field of a type means. The heading
 // above a table names the type, as "Variant": "## Variants (`Variant`)".
-func resultFields(page string) map[string]string {
+func fieldMeanings(page string) map[string]string {
 	meanings := make(map[string]string)
 	typ := ""
 	for line := range strings.Lines(page) {

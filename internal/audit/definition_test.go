@@ -1,0 +1,357 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/randomtest"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+)
+
+// The table of docs/audit.md has what the code and the scenarios have: each guarantee, the
+// properties that decide, the faults that it is about, and the classes that lose it by design.
+func TestTableOfGuarantees(t *testing.T) {
+	shipped := scenariotest.Shipped(t)
+	var want []string
+	for _, g := range scenario.Guarantees() {
+		if g == scenario.NoGuarantee {
+			continue
+		}
+		var decides []string
+		for _, p := range g.DecidedBy() {
+			decides = append(decides, "`"+string(p)+"`")
+		}
+		want = append(want, fmt.Sprintf("| `%s` | %s | %s | %s | %s |", g, g.Title(), strings.Join(decides, ", else "), faultWords(g), byDesign(t, shipped, g)))
+	}
+	var got []string
+	_, table, _ := strings.Cut(docstest.Read(t, "docs/audit.md"), "| guarantee | what it says |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, line := range strings.Split(table, "\n")[2:] {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	for i := range want {
+		want[i] = strings.Join(strings.Fields(want[i]), " ")
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the table of docs/audit.md is\n%s\nbut the code says\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// faultWords are the kinds of faults that a guarantee is about.
+func faultWords(g scenario.Guarantee) string {
+	if g == faultless {
+		return "none"
+	}
+	var list []string
+	for _, f := range g.Faults() {
+		list = append(list, "`"+f+"`")
+	}
+	return cmp.Or(strings.Join(list, ", "), "all")
+}
+
+// byDesign are the classes of which a case does not demand the guarantee, and why.
+func byDesign(t *testing.T, shipped []*scenario.Scenario, g scenario.Guarantee) string {
+	t.Helper()
+	var list []string
+	for _, class := range []program.Class{program.Quorum, program.Single, program.Session, program.Other} {
+		if slices.ContainsFunc(shipped, func(s *scenario.Scenario) bool {
+			return s.Guarantee == g && slices.ContainsFunc(s.Variants, func(v scenario.Variant) bool {
+				v = v.Demanding(class)
+				return asks(g, &v) == report.CellByDesign
+			})
+		}) {
+			list = append(list, "`"+string(class)+"`")
+		}
+	}
+	if (len(list) > 0) != (g.ByDesign() != "") {
+		t.Errorf("%s is lost by design by the classes %q, and the reason is %q", g, list, g.ByDesign())
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return strings.Join(list, ", ") + ": " + g.ByDesign()
+}
+
+// seen is what one run of a variant showed, as docs/audit.md names it.
+type seen struct {
+	// verdicts are those of the properties; demanded are those that are demanded.
+	verdicts  map[checker.Property]checker.Verdict
+	demanded  map[checker.Property]bool
+	confirmed map[checker.Property]bool
+	deciding  checker.Property
+	broke     bool
+}
+
+// judged is what the definition says of a case.
+type judged struct {
+	again    []string
+	state    report.CellState
+	property checker.Property
+	runs     int
+	violated int
+	flaky    bool
+	// elsewhere is the state of a violation that counts elsewhere; empty: there is none.
+	elsewhere report.CellState
+}
+
+// violations are those of a run, without the consequences of two holders.
+func (s *seen) violations() (list []checker.Property) {
+	for p, v := range s.verdicts {
+		twoHolders := s.demanded[checker.ExclusiveLease] && s.verdicts[checker.ExclusiveLease] == checker.Violated
+		switch {
+		case v != checker.Violated || !s.demanded[p]:
+		case twoHolders && (p == checker.LinearizableResource || p == checker.NoLateEffect || p == checker.HolderServed):
+		default:
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// couldTell: it was neither broken off, and the deciding property holds, or is not demanded.
+func (s *seen) couldTell() bool {
+	verdict, ok := s.verdicts[s.deciding]
+	return !s.broke && ok && (!s.demanded[s.deciding] || verdict == checker.Holds)
+}
+
+// naive judges a case by docs/audit.md alone: from all runs of each variant, in order.
+func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
+	order := []report.CellState{report.CellBroken, report.CellUnknown, report.CellKept, report.CellByDesign}
+	var out judged
+	best := len(order)
+	stop := false
+	for _, name := range variants {
+		of := runs[name]
+		if len(of) == 0 {
+			continue
+		}
+		deciding := of[len(of)-1].deciding
+		confirmed, unconfirmed := make(map[checker.Property]int), make(map[checker.Property]int)
+		all := make(map[checker.Property]bool)
+		told, demanded := 0, of[0].demanded[deciding]
+		lostByDesign := 0
+		for _, r := range of {
+			for _, p := range r.violations() {
+				all[p] = true
+				if r.confirmed[p] {
+					confirmed[p]++
+				} else {
+					unconfirmed[p]++
+				}
+			}
+			if r.couldTell() {
+				told++
+			}
+			if r.verdicts[deciding] == checker.Violated {
+				lostByDesign++
+			}
+		}
+		shown := func(p checker.Property) bool { return confirmed[p] >= 3 }
+		violated := slices.SortedFunc(maps.Keys(all), func(a, b checker.Property) int {
+			return cmp.Or(min(confirmed[b], 3)-min(confirmed[a], 3), unconfirmed[b]-unconfirmed[a], a.Distance()-b.Distance())
+		})
+		var leading checker.Property
+		if len(violated) > 0 {
+			leading = violated[0]
+		}
+		if all[deciding] {
+			leading = deciding
+		}
+		if leading != "" && !shown(leading) || leading == "" && told == 0 && len(of) < 3 {
+			out.again = append(out.again, name)
+		}
+		if leading == deciding && shown(leading) {
+			stop = true
+		}
+		of3 := func(p checker.Property) report.CellState {
+			if shown(p) && conforms {
+				return report.CellBroken
+			}
+			return report.CellUnknown
+		}
+		one := judged{runs: len(of), property: deciding}
+		switch {
+		case leading != "" && leading == deciding:
+			one.state, one.violated = of3(leading), cmp.Or(confirmed[leading], unconfirmed[leading])
+			one.flaky = confirmed[leading]+unconfirmed[leading] < len(of)
+		case told == 0:
+			one.state, one.property = report.CellUnknown, ""
+		case demanded:
+			one.state = report.CellKept
+		default:
+			one.state, one.violated = report.CellByDesign, lostByDesign
+		}
+		if leading != "" && leading != deciding && out.elsewhere != report.CellBroken {
+			out.elsewhere = of3(leading)
+		}
+		if at := slices.Index(order, one.state); at < best {
+			best = at
+			one.again, one.elsewhere = out.again, out.elsewhere
+			out = one
+		}
+	}
+	if stop {
+		out.again = nil
+	}
+	return out
+}
+
+// judgedBy are those that random runs are judged by.
+var judgedBy = []checker.Property{checker.ExclusiveLease, checker.NoLateEffect, checker.LinearizableResource, checker.OrderedTokens, checker.HolderServed, checker.OwnerRelease}
+
+// nodesSaw is a history with two grants, and what shows a violation in it. The nodes saw both clients set
+// the key, or only one.
+func nodesSaw(both bool) (*history.History, *checker.Counterexample) {
+	h := &history.History{Header: history.Header{Nodes: []string{"A"}, Clients: []string{"c1", "c2"}, Quorum: 1}}
+	c := &checker.Counterexample{Impossible: -1}
+	for i, client := range []string{"c1", "c2"} {
+		add := func(process string, typ history.Type, f history.F, v history.Value) {
+			h.Events = append(h.Events, history.Event{Index: len(h.Events), Time: time.Duration(len(h.Events)) * time.Millisecond, Process: process, Type: typ, F: f, Value: v})
+		}
+		add(client, history.Invoke, history.Acquire, history.Value{})
+		if both || i == 0 {
+			add("A", history.Info, history.KeySet, history.Value{Client: client, Owner: client})
+		}
+		add(client, history.OK, history.Acquire, history.Value{Owner: client})
+		c.Operations = append(c.Operations, checker.CounterOp{Client: client, Events: []int{len(h.Events) - 1}})
+	}
+	return h, c
+}
+
+// Whoever reads docs/audit.md can tell the state of a cell: a second judge, written from the page
+// alone, agrees with the first one on random outcomes of runs.
+func TestDefinitionOfACell(t *testing.T) {
+	count := make(map[report.CellState]int)
+	for i := range randomtest.Histories(t, 5_000, 3_000) {
+		r := rand.New(rand.NewPCG(1, uint64(i)))
+		count[oneCase(t, r, uint64(i))]++
+		if t.Failed() {
+			return
+		}
+	}
+	t.Log(count)
+	for _, s := range report.CellStates() {
+		if s != report.CellNotApplicable && count[s] < 100 {
+			t.Errorf("only %d cases are %s", count[s], s)
+		}
+	}
+}
+
+func oneCase(t *testing.T, r *rand.Rand, number uint64) report.CellState {
+	t.Helper()
+	some := func(one, of int) bool { return r.IntN(of) < one }
+	guarantees := []scenario.Guarantee{"exclusive", "paused-holder", "fencing", "owner-only", "memory-loss"}
+	g := guarantees[r.IntN(len(guarantees))]
+	l := &Lock{StandIn: scenario.NewBuiltIn(lock.Config{Algorithm: "redlock"}, "")}
+	if some(2, 3) {
+		l.Program = &lock.Program{}
+		if some(1, 5) {
+			l.NotConforming = "it does not"
+		}
+	}
+	// A scenario of up to three variants.
+	s := &scenario.Scenario{}
+	var names []string
+	for i := range 1 + r.IntN(3) {
+		v := scenario.Variant{Name: fmt.Sprint("v", i), Setup: scenario.Setup{}}
+		for _, p := range judgedBy {
+			switch r.IntN(4) {
+			case 0, 1:
+				v.Demand = append(v.Demand, scenario.PropertyDemand{Property: p, Holds: true})
+				v.Expect = append(v.Expect, scenario.ExpectedVerdict{Property: p, Verdict: checker.Holds})
+			case 2:
+				v.Demand = append(v.Demand, scenario.PropertyDemand{Property: p, Holds: true, Of: []program.Class{program.Session}})
+				v.Expect = append(v.Expect, scenario.ExpectedVerdict{Property: p, Verdict: checker.Holds})
+			}
+		}
+		s.Variants, names = append(s.Variants, v), append(names, v.Name)
+	}
+	s.Guarantee = g
+	tl := &tally{question: &question{id: "x/y", guarantee: g, scenario: s}, lock: l}
+	runs := make(map[string][]*seen)
+	// How often violations show, and are confirmed, differs from case to case.
+	violates, sure, fails := r.IntN(5), r.IntN(5), r.IntN(3)
+	open := names
+	for n := 1; len(open) > 0; n++ {
+		if n > mostRuns {
+			break
+		}
+		result := &report.Result{}
+		for _, v := range s.Variants {
+			if !slices.Contains(open, v.Name) {
+				continue
+			}
+			demanding := v.Demanding(l.Ready.Class)
+			h, c := nodesSaw(r.IntN(5) < sure)
+			out := report.Variant{Name: v.Name, History: h}
+			saw := &seen{verdicts: make(map[checker.Property]checker.Verdict), demanded: make(map[checker.Property]bool), confirmed: make(map[checker.Property]bool), deciding: g.Decides(&demanding)}
+			if some(fails, 6) {
+				saw.broke = true
+				if out.Interrupted = some(1, 2); !out.Interrupted {
+					out.Error = "it fell over"
+				}
+			}
+			for _, p := range judgedBy {
+				saw.demanded[p] = demanding.Expected(p) == checker.Holds
+				if some(1, 20) {
+					continue // not judged
+				}
+				f := checker.Finding{Property: p, Verdict: checker.Holds, Why: "so it is"}
+				switch {
+				case r.IntN(12) < violates:
+					f.Verdict, f.Counterexample = checker.Violated, c
+				case some(1, 6):
+					f.Verdict = checker.Unknown
+				}
+				saw.verdicts[p], saw.confirmed[p] = f.Verdict, true
+				if l.Program != nil && f.Verdict == checker.Violated {
+					saw.confirmed[p], _ = checker.Confirmed(h, f)
+				}
+				out.Properties = append(out.Properties, report.Judged(f, demanding.Expected(p)))
+			}
+			runs[v.Name] = append(runs[v.Name], saw)
+			result.Variants = append(result.Variants, out)
+		}
+		tl.add(&trial.Trial{Result: result})
+		want := naive(names, runs, l.NotConforming == "")
+		open = tl.open()
+		if !slices.Equal(open, want.again) {
+			t.Errorf("case %d, run %d: %q are run again, by the definition %q\n%s", number, n, open, want.again, show(runs))
+			return ""
+		}
+		got := tl.conclude()
+		is := judged{again: open, state: got.State, property: checker.Property(got.Property), runs: got.Runs, violated: got.Violated, flaky: got.Flaky}
+		if got.aside != nil {
+			is.elsewhere = got.aside.State
+		}
+		if fmt.Sprint(is) != fmt.Sprint(want) {
+			t.Errorf("case %d, run %d: %+v, by the definition %+v\n%s", number, n, is, want, show(runs))
+			return ""
+		}
+	}
+	return tl.conclude().State
+}
+
+func show(runs map[string][]*seen) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(runs)) {
+		for _, s := range runs[name] {
+			fmt.Fprintf(&b, "%s: %+v\n", name, *s)
+		}
+	}
+	return b.String()
+}

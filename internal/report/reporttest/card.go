@@ -1,0 +1,155 @@
+package reporttest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// Cards are report cards by name: of one lock in all states, of several, and ones that attack
+// their reader.
+func Cards() map[string]*report.Card {
+	return map[string]*report.Card{"card": Card(), "card-several": SeveralLocks(), "card-hostile": HostileCard(), "card-empty": {CardVersion: report.CardVersion, World: "live",
+		Guarantees: []report.CardGuarantee{}, Locks: []report.CardLock{{Label: "nothing", Cells: []report.Cell{}}}}}
+}
+
+// cardGuarantees are the rows of these cards.
+var cardGuarantees = []report.CardGuarantee{
+	{Name: "exclusive", Title: "Without faults, two clients never hold the lock at once"},
+	{Name: "paused-holder", Title: "A holder that is paused past its lease does no harm"},
+	{Name: "late-messages", Title: "Messages that are late, lost or overtaken do not give the lock to two clients"},
+	{Name: "unreachable-minority", Title: "Nodes that cannot be reached do not give the lock to two clients"},
+	{Name: "late-release", Title: "The late release of an earlier attempt does not free the lock"},
+	{Name: "memory-loss", Title: "A node that lost its data does not give the lock to a second client"},
+	{Name: "node-clock-jump", Title: "A node whose clock jumps does not give the lock to a second client"},
+	{Name: "node-clock-drift", Title: "Clocks that run at slightly different rates do not give the lock to two clients"},
+	{Name: "client-clock", Title: "A client whose clock is moved does not believe in a lease that has ended"},
+	{Name: "failover", Title: "A failover does not give the lock to a second client"},
+	{Name: "owner-only", Title: "Only the holder's own release or renewal touches its lock"},
+	{Name: "no-resurrection", Title: "A renewal does not bring back a lock that had expired"},
+	{Name: "told-when-lost", Title: "A holder is told that it has lost the lock"},
+	{Name: "fencing", Title: "Each grant's token is larger than the one before, so that a resource can refuse late writes"},
+	{Name: "dead-holder", Title: "The lock of a dead client comes free"},
+	{Name: "dead-minority", Title: "Dead nodes, fewer than half, do not keep clients from the lock"},
+	{Name: "hung-node", Title: "A node that does not answer does not keep clients from the lock"},
+	{Name: "lost-release", Title: "The lock comes free although a release was lost"},
+	{Name: "progress", Title: "Among clients that wait for the lock, one gets it"},
+}
+
+// Card is the card of one lock with cells in all states.
+func Card() *report.Card {
+	c := cardFrame()
+	c.Replay = "sim audit --lock 'python3 my_lock.py' --seed 42"
+	c.Locks = []report.CardLock{cardLock("my-lock", 0)}
+	c.Locks[0].Version, c.Locks[0].Homepage, c.Locks[0].Command = "1.2", "https://example.com/my-lock", "python3 my_lock.py"
+	c.Locks[0].Costs = cardCosts()
+	return c
+}
+
+// SeveralLocks is a card of four locks, of which one does not conform and one has a long name.
+func SeveralLocks() *report.Card {
+	c := cardFrame()
+	c.World, c.Nodes, c.Interrupted = "virtual", "", true
+	c.Replay = "sim audit --lock redlock --lock set-nx-px --lock watchdog --world virtual --seed 42"
+	for i, label := range []string{"redlock", "set-nx-px", "watchdog", "a-lock-with-a-label-as-long-as-any"} {
+		c.Locks = append(c.Locks, cardLock(label, i))
+	}
+	c.Locks[2].NotConforming = "release: it answers before it has asked the node (sim conform 'python3 my_lock.py')"
+	c.Locks[0].Costs, c.Locks[3].Costs = cardCosts(), cardCosts()[:1]
+	return c
+}
+
+// HostileCard is a card in which every text that others may write attacks its reader.
+func HostileCard() *report.Card {
+	c := cardFrame()
+	c.Replay = "sim audit --lock '" + BreakOut + "' " + BreakTerm
+	c.Versions = map[string]string{"sim": BreakOut + BreakTerm}
+	c.Started, c.World, c.Nodes = BreakAttr+BreakOut, BreakOut, BreakMD
+	c.Guarantees = []report.CardGuarantee{{Name: BreakOut, Title: BreakCSS}, {Name: BreakTerm, Title: BreakMD}, {Name: "javascript:alert(7)", Title: BreakAttr}}
+	for _, label := range []string{BreakOut + BreakTerm, "javascript:alert(5)|" + BreakMD} {
+		l := report.CardLock{Label: label, Command: BreakCSS, NotConforming: BreakOut + BreakTerm + BreakMD,
+			Lock: report.Lock{Name: BreakOut, Version: BreakTerm, Homepage: "javascript:alert(5)", Class: BreakAttr, Promise: BreakMD}}
+		for i, g := range c.Guarantees {
+			for _, s := range report.CellStates() {
+				l.Cells = append(l.Cells, report.Cell{ID: g.Name + "/" + BreakAttr + BreakOut, Title: BreakOut + BreakTerm, State: s, Why: BreakMD + BreakOut + BreakTerm + BreakCSS,
+					Property: BreakOut, Variant: BreakTerm + BreakOut, Runs: 3, Violated: i, Report: "javascript:alert(6)", Scenario: BreakAttr + "//example.com/" + BreakOut, Replay: BreakOut + BreakTerm})
+			}
+		}
+		for _, cost := range cardCosts() {
+			cost.Scenario, cost.Variant, cost.Report = BreakOut+BreakTerm, BreakMD, "javascript:alert(8)"
+			l.Costs = append(l.Costs, cost)
+		}
+		c.Locks = append(c.Locks, l)
+	}
+	return c
+}
+
+func cardFrame() *report.Card {
+	return &report.Card{CardVersion: report.CardVersion, World: "live", Nodes: "process", Seed: 42, Started: "2026-11-20T20:45:01Z", WallMS: 68_000,
+		Versions: map[string]string{"sim": "0.1.0", "redis": "8.0.2"}, Guarantees: cardGuarantees}
+}
+
+func cardCosts() []report.CardCost {
+	var list []report.CardCost
+	for _, v := range Cost().Variants {
+		list = append(list, report.CardCost{Scenario: "cost-acquire", Variant: v.Name, Cost: *v.Cost, Report: "my-lock/cost-acquire/20261120-204501-42/report.html"})
+	}
+	return list
+}
+
+// cardLock is a column. Locks of different numbers differ in a few cells.
+func cardLock(label string, number int) report.CardLock {
+	l := report.CardLock{Label: label, Lock: report.Lock{Name: label, Class: "single", Promise: "the TTL that it asked for", InPlace: true}}
+	add := func(id, title string, s report.CellState, p checker.Property, runs, violated int, why string) *report.Cell {
+		guarantee, name, _ := strings.Cut(id, "/")
+		c := report.Cell{ID: id, Title: title, State: s, Why: why, Property: string(p), Runs: runs, Violated: violated, Flaky: violated > 0 && violated < runs}
+		if runs > 0 {
+			c.Report = fmt.Sprintf("%s/%s/20261120-204501-42/report.html", label, name)
+			c.Replay = fmt.Sprintf("sim run %s --seed 42 --lock 'python3 my_lock.py'", name)
+		}
+		if s == report.CellBroken {
+			c.Scenario = fmt.Sprintf("%s/%s-%s.yaml", label, guarantee, name)
+		}
+		l.Cells = append(l.Cells, c)
+		return &l.Cells[len(l.Cells)-1]
+	}
+	kept := func(id, title, why string) { add(id, title, report.CellKept, checker.ExclusiveLease, 1, 0, why) }
+	never := func(id, title, why string) { add(id, title, report.CellNotApplicable, "", 0, 0, why) }
+	kept("exclusive/reentrant", "A client that takes the lock twice", "No two promises overlapped (4 grants, 2 contended).")
+	kept("exclusive/set-nx-px", "Three clients, no faults", "No two promises overlapped (3 grants, 2 contended).")
+	paused := "A lease can end while its holder is paused, and the holder cannot notice in time. Only a resource that checks fencing tokens can refuse its late write."
+	for i := range 6 {
+		add(fmt.Sprintf("paused-holder/pause-%d", i), "A client is paused past its lease, then writes", report.CellByDesign, checker.NoLateEffect, 1, 1,
+			paused+report.HereWords+"a write of c1 took effect 347 ms after its validity had ended.")
+	}
+	kept("paused-holder/fenced", "The same, with a fence", "No write took effect too late (2 writes).")
+	kept("late-messages/answer-lost", "The answer of an acquire is lost", "No two promises overlapped (2 grants, 1 contended).")
+	never("unreachable-minority/found-reachable-quorum", "Two of three nodes cannot be reached", "The scenario needs 3 nodes, and it takes one.")
+	late := add("late-release/value-per-client", "A late clean-up deletes the key that the same client set later", report.CellBroken, checker.ExclusiveLease, 10, 4,
+		"2 holders at once for 699 ms (4 of 10 runs).")
+	late.Variant = "per-client"
+	if number == 1 {
+		*late = report.Cell{ID: late.ID, Title: late.Title, State: report.CellKept, Why: "No two promises overlapped (2 grants, 1 contended).", Runs: 1, Report: late.Report}
+	}
+	never("memory-loss/node-restart", "A node comes back without its keys", "The scenario needs 3 nodes, and it takes one.")
+	never("node-clock-jump/clock-jump", "The clock of a node jumps", "The scenario needs 3 nodes, and it takes one.")
+	never("node-clock-drift/fast-node-clock", "The clock of a node runs fast", "The scenario needs 3 nodes, and it takes one.")
+	kept("client-clock/wall-clock-client", "The clock of a client is moved back", "No two promises overlapped (2 grants, 1 contended).")
+	add("failover/failover", "A replica is promoted that never got the key", report.CellByDesign, checker.ExclusiveLease, 1, 1,
+		"Replication is asynchronous: a replica can be promoted that never got the key."+report.HereWords+"2 holders at once for 1.2 s.")
+	add("owner-only/constant-value", "All clients write the same value", report.CellBroken, checker.OwnerRelease, 3, 3, "The release of c1 deleted the key of c2 on A (3 of 3 runs).")
+	never("no-resurrection/resurrected-lease", "A renewal comes after the key expired", `The scenario needs "renew", which it cannot do.`)
+	never("told-when-lost/extension", "The key goes while the client believes in it", `The scenario needs "renew", which it cannot do.`)
+	add("fencing/counter-restart", "The counter of tokens is lost", report.CellUnknown, checker.OrderedTokens, 3, 0, "Ordered-tokens is undecided: no grant came after another.").Undecided = 3
+	add("dead-holder/setnx-del", "A client dies with the lock", report.CellUnknown, checker.DeadlockFree, 3, 3,
+		"Look here: deadlock-free is violated by the lock's word, but not by what the nodes saw: the lock keeps no key on the nodes, so they cannot confirm it.")
+	never("dead-minority/dead-node-raises", "A dead node raises an error", "The scenario needs 3 nodes, and it takes one.")
+	never("hung-node/hanging-node", "A node does not answer", "The scenario needs 3 nodes, and it takes one.")
+	kept("lost-release/skip-release", "A client does not release", "The lock came free 3 times, the slowest after 1.1 s (bound 3.00 s).")
+	kept("progress/retry", fmt.Sprintf("%s wait for the lock", words.Count(3, "client")), fmt.Sprintf("4 grants, the slowest after %v (bound 3.00 s).", 36300*time.Microsecond))
+	return l
+}

@@ -198,7 +198,7 @@ func ReadCard(rd io.Reader) (*Card, error) {
 		return nil, fmt.Errorf("not a card: %w", err)
 	}
 	switch {
-	case c.CardVersion == 0:
+	case c.CardVersion < 1:
 		return nil, errors.New("not a card: no card_version")
 	case c.CardVersion > CardVersion:
 		return nil, fmt.Errorf("card version %d: this program reads version %d", c.CardVersion, CardVersion)

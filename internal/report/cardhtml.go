@@ -27,7 +27,7 @@ func WriteCardHTML(w io.Writer, c *Card) error {
 		for i := range c.Locks {
 			l := &c.Locks[i]
 			cells := l.cells(g.Name)
-			one := cardSummary{Badge: cellLooks[l.Row(g.Name)].badge}
+			one := cardSummary{Label: l.Label, Badge: cellLooks[l.Row(g.Name)].badge}
 			if len(cells) > 0 {
 				one.Words = l.rowWords(g.Name)
 			}
@@ -85,7 +85,9 @@ type cardRow struct {
 	Locks []cardSummary
 }
 
+// cardSummary is what a row says of one lock.
 type cardSummary struct {
+	Label string
 	Badge badge
 	Words string
 }

@@ -42,7 +42,7 @@ var cardLegend = []struct {
 	{CellKept, "in every run that could tell, nothing that is demanded was violated. It is no proof"},
 	{CellBroken, "a violation was shown in three of at most ten runs, confirmed by what the nodes saw"},
 	{CellByDesign, "no lock of this class can keep it; the sentence says why"},
-	{CellNotApplicable, "the lock cannot do what the case needs, by its own words or its class"},
+	{CellNotApplicable, "the lock cannot do what the case needs, by its own words or its class; or what is violated here has another reason"},
 	{CellUnknown, "the runs could not tell; it may be broken. Look at the report"},
 }
 
@@ -109,10 +109,14 @@ func (p *printer) cardRows(c *Card, l *CardLock, dir string) {
 			continue
 		}
 		state := l.Row(g.Name)
-		p.cardRow(state, g.Name, l.rowWords(g.Name))
+		text := l.rowWords(g.Name)
+		if state == CellBroken || state == CellUnknown { // the cells below say why
+			text = sumOf(cells) + "."
+		}
+		p.cardRow(state, g.Name, text)
 		for _, cell := range cells {
 			if cell.troubles() {
-				p.cardCell(cell, dir)
+				p.cardCell(cell, cell.Case(), dir)
 			}
 		}
 	}
@@ -150,6 +154,20 @@ func (l *CardLock) rowWords(guarantee string) string {
 	case state == CellNotApplicable:
 		return worst[0].Why
 	}
+	sum := sumOf(cells)
+	switch state {
+	case CellKept:
+		return sum + "."
+	case CellByDesign:
+		why, _, _ := strings.Cut(worst[0].Why, HereWords)
+		return why + " (" + sum + ")"
+	case CellNotApplicable, CellUnknown, CellBroken:
+	}
+	return worst[0].Why + " (" + sum + ")"
+}
+
+// sumOf counts cells by their states, the worst first.
+func sumOf(cells []*Cell) string {
 	var parts []string
 	for _, s := range CellStates() {
 		n := 0
@@ -162,24 +180,14 @@ func (l *CardLock) rowWords(guarantee string) string {
 			parts = append([]string{fmt.Sprintf("%d %s", n, s)}, parts...)
 		}
 	}
-	sum := fmt.Sprintf("%s: %s", count(len(cells), "case"), strings.Join(parts, ", "))
-	switch state {
-	case CellKept:
-		return sum + "."
-	case CellByDesign:
-		why, _, _ := strings.Cut(worst[0].Why, HereWords)
-		return why + " (" + sum + ")"
-	case CellNotApplicable, CellUnknown, CellBroken:
-	}
-	return worst[0].Why + " (" + sum + ")"
+	return fmt.Sprintf("%s: %s", count(len(cells), "case"), strings.Join(parts, ", "))
 }
 
 // HereWords begin what was seen, behind a general reason.
 const HereWords = " Here: "
 
-func (p *printer) cardCell(c *Cell, dir string) {
+func (p *printer) cardCell(c *Cell, name, dir string) {
 	look := cellLooks[c.State]
-	name := c.Case()
 	if c.Variant != "" {
 		name += ", " + c.Variant
 	}
@@ -199,10 +207,13 @@ func (p *printer) cardCell(c *Cell, dir string) {
 
 // cardTable sets locks side by side.
 func (p *printer) cardTable(c *Card) {
-	width := make([]int, len(c.Locks))
+	last := len(c.Locks) - 1
+	width := make([]int, len(c.Locks)) // nothing follows the last column
 	p.print("  ", strings.Repeat(" ", guaranteeColumn))
 	for i := range c.Locks {
-		width[i] = max(utf8.RuneCountInString(plain(c.Locks[i].Label)), stateColumn-2)
+		if i < last {
+			width[i] = max(utf8.RuneCountInString(plain(c.Locks[i].Label)), stateColumn)
+		}
 		p.print("  ", p.paint(strong, pad(plain(c.Locks[i].Label), width[i])))
 	}
 	p.print("\n")
@@ -222,8 +233,7 @@ func (p *printer) cardTroubles(c *Card, l *CardLock, dir string) {
 	for _, g := range c.Guarantees {
 		for _, cell := range l.cells(g.Name) {
 			if cell.troubles() {
-				p.cardRow(cell.State, g.Name, "")
-				p.cardCell(cell, dir)
+				p.cardCell(cell, cell.ID, dir)
 			}
 		}
 	}
@@ -233,7 +243,7 @@ func (p *printer) cardTroubles(c *Card, l *CardLock, dir string) {
 func (p *printer) cardCosts(l *CardLock) {
 	for i := range l.Costs {
 		c := &l.Costs[i]
-		p.complaint(2, c.Scenario+", "+c.Variant, costWords(&c.Cost), faint)
+		p.complaint(2, plain(c.Scenario+", "+c.Variant), costWords(&c.Cost), faint)
 	}
 }
 

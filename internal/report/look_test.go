@@ -18,9 +18,17 @@ func TestPagesToLookAt(t *testing.T) {
 	if dir == "" {
 		t.Skip("PAGES names no folder")
 	}
+	b := tab.New(t)
+	for name, c := range reporttest.Cards() {
+		html := cardPage(t, c)
+		keep(t, filepath.Join(dir, name+".html"), html)
+		look(b, dir, name, html)
+	}
+	if testing.Short() {
+		return
+	}
 	all := reporttest.All()
 	all["long"] = reporttest.Long(100_000)
-	b := tab.New(t)
 	for name, r := range all {
 		html := page(t, r)
 		keep(t, filepath.Join(dir, name+".html"), html)

@@ -3,11 +3,9 @@ package reporttest
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
-	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Cards are report cards by name: of one lock in all states, of several, and ones that attack
@@ -150,6 +148,6 @@ func cardLock(label string, number int) report.CardLock {
 	never("dead-minority/dead-node-raises", "A dead node raises an error", "The scenario needs 3 nodes, and it takes one.")
 	never("hung-node/hanging-node", "A node does not answer", "The scenario needs 3 nodes, and it takes one.")
 	kept("lost-release/skip-release", "A client does not release", "The lock came free 3 times, the slowest after 1.1 s (bound 3.00 s).")
-	kept("progress/retry", fmt.Sprintf("%s wait for the lock", words.Count(3, "client")), fmt.Sprintf("4 grants, the slowest after %v (bound 3.00 s).", 36300*time.Microsecond))
+	kept("progress/retry", "Three clients wait for the lock", "4 grants, the slowest after 36.3 ms (bound 3.00 s).")
 	return l
 }

@@ -277,7 +277,7 @@ func attribute(all []*asked) {
 	// Those come first whose guarantee is about such a property at all.
 	for _, near := range []bool{true, false} {
 		for _, k := range all {
-			if k.aside != nil && k.explanation(all) == nil && k.aside.State.Worse(k.cell.State) > 0 && (!near || k.guarantee.Speaks(checker.Property(k.aside.Property))) {
+			if k.aside != nil && k.explanation(all) == nil && k.asideSaysMore() && (!near || k.guarantee.Speaks(checker.Property(k.aside.Property))) {
 				*k.cell, k.aside = *k.aside, nil
 			}
 		}
@@ -297,6 +297,12 @@ func attribute(all []*asked) {
 			k.cell.Why += fmt.Sprintf(" (But %s is violated here for another reason: see %s.)", k.aside.Property, other.id)
 		}
 	}
+}
+
+// asideSaysMore reports that the cell of the violation aside is worse, or as unknown as the cell itself: then
+// what was seen says more than that something was not.
+func (k *asked) asideSaysMore() bool {
+	return k.aside.State.Worse(k.cell.State) > 0 || k.aside.State == report.CellUnknown && k.cell.State == report.CellUnknown
 }
 
 // explanation is another question whose answer explains the violation aside; nil: there is none.

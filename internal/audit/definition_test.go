@@ -355,3 +355,36 @@ func show(runs map[string][]*seen) string {
 	}
 	return b.String()
 }
+
+// What was seen, but not shown, says more than that something could not be told. What was shown counts once.
+func TestViolationsThatCountElsewhere(t *testing.T) {
+	cell := func(id string, s report.CellState, p checker.Property) report.Cell {
+		return report.Cell{ID: id, State: s, Property: string(p), Why: "it is " + string(s) + "."}
+	}
+	for name, c := range map[string]struct {
+		own, aside, other report.CellState
+		want              report.CellState
+		says              string
+	}{
+		"seen, and the case could not tell":         {report.CellUnknown, report.CellUnknown, report.CellKept, report.CellUnknown, "of the aside"},
+		"seen, and the case is kept":                {report.CellKept, report.CellUnknown, report.CellKept, report.CellUnknown, "of the aside"},
+		"shown nowhere else":                        {report.CellKept, report.CellBroken, report.CellKept, report.CellBroken, "of the aside"},
+		"shown elsewhere, and the case is kept":     {report.CellKept, report.CellBroken, report.CellBroken, report.CellKept, "violated here for another reason: see owner-only/y"},
+		"shown elsewhere, and nothing could tell":   {report.CellUnknown, report.CellBroken, report.CellBroken, report.CellNotApplicable, "see owner-only/y"},
+		"shown without the fault, too":              {report.CellNotApplicable, report.CellBroken, report.CellBroken, report.CellNotApplicable, "without the fault that this is about: see owner-only/y"},
+		"broken by itself, and something was seen":  {report.CellBroken, report.CellUnknown, report.CellKept, report.CellBroken, "it is broken."},
+		"broken by itself, and something was shown": {report.CellBroken, report.CellBroken, report.CellKept, report.CellBroken, "it is broken."},
+	} {
+		own, aside, other := cell("exclusive/x", c.own, checker.ExclusiveLease), cell("exclusive/x", c.aside, checker.OwnerRelease), cell("owner-only/y", c.other, checker.OwnerRelease)
+		aside.Why = "of the aside"
+		k := &asked{question: &question{id: own.ID, guarantee: "exclusive"}, cell: &own, aside: &aside}
+		o := &asked{question: &question{id: other.ID, guarantee: "owner-only"}, cell: &other}
+		if c.other == report.CellBroken {
+			o.shown = []checker.Property{checker.OwnerRelease}
+		}
+		attribute([]*asked{k, o})
+		if k.cell.State != c.want || !strings.Contains(k.cell.Why, c.says) || o.cell.State != c.other {
+			t.Errorf("%s: %s (%s) and %s", name, k.cell.State, k.cell.Why, o.cell.State)
+		}
+	}
+}

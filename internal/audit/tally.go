@@ -114,9 +114,9 @@ func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, decidi
 	case deciding.Expected != checker.Holds || deciding.Verdict == checker.Holds:
 		of.decided = deciding
 	}
+	of.doubt = cmp.Or(doubt, of.doubt)
 	if doubt != "" && !violated {
 		of.undecided++
-		of.doubt = doubt
 	}
 	if of.report == "" || doubt == "" && !violated {
 		of.report, of.replay = one.Report, one.Result.Replay

@@ -382,7 +382,7 @@ func (a *app) cardVerdict(ctx context.Context, card, expected *report.Card, dir 
 	if runErr != nil {
 		return runErr
 	}
-	red := card.Has(report.CellBroken)
+	red, undecided := card.Has(report.CellBroken), card.Has(report.CellUnknown)
 	if expected != nil {
 		changes := report.CompareCards(expected, card)
 		out := a.stdout
@@ -393,6 +393,7 @@ func (a *app) cardVerdict(ctx context.Context, card, expected *report.Card, dir 
 			return err
 		}
 		red = slices.ContainsFunc(changes, func(c report.CardChange) bool { return c.Red })
+		undecided = slices.ContainsFunc(changes, func(c report.CardChange) bool { return c.Cell.State == report.CellUnknown })
 		if red {
 			fmt.Fprintf(out, "hint: to accept the new card: cp %s %s\n", shellquote.Join(shortPath(filepath.Join(dir, "card.json"))), shellquote.Join(f.expect))
 		}
@@ -400,7 +401,7 @@ func (a *app) cardVerdict(ctx context.Context, card, expected *report.Card, dir 
 	switch {
 	case red:
 		return &exitError{exitUnexpected, nil}
-	case card.Has(report.CellUnknown) && !f.allowUndecided:
+	case undecided && !f.allowUndecided:
 		return &exitError{exitUndecided, nil}
 	}
 	return nil

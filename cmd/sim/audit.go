@@ -132,6 +132,9 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 	if f.jobs < 1 {
 		return usageError("--jobs %d: want at least 1", f.jobs)
 	}
+	if err := f.checkOutputs(); err != nil {
+		return err
+	}
 	expected, err := readExpectedCard(f.expect)
 	if err != nil {
 		return err
@@ -158,7 +161,7 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 	}
 	for i := range locks {
 		if locks[i].Programs, err = trial.Greet(ctx, nil, locks[i].StandIn); err != nil {
-			return err
+			return interruptedOr(ctx, err)
 		}
 	}
 	self, err := os.Executable()
@@ -171,8 +174,9 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 	}
 	a.orderly.Store(true)
 	for i := range locks {
-		if locks[i].NotConforming, err = a.conformance(ctx, &locks[i], filepath.Join(dir, locks[i].Label)); err != nil {
-			return err
+		if err = a.conformance(ctx, &locks[i], filepath.Join(dir, locks[i].Label)); err != nil {
+			_ = os.RemoveAll(dir) // there is no card, and nothing was run
+			return interruptedOr(ctx, err)
 		}
 	}
 	o := audit.Options{
@@ -197,6 +201,25 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 		return err
 	}
 	return a.cardVerdict(ctx, card, expected, dir, f, runErr)
+}
+
+// checkOutputs refuses files that cannot be written before the audit rather than after it.
+func (f *auditFlags) checkOutputs() error {
+	if f.card != "" && f.card == f.markdown {
+		return usageError("--card and --markdown name the same file")
+	}
+	for flag, path := range map[string]string{"--card": f.card, "--markdown": f.markdown} {
+		if path == "" {
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return usageError("%s %s: that is a folder", flag, path)
+		}
+		if info, err := os.Stat(filepath.Dir(path)); err == nil && !info.IsDir() {
+			return usageError("%s %s: %s is no folder", flag, path, filepath.Dir(path))
+		}
+	}
+	return nil
 }
 
 // costTag marks the scenarios that measure what a lock costs.
@@ -259,6 +282,9 @@ func auditLocks(f auditFlags) ([]audit.Lock, error) {
 		case label == "":
 			label = labelOf(own)
 		}
+		if strings.HasPrefix(label, "card.") {
+			return nil, usageError("--lock %s: a lock cannot be called %s: files of the card are", text, label)
+		}
 		if slices.ContainsFunc(list, func(l audit.Lock) bool { return l.Label == label }) {
 			return nil, usageError("two locks are called %q\nhint: --lock name='COMMAND'", label)
 		}
@@ -288,32 +314,46 @@ func labelOf(s *scenario.StandIn) string {
 	return cmp.Or(text, "lock")
 }
 
-// conformance says why a program does not conform; empty: it does, or is no program.
-func (a *app) conformance(ctx context.Context, l *audit.Lock, dir string) (string, error) {
+// interruptedOr is the error of something that an interrupt may have cut short.
+func interruptedOr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return &exitError{exitInterrupted, errors.New("interrupted before anything was run")}
+	}
+	return err
+}
+
+// conformance looks whether a program conforms. What the lock itself does wrong is no matter of the
+// protocol, and no reason to hold nothing against it.
+func (a *app) conformance(ctx context.Context, l *audit.Lock, dir string) error {
 	if l.Program == nil {
-		return "", nil
+		return nil
 	}
 	fmt.Fprintf(a.stderr, "%s: does it conform to the lock protocol?\n", l.Label)
 	logs := filepath.Join(dir, "conform")
 	if err := os.MkdirAll(logs, 0o755); err != nil {
-		return "", fmt.Errorf("failed to make a folder for logs: %w", err)
+		return fmt.Errorf("failed to make a folder for logs: %w", err)
 	}
 	r, err := conform.Run(ctx, conform.Options{Command: l.Program.Command, Key: "lock", TTL: 2 * time.Second, Patience: program.ReadyWithin, Dir: logs,
 		Line: func(conform.Line) {}, Begin: func(string) {}, End: func(conform.Check) {}})
 	if err != nil {
-		return "", err
+		return err
 	}
+	again := shellquote.Join("sim", "conform", l.Command())
 	for i := range r.Checks {
 		c := &r.Checks[i]
-		switch c.Outcome {
-		case conform.Failed:
-			return fmt.Sprintf("%s: %s (%s)", c.Name, c.Finding.Seen, shellquote.Join("sim", "conform", l.Command())), nil
-		case conform.NotRun:
-			return fmt.Sprintf("%s could not be checked: %s", c.Name, c.Why), nil
-		case conform.Passed, conform.NotApplicable:
+		switch {
+		case c.Outcome == conform.Failed && c.OfLock:
+			l.Misbehaves = cmp.Or(l.Misbehaves, fmt.Sprintf("the lock fails the check %s (%s): %s (%s)", c.Name, c.Title, c.Finding.Seen, again))
+		case c.Outcome == conform.Failed:
+			l.NotConforming = cmp.Or(l.NotConforming, fmt.Sprintf("%s: %s (%s)", c.Name, c.Finding.Seen, again))
+		case c.Outcome == conform.NotRun && !c.OfLock:
+			l.NotConforming = cmp.Or(l.NotConforming, fmt.Sprintf("%s could not be checked: %s (%s)", c.Name, c.Why, again))
 		}
 	}
-	return "", os.RemoveAll(logs)
+	if l.NotConforming+l.Misbehaves == "" {
+		return os.RemoveAll(logs)
+	}
+	return nil
 }
 
 func readExpectedCard(path string) (*report.Card, error) {
@@ -340,6 +380,8 @@ func (f *auditFlags) replay() string {
 	}
 	if f.world != trial.Live {
 		words = append(words, "--world", f.world)
+	} else if f.nodes == string(server.Docker) {
+		words = append(words, "--nodes", f.nodes)
 	}
 	for _, g := range f.guarantees {
 		words = append(words, "--guarantee", g)
@@ -394,7 +436,10 @@ func (a *app) cardVerdict(ctx context.Context, card, expected *report.Card, dir 
 		}
 		red = slices.ContainsFunc(changes, func(c report.CardChange) bool { return c.Red })
 		undecided = slices.ContainsFunc(changes, func(c report.CardChange) bool { return c.Cell.State == report.CellUnknown })
-		if red {
+		switch {
+		case red && expected.HasMore(card):
+			fmt.Fprintf(out, "hint: to accept it, audit all cases with --card %s\n", shellquote.Join(f.expect))
+		case red:
 			fmt.Fprintf(out, "hint: to accept the new card: cp %s %s\n", shellquote.Join(shortPath(filepath.Join(dir, "card.json"))), shellquote.Join(f.expect))
 		}
 	}

@@ -23,6 +23,8 @@ type Lock struct {
 	*scenario.StandIn
 	// NotConforming says why nothing may be held against a program; empty: it conforms.
 	NotConforming string
+	// Misbehaves is what sim conform found that the lock itself does wrong.
+	Misbehaves string
 	// Programs is what is known of it for trials.
 	Programs *trial.Programs
 }
@@ -50,6 +52,8 @@ const (
 	// showings is how often a violation must show before a lock is said to be broken, and
 	// mostRuns within how many runs.
 	showings, mostRuns = 3, 10
+	// mostForCosts bounds a run that measures costs: of a slow lock few acquires are measured.
+	mostForCosts = 30 * time.Second
 	// mostUndecided is how often a question is put that could not be decided.
 	mostUndecided = 3
 )
@@ -98,7 +102,7 @@ func Run(ctx context.Context, o Options) (*report.Card, error) {
 	for i := range o.Locks {
 		l := &o.Locks[i]
 		questions := battery(o.Scenarios, l.StandIn)
-		card.Locks = append(card.Locks, report.CardLock{Label: l.Label, Command: l.Command(), Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Cells: make([]report.Cell, len(questions))})
+		card.Locks = append(card.Locks, report.CardLock{Label: l.Label, Command: l.Command(), Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Misbehaves: l.Misbehaves, Cells: make([]report.Cell, len(questions))})
 		for j := range questions {
 			q := &questions[j]
 			cell := &card.Locks[i].Cells[j]
@@ -146,6 +150,8 @@ type asked struct {
 	aside *report.Cell
 	// shown are all properties whose violation was shown.
 	shown []checker.Property
+	// within bounds each run; 0: the audit's bound does.
+	within time.Duration
 }
 
 // each does something with all questions, so many at once as there are jobs.
@@ -220,7 +226,7 @@ func (a *audit) measure(ctx context.Context, l *Lock, column *report.CardLock) {
 		if ctx.Err() != nil {
 			return
 		}
-		k := &asked{question: &question{id: "cost/" + s.Name}, lock: l}
+		k := &asked{question: &question{id: "cost/" + s.Name}, lock: l, within: mostForCosts}
 		a.Begin(l.Label, k.id)
 		one, err := a.run(ctx, k, s, a.Trial.Seed)
 		a.End(l.Label, k.id)
@@ -334,6 +340,9 @@ func (a *audit) fail(err error) {
 func (a *audit) run(ctx context.Context, k *asked, s *scenario.Scenario, seed uint64) (*trial.Trial, error) {
 	o := a.Trial
 	o.Seed, o.Tries, o.Programs, o.Out = seed, 1, k.lock.Programs, filepath.Join(a.Trial.Out, k.lock.Label)
+	if k.within > 0 {
+		o.Timeout = min(cmp.Or(o.Timeout, k.within), k.within)
+	}
 	o.Progress = func(variant, phase string) { a.Phase(k.lock.Label, k.id, variant, phase) }
 	t, err := trial.Run(ctx, s, o)
 	if t == nil {

@@ -183,7 +183,7 @@ func TestInterruptedAuditSaysSo(t *testing.T) {
 	made, err := Run(ctx, Options{Locks: []Lock{{Label: "x", StandIn: own, Programs: programs}}, Scenarios: scenariotest.Shipped(t), Jobs: 1,
 		Trial: trial.Options{World: trial.Virtual, Out: t.TempDir(), Now: time.Now}})
 	if err != nil || !made.Interrupted || made.Has(report.CellKept) || !made.Has(report.CellUnknown) {
-		t.Errorf("%+v, %v", made, err)
+		t.Errorf("interrupted: %v, kept: %v, unknown: %v, error: %v", made.Interrupted, made.Has(report.CellKept), made.Has(report.CellUnknown), err)
 	}
 }
 

@@ -3,12 +3,14 @@ package audit
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -204,6 +206,7 @@ type answer struct {
 // conclude says what came of the question.
 func (t *tally) conclude() answer {
 	out := answer{Cell: t.empty()}
+	var tests []test
 	for _, v := range t.variants {
 		for _, b := range v.broken {
 			if b.shown() {
@@ -227,15 +230,42 @@ func (t *tally) conclude() answer {
 		} else {
 			v.conclude(t.guarantee, &one)
 		}
-		if rank(one.State) > rank(out.State) {
-			out.Cell = one
+		tests = t.sort(tests, v.name, one)
+	}
+	for i := range tests {
+		if tests[i].State.Worse(out.State) > 0 {
+			out.Cell = tests[i].Cell
 		}
 	}
 	return out
 }
 
-// rank orders the states of variants: where one variant can keep what another cannot by
-// design, as with tokens that the resource checks, the cell is kept.
+// test is what came of variants that put a lock to the same test, and differ in nothing but what
+// guards the resource.
+type test struct {
+	setup scenario.Setup
+	report.Cell
+}
+
+// sort adds what came of a variant to the test that it belongs to. Where one variant keeps what another one
+// loses by design, as with tokens that the resource checks, the lock can keep it. Of other
+// tests that says nothing: a node that keeps its data is no comfort for one that does not.
+func (t *tally) sort(tests []test, variant string, one report.Cell) []test {
+	setup := t.variant(&report.Cell{Variant: variant}).Setup
+	setup.Lock, setup.Fencing, setup.Resource = lock.Config{}, scenario.Fencing{}, scenario.Resource{}
+	for i := range tests {
+		if !reflect.DeepEqual(tests[i].setup, setup) {
+			continue
+		}
+		if rank(one.State) > rank(tests[i].State) {
+			tests[i].Cell = one
+		}
+		return tests
+	}
+	return append(tests, test{setup, one})
+}
+
+// rank orders the states of variants that are the same test.
 func rank(s report.CellState) int {
 	return slices.Index([]report.CellState{report.CellNotApplicable, report.CellByDesign, report.CellKept, report.CellUnknown, report.CellBroken}, s)
 }
@@ -285,10 +315,16 @@ func (b *broken) conclude(v *variantTally, l *Lock, cell *report.Cell) {
 	}
 }
 
+// longestSentence is how many runes a sentence has at most.
+const longestSentence = 500
+
 // sentence begins with a capital letter and ends with a full stop.
 func sentence(s string) string {
-	if s == "" {
+	if s = strings.Join(strings.Fields(s), " "); s == "" {
 		return ""
+	}
+	if runes := []rune(s); len(runes) > longestSentence {
+		s = string(runes[:longestSentence]) + " ..."
 	}
 	first, size := utf8.DecodeRuneInString(s)
 	if next, _ := utf8.DecodeRuneInString(s[size:]); !unicode.IsDigit(next) { // not a client's name

@@ -20,7 +20,9 @@ type check struct {
 	unless func(*program.Ready) string
 	// first: without it nothing else can be checked.
 	first bool
-	run   func(context.Context, *suite) error
+	// ofLock: it shows what the lock does, and not how the program speaks of it.
+	ofLock bool
+	run    func(context.Context, *suite) error
 }
 
 // reason is why a check is not applicable; empty: it is.
@@ -43,18 +45,18 @@ var checks = []check{
 	{name: "acquire", title: "gets a lock that nobody holds, and gives it back", first: true, run: acquire},
 	{name: "nodes", title: "its keys are on the nodes that setup names", inRedis: true, run: reachesNodes},
 	{name: "keys", title: "its keys fit the patterns that ready names", inRedis: true, run: namesKeys},
-	{name: "expiry", title: "its keys live as long as setup says", inRedis: true, run: expires},
-	{name: "second-client", title: "refuses a second client while it is held", run: secondClient},
-	{name: "free-after-release", title: "is free after its release", run: freeAfterRelease},
+	{name: "expiry", title: "its keys live as long as setup says", ofLock: true, inRedis: true, run: expires},
+	{name: "second-client", title: "refuses a second client while it is held", ofLock: true, run: secondClient},
+	{name: "free-after-release", title: "is free after its release", ofLock: true, run: freeAfterRelease},
 	{name: "validity", title: "says how long it is valid", needs: program.TellsValidity, run: validity},
 	{name: "owner", title: "says what it wrote into its key", needs: program.TellsOwner, inRedis: true, run: owner},
-	{name: "token", title: "its tokens grow", needs: program.TellsToken, run: tokens},
-	{name: "extend", title: "makes a grant last longer", needs: program.Extends, inRedis: true, run: extends},
-	{name: "renew", title: "renews itself", needs: program.Renews, run: renews},
+	{name: "token", title: "its tokens grow", ofLock: true, needs: program.TellsToken, run: tokens},
+	{name: "extend", title: "makes a grant last longer", ofLock: true, needs: program.Extends, inRedis: true, run: extends},
+	{name: "renew", title: "renews itself", ofLock: true, needs: program.Renews, run: renews},
 	{name: "lost", title: "says that it has lost the lock", needs: program.TellsLoss, inRedis: true, run: saysLost},
-	{name: "ended-grant", title: "answers the release of a lock that somebody else has by now", inRedis: true, run: endedGrant},
-	{name: "killed-holder", title: "is free some time after its holder was killed", run: killedHolder},
-	{name: "dead-node", title: "survives a dead node", inRedis: true, run: deadNode},
+	{name: "ended-grant", title: "answers the release of a lock that somebody else has by now", ofLock: true, inRedis: true, run: endedGrant},
+	{name: "killed-holder", title: "is free some time after its holder was killed", ofLock: true, run: killedHolder},
+	{name: "dead-node", title: "survives a dead node", ofLock: true, inRedis: true, run: deadNode},
 	{name: "points", title: "reports its points, and goes on", unless: noPoints, run: points},
 	{name: "clocks", title: "tells its clocks", unless: noClocks, run: clocks},
 	{name: "end-of-input", title: "ends within a second of the end of its input", run: endOfInput},

@@ -52,6 +52,8 @@ type Check struct {
 	Name    string  `json:"name"`
 	Title   string  `json:"title"`
 	Outcome Outcome `json:"outcome"`
+	// OfLock: it shows what the lock does, and not how the program speaks of it.
+	OfLock bool `json:"of_lock,omitempty"`
 	// Why it is not applicable, or was not run.
 	Why string `json:"why,omitempty"`
 	// Finding is why it failed. Notes are worth knowing, and no failure.
@@ -99,7 +101,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	result := &Result{Command: o.Command}
 	blocked := ""
 	for _, c := range checks {
-		done := Check{Name: c.name, Title: c.title}
+		done := Check{Name: c.name, Title: c.title, OfLock: c.ofLock}
 		switch why := c.reason(s.ready); {
 		case blocked != "":
 			done.Outcome, done.Why = NotRun, blocked

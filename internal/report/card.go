@@ -51,7 +51,9 @@ type CardLock struct {
 	// NotConforming says why nothing may be held against a lock program: it does not keep to
 	// the protocol. Empty: it conforms, or is a built-in lock.
 	NotConforming string `json:"not_conforming,omitempty"`
-	Cells         []Cell `json:"cells"`
+	// Misbehaves is what sim conform found that the lock itself does wrong; empty: nothing.
+	Misbehaves string `json:"misbehaves,omitempty"`
+	Cells      []Cell `json:"cells"`
 	// Costs are what the lock costs, in several settings.
 	Costs []CardCost `json:"costs,omitempty"`
 }
@@ -169,7 +171,19 @@ func (l *CardLock) has(s CellState) (n int) {
 
 // Has reports that a cell is in a state.
 func (c *Card) Has(s CellState) bool {
-	return slices.ContainsFunc(c.Locks, func(l CardLock) bool { return l.has(s) > 0 })
+	return slices.ContainsFunc(c.Locks, func(l CardLock) bool { return l.has(s) > 0 || s != CellKept && l.conform().State == s })
+}
+
+// conform is what sim conform found, as a cell: it counts as one.
+func (l *CardLock) conform() *Cell {
+	c := &Cell{ID: "conform", State: CellKept}
+	switch {
+	case l.NotConforming != "":
+		c.State, c.Why = CellUnknown, "It does not conform to the lock protocol: "+l.NotConforming+"."
+	case l.Misbehaves != "":
+		c.State, c.Why = CellBroken, l.Misbehaves+"."
+	}
+	return c
 }
 
 // WriteCardJSON writes a card as card.json has it.

@@ -1,6 +1,9 @@
 package report
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // CardChange is a cell that is not as the expected card has it.
 type CardChange struct {
@@ -20,23 +23,45 @@ func CompareCards(expected, got *Card) []CardChange {
 	for i := range got.Locks {
 		l := &got.Locks[i]
 		before := expected.lock(l.Label, len(got.Locks))
-		for j := range l.Cells {
-			switch change := cellChange(before.Cell(l.Cells[j].ID), &l.Cells[j]); {
-			case change == nil:
-			case change.Red:
-				change.Lock = l.Label
+		note := func(change *CardChange) {
+			if change == nil {
+				return
+			}
+			if change.Lock = l.Label; change.Red {
 				red = append(red, *change)
-			default:
-				change.Lock = l.Label
+			} else {
 				rest = append(rest, *change)
 			}
+		}
+		note(cellChange(before.conform(), l.conform()))
+		if before.Class != l.Class {
+			note(&CardChange{Cell: l.conform(), Why: fmt.Sprintf("its class is %s, and was %s: other things are by design", l.Class, before.Class)})
+		}
+		for j := range l.Cells {
+			note(cellChange(before.Cell(l.Cells[j].ID), &l.Cells[j]))
 		}
 	}
 	return append(red, rest...)
 }
 
+// HasMore reports that the card has cells that another one lacks: of an audit of fewer cases.
+func (c *Card) HasMore(other *Card) bool {
+	for i := range c.Locks {
+		l := other.lock(c.Locks[i].Label, len(c.Locks))
+		for j := range c.Locks[i].Cells {
+			if l == nil || l.Cell(c.Locks[i].Cells[j].ID) == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Covers says which of the locks of an audit the card does not have.
 func (c *Card) Covers(labels []string) error {
+	if c.Interrupted {
+		return errors.New("it is the card of an audit that was interrupted")
+	}
 	for _, label := range labels {
 		if c.lock(label, len(labels)) == nil {
 			return fmt.Errorf("the card has no lock %q", label)

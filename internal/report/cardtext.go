@@ -39,7 +39,7 @@ var cardLegend = []struct {
 	State CellState
 	Means string
 }{
-	{CellKept, "in every run that could tell, nothing that is demanded was violated. It is no proof"},
+	{CellKept, "in every run that could tell (mostly one run of each case), nothing that is demanded was violated. It is no proof"},
 	{CellBroken, "a violation was shown in three of at most ten runs, confirmed by what the nodes saw"},
 	{CellByDesign, "no lock of this class can keep it; the sentence says why"},
 	{CellNotApplicable, "the lock cannot do what the case needs, by its own words or its class; or what is violated here has another reason"},
@@ -73,6 +73,9 @@ func (p *printer) cardHead(l *CardLock, c *Card) {
 	p.print(p.paint(strong, plain(l.Label)), "   ", p.paint(faint, plain(strings.Join(append(l.facts(), c.facts()...), "   "))), "\n")
 	if l.NotConforming != "" {
 		p.complaint(2, "does not conform", l.NotConforming+". So nothing is held against it here", doubt)
+	}
+	if l.Misbehaves != "" {
+		p.complaint(2, "sim conform", l.Misbehaves, bad)
 	}
 }
 
@@ -151,7 +154,12 @@ func (l *CardLock) rowWords(guarantee string) string {
 	switch {
 	case state == CellKept && len(worst) == 1, state == CellNotApplicable && len(worst) == 1:
 		return worst[0].Why
-	case state == CellNotApplicable:
+	case state == CellNotApplicable: // rather of a case that was run
+		for _, c := range worst {
+			if c.Runs > 0 {
+				return c.Why
+			}
+		}
 		return worst[0].Why
 	}
 	sum := sumOf(cells)
@@ -298,6 +306,9 @@ func WriteCardMarkdown(w io.Writer, c *Card) error {
 		fmt.Fprintf(&b, "**%s**: %s. %s.\n\n", markdown(l.Label), markdown(l.sum(c)), markdown(clip(strings.Join(l.facts(), "; "), 500)))
 		if l.NotConforming != "" {
 			fmt.Fprintf(&b, "It does not conform to the lock protocol, so nothing is held against it here: %s.\n\n", markdown(l.NotConforming))
+		}
+		if l.Misbehaves != "" {
+			fmt.Fprintf(&b, "%s.\n\n", markdown(l.Misbehaves))
 		}
 	}
 	head(append([]string{"guarantee"}, labels...)...)

@@ -12,7 +12,7 @@ TOOLS         := $(CURDIR)/.cache/bin
 MODULES       := adapter adapters
 ADAPTERS      := ./redsync ./redislock ./rueidislock
 GO_FOLDERS    := cmd deploy docs internal linear scenarios scripts sdk $(MODULES)
-GO_FILES      := $(shell find cmd internal linear scenarios sdk \( -name '*.go' -o -name '*.sql' -o -name '*.yaml' -o -name '*.py' -o -path 'cmd/sim/start/*' -type f \) -not -path '*/testdata/*')
+GO_FILES      := $(shell find cmd internal linear scenarios sdk \( -name '*.go' -o -name '*.sql' -o -name '*.yaml' -o -name 'sim_adapter.*' -o -path 'cmd/sim/start/*' -type f \) -not -path '*/testdata/*')
 
 .DEFAULT_GOAL := help
 .PHONY: help

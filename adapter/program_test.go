@@ -97,16 +97,22 @@ type process struct {
 	stderr bytes.Buffer
 }
 
+// runtimes start the programs of other languages than Go.
+var runtimes = map[string]struct{ command, program string }{
+	"python": {"python3", "testdata/program.py"},
+	"node":   {"node", "testdata/program.mjs"},
+}
+
 // start starts the program in a language.
 func start(t *testing.T, language string, env ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(os.Args[0]), lines: make(chan map[string]any, 100)}
-	if language == "python" {
-		python, err := exec.LookPath("python3")
+	if runtime, ok := runtimes[language]; ok {
+		path, err := exec.LookPath(runtime.command)
 		if err != nil {
-			t.Skipf("Python is missing: %v", err)
+			t.Skipf("%s is missing, make setup-test installs it: %v", runtime.command, err)
 		}
-		p.cmd = exec.Command(python, "testdata/program.py")
+		p.cmd = exec.Command(path, runtime.program)
 	}
 	p.cmd.Env = append(os.Environ(), append(env, "LOCK_PROGRAM=1", "PYTHONDONTWRITEBYTECODE=1")...)
 	p.cmd.Stderr = &p.stderr
@@ -195,8 +201,8 @@ func opened(t *testing.T, language, key string, env ...string) *process {
 	return p
 }
 
-func inBoth(t *testing.T, test func(t *testing.T, language string)) {
-	for _, language := range []string{"go", "python"} {
+func inEach(t *testing.T, test func(t *testing.T, language string)) {
+	for _, language := range []string{"go", "python", "node"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			test(t, language)
@@ -205,12 +211,12 @@ func inBoth(t *testing.T, test func(t *testing.T, language string)) {
 }
 
 func TestReadyTellsOfTheProgram(t *testing.T) {
-	inBoth(t, func(t *testing.T, language string) {
+	inEach(t, func(t *testing.T, language string) {
 		p := start(t, language).read()
 		p.say(`{"type":"hello","protocols":[2,1],"unknown":{}}`)
 		got := p.hear("ready")
 		want := map[string]any{"type": "ready", "protocol": 1.0, "name": "test", "version": "1.0", "class": "single",
-			"clock": map[string]string{"go": "own", "python": "libc"}[language]}
+			"clock": map[string]any{"go": "own", "python": "libc"}[language]}
 		for name, value := range want {
 			if got[name] != value {
 				t.Errorf("%s: got %v, want %v", name, got[name], value)
@@ -235,7 +241,7 @@ func TestBadInput(t *testing.T) {
 		"a line too long": {hello, `{"type":"clocks","x":"` + strings.Repeat("x", 1<<20) + `"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBoth(t, func(t *testing.T, language string) {
+			inEach(t, func(t *testing.T, language string) {
 				p := start(t, language).read()
 				for i, line := range lines {
 					if i > 0 {
@@ -253,7 +259,7 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestALineMayHaveAMebibyte(t *testing.T) {
-	inBoth(t, func(t *testing.T, language string) {
+	inEach(t, func(t *testing.T, language string) {
 		p := start(t, language).read()
 		p.say(hello + strings.Repeat(" ", 1<<20-len(hello)))
 		p.hear("ready")
@@ -261,7 +267,7 @@ func TestALineMayHaveAMebibyte(t *testing.T) {
 }
 
 func TestOpenFails(t *testing.T) {
-	inBoth(t, func(t *testing.T, language string) {
+	inEach(t, func(t *testing.T, language string) {
 		p := start(t, language).read()
 		p.say(hello)
 		p.hear("ready")
@@ -274,7 +280,7 @@ func TestOpenFails(t *testing.T) {
 }
 
 func TestGrant(t *testing.T) {
-	inBoth(t, func(t *testing.T, language string) {
+	inEach(t, func(t *testing.T, language string) {
 		p := opened(t, language, "tell")
 		before := monotonic()
 		p.say(`{"type":"acquire","id":7,"wait_ms":10000}`)
@@ -313,7 +319,7 @@ func inTime(t *testing.T, got map[string]any, before int64, ms float64) {
 }
 
 func TestSilentGrant(t *testing.T) {
-	inBoth(t, func(t *testing.T, language string) {
+	inEach(t, func(t *testing.T, language string) {
 		p := opened(t, language, "silent")
 		p.say(`{"type":"acquire","id":1}`)
 		if got := p.hear("acquired"); len(got) != 2 || got["id"] != 1.0 {
@@ -326,7 +332,7 @@ func TestSilentGrant(t *testing.T) {
 }
 
 func TestTwoGrants(t *testing.T) {
-	inBoth(t, func(t *testing.T, language string) {
+	inEach(t, func(t *testing.T, language string) {
 		p := opened(t, language, "silent")
 		for _, id := range []string{"1", "2"} {
 			p.say(`{"type":"acquire","id":` + id + `}`)
@@ -344,7 +350,7 @@ func TestTwoGrants(t *testing.T) {
 func TestRefusedIsNotUnknown(t *testing.T) {
 	for key, want := range map[string]string{"refuse": "refused", "doubt": "unknown"} {
 		t.Run(key, func(t *testing.T) {
-			inBoth(t, func(t *testing.T, language string) {
+			inEach(t, func(t *testing.T, language string) {
 				p := opened(t, language, key)
 				p.say(`{"type":"acquire","id":1}`)
 				if got := p.hear(want); got["id"] != 1.0 || got["why"] == "" {
@@ -356,7 +362,7 @@ func TestRefusedIsNotUnknown(t *testing.T) {
 		})
 	}
 	t.Run("release", func(t *testing.T) {
-		inBoth(t, func(t *testing.T, language string) {
+		inEach(t, func(t *testing.T, language string) {
 			p := opened(t, language, "not-ours")
 			p.say(`{"type":"acquire","id":1}`)
 			p.hear("acquired")
@@ -367,7 +373,7 @@ func TestRefusedIsNotUnknown(t *testing.T) {
 }
 
 func TestEvents(t *testing.T) {
-	inBoth(t, func(t *testing.T, language string) {
+	inEach(t, func(t *testing.T, language string) {
 		p := opened(t, language, "events")
 		before := monotonic()
 		p.say(`{"type":"acquire","id":5}`)
@@ -383,7 +389,7 @@ func TestEvents(t *testing.T) {
 
 // TestFullQueue: a program whose events nobody reads ends. It must not lose them silently.
 func TestFullQueue(t *testing.T) {
-	inBoth(t, func(t *testing.T, language string) {
+	inEach(t, func(t *testing.T, language string) {
 		p := start(t, language)
 		p.say(hello)
 		p.say(setup("flood"))
@@ -412,7 +418,7 @@ func TestFullQueue(t *testing.T) {
 
 // TestRequestsOverlap: while an acquire waits, the program answers others.
 func TestRequestsOverlap(t *testing.T) {
-	inBoth(t, func(t *testing.T, language string) {
+	inEach(t, func(t *testing.T, language string) {
 		p := opened(t, language, "block")
 		p.say(`{"type":"acquire","id":1}`)
 		p.say(`{"type":"clocks","id":2}`)
@@ -431,7 +437,7 @@ func TestRequestsOverlap(t *testing.T) {
 func TestEndOfInput(t *testing.T) {
 	for _, key := range []string{"block", "slow-open"} {
 		t.Run(key, func(t *testing.T) {
-			inBoth(t, func(t *testing.T, language string) {
+			inEach(t, func(t *testing.T, language string) {
 				p := start(t, language).read()
 				p.say(hello)
 				p.hear("ready")
@@ -448,7 +454,7 @@ func TestEndOfInput(t *testing.T) {
 }
 
 func TestPoint(t *testing.T) {
-	inBoth(t, func(t *testing.T, language string) {
+	inEach(t, func(t *testing.T, language string) {
 		p := opened(t, language, "point")
 		p.say(`{"type":"acquire","id":1}`)
 		point := p.hear("point")
@@ -464,7 +470,7 @@ func TestPoint(t *testing.T) {
 
 // TestPrints: what the library prints is no line of the protocol.
 func TestPrints(t *testing.T) {
-	inBoth(t, func(t *testing.T, language string) {
+	inEach(t, func(t *testing.T, language string) {
 		p := opened(t, language, "print")
 		p.say(`{"type":"acquire","id":1}`)
 		p.hear("acquired")

@@ -8,3 +8,8 @@ import _ "embed"
 //
 //go:embed python/sim_adapter.py
 var Python string
+
+// Node is sdk/node/sim_adapter.mjs.
+//
+//go:embed node/sim_adapter.mjs
+var Node string

@@ -28,7 +28,8 @@ var start embed.FS
 // language is what differs between the stubs.
 type language struct {
 	name string
-	// signs are the files, or patterns of them, that a repository of this language has.
+	// signs are the files, or patterns of them, that a repository of this language has. The first
+	// language with one is chosen: many a repository in another has a package.json.
 	signs []string
 	// lock is the command that starts the stub, packages are Debian's that it needs. modules
 	// adds the modules that it needs, once; build makes it, here and in CI.
@@ -53,12 +54,18 @@ var languages = []language{
 			{path: "locks/my-lock/main.go", template: "main.go.txt", what: "your lock program: put your own lock in it"},
 			{path: "locks/bin/.gitignore", text: "*\n", what: "keeps what is built there out of git"},
 		}},
-	{name: "python", signs: []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "*.py"}, lock: "python3 locks/my_lock.py",
-		packages: []string{"python3-redis"},
+	script("python", "python3", "py", sdk.Python, "python3-redis", "pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "*.py"),
+	script("node", "node", "mjs", sdk.Node, "nodejs", "package.json", "*.mjs", "*.js"),
+}
+
+// script is a language whose stub a command starts as it is, next to the SDK.
+func script(name, command, ending, adapter, packages string, signs ...string) language {
+	stub := "my_lock." + ending
+	return language{name: name, signs: signs, lock: command + " locks/" + stub, packages: []string{packages},
 		files: []initFile{
-			{path: "locks/my_lock.py", template: "my_lock.py", what: "your lock program: put your own lock in it"},
-			{path: "locks/sim_adapter.py", text: sdk.Python, what: "speaks the lock protocol for it"},
-		}},
+			{path: "locks/" + stub, template: stub, what: "your lock program: put your own lock in it"},
+			{path: "locks/sim_adapter." + ending, text: adapter, what: "speaks the lock protocol for it"},
+		}}
 }
 
 func newInitCommand(a *app) *cobra.Command {
@@ -74,7 +81,8 @@ exists. It writes:
   .github/workflows/     a workflow that goes red when a safety property of your lock
                          regresses; with a .gitlab-ci.yml, .gitlab/locks.yml to include
 
-The program is in Go if there is a go.mod, else in Python. For other languages see
+The program is in Go if there is a go.mod, in JavaScript if there are files of
+it and none of Python, else in Python. For other languages see
 docs/lock-protocol.md, and name your program in sim.yaml.`,
 		Example: `  sim init
   sim init --language python`,
@@ -83,7 +91,7 @@ docs/lock-protocol.md, and name your program in sim.yaml.`,
 		RunE: func(*cobra.Command, []string) error {
 			i := slices.IndexFunc(languages, func(l language) bool { return l.name == name })
 			if name != "" && i < 0 {
-				return usageError("--language %q: want %s\nhint: docs/lock-protocol.md is for all other languages", name, strings.Join(languageNames(), " or "))
+				return usageError("--language %q: want one of %s\nhint: docs/lock-protocol.md is for all other languages", name, strings.Join(languageNames(), ", "))
 			}
 			if name == "" {
 				i = languageHere()
@@ -91,7 +99,7 @@ docs/lock-protocol.md, and name your program in sim.yaml.`,
 			return a.initProject(languages[i])
 		},
 	}
-	c.Flags().StringVar(&name, "language", "", "the language of the lock program: "+strings.Join(languageNames(), " or ")+" (default: what is found here, else python)")
+	c.Flags().StringVar(&name, "language", "", "the language of the lock program: "+strings.Join(languageNames(), ", ")+" (default: what is found here, else python)")
 	registerWords(c, "language", languageNames())
 	return c
 }
@@ -103,7 +111,7 @@ func languageNames() (names []string) {
 	return names
 }
 
-// languageHere finds a language by the files of this folder; the last is the one without any.
+// languageHere finds a language by the files of this folder; without any it is Python.
 func languageHere() int {
 	for i, l := range languages {
 		for _, sign := range l.signs {
@@ -112,7 +120,7 @@ func languageHere() int {
 			}
 		}
 	}
-	return len(languages) - 1
+	return slices.IndexFunc(languages, func(l language) bool { return l.name == "python" })
 }
 
 func (a *app) initProject(l language) error {

@@ -442,7 +442,7 @@ func TestInit(t *testing.T) {
 	if got := strings.Join(files, " "); got != want {
 		t.Errorf("sim init left %s, want %s", got, want)
 	}
-	if out, code := r.shell(r.dir, "sim init --language cobol"); code != exitUsage || !bytes.Contains([]byte(out), []byte("want go or python")) {
+	if out, code := r.shell(r.dir, "sim init --language cobol"); code != exitUsage || !bytes.Contains([]byte(out), []byte("want one of go, python, ")) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }

@@ -101,6 +101,7 @@ type process struct {
 var runtimes = map[string]struct{ command, program string }{
 	"python": {"python3", "testdata/program.py"},
 	"node":   {"node", "testdata/program.mjs"},
+	"ruby":   {"ruby", "testdata/program.rb"},
 }
 
 // start starts the program in a language.
@@ -202,7 +203,7 @@ func opened(t *testing.T, language, key string, env ...string) *process {
 }
 
 func inEach(t *testing.T, test func(t *testing.T, language string)) {
-	for _, language := range []string{"go", "python", "node"} {
+	for _, language := range []string{"go", "python", "node", "ruby"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			test(t, language)

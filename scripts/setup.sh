@@ -21,6 +21,7 @@ need "/usr/lib/*/faketime/libfaketime.so.1" libfaketime
 if [ "${1:-run}" = test ]; then
 	need chromium chromium
 	need node nodejs
+	need ruby ruby
 	need etcd etcd-server
 	need /usr/lib/python3/dist-packages/redis/lock.py python3-redis
 	need "/usr/lib/postgresql/*/bin/postgres" postgresql

@@ -13,3 +13,8 @@ var Python string
 //
 //go:embed node/sim_adapter.mjs
 var Node string
+
+// Ruby is sdk/ruby/sim_adapter.rb.
+//
+//go:embed ruby/sim_adapter.rb
+var Ruby string

@@ -55,6 +55,7 @@ var languages = []language{
 			{path: "locks/bin/.gitignore", text: "*\n", what: "keeps what is built there out of git"},
 		}},
 	script("python", "python3", "py", sdk.Python, "python3-redis", "pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "*.py"),
+	script("ruby", "ruby", "rb", sdk.Ruby, "ruby", "Gemfile", "*.gemspec", "Rakefile", "*.rb"),
 	script("node", "node", "mjs", sdk.Node, "nodejs", "package.json", "*.mjs", "*.js"),
 }
 
@@ -81,8 +82,8 @@ exists. It writes:
   .github/workflows/     a workflow that goes red when a safety property of your lock
                          regresses; with a .gitlab-ci.yml, .gitlab/locks.yml to include
 
-The program is in Go if there is a go.mod, in JavaScript if there are files of
-it and none of Python, else in Python. For other languages see
+The program is in Go if there is a go.mod, in Ruby or JavaScript if there are files of
+these languages and none of Python, else in Python. For other languages see
 docs/lock-protocol.md, and name your program in sim.yaml.`,
 		Example: `  sim init
   sim init --language python`,

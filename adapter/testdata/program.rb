@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+# The lock program of program_test.go, in Ruby. The lock's key says what it does.
+require_relative "../../sdk/ruby/sim_adapter"
+
+def refuse = raise(SimAdapter::Refused, "taken")
+
+def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+about = {name: "test", version: "1.0", kind: "single", keys: ["{key}"], can: ["validity"], points: ["inside", "not armed"]}
+
+SimAdapter.serve(**about) do |setup|
+  raise "no such node" if setup.key == "broken"
+  sleep if setup.key == "slow-open"
+  lambda do |wait|
+    release = setup.key == "not-ours" ? -> { refuse } : -> {}
+    grant = SimAdapter::Grant.new(release: release)
+    case setup.key
+    when "refuse"
+      refuse
+    when "doubt"
+      raise "timeout"
+    when "block"
+      wait ? sleep(wait) : sleep
+      refuse
+    when "print"
+      puts "a library's noise"
+      system("echo a child\\'s noise")
+    when "point"
+      setup.point("inside")
+      setup.point("not armed")
+    when "tell"
+      a, b = setup.nodes
+      owner = [setup.client, setup.seed, setup.ttl, setup.node_timeout, setup.options["a"], a.name, a.host, a.port, a.password, b.tls["ca"]]
+      grant = SimAdapter::Grant.new(release: release, owner: owner.join(" "), token: 7, valid_until: monotonic + 1,
+                                    extend: -> { monotonic + 2 })
+    when "events"
+      grant.renewed(monotonic + 3)
+      grant.lost("nobody answers")
+    when "flood"
+      Thread.new { loop { grant.renewed } }
+    end
+    grant
+  end
+end

@@ -22,6 +22,7 @@ if [ "${1:-run}" = test ]; then
 	need chromium chromium
 	need node nodejs
 	need ruby ruby
+	need php php-cli
 	need etcd etcd-server
 	need /usr/lib/python3/dist-packages/redis/lock.py python3-redis
 	need "/usr/lib/postgresql/*/bin/postgres" postgresql

@@ -18,3 +18,8 @@ var Node string
 //
 //go:embed ruby/sim_adapter.rb
 var Ruby string
+
+// PHP is sdk/php/sim_adapter.php.
+//
+//go:embed php/sim_adapter.php
+var PHP string

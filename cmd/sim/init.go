@@ -56,6 +56,7 @@ var languages = []language{
 		}},
 	script("python", "python3", "py", sdk.Python, "python3-redis", "pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "*.py"),
 	script("ruby", "ruby", "rb", sdk.Ruby, "ruby", "Gemfile", "*.gemspec", "Rakefile", "*.rb"),
+	script("php", "php", "php", sdk.PHP, "php-cli", "composer.json", "*.php"),
 	script("node", "node", "mjs", sdk.Node, "nodejs", "package.json", "*.mjs", "*.js"),
 }
 
@@ -82,7 +83,7 @@ exists. It writes:
   .github/workflows/     a workflow that goes red when a safety property of your lock
                          regresses; with a .gitlab-ci.yml, .gitlab/locks.yml to include
 
-The program is in Go if there is a go.mod, in Ruby or JavaScript if there are files of
+The program is in Go if there is a go.mod, in Ruby, PHP or JavaScript if there are files of
 these languages and none of Python, else in Python. For other languages see
 docs/lock-protocol.md, and name your program in sim.yaml.`,
 		Example: `  sim init

@@ -461,15 +461,17 @@ func TestEndOfInput(t *testing.T) {
 func TestPoint(t *testing.T) {
 	inEach(t, func(t *testing.T, language string) {
 		p := opened(t, language, "point")
-		p.say(`{"type":"acquire","id":1}`)
-		point := p.hear("point")
-		if point["name"] != "inside" {
-			t.Errorf("point: %v", point)
+		for id := 1.0; id <= 2; id++ {
+			p.say(fmt.Sprintf(`{"type":"acquire","id":%v}`, id))
+			point := p.hear("point")
+			if point["name"] != "inside" || point["id"] != id {
+				t.Errorf("point: %v", point)
+			}
+			p.say(`{"type":"clocks","id":3}`)
+			p.hear("clocks")
+			p.say(fmt.Sprintf(`{"type":"go","id":%v}`, point["id"]))
+			p.hear("acquired")
 		}
-		p.say(`{"type":"clocks","id":2}`)
-		p.hear("clocks")
-		p.say(fmt.Sprintf(`{"type":"go","id":%v}`, point["id"]))
-		p.hear("acquired")
 	})
 }
 

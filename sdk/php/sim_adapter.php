@@ -26,7 +26,7 @@ declare(strict_types=1);
 namespace SimAdapter;
 
 const MAX_LINE = 1 << 20;
-const GRACE = 0.4; // seconds to end in order
+const GRACE = 0.2; // seconds to end in order
 const PATIENCE = 2; // seconds to wait until somebody reads
 
 /** The lock is certainly not held, and nothing of the attempt stays; from release and extend:
@@ -127,7 +127,7 @@ final class Conversation
     {
         do {
             [$read, $none] = [[STDIN], null];
-            $ready = @stream_select($read, $none, $none, 0, 20000); // false: a signal came
+            $ready = @stream_select($read, $none, $none, 0, $this->program->tick ? 20000 : 500000); // false: a signal came
             $ready || $this->program->tick && ($this->program->tick)();
         } while (!$ready);
         $line = fgets(STDIN, MAX_LINE + 3);

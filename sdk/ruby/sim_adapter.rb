@@ -101,7 +101,7 @@ module SimAdapter
     @lines = SizedQueue.new(BACKLOG) # nil ends them
     @grants = {} # not released
     @waiting = {} # a queue for each point where a thread waits
-    @numbers = (1..).each
+    @points = 0
     @mutex = Mutex.new
     @acquire = nil # what open_lock returned
 
@@ -130,6 +130,7 @@ module SimAdapter
       in "acquire" if @acquire then Thread.new { answering(m) { get(m) } }
       in "release" then Thread.new { answering(m) { release(m) } }
       in "extend" then Thread.new { answering(m) { say(promise({type: "extended", id: m["id"]}, held(m).extended)) } }
+      else raise "not known, or not in this place"
       end
     end
 
@@ -168,7 +169,7 @@ module SimAdapter
     end
 
     def at_point(name)
-      id, passed = @mutex.synchronize { @numbers.next }, Queue.new
+      id, passed = @mutex.synchronize { @points += 1 }, Queue.new
       @waiting[id] = passed
       say({type: "point", id: id, name: name})
       passed.pop

@@ -61,6 +61,14 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// compilers look at a part of a program without running it.
+var compilers = map[string]struct{ file, command string }{
+	"python":     {"part.py", "python3 -m py_compile"},
+	"javascript": {"part.mjs", "node --check"},
+	"ruby":       {"part.rb", "ruby -c"},
+	"php":        {"part.php", "php -l"},
+}
+
 // followed is a page that is followed in a folder.
 type followed struct {
 	t               *testing.T
@@ -107,10 +115,15 @@ func (p *followed) follow(b docstest.Block) {
 			return
 		}
 		p.write(docstest.Block{File: b.File, Text: docstest.Patch(p.t, string(text), b.Text)})
-	case "python part":
-		p.write(docstest.Block{File: "part.py", Text: b.Text})
-		if _, out, code := p.shell("python3 -m py_compile part.py"); code != 0 {
-			p.errorf(b.Line, "%s", out)
+	case "python part", "javascript part", "ruby part", "php part":
+		c := compilers[b.Language]
+		if _, err := exec.LookPath(strings.Fields(c.command)[0]); err != nil && b.Language != "python" {
+			p.t.Logf("%s:%d: not compiled, make setup-test installs what it needs: %v", p.page, b.Line, err)
+			return
+		}
+		p.write(docstest.Block{File: c.file, Text: b.Text})
+		if out, said, code := p.shell(c.command + " " + c.file); code != 0 {
+			p.errorf(b.Line, "%s%s", out, said)
 		}
 	case "yaml sim.yaml":
 		b.File = "sim.yaml"

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -187,29 +185,13 @@ func (l *CardLock) conform() *Cell {
 }
 
 // WriteCardJSON writes a card as card.json has it.
-func WriteCardJSON(w io.Writer, c *Card) error {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(c); err != nil {
-		return fmt.Errorf("failed to encode the card: %w", err)
-	}
-	_, err := w.Write(escapeHidden(buf.Bytes()))
-	return err
-}
+func WriteCardJSON(w io.Writer, c *Card) error { return writeIndented(w, "the card", c) }
 
 // ReadCard reads what WriteCardJSON wrote.
 func ReadCard(rd io.Reader) (*Card, error) {
-	data, err := io.ReadAll(io.LimitReader(rd, maxResult+1))
-	if err != nil {
-		return nil, fmt.Errorf("failed to read a card: %w", err)
-	}
-	if len(data) > maxResult {
-		return nil, fmt.Errorf("a card of more than %d bytes", maxResult)
-	}
 	var c Card
-	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("not a card: %w", err)
+	if err := readBounded(rd, "card", &c); err != nil {
+		return nil, err
 	}
 	switch {
 	case c.CardVersion < 1:

@@ -18,29 +18,42 @@ const maxResult = 64 << 20
 
 // WriteJSON writes r as result.json and `sim run --json` have it.
 func WriteJSON(w io.Writer, r *Result) error {
+	return writeIndented(w, fmt.Sprintf("the result of %q", r.Scenario), complete(r))
+}
+
+// writeIndented writes a document with nothing in it that a terminal may obey.
+func writeIndented(w io.Writer, what string, document any) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(complete(r)); err != nil {
-		return fmt.Errorf("failed to encode the result of %q: %w", r.Scenario, err)
+	if err := enc.Encode(document); err != nil {
+		return fmt.Errorf("failed to encode %s: %w", what, err)
 	}
 	_, err := w.Write(escapeHidden(buf.Bytes()))
 	return err
 }
 
+// readBounded reads a document that somebody else may have written.
+func readBounded(rd io.Reader, what string, document any) error {
+	data, err := io.ReadAll(io.LimitReader(rd, maxResult+1))
+	if err != nil {
+		return fmt.Errorf("failed to read a %s: %w", what, err)
+	}
+	if len(data) > maxResult {
+		return fmt.Errorf("a %s of more than %d bytes", what, maxResult)
+	}
+	if err := json.Unmarshal(data, document); err != nil {
+		return fmt.Errorf("not a %s: %w", what, err)
+	}
+	return nil
+}
+
 // ReadJSON reads what WriteJSON wrote. ScenarioText and the histories are not
 // in it.
 func ReadJSON(rd io.Reader) (*Result, error) {
-	data, err := io.ReadAll(io.LimitReader(rd, maxResult+1))
-	if err != nil {
-		return nil, fmt.Errorf("failed to read a result: %w", err)
-	}
-	if len(data) > maxResult {
-		return nil, fmt.Errorf("a result of more than %d bytes", maxResult)
-	}
 	var r Result
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("not a result: %w", err)
+	if err := readBounded(rd, "result", &r); err != nil {
+		return nil, err
 	}
 	switch {
 	case r.Version == 0:

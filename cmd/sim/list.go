@@ -149,12 +149,8 @@ func listScenarios(a *app, folders []string) (list []listed, err error) {
 
 func listCases() (list []listed) {
 	scenarios, _ := scenario.LoadAll(scenario.All) // they ship with sim, and can be read
-	for _, g := range scenario.Guarantees() {
-		for _, s := range scenarios {
-			if s.Guarantee == g && g != scenario.NoGuarantee {
-				list = append(list, listed{Name: audit.ID(s), Title: s.Title})
-			}
-		}
+	for _, s := range audit.Cases(scenarios) {
+		list = append(list, listed{Name: audit.ID(s), Title: s.Title})
 	}
 	return list
 }

@@ -92,9 +92,9 @@ func Run(ctx context.Context, o Options) (*report.Card, error) {
 	for k, v := range o.Trial.Program {
 		card.Versions[k] = v
 	}
-	for _, g := range scenario.Guarantees() {
-		if slices.ContainsFunc(o.Scenarios, func(s *scenario.Scenario) bool { return s.Guarantee == g }) && g != scenario.NoGuarantee {
-			card.Guarantees = append(card.Guarantees, report.CardGuarantee{Name: string(g), Title: g.Title()})
+	for _, s := range Cases(o.Scenarios) {
+		if row := (report.CardGuarantee{Name: string(s.Guarantee), Title: s.Guarantee.Title()}); !slices.Contains(card.Guarantees, row) {
+			card.Guarantees = append(card.Guarantees, row)
 		}
 	}
 	a := &audit{Options: o, card: card}
@@ -243,7 +243,7 @@ func (a *audit) measure(ctx context.Context, l *Lock, column *report.CardLock) {
 // showsWithout makes the control: it reports that the violation also shows without the faults that the
 // question is about. Then it is no answer to the question.
 func (a *audit) showsWithout(ctx context.Context, k *asked, cell *report.Cell) bool {
-	v, ok := k.guarantee.Control(*k.variant(cell))
+	v, ok := k.guarantee.Control(*k.variant(cell.Variant))
 	if !ok {
 		return false
 	}
@@ -263,7 +263,7 @@ func (a *audit) showsWithout(ctx context.Context, k *asked, cell *report.Cell) b
 // shows reports that a property was violated in a run of one variant, confirmed by what the
 // nodes saw.
 func (l *Lock) shows(r *report.Result, name checker.Property) bool {
-	p := property(&r.Variants[0], name)
+	p := r.Variants[0].Property(name)
 	if p == nil || p.Verdict != checker.Violated {
 		return false
 	}
@@ -271,9 +271,9 @@ func (l *Lock) shows(r *report.Result, name checker.Property) bool {
 	return confirmed
 }
 
-// variant is the one that a cell is about.
-func (q *question) variant(cell *report.Cell) *scenario.Variant {
-	return &q.scenario.Variants[max(slices.IndexFunc(q.scenario.Variants, func(v scenario.Variant) bool { return v.Name == cell.Variant }), 0)]
+// variant is the one of a name; empty, as in a cell: the only one.
+func (q *question) variant(name string) *scenario.Variant {
+	return &q.scenario.Variants[max(slices.IndexFunc(q.scenario.Variants, func(v scenario.Variant) bool { return v.Name == name }), 0)]
 }
 
 // attribute settles for which guarantee each violation of a lock speaks. One that has another reason than

@@ -20,18 +20,22 @@ type question struct {
 	notApplicable string
 }
 
-// battery are the questions for a lock, in the order of the guarantees and then of their names.
-func battery(list []*scenario.Scenario, own *scenario.StandIn) []question {
-	var all []question
-	for _, s := range list {
-		if s.Guarantee != scenario.NoGuarantee {
-			all = append(all, ask(s, own))
-		}
-	}
+// Cases are the scenarios that put a guarantee to the test, in the order of the guarantees and then
+// of their names.
+func Cases(list []*scenario.Scenario) []*scenario.Scenario {
+	cases := slices.DeleteFunc(slices.Clone(list), func(s *scenario.Scenario) bool { return s.Guarantee == scenario.NoGuarantee })
 	order := scenario.Guarantees()
-	slices.SortFunc(all, func(a, b question) int {
-		return cmp.Or(slices.Index(order, a.guarantee)-slices.Index(order, b.guarantee), cmp.Compare(a.id, b.id))
+	slices.SortFunc(cases, func(a, b *scenario.Scenario) int {
+		return cmp.Or(slices.Index(order, a.Guarantee)-slices.Index(order, b.Guarantee), cmp.Compare(a.Name, b.Name))
 	})
+	return cases
+}
+
+// battery are the questions for a lock.
+func battery(list []*scenario.Scenario, own *scenario.StandIn) (all []question) {
+	for _, s := range Cases(list) {
+		all = append(all, ask(s, own))
+	}
 	return all
 }
 
@@ -73,15 +77,12 @@ func with(s *scenario.Scenario, variants []scenario.Variant) *scenario.Scenario 
 	return &few
 }
 
-// faultless is the guarantee of which only variants without faults ask.
-const faultless scenario.Guarantee = "exclusive"
-
 // asks says what a variant asks of the lock in its place: kept, or by design where it asks
 // nothing because no lock of its class can keep it; empty: it is about something else.
 func asks(g scenario.Guarantee, v *scenario.Variant) report.CellState {
 	p := g.Decides(v)
 	switch {
-	case p == "", g == faultless && (len(v.Setup.Faults.List) > 0 || v.Setup.Faults.Mix != nil):
+	case p == "", g.Faultless() && (len(v.Setup.Faults.List) > 0 || v.Setup.Faults.Mix != nil):
 		return ""
 	case v.Expected(p) == checker.Holds:
 		return report.CellKept

@@ -53,7 +53,7 @@ func TestTableOfGuarantees(t *testing.T) {
 
 // faultWords are the kinds of faults that a guarantee is about.
 func faultWords(g scenario.Guarantee) string {
-	if g == faultless {
+	if g.Faultless() {
 		return "none"
 	}
 	var list []string

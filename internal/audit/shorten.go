@@ -22,7 +22,7 @@ import (
 // file. Each candidate is run once: what does not show at once is not shorter.
 func (a *audit) shorten(ctx context.Context, k *asked) {
 	l, q, cell := k.lock, k.question, k.cell
-	v := q.variant(cell)
+	v := q.variant(cell.Variant)
 	property := checker.Property(cell.Property)
 	setup := v.Setup
 	setup.Faults.List = slices.Clone(setup.Faults.List)
@@ -63,12 +63,6 @@ func (a *audit) write(l *Lock, q *question, cell *report.Cell, setup *scenario.S
 		Source: "the audit of " + l.Label + ", " + cell.ID,
 		Story:  fmt.Sprintf("%s\nThis is the shortest scenario that showed it, with %s.\nRun it with --lock %s", cell.Why, words.Count(len(setup.Faults.List), "fault"), shellquote.Join(l.Command())),
 	}
-	var expect []scenario.ExpectedVerdict
-	for _, p := range append([]checker.Property{property}, checker.Demanded(setup.Workload.Kind)...) {
-		if !slices.ContainsFunc(expect, func(e scenario.ExpectedVerdict) bool { return e.Property == p }) {
-			expect = append(expect, scenario.ExpectedVerdict{Property: p})
-		}
-	}
-	return scenario.Encode([]string{"Nothing is expected of the lock that stands here: it is about the one in its place."}, head, setup, expect,
+	return scenario.Encode([]string{"Nothing is expected of the lock that stands here: it is about the one in its place."}, head, setup, setup.ExpectAlone(property, 0),
 		scenario.PropertyDemand{Property: property, Holds: true})
 }

@@ -75,20 +75,8 @@ func (t *tally) add(one *trial.Trial) {
 
 // deciding is the property of a variant that speaks for the guarantee.
 func (t *tally) deciding(v *report.Variant) *report.PropertyResult {
-	for i := range t.scenario.Variants {
-		if of := &t.scenario.Variants[i]; of.Name == v.Name {
-			demanded := of.Demanding(t.lock.Ready.Class)
-			return property(v, t.guarantee.Decides(&demanded))
-		}
-	}
-	return nil
-}
-
-func property(v *report.Variant, name checker.Property) *report.PropertyResult {
-	if i := slices.IndexFunc(v.Properties, func(p report.PropertyResult) bool { return p.Name == name }); i >= 0 {
-		return &v.Properties[i]
-	}
-	return nil
+	demanded := t.variant(v.Name).Demanding(t.lock.Ready.Class)
+	return v.Property(t.guarantee.Decides(&demanded))
 }
 
 func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, deciding *report.PropertyResult) {
@@ -132,7 +120,7 @@ func demandedAndViolated(p *report.PropertyResult) bool {
 // follows reports that a violation follows from another one in the same run: where two clients
 // hold the lock, updates are lost, writes are late and the fence refuses one of the two.
 func follows(v *report.Variant, name checker.Property) bool {
-	return consequence(name) && demandedAndViolated(property(v, checker.ExclusiveLease))
+	return consequence(name) && demandedAndViolated(v.Property(checker.ExclusiveLease))
 }
 
 func consequence(name checker.Property) bool {
@@ -161,7 +149,7 @@ func (of *variantTally) violation(l *Lock, one *trial.Trial, v *report.Variant, 
 // those that showed most often, those closest to the cause.
 func leads(a, b *broken) int {
 	rank := func(x *broken) int {
-		if x.ours && x.times+x.unconfirmed > 0 {
+		if x.ours {
 			return 1
 		}
 		return 0
@@ -251,7 +239,7 @@ type test struct {
 // loses by design, as with tokens that the resource checks, the lock can keep it. Of other
 // tests that says nothing: a node that keeps its data is no comfort for one that does not.
 func (t *tally) sort(tests []test, variant string, one report.Cell) []test {
-	setup := t.variant(&report.Cell{Variant: variant}).Setup
+	setup := t.variant(variant).Setup
 	setup.Lock, setup.Fencing, setup.Resource = lock.Config{}, scenario.Fencing{}, scenario.Resource{}
 	for i := range tests {
 		if !reflect.DeepEqual(tests[i].setup, setup) {

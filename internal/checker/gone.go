@@ -148,6 +148,29 @@ func (k *nodeKeys) have(g *grant) (surely, maybe int) {
 	return surely, maybe
 }
 
+// presence is what is known of a grant's lock on the nodes, event after event.
+type presence struct {
+	// there: since the answer, a quorum of nodes has surely had the lock.
+	there bool
+	// gone is the event since which its lock is gone, -1 while it may be there.
+	gone int
+}
+
+// absent is the presence before the answer.
+var absent = presence{gone: -1}
+
+// see takes in what is known after an event: that a quorum surely has the lock, or may have it.
+func (p *presence) see(surely, maybe bool, event int) {
+	switch {
+	case surely:
+		p.there, p.gone = true, -1
+	case maybe:
+		p.gone = -1
+	case p.there && p.gone < 0:
+		p.gone = event
+	}
+}
+
 // quorum is how many nodes have to hold the lock.
 func (v *view) quorum() int {
 	if v.h.Header.Quorum > 0 {

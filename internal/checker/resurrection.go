@@ -11,13 +11,11 @@ import (
 // attempt is a client's latest attempt and, once it was answered, its grant.
 type attempt struct {
 	g *grant
-	// there: since the answer, a quorum of nodes has surely had the lock.
+	presence
 	// counted: its lock was gone while the client believed in it.
-	there, counted bool
-	// sets are the keys that the client set since it asked, with their values; went is the
-	// event since which its lock is gone, -1 while it may be there.
+	counted bool
+	// sets are the keys that the client set since it asked, with their values.
 	sets map[nodeValue]int
-	went int
 }
 
 // nodeValue is a value in a key on a node.
@@ -64,7 +62,7 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 			delete(latest, e.Process)
 		case e.F != history.Acquire || op < 0:
 		case e.Type == history.Invoke:
-			latest[e.Process] = &attempt{sets: make(map[nodeValue]int), went: -1}
+			latest[e.Process] = &attempt{sets: make(map[nodeValue]int), presence: absent}
 		case latest[e.Process] == nil:
 		case e.Type == history.OK:
 			latest[e.Process].g = v.grantOf(int(op))
@@ -76,17 +74,12 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 			continue
 		}
 		for _, a := range latest {
-			surely, maybe := keys.holdersOf(a)
-			switch {
-			case a.g == nil:
-			case surely >= quorum:
-				a.there, a.went = true, -1
-			case maybe >= quorum:
-				a.went = -1
-			case a.there && a.went < 0:
-				a.went = i
+			if a.g == nil {
+				continue
 			}
-			if a.went >= 0 && !a.counted && (a.g.ends < 0 || i < a.g.ends) {
+			surely, maybe := keys.have(a.g)
+			a.see(surely >= quorum, maybe >= quorum, i)
+			if a.gone >= 0 && !a.counted && (a.g.ends < 0 || i < a.g.ends) {
 				a.counted = true
 				f.Effort.Chances++
 			}
@@ -148,17 +141,17 @@ func (v *view) afterAnswer(g *grant, set int) certainty {
 func (v *view) resurrection(f Finding, a *attempt, before, set int) Finding {
 	g, e := a.g, v.event(set)
 	f.Verdict = Violated
-	f.Why = fmt.Sprintf("%s set its key on node %s again %s after its lock was gone", g.client, e.Process, length(e.Time-v.at(a.went)))
+	f.Why = fmt.Sprintf("%s set its key on node %s again %s after its lock was gone", g.client, e.Process, length(e.Time-v.at(a.gone)))
 	c := &Counterexample{From: f.Effort.Chances, Impossible: set, Assumption: "that a renewal lengthens a lease which is still there, and begins none"}
 	c.Operations = []CounterOp{
-		{Client: g.client, Op: "gets the lock", Events: sortedEvents(g.call, g.ret), From: v.at(g.call), To: v.at(g.ret), Believed: promiseWords(g), True: "its keys had gone at " + instant(v.at(a.went))},
-		{Client: g.client, Op: "sets the key on node " + e.Process + " again", Events: sortedEvents(before, a.went, set), From: e.Time, To: e.Time,
+		{Client: g.client, Op: "gets the lock", Events: sortedEvents(g.call, g.ret), From: v.at(g.call), To: v.at(g.ret), Believed: promiseWords(g), True: "its keys had gone at " + instant(v.at(a.gone))},
+		{Client: g.client, Op: "sets the key on node " + e.Process + " again", Events: sortedEvents(before, a.gone, set), From: e.Time, To: e.Time,
 			Believed: "it renews its lock", True: "there was nothing to renew"},
 	}
 	s := v.newStory()
 	s.grant(g, e.Time)
 	s.faults(v.at(g.ret), e.Time, g.client)
-	s.tell(turning, a.went, "the lock of %s was gone: %s", g.client, v.wentWords(a.went))
+	s.tell(turning, a.gone, "the lock of %s was gone: %s", g.client, v.wentWords(a.gone))
 	s.tell(turning, set, "%s set the key on node %s again", g.client, e.Process)
 	if g.ends >= 0 && g.ends < set {
 		s.end(g, "")

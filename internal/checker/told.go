@@ -11,11 +11,9 @@ import (
 // believer is a grant whose belief is open.
 type believer struct {
 	g *grant
-	// there: since the answer, a quorum of nodes has surely had the lock. ever: its lock
-	// was gone at some time.
-	there, ever bool
-	// gone is the event since which its lock is gone, -1 while it may be there.
-	gone int
+	presence
+	// ever: its lock was gone at some time.
+	ever bool
 	// knows is when the end of the promise that the client was told comes, forever for never.
 	knows time.Duration
 }
@@ -63,7 +61,7 @@ func judgeTold(_ context.Context, v *view, _ Options) Finding {
 			if e.Type == history.Invoke {
 				delete(toldBefore, e.Process)
 			} else if g := v.grantOf(int(op)); e.Type == history.OK && g.outer < 0 && !toldBefore[e.Process] && !bent[e.Process] {
-				open = append(open, &believer{g: g, gone: -1, knows: v.knowsEnd(g)})
+				open = append(open, &believer{g: g, presence: absent, knows: v.knowsEnd(g)})
 				known = true
 			}
 		}
@@ -75,14 +73,8 @@ func judgeTold(_ context.Context, v *view, _ Options) Finding {
 				break
 			}
 			surely, maybe := keys.have(b.g)
-			switch {
-			case surely >= quorum:
-				b.there, b.gone = true, -1
-			case maybe >= quorum:
-				b.gone = -1
-			case b.there && b.gone < 0:
-				b.gone, b.ever = i, true
-			}
+			b.see(surely >= quorum, maybe >= quorum, i)
+			b.ever = b.ever || b.gone >= 0
 		}
 	}
 	for _, b := range open {

@@ -303,11 +303,5 @@ func (s *Shrunk) YAML(name, origin string) (string, error) {
 		head.Story = fmt.Sprintf("A search found this schedule. It was not shrunk:\n%v.", s.Failed)
 	}
 	comments := []string{fmt.Sprintf("seed: %d", s.Seed), "The search asked for " + string(s.Property) + " alone: the rest may go either way."}
-	expect := []scenario.ExpectedVerdict{{Property: s.Property, Verdict: checker.Violated}}
-	for _, p := range checker.Demanded(s.Setup.Workload.Kind) {
-		if p != s.Property {
-			expect = append(expect, scenario.ExpectedVerdict{Property: p})
-		}
-	}
-	return scenario.Encode(comments, head, &s.Setup, expect)
+	return scenario.Encode(comments, head, &s.Setup, s.Setup.ExpectAlone(s.Property, checker.Violated))
 }

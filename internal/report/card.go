@@ -119,7 +119,7 @@ type Cell struct {
 func (c *Cell) Guarantee() string { name, _, _ := strings.Cut(c.ID, "/"); return name }
 func (c *Cell) Case() string      { _, name, _ := strings.Cut(c.ID, "/"); return name }
 
-// Rate says in how many runs the property was violated; empty: in none, or in all of one.
+// Rate says in how many runs the property was violated; empty: in none.
 func (c *Cell) Rate() string {
 	if c.Violated == 0 {
 		return ""
@@ -157,19 +157,11 @@ func (l *CardLock) Cell(id string) *Cell {
 	return nil
 }
 
-// has counts the cells in a state.
-func (l *CardLock) has(s CellState) (n int) {
-	for i := range l.Cells {
-		if l.Cells[i].State == s {
-			n++
-		}
-	}
-	return n
-}
-
-// Has reports that a cell is in a state.
+// Has reports that a cell is in a state; what sim conform found counts where it is no praise.
 func (c *Card) Has(s CellState) bool {
-	return slices.ContainsFunc(c.Locks, func(l CardLock) bool { return l.has(s) > 0 || s != CellKept && l.conform().State == s })
+	return slices.ContainsFunc(c.Locks, func(l CardLock) bool {
+		return slices.ContainsFunc(l.Cells, func(c Cell) bool { return c.State == s }) || s != CellKept && l.conform().State == s
+	})
 }
 
 // conform is what sim conform found, as a cell: it counts as one.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -151,44 +152,49 @@ func (l *CardLock) rowWords(guarantee string) string {
 			worst = append(worst, c)
 		}
 	}
-	switch {
-	case state == CellKept && len(worst) == 1, state == CellNotApplicable && len(worst) == 1:
-		return worst[0].Why
-	case state == CellNotApplicable: // rather of a case that was run
-		for _, c := range worst {
-			if c.Runs > 0 {
-				return c.Why
-			}
-		}
-		return worst[0].Why
-	}
-	sum := sumOf(cells)
+	why, sum := worst[0].Why, sumOf(cells)
 	switch state {
 	case CellKept:
-		return sum + "."
+		if len(worst) > 1 {
+			return sum + "."
+		}
+		return why
+	case CellNotApplicable: // rather of a case that was run
+		if run := slices.IndexFunc(worst, func(c *Cell) bool { return c.Runs > 0 }); run >= 0 {
+			return worst[run].Why
+		}
+		return why
 	case CellByDesign:
-		why, _, _ := strings.Cut(worst[0].Why, HereWords)
-		return why + " (" + sum + ")"
-	case CellNotApplicable, CellUnknown, CellBroken:
+		why, _, _ = strings.Cut(why, HereWords)
+	case CellUnknown, CellBroken:
 	}
-	return worst[0].Why + " (" + sum + ")"
+	return why + " (" + sum + ")"
 }
 
 // sumOf counts cells by their states, the worst first.
 func sumOf(cells []*Cell) string {
+	var states []CellState
+	for _, c := range cells {
+		states = append(states, c.State)
+	}
+	return count(len(cells), "case") + ": " + countStates(states)
+}
+
+// countStates says how often there is each state, the worst first.
+func countStates(states []CellState) string {
 	var parts []string
-	for _, s := range CellStates() {
+	for _, s := range slices.Backward(CellStates()) {
 		n := 0
-		for _, c := range cells {
-			if c.State == s {
+		for _, one := range states {
+			if one == s {
 				n++
 			}
 		}
 		if n > 0 {
-			parts = append([]string{fmt.Sprintf("%d %s", n, s)}, parts...)
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
 	}
-	return fmt.Sprintf("%s: %s", count(len(cells), "case"), strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
 }
 
 // HereWords begin what was seen, behind a general reason.
@@ -262,17 +268,11 @@ func (p *printer) cardSum(c *Card, l *CardLock) {
 
 // sum counts the guarantees by their states, the worst first.
 func (l *CardLock) sum(c *Card) string {
-	n := make(map[CellState]int)
+	var rows []CellState
 	for _, g := range c.Guarantees {
-		n[l.Row(g.Name)]++
+		rows = append(rows, l.Row(g.Name))
 	}
-	parts := []string{}
-	for _, s := range CellStates() {
-		if n[s] > 0 {
-			parts = append([]string{fmt.Sprintf("%d %s", n[s], s)}, parts...)
-		}
-	}
-	return count(len(c.Guarantees), "guarantee") + ": " + strings.Join(parts, ", ")
+	return count(len(rows), "guarantee") + ": " + countStates(rows)
 }
 
 // WriteCardChanges writes how a card differs from the one that is expected.
@@ -312,7 +312,7 @@ func WriteCardMarkdown(w io.Writer, c *Card) error {
 		}
 	}
 	head(append([]string{"guarantee"}, labels...)...)
-	head(strings.Split(strings.Repeat("---,", len(labels))+"---", ",")...)
+	head(slices.Repeat([]string{"---"}, len(labels)+1)...)
 	for _, g := range c.Guarantees {
 		row := []string{fmt.Sprintf("**%s** %s", markdown(g.Name), markdown(g.Title))}
 		for i := range c.Locks {

@@ -97,6 +97,14 @@ type Variant struct {
 	History *history.History `json:"-"`
 }
 
+// Property is the verdict on a property; nil: it was not judged.
+func (v *Variant) Property(name checker.Property) *PropertyResult {
+	if i := slices.IndexFunc(v.Properties, func(p PropertyResult) bool { return p.Name == name }); i >= 0 {
+		return &v.Properties[i]
+	}
+	return nil
+}
+
 // Limit says why a run that TimedOut was ended.
 func (v *Variant) Limit() string {
 	if v.StoppedAfter != "" {

@@ -19,8 +19,10 @@ type guaranteeRow struct {
 	title string
 	// decides are the properties that speak for it. The first that a variant is judged by counts.
 	decides []checker.Property
-	// faults are the kinds of faults that it is about; none: all that a scenario has.
-	faults []string
+	// faults are the kinds of faults that it is about; none: all that a scenario has. faultless:
+	// only variants without faults are about it.
+	faults    []string
+	faultless bool
 	// byDesign says why locks cannot keep it of which it is not demanded. always: no scenario
 	// names their classes, because it is true of all.
 	byDesign string
@@ -29,7 +31,7 @@ type guaranteeRow struct {
 
 // guarantees are in the order of a report card.
 var guarantees = []guaranteeRow{
-	{name: "exclusive", title: "Without faults, two clients never hold the lock at once", decides: exclusion},
+	{name: "exclusive", title: "Without faults, two clients never hold the lock at once", decides: exclusion, faultless: true},
 	{name: "paused-holder", title: "A holder that is paused past its lease does no harm", decides: []checker.Property{checker.NoLateEffect}, always: true,
 		byDesign: "A lease can end while its holder is paused, and the holder cannot notice in time. Only a resource that checks fencing tokens can refuse its late write."},
 	{name: "late-messages", title: "Messages that are late, lost or overtaken do not give the lock to two clients", decides: exclusion},
@@ -97,6 +99,9 @@ func (g Guarantee) DecidedBy() []checker.Property { return g.row().decides }
 
 // Faults are the kinds of faults that it is about; none: all that a scenario has.
 func (g Guarantee) Faults() []string { return g.row().faults }
+
+// Faultless reports that only variants without faults are about it.
+func (g Guarantee) Faultless() bool { return g.row().faultless }
 
 // Speaks reports that a property speaks for the guarantee.
 func (g Guarantee) Speaks(p checker.Property) bool { return slices.Contains(g.row().decides, p) }

@@ -132,6 +132,18 @@ type ExpectedVerdict struct {
 	ByDesign bool
 }
 
+// ExpectAlone expects a verdict of one property, and nothing of those of which something would be
+// expected by default.
+func (s *Setup) ExpectAlone(property checker.Property, verdict checker.Verdict) []ExpectedVerdict {
+	list := []ExpectedVerdict{{Property: property, Verdict: verdict}}
+	for _, p := range checker.Demanded(s.Workload.Kind) {
+		if p != property {
+			list = append(list, ExpectedVerdict{Property: p})
+		}
+	}
+	return list
+}
+
 // anything is the word that opts a property out.
 const anything = "anything"
 

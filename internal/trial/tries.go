@@ -122,10 +122,10 @@ func combine(tries []attempt, allowed int) report.Variant {
 	for i := range out.Properties {
 		p := &out.Properties[i]
 		in, times := decisive(tries, p.Name)
-		if tries[shown].Properties[i].Verdict == tries[in].property(p.Name).Verdict {
+		if tries[shown].Properties[i].Verdict == tries[in].Property(p.Name).Verdict {
 			in = shown
 		}
-		*p = *tries[in].property(p.Name)
+		*p = *tries[in].Property(p.Name)
 		p.Tried = &report.Tried{In: in + 1, Times: times, Made: len(tries), Allowed: allowed}
 		if in != shown { // they point into another history
 			p.Events, p.Counterexample = nil, nil
@@ -141,7 +141,7 @@ func decisive(tries []attempt, name checker.Property) (in, times int) {
 	rank := map[checker.Verdict]int{checker.Holds: 1, checker.Unknown: 2, checker.Violated: 3}
 	highest := 0
 	for i := range tries {
-		p := tries[i].property(name)
+		p := tries[i].Property(name)
 		if p == nil {
 			continue
 		}
@@ -155,15 +155,6 @@ func decisive(tries []attempt, name checker.Property) (in, times int) {
 	return in, times
 }
 
-func (a *attempt) property(name checker.Property) *report.PropertyResult {
-	for i := range a.Properties {
-		if a.Properties[i].Name == name {
-			return &a.Properties[i]
-		}
-	}
-	return nil
-}
-
 // bestOf is the try that shows most of what counts, the later of equals. One that
 // contradicts an expectation comes before all others.
 func bestOf(tries []attempt) int {
@@ -172,7 +163,7 @@ func bestOf(tries []attempt) int {
 		score := 0
 		for _, p := range tries[i].Properties {
 			in, _ := decisive(tries, p.Name)
-			if p.Verdict != tries[in].property(p.Name).Verdict {
+			if p.Verdict != tries[in].Property(p.Name).Verdict {
 				continue
 			}
 			score++

@@ -344,10 +344,13 @@ func (t *terms) noOrphanLock() answer {
 		to, renewed, left := t.life(i)
 		// "A key that was set after this end (by a request that came late) has its TTL from
 		// then. So has a key that was renewed after it by an `extend` which was under way at
-		// this end."
+		// this end, or by a command that had left its client by then, as a link told."
 		since := max(t.time(done), t.time(i))
-		if renewed > done && t.extending(t.ownerOf(i), done) {
-			since = max(since, t.time(renewed))
+		if renewed > done {
+			at := t.events[renewed].Value.At
+			if t.extending(t.ownerOf(i), done) || at.Set && at.V <= t.time(done) {
+				since = max(since, t.time(renewed))
+			}
 		}
 		violated = violated || to-since > t.header.TTL
 		// "A key that has no TTL, that nobody deleted, and that its owner no longer wants

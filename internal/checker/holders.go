@@ -72,10 +72,15 @@ func (v *view) holdOp(h hold, other *grant, overlap time.Duration) CounterOp {
 func (v *view) holdersStory(a, b hold, overlap Interval) []Sentence {
 	first, second := &v.grants[a.grant], &v.grants[b.grant]
 	s := v.newStory()
-	s.grant(first, v.at(second.ret))
-	s.faults(v.at(first.call), v.at(second.ret), first.client, second.client)
+	began, words, from := second.ret, v.grantWords(second), v.at(first.call)
 	s.tell(filler, second.call, "%s asked for the lock", second.client)
-	s.tell(turning, second.ret, "%s, while %s still held it", v.grantWords(second), first.client)
+	if i := slices.IndexFunc(second.extends, func(e extension) bool { return b.from > v.at(second.ret) && v.at(e.ret) == b.from }); i >= 0 {
+		s.tell(filler, second.ret, "%s", words)
+		began, words, from = second.extends[i].ret, second.client+" renewed its lock", min(from, v.at(second.call))
+	}
+	s.grant(first, v.at(began))
+	s.faults(from, v.at(began), first.client, second.client)
+	s.tell(turning, began, "%s, while %s still held it", words, first.client)
 	s.writes(overlap.From, overlap.To, first.client, second.client)
 	both := fmt.Sprintf(": both had held the lock for %s", length(overlap.To-overlap.From))
 	ended, g := a, first

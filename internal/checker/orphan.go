@@ -51,7 +51,7 @@ func judgeOrphans(_ context.Context, v *view, _ Options) Finding {
 		}
 		f.Effort.Chances++
 		from := max(lost, v.at(k.set))
-		if k.renewed >= 0 && v.at(k.renewed) > from && v.underWay(k.client, event) {
+		if k.renewed >= 0 && v.at(k.renewed) > from && (v.underWay(k.client, event) || v.leftBefore(k.renewed, lost)) {
 			from = v.at(k.renewed)
 		}
 		last := min(k.expires, v.at(k.end), v.end)
@@ -179,6 +179,11 @@ func (v *view) attemptsFor(k *keyLife) []int {
 		return []int{silent}
 	}
 	return same
+}
+
+// leftBefore reports that a link told of a command that it left its client before an instant.
+func (v *view) leftBefore(event int, at time.Duration) bool {
+	return v.event(event).Value.At.Set && v.left(event) <= at
 }
 
 // underWay reports that a client had asked for a renewal when an event came, and had

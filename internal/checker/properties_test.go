@@ -792,6 +792,8 @@ var propertyCases = []struct {
 		s.key(900, history.KeyExtended, "A", "c1", "c1-owner", 1000)
 		s.phase(5000, history.PhaseHealing)
 	}, Holds, "1 key"},
+	{"a renewal of a lock program that had left at the release", NoOrphanLock, renewedAfterRelease(3), Holds, "1 key"},
+	{"a renewal of a lock program that left after the release", NoOrphanLock, renewedAfterRelease(899), Violated, "after its owner no longer wanted it"},
 	{"a later attempt that tells no value", NoOrphanLock, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
@@ -960,6 +962,40 @@ var propertyCases = []struct {
 func onlyLook(s *script) {
 	s.h.Header.Workload = "transactions"
 	s.pairLook(0, "c1", 0, nil, nil)
+}
+
+// renewedAfterRelease renews a key after the release of 4 ms, by a command that left at a time.
+func renewedAfterRelease(left int64) func(*script) {
+	return func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.granted(2, "c1", 1000, -1)
+		s.release(4, 5, "c1")
+		s.add(900, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(1000), At: ns(left)})
+		s.phase(5000, history.PhaseHealing)
+	}
+}
+
+// TestRenewalWhileAnotherHolds: the story says that it was the renewal that came while another
+// client held the lock, and not the grant before it.
+func TestRenewalWhileAnotherHolds(t *testing.T) {
+	s := newScript()
+	s.acquire(1, 3, "c1", 100, -1)
+	s.acquire(200, 210, "c2", 900, -1)
+	s.add(220, "c1", history.Invoke, history.Extend, history.Value{})
+	s.add(230, "c1", history.OK, history.Extend, history.Value{Validity: ns(500), ValidUntil: ns(730)})
+	s.release(300, 310, "c2")
+	f := judgeOne(t, &s.h, ExclusiveLease, Options{})
+	if f.Verdict != Violated {
+		t.Fatalf("%v: %s", f.Verdict, f.Why)
+	}
+	var told []string
+	for _, line := range f.Counterexample.Story {
+		told = append(told, line.Text)
+	}
+	if story := strings.Join(told, "\n"); !strings.Contains(story, "c1 renewed its lock, while c2 still held it") || strings.Contains(story, "c1 got the lock, valid until 0.103 s, while") {
+		t.Error(story)
+	}
 }
 
 func TestProperties(t *testing.T) {

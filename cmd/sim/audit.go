@@ -398,9 +398,9 @@ func (a *app) publishCard(card *report.Card, dir string, f auditFlags) error {
 	asMarkdown := func(w io.Writer) error { return report.WriteCardMarkdown(w, card) }
 	page := filepath.Join(dir, "card.html")
 	errs := []error{
-		trial.WriteFile(filepath.Join(dir, "card.json"), asJSON),
-		trial.WriteFile(filepath.Join(dir, "card.md"), asMarkdown),
-		trial.WriteFile(page, func(w io.Writer) error { return report.WriteCardHTML(w, card) }),
+		machine.WriteFile(filepath.Join(dir, "card.json"), asJSON),
+		machine.WriteFile(filepath.Join(dir, "card.md"), asMarkdown),
+		machine.WriteFile(page, func(w io.Writer) error { return report.WriteCardHTML(w, card) }),
 	}
 	if f.card != "" {
 		errs = append(errs, a.toOutput(f.card, asJSON))

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -127,7 +127,7 @@ func (a *app) printVerdicts(name string, out *explore.Exhausted, dir string) err
 			}
 		}
 		file := filepath.Join(dir, fmt.Sprintf("%.40s-exhaust-%s.jsonl", name, v.Property))
-		if err := trial.WriteFile(file, func(w io.Writer) error { return history.Encode(w, v.History) }); err != nil {
+		if err := machine.WriteFile(file, func(w io.Writer) error { return history.Encode(w, v.History) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "    history  %s\n", file)

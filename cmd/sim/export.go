@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/evidence"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/history/edn"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
@@ -77,7 +78,7 @@ func (a *app) toOutput(out string, write func(io.Writer) error) error {
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	return trial.WriteFile(out, write)
+	return machine.WriteFile(out, write)
 }
 
 // linkFrom is the link on a page to a file, both named as seen from the working folder.

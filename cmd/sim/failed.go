@@ -52,7 +52,7 @@ func (s *suite) remember() error {
 	if _, err := os.Stat(s.flags.out); err != nil {
 		return nil // nothing was run
 	}
-	return trial.WriteFile(filepath.Join(s.flags.out, lastFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(l) })
+	return machine.WriteFile(filepath.Join(s.flags.out, lastFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(l) })
 }
 
 // mostLast bounds the file, in bytes.

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
-	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
 
 // publish writes what readers other than the terminal want of a suite: its
@@ -49,7 +49,7 @@ func (s *suite) index() error {
 	if len(entries) == 0 {
 		return nil
 	}
-	if err := trial.WriteFile(path, func(w io.Writer) error { return report.WriteIndex(w, entries) }); err != nil {
+	if err := machine.WriteFile(path, func(w io.Writer) error { return report.WriteIndex(w, entries) }); err != nil {
 		return err
 	}
 	if !s.flags.json {

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"regexp"
-	"strconv"
-
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
-
-var seedLine = regexp.MustCompile(`(?m)^# seed: (\d+)\r?$`)
 
 func newReplayCommand(a *app) *cobra.Command {
 	f := runFlags{repeat: 1, jobs: 1, tries: 1, // the seed of the file, and no other
@@ -31,12 +27,8 @@ a narrow violation disappear.`,
 				return err
 			}
 			if !c.Flags().Changed("seed") {
-				m := seedLine.FindStringSubmatch(s.Text)
-				if m == nil {
-					return usageError("%s names no seed\nhint: give one with --seed", args[0])
-				}
-				if f.seed, err = strconv.ParseUint(m[1], 10, 64); err != nil {
-					return usageError("%s: the seed %s is too large", args[0], m[1])
+				if f.seed, err = explore.SeedOf(s.Text); err != nil {
+					return usageError("%s: %w\nhint: give one with --seed", args[0], err)
 				}
 			}
 			f.nodesChosen = c.Flags().Changed("nodes")

@@ -18,6 +18,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/words"
@@ -186,16 +187,10 @@ func judgedFew(properties []checker.Property, r *explore.Report) string {
 	return strings.Join(list, ", ")
 }
 
-// worth says what it is worth to have found nothing, of each property by the runs
-// that put it to the test. Only schedules drawn afresh tell how frequent something is.
+// worth says what it is worth to have found nothing, of each property.
 func worth(properties []checker.Property, r *explore.Report) (lines []string) {
 	for _, p := range properties {
-		runs, drawn := r.JudgedOn(string(p))
-		text := explore.Bound(drawn)
-		if drawn < runs {
-			text += fmt.Sprintf(", and 0 in %s", words.Count(runs-drawn, "changed schedule"))
-		}
-		lines = append(lines, fmt.Sprintf("%s: %s", p, text))
+		lines = append(lines, fmt.Sprintf("%s: %s", p, r.Worth(p)))
 	}
 	return lines
 }
@@ -222,7 +217,7 @@ func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) 
 			return kept, err
 		}
 		file := filepath.Join(f.out, name+".yaml")
-		if err := trial.WriteFile(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+		if err := machine.WriteFile(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 			return kept, err
 		}
 		note := fmt.Sprintf("%d of %s, fails with %d of %s", len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))

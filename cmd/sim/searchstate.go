@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/explore"
-	"github.com/redlock-sim/redlock-sim/internal/trial"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // searchState keeps a search's state in a file, so that it can be continued.
@@ -58,5 +58,5 @@ func (f *searchState) save(s *explore.State, last bool) error {
 	}
 	f.written = time.Now()
 	s.Of = f.of
-	return trial.WriteFile(f.path, s.Write)
+	return machine.WriteFile(f.path, s.Write)
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -49,7 +49,7 @@ func (a *audit) shorten(ctx context.Context, k *asked) {
 		return // a random mix has no short form; the cell's run can be made again
 	}
 	path := filepath.Join(a.Trial.Out, l.Label, strings.ReplaceAll(cell.ID, "/", "-")+".yaml")
-	if err := trial.WriteFile(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+	if err := machine.WriteFile(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 		a.fail(err)
 		return
 	}

@@ -15,21 +15,21 @@ func del(_ act, k Key) Result {
 }
 
 func delEX(a act, k Key) Result {
-	o := parseOptions(a.Words[2:], delexTakes)
+	o := ParseOptions(a.Words[2:], delexTakes)
 	switch {
-	case o.strange:
+	case o.Strange != "":
 		return obscured()
-	case o.wrong || !k.there():
+	case o.Wrong || !k.there():
 		return same(k)
 	}
 	return a.delIf(&o, k)
 }
 
 func delIfEq(a act, k Key) Result {
-	return a.delIf(&options{condition: "IFEQ", match: a.Words[2]}, k)
+	return a.delIf(&Options{Condition: "IFEQ", Match: a.Words[2]}, k)
 }
 
-func (a *act) delIf(o *options, k Key) Result {
+func (a *act) delIf(o *Options, k Key) Result {
 	switch o.met(k) {
 	case no:
 		return same(k)
@@ -41,8 +41,8 @@ func (a *act) delIf(o *options, k Key) Result {
 
 // expire is EXPIRE, PEXPIRE, EXPIREAT and PEXPIREAT.
 func expire(a act, k Key) Result {
-	o := parseOptions(a.Words[3:], expireTakes)
-	n, ok := integer(a.Words[2])
+	o := ParseOptions(a.Words[3:], ExpireTakes)
+	n, ok := Integer(a.Words[2])
 	name := strings.ToUpper(a.Words[0])
 	if name[0] != 'P' {
 		ok = ok && n <= math.MaxInt64/1000 && n >= math.MinInt64/1000
@@ -51,9 +51,9 @@ func expire(a act, k Key) Result {
 	absolute := strings.HasSuffix(name, "AT")
 	until, within := instant(n, absolute, a.At)
 	switch {
-	case o.strange:
+	case o.Strange != "":
 		return obscured()
-	case o.wrong || !ok || !within || !k.there():
+	case o.Wrong || !ok || !within || !k.there():
 		return same(k)
 	}
 	switch o.compare(until, k.Expires) {
@@ -69,10 +69,10 @@ func expire(a act, k Key) Result {
 }
 
 // compare reports whether NX, XX, GT and LT let an expiry follow another.
-func (o *options) compare(until, now Span) support {
+func (o *Options) compare(until, now Span) support {
 	forever := now == Span{}
 	switch {
-	case o.flags["NX"] && !forever, o.flags["XX"] && forever, o.flags["GT"] && forever:
+	case o.NX && !forever, o.XX && forever, o.GT && forever:
 		return no
 	case forever:
 		return yes
@@ -80,9 +80,9 @@ func (o *options) compare(until, now Span) support {
 	sooner, later := until.To < now.From, until.From > now.To
 	equal := until == now && until.From == until.To
 	switch {
-	case o.flags["GT"] && (sooner || equal), o.flags["LT"] && (later || equal):
+	case o.GT && (sooner || equal), o.LT && (later || equal):
 		return no
-	case o.flags["GT"] && !later, o.flags["LT"] && !sooner:
+	case o.GT && !later, o.LT && !sooner:
 		return nobodyKnows
 	}
 	return yes
@@ -130,7 +130,7 @@ func copyKey(a act, k Key) Result {
 			replace = true
 		case "DB":
 			if i++; i < len(a.Words) {
-				n, _ := integer(a.Words[i])
+				n, _ := Integer(a.Words[i])
 				to = int(n)
 			}
 		}
@@ -143,7 +143,7 @@ func copyKey(a act, k Key) Result {
 
 // move is MOVE, which goes to a database where the key is not yet.
 func move(a act, k Key) Result {
-	to, ok := integer(a.Words[2])
+	to, ok := Integer(a.Words[2])
 	switch {
 	case !ok, a.DB == int(to), a.DB == a.r.DB && !k.there(), a.DB != a.r.DB && (int(to) != a.r.DB || k.there()):
 		return same(k)
@@ -185,7 +185,7 @@ func flush(a act, k Key) Result {
 
 func swap(a act, k Key) Result {
 	for _, word := range a.Words[1:] {
-		if n, ok := integer(word); ok && int(n) == a.r.DB {
+		if n, ok := Integer(word); ok && int(n) == a.r.DB {
 			return obscured()
 		}
 	}

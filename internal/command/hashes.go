@@ -24,12 +24,12 @@ func hset(a act, k Key) Result {
 }
 
 func hincr(a act, k Key) Result {
-	by, ok := integer(a.Words[3])
+	by, ok := Integer(a.Words[3])
 	if k.Holds == Text || !ok {
 		return same(k)
 	}
 	to := k.fields()
-	n, isInteger := integer(to.Fields[a.Words[2]])
+	n, isInteger := Integer(to.Fields[a.Words[2]])
 	if _, there := to.Fields[a.Words[2]]; there && !isInteger || by > 0 && n > math.MaxInt64-by || by < 0 && n < math.MinInt64-by {
 		return same(k)
 	}

@@ -2,79 +2,102 @@ package command
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 )
 
 // The options of each family of commands.
 const (
-	setTakes    = "NX XX GET KEEPTTL EX PX EXAT PXAT IFEQ IFNE IFDEQ IFDNE"
+	// SetTakes are those of Redis 7.
+	SetTakes    = "NX XX GET KEEPTTL EX PX EXAT PXAT"
+	setTakes    = SetTakes + " IFEQ IFNE IFDEQ IFDNE"
 	msetexTakes = "NX XX KEEPTTL EX PX EXAT PXAT"
-	getexTakes  = "PERSIST EX PX EXAT PXAT"
-	expireTakes = "NX XX GT LT"
+	GetexTakes  = "PERSIST EX PX EXAT PXAT"
+	ExpireTakes = "NX XX GT LT"
 	delexTakes  = "IFEQ IFNE IFDEQ IFDNE"
 )
 
-// options are what may follow the key and the value in a command that sets a key
+// Options are what may follow the key and the value in a command that sets a key
 // or its expiry.
-type options struct {
-	flags map[string]bool // NX, XX, GET ...
-	// condition is IFEQ, IFNE, IFDEQ or IFDNE, and match what it compares with.
-	condition, match string
-	// expiry is EX, PX, EXAT, PXAT, KEEPTTL or PERSIST; number belongs to the
+type Options struct {
+	NX, XX, GT, LT, Get bool
+	// Condition is IFEQ, IFNE, IFDEQ or IFDNE, and Match what it compares with.
+	Condition, Match string
+	// Expiry is EX, PX, EXAT, PXAT, KEEPTTL or PERSIST; Number belongs to the
 	// first four.
-	expiry, number string
-	// wrong: every server answers with an error, and does nothing.
-	wrong bool
-	// strange: there is a word among them that is no option here.
-	strange bool
+	Expiry, Number string
+	// Wrong: every server answers with an error, and does nothing.
+	Wrong bool
+	// Strange is the first word among them that is no option here.
+	Strange string
 }
 
-// parseOptions reads options out of those that a command takes.
-func parseOptions(words []string, taken string) options {
-	o := options{flags: make(map[string]bool)}
+// ParseOptions reads options out of those that a command takes.
+func ParseOptions(words []string, taken string) Options {
+	var o Options
 	for i := 0; i < len(words); i++ {
-		word := strings.ToUpper(words[i])
-		if !slices.Contains(strings.Fields(taken), word) {
-			o.strange = true
-			return o
-		}
-		to, argument := &o.expiry, ""
+		word := oneOf(taken, words[i])
+		to, argument := &o.Expiry, ""
 		switch word {
+		case "":
+			o.Strange = words[i]
+			return o
 		case "EX", "PX", "EXAT", "PXAT", "IFEQ", "IFNE", "IFDEQ", "IFDNE":
 			if i++; i == len(words) {
-				o.wrong = true
+				o.Wrong = true
 				return o
 			}
 			argument = words[i]
 		case "KEEPTTL", "PERSIST":
 		default:
-			o.flags[word] = true
+			*o.flag(word) = true
 			continue
 		}
 		if strings.HasPrefix(word, "IF") {
-			to, o.match = &o.condition, argument
+			to, o.Match = &o.Condition, argument
 		} else {
-			o.number = argument
+			o.Number = argument
 		}
-		o.wrong = o.wrong || *to != "" && *to != word
+		o.Wrong = o.Wrong || *to != "" && *to != word
 		*to = word
 	}
-	f := o.flags
-	o.wrong = o.wrong || f["NX"] && (f["XX"] || f["GT"] || f["LT"]) || f["GT"] && f["LT"] ||
-		o.condition != "" && (f["NX"] || f["XX"])
+	o.Wrong = o.Wrong || o.NX && (o.XX || o.GT || o.LT) || o.GT && o.LT || o.Condition != "" && (o.NX || o.XX)
 	return o
 }
 
-// until is when a key expires that is given the expiry at an instant, and whether
+// oneOf is the option among those taken that a word spells, however it is written; empty:
+// none. It needs no memory, for a lock's commands have options nearly always.
+func oneOf(taken, word string) string {
+	for option := range strings.FieldsSeq(taken) {
+		if len(option) == len(word) && strings.EqualFold(option, word) {
+			return option
+		}
+	}
+	return ""
+}
+
+func (o *Options) flag(word string) *bool {
+	switch word {
+	case "NX":
+		return &o.NX
+	case "XX":
+		return &o.XX
+	case "GT":
+		return &o.GT
+	case "LT":
+		return &o.LT
+	}
+	return &o.Get
+}
+
+// Until is when a key expires that is given the expiry at an instant, and whether
 // the server accepts it: a time to live, or a time, above 0.
-func (o *options) until(at Span) (Span, bool) {
-	unit, absolute := int64(1), strings.HasSuffix(o.expiry, "AT")
-	if o.expiry[0] == 'E' {
+func (o *Options) Until(at Span) (Span, bool) {
+	unit, absolute := int64(1), strings.HasSuffix(o.Expiry, "AT")
+	if o.Expiry[0] == 'E' {
 		unit = 1000
 	}
-	n, ok := integer(o.number)
+	n, ok := Integer(o.Number)
 	if !ok || n <= 0 || n > math.MaxInt64/unit {
 		return Span{}, false
 	}
@@ -93,9 +116,9 @@ func instant(ms int64, absolute bool, at Span) (Span, bool) {
 	return at.plus(ms), true
 }
 
-// integer reads a number as strictly as Redis does: no sign but a minus, no zeros
+// Integer reads a number as strictly as Redis does: no sign but a minus, no zeros
 // in front.
-func integer(s string) (int64, bool) {
+func Integer(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil && strconv.FormatInt(n, 10) == s
 }

@@ -41,7 +41,9 @@ func (r *realRedis) do(words ...string) *redis.Cmd {
 	for i, w := range words {
 		args[i] = w
 	}
-	return r.conn.Do(context.Background(), args...)
+	cmd := redis.NewCmd(context.Background(), args...)
+	_ = r.conn.Process(context.Background(), cmd) // the command has it, too
+	return cmd
 }
 
 // shown reports whether MONITOR shows a command that was answered so: one that the

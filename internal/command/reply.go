@@ -71,6 +71,36 @@ func (r Reply) Body() []Reply { return r.rest().body }
 // error.
 func (r Reply) OK() bool { return r.Outcome == Done && !r.Nil && r.Err() == "" }
 
+// Kind says what was answered.
+type Kind uint8
+
+// The kinds of answers.
+const (
+	ErrKind Kind = iota + 1
+	NilKind
+	IntKind
+	StatusKind
+	StrKind
+	ListKind
+)
+
+// Kind says what was answered to a command that is no transaction.
+func (r Reply) Kind() Kind {
+	switch m := r.more; {
+	case r.Outcome != Done || r.Err() != "":
+		return ErrKind
+	case r.Nil:
+		return NilKind
+	case m == nil:
+		return IntKind
+	case m == &answeredOK:
+		return StatusKind
+	case m.list != nil:
+		return ListKind
+	}
+	return StrKind
+}
+
 // String shows what a person compares.
 func (r Reply) String() string {
 	m := r.rest()

@@ -19,8 +19,13 @@ type Script struct {
 
 // NewScript names a script. Redis calls scripts by the SHA-1 of their source.
 func NewScript(name, lua string, twin func(Store, []string, []string) Reply) *Script {
+	return &Script{Name: name, Lua: lua, Twin: twin, sha: SHA(lua)}
+}
+
+// SHA is the name of a script with this source for EVALSHA.
+func SHA(lua string) string {
 	sum := sha1.Sum([]byte(lua)) //nolint:gosec // see the import
-	return &Script{Name: name, Lua: lua, Twin: twin, sha: hex.EncodeToString(sum[:])}
+	return hex.EncodeToString(sum[:])
 }
 
 // SHA is the script's name for EVALSHA.

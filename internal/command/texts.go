@@ -10,18 +10,18 @@ import (
 // set is SET. On a key that holds something else, conditions that look at the value
 // and GET are errors.
 func set(a act, k Key) Result {
-	o := parseOptions(a.Words[3:], setTakes)
+	o := ParseOptions(a.Words[3:], setTakes)
 	switch {
-	case o.wrong:
+	case o.Wrong:
 		return same(k)
-	case o.strange:
+	case o.Strange != "":
 		return obscured()
 	}
 	result := o.write(a, k, a.Words[2])
-	if o.condition == "" || result.Did == Kept {
+	if o.Condition == "" || result.Did == Kept {
 		return result
 	}
-	switch a.r.Server.conditions(o.condition) {
+	switch a.r.Server.conditions(o.Condition) {
 	case no:
 		return same(k)
 	case yes:
@@ -31,21 +31,21 @@ func set(a act, k Key) Result {
 }
 
 // write sets a key as the options say, if they let it.
-func (o *options) write(a act, k Key, value string) Result {
+func (o *Options) write(a act, k Key, value string) Result {
 	to := text(value)
-	switch o.expiry {
+	switch o.Expiry {
 	case "":
 	case "KEEPTTL":
 		to.Expires = k.Expires
 	default:
-		until, ok := o.until(a.At)
+		until, ok := o.Until(a.At)
 		if !ok {
 			return same(k)
 		}
 		to.Expires = until
 	}
 	switch {
-	case o.flags["NX"] && k.there(), o.flags["XX"] && !k.there(), o.flags["GET"] && k.Holds == Hash:
+	case o.NX && k.there(), o.XX && !k.there(), o.Get && k.Holds == Hash:
 		return same(k)
 	}
 	switch o.met(k) {
@@ -59,16 +59,16 @@ func (o *options) write(a act, k Key, value string) Result {
 
 // met reports whether the condition on the key's value is met. Digests are not
 // computed here.
-func (o *options) met(k Key) support {
-	missing := strings.HasSuffix(o.condition, "NE")
+func (o *Options) met(k Key) support {
+	missing := strings.HasSuffix(o.Condition, "NE")
 	switch {
-	case o.condition == "", !k.there() && missing:
+	case o.Condition == "", !k.there() && missing:
 		return yes
 	case !k.there(), k.Holds != Text:
 		return no
-	case strings.HasPrefix(o.condition, "IFD"):
+	case strings.HasPrefix(o.Condition, "IFD"):
 		return nobodyKnows
-	case (k.Value == o.match) != missing:
+	case (k.Value == o.Match) != missing:
 		return yes
 	}
 	return no
@@ -83,9 +83,9 @@ func setNX(a act, k Key) Result {
 
 // setEX is SETEX and PSETEX.
 func setEX(a act, k Key) Result {
-	o := options{expiry: strings.TrimPrefix(strings.ToUpper(a.Words[0]), "SET"), number: a.Words[2]}
-	if o.expiry == "PSETEX" {
-		o.expiry = "PX"
+	o := Options{Expiry: strings.TrimPrefix(strings.ToUpper(a.Words[0]), "SET"), Number: a.Words[2]}
+	if o.Expiry == "PSETEX" {
+		o.Expiry = "PX"
 	}
 	return o.write(a, k, a.Words[3])
 }
@@ -105,36 +105,36 @@ func getDel(_ act, k Key) Result {
 }
 
 func getEX(a act, k Key) Result {
-	o := parseOptions(a.Words[2:], getexTakes)
+	o := ParseOptions(a.Words[2:], GetexTakes)
 	switch {
-	case o.strange:
+	case o.Strange != "":
 		return obscured()
-	case o.wrong, o.expiry == "", k.Holds != Text:
+	case o.Wrong, o.Expiry == "", k.Holds != Text:
 		return same(k)
-	case o.expiry == "PERSIST":
+	case o.Expiry == "PERSIST":
 		return persist(a, k)
 	}
-	until, ok := o.until(a.At)
+	until, ok := o.Until(a.At)
 	if !ok {
 		return same(k)
 	}
-	return a.endAt(k, until, strings.HasSuffix(o.expiry, "AT"))
+	return a.endAt(k, until, strings.HasSuffix(o.Expiry, "AT"))
 }
 
 // mset is MSET, MSETNX and MSETEX. With a condition all keys are written or none,
 // and of the others nothing is known.
 func mset(a act, k Key) Result {
 	name, words := strings.ToUpper(a.Words[0]), a.Words[1:]
-	o := options{flags: map[string]bool{"NX": name == "MSETNX"}}
+	o := Options{NX: name == "MSETNX"}
 	if name == "MSETEX" {
-		n, ok := integer(words[0])
+		n, ok := Integer(words[0])
 		if words = words[1:]; !ok || n <= 0 || n > int64(len(words)/2) {
 			return same(k)
 		}
-		o = parseOptions(words[2*n:], msetexTakes)
+		o = ParseOptions(words[2*n:], msetexTakes)
 		words = words[:2*n]
 	}
-	if o.strange {
+	if o.Strange != "" {
 		return obscured()
 	}
 	value, others, named := "", false, false
@@ -145,11 +145,11 @@ func mset(a act, k Key) Result {
 			others = true
 		}
 	}
-	if len(words)%2 != 0 || o.wrong || !named {
+	if len(words)%2 != 0 || o.Wrong || !named {
 		return same(k)
 	}
 	result := o.write(a, k, value)
-	if others && result.Did == Wrote && (o.flags["NX"] || o.flags["XX"]) {
+	if others && result.Did == Wrote && (o.NX || o.XX) {
 		return obscured()
 	}
 	return result
@@ -178,7 +178,7 @@ func appendTo(a act, k Key) Result {
 const longest = 1 << 16
 
 func setRange(a act, k Key) Result {
-	offset, ok := integer(a.Words[2])
+	offset, ok := Integer(a.Words[2])
 	value := a.Words[3]
 	if ok && offset > longest && value != "" && k.Holds != Hash {
 		return obscured()
@@ -194,7 +194,7 @@ func setRange(a act, k Key) Result {
 }
 
 func setBit(a act, k Key) Result {
-	offset, ok := integer(a.Words[2])
+	offset, ok := Integer(a.Words[2])
 	bit := a.Words[3]
 	if ok && offset > 8*longest && k.Holds != Hash {
 		return obscured()
@@ -232,14 +232,14 @@ func bitField(a act, k Key) Result {
 func incr(a act, k Key) Result {
 	by, ok := int64(1), true
 	if len(a.Words) > 2 {
-		by, ok = integer(a.Words[2])
+		by, ok = Integer(a.Words[2])
 	}
 	if strings.HasPrefix(strings.ToUpper(a.Words[0]), "DECR") {
 		ok = ok && by != math.MinInt64
 		by = -by
 	}
 	return changeText(k, func(s string) (string, bool) {
-		n, isInteger := integer(s)
+		n, isInteger := Integer(s)
 		if !k.there() {
 			n, isInteger = 0, true
 		}

@@ -1,6 +1,9 @@
 package command
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Words are the command as Redis takes it. A transaction has several commands, and
 // no words of its own.
@@ -33,6 +36,15 @@ func (c *Command) Words() []string {
 		words = append(words, c.Key)
 	}
 	return words
+}
+
+// NamesInstant reports that one of the words of a command is an instant, in ms or s since 1970:
+// then its sender's clock said when a key ends, and not the node's.
+func NamesInstant(words []string, ms int64) bool {
+	return slices.ContainsFunc(words, func(word string) bool {
+		n, err := strconv.ParseInt(word, 10, 64)
+		return err == nil && (n == ms || n*1000 == ms)
+	})
 }
 
 // ByName are the words of an EVAL that calls its script by the name that Redis gives it,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,22 +176,16 @@ func (s *suite) isCounter(e entry) bool {
 }
 
 // patterns are those of the lock's keys.
-func (s *suite) patterns() (list []string) {
-	for _, p := range s.ready.Keys {
-		list = append(list, strings.ReplaceAll(p, program.KeyPattern, s.Key))
+func (s *suite) patterns() []string {
+	if len(s.ready.Keys) == 0 {
+		return []string{s.Key}
 	}
-	if len(list) == 0 {
-		list = []string{s.Key}
-	}
-	return list
+	return program.PatternsFor(s.Key, s.ready.Keys)
 }
 
 // named reports that a pattern fits a key.
 func (s *suite) named(key string) bool {
-	return slices.ContainsFunc(s.patterns(), func(p string) bool {
-		fits, err := path.Match(p, key)
-		return err == nil && fits
-	})
+	return program.Fits(s.patterns(), key)
 }
 
 // on counts the nodes of some keys.

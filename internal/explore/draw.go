@@ -26,6 +26,8 @@ type drawer struct {
 	// sections bounds how often a client passes a point for sure.
 	sections int
 	ttl      time.Duration
+	// may says which faults of those may be drawn; nil: all.
+	may func(*scenario.Fault) bool
 }
 
 // ErrNobodyToStrike says that none of the kinds of faults allowed can strike
@@ -33,8 +35,8 @@ type drawer struct {
 var ErrNobodyToStrike = errors.New("there is no replica to promote")
 
 // newDrawer fails where none of the kinds can strike anybody of the setup.
-func newDrawer(s *scenario.Setup, kinds []string) (*drawer, error) {
-	d := &drawer{setup: *s, own: len(s.Faults.List), cast: s.Cast(), points: s.Points(), sections: s.Workload.Sections, ttl: s.Lock.TTL}
+func newDrawer(s *scenario.Setup, kinds []string, may func(*scenario.Fault) bool) (*drawer, error) {
+	d := &drawer{setup: *s, own: len(s.Faults.List), cast: s.Cast(), points: s.Points(), sections: s.Workload.Sections, ttl: s.Lock.TTL, may: may}
 	d.setup.Faults.List = slices.Clone(s.Faults.List)
 	if len(kinds) == 0 {
 		kinds = Kinds()
@@ -150,6 +152,11 @@ func (d *drawer) valid(list []scenario.Fault, draw func() scenario.Fault) []scen
 // allows reports that a scenario can say the faults from the given one on, behind
 // the setup's own and those before them.
 func (d *drawer) allows(list []scenario.Fault, from int) bool {
+	for i := from; i < len(list) && d.may != nil; i++ {
+		if !d.may(&list[i]) {
+			return false
+		}
+	}
 	d.setup.Faults.List = append(d.setup.Faults.List[:d.own], list...)
 	return d.setup.CheckFaults(d.own+from) == nil
 }

@@ -69,10 +69,11 @@ func (x Exhaust) Run(ctx context.Context) (Exhausted, error) {
 	if err != nil {
 		return Exhausted{}, err
 	}
-	b := newBench(ctx, x.Scenario.Name)
+	place := &Virtual{}
+	b := newBench(ctx, x.Scenario.Name, place)
 	defer b.close()
 	t := &tree{late: x.Late, each: x.Each}
-	b.engine.Order = t
+	place.Order = t
 	out := Exhausted{}
 	for _, p := range x.Properties {
 		out.Verdicts = append(out.Verdicts, Verdicts{Property: p})
@@ -83,7 +84,7 @@ func (x Exhaust) Run(ctx context.Context) (Exhausted, error) {
 		}
 		t.begin()
 		v, err := b.run(setup, x.Seed, x.Properties)
-		t.end(b.engine.Rest())
+		t.end(place.Rest())
 		switch {
 		case t.cut:
 			out.Cut++

@@ -163,7 +163,7 @@ func failsFromFile(t *testing.T, k *Shrunk) {
 		t.Fatalf("run %d: not shrunk: %v, %v", k.Run, k.Failed, err)
 	}
 	back := parse(t, text)
-	b := newBench(context.Background(), "found")
+	b := newBench(context.Background(), "found", nil)
 	defer b.close()
 	v, err := b.run(&back.Variants[0].Setup, k.Seed, claims)
 	if err != nil || !v.violated(k.Property) {
@@ -186,7 +186,7 @@ func TestDrawnIsValid(t *testing.T) {
 			"faults:\n  - at: 0s\n    kill: {node: B}\n",
 	} {
 		setup := &parse(t, text).Variants[0].Setup
-		d, err := newDrawer(setup, nil)
+		d, err := newDrawer(setup, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,11 +39,11 @@ func (f *finder) startWorkers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d, err := newDrawer(setup, f.Kinds)
+		d, err := newDrawer(setup, f.Kinds, f.Allows)
 		if err != nil {
 			return err
 		}
-		f.workers = append(f.workers, &searcher{finder: f, bench: newBench(ctx, f.Scenario.Name), setup: setup, own: setup.Faults.List, drawer: d})
+		f.workers = append(f.workers, &searcher{finder: f, bench: f.bench(ctx), setup: setup, own: setup.Faults.List, drawer: d})
 	}
 	copy(f.corpus.reached[:], f.state.Reached)
 	for _, k := range f.state.Corpus {

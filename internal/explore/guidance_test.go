@@ -55,12 +55,12 @@ func (t *target) causes(tb testing.TB, s Search, f Found) bool {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d, err := newDrawer(setup, s.Kinds)
+	d, err := newDrawer(setup, s.Kinds, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	setup.Faults.List = d.follow(f.Lineage).faults
-	b := newBench(context.Background(), "repaired")
+	b := newBench(context.Background(), "repaired", nil)
 	defer b.close()
 	v, err := b.run(setup, f.Seed, s.Properties)
 	if err != nil {

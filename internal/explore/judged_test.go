@@ -25,12 +25,12 @@ func TestJudgedBrieflyIsJudged(t *testing.T) {
 	for _, s := range scenariotest.Shipped(t) {
 		for i := range s.Variants {
 			setup := &s.Variants[i].Setup
-			d, err := newDrawer(setup, nil)
+			d, err := newDrawer(setup, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			own := setup.Faults.List
-			b := newBench(ctx, s.Name)
+			b := newBench(ctx, s.Name, nil)
 			b.faults = len(own)
 			for seed := range seeds {
 				setup.Faults.List = slices.Concat(own, d.draw(seed))

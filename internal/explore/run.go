@@ -18,7 +18,7 @@ import (
 type bench struct {
 	ctx    context.Context
 	name   string
-	engine virtual.Engine
+	place  Place
 	events []history.Event
 	// stagger is how far apart clients begin at most that start together.
 	stagger time.Duration
@@ -26,9 +26,32 @@ type bench struct {
 	faults int
 }
 
-func newBench(ctx context.Context, name string) *bench { return &bench{ctx: ctx, name: name} }
+// Place is where runs are made, one at a time.
+type Place interface {
+	// Run makes the run; it says in which world, and opens it.
+	Run(context.Context, runner.Config) (runner.Outcome, error)
+	Close()
+}
 
-func (b *bench) close() { b.engine.Close() }
+// Virtual is the virtual world.
+type Virtual struct{ virtual.Engine }
+
+// Run implements Place.
+func (h *Virtual) Run(ctx context.Context, c runner.Config) (runner.Outcome, error) {
+	c.World = "virtual"
+	c.Open = func(spec world.Spec) (world.World, error) { return h.Open(ctx, spec) }
+	return runner.Run(c)
+}
+
+// newBench makes a bench in a place; nil: in the virtual world.
+func newBench(ctx context.Context, name string, place Place) *bench {
+	if place == nil {
+		place = &Virtual{}
+	}
+	return &bench{ctx: ctx, name: name, place: place}
+}
+
+func (b *bench) close() { b.place.Close() }
 
 // verdicts are those of one run, by the properties asked for. The history is
 // good until the next run.
@@ -63,11 +86,7 @@ func (b *bench) run(setup *scenario.Setup, seed uint64, wanted []checker.Propert
 			v.Expect = append(v.Expect, scenario.ExpectedVerdict{Property: p, Verdict: checker.Holds})
 		}
 	}
-	out, err := runner.Run(runner.Config{
-		Scenario: b.name, Variant: v, Seed: seed, World: "virtual", Stagger: b.stagger,
-		Open:  func(spec world.Spec) (world.World, error) { return b.engine.Open(b.ctx, spec) },
-		Reuse: b.events,
-	})
+	out, err := b.place.Run(b.ctx, runner.Config{Scenario: b.name, Variant: v, Seed: seed, Stagger: b.stagger, Reuse: b.events})
 	if err != nil {
 		return verdicts{}, fmt.Errorf("seed %d: %w", seed, err)
 	}

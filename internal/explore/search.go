@@ -39,6 +39,13 @@ type Search struct {
 	// continue it; nil: nobody. It must not keep the State.
 	From *State
 	Save func(s *State, last bool) error
+	// Place makes the place of a worker's runs; nil: the virtual world.
+	Place func() Place
+	// Tries is how often a run is made while shrinking, until it shows the violation: more than
+	// once where runs do not always repeat; 0: once.
+	Tries int
+	// Allows says whether a fault may be drawn, beside what scenarios allow; nil: any may.
+	Allows func(*scenario.Fault) bool
 	// counts says whether a violation counts; nil: all do.
 	counts func(Found) bool
 }
@@ -57,6 +64,31 @@ type Report struct {
 	Classes, Judged []Class
 	// Found are the first violations of each class, in the order of their runs.
 	Found []Found
+}
+
+// Add adds what another search of the same kind has found, with seeds of its own. Behaviours
+// that both have seen count twice.
+func (r *Report) Add(o Report) {
+	r.Runs += o.Runs
+	r.Drawn += o.Drawn
+	r.Behaviours += o.Behaviours
+	r.Estimated = true
+	r.Classes, r.Judged = added(r.Classes, o.Classes), added(r.Judged, o.Judged)
+	r.Found = append(r.Found, o.Found...)
+}
+
+func added(list, more []Class) []Class {
+	list = slices.Clone(list)
+	for _, c := range more {
+		i := slices.IndexFunc(list, func(o Class) bool { return o.Name == c.Name })
+		if i < 0 {
+			list = append(list, c)
+			continue
+		}
+		list[i].Runs += c.Runs
+		list[i].Drawn += c.Drawn
+	}
+	return list
 }
 
 // Violations is how many runs violated something.
@@ -125,6 +157,15 @@ func (s Search) Run(ctx context.Context) (Report, error) {
 		f.reported = f.state
 	}
 	return f.reported.report(), errors.Join(err, f.save(true))
+}
+
+// bench makes a place to run setups.
+func (s *Search) bench(ctx context.Context) *bench {
+	var place Place
+	if s.Place != nil {
+		place = s.Place()
+	}
+	return newBench(ctx, s.Scenario.Name, place)
 }
 
 // setup is the variant's, fresh.

@@ -3,9 +3,12 @@ package explore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -34,9 +37,9 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := newBench(ctx, s.Scenario.Name)
+	b := s.bench(ctx)
 	defer b.close()
-	k := &shrinker{bench: b, found: found, drawn: clone(setup.Faults.List)}
+	k := &shrinker{bench: b, found: found, drawn: clone(setup.Faults.List), tries: s.Tries}
 	k.reducer = reducer{setup: setup, fails: k.stillFails}
 	out := &Shrunk{Found: found, From: len(setup.Faults.List)}
 	if k.fails() {
@@ -56,18 +59,52 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	return out, err
 }
 
+// By is the run of a lineage, as if it had been found to violate a property.
+func (s Search) By(l Lineage, p checker.Property) (Found, error) {
+	_, made, err := s.follow(l)
+	return Found{Lineage: l, Seed: made.seed, Class: string(p), Property: p}, err
+}
+
+// Repeats makes the run of what was found again, so many times, and counts the violations.
+func (s Search) Repeats(ctx context.Context, found Found, times int) (count int, err error) {
+	setup, err := s.found(found)
+	if err != nil {
+		return 0, err
+	}
+	b := s.bench(ctx)
+	defer b.close()
+	for range times {
+		v, err := b.run(setup, found.Seed, []checker.Property{found.Property})
+		if err != nil {
+			return count, err
+		}
+		if v.violated(found.Property) {
+			count++
+		}
+	}
+	return count, nil
+}
+
 // found is the setup with a schedule that was found.
 func (s Search) found(found Found) (*scenario.Setup, error) {
+	setup, made, err := s.follow(found.Lineage)
+	if err == nil {
+		setup.Faults.List = append(setup.Faults.List, made.faults...)
+	}
+	return setup, err
+}
+
+// follow is the setup, and the schedule of a lineage for it.
+func (s Search) follow(l Lineage) (*scenario.Setup, schedule, error) {
 	setup, err := s.setup()
 	if err != nil {
-		return nil, err
+		return nil, schedule{}, err
 	}
-	d, err := newDrawer(setup, s.Kinds)
+	d, err := newDrawer(setup, s.Kinds, s.Allows)
 	if err != nil {
-		return nil, err
+		return nil, schedule{}, err
 	}
-	setup.Faults.List = append(setup.Faults.List, d.follow(found.Lineage).faults...)
-	return setup, nil
+	return setup, d.follow(l), nil
 }
 
 // ShrinkBest shrinks all that was found, and keeps of each class what depends least
@@ -106,9 +143,9 @@ type shrinker struct {
 	found Found
 	// drawn are the faults that were there at first.
 	drawn []scenario.Fault
-	// runs is how many were tried.
-	runs int
-	err  error
+	// runs is how many were tried; tries is how many are made of a setup until it fails.
+	runs, tries int
+	err         error
 }
 
 // reducer makes a setup smaller in ways that need no knowledge of its times.
@@ -152,13 +189,18 @@ func (k *shrinker) violates() bool {
 	if k.err != nil {
 		return false
 	}
-	k.runs++
-	v, err := k.run(k.setup, k.found.Seed, []checker.Property{k.found.Property})
-	if err != nil {
-		k.err = err
-		return false
+	for range max(k.tries, 1) {
+		k.runs++
+		v, err := k.run(k.setup, k.found.Seed, []checker.Property{k.found.Property})
+		if err != nil {
+			k.err = err
+			return false
+		}
+		if v.violated(k.found.Property) {
+			return true
+		}
 	}
-	return v.violated(k.found.Property)
+	return false
 }
 
 // writes says why the setup cannot be written as a scenario: nil, where it can.
@@ -290,6 +332,24 @@ func parameters(v reflect.Value, tell func(name string, pointer any)) {
 	}
 }
 
+// seedComment is the comment line of a scenario that was found, with the seed that shows it.
+const seedComment = "seed: %d"
+
+var seedLine = regexp.MustCompile(`(?m)^# seed: (\d+)\r?$`)
+
+// SeedOf is the seed that the text of such a scenario names.
+func SeedOf(text string) (uint64, error) {
+	m := seedLine.FindStringSubmatch(text)
+	if m == nil {
+		return 0, errors.New("it names no seed")
+	}
+	seed, err := strconv.ParseUint(m[1], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the seed %s is too large", m[1])
+	}
+	return seed, nil
+}
+
 // YAML writes what was found as a scenario. origin names where it was found.
 func (s *Shrunk) YAML(name, origin string) (string, error) {
 	head := scenario.Head{
@@ -302,6 +362,6 @@ func (s *Shrunk) YAML(name, origin string) (string, error) {
 	if s.Failed != nil {
 		head.Story = fmt.Sprintf("A search found this schedule. It was not shrunk:\n%v.", s.Failed)
 	}
-	comments := []string{fmt.Sprintf("seed: %d", s.Seed), "The search asked for " + string(s.Property) + " alone: the rest may go either way."}
+	comments := []string{fmt.Sprintf(seedComment, s.Seed), "The search asked for " + string(s.Property) + " alone: the rest may go either way."}
 	return scenario.Encode(comments, head, &s.Setup, s.Setup.ExpectAlone(s.Property, checker.Violated))
 }

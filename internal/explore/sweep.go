@@ -191,7 +191,7 @@ func (s Sweep) measure(ctx context.Context, c *Cell) error {
 	if err != nil {
 		return err
 	}
-	b := newBench(ctx, s.Scenario.Name)
+	b := newBench(ctx, s.Scenario.Name, nil)
 	defer b.close()
 	b.faults = len(setup.Faults.List)
 	for n := range s.Runs {

@@ -1,9 +1,12 @@
 package machine
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -33,4 +36,28 @@ func ReadRegular(path string, most int64) ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }()
 	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// WriteFile makes a file, and its folder. It takes its name once it is whole: on an error what
+// was there before stays, and nothing else.
+func WriteFile(path string, write func(io.Writer) error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("failed to write %q: %w", path, err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".sim-*")
+	if err != nil {
+		return fmt.Errorf("failed to write %q: %w", path, err)
+	}
+	w := bufio.NewWriter(f)
+	if err = write(w); err == nil {
+		err = w.Flush()
+	}
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("failed to write %q: %w", path, err)
+	}
+	return nil
 }

@@ -82,3 +82,9 @@ func (k *kill) Begin(w world.World) (undo func() error, err error) {
 
 // Returns reports whether a killed client comes back.
 func (k *kill) Returns() bool { return k.Client == "" || k.For > 0 }
+
+// Wipes reports that a fault lets a node forget its data.
+func Wipes(f Fault) bool {
+	k, ok := f.(*kill)
+	return ok && k.Node != "" && k.Keep == world.KeepNothing
+}

@@ -5,6 +5,7 @@ package program
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -116,6 +117,22 @@ type Ready struct {
 
 // KeyPattern stands for the lock's key in a pattern of Keys.
 const KeyPattern = "{key}"
+
+// PatternsFor are patterns of Keys for a lock's key: * alone still stands for anything.
+func PatternsFor(key string, keys []string) (patterns []string) {
+	for _, k := range keys {
+		patterns = append(patterns, strings.ReplaceAll(k, KeyPattern, key))
+	}
+	return patterns
+}
+
+// Fits reports that one of such patterns fits a key.
+func Fits(patterns []string, key string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		fits, err := path.Match(p, key)
+		return err == nil && fits
+	})
+}
 
 // Has reports an ability.
 func (r *Ready) Has(a Ability) bool { return slices.Contains(r.Can, a) }

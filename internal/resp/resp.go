@@ -64,6 +64,34 @@ func Parse(b []byte) (v Value, n int, err error) {
 	return v, p.at, err
 }
 
+// ParseCommand reads the command at the beginning of b, as libraries send it: an array of
+// bulks. The error is ErrShort where more bytes are needed.
+func ParseCommand(b []byte) (words []string, n int, err error) {
+	p := parser{b: b}
+	line, err := p.line()
+	if err != nil {
+		return nil, 0, err
+	}
+	h, err := parseHead(line)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case h.Kind != Array || h.Null:
+		return nil, 0, fmt.Errorf("%q where a command was to begin", byte(h.Kind))
+	}
+	for range h.size {
+		word, err := p.value(0)
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case word.Kind != Bulk || word.Null:
+			return nil, 0, fmt.Errorf("%q where a word of a command was to begin", byte(word.Kind))
+		}
+		words = append(words, word.Text)
+	}
+	return words, p.at, nil
+}
+
 type parser struct {
 	b    []byte
 	at   int
@@ -173,29 +201,44 @@ func (p *parser) bulk(v *Value, n int) error {
 
 // Append writes a value behind b.
 func Append(b []byte, v Value) []byte {
-	b = append(b, byte(v.Kind))
 	switch v.Kind {
 	case Bulk, BulkError, Verbatim:
 		if v.Null {
-			return append(b, "-1\r\n"...)
+			return AppendLine(b, v.Kind, "-1")
 		}
-		b = append(strconv.AppendInt(b, int64(len(v.Text)), 10), "\r\n"...)
+		return AppendBulk(b, v.Kind, v.Text)
 	case Array, Set, Push, Map, Attribute:
 		if v.Null {
-			return append(b, "-1\r\n"...)
+			return AppendLine(b, v.Kind, "-1")
 		}
 		n := len(v.List)
 		if v.Kind == Map || v.Kind == Attribute {
 			n /= 2
 		}
-		b = append(strconv.AppendInt(b, int64(n), 10), "\r\n"...)
+		b = AppendNumber(b, v.Kind, int64(n))
 		for _, one := range v.List {
 			b = Append(b, one)
 		}
 		return b
 	case Text, Error, Integer, Double, BigNumber, Bool, Null:
 	}
-	return append(append(b, v.Text...), "\r\n"...)
+	return AppendLine(b, v.Kind, v.Text)
+}
+
+// AppendLine writes a value that is no more than its line.
+func AppendLine(b []byte, k Kind, text string) []byte {
+	return append(append(append(b, byte(k)), text...), "\r\n"...)
+}
+
+// AppendNumber writes an integer, or with what a list begins: how many values, or pairs of
+// them, it has.
+func AppendNumber(b []byte, k Kind, n int64) []byte {
+	return append(strconv.AppendInt(append(b, byte(k)), n, 10), "\r\n"...)
+}
+
+// AppendBulk writes a value that is told by its length.
+func AppendBulk(b []byte, k Kind, text string) []byte {
+	return append(append(AppendNumber(b, k, int64(len(text))), text...), "\r\n"...)
 }
 
 // AppendCommand writes a command behind b.

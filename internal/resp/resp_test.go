@@ -89,3 +89,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestParseCommand(t *testing.T) {
+	text := "*3\r\n$3\r\nSET\r\n$0\r\n\r\n$3\r\n\r\n*\r\n"
+	words, n, err := ParseCommand([]byte(text + "*1"))
+	if err != nil || n != len(text) || !reflect.DeepEqual(words, []string{"SET", "", "\r\n*"}) {
+		t.Errorf("%q, %d bytes, %v", words, n, err)
+	}
+	for cut := range len(text) {
+		if _, _, err := ParseCommand([]byte(text[:cut])); !errors.Is(err, ErrShort) {
+			t.Errorf("%q: %v", text[:cut], err)
+		}
+	}
+	for _, wrong := range []string{"PING\r\n", "$1\r\na\r\n", "*-1\r\n", "*1\r\n:1\r\n", "*1\r\n$-1\r\n", "*1\r\n*1\r\n$1\r\na\r\n", "*1\r\n$1\r\nabc", "*1\r\n$x\r\n"} {
+		if _, _, err := ParseCommand([]byte(wrong)); err == nil || errors.Is(err, ErrShort) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}

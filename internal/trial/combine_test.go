@@ -5,6 +5,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/verdict"
 )
 
 // tried makes a try of three properties: the first two are expected to be violated,
@@ -18,7 +19,7 @@ func tried(letters string) attempt {
 		f := checker.Finding{Property: names[i], Verdict: verdicts[letter], Events: []int{7}, Counterexample: &checker.Counterexample{}}
 		a.Properties = append(a.Properties, report.Judged(f, expected[i]))
 	}
-	settle(&a.Variant)
+	verdict.Settle(&a.Variant)
 	return a
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
@@ -34,7 +35,7 @@ func judged(t *testing.T, s *scenario.Scenario, v scenario.Variant, seed uint64)
 	if err != nil {
 		t.Fatalf("%s, %s: %v", s.Name, v.Name, err)
 	}
-	return checker.Judge(context.Background(), out.History, properties(v), checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
+	return checker.Judge(context.Background(), out.History, verdict.Properties(v), checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
 }
 
 // correct are locks without a mistake.

@@ -1,30 +1,21 @@
 package trial
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
-	"runtime"
-	"time"
+	"slices"
 
 	"github.com/kballard/go-shellquote"
 
-	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/report"
-	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/redlock-sim/redlock-sim/internal/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // newResult is the result before anything has run.
 func (t *trial) newResult() *report.Result {
-	r := &report.Result{
-		Version: report.ResultVersion, Scenario: t.Name, Title: t.Title, Source: t.Source, Story: t.Story,
-		World: t.World, Seed: t.Seed, Started: t.started.UTC().Format(time.RFC3339),
-		Versions: map[string]string{"go": runtime.Version()},
-		Replay:   t.replay(t.Seed),
-		Facts:    facts(t.subjects), ScenarioText: t.Text, ScenarioDigest: t.Digest(),
-	}
+	r := verdict.Result(t.Scenario, t.World, t.Seed, t.started)
+	r.Replay, r.Facts = t.replay(t.Seed), facts(t.subjects)
 	if t.World == Live {
 		r.Nodes = string(t.Nodes)
 	}
@@ -58,44 +49,10 @@ func (t *trial) replay(seed uint64) string {
 
 // facts are the settings that all variants share and a reader wants first.
 func facts(variants []subject) []string {
-	var list []string
-	shared := func(text func(*subject) string) {
-		first := text(&variants[0])
-		for i := range variants {
-			if text(&variants[i]) != first {
-				return
-			}
-		}
-		list = append(list, first)
-	}
-	shared((*subject).lockName)
-	shared(func(s *subject) string { return words.Count(s.Setup.Nodes.Count, "node") })
-	shared(func(s *subject) string { return fmt.Sprintf("ttl %v", s.Setup.Lock.TTL) })
-	shared(func(s *subject) string { return words.Count(s.Setup.Workload.Clients, "client") })
-	return list
-}
-
-// faultResults sets what was planned beside what the history measured.
-func faultResults(planned []nemesis.Planned, h *history.History) []report.FaultResult {
-	list := make([]report.FaultResult, len(planned))
-	for i, p := range planned {
-		list[i] = report.FaultResult{ID: i + 1, Fault: p.Kind, Target: p.Fault.Target(), When: p.When.String(), Planned: p.Fault.Length()}
-	}
-	for i := range h.Events {
-		e := &h.Events[i]
-		if e.F != history.FaultBegin && e.F != history.FaultEnd && e.F != history.FaultFailed || e.Value.ID < 1 || e.Value.ID > len(list) {
-			continue
-		}
-		f := &list[e.Value.ID-1]
-		if e.F == history.FaultFailed {
-			f.Failed = cmp.Or(f.Failed, e.Error)
-			continue
-		}
-		f.Events = append(f.Events, e.Index)
-		if e.F == history.FaultBegin {
-			f.Fired++
-		}
-		f.Took = max(f.Took, time.Duration(e.Value.Took.V))
+	list := verdict.Facts(variants[0].lockName(), &variants[0].Setup)
+	for i := range variants {
+		other := verdict.Facts(variants[i].lockName(), &variants[i].Setup)
+		list = slices.DeleteFunc(list, func(fact string) bool { return !slices.Contains(other, fact) })
 	}
 	return list
 }

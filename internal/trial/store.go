@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
@@ -62,8 +62,8 @@ func (t *trial) begin() error {
 			Interrupted: v.notApplicable == ""})
 	}
 	return errors.Join(
-		WriteFile(filepath.Join(t.dir, scenarioFile), func(w io.Writer) error { _, err := io.WriteString(w, t.Text); return err }),
-		WriteFile(filepath.Join(t.dir, startedFile), func(w io.Writer) error { return report.WriteJSON(w, r) }),
+		machine.WriteFile(filepath.Join(t.dir, scenarioFile), func(w io.Writer) error { _, err := io.WriteString(w, t.Text); return err }),
+		machine.WriteFile(filepath.Join(t.dir, startedFile), func(w io.Writer) error { return report.WriteJSON(w, r) }),
 	)
 }
 
@@ -71,8 +71,8 @@ func (t *trial) begin() error {
 func (t *trial) store(r *report.Result) (page string, err error) {
 	page = filepath.Join(t.dir, "report.html")
 	err = errors.Join(
-		WriteFile(filepath.Join(t.dir, resultFile), func(w io.Writer) error { return report.WriteJSON(w, r) }),
-		WriteFile(page, func(w io.Writer) error { return report.WriteHTML(w, r) }),
+		machine.WriteFile(filepath.Join(t.dir, resultFile), func(w io.Writer) error { return report.WriteJSON(w, r) }),
+		machine.WriteFile(page, func(w io.Writer) error { return report.WriteHTML(w, r) }),
 		t.storeAside(r),
 		pointLatest(t.Out, t.dir),
 	)
@@ -80,30 +80,6 @@ func (t *trial) store(r *report.Result) (page string, err error) {
 		err = os.Remove(filepath.Join(t.dir, startedFile))
 	}
 	return page, err
-}
-
-// WriteFile makes a file, and its folder. It takes its name once it is whole: on an error what
-// was there before stays, and nothing else.
-func WriteFile(path string, write func(io.Writer) error) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("failed to write %q: %w", path, err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".sim-*")
-	if err != nil {
-		return fmt.Errorf("failed to write %q: %w", path, err)
-	}
-	w := bufio.NewWriter(f)
-	if err = write(w); err == nil {
-		err = w.Flush()
-	}
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return fmt.Errorf("failed to write %q: %w", path, err)
-	}
-	return nil
 }
 
 // pointing is held by who points latest at a run: scenarios end side by side.

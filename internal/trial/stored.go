@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/verdict"
 )
 
 // Load reads a run's folder: its result, with scenario and histories. A run that was killed has
@@ -117,7 +118,7 @@ func Rejudge(ctx context.Context, dir string) (*Trial, error) {
 			}
 		}
 	}
-	sumUp(r)
+	verdict.SumUp(r)
 	return &Trial{Result: r, Dir: dir, Report: filepath.Join(dir, "report.html")}, nil
 }
 
@@ -126,12 +127,12 @@ func Rejudge(ctx context.Context, dir string) (*Trial, error) {
 func (t *Trial) Keep() error {
 	result := filepath.Join(t.Dir, resultFile)
 	if _, err := os.Stat(result); errors.Is(err, fs.ErrNotExist) {
-		if err := WriteFile(result, func(w io.Writer) error { return report.WriteJSON(w, t.Result) }); err != nil {
+		if err := machine.WriteFile(result, func(w io.Writer) error { return report.WriteJSON(w, t.Result) }); err != nil {
 			return err
 		}
 	}
 	_ = os.Remove(filepath.Join(t.Dir, startedFile))
-	return WriteFile(t.Report, func(w io.Writer) error { return report.WriteHTML(w, t.Result) })
+	return machine.WriteFile(t.Report, func(w io.Writer) error { return report.WriteHTML(w, t.Result) })
 }
 
 // asRun is a variant with the demands that counted where another lock was in its place.
@@ -146,7 +147,7 @@ func asRun(v scenario.Variant, l *report.Lock) scenario.Variant {
 func (t *trial) rejudge(ctx context.Context, s scenario.Variant, v *report.Variant) error {
 	if len(v.Tries) == 0 {
 		v.Properties, v.Faults, v.Undecided = nil, nil, false
-		t.judge(ctx, s, v)
+		verdict.Judge(ctx, s, v)
 		return nil
 	}
 	allowed := len(v.Tries)
@@ -163,7 +164,7 @@ func (t *trial) rejudge(ctx context.Context, s scenario.Variant, v *report.Varia
 			return err
 		}
 		if a.History != nil {
-			t.judge(ctx, s, &a.Variant)
+			verdict.Judge(ctx, s, &a.Variant)
 		}
 		tries = append(tries, a)
 	}
@@ -172,7 +173,7 @@ func (t *trial) rejudge(ctx context.Context, s scenario.Variant, v *report.Varia
 	for i := range again.Tries { // nothing in the folder changes
 		again.Tries[i].Replay, again.Tries[i].Folder = v.Tries[i].Replay, v.Tries[i].Folder
 	}
-	settle(&again)
+	verdict.Settle(&again)
 	*v = again
 	return nil
 }

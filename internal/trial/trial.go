@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
@@ -145,22 +145,8 @@ func (t *trial) run(ctx context.Context) *report.Result {
 	for k, v := range t.versions {
 		r.Versions[k] = v
 	}
-	sumUp(r)
+	verdict.SumUp(r)
 	return r
-}
-
-// sumUp makes the result what those of its variants are that apply.
-func sumUp(r *report.Result) {
-	r.Met, r.Undecided, r.Interrupted = true, false, false
-	for i := range r.Variants {
-		v := &r.Variants[i]
-		if v.NotApplicable != "" {
-			continue
-		}
-		r.Met = r.Met && v.Met
-		r.Undecided = r.Undecided || v.Undecided
-		r.Interrupted = r.Interrupted || v.Interrupted
-	}
 }
 
 // once runs and judges a variant once; try counts from 1.
@@ -196,7 +182,7 @@ func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 	t.mu.Unlock()
 	if outcome.History != nil {
 		progress("checking")
-		t.judge(ctx, v.Variant, &out.Variant)
+		verdict.Judge(ctx, v.Variant, &out.Variant)
 	}
 	out.WallMS = t.Now().Sub(began).Milliseconds()
 	return out
@@ -231,47 +217,6 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 			return live.Open(ctx, spec, liveOptions(t.Nodes, runName(t.Name, v.Name), &v.Setup, t.ClientCommand, t.PasswordEnv))
 		},
 	})
-}
-
-// judge has the properties decided that the scenario expects something of, and
-// those that every lock is asked for.
-func (t *trial) judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
-	if out.Interrupted {
-		ctx = context.Background() // the checker may still look at what there is
-	}
-	findings := checker.Judge(ctx, out.History, properties(v), checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
-	out.Interrupted = out.Interrupted || ctx.Err() != nil // its judgement was cut short
-	for _, f := range findings {
-		p := report.Judged(f, v.Expected(f.Property))
-		p.ByDesign = v.ByDesign(f.Property)
-		out.Properties = append(out.Properties, p)
-	}
-	settle(out)
-	out.Faults = faultResults(v.Setup.Planned(), out.History)
-	if v.Setup.Commands {
-		cost := checker.CostOf(out.History)
-		out.Cost = &cost
-	}
-}
-
-// settle makes a variant what its properties are.
-func settle(v *report.Variant) {
-	v.Met, v.Undecided = v.Error == "" && len(v.Properties) > 0, false
-	for i := range v.Properties {
-		p := &v.Properties[i]
-		v.Met = v.Met && p.Met
-		v.Undecided = v.Undecided || !p.Met && p.Verdict == checker.Unknown
-	}
-}
-
-// properties are what to judge of a variant: the safety properties always, the
-// others where something is expected of them.
-func properties(v scenario.Variant) []checker.Property {
-	wanted := checker.SafetyProperties(v.Setup.Workload.Kind)
-	for _, e := range v.Expect {
-		wanted = append(wanted, e.Property)
-	}
-	return slices.DeleteFunc(checker.Properties(), func(p checker.Property) bool { return !slices.Contains(wanted, p) })
 }
 
 func (t *trial) progress(variant, phase string) {

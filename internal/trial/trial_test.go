@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -227,7 +228,7 @@ func TestWriteFileIsAllOrNothing(t *testing.T) {
 	path := filepath.Join(dir, "sub", "file")
 	full := errors.New("no space left")
 	put := func(text string, end error) error {
-		return trial.WriteFile(path, func(w io.Writer) error { return errors.Join(second(io.WriteString(w, text)), end) })
+		return machine.WriteFile(path, func(w io.Writer) error { return errors.Join(second(io.WriteString(w, text)), end) })
 	}
 	if err := errors.Join(put("one", nil), put("two", nil)); err != nil {
 		t.Fatal(err)
@@ -349,7 +350,7 @@ func TestResultsOfFilesAndFolders(t *testing.T) {
 		}
 	}
 	broken := filepath.Join(o.Out, "stalls", "broken", "result.json")
-	if err := trial.WriteFile(broken, func(w io.Writer) error { _, err := io.WriteString(w, "{"); return err }); err != nil {
+	if err := machine.WriteFile(broken, func(w io.Writer) error { _, err := io.WriteString(w, "{"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if list, unreadable, err := trial.Results(o.Out); err != nil || len(list) != 1 || len(unreadable) != 1 || !strings.Contains(unreadable[0].Error(), broken) {

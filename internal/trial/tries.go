@@ -13,7 +13,9 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/verdict"
 )
 
 // DefaultTries is how often a variant may be run. On a real machine a schedule may
@@ -131,7 +133,7 @@ func combine(tries []attempt, allowed int) report.Variant {
 			p.Events, p.Counterexample = nil, nil
 		}
 	}
-	settle(&out)
+	verdict.Settle(&out)
 	return out
 }
 
@@ -256,8 +258,8 @@ func (t *trial) storeAside(r *report.Result) error {
 		one := *r
 		one.Seed, one.Replay, one.WallMS = a.seed, t.replay(a.seed), a.WallMS
 		one.Variants = []report.Variant{beside(a.Variant)}
-		sumUp(&one)
-		errs = append(errs, WriteFile(filepath.Join(a.dir, "report.html"), func(w io.Writer) error { return report.WriteHTML(w, &one) }))
+		verdict.SumUp(&one)
+		errs = append(errs, machine.WriteFile(filepath.Join(a.dir, "report.html"), func(w io.Writer) error { return report.WriteHTML(w, &one) }))
 	}
 	return errors.Join(errs...)
 }

@@ -64,6 +64,11 @@ func (e *commonEnv) Nodes() []command.Node { return e.nodes }
 func (e *commonEnv) Spawn(f func())        { go f() }
 
 func (e *commonEnv) Fan(n int, call func(int) command.Reply, arrived func(int, command.Reply) bool) {
+	Fan(n, call, arrived)
+}
+
+// Fan is lock.Env's, with goroutines.
+func Fan(n int, call func(int) command.Reply, arrived func(int, command.Reply) bool) {
 	type answer struct {
 		i int
 		r command.Reply

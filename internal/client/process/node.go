@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/driver"
 )
 
 // node carries commands to a Redis server over go-redis, with its own retries
@@ -37,28 +37,20 @@ func newNode(owner string, a client.Address, timeout time.Duration) (*node, erro
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", a.Name, err)
 	}
-	connect := func() *redis.Client { return redis.NewClient(options(owner, a, trust)) }
+	connect := func() *redis.Client { return driver.New(options(owner, a, trust)) }
 	return &node{name: a.Name, timeout: timeout, rdb: connect(), other: connect()}, nil
 }
 
-func options(owner string, a client.Address, trust *tls.Config) *redis.Options {
-	return &redis.Options{
-		Addr:                  a.Address,
-		TLSConfig:             trust,
-		Username:              a.Username,
-		Password:              a.Password(),
-		ClientName:            owner, // names the connection in the server's MONITOR stream
-		Protocol:              2,
-		DisableIdentity:       true,
-		MaxRetries:            -1,
-		DialerRetries:         1,
-		ContextTimeoutEnabled: true,
-		ReadTimeout:           -1,
-		WriteTimeout:          -1,
-		PoolSize:              4,
-		MaintNotificationsConfig: &maintnotifications.Config{
-			Mode: maintnotifications.ModeDisabled,
-		},
+func options(owner string, a client.Address, trust *tls.Config) redis.Options {
+	return redis.Options{
+		Addr:         a.Address,
+		TLSConfig:    trust,
+		Username:     a.Username,
+		Password:     a.Password(),
+		ClientName:   owner, // names the connection in the server's MONITOR stream
+		ReadTimeout:  -1,
+		WriteTimeout: -1,
+		PoolSize:     4,
 	}
 }
 
@@ -101,14 +93,14 @@ func (n *node) Do(c command.Command) command.Reply {
 	return Carry(ctx, rdb, c)
 }
 
-// driver is what go-redis has to send commands: a pool of connections, or one.
-type driver interface {
-	Do(context.Context, ...any) *redis.Cmd
+// sender is what go-redis has to send commands: a pool of connections, or one.
+type sender interface {
+	Process(context.Context, redis.Cmder) error
 	Pipeline() redis.Pipeliner
 }
 
 // Carry sends a command to a server and says what is known of it then.
-func Carry(ctx context.Context, to driver, c command.Command) command.Reply {
+func Carry(ctx context.Context, to sender, c command.Command) command.Reply {
 	if c.Op == command.EXEC {
 		return exec(ctx, to, c)
 	}
@@ -134,8 +126,10 @@ func (n *node) eval(ctx context.Context, c command.Command) command.Reply {
 }
 
 // do sends words to the server.
-func do(ctx context.Context, to driver, words []string) (any, error) {
-	return to.Do(ctx, arguments(words)...).Result()
+func do(ctx context.Context, to sender, words []string) (any, error) {
+	cmd := redis.NewCmd(ctx, arguments(words)...)
+	_ = to.Process(ctx, cmd) // the command has it, too
+	return cmd.Result()
 }
 
 func arguments(words []string) []any {

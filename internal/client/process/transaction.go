@@ -30,7 +30,7 @@ func (n *node) transact(ctx context.Context, c command.Command) command.Reply {
 }
 
 // exec sends MULTI, the commands and EXEC or DISCARD in one go.
-func exec(ctx context.Context, to driver, c command.Command) command.Reply {
+func exec(ctx context.Context, to sender, c command.Command) command.Reply {
 	pipe := to.Pipeline()
 	pipe.Do(ctx, "multi")
 	for _, b := range c.Body {

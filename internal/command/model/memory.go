@@ -25,21 +25,13 @@ type Memory struct {
 	Writes, Expiries int64
 	// Changed is called after a key was changed, or removed; nil: nobody asks.
 	Changed func(key string)
+	// Listener is told of the same, and of what has expired, by name; nil: nobody.
+	Listener Listener
 
 	// fault is the error that a script ran into, in Redis's words.
 	fault string
 	// watched are the keys that connections watch, in the order of their WATCH.
 	watched []watched
-}
-
-// Item is a key with its value: a string, or a list where IsList.
-type Item struct {
-	Key    string
-	Value  string
-	IsList bool
-	List   []string
-	// Expires is in milliseconds since 1970; 0: never.
-	Expires int64
 }
 
 // Observer sees what happens to keys. An expiry shows with the next command that asks
@@ -52,13 +44,21 @@ type Observer interface {
 	Pushed(key, element string)
 }
 
+// Listener is who tells the node's clients of changes. It must not change the data.
+type Listener interface {
+	// Modified is called after a key was changed, or removed.
+	Modified(key string)
+	// Expired is called before an expired key is removed.
+	Expired(key string)
+}
+
 var _ command.Store = (*Memory)(nil)
 
 // Errors in Redis's words.
 const (
-	errWrongType  = "WRONGTYPE Operation against a key holding the wrong kind of value"
-	errNotInteger = "ERR value is not an integer or out of range"
-	errOverflow   = "ERR increment or decrement would overflow"
+	ErrWrongType  = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	ErrNotInteger = "ERR value is not an integer or out of range"
+	ErrOverflow   = "ERR increment or decrement would overflow"
 )
 
 // Milliseconds is the clock as expiries count it.
@@ -75,6 +75,9 @@ func (m *Memory) Find(key string) int {
 		if it.Expires != 0 && m.Milliseconds() > it.Expires {
 			if m.Observer != nil {
 				m.Observer.Expired(it)
+			}
+			if m.Listener != nil {
+				m.Listener.Expired(key)
 			}
 			m.Expiries++
 			m.Remove(i)
@@ -108,12 +111,55 @@ func (m *Memory) Tell(key string) {
 	if m.Changed != nil {
 		m.Changed(key)
 	}
+	if m.Listener != nil {
+		m.Listener.Modified(key)
+	}
 }
 
-// Get reads a string; a list is no string.
+// Put writes a key with all that it holds. Of lists the observer learns by Pushed.
+func (m *Memory) Put(it Item) {
+	i := m.Find(it.Key)
+	if i < 0 {
+		m.Items = append(m.Items, it)
+		i = len(m.Items) - 1
+	} else {
+		m.Items[i] = it
+	}
+	if m.Observer != nil && !it.IsList {
+		m.Observer.Set(&m.Items[i], m.life(&it))
+	}
+	m.Tell(it.Key)
+}
+
+// life is how long a key still lives; 0: for ever.
+func (m *Memory) life(it *Item) time.Duration {
+	if it.Expires == 0 {
+		return 0
+	}
+	return time.Duration(it.Expires-m.Milliseconds()) * time.Millisecond
+}
+
+// ExpireAt sets the expiry of the i-th key, in milliseconds since 1970; 0: never. One that
+// is past removes the key, and then it answers false.
+func (m *Memory) ExpireAt(i int, at int64) bool {
+	it := &m.Items[i]
+	if at != 0 && at <= m.Milliseconds() {
+		m.Del(it.Key)
+		return false
+	}
+	key := it.Key
+	it.Expires = at
+	if m.Observer != nil {
+		m.Observer.Extended(it, m.life(it))
+	}
+	m.Tell(key)
+	return true
+}
+
+// Get reads a string; anything else is no string.
 func (m *Memory) Get(key string) (string, bool) {
 	i := m.Find(key)
-	if i < 0 || m.Items[i].IsList {
+	if i < 0 || m.Items[i].Kind() != String {
 		return "", false
 	}
 	return m.Items[i].Value, true
@@ -202,15 +248,15 @@ func (m *Memory) incr(key string) (n int64, fault string) {
 		return 1, ""
 	}
 	it := &m.Items[i]
-	if it.IsList {
-		return 0, errWrongType
+	if it.Kind() != String {
+		return 0, ErrWrongType
 	}
 	n, err := strconv.ParseInt(it.Value, 10, 64)
 	switch {
 	case err != nil || strconv.FormatInt(n, 10) != it.Value:
-		return 0, errNotInteger
+		return 0, ErrNotInteger
 	case n == math.MaxInt64:
-		return 0, errOverflow
+		return 0, ErrOverflow
 	}
 	it.Value = strconv.FormatInt(n+1, 10)
 	m.Tell(key)
@@ -226,7 +272,7 @@ func (m *Memory) RPush(key, element string) int64 {
 	}
 	it := &m.Items[i]
 	if !it.IsList {
-		m.fault = errWrongType
+		m.fault = ErrWrongType
 		return 0
 	}
 	it.List = append(it.List, element)
@@ -261,8 +307,8 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 		switch i := m.Find(c.Key); {
 		case i < 0:
 			return command.NilReply()
-		case m.Items[i].IsList:
-			return command.RefusedReply(errWrongType)
+		case m.Items[i].Kind() != String:
+			return command.RefusedReply(ErrWrongType)
 		default:
 			return command.StrReply(m.Items[i].Value)
 		}
@@ -297,7 +343,7 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 		return command.IntReply(n)
 	case command.LRANGE:
 		if i := m.Find(c.Key); i >= 0 && !m.Items[i].IsList {
-			return command.RefusedReply(errWrongType)
+			return command.RefusedReply(ErrWrongType)
 		}
 		return command.ListReply(m.LRange(c.Key)...)
 	case command.EVAL:

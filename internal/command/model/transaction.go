@@ -21,18 +21,13 @@ type watched struct {
 func (m *Memory) Transact(c *command.Command, w *Connection) command.Reply {
 	switch c.Op {
 	case command.WATCH:
-		for _, key := range c.Keys {
-			if !slices.ContainsFunc(m.watched, func(k watched) bool { return k.by == w && k.key == key }) {
-				m.watched = append(m.watched, watched{w, key, m.overdue(key)})
-			}
-		}
+		m.Watch(w, c.Keys...)
 		return command.OKReply()
 	case command.UNWATCH:
-		m.unwatch(w)
+		m.Unwatch(w)
 		return command.OKReply()
 	}
-	dirty := w.dirty || slices.ContainsFunc(m.watched, func(k watched) bool { return k.by == w && !k.expired && m.overdue(k.key) })
-	m.unwatch(w)
+	dirty := m.Unwatch(w)
 	switch {
 	case c.Discard:
 		return command.OKReply()
@@ -48,9 +43,21 @@ func (m *Memory) Transact(c *command.Command, w *Connection) command.Reply {
 	return command.BodyReply(body)
 }
 
-func (m *Memory) unwatch(w *Connection) {
+// Watch lets the connection watch keys until Unwatch.
+func (m *Memory) Watch(w *Connection, keys ...string) {
+	for _, key := range keys {
+		if !slices.ContainsFunc(m.watched, func(k watched) bool { return k.by == w && k.key == key }) {
+			m.watched = append(m.watched, watched{w, key, m.Overdue(key)})
+		}
+	}
+}
+
+// Unwatch ends that, and says whether one of the keys was changed meanwhile.
+func (m *Memory) Unwatch(w *Connection) (dirty bool) {
+	dirty = w.dirty || slices.ContainsFunc(m.watched, func(k watched) bool { return k.by == w && !k.expired && m.Overdue(k.key) })
 	w.dirty = false
 	m.watched = slices.DeleteFunc(m.watched, func(k watched) bool { return k.by == w })
+	return dirty
 }
 
 // touch lets transactions fail that watch the key, which was changed or removed:
@@ -71,9 +78,9 @@ func (m *Memory) touch(key string) {
 	}
 }
 
-// overdue reports that a key is still there though it has expired, there that it
+// Overdue reports that a key is still there though it has expired, there that it
 // is there at all. Neither removes it.
-func (m *Memory) overdue(key string) bool {
+func (m *Memory) Overdue(key string) bool {
 	return slices.ContainsFunc(m.Items, func(it Item) bool { return it.Key == key && it.Expires != 0 && m.Milliseconds() > it.Expires })
 }
 

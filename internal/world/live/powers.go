@@ -190,7 +190,7 @@ func (w *World) Promote(name string) error {
 	if n == nil || !w.spec.Replicated {
 		return fmt.Errorf("no replica %q", name)
 	}
-	if err := n.Admin.ReplicaOf(w.ctx, "NO", "ONE").Err(); err != nil {
+	if err := n.Admin.Do(w.ctx, "replicaof", "no", "one").Err(); err != nil {
 		return fmt.Errorf("failed to promote node %s: %w", name, err)
 	}
 	w.links.Lead(world.Primary, n.Endpoint(world.Primary).Dial)

@@ -204,10 +204,7 @@ func (w *World) refused(l world.Link, why error) {
 // strangers is what to observe of a lock program. fresh: nodes start without keys.
 func (w *World) strangers(fresh bool) *observe.Strangers {
 	s := &observe.Strangers{Left: w.wire.Left, SinceBoot: w.time.SinceBoot, WallOffset: w.wall,
-		Fresh: fresh, Primary: w.isPrimary}
-	for _, pattern := range w.spec.LockKeys {
-		s.Keys = append(s.Keys, strings.ReplaceAll(pattern, program.KeyPattern, w.spec.Lock.Key))
-	}
+		Fresh: fresh, Primary: w.isPrimary, Keys: program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)}
 	return s
 }
 

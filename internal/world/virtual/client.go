@@ -25,6 +25,8 @@ type clientHost struct {
 	consensus *clientLink
 
 	agent *client.Agent
+	// machine is what a guest on it sees; nil: the lock is ours.
+	machine *Machine
 	// life counts the processes that have been this client.
 	life         uint64
 	paused, dead bool
@@ -41,7 +43,7 @@ func (c *clientHost) start() error {
 	c.dead, c.paused = false, false
 	c.monotonic, c.wall = bend{}, bend{}
 	e := newEnv(c)
-	l, err := lock.New(c.w.spec.Lock, e)
+	l, err := c.openLock(e)
 	c.agent = client.NewAgent(e, l, e.store, c.w.spec.Resource, c.w.Now)
 	return err
 }
@@ -120,6 +122,9 @@ func (c *clientHost) pause() { c.paused = true }
 
 func (c *clientHost) resume() {
 	c.paused = false
+	if c.machine != nil {
+		c.machine.resume()
+	}
 	for _, w := range c.resumes {
 		c.w.s.wake(w.co, w.epoch, byResume)
 	}
@@ -134,6 +139,7 @@ func (c *clientHost) kill() {
 	}
 	c.dead, c.paused = true, false
 	c.resumes = c.resumes[:0]
+	c.machine.end()
 	for _, l := range append(slices.Clone(c.links), c.store, c.consensus) {
 		if l == nil {
 			continue

@@ -12,11 +12,11 @@ func (k *call) awaited() bool {
 	l := k.link
 	hook := l.w.hooks.Message
 	answer := k.dir == answers
-	if len(l.awaits) == 0 || k.handshake || hook == nil || answer && k.noScript {
+	if len(l.awaits) == 0 || k.handshake || hook == nil || answer && k.noScript || k.batch != nil && len(k.batch.commands) == 0 {
 		return false
 	}
 	list := k.words()
-	if answer { // of a transaction the answer is that to its last command
+	if answer && k.batch == nil { // of a transaction the answer is that to its last command
 		list = list[len(list)-1:]
 	}
 	var found [][]string
@@ -29,6 +29,9 @@ func (k *call) awaited() bool {
 		return false
 	}
 	dir, way := k.dir, k.way
+	if k.batch != nil {
+		k.batch.line.ways[dir].stands = true
+	}
 	l.w.Go(func() {
 		for _, words := range found {
 			hook(world.Message{Link: l.name, Answer: answer, Words: words,
@@ -36,6 +39,9 @@ func (k *call) awaited() bool {
 		}
 		if k.way == way {
 			k.advance()
+		}
+		if k.batch != nil {
+			k.batch.line.pass(dir)
 		}
 	})
 	return true
@@ -64,6 +70,8 @@ func (k *call) tell() {
 // words are those of the commands that the call carries.
 func (k *call) words() [][]string {
 	switch {
+	case k.batch != nil:
+		return k.batch.commands
 	case k.cmd.Op == command.EVAL && !k.source:
 		return [][]string{k.cmd.ByName()}
 	case k.cmd.Op != command.EXEC:
@@ -96,6 +104,10 @@ func (k *call) disturb(dir int, d world.Disturbance) (lift func() error, err err
 
 // breakOne breaks a connection.
 func (l *clientLink) breakOne(c *connection) {
+	if c.line != nil {
+		c.line.breakLater(l.draw())
+		return
+	}
 	for i, idle := range l.idle {
 		if idle == c {
 			l.idle = drop(l.idle, i)

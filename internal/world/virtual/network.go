@@ -39,7 +39,10 @@ type clientLink struct {
 	// opened is the connection that the link began with.
 	opened   connection
 	lastUsed *connection
-	ways     [2]link.Way[*call]
+	// lines are the connections of guests, dialled how many there have been.
+	lines   []*Line
+	dialled uint64
+	ways    [2]link.Way[*call]
 	// awaits are the messages here that the run waits for.
 	awaits world.Patterns
 	// tells: each command here is told when its call is over.
@@ -62,6 +65,8 @@ type connection struct {
 	// written is the node's offset after the connection's last write, for WAIT.
 	written int64
 	watcher model.Connection
+	// line is that of a guest; nil: the connection is the world's own.
+	line *Line
 }
 
 // call is one request to a node and its answer. Its connection carries the next one
@@ -74,6 +79,8 @@ type call struct {
 	// handshake is no command: a new connection introduces itself.
 	handshake bool
 	cmd       command.Command
+	// batch is what a guest sends, or is sent; nil: there is a command.
+	batch *batch
 	// source says that a script's source comes with the call, not its name.
 	source bool
 	reply  command.Reply
@@ -205,6 +212,10 @@ func (k *call) step() (at time.Duration) {
 		k.lost()
 		return link.Never
 	case !k.through:
+	case k.dir == answers && k.batch != nil:
+		k.lost()
+		k.batch.arrive()
+		return link.Never
 	case k.dir == answers:
 		if !k.clientDone {
 			k.arrived, k.answered = true, l.w.s.now
@@ -212,7 +223,7 @@ func (k *call) step() (at time.Duration) {
 		}
 		k.lost()
 		return link.Never
-	case !l.to.arrive(k) || !k.turn() || k.awaited():
+	case !l.to.arrive(k) || !k.turn() || k.queued() || k.awaited():
 		return link.Never
 	}
 	if !l.ways[k.dir].Clear(&k.place) {
@@ -227,7 +238,7 @@ func (k *call) step() (at time.Duration) {
 	}
 	luck := k.luck & math.MaxUint32
 	k.luck >>= 32
-	return l.w.s.now + l.delay + addition(luck)
+	return k.inOrder(l.w.s.now + l.delay + addition(luck))
 }
 
 // pass takes a message through the disturbances. It returns till when it stands in
@@ -256,7 +267,7 @@ func (k *call) Place() *link.Place { return &k.place }
 
 // turn makes the call the answer; false: nobody listens, for the connection is closed.
 func (k *call) turn() bool {
-	if k.clientDone || k.epoch != k.link.epoch {
+	if k.clientDone || k.epoch != k.link.epoch || k.batch != nil && k.batch.line.gone {
 		k.lost()
 		return false
 	}
@@ -266,8 +277,8 @@ func (k *call) turn() bool {
 
 // answer sends the reply back.
 func (k *call) answer() {
-	if k.turn() && !k.awaited() {
-		k.advance()
+	if k.turn() {
+		k.leave()
 	}
 }
 
@@ -286,6 +297,10 @@ func (k *call) giveUp() {
 
 // breakLater tells the waiting client in a while that its connection broke.
 func (l *clientLink) breakLater(k *call, d time.Duration) {
+	if k.batch != nil {
+		k.batch.line.breakLater(d)
+		return
+	}
 	at := k.waiter
 	if o := l.w.order; o != nil && d == 0 {
 		o.undertake(l, k.number, isBreak, event{co: at.co, epoch: at.epoch})
@@ -301,19 +316,32 @@ func (l *clientLink) breakAll() {
 	l.epoch++
 	l.idle = l.idle[:0]
 	for _, k := range l.pending {
-		late := l.ways[answers].Ending(&k.conn.flows[answers])
-		if late == link.Never {
-			late = 0
-		}
-		l.breakLater(k, late+l.draw())
+		l.breakLater(k, l.ending(k.conn))
 	}
+	for _, line := range l.lines {
+		line.breakLater(l.ending(&line.conn))
+	}
+}
+
+// ending is how long it takes until a client sees the end of a connection.
+func (l *clientLink) ending(c *connection) time.Duration {
+	late := l.ways[answers].Ending(&c.flows[answers])
+	if late == link.Never {
+		late = 0
+	}
+	return late + l.draw()
 }
 
 // Size is about how many bytes a message has.
 func (k *call) Size() int64 {
 	const perArgument = 6 // "$12\r\n" and the like
-	if k.handshake {
+	switch {
+	case k.handshake:
 		return 40
+	case k.batch != nil && k.dir == answers:
+		return int64(len(k.batch.out))
+	case k.batch != nil:
+		return k.batch.size
 	}
 	if k.dir == answers {
 		n := int64(len(k.reply.Str()) + perArgument)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/command/model"
+	redis "github.com/redlock-sim/redlock-sim/internal/node"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -25,6 +26,11 @@ type node struct {
 	queue []*call
 	// deferred are changes of its primary that came meanwhile.
 	deferred []func()
+	// redis serves guests; nil: there are none. life counts its processes, and looks says that
+	// it will look for expired keys.
+	redis *redis.Node
+	life  int
+	looks bool
 	// known are the scripts whose source it has seen since its start.
 	known []*command.Script
 
@@ -83,7 +89,7 @@ func (n *node) bend(f *world.ClockFault) {
 
 // arrive takes a call in; true: it has its answer.
 func (n *node) arrive(k *call) bool {
-	if n.paused {
+	if n.paused && (k.batch == nil || !k.batch.dial) { // its kernel takes connections
 		n.queue = append(n.queue, k)
 		return false
 	}
@@ -95,6 +101,8 @@ func (n *node) carryOut(k *call) bool {
 	n.seeClock()
 	n.disk.tick(n, n.memory.Now)
 	switch {
+	case k.batch != nil:
+		return n.serve(k)
 	case k.handshake:
 		k.reply = command.OKReply()
 	case k.cmd.Op == command.WAIT:
@@ -112,14 +120,22 @@ func (n *node) obey(c *command.Command, from *clientLink, conn *connection, sour
 	if c.Op == command.EVAL && !n.knows(c.Script, source) {
 		return false
 	}
+	n.account(from, conn, func() {
+		switch c.Op {
+		case command.WATCH, command.UNWATCH, command.EXEC:
+			*reply = n.memory.Transact(c, &conn.watcher)
+		default:
+			*reply = n.memory.Do(c)
+		}
+	})
+	return true
+}
+
+// account carries something out for a connection, and keeps account of what it writes.
+func (n *node) account(from *clientLink, conn *connection, do func()) {
 	before, expired := n.memory.Writes, n.memory.Expiries
 	n.watch.from = from
-	switch c.Op {
-	case command.WATCH, command.UNWATCH, command.EXEC:
-		*reply = n.memory.Transact(c, &conn.watcher)
-	default:
-		*reply = n.memory.Do(c)
-	}
+	do()
 	n.watch.from = nil
 	if n.memory.Writes != before {
 		conn.written = n.memory.Writes
@@ -127,7 +143,6 @@ func (n *node) obey(c *command.Command, from *clientLink, conn *connection, sour
 			n.disk.wrote(n, n.memory.Now)
 		}
 	}
-	return true
 }
 
 // knows reports whether the node can run a script.
@@ -200,6 +215,7 @@ func (n *node) kill() {
 		}
 	}
 	n.known = nil
+	n.life++
 	n.breakFollowers()
 }
 
@@ -214,6 +230,9 @@ func (n *node) start(keep world.Keep) {
 	}
 	n.up = true
 	n.memory.Restarted()
+	if n.redis != nil {
+		n.redis.Restart()
+	}
 	n.backlog = nil
 	n.disk.started(n, n.memory.Now)
 	n.resumeFollowers()

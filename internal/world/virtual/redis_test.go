@@ -188,7 +188,7 @@ func TestTransactionsAreRedis(t *testing.T) {
 		conns := []*redis.Conn{real.RDB.Conn(), real.RDB.Conn()}
 		for _, c := range conns {
 			defer func() { _ = c.Close() }()
-			c.Do(ctx, "unwatch")
+			process.Carry(ctx, c, command.Unwatch())
 		}
 		watchers := make([]model.Connection, 2)
 		m := &model.Memory{}

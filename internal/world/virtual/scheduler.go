@@ -39,6 +39,8 @@ type scheduler struct {
 	// pick lets something else than the next timer happen, where it returns true;
 	// nil: nothing ever does.
 	pick func() bool
+	// guests have goroutines of their own; nil: there are none.
+	guests Guests
 
 	// next is what lookAhead says, where looked.
 	next   time.Duration
@@ -96,7 +98,7 @@ func (s *scheduler) reset(ctx context.Context) {
 	s.ready.clear()
 	s.outside.s = s
 	s.current, s.handoff = &s.outside, nil
-	s.activities, s.waiting, s.stopped, s.stuck, s.pick = 0, false, false, false, nil
+	s.activities, s.waiting, s.stopped, s.stuck, s.pick, s.guests = 0, false, false, false, nil, nil
 	s.ctx, s.looked = ctx, false
 }
 
@@ -234,7 +236,7 @@ func (s *scheduler) fire() {
 			return
 		}
 	}
-	if s.pick != nil && s.pick() {
+	if s.pick != nil && s.pick() || s.guests != nil && !s.await() {
 		return
 	}
 	for s.timeouts.n > 0 && !s.timeouts.first().live() {
@@ -306,7 +308,7 @@ func (s *scheduler) pass(at time.Duration) bool {
 // lookAhead is when something happens by itself, 0 where it does at once. It holds
 // until somebody is woken, an event is added, or one happens.
 func (s *scheduler) lookAhead() time.Duration {
-	if s.ready.n() > 0 || s.pick != nil || s.stopped {
+	if s.ready.n() > 0 || s.pick != nil || s.guests != nil || s.stopped {
 		return 0
 	}
 	if at, some := s.due(); some {

@@ -3,8 +3,10 @@ package virtual
 import (
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 )
 
@@ -16,31 +18,53 @@ type watch struct {
 	node string
 	// key is the lock's key, log the resource's log; the other is empty.
 	key, log string
+	// patterns are those of a guest's keys, in place of key.
+	patterns []string
 	// from is the link whose command is carried out; nil: none.
 	from *clientLink
+	// asked is what a guest's command asks; nil: the command is none of a guest's.
+	asked *asked
+}
+
+// asked is a command of a guest, and when it left its client.
+type asked struct {
+	left  time.Duration
+	words []string
+}
+
+// till is the run time till which the command asks for a key: by the clocks of clients where
+// it names that instant, and else from when it left its client.
+func (a *asked) till(w *World, it *model.Item, ttl time.Duration) history.Int {
+	if ttl <= 0 {
+		return history.Int{}
+	}
+	if command.NamesInstant(a.words, it.Expires) {
+		return history.Some(int64(time.Duration(it.Expires)*time.Millisecond - w.wallZero))
+	}
+	return history.Some(int64(a.left + ttl))
 }
 
 func (o *watch) Set(it *model.Item, ttl time.Duration) {
 	if o.sees(it.Key) {
-		o.emit(history.KeySet, it, o.caller(), lives(ttl))
+		o.emit(history.KeySet, it, o.caller(), ttl)
 	}
 }
 
 func (o *watch) Extended(it *model.Item, ttl time.Duration) {
 	if o.sees(it.Key) {
-		o.emit(history.KeyExtended, it, o.caller(), lives(ttl))
+		o.emit(history.KeyExtended, it, o.caller(), ttl)
 	}
 }
 
 func (o *watch) Deleted(it *model.Item) {
 	if o.sees(it.Key) {
-		o.emit(history.KeyDeleted, it, o.caller(), history.Int{})
+		o.emit(history.KeyDeleted, it, o.caller(), 0)
 	}
 }
 
 func (o *watch) Expired(it *model.Item) {
 	if o.sees(it.Key) {
-		o.emit(history.KeyExpired, it, "", history.Int{})
+		o.emit(history.KeyExpired, it, "", 0)
 	}
 }
 
@@ -53,7 +77,15 @@ func (o *watch) caller() string {
 }
 
 // sees reports whether the key is the lock's, and somebody listens.
-func (o *watch) sees(key string) bool { return o != nil && o.key == key && o.key != "" }
+func (o *watch) sees(key string) bool {
+	switch {
+	case o == nil || o.key == "":
+		return false
+	case o.patterns == nil:
+		return o.key == key
+	}
+	return program.Fits(o.patterns, key)
+}
 
 func lives(ttl time.Duration) history.Int {
 	if ttl <= 0 {
@@ -62,10 +94,12 @@ func lives(ttl time.Duration) history.Int {
 	return history.Some(int64(ttl))
 }
 
-func (o *watch) emit(f history.F, it *model.Item, caller string, ttl history.Int) {
-	o.w.record(history.Event{Process: o.node, Type: history.Info, F: f, Value: history.Value{
-		Key: it.Key, Owner: it.Value, Client: caller, TTL: ttl,
-	}})
+func (o *watch) emit(f history.F, it *model.Item, caller string, ttl time.Duration) {
+	v := history.Value{Key: it.Key, Owner: it.Owner(), Client: caller, TTL: lives(ttl)}
+	if o.asked != nil && (f == history.KeySet || f == history.KeyExtended) {
+		v.At, v.ValidUntil = history.Some(int64(o.asked.left)), o.asked.till(o.w, it, ttl)
+	}
+	o.w.record(history.Event{Process: o.node, Type: history.Info, F: f, Value: v})
 }
 
 // Pushed records an effect. The world knows its time exactly.
@@ -91,16 +125,20 @@ func (o *watch) Pushed(key, element string) {
 	o.w.record(history.Event{Process: history.ResourceProcess, Type: history.Info, F: history.Effect, Value: v})
 }
 
-// begin records a key that a node has when its observation begins.
+// begin records the keys that a node has when its observation begins, which it has just swept.
 func (o *watch) begin(m *model.Memory) {
 	if o == nil || o.key == "" {
 		return
 	}
-	if i := m.Find(o.key); i >= 0 && !m.Items[i].IsList {
-		var ttl history.Int
-		if m.Items[i].Expires > 0 {
-			ttl = history.Some((m.Items[i].Expires - m.Milliseconds()) * int64(time.Millisecond))
+	for i := range m.Items {
+		it := &m.Items[i]
+		if it.IsList || !o.sees(it.Key) {
+			continue
 		}
-		o.emit(history.KeySet, &m.Items[i], "", ttl)
+		var ttl time.Duration
+		if it.Expires > 0 {
+			ttl = time.Duration(it.Expires-m.Milliseconds()) * time.Millisecond
+		}
+		o.emit(history.KeySet, it, "", ttl)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -42,6 +43,8 @@ type World struct {
 
 	// order decides about messages; nil: their delays do.
 	order *ordered
+	// guests are the locks, where they are libraries as they are; nil: the locks are ours.
+	guests Guests
 
 	closed bool
 	// kept says that the world will be opened again: its coroutines stay.
@@ -64,12 +67,16 @@ func Open(ctx context.Context, spec world.Spec) (*World, error) {
 type Engine struct {
 	// Order decides in which order messages arrive; nil: their random delays do.
 	Order Order
-	w     World
+	// Guests have the locks of clients; nil: they are our own.
+	Guests Guests
+	// Wall is the time of day at which runs with guests begin, counted from 1970.
+	Wall time.Duration
+	w    World
 }
 
 // Open builds a world; the one before it must have been closed.
 func (e *Engine) Open(ctx context.Context, spec world.Spec) (*World, error) {
-	e.w.kept, e.w.order = true, nil
+	e.w.kept, e.w.order, e.w.guests, e.w.wallZero = e.Guests == nil, nil, e.Guests, e.Wall
 	if e.Order != nil {
 		e.w.order = &ordered{Order: e.Order, w: &e.w}
 	}
@@ -104,10 +111,13 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	if w.order != nil {
 		w.s.pick = w.order.pick
 	}
+	w.s.guests = w.guests
 	w.net = rand.NewPCG(spec.Seed, 0x7669727475616c)
-	w.wallZero = epoch + time.Duration(w.net.Uint64()%uint64(time.Second))
+	if begins := epoch + time.Duration(w.net.Uint64()%uint64(time.Second)); w.guests == nil {
+		w.wallZero = begins
+	}
 	everysec := func(n world.Node) bool { return n.Persistence == world.AOFEverysec }
-	if slices.ContainsFunc(spec.Nodes, everysec) || spec.StorePersistence == world.AOFEverysec {
+	if w.guests == nil && (slices.ContainsFunc(spec.Nodes, everysec) || spec.StorePersistence == world.AOFEverysec) {
 		// As in the live world, so that a schedule can say which writes are safe.
 		w.wallZero = epoch + 20*time.Millisecond
 	}
@@ -120,7 +130,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.store = w.nodes[0]
 	} else {
 		w.store = w.newNode(history.ResourceProcess, spec.StorePersistence)
-		w.store.watch.key = ""
+		w.store.watch.key, w.store.watch.patterns = "", nil
 	}
 	w.store.watch.log = spec.Resource.LogKey()
 	w.consensus = nil
@@ -149,10 +159,14 @@ func (w *World) newNode(name string, p world.Persistence) *node {
 	n := w.allNodes[w.nodesUsed]
 	w.nodesUsed++
 	*n = node{w: w, name: name, persistence: p, up: true, watch: watch{w: w, node: name, key: w.spec.Lock.Key},
-		memory: model.Memory{Items: n.memory.Items[:0]}, known: n.known[:0], disk: disk{synced: n.disk.synced[:0]}}
+		memory: model.Memory{Items: n.memory.Items[:0]}, known: n.known[:0], disk: disk{synced: n.disk.synced[:0]}, redis: n.redis}
 	n.memory.Observer = &n.watch
 	n.known = append(n.known, warmed...) // by the clients, when they got ready
 	n.disk.started(n, int64((w.wallZero-nodesStartBefore)/time.Microsecond))
+	if w.guests != nil {
+		n.serveGuests()
+		n.watch.patterns = program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)
+	}
 	return n
 }
 
@@ -198,8 +212,11 @@ func (w *World) newLink(from string, to *node) *clientLink {
 	l := w.allLinks[index] // of an earlier run, perhaps
 	*l = clientLink{w: w, name: world.Link{From: from, To: to.name}, index: index, to: to, rand: w.net,
 		delay:   leastDelay + addition(w.net.Uint64()>>32),
-		pending: l.pending[:0], idle: l.idle[:0]}
-	if w.order == nil {
+		pending: l.pending[:0], idle: l.idle[:0], lines: l.lines[:0]}
+	if w.guests != nil { // what happens on one link draws nothing that another needs
+		l.rand = rand.NewPCG(w.spec.Seed, mixed(uint64(index)))
+		l.ways[requests].Rand, l.ways[answers].Rand = l.rand, l.rand
+	} else if w.order == nil {
 		l.ways[requests].Rand, l.ways[answers].Rand = w.net, w.net
 	}
 	l.idle = append(l.idle, l.own(&l.opened))
@@ -209,8 +226,9 @@ func (w *World) newLink(from string, to *node) *clientLink {
 
 // Start begins the run's time.
 func (w *World) Start(h world.Hooks) error {
+	err := w.awaitGuests()
 	w.hooks = h
-	return nil
+	return err
 }
 
 // Now is the run time.
@@ -287,6 +305,9 @@ func (w *World) Close() error {
 	w.hooks = world.Hooks{}
 	w.s.halt()
 	w.s.drain()
+	for _, c := range w.clients {
+		c.machine.end()
+	}
 	if !w.kept {
 		w.s.close()
 	}

@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -253,11 +252,9 @@ func (k *keyWatch) emitWritten(f history.F, before command.Key, caller string, a
 // clients where it names that instant, and else from when it left its client. How the
 // node's clock went after that is of no matter.
 func (k *keyWatch) askedTill(end, at command.Span) history.Int {
-	for _, word := range k.now.text {
-		if n, err := strconv.ParseInt(word, 10, 64); err == nil && end.From == end.To && (n == end.From || n*1000 == end.From) {
-			offset, _ := k.strangers.WallOffset()
-			return history.Some(int64(time.Duration(end.From)*time.Millisecond - offset))
-		}
+	if end.From == end.To && command.NamesInstant(k.now.text, end.From) {
+		offset, _ := k.strangers.WallOffset()
+		return history.Some(int64(time.Duration(end.From)*time.Millisecond - offset))
 	}
 	return history.Some(k.now.left.V + int64(time.Duration(min(end.From-at.From, end.To-at.To))*time.Millisecond))
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/redlock-sim/redlock-sim/internal/driver"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -114,7 +114,7 @@ func (n *Node) ready(ctx context.Context) error {
 		return err
 	}
 	// Redis 6.0 does not know this permission, so it cannot be among the arguments.
-	if err := n.Admin.ACLSetUser(ctx, "default", "allchannels").Err(); err != nil && !redis.HasErrorPrefix(err, "ERR") {
+	if err := n.Admin.Do(ctx, "acl", "setuser", "default", "allchannels").Err(); err != nil && !redis.HasErrorPrefix(err, "ERR") {
 		return fmt.Errorf("failed to let clients of node %s publish: %w", n.Name, err)
 	}
 	return nil
@@ -126,7 +126,7 @@ func (n *Node) loaded(ctx context.Context) error {
 	deadline := time.Now().Add(startWithin)
 	for {
 		err := n.Admin.Ping(ctx).Err()
-		if !redis.IsLoadingError(err) {
+		if !redis.HasErrorPrefix(err, "LOADING") {
 			return err
 		}
 		if time.Now().After(deadline) {
@@ -215,20 +215,14 @@ func (n *Node) Address() string { return n.Server.Door().Address }
 
 // AdminClient talks to a server past the proxies.
 func AdminClient(d Door) *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Addr:                     d.Address,
-		Dialer:                   func(ctx context.Context, _, _ string) (net.Conn, error) { return d.connect(ctx) },
-		Username:                 d.username,
-		Password:                 d.password,
-		Protocol:                 2,
-		ClientName:               adminName,
-		DisableIdentity:          true,
-		MaxRetries:               -1,
-		DialTimeout:              time.Second,
-		DialerRetries:            1,
-		ContextTimeoutEnabled:    true,
-		PoolSize:                 2,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	return driver.New(redis.Options{
+		Addr:        d.Address,
+		Dialer:      func(ctx context.Context, _, _ string) (net.Conn, error) { return d.connect(ctx) },
+		Username:    d.username,
+		Password:    d.password,
+		ClientName:  adminName,
+		DialTimeout: time.Second,
+		PoolSize:    2,
 	})
 }
 

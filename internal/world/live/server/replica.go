@@ -15,7 +15,7 @@ func (n *Node) ReplicaOf(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	if err := n.Admin.ReplicaOf(ctx, host, port).Err(); err != nil {
+	if err := n.Admin.Do(ctx, "replicaof", host, port).Err(); err != nil {
 		return fmt.Errorf("failed to make node %s a replica: %w", n.Name, err)
 	}
 	return nil

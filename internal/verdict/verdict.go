@@ -1,0 +1,114 @@
+// Package verdict judges a run of a variant as its scenario asks, and sets what was found
+// beside what was expected, as a report shows it.
+package verdict
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// Result is that of a scenario before anything has run.
+func Result(s *scenario.Scenario, world string, seed uint64, started time.Time) *report.Result {
+	return &report.Result{
+		Version: report.ResultVersion, Scenario: s.Name, Title: s.Title, Source: s.Source, Story: s.Story,
+		World: world, Seed: seed, Started: started.UTC().Format(time.RFC3339),
+		Versions:     map[string]string{"go": runtime.Version()},
+		ScenarioText: s.Text, ScenarioDigest: s.Digest(),
+	}
+}
+
+// Judge has the properties decided that the scenario expects something of, and
+// those that every lock is asked for, by the history of out.
+func Judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
+	if out.Interrupted {
+		ctx = context.Background() // the checker may still look at what there is
+	}
+	findings := checker.Judge(ctx, out.History, Properties(v), checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
+	out.Interrupted = out.Interrupted || ctx.Err() != nil // its judgement was cut short
+	for _, f := range findings {
+		p := report.Judged(f, v.Expected(f.Property))
+		p.ByDesign = v.ByDesign(f.Property)
+		out.Properties = append(out.Properties, p)
+	}
+	Settle(out)
+	out.Faults = faults(v.Setup.Planned(), out.History)
+	if v.Setup.Commands {
+		cost := checker.CostOf(out.History)
+		out.Cost = &cost
+	}
+}
+
+// Settle makes a variant what its properties are.
+func Settle(v *report.Variant) {
+	v.Met, v.Undecided = v.Error == "" && len(v.Properties) > 0, false
+	for i := range v.Properties {
+		p := &v.Properties[i]
+		v.Met = v.Met && p.Met
+		v.Undecided = v.Undecided || !p.Met && p.Verdict == checker.Unknown
+	}
+}
+
+// SumUp makes a result what those of its variants are that apply.
+func SumUp(r *report.Result) {
+	r.Met, r.Undecided, r.Interrupted = true, false, false
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		if v.NotApplicable != "" {
+			continue
+		}
+		r.Met = r.Met && v.Met
+		r.Undecided = r.Undecided || v.Undecided
+		r.Interrupted = r.Interrupted || v.Interrupted
+	}
+}
+
+// Properties are what to judge of a variant: the safety properties always, the
+// others where something is expected of them.
+func Properties(v scenario.Variant) []checker.Property {
+	wanted := checker.SafetyProperties(v.Setup.Workload.Kind)
+	for _, e := range v.Expect {
+		wanted = append(wanted, e.Property)
+	}
+	return slices.DeleteFunc(checker.Properties(), func(p checker.Property) bool { return !slices.Contains(wanted, p) })
+}
+
+// faults sets what was planned beside what the history measured.
+func faults(planned []nemesis.Planned, h *history.History) []report.FaultResult {
+	list := make([]report.FaultResult, len(planned))
+	for i, p := range planned {
+		list[i] = report.FaultResult{ID: i + 1, Fault: p.Kind, Target: p.Fault.Target(), When: p.When.String(), Planned: p.Fault.Length()}
+	}
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.F != history.FaultBegin && e.F != history.FaultEnd && e.F != history.FaultFailed || e.Value.ID < 1 || e.Value.ID > len(list) {
+			continue
+		}
+		f := &list[e.Value.ID-1]
+		if e.F == history.FaultFailed {
+			f.Failed = cmp.Or(f.Failed, e.Error)
+			continue
+		}
+		f.Events = append(f.Events, e.Index)
+		if e.F == history.FaultBegin {
+			f.Fired++
+		}
+		f.Took = max(f.Took, time.Duration(e.Value.Took.V))
+	}
+	return list
+}
+
+// Facts are the settings of a run that a reader wants first.
+func Facts(lock string, s *scenario.Setup) []string {
+	return []string{lock, words.Count(s.Nodes.Count, "node"), fmt.Sprintf("ttl %v", s.Lock.TTL), words.Count(s.Workload.Clients, "client")}
+}

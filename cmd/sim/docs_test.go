@@ -33,6 +33,7 @@ var ownTests = map[string]string{
 	"docs/adding-a-lock.md":     "internal/lock",
 	"docs/adding-a-property.md": "internal/checker",
 	"docs/adding-a-workload.md": "internal/workload",
+	"docs/locktest.md":          "locktest",
 }
 
 // TestPages does what the pages say, each in a folder of its own outside the repository.

@@ -1,0 +1,102 @@
+package locktest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// libraries is a module of its own, which imports this package as anybody would.
+const libraries = "testdata/libraries"
+
+// goTest runs tests of that module.
+func goTest(t *testing.T, args ...string) string {
+	t.Helper()
+	c := exec.Command("go", append([]string{"test", ".", "-count=1", "-v"}, args...)...)
+	c.Dir = libraries
+	out, _ := c.CombinedOutput() // a test that fails is no error here
+	return string(out)
+}
+
+// TestLibraries: no schedule of these seeds breaks the libraries.
+func TestLibraries(t *testing.T) {
+	for _, test := range []struct{ name, seed, runs, want string }{
+		{"TestRedsync", "1", "200", "holds: 0 in"},
+		{"TestRedislock", "1", "400", "holds: 0 in"},
+		{"TestRueidislock", "1", "200", "holds: 0 in"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out := goTest(t, "-run", "^"+test.name+"$", "-locktest.seed="+test.seed, "-locktest.runs="+test.runs, "-locktest.workers=2")
+			if !strings.Contains(out, test.want) {
+				t.Errorf("%q is missing in\n%s", test.want, out)
+			}
+		})
+	}
+}
+
+// TestSavedFind: a search found how redsync breaks, which gives all attempts of one call the
+// same value (genValue stands before the loop of Mutex.LockContext). The same file shows it on
+// real servers: sim run FILE --lock 'bin/adapters/redsync -tuned'.
+func TestSavedFind(t *testing.T) {
+	out := goTest(t, "-run", "^TestRedsyncOneNode$", "-locktest.replay=testdata/locktest/TestRedsyncOneNode/exclusive-lease-1471.yaml")
+	for _, want := range []string{"--- FAIL: TestRedsyncOneNode", "exclusive-lease         ", "violated, expected holds",
+		"failed assumption: that a late release of one attempt leaves the keys of the next alone", "report.html"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+}
+
+// TestLeastRedis: what a verdict says of the least version is so.
+func TestLeastRedis(t *testing.T) {
+	out, err := exec.Command("go", "list", "-m", "github.com/redis/go-redis/v9").Output()
+	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(out)), " "+leastRedis) {
+		t.Errorf("go.mod asks for %s, not %s: %v", out, leastRedis, err)
+	}
+}
+
+// TestPackages: who imports this package gets none of what the program needs for live runs.
+func TestPackages(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, unwanted := range []string{"docker", "moby", "testcontainers", "toxiproxy", "jackc", "go-redis", "spf13", "/internal/world/live", "/internal/client/process"} {
+		if strings.Contains(string(out), unwanted) {
+			t.Errorf("a package of %q stands behind locktest", unwanted)
+		}
+	}
+	if !strings.Contains(string(out), "gopher-lua") {
+		t.Errorf("the list looks wrong:\n%s", out)
+	}
+}
+
+// TestPage runs the test that docs/locktest.md shows.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/locktest.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, _ := strings.Cut(string(page), "```go\n")
+	code, _, _ = strings.Cut(code, "```\n")
+	dir := t.TempDir() // a module as that of the libraries
+	mod, err := os.ReadFile(filepath.Join(libraries, "go.mod"))
+	sum, sumErr := os.ReadFile(filepath.Join(libraries, "go.sum"))
+	root, absErr := filepath.Abs("..")
+	err = errors.Join(err, sumErr, absErr)
+	for name, text := range map[string]string{"go.mod": strings.Replace(string(mod), "../../..", root, 1), "go.sum": string(sum), "mylock_test.go": code} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("go", "test", ".", "-v", "-locktest.seed=1", "-locktest.runs=100")
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "holds: 0 in") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,59 @@
+package locktest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+)
+
+// mistakes are those of package lock, and the tests that find them: the algorithm, the nodes,
+// the property, and the kinds of faults where not all are needed.
+var mistakes = map[string]struct {
+	algorithm string
+	nodes     int
+	property  Property
+	kinds     []Kind
+	ttl       time.Duration
+}{
+	"quorum":              {"redlock", 3, ExclusiveLease, nil, 0},
+	"recheck_elapsed":     {"redlock", 3, ExclusiveLease, nil, 0},
+	"release":             {"redlock", 1, ExclusiveLease, nil, 0},
+	"extend":              {"redlock-extend", 1, NoResurrection, []Kind{HoldMessage, Hold, Pause, Stall}, 0},
+	"extend_needs_quorum": {"redlock-extend", 3, ExclusiveLease, []Kind{HoldMessage, Hold, Pause, Cut, Stall}, 0},
+	"node_error":          {"redlock", 3, MinorityTolerant, []Kind{Pause, Kill, Stall, Hold}, 4 * time.Second}, // faults last longer than the bound, a TTL and 2 s
+	"value":               {"redlock", 1, ExclusiveLease, []Kind{HoldMessage, Hold, Stall}, 0},
+	"stop_renewal":        {"redlock-extend", 1, NoOrphanLock, nil, 0},
+	"clean_up":            {"redlock", 3, DeadlockFree, nil, 0},
+}
+
+// beyond are the mistakes that no run here can show, and why.
+var beyond = map[string]string{
+	"check_wait":        "there are no replicas",
+	"token_after_grant": "the token would come from a store beside the nodes",
+}
+
+func TestMistakes(t *testing.T) {
+	for _, s := range lock.Switches() {
+		m, ok := mistakes[s.Name]
+		if why := beyond[s.Name]; !ok && why != "" {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			if !ok {
+				t.Fatal("no test finds it")
+			}
+			k := newKit(t, Config{Nodes: m.nodes, Properties: []Property{m.property}, Kinds: m.kinds, TTL: m.ttl}, openOurs(settings(m.algorithm, s.Name)))
+			k.what.First, k.what.Seeds, k.what.StopAt = 1, 6_000, 1
+			began := time.Now()
+			r, err := k.what.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Log(k.line(&r, 1, time.Since(began)))
+			if len(r.Found) == 0 {
+				t.Errorf("not found in %d runs", r.Runs)
+			}
+		})
+	}
+}

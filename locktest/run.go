@@ -1,0 +1,209 @@
+package locktest
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// Flags of a test that uses this package.
+var (
+	flagSeed    = flag.Uint64("locktest.seed", 0, "the first seed of the search (default: drawn from the time)")
+	flagRuns    = flag.Int("locktest.runs", 0, "search so many runs, however long they take")
+	flagFor     = flag.Duration("locktest.for", 0, "search for so long (default: Config.For)")
+	flagReplay  = flag.String("locktest.replay", "", "run only what this file says, which a failed test has written")
+	flagWorkers = flag.Int("locktest.workers", runtime.NumCPU(), "search in so many processes")
+	flagTwice   = flag.Bool("locktest.twice", false, "make each run twice in one process, and say how many repeat")
+	flagWorker  = flag.Int("locktest.worker", 0, "for locktest's own processes")
+)
+
+// Run searches for runs that violate a property of Config, and fails the test where it finds
+// one. t must not be parallel: a run sets the sources of randomness of the whole process.
+func Run(t *testing.T, c Config, open func(Env) (Lock, error)) {
+	t.Helper()
+	k := newKit(t, c, open)
+	if *flagReplay != "" {
+		k.replay(t, *flagReplay)
+		return
+	}
+	if *flagWorker > 0 {
+		k.work()
+		return
+	}
+	k.replaySaved()
+	r, took := k.search()
+	for _, p := range k.what.Properties {
+		t.Run(string(p), func(t *testing.T) { k.verdict(t, p, &r, took) })
+	}
+}
+
+// kit is a test in progress.
+type kit struct {
+	t      *testing.T
+	config Config
+	engine *engine
+	what   explore.Search
+	// twice makes each run twice; nil: once is enough.
+	twice *twice
+	// processes are those that searched.
+	processes int
+}
+
+func newKit(t *testing.T, c Config, open func(Env) (Lock, error)) *kit {
+	t.Helper()
+	c = c.filled()
+	if err := c.check(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.scenario(t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &kit{t: t, config: c, processes: 1, engine: &engine{t: t, open: open, about: program.Ready{Name: t.Name()}}}
+	k.what = explore.Search{Scenario: s, Variant: scenario.DefaultVariant, Kinds: c.kinds(), Properties: c.properties(),
+		First: *flagSeed, Seeds: uint64(c.Seeds), StopAt: mostShrunk, Tries: tries, Allows: c.allows,
+		Place: func() explore.Place { return k.engine }}
+	if k.what.First == 0 {
+		k.what.First = uint64(time.Now().UnixNano()) % 1e9
+	}
+	if *flagRuns > 0 {
+		k.what.Seeds = uint64(*flagRuns)
+	}
+	if *flagTwice {
+		k.twice = &twice{engine: k.engine}
+		k.what.Place = func() explore.Place { return k.twice }
+	}
+	k.prepare()
+	return k
+}
+
+// prepare sets the process up for runs, until the test ends. Goroutines that run beside each
+// other do so in an order that nobody knows; with one processor there are few such orders.
+func (k *kit) prepare() {
+	k.t.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",randseednop=0", ",")) // rand.Seed counts
+	processors, percent := runtime.GOMAXPROCS(1), debug.SetGCPercent(800)                 // runs are small and leave little behind
+	k.t.Cleanup(func() {
+		runtime.GOMAXPROCS(processors)
+		debug.SetGCPercent(percent)
+	})
+}
+
+// tries is how often a run is made while what was found is shrunk: what a library does in the
+// same instant can differ from run to run. repeats is how often one is made again to say so.
+const (
+	tries   = 3
+	repeats = 20
+)
+
+// goesOn is how long a search goes on at least after its first find: one that depends less on
+// exact times is worth more to whoever has to understand it.
+const goesOn = time.Second
+
+// lasts is how long to search; 0: until the runs are made.
+func (k *kit) lasts() time.Duration {
+	switch {
+	case *flagFor > 0:
+		return *flagFor
+	case *flagRuns > 0 || k.config.Seeds > 0 && k.config.For == defaultFor:
+		return 0
+	}
+	return k.config.For
+}
+
+// search searches, in this process and in others.
+func (k *kit) search() (r explore.Report, took time.Duration) {
+	k.t.Helper()
+	began, logged := time.Now(), time.Now()
+	ctx, cancel := k.within(k.t.Context())
+	defer cancel()
+	others := k.startWorkers(cancel)
+	what := k.what
+	what.Seeds = k.share(0)
+	found := false
+	what.Progress = func(r explore.Report) {
+		if !found && r.Violations() > 0 {
+			found = true
+			time.AfterFunc(max(time.Since(began), goesOn), cancel)
+		}
+		if time.Since(logged) >= 5*time.Second {
+			logged = time.Now()
+			k.t.Logf("%s, violated in %d, in one of %s", k.line(&r, 1, time.Since(began)), r.Violations(), words.Count(k.processes, "process"))
+		}
+	}
+	r, err := what.Run(ctx)
+	cancel()
+	others.finish(k, &r, err != nil || r.Violations() > 0)
+	if err = errors.Join(err, others.err); err != nil {
+		k.t.Fatal(explained(err))
+	}
+	if k.twice != nil {
+		k.t.Log(k.twice)
+	}
+	return r, time.Since(began)
+}
+
+// explained says what to do about an error.
+func explained(err error) error {
+	if errors.Is(err, errUnknown) {
+		return fmt.Errorf("%w\nhint: what the model of a node knows is in docs/locktest.md; nothing can be said of this lock", err)
+	}
+	return err
+}
+
+// line says how far the search is.
+func (k *kit) line(r *explore.Report, processes int, took time.Duration) string {
+	return fmt.Sprintf("%s in %.1f s (%.0f a second and process), %s, first seed %d", words.Count(r.Runs, "run"), took.Seconds(),
+		float64(r.Runs)/took.Seconds()/float64(processes), words.Count(r.Behaviours, "distinct behaviour"), k.what.First)
+}
+
+// verdict is what the search found of a property.
+func (k *kit) verdict(t *testing.T, p checker.Property, r *explore.Report, took time.Duration) {
+	t.Helper()
+	var found []explore.Found
+	for _, f := range r.Found {
+		if f.Property == p {
+			found = append(found, f)
+		}
+	}
+	runs, _ := r.JudgedOn(string(p))
+	switch {
+	case len(found) > 0:
+		k.fail(t, found, r, took)
+	case runs == 0:
+		t.Errorf("unknown: none of %s put it to the test%s", words.Count(r.Runs, "run"), k.untold(p))
+	case 2*k.engine.tally.Ended > k.engine.tally.Granted:
+		t.Errorf("unknown: of %s the promises of %d had ended when they were told: is Grant.Until right?", words.Count(k.engine.tally.Granted, "grant"), k.engine.tally.Ended)
+	default:
+		short := ""
+		if r.Violations() > 0 {
+			short = "\nthe search ended early, for it found something else"
+		}
+		t.Logf("holds: %s\n%s\n%s%s", r.Worth(p), k.line(r, k.processes, took), with(), short)
+	}
+}
+
+// untold says what the lock may not have told.
+func (k *kit) untold(p checker.Property) string {
+	if k.engine.tally.Granted == 0 {
+		return "; the lock was never granted: " + k.engine.tally.Refusal
+	}
+	switch Property(p) { //nolint:exhaustive // the others need a grant
+	case OrderedTokens:
+		return "; does the lock tell Grant.Token?"
+	case OwnerRelease, NoOrphanLock, NoResurrection:
+		return "; does the lock write Env.Key, or what Config.Keys says?"
+	}
+	return "; were there clients enough to contend, and time enough (a run has a minute)?"
+}

@@ -218,7 +218,10 @@ func TestReadyTellsOfTheProgram(t *testing.T) {
 		p.say(`{"type":"hello","protocols":[2,1],"unknown":{}}`)
 		got := p.hear("ready")
 		want := map[string]any{"type": "ready", "protocol": 1.0, "name": "test", "version": "1.0", "class": "single",
-			"clock": map[string]any{"go": "own", "python": "libc"}[language]}
+			"clock": "libc"}
+		if language == "go" { // it reads clocks without libc
+			want["clock"] = "own"
+		}
 		for name, value := range want {
 			if got[name] != value {
 				t.Errorf("%s: got %v, want %v", name, got[name], value)

@@ -94,6 +94,8 @@ type SetupMessage struct {
 	// Consensus is a store that no fault strikes, where the lock needs one (see
 	// lock.Config.NeedsConsensus).
 	Consensus *Address `json:"consensus,omitempty"`
+	// Environ is added to the environment of the lock program.
+	Environ []string `json:"environ,omitempty"`
 	// StoreTimeout bounds requests to the resource, in ns; 0: none.
 	StoreTimeout time.Duration `json:"store_timeout,omitempty"`
 	// Points are the points at which the client has to report and wait.

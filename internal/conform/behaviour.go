@@ -3,6 +3,7 @@ package conform
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -408,6 +409,14 @@ func clocks(ctx context.Context, s *suite) error {
 	const most = 10 * time.Second
 	if now := program.MS(time.Duration(time.Now().UnixNano())); a.WallMS == nil || max(now-*a.WallMS, *a.WallMS-now) > program.MS(most) {
 		return c.finding("wall_ms is not the time of day", fmt.Sprintf("about %.0f, in ms since 1970", now), "read the clock as the library does")
+	}
+	err = program.MovesClock(ctx, program.Options{Command: s.Command, Log: c.log})
+	switch {
+	case errors.Is(err, machine.ErrNoFaketime):
+		s.note("libfaketime is not installed, so its clock was not moved")
+	case err != nil:
+		return c.finding(err.Error(), "wall_ms moves with the clock that libfaketime shows to libc, monotonic_ms does not",
+			`if the program reads its clocks without libc, leave out "clock": "libc" in ready`)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func noPoints(r *program.Ready) string {
 }
 
 func noClocks(r *program.Ready) string {
-	if r.Clock != "libc" {
+	if r.Clock != program.LibcClock {
 		return "it does not say that it reads its clocks by libc"
 	}
 	return ""

@@ -86,14 +86,14 @@ func LeaveNothing() {
 }
 
 // Leftovers counts what processes have left on this machine that were killed.
-type Leftovers struct{ Processes, Folders, Segments, Files int }
+type Leftovers struct{ Processes, Folders, Segments int }
 
 // Any reports whether there is something.
 func (l Leftovers) Any() bool { return l != Leftovers{} }
 
 func (l Leftovers) String() string {
 	return words.Count(l.Processes, "process") + ", " + words.Count(l.Folders, "folder") + ", " +
-		words.Count(l.Segments, "segment") + " of shared memory, " + words.Count(l.Files, "file") + " in /dev/shm"
+		words.Count(l.Segments, "segment") + " of shared memory"
 }
 
 // Clean looks for what owners left that are gone. With remove it ends and removes it. What
@@ -133,17 +133,15 @@ func Clean(remove bool) (found Leftovers, err error) {
 	}
 	var errs []error
 	for _, dir := range stale {
-		segments, files := sharedBy(dir)
-		found.Segments += len(segments)
-		found.Files += len(files)
+		id, segment := segmentOf(filepath.Join(dir, postmasterFile))
+		if segment {
+			found.Segments++
+		}
 		if !remove {
 			continue
 		}
-		for _, id := range segments {
+		if segment {
 			errs = append(errs, removeSegment(id))
-		}
-		for _, file := range files {
-			errs = append(errs, os.Remove(file))
 		}
 		errs = append(errs, os.RemoveAll(dir))
 	}
@@ -203,7 +201,7 @@ func childFile(scratch string, pid int) string {
 }
 
 // noteChild makes this file. What the kernel knows of a process cannot be told from another's once
-// that has taken its number, and libfaketime names files after it.
+// that has taken its number.
 func noteChild(dir string, pid int) {
 	scratches.Range(func(scratch, _ any) bool {
 		if strings.HasPrefix(dir, scratch.(string)+"/") {
@@ -216,26 +214,6 @@ func noteChild(dir string, pid int) {
 // postmasterFile is PostgreSQL's, below a scratch folder: its seventh line names a segment of shared
 // memory.
 const postmasterFile = "postgres/data/postmaster.pid"
-
-// sharedBy finds what processes that worked in a scratch folder have left in shared memory.
-func sharedBy(dir string) (segments []int, files []string) {
-	if id, ok := segmentOf(filepath.Join(dir, postmasterFile)); ok {
-		segments = append(segments, id)
-	}
-	children, _ := filepath.Glob(filepath.Join(dir, childMark+"*"))
-	for _, child := range children {
-		pid, err := strconv.Atoi(filepath.Base(child)[len(childMark):])
-		if err != nil || lives(pid) {
-			continue
-		}
-		for _, file := range faketimeFiles(pid) {
-			if info, err := os.Lstat(file); err == nil && isMine(info) {
-				files = append(files, file)
-			}
-		}
-	}
-	return segments, files
-}
 
 // segmentOf reads which segment of shared memory a PostgreSQL server had, if it is still there,
 // nobody uses it, and it belongs to the user who wrote the file.
@@ -274,17 +252,4 @@ func unusedSegment(key string, id int, user string) bool {
 		}
 	}
 	return false
-}
-
-// faketimeFiles are what libfaketime makes for a process, and leaves when that is killed.
-func faketimeFiles(pid int) []string {
-	return []string{fmt.Sprintf("/dev/shm/faketime_shm_%d", pid), fmt.Sprintf("/dev/shm/sem.faketime_sem_%d", pid)}
-}
-
-// UnlinkFaketime removes these files: a process that has started has them mapped, and would
-// not remove them when it is killed.
-func UnlinkFaketime(pid int) {
-	for _, file := range faketimeFiles(pid) {
-		_ = os.Remove(file)
-	}
 }

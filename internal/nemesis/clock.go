@@ -36,6 +36,12 @@ func (c *clock) Powers() []world.Power {
 	return []world.Power{world.ClientClockPower}
 }
 
+// MovesMonotonic reports that a fault moves a monotonic clock.
+func MovesMonotonic(f Fault) bool {
+	c, ok := f.(*clock)
+	return ok && c.Which == world.MonotonicClock
+}
+
 func (c *clock) Target() string        { return oneOf(c.Client, c.Node, false) }
 func (c *clock) Length() time.Duration { return c.For }
 

@@ -106,8 +106,11 @@ type Ready struct {
 	// Keys are patterns of the keys that the lock writes, with {key} for the lock's key
 	// and * for anything; none: the key alone.
 	Keys []string `json:"keys,omitempty"`
-	// Clock is "libc" where the program reads its clocks by libc.
+	// Clock is LibcClock where the program reads its clocks by libc.
 	Clock string `json:"clock,omitempty"`
+	// ClockStays is why the program's wall clock cannot be moved; empty: it can. It is found by
+	// trying.
+	ClockStays string `json:"-"`
 	// TTLMin is the shortest TTL, and TTLStep what each TTL is a multiple of, in ms.
 	TTLMin  float64 `json:"ttl_min_ms,omitempty"`
 	TTLStep float64 `json:"ttl_step_ms,omitempty"`

@@ -127,6 +127,9 @@ func (r *run) spec() world.Spec {
 		spec.Resource.LockKey = s.Lock.Key
 	}
 	if r.Program != nil {
+		if r.Program.ClockStays != "" {
+			spec.Needs = slices.DeleteFunc(spec.Needs, func(p world.Power) bool { return p == world.ClientClockPower })
+		}
 		spec.LockKeys = s.LockKeys(r.Program)
 	}
 	for _, name := range r.nodes {

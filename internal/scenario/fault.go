@@ -366,7 +366,11 @@ func (s *Setup) Needs() []world.Power {
 		for _, name := range nemesis.MixKinds() {
 			if _, ok := s.Faults.Mix.Kinds[name]; ok {
 				kind, _ := nemesis.Lookup(name)
-				list = append(list, kind.Powers...)
+				for _, p := range kind.Powers {
+					if p != world.ClientClockPower { // it moves clocks of nodes alone
+						list = append(list, p)
+					}
+				}
 			}
 		}
 	}

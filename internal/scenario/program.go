@@ -160,13 +160,18 @@ func (s *Setup) wantsMore(r *program.Ready) string {
 	return ""
 }
 
-func (s *Setup) wantsClocks(*program.Ready) string {
+func (s *Setup) wantsClocks(r *program.Ready) string {
 	if s.Lock.Program == nil {
 		return ""
 	}
 	for i := range s.Faults.List {
-		if f := &s.Faults.List[i]; slices.Contains(nemesis.PowersOf(f.Kind, f.Params), world.ClientClockPower) {
-			return fmt.Sprintf("fault %d moves the clock of a client, which cannot be done to a program yet", i+1)
+		f := &s.Faults.List[i]
+		switch {
+		case !slices.Contains(nemesis.PowersOf(f.Kind, f.Params), world.ClientClockPower):
+		case nemesis.MovesMonotonic(f.Params):
+			return fmt.Sprintf("fault %d moves the monotonic clock of a client, which cannot be done to a program", i+1)
+		case r.ClockStays != "":
+			return fmt.Sprintf("fault %d moves the clock of a client, and the program's cannot be moved: %s", i+1, r.ClockStays)
 		}
 	}
 	return ""

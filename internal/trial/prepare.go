@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
@@ -45,7 +46,7 @@ func hintFor(nodes server.Provider, err error) string {
 		return "start Docker, set DOCKER_HOST to its address, or run with --nodes process; or run with --world virtual, which needs no servers"
 	case errors.Is(err, docker.ErrNoImage):
 		return "make docker-image (it builds the default image from this machine's packages, without a registry), or name another image with nodes: {image: ...}"
-	case errors.Is(err, server.ErrNoFaketime) && nodes == server.Docker:
+	case errors.Is(err, machine.ErrNoFaketime) && nodes == server.Docker:
 		return "leave nodes: {image: ...} out to use the default image, which has libfaketime; docs/nodes.md says how to add it to another image"
 	case errors.Is(err, server.ErrKeysExist):
 		return "wait for the other run, or remove the keys (redis-cli -h HOST -p PORT --scan --pattern 'redlock-sim:*' lists them), or use another prefix: nodes: {prefix: ...}"

@@ -65,7 +65,15 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 		return &EnvironmentError{Err: withLast(err, log.Last()), Hint: hintOf(l, err)}
 	}
 	running.Close()
-	p.ready[started(l)] = &running.Ready
+	ready := &running.Ready
+	ready.ClockStays = "it does not read its clocks by libc"
+	if ready.Clock == program.LibcClock {
+		ready.ClockStays = ""
+		if err := program.MovesClock(ctx, program.Options{Command: l.Command, Env: l.Environ(), Log: log}); err != nil {
+			ready.ClockStays = err.Error()
+		}
+	}
+	p.ready[started(l)] = ready
 	return nil
 }
 

@@ -107,7 +107,7 @@ function handle(program, openLock, text) {
   const m = JSON.parse(text)
   if (m.type === 'hello' && m.protocols.includes(1)) {
     const { kind, ...about } = program
-    send({ type: 'ready', protocol: 1, class: kind, ...about })
+    send({ type: 'ready', protocol: 1, clock: 'libc', class: kind, ...about })
   } else if (m.type === 'setup') {
     setUp(openLock, m, text).catch((err) => fail(`failed to open the lock: ${err?.stack ?? err}`))
   } else if (m.type === 'clocks') {

@@ -145,7 +145,7 @@ final class Conversation
         $type = $m['type'];
         if ($type === 'hello' && in_array(1, $m['protocols'], true)) {
             $about = array_diff_key(get_object_vars($this->program), ['kind' => 0, 'tick' => 0]);
-            send(['type' => 'ready', 'protocol' => 1, 'class' => $this->program->kind] + $about);
+            send(['type' => 'ready', 'protocol' => 1, 'clock' => 'libc', 'class' => $this->program->kind] + $about);
         } elseif ($type === 'setup') {
             $this->setUp($m);
         } elseif ($type === 'clocks') {

@@ -123,7 +123,7 @@ module SimAdapter
 
     def handle(about, open_lock, m)
       case m["type"]
-      in "hello" if m["protocols"].include?(1) then say({type: "ready", protocol: 1, **about})
+      in "hello" if m["protocols"].include?(1) then say({type: "ready", protocol: 1, clock: "libc", **about})
       in "setup" then Thread.new { set_up(open_lock, m) }
       in "clocks" then say({type: "clocks", id: m["id"], wall_ms: Time.now.to_f * 1e3, monotonic_ms: now / 1e6})
       in "go" if @waiting.key?(m["id"]) then @waiting.delete(m["id"]).push(true)

@@ -16,11 +16,11 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client/process"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 	"github.com/redlock-sim/redlock-sim/internal/world/worldtest"
 )
 
@@ -345,7 +345,7 @@ func TestAStalledReleaseIsOvertaken(t *testing.T) {
 
 func TestANodesClockMovesAndComesBack(t *testing.T) {
 	t.Parallel()
-	if _, err := server.FindFaketime(); err != nil {
+	if _, err := machine.FindFaketime(); err != nil {
 		t.Skip("libfaketime is not installed")
 	}
 	s := spec(t, 1)

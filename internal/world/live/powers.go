@@ -89,7 +89,7 @@ func (w *World) SetClock(target string, which world.Which, f world.ClockFault) e
 		if n.Clock == nil {
 			return fmt.Errorf("the clock of %s cannot be moved", target)
 		}
-		return n.Clock.Set(f)
+		return n.Clock.Set(machine.Bend(f))
 	}
 	return w.clients.MoveClock(target, client.ClockMessage{Which: which.String(), Jump: f.Jump, Rate: f.Rate})
 }

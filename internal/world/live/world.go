@@ -134,6 +134,9 @@ func (w *World) build(o Options) (err error) {
 }
 
 func (w *World) startClients() error {
+	if err := w.giveClocks(); err != nil {
+		return err
+	}
 	var group machine.Group
 	for _, name := range w.spec.Clients {
 		setup, err := w.setupOf(name)
@@ -145,11 +148,30 @@ func (w *World) startClients() error {
 	return group.Wait()
 }
 
+// giveClocks lets the wall clocks of lock programs be moved.
+func (w *World) giveClocks() error {
+	if w.spec.Lock.Program == nil || !slices.Contains(w.spec.Needs, world.ClientClockPower) {
+		return nil
+	}
+	w.clients.Clocks = make(map[string]*machine.Faketime)
+	for _, name := range w.spec.Clients {
+		clock, err := machine.NewFaketimeHere(filepath.Join(w.scratch, "program-"+name))
+		if err != nil {
+			return err
+		}
+		w.clients.Clocks[name] = clock
+	}
+	return nil
+}
+
 // setupOf opens the links of a client and says where they are.
 func (w *World) setupOf(name string) (client.SetupMessage, error) {
 	s := client.SetupMessage{
 		Protocol: client.ProtocolVersion, Client: name, Seed: w.spec.Seed,
 		Lock: w.spec.Lock, Resource: w.spec.Resource, Points: w.spec.Points, Replicated: w.spec.Replicated,
+	}
+	if c := w.clients.Clocks[name]; c != nil {
+		s.Environ = c.Variables()
 	}
 	for _, e := range w.endpoints() {
 		address, err := w.links.Open(name, e.Name, e.Dial, w.wire)

@@ -29,6 +29,9 @@ type Clients struct {
 	// Background are conversations, and points at which clients stand.
 	Background *sync.WaitGroup
 
+	// Clocks are the wall clocks of lock programs by the clients' names, where the run moves them.
+	Clocks map[string]*machine.Faketime
+
 	mu      sync.Mutex // guards running
 	running map[string]*Process
 }
@@ -83,11 +86,17 @@ func (s *Clients) Err() error {
 // clockWithin bounds how long a client may take to move its clock.
 const clockWithin = 2 * time.Second
 
-// MoveClock bends a clock of a client that lives.
+// MoveClock bends a clock of a client that lives, and of its lock program, which keeps its clock
+// when it starts again.
 func (s *Clients) MoveClock(name string, m client.ClockMessage) error {
 	c := s.Named(name)
 	if c == nil {
 		return fmt.Errorf("no client or node %q", name)
+	}
+	if clock := s.Clocks[name]; clock != nil && m.Which == client.WallClock {
+		if err := move(clock, m); err != nil {
+			return err
+		}
 	}
 	if c.Proc.Dead() {
 		return nil
@@ -97,8 +106,18 @@ func (s *Clients) MoveClock(name string, m client.ClockMessage) error {
 	return c.setClock(ctx, m)
 }
 
+func move(clock *machine.Faketime, m client.ClockMessage) error {
+	if m.Reset {
+		return clock.Reset()
+	}
+	return clock.Set(machine.Bend{Jump: m.Jump, Rate: m.Rate})
+}
+
 // Close ends all of them.
 func (s *Clients) Close() {
+	for _, clock := range s.Clocks {
+		clock.Halt()
+	}
 	var group sync.WaitGroup
 	for _, c := range s.running {
 		group.Go(c.Close)

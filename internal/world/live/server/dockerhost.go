@@ -47,9 +47,9 @@ func (h *dockerHost) launch(ctx context.Context, n *Node) error {
 	}
 	return machine.OnFreePort(func(port int) error {
 		spec := docker.ServerSpec{Name: n.Name, Port: port, Folder: n.dir, Arguments: n.commonArguments()}
-		if c, ok := n.Clock.(*nodeClock); ok {
+		if c, ok := n.Clock.(*machine.Faketime); ok {
 			spec.Variables = make(map[string]string)
-			for _, v := range c.variables() {
+			for _, v := range c.Variables() {
 				name, value, _ := strings.Cut(v, "=")
 				spec.Variables[name] = value
 			}
@@ -70,7 +70,7 @@ func (h *dockerHost) clock(n *Node) (movableClock, error) {
 	if preload == "" {
 		return nil, noFaketimeIn(h.run.Image().Name)
 	}
-	return newNodeClock(n.dir, docker.DataDir, preload)
+	return machine.NewFaketime(n.dir, docker.DataDir, preload)
 }
 
 func (h *dockerHost) Reachable(address string) (string, error) { return h.run.Reach(address) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -76,8 +75,8 @@ func examineRedis(ctx context.Context) Check {
 }
 
 func examineFaketime() Check {
-	c := Check{Name: "libfaketime", For: "clock faults on nodes that are processes", Hint: "apt-get install libfaketime"}
-	path, err := FindFaketime()
+	c := Check{Name: "libfaketime", For: "clock faults on nodes that are processes, and on lock programs", Hint: "apt-get install libfaketime"}
+	path, err := machine.FindFaketime()
 	c.Found, c.Err = path, err
 	return c
 }
@@ -97,23 +96,7 @@ func examinePostgres() Check {
 	return c
 }
 
-// ErrNoFaketime says that libfaketime is not installed.
-var ErrNoFaketime = errors.New("libfaketime is not installed")
-
 // noFaketimeIn says that an image cannot move a node's clock.
 func noFaketimeIn(image string) error {
-	return fmt.Errorf("%w in the image %q", ErrNoFaketime, image)
-}
-
-// FindFaketime is the path of libfaketime.so.1.
-func FindFaketime() (string, error) {
-	for _, pattern := range []string{
-		"/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1",
-		"/usr/lib64/faketime/libfaketime.so.1", "/usr/local/lib/faketime/libfaketime.so.1",
-	} {
-		if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
-			return found[0], nil
-		}
-	}
-	return "", ErrNoFaketime
+	return fmt.Errorf("%w in the image %q", machine.ErrNoFaketime, image)
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -98,7 +99,7 @@ type hookClock struct {
 
 var _ movableClock = (*hookClock)(nil)
 
-func (c *hookClock) Set(f world.ClockFault) error {
+func (c *hookClock) Set(f machine.Bend) error {
 	if f.Strobe > 0 {
 		return fmt.Errorf("the clock of node %s cannot strobe: a hook moves it", c.hooks.node)
 	}
@@ -128,8 +129,8 @@ func (c *hookClock) Ahead() time.Duration {
 	return c.offset + time.Duration(float64(time.Since(c.since))*(c.rate-1))
 }
 
-// halt sets the clock right: nobody else would.
-func (c *hookClock) halt() {
+// Halt sets the clock right: nobody else would.
+func (c *hookClock) Halt() {
 	if c.mu.Lock(); c.since.IsZero() || c.offset == 0 && c.rate == 1 {
 		c.mu.Unlock()
 		return
@@ -141,7 +142,7 @@ func (c *hookClock) halt() {
 // fixedClock is a clock that nobody can move.
 type fixedClock struct{}
 
-func (fixedClock) Set(world.ClockFault) error { return errors.New("no hook moves this clock") }
-func (fixedClock) Reset() error               { return nil }
-func (fixedClock) Ahead() time.Duration       { return 0 }
-func (fixedClock) halt()                      {}
+func (fixedClock) Set(machine.Bend) error { return errors.New("no hook moves this clock") }
+func (fixedClock) Reset() error           { return nil }
+func (fixedClock) Ahead() time.Duration   { return 0 }
+func (fixedClock) Halt()                  {}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
-	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // Host is where a world's servers run: as processes of ours, in containers, or
@@ -63,12 +63,12 @@ type server interface {
 
 // movableClock is the wall clock of a server, as faults bend it.
 type movableClock interface {
-	Set(world.ClockFault) error
+	Set(machine.Bend) error
 	Reset() error
 	// Ahead is how far it is ahead of the machine's.
 	Ahead() time.Duration
-	// halt lets it go on by itself, wherever it stands.
-	halt()
+	// Halt lets it go on by itself, wherever it stands.
+	Halt()
 }
 
 // Endpoint is a server as clients see it. Dial opens a connection for a link to it.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -60,7 +61,7 @@ func (n *Node) wipe() error {
 		return fmt.Errorf("failed to wipe the disk of node %s: %w", n.Name, err)
 	}
 	for _, e := range entries {
-		if e.Name() == clockFile {
+		if e.Name() == machine.FaketimeFolder {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(n.dir, e.Name())); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
@@ -39,7 +40,7 @@ func Available(p world.Power) error {
 	var err error
 	switch p {
 	case world.NodeClockPower:
-		_, err = FindFaketime()
+		_, err = machine.FindFaketime()
 	case world.PostgresPower:
 		_, err = postgres.FindPostgres()
 	case world.PausePower, world.ClientClockPower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.MessagePower,

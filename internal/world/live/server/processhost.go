@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"os"
 	"os/exec"
 	"strconv"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // ErrNoRedis says that no redis-server is installed.
@@ -54,27 +55,17 @@ func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
 		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "yes", "--dir", n.dir,
 	}, n.commonArguments()...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = n.dir, log, log
-	clock, moved := n.Clock.(*nodeClock)
-	if moved {
-		cmd.Env = append(os.Environ(), clock.variables()...)
+	if clock, moved := n.Clock.(*machine.Faketime); moved {
+		cmd.Env = append(os.Environ(), clock.Variables()...)
 	}
 	c, err := machine.Start("redis-server "+n.Name, cmd)
 	if err != nil {
 		return err
 	}
-	if moved {
-		defer machine.UnlinkFaketime(c.PID()) // it has started, or is dead
-	}
 	return n.begin(ctx, &serverProcess{Child: c, port: port, password: n.password, log: n.log})
 }
 
-func (processHost) clock(n *Node) (movableClock, error) {
-	preload, err := FaketimePreload()
-	if err != nil {
-		return nil, err
-	}
-	return newNodeClock(n.dir, n.dir, preload)
-}
+func (processHost) clock(n *Node) (movableClock, error) { return machine.NewFaketimeHere(n.dir) }
 
 func (processHost) Reachable(address string) (string, error) { return address, nil }
 func (processHost) Versions() map[string]string              { return nil }

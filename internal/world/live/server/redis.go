@@ -186,7 +186,7 @@ func (n *Node) Stop() {
 		n.synced.Stop()
 	}
 	if n.Clock != nil {
-		n.Clock.halt()
+		n.Clock.Halt()
 	}
 }
 

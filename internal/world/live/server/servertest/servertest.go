@@ -25,6 +25,7 @@ type Redis struct {
 	RDB *redis.Client
 
 	words, variables []string
+	clock            string
 	child            *machine.Child
 }
 
@@ -38,15 +39,15 @@ func Start(t *testing.T, epoch int64, args ...string) *Redis {
 	if err != nil {
 		t.Skip(err)
 	}
-	preload, err := server.FaketimePreload()
-	if err != nil {
-		t.Skip(err)
-	}
 	dir, err := os.MkdirTemp("", "redis") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	clock, err := machine.NewFaketimeHere(dir)
+	if err != nil {
+		t.Skip(err)
+	}
 	socket := filepath.Join(dir, "socket")
 	r := &Redis{
 		Dir: dir,
@@ -54,7 +55,7 @@ func Start(t *testing.T, epoch int64, args ...string) *Redis {
 		words: append([]string{binary, "--port", "0", "--unixsocket", socket, "--dir", dir,
 			"--save", "", "--enable-debug-command", "yes", "--auto-aof-rewrite-percentage", "0"}, args...),
 	}
-	r.variables = append(server.FaketimeVariables(preload, r.clock()), "TZ=UTC")
+	r.variables, r.clock = append(clock.Variables(), "TZ=UTC"), clock.File()
 	t.Cleanup(func() { _ = r.RDB.Close() })
 	t.Cleanup(r.Kill)
 	r.Set(t, epoch)
@@ -75,7 +76,6 @@ func (r *Redis) Launch(t rapid.TB) {
 	for deadline := time.Now().Add(Patience); ; time.Sleep(2 * time.Millisecond) {
 		switch err := r.ready(); {
 		case err == nil:
-			machine.UnlinkFaketime(r.PID())
 			return
 		case child.Dead():
 			t.Fatalf("redis-server ended: %v", child.Err)
@@ -111,12 +111,10 @@ func (r *Redis) Info(section, field string) string {
 func (r *Redis) Set(t rapid.TB, s int64) {
 	t.Helper()
 	text := time.Unix(s, 0).UTC().Format(time.DateTime) + "\n"
-	if err := os.WriteFile(r.clock()+".new", []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(r.clock+".new", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(r.clock()+".new", r.clock()); err != nil { // the server never reads half of it
+	if err := os.Rename(r.clock+".new", r.clock); err != nil { // the server never reads half of it
 		t.Fatal(err)
 	}
 }
-
-func (r *Redis) clock() string { return filepath.Join(r.Dir, "clock") }

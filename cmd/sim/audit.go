@@ -85,7 +85,7 @@ cannot be used, 5 internal error, 130 interrupted.`,
 				f.seed = uint64(rand.Uint32())
 			}
 			if !c.Flags().Changed("jobs") {
-				f.jobs = cmp.Or(a.project.Jobs, jobsFor(server.Provider(f.nodes)))
+				f.jobs = cmp.Or(a.project.Jobs, jobsFor(server.Provider(f.nodes), append(f.locks, a.project.Lock)...))
 			}
 			if len(f.locks) == 0 {
 				command, err := a.projectLock(f.allowPrograms)
@@ -111,7 +111,7 @@ cannot be used, 5 internal error, 130 interrupted.`,
 	c.Flags().StringVar(&f.cases, "case", "", "take only the cases whose ID matches this regular expression")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
 	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which audits are stored, below audit/")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many cases to run at once (default: two for each processor; with --nodes docker one for each two processors)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many cases to run at once (default: two for each processor; with --nodes docker or --lock image:NAME one for each two processors)")
 	c.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long one run may take in real time")
 	c.Flags().StringVar(&f.expect, "expect", "", "the card that is expected: the card.json of an earlier audit")
 	c.Flags().StringVar(&f.card, "card", "", "write card.json also to this file")

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,6 +56,7 @@ func TestScriptsInDocker(t *testing.T) {
 					"childless":    childless,
 					"nothing-left": nothingLeft,
 					"same":         same,
+					"image":        imageOfSim,
 				},
 			})
 		})
@@ -68,28 +74,72 @@ var imageBuilt = sync.OnceValue(func() error {
 	return cmd.Run()
 })
 
-// nothingLeft wants no container, volume or network of the process in pid.txt
-// with the engine.
-func nothingLeft(ts *testscript.TestScript, _ bool, _ []string) {
-	pid := strings.TrimSpace(ts.ReadFile("pid.txt"))
-	_, err := strconv.Atoi(pid)
+// imageOfSim NAME makes an image of nothing but sim, as a user makes one of a lock program.
+func imageOfSim(ts *testscript.TestScript, _ bool, args []string) {
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	static, err := staticSim()
+	ts.Check(err)
+	ts.Check(w.WriteHeader(&tar.Header{Name: "sim", Mode: 0o755, Size: int64(len(static))}))
+	_, err = w.Write(static)
+	ts.Check(err)
+	ts.Check(w.Close())
+	c, err := client.New(client.FromEnv)
+	ts.Check(err)
+	ts.Defer(func() {
+		_, _ = c.ImageRemove(context.Background(), args[0], client.ImageRemoveOptions{Force: true})
+		_ = c.Close()
+	})
+	made, err := c.ImageImport(context.Background(), client.ImageImportSource{Source: &archive, SourceName: "-"}, args[0],
+		client.ImageImportOptions{Changes: []string{`ENTRYPOINT ["/sim", "lock"]`, `CMD ["redlock"]`}})
+	ts.Check(err)
+	_, err = io.Copy(io.Discard, made)
+	ts.Check(errors.Join(err, made.Close()))
+}
+
+// staticSim is sim without libraries.
+var staticSim = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "static")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	cmd := exec.Command("go", "build", "-o", dir, ".")
+	cmd.Env, cmd.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(dir, "sim"))
+})
+
+// nothingLeft [IMAGE] wants no container, volume or network of the process in pid.txt
+// with the engine, and no container of the image.
+func nothingLeft(ts *testscript.TestScript, _ bool, args []string) {
+	pid, err := strconv.ParseInt(strings.TrimSpace(ts.ReadFile("pid.txt")), 10, 64)
 	ts.Check(err)
 	c, err := client.New(client.FromEnv)
 	ts.Check(err)
 	defer c.Close()
 	ours := make(client.Filters).Add("label", "redlock-sim.owner")
 	its := func(labels map[string]string) int {
-		if f := strings.Fields(labels["redlock-sim.owner"]); len(f) == 4 && f[2] == pid {
+		f := strings.Split(labels["redlock-sim.owner"], "-")
+		if len(f) != 5 {
+			ts.Fatalf("the owner %q", labels["redlock-sim.owner"])
+		}
+		if f[3] == strconv.FormatInt(pid, 36) {
 			return 1
 		}
 		return 0
 	}
-	eventually(ts, "the end of all that process "+pid+" left with the engine", func() bool {
+	eventually(ts, "the end of all that was left with the engine", func() bool {
 		left := 0
 		containers, err := c.ContainerList(context.Background(), client.ContainerListOptions{All: true, Filters: ours})
 		ts.Check(err)
 		for _, o := range containers.Items {
 			left += its(o.Labels)
+			if slices.Contains(args, o.Image) {
+				left++
+			}
 		}
 		volumes, err := c.VolumeList(context.Background(), client.VolumeListOptions{Filters: ours})
 		ts.Check(err)

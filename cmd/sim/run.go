@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -103,7 +104,7 @@ used, 5 internal error, 130 interrupted.`,
 			}
 			f.nodesChosen = c.Flags().Changed("nodes")
 			if !c.Flags().Changed("jobs") {
-				f.jobs = cmp.Or(a.project.Jobs, jobsFor(server.Provider(f.nodes)))
+				f.jobs = cmp.Or(a.project.Jobs, jobsFor(server.Provider(f.nodes), f.lock, a.project.Lock))
 			}
 			switch {
 			case f.failed:
@@ -139,14 +140,14 @@ used, 5 internal error, 130 interrupted.`,
 	registerWords(c, "nodes", wordsOf(server.Providers()))
 	c.Flags().StringVar(&f.passwordEnv, "password-env", "", "with --nodes external: the environment variable with the password for scenarios that need one (nodes.password)")
 	c.Flags().BoolVar(&f.plainPassword, "allow-plain-password", false, "send the password also without TLS to servers that are not on this machine")
-	c.Flags().StringVar(&f.lock, "lock", "", "a lock to put in the place of every scenario's: a lock program, as a command with its arguments, quoted as for a shell (no shell runs it), or a lock of sim, as in 'redlock --switch quorum'; empty: none, where sim.yaml names one")
+	c.Flags().StringVar(&f.lock, "lock", "", "a lock to put in the place of every scenario's: a lock program, as a command with its arguments, quoted as for a shell (no shell runs it), image:NAME for one in a Docker image, or a lock of sim, as in 'redlock --switch quorum'; empty: none, where sim.yaml names one")
 	c.Flags().BoolVar(&f.asPrograms, "as-programs", false, "put each built-in lock behind the lock protocol; its expectations stay")
 	_ = c.Flags().MarkHidden("as-programs") // it tests sim itself
 	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false, "allow the lock programs that a scenario names under lock.program, and the one of sim.yaml; read them first")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print each scenario's result as JSON on stdout, as in result.json")
 	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which runs are stored")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many scenarios to run at once (default: two for each processor; with --nodes docker one for each two processors; with --nodes external one)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many scenarios to run at once (default: two for each processor; with --nodes docker or --lock image:NAME one for each two processors; with --nodes external one)")
 	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario this many times, each time with another seed, and say how often each verdict came; of the single runs only those with a new surprise are shown")
 	c.Flags().IntVar(&f.tries, "tries", a.project.Tries, "run a variant up to this many times, each time with another seed, until every violation that it expects has shown (default: 3 live, 1 virtual); what is expected to hold must hold in every try")
 	c.Flags().DurationVar(&f.timeout, "timeout", time.Hour, "how long one run may take in real time, in both worlds (the scenario's time_limit bounds simulated time in the virtual world); 0s: as long as it wants")
@@ -164,7 +165,13 @@ const mostRepeats = 100_000
 // jobsFor is how many scenarios to run at once. An engine that starts containers
 // disturbs the runs beside it, and runs on the same existing servers are best kept
 // apart.
-func jobsFor(nodes server.Provider) int {
+func jobsFor(nodes server.Provider, locks ...string) int {
+	if slices.ContainsFunc(locks, func(l string) bool {
+		_, named, _ := strings.Cut("="+l, "=") // NAME=LOCK
+		return strings.HasPrefix(l, program.ImagePrefix) || strings.Contains(named, "="+program.ImagePrefix)
+	}) {
+		nodes = server.Docker
+	}
 	switch nodes {
 	case server.Docker:
 		return max(runtime.NumCPU()/2, 1)

@@ -84,6 +84,12 @@ func hostID() string {
 	return hex.EncodeToString(sum[:3])
 }
 
+// Is reports that o is a process of this machine with that number.
+func (o Owner) Is(pid int) bool {
+	me, err := Self()
+	return err == nil && o.pid == pid && o.host == me.host && o.space == me.space && !o.Gone(me)
+}
+
 // Gone reports whether o has certainly ended, as seen by me. What another machine or namespace
 // counts cannot be seen from here, and is left alone.
 func (o Owner) Gone(me Owner) bool {

@@ -96,6 +96,9 @@ func KillOrphans() {
 // Descendants are the processes below this one that live.
 func Descendants() []int { return descendants(os.Getpid()) }
 
+// Below are the living processes below a child.
+func Below(c *Child) []int { return descendants(c.PID()) }
+
 func killAll(pids []int) {
 	for _, pid := range pids {
 		_ = signal(pid, syscall.SIGKILL)

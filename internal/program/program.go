@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -93,6 +93,8 @@ const (
 	EndWithin = time.Second
 	// maxEvents is how much it may say by itself.
 	maxEvents = 100_000
+	// killWithin is how long a container may take to end.
+	killWithin = 5 * time.Second
 )
 
 // Start starts a program and greets it. What is wrong with it is an *Ended or says
@@ -117,8 +119,10 @@ func Start(ctx context.Context, o Options) (*Program, error) {
 }
 
 func (p *Program) start(o Options) error {
-	cmd := exec.Command(o.Command[0], o.Command[1:]...)
-	cmd.Env, cmd.Dir = append(os.Environ(), o.Env...), o.Dir
+	cmd, err := o.process()
+	if err != nil {
+		return err
+	}
 	var ours, its [3]*os.File
 	for i := range ours {
 		r, w, err := os.Pipe()
@@ -354,6 +358,10 @@ func (p *Program) Close() bool {
 
 // Kill ends the program and all that it has started.
 func (p *Program) Kill() {
+	if _, contained := Image(p.command); contained {
+		_ = machine.ResumeTree(p.child)
+		p.child.End(syscall.SIGTERM, killWithin) // it ends the container first
+	}
 	machine.KillTree(p.child)
 	_ = p.in.Close()
 	p.heard.Wait()

@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -59,6 +60,9 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 	if p.ready[started(l)] != nil {
 		return nil
 	}
+	if err := FindImage(ctx, l.Command); err != nil {
+		return err
+	}
 	log := program.NewLog(io.Discard)
 	running, err := program.Start(ctx, program.Options{Command: l.Command, Env: l.Environ(), Log: log})
 	if err != nil {
@@ -67,13 +71,39 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 	running.Close()
 	ready := &running.Ready
 	ready.ClockStays = "it does not read its clocks by libc"
-	if ready.Clock == program.LibcClock {
+	if _, contained := program.Image(l.Command); contained {
+		ready.ClockStays = "it runs in a container"
+	} else if ready.Clock == program.LibcClock {
 		ready.ClockStays = ""
 		if err := program.MovesClock(ctx, program.Options{Command: l.Command, Env: l.Environ(), Log: log}); err != nil {
 			ready.ClockStays = err.Error()
 		}
 	}
 	p.ready[started(l)] = ready
+	return nil
+}
+
+// FindImage makes sure that the image is there which a command names, and removes the containers
+// that killed runs have left.
+func FindImage(ctx context.Context, command []string) error {
+	name, named := program.Image(command)
+	if !named {
+		return nil
+	}
+	e, err := docker.Connect(ctx)
+	if err == nil {
+		defer e.Close()
+		_, _ = e.Leftovers(ctx, true) // what cannot be removed does not stop a run; sim doctor tells of it
+		_, err = e.Image(ctx, name)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, docker.ErrNoEngine):
+		return &EnvironmentError{Err: err, Hint: "start Docker, or set DOCKER_HOST to its address: a lock program in an image needs it"}
+	case err != nil:
+		return &EnvironmentError{Err: err, Hint: fmt.Sprintf("docker build -t %s . builds an image; docker images lists those that there are", name)}
+	}
 	return nil
 }
 

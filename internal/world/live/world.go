@@ -20,6 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/clients"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/observe"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
@@ -45,6 +46,8 @@ type World struct {
 	// postgres has the resource, where it is not nil.
 	postgres *postgres.Server
 	links    *proxy.Proxies
+	// engine has the containers of lock programs; nil: they are processes.
+	engine *docker.Engine
 	// primaries are the addresses at which replicas found their primaries.
 	primaries sync.Map
 	// wire reads what passes between clients and nodes.
@@ -111,6 +114,14 @@ func (w *World) build(o Options) (err error) {
 	}
 	w.clients = &clients.Clients{Ctx: w.ctx, Command: o.ClientCommand, Dir: w.spec.Dir, Time: &w.time, Record: w.record, AtPoint: w.atPoint,
 		Background: &w.background}
+	if l := w.spec.Lock.Program; l != nil {
+		if _, contained := program.Image(l.Command); contained {
+			if w.engine, err = docker.Connect(w.ctx); err != nil {
+				return err
+			}
+			w.clients.Containers = w.engine
+		}
+	}
 	var group machine.Group
 	group.Go(func() error { return w.servers.Start(w.ctx) })
 	if w.spec.Postgres {
@@ -412,6 +423,9 @@ func (w *World) Close() error {
 		w.cancel()
 		if w.observation != nil {
 			w.clients.Close()
+			if w.engine != nil {
+				w.engine.Close()
+			}
 			w.observation.Close()
 		}
 		if w.servers != nil {

@@ -330,7 +330,10 @@ func (c *Process) family() bool { return c.setupMessage.Lock.Program != nil }
 // Stop stops the client; it returns once it certainly stands still.
 func (c *Process) Stop() error {
 	if c.family() {
-		return machine.StopTree(c.Proc)
+		if err := machine.StopTree(c.Proc); err != nil {
+			return err
+		}
+		return c.contained(Containers.PausePrograms)
 	}
 	return c.Proc.Stop()
 }
@@ -338,6 +341,9 @@ func (c *Process) Stop() error {
 // Resume lets it go on.
 func (c *Process) Resume() error {
 	if c.family() {
+		if err := c.contained(Containers.ResumePrograms); err != nil {
+			return err
+		}
 		return machine.ResumeTree(c.Proc)
 	}
 	return c.Proc.Resume()
@@ -346,10 +352,28 @@ func (c *Process) Resume() error {
 // Kill returns once it is dead.
 func (c *Process) Kill() error {
 	c.ended.Store(true)
+	var err error
 	if c.family() {
+		err = c.contained(func(all Containers, ctx context.Context, pids []int) error {
+			_ = machine.StopTree(c.Proc) // so that it does not see its lock program end
+			return all.KillPrograms(ctx, pids)
+		})
 		machine.KillTree(c.Proc)
 	}
-	return c.Proc.Kill()
+	return errors.Join(err, c.Proc.Kill())
+}
+
+// containedWithin bounds what is done to a container.
+const containedWithin = 30 * time.Second
+
+// contained does something to the container of its lock program, where that is in one.
+func (c *Process) contained(do func(Containers, context.Context, []int) error) error {
+	if c.run.Containers == nil || c.Proc.Dead() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), containedWithin)
+	defer cancel()
+	return do(c.run.Containers, ctx, machine.Below(c.Proc))
 }
 
 // Dead reports whether it has ended.

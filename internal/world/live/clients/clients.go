@@ -32,8 +32,18 @@ type Clients struct {
 	// Clocks are the wall clocks of lock programs by the clients' names, where the run moves them.
 	Clocks map[string]*machine.Faketime
 
+	// Containers are where lock programs run; nil: they are processes of this machine.
+	Containers Containers
+
 	mu      sync.Mutex // guards running
 	running map[string]*Process
+}
+
+// Containers stops and ends containers by the numbers of the processes that run them.
+type Containers interface {
+	PausePrograms(ctx context.Context, pids []int) error
+	ResumePrograms(ctx context.Context, pids []int) error
+	KillPrograms(ctx context.Context, pids []int) error
 }
 
 // Start starts a client, in the place of the one that had its name.

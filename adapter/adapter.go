@@ -74,6 +74,9 @@ type Program struct {
 	Can []string `json:"can,omitempty"`
 	// Class is quorum, single, session or other.
 	Class string `json:"class"`
+	// Store is what keeps a lock of class session, the only one of Nodes: etcd or postgres;
+	// empty: redis.
+	Store string `json:"store,omitempty"`
 	// Keys are patterns of the keys that the library writes; {key} is the lock's key.
 	Keys []string `json:"keys,omitempty"`
 	// TTLMin and TTLStep, in ms, are the shortest time to live and its unit; 0: 1 ms.

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	var err error
 	if bin, err = os.MkdirTemp("", "adapters"); err == nil {
 		var out []byte
-		if out, err = exec.Command("go", "build", "-o", bin+"/", "./redsync", "./redislock", "./rueidislock").CombinedOutput(); err != nil {
+		if out, err = exec.Command("go", "build", "-o", bin+"/", "./redsync", "./redislock", "./rueidislock", "./etcd", "./advisory").CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s", out)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,9 +14,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	stores "github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -29,12 +32,18 @@ type nodes struct {
 	// links are how the program reaches them: it need not know their passwords.
 	links *proxy.Proxies
 	told  []program.Node
+	// postgres is in the place of the nodes, where the lock is kept there.
+	postgres *postgres.Server
 }
 
-// startNodes starts what a class needs: three nodes for a quorum, else one.
-func startNodes(ctx context.Context, dir string, class program.Class) (*nodes, error) {
+// startNodes starts what a program needs: three nodes for a quorum, else one, or another server in
+// the place of that.
+func startNodes(ctx context.Context, dir string, r *program.Ready) (*nodes, error) {
 	spec := &world.Spec{Name: "conform", Dir: dir, Nodes: []world.Node{{Name: "A"}}, SharedStore: true}
-	if class == program.Quorum {
+	if r.Elsewhere() {
+		spec.LockStore = stores.StoreKind(r.Store)
+	}
+	if r.Class == program.Quorum {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: "B"}, world.Node{Name: "C"})
 	}
 	scratch, err := machine.Scratch()
@@ -51,29 +60,53 @@ func startNodes(ctx context.Context, dir string, class program.Class) (*nodes, e
 	if err := n.servers.Start(ctx); err != nil {
 		return n, err
 	}
+	if r.Elsewhere() {
+		return n, n.linkStore(ctx, r.Store, dir)
+	}
 	for _, node := range n.list {
-		if err := n.link(node); err != nil {
+		if err := n.link(program.Node{Name: node.Name}, node.Endpoint(node.Name).Dial); err != nil {
 			return n, err
 		}
 	}
 	return n, nil
 }
 
+// linkStore starts the server that keeps the lock in the place of the nodes.
+func (n *nodes) linkStore(ctx context.Context, store program.Store, dir string) (err error) {
+	to := program.Node{Name: n.list[0].Name}
+	if store == program.Etcd {
+		if err := n.servers.StartConsensus(ctx); err != nil {
+			return err
+		}
+		return n.link(to, n.servers.Consensus.Dial)
+	}
+	if n.postgres, err = postgres.Start(ctx, n.scratch, filepath.Join(dir, "postgres.log")); err != nil {
+		return err
+	}
+	a := n.postgres.Invitation("")
+	to.Username, to.Password = a.Username, a.Password()
+	return n.link(to, n.postgres.Dial)
+}
+
 // link opens a link to a node.
-func (n *nodes) link(node *server.Node) error {
-	address, err := n.links.Open("program", node.Name, node.Endpoint(node.Name).Dial, nil)
+func (n *nodes) link(to program.Node, dial proxy.Dial) error {
+	address, err := n.links.Open("program", to.Name, dial, nil)
 	if err != nil {
 		return err
 	}
 	host, port, _ := net.SplitHostPort(address)
-	number, _ := strconv.Atoi(port)
-	n.told = append(n.told, program.Node{Name: node.Name, Host: host, Port: number})
+	to.Host = host
+	to.Port, _ = strconv.Atoi(port)
+	n.told = append(n.told, to)
 	return nil
 }
 
 func (n *nodes) stop() {
 	if n != nil && n.servers != nil {
 		n.links.Close()
+		if n.postgres != nil {
+			n.postgres.Stop()
+		}
 		n.servers.Stop()
 		_ = n.servers.Close()
 		_ = machine.Discard(n.scratch)
@@ -85,7 +118,8 @@ func (n *nodes) quorum() int { return len(n.list)/2 + 1 }
 
 // runs reports that a process is one of them.
 func (n *nodes) runs(pid int) bool {
-	return n != nil && slices.ContainsFunc(n.list, func(node *server.Node) bool { return node.Server.PID() == pid })
+	return n != nil && (n.servers.Consensus.Runs(pid) || n.postgres.Runs(pid) ||
+		slices.ContainsFunc(n.list, func(node *server.Node) bool { return node.Server.PID() == pid }))
 }
 
 // reset makes all of them as they were at the beginning.

@@ -95,6 +95,21 @@ const (
 // Classes are all of them.
 func Classes() []Class { return []Class{Quorum, Single, Session, Other} }
 
+// Store is the server on which a lock is kept.
+type Store string
+
+// Stores.
+const (
+	// Redis: the nodes. It may be left out.
+	Redis Store = "redis"
+	// Etcd and Postgres: one server, which sim starts.
+	Etcd     Store = "etcd"
+	Postgres Store = "postgres"
+)
+
+// Stores are all of them.
+func Stores() []Store { return []Store{Redis, Etcd, Postgres} }
+
 // Ready is what a program says of itself.
 type Ready struct {
 	Protocol int       `json:"protocol"`
@@ -103,6 +118,8 @@ type Ready struct {
 	Homepage string    `json:"homepage,omitempty"`
 	Can      []Ability `json:"can,omitempty"`
 	Class    Class     `json:"class"`
+	// Store is on what the lock is kept; empty: Redis.
+	Store Store `json:"store,omitempty"`
 	// Keys are patterns of the keys that the lock writes, with {key} for the lock's key
 	// and * for anything; none: the key alone.
 	Keys []string `json:"keys,omitempty"`
@@ -140,6 +157,9 @@ func Fits(patterns []string, key string) bool {
 // Has reports an ability.
 func (r *Ready) Has(a Ability) bool { return slices.Contains(r.Can, a) }
 
+// Elsewhere reports that the lock is kept on another server than Redis.
+func (r *Ready) Elsewhere() bool { return r.Store != "" && r.Store != Redis }
+
 // Bounds of what a program may say of itself.
 const (
 	maxName = 100
@@ -156,6 +176,10 @@ func (r *Ready) check() error {
 		return fmt.Errorf("its homepage is longer than %d bytes", 10*maxName)
 	case !slices.Contains(Classes(), r.Class):
 		return fmt.Errorf("its class is %q: want one of %q. A semaphore or a read-write lock has more than one holder; it cannot be judged", r.Class, Classes())
+	case r.Store != "" && !slices.Contains(Stores(), r.Store):
+		return fmt.Errorf("its store is %q: want one of %q", r.Store, Stores())
+	case r.Elsewhere() && r.Class != Session:
+		return fmt.Errorf("its store is %s, and its class %q: want %q", r.Store, r.Class, Session)
 	case len(r.Can) > maxList || len(r.Keys) > maxList || len(r.Points) > maxList:
 		return fmt.Errorf("a list in its message ready has more than %d entries", maxList)
 	case r.TTLMin < 0 || r.TTLStep < 0:

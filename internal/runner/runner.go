@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/program"
@@ -130,6 +131,9 @@ func (r *run) spec() world.Spec {
 		if r.Program.ClockStays != "" {
 			spec.Needs = slices.DeleteFunc(spec.Needs, func(p world.Power) bool { return p == world.ClientClockPower })
 		}
+		if r.Program.Elsewhere() {
+			spec.LockStore = client.StoreKind(r.Program.Store)
+		}
 		spec.LockKeys = s.LockKeys(r.Program)
 	}
 	for _, name := range r.nodes {
@@ -147,9 +151,13 @@ func (r *run) header() history.Header {
 		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
 	if r.Program != nil {
-		h.Lock, h.Program, h.Quorum = r.Program.Name, cmp.Or(r.Program.Version, "unknown"), len(r.nodes)/2+1
-		if s.Nodes.Replicated() {
+		h.Lock, h.Program = r.Program.Name, cmp.Or(r.Program.Version, "unknown")
+		switch {
+		case r.Program.Elsewhere(): // the nodes know nothing of it
+		case s.Nodes.Replicated():
 			h.Quorum = 1
+		default:
+			h.Quorum = len(r.nodes)/2 + 1
 		}
 		if !slices.Equal(s.LockKeys(r.Program), []string{program.KeyPattern}) { // it may have several
 			h.LockKey = ""

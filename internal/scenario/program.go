@@ -82,7 +82,7 @@ func (Abilities) Tag() string {
 // can. It is judged by what the program says of itself.
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
-		s.takesNoLock, s.wantsOtherNodes, s.wantsOtherTTL, s.wantsTokens, s.wantsOwner, s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
+		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL, s.wantsTokens, s.wantsOwner, s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
 	} {
 		if text := reason(r); text != "" {
 			return text
@@ -112,6 +112,28 @@ func (s *Setup) takesNoLock(*program.Ready) string {
 func (s *Setup) wantsOtherNodes(r *program.Ready) string {
 	if n := s.Nodes.endpoints(); r.Class == program.Single && n > 1 {
 		return fmt.Sprintf("there are %s, and it locks on one", words.Count(n, "independent node"))
+	}
+	return ""
+}
+
+// wantsRedis is about a lock on another server, of which there is one: in the place of the only
+// node, behind the same links.
+func (s *Setup) wantsRedis(r *program.Ready) string {
+	if !r.Elsewhere() {
+		return ""
+	}
+	switch n := s.Nodes.endpoints(); {
+	case n > 1:
+		return fmt.Sprintf("there are %s, and it locks on one %s", words.Count(n, "independent node"), r.Store)
+	case s.Nodes.Replicated():
+		return fmt.Sprintf("there is a primary with replicas, and it locks on one %s", r.Store)
+	case s.Resource.Shared():
+		return fmt.Sprintf("the resource is on the lock's node, and it locks on %s", r.Store)
+	}
+	for _, d := range s.Demands() {
+		if d.Node != "" {
+			return fmt.Sprintf("%s strikes the server, which cannot be done to %s yet", d.By, r.Store)
+		}
 	}
 	return ""
 }

@@ -65,6 +65,10 @@ faults: [{on: {client: c1, point: anywhere}, pause: {client: c1, for: 1s}}]
 	}
 }
 
+func etcd() protocol.Ready {
+	return protocol.Ready{Class: protocol.Session, Store: protocol.Etcd}
+}
+
 func TestNotApplicable(t *testing.T) {
 	one := "nodes: {count: 1}\n"
 	owned := one + "resource: {store: lock-node}\nfencing: {check: lock-owner}\n"
@@ -102,6 +106,12 @@ func TestNotApplicable(t *testing.T) {
 		"a client's clock":            {"faults: [{at: 0s, kill: {node: B}}, {at: 0s, clock: {client: c1, jump: 1s}}]\n", protocol.Ready{Class: protocol.Quorum, ClockStays: "it is late"}, "fault 2 moves the clock of a client, and the program's cannot be moved: it is late"},
 		"a client's clock that moves": {"faults: [{at: 0s, clock: {client: c1, jump: 1s}}]\n", can(), ""},
 		"a client's monotonic clock":  {"faults: [{at: 0s, clock: {client: c1, which: monotonic, jump: 1s}}]\n", can(), "fault 1 moves the monotonic clock of a client, which cannot be done to a program"},
+		"another store":               {"nodes: {count: 1}\nfaults: [{at: 0s, cut: {nodes: [A]}}, {at: 0s, pause: {client: c1}}]\n", etcd(), ""},
+		"nodes of another store":      {"", etcd(), "there are 5 independent nodes, and it locks on one etcd"},
+		"replicas of another store":   {"nodes: {topology: replicated, count: 2}\n", etcd(), "there is a primary with replicas, and it locks on one etcd"},
+		"a shared store":              {"nodes: {count: 1}\nresource: {store: lock-node}\n", etcd(), "the resource is on the lock's node, and it locks on etcd"},
+		"a dead store":                {"nodes: {count: 1}\nfaults: [{at: 0s, kill: {node: A}}]\n", etcd(), "fault 1 (kill of node A) strikes the server, which cannot be done to etcd yet"},
+		"a mix upon a store":          {"nodes: {count: 1}\nfaults: {mix: {kinds: {cut: {}, kill: {}}}}\n", etcd(), "the mix (kill of node A) strikes the server, which cannot be done to etcd yet"},
 		"a node's clock":              {"faults: [{at: 0s, clock: {node: A, jump: 1s}}]\n", can(), ""},
 		"a drawn clock":               {"faults: {mix: {kinds: {clock: {}}}}\n", can(), ""},
 		"the client's points":         {"fencing: {tokens: consensus, check: check-then-write}\nfaults: [{on: {point: after-fence-check, and: {point: before-read}}, pause: {client: c1}, until: {point: released}}]\n", can(protocol.TellsToken), ""},

@@ -204,10 +204,11 @@ func (s *subject) lockName() string {
 	return strings.TrimSpace(s.ready.Name + " " + s.ready.Version)
 }
 
-// The two kinds of promises that a lock program makes.
+// The kinds of promises that a lock program makes.
 const (
 	toldPromise  = "told by the lock"
 	askedPromise = "the TTL that it asked for, counted from when the command left the client"
+	noPromise    = "none, so it counts as held until it is given back or told as lost"
 )
 
 // program is what the lock program of a variant says of itself; nil: the lock is a built-in one.
@@ -236,8 +237,11 @@ func (t *trial) lock(s *subject) *report.Lock {
 // Describe is what a lock says of itself, as a report shows it.
 func Describe(r *program.Ready, inPlace bool) report.Lock {
 	l := report.Lock{Name: r.Name, Version: r.Version, Homepage: r.Homepage, Class: string(r.Class), Promise: askedPromise, InPlace: inPlace}
-	if r.Has(program.TellsValidity) {
+	switch {
+	case r.Has(program.TellsValidity):
 		l.Promise = toldPromise
+	case r.Elsewhere():
+		l.Promise = noPromise
 	}
 	return l
 }

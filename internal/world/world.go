@@ -35,6 +35,9 @@ type Spec struct {
 	// LockKeys are patterns of the keys that a lock program writes, with {key} for the
 	// lock's key and * for anything.
 	LockKeys []string
+	// LockStore is on what a lock program keeps its lock, in the place of the only node; empty: on
+	// the nodes.
+	LockStore client.StoreKind
 	// Resource is what the lock protects, in a store of its own.
 	Resource resource.Config
 	// Points are the points of clients at which Hooks.Point wants to be called.

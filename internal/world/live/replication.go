@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 
+	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
@@ -69,6 +70,12 @@ func (w *World) followNew(primary *server.Node) error {
 func (w *World) endpoints() []server.Endpoint {
 	if w.spec.Replicated {
 		return []server.Endpoint{w.servers.First().Endpoint(world.Primary)}
+	}
+	switch name := w.spec.Nodes[0].Name; w.spec.LockStore {
+	case client.Etcd:
+		return []server.Endpoint{{Name: name, Dial: w.servers.Consensus.Dial}}
+	case client.Postgres:
+		return []server.Endpoint{{Name: name, Dial: w.postgres.Dial}}
 	}
 	list := make([]server.Endpoint, 0, len(w.spec.Nodes))
 	for _, n := range w.spec.Nodes {

@@ -43,7 +43,7 @@ type World struct {
 	// scratch is the folder with the data of servers.
 	scratch string
 	servers *server.Servers
-	// postgres has the resource, where it is not nil.
+	// postgres has the resource or the lock, where it is not nil.
 	postgres *postgres.Server
 	links    *proxy.Proxies
 	// engine has the containers of lock programs; nil: they are processes.
@@ -124,7 +124,7 @@ func (w *World) build(o Options) (err error) {
 	}
 	var group machine.Group
 	group.Go(func() error { return w.servers.Start(w.ctx) })
-	if w.spec.Postgres {
+	if w.spec.Postgres || w.spec.LockStore == client.Postgres {
 		group.Go(func() (err error) {
 			w.postgres, err = postgres.Start(w.ctx, w.scratch, filepath.Join(w.spec.Dir, "postgres.log"))
 			return err
@@ -185,11 +185,15 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 		s.Environ = c.Variables()
 	}
 	for _, e := range w.endpoints() {
-		address, err := w.links.Open(name, e.Name, e.Dial, w.wire)
+		wire, invitation := w.wire, w.servers.Host.Invitation
+		if w.spec.LockStore != "" {
+			wire, invitation = nil, w.invitationToStore
+		}
+		address, err := w.links.Open(name, e.Name, e.Dial, wire)
 		if err != nil {
 			return s, err
 		}
-		s.Nodes = append(s.Nodes, w.servers.Host.Invitation(e, address))
+		s.Nodes = append(s.Nodes, invitation(e, address))
 	}
 	store, invitation := w.resourceEnd()
 	address, err := w.links.Open(name, store.Name, store.Dial, nil)
@@ -206,10 +210,20 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 	return s, nil
 }
 
+// invitationToStore says where a link to the lock's store is, which is no Redis node.
+func (w *World) invitationToStore(e server.Endpoint, link string) client.Address {
+	if w.spec.LockStore == client.Postgres {
+		a := w.postgres.Invitation(link)
+		a.Name = e.Name
+		return a
+	}
+	return client.Address{Name: e.Name, Kind: w.spec.LockStore, Address: link}
+}
+
 // resourceEnd is where links to the resource lead, and what makes an invitation to
 // it.
 func (w *World) resourceEnd() (server.Endpoint, func(server.Endpoint, string) client.Address) {
-	if w.postgres != nil {
+	if w.spec.Postgres {
 		return server.Endpoint{Name: history.ResourceProcess, Dial: w.postgres.Dial},
 			func(_ server.Endpoint, link string) client.Address { return w.postgres.Invitation(link) }
 	}
@@ -301,7 +315,7 @@ func (w *World) Start(h world.Hooks) error {
 			return err
 		}
 	}
-	if w.postgres != nil {
+	if w.spec.Postgres {
 		if err := w.postgres.Listen(w.ctx, observe.TellEffect(w.time.WallOffset, w.record)); err != nil {
 			return err
 		}
@@ -348,7 +362,7 @@ func (w *World) Flush() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), observe.FlushWithin, fmt.Errorf("lags more than %v behind", observe.FlushWithin))
 	defer cancel()
 	var group machine.Group
-	if w.postgres != nil {
+	if w.spec.Postgres {
 		group.Go(func() error { return w.postgres.Flush(ctx) })
 	}
 	for _, n := range w.servers.All() {

@@ -242,6 +242,11 @@ const answerWithin = 20 * time.Second
 // endWithin bounds how long the server may take to end in order.
 const endWithin = 2 * time.Second
 
+// Runs reports that a process is one of the server's.
+func (p *Server) Runs(pid int) bool {
+	return p != nil && p.server != nil && (p.server.PID() == pid || slices.Contains(machine.Below(p.server), pid))
+}
+
 // Stop ends the server.
 func (p *Server) Stop() {
 	if p.listening != nil {

@@ -57,6 +57,9 @@ func startConsensus(ctx context.Context, n *Node) (*consensus, error) {
 	return c, nil
 }
 
+// Runs reports that a process is etcd's.
+func (c *consensus) Runs(pid int) bool { return c != nil && c.etcd != nil && c.etcd.PID() == pid }
+
 func (c *consensus) startRedis(ctx context.Context) error {
 	if err := c.node.Start(ctx); err != nil {
 		return err

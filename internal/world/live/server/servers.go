@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -80,7 +81,12 @@ func (s *Servers) Start(ctx context.Context) error {
 
 // StartConsensus starts the store for consensus, where the lock needs one.
 func (s *Servers) StartConsensus(ctx context.Context) (err error) {
-	if s.spec.Lock.NeedsConsensus() {
+	if s.spec.LockStore == client.Etcd {
+		if _, err := FindEtcd(); err != nil { // nothing stands in for it
+			return fmt.Errorf("the lock is kept in etcd: %w", err)
+		}
+	}
+	if s.spec.Lock.NeedsConsensus() || s.spec.LockStore == client.Etcd {
 		s.Consensus, err = startConsensus(ctx, s.node(world.Consensus, world.Consensus, s.storeHost, world.NoPersistence))
 	}
 	return err

@@ -1,0 +1,40 @@
+package adapters_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Locks that are not kept in Redis conform, and run in a scenario with faults on their links.
+// sim starts their servers.
+func TestStores(t *testing.T) {
+	sim, err := filepath.Abs("../bin/sim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(sim); err != nil {
+		t.Fatalf("make build: %v", err)
+	}
+	for _, name := range []string{"etcd", "advisory"} {
+		t.Run(name, func(t *testing.T) {
+			run := func(args ...string) string {
+				out, err := exec.Command(sim, args...).CombinedOutput()
+				if err != nil {
+					t.Errorf("sim %s: %v\n%s", strings.Join(args, " "), err, out)
+				}
+				return string(out)
+			}
+			program := filepath.Join(bin, name)
+			if out := run("conform", program); !strings.Contains(out, "\nconforms: ") {
+				t.Errorf("conform says\n%s", out)
+			}
+			out := run("run", "dead-holder", "lost-release", "watchdog", "--lock", program, "--out", t.TempDir())
+			if !strings.Contains(out, "0 unexpected, 0 undecided") {
+				t.Errorf("run says\n%s", out)
+			}
+		})
+	}
+}

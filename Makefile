@@ -11,7 +11,7 @@ DEADCODE      := v0.51.0
 TOOLS         := $(CURDIR)/.cache/bin
 MODULES       := adapter adapters
 LINTED        := $(MODULES) locktest/testdata/libraries
-ADAPTERS      := ./redsync ./redislock ./rueidislock ./etcd ./advisory
+ADAPTERS      := ./redsync ./redislock ./rueidislock ./etcd ./advisory ./gozero
 GO_FOLDERS    := cmd deploy docs internal linear locktest scenarios scripts sdk $(MODULES)
 GO_FILES      := $(shell find cmd internal linear scenarios sdk \( -name '*.go' -o -name '*.sql' -o -name '*.yaml' -o -name 'sim_adapter.*' -o -path 'cmd/sim/start/*' -type f \) -not -path '*/testdata/*')
 

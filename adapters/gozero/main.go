@@ -1,0 +1,132 @@
+// Command gozero is the lock program of go-zero's RedisLock.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	red "github.com/redis/go-redis/v9"
+	"github.com/zeromicro/go-zero/core/conf"
+	"github.com/zeromicro/go-zero/core/stores/redis"
+
+	"github.com/redlock-sim/redlock-sim/adapter"
+)
+
+const between = 100 * time.Millisecond // two attempts
+
+func main() {
+	adapter.Serve(adapter.Program{Name: "go-zero", Version: adapter.ModuleVersion("github.com/zeromicro/go-zero"),
+		Homepage: "https://github.com/zeromicro/go-zero", Class: "single", Keys: []string{"{key}"}, TTLMin: 1000, TTLStep: 1000}, open)
+}
+
+func open(s adapter.Setup) (adapter.Acquire, error) {
+	if len(s.Nodes) != 1 {
+		return nil, fmt.Errorf("RedisLock has one node, not %d", len(s.Nodes))
+	}
+	n := s.Nodes[0]
+	if n.TLS != nil {
+		return nil, errors.New("go-zero does not check who a server is")
+	}
+	var c redis.RedisConf
+	if err := conf.FillDefault(&c); err != nil {
+		return nil, err
+	}
+	c.Host, c.User, c.Pass = n.Addr(), n.Username, n.Password
+	var lost doubts
+	store, err := redis.NewRedis(c, redis.WithHook(&lost))
+	return func(ctx context.Context) (adapter.Grant, error) {
+		sure := lost.watch()
+		l := redis.NewRedisLock(store, s.Key)
+		l.SetExpire(int(s.TTL / time.Second))
+		for {
+			ok, err := l.AcquireCtx(ctx)
+			if err != nil {
+				return adapter.Grant{}, sure(err)
+			}
+			if ok {
+				return adapter.Grant{Release: release(l, &lost)}, nil
+			}
+			select {
+			case <-ctx.Done():
+				return adapter.Grant{}, sure(errors.New("taken"))
+			case <-time.After(between):
+			}
+		}
+	}, err
+}
+
+func release(l *redis.RedisLock, lost *doubts) func(context.Context) error {
+	return func(ctx context.Context) error {
+		sure := lost.watch()
+		ok, err := l.ReleaseCtx(ctx)
+		if err == nil && !ok {
+			err = sure(errors.New("not ours any more"))
+		}
+		return err
+	}
+}
+
+// doubts counts what broke on connections. go-redis hides what it repeats, and go-zero hides
+// go-redis. What was sent before a connection broke may take effect.
+type doubts struct{ n atomic.Int64 }
+
+var _ red.Hook = (*doubts)(nil)
+
+// DialHook watches each connection.
+func (d *doubts) DialHook(next red.DialHook) red.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := next(ctx, network, addr)
+		if tcp, ok := c.(*net.TCPConn); ok {
+			return &watched{tcp, d}, nil
+		}
+		return c, err
+	}
+}
+
+// ProcessHook is part of red.Hook. It changes nothing.
+func (d *doubts) ProcessHook(next red.ProcessHook) red.ProcessHook { return next }
+
+// ProcessPipelineHook is part of red.Hook. It changes nothing.
+func (d *doubts) ProcessPipelineHook(next red.ProcessPipelineHook) red.ProcessPipelineHook {
+	return next
+}
+
+// watch begins to watch an operation. The function that it returns makes a refusal of an
+// error, if no connection has broken since then.
+func (d *doubts) watch() (sure func(error) error) {
+	before := d.n.Load()
+	return func(err error) error {
+		if d.n.Load() != before {
+			return fmt.Errorf("%w; some reply did not arrive", err)
+		}
+		return fmt.Errorf("%w: %w", adapter.ErrRefused, err)
+	}
+}
+
+// watched is a connection that remains what it was to go-redis, which looks at its socket.
+type watched struct {
+	*net.TCPConn
+	doubts *doubts
+}
+
+func (w *watched) Read(b []byte) (int, error) {
+	n, err := w.TCPConn.Read(b)
+	w.broke(err)
+	return n, err
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	n, err := w.TCPConn.Write(b)
+	w.broke(err)
+	return n, err
+}
+
+func (w *watched) broke(err error) {
+	if err != nil {
+		w.doubts.n.Add(1)
+	}
+}

@@ -82,6 +82,8 @@ type Program struct {
 	// TTLMin and TTLStep, in ms, are the shortest time to live and its unit; 0: 1 ms.
 	TTLMin  float64 `json:"ttl_min_ms,omitempty"`
 	TTLStep float64 `json:"ttl_step_ms,omitempty"`
+	// TTLExtra is how much longer than the time to live its keys live, in ms.
+	TTLExtra float64 `json:"ttl_extra_ms,omitempty"`
 	// Points are the names with which the program calls Setup.Point.
 	Points []string `json:"points,omitempty"`
 }

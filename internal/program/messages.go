@@ -128,9 +128,11 @@ type Ready struct {
 	// ClockStays is why the program's wall clock cannot be moved; empty: it can. It is found by
 	// trying.
 	ClockStays string `json:"-"`
-	// TTLMin is the shortest TTL, and TTLStep what each TTL is a multiple of, in ms.
-	TTLMin  float64 `json:"ttl_min_ms,omitempty"`
-	TTLStep float64 `json:"ttl_step_ms,omitempty"`
+	// TTLMin is the shortest TTL, and TTLStep what each TTL is a multiple of, in ms. The lock's keys
+	// live TTLExtra longer than the TTL.
+	TTLMin   float64 `json:"ttl_min_ms,omitempty"`
+	TTLStep  float64 `json:"ttl_step_ms,omitempty"`
+	TTLExtra float64 `json:"ttl_extra_ms,omitempty"`
 	// Points are those that the program can report.
 	Points []string `json:"points,omitempty"`
 }
@@ -182,8 +184,8 @@ func (r *Ready) check() error {
 		return fmt.Errorf("its store is %s, and its class %q: want %q", r.Store, r.Class, Session)
 	case len(r.Can) > maxList || len(r.Keys) > maxList || len(r.Points) > maxList:
 		return fmt.Errorf("a list in its message ready has more than %d entries", maxList)
-	case r.TTLMin < 0 || r.TTLStep < 0:
-		return fmt.Errorf("its ttl_min_ms is %v, its ttl_step_ms %v: want none below 0", r.TTLMin, r.TTLStep)
+	case r.TTLMin < 0 || r.TTLStep < 0 || r.TTLExtra < 0:
+		return fmt.Errorf("its ttl_min_ms is %v, its ttl_step_ms %v, its ttl_extra_ms %v: want none below 0", r.TTLMin, r.TTLStep, r.TTLExtra)
 	}
 	for _, can := range r.Can {
 		if !slices.Contains(Abilities(), can) {

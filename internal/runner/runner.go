@@ -151,6 +151,7 @@ func (r *run) header() history.Header {
 		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
 	if r.Program != nil {
+		h.TTL += int64(program.Duration(r.Program.TTLExtra))
 		h.Lock, h.Program = r.Program.Name, cmp.Or(r.Program.Version, "unknown")
 		switch {
 		case r.Program.Elsewhere(): // the nodes know nothing of it

@@ -53,6 +53,7 @@ class Program:
     points: List[str] = field(default_factory=list)  # what Setup.point is called with
     ttl_min_ms: float = 1
     ttl_step_ms: float = 1
+    ttl_extra_ms: float = 0  # its keys live so much longer than the ttl
     store: str = "redis"  # or etcd or postgres, the only one of the nodes
 
 

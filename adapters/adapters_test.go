@@ -44,6 +44,19 @@ var trials = map[string]trial{
 	"redis-py":           {[]string{"redis-py/redis_py.py"}, 1, "refused", "refused"},
 	"symfony-lock":       {[]string{"symfony-lock/symfony_lock.php"}, 1, "refused", "released"},
 	"symfony-lock-tuned": {[]string{"symfony-lock/symfony_lock.php", "--tuned"}, 1, "refused", "released"},
+	"redsync":         {[]string{"redsync"}, 3, "refused", "refused"},
+	"redsync-tuned":   {[]string{"redsync", "-tuned"}, 3, "refused", "refused"},
+	"redislock":       {[]string{"redislock"}, 1, "refused", "refused"},
+	"redislock-tuned": {[]string{"redislock", "-tuned"}, 1, "refused", "refused"},
+	"rueidislock":     {[]string{"rueidislock"}, 1, "unknown", "unknown"},
+	"redis-py":        {[]string{"redis-py/redis_py.py"}, 1, "refused", "refused"},
+	"node-redis":      {[]string{"node-redis/node_redis.mjs"}, 1, "refused", "refused"},
+}
+
+// libraries are where Debian keeps the libraries of the programs that are not built.
+var libraries = map[string]string{
+	"redis-py/redis_py.py":      "/usr/lib/python3/dist-packages/redis",
+	"node-redis/node_redis.mjs": "/usr/share/nodejs/redis",
 }
 
 var bin string
@@ -150,9 +163,9 @@ type client struct {
 func start(t *testing.T, tr trial, ttl time.Duration, addresses ...string) *client {
 	t.Helper()
 	c := &client{t: t, cmd: exec.Command(filepath.Join(bin, tr.command[0]), tr.command[1:]...), lines: make(chan map[string]any, 100)}
-	if strings.HasSuffix(tr.command[0], ".py") {
-		if err := exec.Command("/usr/bin/python3", "-c", "import redis").Run(); err != nil {
-			t.Skipf("python3-redis is missing: %v", err)
+	if library, is := libraries[tr.command[0]]; is {
+		if found, _ := filepath.Glob(library); len(found) == 0 {
+			t.Skipf("%s is missing", library)
 		}
 		c.cmd = exec.Command(tr.command[0])
 	}
@@ -301,11 +314,12 @@ func TestKeyIsGone(t *testing.T) {
 }
 
 // TestSilentNode: a node that does not answer leaves doubt. The settings of go-redis are
-// not tried: they wait for 20 s. rueidislock waits until its key would have ended.
+// not tried: they wait for 20 s. node-redis waits for ever. rueidislock waits until its key
+// would have ended.
 func TestSilentNode(t *testing.T) {
 	t.Parallel()
 	inEach(t, func(t *testing.T, tr trial, nodes []node) {
-		if name := tr.command[0]; len(tr.command) == 1 && (name == "redsync" || name == "redislock") {
+		if slices.Contains([]string{"redsync", "redislock", "node-redis/node_redis.mjs"}, strings.Join(tr.command, " ")) {
 			t.Skip("it waits too long")
 		}
 		c := start(t, tr, 5*time.Second, addresses(nodes)...)
@@ -335,6 +349,25 @@ func TestLostReply(t *testing.T) {
 		nodes[0].Set(context.Background(), "the lock", "another's", 0)
 		link.loses.Store("the lock")
 		c.ask("unknown", `{"type":"acquire","id":3,"wait_ms":1000}`)
+	})
+}
+
+// TestLostReplies: the reply to the command that takes the lock is lost, and later that to the
+// release.
+func TestLostReplies(t *testing.T) {
+	t.Parallel()
+	inEach(t, func(t *testing.T, tr trial, nodes []node) {
+		if libraries[tr.command[0]] == "" {
+			t.Skip("TestLostReply is for go-redis")
+		}
+		link := startLink(t, nodes[0].address)
+		c := start(t, tr, time.Minute, link.address)
+		link.loses.Store("the lock")
+		c.ask("unknown", `{"type":"acquire","id":1,"wait_ms":500}`)
+		nodes[0].FlushAll(context.Background())
+		c.ask("acquired", `{"type":"acquire","id":2,"wait_ms":20000}`)
+		link.loses.Store("the lock")
+		c.ask("unknown", `{"type":"release","id":3,"grant":2}`)
 	})
 }
 

@@ -51,12 +51,14 @@ var trials = map[string]trial{
 	"rueidislock":     {[]string{"rueidislock"}, 1, "unknown", "unknown"},
 	"redis-py":        {[]string{"redis-py/redis_py.py"}, 1, "refused", "refused"},
 	"node-redis":      {[]string{"node-redis/node_redis.mjs"}, 1, "refused", "refused"},
+	"ruby-redis":      {[]string{"ruby-redis/ruby_redis.rb"}, 1, "refused", "refused"},
 }
 
 // libraries are where Debian keeps the libraries of the programs that are not built.
 var libraries = map[string]string{
 	"redis-py/redis_py.py":      "/usr/lib/python3/dist-packages/redis",
 	"node-redis/node_redis.mjs": "/usr/share/nodejs/redis",
+	"ruby-redis/ruby_redis.rb":  "/usr/share/rubygems-integration/all/gems/redis-*",
 }
 
 var bin string
@@ -353,7 +355,7 @@ func TestLostReply(t *testing.T) {
 }
 
 // TestLostReplies: the reply to the command that takes the lock is lost, and later that to the
-// release.
+// release. redis-rb sends the command again, and the node says no.
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	inEach(t, func(t *testing.T, tr trial, nodes []node) {

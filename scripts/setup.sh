@@ -28,6 +28,7 @@ if [ "${1:-run}" = test ]; then
 	need "/usr/lib/php/*/redis.so" php-redis
 	need /usr/share/php/Symfony/Component/Lock/Lock.php php-symfony-lock
 	need /usr/share/nodejs/redis/package.json node-redis
+	need "/usr/share/rubygems-integration/all/gems/redis-*" ruby-redis
 	need "/usr/lib/postgresql/*/bin/postgres" postgresql
 fi
 

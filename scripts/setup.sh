@@ -27,6 +27,7 @@ if [ "${1:-run}" = test ]; then
 	need /usr/lib/python3/dist-packages/redis/lock.py python3-redis
 	need "/usr/lib/php/*/redis.so" php-redis
 	need /usr/share/php/Symfony/Component/Lock/Lock.php php-symfony-lock
+	need /usr/lib/python3/dist-packages/tooz/drivers/redis.py python3-tooz
 	need /usr/share/nodejs/redis/package.json node-redis
 	need "/usr/share/rubygems-integration/all/gems/redis-*" ruby-redis
 	need "/usr/lib/postgresql/*/bin/postgres" postgresql

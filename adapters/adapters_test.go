@@ -44,15 +44,9 @@ var trials = map[string]trial{
 	"redis-py":           {[]string{"redis-py/redis_py.py"}, 1, "refused", "refused"},
 	"symfony-lock":       {[]string{"symfony-lock/symfony_lock.php"}, 1, "refused", "released"},
 	"symfony-lock-tuned": {[]string{"symfony-lock/symfony_lock.php", "--tuned"}, 1, "refused", "released"},
-	"redsync":         {[]string{"redsync"}, 3, "refused", "refused"},
-	"redsync-tuned":   {[]string{"redsync", "-tuned"}, 3, "refused", "refused"},
-	"redislock":       {[]string{"redislock"}, 1, "refused", "refused"},
-	"redislock-tuned": {[]string{"redislock", "-tuned"}, 1, "refused", "refused"},
-	"rueidislock":     {[]string{"rueidislock"}, 1, "unknown", "unknown"},
-	"redis-py":        {[]string{"redis-py/redis_py.py"}, 1, "refused", "refused"},
-	"tooz":            {[]string{"tooz/tooz_lock.py"}, 1, "refused", "refused"},
-	"node-redis":      {[]string{"node-redis/node_redis.mjs"}, 1, "refused", "refused"},
-	"ruby-redis":      {[]string{"ruby-redis/ruby_redis.rb"}, 1, "refused", "refused"},
+	"tooz":               {[]string{"tooz/tooz_lock.py"}, 1, "refused", "refused"},
+	"node-redis":         {[]string{"node-redis/node_redis.mjs"}, 1, "refused", "refused"},
+	"ruby-redis":         {[]string{"ruby-redis/ruby_redis.rb"}, 1, "refused", "refused"},
 }
 
 // libraries are where Debian keeps the libraries of the programs that are not built.

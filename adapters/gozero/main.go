@@ -20,7 +20,7 @@ const between = 100 * time.Millisecond // two attempts
 
 func main() {
 	adapter.Serve(adapter.Program{Name: "go-zero", Version: adapter.ModuleVersion("github.com/zeromicro/go-zero"),
-		Homepage: "https://github.com/zeromicro/go-zero", Class: "single", Keys: []string{"{key}"}, TTLMin: 1000, TTLStep: 1000}, open)
+		Homepage: "https://github.com/zeromicro/go-zero", Class: "single", Keys: []string{"{key}"}, TTLMin: 1000, TTLStep: 1000, TTLExtra: 500}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {

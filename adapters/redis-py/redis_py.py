@@ -26,7 +26,7 @@ def open_lock(setup):
     if node.tls:
         raise ValueError("redis-py cannot check the name of a server behind a proxy")
     client = redis.Redis(host=node.host, port=node.port, username=node.username or None, password=node.password or None,
-                         socket_timeout=setup.node_timeout)
+                         socket_timeout=setup.node_timeout or None)
 
     def acquire(wait):
         # Requests come in several threads.

@@ -194,10 +194,14 @@ func look(ctx context.Context, node *server.Node, name string) (entry, error) {
 	return e, nil
 }
 
-// locks are the keys of the lock: all but a counter of its tokens.
+// locks are the keys of the lock: all but a counter of its tokens. Where some have a name that the
+// program told, others that do not have the lock's name in theirs are not the lock.
 func (n *nodes) locks(ctx context.Context, s *suite) ([]entry, error) {
 	list, err := n.entries(ctx)
-	return slices.DeleteFunc(list, s.isCounter), err
+	told := slices.ContainsFunc(list, func(e entry) bool { return s.named(e.name) })
+	return slices.DeleteFunc(list, func(e entry) bool {
+		return s.isCounter(e) || told && !s.named(e.name) && !strings.Contains(e.name, s.Key)
+	}), err
 }
 
 // isCounter reports that a key may be where the lock counts its tokens.

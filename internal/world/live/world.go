@@ -257,14 +257,8 @@ func (w *World) strangers(fresh bool) *observe.Strangers {
 
 // newWire is what reads the links to nodes. The history calls the lock's key shown.
 func (w *World) newWire(shown string) *proxy.Wire {
-	wire := &proxy.Wire{Names: w.spec.Lock.Program != nil, Awaits: slices.Clone(w.spec.Messages), Go: w.background.Go,
+	wire := &proxy.Wire{Names: w.spec.Lock.Program != nil, Awaits: w.spec.Messages, Go: w.background.Go, Called: w.called(shown),
 		Message: func(m world.Message) {
-			m.Words = slices.Clone(m.Words)
-			for i, word := range m.Words { // on servers of others the key has a prefix
-				if word == w.spec.Lock.Key {
-					m.Words[i] = shown
-				}
-			}
 			if h := w.hooks.Load(); h != nil && h.Message != nil {
 				h.Message(m)
 			}
@@ -282,12 +276,28 @@ func (w *World) newWire(shown string) *proxy.Wire {
 	if w.spec.Commands {
 		wire.Command = w.command
 	}
-	for i := range wire.Awaits {
-		if p := &wire.Awaits[i]; p.Key == shown {
-			p.Key = w.spec.Lock.Key
+	return wire
+}
+
+// called gives the lock's keys the name that the run has for them: on servers of others they have
+// a prefix, and a lock program may have several, or one of another name.
+func (w *World) called(shown string) func(words []string) []string {
+	var patterns []string
+	for _, p := range w.spec.LockKeys {
+		if strings.Contains(p, program.KeyPattern) {
+			patterns = append(patterns, p)
 		}
 	}
-	return wire
+	patterns = program.PatternsFor(w.spec.Lock.Key, patterns)
+	return func(words []string) []string {
+		words = slices.Clone(words)
+		for i, word := range words {
+			if i > 0 && (word == w.spec.Lock.Key || program.Fits(patterns, word)) {
+				words[i] = shown
+			}
+		}
+		return words
+	}
 }
 
 // command tells of a command, if it left its client since the run began.

@@ -26,8 +26,10 @@ type Wire struct {
 	// be told any more, or its answers alone.
 	Awaits  world.Patterns
 	Message func(world.Message)
-	Unread  func(l world.Link, answers bool, why string)
-	Go      func(func())
+	// Called are the words of a command as the run calls them; nil: as they are.
+	Called func(words []string) []string
+	Unread func(l world.Link, answers bool, why string)
+	Go     func(func())
 	// Command takes each command with when it left and when it was answered, on the machine's
 	// monotonic clock: when that is known, or its connection ends, or Flush is called. Nil:
 	// nobody wants to know.
@@ -236,10 +238,22 @@ func (c *conn) asked(words []string) (awaited []string) {
 	if c.over || c.answers.blind {
 		c.tell(command)
 	}
-	if c.awaits.Fit(c.link, false, words) {
-		return words
+	return c.awaited(false, words)
+}
+
+// awaited are the words of a message for which the run waits, as the run calls them; nil: it does
+// not.
+func (c *conn) awaited(answer bool, words []string) []string {
+	if len(c.awaits) == 0 {
+		return nil
 	}
-	return nil
+	if c.wire.Called != nil {
+		words = c.wire.Called(words)
+	}
+	if !c.awaits.Fit(c.link, answer, words) {
+		return nil
+	}
+	return words
 }
 
 // leaves is a command that leaves its client, where Command is to take it.
@@ -328,9 +342,7 @@ func (c *conn) expect(words []string, command *world.Command) {
 	case strings.HasSuffix(name, "SUBSCRIBE"):
 		e.replies, c.subscribed = max(len(words)-1, 1), true
 	}
-	if c.awaits.Fit(c.link, true, words) {
-		e.words = words
-	}
+	e.words = c.awaited(true, words)
 	c.expected = append(c.expected, e)
 }
 

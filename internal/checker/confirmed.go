@@ -24,7 +24,11 @@ func Confirmed(h *history.History, f Finding) (ok bool, why string) {
 	case Atomic, Isolated, Durable:
 		return true, "what the resource kept shows it"
 	}
-	if !v.keepsKeys() {
+	switch {
+	case v.sees(history.KeySet):
+	case v.sees(history.KeyUnclear):
+		return false, "it is not known what is in the lock's keys on the nodes, so they cannot confirm it"
+	default:
 		return false, "the lock keeps no key on the nodes, so they cannot confirm it"
 	}
 	if f.Property == DeadlockFree || f.Property == MinorityTolerant {
@@ -33,10 +37,11 @@ func Confirmed(h *history.History, f Finding) (ok bool, why string) {
 	return v.confirmGrants(f.Counterexample)
 }
 
-// keepsKeys reports that a client was seen to set a key of the lock.
-func (v *view) keepsKeys() bool {
+// sees reports that such an event of a key of the lock was seen, and that a client did it, where
+// that is known of such events.
+func (v *view) sees(f history.F) bool {
 	return slices.ContainsFunc(v.h.Events, func(e history.Event) bool {
-		return e.F == history.KeySet && e.Value.Client != "" && ofLock(v.h, &e)
+		return e.F == f && (e.Value.Client != "" || f == history.KeyUnclear) && ofLock(v.h, &e)
 	})
 }
 

@@ -97,6 +97,14 @@ func TestConfirmedByNodes(t *testing.T) {
 				}
 			}
 		}, false, "the lock keeps no key on the nodes"},
+		{"what is kept on the nodes is not known", ExclusiveLease, func(s *script) {
+			both()(s)
+			for i := range s.h.Events {
+				if e := &s.h.Events[i]; e.F == history.KeySet {
+					e.F, e.Value.Client, e.Value.Detail = history.KeyUnclear, "", "ZADD"
+				}
+			}
+		}, false, "it is not known what is in the lock's keys"},
 		{"a free lock", DeadlockFree, starved("c2"), true, "nobody had the lock who still wanted it"},
 		{"a free lock", MinorityTolerant, starved("c2"), true, "nobody had the lock who still wanted it"},
 		{"a lock whose client has released it", DeadlockFree, starved("c1", "A", "B", "C"), true, "nobody had the lock"},

@@ -420,7 +420,7 @@ func clocks(ctx context.Context, s *suite) error {
 		s.note("libfaketime is not installed, so its clock was not moved")
 	case err != nil:
 		return c.finding(err.Error(), "wall_ms moves with the clock that libfaketime shows to libc, monotonic_ms does not",
-			`if the program reads its clocks without libc, leave out "clock": "libc" in ready`)
+			`if the program reads its clocks without libc, or a wrapper around it drops LD_PRELOAD, leave out "clock": "libc" in ready`)
 	}
 	return nil
 }

@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"sync"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 )
 
 // probeFor is how long a probe waits for something to come.
@@ -19,7 +19,11 @@ const probeFor = 3 * time.Second
 // then ends its input. What it writes before and after that tells a program that is
 // silent from one that does not flush.
 func probe(ctx context.Context, command []string, sent [][]byte) (before, after string, err error) {
-	cmd := exec.Command(command[0], command[1:]...)
+	o := program.Options{Command: command}
+	cmd, err := o.Process()
+	if err != nil {
+		return "", "", err
+	}
 	in, ours, err := os.Pipe()
 	if err != nil {
 		return "", "", fmt.Errorf("failed to make a pipe: %w", err)
@@ -32,7 +36,7 @@ func probe(ctx context.Context, command []string, sent [][]byte) (before, after 
 	if err != nil {
 		return "", "", err
 	}
-	defer machine.KillTree(child)
+	defer program.KillProcess(command, child)
 	_, _ = ours.Write(append(bytes.Join(sent, []byte("\n")), '\n'))
 	if err := sleep(ctx, probeFor); err != nil {
 		return "", "", err

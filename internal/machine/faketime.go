@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -107,6 +109,12 @@ func (c *Faketime) Variables() []string {
 		"FAKETIME_NO_CACHE=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1",
 	}
+}
+
+// Environ is the environment of a process that is given some variables more. The settings of another
+// libfaketime would overrule those of Variables.
+func Environ(more []string) []string {
+	return slices.Concat(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "FAKETIME") }), more)
 }
 
 // ErrNoFaketime says that libfaketime is not installed.

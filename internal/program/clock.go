@@ -34,7 +34,8 @@ func MovesClock(ctx context.Context, o Options) error {
 		return fmt.Errorf("with libfaketime it does not start: %w", err)
 	}
 	defer p.Close()
-	ctx, cancel := context.WithTimeout(ctx, ReadyWithin)
+	silent := fmt.Errorf("it does not answer %q within %v", ClocksType, ReadyWithin)
+	ctx, cancel := context.WithTimeoutCause(ctx, ReadyWithin, silent)
 	defer cancel()
 	wall, monotonic, err := p.ahead(ctx)
 	if err != nil {
@@ -60,6 +61,8 @@ func MovesClock(ctx context.Context, o Options) error {
 func (p *Program) ahead(ctx context.Context) (wall, monotonic time.Duration, err error) {
 	a, err := p.Clocks(ctx)
 	switch {
+	case ctx.Err() != nil:
+		return 0, 0, context.Cause(ctx)
 	case err != nil:
 		return 0, 0, err
 	case a.WallMS == nil || a.MonotonicMS == nil:

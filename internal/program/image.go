@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // ImagePrefix begins the command of a program that is in an image: "image:NAME".
@@ -21,13 +23,13 @@ func Image(command []string) (name string, named bool) {
 	return strings.CutPrefix(command[0], ImagePrefix)
 }
 
-// process is what to start: the program, or this one, which runs its image and hands on what is
+// Process is what to start: the program, or this one, which runs its image and hands on what is
 // said.
-func (o *Options) process() (*exec.Cmd, error) {
+func (o *Options) Process() (*exec.Cmd, error) {
 	image, named := Image(o.Command)
 	if !named {
 		cmd := exec.Command(o.Command[0], o.Command[1:]...)
-		cmd.Env, cmd.Dir = append(os.Environ(), o.Env...), o.Dir
+		cmd.Env, cmd.Dir = machine.Environ(o.Env), o.Dir
 		return cmd, nil
 	}
 	self, err := os.Executable()

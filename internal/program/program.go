@@ -119,7 +119,7 @@ func Start(ctx context.Context, o Options) (*Program, error) {
 }
 
 func (p *Program) start(o Options) error {
-	cmd, err := o.process()
+	cmd, err := o.Process()
 	if err != nil {
 		return err
 	}
@@ -358,13 +358,18 @@ func (p *Program) Close() bool {
 
 // Kill ends the program and all that it has started.
 func (p *Program) Kill() {
-	if _, contained := Image(p.command); contained {
-		_ = machine.ResumeTree(p.child)
-		p.child.End(syscall.SIGTERM, killWithin) // it ends the container first
-	}
-	machine.KillTree(p.child)
+	KillProcess(p.command, p.child)
 	_ = p.in.Close()
 	p.heard.Wait()
+}
+
+// KillProcess ends what Process has started, and all that this has started.
+func KillProcess(command []string, c *machine.Child) {
+	if _, contained := Image(command); contained {
+		_ = machine.ResumeTree(c)
+		c.End(syscall.SIGTERM, killWithin) // it ends the container first
+	}
+	machine.KillTree(c)
 }
 
 // Ended says that a program has ended by itself.

@@ -70,7 +70,7 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 	}
 	running.Close()
 	ready := &running.Ready
-	ready.ClockStays = "it does not read its clocks by libc"
+	ready.ClockStays = "it does not say that it reads its clocks by libc"
 	if _, contained := program.Image(l.Command); contained {
 		ready.ClockStays = "it runs in a container"
 	} else if ready.Clock == program.LibcClock {
@@ -89,6 +89,9 @@ func FindImage(ctx context.Context, command []string) error {
 	name, named := program.Image(command)
 	if !named {
 		return nil
+	}
+	if name == "" {
+		return &EnvironmentError{Err: errors.New("image: names no image"), Hint: "image:NAME, as in docker images"}
 	}
 	e, err := docker.Connect(ctx)
 	if err == nil {

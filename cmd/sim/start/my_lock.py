@@ -34,7 +34,7 @@ class MyLock:
 def open_lock(setup):
     """Called once for each client, with the servers, the key and the ttl (in seconds)."""
     node = setup.nodes[0]
-    client = redis.Redis(node.host, node.port, socket_timeout=setup.node_timeout)
+    client = redis.Redis(node.host, node.port, socket_timeout=setup.node_timeout or None)
 
     def acquire(wait):
         lock = MyLock(client, setup.key, setup.ttl)

@@ -56,7 +56,7 @@ func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
 	}, n.commonArguments()...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = n.dir, log, log
 	if clock, moved := n.Clock.(*machine.Faketime); moved {
-		cmd.Env = append(os.Environ(), clock.Variables()...)
+		cmd.Env = machine.Environ(clock.Variables())
 	}
 	c, err := machine.Start("redis-server "+n.Name, cmd)
 	if err != nil {

@@ -167,8 +167,7 @@ const mostRepeats = 100_000
 // apart.
 func jobsFor(nodes server.Provider, locks ...string) int {
 	if slices.ContainsFunc(locks, func(l string) bool {
-		_, named, _ := strings.Cut("="+l, "=") // NAME=LOCK
-		return strings.HasPrefix(l, program.ImagePrefix) || strings.Contains(named, "="+program.ImagePrefix)
+		return strings.HasPrefix(l, program.ImagePrefix) || strings.Contains(l, "="+program.ImagePrefix) // NAME=LOCK
 	}) {
 		nodes = server.Docker
 	}

@@ -16,9 +16,15 @@ const LibcClock = "libc"
 // ErrClockStays says that a program's clock does not follow.
 var ErrClockStays = errors.New("its clock does not follow when it is moved")
 
+// ErrContained says that a program's clock cannot be moved where it is.
+var ErrContained = errors.New("it runs in a container")
+
 // MovesClock starts a program once more, and moves its wall clock: nil, if the program then tells
 // the time so moved, and its monotonic clock goes on as before.
 func MovesClock(ctx context.Context, o Options) error {
+	if _, contained := Image(o.Command); contained {
+		return ErrContained
+	}
 	dir, err := machine.Scratch()
 	if err != nil {
 		return err

@@ -128,9 +128,6 @@ func (r *run) spec() world.Spec {
 		spec.Resource.LockKey = s.Lock.Key
 	}
 	if r.Program != nil {
-		if r.Program.ClockStays != "" {
-			spec.Needs = slices.DeleteFunc(spec.Needs, func(p world.Power) bool { return p == world.ClientClockPower })
-		}
 		if r.Program.Elsewhere() {
 			spec.LockStore = client.StoreKind(r.Program.Store)
 		}

@@ -71,9 +71,7 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 	running.Close()
 	ready := &running.Ready
 	ready.ClockStays = "it does not say that it reads its clocks by libc"
-	if _, contained := program.Image(l.Command); contained {
-		ready.ClockStays = "it runs in a container"
-	} else if ready.Clock == program.LibcClock {
+	if _, contained := program.Image(l.Command); contained || ready.Clock == program.LibcClock {
 		ready.ClockStays = ""
 		if err := program.MovesClock(ctx, program.Options{Command: l.Command, Env: l.Environ(), Log: log}); err != nil {
 			ready.ClockStays = err.Error()
@@ -93,12 +91,7 @@ func FindImage(ctx context.Context, command []string) error {
 	if name == "" {
 		return &EnvironmentError{Err: errors.New("image: names no image"), Hint: "image:NAME, as in docker images"}
 	}
-	e, err := docker.Connect(ctx)
-	if err == nil {
-		defer e.Close()
-		_, _ = e.Leftovers(ctx, true) // what cannot be removed does not stop a run; sim doctor tells of it
-		_, err = e.Image(ctx, name)
-	}
+	_, err := docker.Find(ctx, name)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -71,6 +71,19 @@ func (e *Engine) Image(ctx context.Context, name string) (Image, error) {
 	return e.Present(ctx, wanted)
 }
 
+// Find makes sure that the engine of this machine has an image, and removes what killed runs have
+// left with it.
+func Find(ctx context.Context, name string) (Image, error) {
+	e, err := Connect(ctx)
+	if err != nil {
+		return Image{}, err
+	}
+	defer e.Close()
+	// What cannot be removed does not stop a run; sim doctor tells of it.
+	_, _ = e.Leftovers(ctx, true)
+	return e.Image(ctx, name)
+}
+
 // Present is an image that the engine has already.
 func (e *Engine) Present(ctx context.Context, name string) (Image, error) {
 	found, err := e.client.ImageInspect(ctx, name)

@@ -51,14 +51,7 @@ func Available(p world.Power) error {
 }
 
 func prepareDocker(ctx context.Context, o Options, demands []world.Demand) error {
-	e, err := docker.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	// What cannot be removed does not stop a run; sim doctor tells of it.
-	_, _ = e.Leftovers(ctx, true)
-	image, err := e.Image(ctx, o.Image)
+	image, err := docker.Find(ctx, o.Image)
 	if err != nil {
 		return err
 	}

@@ -393,7 +393,7 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 	}
 	due := func(e *history.Event) int64 {
 		switch {
-		case !e.Value.TTL.Set || e.Value.TTL.V <= 0:
+		case !e.Value.TTL.Set:
 			return forever
 		case bent:
 			return int64(e.Time)

@@ -124,7 +124,7 @@ func (v *view) forget(open map[nodeKey]int, lives []keyLife, event int, gone fun
 
 // expiry is when a key ends by itself, at the earliest.
 func (v *view) expiry(e *history.Event) time.Duration {
-	if !e.Value.TTL.Set || e.Value.TTL.V <= 0 {
+	if !e.Value.TTL.Set {
 		return forever
 	}
 	for i := range v.faults {

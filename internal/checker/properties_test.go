@@ -480,6 +480,12 @@ var propertyCases = []struct {
 		s.fault(2, true, 1, "kill", "c1")
 		s.phase(5000, history.PhaseHealing)
 	}, Holds, "1 key no longer wanted"},
+	{"left with a TTL that ends in the same millisecond", NoOrphanLock, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.add(1, "A", history.Info, history.KeySet, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(0)})
+		s.fault(2, true, 1, "kill", "c1")
+		s.phase(5000, history.PhaseHealing)
+	}, Holds, "1 key no longer wanted"},
 	{"deleted by its owner", NoOrphanLock, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", -1)

@@ -87,17 +87,15 @@ func (o *watch) sees(key string) bool {
 	return program.Fits(o.patterns, key)
 }
 
-func lives(ttl time.Duration) history.Int {
-	if ttl <= 0 {
-		return history.Int{}
-	}
-	return history.Some(int64(ttl))
-}
-
 func (o *watch) emit(f history.F, it *model.Item, caller string, ttl time.Duration) {
-	v := history.Value{Key: it.Key, Owner: it.Owner(), Client: caller, TTL: lives(ttl)}
-	if o.asked != nil && (f == history.KeySet || f == history.KeyExtended) {
-		v.At, v.ValidUntil = history.Some(int64(o.asked.left)), o.asked.till(o.w, it, ttl)
+	v := history.Value{Key: it.Key, Owner: it.Owner(), Client: caller}
+	if f == history.KeySet || f == history.KeyExtended {
+		if it.Expires > 0 { // it may end in this very millisecond
+			v.TTL = history.Some(int64(ttl))
+		}
+		if o.asked != nil {
+			v.At, v.ValidUntil = history.Some(int64(o.asked.left)), o.asked.till(o.w, it, ttl)
+		}
 	}
 	o.w.record(history.Event{Process: o.node, Type: history.Info, F: f, Value: v})
 }

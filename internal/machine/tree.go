@@ -112,6 +112,41 @@ func killAll(pids []int) {
 
 // descendants are the living processes below one.
 func descendants(pid int) []int {
+	list, ok := below(pid)
+	if !ok {
+		return descendantsOfAll(pid)
+	}
+	// A child that ends while the kernel tells of it may hide another one.
+	more, _ := below(pid)
+	for _, pid := range more {
+		if !slices.Contains(list, pid) {
+			list = append(list, pid)
+		}
+	}
+	return slices.DeleteFunc(list, func(pid int) bool { return !lives(pid) })
+}
+
+// below asks the kernel for the children of a process, and for theirs; false: this kernel does not tell.
+func below(pid int) (list []int, ok bool) {
+	if _, err := os.Stat("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children"); err != nil {
+		return nil, false
+	}
+	for next := []int{pid}; len(next) > 0; next = next[1:] {
+		threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", next[0]))
+		for _, thread := range threads {
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", next[0], thread.Name()))
+			for word := range strings.FieldsSeq(string(text)) {
+				if child, err := strconv.Atoi(word); err == nil && !slices.Contains(list, child) {
+					list, next = append(list, child), append(next, child)
+				}
+			}
+		}
+	}
+	return list, true
+}
+
+// descendantsOfAll finds them among all processes of the machine.
+func descendantsOfAll(pid int) []int {
 	children := make(map[int][]int)
 	for _, child := range processes() {
 		if state, parent := statOf(statFile(child)); state != 0 {

@@ -29,7 +29,7 @@ func (o *Options) Process() (*exec.Cmd, error) {
 	image, named := Image(o.Command)
 	if !named {
 		cmd := exec.Command(o.Command[0], o.Command[1:]...)
-		cmd.Env, cmd.Dir = machine.Environ(o.Env), o.Dir
+		cmd.Env, cmd.Dir = environ(o), o.Dir
 		return cmd, nil
 	}
 	self, err := os.Executable()
@@ -41,4 +41,12 @@ func (o *Options) Process() (*exec.Cmd, error) {
 		words = append(words, "--env", v)
 	}
 	return exec.Command(self, append(append(words, "--", image), o.Command[1:]...)...), nil
+}
+
+// environ is the environment of a program, which may be this very one.
+func environ(o *Options) []string {
+	if self, err := os.Executable(); err == nil && o.Command[0] == self {
+		return machine.OwnEnviron(o.Env)
+	}
+	return machine.Environ(o.Env)
 }

@@ -18,7 +18,7 @@ type MessageType string
 
 // Messages to the client.
 const (
-	// Setup comes first and once.
+	// Setup comes first, and after each Rest.
 	Setup MessageType = "setup"
 	// Ask carries a Request; the client answers with Answered.
 	Ask MessageType = "request"
@@ -28,6 +28,9 @@ const (
 	// SetClock bends one of the client's clocks; the client answers with
 	// ClockSet. A client that has no such clocks may answer Failed.
 	SetClock MessageType = "clock"
+	// Rest ends the run: the client ends its lock and its connections, and answers with Rested. Then
+	// another Setup may come. A client that knows none of this may end.
+	Rest MessageType = "rest"
 )
 
 // Messages from the client.
@@ -47,6 +50,8 @@ const (
 	// Lost says that the client's lock told of a loss: at the instant Monotonic, or at
 	// most Uncertain before it. Answer has the owner.
 	Lost MessageType = "lost"
+	// Rested answers Rest.
+	Rested MessageType = "rested"
 	// Failed says that the client cannot go on; Error says why.
 	Failed MessageType = "error"
 )

@@ -56,6 +56,18 @@ func Greet(ctx context.Context, list []*scenario.Scenario, own *scenario.StandIn
 	return p, nil
 }
 
+// Lock is what the lock says of itself that is in the place of all others, or the only one; nil: there is
+// none, or it is built in.
+func (p *Programs) Lock() *program.Ready {
+	if p.own != nil {
+		return &p.own.Ready
+	}
+	for _, r := range p.ready {
+		return r
+	}
+	return nil
+}
+
 func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 	if p.ready[started(l)] != nil {
 		return nil

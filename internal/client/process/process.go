@@ -19,9 +19,25 @@ import (
 // Serve speaks the protocol until in ends. It returns an error where the other
 // side broke the protocol. log takes what a lock program prints.
 func Serve(in io.Reader, out, log io.Writer) error {
-	s := &server{out: json.NewEncoder(out), log: log, closing: make(chan struct{})}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), client.MaxMessage)
+	for encoder := json.NewEncoder(out); ; {
+		s := &server{out: encoder, log: log, closing: make(chan struct{})}
+		err := s.run(lines)
+		if !errors.Is(err, errRest) {
+			return err
+		}
+		if err := encoder.Encode(client.Message{Type: client.Rested}); err != nil {
+			return err
+		}
+	}
+}
+
+// errRest says that the run is over, and another one may come.
+var errRest = errors.New("the run is over")
+
+// run is the conversation of one run.
+func (s *server) run(lines *bufio.Scanner) error {
 	setup, err := s.begin(lines)
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -29,26 +45,26 @@ func Serve(in io.Reader, out, log io.Writer) error {
 	if err == nil {
 		err = s.open(setup)
 	}
-	defer s.close()
-	if err != nil {
+	defer func() { s.close(errors.Is(err, errRest)) }()
+	if err == nil {
+		if err := s.send(client.Message{Type: client.Ready, Protocol: client.ProtocolVersion}); err != nil {
+			return err
+		}
+		err = s.loop(lines)
+	}
+	if err != nil && !errors.Is(err, errRest) {
 		_ = s.send(client.Message{Type: client.Failed, Error: err.Error()})
-		return err
 	}
-	if err := s.send(client.Message{Type: client.Ready, Protocol: client.ProtocolVersion}); err != nil {
-		return err
-	}
-	if err := s.loop(lines); err != nil {
-		_ = s.send(client.Message{Type: client.Failed, Error: err.Error()})
-		return err
-	}
-	return nil
+	return err
 }
 
 // server is one client's end of the conversation.
 type server struct {
 	mu  sync.Mutex // guards out
 	out *json.Encoder
-	log io.Writer
+	// over: nothing more is to be said.
+	over bool
+	log  io.Writer
 
 	env   *env
 	agent *client.Agent
@@ -82,6 +98,16 @@ func (s *stops) wait(report func(id uint64) error) uint64 {
 	return id
 }
 
+// releaseAll lets everybody go on.
+func (s *stops) releaseAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, gone := range s.waiting {
+		close(gone)
+		delete(s.waiting, id)
+	}
+}
+
 func (s *stops) release(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +117,15 @@ func (s *stops) release(id uint64) {
 	}
 }
 
-func (s *server) close() {
+// close ends the lock and all connections. rest: at once, and who stands at a point need not.
+func (s *server) close(rest bool) {
 	close(s.closing)
+	s.mu.Lock()
+	s.over = rest
+	s.mu.Unlock()
+	if s.program != nil && rest {
+		s.program.Kill()
+	}
 	if s.program != nil {
 		s.program.Close()
 		machine.KillOrphans() // what it has left behind
@@ -100,19 +133,25 @@ func (s *server) close() {
 	if s.env != nil {
 		s.env.close()
 	}
+	if rest {
+		s.stops.releaseAll()
+	}
 }
 
 // begin reads the setup message.
 func (s *server) begin(lines *bufio.Scanner) (*client.SetupMessage, error) {
-	if !lines.Scan() {
-		if err := lines.Err(); err != nil {
-			return nil, err
+	m := client.Message{Type: client.Go} // of the run before
+	for m.Type == client.Go {
+		if !lines.Scan() {
+			if err := lines.Err(); err != nil {
+				return nil, err
+			}
+			return nil, io.EOF
 		}
-		return nil, io.EOF
-	}
-	var m client.Message
-	if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-		return nil, fmt.Errorf("failed to read the setup message: %w", err)
+		m = client.Message{}
+		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+			return nil, fmt.Errorf("failed to read the setup message: %w", err)
+		}
 	}
 	if m.Type != client.Setup || m.Setup == nil {
 		return nil, fmt.Errorf("the first message is %q: want %q", m.Type, client.Setup)
@@ -173,6 +212,8 @@ func (s *server) loop(lines *bufio.Scanner) error {
 				return errors.New("a request message without a request")
 			}
 			go s.answer(m.ID, *m.Request)
+		case client.Rest:
+			return errRest
 		case client.Go:
 			s.stops.release(m.ID)
 		case client.SetClock:
@@ -217,5 +258,8 @@ func (s *server) background(op lock.Operation, do func() (lock.Grant, lock.Resul
 func (s *server) send(m client.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.over {
+		return errRest
+	}
 	return s.out.Encode(m)
 }

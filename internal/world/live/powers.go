@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
@@ -120,6 +121,7 @@ func (w *World) NodeTime(name string) (time.Duration, error) {
 
 // Kill ends the process of a client, a node or the resource.
 func (w *World) Kill(target string) error {
+	defer w.changeLife(target)()
 	p, err := w.party(target)
 	if err != nil {
 		return err
@@ -142,6 +144,14 @@ func (w *World) Kill(target string) error {
 	return nil
 }
 
+// changeLife waits until nobody else ends the life of a client or a node, or begins another one: faults that kill the
+// same one may overlap. Who is killed a second time is dead, and who is started a second time lives.
+func (w *World) changeLife(target string) (done func()) {
+	m, _ := w.lives.LoadOrStore(target, &sync.Mutex{})
+	m.(*sync.Mutex).Lock()
+	return m.(*sync.Mutex).Unlock
+}
+
 // lastShownWithin bounds how long a server that is about to be killed may take to
 // show what it has done.
 const lastShownWithin = 100 * time.Millisecond
@@ -151,6 +161,7 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	if err := keep.Check(); err != nil {
 		return err
 	}
+	defer w.changeLife(target)()
 	if w.clients.Named(target) != nil {
 		return w.clients.Restart(target)
 	}

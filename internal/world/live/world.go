@@ -31,6 +31,8 @@ import (
 type Options struct {
 	// ClientCommand starts a client process that speaks the line protocol.
 	ClientCommand []string
+	// Kept are servers that stay from run to run; nil: the run has servers of its own.
+	Kept *Kept
 	server.Options
 }
 
@@ -43,6 +45,9 @@ type World struct {
 	// scratch is the folder with the data of servers.
 	scratch string
 	servers *server.Servers
+	// kept gets the servers back; nil: they end with the run. ready: they run and answer.
+	kept  *Kept
+	ready bool
 	// postgres has the resource or the lock, where it is not nil.
 	postgres *postgres.Server
 	links    *proxy.Proxies
@@ -50,6 +55,8 @@ type World struct {
 	engine *docker.Engine
 	// primaries are the addresses at which replicas found their primaries.
 	primaries sync.Map
+	// lives has a lock for each client and node, see changeLife.
+	lives sync.Map
 	// wire reads what passes between clients and nodes.
 	wire        *proxy.Wire
 	clients     *clients.Clients
@@ -100,7 +107,7 @@ func (w *World) build(o Options) (err error) {
 	if w.scratch, err = machine.Scratch(); err != nil {
 		return err
 	}
-	if w.servers, err = server.New(w.ctx, &w.spec, w.scratch, o.Options); err != nil {
+	if err := w.findServers(o); err != nil {
 		return err
 	}
 	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.record,
@@ -114,6 +121,9 @@ func (w *World) build(o Options) (err error) {
 	}
 	w.clients = &clients.Clients{Ctx: w.ctx, Command: o.ClientCommand, Dir: w.spec.Dir, Time: &w.time, Record: w.record, AtPoint: w.atPoint,
 		Background: &w.background}
+	if w.kept != nil {
+		w.clients.Resting = &w.kept.clients
+	}
 	if l := w.spec.Lock.Program; l != nil {
 		if _, contained := program.Image(l.Command); contained {
 			if w.engine, err = docker.Connect(w.ctx); err != nil {
@@ -123,7 +133,9 @@ func (w *World) build(o Options) (err error) {
 		}
 	}
 	var group machine.Group
-	group.Go(func() error { return w.servers.Start(w.ctx) })
+	if !w.ready {
+		group.Go(func() error { return w.servers.Start(w.ctx) })
+	}
 	if w.spec.Postgres || w.spec.LockStore == client.Postgres {
 		group.Go(func() (err error) {
 			w.postgres, err = postgres.Start(w.ctx, w.scratch, filepath.Join(w.spec.Dir, "postgres.log"))
@@ -133,6 +145,7 @@ func (w *World) build(o Options) (err error) {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	w.ready = true
 	if w.spec.Replicated {
 		if err := w.replicate(w.ctx); err != nil {
 			return err
@@ -142,6 +155,25 @@ func (w *World) build(o Options) (err error) {
 		return err
 	}
 	return w.startClients()
+}
+
+// findServers makes the servers, or takes those that were kept.
+func (w *World) findServers(o Options) (err error) {
+	if w.kept = o.Kept; w.kept != nil {
+		w.servers, w.ready, err = w.kept.take(w.ctx, &w.spec, o.Options)
+	} else {
+		w.servers, err = server.New(w.ctx, &w.spec, w.scratch, o.Options)
+	}
+	return err
+}
+
+// leaveServers ends the servers, or gives them back.
+func (w *World) leaveServers() {
+	if w.kept != nil && w.ready {
+		w.closeErr = w.kept.give(w.servers)
+		return
+	}
+	w.closeErr = w.servers.Close()
 }
 
 func (w *World) startClients() error {
@@ -452,7 +484,7 @@ func (w *World) Close() error {
 			}
 			w.observation.Close()
 		}
-		if w.servers != nil {
+		if w.servers != nil && (w.kept == nil || !w.ready) {
 			w.servers.Stop()
 		}
 		if w.postgres != nil {
@@ -461,7 +493,7 @@ func (w *World) Close() error {
 		w.links.Close()
 		w.background.Wait()
 		if w.servers != nil {
-			w.closeErr = w.servers.Close()
+			w.leaveServers()
 		}
 		w.closeErr = errors.Join(w.closeErr, machine.Discard(w.scratch))
 		if what := w.lack.Load(); what != nil {

@@ -25,13 +25,11 @@ import (
 type Process struct {
 	name string
 	run  *Clients
-	Proc *machine.Child
+	*body
 	// setupMessage is what it was started with.
 	setupMessage client.SetupMessage
 
 	sendMu sync.Mutex
-	in     io.WriteCloser
-	enc    *json.Encoder
 
 	mu      sync.Mutex
 	last    uint64
@@ -53,20 +51,48 @@ var _ world.Client = (*Process)(nil)
 // readyWithin bounds how long a client may take to get ready.
 const readyWithin = 20 * time.Second
 
-// startClient starts a client's process and waits until it is ready.
+// body is the process itself, and what joins us to it. It may be used for one run after the other.
+type body struct {
+	Proc *machine.Child
+	in   io.WriteCloser
+	enc  *json.Encoder
+	out  io.ReadCloser
+	// lines are those of out.
+	lines *bufio.Scanner
+	// leads: it was started to end a lock program before it ends itself.
+	leads bool
+}
+
+// startClient starts a client's process, or takes one that rests, and waits until it is ready.
 func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
 	c := &Process{
 		name: setup.Client, run: run, setupMessage: setup,
 		waiting: make(map[uint64]chan client.Message),
 		broken:  make(chan struct{}),
 	}
-	log, err := OpenLog(run.Dir, c.name)
+	if c.body = run.Resting.take(c.name, c.family()); c.body == nil {
+		var err error
+		if c.body, err = run.launch(c.name, c.family()); err != nil {
+			return nil, err
+		}
+	}
+	run.Background.Go(c.Listen)
+	if err := c.setup(setup); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("client %s: %w", c.name, err)
+	}
+	return c, nil
+}
+
+// launch starts the process of a client.
+func (s *Clients) launch(name string, leads bool) (*body, error) {
+	log, err := OpenLog(s.Dir, name)
 	if err != nil {
-		return nil, fmt.Errorf("failed to open the log of client %s: %w", c.name, err)
+		return nil, fmt.Errorf("failed to open the log of client %s: %w", name, err)
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(run.Command[0], run.Command[1:]...)
-	cmd.Stderr = log
+	cmd := exec.Command(s.Command[0], s.Command[1:]...)
+	cmd.Stderr, cmd.Env = log, machine.OwnEnviron(nil)
 	// The pipes are ours, not exec's: Wait must not close them under a reader.
 	inRead, inWrite, err := os.Pipe()
 	if err != nil {
@@ -77,12 +103,13 @@ func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
 		return nil, fmt.Errorf("failed to make a pipe: %w", err)
 	}
 	cmd.Stdin, cmd.Stdout = inRead, outWrite
-	c.in, c.enc = inWrite, json.NewEncoder(inWrite)
+	b := &body{in: inWrite, enc: json.NewEncoder(inWrite), out: outRead, lines: bufio.NewScanner(outRead), leads: leads}
+	b.lines.Buffer(make([]byte, 0, 1<<16), client.MaxMessage)
 	start := machine.Start
-	if setup.Lock.Program != nil { // it ends the program first
+	if leads {
 		start = machine.StartLeader
 	}
-	c.Proc, err = start("client "+c.name, cmd)
+	b.Proc, err = start("client "+name, cmd)
 	_ = inRead.Close()
 	_ = outWrite.Close()
 	if err != nil {
@@ -90,12 +117,7 @@ func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
 		_ = outRead.Close()
 		return nil, err
 	}
-	run.Background.Go(func() { c.Listen(outRead) })
-	if err := c.setup(setup); err != nil {
-		c.Close()
-		return nil, fmt.Errorf("client %s: %w", c.name, err)
-	}
-	return c, nil
+	return b, nil
 }
 
 // OpenLog opens the log of a client to append to it.
@@ -209,15 +231,15 @@ func (c *Process) send(m client.Message) error {
 	return nil
 }
 
-// Listen reads the client's lines until they end.
-func (c *Process) Listen(out io.ReadCloser) {
-	defer func() { _ = out.Close() }()
-	lines := bufio.NewScanner(out)
-	lines.Buffer(make([]byte, 0, 1<<16), client.MaxMessage)
+// errRests says that the client rests.
+var errRests = errors.New("the client rests")
+
+// Listen reads the client's lines until they end, or it rests.
+func (c *Process) Listen() {
 	err := errors.New("the client ended")
-	for lines.Scan() {
+	for c.lines.Scan() {
 		var m client.Message
-		if e := json.Unmarshal(lines.Bytes(), &m); e != nil {
+		if e := json.Unmarshal(c.lines.Bytes(), &m); e != nil {
 			err = fmt.Errorf("the client sent a line that is no message: %w", e)
 			break
 		}
@@ -226,8 +248,11 @@ func (c *Process) Listen(out io.ReadCloser) {
 			break
 		}
 	}
-	if e := lines.Err(); e != nil {
+	if e := c.lines.Err(); e != nil {
 		err = fmt.Errorf("failed to read from the client: %w", e)
+	}
+	if !errors.Is(err, errRests) {
+		_ = c.out.Close()
 	}
 	c.why = err
 	if !c.ended.Load() && c.failed == nil && c.run.Ctx.Err() == nil {
@@ -242,6 +267,11 @@ func (c *Process) handle(m client.Message) error {
 		c.deliver(0, m)
 	case client.Answered, client.ClockSet:
 		c.deliver(m.ID, m)
+	case client.Rested:
+		if !c.ended.Load() {
+			return errors.New("the client rests, and sim had not ended the run")
+		}
+		return errRests
 	case client.AtPoint:
 		if err := c.report(&c.standing, 1); err != nil {
 			return err
@@ -378,6 +408,25 @@ func (c *Process) contained(do func(Containers, context.Context, []int) error) e
 
 // Dead reports whether it has ended.
 func (c *Process) Dead() bool { return c.Proc.Dead() }
+
+// restWithin bounds how long a client may take to end its lock.
+const restWithin = 2 * time.Second
+
+// rest ends the run for the client, and leaves its process; false: that did not come off.
+func (c *Process) rest() bool {
+	c.ended.Store(true)
+	if c.Dead() || c.send(client.Message{Type: client.Rest}) != nil {
+		return false
+	}
+	late := time.NewTimer(restWithin)
+	defer late.Stop()
+	select {
+	case <-c.broken:
+		return errors.Is(c.why, errRests)
+	case <-late.C:
+		return false
+	}
+}
 
 // Close ends the process and the conversation.
 func (c *Process) Close() {

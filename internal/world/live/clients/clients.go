@@ -35,8 +35,56 @@ type Clients struct {
 	// Containers are where lock programs run; nil: they are processes of this machine.
 	Containers Containers
 
+	// Resting takes the processes at the end, for another run; nil: they end.
+	Resting *Resting
+
 	mu      sync.Mutex // guards running
 	running map[string]*Process
+}
+
+// Resting are the processes of clients between two runs.
+type Resting struct {
+	mu     sync.Mutex
+	bodies map[string]*body
+}
+
+// take hands out the process of a client; nil: there is none that will do.
+func (r *Resting) take(name string, leads bool) *body {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := r.bodies[name]
+	delete(r.bodies, name)
+	if b != nil && (b.leads != leads || b.Proc.Dead()) {
+		b.end()
+		return nil
+	}
+	return b
+}
+
+func (r *Resting) give(name string, b *body) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bodies == nil {
+		r.bodies = make(map[string]*body)
+	}
+	r.bodies[name] = b
+}
+
+// Close ends them.
+func (r *Resting) Close() {
+	for _, b := range r.bodies {
+		b.end()
+	}
+}
+
+// end ends a process that rests.
+func (b *body) end() {
+	_ = b.in.Close()
+	_ = b.Proc.Kill()
+	_ = b.out.Close()
 }
 
 // Containers stops and ends containers by the numbers of the processes that run them.
@@ -61,9 +109,13 @@ func (s *Clients) Start(setup client.SetupMessage) error {
 	return nil
 }
 
-// Restart starts it again: a new life draws new values.
+// Restart starts a client again that is dead: a new life draws new values.
 func (s *Clients) Restart(name string) error {
-	setup := s.Named(name).setupMessage
+	c := s.Named(name)
+	if !c.Dead() {
+		return nil
+	}
+	setup := c.setupMessage
 	setup.Seed += 0x9e3779b97f4a7c15
 	return s.Start(setup)
 }
@@ -130,7 +182,13 @@ func (s *Clients) Close() {
 	}
 	var group sync.WaitGroup
 	for _, c := range s.running {
-		group.Go(c.Close)
+		group.Go(func() {
+			if s.Resting != nil && c.rest() {
+				s.Resting.give(c.name, c.body)
+				return
+			}
+			c.Close()
+		})
 	}
 	group.Wait()
 }

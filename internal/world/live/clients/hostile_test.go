@@ -1,7 +1,7 @@
 package clients
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"io"
 	"strings"
@@ -34,11 +34,12 @@ func TestClientCannotExhaustTheRun(t *testing.T) {
 		var background sync.WaitGroup
 		leave := make(chan struct{})
 		recorded := 0
-		p := &Process{name: "c1", in: nopCloser{io.Discard}, waiting: map[uint64]chan client.Message{}, broken: make(chan struct{})}
+		p := &Process{name: "c1", body: &body{in: nopCloser{io.Discard}, out: io.NopCloser(nil), lines: bufio.NewScanner(strings.NewReader(c.says))}, waiting: map[uint64]chan client.Message{}, broken: make(chan struct{})}
 		p.enc = json.NewEncoder(p.in)
 		p.run = &Clients{Ctx: t.Context(), Time: &machine.RunTime{}, Background: &background,
 			Record: func(history.Event) { recorded++ }, AtPoint: func(string, string) { <-leave }}
-		p.Listen(io.NopCloser(bytes.NewReader([]byte(c.says))))
+		p.lines.Buffer(nil, client.MaxMessage)
+		p.Listen()
 		close(leave)
 		background.Wait()
 		if p.why == nil || !strings.Contains(p.why.Error(), c.want) {

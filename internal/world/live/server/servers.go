@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -90,6 +91,17 @@ func (s *Servers) StartConsensus(ctx context.Context) (err error) {
 		s.Consensus, err = startConsensus(ctx, s.node(world.Consensus, world.Consensus, s.storeHost, world.NoPersistence))
 	}
 	return err
+}
+
+// EndConsensus ends the store for consensus, and removes what it kept.
+func (s *Servers) EndConsensus() error {
+	if s.Consensus == nil {
+		return nil
+	}
+	s.Consensus.Stop()
+	dir := s.Consensus.node.dir
+	s.Consensus = nil
+	return os.RemoveAll(dir)
 }
 
 func (s *Servers) askVersion(ctx context.Context) error {

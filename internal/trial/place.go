@@ -1,0 +1,85 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
+)
+
+// Place is where a search makes runs among real servers, one after the other. The servers stay from
+// run to run; clients and lock programs are new in each.
+type Place struct {
+	// ClientCommand starts a client process.
+	ClientCommand []string
+	// Programs are the lock programs that may be started.
+	Programs *Programs
+
+	kept live.Kept
+	// dir has the logs of the run.
+	dir string
+}
+
+// longestRun bounds a run that does not get on, in real time.
+const longestRun = time.Minute
+
+// Run makes a run.
+func (p *Place) Run(ctx context.Context, c runner.Config) (out runner.Outcome, err error) {
+	if err := p.emptyFolder(); err != nil {
+		return out, err
+	}
+	c.World, c.Dir, c.Started = Live, p.dir, time.Now()
+	if c.Program, err = p.ready(c.Variant.Setup.Lock.Program); err != nil {
+		return out, err
+	}
+	limited, cancel := context.WithTimeout(ctx, longestRun)
+	defer cancel()
+	c.Open = func(spec world.Spec) (world.World, error) {
+		return live.Open(limited, spec, live.Options{ClientCommand: p.ClientCommand, Kept: &p.kept, Options: server.Options{Nodes: server.Process}})
+	}
+	out, err = runner.Run(c)
+	if out.Interrupted && ctx.Err() == nil {
+		out.Interrupted, err = false, errors.Join(err, fmt.Errorf("the run was not over after %v", longestRun))
+	}
+	return out, err
+}
+
+// ready is what the lock program says of itself; nil: the lock is a built-in one.
+func (p *Place) ready(l *lock.Program) (*program.Ready, error) {
+	if l == nil {
+		return nil, nil
+	}
+	if r := p.Programs.ready[started(l)]; r != nil {
+		return r, nil
+	}
+	return nil, fmt.Errorf("the lock program %q has not been greeted", l.Command)
+}
+
+// emptyFolder leaves the logs of the servers in the folder alone.
+func (p *Place) emptyFolder() (err error) {
+	if p.dir == "" {
+		p.dir, err = machine.Scratch()
+		return err
+	}
+	logs, err := filepath.Glob(filepath.Join(p.dir, "client-*.log"))
+	for _, log := range logs {
+		err = errors.Join(err, os.Truncate(log, 0)) // whoever rests still writes to it
+	}
+	return err
+}
+
+// Close ends the servers.
+func (p *Place) Close() {
+	_ = p.kept.Close()
+	_ = machine.Discard(p.dir)
+}

@@ -1,0 +1,48 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// Again makes the servers of a run that is over as good as new, for another run of a spec that wants the
+// same servers. The processes stay; who is dead is started again.
+func (s *Servers) Again(ctx context.Context, spec *world.Spec) error {
+	s.spec = spec
+	var group machine.Group
+	for _, n := range s.All() {
+		group.Go(func() error { return n.again(ctx) })
+	}
+	return group.Wait()
+}
+
+// again lets the server go on, with a clock that is right, without data and without strangers.
+func (n *Node) again(ctx context.Context) error {
+	if n.Clock != nil {
+		if err := n.Clock.Reset(); err != nil {
+			return err
+		}
+	}
+	if n.Server.Dead() {
+		return n.Restart(ctx, world.KeepNothing)
+	}
+	if err := n.Resume(); err != nil {
+		return err
+	}
+	// What clients of the last run have sent, and the server has not yet read, must not come after the
+	// wiping: their connections end first.
+	for _, command := range []string{"ping", "replicaof no one", "client kill type normal", "client kill type pubsub", "client kill type replica", "ping", "flushall sync", "script flush"} {
+		words := make([]any, 0, 4)
+		for word := range strings.FieldsSeq(command) {
+			words = append(words, word)
+		}
+		if err := n.Admin.Do(ctx, words...).Err(); err != nil {
+			return fmt.Errorf("failed to wipe node %s: %s: %w", n.Name, command, err)
+		}
+	}
+	return nil
+}

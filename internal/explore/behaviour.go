@@ -16,6 +16,8 @@ type trace struct {
 	// features are hashes of its parts: each step from one abstract state of the
 	// lock to the next, and how narrowly the lock's promises were kept.
 	features []uint64
+	// waypoints are those that the run came by, a bit for each.
+	waypoints uint
 }
 
 // observer follows a run from event to event.
@@ -30,17 +32,25 @@ type observer struct {
 	until []time.Duration
 	// ended is when the latest promise of each client ended for good.
 	ended []time.Duration
+	// way looks for waypoints; nil: nobody does.
+	way *way
 	trace
 }
 
 // observe tells a run.
-func observe(h *history.History, reuse []uint64) trace {
+func observe(h *history.History, reuse []uint64, waypoints bool) trace {
 	n := len(h.Header.Clients)
 	s := observer{clients: h.Header.Clients, nodes: h.Header.Nodes, holder: make([]int, len(h.Header.Nodes)),
 		until: make([]time.Duration, n), ended: make([]time.Duration, n)}
 	s.features = reuse[:0]
+	if waypoints {
+		s.way = newWay(n)
+	}
 	hash, lastWhole, lastLock := uint64(fnvOffset), uint64(0), uint64(0)
 	for i := range h.Events {
+		if s.way != nil {
+			s.comesBy(&h.Events[i])
+		}
 		if !s.see(&h.Events[i]) {
 			continue
 		}

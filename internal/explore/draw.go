@@ -28,6 +28,9 @@ type drawer struct {
 	ttl      time.Duration
 	// may says which faults of those may be drawn; nil: all.
 	may func(*scenario.Fault) bool
+	// messages are the kinds that strike a message, where half of all faults are to; commands are
+	// names of what is sent.
+	messages, commands []string
 }
 
 // ErrNobodyToStrike says that none of the kinds of faults allowed can strike
@@ -73,9 +76,27 @@ func (d *drawer) draw(seed uint64) []scenario.Fault {
 			list = d.another(r, list, len(list)-1)
 			continue
 		}
-		list = d.add(r, list, kinds[r.IntN(len(kinds))])
+		list = d.add(r, list, d.kind(r, kinds))
 	}
 	return list
+}
+
+// kind draws one of the kinds.
+func (d *drawer) kind(r *rand.Rand, kinds []string) string {
+	if len(d.messages) > 0 && r.IntN(2) == 0 {
+		return d.messages[r.IntN(len(d.messages))]
+	}
+	return kinds[r.IntN(len(kinds))]
+}
+
+// drawer draws faults for a setup of the search.
+func (s *Search) drawer(setup *scenario.Setup) (*drawer, error) {
+	d, err := newDrawer(setup, s.Kinds, s.Allows)
+	if err == nil && s.Real != nil {
+		d.commands = s.Real.Commands
+		d.messages = slices.DeleteFunc(slices.Clone(d.kinds), func(k string) bool { return !slices.Contains(nemesis.MessageKinds(), k) })
+	}
+	return d, err
 }
 
 // mostTries bounds how often a fault is drawn that a scenario could not say, before
@@ -126,8 +147,11 @@ const mostMessages = 6
 func (d *drawer) message(r *rand.Rand, request bool) scenario.Trigger {
 	client, node := d.cast.Clients[r.IntN(len(d.cast.Clients))], d.cast.Endpoints[r.IntN(len(d.cast.Endpoints))]
 	p := scenario.Passing{Node: node, Answers: world.AnyCommand, To: client, Nth: 1 + r.IntN(mostMessages)}
+	if len(d.commands) > 0 && r.IntN(2) == 0 {
+		p.Answers = d.commands[r.IntN(len(d.commands))]
+	}
 	if request {
-		p = scenario.Passing{Client: client, Sends: world.AnyCommand, To: node, Nth: p.Nth}
+		p = scenario.Passing{Client: client, Sends: p.Answers, To: node, Nth: p.Nth}
 	}
 	return scenario.Trigger{On: &scenario.On{Passing: p}}
 }

@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -22,6 +23,21 @@ type finder struct {
 	reported *State
 	workers  []*searcher
 	corpus   corpus
+	failures failures
+	// near are schedules that violated something, and hardly do so again: others like them may do better.
+	near []near
+}
+
+// failures counts the runs that failed one after the other.
+type failures struct{ row atomic.Int64 }
+
+// note takes note of a run; true: too many have failed.
+func (f *failures) note(failed error) bool {
+	if failed == nil {
+		f.row.Store(0)
+		return false
+	}
+	return f.row.Add(1) >= mostFailures
 }
 
 // Generations grow: early on, what was learned is soon put to use; later on, no
@@ -39,7 +55,7 @@ func (f *finder) startWorkers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d, err := newDrawer(setup, f.Kinds, f.Allows)
+		d, err := f.drawer(setup)
 		if err != nil {
 			return err
 		}
@@ -60,6 +76,9 @@ func (f *finder) stopWorkers() {
 
 // search runs one generation after the other.
 func (f *finder) search(ctx context.Context) error {
+	if f.Real != nil {
+		return f.stream(ctx)
+	}
 	size := uint64(firstGeneration)
 	for f.Seeds == 0 || f.state.Runs < f.Seeds {
 		for size < mostPerGen && f.state.Runs >= size {
@@ -154,6 +173,10 @@ type result struct {
 	behaviour uint64
 	features  []uint16
 	schedule  schedule
+	waypoints uint
+	failed    error
+	// again is how often a violation showed again.
+	again int
 }
 
 // take learns from a result.
@@ -162,7 +185,10 @@ func (f *finder) take(r *result) {
 		r.class = ""
 	}
 	f.state.count(r)
-	if r.class == "" && f.corpus.learn(r.features) && len(r.lineage) < mostGenerations {
+	if f.Real != nil {
+		f.approach(r)
+	}
+	if r.failed == nil && r.class == "" && f.corpus.learn(r.features) && len(r.lineage) < mostGenerations {
 		f.corpus.keep(entry{r.lineage, r.schedule, r.features})
 	}
 }
@@ -185,6 +211,10 @@ func (w *searcher) plan(run uint64) (Lineage, schedule) {
 	if w.Unguided || len(w.corpus.entries) == 0 || r.IntN(2) == 0 {
 		return Lineage{seed}, schedule{w.drawer.draw(seed), seed}
 	}
+	if len(w.near) > 0 && r.IntN(4) == 0 {
+		from := w.nearest(r)
+		return append(slices.Clip(from.lineage), seed), w.drawer.mutated(from.schedule, seed)
+	}
 	from := w.corpus.pick(r)
 	return append(slices.Clip(from.lineage), seed), w.drawer.mutated(from.schedule, seed)
 }
@@ -192,14 +222,25 @@ func (w *searcher) plan(run uint64) (Lineage, schedule) {
 // run carries out one run.
 func (w *searcher) run(run uint64, out *result) error {
 	lineage, s := w.plan(run)
+	return w.carryOut(run, lineage, s, out)
+}
+
+// carryOut makes a run of a schedule.
+func (w *searcher) carryOut(run uint64, lineage Lineage, s schedule, out *result) error {
 	w.setup.Faults.List = slices.Concat(w.own, s.faults)
 	v, err := w.bench.run(w.setup, s.seed, w.Properties)
 	if err != nil {
 		return err
 	}
-	seen := observe(v.history, w.features)
-	w.features = seen.features
-	*out = result{run: run, lineage: lineage, seed: s.seed, behaviour: seen.behaviour}
+	*out = result{run: run, lineage: lineage, seed: s.seed, failed: v.failed}
+	if w.failures.note(v.failed) {
+		return fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, v.failed)
+	}
+	if v.failed != nil {
+		return nil
+	}
+	seen := observe(v.history, w.features, w.Real != nil)
+	w.features, out.behaviour, out.waypoints = seen.features, seen.behaviour, seen.waypoints
 	out.class, out.property = w.class(&v)
 	out.judged = w.judged(&v)
 	for _, f := range seen.features {

@@ -46,6 +46,8 @@ type Search struct {
 	Tries int
 	// Allows says whether a fault may be drawn, beside what scenarios allow; nil: any may.
 	Allows func(*scenario.Fault) bool
+	// Real is how to search among real servers; nil: runs repeat exactly.
+	Real *Real
 	// counts says whether a violation counts; nil: all do.
 	counts func(Found) bool
 }
@@ -59,6 +61,11 @@ type Report struct {
 	// they are Estimated.
 	Behaviours int
 	Estimated  bool
+	// Failed is how many runs could not be carried out, Failure what was wrong with the last of them.
+	Failed  uint64
+	Failure string
+	// Waypoints counts the runs that came by each of them; of a search among real servers.
+	Waypoints []Class
 	// Classes counts the runs by the properties that they violated, Judged by those
 	// that they put to the test.
 	Classes, Judged []Class
@@ -72,6 +79,7 @@ func (r *Report) Add(o Report) {
 	r.Runs += o.Runs
 	r.Drawn += o.Drawn
 	r.Behaviours += o.Behaviours
+	r.Failed += o.Failed
 	r.Estimated = true
 	r.Classes, r.Judged = added(r.Classes, o.Classes), added(r.Judged, o.Judged)
 	r.Found = append(r.Found, o.Found...)
@@ -133,7 +141,12 @@ type Found struct {
 	Class   string  `json:"class"`
 	// Property is the strongest of the class.
 	Property checker.Property `json:"property"`
+	// Again is in how many of Repeats further runs it showed again, in a search among real servers.
+	Again int `json:"again,omitempty"`
 }
+
+// Proved reports that what was found among real servers shows again and again.
+func (f *Found) Proved() bool { return f.Again >= Showings }
 
 // keptPerClass is how many violations of each class are kept.
 const keptPerClass = 16
@@ -165,7 +178,9 @@ func (s *Search) bench(ctx context.Context) *bench {
 	if s.Place != nil {
 		place = s.Place()
 	}
-	return newBench(ctx, s.Scenario.Name, place)
+	b := newBench(ctx, s.Scenario.Name, place)
+	b.real = s.Real != nil
+	return b
 }
 
 // setup is the variant's, fresh.

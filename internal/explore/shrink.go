@@ -28,6 +28,8 @@ type Shrunk struct {
 	// Of OtherSeeds other seeds, so many lead to the violation as well: how far
 	// it depends on exact times.
 	Robust, OtherSeeds int
+	// Live: it was made among real servers. Then Robust of OtherSeeds runs showed the violation again.
+	Live bool
 }
 
 // Shrink makes a found schedule as small as it can: fewest faults,
@@ -100,7 +102,7 @@ func (s Search) follow(l Lineage) (*scenario.Setup, schedule, error) {
 	if err != nil {
 		return nil, schedule{}, err
 	}
-	d, err := newDrawer(setup, s.Kinds, s.Allows)
+	d, err := s.drawer(setup)
 	if err != nil {
 		return nil, schedule{}, err
 	}
@@ -358,6 +360,10 @@ func (s *Shrunk) YAML(name, origin string) (string, error) {
 		Source: origin,
 		Story: fmt.Sprintf("A search found this schedule and shrank it in %s.\nOf %s, %d also lead to the violation.",
 			words.Count(s.Runs, "run"), words.Count(s.OtherSeeds, "other seed"), s.Robust),
+	}
+	if s.Live {
+		head.Story = fmt.Sprintf("A search among real servers found this schedule and shrank it in %s.\nThe violation showed again in %d of %s.",
+			words.Count(s.Runs, "run"), s.Robust, words.Count(s.OtherSeeds, "run"))
 	}
 	if s.Failed != nil {
 		head.Story = fmt.Sprintf("A search found this schedule. It was not shrunk:\n%v.", s.Failed)

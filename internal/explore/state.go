@@ -18,11 +18,19 @@ type State struct {
 	// Of identifies what is searched: a search is continued with the same only.
 	Of string `json:"of"`
 	// Runs and Drawn are counted as in Report.
-	Runs    uint64  `json:"runs"`
-	Drawn   uint64  `json:"drawn"`
-	Classes []Class `json:"classes"`
-	Judged  []Class `json:"judged"`
-	Found   []Found `json:"found"`
+	Runs  uint64 `json:"runs"`
+	Drawn uint64 `json:"drawn"`
+	// TookMS is how long has been searched.
+	TookMS int64 `json:"took_ms,omitempty"`
+	// Failed, Failure and Waypoints are counted as in Report, too.
+	Failed    uint64  `json:"failed,omitempty"`
+	Failure   string  `json:"failure,omitempty"`
+	Waypoints []Class `json:"waypoints,omitempty"`
+	// Commands are those of Real.
+	Commands []string `json:"commands,omitempty"`
+	Classes  []Class  `json:"classes"`
+	Judged   []Class  `json:"judged"`
+	Found    []Found  `json:"found"`
 	// Corpus are the schedules that are changed further, the oldest first;
 	// Reached counts the runs that reached each feature.
 	Corpus  []kept   `json:"corpus"`
@@ -82,6 +90,7 @@ func (s *State) Write(w io.Writer) error {
 // copy is a State that can be counted on without harm to the first.
 func (s *State) copy() *State {
 	out := *s
+	out.Waypoints = slices.Clone(s.Waypoints)
 	out.Classes, out.Judged, out.Found = slices.Clone(s.Classes), slices.Clone(s.Judged), slices.Clone(s.Found)
 	out.distinct.kept = maps.Clone(s.distinct.kept)
 	return &out
@@ -109,7 +118,17 @@ func (s *State) count(r *result) {
 	if drawn {
 		s.Drawn++
 	}
+	if r.failed != nil {
+		s.Failed++
+		s.Failure = r.failed.Error()
+		return
+	}
 	s.distinct.add(r.behaviour)
+	for i, name := range Waypoints() {
+		if r.waypoints>>i&1 != 0 {
+			countIn(&s.Waypoints, name, drawn)
+		}
+	}
 	if r.judged != "" {
 		countIn(&s.Judged, r.judged, drawn)
 	}
@@ -134,7 +153,7 @@ func countIn(list *[]Class, name string, drawn bool) uint64 {
 }
 
 func (r *result) found() Found {
-	return Found{Run: r.run, Lineage: r.lineage, Seed: r.seed, Class: r.class, Property: r.property}
+	return Found{Run: r.run, Lineage: r.lineage, Seed: r.seed, Class: r.class, Property: r.property, Again: r.again}
 }
 
 func (s *State) violations() (n uint64) {
@@ -146,7 +165,7 @@ func (s *State) violations() (n uint64) {
 
 // report sums up.
 func (s *State) report() Report {
-	r := Report{Runs: s.Runs, Drawn: s.Drawn, Behaviours: s.distinct.count(), Estimated: !s.distinct.exact(),
+	r := Report{Runs: s.Runs, Drawn: s.Drawn, Failed: s.Failed, Failure: s.Failure, Waypoints: slices.Clone(s.Waypoints), Behaviours: s.distinct.count(), Estimated: !s.distinct.exact(),
 		Classes: slices.Clone(s.Classes), Judged: slices.Clone(s.Judged), Found: slices.Clone(s.Found)}
 	slices.SortFunc(r.Classes, func(a, b Class) int { return cmp.Or(cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name)) })
 	slices.SortStableFunc(r.Found, func(a, b Found) int { return strings.Compare(a.Class, b.Class) })

@@ -83,6 +83,18 @@ func (k *kill) Begin(w world.World) (undo func() error, err error) {
 // Returns reports whether a killed client comes back.
 func (k *kill) Returns() bool { return k.Client == "" || k.For > 0 }
 
+// Forgets reports that a fault may let a node forget something, which keeps its data so.
+func Forgets(f Fault, p world.Persistence) bool {
+	k, ok := f.(*kill)
+	switch {
+	case !ok || k.Node == "":
+		return false
+	case k.Keep == world.KeepData: // what was answered has been handed to the kernel
+		return p != world.AOFNo && p != world.AOFEverysec && p != world.AOFAlways
+	}
+	return k.Keep == world.KeepNothing || p != world.AOFAlways
+}
+
 // Wipes reports that a fault lets a node forget its data.
 func Wipes(f Fault) bool {
 	k, ok := f.(*kill)

@@ -1,0 +1,350 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// Real says how to search among real servers: there runs are few, and do not repeat exactly.
+type Real struct {
+	// Commands are names of those that clients send to nodes: faults strike messages of these kinds, too.
+	Commands []string
+	// Phase is told what is done with what was found; nil: nobody.
+	Phase func(string)
+}
+
+// Bounds of a search among real servers.
+const (
+	// mostFailures is how many runs may fail one after the other.
+	mostFailures = 20
+	// Showings is how often what was found must show again, in Repeats runs, to be believed.
+	Showings, Repeats = 3, 10
+	// slack is how much rarer a violation may be in Repeats runs of a smaller schedule.
+	slack = 2
+	// shrinksFor bounds how long a schedule is made smaller.
+	shrinksFor = 2 * time.Minute
+)
+
+// stream runs without generations: what a run shows is put to use at once, and nobody waits for a slow run.
+// So it depends on the machine, too, what the search does.
+func (f *finder) stream(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var mu sync.Mutex
+	next := f.state.Runs
+	var group sync.WaitGroup
+	for _, w := range f.workers {
+		group.Go(func() {
+			for {
+				mu.Lock()
+				if ctx.Err() != nil || f.Seeds > 0 && next >= f.Seeds {
+					mu.Unlock()
+					return
+				}
+				run := next
+				next++
+				lineage, s := w.plan(run)
+				mu.Unlock()
+				var out result
+				err := w.carryOut(run, lineage, s, &out)
+				mu.Lock()
+				if err == nil && out.class != "" && f.wants(out.class) {
+					mu.Unlock()
+					err = w.again(&out)
+					mu.Lock()
+				}
+				if err == nil {
+					f.take(&out)
+					f.progress(0)
+					err = f.save(false)
+				}
+				if err == nil && f.StopAt > 0 && f.state.proved() >= f.StopAt {
+					err = errFound
+				}
+				mu.Unlock()
+				if err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, errFound) {
+		return err
+	}
+	return nil
+}
+
+// wants reports that more violations of a class are worth something: until one shows every time.
+func (f *finder) wants(class string) bool {
+	count := 0
+	for i := range f.state.Found {
+		if k := &f.state.Found[i]; k.Class == class {
+			if count++; k.Again == Repeats {
+				return false
+			}
+		}
+	}
+	return count < keptPerClass
+}
+
+// again makes the run again that violated something, and counts how often it does so. It stops where that
+// proves nothing any more.
+func (w *searcher) again(r *result) error {
+	for i := range Repeats {
+		if r.again+Repeats-i < Showings {
+			return nil
+		}
+		v, err := w.bench.run(w.setup, r.seed, []checker.Property{r.property})
+		if err != nil {
+			return err
+		}
+		if v.violated(r.property) {
+			r.again++
+		}
+	}
+	return nil
+}
+
+// near is a schedule that violated something, and how often it did so again.
+type near struct {
+	entry
+	class string
+	again int
+}
+
+// approach keeps a schedule that violated something, until one of its class is proved.
+func (f *finder) approach(r *result) {
+	proved := func(class string) bool {
+		return slices.ContainsFunc(f.state.Found, func(k Found) bool { return k.Class == class && k.Proved() })
+	}
+	if r.class != "" && len(r.lineage) < mostGenerations {
+		f.near = append(f.near, near{entry{lineage: r.lineage, schedule: r.schedule}, r.class, r.again})
+	}
+	f.near = slices.DeleteFunc(f.near, func(n near) bool { return proved(n.class) })
+}
+
+// nearest is one of them, rather one that did so more often.
+func (f *finder) nearest(r *rand.Rand) *near {
+	best := &f.near[r.IntN(len(f.near))]
+	if other := &f.near[r.IntN(len(f.near))]; other.again > best.again {
+		best = other
+	}
+	return best
+}
+
+// proved is how many of the violations found show again and again.
+func (s *State) proved() (n int) {
+	for i := range s.Found {
+		if s.Found[i].Proved() {
+			n++
+		}
+	}
+	return n
+}
+
+// errFound says that enough was found.
+var errFound = errors.New("enough was found")
+
+// Commands makes a run without faults, and returns the names of the commands that clients sent to
+// nodes.
+func (s Search) Commands(ctx context.Context) ([]string, error) {
+	setup, err := s.setup()
+	if err != nil {
+		return nil, err
+	}
+	b := s.bench(ctx)
+	defer b.close()
+	setup.Commands, setup.Faults.List = true, nil
+	out, err := b.place.Run(ctx, runner.Config{Scenario: b.name, Variant: scenario.Variant{Name: scenario.DefaultVariant, Setup: *setup}, Seed: s.First})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("a run without faults failed: %w", err)
+	case out.Interrupted:
+		return nil, context.Canceled
+	}
+	var names []string
+	granted := false
+	for i := range out.History.Events {
+		e := &out.History.Events[i]
+		granted = granted || e.F == history.Acquire && e.Type == history.OK
+		if c := e.Value.Command; e.F == history.Sent && c != nil && !c.Opens {
+			names = append(names, c.Name)
+		}
+	}
+	if !granted {
+		return nil, errors.New("in a run without faults nobody was granted the lock")
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// sure leaves of the violations of a lock program those that the nodes confirm: its word alone is no
+// proof.
+func sure(findings []checker.Finding, h *history.History) {
+	for i := range findings {
+		if f := &findings[i]; f.Verdict == checker.Violated && h.Header.Program != "" {
+			if ok, _ := checker.Confirmed(h, *f); !ok {
+				f.Verdict = checker.Unknown
+			}
+		}
+	}
+}
+
+// benches run setups side by side.
+type benches struct {
+	list     []*bench
+	property checker.Property
+	runs     int
+}
+
+// hits runs a setup several times, and counts the violations. It stops where it cannot reach least any
+// more.
+func (p *benches) hits(setup *scenario.Setup, seed uint64, times, least int) (count int, err error) {
+	var mu sync.Mutex
+	made := 0
+	var group sync.WaitGroup
+	for _, b := range p.list {
+		group.Go(func() {
+			own := *setup
+			own.Faults.List = clone(setup.Faults.List)
+			for {
+				mu.Lock()
+				over := err != nil || made == times || count+times-made < least
+				if !over {
+					made++
+				}
+				mu.Unlock()
+				if over {
+					return
+				}
+				v, failed := b.run(&own, seed, []checker.Property{p.property})
+				mu.Lock()
+				if err == nil {
+					err = failed
+				}
+				if p.runs++; v.violated(p.property) {
+					count++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return count, err
+}
+
+// ShrinkReal makes of each class the schedule smaller that showed the violation most often: a smaller one is taken only if it shows it about as often. One that hardly shows again comes
+// back as it was found, with Failed.
+func (s Search) ShrinkReal(ctx context.Context, found []Found) (kept []*Shrunk, err error) {
+	pool := &benches{}
+	for range max(s.Workers, 1) {
+		b := s.bench(ctx)
+		defer b.close()
+		pool.list = append(pool.list, b)
+	}
+	for len(found) > 0 {
+		class := found[0].Class
+		var of []Found
+		found = slices.DeleteFunc(slices.Clone(found), func(f Found) bool {
+			if f.Class == class {
+				of = append(of, f)
+			}
+			return f.Class == class
+		})
+		one, err := s.shrinkClass(pool, of)
+		if err != nil {
+			return kept, err
+		}
+		kept = append(kept, one)
+	}
+	return kept, nil
+}
+
+func (s Search) shrinkClass(pool *benches, of []Found) (*Shrunk, error) {
+	pool.property, pool.runs = of[0].Property, 0
+	f := slices.MaxFunc(of, func(a, b Found) int { return a.Again - b.Again })
+	setup, err := s.found(f)
+	if err != nil {
+		return nil, err
+	}
+	best := &Shrunk{Found: f, Setup: *setup, From: len(setup.Faults.List), Robust: f.Again, OtherSeeds: Repeats, Live: true}
+	if !f.Proved() {
+		best.Failed = fmt.Errorf("it hardly shows again: in fewer than %d of %d runs", Showings, Repeats)
+		return best, nil
+	}
+	err = s.shrinkReal(pool, best)
+	best.Runs = pool.runs
+	return best, err
+}
+
+// shrinkReal makes what was found smaller.
+func (s Search) shrinkReal(pool *benches, best *Shrunk) error {
+	deadline := time.Now().Add(shrinksFor)
+	setup := best.Setup
+	setup.Faults.List = clone(best.Setup.Faults.List)
+	least := max(Showings, best.Robust-slack)
+	k := &shrinker{bench: pool.list[0], found: best.Found}
+	k.reducer = reducer{setup: &setup, fails: func() bool {
+		if k.err != nil || time.Now().After(deadline) || setup.CheckFaults(0) != nil || k.writes() != nil {
+			return false
+		}
+		s.phase("%s: shorter? %d runs, %d faults", best.Property, pool.runs, len(setup.Faults.List))
+		var count int
+		count, k.err = pool.hits(&setup, best.Seed, Repeats, least)
+		return count >= least
+	}}
+	k.shrink()
+	if k.err == nil && k.accepted > 0 {
+		var count int
+		// Those that were lucky were taken. What is told is measured anew.
+		if count, k.err = pool.hits(&setup, best.Seed, Repeats, 0); count >= Showings {
+			best.Setup, best.Robust = setup, count
+		}
+	}
+	best.Runs = pool.runs
+	return k.err
+}
+
+func (s Search) phase(format string, a ...any) {
+	if s.Real.Phase != nil {
+		s.Real.Phase(fmt.Sprintf(format, a...))
+	}
+}
+
+// virtualSeeds is how many seeds are tried for a schedule in the virtual world.
+const virtualSeeds = 200
+
+// InVirtual looks for a schedule of the live world in the virtual one, where a violation repeats for certain; nil:
+// it does not show there. setup has a built-in lock.
+func InVirtual(ctx context.Context, setup *scenario.Setup, found Found) (*Shrunk, error) {
+	b := newBench(ctx, "virtual", nil)
+	defer b.close()
+	own := *setup
+	own.Faults.List = clone(setup.Faults.List)
+	k := &shrinker{bench: b, found: found, drawn: clone(setup.Faults.List)}
+	k.reducer = reducer{setup: &own, fails: k.stillFails}
+	for seed := range uint64(virtualSeeds) {
+		k.found.Seed = seed
+		if !k.fails() {
+			continue
+		}
+		k.shrink()
+		out := &Shrunk{Found: k.found, From: len(setup.Faults.List)}
+		out.Robust, out.OtherSeeds = k.raiseReproductions(), otherSeeds
+		out.Setup, out.Runs = own, k.runs
+		return out, k.err
+	}
+	return nil, k.err
+}

@@ -1,0 +1,128 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// real is a search as among real servers, in the virtual world, where it is quick.
+func real(t *testing.T, text string, p checker.Property, kinds ...string) Search {
+	t.Helper()
+	return Search{Scenario: parse(t, text), Variant: scenario.DefaultVariant, Kinds: kinds, Properties: []checker.Property{p},
+		Workers: 2, Real: &Real{Commands: []string{"SET", "EVALSHA"}}}
+}
+
+const plainDelete = "name: x\nlock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\nnodes: {count: 3}\n" + clientsOfTargets
+
+func TestRealSearchProvesAndShrinks(t *testing.T) {
+	s := real(t, plainDelete, checker.ExclusiveLease)
+	s.Seeds, s.StopAt = 20_000, 1
+	r, err := s.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(r.Found, func(f Found) bool { return f.Proved() }) {
+		t.Fatalf("nothing was proved in %d runs: %+v", r.Runs, r.Found)
+	}
+	kept, err := s.ShrinkReal(context.Background(), r.Found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(kept) != 1 || !kept[0].Live || kept[0].Failed != nil || kept[0].Robust < Showings {
+		t.Fatalf("%+v", kept)
+	}
+	if got := len(kept[0].Setup.Faults.List); got > 3 || got > kept[0].From {
+		t.Errorf("%d of %d faults are left", got, kept[0].From)
+	}
+	// The schedule was run as it was written: the lock without the mistake survives it.
+	for _, mistake := range []bool{true, false} {
+		setup := kept[0].Setup
+		setup.Lock.Mistakes = lock.Mistakes{PlainDelete: mistake}
+		certain, err := InVirtual(context.Background(), &setup, kept[0].Found)
+		if err != nil || (certain != nil) != mistake {
+			t.Errorf("with the mistake: %v: %+v, %v", mistake, certain, err)
+		}
+	}
+}
+
+// sick is a place where some runs cannot be made.
+type sick struct {
+	Virtual
+	count *atomic.Int64
+	fails func(int64) bool
+}
+
+func (s *sick) Run(ctx context.Context, c runner.Config) (runner.Outcome, error) {
+	if n := s.count.Add(1); s.fails(n) {
+		return runner.Outcome{}, errors.New("no more ports")
+	}
+	return s.Virtual.Run(ctx, c)
+}
+
+func TestRunsThatFailTellNothing(t *testing.T) {
+	s := real(t, plainDelete, checker.OrderedTokens)
+	s.Seeds = 200
+	var count atomic.Int64
+	fails := func(n int64) bool { return n%3 == 0 }
+	s.Place = func() Place { return &sick{count: &count, fails: func(n int64) bool { return fails(n) }} }
+	r, err := s.Run(context.Background())
+	if err != nil || r.Failed < 60 || r.Failed > 70 || r.Runs != 200 || r.Failure != "no more ports" {
+		t.Errorf("%d of %d runs failed (%s): %v", r.Failed, r.Runs, r.Failure, err)
+	}
+	fails = func(int64) bool { return true }
+	if _, err = s.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "20 runs failed one after the other, the last: no more ports") {
+		t.Error(err)
+	}
+}
+
+func TestWaypoints(t *testing.T) {
+	for name, c := range map[string]struct {
+		text  string
+		kinds []string
+	}{
+		Waypoints()[answerLost]:    {plainDelete, []string{"lose-answer"}},
+		Waypoints()[endsWhileHeld]: {plainDelete, []string{"pause"}},
+		Waypoints()[lateRelease]:   {plainDelete, []string{"hold-message", "latency"}},
+	} {
+		s := real(t, c.text, checker.OrderedTokens, c.kinds...)
+		s.Seeds = 2000
+		r, err := s.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(r.Waypoints, func(w Class) bool { return w.Name == name })
+		if at < 0 || r.Waypoints[at].Runs == r.Runs {
+			t.Errorf("%s: %+v of %d runs", name, r.Waypoints, r.Runs)
+		}
+		quiet := s
+		quiet.Kinds, quiet.Seeds, quiet.Unguided = []string{"slow-close"}, 50, true
+		if r, err = quiet.Run(context.Background()); err != nil || slices.ContainsFunc(r.Waypoints, func(w Class) bool { return w.Name == name && name != Waypoints()[lateRelease] }) {
+			t.Errorf("%s without a reason: %+v, %v", name, r.Waypoints, err)
+		}
+	}
+}
+
+func TestTwoPrimaries(t *testing.T) {
+	at := func(process string, f history.F, client string) history.Event {
+		return history.Event{Process: process, Type: history.Info, F: f, Value: history.Value{Client: client}}
+	}
+	for want, events := range map[uint][]history.Event{
+		0:                 {at("A", history.KeySet, "c1"), at("B", history.NodePromoted, ""), at("B", history.KeySet, "c2")},
+		1 << twoPrimaries: {at("B", history.NodePromoted, ""), at("B", history.KeySet, "c2"), at("A", history.KeySet, "c1")},
+	} {
+		h := &history.History{Header: history.Header{Clients: []string{"c1", "c2"}, Nodes: []string{"A", "B"}}, Events: events}
+		if got := observe(h, nil, true).waypoints; got != want {
+			t.Errorf("%v: %b, want %b", events, got, want)
+		}
+	}
+}

@@ -271,7 +271,7 @@ func auditLocks(f auditFlags) ([]audit.Lock, error) {
 		if m := labelled.FindStringSubmatch(text); m != nil {
 			label, command = m[1], m[2]
 		}
-		own, err := standIn("--lock", command)
+		own, err := standIn(command)
 		switch {
 		case err != nil:
 			return nil, err

@@ -19,7 +19,7 @@ import (
 // the place of all their locks, so that what applies is known before anything is run. No
 // program of a scenario is started without a word from the user.
 func greetPrograms(ctx context.Context, list []*scenario.Scenario, f runFlags) (*trial.Programs, error) {
-	own, err := standIn("--lock", f.lock)
+	own, err := standIn(f.lock)
 	if err != nil {
 		return nil, err
 	}
@@ -71,13 +71,12 @@ func checkPrograms(list []*scenario.Scenario, f runFlags) error {
 }
 
 // standIn is the lock that a command line puts in the place of every scenario's: a program, or
-// a built-in lock, as in "redlock --switch quorum"; nil: there is none. where is its place on
-// the command line.
-func standIn(where, command string) (*scenario.StandIn, error) {
+// a built-in lock, as in "redlock --switch quorum"; nil: there is none.
+func standIn(command string) (*scenario.StandIn, error) {
 	if command == "" {
 		return nil, nil
 	}
-	words, err := splitCommand(where, command)
+	words, err := splitCommand("--lock", command)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +87,7 @@ func standIn(where, command string) (*scenario.StandIn, error) {
 	flags.Usage = func() {}
 	switches := flags.StringArray("switch", nil, "")
 	if err := flags.Parse(words[1:]); err != nil || flags.NArg() > 0 {
-		return nil, usageError("%s %s: %s is a lock of sim, and --switch RULE all that can stand behind it", where, command, words[0])
+		return nil, usageError("--lock %s: %s is a lock of sim, and --switch RULE all that can stand behind it", command, words[0])
 	}
 	config, err := lockConfig(words[0], *switches)
 	return scenario.NewBuiltIn(config, programVersion()), err

@@ -38,12 +38,20 @@ type searchFlags struct {
 	stopAt   int
 	jobs     int
 	out      string
+	world    string
+	lock     string
+	// allowPrograms: the lock program that the scenario names may be started.
+	allowPrograms bool
+	// scenario is the file; empty: there is none.
+	scenario string
+	// named: the properties are those of --property.
+	named bool
 }
 
 func newSearchCommand(a *app) *cobra.Command {
 	var f searchFlags
 	c := &cobra.Command{
-		Use:   "search SCENARIO",
+		Use:   "search [SCENARIO]",
 		Short: "Search for schedules that break the lock",
 		Long: `Search for schedules that break the lock. The search runs the scenario many times in
 the virtual world, each time with another seed. Each run has the scenario's own faults
@@ -52,17 +60,37 @@ half are changed copies of earlier schedules that reached rare states. Each viol
 found is shrunk to the smallest schedule that still fails. It is written as a scenario
 for sim run and sim replay.
 
+With --world live the runs are made among real servers, so that any lock can be searched:
+--lock names it, as for sim run. It takes the place of the scenario's own lock. Without a
+scenario sim takes one that suits the lock. The servers stay from run to run; clients and
+lock programs are new in each. Half of all faults strike single messages. What is found is
+repeated 10 times. It counts if it shows again at least 3 times, and is then made smaller
+as long as it shows about as often. docs/live-search.md says more.
+
 The state of the search is stored beside what it found; --resume continues it. --seeds
 counts from the first run of the search, --for from now.
 
-Exit codes: 0 nothing was found, 1 a violation was found, 3 bad scenario or flags,
+Exit codes: 0 nothing was found, 1 a violation was found, 2 a violation was found that
+hardly shows again (--world live), 3 bad scenario or flags, 4 the machine lacks something,
 130 interrupted (what was found is kept).`,
 		Example: `  sim search scenarios/gc-pause.yaml --variant fenced --for 60s
   sim search my-lock.yaml --bare --kinds pause,kill --seeds 100000 --for 0s --stop-at 1
-  sim search my-lock.yaml --for 10m --resume`,
-		Args: cobra.ExactArgs(1), ValidArgsFunction: oneScenario,
-		RunE: func(c *cobra.Command, args []string) error { return a.search(c.Context(), args[0], f) },
+  sim search my-lock.yaml --for 10m --resume
+  sim search --world live --lock './my-lock --fast' --for 10m
+  sim search scenarios/gc-pause.yaml --world live --lock ./my-lock --kinds pause,hold-message`,
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: oneScenario,
+		RunE: func(c *cobra.Command, args []string) error {
+			f.named = c.Flags().Changed("property")
+			if len(args) == 1 {
+				f.scenario = args[0]
+			}
+			return a.search(c.Context(), f)
+		},
 	}
+	c.Flags().StringVar(&f.world, "world", trial.Virtual, "where to run: virtual, or live, among real servers")
+	registerWords(c, "world", []string{trial.Live, trial.Virtual})
+	c.Flags().StringVar(&f.lock, "lock", "", "the lock to search, in the place of the scenario's own (with --world live): a command with its arguments, quoted as for a shell, or a lock of sim")
+	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false, "allow the lock program that the scenario names (with --world live); read it first")
 	f.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("")...)
 	c.Flags().BoolVar(&f.bare, "bare", false, "leave out the scenario's own faults")
 	c.Flags().BoolVar(&f.unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
@@ -72,29 +100,24 @@ Exit codes: 0 nothing was found, 1 a violation was found, 3 bad scenario or flag
 	c.Flags().Uint64Var(&f.seeds, "seeds", 0, "how many runs to make (default: as many as the time allows)")
 	c.Flags().DurationVar(&f.lasts, "for", 10*time.Second, "how long to search; 0s: until all --seeds runs are made")
 	c.Flags().IntVar(&f.stopAt, "stop-at", 0, "stop after this many violations (default: never)")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", cmp.Or(a.project.Jobs, runtime.NumCPU()), "how many runs at once")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor; with --world live six)")
 	c.Flags().StringVar(&f.out, "out", filepath.Join(a.project.Out, "found"), "folder for the scenarios that are found")
 	registerList(c, "kinds", explore.Kinds())
 	c.Flags().StringVar(&f.html, "html", "", "also write a summary to this HTML page")
 	return c
 }
 
-func (a *app) search(ctx context.Context, file string, f searchFlags) error {
-	s, v, properties, err := f.load(file)
+func (a *app) search(ctx context.Context, f searchFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	search, among, err := a.searched(ctx, &f)
 	if err != nil {
 		return err
 	}
-	for _, k := range f.kinds {
-		if !slices.Contains(explore.Kinds(), k) {
-			return usageError("--kinds: no fault %q can be drawn\nhint: use any of %s", k, strings.Join(explore.Kinds(), ", "))
-		}
+	if among != nil {
+		defer among.leave()
 	}
-	if f.jobs < 1 || f.lasts < 0 || f.lasts == 0 && f.seeds == 0 {
-		return usageError("say how long to search: --for, --seeds, and at least one --jobs")
-	}
-	debug.SetGCPercent(800) // runs are small and leave little behind
-	search := explore.Search{Scenario: s, Variant: v.Name, Bare: f.bare, Kinds: f.kinds, Unguided: f.unguided,
-		Properties: properties, First: f.first, Seeds: f.seeds, StopAt: f.stopAt, Workers: f.jobs}
 	state := newSearchState(search, f.out)
 	before := uint64(0)
 	if f.resume {
@@ -102,6 +125,11 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 			return err
 		}
 		before = search.From.Runs
+	}
+	if among != nil {
+		if err := among.explore(ctx, a, &search); err != nil {
+			return err
+		}
 	}
 	search.Save = state.save
 	a.orderly.Store(true)
@@ -118,9 +146,9 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 		return err
 	}
 	a.printSearch(search, result, before, time.Since(began))
-	kept, err := a.keepFound(search, f, result)
+	kept, sure, err := a.keepFound(ctx, search, among, f, result)
 	if err != nil {
-		return err
+		return interruptedOr(ctx, err)
 	}
 	if f.html != "" {
 		page, err := searchPage(search, f, result, kept)
@@ -132,7 +160,66 @@ func (a *app) search(ctx context.Context, file string, f searchFlags) error {
 		}
 		fmt.Fprintf(a.stdout, "  summary    %s\n", f.html)
 	}
-	return ended(ctx, "interrupted; what was found is kept", result.Violations() > 0, false)
+	return ended(ctx, "interrupted; what was found is kept", sure, len(kept) > 0)
+}
+
+// check refuses flags that do not go together.
+func (f *searchFlags) check() error {
+	for _, k := range f.kinds {
+		if !slices.Contains(explore.Kinds(), k) {
+			return usageError("--kinds: no fault %q can be drawn\nhint: use any of %s", k, strings.Join(explore.Kinds(), ", "))
+		}
+	}
+	live := f.world == trial.Live
+	switch {
+	case !live && f.world != trial.Virtual:
+		return usageError("--world %q: want %s or %s", f.world, trial.Live, trial.Virtual)
+	case !live && f.lock != "":
+		return usageError("--lock is for a search among real servers\nhint: --world live; in the virtual world a scenario names the lock")
+	case !live && f.scenario == "":
+		return usageError("name a scenario\nhint: sim list; or --world live with --lock")
+	case f.jobs < 0 || f.lasts < 0 || f.lasts == 0 && f.seeds == 0:
+		return usageError("say how long to search: --for, --seeds, and at least one --jobs")
+	}
+	if f.jobs == 0 {
+		if f.jobs = runtime.NumCPU(); live {
+			f.jobs *= liveJobs
+		}
+	}
+	return nil
+}
+
+// liveJobs is how many runs at once a processor carries among real servers: mostly they wait.
+const liveJobs = 6
+
+// searched is what is to be searched, and what that takes among real servers; nil: it is the
+// virtual world.
+func (a *app) searched(ctx context.Context, f *searchFlags) (search explore.Search, among *liveSearch, err error) {
+	search = explore.Search{Bare: f.bare, Kinds: f.kinds, Unguided: f.unguided, First: f.first, Seeds: f.seeds, StopAt: f.stopAt, Workers: f.jobs}
+	if f.world == trial.Virtual {
+		debug.SetGCPercent(800) // runs are small and leave little behind
+		s, v, properties, err := f.load(f.scenario)
+		if err != nil {
+			return search, nil, err
+		}
+		search.Scenario, search.Variant, search.Properties = s, v.Name, properties
+		return search, nil, nil
+	}
+	s, v, among, err := a.liveTarget(ctx, f.scenario, f)
+	if err != nil {
+		return search, nil, err
+	}
+	search.Scenario, search.Variant = s, v.Name
+	if search.Properties = liveProperties(among.programs.Lock(), &v.Setup); f.named {
+		search.Properties, err = f.wanted()
+	}
+	if len(f.kinds) == 0 {
+		search.Kinds, search.Allows = survivable(&v.Setup)
+	}
+	if err != nil {
+		among.leave()
+	}
+	return search, among, err
 }
 
 // searchLine says how far the search is, of which so many runs were made before.
@@ -163,6 +250,12 @@ func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, too
 		took.Seconds(), float64(r.Runs-min(before, r.Runs))/took.Seconds(), about, words.Count(r.Behaviours, "distinct behaviour"))
 	if text := judgedFew(s.Properties, &r); text != "" {
 		fmt.Fprintf(a.stdout, "  judged     %s; the other runs gave it no chance to fail, or did not finish\n", text)
+	}
+	for _, w := range r.Waypoints {
+		fmt.Fprintf(a.stdout, "  came by    %s: %s\n", w.Name, words.Count(w.Runs, "run"))
+	}
+	if r.Failed > 0 {
+		fmt.Fprintf(a.stdout, "  failed     %s could not be carried out, the last: %s\n", words.Count(r.Failed, "run"), r.Failure)
 	}
 	if len(r.Classes) == 0 {
 		for _, line := range worth(s.Properties, &r) {
@@ -202,63 +295,116 @@ func shareOf(c explore.Class, r *explore.Report) report.Rate {
 }
 
 // keepFound shrinks what was found of each class, writes the best down, and runs it once
-// for its report. It is not interrupted: it takes a fraction of a second, and is what a
-// search is for.
-func (a *app) keepFound(search explore.Search, f searchFlags, r explore.Report) ([]found, error) {
-	best, err := search.ShrinkBest(context.Background(), r.Found)
-	if err != nil {
-		return nil, err
+// for its report. In the virtual world it is not interrupted: it takes a fraction of a second,
+// and is what a search is for. sure: a violation is proved.
+func (a *app) keepFound(ctx context.Context, search explore.Search, among *liveSearch, f searchFlags, r explore.Report) (kept []found, sure bool, err error) {
+	var best []*explore.Shrunk
+	if among == nil {
+		best, err = search.ShrinkBest(context.Background(), r.Found)
+		sure = len(best) > 0
+	} else {
+		best, err = among.shrunk(ctx, search, r.Found)
+		a.clearLine()
 	}
-	var kept []found
+	if err != nil {
+		return nil, sure, err
+	}
 	for _, k := range best {
+		sure = sure || k.Failed == nil
+		where := trial.Virtual
+		if k.Live {
+			where = trial.Live
+		}
 		name := fmt.Sprintf("%.20s-%s-%d", search.Scenario.Name, k.Property, search.First+k.Run)
-		text, err := k.YAML(name, fmt.Sprintf("sim search %s --variant %s, run %d", search.Scenario.File, search.Variant, search.First+k.Run))
+		if among != nil {
+			name += "-" + where
+		}
+		text, err := k.YAML(name, f.origin(search, k.Run))
 		if err != nil {
-			return kept, err
+			return kept, sure, err
 		}
 		file := filepath.Join(f.out, name+".yaml")
 		if err := machine.WriteFile(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
-			return kept, err
+			return kept, sure, err
 		}
 		note := fmt.Sprintf("%d of %s, fails with %d of %s", len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
+		if k.Live {
+			note = fmt.Sprintf("%d of %s, shows in %d of %s among real servers", len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "run"))
+		}
 		if k.Failed != nil {
 			note = fmt.Sprintf("%s, not shrunk: %v", words.Count(k.From, "fault"), k.Failed)
 		}
-		page, err := a.reportFound(file, f.out, k.Seed)
+		page, err := a.reportFound(ctx, file, f.out, k, among)
 		if err != nil {
-			return kept, err
+			return kept, sure, err
 		}
 		kept = append(kept, found{file, page, note})
 		fmt.Fprintf(a.stdout, "  found      %s   %s\n", file, note)
 		fmt.Fprintf(a.stdout, "  report     %s\n", shortPath(page))
-		fmt.Fprintf(a.stdout, "  replay     %s\n", shellquote.Join("sim", "replay", filepath.ToSlash(file)))
+		replay := []string{"sim", "replay", filepath.ToSlash(file)}
+		if k.Live {
+			replay[1] = "run"
+			replay = append(replay, "--seed", fmt.Sprint(k.Seed))
+			if k.Setup.Lock.Program != nil {
+				replay = append(replay, "--allow-programs")
+			}
+		}
+		fmt.Fprintf(a.stdout, "  replay     %s\n", shellquote.Join(replay...))
 	}
-	return kept, nil
+	return kept, sure, nil
+}
+
+// origin says where something was found.
+func (f *searchFlags) origin(search explore.Search, run uint64) string {
+	return fmt.Sprintf("%s, run %d", shellquote.Join(f.command(search)...), search.First+run)
+}
+
+// command is how a command line begins that searches the same.
+func (f *searchFlags) command(search explore.Search) []string {
+	list := []string{"sim", "search"}
+	if f.world == trial.Live {
+		list = append(list, "--world", f.world)
+	}
+	if f.lock != "" {
+		list = append(list, "--lock", f.lock)
+	}
+	if f.scenario != "" {
+		list = append(list, f.scenario, "--variant", cmp.Or(f.variant, search.Variant))
+	}
+	return list
 }
 
 // found is a scenario that a search wrote, and the report of its run.
 type found struct{ file, report, note string }
 
-// reportFound runs what was found as sim replay does, and returns its page.
-func (a *app) reportFound(file, out string, seed uint64) (string, error) {
+// reportFound runs what was found as sim replay does, or sim run, and returns its page.
+func (a *app) reportFound(ctx context.Context, file, out string, k *explore.Shrunk, among *liveSearch) (string, error) {
 	s, err := loadOne(file)
 	if err != nil {
 		return "", err
 	}
-	t, err := trial.Run(context.Background(), s, trial.Options{Seed: seed, Tries: 1, World: trial.Virtual, Out: out, Now: a.now,
-		Program: map[string]string{"sim": programVersion()}})
+	o := trial.Options{Seed: k.Seed, Tries: 1, World: trial.Virtual, Out: out, Now: a.now, Program: map[string]string{"sim": programVersion()}}
+	if k.Live {
+		o.World, o.Tries, o.ClientCommand = trial.Live, 0, []string{among.self, "client"}
+	} else {
+		ctx = context.Background()
+	}
+	t, err := trial.Run(ctx, s, o)
 	if err != nil {
 		return "", err
 	}
 	return t.Report, nil
 }
 
+// where says where runs are made.
+var where = map[string]string{trial.Virtual: "in the virtual world", trial.Live: "among real servers"}
+
 // searchPage is what came of a search, as a page shows it.
 func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []found) (page report.Rates, err error) {
 	page = report.Rates{
 		Heading: search.Scenario.Name + ": a search",
-		Lead: fmt.Sprintf("Variant %s: %s in the virtual world, %s. The shares are those of the %s drawn afresh.",
-			search.Variant, words.Count(r.Runs, "run"), words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),
+		Lead: fmt.Sprintf("Variant %s: %s %s, %s. The shares are those of the %s drawn afresh.",
+			search.Variant, words.Count(r.Runs, "run"), where[f.world], words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),
 		Replay: searchAgain(search, f, r.Runs),
 	}
 	if len(r.Classes) == 0 {
@@ -282,8 +428,8 @@ func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []f
 
 // searchAgain is the command that makes the same runs again.
 func searchAgain(search explore.Search, f searchFlags, runs uint64) string {
-	list := []string{"sim", "search", search.Scenario.File, "--variant", search.Variant, "--property", strings.Join(wordsOf(search.Properties), ","),
-		"--seed", fmt.Sprint(f.first), "--seeds", fmt.Sprint(runs), "--for", "0s"}
+	list := append(f.command(search), "--property", strings.Join(wordsOf(search.Properties), ","),
+		"--seed", fmt.Sprint(f.first), "--seeds", fmt.Sprint(runs), "--for", "0s")
 	if len(f.kinds) > 0 {
 		list = append(list, "--kinds", strings.Join(f.kinds, ","))
 	}

@@ -17,8 +17,10 @@ import (
 type searchState struct {
 	path string
 	// of identifies the search.
-	of      string
-	written time.Time
+	of             string
+	began, written time.Time
+	// before is how long had been searched before it began.
+	before int64
 }
 
 // stateEvery is how often the state is written while a search goes on.
@@ -28,7 +30,7 @@ const stateEvery = 5 * time.Second
 func newSearchState(s explore.Search, out string) *searchState {
 	identity := fmt.Sprintf("%s\n%s\n%v\n%v\n%v\n%v\n%d", s.Scenario.Text, s.Variant, s.Bare, s.Kinds, s.Unguided, s.Properties, s.First)
 	name := fmt.Sprintf("%.40s-%s.search.json", s.Scenario.Name, s.Variant)
-	return &searchState{path: filepath.Join(out, name), of: fmt.Sprintf("%x", sha256.Sum256([]byte(identity))), written: time.Now()}
+	return &searchState{path: filepath.Join(out, name), of: fmt.Sprintf("%x", sha256.Sum256([]byte(identity))), began: time.Now(), written: time.Now()}
 }
 
 // load reads the state of the search that is to be continued.
@@ -48,6 +50,7 @@ func (f *searchState) load() (*explore.State, error) {
 	if s.Of != f.of {
 		return nil, usageError("%s belongs to another search: the scenario, --variant, --kinds, --property, --bare, --unguided or --seed was different\nhint: leave out --resume to start a new search", f.path)
 	}
+	f.before = s.TookMS
 	return s, nil
 }
 
@@ -57,6 +60,6 @@ func (f *searchState) save(s *explore.State, last bool) error {
 		return nil
 	}
 	f.written = time.Now()
-	s.Of = f.of
+	s.Of, s.TookMS = f.of, f.before+time.Since(f.began).Milliseconds()
 	return machine.WriteFile(f.path, s.Write)
 }

@@ -37,16 +37,22 @@ func (t *target) load(file string) (s *scenario.Scenario, v *scenario.Variant, p
 	if v.Setup.Lock.Program != nil {
 		return nil, nil, nil, usageError("%s: %w\nhint: sim run %s --allow-programs", s.File, trial.ErrNotVirtual, s.File)
 	}
+	properties, err = t.wanted()
+	return s, v, properties, err
+}
+
+// wanted are the properties.
+func (t *target) wanted() (properties []checker.Property, err error) {
 	for _, name := range t.properties {
 		if !slices.Contains(checker.Properties(), checker.Property(name)) {
-			return nil, nil, nil, usageError("--property: no property %q\nhint: sim list properties", name)
+			return nil, usageError("--property: no property %q\nhint: sim list properties", name)
 		}
 		properties = append(properties, checker.Property(name))
 	}
 	if len(properties) == 0 {
-		return nil, nil, nil, usageError("--property: name at least one")
+		return nil, usageError("--property: name at least one")
 	}
-	return s, v, properties, nil
+	return properties, nil
 }
 
 // loadOne reads one scenario.

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
+)
+
+// liveSearch is what a search among real servers needs beside what it searches.
+type liveSearch struct {
+	programs *trial.Programs
+	self     string
+	// twin is the lock as a built-in one, which runs in the virtual world, too; nil: it is none of ours.
+	twin *scenario.StandIn
+	// leave ends what is left on the machine.
+	leave func()
+}
+
+// The scenario of a search where none is named.
+const (
+	// searchTTL is the TTL where the lock allows it.
+	searchTTL = 200 * time.Millisecond
+	// grantAfter is how much longer than the TTL it may take until somebody is granted the lock.
+	grantAfter = time.Second
+)
+
+// liveTarget is what is searched among real servers: the scenario, or where there is none one for the
+// lock's class, with the lock in the place of the scenario's own.
+func (a *app) liveTarget(ctx context.Context, file string, f *searchFlags) (s *scenario.Scenario, v *scenario.Variant, l *liveSearch, err error) {
+	own, err := standIn(f.lock)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	list := []*scenario.Scenario{}
+	if file != "" {
+		if s, err = loadOne(file); err != nil {
+			return nil, nil, nil, err
+		}
+		if v, err = variantOf(s, f.variant); err != nil {
+			return nil, nil, nil, err
+		}
+		list = append(list, s)
+	}
+	switch {
+	case own == nil && s == nil:
+		return nil, nil, nil, usageError("name a scenario, or a lock with --lock")
+	case s == nil && f.variant != "":
+		return nil, nil, nil, usageError("--variant is one of a scenario: name that, too")
+	case own == nil:
+		if err := checkPrograms(list, runFlags{world: trial.Live, allowPrograms: f.allowPrograms}); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	l = &liveSearch{}
+	if l.self, err = os.Executable(); err != nil {
+		return nil, nil, nil, fmt.Errorf("failed to find my own program: %w", err)
+	}
+	if l.leave, err = a.enterLive(false); err != nil {
+		return nil, nil, nil, err
+	}
+	if v != nil {
+		f.variant = v.Name
+	}
+	s, v, err = l.place(ctx, own, s, v)
+	if err != nil {
+		l.leave()
+	}
+	return s, v, l, err
+}
+
+// place puts the lock in the place of the scenario's own.
+func (l *liveSearch) place(ctx context.Context, own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant) (*scenario.Scenario, *scenario.Variant, error) {
+	if _, err := server.FindRedis(); err != nil {
+		return nil, nil, &trial.EnvironmentError{Err: err, Hint: "sim doctor says what is missing"}
+	}
+	var list []*scenario.Scenario
+	if s != nil {
+		list = []*scenario.Scenario{s}
+	}
+	var err error
+	if l.programs, err = trial.Greet(ctx, list, own); err != nil {
+		return nil, nil, interruptedOr(ctx, err)
+	}
+	if own != nil {
+		if l.twin, err = twinOf(own, l.self); err != nil {
+			return nil, nil, err
+		}
+		if own.Ready.Elsewhere() {
+			return nil, nil, usageError("--lock %s: its keys are in %s, where sim does not see them: nothing that a search found could be confirmed", own.Command(), own.Ready.Store)
+		}
+		if s, err = withLock(own, s, v); err != nil {
+			return nil, nil, err
+		}
+		v = &s.Variants[0]
+		if why := own.NotApplicable(&v.Setup); why != "" {
+			return nil, nil, usageError("%s is not applicable: %s", s.File, why)
+		}
+	} else if v.Setup.Lock.Program == nil {
+		l.twin = scenario.NewBuiltIn(v.Setup.Lock, programVersion())
+	}
+	return s, v, nil
+}
+
+// twinOf is the built-in lock that stands in, or that this very program is as a lock program.
+func twinOf(own *scenario.StandIn, self string) (*scenario.StandIn, error) {
+	if own.Program == nil {
+		return own, nil
+	}
+	words := own.Program.Command
+	if path, err := exec.LookPath(words[0]); err == nil && len(words) > 2 && words[1] == "lock" {
+		if path, err = filepath.Abs(path); err == nil && path == self {
+			return standIn(shellquote.Join(words[2:]...))
+		}
+	}
+	return nil, nil
+}
+
+// withLock is the scenario, in one variant, with another lock in the place of its own; without a
+// scenario one that suits the lock's class.
+func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant) (*scenario.Scenario, error) {
+	if s == nil {
+		var err error
+		if s, err = scenarioFor(&own.Ready); err != nil {
+			return nil, err
+		}
+		v = &s.Variants[0]
+	}
+	placed := v.With(own)
+	placed.Setup.Faults.Mix = nil
+	head := s.Head
+	head.Source, head.Story, head.Guarantee = "", "", scenario.NoGuarantee
+	text, err := scenario.Encode(nil, head, &placed.Setup, nil)
+	if err != nil {
+		return nil, err
+	}
+	return scenario.Parse(s.File, []byte(text))
+}
+
+// scenarioFor is a scenario for a search with a lock of which only is known what it says itself.
+func scenarioFor(r *program.Ready) (*scenario.Scenario, error) {
+	nodes := 1
+	ttl := max(searchTTL, program.Duration(r.TTLMin))
+	if step := program.Duration(r.TTLStep); step > 0 {
+		ttl = (ttl + step - 1) / step * step
+	}
+	if r.Class == program.Quorum {
+		nodes = 3
+	}
+	think := ttl / 5
+	if r.Has(program.Renews) { // it shall come to a renewal
+		think = ttl / 2
+	}
+	tokens := "none"
+	if r.Has(program.TellsToken) { // a lock of ours draws none otherwise
+		if tokens = "single-counter"; r.Class == program.Quorum {
+			tokens = "quorum-counter"
+		}
+	}
+	text := fmt.Sprintf(`name: search
+lock: {algorithm: redlock, ttl: %v, node_timeout: %v, retry: {attempts: 20, delay: %v, jitter: %v}}
+nodes: {count: %d, persistence: aof-no}
+workload: {clients: 2, sections: 3, start: together, think: %v}
+fencing: {tokens: %s}
+grant_within: %v
+time_limit: %v
+`, ttl, max(ttl/10, 10*time.Millisecond), ttl/10, ttl/10, nodes, think, tokens, ttl+grantAfter, 10*ttl+10*time.Second)
+	return scenario.Parse("--lock", []byte(text))
+}
+
+// liveProperties are those that are asked of a lock where none is named: those that depend on the lock
+// alone, and not on what a client does whose lease has ended.
+func liveProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
+	list := []checker.Property{checker.ExclusiveLease, checker.OwnerRelease, checker.NoResurrection, checker.NoOrphanLock, checker.DeadlockFree}
+	if s.Nodes.Count > 2 && !s.Nodes.Replicated() {
+		list = append(list, checker.MinorityTolerant)
+	}
+	if r != nil && r.Has(program.TellsLoss) {
+		list = append(list, checker.ToldWhenLost)
+	}
+	if r != nil && r.Has(program.TellsToken) {
+		list = append(list, checker.OrderedTokens)
+	}
+	return list
+}
+
+// explore makes a search one among real servers.
+func (l *liveSearch) explore(ctx context.Context, a *app, s *explore.Search) error {
+	s.Real = &explore.Real{Phase: a.phase}
+	s.Place = func() explore.Place {
+		return &trial.Place{ClientCommand: []string{l.self, "client"}, Programs: l.programs}
+	}
+	if s.From != nil {
+		s.Real.Commands = s.From.Commands
+		return nil
+	}
+	a.phase("a run without faults")
+	var err error
+	s.Real.Commands, err = s.Commands(ctx)
+	a.clearLine()
+	return interruptedOr(ctx, err)
+}
+
+// phase shows at a terminal what is being done.
+func (a *app) phase(text string) {
+	if a.isTerminal(a.stderr) {
+		fmt.Fprintf(a.stderr, "\r\x1b[K%s", text)
+	}
+}
+
+// shrunk repeats and shrinks what was found, and looks for it in the virtual world, where the lock is one of
+// ours: what repeats there for certain comes first.
+func (l *liveSearch) shrunk(ctx context.Context, s explore.Search, list []explore.Found) (all []*explore.Shrunk, err error) {
+	found, err := s.ShrinkReal(ctx, list)
+	if err != nil || l.twin == nil {
+		return found, err
+	}
+	for _, k := range found {
+		setup := scenario.Variant{Setup: k.Setup}.With(l.twin).Setup
+		s.Real.Phase(fmt.Sprintf("%s: in the virtual world", k.Property))
+		certain, err := explore.InVirtual(ctx, &setup, k.Found)
+		if err != nil {
+			return all, err
+		}
+		if certain != nil {
+			all = append(all, certain)
+		}
+	}
+	return append(all, found...), nil
+}
+
+// survivable are the faults that are drawn where no kinds are named, those that a lock on Redis is meant to
+// survive: no clock is moved, no replica promoted, and no node loses what it knew.
+func survivable(s *scenario.Setup) (kinds []string, allows func(*scenario.Fault) bool) {
+	kinds = slices.DeleteFunc(explore.Kinds(), func(k string) bool { return k == "clock" || k == "promote" })
+	return kinds, func(f *scenario.Fault) bool {
+		return !nemesis.Forgets(f.Params, s.Nodes.Persistence)
+	}
+}

@@ -100,7 +100,7 @@ hardly shows again (--world live), 3 bad scenario or flags, 4 the machine lacks 
 	c.Flags().Uint64Var(&f.seeds, "seeds", 0, "how many runs to make (default: as many as the time allows)")
 	c.Flags().DurationVar(&f.lasts, "for", 10*time.Second, "how long to search; 0s: until all --seeds runs are made")
 	c.Flags().IntVar(&f.stopAt, "stop-at", 0, "stop after this many violations (default: never)")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor; with --world live six)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor; with --world live four)")
 	c.Flags().StringVar(&f.out, "out", filepath.Join(a.project.Out, "found"), "folder for the scenarios that are found")
 	registerList(c, "kinds", explore.Kinds())
 	c.Flags().StringVar(&f.html, "html", "", "also write a summary to this HTML page")
@@ -190,7 +190,7 @@ func (f *searchFlags) check() error {
 }
 
 // liveJobs is how many runs at once a processor carries among real servers: mostly they wait.
-const liveJobs = 6
+const liveJobs = 4
 
 // searched is what is to be searched, and what that takes among real servers; nil: it is the
 // virtual world.
@@ -310,7 +310,7 @@ func (a *app) keepFound(ctx context.Context, search explore.Search, among *liveS
 		return nil, sure, err
 	}
 	for _, k := range best {
-		sure = sure || k.Failed == nil
+		sure = sure || k.Failed == nil && k.Confirmed()
 		where := trial.Virtual
 		if k.Live {
 			where = trial.Live
@@ -330,6 +330,9 @@ func (a *app) keepFound(ctx context.Context, search explore.Search, among *liveS
 		note := fmt.Sprintf("%d of %s, fails with %d of %s", len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
 		if k.Live {
 			note = fmt.Sprintf("%d of %s, shows in %d of %s among real servers", len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "run"))
+		}
+		if !k.Confirmed() {
+			note += ", by the lock's word alone: look here"
 		}
 		if k.Failed != nil {
 			note = fmt.Sprintf("%s, not shrunk: %v", words.Count(k.From, "fault"), k.Failed)

@@ -173,7 +173,7 @@ func scenarioFor(r *program.Ready) (*scenario.Scenario, error) {
 	text := fmt.Sprintf(`name: search
 lock: {algorithm: redlock, ttl: %v, node_timeout: %v, retry: {attempts: 20, delay: %v, jitter: %v}}
 nodes: {count: %d, persistence: aof-no}
-workload: {clients: 2, sections: 3, start: together, think: %v}
+workload: {clients: 2, sections: 3, start: in-turn, think: %v}
 fencing: {tokens: %s}
 grant_within: %v
 time_limit: %v
@@ -199,7 +199,7 @@ func liveProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
 
 // explore makes a search one among real servers.
 func (l *liveSearch) explore(ctx context.Context, a *app, s *explore.Search) error {
-	s.Real = &explore.Real{Phase: a.phase}
+	s.Real = &explore.Real{Own: l.twin != nil, Phase: a.phase}
 	s.Place = func() explore.Place {
 		return &trial.Place{ClientCommand: []string{l.self, "client"}, Programs: l.programs}
 	}

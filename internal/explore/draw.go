@@ -109,7 +109,13 @@ func (d *drawer) add(r *rand.Rand, list []scenario.Fault, kind string) []scenari
 		if slices.Contains(nemesis.MessageKinds(), kind) {
 			return d.ofMessage(r, kind)
 		}
-		return scenario.Fault{Kind: kind, Params: d.params(r, kind), Trigger: d.trigger(r)}
+		f := scenario.Fault{Kind: kind, Params: d.params(r, kind, d.cast), Trigger: d.trigger(r)}
+		if client := sender(&f); client != "" && r.IntN(4) > 0 { // it strikes who has just sent or is to be answered
+			narrow := d.cast
+			narrow.Clients = []string{client}
+			f.Params = d.params(r, kind, narrow)
+		}
+		return f
 	})
 }
 
@@ -120,7 +126,7 @@ func (d *drawer) another(r *rand.Rand, list []scenario.Fault, i int) []scenario.
 	f := list[i]
 	return d.valid(list, func() scenario.Fault {
 		if !strikesMessage(&f) {
-			return scenario.Fault{Kind: f.Kind, Params: d.params(r, f.Kind), Trigger: f.Trigger}
+			return scenario.Fault{Kind: f.Kind, Params: d.params(r, f.Kind, d.cast), Trigger: f.Trigger}
 		}
 		same := clone([]scenario.Fault{f})[0]
 		on := *f.On
@@ -185,15 +191,30 @@ func (d *drawer) allows(list []scenario.Fault, from int) bool {
 	return d.setup.CheckFaults(d.own+from) == nil
 }
 
-func (d *drawer) params(r *rand.Rand, kind string) nemesis.Fault {
+// sender is the client of the message at which a fault strikes; empty: it strikes at no message.
+func sender(f *scenario.Fault) string {
+	switch {
+	case f.On == nil || f.On.Point != "":
+		return ""
+	case f.On.Sends != "":
+		return f.On.Client
+	}
+	return f.On.To
+}
+
+func (d *drawer) params(r *rand.Rand, kind string, cast nemesis.Cast) nemesis.Fault {
 	k := nemesis.MixKind{Of: "any", Widely: true,
 		For: nemesis.Always(d.length(r)), By: nemesis.Always(d.length(r))}
-	return k.Draw(r, kind, d.cast)
+	return k.Draw(r, kind, cast)
 }
 
 // trigger draws when a fault strikes: at the start, at some time, or, half of
-// the time, at a point of a client's code.
+// the time, at a point of a client's code. Where messages count, one in three strikes
+// when one passes: inside a lock of which no points are known.
 func (d *drawer) trigger(r *rand.Rand) (t scenario.Trigger) {
+	if len(d.messages) > 0 && r.IntN(3) == 0 {
+		return d.message(r, r.IntN(2) == 0)
+	}
 	switch r.IntN(4) {
 	case 0:
 		at := time.Duration(0)

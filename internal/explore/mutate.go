@@ -83,7 +83,7 @@ func (d *drawer) change(s *schedule, r *rand.Rand) {
 	case 4:
 		d.vary(s, i, func(f *scenario.Fault) {
 			if !strikesMessage(f) {
-				f.Params = d.params(r, f.Kind)
+				f.Params = d.params(r, f.Kind, d.cast)
 			} else if on := f.On; on.Nth > 1 { // the one before
 				earlier := *on
 				earlier.Nth--

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 type Real struct {
 	// Commands are names of those that clients send to nodes: faults strike messages of these kinds, too.
 	Commands []string
+	// Own: the lock is one of ours, and its word is believed.
+	Own bool
 	// Phase is told what is done with what was found; nil: nobody.
 	Phase func(string)
 }
@@ -63,10 +66,10 @@ func (f *finder) stream(ctx context.Context) error {
 					err = w.again(&out)
 					mu.Lock()
 				}
-				if err == nil {
+				if out.lineage != nil { // what was seen counts, though the search ends
 					f.take(&out)
 					f.progress(0)
-					err = f.save(false)
+					err = errors.Join(err, f.save(false))
 				}
 				if err == nil && f.StopAt > 0 && f.state.proved() >= f.StopAt {
 					err = errFound
@@ -190,17 +193,19 @@ func (s Search) Commands(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// sure leaves of the violations of a lock program those that the nodes confirm: its word alone is no
-// proof.
-func sure(findings []checker.Finding, h *history.History) {
-	for i := range findings {
-		if f := &findings[i]; f.Verdict == checker.Violated && h.Header.Program != "" {
-			if ok, _ := checker.Confirmed(h, *f); !ok {
-				f.Verdict = checker.Unknown
-			}
-		}
-	}
+// wordAlone marks a class of which the nodes do not confirm some property: the lock's word alone is no proof.
+const wordAlone = ", by the lock's word alone"
+
+// unconfirmed reports that the nodes do not confirm a violation of a lock program.
+func unconfirmed(findings []checker.Finding, h *history.History) bool {
+	return h.Header.Program != "" && slices.ContainsFunc(findings, func(f checker.Finding) bool {
+		ok, _ := checker.Confirmed(h, f)
+		return f.Verdict == checker.Violated && !ok
+	})
 }
+
+// Confirmed reports that the nodes confirm what was found, or that the lock is one of ours.
+func (f *Found) Confirmed() bool { return !strings.HasSuffix(f.Class, wordAlone) }
 
 // benches run setups side by side.
 type benches struct {

@@ -24,8 +24,8 @@ type bench struct {
 	stagger time.Duration
 	// faults is how many must take effect for what holds to be believed.
 	faults int
-	// real: runs are made among real servers.
-	real bool
+	// real says how runs are made among real servers; nil: they are not.
+	real *Real
 }
 
 // Place is where runs are made, one at a time.
@@ -62,6 +62,8 @@ type verdicts struct {
 	history  *history.History
 	// failed says why a run among real servers could not be carried out: it tells nothing.
 	failed error
+	// doubtful: some violation rests on the word of the lock alone.
+	doubtful bool
 }
 
 // of is the verdict on a property.
@@ -92,22 +94,21 @@ func (b *bench) run(setup *scenario.Setup, seed uint64, wanted []checker.Propert
 	}
 	out, err := b.place.Run(b.ctx, runner.Config{Scenario: b.name, Variant: v, Seed: seed, Stagger: b.stagger, Reuse: b.events})
 	switch {
-	case out.Interrupted || err != nil && b.real && b.ctx.Err() != nil:
+	case out.Interrupted || err != nil && b.real != nil && b.ctx.Err() != nil:
 		return verdicts{}, context.Canceled
-	case err != nil && b.real:
+	case err != nil && b.real != nil:
 		return verdicts{failed: err}, nil
 	case err != nil:
 		return verdicts{}, fmt.Errorf("seed %d: %w", seed, err)
 	}
 	b.events = out.History.Events
 	findings := checker.Judge(b.ctx, out.History, wanted, b.options(setup))
-	if b.real {
-		sure(findings, out.History)
-	}
-	return verdicts{findings: findings, history: out.History}, nil
+	made := verdicts{findings: findings, history: out.History}
+	made.doubtful = b.real != nil && !b.real.Own && unconfirmed(findings, out.History)
+	return made, nil
 }
 
 // options are those by which a run is judged: quickly, and without telling why.
 func (b *bench) options(setup *scenario.Setup) checker.Options {
-	return checker.Options{Fast: !b.real, Brief: !b.real, Faults: b.faults, GrantWithin: setup.GrantWithin}
+	return checker.Options{Fast: b.real == nil, Brief: b.real == nil, Faults: b.faults, GrantWithin: setup.GrantWithin}
 }

@@ -113,7 +113,7 @@ func (r *Report) JudgedOn(class string) (runs, drawn uint64) {
 	for _, j := range r.Judged {
 		all := strings.Split(j.Name, together)
 		missing := func(p string) bool { return !slices.Contains(all, p) }
-		if !slices.ContainsFunc(strings.Split(class, together), missing) {
+		if !slices.ContainsFunc(strings.Split(strings.TrimSuffix(class, wordAlone), together), missing) {
 			runs, drawn = runs+j.Runs, drawn+j.Drawn
 		}
 	}
@@ -179,7 +179,7 @@ func (s *Search) bench(ctx context.Context) *bench {
 		place = s.Place()
 	}
 	b := newBench(ctx, s.Scenario.Name, place)
-	b.real = s.Real != nil
+	b.real = s.Real
 	return b
 }
 
@@ -203,7 +203,11 @@ func (s Search) setup() (*scenario.Setup, error) {
 
 // class names the properties that a run violated, and the strongest of them.
 func (s Search) class(v *verdicts) (name string, strongest checker.Property) {
-	return s.named(v.violated)
+	name, strongest = s.named(v.violated)
+	if name != "" && v.doubtful {
+		name += wordAlone
+	}
+	return name, strongest
 }
 
 // judged names the properties that a run put to the test.

@@ -157,7 +157,7 @@ func (f *finder) progress(underway uint64) {
 	if f.Progress == nil {
 		return
 	}
-	r := f.state.report()
+	r := f.state.Report()
 	r.Runs += underway
 	f.Progress(r)
 }

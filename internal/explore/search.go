@@ -158,6 +158,7 @@ func (s Search) Run(ctx context.Context) (Report, error) {
 	if s.From != nil {
 		f.state = s.From
 	}
+	f.state.Properties = s.Properties
 	if err := f.startWorkers(ctx); err != nil {
 		return Report{}, err
 	}
@@ -169,7 +170,7 @@ func (s Search) Run(ctx context.Context) (Report, error) {
 	if f.reported == nil {
 		f.reported = f.state
 	}
-	return f.reported.report(), errors.Join(err, f.save(true))
+	return f.reported.Report(), errors.Join(err, f.save(true))
 }
 
 // bench makes a place to run setups.

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 )
 
 // State is where a search stands after some whole generations of runs: enough to
@@ -17,6 +19,8 @@ type State struct {
 	Version int    `json:"version"`
 	// Of identifies what is searched: a search is continued with the same only.
 	Of string `json:"of"`
+	// Properties are those of Search.
+	Properties []checker.Property `json:"properties,omitempty"`
 	// Runs and Drawn are counted as in Report.
 	Runs  uint64 `json:"runs"`
 	Drawn uint64 `json:"drawn"`
@@ -163,8 +167,8 @@ func (s *State) violations() (n uint64) {
 	return n
 }
 
-// report sums up.
-func (s *State) report() Report {
+// Report sums up.
+func (s *State) Report() Report {
 	r := Report{Runs: s.Runs, Drawn: s.Drawn, Failed: s.Failed, Failure: s.Failure, Waypoints: slices.Clone(s.Waypoints), Behaviours: s.distinct.count(), Estimated: !s.distinct.exact(),
 		Classes: slices.Clone(s.Classes), Judged: slices.Clone(s.Judged), Found: slices.Clone(s.Found)}
 	slices.SortFunc(r.Classes, func(a, b Class) int { return cmp.Or(cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name)) })

@@ -25,28 +25,30 @@ import (
 
 const patience = 30 * time.Second
 
-// trial is a lock program to run.
+// trial is a lock program to run. Its command, of libraries.json, begins with its path below bin, or
+// below this folder.
 type trial struct {
-	command []string
-	nodes   int
+	command  []string
+	homepage string
+	nodes    int
 	// taken is the answer to an acquire that waited in vain, gone that to the release of
 	// a lock whose key was deleted; whoever can extend it refuses that.
 	taken, gone string
 }
 
 var trials = map[string]trial{
-	"redsync":            {[]string{"redsync"}, 3, "refused", "refused"},
-	"redsync-tuned":      {[]string{"redsync", "-tuned"}, 3, "refused", "refused"},
-	"redislock":          {[]string{"redislock"}, 1, "refused", "refused"},
-	"redislock-tuned":    {[]string{"redislock", "-tuned"}, 1, "refused", "refused"},
-	"rueidislock":        {[]string{"rueidislock"}, 1, "unknown", "unknown"},
-	"gozero":             {[]string{"gozero"}, 1, "refused", "refused"},
-	"redis-py":           {[]string{"redis-py/redis_py.py"}, 1, "refused", "refused"},
-	"symfony-lock":       {[]string{"symfony-lock/symfony_lock.php"}, 1, "refused", "released"},
-	"symfony-lock-tuned": {[]string{"symfony-lock/symfony_lock.php", "--tuned"}, 1, "refused", "released"},
-	"tooz":               {[]string{"tooz/tooz_lock.py"}, 1, "refused", "refused"},
-	"node-redis":         {[]string{"node-redis/node_redis.mjs"}, 1, "refused", "refused"},
-	"ruby-redis":         {[]string{"ruby-redis/ruby_redis.rb"}, 1, "refused", "refused"},
+	"redsync":            {nodes: 3, taken: "refused", gone: "refused"},
+	"redsync-tuned":      {nodes: 3, taken: "refused", gone: "refused"},
+	"redislock":          {nodes: 1, taken: "refused", gone: "refused"},
+	"redislock-tuned":    {nodes: 1, taken: "refused", gone: "refused"},
+	"rueidislock":        {nodes: 1, taken: "unknown", gone: "unknown"},
+	"gozero":             {nodes: 1, taken: "refused", gone: "refused"},
+	"redis-py":           {nodes: 1, taken: "refused", gone: "refused"},
+	"symfony-lock":       {nodes: 1, taken: "refused", gone: "released"},
+	"symfony-lock-tuned": {nodes: 1, taken: "refused", gone: "released"},
+	"tooz":               {nodes: 1, taken: "refused", gone: "refused"},
+	"node-redis":         {nodes: 1, taken: "refused", gone: "refused"},
+	"ruby-redis":         {nodes: 1, taken: "refused", gone: "refused"},
 }
 
 // libraries are where Debian keeps the libraries of the programs that are not built.
@@ -60,19 +62,57 @@ var libraries = map[string]string{
 var bin string
 
 func TestMain(m *testing.M) {
-	var err error
-	if bin, err = os.MkdirTemp("", "adapters"); err == nil {
+	build, err := readTrials()
+	if err == nil {
+		bin, err = os.MkdirTemp("", "adapters")
+	}
+	if err == nil {
 		var out []byte
-		if out, err = exec.Command("go", "build", "-o", bin+"/", "./redsync", "./redislock", "./rueidislock", "./etcd", "./advisory", "./gozero").CombinedOutput(); err != nil {
+		if out, err = exec.Command("go", append([]string{"build", "-o", bin + "/"}, build...)...).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s", out)
 		}
 	}
 	code := 1
 	if err == nil {
 		code = m.Run()
+	} else {
+		fmt.Fprintln(os.Stderr, err)
 	}
 	os.RemoveAll(bin)
 	os.Exit(code)
+}
+
+// readTrials takes the commands from libraries.json, and returns the packages of those that are built. Each
+// program whose lock is in Redis has a trial.
+func readTrials() (build []string, err error) {
+	text, err := os.ReadFile("libraries.json")
+	if err != nil {
+		return nil, err
+	}
+	var list []struct{ Name, Command, Homepage string }
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, err
+	}
+	left := len(trials)
+	for _, l := range list {
+		command := strings.Fields(l.Command)
+		if program, isBuilt := strings.CutPrefix(command[0], "bin/adapters/"); isBuilt {
+			command[0], build = program, append(build, "./"+program)
+		}
+		command[0] = strings.TrimPrefix(command[0], "adapters/")
+		tr, is := trials[l.Name]
+		if is {
+			tr.command, tr.homepage = command, l.Homepage
+			trials[l.Name] = tr
+			left--
+		} else if !slices.Contains(stores, l.Name) {
+			return nil, fmt.Errorf("libraries.json: %s has no trial", l.Name)
+		}
+	}
+	if left > 0 {
+		return nil, fmt.Errorf("libraries.json lacks %d of the trials", left)
+	}
+	return build, nil
 }
 
 // inEach runs a test with each program and its nodes.
@@ -246,6 +286,9 @@ func TestTurns(t *testing.T) {
 		c1, c2 := start(t, tr, time.Minute, addresses(nodes)...), start(t, tr, time.Minute, addresses(nodes)...)
 		if c1.ready["version"] == "" {
 			t.Error("the program does not know the library's version")
+		}
+		if c1.ready["homepage"] != tr.homepage {
+			t.Errorf("the program says that its homepage is %v, libraries.json %s", c1.ready["homepage"], tr.homepage)
 		}
 		got := c1.ask("acquired", `{"type":"acquire","id":1,"wait_ms":20000}`)
 		if validity, told := got["validity_ms"].(float64); told != c1.can("validity") || validity > 60000 {

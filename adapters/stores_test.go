@@ -8,6 +8,9 @@ import (
 	"testing"
 )
 
+// stores are the programs whose lock is not in Redis.
+var stores = []string{"etcd", "advisory"}
+
 // Locks that are not kept in Redis conform, and run in a scenario with faults on their links.
 // sim starts their servers.
 func TestStores(t *testing.T) {
@@ -18,7 +21,7 @@ func TestStores(t *testing.T) {
 	if _, err := os.Stat(sim); err != nil {
 		t.Fatalf("make build: %v", err)
 	}
-	for _, name := range []string{"etcd", "advisory"} {
+	for _, name := range stores {
 		t.Run(name, func(t *testing.T) {
 			run := func(args ...string) string {
 				out, err := exec.Command(sim, args...).CombinedOutput()

@@ -134,6 +134,14 @@ deadcode: ## Look for functions that neither the program nor a test can reach (e
 mutants: setup-test ## Change what verdicts rest on, one operator at a time, and see whether a test notices (an hour; P=internal/lock for one package)
 	$(GO) run ./scripts/mutants $(P)
 
+.PHONY: track-record
+track-record: setup build adapters ## Audit and search the libraries of adapters/ (hours; FOR=20m ONLY='redsync redis-py' JOBS=8), write docs/track-record.md
+	$(GO) run ./scripts/trackrecord -for $(or $(FOR),20m) -only '$(ONLY)' -jobs $(or $(JOBS),0)
+
+.PHONY: track-record-pages
+track-record-pages: ## Write the pages of the track record anew from what was measured
+	$(GO) run ./scripts/trackrecord -pages
+
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities in what is used
 	for m in . $(MODULES); do (cd $$m && $(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./...) || exit 1; done

@@ -27,6 +27,9 @@ var cellLooks = map[CellState]cellLook{
 	CellNotApplicable: {badge{"aside", "–", "not applicable"}, "-", faint, "➖"},
 }
 
+// Badge is how a page shows the state: template "badge" takes it.
+func (s CellState) Badge() badge { return cellLooks[s].badge }
+
 func (p *printer) cellMark(s CellState) string {
 	look := cellLooks[s]
 	if p.o.Unicode {

@@ -56,18 +56,34 @@ func sourceHash(code string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-var templates = sync.OnceValue(func() *template.Template {
+var templates = sync.OnceValue(parsed)
+
+func parsed() *template.Template {
 	t := template.New("").Funcs(template.FuncMap{
 		"assets": theAssets, "seconds": seconds, "short": shortDuration, "count": count, "grouped": grouped,
 	})
 	return template.Must(t.ParseFS(pages, "page/*.tmpl"))
-})
+}
 
 // render executes a page as a whole before it writes: a page is written
 // entirely or not at all.
 func render(w io.Writer, name string, data any) error {
+	return execute(w, templates(), name, data)
+}
+
+// WritePage renders a page that another package has the template of. The template may use those of
+// frame.tmpl, and what the others may.
+func WritePage(w io.Writer, tmpl string, data any) error {
+	t, err := parsed().New("page").Parse(tmpl)
+	if err != nil {
+		return fmt.Errorf("failed to parse the template of a page: %w", err)
+	}
+	return execute(w, t, "page", data)
+}
+
+func execute(w io.Writer, t *template.Template, name string, data any) error {
 	var buf bytes.Buffer
-	if err := templates().ExecuteTemplate(&buf, name, data); err != nil {
+	if err := t.ExecuteTemplate(&buf, name, data); err != nil {
 		return fmt.Errorf("failed to render %s: %w", name, err)
 	}
 	_, err := w.Write(showHidden(buf.Bytes()))

@@ -150,6 +150,10 @@ func markdown(s string) string {
 	return b.String()
 }
 
+// Markdown is markdown for other packages, and MarkdownCode markdownCode, of one line.
+func Markdown(s string) string     { return markdown(s) }
+func MarkdownCode(s string) string { return markdownCode(plain(s)) }
+
 // markdownCode writes text as code, with a fence longer than any in it.
 func markdownCode(s string) string {
 	fence := "`"

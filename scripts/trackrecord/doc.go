@@ -1,0 +1,12 @@
+// Trackrecord measures the lock libraries of adapters/libraries.json: for each it makes a report card
+// (sim audit), then searches it among real servers (sim search). It writes docs/track-record.md and
+// reports/gallery/track-record.html from what it has kept.
+//
+//	go run ./scripts/trackrecord [-for 20m] [-only 'redsync redis-py'] [-jobs 8] [-pages]
+//
+// What was measured is kept in .cache/track-record/<name>/. It is not measured again as long as the versions
+// of sim and of the library stay the same; a search that was stopped goes on for the time that is left. With
+// -pages nothing is measured.
+//
+// Findings are explained in docs/findings/*.yaml, written by hand: type finding says what stands in them.
+package main

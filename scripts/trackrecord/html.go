@@ -1,0 +1,25 @@
+package main
+
+import (
+	_ "embed" // the template
+	"io"
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report"
+)
+
+//go:embed page.tmpl
+var page string
+
+// writeHTML writes reports/gallery/track-record.html. It needs nothing else.
+func writeHTML(w io.Writer, r *record) error { return report.WritePage(w, page, r) }
+
+// ReportLink and ScenarioLink lead from the page to the files of a finding.
+func (f *explained) ReportLink() string   { return fromPage(htmlPage, f.Report) }
+func (f *explained) ScenarioLink() string { return fromPage(htmlPage, f.Scenario) }
+
+// Together is the count, which stays on one line.
+func (c *cell) Together() string { return strings.ReplaceAll(c.Count, " ", "\u00a0") }
+
+// Day is when the search began.
+func (s *search) Day() string { return day(s.Started) }

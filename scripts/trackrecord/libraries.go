@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+)
+
+// library is a lock program of adapters/, as libraries.json lists it.
+type library struct {
+	Name string `json:"name"`
+	// Adapter is the program's folder, Command what stands behind --lock.
+	Adapter string `json:"adapter"`
+	Command string `json:"command"`
+	// Homepage is that of the library.
+	Homepage string `json:"homepage"`
+}
+
+func readLibraries(file string) (list []library, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&list); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for i, l := range list {
+		if l.Name == "" || l.Adapter == "" || l.Command == "" || l.Homepage == "" || named(list[:i], l.Name) {
+			return nil, fmt.Errorf("%s: %q lacks something, or is there twice", file, l.Name)
+		}
+	}
+	return list, nil
+}
+
+func named(list []library, name string) bool {
+	return slices.ContainsFunc(list, func(l library) bool { return l.Name == name })
+}
+
+// choose takes those with the names; without names all.
+func choose(all []library, names []string) (list []library, err error) {
+	for _, name := range names {
+		if !named(all, name) {
+			return nil, fmt.Errorf("no library %q in %s", name, librariesFile)
+		}
+	}
+	for _, l := range all {
+		if len(names) == 0 || slices.Contains(names, l.Name) {
+			list = append(list, l)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report"
+)
+
+const intro = `This page says what ` + "`sim`" + ` saw of well-known lock libraries. Each library is used as it is, behind a [lock program](../adapters/README.md).
+It was measured in two ways. [` + "`sim audit`" + `](audit.md) put it into all shipped scenarios that put a guarantee to the test. Then a search
+among real servers (` + "`sim search --world live`" + `) tried random schedules of faults. All took place on one machine.
+
+A cell has the worst state of its cases, and how many of the cases that apply are kept. [What a cell says](audit.md#what-a-cell-says) has the exact rules.
+*Kept* is no proof. *By design* means that no lock of this class can keep it.
+`
+
+const making = "`make track-record`" + ` measures, and writes this page and ` + "`reports/gallery/track-record.html`" + `. It takes hours: 20 minutes of search for each library, and the
+audits. It can be stopped (Ctrl-C), and goes on where it was. ` + "`make track-record FOR=2m ONLY='redsync redis-py' JOBS=4`" + ` searches two libraries for 2 minutes each, with four runs
+at once. ` + "`make track-record-pages`" + ` writes the pages anew from what is kept in ` + "`.cache/track-record`" + `. What is kept is
+measured again if the version of ` + "`sim`" + ` or of the library is another; to measure a library anew, remove its folder there.
+`
+
+// text is a text of a program, code a command line, for Markdown.
+var text, code = report.Markdown, report.MarkdownCode
+
+// writeMarkdown writes docs/track-record.md.
+func writeMarkdown(w io.Writer, r *record) error {
+	var b bytes.Buffer
+	b.WriteString("# Track record\n\nWritten by `make track-record`: do not edit.\n\n" + intro + "\n")
+	if len(r.Locks) == 0 {
+		b.WriteString("No measurement is kept in the repository yet. The findings below were made by hand.\n")
+	} else {
+		b.WriteString("The same as a page for a browser: [reports/gallery/track-record.html](../reports/gallery/track-record.html).\n")
+		r.tables(&b)
+		for i := range r.Locks {
+			r.Locks[i].markdown(&b)
+		}
+	}
+	b.WriteString("\n## Findings\n\nThese were looked at in the source of the library.\n")
+	for i := range r.Findings {
+		r.Findings[i].markdown(&b)
+	}
+	if len(r.Open) > 0 {
+		b.WriteString("\n## Not yet looked at in the library's source\n\nThe record shows these, and nobody has looked for the reason yet. It can be in the library, in the program around it, or in\n`sim`. Each needs a look.\n\n")
+	}
+	for _, o := range r.Open {
+		fmt.Fprintf(&b, "- %s, %s. %s %s\n", text(o.Lock), text(o.What), text(o.Why), code(o.Replay))
+	}
+	b.WriteString("\n## How to make it\n\n" + making)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func tableRow(b *bytes.Buffer, cells ...string) {
+	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+}
+
+func (r *record) tables(b *bytes.Buffer) {
+	b.WriteString("\n## Guarantees\n\n")
+	head := []string{"guarantee"}
+	for i := range r.Locks {
+		l := &r.Locks[i]
+		head = append(head, fmt.Sprintf("%s<br>%s", text(l.Name), text(l.On.Version)))
+	}
+	tableRow(b, head...)
+	tableRow(b, slices.Repeat([]string{"---"}, len(head))...)
+	for _, row := range r.Rows {
+		line := []string{fmt.Sprintf("**%s**<br>%s", text(row.Name), text(row.Title))}
+		for _, c := range row.Cells {
+			badge := c.State.Badge()
+			line = append(line, fmt.Sprintf("%s %s<br>%s", badge.Icon, badge.Word, c.Count))
+		}
+		tableRow(b, line...)
+	}
+	if len(r.Missing) > 0 {
+		var names []string
+		for _, l := range r.Missing {
+			names = append(names, fmt.Sprintf("[%s](%s)", text(l.Name), l.Homepage))
+		}
+		fmt.Fprintf(b, "\nNot measured yet: %s.\n", strings.Join(names, ", "))
+	}
+}
+
+// markdown writes what is known of a library.
+func (l *lock) markdown(b *bytes.Buffer) {
+	fmt.Fprintf(b, "\n## %s\n\n", text(l.Name))
+	fmt.Fprintf(b, "<%s> %s, by the program in [%s](../%s).\n\n", l.Homepage, text(l.On.Version), l.Adapter, l.Adapter)
+	fmt.Fprintf(b, "- Audit: %s; sim %s, redis %s. %s\n", text(l.Day()), text(l.Card.Versions["sim"]), text(l.Card.Versions["redis"]), code(l.Card.Replay))
+	if l.On.NotConforming != "" {
+		fmt.Fprintf(b, "- The program does not conform to the lock protocol, so nothing is held against it: %s.\n", text(l.On.NotConforming))
+	}
+	if l.On.Misbehaves != "" {
+		fmt.Fprintf(b, "- `sim conform`: %s.\n", text(l.On.Misbehaves))
+	}
+	switch s := l.Search; {
+	case s == nil:
+		b.WriteString("- Search: not yet.\n")
+	case s.Store != "":
+		fmt.Fprintf(b, "- Search: none. The lock is kept in %s. A search takes only what the keys in Redis confirm.\n", text(s.Store))
+	default:
+		s.markdown(b)
+	}
+}
+
+func (s *search) markdown(b *bytes.Buffer) {
+	if s.Took == 0 {
+		b.WriteString("- Search: it did not come to a run.\n")
+	} else {
+		fmt.Fprintf(b, "- Search: %s; sim %s, redis %s. %s.\n", day(s.Started), text(s.Sim), text(s.Redis), text(s.Words()))
+	}
+	if !s.Done {
+		b.WriteString("- The search was stopped before its end.\n")
+	}
+	for i := range s.Found {
+		fmt.Fprintf(b, "- Found: %s.\n", text(s.Found[i].Words()))
+	}
+	for _, n := range s.Nothing {
+		fmt.Fprintf(b, "- Nothing found of %s: %s.\n", text(string(n.Property)), text(n.Worth))
+	}
+	for _, c := range s.Commands {
+		fmt.Fprintf(b, "- Searched with %s\n", code(c))
+	}
+}
+
+// markdown writes a finding. Its own texts are ours.
+func (f *explained) markdown(b *bytes.Buffer) {
+	fmt.Fprintf(b, "\n### %s\n\n%s %s. How often: %s. %s\n\n", f.Title, f.Library, f.Version, f.Rate, code(f.Shows))
+	for _, s := range f.Source {
+		fmt.Fprintf(b, "- `%s`, `%s`: %s\n", s.File, s.Lines, strings.TrimSpace(s.Does))
+	}
+	for _, shown := range f.Shown {
+		fmt.Fprintf(b, "- In this record: %s.\n", text(shown))
+	}
+	if len(f.Upstream) == 0 {
+		b.WriteString("- Not reported upstream by us.\n")
+	}
+	for _, u := range f.Upstream {
+		fmt.Fprintf(b, "- Upstream: <%s>\n", u)
+	}
+	fmt.Fprintf(b, "- [Report](%s), [scenario](%s).\n", fromPage(markdownPage, f.Report), fromPage(markdownPage, f.Scenario))
+}
+
+// fromPage is a link from a page to a file of the repository.
+func fromPage(page, file string) string {
+	to, err := filepath.Rel(path.Dir(page), file)
+	if err != nil {
+		return file
+	}
+	return filepath.ToSlash(to)
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+)
+
+// meter measures libraries.
+type meter struct {
+	// sim is the program, and what it and redis-server say of their versions.
+	sim, simVersion, redis string
+	lasts                  time.Duration
+	jobs                   int
+}
+
+func newMeter(ctx context.Context, lasts time.Duration, jobs int) (*meter, error) {
+	m := &meter{sim: filepath.Join("bin", "sim"), lasts: lasts, jobs: jobs}
+	says := func(after, path string, args ...string) (string, error) {
+		text, err := machine.Output(ctx, path, args...)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", path, err)
+		}
+		if _, text, found := strings.Cut(text, after); found && text != "" {
+			return strings.Fields(text)[0], nil
+		}
+		return "", fmt.Errorf("%s does not say its version", path)
+	}
+	var err, other error
+	m.simVersion, err = says("sim ", m.sim, "version")
+	m.redis, other = says("v=", "redis-server", "--version")
+	return m, errors.Join(err, other)
+}
+
+// measure does what is still to be done for a library.
+func (m *meter) measure(ctx context.Context, l *library) error {
+	command, err := shellquote.Split(l.Command)
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.Name, err)
+	}
+	p, err := program.Start(ctx, program.Options{Command: command, Env: []string{"PYTHONDONTWRITEBYTECODE=1"}})
+	if err != nil {
+		return fmt.Errorf("%s cannot be started: %w", l.Name, err)
+	}
+	p.Close()
+	now := versions{Sim: m.simVersion, Redis: m.redis, Library: p.Ready.Version, Command: l.Command}
+	s, err := readStored(".", l.Name)
+	if err != nil {
+		return err
+	}
+	if !s.audited(now) {
+		if err := m.audit(ctx, l); err != nil {
+			return err
+		}
+	}
+	if p.Ready.Elsewhere() {
+		return (&searched{versions: now, Store: string(p.Ready.Store)}).write(l.Name)
+	}
+	return m.search(ctx, l, s, now)
+}
+
+// audit makes the card. It takes its name only when the audit came to its end.
+func (m *meter) audit(ctx context.Context, l *library) error {
+	dir := filepath.Join(dataDir, l.Name)
+	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "audit")), os.MkdirAll(dir, 0o755)); err != nil {
+		return err
+	}
+	card := filepath.Join(dir, "card.new.json")
+	err := m.run(ctx, l, "audit", "--lock", l.Name+"="+l.Command, "--out", dir, "--card", card)
+	if err != nil {
+		return err
+	}
+	return os.Rename(card, cardFile(".", l.Name))
+}
+
+// search begins a search, or goes on with one.
+func (m *meter) search(ctx context.Context, l *library, s *stored, now versions) error {
+	left, resume := s.left(now, m.lasts)
+	if left <= 0 {
+		fmt.Fprintf(os.Stderr, "%s: searched for %v already\n", l.Name, s.took())
+		return nil
+	}
+	out := filepath.Join(dataDir, l.Name, "search")
+	args := []string{"search", "--world", "live", "--lock", l.Command, "--for", left.String(), "--out", out}
+	if m.jobs > 0 {
+		args = append(args, "-j", fmt.Sprint(m.jobs))
+	}
+	made := &searched{versions: now, Started: time.Now().UTC().Format(time.RFC3339)}
+	if resume {
+		made = s.Searched
+		args = append(args, "--resume")
+	} else if err := os.RemoveAll(out); err != nil {
+		return err
+	}
+	made.Commands, made.Done = append(made.Commands, shellquote.Join(append([]string{"sim"}, args...)...)), false
+	if err := made.write(l.Name); err != nil { // what follows may be killed
+		return err
+	}
+	err := m.run(ctx, l, args...)
+	made.Ended, made.Done = time.Now().UTC().Format(time.RFC3339), err == nil
+	return errors.Join(err, made.write(l.Name))
+}
+
+// endWithin is how long sim may take to end in order when it is told to.
+const endWithin = 90 * time.Second
+
+// run runs sim to its end. Ctrl-C at a terminal reaches it, too: it
+// takes the two signals for one.
+func (m *meter) run(ctx context.Context, l *library, args ...string) error {
+	fmt.Fprintf(os.Stderr, "%s: %s\n", l.Name, shellquote.Join(append([]string{"sim"}, args...)...))
+	c := exec.CommandContext(ctx, m.sim, args...)
+	c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.WaitDelay = endWithin
+	err := c.Run()
+	if code := c.ProcessState.ExitCode(); code >= 0 && code <= 2 && ctx.Err() == nil { // nothing, something, or something in doubt
+		return nil
+	}
+	return fmt.Errorf("%s: sim %s ended with %w", l.Name, args[0], err)
+}

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// record is what both pages show. It depends on what is kept alone.
+type record struct {
+	// Locks are the columns: the libraries that have a card. Missing are the others.
+	Locks   []lock
+	Missing []library
+	Rows    []row
+	// Findings are explained, Open are not.
+	Findings []explained
+	Open     []open
+}
+
+// lock is a library with what was measured: its card, its column on that, and what was searched, nil if nothing was.
+type lock struct {
+	library
+	Card   *report.Card
+	On     *report.CardLock
+	Search *search
+}
+
+// row is a guarantee; Cells go with the locks.
+type row struct {
+	report.CardGuarantee
+	Cells []cell
+}
+
+// cell is a guarantee of a lock: the worst state of its cases, and how many of those that apply are kept.
+type cell struct {
+	Lock  string
+	State report.CellState
+	Count string
+}
+
+// search is what a search says.
+type search struct {
+	*searched
+	// Took is how long was searched; 0: not yet.
+	Took   time.Duration
+	Report explore.Report
+	Rate   float64
+	Found  []class
+	// Nothing says of each other property what it is worth that no run violated it.
+	Nothing []nothing
+}
+
+type nothing struct {
+	Property checker.Property
+	Worth    string
+}
+
+// class is a class of violations that a search found.
+type class struct {
+	explore.Class
+	Property checker.Property
+	// Again is in how many of Repeats runs it showed again at best; Proved: that is enough.
+	Again  int
+	Proved bool
+	// Scenario is the file that the search wrote.
+	Scenario string
+}
+
+// explained is a finding, with what the record shows of it.
+type explained struct {
+	finding
+	Shown []string
+}
+
+// open is what no finding explains yet.
+type open struct {
+	Lock, What, Why, Replay string
+}
+
+func readRecord(root string, all []library, findings []finding) (*record, error) {
+	r := &record{}
+	for _, l := range all {
+		s, err := readStored(root, l.Name)
+		if err != nil {
+			return nil, err
+		}
+		if s.Card == nil {
+			r.Missing = append(r.Missing, l)
+			continue
+		}
+		r.Locks = append(r.Locks, lock{library: l, Card: s.Card, On: &s.Card.Locks[0], Search: searchOf(l.Name, s)})
+	}
+	r.rows()
+	for i := range findings {
+		r.Findings = append(r.Findings, explained{finding: findings[i]})
+	}
+	for i := range r.Locks {
+		r.match(&r.Locks[i])
+	}
+	return r, nil
+}
+
+// rows are the guarantees of all cards, in the order of the first card that has them.
+func (r *record) rows() {
+	for i := range r.Locks {
+		for _, g := range r.Locks[i].Card.Guarantees {
+			if !slices.ContainsFunc(r.Rows, func(known row) bool { return known.Name == g.Name }) {
+				r.Rows = append(r.Rows, row{CardGuarantee: g})
+			}
+		}
+	}
+	for i := range r.Rows {
+		for j := range r.Locks {
+			r.Rows[i].Cells = append(r.Rows[i].Cells, cellOf(&r.Locks[j], r.Rows[i].Name))
+		}
+	}
+}
+
+func cellOf(l *lock, guarantee string) cell {
+	c := cell{Lock: l.Name, State: l.On.Row(guarantee), Count: "no case applies"}
+	kept, applies := 0, 0
+	for i := range l.On.Cells {
+		if one := &l.On.Cells[i]; one.Guarantee() == guarantee && one.State != report.CellNotApplicable {
+			if applies++; one.State == report.CellKept {
+				kept++
+			}
+		}
+	}
+	if applies > 0 {
+		c.Count = fmt.Sprintf("%d of %d kept", kept, applies)
+	}
+	return c
+}
+
+func searchOf(name string, s *stored) *search {
+	if s.Searched == nil {
+		return nil
+	}
+	out := &search{searched: s.Searched, Took: s.took()}
+	if out.Took == 0 {
+		return out
+	}
+	out.Report = s.State.Report()
+	out.Rate = float64(out.Report.Runs) / out.Took.Seconds()
+	for _, c := range out.Report.Classes {
+		out.Found = append(out.Found, classOf(name, c, out.Report.Found))
+	}
+	for _, p := range s.State.Properties {
+		if !slices.ContainsFunc(out.Found, func(c class) bool { return slices.Contains(strings.Split(c.Name, " + "), string(p)) }) {
+			out.Nothing = append(out.Nothing, nothing{p, out.Report.Worth(p)})
+		}
+	}
+	return out
+}
+
+// classOf takes of the violations of a class that which showed again most often, as the search does.
+func classOf(name string, c explore.Class, found []explore.Found) class {
+	var best *explore.Found
+	for i := range found {
+		if f := &found[i]; f.Class == c.Name && (best == nil || f.Again > best.Again) {
+			best = f
+		}
+	}
+	out := class{Class: c}
+	if best != nil {
+		out.Property, out.Again, out.Proved = best.Property, best.Again, best.Proved()
+		out.Scenario = path.Join(dataDir, name, "search", fmt.Sprintf("search-%s-%d-live.yaml", best.Property, best.Run))
+	}
+	return out
+}
+
+// match sets what the record shows of a lock beside the findings, and what none explains among the open ones.
+func (r *record) match(l *lock) {
+	for i := range l.On.Cells {
+		c := &l.On.Cells[i]
+		what := fmt.Sprintf("%s: %s, violated in %d of %s", c.ID, c.State, c.Violated, words.Count(c.Runs, "run"))
+		known := r.shown(l.Name+", "+what, func(f *finding) bool { return f.explains(l.Name, c) })
+		if !known && c.State == report.CellBroken {
+			r.Open = append(r.Open, open{l.Name, what, c.Why, c.Replay})
+		}
+	}
+	if l.Search == nil {
+		return
+	}
+	for _, c := range l.Search.Found {
+		if !c.Proved {
+			continue
+		}
+		if !r.shown(l.Name+", search: "+c.Words(), func(f *finding) bool { return f.explainsFound(l.Name, c.Property) }) {
+			r.Open = append(r.Open, open{l.Name, "search: " + c.Words(), "", "sim run --allow-programs " + c.Scenario})
+		}
+	}
+}
+
+// shown notes a text at all findings that it is about.
+func (r *record) shown(text string, about func(*finding) bool) (known bool) {
+	for i := range r.Findings {
+		if f := &r.Findings[i]; about(&f.finding) {
+			f.Shown, known = append(f.Shown, text), true
+		}
+	}
+	return known
+}
+
+// Words say where the time went.
+func (s *search) Words() string {
+	text := fmt.Sprintf("%s in %v, %.1f a second", words.Count(s.Report.Runs, "run"), s.Took.Round(time.Second), s.Rate)
+	if n := s.Report.Failed; n > 0 {
+		text += fmt.Sprintf("; %s could not be carried out (the last: %s)", words.Count(n, "run"), s.Report.Failure)
+	}
+	return text
+}
+
+// Words say what was found, and how sure it is.
+func (c *class) Words() string {
+	return fmt.Sprintf("%s: in %s", c.Name, words.Count(c.Runs, "run")) + c.again()
+}
+
+// day is the date of a time as RFC 3339.
+func day(at string) string { date, _, _ := strings.Cut(at, "T"); return date }
+
+// Day is when the audit began.
+func (l *lock) Day() string { return day(l.Card.Started) }
+
+// again says how often a violation showed again.
+func (c *class) again() string {
+	if !c.Proved {
+		return fmt.Sprintf("; it hardly showed again: in fewer than %d of %d runs", explore.Showings, explore.Repeats)
+	}
+	return fmt.Sprintf("; showed again in %d of %d runs", c.Again, explore.Repeats)
+}

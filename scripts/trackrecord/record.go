@@ -170,7 +170,7 @@ func classOf(name string, c explore.Class, found []explore.Found) class {
 	}
 	out := class{Class: c}
 	if best != nil {
-		out.Property, out.Again, out.Proved = best.Property, best.Again, best.Proved()
+		out.Property, out.Again, out.Proved = best.Property, best.Again, best.Proved() && best.Confirmed()
 		out.Scenario = path.Join(dataDir, name, "search", fmt.Sprintf("search-%s-%d-live.yaml", best.Property, best.Run))
 	}
 	return out

@@ -310,7 +310,7 @@ func (a *app) keepFound(ctx context.Context, search explore.Search, among *liveS
 		return nil, sure, err
 	}
 	for _, k := range best {
-		sure = sure || k.Failed == nil && k.Confirmed()
+		sure = sure || !k.Live || k.Proved() && k.Confirmed()
 		where := trial.Virtual
 		if k.Live {
 			where = trial.Live
@@ -337,13 +337,17 @@ func (a *app) keepFound(ctx context.Context, search explore.Search, among *liveS
 		if k.Failed != nil {
 			note = fmt.Sprintf("%s, not shrunk: %v", words.Count(k.From, "fault"), k.Failed)
 		}
-		page, err := a.reportFound(ctx, file, f.out, k, among)
-		if err != nil {
-			return kept, sure, err
+		page := ""
+		if !k.Live || ctx.Err() == nil {
+			if page, err = a.reportFound(ctx, file, f.out, k, among); err != nil {
+				return kept, sure, err
+			}
 		}
 		kept = append(kept, found{file, page, note})
 		fmt.Fprintf(a.stdout, "  found      %s   %s\n", file, note)
-		fmt.Fprintf(a.stdout, "  report     %s\n", shortPath(page))
+		if page != "" {
+			fmt.Fprintf(a.stdout, "  report     %s\n", shortPath(page))
+		}
 		replay := []string{"sim", "replay", filepath.ToSlash(file)}
 		if k.Live {
 			replay[1] = "run"
@@ -405,7 +409,7 @@ var where = map[string]string{trial.Virtual: "in the virtual world", trial.Live:
 // searchPage is what came of a search, as a page shows it.
 func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []found) (page report.Rates, err error) {
 	page = report.Rates{
-		Heading: search.Scenario.Name + ": a search",
+		Heading: search.Scenario.Name + ": a search", Live: f.world == trial.Live,
 		Lead: fmt.Sprintf("Variant %s: %s %s, %s. The shares are those of the %s drawn afresh.",
 			search.Variant, words.Count(r.Runs, "run"), where[f.world], words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),
 		Replay: searchAgain(search, f, r.Runs),
@@ -421,8 +425,10 @@ func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []f
 		if item.Link, err = linkFrom(f.html, k.file); err != nil {
 			return page, err
 		}
-		if item.Report, err = linkFrom(f.html, k.report); err != nil {
-			return page, err
+		if k.report != "" {
+			if item.Report, err = linkFrom(f.html, k.report); err != nil {
+				return page, err
+			}
 		}
 		page.Found = append(page.Found, item)
 	}

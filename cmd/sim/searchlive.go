@@ -229,10 +229,13 @@ func (l *liveSearch) shrunk(ctx context.Context, s explore.Search, list []explor
 		return found, err
 	}
 	for _, k := range found {
+		if ctx.Err() != nil {
+			break
+		}
 		setup := scenario.Variant{Setup: k.Setup}.With(l.twin).Setup
 		s.Real.Phase(fmt.Sprintf("%s: in the virtual world", k.Property))
 		certain, err := explore.InVirtual(ctx, &setup, k.Found)
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return all, err
 		}
 		if certain != nil {

@@ -41,6 +41,7 @@ const (
 // stream runs without generations: what a run shows is put to use at once, and nobody waits for a slow run.
 // So it depends on the machine, too, what the search does.
 func (f *finder) stream(ctx context.Context) error {
+	f.state.Commands = f.Real.Commands
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex
@@ -113,7 +114,7 @@ func (w *searcher) again(r *result) error {
 		if err != nil {
 			return err
 		}
-		if v.violated(r.property) {
+		if v.shows(r.property, confirmed(r.class)) {
 			r.again++
 		}
 	}
@@ -205,20 +206,27 @@ func unconfirmed(findings []checker.Finding, h *history.History) bool {
 }
 
 // Confirmed reports that the nodes confirm what was found, or that the lock is one of ours.
-func (f *Found) Confirmed() bool { return !strings.HasSuffix(f.Class, wordAlone) }
+func (f *Found) Confirmed() bool { return confirmed(f.Class) }
+
+func confirmed(class string) bool { return !strings.HasSuffix(class, wordAlone) }
+
+// shows reports that a property was violated, and confirmed by the nodes if that is wanted.
+func (v *verdicts) shows(p checker.Property, confirmed bool) bool {
+	return v.violated(p) && (!confirmed || !v.doubtful)
+}
 
 // benches run setups side by side.
 type benches struct {
-	list     []*bench
-	property checker.Property
-	runs     int
+	list  []*bench
+	found *Found
+	runs  int
 }
 
-// hits runs a setup several times, and counts the violations. It stops where it cannot reach least any
-// more.
-func (p *benches) hits(setup *scenario.Setup, seed uint64, times, least int) (count int, err error) {
+// hits runs a setup several times, and counts how often it shows what was found. It stops where it cannot
+// reach least any more.
+func (p *benches) hits(setup *scenario.Setup, times, least int) (count int, err error) {
 	var mu sync.Mutex
-	made := 0
+	made, missed := 0, 0
 	var group sync.WaitGroup
 	for _, b := range p.list {
 		group.Go(func() {
@@ -226,7 +234,7 @@ func (p *benches) hits(setup *scenario.Setup, seed uint64, times, least int) (co
 			own.Faults.List = clone(setup.Faults.List)
 			for {
 				mu.Lock()
-				over := err != nil || made == times || count+times-made < least
+				over := err != nil || made == times || times-missed < least
 				if !over {
 					made++
 				}
@@ -234,13 +242,15 @@ func (p *benches) hits(setup *scenario.Setup, seed uint64, times, least int) (co
 				if over {
 					return
 				}
-				v, failed := b.run(&own, seed, []checker.Property{p.property})
+				v, failed := b.run(&own, p.found.Seed, []checker.Property{p.found.Property})
 				mu.Lock()
 				if err == nil {
 					err = failed
 				}
-				if p.runs++; v.violated(p.property) {
+				if p.runs++; v.shows(p.found.Property, p.found.Confirmed()) {
 					count++
+				} else {
+					missed++
 				}
 				mu.Unlock()
 			}
@@ -250,8 +260,9 @@ func (p *benches) hits(setup *scenario.Setup, seed uint64, times, least int) (co
 	return count, err
 }
 
-// ShrinkReal makes of each class the schedule smaller that showed the violation most often: a smaller one is taken only if it shows it about as often. One that hardly shows again comes
-// back as it was found, with Failed.
+// ShrinkReal makes of each class the schedule smaller that showed the violation most often: a smaller one
+// is taken only if it shows it about as often. One that hardly shows again comes back as it was found, with
+// Failed; so does one that the context left no time for.
 func (s Search) ShrinkReal(ctx context.Context, found []Found) (kept []*Shrunk, err error) {
 	pool := &benches{}
 	for range max(s.Workers, 1) {
@@ -268,7 +279,7 @@ func (s Search) ShrinkReal(ctx context.Context, found []Found) (kept []*Shrunk, 
 			}
 			return f.Class == class
 		})
-		one, err := s.shrinkClass(pool, of)
+		one, err := s.shrinkClass(ctx, pool, of)
 		if err != nil {
 			return kept, err
 		}
@@ -277,8 +288,7 @@ func (s Search) ShrinkReal(ctx context.Context, found []Found) (kept []*Shrunk, 
 	return kept, nil
 }
 
-func (s Search) shrinkClass(pool *benches, of []Found) (*Shrunk, error) {
-	pool.property, pool.runs = of[0].Property, 0
+func (s Search) shrinkClass(ctx context.Context, pool *benches, of []Found) (*Shrunk, error) {
 	f := slices.MaxFunc(of, func(a, b Found) int { return a.Again - b.Again })
 	setup, err := s.found(f)
 	if err != nil {
@@ -289,7 +299,10 @@ func (s Search) shrinkClass(pool *benches, of []Found) (*Shrunk, error) {
 		best.Failed = fmt.Errorf("it hardly shows again: in fewer than %d of %d runs", Showings, Repeats)
 		return best, nil
 	}
-	err = s.shrinkReal(pool, best)
+	pool.found, pool.runs = &f, 0
+	if err = s.shrinkReal(pool, best); ctx.Err() != nil {
+		best.Failed, err = errors.New("the search was interrupted"), nil
+	}
 	best.Runs = pool.runs
 	return best, err
 }
@@ -307,18 +320,17 @@ func (s Search) shrinkReal(pool *benches, best *Shrunk) error {
 		}
 		s.phase("%s: shorter? %d runs, %d faults", best.Property, pool.runs, len(setup.Faults.List))
 		var count int
-		count, k.err = pool.hits(&setup, best.Seed, Repeats, least)
+		count, k.err = pool.hits(&setup, Repeats, least)
 		return count >= least
 	}}
 	k.shrink()
 	if k.err == nil && k.accepted > 0 {
 		var count int
 		// Those that were lucky were taken. What is told is measured anew.
-		if count, k.err = pool.hits(&setup, best.Seed, Repeats, 0); count >= Showings {
+		if count, k.err = pool.hits(&setup, Repeats, 0); count >= Showings {
 			best.Setup, best.Robust = setup, count
 		}
 	}
-	best.Runs = pool.runs
 	return k.err
 }
 

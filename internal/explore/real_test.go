@@ -27,6 +27,8 @@ const plainDelete = "name: x\nlock: {algorithm: redlock, ttl: 500ms, switches: {
 func TestRealSearchProvesAndShrinks(t *testing.T) {
 	s := real(t, plainDelete, checker.ExclusiveLease)
 	s.Seeds, s.StopAt = 20_000, 1
+	var saved *State
+	s.Save = func(st *State, _ bool) error { saved = st; return nil }
 	r, err := s.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -43,6 +45,14 @@ func TestRealSearchProvesAndShrinks(t *testing.T) {
 	}
 	if got := len(kept[0].Setup.Faults.List); got > 3 || got > kept[0].From {
 		t.Errorf("%d of %d faults are left", got, kept[0].From)
+	}
+	if !slices.Equal(saved.Commands, s.Real.Commands) {
+		t.Errorf("the state has the commands %v, want %v: without them its schedules cannot be drawn again", saved.Commands, s.Real.Commands)
+	}
+	interrupted, stop := context.WithCancel(context.Background())
+	stop()
+	if left, err := s.ShrinkReal(interrupted, r.Found); err != nil || len(left) != 1 || left[0].Failed == nil || len(left[0].Setup.Faults.List) != left[0].From {
+		t.Errorf("interrupted: %+v, %v: want what was found, as it was found", left, err)
 	}
 	// The schedule was run as it was written: the lock without the mistake survives it.
 	for _, mistake := range []bool{true, false} {

@@ -12,7 +12,9 @@ import (
 type Rates struct {
 	// Heading and Lead head the page; Replay is the command that measures again.
 	Heading, Lead, Replay string
-	Grids                 []RateGrid
+	// Live: the runs were made among real servers.
+	Live  bool
+	Grids []RateGrid
 	// Classes are kinds of violations and how often each came.
 	Classes []RateLine
 	// Found are scenarios that were written, with a word on each.

@@ -4,9 +4,9 @@
 //
 //	go run ./scripts/trackrecord [-for 20m] [-only 'redsync redis-py'] [-jobs 8] [-pages]
 //
-// What was measured is kept in .cache/track-record/<name>/. It is not measured again as long as the versions
-// of sim and of the library stay the same; a search that was stopped goes on for the time that is left. With
-// -pages nothing is measured.
+// What was measured is kept in docs/track-record/<name>/, and not measured again as long as the version of the
+// library stays the same. sim works in .cache/track-record; a search that was stopped goes on there for the time
+// that is left. With -pages nothing is measured.
 //
 // Findings are explained in docs/findings/*.yaml, written by hand: type finding says what stands in them.
 package main

@@ -20,9 +20,11 @@ import (
 const (
 	librariesFile = "adapters/libraries.json"
 	findingsDir   = "docs/findings"
-	dataDir       = ".cache/track-record"
-	markdownPage  = "docs/track-record.md"
-	htmlPage      = "reports/gallery/track-record.html"
+	// workDir is where sim works; recordDir keeps what the pages are made of, and belongs to the repository.
+	workDir      = ".cache/track-record"
+	recordDir    = "docs/track-record"
+	markdownPage = "docs/track-record.md"
+	htmlPage     = "reports/gallery/track-record.html"
 )
 
 func main() {

@@ -71,8 +71,8 @@ func (m *meter) measure(ctx context.Context, l *library) error {
 
 // audit makes the card. It takes its name only when the audit came to its end.
 func (m *meter) audit(ctx context.Context, l *library) error {
-	dir := filepath.Join(dataDir, l.Name)
-	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "audit")), os.MkdirAll(dir, 0o755)); err != nil {
+	dir := filepath.Join(workDir, l.Name)
+	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "audit")), os.MkdirAll(dir, 0o755), os.MkdirAll(filepath.Dir(cardFile(".", l.Name)), 0o755)); err != nil {
 		return err
 	}
 	card := filepath.Join(dir, "card.new.json")
@@ -87,10 +87,10 @@ func (m *meter) audit(ctx context.Context, l *library) error {
 func (m *meter) search(ctx context.Context, l *library, s *stored, now versions) error {
 	left, resume := s.left(now, m.lasts)
 	if left <= 0 {
-		fmt.Fprintf(os.Stderr, "%s: searched for %v already\n", l.Name, s.took())
+		fmt.Fprintf(os.Stderr, "%s: searched for %v already\n", l.Name, s.Searched.took())
 		return nil
 	}
-	out := filepath.Join(dataDir, l.Name, "search")
+	out := searchDir(".", l.Name)
 	args := []string{"search", "--world", "live", "--lock", l.Command, "--for", left.String(), "--out", out}
 	if m.jobs > 0 {
 		args = append(args, "-j", fmt.Sprint(m.jobs))
@@ -108,7 +108,35 @@ func (m *meter) search(ctx context.Context, l *library, s *stored, now versions)
 	}
 	err := m.run(ctx, l, args...)
 	made.Ended, made.Done = time.Now().UTC().Format(time.RFC3339), err == nil
-	return errors.Join(err, made.write(l.Name))
+	after, unread := readStored(".", l.Name)
+	if unread == nil {
+		made.sum(after.State)
+	}
+	return errors.Join(err, unread, keepFound(l.Name), made.write(l.Name))
+}
+
+// keepFound keeps the scenarios that a search found.
+func keepFound(name string) error {
+	for _, dir := range []string{foundDir(".", name), searchDir(".", name)} {
+		list, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+		if err != nil {
+			return err
+		}
+		for _, from := range list {
+			if dir == foundDir(".", name) { // of an earlier search
+				err = errors.Join(err, os.Remove(from))
+				continue
+			}
+			text, failed := os.ReadFile(from)
+			if err = errors.Join(err, failed); err == nil {
+				err = os.WriteFile(filepath.Join(foundDir(".", name), filepath.Base(from)), text, 0o644)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endWithin is how long sim may take to end in order when it is told to.

@@ -90,8 +90,12 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("kept: %+v (%v)", s.Searched, err)
 	}
 	m.simVersion = "v2"
-	if got, err := calls("a", "0"); got != audit+search || err != nil {
+	if got, err := calls("a", "0"); got != "" || err != nil {
 		t.Errorf("another sim: %q (%v)", got, err)
+	}
+	write("bin/a", strings.Replace(strings.Replace(fakeLock, "CLASS", `"class":"single"`, 1), "1.2", "1.3", 1))
+	if got, err := calls("a", "0"); got != audit+search || err != nil {
+		t.Errorf("another version of the library: %q (%v)", got, err)
 	}
 	if got, err := calls("b", "0"); strings.Contains(got, "search") || err != nil {
 		t.Errorf("a lock in etcd: %q (%v)", got, err)

@@ -50,7 +50,6 @@ type search struct {
 	*searched
 	// Took is how long was searched; 0: not yet.
 	Took   time.Duration
-	Report explore.Report
 	Rate   float64
 	Found  []class
 	// Nothing says of each other property what it is worth that no run violated it.
@@ -143,16 +142,15 @@ func searchOf(name string, s *stored) *search {
 	if s.Searched == nil {
 		return nil
 	}
-	out := &search{searched: s.Searched, Took: s.took()}
+	out := &search{searched: s.Searched, Took: s.Searched.took()}
 	if out.Took == 0 {
 		return out
 	}
-	out.Report = s.State.Report()
 	out.Rate = float64(out.Report.Runs) / out.Took.Seconds()
 	for _, c := range out.Report.Classes {
 		out.Found = append(out.Found, classOf(name, c, out.Report.Found))
 	}
-	for _, p := range s.State.Properties {
+	for _, p := range out.Properties {
 		if !slices.ContainsFunc(out.Found, func(c class) bool { return slices.Contains(strings.Split(c.Name, " + "), string(p)) }) {
 			out.Nothing = append(out.Nothing, nothing{p, out.Report.Worth(p)})
 		}
@@ -171,7 +169,7 @@ func classOf(name string, c explore.Class, found []explore.Found) class {
 	out := class{Class: c}
 	if best != nil {
 		out.Property, out.Again, out.Proved = best.Property, best.Again, best.Proved() && best.Confirmed()
-		out.Scenario = path.Join(dataDir, name, "search", fmt.Sprintf("search-%s-%d-live.yaml", best.Property, best.Run))
+		out.Scenario = path.Join(recordDir, name, fmt.Sprintf("search-%s-%d-live.yaml", best.Property, best.Run))
 	}
 	return out
 }

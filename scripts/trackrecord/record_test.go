@@ -45,14 +45,12 @@ func kept(t *testing.T, root string) []library {
 			write(cardFile(root, name), func(w io.Writer) error { return report.WriteCardJSON(w, card) })
 		}
 		if s != nil {
+			s.sum(state)
 			text, err := json.Marshal(s)
 			if err != nil {
 				t.Fatal(err)
 			}
 			write(searchFile(root, name), func(w io.Writer) error { _, err := w.Write(text); return err })
-		}
-		if state != nil {
-			write(filepath.Join(root, dataDir, name, "search", "search-default.search.json"), state.Write)
 		}
 	}
 	v := versions{"v1", "7.0.15", "1.2", "bin/adapters/a"}
@@ -161,7 +159,7 @@ func TestRecord(t *testing.T) {
 	if len(alpha.Found) != 2 || !alpha.Found[0].Proved || alpha.Found[0].Again != 9 || alpha.Found[1].Proved {
 		t.Errorf("found %+v", alpha.Found)
 	}
-	if want := ".cache/track-record/alpha/search/search-exclusive-lease-99-live.yaml"; alpha.Found[0].Scenario != want {
+	if want := "docs/track-record/alpha/search-exclusive-lease-99-live.yaml"; alpha.Found[0].Scenario != want {
 		t.Errorf("scenario %s, want %s", alpha.Found[0].Scenario, want)
 	}
 	if len(alpha.Nothing) != 1 || alpha.Nothing[0].Property != checker.DeadlockFree {
@@ -202,7 +200,7 @@ func TestLeft(t *testing.T) {
 	otherRedis := now
 	otherRedis.Redis = "8.0.0"
 	at := func(v versions, took time.Duration, done bool) *stored {
-		return &stored{Searched: &searched{versions: v, Done: done}, State: &explore.State{TookMS: took.Milliseconds()}}
+		return &stored{Searched: &searched{versions: v, TookMS: took.Milliseconds(), Done: done}, State: &explore.State{TookMS: took.Milliseconds()}}
 	}
 	for name, c := range map[string]struct {
 		s      *stored
@@ -216,6 +214,8 @@ func TestLeft(t *testing.T) {
 		"stopped while it shrinks":  {at(now, 20*time.Minute, false), time.Second, true},
 		"done, and more is wanted":  {at(now, 5*time.Minute, true), 15 * time.Minute, true},
 		"another library":           {at(newer, 5*time.Minute, true), 20 * time.Minute, false},
+		"done elsewhere":            {&stored{Searched: &searched{versions: now, TookMS: 1_200_000, Done: true}}, 0, true},
+		"begun elsewhere":           {&stored{Searched: &searched{versions: now, TookMS: 300_000}}, 20 * time.Minute, false},
 		"another Redis is the same": {at(otherRedis, 20*time.Minute, true), 0, true},
 	} {
 		if left, resume := c.s.left(now, 20*time.Minute); left != c.left || resume != c.resume {
@@ -236,7 +236,7 @@ func TestAudited(t *testing.T) {
 	for name, c := range map[string]struct {
 		card *report.Card
 		want bool
-	}{"none": {nil, false}, "same": {card(), true}, "interrupted": {interrupted, false}, "newer sim": {newer, false}} {
+	}{"none": {nil, false}, "same": {card(), true}, "interrupted": {interrupted, false}, "newer sim": {newer, true}} {
 		if got := (&stored{Card: c.card}).audited(now); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -24,9 +25,10 @@ type versions struct {
 	Command string `json:"command"`
 }
 
-// same: what was measured with v need not be measured again. A new Redis alone is no reason to.
+// same: what was measured with v need not be measured again. A new Redis or a new sim is no reason to: the record says
+// which it was.
 func (v versions) same(now versions) bool {
-	v.Redis = now.Redis
+	v.Redis, v.Sim = now.Redis, now.Sim
 	return v == now
 }
 
@@ -40,6 +42,10 @@ type searched struct {
 	// Started and Ended are RFC 3339.
 	Started string `json:"started,omitempty"`
 	Ended   string `json:"ended,omitempty"`
+	// What the state of the search says after each command.
+	TookMS     int64              `json:"took_ms,omitempty"`
+	Properties []checker.Property `json:"properties,omitempty"`
+	Report     explore.Report     `json:"report"`
 	// Done: the last command came to its end. So what was found was made smaller, and written.
 	Done bool `json:"done"`
 }
@@ -52,15 +58,19 @@ func (s *searched) write(name string) error {
 	return machine.WriteFile(searchFile(".", name), func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
 }
 
-// stored is what is kept of a library. What is not there is nil.
+// stored is what is kept of a library, and the state of a search that was made here. What is not there is nil.
 type stored struct {
 	Card     *report.Card
 	Searched *searched
 	State    *explore.State
 }
 
-func cardFile(root, name string) string   { return filepath.Join(root, dataDir, name, "card.json") }
-func searchFile(root, name string) string { return filepath.Join(root, dataDir, name, "search.json") }
+func cardFile(root, name string) string   { return filepath.Join(root, recordDir, name, "card.json") }
+func searchFile(root, name string) string { return filepath.Join(root, recordDir, name, "search.json") }
+
+// searchDir is where sim search works, foundDir where the scenarios are kept that it found.
+func searchDir(root, name string) string { return filepath.Join(root, workDir, name, "search") }
+func foundDir(root, name string) string  { return filepath.Join(root, recordDir, name) }
 
 func readStored(root, name string) (*stored, error) {
 	s := &stored{}
@@ -81,7 +91,7 @@ func readStored(root, name string) (*stored, error) {
 	if err != nil || s.Searched == nil {
 		return s, err
 	}
-	states, err := filepath.Glob(filepath.Join(root, dataDir, name, "search", "*.search.json"))
+	states, err := filepath.Glob(filepath.Join(searchDir(root, name), "*.search.json"))
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +127,13 @@ func (s *stored) audited(now versions) bool {
 }
 
 // took is how long was searched.
-func (s *stored) took() time.Duration {
-	if s.State == nil {
-		return 0
+func (s *searched) took() time.Duration { return time.Duration(s.TookMS) * time.Millisecond }
+
+// sum takes over what a state says.
+func (s *searched) sum(state *explore.State) {
+	if state != nil {
+		s.TookMS, s.Properties, s.Report = state.TookMS, state.Properties, state.Report()
 	}
-	return time.Duration(s.State.TookMS) * time.Millisecond
 }
 
 // atLeast is how long a search goes on if only what it found is still to be made smaller.
@@ -129,12 +141,15 @@ const atLeast = time.Second
 
 // left is how long is still to be searched, 0 if nothing is left to do; and whether an earlier search goes on.
 func (s *stored) left(now versions, want time.Duration) (left time.Duration, resume bool) {
-	if s.Searched == nil || s.State == nil || !s.Searched.same(now) {
+	if s.Searched == nil || !s.Searched.same(now) {
 		return want, false
 	}
-	left = (want - s.took()).Round(time.Second)
-	if left <= 0 && s.Searched.Done {
+	if left = (want - s.Searched.took()).Round(time.Second); left <= 0 && s.Searched.Done {
 		return 0, true
 	}
+	if s.State == nil { // it was made elsewhere
+		return want, false
+	}
+	left = (want - time.Duration(s.State.TookMS)*time.Millisecond).Round(time.Second)
 	return max(left, atLeast), true
 }

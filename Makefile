@@ -89,6 +89,14 @@ parity: setup build ## Run all scenarios with each built-in lock behind the lock
 reproduce: setup build ## Measure how much of what a search finds shows again on real Redis (10 minutes)
 	@sh scripts/reproduce.sh $(BIN)/sim 10 .cache/reproduce
 
+.PHONY: detection
+detection: setup build ## Measure how soon a search among real servers finds each mistake of the built-in locks (an hour)
+	@sh scripts/detection.sh $(BIN)/sim 5 .cache/detection
+
+.PHONY: sound-live
+sound-live: setup build ## Run a correct lock 20,000 times among real servers under random faults: no alarm may come (40 minutes)
+	$(BIN)/sim search --world live --lock '$(BIN)/sim lock redlock' --for 0s --seeds 20000 --out .cache/sound-live
+
 .PHONY: fuzz
 fuzz: ## Fuzz each parser for a while (FUZZTIME=30s)
 	@sh scripts/fuzz.sh $(or $(FUZZTIME),30s)

@@ -49,9 +49,9 @@ type cell struct {
 type search struct {
 	*searched
 	// Took is how long was searched; 0: not yet.
-	Took   time.Duration
-	Rate   float64
-	Found  []class
+	Took  time.Duration
+	Rate  float64
+	Found []class
 	// Nothing says of each other property what it is worth that no run violated it.
 	Nothing []nothing
 }

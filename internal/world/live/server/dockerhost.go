@@ -22,7 +22,7 @@ type dockerHost struct {
 var _ Host = (*dockerHost)(nil)
 
 // openDocker connects to the engine and makes the run's network.
-func openDocker(ctx context.Context, image string) (*dockerHost, error) {
+func openDocker(ctx context.Context, image string) (Host, error) {
 	engine, err := docker.Connect(ctx)
 	if err != nil {
 		return nil, err

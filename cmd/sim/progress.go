@@ -148,17 +148,20 @@ func meter[T any](a *app, began time.Time, line func(state T, took time.Duration
 	return func(state T) {
 		if took := time.Since(began); took-last >= 200*time.Millisecond {
 			last = took
-			fmt.Fprintf(a.stderr, "\r\x1b[K%s", line(state, took))
+			a.phase(line(state, took))
 		}
 	}
 }
 
-// clearLine takes away what a meter shows.
-func (a *app) clearLine() {
+// phase shows at a terminal what is being done, in the place of what was shown before.
+func (a *app) phase(text string) {
 	if a.isTerminal(a.stderr) {
-		fmt.Fprint(a.stderr, "\r\x1b[K")
+		fmt.Fprint(a.stderr, "\r\x1b[K"+text)
 	}
 }
+
+// clearLine takes away what a meter shows.
+func (a *app) clearLine() { a.phase("") }
 
 // shortPath is path as seen from the working folder, where that is shorter.
 func shortPath(path string) string {

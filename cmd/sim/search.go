@@ -210,7 +210,7 @@ func (a *app) searched(ctx context.Context, f *searchFlags) (search explore.Sear
 		return search, nil, err
 	}
 	search.Scenario, search.Variant = s, v.Name
-	if search.Properties = liveProperties(among.programs.Lock(), &v.Setup); f.named {
+	if search.Properties = liveProperties(among.ready, &v.Setup); f.named {
 		search.Properties, err = f.wanted()
 	}
 	if len(f.kinds) == 0 {

@@ -26,6 +26,8 @@ type liveSearch struct {
 	self     string
 	// twin is the lock as a built-in one, which runs in the virtual world, too; nil: it is none of ours.
 	twin *scenario.StandIn
+	// ready is what the lock says of itself; nil: it is the scenario's own, and a built-in one.
+	ready *program.Ready
 	// leave ends what is left on the machine.
 	leave func()
 }
@@ -45,7 +47,7 @@ func (a *app) liveTarget(ctx context.Context, file string, f *searchFlags) (s *s
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	list := []*scenario.Scenario{}
+	var list []*scenario.Scenario
 	if file != "" {
 		if s, err = loadOne(file); err != nil {
 			return nil, nil, nil, err
@@ -69,13 +71,20 @@ func (a *app) liveTarget(ctx context.Context, file string, f *searchFlags) (s *s
 	if l.self, err = os.Executable(); err != nil {
 		return nil, nil, nil, fmt.Errorf("failed to find my own program: %w", err)
 	}
+	if _, err := server.FindRedis(); err != nil {
+		return nil, nil, nil, &trial.EnvironmentError{Err: err, Hint: "sim doctor says what is missing"}
+	}
 	if l.leave, err = a.enterLive(false); err != nil {
 		return nil, nil, nil, err
 	}
 	if v != nil {
 		f.variant = v.Name
 	}
-	s, v, err = l.place(ctx, own, s, v)
+	if l.programs, err = trial.Greet(ctx, list, own); err != nil {
+		err = interruptedOr(ctx, err)
+	} else {
+		s, v, err = l.place(own, s, v)
+	}
 	if err != nil {
 		l.leave()
 	}
@@ -83,19 +92,9 @@ func (a *app) liveTarget(ctx context.Context, file string, f *searchFlags) (s *s
 }
 
 // place puts the lock in the place of the scenario's own.
-func (l *liveSearch) place(ctx context.Context, own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant) (*scenario.Scenario, *scenario.Variant, error) {
-	if _, err := server.FindRedis(); err != nil {
-		return nil, nil, &trial.EnvironmentError{Err: err, Hint: "sim doctor says what is missing"}
-	}
-	var list []*scenario.Scenario
-	if s != nil {
-		list = []*scenario.Scenario{s}
-	}
-	var err error
-	if l.programs, err = trial.Greet(ctx, list, own); err != nil {
-		return nil, nil, interruptedOr(ctx, err)
-	}
+func (l *liveSearch) place(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant) (_ *scenario.Scenario, _ *scenario.Variant, err error) {
 	if own != nil {
+		l.ready = &own.Ready
 		if l.twin, err = twinOf(own, l.self); err != nil {
 			return nil, nil, err
 		}
@@ -109,7 +108,7 @@ func (l *liveSearch) place(ctx context.Context, own *scenario.StandIn, s *scenar
 		if why := own.NotApplicable(&v.Setup); why != "" {
 			return nil, nil, usageError("%s is not applicable: %s", s.File, why)
 		}
-	} else if v.Setup.Lock.Program == nil {
+	} else if l.ready = l.programs.Of(v.Setup.Lock.Program); l.ready == nil {
 		l.twin = scenario.NewBuiltIn(v.Setup.Lock, programVersion())
 	}
 	return s, v, nil
@@ -207,18 +206,11 @@ func (l *liveSearch) explore(ctx context.Context, a *app, s *explore.Search) err
 		s.Real.Commands = s.From.Commands
 		return nil
 	}
-	a.phase("a run without faults")
+	s.Real.Phase("a run without faults")
 	var err error
 	s.Real.Commands, err = s.Commands(ctx)
 	a.clearLine()
 	return interruptedOr(ctx, err)
-}
-
-// phase shows at a terminal what is being done.
-func (a *app) phase(text string) {
-	if a.isTerminal(a.stderr) {
-		fmt.Fprintf(a.stderr, "\r\x1b[K%s", text)
-	}
 }
 
 // shrunk repeats and shrinks what was found, and looks for it in the virtual world, where the lock is one of

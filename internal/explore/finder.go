@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -23,21 +22,8 @@ type finder struct {
 	reported *State
 	workers  []*searcher
 	corpus   corpus
-	failures failures
 	// near are schedules that violated something, and hardly do so again: others like them may do better.
 	near []near
-}
-
-// failures counts the runs that failed one after the other.
-type failures struct{ row atomic.Int64 }
-
-// note takes note of a run; true: too many have failed.
-func (f *failures) note(failed error) bool {
-	if failed == nil {
-		f.row.Store(0)
-		return false
-	}
-	return f.row.Add(1) >= mostFailures
 }
 
 // Generations grow: early on, what was learned is soon put to use; later on, no
@@ -233,9 +219,6 @@ func (w *searcher) carryOut(run uint64, lineage Lineage, s schedule, out *result
 		return err
 	}
 	*out = result{run: run, lineage: lineage, seed: s.seed, failed: v.failed}
-	if w.failures.note(v.failed) {
-		return fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, v.failed)
-	}
 	if v.failed != nil {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (f *finder) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex
-	next := f.state.Runs
+	next, inRow := f.state.Runs, 0 // inRow is how many runs failed one after the other
 	var group sync.WaitGroup
 	for _, w := range f.workers {
 		group.Go(func() {
@@ -71,6 +71,12 @@ func (f *finder) stream(ctx context.Context) error {
 					f.take(&out)
 					f.progress(0)
 					err = errors.Join(err, f.save(false))
+				}
+				if inRow++; out.failed == nil {
+					inRow = 0
+				}
+				if err == nil && inRow == mostFailures {
+					err = fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, out.failed)
 				}
 				if err == nil && f.StopAt > 0 && f.state.proved() >= f.StopAt {
 					err = errFound

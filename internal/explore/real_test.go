@@ -136,3 +136,12 @@ func TestTwoPrimaries(t *testing.T) {
 		}
 	}
 }
+
+func TestPropertiesOfAClass(t *testing.T) {
+	want := []checker.Property{checker.ExclusiveLease, checker.OwnerRelease}
+	for _, name := range []string{"exclusive-lease + owner-release", "exclusive-lease + owner-release" + wordAlone} {
+		if got := (&Class{Name: name}).Properties(); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}

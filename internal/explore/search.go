@@ -110,10 +110,11 @@ func (r *Report) Violations() (n uint64) {
 // JudgedOn is how many runs put all of the properties of a class to the test, drawn
 // of them with a schedule drawn afresh.
 func (r *Report) JudgedOn(class string) (runs, drawn uint64) {
+	of := Class{Name: class}
 	for _, j := range r.Judged {
-		all := strings.Split(j.Name, together)
-		missing := func(p string) bool { return !slices.Contains(all, p) }
-		if !slices.ContainsFunc(strings.Split(strings.TrimSuffix(class, wordAlone), together), missing) {
+		all := j.Properties()
+		missing := func(p checker.Property) bool { return !slices.Contains(all, p) }
+		if !slices.ContainsFunc(of.Properties(), missing) {
 			runs, drawn = runs+j.Runs, drawn+j.Drawn
 		}
 	}
@@ -129,6 +130,14 @@ type Class struct {
 	// Drawn of the Runs had a schedule drawn afresh.
 	Runs  uint64 `json:"runs"`
 	Drawn uint64 `json:"drawn"`
+}
+
+// Properties are those of the class.
+func (c *Class) Properties() (list []checker.Property) {
+	for name := range strings.SplitSeq(strings.TrimSuffix(c.Name, wordAlone), together) {
+		list = append(list, checker.Property(name))
+	}
+	return list
 }
 
 // Found is a violation that a schedule led to.

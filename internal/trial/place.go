@@ -8,9 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
@@ -39,8 +37,9 @@ func (p *Place) Run(ctx context.Context, c runner.Config) (out runner.Outcome, e
 		return out, err
 	}
 	c.World, c.Dir, c.Started = Live, p.dir, time.Now()
-	if c.Program, err = p.ready(c.Variant.Setup.Lock.Program); err != nil {
-		return out, err
+	named := c.Variant.Setup.Lock.Program
+	if c.Program = p.Programs.Of(named); named != nil && c.Program == nil {
+		return out, fmt.Errorf("the lock program %q has not been greeted", named.Command)
 	}
 	limited, cancel := context.WithTimeout(ctx, longestRun)
 	defer cancel()
@@ -52,17 +51,6 @@ func (p *Place) Run(ctx context.Context, c runner.Config) (out runner.Outcome, e
 		out.Interrupted, err = false, errors.Join(err, fmt.Errorf("the run was not over after %v", longestRun))
 	}
 	return out, err
-}
-
-// ready is what the lock program says of itself; nil: the lock is a built-in one.
-func (p *Place) ready(l *lock.Program) (*program.Ready, error) {
-	if l == nil {
-		return nil, nil
-	}
-	if r := p.Programs.ready[started(l)]; r != nil {
-		return r, nil
-	}
-	return nil, fmt.Errorf("the lock program %q has not been greeted", l.Command)
 }
 
 // emptyFolder leaves the logs of the servers in the folder alone.

@@ -41,7 +41,7 @@ func Greet(ctx context.Context, list []*scenario.Scenario, own *scenario.StandIn
 		if err := p.greet(ctx, own.Program); err != nil {
 			return nil, err
 		}
-		own.Ready = *p.ready[started(own.Program)]
+		own.Ready = *p.Of(own.Program)
 		return p, nil
 	}
 	for _, s := range list {
@@ -56,20 +56,16 @@ func Greet(ctx context.Context, list []*scenario.Scenario, own *scenario.StandIn
 	return p, nil
 }
 
-// Lock is what the lock says of itself that is in the place of all others, or the only one; nil: there is
-// none, or it is built in.
-func (p *Programs) Lock() *program.Ready {
-	if p.own != nil {
-		return &p.own.Ready
+// Of is what the lock program says of itself; nil: it has not been greeted, or there is none.
+func (p *Programs) Of(l *lock.Program) *program.Ready {
+	if l == nil {
+		return nil
 	}
-	for _, r := range p.ready {
-		return r
-	}
-	return nil
+	return p.ready[started(l)]
 }
 
 func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
-	if p.ready[started(l)] != nil {
+	if p.Of(l) != nil {
 		return nil
 	}
 	if err := FindImage(ctx, l.Command); err != nil {
@@ -168,7 +164,7 @@ func (p *Programs) subjects(s *scenario.Scenario, nodes server.Provider) []subje
 			one.notApplicable = p.own.NotApplicable(&one.Setup)
 			one.ready = &p.own.Ready
 		} else if named := v.Setup.Lock.Program; named != nil {
-			one.ready = p.ready[started(named)]
+			one.ready = p.Of(named)
 			one.notApplicable = v.Setup.NotApplicable(one.ready)
 		}
 		if one.ready != nil && !one.builtIn {

@@ -115,28 +115,22 @@ func (m *meter) search(ctx context.Context, l *library, s *stored, now versions)
 	return errors.Join(err, unread, keepFound(l.Name), made.write(l.Name))
 }
 
-// keepFound keeps the scenarios that a search found.
+// keepFound keeps the scenarios that a search found, in the place of those of an earlier one.
 func keepFound(name string) error {
-	for _, dir := range []string{foundDir(".", name), searchDir(".", name)} {
-		list, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-		if err != nil {
-			return err
-		}
-		for _, from := range list {
-			if dir == foundDir(".", name) { // of an earlier search
-				err = errors.Join(err, os.Remove(from))
-				continue
-			}
-			text, failed := os.ReadFile(from)
-			if err = errors.Join(err, failed); err == nil {
-				err = os.WriteFile(filepath.Join(foundDir(".", name), filepath.Base(from)), text, 0o644) //nolint:gosec // a name in our own folder
-			}
-		}
-		if err != nil {
-			return err
-		}
+	old, err := filepath.Glob(filepath.Join(foundDir(".", name), "*.yaml"))
+	found, other := filepath.Glob(filepath.Join(searchDir(".", name), "*.yaml"))
+	err = errors.Join(err, other)
+	for _, path := range old {
+		err = errors.Join(err, os.Remove(path))
 	}
-	return nil
+	for _, path := range found {
+		text, failed := os.ReadFile(path)
+		if failed == nil {
+			failed = os.WriteFile(filepath.Join(foundDir(".", name), filepath.Base(path)), text, 0o644) //nolint:gosec // a name in our own folder
+		}
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // endWithin is how long sim may take to end in order when it is told to.

@@ -151,7 +151,7 @@ func searchOf(name string, s *stored) *search {
 		out.Found = append(out.Found, classOf(name, c, out.Report.Found))
 	}
 	for _, p := range out.Properties {
-		if !slices.ContainsFunc(out.Found, func(c class) bool { return slices.Contains(strings.Split(c.Name, " + "), string(p)) }) {
+		if !slices.ContainsFunc(out.Found, func(c class) bool { return slices.Contains(c.Properties(), p) }) {
 			out.Nothing = append(out.Nothing, nothing{p, out.Report.Worth(p)})
 		}
 	}

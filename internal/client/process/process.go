@@ -123,10 +123,10 @@ func (s *server) close(rest bool) {
 	s.mu.Lock()
 	s.over = rest
 	s.mu.Unlock()
-	if s.program != nil && rest {
-		s.program.Kill()
-	}
 	if s.program != nil {
+		if rest {
+			s.program.Kill()
+		}
 		s.program.Close()
 		machine.KillOrphans() // what it has left behind
 	}

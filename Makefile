@@ -171,11 +171,14 @@ clean: ## Remove what was built and the runs
 GALLERY := gc-pause clock-jump failover watchdog fast-node-clock random-faults
 
 .PHONY: gallery
-gallery: setup build ## Make the reports in reports/gallery/ anew
+gallery: setup build ## Make the reports in reports/gallery/ and the pictures of the README anew
 	@rm -rf .cache/gallery && mkdir -p .cache/gallery reports/gallery
 	@for s in $(GALLERY); do \
 		$(BIN)/sim run scenarios/$$s.yaml --seed 42 --out .cache/gallery >/dev/null || exit 1; \
 		cp .cache/gallery/latest/report.html reports/gallery/$$s.html; \
 		echo "reports/gallery/$$s.html"; \
+	done
+	@for v in unfenced fenced; do \
+		$(BIN)/sim report .cache/gallery/gc-pause/* --svg --variant $$v -o docs/images/gc-pause-$$v.svg; \
 	done
 	@rm -rf .cache/gallery

@@ -19,7 +19,7 @@ table() {
 	echo "recheck_elapsed|redlock|exclusive-lease|-|-"
 	echo "release|redlock|owner-release|-|-"
 	echo "value|redlock|exclusive-lease|-|lock: {algorithm: redlock, ttl: 400ms, node_timeout: 20ms, retry: {attempts: 30, delay: 2ms, jitter: 20ms}}; nodes: {count: 1, persistence: aof-no}; workload: {clients: 2, sections: 6, start: together, think: 60ms}; time_limit: 12s"
-	echo "token_after_grant|redlock|ordered-tokens|-|-"
+	echo "token_after_grant|redlock|ordered-tokens|-|lock: {algorithm: redlock, ttl: 200ms, node_timeout: 50ms, retry: {attempts: 40, delay: 20ms, jitter: 20ms}}; fencing: {tokens: quorum-counter}; nodes: {count: 1, persistence: aof-no}; workload: {clients: 2, sections: 4, start: together, think: 30ms}; time_limit: 12s"
 	echo "node_error|redlock|minority-tolerant|-|lock: {algorithm: redlock, ttl: 500ms, $retry}; grant_within: 600ms; $three"
 	echo "clean_up|redlock|deadlock-free|-|lock: {algorithm: redlock, ttl: 2s, $retry}; grant_within: 1s; $three"
 	echo "extend|watchdog|no-resurrection|-|-"

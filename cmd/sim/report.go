@@ -11,7 +11,8 @@ import (
 )
 
 func newReportCommand(a *app) *cobra.Command {
-	var format, out string
+	var format, out, variant string
+	var svg, png bool
 	c := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Judge a stored run again and rewrite its report",
@@ -20,24 +21,37 @@ report. The histories and the scenario are read from the run's folder.
 
 A run that was killed has no result: what it recorded until then is judged, and its
 result is written, too. It counts as interrupted: a violation is one, what else was
-expected is undecided (exit code 2).`,
+expected is undecided (exit code 2).
+
+--svg and --png write the picture of one variant alone, for a README or a review: the
+first with a violation, or that of --variant. An SVG follows its reader's choice of light
+or dark. A PNG is made by Chromium or Chrome, if that is installed.`,
 		Example: `  sim report reports/latest
+  sim report reports/latest --svg
+  sim report reports/latest --png --variant unfenced -o gc-pause.png
   sim report reports/gc-pause/20261120-204501-42 --format text`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			picture := svg || png
+			if variant != "" && !picture {
+				return usageError("--variant goes with --svg or --png")
+			}
 			t, err := trial.Rejudge(c.Context(), args[0])
 			if err != nil {
 				return usageError("%w", err)
 			}
-			if format == "html" && out == "" {
+			switch {
+			case picture:
+				out, err = a.writePicture(c.Context(), t, variant, out, png)
+			case format == "html" && out == "":
 				out, err = t.Report, t.Keep()
-			} else {
+			default:
 				err = a.toOutput(out, func(w io.Writer) error { return writeResult(a, w, t, format) })
 			}
 			if err != nil {
 				return err
 			}
-			if format == "html" {
+			if picture || format == "html" {
 				fmt.Fprintln(a.stderr, "report", shortPath(out))
 			}
 			code := exitOf(t.Result, false)
@@ -52,6 +66,10 @@ expected is undecided (exit code 2).`,
 	}
 	c.Flags().StringVar(&format, "format", "html", "html, text, json, junit or markdown")
 	c.Flags().StringVarP(&out, "output", "o", "", "write to this file (default: the run's report.html, or stdout for other formats)")
+	c.Flags().BoolVar(&svg, "svg", false, "write the picture alone, as an SVG file (default: report.svg in the run's folder)")
+	c.Flags().BoolVar(&png, "png", false, "write the picture alone, as a PNG file (default: report.png in the run's folder)")
+	c.Flags().StringVar(&variant, "variant", "", "the variant whose picture is wanted")
+	c.MarkFlagsMutuallyExclusive("format", "svg", "png")
 	registerWords(c, "format", []string{"html", "text", "json", "junit", "markdown"})
 	return c
 }

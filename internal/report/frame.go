@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,31 +28,27 @@ func drawAll(views []variantView) {
 	if drawn == 0 {
 		return
 	}
-	limit := max(minDrawnEvents, min(maxDrawnEvents, allDrawnEvents/drawn))
 	foci := fociOf(views)
-	windows := make([]swimlane.Window, len(views))
+	spans := make([]swimlane.Span, len(views))
 	var length, room time.Duration
 	for i := range views {
 		if scenes[i] != nil {
-			windows[i] = swimlane.Frame(views[i].History, end, foci[i], coreOf(views[i].Variant), limit)
-			length = max(length, windows[i].View.Length())
+			spans[i] = swimlane.Frame(views[i].History, end, foci[i], coreOf(views[i].Variant), maxViewEvents/drawn)
+			length = max(length, spans[i].Length())
 		}
 	}
 	for i := range views {
-		if scenes[i] != nil && windows[i].View.From+length >= scenes[i].End {
+		if scenes[i] != nil && spans[i].From+length >= scenes[i].End {
 			// What happens last must not stick to the edge. All get the room, or
 			// their scales would differ.
 			room = length / 60
 		}
 	}
 	for i := range views {
-		if scenes[i] == nil {
-			continue
+		if scenes[i] != nil {
+			spans[i].To = spans[i].From + length + room
+			drawOne(&views[i], scenes[i], spans[i], drawn)
 		}
-		w := &windows[i]
-		w.View.To = w.View.From + length + room
-		w.Extent.To = max(w.Extent.To, w.View.To)
-		drawOne(&views[i], scenes[i], *w, end)
 	}
 	drawDetails(views, scenes, length+room)
 }
@@ -80,13 +77,20 @@ func drawDetails(views []variantView, scenes []*swimlane.Scene, view time.Durati
 		}
 		room := (longest*5/2 - list[0].Length()) / 2
 		span := swimlane.Span{From: list[0].From - room, To: list[0].To + room}
-		w := swimlane.Window{View: span, Extent: span}
-		scenes[i].Crop(w, maxDrawnPerLane)
-		v.Detail = draw(v.ID+"d", scenes[i], w, list)
+		v.Detail = draw(v.ID+"d", scenes[i], span, list)
+		v.Detail.keepInView()
 		v.Detail.Class = "detail"
-		v.Detail.Summary = summary(v.Variant, scenes[i], w)
+		v.Detail.Summary = summary(v.Variant, scenes[i], span)
 		v.DetailName = fmt.Sprintf("the overlap, %s to %s, %s times as large", seconds(span.From), seconds(span.To),
 			grouped(int(view/max(1, span.Length()))))
+	}
+}
+
+// keepInView leaves what is in view at first, for a picture that does not move.
+func (p *picture) keepInView() {
+	p.Lo, p.Hi = p.From, p.To
+	for _, l := range p.Lanes {
+		l.Shapes = slices.DeleteFunc(l.Shapes, func(s shape) bool { return s.Far || s.A > p.To || s.B < p.From })
 	}
 }
 
@@ -121,33 +125,40 @@ func fociOf(views []variantView) []swimlane.Span {
 	return foci
 }
 
-func drawOne(v *variantView, scene *swimlane.Scene, w swimlane.Window, end time.Duration) {
-	var notes []string
-	overlaps := overlapsOf(v.Variant)
-	if n := scene.Cast(involved(v.Variant), w.View, maxDrawnClients); n > 0 {
-		notes = append(notes, fmt.Sprintf("%s not drawn: only the clients of the violation and the busiest ones are", count(n, "client")))
-	}
-	if n := scene.Crop(w, maxDrawnPerLane); n > 0 {
-		notes = append(notes, fmt.Sprintf("%s not drawn: a lane has at most %d", count(n, "mark"), maxDrawnPerLane))
-	}
+func drawOne(v *variantView, scene *swimlane.Scene, view swimlane.Span, pictures int) {
+	v.paint(scene, view, "client", pictures, func() *picture { return draw(v.ID, scene, view, overlapsOf(v.Variant)) })
+	v.Pic.Summary = summary(v.Variant, scene, view)
 	if !scene.KeysSeen {
-		notes = append(notes, "the nodes' keys were not observed in this run, so the picture cannot show what was true")
+		v.Pic.Notes = append(v.Pic.Notes, "the nodes' keys were not observed in this run, so the picture cannot show what was true")
 	}
 	if v.History.Truncated {
-		notes = append(notes, "the history ends in the middle of a line")
+		v.Pic.Notes = append(v.Pic.Notes, "the history ends in the middle of a line")
 	}
-	v.Pic = draw(v.ID, scene, w, overlaps)
-	v.Pic.Notes = notes
-	v.Pic.Summary = summary(v.Variant, scene, w)
-	if !w.Whole {
-		shown := 0
-		for i := range v.History.Events {
-			if t := v.History.Events[i].Time; t >= w.Extent.From && t <= w.Extent.To {
-				shown++
-			}
+}
+
+// paint makes the picture of a scene, with as much of it as one of several pictures on a page can hold, and says
+// in words what it left out.
+func (v *variantView) paint(scene *swimlane.Scene, view swimlane.Span, process string, pictures int, draw func() *picture) {
+	var notes []string
+	if n := scene.Cast(involved(v.Variant), view, maxDrawnClients); n > 0 {
+		notes = append(notes, fmt.Sprintf("%s not drawn: only those of the violation and the busiest ones are", count(n, process)))
+	}
+	apart := time.Duration(0)
+	for things := maxThings / pictures; ; things = things * 2 / 3 {
+		apart = max(apart, scene.Thin(view, things))
+		v.Pic = draw()
+		if view.From > 0 || view.To < scene.End {
+			v.Pic.Overview = overviewOf(v.History, scene, view, violationsOf(v.Variant))
 		}
-		v.Pic.Overview = overviewOf(v.History, end, w, shown)
+		v.Pic.pack()
+		if len(v.Pic.Far) <= maxFar/pictures || things < maxStatic {
+			break
+		}
 	}
+	if apart > 0 {
+		notes = append(notes, fmt.Sprintf("the run is long: outside of what is shown at first, short things that begin less than %s after one another are drawn as one", shortDuration(apart)))
+	}
+	v.Pic.Notes = notes
 }
 
 // involved are the clients that counterexamples speak of.
@@ -164,8 +175,8 @@ func involved(v *Variant) []string {
 }
 
 // summary says the picture in words.
-func summary(v *Variant, s *swimlane.Scene, w swimlane.Window) string {
-	text := fmt.Sprintf("Time runs from %s to %s over %s, the resource and %s.", seconds(w.View.From), seconds(w.View.To),
+func summary(v *Variant, s *swimlane.Scene, view swimlane.Span) string {
+	text := fmt.Sprintf("Time runs from %s to %s over %s, the resource and %s.", seconds(view.From), seconds(view.To),
 		count(len(s.Clients), "client"), count(len(s.Nodes), "node"))
 	for _, o := range overlapsOf(v) {
 		text += fmt.Sprintf(" From %s on: %s.", seconds(o.From), o.Words)

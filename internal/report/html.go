@@ -27,6 +27,9 @@ func WriteHTML(w io.Writer, r *Result) error {
 type assets struct {
 	Style  template.CSS
 	Script template.JS
+	// Picture is the script of pictures, PictureStyle the part of Style that is for them.
+	Picture      template.JS
+	PictureStyle template.CSS
 	// Policy is the content security policy: nothing from anywhere, and of
 	// inline code only what has the hash of ours.
 	Policy string
@@ -40,11 +43,12 @@ var theAssets = sync.OnceValue(func() assets {
 		}
 		return string(data)
 	}
-	style, script := paletteCSS()+read("style.css"), read("script.js")
+	picturesOnly := paletteCSS() + read("picture.css")
+	style, script, picture := picturesOnly+read("style.css"), read("script.js"), read("picture.js")
 	return assets{
-		Style: template.CSS(style), Script: template.JS(script),
-		Policy: fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'",
-			sourceHash(style), sourceHash(script)),
+		Style: template.CSS(style), PictureStyle: template.CSS(picturesOnly), Script: template.JS(script), Picture: template.JS(picture),
+		Policy: fmt.Sprintf("default-src 'none'; style-src %s; script-src %s %s; img-src data:; base-uri 'none'; form-action 'none'",
+			sourceHash(style), sourceHash(script), sourceHash(picture)),
 	}
 })
 

@@ -2,8 +2,8 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
@@ -14,83 +14,79 @@ const (
 	wordsRow  = 13
 	beliefTop = 20
 	beliefH   = 17
+	beliefRow = beliefTop + 12
 	truthTop  = 40
 	truthH    = 7
-	bandWords = 60
+	belowRow  = 59
 )
 
 // client draws what a client believed over what was true.
 func (e *easel) client(c *swimlane.ClientLane) {
 	e.clientY[c.Name] = e.y
 	l := lane{Kind: "client", Name: c.Name, H: clientHeight,
-		Subs: []label{{beliefTop + 12, "believes"}, {truthTop + 7, "has keys"}}}
+		Subs: []sub{{beliefTop + 12, "believes"}, {truthTop + 7, "has keys"}}}
 	if !e.scene.KeysSeen {
 		l.Subs = l.Subs[:1]
 	}
-	l.Shapes = e.bands(c.Name, clientHeight-4, bandWords)
+	e.bands(&l, belowRow, wordsRow)
 	for i := range c.Marks {
 		if m := &c.Marks[i]; m.F == history.Acquire && m.To > m.From {
-			s := e.bar("asking", m.Span, beliefTop, beliefH)
+			s := bar("asking", m.Span, beliefTop, beliefH)
 			s.Kind, s.Event, s.Title = "thread", m.Event, markTitle(c.Name, m)
 			l.Shapes = append(l.Shapes, s)
 		}
 	}
 	for i := range c.Holds {
-		l.Shapes = append(l.Shapes, e.hold(c.Name, &c.Holds[i])...)
+		e.hold(&l, &c.Holds[i])
 	}
-	l.Shapes = append(l.Shapes, e.marks(c)...)
+	e.marks(&l, c)
 	l.Quiet = len(c.Holds) == 0 && len(l.Shapes) == 0
 	e.add(l)
 }
 
 // hold draws a belief, the part of it that had no keys behind it, and the ends
 // that the lock promised.
-func (e *easel) hold(client string, h *swimlane.Hold) []shape {
+func (e *easel) hold(l *lane, h *swimlane.Hold) {
 	texts := []string{"believes it holds the lock", "holds the lock", "holds"}
 	if h.Token.Set {
 		token := ", token " + h.Token.String()
 		texts = []string{texts[0] + token, texts[1] + token, "token " + h.Token.String()}
 	}
-	b := e.bar("belief", h.Span, beliefTop, beliefH)
-	b.Event, b.TextY = h.Granted, 12
-	b.Title = fmt.Sprintf("%s  %s believes it holds the lock, until %s", seconds(h.From), client, seconds(h.To))
+	b := bar("belief", h.Span, beliefTop, beliefH)
+	b.Event = h.Granted
+	b.Title = l.Name + " believes it holds the lock"
 	if h.Ended < 0 {
-		b.Title += " or longer"
+		b.Title += " (no end was seen)"
 	}
-	for _, text := range texts {
-		if b.Text == "" && e.fits(text, sure(h)) {
-			b.Text = text
-		}
-	}
-	edge := e.at("line", "granted", h.From, beliefTop-3, beliefH+6)
+	name := b.inside("belief-words", rankBelief, []int{beliefRow}, texts...)
+	name.A, name.B = int64(sure(h).From), int64(sure(h).To)
+	edge := at("line", "granted", h.From, beliefTop-3, beliefH+6)
 	edge.Step, edge.Event = true, h.Granted
-	edge.Title = fmt.Sprintf("%s  %s got the lock", seconds(h.From), client)
+	edge.Title = l.Name + " got the lock"
 	if h.Nodes > 0 {
 		edge.Title += fmt.Sprintf(" on %s", count(h.Nodes, "node"))
 	}
-	list := []shape{b}
+	l.Shapes = append(l.Shapes, b)
 	for _, g := range h.Gaps {
-		s := e.bar("gap", g, beliefTop, beliefH)
-		s.Kind, s.TextY, s.Step, s.Event = "hatch", 12, g.Length() > e.window.View.Length()/200, h.Granted
-		s.Title = fmt.Sprintf("%s  %s believes it holds the lock, but has no %s, for %s", seconds(g.From), client, e.proof(), shortDuration(g.Length()))
-		if words := "believes without keys, " + shortDuration(g.Length()); e.fits(words, g) {
-			s.Text = words
-		}
-		list = append(list, s)
+		s := bar("gap", g, beliefTop, beliefH)
+		s.Kind, s.Step, s.Event = "hatch", g.Length() > e.view.Length()/200, h.Granted
+		s.Title = fmt.Sprintf("%s believes it holds the lock, but has no %s", l.Name, e.proof())
+		s.inside("gap-words", rankBelief, []int{beliefRow}, "believes without keys, "+shortDuration(g.Length()), "without keys")
+		l.Shapes = append(l.Shapes, s)
 	}
 	for _, t := range h.Truth {
-		s := e.bar("truth", t, truthTop, truthH)
-		s.Title = fmt.Sprintf("%s  %s has the key of %s, until %s", seconds(t.From), e.voters(), client, seconds(t.To))
-		list = append(list, s)
+		s := bar("truth", t, truthTop, truthH)
+		s.Title = fmt.Sprintf("%s has the key of %s", e.voters(), l.Name)
+		l.Shapes = append(l.Shapes, s)
 	}
-	list = append(list, edge)
+	l.Shapes = append(l.Shapes, edge)
 	if h.Ended >= 0 {
-		end := e.at("line", "released", h.To, beliefTop-3, beliefH+6)
+		end := at("line", "released", h.To, beliefTop-3, beliefH+6)
 		end.Step, end.Event = true, h.Ended
-		end.Title = fmt.Sprintf("%s  %s %s", seconds(h.To), client, h.End)
-		list = append(list, end)
+		end.Title = l.Name + " " + h.End
+		l.Shapes = append(l.Shapes, end)
 	}
-	return append(list, e.promises(client, h)...)
+	e.promises(l, h)
 }
 
 // voters is whose keys make a holder, proof what a holder needs of them.
@@ -108,60 +104,55 @@ func (e *easel) proof() string {
 	return "majority of keys"
 }
 
-// sure is the part of a hold that had keys behind it; labels go there.
+// sure is the longest part of a hold that had keys behind it; the label goes there.
 func sure(h *swimlane.Hold) swimlane.Span {
-	s := h.Span
-	for _, g := range h.Gaps {
-		if g.To == s.To {
-			s.To = g.From
+	best, from := swimlane.Span{From: h.From, To: h.From}, h.From
+	for _, g := range append(slices.Clone(h.Gaps), swimlane.Span{From: h.To, To: h.To}) {
+		if g.From-from > best.Length() {
+			best = swimlane.Span{From: from, To: g.From}
 		}
+		from = g.To
 	}
-	return s
+	return best
 }
 
 // promises marks where the promised validity ended; in words only where the
 // client went on beyond it.
-func (e *easel) promises(client string, h *swimlane.Hold) []shape {
-	var list []shape
+func (e *easel) promises(l *lane, h *swimlane.Hold) {
 	for i, p := range h.Promises {
 		if renewed := i+1 < len(h.Promises) && h.Promises[i+1].Made <= p.Until; renewed {
 			continue
 		}
-		s := e.at("line", "promise", p.Until, beliefTop-5, truthTop+truthH-beliefTop+9)
-		s.Title = fmt.Sprintf("%s  the validity promised to %s ends", seconds(p.Until), client)
+		s := at("line", "promise", p.Until, beliefTop-5, truthTop+truthH-beliefTop+9)
+		s.Title = fmt.Sprintf("the validity promised to %s ends", l.Name)
 		if p.Until < h.To {
 			s.Class, s.Step, s.Event = "promise broken", true, h.Granted
-			s.Text, s.TextY = "promise ended "+seconds(p.Until), truthTop+truthH-beliefTop+5
-			e.turn(&s)
+			s.beside("broken-words", rankBroken, []int{belowRow, wordsRow}, "promise ended "+seconds(p.Until), "promise ended")
 		}
-		list = append(list, s)
+		l.Shapes = append(l.Shapes, s)
 	}
-	return list
 }
 
-// marks draws the operations on the resource, and what failed. Where labels
-// would run into one another they become one.
-func (e *easel) marks(c *swimlane.ClientLane) []shape {
-	var list []shape
+// marks draws the operations on the resource, and what failed.
+func (e *easel) marks(l *lane, c *swimlane.ClientLane) {
 	for _, m := range c.Marks {
-		s := e.at("line", "mark "+markClass(&m), m.From, 15, 5)
-		s.Title, s.Event, s.TextY = markTitle(c.Name, &m), m.Event, wordsRow-15
+		s := at("line", "mark "+markClass(&m), m.From, 15, 5)
+		s.Title, s.Event = markTitle(c.Name, &m), m.Event
 		switch {
 		case m.F == history.Point:
 			s.Kind, s.Class = "caret", "point"
-			list = append(list, s)
+			l.Shapes = append(l.Shapes, s)
 			continue
 		case m.Type == history.OK && (m.F == history.Acquire || m.F == history.Release):
 			continue
 		}
-		s.Text = m.Text
-		list = append(list, s)
-		if m.F != history.Acquire && m.Length() > e.window.View.Length()/100 {
+		s.beside("mark-words", rankMark, []int{wordsRow}, m.Text).Join = true
+		l.Shapes = append(l.Shapes, s)
+		if m.F != history.Acquire && m.Length() > e.view.Length()/100 {
 			// An operation that takes its time shows how long.
-			list = append(list, e.bar("taking "+markClass(&m), m.Span, 17, 2))
+			l.Shapes = append(l.Shapes, bar("taking "+markClass(&m), m.Span, 17, 2))
 		}
 	}
-	return e.merge(list, wordsRow-15)
 }
 
 func markClass(m *swimlane.Mark) string {
@@ -176,100 +167,40 @@ func markClass(m *swimlane.Mark) string {
 
 func markTitle(client string, m *swimlane.Mark) string {
 	if m.F == history.Point {
-		return fmt.Sprintf("%s  %s is at point %s", seconds(m.From), client, m.Text)
+		return fmt.Sprintf("%s is at point %s", client, m.Text)
 	}
 	outcome := map[history.Type]string{history.Fail: ", failed", history.Info: ", outcome unknown"}[m.Type]
-	return fmt.Sprintf("%s  %s: %s%s, took %s", seconds(m.From), client, strings.TrimRight(m.Text, " ✗?"), outcome, shortDuration(m.Length()))
-}
-
-// merge joins labels that would run into one another. The joined label is shown
-// at first; the single ones come back when a reader zooms in. A label that has
-// to stand left of its point, and finds another there, goes to the baseline
-// aside.
-func (e *easel) merge(list []shape, aside int) []shape {
-	var out []shape
-	free := -1e9
-	place := func(s *shape) {
-		x := e.pixels(time.Duration(s.A))
-		if e.turn(s); s.End && x-textWidth(s.Text)-8 < free {
-			s.TextY = aside
-		}
-		if s.TextY != aside {
-			free = x + textWidth(s.Text) + 8
-		}
-	}
-	for i := 0; i < len(list); {
-		if list[i].Text == "" {
-			out = append(out, list[i])
-			i++
-			continue
-		}
-		group, j := e.crowd(list, i)
-		if len(group) == 1 {
-			place(&list[i])
-			out = append(out, list[i:j]...)
-			i = j
-			continue
-		}
-		joined := list[i]
-		joined.Kind, joined.Class, joined.Step, joined.Event, joined.Title = "text", "many", false, -1, ""
-		joined.Text = strings.Join(group, " · ")
-		if len(group) > 4 {
-			joined.Text = strings.Join(group[:3], " · ") + fmt.Sprintf(" · %d more", len(group)-3)
-		}
-		place(&joined)
-		for k := i; k < j; k++ {
-			if list[k].Text != "" {
-				list[k].Class += " one"
-			}
-		}
-		out = append(out, list[i:j]...)
-		out = append(out, joined)
-		i = j
-	}
-	return out
-}
-
-// crowd returns the labels from place i on that leave each other no room, and
-// the place after the last of them.
-func (e *easel) crowd(list []shape, i int) (words []string, after int) {
-	end := e.pixels(time.Duration(list[i].A))
-	for ; i < len(list); i++ {
-		if list[i].Text == "" {
-			continue
-		}
-		if len(words) > 0 && e.pixels(time.Duration(list[i].A)) > end {
-			break
-		}
-		words = append(words, list[i].Text)
-		end += textWidth(list[i].Text) + 12
-	}
-	return words, i
+	return client + ": " + strings.TrimRight(m.Text, " ✗?") + outcome
 }
 
 // resource draws what the resource let happen, and a thread up to whoever
 // asked for it.
 func (e *easel) resource() {
 	l := lane{Kind: "resource", Name: "resource", H: resourceHeight}
-	var list []shape
+	e.bands(&l, wordsRow)
 	for _, f := range e.scene.Effects {
 		from, known := e.clientY[f.Client]
 		late := e.late(&f)
 		if known && f.Op != history.Read {
-			t := e.at("line", "reach"+lateClass(late), f.At, from+beliefTop+beliefH, e.y+24-from-beliefTop-beliefH)
-			e.pic.Behind = append(e.pic.Behind, t)
+			e.behind.Shapes = append(e.behind.Shapes, at("line", "reach"+lateClass(late), f.At, from+beliefTop+beliefH, e.y+24-from-beliefTop-beliefH))
 		}
 		kind, class := "dot", string(f.Op)+lateClass(late)
 		if !f.Accepted {
 			kind, class = "ring", "refused"
 		}
-		s := e.at(kind, "effect "+class, f.At, 0, resourceHeight)
-		s.Step, s.Event, s.TextY = true, f.Event, 46
-		s.Text = effectText(&f)
-		s.Title = seconds(f.At) + "  " + effectTitle(&f, late)
-		list = append(list, s)
+		s := at(kind, "effect "+class, f.At, 0, resourceHeight)
+		s.Step, s.Event = true, f.Event
+		s.Title = effectTitle(&f, late)
+		name := s.beside("effect-words "+class, rankMark, []int{46}, effectText(&f))
+		switch {
+		case late || !f.Accepted:
+			name.Rank = rankBroken
+		case f.Op == history.Read:
+			name.Rank = rankRead
+		}
+		name.Join = true
+		l.Shapes = append(l.Shapes, s)
 	}
-	l.Shapes = append(e.bands("resource", resourceHeight-4, 12), e.merge(list, 10)...)
 	e.add(l)
 }
 

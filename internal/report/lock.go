@@ -60,12 +60,44 @@ func (l *Lock) facts() []string {
 // logLink leads from a run's page to a log of its folder.
 type logLink struct{ Name, Link string }
 
-func (l *Lock) logLinks() []logLink {
-	var list []logLink
+// LogFiles are the logs, as far as they lie below the run's folder.
+func (l *Lock) LogFiles() []string {
+	var list []string
 	for _, file := range l.Logs {
 		if !slices.Contains(strings.Split(file, "/"), "..") {
-			list = append(list, logLink{path.Base(file), "./" + strings.TrimLeft(file, "/")})
+			list = append(list, strings.TrimLeft(file, "/"))
 		}
+	}
+	return list
+}
+
+func (l *Lock) logLinks() []logLink {
+	var list []logLink
+	for _, file := range l.LogFiles() {
+		list = append(list, logLink{path.Base(file), "./" + file})
+	}
+	return list
+}
+
+// quote is the end of a log beside a picture.
+type quote struct {
+	logLink
+	Words, Text string
+}
+
+func (v *variantView) quotes() []quote {
+	var list []quote
+	for _, p := range v.Printed {
+		q := quote{logLink: logLink{path.Base(p.Log), "./" + p.Log}, Words: "all that it printed"}
+		if p.Cut {
+			q.Words = "the last " + count(len(p.Lines), "line")
+		}
+		lines := make([]string, len(p.Lines))
+		for i, line := range p.Lines {
+			lines[i] = clip(line, maxValueRunes)
+		}
+		q.Text = strings.Join(lines, "\n")
+		list = append(list, q)
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -41,26 +42,19 @@ func overlapsOf(v *Variant) []overlap {
 // overlaps boxes the stretch over all clients and writes its length on top.
 func (e *easel) overlaps(list []overlap, top, bottom int) {
 	for i, o := range list {
-		box := e.bar("overlap", o.Span, top, bottom-top)
-		box.Title = fmt.Sprintf("%s  %s", seconds(o.From), o.Words)
-		box.TextY = 15
+		row := top + i*overlapHeight
+		box := bar("overlap", o.Span, row, bottom-row)
+		box.Title = o.Words
 		if i > 0 {
-			box.TextY, box.Class = 28, "overlap second"
+			box.Class = "overlap second"
 		}
-		if e.fits(o.Words, o.Span) {
-			box.Text = o.Words
-			e.pic.Behind = append(e.pic.Behind, box)
-			continue
-		}
-		e.pic.Behind = append(e.pic.Behind, box)
-		words := e.at("text", "overlap-words", o.To, top, overlapHeight)
-		words.Text, words.TextY = o.Words, box.TextY
-		if e.turn(&words); words.End {
-			words.A, words.X = int64(o.From), e.percent(o.From)
-		}
-		e.pic.Behind = append(e.pic.Behind, words)
+		box.inside("overlap-words", rankOverlap, []int{row + 15}, o.Words).Outside = []string{o.Words, shortDuration(o.Length())}
+		e.behind.Shapes = append(e.behind.Shapes, box)
 	}
 }
+
+// nodeRow is the baseline of text in a node's lane.
+const nodeRow = 13
 
 // nodes draws who had the majority, and then what each node kept.
 func (e *easel) nodes() {
@@ -74,13 +68,14 @@ func (e *easel) nodes() {
 	var before string
 	for i := range e.scene.Nodes {
 		n := &e.scene.Nodes[i]
-		l := lane{Kind: "node", Name: n.Name, H: nodeHeight, Shapes: e.bands(n.Name, nodeHeight-2, 13)}
-		l.Shapes = append(l.Shapes, e.lives(n, len(l.Shapes) > 0)...)
+		l := lane{Kind: "node", Name: n.Name, H: nodeHeight}
+		e.bands(&l, nodeRow)
+		lives(&l, n)
 		bands := len(l.Shapes)
 		pattern := ""
 		for _, k := range n.Keys {
 			pattern += k.Owner + "\x00"
-			l.Shapes = append(l.Shapes, e.key(n.Name, &k)...)
+			e.key(&l, &k)
 		}
 		l.Quiet = bands == 0 && (len(n.Keys) == 0 || pattern == before)
 		before = pattern
@@ -88,36 +83,28 @@ func (e *easel) nodes() {
 	}
 }
 
-// lives draws when a node was dead, when nobody knew its key, and when it became the primary. Where a
-// fault is named in the lane already, that says enough.
-func (e *easel) lives(n *swimlane.NodeLane, named bool) []shape {
-	var list []shape
+// lives draws when a node was dead, when nobody knew its key, and when it became the primary.
+func lives(l *lane, n *swimlane.NodeLane) {
 	for _, d := range n.Down {
-		s := e.bar("down", d, 4, nodeHeight-10)
-		s.Step, s.TextY = true, 9
-		s.Title = fmt.Sprintf("%s  %s is down, until %s", seconds(d.From), n.Name, seconds(d.To))
-		if !named && e.fits("down", d) {
-			s.Text = "down"
-		}
-		list = append(list, s)
+		s := bar("down", d, 4, nodeHeight-10)
+		s.Step = true
+		s.Title = n.Name + " is down"
+		s.inside("node-words", rankNode, []int{nodeRow}, "down")
+		l.Shapes = append(l.Shapes, s)
 	}
 	for _, u := range n.Unclear {
-		s := e.bar("unclear", u, 4, nodeHeight-10)
-		s.Step, s.TextY = true, 9
-		s.Title = fmt.Sprintf("%s  nobody knows what %s has as its key, until %s", seconds(u.From), n.Name, seconds(u.To))
-		if e.fits("not known", u) {
-			s.Text = "not known"
-		}
-		list = append(list, s)
+		s := bar("unclear", u, 4, nodeHeight-10)
+		s.Step = true
+		s.Title = fmt.Sprintf("nobody knows what %s has as its key", n.Name)
+		s.inside("node-words", rankNode, []int{nodeRow}, "not known")
+		l.Shapes = append(l.Shapes, s)
 	}
-	for _, at := range n.Promoted {
-		s := e.at("line", "promoted", at, 0, nodeHeight-2)
-		s.Step, s.Title = true, fmt.Sprintf("%s  %s becomes the primary", seconds(at), n.Name)
-		s.Text, s.TextY = "primary", 13
-		e.turn(&s)
-		list = append(list, s)
+	for _, t := range n.Promoted {
+		s := at("line", "promoted", t, 0, nodeHeight-2)
+		s.Step, s.Title = true, n.Name+" becomes the primary"
+		s.beside("node-words", rankBroken, []int{nodeRow}, "primary")
+		l.Shapes = append(l.Shapes, s)
 	}
-	return list
 }
 
 func (e *easel) quorum() {
@@ -125,38 +112,27 @@ func (e *easel) quorum() {
 	if e.scene.Replicated {
 		l.Name = "primary"
 	}
-	for i, q := range e.scene.Quorum {
-		s := e.bar("quorum", q.Span, 3, quorumHeight-8)
-		s.TextY, s.Step = 12, true
+	for _, q := range e.scene.Quorum {
+		s := bar("quorum", q.Span, 3, quorumHeight-8)
+		s.Step = true
 		number := fmt.Sprintf("%d of %d", q.Most, len(e.scene.Nodes))
 		if q.Least != q.Most {
 			number = fmt.Sprintf("%d to %d of %d", q.Least, q.Most, len(e.scene.Nodes))
 		}
-		s.Title = fmt.Sprintf("%s  a majority has the key of %s (%s nodes), until %s", seconds(q.From), holder(q.Client, q.Owner), number, seconds(q.To))
-		text := holder(q.Client, q.Owner) + "  " + number
+		who := holder(q.Client, q.Owner)
+		s.Title = fmt.Sprintf("a majority has the key of %s (%s nodes)", who, number)
+		name := s.inside("quorum-words", rankNode, []int{3 + 12}, who+"  "+number, who)
 		if e.scene.Replicated {
-			s.Title = fmt.Sprintf("%s  the primary has the key of %s, until %s", seconds(q.From), holder(q.Client, q.Owner), seconds(q.To))
-			text = holder(q.Client, q.Owner)
-		}
-		if e.fits(text, q.Span) {
-			s.Text = text
+			s.Title = "the primary has the key of " + who
+			name.Inside = []string{who}
 		}
 		l.Shapes = append(l.Shapes, s)
-		next := e.window.View.To
-		if i+1 < len(e.scene.Quorum) {
-			next = e.scene.Quorum[i+1].From
-		}
-		if s.Text == "" && e.fits(text, swimlane.Span{From: q.To, To: next}) {
-			words := e.at("text", "quorum-words", q.To, 3, quorumHeight-8)
-			words.Text, words.TextY = text, 12
-			l.Shapes = append(l.Shapes, words)
-		}
 	}
 	e.add(l)
 }
 
 // key draws a node's key: its holder, and a tick where it ran out.
-func (e *easel) key(node string, k *swimlane.KeyHold) []shape {
+func (e *easel) key(l *lane, k *swimlane.KeyHold) {
 	who := holder(k.Client, k.Owner)
 	class := "key"
 	if e.scene.Turns[k.Owner]%2 == 1 {
@@ -164,23 +140,20 @@ func (e *easel) key(node string, k *swimlane.KeyHold) []shape {
 		// shows.
 		class = "key odd"
 	}
-	s := e.bar(class, k.Span, 2, nodeHeight-6)
-	s.TextY, s.Event = 11, k.Event
+	s := bar(class, k.Span, 2, nodeHeight-6)
+	s.Event = k.Event
 	end := "deleted or taken over"
 	if k.Expired {
 		end = "expired"
 	}
-	s.Title = fmt.Sprintf("%s  %s has the key of %s; %s at %s", seconds(k.From), node, who, end, seconds(k.To))
-	if e.fits(who, k.Span) {
-		s.Text = who
-	}
-	list := []shape{s}
+	s.Title = fmt.Sprintf("%s has the key of %s; then it is %s", l.Name, who, end)
+	s.inside("node-words", rankMark, []int{nodeRow}, who)
+	l.Shapes = append(l.Shapes, s)
 	if k.Expired {
-		tick := e.at("line", "expired", k.To, 0, nodeHeight-2)
-		tick.Title = fmt.Sprintf("%s  the key of %s on %s expired", seconds(k.To), who, node)
-		list = append(list, tick)
+		t := at("line", "expired", k.To, 0, nodeHeight-2)
+		t.Title = fmt.Sprintf("the key of %s on %s expired", who, l.Name)
+		l.Shapes = append(l.Shapes, t)
 	}
-	return list
 }
 
 // holder names who a key belongs to: the client, or the key's value where no
@@ -235,23 +208,55 @@ func focusOf(v *Variant) swimlane.Span {
 	return focus
 }
 
+// violationsOf are the stretches of run time in which properties were violated.
+func violationsOf(v *Variant) []swimlane.Span {
+	var list []swimlane.Span
+	for i := range v.Properties {
+		p := &v.Properties[i]
+		if p.Verdict != checker.Violated {
+			continue
+		}
+		var span swimlane.Span
+		if c := p.Counterexample; c != nil && c.Overlap != nil {
+			span = swimlane.Span{From: c.Overlap.From, To: c.Overlap.To}
+		} else if at, ok := momentOf(v, p); ok {
+			span = swimlane.Span{From: at, To: at}
+		} else {
+			continue
+		}
+		if !slices.Contains(list, span) {
+			list = append(list, span)
+		}
+	}
+	return list
+}
+
+// momentOf is when a property was violated: at the event that makes its counterexample impossible,
+// or else at the first event of the violation.
+func momentOf(v *Variant, p *PropertyResult) (time.Duration, bool) {
+	events := p.Events
+	if c := p.Counterexample; c != nil {
+		events = append([]int{c.Impossible}, events...)
+	}
+	for _, i := range events {
+		if v.History != nil && i >= 0 && i < len(v.History.Events) {
+			return v.History.Events[i].Time, true
+		}
+	}
+	return 0, false
+}
+
 // coreOf is the instant that a picture must show if it can show but one.
 func coreOf(v *Variant) time.Duration {
 	lead := pictured(v)
 	if lead == nil {
 		return 0
 	}
-	events := lead.Events
-	if c := lead.Counterexample; c != nil {
-		if c.Overlap != nil {
-			return c.Overlap.From
-		}
-		events = append([]int{c.Impossible}, events...)
+	if c := lead.Counterexample; c != nil && c.Overlap != nil {
+		return c.Overlap.From
 	}
-	for _, i := range events {
-		if v.History != nil && i >= 0 && i < len(v.History.Events) {
-			return v.History.Events[i].Time
-		}
+	if at, ok := momentOf(v, lead); ok {
+		return at
 	}
 	return focusOf(v).From
 }

@@ -32,32 +32,16 @@ func (p *page) drawOperations(v *variantView) {
 	if len(scene.Clients) == 0 {
 		return
 	}
-	w := swimlane.Frame(v.History, scene.End, focusOf(v.Variant), coreOf(v.Variant), maxDrawnEvents)
-	e := &easel{scene: scene, window: w, y: axisHeight, pic: &picture{ID: v.ID,
-		From: int64(w.View.From), To: int64(w.View.To), Lo: int64(w.Extent.From), Hi: int64(w.Extent.To)}}
-	if n := scene.Cast(involved(v.Variant), w.View, maxDrawnClients); n > 0 {
-		e.pic.Notes = append(e.pic.Notes, fmt.Sprintf("%s not drawn: only those of the violation and the busiest ones are", count(n, "process")))
-	}
-	if n := scene.Crop(w, maxDrawnPerLane); n > 0 {
-		e.pic.Notes = append(e.pic.Notes, fmt.Sprintf("%s not drawn: a lane has at most %d", count(n, "operation"), maxDrawnPerLane))
-	}
+	view := swimlane.Frame(v.History, scene.End, focusOf(v.Variant), coreOf(v.Variant), maxViewEvents)
 	told := v.told()
-	for i := range scene.Clients {
-		p.process(e, &scene.Clients[i], told)
-	}
-	e.pic.Height = e.y + 6
-	e.ticks()
-	e.pic.Summary = fmt.Sprintf("Time runs from %s to %s over the operations of %s.", seconds(w.View.From), seconds(w.View.To), count(len(scene.Clients), "process"))
-	if !w.Whole {
-		shown := 0
-		for i := range v.History.Events {
-			if t := v.History.Events[i].Time; t >= w.Extent.From && t <= w.Extent.To {
-				shown++
-			}
+	v.paint(scene, view, "process", 1, func() *picture {
+		e := newEasel(v.ID, scene, view)
+		for i := range scene.Clients {
+			p.process(e, &scene.Clients[i], told)
 		}
-		e.pic.Overview = overviewOf(v.History, scene.End, w, shown)
-	}
-	v.Pic = e.pic
+		return e.finish()
+	})
+	v.Pic.Summary = fmt.Sprintf("Time runs from %s to %s over the operations of %s.", seconds(view.From), seconds(view.To), count(len(scene.Clients), "process"))
 }
 
 // process draws the operations of one process. Those that the page tells of have a frame.
@@ -65,22 +49,21 @@ func (p *page) process(e *easel, c *swimlane.ClientLane, told map[int]bool) {
 	l := lane{Kind: "process", Name: c.Name, H: processHeight, Quiet: true}
 	for i := range c.Marks {
 		m := &c.Marks[i]
-		s := e.bar("belief", m.Span, operationTop, operationH)
-		s.Title, s.Event, s.TextY = fmt.Sprintf("%s  %s: %s, took %s", seconds(m.From), c.Name, m.Text, shortDuration(m.Length())), m.Event, 12
+		s := bar("belief", m.Span, operationTop, operationH)
+		s.Title, s.Event = c.Name+": "+m.Text, m.Event
+		name := s.inside("belief-words", rankMark, []int{operationTop + 12}, m.Text)
 		switch m.Type {
 		case history.Fail:
 			s.Kind, s.Class, p.HasFailed = "thread", "asking", true
-			s.Title = fmt.Sprintf("%s  %s: %s, failed", seconds(m.From), c.Name, m.Text)
+			s.Title = fmt.Sprintf("%s: %s, failed", c.Name, m.Text)
+			s.Label = nil
 		case history.Info:
-			s.Class, p.HasUnknown = "band", true
-			s.Title = fmt.Sprintf("%s  %s: %s, outcome unknown", seconds(m.From), c.Name, m.Text)
-		}
-		if e.fits(m.Text, m.Span) {
-			s.Text = m.Text
+			s.Class, name.Class, p.HasUnknown = "band", "fault-words", true
+			s.Title = fmt.Sprintf("%s: %s, outcome unknown", c.Name, m.Text)
 		}
 		l.Shapes = append(l.Shapes, s)
 		if told[m.Event] {
-			frame := e.bar("overlap", m.Span, operationTop-3, operationH+6)
+			frame := bar("overlap", m.Span, operationTop-3, operationH+6)
 			frame.Step, frame.Event, frame.Title = true, m.Event, s.Title
 			l.Shapes, l.Quiet, p.HasFrames = append(l.Shapes, frame), false, true
 		}

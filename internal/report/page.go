@@ -27,6 +27,7 @@ type page struct {
 	Replays     []replayLine
 	VersionList [][2]string
 	HasStory    bool
+	HasCause    bool
 	// InPlace names the lock program that was put in the place of the scenario's own lock;
 	// empty: there is none.
 	InPlace     string
@@ -52,8 +53,10 @@ type variantView struct {
 	// LockFacts are those of its lock program, where others have another.
 	LockFacts []string
 	Logs      []logLink
+	Quotes    []quote
 	Chips     []chip
 	Story     *storyView
+	Cause     *causeView
 	Tables    []exampleView
 	CostRows  []costRow
 	Pic       *picture
@@ -62,6 +65,8 @@ type variantView struct {
 	Detail     *picture
 	DetailName string
 	Rows       []row
+	// Rest are the events without a row, packed.
+	Rest string
 	// RowNote says which part of the history the rows are.
 	RowNote string
 	// whole says where the whole history is.
@@ -82,10 +87,20 @@ type chip struct {
 }
 
 type storyView struct {
+	Property  checker.Property
+	Sentences []sentenceView
+	More      int
+}
+
+// causeView says what broke, by which faults, and which assumption failed.
+type causeView struct {
 	Property   checker.Property
-	Sentences  []sentenceView
-	More       int
+	At, Link   string
+	Broke      string
+	Faults     []string
 	Assumption string
+	// Promise says what the lock program promises, as it was judged; empty for a built-in lock.
+	Promise string
 }
 
 type sentenceView struct {
@@ -159,7 +174,7 @@ func newPage(r *Result) *page {
 			p.Views[i].whole = fmt.Sprintf("%s has all of them.", r.Checked)
 		}
 		if l := r.Variants[i].Lock; l != nil {
-			p.Views[i].Logs = l.logLinks()
+			p.Views[i].Logs, p.Views[i].Quotes = l.logLinks(), p.Views[i].quotes()
 			if shared == nil {
 				p.Views[i].LockFacts = l.facts()
 			}
@@ -178,6 +193,7 @@ func newPage(r *Result) *page {
 	for i := range p.Views {
 		v := &p.Views[i]
 		p.HasStory = p.HasStory || v.Story != nil
+		p.HasCause = p.HasCause || v.Cause != nil
 		if l := v.Lock; l != nil && l.InPlace {
 			p.InPlace = l.Name
 		}

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -10,15 +12,17 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
 )
 
-// Bounds of a picture. Beyond them a picture is no longer read, and says what
-// it left out.
+// Bounds of a picture. A page that has more than maxStatic shapes keeps those outside of
+// what is seen at first packed; a run that has more than maxThings, or more than maxFar bytes of packed
+// shapes, is drawn more coarsely.
 const (
-	maxDrawnEvents   = 1500
-	minDrawnEvents   = 200
-	allDrawnEvents   = 2400
-	maxDrawnPerLane  = 250
-	maxDrawnClients  = 10
-	densityBuckets   = 160
+	maxStatic       = 400
+	maxThings       = 16_000
+	maxFar          = 230_000 // bytes
+	maxViewEvents   = 12_000
+	maxDrawnClients = 10
+	densityBuckets  = 200
+	// assumedPlotWidth is how wide a plot is without a script, at least.
 	assumedPlotWidth = 980.0
 )
 
@@ -31,10 +35,13 @@ type picture struct {
 	// From and To bound what is seen at first, Lo and Hi what can be zoomed
 	// out to, in ns of run time.
 	From, To, Lo, Hi int64
-	Ticks            []shape
-	// Behind is drawn first and crosses lanes.
-	Behind []shape
-	Lanes  []lane
+	Ticks            []tick
+	// Lanes begins with what crosses the others and stands behind them.
+	Lanes []*lane
+	// Far are the shapes that are not drawn on the page itself, packed, and Unit the ns in which
+	// their times are counted.
+	Far  string
+	Unit int64
 	// Notes say in words what is not drawn.
 	Notes []string
 	// Summary says the picture in a sentence, for those who do not see it.
@@ -45,21 +52,51 @@ type picture struct {
 // lane is a strip of the picture.
 type lane struct {
 	Kind, Name string
-	Y, H       int
-	// Subs label the rows of the lane.
-	Subs   []label
+	// Anchor is the lane's address on the page.
+	Anchor string
+	Y, H   int
+	// Subs name the rows of the lane.
+	Subs   []sub
 	Shapes []shape
 	// Quiet: nothing of note happens in it, or just what its neighbour shows.
 	Quiet bool
 }
 
 // Short is the name as far as there is room for it.
-func (l lane) Short() string { return clip(l.Name, 8) }
+func (l *lane) Short() string { return clip(l.Name, 8) }
 
-// label is text at a height.
-type label struct {
+// sub names a row of a lane.
+type sub struct {
 	Y    int
 	Text string
+}
+
+// layers is how many layers a lane's shapes have: faults, then bars, then what stands at a point
+// of time.
+const layers = 3
+
+// Layers are the shapes of the page itself.
+func (l *lane) Layers() [][]shape { return l.split(false) }
+
+func (l *lane) split(far bool) [][]shape {
+	list := make([][]shape, layers)
+	for i := range l.Shapes {
+		if s := &l.Shapes[i]; s.Far == far {
+			list[s.layer()] = append(list[s.layer()], *s)
+		}
+	}
+	return list
+}
+
+// Labels are those of the shapes of the page itself.
+func (l *lane) Labels() []label {
+	var list []label
+	for i := range l.Shapes {
+		if s := &l.Shapes[i]; s.Label != nil && !s.Far {
+			list = append(list, *s.Label)
+		}
+	}
+	return list
 }
 
 // shape is one thing drawn: a bar when it has a width, else something at a
@@ -69,25 +106,55 @@ type shape struct {
 	A, B        int64
 	X, W        string
 	Y, H        int
-	Text        string
-	// TextY is the baseline of Text; End puts it left of its point.
-	TextY int
-	End   bool
+	// Title says what it is, without its times.
 	Title string
-	// Step: the cursor stops here. Event is where it is told, or -1.
+	// Step: the cursor stops here. Event is where it is told, or -1. Told: it is told.
 	Step  bool
 	Event int
+	Told  bool
+	// Label is its text; nil: it has none.
+	Label *label
+	// Far: it is not on the page itself.
+	Far bool
+}
+
+// Tip is its title with its times.
+func (s shape) Tip() string {
+	if s.Far {
+		return s.Title
+	}
+	text := seconds(time.Duration(s.A)) + "  " + s.Title
+	if s.Wide() {
+		text += ", until " + seconds(time.Duration(s.B))
+	}
+	return text
 }
 
 // Wide reports whether the shape has a length in time.
 func (s shape) Wide() bool { return s.Kind == "bar" || s.Kind == "hatch" || s.Kind == "thread" }
 
+func (s *shape) layer() int {
+	switch {
+	case s.Class == "band" || s.Class == "strike":
+		return 0
+	case s.Wide():
+		return 1
+	}
+	return 2
+}
+
+// tick is a time on the axis.
+type tick struct {
+	A       int64
+	X, Text string
+	End     bool
+}
+
 // overview is a strip of the whole run, where the picture shows a part of it.
 type overview struct {
-	Bars                 []overBar
-	From, Width          string
-	Operations, RunWords string
-	ShownWords           string
+	Bars, Faults, Violations []overBar
+	From, Width              string
+	Words                    string
 }
 
 type overBar struct {
@@ -97,18 +164,25 @@ type overBar struct {
 
 // easel lays out one scene.
 type easel struct {
-	scene  *swimlane.Scene
-	window swimlane.Window
-	pic    *picture
-	y      int
+	scene *swimlane.Scene
+	view  swimlane.Span
+	pic   *picture
+	y     int
+	// behind crosses lanes.
+	behind *lane
 	// clientY is where each client's lane begins.
 	clientY map[string]int
 }
 
+func newEasel(id string, scene *swimlane.Scene, view swimlane.Span) *easel {
+	behind := &lane{Kind: "behind"}
+	return &easel{scene: scene, view: view, behind: behind, y: axisHeight, clientY: map[string]int{},
+		pic: &picture{ID: id, From: int64(view.From), To: int64(view.To), Hi: int64(max(scene.End, view.To)), Lanes: []*lane{behind}}}
+}
+
 // percent says where t lies in the view.
 func (e *easel) percent(t time.Duration) string {
-	v := e.window.View
-	return decimal(float64(t-v.From) / float64(v.Length()) * 100)
+	return decimal(float64(t-e.view.From) / float64(e.view.Length()) * 100)
 }
 
 // decimal writes f short, with three digits at most.
@@ -123,35 +197,27 @@ func sign(f float64) float64 {
 	return 1
 }
 
-// pixels says where t lies on a plot of the assumed width; only the placing
-// of labels depends on it.
-func (e *easel) pixels(t time.Duration) float64 {
-	v := e.window.View
-	return float64(t-v.From) / float64(v.Length()) * assumedPlotWidth
-}
-
-// bar is a shape with a length. It never begins before the view by more than
-// a hair, so that its label stays in sight.
-func (e *easel) bar(class string, s swimlane.Span, y, h int) shape {
-	x := max(s.From, e.window.View.From-e.window.View.Length()/500)
-	return shape{Kind: "bar", Class: class, A: int64(s.From), B: int64(s.To), Y: y, H: h, Event: -1,
-		X: e.percent(x), W: decimal(max(0, float64(s.To-x)/float64(e.window.View.Length())*100))}
+// bar is a shape with a length.
+func bar(class string, s swimlane.Span, y, h int) shape {
+	return shape{Kind: "bar", Class: class, A: int64(s.From), B: int64(s.To), Y: y, H: h, Event: -1}
 }
 
 // at is a shape at a point of time.
-func (e *easel) at(kind, class string, t time.Duration, y, h int) shape {
-	return shape{Kind: kind, Class: class, A: int64(t), X: e.percent(t), Y: y, H: h, Event: -1}
+func at(kind, class string, t time.Duration, y, h int) shape {
+	return shape{Kind: kind, Class: class, A: int64(t), B: int64(t), Y: y, H: h, Event: -1}
 }
 
-// fits reports whether text fits into a span of the view.
-func (e *easel) fits(text string, s swimlane.Span) bool {
-	from, to := max(s.From, e.window.View.From), min(s.To, e.window.View.To)
-	return e.pixels(to)-e.pixels(from) > textWidth(text)+10
+// inside gives a shape a label that stands inside of it.
+func (s *shape) inside(class string, rank int, rows []int, texts ...string) *label {
+	s.Label = &label{Class: class, A: s.A, B: s.B, Rank: rank, Rows: rows, Inside: texts}
+	return s.Label
 }
 
-// textWidth estimates how wide a label is. Only the hiding of labels hangs on
-// it: a wrong guess costs a label or some white space.
-func textWidth(s string) float64 { return 6.8 * float64(len([]rune(s))) }
+// beside gives a shape a label that stands beside it.
+func (s *shape) beside(class string, rank int, rows []int, texts ...string) *label {
+	s.Label = &label{Class: class, A: s.A, B: s.B, Rank: rank, Rows: rows, Outside: texts}
+	return s.Label
+}
 
 // Heights of the lanes, in pixels.
 const (
@@ -164,15 +230,11 @@ const (
 	groupGap       = 10
 )
 
-// draw lays out the scene in the window.
-func draw(id string, scene *swimlane.Scene, w swimlane.Window, overlaps []overlap) *picture {
-	e := &easel{scene: scene, window: w, clientY: map[string]int{}, pic: &picture{ID: id,
-		From: int64(w.View.From), To: int64(w.View.To), Lo: int64(w.Extent.From), Hi: int64(w.Extent.To)}}
-	e.y = axisHeight
+// draw lays out the scene in the view.
+func draw(id string, scene *swimlane.Scene, view swimlane.Span, overlaps []overlap) *picture {
+	e := newEasel(id, scene, view)
 	overlapY := e.y
-	if len(overlaps) > 0 {
-		e.y += overlapHeight
-	}
+	e.y += overlapHeight * len(overlaps)
 	for i := range scene.Clients {
 		e.client(&scene.Clients[i])
 	}
@@ -183,61 +245,107 @@ func draw(id string, scene *swimlane.Scene, w swimlane.Window, overlaps []overla
 		e.resource()
 	}
 	e.nodes()
-	e.pic.Height = e.y + 6
-	e.ticks()
-	return e.pic
+	return e.finish()
 }
 
 // add appends a lane and moves on below it.
 func (e *easel) add(l lane) {
-	l.Y = e.y
-	e.pic.Lanes = append(e.pic.Lanes, l)
+	l.Y, l.Anchor = e.y, fmt.Sprintf("%s-lane-%d", e.pic.ID, len(e.pic.Lanes))
+	if plainName.MatchString(l.Name) {
+		l.Anchor = e.pic.ID + "-lane-" + l.Name
+	}
+	e.pic.Lanes = append(e.pic.Lanes, &l)
 	e.y += l.H
 }
 
-// bands returns the faults that hit a lane. One that hits several is named in
-// the first of them only.
-func (e *easel) bands(name string, h, textY int) []shape {
-	var list []shape
-	for _, b := range e.scene.Bands {
-		if len(b.Lanes) > 0 && !slices.Contains(b.Lanes, name) {
-			continue
-		}
-		first := len(e.pic.Lanes) == 0
-		if len(b.Lanes) > 0 {
-			first = b.Lanes[0] == name
-		}
-		list = append(list, e.band(&b, first, h, textY)...)
+// plainName is a name that can be part of an address as it is.
+var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
+
+// finish decides what is on the page itself, and where.
+func (e *easel) finish() *picture {
+	p := e.pic
+	p.Height = e.y + 6
+	e.ticks()
+	total := 0
+	for _, l := range p.Lanes {
+		slices.SortStableFunc(l.Shapes, func(a, b shape) int { return cmp.Compare(a.A, b.A) })
+		total += len(l.Shapes)
 	}
-	return list
+	if total > maxStatic {
+		for short := int64(0); e.leave(short) > maxStatic && short < int64(e.view.Length()); {
+			short = max(2*short, int64(e.view.Length()/maxStatic))
+		}
+	}
+	for _, l := range p.Lanes {
+		for i := range l.Shapes {
+			s := &l.Shapes[i]
+			if s.Told = s.Event >= 0; s.Label != nil {
+				s.Label.Near = !s.Far
+			}
+			if !s.Far {
+				e.stand(s)
+			}
+		}
+	}
+	place(p.Lanes, e.view, assumedPlotWidth)
+	return p
 }
 
-// band draws a fault: a band while it lasted, or a stroke where it struck at
-// once. A label that does not fit inside stands behind it.
-func (e *easel) band(b *swimlane.Band, first bool, h, textY int) []shape {
-	sudden := b.Length() < e.window.View.Length()/400
-	text := bandText(b, !sudden)
-	s := e.bar("band", b.Span, 0, h)
-	if sudden {
-		s = e.at("line", "strike", b.From, 0, h)
-	}
-	s.Step, s.Title, s.Event, s.TextY = first, fmt.Sprintf("%s  %s", seconds(b.From), text), b.Event, textY
-	switch {
-	case !first:
-	case sudden:
-		s.Text = text
-		e.turn(&s)
-	case e.fits(text, b.Span):
-		s.Text = text
-	default:
-		words := e.at("text", "band-words", b.To, 0, h)
-		words.Text, words.TextY = b.Fault+", "+shortDuration(b.Length()), textY
-		if e.turn(&words); words.End {
-			words.A, words.X = int64(b.From), e.percent(b.From)
+// leave leaves on the page itself what is in view, and of things shorter than some length, that far
+// apart. It returns how many that are.
+func (e *easel) leave(short int64) int {
+	n := 0
+	for _, l := range e.pic.Lanes {
+		last := map[string]int64{}
+		for i := range l.Shapes {
+			s := &l.Shapes[i]
+			before, some := last[s.Class]
+			if s.Far = !e.sees(s.A, s.B) || some && s.B-s.A < short && s.A-before < short; !s.Far {
+				last[s.Class] = s.A
+				n++
+			}
 		}
-		return []shape{s, words}
 	}
-	return []shape{s}
+	return n
+}
+
+// sees: something of it is in view.
+func (e *easel) sees(a, b int64) bool { return a <= int64(e.view.To) && b >= int64(e.view.From) }
+
+// stand says where a shape stands at first. A bar never begins before the view by more than a hair.
+func (e *easel) stand(s *shape) {
+	from := s.A
+	if s.Wide() {
+		from = max(from, int64(e.view.From-e.view.Length()/500))
+		s.W = decimal(max(0, float64(s.B-from)/float64(e.view.Length())*100))
+	}
+	s.X = e.percent(time.Duration(from))
+}
+
+// bands adds the faults that hit a lane, with their names in one of the rows. One that hits
+// several is named once.
+func (e *easel) bands(l *lane, rows ...int) {
+	for i := range e.scene.Bands {
+		b := &e.scene.Bands[i]
+		if len(b.Lanes) > 0 && !slices.Contains(b.Lanes, l.Name) {
+			continue
+		}
+		first := len(e.pic.Lanes) == 1
+		if len(b.Lanes) > 0 {
+			first = b.Lanes[0] == l.Name
+		}
+		sudden := b.Length() < e.view.Length()/400
+		s := bar("band", b.Span, 0, l.H-2)
+		if sudden {
+			s = at("line", "strike", b.From, 0, l.H-2)
+		}
+		s.Step, s.Event = first, b.Event
+		s.Title = bandText(b, !sudden)
+		short := bandText(&swimlane.Band{Span: b.Span, Open: b.Open, Fault: b.Fault}, !sudden)
+		name := s.inside("fault-words", rankFault, rows, s.Title, short, b.Fault)
+		name.Outside, name.Once = []string{short}, fmt.Sprint("fault ", b.Event)
+		l.Shapes = append(l.Shapes, s)
+	}
 }
 
 // bandText says a fault in a few words: "pause, 2 s", "clock-jump, ahead by 20 s".
@@ -255,20 +363,12 @@ func bandText(b *swimlane.Band, timed bool) string {
 	return text
 }
 
-// turn puts a label left of its point where the right edge is near.
-func (e *easel) turn(s *shape) {
-	s.End = e.pixels(time.Duration(s.A))+textWidth(s.Text)+8 > assumedPlotWidth
-}
-
 // ticks draws the axis: round times, six or so.
 func (e *easel) ticks() {
-	v := e.window.View
+	v := e.view
 	step := roundStep(v.Length() / 7)
 	for t := (v.From + step - 1) / step * step; t <= v.To; t += step {
-		s := e.at("tick", "", t, 0, e.pic.Height)
-		s.Text = tickText(t, step)
-		s.End = e.pixels(t) > assumedPlotWidth-30
-		e.pic.Ticks = append(e.pic.Ticks, s)
+		e.pic.Ticks = append(e.pic.Ticks, tick{A: int64(t), X: e.percent(t), Text: tickText(t, step), End: t > v.To-v.Length()/30})
 	}
 }
 
@@ -301,27 +401,44 @@ func clip(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
-// overviewOf draws the whole run, where the picture shows only a part.
-func overviewOf(h *history.History, end time.Duration, w swimlane.Window, drawn int) *overview {
+// overviewOf draws the whole run, where the picture shows a part of it at first.
+func overviewOf(h *history.History, scene *swimlane.Scene, view swimlane.Span, violations []swimlane.Span) *overview {
+	end := max(scene.End, 1)
+	place := func(s swimlane.Span, y, h int) overBar {
+		return overBar{X: decimal(float64(s.From) / float64(end) * 100), W: decimal(max(0.1, float64(s.Length())/float64(end)*100)), Y: y, H: h}
+	}
 	counts := swimlane.Density(h, end, densityBuckets)
 	peak, total := 1, 0
 	for _, c := range counts {
 		peak, total = max(peak, c), total+c
 	}
-	o := &overview{
-		From:       decimal(float64(w.View.From) / float64(end) * 100),
-		Width:      decimal(max(0.3, float64(w.View.Length())/float64(end)*100)),
-		Operations: count(total, "operation"), RunWords: shortDuration(end),
-		ShownWords: fmt.Sprintf("%s to %s, %s of %s", seconds(w.Extent.From), seconds(w.Extent.To),
-			grouped(drawn), count(len(h.Events), "event")),
-	}
+	here := place(view, 0, 0)
+	o := &overview{From: here.X, Width: here.W, Words: fmt.Sprintf("The whole run: %s in %s", count(total, "operation"), shortDuration(end))}
 	for i, c := range counts {
 		if c == 0 {
 			continue
 		}
-		height := max(1, c*28/peak)
-		o.Bars = append(o.Bars, overBar{X: decimal(float64(i) * 100 / densityBuckets),
-			W: decimal(100.0 / densityBuckets), H: height, Y: 30 - height})
+		height := max(1, c*overviewLoad/peak)
+		o.Bars = append(o.Bars, overBar{X: decimal(float64(i) * 100 / densityBuckets), W: decimal(100.0 / densityBuckets), H: height, Y: overviewHeight - height})
+	}
+	for i := range scene.Bands {
+		o.Faults = append(o.Faults, place(scene.Bands[i].Span, overviewFaults, overviewLoad))
+	}
+	for _, v := range violations {
+		o.Violations = append(o.Violations, place(v, 0, overviewHeight))
+	}
+	if n := len(scene.Bands); n > 0 {
+		o.Words += ", " + count(n, "fault")
+	}
+	if len(violations) > 0 {
+		o.Words += "; in red, where a property was violated"
 	}
 	return o
 }
+
+// Heights of the overview, in pixels: all of it, and its operations; faults begin at the third.
+const (
+	overviewHeight = 40
+	overviewLoad   = 26
+	overviewFaults = 6
+)

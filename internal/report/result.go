@@ -95,6 +95,15 @@ type Variant struct {
 	Shown int   `json:"shown,omitempty"`
 	// History is shown by the HTML; the run's folder has it as a file.
 	History *history.History `json:"-"`
+	// Printed is the end of what the lock program printed, where it printed anything.
+	Printed []Printed `json:"-"`
+}
+
+// Printed is the end of a log; Cut: there is more before it.
+type Printed struct {
+	Log   string
+	Lines []string
+	Cut   bool
 }
 
 // Property is the verdict on a property; nil: it was not judged.

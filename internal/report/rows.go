@@ -1,19 +1,23 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
 // Bounds of what is told in tables: a page is read, a history file is searched.
 const (
-	allRows          = 1500
-	minRows          = 100
+	allRows          = 160
+	minRows          = 40
+	maxPacked        = 50_000
+	packedRoom       = 300_000 // bytes, with the shapes of the pictures
 	maxSentences     = 12
 	maxExampleEvents = 8
 	maxExampleOps    = 40
@@ -24,27 +28,37 @@ const (
 type row struct {
 	ID           string
 	Index        int
+	Nanoseconds  int64
 	At, Process  string
 	Type, F      string
 	Value, Error string
 	// Told: the page speaks of this event.
 	Told bool
-	// Gap rows stand for events that are left out, as Missing says.
-	Gap     bool
-	Missing string
+	// Gap rows stand for the events from From to before To, as Missing says.
+	Gap      bool
+	From, To int
+	Missing  string
 }
 
 // tellAll fills in stories, counterexamples and history tables. Whatever one
 // of them links to is in the history table.
 func tellAll(views []variantView) {
 	share := max(minRows, allRows/max(1, len(views)))
+	room := packedRoom
+	for i := range views {
+		if p := views[i].Pic; p != nil {
+			room -= len(p.Far)
+		}
+	}
 	for i := range views {
 		v := &views[i]
 		told := v.told()
 		v.rows(told, share)
+		v.rest(room / len(views))
 		if lead := leadOf(v.Variant); lead != nil {
 			v.Story = v.storyOf(lead)
 		}
+		v.Cause = v.causeOf(pictured(v.Variant))
 		for j := range v.Properties {
 			if p := &v.Properties[j]; p.Counterexample != nil && len(p.Counterexample.Operations) > 0 {
 				v.Tables = append(v.Tables, v.example(p))
@@ -112,19 +126,65 @@ func (v *variantView) rows(told map[int]bool, share int) {
 	v.shown = chosen
 	last := -1
 	for _, i := range slices.Sorted(maps.Keys(chosen)) {
-		if missing := i - last - 1; missing > 0 {
-			v.Rows = append(v.Rows, row{Gap: true, Missing: count(missing, "event") + " not shown"})
-		}
+		v.gap(last+1, i)
 		v.Rows = append(v.Rows, v.row(i, told[i]))
 		last = i
 	}
-	if missing := len(events) - last - 1; missing > 0 && last >= 0 {
-		v.Rows = append(v.Rows, row{Gap: true, Missing: count(missing, "event") + " not shown"})
+	if last >= 0 {
+		v.gap(last+1, len(events))
 	}
 	v.RowNote = fmt.Sprintf("All %s.", count(len(events), "event"))
 	if len(chosen) < len(events) {
 		v.RowNote = fmt.Sprintf("%s of %s: those that this page refers to, and those around them. %s", grouped(len(chosen)), count(len(events), "event"), v.whole)
 	}
+}
+
+// gap stands for the events from to before to.
+func (v *variantView) gap(from, to int) {
+	if to > from {
+		v.Rows = append(v.Rows, row{Gap: true, From: from, To: to, Missing: count(to-from, "event") + " not shown"})
+	}
+}
+
+// rest packs the events without a row into at most room bytes; if they are too many, those around the
+// violation. The cells of a column stand together, a line each, and the columns one after another. An index is left
+// out where it follows the one before, and times are µs since then.
+func (v *variantView) rest(room int) {
+	if v.History == nil || len(v.shown) == len(v.History.Events) {
+		return
+	}
+	total := len(v.History.Events)
+	core, _ := slices.BinarySearchFunc(v.History.Events, coreOf(v.Variant), func(e history.Event, t time.Duration) int { return cmp.Compare(e.Time, t) })
+	for n := min(total, maxPacked); n > 0; n = n * 4 / 5 {
+		first := max(0, min(core-n/2, total-n))
+		if v.Rest = packed(showHidden(v.columns(first, first+n))); len(v.Rest) <= room {
+			return
+		}
+	}
+	v.Rest = ""
+}
+
+func (v *variantView) columns(first, end int) []byte {
+	const columns = 7
+	var texts [columns][]byte
+	last, before := -1, int64(0)
+	for i := first; i < end; i++ {
+		if v.shown[i] {
+			continue
+		}
+		r := v.row(i, false)
+		index, micros := "", fmt.Sprint(r.Nanoseconds/1000-before)
+		if i != last+1 {
+			index = fmt.Sprint(i)
+		}
+		if last, before = i, r.Nanoseconds/1000; v.untimed {
+			micros = ""
+		}
+		for j, cell := range [columns]string{index, micros, r.Process, r.Type, r.F, r.Value, r.Error} {
+			texts[j] = append(texts[j], strings.Join(strings.Fields(cell), " ")+"\n"...)
+		}
+	}
+	return slices.Concat(texts[:]...)
 }
 
 func (v *variantView) row(i int, told bool) row {
@@ -133,7 +193,7 @@ func (v *variantView) row(i int, told bool) row {
 	if v.untimed {
 		at = ""
 	}
-	return row{ID: fmt.Sprintf("%s-e%d", v.ID, i), Index: i, At: at, Process: e.Process,
+	return row{ID: fmt.Sprintf("%s-e%d", v.ID, i), Index: i, Nanoseconds: int64(e.Time), At: at, Process: e.Process,
 		Type: e.Type.String(), F: string(e.F), Value: clip(valueWords(&e.Value), maxValueRunes), Error: clip(e.Error, maxValueRunes), Told: told}
 }
 
@@ -166,9 +226,34 @@ func (v *variantView) when(t time.Duration) string {
 	return seconds(t)
 }
 
+// causeOf says what broke a property, as far as its story tells.
+func (v *variantView) causeOf(p *PropertyResult) *causeView {
+	if p == nil || p.Verdict != checker.Violated {
+		return nil
+	}
+	c := &causeView{Property: p.Name, Broke: p.Why}
+	if v.Lock != nil {
+		c.Promise = v.Lock.Promise
+	}
+	if at, ok := momentOf(v.Variant, p); ok {
+		c.At = v.when(at)
+	}
+	example := p.Counterexample
+	if example == nil {
+		return c
+	}
+	c.Link, c.Assumption = v.link(example.Impossible), example.Assumption
+	for _, s := range example.Story {
+		if slices.ContainsFunc(v.Faults, func(f FaultResult) bool { return slices.Contains(f.Events, s.Event) }) {
+			c.Faults = append(c.Faults, s.Text)
+		}
+	}
+	return c
+}
+
 func (v *variantView) storyOf(lead *PropertyResult) *storyView {
 	c := lead.Counterexample
-	s := &storyView{Property: lead.Name, Assumption: c.Assumption}
+	s := &storyView{Property: lead.Name}
 	for i, t := range c.Story {
 		if i == maxSentences {
 			s.More = len(c.Story) - maxSentences

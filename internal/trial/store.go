@@ -72,7 +72,7 @@ func (t *trial) store(r *report.Result) (page string, err error) {
 	page = filepath.Join(t.dir, "report.html")
 	err = errors.Join(
 		machine.WriteFile(filepath.Join(t.dir, resultFile), func(w io.Writer) error { return report.WriteJSON(w, r) }),
-		machine.WriteFile(page, func(w io.Writer) error { return report.WriteHTML(w, r) }),
+		writePage(page, r),
 		t.storeAside(r),
 		pointLatest(t.Out, t.dir),
 	)

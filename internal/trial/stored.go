@@ -132,7 +132,7 @@ func (t *Trial) Keep() error {
 		}
 	}
 	_ = os.Remove(filepath.Join(t.Dir, startedFile))
-	return machine.WriteFile(t.Report, func(w io.Writer) error { return report.WriteHTML(w, t.Result) })
+	return writePage(t.Report, t.Result)
 }
 
 // asRun is a variant with the demands that counted where another lock was in its place.

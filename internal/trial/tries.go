@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -13,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
-	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/verdict"
 )
@@ -259,7 +257,7 @@ func (t *trial) storeAside(r *report.Result) error {
 		one.Seed, one.Replay, one.WallMS = a.seed, t.replay(a.seed), a.WallMS
 		one.Variants = []report.Variant{beside(a.Variant)}
 		verdict.SumUp(&one)
-		errs = append(errs, machine.WriteFile(filepath.Join(a.dir, "report.html"), func(w io.Writer) error { return report.WriteHTML(w, &one) }))
+		errs = append(errs, writePage(filepath.Join(a.dir, "report.html"), &one))
 	}
 	return errors.Join(errs...)
 }

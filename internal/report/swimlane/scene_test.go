@@ -215,22 +215,18 @@ func TestFrameZoomsOnTheFocus(t *testing.T) {
 		h.Events = append(h.Events, history.Event{Index: i, Time: time.Duration(i) * ms})
 	}
 	end := 9999 * ms
-	w := swimlane.Frame(h, end, swimlane.Span{From: 5000 * ms, To: 5100 * ms}, 0, 1000)
-	if w.Whole || w.View.From > 5000*ms || w.View.To < 5100*ms || w.View.Length() > 200*ms {
-		t.Errorf("view %v", w.View)
+	if v := swimlane.Frame(h, end, swimlane.Span{From: 5000 * ms, To: 5100 * ms}, 0, 1000); v.From > 5000*ms || v.To < 5100*ms || v.Length() > 200*ms {
+		t.Errorf("view %v", v)
 	}
-	if n := w.Extent.Length() / ms; n < 900 || n > 1010 {
-		t.Errorf("extent of %d events", n)
-	}
-	if w := swimlane.Frame(h, end, swimlane.Span{}, 0, 20_000); !w.Whole || w.View != w.Extent {
-		t.Errorf("a short run without a focus is shown whole, got %+v", w)
+	if v := swimlane.Frame(h, end, swimlane.Span{}, 0, 20_000); v != (swimlane.Span{From: 0, To: end}) {
+		t.Errorf("a short run without a focus is shown whole, got %v", v)
 	}
 	core := 7777 * ms
-	if w := swimlane.Frame(h, end, swimlane.Span{From: 10 * ms, To: 9900 * ms}, core, 1000); w.View.From > core || w.View.To < core || w.Extent.Length() > 1010*ms {
-		t.Errorf("a focus that is too wide: %+v", w)
+	if v := swimlane.Frame(h, end, swimlane.Span{From: 10 * ms, To: 9900 * ms}, core, 1000); v.From > core || v.To < core || v.Length() > 1010*ms {
+		t.Errorf("a focus that is too wide: %v", v)
 	}
-	if w := swimlane.Frame(nil, 0, swimlane.Span{}, 0, 10); w.View.Length() <= 0 {
-		t.Errorf("an empty run still needs a time axis: %+v", w)
+	if v := swimlane.Frame(nil, 0, swimlane.Span{}, 0, 10); v.Length() <= 0 {
+		t.Errorf("an empty run still needs a time axis: %v", v)
 	}
 }
 
@@ -253,23 +249,43 @@ func TestCastKeepsThoseOfTheViolation(t *testing.T) {
 	}
 }
 
-func TestCropKeepsWhatIsInView(t *testing.T) {
-	var marks []swimlane.Mark
-	for i := range 100 {
-		at := time.Duration(i) * ms
-		marks = append(marks, swimlane.Mark{Span: swimlane.Span{From: at, To: at}})
+func TestThinKeepsWhatIsInView(t *testing.T) {
+	scene := func() *swimlane.Scene {
+		var marks []swimlane.Mark
+		for i := range 1000 {
+			at := time.Duration(i) * ms
+			marks = append(marks, swimlane.Mark{Span: swimlane.Span{From: at, To: at}})
+		}
+		marks[500].To += 100 * ms
+		return &swimlane.Scene{End: 1000 * ms, Clients: []swimlane.ClientLane{{Marks: marks}}}
 	}
-	s := &swimlane.Scene{Clients: []swimlane.ClientLane{{Marks: marks}}}
-	w := swimlane.Window{View: swimlane.Span{From: 80 * ms, To: 84 * ms}, Extent: swimlane.Span{From: 10 * ms, To: 90 * ms}}
-	if dropped := s.Crop(w, 8); dropped != 81-8 {
-		t.Errorf("dropped %d", dropped)
+	view := swimlane.Span{From: 800 * ms, To: 840 * ms}
+	s := scene()
+	if n := s.Thin(view, 2000); n != 0 || len(s.Clients[0].Marks) != 1000 {
+		t.Errorf("%d of 1,000 things are left, though 2,000 are allowed", len(s.Clients[0].Marks))
 	}
-	var got []time.Duration
-	for _, m := range s.Clients[0].Marks {
-		got = append(got, m.From/ms)
+	apart := s.Thin(view, 200)
+	marks := s.Clients[0].Marks
+	if len(marks) > 200 || apart <= 0 {
+		t.Errorf("%d things are left, %v apart", len(marks), apart)
 	}
-	if diff := cmp.Diff([]time.Duration{10, 11, 12, 80, 81, 82, 83, 84}, got); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
+	seen, long := 0, false
+	for i, m := range marks {
+		if m.Touches(view) {
+			seen++
+		}
+		long = long || m.Length() == 100*ms
+		if i > 0 && m.From-marks[i-1].From > 2*apart {
+			t.Errorf("nothing is left between %v and %v", marks[i-1].From, m.From)
+		}
+	}
+	if seen != 41 || !long {
+		t.Errorf("%d of 41 things in view are left, and the long one: %v", seen, long)
+	}
+	// A view that has too much by itself is thinned, too.
+	s = scene()
+	if s.Thin(swimlane.Span{From: 0, To: 1000 * ms}, 200); len(s.Clients[0].Marks) > 200 {
+		t.Errorf("%d things are left", len(s.Clients[0].Marks))
 	}
 }
 

@@ -8,41 +8,23 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
-// Window is what of a run is drawn. View is what one sees at first, Extent what
-// one can zoom out to; View lies inside Extent.
-type Window struct {
-	View, Extent Span
-	// Whole says that Extent is the whole run.
-	Whole bool
-}
-
-// Frame chooses what to draw of a run: around focus, with room on both sides,
-// and with about limit events at most in the extent. A zero focus means that
-// there is nothing to look at in particular. Where the focus alone has more
-// events than that, only what surrounds the instant core is drawn.
-func Frame(h *history.History, end time.Duration, focus Span, core time.Duration, limit int) Window {
-	run := Span{0, max(end, 1)}
+// Frame chooses what of a run is seen at first: the focus, with room on both sides. A
+// zero focus means that there is nothing to look at in particular. Where the focus, or a
+// run without one, has more than limit events, only what surrounds the instant core is.
+func Frame(h *history.History, end time.Duration, focus Span, core time.Duration, limit int) Span {
+	view := viewOf(Span{0, max(end, 1)}, focus)
 	if h == nil || len(h.Events) <= limit {
-		return Window{View: viewOf(run, focus), Extent: run, Whole: true}
+		return view
 	}
-	view := focus
-	if focus == (Span{}) {
-		view = Span{0, h.Events[limit/2].Time}
-	}
-	view = viewOf(run, view)
 	at := func(t time.Duration) int {
 		return sort.Search(len(h.Events), func(i int) bool { return h.Events[i].Time >= t })
 	}
-	first, last := at(view.From), at(view.To)
-	if spare := limit - (last - first); spare > 0 {
-		first, last = max(0, first-spare/2), min(len(h.Events)-1, last+spare/2)
-		extent := Span{min(view.From, h.Events[first].Time), max(view.To, h.Events[last].Time)}
-		return Window{View: view, Extent: extent}
+	if at(view.To)-at(view.From) <= limit {
+		return view
 	}
-	first = max(0, min(at(core), len(h.Events)-1)-limit/2)
-	last = min(len(h.Events)-1, first+limit)
-	view = Span{h.Events[first].Time, max(h.Events[last].Time, h.Events[first].Time+1)}
-	return Window{View: view, Extent: view}
+	first := max(0, min(at(core), len(h.Events)-1)-limit/2)
+	last := min(len(h.Events)-1, first+limit)
+	return Span{h.Events[first].Time, max(h.Events[last].Time, h.Events[first].Time+1)}
 }
 
 // viewOf gives the focus room to breathe; a focus that fills much of the run,
@@ -59,55 +41,86 @@ func viewOf(run, focus Span) Span {
 	return view
 }
 
-// Crop leaves out what lies outside the window's extent, and of a lane with more
-// than limit things those that are not in view before those that are. It
-// returns how many it left out inside the extent.
-func (s *Scene) Crop(w Window, limit int) (dropped int) {
-	for i := range s.Clients {
-		c := &s.Clients[i]
-		c.Holds = keep(c.Holds, w, limit, &dropped, func(h Hold) Span { return h.Span })
-		c.Marks = keep(c.Marks, w, limit, &dropped, func(m Mark) Span { return m.Span })
+// Thin leaves out things of a scene until it has about limit of them: such as are
+// shorter than some length, and as near to the one before them. That length is returned; it is 0
+// if nothing was left out. What touches the view stays, unless it is too much by itself.
+func (s *Scene) Thin(view Span, limit int) time.Duration {
+	if s.size(Span{0, s.End}) <= limit {
+		return 0
 	}
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		n.Keys = keep(n.Keys, w, limit, &dropped, func(k KeyHold) Span { return k.Span })
-		n.Down = keep(n.Down, w, limit, &dropped, func(d Span) Span { return d })
-		n.Unclear = keep(n.Unclear, w, limit, &dropped, func(u Span) Span { return u })
+	keep := view
+	if s.size(view) > limit/2 {
+		keep = Span{-1, -1}
 	}
-	s.Quorum = keep(s.Quorum, w, limit, &dropped, func(q QuorumHold) Span { return q.Span })
-	s.Effects = keep(s.Effects, w, limit, &dropped, func(e Effect) Span { return Span{e.At, e.At} })
-	s.Bands = keep(s.Bands, w, limit, &dropped, func(b Band) Span { return b.Span })
-	return dropped
+	length := max(s.End/50_000, 1)
+	for ; ; length *= 2 {
+		s.thin(keep, length)
+		if s.size(Span{0, s.End}) <= limit || length > s.End {
+			return length
+		}
+	}
 }
 
-func keep[T any](list []T, w Window, limit int, dropped *int, where func(T) Span) []T {
-	var inside []T
-	seen := 0
-	for _, t := range list {
-		if where(t).Touches(w.Extent) {
-			inside = append(inside, t)
-			if where(t).Touches(w.View) {
-				seen++
+// size counts the things within a span.
+func (s *Scene) size(span Span) int {
+	n := 0
+	for _, l := range s.lists() {
+		for i := range l.length {
+			if l.at(i).Touches(span) {
+				n++
 			}
 		}
 	}
-	if len(inside) <= limit {
-		return inside
-	}
-	*dropped += len(inside) - limit
-	inView, outOfView := min(seen, limit), limit-min(seen, limit)
-	kept := inside[:0]
-	for _, t := range inside {
-		room := &outOfView
-		if where(t).Touches(w.View) {
-			room = &inView
+	return n
+}
+
+func (s *Scene) thin(view Span, length time.Duration) {
+	for _, l := range s.lists() {
+		kept := make([]int, 0, l.length)
+		last := -length
+		for i := range l.length {
+			at := l.at(i)
+			if at.Touches(view) || at.Length() >= length || at.From-last >= length {
+				kept, last = append(kept, i), at.From
+			}
 		}
-		if *room > 0 {
-			*room--
-			kept = append(kept, t)
-		}
+		l.keep(kept)
 	}
-	return kept
+}
+
+// list is a list of things of which a scene may have many. keep leaves those at the places.
+type list struct {
+	length int
+	at     func(i int) Span
+	keep   func(places []int)
+}
+
+func (s *Scene) lists() []list {
+	all := []list{
+		listOf(&s.Quorum, func(q *QuorumHold) Span { return q.Span }),
+		listOf(&s.Effects, func(e *Effect) Span { return Span{e.At, e.At} }),
+		listOf(&s.Bands, func(b *Band) Span { return b.Span }),
+	}
+	for i := range s.Clients {
+		c := &s.Clients[i]
+		all = append(all, listOf(&c.Holds, func(h *Hold) Span { return h.Span }), listOf(&c.Marks, func(m *Mark) Span { return m.Span }))
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		all = append(all, listOf(&n.Keys, func(k *KeyHold) Span { return k.Span }), listOf(&n.Down, func(d *Span) Span { return *d }),
+			listOf(&n.Unclear, func(u *Span) Span { return *u }))
+	}
+	return all
+}
+
+func listOf[T any](all *[]T, where func(*T) Span) list {
+	return list{len(*all), func(i int) Span { return where(&(*all)[i]) }, func(places []int) {
+		kept := make([]T, len(places))
+		for i, at := range places {
+			kept[i] = (*all)[at]
+		}
+		*all = kept
+	}}
 }
 
 // Cast leaves at most limit client lanes: those named in must, and then the

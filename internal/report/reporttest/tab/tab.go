@@ -114,10 +114,10 @@ func Get[R any](b *Tab, action chromedp.Action[R]) R {
 	return out
 }
 
-// Eval runs a JavaScript expression and returns its value.
+// Eval runs a JavaScript expression and returns its value, or what it promises.
 func Eval[R any](b *Tab, expression string) R {
 	b.T.Helper()
-	return Get(b, chromedp.Evaluate[R](expression))
+	return Get(b, chromedp.Evaluate[R](expression, chromedp.EvalAwaitPromise))
 }
 
 // Size sets the size of the window.

@@ -1,0 +1,109 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// Sizes of a picture that stands alone, in pixels.
+const (
+	aloneNames  = 104
+	aloneMargin = 16
+	aloneHead   = 66
+	aloneFoot   = 44
+)
+
+// alone is a picture without a page.
+type alone struct {
+	Heading, Cause string
+	Pic            *picture
+	Width, Height  int
+	Plot, Left     int
+	Top, Foot      int
+	Imported       bool
+}
+
+// forScript are attributes that only the script of a page reads.
+var forScript = regexp.MustCompile(` (data-[a-z]+|id)="[^"]*"`)
+
+// WriteSVG writes the picture of a variant as an SVG file that needs nothing else, for a README or a review;
+// of an empty name, that of the first variant with a violation, or else of the first. It says what broke, and
+// follows the reader's choice of light or dark. Its size, in pixels, is returned.
+func WriteSVG(w io.Writer, r *Result, variant string) (width, height int, err error) {
+	p := newPage(r)
+	v, err := p.pictureOf(variant)
+	if err != nil {
+		return 0, 0, err
+	}
+	a := alone{Heading: p.Heading, Pic: v.Pic, Plot: int(assumedPlotWidth), Left: aloneNames, Top: aloneHead, Imported: r.Imported}
+	a.Pic.Far = ""
+	a.Width, a.Foot = a.Left+a.Plot+aloneMargin, a.Top+a.Pic.Height+aloneFoot-26
+	a.Height = a.Top + a.Pic.Height + aloneFoot
+	if len(r.Variants) > 1 {
+		a.Heading += ": " + v.Name
+	}
+	a.Cause = clip(v.outcomeWords(), 150)
+	var buf bytes.Buffer
+	if err := execute(&buf, templates(), "alone", a); err != nil {
+		return 0, 0, err
+	}
+	_, err = w.Write(forScript.ReplaceAllFunc(buf.Bytes(), func(attribute []byte) []byte {
+		if bytes.HasPrefix(attribute, []byte(` id="hatch"`)) {
+			return attribute
+		}
+		return nil
+	}))
+	return a.Width, a.Height, err
+}
+
+// pictureOf finds the variant whose picture is wanted.
+func (p *page) pictureOf(name string) (*variantView, error) {
+	var first *variantView
+	var names []string
+	for i := range p.Views {
+		v := &p.Views[i]
+		names = append(names, v.Name)
+		switch {
+		case name != "" && v.Name != name:
+		case v.Pic == nil:
+			if name != "" {
+				return nil, fmt.Errorf("variant %q has no history to draw", name)
+			}
+		case name != "" || v.Cause != nil:
+			return v, nil
+		case first == nil:
+			first = v
+		}
+	}
+	switch {
+	case name != "":
+		return nil, fmt.Errorf("there is no variant %q; there is %s", name, and(names))
+	case first == nil:
+		return nil, fmt.Errorf("the run has no history to draw")
+	}
+	return first, nil
+}
+
+// outcomeWords say in a line what broke, or that nothing did.
+func (v *variantView) outcomeWords() string {
+	if c := v.Cause; c != nil {
+		text := fmt.Sprintf("%s violated: %s", c.Property, c.Broke)
+		if c.Assumption != "" {
+			text += ". Failed assumption: " + c.Assumption
+		}
+		return text
+	}
+	var kept []string
+	for i := range v.Properties {
+		if decided(v.Properties[i].Verdict) {
+			kept = append(kept, string(v.Properties[i].Name))
+		}
+	}
+	if len(kept) == 0 {
+		return "Nothing was judged"
+	}
+	return "No violation of " + strings.Join(kept, ", ") + " was found in this run"
+}

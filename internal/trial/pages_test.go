@@ -1,0 +1,232 @@
+package trial_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
+	"github.com/redlock-sim/redlock-sim/scenarios"
+)
+
+// The picture of every scenario can be read: no label covers another at any width and zoom, and every
+// text stands out from its ground, by day and by night. With PAGES set to a folder, the pages are left there.
+func TestPictureOfEveryScenario(t *testing.T) {
+	if testing.Short() {
+		t.Skip("opens the reports of all scenarios in a browser")
+	}
+	var files []string
+	if err := fs.WalkDir(scenarios.Files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range slices.Collect(slices.Chunk(files, 12)) { // one browser may take three minutes
+		t.Run(group[0], func(t *testing.T) {
+			b := tab.New(t)
+			for _, name := range group {
+				readable(t, b, name)
+			}
+		})
+	}
+}
+
+func readable(t *testing.T, b *tab.Tab, name string) {
+	t.Helper()
+	text, err := scenarios.Files.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page bytes.Buffer
+	if err := report.WriteHTML(&page, run(t, string(text), options(t)).Result); err != nil {
+		t.Fatal(err)
+	}
+	if dir := os.Getenv("PAGES"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, path.Base(name)+".html"), page.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if page.Len() > 600_000 {
+		t.Errorf("%s: the page has %d bytes", name, page.Len())
+	}
+	b.Size(1400, 900)
+	b.Dark(false)
+	b.OpenFile(page.Bytes())
+	if tab.Eval[int](b, `document.querySelectorAll("svg.picture").length`) == 0 {
+		return
+	}
+	for _, c := range []struct {
+		width int64
+		press []string
+	}{{390, []string{"focus", "in"}}, {800, []string{"all"}}, {1400, []string{"focus", "in", "in", "all"}}} {
+		width := c.width
+		b.Size(width, 900)
+		for _, press := range c.press {
+			tab.Eval[any](b, fmt.Sprintf(`document.querySelector("[data-do=%s]").click()`, press))
+			b.Drawn()
+			for _, c := range b.Covered() {
+				t.Errorf("%s at %d px, after %q: %s", name, width, press, c)
+			}
+		}
+		if got := tab.Eval[int64](b, `document.documentElement.scrollWidth`); got > width {
+			t.Errorf("%s at %d px is %d px wide", name, width, got)
+		}
+	}
+	for _, dark := range []bool{false, true} {
+		b.Dark(dark)
+		for _, f := range b.Faint("#stage", 4.5) {
+			t.Errorf("%s, dark %v: %s", name, dark, f)
+		}
+	}
+}
+
+// longMix is a minute of five clients under a random mix.
+const longMix = `name: long-mix
+lock: {algorithm: redlock, ttl: 600ms, node_timeout: 30ms, fan_out: at-once, retry: {attempts: 4000}}
+workload: {kind: increment, clients: 5, sections: 200, start: together, think: 20ms, rest: 20ms}
+time_limit: 90s
+faults:
+  mix:
+    during: 60s
+    every: exp(mean=150ms)
+    kinds:
+      pause: {for: exp(mean=250ms), weight: 2}
+      cut: {for: exp(mean=200ms)}
+      latency: {for: exp(mean=300ms), by: exp(mean=30ms)}
+      hold: {for: exp(mean=150ms)}
+expect: {exclusive-lease: holds}
+`
+
+// The page of a long run has the whole of it: it can be looked at as a whole, moved through, searched, and each
+// moment, event and lane has an address.
+func TestPageOfALongRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes a long run and opens it in a browser")
+	}
+	r := run(t, longMix, options(t)).Result
+	events := r.Variants[0].History.Events
+	var page bytes.Buffer
+	if err := report.WriteHTML(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	if page.Len() > 600_000 {
+		t.Errorf("the page has %d bytes", page.Len())
+	}
+	b := tab.New(t)
+	b.Size(1400, 900)
+	address := b.OpenFile(page.Bytes())
+	tab.Eval[any](b, `new Promise(done => { const look = () => document.documentElement.classList.contains("complete") ? done() : setTimeout(look, 5); look(); })`)
+	hash := func() string { return tab.Eval[string](b, `location.hash`) }
+	readout := func() string { return tab.Eval[string](b, `document.querySelector(".readout").textContent`) }
+	do := func(expression string) {
+		tab.Eval[any](b, expression)
+		b.Drawn()
+	}
+
+	do(`document.querySelector("[data-do=all]").click()`)
+	for _, lane := range []string{"c1", "c5", "A", "E"} {
+		ends := tab.Eval[[]float64](b, `(() => {
+			const at = [...document.querySelectorAll(".lane-names")].indexOf(document.getElementById("v1-lane-`+lane+`"));
+			const xs = [...document.querySelectorAll(".lane")[at].querySelectorAll(".t")].map(el => Number(el.getAttribute("x")));
+			return [Math.min(...xs), Math.max(...xs)];
+		})()`)
+		if ends[0] > 40 || ends[1] < 960 {
+			t.Errorf("%s: what is drawn goes from %v to %v px", lane, ends[0], ends[1])
+		}
+	}
+	if c := b.Covered(); len(c) > 0 {
+		t.Errorf("labels cover one another: %q", c)
+	}
+
+	do(`document.querySelector("[data-do=next]").click()`)
+	first := hash()
+	do(`document.querySelector("[data-do=next]").click()`)
+	if second := hash(); !strings.HasPrefix(first, "#v1-t0.") || second == first || !strings.HasPrefix(second, "#v1-t") {
+		t.Errorf("the next moments have the addresses %q and %q", first, second)
+	}
+
+	// The window is dragged in the strip to the middle of the run, and made narrower with its edge.
+	do(`document.querySelector("[data-do=focus]").click()`)
+	drag := func(from, to string) {
+		do(fmt.Sprintf(`(() => {
+			const strip = document.querySelector(".strip"), box = strip.getBoundingClientRect(), here = strip.querySelector(".here").getBoundingClientRect();
+			const mid = here.left + here.width / 2, send = (type, x) => strip.dispatchEvent(new PointerEvent(type, { clientX: x, clientY: box.top + 5, pointerId: 1, bubbles: true }));
+			strip.setPointerCapture = () => {};
+			send("pointerdown", %s); send("pointermove", %s); send("pointerup", %s);
+		})()`, from, to, to))
+	}
+	drag("mid", "box.left + box.width / 2")
+	middle := hash()
+	var from, to float64
+	if _, err := fmt.Sscanf(middle[strings.Index(middle, ",")+1:], "%f-%f", &from, &to); err != nil {
+		t.Fatalf("the address %q has no window: %v", middle, err)
+	}
+	end := events[len(events)-1].Time.Seconds()
+	if mid := (from + to) / 2; mid < end*0.45 || mid > end*0.55 {
+		t.Errorf("the window goes from %v to %v s of %v", from, to, end)
+	}
+	drag("here.right", "here.left + here.width / 2")
+	var narrow float64
+	if _, err := fmt.Sscanf(hash()[strings.Index(hash(), ",")+1:], "%f-%f", &from, &narrow); err != nil || narrow > to-(to-from)/3 {
+		t.Errorf("the window's edge was dragged from %v to %v", to, narrow)
+	}
+
+	// An event that has no row at first is found by its value, and by its address.
+	var wanted int
+	for i := len(events) / 2; wanted == 0; i++ {
+		if e := &events[i]; e.F == history.Write && e.Type == history.OK {
+			wanted = i
+		}
+	}
+	e := &events[wanted]
+	id := fmt.Sprintf("v1-e%d", wanted)
+	if tab.Eval[bool](b, `document.getElementById("`+id+`") !== null`) {
+		t.Errorf("event %d has a row from the beginning", wanted)
+	}
+	do(fmt.Sprintf(`new Promise(done => {
+		const filter = document.getElementById("filter");
+		filter.value = "%s write ok section %d";
+		filter.dispatchEvent(new Event("input"));
+		const look = () => document.getElementById("matches").textContent ? done() : setTimeout(look, 5);
+		look();
+	})`, e.Process, e.Value.Section))
+	if !tab.Eval[bool](b, `document.getElementById("`+id+`") !== null && !document.getElementById("`+id+`").hidden`) {
+		t.Errorf("event %d was not found: %s", wanted, tab.Eval[string](b, `document.getElementById("matches").textContent`))
+	}
+	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address+"#"+id))
+	tab.Eval[any](b, `new Promise(done => { const look = () => document.getElementById("`+id+`") ? done() : setTimeout(look, 5); look(); })`)
+	b.Drawn()
+	if got, want := readout(), fmt.Sprintf("%.3f s", e.Time.Seconds()); !strings.HasPrefix(got, want) {
+		t.Errorf("the picture shows %q for an event at %s", got, want)
+	}
+	if tab.Eval[string](b, `document.querySelector("tr:target").id`) != id {
+		t.Error("the row is not the target of its address")
+	}
+
+	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address+"#v1-t20.5,20-21"))
+	b.Drawn()
+	if got := readout(); !strings.HasPrefix(got, "20.500 s") {
+		t.Errorf("the picture shows %q for the address of 20.5 s", got)
+	}
+	tab.Eval[any](b, `document.querySelector("#v1-lane-c3 a").dispatchEvent(new MouseEvent("click", { bubbles: true }))`)
+	b.Drawn()
+	if got := tab.Eval[string](b, `document.querySelector(".lane-names:target").id`); got != "v1-lane-c3" {
+		t.Errorf("the target is %q, not the lane", got)
+	}
+	if got := b.Troubles(); len(got) > 0 {
+		t.Errorf("the browser says %q", got)
+	}
+}

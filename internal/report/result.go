@@ -23,6 +23,9 @@ type Result struct {
 	// Source says where the schedule comes from; Story what it shows and why.
 	Source string `json:"source,omitempty"`
 	Story  string `json:"story,omitempty"`
+	// Guarantee is what the scenario puts to the test; absent: no promise of a lock.
+	Guarantee string   `json:"guarantee,omitempty"`
+	Tags      []string `json:"tags,omitempty"`
 	// World is live or virtual, Nodes how the nodes were provided (process,
 	// docker, external; empty in the virtual world).
 	World string `json:"world"`

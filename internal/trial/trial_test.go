@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -109,6 +110,26 @@ func TestTrialIsKeptAndJudgedAgain(t *testing.T) {
 	}
 	if !again.Result.Met || !slices.Equal(verdicts(again.Result), told) {
 		t.Errorf("judged again: %q, want %q", verdicts(again.Result), told)
+	}
+}
+
+// A suite's page can be searched for what a scenario is about, also when the run was stored.
+func TestResultSaysWhatTheScenarioIsAbout(t *testing.T) {
+	for head, want := range map[string]string{
+		"guarantee: paused-holder\ntags: [kleppmann, library]\n": "paused-holder [kleppmann library]",
+		"guarantee: none\n": " []",
+		"":                  " []",
+	} {
+		got := run(t, head+stalls, options(t))
+		stored, err := trial.Load(got.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []*report.Result{got.Result, stored} {
+			if about := fmt.Sprint(r.Guarantee, " ", r.Tags); about != want {
+				t.Errorf("%q: the result is about %q, want %q", head, about, want)
+			}
+		}
 	}
 }
 

@@ -20,8 +20,13 @@ import (
 
 // Result is that of a scenario before anything has run.
 func Result(s *scenario.Scenario, world string, seed uint64, started time.Time) *report.Result {
+	guarantee := s.Guarantee
+	if guarantee == scenario.NoGuarantee {
+		guarantee = ""
+	}
 	return &report.Result{
 		Version: report.ResultVersion, Scenario: s.Name, Title: s.Title, Source: s.Source, Story: s.Story,
+		Guarantee: string(guarantee), Tags: s.Tags,
 		World: world, Seed: seed, Started: started.UTC().Format(time.RFC3339),
 		Versions:     map[string]string{"go": runtime.Version()},
 		ScenarioText: s.Text, ScenarioDigest: s.Digest(),

@@ -38,10 +38,11 @@ func GCPause() *report.Result {
 	unfenced, fenced := gcPauseVariant("unfenced", false), gcPauseVariant("fenced", true)
 	return &report.Result{
 		Version: report.ResultVersion, Scenario: "gc-pause",
-		Title:  "A client stalls past its lease, then writes",
-		Source: "Kleppmann 2016, “How to do distributed locking”",
-		Story:  "A client gets the lock and stops dead before its write, as a garbage collector would make it. Its lease runs out, a second client gets the lock and does its work, and then the first one wakes up and writes as if nothing had happened.",
-		World:  "live", Nodes: "process", Seed: 42, Met: true,
+		Title:     "A client stalls past its lease, then writes",
+		Source:    "Kleppmann 2016, “How to do distributed locking”",
+		Story:     "A client gets the lock and stops dead before its write, as a garbage collector would make it. Its lease runs out, a second client gets the lock and does its work, and then the first one wakes up and writes as if nothing had happened.",
+		Guarantee: "paused-holder", Tags: []string{"kleppmann"},
+		World: "live", Nodes: "process", Seed: 42, Met: true,
 		Started: "2026-11-20T20:45:01Z", WallMS: 2411,
 		Versions:       map[string]string{"sim": "0.1.0", "go": "go1.26.8", "redis": "7.0.15", "toxiproxy": "2.12.0"},
 		Replay:         "sim run scenarios/gc-pause.yaml --seed 42",

@@ -175,6 +175,7 @@ func Hostile() *report.Result {
 	h.Header.Scenario = BreakOut
 	r := frame(BreakOut+BreakTerm, BreakOut+BreakAttr)
 	r.Source, r.Story, r.Facts = BreakCSS, BreakOut, []string{BreakTerm, BreakOut}
+	r.Guarantee, r.Tags = BreakAttr, []string{BreakOut, BreakTerm}
 	r.Versions = map[string]string{BreakOut: BreakTerm}
 	r.Replay, r.ScenarioText, r.ScenarioDigest = "sim run '"+BreakOut+"' "+BreakTerm, BreakOut+BreakCSS+BreakTerm, BreakAttr
 	r.Error = BreakTerm

@@ -32,9 +32,14 @@ func WriteIndex(w io.Writer, entries []IndexEntry) error {
 		p.Lead += " " + count(t.errors, "error") + "."
 	}
 	if t.runs > t.scenarios {
-		p.Lead += " In brackets: 95 % intervals."
+		p.Lead += " With 95 % intervals."
 	}
 	p.Columns, p.LockFacts = columnsOf(results), lockOf(results)
+	p.Guarantees = wordsOf(results, func(r *Result) []string { return []string{r.Guarantee} })
+	p.Tags = wordsOf(results, func(r *Result) []string { return r.Tags })
+	for v := checker.Holds; v <= checker.Unknown; v++ {
+		p.Verdicts = append(p.Verdicts, verdictBadge(v))
+	}
 	links := make(map[*Result]string)
 	for _, e := range entries {
 		links[e.Result] = e.Link
@@ -60,10 +65,15 @@ type indexPage struct {
 	LockFacts []string
 	Columns   []checker.Property
 	Rows      []indexRow
+	// Verdicts, Guarantees and Tags are what the rows can be filtered by, as by Columns.
+	Verdicts         []badge
+	Guarantees, Tags []string
 }
 
 type indexRow struct {
 	Scenario, Title, Variant, Link string
+	Guarantee                      string
+	Tags                           []string
 	// Note sums up the runs where there were more than one, and Runs leads to each.
 	Note    string
 	Runs    []indexRun
@@ -84,9 +94,34 @@ type indexRun struct {
 
 // indexCell is a verdict; Badge has no word where the property was not judged.
 type indexCell struct {
-	Badge              badge
+	Property checker.Property
+	Badge    badge
+	// Verdicts are all that came, in words.
+	Verdicts string
+	// Aside stands beside the verdict. Short is how often it came, in the lines of a narrow column.
 	Link, Title, Aside string
+	Short              []string
 	Loud               bool
+}
+
+// AsExpected is "yes" or "no"; empty: the row is neither.
+func (r indexRow) AsExpected() string {
+	switch {
+	case r.Loud:
+		return "no"
+	case r.worst == asExpected:
+		return "yes"
+	}
+	return ""
+}
+
+// wordsOf are the words that any result has, sorted.
+func wordsOf(results []*Result, of func(*Result) []string) (found []string) {
+	for _, r := range results {
+		found = append(found, of(r)...)
+	}
+	slices.Sort(found)
+	return slices.DeleteFunc(slices.Compact(found), func(word string) bool { return word == "" })
 }
 
 // columnsOf are the properties that any result has, in the usual order and
@@ -115,7 +150,7 @@ func columnRank(p checker.Property) int {
 
 func indexRows(e IndexEntry, columns []checker.Property) []indexRow {
 	r := e.Result
-	row := indexRow{Scenario: r.Scenario, Title: r.Title, Link: e.Link}
+	row := indexRow{Scenario: r.Scenario, Title: r.Title, Link: e.Link, Guarantee: r.Guarantee, Tags: r.Tags}
 	if len(r.Variants) == 0 {
 		row.worst, row.Trouble = outcomeOf(r), r.Error
 		row.Badge, row.Cells, row.Loud = outcomeBadge(row.worst), make([]indexCell, len(columns)), isLoud(row.worst)
@@ -154,7 +189,8 @@ func repeatedRows(g *repeated, columns []checker.Property, links map[*Result]str
 			at := slices.IndexFunc(rows, func(row indexRow) bool { return row.Variant == v.Name })
 			if at < 0 {
 				at = len(rows)
-				rows = append(rows, indexRow{Scenario: first.Scenario, Title: first.Title, Variant: v.Name, Link: links[first], Note: g.words(), Runs: runs})
+				rows = append(rows, indexRow{Scenario: first.Scenario, Title: first.Title, Variant: v.Name, Link: links[first],
+					Guarantee: first.Guarantee, Tags: first.Tags, Note: g.words(), Runs: runs})
 			}
 			row := &rows[at]
 			row.worst, row.Trouble = max(row.worst, variantOutcome(v)), cmp.Or(row.Trouble, v.Error, r.Error, v.NotApplicable)
@@ -180,8 +216,12 @@ func repeatedRows(g *repeated, columns []checker.Property, links map[*Result]str
 }
 
 func repeatedCell(row *repeatedRow, shown *Result, links map[*Result]string) indexCell {
-	c := indexCell{Title: row.why, Loud: len(row.off) > 0, Link: links[shown], Aside: row.often()}
-	c.Badge = verdictBadge(row.verdicts()[0].verdict)
+	c := indexCell{Property: row.property, Title: row.why, Loud: len(row.off) > 0, Link: links[shown], Aside: row.often()}
+	came := row.verdicts()
+	c.Badge, c.Short = verdictBadge(came[0].verdict), came[0].short(row.Runs)
+	for _, v := range came {
+		c.Verdicts += " " + v.verdict.String()
+	}
 	if c.Loud {
 		c.Aside += "; " + row.beside()
 	}
@@ -199,7 +239,7 @@ func indexCellOf(v *Variant, name checker.Property, link string) indexCell {
 		if p.Name != name {
 			continue
 		}
-		c := indexCell{Badge: verdictBadge(p.Verdict), Title: p.Why, Loud: !p.Met, Link: link}
+		c := indexCell{Property: name, Badge: verdictBadge(p.Verdict), Verdicts: p.Verdict.String(), Title: p.Why, Loud: !p.Met, Link: link}
 		if n := propertyID(name); n > 0 && link != "" {
 			c.Link = fmt.Sprintf("%s#p%d", link, n)
 		}

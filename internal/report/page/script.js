@@ -14,6 +14,47 @@
     });
   }
 
+  // The filter of a suite's page. Its state is in the address, so that a link keeps it.
+  const sift = document.querySelector(".sift");
+  if (sift) {
+    const fields = all("input, select", sift), found = sift.querySelector("output");
+    const rows = all(".matrix tr[data-expected]").map((tr) => ({
+      tr, data: tr.dataset, tags: tr.dataset.tags.split(" "), text: tr.textContent.toLowerCase(),
+      cells: all("[data-verdict]", tr).map((td) => ({ property: td.dataset.property, verdicts: td.dataset.verdict.split(" ") })),
+    }));
+    const filter = () => {
+      const want = Object.fromEntries(fields.map((el) => [el.name, el.value]));
+      const words = want.q.toLowerCase().split(/\s+/);
+      const fits = ({ data, tags, text, cells }) => words.every((w) => text.includes(w)) &&
+        (!want.expected || data.expected === want.expected) && (!want.guarantee || data.guarantee === want.guarantee) && (!want.tag || tags.includes(want.tag)) &&
+        (!want.verdict && !want.property || cells.some((c) => (!want.property || c.property === want.property) && (!want.verdict || c.verdicts.includes(want.verdict))));
+      for (const row of rows) row.tr.hidden = !fits(row);
+      found.textContent = rows.filter((row) => !row.tr.hidden).length + " of " + rows.length + " rows";
+    };
+    const keep = () => {
+      const state = new URLSearchParams(fields.filter((el) => el.value).map((el) => [el.name, el.value])).toString();
+      history.replaceState(null, "", state ? "#" + state : location.pathname + location.search);
+      filter();
+    };
+    const read = () => {
+      const state = new URLSearchParams(location.hash.slice(1));
+      for (const el of fields) {
+        const value = state.get(el.name) ?? "";
+        // What no row has stays chosen: then no row matches, and the page says so.
+        if (el.options && !Array.from(el.options).some((o) => o.value === value)) el.add(new Option(value));
+        el.value = value;
+      }
+      filter();
+    };
+    sift.addEventListener("input", keep);
+    sift.querySelector("button").addEventListener("click", () => {
+      for (const el of fields) el.value = "";
+      keep();
+    });
+    addEventListener("hashchange", read);
+    read();
+  }
+
   // The history: the page has the rows that it refers to, and all others packed. They are taken out where a reader
   // searches, opens a gap, or follows an address.
   const tables = all("table.events").map((table) => ({ table, body: table.tBodies[0], id: table.dataset.id, rest: table.dataset.rest, lines: null }));

@@ -3,6 +3,7 @@ package tab
 
 import (
 	"context"
+	_ "embed" // the script that measures
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,6 +159,26 @@ func (b *Tab) WithoutScripts() {
 func (b *Tab) Print(paper chromedp.PaperSize) []byte {
 	b.T.Helper()
 	return Get(b, chromedp.PrintToPDF(chromedp.PDFPaper(paper), chromedp.PDFPrintBackground()))
+}
+
+//go:embed layout.js
+var layout string
+
+// Readable shows a page in windows of three widths, light and dark, and fails where a reader would
+// stumble: the document or a part of it scrolls sideways, a word is broken, a text lies over
+// another, or its contrast is below 4.5:1.
+func (b *Tab) Readable(name string, show func()) {
+	b.T.Helper()
+	for _, width := range []int64{1400, 800, 390} {
+		b.Size(width, 900)
+		show()
+		for _, dark := range []bool{false, true} {
+			b.Dark(dark)
+			if found := Eval[[]string](b, layout); len(found) > 0 {
+				b.T.Errorf("%s at %d px, dark %v: %d troubles:\n%s", name, width, dark, len(found), strings.Join(found[:min(len(found), 12)], "\n"))
+			}
+		}
+	}
 }
 
 // Troubles is what the pages complained of so far.

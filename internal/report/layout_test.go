@@ -1,0 +1,151 @@
+package report_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+)
+
+// shipped are the results of all scenarios that sim ships, in the virtual world.
+func shipped(t *testing.T) []report.IndexEntry {
+	t.Helper()
+	list, out := scenariotest.Shipped(t), t.TempDir()
+	entries := make([]report.IndexEntry, len(list))
+	var wg sync.WaitGroup
+	for i, s := range list {
+		wg.Go(func() {
+			got, err := trial.Run(context.Background(), s, trial.Options{Seed: 1, World: trial.Virtual, Out: out, Now: time.Now})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			entries[i] = report.IndexEntry{Result: got.Result, Link: filepath.Base(got.Report)}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return entries
+}
+
+// others are results of which the shipped scenarios have none.
+func others() []report.IndexEntry {
+	entries := repeats()
+	for i, r := range []*report.Result{reporttest.Unexpected(), reporttest.Undecided(), reporttest.Failed(), reporttest.Program(), reporttest.Interrupted()} {
+		r.ScenarioDigest = fmt.Sprint(i) // else it is one of the repeated runs
+		entries = append(entries, report.IndexEntry{Result: r, Link: "report.html"})
+	}
+	waiting := reporttest.Undecided()
+	waiting.Scenario, waiting.Guarantee, waiting.Tags, waiting.Undecided = "waiting", "progress", []string{"library", "redis-docs"}, false
+	v := &waiting.Variants[0]
+	v.Name, v.Undecided, v.Properties[0].Verdict, v.Properties[0].Met = "only", false, checker.Holds, true
+	waiting.Met, v.Met = true, true
+	return append(entries, report.IndexEntry{Result: waiting, Link: "report.html"})
+}
+
+// suitePage has all scenarios that sim ships, and what they do not show.
+func suitePage(t *testing.T) []byte {
+	return []byte(write(t, func(w *bytes.Buffer) error { return report.WriteIndex(w, slices.Concat(others(), shipped(t))) }))
+}
+
+func TestSuitePageIsReadable(t *testing.T) {
+	b := tab.New(t)
+	doc := suitePage(t)
+	b.Readable("suite", func() { b.OpenFile(doc) })
+	var hostile []report.IndexEntry
+	for _, r := range reporttest.All() {
+		hostile = append(hostile, report.IndexEntry{Result: r})
+	}
+	doc = []byte(write(t, func(w *bytes.Buffer) error { return report.WriteIndex(w, hostile) }))
+	for _, width := range []int64{1400, 390} {
+		b.Size(width, 900)
+		b.OpenFile(doc)
+		if got := tab.Eval[int64](b, `document.documentElement.scrollWidth`); got > width {
+			t.Errorf("with words of any length the page is %d px wide in a window of %d px", got, width)
+		}
+	}
+}
+
+// The filter shows the rows that fit, keeps its state in the address, and works without a mouse.
+func TestFilterOfASuite(t *testing.T) {
+	b := tab.New(t)
+	b.Size(1280, 900)
+	doc := []byte(write(t, func(w *bytes.Buffer) error { return report.WriteIndex(w, others()) }))
+	url := b.OpenFile(doc)
+	found := func() string { return tab.Eval[string](b, `document.querySelector(".sift output").textContent`) }
+	rows := func() string {
+		return tab.Eval[string](b, `[...document.querySelectorAll(".matrix tbody tr")].filter((tr) => tr.checkVisibility())
+			.map((tr) => tr.querySelector("th").firstElementChild.textContent + "/" + tr.querySelector(".variant").textContent).join(" ")`)
+	}
+	// Tab goes from field to field in this order.
+	fields := []string{"q", "expected", "verdict", "property", "guarantee", "tag"}
+	all := rows()
+	for _, c := range []struct {
+		state map[string]string
+		want  string
+	}{
+		{map[string]string{"q": "LATE write through"}, "leaky-fence/fenced leaky-fence/unfenced"},
+		{map[string]string{"expected": "no"}, "gc-pause/ gc-pause/unfenced gc-pause/unfenced leaky-fence/fenced no-contention/default"},
+		{map[string]string{"verdict": "unknown"}, "gc-pause/unfenced gc-pause/unfenced no-contention/default"},
+		{map[string]string{"property": "linearizable-resource", "verdict": "violated", "expected": "no"}, "gc-pause/unfenced leaky-fence/fenced"},
+		{map[string]string{"guarantee": "progress"}, "waiting/only"},
+		{map[string]string{"tag": "library", "q": "only"}, "waiting/only"},
+		{map[string]string{"tag": "library", "expected": "no"}, ""},
+	} {
+		b.Do(chromedp.Focus(chromedp.CSS(`.sift input`)))
+		for i, name := range fields {
+			if i > 0 {
+				b.Do(chromedp.KeyEvent(kb.Tab))
+			}
+			if word := c.state[name]; word != "" {
+				b.Do(chromedp.KeyEvent(cmp.Or(map[string]string{"no": "not as"}[word], word)))
+			}
+		}
+		if got, n := rows(), len(strings.Fields(c.want)); got != c.want || found() != fmt.Sprintf("%d of %d rows", n, len(strings.Fields(all))) {
+			t.Errorf("%v: %s, %q, want %q", c.state, found(), got, c.want)
+		}
+		address := tab.Eval[string](b, `location.href`)
+		b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
+		if got := rows(); got != c.want {
+			t.Errorf("%v: the address %s shows %q, want %q", c.state, address, got, c.want)
+		}
+		b.Do(chromedp.Focus(chromedp.CSS(`.sift button`)), chromedp.KeyEvent(kb.Enter))
+		if got := rows() + tab.Eval[string](b, `location.hash`); got != all {
+			t.Errorf("%v: after a reset there is %q", c.state, got)
+		}
+	}
+	b.Do(chromedp.Navigate(url + "#tag=elsewhere&expected=yes"))
+	if got := found(); !strings.HasPrefix(got, "0 of ") {
+		t.Errorf("a tag that no row has: %s", got)
+	}
+	b.Do(chromedp.Navigate(url + "#tag=kleppmann"))
+	if got := found(); strings.HasPrefix(got, "0 of ") {
+		t.Errorf("a new address in the same page: %s", got)
+	}
+	b.WithoutScripts()
+	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(url+"#expected=no"))
+	if got := rows(); got != all {
+		t.Errorf("without scripts there is %q, want %q", got, all)
+	}
+	if tab.Eval[bool](b, `document.querySelector(".sift").checkVisibility()`) {
+		t.Error("without scripts there is a filter that does nothing")
+	}
+}

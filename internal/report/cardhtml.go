@@ -74,10 +74,10 @@ type cardCell struct {
 	Anchor, ReportLink, ScenarioLink string
 }
 
-// cardCostRow is what a lock costs in one setting: Values are those of the columns.
+// cardCostRow is what a lock costs in one setting: Figures are the columns.
 type cardCostRow struct {
 	Setting, Link string
-	Values        []string
+	Figures       []costRow
 }
 
 type cardRow struct {
@@ -110,7 +110,7 @@ func newCardColumn(c *Card, l *CardLock) cardColumn {
 			if !figure.Known {
 				figure.Value = "–"
 			}
-			row.Values = append(row.Values, figure.Value)
+			row.Figures = append(row.Figures, figure)
 		}
 		column.CostRows = append(column.CostRows, row)
 	}

@@ -149,3 +149,60 @@ func TestFilterOfASuite(t *testing.T) {
 		t.Error("without scripts there is a filter that does nothing")
 	}
 }
+
+// rates are those of a sweep with many columns, of one with one setting, and of a search.
+func rates() report.Rates {
+	r := report.Rates{Heading: "gc-pause: how often", Lead: "Variant unfenced, 200 runs for each point, in the virtual world.",
+		Replay: "sim sweep scenarios/gc-pause.yaml --variant unfenced --property linearizable-resource --steps 7 --runs 200 --seed 1 --x lock.ttl=200ms..10s",
+		Found: []report.FoundScenario{{Path: "reports/found/gc-pause-linearizable-resource-no-late-effect-1.yaml", Note: "1 of 5 faults, violated in 10 of 10 runs",
+			Link: "a.yaml", Report: "report.html"}}}
+	for _, n := range []int{3, 7, 12, 18} {
+		g := report.RateGrid{Title: "linearizable-resource", X: "lock.node_timeout", Y: "faults.random.pause"}
+		if n == 12 {
+			g.Y = ""
+		}
+		for i := range n {
+			g.Columns = append(g.Columns, fmt.Sprintf("%d.5ms", 100*i))
+		}
+		g.Rows = []string{"exp(mean=50ms)", "uniform(1s, 2s)", "4s"}[:max(1, 3*len(g.Y)/19)]
+		if g.Y == "" {
+			g.Rows = []string{""}
+		}
+		for i := range n * len(g.Rows) {
+			judged := uint64(1000 - 100*(i%11))
+			violated := judged * uint64(i%5) / 4
+			g.Cells = append(g.Cells, report.RateOf(violated, judged, 1000))
+		}
+		g.Cells[0] = report.Rate{}
+		r.Grids = append(r.Grids, g)
+	}
+	for _, name := range []string{"exclusive-belief", "exclusive-lease, linearizable-resource, no-late-effect, owner-release"} {
+		r.Classes = append(r.Classes, report.RateLine{Name: name, Rate: report.RateOf(5, 900, 1000)})
+	}
+	return r
+}
+
+func TestOtherPagesAreReadable(t *testing.T) {
+	b := tab.New(t)
+	pages := otherPages(t)
+	for name, card := range reporttest.Cards() {
+		if name != "card-hostile" { // no page is made for its words
+			pages[name] = cardPage(t, card)
+		}
+	}
+	for name, doc := range pages {
+		b.Readable(name, func() { b.OpenFile(doc) })
+	}
+}
+
+// otherPages are a page of rates and a comparison.
+func otherPages(t *testing.T) map[string][]byte {
+	slow := reporttest.Unexpected()
+	slow.Scenario, slow.Variants[0].WallMS = "gc-pause", 9000
+	slow.Versions["redis"], slow.World = "8.0.0", "virtual"
+	c := report.Compare([]*report.Result{reporttest.GCPause(), reporttest.Cost()}, []*report.Result{slow, reporttest.Undecided()})
+	return map[string][]byte{
+		"rates":      []byte(write(t, func(w *bytes.Buffer) error { return report.WriteRates(w, rates()) })),
+		"comparison": []byte(write(t, func(w *bytes.Buffer) error { return report.WriteComparisonHTML(w, c) })),
+	}
+}

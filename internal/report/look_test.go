@@ -24,6 +24,12 @@ func TestPagesToLookAt(t *testing.T) {
 		keep(t, filepath.Join(dir, name+".html"), html)
 		look(b, dir, name, html)
 	}
+	pages := otherPages(t)
+	pages["suite"] = suitePage(t)
+	for name, html := range pages {
+		keep(t, filepath.Join(dir, name+".html"), html)
+		look(b, dir, name, html)
+	}
 	if testing.Short() {
 		return
 	}
@@ -41,7 +47,7 @@ func look(b *tab.Tab, dir, name string, html []byte) {
 		suffix string
 		width  int64
 		dark   bool
-	}{{"", 1280, false}, {"-dark", 1280, true}, {"-narrow", 400, false}} {
+	}{{"", 1400, false}, {"-dark", 1400, true}, {"-middle", 800, false}, {"-narrow", 390, false}} {
 		b.Size(c.width, 1000)
 		b.Dark(c.dark)
 		b.OpenFile(html)

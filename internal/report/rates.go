@@ -75,14 +75,6 @@ func (r Rate) String() string {
 // page of its run; both are relative to the page.
 type FoundScenario struct{ Path, Note, Link, Report string }
 
-// Sizes of a grid's drawing, in the units of its SVG.
-const (
-	rateLabel  = 150
-	rateWidth  = 104
-	rateHeight = 60
-	rateHead   = 46
-)
-
 // WriteRates writes a page with the rates as heat maps. Every cell has its
 // number, so that colour only repeats it.
 func WriteRates(w io.Writer, r Rates) error {
@@ -100,60 +92,56 @@ type ratesPage struct {
 
 type heatMap struct {
 	RateGrid
-	Width, Height int
-	Heads, Sides  []heatLabel
-	Tiles         []heatTile
+	Lines []heatLine
 }
 
-type heatLabel struct {
-	X, Y int
-	Text string
+// heatLine is a row of a grid; At is the value of Y, empty where there is none.
+type heatLine struct {
+	At    string
+	Tiles []heatTile
 }
 
+// heatTile is a cell. Opacity is that of its colour.
 type heatTile struct {
-	X, Y, Width, Height int
-	// TextX, TextY, AsideY and OfY place the number, its interval, and of how many.
-	TextX, TextY, AsideY, OfY int
-	Opacity                   string
-	Text, Aside, Of, Title    string
+	At, Opacity, Text, Aside, Of, Title string
 	// Few were judged.
 	Few bool
 }
 
 func (g RateGrid) heatMap() heatMap {
-	m := heatMap{RateGrid: g, Width: rateLabel + rateWidth*len(g.Columns), Height: rateHead + rateHeight*max(len(g.Rows), 1)}
-	for i, c := range g.Columns {
-		m.Heads = append(m.Heads, heatLabel{rateLabel + rateWidth*i + rateWidth/2, rateHead - 10, c})
-	}
-	for i, r := range g.Rows {
-		m.Sides = append(m.Sides, heatLabel{rateLabel - 10, rateHead + rateHeight*i + rateHeight/2 + 4, r})
-	}
+	m := heatMap{RateGrid: g}
 	for i, c := range g.Cells {
 		column, row := i%len(g.Columns), i/len(g.Columns)
-		m.Tiles = append(m.Tiles, g.tile(c, column, row))
+		if column == 0 {
+			m.Lines = append(m.Lines, heatLine{})
+			if row < len(g.Rows) {
+				m.Lines[row].At = g.Rows[row]
+			}
+		}
+		line := &m.Lines[row]
+		line.Tiles = append(line.Tiles, g.tile(c, g.Columns[column], line.At))
 	}
 	return m
 }
 
-func (g RateGrid) tile(c Rate, column, row int) heatTile {
-	t := heatTile{X: rateLabel + rateWidth*column + 1, Y: rateHead + rateHeight*row + 1, Width: rateWidth - 2, Height: rateHeight - 2, Opacity: "0", Text: "no run"}
-	t.TextX, t.TextY, t.AsideY, t.OfY = t.X+t.Width/2, t.Y+19, t.Y+35, t.Y+50
+func (g RateGrid) tile(c Rate, x, y string) heatTile {
+	t := heatTile{At: x, Opacity: "0", Text: "no run"}
 	if c.Runs == 0 {
 		return t
 	}
 	t.Few, t.Of, t.Text = c.Few(), c.Of(), "none judged"
 	if c.Judged > 0 {
-		// Up to two thirds, so that the text on it stays readable on both grounds.
-		t.Opacity = fmt.Sprintf("%.3f", 0.66*c.Share())
+		// At most so much that the text on it stays readable on both grounds.
+		t.Opacity = fmt.Sprintf("%.3f", 0.55*c.Share())
 		t.Text = fmt.Sprintf("%.1f %%", 100*c.Share())
 		t.Aside = fmt.Sprintf("%.1f to %.1f", 100*c.Low, 100*c.High)
 	}
 	if t.Few {
 		t.Of += " (few)"
 	}
-	t.Title = fmt.Sprintf("%s %s: violated in %d of %s, %s in all", g.X, g.Columns[column], c.Violated, words.Count(c.Judged, "judged run"), words.Count(c.Runs, "run"))
-	if row < len(g.Rows) && g.Rows[row] != "" {
-		t.Title = fmt.Sprintf("%s %s, %s", g.Y, g.Rows[row], t.Title)
+	t.Title = fmt.Sprintf("%s %s: violated in %d of %s, %s in all", g.X, x, c.Violated, words.Count(c.Judged, "judged run"), words.Count(c.Runs, "run"))
+	if y != "" {
+		t.Title = fmt.Sprintf("%s %s, %s", g.Y, y, t.Title)
 	}
 	return t
 }

@@ -23,12 +23,12 @@ func TestRatesShowEveryNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"25.0 %", "19.0 to 31.0", "0.0 %", "100.0 %", "no run", "of 120</text>", "of 49 (few)", `<rect class="few"`, "0.556 % (0.2 to 1.2) of 900", "lock.ttl 200ms: violated in 50 of 200 judged runs, 200 runs in all", "sim sweep x", "reports/found/a.yaml", `href="../a.yaml"`, `href="../a/report.html"`, "&lt;over&gt;"} {
+	for _, want := range []string{"25.0 %", "19.0 to 31.0", "0.0 %", "100.0 %", "no run", "of 120</span>", "of 49 (few)", `class="tile few"`, "0.556 % (0.2 to 1.2) of 900", "lock.ttl 200ms: violated in 50 of 200 judged runs, 200 runs in all", "sim sweep x", "reports/found/a.yaml", `href="../a.yaml"`, `href="../a/report.html"`, "&lt;over&gt;"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if n := strings.Count(page, `class="few"`); n != 1 {
+	if n := strings.Count(page, `class="tile few"`); n != 1 {
 		t.Errorf("%d cells say that few runs were judged, want 1", n)
 	}
 	for _, bad := range []string{"<script>", "<b>1 of"} {

@@ -18,8 +18,11 @@ func writeHTML(w io.Writer, r *record) error { return report.WritePage(w, page, 
 func (f *explained) ReportLink() string   { return fromPage(htmlPage, f.Report) }
 func (f *explained) ScenarioLink() string { return fromPage(htmlPage, f.Scenario) }
 
-// Together is the count, which stays on one line.
-func (c *cell) Together() string { return strings.ReplaceAll(c.Count, " ", "\u00a0") }
+// HomepageParts are those of its address, so that a narrow page can break it at a slash.
+func (l *library) HomepageParts() []string { return strings.SplitAfter(l.Homepage, "/") }
+
+// States are those that a cell can have.
+func (*record) States() []report.CellState { return report.CellStates() }
 
 // Day is when the search began.
 func (s *search) Day() string { return day(s.Started) }

@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 )
 
 var update = flag.Bool("update", false, "write the pages of testdata anew")
@@ -141,6 +142,36 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s has changed (%v): go test ./scripts/trackrecord -update, and look at it", golden, err)
 		}
 	}
+}
+
+// TestPageIsReadable: the record of all libraries, which are many columns.
+func TestPageIsReadable(t *testing.T) {
+	b, root := tab.New(t), t.TempDir()
+	kept(t, root)
+	all, err := readLibraries("../../adapters/libraries.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range all {
+		for _, file := range []func(root, name string) string{cardFile, searchFile} {
+			text, err := os.ReadFile(file(root, "alpha"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := machine.WriteFile(file(root, l.Name), func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r, err := readRecord(root, all, someFindings(reporttest.Card()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page bytes.Buffer
+	if err := writeHTML(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	b.Readable("record", func() { b.OpenFile(page.Bytes()) })
 }
 
 func TestRecord(t *testing.T) {

@@ -2,10 +2,9 @@ package trial_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +15,9 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
-	"github.com/redlock-sim/redlock-sim/scenarios"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
 
 // The picture of every scenario can be read: no label covers another at any width and zoom, and every
@@ -25,37 +26,29 @@ func TestPictureOfEveryScenario(t *testing.T) {
 	if testing.Short() {
 		t.Skip("opens the reports of all scenarios in a browser")
 	}
-	var files []string
-	if err := fs.WalkDir(scenarios.Files, ".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			files = append(files, path)
-		}
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	for _, group := range slices.Collect(slices.Chunk(files, 12)) { // one browser may take three minutes
-		t.Run(group[0], func(t *testing.T) {
+	for _, group := range slices.Collect(slices.Chunk(scenariotest.Shipped(t), 12)) { // one browser may take three minutes
+		t.Run(group[0].Name, func(t *testing.T) {
 			b := tab.New(t)
-			for _, name := range group {
-				readable(t, b, name)
+			for _, s := range group {
+				readable(t, b, s)
 			}
 		})
 	}
 }
 
-func readable(t *testing.T, b *tab.Tab, name string) {
+func readable(t *testing.T, b *tab.Tab, s *scenario.Scenario) {
 	t.Helper()
-	text, err := scenarios.Files.ReadFile(name)
+	name := s.Name
+	got, err := trial.Run(context.Background(), s, options(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var page bytes.Buffer
-	if err := report.WriteHTML(&page, run(t, string(text), options(t)).Result); err != nil {
+	if err := report.WriteHTML(&page, got.Result); err != nil {
 		t.Fatal(err)
 	}
 	if dir := os.Getenv("PAGES"); dir != "" {
-		if err := os.WriteFile(filepath.Join(dir, path.Base(name)+".html"), page.Bytes(), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name+".html"), page.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,11 +78,8 @@ func readable(t *testing.T, b *tab.Tab, name string) {
 			t.Errorf("%s at %d px is %d px wide", name, width, got)
 		}
 	}
-	for _, dark := range []bool{false, true} {
-		b.Dark(dark)
-		for _, f := range b.Faint("#stage", 4.5) {
-			t.Errorf("%s, dark %v: %s", name, dark, f)
-		}
+	for _, f := range b.Faint("#stage", 4.5) {
+		t.Errorf("%s: %s", name, f)
 	}
 }
 

@@ -52,41 +52,51 @@ type ink struct {
 	X, Y, W, H float64
 }
 
-// Faint returns the texts within an element that stand out from their ground by less than the ratio, as
-// pixels: where a text is drawn, its colour is set beside what is there without it.
+// Faint returns the texts of pictures within an element that stand out from their ground by less than the ratio, by
+// day or by night, as pixels: where a text is drawn, its colour is set beside what is there without it.
 func (b *Tab) Faint(element string, ratio float64) []string {
 	b.T.Helper()
-	b.Drawn()
-	inks := Eval[[]ink](b, fmt.Sprintf(`(() => {
-		const root = document.querySelector(%q).getBoundingClientRect();
-		return %s.map(el => {
-			const r = el.getBoundingClientRect();
-			return { Text: el.firstChild.textContent, Color: getComputedStyle(el).fill, X: r.left - root.left, Y: r.top - root.top, W: r.width, H: r.height };
-		});
-	})()`, element, texts))
-	paint := func(color string) image.Image {
-		Eval[any](b, fmt.Sprintf(`(() => {
-			const sheet = new CSSStyleSheet();
-			sheet.replaceSync("svg text { fill: %s !important }");
-			document.adoptedStyleSheets = [sheet];
-			return %s;
-		})()`, color, drawn))
-		shot := Get(b, chromedp.ScreenshotScale(chromedp.CSS(element), 1))
-		picture, err := png.Decode(bytes.NewReader(shot))
-		if err != nil {
-			b.T.Fatal(err)
-		}
-		return picture
-	}
-	mask, ground := paint("#ff00ff"), paint("transparent")
-	Eval[any](b, `document.adoptedStyleSheets = []`)
 	var faint []string
-	for _, i := range inks {
-		if got, ok := i.contrast(mask, ground); ok && got < ratio {
-			faint = append(faint, fmt.Sprintf("%s: %.2f:1", i.Text, got))
+	var mask image.Image
+	for _, dark := range []bool{false, true} {
+		b.Dark(dark)
+		b.Drawn()
+		inks := Eval[[]ink](b, fmt.Sprintf(`(() => {
+			const root = document.querySelector(%q).getBoundingClientRect();
+			return %s.map(el => {
+				const r = el.getBoundingClientRect();
+				return { Text: el.firstChild.textContent, Color: getComputedStyle(el).fill, X: r.left - root.left, Y: r.top - root.top, W: r.width, H: r.height };
+			});
+		})()`, element, texts))
+		if mask == nil {
+			mask = b.painted(element, "#ff00ff")
+		}
+		ground := b.painted(element, "transparent")
+		for _, i := range inks {
+			if got, ok := i.contrast(mask, ground); ok && got < ratio {
+				faint = append(faint, fmt.Sprintf("%s, dark %v: %.2f:1", i.Text, dark, got))
+			}
 		}
 	}
 	return faint
+}
+
+// painted is an element with all texts of pictures in a colour.
+func (b *Tab) painted(element, color string) image.Image {
+	b.T.Helper()
+	Eval[any](b, fmt.Sprintf(`(() => {
+		const sheet = new CSSStyleSheet();
+		sheet.replaceSync("svg text { fill: %s !important }");
+		document.adoptedStyleSheets = [sheet];
+		return %s;
+	})()`, color, drawn))
+	shot := Get(b, chromedp.ScreenshotScale(chromedp.CSS(element), 1))
+	Eval[any](b, `document.adoptedStyleSheets = []`)
+	picture, err := png.Decode(bytes.NewReader(shot))
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return picture
 }
 
 // contrast is that of a text to its ground: of the tenth part of its pixels that stands out least, the best.

@@ -26,8 +26,8 @@ type alone struct {
 	Imported       bool
 }
 
-// forScript are attributes that only the script of a page reads.
-var forScript = regexp.MustCompile(` (data-[a-z]+|id)="[^"]*"`)
+// forPage are attributes that mean something on a page only.
+var forPage = regexp.MustCompile(` (data-[a-z]+|id|href)="[^"]*"`)
 
 // WriteSVG writes the picture of a variant as an SVG file that needs nothing else, for a README or a review;
 // of an empty name, that of the first variant with a violation, or else of the first. It says what broke, and
@@ -50,7 +50,7 @@ func WriteSVG(w io.Writer, r *Result, variant string) (width, height int, err er
 	if err := execute(&buf, templates(), "alone", a); err != nil {
 		return 0, 0, err
 	}
-	_, err = w.Write(forScript.ReplaceAllFunc(buf.Bytes(), func(attribute []byte) []byte {
+	_, err = w.Write(forPage.ReplaceAllFunc(buf.Bytes(), func(attribute []byte) []byte {
 		if bytes.HasPrefix(attribute, []byte(` id="hatch"`)) {
 			return attribute
 		}

@@ -167,6 +167,11 @@ var (
 // alike leaves out what is not to be compared: the order of what has none, and the
 // interpreter's own words.
 func alike(words []string, messages [][]byte) string {
+	if i := slices.Index(words, callScript); i >= 0 && i+2 < len(words) {
+		if keys, err := strconv.Atoi(words[i+1]); err == nil && keys >= 0 && i+2+keys < len(words) {
+			words = words[i+2+keys:]
+		}
+	}
 	var all strings.Builder
 	for _, b := range messages {
 		v, _, err := resp.Parse(b)

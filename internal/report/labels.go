@@ -147,26 +147,23 @@ func (p *placer) place(lane int, l *label) {
 
 // inside puts a text into a stretch, behind what stands there already.
 func (p *placer) inside(row string, l *label, text string, from, to, w float64) bool {
-	for moved := true; moved; {
-		moved = false
-		for _, t := range p.taken[row] {
-			if t.from < from+w+labelGap && from < t.to+labelGap {
-				from, moved = t.to+labelGap, true
-			}
-		}
+	for at := p.inTheWay(row, from, from+w, -1); at >= 0; at = p.inTheWay(row, from, from+w, -1) {
+		from = p.taken[row][at].to + labelGap
 	}
 	return from+w <= to && p.at(row, l, text, from, from+w, false)
 }
 
+// inTheWay is the place of a text that leaves another no room, or -1. The one at except does not count.
+func (p *placer) inTheWay(row string, from, to float64, except int) int {
+	return slices.IndexFunc(p.taken[row], func(t stretch) bool {
+		return t.from < to+labelGap && from < t.to+labelGap && (except < 0 || t != p.taken[row][except])
+	})
+}
+
 // at puts a text where it stands free.
 func (p *placer) at(row string, l *label, text string, from, to float64, end bool) bool {
-	if from < 0 || to > p.width {
+	if from < 0 || to > p.width || p.inTheWay(row, from, to, -1) >= 0 {
 		return false
-	}
-	for _, t := range p.taken[row] {
-		if t.from < to+labelGap && from < t.to+labelGap {
-			return false
-		}
 	}
 	l.Shown, l.Text, l.End, l.X = true, text, end, decimal(from/p.width*100)
 	if end {
@@ -190,13 +187,8 @@ func (p *placer) join(row string, l *label, from float64) bool {
 	text := joinedText(texts)
 	box := &p.taken[row][j.at]
 	to := box.from + textWidth(text)
-	if to > p.width {
+	if to > p.width || p.inTheWay(row, box.from, to, j.at) >= 0 {
 		return false
-	}
-	for i, t := range p.taken[row] {
-		if i != j.at && t.from < to+labelGap && box.from < t.to+labelGap {
-			return false
-		}
 	}
 	box.to, j.texts, j.label.Text = to, texts, text
 	return true

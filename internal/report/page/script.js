@@ -126,8 +126,8 @@
     await open(t, gap, Number(event[2]));
     // The browser looks for the address anew once the row is there.
     const hash = location.hash;
-    location.hash = "";
-    location.hash = hash;
+    location.replace("#");
+    location.replace(hash);
   };
   addEventListener("hashchange", find);
   find();

@@ -81,7 +81,7 @@ func TestZoomingAndHiding(t *testing.T) {
 	url := b.OpenFile(page(t, reporttest.GCPause()))
 	width := func() float64 { // from the end of a promise to the overlap
 		return tab.Eval[float64](b, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
-			const x = (el) => Number(document.querySelector(el).getAttribute("x"));
+			const x = (el) => parseFloat(document.querySelector(el).getAttribute("x"));
 			done(x(".overlap") - x(".promise.broken"));
 		})))`)
 	}
@@ -91,15 +91,15 @@ func TestZoomingAndHiding(t *testing.T) {
 	wide, tall := width(), height()
 	b.Do(chromedp.Focus(chromedp.CSS(`[data-do="in"]`)), chromedp.KeyEvent("+"))
 	if w := width(); w < wide*1.9 || w > wide*2.1 {
-		t.Errorf("zooming in took the distance from %v to %v px", wide, w)
+		t.Errorf("zooming in took the distance from %v to %v %%", wide, w)
 	}
 	b.Do(chromedp.KeyEvent("0"))
 	if w := width(); w < wide*0.999 || w > wide*1.001 {
-		t.Errorf("zooming back took the distance from %v to %v px", wide, w)
+		t.Errorf("zooming back took the distance from %v to %v %%", wide, w)
 	}
 	b.Do(chromedp.KeyEvent("u"))
 	if h := height(); h != tall-4*20 {
-		t.Errorf("hiding four nodes that only repeat took the picture from %v to %v px", tall, h)
+		t.Errorf("hiding four nodes that only repeat took the picture from %v to %v %%", tall, h)
 	}
 	b.Do(chromedp.KeyEvent("u"))
 	if h := height(); h != tall {

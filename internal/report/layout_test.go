@@ -70,6 +70,9 @@ func TestSuitePageIsReadable(t *testing.T) {
 	b := tab.New(t)
 	doc := suitePage(t)
 	b.Readable("suite", func() { b.OpenFile(doc) })
+	if n := tab.Eval[int](b, `[...document.querySelectorAll(".off")].filter((el) => getComputedStyle(el).visibility !== "visible").length`); n > 0 {
+		t.Errorf("%d verdicts that were not expected cannot be seen", n)
+	}
 	var hostile []report.IndexEntry
 	for _, r := range reporttest.All() {
 		hostile = append(hostile, report.IndexEntry{Result: r})

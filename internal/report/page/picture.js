@@ -9,6 +9,9 @@
     return el;
   };
 
+  // Places are said in per cent of the plot, so that they are right on paper, too.
+  const percent = (x, width) => (x / width) * 100 + "%";
+
   // Labels are placed by the rules of internal/report/labels.go: the first wording that has room, in the first row that
   // has room, the most important label first. Here the widths are measured.
   const inset = 5, gap = 8, joined = 4;
@@ -95,7 +98,7 @@
       }
       el.classList.remove("off");
       el.classList.toggle("end", label.end);
-      el.setAttribute("x", label.x);
+      el.setAttribute("x", percent(label.x, width));
       el.setAttribute("y", label.y);
       if (el.textContent !== shown) el.textContent = shown;
       if (!el.isConnected) label.lane.words.append(el);
@@ -183,7 +186,7 @@
     let free = -Infinity;
     for (let t = Math.ceil(view.from / every) * every; t <= view.to; t += every) {
       const x = ((t - view.from) / (view.to - view.from)) * width, words = tickText(t, every), last = x + words.length * 7 > width;
-      const tick = make("svg", { class: "tick", x, width: 1 });
+      const tick = make("svg", { class: "tick", x: percent(x, width), width: 1 });
       tick.append(make("line", { y1: 20, y2: p.svg.getAttribute("height") }));
       if ((last ? x - words.length * 7 : x) > free) {
         tick.append(make("text", { x: last ? -3 : 3, y: 12, class: last ? "end" : "" }, words));
@@ -193,8 +196,8 @@
     }
   };
   // What is narrower than a pixel, and stands where something of its kind is drawn already, need not be drawn.
-  const draw = (p, view) => {
-    const { width } = plotOf(p), scale = width / (view.to - view.from), last = new Map();
+  const draw = (p, view, width = plotOf(p).width) => {
+    const scale = width / (view.to - view.from), last = new Map();
     for (const s of p.shapes) {
       const end = s.b ?? s.a, x = (Math.max(s.a, view.from - 4 / scale) - view.from) * scale, w = (end - view.from) * scale - x;
       const before = last.get(s.row);
@@ -203,8 +206,8 @@
         continue;
       }
       last.set(s.row, x + Math.max(0, w));
-      s.el.setAttribute("x", x);
-      if (s.b !== null) s.el.setAttribute("width", Math.max(0, Math.min(w, width + 8 - x)));
+      s.el.setAttribute("x", percent(x, width));
+      if (s.b !== null) s.el.setAttribute("width", percent(Math.max(0, Math.min(w, width + 8 - x)), width));
       if (!s.el.isConnected) s.g.append(s.el);
     }
     drawTicks(p, view, width);
@@ -214,7 +217,7 @@
   const everything = all("svg.picture").map(read);
   const fixed = everything.filter((p) => p.fixed), pictures = everything.filter((p) => !p.fixed);
   if (!everything.length) return;
-  const drawFixed = () => { for (const p of fixed) draw(p, p); };
+  const drawFixed = (width) => { for (const p of fixed) draw(p, p, width); };
   if (!pictures.length) return drawFixed();
 
   // A picture knows its own first moment; what the pictures share is an offset from it, so that one cursor and one
@@ -236,10 +239,10 @@
       if (cursor !== null) p.cursor.setAttribute("x", ((cursor - view.from) / (view.to - view.from)) * 100 + "%");
     }
   };
-  const drawAll = () => {
+  const drawAll = (width) => {
     for (const p of pictures) {
       const v = own(p);
-      draw(p, v);
+      draw(p, v, width);
       if (!p.strip) continue;
       const here = p.strip.querySelector(".here"), len = p.hi - p.lo;
       here.setAttribute("x", ((v.from - p.lo) / len) * 100 + "%");
@@ -466,8 +469,10 @@
   follow();
   addEventListener("hashchange", follow);
   addEventListener("resize", () => { drawFixed(); redraw(); });
-  matchMedia("print").addEventListener("change", () => { drawFixed(); drawAll(); });
-  addEventListener("beforeprint", () => { drawFixed(); drawAll(); });
+  // On paper the plot is as wide as the page leaves it: about this much.
+  const paper = 860;
+  addEventListener("beforeprint", () => { drawFixed(paper); drawAll(paper); });
+  addEventListener("afterprint", () => { drawFixed(); drawAll(); });
   if (document.fonts) document.fonts.ready.then(() => { widths.clear(); drawFixed(); redraw(); });
   Promise.all(pictures.map((p) => p.more())).then(() => {
     for (const p of pictures) p.order();

@@ -77,7 +77,7 @@ func drawDetails(views []variantView, scenes []*swimlane.Scene, view time.Durati
 		}
 		room := (longest*5/2 - list[0].Length()) / 2
 		span := swimlane.Span{From: list[0].From - room, To: list[0].To + room}
-		v.Detail = draw(v.ID+"d", scenes[i], span, list)
+		v.Detail = draw(v.ID+"d", scenes[i], span, list, len(views))
 		v.Detail.keepInView()
 		v.Detail.Class = "detail"
 		v.Detail.Summary = summary(v.Variant, scenes[i], span)
@@ -126,7 +126,7 @@ func fociOf(views []variantView) []swimlane.Span {
 }
 
 func drawOne(v *variantView, scene *swimlane.Scene, view swimlane.Span, pictures int) {
-	v.paint(scene, view, "client", pictures, func() *picture { return draw(v.ID, scene, view, overlapsOf(v.Variant)) })
+	v.paint(scene, view, "client", pictures, func() *picture { return draw(v.ID, scene, view, overlapsOf(v.Variant), pictures) })
 	v.Pic.Summary = summary(v.Variant, scene, view)
 	if !scene.KeysSeen {
 		v.Pic.Notes = append(v.Pic.Notes, "the nodes' keys were not observed in this run, so the picture cannot show what was true")

@@ -42,7 +42,15 @@ type label struct {
 
 // Rules is what the script must know to place the label.
 func (l label) Rules() string {
-	data, err := json.Marshal([]any{l.Rank, l.Rows, l.Inside, l.Outside, l.Join, l.Once})
+	// What a page must not obey is written out before it becomes JSON: the script would undo it after.
+	shown := func(texts []string) []string {
+		list := make([]string, len(texts))
+		for i, text := range texts {
+			list[i] = string(showHidden([]byte(text)))
+		}
+		return list
+	}
+	data, err := json.Marshal([]any{l.Rank, l.Rows, shown(l.Inside), shown(l.Outside), l.Join, l.Once})
 	if err != nil {
 		panic(err) // strings and numbers
 	}

@@ -180,7 +180,7 @@ func (e *easel) resource() {
 	e.bands(&l, wordsRow)
 	for _, f := range e.scene.Effects {
 		from, known := e.clientY[f.Client]
-		late := e.late(&f)
+		late := f.Late
 		if known && f.Op != history.Read {
 			e.behind.Shapes = append(e.behind.Shapes, at("line", "reach"+lateClass(late), f.At, from+beliefTop+beliefH, e.y+24-from-beliefTop-beliefH))
 		}
@@ -209,26 +209,6 @@ func lateClass(late bool) string {
 		return " late"
 	}
 	return ""
-}
-
-// late: the client's promise had ended before the effect.
-func (e *easel) late(f *swimlane.Effect) bool {
-	if f.Op == history.Read {
-		return false
-	}
-	for _, c := range e.scene.Clients {
-		if c.Name != f.Client {
-			continue
-		}
-		late := false
-		for _, h := range c.Holds {
-			if h.From <= f.At && len(h.Promises) > 0 {
-				late = f.At > h.Promises[len(h.Promises)-1].Until
-			}
-		}
-		return late
-	}
-	return false
 }
 
 // effectText labels an effect: "c1 w 1", "c1 refused, 1 after 2".

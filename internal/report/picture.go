@@ -16,7 +16,8 @@ import (
 // what is seen at first packed; a run that has more than maxThings, or more than maxFar bytes of packed
 // shapes, is drawn more coarsely.
 const (
-	maxStatic       = 400
+	maxStatic       = 360
+	minStatic       = 80
 	maxThings       = 16_000
 	maxFar          = 230_000 // bytes
 	maxViewEvents   = 12_000
@@ -231,7 +232,7 @@ const (
 )
 
 // draw lays out the scene in the view.
-func draw(id string, scene *swimlane.Scene, view swimlane.Span, overlaps []overlap) *picture {
+func draw(id string, scene *swimlane.Scene, view swimlane.Span, overlaps []overlap, pictures int) *picture {
 	e := newEasel(id, scene, view)
 	overlapY := e.y
 	e.y += overlapHeight * len(overlaps)
@@ -245,7 +246,7 @@ func draw(id string, scene *swimlane.Scene, view swimlane.Span, overlaps []overl
 		e.resource()
 	}
 	e.nodes()
-	return e.finish()
+	return e.finish(pictures)
 }
 
 // add appends a lane and moves on below it.
@@ -261,8 +262,9 @@ func (e *easel) add(l lane) {
 // plainName is a name that can be part of an address as it is.
 var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
-// finish decides what is on the page itself, and where.
-func (e *easel) finish() *picture {
+// finish decides what is on the page itself, which has several pictures, and where.
+func (e *easel) finish(pictures int) *picture {
+	most := max(minStatic, maxStatic/pictures)
 	p := e.pic
 	p.Height = e.y + 6
 	e.ticks()
@@ -271,9 +273,9 @@ func (e *easel) finish() *picture {
 		slices.SortStableFunc(l.Shapes, func(a, b shape) int { return cmp.Compare(a.A, b.A) })
 		total += len(l.Shapes)
 	}
-	if total > maxStatic {
-		for short := int64(0); e.leave(short) > maxStatic && short < int64(e.view.Length()); {
-			short = max(2*short, int64(e.view.Length()/maxStatic))
+	if total > most {
+		for short := int64(0); e.leave(short) > most && short < int64(e.view.Length()); {
+			short = max(2*short, int64(e.view.Length())/int64(most))
 		}
 	}
 	for _, l := range p.Lanes {

@@ -17,7 +17,7 @@ const (
 	allRows          = 160
 	minRows          = 40
 	maxPacked        = 50_000
-	packedRoom       = 300_000 // bytes, with the shapes of the pictures
+	packedRoom       = 290_000 // bytes, with the shapes of the pictures
 	maxSentences     = 12
 	maxExampleEvents = 8
 	maxExampleOps    = 40
@@ -158,10 +158,14 @@ func (v *variantView) rest(room int) {
 	for n := min(total, maxPacked); n > 0; n = n * 4 / 5 {
 		first := max(0, min(core-n/2, total-n))
 		if v.Rest = packed(showHidden(v.columns(first, first+n))); len(v.Rest) <= room {
+			if n < total {
+				v.RowNote += fmt.Sprintf(" The filter looks at %s around the violation.", count(n, "event"))
+			}
 			return
 		}
 	}
 	v.Rest = ""
+	v.RowNote += " The filter looks at those shown here alone."
 }
 
 func (v *variantView) columns(first, end int) []byte {

@@ -211,6 +211,21 @@ func TestPageOfALongRun(t *testing.T) {
 	if got := readout(); !strings.HasPrefix(got, "20.500 s") {
 		t.Errorf("the picture shows %q for the address of 20.5 s", got)
 	}
+	for _, nonsense := range []string{"#v1-t0.3,1..2-3", "#v1-t.", "#v1-t5,9-1", "#v1-t9999999", "#v9-t1", "#v1-tNaN", "#v1-e999999999"} {
+		b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address+nonsense))
+		b.Drawn()
+		if got := readout(); strings.Contains(got, "NaN") || strings.Contains(got, "9999") {
+			t.Errorf("the address %s shows %q", nonsense, got)
+		}
+	}
+	// Where the mouse is does not count for the address: it goes to a button, after all.
+	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address+"#v1-t20.5,20-21"))
+	b.Drawn()
+	do(`document.querySelector("svg.picture").dispatchEvent(new PointerEvent("pointermove", { clientX: 700, clientY: 500, pointerId: 3, pointerType: "mouse", bubbles: true }))`)
+	do(`document.querySelector("[data-do=in]").click()`)
+	if got := hash(); !strings.HasPrefix(got, "#v1-t20.5,20.25-20.75") {
+		t.Errorf("after zooming in the address is %q", got)
+	}
 	tab.Eval[any](b, `document.querySelector("#v1-lane-c3 a").dispatchEvent(new MouseEvent("click", { bubbles: true }))`)
 	b.Drawn()
 	if got := tab.Eval[string](b, `document.querySelector(".lane-names:target").id`); got != "v1-lane-c3" {

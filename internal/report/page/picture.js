@@ -224,7 +224,8 @@
   // window serve all of them.
   const first = { from: 0, to: pictures[0].to - pictures[0].from };
   const lo = Math.min(...pictures.map((p) => p.lo - p.from)), hi = Math.max(...pictures.map((p) => p.hi - p.from));
-  let view = { ...first }, cursor = null, moment = -1, active = pictures[0];
+  // The cursor follows the mouse; what was chosen last is pinned.
+  let view = { ...first }, cursor = null, pinned = null, moment = -1, active = pictures[0];
   let steps, moments;
   const readSteps = () => {
     steps = pictures.flatMap((p) => p.shapes.filter((s) => s.el.dataset.step).map((s) => ({
@@ -266,14 +267,14 @@
   };
   const pan = (share) => show(view.from + share * (view.to - view.from), view.to + share * (view.to - view.from));
   const zoom = (by, at) => {
-    const mid = at ?? (cursor !== null && cursor >= view.from && cursor <= view.to ? cursor : (view.from + view.to) / 2);
+    const mid = at ?? (pinned !== null && pinned >= view.from && pinned <= view.to ? pinned : (view.from + view.to) / 2);
     show(mid - (mid - view.from) * by, mid + (view.to - mid) * by);
   };
 
   // Addresses: #v1-t0.226 is a moment, and #v1-t0.226,0.1-0.4 with the window that it is seen in.
-  const digits = (t) => String(Number((t / 1e9).toFixed(9)));
+  const digits = (t) => (t / 1e9).toFixed(9).replace(/\.?0+$/, "");
   const address = () => {
-    const at = cursor === null ? "" : digits(active.from + cursor), v = own(active);
+    const at = pinned === null ? "" : digits(active.from + pinned), v = own(active);
     const moved = view.from !== first.from || view.to !== first.to;
     return `#${active.id}-t${at}${moved ? `,${digits(v.from)}-${digits(v.to)}` : ""}`;
   };
@@ -285,7 +286,7 @@
   const go = (n) => {
     if (!moments.length) return;
     moment = Math.min(Math.max(n, 0), moments.length - 1);
-    cursor = moments[moment];
+    pinned = cursor = moments[moment];
     active = steps.find((s) => s.at === cursor).p;
     if (cursor < view.from || cursor > view.to) show(cursor - (view.to - view.from) / 2, cursor + (view.to - view.from) / 2);
     point();
@@ -341,8 +342,14 @@
     if (e.ctrlKey || e.metaKey || e.altKey || !name) return;
     e.preventDefault();
     act[name]();
+    remember();
   });
-  for (const button of all(".toolbar [data-do]")) button.addEventListener("click", () => act[button.dataset.do](button));
+  for (const button of all(".toolbar [data-do]")) {
+    button.addEventListener("click", () => {
+      act[button.dataset.do](button);
+      remember();
+    });
+  }
 
   // A drag moves the window, two fingers or Ctrl and the wheel zoom, and a click sets the cursor.
   const timeAt = (p, clientX) => {
@@ -359,9 +366,10 @@
     });
     p.svg.addEventListener("pointermove", (e) => {
       const { width } = plotOf(p);
+      if (e.buttons === 0) down.delete(e.pointerId); // let go elsewhere
       if (!down.has(e.pointerId)) {
         if (e.pointerType === "touch") return;
-        [cursor, moment, active] = [timeAt(p, e.clientX), -1, p];
+        cursor = timeAt(p, e.clientX);
         point();
         for (const q of pictures) say(q, cursor, "");
         return;
@@ -391,6 +399,7 @@
       e.preventDefault();
       if (e.ctrlKey) zoom(e.deltaY > 0 ? 1.25 : 0.8, timeAt(p, e.clientX));
       else pan((e.deltaX || e.deltaY) / 1000);
+      remember();
     }, { passive: false });
     p.svg.addEventListener("click", (e) => {
       if (moved || e.target.closest("a")) return;
@@ -399,9 +408,17 @@
         location.hash = id;
         return;
       }
-      [cursor, moment, active] = [timeAt(p, e.clientX), -1, p];
+      pinned = cursor = timeAt(p, e.clientX);
+      [moment, active] = [-1, p];
       point();
+      for (const q of pictures) say(q, cursor, "");
       remember();
+    });
+    p.svg.addEventListener("pointerleave", () => {
+      if (down.size) return;
+      cursor = pinned;
+      point();
+      if (cursor !== null) tell();
     });
 
     if (!p.strip) continue;
@@ -442,20 +459,23 @@
 
   // The address says what to show: a moment, an event, or a lane.
   const follow = () => {
-    let where = location.hash.slice(1);
-    const t = /^(v\d+)-t([\d.]*)(?:,([\d.]+)-([\d.]+))?$/.exec(where), event = /^(v\d+)-e\d+$/.exec(where);
+    const where = location.hash.slice(1);
+    const t = /^(v\d+)-t(\d+(?:\.\d+)?)?(?:,(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?))?$/.exec(where), event = /^(v\d+)-e\d+$/.exec(where);
     const p = pictures.find((q) => q.id === (t ?? event)?.[1]);
     if (!p) return;
     active = p;
+    const within = (at) => at >= p.lo - p.from && at <= p.hi - p.from;
     if (event) {
       const row = document.getElementById(where);
       if (!row?.dataset.ns) return;
       cursor = Number(row.dataset.ns) - p.from;
     } else {
-      if (t[2]) cursor = Math.round(Number(t[2]) * 1e9) - p.from;
-      if (t[3]) show(Math.round(Number(t[3]) * 1e9) - p.from, Math.round(Number(t[4]) * 1e9) - p.from);
+      const [at, from, to] = t.slice(2).map((text) => Math.round(Number(text) * 1e9) - p.from);
+      cursor = t[2] && within(at) ? at : null;
+      if (t[3] && from < to && within(from)) show(from, to);
       document.getElementById("picture").scrollIntoView();
     }
+    pinned = cursor;
     if (cursor !== null && (cursor < view.from || cursor > view.to)) show(cursor - (view.to - view.from) / 2, cursor + (view.to - view.from) / 2);
     moment = moments.indexOf(cursor);
     if (cursor !== null) tell();

@@ -98,7 +98,12 @@
   const open = async (t, gap, around) => {
     await unpack(t);
     const from = Number(gap.dataset.from), to = Number(gap.dataset.to);
-    const begin = around === undefined ? from : Math.max(from, Math.min(around - most / 2, to - most)), end = Math.min(to, begin + most);
+    const here = [...t.lines.keys()].filter((i) => from <= i && i < to), low = Math.min(...here), high = Math.max(...here) + 1;
+    if (!here.length || (around !== undefined && (around < low || around >= high))) {
+      gap.cells[0].textContent = `${to - from} events not shown: this page does not have them`;
+      return;
+    }
+    const begin = around === undefined ? low : Math.max(low, Math.min(around - most / 2, high - most)), end = Math.min(high, begin + most);
     const rest = (a, b) => {
       if (a >= b) return [];
       const tr = gap.cloneNode(true);

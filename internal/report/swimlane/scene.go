@@ -107,7 +107,9 @@ type Effect struct {
 	Accepted       bool
 	Token, Highest history.Int
 	Number         history.Int
-	Event          int
+	// Late: the client's promise had ended before it.
+	Late  bool
+	Event int
 }
 
 // Band is a fault while it lasted. Lanes are the clients and nodes it hit;
@@ -146,6 +148,7 @@ func Build(h *history.History) *Scene {
 	s.Quorum = quorumLane(truth, owners)
 	s.Clients = clientLanes(h, clients, truth, s)
 	s.Effects = effects(h)
+	s.markLate()
 	s.Bands = bands(h, append(slices.Clone(clients), nodes...), s.End)
 	return s
 }
@@ -213,6 +216,33 @@ func effects(h *history.History) []Effect {
 	}
 	slices.SortStableFunc(list, func(a, b Effect) int { return int(a.At - b.At) })
 	return list
+}
+
+// markLate marks the effects that came after the promise of the client's last grant before them.
+func (s *Scene) markLate() {
+	holds := map[string][]Hold{}
+	for i := range s.Clients {
+		holds[s.Clients[i].Name] = s.Clients[i].Holds
+	}
+	for i := range s.Effects {
+		f := &s.Effects[i]
+		if f.Op == history.Read {
+			continue
+		}
+		own := holds[f.Client]
+		after, _ := slices.BinarySearchFunc(own, f.At, func(h Hold, t time.Duration) int {
+			if h.From <= t {
+				return -1
+			}
+			return 1
+		})
+		for _, h := range slices.Backward(own[:after]) {
+			if n := len(h.Promises); n > 0 {
+				f.Late = f.At > h.Promises[n-1].Until
+				break
+			}
+		}
+	}
 }
 
 // bands pairs the beginnings and ends of faults. A fault without an end lasts

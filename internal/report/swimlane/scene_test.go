@@ -249,6 +249,37 @@ func TestCastKeepsThoseOfTheViolation(t *testing.T) {
 	}
 }
 
+// Whether an effect was late does not hang on what a picture has room for.
+func TestLateEffects(t *testing.T) {
+	ev := func(at time.Duration, y history.Type, f history.F, v history.Value) history.Event {
+		return history.Event{Time: at * ms, Process: "c1", Type: y, F: f, Value: v}
+	}
+	promise := func(until time.Duration) history.Value {
+		return history.Value{Owner: fmt.Sprint(until), ValidUntil: history.Some(int64(until * ms))}
+	}
+	write := func(at time.Duration) history.Event {
+		e := ev(at, history.Info, history.Effect, history.Value{Client: "c1", Op: history.Write})
+		e.Process = "resource"
+		return e
+	}
+	s := swimlane.Build(&history.History{Header: history.Header{Clients: []string{"c1"}}, Events: []history.Event{
+		ev(0, history.Invoke, history.Acquire, history.Value{}), ev(1, history.OK, history.Acquire, promise(50)),
+		write(40), ev(41, history.Invoke, history.Release, promise(50)), ev(42, history.OK, history.Release, promise(50)),
+		ev(60, history.Invoke, history.Acquire, history.Value{}), ev(61, history.OK, history.Acquire, promise(90)), write(80), write(95),
+	}})
+	s.Thin(swimlane.Span{From: -2, To: -1}, 1)
+	s.Clients[0].Holds = nil
+	for _, f := range s.Effects {
+		if f.Late != (f.At == 95*ms) {
+			t.Errorf("the write at %v is late: %v", f.At, f.Late)
+		}
+	}
+	s = swimlane.Build(&history.History{Header: history.Header{Clients: []string{"c1"}}, Events: []history.Event{write(80)}})
+	if s.Effects[0].Late {
+		t.Error("a write without any grant has no promise that ended")
+	}
+}
+
 func TestThinKeepsWhatIsInView(t *testing.T) {
 	scene := func() *swimlane.Scene {
 		var marks []swimlane.Mark

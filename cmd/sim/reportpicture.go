@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -38,18 +37,9 @@ func (a *app) writePicture(ctx context.Context, t *trial.Trial, variant, out str
 	})
 }
 
-// browsers can turn an SVG into a PNG.
-var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}
-
 // rasterize has a browser draw an SVG, twice as large, so that it stays sharp.
 func rasterize(ctx context.Context, svg []byte, width, height int) ([]byte, error) {
-	var browser string
-	for _, name := range browsers {
-		if path, err := exec.LookPath(name); err == nil {
-			browser = path
-			break
-		}
-	}
+	browser := machine.FindBrowser()
 	if browser == "" {
 		return nil, &exitError{exitEnvironment, fmt.Errorf("--png needs Chromium or Chrome, and none was found; --svg needs neither")}
 	}

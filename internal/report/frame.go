@@ -147,13 +147,13 @@ func (v *variantView) paint(scene *swimlane.Scene, view swimlane.Span, process s
 	for things := maxThings / pictures; ; things = things * 2 / 3 {
 		apart = max(apart, scene.Thin(view, things))
 		v.Pic = draw()
-		if view.From > 0 || view.To < scene.End {
-			v.Pic.Overview = overviewOf(v.History, scene, view, violationsOf(v.Variant))
-		}
 		v.Pic.pack()
 		if len(v.Pic.Far) <= maxFar/pictures || things < maxStatic {
 			break
 		}
+	}
+	if view.From > 0 || view.To < scene.End {
+		v.Pic.Overview = overviewOf(v.History, scene, view, violationsOf(v.Variant))
 	}
 	if apart > 0 {
 		notes = append(notes, fmt.Sprintf("the run is long: outside of what is shown at first, short things that begin less than %s after one another are drawn as one", shortDuration(apart)))

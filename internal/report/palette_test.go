@@ -2,31 +2,23 @@ package report
 
 import (
 	"fmt"
-	"math"
+	"image/color"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 )
 
-// contrast is WCAG's ratio of two colours.
-func contrast(a, b string) float64 {
-	la, lb := luminance(a), luminance(b)
-	return (math.Max(la, lb) + 0.05) / (math.Min(la, lb) + 0.05)
-}
+// contrast is that of two colours as a stylesheet has them.
+func contrast(a, b string) float64 { return tab.Contrast(rgb(a), rgb(b)) }
 
-func luminance(hex string) float64 {
-	channel := func(at int) float64 {
-		n, err := strconv.ParseUint(hex[at:at+2], 16, 8)
-		if err != nil {
-			panic(err)
-		}
-		c := float64(n) / 255
-		if c <= 0.04045 {
-			return c / 12.92
-		}
-		return math.Pow((c+0.055)/1.055, 2.4)
+func rgb(hex string) color.RGBA {
+	n, err := strconv.ParseUint(hex[1:], 16, 32)
+	if err != nil {
+		panic(err)
 	}
-	return 0.2126*channel(1) + 0.7152*channel(3) + 0.0722*channel(5)
+	return color.RGBA{uint8(n >> 16), uint8(n >> 8), uint8(n), 255}
 }
 
 func TestContrast(t *testing.T) {

@@ -146,7 +146,6 @@ func (s *shape) layer() int {
 
 // tick is a time on the axis.
 type tick struct {
-	A       int64
 	X, Text string
 	End     bool
 }
@@ -370,7 +369,7 @@ func (e *easel) ticks() {
 	v := e.view
 	step := roundStep(v.Length() / 7)
 	for t := (v.From + step - 1) / step * step; t <= v.To; t += step {
-		e.pic.Ticks = append(e.pic.Ticks, tick{A: int64(t), X: e.percent(t), Text: tickText(t, step), End: t > v.To-v.Length()/30})
+		e.pic.Ticks = append(e.pic.Ticks, tick{X: e.percent(t), Text: tickText(t, step), End: t > v.To-v.Length()/30})
 	}
 }
 

@@ -155,7 +155,7 @@ func (v *variantView) rest(room int) {
 	}
 	total := len(v.History.Events)
 	core, _ := slices.BinarySearchFunc(v.History.Events, coreOf(v.Variant), func(e history.Event, t time.Duration) int { return cmp.Compare(e.Time, t) })
-	for n := min(total, maxPacked); n > 0; n = n * 4 / 5 {
+	for n := min(total, maxPacked); n > 0; n = min(n*4/5, n*room/len(v.Rest)) {
 		first := max(0, min(core-n/2, total-n))
 		if v.Rest = packed(showHidden(v.columns(first, first+n))); len(v.Rest) <= room {
 			if n < total {

@@ -39,7 +39,6 @@ func WriteSVG(w io.Writer, r *Result, variant string) (width, height int, err er
 		return 0, 0, err
 	}
 	a := alone{Heading: p.Heading, Pic: v.Pic, Plot: int(assumedPlotWidth), Left: aloneNames, Top: aloneHead, Imported: r.Imported}
-	a.Pic.Far = ""
 	a.Width, a.Foot = a.Left+a.Plot+aloneMargin, a.Top+a.Pic.Height+aloneFoot-26
 	a.Height = a.Top + a.Pic.Height + aloneFoot
 	if len(r.Variants) > 1 {

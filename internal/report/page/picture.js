@@ -1,6 +1,5 @@
 "use strict";
 (() => {
-  const all = (sel, root = document) => Array.from(root.querySelectorAll(sel));
   const svgNS = "http://www.w3.org/2000/svg";
   const make = (name, attrs, text) => {
     const el = document.createElementNS(svgNS, name);
@@ -44,7 +43,8 @@
       if (!taken.has(key)) taken.set(key, []);
       return taken.get(key);
     };
-    const free = (row, from, to, but) => from >= 0 && to <= width && row.every((t) => t === but || t.from >= to + gap || from >= t.to + gap);
+    const inTheWay = (row, from, to, but) => row.find((t) => t !== but && t.from < to + gap && from < t.to + gap);
+    const free = (row, from, to, but) => from >= 0 && to <= width && !inTheWay(row, from, to, but);
     const put = (label, y, text, from, to, end) => {
       const r = row(label, y), box = { from, to };
       if (!free(r, from, to)) return false;
@@ -55,10 +55,7 @@
       return true;
     };
     const within = (label, y, text, from, to, w) => {
-      for (let moved = true; moved;) {
-        moved = false;
-        for (const t of row(label, y)) if (t.from < from + w + gap && from < t.to + gap) [from, moved] = [t.to + gap, true];
-      }
+      for (let t; (t = inTheWay(row(label, y), from, from + w));) from = t.to + gap;
       return from + w <= to && put(label, y, text, from, from + w, false);
     };
     const joinTo = (label, y, from) => {
@@ -107,10 +104,6 @@
 
   const seconds = (ns) => (ns / 1e9).toFixed(3) + " s";
   const readShape = (el, g, a, b) => ({ el, g, a, b, row: el.getAttribute("class") + el.getAttribute("y") });
-  const inflate = async (base64) => {
-    const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).text();
-  };
 
   // The plot is what the picture leaves beside the lanes' names.
   const plotOf = (p) => {

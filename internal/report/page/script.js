@@ -1,6 +1,11 @@
 "use strict";
+// These serve the script of pictures, too.
+const all = (sel, root = document) => Array.from(root.querySelectorAll(sel));
+const inflate = async (base64) => {
+  const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).text();
+};
 (() => {
-  const all = (sel, root = document) => Array.from(root.querySelectorAll(sel));
   for (const el of all("[hidden]")) el.hidden = false;
 
   for (const button of all("[data-do=copy]")) {
@@ -60,8 +65,7 @@
   const tables = all("table.events").map((table) => ({ table, body: table.tBodies[0], id: table.dataset.id, rest: table.dataset.rest, lines: null }));
   const unpack = async (t) => {
     if (t.lines || !t.rest) return;
-    const bytes = Uint8Array.from(atob(t.rest), (c) => c.charCodeAt(0));
-    const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).text();
+    const text = await inflate(t.rest);
     const cells = text.split("\n"), n = (cells.length - 1) / 7;
     let index = -1, micros = 0;
     t.lines = new Map();

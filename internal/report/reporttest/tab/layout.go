@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"image"
+	"image/color"
 	"image/png"
 	"math"
 	"slices"
@@ -22,7 +23,7 @@ func (b *Tab) Drawn() {
 }
 
 // texts are the visible texts of all pictures, as functions that measure them need them.
-const texts = `[...document.querySelectorAll("svg.picture text, svg.heat text")].filter(el => {
+const texts = `[...document.querySelectorAll("svg.picture text")].filter(el => {
 	const style = getComputedStyle(el), box = el.getBoundingClientRect();
 	return style.visibility === "visible" && box.width > 0 && box.height > 0;
 })`
@@ -33,7 +34,7 @@ func (b *Tab) Covered() []string {
 	return Eval[[]string](b, `(() => {
 		const found = [];
 		const boxes = `+texts+`.map(el => {
-			const r = el.getBoundingClientRect(), p = el.closest("svg.picture, svg.heat").getBoundingClientRect();
+			const r = el.getBoundingClientRect(), p = el.closest("svg.picture").getBoundingClientRect();
 			if (r.left < p.left - 1 || r.right > p.right + 1) found.push("sticks out: " + el.textContent);
 			return { text: el.firstChild.textContent, l: r.left, r: r.right, t: r.top + 2, b: r.bottom - 2 };
 		}).sort((x, y) => x.l - y.l);
@@ -105,7 +106,7 @@ func (i ink) contrast(mask, ground image.Image) (float64, bool) {
 	if _, err := fmt.Sscanf(strings.ReplaceAll(i.Color, ",", " "), "rgb(%f %f %f)", &r, &g, &b); err != nil {
 		return 0, true
 	}
-	own := luminance(r, g, b)
+	own := color.RGBA{uint8(r), uint8(g), uint8(b), 255}
 	var ratios []float64
 	for y := int(i.Y); y <= int(i.Y+i.H); y++ {
 		for x := int(i.X); x <= int(i.X+i.W); x++ {
@@ -116,9 +117,7 @@ func (i ink) contrast(mask, ground image.Image) (float64, bool) {
 			if mr < 0xf000 || mb < 0xf000 || mg > 0x1000 {
 				continue
 			}
-			gr, gg, gb, _ := ground.At(x, y).RGBA()
-			other := luminance(float64(gr>>8), float64(gg>>8), float64(gb>>8))
-			ratios = append(ratios, (math.Max(own, other)+0.05)/(math.Min(own, other)+0.05))
+			ratios = append(ratios, Contrast(own, ground.At(x, y)))
 		}
 	}
 	if len(ratios) == 0 {
@@ -128,13 +127,20 @@ func (i ink) contrast(mask, ground image.Image) (float64, bool) {
 	return ratios[len(ratios)/10], true
 }
 
-// luminance is WCAG's, of a colour in 0 to 255.
-func luminance(r, g, b float64) float64 {
-	channel := func(c float64) float64 {
-		if c /= 255; c <= 0.04045 {
-			return c / 12.92
+// Contrast is WCAG's ratio of two colours.
+func Contrast(a, b color.Color) float64 {
+	x, y := luminance(a), luminance(b)
+	return (math.Max(x, y) + 0.05) / (math.Min(x, y) + 0.05)
+}
+
+func luminance(of color.Color) float64 {
+	channel := func(c uint32) float64 {
+		v := float64(c>>8) / 255
+		if v <= 0.04045 {
+			return v / 12.92
 		}
-		return math.Pow((c+0.055)/1.055, 2.4)
+		return math.Pow((v+0.055)/1.055, 2.4)
 	}
+	r, g, b, _ := of.RGBA()
 	return 0.2126*channel(r) + 0.7152*channel(g) + 0.0722*channel(b)
 }

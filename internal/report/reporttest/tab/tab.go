@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed" // the script that measures
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // Tab is a browser's tab that notes what a page must not do.
@@ -31,14 +32,7 @@ type Tab struct {
 	requests []string
 }
 
-var chromium = sync.OnceValue(func() string {
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	return ""
-})
+var chromium = sync.OnceValue(machine.FindBrowser)
 
 // New opens a tab in a browser of its own. Without a browser the test is
 // skipped on a developer's machine; in CI it fails, since nobody would notice

@@ -239,12 +239,12 @@ func (v *variantView) causeOf(p *PropertyResult) *causeView {
 	if v.Lock != nil {
 		c.Promise = v.Lock.Promise
 	}
-	if at, ok := momentOf(v.Variant, p); ok {
-		c.At = v.when(at)
-	}
 	example := p.Counterexample
 	if example == nil {
 		return c
+	}
+	if v.History != nil && example.Impossible >= 0 && example.Impossible < len(v.History.Events) {
+		c.At = v.when(v.History.Events[example.Impossible].Time)
 	}
 	c.Link, c.Assumption = v.link(example.Impossible), example.Assumption
 	for _, s := range example.Story {

@@ -1,11 +1,12 @@
 package trial
 
 import (
-	"errors"
+	"fmt"
 	"io"
-	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -13,6 +14,11 @@ import (
 
 // writePage writes the page of a result. What its lock programs printed is quoted from the logs beside it.
 func writePage(path string, r *report.Result) error {
+	folder, err := os.OpenRoot(filepath.Dir(path)) // a stranger's folder may have links that lead out of it
+	if err != nil {
+		return err
+	}
+	defer func() { _ = folder.Close() }()
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		if v.Lock == nil {
@@ -20,12 +26,9 @@ func writePage(path string, r *report.Result) error {
 		}
 		v.Printed = nil
 		for _, file := range v.Lock.LogFiles() {
-			p, err := printed(filepath.Join(filepath.Dir(path), filepath.FromSlash(file)))
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
+			p, err := printed(folder, filepath.FromSlash(file))
 			if err != nil {
-				return err
+				continue // the page links the log, and is worth more than a quotation
 			}
 			if p.Log = file; len(p.Lines) > 0 {
 				v.Printed = append(v.Printed, p)
@@ -42,13 +45,16 @@ const (
 )
 
 // printed is the end of a log.
-func printed(path string) (report.Printed, error) {
+func printed(folder *os.Root, file string) (report.Printed, error) {
 	var p report.Printed
-	f, err := machine.OpenRegular(path)
+	f, err := folder.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return p, err
 	}
 	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return p, fmt.Errorf("%s is no regular file", file)
+	}
 	size, err := f.Seek(0, io.SeekEnd)
 	if err == nil {
 		_, err = f.Seek(max(0, size-quotedBytes), io.SeekStart)

@@ -31,9 +31,12 @@ func TestPageQuotesTheProgram(t *testing.T) {
 	write("outside.log", "a secret\n")
 	write("run/unfenced/client-c1.log", long.String()+"<b>last</b> \xff\n")
 	write("run/unfenced/client-c2.log", "")
+	if err := os.Symlink(filepath.Join(dir, "outside.log"), filepath.Join(dir, "run", "unfenced", "client-c4.log")); err != nil {
+		t.Fatal(err)
+	}
 	r := reporttest.GCPause()
 	r.Variants[0].Lock = &report.Lock{Name: "mine", Class: "single", Promise: "told by the lock",
-		Logs: []string{"unfenced/client-c1.log", "unfenced/client-c2.log", "unfenced/client-c3.log", "../outside.log"}}
+		Logs: []string{"unfenced/client-c1.log", "unfenced/client-c2.log", "unfenced/client-c3.log", "unfenced/client-c4.log", "../outside.log"}}
 	path := filepath.Join(dir, "run", "report.html")
 	if err := writePage(path, r); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ table() {
 	echo "value|redlock|exclusive-lease|-|lock: {algorithm: redlock, ttl: 400ms, node_timeout: 20ms, retry: {attempts: 30, delay: 2ms, jitter: 20ms}}; nodes: {count: 1, persistence: aof-no}; workload: {clients: 2, sections: 6, start: together, think: 60ms}; time_limit: 12s"
 	echo "token_after_grant|redlock|ordered-tokens|-|lock: {algorithm: redlock, ttl: 200ms, node_timeout: 50ms, retry: {attempts: 40, delay: 20ms, jitter: 20ms}}; fencing: {tokens: quorum-counter}; nodes: {count: 1, persistence: aof-no}; workload: {clients: 2, sections: 4, start: together, think: 30ms}; time_limit: 12s"
 	echo "node_error|redlock|minority-tolerant|-|lock: {algorithm: redlock, ttl: 500ms, $retry}; grant_within: 600ms; $three"
-	echo "clean_up|redlock|deadlock-free|-|lock: {algorithm: redlock, ttl: 2s, $retry}; grant_within: 1s; $(echo "$three" | sed 's/clients: 2/clients: 3/')"
+	echo "clean_up|redlock|deadlock-free|lose-answer|lock: {algorithm: redlock, ttl: 2s, $(echo "$retry" | sed 's/attempts: 20/attempts: 100/')}; grant_within: 1s; $(echo "$three" | sed 's/count: 3/count: 1/')"
 	echo "extend|watchdog|no-resurrection|-|-"
 	echo "stop_renewal|watchdog|no-orphan-lock|-|-"
 	echo "extend_needs_quorum|redlock-extend|exclusive-lease|-|-"

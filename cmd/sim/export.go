@@ -65,10 +65,10 @@ func export(w io.Writer, path, format string) error {
 	return write(w, h)
 }
 
-// toOutput lets write write to a file, or to stdout where out is empty. A file
+// toOutput lets write write to a file, or to stdout where out is empty or "-". A file
 // appears only when it is whole.
 func (a *app) toOutput(out string, write func(io.Writer) error) error {
-	if out == "" {
+	if out == "" || out == "-" {
 		return write(a.stdout)
 	}
 	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() { // /dev/null, a pipe

@@ -25,7 +25,9 @@ expected is undecided (exit code 2).
 
 --svg and --png write the picture of one variant alone, for a README or a review: the
 first with a violation, or that of --variant. An SVG follows its reader's choice of light
-or dark. A PNG is made by Chromium or Chrome, if that is installed.`,
+or dark. A PNG is made by Chromium or Chrome, if that is installed.
+
+The exit code is that of the run, as of sim run, whatever is written.`,
 		Example: `  sim report reports/latest
   sim report reports/latest --svg
   sim report reports/latest --png --variant unfenced -o gc-pause.png
@@ -33,6 +35,9 @@ or dark. A PNG is made by Chromium or Chrome, if that is installed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			picture := svg || png
+			if svg && png || picture && c.Flags().Changed("format") {
+				return usageError("--format, --svg and --png do not go together: choose one")
+			}
 			if variant != "" && !picture {
 				return usageError("--variant goes with --svg or --png")
 			}
@@ -51,7 +56,7 @@ or dark. A PNG is made by Chromium or Chrome, if that is installed.`,
 			if err != nil {
 				return err
 			}
-			if picture || format == "html" {
+			if (picture || format == "html") && out != "-" {
 				fmt.Fprintln(a.stderr, "report", shortPath(out))
 			}
 			code := exitOf(t.Result, false)
@@ -65,11 +70,10 @@ or dark. A PNG is made by Chromium or Chrome, if that is installed.`,
 		},
 	}
 	c.Flags().StringVar(&format, "format", "html", "html, text, json, junit or markdown")
-	c.Flags().StringVarP(&out, "output", "o", "", "write to this file (default: the run's report.html, or stdout for other formats)")
+	c.Flags().StringVarP(&out, "output", "o", "", "write to this file, - for stdout (default: the run's report.html, or stdout for other formats)")
 	c.Flags().BoolVar(&svg, "svg", false, "write the picture alone, as an SVG file (default: report.svg in the run's folder)")
 	c.Flags().BoolVar(&png, "png", false, "write the picture alone, as a PNG file (default: report.png in the run's folder)")
 	c.Flags().StringVar(&variant, "variant", "", "the variant whose picture is wanted")
-	c.MarkFlagsMutuallyExclusive("format", "svg", "png")
 	registerWords(c, "format", []string{"html", "text", "json", "junit", "markdown"})
 	return c
 }

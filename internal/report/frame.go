@@ -140,8 +140,13 @@ func drawOne(v *variantView, scene *swimlane.Scene, view swimlane.Span, pictures
 // in words what it left out.
 func (v *variantView) paint(scene *swimlane.Scene, view swimlane.Span, process string, pictures int, draw func() *picture) {
 	var notes []string
-	if n := scene.Cast(involved(v.Variant), view, maxDrawnClients); n > 0 {
-		notes = append(notes, fmt.Sprintf("%s not drawn: only those of the violation and the busiest ones are", count(n, process)))
+	if left := scene.Cast(involved(v.Variant), view, maxDrawnClients); len(left) > 0 {
+		few := left[:min(len(left), maxDrawnClients)]
+		text := strings.Join(few, ", ")
+		if more := len(left) - len(few); more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		notes = append(notes, fmt.Sprintf("%s not drawn (%s): only those of the violation and the busiest ones are", count(len(left), process), text))
 	}
 	apart := time.Duration(0)
 	for things := maxThings / pictures; ; things = things * 2 / 3 {

@@ -221,6 +221,13 @@ func violationsOf(v *Variant) []swimlane.Span {
 			span = swimlane.Span{From: c.Overlap.From, To: c.Overlap.To}
 		} else if at, ok := momentOf(v, p); ok {
 			span = swimlane.Span{From: at, To: at}
+			if c := p.Counterexample; c == nil || c.Impossible < 0 { // no one event broke it
+				for _, i := range p.Events {
+					if i >= 0 && i < len(v.History.Events) {
+						span.To = max(span.To, v.History.Events[i].Time)
+					}
+				}
+			}
 		} else {
 			continue
 		}

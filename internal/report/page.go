@@ -311,6 +311,9 @@ func leadSentence(r *Result) string {
 			text = "was not judged"
 		case known == 0:
 			text = "could not be decided"
+			if why := v.Properties[0].Why; why != "" {
+				text += " (" + why + ")"
+			}
 		case violated == 0 && known == total:
 			text = "keeps all of its " + count(total, "property")
 			if total == 1 {

@@ -43,8 +43,9 @@ type picture struct {
 	// their times are counted.
 	Far  string
 	Unit int64
-	// Notes say in words what is not drawn.
-	Notes []string
+	// Notes say in words what is not drawn, Thinned what is not drawn until a script draws it.
+	Notes   []string
+	Thinned string
 	// Summary says the picture in a sentence, for those who do not see it.
 	Summary  string
 	Overview *overview
@@ -65,6 +66,17 @@ type lane struct {
 
 // Short is the name as far as there is room for it.
 func (l *lane) Short() string { return clip(l.Name, 8) }
+
+// NameRow is the baseline of the name. A long one stands above the names of a client's rows.
+func (l *lane) NameRow() int {
+	switch {
+	case l.Kind == "client" && len(l.Name) <= 5:
+		return beliefRow + 1
+	case l.Kind == "resource":
+		return 27
+	}
+	return 14
+}
 
 // sub names a row of a lane.
 type sub struct {
@@ -180,9 +192,9 @@ func newEasel(id string, scene *swimlane.Scene, view swimlane.Span) *easel {
 		pic: &picture{ID: id, From: int64(view.From), To: int64(view.To), Hi: int64(max(scene.End, view.To)), Lanes: []*lane{behind}}}
 }
 
-// percent says where t lies in the view.
-func (e *easel) percent(t time.Duration) string {
-	return decimal(float64(t-e.view.From) / float64(e.view.Length()) * 100)
+// percent says where t lies in a view.
+func percent(t time.Duration, view swimlane.Span) string {
+	return decimal(float64(t-view.From) / float64(view.Length()) * 100)
 }
 
 // decimal writes f short, with three digits at most.
@@ -263,45 +275,54 @@ var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
 // finish decides what is on the page itself, which has several pictures, and where.
 func (e *easel) finish(pictures int) *picture {
-	most := max(minStatic, maxStatic/pictures)
 	p := e.pic
 	p.Height = e.y + 6
 	e.ticks()
-	total := 0
 	for _, l := range p.Lanes {
 		slices.SortStableFunc(l.Shapes, func(a, b shape) int { return cmp.Compare(a.A, b.A) })
+	}
+	p.lay(max(minStatic, maxStatic/pictures))
+	return p
+}
+
+// lay decides what is drawn without a script, at most so many shapes, and where.
+func (p *picture) lay(most int) {
+	view := p.view()
+	p.Thinned = ""
+	total := 0
+	for _, l := range p.Lanes {
 		total += len(l.Shapes)
 	}
-	if total > most {
-		for short := int64(0); e.leave(short) > most && short < int64(e.view.Length()); {
-			short = max(2*short, int64(e.view.Length())/int64(most))
+	if p.leave(-1); total > most {
+		for short := int64(0); p.leave(short) > most && short < int64(view.Length()); {
+			short = max(short*3/2, int64(view.Length())/int64(most))
+			p.Thinned = fmt.Sprintf("things shorter than %[1]s are not drawn where one like them began less than %[1]s before", shortDuration(time.Duration(short)))
 		}
 	}
 	for _, l := range p.Lanes {
 		for i := range l.Shapes {
 			s := &l.Shapes[i]
 			if s.Told = s.Event >= 0; s.Label != nil {
-				s.Label.Near = !s.Far
+				s.Label.Near, s.Label.Shown = !s.Far, false
 			}
 			if !s.Far {
-				e.stand(s)
+				p.stand(s)
 			}
 		}
 	}
-	place(p.Lanes, e.view, assumedPlotWidth)
-	return p
+	place(p.Lanes, view, assumedPlotWidth)
 }
 
 // leave leaves on the page itself what is in view, and of things shorter than some length, that far
-// apart. It returns how many that are.
-func (e *easel) leave(short int64) int {
+// apart; of a negative length, everything. It returns how many that are.
+func (p *picture) leave(short int64) int {
 	n := 0
-	for _, l := range e.pic.Lanes {
+	for _, l := range p.Lanes {
 		last := map[string]int64{}
 		for i := range l.Shapes {
 			s := &l.Shapes[i]
 			before, some := last[s.Class]
-			if s.Far = !e.sees(s.A, s.B) || some && s.B-s.A < short && s.A-before < short; !s.Far {
+			if s.Far = short >= 0 && (!p.sees(s.A, s.B) || some && s.B-s.A < short && s.A-before < short); !s.Far {
 				last[s.Class] = s.A
 				n++
 			}
@@ -310,17 +331,23 @@ func (e *easel) leave(short int64) int {
 	return n
 }
 
+// view is what is seen at first.
+func (p *picture) view() swimlane.Span {
+	return swimlane.Span{From: time.Duration(p.From), To: time.Duration(p.To)}
+}
+
 // sees: something of it is in view.
-func (e *easel) sees(a, b int64) bool { return a <= int64(e.view.To) && b >= int64(e.view.From) }
+func (p *picture) sees(a, b int64) bool { return a <= p.To && b >= p.From }
 
 // stand says where a shape stands at first. A bar never begins before the view by more than a hair.
-func (e *easel) stand(s *shape) {
-	from := s.A
+func (p *picture) stand(s *shape) {
+	view := p.view()
+	from := time.Duration(s.A)
 	if s.Wide() {
-		from = max(from, int64(e.view.From-e.view.Length()/500))
-		s.W = decimal(max(0, float64(s.B-from)/float64(e.view.Length())*100))
+		from = max(from, view.From-view.Length()/500)
+		s.W = decimal(max(0, float64(time.Duration(s.B)-from)/float64(view.Length())*100))
 	}
-	s.X = e.percent(time.Duration(from))
+	s.X = percent(from, view)
 }
 
 // bands adds the faults that hit a lane, with their names in one of the rows. One that hits
@@ -369,7 +396,7 @@ func (e *easel) ticks() {
 	v := e.view
 	step := roundStep(v.Length() / 7)
 	for t := (v.From + step - 1) / step * step; t <= v.To; t += step {
-		e.pic.Ticks = append(e.pic.Ticks, tick{X: e.percent(t), Text: tickText(t, step), End: t > v.To-v.Length()/30})
+		e.pic.Ticks = append(e.pic.Ticks, tick{X: percent(t, v), Text: tickText(t, step), End: t > v.To-v.Length()/30})
 	}
 }
 

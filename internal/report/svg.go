@@ -14,17 +14,26 @@ const (
 	aloneMargin = 16
 	aloneHead   = 66
 	aloneFoot   = 44
+	aloneNote   = 22
 )
+
+// maxAlone is how many shapes a picture has that stands alone: some 400 kB.
+const maxAlone = 2000
 
 // alone is a picture without a page.
 type alone struct {
 	Heading, Cause string
-	Pic            *picture
-	Width, Height  int
-	Plot, Left     int
-	Top, Foot      int
-	Imported       bool
+	// Note says what is not drawn.
+	Note          string
+	Pic           *picture
+	Width, Height int
+	Plot, Left    int
+	Top, Foot     int
+	Imported      bool
 }
+
+// NoteRow is the baseline of the note.
+func (a alone) NoteRow() int { return a.Height - 14 }
 
 // forPage are attributes that mean something on a page only.
 var forPage = regexp.MustCompile(` (data-[a-z]+|id|href)="[^"]*"`)
@@ -38,6 +47,7 @@ func WriteSVG(w io.Writer, r *Result, variant string) (width, height int, err er
 	if err != nil {
 		return 0, 0, err
 	}
+	v.Pic.lay(maxAlone)
 	a := alone{Heading: p.Heading, Pic: v.Pic, Plot: int(assumedPlotWidth), Left: aloneNames, Top: aloneHead, Imported: r.Imported}
 	a.Width, a.Foot = a.Left+a.Plot+aloneMargin, a.Top+a.Pic.Height+aloneFoot-26
 	a.Height = a.Top + a.Pic.Height + aloneFoot
@@ -45,6 +55,9 @@ func WriteSVG(w io.Writer, r *Result, variant string) (width, height int, err er
 		a.Heading += ": " + v.Name
 	}
 	a.Cause = clip(v.outcomeWords(), 150)
+	if note := v.Pic.Thinned; note != "" {
+		a.Note, a.Height = sentence(note)+" The report draws all.", a.Height+aloneNote
+	}
 	var buf bytes.Buffer
 	if err := execute(&buf, templates(), "alone", a); err != nil {
 		return 0, 0, err
@@ -101,8 +114,11 @@ func (v *variantView) outcomeWords() string {
 			kept = append(kept, string(v.Properties[i].Name))
 		}
 	}
-	if len(kept) == 0 {
+	switch {
+	case len(v.Properties) == 0:
 		return "Nothing was judged"
+	case len(kept) == 0:
+		return "Undecided: " + v.Properties[0].Why
 	}
 	return "No violation of " + strings.Join(kept, ", ") + " was found in this run"
 }

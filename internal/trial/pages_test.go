@@ -174,6 +174,11 @@ func TestPageOfALongRun(t *testing.T) {
 		t.Errorf("the window's edge was dragged from %v to %v", to, narrow)
 	}
 
+	drag("here.right", "box.left") // one edge over the other
+	if _, err := fmt.Sscanf(hash()[strings.Index(hash(), ",")+1:], "%f-%f", &from, &narrow); err != nil || narrow-from < end/1000 {
+		t.Errorf("the window's edge was dragged over the other, and it goes from %v to %v", from, narrow)
+	}
+
 	// An event that has no row at first is found by its value, and by its address.
 	var wanted int
 	for i := len(events) / 2; wanted == 0; i++ {
@@ -205,6 +210,19 @@ func TestPageOfALongRun(t *testing.T) {
 	if tab.Eval[string](b, `document.querySelector("tr:target").id`) != id {
 		t.Error("the row is not the target of its address")
 	}
+
+	// A filter hides no row that an address asks for.
+	do(fmt.Sprintf(`new Promise(done => {
+		const filter = document.getElementById("filter"), row = document.getElementById(%q);
+		const wait = (until, then) => until() ? then() : setTimeout(() => wait(until, then), 5);
+		location.hash = "";
+		filter.value = "no row has this";
+		filter.dispatchEvent(new Event("input"));
+		wait(() => row.hidden, () => {
+			location.hash = %q;
+			wait(() => !filter.value && !row.hidden && row.matches(":target"), done);
+		});
+	})`, id, id))
 
 	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address+"#v1-t20.5,20-21"))
 	b.Drawn()

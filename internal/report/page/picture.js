@@ -188,17 +188,20 @@
       p.ticks.append(tick);
     }
   };
-  // What is narrower than a pixel, and stands where something of its kind is drawn already, need not be drawn.
+  // What is narrower than a pixel, and stands where something of its kind is drawn already, need not be drawn. What is
+  // drawn there then fills the pixel, or a busy stretch would look idle.
   const draw = (p, view, width = plotOf(p).width) => {
     const scale = width / (view.to - view.from), last = new Map();
     for (const s of p.shapes) {
       const end = s.b ?? s.a, x = (Math.max(s.a, view.from - 4 / scale) - view.from) * scale, w = (end - view.from) * scale - x;
       const before = last.get(s.row);
-      if (s.a > view.to || end < view.from || (w < 1 && before !== undefined && x - before < 1)) {
+      const seen = s.a <= view.to && end >= view.from, merged = seen && w < 1 && before !== undefined && x - before.end < 1;
+      if (merged && before.bar) before.bar.setAttribute("width", percent(1, width));
+      if (!seen || merged) {
         if (s.el.isConnected) s.el.remove();
         continue;
       }
-      last.set(s.row, x + Math.max(0, w));
+      last.set(s.row, { end: x + Math.max(0, w), bar: s.b !== null && w < 1 ? s.el : null });
       s.el.setAttribute("x", percent(x, width));
       if (s.b !== null) s.el.setAttribute("width", percent(Math.max(0, Math.min(w, width + 8 - x)), width));
       if (!s.el.isConnected) s.g.append(s.el);
@@ -424,11 +427,12 @@
       const box = p.strip.getBoundingClientRect();
       return p.lo - p.from + Math.min(1, Math.max(0, (e.clientX - box.left) / box.width)) * (p.hi - p.lo);
     };
+    const reach = () => ((p.hi - p.lo) / p.strip.getBoundingClientRect().width) * 8; // of an edge: 8 pixels
     p.strip.addEventListener("pointerdown", (e) => {
-      const t = at(e), reach = ((p.hi - p.lo) / p.strip.getBoundingClientRect().width) * 8, len = view.to - view.from;
+      const t = at(e), len = view.to - view.from;
       p.strip.setPointerCapture(e.pointerId);
-      if (len > 4 * reach && Math.abs(t - view.from) < reach) grip = "from";
-      else if (len > 4 * reach && Math.abs(t - view.to) < reach) grip = "to";
+      if (len > 4 * reach() && Math.abs(t - view.from) < reach()) grip = "from";
+      else if (len > 4 * reach() && Math.abs(t - view.to) < reach()) grip = "to";
       else {
         if (t < view.from || t > view.to) show(t - len / 2, t + len / 2);
         grip = t - view.from;
@@ -436,9 +440,9 @@
     });
     p.strip.addEventListener("pointermove", (e) => {
       if (grip === null) return;
-      const t = at(e), len = view.to - view.from;
-      if (grip === "from") show(Math.min(t, view.to - 1000), view.to);
-      else if (grip === "to") show(view.from, Math.max(t, view.from + 1000));
+      const t = at(e), len = view.to - view.from, least = reach();
+      if (grip === "from") show(Math.min(t, view.to - least), view.to);
+      else if (grip === "to") show(view.from, Math.max(t, view.from + least));
       else show(t - grip, t - grip + len);
     });
     const release = () => {

@@ -127,50 +127,60 @@ const inflate = async (base64) => {
     gap.cells[0].replaceChildren(button);
   };
   for (const t of tables) if (t.rest) for (const gap of all(".left-out", t.body)) words(gap, t);
-  const find = async () => {
-    const event = /^(v\d+)-e(\d+)$/.exec(location.hash.slice(1)), t = event && tables.find((x) => x.id === event[1]);
-    if (!t || document.getElementById(event[0])) return;
-    const gap = all(".left-out", t.body).find((g) => Number(g.dataset.from) <= event[2] && event[2] < Number(g.dataset.to));
-    if (!gap || !t.rest) return;
-    await open(t, gap, Number(event[2]));
-    // The browser looks for the address anew once the row is there.
+  const filter = document.getElementById("filter");
+  let turn = 0;
+  const search = async () => {
+    const mine = ++turn, wanted = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const matches = (text) => wanted.every((w) => text.includes(w));
+    if (wanted.length) await Promise.all(tables.map(unpack));
+    if (mine !== turn) return;
+    let shown = 0, found = 0;
+    for (const t of tables) {
+      for (const tr of all(".match", t.body)) tr.remove();
+      for (const tr of all("tr", t.body)) {
+        const gap = tr.classList.contains("left-out");
+        tr.hidden = wanted.length > 0 && (gap || !matches(tr.textContent.toLowerCase()));
+        if (!tr.hidden && !gap) [shown, found] = [shown + 1, found + 1];
+        if (!gap || !wanted.length || !t.lines) continue;
+        const rows = [];
+        for (let i = Number(tr.dataset.from); i < Number(tr.dataset.to); i++) {
+          const line = t.lines.get(i);
+          if (!line || !matches(line.text)) continue;
+          found++;
+          if (shown + rows.length >= 1000) continue;
+          rows.push(rowOf(t, line));
+          rows[rows.length - 1].classList.add("match");
+        }
+        shown += rows.length;
+        tr.after(...rows);
+      }
+    }
+    document.getElementById("matches").textContent = wanted.length ? `${found} events${shown < found ? `, the first ${shown} shown` : ""}` : "";
+  };
+  filter?.addEventListener("input", search);
+
+  // The browser looks for the address anew once the row is there to be seen.
+  const again = () => {
     const hash = location.hash;
     location.replace("#");
     location.replace(hash);
   };
+  const find = async () => {
+    const event = /^(v\d+)-e(\d+)$/.exec(location.hash.slice(1)), t = event && tables.find((x) => x.id === event[1]);
+    if (!t) return;
+    const here = document.getElementById(event[0]);
+    if (here && !here.hidden) return;
+    if (filter.value) {
+      filter.value = "";
+      await search();
+    }
+    const gap = all(".left-out", t.body).find((g) => Number(g.dataset.from) <= event[2] && event[2] < Number(g.dataset.to));
+    if (!document.getElementById(event[0])) {
+      if (!gap || !t.rest) return;
+      await open(t, gap, Number(event[2]));
+    }
+    again();
+  };
   addEventListener("hashchange", find);
   find();
-
-  const filter = document.getElementById("filter");
-  if (filter) {
-    let turn = 0;
-    filter.addEventListener("input", async () => {
-      const mine = ++turn, wanted = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-      const matches = (text) => wanted.every((w) => text.includes(w));
-      if (wanted.length) await Promise.all(tables.map(unpack));
-      if (mine !== turn) return;
-      let shown = 0, found = 0;
-      for (const t of tables) {
-        for (const tr of all(".match", t.body)) tr.remove();
-        for (const tr of all("tr", t.body)) {
-          const gap = tr.classList.contains("left-out");
-          tr.hidden = wanted.length > 0 && (gap || !matches(tr.textContent.toLowerCase()));
-          if (!tr.hidden && !gap) [shown, found] = [shown + 1, found + 1];
-          if (!gap || !wanted.length || !t.lines) continue;
-          const rows = [];
-          for (let i = Number(tr.dataset.from); i < Number(tr.dataset.to); i++) {
-            const line = t.lines.get(i);
-            if (!line || !matches(line.text)) continue;
-            found++;
-            if (shown + rows.length >= 1000) continue;
-            rows.push(rowOf(t, line));
-            rows[rows.length - 1].classList.add("match");
-          }
-          shown += rows.length;
-          tr.after(...rows);
-        }
-      }
-      document.getElementById("matches").textContent = wanted.length ? `${found} events${shown < found ? `, the first ${shown} shown` : ""}` : "";
-    });
-  }
 })();

@@ -125,11 +125,11 @@ func listOf[T any](all *[]T, where func(*T) Span) list {
 
 // Cast leaves at most limit client lanes: those named in must, and then the
 // ones busiest within the span. Where it has to leave some out, it leaves out
-// all that do nothing in the span. It returns how many it left out; the order
+// all that do nothing in the span. It returns whom it left out; the order
 // stays.
-func (s *Scene) Cast(must []string, span Span, limit int) (dropped int) {
+func (s *Scene) Cast(must []string, span Span, limit int) (dropped []string) {
 	if len(s.Clients) <= limit {
-		return 0
+		return nil
 	}
 	weights := make([]int, len(s.Clients))
 	order := make([]int, 0, len(s.Clients))
@@ -144,11 +144,13 @@ func (s *Scene) Cast(must []string, span Span, limit int) (dropped int) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return weights[b] - weights[a] })
 	order = order[:min(limit, len(order))]
-	slices.Sort(order)
-	dropped = len(s.Clients) - len(order)
 	kept := make([]ClientLane, 0, len(order))
-	for _, i := range order {
-		kept = append(kept, s.Clients[i])
+	for i := range s.Clients {
+		if slices.Contains(order, i) {
+			kept = append(kept, s.Clients[i])
+		} else {
+			dropped = append(dropped, s.Clients[i].Name)
+		}
 	}
 	s.Clients = kept
 	return dropped

@@ -21,10 +21,10 @@ table() {
 	echo "value|redlock|exclusive-lease|-|lock: {algorithm: redlock, ttl: 400ms, node_timeout: 20ms, retry: {attempts: 30, delay: 2ms, jitter: 20ms}}; nodes: {count: 1, persistence: aof-no}; workload: {clients: 2, sections: 6, start: together, think: 60ms}; time_limit: 12s"
 	echo "token_after_grant|redlock|ordered-tokens|-|lock: {algorithm: redlock, ttl: 200ms, node_timeout: 50ms, retry: {attempts: 40, delay: 20ms, jitter: 20ms}}; fencing: {tokens: quorum-counter}; nodes: {count: 1, persistence: aof-no}; workload: {clients: 2, sections: 4, start: together, think: 30ms}; time_limit: 12s"
 	echo "node_error|redlock|minority-tolerant|-|lock: {algorithm: redlock, ttl: 500ms, $retry}; grant_within: 600ms; $three"
-	echo "clean_up|redlock|deadlock-free|lose-answer|lock: {algorithm: redlock, ttl: 2s, $(echo "$retry" | sed 's/attempts: 20/attempts: 100/')}; grant_within: 1s; $(echo "$three" | sed 's/count: 3/count: 1/')"
+	echo "clean_up|redlock|deadlock-free|lose-answer|lock: {algorithm: redlock, ttl: 2s, $retry}; grant_within: 500ms; $(echo "$three" | sed 's/count: 3/count: 1/; s/sections: 3/sections: 2/')"
 	echo "extend|watchdog|no-resurrection|-|-"
 	echo "stop_renewal|watchdog|no-orphan-lock|-|-"
-	echo "extend_needs_quorum|redlock-extend|exclusive-lease|-|-"
+	echo "extend_needs_quorum|redlock-extend|exclusive-lease|-|lock: {algorithm: redlock-extend, ttl: 400ms, $retry}; $(echo "$three" | sed 's/sections: 3/sections: 2/; s/think: 50ms/think: 1s/')"
 	echo "check_wait|set-nx-wait|exclusive-lease|promote,hold,cut,hold-message,lose-answer|lock: {algorithm: set-nx-wait, ttl: 400ms, node_timeout: 40ms, retry: {attempts: 20, delay: 20ms, jitter: 20ms}}; nodes: {count: 2, topology: replicated, persistence: aof-no}; workload: {clients: 2, sections: 3, start: together, think: 100ms}; time_limit: 12s"
 }
 

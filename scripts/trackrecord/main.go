@@ -28,7 +28,7 @@ const (
 )
 
 func main() {
-	lasts := flag.Duration("for", 20*time.Minute, "how long to search each library")
+	lasts := flag.Duration("for", 20*time.Minute, "how long to search each library; 0: audit only")
 	only := flag.String("only", "", "measure only these libraries: names of "+librariesFile)
 	jobs := flag.Int("jobs", 0, "how many runs of a search at once (default: what sim chooses)")
 	pages := flag.Bool("pages", false, "write the pages only")

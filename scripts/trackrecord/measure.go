@@ -66,6 +66,9 @@ func (m *meter) measure(ctx context.Context, l *library) error {
 	if p.Ready.Elsewhere() {
 		return (&searched{versions: now, Store: string(p.Ready.Store)}).write(l.Name)
 	}
+	if m.lasts == 0 {
+		return nil
+	}
 	return m.search(ctx, l, s, now)
 }
 

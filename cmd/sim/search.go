@@ -232,8 +232,16 @@ func searchLine(f searchFlags, r explore.Report, before uint64, took time.Durati
 			left = by
 		}
 	}
-	return fmt.Sprintf("%s, %.0f runs/s, %s, %s, %v left",
-		words.Count(r.Runs, "run"), rate, words.Count(r.Behaviours, "behaviour"), words.Count(r.Violations(), "violation"), max(left, 0).Round(time.Second))
+	return fmt.Sprintf("%s, %s, %s, %s, %v left",
+		words.Count(r.Runs, "run"), perSecond(rate), words.Count(r.Behaviours, "behaviour"), words.Count(r.Violations(), "violation"), max(left, 0).Round(time.Second))
+}
+
+// perSecond is how many runs a second there were: among real servers that is few.
+func perSecond(rate float64) string {
+	if rate < 9.95 {
+		return fmt.Sprintf("%.1f runs/s", rate)
+	}
+	return fmt.Sprintf("%.0f runs/s", rate)
 }
 
 // printSearch sums a search up, of which so many runs were made before.
@@ -246,8 +254,8 @@ func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, too
 	if before > 0 {
 		fmt.Fprintf(a.stdout, ", %d of them before;", before)
 	}
-	fmt.Fprintf(a.stdout, " in %.1f s (%.0f runs/s)   %s%s\n",
-		took.Seconds(), float64(r.Runs-min(before, r.Runs))/took.Seconds(), about, words.Count(r.Behaviours, "distinct behaviour"))
+	fmt.Fprintf(a.stdout, " in %.1f s (%s)   %s%s\n",
+		took.Seconds(), perSecond(float64(r.Runs-min(before, r.Runs))/took.Seconds()), about, words.Count(r.Behaviours, "distinct behaviour"))
 	if text := judgedFew(s.Properties, &r); text != "" {
 		fmt.Fprintf(a.stdout, "  judged     %s; the other runs gave it no chance to fail, or did not finish\n", text)
 	}

@@ -94,8 +94,8 @@ func run(a *app) int {
 		return exitMet
 	}
 	code := exitCodeOf(err)
-	if text := err.Error(); text != "" {
-		fmt.Fprintf(a.stderr, "sim: %s\n", text)
+	if text := err.Error(); text != "" { // it may quote what a program printed
+		fmt.Fprintf(report.PlainLines{Writer: a.stderr}, "sim: %s\n", text)
 	}
 	var env *trial.EnvironmentError
 	if errors.As(err, &env) && env.Hint != "" {

@@ -70,9 +70,11 @@ as long as it shows about as often. docs/live-search.md says more.
 The state of the search is stored beside what it found; --resume continues it. --seeds
 counts from the first run of the search, --for from now.
 
-Exit codes: 0 nothing was found, 1 a violation was found, 2 a violation was found that
-hardly shows again (--world live), 3 bad scenario or flags, 4 the machine lacks something,
-130 interrupted (what was found is kept).`,
+Exit codes: 0 nothing was found, 1 a violation was found, 2 undecided (a violation that
+hardly shows again or rests on the lock's word alone, with --world live; or no property
+was put to the test, or most runs failed or did not finish), 3 bad scenario or flags, 4 the
+machine lacks something or the lock program does not work, 130 interrupted (what was found
+is kept).`,
 		Example: `  sim search scenarios/gc-pause.yaml --variant fenced --for 60s
   sim search my-lock.yaml --bare --kinds pause,kill --seeds 100000 --for 0s --stop-at 1
   sim search my-lock.yaml --for 10m --resume
@@ -99,7 +101,7 @@ hardly shows again (--world live), 3 bad scenario or flags, 4 the machine lacks 
 	c.Flags().Uint64Var(&f.first, "seed", 0, "the first seed")
 	c.Flags().Uint64Var(&f.seeds, "seeds", 0, "how many runs to make (default: as many as the time allows)")
 	c.Flags().DurationVar(&f.lasts, "for", 10*time.Second, "how long to search; 0s: until all --seeds runs are made")
-	c.Flags().IntVar(&f.stopAt, "stop-at", 0, "stop after this many violations (default: never)")
+	c.Flags().IntVar(&f.stopAt, "stop-at", 0, "stop after this many violations; with --world live, of those that show again (default: never)")
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor; with --world live four)")
 	c.Flags().StringVar(&f.out, "out", filepath.Join(a.project.Out, "found"), "folder for the scenarios that are found")
 	registerList(c, "kinds", explore.Kinds())
@@ -143,7 +145,7 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 		return usageError("--kinds: %w", err)
 	}
 	if err != nil {
-		return err
+		return among.blamed(err)
 	}
 	a.printSearch(search, result, before, time.Since(began))
 	kept, sure, err := a.keepFound(ctx, search, among, f, result)
@@ -160,7 +162,29 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 		}
 		fmt.Fprintf(a.stdout, "  summary    %s\n", f.html)
 	}
-	return ended(ctx, "interrupted; what was found is kept", sure, len(kept) > 0)
+	why := untold(search.Properties, &result)
+	if why != "" && len(kept) == 0 && ctx.Err() == nil {
+		fmt.Fprintf(a.stdout, "  undecided  %s\n", why)
+	}
+	return ended(ctx, "interrupted; what was found is kept", sure, len(kept) > 0 || why != "")
+}
+
+// untold says why a search that found nothing tells nothing; empty: it tells something.
+func untold(properties []checker.Property, r *explore.Report) string {
+	judged := uint64(0)
+	for _, p := range properties {
+		runs, _ := r.JudgedOn(string(p))
+		judged = max(judged, runs)
+	}
+	switch {
+	case r.Failed > r.Runs/2:
+		return "most runs could not be carried out"
+	case judged == 0:
+		return "no run put any of the properties to the test"
+	case r.Unfinished > r.Runs/2:
+		return "most runs did not finish"
+	}
+	return ""
 }
 
 // check refuses flags that do not go together.
@@ -263,7 +287,11 @@ func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, too
 		fmt.Fprintf(a.stdout, "  came by    %s: %s\n", w.Name, words.Count(w.Runs, "run"))
 	}
 	if r.Failed > 0 {
-		fmt.Fprintf(a.stdout, "  failed     %s could not be carried out, the last: %s\n", words.Count(r.Failed, "run"), r.Failure)
+		why, _, _ := strings.Cut(r.Failure, "\n") // then comes what a program printed
+		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  failed     %s could not be carried out, the last: %s\n", words.Count(r.Failed, "run"), why)
+	}
+	if r.Unfinished > 0 {
+		fmt.Fprintf(a.stdout, "  unfinished %s came to the time limit\n", words.Count(r.Unfinished, "run"))
 	}
 	if len(r.Classes) == 0 {
 		for _, line := range worth(s.Properties, &r) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,6 +29,8 @@ type liveSearch struct {
 	twin *scenario.StandIn
 	// ready is what the lock says of itself; nil: it is the scenario's own, and a built-in one.
 	ready *program.Ready
+	// command starts the lock program; nil: it is a built-in lock.
+	command []string
 	// leave ends what is left on the machine.
 	leave func()
 }
@@ -79,6 +82,12 @@ func (a *app) liveTarget(ctx context.Context, file string, f *searchFlags) (s *s
 	}
 	if v != nil {
 		f.variant = v.Name
+	}
+	switch {
+	case own != nil && own.Program != nil:
+		l.command = own.Program.Command
+	case own == nil && v.Setup.Lock.Program != nil:
+		l.command = v.Setup.Lock.Program.Command
 	}
 	if l.programs, err = trial.Greet(ctx, list, own); err != nil {
 		err = interruptedOr(ctx, err)
@@ -210,7 +219,16 @@ func (l *liveSearch) explore(ctx context.Context, a *app, s *explore.Search) err
 	var err error
 	s.Real.Commands, err = s.Commands(ctx)
 	a.clearLine()
-	return interruptedOr(ctx, err)
+	return l.blamed(interruptedOr(ctx, err))
+}
+
+// blamed is an error of a search; where the lock program is to blame, it says what to do.
+func (l *liveSearch) blamed(err error) error {
+	var lock *explore.LockError
+	if l == nil || l.command == nil || !errors.As(err, &lock) {
+		return err
+	}
+	return &trial.EnvironmentError{Err: err, Hint: "sim conform " + shellquote.Join(shellquote.Join(l.command...)) + " says what is wrong with a lock program"}
 }
 
 // shrunk repeats and shrinks what was found, and looks for it in the virtual world, where the lock is one of

@@ -48,7 +48,7 @@ func (f *searchState) load() (*explore.State, error) {
 		return nil, usageError("%s: %v\nhint: leave out --resume to start a new search", f.path, err)
 	}
 	if s.Of != f.of {
-		return nil, usageError("%s belongs to another search: the scenario, --variant, --kinds, --property, --bare, --unguided or --seed was different\nhint: leave out --resume to start a new search", f.path)
+		return nil, usageError("%s belongs to another search: the scenario, --lock, --variant, --kinds, --property, --bare, --unguided or --seed was different\nhint: leave out --resume to start a new search", f.path)
 	}
 	f.before = s.TookMS
 	return s, nil

@@ -161,6 +161,8 @@ type result struct {
 	schedule  schedule
 	waypoints uint
 	failed    error
+	// unfinished: it came to its time limit.
+	unfinished bool
 	// again is how often a violation showed again.
 	again int
 }
@@ -218,7 +220,7 @@ func (w *searcher) carryOut(run uint64, lineage Lineage, s schedule, out *result
 	if err != nil {
 		return err
 	}
-	*out = result{run: run, lineage: lineage, seed: s.seed, failed: v.failed}
+	*out = result{run: run, lineage: lineage, seed: s.seed, failed: v.failed, unfinished: v.unfinished}
 	if v.failed != nil {
 		return nil
 	}

@@ -76,7 +76,7 @@ func (f *finder) stream(ctx context.Context) error {
 					inRow = 0
 				}
 				if err == nil && inRow == mostFailures {
-					err = fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, out.failed)
+					err = &LockError{fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, out.failed)}
 				}
 				if err == nil && f.StopAt > 0 && f.state.proved() >= f.StopAt {
 					err = errFound
@@ -167,6 +167,14 @@ func (s *State) proved() (n int) {
 // errFound says that enough was found.
 var errFound = errors.New("enough was found")
 
+// LockError says that a lock cannot be searched: runs with it fail, or show nothing.
+type LockError struct{ Err error }
+
+func (e *LockError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *LockError) Unwrap() error { return e.Err }
+
 // Commands makes a run without faults, and returns the names of the commands that clients sent to
 // nodes.
 func (s Search) Commands(ctx context.Context) ([]string, error) {
@@ -180,21 +188,25 @@ func (s Search) Commands(ctx context.Context) ([]string, error) {
 	out, err := b.place.Run(ctx, runner.Config{Scenario: b.name, Variant: scenario.Variant{Name: scenario.DefaultVariant, Setup: *setup}, Seed: s.First})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("a run without faults failed: %w", err)
+		return nil, &LockError{fmt.Errorf("a run without faults failed: %w", err)}
 	case out.Interrupted:
 		return nil, context.Canceled
 	}
 	var names []string
-	granted := false
+	granted, seen := false, out.History.Header.Program == ""
 	for i := range out.History.Events {
 		e := &out.History.Events[i]
 		granted = granted || e.F == history.Acquire && e.Type == history.OK
+		seen = seen || e.F == history.KeySet || e.F == history.KeyUnclear
 		if c := e.Value.Command; e.F == history.Sent && c != nil && !c.Opens {
 			names = append(names, c.Name)
 		}
 	}
-	if !granted {
-		return nil, errors.New("in a run without faults nobody was granted the lock")
+	switch {
+	case !granted:
+		return nil, &LockError{errors.New("in a run without faults nobody was granted the lock")}
+	case !seen:
+		return nil, &LockError{errors.New("in a run without faults the lock was granted, but no node saw one of its keys: nothing that it does could be judged. The program must tell the keys that it writes (keys, in ready)")}
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil

@@ -62,6 +62,8 @@ type verdicts struct {
 	history  *history.History
 	// failed says why a run among real servers could not be carried out: it tells nothing.
 	failed error
+	// unfinished: the run came to its time limit.
+	unfinished bool
 	// doubtful: some violation rests on the word of the lock alone.
 	doubtful bool
 }
@@ -103,7 +105,7 @@ func (b *bench) run(setup *scenario.Setup, seed uint64, wanted []checker.Propert
 	}
 	b.events = out.History.Events
 	findings := checker.Judge(b.ctx, out.History, wanted, b.options(setup))
-	made := verdicts{findings: findings, history: out.History}
+	made := verdicts{findings: findings, history: out.History, unfinished: out.TimedOut}
 	made.doubtful = b.real != nil && !b.real.Own && unconfirmed(findings, out.History)
 	return made, nil
 }

@@ -64,6 +64,8 @@ type Report struct {
 	// Failed is how many runs could not be carried out, Failure what was wrong with the last of them.
 	Failed  uint64
 	Failure string
+	// Unfinished is how many came to their time limit.
+	Unfinished uint64
 	// Waypoints counts the runs that came by each of them; of a search among real servers.
 	Waypoints []Class
 	// Classes counts the runs by the properties that they violated, Judged by those
@@ -80,6 +82,7 @@ func (r *Report) Add(o Report) {
 	r.Drawn += o.Drawn
 	r.Behaviours += o.Behaviours
 	r.Failed += o.Failed
+	r.Unfinished += o.Unfinished
 	r.Estimated = true
 	r.Classes, r.Judged = added(r.Classes, o.Classes), added(r.Judged, o.Judged)
 	r.Found = append(r.Found, o.Found...)

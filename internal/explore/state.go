@@ -27,9 +27,10 @@ type State struct {
 	// TookMS is how long has been searched.
 	TookMS int64 `json:"took_ms,omitempty"`
 	// Failed, Failure and Waypoints are counted as in Report, too.
-	Failed    uint64  `json:"failed,omitempty"`
-	Failure   string  `json:"failure,omitempty"`
-	Waypoints []Class `json:"waypoints,omitempty"`
+	Failed     uint64  `json:"failed,omitempty"`
+	Failure    string  `json:"failure,omitempty"`
+	Unfinished uint64  `json:"unfinished,omitempty"`
+	Waypoints  []Class `json:"waypoints,omitempty"`
 	// Commands are those of Real.
 	Commands []string `json:"commands,omitempty"`
 	Classes  []Class  `json:"classes"`
@@ -127,6 +128,9 @@ func (s *State) count(r *result) {
 		s.Failure = r.failed.Error()
 		return
 	}
+	if r.unfinished {
+		s.Unfinished++
+	}
 	s.distinct.add(r.behaviour)
 	for i, name := range Waypoints() {
 		if r.waypoints>>i&1 != 0 {
@@ -169,7 +173,7 @@ func (s *State) violations() (n uint64) {
 
 // Report sums up.
 func (s *State) Report() Report {
-	r := Report{Runs: s.Runs, Drawn: s.Drawn, Failed: s.Failed, Failure: s.Failure, Waypoints: slices.Clone(s.Waypoints), Behaviours: s.distinct.count(), Estimated: !s.distinct.exact(),
+	r := Report{Runs: s.Runs, Drawn: s.Drawn, Failed: s.Failed, Failure: s.Failure, Unfinished: s.Unfinished, Waypoints: slices.Clone(s.Waypoints), Behaviours: s.distinct.count(), Estimated: !s.distinct.exact(),
 		Classes: slices.Clone(s.Classes), Judged: slices.Clone(s.Judged), Found: slices.Clone(s.Found)}
 	slices.SortFunc(r.Classes, func(a, b Class) int { return cmp.Or(cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name)) })
 	slices.SortStableFunc(r.Found, func(a, b Found) int { return strings.Compare(a.Class, b.Class) })

@@ -118,7 +118,7 @@ func (s *search) markdown(b *bytes.Buffer) {
 		b.WriteString("- The search was stopped before its end.\n")
 	}
 	for i := range s.Found {
-		fmt.Fprintf(b, "- Found: %s.\n", text(s.Found[i].Words()))
+		fmt.Fprintf(b, "- %s: %s.\n", s.Found[i].State(), text(s.Found[i].Words()))
 	}
 	for _, n := range s.Nothing {
 		fmt.Fprintf(b, "- Nothing found of %s: %s.\n", text(string(n.Property)), text(n.Worth))

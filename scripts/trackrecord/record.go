@@ -188,10 +188,11 @@ func (r *record) match(l *lock) {
 		return
 	}
 	for _, c := range l.Search.Found {
-		if !c.Proved {
+		if c.Again < explore.Showings {
 			continue
 		}
-		if !r.shown(l.Name+", search: "+c.Words(), func(f *finding) bool { return f.explainsFound(l.Name, c.Property) }) {
+		known := r.shown(l.Name+", search: "+c.Words(), func(f *finding) bool { return f.explainsFound(l.Name, c.Property) })
+		if !known && c.Proved {
 			r.Open = append(r.Open, open{l.Name, "search: " + c.Words(), "", "sim run --allow-programs " + c.Scenario})
 		}
 	}
@@ -221,6 +222,15 @@ func (c *class) Words() string {
 	return fmt.Sprintf("%s: in %s", c.Name, words.Count(c.Runs, "run")) + c.again()
 }
 
+// State is what it comes to: a violation that hardly shows again, or that rests on the lock's word alone, is none
+// that can be held against a library.
+func (c *class) State() string {
+	if c.Proved {
+		return "Found"
+	}
+	return "Undecided"
+}
+
 // day is the date of a time as RFC 3339.
 func day(at string) string { date, _, _ := strings.Cut(at, "T"); return date }
 
@@ -229,7 +239,7 @@ func (l *lock) Day() string { return day(l.Card.Started) }
 
 // again says how often a violation showed again.
 func (c *class) again() string {
-	if !c.Proved {
+	if c.Again < explore.Showings {
 		return fmt.Sprintf("; it hardly showed again: in fewer than %d of %d runs", explore.Showings, explore.Repeats)
 	}
 	return fmt.Sprintf("; showed again in %d of %d runs", c.Again, explore.Repeats)

@@ -192,7 +192,7 @@ func ended(ctx context.Context, interrupted string, violated, undecided bool) er
 // type of their own.
 func isCommandLine(err error) bool {
 	for _, start := range []string{"unknown command", "unknown flag", "unknown shorthand", "invalid argument",
-		"flag needs an argument", "requires at least", "accepts ", "bad flag syntax", "if any flags in the group"} {
+		"flag needs an argument", "requires at least", "accepts ", "bad flag syntax"} {
 		if strings.HasPrefix(err.Error(), start) {
 			return true
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -29,8 +30,8 @@ type liveSearch struct {
 	twin *scenario.StandIn
 	// ready is what the lock says of itself; nil: it is the scenario's own, and a built-in one.
 	ready *program.Ready
-	// command starts the lock program; nil: it is a built-in lock.
-	command []string
+	// program is the lock program; nil: it is a built-in lock.
+	program *lock.Program
 	// leave ends what is left on the machine.
 	leave func()
 }
@@ -83,11 +84,10 @@ func (a *app) liveTarget(ctx context.Context, file string, f *searchFlags) (s *s
 	if v != nil {
 		f.variant = v.Name
 	}
-	switch {
-	case own != nil && own.Program != nil:
-		l.command = own.Program.Command
-	case own == nil && v.Setup.Lock.Program != nil:
-		l.command = v.Setup.Lock.Program.Command
+	if own != nil {
+		l.program = own.Program
+	} else {
+		l.program = v.Setup.Lock.Program
 	}
 	if l.programs, err = trial.Greet(ctx, list, own); err != nil {
 		err = interruptedOr(ctx, err)
@@ -225,10 +225,10 @@ func (l *liveSearch) explore(ctx context.Context, a *app, s *explore.Search) err
 // blamed is an error of a search; where the lock program is to blame, it says what to do.
 func (l *liveSearch) blamed(err error) error {
 	var lock *explore.LockError
-	if l == nil || l.command == nil || !errors.As(err, &lock) {
+	if l == nil || l.program == nil || !errors.As(err, &lock) {
 		return err
 	}
-	return &trial.EnvironmentError{Err: err, Hint: "sim conform " + shellquote.Join(shellquote.Join(l.command...)) + " says what is wrong with a lock program"}
+	return &trial.EnvironmentError{Err: err, Hint: trial.HintFor(l.program, err)}
 }
 
 // shrunk repeats and shrinks what was found, and looks for it in the virtual world, where the lock is one of

@@ -289,11 +289,7 @@ func (e *easel) finish(pictures int) *picture {
 func (p *picture) lay(most int) {
 	view := p.view()
 	p.Thinned = ""
-	total := 0
-	for _, l := range p.Lanes {
-		total += len(l.Shapes)
-	}
-	if p.leave(-1); total > most {
+	if p.leave(-1) > most {
 		for short := int64(0); p.leave(short) > most && short < int64(view.Length()); {
 			short = max(short*3/2, int64(view.Length())/int64(most))
 			p.Thinned = fmt.Sprintf("things shorter than %[1]s are not drawn where one like them began less than %[1]s before", shortDuration(time.Duration(short)))

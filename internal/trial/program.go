@@ -74,7 +74,7 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 	log := program.NewLog(io.Discard)
 	running, err := program.Start(ctx, program.Options{Command: l.Command, Env: l.Environ(), Log: log})
 	if err != nil {
-		return &EnvironmentError{Err: withLast(err, log.Last()), Hint: hintOf(l, err)}
+		return &EnvironmentError{Err: withLast(err, log.Last()), Hint: HintFor(l, err)}
 	}
 	running.Close()
 	ready := &running.Ready
@@ -120,8 +120,8 @@ func withLast(err error, last []string) error {
 	return fmt.Errorf("%w; the last that it printed:\n  %s", err, strings.Join(last, "\n  "))
 }
 
-// hintOf says what to do about a program that cannot be greeted.
-func hintOf(l *lock.Program, err error) string {
+// HintFor says what to do about a program that cannot be greeted, or does not work.
+func HintFor(l *lock.Program, err error) string {
 	return cmp.Or(HintAbsent(l.Command[0], err), "sim conform "+shellquote.Join(shellquote.Join(l.Command...)))
 }
 

@@ -94,8 +94,11 @@ type SetupMessage struct {
 	// Nodes and Store say where the lock's nodes and the resource listen.
 	Nodes []Address `json:"nodes"`
 	// Replicated: what listens there is the primary of several.
-	Replicated bool    `json:"replicated,omitempty"`
-	Store      Address `json:"store"`
+	Replicated bool `json:"replicated,omitempty"`
+	// Sentinels know the primary as Master, in the place of Nodes.
+	Sentinels []Address `json:"sentinels,omitempty"`
+	Master    string    `json:"master,omitempty"`
+	Store     Address   `json:"store"`
 	// Consensus is a store that no fault strikes, where the lock needs one (see
 	// lock.Config.NeedsConsensus).
 	Consensus *Address `json:"consensus,omitempty"`

@@ -8,6 +8,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// NewFailover makes such a client that asks sentinels where the primary is.
+func NewFailover(o redis.FailoverOptions) *redis.Client {
+	o.Protocol, o.DisableIdentity, o.MaxRetries, o.ContextTimeoutEnabled = 2, true, -1, true
+	return redis.NewFailoverClient(&o)
+}
+
 // New makes a client without retries of its own, which lets contexts bound what it does. It
 // speaks version 2 of the protocol, and does not introduce itself.
 func New(o redis.Options) *redis.Client {

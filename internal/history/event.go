@@ -100,10 +100,16 @@ const (
 	FaultEnd    F = "fault-end"
 	FaultFailed F = "fault-failed"
 	// NodeDown and NodeUp: a node died, and came back with what Value.Detail
-	// says of its disk. NodePromoted: a replica became the primary.
+	// says of its disk. NodePromoted: a replica became the primary; NodeDemoted: a primary
+	// became a replica.
 	NodeDown     F = "node-down"
 	NodeUp       F = "node-up"
 	NodePromoted F = "node-promoted"
+	NodeDemoted  F = "node-demoted"
+	// Sentinel: a sentinel told of something. Process is the sentinel; Value.Detail is the word that
+	// Redis has for it (+sdown, +switch-master, +vote-for-leader ...), Value.Target the server or the sentinel that it
+	// is about (of +switch-master: the new primary), and Value.Epoch the epoch, where Redis tells it.
+	Sentinel F = "sentinel"
 	// Sent: a client sent a command to a node of the lock (Value.Command). It is recorded when
 	// the answer has reached the client, or when none can come any more.
 	Sent F = "command"
@@ -205,6 +211,9 @@ type Value struct {
 	Accepted Bool `json:"accepted,omitzero"`
 	// Highest is the highest token the resource knew before this effect.
 	Highest Int `json:"highest,omitzero"`
+
+	// Epoch is that of a sentinel.
+	Epoch Int `json:"epoch,omitzero"`
 
 	// TTL is how long a node's key still lives, in ns on the node's clock.
 	TTL Int `json:"ttl,omitzero"`

@@ -5,7 +5,9 @@ package machine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -165,7 +167,7 @@ func (c *Child) End(s syscall.Signal, within time.Duration) {
 
 // Resume sends SIGCONT.
 func (c *Child) Resume() error {
-	if err := c.cmd.Process.Signal(sigContinue); err != nil && !c.Dead() {
+	if err := c.cmd.Process.Signal(sigContinue); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("failed to resume %s: %w", c.Name, err)
 	}
 	return nil

@@ -70,11 +70,13 @@ const (
 	TellsToken Ability = "token"
 	// TellsOwner: an answer to acquire has the value that the lock wrote into its key.
 	TellsOwner Ability = "owner"
+	// AsksSentinels: the program asks Redis Sentinel where the primary is.
+	AsksSentinels Ability = "sentinel"
 )
 
 // Abilities are all of them.
 func Abilities() []Ability {
-	return []Ability{TellsValidity, Renews, TellsLoss, Extends, TellsToken, TellsOwner}
+	return []Ability{TellsValidity, Renews, TellsLoss, Extends, TellsToken, TellsOwner, AsksSentinels}
 }
 
 // Class says what keeps the lock.
@@ -211,7 +213,7 @@ type Setup struct {
 	Seed   uint64 `json:"seed"`
 	Lock   Lock   `json:"lock"`
 	Nodes  []Node `json:"nodes"`
-	// Topology is Independent or Replicated.
+	// Topology is one of those below.
 	Topology string `json:"topology"`
 	// Sentinels and Master are for the topology of Sentinel.
 	Sentinels []Node `json:"sentinels"`
@@ -226,6 +228,8 @@ const (
 	Independent = "independent"
 	// Replicated: one address, behind which a primary with its replicas is.
 	Replicated = "replicated"
+	// Watched: sentinels tell where the primary is; there are no nodes to name.
+	Watched = "sentinel"
 )
 
 // Lock is the lock to take.

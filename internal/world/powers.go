@@ -27,6 +27,8 @@ const (
 	// PostgresPower: let PostgreSQL hold the resource. It runs on this machine,
 	// wherever the nodes are.
 	PostgresPower
+	// SentinelPower: let sentinels watch the nodes.
+	SentinelPower
 	// MessagePower: wait for a message between a client and a node.
 	MessagePower
 	// Disturb links, a power for each kind of disturbance, in their order.
@@ -41,7 +43,7 @@ const (
 )
 
 var powerNames = []string{PausePower: "pause", NodeClockPower: "node-clock", ClientClockPower: "client-clock", CrashPower: "crash",
-	PowerCutPower: "power-cut", ReplicaPower: "replica", PostgresPower: "postgres", MessagePower: "message",
+	PowerCutPower: "power-cut", ReplicaPower: "replica", PostgresPower: "postgres", SentinelPower: "sentinel", MessagePower: "message",
 	LatencyPower: "latency", BandwidthPower: "bandwidth", CutPower: "cut", HoldPower: "hold", StallPower: "stall",
 	ResetPower: "reset", SlowClosePower: "slow-close", LimitDataPower: "limit-data"}
 

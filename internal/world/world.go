@@ -3,6 +3,7 @@ package world
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
@@ -23,6 +24,9 @@ type Spec struct {
 	// moves when another is promoted.
 	Nodes      []Node
 	Replicated bool
+	// Sentinel says who watches replicated nodes, and makes another the primary when that is down; nil: nobody
+	// does. Clients then ask the sentinels where the primary is.
+	Sentinel *Sentinel
 	// SharedStore: the resource lives on the first node.
 	SharedStore bool
 	// Postgres: the resource lives in PostgreSQL, or behaves so.
@@ -58,7 +62,12 @@ func (s *Spec) Check(has func(Power) bool) error {
 	for i := range s.Nodes {
 		err = errors.Join(err, check(persistenceNames, "persistence", s.Nodes[i].Persistence))
 	}
-	for _, p := range s.Needs {
+	needs := s.Needs
+	if s.Sentinel != nil {
+		needs = append(slices.Clone(needs), SentinelPower)
+		err = errors.Join(err, s.Sentinel.check(s.Nodes))
+	}
+	for _, p := range needs {
 		if unknown := check(powerNames, "power", p); unknown != nil {
 			err = errors.Join(err, unknown)
 		} else if !has(p) {
@@ -81,6 +90,31 @@ type Node struct {
 	Persistence Persistence
 }
 
+// Sentinel is who watches the nodes, and how.
+type Sentinel struct {
+	Names []string
+	// Quorum is how many sentinels must see the primary down; a switch takes a majority of all.
+	Quorum int
+	// DownAfter is how long the primary must not have answered, FailoverTimeout how long a failover may take.
+	DownAfter, FailoverTimeout time.Duration
+	// MinReplicas is how many replicas must have been heard of within MaxLag for the primary to accept a write.
+	MinReplicas int
+	MaxLag      time.Duration
+}
+
+// check refuses sentinels that could not do their work.
+func (s *Sentinel) check(nodes []Node) error {
+	switch {
+	case len(s.Names) == 0 || len(nodes) < 2:
+		return fmt.Errorf("%d sentinels cannot watch %d nodes", len(s.Names), len(nodes))
+	case s.Quorum < 1 || s.Quorum > len(s.Names):
+		return fmt.Errorf("%d of %d sentinels is no quorum", s.Quorum, len(s.Names))
+	case s.DownAfter < time.Millisecond || s.FailoverTimeout < time.Millisecond:
+		return errors.New("a sentinel needs a time after which a node is down, and one for a failover")
+	}
+	return nil
+}
+
 // Hooks are how a world tells what happens in it.
 type Hooks struct {
 	// Record takes an event; Index and Time are filled in.
@@ -93,6 +127,8 @@ type Hooks struct {
 	// its answers alone.
 	Message func(Message)
 	Unread  func(link Link, answers bool, why string)
+	// Sentinel is called with each thing that a sentinel tells, when it has been recorded, on an activity of its own.
+	Sentinel func(history.Event)
 	// Command is called once for each command that left a client for a node of the lock since
 	// the run began: when it has been answered, or cannot be any more, at the latest by Flush.
 	Command func(client string, c Command)

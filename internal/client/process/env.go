@@ -108,6 +108,9 @@ func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
 	if e.commonEnv, err = newCommonEnv(setup.Client, setup.Client, setup.Seed, nodes); err != nil {
 		return nil, err
 	}
+	if len(setup.Sentinels) > 0 && setup.Lock.Program == nil {
+		e.nodes = append(e.nodes, newPrimary(setup.Client, setup.Master, setup.Sentinels, 0))
+	}
 	if c := setup.Consensus; c != nil {
 		e.consensus, err = openStore(setup.Client, *c, 0)
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -40,6 +41,72 @@ func newNode(owner string, a client.Address, timeout time.Duration) (*node, erro
 	connect := func() *redis.Client { return driver.New(options(owner, a, trust)) }
 	return &node{name: a.Name, timeout: timeout, rdb: connect(), other: connect()}, nil
 }
+
+// newPrimary carries commands to the primary that sentinels name.
+func newPrimary(owner, master string, sentinels []client.Address, timeout time.Duration) *node {
+	o := redis.FailoverOptions{MasterName: master, ClientName: owner, ReadTimeout: -1, WriteTimeout: -1, PoolSize: 4}
+	for _, a := range sentinels {
+		o.SentinelAddrs = append(o.SentinelAddrs, a.Address)
+	}
+	connect := func() *redis.Client {
+		rdb := driver.NewFailover(o)
+		rdb.AddHook(dialing{})
+		return rdb
+	}
+	return &node{name: master, timeout: timeout, rdb: connect(), other: connect()}
+}
+
+// dialing makes certain that a server answers when a connection to it is opened: a link takes connections in the place of
+// its server, dead or out of reach as that may be. Who could not connect, or did not learn whom to connect to, has
+// certainly sent no command.
+type dialing struct{}
+
+var _ redis.Hook = dialing{}
+
+// DialHook implements redis.Hook.
+func (dialing) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := next(ctx, network, address)
+		if err == nil {
+			if err = answers(ctx, conn); err != nil {
+				err = errors.Join(err, conn.Close())
+			}
+		}
+		if err != nil {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+		}
+		return conn, nil
+	}
+}
+
+// ProcessHook implements redis.Hook.
+func (dialing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook implements redis.Hook.
+func (dialing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// answers waits for a server's first words.
+func answers(ctx context.Context, conn net.Conn) error {
+	deadline, ends := ctx.Deadline()
+	if !ends {
+		deadline = time.Now().Add(dialTimeout)
+	}
+	if err := conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(conn, make([]byte, len("+PONG\r\n"))); err != nil {
+		return err
+	}
+	return conn.SetDeadline(time.Time{})
+}
+
+// dialTimeout is how long go-redis gives a connection to be opened.
+const dialTimeout = 5 * time.Second
 
 func options(owner string, a client.Address, trust *tls.Config) redis.Options {
 	return redis.Options{

@@ -92,24 +92,36 @@ func programSetup(setup *client.SetupMessage, points []string) (program.Setup, e
 		Topology: program.Independent,
 		Points:   slices.DeleteFunc(slices.Clone(setup.Points), func(name string) bool { return !slices.Contains(points, name) }),
 	}
-	if setup.Replicated {
+	switch {
+	case len(setup.Sentinels) > 0:
+		p.Topology, p.Master = program.Watched, setup.Master
+	case setup.Replicated:
 		p.Topology = program.Replicated
 	}
-	for _, a := range setup.Nodes {
+	if p.Nodes, err = toldServers(setup.Nodes); err == nil {
+		p.Sentinels, err = toldServers(setup.Sentinels)
+	}
+	return p, err
+}
+
+// toldServers are servers as a program is told of them.
+func toldServers(addresses []client.Address) ([]program.Node, error) {
+	list := make([]program.Node, 0, len(addresses))
+	for _, a := range addresses {
 		host, port, err := net.SplitHostPort(a.Address)
 		if err != nil {
-			return p, fmt.Errorf("node %s: %w", a.Name, err)
+			return nil, fmt.Errorf("node %s: %w", a.Name, err)
 		}
 		n := program.Node{Name: a.Name, Host: host, Username: a.Username, Password: a.Password()}
 		if n.Port, err = strconv.Atoi(port); err != nil {
-			return p, fmt.Errorf("node %s: %w", a.Name, err)
+			return nil, fmt.Errorf("node %s: %w", a.Name, err)
 		}
 		if a.TLS != nil {
 			n.TLS = &program.TLS{ServerName: a.TLS.ServerName, CA: a.TLS.CA}
 		}
-		p.Nodes = append(p.Nodes, n)
+		list = append(list, n)
 	}
-	return p, nil
+	return list, nil
 }
 
 // Acquire implements lock.Lock.

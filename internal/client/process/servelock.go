@@ -120,20 +120,28 @@ func (s *servedLock) greet(m *heard, ready program.Ready) error {
 	}{program.ReadyType, ready})
 }
 
+// addresses are those of servers that the other side names.
+func addresses(servers []program.Node) []client.Address {
+	list := make([]client.Address, len(servers))
+	for i, n := range servers {
+		list[i] = client.Address{Name: n.Name, Address: net.JoinHostPort(n.Host, strconv.Itoa(n.Port)),
+			TLS: (*client.TLS)(n.TLS), Username: n.Username, Secret: n.Password}
+	}
+	return list
+}
+
 // setUp makes the lock and opens its connections.
 func (s *servedLock) setUp(m *heard) error {
 	consensus, err := s.configure(&m.Lock)
 	if err != nil {
 		return err
 	}
-	nodes := make([]client.Address, len(m.Nodes))
-	for i, n := range m.Nodes {
-		nodes[i] = client.Address{Name: n.Name, Address: net.JoinHostPort(n.Host, strconv.Itoa(n.Port)),
-			TLS: (*client.TLS)(n.TLS), Username: n.Username, Secret: n.Password}
-	}
-	common, err := newCommonEnv(m.Client, "", m.Seed, nodes) // the links name what a program connects
+	common, err := newCommonEnv(m.Client, "", m.Seed, addresses(m.Nodes)) // the links name what a program connects
 	if err != nil {
 		return err
+	}
+	if len(m.Sentinels) > 0 {
+		common.nodes = append(common.nodes, newPrimary("", m.Master, addresses(m.Sentinels), 0))
 	}
 	s.env = &servedEnv{commonEnv: common, lock: s, armed: m.Points}
 	if s.config.NeedsConsensus() {

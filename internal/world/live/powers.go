@@ -18,7 +18,7 @@ import (
 // what they take (Prepare says so).
 func has(p world.Power) bool {
 	switch p {
-	case world.PausePower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.PostgresPower,
+	case world.PausePower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.SentinelPower, world.PostgresPower,
 		world.NodeClockPower, world.ClientClockPower, world.MessagePower:
 		return true
 	case world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
@@ -136,9 +136,13 @@ func (w *World) Kill(target string) error {
 	if err := p.Kill(); err != nil {
 		return err
 	}
-	if n := w.servers.Named(target); n != nil {
-		w.observation.Forget(target)
-		n.Stop()
+	n := w.servers.Named(target)
+	if n == nil {
+		return nil
+	}
+	w.observation.Forget(target)
+	n.Stop()
+	if w.servers.Sentinels[target] == nil {
 		w.record(history.Event{Process: target, Type: history.Info, F: history.NodeDown})
 	}
 	return nil
@@ -181,6 +185,10 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	defer func() { _ = open() }()
 	if err := n.Restart(w.ctx, keep); err != nil {
 		return err
+	}
+	if w.servers.Sentinels[target] != nil {
+		w.tell(history.Event{Process: target, Type: history.Info, F: history.Sentinel, Value: history.Value{Detail: "+monitor"}}) // nobody listened yet
+		return w.listen(n)
 	}
 	if lost := w.spec.Resource.Volatile(); n == w.servers.Store && len(lost) > 0 {
 		if err := n.Admin.Del(w.ctx, lost...).Err(); err != nil {

@@ -68,6 +68,9 @@ func (w *World) followNew(primary *server.Node) error {
 
 // endpoints are the names and addresses under which clients see the nodes.
 func (w *World) endpoints() []server.Endpoint {
+	if w.spec.Sentinel != nil {
+		return nil
+	}
 	if w.spec.Replicated {
 		return []server.Endpoint{w.servers.First().Endpoint(world.Primary)}
 	}

@@ -55,6 +55,12 @@ type World struct {
 	engine *docker.Engine
 	// primaries are the addresses at which replicas found their primaries.
 	primaries sync.Map
+	// announced are the addresses at which servers and sentinels reach one another.
+	announced map[string]string
+	// sentinelIDs are the sentinels by how they call one another.
+	sentinelIDs map[string]string
+	// roles are those of servers that sentinels watch, as Redis calls them.
+	roles sync.Map
 	// lives has a lock for each client and node, see changeLife.
 	lives sync.Map
 	// wire reads what passes between clients and nodes.
@@ -93,7 +99,7 @@ func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	w := &World{spec: spec, ctx: ctx, cancel: cancel, links: proxy.New()}
+	w := &World{spec: spec, ctx: ctx, cancel: cancel, links: proxy.New(), announced: make(map[string]string), sentinelIDs: make(map[string]string)}
 	w.links.Refused, w.links.Lacks = w.refused, w.lacks
 	if err := w.build(o); err != nil {
 		_ = w.Close()
@@ -111,7 +117,7 @@ func (w *World) build(o Options) (err error) {
 		return err
 	}
 	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.record,
-		Stop: w.Stop, Background: &w.background}
+		Stop: w.Stop, Background: &w.background, Reopens: w.spec.Sentinel != nil, Reopened: w.tellRole}
 	w.wire = w.newWire(shown)
 	w.wall = observe.Steady(w.time.WallOffset)
 	if w.spec.Lock.Program != nil {
@@ -146,10 +152,14 @@ func (w *World) build(o Options) (err error) {
 		return err
 	}
 	w.ready = true
-	if w.spec.Replicated {
-		if err := w.replicate(w.ctx); err != nil {
-			return err
-		}
+	switch {
+	case w.spec.Sentinel != nil:
+		err = w.watched(w.ctx)
+	case w.spec.Replicated:
+		err = w.replicate(w.ctx)
+	}
+	if err != nil {
+		return err
 	}
 	if err := w.servers.StartConsensus(w.ctx); err != nil {
 		return err
@@ -159,7 +169,10 @@ func (w *World) build(o Options) (err error) {
 
 // findServers makes the servers, or takes those that were kept.
 func (w *World) findServers(o Options) (err error) {
-	if w.kept = o.Kept; w.kept != nil {
+	if w.spec.Sentinel == nil { // who has been primary, and what sentinels remember, stays with their servers
+		w.kept = o.Kept
+	}
+	if w.kept != nil {
 		w.servers, w.ready, err = w.kept.take(w.ctx, &w.spec, o.Options)
 	} else {
 		w.servers, err = server.New(w.ctx, &w.spec, w.scratch, o.Options)
@@ -215,6 +228,13 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 	}
 	if c := w.clients.Clocks[name]; c != nil {
 		s.Environ = c.Variables()
+	}
+	if w.spec.Sentinel != nil {
+		var err error
+		if s.Sentinels, err = w.sentinelLinks(name); err != nil {
+			return s, err
+		}
+		s.Master = server.MasterName
 	}
 	for _, e := range w.endpoints() {
 		wire, invitation := w.wire, w.servers.Host.Invitation
@@ -356,6 +376,9 @@ func (w *World) Start(h world.Hooks) error {
 		if err := w.observe(n); err != nil {
 			return err
 		}
+	}
+	if err := w.listenToAll(); err != nil {
+		return err
 	}
 	if w.spec.Postgres {
 		if err := w.postgres.Listen(w.ctx, observe.TellEffect(w.time.WallOffset, w.record)); err != nil {

@@ -57,6 +57,9 @@ type keyWatch struct {
 type doubt struct {
 	command, caller string
 	ways            []way
+	// replicated is the question whose answer alone counts, where replication may have changed the key beside all ways; nil:
+	// any answer counts.
+	replicated *look
 }
 
 // way is one way in which it may have gone, and what the key is after it.
@@ -168,7 +171,7 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 		return
 	}
 	if change.Either != nil && k.ask != nil {
-		k.doubt = &doubt{c.args[0], caller, way{}.then(deed{line: c, caller: caller, at: at, before: before}, change.Either...)}
+		k.doubt = &doubt{command: c.args[0], caller: caller, ways: way{}.then(deed{line: c, caller: caller, at: at, before: before}, change.Either...)}
 		k.question()
 		return
 	}
@@ -291,6 +294,35 @@ func (k *keyWatch) emit(f history.F, owner, caller string, ttl history.Int) {
 	}})
 }
 
+// known is what is known of the key.
+func (k *keyWatch) known() command.Key {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch d := k.doubt; {
+	case d == nil:
+		return k.replay.Key
+	case d.replicated != nil && len(d.ways) == 1:
+		return d.ways[0].after
+	}
+	return command.Key{Holds: command.Unclear}
+}
+
+// goOn goes on from what was known of the key before replication may have changed it unseen.
+func (k *keyWatch) goOn(before command.Key) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case before.Holds == command.Unclear:
+		k.unclear(history.Value{Detail: "connections that the server closed"})
+	case k.ask != nil:
+		k.number++
+		l := k.ask(k.number)
+		k.asked = append(k.asked, l)
+		k.begun, k.replay.Key = true, command.Key{Holds: command.Unclear}
+		k.doubt = &doubt{command: "replication", ways: []way{{after: before}}, replicated: l}
+	}
+}
+
 // question asks the node for the key's state, unless an answer is under way.
 func (k *keyWatch) question() {
 	if k.ask == nil {
@@ -312,15 +344,19 @@ func (k *keyWatch) question() {
 
 // takeAnswer takes in the answer to a question, which shows in the stream at an instant.
 func (k *keyWatch) takeAnswer(l *look, at command.Span) {
+	d := k.doubt
+	replicated := d != nil && d.replicated != nil
+	if replicated && d.replicated != l {
+		return
+	}
 	seen := command.Key{Holds: command.Unclear}
 	if l.err == nil {
 		seen, k.behind = l.state.key(at), false
 	}
-	d := k.doubt
 	if k.doubt = nil; d != nil && k.decide(d, seen, at) {
 		return
 	}
-	if d != nil {
+	if d != nil && !replicated {
 		k.obscured(d.command, d.caller)
 	}
 	if k.begun && (k.replay.Holds != command.Unclear || k.hopeless) {
@@ -335,7 +371,7 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 		k.obscure = true
 	case seen.Holds == command.Text:
 		k.emit(history.KeySet, seen.Owner(), "", l.state.ttl)
-	case k.obscure && seen.Holds == command.Absent:
+	case (k.obscure || replicated) && seen.Holds == command.Absent:
 		k.emit(history.KeyDeleted, "", "", history.Int{})
 	}
 }

@@ -248,16 +248,18 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door) {
 		time.Sleep(time.Duration(rapid.IntRange(0, 1500).Draw(t, "us")) * time.Microsecond)
 	}
 	for again := true; again; {
-		n.Admin.Echo(ctx, "flush")
-		<-m.flushed
+		mark, shown := m.mark()
+		n.Admin.Echo(ctx, mark)
+		<-shown
 		again = k.settle(ctx)
 	}
 	before, err := lookAt(ctx, n, "lock", "end")
 	if err != nil {
 		return // it holds what a look does not read
 	}
-	n.Admin.Echo(ctx, "flush")
-	<-m.flushed
+	mark, shown := m.mark()
+	n.Admin.Echo(ctx, mark)
+	<-shown
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if got := k.replay.Key; got.Holds != command.Unclear {

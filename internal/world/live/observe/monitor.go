@@ -2,10 +2,12 @@ package observe
 
 import (
 	"bufio"
+	"crypto/rand"
 	"fmt"
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -16,10 +18,12 @@ import (
 // all proxies: every command the server carried out, in its order.
 type monitor struct {
 	conn net.Conn
-	// flushed receives the text of every ECHO seen, so that the reader of the
+	// marks are what waits for the ECHO of a text, so that the reader of the
 	// stream can be waited for.
-	flushed chan string
-	ended   chan struct{}
+	marks sync.Map
+	ended chan struct{}
+	// followed: another stream is open in its place, or none will be.
+	followed chan struct{}
 	// watch follows the lock's keys in the stream; nil: nobody does.
 	watch *nodeWatch
 }
@@ -48,7 +52,7 @@ func openMonitor(d server.Door, see func(monitored), end func()) (*monitor, erro
 	if err != nil {
 		return nil, err
 	}
-	m := &monitor{conn: conn, flushed: make(chan string, 16), ended: make(chan struct{})}
+	m := &monitor{conn: conn, ended: make(chan struct{})}
 	go m.read(bufio.NewReaderSize(conn, 1<<16), see, end)
 	return m, nil
 }
@@ -66,14 +70,20 @@ func (m *monitor) read(lines *bufio.Reader, see func(monitored), end func()) {
 			continue // not a command: the server's own talk
 		}
 		if len(c.args) == 2 && strings.EqualFold(c.args[0], "echo") {
-			select {
-			case m.flushed <- c.args[1]:
-			default:
+			if shown, waited := m.marks.LoadAndDelete(c.args[1]); waited {
+				close(shown.(chan struct{}))
 			}
 			continue
 		}
 		see(c)
 	}
+}
+
+// mark is a text that no ECHO had before, and what is closed when the stream shows it.
+func (m *monitor) mark() (text string, shown <-chan struct{}) {
+	text, c := rand.Text(), make(chan struct{})
+	m.marks.Store(text, c)
+	return text, c
 }
 
 func (m *monitor) Close() {

@@ -149,6 +149,27 @@ func (w *nodeWatch) discover(s *Strangers, c monitored) {
 	}
 }
 
+// lost records that nobody knows the keys any more.
+func (w *nodeWatch) lost() {
+	for _, k := range w.all() {
+		k.mu.Lock()
+		k.unclear(history.Value{Detail: "connections that the server closed"})
+		k.mu.Unlock()
+	}
+}
+
+// goOn goes on from what another watch knew of the keys, or the same: since then they can have changed by replication alone,
+// unseen, and the node is asked.
+func (w *nodeWatch) goOn(from *nodeWatch) {
+	for _, k := range w.all() {
+		for _, before := range from.all() {
+			if before.replay.Name == k.replay.Name {
+				k.goOn(before.known())
+			}
+		}
+	}
+}
+
 func (w *nodeWatch) all() []*keyWatch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -200,7 +221,7 @@ func (o *Observation) keys(node string) []string {
 		return []string{o.Key}
 	}
 	list := slices.DeleteFunc(slices.Clone(o.Strangers.Keys), func(key string) bool { return strings.Contains(key, "*") })
-	for _, key := range o.found[node] {
+	for _, key := range o.names[node] {
 		if !slices.Contains(list, key) {
 			list = append(list, key)
 		}

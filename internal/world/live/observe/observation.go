@@ -24,16 +24,22 @@ type Observation struct {
 	Record func(history.Event)
 	// Strangers is nil where the lock is ours.
 	Strangers *Strangers
+	// Reopens: servers close streams while they live, when their role changes, and each is opened again.
+	Reopens bool
+	// Reopened is told when a stream is open, or open again. served: the server may have served clients since the last stream
+	// ended. settled waits until it has all that its role gives it, and reports whether that may have changed keys unseen.
+	Reopened func(*server.Node) (served bool, settled func() bool)
 	// Stop ends the run.
 	Stop func()
 	// Background are the questions to nodes that are under way.
 	Background *sync.WaitGroup
 
 	mu       sync.Mutex // guards what follows
+	closed   bool
 	err      error
 	monitors map[string]*monitor
-	// found are the keys that patterns fitted on nodes that have died since.
-	found map[string][]string
+	// names are those of the keys that patterns fitted on nodes whose stream has ended.
+	names map[string][]string
 }
 
 // fail ends the run for a reason.
@@ -74,15 +80,39 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 	if err != nil {
 		return err
 	}
-	m.watch = watch
+	m.watch, m.followed = watch, make(chan struct{})
 	o.mu.Lock()
+	if o.closed {
+		o.mu.Unlock()
+		m.Close()
+		return context.Cause(o.Ctx)
+	}
 	if o.monitors == nil {
 		o.monitors = make(map[string]*monitor)
 	}
+	before := o.monitors[n.Name]
 	o.monitors[n.Name] = m
 	o.mu.Unlock()
+	if o.Reopens {
+		o.Background.Go(func() { o.follow(n, m, func() error { return o.Observe(n, key, log, offset) }) })
+	}
 	if watch == nil {
 		return nil
+	}
+	if o.Reopens {
+		served, settled := o.Reopened(n)
+		switch {
+		case before == nil:
+		case served:
+			watch.lost()
+		default:
+			watch.goOn(before.watch)
+		}
+		o.Background.Go(func() {
+			if settled() {
+				watch.goOn(watch)
+			}
+		})
 	}
 	return watch.Start(o.Ctx)
 }
@@ -101,44 +131,104 @@ func (o *Observation) Forget(name string) {
 	case <-time.After(FlushWithin): // a server that somebody else killed may leave its connections open
 	}
 	m.Close()
-	if m.watch != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.found == nil {
-			o.found = make(map[string][]string)
-		}
-		o.found[name] = nil
-		for _, k := range m.watch.all() {
-			o.found[name] = append(o.found[name], k.replay.Name)
+	o.found(name, m)
+}
+
+// Flush waits until a node's monitor has shown everything, and what was asked is answered. It can be done once
+// in the life of a server.
+func (o *Observation) Flush(ctx context.Context, n *server.Node) error {
+	for {
+		m, err := o.seen(ctx, n)
+		if err != nil || m == nil || m.watch == nil || !m.watch.settle(ctx) {
+			return err
 		}
 	}
 }
 
-// Flush waits until a node's monitor has shown everything. It can be done once
-// in the life of a server.
-func (o *Observation) Flush(ctx context.Context, n *server.Node) error {
-	const mark = "flush"
-	o.mu.Lock()
-	m := o.monitors[n.Name]
-	o.mu.Unlock()
-	if m == nil || n.Server.Dead() {
-		return nil
-	}
+// Seen returns once a node's monitor has shown all that the node had carried out when it was called.
+func (o *Observation) Seen(ctx context.Context, n *server.Node) error {
+	_, err := o.seen(ctx, n)
+	return err
+}
+
+// seen returns the monitor that has shown all, or nil if nobody observes the node.
+func (o *Observation) seen(ctx context.Context, n *server.Node) (*monitor, error) {
 	for {
-		if err := n.Admin.Echo(ctx, mark).Err(); err != nil {
-			return fmt.Errorf("failed to flush the observation of node %s: %w", n.Name, err)
+		m := o.monitor(n.Name)
+		if m == nil || n.Server.Dead() {
+			return nil, nil
+		}
+		mark, shown := m.mark()
+		err := n.Admin.Echo(ctx, mark).Err()
+		if err != nil && !o.Reopens {
+			return nil, fmt.Errorf("failed to flush the observation of node %s: %w", n.Name, err)
+		}
+		var again <-chan time.Time // the server may have closed the connection over which it was asked
+		if err != nil {
+			again = time.After(askAgain)
 		}
 		select {
-		case <-m.flushed:
-			if m.watch == nil || !m.watch.settle(ctx) {
-				return nil
-			}
+		case <-shown:
+			return m, nil
+		case <-again:
 		case <-m.ended:
-			return fmt.Errorf("the observation of node %s ended early", n.Name)
+			if !o.Reopens {
+				return nil, fmt.Errorf("the observation of node %s ended early", n.Name)
+			}
+			select {
+			case <-m.followed:
+			case <-ctx.Done():
+			}
 		case <-ctx.Done():
-			return fmt.Errorf("the observation of node %s %w", n.Name, context.Cause(ctx))
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("the observation of node %s %w", n.Name, context.Cause(ctx))
 		}
 	}
+}
+
+// askAgain is how long is waited for a server that has closed a connection.
+const askAgain = 2 * time.Millisecond
+
+// follow opens the stream of a node again when the server has closed it, as it does when a sentinel makes it a primary
+// or a replica. What was done to the keys in the meantime is not known, and is asked for.
+func (o *Observation) follow(n *server.Node, m *monitor, observe func() error) {
+	defer close(m.followed)
+	defer m.Close()
+	select {
+	case <-m.ended:
+	case <-o.Ctx.Done():
+		return
+	}
+	for o.Ctx.Err() == nil && o.monitor(n.Name) == m && !n.Server.Dead() {
+		o.found(n.Name, m)
+		if observe() == nil {
+			return
+		}
+		time.Sleep(askAgain)
+	}
+}
+
+// found keeps the names of the keys that a monitor came to follow.
+func (o *Observation) found(node string, m *monitor) {
+	if m.watch == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.names == nil {
+		o.names = make(map[string][]string)
+	}
+	o.names[node] = nil
+	for _, k := range m.watch.all() {
+		o.names[node] = append(o.names[node], k.replay.Name)
+	}
+}
+
+func (o *Observation) monitor(node string) *monitor {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.monitors[node]
 }
 
 // FlushWithin is how long an observation may lag behind.
@@ -146,6 +236,9 @@ const FlushWithin = 5 * time.Second
 
 // Close ends the streams.
 func (o *Observation) Close() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
 	for _, m := range o.monitors {
 		m.Close()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -20,19 +21,16 @@ import (
 // Dial opens a connection to the party at the end of a link.
 type Dial func(context.Context) (net.Conn, error)
 
-// proxied is a link: it listens, and carries each connection through a valve for each
+// proxied is a link: it carries each connection through a valve for each
 // direction. toxiproxy's own proxy would let in anybody, and knows no other end than an address.
 type proxied struct {
 	name              world.Link
-	listener          net.Listener
-	port              int
 	toxiproxy         *toxiproxy.ApiServer
 	toxics            *toxiproxy.ToxicCollection
 	requests, answers *valve
 	refused           func(world.Link, error)
 	lacks             func(error)
 	refusal           sync.Once
-	serving           sync.WaitGroup
 
 	mu   sync.Mutex // guards what follows
 	dial Dial
@@ -42,9 +40,9 @@ type proxied struct {
 	conns  map[*end]bool
 }
 
-// listen opens a link on a port of loopback. wire reads its connections; nil: nobody does.
-func (p *Proxies) listen(name world.Link, port int, dial Dial, wire *Wire) (l *proxied, err error) {
-	l = &proxied{name: name, port: port, dial: dial, toxiproxy: p.server, refused: p.Refused, lacks: p.Lacks, conns: make(map[*end]bool)}
+// newLink makes a link that nobody can reach yet. wire reads its connections; nil: nobody does.
+func (p *Proxies) newLink(name world.Link, dial Dial, wire *Wire) (l *proxied, err error) {
+	l = &proxied{name: name, dial: dial, toxiproxy: p.server, refused: p.Refused, lacks: p.Lacks, conns: make(map[*end]bool)}
 	l.toxics = toxiproxy.NewProxy(p.server, name.From+"-"+name.To, "", "").Toxics
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	if l.requests, err = l.fit("upstream"); err != nil {
@@ -56,19 +54,76 @@ func (p *Proxies) listen(name world.Link, port int, dial Dial, wire *Wire) (l *p
 	if wire != nil && wire.reads(name) {
 		l.read(wire)
 	}
-	l.listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, machine.ErrPortTaken
-	}
-	if err != nil {
-		return nil, err
-	}
-	l.serving.Go(l.accept)
 	return l, nil
 }
 
-// address is where the link listens.
-func (l *proxied) address() string { return l.listener.Addr().String() }
+// door is where links are reached: one of its own, or a party's only address, where the address that a connection
+// comes from tells whose it is.
+type door struct {
+	listener net.Listener
+	port     int
+	// links are those that it leads to, by the address that a connection comes from; of an address of no
+	// length: all others.
+	links   map[netip.Addr]*proxied
+	serving sync.WaitGroup
+}
+
+// listen opens a door on a free port of loopback.
+func listen(links map[netip.Addr]*proxied) (d *door, err error) {
+	err = machine.OnFreePort(func(port int) error {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return machine.ErrPortTaken
+		}
+		d = &door{listener: listener, port: port, links: links}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.serving.Go(d.accept)
+	return d, nil
+}
+
+// address is where it is.
+func (d *door) address() string { return d.listener.Addr().String() }
+
+func (d *door) accept() {
+	for {
+		client, err := d.listener.Accept()
+		if err != nil {
+			for _, l := range d.links {
+				if l.lack(err) {
+					break
+				}
+			}
+			return
+		}
+		l := d.links[client.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()]
+		if l == nil {
+			l = d.links[netip.Addr{}]
+		}
+		if l == nil { // nobody who was told of this address comes from there
+			_ = client.Close()
+			continue
+		}
+		d.serving.Go(func() { l.serve(client) })
+	}
+}
+
+// close lets nobody in any more, and ends the links.
+func (d *door) close() {
+	for _, l := range d.links {
+		l.requests.shut()
+		l.answers.shut()
+	}
+	_ = d.listener.Close()
+	for _, l := range d.links {
+		l.leadTo(nil)
+	}
+	d.serving.Wait()
+	machine.ReturnPort(d.port)
+}
 
 // fit puts a valve on a stream of the link: upstream is the way of the
 // requests.
@@ -88,17 +143,6 @@ func (l *proxied) read(wire *Wire) {
 	var latest *conn
 	l.requests.opened = func() *conn { latest = wire.open(l.name); return latest }
 	l.answers.answers, l.answers.opened = true, func() *conn { return latest }
-}
-
-func (l *proxied) accept() {
-	for {
-		client, err := l.listener.Accept()
-		if err != nil {
-			l.lack(err)
-			return
-		}
-		l.serving.Go(func() { l.serve(client) })
-	}
 }
 
 // serve deals with a client. The party at the other end may take its time.
@@ -177,16 +221,6 @@ func (l *proxied) leadTo(dial Dial) {
 	for e := range l.conns {
 		_ = e.Conn.Close()
 	}
-}
-
-// close ends the link.
-func (l *proxied) close() {
-	l.requests.shut()
-	l.answers.shut()
-	_ = l.listener.Close()
-	l.leadTo(nil)
-	l.serving.Wait()
-	machine.ReturnPort(l.port)
 }
 
 // admit lets in connections of this program's user and of root alone. What comes from

@@ -5,13 +5,14 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
 
-	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -27,10 +28,10 @@ type Proxies struct {
 	server *toxiproxy.ApiServer
 
 	mu sync.Mutex
-	// opened are all of them, links those that faults can strike.
-	opened []*proxied
-	links  map[world.Link]*proxied
-	order  []world.Link
+	// doors lead to all of them, links are those that faults can strike.
+	doors []*door
+	links map[world.Link]*proxied
+	order []world.Link
 }
 
 // New prepares toxiproxy as a library: no API server listens.
@@ -44,39 +45,44 @@ func New() *Proxies {
 // Open puts a link between from and to, which dial reaches, and returns where it
 // listens. wire reads its connections; nil: nobody does.
 func (p *Proxies) Open(from, to string, dial Dial, wire *Wire) (string, error) {
-	name := world.Link{From: from, To: to}
-	l, err := p.open(name, dial, wire)
-	if err != nil {
-		return "", err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.links[name] = l
-	p.order = append(p.order, name)
-	return l.address(), nil
+	return p.open(to, dial, wire, map[netip.Addr]string{{}: from}, true)
 }
 
 // OpenSpared opens a link that no fault strikes.
 func (p *Proxies) OpenSpared(from, to string, dial Dial) (string, error) {
-	l, err := p.open(world.Link{From: from, To: to}, dial, nil)
-	if err != nil {
-		return "", err
-	}
-	return l.address(), nil
+	return p.open(to, dial, nil, map[netip.Addr]string{{}: from}, false)
 }
 
-func (p *Proxies) open(name world.Link, dial Dial, wire *Wire) (l *proxied, err error) {
-	err = machine.OnFreePort(func(port int) (err error) {
-		l, err = p.listen(name, port, dial, wire)
-		return err
-	})
+// OpenShared opens the links of all that reach a party at one address, which it returns: each of them by the address
+// that it comes from.
+func (p *Proxies) OpenShared(to string, dial Dial, from map[netip.Addr]string) (string, error) {
+	return p.open(to, dial, nil, from, true)
+}
+
+func (p *Proxies) open(to string, dial Dial, wire *Wire, from map[netip.Addr]string, struck bool) (string, error) {
+	links := make(map[netip.Addr]*proxied, len(from))
+	for address, name := range from {
+		l, err := p.newLink(world.Link{From: name, To: to}, dial, wire)
+		if err != nil {
+			return "", fmt.Errorf("failed to open the link from %s to %s: %w", name, to, err)
+		}
+		links[address] = l
+	}
+	d, err := listen(links)
 	if err != nil {
-		return nil, fmt.Errorf("failed to open the link from %s to %s: %w", name.From, name.To, err)
+		return "", fmt.Errorf("failed to open links to %s: %w", to, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.opened = append(p.opened, l)
-	return l, nil
+	p.doors = append(p.doors, d)
+	if struck {
+		for _, address := range slices.SortedFunc(maps.Keys(links), netip.Addr.Compare) {
+			l := links[address]
+			p.links[l.name] = l
+			p.order = append(p.order, l.name)
+		}
+	}
+	return d.address(), nil
 }
 
 // All are the links, in the order in which they were opened.
@@ -127,7 +133,7 @@ func (p *Proxies) Disturb(links []world.Link, d world.Disturbance) (func() error
 func (p *Proxies) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, l := range p.opened {
-		l.close()
+	for _, d := range p.doors {
+		d.close()
 	}
 }

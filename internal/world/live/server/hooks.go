@@ -42,6 +42,8 @@ func (h Hooks) lacks(d world.Demand) error {
 		need("clock", h.Clock)
 	case world.ReplicaPower:
 		return errors.New("existing servers are not made replicas or primaries")
+	case world.SentinelPower:
+		return errOnlyProcesses
 	case world.ClientClockPower, world.PostgresPower, world.MessagePower,
 		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
 		world.SlowClosePower, world.LimitDataPower: // clients, links and PostgreSQL are here, wherever the nodes are

@@ -43,7 +43,7 @@ func Available(p world.Power) error {
 		_, err = machine.FindFaketime()
 	case world.PostgresPower:
 		_, err = postgres.FindPostgres()
-	case world.PausePower, world.ClientClockPower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.MessagePower,
+	case world.PausePower, world.ClientClockPower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.SentinelPower, world.MessagePower,
 		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
 		world.SlowClosePower, world.LimitDataPower: // they take nothing but Linux
 	}
@@ -56,8 +56,11 @@ func prepareDocker(ctx context.Context, o Options, demands []world.Demand) error
 		return err
 	}
 	return refuse(demands, func(d world.Demand) error {
-		if d.Power == world.NodeClockPower && image.Preload == "" {
+		switch {
+		case d.Power == world.NodeClockPower && image.Preload == "":
 			return noFaketimeIn(image.Name)
+		case d.Power == world.SentinelPower:
+			return errOnlyProcesses
 		}
 		return nil
 	})

@@ -51,9 +51,15 @@ func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
 		return fmt.Errorf("failed to open the log of node %s: %w", n.Name, err)
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(h.binary, append([]string{
+	args := append([]string{
 		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "yes", "--dir", n.dir,
-	}, n.commonArguments()...)...)
+	}, n.commonArguments()...)
+	if n.failsOver() {
+		if args, err = n.byFile(args); err != nil {
+			return err
+		}
+	}
+	cmd := exec.Command(h.binary, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = n.dir, log, log
 	if clock, moved := n.Clock.(*machine.Faketime); moved {
 		cmd.Env = machine.Environ(clock.Variables())

@@ -32,6 +32,15 @@ type Node struct {
 	// Clock moves the server's wall clock, where the run needs that.
 	Clock  movableClock
 	Server server
+	// source is the address from which it opens connections, where the servers fail over by themselves; watches: it
+	// is a sentinel.
+	source  string
+	watches bool
+	// unlisten ends the subscription to what a sentinel tells.
+	unlisten func() error
+	// minReplicas and maxLag are min-replicas-to-write and min-replicas-max-lag.
+	minReplicas int
+	maxLag      time.Duration
 	// synced watches how much of the append-only file has been fsynced.
 	synced *syncWatch
 	// Admin talks to the server past the proxies.
@@ -87,9 +96,18 @@ func (n *Node) commonArguments() []string {
 	}
 	args := []string{
 		"--user", "default", "on", fmt.Sprintf("#%x", sha256.Sum256([]byte(n.password))), "~*", "+@all",
-		"--daemonize", "no", "--hz", "100", "--maxclients", "1000",
-		"--stop-writes-on-bgsave-error", "no", "--loglevel", "notice", "--logfile", "",
-		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600",
+		"--daemonize", "no", "--maxclients", "1000", "--loglevel", "notice", "--logfile", "",
+	}
+	if n.source != "" {
+		args = append(args, "--bind-source-addr", n.source)
+	}
+	if n.watches {
+		return args
+	}
+	args = append(args, "--hz", "100",
+		"--stop-writes-on-bgsave-error", "no", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600")
+	if n.minReplicas > 0 {
+		args = append(args, "--min-replicas-to-write", strconv.Itoa(n.minReplicas), "--min-replicas-max-lag", strconv.Itoa(int(n.maxLag/time.Second)))
 	}
 	return append(args, persistenceArguments(n.Persistence)...)
 }
@@ -176,6 +194,10 @@ func (n *Node) Resume() error {
 
 // Stop ends the server where it is ours, and what watches it.
 func (n *Node) Stop() {
+	if n.unlisten != nil {
+		_ = n.unlisten()
+		n.unlisten = nil
+	}
 	if n.Admin != nil {
 		_ = n.Admin.Close()
 	}

@@ -45,6 +45,23 @@ func (n *Node) Follow(ctx context.Context, address string) error {
 	}
 }
 
+// InStep waits until a replica has got all that its primary has, and reports that it did: not if it is dead
+// before that, or a primary.
+func (n *Node) InStep(ctx context.Context) bool {
+	for !n.Server.Dead() && ctx.Err() == nil {
+		info, err := n.Admin.Info(ctx, "replication").Result()
+		switch {
+		case err != nil: // it closes connections
+		case InfoField(info, "role") == "master":
+			return false
+		case InfoField(info, "master_link_status") == "up":
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
+}
+
 // Acknowledged waits until all replicas have acknowledged everything, so that a
 // run begins with nothing under way. Replicas acknowledge once a second.
 func (n *Node) Acknowledged(ctx context.Context, replicas int) error {

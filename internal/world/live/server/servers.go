@@ -24,6 +24,8 @@ type Servers struct {
 	// Host runs the nodes, storeHost the resource; they may be the same.
 	Host, storeHost Host
 	Nodes           map[string]*Node
+	// Sentinels watch the nodes; empty: nobody does.
+	Sentinels map[string]*Node
 	// Store is the node with the resource; nil where PostgreSQL has it.
 	Store *Node
 	// Consensus is nil where the lock needs none.
@@ -41,6 +43,9 @@ func New(ctx context.Context, spec *world.Spec, scratch string, o Options) (*Ser
 	for _, n := range spec.Nodes {
 		s.Nodes[n.Name] = s.node(n.Name, "node-"+n.Name, s.Host, n.Persistence)
 	}
+	if err := s.addSentinels(); err != nil {
+		return s, err
+	}
 	switch {
 	case spec.SharedStore:
 		s.Store = s.Nodes[spec.Nodes[0].Name]
@@ -57,7 +62,7 @@ func (s *Servers) node(name, file string, h Host, p world.Persistence) *Node {
 
 // Start starts the nodes and the resource.
 func (s *Servers) Start(ctx context.Context) error {
-	for _, n := range s.All() {
+	for _, n := range s.everybody() {
 		if err := n.makeFolder(); err != nil {
 			return err
 		}
@@ -68,7 +73,7 @@ func (s *Servers) Start(ctx context.Context) error {
 		}
 	}
 	var group machine.Group
-	for _, n := range s.All() {
+	for _, n := range s.everybody() {
 		group.Go(func() error { return n.Start(ctx) })
 	}
 	if err := group.Wait(); err != nil {
@@ -134,10 +139,13 @@ func (s *Servers) canCutPower() error {
 	return nil
 }
 
-// giveClocks lets the clocks of the lock's nodes be moved. The resource keeps
+// giveClocks lets the clocks of the lock's nodes and of sentinels be moved. The resource keeps
 // the machine's clock: it stamps the effects.
 func (s *Servers) giveClocks() (err error) {
-	for _, n := range s.Nodes {
+	for _, n := range s.everybody() {
+		if n == s.Store {
+			continue
+		}
 		if n.Clock, err = n.Host.clock(n); err != nil {
 			return err
 		}
@@ -157,10 +165,18 @@ func (s *Servers) All() []*Node {
 	return all
 }
 
-// Named finds a node or the resource; nil: there is none.
+// everybody are all of these, and the sentinels.
+func (s *Servers) everybody() []*Node {
+	return slices.AppendSeq(s.All(), maps.Values(s.Sentinels))
+}
+
+// Named finds a node, a sentinel or the resource; nil: there is none.
 func (s *Servers) Named(name string) *Node {
 	if name == history.ResourceProcess {
 		return s.Store
+	}
+	if n := s.Sentinels[name]; n != nil {
+		return n
 	}
 	return s.Nodes[name]
 }
@@ -178,7 +194,7 @@ func (s *Servers) Versions() map[string]string {
 // Stop ends all of them.
 func (s *Servers) Stop() {
 	var group machine.Group
-	for _, n := range s.All() {
+	for _, n := range s.everybody() {
 		group.Go(func() error { n.Stop(); n.returnPort(); return nil })
 	}
 	_ = group.Wait()

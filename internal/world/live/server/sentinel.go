@@ -1,0 +1,215 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// MasterName is the name under which sentinels know the servers.
+const MasterName = world.Primary
+
+// addSentinels makes the sentinels that the spec wants. Each server and each sentinel then opens its connections
+// from an address of its own, by which those at the other end, or a link on the way, can tell it.
+func (s *Servers) addSentinels() error {
+	if s.spec.Sentinel == nil {
+		return nil
+	}
+	if _, processes := s.Host.(processHost); !processes {
+		return errOnlyProcesses
+	}
+	host := 1
+	source := func() string { host++; return fmt.Sprintf("127.0.1.%d", host) }
+	for _, spec := range s.spec.Nodes {
+		n := s.Nodes[spec.Name]
+		n.source, n.minReplicas, n.maxLag = source(), s.spec.Sentinel.MinReplicas, s.spec.Sentinel.MaxLag
+	}
+	s.Sentinels = make(map[string]*Node)
+	for _, name := range s.spec.Sentinel.Names {
+		n := s.node(name, "sentinel-"+name, s.Host, world.NoPersistence)
+		n.source, n.watches = source(), true
+		s.Sentinels[name] = n
+	}
+	return nil
+}
+
+var errOnlyProcesses = errors.New("sentinels watch nodes that are processes of this machine: say --nodes process")
+
+// Source is the address from which the server opens connections.
+func (n *Node) Source() netip.Addr {
+	a, _ := netip.ParseAddr(n.source)
+	return a
+}
+
+// failsOver: the server's settings change while it runs, and it keeps them.
+func (n *Node) failsOver() bool { return n.source != "" }
+
+// byFile writes arguments as the server's configuration file, and returns those that name it. A file that is there
+// has what the server has written into it since.
+func (n *Node) byFile(args []string) ([]string, error) {
+	path := n.dir + ".conf"
+	by := []string{path}
+	if n.watches {
+		by = append(by, "--sentinel")
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return by, err
+	}
+	var b strings.Builder
+	for _, arg := range args {
+		if name, found := strings.CutPrefix(arg, "--"); found {
+			fmt.Fprintf(&b, "\n%s", name)
+		} else {
+			fmt.Fprintf(&b, " %s", strconv.Quote(arg))
+		}
+	}
+	return by, os.WriteFile(path, []byte(b.String()+"\n"), 0o600)
+}
+
+// Announce lets the server tell others that it is at an address.
+func (n *Node) Announce(ctx context.Context, address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	if n.watches {
+		return errors.Join(n.sentinel(ctx, "config", "set", "announce-ip", host), n.sentinel(ctx, "config", "set", "announce-port", port))
+	}
+	for _, words := range [][]any{{"set", "replica-announce-ip", host}, {"set", "replica-announce-port", port}, {"rewrite"}} {
+		if err := n.Admin.Do(ctx, append([]any{"config"}, words...)...).Err(); err != nil {
+			return fmt.Errorf("failed to let node %s announce its address: %w", n.Name, err)
+		}
+	}
+	return nil
+}
+
+// Watch lets a sentinel watch the primary at an address. From version 7 on it looks around more often until it is told
+// to keep Redis' own periods.
+func (n *Node) Watch(ctx context.Context, address string, s *world.Sentinel) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	_ = n.sentinel(ctx, "debug", "info-period", 100, "publish-period", 50)
+	if err := n.sentinel(ctx, "monitor", MasterName, host, port, s.Quorum); err != nil {
+		return err
+	}
+	return n.sentinel(ctx, "set", MasterName, "down-after-milliseconds", s.DownAfter.Milliseconds(), "failover-timeout", s.FailoverTimeout.Milliseconds())
+}
+
+// Watching waits until a sentinel knows so many replicas, and all other sentinels.
+func (n *Node) Watching(ctx context.Context, s *world.Sentinel, replicas int) error {
+	for deadline := time.Now().Add(followWithin); ; time.Sleep(2 * time.Millisecond) {
+		about, err := n.Admin.Do(ctx, "sentinel", "master", MasterName).Slice()
+		if err != nil {
+			return fmt.Errorf("failed to ask sentinel %s about the primary: %w", n.Name, err)
+		}
+		if field(about, "num-slaves") == strconv.Itoa(replicas) && field(about, "num-other-sentinels") == strconv.Itoa(len(s.Names)-1) && field(about, "flags") == "master" {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("sentinel %s did not find all servers and sentinels within %v", n.Name, followWithin)
+		}
+	}
+}
+
+// KeepPeriods lets a sentinel look around as often as Redis' own do.
+func (n *Node) KeepPeriods(ctx context.Context) {
+	_ = n.sentinel(ctx, "debug", "info-period", infoPeriod.Milliseconds(), "publish-period", publishPeriod.Milliseconds())
+}
+
+// Periods of Redis' own (sentinel.c, version 7): how often a sentinel asks a server for INFO, and tells others of itself.
+const (
+	infoPeriod    = 10 * time.Second
+	publishPeriod = 2 * time.Second
+)
+
+// sentinel has a sentinel carry out a command.
+func (n *Node) sentinel(ctx context.Context, words ...any) error {
+	if err := n.Admin.Do(ctx, append([]any{"sentinel"}, words...)...).Err(); err != nil {
+		return fmt.Errorf("sentinel %s refused %v: %w", n.Name, words[0], err)
+	}
+	return nil
+}
+
+// ID is how sentinels call a sentinel.
+func (n *Node) ID(ctx context.Context) (string, error) {
+	id, err := n.Admin.Do(ctx, "sentinel", "myid").Text()
+	if err != nil {
+		return "", fmt.Errorf("failed to ask sentinel %s for its id: %w", n.Name, err)
+	}
+	return id, nil
+}
+
+// Told is what a sentinel tells those who subscribe to it.
+type Told struct {
+	// Word is Redis' own, such as +switch-master.
+	Word string
+	// Port and ID are of whom it is about, empty where they are not told: of +switch-master that is the new primary.
+	Port, ID string
+	// Epoch is that of the sentinel, where told.
+	Epoch history.Int
+}
+
+// Listen subscribes to all that a sentinel tells, and calls told with it as long as the sentinel lives.
+func (n *Node) Listen(ctx context.Context, told func(Told)) error {
+	s := n.Admin.PSubscribe(ctx, "+*", "-*")
+	for range 2 {
+		if _, err := s.Receive(ctx); err != nil {
+			return errors.Join(fmt.Errorf("failed to listen to sentinel %s: %w", n.Name, err), s.Close())
+		}
+	}
+	messages := s.Channel()
+	go func() {
+		for m := range messages {
+			if m.Channel != "+slave" && m.Channel != "+sentinel" { // they are of its table, and all are known
+				told(parseTold(m.Channel, m.Payload))
+			}
+		}
+	}()
+	n.unlisten = s.Close
+	return nil
+}
+
+// parseTold reads what a sentinel tells: "<kind> <name> <address> <port> @ ..." where it is about a server or a sentinel.
+func parseTold(word, text string) Told {
+	t, words := Told{Word: word}, strings.Fields(text)
+	epoch := func(i int) {
+		if n, err := strconv.ParseInt(words[i], 10, 64); err == nil {
+			t.Epoch = history.Some(n)
+		}
+	}
+	switch {
+	case word == "+new-epoch" && len(words) == 1:
+		epoch(0)
+	case word == "+vote-for-leader" && len(words) == 2:
+		t.ID = words[0]
+		epoch(1)
+	case word == "+switch-master" && len(words) == 5:
+		t.Port = words[4]
+	case len(words) >= 4 && slices.Contains([]string{"master", "slave", "sentinel"}, words[0]):
+		t.Port = words[3]
+	}
+	return t
+}
+
+// field is one of an answer that has names and values in turns.
+func field(answer []any, name string) string {
+	for i := 0; i+1 < len(answer); i += 2 {
+		if answer[i] == name {
+			return fmt.Sprint(answer[i+1])
+		}
+	}
+	return ""
+}

@@ -97,6 +97,10 @@ detection: setup build ## Measure how soon a search among real servers finds eac
 sound-live: setup build ## Run a correct lock 20,000 times among real servers under random faults: no alarm may come (40 minutes)
 	$(BIN)/sim search --world live --lock '$(BIN)/sim lock redlock' --for 0s --seeds 20000 --out .cache/sound-live
 
+.PHONY: sentinel-model
+sentinel-model: setup ## Hold the model of Redis Sentinel against real sentinels with 100 random schedules (5 minutes, on an idle machine)
+	$(GO) test ./internal/world/live -run TestModelOfSentinel -count 1 -v -parallel 10 -timeout 30m -schedules 100
+
 .PHONY: fuzz
 fuzz: ## Fuzz each parser for a while (FUZZTIME=30s)
 	@sh scripts/fuzz.sh $(or $(FUZZTIME),30s)

@@ -28,6 +28,11 @@ type Memory struct {
 	// Listener is told of the same, and of what has expired, by name; nil: nobody.
 	Listener Listener
 
+	// Refuse is the error with which writes are answered; empty: they are carried out.
+	Refuse string
+	// Follows: expired keys are not found, and stay till the primary tells that they are gone.
+	Follows bool
+
 	// fault is the error that a script ran into, in Redis's words.
 	fault string
 	// watched are the keys that connections watch, in the order of their WATCH.
@@ -73,6 +78,9 @@ func (m *Memory) Find(key string) int {
 			continue
 		}
 		if it.Expires != 0 && m.Milliseconds() > it.Expires {
+			if m.Follows {
+				return -1
+			}
 			if m.Observer != nil {
 				m.Observer.Expired(it)
 			}
@@ -300,6 +308,9 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 	if why := c.Refusal(); why != "" {
 		return command.RefusedReply(why)
 	}
+	if m.Refuse != "" && writes(c.Op) {
+		return command.RefusedReply(m.Refuse)
+	}
 	switch c.Op {
 	case command.PING:
 		return command.StrReply("PONG")
@@ -355,7 +366,11 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 // eval runs a script.
 func (m *Memory) eval(c *command.Command) command.Reply {
 	m.fault = ""
-	r := c.Script.Twin(m, c.Keys, c.Args)
+	store := command.Store(m)
+	if m.Refuse != "" {
+		store = refusing{m}
+	}
+	r := c.Script.Twin(store, c.Keys, c.Args)
 	switch {
 	case m.fault != "":
 		return command.RefusedReply(m.fault)

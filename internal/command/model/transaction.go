@@ -31,7 +31,7 @@ func (m *Memory) Transact(c *command.Command, w *Connection) command.Reply {
 	switch {
 	case c.Discard:
 		return command.OKReply()
-	case slices.ContainsFunc(c.Body, func(c command.Command) bool { return c.Malformed() }):
+	case slices.ContainsFunc(c.Body, func(c command.Command) bool { return c.Malformed() || m.Refuse != "" && writes(c.Op) }):
 		return command.RefusedReply("EXECABORT Transaction discarded because of previous errors.")
 	case dirty:
 		return command.NilReply()

@@ -33,6 +33,8 @@ type clientHost struct {
 	// resumes are the coroutines that stand while it is paused.
 	resumes         []waiter
 	monotonic, wall bend
+	// deferred is what came from sentinels while it was paused.
+	deferred []func()
 }
 
 var _ world.Client = (*clientHost)(nil)
@@ -129,6 +131,11 @@ func (c *clientHost) resume() {
 		c.w.s.wake(w.co, w.epoch, byResume)
 	}
 	c.resumes = c.resumes[:0]
+	deferred := c.deferred
+	c.deferred = nil
+	for _, f := range deferred {
+		f()
+	}
 }
 
 // kill ends the process: its connections close, and whatever was going on in
@@ -138,8 +145,11 @@ func (c *clientHost) kill() {
 		return
 	}
 	c.dead, c.paused = true, false
-	c.resumes = c.resumes[:0]
+	c.resumes, c.deferred = c.resumes[:0], nil
 	c.machine.end()
+	if len(c.w.guards) > 0 {
+		c.w.breakPipes(c)
+	}
 	for _, l := range append(slices.Clone(c.links), c.store, c.consensus) {
 		if l == nil {
 			continue
@@ -181,6 +191,9 @@ func newEnv(c *clientHost) *env {
 	for i, l := range c.links {
 		remotes[i] = remote{e: e, l: l}
 		e.nodes[i] = &remotes[i]
+	}
+	if len(c.w.guards) > 0 {
+		e.nodes = []command.Node{newFailover(e, remotes[:len(c.links)])}
 	}
 	e.store = &remotes[len(c.links)]
 	*e.store = remote{e: e, l: c.store}
@@ -299,31 +312,53 @@ func (r *remote) Do(cmd command.Command) (reply command.Reply) {
 	if cmd.Timeout > 0 {
 		m.deadline = l.w.s.now + cmd.Timeout
 	}
-	switch cmd.Op {
-	case command.WATCH:
-		r.watching = m.conn
-	case command.UNWATCH, command.EXEC:
-		watched := r.watching
-		if r.watching = nil; watched != nil && watched != m.conn {
-			return command.UnknownReply("the connection that watched is gone")
-		}
+	if !watches(&r.watching, m.conn, cmd.Op) {
+		return command.UnknownReply(watcherIsGone)
 	}
-	if m.conn.fresh {
-		m.handshake = true
-		r.await(&m, &cmd, &reply)
-		if reply.Outcome != command.Done {
-			return reply
-		}
-		m.handshake, m.conn.fresh = false, false
-	}
-	if !r.await(&m, &cmd, &reply) {
-		m.source = true
-		r.await(&m, &cmd, &reply)
-	}
+	reply = r.carry(&m, &cmd)
 	if reply.Outcome != command.Unknown {
 		l.giveBack(m.conn, epoch)
 	}
 	return reply
+}
+
+// watches keeps account of the connection that watches keys; false: it should be this one, and is not.
+func watches(watching **connection, conn *connection, op command.Op) bool {
+	switch op {
+	case command.WATCH:
+		*watching = conn
+	case command.UNWATCH, command.EXEC:
+		watched := *watching
+		*watching = nil
+		return watched == nil || watched == conn
+	}
+	return true
+}
+
+// carry sends a command over a connection, which may have to introduce itself first.
+func (r *remote) carry(m *message, cmd *command.Command) (reply command.Reply) {
+	if m.conn.fresh {
+		if why := r.shakeHands(m); why != "" {
+			return command.UnknownReply(why)
+		}
+	}
+	if !r.await(m, cmd, &reply) {
+		m.source = true
+		r.await(m, cmd, &reply)
+	}
+	return reply
+}
+
+// shakeHands lets a new connection introduce itself, or says why it could not.
+func (r *remote) shakeHands(m *message) (why string) {
+	var reply command.Reply
+	m.handshake = true
+	r.await(m, &command.Command{}, &reply)
+	if reply.Outcome != command.Done {
+		return reply.Err()
+	}
+	m.handshake, m.conn.fresh = false, false
+	return ""
 }
 
 // message says how a command is sent to a node, or that it is the handshake of a

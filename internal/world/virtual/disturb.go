@@ -14,12 +14,12 @@ type disturbed interface {
 
 // Links are all links of the world, in a fixed order.
 func (w *World) Links() []world.Link {
-	list := make([]world.Link, 0, len(w.links)+len(w.followers))
+	list := make([]world.Link, 0, len(w.links)+len(w.wires))
 	for _, l := range w.links {
 		list = append(list, l.name)
 	}
-	for _, f := range w.followers {
-		list = append(list, f.name)
+	for _, x := range w.wires {
+		list = append(list, x.name)
 	}
 	return list
 }
@@ -57,9 +57,9 @@ func (w *World) Disturb(links []world.Link, d world.Disturbance) (func() error, 
 
 // disturbed finds a link; nil: there is none.
 func (w *World) disturbed(name world.Link) disturbed {
-	for _, f := range w.followers {
-		if f.name == name {
-			return f
+	for _, x := range w.wires {
+		if x.name == name {
+			return x
 		}
 	}
 	if l := w.link(name); l != nil {
@@ -91,19 +91,6 @@ func (l *clientLink) lifting(end func() (freed []*call, breaks bool), breaking f
 		}
 		if breaks {
 			breaking()
-		}
-	}
-}
-
-func (f *follower) disturb(d world.Disturbance, dir int) (lift func()) {
-	end := f.ways[dir].Begin(d)
-	return func() {
-		freed, breaks := end()
-		for _, m := range freed {
-			f.advance(m)
-		}
-		if breaks {
-			f.disconnect()
 		}
 	}
 }

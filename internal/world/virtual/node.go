@@ -39,6 +39,8 @@ type node struct {
 	followers []*follower
 	// blocked are the WAITs that it has not answered yet.
 	blocked []*blocked
+	// role is its part in a set that sentinels rule.
+	role role
 }
 
 // wall is the node's clock at a run time, in microseconds since 1970.
@@ -105,10 +107,13 @@ func (n *node) carryOut(k *call) bool {
 		return n.serve(k)
 	case k.handshake:
 		k.reply = command.OKReply()
+	case k.cmd.Op == command.WAIT && n.memory.Follows:
+		k.reply = command.RefusedReply(waitFails)
 	case k.cmd.Op == command.WAIT:
 		n.wait(k)
 		return false
 	default:
+		n.memory.Refuse = n.refusal()
 		k.noScript = !n.obey(&k.cmd, k.link, k.conn, k.source, &k.reply)
 	}
 	return true
@@ -204,11 +209,7 @@ func (n *node) kill() {
 		k.lost()
 	}
 	n.queue, n.deferred = nil, nil
-	for _, b := range n.blocked {
-		b.done = true // the call may be another's by the time its WAIT is over
-		b.call.lost()
-	}
-	n.blocked = nil
+	n.dropBlocked()
 	for _, l := range n.w.links {
 		if l.to == n {
 			l.breakAll()
@@ -216,11 +217,24 @@ func (n *node) kill() {
 	}
 	n.known = nil
 	n.life++
+	if n.ruled() {
+		n.leaveRoles()
+		return
+	}
 	n.breakFollowers()
 }
 
-// start lets it come up with what keep leaves on its disk.
-func (n *node) start(keep world.Keep) {
+// dropBlocked forgets the WAITs whose connections end.
+func (n *node) dropBlocked() {
+	for _, b := range n.blocked {
+		b.done = true // the call may be another's by the time its WAIT is over
+		b.call.lost()
+	}
+	n.blocked = nil
+}
+
+// restart lets it come up with what keep leaves on its disk.
+func (n *node) restart(keep world.Keep) {
 	n.seeClock()
 	n.memory.Items = n.disk.load(n, keep)
 	if n == n.w.store {
@@ -235,7 +249,26 @@ func (n *node) start(keep world.Keep) {
 	}
 	n.backlog = nil
 	n.disk.started(n, n.memory.Now)
+	if n.ruled() {
+		n.resumeRole()
+	}
 	n.resumeFollowers()
 	n.sweep()
 	n.watch.begin(&n.memory)
+}
+
+func (n *node) runs() bool { return n.up }
+
+// listens implements endpoint.
+func (n *node) listens() bool { return n.up }
+
+// whenRuns implements endpoint.
+func (n *node) whenRuns(f func()) {
+	switch {
+	case !n.up:
+	case n.paused:
+		n.deferred = append(n.deferred, f)
+	default:
+		f()
+	}
 }

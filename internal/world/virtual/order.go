@@ -67,15 +67,15 @@ type pending struct {
 	client, node uint64
 	// broken says that the message is the end of a connection.
 	broken bool
-	// f is the replication link that it goes over in the direction dir, on its
-	// connection of that number; nil: it goes between a client and a node.
-	f               *follower
-	dir, connection int
+	// pipe is that of a replica, over which it goes in the direction dir; nil: it goes between a
+	// client and a node.
+	pipe *pipe
+	dir  int
 }
 
 // gone reports that the message will never arrive.
 func (p *pending) gone() bool {
-	return p.f != nil && p.connection != p.f.epoch || !p.live()
+	return p.pipe != nil && p.pipe.gone || !p.live()
 }
 
 // tick is the most that the arrival of a message takes.
@@ -100,14 +100,12 @@ func (o *ordered) undertake(l *clientLink, number uint32, what int, e event) {
 }
 
 // carry takes over a message between a primary and a replica.
-func (o *ordered) carry(f *follower, dir int, deliver func()) {
-	to := f.replica
-	if dir == requests { // an acknowledgement
-		to = f.primary
-	}
-	f.carried[dir]++
-	o.waiting = append(o.waiting, pending{event: event{f: deliver}, f: f, dir: dir, connection: f.epoch, node: o.nodeBit(to),
-		step: name(o.w.linksUsed+slices.Index(o.w.followers, f), f.carried[dir], dir)})
+func (o *ordered) carry(p *pipe, dir int, deliver func()) {
+	x := p.on
+	x.carried[dir]++
+	to, _ := x.ends[dir].(*node)
+	o.waiting = append(o.waiting, pending{event: event{f: deliver}, pipe: p, dir: dir, node: o.nodeBit(to),
+		step: name(o.w.linksUsed+x.index, x.carried[dir], dir)})
 }
 
 // name makes a step of a message's link, its place there, and what it is.
@@ -123,7 +121,7 @@ func (o *ordered) nodeBit(n *node) uint64 {
 // goes over a replication link arrives in the order in which it was sent.
 func (o *ordered) isNext(i int) bool {
 	p := &o.waiting[i]
-	return p.f == nil || !slices.ContainsFunc(o.waiting[:i], func(q pending) bool { return q.f == p.f && q.dir == p.dir })
+	return p.pipe == nil || !slices.ContainsFunc(o.waiting[:i], func(q pending) bool { return q.pipe != nil && q.pipe.on == p.pipe.on && q.dir == p.dir })
 }
 
 func (o *ordered) bit(client string) uint64 { return 1 << slices.Index(o.w.spec.Clients, client) }

@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -13,7 +14,7 @@ func has(p world.Power) bool {
 	switch p {
 	case world.PausePower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.NodeClockPower, world.ClientClockPower,
 		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
-		world.SlowClosePower, world.LimitDataPower, world.MessagePower:
+		world.SlowClosePower, world.LimitDataPower, world.MessagePower, world.SentinelPower:
 		return true
 	case world.PostgresPower: // a resource with its locks, under another name
 		return true
@@ -34,13 +35,36 @@ func (w *World) node(name string) *node {
 	return nil
 }
 
+// machine is a process that is no client: a node, the resource or a sentinel.
+type machine interface {
+	runs() bool
+	pause()
+	resume()
+	kill()
+	restart(keep world.Keep)
+	// bend makes its clock go as told; nil sets it right. wall reads it, in microseconds since 1970.
+	bend(f *world.ClockFault)
+	wall(at time.Duration) int64
+}
+
+// machine finds one; nil: there is none.
+func (w *World) machine(name string) machine {
+	if n := w.node(name); n != nil {
+		return n
+	}
+	if i := slices.IndexFunc(w.guards, func(g *guard) bool { return g.name == name }); i >= 0 {
+		return w.guards[i]
+	}
+	return nil
+}
+
 func unknownTarget(name string) error { return fmt.Errorf("no client or node %q", name) }
 
 // Pause stops a client, a node or the resource.
 func (w *World) Pause(target string) error {
 	w.touchAll()
 	if !w.Alive(target) {
-		if w.client(target) == nil && w.node(target) == nil {
+		if w.client(target) == nil && w.machine(target) == nil {
 			return unknownTarget(target)
 		}
 		return fmt.Errorf("failed to stop %s: it is dead", target)
@@ -49,7 +73,7 @@ func (w *World) Pause(target string) error {
 		c.pause()
 		return nil
 	}
-	w.node(target).pause()
+	w.machine(target).pause()
 	return nil
 }
 
@@ -60,7 +84,7 @@ func (w *World) Resume(target string) error {
 		c.resume()
 		return nil
 	}
-	n := w.node(target)
+	n := w.machine(target)
 	if n == nil {
 		return unknownTarget(target)
 	}
@@ -73,8 +97,8 @@ func (w *World) Alive(target string) bool {
 	if c := w.client(target); c != nil {
 		return !c.dead
 	}
-	n := w.node(target)
-	return n != nil && n.up
+	n := w.machine(target)
+	return n != nil && n.runs()
 }
 
 // SetClock bends a clock of a node or a client.
@@ -83,8 +107,8 @@ func (w *World) SetClock(target string, which world.Which, f world.ClockFault) e
 	if err := which.Check(); err != nil {
 		return err
 	}
-	if n := w.node(target); n != nil {
-		if n == w.store {
+	if n := w.machine(target); n != nil {
+		if n == machine(w.store) {
 			return fmt.Errorf("the clock of %s cannot be moved", target)
 		}
 		n.bend(&f)
@@ -104,7 +128,7 @@ func (w *World) SetClock(target string, which world.Which, f world.ClockFault) e
 
 // NodeTime reads the wall clock of a node's machine.
 func (w *World) NodeTime(name string) (time.Duration, error) {
-	n := w.node(name)
+	n := w.machine(name)
 	if n == nil {
 		return 0, unknownTarget(name)
 	}
@@ -117,7 +141,7 @@ func (w *World) ResetClock(target string, which world.Which) error {
 	if err := which.Check(); err != nil {
 		return err
 	}
-	if n := w.node(target); n != nil {
+	if n := w.machine(target); n != nil {
 		n.bend(nil)
 		return nil
 	}
@@ -140,14 +164,16 @@ func (w *World) Kill(target string) error {
 		c.kill()
 		return nil
 	}
-	n := w.node(target)
+	n := w.machine(target)
 	if n == nil {
 		return unknownTarget(target)
 	}
-	if n.up {
+	if n.runs() {
 		n.kill()
 	}
-	w.record(history.Event{Process: target, Type: history.Info, F: history.NodeDown})
+	if w.node(target) != nil {
+		w.record(history.Event{Process: target, Type: history.Info, F: history.NodeDown})
+	}
 	return nil
 }
 
@@ -170,18 +196,20 @@ func (w *World) Restart(target string, keep world.Keep) error {
 		w.Sleep(clientStarts)
 		return c.start()
 	}
-	n := w.node(target)
+	n := w.machine(target)
 	if n == nil {
 		return unknownTarget(target)
 	}
-	if n.up {
+	if n.runs() {
 		return nil
 	}
 	w.Sleep(nodeStarts)
-	if n.up {
+	if n.runs() {
 		return nil
 	}
-	n.start(keep)
-	w.record(history.Event{Process: target, Type: history.Info, F: history.NodeUp, Value: history.Value{Detail: keep.String()}})
+	n.restart(keep)
+	if w.node(target) != nil {
+		w.record(history.Event{Process: target, Type: history.Info, F: history.NodeUp, Value: history.Value{Detail: keep.String()}})
+	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/sentinel"
 	"github.com/redlock-sim/redlock-sim/internal/world"
-	"github.com/redlock-sim/redlock-sim/internal/world/link"
 )
 
 // change is a write as it goes to the followers: the key as it is afterwards.
@@ -18,68 +18,39 @@ type change struct {
 	offset int64
 	item   model.Item
 	gone   bool
+	// hello is a message of a sentinel, which is passed on as writes are; nil: it is a write.
+	hello *sentinel.Hello
 }
 
 // follower is a replica on its link to the primary. The primary sends its
 // changes in order; the follower acknowledges when it is asked to, as WAIT does.
 type follower struct {
 	w       *World
-	name    world.Link
 	replica *node
 	primary *node
-	delay   time.Duration
 	// sent and applied are offsets of the primary; acked is what the primary
 	// knows to have been applied.
 	sent, applied, acked int64
-	// connected: changes flow. epoch counts the connections.
+	// connected: changes flow, over the pipe. The stream of changes is the answers'
+	// direction: the follower asked for it.
 	connected bool
-	epoch     int
-	// ways are its directions, flows those of the connection. The stream of changes is
-	// the answers' direction: the follower asked for it.
-	ways  [2]link.Way[*parcel]
-	flows *[2]link.Flow
-	// free is when the last message of each direction arrives.
-	free [2]time.Duration
-	// carried counts the messages of each direction under an Order.
-	carried [2]uint32
+	wire      *wire
+	pipe      *pipe
+	// Where sentinels rule: up says that the replica is in step, online that the primary has heard
+	// so, heard when it heard of it last, in seconds.
+	up, online bool
+	heard      int64
 }
-
-// parcel is a message between a primary and a replica.
-type parcel struct {
-	dir     int
-	flow    *link.Flow
-	place   link.Place
-	deliver func()
-	// epoch is that of the connection.
-	epoch int
-	// late is what it takes without disturbances.
-	late time.Duration
-	// turn counts how often it got on.
-	turn int
-}
-
-// parcelSize is about how many bytes a change, its acknowledgement or a handshake has.
-const parcelSize = 100
-
-// Flow implements link.Message.
-func (m *parcel) Flow() *link.Flow { return m.flow }
-
-// Place implements link.Message.
-func (m *parcel) Place() *link.Place { return &m.place }
-
-// Size implements link.Message.
-func (m *parcel) Size() int64 { return parcelSize }
 
 // retryAfter is how long a follower waits before it connects again, as a
 // replica of Redis does.
 const retryAfter = time.Second
 
 func (w *World) follow(primary, replica *node) {
-	f := &follower{w: w, name: world.Link{From: replica.name, To: primary.name}, replica: replica, primary: primary,
-		delay: leastDelay, connected: true, flows: new([2]link.Flow)}
-	if w.order == nil {
-		f.ways[requests].Rand, f.ways[answers].Rand = w.net, w.net
-	}
+	f := &follower{w: w, replica: replica, primary: primary, connected: true,
+		wire: w.newWire(replica.name, primary.name, [2]endpoint{primary, replica})}
+	f.pipe = f.wire.connected(nil)
+	f.pipe.ended = f.disconnect
 	w.followers = append(w.followers, f)
 	primary.followers = append(primary.followers, f)
 	primary.memory.Changed = primary.remember
@@ -91,6 +62,10 @@ func (n *node) remember(key string) {
 	if i := slices.IndexFunc(n.memory.Items, func(it model.Item) bool { return it.Key == key }); i >= 0 {
 		c.item, c.gone = n.memory.Items[i], false
 	}
+	n.keep(c)
+}
+
+func (n *node) keep(c change) {
 	n.backlog = append(n.backlog, c)
 	for _, f := range n.followers {
 		f.pump()
@@ -104,57 +79,8 @@ func (f *follower) pump() {
 	}
 	for ; f.connected && f.sent < f.primary.memory.Writes; f.sent++ {
 		c := f.primary.backlog[f.sent]
-		f.transmit(answers, func() { f.apply(c) })
+		f.pipe.transmit(answers, func() { f.apply(c) })
 	}
-}
-
-// transmit sends a message in one direction, where they arrive in order.
-func (f *follower) transmit(dir int, deliver func()) {
-	m := &parcel{dir: dir, flow: &f.flows[dir], deliver: deliver, epoch: f.epoch}
-	if f.w.order == nil {
-		m.late = f.delay + addition(f.w.net.Uint64()>>32)
-	}
-	f.advance(m)
-}
-
-// advance moves a message on.
-func (f *follower) advance(m *parcel) {
-	if m.epoch != f.epoch {
-		return
-	}
-	m.turn++
-	s, turn := &f.w.s, m.turn
-	switch fate, until := f.ways[m.dir].Pass(m, s.now); fate {
-	case link.Passes:
-		f.carry(m)
-	case link.Stands:
-		if until < link.Never {
-			s.after(until-s.now, func() {
-				if m.turn == turn {
-					f.advance(m)
-				}
-			})
-		}
-	case link.Lost:
-	case link.Breaks, link.Ends: // what is missing comes over the next connection
-		f.disconnect()
-	}
-}
-
-// carry lets a message arrive that has passed all disturbances.
-func (f *follower) carry(m *parcel) {
-	arrive := func() {
-		if f.epoch == m.epoch {
-			m.deliver()
-		}
-	}
-	if o := f.w.order; o != nil {
-		o.carry(f, m.dir, arrive)
-		return
-	}
-	free := &f.free[m.dir]
-	*free = max(*free, f.w.s.now+m.late)
-	f.w.s.push(event{at: *free, f: arrive})
 }
 
 // apply does a change on the replica.
@@ -164,10 +90,16 @@ func (f *follower) apply(c change) {
 		r.deferred = append(r.deferred, func() { f.apply(c) })
 		return
 	}
-	if !r.up || c.offset != f.applied+1 {
+	if !r.up || c.offset != f.applied+1 || r.ruled() && r.role.follows != f {
 		return
 	}
 	f.applied = c.offset
+	if c.hello != nil {
+		r.memory.Writes++
+		r.keep(c)
+		r.spread(*c.hello)
+		return
+	}
 	r.seeClock()
 	m := &r.memory
 	i := slices.IndexFunc(m.Items, func(it model.Item) bool { return it.Key == c.item.Key })
@@ -175,6 +107,8 @@ func (f *follower) apply(c change) {
 	case c.gone && i >= 0:
 		r.watch.Deleted(&m.Items[i])
 		m.Remove(i)
+	case c.gone && r.ruled():
+		m.Tell(c.item.Key)
 	case c.gone:
 	case i < 0:
 		m.Items = append(m.Items, c.item)
@@ -204,25 +138,22 @@ func (f *follower) disconnect() {
 		return
 	}
 	f.connected = false
-	f.epoch++
-	late := retryAfter
-	if end := f.ways[answers].Ending(&f.flows[answers]); end < link.Never {
-		late += end // the replica learns late that it is cut off
-	}
-	f.w.s.after(late, f.reconnect)
+	f.pipe.forget()
+	f.w.s.after(retryAfter+f.pipe.ending(), f.reconnect) // the replica learns late that it is cut off
 }
 
 func (f *follower) reconnect() {
 	if f.connected || !slices.Contains(f.primary.followers, f) {
 		return
 	}
-	if !f.ways[requests].Opens(parcelSize) || !f.ways[answers].Opens(parcelSize) ||
+	if x := f.wire; !x.ways[requests].Opens(parcelSize) || !x.ways[answers].Opens(parcelSize) ||
 		!f.primary.up || !f.replica.up || f.primary.paused || f.replica.paused {
 		f.w.s.after(retryAfter, f.reconnect)
 		return
 	}
 	f.connected = true
-	f.free, f.flows = [2]time.Duration{}, &[2]link.Flow{f.ways[requests].Open(), f.ways[answers].Open()}
+	f.pipe = f.wire.connected(nil)
+	f.pipe.ended = f.disconnect
 	if f.applied > f.primary.memory.Writes || int64(len(f.primary.backlog)) < f.primary.memory.Writes {
 		// The primary's past is another one: the replica starts from a copy.
 		f.applied = f.primary.memory.Writes
@@ -256,7 +187,7 @@ func (n *node) resumeFollowers() {
 
 func (f *follower) leave() {
 	f.connected = false
-	f.epoch++
+	f.pipe.forget()
 	f.primary.followers = slices.DeleteFunc(f.primary.followers, func(o *follower) bool { return o == f })
 }
 
@@ -290,20 +221,25 @@ func (n *node) ask(f *follower) {
 	if !f.connected {
 		return
 	}
-	f.transmit(answers, func() {
+	f.pipe.transmit(answers, func() {
 		if !f.replica.up || f.replica.paused {
 			return
 		}
 		at := f.applied
-		f.transmit(requests, func() {
+		f.pipe.transmit(requests, func() {
 			f.acked = max(f.acked, at)
-			for _, b := range slices.Clone(n.blocked) {
-				if n.acknowledged(b.offset) >= b.needs {
-					n.unblock(b)
-				}
-			}
+			n.unblockAll()
 		})
 	})
+}
+
+// unblockAll answers the WAITs that have what they need.
+func (n *node) unblockAll() {
+	for _, b := range slices.Clone(n.blocked) {
+		if n.acknowledged(b.offset) >= b.needs {
+			n.unblock(b)
+		}
+	}
 }
 
 func (n *node) acknowledged(offset int64) int {
@@ -335,7 +271,7 @@ const promoteTakes = 2 * time.Millisecond
 func (w *World) Promote(name string) error {
 	w.touchAll()
 	n := w.node(name)
-	if n == nil || !w.spec.Replicated || n == w.store {
+	if n == nil || !w.spec.Replicated || n == w.store || w.spec.Sentinel != nil {
 		return fmt.Errorf("no replica %q", name)
 	}
 	if !n.up || n.paused {
@@ -373,6 +309,7 @@ func (w *World) followNew(primary *node) {
 		w.follow(primary, old.replica)
 		f := w.followers[len(w.followers)-1]
 		f.connected, f.applied = false, math.MaxInt64
-		w.s.after(f.delay, f.reconnect)
+		f.pipe.forget()
+		w.s.after(f.wire.delay, f.reconnect)
 	}
 }

@@ -131,7 +131,7 @@ func TestExpiredAtTheStart(t *testing.T) {
 	b.do(command.Set("old", "1", time.Second))
 	b.n.kill()
 	b.n.w.s.now += 2 * time.Second
-	b.n.start(world.KeepData)
+	b.n.restart(world.KeepData)
 	if len(b.n.memory.Items) != 0 {
 		t.Error("a key that has expired is still there after the start")
 	}

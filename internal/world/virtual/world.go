@@ -36,10 +36,13 @@ type World struct {
 	// connections is how many there have been.
 	connections int
 	clients     []*clientHost
-	// links are those of the clients, in a fixed order, followers those of
-	// the replicas.
+	// links are those of clients to nodes, wires all others, in a fixed order.
 	links     []*clientLink
+	wires     []*wire
 	followers []*follower
+	// guards are the sentinels; luck draws what servers draw that they rule.
+	guards []*guard
+	luck   *rand.PCG
 
 	// order decides about messages; nil: their delays do.
 	order *ordered
@@ -106,6 +109,9 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	if err := spec.Check(has); err != nil {
 		return err
 	}
+	if err := w.canWatch(&spec); err != nil {
+		return err
+	}
 	w.spec, w.hooks, w.closed = spec, world.Hooks{}, false
 	w.s.reset(ctx)
 	if w.order != nil {
@@ -121,7 +127,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		// As in the live world, so that a schedule can say which writes are safe.
 		w.wallZero = epoch + 20*time.Millisecond
 	}
-	w.nodes, w.links, w.followers = w.nodes[:0], w.links[:0], nil
+	w.nodes, w.links, w.wires, w.followers, w.guards = w.nodes[:0], w.links[:0], nil, nil, nil
 	w.nodesUsed, w.linksUsed, w.connections = 0, 0, 0
 	for _, n := range spec.Nodes {
 		w.nodes = append(w.nodes, w.newNode(n.Name, n.Persistence))
@@ -138,12 +144,29 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.consensus = w.newNode(world.Consensus, world.AOFAlways)
 		w.consensus.watch.key = ""
 	}
-	if spec.Replicated {
+	switch {
+	case spec.Sentinel != nil:
+		w.luck = rand.NewPCG(spec.Seed, 0x73656e74696e656c)
+		w.rule()
+		w.watchOver()
+	case spec.Replicated:
 		for _, n := range w.nodes[1:] {
 			w.follow(w.nodes[0], n)
 		}
 	}
 	return w.openClients()
+}
+
+// canWatch refuses sentinels where they would have to be modelled otherwise.
+func (w *World) canWatch(spec *world.Spec) error {
+	switch {
+	case spec.Sentinel == nil:
+	case w.order != nil:
+		return errors.New("not every order of messages can be tried with sentinels: their timers never stop")
+	case w.guests != nil:
+		return errors.New("lock libraries as they are do not find a primary through sentinels in virtual time")
+	}
+	return nil
 }
 
 // warmed are the scripts that clients make known to nodes before a run.
@@ -174,14 +197,16 @@ func (w *World) openClients() error {
 	w.clients = w.clients[:0]
 	for _, name := range w.spec.Clients {
 		ends := w.nodes
-		if w.spec.Replicated {
+		if w.spec.Replicated && w.spec.Sentinel == nil {
 			ends = w.nodes[:1]
 		}
 		c := &clientHost{w: w, name: name, links: make([]*clientLink, 0, len(ends))}
 		for _, n := range ends {
 			c.links = append(c.links, w.newLink(name, n))
 		}
-		if w.spec.Replicated {
+		if w.spec.Sentinel != nil {
+			c.learnSentinels()
+		} else if w.spec.Replicated {
 			c.links[0].name.To = world.Primary
 		}
 		for _, l := range c.links {

@@ -19,6 +19,7 @@ const (
 	samePace        cause = "that the clocks of the nodes and of the clients run at the same pace"
 	remembers       cause = "that a node remembers the keys that it has granted"
 	replicated      cause = "that a replica has the lock's key before it becomes the primary"
+	onePrimary      cause = "that one node alone serves as the primary at any time"
 	ownDelete       cause = "that only its owner deletes a key of the lock"
 	lateDelete      cause = "that a late release of one attempt leaves the keys of the next alone"
 	setOnce         cause = "that a key of the lock is set only where there is none"
@@ -83,7 +84,7 @@ func (v *view) whyGranted(first, second *grant) cause {
 
 // causeRank says which cause is told where nodes tell several: what struck a
 // node's memory before what a clock or a client did.
-var causeRank = []cause{replicated, remembers, ownDelete, lateDelete, setOnce, samePace, renewedInTime, countsEarly, backedByKey, majoritiesMet}
+var causeRank = []cause{onePrimary, replicated, remembers, ownDelete, lateDelete, setOnce, samePace, renewedInTime, countsEarly, backedByKey, majoritiesMet}
 
 // fates follows the keys of both grants on each node where the second has one.
 func (v *view) fates(first, second *grant) []fate {
@@ -130,6 +131,9 @@ func (v *view) setFor(e *history.Event, g *grant) bool {
 
 // whyLost says why the first client's key no longer kept the second out of a node.
 func (v *view) whyLost(n *fate, first, second *grant) cause {
+	if v.oldPrimaryServed(n, first) {
+		return onePrimary
+	}
 	if n.set < 0 {
 		if v.promotedBetween(n.node, first.call, max(first.ret, second.ret)) {
 			return replicated
@@ -165,6 +169,26 @@ func (v *view) whyLost(n *fate, first, second *grant) cause {
 		return backedByKey
 	}
 	return lateDelete
+}
+
+// oldPrimaryServed reports that one of the two clients had its key set or renewed at a node that had been the primary, when another one
+// had been promoted in its place.
+func (v *view) oldPrimaryServed(n *fate, first *grant) bool {
+	now, been := "", make(map[string]bool)
+	for _, name := range v.h.Header.Nodes[:min(len(v.h.Header.Nodes), 1)] {
+		been[name] = true
+	}
+	for i := range n.taken + 1 {
+		e := v.event(i)
+		switch {
+		case e.F == history.NodePromoted:
+			now, been[e.Process] = e.Process, true
+		case e.F != history.KeySet && e.F != history.KeyExtended, e.Value.Client == "", now == "", e.Process == now, !been[e.Process]:
+		case i == n.taken, e.Value.Client == first.client && v.setFor(e, first):
+			return true
+		}
+	}
+	return false
 }
 
 // ranOut is when a key went by itself, on a clock that nobody bent.

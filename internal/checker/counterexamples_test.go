@@ -219,6 +219,17 @@ var counterexamples = []struct {
 			s.add(50, "B", history.Info, history.NodePromoted, history.Value{})
 			s.key(101, history.KeySet, "B", "c2", "c2-owner", 1000)
 		})},
+	{"the old primary renews when there is a new one", ExclusiveBelief, twoGrants(nothing,
+		func(s *script) { s.key(11, history.KeySet, "A", "c1", "c1-owner", 1000) },
+		func(s *script) {
+			s.add(50, "B", history.Info, history.NodePromoted, history.Value{})
+			s.key(60, history.KeyExtended, "A", "c1", "c1-owner", 1000)
+			s.key(101, history.KeySet, "B", "c2", "c2-owner", 1000)
+		})},
+	{"the old primary grants when there is a new one", ExclusiveBelief, twoGrants(
+		func(s *script) { s.add(1, "B", history.Info, history.NodePromoted, history.Value{}) },
+		func(s *script) { s.key(11, history.KeySet, "B", "c1", "c1-owner", 1000) },
+		func(s *script) { s.key(101, history.KeySet, "A", "c2", "c2-owner", 1000) })},
 	{"no node in common, and another replica promoted", ExclusiveBelief, func(s *script) {
 		twoGrants(nothing,
 			func(s *script) { s.key(11, history.KeySet, "A", "c1", "c1-owner", 1000) },

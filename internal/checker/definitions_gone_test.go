@@ -19,7 +19,7 @@ type keyKnown struct {
 // `key-expired`. It is also absent from a `node-down` on, if the node's next `node-up` says that
 // it found `nothing`. In all other cases nobody knows: after a `key-set` without a client, after a
 // `key-extended` of a key that no client was known to have set or that shows another owner
-// value than its setting, after a `key-unclear`, when the node goes down otherwise or is promoted,
+// value than its setting, after a `key-unclear`, when the node goes down otherwise, is promoted or is demoted,
 // and when a fault begins that kills the node, makes it forget or promotes it. Such a fault, and a
 // further `node-down`, changes nothing while the node is down."
 func (t *terms) known(node, key string, i int) (now keyKnown) {
@@ -29,7 +29,7 @@ func (t *terms) known(node, key string, i int) (now keyKnown) {
 		mine := e.Process == node
 		here := mine && e.Value.Key == key
 		switch {
-		case e.F == history.FaultBegin && !down && t.mayForget(j, node), e.F == history.NodePromoted && mine:
+		case e.F == history.FaultBegin && !down && t.mayForget(j, node), (e.F == history.NodePromoted || e.F == history.NodeDemoted) && mine:
 			now = keyKnown{unknown: true}
 		case e.F == history.NodeUp && mine:
 			down = false

@@ -298,11 +298,11 @@ func (t *terms) keyOf(i int) string {
 	return t.userOf(e.Value.Owner)
 }
 
-// mayForget reports that the node goes down, comes up or is promoted in event j, or a fault
+// mayForget reports that the node goes down, comes up, is promoted or is demoted in event j, or a fault
 // begins in it "that kills it, makes it forget or promotes it".
 func (t *terms) mayForget(j int, node string) bool {
 	switch e := &t.events[j]; e.F {
-	case history.NodeDown, history.NodeUp, history.NodePromoted:
+	case history.NodeDown, history.NodeUp, history.NodePromoted, history.NodeDemoted:
 		return e.Process == node
 	}
 	return t.strikes(j, history.Kills).nodes[node] || t.strikes(j, history.Forgets).nodes[node] || t.strikes(j, history.Promotes).nodes[node]
@@ -405,7 +405,7 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 		e := &t.events[j]
 		// "What is known of a node's keys ends when the node goes down, and when a fault begins
 		// that kills it, makes it forget or promotes it."
-		gone := t.mayForget(j, set.Process) && e.F != history.NodeUp && e.F != history.NodePromoted
+		gone := t.mayForget(j, set.Process) && e.F != history.NodeUp && e.F != history.NodePromoted && e.F != history.NodeDemoted
 		if (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == set.Process && e.Value.Key == set.Value.Key {
 			if e.F == history.KeyExtended && e.Value.Owner == set.Value.Owner {
 				end, renewed = due(e), j

@@ -94,7 +94,7 @@ func (k *nodeKeys) see(i int) bool {
 	case history.NodeUp:
 		k.down[n] = false
 		return false
-	case history.NodePromoted:
+	case history.NodePromoted, history.NodeDemoted:
 		k.all(n, keyOnNode{unsure: true})
 		return true
 	case history.KeySet, history.KeyExtended, history.KeyDeleted, history.KeyExpired, history.KeyUnclear:

@@ -25,7 +25,7 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 		e := v.event(i)
 		k := nodeKey{e.Process, e.Value.Key}
 		switch e.F {
-		case history.NodeDown, history.NodeUp, history.NodePromoted:
+		case history.NodeDown, history.NodeUp, history.NodePromoted, history.NodeDemoted:
 			maps.DeleteFunc(setBy, func(k nodeKey, _ int) bool { return k.node == e.Process })
 		case history.FaultBegin:
 			f := &v.faults[fault]

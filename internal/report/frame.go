@@ -186,6 +186,9 @@ func summary(v *Variant, s *swimlane.Scene, view swimlane.Span) string {
 	for _, o := range overlapsOf(v) {
 		text += fmt.Sprintf(" From %s on: %s.", seconds(o.From), o.Words)
 	}
+	for _, o := range s.Splits {
+		text += fmt.Sprintf(" From %s on: two primaries at once, %s.", seconds(o.From), shortDuration(o.Length()))
+	}
 	refused := 0
 	for i := range s.Effects {
 		if !s.Effects[i].Accepted {

@@ -65,6 +65,11 @@ func (e *easel) nodes() {
 	if e.scene.KeysSeen {
 		e.quorum()
 	}
+	e.pic.Led = e.scene.Replicated
+	splitY := e.y
+	if len(e.scene.Splits) > 0 {
+		e.y += overlapHeight
+	}
 	var before string
 	for i := range e.scene.Nodes {
 		n := &e.scene.Nodes[i]
@@ -81,6 +86,47 @@ func (e *easel) nodes() {
 		before = pattern
 		e.add(l)
 	}
+	for i := range e.scene.Sentinels {
+		e.sentinel(&e.scene.Sentinels[i])
+	}
+	for _, s := range e.scene.Splits {
+		box := bar("overlap split", s, splitY, e.y-splitY)
+		box.Title = "two primaries at once, " + shortDuration(s.Length())
+		box.inside("overlap-words", rankOverlap, []int{splitY + 15}, box.Title).Outside = []string{box.Title, shortDuration(s.Length())}
+		e.behind.Shapes = append(e.behind.Shapes, box)
+	}
+}
+
+// sentinel draws whom a sentinel took for the primary, and what it did about that.
+func (e *easel) sentinel(n *swimlane.SentinelLane) {
+	l := lane{Kind: "node", Name: n.Name, H: nodeHeight}
+	e.bands(&l, nodeRow)
+	for i, v := range n.Sees {
+		class := "sight"
+		if i%2 == 1 {
+			class = "sight odd"
+		}
+		s := bar(class, v.Span, 2, nodeHeight-6)
+		s.Event, s.Step = v.Event, v.Event >= 0
+		s.Title = fmt.Sprintf("%s takes %s for the primary", n.Name, v.Primary)
+		s.inside("node-words", rankNode, []int{nodeRow}, "primary "+v.Primary, v.Primary)
+		l.Shapes = append(l.Shapes, s)
+	}
+	for _, t := range n.Tilt {
+		s := bar("unclear", t, 2, nodeHeight-6)
+		s.Step, s.Title = true, n.Name+" is in TILT: it trusts no times, and decides nothing"
+		s.inside("node-words", rankNode, []int{nodeRow}, "TILT")
+		l.Shapes = append(l.Shapes, s)
+	}
+	for _, d := range n.Deeds {
+		s := at("line", "deed", d.At, nodeHeight-6, 6)
+		s.Event, s.Title = d.Event, fmt.Sprintf("%s: %s %s", n.Name, d.Word, d.About)
+		if d.Epoch.Set {
+			s.Title += fmt.Sprintf(", epoch %d", d.Epoch.V)
+		}
+		l.Shapes = append(l.Shapes, s)
+	}
+	e.add(l)
 }
 
 // lives draws when a node was dead, when nobody knew its key, and when it became the primary.
@@ -99,6 +145,11 @@ func lives(l *lane, n *swimlane.NodeLane) {
 		s.inside("node-words", rankNode, []int{nodeRow}, "not known")
 		l.Shapes = append(l.Shapes, s)
 	}
+	for _, p := range n.Primary {
+		s := bar("primary", p, nodeHeight-4, 3)
+		s.Title = n.Name + " serves as the primary"
+		l.Shapes = append(l.Shapes, s)
+	}
 	for _, t := range n.Promoted {
 		s := at("line", "promoted", t, 0, nodeHeight-2)
 		s.Step, s.Title = true, n.Name+" becomes the primary"
@@ -112,7 +163,7 @@ func (e *easel) quorum() {
 	if e.scene.Replicated {
 		l.Name = "primary"
 	}
-	for _, q := range e.scene.Quorum {
+	for i, q := range e.scene.Quorum {
 		s := bar("quorum", q.Span, 3, quorumHeight-8)
 		s.Step = true
 		number := fmt.Sprintf("%d of %d", q.Most, len(e.scene.Nodes))
@@ -125,6 +176,9 @@ func (e *easel) quorum() {
 		if e.scene.Replicated {
 			s.Title = "the primary has the key of " + who
 			name.Inside = []string{who}
+		}
+		if i+1 < len(e.scene.Quorum) { // two primaries may each have a key
+			name.B = min(name.B, max(name.A, int64(e.scene.Quorum[i+1].From)))
 		}
 		l.Shapes = append(l.Shapes, s)
 	}

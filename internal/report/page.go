@@ -38,6 +38,8 @@ type page struct {
 	HasCost     bool
 	// What the picture of a history of another tool has, for its legend.
 	HasFailed, HasUnknown, HasFrames bool
+	// HasLed: some picture shows which node served as the primary.
+	HasLed bool
 }
 
 // badge is a verdict in word, icon and colour.
@@ -198,6 +200,7 @@ func newPage(r *Result) *page {
 			p.InPlace = l.Name
 		}
 		p.HasPicture = p.HasPicture || v.Pic != nil
+		p.HasLed = p.HasLed || v.Pic != nil && v.Pic.Led
 		p.HasHistory = p.HasHistory || len(v.Rows) > 0
 		p.HasExamples = p.HasExamples || len(v.Tables) > 0
 		p.HasFaults = p.HasFaults || len(v.Faults) > 0

@@ -49,6 +49,8 @@ type picture struct {
 	// Summary says the picture in a sentence, for those who do not see it.
 	Summary  string
 	Overview *overview
+	// Led: it shows which node served as the primary.
+	Led bool
 }
 
 // lane is a strip of the picture.

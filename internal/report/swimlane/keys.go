@@ -17,7 +17,11 @@ func isKeyEvent(f history.F) bool {
 }
 
 func isNodeEvent(f history.F) bool {
-	return f == history.NodeDown || f == history.NodeUp || f == history.NodePromoted
+	switch f {
+	case history.NodeDown, history.NodeUp, history.NodePromoted, history.NodeDemoted:
+		return true
+	}
+	return false
 }
 
 // keyLanes reads what the nodes kept, and whether anything was observed.
@@ -259,32 +263,15 @@ func replicated(h *history.History, nodes []string) bool {
 	return false
 }
 
-// led leaves of each node's keys what it had while it was the primary: the
-// first node is until another is promoted.
-func led(lanes []NodeLane, end time.Duration) []NodeLane {
-	type turn struct {
-		at   time.Duration
-		node int
-	}
-	turns := []turn{{0, 0}}
-	for i, lane := range lanes {
-		for _, at := range lane.Promoted {
-			turns = append(turns, turn{at, i})
-		}
-	}
-	slices.SortStableFunc(turns, func(a, b turn) int { return int(a.at - b.at) })
+// led leaves of each node's keys what it had while it was the primary.
+func led(lanes []NodeLane) []NodeLane {
 	out := make([]NodeLane, len(lanes))
-	for i, t := range turns {
-		if t.node >= len(lanes) {
-			continue
-		}
-		until := end
-		if i+1 < len(turns) {
-			until = turns[i+1].at
-		}
-		for _, k := range lanes[t.node].Keys {
-			if k.From, k.To = max(k.From, t.at), min(k.To, until); k.From < k.To {
-				out[t.node].Keys = append(out[t.node].Keys, k)
+	for i := range lanes {
+		for _, turn := range lanes[i].Primary {
+			for _, k := range lanes[i].Keys {
+				if k.From, k.To = max(k.From, turn.From), min(k.To, turn.To); k.From < k.To {
+					out[i].Keys = append(out[i].Keys, k)
+				}
 			}
 		}
 	}

@@ -28,6 +28,9 @@ type Scene struct {
 	Nodes   []NodeLane
 	// Quorum are the stretches in which one owner had a majority of the nodes.
 	Quorum []QuorumHold
+	// Sentinels are what sentinels saw; Splits the stretches in which they had more than one node serve as the primary.
+	Sentinels []SentinelLane
+	Splits    []Span
 	// Effects are what the resource applied or refused, by time.
 	Effects []Effect
 	Bands   []Band
@@ -76,10 +79,12 @@ type NodeLane struct {
 	Name string
 	Keys []KeyHold
 	// Down are the stretches in which the node was dead, Unclear those in which
-	// nobody knew its key, Promoted the times at which it became the primary.
+	// nobody knew its key, Promoted the times at which it became the primary, Primary
+	// those in which it served as such.
 	Down     []Span
 	Unclear  []Span
 	Promoted []time.Duration
+	Primary  []Span
 }
 
 // KeyHold is a stretch in which a node had an owner's key.
@@ -141,15 +146,24 @@ func Build(h *history.History) *Scene {
 	s.Nodes, s.KeysSeen = keyLanes(h, nodes, owners, s.End)
 	s.Turns = turnsOf(s.Nodes)
 	voters := s.Nodes
-	if s.Replicated = replicated(h, nodes); s.Replicated {
-		s.Majority, voters = 1, led(s.Nodes, s.End)
+	if s.Replicated = len(nodes) > 0 && replicated(h, nodes); s.Replicated {
+		s.Sentinels = sentinelLanes(h, nodes[0], s.End)
+		leaders(h, s.Nodes, len(s.Sentinels) > 0, s.End)
+		if len(s.Sentinels) > 0 {
+			s.Splits = splits(s.Nodes)
+		}
+		s.Majority, voters = 1, led(s.Nodes)
 	}
 	truth := majorities(voters, s.Majority)
 	s.Quorum = quorumLane(truth, owners)
 	s.Clients = clientLanes(h, clients, truth, s)
 	s.Effects = effects(h)
 	s.markLate()
-	s.Bands = bands(h, append(slices.Clone(clients), nodes...), s.End)
+	parties := append(slices.Clone(clients), nodes...)
+	for _, l := range s.Sentinels {
+		parties = append(parties, l.Name)
+	}
+	s.Bands = bands(h, parties, s.End)
 	return s
 }
 

@@ -172,6 +172,42 @@ func TestTruthOfReplicatedNodes(t *testing.T) {
 	}
 }
 
+// Sentinels make a second node the primary while the first one is cut off: till it is demoted, both serve.
+func TestTwoPrimaries(t *testing.T) {
+	ev := func(at time.Duration, p string, f history.F, v history.Value) history.Event {
+		return history.Event{Time: at * ms, Process: p, Type: history.Info, F: f, Value: v}
+	}
+	told := func(word, about string) history.Value { return history.Value{Detail: word, Target: about} }
+	h := &history.History{Header: history.Header{Nodes: []string{"A", "B"}}, Events: []history.Event{
+		ev(1, "A", history.KeySet, history.Value{Owner: "x"}),
+		ev(10, "s2", history.Sentinel, told("+sdown", "A")),
+		ev(12, "s1", history.Sentinel, told("+tilt", "")),
+		ev(15, "s1", history.Sentinel, told("-tilt", "")),
+		ev(20, "B", history.NodePromoted, history.Value{}),
+		ev(22, "s2", history.Sentinel, told("+switch-master", "B")),
+		ev(25, "B", history.KeySet, history.Value{Owner: "y"}),
+		ev(30, "B", history.NodeDown, history.Value{}),
+		ev(35, "B", history.NodeUp, history.Value{Detail: "data"}),
+		ev(40, "A", history.NodeDemoted, history.Value{}),
+		ev(50, "run", history.Phase, told("done", "")),
+	}}
+	s := swimlane.Build(h)
+	if diff := cmp.Diff([]swimlane.Span{{From: 20 * ms, To: 30 * ms}, {From: 35 * ms, To: 40 * ms}}, s.Splits); diff != "" {
+		t.Errorf("two primaries (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]swimlane.Span{{From: 0, To: 40 * ms}}, s.Nodes[0].Primary); diff != "" {
+		t.Errorf("A (-want +got):\n%s", diff)
+	}
+	want := []swimlane.SentinelLane{
+		{Name: "s1", Sees: []swimlane.Sight{{Span: swimlane.Span{From: 0, To: 50 * ms}, Primary: "A", Event: -1}}, Tilt: []swimlane.Span{{From: 12 * ms, To: 15 * ms}}},
+		{Name: "s2", Sees: []swimlane.Sight{{Span: swimlane.Span{From: 0, To: 22 * ms}, Primary: "A", Event: -1}, {Span: swimlane.Span{From: 22 * ms, To: 50 * ms}, Primary: "B", Event: 5}},
+			Deeds: []swimlane.Deed{{At: 10 * ms, Word: "+sdown", About: "A", Event: 1}}},
+	}
+	if diff := cmp.Diff(want, s.Sentinels); diff != "" {
+		t.Errorf("sentinels (-want +got):\n%s", diff)
+	}
+}
+
 // Without observations from the nodes nobody knows what was true.
 func TestNoTruthWithoutObservations(t *testing.T) {
 	h := &history.History{Events: []history.Event{

@@ -101,6 +101,11 @@ func (s *Scene) lists() []list {
 		listOf(&s.Effects, func(e *Effect) Span { return Span{e.At, e.At} }),
 		listOf(&s.Bands, func(b *Band) Span { return b.Span }),
 	}
+	for i := range s.Sentinels {
+		l := &s.Sentinels[i]
+		all = append(all, listOf(&l.Sees, func(v *Sight) Span { return v.Span }), listOf(&l.Tilt, func(t *Span) Span { return *t }),
+			listOf(&l.Deeds, func(d *Deed) Span { return Span{d.At, d.At} }))
+	}
 	for i := range s.Clients {
 		c := &s.Clients[i]
 		all = append(all, listOf(&c.Holds, func(h *Hold) Span { return h.Span }), listOf(&c.Marks, func(m *Mark) Span { return m.Span }))
@@ -108,7 +113,7 @@ func (s *Scene) lists() []list {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		all = append(all, listOf(&n.Keys, func(k *KeyHold) Span { return k.Span }), listOf(&n.Down, func(d *Span) Span { return *d }),
-			listOf(&n.Unclear, func(u *Span) Span { return *u }))
+			listOf(&n.Unclear, func(u *Span) Span { return *u }), listOf(&n.Primary, func(p *Span) Span { return *p }))
 	}
 	return all
 }

@@ -175,7 +175,7 @@ func (k *shrinker) shrink() {
 		before = k.accepted
 		k.fewerFaults()
 		k.fewerActors()
-		k.smaller(&k.setup.Nodes.Count, 1)
+		k.smaller(&k.setup.Nodes.Count, k.setup.Nodes.Least())
 		k.simplerTriggers()
 		k.rounderTimes()
 	}

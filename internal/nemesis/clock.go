@@ -19,21 +19,20 @@ func init() {
 
 // clock bends a clock of a node or a client.
 type clock struct {
-	Client string        `yaml:"client" doc:"the client whose clock it is"`
-	Node   string        `yaml:"node" doc:"the node whose clock it is"`
-	Which  world.Which   `yaml:"which" doc:"which clock of a client; a node has only the wall clock, by which Redis expires keys" default:"wall" values:"wall,monotonic"`
-	Jump   time.Duration `yaml:"jump" doc:"the clock jumps forward by this much, or back where it is negative" min:"-24h" max:"24h"`
-	Rate   float64       `yaml:"rate" doc:"the clock runs at this multiple of the true rate: 1.1 is 10 % fast, 0 stands still" min:"0" max:"100" default:"1"`
-	Strobe time.Duration `yaml:"strobe" doc:"the clock jumps forward and back by jump, once every so often" min:"10ms" max:"1m"`
-	For    time.Duration `yaml:"for" doc:"after this long the clock is right again; without it, when everything heals" min:"1ms" max:"10m"`
+	process `yaml:",inline"`
+	Which   world.Which   `yaml:"which" doc:"which clock of a client; a node and a sentinel have only the wall clock, by which Redis expires keys and a sentinel measures all times" default:"wall" values:"wall,monotonic"`
+	Jump    time.Duration `yaml:"jump" doc:"the clock jumps forward by this much, or back where it is negative" min:"-24h" max:"24h"`
+	Rate    float64       `yaml:"rate" doc:"the clock runs at this multiple of the true rate: 1.1 is 10 % fast, 0 stands still" min:"0" max:"100" default:"1"`
+	Strobe  time.Duration `yaml:"strobe" doc:"the clock jumps forward and back by jump, once every so often" min:"10ms" max:"1m"`
+	For     time.Duration `yaml:"for" doc:"after this long the clock is right again; without it, when everything heals" min:"1ms" max:"10m"`
 }
 
 // Powers are one of the two: clocks of nodes take preparation.
 func (c *clock) Powers() []world.Power {
-	if c.Node != "" {
-		return []world.Power{world.NodeClockPower}
+	if c.Client != "" {
+		return []world.Power{world.ClientClockPower}
 	}
-	return []world.Power{world.ClientClockPower}
+	return []world.Power{world.NodeClockPower}
 }
 
 // MovesMonotonic reports that a fault moves a monotonic clock.
@@ -42,13 +41,12 @@ func MovesMonotonic(f Fault) bool {
 	return ok && c.Which == world.MonotonicClock
 }
 
-func (c *clock) Target() string        { return oneOf(c.Client, c.Node, false) }
 func (c *clock) Length() time.Duration { return c.For }
 
 func (c *clock) Check(cast Cast) []Complaint {
-	list := checkTarget(cast, c.Client, c.Node, false)
-	if c.Node != "" && c.Which == world.MonotonicClock {
-		list = append(list, Complaint{Key: "which", Message: "a node has no clock but its wall clock"})
+	list := c.check(cast, 0)
+	if c.Client == "" && c.Which == world.MonotonicClock {
+		list = append(list, Complaint{Key: "which", Message: "a node or a sentinel has no clock but its wall clock"})
 	}
 	if c.Which == world.MonotonicClock && c.Jump < 0 {
 		list = append(list, Complaint{Key: "jump", Message: "a monotonic clock never goes back"})
@@ -64,12 +62,8 @@ func (c *clock) Check(cast Cast) []Complaint {
 
 // Impact implements Fault.
 func (c *clock) Impact(world.World) history.Impact {
-	i := impactOn(c.Client, c.Node, false, "", history.BendsClock)
-	whose := "node " + c.Node
-	if c.Client != "" {
-		whose = c.Client
-	}
-	i.Words = "the clock of " + whose + " " + c.wrong()
+	i := c.impact("", history.BendsClock)
+	i.Words = "the clock of " + c.called() + " " + c.wrong()
 	return i
 }
 

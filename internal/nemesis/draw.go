@@ -15,7 +15,7 @@ type drawn func(r *rand.Rand, c Cast, k MixKind) Fault
 var mixable = map[string]drawn{
 	"pause": func(r *rand.Rand, c Cast, k MixKind) Fault {
 		client, node := k.victim(r, c)
-		return &pause{Client: client, Node: node, For: k.For.Draw(r)}
+		return &pause{processOrResource: processOrResource{process: process{Client: client, Node: node}}, For: k.For.Draw(r)}
 	},
 	"kill": drawKill,
 	"latency": func(r *rand.Rand, c Cast, k MixKind) Fault {
@@ -67,7 +67,7 @@ func drawKill(r *rand.Rand, c Cast, k MixKind) Fault {
 		k.Of = "nodes"
 	}
 	client, node := k.victim(r, c)
-	f := &kill{Client: client, Node: node, Keep: world.KeepNothing, For: k.For.Draw(r)}
+	f := &kill{processOrResource: processOrResource{process: process{Client: client, Node: node}}, Keep: world.KeepNothing, For: k.For.Draw(r)}
 	if k.Widely && node != "" {
 		f.Keep = []world.Keep{world.KeepNothing, world.KeepNothing, world.KeepData, world.KeepSynced}[r.IntN(4)]
 	}
@@ -83,7 +83,7 @@ func drawClock(r *rand.Rand, c Cast, k MixKind) Fault {
 	if r.IntN(2) == 0 {
 		jump = -jump
 	}
-	f := &clock{Client: client, Node: node, Which: world.WallClock, Jump: jump, Rate: 1, For: k.For.Draw(r)}
+	f := &clock{process: process{Client: client, Node: node}, Which: world.WallClock, Jump: jump, Rate: 1, For: k.For.Draw(r)}
 	if k.Widely {
 		f.vary(r, k)
 	}

@@ -56,8 +56,10 @@ type Cast struct {
 	// Endpoints are the names under which clients reach the nodes: the nodes
 	// themselves, or the primary of a replicated set.
 	Endpoints []string
-	// Replicas are the nodes that follow another.
+	// Replicas are the nodes that follow another, or may come to.
 	Replicas []string
+	// Sentinels watch the nodes, and decide who follows whom.
+	Sentinels []string
 }
 
 // Complaint is one thing wrong with a fault's parameters.

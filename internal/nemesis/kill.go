@@ -10,7 +10,7 @@ import (
 func init() {
 	register(Kind{
 		Name:   "kill",
-		Title:  "kill a client, a node or the resource (SIGKILL), and start it again with its data, without them, or as after a power cut",
+		Title:  "kill a client, a node, a sentinel or the resource (SIGKILL), and start it again with its data, without them, or as after a power cut",
 		Powers: []world.Power{world.CrashPower},
 		New:    func() Fault { return &kill{} },
 	})
@@ -18,12 +18,10 @@ func init() {
 
 // kill ends a process and starts it again.
 type kill struct {
-	Client   string        `yaml:"client" doc:"the client to kill"`
-	Node     string        `yaml:"node" doc:"the node to kill"`
-	Resource bool          `yaml:"resource" doc:"kill the resource" default:"false"`
-	Keep     world.Keep    `yaml:"keep" doc:"what it finds on its disk afterwards: its data, nothing, or only what had been fsynced, as after a power cut" default:"data" values:"data,nothing,synced"`
-	ByClock  bool          `yaml:"by_its_clock" doc:"how long it stays down is measured by the clock of its own machine, which faults can move" default:"false"`
-	For      time.Duration `yaml:"for" doc:"how long it stays down; without it a node is back when everything heals, and a client never" min:"1ms" max:"10m"`
+	processOrResource `yaml:",inline"`
+	Keep              world.Keep    `yaml:"keep" doc:"what it finds on its disk afterwards: its data, nothing, or only what had been fsynced, as after a power cut" default:"data" values:"data,nothing,synced"`
+	ByClock           bool          `yaml:"by_its_clock" doc:"how long it stays down is measured by the clock of its own machine, which faults can move" default:"false"`
+	For               time.Duration `yaml:"for" doc:"how long it stays down; without it a node or a sentinel is back when everything heals, and a client never" min:"1ms" max:"10m"`
 }
 
 // Powers are more where the disk is to lose something, too.
@@ -34,11 +32,13 @@ func (k *kill) Powers() []world.Power {
 	return []world.Power{world.CrashPower}
 }
 
-func (k *kill) Target() string        { return oneOf(k.Client, k.Node, k.Resource) }
 func (k *kill) Length() time.Duration { return k.For }
 
 func (k *kill) Check(c Cast) []Complaint {
-	list := checkTarget(c, k.Client, k.Node, k.Resource)
+	list := k.check(c)
+	if k.Sentinel != "" && k.Keep != world.KeepData {
+		list = append(list, Complaint{Key: "keep", Message: "a sentinel keeps its configuration file, which has all that it knows"})
+	}
 	if k.ByClock && (k.Node == "" || k.For == 0) {
 		list = append(list, Complaint{Key: "by_its_clock", Message: "only a node that comes back has a clock to measure by"})
 	}
@@ -66,7 +66,7 @@ func (k *kill) Impact(world.World) history.Impact {
 	case k.Keep == world.KeepSynced:
 		does, words = append(does, history.Forgets), "lost its power, with all that was not yet on its disk, and was down"
 	}
-	i := impactOn(k.Client, k.Node, k.Resource, words, does...)
+	i := k.impact(words, does...)
 	i.Instant = !k.Returns()
 	return i
 }

@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,9 +14,10 @@ import (
 // which direction, and for how long.
 type Where struct {
 	Client    string          `yaml:"client" doc:"the client whose links are struck; all clients where it is left out"`
-	Nodes     []string        `yaml:"nodes" doc:"the nodes at the other end; all nodes where neither nodes nor resource is given"`
+	Nodes     []string        `yaml:"nodes" doc:"the nodes at the other end; all nodes and sentinels where neither nodes nor resource is given"`
 	Resource  bool            `yaml:"resource" doc:"strike the links to the resource (alone, or with the nodes named)" default:"false"`
 	Replica   string          `yaml:"replica" doc:"strike the link over which this replica follows its primary, instead"`
+	Groups    [][]string      `yaml:"groups" doc:"strike all links between members of different groups, instead: clients, nodes, sentinels and resource, each in one group at most; who is in none is not struck" least:"2" most:"9"`
 	Direction world.Direction `yaml:"direction" doc:"which way, seen from the client or the replica" default:"both" values:"requests,answers,both"`
 	For       time.Duration   `yaml:"for" doc:"how long; without it, until everything heals" min:"1ms" max:"10m"`
 }
@@ -24,6 +26,13 @@ type Where struct {
 func (l *Where) Target() string {
 	if l.Replica != "" {
 		return "the replication of " + l.Replica
+	}
+	if len(l.Groups) > 0 {
+		groups := make([]string, len(l.Groups))
+		for i, g := range l.Groups {
+			groups[i] = strings.Join(g, ",")
+		}
+		return strings.Join(groups, " | ")
 	}
 	from := l.Client
 	if from == "" {
@@ -59,7 +68,46 @@ func (l *Where) Check(c Cast) []Complaint {
 			list = append(list, Complaint{Key: "replica", Message: "a replica's link is struck alone: leave out client, nodes and resource"})
 		}
 	}
+	if len(l.Groups) > 0 {
+		list = append(list, l.checkGroups(c)...)
+	}
 	return list
+}
+
+// checkGroups demands that a member of a group exists, and is in one alone.
+func (l *Where) checkGroups(c Cast) []Complaint {
+	var list []Complaint
+	complain := func(format string, args ...any) {
+		list = append(list, Complaint{Key: "groups", Message: fmt.Sprintf(format, args...)})
+	}
+	if l.Client != "" || len(l.Nodes) > 0 || l.Resource || l.Replica != "" {
+		complain("groups say all: leave out client, nodes, resource and replica")
+	}
+	if l.Direction != world.Both {
+		complain("links between groups are struck both ways: leave out direction")
+	}
+	known := slices.Concat(c.Clients, c.Endpoints, c.Sentinels, []string{resourceName})
+	var seen []string
+	for _, g := range l.Groups {
+		if len(g) == 0 {
+			complain("a group is empty")
+		}
+		for _, name := range g {
+			switch {
+			case !slices.Contains(known, name):
+				list = append(list, complainUnknown("groups", "client, node or sentinel", name, known)...)
+			case slices.Contains(seen, name):
+				complain("%q is there twice", name)
+			}
+			seen = append(seen, name)
+		}
+	}
+	return list
+}
+
+// group is the group of somebody; -1: none.
+func (l *Where) group(name string) int {
+	return slices.IndexFunc(l.Groups, func(g []string) bool { return slices.Contains(g, name) })
 }
 
 // links are the links of the world that it strikes.
@@ -76,6 +124,10 @@ func (l *Where) links(w world.World) []world.Link {
 func (l *Where) strikes(link world.Link, w world.World) bool {
 	if l.Replica != "" {
 		return link.From == l.Replica
+	}
+	if len(l.Groups) > 0 {
+		from, to := l.group(link.From), l.group(link.To)
+		return from >= 0 && to >= 0 && from != to
 	}
 	if !w.IsClient(link.From) || l.Client != "" && link.From != l.Client {
 		return false
@@ -97,6 +149,13 @@ func (l *Where) impactOn(w world.World, struck, words string, does history.Does)
 func (l *Where) between() string {
 	if l.Replica != "" {
 		return "between replica " + l.Replica + " and its primary" // a replica's link has no direction worth telling
+	}
+	if len(l.Groups) > 0 {
+		groups := make([]string, len(l.Groups))
+		for i, g := range l.Groups {
+			groups[i] = "{" + strings.Join(g, ", ") + "}"
+		}
+		return "between " + strings.Join(groups, " and ")
 	}
 	from, to, _ := strings.Cut(l.Target(), " to ")
 	switch l.Direction {

@@ -18,20 +18,17 @@ func init() {
 
 // pause stops a process and lets it go on after a while.
 type pause struct {
-	Client   string        `yaml:"client" doc:"the client to stop"`
-	Node     string        `yaml:"node" doc:"the node to stop"`
-	Resource bool          `yaml:"resource" doc:"stop the resource"`
-	For      time.Duration `yaml:"for" min:"1ms" max:"10m" doc:"how long it stands still; without it, until everything heals"`
+	processOrResource `yaml:",inline"`
+	For               time.Duration `yaml:"for" min:"1ms" max:"10m" doc:"how long it stands still; without it, until everything heals"`
 }
 
-func (p *pause) Target() string        { return oneOf(p.Client, p.Node, p.Resource) }
 func (p *pause) Length() time.Duration { return p.For }
 
-func (p *pause) Check(c Cast) []Complaint { return checkTarget(c, p.Client, p.Node, p.Resource) }
+func (p *pause) Check(c Cast) []Complaint { return p.check(c) }
 
 // Impact implements Fault.
 func (p *pause) Impact(world.World) history.Impact {
-	return impactOn(p.Client, p.Node, p.Resource, "was paused", history.Stops)
+	return p.impact("was paused", history.Stops)
 }
 
 func (p *pause) Begin(w world.World) (undo func() error, err error) {

@@ -25,12 +25,15 @@ func (p *promote) Target() string        { return p.Node }
 func (p *promote) Length() time.Duration { return 0 }
 
 func (p *promote) Check(c Cast) []Complaint {
+	if len(c.Sentinels) > 0 {
+		return []Complaint{{Message: "the sentinels decide who becomes the primary: kill, pause or cut off the one that is"}}
+	}
 	return complainUnknown("node", "replica", p.Node, c.Replicas)
 }
 
 // Impact implements Fault.
 func (p *promote) Impact(world.World) history.Impact {
-	i := impactOn("", p.Node, false, "became the primary", history.Promotes)
+	i := (&process{Node: p.Node}).impact("became the primary", history.Promotes)
 	i.Instant = true
 	return i
 }

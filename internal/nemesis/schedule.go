@@ -141,6 +141,14 @@ func (s *Schedule) Message(m world.Message) {
 	s.fire(due, done, &m)
 }
 
+// Sentinel takes note of what a sentinel tells, and fires and ends what waits for that.
+func (s *Schedule) Sentinel(e history.Event) {
+	due, done := s.happens(func(p Passing) bool {
+		return p.Tells == e.Value.Detail && (p.Sentinel == "" || p.Sentinel == e.Process) && (p.About == "" || p.About == e.Value.Target)
+	})
+	s.fire(due, done, nil)
+}
+
 // Unread takes note that the messages of a connection cannot be read any more, or the
 // answers alone. Each fault that waits for one there, and has not struck, is told once.
 func (s *Schedule) Unread(l world.Link, answers bool, why string) {

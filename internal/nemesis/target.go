@@ -2,65 +2,99 @@ package nemesis
 
 import "github.com/redlock-sim/redlock-sim/internal/history"
 
-// Many faults strike one process: a client, a node or the resource.
+// process is the part that faults share which strike one process: a client, a node or a sentinel.
+type process struct {
+	Client   string `yaml:"client" doc:"the client that is struck"`
+	Node     string `yaml:"node" doc:"the node that is struck"`
+	Sentinel string `yaml:"sentinel" doc:"the sentinel that is struck"`
+}
 
-// oneOf is the process that the three parameters name.
-func oneOf(client, node string, resource bool) string {
-	switch {
-	case client != "":
-		return client
-	case node != "":
-		return node
-	case resource:
-		return history.ResourceProcess
+// Target names whom it strikes.
+func (p *process) Target() string {
+	for _, name := range []string{p.Client, p.Node, p.Sentinel} {
+		if name != "" {
+			return name
+		}
 	}
 	return ""
 }
 
-// impactOn is the impact of a fault that does one or more things to the process
-// that the three parameters name. Words go on after its name: "was paused".
-func impactOn(client, node string, resource bool, words string, does ...history.Does) history.Impact {
-	i := history.Impact{Effects: make([]history.Strike, 0, len(does))}
+// impact is that of a fault that does one or more things to the process. Words go on after its name: "was paused".
+func (p *process) impact(words string, does ...history.Does) history.Impact {
+	i := history.Impact{Words: p.called() + " " + words, Effects: make([]history.Strike, 0, len(does))}
 	for _, d := range does {
-		s := history.Strike{Does: d, Resource: resource}
-		if client != "" {
-			s.Clients = []string{client}
-		}
-		if node != "" {
-			s.Nodes = []string{node}
+		s := history.Strike{Does: d}
+		switch {
+		case p.Client != "":
+			s.Clients = []string{p.Client}
+		default:
+			s.Nodes = []string{p.Target()}
 		}
 		i.Effects = append(i.Effects, s)
-	}
-	switch {
-	case node != "":
-		i.Words = "node " + node + " " + words
-	case resource:
-		i.Words = "the resource " + words
-	default:
-		i.Words = client + " " + words
 	}
 	return i
 }
 
-const resourceName = history.ResourceProcess
+// called is what a sentence calls the process.
+func (p *process) called() string {
+	switch {
+	case p.Node != "":
+		return "node " + p.Node
+	case p.Sentinel != "":
+		return "sentinel " + p.Sentinel
+	}
+	return p.Client
+}
 
-// checkTarget demands that exactly one of the three is given, and exists.
-func checkTarget(c Cast, client, node string, resource bool) []Complaint {
-	given := 0
+// check demands that exactly one target is given, or none where another has been given already, and that it exists.
+func (p *process) check(c Cast, given int) []Complaint {
 	var complaints []Complaint
-	if client != "" {
-		given++
-		complaints = append(complaints, complainUnknown("client", "client", client, c.Clients)...)
-	}
-	if node != "" {
-		given++
-		complaints = append(complaints, complainUnknown("node", "node", node, c.Nodes)...)
-	}
-	if resource {
-		given++
+	for _, target := range []struct {
+		key, name string
+		among     []string
+	}{{"client", p.Client, c.Clients}, {"node", p.Node, c.Nodes}, {"sentinel", p.Sentinel, c.Sentinels}} {
+		if target.name != "" {
+			given++
+			complaints = append(complaints, complainUnknown(target.key, target.key, target.name, target.among)...)
+		}
 	}
 	if given != 1 {
-		complaints = append(complaints, Complaint{Message: "name exactly one target: client, node or resource"})
+		complaints = append(complaints, Complaint{Message: "name exactly one target: client, node, sentinel or resource"})
 	}
 	return complaints
+}
+
+// processOrResource is such a part that can strike the resource, too.
+type processOrResource struct {
+	process  `yaml:",inline"`
+	Resource bool `yaml:"resource" doc:"strike the resource" default:"false"`
+}
+
+const resourceName = history.ResourceProcess
+
+// Target names whom it strikes.
+func (p *processOrResource) Target() string {
+	if name := p.process.Target(); name != "" || !p.Resource {
+		return name
+	}
+	return resourceName
+}
+
+func (p *processOrResource) impact(words string, does ...history.Does) history.Impact {
+	if !p.Resource {
+		return p.process.impact(words, does...)
+	}
+	i := history.Impact{Words: "the resource " + words, Effects: make([]history.Strike, 0, len(does))}
+	for _, d := range does {
+		i.Effects = append(i.Effects, history.Strike{Does: d, Resource: true})
+	}
+	return i
+}
+
+func (p *processOrResource) check(c Cast) []Complaint {
+	given := 0
+	if p.Resource {
+		given = 1
+	}
+	return p.process.check(c, given)
 }

@@ -23,7 +23,8 @@ type Planned struct {
 
 // Passing is something that happens for the Nth time, from 1: a client is at a Point of its
 // code, it Sends a command To a node, or a Node Answers a command To a client. The message
-// waits then till all that it sets off has taken effect. An empty client or node means any.
+// waits then till all that it sets off has taken effect. Or a Sentinel Tells of something About a server. An empty name
+// means any.
 type Passing struct {
 	Node   string
 	Client string
@@ -34,6 +35,9 @@ type Passing struct {
 	Answers       string
 	To            string
 	Key, Contains string
+	Sentinel      string
+	Tells         string
+	About         string
 	Nth           int
 }
 
@@ -68,6 +72,11 @@ func (p Passing) any() Passing {
 func (p Passing) String() string {
 	var text string
 	switch {
+	case p.Tells != "":
+		text = cmp.Or(p.Sentinel, "any sentinel") + " tells " + p.Tells
+		if p.About != "" {
+			text += " of " + p.About
+		}
 	case p.Sends != "":
 		text = cmp.Or(p.Client, "any client") + " sends " + commandWords(p.Sends) + p.about() + " to " + cmp.Or(p.To, "any node")
 	case p.Answers != "":

@@ -119,7 +119,7 @@ func (r *run) spec() world.Spec {
 	spec := world.Spec{
 		Name: r.Scenario + "/" + r.Variant.Name, Dir: r.Dir, Seed: r.Seed,
 		Clients: r.clients, Lock: s.Lock, Points: r.points, Messages: nemesis.Messages(r.planned), Commands: s.Commands, Needs: s.Needs(),
-		Replicated: s.Nodes.Replicated(), Resource: s.Resource.Config,
+		Replicated: s.Nodes.Replicated(), Sentinel: s.Nodes.Sentinel(), Resource: s.Resource.Config,
 		SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres", StorePersistence: s.Resource.Persistence,
 	}
 	spec.Lock.Tokens = s.Fencing.Tokens
@@ -167,7 +167,7 @@ func (r *run) header() history.Header {
 // carryOut is the run itself: the safety phase, in which faults strike, then
 // the healing phase.
 func (r *run) carryOut() error {
-	hooks := world.Hooks{Record: r.recorder.Record, Point: r.schedule.Point, Message: r.schedule.Message, Unread: r.schedule.Unread}
+	hooks := world.Hooks{Record: r.recorder.Record, Point: r.schedule.Point, Message: r.schedule.Message, Unread: r.schedule.Unread, Sentinel: r.schedule.Sentinel}
 	if r.setup.Commands {
 		hooks.Command, hooks.Unread = r.command, r.unread
 	}

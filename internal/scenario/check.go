@@ -1,13 +1,16 @@
 package scenario
 
 import (
+	"reflect"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -19,6 +22,7 @@ func (d *decoder) check(s *Setup) {
 		d.checkAlgorithm(s)
 	}
 	d.checkElsewhere(&s.Nodes)
+	d.checkWatch(&s.Nodes)
 	if s.Lock.NodeTimeout >= s.Lock.TTL && d.sound("lock.ttl") {
 		d.problemAt("lock.node_timeout", "%v is not shorter than the ttl %v", s.Lock.NodeTimeout, s.Lock.TTL).Hint =
 			"the timeout for one node should be small beside the ttl"
@@ -38,7 +42,7 @@ func (d *decoder) checkAlgorithm(s *Setup) {
 		d.spoiled = append(d.spoiled, "lock.algorithm")
 		return
 	}
-	if n := s.Nodes.endpoints(); d.sound("nodes.topology") && (n < algorithm.MinNodes || algorithm.MaxNodes > 0 && n > algorithm.MaxNodes) {
+	if n := s.Nodes.endpoints(); d.sound("nodes.topology", "lock.algorithm") && (n < algorithm.MinNodes || algorithm.MaxNodes > 0 && n > algorithm.MaxNodes) {
 		d.problemAt("nodes.count", "%s uses %s, not %d", algorithm.Name, algorithm.NodeRange(), n)
 	}
 	if !slices.Contains(algorithm.Tokens, s.Fencing.Tokens) {
@@ -46,6 +50,39 @@ func (d *decoder) checkAlgorithm(s *Setup) {
 			namesOf(algorithm.Tokens, func(t lock.Tokens) string { return string(t) })
 	}
 	d.checkSwitches(s.Lock.Mistakes, algorithm)
+}
+
+// checkWatch makes sure that sentinels can watch the nodes, and that nothing is said of sentinels where there are none.
+func (d *decoder) checkWatch(n *Nodes) {
+	if !d.sound("nodes.topology") {
+		return
+	}
+	if !n.Watched() {
+		var standard Watch
+		setDefaults(reflect.ValueOf(&standard).Elem())
+		given, defaults := fieldsOf(reflect.ValueOf(&n.Watch).Elem()), fieldsOf(reflect.ValueOf(&standard).Elem())
+		for _, key := range keysOf(given) {
+			if !given[key].value.Equal(defaults[key].value) {
+				d.problemAt("nodes."+key, "there are no sentinels").Hint = "nodes: {topology: sentinel, ...}"
+			}
+		}
+		return
+	}
+	switch {
+	case n.Count < n.Least() && d.sound("nodes.count"):
+		d.problemAt("nodes.count", "a failover needs at least %d nodes, not %d", n.Least(), n.Count)
+	case n.MinReplicas >= n.Count && d.sound("nodes.count"):
+		d.problemAt("nodes.min_replicas_to_write", "%d nodes have %s, fewer than %d", n.Count, words.Count(n.Count-1, "replica"), n.MinReplicas)
+	}
+	if n.Quorum > n.Sentinels && d.sound("nodes.sentinels") {
+		d.problemAt("nodes.quorum", "there are %s", words.Count(n.Sentinels, "sentinel"))
+	}
+	if n.MaxLag%time.Second != 0 {
+		d.problemAt("nodes.min_replicas_max_lag", "Redis counts it in whole seconds, not %v", n.MaxLag)
+	}
+	if n.DownAfter%time.Millisecond != 0 || n.FailoverTimeout%time.Millisecond != 0 {
+		d.problemAt("nodes.down_after", "Redis counts down_after and failover_timeout in whole milliseconds")
+	}
 }
 
 // checkSwitches refuses to switch off a rule that the algorithm does not have.

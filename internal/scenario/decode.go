@@ -244,7 +244,7 @@ func (d *decoder) sequence(n *yaml.Node, v reflect.Value, tag reflect.StructTag,
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
 	for i, item := range n.Content {
 		setDefaults(v.Index(i))
-		d.value(item, v.Index(i), tag, fmt.Sprintf("%s[%d]", path, i))
+		d.value(item, v.Index(i), bounds(tag), fmt.Sprintf("%s[%d]", path, i))
 	}
 }
 

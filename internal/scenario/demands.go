@@ -17,7 +17,12 @@ func (s *Setup) Demands() []world.Demand {
 		list = append(list, world.Demand{Power: world.PostgresPower, By: "resource: {store: postgres}"})
 	}
 	nodes := NodeNames(s.Nodes.Count)
-	if s.Nodes.Replicated() {
+	servers := nodes
+	switch {
+	case s.Nodes.Watched():
+		list = append(list, world.Demand{Power: world.SentinelPower, Node: nodes[0], By: "topology: sentinel"})
+		servers = slices.Concat(nodes, SentinelNames(s.Nodes.Sentinels))
+	case s.Nodes.Replicated():
 		list = append(list, world.Demand{Power: world.ReplicaPower, Node: nodes[0], By: "topology: replicated"})
 	}
 	for i := range s.Faults.List {
@@ -25,13 +30,21 @@ func (s *Setup) Demands() []world.Demand {
 		if f.awaitsMessage() {
 			list = append(list, world.Demand{Power: world.MessagePower, By: fmt.Sprintf("fault %d", i+1)})
 		}
-		if node := f.Params.Target(); slices.Contains(nodes, node) {
+		if node := f.Params.Target(); slices.Contains(servers, node) {
 			for _, p := range nemesis.PowersOf(f.Kind, f.Params) {
-				list = append(list, world.Demand{Power: p, Node: node, By: fmt.Sprintf("fault %d (%s of node %s)", i+1, f.Kind, node)})
+				list = append(list, world.Demand{Power: p, Node: node, By: fmt.Sprintf("fault %d (%s of %s)", i+1, f.Kind, noun(nodes, node))})
 			}
 		}
 	}
 	return append(list, s.mixDemands(nodes)...)
+}
+
+// noun is what a sentence calls a node or a sentinel.
+func noun(nodes []string, name string) string {
+	if slices.Contains(nodes, name) {
+		return "node " + name
+	}
+	return "sentinel " + name
 }
 
 // onNodes are the powers over nodes that a mix can draw on.

@@ -50,8 +50,8 @@ type Trigger struct {
 	Stays bool                 `yaml:"stays" doc:"it stays when everything heals: the place is like that, as where machines are far from each other" default:"false"`
 }
 
-// Passing is something that happens: a client is at a point, a client sends a command, or
-// a node answers one.
+// Passing is something that happens: a client is at a point, a client sends a command, a node answers one, or
+// a sentinel tells of something.
 type Passing struct {
 	Node     string `yaml:"node" doc:"with answers: which node, as clients call it; any where it is left out"`
 	Client   string `yaml:"client" doc:"with point and sends: which client; any where it is left out"`
@@ -61,25 +61,31 @@ type Passing struct {
 	To       string `yaml:"to" doc:"the node to which the client sends, or the client to which the node answers; any where it is left out"`
 	Key      string `yaml:"key" doc:"with sends and answers: a key that the command names" max:"1024"`
 	Contains string `yaml:"contains" doc:"with sends and answers: a text within one of the words behind the command's name" max:"1024"`
+	Sentinel string `yaml:"sentinel" doc:"with tells: which sentinel; any where it is left out"`
+	Tells    string `yaml:"tells" doc:"what the sentinel tells its subscribers, in Redis' word, such as +sdown, +odown, +vote-for-leader, +elected-leader or +switch-master" pattern:"^[+-][a-z-]{1,63}$"`
+	About    string `yaml:"about" doc:"with tells: the node or the sentinel that it is about; of +switch-master the new primary; any where it is left out"`
 	Nth      int    `yaml:"nth" doc:"the how manieth time" min:"1" max:"1000000" default:"1"`
 }
 
 // goesWith are the keys that go with what happens.
 var goesWith = map[string][]string{
 	"point": {"client"}, "sends": {"client", "to", "key", "contains"}, "answers": {"node", "to", "key", "contains"},
+	"tells": {"sentinel", "about"},
 }
 
 // happening is the key that says what happens; empty: none does, or more than one.
 func (p *Passing) happening() string {
-	switch [3]bool{p.Point != "", p.Sends != "", p.Answers != ""} {
-	case [3]bool{true, false, false}:
-		return "point"
-	case [3]bool{false, true, false}:
-		return "sends"
-	case [3]bool{false, false, true}:
-		return "answers"
+	what := ""
+	for _, given := range []struct{ key, value string }{{"point", p.Point}, {"sends", p.Sends}, {"answers", p.Answers}, {"tells", p.Tells}} {
+		switch {
+		case given.value == "":
+		case what != "":
+			return ""
+		default:
+			what = given.key
+		}
 	}
-	return ""
+	return what
 }
 
 // On is a passing, and what must have happened before.
@@ -142,7 +148,10 @@ func (f *Fault) decodeYAML(d *decoder, n *yaml.Node, path string) {
 func (s *Setup) Cast() nemesis.Cast {
 	c := nemesis.Cast{Clients: ClientNames(s.Workload.Clients), Nodes: NodeNames(s.Nodes.Count)}
 	c.Endpoints = c.Nodes
-	if s.Nodes.Replicated() {
+	switch {
+	case s.Nodes.Watched():
+		c.Replicas, c.Sentinels = c.Nodes, SentinelNames(s.Nodes.Sentinels)
+	case s.Nodes.Replicated():
 		c.Endpoints, c.Replicas = []string{primaryName}, c.Nodes[min(len(c.Nodes), 1):] // the count may be wrong
 	}
 	return c
@@ -191,8 +200,10 @@ func castFrom(key string) []string {
 	switch key {
 	case "client":
 		return []string{"workload.clients"}
-	case "node", "nodes", "replica":
-		return []string{"nodes.count", "nodes.topology"}
+	case "node", "nodes", "replica", "sentinel", "node or sentinel":
+		return []string{"nodes.count", "nodes.topology", "nodes.sentinels"}
+	case "groups":
+		return []string{"nodes.count", "nodes.topology", "nodes.sentinels", "workload.clients"}
 	}
 	return nil
 }
@@ -245,8 +256,8 @@ func (f *Fault) awaitsMessage() bool {
 func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 	what, cast := p.happening(), s.Cast()
 	if what == "" {
-		d.problemAt(path, "say in exactly one way what happens: point, sends or answers").Hint =
-			"{client: c1, point: before-write}, {client: c1, sends: SET, to: A} or {node: A, answers: SET, to: c1}"
+		d.problemAt(path, "say in exactly one way what happens: point, sends, answers or tells").Hint =
+			"{client: c1, point: before-write}, {client: c1, sends: SET, to: A}, {node: A, answers: SET, to: c1} or {sentinel: s1, tells: +switch-master}"
 		return
 	}
 	receivers, receiver := cast.Endpoints, "node"
@@ -259,18 +270,22 @@ func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 	}{
 		{"node", p.Node, "node", cast.Endpoints}, {"client", p.Client, "client", cast.Clients}, {"to", p.To, receiver, receivers},
 		{key: "key", value: p.Key}, {key: "contains", value: p.Contains},
+		{"sentinel", p.Sentinel, "sentinel", cast.Sentinels}, {"about", p.About, "node or sentinel", slices.Concat(cast.Nodes, cast.Sentinels)},
 	} {
 		switch {
 		case given.value == "":
 		case !slices.Contains(goesWith[what], given.key):
 			d.problemAt(join(path, given.key), "%s does not go with %s", given.key, what).Hint =
-				"a client is at a point or sends to a node; a node answers to a client"
+				"a client is at a point or sends to a node; a node answers to a client; a sentinel tells about a node or a sentinel"
 		case given.among != nil && !slices.Contains(given.among, given.value) && d.sound(castFrom(given.noun)...):
 			d.problemAt(join(path, given.key), "no %s %q", given.noun, clip(given.value)).suggest(given.value, given.among)
 		}
 	}
 	if what == "point" {
 		p.checkPoint(d, path, s, points)
+	}
+	if what == "tells" && len(cast.Sentinels) == 0 && d.sound("nodes.topology") {
+		d.problemAt(join(path, "tells"), "there are no sentinels").Hint = "nodes: {topology: sentinel, ...}"
 	}
 }
 

@@ -46,6 +46,8 @@ var guarantees = []guaranteeRow{
 	{name: "client-clock", title: "A client whose clock is moved does not believe in a lease that has ended", decides: exclusion, faults: []string{"clock"}},
 	{name: "failover", title: "A failover does not give the lock to a second client", decides: exclusion, faults: []string{"kill", "promote"},
 		byDesign: "Replication is asynchronous: a replica can be promoted that never got the key."},
+	{name: "sentinel", title: "A failover by Redis Sentinel does not give the lock to a second client", decides: exclusion,
+		byDesign: "Redis Sentinel promises that there is a primary again, not that it has the key, and not that there is only one."},
 	{name: "owner-only", title: "Only the holder's own release or renewal touches its lock", decides: []checker.Property{checker.OwnerRelease}},
 	{name: "no-resurrection", title: "A renewal does not bring back a lock that had expired", decides: []checker.Property{checker.NoResurrection, checker.ExclusiveLease}},
 	{name: "told-when-lost", title: "A holder is told that it has lost the lock", decides: []checker.Property{checker.ToldWhenLost}},

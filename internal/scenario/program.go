@@ -110,6 +110,9 @@ func (s *Setup) takesNoLock(*program.Ready) string {
 }
 
 func (s *Setup) wantsOtherNodes(r *program.Ready) string {
+	if s.Nodes.Watched() && !r.Elsewhere() && !r.Has(program.AsksSentinels) {
+		return "sentinels tell where the primary is, and it does not ask them"
+	}
 	if n := s.Nodes.endpoints(); r.Class == program.Single && n > 1 {
 		return fmt.Sprintf("there are %s, and it locks on one", words.Count(n, "independent node"))
 	}

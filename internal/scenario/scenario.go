@@ -58,12 +58,43 @@ func StandardLock(algorithm string) lock.Config {
 type Nodes struct {
 	Count       int               `yaml:"count" doc:"how many; they are named A, B, C, ..." min:"1" max:"25" default:"5"`
 	Persistence world.Persistence `yaml:"persistence" doc:"what a node keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
-	Topology    string            `yaml:"topology" doc:"independent: each on its own, as Redlock wants them; replicated: the first is the primary, the others follow it, and clients see the primary alone" default:"independent" values:"independent,replicated"`
+	Topology    string            `yaml:"topology" doc:"independent: each on its own, as Redlock wants them; replicated: the first is the primary, the others follow it, and clients see the primary alone; sentinel: so, and Redis Sentinel watches them, makes another the primary when that is down, and tells clients who it is" default:"independent" values:"independent,replicated,sentinel"`
+	Watch       `yaml:",inline"`
 	Elsewhere   `yaml:",inline"`
 }
 
+// Watch is how sentinels watch the nodes.
+type Watch struct {
+	Sentinels       int           `yaml:"sentinels" doc:"with topology: sentinel: how many sentinels there are; they are named s1, s2, s3, ..." min:"1" max:"9" default:"3"`
+	Quorum          int           `yaml:"quorum" doc:"with topology: sentinel: how many sentinels must find the primary down before one of them starts a failover, for which it needs the votes of a majority of all" min:"1" max:"9" default:"2"`
+	DownAfter       time.Duration `yaml:"down_after" doc:"with topology: sentinel: after how long without an answer a sentinel takes a server for down (down-after-milliseconds)" min:"100ms" max:"1m" default:"2s"`
+	FailoverTimeout time.Duration `yaml:"failover_timeout" doc:"with topology: sentinel: how long a step of a failover may take; a failed one is tried again after twice as long (failover-timeout)" min:"100ms" max:"10m" default:"3s"`
+	MinReplicas     int           `yaml:"min_replicas_to_write" doc:"with topology: sentinel: the primary takes a write only while so many replicas have acknowledged within min_replicas_max_lag; 0: always (min-replicas-to-write)" max:"24" default:"0"`
+	MaxLag          time.Duration `yaml:"min_replicas_max_lag" doc:"with topology: sentinel: see min_replicas_to_write; whole seconds (min-replicas-max-lag)" min:"1s" max:"1h" default:"10s"`
+}
+
+// Watched reports whether sentinels watch the nodes.
+func (n Nodes) Watched() bool { return n.Topology == "sentinel" }
+
+// Least is how many nodes there must be: a failover needs two.
+func (n Nodes) Least() int {
+	if n.Watched() {
+		return 2
+	}
+	return 1
+}
+
+// Sentinel is who watches the nodes; nil: nobody does.
+func (n Nodes) Sentinel() *world.Sentinel {
+	if !n.Watched() {
+		return nil
+	}
+	return &world.Sentinel{Names: SentinelNames(n.Sentinels), Quorum: n.Quorum, DownAfter: n.DownAfter, FailoverTimeout: n.FailoverTimeout,
+		MinReplicas: n.MinReplicas, MaxLag: n.MaxLag}
+}
+
 // Replicated reports whether clients see one primary.
-func (n Nodes) Replicated() bool { return n.Topology == "replicated" }
+func (n Nodes) Replicated() bool { return n.Topology == "replicated" || n.Watched() }
 
 // endpoints is how many nodes clients see.
 func (n Nodes) endpoints() int {
@@ -166,6 +197,11 @@ const DefaultVariant = "default"
 // ClientNames are the names of n clients.
 func ClientNames(n int) []string {
 	return names(n, func(i int) string { return "c" + strconv.Itoa(i+1) })
+}
+
+// SentinelNames are the names of n sentinels.
+func SentinelNames(n int) []string {
+	return names(n, func(i int) string { return "s" + strconv.Itoa(i+1) })
 }
 
 // NodeNames are the names of n nodes.

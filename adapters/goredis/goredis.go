@@ -11,16 +11,41 @@ import (
 	"github.com/redlock-sim/redlock-sim/adapter"
 )
 
-// Connection is a lock's client of one node. tuned says that it shall obey the node
-// timeout and the contexts, and send nothing twice; else it has the settings of go-redis.
-func Connection(s adapter.Setup, n adapter.Node, tuned bool, d *Doubts) (*redis.Client, error) {
-	tls, err := n.TLSConfig()
-	o := &redis.Options{Addr: n.Addr(), Username: n.Username, Password: n.Password, TLSConfig: tls, Limiter: d}
+// Connections are a lock's clients of its nodes, or its client of the primary that sentinels name. tuned says that they shall obey the node
+// timeout and the contexts, and send nothing twice; else they have the settings of go-redis.
+func Connections(s adapter.Setup, tuned bool, d *Doubts) ([]*redis.Client, error) {
+	if len(s.Sentinels) > 0 {
+		return []*redis.Client{primary(s, tuned, d)}, nil
+	}
+	var list []*redis.Client
+	for _, n := range s.Nodes {
+		tls, err := n.TLSConfig()
+		if err != nil {
+			return nil, err
+		}
+		o := &redis.Options{Addr: n.Addr(), Username: n.Username, Password: n.Password, TLSConfig: tls, Limiter: d}
+		if tuned {
+			o.ContextTimeoutEnabled, o.MaxRetries = true, -1
+			o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.NodeTimeout, s.NodeTimeout, s.NodeTimeout
+		}
+		list = append(list, redis.NewClient(o))
+	}
+	return list, nil
+}
+
+// primary is a client of the primary that sentinels name.
+func primary(s adapter.Setup, tuned bool, d *Doubts) *redis.Client {
+	o := &redis.FailoverOptions{MasterName: s.Master}
+	for _, n := range s.Sentinels {
+		o.SentinelAddrs = append(o.SentinelAddrs, n.Addr())
+	}
 	if tuned {
 		o.ContextTimeoutEnabled, o.MaxRetries = true, -1
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.NodeTimeout, s.NodeTimeout, s.NodeTimeout
 	}
-	return redis.NewClient(o), err
+	c := redis.NewFailoverClient(o)
+	c.Options().Limiter = d // FailoverOptions has no place for it
+	return c
 }
 
 // Doubts counts attempts whose reply did not arrive. go-redis hides those that it repeats.

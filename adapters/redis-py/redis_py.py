@@ -5,6 +5,7 @@ import sys
 
 import redis
 from redis.exceptions import LockNotOwnedError
+from redis.sentinel import Sentinel
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sdk", "python"))
 from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
@@ -22,11 +23,16 @@ def sure(action):
 
 
 def open_lock(setup):
-    node, = setup.nodes
-    if node.tls:
-        raise ValueError("redis-py cannot check the name of a server behind a proxy")
-    client = redis.Redis(host=node.host, port=node.port, username=node.username or None, password=node.password or None,
-                         socket_timeout=setup.node_timeout or None)
+    timeout = setup.node_timeout or None
+    if setup.sentinels:
+        sentinel = Sentinel([(s.host, s.port) for s in setup.sentinels], socket_timeout=timeout)
+        client = sentinel.master_for(setup.master, socket_timeout=timeout)
+    else:
+        node, = setup.nodes
+        if node.tls:
+            raise ValueError("redis-py cannot check the name of a server behind a proxy")
+        client = redis.Redis(host=node.host, port=node.port, username=node.username or None, password=node.password or None,
+                             socket_timeout=timeout)
 
     def acquire(wait):
         # Requests come in several threads.
@@ -38,5 +44,5 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner"],
+serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel"],
               homepage="https://github.com/redis/redis-py"), open_lock)

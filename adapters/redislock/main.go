@@ -19,7 +19,7 @@ var tuned = flag.Bool("tuned", false, "tune go-redis: node timeout, contexts, no
 func main() {
 	flag.Parse()
 	p := adapter.Program{Name: "redislock", Version: adapter.ModuleVersion("github.com/bsm/redislock"),
-		Homepage: "https://github.com/bsm/redislock", Class: "single", Keys: []string{"{key}"}, Can: []string{"extend", "owner"}}
+		Homepage: "https://github.com/bsm/redislock", Class: "single", Keys: []string{"{key}"}, Can: []string{"extend", "owner", "sentinel"}}
 	if *tuned {
 		p.Name = "redislock-tuned"
 	}
@@ -27,12 +27,15 @@ func main() {
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {
-	if len(s.Nodes) != 1 {
-		return nil, fmt.Errorf("redislock has one node, not %d", len(s.Nodes))
-	}
 	var doubts goredis.Doubts
-	c, err := goredis.Connection(s, s.Nodes[0], *tuned, &doubts)
-	client, retry := redislock.New(c), &redislock.Options{RetryStrategy: redislock.LinearBackoff(100 * time.Millisecond)}
+	clients, err := goredis.Connections(s, *tuned, &doubts)
+	if err != nil {
+		return nil, err
+	}
+	if len(clients) != 1 {
+		return nil, fmt.Errorf("redislock has one node, not %d", len(clients))
+	}
+	client, retry := redislock.New(clients[0]), &redislock.Options{RetryStrategy: redislock.LinearBackoff(100 * time.Millisecond)}
 	return func(ctx context.Context) (adapter.Grant, error) {
 		refused := doubts.Watch()
 		l, err := client.Obtain(ctx, s.Key, s.TTL, retry)
@@ -56,5 +59,5 @@ func open(s adapter.Setup) (adapter.Acquire, error) {
 			return time.Time{}, err
 		}
 		return adapter.Grant{Owner: l.Token(), Release: release, Extend: extend}, nil
-	}, err
+	}, nil
 }

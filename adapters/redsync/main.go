@@ -20,7 +20,7 @@ var tuned = flag.Bool("tuned", false, "tune go-redis: node timeout, contexts, no
 func main() {
 	flag.Parse()
 	p := adapter.Program{Name: "redsync", Version: adapter.ModuleVersion("github.com/go-redsync/redsync/v4"),
-		Homepage: "https://github.com/go-redsync/redsync", Class: "quorum", Keys: []string{"{key}"}, Can: []string{"validity", "extend", "owner"}}
+		Homepage: "https://github.com/go-redsync/redsync", Class: "quorum", Keys: []string{"{key}"}, Can: []string{"validity", "extend", "owner", "sentinel"}}
 	if *tuned {
 		p.Name = "redsync-tuned"
 	}
@@ -30,11 +30,11 @@ func main() {
 func open(s adapter.Setup) (adapter.Acquire, error) {
 	var doubts goredis.Doubts
 	var pools []redis.Pool
-	for _, n := range s.Nodes {
-		c, err := goredis.Connection(s, n, *tuned, &doubts)
-		if err != nil {
-			return nil, err
-		}
+	clients, err := goredis.Connections(s, *tuned, &doubts)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range clients {
 		pools = append(pools, pool.NewPool(c))
 	}
 	rs := redsync.New(pools...)

@@ -16,20 +16,15 @@ import (
 func main() {
 	adapter.Serve(adapter.Program{Name: "rueidislock", Version: adapter.ModuleVersion("github.com/redis/rueidis"),
 		Homepage: "https://github.com/redis/rueidis/tree/main/rueidislock", Class: "single",
-		Keys: []string{"rueidislock:0:{key}"}, Can: []string{"renew", "lost"}}, open)
+		Keys: []string{"rueidislock:0:{key}"}, Can: []string{"renew", "lost", "sentinel"}}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {
-	if len(s.Nodes) != 1 {
-		return nil, fmt.Errorf("rueidislock has one node, not %d", len(s.Nodes))
-	}
-	n := s.Nodes[0]
-	tls, err := n.TLSConfig()
+	o, err := option(s)
 	if err != nil {
 		return nil, err
 	}
 	var failed atomic.Int64
-	o := rueidis.ClientOption{InitAddress: []string{n.Addr()}, Username: n.Username, Password: n.Password, TLSConfig: tls}
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: o, KeyValidity: s.TTL, KeyMajority: 1, // as its README says for one node
 		ClientBuilder: func(o rueidis.ClientOption) (rueidis.Client, error) {
 			c, err := rueidis.NewClient(o)
@@ -57,6 +52,24 @@ func open(s adapter.Setup) (adapter.Acquire, error) {
 		}
 		return adapter.Grant{Lost: held.Done(), Release: release}, nil
 	}, err
+}
+
+// option says where the node is, or who tells where the primary is.
+func option(s adapter.Setup) (o rueidis.ClientOption, err error) {
+	if len(s.Sentinels) > 0 {
+		o.Sentinel.MasterSet = s.Master
+		for _, n := range s.Sentinels {
+			o.InitAddress = append(o.InitAddress, n.Addr())
+		}
+		return o, nil
+	}
+	if len(s.Nodes) != 1 {
+		return o, fmt.Errorf("rueidislock has one node, not %d", len(s.Nodes))
+	}
+	n := s.Nodes[0]
+	o = rueidis.ClientOption{InitAddress: []string{n.Addr()}, Username: n.Username, Password: n.Password}
+	o.TLSConfig, err = n.TLSConfig()
+	return o, err
 }
 
 // watched counts commands whose reply did not arrive.

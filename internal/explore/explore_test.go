@@ -134,6 +134,11 @@ func TestShippedScenariosCanBeSearched(t *testing.T) {
 	for _, s := range scenariotest.Shipped(t) {
 		for i, v := range s.Variants {
 			n := seeds / len(s.Variants)
+			if v.Setup.Nodes.Watched() { // with sentinels a run takes a hundred times as long: one variant will do
+				if n = 20; i > 0 {
+					continue
+				}
+			}
 			q := Search{Scenario: s, Variant: v.Name, First: uint64(i * n), Seeds: uint64(n), Workers: 2, Properties: claims}
 			r, err := q.Run(context.Background())
 			if err != nil || r.Runs != q.Seeds {

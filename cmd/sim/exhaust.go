@@ -72,6 +72,8 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 	switch {
 	case v.Setup.Faults.Mix != nil:
 		return usageError("%s: random faults cannot be exhausted\nhint: list the faults, or use sim search", s.Name)
+	case v.Setup.Nodes.Watched():
+		return usageError("%s: not every order of messages can be tried with sentinels, whose timers go on for ever\nhint: use sim search or sim sweep", s.Name)
 	case f.late < 0 || f.lasts < 0:
 		return usageError("--late and --for: must not be negative")
 	}

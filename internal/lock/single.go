@@ -155,6 +155,8 @@ func deleted(r command.Reply, none string) Result {
 	switch {
 	case r.Outcome == command.Unknown:
 		return Result{Outcome: Info, Err: r.Err()}
+	case r.Outcome == command.Refused: // nobody was asked whose it is
+		return Result{Outcome: Fail, Err: r.Err()}
 	case r.OK() && r.Int == 1:
 		return Result{Outcome: OK}
 	}

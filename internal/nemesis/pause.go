@@ -10,7 +10,7 @@ import (
 func init() {
 	register(Kind{
 		Name:   "pause",
-		Title:  "stop a client, a node or the resource for a while, as a garbage collection or a suspended machine does (SIGSTOP)",
+		Title:  "stop a client, a node, a sentinel or the resource for a while, as a garbage collection or a suspended machine does (SIGSTOP)",
 		Powers: []world.Power{world.PausePower},
 		New:    func() Fault { return &pause{} },
 	})

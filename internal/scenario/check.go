@@ -75,7 +75,7 @@ func (d *decoder) checkWatch(n *Nodes) {
 		d.problemAt("nodes.min_replicas_to_write", "%d nodes have %s, fewer than %d", n.Count, words.Count(n.Count-1, "replica"), n.MinReplicas)
 	}
 	if n.Quorum > n.Sentinels && d.sound("nodes.sentinels") {
-		d.problemAt("nodes.quorum", "there are %s", words.Count(n.Sentinels, "sentinel"))
+		d.problemAt("nodes.quorum", "%d is more than %s", n.Quorum, words.Count(n.Sentinels, "sentinel"))
 	}
 	if n.MaxLag%time.Second != 0 {
 		d.problemAt("nodes.min_replicas_max_lag", "Redis counts it in whole seconds, not %v", n.MaxLag)

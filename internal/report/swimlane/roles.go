@@ -99,10 +99,8 @@ func leaders(h *history.History, lanes []NodeLane, watched bool, end time.Durati
 		return true
 	}
 	died := make(map[string]bool) // as the primary
-	for i := range lanes {
-		if i == 0 {
-			lanes[0].Primary = []Span{{0, end}}
-		}
+	if len(lanes) > 0 {
+		lanes[0].Primary = []Span{{0, end}}
 	}
 	for i := range h.Events {
 		e := &h.Events[i]

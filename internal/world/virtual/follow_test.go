@@ -205,14 +205,14 @@ func TestReplicaConnectsAnew(t *testing.T) {
 		e.Sleep(10 * time.Millisecond)
 		from := len(*events)
 		f := w.followers[0]
-		f.disconnect()
+		f.pipe.breakUp()
 		e.Sleep(2 * retryAfter)
 		if got := of(events, from, "B"); !f.connected || len(got) != 0 {
 			t.Errorf("it missed nothing: connected %v, and shows %+v", f.connected, got)
 		}
 		lift := onReplica(t, w, world.Disturbance{Kind: world.Latency, Latency: 10 * time.Millisecond}, "B")
 		do(e, command.Set("lock", "second", time.Minute))
-		f.disconnect()
+		f.pipe.breakUp()
 		_ = lift()
 		if e.Sleep(retryAfter / 2); held(w, "B") != "first" {
 			t.Errorf("B has %q: the change came over a broken connection", held(w, "B"))
@@ -221,7 +221,7 @@ func TestReplicaConnectsAnew(t *testing.T) {
 			t.Errorf("B has %q after it connected anew", held(w, "B"))
 		}
 		lift = onReplica(t, w, world.Disturbance{Kind: world.Hold}, "B")
-		f.disconnect()
+		f.pipe.breakUp()
 		_ = lift()
 		if e.Sleep(retryAfter / 2); f.connected {
 			t.Error("it connects before it tries again")
@@ -230,7 +230,7 @@ func TestReplicaConnectsAnew(t *testing.T) {
 		// Each of these keeps it from connecting until it is over.
 		for _, kind := range []world.DisturbanceKind{world.Cut, world.Hold, world.Reset, world.LimitData} {
 			lift := onReplica(t, w, world.Disturbance{Kind: kind}, "B")
-			f.disconnect()
+			f.pipe.breakUp()
 			do(e, command.Set("lock", string(kind), time.Minute))
 			if e.Sleep(3 * retryAfter); held(w, "B") == string(kind) {
 				t.Errorf("%s: the replica has the change", kind)
@@ -241,6 +241,28 @@ func TestReplicaConnectsAnew(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWhatADeadPrimarySent: what a primary had sent when it died still reaches the replica over a late link, and so does
+// what a hold kept back, once that is over.
+func TestWhatADeadPrimarySent(t *testing.T) {
+	for _, d := range []world.Disturbance{{Kind: world.Latency, Latency: 400 * time.Millisecond}, {Kind: world.Hold}} {
+		w := replicated(t)
+		inClient(w, "c1", func(e *env) {
+			lift := onReplica(t, w, d, "B")
+			do(e, command.Set("lock", "mine", time.Minute))
+			_ = w.Kill("A")
+			if e.Sleep(300 * time.Millisecond); held(w, "B") != "" {
+				t.Errorf("%s: B has %q too early", d.Kind, held(w, "B"))
+			}
+			if d.Kind == world.Hold {
+				_ = lift()
+			}
+			if e.Sleep(200 * time.Millisecond); held(w, "B") != "mine" {
+				t.Errorf("%s: B has %q in the end", d.Kind, held(w, "B"))
+			}
+		})
+	}
 }
 
 // TestPausedReplication: a replica that stands still takes in what it missed when it

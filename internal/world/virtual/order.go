@@ -75,7 +75,7 @@ type pending struct {
 
 // gone reports that the message will never arrive.
 func (p *pending) gone() bool {
-	return p.pipe != nil && p.pipe.gone || !p.live()
+	return p.pipe != nil && p.pipe.over || !p.live()
 }
 
 // tick is the most that the arrival of a message takes.

@@ -138,7 +138,7 @@ func (f *follower) disconnect() {
 		return
 	}
 	f.connected = false
-	f.pipe.forget()
+	f.pipe.end()
 	f.w.s.after(retryAfter+f.pipe.ending(), f.reconnect) // the replica learns late that it is cut off
 }
 
@@ -152,6 +152,7 @@ func (f *follower) reconnect() {
 		return
 	}
 	f.connected = true
+	f.pipe.forget()
 	f.pipe = f.wire.connected(nil)
 	f.pipe.ended = f.disconnect
 	if f.applied > f.primary.memory.Writes || int64(len(f.primary.backlog)) < f.primary.memory.Writes {

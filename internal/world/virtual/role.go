@@ -169,7 +169,7 @@ func (n *node) killClients(but *pipe) {
 		}
 		for _, p := range slices.Clone(x.pipes) {
 			if p != but {
-				p.breakUp()
+				p.end()
 			}
 		}
 	}
@@ -189,7 +189,7 @@ func (n *node) hangUp() (was bool) {
 // dropFollowers closes the connections of those that follow the server.
 func (n *node) dropFollowers() {
 	for _, f := range slices.Clone(n.followers) {
-		f.pipe.breakUp()
+		f.pipe.end()
 	}
 }
 
@@ -231,7 +231,7 @@ func (n *node) psync(f *follower, id uint64, offset int64) {
 	switch {
 	case f.pipe.gone:
 	case r.primary != nil && (r.follows == nil || !r.follows.up): // -NOMASTERLINK
-		f.pipe.breakUp()
+		f.pipe.end()
 	case id == r.id && offset <= at || id == r.second && offset <= r.secondEnd:
 		f.sent, f.acked, f.connected = offset, offset, true
 		f.online, f.heard = true, n.unixtime()

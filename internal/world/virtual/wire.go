@@ -40,10 +40,13 @@ type pipe struct {
 	flows [2]link.Flow
 	// free is when the last message of each direction arrives.
 	free [2]time.Duration
-	// open says that its opener knows it to be open; gone that it is over. queue is what waits
-	// for it to open.
-	open, gone bool
-	queue      []func()
+	// standing counts the messages to the opener that have not passed the disturbances.
+	standing int
+	// open says that its opener knows it to be open; gone that nothing is sent over it any more;
+	// over that nothing arrives any more, either. queue is what waits for it to open.
+	// finished says that the end is on its way to the opener.
+	open, gone, over, finished bool
+	queue                      []func()
 	// broke is called when its opener sees that it broke, ended when the other end sees that it is
 	// over; nil: nobody cares.
 	broke, ended func()
@@ -104,7 +107,7 @@ func (x *wire) dial(broke func()) *pipe {
 	p.open = false
 	p.transmit(requests, func() {
 		if !x.ends[requests].listens() { // the port is closed
-			p.breakUp()
+			p.end()
 			return
 		}
 		p.transmit(answers, func() {
@@ -138,7 +141,7 @@ func (p *pipe) tell(do func()) {
 	}
 	p.transmit(answers, func() {
 		p.on.ends[answers].whenRuns(func() {
-			if !p.gone {
+			if !p.over {
 				do()
 			}
 		})
@@ -151,13 +154,16 @@ func (p *pipe) transmit(dir int, deliver func()) {
 	if x := p.on; x.w.order == nil {
 		m.late = x.delay + addition(x.w.net.Uint64()>>32)
 	}
+	if dir == answers {
+		p.standing++
+	}
 	m.advance()
 }
 
 // advance moves a message on.
 func (m *parcel) advance() {
 	p := m.p
-	if p.gone {
+	if m.lost() {
 		return
 	}
 	m.turn++
@@ -165,6 +171,7 @@ func (m *parcel) advance() {
 	switch fate, until := p.on.ways[m.dir].Pass(m, s.now); fate {
 	case link.Passes:
 		m.carry()
+		m.passed()
 	case link.Stands:
 		if until < link.Never {
 			s.after(until-s.now, func() {
@@ -174,16 +181,29 @@ func (m *parcel) advance() {
 			})
 		}
 	case link.Lost:
+		m.passed()
 	case link.Breaks, link.Ends:
 		p.breakUp()
 	}
 }
 
+// passed says that nothing keeps the message back any more.
+func (m *parcel) passed() {
+	if m.dir == answers {
+		m.p.standing--
+		m.p.finish()
+	}
+}
+
+// lost says that a message does not arrive: its connection is over. What a process had sent to the opener before it
+// hung up does arrive.
+func (m *parcel) lost() bool { return m.p.over || m.p.gone && m.dir == requests }
+
 // carry lets a message arrive that has passed all disturbances.
 func (m *parcel) carry() {
 	p := m.p
 	arrive := func() {
-		if !p.gone {
+		if !m.lost() {
 			m.deliver()
 		}
 	}
@@ -196,33 +216,57 @@ func (m *parcel) carry() {
 	p.on.w.s.push(event{at: *free, f: arrive})
 }
 
-// breakUp breaks the connection; its opener sees that when the end has come over the link.
+// breakUp breaks the connection on its link: what is under way is lost. Its opener sees that when the end has come
+// over the link.
 func (p *pipe) breakUp() {
+	p.over = true
+	p.end()
+	p.finish()
+}
+
+// end closes the connection at the end that did not open it. Its opener sees that behind what had been sent to it.
+func (p *pipe) end() {
 	if p.gone {
 		return
 	}
-	p.forget()
-	if p.broke != nil {
-		p.on.w.s.after(p.ending()+p.on.delay, func() { p.on.ends[answers].whenRuns(p.broke) })
+	p.gone = true
+	if p.on.w.order != nil { // when that arrives is not decided in time
+		p.forget()
 	}
+	p.finish()
 	if p.ended != nil {
 		p.ended()
 	}
 }
 
-// close ends the connection at its opener's end; the other end sees that when it has come there.
-func (p *pipe) close() {
-	if p.gone {
+// finish lets the end of the connection come to its opener once nothing keeps it back.
+func (p *pipe) finish() {
+	late := p.on.ways[answers].Ending(&p.flows[answers])
+	if !p.gone || p.finished || late == link.Never || p.standing > 0 && !p.over {
 		return
 	}
+	p.finished = true
+	s := &p.on.w.s
+	s.after(max(late+p.on.delay, p.free[answers]-s.now), func() {
+		p.forget()
+		if p.broke != nil {
+			p.on.ends[answers].whenRuns(p.broke)
+		}
+	})
+}
+
+// close ends the connection at its opener's end; the other end sees that when it has come there.
+func (p *pipe) close() {
+	was := p.gone
 	p.forget()
-	if p.ended != nil {
+	if !was && p.ended != nil {
 		p.on.w.s.after(p.on.delay, p.ended)
 	}
 }
 
+// forget lets nothing arrive any more.
 func (p *pipe) forget() {
-	p.gone = true
+	p.gone, p.over = true, true
 	p.on.pipes = slices.DeleteFunc(p.on.pipes, func(o *pipe) bool { return o == p })
 }
 
@@ -251,6 +295,9 @@ func (x *wire) disturb(d world.Disturbance, dir int) (lift func()) {
 		if breaks {
 			x.breakAll()
 		}
+		for _, p := range slices.Clone(x.pipes) {
+			p.finish()
+		}
 	}
 }
 
@@ -259,7 +306,9 @@ func (w *World) breakPipes(of endpoint) {
 	for _, x := range w.wires {
 		switch of {
 		case x.ends[requests]:
-			x.breakAll()
+			for _, p := range slices.Clone(x.pipes) {
+				p.end()
+			}
 		case x.ends[answers]:
 			for _, p := range slices.Clone(x.pipes) {
 				p.close()

@@ -47,6 +47,21 @@ func checkExternal(list []*scenario.Scenario, f runFlags) error {
 	return nil
 }
 
+// checkSentinels refuses sentinels over nodes that are no processes of this machine.
+func checkSentinels(list []*scenario.Scenario, f runFlags) error {
+	if f.world != trial.Live || !slices.Contains([]server.Provider{server.Docker, server.External}, server.Provider(f.nodes)) {
+		return nil
+	}
+	for _, s := range list {
+		for i := range s.Variants {
+			if s.Variants[i].Setup.Nodes.Watched() {
+				return usageError("%s has sentinels, and they watch nodes that are processes of this machine, not --nodes %s\nhint: --nodes process, or --world virtual", s.File, f.nodes)
+			}
+		}
+	}
+	return nil
+}
+
 // checkImages makes sure that no image which a scenario names is fetched and run without a word
 // from the user: --nodes docker on the command line is one.
 func checkImages(ctx context.Context, list []*scenario.Scenario, f runFlags) error {

@@ -216,6 +216,9 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	if err := checkExternal(scenarios, f); err != nil {
 		return err
 	}
+	if err := checkSentinels(scenarios, f); err != nil {
+		return err
+	}
 	if err := checkImages(ctx, scenarios, f); err != nil {
 		return err
 	}

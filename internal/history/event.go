@@ -128,7 +128,9 @@ const (
 const (
 	NemesisProcess  = "nemesis"
 	ResourceProcess = "resource"
-	RunProcess      = "run"
+	// PrimaryProcess is the name under which clients see a replicated set of nodes.
+	PrimaryProcess = "primary"
+	RunProcess     = "run"
 )
 
 // Phases of a run, as Value.Detail of a Phase event.

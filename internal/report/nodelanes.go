@@ -65,7 +65,7 @@ func (e *easel) nodes() {
 	if e.scene.KeysSeen {
 		e.quorum()
 	}
-	e.pic.Led = e.scene.Replicated
+	e.pic.Led, e.pic.Watched = e.scene.Replicated, len(e.scene.Sentinels) > 0
 	splitY := e.y
 	if len(e.scene.Splits) > 0 {
 		e.y += overlapHeight

@@ -40,6 +40,8 @@ type page struct {
 	HasFailed, HasUnknown, HasFrames bool
 	// HasLed: some picture shows which node served as the primary.
 	HasLed bool
+	// HasSentinels: some picture shows what sentinels saw.
+	HasSentinels bool
 }
 
 // badge is a verdict in word, icon and colour.
@@ -201,6 +203,7 @@ func newPage(r *Result) *page {
 		}
 		p.HasPicture = p.HasPicture || v.Pic != nil
 		p.HasLed = p.HasLed || v.Pic != nil && v.Pic.Led
+		p.HasSentinels = p.HasSentinels || v.Pic != nil && v.Pic.Watched
 		p.HasHistory = p.HasHistory || len(v.Rows) > 0
 		p.HasExamples = p.HasExamples || len(v.Tables) > 0
 		p.HasFaults = p.HasFaults || len(v.Faults) > 0

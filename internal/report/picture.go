@@ -51,6 +51,8 @@ type picture struct {
 	Overview *overview
 	// Led: it shows which node served as the primary.
 	Led bool
+	// Watched: it shows what sentinels saw.
+	Watched bool
 }
 
 // lane is a strip of the picture.

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/sentinel"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -283,6 +284,9 @@ func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 	}
 	if what == "point" {
 		p.checkPoint(d, path, s, points)
+	}
+	if what == "tells" && !slices.Contains(sentinel.Words, p.Tells) {
+		d.problemAt(join(path, "tells"), "no sentinel tells of %q", clip(p.Tells)).suggest(p.Tells, sentinel.Words)
 	}
 	if what == "tells" && len(cast.Sentinels) == 0 && d.sound("nodes.topology") {
 		d.problemAt(join(path, "tells"), "there are no sentinels").Hint = "nodes: {topology: sentinel, ...}"

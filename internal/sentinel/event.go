@@ -43,6 +43,16 @@ const (
 	RoleChangeOff         Word = "-role-change"
 )
 
+// Words are all of them.
+var Words = []Word{
+	Monitor, TiltOn, TiltOff, SDown, SDownOff, ODown,
+	ODownOff, NewEpoch, TryFailover, VoteForLeader, ElectedLeader, StateSelectSlave,
+	SelectedSlave, StateSendSlaveofNoone, StateWaitPromotion, PromotedSlave, StateReconfSlaves, SlaveReconfSent,
+	SlaveReconfSentBE, SlaveReconfInprog, SlaveReconfDone, FailoverEnd, FailoverEndForTimeout, SwitchMaster,
+	AbortNotElected, AbortNoGoodSlave, AbortSlaveTimeout, ConfigUpdateFrom, ConvertToSlave, FixSlaveConfig,
+	Reboot, RoleChange, RoleChangeOff,
+}
+
 // Event is something that a sentinel tells of. At and Sentinel are the driver's to fill in.
 type Event struct {
 	At       time.Duration

@@ -82,7 +82,7 @@ func (s *Spec) Check(has func(Power) bool) error {
 const Consensus = "consensus"
 
 // Primary is the name under which clients see a replicated set of nodes.
-const Primary = "primary"
+const Primary = history.PrimaryProcess
 
 // Node is one Redis node.
 type Node struct {

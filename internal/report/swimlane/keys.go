@@ -246,17 +246,14 @@ func turnsOf(lanes []NodeLane) map[string]int {
 	return turns
 }
 
-// primary is the name under which clients see a replicated set of nodes.
-const primary = "primary"
-
 // replicated: grants name the primary, which is no node's name.
 func replicated(h *history.History, nodes []string) bool {
-	if slices.Contains(nodes, primary) {
+	if slices.Contains(nodes, history.PrimaryProcess) {
 		return false
 	}
 	for i := range h.Events {
 		e := &h.Events[i]
-		if e.F == history.NodePromoted || e.F == history.Acquire && slices.Contains(e.Value.Nodes, primary) {
+		if e.F == history.NodePromoted || e.F == history.Acquire && slices.Contains(e.Value.Nodes, history.PrimaryProcess) {
 			return true
 		}
 	}

@@ -142,7 +142,7 @@ func (w *World) Kill(target string) error {
 	}
 	w.observation.Forget(target)
 	n.Stop()
-	if w.servers.Sentinels[target] == nil {
+	if !n.IsSentinel() {
 		w.record(history.Event{Process: target, Type: history.Info, F: history.NodeDown})
 	}
 	return nil
@@ -186,7 +186,7 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	if err := n.Restart(w.ctx, keep); err != nil {
 		return err
 	}
-	if w.servers.Sentinels[target] != nil {
+	if n.IsSentinel() {
 		w.tell(history.Event{Process: target, Type: history.Info, F: history.Sentinel, Value: history.Value{Detail: "+monitor"}}) // nobody listened yet
 		return w.listen(n)
 	}

@@ -21,7 +21,7 @@ func (w *World) watched(ctx context.Context) error {
 	for _, to := range members {
 		senders := make(map[netip.Addr]string)
 		for _, from := range members {
-			if from != to && (w.servers.Sentinels[to.Name] != to || w.servers.Sentinels[from.Name] == from) { // servers ask no sentinels
+			if from != to && (!to.IsSentinel() || from.IsSentinel()) { // servers ask no sentinels
 				senders[from.Source()] = from.Name
 			}
 		}
@@ -67,7 +67,7 @@ func (w *World) sentinelLinks(name string) (sentinels []client.Address, err erro
 	port := func(known string) (string, bool) { p, found := own[known]; return p, found }
 	for _, to := range w.members() {
 		dial, wire := w.seen(to), w.wire
-		if w.servers.Sentinels[to.Name] == to {
+		if to.IsSentinel() {
 			dial, wire = proxy.Readdress(to.Endpoint(to.Name).Dial, port), nil
 		}
 		link, err := w.links.Open(name, to.Name, dial, wire)
@@ -82,7 +82,7 @@ func (w *World) sentinelLinks(name string) (sentinels []client.Address, err erro
 		if err != nil {
 			return nil, err
 		}
-		if w.servers.Sentinels[to.Name] == to {
+		if to.IsSentinel() {
 			sentinels = append(sentinels, client.Address{Name: to.Name, Address: link})
 		}
 	}

@@ -52,6 +52,9 @@ func (n *Node) Source() netip.Addr {
 	return a
 }
 
+// IsSentinel: it watches servers.
+func (n *Node) IsSentinel() bool { return n.watches }
+
 // failsOver: the server's settings change while it runs, and it keeps them.
 func (n *Node) failsOver() bool { return n.source != "" }
 

@@ -48,6 +48,9 @@ type Child struct {
 	Err  error
 }
 
+// awaited are the processes that their Child waits for.
+var awaited sync.Map
+
 // Start starts cmd in a process group of its own, so that a Ctrl-C at the
 // terminal reaches this program alone, which then ends its children in order.
 func Start(name string, cmd *exec.Cmd) (*Child, error) {
@@ -83,10 +86,12 @@ func StartAs(name string, cmd *exec.Cmd, user *User, orphaned syscall.Signal) (*
 		return nil, fmt.Errorf("failed to start %s: %w", name, err)
 	}
 	c := &Child{Name: name, cmd: cmd, Gone: make(chan struct{})}
+	awaited.Store(c.PID(), true)
 	go func() {
 		awaitEnd(c.PID())
 		_ = signal(-c.PID(), syscall.SIGKILL) // what it has left behind in its group
 		c.Err = cmd.Wait()
+		awaited.Delete(c.PID())
 		close(c.Gone)
 	}()
 	return c, nil

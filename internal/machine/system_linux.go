@@ -85,6 +85,9 @@ func Adopt() error {
 	return nil
 }
 
+// reap waits for a process that has ended, where that is ours to do.
+func reap(pid int) { _, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) }
+
 // Monotonic is the machine's CLOCK_MONOTONIC, which client processes read too.
 func Monotonic() time.Duration {
 	var ts unix.Timespec

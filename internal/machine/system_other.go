@@ -23,6 +23,7 @@ func hasStopped(int) (bool, error)     { return false, LiveOn(runtime.GOOS) }
 func signal(int, syscall.Signal) error { return LiveOn(runtime.GOOS) }
 func GroupOf(int) int                  { return 0 }
 func awaitEnd(int)                     {}
+func reap(int)                         {}
 func isMine(fs.FileInfo) bool          { return false }
 func userOf(fs.FileInfo) string        { return "" }
 func removeSegment(int) error          { return LiveOn(runtime.GOOS) }

@@ -77,9 +77,9 @@ func KillTree(c *Child) {
 		return
 	}
 	_ = StopTree(c) // so that none of them starts another meanwhile
-	below := descendants(c.PID())
+	all := family(c.PID())
 	_ = c.Kill()
-	killAll(below)
+	killAll(all)
 }
 
 // KillOrphans ends all descendants of this process; see Adopt.
@@ -99,19 +99,31 @@ func Descendants() []int { return descendants(os.Getpid()) }
 // Below are the living processes below a child.
 func Below(c *Child) []int { return descendants(c.PID()) }
 
+// killAll kills processes, and waits for those that this one has adopted: else they would stay in the kernel's table,
+// and whoever looks for descendants would go through all of them.
 func killAll(pids []int) {
 	for _, pid := range pids {
 		_ = signal(pid, syscall.SIGKILL)
 	}
 	for deadline := time.Now().Add(stopWithin); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if !slices.ContainsFunc(pids, lives) {
-			return
+			break
+		}
+	}
+	for _, pid := range pids {
+		if _, others := awaited.Load(pid); !others {
+			reap(pid)
 		}
 	}
 }
 
 // descendants are the living processes below one.
 func descendants(pid int) []int {
+	return slices.DeleteFunc(family(pid), func(pid int) bool { return !lives(pid) })
+}
+
+// family are the processes below one, with those that have ended and wait for their parent.
+func family(pid int) []int {
 	list, ok := below(pid)
 	if !ok {
 		return descendantsOfAll(pid)
@@ -123,7 +135,7 @@ func descendants(pid int) []int {
 			list = append(list, pid)
 		}
 	}
-	return slices.DeleteFunc(list, func(pid int) bool { return !lives(pid) })
+	return list
 }
 
 // below asks the kernel for the children of a process, and for theirs; false: this kernel does not tell.
@@ -155,10 +167,7 @@ func descendantsOfAll(pid int) []int {
 	}
 	var list []int
 	for next := children[pid]; len(next) > 0; next = next[1:] {
-		if lives(next[0]) {
-			list = append(list, next[0])
-		}
-		next = append(next, children[next[0]]...)
+		list, next = append(list, next[0]), append(next, children[next[0]]...)
 	}
 	return list
 }

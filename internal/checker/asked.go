@@ -36,7 +36,7 @@ func (v *view) readAsked() {
 		own := g.until.given
 		if program && !own {
 			own = v.readGrant(g, by[g.client])
-			if last := g.lastEvent(len(v.h.Events)); unclear.meet(int64(g.call)+1, int64(last)-1) {
+			if last := g.lastEvent(len(v.h.Events)); unclear.meet(int64(v.firstAsk(g, by[g.client]))+1, int64(last)-1) {
 				v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: a key of its lock was unclear", g.client, instant(v.at(g.ret))))
 			}
 		}
@@ -131,6 +131,18 @@ func (v *view) readGrant(g *grant, c *commands) bool {
 	}
 	slices.SortStableFunc(g.extends, func(a, b extension) int { return cmp.Compare(a.ret, b.ret) })
 	return known
+}
+
+// firstAsk is the last event before a grant's first command left its client; its call, where no command was seen. What
+// was unclear till then is no doubt about its promise: whatever an unseen command asked for, the ones that were seen
+// asked later.
+func (v *view) firstAsk(g *grant, c *commands) int {
+	first := sort.Search(len(c.asks), func(i int) bool { return v.left(c.asks[i]) >= v.at(g.call) })
+	if first == len(c.asks) || v.left(c.asks[first]) >= v.at(g.ends) {
+		return g.call
+	}
+	left := v.left(c.asks[first])
+	return max(g.call, sort.Search(len(v.h.Events), func(i int) bool { return v.at(i) >= left })-1)
 }
 
 // askedFor has the last event of each node and key that counts.

@@ -155,6 +155,18 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
 		}, 500, Violated, ""},
+		"a key that was clear again when the lock asked for it": {1, func(s *script) {
+			s.unclear(2, "A", "", "SETBIT")
+			s.key(3, history.KeyDeleted, "A", "", "", -1)
+			s.changes(5, "A", history.KeySet, "c1", 4, 1004)
+			s.granted(10, "c1", -1, -1)
+		}, 500, Violated, ""},
+		"a key that was clear again after the lock had asked for it": {1, func(s *script) {
+			s.unclear(2, "A", "", "SETBIT")
+			s.key(4, history.KeyDeleted, "A", "", "", -1)
+			s.changes(5, "A", history.KeySet, "c1", 3, 1003)
+			s.granted(10, "c1", -1, -1)
+		}, 500, Unknown, "a key of its lock was unclear"},
 		"a key that was unclear after the release was asked for": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)

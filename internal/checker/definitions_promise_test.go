@@ -118,9 +118,19 @@ func (t *terms) promisesWhatWasAsked(g *grant) {
 	slices.SortFunc(g.renewals, func(a, b *op) int { return a.answered - b.answered })
 	// "The promise is not known either if a key of the lock on a node was unclear (`key-unclear`)
 	// at some time from the invocation of the `acquire` to the end of the belief, by the order of
-	// events."
+	// events. [...] Uncertainty that ended before the first of these commands left the client does not count."
+	earliest := int64(-1)
+	for i := range t.events {
+		if at := t.events[i].Value.At; t.asks(g, i) && (earliest < 0 || at.V < earliest) {
+			earliest = at.V
+		}
+	}
 	for i := range g.ended {
-		if t.events[i].F == history.KeyUnclear && t.ofLock(i) && t.clearAgain(i) > g.invoked {
+		if t.events[i].F != history.KeyUnclear || !t.ofLock(i) {
+			continue
+		}
+		clear := t.clearAgain(i)
+		if clear > g.invoked && (earliest < 0 || clear == len(t.events) || t.time(clear) >= earliest) {
 			g.unknown = true
 		}
 	}

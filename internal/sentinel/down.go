@@ -16,11 +16,11 @@ func (s *Sentinel) checkSubjectivelyDown(ri *instance) {
 		s.now-l.actPingTime > s.downAfter()/2 && s.now-l.lastPongTime > s.downAfter()/2 {
 		s.closeConnection(ri, &l.cc)
 	}
-	if l.pc != 0 && s.now-l.pcConnTime > minLinkReconnectPeriod && s.now-l.pcLastActivity > publishPeriod*3 {
+	if l.pc != 0 && s.now-l.pcConnTime > minLinkReconnectPeriod && s.now-l.pcLastActivity > PublishPeriod*3 {
 		s.closeConnection(ri, &l.pc)
 	}
 	down := elapsed > s.downAfter() ||
-		ri == s.master && ri.roleReported == Replica && s.now-ri.roleReportedTime > s.downAfter()+infoPeriod*2
+		ri == s.master && ri.roleReported == Replica && s.now-ri.roleReportedTime > s.downAfter()+InfoPeriod*2
 	switch {
 	case down && !ri.sDown:
 		s.tell(SDown, ri)

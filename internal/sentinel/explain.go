@@ -346,7 +346,7 @@ func (s *explained) reconfigure(e Event) string {
 }
 
 func (s *explained) takeConfig(e Event) string {
-	wait := publishPeriod * 4 * time.Millisecond
+	wait := PublishPeriod * 4 * time.Millisecond
 	switch e.Word {
 	case FixSlaveConfig:
 		wait = s.x.FailoverTimeout

@@ -124,7 +124,7 @@ func (s *Sentinel) failoverSelectSlave() {
 
 // selectSlave is sentinelSelectSlave, with compareSlavesForPromotion.
 func (s *Sentinel) selectSlave() *instance {
-	maxMasterDownTime, infoValidityTime := s.downAfter()*10, int64(infoPeriod*3)
+	maxMasterDownTime, infoValidityTime := s.downAfter()*10, int64(InfoPeriod*3)
 	if s.master.sDown {
 		maxMasterDownTime += s.now - s.master.sDownSince
 		infoValidityTime = pingPeriod * 5

@@ -70,7 +70,7 @@ func (s *Sentinel) turnedMaster(ri *instance) {
 		s.forceHelloUpdate()
 		return
 	}
-	const waitTime = publishPeriod * 4
+	const waitTime = PublishPeriod * 4
 	if !ri.promoted && s.masterLooksSane() && s.noDownFor(ri, waitTime) && s.now-ri.roleReportedTime > waitTime {
 		s.sendSlaveOf(ri, m.name)
 		s.tell(ConvertToSlave, ri)
@@ -92,7 +92,7 @@ func (s *Sentinel) noteReconf(ri *instance) {
 // masterLooksSane is sentinelMasterLooksSane.
 func (s *Sentinel) masterLooksSane() bool {
 	m := s.master
-	return m.roleReported == Primary && !m.sDown && !m.oDown && s.now-m.infoRefresh < infoPeriod*2
+	return m.roleReported == Primary && !m.sDown && !m.oDown && s.now-m.infoRefresh < InfoPeriod*2
 }
 
 // noDownFor is sentinelRedisInstanceNoDownFor.

@@ -80,7 +80,7 @@ func (s *Sentinel) sendPeriodicCommands(ri *instance) {
 	if l.disconnected || l.pendingCommands >= maxPendingCommands {
 		return
 	}
-	period := int64(infoPeriod)
+	period := int64(InfoPeriod)
 	if ri.role == Replica && (s.master.oDown || s.master.failoverInProgress || ri.masterLinkDownTime != 0) {
 		period = 1000
 	}
@@ -90,7 +90,7 @@ func (s *Sentinel) sendPeriodicCommands(ri *instance) {
 	if ping := s.pingPeriod(); s.now-l.lastPongTime > ping && s.now-l.lastPingTime > ping/2 {
 		s.sendPing(ri)
 	}
-	if s.now-ri.lastPubTime > publishPeriod {
+	if s.now-ri.lastPubTime > PublishPeriod {
 		s.send(ri, Action{Verb: Publish, Hello: Hello{From: s.config.Name, CurrentEpoch: s.currentEpoch,
 			ConfigEpoch: s.master.configEpoch, Primary: s.Primary()}})
 	}
@@ -163,8 +163,8 @@ func (s *Sentinel) processHello(h Hello) {
 // forceHelloUpdate is sentinelForceHelloUpdateForMaster.
 func (s *Sentinel) forceHelloUpdate() {
 	for _, ri := range s.all() {
-		if ri.lastPubTime >= publishPeriod+1 {
-			ri.lastPubTime -= publishPeriod + 1
+		if ri.lastPubTime >= PublishPeriod+1 {
+			ri.lastPubTime -= PublishPeriod + 1
 		}
 	}
 }

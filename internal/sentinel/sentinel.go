@@ -8,9 +8,9 @@ import (
 // The constants of sentinel.c (lines 86 to 102), in milliseconds.
 const (
 	pingPeriod             = 1000  // sentinel_ping_period
-	infoPeriod             = 10000 // sentinel_info_period
+	InfoPeriod             = 10000 // sentinel_info_period
 	askPeriod              = 1000  // sentinel_ask_period
-	publishPeriod          = 2000  // sentinel_publish_period
+	PublishPeriod          = 2000  // sentinel_publish_period
 	tiltTrigger            = 2000  // sentinel_tilt_trigger
 	tiltPeriod             = 30 * pingPeriod
 	minLinkReconnectPeriod = 15000 // sentinel_min_link_reconnect_period

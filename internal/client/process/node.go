@@ -44,7 +44,7 @@ func newNode(owner string, a client.Address, timeout time.Duration) (*node, erro
 
 // newPrimary carries commands to the primary that sentinels name.
 func newPrimary(owner, master string, sentinels []client.Address, timeout time.Duration) *node {
-	o := redis.FailoverOptions{MasterName: master, ClientName: owner, ReadTimeout: -1, WriteTimeout: -1, PoolSize: 4}
+	o := redis.FailoverOptions{MasterName: master, ClientName: owner, ReadTimeout: -1, WriteTimeout: -1, PoolSize: client.PoolSize}
 	for _, a := range sentinels {
 		o.SentinelAddrs = append(o.SentinelAddrs, a.Address)
 	}
@@ -91,7 +91,7 @@ func (dialing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 func answers(ctx context.Context, conn net.Conn) error {
 	deadline, ends := ctx.Deadline()
 	if !ends {
-		deadline = time.Now().Add(dialTimeout)
+		deadline = time.Now().Add(client.DialTimeout)
 	}
 	if err := conn.SetDeadline(deadline); err != nil {
 		return err
@@ -105,9 +105,6 @@ func answers(ctx context.Context, conn net.Conn) error {
 	return conn.SetDeadline(time.Time{})
 }
 
-// dialTimeout is how long go-redis gives a connection to be opened.
-const dialTimeout = 5 * time.Second
-
 func options(owner string, a client.Address, trust *tls.Config) redis.Options {
 	return redis.Options{
 		Addr:         a.Address,
@@ -117,7 +114,7 @@ func options(owner string, a client.Address, trust *tls.Config) redis.Options {
 		ClientName:   owner, // names the connection in the server's MONITOR stream
 		ReadTimeout:  -1,
 		WriteTimeout: -1,
-		PoolSize:     4,
+		PoolSize:     client.PoolSize,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/link"
@@ -36,12 +37,10 @@ type failover struct {
 
 var _ command.Node = (*failover)(nil)
 
-// Of go-redis: how many dials may fail before it tries in the background alone (the size of the pool), how long
-// it waits between two tries there, and between two tries to subscribe.
+// Of go-redis: how long it waits between two tries to dial in the background, where it goes when as many dials have
+// failed as its pool is large, and between two tries to subscribe.
 const (
-	poolSize      = 4
 	dialAgain     = time.Second
-	dialTimeout   = 5 * time.Second
 	listenAgain   = 100 * time.Millisecond
 	unreachable   = "redis: all sentinels specified in configuration are unreachable"
 	watcherIsGone = "the connection that watched is gone"
@@ -131,7 +130,7 @@ func (f *failover) pooled() *remote {
 
 // dial finds the server to which a new connection goes, or says why there is none (ConnPool.dialConn).
 func (f *failover) dial(deadline time.Duration) (*remote, string) {
-	if f.failed >= poolSize {
+	if f.failed >= client.PoolSize {
 		return nil, f.why
 	}
 	primary, why := f.masterAddr(deadline)
@@ -145,7 +144,7 @@ func (f *failover) dial(deadline time.Duration) (*remote, string) {
 // dialFailed counts a dial that failed.
 func (f *failover) dialFailed(why string) {
 	f.why = why
-	if f.failed++; f.failed == poolSize {
+	if f.failed++; f.failed == client.PoolSize {
 		f.e.Spawn(f.tryDial)
 	}
 }
@@ -156,7 +155,7 @@ func (f *failover) tryDial() {
 		primary, why := f.masterAddr(math.MaxInt64)
 		if primary != nil {
 			r := f.server(primary)
-			m := message{conn: r.l.own(&connection{}), deadline: f.e.c.w.s.now + dialTimeout}
+			m := message{conn: r.l.own(&connection{}), deadline: f.e.c.w.s.now + client.DialTimeout}
 			m.conn.fresh, m.conn.flows = true, [2]link.Flow{r.l.ways[requests].Open(), r.l.ways[answers].Open()}
 			if why = r.shakeHands(&m); why == "" {
 				f.failed = 0
@@ -327,11 +326,5 @@ func (c *clientHost) listens() bool { return false }
 
 // whenRuns implements endpoint.
 func (c *clientHost) whenRuns(f func()) {
-	switch {
-	case c.dead:
-	case c.paused:
-		c.deferred = append(c.deferred, f)
-	default:
-		f()
-	}
+	whenRuns(!c.dead, c.paused, &c.deferred, f)
 }

@@ -208,13 +208,7 @@ func (g *guard) serve(a sentinel.Action, answer *sentinel.Answer) {
 func (g *guard) listens() bool { return g.up }
 
 func (g *guard) whenRuns(f func()) {
-	switch {
-	case !g.up:
-	case g.paused:
-		g.deferred = append(g.deferred, f)
-	default:
-		f()
-	}
+	whenRuns(g.up, g.paused, &g.deferred, f)
 }
 
 func (g *guard) runs() bool { return g.up }

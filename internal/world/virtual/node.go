@@ -264,11 +264,5 @@ func (n *node) listens() bool { return n.up }
 
 // whenRuns implements endpoint.
 func (n *node) whenRuns(f func()) {
-	switch {
-	case !n.up:
-	case n.paused:
-		n.deferred = append(n.deferred, f)
-	default:
-		f()
-	}
+	whenRuns(n.up, n.paused, &n.deferred, f)
 }

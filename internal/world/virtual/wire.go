@@ -34,6 +34,17 @@ type endpoint interface {
 	whenRuns(f func())
 }
 
+// whenRuns does something in a process, or puts it off until that goes on; a dead one does nothing.
+func whenRuns(up, paused bool, deferred *[]func(), f func()) {
+	switch {
+	case !up:
+	case paused:
+		*deferred = append(*deferred, f)
+	default:
+		f()
+	}
+}
+
 // pipe is one connection on a wire. What is sent over it arrives in order.
 type pipe struct {
 	on    *wire

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/sentinel"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -129,14 +130,8 @@ func (n *Node) Watching(ctx context.Context, s *world.Sentinel, replicas int) er
 
 // KeepPeriods lets a sentinel look around as often as Redis' own do.
 func (n *Node) KeepPeriods(ctx context.Context) {
-	_ = n.sentinel(ctx, "debug", "info-period", infoPeriod.Milliseconds(), "publish-period", publishPeriod.Milliseconds())
+	_ = n.sentinel(ctx, "debug", "info-period", sentinel.InfoPeriod, "publish-period", sentinel.PublishPeriod)
 }
-
-// Periods of Redis' own (sentinel.c, version 7): how often a sentinel asks a server for INFO, and tells others of itself.
-const (
-	infoPeriod    = 10 * time.Second
-	publishPeriod = 2 * time.Second
-)
 
 // sentinel has a sentinel carry out a command.
 func (n *Node) sentinel(ctx context.Context, words ...any) error {

@@ -252,8 +252,11 @@ func (p *pipe) end() {
 
 // finish lets the end of the connection come to its opener once nothing keeps it back.
 func (p *pipe) finish() {
+	if !p.gone || p.finished || p.standing > 0 && !p.over {
+		return
+	}
 	late := p.on.ways[answers].Ending(&p.flows[answers])
-	if !p.gone || p.finished || late == link.Never || p.standing > 0 && !p.over {
+	if late == link.Never {
 		return
 	}
 	p.finished = true

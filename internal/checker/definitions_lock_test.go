@@ -398,7 +398,12 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 		case bent:
 			return int64(e.Time)
 		}
-		return int64(e.Time) + e.Value.TTL.V
+		// "The TTL has passed at the `valid_until` of a `key-set` or `key-extended` that has `at`: a stamp may come late."
+		end := int64(e.Time) + e.Value.TTL.V
+		if v := e.Value; v.At.Set && v.ValidUntil.Set && v.ValidUntil.V < end {
+			end = v.ValidUntil.V
+		}
+		return end
 	}
 	end, renewed := due(set), -1
 	for j := i + 1; j < len(t.events); j++ {
@@ -408,7 +413,12 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 		gone := t.mayForget(j, set.Process) && e.F != history.NodeUp && e.F != history.NodePromoted && e.F != history.NodeDemoted
 		if (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == set.Process && e.Value.Key == set.Value.Key {
 			if e.F == history.KeyExtended && e.Value.Owner == set.Value.Owner {
-				end, renewed = due(e), j
+				renewed = j
+				// "A `key-extended` of a client of a lock program that has no `at` gave the key no other end", nor does it
+				// show that the key lived until then.
+				if t.header.Program == "" || e.Value.Client == "" || e.Value.At.Set {
+					end = due(e)
+				}
 				continue
 			}
 			gone = true
@@ -460,7 +470,7 @@ func (t *terms) tookBack(p *op) int {
 	if p.outcome == history.OK {
 		for _, g := range t.grants {
 			if g.op == p {
-				end = g.ended
+				end = t.learned(g)
 			}
 		}
 	}
@@ -471,6 +481,25 @@ func (t *terms) tookBack(p *op) int {
 		return -1
 	}
 	return end
+}
+
+// learned is the event that ended a grant's belief, or: "A client that is killed before its release is answered, and before it does
+// anything else, may have been killed before the lock learned of the release: then the kill counts."
+func (t *terms) learned(g *grant) int {
+	release := slices.IndexFunc(t.ops, func(p *op) bool { return p.f == history.Release && p.client == g.client && p.invoked == g.ended })
+	if release < 0 || t.ops[release].outcome != history.Info {
+		return g.ended
+	}
+	next := len(t.events)
+	for _, p := range t.ops {
+		if p.client == g.client && p.invoked > g.ended {
+			next = min(next, p.invoked)
+		}
+	}
+	if kill := t.killed(g.client, g.ended); kill < next {
+		return kill
+	}
+	return g.ended
 }
 
 // extending reports that a client waits for the answer to an `extend` when event i comes.

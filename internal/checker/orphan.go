@@ -87,7 +87,10 @@ func (v *view) keyLives() []keyLife {
 		case history.KeyExtended:
 			switch {
 			case known && lives[at].owner == e.Value.Owner:
-				lives[at].expires, lives[at].renewed = v.expiry(e), i
+				lives[at].renewed = i
+				if !v.keepsEnd(e) {
+					lives[at].expires = v.expiry(e)
+				}
 			case known: // another has taken its place, unseen
 				lives[at].end = i
 				delete(open, k)
@@ -122,6 +125,12 @@ func (v *view) forget(open map[nodeKey]int, lives []keyLife, event int, gone fun
 	}
 }
 
+// keepsEnd reports that a key that was prolonged ends when it would have ended. That it was seen is no
+// proof that it lived until then: a node that was stopped while it carried the command out tells of it when it goes on.
+func (v *view) keepsEnd(e *history.Event) bool {
+	return v.h.Header.Program != "" && e.Value.Client != "" && !e.Value.At.Set
+}
+
 // expiry is when a key ends by itself, at the earliest.
 func (v *view) expiry(e *history.Event) time.Duration {
 	if !e.Value.TTL.Set {
@@ -132,7 +141,11 @@ func (v *view) expiry(e *history.Event) time.Duration {
 			return e.Time
 		}
 	}
-	return e.Time + time.Duration(e.Value.TTL.V)
+	end := e.Time + time.Duration(e.Value.TTL.V)
+	if e.Value.At.Set && e.Value.ValidUntil.Set {
+		end = min(end, time.Duration(e.Value.ValidUntil.V))
+	}
+	return end
 }
 
 // interestEnd is when the owner of a key had done with it, at which event, and
@@ -159,7 +172,22 @@ func (v *view) attemptEnd(client string, attempt int) (at time.Duration, event i
 		return v.at(o.Return), o.Return, false
 	}
 	g := v.grantOf(attempt)
+	if g.how == released && v.ops[g.release].Type == history.Info {
+		if kill := v.killed(client, g.ends, v.nextCall(client, g.release)); kill >= 0 {
+			return v.at(kill), kill, true // the lock may not have learned of the release
+		}
+	}
 	return v.at(g.ends), g.ends, g.how == killed
+}
+
+// nextCall is when a client begins the operation after one, -1 where it begins none.
+func (v *view) nextCall(client string, op int) int {
+	for i := op + 1; i < len(v.ops); i++ {
+		if v.ops[i].Process == client {
+			return v.ops[i].Call
+		}
+	}
+	return -1
 }
 
 // attemptsFor are the acquires that may have set a key: those with its owner value, or

@@ -19,6 +19,8 @@ type row struct {
 	demanded bool
 	// probed: it needs clients that try for the lock once everything has healed.
 	probed bool
+	// timely: it bounds how long something may take, so a machine that is too slow breaks it, too.
+	timely bool
 	// keyed: it is judged by what the nodes' keys were seen to be.
 	keyed bool
 	// promised: it is judged by what locks promised.
@@ -38,11 +40,11 @@ var rows = []row{
 	{name: HolderServed, title: "the fence refuses nothing that a client does inside its own validity", judge: judgeServed, promised: true, distance: 7},
 	{name: OrderedTokens, title: "a later grant has a strictly larger token", judge: judgeTokens, promised: true, keyed: true, distance: 8},
 	{name: OwnerRelease, title: "nobody's release or renewal touches another owner's key", judge: judgeOwners, keyed: true, distance: 9},
-	{name: DeadlockFree, title: "once the faults are lifted, somebody gets the lock within a stated bound", judge: judgeDeadlock, promised: true, probed: true, distance: 12},
-	{name: MinorityTolerant, title: "with a minority of nodes down, hung or slow, the lock is still granted within a bound", judge: judgeMinority, promised: true, distance: 11},
+	{name: DeadlockFree, title: "once the faults are lifted, somebody gets the lock within a stated bound", judge: judgeDeadlock, promised: true, probed: true, timely: true, distance: 12},
+	{name: MinorityTolerant, title: "with a minority of nodes down, hung or slow, the lock is still granted within a bound", judge: judgeMinority, promised: true, timely: true, distance: 11},
 	{name: NoOrphanLock, title: "no key stays for longer than the TTL after its owner no longer wants it", judge: judgeOrphans, keyed: true, distance: 10},
 	{name: NoResurrection, title: "no renewal brings back a lock that was gone from the nodes", judge: judgeResurrections, keyed: true, distance: 14},
-	{name: ToldWhenLost, title: "a holder whose lock is gone from the nodes is told so within one TTL", judge: judgeTold, promised: true, keyed: true, distance: 15},
+	{name: ToldWhenLost, title: "a holder whose lock is gone from the nodes is told so within one TTL", judge: judgeTold, promised: true, keyed: true, timely: true, distance: 15},
 	{name: Atomic, title: "what belongs together is done as a whole or not at all", judge: judgeAtomic, asked: func(w workload.Workload) bool { return w.Pair || len(w.Together) > 0 }, distance: 3},
 	{name: Isolated, title: "nobody sees a change that is only half done", judge: judgeIsolated, asked: paired, distance: 4},
 	{name: Durable, title: "all that was acknowledged is there at the end", judge: judgeDurable, asked: paired, distance: 5},
@@ -91,6 +93,9 @@ func (p Property) Title() string { return p.row().title }
 // Probed reports that the property needs clients that try for the lock once everything
 // has healed.
 func (p Property) Probed() bool { return p.row().probed }
+
+// Timely reports that the property bounds how long something may take: a machine that is too slow breaks it, too.
+func (p Property) Timely() bool { return p.row().timely }
 
 // Distance is how far from the cause its counterexample is; the smallest is closest.
 func (p Property) Distance() int { return p.row().distance }

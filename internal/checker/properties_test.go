@@ -800,6 +800,51 @@ var propertyCases = []struct {
 	}, Holds, "1 key"},
 	{"a renewal of a lock program that had left at the release", NoOrphanLock, renewedAfterRelease(3), Holds, "1 key"},
 	{"a renewal of a lock program that left after the release", NoOrphanLock, renewedAfterRelease(899), Violated, "after its owner no longer wanted it"},
+	{"killed before its release was answered", NoOrphanLock, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.granted(2, "c1", 1000, -1)
+		s.add(4, "c1", history.Invoke, history.Release, history.Value{}) // it stands at a point before it
+		s.key(900, history.KeyExtended, "A", "c1", "c1-owner", 1000)
+		s.add(950, "c1", history.Info, history.Release, history.Value{})
+		s.fault(960, true, 1, "kill", "c1")
+		s.phase(5000, history.PhaseHealing)
+	}, Holds, "1 key"},
+	{"killed long after its release was not answered", NoOrphanLock, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.granted(2, "c1", 1000, -1)
+		s.add(4, "c1", history.Invoke, history.Release, history.Value{})
+		s.add(50, "c1", history.Info, history.Release, history.Value{})
+		s.add(60, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(900, history.KeyExtended, "A", "c1", "c1-owner", 1000)
+		s.fault(960, true, 1, "kill", "c1")
+		s.phase(5000, history.PhaseHealing)
+	}, Violated, "after its owner no longer wanted it"},
+	{"a renewal of a lock program that was seen late", NoOrphanLock, func(s *script) {
+		s.h.Header.Program = "1.0"
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.granted(2, "c1", 1000, -1)
+		s.release(4, 5, "c1")
+		// It left before the program can have known of the release, and came at once. The observer was late.
+		s.add(30, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(990), At: ns(5), ValidUntil: ns(995)})
+		s.add(40, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(990)})
+		s.phase(5000, history.PhaseHealing)
+	}, Holds, "1 key"},
+	{"a renewal of a lock program that a paused node carried out before", NoOrphanLock, func(s *script) {
+		s.h.Header.Program = "1.0"
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.granted(2, "c1", 1000, -1)
+		s.add(4, "c1", history.Invoke, history.Release, history.Value{})
+		s.fault(5, true, 1, "pause", "A")
+		s.add(50, "c1", history.Info, history.Release, history.Value{})
+		s.fault(1500, false, 1, "pause", "A")
+		s.add(1501, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(998)})
+		s.key(1502, history.KeyExpired, "A", "", "c1-owner", 0)
+		s.phase(5000, history.PhaseHealing)
+	}, Holds, "1 key"},
 	{"a later attempt that tells no value", NoOrphanLock, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)

@@ -47,15 +47,15 @@ func checkExternal(list []*scenario.Scenario, f runFlags) error {
 	return nil
 }
 
-// checkSentinels refuses sentinels over nodes that are no processes of this machine.
+// checkSentinels refuses sentinels over servers that exist already, whose settings they would change.
 func checkSentinels(list []*scenario.Scenario, f runFlags) error {
-	if f.world != trial.Live || !slices.Contains([]server.Provider{server.Docker, server.External}, server.Provider(f.nodes)) {
+	if f.world != trial.Live || server.Provider(f.nodes) != server.External {
 		return nil
 	}
 	for _, s := range list {
 		for i := range s.Variants {
 			if s.Variants[i].Setup.Nodes.Watched() {
-				return usageError("%s has sentinels, and they watch nodes that are processes of this machine, not --nodes %s\nhint: --nodes process, or --world virtual", s.File, f.nodes)
+				return usageError("%s has sentinels; they change the settings of the servers that they watch, so they watch none that exist already\nhint: --nodes process, --nodes docker, or --world virtual", s.File)
 			}
 		}
 	}

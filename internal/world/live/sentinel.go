@@ -29,6 +29,9 @@ func (w *World) watched(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if address, err = to.Host.Reachable(address); err != nil {
+			return err
+		}
 		w.announced[to.Name] = address
 		w.primaries.Store(address, true)
 		if err := to.Announce(ctx, address); err != nil {
@@ -64,24 +67,17 @@ func (w *World) watched(ctx context.Context) error {
 // addresses becomes the client's own links on the way.
 func (w *World) sentinelLinks(name string) (sentinels []client.Address, err error) {
 	own := make(map[string]string)
-	port := func(known string) (string, bool) { p, found := own[known]; return p, found }
+	instead := func(known string) (string, bool) { link, found := own[known]; return link, found }
 	for _, to := range w.members() {
 		dial, wire := w.seen(to), w.wire
 		if to.IsSentinel() {
-			dial, wire = proxy.Readdress(to.Endpoint(to.Name).Dial, port), nil
+			dial, wire = proxy.Readdress(to.Endpoint(to.Name).Dial, instead), nil
 		}
 		link, err := w.links.Open(name, to.Name, dial, wire)
 		if err != nil {
 			return nil, err
 		}
-		_, known, err := net.SplitHostPort(w.announced[to.Name])
-		if err != nil {
-			return nil, err
-		}
-		_, own[known], err = net.SplitHostPort(link)
-		if err != nil {
-			return nil, err
-		}
+		own[w.announced[to.Name]] = link
 		if to.IsSentinel() {
 			sentinels = append(sentinels, client.Address{Name: to.Name, Address: link})
 		}

@@ -14,14 +14,17 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
 )
 
-// watched is a world of three servers that three sentinels watch. They are patient: a busy machine must look like no dead server.
-func watched(t *testing.T, o *observed) *live.World {
+// watched is a world of three servers that three sentinels watch.
+func watched(t *testing.T, o *observed) *live.World { return open(t, watchedSpec(t), o) }
+
+// watchedSpec has sentinels that are patient: a busy machine must look like no dead server.
+func watchedSpec(t *testing.T) world.Spec {
 	s := spec(t, 3)
 	s.Lock = lock.Config{Algorithm: "set-nx-px", Key: "lock", TTL: time.Minute, NodeTimeout: 300 * time.Millisecond, Retry: lock.Retry{Attempts: 1}}
 	s.Replicated = true
 	s.Sentinel = &world.Sentinel{Names: []string{"s1", "s2", "s3"}, Quorum: 2, DownAfter: 2 * time.Second, FailoverTimeout: 3 * time.Second}
 	s.Needs = []world.Power{world.HoldPower, world.CrashPower, world.PausePower}
-	return open(t, s, o)
+	return s
 }
 
 // until waits for a condition.
@@ -55,7 +58,16 @@ func primaryOf(t *testing.T, w *live.World, sentinel string) string {
 func TestSentinelsSwitch(t *testing.T) {
 	t.Parallel()
 	o := &observed{}
-	w := watched(t, o)
+	switches(t, watched(t, o), o)
+}
+
+// The same holds of containers.
+func TestSentinelsInDockerSwitch(t *testing.T) {
+	o := &observed{}
+	switches(t, openInDocker(t, watchedSpec(t), o), o)
+}
+
+func switches(t *testing.T, w *live.World, o *observed) {
 	replication := []world.Link{{From: "B", To: "A"}, {From: "C", To: "A"}}
 	if _, err := w.Disturb(replication, world.Disturbance{Kind: world.Hold, Direction: world.Answers}); err != nil {
 		t.Fatal(err)

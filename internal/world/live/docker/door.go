@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
@@ -17,6 +19,7 @@ import (
 // over a link of ours. It listens on the gateway of the run's own network and
 // is bound to that network's bridge, so that nothing comes in from elsewhere.
 type Door struct {
+	run      *Run
 	listener net.Listener
 	to       string
 	wg       sync.WaitGroup
@@ -35,12 +38,45 @@ func (r *Run) Reach(to string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("failed to listen for the containers on their network's gateway: %w", err)
 	}
-	d := &Door{listener: l, to: to, conns: make(map[net.Conn]bool)}
+	d := &Door{run: r, listener: l, to: to, conns: make(map[net.Conn]bool)}
 	r.mu.Lock()
 	r.doors = append(r.doors, d)
 	r.mu.Unlock()
 	d.wg.Go(d.accept)
 	return l.Addr().String(), nil
+}
+
+// comesFrom lets connections of a container come from an address on loopback: whoever listens there
+// knows the container by it.
+func (r *Run) comesFrom(container, source netip.Addr) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for known, s := range r.sources {
+		if s == source {
+			delete(r.sources, known)
+		}
+	}
+	r.sources[container] = source
+}
+
+// knownWithin bounds how long the address of a container that has just started may be unknown.
+const knownWithin = 5 * time.Second
+
+// source is where a container's connections come from; nil: anywhere, for no container of the run has a
+// place of its own.
+func (r *Run) source(container net.Addr) net.Addr {
+	at := container.(*net.TCPAddr).AddrPort().Addr().Unmap()
+	for deadline := time.Now().Add(knownWithin); ; time.Sleep(time.Millisecond) {
+		r.mu.Lock()
+		some, source := len(r.sources) > 0, r.sources[at]
+		r.mu.Unlock()
+		switch {
+		case source.IsValid():
+			return net.TCPAddrFromAddrPort(netip.AddrPortFrom(source, 0))
+		case !some || time.Now().After(deadline):
+			return nil
+		}
+	}
 }
 
 func (d *Door) accept() {
@@ -59,7 +95,7 @@ func (d *Door) pass(in net.Conn) {
 	if !d.keep(in) {
 		return
 	}
-	out, err := net.Dial("tcp", d.to)
+	out, err := (&net.Dialer{LocalAddr: d.run.source(in.RemoteAddr())}).Dial("tcp", d.to)
 	if err != nil {
 		return
 	}

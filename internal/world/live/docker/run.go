@@ -35,6 +35,9 @@ type Run struct {
 
 	mu    sync.Mutex
 	doors []*Door
+	// sources are the addresses on loopback from which containers come to listeners of ours, by those
+	// that they have on the network. They change with each start of a container.
+	sources map[netip.Addr]netip.Addr
 }
 
 // worldsAtOnce bounds how many runs have a network at a time: an engine has
@@ -71,7 +74,7 @@ func (e *Engine) begin(ctx context.Context, image Image) (*Run, error) {
 	}
 	id := make([]byte, 6)
 	_, _ = rand.Read(id) // it never fails
-	r := &Run{e: e, image: image, id: "redlock-sim-" + hex.EncodeToString(id)}
+	r := &Run{e: e, image: image, id: "redlock-sim-" + hex.EncodeToString(id), sources: make(map[netip.Addr]netip.Addr)}
 	r.labels = map[string]string{ownerLabel: me.String(), runLabel: r.id}
 	ctx, cancel := settled(ctx)
 	defer cancel()

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,9 +37,14 @@ type ServerSpec struct {
 	Port int
 	// Folder here is the server's volume.
 	Folder string
-	// Arguments go to the server, Variables into its environment.
+	// Arguments go to the server, Variables into its environment. ByFile: the first of them is its
+	// configuration file.
 	Arguments []string
+	ByFile    bool
 	Variables map[string]string
+	// Source is the address on loopback from which its connections come to listeners of ours; the zero
+	// address: any.
+	Source netip.Addr
 }
 
 // Server is a Redis server in a container.
@@ -95,9 +101,15 @@ func (r *Run) makeVolume(ctx context.Context, name, folder string) error {
 
 func (r *Run) request(s ServerSpec, volume string) testcontainers.ContainerRequest {
 	port := redisPort + "/tcp"
+	args := []string{"--port", redisPort, "--bind", "0.0.0.0", "--protected-mode", "no", "--dir", DataDir}
+	if s.ByFile {
+		args = append(slices.Clone(s.Arguments), args...)
+	} else {
+		args = append(args, s.Arguments...)
+	}
 	return testcontainers.ContainerRequest{ // testcontainers adds labels of its own
 		Image: r.image.Name, Name: r.id + "-" + s.Name, Labels: maps.Clone(r.labels), Env: s.Variables,
-		Cmd:          append([]string{"--port", redisPort, "--bind", "0.0.0.0", "--protected-mode", "no", "--dir", DataDir}, s.Arguments...),
+		Cmd:          args,
 		ExposedPorts: []string{port}, Networks: []string{r.id},
 		ConfigModifier: func(c *container.Config) {
 			c.User = fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()) // its files are ours
@@ -131,6 +143,9 @@ func (s *Server) Restart(ctx context.Context) error {
 	found, err := s.run.e.client.ContainerInspect(ctx, s.c.GetContainerID(), client.ContainerInspectOptions{})
 	if err != nil {
 		return fmt.Errorf("failed to look at the container of %s: %w", s.Spec.Name, err)
+	}
+	if at := found.Container.NetworkSettings.Networks[s.run.id]; at != nil && s.Spec.Source.IsValid() {
+		s.run.comesFrom(at.IPAddress, s.Spec.Source)
 	}
 	gone := make(chan struct{})
 	s.mu.Lock()

@@ -10,22 +10,21 @@ import (
 )
 
 // Readdress makes connections to a server that tells addresses, and lets those at the other end of the link read
-// their own links' ports in the place of the ones that it knows. Everything is on loopback, so ports are all
-// there is to an address.
-func Readdress(dial Dial, port func(known string) (own string, found bool)) Dial {
+// their own links' addresses in the place of the ones that it knows. All are of IPv4, "host:port".
+func Readdress(dial Dial, instead func(known string) (own string, found bool)) Dial {
 	return func(ctx context.Context) (net.Conn, error) {
 		conn, err := dial(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return &readdressed{Conn: conn, port: port}, nil
+		return &readdressed{Conn: conn, instead: instead}, nil
 	}
 }
 
-// readdressed is a connection that hands out whole answers, with other ports.
+// readdressed is a connection that hands out whole answers, with other addresses.
 type readdressed struct {
 	net.Conn
-	port func(string) (string, bool)
+	instead func(string) (string, bool)
 	// in is what has not been read as an answer, out what has not been handed out. spoilt: what comes is no answer.
 	in, out []byte
 	spoilt  bool
@@ -57,37 +56,52 @@ func (c *readdressed) take() {
 			c.spoilt, c.out, c.in = true, append(c.out, c.in...), nil
 			return
 		}
-		before := ""
-		c.rewrite(&v, &before)
+		var host *resp.Value
+		c.rewrite(&v, &host)
 		c.out, c.in = resp.Append(c.out, v), c.in[n:]
 	}
 }
 
-// addresses is how Redis and Sentinel write addresses within a text.
-var addresses = regexp.MustCompile(`(127\.0\.0\.1[: ]|ip=127\.0\.0\.1,port=|master_host:127\.0\.0\.1\r\nmaster_port:)(\d+)\b`)
+// addresses is how Redis and Sentinel write addresses within a text, and host a host alone.
+var (
+	addresses = regexp.MustCompile(`\b(ip=|master_host:|)(\d+\.\d+\.\d+\.\d+)([: ]|,port=|\r\nmaster_port:)(\d+)\b`)
+	host      = regexp.MustCompile(`^\d+\.\d+\.\d+\.\d+$`)
+)
 
-// rewrite puts own ports into an answer. before is the text that came last: a port alone follows its
-// address, or its name.
-func (c *readdressed) rewrite(v *resp.Value, before *string) {
+// rewrite puts own addresses into an answer. last is the text of a host alone that came last: its port follows it,
+// or the name of the field and then its port.
+func (c *readdressed) rewrite(v *resp.Value, last **resp.Value) {
 	for i := range v.List {
-		c.rewrite(&v.List[i], before)
+		c.rewrite(&v.List[i], last)
 	}
-	if len(v.List) > 0 {
+	switch {
+	case len(v.List) > 0 || v.Text == "port" || v.Text == "master-port":
+		return
+	case host.MatchString(v.Text):
+		*last = v
+		return
+	case *last != nil:
+		if h, p, found := c.own((*last).Text, v.Text); found {
+			(*last).Text, v.Text = h, p
+		}
+		*last = nil
 		return
 	}
-	switch own, found := c.port(v.Text); {
-	case found && (*before == "127.0.0.1" || *before == "port"):
-		v.Text = own
-	default:
-		*before = v.Text
-		v.Text = addresses.ReplaceAllStringFunc(v.Text, func(text string) string {
-			parts := addresses.FindStringSubmatch(text)
-			if own, found := c.port(parts[2]); found {
-				return parts[1] + own
-			}
-			return text
-		})
-		return
+	v.Text = addresses.ReplaceAllStringFunc(v.Text, func(text string) string {
+		parts := addresses.FindStringSubmatch(text)
+		if h, p, found := c.own(parts[2], parts[4]); found {
+			return parts[1] + h + parts[3] + p
+		}
+		return text
+	})
+}
+
+// own is what the client is to read in the place of an address.
+func (c *readdressed) own(host, port string) (ownHost, ownPort string, found bool) {
+	own, found := c.instead(net.JoinHostPort(host, port))
+	if !found {
+		return "", "", false
 	}
-	*before = v.Text
+	ownHost, ownPort, err := net.SplitHostPort(own)
+	return ownHost, ownPort, err == nil
 }

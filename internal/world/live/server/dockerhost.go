@@ -45,8 +45,15 @@ func (h *dockerHost) launch(ctx context.Context, n *Node) error {
 		}
 		return n.begin(ctx, old)
 	}
+	args := n.commonArguments()
+	if n.failsOver() {
+		var err error
+		if args, err = n.byFile(docker.DataDir, args); err != nil {
+			return err
+		}
+	}
 	return machine.OnFreePort(func(port int) error {
-		spec := docker.ServerSpec{Name: n.Name, Port: port, Folder: n.dir, Arguments: n.commonArguments()}
+		spec := docker.ServerSpec{Name: n.Name, Port: port, Folder: n.dir, Arguments: args, ByFile: n.failsOver(), Source: n.Source()}
 		if c, ok := n.Clock.(*machine.Faketime); ok {
 			spec.Variables = make(map[string]string)
 			for _, v := range c.Variables() {

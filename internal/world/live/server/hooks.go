@@ -43,7 +43,7 @@ func (h Hooks) lacks(d world.Demand) error {
 	case world.ReplicaPower:
 		return errors.New("existing servers are not made replicas or primaries")
 	case world.SentinelPower:
-		return errOnlyProcesses
+		return errors.New("sentinels change the settings of the servers that they watch, so they watch none that exist already")
 	case world.ClientClockPower, world.PostgresPower, world.MessagePower,
 		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
 		world.SlowClosePower, world.LimitDataPower: // clients, links and PostgreSQL are here, wherever the nodes are

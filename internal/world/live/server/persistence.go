@@ -61,7 +61,7 @@ func (n *Node) wipe() error {
 		return fmt.Errorf("failed to wipe the disk of node %s: %w", n.Name, err)
 	}
 	for _, e := range entries {
-		if e.Name() == machine.FaketimeFolder {
+		if e.Name() == machine.FaketimeFolder || e.Name() == settingsFile {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(n.dir, e.Name())); err != nil {

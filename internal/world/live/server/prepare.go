@@ -56,11 +56,8 @@ func prepareDocker(ctx context.Context, o Options, demands []world.Demand) error
 		return err
 	}
 	return refuse(demands, func(d world.Demand) error {
-		switch {
-		case d.Power == world.NodeClockPower && image.Preload == "":
+		if d.Power == world.NodeClockPower && image.Preload == "" {
 			return noFaketimeIn(image.Name)
-		case d.Power == world.SentinelPower:
-			return errOnlyProcesses
 		}
 		return nil
 	})

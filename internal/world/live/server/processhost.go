@@ -55,7 +55,7 @@ func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
 		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "yes", "--dir", n.dir,
 	}, n.commonArguments()...)
 	if n.failsOver() {
-		if args, err = n.byFile(args); err != nil {
+		if args, err = n.byFile(n.dir, append(args, "--bind-source-addr", n.source)); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ type Node struct {
 	// Clock moves the server's wall clock, where the run needs that.
 	Clock  movableClock
 	Server server
-	// source is the address from which it opens connections, where the servers fail over by themselves; watches: it
+	// source is the address from which its connections come, where the servers fail over by themselves; watches: it
 	// is a sentinel.
 	source  string
 	watches bool
@@ -97,9 +97,6 @@ func (n *Node) commonArguments() []string {
 	args := []string{
 		"--user", "default", "on", fmt.Sprintf("#%x", sha256.Sum256([]byte(n.password))), "~*", "+@all",
 		"--daemonize", "no", "--maxclients", "1000", "--loglevel", "notice", "--logfile", "",
-	}
-	if n.source != "" {
-		args = append(args, "--bind-source-addr", n.source)
 	}
 	if n.watches {
 		return args

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,12 +24,9 @@ const MasterName = world.Primary
 
 // addSentinels makes the sentinels that the spec wants. Each server and each sentinel then opens its connections
 // from an address of its own, by which those at the other end, or a link on the way, can tell it.
-func (s *Servers) addSentinels() error {
+func (s *Servers) addSentinels() {
 	if s.spec.Sentinel == nil {
-		return nil
-	}
-	if _, processes := s.Host.(processHost); !processes {
-		return errOnlyProcesses
+		return
 	}
 	host := 1
 	source := func() string { host++; return fmt.Sprintf("127.0.1.%d", host) }
@@ -42,12 +40,9 @@ func (s *Servers) addSentinels() error {
 		n.source, n.watches = source(), true
 		s.Sentinels[name] = n
 	}
-	return nil
 }
 
-var errOnlyProcesses = errors.New("sentinels watch nodes that are processes of this machine: say --nodes process")
-
-// Source is the address from which the server opens connections.
+// Source is the address from which the server's connections come.
 func (n *Node) Source() netip.Addr {
 	a, _ := netip.ParseAddr(n.source)
 	return a
@@ -59,11 +54,14 @@ func (n *Node) IsSentinel() bool { return n.watches }
 // failsOver: the server's settings change while it runs, and it keeps them.
 func (n *Node) failsOver() bool { return n.source != "" }
 
-// byFile writes arguments as the server's configuration file, and returns those that name it. A file that is there
-// has what the server has written into it since.
-func (n *Node) byFile(args []string) ([]string, error) {
-	path := n.dir + ".conf"
-	by := []string{path}
+// settingsFile is a server's configuration file in the folder of its data, where it keeps its settings itself.
+const settingsFile = "redis.conf"
+
+// byFile writes arguments as the server's configuration file, and returns those that name it: the server sees the
+// folder of its data as folder. A file that is there has what the server has written into it since.
+func (n *Node) byFile(folder string, args []string) ([]string, error) {
+	path := filepath.Join(n.dir, settingsFile)
+	by := []string{filepath.Join(folder, settingsFile)}
 	if n.watches {
 		by = append(by, "--sentinel")
 	}

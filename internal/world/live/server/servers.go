@@ -43,9 +43,7 @@ func New(ctx context.Context, spec *world.Spec, scratch string, o Options) (*Ser
 	for _, n := range spec.Nodes {
 		s.Nodes[n.Name] = s.node(n.Name, "node-"+n.Name, s.Host, n.Persistence)
 	}
-	if err := s.addSentinels(); err != nil {
-		return s, err
-	}
+	s.addSentinels()
 	switch {
 	case spec.SharedStore:
 		s.Store = s.Nodes[spec.Nodes[0].Name]

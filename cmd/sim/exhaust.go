@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +29,7 @@ type exhaustFlags struct {
 	most  uint64
 	lasts time.Duration
 	out   string
+	jobs  int
 }
 
 func newExhaustCommand(a *app) *cobra.Command {
@@ -60,6 +63,7 @@ violates a property, 2 not exhausted or undecided, 3 bad scenario or flags,
 	c.Flags().IntVar(&f.late, "late", 0, "how many times in a run a timer may come before messages that are under way")
 	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after this many schedules; 0: never")
 	c.Flags().DurationVar(&f.lasts, "for", 0, "give up after this time (default: never)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor)")
 	c.Flags().StringVar(&f.out, "out", filepath.Join(a.project.Out, "found"), "folder for the histories of violations")
 	return c
 }
@@ -72,16 +76,14 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 	switch {
 	case v.Setup.Faults.Mix != nil:
 		return usageError("%s: random faults cannot be exhausted\nhint: list the faults, or use sim search", s.Name)
-	case v.Setup.Nodes.Watched():
-		return usageError("%s: not every order of messages can be tried with sentinels, whose timers go on for ever\nhint: use sim search or sim sweep", s.Name)
-	case f.late < 0 || f.lasts < 0:
-		return usageError("--late and --for: must not be negative")
+	case f.late < 0 || f.lasts < 0 || f.jobs < 0:
+		return usageError("--late, --for and --jobs: must not be negative")
 	}
-	x := explore.Exhaust{Scenario: s, Variant: v.Name, Seed: f.seed, Late: f.late, Most: f.most, Properties: properties}
+	x := explore.Exhaust{Scenario: s, Variant: v.Name, Seed: f.seed, Late: f.late, Most: f.most, Properties: properties, Workers: cmp.Or(f.jobs, runtime.NumCPU())}
 	a.orderly.Store(true)
 	began := time.Now()
-	x.Progress = meter(a, began, func(e explore.Exhausted, took time.Duration) string {
-		line := fmt.Sprintf("%s, %.0f/s", words.Count(e.Schedules, "schedule"), float64(e.Schedules)/took.Seconds())
+	x.Progress = meter(a, began, func(schedules uint64, took time.Duration) string {
+		line := fmt.Sprintf("%s, %.0f/s", words.Count(schedules, "schedule"), float64(schedules)/took.Seconds())
 		if f.most > 0 {
 			line += fmt.Sprintf(", %d at most", f.most)
 		}
@@ -108,6 +110,9 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 func bounds(s *scenario.Setup, late int) string {
 	list := []string{words.Count(s.Workload.Clients, "client"), words.Count(s.Nodes.Count, "node"),
 		words.Count(s.Workload.Sections, "section") + " each", words.Count(s.Lock.Retry.Attempts, "attempt") + " for the lock", words.Count(len(s.Faults.List), "fault")}
+	if s.Nodes.Watched() {
+		list = append(list, "one time for each message between servers and sentinels")
+	}
 	if late == 0 {
 		return strings.Join(list, ", ") + "; no message slower than a timer"
 	}

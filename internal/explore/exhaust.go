@@ -2,9 +2,8 @@ package explore
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -24,12 +23,14 @@ type Exhaust struct {
 	Late int
 	// Most bounds the schedules; 0: no bound.
 	Most uint64
+	// Workers is how many runs are made at once. What comes of it does not depend on that, where all is seen.
+	Workers int
 	// Each tells every order apart, also where two differ only in the order of
 	// steps that have nothing to do with each other.
 	Each bool
-	// Progress is called now and then; nil: nobody.
-	Progress func(Exhausted)
-	// Outcome is shown every finished run; nil: nobody is.
+	// Progress is told now and then how many schedules were run; nil: nobody is.
+	Progress func(schedules uint64)
+	// Outcome is shown every finished run, one at a time; nil: nobody is.
 	Outcome func(*history.History)
 }
 
@@ -64,46 +65,23 @@ func (e *Exhausted) Violated() bool {
 
 // Run explores until all is seen, the bound is reached or the context ends.
 func (x Exhaust) Run(ctx context.Context) (Exhausted, error) {
-	s := Search{Scenario: x.Scenario, Variant: x.Variant}
-	setup, err := s.setup()
-	if err != nil {
-		return Exhausted{}, err
+	t := &team{Exhaust: x, ctx: ctx}
+	t.woken.L = &t.mu
+	var workers sync.WaitGroup
+	root := &subtree{tree: &tree{late: x.Late, each: x.Each}}
+	t.queue = append(t.queue, root)
+	for i := range max(x.Workers, 1) {
+		w, err := t.worker(i == 0)
+		if err != nil { // the first has it, too
+			return Exhausted{}, err
+		}
+		workers.Go(func() {
+			defer w.bench.close()
+			w.help(root)
+		})
 	}
-	place := &Virtual{}
-	b := newBench(ctx, x.Scenario.Name, place)
-	defer b.close()
-	t := &tree{late: x.Late, each: x.Each}
-	place.Order = t
-	out := Exhausted{}
-	for _, p := range x.Properties {
-		out.Verdicts = append(out.Verdicts, Verdicts{Property: p})
-	}
-	for more := true; more; more = t.next() {
-		if ctx.Err() != nil || x.Most > 0 && out.Schedules >= x.Most {
-			return out, nil
-		}
-		t.begin()
-		v, err := b.run(setup, x.Seed, x.Properties)
-		t.end(place.Rest())
-		switch {
-		case t.cut:
-			out.Cut++
-			continue
-		case ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)):
-			return out, nil // its judgement was cut short, too
-		case err != nil:
-			return out, fmt.Errorf("failed to run a schedule: %w", err)
-		}
-		out.count(&v, len(t.steps))
-		if x.Outcome != nil {
-			x.Outcome(v.history)
-		}
-		if x.Progress != nil && out.Schedules%256 == 0 {
-			x.Progress(out)
-		}
-	}
-	out.All = true
-	return out, nil
+	workers.Wait()
+	return root.out, t.err
 }
 
 // count takes note of a schedule.
@@ -128,5 +106,20 @@ func (e *Exhausted) count(v *verdicts, steps int) {
 		default:
 			c.Unknown++
 		}
+	}
+}
+
+// add adds what came of other schedules, which come behind in the order of one worker.
+func (e *Exhausted) add(o *Exhausted) {
+	e.Schedules += o.Schedules
+	e.Cut += o.Cut
+	e.Unfinished += o.Unfinished
+	e.Steps, e.All = max(e.Steps, o.Steps), e.All && o.All
+	for i := range o.Verdicts {
+		c, more := &e.Verdicts[i], &o.Verdicts[i]
+		if c.Violated == 0 {
+			c.First, c.History = more.First, more.History
+		}
+		c.Holds, c.Violated, c.Unknown = c.Holds+more.Holds, c.Violated+more.Violated, c.Unknown+more.Unknown
 	}
 }

@@ -26,6 +26,18 @@ func exhaust(t *testing.T, x Exhaust, text string) Exhausted {
 	return out
 }
 
+// counted is what came of schedules, in words.
+func counted(e *Exhausted) string {
+	text := fmt.Sprintf("all %v, %d schedules, %d cut, %d unfinished, %d steps", e.All, e.Schedules, e.Cut, e.Unfinished, e.Steps)
+	for _, v := range e.Verdicts {
+		text += fmt.Sprintf("; %s holds %d, violated %d, unknown %d", v.Property, v.Holds, v.Violated, v.Unknown)
+		if v.History != nil {
+			text += ": " + told(v.History)
+		}
+	}
+	return text
+}
+
 // told is what the clients and the resource saw of a run, in order, without times.
 func told(h *history.History) string {
 	var s string
@@ -58,6 +70,8 @@ func TestReductionLosesNothing(t *testing.T) {
 		{"a failover", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}, switches: {clean_up: false}}\nfaults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 1},
 		{"a failover, replication held", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n  - at: 0s\n    hold: {replica: B}\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 0},
 		{"an awaited replica", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-wait, retry: {attempts: 1}}\nworkload: {clients: 2, start: together}\n", 0},
+		{"sentinels", "nodes: {count: 2, topology: sentinel}\nlock: {algorithm: set-nx-px, retry: {attempts: 2, delay: 3s, jitter: 0s}}\nfaults:\n  - on: {client: c1, point: acquired}\n    kill: {node: A}\n", 0},
+		{"sentinels, a late message", "nodes: {count: 2, topology: sentinel}\nlock: {algorithm: set-nx-px, ttl: 5s, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: before-write}\n    cut: {groups: [[A, c1], [B, s1, s2, s3]], for: 3s}\n", 1},
 		{"held messages", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    hold: {client: c1, resource: true, direction: requests, for: 200ms}\n", 0},
 		{"a stalled connection", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 100ms, retry: {attempts: 2}}\nfaults:\n  - on: {client: c1, point: before-release}\n    stall: {client: c1, for: 200ms}\n", 0},
 	} {
@@ -73,6 +87,10 @@ func TestReductionLosesNothing(t *testing.T) {
 			}
 			reduced, r := seen(false)
 			every, e := seen(true)
+			several := exhaust(t, Exhaust{Late: test.late, Most: 300_000, Workers: 3}, text)
+			if alone, together := counted(&r), counted(&several); alone != together {
+				t.Errorf("three workers together: %s\none alone: %s", together, alone)
+			}
 			t.Logf("%d outcomes; %d schedules and %d cut with, %d without, %d steps", len(every), r.Schedules, r.Cut, e.Schedules, e.Steps)
 			if !r.All || !e.All {
 				t.Fatalf("not exhausted: %v, %v", r.All, e.All)
@@ -94,6 +112,8 @@ func TestReductionLosesNothing(t *testing.T) {
 // messages alone are found, and a correct lock is proved within the bounds.
 func TestExhaustFindsAndProves(t *testing.T) {
 	const three = "name: small\nnodes: {count: 3}\nworkload: {clients: 2, start: together}\n"
+	const sentinels = "name: small\nnodes: {count: 3, topology: sentinel}\nlock: {algorithm: set-nx-px, ttl: 20s, node_timeout: 1s, retry: {attempts: 20, delay: 500ms, jitter: 0s}}\n" +
+		"workload: {kind: increment, clients: 2, sections: 1, think: 8s}\n"
 	// A clean-up is late: it comes after the grant of the next attempt.
 	const stalled = `name: small
 nodes: {count: 1}
@@ -115,6 +135,8 @@ faults:
 		{"correct", three + "lock: {algorithm: redlock, retry: {attempts: 2, delay: 0s, jitter: 0s}}\n", 0, false},
 		{"a failover", "name: small\nnodes: {count: 2, topology: replicated}\nworkload: {clients: 2}\nlock: {algorithm: set-nx-px, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 2, true},
 		{"a failover, replicas awaited", "name: small\nnodes: {count: 3, topology: replicated}\nworkload: {clients: 2}\nlock: {algorithm: set-nx-wait, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 0, false},
+		{"sentinels, a primary that dies alone", sentinels + "faults:\n  - on: {client: c1, point: acquired}\n    kill: {node: A}\n", 0, false},
+		{"sentinels, a primary cut off from its replicas", sentinels + "faults:\n  - at: 0s\n    cut: {groups: [[A], [B, C]]}\n  - on: {client: c1, point: acquired}\n    kill: {node: A}\n", 0, true},
 		{"correct, a late message", "name: small\nnodes: {count: 1}\nworkload: {clients: 2, start: together}\nlock: {algorithm: redlock, ttl: 100ms, retry: {attempts: 1}}\n", 1, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -27,6 +27,11 @@ type tree struct {
 	cut bool
 	// looked is from which step on races have not been looked for.
 	looked int
+	// base is how many steps are another tree's: here they stay as they are. asked are the orders that were
+	// found due at these, each once.
+	base  int
+	asked []demand
+	known map[string]bool
 	// created says which step, of the present run, brought each option.
 	created map[virtual.Step]int
 }
@@ -42,6 +47,8 @@ type step struct {
 	due   []virtual.Step
 	// sleep are options that need not happen before something that they touch.
 	sleep []asleep
+	// given are orders that others walk through, in their turn behind the present one.
+	given []*subtree
 	// late is how often time may still overtake messages.
 	late int
 	// maker is the step that brought the chosen one, -1 for none.
@@ -161,24 +168,77 @@ func (s *step) sleeps(o virtual.Step) bool {
 	return slices.ContainsFunc(s.sleep, func(a asleep) bool { return a.option == o })
 }
 
-// next turns to the next order; false: there is none.
-func (t *tree) next() bool {
+// next turns to the next order; false: there is none. Where others have walked through some of them, it waits for
+// them by join.
+func (t *tree) next(join func(*subtree) bool) bool {
 	t.steps = t.steps[:t.at]
 	if !t.each {
 		t.race()
 	}
-	for len(t.steps) > 0 {
+	for len(t.steps) > t.base {
 		s := &t.steps[len(t.steps)-1]
 		s.begun = append(s.begun, asleep{s.chosen, s.touched})
-		for _, o := range s.due {
-			if !s.hasBegun(o) && !s.sleeps(o) {
-				s.chosen = o
-				return true
+		for len(s.given) > 0 {
+			g := s.given[0]
+			s.given = s.given[1:]
+			if !join(g) {
+				t.abandon(join)
+				return false
 			}
+			s.chosen = g.first.option
+			for _, d := range g.tree.asked {
+				t.want(d.at, d.first)
+			}
+			s.begun = append(s.begun, g.first)
+		}
+		if o, some := s.following(); some {
+			s.chosen = o
+			return true
 		}
 		t.steps = t.steps[:len(t.steps)-1]
 	}
 	return false
+}
+
+// abandon waits for those who walk through orders that were given away, where there are to be no others.
+func (t *tree) abandon(join func(*subtree) bool) {
+	for i := len(t.steps) - 1; i >= t.base; i-- {
+		for _, g := range t.steps[i].given {
+			join(g)
+		}
+		t.steps[i].given = nil
+	}
+}
+
+// following is the option with which the next order is to begin; false: there is none.
+func (s *step) following() (virtual.Step, bool) {
+	for _, o := range s.due {
+		if !s.hasBegun(o) && !s.sleeps(o) {
+			return o, true
+		}
+	}
+	return 0, false
+}
+
+// give gives away the orders that begin with the next option of a step, the earliest that has one; nil: none has. They are
+// the ones with which next would go on, once it comes to that step, whatever is found due until then.
+func (t *tree) give() *subtree {
+	for i := t.base; i < len(t.steps); i++ {
+		s := t.steps[i]
+		s.begun = append(slices.Clip(s.begun), asleep{s.chosen, s.touched})
+		if !slices.ContainsFunc(s.given, func(g *subtree) bool { return !g.isBegun() }) {
+			for _, g := range s.given {
+				s.begun = append(s.begun, g.first)
+			}
+			if o, some := s.following(); some {
+				s.chosen, s.given = o, nil
+				g := &subtree{tree: &tree{late: t.late, each: t.each, base: i + 1, steps: append(slices.Clone(t.steps[:i]), s)}}
+				t.steps[i].given = append(t.steps[i].given, g)
+				return g
+			}
+		}
+	}
+	return nil
 }
 
 func (s *step) hasBegun(o virtual.Step) bool {
@@ -226,6 +286,18 @@ func (t *tree) swap(i, j int) {
 			first = append(first, t.steps[k].chosen)
 		}
 	}
+	t.want(i, first)
+}
+
+// demand is an order that is to be tried: one of those in which one of first comes at a step.
+type demand struct {
+	at    int
+	first []virtual.Step
+}
+
+// want makes an order due in which one of first comes at a step.
+func (t *tree) want(i int, first []virtual.Step) {
+	at := &t.steps[i]
 	var possible virtual.Step
 	found := false
 	for _, o := range first {
@@ -236,8 +308,18 @@ func (t *tree) swap(i, j int) {
 			possible, found = o, true
 		}
 	}
-	if found {
+	switch {
+	case !found:
+	case i >= t.base:
 		at.due = append(at.due, possible)
+	default:
+		if key := fmt.Sprint(i, first); !t.known[key] {
+			if t.known == nil {
+				t.known = make(map[string]bool)
+			}
+			t.known[key] = true
+			t.asked = append(t.asked, demand{i, first})
+		}
 	}
 }
 

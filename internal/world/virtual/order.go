@@ -57,6 +57,9 @@ type ordered struct {
 	// steps are the options, choices their places in waiting.
 	steps   []Step
 	choices []int
+	// passing: time passes, up to the next timer that somebody waits for, until at most.
+	passing bool
+	until   time.Duration
 }
 
 // pending is a message under way.
@@ -78,6 +81,10 @@ func (p *pending) gone() bool {
 	return p.pipe != nil && p.pipe.over || !p.live()
 }
 
+// ordersWires: an Order decides about messages between servers, too. Sentinels and the servers that they watch send
+// some for ever; these take their time, as they do without an Order.
+func (w *World) ordersWires() bool { return w.order != nil && w.spec.Sentinel == nil }
+
 // tick is the most that the arrival of a message takes.
 const tick = time.Microsecond
 
@@ -90,6 +97,7 @@ const (
 
 // undertake takes a message over that sets out on a link.
 func (o *ordered) undertake(l *clientLink, number uint32, what int, e event) {
+	o.passing = false
 	p := pending{event: e, step: name(l.index, number, what), broken: what == isBreak}
 	if what == isRequest {
 		p.node = o.nodeBit(l.to)
@@ -138,7 +146,7 @@ func (o *ordered) pick() bool {
 		}
 	}
 	next, due := s.due()
-	if !due && len(o.waiting) == 0 {
+	if !due && len(o.waiting) == 0 || o.passing && o.passes(next, due) {
 		return false
 	}
 	o.steps = append(o.steps, TimePasses)
@@ -165,11 +173,32 @@ func (o *ordered) pick() bool {
 		return true
 	}
 	o.touched = Touched{All: true}
+	if o.w.spec.Sentinel != nil {
+		o.until = s.now + o.w.spec.Lock.TTL
+		return !o.passes(next, due)
+	}
 	if ttl := o.w.spec.Lock.TTL; len(o.waiting) > 0 && (!due || next > s.now+ttl) {
 		s.now += ttl
 		return true
 	}
 	return false
+}
+
+// passes lets time pass up to the next timer where that belongs to the step, and with it those that sentinels and servers
+// have for ever; false: the step is over.
+func (o *ordered) passes(next time.Duration, due bool) bool {
+	s := &o.w.s
+	if len(o.waiting) > 0 && (!due || next > o.until) {
+		s.now, o.passing = o.until, false
+		return false
+	}
+	o.passing = !s.awaited(next)
+	return true
+}
+
+// awaited reports that somebody goes on with the event that is next.
+func (s *scheduler) awaited(next time.Duration) bool {
+	return s.timeouts.n > 0 && s.timeouts.first().at == next || s.events.n() > 0 && s.events.first().at == next && s.events.first().co != nil
 }
 
 // touch notes that a client did something; seen, that the history tells of it.

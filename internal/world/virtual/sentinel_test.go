@@ -2,7 +2,6 @@ package virtual
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -397,21 +396,6 @@ func TestSteps(t *testing.T) {
 		}
 	}
 }
-
-// What cannot be modelled is refused.
-func TestSentinelsRefuse(t *testing.T) {
-	e := Engine{Order: refusing{}}
-	defer e.Close()
-	_, err := e.Open(context.Background(), world.Spec{Nodes: []world.Node{{Name: "A"}, {Name: "B"}},
-		Sentinel: &world.Sentinel{Names: sentinels, Quorum: 2, DownAfter: time.Second, FailoverTimeout: time.Second}})
-	if err == nil || !strings.Contains(err.Error(), "timers") {
-		t.Errorf("every order: %v", err)
-	}
-}
-
-type refusing struct{}
-
-func (refusing) Next([]Step, Touched) int { return -1 }
 
 // TestExplainsRejects: of what was recorded, a little is changed that the rules forbid.
 func TestExplainsRejects(t *testing.T) {

@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type wire struct {
 	delay time.Duration
 	// index is its place among the wires.
 	index int
+	rand  *rand.PCG
 	// ends are the processes that its directions lead to.
 	ends [2]endpoint
 	ways [2]link.Way[*parcel]
@@ -92,8 +94,12 @@ func (m *parcel) Size() int64 { return parcelSize }
 // newWire makes a link.
 func (w *World) newWire(from, to string, ends [2]endpoint) *wire {
 	x := &wire{w: w, name: world.Link{From: from, To: to}, delay: leastDelay, index: len(w.wires), ends: ends}
-	if w.order == nil {
-		x.ways[requests].Rand, x.ways[answers].Rand = w.net, w.net
+	x.rand = w.net
+	if w.order != nil { // no order of other messages changes what happens here
+		x.rand = rand.NewPCG(w.spec.Seed, uint64(x.index))
+	}
+	if !w.ordersWires() {
+		x.ways[requests].Rand, x.ways[answers].Rand = x.rand, x.rand
 	}
 	w.wires = append(w.wires, x)
 	return x
@@ -162,8 +168,8 @@ func (p *pipe) tell(do func()) {
 // transmit sends a message in one direction.
 func (p *pipe) transmit(dir int, deliver func()) {
 	m := &parcel{p: p, dir: dir, deliver: deliver}
-	if x := p.on; x.w.order == nil {
-		m.late = x.delay + addition(x.w.net.Uint64()>>32)
+	if x := p.on; !x.w.ordersWires() {
+		m.late = x.delay + addition(x.rand.Uint64()>>32)
 	}
 	if dir == answers {
 		p.standing++
@@ -218,8 +224,8 @@ func (m *parcel) carry() {
 			m.deliver()
 		}
 	}
-	if o := p.on.w.order; o != nil {
-		o.carry(p, m.dir, arrive)
+	if w := p.on.w; w.ordersWires() {
+		w.order.carry(p, m.dir, arrive)
 		return
 	}
 	free := &p.free[m.dir]
@@ -241,7 +247,7 @@ func (p *pipe) end() {
 		return
 	}
 	p.gone = true
-	if p.on.w.order != nil { // when that arrives is not decided in time
+	if p.on.w.ordersWires() { // when that arrives is not decided in time
 		p.forget()
 	}
 	p.finish()

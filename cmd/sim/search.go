@@ -18,6 +18,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -134,6 +135,11 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 		}
 	}
 	search.Save = state.save
+	if search.Real != nil {
+		search.Real.Seen = func(k explore.Found, h *history.History) error {
+			return machine.WriteFile(seenFile(search, f.out, k), func(w io.Writer) error { return history.Encode(w, h) })
+		}
+	}
 	a.orderly.Store(true)
 	began := time.Now()
 	search.Progress = meter(a, began, func(r explore.Report, took time.Duration) string { return searchLine(f, r, before, took) })
@@ -293,6 +299,9 @@ func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, too
 	if r.Unfinished > 0 {
 		fmt.Fprintf(a.stdout, "  unfinished %s came to the time limit\n", words.Count(r.Unfinished, "run"))
 	}
+	if r.Slow > 0 {
+		fmt.Fprintf(a.stdout, "  slow       %s broke a bound of time and did not do so again: the machine may have been too slow, so they are not judged\n", words.Count(r.Slow, "run"))
+	}
 	if len(r.Classes) == 0 {
 		for _, line := range worth(s.Properties, &r) {
 			fmt.Fprintf(a.stdout, "  nothing found   %s\n", line)
@@ -351,7 +360,7 @@ func (a *app) keepFound(ctx context.Context, search explore.Search, among *liveS
 		if k.Live {
 			where = trial.Live
 		}
-		name := fmt.Sprintf("%.20s-%s-%d", search.Scenario.Name, k.Property, search.First+k.Run)
+		name := foundName(search, k.Found)
 		if among != nil {
 			name += "-" + where
 		}
@@ -384,6 +393,9 @@ func (a *app) keepFound(ctx context.Context, search explore.Search, among *liveS
 		if page != "" {
 			fmt.Fprintf(a.stdout, "  report     %s\n", shortPath(page))
 		}
+		if k.Live && !k.Proved() {
+			fmt.Fprintf(a.stdout, "  history    %s   of the run that violated it, for sim check\n", seenFile(search, f.out, k.Found))
+		}
 		replay := []string{"sim", "replay", filepath.ToSlash(file)}
 		if k.Live {
 			replay[1] = "run"
@@ -395,6 +407,16 @@ func (a *app) keepFound(ctx context.Context, search explore.Search, among *liveS
 		fmt.Fprintf(a.stdout, "  replay     %s\n", shellquote.Join(replay...))
 	}
 	return kept, sure, nil
+}
+
+// foundName is how what is found is called.
+func foundName(s explore.Search, k explore.Found) string {
+	return fmt.Sprintf("%.20s-%s-%d", s.Scenario.Name, k.Property, s.First+k.Run)
+}
+
+// seenFile has the history of a run that violated something and hardly did so again.
+func seenFile(s explore.Search, dir string, k explore.Found) string {
+	return filepath.Join(dir, foundName(s, k)+"-seen.jsonl")
 }
 
 // origin says where something was found.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -163,8 +164,11 @@ type result struct {
 	failed    error
 	// unfinished: it came to its time limit.
 	unfinished bool
-	// again is how often a violation showed again.
+	// again is how often a violation showed again; slow: it may have been the machine's.
 	again int
+	slow  bool
+	// history is that of a violation among real servers.
+	history *history.History
 }
 
 // take learns from a result.
@@ -228,6 +232,11 @@ func (w *searcher) carryOut(run uint64, lineage Lineage, s schedule, out *result
 	w.features, out.behaviour, out.waypoints = seen.features, seen.behaviour, seen.waypoints
 	out.class, out.property = w.class(&v)
 	out.judged = w.judged(&v)
+	if w.Real != nil && out.class != "" {
+		own := *v.history
+		own.Events = slices.Clone(own.Events) // the next run takes its place
+		out.history = &own
+	}
 	for _, f := range seen.features {
 		if at := place(f); !slices.Contains(out.features, at) {
 			out.features = append(out.features, at)

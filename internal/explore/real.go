@@ -22,6 +22,8 @@ type Real struct {
 	Commands []string
 	// Own: the lock is one of ours, and its word is believed.
 	Own bool
+	// Seen is given the history of a run that violated something and hardly did so again, of a class the first ones; nil: nobody.
+	Seen func(Found, *history.History) error
 	// Phase is told what is done with what was found; nil: nobody.
 	Phase func(string)
 }
@@ -65,7 +67,11 @@ func (f *finder) stream(ctx context.Context) error {
 				if err == nil && out.class != "" && f.wants(out.class) {
 					mu.Unlock()
 					err = w.again(&out)
+					out.slow = out.again < Showings && timely(out.class)
 					mu.Lock()
+					if err == nil && out.again < Showings && f.Real.Seen != nil {
+						err = f.Real.Seen(out.found(), out.history)
+					}
 				}
 				if out.lineage != nil { // what was seen counts, though the search ends
 					f.take(&out)
@@ -125,6 +131,13 @@ func (w *searcher) again(r *result) error {
 		}
 	}
 	return nil
+}
+
+// timely reports that all properties of a class bound how long something may take. If they do not break again, it may have
+// been the machine that was slow.
+func timely(class string) bool {
+	c := Class{Name: class}
+	return !slices.ContainsFunc(c.Properties(), func(p checker.Property) bool { return !p.Timely() })
 }
 
 // near is a schedule that violated something, and how often it did so again.

@@ -65,6 +65,42 @@ func TestRealSearchProvesAndShrinks(t *testing.T) {
 	}
 }
 
+// hurried is a place where some runs break a bound of time, as on a machine that is too slow: here the lock has a mistake then.
+type hurried struct {
+	Virtual
+	count atomic.Int64
+	slow  func(int64) bool
+}
+
+func (h *hurried) Run(ctx context.Context, c runner.Config) (runner.Outcome, error) {
+	c.Variant.Setup.Lock.Mistakes.NoCleanup = h.slow(h.count.Add(1))
+	return h.Virtual.Run(ctx, c)
+}
+
+// What breaks a bound of time once, and never again, may be the machine's fault: it is neither found nor judged.
+func TestSlowRunsAreNotJudged(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		slow func(int64) bool
+		want bool
+	}{
+		{"now and then", func(n int64) bool { return n%20 == 0 }, false},
+		{"always", func(int64) bool { return true }, true},
+	} {
+		s := real(t, "name: x\ngrant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms}\n"+clientsOfTargets, checker.DeadlockFree, "pause", "cut", "hold")
+		s.Seeds, s.Workers = 1_000, 1
+		s.Place = func() Place { return &hurried{slow: test.slow} }
+		r, err := s.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d slow, %d judged of %d, %+v", test.name, r.Slow, r.Judged[0].Runs, r.Runs, r.Classes)
+		if found := len(r.Classes) > 0; found != test.want || found == (r.Slow > 0) || r.Judged[0].Runs+r.Slow > r.Runs {
+			t.Errorf("%s: found %v, %d slow", test.name, r.Classes, r.Slow)
+		}
+	}
+}
+
 // sick is a place where some runs cannot be made.
 type sick struct {
 	Virtual

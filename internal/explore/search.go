@@ -66,6 +66,8 @@ type Report struct {
 	Failure string
 	// Unfinished is how many came to their time limit.
 	Unfinished uint64
+	// Slow is how many broke a bound of time alone, and did not do so again: the machine may have been slow. They are not judged.
+	Slow uint64
 	// Waypoints counts the runs that came by each of them; of a search among real servers.
 	Waypoints []Class
 	// Classes counts the runs by the properties that they violated, Judged by those
@@ -83,6 +85,7 @@ func (r *Report) Add(o Report) {
 	r.Behaviours += o.Behaviours
 	r.Failed += o.Failed
 	r.Unfinished += o.Unfinished
+	r.Slow += o.Slow
 	r.Estimated = true
 	r.Classes, r.Judged = added(r.Classes, o.Classes), added(r.Judged, o.Judged)
 	r.Found = append(r.Found, o.Found...)

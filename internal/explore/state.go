@@ -30,6 +30,7 @@ type State struct {
 	Failed     uint64  `json:"failed,omitempty"`
 	Failure    string  `json:"failure,omitempty"`
 	Unfinished uint64  `json:"unfinished,omitempty"`
+	Slow       uint64  `json:"slow,omitempty"`
 	Waypoints  []Class `json:"waypoints,omitempty"`
 	// Commands are those of Real.
 	Commands []string `json:"commands,omitempty"`
@@ -137,8 +138,12 @@ func (s *State) count(r *result) {
 			countIn(&s.Waypoints, name, drawn)
 		}
 	}
-	if r.judged != "" {
+	if r.judged != "" && !r.slow {
 		countIn(&s.Judged, r.judged, drawn)
+	}
+	if r.slow {
+		s.Slow++
+		return
 	}
 	if r.class != "" && countIn(&s.Classes, r.class, drawn) <= keptPerClass {
 		s.Found = append(s.Found, r.found())
@@ -173,7 +178,7 @@ func (s *State) violations() (n uint64) {
 
 // Report sums up.
 func (s *State) Report() Report {
-	r := Report{Runs: s.Runs, Drawn: s.Drawn, Failed: s.Failed, Failure: s.Failure, Unfinished: s.Unfinished, Waypoints: slices.Clone(s.Waypoints), Behaviours: s.distinct.count(), Estimated: !s.distinct.exact(),
+	r := Report{Runs: s.Runs, Drawn: s.Drawn, Failed: s.Failed, Failure: s.Failure, Unfinished: s.Unfinished, Slow: s.Slow, Waypoints: slices.Clone(s.Waypoints), Behaviours: s.distinct.count(), Estimated: !s.distinct.exact(),
 		Classes: slices.Clone(s.Classes), Judged: slices.Clone(s.Judged), Found: slices.Clone(s.Found)}
 	slices.SortFunc(r.Classes, func(a, b Class) int { return cmp.Or(cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name)) })
 	slices.SortStableFunc(r.Found, func(a, b Found) int { return strings.Compare(a.Class, b.Class) })

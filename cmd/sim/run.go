@@ -213,10 +213,10 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	if scenarios, err = f.choose(scenarios); err != nil {
 		return err
 	}
-	if err := checkExternal(scenarios, f); err != nil {
+	if err := checkSentinels(scenarios, f); err != nil {
 		return err
 	}
-	if err := checkSentinels(scenarios, f); err != nil {
+	if err := checkExternal(scenarios, f); err != nil {
 		return err
 	}
 	if err := checkImages(ctx, scenarios, f); err != nil {

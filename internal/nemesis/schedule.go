@@ -25,6 +25,9 @@ type Schedule struct {
 	// Start.
 	Began func()
 
+	// awaits are the faults' own, in their order.
+	awaits []awaited
+
 	mu     sync.Mutex
 	passed []passed
 	active map[int]*activation // by the fault's number
@@ -52,13 +55,28 @@ type activation struct {
 func NewSchedule(w world.World, record func(history.Event) int, faults []Planned, mix *Mix, cast Cast, seed uint64) *Schedule {
 	s := &Schedule{w: w, record: record, faults: faults, mix: mix, cast: cast, seed: seed, over: w.NewSignal(), active: make(map[int]*activation), told: make(map[int]bool)}
 	for i := range faults {
-		for _, p := range faults[i].passings() {
-			if s.find(p) == nil {
-				s.passed = append(s.passed, passed{Passing: p.any()})
-			}
-		}
+		f := &faults[i]
+		s.awaits = append(s.awaits, awaited{on: s.place(f.When.On), and: s.place(f.When.And), until: s.place(f.Until)})
 	}
 	return s
+}
+
+// awaited are the places in passed of what a fault waits for; none: it waits for nothing.
+type awaited struct{ on, and, until int }
+
+const none = -1
+
+// place is where it is counted that p happens.
+func (s *Schedule) place(p Passing) int {
+	if p.IsZero() {
+		return none
+	}
+	i := slices.IndexFunc(s.passed, func(q passed) bool { return q.Passing == p.any() })
+	if i < 0 {
+		i = len(s.passed)
+		s.passed = append(s.passed, passed{Passing: p.any()})
+	}
+	return i
 }
 
 // passed is what a fault waits for, however often, and how often it has happened.
@@ -66,16 +84,6 @@ type passed struct {
 	Passing
 	times int
 	now   bool // and it happens now
-}
-
-// find is the count of what a fault waits for.
-func (s *Schedule) find(p Passing) *passed {
-	for i := range s.passed {
-		if s.passed[i].Passing == p.any() {
-			return &s.passed[i]
-		}
-	}
-	return nil
 }
 
 // rand is the source of randomness of one part of the schedule.
@@ -126,7 +134,7 @@ func (s *Schedule) repeat(id int) {
 // Point takes note that client is at point, and fires and ends what waits for
 // that. The client stands there until Point returns.
 func (s *Schedule) Point(client, point string) {
-	due, done := s.happens(func(p Passing) bool { return p.Point == point && (p.Client == "" || p.Client == client) })
+	due, done := s.happens(func(p *Passing) bool { return p.Point == point && (p.Client == "" || p.Client == client) })
 	s.record(history.Event{Process: client, Type: history.Info, F: history.Point, Value: history.Value{Point: point}})
 	s.fire(due, done, nil)
 }
@@ -134,7 +142,7 @@ func (s *Schedule) Point(client, point string) {
 // Message takes note that a message is on its way, and fires and ends what waits for
 // that. The message stands until Message returns.
 func (s *Schedule) Message(m world.Message) {
-	due, done := s.happens(func(p Passing) bool {
+	due, done := s.happens(func(p *Passing) bool {
 		pattern := p.Pattern()
 		return p.IsMessage() && pattern.Fits(m.Link, m.Answer, m.Words)
 	})
@@ -143,7 +151,7 @@ func (s *Schedule) Message(m world.Message) {
 
 // Sentinel takes note of what a sentinel tells, and fires and ends what waits for that.
 func (s *Schedule) Sentinel(e history.Event) {
-	due, done := s.happens(func(p Passing) bool {
+	due, done := s.happens(func(p *Passing) bool {
 		return p.Tells == e.Value.Detail && (p.Sentinel == "" || p.Sentinel == e.Process) && (p.About == "" || p.About == e.Value.Target)
 	})
 	s.fire(due, done, nil)
@@ -177,29 +185,45 @@ func (s *Schedule) untold(id int) bool {
 
 // happens counts what happens now, and returns the numbers of the faults that it fires
 // and ends.
-func (s *Schedule) happens(is func(Passing) bool) (due, done []int) {
+func (s *Schedule) happens(is func(*Passing) bool) (due, done []int) {
+	if len(s.passed) == 0 {
+		return nil, nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	some := false
 	for i := range s.passed {
 		p := &s.passed[i]
-		if p.now = is(p.Passing); p.now {
+		if p.now = is(&p.Passing); p.now {
 			p.times++
+			some = true
 		}
 	}
-	counts := func(p Passing) bool {
-		count := s.find(p)
-		return count != nil && count.now && count.times == max(p.Nth, 1)
+	if !some {
+		return nil, nil
 	}
-	for i := range s.faults {
+	counts := func(at int, p *Passing) bool {
+		return at != none && s.passed[at].now && s.passed[at].times == max(p.Nth, 1)
+	}
+	for i, at := range s.awaits {
 		f := &s.faults[i]
-		if counts(f.When.On) && (f.When.And.IsZero() || s.happened(f.When.And)) {
+		if counts(at.on, &f.When.On) && (at.and == none || s.passed[at.and].times >= max(f.When.And.Nth, 1)) {
 			due = append(due, i+1)
 		}
-		if counts(f.Until) {
+		if counts(at.until, &f.Until) {
 			done = append(done, i+1)
 		}
 	}
 	return due, done
+}
+
+// isPast reports that what ends a fault has happened; the caller holds mu.
+func (s *Schedule) isPast(id int) bool {
+	if id > len(s.awaits) { // a fault of the mix
+		return false
+	}
+	at := s.awaits[id-1].until
+	return at != none && s.passed[at].times >= max(s.faults[id-1].Until.Nth, 1)
 }
 
 // fire ends and strikes faults; m is the message that did it, or nil.
@@ -211,9 +235,6 @@ func (s *Schedule) fire(due, done []int, m *world.Message) {
 		s.strike(id, s.faults[id-1], m)
 	}
 }
-
-// happened reports that p has happened; the caller holds mu.
-func (s *Schedule) happened(p Passing) bool { return s.find(p).times >= max(p.Nth, 1) }
 
 // strike lets a fault begin, and end after its length. It returns nil where the
 // fault did not take effect. m is the message that fired it, or nil.
@@ -243,7 +264,7 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 	s.mu.Lock()
 	s.active[id], s.told[id] = k, true
 	healed := s.healed
-	past := !f.Until.IsZero() && s.happened(f.Until)
+	past := s.isPast(id)
 	s.mu.Unlock()
 	if s.Began != nil {
 		s.Began()
@@ -383,7 +404,7 @@ func (s *Schedule) Endless(target string, ended func(client string) bool) bool {
 			continue // it does not stand: it has ended, or is about to
 		}
 		until := k.fault.Until
-		if until.IsZero() || until.by() != "" && ended(until.by()) && !s.happened(until) {
+		if until.IsZero() || until.by() != "" && ended(until.by()) && !s.isPast(k.id) {
 			return true
 		}
 	}

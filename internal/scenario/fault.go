@@ -165,13 +165,14 @@ func (d *decoder) checkFaults(s *Setup, from int) {
 	if !d.sound(pointsFrom...) {
 		points = anyPoints()
 	}
+	cast := s.Cast()
 	for i := from; i < len(s.Faults.List); i++ {
 		f := &s.Faults.List[i]
 		f.checkTrigger(d, s, i, points)
 		if f.Params == nil {
 			continue
 		}
-		f.checkParams(d, s.Cast())
+		f.checkParams(d, cast)
 		f.checkStore(d, s)
 		if target := f.Params.Target(); slices.ContainsFunc(s.Faults.List[:i], func(e Fault) bool { return e.killsForGood(target) && d.sound(e.path) }) {
 			d.problemAt(join(f.path, f.Kind), "%s is dead by then: an earlier fault kills it for good", target).Hint =

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -28,20 +29,46 @@ func fieldsOf(v reflect.Value) map[string]field {
 }
 
 func collectFields(v reflect.Value, fields map[string]field) {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		key, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		switch {
-		case option == "inline":
-			collectFields(v.Field(i), fields)
-		case key != "":
-			tag := f.Tag
-			if t, ok := v.Field(i).Interface().(interface{ Tag() string }); ok {
-				tag += reflect.StructTag(" " + t.Tag())
-			}
-			fields[key] = field{v.Field(i), tag, len(fields)}
+	for _, f := range keyed(v.Type()) {
+		value, tag := v.Field(f.index), f.tag
+		if f.inline {
+			collectFields(value, fields)
+			continue
+		}
+		if t, ok := value.Interface().(interface{ Tag() string }); ok {
+			tag += reflect.StructTag(" " + t.Tag())
+		}
+		fields[f.key] = field{value, tag, len(fields)}
+	}
+}
+
+// keyedField is a field of a struct that a key fills, or several.
+type keyedField struct {
+	index int
+	key   string
+	tag   reflect.StructTag
+	// inline: the keys are those of its own fields. given: it has a default, so its zero says something, too.
+	inline, given, required bool
+}
+
+// known are the fields of the types that were looked at.
+var known sync.Map
+
+// keyed are the fields of a struct that keys fill.
+func keyed(t reflect.Type) (list []keyedField) {
+	if list, ok := known.Load(t); ok {
+		return list.([]keyedField)
+	}
+	for i := range t.NumField() {
+		tag := t.Field(i).Tag
+		key, option, _ := strings.Cut(tag.Get("yaml"), ",")
+		_, given := tag.Lookup("default")
+		if f := (keyedField{i, key, tag, option == "inline", given, tag.Get("required") == "true"}); f.inline || key != "" {
+			list = append(list, f)
 		}
 	}
+	known.Store(t, list)
+	return list
 }
 
 // keysOf lists the keys in the order of the struct.

@@ -1,30 +1,69 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
+// rule is what a tag asks of values of a type.
+type rule struct {
+	// least and most are as the tag has them; empty: there is no such bound. low and high are their values.
+	least, most string
+	low, high   float64
+	allowed     []string
+	pattern     *regexp.Regexp
+}
+
+// rules are those that were read, by type and tag.
+var rules sync.Map
+
+func ruleOf(t reflect.Type, tag reflect.StructTag) *rule {
+	type of struct {
+		t   reflect.Type
+		tag reflect.StructTag
+	}
+	known, ok := rules.Load(of{t, tag})
+	if !ok {
+		known, _ = rules.LoadOrStore(of{t, tag}, newRule(t, tag))
+	}
+	return known.(*rule)
+}
+
+func newRule(t reflect.Type, tag reflect.StructTag) *rule {
+	r := &rule{least: tag.Get("min"), most: tag.Get("max"), allowed: allowedWords(tag)}
+	read := number
+	if t == durationType {
+		read = func(s string) float64 { return float64(mustDuration(s)) }
+		r.least = cmp.Or(r.least, "0s")
+	}
+	if r.least != "" {
+		r.low = read(r.least)
+	}
+	if r.most != "" {
+		r.high = read(r.most)
+	}
+	if pattern := tag.Get("pattern"); pattern != "" {
+		r.pattern = regexp.MustCompile(pattern)
+	}
+	return r
+}
+
 // breach says how a value breaks the limits that its tag sets; empty: it keeps
-// them. got is the value as it was written.
+// them. got is the value as it was written; empty: nobody wrote it.
 func breach(v reflect.Value, tag reflect.StructTag, got string) string {
 	if v.Kind() == reflect.String {
 		return textBreach(v.String(), tag)
 	}
-	low, high := tag.Get("min"), tag.Get("max")
-	read, value := number, 0.0
+	value := 0.0
 	switch {
-	case v.Type() == durationType:
-		read, value = func(s string) float64 { return float64(mustDuration(s)) }, float64(v.Int())
-		if low == "" {
-			low = "0s"
-		}
 	case v.CanInt():
 		value = float64(v.Int())
 	case v.CanFloat():
@@ -32,33 +71,38 @@ func breach(v reflect.Value, tag reflect.StructTag, got string) string {
 	default:
 		return ""
 	}
+	r := ruleOf(v.Type(), tag)
+	low, high := r.least != "" && value < r.low, r.most != "" && value > r.high
+	if (low || high) && got == "" {
+		got = fmt.Sprint(v.Interface())
+	}
 	switch {
-	case low != "" && value < read(low):
-		return fmt.Sprintf("want at least %s, got %s", low, got)
-	case high != "" && value > read(high):
-		return fmt.Sprintf("want at most %s, got %s", high, got)
+	case low:
+		return fmt.Sprintf("want at least %s, got %s", r.least, got)
+	case high:
+		return fmt.Sprintf("want at most %s, got %s", r.most, got)
 	}
 	return ""
 }
 
 func textBreach(text string, tag reflect.StructTag) string {
-	if allowed := allowedWords(tag); allowed != nil && !slices.Contains(allowed, text) {
+	r := ruleOf(textType, tag)
+	switch {
+	case r.allowed != nil && !slices.Contains(r.allowed, text):
 		return fmt.Sprintf("%q is not one of the values allowed here", clip(text))
-	}
-	if strings.ContainsFunc(text, isControl) {
+	case strings.ContainsFunc(text, isControl):
 		return fmt.Sprintf("control characters are not allowed: %q", clip(text))
-	}
-	if pattern := tag.Get("pattern"); pattern != "" && !regexp.MustCompile(pattern).MatchString(text) {
-		return fmt.Sprintf("%q does not match %s", clip(text), pattern)
-	}
-	if limit := tag.Get("max"); limit != "" && len(text) > int(number(limit)) {
-		return fmt.Sprintf("longer than %s bytes", limit)
-	}
-	if limit := tag.Get("min"); limit != "" && len(text) < int(number(limit)) {
-		return fmt.Sprintf("shorter than %s", words.Count(int(number(limit)), "byte"))
+	case r.pattern != nil && !r.pattern.MatchString(text):
+		return fmt.Sprintf("%q does not match %s", clip(text), r.pattern)
+	case r.most != "" && len(text) > int(r.high):
+		return fmt.Sprintf("longer than %s bytes", r.most)
+	case r.least != "" && len(text) < int(r.low):
+		return fmt.Sprintf("shorter than %s", words.Count(int(r.low), "byte"))
 	}
 	return ""
 }
+
+var textType = reflect.TypeFor[string]()
 
 // countBreach says how the number of entries of a list or a dictionary breaks the limits
 // of its tag.
@@ -88,41 +132,37 @@ func isControl(r rune) bool {
 // limits holds a mapping that no file gave to the limits of its tags. What has no
 // default and is zero is left out of a file.
 func (d *decoder) limits(v reflect.Value, path string) {
-	for i := range v.NumField() {
-		field, value := v.Type().Field(i), v.Field(i)
-		key, option, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-		_, given := field.Tag.Lookup("default")
-		switch {
-		case option == "inline":
+	for _, f := range keyed(v.Type()) {
+		switch value := v.Field(f.index); {
+		case f.inline:
 			d.limits(value, path)
-		case key == "":
-		case given || !value.IsZero():
-			d.limit(value, field.Tag, join(path, key))
-		case field.Tag.Get("required") == "true":
-			d.problemAt(path, "%q is missing", key)
+		case f.given || !value.IsZero():
+			d.limit(value, f.tag, path, f.key)
+		case f.required:
+			d.problemAt(path, "%q is missing", f.key)
 		}
 	}
 }
 
-func (d *decoder) limit(v reflect.Value, tag reflect.StructTag, path string) {
+func (d *decoder) limit(v reflect.Value, tag reflect.StructTag, path, key string) {
 	if t, ok := v.Addr().Interface().(encoding.TextMarshaler); ok {
 		if _, err := t.MarshalText(); err != nil {
-			d.problemAt(path, "%s", err)
+			d.problemAt(join(path, key), "%s", err)
 		}
 		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		d.limits(v, path)
+		d.limits(v, join(path, key))
 	case reflect.Slice:
 		for i := range v.Len() {
-			d.limit(v.Index(i), tag, path)
+			d.limit(v.Index(i), tag, path, key)
 		}
 	case reflect.Pointer:
-		d.limit(v.Elem(), tag, path)
+		d.limit(v.Elem(), tag, path, key)
 	default:
-		if message := breach(v, tag, fmt.Sprint(v.Interface())); message != "" {
-			d.problemAt(path, "%s", message)
+		if message := breach(v, tag, ""); message != "" {
+			d.problemAt(join(path, key), "%s", message)
 		}
 	}
 }

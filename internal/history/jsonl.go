@@ -20,9 +20,10 @@ const (
 
 // Writer writes a history as JSON Lines: the header, then an event a line.
 type Writer struct {
-	w   io.Writer
-	buf bytes.Buffer
-	enc *json.Encoder
+	w     io.Writer
+	buf   bytes.Buffer
+	enc   *json.Encoder
+	quick line
 }
 
 // NewWriter returns a Writer that issues one Write for each line.
@@ -37,7 +38,13 @@ func NewWriter(w io.Writer) *Writer {
 func (w *Writer) WriteHeader(h Header) error { return w.line(h) }
 
 // WriteEvent writes one event.
-func (w *Writer) WriteEvent(e *Event) error { return w.line(e) }
+func (w *Writer) WriteEvent(e *Event) error {
+	if !w.quick.event(e) {
+		return w.line(e)
+	}
+	_, err := w.w.Write(w.quick.b)
+	return err
+}
 
 func (w *Writer) line(v any) error {
 	w.buf.Reset()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -231,4 +232,63 @@ func BenchmarkRecord(b *testing.B) {
 			}
 		})
 	}
+}
+
+// fill sets some of the fields of a struct, whatever they are.
+func fill(t *rapid.T, v reflect.Value) {
+	for i := range v.NumField() {
+		f, name := v.Field(i), v.Type().Field(i).Name
+		if !rapid.Bool().Draw(t, name+" set") {
+			continue
+		}
+		switch f.Kind() {
+		case reflect.String:
+			f.SetString(rapid.OneOf(word, rapid.String()).Draw(t, name))
+		case reflect.Int, reflect.Int64:
+			f.SetInt(rapid.Int64().Draw(t, name))
+		case reflect.Bool:
+			f.SetBool(rapid.Bool().Draw(t, name))
+		case reflect.Uint8:
+			f.SetUint(rapid.Uint64Range(1, 4).Draw(t, name))
+		case reflect.Struct:
+			fill(t, f)
+		case reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
+			fill(t, f.Elem())
+		case reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), rapid.IntRange(0, 2).Draw(t, name), 2))
+			for i := range f.Len() {
+				switch item := f.Index(i); item.Kind() {
+				case reflect.String:
+					item.SetString(rapid.OneOf(word, rapid.String()).Draw(t, name))
+				case reflect.Int64:
+					item.SetInt(rapid.Int64().Draw(t, name))
+				default:
+					fill(t, item)
+				}
+			}
+		default:
+			t.Fatalf("%s is of a kind that nobody thought of: %v", name, f.Kind())
+		}
+	}
+}
+
+// TestEventsAreWrittenAsJSON: a Writer writes what encoding/json does, whatever an event has.
+func TestEventsAreWrittenAsJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := history.Event{Type: history.OK}
+		fill(t, reflect.ValueOf(&e).Elem())
+		var got, want bytes.Buffer
+		if err := history.NewWriter(&got).WriteEvent(&e); err != nil {
+			t.Fatal(err)
+		}
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(&e); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != want.String() {
+			t.Fatalf("encoding/json writes %swe write    %s", want.String(), got.String())
+		}
+	})
 }

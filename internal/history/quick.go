@@ -8,7 +8,8 @@ import (
 // quick reads the lines that Writer writes, in the form in which it writes
 // them: no space between the parts, no escapes, plain integers, each name once. It
 // gives up on any other line, which encoding/json then reads; so both together
-// accept what encoding/json accepts, and ordinary lines cost a tenth of the time.
+// accept what encoding/json accepts, and ordinary lines cost a tenth of the time. line
+// is its counterpart, which writes them.
 type quick struct {
 	b []byte
 	i int
@@ -19,73 +20,77 @@ type quick struct {
 // maxWords bounds what a file full of strange names can make quick remember.
 const maxWords = 1 << 16
 
-// part reads one part of an object into it.
+// part reads one part of an object into it, and writes it; what writes nothing is left out.
 type part[T any] struct {
-	name string
-	read func(q *quick, to *T) bool
+	name  string
+	read  func(q *quick, to *T) bool
+	write func(l *line, from *T)
 }
 
-// Parts stand in the order in which Writer writes them: the next one is mostly the first
+// Parts stand in the order of the fields, in which encoding/json writes them: the next one is mostly the first
 // that is looked at.
 var eventParts = []part[Event]{
-	{"index", func(q *quick, e *Event) bool { return q.int(&e.Index) }},
-	{"time", func(q *quick, e *Event) bool { return q.integer((*int64)(&e.Time)) }},
-	{"process", func(q *quick, e *Event) bool { return q.word(&e.Process) }},
+	{"index", func(q *quick, e *Event) bool { return q.int(&e.Index) }, func(l *line, e *Event) { l.integer(int64(e.Index)) }},
+	{"time", func(q *quick, e *Event) bool { return q.integer((*int64)(&e.Time)) }, func(l *line, e *Event) { l.integer(int64(e.Time)) }},
+	{"process", func(q *quick, e *Event) bool { return q.word(&e.Process) }, func(l *line, e *Event) { l.string(e.Process) }},
 	{"type", func(q *quick, e *Event) bool {
 		s, ok := q.bytes()
 		return ok && e.Type.UnmarshalText(s) == nil
-	}},
-	{"f", func(q *quick, e *Event) bool { return q.word((*string)(&e.F)) }},
-	{"value", func(q *quick, e *Event) bool { return object(q, valueParts, &e.Value) }},
-	{"error", func(q *quick, e *Event) bool { return q.text(&e.Error) }},
+	}, func(l *line, e *Event) { l.word(e.Type) }},
+	{"f", func(q *quick, e *Event) bool { return q.word((*string)(&e.F)) }, func(l *line, e *Event) { l.string(string(e.F)) }},
+	{"value", func(q *quick, e *Event) bool { return object(q, valueParts, &e.Value) }, func(l *line, e *Event) { l.value(&e.Value) }},
+	{"error", func(q *quick, e *Event) bool { return q.text(&e.Error) }, func(l *line, e *Event) { l.text(e.Error) }},
 }
 
 // valueParts are those of an event's value; an impact and what is unread are left to encoding/json.
 var valueParts = []part[Value]{
-	{"lock", func(q *quick, v *Value) bool { return q.word(&v.Lock) }},
-	{"owner", func(q *quick, v *Value) bool { return q.text(&v.Owner) }},
-	{"token", func(q *quick, v *Value) bool { return q.optional(&v.Token) }},
-	{"validity", func(q *quick, v *Value) bool { return q.optional(&v.Validity) }},
-	{"valid_until", func(q *quick, v *Value) bool { return q.optional(&v.ValidUntil) }},
-	{"nodes", func(q *quick, v *Value) bool { return array(q, &v.Nodes, q.word) }},
-	{"section", func(q *quick, v *Value) bool { return q.int(&v.Section) }},
-	{"key", func(q *quick, v *Value) bool { return q.word(&v.Key) }},
-	{"number", func(q *quick, v *Value) bool { return q.optional(&v.Number) }},
-	{"expected", func(q *quick, v *Value) bool { return q.optional(&v.Expected) }},
-	{"list", func(q *quick, v *Value) bool { return array(q, &v.List, q.integer) }},
-	{"other", func(q *quick, v *Value) bool { return array(q, &v.Other, q.integer) }},
-	{"point", func(q *quick, v *Value) bool { return q.word(&v.Point) }},
-	{"op", func(q *quick, v *Value) bool { return q.word((*string)(&v.Op)) }},
-	{"client", func(q *quick, v *Value) bool { return q.word(&v.Client) }},
-	{"at", func(q *quick, v *Value) bool { return q.optional(&v.At) }},
-	{"at_error", func(q *quick, v *Value) bool { return q.integer(&v.AtError) }},
-	{"accepted", func(q *quick, v *Value) bool { return q.truth(&v.Accepted) }},
-	{"highest", func(q *quick, v *Value) bool { return q.optional(&v.Highest) }},
-	{"ttl", func(q *quick, v *Value) bool { return q.optional(&v.TTL) }},
-	{"fault", func(q *quick, v *Value) bool { return q.word(&v.Fault) }},
-	{"id", func(q *quick, v *Value) bool { return q.int(&v.ID) }},
-	{"target", func(q *quick, v *Value) bool { return q.word(&v.Target) }},
-	{"planned", func(q *quick, v *Value) bool { return q.optional(&v.Planned) }},
-	{"took", func(q *quick, v *Value) bool { return q.optional(&v.Took) }},
-	{"detail", func(q *quick, v *Value) bool { return q.text(&v.Detail) }},
+	{"lock", func(q *quick, v *Value) bool { return q.word(&v.Lock) }, func(l *line, v *Value) { l.text(v.Lock) }},
+	{"owner", func(q *quick, v *Value) bool { return q.word(&v.Owner) }, func(l *line, v *Value) { l.text(v.Owner) }},
+	{"token", func(q *quick, v *Value) bool { return q.optional(&v.Token) }, func(l *line, v *Value) { l.optional(v.Token) }},
+	{"validity", func(q *quick, v *Value) bool { return q.optional(&v.Validity) }, func(l *line, v *Value) { l.optional(v.Validity) }},
+	{"valid_until", func(q *quick, v *Value) bool { return q.optional(&v.ValidUntil) }, func(l *line, v *Value) { l.optional(v.ValidUntil) }},
+	{"nodes", func(q *quick, v *Value) bool { return array(q, &v.Nodes, q.word) }, func(l *line, v *Value) { list(l, v.Nodes, l.string) }},
+	{"section", func(q *quick, v *Value) bool { return q.int(&v.Section) }, func(l *line, v *Value) { l.count(int64(v.Section)) }},
+	{"key", func(q *quick, v *Value) bool { return q.word(&v.Key) }, func(l *line, v *Value) { l.text(v.Key) }},
+	{"number", func(q *quick, v *Value) bool { return q.optional(&v.Number) }, func(l *line, v *Value) { l.optional(v.Number) }},
+	{"expected", func(q *quick, v *Value) bool { return q.optional(&v.Expected) }, func(l *line, v *Value) { l.optional(v.Expected) }},
+	{"list", func(q *quick, v *Value) bool { return array(q, &v.List, q.integer) }, func(l *line, v *Value) { list(l, v.List, l.integer) }},
+	{"other", func(q *quick, v *Value) bool { return array(q, &v.Other, q.integer) }, func(l *line, v *Value) { list(l, v.Other, l.integer) }},
+	{"point", func(q *quick, v *Value) bool { return q.word(&v.Point) }, func(l *line, v *Value) { l.text(v.Point) }},
+	{"op", func(q *quick, v *Value) bool { return q.word((*string)(&v.Op)) }, func(l *line, v *Value) { l.text(string(v.Op)) }},
+	{"client", func(q *quick, v *Value) bool { return q.word(&v.Client) }, func(l *line, v *Value) { l.text(v.Client) }},
+	{"at", func(q *quick, v *Value) bool { return q.optional(&v.At) }, func(l *line, v *Value) { l.optional(v.At) }},
+	{"at_error", func(q *quick, v *Value) bool { return q.integer(&v.AtError) }, func(l *line, v *Value) { l.count(v.AtError) }},
+	{"accepted", func(q *quick, v *Value) bool { return q.truth(&v.Accepted) }, func(l *line, v *Value) { l.truth(v.Accepted) }},
+	{"highest", func(q *quick, v *Value) bool { return q.optional(&v.Highest) }, func(l *line, v *Value) { l.optional(v.Highest) }},
+	{"epoch", func(q *quick, v *Value) bool { return q.optional(&v.Epoch) }, func(l *line, v *Value) { l.optional(v.Epoch) }},
+	{"ttl", func(q *quick, v *Value) bool { return q.optional(&v.TTL) }, func(l *line, v *Value) { l.optional(v.TTL) }},
+	{"fault", func(q *quick, v *Value) bool { return q.word(&v.Fault) }, func(l *line, v *Value) { l.text(v.Fault) }},
+	{"id", func(q *quick, v *Value) bool { return q.int(&v.ID) }, func(l *line, v *Value) { l.count(int64(v.ID)) }},
+	{"target", func(q *quick, v *Value) bool { return q.word(&v.Target) }, func(l *line, v *Value) { l.text(v.Target) }},
+	{"planned", func(q *quick, v *Value) bool { return q.optional(&v.Planned) }, func(l *line, v *Value) { l.optional(v.Planned) }},
+	{"took", func(q *quick, v *Value) bool { return q.optional(&v.Took) }, func(l *line, v *Value) { l.optional(v.Took) }},
+	{"impact", func(*quick, *Value) bool { return false }, func(l *line, v *Value) { l.giveUp(v.Impact != nil) }},
+	{"stranger", func(q *quick, v *Value) bool { return q.is(&v.Stranger) }, func(l *line, v *Value) { l.is(v.Stranger) }},
+	{"detail", func(q *quick, v *Value) bool { return q.text(&v.Detail) }, func(l *line, v *Value) { l.text(v.Detail) }},
 	{"command", func(q *quick, v *Value) bool {
 		v.Command = &Command{}
 		return object(q, commandParts, v.Command)
+	}, func(l *line, v *Value) {
+		if v.Command != nil {
+			writeObject(l, commandParts, v.Command)
+		}
 	}},
+	{"unread", func(*quick, *Value) bool { return false }, func(l *line, v *Value) { l.giveUp(v.Unread != nil) }},
 }
 
 var commandParts = []part[Command]{
-	{"name", func(q *quick, c *Command) bool { return q.word(&c.Name) }},
-	{"node", func(q *quick, c *Command) bool { return q.word(&c.Node) }},
-	{"connection", func(q *quick, c *Command) bool { return q.int(&c.Connection) }},
-	{"opens", func(q *quick, c *Command) bool {
-		var opens Bool
-		ok := q.truth(&opens)
-		c.Opens = opens.V
-		return ok
-	}},
-	{"left", func(q *quick, c *Command) bool { return q.integer(&c.Left) }},
-	{"answered", func(q *quick, c *Command) bool { return q.optional(&c.Answered) }},
+	{"name", func(q *quick, c *Command) bool { return q.word(&c.Name) }, func(l *line, c *Command) { l.string(c.Name) }},
+	{"node", func(q *quick, c *Command) bool { return q.word(&c.Node) }, func(l *line, c *Command) { l.string(c.Node) }},
+	{"connection", func(q *quick, c *Command) bool { return q.int(&c.Connection) }, func(l *line, c *Command) { l.integer(int64(c.Connection)) }},
+	{"opens", func(q *quick, c *Command) bool { return q.is(&c.Opens) }, func(l *line, c *Command) { l.is(c.Opens) }},
+	{"left", func(q *quick, c *Command) bool { return q.integer(&c.Left) }, func(l *line, c *Command) { l.integer(c.Left) }},
+	{"answered", func(q *quick, c *Command) bool { return q.optional(&c.Answered) }, func(l *line, c *Command) { l.optional(c.Answered) }},
 }
 
 // event reads a line. It reports false where it gave up; e is then of no use.
@@ -227,6 +232,13 @@ func (q *quick) truth(to *Bool) bool {
 		}
 	}
 	return false
+}
+
+func (q *quick) is(to *bool) bool {
+	var b Bool
+	ok := q.truth(&b)
+	*to = b.V
+	return ok
 }
 
 // array reads an array that is not empty.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,25 @@ func TestScanNamesTheLine(t *testing.T) {
 	}
 	if _, err := Decode(strings.NewReader(header+first+strings.Replace(first, "0", "1", 1)), 1); err == nil {
 		t.Error("more events than allowed are read")
+	}
+}
+
+// BenchmarkWrite writes the events of a section: what a grant, a key of a node and a write tell.
+func BenchmarkWrite(b *testing.B) {
+	events := make([]Event, 4)
+	for i, line := range quickLines[1:5] {
+		if err := json.Unmarshal([]byte(line), &events[i]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	w := NewWriter(io.Discard)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range events {
+			if err := w.WriteEvent(&events[i]); err != nil {
+				b.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -17,6 +17,8 @@ type Recorder struct {
 	w      *Writer
 	err    error
 	sealed bool
+	// done says what share of the run is over; nil: nobody knows.
+	done func() float64
 }
 
 // NewRecorder starts a history. Events are stamped with now, which must never
@@ -40,6 +42,34 @@ func (r *Recorder) Reuse(events []Event) {
 	r.h.Events = events[:0]
 }
 
+// Foresee makes the recorder ask what share of the run is over, from 0 to 1, when many events need more memory, so that it
+// takes as much as the run will need. Otherwise it would hold, and copy, the events of a long run twice, again and again.
+func (r *Recorder) Foresee(done func() float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done = done
+}
+
+const (
+	// manyEvents is how many there are before it is asked how long the run will be.
+	manyEvents = 1 << 14
+	// mostGrowth bounds by how much the memory for events grows at a time, whatever is foreseen.
+	mostGrowth = 32
+)
+
+// grow makes room for more events than there are: for those of the whole run, and some more, where that can be told. What is
+// not written to stays with the operating system.
+func (r *Recorder) grow() {
+	n := len(r.h.Events)
+	if r.done == nil || n < manyEvents {
+		return
+	}
+	whole := float64(n) / max(r.done(), 1.0/mostGrowth)
+	events := make([]Event, n, max(int(whole*1.05), n+n/4))
+	copy(events, r.h.Events)
+	r.h.Events = events
+}
+
 // Record stamps and stores an event; Index and Time of e are overwritten. It
 // returns the index. After Seal it records nothing and returns -1.
 func (r *Recorder) Record(e Event) int {
@@ -47,6 +77,9 @@ func (r *Recorder) Record(e Event) int {
 	defer r.mu.Unlock()
 	if r.sealed {
 		return -1
+	}
+	if len(r.h.Events) == cap(r.h.Events) {
+		r.grow()
 	}
 	e.Index, e.Time = len(r.h.Events), r.now()
 	r.h.Events = append(r.h.Events, e)

@@ -73,6 +73,7 @@ func Run(c Config) (Outcome, error) {
 	r.w = w
 	r.recorder = history.NewRecorder(r.header(), w.Now, c.History)
 	r.recorder.Reuse(c.Reuse)
+	r.recorder.Foresee(r.share)
 	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.planned, r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
 	err = r.carryOut()
 	h, writeErr := r.recorder.Seal()
@@ -105,6 +106,15 @@ type run struct {
 	// idle fires when no client can go on by itself: each has ended or stands
 	// under a fault that only healing ends. ended fires when all have ended.
 	idle, ended world.Signal
+}
+
+// share is how much of the run is over, from 0 to 1, by the sections that the clients are in.
+func (r *run) share() float64 {
+	passed := int64(0)
+	for _, s := range r.sessions {
+		passed += max(s.section.Load()-1, 0)
+	}
+	return float64(passed) / float64(max(len(r.sessions)*r.setup.Workload.Sections, 1))
 }
 
 func (r *run) progress(phase string) {

@@ -1,9 +1,11 @@
 package trial
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -206,8 +208,14 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 		return out, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	var recorded io.Writer = file // each event at once: a killed run leaves what happened
+	if t.World == Virtual {       // the seed makes it again
+		buffered := bufio.NewWriterSize(file, 1<<16)
+		defer func() { err = errors.Join(err, buffered.Flush()) }()
+		recorded = buffered
+	}
 	return runner.Run(runner.Config{
-		Scenario: t.Name, Variant: v.Variant, Seed: seed, World: t.World, Started: t.started, Dir: dir, History: file,
+		Scenario: t.Name, Variant: v.Variant, Seed: seed, World: t.World, Started: t.started, Dir: dir, History: recorded,
 		Program:  v.program(),
 		Progress: progress,
 		Open: func(spec world.Spec) (world.World, error) {

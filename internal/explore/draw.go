@@ -20,6 +20,7 @@ type drawer struct {
 	// setup has the scenario's own faults, own of them; those that are drawn come
 	// behind them, to be checked beside them.
 	setup  scenario.Setup
+	rules  *scenario.FaultRules
 	own    int
 	cast   nemesis.Cast
 	points []string
@@ -31,6 +32,8 @@ type drawer struct {
 	// messages are the kinds that strike a message, where half of all faults are to; commands are
 	// names of what is sent.
 	messages, commands []string
+	// ofMessages are all kinds that strike a message.
+	ofMessages []string
 }
 
 // ErrNobodyToStrike says that none of the kinds of faults allowed can strike
@@ -39,8 +42,10 @@ var ErrNobodyToStrike = errors.New("there is no replica to promote")
 
 // newDrawer fails where none of the kinds can strike anybody of the setup.
 func newDrawer(s *scenario.Setup, kinds []string, may func(*scenario.Fault) bool) (*drawer, error) {
-	d := &drawer{setup: *s, own: len(s.Faults.List), cast: s.Cast(), points: s.Points(), sections: s.Workload.Sections, ttl: s.Lock.TTL, may: may}
+	d := &drawer{setup: *s, own: len(s.Faults.List), cast: s.Cast(), points: s.Points(), sections: s.Workload.Sections, ttl: s.Lock.TTL, may: may,
+		ofMessages: nemesis.MessageKinds()}
 	d.setup.Faults.List = slices.Clone(s.Faults.List)
+	d.rules = d.setup.FaultRules()
 	if len(kinds) == 0 {
 		kinds = Kinds()
 	}
@@ -94,7 +99,7 @@ func (s *Search) drawer(setup *scenario.Setup) (*drawer, error) {
 	d, err := newDrawer(setup, s.Kinds, s.Allows)
 	if err == nil && s.Real != nil {
 		d.commands = s.Real.Commands
-		d.messages = slices.DeleteFunc(slices.Clone(d.kinds), func(k string) bool { return !slices.Contains(nemesis.MessageKinds(), k) })
+		d.messages = slices.DeleteFunc(slices.Clone(d.kinds), func(k string) bool { return !slices.Contains(d.ofMessages, k) })
 	}
 	return d, err
 }
@@ -106,7 +111,7 @@ const mostTries = 20
 // add adds a fault of a kind.
 func (d *drawer) add(r *rand.Rand, list []scenario.Fault, kind string) []scenario.Fault {
 	return d.valid(list, func() scenario.Fault {
-		if slices.Contains(nemesis.MessageKinds(), kind) {
+		if slices.Contains(d.ofMessages, kind) {
 			return d.ofMessage(r, kind)
 		}
 		f := scenario.Fault{Kind: kind, Params: d.params(r, kind, d.cast), Trigger: d.trigger(r)}
@@ -188,7 +193,7 @@ func (d *drawer) allows(list []scenario.Fault, from int) bool {
 		}
 	}
 	d.setup.Faults.List = append(d.setup.Faults.List[:d.own], list...)
-	return d.setup.CheckFaults(d.own+from) == nil
+	return d.rules.Check(d.own+from) == nil
 }
 
 // sender is the client of the message at which a fault strikes; empty: it strikes at no message.

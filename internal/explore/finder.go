@@ -46,7 +46,7 @@ func (f *finder) startWorkers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.workers = append(f.workers, &searcher{finder: f, bench: f.bench(ctx), setup: setup, own: setup.Faults.List, drawer: d})
+		f.workers = append(f.workers, &searcher{finder: f, bench: f.bench(ctx), setup: setup, own: slices.Clone(setup.Faults.List), drawer: d})
 	}
 	copy(f.corpus.reached[:], f.state.Reached)
 	for _, k := range f.state.Corpus {
@@ -219,7 +219,7 @@ func (w *searcher) run(run uint64, out *result) error {
 
 // carryOut makes a run of a schedule.
 func (w *searcher) carryOut(run uint64, lineage Lineage, s schedule, out *result) error {
-	w.setup.Faults.List = slices.Concat(w.own, s.faults)
+	w.setup.Faults.List = append(append(w.setup.Faults.List[:0], w.own...), s.faults...)
 	v, err := w.bench.run(w.setup, s.seed, w.Properties)
 	if err != nil {
 		return err
@@ -237,6 +237,7 @@ func (w *searcher) carryOut(run uint64, lineage Lineage, s schedule, out *result
 		own.Events = slices.Clone(own.Events) // the next run takes its place
 		out.history = &own
 	}
+	out.features = make([]uint16, 0, len(seen.features))
 	for _, f := range seen.features {
 		if at := place(f); !slices.Contains(out.features, at) {
 			out.features = append(out.features, at)

@@ -161,18 +161,33 @@ func (s *Setup) Cast() nemesis.Cast {
 // checkFaults makes sure that the faults fit the setup, beside those before them,
 // and can fire: those from the given one on, counted from 0.
 func (d *decoder) checkFaults(s *Setup, from int) {
-	points := s.Points()
+	r := s.FaultRules()
 	if !d.sound(pointsFrom...) {
-		points = anyPoints()
+		r.points = anyPoints()
 	}
-	cast := s.Cast()
+	d.holdFaults(r, from)
+}
+
+// FaultRules are the rules for the faults of a setup, made ready to be asked often, as whoever draws faults does. They know
+// the setup as it was, save its faults.
+type FaultRules struct {
+	setup  *Setup
+	cast   nemesis.Cast
+	points []string
+}
+
+// FaultRules makes the rules for the setup's faults ready.
+func (s *Setup) FaultRules() *FaultRules { return &FaultRules{s, s.Cast(), s.Points()} }
+
+func (d *decoder) holdFaults(r *FaultRules, from int) {
+	s := r.setup
 	for i := from; i < len(s.Faults.List); i++ {
 		f := &s.Faults.List[i]
-		f.checkTrigger(d, s, i, points)
+		f.checkTrigger(d, r, i)
 		if f.Params == nil {
 			continue
 		}
-		f.checkParams(d, cast)
+		f.checkParams(d, r.cast)
 		f.checkStore(d, s)
 		if target := f.Params.Target(); slices.ContainsFunc(s.Faults.List[:i], func(e Fault) bool { return e.killsForGood(target) && d.sound(e.path) }) {
 			d.problemAt(join(f.path, f.Kind), "%s is dead by then: an earlier fault kills it for good", target).Hint =
@@ -183,14 +198,17 @@ func (d *decoder) checkFaults(s *Setup, from int) {
 
 // CheckFaults holds faults that no file gave, those from the given one on, counted
 // from 0, to the rules for the faults of a file.
-func (s *Setup) CheckFaults(from int) error {
-	d := &decoder{}
+func (s *Setup) CheckFaults(from int) error { return s.FaultRules().Check(from) }
+
+// Check holds the setup's faults to the rules as CheckFaults does.
+func (r *FaultRules) Check(from int) error {
+	s, d := r.setup, &decoder{}
 	for i := from; i < len(s.Faults.List); i++ {
 		f := &s.Faults.List[i]
 		d.limits(reflect.ValueOf(&f.Trigger).Elem(), "")
 		d.limits(reflect.ValueOf(f.Params).Elem(), f.Kind)
 	}
-	d.checkFaults(s, from)
+	d.holdFaults(r, from)
 	if len(d.problems) > 0 {
 		return d.problems
 	}
@@ -229,16 +247,17 @@ func (f *Fault) checkParams(d *decoder, cast nemesis.Cast) {
 }
 
 // checkTrigger makes sure that the fault, which is number i from 0, can fire.
-func (f *Fault) checkTrigger(d *decoder, s *Setup, i int, points []string) {
+func (f *Fault) checkTrigger(d *decoder, r *FaultRules, i int) {
+	s := r.setup
 	if m, ok := f.Params.(nemesis.MessageFault); ok && m.StrikesMessage() && !f.planned().When.On.IsMessage() && d.sound(f.path+".on") {
 		d.problemAt(join(f.path, f.Kind)+".this", "it strikes the message that fires it, and no message does").Hint =
 			"on: {client: c1, sends: SET, to: A} or on: {node: A, answers: SET, to: c1}"
 	}
 	switch {
 	case f.On != nil:
-		f.On.check(d, f.path+".on", s, points)
+		f.On.check(d, f.path+".on", r)
 		if f.On.And != nil {
-			f.On.And.check(d, f.path+".on.and", s, points)
+			f.On.And.check(d, f.path+".on.and", r)
 		}
 	case f.At != nil && *f.At >= s.TimeLimit && d.sound("time_limit"):
 		d.problemAt(f.path+".at", "never happens: the run ends after %v", s.TimeLimit)
@@ -246,7 +265,7 @@ func (f *Fault) checkTrigger(d *decoder, s *Setup, i int, points []string) {
 		d.problemAt(f.path+".after.fault", "there is no other fault %d: the list has %d", f.After.Fault, len(s.Faults.List))
 	}
 	if f.Until != nil {
-		f.Until.check(d, f.path+".until", s, points)
+		f.Until.check(d, f.path+".until", r)
 	}
 }
 
@@ -255,8 +274,8 @@ func (f *Fault) awaitsMessage() bool {
 	return len(nemesis.Messages([]nemesis.Planned{f.planned()})) > 0
 }
 
-func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
-	what, cast := p.happening(), s.Cast()
+func (p *Passing) check(d *decoder, path string, r *FaultRules) {
+	what, cast := p.happening(), r.cast
 	if what == "" {
 		d.problemAt(path, "say in exactly one way what happens: point, sends, answers or tells").Hint =
 			"{client: c1, point: before-write}, {client: c1, sends: SET, to: A}, {node: A, answers: SET, to: c1} or {sentinel: s1, tells: +switch-master}"
@@ -284,7 +303,7 @@ func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 		}
 	}
 	if what == "point" {
-		p.checkPoint(d, path, s, points)
+		p.checkPoint(d, path, r)
 	}
 	if what == "tells" && !slices.Contains(sentinel.Words, p.Tells) {
 		d.problemAt(join(path, "tells"), "no sentinel tells of %q", clip(p.Tells)).suggest(p.Tells, sentinel.Words)
@@ -294,7 +313,8 @@ func (p *Passing) check(d *decoder, path string, s *Setup, points []string) {
 	}
 }
 
-func (p *Passing) checkPoint(d *decoder, path string, s *Setup, points []string) {
+func (p *Passing) checkPoint(d *decoder, path string, r *FaultRules) {
+	s, points := r.setup, r.points
 	if s.Lock.Program == nil && !slices.Contains(points, p.Point) {
 		problem := d.problemAt(path+".point", "no client ever passes a point %q", clip(p.Point))
 		if problem.suggest(p.Point, points); !d.sound(pointsFrom...) {

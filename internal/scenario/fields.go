@@ -49,6 +49,8 @@ type keyedField struct {
 	tag   reflect.StructTag
 	// inline: the keys are those of its own fields. given: it has a default, so its zero says something, too.
 	inline, given, required bool
+	// rule is what its tag asks of a number or a text, or of each of its list; nil: it is something else.
+	rule *rule
 }
 
 // known are the fields of the types that were looked at.
@@ -63,13 +65,36 @@ func keyed(t reflect.Type) (list []keyedField) {
 		tag := t.Field(i).Tag
 		key, option, _ := strings.Cut(tag.Get("yaml"), ",")
 		_, given := tag.Lookup("default")
-		if f := (keyedField{i, key, tag, option == "inline", given, tag.Get("required") == "true"}); f.inline || key != "" {
-			list = append(list, f)
+		f := keyedField{index: i, key: key, tag: tag, inline: option == "inline", given: given, required: tag.Get("required") == "true"}
+		if !f.inline && key == "" {
+			continue
 		}
+		f.rule = ruleOfField(t.Field(i).Type, tag)
+		list = append(list, f)
 	}
 	known.Store(t, list)
 	return list
 }
+
+// ruleOfField is what a tag asks of each value of a field of a type; nil: they are no plain numbers or texts.
+func ruleOfField(t reflect.Type, tag reflect.StructTag) *rule {
+	for !reflect.PointerTo(t).Implements(textMarshaler) {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice:
+			t = t.Elem()
+			continue
+		case reflect.String:
+			return ruleOf(textType, tag)
+		case reflect.Int, reflect.Int64, reflect.Float64:
+			return ruleOf(t, tag)
+		default:
+		}
+		break
+	}
+	return nil
+}
+
+var textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 
 // keysOf lists the keys in the order of the struct.
 func keysOf(fields map[string]field) []string {

@@ -59,9 +59,17 @@ func newRule(t reflect.Type, tag reflect.StructTag) *rule {
 // breach says how a value breaks the limits that its tag sets; empty: it keeps
 // them. got is the value as it was written; empty: nobody wrote it.
 func breach(v reflect.Value, tag reflect.StructTag, got string) string {
-	if v.Kind() == reflect.String {
+	switch {
+	case v.Kind() == reflect.String:
 		return textBreach(v.String(), tag)
+	case v.CanInt() || v.CanFloat():
+		return ruleOf(v.Type(), tag).breach(v, got)
 	}
+	return ""
+}
+
+// breach is the function of this name, where the rule is known.
+func (r *rule) breach(v reflect.Value, got string) string {
 	value := 0.0
 	switch {
 	case v.CanInt():
@@ -69,9 +77,8 @@ func breach(v reflect.Value, tag reflect.StructTag, got string) string {
 	case v.CanFloat():
 		value = v.Float()
 	default:
-		return ""
+		return r.textBreach(v.String())
 	}
-	r := ruleOf(v.Type(), tag)
 	low, high := r.least != "" && value < r.low, r.most != "" && value > r.high
 	if (low || high) && got == "" {
 		got = fmt.Sprint(v.Interface())
@@ -86,7 +93,10 @@ func breach(v reflect.Value, tag reflect.StructTag, got string) string {
 }
 
 func textBreach(text string, tag reflect.StructTag) string {
-	r := ruleOf(textType, tag)
+	return ruleOf(textType, tag).textBreach(text)
+}
+
+func (r *rule) textBreach(text string) string {
 	switch {
 	case r.allowed != nil && !slices.Contains(r.allowed, text):
 		return fmt.Sprintf("%q is not one of the values allowed here", clip(text))
@@ -137,32 +147,37 @@ func (d *decoder) limits(v reflect.Value, path string) {
 		case f.inline:
 			d.limits(value, path)
 		case f.given || !value.IsZero():
-			d.limit(value, f.tag, path, f.key)
+			d.limit(value, &f, path)
 		case f.required:
 			d.problemAt(path, "%q is missing", f.key)
 		}
 	}
 }
 
-func (d *decoder) limit(v reflect.Value, tag reflect.StructTag, path, key string) {
-	if t, ok := v.Addr().Interface().(encoding.TextMarshaler); ok {
-		if _, err := t.MarshalText(); err != nil {
-			d.problemAt(join(path, key), "%s", err)
+func (d *decoder) limit(v reflect.Value, f *keyedField, path string) {
+	if f.rule == nil {
+		if t, ok := v.Addr().Interface().(encoding.TextMarshaler); ok {
+			if _, err := t.MarshalText(); err != nil {
+				d.problemAt(join(path, f.key), "%s", err)
+			}
+			return
 		}
-		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		d.limits(v, join(path, key))
+		d.limits(v, join(path, f.key))
 	case reflect.Slice:
 		for i := range v.Len() {
-			d.limit(v.Index(i), tag, path, key)
+			d.limit(v.Index(i), f, path)
 		}
 	case reflect.Pointer:
-		d.limit(v.Elem(), tag, path, key)
+		d.limit(v.Elem(), f, path)
 	default:
-		if message := breach(v, tag, ""); message != "" {
-			d.problemAt(join(path, key), "%s", message)
+		if f.rule == nil {
+			return
+		}
+		if message := f.rule.breach(v, ""); message != "" {
+			d.problemAt(join(path, f.key), "%s", message)
 		}
 	}
 }

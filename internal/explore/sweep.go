@@ -100,31 +100,85 @@ func (s Sweep) Run(ctx context.Context) ([]Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	var next, done atomic.Int64
+	m := measuring{Sweep: s, points: make([]point, len(cells))}
+	for i := range cells {
+		m.points[i].Cell = &cells[i]
+	}
 	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
 	for range max(s.Workers, 1) {
 		wg.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(cells); i = next.Add(1) - 1 {
-				err := s.measure(ctx, &cells[i])
-				mu.Lock()
-				if err != nil && failed == nil {
-					failed = err
+			for p := m.claim(); p != nil && ctx.Err() == nil; p = m.claim() {
+				if err := m.measure(ctx, p); err != nil {
+					m.fail(err)
 					cancel()
 				}
-				if s.Progress != nil {
-					s.Progress(int(done.Add(1)), len(cells))
-				}
-				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	if errors.Is(failed, context.Canceled) {
-		failed = nil
+	if errors.Is(m.failed, context.Canceled) {
+		m.failed = nil
 	}
-	return cells, failed
+	return cells, m.failed
+}
+
+// measuring is a sweep in progress.
+type measuring struct {
+	Sweep
+	points []point
+	// begun is how many points somebody has begun with.
+	begun atomic.Int64
+
+	mu     sync.Mutex // for what follows, and for the cells
+	done   int
+	failed error
+}
+
+// point is a cell that is being measured, by one worker or by several. Each run depends on its seed alone.
+type point struct {
+	*Cell
+	// taken is how many of its runs somebody makes, or has made.
+	taken atomic.Uint64
+}
+
+// claim is a point to work at: one that nobody has begun with, or, where there is none any more, that of which most runs
+// are left. So nobody is idle while others have a point each to finish. nil: nothing is left.
+func (m *measuring) claim() *point {
+	if i := m.begun.Add(1) - 1; int(i) < len(m.points) {
+		return &m.points[i]
+	}
+	least, most := m.Runs, (*point)(nil)
+	for i := range m.points {
+		if taken := m.points[i].taken.Load(); taken < least {
+			least, most = taken, &m.points[i]
+		}
+	}
+	return most
+}
+
+func (m *measuring) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failed == nil {
+		m.failed = err
+	}
+}
+
+// add adds what a worker has measured of a point.
+func (m *measuring) add(p *point, mine *Cell) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p.Runs += mine.Runs
+	for i := range mine.Judged {
+		p.Judged[i] += mine.Judged[i]
+		p.Violated[i] += mine.Violated[i]
+	}
+	if mine.Runs > 0 && p.Runs == m.Runs {
+		m.done++
+		if m.Progress != nil {
+			m.Progress(m.done, len(m.points))
+		}
+	}
 }
 
 // grid lists the points. A grid with a mistake is refused before it is begun: the error
@@ -181,39 +235,41 @@ func (s Sweep) label(x, y string) string {
 	return text
 }
 
-// measure runs one cell.
-func (s Sweep) measure(ctx context.Context, c *Cell) error {
-	setup, err := s.cellSetup(c.X, c.Y)
+// measure makes those runs of a point that nobody else takes.
+func (m *measuring) measure(ctx context.Context, p *point) error {
+	setup, err := m.cellSetup(p.X, p.Y)
 	if err != nil {
 		return err
 	}
-	lengths, err := s.lengths(setup, c.X, c.Y)
+	lengths, err := m.lengths(setup, p.X, p.Y)
 	if err != nil {
 		return err
 	}
-	b := newBench(ctx, s.Scenario.Name, nil)
+	b := newBench(ctx, m.Scenario.Name, nil)
 	defer b.close()
 	b.faults = len(setup.Faults.List)
-	for n := range s.Runs {
+	mine := &Cell{Judged: make([]uint64, len(m.Properties)), Violated: make([]uint64, len(m.Properties))}
+	defer m.add(p, mine)
+	for n := p.taken.Add(1) - 1; n < m.Runs; n = p.taken.Add(1) - 1 {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		seed := s.First + n
+		seed := m.First + n
 		r := rand.New(rand.NewPCG(seed, 0x7377656570))
 		for _, l := range lengths {
 			*l.d = max(l.from.Draw(r), time.Millisecond)
 		}
-		v, err := b.run(setup, seed, s.Properties)
+		v, err := b.run(setup, seed, m.Properties)
 		if err != nil {
 			return err
 		}
-		c.Runs++
-		for i, p := range s.Properties {
+		mine.Runs++
+		for i, p := range m.Properties {
 			if v.judged(p) {
-				c.Judged[i]++
+				mine.Judged[i]++
 			}
 			if v.violated(p) {
-				c.Violated[i]++
+				mine.Violated[i]++
 			}
 		}
 	}

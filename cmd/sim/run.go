@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -235,6 +236,9 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 		about = programs.Estimate(ctx, scenarios, server.Provider(f.nodes), f.seed, f.repeat, f.jobs)
 		fmt.Fprintf(a.stderr, "%s: about %v\n", words.Count(total, "run"), about.Round(time.Second))
 	}
+	if f.world == trial.Virtual && slices.ContainsFunc(scenarios, isLong) {
+		debug.SetGCPercent(25) // nearly all that is in use is the history: what may be wasted beside it should be little
+	}
 	a.orderly.Store(true)
 	began := time.Now()
 	suite := &suite{app: a, scenarios: scenarios, flags: f, programs: programs, self: self, told: make(report.Told), progress: newProgress(a, len(scenarios)*f.repeat, about)}
@@ -254,6 +258,13 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 		}
 	}
 	return suite.verdict(ctx, results)
+}
+
+// isLong reports that a run of some variant has a history that is large in memory.
+func isLong(s *scenario.Scenario) bool {
+	return slices.ContainsFunc(s.Variants, func(v scenario.Variant) bool {
+		return v.Setup.Workload.Clients*v.Setup.Workload.Sections >= 10_000
+	})
 }
 
 // loadScenarios reads all files and folders named, and the shipped scenarios.

@@ -190,6 +190,21 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// TestRecorderForesees: of a run of which it is known how much is over, the events are moved once, when there are many.
+func TestRecorderForesees(t *testing.T) {
+	const whole = 100_000
+	r := history.NewRecorder(history.Header{}, func() time.Duration { return 0 }, nil)
+	recorded := 0
+	r.Foresee(func() float64 { return float64(recorded) / whole })
+	for recorded < whole {
+		recorded = r.Record(history.Event{}) + 1
+	}
+	h, err := r.Seal()
+	if err != nil || len(h.Events) != whole || h.Events[whole-1].Index != whole-1 || cap(h.Events) < whole*11/10 || cap(h.Events) > whole*12/10 {
+		t.Errorf("%d events are kept, with room for %d; %v", len(h.Events), cap(h.Events), err)
+	}
+}
+
 func TestRecorderStampsInOrderAndStopsWhenSealed(t *testing.T) {
 	now := time.Duration(0)
 	var b bytes.Buffer

@@ -52,9 +52,11 @@ func (r *Recorder) Foresee(done func() float64) {
 
 const (
 	// manyEvents is how many there are before it is asked how long the run will be.
-	manyEvents = 1 << 14
-	// mostGrowth bounds by how much the memory for events grows at a time, whatever is foreseen.
-	mostGrowth = 32
+	manyEvents = 1 << 16
+	// mostForeseen bounds for how many events memory is taken early. Of a longer run it grows four times at a time.
+	mostForeseen = 1 << 22
+	// margin is by how much the run may have more events than its beginning promises.
+	margin = 1.15
 )
 
 // grow makes room for more events than there are: for those of the whole run, and some more, where that can be told. What is
@@ -64,8 +66,12 @@ func (r *Recorder) grow() {
 	if r.done == nil || n < manyEvents {
 		return
 	}
-	whole := float64(n) / max(r.done(), 1.0/mostGrowth)
-	events := make([]Event, n, max(int(whole*1.05), n+n/4))
+	share := r.done()
+	if share <= 0 {
+		return
+	}
+	whole := min(float64(n)/share*margin, float64(max(4*n, mostForeseen)))
+	events := make([]Event, n, max(int(whole), n+n/4))
 	copy(events, r.h.Events)
 	r.h.Events = events
 }

@@ -114,7 +114,9 @@ type Algorithm struct {
 	Keyless bool
 	// Replicas: it grants nothing on nodes without replicas.
 	Replicas bool
-	New      func(Config, Env) Lock
+	// Pooled: it sends some commands over another connection of its pool.
+	Pooled bool
+	New    func(Config, Env) Lock
 }
 
 // NodeRange says how many nodes it uses: "at least one node".
@@ -188,6 +190,9 @@ func New(c Config, env Env) (Lock, error) {
 func (c Config) NeedsConsensus() bool {
 	return c.Tokens == Consensus || algorithms[c.Algorithm].Consensus
 }
+
+// Pooled reports whether commands ask for another connection (Command.OtherConnection).
+func (c Config) Pooled() bool { return algorithms[c.Algorithm].Pooled }
 
 // now reads the clock that the lock measures validity by.
 func (c *Config) now(env Env) time.Duration {

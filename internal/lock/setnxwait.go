@@ -5,13 +5,11 @@ import "github.com/redlock-sim/redlock-sim/internal/command"
 func init() {
 	mistakes := ownedMistakes
 	mistakes.IgnoreWait = true
-	for _, a := range []Algorithm{
-		singleNode("set-nx-wait", "SET NX PX on a primary, then WAIT for a replica; not enough replicas: not granted", "", mistakes, setNXWait, compareAndDelete),
-		singleNode("set-nx-wait-pooled", "the same, but WAIT uses another connection of the pool, and so waits for nothing", "", mistakes, setNXWaitPooled, compareAndDelete),
-	} {
-		a.Replicas = true
-		register(a)
-	}
+	wait := singleNode("set-nx-wait", "SET NX PX on a primary, then WAIT for a replica; not enough replicas: not granted", "", mistakes, setNXWait, compareAndDelete)
+	pooled := singleNode("set-nx-wait-pooled", "the same, but WAIT uses another connection of the pool, and so waits for nothing", "", mistakes, setNXWaitPooled, compareAndDelete)
+	wait.Replicas, pooled.Replicas, pooled.Pooled = true, true, true
+	register(wait)
+	register(pooled)
 }
 
 func setNXWait(l *single, owner string) (Grant, Result)       { return l.setAndWait(owner, false) }

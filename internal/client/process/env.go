@@ -40,11 +40,14 @@ func newCommonEnv(owner, connection string, seed uint64, nodes []client.Address)
 // warm opens a connection to every node and makes the scripts known there, so
 // that the first request of the lock does not pay for it, and a request that
 // arrives late finds its script. A node that cannot be reached is not an error
-// yet.
-func (e *commonEnv) warm() {
+// yet. pooled: the lock uses other connections, too.
+func (e *commonEnv) warm(pooled bool) {
 	var wg sync.WaitGroup
 	for _, n := range e.nodes {
 		wg.Go(func() { n.(*node).warm(lock.Scripts()) })
+		if pooled {
+			wg.Go(n.(*node).warmOther)
+		}
 	}
 	wg.Wait()
 }
@@ -118,10 +121,10 @@ func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
 }
 
 // warm does so for all servers.
-func (e *env) warm() {
+func (e *env) warm(pooled bool) {
 	var wg sync.WaitGroup
 	wg.Go(func() { e.store.warm(resource.Scripts()) })
-	wg.Go(e.commonEnv.warm)
+	wg.Go(func() { e.commonEnv.warm(pooled) })
 	if e.consensus != nil {
 		wg.Go(func() { e.consensus.warm(lock.Scripts()) })
 	}

@@ -23,7 +23,7 @@ type node struct {
 	name string
 	rdb  *redis.Client
 	// other is a second connection of the pool, so to speak: for commands that
-	// ask for one.
+	// ask for one. It is opened by the first of them.
 	other *redis.Client
 	// watching is the connection of a WATCH, until the transaction.
 	watching *redis.Conn
@@ -125,17 +125,26 @@ func (n *node) close() {
 	_ = n.other.Close()
 }
 
-// warm loads scripts on the server, one by one: the driver keeps pipelines on
-// connections of their own, and this one is to be used again.
+// warm loads scripts on the server in one go, over the connection that the first request will use: some versions
+// of the driver keep pipelines that are nobody's on connections of their own.
 func (n *node) warm(scripts []*command.Script) {
 	ctx, cancel := context.WithTimeout(context.Background(), warmTimeout)
 	defer cancel()
-	_ = n.other.Ping(ctx)
-	for _, s := range scripts {
-		if n.rdb.ScriptLoad(ctx, s.Lua).Err() != nil {
-			return
+	conn := n.rdb.Conn()
+	defer func() { _ = conn.Close() }() // back into the pool
+	_, _ = conn.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, s := range scripts {
+			p.ScriptLoad(ctx, s.Lua)
 		}
-	}
+		return nil
+	})
+}
+
+// warmOther opens the other connection.
+func (n *node) warmOther() {
+	ctx, cancel := context.WithTimeout(context.Background(), warmTimeout)
+	defer cancel()
+	_ = n.other.Ping(ctx)
 }
 
 func (n *node) Do(c command.Command) command.Reply {

@@ -173,7 +173,7 @@ func (s *server) open(setup *client.SetupMessage) error {
 		return err
 	}
 	s.agent = client.NewAgent(s.env, made, s.env.store, setup.Resource, machine.Monotonic)
-	s.env.warm()
+	s.env.warm(setup.Lock.Pooled())
 	return nil
 }
 

@@ -154,7 +154,7 @@ func (s *servedLock) setUp(m *heard) error {
 	if s.lock, err = lock.New(attempt, s.env); err != nil {
 		return err
 	}
-	s.env.warm()
+	s.env.warm(s.config.Pooled())
 	return s.send(program.Message{Type: program.SetUp})
 }
 

@@ -243,6 +243,9 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	began := time.Now()
 	suite := &suite{app: a, scenarios: scenarios, flags: f, programs: programs, self: self, told: make(report.Told), progress: newProgress(a, len(scenarios)*f.repeat, about)}
 	results := suite.run(ctx)
+	if err := suite.resting.Close(); err != nil {
+		return err
+	}
 	suite.progress.stop()
 	if !f.json {
 		if err := report.WriteRepeats(a.stdout, results, a.textOptions()); err != nil {
@@ -284,6 +287,8 @@ type suite struct {
 	programs  *trial.Programs
 	self      string
 	progress  *progress
+	// resting are servers and clients that go from run to run.
+	resting trial.Resting
 
 	mu sync.Mutex
 	// errs are the errors of scenarios that left no result.
@@ -336,7 +341,7 @@ func (s *suite) failed() bool {
 func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint64) {
 	s.progress.begin(sc.Name)
 	t, err := trial.Run(ctx, sc, trial.Options{
-		Seed: seed, Tries: s.flags.tries, Timeout: s.flags.timeout, World: s.flags.world, Nodes: server.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, PasswordEnv: s.flags.passwordEnv, Programs: s.programs, Out: s.flags.out, ClientCommand: []string{s.self, "client"}, Now: s.now,
+		Seed: seed, Tries: s.flags.tries, Timeout: s.flags.timeout, World: s.flags.world, Nodes: server.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, PasswordEnv: s.flags.passwordEnv, Programs: s.programs, Out: s.flags.out, Resting: &s.resting, ClientCommand: []string{s.self, "client"}, Now: s.now,
 		Program:  map[string]string{"sim": programVersion()},
 		Progress: func(variant, phase string) { s.progress.phase(sc.Name, variant, phase) },
 	})

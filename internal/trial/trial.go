@@ -47,6 +47,8 @@ type Options struct {
 	Out string
 	// ClientCommand starts a client process.
 	ClientCommand []string
+	// Resting are servers and clients that other trials use, too; nil: each run has its own.
+	Resting *Resting
 	// Now is the wall clock.
 	Now func() time.Time
 	// Program is the version of this program.
@@ -73,6 +75,9 @@ type EnvironmentError struct {
 
 func (e *EnvironmentError) Error() string { return e.Err.Error() }
 func (e *EnvironmentError) Unwrap() error { return e.Err }
+
+// Resting are servers and clients that trials use one after the other, see Options.
+type Resting = live.Resting
 
 // Trial is a finished trial.
 type Trial struct {
@@ -222,7 +227,9 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 			if t.World == Virtual {
 				return virtual.Open(ctx, spec)
 			}
-			return live.Open(ctx, spec, liveOptions(t.Nodes, runName(t.Name, v.Name), &v.Setup, t.ClientCommand, t.PasswordEnv))
+			o := liveOptions(t.Nodes, runName(t.Name, v.Name), &v.Setup, t.ClientCommand, t.PasswordEnv)
+			o.Resting = t.Resting
+			return live.Open(ctx, spec, o)
 		},
 	})
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 
@@ -71,12 +72,12 @@ func (k *Kept) give(s *server.Servers) error {
 
 // Close ends the servers.
 func (k *Kept) Close() error {
-	k.clients.Close()
+	err := k.clients.Close()
 	if k.servers != nil {
 		k.end(k.servers)
 		k.servers = nil
 	}
-	return machine.Discard(k.scratch)
+	return errors.Join(err, machine.Discard(k.scratch))
 }
 
 func (k *Kept) end(s *server.Servers) {

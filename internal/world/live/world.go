@@ -33,6 +33,8 @@ type Options struct {
 	ClientCommand []string
 	// Kept are servers that stay from run to run; nil: the run has servers of its own.
 	Kept *Kept
+	// Resting are servers and clients that runs of our own locks share, one after the other; nil: the run has its own.
+	Resting *Resting
 	server.Options
 }
 
@@ -129,6 +131,8 @@ func (w *World) build(o Options) (err error) {
 		Background: &w.background}
 	if w.kept != nil {
 		w.clients.Resting = &w.kept.clients
+	} else if o.Resting != nil && w.spec.Lock.Program == nil {
+		w.clients.Resting = &o.Resting.clients
 	}
 	if l := w.spec.Lock.Program; l != nil {
 		if _, contained := program.Image(l.Command); contained {
@@ -175,6 +179,9 @@ func (w *World) findServers(o Options) (err error) {
 	if w.kept != nil {
 		w.servers, w.ready, err = w.kept.take(w.ctx, &w.spec, o.Options)
 	} else {
+		if o.Resting != nil && w.spec.Lock.Program == nil {
+			o.Options.Resting = &o.Resting.servers
+		}
 		w.servers, err = server.New(w.ctx, &w.spec, w.scratch, o.Options)
 	}
 	return err
@@ -431,7 +438,10 @@ func (w *World) Flush() error {
 		group.Go(func() error { return w.postgres.Flush(ctx) })
 	}
 	for _, n := range w.servers.All() {
-		group.Go(func() error { return w.observation.Flush(ctx, n) })
+		group.Go(func() error {
+			defer w.changeLife(n.Name)() // it may be coming back
+			return w.observation.Flush(ctx, n)
+		})
 	}
 	group.Go(w.clients.Err)
 	err := group.Wait()

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,6 +60,8 @@ type body struct {
 	lines *bufio.Scanner
 	// leads: it was started to end a lock program before it ends itself.
 	leads bool
+	// log is where it writes, if it may serve several runs; empty: right into the log of its client.
+	log string
 }
 
 // startClient starts a client's process, or takes one that rests, and waits until it is ready.
@@ -70,7 +71,7 @@ func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
 		waiting: make(map[uint64]chan client.Message),
 		broken:  make(chan struct{}),
 	}
-	if c.body = run.Resting.take(c.name, c.family()); c.body == nil {
+	if c.body = run.Resting.take(c.family()); c.body == nil {
 		var err error
 		if c.body, err = run.launch(c.name, c.family()); err != nil {
 			return nil, err
@@ -86,7 +87,8 @@ func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
 
 // launch starts the process of a client.
 func (s *Clients) launch(name string, leads bool) (*body, error) {
-	log, err := OpenLog(s.Dir, name)
+	b := &body{leads: leads}
+	log, err := s.openLog(b, name)
 	if err != nil {
 		return nil, fmt.Errorf("failed to open the log of client %s: %w", name, err)
 	}
@@ -103,7 +105,7 @@ func (s *Clients) launch(name string, leads bool) (*body, error) {
 		return nil, fmt.Errorf("failed to make a pipe: %w", err)
 	}
 	cmd.Stdin, cmd.Stdout = inRead, outWrite
-	b := &body{in: inWrite, enc: json.NewEncoder(inWrite), out: outRead, lines: bufio.NewScanner(outRead), leads: leads}
+	b.in, b.enc, b.out, b.lines = inWrite, json.NewEncoder(inWrite), outRead, bufio.NewScanner(outRead)
 	b.lines.Buffer(make([]byte, 0, 1<<16), client.MaxMessage)
 	start := machine.Start
 	if leads {
@@ -118,11 +120,6 @@ func (s *Clients) launch(name string, leads bool) (*body, error) {
 		return nil, err
 	}
 	return b, nil
-}
-
-// OpenLog opens the log of a client to append to it.
-func OpenLog(dir, client string) (*os.File, error) {
-	return os.OpenFile(filepath.Join(dir, "client-"+client+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 }
 
 func (c *Process) setup(setup client.SetupMessage) error {
@@ -253,6 +250,9 @@ func (c *Process) Listen() {
 	}
 	if !errors.Is(err, errRests) {
 		_ = c.out.Close()
+	}
+	if e := c.saveLog(c.run.Dir, c.name); e != nil && errors.Is(err, errRests) {
+		err = fmt.Errorf("failed to save its log: %w", e)
 	}
 	c.why = err
 	if !c.ended.Load() && c.failed == nil && c.run.Ctx.Err() == nil {

@@ -42,51 +42,6 @@ type Clients struct {
 	running map[string]*Process
 }
 
-// Resting are the processes of clients between two runs.
-type Resting struct {
-	mu     sync.Mutex
-	bodies map[string]*body
-}
-
-// take hands out the process of a client; nil: there is none that will do.
-func (r *Resting) take(name string, leads bool) *body {
-	if r == nil {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	b := r.bodies[name]
-	delete(r.bodies, name)
-	if b != nil && (b.leads != leads || b.Proc.Dead()) {
-		b.end()
-		return nil
-	}
-	return b
-}
-
-func (r *Resting) give(name string, b *body) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.bodies == nil {
-		r.bodies = make(map[string]*body)
-	}
-	r.bodies[name] = b
-}
-
-// Close ends them.
-func (r *Resting) Close() {
-	for _, b := range r.bodies {
-		b.end()
-	}
-}
-
-// end ends a process that rests.
-func (b *body) end() {
-	_ = b.in.Close()
-	_ = b.Proc.Kill()
-	_ = b.out.Close()
-}
-
 // Containers stops and ends containers by the numbers of the processes that run them.
 type Containers interface {
 	PausePrograms(ctx context.Context, pids []int) error
@@ -184,7 +139,7 @@ func (s *Clients) Close() {
 	for _, c := range s.running {
 		group.Go(func() {
 			if s.Resting != nil && c.rest() {
-				s.Resting.give(c.name, c.body)
+				s.Resting.give(c.body)
 				return
 			}
 			c.Close()

@@ -33,6 +33,11 @@ func (n *Node) again(ctx context.Context) error {
 	if err := n.Resume(); err != nil {
 		return err
 	}
+	return n.clear(ctx)
+}
+
+// clear ends all connections to the server but ours, and removes all data.
+func (n *Node) clear(ctx context.Context) error {
 	// What clients of the last run have sent, and the server has not yet read, must not come after the
 	// wiping: their connections end first.
 	for _, command := range []string{"ping", "replicaof no one", "client kill type normal", "client kill type pubsub", "client kill type replica", "ping", "flushall sync", "script flush"} {

@@ -77,6 +77,9 @@ type Options struct {
 	Existing *Existing
 	// Image is what nodes in Docker run in; empty: docker.DefaultImage.
 	Image string
+	// Resting are where processes of ours come from, and go at the end of the run, if any run can use them after
+	// it; nil: each run has its own.
+	Resting *Resting
 }
 
 // chooseHosts decides where the servers run.
@@ -106,7 +109,11 @@ func (o *Options) open(ctx context.Context, p Provider, spec *world.Spec) (Host,
 		return openExisting(ctx, o.Existing, spec)
 	case Process:
 		binary, err := FindRedis()
-		return processHost{binary: binary}, err
+		h := processHost{binary: binary}
+		if o.Resting != nil {
+			h.loans = &loans{from: o.Resting}
+		}
+		return h, err
 	case Auto: // settled before
 	}
 	return nil, fmt.Errorf("nodes cannot come from %q", p)

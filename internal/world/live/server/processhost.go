@@ -34,33 +34,39 @@ type processHost struct {
 	plainly
 	// binary is the path of redis-server.
 	binary string
+	// loans are the servers that go on after the run; nil: none does.
+	loans *loans
 }
 
 var _ Host = processHost{}
 
 func (h processHost) launch(ctx context.Context, n *Node) error {
 	if old, ok := n.Server.(*serverProcess); ok {
-		return h.launchOn(ctx, n, old.port)
+		return h.launchOn(ctx, n, old.port, n.dir, n.log)
 	}
-	return machine.OnFreePort(func(port int) error { return h.launchOn(ctx, n, port) })
+	if h.loans != nil && n.plain && n.Clock == nil {
+		return h.loans.launch(ctx, n, h)
+	}
+	return machine.OnFreePort(func(port int) error { return h.launchOn(ctx, n, port, n.dir, n.log) })
 }
 
-func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
-	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+// launchOn starts a server that works in a folder.
+func (h processHost) launchOn(ctx context.Context, n *Node, port int, dir, logPath string) error {
+	log, err := openLog(logPath)
 	if err != nil {
 		return fmt.Errorf("failed to open the log of node %s: %w", n.Name, err)
 	}
 	defer func() { _ = log.Close() }()
 	args := append([]string{
-		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "yes", "--dir", n.dir,
+		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "yes", "--dir", dir,
 	}, n.commonArguments()...)
 	if n.failsOver() {
-		if args, err = n.byFile(n.dir, append(args, "--bind-source-addr", n.source)); err != nil {
+		if args, err = n.byFile(dir, append(args, "--bind-source-addr", n.source)); err != nil {
 			return err
 		}
 	}
 	cmd := exec.Command(h.binary, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = n.dir, log, log
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	if clock, moved := n.Clock.(*machine.Faketime); moved {
 		cmd.Env = machine.Environ(clock.Variables())
 	}
@@ -68,14 +74,21 @@ func (h processHost) launchOn(ctx context.Context, n *Node, port int) error {
 	if err != nil {
 		return err
 	}
-	return n.begin(ctx, &serverProcess{Child: c, port: port, password: n.password, log: n.log})
+	return n.begin(ctx, &serverProcess{Child: c, port: port, password: n.password, log: logPath})
 }
 
 func (processHost) clock(n *Node) (movableClock, error) { return machine.NewFaketimeHere(n.dir) }
 
 func (processHost) Reachable(address string) (string, error) { return address, nil }
 func (processHost) Versions() map[string]string              { return nil }
-func (processHost) Close() error                             { return nil }
+
+// Close gives back what was lent.
+func (h processHost) Close() error {
+	if h.loans == nil {
+		return nil
+	}
+	return h.loans.end()
+}
 
 // serverProcess is a redis-server of ours.
 type serverProcess struct {
@@ -84,6 +97,9 @@ type serverProcess struct {
 	password string
 	// log is the path of its log.
 	log string
+	// lent: it goes on after the run, whose log is at runLog.
+	lent   bool
+	runLog string
 }
 
 var _ server = (*serverProcess)(nil)
@@ -110,4 +126,15 @@ func (s *serverProcess) lastWords() error {
 	return fmt.Errorf("%s ended at once (%w): %s", s.Name, s.Err, lastLine(text))
 }
 
-func (s *serverProcess) leave() { _ = s.Kill() }
+func (s *serverProcess) leave() {
+	if !s.lent {
+		_ = s.Kill()
+	} else if s.Dead() {
+		_ = s.saveLog() // before whoever comes in its place writes there
+	}
+}
+
+// openLog opens a log to append to it.
+func openLog(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+}

@@ -25,6 +25,8 @@ type Node struct {
 	// dir has its data, and is gone after the run; log is where its log is kept.
 	dir, log    string
 	Persistence world.Persistence
+	// plain: it keeps nothing on disk, and follows nobody.
+	plain bool
 	// password is what a server of ours wants of those who come.
 	password string
 	// keep is what a restart is to leave of its data.
@@ -101,7 +103,10 @@ func (n *Node) commonArguments() []string {
 	if n.watches {
 		return args
 	}
-	args = append(args, "--hz", "100",
+	if !n.plain { // what it does by itself, such as to fsync, it does on time
+		args = append(args, "--hz", "100")
+	}
+	args = append(args,
 		"--stop-writes-on-bgsave-error", "no", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600")
 	if n.minReplicas > 0 {
 		args = append(args, "--min-replicas-to-write", strconv.Itoa(n.minReplicas), "--min-replicas-max-lag", strconv.Itoa(int(n.maxLag/time.Second)))
@@ -219,7 +224,7 @@ func (n *Node) makeFolder() error {
 
 // returnPort lets the server's port be handed out again.
 func (n *Node) returnPort() {
-	if n.Server == nil {
+	if s, ok := n.Server.(*serverProcess); n.Server == nil || ok && s.lent && !s.Dead() {
 		return
 	}
 	if _, text, err := net.SplitHostPort(n.Address()); err == nil {

@@ -55,7 +55,8 @@ func New(ctx context.Context, spec *world.Spec, scratch string, o Options) (*Ser
 
 // node is a node whose log is <file>.log in the run's folder.
 func (s *Servers) node(name, file string, h Host, p world.Persistence) *Node {
-	return &Node{Name: name, Host: h, Persistence: p, dir: filepath.Join(s.scratch, file), log: filepath.Join(s.spec.Dir, file+".log")}
+	plain := p == world.NoPersistence && !s.spec.Replicated && s.spec.Sentinel == nil
+	return &Node{Name: name, Host: h, Persistence: p, plain: plain, dir: filepath.Join(s.scratch, file), log: filepath.Join(s.spec.Dir, file+".log")}
 }
 
 // Start starts the nodes and the resource.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"runtime"
+	"runtime/debug"
+
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/client/process"
@@ -21,6 +24,9 @@ func newClientCommand(a *app) *cobra.Command {
 			// The client outlives sim for a moment, to end what it has started. The end of its stdin
 			// is its end, whatever signals come.
 			a.orderly.Store(true)
+			// There are many clients, and each waits most of the time: on one processor nobody looks for work that is not there.
+			runtime.GOMAXPROCS(1)
+			debug.SetGCPercent(800)
 			return process.Serve(a.stdin, a.stdout, a.stderr)
 		},
 	}

@@ -85,7 +85,8 @@ cannot be used, 5 internal error, 130 interrupted.`,
 				f.seed = uint64(rand.Uint32())
 			}
 			if !c.Flags().Changed("jobs") {
-				f.jobs = cmp.Or(a.project.Jobs, jobsFor(server.Provider(f.nodes), append(f.locks, a.project.Lock)...))
+				jobs, _ := jobsFor(trial.Live, server.Provider(f.nodes), append(f.locks, a.project.Lock)...)
+				f.jobs = cmp.Or(a.project.Jobs, jobs)
 			}
 			if len(f.locks) == 0 {
 				command, err := a.projectLock(f.allowPrograms)

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -17,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -42,6 +39,7 @@ type runFlags struct {
 	json           bool
 	out            string
 	jobs           int
+	idleJobs       int // at once while the machine is idle
 	repeat         int
 	tries          int
 	timeout        time.Duration
@@ -105,7 +103,9 @@ used, 5 internal error, 130 interrupted.`,
 			}
 			f.nodesChosen = c.Flags().Changed("nodes")
 			if !c.Flags().Changed("jobs") {
-				f.jobs = cmp.Or(a.project.Jobs, jobsFor(server.Provider(f.nodes), f.lock, a.project.Lock))
+				if f.jobs = a.project.Jobs; f.jobs == 0 {
+					f.jobs, f.idleJobs = jobsFor(f.world, server.Provider(f.nodes), f.lock, a.project.Lock)
+				}
 			}
 			switch {
 			case f.failed:
@@ -148,7 +148,7 @@ used, 5 internal error, 130 interrupted.`,
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print each scenario's result as JSON on stdout, as in result.json")
 	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which runs are stored")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many scenarios to run at once (default: two for each processor; with --nodes docker or --lock image:NAME one for each two processors; with --nodes external one)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many scenarios to run at once (default: two for each processor, and up to six while the machine is idle; with --nodes docker or --lock image:NAME one for each two processors; with --nodes external one)")
 	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario this many times, each time with another seed, and say how often each verdict came; of the single runs only those with a new surprise are shown")
 	c.Flags().IntVar(&f.tries, "tries", a.project.Tries, "run a variant up to this many times, each time with another seed, until every violation that it expects has shown (default: 3 live, 1 virtual); what is expected to hold must hold in every try")
 	c.Flags().DurationVar(&f.timeout, "timeout", time.Hour, "how long one run may take in real time, in both worlds (the scenario's time_limit bounds simulated time in the virtual world); 0s: as long as it wants")
@@ -162,25 +162,6 @@ used, 5 internal error, 130 interrupted.`,
 
 // mostRepeats bounds what a suite keeps in memory.
 const mostRepeats = 100_000
-
-// jobsFor is how many scenarios to run at once. An engine that starts containers
-// disturbs the runs beside it, and runs on the same existing servers are best kept
-// apart.
-func jobsFor(nodes server.Provider, locks ...string) int {
-	if slices.ContainsFunc(locks, func(l string) bool {
-		return strings.HasPrefix(l, program.ImagePrefix) || strings.Contains(l, "="+program.ImagePrefix) // NAME=LOCK
-	}) {
-		nodes = server.Docker
-	}
-	switch nodes {
-	case server.Docker:
-		return max(runtime.NumCPU()/2, 1)
-	case server.External:
-		return 1
-	case server.Auto, server.Process:
-	}
-	return 2 * runtime.NumCPU()
-}
 
 // runScenarios loads everything before it runs anything, so that a mistake in
 // the last file does not cost the time of the first.
@@ -233,7 +214,7 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	}
 	var about time.Duration
 	if total := len(scenarios) * f.repeat; f.world == trial.Live && total > 1 {
-		about = programs.Estimate(ctx, scenarios, server.Provider(f.nodes), f.seed, f.repeat, f.jobs)
+		about = programs.Estimate(ctx, scenarios, server.Provider(f.nodes), f.seed, f.repeat, max(f.jobs, f.idleJobs))
 		fmt.Fprintf(a.stderr, "%s: about %v\n", words.Count(total, "run"), about.Round(time.Second))
 	}
 	if f.world == trial.Virtual && slices.ContainsFunc(scenarios, isLong) {
@@ -303,16 +284,16 @@ type suite struct {
 func (s *suite) run(ctx context.Context) []*report.Result {
 	scenarios := s.scenarios
 	s.done = make([]*trial.Trial, len(scenarios)*s.flags.repeat)
-	slots := make(chan struct{}, s.flags.jobs)
+	slots := newSlots(s.flags.jobs, s.flags.idleJobs)
 	var wg sync.WaitGroup
 	for i := range s.done {
-		slots <- struct{}{}
+		slots.take(ctx)
 		if ctx.Err() != nil || s.flags.failFast && s.failed() {
 			break
 		}
 		round := i / len(scenarios)
 		wg.Go(func() {
-			defer func() { <-slots }()
+			defer slots.leave()
 			s.one(ctx, i, scenarios[i%len(scenarios)], s.flags.seed+uint64(round))
 		})
 	}

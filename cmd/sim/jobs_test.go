@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// A busy machine runs as many scenarios at once as are sure, an idle one up to most.
+func TestSlots(t *testing.T) {
+	for name, c := range map[string]struct {
+		share float64
+		err   error
+		most  int
+		want  int64
+	}{
+		"busy":          {share: 0.1, most: 5, want: 2},
+		"idle":          {share: 0.9, most: 5, want: 5},
+		"nobody knows":  {err: errors.New("no /proc"), most: 5, want: 2},
+		"none but sure": {share: 0.9, most: 0, want: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked := make(chan struct{}, 1000)
+			s := newSlots(2, c.most)
+			s.idle = func() (float64, error) { asked <- struct{}{}; return c.share, c.err }
+			for range c.want {
+				s.take(t.Context())
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			taken := make(chan struct{})
+			go func() { defer close(taken); s.take(ctx) }()
+			for len(asked) > 0 {
+				<-asked
+			}
+			for range 3 { // it looks again and again
+				<-asked
+			}
+			select {
+			case <-taken:
+				t.Fatalf("more than %d run at once", c.want)
+			default:
+			}
+			s.leave() // who leaves makes room, however busy the machine is
+			<-taken
+			cancel()
+			s.take(ctx) // who is interrupted does not wait
+		})
+	}
+}

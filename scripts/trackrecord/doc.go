@@ -1,12 +1,7 @@
-// Trackrecord measures the lock libraries of adapters/libraries.json: for each it makes a report card
-// (sim audit), then searches it among real servers (sim search). It writes docs/track-record.md and
-// reports/gallery/track-record.html from what it has kept.
+// Trackrecord measures the lock libraries of adapters/libraries.json and writes their record: see
+// internal/trackrecord.
 //
 //	go run ./scripts/trackrecord [-for 20m] [-only 'redsync redis-py'] [-jobs 8] [-pages]
 //
-// What was measured is kept in docs/track-record/<name>/, and not measured again as long as the version of the
-// library stays the same. sim works in .cache/track-record; a search that was stopped goes on there for the time
-// that is left. With -pages nothing is measured.
-//
-// Findings are explained in docs/findings/*.yaml, written by hand: type finding says what stands in them.
+// With -pages nothing is measured.
 package main

@@ -1,4 +1,4 @@
-package main
+package trackrecord
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package main
+package trackrecord
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ measured again if its version is another; to measure it anew for another reason,
 var text, code = report.Markdown, report.MarkdownCode
 
 // writeMarkdown writes docs/track-record.md.
-func writeMarkdown(w io.Writer, r *record) error {
+func writeMarkdown(w io.Writer, r *Record) error {
 	var b bytes.Buffer
 	b.WriteString("# Track record\n\nWritten by `make track-record`: do not edit.\n\n" + intro + "\n")
 	if len(r.Locks) == 0 {
@@ -61,7 +61,7 @@ func tableRow(b *bytes.Buffer, cells ...string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
-func (r *record) tables(b *bytes.Buffer) {
+func (r *Record) tables(b *bytes.Buffer) {
 	b.WriteString("\n## Guarantees\n\n")
 	head := []string{"guarantee"}
 	for i := range r.Locks {

@@ -1,4 +1,4 @@
-package main
+package trackrecord
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func newMeter(ctx context.Context, lasts time.Duration, jobs int) (*meter, error
 }
 
 // measure does what is still to be done for a library.
-func (m *meter) measure(ctx context.Context, l *library) error {
+func (m *meter) measure(ctx context.Context, l *Library) error {
 	command, err := shellquote.Split(l.Command)
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.Name, err)
@@ -73,7 +73,7 @@ func (m *meter) measure(ctx context.Context, l *library) error {
 }
 
 // audit makes the card. It takes its name only when the audit came to its end.
-func (m *meter) audit(ctx context.Context, l *library) error {
+func (m *meter) audit(ctx context.Context, l *Library) error {
 	dir := filepath.Join(workDir, l.Name)
 	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "audit")), os.MkdirAll(dir, 0o755), os.MkdirAll(filepath.Dir(cardFile(".", l.Name)), 0o755)); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (m *meter) audit(ctx context.Context, l *library) error {
 }
 
 // search begins a search, or goes on with one.
-func (m *meter) search(ctx context.Context, l *library, s *stored, now versions) error {
+func (m *meter) search(ctx context.Context, l *Library, s *stored, now versions) error {
 	left, resume := s.left(now, m.lasts)
 	if left <= 0 {
 		fmt.Fprintf(os.Stderr, "%s: searched for %v already\n", l.Name, s.Searched.took())
@@ -141,7 +141,7 @@ const endWithin = 90 * time.Second
 
 // run runs sim to its end. Ctrl-C at a terminal reaches it, too: it
 // takes the two signals for one.
-func (m *meter) run(ctx context.Context, l *library, args ...string) error {
+func (m *meter) run(ctx context.Context, l *Library, args ...string) error {
 	fmt.Fprintf(os.Stderr, "%s: %s\n", l.Name, shellquote.Join(append([]string{"sim"}, args...)...))
 	c := exec.CommandContext(ctx, m.sim, args...)
 	c.Stdout, c.Stderr = os.Stdout, os.Stderr

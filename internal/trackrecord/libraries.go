@@ -1,4 +1,4 @@
-package main
+package trackrecord
 
 import (
 	"bytes"
@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// library is a lock program of adapters/, as libraries.json lists it.
-type library struct {
+// Library is a lock program of adapters/, as libraries.json lists it.
+type Library struct {
 	Name string `json:"name"`
 	// Adapter is the program's folder, Command what stands behind --lock.
 	Adapter string `json:"adapter"`
@@ -18,7 +18,7 @@ type library struct {
 	Homepage string `json:"homepage"`
 }
 
-func readLibraries(file string) (list []library, err error) {
+func ReadLibraries(file string) (list []Library, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -36,15 +36,15 @@ func readLibraries(file string) (list []library, err error) {
 	return list, nil
 }
 
-func named(list []library, name string) bool {
-	return slices.ContainsFunc(list, func(l library) bool { return l.Name == name })
+func named(list []Library, name string) bool {
+	return slices.ContainsFunc(list, func(l Library) bool { return l.Name == name })
 }
 
 // choose takes those with the names; without names all.
-func choose(all []library, names []string) (list []library, err error) {
+func choose(all []Library, names []string) (list []Library, err error) {
 	for _, name := range names {
 		if !named(all, name) {
-			return nil, fmt.Errorf("no library %q in %s", name, librariesFile)
+			return nil, fmt.Errorf("no library %q in %s", name, LibrariesFile)
 		}
 	}
 	for _, l := range all {

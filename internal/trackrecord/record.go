@@ -1,4 +1,4 @@
-package main
+package trackrecord
 
 import (
 	"fmt"
@@ -13,12 +13,12 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// record is what both pages show. It depends on what is kept alone.
-type record struct {
+// Record is what both pages show. It depends on what is kept alone.
+type Record struct {
 	// Locks are the columns: the libraries that have a card. Missing are the others.
 	Locks   []lock
-	Missing []library
-	Rows    []row
+	Missing []Library
+	Rows    []Row
 	// Findings are explained, Open are not.
 	Findings []explained
 	Open     []open
@@ -26,14 +26,14 @@ type record struct {
 
 // lock is a library with what was measured: its card, its column on that, and what was searched, nil if nothing was.
 type lock struct {
-	library
+	Library
 	Card   *report.Card
 	On     *report.CardLock
 	Search *search
 }
 
-// row is a guarantee; Cells go with the locks.
-type row struct {
+// Row is a guarantee; Cells go with the locks.
+type Row struct {
 	report.CardGuarantee
 	Cells []cell
 }
@@ -74,7 +74,7 @@ type class struct {
 
 // explained is a finding, with what the record shows of it.
 type explained struct {
-	finding
+	Finding
 	Shown []string
 }
 
@@ -83,8 +83,8 @@ type open struct {
 	Lock, What, Why, Replay string
 }
 
-func readRecord(root string, all []library, findings []finding) (*record, error) {
-	r := &record{}
+func ReadRecord(root string, all []Library, findings []Finding) (*Record, error) {
+	r := &Record{}
 	for _, l := range all {
 		s, err := readStored(root, l.Name)
 		if err != nil {
@@ -94,11 +94,11 @@ func readRecord(root string, all []library, findings []finding) (*record, error)
 			r.Missing = append(r.Missing, l)
 			continue
 		}
-		r.Locks = append(r.Locks, lock{library: l, Card: s.Card, On: &s.Card.Locks[0], Search: searchOf(l.Name, s)})
+		r.Locks = append(r.Locks, lock{Library: l, Card: s.Card, On: &s.Card.Locks[0], Search: searchOf(l.Name, s)})
 	}
 	r.rows()
 	for i := range findings {
-		r.Findings = append(r.Findings, explained{finding: findings[i]})
+		r.Findings = append(r.Findings, explained{Finding: findings[i]})
 	}
 	for i := range r.Locks {
 		r.match(&r.Locks[i])
@@ -107,11 +107,11 @@ func readRecord(root string, all []library, findings []finding) (*record, error)
 }
 
 // rows are the guarantees of all cards, in the order of the first card that has them.
-func (r *record) rows() {
+func (r *Record) rows() {
 	for i := range r.Locks {
 		for _, g := range r.Locks[i].Card.Guarantees {
-			if !slices.ContainsFunc(r.Rows, func(known row) bool { return known.Name == g.Name }) {
-				r.Rows = append(r.Rows, row{CardGuarantee: g})
+			if !slices.ContainsFunc(r.Rows, func(known Row) bool { return known.Name == g.Name }) {
+				r.Rows = append(r.Rows, Row{CardGuarantee: g})
 			}
 		}
 	}
@@ -175,11 +175,11 @@ func classOf(name string, c explore.Class, found []explore.Found) class {
 }
 
 // match sets what the record shows of a lock beside the findings, and what none explains among the open ones.
-func (r *record) match(l *lock) {
+func (r *Record) match(l *lock) {
 	for i := range l.On.Cells {
 		c := &l.On.Cells[i]
 		what := fmt.Sprintf("%s: %s, violated in %d of %s", c.ID, c.State, c.Violated, words.Count(c.Runs, "run"))
-		known := r.shown(l.Name+", "+what, func(f *finding) bool { return f.explains(l.Name, c) })
+		known := r.shown(l.Name+", "+what, func(f *Finding) bool { return f.explains(l.Name, c) })
 		if !known && c.State == report.CellBroken {
 			r.Open = append(r.Open, open{l.Name, what, c.Why, c.Replay})
 		}
@@ -191,7 +191,7 @@ func (r *record) match(l *lock) {
 		if c.Again < explore.Showings {
 			continue
 		}
-		known := r.shown(l.Name+", search: "+c.Words(), func(f *finding) bool { return f.explainsFound(l.Name, c.Property) })
+		known := r.shown(l.Name+", search: "+c.Words(), func(f *Finding) bool { return f.explainsFound(l.Name, c.Property) })
 		if !known && c.Proved {
 			r.Open = append(r.Open, open{l.Name, "search: " + c.Words(), "", "sim run --allow-programs " + c.Scenario})
 		}
@@ -199,9 +199,9 @@ func (r *record) match(l *lock) {
 }
 
 // shown notes a text at all findings that it is about.
-func (r *record) shown(text string, about func(*finding) bool) (known bool) {
+func (r *Record) shown(text string, about func(*Finding) bool) (known bool) {
 	for i := range r.Findings {
-		if f := &r.Findings[i]; about(&f.finding) {
+		if f := &r.Findings[i]; about(&f.Finding) {
 			f.Shown, known = append(f.Shown, text), true
 		}
 	}

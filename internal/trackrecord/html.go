@@ -1,4 +1,4 @@
-package main
+package trackrecord
 
 import (
 	_ "embed" // the template
@@ -12,17 +12,17 @@ import (
 var page string
 
 // writeHTML writes reports/gallery/track-record.html. It needs nothing else.
-func writeHTML(w io.Writer, r *record) error { return report.WritePage(w, page, r) }
+func writeHTML(w io.Writer, r *Record) error { return report.WritePage(w, page, r) }
 
 // ReportLink and ScenarioLink lead from the page to the files of a finding.
 func (f *explained) ReportLink() string   { return fromPage(htmlPage, f.Report) }
 func (f *explained) ScenarioLink() string { return fromPage(htmlPage, f.Scenario) }
 
 // HomepageParts are those of its address, so that a narrow page can break it at a slash.
-func (l *library) HomepageParts() []string { return strings.SplitAfter(l.Homepage, "/") }
+func (l *Library) HomepageParts() []string { return strings.SplitAfter(l.Homepage, "/") }
 
 // States are those that a cell can have.
-func (*record) States() []report.CellState { return report.CellStates() }
+func (*Record) States() []report.CellState { return report.CellStates() }
 
 // Day is when the search began.
 func (s *search) Day() string { return day(s.Started) }

@@ -1,4 +1,4 @@
-package main
+package trackrecord
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-// finding is what somebody found out, in the source of a library, about what a card or a search shows. It is
+// Finding is what somebody found out, in the source of a library, about what a card or a search shows. It is
 // written by hand: docs/findings/<id>.yaml. No other field is allowed.
-type finding struct {
+type Finding struct {
 	ID    string `yaml:"id"`
 	Title string `yaml:"title"`
 	// Library and Version are what was looked at.
@@ -54,8 +54,8 @@ type source struct {
 	Does  string `yaml:"does"`
 }
 
-// readFindings reads all findings of a folder, in the order of their IDs.
-func readFindings(dir string, all []library) (list []finding, err error) {
+// ReadFindings reads all findings of a folder, in the order of their IDs.
+func ReadFindings(dir string, all []Library) (list []Finding, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
 		return nil, err
@@ -74,30 +74,30 @@ func readFindings(dir string, all []library) (list []finding, err error) {
 	return list, nil
 }
 
-func readFinding(file string) (*finding, error) {
+func readFinding(file string) (*Finding, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	f := &finding{}
+	f := &Finding{}
 	return f, yaml.Load(text, f, yaml.WithKnownFields())
 }
 
 // check says what is wrong with a finding.
-func (f *finding) check(id, root string, all []library) error {
+func (f *Finding) check(id, root string, all []Library) error {
 	for field, value := range map[string]string{"title": f.Title, "library": f.Library, "version": f.Version, "shows": f.Shows, "rate": f.Rate} {
 		if strings.TrimSpace(value) == "" {
 			return fmt.Errorf("%s is missing", field)
 		}
 	}
-	reports := path.Join(findingsDir, id+".md")
+	reports := path.Join(FindingsDir, id+".md")
 	switch {
 	case f.ID != id:
 		return fmt.Errorf("id %q: want the file's name, %q", f.ID, id)
 	case f.Report != reports:
 		return fmt.Errorf("report %q: want %s", f.Report, reports)
-	case f.Scenario != path.Join(findingsDir, "scenarios", id+".yaml") && !shipped.MatchString(f.Scenario):
-		return fmt.Errorf("scenario %q: want %s/scenarios/%s.yaml, or one of scenarios/", f.Scenario, findingsDir, id)
+	case f.Scenario != path.Join(FindingsDir, "scenarios", id+".yaml") && !shipped.MatchString(f.Scenario):
+		return fmt.Errorf("scenario %q: want %s/scenarios/%s.yaml, or one of scenarios/", f.Scenario, FindingsDir, id)
 	case len(f.Source) == 0:
 		return errors.New("source is missing: who has not looked there knows no reason")
 	}
@@ -128,10 +128,10 @@ var (
 	caseID  = regexp.MustCompile(`^[a-z-]+/[a-z0-9-]+$`)
 )
 
-func (p *place) check(all []library) error {
+func (p *place) check(all []Library) error {
 	switch {
 	case !named(all, p.Lock):
-		return fmt.Errorf("where: lock %q is none of %s", p.Lock, librariesFile)
+		return fmt.Errorf("where: lock %q is none of %s", p.Lock, LibrariesFile)
 	case len(p.Cases)+len(p.Properties) == 0:
 		return fmt.Errorf("where: %s: want cases or properties", p.Lock)
 	}
@@ -149,11 +149,18 @@ func (p *place) check(all []library) error {
 }
 
 // explains reports that a finding is about a cell of a lock's card.
-func (f *finding) explains(lock string, c *report.Cell) bool {
+func (f *Finding) explains(lock string, c *report.Cell) bool {
 	return slices.ContainsFunc(f.Where, func(p place) bool { return p.Lock == lock && slices.Contains(p.Cases, c.ID) })
 }
 
 // explainsFound reports that a finding is about a property that a lock's search found violated.
-func (f *finding) explainsFound(lock string, property checker.Property) bool {
+func (f *Finding) explainsFound(lock string, property checker.Property) bool {
 	return slices.ContainsFunc(f.Where, func(p place) bool { return p.Lock == lock && slices.Contains(p.Properties, property) })
+}
+
+// About reports that a finding is about cases of a guarantee.
+func (f *Finding) About(guarantee string) bool {
+	return slices.ContainsFunc(f.Where, func(p place) bool {
+		return slices.ContainsFunc(p.Cases, func(c string) bool { return strings.HasPrefix(c, guarantee+"/") })
+	})
 }

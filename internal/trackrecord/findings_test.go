@@ -1,4 +1,4 @@
-package main
+package trackrecord
 
 import (
 	"os"
@@ -16,11 +16,11 @@ import (
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	root := docstest.Root(t)
-	all, err := readLibraries(filepath.Join(root, librariesFile))
+	all, err := ReadLibraries(filepath.Join(root, LibrariesFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := readFindings(filepath.Join(root, findingsDir), all)
+	list, err := ReadFindings(filepath.Join(root, FindingsDir), all)
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%d findings: %v", len(list), err)
 	}
@@ -47,10 +47,10 @@ func TestFindings(t *testing.T) {
 	}
 	// No text and no scenario is left over.
 	for _, pattern := range []string{"*.md", "scenarios/*.yaml"} {
-		files, _ := filepath.Glob(filepath.Join(root, findingsDir, pattern))
+		files, _ := filepath.Glob(filepath.Join(root, FindingsDir, pattern))
 		for _, file := range files {
 			id := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-			if !slices.ContainsFunc(list, func(f finding) bool { return f.ID == id }) {
+			if !slices.ContainsFunc(list, func(f Finding) bool { return f.ID == id }) {
 				t.Errorf("%s belongs to no finding", file)
 			}
 		}
@@ -75,9 +75,9 @@ scenario: docs/findings/scenarios/one.yaml
 // TestBadFindings: the format is strict.
 func TestBadFindings(t *testing.T) {
 	t.Parallel()
-	all := []library{{Name: "alpha"}}
+	all := []Library{{Name: "alpha"}}
 	read := func(text string, lacks ...string) error {
-		dir := filepath.Join(t.TempDir(), findingsDir)
+		dir := filepath.Join(t.TempDir(), FindingsDir)
 		files := map[string]string{"one.yaml": text, "one.md": "# One\n", "scenarios/one.yaml": docstest.Read(t, "scenarios/gc-pause.yaml")}
 		for name, text := range files {
 			if slices.Contains(lacks, name) {
@@ -91,7 +91,7 @@ func TestBadFindings(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := readFindings(dir, all)
+		_, err := ReadFindings(dir, all)
 		return err
 	}
 	if err := read(good); err != nil {
@@ -125,7 +125,7 @@ func TestBadFindings(t *testing.T) {
 func TestLibraries(t *testing.T) {
 	t.Parallel()
 	root := docstest.Root(t)
-	all, err := readLibraries(filepath.Join(root, librariesFile))
+	all, err := ReadLibraries(filepath.Join(root, LibrariesFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestLibraries(t *testing.T) {
 		rows = append(rows, m[1]+": "+m[2])
 	}
 	if !slices.Equal(rows, want) {
-		t.Errorf("adapters/README.md has\n%s\n%s has\n%s", strings.Join(rows, "\n"), librariesFile, strings.Join(want, "\n"))
+		t.Errorf("adapters/README.md has\n%s\n%s has\n%s", strings.Join(rows, "\n"), LibrariesFile, strings.Join(want, "\n"))
 	}
 	m := regexp.MustCompile(`(?m)^ADAPTERS\s*:= (.*)$`).FindStringSubmatch(docstest.Read(t, "Makefile"))
 	slices.Sort(built)

@@ -1,4 +1,4 @@
-package main
+package trackrecord
 
 import (
 	"bytes"
@@ -66,7 +66,7 @@ func TestMeasure(t *testing.T) {
 		t.Helper()
 		write("code", code)
 		write("calls", "")
-		err := m.measure(t.Context(), &library{Name: name, Command: "bin/" + name})
+		err := m.measure(t.Context(), &Library{Name: name, Command: "bin/" + name})
 		text, _ := os.ReadFile("calls")
 		return string(text), err
 	}
@@ -114,7 +114,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := (&meter{sim: sim}).run(ctx, &library{Name: "a"}, "audit"); err == nil {
+	if err := (&meter{sim: sim}).run(ctx, &Library{Name: "a"}, "audit"); err == nil {
 		t.Error("an audit that was interrupted counts as done")
 	}
 }

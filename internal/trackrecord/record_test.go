@@ -1,4 +1,4 @@
-package main
+package trackrecord
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ const hostile = "<script>alert(1)</script> | `x` \u202e"
 var codeSpan = regexp.MustCompile("` .* `|`` .* ``")
 
 // kept writes what a meter would have kept of some libraries.
-func kept(t *testing.T, root string) []library {
+func kept(t *testing.T, root string) []Library {
 	t.Helper()
 	write := func(path string, to func(io.Writer) error) {
 		t.Helper()
@@ -37,9 +37,9 @@ func kept(t *testing.T, root string) []library {
 			t.Fatal(err)
 		}
 	}
-	var all []library
+	var all []Library
 	lock := func(name string, card *report.Card, s *searched, state *explore.State) {
-		all = append(all, library{Name: name, Adapter: "adapters/" + name, Command: "bin/adapters/" + name, Homepage: "https://example.com/" + name})
+		all = append(all, Library{Name: name, Adapter: "adapters/" + name, Command: "bin/adapters/" + name, Homepage: "https://example.com/" + name})
 		if card != nil {
 			card.Locks = card.Locks[:1]
 			card.Versions = map[string]string{"sim": "v1", "redis": "7.0.15"}
@@ -89,10 +89,10 @@ func state(t *testing.T) *explore.State {
 }
 
 // someFindings are about a cell of alpha.
-func someFindings(c *report.Card) []finding {
+func someFindings(c *report.Card) []Finding {
 	for i := range c.Locks[0].Cells {
 		if cell := &c.Locks[0].Cells[i]; cell.State == report.CellBroken {
-			return []finding{{ID: "one", Title: "alpha: <b>it breaks</b>", Library: "alpha", Version: "1.2", Shows: "sim run x", Rate: "3 of 3 runs",
+			return []Finding{{ID: "one", Title: "alpha: <b>it breaks</b>", Library: "alpha", Version: "1.2", Shows: "sim run x", Rate: "3 of 3 runs",
 				Where:  []place{{Lock: "alpha", Cases: []string{cell.ID}}},
 				Source: []source{{"alpha.go", "lock", "It locks twice."}}, Report: "docs/findings/one.md", Scenario: "scenarios/gc-pause.yaml"}}
 		}
@@ -105,10 +105,10 @@ func TestPages(t *testing.T) {
 	root := t.TempDir()
 	all := kept(t, root)
 	findings := someFindings(reporttest.Card())
-	for file, write := range map[string]func(io.Writer, *record) error{"record.md": writeMarkdown, "record.html": writeHTML} {
+	for file, write := range map[string]func(io.Writer, *Record) error{"record.md": writeMarkdown, "record.html": writeHTML} {
 		var twice [2]bytes.Buffer
 		for i := range twice {
-			r, err := readRecord(root, all, findings)
+			r, err := ReadRecord(root, all, findings)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +148,7 @@ func TestPages(t *testing.T) {
 func TestPageIsReadable(t *testing.T) {
 	b, root := tab.New(t), t.TempDir()
 	kept(t, root)
-	all, err := readLibraries("../../adapters/libraries.json")
+	all, err := ReadLibraries("../../adapters/libraries.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestPageIsReadable(t *testing.T) {
 			}
 		}
 	}
-	r, err := readRecord(root, all, someFindings(reporttest.Card()))
+	r, err := ReadRecord(root, all, someFindings(reporttest.Card()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestRecord(t *testing.T) {
 	root := t.TempDir()
 	all := kept(t, root)
 	findings := someFindings(reporttest.Card())
-	r, err := readRecord(root, all, findings)
+	r, err := ReadRecord(root, all, findings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("open %+v: a cell that is explained is not", r.Open)
 	}
 	findings[0].Where = append(findings[0].Where, place{Lock: "alpha", Properties: []checker.Property{checker.ExclusiveLease}})
-	if r, err = readRecord(root, all, findings); err != nil || len(r.Findings[0].Shown) != 2 || isOpen("alpha search") != 0 {
+	if r, err = ReadRecord(root, all, findings); err != nil || len(r.Findings[0].Shown) != 2 || isOpen("alpha search") != 0 {
 		t.Errorf("the finding is shown by %q, open %+v (%v)", r.Findings[0].Shown, r.Open, err)
 	}
 }

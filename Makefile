@@ -154,6 +154,10 @@ track-record: setup build adapters ## Audit and search the libraries of adapters
 track-record-pages: ## Write the pages of the track record anew from what was measured
 	$(GO) run ./scripts/trackrecord -pages
 
+.PHONY: site
+site: ## Build the field guide, a static site, into .cache/site
+	$(GO) run ./scripts/site
+
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities in what is used
 	for m in . $(MODULES); do (cd $$m && $(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./...) || exit 1; done

@@ -285,6 +285,9 @@ func verdictBadge(v checker.Verdict) badge {
 	return badge{"undecided", "?", "unknown"}
 }
 
+// Badge shows the verdict.
+func (p *PropertyResult) Badge() badge { return verdictBadge(p.Verdict) } //nolint:revive // templates read its fields
+
 // propertyID numbers the properties for anchors: a name is not fit to be one.
 func propertyID(name checker.Property) int {
 	return slices.Index(checker.Properties(), name) + 1

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
 const (
@@ -53,11 +54,20 @@ func TestMeasure(t *testing.T) {
 	}
 	card := &report.Card{CardVersion: 1, World: "live", Versions: map[string]string{"sim": "v1"},
 		Locks: []report.CardLock{{Label: "a", Command: "bin/a", Lock: report.Lock{Version: "1.2"}}}}
-	var text bytes.Buffer
-	if err := report.WriteCardJSON(&text, card); err != nil {
-		t.Fatal(err)
+	give := func() {
+		t.Helper()
+		var text bytes.Buffer
+		if err := report.WriteCardJSON(&text, card); err != nil {
+			t.Fatal(err)
+		}
+		write("given.json", text.String())
 	}
-	write("given.json", text.String())
+	for _, g := range scenario.Guarantees() {
+		card.Guarantees = append(card.Guarantees, report.CardGuarantee{Name: string(g)})
+	}
+	all := card.Guarantees
+	card.Guarantees = all[1:]
+	give()
 	write("bin/sim", fakeSim)
 	write("bin/a", strings.Replace(fakeLock, "CLASS", `"class":"single"`, 1))
 	write("bin/b", strings.Replace(fakeLock, "CLASS", `"class":"session","store":"etcd"`, 1))
@@ -79,9 +89,11 @@ func TestMeasure(t *testing.T) {
 	if got, err := calls("a", "130"); got != audit+search || err == nil {
 		t.Errorf("a search that breaks off: %q (%v)", got, err)
 	}
+	card.Guarantees = all
+	give()
 	searchedFor(20 * time.Minute)
-	if got, err := calls("a", "2"); got != goesOn || err != nil {
-		t.Errorf("it goes on: %q (%v)", got, err)
+	if got, err := calls("a", "2"); got != audit+goesOn || err != nil {
+		t.Errorf("it goes on, and makes the card anew that lacks a guarantee: %q (%v)", got, err)
 	}
 	if got, err := calls("a", "0"); got != "" || err != nil {
 		t.Errorf("it is done: %q (%v)", got, err)

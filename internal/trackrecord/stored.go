@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
 // versions are those that something was measured with.
@@ -119,11 +121,21 @@ func readIf(path string, read func(io.Reader) error) error {
 
 // audited: the card need not be made again.
 func (s *stored) audited(now versions) bool {
-	if s.Card == nil || s.Card.Interrupted {
+	if s.Card == nil || s.Card.Interrupted || !complete(s.Card) {
 		return false
 	}
 	l := &s.Card.Locks[0]
 	return versions{Sim: s.Card.Versions["sim"], Library: l.Version, Command: l.Command}.same(now)
+}
+
+// complete: the card has a row for each guarantee that there is now.
+func complete(c *report.Card) bool {
+	for _, g := range scenario.Guarantees() {
+		if g != scenario.NoGuarantee && !slices.ContainsFunc(c.Guarantees, func(row report.CardGuarantee) bool { return row.Name == string(g) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // took is how long was searched.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,10 +23,11 @@ type meter struct {
 	sim, simVersion, redis string
 	lasts                  time.Duration
 	jobs                   int
+	stdout, stderr         io.Writer
 }
 
-func newMeter(ctx context.Context, lasts time.Duration, jobs int) (*meter, error) {
-	m := &meter{sim: filepath.Join("bin", "sim"), lasts: lasts, jobs: jobs}
+func newMeter(ctx context.Context, o *Order) (*meter, error) {
+	m := &meter{sim: filepath.Join("bin", "sim"), lasts: o.For, jobs: o.Jobs, stdout: o.Stdout, stderr: o.Stderr}
 	says := func(after, path string, args ...string) (string, error) {
 		text, err := machine.Output(ctx, path, args...)
 		if err != nil {
@@ -90,7 +92,7 @@ func (m *meter) audit(ctx context.Context, l *Library) error {
 func (m *meter) search(ctx context.Context, l *Library, s *stored, now versions) error {
 	left, resume := s.left(now, m.lasts)
 	if left <= 0 {
-		fmt.Fprintf(os.Stderr, "%s: searched for %v already\n", l.Name, s.Searched.took())
+		fmt.Fprintf(m.stderr, "%s: searched for %v already\n", l.Name, s.Searched.took())
 		return nil
 	}
 	out := searchDir(".", l.Name)
@@ -142,9 +144,9 @@ const endWithin = 90 * time.Second
 // run runs sim to its end. Ctrl-C at a terminal reaches it, too: it
 // takes the two signals for one.
 func (m *meter) run(ctx context.Context, l *Library, args ...string) error {
-	fmt.Fprintf(os.Stderr, "%s: %s\n", l.Name, shellquote.Join(append([]string{"sim"}, args...)...))
+	fmt.Fprintf(m.stderr, "%s: %s\n", l.Name, shellquote.Join(append([]string{"sim"}, args...)...))
 	c := exec.CommandContext(ctx, m.sim, args...)
-	c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	c.Stdout, c.Stderr = m.stdout, m.stderr
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = endWithin
 	err := c.Run()

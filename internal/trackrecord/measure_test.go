@@ -3,6 +3,7 @@ package trackrecord
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,7 +72,7 @@ func TestMeasure(t *testing.T) {
 	write("bin/sim", fakeSim)
 	write("bin/a", strings.Replace(fakeLock, "CLASS", `"class":"single"`, 1))
 	write("bin/b", strings.Replace(fakeLock, "CLASS", `"class":"session","store":"etcd"`, 1))
-	m := &meter{sim: "bin/sim", simVersion: "v1", redis: "7", lasts: 20 * time.Minute}
+	m := &meter{sim: "bin/sim", simVersion: "v1", redis: "7", lasts: 20 * time.Minute, stdout: io.Discard, stderr: io.Discard}
 	calls := func(name, code string) (string, error) {
 		t.Helper()
 		write("code", code)
@@ -126,7 +127,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := (&meter{sim: sim}).run(ctx, &Library{Name: "a"}, "audit"); err == nil {
+	if err := (&meter{sim: sim, stdout: io.Discard, stderr: io.Discard}).run(ctx, &Library{Name: "a"}, "audit"); err == nil {
 		t.Error("an audit that was interrupted counts as done")
 	}
 }

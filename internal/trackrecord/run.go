@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -23,15 +22,27 @@ const (
 	htmlPage     = "reports/gallery/track-record.html"
 )
 
-// Run measures the libraries of these names, or all, and writes the pages: lasts is how long each is searched (0: it is only audited), jobs
-// how many runs of a search are made at once (0: what sim chooses). With pages nothing is measured. It works in the current folder, the
-// repository.
-func Run(ctx context.Context, lasts time.Duration, only []string, jobs int, pages bool) error {
+// Order says what to do.
+type Order struct {
+	// For is how long each library is searched; 0: it is only audited.
+	For time.Duration
+	// Only are the names of the libraries to measure; none: all.
+	Only []string
+	// Jobs is how many runs of a search are made at once; 0: what sim chooses.
+	Jobs int
+	// Pages: nothing is measured.
+	Pages bool
+	// Stdout and Stderr take what is told, and what sim prints.
+	Stdout, Stderr io.Writer
+}
+
+// Run measures libraries, and writes the pages. It works in the current folder, the repository.
+func Run(ctx context.Context, o Order) error {
 	all, err := ReadLibraries(LibrariesFile)
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(all, only)
+	chosen, err := choose(all, o.Only)
 	if err != nil {
 		return err
 	}
@@ -40,15 +51,15 @@ func Run(ctx context.Context, lasts time.Duration, only []string, jobs int, page
 		return err
 	}
 	var failed error
-	if !pages {
-		failed = measureAll(ctx, chosen, lasts, jobs)
+	if !o.Pages {
+		failed = o.measureAll(ctx, chosen)
 	}
-	return errors.Join(failed, writePages(".", all, findings))
+	return errors.Join(failed, writePages(o.Stdout, ".", all, findings))
 }
 
 // measureAll measures one library after the other. One that cannot be measured does not stop the others.
-func measureAll(ctx context.Context, list []Library, lasts time.Duration, jobs int) error {
-	m, err := newMeter(ctx, lasts, jobs)
+func (o *Order) measureAll(ctx context.Context, list []Library) error {
+	m, err := newMeter(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -59,7 +70,7 @@ func measureAll(ctx context.Context, list []Library, lasts time.Duration, jobs i
 			return errors.Join(append(failed, errors.New("interrupted; make track-record goes on from here"))...)
 		}
 		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
+			fmt.Fprintln(o.Stderr, err)
 			failed = append(failed, err)
 		}
 	}
@@ -67,16 +78,16 @@ func measureAll(ctx context.Context, list []Library, lasts time.Duration, jobs i
 }
 
 // writePages writes both pages from what is kept. Without anything measured there is no HTML page.
-func writePages(root string, all []Library, findings []Finding) error {
+func writePages(told io.Writer, root string, all []Library, findings []Finding) error {
 	r, err := ReadRecord(root, all, findings)
 	if err != nil {
 		return err
 	}
 	err = machine.WriteFile(filepath.Join(root, markdownPage), func(w io.Writer) error { return writeMarkdown(w, r) })
-	fmt.Println(markdownPage)
+	fmt.Fprintln(told, markdownPage)
 	if len(r.Locks) > 0 {
 		err = errors.Join(err, machine.WriteFile(filepath.Join(root, htmlPage), func(w io.Writer) error { return writeHTML(w, r) }))
-		fmt.Println(htmlPage)
+		fmt.Fprintln(told, htmlPage)
 	}
 	return err
 }

@@ -131,7 +131,7 @@ func (s *site) add(p *page, tmpl string, data any) error {
 	if err := s.tmpl.ExecuteTemplate(&b, tmpl, data); err != nil {
 		return fmt.Errorf("%s: %w", p.File, err)
 	}
-	p.Body, p.site = template.HTML(b.String()), s //nolint:gosec // a template made it
+	p.Body, p.site = template.HTML(b.String()), s // a template made it
 	s.pages = append(s.pages, p)
 	return nil
 }

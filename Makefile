@@ -15,6 +15,11 @@ ADAPTERS      := ./redsync ./redislock ./rueidislock ./etcd ./advisory ./gozero
 GO_FOLDERS    := cmd deploy docs internal linear locktest scenarios scripts sdk $(MODULES)
 GO_FILES      := $(shell find cmd internal linear scenarios sdk \( -name '*.go' -o -name '*.sql' -o -name '*.yaml' -o -name 'sim_adapter.*' -o -path 'cmd/sim/start/*' -type f \) -not -path '*/testdata/*')
 
+# The go command compiles a package once for each set of these: what builds, vets and tests has the same, and so has a
+# copy in another folder. The race detector needs cgo.
+export CGO_ENABLED ?= 0
+export GOFLAGS     += -trimpath
+
 .DEFAULT_GOAL := help
 .PHONY: help
 help: ## List what there is to make
@@ -29,11 +34,11 @@ demo: setup build ## Set up, build, run the gc-pause scenario, and say where the
 build: $(BIN)/sim ## Build bin/sim
 
 $(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile docs/lock-protocol.schema.json docs/result.md docs/audit.md $(shell find internal -path '*/assets/*' -type f 2>/dev/null)
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/sim
+	$(GO) build -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/sim
 
 .PHONY: adapters
 adapters: ## Build the lock programs of adapters/ into bin/adapters/
-	cd adapters && $(GO) build -trimpath -o ../$(BIN)/adapters/ $(ADAPTERS)
+	cd adapters && $(GO) build -o ../$(BIN)/adapters/ $(ADAPTERS)
 
 .PHONY: setup
 setup: ## Install what live runs need, where it is missing (Debian, Ubuntu)
@@ -47,17 +52,22 @@ docker-image: setup ## Build the image for nodes in Docker from this machine's p
 setup-test:
 	@sh scripts/setup.sh test
 
-# Packages whose tests run real servers, clients and lock programs: one at a time, for they share
-# the machine with nobody.
-LIVE_TESTS := /cmd/sim$$|/world/live|/conform|/program|/client|/machine|/trial|/serve
+# Packages whose tests run real servers, clients and lock programs: one at a time. They wait for half of the time, and
+# the others use that, with a lower priority.
+LIVE_TESTS := /cmd/sim$$|/world/live|/conform|/program|/client|/machine
 
 .PHONY: test
 test: setup-test build ## Set up what the tests need, and run them all
-	ok=true; \
-	$(GO) test -timeout 30m $$($(GO) list ./... | grep -vE '$(LIVE_TESTS)') || ok=false; \
-	$(GO) test -p 1 -timeout 30m $$($(GO) list ./... | grep -E '$(LIVE_TESTS)') || ok=false; \
-	$$ok
+	@$(MAKE) --no-print-directory -k -j 2 test-live test-others
 	for m in $(MODULES); do (cd $$m && $(GO) test ./...) || exit 1; done
+
+.PHONY: test-live
+test-live:
+	$(GO) test -p 1 -timeout 30m $$($(GO) list ./... | grep -E '$(LIVE_TESTS)')
+
+.PHONY: test-others
+test-others:
+	nice -n 10 $(GO) test -timeout 30m $$($(GO) list ./... | grep -vE '$(LIVE_TESTS)')
 
 .PHONY: newest
 newest: ## Build and test with every direct dependency at its newest, in a copy
@@ -69,8 +79,8 @@ torture: setup-test build ## Kill sim in every way, starve it, feed it spoilt fi
 
 .PHONY: race
 race: setup-test ## Run all tests under the race detector
-	$(GO) test -race ./...
-	for m in $(MODULES); do (cd $$m && $(GO) test -race ./...) || exit 1; done
+	CGO_ENABLED=1 $(GO) test -race ./...
+	for m in $(MODULES); do (cd $$m && CGO_ENABLED=1 $(GO) test -race ./...) || exit 1; done
 
 .PHONY: bench
 bench: setup ## Run the benchmarks
@@ -122,7 +132,7 @@ SYSTEMS := darwin/arm64 windows/amd64
 
 .PHONY: cross
 cross: ## Build sim for macOS and Windows
-	for s in $(SYSTEMS); do (export GOOS=$${s%/*} GOARCH=$${s#*/} CGO_ENABLED=0; $(GO) build -o /dev/null ./cmd/sim) || exit 1; done
+	for s in $(SYSTEMS); do (export GOOS=$${s%/*} GOARCH=$${s#*/}; $(GO) build -o /dev/null ./cmd/sim) || exit 1; done
 
 .PHONY: release-snapshot
 release-snapshot: $(TOOLS)/goreleaser-$(GORELEASER) ## Build the archives of a release into .cache/dist/; publish nothing

@@ -110,7 +110,7 @@ func (g *Guide) Go(command string, args ...string) string {
 func (g *Guide) Run() {
 	g.t.Helper()
 	sim := filepath.Join(g.dir, "sim")
-	g.Go("build", "-o", sim, "./cmd/sim")
+	g.Go("build", "-ldflags=-s -w", "-o", sim, "./cmd/sim") // what a debugger needs takes long to link
 	ran := false
 	for file, path := range g.files {
 		if strings.HasPrefix(file, "scenarios/") {

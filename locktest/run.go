@@ -142,16 +142,16 @@ func (k *kit) search() (r explore.Report, took time.Duration) {
 			k.t.Logf("%s, violated in %d, in one of %s", k.line(&r, 1, time.Since(began)), r.Violations(), words.Count(k.processes, "process"))
 		}
 	}
-	r, err := what.Run(ctx)
+	own, err := what.RunPart(ctx)
 	cancel()
-	others.finish(k, &r, err != nil || r.Violations() > 0)
+	all := others.finish(k, own, err != nil || len(own.Found) > 0)
 	if err = errors.Join(err, others.err); err != nil {
 		k.t.Fatal(explained(err))
 	}
 	if k.twice != nil {
 		k.t.Log(k.twice)
 	}
-	return r, time.Since(began)
+	return all.Report(), time.Since(began)
 }
 
 // explained says what to do about an error.

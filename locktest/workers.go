@@ -27,9 +27,9 @@ const told = "locktest-worker: "
 
 // finding is what a worker tells.
 type finding struct {
-	Report explore.Report
-	Error  string
-	Tally  tally
+	Part  explore.Part
+	Error string
+	Tally tally
 }
 
 // workers are the other processes.
@@ -99,7 +99,7 @@ func (k *kit) startWorker(i int, found func()) (*worker, error) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		if w.read(out); w.got != nil && len(w.got.Report.Found) > 0 {
+		if w.read(out); w.got != nil && len(w.got.Part.Found) > 0 {
 			found()
 		}
 	}()
@@ -142,8 +142,9 @@ func (w *worker) read(out io.Reader) {
 	}
 }
 
-// finish adds what the processes found, when they have ended; now: they are to end at once.
-func (all *workers) finish(k *kit, r *explore.Report, now bool) {
+// finish adds what the processes found to what this one found, when they have ended; now: they are to end at once.
+func (all *workers) finish(k *kit, own explore.Part, now bool) explore.Part {
+	parts := []explore.Part{own}
 	for _, w := range all.list {
 		if now {
 			_ = w.stop.Close()
@@ -158,11 +159,14 @@ func (all *workers) finish(k *kit, r *explore.Report, now bool) {
 		case w.got.Error != "":
 			all.err = errors.Join(all.err, errors.New(w.got.Error))
 		default:
-			r.Add(w.got.Report)
+			parts = append(parts, w.got.Part)
 			k.engine.tally.Granted += w.got.Tally.Granted
 			k.engine.tally.Ended += w.got.Tally.Ended
 		}
 	}
+	sum, err := explore.Merge(parts...)
+	all.err = errors.Join(all.err, err)
+	return sum
 }
 
 // work searches as one of the processes, until nobody wants it any more.
@@ -173,8 +177,8 @@ func (k *kit) work() {
 		_, _ = io.Copy(io.Discard, os.Stdin) //nolint:forbidigo // it ends with the process that started this one
 		cancel()
 	}()
-	r, err := k.what.Run(ctx)
-	f := finding{Report: r, Tally: k.engine.tally}
+	p, err := k.what.RunPart(ctx)
+	f := finding{Part: p, Tally: k.engine.tally}
 	if err != nil {
 		f.Error = explained(err).Error()
 	}

@@ -66,7 +66,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 	b.Run("runs", func(b *testing.B) {
 		search := searched(b, runs, 1)
-		f := &finder{Search: search, state: newState()}
+		f := &finder{Search: search, state: newState(search.First)}
 		if err := f.startWorkers(context.Background()); err != nil {
 			b.Fatal(err)
 		}

@@ -20,7 +20,7 @@ type finder struct {
 	Search
 	// state is that of the last whole generation, reported that of the report.
 	state    *State
-	reported *State
+	reported *Part
 	workers  []*searcher
 	corpus   corpus
 	// near are schedules that violated something, and hardly do so again: others like them may do better.
@@ -78,7 +78,8 @@ func (f *finder) search(ctx context.Context) error {
 		results, err := f.generation(ctx, n)
 		if err != nil {
 			// What is saved stays at the last whole generation.
-			f.reported = f.state.copy()
+			reported := f.state.Part.copy()
+			f.reported = &reported
 			for i := range results {
 				f.reported.count(&results[i])
 			}

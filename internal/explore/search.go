@@ -77,34 +77,6 @@ type Report struct {
 	Found []Found
 }
 
-// Add adds what another search of the same kind has found, with seeds of its own. Behaviours
-// that both have seen count twice.
-func (r *Report) Add(o Report) {
-	r.Runs += o.Runs
-	r.Drawn += o.Drawn
-	r.Behaviours += o.Behaviours
-	r.Failed += o.Failed
-	r.Unfinished += o.Unfinished
-	r.Slow += o.Slow
-	r.Estimated = true
-	r.Classes, r.Judged = added(r.Classes, o.Classes), added(r.Judged, o.Judged)
-	r.Found = append(r.Found, o.Found...)
-}
-
-func added(list, more []Class) []Class {
-	list = slices.Clone(list)
-	for _, c := range more {
-		i := slices.IndexFunc(list, func(o Class) bool { return o.Name == c.Name })
-		if i < 0 {
-			list = append(list, c)
-			continue
-		}
-		list[i].Runs += c.Runs
-		list[i].Drawn += c.Drawn
-	}
-	return list
-}
-
 // Violations is how many runs violated something.
 func (r *Report) Violations() (n uint64) {
 	for _, c := range r.Classes {
@@ -169,13 +141,19 @@ const keptPerClass = 16
 // Run searches until the context ends, the seeds are used up or enough was
 // found. What was found comes back in any case.
 func (s Search) Run(ctx context.Context) (Report, error) {
-	f := &finder{Search: s, state: newState()}
+	p, err := s.RunPart(ctx)
+	return p.Report(), err
+}
+
+// RunPart is Run for a search whose result is merged with others.
+func (s Search) RunPart(ctx context.Context) (Part, error) {
+	f := &finder{Search: s, state: newState(s.First)}
 	if s.From != nil {
 		f.state = s.From
 	}
 	f.state.Properties = s.Properties
 	if err := f.startWorkers(ctx); err != nil {
-		return Report{}, err
+		return Part{}, err
 	}
 	defer f.stopWorkers()
 	err := f.search(ctx)
@@ -183,9 +161,9 @@ func (s Search) Run(ctx context.Context) (Report, error) {
 		err = nil
 	}
 	if f.reported == nil {
-		f.reported = f.state
+		f.reported = &f.state.Part
 	}
-	return f.reported.Report(), errors.Join(err, f.save(true))
+	return *f.reported, errors.Join(err, f.save(true))
 }
 
 // bench makes a place to run setups.

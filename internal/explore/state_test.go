@@ -42,8 +42,8 @@ func TestSearchGoesOn(t *testing.T) {
 }
 
 func TestReadStateRefusesOthers(t *testing.T) {
-	for _, text := range []string{"", "{", "[]", "{}", `{"format":"redlock-sim-search","version":9}`,
-		`{"format":"redlock-sim-search","version":1,"corpus":[{"lineage":[]}]}`, `{"format":"redlock-sim-search","version":1,"found":[{}]}`} {
+	for _, text := range []string{"", "{", "[]", "{}", `{"format":"redlock-sim-search","version":2}`,
+		`{"format":"redlock-sim-search","version":3,"corpus":[{"lineage":[]}]}`, `{"format":"redlock-sim-search","version":3,"found":[{}]}`} {
 		if _, err := ReadState(strings.NewReader(text)); err == nil {
 			t.Errorf("%q was taken", text)
 		}
@@ -74,13 +74,13 @@ func TestDistinctIsBounded(t *testing.T) {
 // is the same as in a fresh one.
 func TestRunsRepeat(t *testing.T) {
 	s := Search{Scenario: parse(t, head), Variant: scenario.DefaultVariant, Properties: claims}
-	used := &finder{Search: s, state: newState()}
+	used := &finder{Search: s, state: newState(0)}
 	if err := used.startWorkers(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	defer used.stopWorkers()
 	for run := range uint64(1000) {
-		fresh := &finder{Search: s, state: newState()}
+		fresh := &finder{Search: s, state: newState(0)}
 		if err := fresh.startWorkers(context.Background()); err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -73,19 +72,15 @@ func kept(t *testing.T, root string) []Library {
 // state is that of a search that found two classes of violations, of which one is proved.
 func state(t *testing.T) *explore.State {
 	t.Helper()
-	found := func(run uint64, class string, again int) string {
-		return fmt.Sprintf(`{"run":%d,"lineage":[1],"seed":7,"class":%q,"property":%q,"again":%d}`, run, class, strings.Fields(class)[0], again)
+	found := func(run uint64, class string, again int) explore.Found {
+		return explore.Found{Run: run, Lineage: explore.Lineage{run}, Seed: 7, Class: class, Property: checker.Property(strings.Fields(class)[0]), Again: again}
 	}
-	text := fmt.Sprintf(`{"format":"redlock-sim-search","version":2,"of":"x","runs":9000,"drawn":4500,"took_ms":1200000,
-		"properties":["exclusive-lease","owner-release","deadlock-free"],
-		"classes":[{"name":"exclusive-lease + owner-release","runs":12,"drawn":5},{"name":"owner-release","runs":1,"drawn":1}],
-		"judged":[{"name":"exclusive-lease + owner-release + deadlock-free","runs":8000,"drawn":4000}],
-		"found":[%s,%s,%s]}`, found(17, "exclusive-lease + owner-release", 4), found(99, "exclusive-lease + owner-release", 9), found(5, "owner-release", 1))
-	s, err := explore.ReadState(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return &explore.State{Format: "redlock-sim-search", Version: 3, TookMS: 1_200_000, Properties: []checker.Property{"exclusive-lease", "owner-release", "deadlock-free"}, Part: explore.Part{
+		Seeds: []explore.Seeds{{Count: 9000}}, Runs: 9000, Drawn: 4500,
+		Classes: []explore.Class{{Name: "exclusive-lease + owner-release", Runs: 12, Drawn: 5}, {Name: "owner-release", Runs: 1, Drawn: 1}},
+		Judged:  []explore.Class{{Name: "exclusive-lease + owner-release + deadlock-free", Runs: 8000, Drawn: 4000}},
+		Found:   []explore.Found{found(17, "exclusive-lease + owner-release", 4), found(99, "exclusive-lease + owner-release", 9), found(5, "owner-release", 1)},
+	}}
 }
 
 // someFindings are about a cell of alpha.

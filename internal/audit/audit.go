@@ -60,13 +60,10 @@ const (
 
 // Questions is how many questions there are to answer by runs.
 func (o *Options) Questions() (n int) {
-	for i := range o.Locks {
-		for _, q := range battery(o.Scenarios, o.Locks[i].StandIn) {
-			if q.scenario != nil {
-				n++
-			}
+	for _, k := range o.units() {
+		if k.scenario != nil {
+			n++
 		}
-		n += len(costs(o.Costs, o.Locks[i].StandIn))
 	}
 	return n
 }
@@ -87,7 +84,36 @@ func costs(list []*scenario.Scenario, own *scenario.StandIn) (single []*scenario
 // found until then.
 func Run(ctx context.Context, o Options) (*report.Card, error) {
 	began := o.Trial.Now()
-	card := &report.Card{CardVersion: report.CardVersion, World: cmp.Or(o.Trial.World, trial.Live), Seed: o.Trial.Seed, Started: began.UTC().Format(time.RFC3339),
+	a, list := newAudit(o)
+	open := slices.DeleteFunc(slices.Clone(list), func(k *asked) bool { return k.costs || k.scenario == nil })
+	a.each(open, func(k *asked) { a.answer(ctx, k) })
+	for i := range o.Locks {
+		attribute(slices.DeleteFunc(slices.Clone(open), func(k *asked) bool { return k.lock != &o.Locks[i] }))
+	}
+	if o.Shorten {
+		a.each(open, func(k *asked) {
+			if k.cell.State == report.CellBroken && ctx.Err() == nil {
+				a.shorten(ctx, k)
+			}
+		})
+	}
+	for _, k := range list {
+		if !k.costs {
+			continue
+		}
+		if c := a.measure(ctx, k); c != nil {
+			column := &a.card.Locks[k.column]
+			column.Costs = append(column.Costs, *c)
+		}
+	}
+	a.card.Interrupted = ctx.Err() != nil
+	a.card.WallMS = o.Trial.Now().Sub(began).Milliseconds()
+	return a.card, errors.Join(a.errs...)
+}
+
+// newAudit is an audit before anything is run: its card has all questions.
+func newAudit(o Options) (*audit, []*asked) {
+	card := &report.Card{CardVersion: report.CardVersion, World: cmp.Or(o.Trial.World, trial.Live), Seed: o.Trial.Seed, Started: o.Trial.Now().UTC().Format(time.RFC3339),
 		Guarantees: []report.CardGuarantee{}, Versions: make(map[string]string)}
 	for k, v := range o.Trial.Program {
 		card.Versions[k] = v
@@ -97,38 +123,23 @@ func Run(ctx context.Context, o Options) (*report.Card, error) {
 			card.Guarantees = append(card.Guarantees, row)
 		}
 	}
-	a := &audit{Options: o, card: card}
-	var list []*asked
+	list := o.units()
 	for i := range o.Locks {
 		l := &o.Locks[i]
-		questions := battery(o.Scenarios, l.StandIn)
-		card.Locks = append(card.Locks, report.CardLock{Label: l.Label, Command: l.Command(), Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Misbehaves: l.Misbehaves, Cells: make([]report.Cell, len(questions))})
-		for j := range questions {
-			q := &questions[j]
-			cell := &card.Locks[i].Cells[j]
-			*cell = report.Cell{ID: q.id, Title: q.title, State: report.CellNotApplicable, Why: sentence(q.notApplicable)}
-			if q.scenario != nil {
-				list = append(list, &asked{question: q, lock: l, cell: cell})
+		column := report.CardLock{Label: l.Label, Command: l.Command(), Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Misbehaves: l.Misbehaves, Cells: []report.Cell{}}
+		for _, k := range list {
+			if k.lock == l && !k.costs {
+				column.Cells = append(column.Cells, report.Cell{ID: k.id, Title: k.title, State: report.CellNotApplicable, Why: sentence(k.notApplicable)})
+			}
+		}
+		card.Locks = append(card.Locks, column)
+		for _, k := range list {
+			if k.lock == l && !k.costs {
+				k.cell = card.Locks[i].Cell(k.id)
 			}
 		}
 	}
-	a.each(list, func(k *asked) { a.answer(ctx, k) })
-	for i := range o.Locks {
-		attribute(slices.DeleteFunc(slices.Clone(list), func(k *asked) bool { return k.lock != &o.Locks[i] }))
-	}
-	if o.Shorten {
-		a.each(list, func(k *asked) {
-			if k.cell.State == report.CellBroken && ctx.Err() == nil {
-				a.shorten(ctx, k)
-			}
-		})
-	}
-	for i := range o.Locks {
-		a.measure(ctx, &o.Locks[i], &card.Locks[i])
-	}
-	card.Interrupted = ctx.Err() != nil
-	card.WallMS = o.Trial.Now().Sub(began).Milliseconds()
-	return card, errors.Join(a.errs...)
+	return &audit{Options: o, card: card}, list
 }
 
 // audit is an audit in progress.
@@ -143,6 +154,10 @@ type audit struct {
 type asked struct {
 	*question
 	lock *Lock
+	// unit is which piece of the audit's work it is, column which column of the card it belongs to.
+	unit, column int
+	// costs: it measures what the lock costs.
+	costs bool
 	// cell is where the answer goes.
 	cell *report.Cell
 	// aside is the cell of a violation that may have another reason than what the question is
@@ -221,23 +236,22 @@ func (a *audit) below(path string) string {
 }
 
 // measure finds out what a lock costs: one run after the other, so that none disturbs another.
-func (a *audit) measure(ctx context.Context, l *Lock, column *report.CardLock) {
-	for _, s := range costs(a.Costs, l.StandIn) {
-		if ctx.Err() != nil {
-			return
-		}
-		k := &asked{question: &question{id: "cost/" + s.Name}, lock: l, within: mostForCosts}
-		a.Begin(l.Label, k.id)
-		one, err := a.run(ctx, k, s, a.Trial.Seed)
-		a.End(l.Label, k.id)
-		switch {
-		case err != nil:
-			a.fail(fmt.Errorf("%s: %s: %w", l.Label, s.Name, err))
-		case one.Result.Variants[0].Cost != nil:
-			v := &one.Result.Variants[0]
-			column.Costs = append(column.Costs, report.CardCost{Scenario: s.Name, Variant: v.Name, Cost: *v.Cost, Report: a.below(one.Report)})
-		}
+func (a *audit) measure(ctx context.Context, k *asked) *report.CardCost {
+	if ctx.Err() != nil {
+		return nil
 	}
+	a.Begin(k.lock.Label, k.id)
+	one, err := a.run(ctx, k, k.scenario, a.Trial.Seed)
+	a.End(k.lock.Label, k.id)
+	if err != nil {
+		a.fail(fmt.Errorf("%s: %s: %w", k.lock.Label, k.scenario.Name, err))
+		return nil
+	}
+	v := &one.Result.Variants[0]
+	if v.Cost == nil {
+		return nil
+	}
+	return &report.CardCost{Scenario: k.scenario.Name, Variant: v.Name, Cost: *v.Cost, Report: a.below(one.Report)}
 }
 
 // showsWithout makes the control: it reports that the violation also shows without the faults that the

@@ -78,7 +78,7 @@ func (f *finder) search(ctx context.Context) error {
 		results, err := f.generation(ctx, n)
 		if err != nil {
 			// What is saved stays at the last whole generation.
-			reported := f.state.Part.copy()
+			reported := f.state.copy()
 			f.reported = &reported
 			for i := range results {
 				f.reported.count(&results[i])

@@ -84,11 +84,41 @@ type Sweep struct {
 
 // Cell is a point of the grid.
 type Cell struct {
-	X, Y string
+	X string `json:"x"`
+	Y string `json:"y,omitempty"`
 	// Runs were made. By property, in the order of Sweep.Properties: Judged of them
 	// put it to the test, and Violated of those violated it.
-	Runs             uint64
-	Judged, Violated []uint64
+	Runs     uint64   `json:"runs"`
+	Judged   []uint64 `json:"judged"`
+	Violated []uint64 `json:"violated"`
+}
+
+// MergeCells adds what was measured at the same points with other seeds. It does not matter in which order.
+func MergeCells(grids ...[]Cell) ([]Cell, error) {
+	var sum []Cell
+	for _, cells := range grids {
+		if sum == nil {
+			for _, c := range cells {
+				c.Runs, c.Judged, c.Violated = 0, make([]uint64, len(c.Judged)), make([]uint64, len(c.Violated))
+				sum = append(sum, c)
+			}
+		}
+		if len(cells) != len(sum) {
+			return nil, fmt.Errorf("%d points, and %d", len(sum), len(cells))
+		}
+		for i, c := range cells {
+			to := &sum[i]
+			if c.X != to.X || c.Y != to.Y || len(c.Judged) != len(to.Judged) || len(c.Violated) != len(to.Violated) {
+				return nil, fmt.Errorf("the point %q, %q, and another one in its place", to.X, to.Y)
+			}
+			to.Runs += c.Runs
+			for j := range c.Judged {
+				to.Judged[j] += c.Judged[j]
+				to.Violated[j] += c.Violated[j]
+			}
+		}
+	}
+	return sum, nil
 }
 
 // Run measures the whole grid, row by row. A context that ends leaves the cells

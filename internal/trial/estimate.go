@@ -24,6 +24,35 @@ const (
 // Estimate is about how long scenarios take with real servers, each so many times and so many at once: as long as
 // the same runs take in simulated time. A lock program is simulated by the scenario's own lock.
 func (p *Programs) Estimate(ctx context.Context, list []*scenario.Scenario, nodes server.Provider, seed uint64, times, jobs int) time.Duration {
+	lengths := lengthsOf(ctx, list, seed, func(s *scenario.Scenario) (applies []scenario.Variant) {
+		for j, v := range p.subjects(s, nodes) {
+			if v.notApplicable == "" {
+				applies = append(applies, s.Variants[j])
+			}
+		}
+		return applies
+	})
+	var sum time.Duration
+	for _, l := range lengths {
+		sum += l
+	}
+	return max(slices.Max(lengths), sum*time.Duration(times)/time.Duration(jobs))
+}
+
+// Lengths are about how long each scenario takes beside the others, whatever the machine and the lock program: with real servers
+// as Estimate has it, and in the virtual world as many milliseconds as it has variants.
+func Lengths(ctx context.Context, list []*scenario.Scenario, where string, seed uint64) []time.Duration {
+	if where != Virtual {
+		return lengthsOf(ctx, list, seed, func(s *scenario.Scenario) []scenario.Variant { return s.Variants })
+	}
+	lengths := make([]time.Duration, len(list))
+	for i, s := range list {
+		lengths[i] = time.Duration(len(s.Variants)) * time.Millisecond
+	}
+	return lengths
+}
+
+func lengthsOf(ctx context.Context, list []*scenario.Scenario, seed uint64, variants func(*scenario.Scenario) []scenario.Variant) []time.Duration {
 	lengths := make([]time.Duration, len(list))
 	slots := make(chan struct{}, runtime.NumCPU())
 	var wg sync.WaitGroup
@@ -32,19 +61,15 @@ func (p *Programs) Estimate(ctx context.Context, list []*scenario.Scenario, node
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			lengths[i] = startingServers
-			for j, v := range p.subjects(s, nodes) {
-				if v.notApplicable == "" && ctx.Err() == nil { // variants run side by side
-					lengths[i] = max(lengths[i], startingServers+simulated(ctx, s, s.Variants[j], seed))
+			for _, v := range variants(s) { // they run side by side
+				if ctx.Err() == nil {
+					lengths[i] = max(lengths[i], startingServers+simulated(ctx, s, v, seed))
 				}
 			}
 		})
 	}
 	wg.Wait()
-	var sum time.Duration
-	for _, l := range lengths {
-		sum += l
-	}
-	return max(slices.Max(lengths), sum*time.Duration(times)/time.Duration(jobs))
+	return lengths
 }
 
 // simulated is how long a run takes in simulated time.

@@ -1,0 +1,185 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+)
+
+// Answer is what came of one question of an audit, or of one measurement of costs, before it is settled
+// for which guarantee each violation speaks: that takes the answers to all questions of a lock.
+type Answer struct {
+	// Unit is which piece of work of the audit it is, Lock which lock it is about, both from 0.
+	Unit uint64 `json:"unit"`
+	Lock int    `json:"lock"`
+	// Cell is the answer. Aside is the cell of a violation that may have another reason than what the question is about, and
+	// Shown are all properties whose violation was shown.
+	Cell  *report.Cell       `json:"cell,omitempty"`
+	Aside *report.Cell       `json:"aside,omitempty"`
+	Shown []checker.Property `json:"shown,omitempty"`
+	// Cost was measured, where it is no question.
+	Cost *report.CardCost `json:"cost,omitempty"`
+}
+
+// units are the pieces of work: of each lock the questions, and then the measurements of costs.
+func (o *Options) units() (all []*asked) {
+	for i := range o.Locks {
+		l := &o.Locks[i]
+		for _, q := range battery(o.Scenarios, l.StandIn) {
+			all = append(all, &asked{question: &q, lock: l, column: i})
+		}
+		for _, s := range costs(o.Costs, l.StandIn) {
+			all = append(all, &asked{question: &question{id: "cost/" + s.Name, scenario: s}, lock: l, column: i, within: mostForCosts, costs: true})
+		}
+	}
+	for i := range all {
+		all[i].unit = i
+	}
+	return all
+}
+
+// Lengths are about how long the pieces of work take, each if it is run once, where the lock takes as long as
+// the scenario's own.
+func (o *Options) Lengths(ctx context.Context) []time.Duration {
+	all := o.units()
+	lengths := make([]time.Duration, len(all))
+	known := make(map[string]time.Duration)
+	for i, k := range all {
+		if k.scenario == nil { // there is nothing to run
+			continue
+		}
+		if known[k.id] == 0 {
+			known[k.id] = trial.Lengths(ctx, []*scenario.Scenario{k.scenario}, o.Trial.World, o.Trial.Seed)[0]
+		}
+		lengths[i] = known[k.id]
+	}
+	return lengths
+}
+
+// RunPart does some pieces of work of an audit. The card has all questions and no answers.
+func RunPart(ctx context.Context, o Options, mine []int) (*report.Card, []Answer, error) {
+	a, list := newAudit(o)
+	began := o.Trial.Now()
+	isMine := func(k *asked) bool { _, ok := slices.BinarySearch(mine, k.unit); return ok }
+	questions := slices.DeleteFunc(slices.Clone(list), func(k *asked) bool { return k.costs || !isMine(k) })
+	open := slices.DeleteFunc(slices.Clone(questions), func(k *asked) bool { return k.scenario == nil })
+	for _, k := range list { // the card keeps its own
+		if k.cell != nil {
+			own := *k.cell
+			k.cell = &own
+		}
+	}
+	a.each(open, func(k *asked) { a.answer(ctx, k) })
+	if o.Shorten {
+		a.each(open, func(k *asked) { a.shortenPart(ctx, k) })
+	}
+	var answers []Answer
+	for _, k := range questions {
+		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cell: k.cell, Aside: k.aside, Shown: k.shown})
+	}
+	for _, k := range list {
+		if k.costs && isMine(k) {
+			if c := a.measure(ctx, k); c != nil {
+				answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cost: c})
+			}
+		}
+	}
+	a.card.Interrupted, a.card.WallMS = ctx.Err() != nil, o.Trial.Now().Sub(began).Milliseconds()
+	return a.card, answers, errors.Join(a.errs...)
+}
+
+// shortenPart looks for the shortest scenario of the cell, or else of the violation aside: that may become the cell.
+func (a *audit) shortenPart(ctx context.Context, k *asked) {
+	aside := *k
+	aside.cell = k.aside
+	switch {
+	case ctx.Err() != nil:
+	case k.cell.State == report.CellBroken:
+		a.shorten(ctx, k)
+	case k.aside != nil && k.aside.State == report.CellBroken:
+		a.shorten(ctx, &aside)
+	}
+}
+
+// Units is how many pieces of work the audit has.
+func (o *Options) Units() int { return len(o.units()) }
+
+// Settle puts answers to the questions of a card: the card of an audit that gave them all. What has no answer is left out; or it is
+// unknown, where missing says why.
+func Settle(questions *report.Card, answers []Answer, missing string) *report.Card {
+	card := *questions
+	card.Locks = slices.Clone(questions.Locks)
+	answers = slices.Clone(answers)
+	slices.SortFunc(answers, func(a, b Answer) int { return cmp.Compare(a.Unit, b.Unit) })
+	for i := range card.Locks {
+		l := &card.Locks[i]
+		cells := slices.Clone(l.Cells)
+		l.Cells, l.Costs = []report.Cell{}, nil
+		answered := make([]bool, len(cells))
+		var all []*asked
+		for j := range cells {
+			c := &cells[j]
+			c.State, c.Why = report.CellUnknown, missing
+			at := slices.IndexFunc(answers, func(a Answer) bool { return a.Lock == i && a.Cell != nil && a.Cell.ID == c.ID })
+			if at < 0 {
+				continue
+			}
+			answered[j] = true
+			a := &answers[at]
+			*c = *a.Cell
+			k := &asked{question: &question{id: c.ID, guarantee: scenario.Guarantee(c.Guarantee())}, cell: c, shown: a.Shown}
+			if a.Aside != nil {
+				aside := *a.Aside
+				k.aside = &aside
+			}
+			all = append(all, k)
+		}
+		attribute(all)
+		for j := range cells {
+			if answered[j] || missing != "" {
+				l.Cells = append(l.Cells, cells[j])
+			}
+		}
+		for _, a := range answers {
+			if a.Lock == i && a.Cost != nil {
+				l.Costs = append(l.Costs, *a.Cost)
+			}
+		}
+	}
+	return &card
+}
+
+// CheckAnswers reports what cannot be true of answers that were read from a file.
+func CheckAnswers(questions *report.Card, answers []Answer, units uint64) error {
+	for _, a := range answers {
+		if a.Lock < 0 || a.Lock >= len(questions.Locks) || a.Unit >= units || (a.Cell == nil) == (a.Cost == nil) {
+			return fmt.Errorf("the answer %d is to no question", a.Unit)
+		}
+		for _, c := range []*report.Cell{a.Cell, a.Aside} {
+			if c == nil {
+				continue
+			}
+			if a.Cell == nil || c.ID != a.Cell.ID || questions.Locks[a.Lock].Cell(c.ID) == nil || !slices.Contains(report.CellStates(), c.State) {
+				return fmt.Errorf("the answer %d is to no question", a.Unit)
+			}
+			if !below(c.Report) || !below(c.Scenario) {
+				return fmt.Errorf("the files of %s are not below the shard's folder", c.ID)
+			}
+		}
+		if a.Cost != nil && !below(a.Cost.Report) {
+			return fmt.Errorf("the files of %s are not below the shard's folder", a.Cost.Scenario)
+		}
+	}
+	return nil
+}
+
+func below(file string) bool { return file == "" || filepath.IsLocal(filepath.FromSlash(file)) }

@@ -309,7 +309,7 @@ without fencing tokens.`,
 		return usageError("%w\nhint: %s --help", err, c.CommandPath())
 	})
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
-		newCheckCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
+		newCheckCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
 		newInitCommand(a), newServeCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
 		newVersionCommand(a), newManCommand(), newClientCommand(a), newLockCommand(a), newContainCommand(a), newConformCommand(a), newAuditCommand(a))
 	a.checkProjectFirst(root.Commands())

@@ -43,6 +43,7 @@ type auditFlags struct {
 	json           bool
 	noShorten      bool
 	allowUndecided bool
+	shard          string
 }
 
 func newAuditCommand(a *app) *cobra.Command {
@@ -78,9 +79,13 @@ cannot be used, 5 internal error, 130 interrupted.`,
   sim audit --lock redlock --world virtual
   sim audit --lock ours=bin/my-lock --lock redsync=bin/adapters/redsync
   sim audit --lock bin/my-lock --expect locks/card.json
-  sim audit --lock bin/my-lock --case late-release/`,
+  sim audit --lock bin/my-lock --case late-release/
+  sim audit --lock bin/my-lock --seed 42 --shard 1/3`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.checkShard(c.Flags().Changed("seed")); err != nil {
+				return err
+			}
 			if !c.Flags().Changed("seed") {
 				f.seed = uint64(rand.Uint32())
 			}
@@ -120,6 +125,7 @@ cannot be used, 5 internal error, 130 interrupted.`,
 	c.Flags().BoolVar(&f.json, "json", false, "print the card as JSON on stdout, as in card.json")
 	c.Flags().BoolVar(&f.noShorten, "no-shorten", false, "do not look for the shortest scenario that shows a violation, which takes several more runs")
 	c.Flags().BoolVar(&f.allowUndecided, "allow-undecided", false, "exit with 0, not 2, if a cell is unknown")
+	shardFlag(c, &f.shard)
 	return c
 }
 
@@ -169,10 +175,24 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 	if err != nil {
 		return fmt.Errorf("failed to find my own program: %w", err)
 	}
-	dir, err := trial.NewRunDir(f.out, "audit", a.now(), f.seed)
-	if err != nil {
-		return &trial.EnvironmentError{Err: err, Hint: "choose another folder with --out"}
+	o := audit.Options{
+		Locks: locks, Scenarios: battery, Costs: costs, Jobs: f.jobs, Shorten: !f.noShorten,
+		Trial: trial.Options{Seed: f.seed, Timeout: f.timeout, World: f.world, Nodes: server.Provider(f.nodes),
+			ClientCommand: []string{self, "client"}, Now: a.now, Program: map[string]string{"sim": programVersion()}},
 	}
+	share, mine, err := f.takeShare(ctx, &o)
+	if err != nil {
+		return err
+	}
+	dir := ""
+	if share == nil {
+		if dir, err = trial.NewRunDir(f.out, "audit", a.now(), f.seed); err != nil {
+			return &trial.EnvironmentError{Err: err, Hint: "choose another folder with --out"}
+		}
+	} else if dir, err = filepath.Abs(share.dir); err != nil {
+		return err
+	}
+	o.Trial.Out = dir
 	a.orderly.Store(true)
 	for i := range locks {
 		if err = a.conformance(ctx, &locks[i], filepath.Join(dir, locks[i].Label)); err != nil {
@@ -180,12 +200,11 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 			return interruptedOr(ctx, err)
 		}
 	}
-	o := audit.Options{
-		Locks: locks, Scenarios: battery, Costs: costs, Jobs: f.jobs, Shorten: !f.noShorten,
-		Trial: trial.Options{Seed: f.seed, Timeout: f.timeout, World: f.world, Nodes: server.Provider(f.nodes), Out: dir,
-			ClientCommand: []string{self, "client"}, Now: a.now, Program: map[string]string{"sim": programVersion()}},
+	questions := o.Questions()
+	if share != nil {
+		questions = len(mine)
 	}
-	progress := newProgress(a, o.Questions(), 0)
+	progress := newProgress(a, questions, 0)
 	name := func(lock, id string) string {
 		if len(locks) > 1 {
 			return lock + ": " + id
@@ -195,8 +214,17 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 	o.Begin = func(lock, id string) { progress.begin(name(lock, id)) }
 	o.End = func(lock, id string) { progress.end(name(lock, id)) }
 	o.Phase = func(lock, id, variant, phase string) { progress.phase(name(lock, id), variant, phase) }
-	card, runErr := audit.Run(ctx, o)
+	var card *report.Card
+	var runErr error
+	if share == nil {
+		card, runErr = audit.Run(ctx, o)
+	} else {
+		card, runErr, err = share.audit(ctx, a, o, mine, &f)
+	}
 	progress.stop()
+	if err != nil {
+		return err
+	}
 	card.Replay = f.replay()
 	if err := a.publishCard(card, dir, f); err != nil {
 		return err

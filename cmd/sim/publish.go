@@ -14,17 +14,17 @@ import (
 // publish writes what readers other than the terminal want of a suite: its
 // page, and the files that CI asked for.
 func (s *suite) publish(results []*report.Result) error {
-	errs := []error{s.remember()}
+	var errs []error
 	if len(s.done) > 1 {
 		errs = append(errs, s.index())
 	}
 	if s.flags.junit != "" {
 		errs = append(errs, s.toOutput(s.flags.junit, func(w io.Writer) error {
-			return report.WriteJUnit(w, results, report.JUnitOptions{AllowUndecided: s.flags.allowUndecided})
+			return report.WriteJUnit(w, results, report.JUnitOptions{AllowUndecided: s.flags.allowUndecided, Missing: s.missing})
 		}))
 	}
 	if s.flags.markdown != "" {
-		errs = append(errs, s.toOutput(s.flags.markdown, func(w io.Writer) error { return report.WriteMarkdown(w, results) }))
+		errs = append(errs, s.toOutput(s.flags.markdown, func(w io.Writer) error { return report.WriteMarkdown(w, results, s.missing...) }))
 	}
 	if s.flags.github {
 		errs = append(errs, s.githubSummary(results), report.WriteGitHub(s.stdout, results, report.GitHubOptions{File: s.fileOf}))
@@ -35,27 +35,32 @@ func (s *suite) publish(results []*report.Result) error {
 // index writes <out>/index.html, which leads to every report of the suite.
 func (s *suite) index() error {
 	path := filepath.Join(s.flags.out, "index.html")
-	var entries []report.IndexEntry
-	for _, t := range s.done {
-		if t == nil || t.Result == nil {
-			continue
-		}
-		entry := report.IndexEntry{Result: t.Result}
-		if link, err := linkFrom(path, t.Report); err == nil {
-			entry.Link = link
-		}
-		entries = append(entries, entry)
-	}
-	if len(entries) == 0 {
+	entries := s.entries(path)
+	if len(entries) == 0 && len(s.missing) == 0 {
 		return nil
 	}
-	if err := machine.WriteFile(path, func(w io.Writer) error { return report.WriteIndex(w, entries) }); err != nil {
+	if err := machine.WriteFile(path, func(w io.Writer) error { return report.WriteIndex(w, entries, s.missing...) }); err != nil {
 		return err
 	}
 	if !s.flags.json {
 		fmt.Fprintf(s.stdout, "suite    %s\n", path)
 	}
 	return nil
+}
+
+// entries are the results with links to their reports, for a page.
+func (s *suite) entries(page string) (entries []report.IndexEntry) {
+	for _, t := range s.done {
+		if t == nil || t.Result == nil {
+			continue
+		}
+		entry := report.IndexEntry{Result: t.Result}
+		if link, err := linkFrom(page, t.Report); err == nil {
+			entry.Link = link
+		}
+		entries = append(entries, entry)
+	}
+	return entries
 }
 
 // githubSummary appends the table to the file that GitHub shows with the job.
@@ -68,7 +73,7 @@ func (s *suite) githubSummary(results []*report.Result) error {
 	if err != nil {
 		return fmt.Errorf("failed to open $GITHUB_STEP_SUMMARY: %w", err)
 	}
-	return errors.Join(report.WriteMarkdown(f, results), f.Close())
+	return errors.Join(report.WriteMarkdown(f, results, s.missing...), f.Close())
 }
 
 // fileOf is the scenario file that a result came from; a shipped scenario has none.

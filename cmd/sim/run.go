@@ -48,6 +48,7 @@ type runFlags struct {
 	github         bool
 	failFast       bool
 	allowUndecided bool
+	shard          string
 }
 
 func newRunCommand(a *app) *cobra.Command {
@@ -84,7 +85,8 @@ used, 5 internal error, 130 interrupted.`,
   sim run all --tag kleppmann
   sim run --failed
   sim run gc-pause --nodes docker
-  sim run all --lock 'python3 my_lock.py'`,
+  sim run all --lock 'python3 my_lock.py'
+  sim run all --seed 42 --shard 2/4`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if f.failed && len(args) > 0 {
 				return usageError("--failed runs what did not end as expected last time: name no scenario")
@@ -100,6 +102,9 @@ used, 5 internal error, 130 interrupted.`,
 			}
 			if c.Flags().Changed("tries") && f.tries < 1 {
 				return usageError("--tries %d: want at least 1", f.tries)
+			}
+			if err := f.checkShard(c.Flags().Changed("seed")); err != nil {
+				return err
 			}
 			f.nodesChosen = c.Flags().Changed("nodes")
 			if !c.Flags().Changed("jobs") {
@@ -157,6 +162,7 @@ used, 5 internal error, 130 interrupted.`,
 	c.Flags().BoolVar(&f.github, "github", false, "annotate unexpected verdicts on stdout for GitHub Actions, and append the table to $GITHUB_STEP_SUMMARY")
 	c.Flags().BoolVar(&f.failFast, "fail-fast", false, "start no further scenario after one that did not end as expected")
 	c.Flags().BoolVar(&f.allowUndecided, "allow-undecided", false, "exit with 0, not 2, if a verdict is undecided")
+	shardFlag(c, &f.shard)
 	return c
 }
 
@@ -212,36 +218,51 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	if err != nil {
 		return fmt.Errorf("failed to find my own program: %w", err)
 	}
+	total := len(scenarios) * f.repeat
+	share, units, err := a.dealRuns(ctx, scenarios, &f)
+	if err != nil {
+		return err
+	}
 	var about time.Duration
-	if total := len(scenarios) * f.repeat; f.world == trial.Live && total > 1 {
-		about = programs.Estimate(ctx, scenarios, server.Provider(f.nodes), f.seed, f.repeat, max(f.jobs, f.idleJobs))
-		fmt.Fprintf(a.stderr, "%s: about %v\n", words.Count(total, "run"), about.Round(time.Second))
+	if f.world == trial.Live && len(units) > 1 {
+		about = programs.Estimate(ctx, scenarios, server.Provider(f.nodes), f.seed, f.repeat, max(f.jobs, f.idleJobs)) * time.Duration(len(units)) / time.Duration(total)
+		fmt.Fprintf(a.stderr, "%s: about %v\n", words.Count(len(units), "run"), about.Round(time.Second))
 	}
 	if f.world == trial.Virtual && slices.ContainsFunc(scenarios, isLong) {
 		debug.SetGCPercent(25) // nearly all that is in use is the history: what may be wasted beside it should be little
 	}
 	a.orderly.Store(true)
 	began := time.Now()
-	suite := &suite{app: a, scenarios: scenarios, flags: f, programs: programs, self: self, told: make(report.Told), progress: newProgress(a, len(scenarios)*f.repeat, about)}
+	suite := &suite{app: a, scenarios: scenarios, flags: f, units: units, programs: programs, self: self, told: make(report.Told), progress: newProgress(a, len(units), about)}
 	results := suite.run(ctx)
 	if err := suite.resting.Close(); err != nil {
 		return err
 	}
 	suite.progress.stop()
-	if !f.json {
-		if err := report.WriteRepeats(a.stdout, results, a.textOptions()); err != nil {
+	if share != nil {
+		err = suite.keepShare(ctx, share)
+	} else {
+		err = suite.remember()
+	}
+	return errors.Join(err, suite.conclude(ctx, results, time.Since(began)))
+}
+
+// conclude tells what came of the suite, and says how it ended.
+func (s *suite) conclude(ctx context.Context, results []*report.Result, took time.Duration) error {
+	if !s.flags.json {
+		if err := report.WriteRepeats(s.stdout, results, s.textOptions()); err != nil {
 			return err
 		}
 	}
-	if err := suite.publish(results); err != nil {
+	if err := s.publish(results); err != nil {
 		return err
 	}
-	if !f.json && len(results) > 0 {
-		if err := report.WriteSummaryLine(a.stdout, results, len(suite.errs), time.Since(began), a.textOptions()); err != nil {
+	if !s.flags.json && len(results) > 0 {
+		if err := report.WriteSummaryLine(s.stdout, results, len(s.errs), took, s.textOptions()); err != nil {
 			return err
 		}
 	}
-	return suite.verdict(ctx, results)
+	return s.verdict(ctx, results)
 }
 
 // isLong reports that a run of some variant has a history that is large in memory.
@@ -265,16 +286,20 @@ type suite struct {
 	*app
 	scenarios []*scenario.Scenario
 	flags     runFlags
-	programs  *trial.Programs
-	self      string
-	progress  *progress
+	// units are the runs to make: round by round, in the order of the scenarios.
+	units []int
+	// missing are the shards that a merged suite lacks.
+	missing  []string
+	programs *trial.Programs
+	self     string
+	progress *progress
 	// resting are servers and clients that go from run to run.
 	resting trial.Resting
 
 	mu sync.Mutex
 	// errs are the errors of scenarios that left no result.
 	errs []error
-	// printed is how many results have been shown, in the order of the files.
+	// printed is how many of the units have been shown.
 	printed int
 	// told are the surprises that have been shown.
 	told report.Told
@@ -286,7 +311,7 @@ func (s *suite) run(ctx context.Context) []*report.Result {
 	s.done = make([]*trial.Trial, len(scenarios)*s.flags.repeat)
 	slots := newSlots(s.flags.jobs, s.flags.idleJobs)
 	var wg sync.WaitGroup
-	for i := range s.done {
+	for _, i := range s.units {
 		slots.take(ctx)
 		if ctx.Err() != nil || s.flags.failFast && s.failed() {
 			break
@@ -298,7 +323,10 @@ func (s *suite) run(ctx context.Context) []*report.Result {
 		})
 	}
 	wg.Wait()
-	var results []*report.Result
+	return s.results()
+}
+
+func (s *suite) results() (results []*report.Result) {
 	for _, t := range s.done {
 		if t != nil && t.Result != nil {
 			results = append(results, t.Result)
@@ -342,8 +370,8 @@ func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint
 // show prints the results that are next in the order of the files; of repeated runs those
 // with a surprise that none had before.
 func (s *suite) show() {
-	for ; s.printed < len(s.done) && s.done[s.printed] != nil; s.printed++ {
-		t := s.done[s.printed]
+	for ; s.printed < len(s.units) && s.done[s.units[s.printed]] != nil; s.printed++ {
+		t := s.done[s.units[s.printed]]
 		if t.Result == nil {
 			continue
 		}
@@ -374,6 +402,9 @@ func (s *suite) verdict(ctx context.Context, results []*report.Result) error {
 	}
 	if len(results) > 0 && !s.flags.allowUndecided && !slices.ContainsFunc(results, (*report.Result).Applies) {
 		codes = append(codes, exitUndecided) // nothing was put to the test
+	}
+	if len(s.missing) > 0 {
+		codes = append(codes, exitUndecided)
 	}
 	ranks := []int{exitMet, exitUndecided, exitUnexpected, exitEnvironment, exitInternal}
 	code := slices.MaxFunc(codes, func(a, b int) int { return slices.Index(ranks, a) - slices.Index(ranks, b) })

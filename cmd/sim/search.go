@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -21,6 +22,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/shard"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -45,6 +47,9 @@ type searchFlags struct {
 	allowPrograms bool
 	// scenario is the file; empty: there is none.
 	scenario string
+	shard    string
+	// now is the time that reports of what is found bear; nil: that of the clock.
+	now func() time.Time
 	// named: the properties are those of --property.
 	named bool
 }
@@ -79,11 +84,15 @@ is kept).`,
 		Example: `  sim search scenarios/gc-pause.yaml --variant fenced --for 60s
   sim search my-lock.yaml --bare --kinds pause,kill --seeds 100000 --for 0s --stop-at 1
   sim search my-lock.yaml --for 10m --resume
+  sim search my-lock.yaml --seeds 400000 --for 0s --shard 1/4
   sim search --world live --lock './my-lock --fast' --for 10m
   sim search scenarios/gc-pause.yaml --world live --lock ./my-lock --kinds pause,hold-message`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: oneScenario,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.named = c.Flags().Changed("property")
+			if err := f.checkShard(); err != nil {
+				return err
+			}
 			if len(args) == 1 {
 				f.scenario = args[0]
 			}
@@ -105,6 +114,7 @@ is kept).`,
 	c.Flags().IntVar(&f.stopAt, "stop-at", 0, "stop after this many violations; with --world live, of those that show again (default: never)")
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor; with --world live four)")
 	c.Flags().StringVar(&f.out, "out", filepath.Join(a.project.Out, "found"), "folder for the scenarios that are found")
+	shardFlag(c, &f.shard)
 	registerList(c, "kinds", explore.Kinds())
 	c.Flags().StringVar(&f.html, "html", "", "also write a summary to this HTML page")
 	return c
@@ -120,6 +130,14 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 	}
 	if among != nil {
 		defer among.leave()
+	}
+	share, err := f.takeShare(&search)
+	if err != nil {
+		return err
+	}
+	if share != nil && search.Seeds == 0 {
+		share.nothing(a, words.Count(f.seeds, "seed"))
+		return share.end(ctx, a, &shard.Record{Search: &explore.Part{First: search.First}})
 	}
 	state := newSearchState(search, f.out)
 	before := uint64(0)
@@ -145,7 +163,7 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 	search.Progress = meter(a, began, func(r explore.Report, took time.Duration) string { return searchLine(f, r, before, took) })
 	limited, cancel := within(ctx, f.lasts)
 	defer cancel()
-	result, err := search.Run(limited)
+	part, err := search.RunPart(limited)
 	a.clearLine()
 	if errors.Is(err, explore.ErrNobodyToStrike) {
 		return usageError("--kinds: %w", err)
@@ -153,10 +171,16 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 	if err != nil {
 		return among.blamed(err)
 	}
+	result := part.Report()
 	a.printSearch(search, result, before, time.Since(began))
 	kept, sure, err := a.keepFound(ctx, search, among, f, result)
 	if err != nil {
 		return interruptedOr(ctx, err)
+	}
+	if share != nil {
+		if err := share.keepSearch(ctx, a, search, f.scenario, &part, kept); err != nil {
+			return err
+		}
 	}
 	if f.html != "" {
 		page, err := searchPage(search, f, result, kept)
@@ -384,11 +408,11 @@ func (a *app) keepFound(ctx context.Context, search explore.Search, among *liveS
 		}
 		page := ""
 		if !k.Live || ctx.Err() == nil {
-			if page, err = a.reportFound(ctx, file, f.out, k, among); err != nil {
+			if page, err = a.reportFound(ctx, file, f, k, among); err != nil {
 				return kept, sure, err
 			}
 		}
-		kept = append(kept, found{file, page, note})
+		kept = append(kept, found{file, page, note, !k.Live || k.Proved() && k.Confirmed()})
 		fmt.Fprintf(a.stdout, "  found      %s   %s\n", file, note)
 		if page != "" {
 			fmt.Fprintf(a.stdout, "  report     %s\n", shortPath(page))
@@ -440,15 +464,25 @@ func (f *searchFlags) command(search explore.Search) []string {
 }
 
 // found is a scenario that a search wrote, and the report of its run.
-type found struct{ file, report, note string }
+type found struct {
+	file, report, note string
+	// sure: a violation is proved.
+	sure bool
+}
 
 // reportFound runs what was found as sim replay does, or sim run, and returns its page.
-func (a *app) reportFound(ctx context.Context, file, out string, k *explore.Shrunk, among *liveSearch) (string, error) {
+func (a *app) reportFound(ctx context.Context, file string, f searchFlags, k *explore.Shrunk, among *liveSearch) (string, error) {
 	s, err := loadOne(file)
 	if err != nil {
 		return "", err
 	}
-	o := trial.Options{Seed: k.Seed, Tries: 1, World: trial.Virtual, Out: out, Now: a.now, Program: map[string]string{"sim": programVersion()}}
+	o := trial.Options{Seed: k.Seed, Tries: 1, World: trial.Virtual, Out: f.out, Now: a.now, Program: map[string]string{"sim": programVersion()}}
+	if f.now != nil { // the reports take the place of those that were made of the same searches before
+		o.Now = f.now
+		if err := os.RemoveAll(filepath.Join(f.out, s.Name)); err != nil {
+			return "", fmt.Errorf("failed to remove an earlier report: %w", err)
+		}
+	}
 	if k.Live {
 		o.World, o.Tries, o.ClientCommand = trial.Live, 0, []string{among.self, "client"}
 	} else {
@@ -459,52 +493,4 @@ func (a *app) reportFound(ctx context.Context, file, out string, k *explore.Shru
 		return "", err
 	}
 	return t.Report, nil
-}
-
-// where says where runs are made.
-var where = map[string]string{trial.Virtual: "in the virtual world", trial.Live: "among real servers"}
-
-// searchPage is what came of a search, as a page shows it.
-func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []found) (page report.Rates, err error) {
-	page = report.Rates{
-		Heading: search.Scenario.Name + ": a search", Live: f.world == trial.Live,
-		Lead: fmt.Sprintf("Variant %s: %s %s, %s. The shares are those of the %s drawn afresh.",
-			search.Variant, words.Count(r.Runs, "run"), where[f.world], words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),
-		Replay: searchAgain(search, f, r.Runs),
-	}
-	if len(r.Classes) == 0 {
-		page.Lead += " Nothing was found. " + strings.Join(worth(search.Properties, &r), ". ") + "."
-	}
-	for _, c := range r.Classes {
-		page.Classes = append(page.Classes, report.RateLine{Name: c.Name, Rate: shareOf(c, &r)})
-	}
-	for _, k := range kept {
-		item := report.FoundScenario{Path: k.file, Note: k.note}
-		if item.Link, err = linkFrom(f.html, k.file); err != nil {
-			return page, err
-		}
-		if k.report != "" {
-			if item.Report, err = linkFrom(f.html, k.report); err != nil {
-				return page, err
-			}
-		}
-		page.Found = append(page.Found, item)
-	}
-	return page, nil
-}
-
-// searchAgain is the command that makes the same runs again.
-func searchAgain(search explore.Search, f searchFlags, runs uint64) string {
-	list := append(f.command(search), "--property", strings.Join(wordsOf(search.Properties), ","),
-		"--seed", fmt.Sprint(f.first), "--seeds", fmt.Sprint(runs), "--for", "0s")
-	if len(f.kinds) > 0 {
-		list = append(list, "--kinds", strings.Join(f.kinds, ","))
-	}
-	if f.bare {
-		list = append(list, "--bare")
-	}
-	if f.unguided {
-		list = append(list, "--unguided")
-	}
-	return shellquote.Join(list...)
 }

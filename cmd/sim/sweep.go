@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/shard"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -30,6 +32,7 @@ type sweepFlags struct {
 	runs, seed uint64
 	jobs       int
 	csv, html  string
+	shard, out string
 }
 
 func newSweepCommand(a *app) *cobra.Command {
@@ -43,9 +46,15 @@ virtual world, each time with another seed. An axis is a setting with a range of
 durations or a list of values. It can also be the length of all faults of one kind,
 which is drawn again in each run.`,
 		Example: `  sim sweep scenarios/gc-pause.yaml --x lock.ttl=250ms..10s --y 'faults.pause=exp(mean=50ms..5s)' --runs 2000 --html rates.html
-  sim sweep my-lock.yaml --x nodes.count=1,3,5 --runs 500 --csv rates.csv`,
+  sim sweep my-lock.yaml --x nodes.count=1,3,5 --runs 500 --csv rates.csv
+  sim sweep my-lock.yaml --x lock.ttl=250ms..10s --runs 20000 --shard 1/4`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: oneScenario,
-		RunE: func(c *cobra.Command, args []string) error { return a.sweep(c.Context(), args[0], f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if _, err := parseShard(f.shard, true); err != nil {
+				return err
+			}
+			return a.sweep(c.Context(), args[0], f)
+		},
 	}
 	c.Flags().StringVar(&f.x, "x", "", "the setting that varies from column to column")
 	c.Flags().StringVar(&f.y, "y", "", "the setting that varies from row to row")
@@ -54,6 +63,8 @@ which is drawn again in each run.`,
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the first seed")
 	f.flags(c, "the properties to measure", checker.LinearizableResource)
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", cmp.Or(a.project.Jobs, runtime.NumCPU()), "how many runs at once")
+	shardFlag(c, &f.shard)
+	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which a shard is stored (--shard)")
 	c.Flags().StringVar(&f.csv, "csv", "", "also write the rates to this CSV file")
 	c.Flags().StringVar(&f.html, "html", "", "also write the rates as a heat map to this HTML page")
 	return c
@@ -76,6 +87,14 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 			return usageError("--y: %w", err)
 		}
 	}
+	share, err := f.takeShare(&sweep)
+	if err != nil {
+		return err
+	}
+	if share != nil && sweep.Runs == 0 {
+		share.nothing(a, words.Count(f.runs, "run")+" for each point")
+		return share.end(ctx, a, &shard.Record{})
+	}
 	if a.isTerminal(a.stderr) {
 		sweep.Progress = func(done, of int) { fmt.Fprintf(a.stderr, "\r\x1b[K%d of %s", done, words.Count(of, "point")) }
 	}
@@ -87,11 +106,24 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
+	if share != nil {
+		if err := share.end(ctx, a, &shard.Record{Points: cells, Files: []string{filepath.ToSlash(file)}}); err != nil {
+			return err
+		}
+	}
+	if err := a.tellSweep(sweep, cells, f, file, time.Since(began), nil); err != nil {
+		return err
+	}
+	return ended(ctx, "interrupted; the points that were measured are shown", false, false)
+}
+
+// tellSweep tells what was measured, and writes it to the files that are wanted.
+func (a *app) tellSweep(sweep explore.Sweep, cells []explore.Cell, f sweepFlags, file string, took time.Duration, missing []string) error {
 	var runs uint64
 	for _, c := range cells {
 		runs += c.Runs
 	}
-	fmt.Fprintf(a.stdout, "%s   %s   %s, %s in %.1f s\n", s.Name, sweep.Variant, words.Count(len(cells), "point"), words.Count(runs, "run"), time.Since(began).Seconds())
+	fmt.Fprintf(a.stdout, "%s   %s   %s, %s in %.1f s\n", sweep.Scenario.Name, sweep.Variant, words.Count(len(cells), "point"), words.Count(runs, "run"), took.Seconds())
 	for i, p := range sweep.Properties {
 		fmt.Fprintf(a.stdout, "%s violated, in %% of the judged runs (95 %% interval); columns: %s", p, sweep.X.Path)
 		if f.y != "" {
@@ -107,12 +139,14 @@ func (a *app) sweep(ctx context.Context, file string, f sweepFlags) error {
 		fmt.Fprintf(a.stdout, "rates   %s\n", f.csv)
 	}
 	if f.html != "" {
-		if err := a.toOutput(f.html, func(w io.Writer) error { return report.WriteRates(w, ratesOf(sweep, cells, file, f)) }); err != nil {
+		page := ratesOf(sweep, cells, file, f)
+		page.Missing = missing
+		if err := a.toOutput(f.html, func(w io.Writer) error { return report.WriteRates(w, page) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "map     %s\n", f.html)
 	}
-	return ended(ctx, "interrupted; the points that were measured are shown", false, false)
+	return nil
 }
 
 // ratesOf are the rates as a page shows them.

@@ -23,10 +23,12 @@ type Card struct {
 	Nodes string `json:"nodes,omitempty"`
 	Seed  uint64 `json:"seed"`
 	// Started is RFC 3339; WallMS the time that the audit took.
-	Started     string            `json:"started,omitempty"`
-	WallMS      int64             `json:"wall_ms"`
-	Interrupted bool              `json:"interrupted,omitempty"`
-	Versions    map[string]string `json:"versions,omitempty"`
+	Started     string `json:"started,omitempty"`
+	WallMS      int64  `json:"wall_ms"`
+	Interrupted bool   `json:"interrupted,omitempty"`
+	// Missing are the shards that a merged card lacks: their cells are unknown.
+	Missing  []string          `json:"missing,omitempty"`
+	Versions map[string]string `json:"versions,omitempty"`
 	// Replay is the command line that makes the card again.
 	Replay string `json:"replay,omitempty"`
 	// Guarantees are the rows, in order.

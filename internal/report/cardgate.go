@@ -62,6 +62,9 @@ func (c *Card) Covers(labels []string) error {
 	if c.Interrupted {
 		return errors.New("it is the card of an audit that was interrupted")
 	}
+	if len(c.Missing) > 0 {
+		return errors.New("it is a merged card that lacks shards")
+	}
 	for _, label := range labels {
 		if c.lock(label, len(labels)) == nil {
 			return fmt.Errorf("the card has no lock %q", label)

@@ -92,6 +92,9 @@ func (c *Card) facts() []string {
 	if c.Interrupted {
 		list = append(list, "interrupted")
 	}
+	if len(c.Missing) > 0 {
+		list = append(list, missingShards(c.Missing))
+	}
 	return list
 }
 
@@ -313,6 +316,9 @@ func WriteCardMarkdown(w io.Writer, c *Card) error {
 		if l.Misbehaves != "" {
 			fmt.Fprintf(&b, "%s.\n\n", markdown(l.Misbehaves))
 		}
+	}
+	if len(c.Missing) > 0 {
+		fmt.Fprintf(&b, "❔ **%s.** Their cells are unknown.\n\n", markdown(missingShards(c.Missing)))
 	}
 	head(append([]string{"guarantee"}, labels...)...)
 	head(slices.Repeat([]string{"---"}, len(labels)+1)...)

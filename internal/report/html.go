@@ -64,7 +64,7 @@ var templates = sync.OnceValue(parsed)
 
 func parsed() *template.Template {
 	t := template.New("").Funcs(template.FuncMap{
-		"assets": theAssets, "seconds": seconds, "short": shortDuration, "count": count, "grouped": grouped,
+		"assets": theAssets, "seconds": seconds, "short": shortDuration, "count": count, "grouped": grouped, "missing": missingShards,
 	})
 	return template.Must(t.ParseFS(pages, "page/*.tmpl"))
 }

@@ -19,15 +19,19 @@ type IndexEntry struct {
 }
 
 // WriteIndex writes a suite's page: a row for each variant of each scenario, a
-// column for each property, regressions first. Each verdict leads to its report.
-func WriteIndex(w io.Writer, entries []IndexEntry) error {
+// column for each property, regressions first. Each verdict leads to its report. Missing are the
+// shards that a merged page lacks.
+func WriteIndex(w io.Writer, entries []IndexEntry, missing ...string) error {
 	results := make([]*Result, len(entries))
 	for i := range entries {
 		results[i] = entries[i].Result
 	}
 	t := tallyOf(results)
 	p := indexPage{Badge: outcomeBadge(t.worst), Heading: count(t.scenarios, "scenario") + " on trial",
-		Lead: t.words() + "."}
+		Lead: t.words() + ".", Missing: missing}
+	if len(missing) > 0 && t.worst <= undecided {
+		p.Badge = outcomeBadge(undecided)
+	}
 	if t.errors > 0 {
 		p.Lead += " " + count(t.errors, "error") + "."
 	}
@@ -61,6 +65,7 @@ type indexPage struct {
 	Badge   badge
 	Heading string
 	Lead    string
+	Missing []string
 	// LockFacts are those of the lock program that all results are about.
 	LockFacts []string
 	Columns   []checker.Property

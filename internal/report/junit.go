@@ -15,6 +15,8 @@ type JUnitOptions struct {
 	// AllowUndecided reports what could not be judged as skipped instead of
 	// failed.
 	AllowUndecided bool
+	// Missing are the shards that merged results lack: each is a test case that failed.
+	Missing []string
 }
 
 type junitSuites struct {
@@ -82,6 +84,17 @@ func WriteJUnit(w io.Writer, results []*Result, o JUnitOptions) error {
 			all.Skipped += s.Skipped
 			all.Suites = append(all.Suites, s)
 		}
+	}
+	if len(o.Missing) > 0 {
+		s := junitSuite{junitTotals: junitTotals{Name: "shards", Time: junitTime(0)}}
+		for _, shard := range o.Missing {
+			s.Cases = append(s.Cases, junitCase{Name: "shard " + plain(shard), Class: "shards", Time: junitTime(0),
+				Failure: &junitDetail{Message: "the shard " + plain(shard) + " is missing", Type: "undecided"}})
+		}
+		s.count()
+		all.Tests += s.Tests
+		all.Failures += s.Failures
+		all.Suites = append(all.Suites, s)
 	}
 	all.Time = junitTime(total)
 	if _, err := io.WriteString(w, xml.Header); err != nil {

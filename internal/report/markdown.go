@@ -11,12 +11,18 @@ import (
 const maxSummary = 1<<20 - 1<<12
 
 // WriteMarkdown writes the results as a table, for a job summary or a comment:
-// first what went wrong, with its story, then all verdicts.
-func WriteMarkdown(w io.Writer, results []*Result) error {
+// first what went wrong, with its story, then all verdicts. Missing are the shards that merged results lack.
+func WriteMarkdown(w io.Writer, results []*Result, missing ...string) error {
 	var b bytes.Buffer
 	t := tallyOf(results)
 	icon := map[outcome]string{notApplicable: "➖", nothingExpected: "➖", asExpected: "✅", undecided: "❔", unexpected: "❌", interrupted: "⏸️", failed: "💥"}
+	if len(missing) > 0 && t.worst <= undecided {
+		t.worst = undecided
+	}
 	fmt.Fprintf(&b, "## %s redlock-sim: %s, %s\n\n", icon[t.worst], count(t.scenarios, "scenario"), t.words())
+	if len(missing) > 0 {
+		fmt.Fprintf(&b, "**%s.**\n\n", markdown(missingShards(missing)))
+	}
 	told := make(Told)
 	for _, r := range results {
 		if told.News(r) {

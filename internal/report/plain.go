@@ -61,3 +61,11 @@ func (p PlainLines) Write(b []byte) (int, error) {
 	}
 	return len(b), nil
 }
+
+// missingShards names the shards that something merged lacks.
+func missingShards(list []string) string {
+	if len(list) == 1 {
+		return "The shard " + plain(list[0]) + " is missing"
+	}
+	return fmt.Sprintf("%s are missing: %s", count(len(list), "shard"), plain(strings.Join(list, "; ")))
+}

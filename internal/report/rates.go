@@ -12,6 +12,8 @@ import (
 type Rates struct {
 	// Heading and Lead head the page; Replay is the command that measures again.
 	Heading, Lead, Replay string
+	// Missing are the shards that a merged page lacks.
+	Missing []string
 	// Live: the runs were made among real servers.
 	Live  bool
 	Grids []RateGrid

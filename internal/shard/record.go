@@ -1,0 +1,258 @@
+package shard
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/audit"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+)
+
+// Work is what all shards together do. Shards fit together if it is the same in all of them.
+type Work struct {
+	// Command is run, search, sweep or audit, Sim the version of this program.
+	Command string `json:"command"`
+	Sim     string `json:"sim"`
+	// Seed is the first seed. Units is how many pieces of work there are: runs of scenarios, seeds of a search, seeds for
+	// each point of a sweep, questions of an audit.
+	Seed  uint64 `json:"seed"`
+	Units uint64 `json:"units"`
+	// Scenarios are those that are run, in their order.
+	Scenarios []Scenario `json:"scenarios"`
+	// Flags are those of the command line that make a difference, by their names.
+	Flags map[string]string `json:"flags"`
+}
+
+// Scenario is a scenario with the SHA-256 of its text, in hex.
+type Scenario struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"`
+}
+
+func digest(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
+
+// Difference says in what two pieces of work differ first; empty: they are the same.
+func (w *Work) Difference(o *Work) string {
+	for _, d := range []struct{ what, a, b string }{
+		{"command", w.Command, o.Command}, {"sim", w.Sim, o.Sim}, {"seed", fmt.Sprint(w.Seed), fmt.Sprint(o.Seed)},
+	} {
+		if d.a != d.b {
+			return fmt.Sprintf("%s %s, and %s", d.what, d.a, d.b)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.flagsOfBoth(o))) {
+		if a, b := w.Flags[name], o.Flags[name]; a != b {
+			return fmt.Sprintf("--%s %q, and %q", name, a, b)
+		}
+	}
+	for i := range min(len(w.Scenarios), len(o.Scenarios)) {
+		switch a, b := w.Scenarios[i], o.Scenarios[i]; {
+		case a.Name != b.Name:
+			return fmt.Sprintf("the scenario %s, and %s", a.Name, b.Name)
+		case a.Digest != b.Digest:
+			return fmt.Sprintf("the text of the scenario %s (SHA-256 %.12s, and %.12s)", a.Name, a.Digest, b.Digest)
+		}
+	}
+	if a, b := len(w.Scenarios), len(o.Scenarios); a != b {
+		return fmt.Sprintf("%d scenarios, and %d", a, b)
+	}
+	if w.Units != o.Units {
+		return fmt.Sprintf("%d pieces of work, and %d", w.Units, o.Units)
+	}
+	return ""
+}
+
+func (w *Work) flagsOfBoth(o *Work) map[string]string {
+	all := maps.Clone(w.Flags)
+	if all == nil {
+		all = make(map[string]string)
+	}
+	maps.Copy(all, o.Flags)
+	return all
+}
+
+// Folder names the folder of a shard of this work.
+func (w *Work) Folder(s Shard) string {
+	text, _ := json.Marshal(w)
+	return fmt.Sprintf("%s-%d-of-%d-%.8s", w.Command, s.Index, s.Of, digest(text))
+}
+
+// Files of a shard's folder, and the folder in which shards have theirs.
+const (
+	RecordFile = "shard.json"
+	// ScenarioFile is the scenario of a search.
+	ScenarioFile = "scenario.yaml"
+	Shards       = "shards"
+)
+
+const (
+	recordFormat  = "redlock-sim-shard"
+	recordVersion = 1
+	// mostRecord bounds a record, in bytes.
+	mostRecord = 64 << 20
+	// mostUnits bounds the runs of a suite: all are in memory.
+	mostUnits = 10_000_000
+)
+
+// Record is what a shard leaves when it has ended: what it is a part of, and what came of its part. Of Results to Answers
+// it has what belongs to its command.
+type Record struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+	Shard   Shard  `json:"shard"`
+	Work    Work   `json:"work"`
+	// Interrupted says that it did not come to its end. Started is when it began, TookMS how long it took.
+	Interrupted bool      `json:"interrupted,omitempty"`
+	Started     time.Time `json:"started"`
+	TookMS      int64     `json:"took_ms"`
+	// Files are the files of Work.Scenarios, as seen from where sim ran; empty: it is a shipped scenario.
+	Files []string `json:"files,omitempty"`
+
+	// Results are the runs of sim run. Errors are of scenarios that left no result, or of an audit.
+	Results []Result  `json:"results,omitempty"`
+	Errors  []Failure `json:"errors,omitempty"`
+	// Search is what came of a search; Found are the scenarios that it wrote.
+	Search *explore.Part `json:"search,omitempty"`
+	Found  []Found       `json:"found,omitempty"`
+	// Points are those of a sweep.
+	Points []explore.Cell `json:"points,omitempty"`
+	// Card has all of an audit but the answers, which are those of the shard.
+	Card    *report.Card   `json:"card,omitempty"`
+	Answers []audit.Answer `json:"answers,omitempty"`
+}
+
+// Result is a run: its folder, below the shard's, and the SHA-256 of the result there.
+type Result struct {
+	// Unit is which of the runs it is: round by round, in the order of the scenarios.
+	Unit   uint64 `json:"unit"`
+	Dir    string `json:"dir"`
+	Digest string `json:"digest"`
+}
+
+// Failure is an error with the exit code that it stands for.
+type Failure struct {
+	Text string `json:"text"`
+	Exit int    `json:"exit"`
+}
+
+// Found is a scenario that a search wrote, and the report of its run; both are below the shard's folder.
+type Found struct {
+	File   string `json:"file"`
+	Report string `json:"report,omitempty"`
+	Note   string `json:"note"`
+	// Proved: a violation is for certain.
+	Proved bool `json:"proved"`
+}
+
+// Write writes the record into the shard's folder.
+func (r *Record) Write(dir string) error {
+	r.Format, r.Version = recordFormat, recordVersion
+	return machine.WriteFile(filepath.Join(dir, RecordFile), func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", " ")
+		return enc.Encode(r)
+	})
+}
+
+// parseRecord reads what Write wrote, and believes nothing that cannot be true.
+func parseRecord(text []byte) (*Record, error) {
+	r := &Record{}
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(r); err != nil {
+		return nil, fmt.Errorf("not the record of a shard: %w", err)
+	}
+	if r.Format != recordFormat {
+		return nil, errors.New("not the record of a shard")
+	}
+	if r.Version != recordVersion {
+		return nil, fmt.Errorf("the record of a shard, version %d: this program reads version %d", r.Version, recordVersion)
+	}
+	if damage := r.damage(); damage != nil {
+		return nil, fmt.Errorf("the record is damaged: %w", damage)
+	}
+	return r, nil
+}
+
+func (r *Record) damage() error {
+	if r.Shard.Of == 0 {
+		return errors.New("it does not say which shard it is of")
+	}
+	if len(r.Files) > 0 && len(r.Files) != len(r.Work.Scenarios) {
+		return errors.New("it has more or fewer files than scenarios")
+	}
+	for _, e := range r.Errors {
+		if e.Exit < 1 || e.Exit > 5 {
+			return fmt.Errorf("an error with the exit code %d", e.Exit)
+		}
+	}
+	mine := r.Shard.Seeds(r.Work.Seed, r.Work.Units)
+	switch r.Work.Command {
+	case "run":
+		return r.damagedRun()
+	case "search":
+		return r.damagedSearch(mine)
+	case "sweep":
+		for _, c := range r.Points {
+			if c.Runs > mine.Count || len(c.Judged) != len(c.Violated) {
+				return fmt.Errorf("the point %s %s has other runs than those of its shard", c.X, c.Y)
+			}
+			for i := range c.Judged {
+				if c.Judged[i] > c.Runs || c.Violated[i] > c.Judged[i] {
+					return fmt.Errorf("the point %s %s has more violations than runs", c.X, c.Y)
+				}
+			}
+		}
+		return nil
+	case "audit":
+		if r.Card == nil {
+			return errors.New("it has no card")
+		}
+		return audit.CheckAnswers(r.Card, r.Answers, r.Work.Units)
+	}
+	return fmt.Errorf("no command %q has shards", r.Work.Command)
+}
+
+func (r *Record) damagedRun() error {
+	if r.Work.Units > mostUnits {
+		return fmt.Errorf("it has %d runs, more than %d", r.Work.Units, mostUnits)
+	}
+	if len(r.Work.Scenarios) == 0 || r.Work.Units%uint64(len(r.Work.Scenarios)) != 0 {
+		return errors.New("it has no scenarios, or not as many runs of each")
+	}
+	seen := make(map[uint64]bool)
+	for _, one := range r.Results {
+		if one.Unit >= r.Work.Units || seen[one.Unit] {
+			return fmt.Errorf("the run %d is there twice, or is none", one.Unit)
+		}
+		if seen[one.Unit] = true; !filepath.IsLocal(one.Dir) {
+			return fmt.Errorf("the folder %q is not below the shard's", one.Dir)
+		}
+	}
+	return nil
+}
+
+func (r *Record) damagedSearch(mine explore.Seeds) error {
+	if r.Search == nil || len(r.Work.Scenarios) != 1 {
+		return errors.New("it has no search of one scenario")
+	}
+	for _, s := range r.Search.Seeds {
+		if s.First-mine.First >= mine.Count || s.Count > mine.Count-(s.First-mine.First) {
+			return fmt.Errorf("the seeds %v are not those of the shard", s)
+		}
+	}
+	for _, f := range r.Found {
+		if !filepath.IsLocal(f.File) || f.Report != "" && !filepath.IsLocal(f.Report) {
+			return fmt.Errorf("the file %q is not below the shard's folder", f.File)
+		}
+	}
+	return r.Search.Check()
+}

@@ -99,3 +99,13 @@ func Monotonic() time.Duration {
 
 // BindToDevice lets a socket see one network interface alone.
 func BindToDevice(fd int, name string) error { return unix.BindToDevice(fd, name) }
+
+// TryLock locks a file, unless another process has: false. The lock lasts as long as the file is open
+// here, or in a child that got it.
+func TryLock(f *os.File) (bool, error) {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -5,6 +5,7 @@ package machine
 import (
 	"io/fs"
 	"net/netip"
+	"os"
 	"runtime"
 	"syscall"
 	"time"
@@ -33,3 +34,5 @@ func Monotonic() time.Duration       { panic(LiveOn(runtime.GOOS)) }
 func BindToDevice(int, string) error { return LiveOn(runtime.GOOS) }
 
 func SocketUser(local, remote netip.AddrPort) (uint32, error) { return 0, LiveOn(runtime.GOOS) }
+
+func TryLock(*os.File) (bool, error) { return false, LiveOn(runtime.GOOS) }

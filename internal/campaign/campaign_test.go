@@ -1,0 +1,200 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
+)
+
+// database is the server of all tests; each has a database of its own.
+var database = sync.OnceValues(func() (*postgres.Kept, error) {
+	return postgres.OpenKept(context.Background(), filepath.Join(folder, "database"))
+})
+
+var folder string
+
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+
+func runTests(m *testing.M) int {
+	var err error
+	if folder, err = os.MkdirTemp("", "campaign-"); err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	code := m.Run()
+	if k, err := database(); err == nil {
+		k.Close()
+	}
+	return code
+}
+
+var databases atomic.Int64
+
+// newDatabase is how to connect to an empty database.
+func newDatabase(tb testing.TB) *pgxpool.Config {
+	tb.Helper()
+	if _, err := postgres.FindPostgres(); err != nil {
+		tb.Skip(err)
+	}
+	k, err := database()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	config := poolOf(tb, k)
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer pool.Close()
+	name := fmt.Sprintf("test_%d", databases.Add(1))
+	if _, err := pool.Exec(context.Background(), "create database "+name); err != nil {
+		tb.Fatal(err)
+	}
+	config = config.Copy()
+	config.ConnConfig.Database = name
+	return config
+}
+
+func poolOf(tb testing.TB, k *postgres.Kept) *pgxpool.Config {
+	tb.Helper()
+	config, err := Local(k)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return config
+}
+
+// quick notices what is lost soon.
+var quick = Timing{LostAfter: 500 * time.Millisecond, Tend: 50 * time.Millisecond}
+
+func open(tb testing.TB, config *pgxpool.Config, build string) *Store {
+	tb.Helper()
+	s, err := Open(context.Background(), config.Copy(), build, quick)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Close)
+	return s
+}
+
+func work(tb testing.TB, s *Store, slots int) *Worker {
+	tb.Helper()
+	w, err := s.Start(context.Background(), slots, func(err error) { tb.Log("trouble:", err) })
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return w
+}
+
+// definition is a search of few runs.
+func definition(tb testing.TB, unguided bool) Definition {
+	tb.Helper()
+	s, err := scenario.Load("../../scenarios/gc-pause.yaml")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return Definition{Scenario: s.Text, File: s.File, Variant: "fenced", Properties: checker.Demanded(""), Unguided: unguided,
+		First: 7, Runs: 3000, RangeRuns: 50, EpochRanges: 16}
+}
+
+// alone is what one process finds, without a database.
+func alone(tb testing.TB, d *Definition) explore.Report {
+	tb.Helper()
+	search, err := d.Search()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	sum, ground, last := explore.Part{First: d.First}, &explore.Ground{}, (*epoch)(nil)
+	for runs := uint64(0); runs < d.Runs; {
+		e := d.next(last)
+		made, err := search.Range(context.Background(), ground, sum.Sampled(), runs, uint64(e.runs))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if sum, err = explore.Merge(sum, made.Part); err != nil {
+			tb.Fatal(err)
+		}
+		ground.Learn(made)
+		last, runs = &e, runs+uint64(e.runs)
+	}
+	if d.Unguided {
+		whole, err := search.Run(context.Background())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if !reflect.DeepEqual(whole, sum.Report()) {
+			tb.Fatalf("ranges differ from a search")
+		}
+	}
+	return sum.Report()
+}
+
+// over waits until a campaign is over.
+func over(tb testing.TB, s *Store, id int64) *Status {
+	tb.Helper()
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		st, err := s.Status(context.Background(), id)
+		if err == nil && st.State != Running {
+			return st
+		}
+		if time.Now().After(deadline) {
+			tb.Fatalf("the campaign does not end: %+v, %v", st, err)
+		}
+	}
+}
+
+// wantAlone wants what one process would have found, and each range once.
+func wantAlone(tb testing.TB, s *Store, id int64, d *Definition) {
+	tb.Helper()
+	got, err := s.Report(context.Background(), id)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if want := alone(tb, d); !reflect.DeepEqual(got, want) {
+		tb.Errorf("the campaign found\n%+v\nwant\n%+v", got, want)
+	}
+	var runs, ranges, last int64
+	if err := s.pool.QueryRow(context.Background(), "select sum(runs), count(*), max(range) from redlock_sim.result where campaign = $1", id).Scan(&runs, &ranges, &last); err != nil {
+		tb.Fatal(err)
+	}
+	if runs != int64(d.Runs) || ranges != last+1 {
+		tb.Errorf("%d runs in %d ranges, of which the last is number %d", runs, ranges, last)
+	}
+}
+
+func TestCampaign(t *testing.T) {
+	t.Parallel()
+	for name, unguided := range map[string]bool{"unguided": true, "guided": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := newDatabase(t)
+			s := open(t, config, "one")
+			d := definition(t, unguided)
+			id, err := s.Create(context.Background(), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				defer work(t, open(t, config, "one"), 2).Stop()
+			}
+			st := over(t, s, id)
+			if st.State != Done || st.Runs != d.Runs || st.Merged != d.Runs || st.Violations == 0 || len(st.Points) == 0 || len(st.Workers) != 2 {
+				t.Errorf("%+v", st)
+			}
+			wantAlone(t, s, id, &d)
+		})
+	}
+}

@@ -52,6 +52,8 @@ type searchFlags struct {
 	now func() time.Time
 	// named: the properties are those of --property.
 	named bool
+	// campaign are the flags of sim campaign start that a search does not have; nil: it is no campaign.
+	campaign []string
 }
 
 func newSearchCommand(a *app) *cobra.Command {
@@ -173,12 +175,22 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 	}
 	result := part.Report()
 	a.printSearch(search, result, before, time.Since(began))
+	return a.endSearch(ctx, search, among, f, result, func(kept []found) error {
+		if share == nil {
+			return nil
+		}
+		return share.keepSearch(ctx, a, search, f.scenario, &part, kept)
+	})
+}
+
+// endSearch writes what a search found, and says how it ended. keep takes what was written; nil: nobody does.
+func (a *app) endSearch(ctx context.Context, search explore.Search, among *liveSearch, f searchFlags, result explore.Report, keep func([]found) error) error {
 	kept, sure, err := a.keepFound(ctx, search, among, f, result)
 	if err != nil {
 		return interruptedOr(ctx, err)
 	}
-	if share != nil {
-		if err := share.keepSearch(ctx, a, search, f.scenario, &part, kept); err != nil {
+	if keep != nil {
+		if err := keep(kept); err != nil {
 			return err
 		}
 	}
@@ -251,7 +263,7 @@ const liveJobs = 4
 func (a *app) searched(ctx context.Context, f *searchFlags) (search explore.Search, among *liveSearch, err error) {
 	search = explore.Search{Bare: f.bare, Kinds: f.kinds, Unguided: f.unguided, First: f.first, Seeds: f.seeds, StopAt: f.stopAt, Workers: f.jobs}
 	if f.world == trial.Virtual {
-		debug.SetGCPercent(800) // runs are small and leave little behind
+		debug.SetGCPercent(runsLeaveLittle)
 		s, v, properties, err := f.load(f.scenario)
 		if err != nil {
 			return search, nil, err
@@ -451,6 +463,9 @@ func (f *searchFlags) origin(search explore.Search, run uint64) string {
 // command is how a command line begins that searches the same.
 func (f *searchFlags) command(search explore.Search) []string {
 	list := []string{"sim", "search"}
+	if f.campaign != nil {
+		list = []string{"sim", "campaign", "start", "search"}
+	}
 	if f.world == trial.Live {
 		list = append(list, "--world", f.world)
 	}

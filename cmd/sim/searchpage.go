@@ -46,8 +46,12 @@ func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []f
 
 // searchAgain is the command that makes the same runs again.
 func searchAgain(search explore.Search, f searchFlags, runs uint64) string {
-	list := append(f.command(search), "--property", strings.Join(wordsOf(search.Properties), ","),
-		"--seed", fmt.Sprint(f.first), "--seeds", fmt.Sprint(runs), "--for", "0s")
+	list := append(f.command(search), "--property", strings.Join(wordsOf(search.Properties), ","), "--seed", fmt.Sprint(f.first))
+	if f.campaign != nil {
+		list = append(append(list, "--runs", fmt.Sprint(f.seeds)), f.campaign...)
+	} else {
+		list = append(list, "--seeds", fmt.Sprint(runs), "--for", "0s")
+	}
 	if len(f.kinds) > 0 {
 		list = append(list, "--kinds", strings.Join(f.kinds, ","))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
 var update = flag.Bool("update", false, "write the pages of testdata anew")
@@ -254,15 +255,20 @@ func TestLeft(t *testing.T) {
 func TestAudited(t *testing.T) {
 	t.Parallel()
 	card := func() *report.Card {
-		return &report.Card{Versions: map[string]string{"sim": "v1"}, Locks: []report.CardLock{{Command: "bin/lock", Lock: report.Lock{Version: "1.2"}}}}
+		c := &report.Card{Versions: map[string]string{"sim": "v1"}, Locks: []report.CardLock{{Command: "bin/lock", Lock: report.Lock{Version: "1.2"}}}}
+		for _, g := range scenario.Guarantees() {
+			c.Guarantees = append(c.Guarantees, report.CardGuarantee{Name: string(g)})
+		}
+		return c
 	}
 	now := versions{"v1", "7.0.15", "1.2", "bin/lock"}
-	interrupted, newer := card(), card()
+	interrupted, newer, before := card(), card(), card()
+	before.Guarantees = before.Guarantees[1:]
 	interrupted.Interrupted, newer.Versions = true, map[string]string{"sim": "v2"}
 	for name, c := range map[string]struct {
 		card *report.Card
 		want bool
-	}{"none": {nil, false}, "same": {card(), true}, "interrupted": {interrupted, false}, "newer sim": {newer, true}} {
+	}{"none": {nil, false}, "same": {card(), true}, "interrupted": {interrupted, false}, "newer sim": {newer, true}, "a guarantee is missing": {before, false}} {
 		if got := (&stored{Card: c.card}).audited(now); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}

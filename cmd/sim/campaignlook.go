@@ -1,0 +1,342 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/campaign"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+func newCampaignResumeCommand(a *app) *cobra.Command {
+	var f campaignFlags
+	c := &cobra.Command{
+		Use:   "resume [CAMPAIGN]",
+		Short: "Go on with a campaign on this machine",
+		Long: `Go on with a campaign on this machine that was interrupted: the one with the number, or else
+the newest that is not over. It does what sim campaign start does without --db. Campaigns in a
+database elsewhere go on as soon as there is a sim worker.`,
+		Example: `  sim campaign resume
+  sim campaign resume 3 --html summary.html`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withCampaign(c.Context(), f.database, args, campaign.Running, func(store *campaigns, id int64) error {
+				st, err := store.Status(c.Context(), id)
+				switch {
+				case err != nil:
+					return campaignError(c.Context(), id, err)
+				case st.State != campaign.Running:
+					return campaignError(c.Context(), id, campaign.ErrOver)
+				case st.Refused:
+					return usageError("campaign %d was begun by sim %s: with another version its seeds would not repeat\nhint: use that version, or begin a new campaign", id, st.Build)
+				}
+				return a.carryOut(c.Context(), store, id, f)
+			})
+		},
+	}
+	f.database.flags(a, c)
+	a.campaignEndFlags(c, &f.searchFlags)
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor)")
+	return c
+}
+
+// withCampaign does something with the campaign that is named, or else the newest in a state ("": any).
+func (a *app) withCampaign(ctx context.Context, db database, args []string, state string, do func(*campaigns, int64) error) error {
+	var id int64
+	if len(args) > 0 {
+		var err error
+		if id, err = strconv.ParseInt(args[0], 10, 64); err != nil || id < 1 {
+			return usageError("%q is no number of a campaign\nhint: sim campaign list", args[0])
+		}
+	}
+	store, err := a.openCampaigns(ctx, db, false)
+	if err != nil {
+		return err
+	}
+	defer store.close()
+	if id == 0 {
+		if id, err = store.Latest(ctx, state); err != nil {
+			return databaseError(ctx, err)
+		}
+		if id == 0 {
+			return usageError("there is no campaign that is %s\nhint: sim campaign list", orAny(state))
+		}
+	}
+	return do(store, id)
+}
+
+func orAny(state string) string {
+	if state == "" {
+		return "begun"
+	}
+	return state
+}
+
+func newCampaignListCommand(a *app) *cobra.Command {
+	var db database
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the campaigns of a database",
+		Example: `  sim campaign list
+  sim campaign list --db postgres://sim@db.example/campaigns --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			store, err := a.openCampaigns(c.Context(), db, false)
+			if err != nil {
+				return err
+			}
+			defer store.close()
+			list, err := store.List(c.Context())
+			if err != nil {
+				return databaseError(c.Context(), err)
+			}
+			if asJSON {
+				return a.writeStatus(list)
+			}
+			for i := range list {
+				st := &list[i]
+				fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "%4d  %-20.60s %-12.40s %-10s %s of %s runs, %s, begun %s\n", st.ID, st.Name, st.Variant, st.State,
+					shortCount(st.Runs), shortCount(st.Target), words.Count(st.Violations, "violation"), st.Created.UTC().Format("2 January 2006, 15:04 UTC"))
+			}
+			return nil
+		},
+	}
+	db.flags(a, c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func newCampaignStatusCommand(a *app) *cobra.Command {
+	var db database
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "status [CAMPAIGN]",
+		Short: "Print how far a campaign is",
+		Long: `Print how far a campaign is: the one with the number, or else the newest. What is found is
+counted once all runs before it are made, too.`,
+		Example: `  sim campaign status
+  sim campaign status 3 --json --db postgres://sim@db.example/campaigns`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withCampaign(c.Context(), db, args, "", func(store *campaigns, id int64) error {
+				st, err := store.Status(c.Context(), id)
+				if err != nil {
+					return campaignError(c.Context(), id, err)
+				}
+				if asJSON {
+					return a.writeStatus(st)
+				}
+				a.printStatus(st)
+				return nil
+			})
+		},
+	}
+	db.flags(a, c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// printStatus prints all of a status.
+func (a *app) printStatus(st *campaign.Status) {
+	out := report.PlainLines{Writer: a.stdout}
+	fmt.Fprintf(out, "campaign %d   %s   %s\n  state      %s\n", st.ID, st.Name, st.Variant, stateOf(st))
+	if st.State == campaign.Running {
+		fmt.Fprintf(out, "  progress   %s\n", a.campaignLine(st))
+	}
+	if st.Refused {
+		fmt.Fprintf(out, "  version    begun by sim %s: this one cannot work on it\n", st.Build)
+	}
+	fmt.Fprintf(out, "  behaviours %d\n", st.Behaviours)
+	for _, c := range st.Classes {
+		fmt.Fprintf(out, "  violated   %-60s %s\n", c.Name, words.Count(c.Runs, "run"))
+	}
+	for _, w := range st.Workers {
+		fmt.Fprintf(out, "  worker     %s, process %d: %d of %d at work, %s made\n", w.Host, w.PID, w.Busy, w.Slots, words.Count(uint64(w.Runs), "run"))
+	}
+}
+
+func newCampaignWatchCommand(a *app) *cobra.Command {
+	var db database
+	c := &cobra.Command{
+		Use:   "watch [CAMPAIGN]",
+		Short: "Watch a campaign until it is over",
+		Long: `Watch a campaign until it is over, or until Ctrl-C: how fast it is, how many behaviours and violations
+it has seen, how many workers are alive, and how long it will take. Classes of violations are listed as
+they come. Without a number it is the newest campaign that is running.`,
+		Example: `  sim campaign watch
+  sim campaign watch 3 --db postgres://sim@db.example/campaigns`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withCampaign(c.Context(), db, args, campaign.Running, func(store *campaigns, id int64) error {
+				st, err := a.follow(c.Context(), store.Store, id)
+				if err == nil && st != nil {
+					a.printStatus(st)
+				}
+				if err == nil && c.Context().Err() != nil {
+					return &exitError{code: exitInterrupted}
+				}
+				return err
+			})
+		},
+	}
+	db.flags(a, c)
+	return c
+}
+
+func newCampaignReportCommand(a *app) *cobra.Command {
+	var db database
+	var f searchFlags
+	c := &cobra.Command{
+		Use:   "report [CAMPAIGN]",
+		Short: "Write what a campaign found",
+		Long: `Write what a campaign found so far: shrink the violations and write them as scenarios, as sim
+search does. Without a number it is the newest campaign. The exit codes are those of sim search.`,
+		Example: `  sim campaign report
+  sim campaign report 3 --html summary.html --db postgres://sim@db.example/campaigns`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withCampaign(c.Context(), db, args, "", func(store *campaigns, id int64) error {
+				return a.reportCampaign(c.Context(), store.Store, id, f)
+			})
+		},
+	}
+	db.flags(a, c)
+	a.campaignEndFlags(c, &f)
+	return c
+}
+
+func newCampaignCancelCommand(a *app) *cobra.Command {
+	var db database
+	c := &cobra.Command{
+		Use:   "cancel CAMPAIGN",
+		Short: "End a campaign",
+		Long: `End a campaign. Workers leave it within a few seconds. What it found stays, for sim campaign
+report; it cannot be continued.`,
+		Example: `  sim campaign cancel 3
+  sim campaign cancel 3 --db postgres://sim@db.example/campaigns`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withCampaign(c.Context(), db, args, "", func(store *campaigns, id int64) error {
+				if err := store.Cancel(c.Context(), id); err != nil {
+					return campaignError(c.Context(), id, err)
+				}
+				fmt.Fprintf(a.stdout, "campaign %d is cancelled\n", id)
+				return nil
+			})
+		},
+	}
+	db.flags(a, c)
+	return c
+}
+
+const (
+	// lookEvery is how often a campaign that is followed is looked at.
+	lookEvery = 500 * time.Millisecond
+	// sayEvery is how often its progress is told where there is no terminal.
+	sayEvery = 10 * time.Second
+)
+
+// follow shows how a campaign goes on until it is over, or ctx ends: then what is returned is the last that was known, which
+// may be nil.
+func (a *app) follow(ctx context.Context, store *campaign.Store, id int64) (last *campaign.Status, err error) {
+	defer a.clearLine()
+	shown := make(map[string]bool)
+	var said time.Time
+	troubled := false
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		limited, cancel := context.WithTimeout(ctx, connectWithin)
+		st, err := store.Status(limited, id)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return last, nil
+		case errors.Is(err, campaign.ErrNone):
+			return nil, campaignError(ctx, id, err)
+		case err != nil && !troubled:
+			a.trouble(err)
+		case err == nil:
+			last = st
+			a.tellFound(st, shown)
+			if st.State != campaign.Running {
+				return st, nil
+			}
+			a.phase(a.campaignLine(st))
+			if !a.isTerminal(a.stderr) && time.Since(said) > sayEvery {
+				fmt.Fprintln(report.PlainLines{Writer: a.stderr}, a.campaignLine(st))
+				said = time.Now()
+			}
+		}
+		troubled = err != nil
+		select {
+		case <-ctx.Done():
+			return last, nil
+		case <-tick.C:
+		}
+	}
+}
+
+// tellFound tells of the first violation of each class.
+func (a *app) tellFound(st *campaign.Status, shown map[string]bool) {
+	for _, k := range st.Found {
+		if !shown[k.Class] {
+			shown[k.Class] = true
+			a.clearLine()
+			fmt.Fprintf(report.PlainLines{Writer: a.stderr}, "violated %s in run %d\n", k.Class, k.Run)
+		}
+	}
+}
+
+// campaignLine says how far a campaign is.
+func (a *app) campaignLine(st *campaign.Status) string {
+	slots, busy := 0, 0
+	for _, w := range st.Workers {
+		slots += w.Slots
+		busy += w.Busy
+	}
+	left := "nobody works on it"
+	if st.LeftMS > 0 {
+		left = shortTime(time.Duration(st.LeftMS)*time.Millisecond) + " left"
+	}
+	parts := []string{fmt.Sprintf("%s of %s runs", shortCount(st.Runs), shortCount(st.Target)), perSecond(st.Rate),
+		strings.TrimSpace(shortCount(st.Behaviours) + " behaviours " + a.spark(st.Points)), words.Count(st.Violations, "violation"),
+		fmt.Sprintf("%d of %d busy", busy, slots), left}
+	return strings.Join(parts, ", ")
+}
+
+// shortTime is a duration as a person says it.
+func shortTime(d time.Duration) string {
+	switch {
+	case d > 48*time.Hour:
+		return fmt.Sprintf("%.0f days", d.Hours()/24)
+	case d > 10*time.Minute:
+		return d.Round(time.Minute).String()[:len(d.Round(time.Minute).String())-2]
+	}
+	return d.Round(time.Second).String()
+}
+
+// spark draws how behaviours grew, where the terminal can show it.
+func (a *app) spark(points []campaign.Point) string {
+	const width = 12
+	if !a.textOptions().Unicode || len(points) < width {
+		return ""
+	}
+	most := max(points[len(points)-1].Behaviours, 1)
+	bars := []rune("▁▂▃▄▅▆▇█")
+	var b strings.Builder
+	for i := range width {
+		p := points[(len(points)-1)*i/(width-1)]
+		at := int(max(p.Behaviours, 0) * int64(len(bars)-1) / most)
+		b.WriteRune(bars[min(at, len(bars)-1)])
+	}
+	return b.String()
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-sim/redlock-sim/internal/campaign"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+func newWorkerCommand(a *app) *cobra.Command {
+	var db database
+	var jobs int
+	var metrics string
+	c := &cobra.Command{
+		Use:   "worker",
+		Short: "Work on the campaigns of a database",
+		Long: `Work on the campaigns of a database, until Ctrl-C. Any number of workers, on any number of
+machines, share the work: sim campaign says how. Start one on each machine; it makes one run
+at a time on each processor.
+
+A worker takes nothing from the database but scenarios for the virtual world: it starts no
+program and connects to nothing else. It works only on campaigns that the same version of sim
+began, for with another one the seeds would not repeat.
+
+On Ctrl-C the ranges that are being worked on go back at once. What a worker that was killed
+was working on is taken over after 15 s.`,
+		Example: `  sim worker --db postgres://sim@db.example/campaigns
+  sim worker --db postgres://sim@db.example/campaigns -j 4 --metrics 127.0.0.1:9090`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if jobs < 0 || jobs > mostSlots {
+				return usageError("--jobs: want 1 to %d", mostSlots)
+			}
+			return a.worker(c.Context(), db, slotsOf(jobs), metrics)
+		},
+	}
+	db.flags(a, c)
+	c.Flags().IntVarP(&jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor)")
+	c.Flags().StringVar(&metrics, "metrics", "", "also serve figures for Prometheus at this address, such as 127.0.0.1:9090 (path /metrics)")
+	return c
+}
+
+// mostSlots bounds how many runs a worker makes at once.
+const mostSlots = 1024
+
+func slotsOf(jobs int) int {
+	if jobs == 0 {
+		return runtime.NumCPU()
+	}
+	return jobs
+}
+
+func (a *app) worker(ctx context.Context, db database, slots int, metrics string) error {
+	store, err := a.openCampaigns(ctx, db, false)
+	if err != nil {
+		return err
+	}
+	defer store.close()
+	debug.SetGCPercent(runsLeaveLittle)
+	w, err := store.Start(ctx, slots, a.trouble)
+	if err != nil {
+		return databaseError(ctx, err)
+	}
+	defer w.Stop()
+	if metrics != "" {
+		stop, err := serveMetrics(ctx, metrics, store.Store)
+		if err != nil {
+			return &trial.EnvironmentError{Err: fmt.Errorf("--metrics: %w", err)}
+		}
+		defer stop()
+	}
+	fmt.Fprintf(a.stderr, "%s on this machine (Ctrl-C stops them)\n", words.Count(slots, "worker"))
+	a.tellRefused(ctx, store.Store)
+	<-ctx.Done()
+	return &exitError{exitInterrupted, errors.New("interrupted; what was being worked on goes back")}
+}
+
+// tellRefused says which campaigns this sim cannot carry out.
+func (a *app) tellRefused(ctx context.Context, store *campaign.Store) {
+	list, err := store.List(ctx)
+	if err != nil {
+		return // the worker tells of trouble
+	}
+	build, _ := programBuild()
+	for _, st := range list {
+		if st.Refused {
+			fmt.Fprintf(report.PlainLines{Writer: a.stderr}, "campaign %d was begun by sim %s; this is sim %s, with which its seeds would not repeat: left alone\n", st.ID, st.Build, build)
+		}
+	}
+}
+
+// trouble tells what goes wrong and is tried again.
+func (a *app) trouble(err error) {
+	a.clearLine()
+	if err == nil {
+		fmt.Fprintln(a.stderr, "the database answers again")
+		return
+	}
+	fmt.Fprintf(report.PlainLines{Writer: a.stderr}, "trying again: %v\n", err)
+}
+
+// serveMetrics serves the figures until stop.
+func serveMetrics(ctx context.Context, addr string, store *campaign.Store) (stop func(), err error) {
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("failed to listen: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", store.Metrics())
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 1 << 16}
+	go func() { _ = srv.Serve(ln) }()
+	return func() { _ = srv.Close() }, nil
+}

@@ -26,7 +26,12 @@ var database = sync.OnceValues(func() (*postgres.Kept, error) {
 
 var folder string
 
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+func TestMain(m *testing.M) {
+	if url := os.Getenv(workerVariable); url != "" {
+		beWorker(url)
+	}
+	os.Exit(runTests(m))
+}
 
 func runTests(m *testing.M) int {
 	var err error

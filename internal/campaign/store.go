@@ -37,6 +37,9 @@ type Store struct {
 	// insert makes jobs; it carries none out.
 	insert *river.Client[pgx.Tx]
 	timing Timing
+	// make makes the runs of a range in the place of the search, in a benchmark of the database; nil: the
+	// search does.
+	make func(ctx context.Context, first, runs uint64) (*explore.Made, error)
 }
 
 // Timing says how soon things are noticed. Zero values take the defaults.
@@ -66,6 +69,13 @@ func Open(ctx context.Context, config *pgxpool.Config, build string, timing Timi
 	}
 	if timing.Tend == 0 {
 		timing.Tend = tend
+	}
+	// A process that stands still within a transaction would keep others from its rows.
+	config = config.Copy()
+	limit := fmt.Sprintf("set idle_in_transaction_session_timeout = %d", timing.LostAfter.Milliseconds())
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, limit)
+		return err
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

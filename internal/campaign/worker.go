@@ -329,6 +329,9 @@ func (w *Worker) search(ctx context.Context, c *carried, sampled uint, first, ru
 			err = fmt.Errorf("sim went wrong: %v\n%s", p, debug.Stack())
 		}
 	}()
+	if w.make != nil {
+		return w.make(ctx, first, runs)
+	}
 	return c.search.Range(ctx, c.ground, sampled, first, runs)
 }
 

@@ -234,5 +234,13 @@ func (k *Kept) Close() {
 	}
 }
 
+// Crash kills the server, which this process has started, and closes it: its data are as a power cut of the
+// server alone leaves them.
+func (k *Kept) Crash() {
+	machine.KillTree(k.server)
+	<-k.server.Gone
+	k.Close()
+}
+
 // keptEndsWithin bounds how long the server may take to write what it has to its disk.
 const keptEndsWithin = 20 * time.Second

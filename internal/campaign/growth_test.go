@@ -1,0 +1,117 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+)
+
+// BenchmarkWorkers measures how much of a campaign 1, 2, 4 and 8 workers of one process make.
+func BenchmarkWorkers(b *testing.B) {
+	for _, slots := range []int{1, 2, 4, 8} {
+		b.Run(strconv.Itoa(slots), func(b *testing.B) {
+			for b.Loop() {
+				d := definition(b, true)
+				d.Runs, d.RangeRuns = 60_000, 2000
+				made, took := campaignOf(b, d, slots, 1, nil, Timing{})
+				b.ReportMetric(float64(made)/took.Seconds(), "runs/s")
+			}
+		})
+	}
+}
+
+// BenchmarkDatabase measures how many ranges a second the database of sim's own stores, where workers do nothing but
+// sleep: SLEEP (1s), and 16 workers each have a pool of 4 connections, as a process on a machine of 16 processors has.
+func BenchmarkDatabase(b *testing.B) {
+	sleep, err := time.ParseDuration(os.Getenv("SLEEP"))
+	if err != nil {
+		sleep = time.Second
+	}
+	for _, slots := range []int{16, 64, 256, 1000} {
+		b.Run(fmt.Sprint(slots), func(b *testing.B) {
+			for b.Loop() {
+				d := definition(b, true)
+				d.RangeRuns = 20
+				// As many ranges as all workers make in 20 s, if nothing else takes time.
+				ranges := max(uint64(float64(slots)*20/sleep.Seconds()), 100)
+				d.Runs = d.RangeRuns * ranges
+				small := d
+				small.Runs = d.RangeRuns
+				search, err := small.Search()
+				if err != nil {
+					b.Fatal(err)
+				}
+				template, err := search.Range(context.Background(), nil, 0, 0, d.RangeRuns)
+				if err != nil {
+					b.Fatal(err)
+				}
+				made, took := campaignOf(b, d, slots, 16, func(ctx context.Context, first, runs uint64) (*explore.Made, error) {
+					select {
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					case <-time.After(sleep):
+					}
+					part := template.Part
+					part.Seeds = []explore.Seeds{{First: d.First + first, Count: runs}}
+					part.Found = nil
+					return &explore.Made{Part: part}, nil
+				}, Timing{})
+				b.ReportMetric(float64(made/d.RangeRuns)/took.Seconds(), "ranges/s")
+				b.ReportMetric(float64(ranges)*sleep.Seconds()/float64(slots)/took.Seconds()*100, "%busy")
+			}
+		})
+	}
+}
+
+// campaignOf carries a campaign out, and says how many runs were made in what time. Each process has so many of the
+// slots. make makes ranges; nil: the search does.
+func campaignOf(b *testing.B, d Definition, slots, perProcess int, make func(context.Context, uint64, uint64) (*explore.Made, error), timing Timing) (uint64, time.Duration) {
+	b.Helper()
+	ctx := context.Background()
+	config := newDatabase(b)
+	config.MaxConns = 4
+	s, err := Open(ctx, config, "one", timing)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	var workers []*Worker
+	for at := 0; at < slots; at += perProcess {
+		own, err := Open(ctx, config, "one", timing)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer own.Close()
+		own.make = make
+		w, err := own.Start(ctx, min(perProcess, slots-at), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		workers = append(workers, w)
+	}
+	began := time.Now()
+	id, err := s.Create(ctx, d)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for {
+		var state string
+		if err := s.pool.QueryRow(ctx, "select state from redlock_sim.campaign where id = $1", id).Scan(&state); err != nil {
+			b.Fatal(err)
+		}
+		if state == Done {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	took := time.Since(began)
+	for _, w := range workers {
+		w.Stop()
+	}
+	return d.Runs, took
+}

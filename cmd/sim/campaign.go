@@ -233,8 +233,8 @@ func tookOf(st *campaign.Status, now time.Time) time.Duration {
 
 // stateOf says how a campaign stands.
 func stateOf(st *campaign.Status) string {
-	text := fmt.Sprintf("%s, %s of %s in %s, %.1f processor hours", st.State, shortCount(st.Runs), words.Count(st.Target, "run"),
-		words.Count(uint64(st.Ranges), "range"), float64(st.WorkMS)/3.6e6)
+	text := fmt.Sprintf("%s, %s of %s in %s, %s of work", st.State, shortCount(st.Runs), words.Count(st.Target, "run"),
+		words.Count(uint64(st.Ranges), "range"), shortTime(time.Duration(st.WorkMS)*time.Millisecond))
 	if st.Failure != "" {
 		text += ": " + st.Failure
 	}

@@ -304,7 +304,10 @@ func (a *app) campaignLine(st *campaign.Status) string {
 		busy += w.Busy
 	}
 	left := "nobody works on it"
-	if st.LeftMS > 0 {
+	switch {
+	case st.LeftMS == 0 && slots > 0:
+		left = "just begun"
+	case st.LeftMS > 0:
 		left = shortTime(time.Duration(st.LeftMS)*time.Millisecond) + " left"
 	}
 	parts := []string{fmt.Sprintf("%s of %s runs", shortCount(st.Runs), shortCount(st.Target)), perSecond(st.Rate),

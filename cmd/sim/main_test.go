@@ -85,6 +85,7 @@ func TestScripts(t *testing.T) {
 			"certificate": certificate,
 			"expand":      expand,
 			"watching":    watching,
+			"campaigning": campaigning,
 			"serving":     serving,
 		},
 	})
@@ -199,6 +200,25 @@ func interruptAt(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	ts.Check(os.WriteFile(ts.MkAbs("pid.txt"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644))
+	_ = cmd.Wait()
+	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), stderr.Bytes(), 0o644))
+}
+
+// campaigning ARGS... has sim begin a campaign on this machine, and interrupts it once some of its runs are made. The exit code goes to
+// code.txt.
+func campaigning(ts *testscript.TestScript, _ bool, args []string) {
+	var stdout, stderr bytes.Buffer
+	cmd := simCommand(ts, args, &stdout, &stderr)
+	ts.Check(cmd.Start())
+	eventually(ts, "some runs", func() bool {
+		var out, why bytes.Buffer
+		var st struct{ Runs, Target uint64 }
+		look := simCommand(ts, []string{"campaign", "status", "--json"}, &out, &why)
+		return look.Run() == nil && json.Unmarshal(out.Bytes(), &st) == nil && st.Runs > 0 && st.Runs < st.Target
+	})
+	ts.Check(cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Wait()
 	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))

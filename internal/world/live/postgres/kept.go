@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 
 // Kept is a PostgreSQL server of ours whose data stay on the disk. It listens on a socket in its
 // folder alone, which nobody else can enter. Several processes may use one: the first starts the
-// server, and it ends with that one.
+// server. When that one ends, so does the server, and the next that connects starts it again.
 type Kept struct {
 	// folder is open, so that the server gets to it whatever the rights of the folders above it, and
 	// however long its path is: both matter where we are root and the server is not.
@@ -31,6 +32,9 @@ type Kept struct {
 	lock     *os.File
 	server   *machine.Child // nil: another process has it
 	password string
+
+	mu     sync.Mutex // guards server, while connections are opened
+	closed bool
 }
 
 // Names in the folder.
@@ -201,7 +205,7 @@ func (k *Kept) try(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config.DialFunc = k.Dial
+	config.DialFunc = k.reach
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return err
@@ -214,16 +218,46 @@ func (k *Kept) URL() string {
 	return client.Address{Address: "127.0.0.1:" + port, Username: keptRole, Secret: k.password}.PostgresURL()
 }
 
-// Dial opens a connection; the address does not matter.
-func (k *Kept) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+// Dial opens a connection; the address does not matter. Where there is no server any more, it starts one.
+func (k *Kept) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := k.reach(ctx, network, address)
+	if err == nil || !k.again(ctx) {
+		return conn, err
+	}
+	return k.reach(ctx, network, address)
+}
+
+// again starts the server where nobody else has: the process that had started it has ended, or the server has.
+func (k *Kept) again(ctx context.Context) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed || k.server != nil && !k.server.Dead() {
+		return !k.closed
+	}
+	if k.server == nil {
+		if mine, err := machine.TryLock(k.lock); err != nil || !mine {
+			return false
+		}
+	}
+	return k.start(ctx) == nil
+}
+
+func (k *Kept) reach(ctx context.Context, _, _ string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/.s.PGSQL.%s", k.folder.Fd(), port))
 }
 
 // Started reports that this process has started the server, and ends it.
-func (k *Kept) Started() bool { return k.server != nil }
+func (k *Kept) Started() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.server != nil
+}
 
 // Close ends the server in order, where this process has started it.
 func (k *Kept) Close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed = true
 	if k.server != nil {
 		k.server.End(syscall.SIGINT, keptEndsWithin) // its fast shutdown: it does not wait for connections
 	}
@@ -237,8 +271,11 @@ func (k *Kept) Close() {
 // Crash kills the server, which this process has started, and closes it: its data are as a power cut of the
 // server alone leaves them.
 func (k *Kept) Crash() {
+	k.mu.Lock()
 	machine.KillTree(k.server)
 	<-k.server.Gone
+	k.closed = true
+	k.mu.Unlock()
 	k.Close()
 }
 

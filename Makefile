@@ -54,7 +54,7 @@ setup-test:
 
 # Packages whose tests run real servers, clients and lock programs: one at a time. They wait for half of the time, and
 # the others use that, with a lower priority.
-LIVE_TESTS := /cmd/sim$$|/world/live|/conform|/program|/client|/machine
+LIVE_TESTS := /cmd/sim$$|/campaign$$|/world/live|/conform|/program|/client|/machine
 
 .PHONY: test
 test: setup-test build ## Set up what the tests need, and run them all
@@ -74,8 +74,9 @@ newest: ## Build and test with every direct dependency at its newest, in a copy
 	sh scripts/newest.sh ./locktest ./internal/client/...
 
 .PHONY: torture
-torture: setup-test build ## Kill sim in every way, starve it, feed it spoilt files (TORTURE=10 rounds; about 10 minutes)
+torture: setup-test build ## Kill sim in every way, starve it, feed it spoilt files, strike campaigns (TORTURE=10 rounds, STRIKES=200; about 15 minutes)
 	TORTURE=$(TORTURE) $(GO) test -tags torture -timeout 3h -v -count 1 -run 'TestDeaths|TestScarceMachine|TestHostileFiles' ./cmd/sim
+	CAMPAIGN_STRIKES=$(or $(STRIKES),200) $(GO) test -timeout 1h -v -count 1 -run TestFaults ./internal/campaign
 
 .PHONY: race
 race: setup-test ## Run all tests under the race detector

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/campaign"
 	"github.com/redlock-sim/redlock-sim/internal/serve"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 func newServeCommand(a *app) *cobra.Command {
@@ -16,6 +20,8 @@ func newServeCommand(a *app) *cobra.Command {
 	var hosts []string
 	var remote, readOnly bool
 	var memory int64
+	var campaigns bool
+	var db database
 	c := &cobra.Command{
 		Use:   "serve [FOLDER]",
 		Short: "Browse stored runs in a web browser",
@@ -30,6 +36,7 @@ The server listens on the loopback interface. For any other address give --remot
 with --host each name or address under which browsers reach the server.`,
 		Example: `  sim serve
   sim serve my/reports --listen 127.0.0.1:9000 --read-only
+  sim serve --campaigns --db postgres://sim@db.example/campaigns
   SIM_TOKEN=a-secret-of-my-own sim serve --token-env SIM_TOKEN`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -45,6 +52,14 @@ with --host each name or address under which browsers reach the server.`,
 				if o.Token = os.Getenv(tokenEnv); o.Token == "" {
 					return usageError("--token-env: the environment variable %s is not set", tokenEnv)
 				}
+			}
+			if campaigns || db.url != "" {
+				store, err := a.openCampaigns(c.Context(), db, false)
+				if err != nil {
+					return err
+				}
+				defer store.close()
+				o.Campaigns = func(ctx context.Context) ([]serve.Campaign, error) { return a.servedCampaigns(ctx, store.Store) }
 			}
 			h, err := serve.New(o)
 			if errors.Is(err, serve.ErrToken) {
@@ -77,6 +92,46 @@ with --host each name or address under which browsers reach the server.`,
 	c.Flags().StringSliceVar(&hosts, "host", nil, "a host name under which browsers reach the server, besides those of loopback")
 	c.Flags().StringVar(&tokenEnv, "token-env", "", "the environment variable with the secret, of at least 16 letters and digits (default: a new secret)")
 	c.Flags().Int64Var(&memory, "memory", 0, "how much memory pages may take together, in MiB (default: a quarter of what is free, at most 1024)")
+	c.Flags().BoolVar(&campaigns, "campaigns", false, "also show campaigns, at /campaigns: those of --db")
+	db.flags(a, c)
 	c.Flags().BoolVar(&readOnly, "read-only", false, "do not allow runs to be deleted")
 	return c
+}
+
+// mostServed bounds how many campaigns a page shows.
+const mostServed = 20
+
+// servedCampaigns are the newest campaigns for their page.
+func (a *app) servedCampaigns(ctx context.Context, store *campaign.Store) (list []serve.Campaign, err error) {
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	known, err := store.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range known[:min(len(known), mostServed)] {
+		st, err := store.Status(ctx, one.ID)
+		if err != nil {
+			return nil, err
+		}
+		c := serve.Campaign{ID: st.ID, Name: st.Name, Variant: st.Variant, State: st.State, Running: st.State == campaign.Running, Facts: []serve.CampaignFact{
+			{Name: "runs", Value: shortCount(st.Runs) + " of " + shortCount(st.Target)}, {Name: "rate", Value: perSecond(st.Rate)},
+			{Name: "behaviours", Value: fmt.Sprint(st.Behaviours)}, {Name: "violations", Value: fmt.Sprint(st.Violations)},
+			{Name: "work", Value: shortTime(time.Duration(st.WorkMS) * time.Millisecond)}, {Name: "workers alive", Value: words.Count(len(st.Workers), "process")},
+		}}
+		if st.LeftMS > 0 {
+			c.Facts = append(c.Facts, serve.CampaignFact{Name: "left", Value: shortTime(time.Duration(st.LeftMS) * time.Millisecond)})
+		}
+		if st.Failure != "" {
+			c.Facts = append(c.Facts, serve.CampaignFact{Name: "failure", Value: st.Failure})
+		}
+		for _, class := range st.Classes {
+			c.Violated = append(c.Violated, serve.CampaignFact{Name: class.Name, Value: fmt.Sprint(class.Runs)})
+		}
+		for _, p := range st.Points {
+			c.Points = append(c.Points, serve.CampaignPoint{After: p.At.Sub(st.Created), Behaviours: p.Behaviours})
+		}
+		list = append(list, c)
+	}
+	return list, nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -112,6 +113,9 @@ func (a *app) trouble(err error) {
 
 // serveMetrics serves the figures until stop.
 func serveMetrics(ctx context.Context, addr string, store *campaign.Store) (stop func(), err error) {
+	if strings.HasPrefix(addr, ":") {
+		addr = "127.0.0.1" + addr
+	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("failed to listen: %w", err)

@@ -65,6 +65,8 @@ type listPage struct {
 	Delete   string
 	ReadOnly bool
 	Live     bool
+	// Campaigns: there is a page of them.
+	Campaigns bool
 }
 
 // pageLink leads to another page of the list; a gap leads nowhere.
@@ -85,7 +87,7 @@ type listRow struct {
 
 func (h *Handler) list(w http.ResponseWriter, r *http.Request) error {
 	all := h.index.list(r.Context())
-	p := listPage{Query: r.FormValue("q"), Outcome: r.FormValue("outcome"), Total: len(all.runs), Unread: all.unread, ReadOnly: h.o.ReadOnly}
+	p := listPage{Query: r.FormValue("q"), Outcome: r.FormValue("outcome"), Total: len(all.runs), Unread: all.unread, ReadOnly: h.o.ReadOnly, Campaigns: h.o.Campaigns != nil}
 	outcomes := make(map[string]bool)
 	words := strings.Fields(strings.ToLower(p.Query))
 	var found []*entry

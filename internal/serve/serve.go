@@ -34,6 +34,8 @@ type Options struct {
 	Memory int64
 	// ReadOnly refuses to delete runs.
 	ReadOnly bool
+	// Campaigns lists the campaigns of a database; nil: there is none, and no page of them.
+	Campaigns func(context.Context) ([]Campaign, error)
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
 }
@@ -79,6 +81,9 @@ func New(o Options) (*Handler, error) {
 	mux.HandleFunc("GET /compare", h.page(h.compare))
 	mux.HandleFunc("GET /compare/pictures", h.page(h.pictures))
 	mux.HandleFunc("POST /delete", h.page(h.remove))
+	if o.Campaigns != nil {
+		mux.HandleFunc("GET /campaigns", h.page(h.campaigns))
+	}
 	h.outer = http.NewCrossOriginProtection().Handler(mux)
 	return h, nil
 }

@@ -5,24 +5,54 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 )
 
-// BenchmarkWorkers measures how much of a campaign 1, 2, 4 and 8 workers of one process make.
+// BenchmarkWorkers measures how much of a campaign 1, 2, 4 and 8 workers make, and what a run costs beside a search without a
+// database: "search".
 func BenchmarkWorkers(b *testing.B) {
+	b.Run("search", func(b *testing.B) {
+		for b.Loop() {
+			d := definition(b, true)
+			d.Runs = 8_000
+			search, err := d.Search()
+			if err != nil {
+				b.Fatal(err)
+			}
+			before, began := cpu(b), time.Now()
+			if _, err := search.Run(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(d.Runs)/time.Since(began).Seconds(), "runs/s")
+			b.ReportMetric(float64(d.Runs)/(cpu(b)-before).Seconds(), "runs/cpu-s")
+		}
+	})
 	for _, slots := range []int{1, 2, 4, 8} {
 		b.Run(strconv.Itoa(slots), func(b *testing.B) {
 			for b.Loop() {
 				d := definition(b, true)
-				d.Runs, d.RangeRuns = 60_000, 2000
+				d.Runs, d.RangeRuns = 8_000, 500
+				before := cpu(b)
 				made, took := campaignOf(b, d, slots, 1, nil, Timing{})
 				b.ReportMetric(float64(made)/took.Seconds(), "runs/s")
+				b.ReportMetric(float64(made)/(cpu(b)-before).Seconds(), "runs/cpu-s")
 			}
 		})
 	}
+}
+
+// cpu is how long processors have worked for this process: the machine may be busy with others.
+func cpu(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // BenchmarkDatabase measures how many ranges a second the database of sim's own stores, where workers do nothing but

@@ -56,6 +56,7 @@ var victims = []struct {
 	{"conform", []string{"conform", "sim lock set-nx-px"}, 4 * time.Second},
 	{"JSON", []string{"run", "set-nx-px", "gc-pause", "--json", "--tries", "1"}, 4 * time.Second},
 	{"search", []string{"search", "gc-pause", "--for", "2s"}, 2 * time.Second},
+	{"campaign", []string{"campaign", "start", "search", "gc-pause", "--runs", "10k", "--range", "500"}, 5 * time.Second},
 }
 
 // deaths are the ways in which a command ends. The last one closes its output.

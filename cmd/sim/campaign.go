@@ -89,7 +89,7 @@ flags, 4 the database cannot be used.`,
 		},
 	}
 	f.searchFlags.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("")...)
-	f.database.flags(a, c)
+	f.databaseFlags(a, c)
 	c.Flags().Var(&f.runs, "runs", "how many runs to make: 200k, 5M, 10B")
 	c.Flags().Uint64Var(&f.first, "seed", 0, "the first seed")
 	c.Flags().BoolVar(&f.bare, "bare", false, "leave out the scenario's own faults")
@@ -211,6 +211,9 @@ func (a *app) reportCampaign(ctx context.Context, store *campaign.Store, id int6
 	st, err := store.Status(own, id)
 	if err != nil {
 		return campaignError(own, id, err)
+	}
+	if st.Refused {
+		return usageError("campaign %d was carried out by sim %s: with another version its seeds do not repeat\nhint: report it with that version; sim campaign status %d works with any", id, st.Build, id)
 	}
 	result, err := store.Report(own, id)
 	if err != nil {

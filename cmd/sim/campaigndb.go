@@ -30,7 +30,7 @@ const lostVariable = "REDLOCK_SIM_LOST_AFTER"
 // database says where campaigns are.
 type database struct{ url, folder string }
 
-func (d *database) flags(a *app, c *cobra.Command) {
+func (d *database) databaseFlags(a *app, c *cobra.Command) {
 	c.Flags().StringVar(&d.url, "db", "", "the PostgreSQL database, postgres://user@host/name (default: $"+databaseVariable+", else a server of sim's own on this machine)")
 	c.Flags().StringVar(&d.folder, "folder", filepath.Join(a.project.Out, "campaigns"), "without --db: the folder with the data of sim's own server")
 }
@@ -43,7 +43,7 @@ type campaigns struct {
 }
 
 func (c *campaigns) close() {
-	c.Store.Close()
+	c.Close()
 	if c.kept != nil {
 		c.kept.Close()
 	}

@@ -41,7 +41,7 @@ database elsewhere go on as soon as there is a sim worker.`,
 			})
 		},
 	}
-	f.database.flags(a, c)
+	f.databaseFlags(a, c)
 	a.campaignEndFlags(c, &f.searchFlags)
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor)")
 	return c
@@ -109,7 +109,7 @@ func newCampaignListCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	db.flags(a, c)
+	db.databaseFlags(a, c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -139,7 +139,7 @@ counted once all runs before it are made, too.`,
 			})
 		},
 	}
-	db.flags(a, c)
+	db.databaseFlags(a, c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -187,7 +187,7 @@ they come. Without a number it is the newest campaign that is running.`,
 			})
 		},
 	}
-	db.flags(a, c)
+	db.databaseFlags(a, c)
 	return c
 }
 
@@ -208,7 +208,7 @@ search does. Without a number it is the newest campaign. The exit codes are thos
 			})
 		},
 	}
-	db.flags(a, c)
+	db.databaseFlags(a, c)
 	a.campaignEndFlags(c, &f)
 	return c
 }
@@ -233,7 +233,7 @@ report; it cannot be continued.`,
 			})
 		},
 	}
-	db.flags(a, c)
+	db.databaseFlags(a, c)
 	return c
 }
 

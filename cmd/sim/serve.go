@@ -93,7 +93,7 @@ with --host each name or address under which browsers reach the server.`,
 	c.Flags().StringVar(&tokenEnv, "token-env", "", "the environment variable with the secret, of at least 16 letters and digits (default: a new secret)")
 	c.Flags().Int64Var(&memory, "memory", 0, "how much memory pages may take together, in MiB (default: a quarter of what is free, at most 1024)")
 	c.Flags().BoolVar(&campaigns, "campaigns", false, "also show campaigns, at /campaigns: those of --db")
-	db.flags(a, c)
+	db.databaseFlags(a, c)
 	c.Flags().BoolVar(&readOnly, "read-only", false, "do not allow runs to be deleted")
 	return c
 }

@@ -46,7 +46,7 @@ was working on is taken over after 15 s.`,
 			return a.worker(c.Context(), db, slotsOf(jobs), metrics)
 		},
 	}
-	db.flags(a, c)
+	db.databaseFlags(a, c)
 	c.Flags().IntVarP(&jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor)")
 	c.Flags().StringVar(&metrics, "metrics", "", "also serve figures for Prometheus at this address, such as 127.0.0.1:9090 (path /metrics)")
 	return c
@@ -95,7 +95,7 @@ func (a *app) tellRefused(ctx context.Context, store *campaign.Store) {
 	}
 	build, _ := programBuild()
 	for _, st := range list {
-		if st.Refused {
+		if st.Refused && st.State == campaign.Running {
 			fmt.Fprintf(report.PlainLines{Writer: a.stderr}, "campaign %d was begun by sim %s; this is sim %s, with which its seeds would not repeat: left alone\n", st.ID, st.Build, build)
 		}
 	}

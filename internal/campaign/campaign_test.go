@@ -83,7 +83,7 @@ func poolOf(tb testing.TB, k *postgres.Kept) *pgxpool.Config {
 }
 
 // quick notices what is lost soon.
-var quick = Timing{LostAfter: 500 * time.Millisecond, Tend: 50 * time.Millisecond}
+var quick = Timing{LostAfter: time.Second, Tend: 50 * time.Millisecond}
 
 func open(tb testing.TB, config *pgxpool.Config, build string) *Store {
 	tb.Helper()

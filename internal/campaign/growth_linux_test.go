@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // BenchmarkWorkers measures how much of a campaign 1, 2, 4 and 8 workers make, and what a run costs beside a search without a
@@ -55,6 +57,26 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
+// databaseCPU is how long processors have worked for the database.
+func databaseCPU(b *testing.B) (used time.Duration) {
+	b.Helper()
+	for _, pid := range machine.Descendants() {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue // it has just ended: then its parent has its time
+		}
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		for _, field := range fields[11:15] { // its own time and that of its children, in hundredths of a second
+			n, err := strconv.Atoi(field)
+			if err != nil {
+				b.Fatal(err)
+			}
+			used += time.Duration(n) * 10 * time.Millisecond
+		}
+	}
+	return used
+}
+
 // BenchmarkDatabase measures how many ranges a second the database of sim's own stores, where workers do nothing but
 // sleep: SLEEP (1s), and 16 workers each have a pool of 4 connections, as a process on a machine of 16 processors has.
 func BenchmarkDatabase(b *testing.B) {
@@ -80,6 +102,7 @@ func BenchmarkDatabase(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
+				ofDatabase, own := databaseCPU(b), cpu(b)
 				made, took := campaignOf(b, d, slots, 16, func(ctx context.Context, first, runs uint64) (*explore.Made, error) {
 					select {
 					case <-ctx.Done():
@@ -92,6 +115,8 @@ func BenchmarkDatabase(b *testing.B) {
 					return &explore.Made{Part: part}, nil
 				}, Timing{})
 				b.ReportMetric(float64(made/d.RangeRuns)/took.Seconds(), "ranges/s")
+				b.ReportMetric(1000*(databaseCPU(b)-ofDatabase).Seconds()/float64(ranges), "db-cpu-ms/range")
+				b.ReportMetric(1000*(cpu(b)-own).Seconds()/float64(ranges), "sim-cpu-ms/range")
 				b.ReportMetric(float64(ranges)*sleep.Seconds()/float64(slots)/took.Seconds()*100, "%busy")
 			}
 		})

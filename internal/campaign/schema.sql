@@ -16,6 +16,8 @@ create table redlock_sim.campaign (
   queued bigint not null default 0,
   merged bigint not null default 0,
   merged_runs bigint not null default 0,
+  merged_violations bigint not null default 0,
+  merged_ms bigint not null default 0,
   -- Behaviours are sampled so far in total: ranges need not tell of others.
   sampled smallint not null default 0,
   -- Somebody looked after it then.

@@ -20,7 +20,7 @@ type Status struct {
 	State   string `json:"state"`
 	Failure string `json:"failure,omitempty"`
 	Build   string `json:"build"`
-	// Refused: this sim is another build, and cannot carry it out.
+	// Refused: this sim is another build, with which its seeds do not repeat.
 	Refused  bool       `json:"refused,omitempty"`
 	Created  time.Time  `json:"created"`
 	Finished *time.Time `json:"finished,omitempty"`
@@ -111,20 +111,21 @@ func (s *Store) summary(ctx context.Context, id int64) (*Status, error) {
 	st := &Status{ID: id, Name: scenarioName(d), Variant: d.Variant, Guided: !d.Unguided, Target: d.Runs}
 	var recent, behaviours, violations int64
 	var seconds float64
+	// What is merged is summed up already: a campaign may have a million ranges.
 	err = s.pool.QueryRow(ctx, `select c.state, left(c.failure, 4000), left(c.build, 200), c.created_at, c.finished_at, c.merged_runs,
-			coalesce(sum(r.runs), 0)::bigint, count(r.range), coalesce(sum(r.took_ms), 0)::bigint,
-			coalesce(sum(r.runs) filter (where r.at > now() - interval '1 minute'), 0)::bigint,
+			c.merged_runs + coalesce(sum(r.runs), 0)::bigint, c.merged + count(r.range), c.merged_ms + coalesce(sum(r.took_ms), 0)::bigint,
+			coalesce((select sum(runs) from redlock_sim.result l where l.campaign = c.id and l.at > now() - interval '1 minute'), 0)::bigint,
 			least(60, extract(epoch from coalesce(c.finished_at, now()) - c.created_at))::float8,
 			coalesce((select max(epoch) from redlock_sim.epoch e where e.campaign = c.id), 0),
 			coalesce((select behaviours from redlock_sim.point p where p.campaign = c.id order by at desc limit 1), 0),
-			coalesce(sum(r.violations), 0)::bigint
-		from redlock_sim.campaign c left join redlock_sim.result r on r.campaign = c.id where c.id = $1 group by c.id`, id).
+			c.merged_violations + coalesce(sum(r.violations), 0)::bigint
+		from redlock_sim.campaign c left join redlock_sim.result r on r.campaign = c.id and r.range >= c.merged where c.id = $1 group by c.id`, id).
 		Scan(&st.State, &st.Failure, &st.Build, &st.Created, &st.Finished, &st.Merged, &st.Runs, &st.Ranges, &st.WorkMS, &recent, &seconds, &st.Epoch, &behaviours, &violations)
 	if err != nil {
 		return nil, fmt.Errorf("failed to look at the campaign: %w", err)
 	}
 	st.Behaviours, st.Violations = uint64(max(behaviours, 0)), uint64(max(violations, 0))
-	st.Refused = st.State == Running && st.Build != s.build
+	st.Refused = st.Build != s.build
 	if st.State == Running && seconds > 0 {
 		st.Rate = float64(recent) / seconds
 		if st.Rate > 0 && st.Target > st.Runs {

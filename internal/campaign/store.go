@@ -55,6 +55,9 @@ const (
 	tend      = time.Second
 )
 
+// leastIdle is how long a transaction may stand still in any case: the machine may be busy.
+const leastIdle = 5 * time.Second
+
 // beat is how often a worker says that it is there.
 func (t Timing) beat() time.Duration { return t.LostAfter / 5 }
 
@@ -72,7 +75,7 @@ func Open(ctx context.Context, config *pgxpool.Config, build string, timing Timi
 	}
 	// A process that stands still within a transaction would keep others from its rows.
 	config = config.Copy()
-	limit := fmt.Sprintf("set idle_in_transaction_session_timeout = %d", timing.LostAfter.Milliseconds())
+	limit := fmt.Sprintf("set idle_in_transaction_session_timeout = %d", max(timing.LostAfter, leastIdle).Milliseconds())
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, limit)
 		return err

@@ -37,8 +37,11 @@ type tended struct {
 	// queued and merged are as in the table.
 	queued, merged int64
 	mergedRuns     int64
-	sampled        int
-	over           bool
+	// mergedMS is how long the ranges took that are merged now, violations how many runs violated something
+	// in all that are merged; -1: nothing was merged.
+	mergedMS, violations int64
+	sampled              int
+	over                 bool
 }
 
 // tend looks after a campaign: it merges what came of ranges, in their order, begins the next epoch,
@@ -51,7 +54,7 @@ func (s *Store) tend(ctx context.Context, id int64) (more bool, err error) {
 	}
 	search := explore.Search{Properties: d.Properties, First: d.First, Unguided: d.Unguided}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		t := &tended{Store: s, ctx: ctx, tx: tx, id: id, d: d, search: search}
+		t := &tended{Store: s, ctx: ctx, tx: tx, id: id, d: d, search: search, violations: -1}
 		err := tx.QueryRow(ctx, `select queued, merged, merged_runs from redlock_sim.campaign
 			where id = $1 and state = 'running' and build = $2 for no key update skip locked`, id, s.build).Scan(&t.queued, &t.merged, &t.mergedRuns)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -81,8 +84,9 @@ func (t *tended) advance() (more bool, err error) {
 		err = t.fill()
 	}
 	if err == nil {
-		_, err = t.tx.Exec(t.ctx, "update redlock_sim.campaign set queued = $2, merged = $3, merged_runs = $4, sampled = greatest(sampled, $5), tended_at = now() where id = $1",
-			t.id, t.queued, t.merged, t.mergedRuns, t.sampled)
+		_, err = t.tx.Exec(t.ctx, `update redlock_sim.campaign set queued = $2, merged = $3, merged_runs = $4, sampled = greatest(sampled, $5),
+			merged_ms = merged_ms + $6, merged_violations = greatest(merged_violations, $7), tended_at = now() where id = $1`,
+			t.id, t.queued, t.merged, t.mergedRuns, t.sampled, t.mergedMS, t.violations)
 	}
 	return count == mostMerged && !t.over, err
 }
@@ -108,14 +112,14 @@ func epochAt(ctx context.Context, from row, id, r int64) (e epoch, err error) {
 
 // merge takes what came of the next ranges, and says of how many.
 func (t *tended) merge() (count int, err error) {
-	rows, err := t.tx.Query(t.ctx, `select range, part from redlock_sim.result where campaign = $1 and range >= $2 and range < $3 and part is not null
+	rows, err := t.tx.Query(t.ctx, `select range, took_ms, part from redlock_sim.result where campaign = $1 and range >= $2 and range < $3 and part is not null
 		order by range limit $4`, t.id, t.merged, t.merged+mostMerged, mostMerged)
 	if err != nil {
 		return 0, err
 	}
 	type result struct {
-		Range int64
-		Part  []byte
+		Range, TookMS int64
+		Part          []byte
 	}
 	results, err := pgx.CollectRows(rows, pgx.RowToStructByPos[result])
 	if err != nil || len(results) == 0 || results[0].Range != t.merged {
@@ -137,6 +141,7 @@ func (t *tended) merge() (count int, err error) {
 		parts = append(parts, made.Part)
 		ground.Learn(made)
 		t.merged++
+		t.mergedMS += r.TookMS
 		count++
 	}
 	both, err := explore.Merge(parts...)
@@ -189,7 +194,7 @@ func (t *tended) store(sum *explore.Part, ground *explore.Ground) error {
 		return err
 	}
 	r := sum.Report()
-	t.sampled = int(sum.Sampled())
+	t.sampled, t.violations = int(sum.Sampled()), int64(r.Violations())
 	t.over = r.Runs >= t.d.Runs
 	if err := t.point(&r); err != nil || t.merged < t.e.firstRange+t.e.ranges {
 		return err
@@ -226,15 +231,19 @@ func (t *tended) fill() error {
 		return err
 	}
 	end := min(t.merged+min(ahead+perSlot*slots, mostAhead), t.e.firstRange+t.e.ranges)
+	var jobs []river.InsertManyParams
+	job := func(r int64, priority int) {
+		jobs = append(jobs, river.InsertManyParams{Args: rangeArgs{Campaign: t.id, Range: r},
+			InsertOpts: &river.InsertOpts{Queue: queueOf(t.build), MaxAttempts: mostAttempts, Priority: priority}})
+	}
+	for _, r := range missing {
+		job(r, atOnce)
+	}
 	for ; t.queued < end; t.queued++ {
-		missing = append(missing, t.queued)
+		job(t.queued, inTurn)
 	}
-	if len(missing) == 0 {
+	if len(jobs) == 0 {
 		return nil
-	}
-	jobs := make([]river.InsertManyParams, len(missing))
-	for i, r := range missing {
-		jobs[i] = river.InsertManyParams{Args: rangeArgs{Campaign: t.id, Range: r}, InsertOpts: &river.InsertOpts{Queue: queueOf(t.build), MaxAttempts: mostAttempts}}
 	}
 	_, err = t.insert.InsertManyFastTx(t.ctx, t.tx, jobs)
 	return err
@@ -242,6 +251,12 @@ func (t *tended) fill() error {
 
 // mostAttempts bounds the attempts of a job. It does not matter: a range whose job is given up gets another.
 const mostAttempts = 1000
+
+// River's priorities: ranges that were lost come before others, which cannot be merged without them.
+const (
+	atOnce = 1
+	inTurn = 2
+)
 
 // lost are the ranges that had a job, have no result, and have no job any more that somebody carries out or will. A job may say
 // that it is running and have lost its worker: River notices by its age, we by the worker's silence.

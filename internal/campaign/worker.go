@@ -37,11 +37,12 @@ func queueOf(build string) string {
 }
 
 const (
-	// jobTimeout ends a job that does not come to its end: a range is made to last some 10 s.
-	jobTimeout = 90 * time.Second
+	// jobTimeout ends a job that does not come to its end. A range is made to last some 10 s on the machine that
+	// began the campaign; others are slower, or busy.
+	jobTimeout = 10 * time.Minute
 	// rescueAfter is when River takes a job back by its age alone. A lost worker's silence is noticed
-	// before that; this is for a worker that is there and has lost a job.
-	rescueAfter = 2 * time.Minute
+	// long before that; this is for a worker that is there and has lost a job.
+	rescueAfter = 11 * time.Minute
 	// retryAfter is when a job that went wrong is tried again.
 	retryAfter = time.Second
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-// stored is a value as it comes back from where it was written.
+// storedAndRead is a value as it comes back from where it was written.
 func storedAndRead[T any](t *testing.T, v *T) *T {
 	t.Helper()
 	text, err := json.Marshal(v)

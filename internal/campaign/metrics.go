@@ -22,7 +22,7 @@ type collector struct{ store *Store }
 
 var (
 	campaignLabels = []string{"campaign", "scenario", "variant"}
-	workerLabels   = []string{"host", "pid"}
+	workerLabels   = []string{"host", "pid", "worker"}
 
 	describeRuns       = prometheus.NewDesc("sim_campaign_runs_total", "Runs made.", campaignLabels, nil)
 	describeTarget     = prometheus.NewDesc("sim_campaign_runs_target", "Runs to be made.", campaignLabels, nil)
@@ -82,7 +82,7 @@ func (c *collector) workers(ctx context.Context, to chan<- prometheus.Metric) er
 		return err
 	}
 	for _, w := range list {
-		labels := []string{w.Host, strconv.Itoa(w.PID)}
+		labels := []string{w.Host, strconv.Itoa(w.PID), w.ID}
 		to <- prometheus.MustNewConstMetric(describeSlots, prometheus.GaugeValue, float64(w.Slots), labels...)
 		to <- prometheus.MustNewConstMetric(describeBusy, prometheus.GaugeValue, float64(w.Busy), labels...)
 		to <- prometheus.MustNewConstMetric(describeWorked, prometheus.CounterValue, float64(w.Runs), labels...)

@@ -289,7 +289,7 @@ func (w *Worker) carryOut(ctx context.Context, job *river.Job[rangeArgs]) error 
 	made, err := w.search(ctx, c, sampled, first, runs)
 	if err != nil {
 		if ctx.Err() == nil { // it would go wrong anywhere
-			err = errors.Join(err, w.end(ctx, job.Args.Campaign, Failed, fmt.Sprintf("range %d: %v", job.Args.Range, err)))
+			err = errors.Join(err, w.end(ctx, job.Args.Campaign, Failed, fmt.Sprintf("range %d: %.4000v", job.Args.Range, err)))
 		}
 		return err
 	}

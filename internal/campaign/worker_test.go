@@ -1,0 +1,163 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// TestOtherBuild leaves alone what another build has begun.
+func TestOtherBuild(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	config := newDatabase(t)
+	one, two := open(t, config, "one"), open(t, config, "two")
+	d := definition(t, true)
+	d.Runs = 200
+	first, err := one.Create(ctx, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := two.Create(ctx, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := work(t, two, 1)
+	defer w.Stop()
+	over(t, two, second)
+	wantAlone(t, two, second, &d)
+	st, err := two.Status(ctx, first)
+	if err != nil || st.State != Running || st.Ranges != 0 || !st.Refused {
+		t.Errorf("%+v, %v", st, err)
+	}
+	own := work(t, one, 1)
+	defer own.Stop()
+	over(t, one, first)
+	wantAlone(t, one, first, &d)
+	metrics := httptest.NewRecorder()
+	one.Metrics().ServeHTTP(metrics, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{`sim_campaign_runs_total{campaign="1",scenario="gc-pause",variant="fenced"} 200`, `sim_campaign_running{campaign="2",scenario="gc-pause",variant="fenced"} 0`, "sim_worker_slots{"} {
+		if !strings.Contains(metrics.Body.String(), want) {
+			t.Errorf("the figures lack %q:\n%s", want, metrics.Body)
+		}
+	}
+}
+
+// TestCancel ends ranges that are being made, and takes nothing more.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := open(t, newDatabase(t), "one")
+	d := definition(t, true)
+	id, err := s.Create(ctx, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make(chan struct{}, int(d.Runs))
+	s.make = func(ctx context.Context, _, _ uint64) (*explore.Made, error) {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	w := work(t, s, 2)
+	defer w.Stop()
+	<-begun
+	if err := s.Cancel(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the queue is empty", func() bool {
+		var left int
+		return s.pool.QueryRow(ctx, "select count(*) from redlock_sim.river_job where state not in ('completed', 'cancelled')").Scan(&left) == nil && left == 0
+	})
+	if st, err := s.Status(ctx, id); err != nil || st.State != Cancelled || st.Ranges != 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if err := s.Cancel(ctx, id); !errors.Is(err, ErrOver) {
+		t.Errorf("cancelled twice: %v", err)
+	}
+	if err := s.Cancel(ctx, 99); !errors.Is(err, ErrNone) {
+		t.Errorf("cancelled what is not there: %v", err)
+	}
+}
+
+// TestStop hands ranges back at once, and counts no attempt.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	config := newDatabase(t)
+	s := open(t, config, "one")
+	d := definition(t, true)
+	d.Runs = 300
+	id, err := s.Create(ctx, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make(chan struct{}, int(d.Runs))
+	s.make = func(ctx context.Context, _, _ uint64) (*explore.Made, error) {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	w := work(t, s, 2)
+	<-begun
+	w.Stop()
+	var waiting, attempts int
+	if err := s.pool.QueryRow(ctx, "select count(*), max(attempt) from redlock_sim.river_job where state = 'available'").Scan(&waiting, &attempts); err != nil || waiting != 6 || attempts != 0 {
+		t.Errorf("%d jobs wait, after %d attempts, want 6 after none (%v)", waiting, attempts, err)
+	}
+	if st, err := s.Status(ctx, id); err != nil || len(st.Workers) != 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	other := work(t, open(t, config, "one"), 2)
+	defer other.Stop()
+	over(t, s, id)
+	wantAlone(t, s, id, &d)
+}
+
+// TestFailure ends a campaign whose runs go wrong in sim itself, and says where.
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	s := open(t, newDatabase(t), "one")
+	d := definition(t, true)
+	id, err := s.Create(context.Background(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.make = func(context.Context, uint64, uint64) (*explore.Made, error) { panic("out of order") }
+	w := work(t, s, 1)
+	defer w.Stop()
+	if st := over(t, s, id); st.State != Failed || !strings.Contains(st.Failure, "range ") || !strings.Contains(st.Failure, "out of order") {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestUntrusted refuses definitions that a database may hold.
+func TestUntrusted(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Definition){
+		"a lock program": func(d *Definition) {
+			d.Scenario, d.Variant = "name: evil\ntitle: x\nlock: {program: {command: [touch, evil]}, ttl: 1s}\nexpect: {exclusive-lease: holds}\n", scenario.DefaultVariant
+		},
+		"no runs":      func(d *Definition) { d.Runs = 0 },
+		"many runs":    func(d *Definition) { d.Runs = MostRuns + 1 },
+		"large ranges": func(d *Definition) { d.RangeRuns = mostRangeRuns + 1 },
+		"no property":  func(d *Definition) { d.Properties = nil },
+		"a property":   func(d *Definition) { d.Properties[0] = "<script>" },
+		"a fault":      func(d *Definition) { d.Kinds = []string{"rm -rf"} },
+		"a variant":    func(d *Definition) { d.Variant = "none" },
+		"no scenario":  func(d *Definition) { d.Scenario = "" },
+		"a large text": func(d *Definition) { d.Scenario += strings.Repeat("# more\n", mostText) },
+	} {
+		d := definition(t, true)
+		change(&d)
+		_, err := d.Search()
+		if err == nil || name == "a lock program" && !strings.Contains(err.Error(), "its lock is a program") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,9 +1,6 @@
 package client
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"fmt"
 	"net/url"
 	"os"
 )
@@ -40,26 +37,6 @@ type TLS struct {
 	ServerName string `json:"server_name"`
 	// CA is a file with the certificates to trust; empty: those of the machine.
 	CA string `json:"ca,omitempty"`
-}
-
-// Config is t for the connection; nil where t is nil.
-func (t *TLS) Config() (*tls.Config, error) {
-	if t == nil {
-		return nil, nil
-	}
-	c := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
-	if t.CA == "" {
-		return c, nil
-	}
-	text, err := os.ReadFile(t.CA)
-	if err != nil {
-		return nil, fmt.Errorf("failed to read the certificates to trust: %w", err)
-	}
-	c.RootCAs = x509.NewCertPool()
-	if !c.RootCAs.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%q holds no certificate", t.CA)
-	}
-	return c, nil
 }
 
 // Password is the secret, or what the variable holds.

@@ -181,3 +181,22 @@ func (d *decoder) limit(v reflect.Value, f *keyedField, path string) {
 		}
 	}
 }
+
+// bounds are those parts of a list's or a dictionary's tag that are about its entries.
+func bounds(tag reflect.StructTag) reflect.StructTag {
+	var list []string
+	for _, key := range []string{"min", "max", "pattern", "values"} {
+		if value, ok := tag.Lookup(key); ok {
+			list = append(list, fmt.Sprintf("%s:%q", key, value))
+		}
+	}
+	return reflect.StructTag(strings.Join(list, " "))
+}
+
+// allowedWords are those that a tag lists; nil: any will do.
+func allowedWords(tag reflect.StructTag) []string {
+	if tag.Get("values") == "" {
+		return nil
+	}
+	return strings.Split(tag.Get("values"), ",")
+}

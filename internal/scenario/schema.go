@@ -1,3 +1,5 @@
+//go:build !js
+
 package scenario
 
 import (
@@ -155,17 +157,6 @@ func schemaOf(t reflect.Type, tag reflect.StructTag, required bool) *jsonschema.
 	return s
 }
 
-// bounds are those parts of a list's or a dictionary's tag that are about its entries.
-func bounds(tag reflect.StructTag) reflect.StructTag {
-	var list []string
-	for _, key := range []string{"min", "max", "pattern", "values"} {
-		if value, ok := tag.Lookup(key); ok {
-			list = append(list, fmt.Sprintf("%s:%q", key, value))
-		}
-	}
-	return reflect.StructTag(strings.Join(list, " "))
-}
-
 // limit is a bound that a tag sets; nil: none.
 func limit(tag reflect.StructTag, key string) *uint64 {
 	if tag.Get(key) == "" {
@@ -251,11 +242,4 @@ func defaultOf(tag reflect.StructTag) any {
 		return text
 	}
 	return v
-}
-
-func allowedWords(tag reflect.StructTag) []string {
-	if tag.Get("values") == "" {
-		return nil
-	}
-	return strings.Split(tag.Get("values"), ",")
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	redis "github.com/redlock-sim/redlock-sim/internal/node"
 	"github.com/redlock-sim/redlock-sim/internal/world/link"
 )
 
@@ -186,7 +185,7 @@ type Line struct {
 	m    *Machine
 	end  End
 	// server is the node's end, from when it has taken the connection.
-	server *redis.Conn
+	server *redisConn
 	// number is its place among the lines of the link; sent counts its messages.
 	number, sent uint64
 	open, gone   bool
@@ -357,7 +356,7 @@ func (line *Line) forget() {
 // serveGuests gets the node ready for guests.
 func (n *node) serveGuests() {
 	if n.redis == nil {
-		n.redis = redis.New(&n.memory, redis.Config{Scripts: warmed, Unknown: func(what string) { n.w.guests.Unknown(what) }})
+		n.redis = newRedis(&n.memory, func(what string) { n.w.guests.Unknown(what) })
 		return
 	}
 	n.memory.Listener = n.redis
@@ -403,7 +402,7 @@ func (n *node) serve(k *call) bool {
 func (n *node) serveLater(k *call, late time.Duration) {
 	line, life := k.batch.line, n.life
 	line.busy = true
-	if late == redis.Forever {
+	if late == redisForever {
 		return
 	}
 	n.w.s.after(late, func() {

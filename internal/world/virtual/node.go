@@ -5,7 +5,6 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/command/model"
-	redis "github.com/redlock-sim/redlock-sim/internal/node"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -28,7 +27,7 @@ type node struct {
 	deferred []func()
 	// redis serves guests; nil: there are none. life counts its processes, and looks says that
 	// it will look for expired keys.
-	redis *redis.Node
+	redis *redisNode
 	life  int
 	looks bool
 	// known are the scripts whose source it has seen since its start.

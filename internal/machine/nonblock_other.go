@@ -1,0 +1,7 @@
+//go:build !js
+
+package machine
+
+import "syscall"
+
+const nonBlocking = syscall.O_NONBLOCK

@@ -1,3 +1,5 @@
+//go:build !js
+
 package report
 
 import (
@@ -9,7 +11,6 @@ import (
 	"html/template"
 	"io"
 	"sync"
-	"unicode/utf8"
 )
 
 //go:embed page/*.tmpl page/*.css page/*.js
@@ -27,9 +28,8 @@ func WriteHTML(w io.Writer, r *Result) error {
 type assets struct {
 	Style  template.CSS
 	Script template.JS
-	// Picture is the script of pictures, PictureStyle the part of Style that is for them.
-	Picture      template.JS
-	PictureStyle template.CSS
+	// Picture is the script of pictures.
+	Picture template.JS
 	// Policy is the content security policy: nothing from anywhere, and of
 	// inline code only what has the hash of ours.
 	Policy string
@@ -43,10 +43,10 @@ var theAssets = sync.OnceValue(func() assets {
 		}
 		return string(data)
 	}
-	picturesOnly := paletteCSS() + read("picture.css")
+	picturesOnly := pictureStyle()
 	style, script, picture := picturesOnly+read("style.css"), read("script.js"), read("picture.js")
 	return assets{
-		Style: template.CSS(style), PictureStyle: template.CSS(picturesOnly), Script: template.JS(script), Picture: template.JS(picture),
+		Style: template.CSS(style), Script: template.JS(script), Picture: template.JS(picture),
 		Policy: fmt.Sprintf("default-src 'none'; style-src %s; script-src %s %s; img-src data:; base-uri 'none'; form-action 'none'",
 			sourceHash(style), sourceHash(script), sourceHash(picture)),
 	}
@@ -65,8 +65,18 @@ var templates = sync.OnceValue(parsed)
 func parsed() *template.Template {
 	t := template.New("").Funcs(template.FuncMap{
 		"assets": theAssets, "seconds": seconds, "short": shortDuration, "count": count, "grouped": grouped, "missing": missingShards,
+		"picture": func(p *picture) template.HTML { return written(func(m *markup) { m.picture(p) }) },
+		"hatch":   func() template.HTML { return written((*markup).hatch) },
+		"legend":  func(p *page) template.HTML { return written(func(m *markup) { m.legend(p.HasLed, p.HasSentinels) }) },
 	})
 	return template.Must(t.ParseFS(pages, "page/*.tmpl"))
+}
+
+// written is what a function writes, which escapes what it does not know itself.
+func written(write func(*markup)) template.HTML {
+	var m markup
+	write(&m)
+	return template.HTML(m.String())
 }
 
 // render executes a page as a whole before it writes: a page is written
@@ -94,38 +104,21 @@ func execute(w io.Writer, t *template.Template, name string, data any) error {
 	return err
 }
 
-// showHidden writes out what a page would obey without showing it: a bidi
-// override in a name must not turn our own words around. Neither our pages nor
-// their scripts contain such runes.
-func showHidden(doc []byte) []byte {
-	if utf8.Valid(doc) && !bytes.ContainsFunc(doc, hidden) {
-		return doc
-	}
-	out := make([]byte, 0, len(doc))
-	for _, r := range string(doc) {
-		switch {
-		case !hidden(r):
-			out = utf8.AppendRune(out, r)
-		case r < 0x10000:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		default:
-			out = fmt.Appendf(out, `\U%08x`, r)
-		}
-	}
-	return out
-}
-
-func hidden(r rune) bool {
-	return needsCare(r) && r != '\n' && r != '\t' && r != '\r' && r != utf8.RuneError
-}
-
 // Policy is the content security policy of the pages, for the header under
 // which they are served.
 func Policy() string { return theAssets().Policy }
 
-// Outcome says what a result amounts to: a class of the stylesheet, an icon and
-// a word.
-func Outcome(r *Result) (class, icon, word string) {
-	b := outcomeBadge(outcomeOf(r))
-	return b.Class, b.Icon, b.Word
+// WriteRates writes a page with the rates as heat maps. Every cell has its
+// number, so that colour only repeats it.
+func WriteRates(w io.Writer, r Rates) error {
+	p := ratesPage{Rates: r}
+	for _, g := range r.Grids {
+		p.Maps = append(p.Maps, g.heatMap())
+	}
+	return render(w, "rates.tmpl", p)
+}
+
+type ratesPage struct {
+	Rates
+	Maps []heatMap
 }

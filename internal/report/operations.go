@@ -39,7 +39,7 @@ func (p *page) drawOperations(v *variantView) {
 		for i := range scene.Clients {
 			p.process(e, &scene.Clients[i], told)
 		}
-		return e.finish(1)
+		return e.finish(maxStatic)
 	})
 	v.Pic.Summary = fmt.Sprintf("Time runs from %s to %s over the operations of %s.", seconds(view.From), seconds(view.To), count(len(scene.Clients), "process"))
 }

@@ -52,9 +52,7 @@ func (p *picture) pack() {
 	if !some {
 		return
 	}
-	var buf bytes.Buffer
-	if err := execute(&buf, templates(), "far", lanes); err != nil {
-		panic(err) // our own template over our own types
-	}
-	p.Far = packed(buf.Bytes())
+	var m markup
+	m.far(lanes)
+	p.Far = packed(showHidden(m.Bytes()))
 }

@@ -53,6 +53,8 @@ type picture struct {
 	Led bool
 	// Watched: it shows what sentinels saw.
 	Watched bool
+	// plot is how wide the plot is without a script, in pixels.
+	plot float64
 }
 
 // lane is a strip of the picture.
@@ -193,7 +195,7 @@ type easel struct {
 func newEasel(id string, scene *swimlane.Scene, view swimlane.Span) *easel {
 	behind := &lane{Kind: "behind"}
 	return &easel{scene: scene, view: view, behind: behind, y: axisHeight, clientY: map[string]int{},
-		pic: &picture{ID: id, From: int64(view.From), To: int64(view.To), Hi: int64(max(scene.End, view.To)), Lanes: []*lane{behind}}}
+		pic: &picture{ID: id, From: int64(view.From), To: int64(view.To), Hi: int64(max(scene.End, view.To)), Lanes: []*lane{behind}, plot: assumedPlotWidth}}
 }
 
 // percent says where t lies in a view.
@@ -248,7 +250,12 @@ const (
 
 // draw lays out the scene in the view.
 func draw(id string, scene *swimlane.Scene, view swimlane.Span, overlaps []overlap, pictures int) *picture {
-	e := newEasel(id, scene, view)
+	return newEasel(id, scene, view).draw(overlaps, max(minStatic, maxStatic/pictures))
+}
+
+// draw lays out the scene, with at most so many shapes.
+func (e *easel) draw(overlaps []overlap, most int) *picture {
+	scene := e.scene
 	overlapY := e.y
 	e.y += overlapHeight * len(overlaps)
 	for i := range scene.Clients {
@@ -261,7 +268,7 @@ func draw(id string, scene *swimlane.Scene, view swimlane.Span, overlaps []overl
 		e.resource()
 	}
 	e.nodes()
-	return e.finish(pictures)
+	return e.finish(most)
 }
 
 // add appends a lane and moves on below it.
@@ -277,15 +284,15 @@ func (e *easel) add(l lane) {
 // plainName is a name that can be part of an address as it is.
 var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
-// finish decides what is on the page itself, which has several pictures, and where.
-func (e *easel) finish(pictures int) *picture {
+// finish decides what is on the page itself, at most so many shapes, and where.
+func (e *easel) finish(most int) *picture {
 	p := e.pic
 	p.Height = e.y + 6
 	e.ticks()
 	for _, l := range p.Lanes {
 		slices.SortStableFunc(l.Shapes, func(a, b shape) int { return cmp.Compare(a.A, b.A) })
 	}
-	p.lay(max(minStatic, maxStatic/pictures))
+	p.lay(most)
 	return p
 }
 
@@ -310,7 +317,7 @@ func (p *picture) lay(most int) {
 			}
 		}
 	}
-	place(p.Lanes, view, assumedPlotWidth)
+	place(p.Lanes, view, p.plot)
 }
 
 // leave leaves on the page itself what is in view, and of things shorter than some length, that far
@@ -391,10 +398,10 @@ func bandText(b *swimlane.Band, timed bool) string {
 	return text
 }
 
-// ticks draws the axis: round times, six or so.
+// ticks draws the axis: round times, six or so where there is room.
 func (e *easel) ticks() {
 	v := e.view
-	step := roundStep(v.Length() / 7)
+	step := roundStep(v.Length() / time.Duration(max(2, min(7, e.pic.plot/90))))
 	for t := (v.From + step - 1) / step * step; t <= v.To; t += step {
 		e.pic.Ticks = append(e.pic.Ticks, tick{X: percent(t, v), Text: tickText(t, step), End: t > v.To-v.Length()/30})
 	}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/words"
@@ -77,45 +76,38 @@ func (r Rate) String() string {
 // page of its run; both are relative to the page.
 type FoundScenario struct{ Path, Note, Link, Report string }
 
-// WriteRates writes a page with the rates as heat maps. Every cell has its
-// number, so that colour only repeats it.
-func WriteRates(w io.Writer, r Rates) error {
-	p := ratesPage{Rates: r}
-	for _, g := range r.Grids {
-		p.Maps = append(p.Maps, g.heatMap())
-	}
-	return render(w, "rates.tmpl", p)
-}
-
-type ratesPage struct {
-	Rates
-	Maps []heatMap
-}
-
 type heatMap struct {
 	RateGrid
-	Lines []heatLine
+	Lines []HeatLine
 }
 
-// heatLine is a row of a grid; At is the value of Y, empty where there is none.
-type heatLine struct {
-	At    string
-	Tiles []heatTile
+// HeatLine is a row of a grid; At is the value of Y, empty where there is none.
+type HeatLine struct {
+	At    string     `json:"at"`
+	Tiles []HeatTile `json:"tiles"`
 }
 
-// heatTile is a cell. Opacity is that of its colour.
-type heatTile struct {
-	At, Opacity, Text, Aside, Of, Title string
+// HeatTile is a cell. Opacity is that of its colour.
+type HeatTile struct {
+	At      string `json:"at"`
+	Opacity string `json:"opacity"`
+	Text    string `json:"text"`
+	Aside   string `json:"aside,omitempty"`
+	Of      string `json:"of,omitempty"`
+	Title   string `json:"title,omitempty"`
 	// Few were judged.
-	Few bool
+	Few bool `json:"few,omitempty"`
 }
+
+// Heat is the map of a grid, for a page that draws it itself. Rows that are missing are left out.
+func (g RateGrid) Heat() []HeatLine { return g.heatMap().Lines }
 
 func (g RateGrid) heatMap() heatMap {
 	m := heatMap{RateGrid: g}
 	for i, c := range g.Cells {
 		column, row := i%len(g.Columns), i/len(g.Columns)
 		if column == 0 {
-			m.Lines = append(m.Lines, heatLine{})
+			m.Lines = append(m.Lines, HeatLine{})
 			if row < len(g.Rows) {
 				m.Lines[row].At = g.Rows[row]
 			}
@@ -126,8 +118,8 @@ func (g RateGrid) heatMap() heatMap {
 	return m
 }
 
-func (g RateGrid) tile(c Rate, x, y string) heatTile {
-	t := heatTile{At: x, Opacity: "0", Text: "no run"}
+func (g RateGrid) tile(c Rate, x, y string) HeatTile {
+	t := HeatTile{At: x, Opacity: "0", Text: "no run"}
 	if c.Runs == 0 {
 		return t
 	}

@@ -56,6 +56,8 @@ type Result struct {
 	ScenarioDigest string `json:"scenario_digest,omitempty"`
 	// Checked is the file of which this is a check; empty: this is a run.
 	Checked string `json:"-"`
+	// Playground is the address under which a playground shows this run; empty: the page names the command that does.
+	Playground string `json:"-"`
 	// Imported says that another tool recorded the history: nothing is known of a run but
 	// its operations, and there is no seed.
 	Imported bool `json:"-"`
@@ -65,6 +67,11 @@ type Result struct {
 // trial is concerned.
 func (r *Result) Applies() bool {
 	return len(r.Variants) == 0 || slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.NotApplicable == "" })
+}
+
+// Plays reports that a playground can make such a run: it knows the scenario, and the lock is one of sim.
+func (r *Result) Plays() bool {
+	return r.ScenarioText != "" && !r.Imported && !slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.Lock != nil || v.NotApplicable != "" })
 }
 
 // Variant is what came of one variant of the scenario. A scenario without

@@ -58,11 +58,9 @@ func WriteSVG(w io.Writer, r *Result, variant string) (width, height int, err er
 	if note := v.Pic.Thinned; note != "" {
 		a.Note, a.Height = sentence(note)+" The report draws all.", a.Height+aloneNote
 	}
-	var buf bytes.Buffer
-	if err := execute(&buf, templates(), "alone", a); err != nil {
-		return 0, 0, err
-	}
-	_, err = w.Write(forPage.ReplaceAllFunc(buf.Bytes(), func(attribute []byte) []byte {
+	var m markup
+	m.alone(&a)
+	_, err = w.Write(forPage.ReplaceAllFunc(showHidden(m.Bytes()), func(attribute []byte) []byte {
 		if bytes.HasPrefix(attribute, []byte(` id="hatch"`)) {
 			return attribute
 		}
@@ -121,4 +119,34 @@ func (v *variantView) outcomeWords() string {
 		return "Undecided: " + v.Properties[0].Why
 	}
 	return "No violation of " + strings.Join(kept, ", ") + " was found in this run"
+}
+
+// alone writes a picture that needs no page.
+func (m *markup) alone(a *alone) {
+	m.add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s. %s. %s">`+"\n<style>",
+		a.Width, a.Height, a.Width, a.Height, a.Heading, a.Cause, a.Pic.Summary)
+	m.WriteString(pictureStyle())
+	m.add("</style>\n<defs>")
+	m.hatch()
+	m.add("</defs>\n<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n")
+	m.add(`<g class="alone"><text class="heading" x="12" y="26">%s</text><text x="12" y="48">%s</text></g>`+"\n", a.Heading, a.Cause)
+	m.add(`<svg x="%d" y="%d" width="%d" height="%d" overflow="visible">`, a.Left, a.Top, a.Plot, a.Pic.Height)
+	m.picture(a.Pic)
+	m.add("</svg>\n")
+	if !a.Imported {
+		m.add(`<g class="alone key-line" transform="translate(%d %d)">`, a.Left, a.Foot)
+		m.WriteString(`
+<rect class="l-belief" width="22" height="11"/><text x="28" y="10">believes it holds the lock</text>
+<rect x="188" width="22" height="11" fill="url(#hatch)" class="l-gap"/><text x="216" y="10">… without a majority of keys</text>
+<rect class="l-truth" x="396" y="2" width="22" height="7"/><text x="424" y="10">has the keys</text>
+<line class="l-promise" x1="514" x2="514" y2="12"/><text x="522" y="10">promise ends</text>
+<rect class="l-band" x="612" width="22" height="11"/><text x="640" y="10">fault</text>
+<circle class="l-write" cx="688" cy="6" r="5.5"/><text x="700" y="10">write applied</text>
+<circle class="l-late" cx="796" cy="6" r="5.5"/><text x="808" y="10">applied too late</text>
+</g>`)
+	}
+	if a.Note != "" {
+		m.add(`<g class="alone key-line"><text x="12" y="%d">%s</text></g>`, a.NoteRow(), a.Note)
+	}
+	m.WriteString("</svg>\n")
 }

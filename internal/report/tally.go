@@ -263,6 +263,16 @@ func replays(r *Result) []replayLine {
 	return list
 }
 
+// PlayCommand is the command line that shows the run in the playground; empty: it cannot be had there.
+func (p *page) PlayCommand() string {
+	rest, ok := strings.CutPrefix(p.Replay, "sim run ")
+	at := strings.LastIndex(rest, " --seed ")
+	if !ok || at < 0 || !p.Plays() {
+		return ""
+	}
+	return fmt.Sprintf("sim play %s --seed %d", rest[:at], p.Seed)
+}
+
 // leadOf returns the property whose counterexample tells a variant's story best:
 // what nobody expected, then what the scenario is about, then by rank. It is nil where
 // nothing has a story.

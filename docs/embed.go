@@ -17,3 +17,8 @@ var ResultPage string
 //
 //go:embed audit.md
 var AuditPage string
+
+// ScenarioSchema is the JSON Schema of scenarios.
+//
+//go:embed scenario.schema.json
+var ScenarioSchema string

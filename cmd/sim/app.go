@@ -310,7 +310,7 @@ without fencing tokens.`,
 	})
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
 		newCheckCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
-		newInitCommand(a), newServeCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
+		newInitCommand(a), newServeCommand(a), newPlayCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
 		newVersionCommand(a), newManCommand(), newClientCommand(a), newLockCommand(a), newContainCommand(a), newConformCommand(a), newAuditCommand(a), newCampaignCommand(a), newWorkerCommand(a))
 	a.checkProjectFirst(root.Commands())
 	return root

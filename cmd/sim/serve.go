@@ -26,7 +26,7 @@ func newServeCommand(a *app) *cobra.Command {
 		Use:   "serve [FOLDER]",
 		Short: "Browse stored runs in a web browser",
 		Long: `Browse stored runs in a web browser: list and filter them, compare two side by
-side, delete them, and watch a run in progress.
+side, delete them, watch a run in progress, and try other settings in the playground.
 
 sim prints the server's address with a secret in it. Open that address: without the
 secret the server shows nothing. Each start has a new secret. To choose it, put it into
@@ -44,7 +44,7 @@ with --host each name or address under which browsers reach the server.`,
 			if len(args) == 1 {
 				folder = args[0]
 			}
-			o := serve.Options{Dir: folder, Hosts: hosts, ReadOnly: readOnly, Memory: memory << 20, Now: a.now}
+			o := serve.Options{Dir: folder, Hosts: hosts, ReadOnly: readOnly, Memory: memory << 20, Now: a.now, Playground: playground(c.Context())}
 			if memory < 0 || memory > 1<<20 {
 				return usageError("--memory %d: want a number of MiB", memory)
 			}

@@ -228,7 +228,7 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request) error {
 		}{id.String(), h.progress(id)})
 	}
 	return h.with(r.Context(), []runID{id}, true, func(found []*report.Result) error {
-		return h.report(w, func(b *bytes.Buffer) error { return report.WriteHTML(b, found[0]) })
+		return h.report(w, func(b *bytes.Buffer) error { return report.WriteHTML(b, h.withPlayground(found[0])) })
 	})
 }
 
@@ -334,6 +334,7 @@ func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 	code := http.StatusInternalServerError
 	broken, isBroken := errors.AsType[*unreadable](err)
 	large, isLarge := errors.AsType[*tooLarge](err)
+	none, isNone := errors.AsType[*noPlayground](err)
 	switch {
 	case isBroken:
 		code, p.Heading, p.Why = http.StatusUnprocessableEntity, broken.id.String()+" cannot be read", broken.why
@@ -348,6 +349,8 @@ func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 			p.Runs = append(p.Runs, problemRun{id.String(), h.files(id)})
 			p.Commands = append(p.Commands, "sim report "+shellquote.Join(filepath.Join(h.o.Dir, id.scenario, id.run)))
 		}
+	case isNone:
+		code, p.Heading, p.Why = http.StatusServiceUnavailable, "There is no playground here", none.Error()
 	case errors.Is(err, errBusy):
 		code, p.Heading, p.Why = http.StatusServiceUnavailable, "Other large pages are being made", "Load this page again later"
 	case errors.Is(err, errLive):

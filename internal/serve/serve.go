@@ -36,6 +36,8 @@ type Options struct {
 	ReadOnly bool
 	// Campaigns lists the campaigns of a database; nil: there is none, and no page of them.
 	Campaigns func(context.Context) ([]Campaign, error)
+	// Playground makes the playground, and says under which policy it works; nil: there is none.
+	Playground func() (html []byte, policy string, err error)
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
 }
@@ -80,6 +82,7 @@ func New(o Options) (*Handler, error) {
 	mux.HandleFunc("GET /run/{scenario}/{run}/file/{path...}", h.page(h.file))
 	mux.HandleFunc("GET /compare", h.page(h.compare))
 	mux.HandleFunc("GET /compare/pictures", h.page(h.pictures))
+	mux.HandleFunc("GET "+playPath, h.page(h.playground))
 	mux.HandleFunc("POST /delete", h.page(h.remove))
 	if o.Campaigns != nil {
 		mux.HandleFunc("GET /campaigns", h.page(h.campaigns))
@@ -103,14 +106,7 @@ const pagePolicy = "default-src 'none'; style-src 'self'; img-src data:; form-ac
 // ServeHTTP sets the headers that confine a page, and refuses foreign names and whoever
 // has not got the secret, before anything else happens.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	head := w.Header()
-	head.Set("Content-Security-Policy", pagePolicy)
-	head.Set("X-Content-Type-Options", "nosniff")
-	head.Set("X-Frame-Options", "DENY")
-	head.Set("Referrer-Policy", "same-origin")
-	head.Set("Cross-Origin-Opener-Policy", "same-origin")
-	head.Set("Cross-Origin-Resource-Policy", "same-origin")
-	head.Set("Cache-Control", "no-store")
+	confine(w.Header(), pagePolicy)
 	if !h.known(r.Host) {
 		http.Error(w, "this server does not answer to that name", http.StatusMisdirectedRequest)
 		return
@@ -120,14 +116,28 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// confine sets the headers that confine a page.
+func confine(head http.Header, policy string) {
+	head.Set("Content-Security-Policy", policy)
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("X-Frame-Options", "DENY")
+	head.Set("Referrer-Policy", "same-origin")
+	head.Set("Cross-Origin-Opener-Policy", "same-origin")
+	head.Set("Cross-Origin-Resource-Policy", "same-origin")
+	head.Set("Cache-Control", "no-store")
+}
+
 // known reports whether a Host header names this server.
-func (h *Handler) known(host string) bool {
+func (h *Handler) known(host string) bool { return knownHost(host, h.o.Hosts) }
+
+// knownHost reports whether a Host header names this machine, or one of the names.
+func knownHost(host string, names []string) bool {
 	name := host
 	if n, _, err := net.SplitHostPort(host); err == nil {
 		name = n
 	}
 	name = strings.ToLower(strings.Trim(name, "[]"))
-	if name == "localhost" || slices.ContainsFunc(h.o.Hosts, func(s string) bool { return strings.EqualFold(s, name) }) {
+	if name == "localhost" || slices.ContainsFunc(names, func(s string) bool { return strings.EqualFold(s, name) }) {
 		return true
 	}
 	ip := net.ParseIP(name)
@@ -175,6 +185,15 @@ func Run(ctx context.Context, addr string, remote bool, h *Handler, ready func(u
 	if addr == "" {
 		addr = DefaultAddr
 	}
+	return listen(ctx, addr, remote, h, func(addr net.Addr, open bool) {
+		if ready != nil {
+			ready("http://"+h.name(addr)+"/", open)
+		}
+	})
+}
+
+// listen serves until ctx ends.
+func listen(ctx context.Context, addr string, remote bool, h http.Handler, ready func(addr net.Addr, open bool)) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("failed to listen: %w", err)
@@ -189,9 +208,7 @@ func Run(ctx context.Context, addr string, remote bool, h *Handler, ready func(u
 		WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16}
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
-	if ready != nil {
-		ready("http://"+h.name(ln.Addr())+"/", open)
-	}
+	ready(ln.Addr(), open)
 	select {
 	case err := <-done:
 		return fmt.Errorf("failed to serve: %w", err)

@@ -1,0 +1,236 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// Hunt asks to search for schedules that break a scenario.
+type Hunt struct {
+	Experiment
+	// Seconds is how long to search.
+	Seconds float64 `json:"seconds"`
+	// Bare leaves out the scenario's own faults. Kinds are those allowed; none: all.
+	Bare  bool     `json:"bare"`
+	Kinds []string `json:"kinds,omitempty"`
+}
+
+// Hunted is what a search has found.
+type Hunted struct {
+	Runs uint64 `json:"runs"`
+	// Behaviours is how many different ones were seen, Violations how many runs violated something.
+	Behaviours int    `json:"behaviours"`
+	Violations uint64 `json:"violations"`
+	// Phase says what is done now.
+	Phase string  `json:"phase,omitempty"`
+	Found []Found `json:"found,omitempty"`
+	// Worth says what it is worth to have found nothing.
+	Worth []string `json:"worth,omitempty"`
+}
+
+// Found is a schedule that breaks the scenario, as small as it could be made.
+type Found struct {
+	Property string `json:"property"`
+	Class    string `json:"class"`
+	Seed     uint64 `json:"seed,string"`
+	Note     string `json:"note"`
+	YAML     string `json:"yaml"`
+	Share    string `json:"share"`
+}
+
+const (
+	// mostSeconds bounds a search.
+	mostSeconds = 120
+	// shrunkPerClass is how many violations of a class are made smaller: the best is shown.
+	shrunkPerClass = 3
+)
+
+// tellEvery is how often progress is told.
+const tellEvery = 100 * time.Millisecond
+
+// Search searches. tell is told of the progress, and may end ctx.
+func Search(ctx context.Context, h Hunt, tell func(Hunted)) (Hunted, error) {
+	s, v, err := variantOf(h.YAML, h.Variant)
+	if err != nil {
+		return Hunted{}, err
+	}
+	if !(h.Seconds > 0 && h.Seconds <= mostSeconds) {
+		return Hunted{}, fmt.Errorf("a search takes more than 0 and at most %d seconds", mostSeconds)
+	}
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	began, told := time.Now(), time.Now()
+	search := explore.Search{Scenario: s, Variant: v.Name, Bare: h.Bare, Kinds: h.Kinds, First: h.Seed, Workers: 1, Properties: checker.Demanded(v.Setup.Workload.Kind)}
+	search.Progress = func(r explore.Report) {
+		if time.Since(began).Seconds() >= h.Seconds { // nothing else may be let in to tell the time
+			cancel()
+		}
+		if time.Since(told) >= tellEvery {
+			told = time.Now()
+			tell(hunted(&r, "searching"))
+		}
+	}
+	r, err := search.Run(limited)
+	if err != nil {
+		return Hunted{}, err
+	}
+	out := hunted(&r, "making it smaller")
+	tell(out)
+	out.Phase = ""
+	var few []explore.Found
+	per := make(map[string]int)
+	for _, f := range r.Found {
+		if per[f.Class]++; per[f.Class] <= shrunkPerClass {
+			few = append(few, f)
+		}
+	}
+	best, err := search.ShrinkBest(context.WithoutCancel(ctx), few)
+	if err != nil {
+		return out, err
+	}
+	for _, k := range best {
+		name := fmt.Sprintf("%.20s-%s-%d", s.Name, k.Property, h.Seed+k.Run)
+		text, err := k.YAML(name, fmt.Sprintf("a search in the playground from seed %d on, run %d", h.Seed, k.Run))
+		if err != nil {
+			return out, err
+		}
+		note := fmt.Sprintf("%s of %d drawn; with %d of %s it fails as well", words.Count(len(k.Setup.Faults.List), "fault"), k.From, k.Robust, words.Count(k.OtherSeeds, "other seed"))
+		if k.Failed != nil {
+			note = fmt.Sprintf("%s; it could not be made smaller: %v", words.Count(k.From, "fault"), k.Failed)
+		}
+		out.Found = append(out.Found, Found{string(k.Property), k.Class, k.Seed, note, text, share(&r, k.Class)})
+	}
+	if len(best) == 0 {
+		for _, p := range search.Properties {
+			out.Worth = append(out.Worth, fmt.Sprintf("%s: %s", p, r.Worth(p)))
+		}
+	}
+	return out, nil
+}
+
+// share says how frequent a class is among schedules drawn afresh.
+func share(r *explore.Report, class string) string {
+	for _, c := range r.Classes {
+		if c.Name == class {
+			_, judged := r.JudgedOn(class)
+			return report.RateOf(c.Drawn, judged, r.Drawn).String()
+		}
+	}
+	return ""
+}
+
+func hunted(r *explore.Report, phase string) Hunted {
+	return Hunted{Runs: r.Runs, Behaviours: r.Behaviours, Violations: r.Violations(), Phase: phase}
+}
+
+func variantOf(text, name string) (*scenario.Scenario, *scenario.Variant, error) {
+	s, err := scenario.Parse("", []byte(text))
+	if err != nil {
+		return nil, nil, err
+	}
+	i := max(0, slices.IndexFunc(s.Variants, func(v scenario.Variant) bool { return v.Name == name }))
+	if s.Variants[i].Setup.Lock.Program != nil {
+		return nil, nil, errProgram
+	}
+	return s, &s.Variants[i], nil
+}
+
+// Grid asks to measure how often a scenario breaks.
+type Grid struct {
+	Experiment
+	// X and Y are settings with their ranges, as for sim sweep; both empty: those that suit the scenario.
+	X     string `json:"x"`
+	Y     string `json:"y"`
+	Steps int    `json:"steps"`
+	// Runs is how many runs each point gets. Property is what is measured; empty: linearizable-resource, or what the
+	// workload has in its place.
+	Runs     uint64 `json:"runs"`
+	Property string `json:"property"`
+}
+
+// Rates are what was measured so far.
+type Rates struct {
+	X        string            `json:"x"`
+	Y        string            `json:"y"`
+	AxisX    string            `json:"axisX"`
+	AxisY    string            `json:"axisY"`
+	Property string            `json:"property"`
+	Lines    []report.HeatLine `json:"lines"`
+	// Done of so many points are measured.
+	Done    int    `json:"done"`
+	Of      int    `json:"of"`
+	Command string `json:"command"`
+}
+
+// Bounds of a measurement.
+const (
+	mostPoints  = 144
+	mostAtPoint = 20_000
+)
+
+// Sweep measures, row by row. tell is told of the progress, and may end ctx.
+func Sweep(ctx context.Context, g Grid, tell func(Rates)) (Rates, error) {
+	s, v, err := variantOf(g.YAML, g.Variant)
+	if err != nil {
+		return Rates{}, err
+	}
+	if g.X == "" && g.Y == "" {
+		g.X, g.Y = Axes(&v.Setup)
+	}
+	property := checker.Property(g.Property)
+	if property == "" {
+		list := checker.Demanded(v.Setup.Workload.Kind)
+		property = list[len(list)-1]
+	}
+	sweep := explore.Sweep{Scenario: s, Variant: v.Name, Runs: g.Runs, First: g.Seed, Workers: 1, Properties: []checker.Property{property}}
+	if sweep.X, err = explore.ParseAxis(g.X, g.Steps); err != nil {
+		return Rates{}, err
+	}
+	rows := []string{""}
+	if g.Y != "" {
+		if sweep.Y, err = explore.ParseAxis(g.Y, g.Steps); err != nil {
+			return Rates{}, err
+		}
+		rows = sweep.Y.Values
+	}
+	out := Rates{X: g.X, Y: g.Y, AxisX: sweep.X.Path, AxisY: sweep.Y.Path, Property: string(property), Of: len(rows) * len(sweep.X.Values)}
+	switch {
+	case out.Of > mostPoints:
+		return out, fmt.Errorf("%d points are more than %d", out.Of, mostPoints)
+	case g.Runs < 1 || g.Runs > mostAtPoint:
+		return out, fmt.Errorf("want 1 to %d runs for each point", mostAtPoint)
+	case !slices.Contains(checker.Properties(), property):
+		return out, errors.New("there is no such property")
+	}
+	grid := report.RateGrid{X: sweep.X.Path, Y: sweep.Y.Path, Columns: sweep.X.Values, Rows: sweep.Y.Values}
+	for _, row := range rows {
+		if g.Y != "" {
+			sweep.Y.Values = []string{row}
+		}
+		sweep.Progress = func(int, int) {
+			out.Done++
+			tell(out)
+		}
+		cells, err := sweep.Run(ctx)
+		if err != nil {
+			return out, err
+		}
+		for _, c := range cells {
+			grid.Cells = append(grid.Cells, report.RateOf(c.Violated[0], c.Judged[0], c.Runs))
+		}
+		out.Lines = grid.Heat()
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return out, nil
+}

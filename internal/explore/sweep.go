@@ -53,7 +53,7 @@ func ParseAxis(text string, steps int) (Axis, error) {
 	a := Axis{Path: m[1]}
 	for i := range steps {
 		share := float64(i) / float64(steps-1)
-		d := float64(low) + share*float64(high-low)
+		d := float64(low) + float64(share*float64(high-low)) // rounded twice on every processor
 		if high >= 8*low {
 			d = float64(low) * math.Pow(float64(high)/float64(low), share)
 		}

@@ -56,6 +56,9 @@ func (h *Handler) withPlayground(r *report.Result) *report.Result {
 	if h.o.Playground == nil || !r.Plays() {
 		return r
 	}
+	if _, _, err := h.o.Playground(); err != nil {
+		return r // the page then names the command
+	}
 	if fragment, err := play.Fragment(r.ScenarioText, r.Seed, ""); err == nil {
 		r.Playground = playPath + "#" + fragment
 	}

@@ -1,7 +1,7 @@
 // What the page asks of the engine, which runs in a worker.
 
 // A computation that does not answer for so long is ended: a stranger's scenario may run for ever.
-const longestAnswer = 20_000; // ms
+const longestAnswer = 30_000; // ms
 
 class Engine {
   constructor(options) {
@@ -63,7 +63,7 @@ class Engine {
     await this.start();
     const id = ++this.next;
     return new Promise((resolve, reject) => {
-      const timer = progress ? 0 : setTimeout(() => this.end(new Error(`no answer within ${longestAnswer / 1000} s: the run is too long for this page`)), longestAnswer);
+      const timer = progress || method === "offer" ? 0 : setTimeout(() => this.end(new Error(`no answer within ${longestAnswer / 1000} s: the run is too long for this page`)), longestAnswer);
       this.asked.set(id, { resolve, reject, progress, timer });
       this.worker.postMessage({ id, method, text: JSON.stringify(request) });
     });

@@ -25,9 +25,15 @@ class Playground {
     this.offer = await this.engine.ask("offer", {});
     this.build();
     if (this.options.address) addEventListener("hashchange", () => this.follow().catch((e) => this.trouble(e)));
-    if (this.options.address && (await this.follow())) return;
+    let bad;
+    try {
+      if (this.options.address && (await this.follow())) return;
+    } catch (e) {
+      bad = e; // the page still has something to show
+    }
     const from = this.shipped(this.options.scenario ?? "gc-pause");
     await this.load({ yaml: this.options.yaml ?? from.yaml, seed: this.state.seed, variant: this.options.variant });
+    if (bad) this.trouble_.replaceChildren(el("p", {}, `The address could not be read: ${bad.message}`));
   }
 
   shipped(name) {
@@ -69,7 +75,7 @@ class Playground {
     let width = 0;
     this.resizes = new ResizeObserver(() => {
       const now = Math.round(this.figure.plot().width);
-      if (Math.abs(now - width) > 8) {
+      if (this.answer && Math.abs(now - width) > 8) {
         width = now;
         this.run();
       }
@@ -234,6 +240,7 @@ const mount = (element, options = {}) => {
     ask: (method, request, progress) => p.engine.ask(method, request, progress),
     get state() { return { ...p.state }; },
     get answer() { return p.answer; },
+    get offer() { return p.offer; },
     get redrawn() { return p.redrawn; },
     idle: async () => { while (p.working) await p.working; },
   };

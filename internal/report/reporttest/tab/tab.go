@@ -183,7 +183,7 @@ func (b *Tab) Troubles() []string {
 }
 
 // Quiet fails the test where a page complained, or asked for anything that
-// does not begin with prefix.
+// does not begin with prefix, and that it has not made itself.
 func (b *Tab) Quiet(prefix string) {
 	b.T.Helper()
 	for _, trouble := range b.Troubles() {
@@ -192,7 +192,7 @@ func (b *Tab) Quiet(prefix string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, url := range b.requests {
-		if !strings.HasPrefix(url, prefix) && url != "data:," {
+		if !strings.HasPrefix(url, prefix) && !strings.HasPrefix(url, "blob:") && url != "data:," {
 			b.T.Errorf("the page asked for %s", url)
 		}
 	}

@@ -72,16 +72,12 @@ class Playground {
       el("div", { class: "play-right" }, this.trouble_, this.told.head, this.figure.node, this.said, el("div", { class: "told-grid" }, el("div", {}, this.told.cause, this.told.story), this.told.chips))),
       el("div", { class: "panels" }, this.search.node, this.sweep.node));
     this.pane("controls");
-    let width = 0;
-    this.resizes = new ResizeObserver(() => {
-      const now = Math.round(this.figure.plot().width);
-      if (this.answer && Math.abs(now - width) > 8) {
-        width = now;
-        this.run();
-      }
-    });
+    this.resizes = new ResizeObserver(() => { if (this.answer && this.narrowed()) this.run(); });
     this.resizes.observe(this.figure.stage);
   }
+
+  // narrowed: the picture was laid out for another width than it has.
+  narrowed() { return Math.abs(this.figure.plot().width - this.width) > 8; }
 
   pane(name) {
     for (const [key, node] of Object.entries(this.panes)) node.hidden = key !== name;
@@ -146,13 +142,16 @@ class Playground {
       const changes = Array.from(this.changes.values()), { yaml } = this.state, began = performance.now();
       this.changes.clear();
       const [from, to] = this.state.window ?? [0, 0];
+      this.width = Math.round(this.figure.plot().width);
       try {
-        const answer = await this.engine.ask("play", { yaml, variant: this.state.variant, seed: this.state.seed, changes, id: this.id, width: Math.round(this.figure.plot().width), from, to });
+        const answer = await this.engine.ask("play", { yaml, variant: this.state.variant, seed: this.state.seed, changes, id: this.id, width: this.width, from, to });
         if (this.state.yaml !== yaml) continue; // another text came meanwhile
         this.state.yaml = answer.yaml;
         this.answer = Object.assign(answer, { offer: this.offer });
         this.update(answer);
         this.redrawn = performance.now() - began; // ms
+        this.refits = !this.refits && this.narrowed(); // a scroll bar came or went; once, or it may do so for ever
+        this.due ||= this.refits;
       } catch (e) {
         this.trouble(e);
       }

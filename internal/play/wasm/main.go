@@ -1,17 +1,12 @@
 //go:build js && wasm
 
-// Command wasm is the engine of the playground as a browser runs it: page/worker.js starts it in a worker and sends it
-// requests.
 package main
 
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"syscall/js"
 	"time"
-
-	"github.com/redlock-sim/redlock-sim/internal/play/engine"
 )
 
 // stamp names the sources that this was built from; the build sets it.
@@ -58,41 +53,4 @@ func post(id js.Value, kind string, value any) {
 		kind, text = "error", []byte(`"an answer that is no JSON"`)
 	}
 	js.Global().Call("simPost", id, kind, string(text))
-}
-
-// do carries out a request. What goes wrong inside becomes an error: the page says so, and lives on.
-func do(ctx context.Context, method string, text []byte, tell func(any)) (answer any, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the engine failed: %v", r)
-		}
-	}()
-	switch method {
-	case "offer":
-		return engine.Offer()
-	case "play":
-		return with(text, func(e engine.Experiment) (any, error) { return engine.Play(ctx, e), nil })
-	case "picture":
-		return with(text, func(e engine.Experiment) (any, error) { return engine.Picture(ctx, e) })
-	case "hashes":
-		return with(text, func(e engine.Experiment) (any, error) { return engine.Hashes(ctx, e.YAML, e.Seed) })
-	case "search":
-		return with(text, func(h engine.Hunt) (any, error) {
-			return engine.Search(ctx, h, func(p engine.Hunted) { tell(p) })
-		})
-	case "sweep":
-		return with(text, func(g engine.Grid) (any, error) {
-			return engine.Sweep(ctx, g, func(r engine.Rates) { tell(r) })
-		})
-	}
-	return nil, fmt.Errorf("no method %q", method)
-}
-
-// with reads a request.
-func with[R any](text []byte, do func(R) (any, error)) (any, error) {
-	var request R
-	if err := json.Unmarshal(text, &request); err != nil {
-		return nil, fmt.Errorf("failed to read the request: %w", err)
-	}
-	return do(request)
 }

@@ -131,9 +131,12 @@ func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// at is what stands at a path; nil: nothing.
+// at is what stands at a path; nil: nothing, or what stands elsewhere as well.
 func at(n *yaml.Node, path []any) *yaml.Node {
 	for _, step := range path {
+		if n != nil && n.Kind == yaml.AliasNode {
+			return nil
+		}
 		switch step := step.(type) {
 		case string:
 			n = valueOf(n, step)

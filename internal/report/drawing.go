@@ -86,12 +86,12 @@ func Draw(v *Variant, o DrawOptions) (*Drawing, error) {
 		out.Notes = append(out.Notes, "the run was stopped before its end")
 	}
 	var m markup
-	m.WriteString(`<div><svg class="defs" width="0" height="0" aria-hidden="true"><defs>`)
+	m.add(`<div><svg class="defs" width="0" height="0" aria-hidden="true"><defs>`)
 	m.hatch()
-	m.WriteString("</defs></svg>")
+	m.add("</defs></svg>")
 	m.picture(pic)
 	m.legend(pic.Led, pic.Watched)
-	m.WriteString("</div>")
+	m.add("</div>")
 	out.HTML = string(showHidden(m.Bytes()))
 	return out, nil
 }

@@ -208,8 +208,8 @@ func plain(n *yaml.Node) *yaml.Node {
 // durationLike is a text such as 1.5s, which needs no quotes.
 func durationLike(s string) bool {
 	return s != "" && !isNumber(s) && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r == '.' || r == '(' || r == ')' || r == '=' || r == 'µ')
-	}) && word("x"+s[1:]) != ""
+		return !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyz.()=µ", r)
+	})
 }
 
 // put sets what is at a path below a node, or takes it away. Mappings on the way are made.

@@ -78,7 +78,7 @@ func databaseCPU(b *testing.B) (used time.Duration) {
 }
 
 // BenchmarkDatabase measures how many ranges a second the database of sim's own stores, where workers do nothing but
-// sleep: SLEEP (1s), and 16 workers each have a pool of 4 connections, as a process on a machine of 16 processors has.
+// sleep: SLEEP (1s). 16 of them together have 4 connections, as a process on a machine of 16 processors has.
 func BenchmarkDatabase(b *testing.B) {
 	sleep, err := time.ParseDuration(os.Getenv("SLEEP"))
 	if err != nil {
@@ -89,8 +89,8 @@ func BenchmarkDatabase(b *testing.B) {
 			for b.Loop() {
 				d := definition(b, true)
 				d.RangeRuns = 20
-				// As many ranges as all workers make in 20 s, if nothing else takes time.
-				ranges := max(uint64(float64(slots)*20/sleep.Seconds()), 100)
+				// As many ranges as all workers make in 5 s, if nothing else takes time.
+				ranges := max(uint64(float64(slots)*5/sleep.Seconds()), 100)
 				d.Runs = d.RangeRuns * ranges
 				small := d
 				small.Runs = d.RangeRuns
@@ -129,7 +129,7 @@ func campaignOf(b *testing.B, d Definition, slots, perProcess int, make func(con
 	b.Helper()
 	ctx := context.Background()
 	config := newDatabase(b)
-	config.MaxConns = 4
+	config.MaxConns = 3 // and one with which River listens
 	s, err := Open(ctx, config, "one", timing)
 	if err != nil {
 		b.Fatal(err)

@@ -75,7 +75,7 @@ func (k *Kept) open(ctx context.Context) (err error) {
 	if k.lock, err = os.OpenFile(filepath.Join(k.dir, keptLock), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return fmt.Errorf("failed to open the folder of PostgreSQL: %w", err)
 	}
-	deadline := time.Now().Add(answerWithin)
+	deadline := time.Now().Add(keptAnswersWithin)
 	for {
 		mine, err := machine.TryLock(k.lock)
 		switch {
@@ -127,7 +127,7 @@ func (k *Kept) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	deadline := time.Now().Add(answerWithin)
+	deadline := time.Now().Add(keptAnswersWithin)
 	for {
 		err := k.try(ctx)
 		switch {
@@ -138,7 +138,7 @@ func (k *Kept) start(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(deadline):
-			return fmt.Errorf("PostgreSQL did not answer within %v (%w); its log is %s", answerWithin, err, k.log())
+			return fmt.Errorf("PostgreSQL did not answer within %v (%w); its log is %s", keptAnswersWithin, err, k.log())
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -278,6 +278,9 @@ func (k *Kept) Crash() {
 	k.mu.Unlock()
 	k.Close()
 }
+
+// keptAnswersWithin bounds how long the server may take to answer: after a crash it first looks through its data.
+const keptAnswersWithin = 2 * time.Minute
 
 // keptEndsWithin bounds how long the server may take to write what it has to its disk.
 const keptEndsWithin = 20 * time.Second

@@ -88,7 +88,7 @@ flags, 4 the database cannot be used.`,
 			return a.startCampaign(c.Context(), f)
 		},
 	}
-	f.searchFlags.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("")...)
+	f.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("")...)
 	f.databaseFlags(a, c)
 	c.Flags().Var(&f.runs, "runs", "how many runs to make: 200k, 5M, 10B")
 	c.Flags().Uint64Var(&f.first, "seed", 0, "the first seed")

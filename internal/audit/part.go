@@ -110,9 +110,6 @@ func (a *audit) shortenPart(ctx context.Context, k *asked) {
 	}
 }
 
-// Units is how many pieces of work the audit has.
-func (o *Options) Units() int { return len(o.units()) }
-
 // Settle puts answers to the questions of a card: the card of an audit that gave them all. What has no answer is left out; or it is
 // unknown, where missing says why.
 func Settle(questions *report.Card, answers []Answer, missing string) *report.Card {

@@ -172,8 +172,8 @@ track-record-pages: ## Write the pages of the track record anew from what was me
 	$(GO) run ./scripts/trackrecord -pages
 
 .PHONY: site
-site: ## Build the field guide, a static site, into .cache/site
-	$(GO) run ./scripts/site
+site: play ## Build the field guide, a static site, into .cache/site
+	$(GO) run ./scripts/site -play .cache/playground.html
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities in what is used

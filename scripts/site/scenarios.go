@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/play"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -41,6 +43,12 @@ type figure struct {
 	*variant
 	Up   string
 	Play bool
+}
+
+// Fragment has the playground show the run.
+func (f figure) Fragment() (template.URL, error) {
+	fragment, err := play.Fragment(f.Of.Text(), seed, f.Name)
+	return template.URL(fragment), err //nolint:gosec // made of a query's own encoding
 }
 
 // seed is that of all runs of the site.

@@ -128,7 +128,8 @@ func (d *drawer) stretch(r *rand.Rand, t time.Duration) time.Duration {
 		by = 1
 	}
 	// The conversions keep processors from rounding but once where others do so twice.
-	x := time.Duration(float64(t) * (1 + float64(by*(float64(2*r.Float64())-1)))).Truncate(time.Millisecond)
+	share := float64(r.Float64())
+	x := time.Duration(float64(t) * (1 + float64(by*(float64(2*share)-1)))).Truncate(time.Millisecond)
 	least, most := min(t.Abs(), shortest), 3*d.ttl
 	if t < 0 {
 		return max(min(x, -least), -most)

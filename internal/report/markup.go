@@ -22,6 +22,9 @@ func (m *markup) add(format string, args ...any) {
 	fmt.Fprintf(m, format, args...)
 }
 
+// raw writes a text of ours as it is.
+func (m *markup) raw(text string) { _, _ = m.Buffer.WriteString(text) }
+
 // escaper does to texts and attributes what package html/template does.
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;", "+", "&#43;", "\x00", "\uFFFD")
 
@@ -40,7 +43,7 @@ func (m *markup) picture(p *picture) {
 		class, p.ID, p.Height, p.ID, p.From, p.To, p.Lo, p.Hi)
 	if p.Far != "" {
 		m.add(` data-far="`)
-		m.WriteString(p.Far) // base64
+		m.raw(p.Far) // base64
 		m.add(`" data-unit="%d"`, p.Unit)
 	}
 	m.add(">\n<g class=\"names\">")
@@ -54,7 +57,7 @@ func (m *markup) picture(p *picture) {
 			where = ` class="end" x="-3"`
 		}
 		m.add(`<svg class="tick" x="%s%%" width="1"><line y1="20" y2="%d"/><text`, t.X, p.Height)
-		m.WriteString(where)
+		m.raw(where)
 		m.add(` y="12">%s</text></svg>`, t.Text)
 	}
 	m.add("</g>\n")
@@ -237,11 +240,11 @@ func (m *markup) legend(led, sentinels bool) {
 			[2]string{`<svg width="26" height="14" aria-hidden="true"><rect class="l-sight" x="1" y="3" width="24" height="8"/></svg>`, "whom a sentinel takes for the primary"},
 			[2]string{`<svg width="14" height="14" aria-hidden="true"><line class="l-deed" x1="7" x2="7" y1="3" y2="11"/></svg>`, "what a sentinel told: a vote, a doubt, a switch"})
 	}
-	m.WriteString("<ul class=\"legend\" aria-label=\"Legend\">\n")
+	m.raw("<ul class=\"legend\" aria-label=\"Legend\">\n")
 	for _, e := range entries {
-		m.WriteString("<li>" + e[0] + " " + e[1] + "</li>\n")
+		m.raw("<li>" + e[0] + " " + e[1] + "</li>\n")
 	}
-	m.WriteString("</ul>")
+	m.raw("</ul>")
 }
 
 // showHidden writes out what a page would obey without showing it: a bidi

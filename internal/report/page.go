@@ -286,7 +286,7 @@ func verdictBadge(v checker.Verdict) badge {
 }
 
 // Badge shows the verdict.
-func (p *PropertyResult) Badge() badge { return verdictBadge(p.Verdict) } //nolint:revive // templates read its fields
+func (p *PropertyResult) Badge() badge { return verdictBadge(p.Verdict) }
 
 // propertyID numbers the properties for anchors: a name is not fit to be one.
 func propertyID(name checker.Property) int {

@@ -125,7 +125,7 @@ func (v *variantView) outcomeWords() string {
 func (m *markup) alone(a *alone) {
 	m.add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s. %s. %s">`+"\n<style>",
 		a.Width, a.Height, a.Width, a.Height, a.Heading, a.Cause, a.Pic.Summary)
-	m.WriteString(pictureStyle())
+	m.raw(pictureStyle())
 	m.add("</style>\n<defs>")
 	m.hatch()
 	m.add("</defs>\n<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n")
@@ -135,7 +135,7 @@ func (m *markup) alone(a *alone) {
 	m.add("</svg>\n")
 	if !a.Imported {
 		m.add(`<g class="alone key-line" transform="translate(%d %d)">`, a.Left, a.Foot)
-		m.WriteString(`
+		m.raw(`
 <rect class="l-belief" width="22" height="11"/><text x="28" y="10">believes it holds the lock</text>
 <rect x="188" width="22" height="11" fill="url(#hatch)" class="l-gap"/><text x="216" y="10">… without a majority of keys</text>
 <rect class="l-truth" x="396" y="2" width="22" height="7"/><text x="424" y="10">has the keys</text>
@@ -148,5 +148,5 @@ func (m *markup) alone(a *alone) {
 	if a.Note != "" {
 		m.add(`<g class="alone key-line"><text x="12" y="%d">%s</text></g>`, a.NoteRow(), a.Note)
 	}
-	m.WriteString("</svg>\n")
+	m.raw("</svg>\n")
 }

@@ -48,7 +48,7 @@ type figure struct {
 // Fragment has the playground show the run.
 func (f figure) Fragment() (template.URL, error) {
 	fragment, err := play.Fragment(f.Of.Text(), seed, f.Name)
-	return template.URL(fragment), err //nolint:gosec // made of a query's own encoding
+	return template.URL(fragment), err // made of a query's own encoding
 }
 
 // seed is that of all runs of the site.

@@ -186,7 +186,7 @@ func TestInTheBrowser(t *testing.T) {
 		b.Readable(name, func() { b.Do(chromedp.Navigate(root + "/" + name)) })
 	}
 	b.Do(chromedp.Navigate(root + "/search.html?q=TWO+primaries"))
-	if hits := tab.Eval[[]string](b, `[...document.querySelectorAll("#hits a")].map((a) => a.getAttribute("href"))`); !slices.Contains(hits, "guide/sentinel.html") || len(hits) > 50 {
+	if hits := tab.Eval[[]string](b, `[...document.querySelectorAll("#hits a")].map((a) => a.getAttribute("href"))`); !slices.Contains(hits, "scenarios/sentinel-min-replicas.html") || len(hits) > 50 {
 		t.Errorf("two primaries: found %v", hits)
 	}
 	if said := tab.Eval[string](b, `document.getElementById("said").textContent`); !strings.HasSuffix(said, " pages") {

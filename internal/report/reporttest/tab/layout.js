@@ -4,7 +4,7 @@
   const root = document.documentElement;
   if (root.scrollWidth > root.clientWidth) out.push(`the document is ${px(root.scrollWidth)} wide in a window of ${px(root.clientWidth)}`);
   for (const el of document.querySelectorAll("body *")) {
-    if (el.scrollWidth > el.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(el).overflowX)) say(`scrolls sideways by ${px(el.scrollWidth - el.clientWidth)}`, el.className + " " + el.textContent);
+    if (el.tagName !== "TEXTAREA" && el.scrollWidth > el.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(el).overflowX)) say(`scrolls sideways by ${px(el.scrollWidth - el.clientWidth)}`, el.className + " " + el.textContent);
   }
 
   const seen = (el) => {
@@ -15,6 +15,16 @@
   const texts = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) if (walker.currentNode.data.trim() && seen(walker.currentNode.parentElement)) texts.push(walker.currentNode);
 
+  // clipped: none of a box can be seen, because something around it cuts it off.
+  const clipped = (el, box) => {
+    for (; el && el !== document.body; el = el.parentElement) {
+      if (getComputedStyle(el).overflowY === "visible") continue;
+      const r = el.getBoundingClientRect();
+      if (box.bottom <= r.top + 1 || box.top >= r.bottom - 1 || box.right <= r.left + 1 || box.left >= r.right - 1) return true;
+    }
+    return false;
+  };
+
   // A word may end its line at a hyphen, a slash or an underscore of its own, and nowhere else.
   const range = document.createRange(), boxes = [];
   for (const node of texts) {
@@ -24,7 +34,7 @@
       if ([...range.getClientRects()].filter((r) => r.width > 0).length > 1) say("broken word", word[0] + " in " + node.data);
     }
     range.selectNodeContents(node);
-    for (const r of range.getClientRects()) if (r.width > 0) boxes.push({ node, top: r.top, bottom: r.bottom, left: r.left, right: r.right });
+    for (const r of range.getClientRects()) if (r.width > 0 && !clipped(node.parentElement, r)) boxes.push({ node, top: r.top, bottom: r.bottom, left: r.left, right: r.right });
   }
 
   boxes.sort((a, b) => a.top - b.top);
@@ -46,7 +56,7 @@
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const ratio = (a, b) => { const [x, y] = [luminance(a), luminance(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05); };
-  const tints = [...document.querySelectorAll("svg rect")].map((el) => ({ el, box: el.getBoundingClientRect(), style: getComputedStyle(el) })).filter(({ style }) => style.fill !== "none");
+  const tints = [...document.querySelectorAll("svg rect")].map((el) => ({ el, box: el.getBoundingClientRect(), style: getComputedStyle(el) })).filter(({ style }) => style.fill.startsWith("rgb"));
   // ground is what stands behind an element, or behind the middle of its text.
   const ground = (el, x, y) => {
     const layers = [];
@@ -63,8 +73,10 @@
     if (got < 4.5) say(`contrast of ${got.toFixed(2)}`, text);
   };
   for (const { node, left, right, top, bottom } of boxes) {
-    const el = node.parentElement, style = getComputedStyle(el);
-    contrast(el instanceof SVGElement ? style.fill : style.color, ground(el, (left + right) / 2, (top + bottom) / 2), node.data);
+    const el = node.parentElement, style = getComputedStyle(el), drawn = el instanceof SVGElement;
+    // Some labels are drawn upon an edge of their own, which covers what is behind them.
+    const edge = drawn && style.paintOrder.startsWith("stroke") && style.stroke.startsWith("rgb") && parseFloat(style.strokeWidth) >= 2;
+    contrast(drawn ? style.fill : style.color, edge ? colour(style.stroke).rgb : ground(el, (left + right) / 2, (top + bottom) / 2), node.data);
   }
   for (const el of [...document.querySelectorAll("input, select")].filter(seen)) {
     contrast(getComputedStyle(el).color, ground(el), el.name);

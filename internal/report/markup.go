@@ -23,7 +23,7 @@ func (m *markup) add(format string, args ...any) {
 }
 
 // raw writes a text of ours as it is.
-func (m *markup) raw(text string) { _, _ = m.Buffer.WriteString(text) }
+func (m *markup) raw(text string) { _, _ = m.WriteString(text) }
 
 // escaper does to texts and attributes what package html/template does.
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;", "+", "&#43;", "\x00", "\uFFFD")

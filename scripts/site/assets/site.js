@@ -1,4 +1,23 @@
 "use strict";
+// The playground in the page itself. Without this script its link leads there.
+addEventListener("click", (e) => {
+  const a = e.target.closest("a.play");
+  if (!a || e.ctrlKey || e.metaKey || e.shiftKey || e.button) return;
+  e.preventDefault();
+  const figure = a.closest("figure"), open = figure.querySelector("iframe");
+  if (open) {
+    open.remove();
+    a.textContent = "change it";
+    return;
+  }
+  const frame = document.createElement("iframe");
+  frame.title = "Playground";
+  frame.src = a.href;
+  figure.append(frame);
+  a.textContent = "close the playground";
+  frame.focus();
+});
+
 // The search. Without this script its page lists all pages.
 addEventListener("DOMContentLoaded", () => {
   const form = document.getElementById("search");

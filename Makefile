@@ -58,22 +58,17 @@ docker-image: setup ## Build the image for nodes in Docker from this machine's p
 setup-test:
 	@sh scripts/setup.sh test
 
-# Packages whose tests run real servers, clients and lock programs: one at a time. They wait for half of the time, and
-# the others use that, with a lower priority.
-LIVE_TESTS := /cmd/sim$$|/campaign$$|/world/live|/conform|/program|/client|/machine
+# Packages whose tests run real servers, clients and lock programs: one at a time, for they share
+# the machine with nobody.
+LIVE_TESTS := /cmd/sim$$|/campaign$$|/world/live|/conform|/program|/client|/machine|/trial|/serve
 
 .PHONY: test
 test: setup-test build ## Set up what the tests need, and run them all
-	@$(MAKE) --no-print-directory -k -j 2 test-live test-others
+	ok=true; \
+	$(GO) test -timeout 60m $$($(GO) list ./... | grep -vE '$(LIVE_TESTS)') || ok=false; \
+	$(GO) test -p 1 -timeout 60m $$($(GO) list ./... | grep -E '$(LIVE_TESTS)') || ok=false; \
+	$$ok
 	for m in $(MODULES); do (cd $$m && $(GO) test ./...) || exit 1; done
-
-.PHONY: test-live
-test-live:
-	$(GO) test -p 1 -timeout 30m $$($(GO) list ./... | grep -E '$(LIVE_TESTS)')
-
-.PHONY: test-others
-test-others:
-	nice -n 10 $(GO) test -timeout 30m $$($(GO) list ./... | grep -vE '$(LIVE_TESTS)')
 
 .PHONY: newest
 newest: ## Build and test with every direct dependency at its newest, in a copy

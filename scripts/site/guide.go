@@ -41,6 +41,9 @@ func (s *site) way(g scenario.Guarantee) *way {
 	if g == scenario.NoGuarantee || g == "" {
 		return nil
 	}
+	if w := s.ways[g]; w != nil {
+		return w
+	}
 	w := &way{Guarantee: g, File: fmt.Sprintf("guide/%s.html", g), Scenarios: s.of(g)}
 	doc, err := s.convert(fmt.Sprintf("%s/%s.md", guideFolder, g), w.File)
 	if err != nil {
@@ -55,6 +58,7 @@ func (s *site) way(g scenario.Guarantee) *way {
 			w.Findings = append(w.Findings, found{f.Title, fmt.Sprintf("findings/%s.html", f.ID)})
 		}
 	}
+	s.ways[g] = w
 	return w
 }
 

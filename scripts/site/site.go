@@ -32,7 +32,9 @@ type site struct {
 	tmpl      *template.Template
 	scenarios []*shown
 	record    *trackrecord.Record
-	pages     []*page
+	// ways are the pages of guarantees, each made once.
+	ways  map[scenario.Guarantee]*way
+	pages []*page
 	// play: there is a playground.
 	play bool
 }
@@ -66,7 +68,7 @@ func (p *page) Here(entry string) bool { return p.Kind == entry }
 const marker = ".redlock-sim-site"
 
 func build(ctx context.Context, root, out, play string) error {
-	s := &site{root: root, out: out, play: play != ""}
+	s := &site{root: root, out: out, play: play != "", ways: make(map[scenario.Guarantee]*way)}
 	if err := s.clear(); err != nil {
 		return err
 	}

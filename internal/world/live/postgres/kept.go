@@ -159,14 +159,8 @@ func (k *Kept) initialize(ctx context.Context, binaries string, owner *machine.U
 	if err != nil {
 		return err
 	}
-	select {
-	case <-making.Gone:
-	case <-ctx.Done():
-		making.End(syscall.SIGTERM, endWithin)
-		return ctx.Err()
-	}
-	if making.Err != nil {
-		return fmt.Errorf("initdb failed (%w); its log is %s", making.Err, k.log())
+	if err := made(ctx, making, k.log()); err != nil {
+		return err
 	}
 	return os.WriteFile(filepath.Join(k.dir, keptReady), nil, 0o600)
 }

@@ -163,6 +163,14 @@ func (p *Server) initialize(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := made(ctx, making, p.log); err != nil {
+		return err
+	}
+	return os.Remove(p.passwordFile())
+}
+
+// made waits until initdb has made the folder of a database.
+func made(ctx context.Context, making *machine.Child, log string) error {
 	select {
 	case <-making.Gone:
 	case <-ctx.Done():
@@ -170,9 +178,9 @@ func (p *Server) initialize(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if making.Err != nil {
-		return fmt.Errorf("initdb failed (%w); its log is %s", making.Err, p.log)
+		return fmt.Errorf("initdb failed (%w); its log is %s", making.Err, log)
 	}
-	return os.Remove(p.passwordFile())
+	return nil
 }
 
 // superuserName is the role that makes the role sim, and is not used after that.

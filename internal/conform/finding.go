@@ -105,16 +105,18 @@ func (c *client) unanswered(ctx context.Context, doing program.Type) error {
 	sent := c.sent
 	c.mu.Unlock()
 	before, after, err := probe(ctx, c.suite.Command, sent)
+	// A program that starts slowly writes only after its input ended: what it wrote counts, not when.
+	all := before + after
 	switch {
 	case err != nil:
 		return err
-	case isMessage(lastOf(before)) && !strings.HasSuffix(before, "\n"):
+	case isMessage(lastOf(all)) && !strings.HasSuffix(all, "\n"):
 		f.Seen += ": the answer came, without a line break at its end"
-		f.Line, f.Mend = lastOf(before), `end each message with a line break ("\n")`
+		f.Line, f.Mend = lastOf(all), `end each message with a line break ("\n")`
 	case len(messagesIn(after)) > 0:
 		f.Seen += ": the answer came only when its standard input ended"
 		f.Line, f.Mend = messagesIn(after)[0], "flush standard output after each line (Python: print(..., flush=True); C: fflush(stdout))"
-	case strings.TrimSpace(before+after) == "" && doing == program.Hello:
+	case strings.TrimSpace(all) == "" && doing == program.Hello:
 		f.Mend = "read a line from standard input, and answer it on standard output. If the program only needs longer to start: it has 20 s"
 	}
 	return f

@@ -2,14 +2,16 @@ package virtual
 
 import (
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io/fs"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -41,27 +43,50 @@ func TestUncertaintyIsSeen(t *testing.T) {
 	}
 }
 
-func uncertain(t *testing.T, dir string, maps bool) []string {
+// Packages are type-checked once for all that import them.
+var (
+	sources   = token.NewFileSet()
+	importing sync.Once
+	imports   types.Importer
+)
+
+// goroot is where the sources of the standard library are: a program built with -trimpath does not know it.
+func goroot(t *testing.T) string {
 	t.Helper()
-	set := token.NewFileSet()
-	notTest := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
-	packages, err := parser.ParseDir(set, dir, notTest, 0) //nolint:staticcheck // there are no build tags here to be missed
-	if err != nil || len(packages) != 1 {
-		t.Fatalf("%s: %d packages, %v", dir, len(packages), err)
-	}
-	var files []*ast.File
-	for _, p := range packages {
-		for _, name := range slices.Sorted(keysOf(p.Files)) {
-			files = append(files, p.Files[name])
-		}
-	}
-	info := &types.Info{Types: make(map[ast.Expr]types.TypeAndValue), Uses: make(map[*ast.Ident]types.Object)}
-	config := types.Config{Importer: importer.ForCompiler(set, "source", nil)}
-	if _, err := config.Check(filepath.Base(dir), set, files, info); err != nil {
+	out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
 		t.Fatal(err)
 	}
-	var list []string
-	complain := func(n ast.Node, what string) { list = append(list, set.Position(n.Pos()).String()+": "+what) }
+	return strings.TrimSpace(string(out))
+}
+
+func uncertain(t *testing.T, dir string, maps bool) []string {
+	t.Helper()
+	importing.Do(func() {
+		build.Default.GOROOT = goroot(t)
+		imports = importer.ForCompiler(sources, "source", nil)
+	})
+	list, err := build.ImportDir(dir, 0) // without tests and without what is for another system
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []*ast.File
+	for _, name := range list.GoFiles {
+		f, err := parser.ParseFile(sources, filepath.Join(dir, name), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	info := &types.Info{Types: make(map[ast.Expr]types.TypeAndValue), Uses: make(map[*ast.Ident]types.Object)}
+	config := types.Config{Importer: imports}
+	if _, err := config.Check(filepath.Base(dir), sources, files, info); err != nil {
+		t.Fatal(err)
+	}
+	var complaints []string
+	complain := func(n ast.Node, what string) {
+		complaints = append(complaints, sources.Position(n.Pos()).String()+": "+what)
+	}
 	for _, f := range files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -83,17 +108,7 @@ func uncertain(t *testing.T, dir string, maps bool) []string {
 			return true
 		})
 	}
-	return list
-}
-
-func keysOf(m map[string]*ast.File) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
+	return complaints
 }
 
 // forbidden says what is wrong with using o.

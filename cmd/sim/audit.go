@@ -112,9 +112,7 @@ cannot be used, 5 internal error, 130 interrupted.`,
 	registerWords(c, "world", []string{trial.Live, trial.Virtual})
 	c.Flags().StringVar(&f.nodes, "nodes", cmp.Or(a.project.Nodes, string(server.Auto)), "where the nodes of the live world come from: process, docker or auto")
 	registerWords(c, "nodes", []string{string(server.Process), string(server.Docker), string(server.Auto)})
-	c.Flags().StringSliceVar(&f.guarantees, "guarantee", nil, "take only the cases of this guarantee (repeatable)")
-	_ = c.RegisterFlagCompletionFunc("guarantee", cobra.FixedCompletions(wordsOf(scenario.Guarantees()), cobra.ShellCompDirectiveNoFileComp))
-	c.Flags().StringVar(&f.cases, "case", "", "take only the cases whose ID matches this regular expression")
+	f.caseFlags(c)
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
 	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which audits are stored, below audit/")
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many cases to run at once (default: two for each processor; with --nodes docker or --lock image:NAME one for each two processors)")
@@ -123,10 +121,17 @@ cannot be used, 5 internal error, 130 interrupted.`,
 	c.Flags().StringVar(&f.card, "card", "", "write card.json also to this file")
 	c.Flags().StringVar(&f.markdown, "markdown", "", "write the card as Markdown also to this file")
 	c.Flags().BoolVar(&f.json, "json", false, "print the card as JSON on stdout, as in card.json")
-	c.Flags().BoolVar(&f.noShorten, "no-shorten", false, "do not look for the shortest scenario that shows a violation, which takes several more runs")
 	c.Flags().BoolVar(&f.allowUndecided, "allow-undecided", false, "exit with 0, not 2, if a cell is unknown")
 	shardFlag(c, &f.shard)
 	return c
+}
+
+// caseFlags say what is put to the test.
+func (f *auditFlags) caseFlags(c *cobra.Command) {
+	c.Flags().StringSliceVar(&f.guarantees, "guarantee", nil, "take only the cases of this guarantee (repeatable)")
+	_ = c.RegisterFlagCompletionFunc("guarantee", cobra.FixedCompletions(wordsOf(scenario.Guarantees()), cobra.ShellCompDirectiveNoFileComp))
+	c.Flags().StringVar(&f.cases, "case", "", "take only the cases whose ID matches this regular expression")
+	c.Flags().BoolVar(&f.noShorten, "no-shorten", false, "do not look for the shortest scenario that shows a violation, which takes several more runs")
 }
 
 func (a *app) audit(ctx context.Context, f auditFlags) error {

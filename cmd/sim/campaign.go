@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,9 +26,9 @@ import (
 func newCampaignCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "campaign",
-		Short: "Search with many processes and machines",
-		Long: `Search with many processes and machines. A campaign is a search of many runs, divided into
-ranges. PostgreSQL holds the campaigns; workers on any number of machines take ranges from there, and
+		Short: "Search and audit with many processes and machines",
+		Long: `Search and audit with many processes and machines. A campaign is a search of many runs, or an audit, divided
+into ranges. PostgreSQL holds the campaigns; workers on any number of machines take ranges from there, and
 store what came of them. Each range counts once, whoever dies meanwhile.
 
 Without --db, sim starts a PostgreSQL server of its own on this machine, which nobody else can
@@ -35,6 +36,7 @@ reach, and works on the campaign itself. With --db, sim campaign start only begi
 campaign; sim worker works on it. docs/campaigns.md says more.`,
 		Example: `  sim campaign start search gc-pause --runs 200k
   sim campaign start search scenarios/gc-pause.yaml --runs 10B --db postgres://sim@db.example/campaigns
+  sim campaign start audit --lock ours=bin/my-lock --db postgres://sim@db.example/campaigns
   sim worker --db postgres://sim@db.example/campaigns
   sim campaign watch --db postgres://sim@db.example/campaigns`,
 		Args: cobra.NoArgs,
@@ -56,38 +58,57 @@ type campaignFlags struct {
 }
 
 func newCampaignStartCommand(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "start",
+		Short: "Begin a campaign",
+		Long: `Begin a campaign: a search in the virtual world or among real servers, or an audit. Without --db it is
+carried out at once. Ctrl-C ends that; what was made stays, and sim campaign resume goes on.`,
+		Example: `  sim campaign start search gc-pause --runs 200k
+  sim campaign start audit --lock redlock --guarantee paused-holder`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newCampaignSearchCommand(a), newCampaignAuditCommand(a))
+	a.checkProjectFirst(c.Commands())
+	return c
+}
+
+func newCampaignSearchCommand(a *app) *cobra.Command {
 	var f campaignFlags
 	c := &cobra.Command{
-		Use:   "start search SCENARIO",
-		Short: "Begin a campaign",
-		Long: `Begin a campaign: a search as of sim search, in the virtual world, of so many runs as --runs
-says. Without --db it is carried out at once. Ctrl-C ends that; what was made stays, and sim
-campaign resume goes on.
+		Use:   "search [SCENARIO]",
+		Short: "Begin a search",
+		Long: `Begin a search as of sim search, of so many runs as --runs says. Without --db it is carried out at once.
+Ctrl-C ends that; what was made stays, and sim campaign resume goes on.
 
 With --unguided the campaign finds what sim search --unguided finds with the same seeds. Otherwise
 half of the schedules are changes of earlier ones: the runs of an epoch know what came of the epochs
 before. What is found depends on --seed, --runs, --range and --epoch, and on nothing else.
 
+With --world live the runs are made among real servers, in shards of --range runs, each of them a search
+of its own. With --db, workers know a lock program by its name: start them with the same NAME and with the
+command that starts it there, sim worker --lock NAME='COMMAND'. The database has the name and a digest
+of the program; a worker works on the search only if its program has the same digest. Locks of sim need
+sim worker --live.
+
 Exit codes without --db: as of sim search. With --db: 0 the campaign has begun, 3 bad scenario or
 flags, 4 the database cannot be used.`,
 		Example: `  sim campaign start search gc-pause --runs 200k
   sim campaign start search gc-pause --variant fenced --unguided --runs 1M --html summary.html
-  sim campaign start search scenarios/gc-pause.yaml --runs 10B --db postgres://sim@db.example/campaigns`,
-		Args: cobra.ExactArgs(2),
-		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			if len(args) == 0 {
-				return []string{"search"}, cobra.ShellCompDirectiveNoFileComp
-			}
-			return oneScenario(c, args[1:], typed)
-		},
+  sim campaign start search scenarios/gc-pause.yaml --runs 10B --db postgres://sim@db.example/campaigns
+  sim campaign start search --world live --lock ours=bin/my-lock --runs 50k --db postgres://sim@db.example/campaigns`,
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: oneScenario,
 		RunE: func(c *cobra.Command, args []string) error {
-			if args[0] != "search" {
-				return usageError("no campaign of the kind %q\nhint: sim campaign start search SCENARIO", args[0])
+			f.named = c.Flags().Changed("property")
+			if len(args) == 1 {
+				f.scenario = args[0]
 			}
-			f.scenario = args[1]
 			return a.startCampaign(c.Context(), f)
 		},
 	}
+	c.Flags().StringVar(&f.world, "world", trial.Virtual, "where to run: virtual, or live, among real servers")
+	registerWords(c, "world", []string{trial.Live, trial.Virtual})
+	c.Flags().StringVar(&f.lock, "lock", "", "with --world live, the lock in the place of the scenario's own: NAME='COMMAND', or a lock of sim")
 	f.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("")...)
 	f.databaseFlags(a, c)
 	c.Flags().Var(&f.runs, "runs", "how many runs to make: 200k, 5M, 10B")
@@ -96,16 +117,16 @@ flags, 4 the database cannot be used.`,
 	c.Flags().BoolVar(&f.unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
 	c.Flags().StringSliceVar(&f.kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
 	registerList(c, "kinds", explore.Kinds())
-	c.Flags().Var(&f.rangeRuns, "range", "how many runs a worker makes at a time (default: about 10 s of this machine's work)")
+	c.Flags().Var(&f.rangeRuns, "range", fmt.Sprintf("how many runs a worker makes at a time (default: about 10 s of this machine's work; %d with --world live)", realRange))
 	c.Flags().Uint64Var(&f.epochRanges, "epoch", 256, "after how many ranges workers share what they learned; several times as many as there are workers")
 	a.campaignEndFlags(c, &f.searchFlags)
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "without --db: how many runs at once (default: one for each processor)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "without --db: how many runs at once (default: one for each processor; with --world live four)")
 	return c
 }
 
 // campaignEndFlags say where what is found goes.
 func (a *app) campaignEndFlags(c *cobra.Command, f *searchFlags) {
-	c.Flags().StringVar(&f.out, "out", filepath.Join(a.project.Out, "found"), "folder for the scenarios that are found")
+	c.Flags().StringVar(&f.out, "out", "", "folder for what is found (default: found in the folder for reports; of work among real servers campaigns/N there)")
 	c.Flags().StringVar(&f.html, "html", "", "also write a summary to this HTML page")
 }
 
@@ -113,7 +134,6 @@ func (a *app) campaignEndFlags(c *cobra.Command, f *searchFlags) {
 const runsLeaveLittle = 800
 
 func (a *app) startCampaign(ctx context.Context, f campaignFlags) error {
-	f.world = trial.Virtual
 	f.seeds = uint64(f.runs)
 	if f.runs == 0 {
 		return usageError("say how many runs to make: --runs 200k")
@@ -121,8 +141,12 @@ func (a *app) startCampaign(ctx context.Context, f campaignFlags) error {
 	if f.jobs < 0 || f.jobs > mostSlots || f.runs > campaign.MostRuns {
 		return usageError("want --jobs 1 to %d, and --runs up to %d", mostSlots, uint64(campaign.MostRuns))
 	}
+	jobs := f.jobs
 	if err := f.check(); err != nil {
 		return err
+	}
+	if f.world == trial.Live {
+		return a.startRealSearch(ctx, f, jobs)
 	}
 	search, _, err := a.searched(ctx, &f.searchFlags)
 	if err != nil {
@@ -204,7 +228,7 @@ func (a *app) carryOut(ctx context.Context, store *campaigns, id int64, f campai
 func (a *app) reportCampaign(ctx context.Context, store *campaign.Store, id int64, f searchFlags) error {
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectWithin)
 	defer cancel()
-	search, d, err := store.Search(own, id)
+	d, err := store.Definition(own, id)
 	if err != nil {
 		return campaignError(own, id, err)
 	}
@@ -215,6 +239,14 @@ func (a *app) reportCampaign(ctx context.Context, store *campaign.Store, id int6
 	if st.Refused {
 		return usageError("campaign %d was carried out by sim %s: with another version its seeds do not repeat\nhint: report it with that version; sim campaign status %d works with any", id, st.Build, id)
 	}
+	if d.Real != nil {
+		return a.reportShards(ctx, store, d, st, f)
+	}
+	search, err := d.Search()
+	if err != nil {
+		return usageError("%w", err)
+	}
+	f.out = cmp.Or(f.out, filepath.Join(a.project.Out, "found"))
 	result, err := store.Report(own, id)
 	if err != nil {
 		return campaignError(own, id, err)
@@ -236,12 +268,23 @@ func tookOf(st *campaign.Status, now time.Time) time.Duration {
 
 // stateOf says how a campaign stands.
 func stateOf(st *campaign.Status) string {
-	text := fmt.Sprintf("%s, %s of %s in %s, %s of work", st.State, shortCount(st.Runs), words.Count(st.Target, "run"),
-		words.Count(uint64(st.Ranges), "range"), shortTime(time.Duration(st.WorkMS)*time.Millisecond))
+	ranges := " in " + words.Count(uint64(st.Ranges), rangeWord(st))
+	if st.Unit == rangeWord(st) {
+		ranges = ""
+	}
+	text := fmt.Sprintf("%s, %s of %s%s, %s of work", st.State, shortCount(st.Runs), words.Count(st.Target, st.Unit), ranges, shortTime(time.Duration(st.WorkMS)*time.Millisecond))
 	if st.Failure != "" {
 		text += ": " + st.Failure
 	}
 	return text
+}
+
+// rangeWord is what the ranges of a campaign are called.
+func rangeWord(st *campaign.Status) string {
+	if st.Shards > 0 {
+		return "shard"
+	}
+	return "range"
 }
 
 // campaignError tells a campaign that is not there from a database that does not answer.

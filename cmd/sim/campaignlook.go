@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,12 +12,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/campaign"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 func newCampaignResumeCommand(a *app) *cobra.Command {
 	var f campaignFlags
+	var able realFlags
 	c := &cobra.Command{
 		Use:   "resume [CAMPAIGN]",
 		Short: "Go on with a campaign on this machine",
@@ -24,7 +28,8 @@ func newCampaignResumeCommand(a *app) *cobra.Command {
 the newest that is not over. It does what sim campaign start does without --db. Campaigns in a
 database elsewhere go on as soon as there is a sim worker.`,
 		Example: `  sim campaign resume
-  sim campaign resume 3 --html summary.html`,
+  sim campaign resume 3 --html summary.html
+  sim campaign resume 4 --lock ours=bin/my-lock`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withCampaign(c.Context(), f.database, args, campaign.Running, func(store *campaigns, id int64) error {
@@ -37,12 +42,28 @@ database elsewhere go on as soon as there is a sim worker.`,
 				case st.Refused:
 					return usageError("campaign %d was begun by sim %s: with another version its seeds would not repeat\nhint: use that version, or begin a new campaign", id, st.Build)
 				}
-				return a.carryOut(c.Context(), store, id, f)
+				d, err := store.Definition(c.Context(), id)
+				if err != nil {
+					return campaignError(c.Context(), id, err)
+				}
+				if d.Real == nil {
+					return a.carryOut(c.Context(), store, id, f)
+				}
+				if d.Real.Digest != "" && len(able.locks) == 0 {
+					return usageError("campaign %d needs the lock %s\nhint: --lock %[2]s='COMMAND'", id, d.Real.Lock)
+				}
+				able.jobs, able.docker = f.jobs, d.Real.Nodes == string(server.Docker)
+				do, err := a.doer(c.Context(), able)
+				if err != nil {
+					return err
+				}
+				return a.carryOutReal(c.Context(), store, id, do, f.searchFlags)
 			})
 		},
 	}
 	f.databaseFlags(a, c)
 	a.campaignEndFlags(c, &f.searchFlags)
+	able.lockFlag(c)
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor)")
 	return c
 }
@@ -103,8 +124,8 @@ func newCampaignListCommand(a *app) *cobra.Command {
 			}
 			for i := range list {
 				st := &list[i]
-				fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "%4d  %-20.60s %-12.40s %-10s %s of %s runs, %s, begun %s\n", st.ID, st.Name, st.Variant, st.State,
-					shortCount(st.Runs), shortCount(st.Target), words.Count(st.Violations, "violation"), st.Created.UTC().Format("2 January 2006, 15:04 UTC"))
+				fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "%4d  %-20.60s %-12.40s %-10s %s of %s, %s, begun %s\n", st.ID, st.Name, st.Variant, st.State,
+					shortCount(st.Runs), words.Count(st.Target, st.Unit), words.Count(st.Violations, "violation"), st.Created.UTC().Format("2 January 2006, 15:04 UTC"))
 			}
 			return nil
 		},
@@ -154,7 +175,11 @@ func (a *app) printStatus(st *campaign.Status) {
 	if st.Refused {
 		fmt.Fprintf(out, "  version    begun by sim %s: this one cannot work on it\n", st.Build)
 	}
-	fmt.Fprintf(out, "  behaviours %d\n", st.Behaviours)
+	if st.Shards > 0 {
+		fmt.Fprintf(out, "  needs      %s\n", st.Need)
+	} else {
+		fmt.Fprintf(out, "  behaviours %d\n", st.Behaviours)
+	}
 	for _, c := range st.Classes {
 		fmt.Fprintf(out, "  violated   %-60s %s\n", c.Name, words.Count(c.Runs, "run"))
 	}
@@ -287,12 +312,17 @@ func (a *app) follow(ctx context.Context, store *campaign.Store, id int64) (last
 
 // tellFound tells of the first violation of each class.
 func (a *app) tellFound(st *campaign.Status, shown map[string]bool) {
-	for _, k := range st.Found {
-		if !shown[k.Class] {
-			shown[k.Class] = true
-			a.clearLine()
-			fmt.Fprintf(report.PlainLines{Writer: a.stderr}, "violated %s in run %d\n", k.Class, k.Run)
+	for _, c := range st.Classes {
+		if shown[c.Name] {
+			continue
 		}
+		shown[c.Name] = true
+		where := ""
+		if i := slices.IndexFunc(st.Found, func(k explore.Found) bool { return k.Class == c.Name }); i >= 0 {
+			where = fmt.Sprintf(" in run %d", st.Found[i].Run)
+		}
+		a.clearLine()
+		fmt.Fprintf(report.PlainLines{Writer: a.stderr}, "violated %s%s\n", c.Name, where)
 	}
 }
 
@@ -305,14 +335,20 @@ func (a *app) campaignLine(st *campaign.Status) string {
 	}
 	left := "nobody works on it"
 	switch {
+	case !st.Able:
+		left = "no worker has what it needs: " + st.Need
 	case st.LeftMS == 0 && slots > 0:
 		left = "just begun"
 	case st.LeftMS > 0:
 		left = shortTime(time.Duration(st.LeftMS)*time.Millisecond) + " left"
 	}
-	parts := []string{fmt.Sprintf("%s of %s runs", shortCount(st.Runs), shortCount(st.Target)), perSecond(st.Rate),
-		strings.TrimSpace(shortCount(st.Behaviours) + " behaviours " + a.spark(st.Points)), words.Count(st.Violations, "violation"),
-		fmt.Sprintf("%d of %d busy", busy, slots), left}
+	parts := []string{fmt.Sprintf("%s of %s %ss", shortCount(st.Runs), shortCount(st.Target), st.Unit)}
+	if st.Shards == 0 {
+		parts = append(parts, perSecond(st.Rate), strings.TrimSpace(shortCount(st.Behaviours)+" behaviours "+a.spark(st.Points)))
+	} else if st.Unit == "run" {
+		parts = append(parts, perSecond(st.Rate))
+	}
+	parts = append(parts, words.Count(st.Violations, "violation"), fmt.Sprintf("%d of %d busy", busy, slots), left)
 	return strings.Join(parts, ", ")
 }
 

@@ -97,7 +97,7 @@ func (a *app) conform(ctx context.Context, command string, f conformFlags) error
 	if _, ours := lock.Lookup(argv[0]); ours {
 		return usageError("conform %s: that is a lock of sim, and no program\nhint: conform 'sim lock %s'", command, command)
 	}
-	if err := trial.FindImage(ctx, argv); err != nil {
+	if _, err := trial.FindImage(ctx, argv); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "sim-conform-")

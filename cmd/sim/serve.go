@@ -115,10 +115,14 @@ func (a *app) servedCampaigns(ctx context.Context, store *campaign.Store) (list 
 			return nil, err
 		}
 		c := serve.Campaign{ID: st.ID, Name: st.Name, Variant: st.Variant, State: st.State, Running: st.State == campaign.Running, Facts: []serve.CampaignFact{
-			{Name: "runs", Value: shortCount(st.Runs) + " of " + shortCount(st.Target)}, {Name: "rate", Value: perSecond(st.Rate)},
-			{Name: "behaviours", Value: fmt.Sprint(st.Behaviours)}, {Name: "violations", Value: fmt.Sprint(st.Violations)},
+			{Name: st.Unit + "s", Value: shortCount(st.Runs) + " of " + shortCount(st.Target)}, {Name: "violations", Value: fmt.Sprint(st.Violations)},
 			{Name: "work", Value: shortTime(time.Duration(st.WorkMS) * time.Millisecond)}, {Name: "workers alive", Value: words.Count(len(st.Workers), "process")},
 		}}
+		if st.Shards == 0 {
+			c.Facts = append(c.Facts, serve.CampaignFact{Name: "rate", Value: perSecond(st.Rate)}, serve.CampaignFact{Name: "behaviours", Value: fmt.Sprint(st.Behaviours)})
+		} else {
+			c.Facts = append(c.Facts, serve.CampaignFact{Name: "needs", Value: st.Need})
+		}
 		if st.LeftMS > 0 {
 			c.Facts = append(c.Facts, serve.CampaignFact{Name: "left", Value: shortTime(time.Duration(st.LeftMS) * time.Millisecond)})
 		}

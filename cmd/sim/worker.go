@@ -23,6 +23,7 @@ func newWorkerCommand(a *app) *cobra.Command {
 	var db database
 	var jobs int
 	var metrics string
+	var able realFlags
 	c := &cobra.Command{
 		Use:   "worker",
 		Short: "Work on the campaigns of a database",
@@ -30,24 +31,34 @@ func newWorkerCommand(a *app) *cobra.Command {
 machines, share the work: sim campaign says how. Start one on each machine; it makes one run
 at a time on each processor.
 
-A worker takes nothing from the database but scenarios for the virtual world: it starts no
-program and connects to nothing else. It works only on campaigns that the same version of sim
-began, for with another one the seeds would not repeat.
+Without --live, --lock and --docker a worker takes nothing from the database but scenarios for the virtual
+world: it starts no program and connects to nothing else. It works only on campaigns that the same version
+of sim began, for with another one the seeds would not repeat.
+
+With any of these flags it works on campaigns among real servers instead, one shard at a time, for whoever
+measures real time needs the machine. --live allows locks of sim. --lock NAME='COMMAND' also allows the
+lock program that campaigns call NAME, if it has the digest that the campaign says. No campaign can say
+how a program is started. --docker also allows nodes in Docker.
 
 On Ctrl-C the ranges that are being worked on go back at once. What a worker that was killed
 was working on is taken over after 15 s.`,
 		Example: `  sim worker --db postgres://sim@db.example/campaigns
-  sim worker --db postgres://sim@db.example/campaigns -j 4 --metrics 127.0.0.1:9090`,
+  sim worker --db postgres://sim@db.example/campaigns -j 4 --metrics 127.0.0.1:9090
+  sim worker --db postgres://sim@db.example/campaigns --lock ours=/opt/my-lock`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if jobs < 0 || jobs > mostSlots {
 				return usageError("--jobs: want 1 to %d", mostSlots)
 			}
-			return a.worker(c.Context(), db, slotsOf(jobs), metrics)
+			able.jobs = jobs
+			return a.worker(c.Context(), db, able, metrics)
 		},
 	}
 	db.databaseFlags(a, c)
-	c.Flags().IntVarP(&jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor)")
+	c.Flags().IntVarP(&jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor; among real servers as many as sim makes by itself)")
+	c.Flags().BoolVar(&able.live, "live", false, "work on campaigns among real servers")
+	c.Flags().BoolVar(&able.docker, "docker", false, "also have nodes in Docker (implies --live)")
+	able.lockFlag(c)
 	c.Flags().StringVar(&metrics, "metrics", "", "also serve figures for Prometheus at this address, such as 127.0.0.1:9090 (path /metrics)")
 	return c
 }
@@ -62,14 +73,26 @@ func slotsOf(jobs int) int {
 	return jobs
 }
 
-func (a *app) worker(ctx context.Context, db database, slots int, metrics string) error {
+func (a *app) worker(ctx context.Context, db database, able realFlags, metrics string) error {
+	var do *campaign.Doer
+	if able.live || able.docker || len(able.locks) > 0 {
+		var err error
+		if do, err = a.doer(ctx, able); err != nil {
+			return err
+		}
+	}
 	store, err := a.openCampaigns(ctx, db, false)
 	if err != nil {
 		return err
 	}
 	defer store.close()
-	debug.SetGCPercent(runsLeaveLittle)
-	w, err := store.Start(ctx, slots, a.trouble)
+	var w *campaign.Worker
+	if do != nil {
+		w, err = store.StartReal(ctx, do, a.trouble)
+	} else {
+		debug.SetGCPercent(runsLeaveLittle)
+		w, err = store.Start(ctx, slotsOf(able.jobs), a.trouble)
+	}
 	if err != nil {
 		return databaseError(ctx, err)
 	}
@@ -81,7 +104,11 @@ func (a *app) worker(ctx context.Context, db database, slots int, metrics string
 		}
 		defer stop()
 	}
-	fmt.Fprintf(a.stderr, "%s on this machine (Ctrl-C stops them)\n", words.Count(slots, "worker"))
+	if do != nil {
+		a.tellAbilities(do)
+	} else {
+		fmt.Fprintf(a.stderr, "%s on this machine (Ctrl-C stops them)\n", words.Count(slotsOf(able.jobs), "worker"))
+	}
 	a.tellRefused(ctx, store.Store)
 	<-ctx.Done()
 	return &exitError{exitInterrupted, errors.New("interrupted; what was being worked on goes back")}

@@ -12,11 +12,15 @@ import (
 
 // Definition is what a campaign searches, and how it is divided.
 type Definition struct {
-	// Scenario is the text of the scenario, File where it came from: that names it, and is not read.
+	// Real is what it does among real servers; nil: it is a search in the virtual world.
+	Real *Real `json:"real,omitempty"`
+	// Scenario is the text of the scenario, File where it came from: that names it, and is not read. A search among real
+	// servers needs none, and an audit has none, nor what follows but First, its seed.
 	Scenario string `json:"scenario"`
 	File     string `json:"file"`
 	// Variant to First are as in explore.Search.
-	Variant    string             `json:"variant"`
+	Variant string `json:"variant"`
+	// Properties are the lock's where a search among real servers names none.
 	Properties []checker.Property `json:"properties"`
 	Kinds      []string           `json:"kinds,omitempty"`
 	Bare       bool               `json:"bare,omitempty"`
@@ -41,13 +45,39 @@ const (
 	mostEpochRanges = 1 << 20
 )
 
-// Search is the search of a definition. It fails where the definition cannot be carried out, or is not
+// Check says why the definition cannot be carried out, or is not to be.
+func (d *Definition) Check() error {
+	if d.Real != nil {
+		return d.checkReal()
+	}
+	_, err := d.Search()
+	return err
+}
+
+// checkNames checks the names of properties and faults.
+func (d *Definition) checkNames() error {
+	for _, p := range d.Properties {
+		if !slices.Contains(checker.Properties(), p) {
+			return fmt.Errorf("no property %q", p)
+		}
+	}
+	for _, k := range d.Kinds {
+		if !slices.Contains(explore.Kinds(), k) {
+			return fmt.Errorf("no fault %q can be drawn", k)
+		}
+	}
+	return nil
+}
+
+// Search is the search of a definition in the virtual world. It fails where the definition cannot be carried out, or is not
 // to be: a scenario from a database is carried out in the virtual world alone, which starts no program and
 // reaches no address.
 func (d *Definition) Search() (explore.Search, error) {
 	search := explore.Search{Variant: d.Variant, Bare: d.Bare, Kinds: d.Kinds, Unguided: d.Unguided,
 		Properties: d.Properties, First: d.First, Seeds: d.Runs, Workers: 1}
 	switch {
+	case d.Real != nil:
+		return search, errors.New("it is not one in the virtual world")
 	case len(d.Scenario) > mostText:
 		return search, fmt.Errorf("its scenario has more than %d bytes", mostText)
 	case d.Runs == 0 || d.Runs > MostRuns || d.RangeRuns == 0 || d.RangeRuns > mostRangeRuns || d.EpochRanges == 0 || d.EpochRanges > mostEpochRanges:
@@ -57,15 +87,8 @@ func (d *Definition) Search() (explore.Search, error) {
 	case len(d.Properties) == 0:
 		return search, errors.New("it names no property")
 	}
-	for _, p := range d.Properties {
-		if !slices.Contains(checker.Properties(), p) {
-			return search, fmt.Errorf("no property %q", p)
-		}
-	}
-	for _, k := range d.Kinds {
-		if !slices.Contains(explore.Kinds(), k) {
-			return search, fmt.Errorf("no fault %q can be drawn", k)
-		}
+	if err := d.checkNames(); err != nil {
+		return search, err
 	}
 	s, err := scenario.Parse(d.File, []byte(d.Scenario))
 	if err != nil {
@@ -100,6 +123,9 @@ const leastRanges = 4
 // next is the epoch that follows; nil is before the first.
 func (d *Definition) next(last *epoch) epoch {
 	e := epoch{}
+	if d.Real != nil {
+		return epoch{ranges: d.Real.Shards, rangeRuns: 1, runs: d.Real.Shards}
+	}
 	if last != nil {
 		e = epoch{number: last.number + 1, firstRange: last.firstRange + last.ranges, firstRun: last.firstRun + last.runs}
 	}

@@ -49,6 +49,8 @@ create table redlock_sim.result (
   took_ms bigint not null,
   at timestamptz not null default now(),
   part bytea,
+  -- The classes of violations of a shard among real servers; what came of other ranges is merged.
+  found jsonb not null default '[]',
   primary key (campaign, range)
 );
 create index result_at on redlock_sim.result (campaign, at);
@@ -79,6 +81,8 @@ create table redlock_sim.worker (
   busy integer not null default 0,
   ranges bigint not null default 0,
   runs bigint not null default 0,
+  -- What campaigns may need for this worker to work on them.
+  can text[] not null default '{}',
   started_at timestamptz not null default now(),
   seen_at timestamptz not null default now()
 );

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
 // Status is how far a campaign is, as JSON for sim campaign status --json.
@@ -20,6 +22,13 @@ type Status struct {
 	State   string `json:"state"`
 	Failure string `json:"failure,omitempty"`
 	Build   string `json:"build"`
+	// Command is search or audit, World virtual or live. Need is what workers must have; Able says that there is one.
+	Command string `json:"command"`
+	World   string `json:"world"`
+	Lock    string `json:"lock,omitempty"`
+	Shards  int64  `json:"shards,omitempty"`
+	Need    string `json:"need"`
+	Able    bool   `json:"able"`
 	// Refused: this sim is another build, with which its seeds do not repeat.
 	Refused  bool       `json:"refused,omitempty"`
 	Created  time.Time  `json:"created"`
@@ -29,7 +38,9 @@ type Status struct {
 	Target uint64 `json:"target"`
 	Merged uint64 `json:"merged"`
 	Ranges int64  `json:"ranges"`
-	Epoch  int64  `json:"epoch,omitempty"`
+	// Unit is what Runs and Target count: runs, or the shards of an audit.
+	Unit  string `json:"unit"`
+	Epoch int64  `json:"epoch,omitempty"`
 	// Rate is runs a second of the last minute; LeftMS is how long the rest takes at that rate, 0: not known.
 	Rate   float64 `json:"rate"`
 	LeftMS int64   `json:"left_ms,omitempty"`
@@ -108,7 +119,14 @@ func (s *Store) summary(ctx context.Context, id int64) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &Status{ID: id, Name: scenarioName(d), Variant: d.Variant, Guided: !d.Unguided, Target: d.Runs}
+	st := &Status{ID: id, Name: nameOf(d), Variant: d.Variant, Command: Search, World: "virtual", Need: d.Need(), Guided: !d.Unguided, Target: d.Runs, Unit: "run"}
+	if r := d.Real; r != nil {
+		st.Command, st.World, st.Lock, st.Shards = r.Command, "live", r.Lock, r.Shards
+		st.Variant = cmp.Or(d.Variant, r.Lock)
+		if r.Command == Audit {
+			st.Guided, st.Target, st.Unit = false, uint64(max(r.Shards, 0)), "shard"
+		}
+	}
 	var recent, behaviours, violations int64
 	var seconds float64
 	// What is merged is summed up already: a campaign may have a million ranges.
@@ -118,9 +136,10 @@ func (s *Store) summary(ctx context.Context, id int64) (*Status, error) {
 			least(60, extract(epoch from coalesce(c.finished_at, now()) - c.created_at))::float8,
 			coalesce((select max(epoch) from redlock_sim.epoch e where e.campaign = c.id), 0),
 			coalesce((select behaviours from redlock_sim.point p where p.campaign = c.id order by at desc limit 1), 0),
-			c.merged_violations + coalesce(sum(r.violations), 0)::bigint
-		from redlock_sim.campaign c left join redlock_sim.result r on r.campaign = c.id and r.range >= c.merged where c.id = $1 group by c.id`, id).
-		Scan(&st.State, &st.Failure, &st.Build, &st.Created, &st.Finished, &st.Merged, &st.Runs, &st.Ranges, &st.WorkMS, &recent, &seconds, &st.Epoch, &behaviours, &violations)
+			c.merged_violations + coalesce(sum(r.violations), 0)::bigint,
+			exists (select from redlock_sim.worker w where w.build = c.build and $2 = any(w.can) and w.seen_at > now() - $3::interval)
+		from redlock_sim.campaign c left join redlock_sim.result r on r.campaign = c.id and r.range >= c.merged where c.id = $1 group by c.id`, id, st.Need, s.timing.LostAfter).
+		Scan(&st.State, &st.Failure, &st.Build, &st.Created, &st.Finished, &st.Merged, &st.Runs, &st.Ranges, &st.WorkMS, &recent, &seconds, &st.Epoch, &behaviours, &violations, &st.Able)
 	if err != nil {
 		return nil, fmt.Errorf("failed to look at the campaign: %w", err)
 	}
@@ -139,10 +158,13 @@ func (s *Store) summary(ctx context.Context, id int64) (*Status, error) {
 	return st, nil
 }
 
-// scenarioName is the scenario's name, as far as it can be read.
-func scenarioName(d *Definition) string {
-	if s, err := d.Search(); err == nil {
-		return s.Scenario.Name
+// nameOf is the scenario's name, as far as it can be read, or what is done without one.
+func nameOf(d *Definition) string {
+	if d.Scenario == "" && d.Real != nil {
+		return d.Real.Command
+	}
+	if s, err := scenario.Parse(d.File, []byte(d.Scenario)); err == nil {
+		return s.Name
 	}
 	return d.File
 }
@@ -153,12 +175,18 @@ func (s *Store) Status(ctx context.Context, id int64) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.Report(ctx, id)
-	if err != nil {
-		return nil, err
+	if st.Shards > 0 {
+		if st.Classes, err = s.classes(ctx, id); err != nil {
+			return nil, err
+		}
+	} else {
+		r, err := s.Report(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		st.Behaviours, st.Classes, st.Found = uint64(r.Behaviours), r.Classes, r.Found
+		st.Merged = r.Runs
 	}
-	st.Behaviours, st.Classes, st.Found = uint64(r.Behaviours), r.Classes, r.Found
-	st.Merged = r.Runs
 	if st.Workers, err = s.workers(ctx); err != nil {
 		return nil, err
 	}
@@ -206,15 +234,14 @@ func (s *Store) Report(ctx context.Context, id int64) (explore.Report, error) {
 	return sum.Report(), nil
 }
 
-// Search is the search of a campaign, and its definition.
-func (s *Store) Search(ctx context.Context, id int64) (explore.Search, *Definition, error) {
+// Definition is that of a campaign, which can be carried out.
+func (s *Store) Definition(ctx context.Context, id int64) (*Definition, error) {
 	d, err := s.definition(ctx, id)
 	if err != nil {
-		return explore.Search{}, nil, err
+		return nil, err
 	}
-	search, err := d.Search()
-	if err != nil {
-		return search, d, fmt.Errorf("campaign %d cannot be carried out: %w", id, err)
+	if err := d.Check(); err != nil {
+		return nil, fmt.Errorf("campaign %d cannot be carried out: %w", id, err)
 	}
-	return search, d, nil
+	return d, nil
 }

@@ -164,7 +164,7 @@ func (s *Store) migrated(ctx context.Context) (bool, error) {
 
 // Create begins a campaign.
 func (s *Store) Create(ctx context.Context, d Definition) (id int64, err error) {
-	if _, err := d.Search(); err != nil {
+	if err := d.Check(); err != nil {
 		return 0, err
 	}
 	text, err := json.Marshal(&d)

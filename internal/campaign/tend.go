@@ -76,7 +76,12 @@ func (t *tended) advance() (more bool, err error) {
 	if t.e, err = epochAt(t.ctx, t.tx, t.id, t.merged); err != nil {
 		return false, err
 	}
-	count, err := t.merge()
+	count := 0
+	if t.d.Real != nil {
+		err = t.endReal()
+	} else {
+		count, err = t.merge()
+	}
 	if err != nil {
 		return false, err
 	}
@@ -221,20 +226,22 @@ func (t *tended) point(r *explore.Report) error {
 // worker or otherwise.
 func (t *tended) fill() error {
 	var slots int64
-	err := t.tx.QueryRow(t.ctx, "select coalesce(sum(least(slots, 10000)), 0) from redlock_sim.worker where build = $1 and seen_at > now() - $2::interval",
-		t.build, t.timing.LostAfter).Scan(&slots)
+	need := t.d.Need()
+	queue := queueOf(t.build, need)
+	err := t.tx.QueryRow(t.ctx, "select coalesce(sum(least(slots, 10000)), 0) from redlock_sim.worker where build = $1 and seen_at > now() - $2::interval and $3 = any(can)",
+		t.build, t.timing.LostAfter, need).Scan(&slots)
 	if err != nil {
 		return err
 	}
-	missing, err := t.lost()
+	missing, err := t.lost(queue)
 	if err != nil {
 		return err
 	}
 	end := min(t.merged+min(ahead+perSlot*slots, mostAhead), t.e.firstRange+t.e.ranges)
 	var jobs []river.InsertManyParams
 	job := func(r int64, priority int) {
-		jobs = append(jobs, river.InsertManyParams{Args: rangeArgs{Campaign: t.id, Range: r},
-			InsertOpts: &river.InsertOpts{Queue: queueOf(t.build), MaxAttempts: mostAttempts, Priority: priority}})
+		jobs = append(jobs, river.InsertManyParams{Args: rangeArgs{Campaign: t.id, Range: r, Real: t.d.Real != nil},
+			InsertOpts: &river.InsertOpts{Queue: queue, MaxAttempts: mostAttempts, Priority: priority}})
 	}
 	for _, r := range missing {
 		job(r, atOnce)
@@ -260,7 +267,7 @@ const (
 
 // lost are the ranges that had a job, have no result, and have no job any more that somebody carries out or will. A job may say
 // that it is running and have lost its worker: River notices by its age, we by the worker's silence.
-func (t *tended) lost() ([]int64, error) {
+func (t *tended) lost(queue string) ([]int64, error) {
 	rows, err := t.tx.Query(t.ctx, `
 		select r from generate_series($2::bigint, $3::bigint - 1) r
 		where not exists (select from redlock_sim.result where campaign = $1 and range = r)
@@ -269,7 +276,7 @@ func (t *tended) lost() ([]int64, error) {
 		where j.queue = $4 and (j.args->>'campaign')::bigint = $1 and (j.state in ('available', 'pending', 'retryable', 'scheduled') or
 			j.state = 'running' and exists (select from redlock_sim.worker w
 				where w.id = j.attempted_by[array_upper(j.attempted_by, 1)] and w.seen_at > now() - $5::interval))
-		order by 1`, t.id, t.merged, t.queued, queueOf(t.build), t.timing.LostAfter)
+		order by 1`, t.id, t.merged, t.queued, queue, t.timing.LostAfter)
 	if err != nil {
 		return nil, err
 	}

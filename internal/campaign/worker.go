@@ -3,6 +3,7 @@ package campaign
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -26,14 +27,16 @@ import (
 type rangeArgs struct {
 	Campaign int64 `json:"campaign"`
 	Range    int64 `json:"range"`
+	// Real says that it is a shard of work among real servers.
+	Real bool `json:"real,omitempty"`
 }
 
 // Kind implements river.JobArgs.
 func (rangeArgs) Kind() string { return "sim_range" }
 
-// queueOf is the queue of a build: so a worker gets no job of a campaign that it cannot repeat.
-func queueOf(build string) string {
-	return fmt.Sprintf("sim_%x", sha256.Sum256([]byte(build)))[:20]
+// queueOf is the queue of a build and a need: so a worker gets no job of a campaign that it cannot repeat or carry out.
+func queueOf(build, need string) string {
+	return fmt.Sprintf("sim_%x", sha256.Sum256([]byte(build+"\n"+need)))[:20]
 }
 
 const (
@@ -58,6 +61,10 @@ type Worker struct {
 	// ID names it.
 	ID    string
 	slots int
+	// needs are what campaigns may need for this worker to work on them. Real does shards among real servers; nil: the
+	// worker makes runs in the virtual world.
+	needs []string
+	real  *Doer
 	// trouble is told when something goes wrong that is tried again, and when it does no more: nil.
 	trouble func(error)
 
@@ -93,8 +100,21 @@ type underway struct {
 // Start begins to carry out ranges, so many at once. Trouble is told of what goes wrong and is tried
 // again, and nil when it goes well again; it may be nil.
 func (s *Store) Start(ctx context.Context, slots int, trouble func(error)) (*Worker, error) {
-	w := &Worker{Store: s, ID: rand.Text(), slots: slots, trouble: trouble, look: make(chan struct{}, 1),
-		searches: make(map[int64]*carried), underway: make(map[int64]underway)}
+	return s.start(ctx, &Worker{slots: slots, needs: []string{virtual}, trouble: trouble})
+}
+
+// StartReal begins to do shards among real servers, one after the other: whoever measures real time needs the machine.
+func (s *Store) StartReal(ctx context.Context, do *Doer, trouble func(error)) (*Worker, error) {
+	return s.start(ctx, &Worker{slots: 1, needs: do.needs(), real: do, trouble: trouble})
+}
+
+func (s *Store) start(ctx context.Context, w *Worker) (*Worker, error) {
+	w.Store, w.ID, w.look = s, rand.Text(), make(chan struct{}, 1)
+	w.searches, w.underway = make(map[int64]*carried), make(map[int64]underway)
+	queues := make(map[string]river.QueueConfig)
+	for _, need := range w.needs {
+		queues[queueOf(s.build, need)] = river.QueueConfig{MaxWorkers: w.slots}
+	}
 	if w.trouble == nil {
 		w.trouble = func(error) {}
 	}
@@ -102,7 +122,7 @@ func (s *Store) Start(ctx context.Context, slots int, trouble func(error)) (*Wor
 	river.AddWorker(workers, &ranger{worker: w})
 	var err error
 	w.client, err = river.NewClient(s.driver, &river.Config{
-		ID: w.ID, Schema: schema, Logger: silent(), Workers: workers, Queues: map[string]river.QueueConfig{queueOf(s.build): {MaxWorkers: slots}},
+		ID: w.ID, Schema: schema, Logger: silent(), Workers: workers, Queues: queues,
 		JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, RetryPolicy: retries{}, MaxAttempts: mostAttempts,
 		CompletedJobRetentionPeriod: keepJobs, CancelledJobRetentionPeriod: keepJobs, DiscardedJobRetentionPeriod: keepJobs,
 	})
@@ -161,9 +181,9 @@ func (w *Worker) tell(err error) {
 // present says in the table that the worker is there.
 func (w *Worker) present(ctx context.Context) error {
 	host, _ := os.Hostname()
-	_, err := w.pool.Exec(ctx, `insert into redlock_sim.worker (id, host, pid, build, slots, busy, ranges, runs) values ($1, $2, $3, $4, $5, $6, $7, $8)
+	_, err := w.pool.Exec(ctx, `insert into redlock_sim.worker (id, host, pid, build, slots, busy, ranges, runs, can) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		on conflict (id) do update set seen_at = now(), busy = excluded.busy, ranges = excluded.ranges, runs = excluded.runs`,
-		w.ID, cmp.Or(host, "?"), os.Getpid(), w.build, w.slots, w.busy.Load(), w.ranges.Load(), w.runs.Load())
+		w.ID, cmp.Or(host, "?"), os.Getpid(), w.build, w.slots, w.busy.Load(), w.ranges.Load(), w.runs.Load(), w.needs)
 	if err != nil {
 		return fmt.Errorf("failed to tell the database of this worker: %w", err)
 	}
@@ -247,6 +267,14 @@ type ranger struct {
 	worker *Worker
 }
 
+// Timeout implements river.Worker.
+func (r *ranger) Timeout(job *river.Job[rangeArgs]) time.Duration {
+	if job.Args.Real {
+		return realTimeout
+	}
+	return 0 // the client's
+}
+
 // Work implements river.Worker.
 func (r *ranger) Work(ctx context.Context, job *river.Job[rangeArgs]) error {
 	w := r.worker
@@ -262,17 +290,24 @@ func (r *ranger) Work(ctx context.Context, job *river.Job[rangeArgs]) error {
 		delete(w.underway, job.ID)
 		w.mu.Unlock()
 	}()
-	err := w.carryOut(ctx, job)
+	carryOut := w.carryOut
+	if job.Args.Real {
+		carryOut = w.doShard
+	}
+	err := carryOut(ctx, job)
+	var snooze *river.JobSnoozeError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &snooze):
+		return err
 	case errors.Is(context.Cause(ctx), errOver), errors.Is(err, errOver):
 		return river.JobCancel(errOver)
 	case w.closing.Load():
 		return river.JobSnooze(0) // it goes back at once, and this was no attempt
 	}
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		err = fmt.Errorf("range %d of campaign %d was not done within %v: this machine is too slow for it", job.Args.Range, job.Args.Campaign, jobTimeout)
+		err = fmt.Errorf("range %d of campaign %d was not done within %v: this machine is too slow for it", job.Args.Range, job.Args.Campaign, cmp.Or(r.Timeout(job), jobTimeout))
 	}
 	w.trouble(err)
 	return err
@@ -301,12 +336,17 @@ func (w *Worker) carryOut(ctx context.Context, job *river.Job[rangeArgs]) error 
 	for _, class := range made.Part.Classes {
 		violations += class.Runs
 	}
+	return w.keep(ctx, job, &Brought{Packed: packed, Runs: runs, Violations: violations}, time.Since(began))
+}
+
+// keep stores what came of a range.
+func (w *Worker) keep(ctx context.Context, job *river.Job[rangeArgs], b *Brought, took time.Duration) error {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		// Where the database fails just as it commits, the second attempt finds that the range has counted.
-		last, err := w.commit(ctx, job, runs, violations, time.Since(began), packed)
+		last, err := w.commit(ctx, job, b, took)
 		if err == nil {
 			w.ranges.Add(1)
-			w.runs.Add(int64(runs))
+			w.runs.Add(int64(b.Runs))
 			if last {
 				select {
 				case w.look <- struct{}{}:
@@ -336,23 +376,30 @@ func (w *Worker) search(ctx context.Context, c *carried, sampled uint, first, ru
 	return c.search.Range(ctx, c.ground, sampled, first, runs)
 }
 
-// carried is the campaign of a range, in its epoch, and how its behaviours are sampled so far; nil:
-// there is nothing to do.
-func (w *Worker) carried(ctx context.Context, args rangeArgs) (c *carried, sampled uint, err error) {
+// wanted reports that a range is done already, and how the campaign's behaviours are sampled so far. It fails with errOver
+// where the campaign is not to be worked on.
+func (w *Worker) wanted(ctx context.Context, args rangeArgs) (sampled uint, done bool, err error) {
 	var state, build string
-	var done bool
 	err = w.pool.QueryRow(ctx, `select state, build, least(greatest(sampled, 0), 40),
 		exists (select from redlock_sim.result where campaign = $1 and range = $2) from redlock_sim.campaign where id = $1`,
 		args.Campaign, args.Range).Scan(&state, &build, &sampled, &done)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return nil, 0, errOver
+		return 0, false, errOver
 	case err != nil:
-		return nil, 0, fmt.Errorf("failed to look at the campaign: %w", err)
-	case done:
-		return nil, 0, nil
-	case state != Running || build != w.build:
-		return nil, 0, errOver
+		return 0, false, fmt.Errorf("failed to look at the campaign: %w", err)
+	case !done && (state != Running || build != w.build):
+		return 0, false, errOver
+	}
+	return sampled, done, nil
+}
+
+// carried is the campaign of a range, in its epoch, and how its behaviours are sampled so far; nil:
+// there is nothing to do.
+func (w *Worker) carried(ctx context.Context, args rangeArgs) (c *carried, sampled uint, err error) {
+	sampled, done, err := w.wanted(ctx, args)
+	if done || err != nil {
+		return nil, 0, err
 	}
 	w.mu.Lock()
 	c = w.searches[args.Campaign]
@@ -400,14 +447,18 @@ func (w *Worker) read(ctx context.Context, args rangeArgs) (c *carried, err erro
 // commit stores what came of a range, and ends its job, in one transaction. Whether the job is still ours
 // does not matter: the first result of a range counts, and all are equal. True: few ranges are left that
 // have a job.
-func (w *Worker) commit(ctx context.Context, job *river.Job[rangeArgs], runs, violations uint64, took time.Duration, packed []byte) (last bool, err error) {
+func (w *Worker) commit(ctx context.Context, job *river.Job[rangeArgs], b *Brought, took time.Duration) (last bool, err error) {
+	found, err := json.Marshal(append([]explore.Class{}, b.Found...))
+	if err != nil {
+		return false, fmt.Errorf("failed to write what came of a range: %w", err)
+	}
 	err = pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
 		var queued int64
 		err := tx.QueryRow(ctx, `with c as (select id, queued from redlock_sim.campaign where id = $1 and state = 'running'),
-			stored as (insert into redlock_sim.result (campaign, range, runs, violations, worker, took_ms, part)
-				select id, $2, $3, $4, $5, $6, $7 from c on conflict do nothing)
+			stored as (insert into redlock_sim.result (campaign, range, runs, violations, worker, took_ms, part, found)
+				select id, $2, $3, $4, $5, $6, $7, $8 from c on conflict do nothing)
 			select coalesce(max(queued), 0) from c`,
-			job.Args.Campaign, job.Args.Range, int64(runs), int64(violations), w.ID, took.Milliseconds(), packed).Scan(&queued)
+			job.Args.Campaign, job.Args.Range, int64(b.Runs), int64(b.Violations), w.ID, took.Milliseconds(), b.Packed, found).Scan(&queued)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package trial
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -68,7 +70,7 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 	if p.Of(l) != nil {
 		return nil
 	}
-	if err := FindImage(ctx, l.Command); err != nil {
+	if _, err := FindImage(ctx, l.Command); err != nil {
 		return err
 	}
 	log := program.NewLog(io.Discard)
@@ -90,25 +92,25 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 }
 
 // FindImage makes sure that the image is there which a command names, and removes the containers
-// that killed runs have left.
-func FindImage(ctx context.Context, command []string) error {
+// that killed runs have left. The image's ID is empty where the command names none.
+func FindImage(ctx context.Context, command []string) (id string, err error) {
 	name, named := program.Image(command)
 	if !named {
-		return nil
+		return "", nil
 	}
 	if name == "" {
-		return &EnvironmentError{Err: errors.New("image: names no image"), Hint: "image:NAME, as in docker images"}
+		return "", &EnvironmentError{Err: errors.New("image: names no image"), Hint: "image:NAME, as in docker images"}
 	}
-	_, err := docker.Find(ctx, name)
+	image, err := docker.Find(ctx, name)
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return "", ctx.Err()
 	case errors.Is(err, docker.ErrNoEngine):
-		return &EnvironmentError{Err: err, Hint: "start Docker, or set DOCKER_HOST to its address: a lock program in an image needs it"}
+		return "", &EnvironmentError{Err: err, Hint: "start Docker, or set DOCKER_HOST to its address: a lock program in an image needs it"}
 	case err != nil:
-		return &EnvironmentError{Err: err, Hint: fmt.Sprintf("docker build -t %s . builds an image; docker images lists those that there are", name)}
+		return "", &EnvironmentError{Err: err, Hint: fmt.Sprintf("docker build -t %s . builds an image; docker images lists those that there are", name)}
 	}
-	return nil
+	return image.ID, nil
 }
 
 // withLast adds to an error what the program printed last, where it does not say that.
@@ -248,4 +250,56 @@ func Describe(r *program.Ready, inPlace bool) report.Lock {
 		l.Promise = noPromise
 	}
 	return l
+}
+
+// Digest tells lock programs apart by what they consist of, wherever they are: SHA-256 of the words of a command, and of the contents of
+// those that are files; of an image, its ID. What a program loads besides is not in it.
+func Digest(ctx context.Context, command []string) (string, error) {
+	id, err := FindImage(ctx, command)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for i, word := range command {
+		if i == 0 && id != "" {
+			word = id
+		} else if file, err := fileOf(word, i == 0); err != nil {
+			return "", &EnvironmentError{Err: err, Hint: HintAbsent(word, err)}
+		} else if file != "" {
+			content := sha256.New()
+			if err := copyFile(content, file); err != nil {
+				return "", err
+			}
+			word = fmt.Sprintf("%x", content.Sum(nil))
+		}
+		fmt.Fprintf(sum, "%d %s\n", len(word), word)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil)), nil
+}
+
+// fileOf is the file that a word of a command names; empty: it names none. The first word is a program.
+func fileOf(word string, first bool) (string, error) {
+	if first {
+		file, err := exec.LookPath(word)
+		if err != nil {
+			return "", fmt.Errorf("failed to find %s: %w", word, err)
+		}
+		return file, nil
+	}
+	if info, err := os.Stat(word); err != nil || !info.Mode().IsRegular() {
+		return "", nil
+	}
+	return word, nil
+}
+
+func copyFile(to io.Writer, file string) error {
+	f, err := machine.OpenRegular(file)
+	if err == nil {
+		_, err = io.Copy(to, f)
+		_ = f.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("failed to read %s: %w", file, err)
+	}
+	return nil
 }

@@ -1,0 +1,324 @@
+package campaign
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/riverqueue/river"
+
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/shard"
+)
+
+// Real is what a campaign does among real servers: a search or an audit, in shards. A range is a shard.
+type Real struct {
+	// Command is Search or Audit.
+	Command string `json:"command"`
+	// Lock is a lock of sim with its switches; or, with the digest of the program, the name that workers know a
+	// lock program by. A campaign never says how a program is started.
+	Lock   string `json:"lock,omitempty"`
+	Digest string `json:"digest,omitempty"`
+	Shards int64  `json:"shards"`
+	// Nodes to NoShorten are as of sim audit.
+	Nodes      string   `json:"nodes,omitempty"`
+	Guarantees []string `json:"guarantees,omitempty"`
+	Cases      string   `json:"cases,omitempty"`
+	NoShorten  bool     `json:"no_shorten,omitempty"`
+}
+
+// The commands of campaigns among real servers.
+const (
+	Search = "search"
+	Audit  = "audit"
+)
+
+// lockName is what a lock program can be called.
+var lockName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$`)
+
+// CheckLockName refuses a name that cannot be that of a lock program.
+func CheckLockName(name string) error {
+	if !lockName.MatchString(name) {
+		return fmt.Errorf("%q cannot be the name of a lock program: want up to 40 letters, digits, dots, dashes and underscores", name)
+	}
+	if _, ours := lock.Lookup(name); ours || strings.HasPrefix(name, "card.") {
+		return fmt.Errorf("a lock program cannot be called %s: sim has that name itself", name)
+	}
+	return nil
+}
+
+// mostWords bounds texts of a definition that are no scenario, in bytes.
+const mostWords = 4096
+
+// checkReal refuses what a worker must not carry out.
+func (d *Definition) checkReal() error {
+	r := d.Real
+	if len(r.Lock)+len(r.Cases)+len(r.Digest) > mostWords {
+		return fmt.Errorf("its texts have more than %d bytes", mostWords)
+	}
+	if r.Shards < 1 || r.Shards > shard.MostShards {
+		return fmt.Errorf("it has %d shards: want 1 to %d", r.Shards, shard.MostShards)
+	}
+	if r.Digest != "" {
+		if err := CheckLockName(r.Lock); err != nil {
+			return err
+		}
+	} else if words, err := shellquote.Split(r.Lock); err != nil {
+		return fmt.Errorf("its lock: %w", err)
+	} else if len(words) > 0 {
+		if _, ours := lock.Lookup(words[0]); !ours {
+			return fmt.Errorf("its lock is %q, which is none of sim, and no program with a digest", words[0])
+		}
+	}
+	switch r.Command {
+	case Search:
+		return d.checkSearch()
+	case Audit:
+		return r.checkAudit()
+	}
+	return fmt.Errorf("no campaign of the kind %q", r.Command)
+}
+
+// checkSearch checks a search among real servers. What a scenario may do there is known to sim search.
+func (d *Definition) checkSearch() error {
+	switch {
+	case d.Runs == 0 || d.Runs > MostRuns || d.First > 1<<63:
+		return errors.New("its numbers of runs are out of bounds")
+	case len(d.Scenario) > mostText:
+		return fmt.Errorf("its scenario has more than %d bytes", mostText)
+	case d.Scenario == "" && d.Real.Lock == "":
+		return errors.New("it names neither a scenario nor a lock")
+	case d.Scenario == "" && d.Variant != "":
+		return errors.New("it names a variant, and no scenario")
+	}
+	if d.Scenario != "" {
+		s, err := scenario.Parse(d.File, []byte(d.Scenario))
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(s.Variants, func(v scenario.Variant) bool { return v.Name == d.Variant })
+		switch {
+		case i < 0:
+			return fmt.Errorf("its scenario has no variant %q", d.Variant)
+		case d.Real.Lock == "" && s.Variants[i].Setup.Lock.Program != nil:
+			return errors.New("its lock is a program of the scenario, which no worker starts")
+		}
+	}
+	return d.checkNames()
+}
+
+func (r *Real) checkAudit() error {
+	if r.Lock == "" {
+		return errors.New("it names no lock")
+	}
+	if !slices.Contains([]string{"process", "docker"}, r.Nodes) {
+		return fmt.Errorf("no nodes %q", r.Nodes)
+	}
+	for _, g := range r.Guarantees {
+		if !slices.Contains(scenario.Guarantees(), scenario.Guarantee(g)) {
+			return fmt.Errorf("no guarantee %q", g)
+		}
+	}
+	if _, err := regexp.Compile(r.Cases); err != nil {
+		return fmt.Errorf("its cases: %w", err)
+	}
+	return nil
+}
+
+// virtual is what a worker needs for a campaign in the virtual world.
+const virtual = "the virtual world"
+
+// Need is what a worker must have for the campaign.
+func (d *Definition) Need() string {
+	if d.Real == nil {
+		return virtual
+	}
+	return needOf(d.Real.Nodes == "docker", d.Real.Lock, d.Real.Digest)
+}
+
+func needOf(docker bool, lockName, digest string) string {
+	need := "redis-server"
+	if docker {
+		need = "Docker"
+	}
+	if digest != "" {
+		need += fmt.Sprintf(", and the lock %s %.16s", lockName, digest)
+	}
+	return need
+}
+
+// Abilities are what a worker can do beside runs in the virtual world.
+type Abilities struct {
+	Servers, Docker bool
+	// Programs are the digests of lock programs by their names.
+	Programs map[string]string
+}
+
+// needs are all needs that the abilities satisfy.
+func (a *Abilities) needs() (list []string) {
+	for _, docker := range []bool{false, true} {
+		if docker && !a.Docker || !docker && !a.Servers {
+			continue
+		}
+		list = append(list, needOf(docker, "", ""))
+		for name, digest := range a.Programs {
+			list = append(list, needOf(docker, name, digest))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Doer does shards among real servers.
+type Doer struct {
+	Abilities
+	// Do does a shard. An error that is ErrUnfit comes from the campaign; others come from the machine.
+	Do func(ctx context.Context, d *Definition, s shard.Shard) (*Brought, error)
+
+	one sync.Mutex
+	// rest is until when the worker leaves jobs to others, because one went wrong here.
+	rest time.Time
+}
+
+// ErrUnfit says that no worker can carry out a campaign.
+var ErrUnfit = errors.New("no worker can carry it out")
+
+// Brought is what came of a range.
+type Brought struct {
+	// Packed is the shard's folder, or an explore.Made.
+	Packed           []byte
+	Runs, Violations uint64
+	// Found are the classes of violations of a shard.
+	Found []explore.Class
+}
+
+const (
+	// realTimeout ends a shard that does not come to its end: what is found is repeated and made smaller, which takes long.
+	realTimeout = time.Hour
+	// mostRealAttempts is how often a shard is tried on machines on which it goes wrong.
+	mostRealAttempts = 8
+	// busyFor is how long a job goes back where the worker is at another one.
+	busyFor = time.Second
+	// restFor is how long a worker leaves jobs to others after one went wrong.
+	restFor = 10 * time.Second
+	// mostBrought bounds what a shard stores, in bytes.
+	mostBrought = 256 << 20
+)
+
+// doShard does the shard of a job.
+func (w *Worker) doShard(ctx context.Context, job *river.Job[rangeArgs]) error {
+	r := w.real
+	if !r.one.TryLock() {
+		return river.JobSnooze(busyFor)
+	}
+	defer r.one.Unlock()
+	if wait := time.Until(r.rest); wait > 0 {
+		return river.JobSnooze(min(wait, busyFor))
+	}
+	if _, done, err := w.wanted(ctx, job.Args); done || err != nil {
+		return err
+	}
+	d, err := w.definition(ctx, job.Args.Campaign)
+	if err != nil {
+		return err
+	}
+	if d.Real == nil || job.Args.Range < 0 || job.Args.Range >= d.Real.Shards || !slices.Contains(r.needs(), d.Need()) {
+		return fmt.Errorf("campaign %d has no such shard for this worker", job.Args.Campaign)
+	}
+	began := time.Now()
+	err = d.Check()
+	var brought *Brought
+	if err != nil {
+		err = errors.Join(ErrUnfit, err)
+	} else {
+		brought, err = r.Do(ctx, d, shard.Shard{Index: int(job.Args.Range) + 1, Of: int(d.Real.Shards)})
+	}
+	if err == nil && len(brought.Packed) > mostBrought {
+		err = fmt.Errorf("%w: a shard has more than %d bytes: more shards are smaller", ErrUnfit, mostBrought)
+	}
+	switch {
+	case err == nil:
+		return w.keep(ctx, job, brought, time.Since(began))
+	case ctx.Err() != nil:
+		return err
+	case errors.Is(err, ErrUnfit), job.Attempt >= mostRealAttempts:
+		return errors.Join(err, w.end(ctx, job.Args.Campaign, Failed, fmt.Sprintf("shard %d: %.4000v", job.Args.Range+1, err)))
+	}
+	r.rest = time.Now().Add(restFor)
+	return err
+}
+
+// endReal ends a campaign among real servers once all shards are there.
+func (t *tended) endReal() error {
+	var shards int64
+	if err := t.tx.QueryRow(t.ctx, "select count(*) from redlock_sim.result where campaign = $1", t.id).Scan(&shards); err != nil {
+		return err
+	}
+	if t.over = shards >= t.d.Real.Shards; !t.over {
+		return nil
+	}
+	_, err := t.tx.Exec(t.ctx, "update redlock_sim.campaign set state = 'done', finished_at = now() where id = $1", t.id)
+	return err
+}
+
+// Shards are the folders of the shards that are done, packed as their workers did.
+func (s *Store) Shards(ctx context.Context, id int64, each func(packed []byte) error) error {
+	rows, err := s.pool.Query(ctx, "select part from redlock_sim.result where campaign = $1 and part is not null and length(part) <= $2 order by range limit $3", id, mostBrought, shard.MostShards)
+	if err != nil {
+		return fmt.Errorf("failed to read what came of the campaign: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var packed []byte
+		if err := rows.Scan(&packed); err != nil {
+			return fmt.Errorf("failed to read what came of the campaign: %w", err)
+		}
+		if err := each(packed); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("failed to read what came of the campaign: %w", err)
+	}
+	return nil
+}
+
+// classes are the violations that shards told of, by their names.
+func (s *Store) classes(ctx context.Context, id int64) (list []explore.Class, err error) {
+	rows, err := s.pool.Query(ctx, "select found from redlock_sim.result where campaign = $1 and found <> '[]' order by range limit $2", id, shard.MostShards)
+	if err != nil {
+		return nil, fmt.Errorf("failed to look at the campaign: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text []byte
+		var found []explore.Class
+		if err := rows.Scan(&text); err != nil {
+			return nil, fmt.Errorf("failed to look at the campaign: %w", err)
+		}
+		if err := json.Unmarshal(text, &found); err != nil {
+			return nil, fmt.Errorf("failed to look at the campaign: %w", err)
+		}
+		for _, c := range found {
+			i := slices.IndexFunc(list, func(l explore.Class) bool { return l.Name == c.Name })
+			if i < 0 {
+				list = append(list, c)
+			} else {
+				list[i].Runs += c.Runs
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("failed to look at the campaign: %w", err)
+	}
+	return list, nil
+}

@@ -287,6 +287,18 @@ func (r *runner) composite(with map[string]string) {
 // job runs the workflow that sim init wrote, once.
 func (r *repository) job(cached map[string]bool) *runner {
 	r.t.Helper()
+	run := r.runner(cached)
+	run.workflow(".github/workflows/locks.yml")
+	if len(run.uploaded) != 1 {
+		r.t.Fatalf("%d folders were uploaded\n%s", len(run.uploaded), run.output)
+	}
+	r.keepBuilt(run)
+	return run
+}
+
+// runner is a machine for one job.
+func (r *repository) runner(cached map[string]bool) *runner {
+	r.t.Helper()
 	temp := r.t.TempDir()
 	run := &runner{repository: r, action: docstest.Root(r.t), cached: cached, values: map[string]string{
 		"runner.temp": temp, "github.action_ref": "v9.9.9", "runner.os": "Linux", "runner.arch": "X64"}}
@@ -295,16 +307,17 @@ func (r *repository) job(cached map[string]bool) *runner {
 			r.t.Fatal(err)
 		}
 	}
-	run.workflow(".github/workflows/locks.yml")
-	if len(run.uploaded) != 1 {
-		r.t.Fatalf("%d folders were uploaded\n%s", len(run.uploaded), run.output)
-	}
-	if len(cached) == 1 && !exists(filepath.Join(r.home, "bin")) {
-		if err := os.CopyFS(filepath.Join(r.home, "bin"), os.DirFS(filepath.Join(temp, "redlock-sim", "bin"))); err != nil {
+	return run
+}
+
+// keepBuilt keeps what the first job put into the cache.
+func (r *repository) keepBuilt(run *runner) {
+	r.t.Helper()
+	if bin := filepath.Join(r.home, "bin"); len(run.cached) == 1 && !exists(bin) {
+		if err := os.CopyFS(bin, os.DirFS(filepath.Join(run.values["runner.temp"], "redlock-sim", "bin"))); err != nil {
 			r.t.Fatal(err)
 		}
 	}
-	return run
 }
 
 // wants looks for what a job printed or kept.
@@ -359,6 +372,61 @@ func TestGitHubAction(t *testing.T) {
 				t.Errorf("the cache has keys %v: the second job built sim again", maps.Keys(cached))
 			}
 		})
+	}
+}
+
+// TestGitHubMatrix does what docs/ci.md says for several machines: the jobs of a matrix share the runs, and a last job
+// merges what they kept. A mistake in the lock turns that job red.
+func TestGitHubMatrix(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t, "python")
+	r.followInit("")
+	m := mistakes["python"]
+	r.change(m.file, m.correct, m.mistaken)
+	var w struct {
+		Jobs map[string]struct {
+			Strategy struct {
+				Matrix map[string][]string `yaml:"matrix"`
+			} `yaml:"strategy"`
+			Steps []step `yaml:"steps"`
+		} `yaml:"jobs"`
+	}
+	blocks := docstest.Blocks(t, "docs/ci.md")
+	at := slices.IndexFunc(blocks, func(b docstest.Block) bool { return b.Mark == "github" && strings.Contains(b.Text, "matrix:") })
+	if at < 0 {
+		t.Fatal("docs/ci.md has no workflow with a matrix")
+	}
+	if err := yaml.Unmarshal([]byte(strings.Replace(blocks[at].Text, "scenarios: locks all", "scenarios: locks set-nx-px", 1)), &w); err != nil {
+		t.Fatal(err)
+	}
+	cached := make(map[string]bool)
+	for _, shard := range w.Jobs["shard"].Strategy.Matrix["shard"] {
+		run := r.runner(cached)
+		run.values["matrix.shard"], run.values["github.run_number"] = shard, "7"
+		for _, s := range w.Jobs["shard"].Steps {
+			run.step(s)
+		}
+		if len(run.uploaded) != 1 {
+			t.Fatalf("shard %s keeps %d folders\n%s", shard, len(run.uploaded), run.output)
+		}
+		r.keepBuilt(run)
+		if err := os.CopyFS(filepath.Join(r.dir, "shards", "shard-"+shard), os.DirFS(run.uploaded[0])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merged := ""
+	for _, s := range w.Jobs["merge"].Steps {
+		if strings.HasPrefix(s.Run, "sim merge ") { // by the sim that the action built
+			out, code := r.shell(r.dir, filepath.Join(r.home, "bin", s.Run))
+			if merged = out; code != exitUnexpected {
+				t.Fatalf("the job that merges ends with exit code %d:\n%s", code, out)
+			}
+		}
+	}
+	r.wants("the job that merges", merged, "::error file=locks/", "owner-release")
+	r.wants("junit.xml", r.read("merged/junit.xml"), "<failure")
+	if !exists(filepath.Join(r.dir, "merged", "index.html")) {
+		t.Error("there is no page of all runs")
 	}
 }
 

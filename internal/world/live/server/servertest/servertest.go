@@ -53,7 +53,7 @@ func Start(t *testing.T, epoch int64, args ...string) *Redis {
 		Dir: dir,
 		RDB: redis.NewClient(&redis.Options{Addr: socket, Protocol: 2, DisableIdentity: true, MaxRetries: -1}),
 		words: append([]string{binary, "--port", "0", "--unixsocket", socket, "--dir", dir,
-			"--save", "", "--enable-debug-command", "yes", "--auto-aof-rewrite-percentage", "0"}, args...),
+			"--save", "", "--enable-debug-command", "yes", "--auto-aof-rewrite-percentage", "0", "--hz", "500"}, args...),
 	}
 	r.variables, r.clock = append(clock.Variables(), "TZ=UTC"), clock.File()
 	t.Cleanup(func() { _ = r.RDB.Close() })

@@ -97,8 +97,14 @@ func (c *client) unanswered(ctx context.Context, doing program.Type) error {
 	const expected = "an answer in one line, with a line break at its end"
 	f := c.finding(fmt.Sprintf("no answer to %q within %v", doing, c.suite.Patience), expected,
 		"answer each request, and read on while one is under way")
-	if l, why := c.nearlyMessage(); why != "" {
-		f.Line, f.Expected, f.Mend = l.String(), "a JSON object in one line, with a text as its type", why
+	nearly := func() bool {
+		l, why := c.nearlyMessage()
+		if why != "" {
+			f.Line, f.Expected, f.Mend = l.String(), "a JSON object in one line, with a text as its type", why
+		}
+		return why != ""
+	}
+	if nearly() {
 		return f
 	}
 	c.mu.Lock()
@@ -116,6 +122,7 @@ func (c *client) unanswered(ctx context.Context, doing program.Type) error {
 	case len(messagesIn(after)) > 0:
 		f.Seen += ": the answer came only when its standard input ended"
 		f.Line, f.Mend = messagesIn(after)[0], "flush standard output after each line (Python: print(..., flush=True); C: fflush(stdout))"
+	case nearly(): // it has come meanwhile
 	case strings.TrimSpace(all) == "" && doing == program.Hello:
 		f.Mend = "read a line from standard input, and answer it on standard output. If the program only needs longer to start: it has 20 s"
 	}

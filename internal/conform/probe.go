@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/program"
 )
 
-// probeFor is how long a probe waits for something to come.
+// probeFor is how long a probe waits for something to come before it ends the program's input.
 const probeFor = 3 * time.Second
 
 // probe starts a program once more, sends it the lines to which it gave no answer, and
@@ -45,7 +45,7 @@ func probe(ctx context.Context, command []string, sent [][]byte) (before, after 
 	_ = ours.Close()
 	select {
 	case <-child.Gone:
-	case <-time.After(probeFor):
+	case <-time.After(program.ReadyWithin): // it may still be starting
 	case <-ctx.Done():
 	}
 	return before, out.String()[len(before):], ctx.Err()

@@ -55,7 +55,7 @@ func (v *view) brokenWhy(sections []*section) string {
 		return fmt.Sprintf("no order of the appends explains what %s and %s read", sections[0].client, last.client)
 	case cell.Data == workload.ListData:
 		return fmt.Sprintf("%s read a list that cannot have been", last.client)
-	case w >= 0 && cell.Data == workload.StockData && v.number(w).V < 0:
+	case w >= 0 && cell.Data == workload.StockData && v.number(w).V() < 0:
 		return fmt.Sprintf("%s sold more than there was: %s left", last.client, v.number(w))
 	case r < 0:
 		return fmt.Sprintf("%s cannot be explained together", plural(len(sections), "section"))
@@ -99,7 +99,7 @@ func (v *view) lostElements() (lost, acknowledged int) {
 		o := &v.ops[i]
 		if o.F == history.Write && o.Type == history.OK && o.Return < v.ops[r].Call {
 			acknowledged++
-			if !there[v.number(i).V] {
+			if !there[v.number(i).V()] {
 				lost++
 			}
 		}
@@ -147,9 +147,9 @@ func (v *view) tellWrites(s *story, sections []*section, written map[int64]bool)
 		event := v.ops[w].Return
 		r := v.sectionReads(x)
 		text := v.writeWords(x, w)
-		if r >= 0 && v.number(r).Set {
+		if r >= 0 && v.number(r).IsSet() {
 			if written[v.readValue(r)] {
-				text = fmt.Sprintf("%s wrote %d, also from %d", x.client, v.number(w).V, v.readValue(r))
+				text = fmt.Sprintf("%s wrote %d, also from %d", x.client, v.number(w).V(), v.readValue(r))
 				if g := v.grantBefore(x.client, v.opens(x)); g != nil && g.lastPromise().over(v.at(event)) {
 					text += fmt.Sprintf(", %s after its validity had ended", length(v.at(event)-g.lastPromise().end))
 				}

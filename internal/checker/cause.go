@@ -193,8 +193,8 @@ func (v *view) oldPrimaryServed(n *fate, first *grant) bool {
 
 // ranOut is when a key went by itself, on a clock that nobody bent.
 func (v *view) ranOut(set int) time.Duration {
-	if e := v.event(set); e.Value.TTL.Set {
-		return e.Time + time.Duration(e.Value.TTL.V)
+	if e := v.event(set); e.Value.TTL.IsSet() {
+		return e.Time + time.Duration(e.Value.TTL.V())
 	}
 	return forever
 }
@@ -306,10 +306,10 @@ func (v *view) whyAdmitted(x *effect) (c cause, found bool) {
 		if y.event >= x.event {
 			break
 		}
-		if !x.token.Set || !y.token.Set || !y.accepted || y.client == x.client {
+		if !x.token.IsSet() || !y.token.IsSet() || !y.accepted || y.client == x.client {
 			continue
 		}
-		switch cmp.Compare(y.token.V, x.token.V) {
+		switch cmp.Compare(y.token.V(), x.token.V()) {
 		case 1:
 			return fenceOrders, true
 		case 0:

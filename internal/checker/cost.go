@@ -257,10 +257,10 @@ func (m *meter) quiet(from, to time.Duration) (list []Interval) {
 // before it had been answered.
 func roundTrips(list []*history.Command) (n int) {
 	answered := func(c *history.Command) int64 {
-		if !c.Answered.Set {
+		if !c.Answered.IsSet() {
 			return math.MaxInt64
 		}
-		return c.Answered.V
+		return c.Answered.V()
 	}
 	last := int64(math.MinInt64)
 	for _, c := range slices.SortedFunc(slices.Values(list), func(a, b *history.Command) int { return cmp.Compare(answered(a), answered(b)) }) {

@@ -36,11 +36,11 @@ func (a *author) command(c *actor, p *promise, f history.F, node, key string) {
 	if a.chance(4) {
 		a.oddity(&v, p)
 	}
-	if v.ValidUntil.Set && v.At.Set && v.Client == c.name {
+	if v.ValidUntil.IsSet() && v.At.IsSet() && v.Client == c.name {
 		if p.nodes == nil {
 			p.nodes = map[string]int64{}
 		}
-		p.nodes[node] = v.ValidUntil.V
+		p.nodes[node] = v.ValidUntil.V()
 	}
 	a.tell(node, f, v, 8)
 	p.until = a.quorumUntil(p)
@@ -56,11 +56,11 @@ func (a *author) oddity(v *history.Value, p *promise) {
 	case 2:
 		v.Client = pick(a.r, []string{"", pick(a.r, a.actors).name})
 	case 3:
-		v.At.V = p.asked - unit*int64(a.r.IntN(3))
+		v.At = history.Some(p.asked - unit*int64(a.r.IntN(3)))
 	case 4:
-		v.At.V = a.now + unit*int64(a.r.IntN(3))
+		v.At = history.Some(a.now + unit*int64(a.r.IntN(3)))
 	case 5:
-		v.ValidUntil.V = v.At.V + unit*int64(a.r.IntN(3))
+		v.ValidUntil = history.Some(v.At.V() + unit*int64(a.r.IntN(3)))
 	}
 }
 
@@ -122,7 +122,7 @@ func (a *author) loses(c *actor) {
 	if p != nil {
 		v.Owner, v.Lock = p.owner, p.lock
 		if p.nodes != nil {
-			p.until = history.Some(min(p.until.V, v.At.V-v.AtError))
+			p.until = history.Some(min(p.until.V(), v.At.V()-v.AtError))
 		}
 	}
 	if a.chance(20) {
@@ -201,8 +201,8 @@ func asProgram(h *history.History) *history.History {
 			v.ValidUntil = history.Int{}
 		case history.KeySet, history.KeyExtended, history.KeyDeleted:
 			v.At = history.Some(int64(e.Time - time.Millisecond/4))
-			if v.TTL.Set && v.TTL.V > 0 {
-				v.ValidUntil = history.Some(v.At.V + v.TTL.V)
+			if v.TTL.IsSet() && v.TTL.V() > 0 {
+				v.ValidUntil = history.Some(v.At.V() + v.TTL.V())
 			}
 		}
 	}

@@ -305,7 +305,7 @@ func (a *author) believed(c *actor, lock string) bool {
 
 func (a *author) leased(c *actor, lock string) bool {
 	return slices.ContainsFunc(a.actors, func(o *actor) bool {
-		return o != c && slices.ContainsFunc(o.held, func(p *promise) bool { return p.lock == lock && (!p.until.Set || p.until.V > a.now) })
+		return o != c && slices.ContainsFunc(o.held, func(p *promise) bool { return p.lock == lock && (!p.until.IsSet() || p.until.V() > a.now) })
 	})
 }
 
@@ -371,7 +371,7 @@ func (a *author) extended(c *actor) {
 		}
 		if a.chance(90) {
 			v.ValidUntil = history.Some(a.now + unit*int64(a.r.IntN(10)-1))
-			if p.until.Set && v.ValidUntil.V > p.until.V {
+			if p.until.IsSet() && v.ValidUntil.V() > p.until.V() {
 				p.until = v.ValidUntil
 			}
 		}

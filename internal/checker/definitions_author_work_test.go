@@ -41,7 +41,7 @@ func (a *author) next(c *actor, key string) int64 {
 	saw := a.cells[key]
 	for _, e := range a.h.Events {
 		if e.Process == c.name && e.F == history.Read && e.Type == history.OK && e.Value.Key == key {
-			saw = e.Value.Number.V
+			saw = e.Value.Number.V()
 		}
 	}
 	switch a.h.Header.Workload {
@@ -68,7 +68,7 @@ func (a *author) worked(c *actor) {
 			p = c.held[len(c.held)-1]
 		}
 		accept := true
-		switch valid := !p.until.Set || a.now <= p.until.V; {
+		switch valid := !p.until.IsSet() || a.now <= p.until.V(); {
 		case !valid:
 			accept = !a.fenced || a.goesWrong(lateAccepted)
 		case a.goesWrong(validRefused):
@@ -95,23 +95,23 @@ func (a *author) completed(c *actor, f history.F, v history.Value, p *promise, a
 	case f == history.Read:
 		v.Number, v.List = history.Some(a.cells[v.Key]), slices.Clone(a.list)
 		if a.goesWrong(wrongValue) {
-			v.Number.V += pick(a.r, []int64{-1, 1})
+			v.Number = history.Some(v.Number.V() + pick(a.r, []int64{-1, 1}))
 			v.List = v.List[:a.r.IntN(max(1, len(v.List)))]
 		}
 	case f == history.CAS:
 		v.Expected = history.Some(a.cells[v.Key])
-		v.Number = history.Some(v.Expected.V - v.Number.V)
+		v.Number = history.Some(v.Expected.V() - v.Number.V())
 		if a.goesWrong(wrongValue) {
-			v.Expected.V++
+			v.Expected = history.Some(v.Expected.V() + 1)
 		}
-		if v.Number.V < 0 {
+		if v.Number.V() < 0 {
 			outcome, told.Accepted = history.Fail, history.SomeBool(false)
 			break
 		}
-		a.cells[v.Key] = v.Number.V
+		a.cells[v.Key] = v.Number.V()
 	default:
-		a.cells[v.Key] = v.Number.V
-		a.list = append(a.list, v.Number.V)
+		a.cells[v.Key] = v.Number.V()
+		a.list = append(a.list, v.Number.V())
 	}
 	if a.chance(95) {
 		told.Number = v.Number
@@ -164,11 +164,11 @@ func (a *author) setKey(c *actor, owner string) {
 	case a.goesWrong(halfDone):
 		v.TTL = history.Int{}
 	case a.chance(20):
-		v.TTL.V += 3 * unit
+		v.TTL = history.Some(v.TTL.V() + 3*unit)
 	case a.chance(4):
 		v.Client = ""
 	}
-	a.keys[node] = &nodeKey{owner, c.name, a.now + v.TTL.V}
+	a.keys[node] = &nodeKey{owner, c.name, a.now + v.TTL.V()}
 	a.add(node, history.Info, history.KeySet, v)
 }
 
@@ -281,7 +281,7 @@ func (a *author) transact(c *actor) {
 	delete(c.doing, history.Transact)
 	outcome := pick(a.r, []history.Type{history.OK, history.OK, history.OK, history.Info, history.Fail})
 	if outcome != history.Fail || a.goesWrong(wrongValue) {
-		a.list = append(a.list, v.Number.V)
+		a.list = append(a.list, v.Number.V())
 		if a.goesWrong(lateAccepted) {
 			a.add(c.name, history.Info, history.Point, history.Value{Point: "between"})
 			o := pick(a.r, a.actors)
@@ -289,7 +289,7 @@ func (a *author) transact(c *actor) {
 			a.add(o.name, history.OK, history.Snapshot, a.look(90))
 		}
 		if !a.goesWrong(halfDone) {
-			a.other = append(a.other, v.Number.V)
+			a.other = append(a.other, v.Number.V())
 		}
 	}
 	if n := len(a.list); n > 1 && a.goesWrong(lockGivenTwice) {

@@ -157,9 +157,9 @@ func (t *terms) noResurrection() answer {
 				// an `extend` of the client must be under way, and the header must have no `quorum`."
 				e := &t.events[i]
 				switch at := e.Value.At; {
-				case at.Set && at.V > g.ret, !at.Set && t.header.Quorum == 0 && t.extending(g.client, i):
+				case at.IsSet() && at.V() > g.ret, !at.IsSet() && t.header.Quorum == 0 && t.extending(g.client, i):
 					violated = true
-				case !at.Set:
+				case !at.IsSet():
 					doubtful = true
 				}
 			}
@@ -198,7 +198,7 @@ func (t *terms) bringsBack(g *grant, i int) bool {
 			before.Value.Key == e.Value.Key && before.Value.Owner == e.Value.Owner
 	}
 	for _, after := range t.events[i+1:] {
-		if v := &after.Value; after.F == history.KeySet && v.Client == g.client && v.At.Set && g.call <= v.At.V && v.At.V <= g.ret {
+		if v := &after.Value; after.F == history.KeySet && v.Client == g.client && v.At.IsSet() && g.call <= v.At.V() && v.At.V() <= g.ret {
 			return false
 		}
 	}
@@ -268,7 +268,7 @@ func (t *terms) wasThere(g *grant, i int) bool {
 // ended. Of a lock program that tells no `valid_until` and of which no renewal was seen, the
 // asked promise."
 func (t *terms) knowsEnd(g *grant) int64 {
-	if !g.until.Set {
+	if !g.until.IsSet() {
 		if until, promised := g.promise(none); promised && len(t.counted(g)) == 0 {
 			return until
 		}
@@ -278,8 +278,8 @@ func (t *terms) knowsEnd(g *grant) int64 {
 	if g.loss != nil {
 		lost = g.loss.from
 	}
-	until := min(g.until.V, lost)
-	if !g.said.ValidUntil.Set {
+	until := min(g.until.V(), lost)
+	if !g.said.ValidUntil.IsSet() {
 		if len(t.counted(g)) > 0 {
 			return forever
 		}
@@ -289,7 +289,7 @@ func (t *terms) knowsEnd(g *grant) int64 {
 		if r.ret > until {
 			break
 		}
-		until = max(until, min(r.said.ValidUntil.V, lost))
+		until = max(until, min(r.said.ValidUntil.V(), lost))
 	}
 	return until
 }

@@ -63,7 +63,7 @@ func (g *grant) leases() (list []hold) {
 		// "A renewal answered before the promise ended, or at its end, lengthens the
 		// hold. A renewal answered later begins another hold at its answer, but not after the
 		// end of the belief."
-		further := r.said.ValidUntil.V
+		further := r.said.ValidUntil.V()
 		switch now := &list[len(list)-1]; {
 		case i == last:
 			return cut(list, lost)
@@ -173,12 +173,12 @@ func (t *terms) orderedTokens() answer {
 	for _, a := range t.grants {
 		for _, b := range t.grants {
 			// "A re-entry belongs to the grant that it re-enters."
-			if a == b || a.outer != nil || b.outer != nil || a.lock != b.lock || !a.said.Token.Set || !b.said.Token.Set {
+			if a == b || a.outer != nil || b.outer != nil || a.lock != b.lock || !a.said.Token.IsSet() || !b.said.Token.IsSet() {
 				continue
 			}
 			if t.later(b, a) {
 				chances = true
-				violated = violated || b.said.Token.V <= a.said.Token.V
+				violated = violated || b.said.Token.V() <= a.said.Token.V()
 			}
 		}
 	}
@@ -348,7 +348,7 @@ func (t *terms) noOrphanLock() answer {
 		since := max(t.time(done), t.time(i))
 		if renewed > done {
 			at := t.events[renewed].Value.At
-			if t.extending(t.ownerOf(i), done) || at.Set && at.V <= t.time(done) {
+			if t.extending(t.ownerOf(i), done) || at.IsSet() && at.V() <= t.time(done) {
 				since = max(since, t.time(renewed))
 			}
 		}
@@ -393,15 +393,15 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 	}
 	due := func(e *history.Event) int64 {
 		switch {
-		case !e.Value.TTL.Set:
+		case !e.Value.TTL.IsSet():
 			return forever
 		case bent:
 			return int64(e.Time)
 		}
 		// "The TTL has passed at the `valid_until` of a `key-set` or `key-extended` that has `at`: a stamp may come late."
-		end := int64(e.Time) + e.Value.TTL.V
-		if v := e.Value; v.At.Set && v.ValidUntil.Set && v.ValidUntil.V < end {
-			end = v.ValidUntil.V
+		end := int64(e.Time) + e.Value.TTL.V()
+		if v := e.Value; v.At.IsSet() && v.ValidUntil.IsSet() && v.ValidUntil.V() < end {
+			end = v.ValidUntil.V()
 		}
 		return end
 	}
@@ -416,7 +416,7 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 				renewed = j
 				// "A `key-extended` of a client of a lock program that has no `at` gave the key no other end", nor does it
 				// show that the key lived until then.
-				if t.header.Program == "" || e.Value.Client == "" || e.Value.At.Set {
+				if t.header.Program == "" || e.Value.Client == "" || e.Value.At.IsSet() {
 					end = due(e)
 				}
 				continue

@@ -60,7 +60,7 @@ func (t *terms) linearizableResource() answer {
 			}
 			violated = violated || twice(steps)
 		} else {
-			violated = violated || !t.explain(steps, state{number: t.header.Initial.V, known: t.header.Initial.Set})
+			violated = violated || !t.explain(steps, state{number: t.header.Initial.V(), known: t.header.Initial.IsSet()})
 		}
 	}
 	// "Chances: completed sections, if the resource answered at least two clients. In the
@@ -95,7 +95,7 @@ func (t *terms) steps(key string) (list []step, plain bool) {
 		if len(of) == 1 && of[0].section == 0 && of[0].f == history.Read {
 			// "Each read outside a section (section 0) is a step of its own."
 			if of[0].outcome == history.OK {
-				if t.header.Workload != "append" && !of[0].said.Number.Set {
+				if t.header.Workload != "append" && !of[0].said.Number.IsSet() {
 					return nil, false
 				}
 				list = append(list, t.look(of[0], step{call: of[0].call, ret: of[0].ret, certain: true}))
@@ -141,7 +141,7 @@ func (t *terms) sections(key string) (list [][]*op) {
 }
 
 func (t *terms) look(p *op, s step) step {
-	s.reads, s.before, s.saw = true, p.said.Number.V, p.said.List
+	s.reads, s.before, s.saw = true, p.said.Number.V(), p.said.List
 	return s
 }
 
@@ -170,11 +170,11 @@ func (t *terms) section(of []*op) (s step, some, plain bool) {
 		}
 	}
 	// "Invoked when its read was sent, or its first write if it read nothing."
-	s = step{call: first.call, ret: write.ret, certain: true, writes: true, after: write.number().V}
+	s = step{call: first.call, ret: write.ret, certain: true, writes: true, after: write.number().V()}
 	if read != nil {
 		s = t.look(read, s)
 		s.call = read.call
-		if t.header.Workload != "append" && !read.said.Number.Set {
+		if t.header.Workload != "append" && !read.said.Number.IsSet() {
 			return s, false, false
 		}
 	}
@@ -186,7 +186,7 @@ func (t *terms) section(of []*op) (s step, some, plain bool) {
 	if write.f == history.CAS {
 		return t.cas(s, write, read)
 	}
-	return s, true, write.number().Set
+	return s, true, write.number().IsSet()
 }
 
 // cas makes a step of units taken in one step: "A `cas` found what was `expected` and left
@@ -197,24 +197,24 @@ func (t *terms) cas(s step, write, read *op) (_ step, some, plain bool) {
 	if read != nil || t.header.Workload != "stock" {
 		return s, false, false
 	}
-	s.reads, s.before, s.after = true, write.said.Expected.V, write.said.Number.V
+	s.reads, s.before, s.after = true, write.said.Expected.V(), write.said.Number.V()
 	if write.outcome == history.OK {
-		return s, true, write.said.Expected.Set && write.said.Number.Set
+		return s, true, write.said.Expected.IsSet() && write.said.Number.IsSet()
 	}
 	var told []int64
 	for _, e := range t.events {
 		if accepted(&e) && nameOf(&e) == write.name() {
-			told = append(told, e.Value.Number.V)
+			told = append(told, e.Value.Number.V())
 		}
 	}
 	wanted := write.asked.Number
 	if len(told) > 0 {
-		s.before, s.after = told[0]+wanted.V, told[0]
+		s.before, s.after = told[0]+wanted.V(), told[0]
 		others := slices.ContainsFunc(t.ops, func(p *op) bool { return p != write && p.name() == write.name() })
-		return s, true, wanted.Set && len(told) == 1 && !others
+		return s, true, wanted.IsSet() && len(told) == 1 && !others
 	}
-	s.reads, s.writes, s.takes, s.after = false, false, true, wanted.V
-	return s, true, wanted.Set
+	s.reads, s.writes, s.takes, s.after = false, false, true, wanted.V()
+	return s, true, wanted.IsSet()
 }
 
 // explain looks for an order of the steps by trying all.

@@ -96,7 +96,7 @@ func (t *terms) holderServed() answer {
 		if e.F != history.Effect {
 			continue
 		}
-		fence = fence || decided(e) && !accepted(e) || e.Value.Highest.Set
+		fence = fence || decided(e) && !accepted(e) || e.Value.Highest.IsSet()
 		if decided(e) && t.valid(e) {
 			chances = true
 			violated = violated || !accepted(e)
@@ -231,7 +231,7 @@ func (p *op) number() history.Int { return orElse(p.said.Number, p.asked.Number)
 // appends are the appends of transactions.
 func (t *terms) appends() (list []*op) {
 	for _, p := range t.ops {
-		if p.f == history.Transact && p.number().Set {
+		if p.f == history.Transact && p.number().IsSet() {
 			list = append(list, p)
 		}
 	}
@@ -248,7 +248,7 @@ func (t *terms) atomicLists() answer {
 		violated = violated || end.inOne(number)
 	}
 	for _, p := range t.appends() {
-		violated = violated || p.outcome == history.Fail && (end.inOne(p.number().V) || end.inBoth(p.number().V))
+		violated = violated || p.outcome == history.Fail && (end.inOne(p.number().V()) || end.inBoth(p.number().V()))
 	}
 	return found(violated, len(t.appends()) > 0)
 }
@@ -264,7 +264,7 @@ func (t *terms) isolated() answer {
 		return cannotTell
 	}
 	whole := func(number int64) bool {
-		return slices.ContainsFunc(t.appends(), func(p *op) bool { return p.outcome == history.OK && p.number().V == number }) ||
+		return slices.ContainsFunc(t.appends(), func(p *op) bool { return p.outcome == history.OK && p.number().V() == number }) ||
 			slices.ContainsFunc(looks, func(look *op) bool { return look.inBoth(number) })
 	}
 	violated, chances := false, false
@@ -303,7 +303,7 @@ func (t *terms) durable() answer {
 		if p.outcome != history.OK {
 			continue
 		}
-		violated = violated || !end.inBoth(p.number().V)
+		violated = violated || !end.inBoth(p.number().V())
 		for i, e := range t.events {
 			chances = chances || e.F == history.NodeDown && e.Process == history.ResourceProcess && i > p.answered
 		}

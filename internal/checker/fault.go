@@ -36,15 +36,15 @@ func (v *view) collectFaults() {
 		case history.FaultBegin:
 			ids[e.Value.ID] = true
 			open[named(e)] = append(open[named(e)], len(v.faults))
-			v.faults = append(v.faults, fault{begin: i, end: -1, id: e.Value.ID, took: time.Duration(e.Value.Took.V),
+			v.faults = append(v.faults, fault{begin: i, end: -1, id: e.Value.ID, took: time.Duration(e.Value.Took.V()),
 				impact: e.Value.Impact, strikes: v.strikesOf(e)})
 		case history.FaultEnd:
 			if list := open[named(e)]; len(list) > 0 {
 				f := &v.faults[list[0]]
 				f.end = i
 				f.took = e.Time - v.at(f.begin)
-				if e.Value.Took.Set {
-					f.took = time.Duration(e.Value.Took.V)
+				if e.Value.Took.IsSet() {
+					f.took = time.Duration(e.Value.Took.V())
 				}
 				open[named(e)] = list[1:]
 			}

@@ -126,10 +126,10 @@ func (v *view) missingEffects() int {
 func refusalWords(x *effect) string {
 	what := string(x.op)
 	switch {
-	case x.token.Set && x.highest.Set:
-		return fmt.Sprintf("%s with token %d refused after token %d", what, x.token.V, x.highest.V)
-	case x.token.Set:
-		return fmt.Sprintf("%s with token %d refused", what, x.token.V)
+	case x.token.IsSet() && x.highest.IsSet():
+		return fmt.Sprintf("%s with token %d refused after token %d", what, x.token.V(), x.highest.V())
+	case x.token.IsSet():
+		return fmt.Sprintf("%s with token %d refused", what, x.token.V())
 	}
 	return fmt.Sprintf("%s of %s refused", what, x.client)
 }
@@ -146,8 +146,8 @@ func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Fin
 	}
 	op := CounterOp{Client: x.client, Op: "writes", Events: []int{x.event}, From: x.from, To: x.from,
 		Believed: promiseWords(g), True: fmt.Sprintf("the write took effect at %s or later", instant(x.from))}
-	if x.number.Set {
-		op.Op = fmt.Sprintf("writes %d", x.number.V)
+	if x.number.IsSet() {
+		op.Op = fmt.Sprintf("writes %d", x.number.V())
 	}
 	if x.write >= 0 {
 		o := &v.ops[x.write]
@@ -177,8 +177,8 @@ func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Fin
 		s.tell(filler, v.ops[x.write].Call, "%s sent its write", x.client)
 	}
 	what := "a write"
-	if x.number.Set {
-		what = fmt.Sprintf("the write of %d", x.number.V)
+	if x.number.IsSet() {
+		what = fmt.Sprintf("the write of %d", x.number.V())
 	}
 	s.tellAt(turning, x.from, x.event, "%s by %s took effect, %s after its validity had ended", what, x.client, length(by))
 	f.Counterexample.Story = s.sentences()

@@ -103,7 +103,7 @@ func (v *view) cells() ([]cell, Effort) {
 		s := &v.sections[i]
 		c := byKey[s.key]
 		if c == nil {
-			c = &cell{key: s.key, h: linear.History{Initial: v.h.Header.Initial.V}}
+			c = &cell{key: s.key, h: linear.History{Initial: v.h.Header.Initial.V()}}
 			byKey[s.key] = c
 		}
 		if v.answered(s) {
@@ -166,7 +166,7 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 	if w.F == history.CAS {
 		return append(ops, v.takeOp(write, s.writes[0]))
 	}
-	op := linear.Op{Kind: linear.Write, A: v.number(write).V, Call: int64(v.at(v.ops[s.writes[0]].Call)), Return: linear.Never}
+	op := linear.Op{Kind: linear.Write, A: v.number(write).V(), Call: int64(v.at(v.ops[s.writes[0]].Call)), Return: linear.Never}
 	if w.Type == history.OK {
 		op.Return = int64(v.at(w.Return))
 	}
@@ -201,12 +201,12 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 func (v *view) takeOp(op, first int) linear.Op {
 	w := &v.ops[op]
 	o := linear.Op{Kind: linear.CAS, Call: int64(v.at(v.ops[first].Call)), Return: linear.Never}
-	wanted := v.event(w.Call).Value.Number.V
+	wanted := v.event(w.Call).Value.Number.V()
 	if w.Type == history.OK {
 		e := v.event(w.Return)
-		o.A, o.B, o.Return = e.Value.Expected.V, e.Value.Number.V, int64(v.at(w.Return))
+		o.A, o.B, o.Return = e.Value.Expected.V(), e.Value.Number.V(), int64(v.at(w.Return))
 	} else if x := v.acceptedEffect(op); x != nil {
-		o.A, o.B = x.number.V+wanted, x.number.V
+		o.A, o.B = x.number.V()+wanted, x.number.V()
 	} else {
 		o.Kind, o.A = linear.Sell, wanted
 	}
@@ -245,10 +245,10 @@ func (v *view) decisiveWrite(s *section) int {
 // readValue is what a read saw; a cell that was never written has its initial
 // value.
 func (v *view) readValue(op int) int64 {
-	if n := v.number(op); n.Set {
-		return n.V
+	if n := v.number(op); n.IsSet() {
+		return n.V()
 	}
-	return v.h.Header.Initial.V
+	return v.h.Header.Initial.V()
 }
 
 // refusal is a write that the resource refused, nil for none.

@@ -107,7 +107,7 @@ func (k *nodeKeys) holdersOf(a *attempt) (surely, maybe int) {
 func (v *view) comesLate(g *grant, event int) bool {
 	for i := event + 1; i < len(v.h.Events); i++ {
 		e := v.event(i)
-		if e.F == history.KeySet && e.Value.Client == g.client && e.Value.At.Set && time.Duration(e.Value.At.V) <= v.at(g.ret) && time.Duration(e.Value.At.V) >= v.at(g.call) {
+		if e.F == history.KeySet && e.Value.Client == g.client && e.Value.At.IsSet() && time.Duration(e.Value.At.V()) <= v.at(g.ret) && time.Duration(e.Value.At.V()) >= v.at(g.call) {
 			return true
 		}
 	}
@@ -128,9 +128,9 @@ const (
 // alone.
 func (v *view) afterAnswer(g *grant, set int) certainty {
 	switch at := v.event(set).Value.At; {
-	case at.Set && time.Duration(at.V) > v.at(g.ret):
+	case at.IsSet() && time.Duration(at.V()) > v.at(g.ret):
 		return yes
-	case at.Set:
+	case at.IsSet():
 		return no
 	case v.h.Header.Quorum == 0 && v.underWay(g.client, set):
 		return yes

@@ -95,9 +95,9 @@ func (v *view) collectEffects() {
 			}
 		}
 		x.from, x.to = v.span(x.writes)
-		if at := e.Value.At; at.Set {
-			x.from, x.known = max(x.from, time.Duration(at.V-e.Value.AtError)), true
-			x.to = min(x.to, time.Duration(at.V+e.Value.AtError))
+		if at := e.Value.At; at.IsSet() {
+			x.from, x.known = max(x.from, time.Duration(at.V()-e.Value.AtError)), true
+			x.to = min(x.to, time.Duration(at.V()+e.Value.AtError))
 		}
 		v.effects = append(v.effects, x)
 	}
@@ -185,7 +185,7 @@ func (x *effect) changes() bool { return x.op == history.Write || x.op == histor
 func (v *view) number(op int) history.Int {
 	o := &v.ops[op]
 	if o.Return >= 0 {
-		if n := v.event(o.Return).Value.Number; n.Set {
+		if n := v.event(o.Return).Value.Number; n.IsSet() {
 			return n
 		}
 	}

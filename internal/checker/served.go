@@ -36,7 +36,7 @@ func judgeServed(_ context.Context, v *view, _ Options) Finding {
 // or refused somebody.
 func (v *view) fenced() bool {
 	for i := range v.effects {
-		if x := &v.effects[i]; x.highest.Set || x.refused {
+		if x := &v.effects[i]; x.highest.IsSet() || x.refused {
 			return true
 		}
 	}
@@ -96,7 +96,7 @@ func (v *view) refusedHolder(f Finding, x *effect, refusals int) Finding {
 		if other := v.grantBefore(y.client, y.event); other != nil {
 			s.grant(other, v.at(x.event))
 		}
-		s.tell(turning, y.event, "%s of %s left token %d at the resource", y.op, y.client, y.token.V)
+		s.tell(turning, y.event, "%s of %s left token %d at the resource", y.op, y.client, y.token.V())
 	}
 	s.tellAt(turning, x.from, x.event, "%s, while its validity went on", refusalWords(x))
 	f.Counterexample.Story = s.sentences()
@@ -107,7 +107,7 @@ func (v *view) refusedHolder(f Finding, x *effect, refusals int) Finding {
 // that was refused; nil for none.
 func (v *view) newerMark(x *effect) *effect {
 	for i := len(v.effects) - 1; i >= 0; i-- {
-		if y := &v.effects[i]; y.event < x.event && y.accepted && y.token.Set && y.client != x.client {
+		if y := &v.effects[i]; y.event < x.event && y.accepted && y.token.IsSet() && y.client != x.client {
 			return y
 		}
 	}

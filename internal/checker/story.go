@@ -116,12 +116,12 @@ func (v *view) writeWords(x *section, op int) string {
 	o := &v.ops[op]
 	verb := cmp.Or(v.work.CellOf(x.key).Wrote, "wrote")
 	text := x.client + " " + verb
-	if n := v.number(op); n.Set {
-		text = fmt.Sprintf("%s %s %d", x.client, verb, n.V)
+	if n := v.number(op); n.IsSet() {
+		text = fmt.Sprintf("%s %s %d", x.client, verb, n.V())
 	}
 	if r := v.lastRead(x, op); r >= 0 {
-		if n := v.number(r); n.Set {
-			text += fmt.Sprintf(" from %d", n.V)
+		if n := v.number(r); n.IsSet() {
+			text += fmt.Sprintf(" from %d", n.V())
 		}
 	}
 	switch o.Type {

@@ -18,7 +18,7 @@ func judgeTokens(_ context.Context, v *view, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "later grants"}, Method: "sweep in real-time order"}
 	var tokens []int
 	for i := range v.grants {
-		if g := &v.grants[i]; g.token.Set && g.outer < 0 {
+		if g := &v.grants[i]; g.token.IsSet() && g.outer < 0 {
 			tokens = append(tokens, i)
 		}
 	}
@@ -105,7 +105,7 @@ func (o *order) eachClient(v *view, grants []int) {
 		if some {
 			o.compare(v, i, []int{before}, nil)
 		}
-		if !some || g.token.V > v.grants[before].token.V {
+		if !some || g.token.V() > v.grants[before].token.V() {
 			highest[k] = i
 		}
 	}
@@ -146,7 +146,7 @@ func (o *order) sweep(v *view, grants []int, done, came func(*grant) time.Durati
 // insertByToken keeps grants sorted by their tokens. Mostly the newest has the highest.
 func (v *view) insertByToken(list []int, i int) []int {
 	at := len(list)
-	for at > 0 && v.grants[list[at-1]].token.V > v.grants[i].token.V {
+	for at > 0 && v.grants[list[at-1]].token.V() > v.grants[i].token.V() {
 		at--
 	}
 	return slices.Insert(list, at, i)
@@ -165,7 +165,7 @@ func (o *order) compare(v *view, i int, earlier []int, sure func(a, b *grant) bo
 		if !o.later[i] {
 			o.later[i], o.chances = true, o.chances+1
 		}
-		if g.token.V <= before.token.V && (o.second < 0 || g.ret < v.grants[o.second].ret) {
+		if g.token.V() <= before.token.V() && (o.second < 0 || g.ret < v.grants[o.second].ret) {
 			o.first, o.second = earlier[k], i
 		}
 		return
@@ -174,24 +174,24 @@ func (o *order) compare(v *view, i int, earlier []int, sure func(a, b *grant) bo
 
 func (v *view) unordered(f Finding, a, b *grant) Finding {
 	f.Verdict = Violated
-	f.Why = fmt.Sprintf("token %d of %s was followed by token %d of %s", a.token.V, a.client, b.token.V, b.client)
+	f.Why = fmt.Sprintf("token %d of %s was followed by token %d of %s", a.token.V(), a.client, b.token.V(), b.client)
 	if v.brief {
 		return f
 	}
 	f.Events = sortedEvents(a.call, a.ret, b.call, b.ret)
 	c := &Counterexample{From: len(v.grants), Impossible: b.ret, Assumption: v.whyUnordered(a, b)}
 	for _, g := range []*grant{a, b} {
-		c.Operations = append(c.Operations, CounterOp{Client: g.client, Op: fmt.Sprintf("gets token %d", g.token.V),
+		c.Operations = append(c.Operations, CounterOp{Client: g.client, Op: fmt.Sprintf("gets token %d", g.token.V()),
 			Events: sortedEvents(g.call, g.ret), From: v.at(g.call), To: v.at(g.ret)})
 	}
-	c.Operations[1].Believed = fmt.Sprintf("has a token above %d", a.token.V)
-	c.Operations[1].True = fmt.Sprintf("has token %d", b.token.V)
+	c.Operations[1].Believed = fmt.Sprintf("has a token above %d", a.token.V())
+	c.Operations[1].True = fmt.Sprintf("has token %d", b.token.V())
 	s := v.newStory()
 	s.grant(a, v.at(b.ret))
 	s.end(a, "")
 	s.faults(v.at(a.call), v.at(b.ret), a.client, b.client)
 	s.tell(filler, b.call, "%s asked for the lock", b.client)
-	s.tell(turning, b.ret, "%s, though %d had been given before", v.grantWords(b), a.token.V)
+	s.tell(turning, b.ret, "%s, though %d had been given before", v.grantWords(b), a.token.V())
 	c.Story = s.sentences()
 	f.Counterexample = c
 	return f

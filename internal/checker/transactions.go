@@ -22,9 +22,9 @@ func (v *view) pair() pair {
 	p := pair{final: -1, by: make(map[int64]int)}
 	for i := range v.ops {
 		switch o := &v.ops[i]; {
-		case o.F == history.Transact && v.number(i).Set:
+		case o.F == history.Transact && v.number(i).IsSet():
 			p.appends = append(p.appends, i)
-			p.by[v.number(i).V] = i
+			p.by[v.number(i).V()] = i
 		case o.F == history.Snapshot && o.Type == history.OK:
 			p.snapshots = append(p.snapshots, i)
 			if v.event(o.Call).Value.Section == 0 {
@@ -89,7 +89,7 @@ func (v *view) judgeAtomicPair(ctx context.Context) Finding {
 		if ctx.Err() != nil {
 			return unknown(cancelled, f.Effort)
 		}
-		n := v.number(i).V
+		n := v.number(i).V()
 		if first[n] && v.ops[i].Type == history.Fail {
 			return v.pairBroken(f, fmt.Sprintf("%d is in both lists though its transaction failed", n),
 				"that a transaction which failed left nothing behind", i, p.final)
@@ -115,7 +115,7 @@ func judgeIsolated(ctx context.Context, v *view, _ Options) Finding {
 	whole := make(map[int64]bool)
 	for _, i := range p.appends {
 		if v.ops[i].Type == history.OK {
-			whole[v.number(i).V] = true
+			whole[v.number(i).V()] = true
 		}
 	}
 	for _, s := range p.snapshots {
@@ -211,7 +211,7 @@ func judgeDurable(ctx context.Context, v *view, _ Options) Finding {
 		if v.ops[i].Return < died {
 			f.Effort.Chances++
 		}
-		if n := v.number(i).V; !first[n] || !second[n] {
+		if n := v.number(i).V(); !first[n] || !second[n] {
 			lost = append(lost, i)
 		}
 	}

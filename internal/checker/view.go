@@ -83,7 +83,7 @@ type promise struct {
 	given bool
 }
 
-func promised(end history.Int) promise { return promise{time.Duration(end.V), end.Set} }
+func promised(end history.Int) promise { return promise{time.Duration(end.V()), end.IsSet()} }
 
 // over reports that the promise had ended before an instant.
 func (p promise) over(at time.Duration) bool { return p.given && p.end < at }
@@ -309,14 +309,14 @@ func (v *view) giveBack(open map[holder][]int, k holder, op int) {
 func (v *view) extended(open map[holder][]int, op int) {
 	o := &v.ops[op]
 	until := v.event(o.Return).Value.ValidUntil
-	if !until.Set {
+	if !until.IsSet() {
 		return
 	}
 	owner := v.owner(op)
 	for _, i := range open[v.key(op)] {
 		g := &v.grants[i]
 		if o.Call > g.call && (owner == "" || g.owner == "" || owner == g.owner) {
-			g.extends = append(g.extends, extension{v.at(o.Call), o.Return, time.Duration(until.V)})
+			g.extends = append(g.extends, extension{v.at(o.Call), o.Return, time.Duration(until.V())})
 		}
 	}
 }

@@ -72,8 +72,8 @@ func (v *view) grantWords(g *grant) string {
 	if g.until.given {
 		fmt.Fprintf(&b, ", valid until %s", instant(g.until.end))
 	}
-	if g.token.Set {
-		fmt.Fprintf(&b, ", with token %d", g.token.V)
+	if g.token.IsSet() {
+		fmt.Fprintf(&b, ", with token %d", g.token.V())
 	}
 	return b.String()
 }

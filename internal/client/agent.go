@@ -165,7 +165,7 @@ func (a *Agent) take(r Request) Answer {
 	case got.Short:
 		answer.Type, answer.Error = history.Fail, "there is not enough left"
 	default:
-		answer.Value.Expected = history.Some(got.Number + r.Number.V)
+		answer.Value.Expected = history.Some(got.Number + r.Number.V())
 	}
 	return answer
 }
@@ -197,7 +197,7 @@ func (a *Agent) grant() (lock.Grant, bool) {
 func (a *Agent) access(r Request) resource.Access {
 	g, _ := a.grant()
 	return resource.Access{Client: a.env.Client(), Section: r.Section, Token: g.Token, HasToken: g.HasToken, Owner: g.Owner,
-		Cell: r.Cell, Number: r.Number.V, List: r.List, Unfenced: r.Unfenced}
+		Cell: r.Cell, Number: r.Number.V(), List: r.List, Unfenced: r.Unfenced}
 }
 
 // seen turns the resource's answer into the operation's completion.

@@ -88,7 +88,7 @@ func TestFailedAcquireLeavesNothingToRelease(t *testing.T) {
 	for _, n := range s.nodes {
 		n.Way = commandtest.Dead
 	}
-	if a := s.does(history.Acquire); a.Type != history.Fail || a.Error == "" || a.Value.Validity.Set || a.Value.Token.Set {
+	if a := s.does(history.Acquire); a.Type != history.Fail || a.Error == "" || a.Value.Validity.IsSet() || a.Value.Token.IsSet() {
 		t.Errorf("%+v", a)
 	}
 	if a := s.does(history.Release); a.Type != history.Fail || a.Error != "nothing to release" {
@@ -99,7 +99,7 @@ func TestFailedAcquireLeavesNothingToRelease(t *testing.T) {
 func TestSectionPassesItsPointsInOrder(t *testing.T) {
 	s := newScene(t, lock.Config{}, resource.NoFence)
 	acquired := s.does(history.Acquire)
-	if a := s.does(history.Read); a.Type != history.OK || a.Value.Number != history.Some(int64(3)) || a.Value.Section != 4 || a.Value.Token.Set {
+	if a := s.does(history.Read); a.Type != history.OK || a.Value.Number != history.Some(int64(3)) || a.Value.Section != 4 || a.Value.Token.IsSet() {
 		t.Errorf("read %+v", a)
 	}
 	if a := s.write(4, true); a.Type != history.OK || a.Value.Number != history.Some(int64(4)) {

@@ -12,7 +12,7 @@ func (a *Agent) transact(r Request) Answer {
 	if answer, lost := a.lost(); lost {
 		return answer
 	}
-	reply := a.res.Append(a.store, r.Number.V, r.How, func() { a.env.Point(workload.BetweenCommands) })
+	reply := a.res.Append(a.store, r.Number.V(), r.How, func() { a.env.Point(workload.BetweenCommands) })
 	answer := outcome(reply)
 	answer.Value = history.Value{Section: r.Section, Number: r.Number}
 	return answer

@@ -172,8 +172,8 @@ func (b *builder) operation(v verb, process string, p *pending, e *history.Event
 		merge(&value, &e.Value)
 	}
 	for _, n := range [3]history.Int{value.Number, value.Expected, value.Token} {
-		if n.Set && n.V <= nilValue {
-			return fmt.Errorf("the number %d is out of range", n.V)
+		if n.IsSet() && n.V() <= nilValue {
+			return fmt.Errorf("the number %d is out of range", n.V())
 		}
 	}
 	o := linear.Op{Process: b.process(process), Call: p.stamp, Return: linear.Never}
@@ -205,7 +205,7 @@ func (b *builder) operation(v verb, process string, p *pending, e *history.Event
 // the completion does not repeat.
 func merge(v, c *history.Value) {
 	pick := func(a *history.Int, b history.Int) {
-		if b.Set {
+		if b.IsSet() {
 			*a = b
 		}
 	}
@@ -237,19 +237,19 @@ func (b *builder) finish(header history.Header) {
 		_ = b.operation(b.m.verbs[s.f], s.process, b.open[s], nil, 0)
 	}
 	initial := b.o.Initial
-	if !initial.Set {
+	if !initial.IsSet() {
 		initial = header.Initial
 	}
-	if !initial.Set && (b.o.Format == JSONL || b.m.name != "register" && b.m.name != "cas-register") {
+	if !initial.IsSet() && (b.o.Format == JSONL || b.m.name != "register" && b.m.name != "cas-register") {
 		initial = history.Some(0)
 	}
 	start := int64(nilValue)
-	if initial.Set {
-		start = initial.V
+	if initial.IsSet() {
+		start = initial.V()
 	}
 	seen := start
-	if b.o.NilRead.Set {
-		seen = b.o.NilRead.V
+	if b.o.NilRead.IsSet() {
+		seen = b.o.NilRead.V()
 	}
 	for _, n := range b.nils {
 		n.part.h.Ops[n.op].A = seen

@@ -36,20 +36,20 @@ func (b *builder) fill(part *part, o *linear.Op, v verb, typ history.Type, value
 	case write:
 		return true, b.fillWrite(part, o, value, p)
 	case sell:
-		o.Kind, o.A = linear.Sell, value.Number.V
+		o.Kind, o.A = linear.Sell, value.Number.V()
 		return true, need(value.Number, "units")
 	case add:
 		if b.m.name == "set" {
-			o.Kind, o.A = linear.Insert, value.Number.V
+			o.Kind, o.A = linear.Insert, value.Number.V()
 			return true, need(value.Number, "an element")
 		}
 		o.Kind, o.A = linear.Add, 1
-		if value.Number.Set {
-			o.A = value.Number.V
+		if value.Number.IsSet() {
+			o.A = value.Number.V()
 		}
 		return true, nil
 	case run:
-		o.Kind, o.A = linear.Run, value.Number.V
+		o.Kind, o.A = linear.Run, value.Number.V()
 		return true, need(value.Number, "a tick")
 	case appendTo:
 		return true, b.fillAppend(part, o, value, p)
@@ -58,7 +58,7 @@ func (b *builder) fill(part *part, o *linear.Op, v verb, typ history.Type, value
 }
 
 func need(n history.Int, what string) error {
-	if !n.Set {
+	if !n.IsSet() {
 		return fmt.Errorf("no value: want %s", what)
 	}
 	return nil
@@ -69,7 +69,7 @@ func (b *builder) fillRead(part *part, o *linear.Op, value *history.Value, p *pe
 		b.section[o.Process] = sectionRead{value.Section, p.line, p.stamp, value.Number, value.List}
 		return false, nil
 	}
-	o.Kind, o.A = linear.Read, value.Number.V
+	o.Kind, o.A = linear.Read, value.Number.V()
 	switch b.m.name {
 	case "kv":
 		o.A = b.text(value)
@@ -80,7 +80,7 @@ func (b *builder) fillRead(part *part, o *linear.Op, value *history.Value, p *pe
 		}
 		part.h.Lists = append(part.h.Lists, value.List)
 	default:
-		if !value.Number.Set {
+		if !value.Number.IsSet() {
 			b.foundNil(part)
 		}
 	}
@@ -91,14 +91,14 @@ func (b *builder) fillRead(part *part, o *linear.Op, value *history.Value, p *pe
 func (b *builder) foundNil(p *part) { b.nils = append(b.nils, nilPlace{p, len(p.h.Ops)}) }
 
 func (b *builder) fillWrite(part *part, o *linear.Op, value *history.Value, p *pending) error {
-	o.Kind, o.A = linear.Write, value.Number.V
+	o.Kind, o.A = linear.Write, value.Number.V()
 	if b.m.name == "kv" {
 		o.A = b.text(value)
 		return nil
 	}
 	if r, ok := b.takeSection(o, value, p); ok {
-		o.Kind, o.A, o.B = linear.CAS, r.value.V, o.A
-		if !r.value.Set {
+		o.Kind, o.A, o.B = linear.CAS, r.value.V(), o.A
+		if !r.value.IsSet() {
 			b.foundNil(part)
 		}
 	}
@@ -116,7 +116,7 @@ func (b *builder) takeSection(o *linear.Op, value *history.Value, p *pending) (s
 }
 
 func (b *builder) fillAppend(part *part, o *linear.Op, value *history.Value, p *pending) error {
-	o.Kind, o.A, o.B = linear.Append, value.Number.V, linear.None
+	o.Kind, o.A, o.B = linear.Append, value.Number.V(), linear.None
 	if b.m.name == "kv" {
 		o.A = b.text(value)
 		return nil
@@ -135,11 +135,11 @@ func (b *builder) fillAppend(part *part, o *linear.Op, value *history.Value, p *
 }
 
 func (b *builder) fillCAS(part *part, o *linear.Op, typ history.Type, value *history.Value) (bool, error) {
-	o.Kind, o.A, o.B = linear.CAS, value.Expected.V, value.Number.V
+	o.Kind, o.A, o.B = linear.CAS, value.Expected.V(), value.Number.V()
 	if typ == history.Fail && b.o.Format != PorcupineEtcd {
 		return false, nil // it only says that it had no effect
 	}
-	if !value.Expected.Set {
+	if !value.Expected.IsSet() {
 		b.foundNil(part)
 	}
 	if typ == history.Fail {
@@ -155,15 +155,15 @@ func (b *builder) fillLock(part *part, o *linear.Op, v verb, typ history.Type, v
 	if v == release {
 		o.Kind = linear.Release
 	}
-	if value.Token.Set && v == acquire {
-		o.A = value.Token.V
+	if value.Token.IsSet() && v == acquire {
+		o.A = value.Token.V()
 	}
 	if !b.m.tagged {
 		return
 	}
 	o.B = part.tag(o.Process, v, typ, value.Owner)
-	if v == acquire && typ == history.OK && value.ValidUntil.Set {
-		part.until[o.B] = value.ValidUntil.V
+	if v == acquire && typ == history.OK && value.ValidUntil.IsSet() {
+		part.until[o.B] = value.ValidUntil.V()
 	}
 }
 
@@ -201,8 +201,8 @@ const nilValue = linear.None + 1
 
 func (b *builder) text(value *history.Value) int64 {
 	s := value.Detail
-	if value.Number.Set {
-		s = strconv.FormatInt(value.Number.V, 10)
+	if value.Number.IsSet() {
+		s = strconv.FormatInt(value.Number.V(), 10)
 	}
 	return numbered(b.textIDs, &b.texts, s)
 }

@@ -131,10 +131,10 @@ func TestSectionsArePorcupine(t *testing.T) {
 		if r.IntN(3) == 0 {
 			start = history.Int{}
 		}
-		events, h := actSections(r, model, start.V)
-		m := linear.Cell(start.V)
+		events, h := actSections(r, model, start.V())
+		m := linear.Cell(start.V())
 		if model == "stock" {
-			m = linear.Stock(start.V)
+			m = linear.Stock(start.V())
 		}
 		ref := linear.Reference(context.Background(), m, h, linear.Bounds{})
 		text := jsonl(t, history.Header{Initial: start}, events...)

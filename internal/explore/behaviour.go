@@ -118,7 +118,7 @@ func (s *observer) granted(e *history.Event) {
 		}
 	}
 	s.believing |= 1 << c
-	s.until[c] = time.Duration(e.Value.ValidUntil.V)
+	s.until[c] = time.Duration(e.Value.ValidUntil.V())
 	s.ended[c] = s.until[c]
 }
 
@@ -133,7 +133,7 @@ func (s *observer) effect(e *history.Event) {
 		s.writing = mix(s.writing, 1)
 	}
 	if c := slices.Index(s.clients, e.Value.Client); c >= 0 && s.until[c] > 0 {
-		s.features = append(s.features, mix(2, nearness(s.until[c]-time.Duration(e.Value.At.V))))
+		s.features = append(s.features, mix(2, nearness(s.until[c]-time.Duration(e.Value.At.V()))))
 	}
 }
 

@@ -44,7 +44,7 @@ func told(h *history.History) string {
 	for i := range h.Events {
 		e := &h.Events[i]
 		if e.IsOp() {
-			s += fmt.Sprintf("%s %v %s %d %s;", e.Process, e.Type, e.F, e.Value.Number.V, e.Error)
+			s += fmt.Sprintf("%s %v %s %d %s;", e.Process, e.Type, e.F, e.Value.Number.V(), e.Error)
 		}
 	}
 	return s

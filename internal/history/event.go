@@ -255,6 +255,9 @@ type Command struct {
 	Answered Int   `json:"answered,omitzero"`
 }
 
+// AnsweredAt takes note that the answer reached the client.
+func (c *Command) AnsweredAt(at time.Duration) { c.Answered = Some(int64(at)) }
+
 // UnreadCommand says which commands nobody can tell.
 type UnreadCommand struct {
 	// Node is where they went; empty: anywhere.

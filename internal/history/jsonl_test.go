@@ -256,6 +256,10 @@ func fill(t *rapid.T, v reflect.Value) {
 		if !rapid.Bool().Draw(t, name+" set") {
 			continue
 		}
+		if n, ok := f.Addr().Interface().(*history.Int); ok {
+			*n = history.Some(rapid.Int64().Draw(t, name))
+			continue
+		}
 		switch f.Kind() {
 		case reflect.String:
 			f.SetString(rapid.OneOf(word, rapid.String()).Draw(t, name))

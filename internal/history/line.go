@@ -58,8 +58,8 @@ func (l *line) count(n int64) {
 }
 
 func (l *line) optional(n Int) {
-	if n.Set {
-		l.integer(n.V)
+	if n.IsSet() {
+		l.integer(n.V())
 	}
 }
 

@@ -3,34 +3,51 @@ package history
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"math"
 	"strconv"
 )
 
-// Int is an integer that may be absent; the zero Int is absent.
+// Int is an integer that may be absent; the zero Int is absent. Histories hold many, so it takes no more than an int64:
+// the least of those, math.MinInt64, is not among its integers, and absent is what stands for it.
 type Int struct {
-	V   int64
-	Set bool
+	// coded is the integer with its highest bit flipped, 0 where it is absent.
+	coded int64
 }
 
 // Some is the Int that holds v.
-func Some(v int64) Int { return Int{V: v, Set: true} }
+func Some(v int64) Int { return Int{v ^ math.MinInt64} }
+
+// IsSet reports that there is an integer.
+func (i Int) IsSet() bool { return i.coded != 0 }
+
+// V is the integer; 0 where it is absent.
+func (i Int) V() int64 {
+	if !i.IsSet() {
+		return 0
+	}
+	return i.coded ^ math.MinInt64
+}
+
+// Equal reports that both hold the same integer, or none.
+func (i Int) Equal(j Int) bool { return i == j }
 
 // IsZero reports absence, for `json:",omitzero"`.
-func (i Int) IsZero() bool { return !i.Set }
+func (i Int) IsZero() bool { return !i.IsSet() }
 
 func (i Int) String() string {
-	if !i.Set {
+	if !i.IsSet() {
 		return "-"
 	}
-	return strconv.FormatInt(i.V, 10)
+	return strconv.FormatInt(i.V(), 10)
 }
 
 // MarshalJSON writes the number, or null where it is absent.
 func (i Int) MarshalJSON() ([]byte, error) {
-	if !i.Set {
+	if !i.IsSet() {
 		return []byte("null"), nil
 	}
-	return strconv.AppendInt(nil, i.V, 10), nil
+	return strconv.AppendInt(nil, i.V(), 10), nil
 }
 
 // UnmarshalJSON reads a number, or null for absent.
@@ -39,10 +56,13 @@ func (i *Int) UnmarshalJSON(b []byte) error {
 		*i = Int{}
 		return nil
 	}
-	if err := json.Unmarshal(b, &i.V); err != nil {
+	var v int64
+	if err := json.Unmarshal(b, &v); err != nil {
 		return err
 	}
-	i.Set = true
+	if *i = Some(v); !i.IsSet() {
+		return fmt.Errorf("the number %d is too small", v)
+	}
 	return nil
 }
 

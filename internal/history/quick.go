@@ -219,8 +219,10 @@ func (q *quick) int(to *int) bool {
 }
 
 func (q *quick) optional(to *Int) bool {
-	to.Set = q.integer(&to.V)
-	return to.Set
+	var n int64
+	ok := q.integer(&n)
+	*to = Some(n)
+	return ok
 }
 
 func (q *quick) truth(to *Bool) bool {

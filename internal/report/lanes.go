@@ -48,7 +48,7 @@ func (e *easel) client(c *swimlane.ClientLane) {
 // that the lock promised.
 func (e *easel) hold(l *lane, h *swimlane.Hold) {
 	texts := []string{"believes it holds the lock", "holds the lock", "holds"}
-	if h.Token.Set {
+	if h.Token.IsSet() {
 		token := ", token " + h.Token.String()
 		texts = []string{texts[0] + token, texts[1] + token, "token " + h.Token.String()}
 	}
@@ -214,7 +214,7 @@ func lateClass(late bool) string {
 // effectText labels an effect: "c1 w 1", "c1 refused, 1 after 2".
 func effectText(f *swimlane.Effect) string {
 	if !f.Accepted {
-		if f.Token.Set && f.Highest.Set {
+		if f.Token.IsSet() && f.Highest.IsSet() {
 			return fmt.Sprintf("%s refused: token %s after %s", f.Client, f.Token, f.Highest)
 		}
 		return f.Client + " refused"
@@ -224,10 +224,10 @@ func effectText(f *swimlane.Effect) string {
 		verb = verb[:1]
 	}
 	text := f.Client + " " + verb
-	if f.Number.Set {
+	if f.Number.IsSet() {
 		text += " " + f.Number.String()
 	}
-	if f.Token.Set && f.Op != history.Read {
+	if f.Token.IsSet() && f.Op != history.Read {
 		text += ", token " + f.Token.String()
 	}
 	return text
@@ -235,7 +235,7 @@ func effectText(f *swimlane.Effect) string {
 
 func effectTitle(f *swimlane.Effect, late bool) string {
 	what := fmt.Sprintf("%s of %s by %s", f.Op, f.Number, f.Client)
-	if !f.Number.Set {
+	if !f.Number.IsSet() {
 		what = fmt.Sprintf("%s by %s", f.Op, f.Client)
 	}
 	verb := "applied"
@@ -243,9 +243,9 @@ func effectTitle(f *swimlane.Effect, late bool) string {
 		verb = "refused"
 	}
 	text := fmt.Sprintf("the resource %s a %s", verb, what)
-	if f.Token.Set {
+	if f.Token.IsSet() {
 		text += ", token " + f.Token.String()
-		if f.Highest.Set {
+		if f.Highest.IsSet() {
 			text += " after " + f.Highest.String()
 		}
 	}

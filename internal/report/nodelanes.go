@@ -121,8 +121,8 @@ func (e *easel) sentinel(n *swimlane.SentinelLane) {
 	for _, d := range n.Deeds {
 		s := at("line", "deed", d.At, nodeHeight-6, 6)
 		s.Event, s.Title = d.Event, fmt.Sprintf("%s: %s %s", n.Name, d.Word, d.About)
-		if d.Epoch.Set {
-			s.Title += fmt.Sprintf(", epoch %d", d.Epoch.V)
+		if d.Epoch.IsSet() {
+			s.Title += fmt.Sprintf(", epoch %d", d.Epoch.V())
 		}
 		l.Shapes = append(l.Shapes, s)
 	}

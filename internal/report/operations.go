@@ -74,14 +74,14 @@ func (p *page) process(e *easel, c *swimlane.ClientLane, told map[int]bool) {
 // operationWords is an operation in a word or two: "write 3", "cas 1 to 2".
 func operationWords(call, answer *history.Event) string {
 	number := answer.Value.Number
-	if !number.Set {
+	if !number.IsSet() {
 		number = call.Value.Number
 	}
 	text := string(call.F)
 	switch {
-	case call.Value.Expected.Set && number.Set:
+	case call.Value.Expected.IsSet() && number.IsSet():
 		text += fmt.Sprintf(" %s to %s", call.Value.Expected, number)
-	case number.Set:
+	case number.IsSet():
 		text += " " + number.String()
 	case answer.Value.List != nil:
 		text += " " + strings.Trim(fmt.Sprint(answer.Value.List), "[]")

@@ -302,18 +302,18 @@ func valueWords(v *history.Value) string {
 		}
 	}
 	number := func(name string, i history.Int) {
-		if i.Set {
+		if i.IsSet() {
 			parts = append(parts, name+" "+i.String())
 		}
 	}
 	length := func(name string, i history.Int) {
-		if i.Set {
-			parts = append(parts, name+" "+shortDuration(time.Duration(i.V)))
+		if i.IsSet() {
+			parts = append(parts, name+" "+shortDuration(time.Duration(i.V())))
 		}
 	}
 	when := func(name string, i history.Int) {
-		if i.Set {
-			parts = append(parts, name+" "+seconds(time.Duration(i.V)))
+		if i.IsSet() {
+			parts = append(parts, name+" "+seconds(time.Duration(i.V())))
 		}
 	}
 	text("", v.Point)

@@ -103,11 +103,11 @@ func (t *tracer) scene(s *swimlane.Scene) {
 	t.lane("resource")
 	for _, f := range s.Effects {
 		args := map[string]any{"event": f.Event, "accepted": f.Accepted}
-		if f.Token.Set {
-			args["token"] = f.Token.V
+		if f.Token.IsSet() {
+			args["token"] = f.Token.V()
 		}
-		if f.Highest.Set {
-			args["highest"] = f.Highest.V
+		if f.Highest.IsSet() {
+			args["highest"] = f.Highest.V()
 		}
 		t.instant(effectText(&f), "resource", f.At, args)
 	}
@@ -133,8 +133,8 @@ func (t *tracer) client(c *swimlane.ClientLane) {
 	t.lane(c.Name + " believes")
 	for _, h := range c.Holds {
 		args := map[string]any{"event": h.Granted, "owner": h.Owner, "open": h.Ended < 0}
-		if h.Token.Set {
-			args["token"] = h.Token.V
+		if h.Token.IsSet() {
+			args["token"] = h.Token.V()
 		}
 		t.span("believes it holds the lock", "belief", h.Span, args)
 		for _, g := range h.Gaps {

@@ -108,7 +108,7 @@ func faults(planned []nemesis.Planned, h *history.History) []report.FaultResult 
 		if e.F == history.FaultBegin {
 			f.Fired++
 		}
-		f.Took = max(f.Took, time.Duration(e.Value.Took.V))
+		f.Took = max(f.Took, time.Duration(e.Value.Took.V()))
 	}
 	return list
 }

@@ -138,7 +138,7 @@ func (p Plan) guarded(s Session, section int, body func()) {
 // read reads a cell; false: without success.
 func (p Plan) read(s Session, section int, cell string) (int64, bool) {
 	a := s.Do(Request{F: history.Read, Section: section, Cell: cell})
-	return a.Value.Number.V, a.Type == history.OK
+	return a.Value.Number.V(), a.Type == history.OK
 }
 
 // write writes a number into a cell; false: without success.

@@ -275,7 +275,11 @@ func listValue(v []any, e *history.Event) error {
 // optional is a number or nil.
 func optional(v any) (history.Int, bool) {
 	n, ok := v.(int64)
-	return history.Int{V: n, Set: ok}, ok || v == nil
+	if !ok {
+		return history.Int{}, v == nil
+	}
+	number := history.Some(n)
+	return number, number.IsSet()
 }
 
 // mapValue reads what locks answer: {:fence 3}, {:token 3, :owner "x"}.

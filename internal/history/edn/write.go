@@ -109,14 +109,14 @@ func opValue(ev *history.Event) string {
 	switch ev.F {
 	case history.Acquire, history.Release, history.Extend:
 		var parts []string
-		if v.Token.Set {
-			parts = append(parts, fmt.Sprintf(":token %d", v.Token.V))
+		if v.Token.IsSet() {
+			parts = append(parts, fmt.Sprintf(":token %d", v.Token.V()))
 		}
 		if v.Owner != "" {
 			parts = append(parts, ":owner "+quote(v.Owner))
 		}
-		if v.ValidUntil.Set {
-			parts = append(parts, fmt.Sprintf(":valid-until %d", v.ValidUntil.V))
+		if v.ValidUntil.IsSet() {
+			parts = append(parts, fmt.Sprintf(":valid-until %d", v.ValidUntil.V()))
 		}
 		if len(parts) > 0 {
 			value = "{" + strings.Join(parts, ", ") + "}"
@@ -136,10 +136,10 @@ func opValue(ev *history.Event) string {
 }
 
 func number(n history.Int) string {
-	if !n.Set {
+	if !n.IsSet() {
 		return "nil"
 	}
-	return strconv.FormatInt(n.V, 10)
+	return strconv.FormatInt(n.V(), 10)
 }
 
 // quote writes a string with the escapes that EDN knows.

@@ -70,10 +70,11 @@ func event(text string) (e history.Event, err error) {
 	case strings.HasPrefix(value, ":"):
 		e.Error = value[1:]
 	case strings.HasPrefix(value, "["):
-		if _, err := fmt.Sscanf(value, "[%d %d]", &e.Value.Expected.V, &e.Value.Number.V); err != nil {
+		var from, to int64
+		if _, err := fmt.Sscanf(value, "[%d %d]", &from, &to); err != nil {
 			return e, fmt.Errorf("value %q: want [from to]", value)
 		}
-		e.Value.Expected.Set, e.Value.Number.Set = true, true
+		e.Value.Expected, e.Value.Number = history.Some(from), history.Some(to)
 	default:
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil {

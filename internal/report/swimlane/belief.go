@@ -85,7 +85,7 @@ func opMarks(h *history.History, ops []history.Op, lanes []ClientLane, place map
 
 func opText(op history.Op, call, answer *history.Event) string {
 	number := answer.Value.Number
-	if !number.Set {
+	if !number.IsSet() {
 		number = call.Value.Number
 	}
 	var text string
@@ -97,7 +97,7 @@ func opText(op history.Op, call, answer *history.Event) string {
 	default:
 		text = string(op.F)
 	}
-	if number.Set {
+	if number.IsSet() {
 		text += " " + number.String()
 	}
 	switch op.Type {

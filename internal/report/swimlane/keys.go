@@ -195,10 +195,10 @@ func (r *keyReader) clear(at time.Duration) {
 func (r *keyReader) trusted() bool { return r.clocks == 0 || r.ends <= r.clocks }
 
 func endOf(e *history.Event) time.Duration {
-	if !e.Value.TTL.Set {
+	if !e.Value.TTL.IsSet() {
 		return 0
 	}
-	return e.Time + time.Duration(e.Value.TTL.V)
+	return e.Time + time.Duration(e.Value.TTL.V())
 }
 
 func (r *keyReader) close(at time.Duration, expired bool) {

@@ -220,8 +220,8 @@ func effects(h *history.History) []Effect {
 			continue
 		}
 		at := e.Time
-		if e.Value.At.Set {
-			at = time.Duration(e.Value.At.V)
+		if e.Value.At.IsSet() {
+			at = time.Duration(e.Value.At.V())
 		}
 		list = append(list, Effect{
 			At: at, Client: e.Value.Client, Op: e.Value.Op, Accepted: !e.Value.Accepted.Set || e.Value.Accepted.V,

@@ -132,10 +132,10 @@ func TestASectionLeavesItsTraces(t *testing.T) {
 	o := &observed{}
 	w := open(t, spec(t, 3), o)
 	a := mustOK(t, w, "c1", history.Acquire)
-	if len(a.Value.Nodes) != 3 || !a.Value.ValidUntil.Set {
+	if len(a.Value.Nodes) != 3 || !a.Value.ValidUntil.IsSet() {
 		t.Errorf("grant: %+v", a.Value)
 	}
-	if left := time.Duration(a.Value.ValidUntil.V) - w.Now(); left <= 0 || left > time.Second {
+	if left := time.Duration(a.Value.ValidUntil.V()) - w.Now(); left <= 0 || left > time.Second {
 		t.Errorf("the promise lasts %v", left)
 	}
 	if refused := do(w, "c2", history.Acquire); refused.Type != history.Fail {
@@ -161,7 +161,7 @@ func TestASectionLeavesItsTraces(t *testing.T) {
 	if len(effects) != 2 || effects[1].Value.Op != history.Write || !effects[1].Value.Accepted.V {
 		t.Errorf("effects: %+v", effects)
 	}
-	if at := time.Duration(effects[1].Value.At.V); at < 0 || at > w.Now() {
+	if at := time.Duration(effects[1].Value.At.V()); at < 0 || at > w.Now() {
 		t.Errorf("the write took effect at %v, now is %v", at, w.Now())
 	}
 }
@@ -183,7 +183,7 @@ func TestAPausedClientDoesNothing(t *testing.T) {
 	paused.Wait(0)
 	// Everybody else goes on, and sees that nothing was written.
 	for range 20 {
-		if a := do(w, "c2", history.Read); a.Value.Number.V != 0 {
+		if a := do(w, "c2", history.Read); a.Value.Number.V() != 0 {
 			t.Fatal("a stopped client wrote")
 		}
 	}
@@ -196,7 +196,7 @@ func TestAPausedClientDoesNothing(t *testing.T) {
 	if a := <-answered; a.Type != history.OK {
 		t.Errorf("after the pause: %+v", a)
 	}
-	if a := mustOK(t, w, "c2", history.Read); a.Value.Number.V != 1 {
+	if a := mustOK(t, w, "c2", history.Read); a.Value.Number.V() != 1 {
 		t.Errorf("read %v", a.Value.Number)
 	}
 }
@@ -261,7 +261,7 @@ func TestAHeldWriteArrivesWhenTheHoldEnds(t *testing.T) {
 	go func() { answered <- do(w, "c1", history.Write) }()
 	atWrite.Wait(0)
 	for range 20 {
-		if a := mustOK(t, w, "c2", history.Read); a.Value.Number.V != 0 {
+		if a := mustOK(t, w, "c2", history.Read); a.Value.Number.V() != 0 {
 			t.Fatal("a held message arrived")
 		}
 	}
@@ -371,7 +371,7 @@ func TestANodesClockMovesAndComesBack(t *testing.T) {
 	if err := w.ResetClock("A", world.WallClock); err != nil {
 		t.Fatal(err)
 	}
-	if a := mustOK(t, w, "c1", history.Acquire); a.Value.Validity.V > int64(time.Minute) {
+	if a := mustOK(t, w, "c1", history.Acquire); a.Value.Validity.V() > int64(time.Minute) {
 		t.Errorf("validity %v", a.Value.Validity)
 	}
 }

@@ -369,8 +369,8 @@ func (w *World) command(l world.Link, c world.Command) {
 	if c.Left -= zero; c.Left < 0 {
 		return
 	}
-	if c.Answered.Set {
-		c.Answered.V -= zero
+	if c.Answered.IsSet() {
+		c.Answered = history.Some(c.Answered.V() - zero)
 	}
 	h.Command(l.From, c)
 }

@@ -77,9 +77,9 @@ func (c *clientHost) Do(q client.Request) (a client.Answer) {
 	defer c.w.touch(c.name, true)
 	c.awaitRunnable(life)
 	a = c.agent.Do(q)
-	if q.F == history.Acquire && a.Type == history.OK && a.Value.Validity.Set {
+	if q.F == history.Acquire && a.Type == history.OK && a.Value.Validity.IsSet() {
 		from := max(a.Instant, called)
-		a.Value.ValidUntil = history.Some(int64(from) + a.Value.Validity.V)
+		a.Value.ValidUntil = history.Some(int64(from) + a.Value.Validity.V())
 	}
 	return a
 }

@@ -21,10 +21,10 @@ func telling(t *testing.T) (w *World, told *[]string) {
 		if c.Opens {
 			text += " opens"
 		}
-		if !c.Answered.Set {
+		if !c.Answered.IsSet() {
 			text += " unanswered"
-		} else if c.Answered.V <= c.Left || c.Answered.V > int64(w.Now()) {
-			text += fmt.Sprintf(" from %d to %d", c.Left, c.Answered.V)
+		} else if c.Answered.V() <= c.Left || c.Answered.V() > int64(w.Now()) {
+			text += fmt.Sprintf(" from %d to %d", c.Left, c.Answered.V())
 		}
 		*told = append(*told, text)
 	}})

@@ -148,7 +148,7 @@ func rulesOf(w *World) sentinel.Rules {
 func traces(events *[]history.Event) (list []sentinel.Event) {
 	for _, e := range *events {
 		if e.F == history.Sentinel {
-			list = append(list, sentinel.Event{At: e.Time, Sentinel: e.Process, Word: e.Value.Detail, Target: e.Value.Target, Epoch: uint64(e.Value.Epoch.V)})
+			list = append(list, sentinel.Event{At: e.Time, Sentinel: e.Process, Word: e.Value.Detail, Target: e.Value.Target, Epoch: uint64(e.Value.Epoch.V())})
 		}
 	}
 	return list

@@ -201,12 +201,12 @@ func (c *Process) completion(r client.Request, m client.Message, called time.Dur
 
 // promise fills in the run time at which the validity of an answer ends.
 func (c *Process) promise(a client.Answer, m client.Message, called time.Duration) client.Answer {
-	if a.Type == history.OK && a.Value.Validity.Set {
+	if a.Type == history.OK && a.Value.Validity.IsSet() {
 		from := called
 		if m.Monotonic != 0 {
 			from = min(max(time.Duration(m.Monotonic)-c.run.Time.SinceBoot(), called), c.run.Time.Now())
 		}
-		a.Value.ValidUntil = history.Some(int64(from) + a.Value.Validity.V)
+		a.Value.ValidUntil = history.Some(int64(from) + a.Value.Validity.V())
 	}
 	return a
 }

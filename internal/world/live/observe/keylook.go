@@ -90,8 +90,8 @@ func (s keyState) key(at command.Span) command.Key {
 		return command.Key{}
 	case "string":
 		k := command.Key{Holds: command.Text, Value: s.owner}
-		if s.ttl.Set {
-			ms := time.Duration(s.ttl.V).Milliseconds()
+		if s.ttl.IsSet() {
+			ms := time.Duration(s.ttl.V()).Milliseconds()
 			k.Expires = command.Span{From: at.From + ms - 1, To: at.To + ms + 1}
 		}
 		return k

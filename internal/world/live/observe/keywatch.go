@@ -241,7 +241,7 @@ func (k *keyWatch) wrote(before command.Key, caller string, at command.Span) {
 // where a link told, when it left its client and till when it asked for the key.
 func (k *keyWatch) emitWritten(f history.F, before command.Key, caller string, at command.Span) {
 	v := history.Value{Key: k.shown, Owner: history.OwnerText(k.replay.Owner()), Client: caller, TTL: k.lives(at)}
-	if end := k.replay.Expires; k.now.left.Set && (end == (command.Span{}) || end != before.Expires) {
+	if end := k.replay.Expires; k.now.left.IsSet() && (end == (command.Span{}) || end != before.Expires) {
 		v.At = k.now.left
 		if end != (command.Span{}) {
 			v.ValidUntil = k.askedTill(end, at)
@@ -259,7 +259,7 @@ func (k *keyWatch) askedTill(end, at command.Span) history.Int {
 		offset, _ := k.strangers.WallOffset()
 		return history.Some(int64(time.Duration(end.From)*time.Millisecond - offset))
 	}
-	return history.Some(k.now.left.V + int64(time.Duration(min(end.From-at.From, end.To-at.To))*time.Millisecond))
+	return history.Some(k.now.left.V() + int64(time.Duration(min(end.From-at.From, end.To-at.To))*time.Millisecond))
 }
 
 // lives is the key's time to live at an instant.

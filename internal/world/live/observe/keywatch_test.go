@@ -26,8 +26,8 @@ func told(e history.Event) string {
 			words = append(words, w)
 		}
 	}
-	if e.Value.TTL.Set {
-		words = append(words, time.Duration(e.Value.TTL.V).String())
+	if e.Value.TTL.IsSet() {
+		words = append(words, time.Duration(e.Value.TTL.V()).String())
 	}
 	return strings.Join(words, " ")
 }
@@ -276,9 +276,9 @@ func fitsNow(got command.Key, s keyState, now command.Span) bool {
 	case "none":
 		return got.Holds == command.Absent || got.Expires.From > 0 && got.Expires.From < now.To
 	case "string":
-		return got.Holds == command.Text && got.Value == s.owner && (got.Expires.From > 0) == s.ttl.Set
+		return got.Holds == command.Text && got.Value == s.owner && (got.Expires.From > 0) == s.ttl.IsSet()
 	case "hash":
-		return got.Holds == command.Hash && (got.Expires.From > 0) == s.ttl.Set
+		return got.Holds == command.Hash && (got.Expires.From > 0) == s.ttl.IsSet()
 	}
 	return false
 }

@@ -388,10 +388,10 @@ func telling() (r *reader, told *[]string) {
 		if c.Opens {
 			text += " opens"
 		}
-		if !c.Answered.Set {
+		if !c.Answered.IsSet() {
 			text += " unanswered"
-		} else if c.Left <= 0 || c.Answered.V < c.Left {
-			text += fmt.Sprintf(" left at %d and was answered at %d", c.Left, c.Answered.V)
+		} else if c.Left <= 0 || c.Answered.V() < c.Left {
+			text += fmt.Sprintf(" left at %d and was answered at %d", c.Left, c.Answered.V())
 		}
 		*told = append(*told, text)
 	}
@@ -507,8 +507,8 @@ func TestAnswersAreToldWhenTheyGoOn(t *testing.T) {
 	await(3)
 	_ = lift() // the connection breaks
 	for i, one := range told {
-		took := time.Duration(one.Answered.V - one.Left)
-		if one.Answered.Set != (i < 2) || i == 1 && took < late || i == 0 && (took <= 0 || took > 5*time.Second) || one.Connection != told[0].Connection {
+		took := time.Duration(one.Answered.V() - one.Left)
+		if one.Answered.IsSet() != (i < 2) || i == 1 && took < late || i == 0 && (took <= 0 || took > 5*time.Second) || one.Connection != told[0].Connection {
 			t.Errorf("command %d: %+v", i, one)
 		}
 	}

@@ -285,7 +285,7 @@ func (c *conn) delivered(answered []*world.Command, at time.Duration) {
 	defer c.mu.Unlock()
 	for _, command := range answered {
 		if at > 0 {
-			command.Answered.V, command.Answered.Set = int64(at), true
+			command.AnsweredAt(at)
 		}
 		c.tell(command)
 	}

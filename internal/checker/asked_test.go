@@ -35,7 +35,7 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 			s.changes(at+5, n, history.KeySet, "c2", at+1, at+1001)
 		}
 		s.granted(at+10, "c2", -1, -1)
-		s.add(at+20, "run", history.Info, history.Phase, history.Value{Detail: history.PhaseDone})
+		s.add(at+20, "run", history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseDone}})
 	}
 	for name, c := range map[string]struct {
 		quorum int
@@ -275,7 +275,7 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 				s.changes(600, "A", history.KeySet, "c2", 550, 1550)
 				s.add(600, "c2", history.Invoke, history.Acquire, history.Value{})
 				s.granted(600, "c2", 1550, -1)
-				s.add(620, "run", history.Info, history.Phase, history.Value{Detail: history.PhaseDone})
+				s.add(620, "run", history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseDone}})
 			}
 			f := Judge(context.Background(), &s.h, []Property{ExclusiveLease}, Options{})[0]
 			if f.Verdict != c.want || !strings.Contains(f.Why, c.why) {
@@ -335,7 +335,7 @@ func TestVaguePromisesAccuseNobody(t *testing.T) {
 	s.read(20, "c1", 1, 0)
 	s.write(30, "c1", 1, 1, history.OK, -1)
 	s.release(40, 50, "c1")
-	s.add(60, "run", history.Info, history.Phase, history.Value{Detail: history.PhaseDone})
+	s.add(60, "run", history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseDone}})
 	f := Judge(context.Background(), &s.h, []Property{NoLateEffect, LinearizableResource}, Options{})
 	if f[0].Verdict != Unknown || strings.Contains(f[1].Why, "promised") {
 		t.Errorf("%+v", f)
@@ -403,7 +403,7 @@ func TestPromisesMatter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := asked(1)
 			c.told(s)
-			s.add(1000, "run", history.Info, history.Phase, history.Value{Detail: history.PhaseDone})
+			s.add(1000, "run", history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseDone}})
 			f := Judge(context.Background(), &s.h, []Property{c.property}, Options{GrantWithin: 50 * time.Millisecond})[0]
 			if f.Verdict != c.want {
 				t.Errorf("%v: %s\nwant %v", f.Verdict, f.Why, c.want)

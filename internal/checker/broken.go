@@ -92,7 +92,7 @@ func (v *view) lostElements() (lost, acknowledged int) {
 		return 0, 0
 	}
 	there := make(map[int64]bool)
-	for _, element := range v.event(v.ops[r].Return).Value.List {
+	for _, element := range v.event(v.ops[r].Return).Value.List() {
 		there[element] = true
 	}
 	for i := range v.ops {

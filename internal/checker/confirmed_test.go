@@ -101,7 +101,7 @@ func TestConfirmedByNodes(t *testing.T) {
 			both()(s)
 			for i := range s.h.Events {
 				if e := &s.h.Events[i]; e.F == history.KeySet {
-					e.F, e.Value.Client, e.Value.Detail = history.KeyUnclear, "", "ZADD"
+					e.F, e.Value.Client, e.Value.OwnRare().Detail = history.KeyUnclear, "", "ZADD"
 				}
 			}
 		}, false, "it is not known what is in the lock's keys"},
@@ -114,7 +114,7 @@ func TestConfirmedByNodes(t *testing.T) {
 			kept("A", "B", "C")(s)
 			for i := range s.h.Events {
 				if e := &s.h.Events[i]; e.F == history.KeySet {
-					e.F, e.Value.Detail = history.KeyUnclear, "SETBIT"
+					e.F, e.Value.OwnRare().Detail = history.KeyUnclear, "SETBIT"
 				}
 			}
 			s.sets(19000, "c3", "A")

@@ -124,14 +124,14 @@ func (m *meter) collect() {
 		if e.Process == history.RunProcess {
 			return cmp.Or(e.Error, "some commands were not recorded")
 		}
-		return fmt.Sprintf("what passes between %s and node %s could not be read: %s", e.Process, e.Value.Unread.Node, e.Error)
+		return fmt.Sprintf("what passes between %s and node %s could not be read: %s", e.Process, e.Value.Unread().Node, e.Error)
 	}
 	for i := range m.h.Events {
 		switch e := m.event(i); {
-		case e.F == history.Sent && e.Value.Command != nil && !e.Value.Command.Opens:
-			m.sent[e.Process], none = append(m.sent[e.Process], e.Value.Command), false
-		case e.F != history.Unread || e.Value.Unread == nil:
-		case e.Value.Unread.Answers:
+		case e.F == history.Sent && e.Value.Command() != nil && !e.Value.Command().Opens:
+			m.sent[e.Process], none = append(m.sent[e.Process], e.Value.Command()), false
+		case e.F != history.Unread || e.Value.Unread() == nil:
+		case e.Value.Unread().Answers:
 			m.noTrips = cmp.Or(m.noTrips, unread(e))
 		default:
 			m.why = cmp.Or(m.why, unread(e))

@@ -32,7 +32,7 @@ func (c *costs) sent(client, name string, left, answered time.Duration) {
 	if answered >= 0 {
 		at, k.Answered = answered, history.Some(int64(answered))
 	}
-	c.at(max(at, c.last()), client, history.Info, history.Sent, history.Value{Command: k})
+	c.at(max(at, c.last()), client, history.Info, history.Sent, history.Value{Rare: &history.Rare{Command: k}})
 }
 
 func (c *costs) last() time.Duration {
@@ -50,7 +50,7 @@ func (c *costs) section(client string, ask, grant, release time.Duration) {
 }
 
 func (c *costs) done() checker.Cost {
-	c.at(c.last(), history.RunProcess, history.Info, history.Phase, history.Value{Detail: history.PhaseDone})
+	c.at(c.last(), history.RunProcess, history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseDone}})
 	return checker.CostOf(&c.h)
 }
 
@@ -125,7 +125,9 @@ func TestCostIsUnknown(t *testing.T) {
 	t.Parallel()
 	all := []checker.Figure{checker.CommandsFigure, checker.RoundTripsFigure, checker.WaitingFigure, checker.HoldingFigure}
 	unread := func(process string, v history.UnreadCommand) func(*costs) {
-		return func(c *costs) { c.at(c.last(), process, history.Info, history.Unread, history.Value{Unread: &v}) }
+		return func(c *costs) {
+			c.at(c.last(), process, history.Info, history.Unread, history.Value{Rare: &history.Rare{Unread: &v}})
+		}
 	}
 	for name, one := range map[string]struct {
 		spoil  func(*costs)
@@ -139,13 +141,13 @@ func TestCostIsUnknown(t *testing.T) {
 		"answers unreadable": {unread("c1", history.UnreadCommand{Node: "A", Answers: true}), all[1:2], "between c1 and node A"},
 		"elsewhere": {func(c *costs) {
 			for i := range c.h.Events {
-				if k := c.h.Events[i].Value.Command; k != nil {
+				if k := c.h.Events[i].Value.Command(); k != nil {
 					k.Opens = true
 				}
 			}
 		}, all, "elsewhere"},
 		"a stranger": {func(c *costs) {
-			c.at(c.last(), "A", history.Info, history.KeyUnclear, history.Value{Key: "lock", Stranger: true})
+			c.at(c.last(), "A", history.Info, history.KeyUnclear, history.Value{Key: "lock", Rare: &history.Rare{Stranger: true}})
 		}, all, "no client's link"},
 	} {
 		c := newCosts()
@@ -186,8 +188,8 @@ func TestCostIsUnknown(t *testing.T) {
 func TestCostLeavesOutWhatIsDisturbed(t *testing.T) {
 	t.Parallel()
 	fault := func(c *costs, from, to time.Duration) {
-		c.at(from, history.NemesisProcess, history.Info, history.FaultBegin, history.Value{Fault: "pause", ID: 1, Target: "c1"})
-		c.at(to, history.NemesisProcess, history.Info, history.FaultEnd, history.Value{Fault: "pause", ID: 1, Target: "c1"})
+		c.at(from, history.NemesisProcess, history.Info, history.FaultBegin, history.Value{Rare: &history.Rare{Fault: "pause", ID: 1, Target: "c1"}})
+		c.at(to, history.NemesisProcess, history.Info, history.FaultEnd, history.Value{Rare: &history.Rare{Fault: "pause", ID: 1, Target: "c1"}})
 	}
 	for name, one := range map[string]struct {
 		make func(*costs)

@@ -63,7 +63,7 @@ var counterexamples = []struct {
 	{"a holder is not told that a node lost its memory", ToldWhenLost, func(s *script) {
 		*s = *onOneNode(-1, func(s *script) {
 			s.h.Events[3].F, s.h.Events[3].Value = history.NodeDown, history.Value{}
-			s.add(1060, "A", history.Info, history.NodeUp, history.Value{Detail: "nothing"})
+			s.add(1060, "A", history.Info, history.NodeUp, history.Value{Rare: &history.Rare{Detail: "nothing"}})
 		})
 	}},
 	// What the sections of a resource did.
@@ -306,7 +306,7 @@ var counterexamples = []struct {
 		s.fault(102, false, 1, "pause", "c1")
 	})},
 	{"paused at a point, for no time", ExclusiveBelief, func(s *script) {
-		s.add(0, "c1", history.Info, history.Point, history.Value{Point: "before-acquire"})
+		s.add(0, "c1", history.Info, history.Point, history.Value{Extra: &history.Extra{Point: "before-acquire"}})
 		s.fault(0, true, 1, "pause", "c1")
 		s.fault(0, false, 1, "pause", "c1")
 		s.acquire(0, 1, "c1", 900, -1)

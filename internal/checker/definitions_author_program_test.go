@@ -154,7 +154,7 @@ func (a *author) vanishes(c *actor) {
 			v.Owner, v.Client = "other", pick(a.r, a.actors).name
 		case how == history.NodeDown:
 			a.add(node, history.Info, history.NodeDown, history.Value{})
-			v = history.Value{Detail: pick(a.r, []string{"nothing", "nothing", "nothing", "data"})}
+			v = history.Value{Rare: &history.Rare{Detail: pick(a.r, []string{"nothing", "nothing", "nothing", "data"})}}
 			a.add(node, history.Info, history.NodeUp, v)
 			continue
 		}

@@ -26,7 +26,7 @@ type author struct {
 	cells   map[string]int64
 	list    []int64
 	other   []int64
-	faults  []history.Value
+	faults  []*history.Rare
 	ruined  map[wrong]int
 	section map[string]int
 	aground bool            // nobody is granted anything any more
@@ -158,7 +158,7 @@ func (a *author) add(process string, t history.Type, f history.F, v history.Valu
 }
 
 func (a *author) phase(name string) {
-	a.add(history.RunProcess, history.Info, history.Phase, history.Value{Detail: name})
+	a.add(history.RunProcess, history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: name}})
 }
 
 func (a *author) end() {

@@ -93,16 +93,16 @@ func (a *author) completed(c *actor, f history.F, v history.Value, p *promise, a
 	case !accept:
 		outcome = history.Fail
 	case f == history.Read:
-		v.Number, v.List = history.Some(a.cells[v.Key]), slices.Clone(a.list)
+		v.Number, v.OwnExtra().List = history.Some(a.cells[v.Key]), slices.Clone(a.list)
 		if a.goesWrong(wrongValue) {
 			v.Number = history.Some(v.Number.V() + pick(a.r, []int64{-1, 1}))
-			v.List = v.List[:a.r.IntN(max(1, len(v.List)))]
+			v.OwnExtra().List = v.List()[:a.r.IntN(max(1, len(v.List())))]
 		}
 	case f == history.CAS:
-		v.Expected = history.Some(a.cells[v.Key])
-		v.Number = history.Some(v.Expected.V() - v.Number.V())
+		v.OwnExtra().Expected = history.Some(a.cells[v.Key])
+		v.Number = history.Some(v.Expected().V() - v.Number.V())
 		if a.goesWrong(wrongValue) {
-			v.Expected = history.Some(v.Expected.V() + 1)
+			v.OwnExtra().Expected = history.Some(v.Expected().V() + 1)
 		}
 		if v.Number.V() < 0 {
 			outcome, told.Accepted = history.Fail, history.SomeBool(false)
@@ -132,7 +132,7 @@ func (a *author) completed(c *actor, f history.F, v history.Value, p *promise, a
 // tellKey lets a node tell of a key, whatever it is about.
 func (a *author) tellKey(c *actor) {
 	if a.chance(1) {
-		a.add(pick(a.r, a.h.Header.Nodes), history.Info, history.KeyUnclear, history.Value{Key: pick(a.r, []string{"lock", "other"}), Client: c.name, Stranger: a.r.IntN(8) == 0, Detail: "SETBIT"})
+		a.add(pick(a.r, a.h.Header.Nodes), history.Info, history.KeyUnclear, history.Value{Key: pick(a.r, []string{"lock", "other"}), Client: c.name, Rare: &history.Rare{Stranger: a.r.IntN(8) == 0, Detail: "SETBIT"}})
 	}
 	switch a.r.IntN(4) {
 	case 0:
@@ -192,9 +192,9 @@ func (a *author) fault() {
 		i := a.r.IntN(len(a.faults))
 		v := a.faults[i]
 		a.faults = slices.Delete(a.faults, i, i+1)
-		a.add(history.NemesisProcess, history.Info, history.FaultEnd, history.Value{Fault: v.Fault, ID: v.ID, Target: v.Target})
+		a.add(history.NemesisProcess, history.Info, history.FaultEnd, history.Value{Rare: &history.Rare{Fault: v.Fault, ID: v.ID, Target: v.Target}})
 		if v.Fault == "kills" && slices.Contains(a.h.Header.Nodes, v.Target) {
-			a.add(v.Target, history.Info, history.NodeUp, history.Value{Detail: "nothing"})
+			a.add(v.Target, history.Info, history.NodeUp, history.Value{Rare: &history.Rare{Detail: "nothing"}})
 		}
 		return
 	}
@@ -204,7 +204,7 @@ func (a *author) fault() {
 		node = a.plot.node
 	}
 	s := history.Strike{Does: does}
-	v := history.Value{Fault: string(does), ID: 1 + a.r.IntN(4), Target: node}
+	v := &history.Rare{Fault: string(does), ID: 1 + a.r.IntN(4), Target: node}
 	switch x := a.r.IntN(10); {
 	case a.h.Header.Workload == "transactions" && x < 6:
 		s = history.Strike{Does: history.Kills, Resource: true}
@@ -230,7 +230,7 @@ func (a *author) fault() {
 		v.Impact = nil
 	}
 	a.faults = append(a.faults, v)
-	a.add(history.NemesisProcess, history.Info, history.FaultBegin, v)
+	a.add(history.NemesisProcess, history.Info, history.FaultBegin, history.Value{Rare: v})
 	if s.Does == history.Kills {
 		for _, name := range s.Clients {
 			a.kill(name)
@@ -283,7 +283,7 @@ func (a *author) transact(c *actor) {
 	if outcome != history.Fail || a.goesWrong(wrongValue) {
 		a.list = append(a.list, v.Number.V())
 		if a.goesWrong(lateAccepted) {
-			a.add(c.name, history.Info, history.Point, history.Value{Point: "between"})
+			a.add(c.name, history.Info, history.Point, history.Value{Extra: &history.Extra{Point: "between"}})
 			o := pick(a.r, a.actors)
 			a.add(o.name, history.Invoke, history.Snapshot, history.Value{Section: 90})
 			a.add(o.name, history.OK, history.Snapshot, a.look(90))
@@ -304,5 +304,5 @@ func (a *author) transact(c *actor) {
 }
 
 func (a *author) look(section int) history.Value {
-	return history.Value{Section: section, List: slices.Clone(a.list), Other: slices.Clone(a.other)}
+	return history.Value{Section: section, Extra: &history.Extra{List: slices.Clone(a.list), Other: slices.Clone(a.other)}}
 }

@@ -96,9 +96,10 @@ func rename(r *rand.Rand, events []history.Event) []history.Event {
 	case 9:
 		v.Lock = pick(r, []string{"", "x"})
 	case 10:
-		v.Target, v.ID, v.Impact = w.Target, w.ID, w.Impact
+		rare := v.OwnRare()
+		rare.Target, rare.ID, rare.Impact = w.Target(), w.ID(), w.Impact()
 	case 11:
-		v.Detail, v.TTL = w.Detail, w.TTL
+		v.OwnRare().Detail, v.TTL = w.Detail(), w.TTL
 	case 12:
 		e.Type = pick(r, []history.Type{history.Invoke, history.OK, history.Fail, history.Info})
 	case 13:
@@ -106,7 +107,7 @@ func rename(r *rand.Rand, events []history.Event) []history.Event {
 	case 14:
 		v.Accepted = pick(r, []history.Bool{{}, history.SomeBool(true), history.SomeBool(false)})
 	case 15:
-		v.List, v.Other = w.List, w.Other
+		v.Extra = &history.Extra{Expected: v.Expected(), List: w.List(), Other: w.Other(), Point: v.Point()}
 	}
 	return events
 }

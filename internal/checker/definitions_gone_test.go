@@ -51,7 +51,7 @@ func (t *terms) known(node, key string, i int) (now keyKnown) {
 func (t *terms) comesBackWith(i int) string {
 	for _, e := range t.events[i:] {
 		if e.F == history.NodeUp && e.Process == t.events[i].Process {
-			return e.Value.Detail
+			return e.Value.Detail()
 		}
 	}
 	return ""

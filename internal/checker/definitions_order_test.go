@@ -141,7 +141,7 @@ func (t *terms) sections(key string) (list [][]*op) {
 }
 
 func (t *terms) look(p *op, s step) step {
-	s.reads, s.before, s.saw = true, p.said.Number.V(), p.said.List
+	s.reads, s.before, s.saw = true, p.said.Number.V(), p.said.List()
 	return s
 }
 
@@ -197,9 +197,9 @@ func (t *terms) cas(s step, write, read *op) (_ step, some, plain bool) {
 	if read != nil || t.header.Workload != "stock" {
 		return s, false, false
 	}
-	s.reads, s.before, s.after = true, write.said.Expected.V(), write.said.Number.V()
+	s.reads, s.before, s.after = true, write.said.Expected().V(), write.said.Number.V()
 	if write.outcome == history.OK {
-		return s, true, write.said.Expected.IsSet() && write.said.Number.IsSet()
+		return s, true, write.said.Expected().IsSet() && write.said.Number.IsSet()
 	}
 	var told []int64
 	for _, e := range t.events {

@@ -218,11 +218,11 @@ func (t *terms) looks() (looks []*op, end *op) {
 }
 
 func (p *op) inOne(number int64) bool {
-	return slices.Contains(p.said.List, number) != slices.Contains(p.said.Other, number)
+	return slices.Contains(p.said.List(), number) != slices.Contains(p.said.Other(), number)
 }
 
 func (p *op) inBoth(number int64) bool {
-	return slices.Contains(p.said.List, number) && slices.Contains(p.said.Other, number)
+	return slices.Contains(p.said.List(), number) && slices.Contains(p.said.Other(), number)
 }
 
 // number: "Its `number` is that of its completion, or else of its invocation."
@@ -244,7 +244,7 @@ func (t *terms) atomicLists() answer {
 		return cannotTell
 	}
 	violated := false
-	for _, number := range slices.Concat(end.said.List, end.said.Other) {
+	for _, number := range slices.Concat(end.said.List(), end.said.Other()) {
 		violated = violated || end.inOne(number)
 	}
 	for _, p := range t.appends() {
@@ -269,10 +269,10 @@ func (t *terms) isolated() answer {
 	}
 	violated, chances := false, false
 	for _, look := range looks {
-		for _, number := range slices.Concat(look.said.List, look.said.Other) {
+		for _, number := range slices.Concat(look.said.List(), look.said.Other()) {
 			violated = violated || look != end && look.inOne(number) && whole(number)
 		}
-		violated = violated || !slices.Equal(order(look.said.List, look.inBoth), order(look.said.Other, look.inBoth))
+		violated = violated || !slices.Equal(order(look.said.List(), look.inBoth), order(look.said.Other(), look.inBoth))
 		for _, p := range t.appends() {
 			chances = chances || p.client != look.client && p.invoked < look.answered && (p.answered < 0 || look.invoked < p.answered)
 		}

@@ -60,15 +60,15 @@ func naively(h *history.History, o checker.Options) map[checker.Property]checker
 	took := map[int]bool{}
 	for i, e := range h.Events {
 		ordered = ordered && e.Index == i && (i == 0 || e.Time >= h.Events[i-1].Time)
-		finished = finished || e.F == history.Phase && e.Value.Detail == history.PhaseDone
+		finished = finished || e.F == history.Phase && e.Value.Detail() == history.PhaseDone
 		if e.F == history.FaultBegin {
-			took[e.Value.ID] = true
+			took[e.Value.ID()] = true
 		}
 	}
 	t := newTerms(h, o)
 	stranger := false
 	for i, e := range h.Events {
-		stranger = stranger || e.F == history.KeyUnclear && e.Value.Stranger && t.ofLock(i)
+		stranger = stranger || e.F == history.KeyUnclear && e.Value.Stranger() && t.ofLock(i)
 	}
 	for p, judge := range naiveJudges {
 		said := judge(t)
@@ -354,8 +354,8 @@ func (t *terms) strikes(i int, does history.Does) (s struck) {
 	}
 	s = struck{clients: map[string]bool{}, nodes: map[string]bool{}}
 	strange := func(f history.Strike) bool { return !slices.Contains(effects, f.Does) }
-	if m := e.Value.Impact; m == nil || len(m.Effects) == 0 || slices.ContainsFunc(m.Effects, strange) {
-		switch target := e.Value.Target; {
+	if m := e.Value.Impact(); m == nil || len(m.Effects) == 0 || slices.ContainsFunc(m.Effects, strange) {
+		switch target := e.Value.Target(); {
 		case slices.Contains(t.header.Clients, target):
 			s.clients[target] = true
 		case slices.Contains(t.header.Nodes, target):
@@ -365,7 +365,7 @@ func (t *terms) strikes(i int, does history.Does) (s struck) {
 		}
 		return s
 	}
-	for _, f := range e.Value.Impact.Effects {
+	for _, f := range e.Value.Impact().Effects {
 		if does != anything && f.Does != does {
 			continue
 		}

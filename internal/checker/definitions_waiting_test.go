@@ -13,7 +13,7 @@ type stretch struct{ from, to int64 }
 // `grant_within`."
 func (t *terms) deadlockFree() answer {
 	for _, e := range t.events {
-		if e.F == history.Phase && e.Value.Detail == history.PhaseHealing {
+		if e.F == history.Phase && e.Value.Detail() == history.PhaseHealing {
 			healed := stretch{int64(e.Time), t.last}
 			violated, chances := t.starved([]stretch{healed})
 			// "Until the first grant after healing it makes no difference who has the lock: So a
@@ -55,7 +55,7 @@ func (t *terms) lasts(i, at int) bool {
 	begun := 0
 	for j := range t.events[:at+1] {
 		e := &t.events[j]
-		if e.Value.Fault != b.Fault || e.Value.ID != b.ID || e.Value.Target != b.Target {
+		if e.Value.Fault() != b.Fault() || e.Value.ID() != b.ID() || e.Value.Target() != b.Target() {
 			continue
 		}
 		switch {

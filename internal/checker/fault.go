@@ -27,24 +27,24 @@ func (v *view) collectFaults() {
 		id           int
 		kind, target string
 	}
-	named := func(e *history.Event) name { return name{e.Value.ID, e.Value.Fault, e.Value.Target} }
+	named := func(e *history.Event) name { return name{e.Value.ID(), e.Value.Fault(), e.Value.Target()} }
 	open := make(map[name][]int)
 	ids := make(map[int]bool)
 	for i := range v.h.Events {
 		e := &v.h.Events[i]
 		switch e.F {
 		case history.FaultBegin:
-			ids[e.Value.ID] = true
+			ids[e.Value.ID()] = true
 			open[named(e)] = append(open[named(e)], len(v.faults))
-			v.faults = append(v.faults, fault{begin: i, end: -1, id: e.Value.ID, took: time.Duration(e.Value.Took.V()),
-				impact: e.Value.Impact, strikes: v.strikesOf(e)})
+			v.faults = append(v.faults, fault{begin: i, end: -1, id: e.Value.ID(), took: time.Duration(e.Value.Took().V()),
+				impact: e.Value.Impact(), strikes: v.strikesOf(e)})
 		case history.FaultEnd:
 			if list := open[named(e)]; len(list) > 0 {
 				f := &v.faults[list[0]]
 				f.end = i
 				f.took = e.Time - v.at(f.begin)
-				if e.Value.Took.IsSet() {
-					f.took = time.Duration(e.Value.Took.V())
+				if e.Value.Took().IsSet() {
+					f.took = time.Duration(e.Value.Took().V())
 				}
 				open[named(e)] = list[1:]
 			}
@@ -56,13 +56,13 @@ func (v *view) collectFaults() {
 // strikesOf says what a fault does. One that does not say so, or says what nobody
 // here understands, may do anything to its target.
 func (v *view) strikesOf(e *history.Event) []history.Strike {
-	impact := e.Value.Impact
+	impact := e.Value.Impact()
 	if impact != nil && len(impact.Effects) > 0 &&
 		!slices.ContainsFunc(impact.Effects, func(s history.Strike) bool { return !slices.Contains(anything, s.Does) }) {
 		return impact.Effects
 	}
 	var whom history.Strike
-	switch target := e.Value.Target; {
+	switch target := e.Value.Target(); {
 	case slices.Contains(v.h.Header.Nodes, target):
 		whom.Nodes = []string{target}
 	case slices.Contains(v.h.Header.Clients, target):

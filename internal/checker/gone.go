@@ -53,7 +53,7 @@ func (v *view) nodeKeys() *nodeKeys {
 			}
 		case history.NodeUp:
 			if down, was := went[e.Process]; was {
-				k.returns[down] = e.Value.Detail
+				k.returns[down] = e.Value.Detail()
 				delete(went, e.Process)
 			}
 		}

@@ -73,13 +73,13 @@ func TestNoResurrection(t *testing.T) {
 		}, Holds, ""},
 		{"after the node went down with its data", func(s *script) {
 			s.add(1050, "A", history.Info, history.NodeDown, history.Value{})
-			s.add(1060, "A", history.Info, history.NodeUp, history.Value{Detail: "data"})
+			s.add(1060, "A", history.Info, history.NodeUp, history.Value{Rare: &history.Rare{Detail: "data"}})
 			s.setsAgain(1105, 1100, "c1-owner")
 		}, Holds, ""},
 		{"after the node came back with nothing", func(s *script) {
 			s.fault(1050, true, 1, "kill", "A")
 			s.add(1051, "A", history.Info, history.NodeDown, history.Value{})
-			s.add(1060, "A", history.Info, history.NodeUp, history.Value{Detail: "nothing"})
+			s.add(1060, "A", history.Info, history.NodeUp, history.Value{Rare: &history.Rare{Detail: "nothing"}})
 			s.setsAgain(1105, 1100, "c1-owner")
 		}, Violated, ""},
 		{"two locks", func(s *script) {

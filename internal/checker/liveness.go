@@ -59,7 +59,7 @@ func judgeMinority(_ context.Context, v *view, o Options) Finding {
 // healing is the event at which the healing phase began, -1 for none.
 func (v *view) healing() int {
 	for i := range v.h.Events {
-		if e := v.event(i); e.F == history.Phase && e.Value.Detail == history.PhaseHealing {
+		if e := v.event(i); e.F == history.Phase && e.Value.Detail() == history.PhaseHealing {
 			return i
 		}
 	}

@@ -365,7 +365,7 @@ var propertyCases = []struct {
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
 		s.release(10, 11, "c1")
 		s.key(12, history.KeyDeleted, "A", "c1", "c1-owner", -1)
-		s.add(13, "A", history.Info, history.KeyUnclear, history.Value{Key: "other", Detail: "SETBIT"})
+		s.add(13, "A", history.Info, history.KeyUnclear, history.Value{Key: "other", Rare: &history.Rare{Detail: "SETBIT"}})
 	}, Holds, "none left"},
 	{"tokens in order, keys unknown", OrderedTokens, func(s *script) {
 		s.acquire(0, 1, "c1", 900, 5)
@@ -719,7 +719,7 @@ var propertyCases = []struct {
 	{"the node came back with nothing", OwnerRelease, func(s *script) {
 		s.key(0, history.KeySet, "A", "c1", "1", 1000)
 		s.add(1, "A", history.Info, history.NodeDown, history.Value{})
-		s.add(2, "A", history.Info, history.NodeUp, history.Value{Detail: "nothing"})
+		s.add(2, "A", history.Info, history.NodeUp, history.Value{Rare: &history.Rare{Detail: "nothing"}})
 		s.add(3, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.key(4, history.KeyDeleted, "A", "c2", "1", -1) // c2's own, whose setting nobody saw
 	}, Unknown, "no node reported"},
@@ -860,7 +860,7 @@ var propertyCases = []struct {
 	{"a fault that does not say what it does may have killed", ExclusiveBelief, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.add(2, history.NemesisProcess, history.Info, history.FaultBegin,
-			history.Value{Fault: "something", Target: "c1", ID: 1, Impact: &history.Impact{Words: "c1 was struck"}})
+			history.Value{Rare: &history.Rare{Fault: "something", Target: "c1", ID: 1, Impact: &history.Impact{Words: "c1 was struck"}}})
 		s.acquire(3, 4, "c2", 900, -1)
 		s.release(5, 6, "c2")
 	}, Holds, "1 handed over"},
@@ -1055,7 +1055,7 @@ func TestProperties(t *testing.T) {
 			s := newScript()
 			c.write(s)
 			last := s.h.Events[len(s.h.Events)-1]
-			if last.Value.Detail != history.PhaseDone {
+			if last.Value.Detail() != history.PhaseDone {
 				s.phase(last.Time.Milliseconds(), history.PhaseDone)
 			}
 			f := judgeOne(t, &s.h, c.property, Options{})

@@ -204,7 +204,7 @@ func (v *view) takeOp(op, first int) linear.Op {
 	wanted := v.event(w.Call).Value.Number.V()
 	if w.Type == history.OK {
 		e := v.event(w.Return)
-		o.A, o.B, o.Return = e.Value.Expected.V(), e.Value.Number.V(), int64(v.at(w.Return))
+		o.A, o.B, o.Return = e.Value.Expected().V(), e.Value.Number.V(), int64(v.at(w.Return))
 	} else if x := v.acceptedEffect(op); x != nil {
 		o.A, o.B = x.number.V()+wanted, x.number.V()
 	} else {
@@ -221,7 +221,7 @@ func (v *view) readOp(op int, h *linear.History, call, ret time.Duration) linear
 		return o
 	}
 	o.Kind, o.A = linear.ReadList, int64(len(h.Lists))
-	h.Lists = append(h.Lists, v.event(v.ops[op].Return).Value.List)
+	h.Lists = append(h.Lists, v.event(v.ops[op].Return).Value.List())
 	return o
 }
 

@@ -62,7 +62,7 @@ func (s *script) read(ms int64, client string, section int, n int64) {
 
 func (s *script) readList(ms int64, client string, section int, list []int64) {
 	s.add(ms, client, history.Invoke, history.Read, history.Value{Section: section})
-	s.add(ms+1, client, history.OK, history.Read, history.Value{Section: section, List: list})
+	s.add(ms+1, client, history.OK, history.Read, history.Value{Section: section, Extra: &history.Extra{List: list}})
 }
 
 // write is answered with t; the resource tells of the effect unless that is
@@ -102,7 +102,7 @@ func (s *script) take(ms int64, client string, section int, from, to int64, t hi
 		s.add(ms+1, history.ResourceProcess, history.Info, history.Effect, e)
 	}
 	if t == history.OK {
-		left.Expected = history.Some(from)
+		left.OwnExtra().Expected = history.Some(from)
 	}
 	s.add(ms+1, client, t, history.CAS, left)
 }
@@ -110,7 +110,7 @@ func (s *script) take(ms int64, client string, section int, from, to int64, t hi
 // pairLook is a snapshot of two lists.
 func (s *script) pairLook(ms int64, client string, section int, a, b []int64) {
 	s.add(ms, client, history.Invoke, history.Snapshot, history.Value{Section: section})
-	s.add(ms+1, client, history.OK, history.Snapshot, history.Value{Section: section, List: slices.Clone(a), Other: slices.Clone(b)})
+	s.add(ms+1, client, history.OK, history.Snapshot, history.Value{Section: section, Extra: &history.Extra{List: slices.Clone(a), Other: slices.Clone(b)}})
 }
 
 func (s *script) pairAppend(ms int64, client string, n int64, t history.Type) {
@@ -124,9 +124,9 @@ func (s *script) fault(ms int64, begin bool, id int, kind, target string) {
 	if !begin {
 		f = history.FaultEnd
 	}
-	v := history.Value{Fault: kind, Target: target, ID: id}
+	v := history.Value{Rare: &history.Rare{Fault: kind, Target: target, ID: id}}
 	if begin {
-		v.Impact = s.impact(kind, target)
+		v.OwnRare().Impact = s.impact(kind, target)
 	}
 	s.add(ms, history.NemesisProcess, history.Info, f, v)
 }
@@ -157,11 +157,11 @@ func (s *script) impact(kind, target string) *history.Impact {
 }
 
 func (s *script) phase(ms int64, name string) {
-	s.add(ms, history.RunProcess, history.Info, history.Phase, history.Value{Detail: name})
+	s.add(ms, history.RunProcess, history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: name}})
 }
 
 func (s *script) unclear(ms int64, node, client, command string) {
-	s.add(ms, node, history.Info, history.KeyUnclear, history.Value{Key: "lock", Client: client, Detail: command})
+	s.add(ms, node, history.Info, history.KeyUnclear, history.Value{Key: "lock", Client: client, Rare: &history.Rare{Detail: command}})
 }
 
 func (s *script) key(ms int64, f history.F, node, client, owner string, ttl int64) {
@@ -182,7 +182,7 @@ func gcPause(fenced bool) *script {
 	s.phase(0, history.PhaseSafety)
 	s.acquire(0, 4, "c1", 994, t1)
 	s.read(5, "c1", 1, 0)
-	s.add(7, "c1", history.Info, history.Point, history.Value{Point: "before-write"})
+	s.add(7, "c1", history.Info, history.Point, history.Value{Extra: &history.Extra{Point: "before-write"}})
 	s.fault(8, true, 1, "pause", "c1")
 	s.add(10, "c2", history.Invoke, history.Acquire, history.Value{})
 	s.add(900, "c2", history.Fail, history.Acquire, history.Value{})

@@ -49,7 +49,7 @@ func (p *pair) appendsOf(snapshot int, numbers ...int64) []int {
 // lists are what a snapshot saw.
 func (v *view) lists(snapshot int) (a, b []int64) {
 	value := &v.event(v.ops[snapshot].Return).Value
-	return value.List, value.Other
+	return value.List(), value.Other()
 }
 
 const noLastLook = "nobody read the lists at the end"

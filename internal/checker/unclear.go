@@ -20,7 +20,7 @@ func (v *view) known(f Finding) Finding {
 	}
 	e := v.event(v.unclear)
 	f.Verdict, f.Events = Unknown, []int{v.unclear}
-	f.Why = fmt.Sprintf("it is not known what %s left in the key on node %s at %s", e.Value.Detail, e.Process, instant(e.Time))
+	f.Why = fmt.Sprintf("it is not known what %s left in the key on node %s at %s", e.Value.Detail(), e.Process, instant(e.Time))
 	return f
 }
 
@@ -43,7 +43,7 @@ func firstUnclear(h *history.History) (unclear, stranger int) {
 		if unclear < 0 {
 			unclear = i
 		}
-		if e.Value.Stranger {
+		if e.Value.Stranger() {
 			return unclear, i
 		}
 	}

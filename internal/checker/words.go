@@ -94,7 +94,7 @@ func (v *view) faultWords(f *fault) string {
 	if f.impact != nil && f.impact.Words != "" {
 		b.WriteString(f.impact.Words)
 	} else {
-		fmt.Fprintf(&b, "the fault %s struck %s", e.Value.Fault, cmp.Or(e.Value.Target, "the system"))
+		fmt.Fprintf(&b, "the fault %s struck %s", e.Value.Fault(), cmp.Or(e.Value.Target(), "the system"))
 	}
 	if f.took > 0 && (f.impact == nil || !f.impact.Instant) {
 		fmt.Fprintf(&b, " for %s", length(f.took))
@@ -102,7 +102,7 @@ func (v *view) faultWords(f *fault) string {
 	if p := v.pointBefore(f); p != "" {
 		fmt.Fprintf(&b, " at %s", p)
 	}
-	if d := e.Value.Detail; d != "" {
+	if d := e.Value.Detail(); d != "" {
 		fmt.Fprintf(&b, " (%s)", d)
 	}
 	return b.String()
@@ -115,7 +115,7 @@ func (v *view) pointBefore(f *fault) string {
 	for i := f.begin - 1; i >= 0 && len(struck) > 0; i-- {
 		if e := v.event(i); slices.Contains(struck, e.Process) {
 			if e.F == history.Point {
-				return e.Value.Point
+				return e.Value.Point()
 			}
 			return ""
 		}

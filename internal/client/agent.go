@@ -165,7 +165,7 @@ func (a *Agent) take(r Request) Answer {
 	case got.Short:
 		answer.Type, answer.Error = history.Fail, "there is not enough left"
 	default:
-		answer.Value.Expected = history.Some(got.Number + r.Number.V())
+		answer.Value.Extra = &history.Extra{Expected: history.Some(got.Number + r.Number.V())}
 	}
 	return answer
 }
@@ -219,7 +219,9 @@ func (a *Agent) seen(got resource.Answer, r Request) Answer {
 	default:
 		answer.Type = history.OK
 		answer.Value.Number = history.Some(got.Number)
-		answer.Value.List = got.List
+		if got.List != nil {
+			answer.Value.Extra = &history.Extra{List: got.List}
+		}
 	}
 	return answer
 }

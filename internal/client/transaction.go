@@ -26,7 +26,7 @@ func (a *Agent) snapshot(r Request) Answer {
 	}
 	first, second, reply := a.res.Both(a.store)
 	answer := outcome(reply)
-	answer.Value = history.Value{Section: r.Section, List: first, Other: second}
+	answer.Value = history.Value{Section: r.Section, Extra: &history.Extra{List: first, Other: second}}
 	return answer
 }
 

@@ -171,7 +171,7 @@ func (b *builder) operation(v verb, process string, p *pending, e *history.Event
 		typ = e.Type
 		merge(&value, &e.Value)
 	}
-	for _, n := range [3]history.Int{value.Number, value.Expected, value.Token} {
+	for _, n := range [3]history.Int{value.Number, value.Expected(), value.Token} {
 		if n.IsSet() && n.V() <= nilValue {
 			return fmt.Errorf("the number %d is out of range", n.V())
 		}
@@ -210,16 +210,21 @@ func merge(v, c *history.Value) {
 		}
 	}
 	pick(&v.Number, c.Number)
-	pick(&v.Expected, c.Expected)
 	pick(&v.Token, c.Token)
 	pick(&v.ValidUntil, c.ValidUntil)
-	for _, s := range [][2]*string{{&v.Key, &c.Key}, {&v.Lock, &c.Lock}, {&v.Owner, &c.Owner}, {&v.Detail, &c.Detail}} {
+	for _, s := range [][2]*string{{&v.Key, &c.Key}, {&v.Lock, &c.Lock}, {&v.Owner, &c.Owner}} {
 		if *s[1] != "" {
 			*s[0] = *s[1]
 		}
 	}
-	if c.List != nil {
-		v.List = c.List
+	if c.Expected().IsSet() {
+		v.OwnExtra().Expected = c.Expected()
+	}
+	if c.Detail() != "" {
+		v.OwnRare().Detail = c.Detail()
+	}
+	if c.List() != nil {
+		v.OwnExtra().List = c.List()
 	}
 	if c.Section != 0 {
 		v.Section = c.Section

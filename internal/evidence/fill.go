@@ -66,7 +66,7 @@ func need(n history.Int, what string) error {
 
 func (b *builder) fillRead(part *part, o *linear.Op, value *history.Value, p *pending) (bool, error) {
 	if b.m.sections && value.Section > 0 {
-		b.section[o.Process] = sectionRead{value.Section, p.line, p.stamp, value.Number, value.List}
+		b.section[o.Process] = sectionRead{value.Section, p.line, p.stamp, value.Number, value.List()}
 		return false, nil
 	}
 	o.Kind, o.A = linear.Read, value.Number.V()
@@ -78,7 +78,7 @@ func (b *builder) fillRead(part *part, o *linear.Op, value *history.Value, p *pe
 		if b.m.name == "set" {
 			o.Kind = linear.ReadSet
 		}
-		part.h.Lists = append(part.h.Lists, value.List)
+		part.h.Lists = append(part.h.Lists, value.List())
 	default:
 		if !value.Number.IsSet() {
 			b.foundNil(part)
@@ -135,11 +135,11 @@ func (b *builder) fillAppend(part *part, o *linear.Op, value *history.Value, p *
 }
 
 func (b *builder) fillCAS(part *part, o *linear.Op, typ history.Type, value *history.Value) (bool, error) {
-	o.Kind, o.A, o.B = linear.CAS, value.Expected.V(), value.Number.V()
+	o.Kind, o.A, o.B = linear.CAS, value.Expected().V(), value.Number.V()
 	if typ == history.Fail && b.o.Format != PorcupineEtcd {
 		return false, nil // it only says that it had no effect
 	}
-	if !value.Expected.IsSet() {
+	if !value.Expected().IsSet() {
 		b.foundNil(part)
 	}
 	if typ == history.Fail {
@@ -200,7 +200,7 @@ func (p *part) tag(process int32, v verb, typ history.Type, owner string) int64 
 const nilValue = linear.None + 1
 
 func (b *builder) text(value *history.Value) int64 {
-	s := value.Detail
+	s := value.Detail()
 	if value.Number.IsSet() {
 		s = strconv.FormatInt(value.Number.V(), 10)
 	}

@@ -98,7 +98,7 @@ func (s *observer) see(e *history.Event) bool {
 	case history.NodeUp:
 		s.down &^= bit(s.nodes, e.Process)
 	case history.FaultBegin:
-		s.faults = mix(s.faults, uint64(len(e.Value.Fault))<<8|uint64(e.Value.ID))
+		s.faults = mix(s.faults, uint64(len(e.Value.Fault()))<<8|uint64(e.Value.ID()))
 	default:
 		return false
 	}

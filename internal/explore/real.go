@@ -211,7 +211,7 @@ func (s Search) Commands(ctx context.Context) ([]string, error) {
 		e := &out.History.Events[i]
 		granted = granted || e.F == history.Acquire && e.Type == history.OK
 		seen = seen || e.F == history.KeySet || e.F == history.KeyUnclear
-		if c := e.Value.Command; e.F == history.Sent && c != nil && !c.Opens {
+		if c := e.Value.Command(); e.F == history.Sent && c != nil && !c.Opens {
 			names = append(names, c.Name)
 		}
 	}

@@ -42,7 +42,7 @@ func (s *observer) comesBy(e *history.Event) {
 	switch {
 	case e.F == history.FaultBegin:
 		kind := uint64(fnvOffset)
-		for _, b := range []byte(e.Value.Fault) {
+		for _, b := range []byte(e.Value.Fault()) {
 			kind = mix(kind, uint64(b))
 		}
 		s.features = append(s.features, mix(mix(3, s.lock(e.Time)), kind))

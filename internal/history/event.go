@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -167,7 +168,8 @@ func (e *Event) IsOp() bool {
 }
 
 // Value carries what an event knows beyond its name. Which fields are set
-// depends on F; docs/history.md lists them.
+// depends on F; docs/history.md lists them. A long run has millions of events in memory, so what most of them do not know is
+// kept apart, in Extra and Rare. They are read by methods, which know what to say where there is none. A copy of a value shares them.
 type Value struct {
 	// Lock names the lock, where a run has several. Empty means the only one.
 	Lock string `json:"lock,omitempty"`
@@ -191,15 +193,7 @@ type Value struct {
 	// Number is the value read or written (register, increment), the units
 	// left (stock), the element appended (append) or the tick run (jobs).
 	Number Int `json:"number,omitzero"`
-	// Expected is the value a cas demands.
-	Expected Int `json:"expected,omitzero"`
-	// List is what a read of an append resource saw.
-	List []int64 `json:"list,omitempty"`
-	// Other is the second list of a snapshot.
-	Other []int64 `json:"other,omitempty"`
-
-	// Point is the name of a point.
-	Point string `json:"point,omitempty"`
+	*Extra
 
 	// Op is the operation an effect belongs to.
 	Op F `json:"op,omitempty"`
@@ -220,6 +214,24 @@ type Value struct {
 	// TTL is how long a node's key still lives, in ns on the node's clock.
 	TTL Int `json:"ttl,omitzero"`
 
+	*Rare
+}
+
+// Extra is what few operations know, and a point.
+type Extra struct {
+	// Expected is the value a cas demands.
+	Expected Int `json:"expected,omitzero"`
+	// List is what a read of an append resource saw.
+	List []int64 `json:"list,omitempty"`
+	// Other is the second list of a snapshot.
+	Other []int64 `json:"other,omitempty"`
+
+	// Point is the name of a point.
+	Point string `json:"point,omitempty"`
+}
+
+// Rare is what few events of a long run know: those of faults, servers and commands, and phases.
+type Rare struct {
 	// Fault names the kind of a fault, ID which of the scenario's faults it is
 	// (from 1) and Target whom it struck.
 	Fault  string `json:"fault,omitempty"`
@@ -239,6 +251,63 @@ type Value struct {
 	Command *Command       `json:"command,omitempty"`
 	Unread  *UnreadCommand `json:"unread,omitempty"`
 }
+
+// noExtra and noRare are read where a value has none, and never written to.
+var (
+	noExtra Extra
+	noRare  Rare
+)
+
+func (v *Value) extra() *Extra {
+	if v.Extra == nil {
+		return &noExtra
+	}
+	return v.Extra
+}
+
+func (v *Value) rare() *Rare {
+	if v.Rare == nil {
+		return &noRare
+	}
+	return v.Rare
+}
+
+// OwnExtra gives the value an Extra that no other value shares, with what it had, and returns it.
+func (v *Value) OwnExtra() *Extra {
+	own := *v.extra()
+	v.Extra = &own
+	return v.Extra
+}
+
+// OwnRare does so with Rare.
+func (v *Value) OwnRare() *Rare {
+	own := *v.rare()
+	v.Rare = &own
+	return v.Rare
+}
+
+// IsZero reports that the value knows nothing, for `json:",omitzero"`.
+func (v *Value) IsZero() bool {
+	rest := *v
+	rest.Extra, rest.Rare = nil, nil
+	return reflect.ValueOf(rest).IsZero() && reflect.ValueOf(*v.extra()).IsZero() && reflect.ValueOf(*v.rare()).IsZero()
+}
+
+// What is in Extra and Rare.
+func (v *Value) Expected() Int          { return v.extra().Expected }
+func (v *Value) List() []int64          { return v.extra().List }
+func (v *Value) Other() []int64         { return v.extra().Other }
+func (v *Value) Point() string          { return v.extra().Point }
+func (v *Value) Fault() string          { return v.rare().Fault }
+func (v *Value) ID() int                { return v.rare().ID }
+func (v *Value) Target() string         { return v.rare().Target }
+func (v *Value) Planned() Int           { return v.rare().Planned }
+func (v *Value) Took() Int              { return v.rare().Took }
+func (v *Value) Impact() *Impact        { return v.rare().Impact }
+func (v *Value) Stranger() bool         { return v.rare().Stranger }
+func (v *Value) Detail() string         { return v.rare().Detail }
+func (v *Value) Command() *Command      { return v.rare().Command }
+func (v *Value) Unread() *UnreadCommand { return v.rare().Unread }
 
 // Command is one that a client sent to a node of the lock.
 type Command struct {

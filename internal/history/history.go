@@ -54,7 +54,7 @@ type History struct {
 // Done reports whether the run that wrote the history ended by itself.
 func (h *History) Done() bool {
 	for i := len(h.Events) - 1; i >= 0; i-- {
-		if e := &h.Events[i]; e.F == Phase && e.Value.Detail == PhaseDone {
+		if e := &h.Events[i]; e.F == Phase && e.Value.Detail() == PhaseDone {
 			return true
 		}
 	}

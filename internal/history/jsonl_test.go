@@ -44,15 +44,14 @@ func drawHistory(t *rapid.T) *history.History {
 		e.Value = history.Value{
 			Owner: rapid.String().Draw(t, "owner"), Token: optional(t, "token"), Number: optional(t, "number"),
 			ValidUntil: optional(t, "until"), Section: rapid.IntRange(0, 9).Draw(t, "section"),
-			List: rapid.SliceOfN(rapid.Int64(), 0, 3).Draw(t, "list"),
 		}
-		if len(e.Value.List) == 0 {
-			e.Value.List = nil
+		if list := rapid.SliceOfN(rapid.Int64(), 0, 3).Draw(t, "list"); len(list) > 0 {
+			e.Value.Extra = &history.Extra{List: list}
 		}
 		if rapid.Bool().Draw(t, "command") {
-			e.Value.Command = &history.Command{Name: word.Draw(t, "name"), Connection: rapid.IntRange(0, 9).Draw(t, "connection"),
-				Opens: rapid.Bool().Draw(t, "opens"), Left: rapid.Int64().Draw(t, "left"), Answered: optional(t, "answered")}
-			e.Value.Unread = &history.UnreadCommand{Node: word.Draw(t, "node"), Answers: rapid.Bool().Draw(t, "answers")}
+			e.Value.Rare = &history.Rare{Command: &history.Command{Name: word.Draw(t, "name"), Connection: rapid.IntRange(0, 9).Draw(t, "connection"),
+				Opens: rapid.Bool().Draw(t, "opens"), Left: rapid.Int64().Draw(t, "left"), Answered: optional(t, "answered")},
+				Unread: &history.UnreadCommand{Node: word.Draw(t, "node"), Answers: rapid.Bool().Draw(t, "answers")}}
 		}
 		if rapid.Bool().Draw(t, "judged") {
 			e.Value.Accepted = history.SomeBool(rapid.Bool().Draw(t, "accepted"))

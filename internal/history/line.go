@@ -41,7 +41,7 @@ func writeObject[T any](l *line, parts []part[T], from *T) {
 func (l *line) value(v *Value) {
 	before := len(l.b)
 	writeObject(l, valueParts, v)
-	if len(l.b) == before+len("{}") && v.Nodes == nil && v.List == nil && v.Other == nil {
+	if len(l.b) == before+len("{}") && v.IsZero() {
 		l.b = l.b[:before]
 	}
 }

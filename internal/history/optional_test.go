@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"testing"
@@ -27,5 +28,19 @@ func TestIntHoldsAllButTheLeast(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte("-9223372036854775808"), new(history.Int)); err == nil {
 		t.Error("the least integer is read")
+	}
+}
+
+func TestValueThatKnowsNothingIsLeftOut(t *testing.T) {
+	for _, v := range []history.Value{{}, {Extra: &history.Extra{}, Rare: &history.Rare{}}} {
+		e := history.Event{Process: "c1", Type: history.OK, F: history.Snapshot, Value: v}
+		text, err := json.Marshal(&e)
+		if want := `{"index":0,"time":0,"process":"c1","type":"ok","f":"snapshot"}`; err != nil || string(text) != want {
+			t.Errorf("%s, %v; want %s", text, err, want)
+		}
+		var b bytes.Buffer
+		if err := history.NewWriter(&b).WriteEvent(&e); err != nil || b.String() != string(text)+"\n" {
+			t.Errorf("a Writer writes %s, %v", b.String(), err)
+		}
 	}
 }

@@ -53,10 +53,10 @@ var valueParts = []part[Value]{
 	{"section", func(q *quick, v *Value) bool { return q.int(&v.Section) }, func(l *line, v *Value) { l.count(int64(v.Section)) }},
 	{"key", func(q *quick, v *Value) bool { return q.word(&v.Key) }, func(l *line, v *Value) { l.text(v.Key) }},
 	{"number", func(q *quick, v *Value) bool { return q.optional(&v.Number) }, func(l *line, v *Value) { l.optional(v.Number) }},
-	{"expected", func(q *quick, v *Value) bool { return q.optional(&v.Expected) }, func(l *line, v *Value) { l.optional(v.Expected) }},
-	{"list", func(q *quick, v *Value) bool { return array(q, &v.List, q.integer) }, func(l *line, v *Value) { list(l, v.List, l.integer) }},
-	{"other", func(q *quick, v *Value) bool { return array(q, &v.Other, q.integer) }, func(l *line, v *Value) { list(l, v.Other, l.integer) }},
-	{"point", func(q *quick, v *Value) bool { return q.word(&v.Point) }, func(l *line, v *Value) { l.text(v.Point) }},
+	{"expected", func(q *quick, v *Value) bool { return q.optional(&made(&v.Extra).Expected) }, func(l *line, v *Value) { l.optional(v.Expected()) }},
+	{"list", func(q *quick, v *Value) bool { return array(q, &made(&v.Extra).List, q.integer) }, func(l *line, v *Value) { list(l, v.List(), l.integer) }},
+	{"other", func(q *quick, v *Value) bool { return array(q, &made(&v.Extra).Other, q.integer) }, func(l *line, v *Value) { list(l, v.Other(), l.integer) }},
+	{"point", func(q *quick, v *Value) bool { return q.word(&made(&v.Extra).Point) }, func(l *line, v *Value) { l.text(v.Point()) }},
 	{"op", func(q *quick, v *Value) bool { return q.word((*string)(&v.Op)) }, func(l *line, v *Value) { l.text(string(v.Op)) }},
 	{"client", func(q *quick, v *Value) bool { return q.word(&v.Client) }, func(l *line, v *Value) { l.text(v.Client) }},
 	{"at", func(q *quick, v *Value) bool { return q.optional(&v.At) }, func(l *line, v *Value) { l.optional(v.At) }},
@@ -65,23 +65,24 @@ var valueParts = []part[Value]{
 	{"highest", func(q *quick, v *Value) bool { return q.optional(&v.Highest) }, func(l *line, v *Value) { l.optional(v.Highest) }},
 	{"epoch", func(q *quick, v *Value) bool { return q.optional(&v.Epoch) }, func(l *line, v *Value) { l.optional(v.Epoch) }},
 	{"ttl", func(q *quick, v *Value) bool { return q.optional(&v.TTL) }, func(l *line, v *Value) { l.optional(v.TTL) }},
-	{"fault", func(q *quick, v *Value) bool { return q.word(&v.Fault) }, func(l *line, v *Value) { l.text(v.Fault) }},
-	{"id", func(q *quick, v *Value) bool { return q.int(&v.ID) }, func(l *line, v *Value) { l.count(int64(v.ID)) }},
-	{"target", func(q *quick, v *Value) bool { return q.word(&v.Target) }, func(l *line, v *Value) { l.text(v.Target) }},
-	{"planned", func(q *quick, v *Value) bool { return q.optional(&v.Planned) }, func(l *line, v *Value) { l.optional(v.Planned) }},
-	{"took", func(q *quick, v *Value) bool { return q.optional(&v.Took) }, func(l *line, v *Value) { l.optional(v.Took) }},
-	{"impact", func(*quick, *Value) bool { return false }, func(l *line, v *Value) { l.giveUp(v.Impact != nil) }},
-	{"stranger", func(q *quick, v *Value) bool { return q.is(&v.Stranger) }, func(l *line, v *Value) { l.is(v.Stranger) }},
-	{"detail", func(q *quick, v *Value) bool { return q.text(&v.Detail) }, func(l *line, v *Value) { l.text(v.Detail) }},
+	{"fault", func(q *quick, v *Value) bool { return q.word(&made(&v.Rare).Fault) }, func(l *line, v *Value) { l.text(v.Fault()) }},
+	{"id", func(q *quick, v *Value) bool { return q.int(&made(&v.Rare).ID) }, func(l *line, v *Value) { l.count(int64(v.ID())) }},
+	{"target", func(q *quick, v *Value) bool { return q.word(&made(&v.Rare).Target) }, func(l *line, v *Value) { l.text(v.Target()) }},
+	{"planned", func(q *quick, v *Value) bool { return q.optional(&made(&v.Rare).Planned) }, func(l *line, v *Value) { l.optional(v.Planned()) }},
+	{"took", func(q *quick, v *Value) bool { return q.optional(&made(&v.Rare).Took) }, func(l *line, v *Value) { l.optional(v.Took()) }},
+	{"impact", func(*quick, *Value) bool { return false }, func(l *line, v *Value) { l.giveUp(v.Impact() != nil) }},
+	{"stranger", func(q *quick, v *Value) bool { return q.is(&made(&v.Rare).Stranger) }, func(l *line, v *Value) { l.is(v.Stranger()) }},
+	{"detail", func(q *quick, v *Value) bool { return q.text(&made(&v.Rare).Detail) }, func(l *line, v *Value) { l.text(v.Detail()) }},
 	{"command", func(q *quick, v *Value) bool {
-		v.Command = &Command{}
-		return object(q, commandParts, v.Command)
+		rare := made(&v.Rare)
+		rare.Command = &Command{}
+		return object(q, commandParts, rare.Command)
 	}, func(l *line, v *Value) {
-		if v.Command != nil {
-			writeObject(l, commandParts, v.Command)
+		if c := v.Command(); c != nil {
+			writeObject(l, commandParts, c)
 		}
 	}},
-	{"unread", func(*quick, *Value) bool { return false }, func(l *line, v *Value) { l.giveUp(v.Unread != nil) }},
+	{"unread", func(*quick, *Value) bool { return false }, func(l *line, v *Value) { l.giveUp(v.Unread() != nil) }},
 }
 
 var commandParts = []part[Command]{
@@ -91,6 +92,14 @@ var commandParts = []part[Command]{
 	{"opens", func(q *quick, c *Command) bool { return q.is(&c.Opens) }, func(l *line, c *Command) { l.is(c.Opens) }},
 	{"left", func(q *quick, c *Command) bool { return q.integer(&c.Left) }, func(l *line, c *Command) { l.integer(c.Left) }},
 	{"answered", func(q *quick, c *Command) bool { return q.optional(&c.Answered) }, func(l *line, c *Command) { l.optional(c.Answered) }},
+}
+
+// made is what a pointer leads to, made where it leads nowhere.
+func made[T any](p **T) *T {
+	if *p == nil {
+		*p = new(T)
+	}
+	return *p
 }
 
 // event reads a line. It reports false where it gave up; e is then of no use.

@@ -135,7 +135,7 @@ func (s *Schedule) repeat(id int) {
 // that. The client stands there until Point returns.
 func (s *Schedule) Point(client, point string) {
 	due, done := s.happens(func(p *Passing) bool { return p.Point == point && (p.Client == "" || p.Client == client) })
-	s.record(history.Event{Process: client, Type: history.Info, F: history.Point, Value: history.Value{Point: point}})
+	s.record(history.Event{Process: client, Type: history.Info, F: history.Point, Value: history.Value{Extra: &history.Extra{Point: point}}})
 	s.fire(due, done, nil)
 }
 
@@ -152,7 +152,7 @@ func (s *Schedule) Message(m world.Message) {
 // Sentinel takes note of what a sentinel tells, and fires and ends what waits for that.
 func (s *Schedule) Sentinel(e history.Event) {
 	due, done := s.happens(func(p *Passing) bool {
-		return p.Tells == e.Value.Detail && (p.Sentinel == "" || p.Sentinel == e.Process) && (p.About == "" || p.About == e.Value.Target)
+		return p.Tells == e.Value.Detail() && (p.Sentinel == "" || p.Sentinel == e.Process) && (p.About == "" || p.About == e.Value.Target())
 	})
 	s.fire(due, done, nil)
 }
@@ -167,7 +167,7 @@ func (s *Schedule) Unread(l world.Link, answers bool, why string) {
 			continue
 		}
 		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
-			Value: history.Value{Fault: f.Kind, ID: i + 1, Target: f.Fault.Target(), Detail: f.When.String()},
+			Value: history.Value{Rare: &history.Rare{Fault: f.Kind, ID: i + 1, Target: f.Fault.Target(), Detail: f.When.String()}},
 			Error: fmt.Sprintf("on a connection from %s to %s no message can be read: %s", l.From, l.To, why)})
 	}
 }
@@ -245,22 +245,22 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 	if on, ok := f.Fault.(MessageFault); ok && m != nil {
 		f.Fault = on.On(*m)
 	}
-	v := history.Value{Fault: f.Kind, ID: id, Target: f.Fault.Target(), Detail: f.When.String()}
+	told := &history.Rare{Fault: f.Kind, ID: id, Target: f.Fault.Target(), Detail: f.When.String()}
 	if f.Fault.Length() > 0 {
-		v.Planned = history.Some(int64(f.Fault.Length()))
+		told.Planned = history.Some(int64(f.Fault.Length()))
 	}
 	undo, err := f.Fault.Begin(s.w)
 	if err != nil {
 		s.mu.Lock()
 		delete(s.active, id)
 		s.mu.Unlock()
-		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed, Value: v, Error: err.Error()})
+		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed, Value: history.Value{Rare: told}, Error: err.Error()})
 		return nil
 	}
 	impact := f.Fault.Impact(s.w)
-	v.Impact = &impact
+	told.Impact = &impact
 	k := &activation{fault: f, id: id, undo: undo, begun: s.w.Now(), ended: s.w.NewSignal()}
-	s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin, Value: v})
+	s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin, Value: history.Value{Rare: told}})
 	s.mu.Lock()
 	s.active[id], s.told[id] = k, true
 	healed := s.healed
@@ -363,7 +363,7 @@ func (s *Schedule) end(id int) {
 	}
 	s.mu.Unlock()
 	s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultEnd, Value: history.Value{
-		Fault: k.fault.Kind, ID: id, Target: k.fault.Fault.Target(), Took: history.Some(int64(took)),
+		Rare: &history.Rare{Fault: k.fault.Kind, ID: id, Target: k.fault.Fault.Target(), Took: history.Some(int64(took))},
 	}})
 	k.ended.Fire()
 	if !healed {

@@ -61,7 +61,7 @@ func (s *stage) told() []string {
 	var list []string
 	for _, e := range h.Events {
 		if what, ok := strings.CutPrefix(string(e.F), "fault-"); ok {
-			list = append(list, fmt.Sprintf("%v %s %d %s %s", e.Time, what, e.Value.ID, e.Value.Fault, e.Value.Target))
+			list = append(list, fmt.Sprintf("%v %s %d %s %s", e.Time, what, e.Value.ID(), e.Value.Fault(), e.Value.Target()))
 		}
 	}
 	return list
@@ -295,7 +295,7 @@ func TestFaultThatCannotBeginIsRecordedAsFailed(t *testing.T) {
 		w.Stop()
 		w.Wait()
 		h, _ := recorder.Seal()
-		if len(h.Events) != 1 || h.Events[0].F != history.FaultFailed || h.Events[0].Error != "no such process" || h.Events[0].Value.ID != 1 {
+		if len(h.Events) != 1 || h.Events[0].F != history.FaultFailed || h.Events[0].Error != "no such process" || h.Events[0].Value.ID() != 1 {
 			t.Errorf("recorded %+v: want one fault that failed", h.Events)
 		}
 		if got := w.Calls(); !slices.Equal(got, []string{"pause A"}) {

@@ -79,12 +79,12 @@ func operationWords(call, answer *history.Event) string {
 	}
 	text := string(call.F)
 	switch {
-	case call.Value.Expected.IsSet() && number.IsSet():
-		text += fmt.Sprintf(" %s to %s", call.Value.Expected, number)
+	case call.Value.Expected().IsSet() && number.IsSet():
+		text += fmt.Sprintf(" %s to %s", call.Value.Expected(), number)
 	case number.IsSet():
 		text += " " + number.String()
-	case answer.Value.List != nil:
-		text += " " + strings.Trim(fmt.Sprint(answer.Value.List), "[]")
+	case answer.Value.List() != nil:
+		text += " " + strings.Trim(fmt.Sprint(answer.Value.List()), "[]")
 	}
 	if key := call.Value.Key; key != "" {
 		text += " of " + key

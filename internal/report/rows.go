@@ -316,15 +316,15 @@ func valueWords(v *history.Value) string {
 			parts = append(parts, name+" "+seconds(time.Duration(i.V())))
 		}
 	}
-	text("", v.Point)
-	text("", strings.TrimSpace(v.Fault+" "+v.Target))
+	text("", v.Point())
+	text("", strings.TrimSpace(v.Fault()+" "+v.Target()))
 	text("lock", v.Lock)
 	text("op", string(v.Op))
 	text("client", v.Client)
 	number("number", v.Number)
-	number("expected", v.Expected)
-	if v.List != nil {
-		parts = append(parts, fmt.Sprint("list ", v.List))
+	number("expected", v.Expected())
+	if v.List() != nil {
+		parts = append(parts, fmt.Sprint("list ", v.List()))
 	}
 	number("token", v.Token)
 	number("highest", v.Highest)
@@ -340,18 +340,18 @@ func valueWords(v *history.Value) string {
 	when("valid until", v.ValidUntil)
 	length("ttl", v.TTL)
 	when("at", v.At)
-	length("planned", v.Planned)
-	length("took", v.Took)
+	length("planned", v.Planned())
+	length("took", v.Took())
 	if v.Section > 0 {
 		parts = append(parts, fmt.Sprint("section ", v.Section))
 	}
-	text("", v.Detail)
-	if c := v.Command; c != nil {
+	text("", v.Detail())
+	if c := v.Command(); c != nil {
 		text("", c.Name+" to "+c.Node)
 		parts = append(parts, fmt.Sprint("connection ", c.Connection), "left "+seconds(time.Duration(c.Left)))
 		when("answered", c.Answered)
 	}
-	if u := v.Unread; u != nil {
+	if u := v.Unread(); u != nil {
 		text("to", u.Node)
 	}
 	return strings.Join(parts, ", ")

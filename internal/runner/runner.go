@@ -315,7 +315,7 @@ func (r *run) safetyPhase() time.Duration {
 }
 
 func (r *run) phase(name string) {
-	r.recorder.Record(history.Event{Process: history.RunProcess, Type: history.Info, F: history.Phase, Value: history.Value{Detail: name}})
+	r.recorder.Record(history.Event{Process: history.RunProcess, Type: history.Info, F: history.Phase, Value: history.Value{Rare: &history.Rare{Detail: name}}})
 }
 
 // enlist makes the clients' sessions.

@@ -80,7 +80,7 @@ func (r run) told() []string {
 		case e.IsOp():
 			list = append(list, fmt.Sprintf("%v %s %v %s", e.Time, e.Process, e.Type, e.F))
 		case e.F == history.Phase:
-			list = append(list, fmt.Sprintf("%v %s", e.Time, e.Value.Detail))
+			list = append(list, fmt.Sprintf("%v %s", e.Time, e.Value.Detail()))
 		}
 	}
 	return list

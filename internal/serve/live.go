@@ -34,7 +34,7 @@ func (h *Handler) progress(id runID) []progress {
 		events := h.tail(path.Join(id.dir(), v.variant, historyFile))
 		for _, e := range events {
 			if e.F == history.Phase {
-				p.Phase = e.Value.Detail
+				p.Phase = e.Value.Detail()
 			}
 		}
 		if n := len(events); n > 0 {

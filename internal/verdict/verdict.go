@@ -96,10 +96,10 @@ func faults(planned []nemesis.Planned, h *history.History) []report.FaultResult 
 	}
 	for i := range h.Events {
 		e := &h.Events[i]
-		if e.F != history.FaultBegin && e.F != history.FaultEnd && e.F != history.FaultFailed || e.Value.ID < 1 || e.Value.ID > len(list) {
+		if e.F != history.FaultBegin && e.F != history.FaultEnd && e.F != history.FaultFailed || e.Value.ID() < 1 || e.Value.ID() > len(list) {
 			continue
 		}
-		f := &list[e.Value.ID-1]
+		f := &list[e.Value.ID()-1]
 		if e.F == history.FaultFailed {
 			f.Failed = cmp.Or(f.Failed, e.Error)
 			continue
@@ -108,7 +108,7 @@ func faults(planned []nemesis.Planned, h *history.History) []report.FaultResult 
 		if e.F == history.FaultBegin {
 			f.Fired++
 		}
-		f.Took = max(f.Took, time.Duration(e.Value.Took.V()))
+		f.Took = max(f.Took, time.Duration(e.Value.Took().V()))
 	}
 	return list
 }

@@ -27,7 +27,7 @@ func (p Plan) appends(s Session) {
 		}
 		element := p.element(section)
 		s.Do(Request{F: history.Write, Section: section, Number: history.Some(element), Check: p.Check,
-			List: append(slices.Clone(read.Value.List), element)})
+			List: append(slices.Clone(read.Value.List()), element)})
 	})
 }
 

@@ -32,11 +32,11 @@ const flat = `; a register
 func TestReadBothForms(t *testing.T) {
 	want := []history.Event{
 		{Index: 0, Time: 10, Process: "0", Type: history.Invoke, F: history.Read},
-		{Index: 1, Time: 11, Process: "1", Type: history.Invoke, F: history.CAS, Value: history.Value{Expected: history.Some(1), Number: history.Some(2)}},
+		{Index: 1, Time: 11, Process: "1", Type: history.Invoke, F: history.CAS, Value: history.Value{Extra: &history.Extra{Expected: history.Some(1)}, Number: history.Some(2)}},
 		{Index: 2, Time: 12, Process: "0", Type: history.OK, F: history.Read, Value: history.Value{Number: history.Some(7)}},
-		{Index: 3, Time: 13, Process: "nemesis", Type: history.Info, F: "start", Value: history.Value{Detail: `cut "n1"`}},
+		{Index: 3, Time: 13, Process: "nemesis", Type: history.Info, F: "start", Value: history.Value{Rare: &history.Rare{Detail: `cut "n1"`}}},
 		{Index: 4, Time: 14, Process: "1", Type: history.Info, F: history.CAS, Error: "[timed-out]",
-			Value: history.Value{Expected: history.Some(1), Number: history.Some(2)}},
+			Value: history.Value{Extra: &history.Extra{Expected: history.Some(1)}, Number: history.Some(2)}},
 	}
 	for name, text := range map[string]string{"flat": flat, "vector": "[" + flat + "]", "list": "(" + flat + ") ; end"} {
 		got, err := readAll(text)
@@ -55,12 +55,12 @@ func TestReadValues(t *testing.T) {
 		want history.Value
 	}{
 		{`:f :write, :value ["x" 3]`, history.Value{Key: "x", Number: history.Some(3)}},
-		{`:f :cas, :value [5 [3 4]]`, history.Value{Key: "5", Expected: history.Some(3), Number: history.Some(4)}},
+		{`:f :cas, :value [5 [3 4]]`, history.Value{Key: "5", Extra: &history.Extra{Expected: history.Some(3)}, Number: history.Some(4)}},
 		{`:f :read, :value [5 nil]`, history.Value{Key: "5"}},
 		{`:f :acquire, :value {:fence 9, :owner "o"}`, history.Value{Token: history.Some(9), Owner: "o"}},
 		{`:f :acquire, :value 9`, history.Value{Token: history.Some(9)}},
-		{`:f :put, :key "k", :value "text"`, history.Value{Key: "k", Detail: "text"}},
-		{`:f :read, :value #{1}`, history.Value{List: []int64{1}}},
+		{`:f :put, :key "k", :value "text"`, history.Value{Key: "k", Rare: &history.Rare{Detail: "text"}}},
+		{`:f :read, :value #{1}`, history.Value{Extra: &history.Extra{List: []int64{1}}}},
 		{`:f :read, :value 12N`, history.Value{Number: history.Some(12)}},
 	} {
 		got, err := readAll("{:process 0, :type :invoke, " + c.text + "}")
@@ -117,12 +117,12 @@ func TestWriteReadsBack(t *testing.T) {
 	add("c1", history.Invoke, history.Read, history.Value{})
 	add("A", history.Info, history.KeySet, history.Value{Key: "lock"})
 	add("c2", history.OK, history.Acquire, history.Value{Token: history.Some(3), Owner: `o"1`, ValidUntil: history.Some(9)})
-	add("nemesis", history.Info, history.FaultBegin, history.Value{Fault: "pause", Target: "c1"})
+	add("nemesis", history.Info, history.FaultBegin, history.Value{Rare: &history.Rare{Fault: "pause", Target: "c1"}})
 	add("c1", history.Info, history.Read, history.Value{})
-	add("c1", history.Invoke, history.CAS, history.Value{Expected: history.Some(1), Number: history.Some(2)})
-	add("c1", history.OK, history.CAS, history.Value{Expected: history.Some(1), Number: history.Some(2)})
+	add("c1", history.Invoke, history.CAS, history.Value{Extra: &history.Extra{Expected: history.Some(1)}, Number: history.Some(2)})
+	add("c1", history.OK, history.CAS, history.Value{Extra: &history.Extra{Expected: history.Some(1)}, Number: history.Some(2)})
 	add("c2", history.Invoke, history.Read, history.Value{})
-	add("c2", history.OK, history.Read, history.Value{List: []int64{4, 5}})
+	add("c2", history.OK, history.Read, history.Value{Extra: &history.Extra{List: []int64{4, 5}}})
 	var b bytes.Buffer
 	if err := Write(&b, h); err != nil {
 		t.Fatal(err)

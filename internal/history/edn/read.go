@@ -151,7 +151,7 @@ func (d *decoder) event(form any, e *history.Event) error {
 		return errors.New("no :f")
 	}
 	if e.Process == history.NemesisProcess {
-		e.Value.Detail = scalar(value)
+		e.Value.OwnRare().Detail = scalar(value)
 		return nil
 	}
 	return d.value(value, e)
@@ -223,7 +223,7 @@ func (d *decoder) value(v any, e *history.Event) error {
 	case []pair:
 		return mapValue(v, e)
 	}
-	e.Value.Detail = scalar(v)
+	e.Value.OwnRare().Detail = scalar(v)
 	return nil
 }
 
@@ -257,7 +257,7 @@ func listValue(v []any, e *history.Event) error {
 		if !fromOK || !toOK {
 			return fmt.Errorf(":value %v of a cas: want [from to]", v)
 		}
-		e.Value.Expected, e.Value.Number = from, to
+		e.Value.OwnExtra().Expected, e.Value.Number = from, to
 		return nil
 	}
 	numbers := make([]int64, len(v))
@@ -268,7 +268,7 @@ func listValue(v []any, e *history.Event) error {
 		}
 		numbers[i] = n
 	}
-	e.Value.List = numbers
+	e.Value.OwnExtra().List = numbers
 	return nil
 }
 

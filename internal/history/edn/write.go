@@ -80,7 +80,7 @@ func (e *encoder) line(ev *history.Event) (string, bool) {
 		}
 		process, f, value = strconv.Itoa(p), string(ev.F), opValue(ev)
 	case ev.F == history.FaultBegin || ev.F == history.FaultEnd:
-		process, f, value = ":nemesis", string(ev.F), fmt.Sprintf("{:fault %s, :target %s}", quote(ev.Value.Fault), quote(ev.Value.Target))
+		process, f, value = ":nemesis", string(ev.F), fmt.Sprintf("{:fault %s, :target %s}", quote(ev.Value.Fault()), quote(ev.Value.Target()))
 	default:
 		return "", false
 	}
@@ -122,11 +122,11 @@ func opValue(ev *history.Event) string {
 			value = "{" + strings.Join(parts, ", ") + "}"
 		}
 	case history.CAS:
-		value = fmt.Sprintf("[%s %s]", number(v.Expected), number(v.Number))
+		value = fmt.Sprintf("[%s %s]", number(v.Expected()), number(v.Number))
 	default:
 		value = number(v.Number)
-		if v.List != nil {
-			value = strings.Join(strings.Fields(fmt.Sprint(v.List)), " ")
+		if v.List() != nil {
+			value = strings.Join(strings.Fields(fmt.Sprint(v.List())), " ")
 		}
 	}
 	if v.Key != "" {

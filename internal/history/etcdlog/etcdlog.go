@@ -74,7 +74,7 @@ func event(text string) (e history.Event, err error) {
 		if _, err := fmt.Sscanf(value, "[%d %d]", &from, &to); err != nil {
 			return e, fmt.Errorf("value %q: want [from to]", value)
 		}
-		e.Value.Expected, e.Value.Number = history.Some(from), history.Some(to)
+		e.Value.Extra, e.Value.Number = &history.Extra{Expected: history.Some(from)}, history.Some(to)
 	default:
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil {

@@ -19,13 +19,13 @@ func ClockJump() *report.Result {
 	s.set(11*ms, first, 10*time.Second, "A", "B", "C")
 	s.op("c1", history.Acquire, 10*ms, 14*ms, history.Value{Owner: first}, history.Value{Owner: first,
 		ValidUntil: history.Some(int64(9910 * ms)), Nodes: []string{"A", "B", "C"}})
-	s.observe(20*ms, "c1", history.Point, history.Value{Point: "before-write"})
+	s.observe(20*ms, "c1", history.Point, history.Value{Extra: &history.Extra{Point: "before-write"}})
 	s.fault(1, "clock-jump", "C", 1500*ms, 1501*ms, 0, "ahead by 20 s")
 	s.observe(1501*ms, "C", history.KeyExpired, history.Value{Key: "lock", Owner: first})
 	s.observe(2201*ms, "E", history.NodeDown, history.Value{})
-	s.observe(2449*ms, "E", history.NodeUp, history.Value{Detail: "nothing"})
+	s.observe(2449*ms, "E", history.NodeUp, history.Value{Rare: &history.Rare{Detail: "nothing"}})
 	s.events = append(s.events, history.Event{Time: 2500 * ms, Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
-		Value: history.Value{Fault: "pause", ID: 4, Target: "c3"}, Error: "c3 never was at before-write"})
+		Value: history.Value{Rare: &history.Rare{Fault: "pause", ID: 4, Target: "c3"}}, Error: "c3 never was at before-write"})
 	s.fault(2, "restart", "E", 2200*ms, 2450*ms, 250*ms, "without its data")
 	s.fault(3, "partition", "c3", 500*ms, 4200*ms, 3700*ms, "reaches no node")
 	s.add(600*ms, "c3", history.Invoke, history.Acquire, history.Value{Owner: "c3-cc"})

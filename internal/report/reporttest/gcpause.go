@@ -72,7 +72,7 @@ func gcPauseHistory(name string, fenced bool) *history.History {
 	})
 	s.op("c1", history.Read, 4400*us, 4900*us, history.Value{Section: 1, Token: token(1)}, history.Value{Section: 1, Number: history.Some(0)})
 	s.effect(4600*us, "c1", history.Read, 0, token(1), history.Int{}, true)
-	s.observe(5200*us, "c1", history.Point, history.Value{Point: "before-write", Section: 1})
+	s.observe(5200*us, "c1", history.Point, history.Value{Extra: &history.Extra{Point: "before-write"}, Section: 1})
 	s.fault(1, "pause", "c1", 5600*us, 2006*ms, 2*time.Second, "SIGSTOP, stopped after 0.2 ms")
 
 	s.add(30*ms, "c2", history.Invoke, history.Acquire, history.Value{Owner: second})

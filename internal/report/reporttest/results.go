@@ -162,9 +162,10 @@ func Hostile() *report.Result {
 	}
 	for i := range h.Events {
 		e := &h.Events[i]
-		e.Process, e.Value.Client, e.Value.Target = named(e.Process), named(e.Value.Client), named(e.Value.Target)
-		e.Value.Detail += BreakOut
-		e.Value.Point, e.Value.Fault = e.Value.Point+BreakOut, e.Value.Fault+BreakAttr
+		e.Process, e.Value.Client = named(e.Process), named(e.Value.Client)
+		e.Value.OwnExtra().Point += BreakOut
+		rare := e.Value.OwnRare()
+		rare.Target, rare.Detail, rare.Fault = named(rare.Target), rare.Detail+BreakOut, rare.Fault+BreakAttr
 		if e.Value.Owner != "" {
 			e.Value.Owner += BreakOut
 		}

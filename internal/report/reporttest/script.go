@@ -46,7 +46,7 @@ func (s *script) observe(at time.Duration, process string, f history.F, v histor
 }
 
 func (s *script) phase(at time.Duration, name string) {
-	s.observe(at, history.RunProcess, history.Phase, history.Value{Detail: name})
+	s.observe(at, history.RunProcess, history.Phase, history.Value{Rare: &history.Rare{Detail: name}})
 }
 
 // set puts an owner's key on nodes, a little later on each.
@@ -73,12 +73,11 @@ func (s *script) effect(at time.Duration, client string, op history.F, number in
 
 // fault adds a fault that begins and ends.
 func (s *script) fault(id int, kind, target string, from, to time.Duration, planned time.Duration, detail string) {
-	v := history.Value{Fault: kind, Target: target, ID: id, Planned: history.Some(int64(planned)), Detail: detail}
-	v.Impact = s.impact(kind, target)
-	s.observe(from, history.NemesisProcess, history.FaultBegin, v)
-	v.Impact = nil
-	v.Took = history.Some(int64(to - from))
-	s.observe(to, history.NemesisProcess, history.FaultEnd, v)
+	begin := history.Rare{Fault: kind, Target: target, ID: id, Planned: history.Some(int64(planned)), Detail: detail}
+	end := begin
+	begin.Impact, end.Took = s.impact(kind, target), history.Some(int64(to-from))
+	s.observe(from, history.NemesisProcess, history.FaultBegin, history.Value{Rare: &begin})
+	s.observe(to, history.NemesisProcess, history.FaultEnd, history.Value{Rare: &end})
 }
 
 // impact is what the faults of the fixtures do to their target.

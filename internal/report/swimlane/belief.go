@@ -26,7 +26,7 @@ func clientLanes(h *history.History, names []string, truth map[string][]majority
 	for i := range h.Events {
 		if e := &h.Events[i]; e.F == history.Point {
 			lane := &lanes[place[e.Process]]
-			lane.Marks = append(lane.Marks, Mark{Span{e.Time, e.Time}, e.F, e.Type, e.Value.Point, i})
+			lane.Marks = append(lane.Marks, Mark{Span{e.Time, e.Time}, e.F, e.Type, e.Value.Point(), i})
 		}
 	}
 	opMarks(h, ops, lanes, place, s.End)

@@ -70,10 +70,10 @@ func clockFaults(h *history.History) map[string]time.Duration {
 	from := map[string]time.Duration{}
 	for i := range h.Events {
 		e := &h.Events[i]
-		if e.F != history.FaultBegin || e.Value.Impact == nil {
+		if e.F != history.FaultBegin || e.Value.Impact() == nil {
 			continue
 		}
-		for _, s := range e.Value.Impact.Effects {
+		for _, s := range e.Value.Impact().Effects {
 			for _, n := range s.Nodes {
 				if _, ok := from[n]; !ok && s.Does == history.BendsClock {
 					from[n] = e.Time
@@ -125,7 +125,7 @@ func (r *keyReader) life(e *history.Event) {
 		if r.lost != nil {
 			r.lost.From = e.Time
 		}
-		if e.Value.Detail == "nothing" {
+		if e.Value.Detail() == "nothing" {
 			r.lost = nil
 		}
 	}

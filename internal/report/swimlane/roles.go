@@ -62,16 +62,16 @@ func sentinelLanes(h *history.History, first string, end time.Duration) []Sentin
 		if l == nil {
 			continue
 		}
-		switch word := e.Value.Detail; {
+		switch word := e.Value.Detail(); {
 		case word == "+switch-master":
 			l.Sees[len(l.Sees)-1].To = e.Time
-			l.Sees = append(l.Sees, Sight{Span: Span{e.Time, end}, Primary: e.Value.Target, Event: i})
+			l.Sees = append(l.Sees, Sight{Span: Span{e.Time, end}, Primary: e.Value.Target(), Event: i})
 		case word == "+tilt":
 			l.Tilt = append(l.Tilt, Span{e.Time, end})
 		case word == "-tilt" && len(l.Tilt) > 0:
 			l.Tilt[len(l.Tilt)-1].To = e.Time
 		case decides(word):
-			l.Deeds = append(l.Deeds, Deed{At: e.Time, Word: word, About: e.Value.Target, Epoch: e.Value.Epoch, Event: i})
+			l.Deeds = append(l.Deeds, Deed{At: e.Time, Word: word, About: e.Value.Target(), Epoch: e.Value.Epoch, Event: i})
 		}
 	}
 	slices.SortFunc(lanes, func(a, b SentinelLane) int { return strings.Compare(a.Name, b.Name) })

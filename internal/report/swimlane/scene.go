@@ -266,7 +266,7 @@ func bands(h *history.History, lanes []string, end time.Duration) []Band {
 		id            int
 		fault, target string
 	}
-	named := func(e *history.Event) key { return key{e.Value.ID, e.Value.Fault, e.Value.Target} }
+	named := func(e *history.Event) key { return key{e.Value.ID(), e.Value.Fault(), e.Value.Target()} }
 	open := map[key]int{}
 	var list []Band
 	for i := range h.Events {
@@ -275,8 +275,8 @@ func bands(h *history.History, lanes []string, end time.Duration) []Band {
 		case history.FaultBegin:
 			open[named(e)] = len(list)
 			list = append(list, Band{
-				Span: Span{e.Time, end}, Open: true, ID: e.Value.ID, Fault: e.Value.Fault, Target: e.Value.Target,
-				Detail: e.Value.Detail, Lanes: lanesHit(e, lanes), Planned: e.Value.Planned, Event: i,
+				Span: Span{e.Time, end}, Open: true, ID: e.Value.ID(), Fault: e.Value.Fault(), Target: e.Value.Target(),
+				Detail: e.Value.Detail(), Lanes: lanesHit(e, lanes), Planned: e.Value.Planned(), Event: i,
 			})
 		case history.FaultEnd:
 			if at, ok := open[named(e)]; ok {
@@ -291,10 +291,10 @@ func bands(h *history.History, lanes []string, end time.Duration) []Band {
 // lanesHit says which lanes a fault strikes: those that its impact names, or else its
 // target.
 func lanesHit(e *history.Event, lanes []string) []string {
-	struck := []string{e.Value.Target}
-	if e.Value.Impact != nil {
+	struck := []string{e.Value.Target()}
+	if e.Value.Impact() != nil {
 		struck = nil
-		for _, s := range e.Value.Impact.Effects {
+		for _, s := range e.Value.Impact().Effects {
 			struck = append(append(struck, s.Clients...), s.Nodes...)
 			for _, l := range s.Links {
 				struck = append(struck, l.From, l.To)

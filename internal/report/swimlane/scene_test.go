@@ -52,8 +52,8 @@ func TestKeysEnd(t *testing.T) {
 		return history.Event{Time: at, Process: "A", Type: history.Info, F: f, Value: v}
 	}
 	last := history.Event{Time: 500 * ms, Process: history.RunProcess, Type: history.Info, F: history.Phase}
-	jump := ev(50*ms, history.FaultBegin, history.Value{Fault: "clock", Target: "A",
-		Impact: &history.Impact{Effects: []history.Strike{{Does: history.BendsClock, Nodes: []string{"A"}}}}})
+	jump := ev(50*ms, history.FaultBegin, history.Value{Rare: &history.Rare{Fault: "clock", Target: "A",
+		Impact: &history.Impact{Effects: []history.Strike{{Does: history.BendsClock, Nodes: []string{"A"}}}}}})
 	for name, c := range map[string]struct {
 		events  []history.Event
 		to      time.Duration
@@ -85,7 +85,9 @@ func TestKeysOfANodeThatDies(t *testing.T) {
 	}
 	set := at(0, history.KeySet, history.Value{Owner: "x", TTL: history.Some(int64(100 * ms))})
 	down := at(20, history.NodeDown, history.Value{})
-	up := func(kept string) history.Event { return at(40, history.NodeUp, history.Value{Detail: kept}) }
+	up := func(kept string) history.Event {
+		return at(40, history.NodeUp, history.Value{Rare: &history.Rare{Detail: kept}})
+	}
 	gone := at(101, history.KeyExpired, history.Value{Owner: "x"})
 	other := at(60, history.KeySet, history.Value{Owner: "y", TTL: history.Some(int64(20 * ms))})
 	end := at(500, history.Phase, history.Value{})
@@ -130,9 +132,9 @@ func TestKeysThatNobodyKnows(t *testing.T) {
 		at(1, "A", history.Info, history.KeySet, history.Value{Owner: "x", TTL: history.Some(int64(time.Second))}),
 		at(1, "c1", history.Invoke, history.Acquire, history.Value{}),
 		at(2, "c1", history.OK, history.Acquire, history.Value{Owner: "x", Nodes: []string{"A"}}),
-		at(10, "A", history.Info, history.KeyUnclear, history.Value{Detail: "SETBIT"}),
+		at(10, "A", history.Info, history.KeyUnclear, history.Value{Rare: &history.Rare{Detail: "SETBIT"}}),
 		at(30, "A", history.Info, history.KeyDeleted, history.Value{}),
-		at(40, "A", history.Info, history.KeyUnclear, history.Value{Detail: "SETBIT"}),
+		at(40, "A", history.Info, history.KeyUnclear, history.Value{Rare: &history.Rare{Detail: "SETBIT"}}),
 		at(50, "c1", history.Invoke, history.Release, history.Value{Owner: "x"}),
 	}}
 	scene := swimlane.Build(h)
@@ -177,7 +179,9 @@ func TestTwoPrimaries(t *testing.T) {
 	ev := func(at time.Duration, p string, f history.F, v history.Value) history.Event {
 		return history.Event{Time: at * ms, Process: p, Type: history.Info, F: f, Value: v}
 	}
-	told := func(word, about string) history.Value { return history.Value{Detail: word, Target: about} }
+	told := func(word, about string) history.Value {
+		return history.Value{Rare: &history.Rare{Detail: word, Target: about}}
+	}
 	h := &history.History{Header: history.Header{Nodes: []string{"A", "B"}}, Events: []history.Event{
 		ev(1, "A", history.KeySet, history.Value{Owner: "x"}),
 		ev(10, "s2", history.Sentinel, told("+sdown", "A")),
@@ -187,7 +191,7 @@ func TestTwoPrimaries(t *testing.T) {
 		ev(22, "s2", history.Sentinel, told("+switch-master", "B")),
 		ev(25, "B", history.KeySet, history.Value{Owner: "y"}),
 		ev(30, "B", history.NodeDown, history.Value{}),
-		ev(35, "B", history.NodeUp, history.Value{Detail: "data"}),
+		ev(35, "B", history.NodeUp, history.Value{Rare: &history.Rare{Detail: "data"}}),
 		ev(40, "A", history.NodeDemoted, history.Value{}),
 		ev(50, "run", history.Phase, told("done", "")),
 	}}
@@ -225,9 +229,9 @@ func TestNoTruthWithoutObservations(t *testing.T) {
 func TestFaultsFindTheirLanes(t *testing.T) {
 	begin := func(target string, links ...history.Link) history.Event {
 		e := history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin,
-			Value: history.Value{Fault: "cut", Target: target}}
+			Value: history.Value{Rare: &history.Rare{Fault: "cut", Target: target}}}
 		if len(links) > 0 {
-			e.Value.Impact = &history.Impact{Effects: []history.Strike{{Does: history.Drops, Links: links}}}
+			e.Value.OwnRare().Impact = &history.Impact{Effects: []history.Strike{{Does: history.Drops, Links: links}}}
 		}
 		return e
 	}
@@ -360,7 +364,7 @@ func TestThinKeepsWhatIsInView(t *testing.T) {
 // as it took it, and one that is killed believes nothing.
 func TestBeliefsAreThoseOfTheVerdict(t *testing.T) {
 	value := history.Value{Owner: "x"}
-	kill := history.Value{Fault: "kill", Target: "c2", Impact: &history.Impact{Effects: []history.Strike{{Does: history.Kills, Clients: []string{"c2"}}}}}
+	kill := history.Value{Rare: &history.Rare{Fault: "kill", Target: "c2", Impact: &history.Impact{Effects: []history.Strike{{Does: history.Kills, Clients: []string{"c2"}}}}}}
 	h := &history.History{Header: history.Header{Clients: []string{"c1", "c2"}}, Events: []history.Event{
 		{Time: 1 * ms, Process: "c1", Type: history.Invoke, F: history.Acquire},
 		{Time: 2 * ms, Process: "c1", Type: history.OK, F: history.Acquire, Value: value},
@@ -373,7 +377,7 @@ func TestBeliefsAreThoseOfTheVerdict(t *testing.T) {
 		{Time: 9 * ms, Process: "c2", Type: history.Invoke, F: history.Acquire},
 		{Time: 10 * ms, Process: "c2", Type: history.OK, F: history.Acquire, Value: history.Value{Owner: "y"}},
 		{Time: 12 * ms, Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin, Value: kill},
-		{Time: 20 * ms, Process: "run", Type: history.Info, F: history.Phase, Value: history.Value{Detail: "done"}},
+		{Time: 20 * ms, Process: "run", Type: history.Info, F: history.Phase, Value: history.Value{Rare: &history.Rare{Detail: "done"}}},
 	}}
 	s := swimlane.Build(h)
 	var got []string
@@ -396,8 +400,8 @@ func TestCommandsAreNotDrawn(t *testing.T) {
 	with.Events = slices.Clone(h.Events)
 	last := with.Events[len(with.Events)-1].Time
 	for _, e := range []history.Event{
-		{Process: "c1", F: history.Sent, Value: history.Value{Command: &history.Command{Name: "SET", Node: "A"}}},
-		{Process: "c9", F: history.Unread, Value: history.Value{Unread: &history.UnreadCommand{Node: "A"}}},
+		{Process: "c1", F: history.Sent, Value: history.Value{Rare: &history.Rare{Command: &history.Command{Name: "SET", Node: "A"}}}},
+		{Process: "c9", F: history.Unread, Value: history.Value{Rare: &history.Rare{Unread: &history.UnreadCommand{Node: "A"}}}},
 	} {
 		e.Index, e.Time, e.Type = len(with.Events), last, history.Info
 		with.Events = append(with.Events, e)

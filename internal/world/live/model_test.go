@@ -156,12 +156,12 @@ func steps(seen []history.Event, began, ended time.Duration) map[string]time.Dur
 		}
 	}
 	for _, e := range seen {
-		word := e.Value.Detail
+		word := e.Value.Detail()
 		switch {
 		case e.F == history.NodeDemoted && e.Process == "A":
 			note("6 the old primary is a replica", e.Time-ended)
 		case e.F != history.Sentinel || e.Time < began:
-		case word == sentinel.SDown && e.Value.Target == "A":
+		case word == sentinel.SDown && e.Value.Target() == "A":
 			note("1 +sdown", e.Time-began)
 		case word == sentinel.ODown:
 			note("2 +odown", e.Time-began)
@@ -181,7 +181,7 @@ func explain(o ordeal, seen []history.Event, slack time.Duration) error {
 	var trace []sentinel.Event
 	for _, e := range seen {
 		if e.F == history.Sentinel {
-			trace = append(trace, sentinel.Event{At: e.Time, Sentinel: e.Process, Word: e.Value.Detail, Target: e.Value.Target, Epoch: uint64(e.Value.Epoch.V())})
+			trace = append(trace, sentinel.Event{At: e.Time, Sentinel: e.Process, Word: e.Value.Detail(), Target: e.Value.Target(), Epoch: uint64(e.Value.Epoch.V())})
 		}
 	}
 	return sentinel.Explains(sentinel.Rules{Settings: sentinel.Settings{Quorum: o.spec.Quorum, DownAfter: o.spec.DownAfter, FailoverTimeout: o.spec.FailoverTimeout},
@@ -273,7 +273,7 @@ func median(list []time.Duration) time.Duration {
 func listing(seen []history.Event) string {
 	var b strings.Builder
 	for _, e := range seen {
-		fmt.Fprintf(&b, "%v %s %s %s %s %v\n", e.Time, e.Process, e.F, e.Value.Detail, e.Value.Target, e.Value.Epoch.V())
+		fmt.Fprintf(&b, "%v %s %s %s %s %v\n", e.Time, e.Process, e.F, e.Value.Detail(), e.Value.Target(), e.Value.Epoch.V())
 	}
 	return b.String()
 }

@@ -110,7 +110,7 @@ func (g *guard) timer() { g.timerLater(g.rules.Timer(g.now())) }
 
 // tell records an event, and tells clients of a switch.
 func (g *guard) tell(e sentinel.Event) {
-	v := history.Value{Detail: e.Word, Target: e.Target}
+	v := history.Value{Rare: &history.Rare{Detail: e.Word, Target: e.Target}}
 	if e.Epoch > 0 {
 		v.Epoch = history.Some(int64(e.Epoch))
 	}

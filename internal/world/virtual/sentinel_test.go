@@ -48,7 +48,7 @@ func must(t *testing.T, err error) {
 // told are the events of sentinels with a word.
 func told(events *[]history.Event, word sentinel.Word) []history.Event {
 	return slices.DeleteFunc(slices.Clone(*events), func(e history.Event) bool {
-		return e.F != history.Sentinel || e.Value.Detail != word
+		return e.F != history.Sentinel || e.Value.Detail() != word
 	})
 }
 
@@ -133,7 +133,7 @@ func explained(t *testing.T, w *World, events *[]history.Event) {
 		t.Error(err)
 		for _, e := range *events {
 			if e.F == history.Sentinel {
-				t.Log(e.Time, e.Process, e.Value.Detail, e.Value.Target, e.Value.Epoch)
+				t.Log(e.Time, e.Process, e.Value.Detail(), e.Value.Target(), e.Value.Epoch)
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func rulesOf(w *World) sentinel.Rules {
 func traces(events *[]history.Event) (list []sentinel.Event) {
 	for _, e := range *events {
 		if e.F == history.Sentinel {
-			list = append(list, sentinel.Event{At: e.Time, Sentinel: e.Process, Word: e.Value.Detail, Target: e.Value.Target, Epoch: uint64(e.Value.Epoch.V())})
+			list = append(list, sentinel.Event{At: e.Time, Sentinel: e.Process, Word: e.Value.Detail(), Target: e.Value.Target(), Epoch: uint64(e.Value.Epoch.V())})
 		}
 	}
 	return list
@@ -227,7 +227,7 @@ func TestTilt(t *testing.T) {
 		w.Sleep(time.Second)
 		must(t, w.Kill("A"))
 		w.Sleep(20 * time.Second)
-		if slices.ContainsFunc(told(events, sentinel.SDown), func(e history.Event) bool { return e.Process == "s1" && e.Value.Target == "A" }) {
+		if slices.ContainsFunc(told(events, sentinel.SDown), func(e history.Event) bool { return e.Process == "s1" && e.Value.Target() == "A" }) {
 			t.Error("a sentinel acts in TILT")
 		}
 		w.Sleep(20 * time.Second)
@@ -368,7 +368,7 @@ func TestSteps(t *testing.T) {
 				if e.F != history.Sentinel || e.Time < killed {
 					continue
 				}
-				word := e.Value.Detail
+				word := e.Value.Detail()
 				switch {
 				case word == sentinel.ElectedLeader:
 					leader = e.Process
@@ -377,7 +377,7 @@ func TestSteps(t *testing.T) {
 					note("+switch-master of the leader", e.Time)
 				case word == sentinel.SwitchMaster:
 					note("+switch-master of another", e.Time)
-				case word == sentinel.SDown && e.Value.Target == "A", word == sentinel.ODown, word == sentinel.PromotedSlave, word == sentinel.TryFailover:
+				case word == sentinel.SDown && e.Value.Target() == "A", word == sentinel.ODown, word == sentinel.PromotedSlave, word == sentinel.TryFailover:
 					note(word, e.Time)
 				}
 			}

@@ -167,7 +167,7 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 		return
 	}
 	if change.Did != command.Kept && c.stranger {
-		k.unclear(history.Value{Stranger: true, Detail: strings.ToUpper(c.args[0]) + " over a connection that is no client's link"})
+		k.unclear(history.Value{Rare: &history.Rare{Stranger: true, Detail: strings.ToUpper(c.args[0]) + " over a connection that is no client's link"}})
 		return
 	}
 	if change.Either != nil && k.ask != nil {
@@ -274,11 +274,11 @@ func (k *keyWatch) lives(at command.Span) history.Int {
 // obscured records that from here on nobody knows what the key holds, for a
 // command of a caller.
 func (k *keyWatch) obscured(name, caller string) {
-	k.unclear(history.Value{Client: caller, Detail: strings.ToUpper(name)})
+	k.unclear(history.Value{Client: caller, Rare: &history.Rare{Detail: strings.ToUpper(name)}})
 }
 
 func (k *keyWatch) unclear(v history.Value) {
-	if v.Key = k.shown; !k.obscure || v.Stranger {
+	if v.Key = k.shown; !k.obscure || v.Stranger() {
 		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: v})
 	}
 	k.obscure = true
@@ -313,7 +313,7 @@ func (k *keyWatch) goOn(before command.Key) {
 	defer k.mu.Unlock()
 	switch {
 	case before.Holds == command.Unclear:
-		k.unclear(history.Value{Detail: "connections that the server closed"})
+		k.unclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
 	case k.ask != nil:
 		k.number++
 		l := k.ask(k.number)
@@ -366,7 +366,7 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 	switch {
 	case seen.Holds == command.Unclear && d == nil && !k.obscure:
 		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
-			Key: k.shown, Detail: "a " + l.state.kind + " found",
+			Key: k.shown, Rare: &history.Rare{Detail: "a " + l.state.kind + " found"},
 		}})
 		k.obscure = true
 	case seen.Holds == command.Text:

@@ -21,7 +21,7 @@ import (
 // told writes an event as a test reads it: "set c1 a 500ms".
 func told(e history.Event) string {
 	words := []string{strings.TrimPrefix(string(e.F), "key-")}
-	for _, w := range []string{e.Value.Client, e.Value.Owner, e.Value.Detail} {
+	for _, w := range []string{e.Value.Client, e.Value.Owner, e.Value.Detail()} {
 		if w != "" {
 			words = append(words, w)
 		}

@@ -153,7 +153,7 @@ func (w *nodeWatch) discover(s *Strangers, c monitored) {
 func (w *nodeWatch) lost() {
 	for _, k := range w.all() {
 		k.mu.Lock()
-		k.unclear(history.Value{Detail: "connections that the server closed"})
+		k.unclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
 		k.mu.Unlock()
 	}
 }

@@ -80,7 +80,7 @@ func TestKeysOfStrangersAreFoundByPattern(t *testing.T) {
 func TestConnectionsThatNoLinkHasNamedAreStrange(t *testing.T) {
 	w, events := strange("lock")
 	w.shows("h:5 CLIENT SETNAME c1", "h:1 CLIENT SETNAME c2", "h:5 GET lock", "h:5 SET lock a PX 500")
-	if len(*events) != 1 || (*events)[0].F != history.KeyUnclear || !(*events)[0].Value.Stranger || !strings.Contains((*events)[0].Value.Detail, "SET over a connection that is no") {
+	if len(*events) != 1 || (*events)[0].F != history.KeyUnclear || !(*events)[0].Value.Stranger() || !strings.Contains((*events)[0].Value.Detail(), "SET over a connection that is no") {
 		t.Errorf("%+v", *events)
 	}
 	if w.names.client("h:1", true) != "c1" {

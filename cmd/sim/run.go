@@ -229,7 +229,7 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 		fmt.Fprintf(a.stderr, "%s: about %v\n", words.Count(len(units), "run"), about.Round(time.Second))
 	}
 	if f.world == trial.Virtual && slices.ContainsFunc(scenarios, isLong) {
-		debug.SetGCPercent(25) // nearly all that is in use is the history: what may be wasted beside it should be little
+		debug.SetGCPercent(10) // nearly all that is in use is the history: what may be wasted beside it should be little
 	}
 	a.orderly.Store(true)
 	began := time.Now()

@@ -271,6 +271,7 @@ func TestRestartIsRedis(t *testing.T) {
 		{world.AOFAlways, []string{"--appendonly", "yes", "--appendfsync", "always"}},
 	} {
 		t.Run(string(test.p), func(t *testing.T) {
+			t.Parallel()
 			real := startRealRedis(t, test.args...)
 			n := modelNode(t, test.p)
 			rapid.Check(t, func(rt *rapid.T) {

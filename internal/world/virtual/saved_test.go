@@ -28,6 +28,7 @@ func (r *realRedis) settle(t rapid.TB, done func() bool) {
 // TestRestartIsRedisWithSnapshots: a real server and the model's node save at the
 // same times of the clock, and come back from a kill with the same data.
 func TestRestartIsRedisWithSnapshots(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a real server many times")
 	}

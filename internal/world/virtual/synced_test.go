@@ -36,6 +36,7 @@ func (r *realRedis) appendOnly() string {
 // TestPowerCutIsRedis: with an fsync every second, a real server and the model's
 // node fsync at the same steps, and a power cut leaves both the same data.
 func TestPowerCutIsRedis(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a real server many times")
 	}

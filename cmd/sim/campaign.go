@@ -103,6 +103,9 @@ flags, 4 the database cannot be used.`,
 			if len(args) == 1 {
 				f.scenario = args[0]
 			}
+			if f.world == trial.Live && c.Flags().Changed("epoch") {
+				return usageError("--epoch is for the virtual world: among real servers each shard is a search of its own")
+			}
 			return a.startCampaign(c.Context(), f)
 		},
 	}
@@ -176,7 +179,7 @@ func (a *app) startCampaign(ctx context.Context, f campaignFlags) error {
 		fmt.Fprintf(a.stdout, "  work on it  sim worker, on any machine, with the same --db\n  look at it  sim campaign watch %d, with the same --db\n", id)
 		return nil
 	}
-	return a.carryOut(ctx, store, id, f)
+	return a.carryOut(ctx, store, id, nil, f.jobs, f.searchFlags)
 }
 
 // rangeLasts is how long a range is to last on the machine that begins a campaign.
@@ -209,10 +212,9 @@ func rangeOf(ctx context.Context, search explore.Search, f campaignFlags) (uint6
 }
 
 // carryOut works on a campaign until it is over, and writes what it found.
-func (a *app) carryOut(ctx context.Context, store *campaigns, id int64, f campaignFlags) error {
-	debug.SetGCPercent(runsLeaveLittle)
+func (a *app) carryOut(ctx context.Context, store *campaigns, id int64, do *campaign.Doer, jobs int, f searchFlags) error {
 	fmt.Fprintf(a.stderr, "campaign %d (Ctrl-C ends it in order; sim campaign resume goes on)\n", id)
-	w, err := store.Start(ctx, slotsOf(f.jobs), a.trouble)
+	w, err := a.startWorker(ctx, store.Store, do, jobs)
 	if err != nil {
 		return databaseError(ctx, err)
 	}
@@ -221,7 +223,16 @@ func (a *app) carryOut(ctx context.Context, store *campaigns, id int64, f campai
 	if err != nil {
 		return err
 	}
-	return a.reportCampaign(ctx, store.Store, id, f.searchFlags)
+	return a.reportCampaign(ctx, store.Store, id, f)
+}
+
+// startWorker starts a worker for shards among real servers, or, without a doer, for the virtual world.
+func (a *app) startWorker(ctx context.Context, store *campaign.Store, do *campaign.Doer, jobs int) (*campaign.Worker, error) {
+	if do != nil {
+		return store.StartReal(ctx, do, a.trouble)
+	}
+	debug.SetGCPercent(runsLeaveLittle)
+	return store.Start(ctx, slotsOf(jobs), a.trouble)
 }
 
 // reportCampaign writes what a campaign found so far, as sim search does.

@@ -47,7 +47,10 @@ database elsewhere go on as soon as there is a sim worker.`,
 					return campaignError(c.Context(), id, err)
 				}
 				if d.Real == nil {
-					return a.carryOut(c.Context(), store, id, f)
+					return a.carryOut(c.Context(), store, id, nil, f.jobs, f.searchFlags)
+				}
+				if err := htmlFits(d, f.searchFlags); err != nil {
+					return err
 				}
 				if d.Real.Digest != "" && len(able.locks) == 0 {
 					return usageError("campaign %d needs the lock %s\nhint: --lock %[2]s='COMMAND'", id, d.Real.Lock)
@@ -57,14 +60,22 @@ database elsewhere go on as soon as there is a sim worker.`,
 				if err != nil {
 					return err
 				}
-				return a.carryOutReal(c.Context(), store, id, do, f.searchFlags)
+				if !do.Satisfies(d.Need()) {
+					return usageError("campaign %d needs %s; this machine has %s\nhint: it is carried out with the program with which it began", id, d.Need(), strings.Join(do.Needs(), "; "))
+				}
+				leave, err := a.enterLive(false)
+				if err != nil {
+					return err
+				}
+				defer leave()
+				return a.carryOut(c.Context(), store, id, do, 0, f.searchFlags)
 			})
 		},
 	}
 	f.databaseFlags(a, c)
 	a.campaignEndFlags(c, &f.searchFlags)
 	able.lockFlag(c)
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor; among real servers as many as sim makes by itself)")
 	return c
 }
 
@@ -330,14 +341,18 @@ func (a *app) tellFound(st *campaign.Status, shown map[string]bool) {
 func (a *app) campaignLine(st *campaign.Status) string {
 	slots, busy := 0, 0
 	for _, w := range st.Workers {
-		slots += w.Slots
-		busy += w.Busy
+		if slices.Contains(w.Can, st.Need) {
+			slots += w.Slots
+			busy += w.Busy
+		}
 	}
-	left := "nobody works on it"
+	left := ""
 	switch {
+	case len(st.Workers) == 0:
+		left = "nobody works on it"
 	case !st.Able:
 		left = "no worker has what it needs: " + st.Need
-	case st.LeftMS == 0 && slots > 0:
+	case st.LeftMS == 0 && st.Runs == 0:
 		left = "just begun"
 	case st.LeftMS > 0:
 		left = shortTime(time.Duration(st.LeftMS)*time.Millisecond) + " left"
@@ -348,7 +363,10 @@ func (a *app) campaignLine(st *campaign.Status) string {
 	} else if st.Unit == "run" {
 		parts = append(parts, perSecond(st.Rate))
 	}
-	parts = append(parts, words.Count(st.Violations, "violation"), fmt.Sprintf("%d of %d busy", busy, slots), left)
+	parts = append(parts, words.Count(st.Violations, "violation"), fmt.Sprintf("%d of %d busy", busy, slots))
+	if left != "" {
+		parts = append(parts, left)
+	}
 	return strings.Join(parts, ", ")
 }
 

@@ -138,9 +138,6 @@ type sharder struct {
 	jobs int
 }
 
-// endsWithin bounds how long a shard that is ended may take to put everything away.
-const endsWithin = 4 * time.Second
-
 // mostSaid bounds what is told of a shard that went wrong, in bytes.
 const mostSaid = 3000
 
@@ -150,13 +147,13 @@ func (s *sharder) do(ctx context.Context, d *campaign.Definition, part shard.Sha
 		return nil, err
 	}
 	defer func() { _ = machine.Discard(scratch) }()
-	args, err := s.args(scratch, d, part)
+	args, err := s.args(ctx, scratch, d, part)
 	if err != nil {
 		return nil, err
 	}
 	var said bytes.Buffer
 	cmd := exec.Command(s.self, args...)
-	cmd.Dir, cmd.Env, cmd.Stderr, cmd.WaitDelay = scratch, environ(filepath.Join(scratch, programsFolder)), &said, time.Second
+	cmd.Dir, cmd.Env, cmd.Stderr, cmd.WaitDelay = scratch, environ(), &said, time.Second
 	child, err := machine.StartLeader("sim "+d.Real.Command, cmd)
 	if err != nil {
 		return nil, err
@@ -164,7 +161,7 @@ func (s *sharder) do(ctx context.Context, d *campaign.Definition, part shard.Sha
 	select {
 	case <-child.Gone:
 	case <-ctx.Done():
-		child.End(syscall.SIGINT, endsWithin)
+		child.End(syscall.SIGINT, campaign.StopShardWithin)
 		return nil, context.Cause(ctx)
 	}
 	code := cmd.ProcessState.ExitCode()
@@ -183,21 +180,20 @@ func tailOf(text string, most int) string { return text[max(0, len(text)-most):]
 
 // Folders of a shard that is under way.
 const (
-	programsFolder = "programs"
-	outFolder      = "out"
+	locksFolder = "locks"
+	outFolder   = "out"
 )
 
-// environ is the environment of a shard: programs that campaigns name come first, and the database is none of its business.
-func environ(programs string) []string {
-	list := slices.DeleteFunc(os.Environ(), func(v string) bool {
+// environ is the environment of a shard: the database is none of its business.
+func environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return name == databaseVariable || name == "PGPASSWORD" || name == "PATH"
+		return name == databaseVariable || name == "PGPASSWORD"
 	})
-	return append(list, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
 // args are the words behind sim that do a shard. All texts of the definition have been checked.
-func (s *sharder) args(scratch string, d *campaign.Definition, part shard.Shard) ([]string, error) {
+func (s *sharder) args(ctx context.Context, scratch string, d *campaign.Definition, part shard.Shard) ([]string, error) {
 	r := d.Real
 	lock := r.Lock
 	if r.Digest != "" {
@@ -205,8 +201,14 @@ func (s *sharder) args(scratch string, d *campaign.Definition, part shard.Shard)
 		if l == nil || l.digest != r.Digest {
 			return nil, fmt.Errorf("this worker has no lock %s with the digest %.16s", r.Lock, r.Digest)
 		}
+		switch now, err := trial.Digest(ctx, l.command); {
+		case err != nil:
+			return nil, err
+		case now != l.digest:
+			return nil, fmt.Errorf("the lock %s is another one than when this worker started: start the worker again", l.name)
+		}
 		var err error
-		if lock, err = l.place(filepath.Join(scratch, programsFolder)); err != nil {
+		if lock, err = l.place(scratch); err != nil {
 			return nil, err
 		}
 	}
@@ -244,24 +246,24 @@ func (s *sharder) args(scratch string, d *campaign.Definition, part shard.Shard)
 	return append(list, "--variant="+d.Variant, "--", file), nil
 }
 
-// place makes the program one that is started by its name, so that it is called the same on all machines, and returns what
+// place makes the program locks/NAME in the folder of a shard, so that it is called the same on all machines, and returns what
 // stands behind --lock for it. An image has a name already.
-func (l *namedLock) place(dir string) (string, error) {
+func (l *namedLock) place(scratch string) (string, error) {
 	if _, contained := program.Image(l.command); contained {
 		return shellquote.Join(l.command...), nil
 	}
 	here, err := os.Getwd()
 	if err == nil {
-		err = os.MkdirAll(dir, 0o755)
+		err = os.MkdirAll(filepath.Join(scratch, locksFolder), 0o755)
 	}
 	if err == nil {
 		script := fmt.Sprintf("#!/bin/sh\ncd %s && exec %s \"$@\"\n", shellquote.Join(here), shellquote.Join(l.command...))
-		err = os.WriteFile(filepath.Join(dir, l.name), []byte(script), 0o755)
+		err = os.WriteFile(filepath.Join(scratch, locksFolder, l.name), []byte(script), 0o755)
 	}
 	if err != nil {
 		return "", fmt.Errorf("failed to make the lock %s ready: %w", l.name, err)
 	}
-	return l.name, nil
+	return locksFolder + "/" + l.name, nil
 }
 
 // brought reads what a shard left in a folder.
@@ -321,8 +323,8 @@ func (a *app) searchedReal(f *campaignFlags, lock *namedLock) (*campaign.Definit
 	if f.rangeRuns == 0 {
 		shards = min(shards, shard.MostShards)
 	}
-	if shards > shard.MostShards || d.Runs > shard.MostShards*mostRealRange {
-		return nil, usageError("--runs %d --range %d: want up to %d ranges of up to %d runs", d.Runs, size, shard.MostShards, mostRealRange)
+	if shards > shard.MostShards || d.Runs > shards*campaign.MostShardRuns {
+		return nil, usageError("--runs %d --range %d: want up to %d ranges of up to %d runs", d.Runs, size, shard.MostShards, campaign.MostShardRuns)
 	}
 	d.Real.Shards = int64(shards)
 	return d, nil
@@ -343,12 +345,8 @@ func (a *app) startRealSearch(ctx context.Context, f campaignFlags, jobs int) er
 	return a.startReal(ctx, f.database, d, realFlags{jobs: jobs}, lock, []string{f.lock}, f.searchFlags)
 }
 
-const (
-	// realRange is how many runs among real servers a worker makes at a time: about half a minute's.
-	realRange = 300
-	// mostRealRange is how many it can make before it counts as stuck.
-	mostRealRange = 20_000
-)
+// realRange is how many runs among real servers a worker makes at a time: about half a minute's.
+const realRange = 300
 
 // auditCampaignFlags are those of sim campaign start audit.
 type auditCampaignFlags struct {
@@ -431,6 +429,11 @@ func (a *app) startReal(ctx context.Context, db database, d *campaign.Definition
 		if do, err = a.doer(ctx, able); err != nil {
 			return err
 		}
+		leave, err := a.enterLive(false)
+		if err != nil {
+			return err
+		}
+		defer leave()
 	}
 	store, err := a.openCampaigns(ctx, db, true)
 	if err != nil {
@@ -446,7 +449,7 @@ func (a *app) startReal(ctx context.Context, db database, d *campaign.Definition
 		fmt.Fprintf(a.stdout, "  work on it  %s, on any machine, with the same --db\n  look at it  sim campaign watch %d, with the same --db\n", workerFor(d), id)
 		return nil
 	}
-	return a.carryOutReal(ctx, store, id, do, f)
+	return a.carryOut(ctx, store, id, do, 0, f)
 }
 
 // workerFor is the command of a worker that can work on a campaign.
@@ -462,52 +465,61 @@ func workerFor(d *campaign.Definition) string {
 	return "sim worker --live"
 }
 
-func (a *app) carryOutReal(ctx context.Context, store *campaigns, id int64, do *campaign.Doer, f searchFlags) error {
-	fmt.Fprintf(a.stderr, "campaign %d (Ctrl-C ends it in order; sim campaign resume goes on)\n", id)
-	w, err := store.StartReal(ctx, do, a.trouble)
-	if err != nil {
-		return databaseError(ctx, err)
-	}
-	_, err = a.follow(ctx, store.Store, id)
-	w.Stop()
-	if err != nil {
-		return err
-	}
-	return a.reportCampaign(ctx, store.Store, id, f)
-}
-
 // reportShards merges the shards of a campaign that are done, as sim merge does.
 func (a *app) reportShards(ctx context.Context, store *campaign.Store, d *campaign.Definition, st *campaign.Status, f searchFlags) error {
-	if f.html != "" && d.Real.Command == campaign.Audit {
-		return usageError("--html is for searches: an audit's card has a page of its own")
+	if err := htmlFits(d, f); err != nil {
+		return err
 	}
 	scratch, err := machine.Scratch()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = machine.Discard(scratch) }()
-	n := 0
-	err = store.Shards(context.WithoutCancel(ctx), st.ID, func(packed []byte) error {
+	n, left := 0, int64(shard.MostUnpacked)
+	var damaged error
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), unpackWithin)
+	defer cancel()
+	err = store.Shards(limited, st.ID, func(packed []byte) error {
 		n++
-		return shard.Unpack(packed, filepath.Join(scratch, shard.Shards))
+		damaged = shard.Unpack(packed, filepath.Join(scratch, shard.Shards), &left)
+		return damaged
 	})
-	if err != nil {
+	switch {
+	case damaged != nil:
+		return damaged
+	case err != nil:
 		return campaignError(ctx, st.ID, err)
 	}
 	tell := func() { fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  campaign   %d: %s\n", st.ID, stateOf(st)) }
+	var failed error
+	if st.State == campaign.Failed {
+		failed = &trial.EnvironmentError{Err: fmt.Errorf("campaign %d failed: %s", st.ID, st.Failure)}
+	}
 	if n == 0 {
 		tell()
-		return ended(ctx, "interrupted; no shard is done", false, true)
+		return cmp.Or(failed, ended(ctx, "interrupted; no shard is done", false, true))
 	}
 	whole, err := shard.Collect(scratch)
 	if err != nil {
 		return usageError("%w", err)
 	}
-	out := cmp.Or(f.out, filepath.Join(a.project.Out, "campaigns", fmt.Sprint(st.ID)))
+	// Campaigns of several databases have the same numbers.
+	out := cmp.Or(f.out, filepath.Join(a.project.Out, "campaigns", fmt.Sprintf("%d-%s", st.ID, st.Created.UTC().Format("20060102-150405"))))
 	err = a.merge(ctx, whole, mergeFlags{out: out, partial: true, html: f.html})
 	tell()
 	if ctx.Err() != nil {
 		return &exitError{exitInterrupted, errors.New("interrupted; what was found is kept")}
 	}
-	return err
+	return cmp.Or(failed, err)
+}
+
+// unpackWithin bounds how long it may take to read all shards.
+const unpackWithin = 10 * time.Minute
+
+// htmlFits refuses --html where there is nothing to write there.
+func htmlFits(d *campaign.Definition, f searchFlags) error {
+	if f.html != "" && d.Real != nil && d.Real.Command == campaign.Audit {
+		return usageError("--html is for searches: an audit's card has a page of its own")
+	}
+	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
 // progress tells on stderr what is going on: one line that is written over
@@ -156,7 +158,8 @@ func meter[T any](a *app, began time.Time, line func(state T, took time.Duration
 // phase shows at a terminal what is being done, in the place of what was shown before.
 func (a *app) phase(text string) {
 	if a.isTerminal(a.stderr) {
-		fmt.Fprint(a.stderr, "\r\x1b[K"+text)
+		fmt.Fprint(a.stderr, "\r\x1b[K")
+		fmt.Fprint(report.PlainLines{Writer: a.stderr}, text)
 	}
 }
 

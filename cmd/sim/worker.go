@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -80,19 +79,18 @@ func (a *app) worker(ctx context.Context, db database, able realFlags, metrics s
 		if do, err = a.doer(ctx, able); err != nil {
 			return err
 		}
+		leave, err := a.enterLive(false)
+		if err != nil {
+			return err
+		}
+		defer leave()
 	}
 	store, err := a.openCampaigns(ctx, db, false)
 	if err != nil {
 		return err
 	}
 	defer store.close()
-	var w *campaign.Worker
-	if do != nil {
-		w, err = store.StartReal(ctx, do, a.trouble)
-	} else {
-		debug.SetGCPercent(runsLeaveLittle)
-		w, err = store.Start(ctx, slotsOf(able.jobs), a.trouble)
-	}
+	w, err := a.startWorker(ctx, store.Store, do, able.jobs)
 	if err != nil {
 		return databaseError(ctx, err)
 	}

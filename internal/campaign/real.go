@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kballard/go-shellquote"
@@ -56,6 +55,9 @@ func CheckLockName(name string) error {
 	return nil
 }
 
+// MostShardRuns bounds a shard of a search: with more runs it could not be told from one that is stuck.
+const MostShardRuns = 20_000
+
 // mostWords bounds texts of a definition that are no scenario, in bytes.
 const mostWords = 4096
 
@@ -91,8 +93,8 @@ func (d *Definition) checkReal() error {
 // checkSearch checks a search among real servers. What a scenario may do there is known to sim search.
 func (d *Definition) checkSearch() error {
 	switch {
-	case d.Runs == 0 || d.Runs > MostRuns || d.First > 1<<63:
-		return errors.New("its numbers of runs are out of bounds")
+	case d.Runs == 0 || d.Runs > uint64(d.Real.Shards)*MostShardRuns || d.First > 1<<63:
+		return fmt.Errorf("its numbers of runs are out of bounds: want at most %d for each shard", MostShardRuns)
 	case len(d.Scenario) > mostText:
 		return fmt.Errorf("its scenario has more than %d bytes", mostText)
 	case d.Scenario == "" && d.Real.Lock == "":
@@ -109,7 +111,7 @@ func (d *Definition) checkSearch() error {
 		switch {
 		case i < 0:
 			return fmt.Errorf("its scenario has no variant %q", d.Variant)
-		case d.Real.Lock == "" && s.Variants[i].Setup.Lock.Program != nil:
+		case d.Real.Lock == "" && slices.ContainsFunc(s.Variants, func(v scenario.Variant) bool { return v.Setup.Lock.Program != nil }):
 			return errors.New("its lock is a program of the scenario, which no worker starts")
 		}
 	}
@@ -163,8 +165,11 @@ type Abilities struct {
 	Programs map[string]string
 }
 
-// needs are all needs that the abilities satisfy.
-func (a *Abilities) needs() (list []string) {
+// Satisfies reports that the abilities are what a campaign needs.
+func (a *Abilities) Satisfies(need string) bool { return slices.Contains(a.Needs(), need) }
+
+// Needs are all needs that the abilities satisfy.
+func (a *Abilities) Needs() (list []string) {
 	for _, docker := range []bool{false, true} {
 		if docker && !a.Docker || !docker && !a.Servers {
 			continue
@@ -184,9 +189,11 @@ type Doer struct {
 	// Do does a shard. An error that is ErrUnfit comes from the campaign; others come from the machine.
 	Do func(ctx context.Context, d *Definition, s shard.Shard) (*Brought, error)
 
-	one sync.Mutex
-	// rest is until when the worker leaves jobs to others, because one went wrong here.
-	rest time.Time
+	// free has a value while no shard is under way.
+	free chan struct{}
+	// rest is until when the worker leaves jobs to others, because so many in a row went wrong here.
+	rest     time.Time
+	failures int
 }
 
 // ErrUnfit says that no worker can carry out a campaign.
@@ -204,12 +211,15 @@ type Brought struct {
 const (
 	// realTimeout ends a shard that does not come to its end: what is found is repeated and made smaller, which takes long.
 	realTimeout = time.Hour
-	// mostRealAttempts is how often a shard is tried on machines on which it goes wrong.
+	// mostRealAttempts is how often a shard is tried on machines on which it goes wrong, mostTimeouts where it takes too long.
 	mostRealAttempts = 8
-	// busyFor is how long a job goes back where the worker is at another one.
+	mostTimeouts     = 2
+	// A job waits for the worker to be free for a while, and then goes back, for others.
+	waitFor = 5 * time.Second
 	busyFor = time.Second
-	// restFor is how long a worker leaves jobs to others after one went wrong.
-	restFor = 10 * time.Second
+	// A worker leaves jobs to others after one went wrong, the longer the more went wrong in a row.
+	restFor  = 10 * time.Second
+	restMost = 10 * time.Minute
 	// mostBrought bounds what a shard stores, in bytes.
 	mostBrought = 256 << 20
 )
@@ -217,12 +227,24 @@ const (
 // doShard does the shard of a job.
 func (w *Worker) doShard(ctx context.Context, job *river.Job[rangeArgs]) error {
 	r := w.real
-	if !r.one.TryLock() {
-		return river.JobSnooze(busyFor)
+	if r == nil {
+		return errors.New("this worker does no shards")
 	}
-	defer r.one.Unlock()
+	select {
+	case <-r.free:
+		defer func() { r.free <- struct{}{} }()
+	case <-time.After(waitFor):
+		return river.JobSnooze(busyFor)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	if wait := time.Until(r.rest); wait > 0 {
-		return river.JobSnooze(min(wait, busyFor))
+		select {
+		case <-time.After(min(wait, waitFor)):
+			return river.JobSnooze(busyFor)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 	if _, done, err := w.wanted(ctx, job.Args); done || err != nil {
 		return err
@@ -231,7 +253,7 @@ func (w *Worker) doShard(ctx context.Context, job *river.Job[rangeArgs]) error {
 	if err != nil {
 		return err
 	}
-	if d.Real == nil || job.Args.Range < 0 || job.Args.Range >= d.Real.Shards || !slices.Contains(r.needs(), d.Need()) {
+	if d.Real == nil || job.Args.Range < 0 || job.Args.Range >= d.Real.Shards || !r.Satisfies(d.Need()) {
 		return fmt.Errorf("campaign %d has no such shard for this worker", job.Args.Campaign)
 	}
 	began := time.Now()
@@ -245,16 +267,31 @@ func (w *Worker) doShard(ctx context.Context, job *river.Job[rangeArgs]) error {
 	if err == nil && len(brought.Packed) > mostBrought {
 		err = fmt.Errorf("%w: a shard has more than %d bytes: more shards are smaller", ErrUnfit, mostBrought)
 	}
+	late := errors.Is(context.Cause(ctx), context.DeadlineExceeded)
 	switch {
 	case err == nil:
+		r.failures = 0
 		return w.keep(ctx, job, brought, time.Since(began))
-	case ctx.Err() != nil:
+	case late && job.Attempt >= mostTimeouts:
+		return w.giveUp(job, fmt.Errorf("it was not done within %v: more shards are smaller", realTimeout))
+	case errors.Is(err, ErrUnfit), job.Attempt >= mostRealAttempts && ctx.Err() == nil:
+		return w.giveUp(job, err)
+	case ctx.Err() != nil && !late:
 		return err
-	case errors.Is(err, ErrUnfit), job.Attempt >= mostRealAttempts:
-		return errors.Join(err, w.end(ctx, job.Args.Campaign, Failed, fmt.Sprintf("shard %d: %.4000v", job.Args.Range+1, err)))
 	}
-	r.rest = time.Now().Add(restFor)
+	r.rest = time.Now().Add(min(restFor<<min(r.failures, 10), restMost))
+	r.failures++
 	return err
+}
+
+// giveUp ends a campaign of which a shard cannot be done.
+func (w *Worker) giveUp(job *river.Job[rangeArgs], why error) error {
+	limited, cancel := context.WithTimeout(context.Background(), stopWithin)
+	defer cancel()
+	if err := w.end(limited, job.Args.Campaign, Failed, fmt.Sprintf("shard %d: %.4000v", job.Args.Range+1, why)); err != nil && !errors.Is(err, ErrOver) {
+		return err
+	}
+	return river.JobCancel(why)
 }
 
 // endReal ends a campaign among real servers once all shards are there.
@@ -292,9 +329,13 @@ func (s *Store) Shards(ctx context.Context, id int64, each func(packed []byte) e
 	return nil
 }
 
+// mostClasses bounds how many classes of violations are told apart.
+const mostClasses = 1000
+
 // classes are the violations that shards told of, by their names.
 func (s *Store) classes(ctx context.Context, id int64) (list []explore.Class, err error) {
-	rows, err := s.pool.Query(ctx, "select found from redlock_sim.result where campaign = $1 and found <> '[]' order by range limit $2", id, shard.MostShards)
+	rows, err := s.pool.Query(ctx, "select found from redlock_sim.result where campaign = $1 and found <> '[]' and length(found::text) <= $3 order by range limit $2",
+		id, shard.MostShards, mostText)
 	if err != nil {
 		return nil, fmt.Errorf("failed to look at the campaign: %w", err)
 	}
@@ -310,9 +351,10 @@ func (s *Store) classes(ctx context.Context, id int64) (list []explore.Class, er
 		}
 		for _, c := range found {
 			i := slices.IndexFunc(list, func(l explore.Class) bool { return l.Name == c.Name })
-			if i < 0 {
+			switch {
+			case i < 0 && len(list) < mostClasses:
 				list = append(list, c)
-			} else {
+			case i >= 0:
 				list[i].Runs += c.Runs
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/riverqueue/river"
+
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/shard"
 )
@@ -193,5 +195,44 @@ func TestRealDefinitions(t *testing.T) {
 	good := Definition{Real: &Real{Command: Search, Lock: "redlock --switch quorum", Shards: 1}, Runs: 1}
 	if err := good.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A campaign may have more shards than are ever queued at once of others.
+func TestManyShards(t *testing.T) {
+	s := open(t, newDatabase(t), "build")
+	const shards = ahead + 2*perSlot
+	id, err := s.Create(t.Context(), audited(shards, "d1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	workReal(t, s, doer("d1", func(context.Context, shard.Shard) (*Brought, error) {
+		return &Brought{Packed: []byte("x"), Runs: 1}, nil
+	}))
+	if st := over(t, s, id); st.State != Done || st.Runs != shards {
+		t.Errorf("%+v", st)
+	}
+}
+
+// A job of the other kind than a worker's is refused, whatever put it there.
+func TestShardForAWorkerOfTheVirtualWorld(t *testing.T) {
+	s := open(t, newDatabase(t), "build")
+	id, err := s.Create(t.Context(), definition(t, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.insert.Insert(t.Context(), rangeArgs{Campaign: id, Range: 0, Real: true}, &river.InsertOpts{Queue: queueOf("build", virtual)}); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan error, 100)
+	w, err := s.Start(t.Context(), 1, func(err error) { told <- err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	for err := range told {
+		if err != nil && strings.Contains(err.Error(), "does no shards") {
+			return
+		}
 	}
 }

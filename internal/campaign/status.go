@@ -66,6 +66,8 @@ type WorkerStatus struct {
 	Ranges int64     `json:"ranges"`
 	Runs   int64     `json:"runs"`
 	Seen   time.Time `json:"seen"`
+	// Can are the needs that it satisfies.
+	Can []string `json:"can"`
 }
 
 // Point is how far a campaign was at a time.
@@ -202,7 +204,7 @@ func (s *Store) Status(ctx context.Context, id int64) (*Status, error) {
 
 // workers are those that are alive.
 func (s *Store) workers(ctx context.Context) ([]WorkerStatus, error) {
-	rows, err := s.pool.Query(ctx, `select left(id, 100), left(host, 100), pid, left(build, 200), slots, busy, ranges, runs, seen_at from redlock_sim.worker
+	rows, err := s.pool.Query(ctx, `select left(id, 100), left(host, 100), pid, left(build, 200), slots, busy, ranges, runs, seen_at, can[1:100] from redlock_sim.worker
 		where seen_at > now() - $1::interval order by host, pid limit $2`, s.timing.LostAfter, mostWorkers)
 	if err != nil {
 		return nil, fmt.Errorf("failed to look for workers: %w", err)

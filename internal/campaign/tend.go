@@ -237,7 +237,10 @@ func (t *tended) fill() error {
 	if err != nil {
 		return err
 	}
-	end := min(t.merged+min(ahead+perSlot*slots, mostAhead), t.e.firstRange+t.e.ranges)
+	end := t.e.firstRange + t.e.ranges
+	if t.d.Real == nil { // shards are few, and not merged here
+		end = min(t.merged+min(ahead+perSlot*slots, mostAhead), end)
+	}
 	var jobs []river.InsertManyParams
 	job := func(r int64, priority int) {
 		jobs = append(jobs, river.InsertManyParams{Args: rangeArgs{Campaign: t.id, Range: r, Real: t.d.Real != nil},

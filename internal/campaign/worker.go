@@ -105,7 +105,9 @@ func (s *Store) Start(ctx context.Context, slots int, trouble func(error)) (*Wor
 
 // StartReal begins to do shards among real servers, one after the other: whoever measures real time needs the machine.
 func (s *Store) StartReal(ctx context.Context, do *Doer, trouble func(error)) (*Worker, error) {
-	return s.start(ctx, &Worker{slots: 1, needs: do.needs(), real: do, trouble: trouble})
+	do.free = make(chan struct{}, 1)
+	do.free <- struct{}{}
+	return s.start(ctx, &Worker{slots: 1, needs: do.Needs(), real: do, trouble: trouble})
 }
 
 func (s *Store) start(ctx context.Context, w *Worker) (*Worker, error) {
@@ -250,16 +252,26 @@ func (w *Worker) tendAll(ctx context.Context) error {
 // Stop ends the worker. The ranges that are being carried out go back, for others or for later.
 func (w *Worker) Stop() {
 	w.closing.Store(true)
-	limited, cancel := context.WithTimeout(context.Background(), stopWithin)
-	defer cancel()
+	within := stopWithin
+	if w.real != nil {
+		within += StopShardWithin
+	}
+	limited, cancel := context.WithTimeout(context.Background(), within)
 	_ = w.client.StopAndCancel(limited) // where the database is gone, others take over
+	cancel()
 	w.stop()
 	w.stopped.Wait()
+	limited, cancel = context.WithTimeout(context.Background(), stopWithin)
+	defer cancel()
 	_, _ = w.pool.Exec(limited, "update redlock_sim.worker set seen_at = '-infinity', busy = 0 where id = $1", w.ID)
 }
 
-// stopWithin bounds how long a worker waits for the database when it ends.
-const stopWithin = 5 * time.Second
+// stopWithin bounds how long a worker waits for the database when it ends, StopShardWithin how long a shard may take to put
+// everything away.
+const (
+	stopWithin      = 5 * time.Second
+	StopShardWithin = 10 * time.Second
+)
 
 // ranger is River's worker for ranges.
 type ranger struct {
@@ -296,10 +308,11 @@ func (r *ranger) Work(ctx context.Context, job *river.Job[rangeArgs]) error {
 	}
 	err := carryOut(ctx, job)
 	var snooze *river.JobSnoozeError
+	var given *river.JobCancelError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &snooze):
+	case errors.As(err, &snooze), errors.As(err, &given):
 		return err
 	case errors.Is(context.Cause(ctx), errOver), errors.Is(err, errOver):
 		return river.JobCancel(errOver)

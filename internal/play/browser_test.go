@@ -73,6 +73,8 @@ func settled(b *tab.Tab) {
 			const p = window.playground, state = document.getElementById("play")?.dataset.state;
 			if (!p || !state) return setTimeout(look, 20);
 			await p.ready;
+			// A page that has another width hears of it after the next layout, and then runs again.
+			await new Promise((next) => { requestAnimationFrame(() => setTimeout(next)); setTimeout(next, 500); });
 			await p.idle();
 			done();
 		};

@@ -10,10 +10,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 )
 
-// mostUnpacked bounds a shard's folder, in bytes.
-const mostUnpacked = 4 << 30
+// MostUnpacked bounds what is unpacked of all shards together, in bytes.
+const MostUnpacked = 16 << 30
 
 // Pack writes a folder as one text, for Unpack.
 func Pack(dir string) ([]byte, error) {
@@ -29,8 +30,9 @@ func Pack(dir string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Unpack lays out what Pack wrote. Nothing is written outside dir, and nothing but files and folders.
-func Unpack(packed []byte, dir string) error {
+// Unpack lays out what Pack wrote of one shard: a folder in dir that is not there yet. Nothing is written outside it, and nothing but
+// files and folders. Left is how many bytes may still be written.
+func Unpack(packed []byte, dir string, left *int64) error {
 	fail := func(err error) error { return fmt.Errorf("failed to unpack a shard: %w", err) }
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fail(err)
@@ -44,21 +46,30 @@ func Unpack(packed []byte, dir string) error {
 	if err != nil {
 		return fail(err)
 	}
-	limited := &io.LimitedReader{R: z, N: mostUnpacked}
-	t := tar.NewReader(limited)
+	own := ""
+	t := tar.NewReader(z)
 	for files := 0; ; files++ {
 		h, err := t.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
-		case limited.N <= 0:
-			return fail(fmt.Errorf("it has more than %d bytes", mostUnpacked))
 		case err != nil:
 			return fail(err)
 		case files == mostFiles:
 			return fail(fmt.Errorf("it has more than %d files", mostFiles))
 		}
 		name := filepath.FromSlash(path.Clean(h.Name))
+		first, _, _ := strings.Cut(filepath.ToSlash(name), "/")
+		if own == "" {
+			if _, err := root.Lstat(first); err == nil {
+				return fail(fmt.Errorf("%s is there already", first))
+			}
+			own = first
+		}
+		const block = 512 // of an archive: a small file, or an empty one, counts as one
+		if *left -= h.Size + block; first != own || h.Size < 0 || *left < 0 {
+			return fail(errors.New("it is more than one folder, or too large"))
+		}
 		switch h.Typeflag {
 		case tar.TypeDir:
 			err = root.MkdirAll(name, 0o755)

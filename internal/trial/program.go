@@ -268,7 +268,7 @@ func Digest(ctx context.Context, command []string) (string, error) {
 		} else if file != "" {
 			content := sha256.New()
 			if err := copyFile(content, file); err != nil {
-				return "", err
+				return "", &EnvironmentError{Err: err}
 			}
 			word = fmt.Sprintf("%x", content.Sum(nil))
 		}

@@ -301,16 +301,10 @@ var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 func auditLocks(f auditFlags) ([]audit.Lock, error) {
 	var list []audit.Lock
 	for _, text := range f.locks {
-		label, command := "", text
-		if m := labelled.FindStringSubmatch(text); m != nil {
-			label, command = m[1], m[2]
-		}
-		own, err := standIn(command)
+		label, own, err := labelledLock(text)
 		switch {
 		case err != nil:
 			return nil, err
-		case own == nil:
-			return nil, usageError("--lock %s: name a lock", text)
 		case own.Program != nil && f.world == trial.Virtual:
 			return nil, usageError("--lock %s: %w\nhint: --world live", text, trial.ErrNotVirtual)
 		case label == "":
@@ -325,6 +319,18 @@ func auditLocks(f auditFlags) ([]audit.Lock, error) {
 		list = append(list, audit.Lock{Label: label, StandIn: own})
 	}
 	return list, nil
+}
+
+// labelledLock reads NAME=LOCK; the label is empty where there is no name.
+func labelledLock(text string) (label string, own *scenario.StandIn, err error) {
+	command := text
+	if m := labelled.FindStringSubmatch(text); m != nil {
+		label, command = m[1], m[2]
+	}
+	if own, err = standIn(command); err == nil && own == nil {
+		err = usageError("--lock %s: name a lock", text)
+	}
+	return label, own, err
 }
 
 func labelsOf(locks []audit.Lock) []string {

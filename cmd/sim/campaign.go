@@ -129,7 +129,7 @@ flags, 4 the database cannot be used.`,
 
 // campaignEndFlags say where what is found goes.
 func (a *app) campaignEndFlags(c *cobra.Command, f *searchFlags) {
-	c.Flags().StringVar(&f.out, "out", "", "folder for what is found (default: found in the folder for reports; of work among real servers campaigns/N there)")
+	c.Flags().StringVar(&f.out, "out", "", "folder for what is found (default: found in the folder for reports; of work among real servers, one below campaigns/ there)")
 	c.Flags().StringVar(&f.html, "html", "", "also write a summary to this HTML page")
 }
 

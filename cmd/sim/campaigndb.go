@@ -40,12 +40,17 @@ type campaigns struct {
 	*campaign.Store
 	// kept is sim's own server; nil: the database is elsewhere.
 	kept *postgres.Kept
+	// leave puts away what is left of runs among real servers; nil: there were none.
+	leave func()
 }
 
 func (c *campaigns) close() {
 	c.Close()
 	if c.kept != nil {
 		c.kept.Close()
+	}
+	if c.leave != nil {
+		c.leave()
 	}
 }
 
@@ -132,7 +137,7 @@ func (a *app) openKept(ctx context.Context, folder, build string, timing campaig
 	if err == nil {
 		var store *campaign.Store
 		if store, err = campaign.Open(ctx, config, build, timing); err == nil {
-			return &campaigns{store, kept}, nil
+			return &campaigns{Store: store, kept: kept}, nil
 		}
 	}
 	kept.Close()

@@ -56,18 +56,17 @@ database elsewhere go on as soon as there is a sim worker.`,
 					return usageError("campaign %d needs the lock %s\nhint: --lock %[2]s='COMMAND'", id, d.Real.Lock)
 				}
 				able.jobs, able.docker = f.jobs, d.Real.Nodes == string(server.Docker)
-				do, err := a.doer(c.Context(), able)
+				named, err := able.named(c.Context())
+				if err != nil {
+					return err
+				}
+				do, err := a.doer(c.Context(), store, able, named)
 				if err != nil {
 					return err
 				}
 				if !do.Satisfies(d.Need()) {
 					return usageError("campaign %d needs %s; this machine has %s\nhint: it is carried out with the program with which it began", id, d.Need(), strings.Join(do.Needs(), "; "))
 				}
-				leave, err := a.enterLive(false)
-				if err != nil {
-					return err
-				}
-				defer leave()
 				return a.carryOut(c.Context(), store, id, do, 0, f.searchFlags)
 			})
 		},

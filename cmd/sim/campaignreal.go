@@ -38,16 +38,10 @@ type namedLock struct {
 
 // namedLockOf reads NAME=COMMAND, or COMMAND, which is called as on a report card; nil: it is a lock of sim.
 func namedLockOf(ctx context.Context, text string) (*namedLock, error) {
-	name, command := "", text
-	if m := labelled.FindStringSubmatch(text); m != nil {
-		name, command = m[1], m[2]
-	}
-	own, err := standIn(command)
+	name, own, err := labelledLock(text)
 	switch {
 	case err != nil:
 		return nil, err
-	case own == nil:
-		return nil, usageError("--lock %q: name a lock", text)
 	case own.Program == nil && name != "":
 		return nil, usageError("--lock %s: %s is a lock of sim, and needs no name", text, own.BuiltIn.Algorithm)
 	case own.Program == nil:
@@ -76,8 +70,26 @@ func (f *realFlags) lockFlag(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.locks, "lock", nil, "a lock program that campaigns may name, as NAME='COMMAND' (repeatable); campaigns know its name and what it consists of, and never its command")
 }
 
-// doer is what does shards among real servers on this machine.
-func (a *app) doer(ctx context.Context, f realFlags) (*campaign.Doer, error) {
+// named are the lock programs of the command line.
+func (f *realFlags) named(ctx context.Context) (list []*namedLock, err error) {
+	for _, text := range f.locks {
+		l, err := namedLockOf(ctx, text)
+		switch {
+		case err != nil:
+			return nil, err
+		case l == nil:
+			return nil, usageError("--lock %s: that is a lock of sim, which each worker has\nhint: --live", text)
+		case slices.ContainsFunc(list, func(o *namedLock) bool { return o.name == l.name }):
+			return nil, usageError("two locks are called %q\nhint: --lock name='COMMAND'", l.name)
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+// doer is what does shards among real servers on this machine. What they leave is put away when the store is closed: not before, for
+// sim's own database is a child of this process, too.
+func (a *app) doer(ctx context.Context, store *campaigns, f realFlags, named []*namedLock) (*campaign.Doer, error) {
 	if err := a.live(); err != nil {
 		return nil, err
 	}
@@ -99,17 +111,11 @@ func (a *app) doer(ctx context.Context, f realFlags) (*campaign.Doer, error) {
 		engine.Close()
 	}
 	locks := make(map[string]*namedLock)
-	for _, text := range f.locks {
-		l, err := namedLockOf(ctx, text)
-		switch {
-		case err != nil:
-			return nil, err
-		case l == nil:
-			return nil, usageError("--lock %s: that is a lock of sim, which each worker has\nhint: --live", text)
-		case locks[l.name] != nil:
-			return nil, usageError("two locks are called %q\nhint: --lock name='COMMAND'", l.name)
-		}
+	for _, l := range named {
 		locks[l.name], able.Programs[l.name] = l, l.digest
+	}
+	if store.leave, err = a.enterLive(false); err != nil {
+		return nil, err
 	}
 	do := &sharder{self: self, locks: locks, jobs: f.jobs}
 	return &campaign.Doer{Abilities: able, Do: do.do}, nil
@@ -342,7 +348,7 @@ func (a *app) startRealSearch(ctx context.Context, f campaignFlags, jobs int) er
 	if err != nil {
 		return err
 	}
-	return a.startReal(ctx, f.database, d, realFlags{jobs: jobs}, lock, []string{f.lock}, f.searchFlags)
+	return a.startReal(ctx, f.database, d, realFlags{jobs: jobs}, lock, f.searchFlags)
 }
 
 // realRange is how many runs among real servers a worker makes at a time: about half a minute's.
@@ -390,7 +396,7 @@ cannot be used.`,
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random")
 	c.Flags().Int64Var(&f.shards, "shards", 8, fmt.Sprintf("into how many shards to divide it, 1 to %d", shard.MostShards))
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "without --db: how many cases to run at once (default: as sim audit)")
-	c.Flags().StringVar(&f.out, "out", "", "without --db: folder for the card (default: campaigns/N in the folder for reports)")
+	c.Flags().StringVar(&f.out, "out", "", "without --db: folder for the card (default: one below campaigns/ in the folder for reports)")
 	f.databaseFlags(a, c)
 	return c
 }
@@ -411,35 +417,29 @@ func (a *app) startAudit(ctx context.Context, f auditCampaignFlags) error {
 	if lock != nil {
 		d.Real.Lock, d.Real.Digest = lock.name, lock.digest
 	}
-	return a.startReal(ctx, f.database, d, realFlags{docker: f.nodes == string(server.Docker), jobs: f.jobs}, lock, f.locks, searchFlags{out: f.out})
+	return a.startReal(ctx, f.database, d, realFlags{docker: f.nodes == string(server.Docker), jobs: f.jobs}, lock, searchFlags{out: f.out})
 }
 
 // startReal begins a campaign among real servers, and carries it out where it is one of this machine alone.
-func (a *app) startReal(ctx context.Context, db database, d *campaign.Definition, able realFlags, lock *namedLock, locks []string, f searchFlags) error {
+func (a *app) startReal(ctx context.Context, db database, d *campaign.Definition, able realFlags, lock *namedLock, f searchFlags) error {
 	if err := d.Check(); err != nil {
 		return usageError("%w", err)
-	}
-	var do *campaign.Doer
-	local := cmp.Or(db.url, a.env(databaseVariable)) == ""
-	if lock != nil {
-		able.locks = locks
-	}
-	if local {
-		var err error
-		if do, err = a.doer(ctx, able); err != nil {
-			return err
-		}
-		leave, err := a.enterLive(false)
-		if err != nil {
-			return err
-		}
-		defer leave()
 	}
 	store, err := a.openCampaigns(ctx, db, true)
 	if err != nil {
 		return err
 	}
 	defer store.close()
+	var do *campaign.Doer
+	if store.kept != nil {
+		var named []*namedLock
+		if lock != nil {
+			named = append(named, lock)
+		}
+		if do, err = a.doer(ctx, store, able, named); err != nil {
+			return err
+		}
+	}
 	id, err := store.Create(ctx, *d)
 	if err != nil {
 		return databaseError(ctx, err)

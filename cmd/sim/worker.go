@@ -73,23 +73,21 @@ func slotsOf(jobs int) int {
 }
 
 func (a *app) worker(ctx context.Context, db database, able realFlags, metrics string) error {
-	var do *campaign.Doer
-	if able.live || able.docker || len(able.locks) > 0 {
-		var err error
-		if do, err = a.doer(ctx, able); err != nil {
-			return err
-		}
-		leave, err := a.enterLive(false)
-		if err != nil {
-			return err
-		}
-		defer leave()
+	named, err := able.named(ctx)
+	if err != nil {
+		return err
 	}
 	store, err := a.openCampaigns(ctx, db, false)
 	if err != nil {
 		return err
 	}
 	defer store.close()
+	var do *campaign.Doer
+	if able.live || able.docker || len(named) > 0 {
+		if do, err = a.doer(ctx, store, able, named); err != nil {
+			return err
+		}
+	}
 	w, err := a.startWorker(ctx, store.Store, do, able.jobs)
 	if err != nil {
 		return databaseError(ctx, err)

@@ -2,7 +2,6 @@ package campaign
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/kballard/go-shellquote"
 	"github.com/riverqueue/river"
 
@@ -313,17 +313,8 @@ func (s *Store) Shards(ctx context.Context, id int64, each func(packed []byte) e
 	if err != nil {
 		return fmt.Errorf("failed to read what came of the campaign: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var packed []byte
-		if err := rows.Scan(&packed); err != nil {
-			return fmt.Errorf("failed to read what came of the campaign: %w", err)
-		}
-		if err := each(packed); err != nil {
-			return err
-		}
-	}
-	if err := rows.Err(); err != nil {
+	var packed []byte
+	if _, err := pgx.ForEachRow(rows, []any{&packed}, func() error { return each(packed) }); err != nil {
 		return fmt.Errorf("failed to read what came of the campaign: %w", err)
 	}
 	return nil
@@ -339,16 +330,11 @@ func (s *Store) classes(ctx context.Context, id int64) (list []explore.Class, er
 	if err != nil {
 		return nil, fmt.Errorf("failed to look at the campaign: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var text []byte
-		var found []explore.Class
-		if err := rows.Scan(&text); err != nil {
-			return nil, fmt.Errorf("failed to look at the campaign: %w", err)
-		}
-		if err := json.Unmarshal(text, &found); err != nil {
-			return nil, fmt.Errorf("failed to look at the campaign: %w", err)
-		}
+	told, err := pgx.CollectRows(rows, pgx.RowTo[[]explore.Class])
+	if err != nil {
+		return nil, fmt.Errorf("failed to look at the campaign: %w", err)
+	}
+	for _, found := range told {
 		for _, c := range found {
 			i := slices.IndexFunc(list, func(l explore.Class) bool { return l.Name == c.Name })
 			switch {
@@ -358,9 +344,6 @@ func (s *Store) classes(ctx context.Context, id int64) (list []explore.Class, er
 				list[i].Runs += c.Runs
 			}
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("failed to look at the campaign: %w", err)
 	}
 	return list, nil
 }

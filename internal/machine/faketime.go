@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,8 +26,9 @@ type Faketime struct {
 	mu   sync.Mutex
 	stop chan struct{} // ends the writer of a moving offset
 	done chan struct{}
-	// offset at the instant since, and how it goes on from there.
+	// offset is what was written last, into the spare file number turn.
 	offset time.Duration
+	turn   int
 }
 
 // Bend is how a clock goes: it jumps by Jump, and then runs at Rate times the true rate. With
@@ -37,8 +39,22 @@ type Bend struct {
 	Strobe time.Duration
 }
 
-// tick is how often a moving offset is written.
-const tick = 2 * time.Millisecond
+// A moving offset is written so often that it is never further off than a quarter of the smallest step of Redis'
+// expiry, and within these bounds.
+const (
+	mostOff = 250 * time.Microsecond
+	minTick = 2 * time.Millisecond
+	maxTick = 20 * time.Millisecond
+)
+
+// tick is how often the offset of a clock at this rate is written.
+func (b Bend) tick() time.Duration {
+	drift := math.Abs(b.Rate - 1)
+	if b.Strobe > 0 || drift == 0 {
+		return minTick
+	}
+	return min(max(time.Duration(float64(mostOff)/drift), minTick), maxTick)
+}
 
 // FaketimeFolder is the folder for it in that of a process.
 const FaketimeFolder = "faketime"
@@ -175,7 +191,7 @@ func (c *Faketime) Set(b Bend) error {
 // run writes the moving offset until stop is closed.
 func (c *Faketime) run(b Bend, base time.Duration, stop <-chan struct{}) {
 	began := time.Now()
-	ticker := time.NewTicker(tick)
+	ticker := time.NewTicker(b.tick())
 	defer ticker.Stop()
 	for {
 		select {
@@ -189,8 +205,9 @@ func (c *Faketime) run(b Bend, base time.Duration, stop <-chan struct{}) {
 			now -= b.Jump
 		}
 		c.mu.Lock()
-		c.offset = now
-		_ = c.write(now) // the next tick tries again
+		if now != c.offset && c.write(now) == nil { // else the next tick tries again
+			c.offset = now
+		}
 		c.mu.Unlock()
 	}
 }
@@ -226,14 +243,32 @@ func (c *Faketime) Reset() error {
 	return c.write(0)
 }
 
-// write puts the offset into the file in one step, so that no process reads half of it.
+// spares is how many files take turns to be the file: enough that who has opened one has long read it when it is
+// written again.
+const spares = 8
+
+// write puts the offset into the file in one step, so that no process reads half of it. The files that take turns
+// stay: to make one and to delete one every few milliseconds costs a file system more than all the rest of a run.
 func (c *Faketime) write(offset time.Duration) error {
-	text := fmt.Sprintf("%+.6f\n", offset.Seconds())
-	if err := os.WriteFile(c.path+".new", []byte(text), 0o644); err != nil {
-		return fmt.Errorf("failed to set a clock: %w", err)
-	}
-	if err := os.Rename(c.path+".new", c.path); err != nil {
+	c.turn = (c.turn + 1) % spares
+	if err := c.show(fmt.Sprintf("%s.%d", c.path, c.turn), offset); err != nil {
+		_ = os.Remove(c.path + ".new")
 		return fmt.Errorf("failed to set a clock: %w", err)
 	}
 	return nil
+}
+
+func (c *Faketime) show(spare string, offset time.Duration) error {
+	f, err := os.OpenFile(spare, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "%+024.6f\n", offset.Seconds()) // always as long
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(spare, c.path+".new"); err != nil {
+		return err
+	}
+	return os.Rename(c.path+".new", c.path)
 }

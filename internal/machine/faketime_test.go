@@ -1,0 +1,59 @@
+package machine
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A process reads the file at any time, and as libfaketime does: all of it, as one number.
+func TestClockIsReadWholeWhileItRuns(t *testing.T) {
+	dir := t.TempDir()
+	clock, err := NewFaketime(dir, dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := clock.Set(Bend{Jump: 9999 * time.Millisecond, Rate: 50}); err != nil {
+		t.Fatal(err)
+	}
+	defer clock.Halt()
+	last := 9.998
+	for distinct := 0; distinct < 50; {
+		text, err := os.ReadFile(clock.File())
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := strconv.ParseFloat(strings.TrimSuffix(string(text), "\n"), 64)
+		if err != nil || !strings.HasSuffix(string(text), "\n") || now < last {
+			t.Fatalf("the clock showed %q after %f: %v", text, last, err)
+		}
+		if now > last {
+			last = now
+			distinct++
+		}
+	}
+	if err := clock.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(clock.File()); err != nil || strings.Trim(string(text), "+0.\n") != "" {
+		t.Fatalf("a clock that was set right shows %q, %v", text, err)
+	}
+}
+
+// What a clock that runs costs each time that it is written, with as many files beside it as a run makes.
+func BenchmarkClock(b *testing.B) {
+	dir := b.TempDir()
+	clock, err := NewFaketime(dir, dir, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var offset time.Duration
+	for b.Loop() {
+		offset += time.Millisecond
+		if err := clock.write(offset); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 func (r *realRedis) synced(t rapid.TB) (fsyncs, size int64) {
 	t.Helper()
 	thread := server.SyncThread{PID: r.PID()}
+	defer thread.Close()
 	r.settle(t, func() bool {
 		thread.Look() // INFO lets the server see the clock, and do what is due by it
 		done := r.persisted("aof_pending_bio_fsync") == "0" && r.persisted("aof_buffer_length") == "0"

@@ -103,7 +103,7 @@ func (n *Node) commonArguments() []string {
 	if n.watches {
 		return args
 	}
-	if !n.plain { // what it does by itself, such as to fsync, it does on time
+	if n.Persistence != world.NoPersistence { // it fsyncs on time
 		args = append(args, "--hz", "100")
 	}
 	args = append(args,

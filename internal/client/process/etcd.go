@@ -68,8 +68,18 @@ type etcdHeader struct {
 
 // setAbsent sets a key that is not there, under a lease. etcd's leases last whole
 // seconds, and not less than its election timeout: longer than was asked for, never
-// shorter.
+// shorter. A key that is there is seen without a lease: who waits asks often, and to make a lease and to take it
+// back are two more writes of etcd to its disk.
 func (e *etcd) setAbsent(ctx context.Context, c command.Command) command.Reply {
+	var has struct {
+		Count string `json:"count"`
+	}
+	if failed := e.ask(ctx, "kv/range", map[string]any{"key": b64(c.Key), "countOnly": true}, &has); failed != nil {
+		return *failed
+	}
+	if has.Count != "" && has.Count != "0" { // the gateway leaves out what is zero
+		return command.NilReply()
+	}
 	var lease struct {
 		ID string `json:"ID"`
 	}

@@ -16,7 +16,7 @@ import (
 
 // idleJobs is how many scenarios with servers of our own run at once for each processor where the machine is
 // idle: most of the time a run waits.
-const idleJobs = 6
+const idleJobs = 12
 
 // jobsFor is how many scenarios to run at once, and how many more while the machine is idle. An engine that starts
 // containers disturbs the runs beside it, and runs on the same existing servers are best kept apart. In the virtual

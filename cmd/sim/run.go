@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,7 +154,7 @@ used, 5 internal error, 130 interrupted.`,
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print each scenario's result as JSON on stdout, as in result.json")
 	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which runs are stored")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many scenarios to run at once (default: two for each processor, and up to six while the machine is idle; with --nodes docker or --lock image:NAME one for each two processors; with --nodes external one)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many scenarios to run at once (default: two for each processor, and up to twelve while the machine is idle; with --nodes docker or --lock image:NAME one for each two processors; with --nodes external one)")
 	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario this many times, each time with another seed, and say how often each verdict came; of the single runs only those with a new surprise are shown")
 	c.Flags().IntVar(&f.tries, "tries", a.project.Tries, "run a variant up to this many times, each time with another seed, until every violation that it expects has shown (default: 3 live, 1 virtual); what is expected to hold must hold in every try")
 	c.Flags().DurationVar(&f.timeout, "timeout", time.Hour, "how long one run may take in real time, in both worlds (the scenario's time_limit bounds simulated time in the virtual world); 0s: as long as it wants")
@@ -218,22 +219,31 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	if err != nil {
 		return fmt.Errorf("failed to find my own program: %w", err)
 	}
-	total := len(scenarios) * f.repeat
 	share, units, err := a.dealRuns(ctx, scenarios, &f)
 	if err != nil {
 		return err
 	}
 	var about time.Duration
+	starts := units
 	if f.world == trial.Live && len(units) > 1 {
-		about = programs.Estimate(ctx, scenarios, server.Provider(f.nodes), f.seed, f.repeat, max(f.jobs, f.idleJobs)) * time.Duration(len(units)) / time.Duration(total)
+		each := programs.Lengths(ctx, scenarios, server.Provider(f.nodes), f.seed)
+		lengths := make([]time.Duration, len(units))
+		for n, u := range units {
+			lengths[n] = each[u%len(each)]
+		}
+		atOnce := max(f.jobs, f.idleJobs)
+		about = trial.Together(lengths, atOnce)
 		fmt.Fprintf(a.stderr, "%s: about %v\n", words.Count(len(units), "run"), about.Round(time.Second))
+		if atOnce > 1 {
+			starts = longestFirst(units, each)
+		}
 	}
 	if f.world == trial.Virtual && slices.ContainsFunc(scenarios, isLong) {
 		debug.SetGCPercent(10) // nearly all that is in use is the history: what may be wasted beside it should be little
 	}
 	a.orderly.Store(true)
 	began := time.Now()
-	suite := &suite{app: a, scenarios: scenarios, flags: f, units: units, programs: programs, self: self, told: make(report.Told), progress: newProgress(a, len(units), about)}
+	suite := &suite{app: a, scenarios: scenarios, flags: f, units: units, starts: starts, programs: programs, self: self, told: make(report.Told), progress: newProgress(a, len(units), about)}
 	results := suite.run(ctx)
 	if err := suite.resting.Close(); err != nil {
 		return err
@@ -265,6 +275,14 @@ func (s *suite) conclude(ctx context.Context, results []*report.Result, took tim
 	return s.verdict(ctx, results)
 }
 
+// longestFirst orders runs within each round, so that no long one is left for the end, alone. each has how long
+// the scenarios take.
+func longestFirst(units []int, each []time.Duration) []int {
+	return slices.SortedStableFunc(slices.Values(units), func(a, b int) int {
+		return cmp.Or(cmp.Compare(a/len(each), b/len(each)), cmp.Compare(each[b%len(each)], each[a%len(each)]))
+	})
+}
+
 // isLong reports that a run of some variant has a history that is large in memory.
 func isLong(s *scenario.Scenario) bool {
 	return slices.ContainsFunc(s.Variants, func(v scenario.Variant) bool {
@@ -286,8 +304,9 @@ type suite struct {
 	*app
 	scenarios []*scenario.Scenario
 	flags     runFlags
-	// units are the runs to make: round by round, in the order of the scenarios.
-	units []int
+	// units are the runs to make: round by round, in the order of the scenarios. starts are the same in the order in
+	// which they begin.
+	units, starts []int
 	// missing are the shards that a merged suite lacks.
 	missing  []string
 	programs *trial.Programs
@@ -311,7 +330,7 @@ func (s *suite) run(ctx context.Context) []*report.Result {
 	s.done = make([]*trial.Trial, len(scenarios)*s.flags.repeat)
 	slots := newSlots(s.flags.jobs, s.flags.idleJobs)
 	var wg sync.WaitGroup
-	for _, i := range s.units {
+	for _, i := range s.starts {
 		slots.take(ctx)
 		if ctx.Err() != nil || s.flags.failFast && s.failed() {
 			break

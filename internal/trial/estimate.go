@@ -21,10 +21,10 @@ const (
 	unknownLength = 3 * time.Second
 )
 
-// Estimate is about how long scenarios take with real servers, each so many times and so many at once: as long as
-// the same runs take in simulated time. A lock program is simulated by the scenario's own lock.
-func (p *Programs) Estimate(ctx context.Context, list []*scenario.Scenario, nodes server.Provider, seed uint64, times, jobs int) time.Duration {
-	lengths := lengthsOf(ctx, list, seed, func(s *scenario.Scenario) (applies []scenario.Variant) {
+// Lengths are about how long each scenario takes with real servers: as long as the same runs take in simulated time. A lock
+// program is simulated by the scenario's own lock.
+func (p *Programs) Lengths(ctx context.Context, list []*scenario.Scenario, nodes server.Provider, seed uint64) []time.Duration {
+	return lengthsOf(ctx, list, seed, func(s *scenario.Scenario) (applies []scenario.Variant) {
 		for j, v := range p.subjects(s, nodes) {
 			if v.notApplicable == "" {
 				applies = append(applies, s.Variants[j])
@@ -32,15 +32,19 @@ func (p *Programs) Estimate(ctx context.Context, list []*scenario.Scenario, node
 		}
 		return applies
 	})
+}
+
+// Together is about how long runs of these lengths take, so many at once.
+func Together(lengths []time.Duration, jobs int) time.Duration {
 	var sum time.Duration
 	for _, l := range lengths {
 		sum += l
 	}
-	return max(slices.Max(lengths), sum*time.Duration(times)/time.Duration(jobs))
+	return max(slices.Max(lengths), sum/time.Duration(jobs))
 }
 
 // Lengths are about how long each scenario takes beside the others, whatever the machine and the lock program: with real servers
-// as Estimate has it, and in the virtual world as many milliseconds as it has variants.
+// as those of Programs.Lengths, and in the virtual world as many milliseconds as it has variants.
 func Lengths(ctx context.Context, list []*scenario.Scenario, where string, seed uint64) []time.Duration {
 	if where != Virtual {
 		return lengthsOf(ctx, list, seed, func(s *scenario.Scenario) []scenario.Variant { return s.Variants })

@@ -195,8 +195,10 @@ func (w *syncWatch) Stop() {
 // jobs, so that a job shows in how often it has begun to sleep.
 type SyncThread struct {
 	PID int
-	// status is its status file; nil: not found yet. It stays open, as it is read 2,000 times a second.
+	// status is its status file; nil: not found yet. It stays open, and text is what is read into, as that is done 2,000
+	// times a second.
 	status *os.File
+	text   []byte
 	// sleeps is how often it had begun to sleep by the last look.
 	sleeps int64
 }
@@ -260,12 +262,15 @@ func (s *SyncThread) state() (asleep bool, sleeps int64, err error) {
 			return false, 0, err
 		}
 	}
-	text := make([]byte, 4<<10) // it has 1.5 KB
-	n, err := s.status.ReadAt(text, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
+	n, err := s.status.ReadAt(s.text, 0)
+	for err == nil { // there may be more: who is in many groups has a long status
+		s.text = make([]byte, max(4<<10, 2*len(s.text)))
+		n, err = s.status.ReadAt(s.text, 0)
+	}
+	if !errors.Is(err, io.EOF) {
 		return false, 0, err
 	}
-	text = text[:n]
+	text := s.text[:n]
 	sleeps, err = strconv.ParseInt(statusField(text, "voluntary_ctxt_switches"), 10, 64)
 	return strings.HasPrefix(statusField(text, "State"), "S"), sleeps, err
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -51,5 +52,25 @@ func TestWhatWasLoadedIsFsynced(t *testing.T) {
 	w.Stop()
 	if got := w.size(); got != 100 {
 		t.Errorf("%d bytes are fsynced, want 100", got)
+	}
+}
+
+// What counts stands at the end of a status, which is long for a user of many groups.
+func TestLongStatus(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "status")
+	status := "Name:\tbio_aof\nState:\tS (sleeping)\nGroups:\t" + strings.Repeat("100000 ", 3000) + "\nvoluntary_ctxt_switches:\t17\nnonvoluntary_ctxt_switches:\t3\n"
+	if err := os.WriteFile(path, []byte(status), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	thread := SyncThread{status: file}
+	defer thread.Close()
+	for range 2 { // the second look has room for it
+		if asleep, sleeps, err := thread.state(); !asleep || sleeps != 17 || err != nil {
+			t.Errorf("asleep %v, %d times, %v", asleep, sleeps, err)
+		}
 	}
 }

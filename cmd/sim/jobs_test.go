@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
+	"time"
 )
 
 // A busy machine runs as many scenarios at once as are sure, an idle one up to most.
@@ -46,5 +48,19 @@ func TestSlots(t *testing.T) {
 			cancel()
 			s.take(ctx) // who is interrupted does not wait
 		})
+	}
+}
+
+// The longest run of a round begins first, equally long ones in the order of the scenarios, and no round before the one
+// before it.
+func TestLongestFirst(t *testing.T) {
+	t.Parallel()
+	each := []time.Duration{time.Second, 3 * time.Second, 2 * time.Second, 3 * time.Second}
+	units := []int{0, 1, 2, 3, 4, 6, 7} // a shard has some of each round
+	if got, want := longestFirst(units, each), []int{1, 3, 2, 0, 7, 6, 4}; !slices.Equal(got, want) {
+		t.Errorf("runs begin as %v, want %v", got, want)
+	}
+	if !slices.IsSorted(units) {
+		t.Errorf("the order of what is shown has changed: %v", units)
 	}
 }

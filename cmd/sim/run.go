@@ -227,14 +227,10 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	starts := units
 	if f.world == trial.Live && len(units) > 1 {
 		each := programs.Lengths(ctx, scenarios, server.Provider(f.nodes), f.seed)
-		lengths := make([]time.Duration, len(units))
-		for n, u := range units {
-			lengths[n] = each[u%len(each)]
-		}
 		atOnce := max(f.jobs, f.idleJobs)
-		about = trial.Together(lengths, atOnce)
+		about = trial.Together(lengthsOf(units, each), atOnce)
 		fmt.Fprintf(a.stderr, "%s: about %v\n", words.Count(len(units), "run"), about.Round(time.Second))
-		if atOnce > 1 {
+		if atOnce > 1 { // one after the other they come in the order in which they are shown
 			starts = longestFirst(units, each)
 		}
 	}
@@ -273,6 +269,15 @@ func (s *suite) conclude(ctx context.Context, results []*report.Result, took tim
 		}
 	}
 	return s.verdict(ctx, results)
+}
+
+// lengthsOf are how long runs take; each has how long the scenarios take.
+func lengthsOf(units []int, each []time.Duration) []time.Duration {
+	lengths := make([]time.Duration, len(units))
+	for i, u := range units {
+		lengths[i] = each[u%len(each)]
+	}
+	return lengths
 }
 
 // longestFirst orders runs within each round, so that no long one is left for the end, alone. each has how long

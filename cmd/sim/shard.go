@@ -92,36 +92,31 @@ func (f *runFlags) checkShard(seedGiven bool) error {
 
 // dealRuns says which runs are to be made: all, or those of the shard, whose results then go into its folder.
 func (a *app) dealRuns(ctx context.Context, scenarios []*scenario.Scenario, f *runFlags) (*share, []int, error) {
-	total := len(scenarios) * f.repeat
+	units := make([]int, len(scenarios)*f.repeat)
+	for i := range units {
+		units[i] = i
+	}
 	s, err := parseShard(f.shard, true)
 	if err != nil || s.Of == 0 {
-		units := make([]int, total)
-		for i := range units {
-			units[i] = i
-		}
 		return nil, units, err
 	}
-	work := shard.Work{Command: "run", Seed: f.seed, Units: uint64(total), Flags: map[string]string{
+	work := shard.Work{Command: "run", Seed: f.seed, Units: uint64(len(units)), Flags: map[string]string{
 		"world": f.world, "nodes": f.nodes, "lock": f.lock, "as-programs": fmt.Sprint(f.asPrograms), "repeat": fmt.Sprint(f.repeat), "tries": fmt.Sprint(f.tries), "timeout": f.timeout.String(),
 	}}
 	for _, sc := range scenarios {
 		work.Scenarios = append(work.Scenarios, shard.Scenario{Name: sc.Name, Digest: sc.Digest()})
 	}
 	each := trial.Lengths(ctx, scenarios, f.world, f.seed)
-	lasts := make([]time.Duration, total)
-	for i := range lasts {
-		lasts[i] = each[i%len(each)]
-	}
 	share, err := beginShare(s, f.out, work)
 	if err != nil {
 		return nil, nil, err
 	}
 	f.out = share.dir
-	units := s.Deal(lasts)
-	if len(units) == 0 {
-		share.nothing(a, words.Count(total, "run"))
+	mine := s.Deal(lengthsOf(units, each))
+	if len(mine) == 0 {
+		share.nothing(a, words.Count(len(units), "run"))
 	}
-	return share, units, nil
+	return share, mine, nil
 }
 
 // keepShare writes what came of the shard's runs.

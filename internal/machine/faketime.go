@@ -39,21 +39,19 @@ type Bend struct {
 	Strobe time.Duration
 }
 
-// A moving offset is written so often that it is never further off than a quarter of the smallest step of Redis'
-// expiry, and within these bounds.
 const (
+	// mostOff is how far a moving offset may be off: a quarter of the smallest step of Redis' expiry.
 	mostOff = 250 * time.Microsecond
-	minTick = 2 * time.Millisecond
-	maxTick = 20 * time.Millisecond
+	// It is not written more often, so a clock at more than 1.125 times the true rate is further off; nor less often.
+	minTick, maxTick = 2 * time.Millisecond, 20 * time.Millisecond
 )
 
-// tick is how often the offset of a clock at this rate is written.
+// tick is how often a moving offset is written, or looked at whether it has flipped.
 func (b Bend) tick() time.Duration {
-	drift := math.Abs(b.Rate - 1)
-	if b.Strobe > 0 || drift == 0 {
+	if b.Strobe > 0 {
 		return minTick
 	}
-	return min(max(time.Duration(float64(mostOff)/drift), minTick), maxTick)
+	return min(max(time.Duration(float64(mostOff)/math.Abs(b.Rate-1)), minTick), maxTick)
 }
 
 // FaketimeFolder is the folder for it in that of a process.

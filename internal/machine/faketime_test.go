@@ -42,7 +42,7 @@ func TestClockIsReadWholeWhileItRuns(t *testing.T) {
 	}
 }
 
-// What a clock that runs costs each time that it is written, with as many files beside it as a run makes.
+// What it costs to write a clock that runs.
 func BenchmarkClock(b *testing.B) {
 	dir := b.TempDir()
 	clock, err := NewFaketime(dir, dir, "")

@@ -72,12 +72,12 @@ type etcdHeader struct {
 // back are two more writes of etcd to its disk.
 func (e *etcd) setAbsent(ctx context.Context, c command.Command) command.Reply {
 	var has struct {
-		Count string `json:"count"`
+		Count int64 `json:"count,string"` // the gateway leaves out what is zero
 	}
 	if failed := e.ask(ctx, "kv/range", map[string]any{"key": b64(c.Key), "countOnly": true}, &has); failed != nil {
 		return *failed
 	}
-	if has.Count != "" && has.Count != "0" { // the gateway leaves out what is zero
+	if has.Count != 0 {
 		return command.NilReply()
 	}
 	var lease struct {

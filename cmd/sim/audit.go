@@ -291,9 +291,6 @@ func (f *auditFlags) battery() (battery, costs []*scenario.Scenario, err error) 
 	return battery, costs, nil
 }
 
-// labelled is a lock with a name for its column: "ours=bin/my-lock".
-var labelled = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]{0,39})=(.*)$`)
-
 // unfit are the runs of characters that cannot stand in a label.
 var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
@@ -321,11 +318,11 @@ func auditLocks(f auditFlags) ([]audit.Lock, error) {
 	return list, nil
 }
 
-// labelledLock reads NAME=LOCK; the label is empty where there is no name.
+// labelledLock reads NAME=LOCK ("ours=bin/my-lock"); the label is empty where there is no name.
 func labelledLock(text string) (label string, own *scenario.StandIn, err error) {
 	command := text
-	if m := labelled.FindStringSubmatch(text); m != nil {
-		label, command = m[1], m[2]
+	if name, rest, ok := strings.Cut(text, "="); ok && scenario.IsLockName(name) {
+		label, command = name, rest
 	}
 	if own, err = standIn(command); err == nil && own == nil {
 		err = usageError("--lock %s: name a lock", text)

@@ -41,12 +41,9 @@ const (
 	Audit  = "audit"
 )
 
-// lockName is what a lock program can be called.
-var lockName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$`)
-
 // CheckLockName refuses a name that cannot be that of a lock program.
 func CheckLockName(name string) error {
-	if !lockName.MatchString(name) {
+	if !scenario.IsLockName(name) {
 		return fmt.Errorf("%q cannot be the name of a lock program: want up to 40 letters, digits, dots, dashes and underscores", name)
 	}
 	if _, ours := lock.Lookup(name); ours || strings.HasPrefix(name, "card.") {

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,12 @@ type StandIn struct {
 	// Ready is what the lock says of itself.
 	Ready program.Ready
 }
+
+var lockName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$`)
+
+// IsLockName reports that a lock can be called so where several are told apart: up to 40 letters, digits, dots, dashes
+// and underscores.
+func IsLockName(name string) bool { return lockName.MatchString(name) }
 
 // NewBuiltIn makes a built-in lock a stand-in.
 func NewBuiltIn(c lock.Config, version string) *StandIn {

@@ -59,7 +59,7 @@ func (v *view) commands() map[string]*commands {
 		case c == nil:
 		case e.F == history.KeyDeleted:
 			c.takes = append(c.takes, i)
-		case (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.At.IsSet():
+		case (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.At().IsSet():
 			c.asks = append(c.asks, i)
 		}
 	}
@@ -70,7 +70,7 @@ func (v *view) commands() map[string]*commands {
 }
 
 // left is when the command that an event tells of left its client.
-func (v *view) left(event int) time.Duration { return time.Duration(v.event(event).Value.At.V()) }
+func (v *view) left(event int) time.Duration { return time.Duration(v.event(event).Value.At().V()) }
 
 // during are the events, in their order, of the commands that left a client from the time at
 // which it asked for a grant to the end of its belief, and of the keys that it took back.
@@ -165,7 +165,7 @@ func (a askedFor) count(v *view, event int) {
 	if last, some := a[e.Process][e.Value.Key]; some && last.event > event {
 		return
 	}
-	until := promised(e.Value.ValidUntil).cut(forever)
+	until := promised(e.Value.ValidUntil()).cut(forever)
 	if e.F == history.KeyDeleted {
 		until = nobody
 	}

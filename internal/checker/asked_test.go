@@ -21,9 +21,9 @@ func asked(quorum int) *script {
 // changes is a change of the lock's key, seen at ms, whose command left the client at
 // left and asked for the key until then; until < 0: for ever.
 func (s *script) changes(ms int64, node string, f history.F, client string, left, until int64) {
-	v := history.Value{Key: "lock", Owner: client + "-owner", Client: client, At: ns(left)}
+	v := history.Value{Key: "lock", Owner: client + "-owner", Client: client, Outcome: &history.Outcome{At: ns(left)}}
 	if until >= 0 {
-		v.ValidUntil = ns(until)
+		v.OwnGrant().ValidUntil = ns(until)
 	}
 	s.add(ms, node, history.Info, f, v)
 }
@@ -134,7 +134,7 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 			s.granted(10, "c1", -1, -1)
 			s.changes(95, "A", history.KeyExtended, "c1", 90, 190)
 			s.add(150, "c1", history.Invoke, history.Extend, history.Value{})
-			s.add(160, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(600)})
+			s.add(160, "c1", history.OK, history.Extend, history.Value{Grant: &history.Grant{ValidUntil: ns(600)}})
 		}, 500, Violated, ""},
 		"a renewal that was seen after the release was asked for": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 101)
@@ -190,44 +190,44 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 		"a loss that was told": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
-			s.add(400, "c1", history.Info, history.Lost, history.Value{Owner: "c1-owner", At: ns(390)})
+			s.add(400, "c1", history.Info, history.Lost, history.Value{Owner: "c1-owner", Outcome: &history.Outcome{At: ns(390)}})
 		}, 500, Holds, ""},
 		"a loss of another grant": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
-			s.add(400, "c1", history.Info, history.Lost, history.Value{Owner: "older", At: ns(390)})
+			s.add(400, "c1", history.Info, history.Lost, history.Value{Owner: "older", Outcome: &history.Outcome{At: ns(390)}})
 		}, 500, Violated, ""},
 		"a loss of a grant whose owner is not known": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.add(10, "c1", history.OK, history.Acquire, history.Value{})
-			s.add(400, "c1", history.Info, history.Lost, history.Value{Owner: "c1-owner", At: ns(390)})
+			s.add(400, "c1", history.Info, history.Lost, history.Value{Owner: "c1-owner", Outcome: &history.Outcome{At: ns(390)}})
 		}, 500, Holds, ""},
 		"a loss of an older grant, told late": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
-			s.add(9, "c1", history.Info, history.Lost, history.Value{At: ns(-5)})
+			s.add(9, "c1", history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(-5)}})
 			s.granted(10, "c1", -1, -1)
 		}, 500, Violated, ""},
 		"a loss of an older grant, told late, with its owner": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
-			s.add(9, "c1", history.Info, history.Lost, history.Value{Owner: "older", At: ns(5)})
+			s.add(9, "c1", history.Info, history.Lost, history.Value{Owner: "older", Outcome: &history.Outcome{At: ns(5)}})
 			s.granted(10, "c1", -1, -1)
 		}, 500, Violated, ""},
 		"a loss of another lock": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
-			s.add(9, "c1", history.Info, history.Lost, history.Value{Lock: "x", At: ns(9)})
+			s.add(9, "c1", history.Info, history.Lost, history.Value{Lock: "x", Outcome: &history.Outcome{At: ns(9)}})
 			s.granted(10, "c1", -1, -1)
 		}, 500, Violated, ""},
 		"a loss of a lock that was re-entered": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
 			s.acquire(20, 30, "c1", -1, -1)
-			s.add(300, "c1", history.Info, history.Lost, history.Value{Owner: "c1-owner", At: ns(290)})
+			s.add(300, "c1", history.Info, history.Lost, history.Value{Owner: "c1-owner", Outcome: &history.Outcome{At: ns(290)}})
 			s.release(310, 320, "c1")
 		}, 500, Holds, ""},
 		"a renewal after a loss": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
-			s.add(300, "c1", history.Info, history.Lost, history.Value{At: ns(290)})
+			s.add(300, "c1", history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(290)}})
 			s.changes(400, "A", history.KeyExtended, "c1", 390, 1390)
 		}, 500, Holds, ""},
 		"a loss without an end, and no instant": {1, func(s *script) {
@@ -238,31 +238,31 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 		"a loss since nobody knows when, and another holder when the promise was over": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 301)
 			s.granted(10, "c1", -1, -1)
-			s.add(600, "c1", history.Info, history.Lost, history.Value{At: ns(600), AtError: int64(590e6)})
+			s.add(600, "c1", history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(600), AtError: int64(590e6)}})
 		}, 0, Holds, ""},
 		"a loss since nobody knows when, and another holder before the grant": {1, func(s *script) {
 			s.h.Events = s.h.Events[:0]
 			s.add(-40, "c3", history.Invoke, history.Acquire, history.Value{})
-			s.add(-30, "c3", history.OK, history.Acquire, history.Value{ValidUntil: ns(-20)})
+			s.add(-30, "c3", history.OK, history.Acquire, history.Value{Grant: &history.Grant{ValidUntil: ns(-20)}})
 			s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
-			s.add(300, "c1", history.Info, history.Lost, history.Value{At: ns(290), AtError: int64(590e6)})
+			s.add(300, "c1", history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(290), AtError: int64(590e6)}})
 		}, 500, Holds, ""},
 		"a loss that was told before the answer was on record": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
-			s.add(9, "c1", history.Info, history.Lost, history.Value{At: ns(9)})
+			s.add(9, "c1", history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(9)}})
 			s.granted(10, "c1", -1, -1)
 		}, 500, Holds, ""},
 		"a loss since nobody knows when, and another holder since": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
-			s.add(600, "c1", history.Info, history.Lost, history.Value{At: ns(600), AtError: int64(590e6)})
+			s.add(600, "c1", history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(600), AtError: int64(590e6)}})
 		}, 0, Unknown, "but not since when"},
 		"a loss since nobody knows when, and nobody after it": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
-			s.add(100, "c1", history.Info, history.Lost, history.Value{At: ns(100), AtError: int64(50e6)})
+			s.add(100, "c1", history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(100), AtError: int64(50e6)}})
 		}, 500, Holds, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -350,11 +350,12 @@ func TestPromisesMatter(t *testing.T) {
 		s.changes(5, "A", history.KeySet, "c1", 1, 101)
 		s.granted(10, "c1", -1, -1)
 		s.add(20, "c1", history.Invoke, history.Write, history.Value{Section: 1, Number: history.Some(1)})
-		e := history.Value{Client: "c1", Op: history.Write, Section: 1, Number: history.Some(1), At: ns(last), Accepted: history.SomeBool(true)}
+		e := history.Value{Client: "c1", Section: 1, Number: history.Some(1),
+			Outcome: &history.Outcome{Op: history.Write, At: ns(last), Accepted: history.SomeBool(true)}}
 		s.add(last+1, history.ResourceProcess, history.Info, history.Effect, e)
 	}
 	lost := func(s *script, at, by int64) {
-		s.add(at, "c1", history.Info, history.Lost, history.Value{At: ns(at), AtError: by * int64(time.Millisecond)})
+		s.add(at, "c1", history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(at), AtError: by * int64(time.Millisecond)}})
 	}
 	for name, c := range map[string]struct {
 		property Property

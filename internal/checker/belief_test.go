@@ -16,7 +16,7 @@ func TestBeliefs(t *testing.T) {
 	s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 	s.granted(2, "c1", 900, 7)
 	s.add(3, "c1", history.Invoke, history.Extend, history.Value{})
-	s.add(4, "c1", history.OK, history.Extend, history.Value{Owner: "c1-owner", ValidUntil: ns(1000)})
+	s.add(4, "c1", history.OK, history.Extend, history.Value{Owner: "c1-owner", Grant: &history.Grant{ValidUntil: ns(1000)}})
 	s.add(5, "c1", history.Invoke, history.Acquire, history.Value{})
 	s.granted(6, "c1", 950, 7)
 	s.release(10, 11, "c1")

@@ -88,7 +88,7 @@ func longProgram(grants int, kind string, lost bool) *script {
 		s.changes(at+6, "C", history.KeySet, "c1", at+1, at+1002)
 		s.write(at+10, "c1", int(i), i, history.OK, -1)
 		if lost {
-			s.add(at+60, "c1", history.Info, history.Lost, history.Value{At: ns(at + 60), AtError: int64(time.Second)})
+			s.add(at+60, "c1", history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(at + 60), AtError: int64(time.Second)}})
 		}
 		if kind != "asked again" {
 			s.release(at+70, at+80, "c1")

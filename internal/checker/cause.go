@@ -138,8 +138,8 @@ func (v *view) whyLost(n *fate, first, second *grant) cause {
 		if v.promotedBetween(n.node, first.call, max(first.ret, second.ret)) {
 			return replicated
 		}
-		if slices.ContainsFunc(v.event(second.ret).Value.Nodes, func(node string) bool {
-			return slices.Contains(v.event(first.ret).Value.Nodes, node)
+		if slices.ContainsFunc(v.event(second.ret).Value.Nodes(), func(node string) bool {
+			return slices.Contains(v.event(first.ret).Value.Nodes(), node)
 		}) {
 			return excludes // the nodes tell less than the clients
 		}

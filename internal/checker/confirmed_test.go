@@ -42,7 +42,7 @@ func TestConfirmedByNodes(t *testing.T) {
 		both("C", "D", "E")(s)
 		for i := range s.h.Events {
 			if e := &s.h.Events[i]; e.F == history.KeySet && e.Value.Client == "c1" {
-				e.Value.At = ns(500) // not part of the attempt
+				e.Value.OwnOutcome().At = ns(500) // not part of the attempt
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func (c *costs) last() time.Duration {
 
 func (c *costs) section(client string, ask, grant, release time.Duration) {
 	c.at(ask, client, history.Invoke, history.Acquire, history.Value{})
-	c.at(grant, client, history.OK, history.Acquire, history.Value{Owner: fmt.Sprint(client, ask), ValidUntil: history.Some(int64(grant + 10*time.Second))})
+	c.at(grant, client, history.OK, history.Acquire, history.Value{Owner: fmt.Sprint(client, ask), Grant: &history.Grant{ValidUntil: history.Some(int64(grant + 10*time.Second))}})
 	c.at(release, client, history.Invoke, history.Release, history.Value{})
 	c.at(release, client, history.OK, history.Release, history.Value{})
 }
@@ -203,7 +203,7 @@ func TestCostLeavesOutWhatIsDisturbed(t *testing.T) {
 		}, 0},
 		"a lease in force": {func(c *costs) {
 			c.at(0, "c1", history.Invoke, history.Acquire, history.Value{})
-			c.at(ms, "c1", history.OK, history.Acquire, history.Value{ValidUntil: history.Some(int64(20 * ms))})
+			c.at(ms, "c1", history.OK, history.Acquire, history.Value{Grant: &history.Grant{ValidUntil: history.Some(int64(20 * ms))}})
 			c.section("c1", 10*ms, 11*ms, 12*ms)
 			c.section("c1", 30*ms, 31*ms, 32*ms)
 		}, 2}, // the first and the last

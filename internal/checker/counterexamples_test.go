@@ -30,7 +30,7 @@ func nothing(*script) {}
 func (s *script) on(nodes ...string) {
 	for i := range s.h.Events {
 		if e := &s.h.Events[i]; e.F == history.Acquire && e.Type == history.OK {
-			e.Value.Nodes, nodes = nodes[:1], nodes[1:]
+			e.Value.OwnGrant().Nodes, nodes = nodes[:1], nodes[1:]
 		}
 	}
 }
@@ -131,7 +131,7 @@ var counterexamples = []struct {
 		s.read(1, "c2", 1, 0)
 		s.write(3, "c2", 1, 1, history.OK, 2)
 		e := v
-		e.Client, e.Op, e.At, e.Accepted = "c1", history.Write, ns(10), history.SomeBool(true)
+		e.Client, e.Outcome = "c1", &history.Outcome{Op: history.Write, At: ns(10), Accepted: history.SomeBool(true)}
 		s.add(10, history.ResourceProcess, history.Info, history.Effect, e)
 		s.add(11, "c1", history.OK, history.Write, v)
 		s.read(20, "c3", 0, 1)
@@ -393,7 +393,7 @@ var counterexamples = []struct {
 		v := history.Value{Section: 1, Number: history.Some(1), Token: history.Some(1)}
 		s.add(5, "c1", history.Invoke, history.Write, v)
 		e := v
-		e.Client, e.Op, e.At, e.Accepted, e.Highest = "c1", history.Write, ns(6), history.SomeBool(false), history.Some(2)
+		e.Client, e.Outcome = "c1", &history.Outcome{Op: history.Write, At: ns(6), Accepted: history.SomeBool(false), Highest: history.Some(2)}
 		s.add(6, history.ResourceProcess, history.Info, history.Effect, e)
 		s.write(7, "c1", 2, 1, history.Fail, 1)
 	}},
@@ -462,7 +462,7 @@ func (s *script) sent(ms int64, client string, section int, at int64) {
 
 func (s *script) effect(ms int64, client string, section int) {
 	s.add(ms, history.ResourceProcess, history.Info, history.Effect, history.Value{Section: section, Number: history.Some(1),
-		Client: client, Op: history.Write, At: ns(ms), Accepted: history.SomeBool(true)})
+		Client: client, Outcome: &history.Outcome{Op: history.Write, At: ns(ms), Accepted: history.SomeBool(true)}})
 }
 
 // TestCounterexamples: what a reader is told of a violation, all of it.

@@ -32,15 +32,15 @@ func (a *author) command(c *actor, p *promise, f history.F, node, key string) {
 	if before := p.nodes[node]; until < before && before < forever && !a.chance(2) { // few locks ask for less than before
 		until = before + unit*int64(a.r.IntN(3))
 	}
-	v := history.Value{Key: key, Owner: p.owner, Client: c.name, TTL: history.Some(until - at), At: history.Some(at), ValidUntil: history.Some(until)}
+	v := history.Value{Key: key, Owner: p.owner, Client: c.name, TTL: history.Some(until - at), Outcome: &history.Outcome{At: history.Some(at)}, Grant: &history.Grant{ValidUntil: history.Some(until)}}
 	if a.chance(4) {
 		a.oddity(&v, p)
 	}
-	if v.ValidUntil.IsSet() && v.At.IsSet() && v.Client == c.name {
+	if v.ValidUntil().IsSet() && v.At().IsSet() && v.Client == c.name {
 		if p.nodes == nil {
 			p.nodes = map[string]int64{}
 		}
-		p.nodes[node] = v.ValidUntil.V()
+		p.nodes[node] = v.ValidUntil().V()
 	}
 	a.tell(node, f, v, 8)
 	p.until = a.quorumUntil(p)
@@ -50,17 +50,17 @@ func (a *author) command(c *actor, p *promise, f history.F, node, key string) {
 func (a *author) oddity(v *history.Value, p *promise) {
 	switch a.r.IntN(6) {
 	case 0:
-		v.At = history.Int{}
+		v.OwnOutcome().At = history.Int{}
 	case 1:
-		v.ValidUntil = history.Int{}
+		v.OwnGrant().ValidUntil = history.Int{}
 	case 2:
 		v.Client = pick(a.r, []string{"", pick(a.r, a.actors).name})
 	case 3:
-		v.At = history.Some(p.asked - unit*int64(a.r.IntN(3)))
+		v.OwnOutcome().At = history.Some(p.asked - unit*int64(a.r.IntN(3)))
 	case 4:
-		v.At = history.Some(a.now + unit*int64(a.r.IntN(3)))
+		v.OwnOutcome().At = history.Some(a.now + unit*int64(a.r.IntN(3)))
 	case 5:
-		v.ValidUntil = history.Some(v.At.V() + unit*int64(a.r.IntN(3)))
+		v.OwnGrant().ValidUntil = history.Some(v.At().V() + unit*int64(a.r.IntN(3)))
 	}
 }
 
@@ -103,9 +103,9 @@ func (a *author) quorumUntil(p *promise) history.Int {
 func (a *author) takesBack(c *actor, owner string) {
 	for _, node := range a.h.Header.Nodes {
 		if a.chance(50) {
-			v := history.Value{Key: pick(a.r, []string{"lock", "lock", "lock-2"}), Owner: owner, Client: c.name, At: history.Some(a.now)}
+			v := history.Value{Key: pick(a.r, []string{"lock", "lock", "lock-2"}), Owner: owner, Client: c.name, Outcome: &history.Outcome{At: history.Some(a.now)}}
 			if a.chance(20) {
-				v.At = pick(a.r, []history.Int{{}, history.Some(a.now - 2*unit)})
+				v.OwnOutcome().At = pick(a.r, []history.Int{{}, history.Some(a.now - 2*unit)})
 			}
 			a.tell(node, history.KeyDeleted, v, 30)
 		}
@@ -114,7 +114,7 @@ func (a *author) takesBack(c *actor, owner string) {
 
 // loses tells a client of a loss.
 func (a *author) loses(c *actor) {
-	v := history.Value{At: history.Some(a.now - unit*int64(a.r.IntN(3))), AtError: unit * pick(a.r, []int64{0, 0, 1, 2, 4})}
+	v := history.Value{Outcome: &history.Outcome{At: history.Some(a.now - unit*int64(a.r.IntN(3))), AtError: unit * pick(a.r, []int64{0, 0, 1, 2, 4})}}
 	p := c.asking
 	if len(c.held) > 0 {
 		p = c.held[len(c.held)-1]
@@ -122,14 +122,14 @@ func (a *author) loses(c *actor) {
 	if p != nil {
 		v.Owner, v.Lock = p.owner, p.lock
 		if p.nodes != nil {
-			p.until = history.Some(min(p.until.V(), v.At.V()-v.AtError))
+			p.until = history.Some(min(p.until.V(), v.At().V()-v.AtError()))
 		}
 	}
 	if a.chance(20) {
 		v.Owner = pick(a.r, []string{"", a.owner(c)})
 	}
 	if a.chance(4) {
-		v.At = history.Int{}
+		v.OwnOutcome().At = history.Int{}
 	}
 	a.add(c.name, history.Info, history.Lost, v)
 }
@@ -180,7 +180,7 @@ func (a *author) revives(c *actor, p *promise) {
 	for _, node := range a.h.Header.Nodes {
 		v := history.Value{Key: "lock", Owner: p.owner, Client: c.name, TTL: history.Some(6 * unit)}
 		if a.plot.program && a.chance(95) {
-			v.At = history.Some(a.now - unit*int64(a.r.IntN(2)))
+			v.OwnOutcome().At = history.Some(a.now - unit*int64(a.r.IntN(2)))
 		}
 		if !a.chance(5) {
 			a.tell(node, history.KeySet, v, 4)
@@ -198,11 +198,11 @@ func asProgram(h *history.History) *history.History {
 		e := &p.Events[i]
 		switch v := &e.Value; e.F {
 		case history.Acquire, history.Extend:
-			v.ValidUntil = history.Int{}
+			v.OwnGrant().ValidUntil = history.Int{}
 		case history.KeySet, history.KeyExtended, history.KeyDeleted:
-			v.At = history.Some(int64(e.Time - time.Millisecond/4))
+			v.OwnOutcome().At = history.Some(int64(e.Time - time.Millisecond/4))
 			if v.TTL.IsSet() && v.TTL.V() > 0 {
-				v.ValidUntil = history.Some(v.At.V() + v.TTL.V())
+				v.OwnGrant().ValidUntil = history.Some(v.At().V() + v.TTL.V())
 			}
 		}
 	}

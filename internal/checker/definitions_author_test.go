@@ -254,7 +254,7 @@ func (a *author) answer(c *actor) {
 		} else if a.plot.gone > 0 {
 			a.occupies(c, p)
 		}
-		v.ValidUntil = a.promised(p)
+		v.OwnGrant().ValidUntil = a.promised(p)
 		if a.chance(95) {
 			a.tokens++
 			p.token = history.Some(a.tokens)
@@ -370,9 +370,9 @@ func (a *author) extended(c *actor) {
 			v.Owner = a.owner(c)
 		}
 		if a.chance(90) {
-			v.ValidUntil = history.Some(a.now + unit*int64(a.r.IntN(10)-1))
-			if p.until.IsSet() && v.ValidUntil.V() > p.until.V() {
-				p.until = v.ValidUntil
+			v.OwnGrant().ValidUntil = history.Some(a.now + unit*int64(a.r.IntN(10)-1))
+			if p.until.IsSet() && v.ValidUntil().V() > p.until.V() {
+				p.until = v.ValidUntil()
 			}
 		}
 	}

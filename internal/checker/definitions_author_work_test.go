@@ -80,13 +80,13 @@ func (a *author) worked(c *actor) {
 }
 
 func (a *author) completed(c *actor, f history.F, v history.Value, p *promise, accept bool) {
-	told := history.Value{Op: f, Client: c.name, Section: v.Section, Key: v.Key, Accepted: history.SomeBool(accept), Token: p.token}
+	told := history.Value{Client: c.name, Section: v.Section, Key: v.Key, Token: p.token, Outcome: &history.Outcome{Op: f, Accepted: history.SomeBool(accept)}}
 	if a.chance(90) {
-		told.At = history.Some(a.now - unit*int64(a.r.IntN(3)))
-		told.AtError = pick(a.r, []int64{0, 0, unit, 2 * unit})
+		told.OwnOutcome().At = history.Some(a.now - unit*int64(a.r.IntN(3)))
+		told.OwnOutcome().AtError = pick(a.r, []int64{0, 0, unit, 2 * unit})
 	}
 	if a.fenced {
-		told.Highest = history.Some(a.tokens)
+		told.OwnOutcome().Highest = history.Some(a.tokens)
 	}
 	outcome := history.OK
 	switch {
@@ -105,7 +105,7 @@ func (a *author) completed(c *actor, f history.F, v history.Value, p *promise, a
 			v.OwnExtra().Expected = history.Some(v.Expected().V() + 1)
 		}
 		if v.Number.V() < 0 {
-			outcome, told.Accepted = history.Fail, history.SomeBool(false)
+			outcome, told.OwnOutcome().Accepted = history.Fail, history.SomeBool(false)
 			break
 		}
 		a.cells[v.Key] = v.Number.V()

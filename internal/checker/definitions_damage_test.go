@@ -88,11 +88,11 @@ func rename(r *rand.Rand, events []history.Event) []history.Event {
 	case 6:
 		v.Token, v.Number = w.Token, w.Number
 	case 7:
-		v.ValidUntil = w.ValidUntil
+		v.OwnGrant().ValidUntil = w.ValidUntil()
 	case 8:
-		v.At = w.At
+		v.OwnOutcome().At = w.At()
 	case 16:
-		v.AtError = w.AtError
+		v.OwnOutcome().AtError = w.AtError()
 	case 9:
 		v.Lock = pick(r, []string{"", "x"})
 	case 10:
@@ -105,7 +105,7 @@ func rename(r *rand.Rand, events []history.Event) []history.Event {
 	case 13:
 		e.F = pick(r, []history.F{other.F, e.F})
 	case 14:
-		v.Accepted = pick(r, []history.Bool{{}, history.SomeBool(true), history.SomeBool(false)})
+		v.OwnOutcome().Accepted = pick(r, []history.Bool{{}, history.SomeBool(true), history.SomeBool(false)})
 	case 15:
 		v.Extra = &history.Extra{Expected: v.Expected(), List: w.List(), Other: w.Other(), Point: v.Point()}
 	}

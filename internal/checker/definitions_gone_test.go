@@ -156,7 +156,7 @@ func (t *terms) noResurrection() answer {
 				// "The command left its client after the answer (`at`). Without an `at`,
 				// an `extend` of the client must be under way, and the header must have no `quorum`."
 				e := &t.events[i]
-				switch at := e.Value.At; {
+				switch at := e.Value.At(); {
 				case at.IsSet() && at.V() > g.ret, !at.IsSet() && t.header.Quorum == 0 && t.extending(g.client, i):
 					violated = true
 				case !at.IsSet():
@@ -198,7 +198,7 @@ func (t *terms) bringsBack(g *grant, i int) bool {
 			before.Value.Key == e.Value.Key && before.Value.Owner == e.Value.Owner
 	}
 	for _, after := range t.events[i+1:] {
-		if v := &after.Value; after.F == history.KeySet && v.Client == g.client && v.At.IsSet() && g.call <= v.At.V() && v.At.V() <= g.ret {
+		if v := &after.Value; after.F == history.KeySet && v.Client == g.client && v.At().IsSet() && g.call <= v.At().V() && v.At().V() <= g.ret {
 			return false
 		}
 	}
@@ -279,7 +279,7 @@ func (t *terms) knowsEnd(g *grant) int64 {
 		lost = g.loss.from
 	}
 	until := min(g.until.V(), lost)
-	if !g.said.ValidUntil.IsSet() {
+	if !g.said.ValidUntil().IsSet() {
 		if len(t.counted(g)) > 0 {
 			return forever
 		}
@@ -289,7 +289,7 @@ func (t *terms) knowsEnd(g *grant) int64 {
 		if r.ret > until {
 			break
 		}
-		until = max(until, min(r.said.ValidUntil.V(), lost))
+		until = max(until, min(r.said.ValidUntil().V(), lost))
 	}
 	return until
 }

@@ -63,7 +63,7 @@ func (g *grant) leases() (list []hold) {
 		// "A renewal answered before the promise ended, or at its end, lengthens the
 		// hold. A renewal answered later begins another hold at its answer, but not after the
 		// end of the belief."
-		further := r.said.ValidUntil.V()
+		further := r.said.ValidUntil().V()
 		switch now := &list[len(list)-1]; {
 		case i == last:
 			return cut(list, lost)
@@ -347,7 +347,7 @@ func (t *terms) noOrphanLock() answer {
 		// this end, or by a command that had left its client by then, as a link told."
 		since := max(t.time(done), t.time(i))
 		if renewed > done {
-			at := t.events[renewed].Value.At
+			at := t.events[renewed].Value.At()
 			if t.extending(t.ownerOf(i), done) || at.IsSet() && at.V() <= t.time(done) {
 				since = max(since, t.time(renewed))
 			}
@@ -400,8 +400,8 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 		}
 		// "The TTL has passed at the `valid_until` of a `key-set` or `key-extended` that has `at`: a stamp may come late."
 		end := int64(e.Time) + e.Value.TTL.V()
-		if v := e.Value; v.At.IsSet() && v.ValidUntil.IsSet() && v.ValidUntil.V() < end {
-			end = v.ValidUntil.V()
+		if v := e.Value; v.At().IsSet() && v.ValidUntil().IsSet() && v.ValidUntil().V() < end {
+			end = v.ValidUntil().V()
 		}
 		return end
 	}
@@ -416,7 +416,7 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 				renewed = j
 				// "A `key-extended` of a client of a lock program that has no `at` gave the key no other end", nor does it
 				// show that the key lived until then.
-				if t.header.Program == "" || e.Value.Client == "" || e.Value.At.IsSet() {
+				if t.header.Program == "" || e.Value.Client == "" || e.Value.At().IsSet() {
 					end = due(e)
 				}
 				continue

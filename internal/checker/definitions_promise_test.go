@@ -52,7 +52,7 @@ func (g *grant) unlost(counts func(*op) bool) (int64, bool) {
 	end := own.V()
 	for _, r := range g.renewals {
 		if counts(r) {
-			end = max(end, r.said.ValidUntil.V())
+			end = max(end, r.said.ValidUntil().V())
 		}
 	}
 	// "A promise for ever is no promise."
@@ -66,7 +66,7 @@ func none(*op) bool { return false }
 // a program), a grant without a `valid_until` promises what its commands asked for."
 func (t *terms) promises() {
 	for _, g := range t.grants {
-		if g.until = g.said.ValidUntil; t.header.Quorum > 0 && !g.until.IsSet() {
+		if g.until = g.said.ValidUntil(); t.header.Quorum > 0 && !g.until.IsSet() {
 			t.promisesWhatWasAsked(g)
 		}
 	}
@@ -88,7 +88,7 @@ func (t *terms) promisesWhatWasAsked(g *grant) {
 	}
 	until := t.askedUntil(g, first)
 	for i := g.answered; i < len(t.events) && until == math.MinInt64; i++ {
-		if t.asks(g, i) && t.events[i].Value.At.V() <= g.ret {
+		if t.asks(g, i) && t.events[i].Value.At().V() <= g.ret {
 			first[i] = true
 			until = t.askedUntil(g, first)
 		}
@@ -109,7 +109,7 @@ func (t *terms) promisesWhatWasAsked(g *grant) {
 		first[i] = true
 		now := t.askedUntil(g, first)
 		if t.asks(g, i) && now > until {
-			g.renewals = append(g.renewals, &op{invoked: -1, call: min(t.events[i].Value.At.V(), t.time(i)), answered: i, ret: t.time(i), said: history.Value{ValidUntil: history.Some(now)}})
+			g.renewals = append(g.renewals, &op{invoked: -1, call: min(t.events[i].Value.At().V(), t.time(i)), answered: i, ret: t.time(i), said: history.Value{Grant: &history.Grant{ValidUntil: history.Some(now)}}})
 		}
 		// "The promise is not known if such an event makes the instant earlier."
 		g.unknown = g.unknown || t.asks(g, i) && now < until
@@ -121,7 +121,7 @@ func (t *terms) promisesWhatWasAsked(g *grant) {
 	// events. [...] Uncertainty that ended before the first of these commands left the client does not count."
 	earliest := int64(-1)
 	for i := range t.events {
-		if at := t.events[i].Value.At; t.asks(g, i) && (earliest < 0 || at.V() < earliest) {
+		if at := t.events[i].Value.At(); t.asks(g, i) && (earliest < 0 || at.V() < earliest) {
 			earliest = at.V()
 		}
 	}
@@ -152,7 +152,7 @@ func (t *terms) clearAgain(i int) int {
 // the invocation of the `acquire`, and before the end of the belief."
 func (t *terms) asks(g *grant, i int) bool {
 	e := &t.events[i]
-	at := e.Value.At
+	at := e.Value.At()
 	return (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client == g.client && at.IsSet() && at.V() >= g.call && at.V() < g.end
 }
 
@@ -169,8 +169,8 @@ func (t *terms) askedUntil(g *grant, counts map[int]bool) int64 {
 			// "Of several of a key on a node, the one that stands last counts: it asks for the key
 			// until its `valid_until`; without one, for ever."
 			asked[here] = forever
-			if e.Value.ValidUntil.IsSet() {
-				asked[here] = e.Value.ValidUntil.V()
+			if e.Value.ValidUntil().IsSet() {
+				asked[here] = e.Value.ValidUntil().V()
 			}
 		case e.F == history.KeyDeleted && e.Value.Client == g.client && i < g.ended:
 			// "A `key-deleted` of the same client that stands after it takes the key back, unless it
@@ -211,13 +211,13 @@ func (t *terms) lose(i int) {
 	for _, g := range t.grants {
 		ours := g.client == e.Process && g.lock == v.Lock && g.invoked < i && i < g.ended && (v.Owner == "" || g.owner == "" || v.Owner == g.owner)
 		switch {
-		case !ours || g.loss != nil || v.At.IsSet() && v.At.V() < g.call:
-		case !v.At.IsSet():
+		case !ours || g.loss != nil || v.At().IsSet() && v.At().V() < g.call:
+		case !v.At().IsSet():
 			// "Without an `at`, the promise is not known."
 			g.unknown = true
 		default:
-			g.loss = &loss{i, max(v.At.V()-v.AtError, g.call)}
-			g.unknown = g.unknown || t.lostAnyTime(g, v.At.V())
+			g.loss = &loss{i, max(v.At().V()-v.AtError(), g.call)}
+			g.unknown = g.unknown || t.lostAnyTime(g, v.At().V())
 		}
 	}
 }

@@ -14,15 +14,15 @@ type name struct {
 }
 
 func nameOf(e *history.Event) name {
-	return name{e.Value.Client, e.Value.Key, e.Value.Section, e.Value.Op}
+	return name{e.Value.Client, e.Value.Key, e.Value.Section, e.Value.Op()}
 }
 
 func (p *op) name() name { return name{p.client, p.key, p.section, p.f} }
 
 // decided reports that the resource said whether it accepted.
-func decided(e *history.Event) bool { return e.F == history.Effect && e.Value.Accepted.Set }
+func decided(e *history.Event) bool { return e.F == history.Effect && e.Value.Accepted().Set }
 
-func accepted(e *history.Event) bool { return decided(e) && e.Value.Accepted.V }
+func accepted(e *history.Event) bool { return decided(e) && e.Value.Accepted().V }
 
 func changes(f history.F) bool { return f == history.Write || f == history.CAS }
 
@@ -32,7 +32,7 @@ func (t *terms) noLateEffect() answer {
 	violated, chances := false, false
 	told := map[name]int{}
 	for i := range t.events {
-		if e := &t.events[i]; decided(e) && changes(e.Value.Op) {
+		if e := &t.events[i]; decided(e) && changes(e.Value.Op()) {
 			chances = true
 			if accepted(e) {
 				told[nameOf(e)]++
@@ -96,7 +96,7 @@ func (t *terms) holderServed() answer {
 		if e.F != history.Effect {
 			continue
 		}
-		fence = fence || decided(e) && !accepted(e) || e.Value.Highest.IsSet()
+		fence = fence || decided(e) && !accepted(e) || e.Value.Highest().IsSet()
 		if decided(e) && t.valid(e) {
 			chances = true
 			violated = violated || !accepted(e)

@@ -249,7 +249,7 @@ func (t *terms) believe(i int) {
 			}
 			// "If none of them comes, the grant stays open for ever."
 			t.grants = append(t.grants, &grant{op: p, ended: len(t.events), end: forever})
-		case p.f == history.Extend && p.answered == i && p.outcome == history.OK && p.said.ValidUntil.IsSet():
+		case p.f == history.Extend && p.answered == i && p.outcome == history.OK && p.said.ValidUntil().IsSet():
 			// "At its answer it belongs to those open grants of its client and lock that
 			// were asked for before it was. If both the renewal and the grant have an
 			// owner value, these must be equal."
@@ -303,7 +303,7 @@ func (t *terms) actsUnder(p *op) (under *grant) {
 // If there is none, no operation has the name."
 func (t *terms) asked(e *history.Event) (list []*op) {
 	for _, p := range t.ops {
-		if p.client == e.Value.Client && p.section == e.Value.Section && p.key == e.Value.Key && p.f == e.Value.Op && p.invoked < e.Index {
+		if p.client == e.Value.Client && p.section == e.Value.Section && p.key == e.Value.Key && p.f == e.Value.Op() && p.invoked < e.Index {
 			list = append(list, p)
 		}
 	}
@@ -328,10 +328,10 @@ func instants(e *history.Event, by []*op) (earliest, latest int64, known bool) {
 			latest = forever
 		}
 	}
-	if at := e.Value.At; at.IsSet() {
-		earliest, latest = max(earliest, at.V()-e.Value.AtError), min(latest, at.V()+e.Value.AtError)
+	if at := e.Value.At(); at.IsSet() {
+		earliest, latest = max(earliest, at.V()-e.Value.AtError()), min(latest, at.V()+e.Value.AtError())
 	}
-	return earliest, latest, e.Value.At.IsSet() || len(by) > 0
+	return earliest, latest, e.Value.At().IsSet() || len(by) > 0
 }
 
 // struck is whom a fault strikes.

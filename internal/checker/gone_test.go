@@ -27,12 +27,12 @@ func onOneNode(until int64, meanwhile func(s *script)) *script {
 func (s *script) setsAgain(ms, left int64, owner string) {
 	s.key(ms, history.KeySet, "A", "c1", owner, 1000)
 	if left >= 0 {
-		s.h.Events[len(s.h.Events)-1].Value.At = ns(left)
+		s.h.Events[len(s.h.Events)-1].Value.OwnOutcome().At = ns(left)
 	}
 }
 
 func (s *script) lost(ms int64, client string) {
-	s.add(ms, client, history.Info, history.Lost, history.Value{At: ns(ms)})
+	s.add(ms, client, history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(ms)}})
 }
 
 func TestNoResurrection(t *testing.T) {
@@ -40,7 +40,7 @@ func TestNoResurrection(t *testing.T) {
 		return func(s *script) {
 			s.add(1100, "c1", history.Invoke, history.Extend, history.Value{})
 			again(s)
-			s.add(1110, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(2100)})
+			s.add(1110, "c1", history.OK, history.Extend, history.Value{Grant: &history.Grant{ValidUntil: ns(2100)}})
 		}
 	}
 	for _, c := range []struct {
@@ -134,11 +134,11 @@ func TestToldWhenLost(t *testing.T) {
 		{"the validity ends later", 2006, func(*script) {}, Violated, "not told for 1.00 s"},
 		{"a renewal lengthens it", 1500, func(s *script) {
 			s.add(1400, "c1", history.Invoke, history.Extend, history.Value{})
-			s.add(1500, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(2400)})
+			s.add(1500, "c1", history.OK, history.Extend, history.Value{Grant: &history.Grant{ValidUntil: ns(2400)}})
 		}, Violated, ""},
 		{"a renewal comes after it", 1500, func(s *script) {
 			s.add(1400, "c1", history.Invoke, history.Extend, history.Value{})
-			s.add(1501, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(2400)})
+			s.add(1501, "c1", history.OK, history.Extend, history.Value{Grant: &history.Grant{ValidUntil: ns(2400)}})
 		}, Holds, ""},
 		{"told in time", -1, func(s *script) { s.lost(2005, "c1") }, Holds, ""},
 		{"told too late", -1, func(s *script) { s.lost(2006, "c1") }, Violated, ""},
@@ -156,13 +156,13 @@ func TestToldWhenLost(t *testing.T) {
 		{"the history does not say the TTL", -1, func(s *script) { s.h.Header.TTL = 0 }, Unknown, "TTL"},
 		{"a program that never renewed", -1, func(s *script) {
 			s.h.Header.Quorum = 1
-			s.h.Events[1].Value.At, s.h.Events[1].Value.ValidUntil = ns(3), ns(1003)
+			s.h.Events[1].Value.OwnOutcome().At, s.h.Events[1].Value.OwnGrant().ValidUntil = ns(3), ns(1003)
 		}, Holds, ""},
 		{"a program that renewed", -1, func(s *script) {
 			s.h.Header.Quorum = 1
-			s.h.Events[1].Value.At, s.h.Events[1].Value.ValidUntil = ns(3), ns(503)
+			s.h.Events[1].Value.OwnOutcome().At, s.h.Events[1].Value.OwnGrant().ValidUntil = ns(3), ns(503)
 			s.key(300, history.KeyExtended, "A", "c1", "c1-owner", 700)
-			s.h.Events[4].Value.At, s.h.Events[4].Value.ValidUntil = ns(299), ns(999)
+			s.h.Events[4].Value.OwnOutcome().At, s.h.Events[4].Value.OwnGrant().ValidUntil = ns(299), ns(999)
 			s.h.Events[3], s.h.Events[4] = s.h.Events[4], s.h.Events[3]
 			s.h.Events[3].Index, s.h.Events[4].Index = 3, 4
 		}, Violated, ""},

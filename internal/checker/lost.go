@@ -14,9 +14,9 @@ import (
 func (v *view) lose(g *grant, event int) {
 	switch told := &v.event(event).Value; {
 	case g.loss >= 0 || told.Lock != g.lock || told.Owner != "" && g.owner != "" && told.Owner != g.owner:
-	case !told.At.IsSet():
+	case !told.At().IsSet():
 		v.isVague(event, fmt.Sprintf("%s was told that it had lost the lock, but not since when", g.client))
-	case time.Duration(told.At.V()) >= v.at(g.call):
+	case time.Duration(told.At().V()) >= v.at(g.call):
 		g.loss = event
 	}
 }
@@ -25,7 +25,7 @@ func (v *view) lose(g *grant, event int) {
 // that it was.
 func (v *view) lostFrom(g *grant) time.Duration {
 	told := &v.event(g.loss).Value
-	return max(time.Duration(told.At.V()-told.AtError), v.at(g.call))
+	return max(time.Duration(told.At().V()-told.AtError()), v.at(g.call))
 }
 
 // promiseBefore is the promise of a grant by what was told before an event.
@@ -66,7 +66,7 @@ func (v *view) cutLosses() {
 			continue
 		}
 		from := v.lostFrom(g)
-		to := g.unlostBefore(g.loss).cut(time.Duration(v.event(g.loss).Value.At.V()))
+		to := g.unlostBefore(g.loss).cut(time.Duration(v.event(g.loss).Value.At().V()))
 		g.lease = g.lastPromise()
 		g.until = promise{g.until.cut(from), true}
 		g.extends = slices.DeleteFunc(g.extends, func(x extension) bool { return x.ret > g.loss })

@@ -128,7 +128,7 @@ func (v *view) forget(open map[nodeKey]int, lives []keyLife, event int, gone fun
 // keepsEnd reports that a key that was prolonged ends when it would have ended. That it was seen is no
 // proof that it lived until then: a node that was stopped while it carried the command out tells of it when it goes on.
 func (v *view) keepsEnd(e *history.Event) bool {
-	return v.h.Header.Program != "" && e.Value.Client != "" && !e.Value.At.IsSet()
+	return v.h.Header.Program != "" && e.Value.Client != "" && !e.Value.At().IsSet()
 }
 
 // expiry is when a key ends by itself, at the earliest.
@@ -142,8 +142,8 @@ func (v *view) expiry(e *history.Event) time.Duration {
 		}
 	}
 	end := e.Time + time.Duration(e.Value.TTL.V())
-	if e.Value.At.IsSet() && e.Value.ValidUntil.IsSet() {
-		end = min(end, time.Duration(e.Value.ValidUntil.V()))
+	if e.Value.At().IsSet() && e.Value.ValidUntil().IsSet() {
+		end = min(end, time.Duration(e.Value.ValidUntil().V()))
 	}
 	return end
 }
@@ -211,7 +211,7 @@ func (v *view) attemptsFor(k *keyLife) []int {
 
 // leftBefore reports that a link told of a command that it left its client before an instant.
 func (v *view) leftBefore(event int, at time.Duration) bool {
-	return v.event(event).Value.At.IsSet() && v.left(event) <= at
+	return v.event(event).Value.At().IsSet() && v.left(event) <= at
 }
 
 // underWay reports that a client had asked for a renewal when an event came, and had

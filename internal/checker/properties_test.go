@@ -96,7 +96,7 @@ var propertyCases = []struct {
 	{"renewed in time", ExclusiveLease, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.add(500, "c1", history.Invoke, history.Extend, history.Value{})
-		s.add(501, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(1500)})
+		s.add(501, "c1", history.OK, history.Extend, history.Value{Grant: &history.Grant{ValidUntil: ns(1500)}})
 		s.acquire(1000, 1001, "c2", 1900, -1)
 		s.release(1300, 1301, "c1")
 		s.release(1302, 1303, "c2")
@@ -104,7 +104,7 @@ var propertyCases = []struct {
 	{"renewed at the very end", ExclusiveLease, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.add(500, "c1", history.Invoke, history.Extend, history.Value{})
-		s.add(900, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(1500)})
+		s.add(900, "c1", history.OK, history.Extend, history.Value{Grant: &history.Grant{ValidUntil: ns(1500)}})
 		s.acquire(901, 902, "c2", 1900, -1)
 		s.release(1300, 1301, "c1")
 		s.release(1302, 1303, "c2")
@@ -114,7 +114,7 @@ var propertyCases = []struct {
 		s.add(500, "c1", history.Invoke, history.Extend, history.Value{})
 		s.acquire(1000, 1001, "c2", 1200, -1)
 		s.release(1100, 1101, "c2")
-		s.add(1200, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(1500)})
+		s.add(1200, "c1", history.OK, history.Extend, history.Value{Grant: &history.Grant{ValidUntil: ns(1500)}})
 		s.release(1300, 1301, "c1")
 	}, Holds, "no two promises overlapped"},
 	{"promise over before it was given", ExclusiveLease, func(s *script) {
@@ -139,12 +139,13 @@ var propertyCases = []struct {
 	{"within the clock's error", NoLateEffect, func(s *script) {
 		s.acquire(0, 1, "c1", 100, -1)
 		s.write(100, "c1", 1, 1, history.OK, -1)
-		s.h.Events[3].Value.At, s.h.Events[3].Value.AtError = ns(101), 2e6
+		told := s.h.Events[3].Value.OwnOutcome()
+		told.At, told.AtError = ns(101), 2e6
 	}, Holds, "1 write"},
 	{"renewed", NoLateEffect, func(s *script) {
 		s.acquire(0, 1, "c1", 99, -1)
 		s.add(50, "c1", history.Invoke, history.Extend, history.Value{})
-		s.add(51, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(150)})
+		s.add(51, "c1", history.OK, history.Extend, history.Value{Grant: &history.Grant{ValidUntil: ns(150)}})
 		s.write(100, "c1", 1, 1, history.OK, -1)
 	}, Holds, "1 write"},
 	{"delayed on the way", NoLateEffect, func(s *script) {
@@ -154,12 +155,12 @@ var propertyCases = []struct {
 		s.release(201, 202, "c1")
 		s.acquire(1000, 1001, "c1", 1900, -1)
 		s.add(1100, history.ResourceProcess, history.Info, history.Effect, history.Value{Section: 1, Client: "c1",
-			Op: history.Write, At: ns(1100), Accepted: history.SomeBool(true), Number: history.Some(1)})
+			Outcome: &history.Outcome{Op: history.Write, At: ns(1100), Accepted: history.SomeBool(true)}, Number: history.Some(1)})
 	}, Violated, "a write of c1 took effect 200 ms after its validity had ended"},
 	{"a read is no effect", NoLateEffect, func(s *script) {
 		s.acquire(0, 1, "c1", 90, -1)
 		s.add(1100, history.ResourceProcess, history.Info, history.Effect, history.Value{Section: 1, Client: "c1",
-			Op: history.Read, At: ns(1100), Accepted: history.SomeBool(true)})
+			Outcome: &history.Outcome{Op: history.Read, At: ns(1100), Accepted: history.SomeBool(true)}})
 	}, Unknown, "nothing was written"},
 	{"the resource told nothing", NoLateEffect, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
@@ -645,7 +646,8 @@ var propertyCases = []struct {
 		// The effect may have been before the run's start, for all that its clock tells.
 		s.acquire(0, 1, "c1", -1, -1)
 		s.write(2, "c1", 1, 1, history.OK, -1)
-		s.h.Events[3].Value.At, s.h.Events[3].Value.AtError = history.Some(1), int64(time.Second)
+		told := s.h.Events[3].Value.OwnOutcome()
+		told.At, told.AtError = history.Some(1), int64(time.Second)
 	}, Holds, "1 write"},
 	{"one of two writes of a name", NoLateEffect, func(s *script) {
 		s.acquire(0, 1, "c1", 100, -1)
@@ -677,7 +679,7 @@ var propertyCases = []struct {
 	{"renewal of a grant that is gone", ExclusiveLease, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.add(500, "c1", history.Invoke, history.Extend, history.Value{Owner: "c1-earlier"})
-		s.add(501, "c1", history.OK, history.Extend, history.Value{Owner: "c1-earlier", ValidUntil: ns(1500)})
+		s.add(501, "c1", history.OK, history.Extend, history.Value{Owner: "c1-earlier", Grant: &history.Grant{ValidUntil: ns(1500)}})
 		s.acquire(1000, 1001, "c2", 1900, -1)
 		s.release(1300, 1301, "c1")
 		s.release(1302, 1303, "c2")
@@ -685,7 +687,7 @@ var propertyCases = []struct {
 	{"renewal of the grant itself", ExclusiveLease, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.add(500, "c1", history.Invoke, history.Extend, history.Value{Owner: "c1-owner"})
-		s.add(501, "c1", history.OK, history.Extend, history.Value{ValidUntil: ns(1500)})
+		s.add(501, "c1", history.OK, history.Extend, history.Value{Grant: &history.Grant{ValidUntil: ns(1500)}})
 		s.acquire(1000, 1001, "c2", 1900, -1)
 		s.release(1300, 1301, "c1")
 		s.release(1302, 1303, "c2")
@@ -763,7 +765,7 @@ var propertyCases = []struct {
 	{"served", HolderServed, func(s *script) {
 		s.acquire(0, 1, "c1", 900, 1)
 		s.write(2, "c1", 1, 1, history.OK, 1)
-		s.h.Events[3].Value.Highest = history.Some(1)
+		s.h.Events[3].Value.OwnOutcome().Highest = history.Some(1)
 	}, Holds, "1 operation of valid holders at the fence, none refused"},
 	{"no fence", HolderServed, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
@@ -828,7 +830,7 @@ var propertyCases = []struct {
 		s.granted(2, "c1", 1000, -1)
 		s.release(4, 5, "c1")
 		// It left before the program can have known of the release, and came at once. The observer was late.
-		s.add(30, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(990), At: ns(5), ValidUntil: ns(995)})
+		s.add(30, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(990), Outcome: &history.Outcome{At: ns(5)}, Grant: &history.Grant{ValidUntil: ns(995)}})
 		s.add(40, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(990)})
 		s.phase(5000, history.PhaseHealing)
 	}, Holds, "1 key"},
@@ -1022,7 +1024,7 @@ func renewedAfterRelease(left int64) func(*script) {
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
 		s.granted(2, "c1", 1000, -1)
 		s.release(4, 5, "c1")
-		s.add(900, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(1000), At: ns(left)})
+		s.add(900, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(1000), Outcome: &history.Outcome{At: ns(left)}})
 		s.phase(5000, history.PhaseHealing)
 	}
 }
@@ -1034,7 +1036,7 @@ func TestRenewalWhileAnotherHolds(t *testing.T) {
 	s.acquire(1, 3, "c1", 100, -1)
 	s.acquire(200, 210, "c2", 900, -1)
 	s.add(220, "c1", history.Invoke, history.Extend, history.Value{})
-	s.add(230, "c1", history.OK, history.Extend, history.Value{Validity: ns(500), ValidUntil: ns(730)})
+	s.add(230, "c1", history.OK, history.Extend, history.Value{Grant: &history.Grant{Validity: ns(500), ValidUntil: ns(730)}})
 	s.release(300, 310, "c2")
 	f := judgeOne(t, &s.h, ExclusiveLease, Options{})
 	if f.Verdict != Violated {

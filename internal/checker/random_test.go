@@ -53,20 +53,21 @@ func randomScript(r *rand.Rand) *script {
 			if s.h.Header.Quorum == 0 {
 				break
 			}
-			s.add(ms, c, history.Info, history.Lost, history.Value{Owner: []string{"o1", ""}[r.IntN(2)], At: randomInt(r, ms*1e6), AtError: int64(r.IntN(2)) * 100e6})
+			s.add(ms, c, history.Info, history.Lost, history.Value{Owner: []string{"o1", ""}[r.IntN(2)], Outcome: &history.Outcome{At: randomInt(r, ms*1e6), AtError: int64(r.IntN(2)) * 100e6}})
 		case 0:
 			s.fault(ms, r.IntN(2) == 0, r.IntN(3), kinds[r.IntN(5)], append(nodes, clients...)[r.IntN(9)])
 		case 1:
 			s.key(ms, []history.F{history.KeySet, history.KeyDeleted, history.KeyExtended, history.KeyExpired}[r.IntN(4)],
 				nodes[r.IntN(6)], append(clients, "")[r.IntN(4)], owners[r.IntN(3)], int64(r.IntN(3)*500-500))
 			if v := &s.h.Events[len(s.h.Events)-1].Value; s.h.Header.Quorum > 0 {
-				v.At, v.ValidUntil = randomInt(r, (ms-int64(r.IntN(100)))*1e6), randomInt(r, (ms+int64(r.IntN(900)))*1e6)
+				v.OwnOutcome().At, v.OwnGrant().ValidUntil = randomInt(r, (ms-int64(r.IntN(100)))*1e6), randomInt(r, (ms+int64(r.IntN(900)))*1e6)
 			}
 		case 2:
 			s.phase(ms, []string{history.PhaseHealing, history.PhaseDone, history.PhaseSafety}[r.IntN(3)])
 		case 3:
-			s.add(ms, history.ResourceProcess, history.Info, history.Effect, history.Value{Client: c, Op: ops[r.IntN(6)],
-				Section: r.IntN(3), Key: cells[r.IntN(len(cells))], At: randomInt(r, ms*1e6), Accepted: history.SomeBool(r.IntN(3) > 0), Token: randomInt(r, 3)})
+			s.add(ms, history.ResourceProcess, history.Info, history.Effect, history.Value{Client: c,
+				Section: r.IntN(3), Key: cells[r.IntN(len(cells))], Token: randomInt(r, 3),
+				Outcome: &history.Outcome{Op: ops[r.IntN(6)], At: randomInt(r, ms*1e6), Accepted: history.SomeBool(r.IntN(3) > 0)}})
 		default:
 			// Most of the time a client does what a client can do.
 			typ, f := types[r.IntN(6)], ops[r.IntN(6)]
@@ -77,8 +78,8 @@ func randomScript(r *rand.Rand) *script {
 				typ, pending[c] = history.Invoke, f
 			}
 			s.add(ms, c, typ, f, history.Value{Section: r.IntN(3), Key: cells[r.IntN(len(cells))], Number: randomInt(r, int64(r.IntN(3))),
-				Extra:      &history.Extra{Expected: randomInt(r, int64(r.IntN(3)))},
-				ValidUntil: randomInt(r, (ms+int64(r.IntN(900)))*1e6), Token: randomInt(r, int64(r.IntN(5))),
+				Extra: &history.Extra{Expected: randomInt(r, int64(r.IntN(3)))},
+				Grant: &history.Grant{ValidUntil: randomInt(r, (ms+int64(r.IntN(900)))*1e6)}, Token: randomInt(r, int64(r.IntN(5))),
 				Owner: []string{"o1", "o2", ""}[r.IntN(3)], Lock: locks[r.IntN(3)]})
 		}
 	}

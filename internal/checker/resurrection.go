@@ -107,7 +107,7 @@ func (k *nodeKeys) holdersOf(a *attempt) (surely, maybe int) {
 func (v *view) comesLate(g *grant, event int) bool {
 	for i := event + 1; i < len(v.h.Events); i++ {
 		e := v.event(i)
-		if e.F == history.KeySet && e.Value.Client == g.client && e.Value.At.IsSet() && time.Duration(e.Value.At.V()) <= v.at(g.ret) && time.Duration(e.Value.At.V()) >= v.at(g.call) {
+		if e.F == history.KeySet && e.Value.Client == g.client && e.Value.At().IsSet() && time.Duration(e.Value.At().V()) <= v.at(g.ret) && time.Duration(e.Value.At().V()) >= v.at(g.call) {
 			return true
 		}
 	}
@@ -127,7 +127,7 @@ const (
 // its attempt. Where no link told, it did if a renewal is under way: that is so of our own locks
 // alone.
 func (v *view) afterAnswer(g *grant, set int) certainty {
-	switch at := v.event(set).Value.At; {
+	switch at := v.event(set).Value.At(); {
 	case at.IsSet() && time.Duration(at.V()) > v.at(g.ret):
 		return yes
 	case at.IsSet():

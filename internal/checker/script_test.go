@@ -40,9 +40,9 @@ func (s *script) refused(from, to int64, client string) {
 }
 
 func (s *script) granted(ms int64, client string, until, token int64) {
-	v := history.Value{Owner: client + "-owner", Nodes: s.h.Header.Nodes}
+	v := history.Value{Owner: client + "-owner", Grant: &history.Grant{Nodes: s.h.Header.Nodes}}
 	if until >= 0 {
-		v.ValidUntil = ns(until)
+		v.OwnGrant().ValidUntil = ns(until)
 	}
 	if token >= 0 {
 		v.Token = history.Some(token)
@@ -75,9 +75,9 @@ func (s *script) write(ms int64, client string, section int, n int64, t history.
 	s.add(ms, client, history.Invoke, history.Write, v)
 	if t != history.Info {
 		e := v
-		e.Client, e.Op, e.At, e.Accepted = client, history.Write, ns(ms), history.SomeBool(t == history.OK)
+		e.Client, e.Outcome = client, &history.Outcome{Op: history.Write, At: ns(ms), Accepted: history.SomeBool(t == history.OK)}
 		if t == history.Fail {
-			e.Highest = history.Some(token + 1)
+			e.OwnOutcome().Highest = history.Some(token + 1)
 		}
 		s.add(ms+1, history.ResourceProcess, history.Info, history.Effect, e)
 	}
@@ -98,7 +98,7 @@ func (s *script) take(ms int64, client string, section int, from, to int64, t hi
 	left := history.Value{Section: section, Number: history.Some(to)}
 	if t != history.Fail {
 		e := left
-		e.Client, e.Op, e.At, e.Accepted = client, history.CAS, ns(ms), history.SomeBool(true)
+		e.Client, e.Outcome = client, &history.Outcome{Op: history.CAS, At: ns(ms), Accepted: history.SomeBool(true)}
 		s.add(ms+1, history.ResourceProcess, history.Info, history.Effect, e)
 	}
 	if t == history.OK {

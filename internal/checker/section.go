@@ -88,8 +88,8 @@ func (v *view) collectEffects() {
 		if e.F != history.Effect {
 			continue
 		}
-		x := effect{event: i, client: e.Value.Client, op: e.Value.Op, section: e.Value.Section, key: e.Value.Key,
-			accepted: e.Value.Accepted.V, refused: e.Value.Accepted.Set && !e.Value.Accepted.V, token: e.Value.Token, highest: e.Value.Highest, number: e.Value.Number, write: -1}
+		x := effect{event: i, client: e.Value.Client, op: e.Value.Op(), section: e.Value.Section, key: e.Value.Key,
+			accepted: e.Value.Accepted().V, refused: e.Value.Accepted().Set && !e.Value.Accepted().V, token: e.Value.Token, highest: e.Value.Highest(), number: e.Value.Number, write: -1}
 		if at, some := places[cellName{x.client, x.key, x.section, x.op}]; some {
 			same := &v.namesakes[at]
 			if x.writes = v.invokedBefore(same.ops, i); len(x.writes) > 0 {
@@ -102,9 +102,9 @@ func (v *view) collectEffects() {
 			}
 		}
 		x.from, x.to = v.span(x.writes)
-		if at := e.Value.At; at.IsSet() {
-			x.from, x.known = max(x.from, time.Duration(at.V()-e.Value.AtError)), true
-			x.to = min(x.to, time.Duration(at.V()+e.Value.AtError))
+		if at := e.Value.At(); at.IsSet() {
+			x.from, x.known = max(x.from, time.Duration(at.V()-e.Value.AtError())), true
+			x.to = min(x.to, time.Duration(at.V()+e.Value.AtError()))
 		}
 		v.effects = append(v.effects, x)
 	}

@@ -100,7 +100,7 @@ func (v *view) untold(b *believer, to time.Duration) time.Duration {
 // that it asked for.
 func (v *view) knowsEnd(g *grant) time.Duration {
 	p := g.until
-	if v.event(g.ret).Value.ValidUntil.IsSet() {
+	if v.event(g.ret).Value.ValidUntil().IsSet() {
 		for _, x := range g.extends {
 			if p.over(v.at(x.ret)) {
 				break

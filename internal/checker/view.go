@@ -271,7 +271,7 @@ func (v *view) acquired(open map[holder][]int, op int) {
 	o := &v.ops[op]
 	k, e := v.key(op), v.event(o.Return)
 	g := grant{client: o.Process, lock: k.lock, owner: v.owner(op), token: e.Value.Token, op: op,
-		call: o.Call, ret: o.Return, until: promised(e.Value.ValidUntil), ends: -1, outer: -1, loss: -1}
+		call: o.Call, ret: o.Return, until: promised(e.Value.ValidUntil()), ends: -1, outer: -1, loss: -1}
 	list := open[k]
 	if n := len(list); n > 0 {
 		g.outer = list[n-1]
@@ -308,7 +308,7 @@ func (v *view) giveBack(open map[holder][]int, k holder, op int) {
 // belongs to a grant that is gone.
 func (v *view) extended(open map[holder][]int, op int) {
 	o := &v.ops[op]
-	until := v.event(o.Return).Value.ValidUntil
+	until := v.event(o.Return).Value.ValidUntil()
 	if !until.IsSet() {
 		return
 	}

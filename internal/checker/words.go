@@ -63,8 +63,8 @@ func (v *view) grantWords(g *grant) string {
 	if g.lock != "" {
 		fmt.Fprintf(&b, " %q", g.lock)
 	}
-	switch n := len(e.Value.Nodes); {
-	case n == 1 && e.Value.Nodes[0] == history.PrimaryProcess:
+	switch n := len(e.Value.Nodes()); {
+	case n == 1 && e.Value.Nodes()[0] == history.PrimaryProcess:
 		b.WriteString(" on the primary")
 	case n > 0 && len(v.h.Header.Nodes) > 0:
 		fmt.Fprintf(&b, " on %d of %s", n, plural(len(v.h.Header.Nodes), "node"))

@@ -2,7 +2,6 @@ package client
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
@@ -91,17 +90,18 @@ func (a *Agent) acquire() Answer {
 		return answer
 	}
 	a.grants = append(a.grants, g)
-	answer.Value.Nodes = slices.Grow(answer.Value.Nodes, len(g.Nodes))
-	for _, i := range g.Nodes {
-		answer.Value.Nodes = append(answer.Value.Nodes, a.env.Nodes()[i].Name())
+	grant := &history.Grant{Nodes: make([]string, len(g.Nodes))}
+	for at, i := range g.Nodes {
+		grant.Nodes[at] = a.env.Nodes()[i].Name()
 	}
+	answer.Value.Grant = grant
 	if g.HasToken {
 		answer.Value.Token = history.Some(g.Token)
 	}
 	if !g.Forever {
 		// The instant first: a pause between the two must not lengthen the promise.
 		answer.Instant = a.instant()
-		answer.Value.Validity = history.Some(int64(a.lock.Remaining(g)))
+		grant.Validity = history.Some(int64(a.lock.Remaining(g)))
 	}
 	return answer
 }
@@ -214,7 +214,7 @@ func (a *Agent) seen(got resource.Answer, r Request) Answer {
 	case !got.Accepted:
 		answer.Type, answer.Error = history.Fail, "refused by the fence"
 		if got.HasHighest {
-			answer.Value.Highest = history.Some(got.Highest)
+			answer.Value.Outcome = &history.Outcome{Highest: history.Some(got.Highest)}
 		}
 	default:
 		answer.Type = history.OK

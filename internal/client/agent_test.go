@@ -75,11 +75,11 @@ func TestAcquireTellsOwnerNodesTokenAndValidity(t *testing.T) {
 	s.nodes[1].Way = commandtest.Dead
 	s.onPoint[lock.PointQuorum] = func() { s.T += 50 * time.Millisecond }
 	a := s.does(history.Acquire)
-	if a.Type != history.OK || a.Value.Owner == "" || !slices.Equal(a.Value.Nodes, []string{"A", "C"}) || a.Value.Token != history.Some(int64(1)) {
+	if a.Type != history.OK || a.Value.Owner == "" || !slices.Equal(a.Value.Nodes(), []string{"A", "C"}) || a.Value.Token != history.Some(int64(1)) {
 		t.Errorf("%+v", a)
 	}
-	if a.Value.Validity != history.Some(int64(850*time.Millisecond)) || a.Instant != s.T+time.Hour {
-		t.Errorf("valid for %v from %v, at %v", a.Value.Validity, a.Instant, s.T)
+	if a.Value.Validity() != history.Some(int64(850*time.Millisecond)) || a.Instant != s.T+time.Hour {
+		t.Errorf("valid for %v from %v, at %v", a.Value.Validity(), a.Instant, s.T)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestFailedAcquireLeavesNothingToRelease(t *testing.T) {
 	for _, n := range s.nodes {
 		n.Way = commandtest.Dead
 	}
-	if a := s.does(history.Acquire); a.Type != history.Fail || a.Error == "" || a.Value.Validity.IsSet() || a.Value.Token.IsSet() {
+	if a := s.does(history.Acquire); a.Type != history.Fail || a.Error == "" || a.Value.Validity().IsSet() || a.Value.Token.IsSet() {
 		t.Errorf("%+v", a)
 	}
 	if a := s.does(history.Release); a.Type != history.Fail || a.Error != "nothing to release" {
@@ -156,7 +156,7 @@ func TestAnswersOfTheResource(t *testing.T) {
 	s.store.Way = nil
 	other := resource.Config{Kind: resource.Register, Key: "r", Fence: resource.Strict}
 	other.Read(s.store, resource.Access{Client: "c2", Token: 9, HasToken: true})
-	if a := s.write(5, false); a.Type != history.Fail || a.Value.Highest != history.Some(int64(9)) || a.Value.Number != history.Some(int64(5)) {
+	if a := s.write(5, false); a.Type != history.Fail || a.Value.Highest() != history.Some(int64(9)) || a.Value.Number != history.Some(int64(5)) {
 		t.Errorf("refused by the fence: %+v", a)
 	}
 }

@@ -211,7 +211,9 @@ func merge(v, c *history.Value) {
 	}
 	pick(&v.Number, c.Number)
 	pick(&v.Token, c.Token)
-	pick(&v.ValidUntil, c.ValidUntil)
+	if c.ValidUntil().IsSet() {
+		v.OwnGrant().ValidUntil = c.ValidUntil()
+	}
 	for _, s := range [][2]*string{{&v.Key, &c.Key}, {&v.Lock, &c.Lock}, {&v.Owner, &c.Owner}} {
 		if *s[1] != "" {
 			*s[0] = *s[1]

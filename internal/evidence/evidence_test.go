@@ -121,9 +121,9 @@ func TestLeasedMutex(t *testing.T) {
 		owner := func(o string) history.Value { return history.Value{Owner: o} }
 		text := jsonl(t, history.Header{},
 			event(0, "c1", history.Invoke, history.Acquire, history.Value{}),
-			event(1, "c1", history.OK, history.Acquire, history.Value{Owner: "a", ValidUntil: history.Some(c.until * 1e6)}),
+			event(1, "c1", history.OK, history.Acquire, history.Value{Owner: "a", Grant: &history.Grant{ValidUntil: history.Some(c.until * 1e6)}}),
 			event(6, "c2", history.Invoke, history.Acquire, history.Value{}),
-			event(7, "c2", history.OK, history.Acquire, history.Value{Owner: "b", ValidUntil: history.Some(90e6)}),
+			event(7, "c2", history.OK, history.Acquire, history.Value{Owner: "b", Grant: &history.Grant{ValidUntil: history.Some(90e6)}}),
 			event(8, "c2", history.Invoke, history.Release, owner("b")),
 			event(9, "c2", history.OK, history.Release, owner("b")),
 			event(70, "c1", history.Invoke, history.Release, owner("a")),

@@ -15,7 +15,7 @@ import (
 // read again, gets the verdict that it had.
 func TestExportedHistoriesJudgeTheSame(t *testing.T) {
 	owner := func(o string, until int64) history.Value {
-		return history.Value{Owner: o, ValidUntil: history.Some(until * 1e6), Token: history.Some(until)}
+		return history.Value{Owner: o, Grant: &history.Grant{ValidUntil: history.Some(until * 1e6)}, Token: history.Some(until)}
 	}
 	text := jsonl(t, history.Header{Clients: []string{"c1", "c2"}},
 		event(0, "c1", history.Invoke, history.Acquire, history.Value{}),

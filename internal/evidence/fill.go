@@ -162,8 +162,8 @@ func (b *builder) fillLock(part *part, o *linear.Op, v verb, typ history.Type, v
 		return
 	}
 	o.B = part.tag(o.Process, v, typ, value.Owner)
-	if v == acquire && typ == history.OK && value.ValidUntil.IsSet() {
-		part.until[o.B] = value.ValidUntil.V()
+	if v == acquire && typ == history.OK && value.ValidUntil().IsSet() {
+		part.until[o.B] = value.ValidUntil().V()
 	}
 }
 

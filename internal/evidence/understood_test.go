@@ -86,11 +86,11 @@ func TestNil(t *testing.T) {
 func TestReleaseThatFailed(t *testing.T) {
 	own := jsonl(t, history.Header{},
 		event(0, "c1", history.Invoke, history.Acquire, history.Value{}),
-		event(1, "c1", history.OK, history.Acquire, history.Value{Owner: "a", ValidUntil: history.Some(50e6)}),
+		event(1, "c1", history.OK, history.Acquire, history.Value{Owner: "a", Grant: &history.Grant{ValidUntil: history.Some(50e6)}}),
 		event(2, "c1", history.Invoke, history.Release, history.Value{}),
 		event(3, "c1", history.Fail, history.Release, history.Value{}),
 		event(4, "c2", history.Invoke, history.Acquire, history.Value{}),
-		event(5, "c2", history.OK, history.Acquire, history.Value{Owner: "b", ValidUntil: history.Some(90e6)}))
+		event(5, "c2", history.OK, history.Acquire, history.Value{Owner: "b", Grant: &history.Grant{ValidUntil: history.Some(90e6)}}))
 	foreign := lines(done(0, "acquire", "nil") + "0 invoke release nil\n0 fail release nil\n" + done(1, "acquire", "nil"))
 	for model, want := range map[string]checker.Verdict{"owner-mutex": checker.Holds, "leased-mutex": checker.Holds, "mutex": checker.Holds} {
 		if r, err := Check(context.Background(), strings.NewReader(own), Options{Model: model}); err != nil || r.Verdict != want {
@@ -109,11 +109,11 @@ func TestRenewedLease(t *testing.T) {
 	for until, want := range map[int64]checker.Verdict{5: checker.Unknown, 50: checker.Violated} {
 		text := jsonl(t, history.Header{},
 			event(0, "c1", history.Invoke, history.Acquire, history.Value{}),
-			event(1, "c1", history.OK, history.Acquire, history.Value{Owner: "a", ValidUntil: history.Some(until * 1e6)}),
+			event(1, "c1", history.OK, history.Acquire, history.Value{Owner: "a", Grant: &history.Grant{ValidUntil: history.Some(until * 1e6)}}),
 			event(2, "c1", history.Invoke, history.Extend, history.Value{}),
-			event(3, "c1", history.OK, history.Extend, history.Value{ValidUntil: history.Some(60e6)}),
+			event(3, "c1", history.OK, history.Extend, history.Value{Grant: &history.Grant{ValidUntil: history.Some(60e6)}}),
 			event(7, "c2", history.Invoke, history.Acquire, history.Value{}),
-			event(8, "c2", history.OK, history.Acquire, history.Value{Owner: "b", ValidUntil: history.Some(90e6)}))
+			event(8, "c2", history.OK, history.Acquire, history.Value{Owner: "b", Grant: &history.Grant{ValidUntil: history.Some(90e6)}}))
 		if r, err := Check(context.Background(), strings.NewReader(text), Options{Model: "leased-mutex"}); err != nil || r.Verdict != want {
 			t.Errorf("until %d ms: %+v, %v; want %v", until, r, err, want)
 		}

@@ -118,22 +118,22 @@ func (s *observer) granted(e *history.Event) {
 		}
 	}
 	s.believing |= 1 << c
-	s.until[c] = time.Duration(e.Value.ValidUntil.V())
+	s.until[c] = time.Duration(e.Value.ValidUntil().V())
 	s.ended[c] = s.until[c]
 }
 
 // effect takes note of a write that arrived, and of how long its client's promise
 // still lasted.
 func (s *observer) effect(e *history.Event) {
-	if e.Value.Op != history.Write {
+	if e.Value.Op() != history.Write {
 		return
 	}
 	s.writing = mix(s.writing, bit(s.clients, e.Value.Client))
-	if e.Value.Accepted.V {
+	if e.Value.Accepted().V {
 		s.writing = mix(s.writing, 1)
 	}
 	if c := slices.Index(s.clients, e.Value.Client); c >= 0 && s.until[c] > 0 {
-		s.features = append(s.features, mix(2, nearness(s.until[c]-time.Duration(e.Value.At.V()))))
+		s.features = append(s.features, mix(2, nearness(s.until[c]-time.Duration(e.Value.At().V()))))
 	}
 }
 

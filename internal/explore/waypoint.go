@@ -65,7 +65,7 @@ func (s *observer) comesBy(e *history.Event) {
 		w.set[c] = 0
 	case e.F == history.Acquire && e.Type == history.OK:
 		w.grants++
-		if told := e.Value.Nodes; len(told) > 0 && w.set[c]&^bitsOf(s.nodes, told) != 0 {
+		if told := e.Value.Nodes(); len(told) > 0 && w.set[c]&^bitsOf(s.nodes, told) != 0 {
 			s.pass(answerLost, e)
 		}
 		if w.releasing&^(1<<c) != 0 {

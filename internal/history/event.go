@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -169,7 +170,8 @@ func (e *Event) IsOp() bool {
 
 // Value carries what an event knows beyond its name. Which fields are set
 // depends on F; docs/history.md lists them. A long run has millions of events in memory, so what most of them do not know is
-// kept apart, in Extra and Rare. They are read by methods, which know what to say where there is none. A copy of a value shares them.
+// kept apart, in groups: Grant, Extra, Outcome and Rare. They are read by methods, which know what to say where there is none.
+// A copy of a value shares them.
 type Value struct {
 	// Lock names the lock, where a run has several. Empty means the only one.
 	Lock string `json:"lock,omitempty"`
@@ -177,13 +179,7 @@ type Value struct {
 	Owner string `json:"owner,omitempty"`
 	// Token is the fencing token of a grant, a read, a write or an effect.
 	Token Int `json:"token,omitzero"`
-	// Validity is the duration the lock promised, counted from the instant
-	// the lock computed it, on the client's own clock, in ns.
-	Validity Int `json:"validity,omitzero"`
-	// ValidUntil is the run time at which the promise ends, in ns.
-	ValidUntil Int `json:"valid_until,omitzero"`
-	// Nodes are the nodes that granted the lock.
-	Nodes []string `json:"nodes,omitempty"`
+	*Grant
 
 	// Section numbers the guarded section of a client, from 1; the events of
 	// one section of one client share it.
@@ -195,10 +191,31 @@ type Value struct {
 	Number Int `json:"number,omitzero"`
 	*Extra
 
+	// Client is who asked for an effect, or for what a node did to a key.
+	Client string `json:"client,omitempty"`
+	*Outcome
+
+	// TTL is how long a node's key still lives, in ns on the node's clock.
+	TTL Int `json:"ttl,omitzero"`
+
+	*Rare
+}
+
+// Grant is what a lock promised: what a grant and a renewal know.
+type Grant struct {
+	// Validity is the duration the lock promised, counted from the instant
+	// the lock computed it, on the client's own clock, in ns.
+	Validity Int `json:"validity,omitzero"`
+	// ValidUntil is the run time at which the promise ends, in ns.
+	ValidUntil Int `json:"valid_until,omitzero"`
+	// Nodes are the nodes that granted the lock.
+	Nodes []string `json:"nodes,omitempty"`
+}
+
+// Outcome is what the resource tells of an effect.
+type Outcome struct {
 	// Op is the operation an effect belongs to.
 	Op F `json:"op,omitempty"`
-	// Client is who asked for the effect.
-	Client string `json:"client,omitempty"`
 	// At is the run time, in ns, at which the effect took place, on the clock
 	// of the resource. AtError bounds how far off that may be, in ns.
 	At      Int   `json:"at,omitzero"`
@@ -207,14 +224,6 @@ type Value struct {
 	Accepted Bool `json:"accepted,omitzero"`
 	// Highest is the highest token the resource knew before this effect.
 	Highest Int `json:"highest,omitzero"`
-
-	// Epoch is that of a sentinel.
-	Epoch Int `json:"epoch,omitzero"`
-
-	// TTL is how long a node's key still lives, in ns on the node's clock.
-	TTL Int `json:"ttl,omitzero"`
-
-	*Rare
 }
 
 // Extra is what few operations know, and a point.
@@ -232,6 +241,9 @@ type Extra struct {
 
 // Rare is what few events of a long run know: those of faults, servers and commands, and phases.
 type Rare struct {
+	// Epoch is that of a sentinel.
+	Epoch Int `json:"epoch,omitzero"`
+
 	// Fault names the kind of a fault, ID which of the scenario's faults it is
 	// (from 1) and Target whom it struck.
 	Fault  string `json:"fault,omitempty"`
@@ -252,48 +264,53 @@ type Rare struct {
 	Unread  *UnreadCommand `json:"unread,omitempty"`
 }
 
-// noExtra and noRare are read where a value has none, and never written to.
+// What is read where a value has no group of a kind, and never written to.
 var (
-	noExtra Extra
-	noRare  Rare
+	noGrant   Grant
+	noExtra   Extra
+	noOutcome Outcome
+	noRare    Rare
 )
 
-func (v *Value) extra() *Extra {
-	if v.Extra == nil {
-		return &noExtra
+func (v *Value) grant() *Grant     { return cmp.Or(v.Grant, &noGrant) }
+func (v *Value) extra() *Extra     { return cmp.Or(v.Extra, &noExtra) }
+func (v *Value) outcome() *Outcome { return cmp.Or(v.Outcome, &noOutcome) }
+func (v *Value) rare() *Rare       { return cmp.Or(v.Rare, &noRare) }
+
+// OwnGrant and those like it give the value a group that no other value shares, with what it had, and return it.
+func (v *Value) OwnGrant() *Grant     { return own(&v.Grant) }
+func (v *Value) OwnExtra() *Extra     { return own(&v.Extra) }
+func (v *Value) OwnOutcome() *Outcome { return own(&v.Outcome) }
+func (v *Value) OwnRare() *Rare       { return own(&v.Rare) }
+
+func own[T any](group **T) *T {
+	mine := new(T)
+	if *group != nil {
+		*mine = **group
 	}
-	return v.Extra
-}
-
-func (v *Value) rare() *Rare {
-	if v.Rare == nil {
-		return &noRare
-	}
-	return v.Rare
-}
-
-// OwnExtra gives the value an Extra that no other value shares, with what it had, and returns it.
-func (v *Value) OwnExtra() *Extra {
-	own := *v.extra()
-	v.Extra = &own
-	return v.Extra
-}
-
-// OwnRare does so with Rare.
-func (v *Value) OwnRare() *Rare {
-	own := *v.rare()
-	v.Rare = &own
-	return v.Rare
+	*group = mine
+	return mine
 }
 
 // IsZero reports that the value knows nothing, for `json:",omitzero"`.
 func (v *Value) IsZero() bool {
 	rest := *v
-	rest.Extra, rest.Rare = nil, nil
-	return reflect.ValueOf(rest).IsZero() && reflect.ValueOf(*v.extra()).IsZero() && reflect.ValueOf(*v.rare()).IsZero()
+	rest.Grant, rest.Extra, rest.Outcome, rest.Rare = nil, nil, nil, nil
+	return isZero(&rest) && isZero(v.grant()) && isZero(v.extra()) && isZero(v.outcome()) && isZero(v.rare())
 }
 
-// What is in Extra and Rare.
+func isZero[T any](v *T) bool { return reflect.ValueOf(v).Elem().IsZero() }
+
+// What is in the groups.
+func (v *Value) Validity() Int          { return v.grant().Validity }
+func (v *Value) ValidUntil() Int        { return v.grant().ValidUntil }
+func (v *Value) Nodes() []string        { return v.grant().Nodes }
+func (v *Value) Op() F                  { return v.outcome().Op }
+func (v *Value) At() Int                { return v.outcome().At }
+func (v *Value) AtError() int64         { return v.outcome().AtError }
+func (v *Value) Accepted() Bool         { return v.outcome().Accepted }
+func (v *Value) Highest() Int           { return v.outcome().Highest }
+func (v *Value) Epoch() Int             { return v.rare().Epoch }
 func (v *Value) Expected() Int          { return v.extra().Expected }
 func (v *Value) List() []int64          { return v.extra().List }
 func (v *Value) Other() []int64         { return v.extra().Other }

@@ -85,7 +85,13 @@ func (h *History) Ops() []Op {
 		f       F
 	}
 	open := make(map[slot]int)
-	ops := make([]Op, 0, len(h.Events)/2)
+	invoked := 0
+	for i := range h.Events {
+		if e := &h.Events[i]; e.Type == Invoke && e.IsOp() {
+			invoked++
+		}
+	}
+	ops := make([]Op, 0, invoked)
 	for i := range h.Events {
 		e := &h.Events[i]
 		if !e.IsOp() {

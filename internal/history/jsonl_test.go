@@ -43,7 +43,10 @@ func drawHistory(t *rapid.T) *history.History {
 		}
 		e.Value = history.Value{
 			Owner: rapid.String().Draw(t, "owner"), Token: optional(t, "token"), Number: optional(t, "number"),
-			ValidUntil: optional(t, "until"), Section: rapid.IntRange(0, 9).Draw(t, "section"),
+			Section: rapid.IntRange(0, 9).Draw(t, "section"),
+		}
+		if until := optional(t, "until"); until.IsSet() {
+			e.Value.Grant = &history.Grant{ValidUntil: until}
 		}
 		if list := rapid.SliceOfN(rapid.Int64(), 0, 3).Draw(t, "list"); len(list) > 0 {
 			e.Value.Extra = &history.Extra{List: list}
@@ -54,7 +57,7 @@ func drawHistory(t *rapid.T) *history.History {
 				Unread: &history.UnreadCommand{Node: word.Draw(t, "node"), Answers: rapid.Bool().Draw(t, "answers")}}
 		}
 		if rapid.Bool().Draw(t, "judged") {
-			e.Value.Accepted = history.SomeBool(rapid.Bool().Draw(t, "accepted"))
+			e.Value.OwnOutcome().Accepted = history.SomeBool(rapid.Bool().Draw(t, "accepted"))
 		}
 		// JSON has no other way for text that is not UTF-8.
 		e.Error, e.Value.Owner = strings.ToValidUTF8(e.Error, "?"), strings.ToValidUTF8(e.Value.Owner, "?")
@@ -239,7 +242,7 @@ func BenchmarkRecord(b *testing.B) {
 			r := history.NewRecorder(history.Header{}, func() time.Duration { return time.Since(start) }, w)
 			e := history.Event{Process: "c1", Type: history.Invoke, F: history.Acquire, Value: history.Value{Section: 7}}
 			done := history.Event{Process: "c1", Type: history.OK, F: history.Acquire,
-				Value: history.Value{Section: 7, Owner: "c1-0123456789abcdef", ValidUntil: history.Some(1e9), Nodes: []string{"A", "B", "C"}}}
+				Value: history.Value{Section: 7, Owner: "c1-0123456789abcdef", Grant: &history.Grant{ValidUntil: history.Some(1e9), Nodes: []string{"A", "B", "C"}}}}
 			for b.Loop() {
 				r.Record(e)
 				r.Record(done)

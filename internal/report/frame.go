@@ -280,7 +280,7 @@ func variantLimits(v *Variant) []string {
 	told, worst := make(map[int]bool), int64(0)
 	for i := range v.History.Events {
 		e := &v.History.Events[i]
-		worst = max(worst, e.Value.AtError)
+		worst = max(worst, e.Value.AtError())
 		if e.F == history.FaultFailed && !told[e.Value.ID()] {
 			told[e.Value.ID()] = true
 			say("fault %d (%s) was due at %s and did not take effect: %s.", e.Value.ID(), e.Value.Fault(), seconds(e.Time), clip(e.Error, maxValueRunes))

@@ -319,7 +319,7 @@ func valueWords(v *history.Value) string {
 	text("", v.Point())
 	text("", strings.TrimSpace(v.Fault()+" "+v.Target()))
 	text("lock", v.Lock)
-	text("op", string(v.Op))
+	text("op", string(v.Op()))
 	text("client", v.Client)
 	number("number", v.Number)
 	number("expected", v.Expected())
@@ -327,19 +327,19 @@ func valueWords(v *history.Value) string {
 		parts = append(parts, fmt.Sprint("list ", v.List()))
 	}
 	number("token", v.Token)
-	number("highest", v.Highest)
-	if v.Accepted.Set {
-		parts = append(parts, map[bool]string{true: "accepted", false: "refused"}[v.Accepted.V])
+	number("highest", v.Highest())
+	if v.Accepted().Set {
+		parts = append(parts, map[bool]string{true: "accepted", false: "refused"}[v.Accepted().V])
 	}
 	text("owner", v.Owner)
 	text("key", v.Key)
-	if len(v.Nodes) > 0 {
-		parts = append(parts, "nodes "+strings.Join(v.Nodes, " "))
+	if len(v.Nodes()) > 0 {
+		parts = append(parts, "nodes "+strings.Join(v.Nodes(), " "))
 	}
-	length("validity", v.Validity)
-	when("valid until", v.ValidUntil)
+	length("validity", v.Validity())
+	when("valid until", v.ValidUntil())
 	length("ttl", v.TTL)
-	when("at", v.At)
+	when("at", v.At())
 	length("planned", v.Planned())
 	length("took", v.Took())
 	if v.Section > 0 {

@@ -250,7 +250,7 @@ func (s *server) background(op lock.Operation, do func() (lock.Grant, lock.Resul
 	m := client.Message{Type: client.Completed, ID: id, Operation: string(op), Answer: &a}
 	if a.Value.Owner = g.Owner; result.Outcome == lock.OK {
 		m.Monotonic = int64(machine.Monotonic()) // before the validity: a pause must not lengthen it
-		a.Value.Validity = history.Some(int64(remaining(g)))
+		a.Value.Grant = &history.Grant{Validity: history.Some(int64(remaining(g)))}
 	}
 	_ = s.send(m)
 }

@@ -116,7 +116,7 @@ func TestWriteReadsBack(t *testing.T) {
 	add("c2", history.Invoke, history.Acquire, history.Value{})
 	add("c1", history.Invoke, history.Read, history.Value{})
 	add("A", history.Info, history.KeySet, history.Value{Key: "lock"})
-	add("c2", history.OK, history.Acquire, history.Value{Token: history.Some(3), Owner: `o"1`, ValidUntil: history.Some(9)})
+	add("c2", history.OK, history.Acquire, history.Value{Token: history.Some(3), Owner: `o"1`, Grant: &history.Grant{ValidUntil: history.Some(9)}})
 	add("nemesis", history.Info, history.FaultBegin, history.Value{Rare: &history.Rare{Fault: "pause", Target: "c1"}})
 	add("c1", history.Info, history.Read, history.Value{})
 	add("c1", history.Invoke, history.CAS, history.Value{Extra: &history.Extra{Expected: history.Some(1)}, Number: history.Some(2)})

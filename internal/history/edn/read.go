@@ -291,7 +291,7 @@ func mapValue(m []pair, e *history.Event) error {
 		case (name == "fence" || name == "token") && number:
 			e.Value.Token = history.Some(n)
 		case name == "valid-until" && number:
-			e.Value.ValidUntil = history.Some(n)
+			e.Value.OwnGrant().ValidUntil = history.Some(n)
 		case name == "owner" || name == "client":
 			e.Value.Owner = scalar(p.value)
 		}

@@ -115,8 +115,8 @@ func opValue(ev *history.Event) string {
 		if v.Owner != "" {
 			parts = append(parts, ":owner "+quote(v.Owner))
 		}
-		if v.ValidUntil.IsSet() {
-			parts = append(parts, fmt.Sprintf(":valid-until %d", v.ValidUntil.V()))
+		if v.ValidUntil().IsSet() {
+			parts = append(parts, fmt.Sprintf(":valid-until %d", v.ValidUntil().V()))
 		}
 		if len(parts) > 0 {
 			value = "{" + strings.Join(parts, ", ") + "}"

@@ -18,7 +18,7 @@ func ClockJump() *report.Result {
 	s.phase(0, history.PhaseSafety)
 	s.set(11*ms, first, 10*time.Second, "A", "B", "C")
 	s.op("c1", history.Acquire, 10*ms, 14*ms, history.Value{Owner: first}, history.Value{Owner: first,
-		ValidUntil: history.Some(int64(9910 * ms)), Nodes: []string{"A", "B", "C"}})
+		Grant: &history.Grant{ValidUntil: history.Some(int64(9910 * ms)), Nodes: []string{"A", "B", "C"}}})
 	s.observe(20*ms, "c1", history.Point, history.Value{Extra: &history.Extra{Point: "before-write"}})
 	s.fault(1, "clock-jump", "C", 1500*ms, 1501*ms, 0, "ahead by 20 s")
 	s.observe(1501*ms, "C", history.KeyExpired, history.Value{Key: "lock", Owner: first})
@@ -33,7 +33,7 @@ func ClockJump() *report.Result {
 		Value: history.Value{Owner: "c3-cc"}, Error: "0 of 5 nodes"})
 	s.set(3001*ms, second, 10*time.Second, "C", "D", "E")
 	s.op("c2", history.Acquire, 3*time.Second, 3004*ms, history.Value{Owner: second}, history.Value{Owner: second,
-		ValidUntil: history.Some(int64(12900 * ms)), Nodes: []string{"C", "D", "E"}})
+		Grant: &history.Grant{ValidUntil: history.Some(int64(12900 * ms)), Nodes: []string{"C", "D", "E"}}})
 	s.op("c2", history.Read, 3300*ms, 3302*ms, history.Value{Section: 1}, history.Value{Section: 1, Number: history.Some(0)})
 	s.effect(3301*ms, "c2", history.Read, 0, history.Int{}, history.Int{}, true)
 	s.op("c2", history.Write, 3800*ms, 3803*ms, history.Value{Section: 1, Number: history.Some(1)}, history.Value{Section: 1, Number: history.Some(1)})

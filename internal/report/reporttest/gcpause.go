@@ -67,8 +67,8 @@ func gcPauseHistory(name string, fenced bool) *history.History {
 	s.phase(0, history.PhaseSafety)
 	s.set(1800*us, first, time.Second, fiveNodes...)
 	s.op("c1", history.Acquire, 1200*us, 4*ms, history.Value{Owner: first}, history.Value{
-		Owner: first, Token: token(1), Validity: history.Some(int64(990 * ms)),
-		ValidUntil: history.Some(int64(994 * ms)), Nodes: fiveNodes,
+		Owner: first, Token: token(1), Grant: &history.Grant{Validity: history.Some(int64(990 * ms)),
+			ValidUntil: history.Some(int64(994 * ms)), Nodes: fiveNodes},
 	})
 	s.op("c1", history.Read, 4400*us, 4900*us, history.Value{Section: 1, Token: token(1)}, history.Value{Section: 1, Number: history.Some(0)})
 	s.effect(4600*us, "c1", history.Read, 0, token(1), history.Int{}, true)
@@ -79,8 +79,8 @@ func gcPauseHistory(name string, fenced bool) *history.History {
 	s.gone(history.KeyExpired, 1002*ms, first, fiveNodes...)
 	s.set(1207*ms, second, time.Second, fiveNodes...)
 	s.add(1210*ms, "c2", history.OK, history.Acquire, history.Value{
-		Owner: second, Token: token(2), Validity: history.Some(int64(990 * ms)),
-		ValidUntil: history.Some(int64(2200 * ms)), Nodes: fiveNodes,
+		Owner: second, Token: token(2), Grant: &history.Grant{Validity: history.Some(int64(990 * ms)),
+			ValidUntil: history.Some(int64(2200 * ms)), Nodes: fiveNodes},
 	})
 	s.op("c2", history.Read, 1211*ms, 1212*ms, history.Value{Section: 1, Token: token(2)}, history.Value{Section: 1, Number: history.Some(0)})
 	s.effect(1211*ms+500*us, "c2", history.Read, 0, token(2), token(1), true)

@@ -39,7 +39,7 @@ func Undecided() *report.Result {
 	s.phase(0, history.PhaseSafety)
 	s.set(2*ms, "o1", time.Second, fiveNodes...)
 	s.op("c1", history.Acquire, 1*ms, 4*ms, history.Value{Owner: "o1"},
-		history.Value{Owner: "o1", ValidUntil: history.Some(int64(994 * ms)), Nodes: fiveNodes})
+		history.Value{Owner: "o1", Grant: &history.Grant{ValidUntil: history.Some(int64(994 * ms)), Nodes: fiveNodes}})
 	s.op("c1", history.Release, 30*ms, 31*ms, history.Value{Owner: "o1"}, history.Value{Owner: "o1"})
 	s.gone(history.KeyDeleted, 30*ms+300*us, "o1", fiveNodes...)
 	s.phase(40*ms, history.PhaseDone)

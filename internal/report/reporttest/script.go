@@ -66,8 +66,8 @@ func (s *script) gone(f history.F, at time.Duration, owner string, nodes ...stri
 // effect adds what the resource logged.
 func (s *script) effect(at time.Duration, client string, op history.F, number int64, token history.Int, highest history.Int, accepted bool) {
 	s.observe(at, history.ResourceProcess, history.Effect, history.Value{
-		Client: client, Op: op, Number: history.Some(number), Token: token, Highest: highest,
-		Accepted: history.SomeBool(accepted), At: history.Some(int64(at)), AtError: int64(40 * us),
+		Client: client, Number: history.Some(number), Token: token,
+		Outcome: &history.Outcome{Op: op, Highest: highest, Accepted: history.SomeBool(accepted), At: history.Some(int64(at)), AtError: int64(40 * us)},
 	})
 }
 

@@ -18,7 +18,7 @@ func clientLanes(h *history.History, names []string, truth map[string][]majority
 	}
 	ops := h.Ops()
 	for _, b := range checker.Beliefs(h, ops) {
-		hold := Hold{Belief: b, Span: Span{b.During.From, b.During.To}, Nodes: len(h.Events[b.Granted].Value.Nodes)}
+		hold := Hold{Belief: b, Span: Span{b.During.From, b.During.To}, Nodes: len(h.Events[b.Granted].Value.Nodes())}
 		hold.see(truth[b.Owner], s)
 		lane := &lanes[place[b.Client]]
 		lane.Holds = append(lane.Holds, hold)

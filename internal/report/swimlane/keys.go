@@ -253,7 +253,7 @@ func replicated(h *history.History, nodes []string) bool {
 	}
 	for i := range h.Events {
 		e := &h.Events[i]
-		if e.F == history.NodePromoted || e.F == history.Acquire && slices.Contains(e.Value.Nodes, history.PrimaryProcess) {
+		if e.F == history.NodePromoted || e.F == history.Acquire && slices.Contains(e.Value.Nodes(), history.PrimaryProcess) {
 			return true
 		}
 	}

@@ -71,7 +71,7 @@ func sentinelLanes(h *history.History, first string, end time.Duration) []Sentin
 		case word == "-tilt" && len(l.Tilt) > 0:
 			l.Tilt[len(l.Tilt)-1].To = e.Time
 		case decides(word):
-			l.Deeds = append(l.Deeds, Deed{At: e.Time, Word: word, About: e.Value.Target(), Epoch: e.Value.Epoch, Event: i})
+			l.Deeds = append(l.Deeds, Deed{At: e.Time, Word: word, About: e.Value.Target(), Epoch: e.Value.Epoch(), Event: i})
 		}
 	}
 	slices.SortFunc(lanes, func(a, b SentinelLane) int { return strings.Compare(a.Name, b.Name) })

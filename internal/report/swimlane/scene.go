@@ -220,12 +220,12 @@ func effects(h *history.History) []Effect {
 			continue
 		}
 		at := e.Time
-		if e.Value.At.IsSet() {
-			at = time.Duration(e.Value.At.V())
+		if e.Value.At().IsSet() {
+			at = time.Duration(e.Value.At().V())
 		}
 		list = append(list, Effect{
-			At: at, Client: e.Value.Client, Op: e.Value.Op, Accepted: !e.Value.Accepted.Set || e.Value.Accepted.V,
-			Token: e.Value.Token, Highest: e.Value.Highest, Number: e.Value.Number, Event: i,
+			At: at, Client: e.Value.Client, Op: e.Value.Op(), Accepted: !e.Value.Accepted().Set || e.Value.Accepted().V,
+			Token: e.Value.Token, Highest: e.Value.Highest(), Number: e.Value.Number, Event: i,
 		})
 	}
 	slices.SortStableFunc(list, func(a, b Effect) int { return int(a.At - b.At) })

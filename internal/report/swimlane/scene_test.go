@@ -131,7 +131,7 @@ func TestKeysThatNobodyKnows(t *testing.T) {
 	h := &history.History{Header: history.Header{Clients: []string{"c1"}, Nodes: []string{"A"}}, Events: []history.Event{
 		at(1, "A", history.Info, history.KeySet, history.Value{Owner: "x", TTL: history.Some(int64(time.Second))}),
 		at(1, "c1", history.Invoke, history.Acquire, history.Value{}),
-		at(2, "c1", history.OK, history.Acquire, history.Value{Owner: "x", Nodes: []string{"A"}}),
+		at(2, "c1", history.OK, history.Acquire, history.Value{Owner: "x", Grant: &history.Grant{Nodes: []string{"A"}}}),
 		at(10, "A", history.Info, history.KeyUnclear, history.Value{Rare: &history.Rare{Detail: "SETBIT"}}),
 		at(30, "A", history.Info, history.KeyDeleted, history.Value{}),
 		at(40, "A", history.Info, history.KeyUnclear, history.Value{Rare: &history.Rare{Detail: "SETBIT"}}),
@@ -160,7 +160,7 @@ func TestTruthOfReplicatedNodes(t *testing.T) {
 	h := &history.History{Header: history.Header{Clients: []string{"c1"}, Nodes: []string{"A", "B"}}, Events: []history.Event{
 		ev(1, "A", history.Info, history.KeySet, key),
 		ev(1, "c1", history.Invoke, history.Acquire, history.Value{}),
-		ev(2, "c1", history.OK, history.Acquire, history.Value{Owner: "x", Nodes: []string{"primary"}}),
+		ev(2, "c1", history.OK, history.Acquire, history.Value{Owner: "x", Grant: &history.Grant{Nodes: []string{"primary"}}}),
 		ev(50, "B", history.Info, history.NodePromoted, history.Value{}),
 		ev(90, "c1", history.Invoke, history.Release, history.Value{}),
 	}}
@@ -295,10 +295,10 @@ func TestLateEffects(t *testing.T) {
 		return history.Event{Time: at * ms, Process: "c1", Type: y, F: f, Value: v}
 	}
 	promise := func(until time.Duration) history.Value {
-		return history.Value{Owner: fmt.Sprint(until), ValidUntil: history.Some(int64(until * ms))}
+		return history.Value{Owner: fmt.Sprint(until), Grant: &history.Grant{ValidUntil: history.Some(int64(until * ms))}}
 	}
 	write := func(at time.Duration) history.Event {
-		e := ev(at, history.Info, history.Effect, history.Value{Client: "c1", Op: history.Write})
+		e := ev(at, history.Info, history.Effect, history.Value{Client: "c1", Outcome: &history.Outcome{Op: history.Write}})
 		e.Process = "resource"
 		return e
 	}

@@ -90,8 +90,8 @@ func TestAPausedContainerDoesNotAnswer(t *testing.T) {
 	if err := w.Pause("B"); err != nil {
 		t.Fatal(err)
 	}
-	if a := mustOK(t, w, "c1", history.Acquire); slices.Contains(a.Value.Nodes, "B") {
-		t.Errorf("granted by %v", a.Value.Nodes)
+	if a := mustOK(t, w, "c1", history.Acquire); slices.Contains(a.Value.Nodes(), "B") {
+		t.Errorf("granted by %v", a.Value.Nodes())
 	}
 	mustOK(t, w, "c1", history.Release)
 	for range 2 { // resuming what is not paused is no error
@@ -103,11 +103,11 @@ func TestAPausedContainerDoesNotAnswer(t *testing.T) {
 	for deadline := time.Now().Add(5 * time.Second); ; {
 		a := mustOK(t, w, "c1", history.Acquire)
 		mustOK(t, w, "c1", history.Release)
-		if slices.Contains(a.Value.Nodes, "B") {
+		if slices.Contains(a.Value.Nodes(), "B") {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("granted by %v after the pause", a.Value.Nodes)
+			t.Fatalf("granted by %v after the pause", a.Value.Nodes())
 		}
 	}
 	// What is paused can be killed.

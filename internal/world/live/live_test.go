@@ -132,10 +132,10 @@ func TestASectionLeavesItsTraces(t *testing.T) {
 	o := &observed{}
 	w := open(t, spec(t, 3), o)
 	a := mustOK(t, w, "c1", history.Acquire)
-	if len(a.Value.Nodes) != 3 || !a.Value.ValidUntil.IsSet() {
+	if len(a.Value.Nodes()) != 3 || !a.Value.ValidUntil().IsSet() {
 		t.Errorf("grant: %+v", a.Value)
 	}
-	if left := time.Duration(a.Value.ValidUntil.V()) - w.Now(); left <= 0 || left > time.Second {
+	if left := time.Duration(a.Value.ValidUntil().V()) - w.Now(); left <= 0 || left > time.Second {
 		t.Errorf("the promise lasts %v", left)
 	}
 	if refused := do(w, "c2", history.Acquire); refused.Type != history.Fail {
@@ -158,10 +158,10 @@ func TestASectionLeavesItsTraces(t *testing.T) {
 		}
 	}
 	effects := o.find(func(e history.Event) bool { return e.F == history.Effect })
-	if len(effects) != 2 || effects[1].Value.Op != history.Write || !effects[1].Value.Accepted.V {
+	if len(effects) != 2 || effects[1].Value.Op() != history.Write || !effects[1].Value.Accepted().V {
 		t.Errorf("effects: %+v", effects)
 	}
-	if at := time.Duration(effects[1].Value.At.V()); at < 0 || at > w.Now() {
+	if at := time.Duration(effects[1].Value.At().V()); at < 0 || at > w.Now() {
 		t.Errorf("the write took effect at %v, now is %v", at, w.Now())
 	}
 }
@@ -209,8 +209,8 @@ func TestAPausedNodeDoesNotAnswer(t *testing.T) {
 	if err := w.Pause("B"); err != nil {
 		t.Fatal(err)
 	}
-	if a := mustOK(t, w, "c1", history.Acquire); slices.Contains(a.Value.Nodes, "B") {
-		t.Errorf("granted by %v", a.Value.Nodes)
+	if a := mustOK(t, w, "c1", history.Acquire); slices.Contains(a.Value.Nodes(), "B") {
+		t.Errorf("granted by %v", a.Value.Nodes())
 	}
 	if err := w.Resume("B"); err != nil {
 		t.Fatal(err)
@@ -371,8 +371,8 @@ func TestANodesClockMovesAndComesBack(t *testing.T) {
 	if err := w.ResetClock("A", world.WallClock); err != nil {
 		t.Fatal(err)
 	}
-	if a := mustOK(t, w, "c1", history.Acquire); a.Value.Validity.V() > int64(time.Minute) {
-		t.Errorf("validity %v", a.Value.Validity)
+	if a := mustOK(t, w, "c1", history.Acquire); a.Value.Validity().V() > int64(time.Minute) {
+		t.Errorf("validity %v", a.Value.Validity())
 	}
 }
 

@@ -181,7 +181,7 @@ func explain(o ordeal, seen []history.Event, slack time.Duration) error {
 	var trace []sentinel.Event
 	for _, e := range seen {
 		if e.F == history.Sentinel {
-			trace = append(trace, sentinel.Event{At: e.Time, Sentinel: e.Process, Word: e.Value.Detail(), Target: e.Value.Target(), Epoch: uint64(e.Value.Epoch.V())})
+			trace = append(trace, sentinel.Event{At: e.Time, Sentinel: e.Process, Word: e.Value.Detail(), Target: e.Value.Target(), Epoch: uint64(e.Value.Epoch().V())})
 		}
 	}
 	return sentinel.Explains(sentinel.Rules{Settings: sentinel.Settings{Quorum: o.spec.Quorum, DownAfter: o.spec.DownAfter, FailoverTimeout: o.spec.FailoverTimeout},
@@ -273,7 +273,7 @@ func median(list []time.Duration) time.Duration {
 func listing(seen []history.Event) string {
 	var b strings.Builder
 	for _, e := range seen {
-		fmt.Fprintf(&b, "%v %s %s %s %s %v\n", e.Time, e.Process, e.F, e.Value.Detail(), e.Value.Target(), e.Value.Epoch.V())
+		fmt.Fprintf(&b, "%v %s %s %s %s %v\n", e.Time, e.Process, e.F, e.Value.Detail(), e.Value.Target(), e.Value.Epoch().V())
 	}
 	return b.String()
 }

@@ -146,7 +146,7 @@ func (w *World) listen(n *server.Node) error {
 	}
 	return n.Listen(w.ctx, func(t server.Told) {
 		w.tell(history.Event{Process: n.Name, Type: history.Info, F: history.Sentinel,
-			Value: history.Value{Rare: &history.Rare{Detail: t.Word, Target: cmp.Or(ports[t.Port], w.sentinelIDs[t.ID])}, Epoch: t.Epoch}})
+			Value: history.Value{Rare: &history.Rare{Detail: t.Word, Target: cmp.Or(ports[t.Port], w.sentinelIDs[t.ID]), Epoch: t.Epoch}}})
 	})
 }
 

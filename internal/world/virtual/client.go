@@ -77,9 +77,9 @@ func (c *clientHost) Do(q client.Request) (a client.Answer) {
 	defer c.w.touch(c.name, true)
 	c.awaitRunnable(life)
 	a = c.agent.Do(q)
-	if q.F == history.Acquire && a.Type == history.OK && a.Value.Validity.IsSet() {
+	if q.F == history.Acquire && a.Type == history.OK && a.Value.Validity().IsSet() {
 		from := max(a.Instant, called)
-		a.Value.ValidUntil = history.Some(int64(from) + a.Value.Validity.V())
+		a.Value.Grant.ValidUntil = history.Some(int64(from) + a.Value.Validity().V())
 	}
 	return a
 }
@@ -257,7 +257,7 @@ func (e *env) Background(op lock.Operation, do func() (lock.Grant, lock.Result),
 	a.Value.Owner = g.Owner
 	if a.Type == history.OK {
 		left := remaining(g)
-		a.Value.Validity, a.Value.ValidUntil = history.Some(int64(left)), history.Some(int64(e.c.w.Now()+left))
+		a.Value.Grant = &history.Grant{Validity: history.Some(int64(left)), ValidUntil: history.Some(int64(e.c.w.Now() + left))}
 	}
 	e.c.w.record(history.Event{Process: e.c.name, Type: a.Type, F: history.F(op), Value: a.Value, Error: a.Error})
 }

@@ -134,7 +134,7 @@ func explained(t *testing.T, w *World, events *[]history.Event) {
 		t.Error(err)
 		for _, e := range *events {
 			if e.F == history.Sentinel {
-				t.Log(e.Time, e.Process, e.Value.Detail(), e.Value.Target(), e.Value.Epoch)
+				t.Log(e.Time, e.Process, e.Value.Detail(), e.Value.Target(), e.Value.Epoch())
 			}
 		}
 	}
@@ -149,7 +149,7 @@ func rulesOf(w *World) sentinel.Rules {
 func traces(events *[]history.Event) (list []sentinel.Event) {
 	for _, e := range *events {
 		if e.F == history.Sentinel {
-			list = append(list, sentinel.Event{At: e.Time, Sentinel: e.Process, Word: e.Value.Detail(), Target: e.Value.Target(), Epoch: uint64(e.Value.Epoch.V())})
+			list = append(list, sentinel.Event{At: e.Time, Sentinel: e.Process, Word: e.Value.Detail(), Target: e.Value.Target(), Epoch: uint64(e.Value.Epoch().V())})
 		}
 	}
 	return list

@@ -94,7 +94,8 @@ func (o *watch) emit(f history.F, it *model.Item, caller string, ttl time.Durati
 			v.TTL = history.Some(int64(ttl))
 		}
 		if o.asked != nil {
-			v.At, v.ValidUntil = history.Some(int64(o.asked.left)), o.asked.till(o.w, it, ttl)
+			v.Outcome = &history.Outcome{At: history.Some(int64(o.asked.left))}
+			v.Grant = &history.Grant{ValidUntil: o.asked.till(o.w, it, ttl)}
 		}
 	}
 	o.w.record(history.Event{Process: o.node, Type: history.Info, F: f, Value: v})
@@ -110,15 +111,14 @@ func (o *watch) Pushed(key, element string) {
 		return // a log entry that we did not write tells nothing
 	}
 	v := history.Value{
-		Client: entry.Client, Op: history.F(entry.Op), Section: entry.Section, Key: entry.Cell,
-		Number: history.Some(entry.Number), Accepted: history.SomeBool(entry.Accepted),
-		At: history.Some(int64(o.w.s.now)),
+		Client: entry.Client, Section: entry.Section, Key: entry.Cell, Number: history.Some(entry.Number),
+		Outcome: &history.Outcome{Op: history.F(entry.Op), Accepted: history.SomeBool(entry.Accepted), At: history.Some(int64(o.w.s.now))},
 	}
 	if entry.HasToken {
 		v.Token = history.Some(entry.Token)
 	}
 	if entry.HasHighest {
-		v.Highest = history.Some(entry.Highest)
+		v.Outcome.Highest = history.Some(entry.Highest)
 	}
 	o.w.record(history.Event{Process: history.ResourceProcess, Type: history.Info, F: history.Effect, Value: v})
 }

@@ -201,12 +201,12 @@ func (c *Process) completion(r client.Request, m client.Message, called time.Dur
 
 // promise fills in the run time at which the validity of an answer ends.
 func (c *Process) promise(a client.Answer, m client.Message, called time.Duration) client.Answer {
-	if a.Type == history.OK && a.Value.Validity.IsSet() {
+	if a.Type == history.OK && a.Value.Validity().IsSet() {
 		from := called
 		if m.Monotonic != 0 {
 			from = min(max(time.Duration(m.Monotonic)-c.run.Time.SinceBoot(), called), c.run.Time.Now())
 		}
-		a.Value.ValidUntil = history.Some(int64(from) + a.Value.Validity.V())
+		a.Value.Grant.ValidUntil = history.Some(int64(from) + a.Value.Validity().V())
 	}
 	return a
 }
@@ -301,7 +301,7 @@ func (c *Process) handle(m client.Message) error {
 			return errors.New("the client sent a loss without an answer")
 		}
 		v := m.Answer.Value
-		v.At, v.AtError = history.Some(m.Monotonic-int64(c.run.Time.SinceBoot())), m.Uncertain
+		v.Outcome = &history.Outcome{At: history.Some(m.Monotonic - int64(c.run.Time.SinceBoot())), AtError: m.Uncertain}
 		c.run.Record(history.Event{Process: c.name, Type: history.Info, F: history.Lost, Value: v, Error: m.Error})
 	case client.Failed:
 		c.failed = errors.New(m.Error)

@@ -242,9 +242,9 @@ func (k *keyWatch) wrote(before command.Key, caller string, at command.Span) {
 func (k *keyWatch) emitWritten(f history.F, before command.Key, caller string, at command.Span) {
 	v := history.Value{Key: k.shown, Owner: history.OwnerText(k.replay.Owner()), Client: caller, TTL: k.lives(at)}
 	if end := k.replay.Expires; k.now.left.IsSet() && (end == (command.Span{}) || end != before.Expires) {
-		v.At = k.now.left
+		v.Outcome = &history.Outcome{At: k.now.left}
 		if end != (command.Span{}) {
-			v.ValidUntil = k.askedTill(end, at)
+			v.Grant = &history.Grant{ValidUntil: k.askedTill(end, at)}
 		}
 	}
 	k.obscure = false

@@ -71,16 +71,18 @@ func TellEffect(offset func() (time.Duration, time.Duration), record func(histor
 		}
 		off, uncertain := offset()
 		v := history.Value{
-			Client: entry.Client, Op: history.F(entry.Op), Section: entry.Section, Key: entry.Cell,
-			Number: history.Some(entry.Number), Accepted: history.SomeBool(entry.Accepted),
-			At:      history.Some(int64(time.Duration(entry.Time)*time.Microsecond - off)),
-			AtError: int64(uncertain),
+			Client: entry.Client, Section: entry.Section, Key: entry.Cell, Number: history.Some(entry.Number),
+			Outcome: &history.Outcome{
+				Op: history.F(entry.Op), Accepted: history.SomeBool(entry.Accepted),
+				At:      history.Some(int64(time.Duration(entry.Time)*time.Microsecond - off)),
+				AtError: int64(uncertain),
+			},
 		}
 		if entry.HasToken {
 			v.Token = history.Some(entry.Token)
 		}
 		if entry.HasHighest {
-			v.Highest = history.Some(entry.Highest)
+			v.Outcome.Highest = history.Some(entry.Highest)
 		}
 		record(history.Event{Process: history.ResourceProcess, Type: history.Info, F: history.Effect, Value: v})
 	}

@@ -55,8 +55,8 @@ func TestWhatStrangersAskedFor(t *testing.T) {
 			continue
 		}
 		v := (*events)[len(*events)-1].Value
-		if v.Client != "c1" || v.At != history.Some(int64(50*time.Millisecond)) || v.ValidUntil.IsSet() != (c.until >= 0) ||
-			v.ValidUntil.IsSet() && v.ValidUntil.V() != c.until*int64(time.Millisecond) {
+		if v.Client != "c1" || v.At() != history.Some(int64(50*time.Millisecond)) || v.ValidUntil().IsSet() != (c.until >= 0) ||
+			v.ValidUntil().IsSet() && v.ValidUntil().V() != c.until*int64(time.Millisecond) {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}

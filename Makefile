@@ -122,9 +122,9 @@ fmt: ## Format the code
 	gofmt -w $(GO_FOLDERS)
 
 .PHONY: lint
-lint: $(TOOLS)/golangci-lint-$(GOLANGCI) ## Format check, vet, golangci-lint
+lint: $(TOOLS)/golangci-lint-$(GOLANGCI) ## Format check, golangci-lint with vet
 	@test -z "$$(gofmt -l $(GO_FOLDERS))" || { gofmt -l $(GO_FOLDERS); echo 'hint: make fmt'; exit 1; }
-	for m in . $(LINTED); do (cd $$m && $(GO) vet ./... && $(TOOLS)/golangci-lint-$(GOLANGCI) run --allow-parallel-runners) || exit 1; done
+	for m in . $(LINTED); do (cd $$m && $(TOOLS)/golangci-lint-$(GOLANGCI) run --allow-parallel-runners) || exit 1; done
 
 $(TOOLS)/golangci-lint-$(GOLANGCI):
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/randomtest"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 )
@@ -126,10 +127,7 @@ func TestBound(t *testing.T) {
 // TestShippedScenariosCanBeSearched: a search of each of them, and of each of its
 // variants, goes through, and all that it hands over is a scenario that still fails.
 func TestShippedScenariosCanBeSearched(t *testing.T) {
-	seeds := 2000
-	if testing.Short() {
-		seeds = 200
-	}
+	seeds := randomtest.Histories(t, 500, 100)
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // as sim search does
 	for _, s := range scenariotest.Shipped(t) {
 		for i, v := range s.Variants {

@@ -16,7 +16,7 @@ import (
 // property the verdict that the full one gives, with random faults on top of every
 // shipped scenario.
 func TestJudgedBrieflyIsJudged(t *testing.T) {
-	seeds := uint64(40)
+	seeds := uint64(20)
 	if testing.Short() {
 		seeds = 5
 	}

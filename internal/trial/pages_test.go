@@ -28,6 +28,7 @@ func TestPictureOfEveryScenario(t *testing.T) {
 	}
 	for _, group := range slices.Collect(slices.Chunk(scenariotest.Shipped(t), 12)) { // one browser may take three minutes
 		t.Run(group[0].Name, func(t *testing.T) {
+			t.Parallel()
 			b := tab.New(t)
 			for _, s := range group {
 				readable(t, b, s)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
@@ -90,11 +91,13 @@ func (a *Agent) acquire() Answer {
 		return answer
 	}
 	a.grants = append(a.grants, g)
-	grant := &history.Grant{Nodes: make([]string, len(g.Nodes))}
-	for at, i := range g.Nodes {
-		grant.Nodes[at] = a.env.Nodes()[i].Name()
+	grant := &history.Grant{Nodes: slices.Grow([]string(nil), len(g.Nodes))}
+	for _, i := range g.Nodes {
+		grant.Nodes = append(grant.Nodes, a.env.Nodes()[i].Name())
 	}
-	answer.Value.Grant = grant
+	if len(g.Nodes) > 0 || !g.Forever {
+		answer.Value.Grant = grant
+	}
 	if g.HasToken {
 		answer.Value.Token = history.Some(g.Token)
 	}

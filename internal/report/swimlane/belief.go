@@ -69,6 +69,13 @@ func (hold *Hold) see(truth []majority, s *Scene) {
 
 // opMarks adds the operations that are no holds themselves.
 func opMarks(h *history.History, ops []history.Op, lanes []ClientLane, place map[string]int, end time.Duration) {
+	many := make([]int, len(lanes))
+	for i := range ops {
+		many[place[ops[i].Process]]++
+	}
+	for i, n := range many {
+		lanes[i].Marks = slices.Grow(lanes[i].Marks, n)
+	}
 	for _, op := range ops {
 		call := &h.Events[op.Call]
 		mark := Mark{Span: Span{call.Time, end}, F: op.F, Type: op.Type, Event: op.Call}

@@ -34,6 +34,15 @@ func keyLanes(h *history.History, nodes []string, owners map[string]string, end 
 		lanes[i].Name = name
 		readers[name] = &keyReader{lane: &lanes[i], owners: owners, clocks: clocks[name]}
 	}
+	sets := map[string]int{}
+	for i := range h.Events {
+		if e := &h.Events[i]; e.F == history.KeySet {
+			sets[e.Process]++
+		}
+	}
+	for i := range lanes {
+		lanes[i].Keys = make([]KeyHold, 0, sets[lanes[i].Name])
+	}
 	seen := false
 	for i := range h.Events {
 		e := &h.Events[i]

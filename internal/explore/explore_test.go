@@ -127,7 +127,7 @@ func TestBound(t *testing.T) {
 // TestShippedScenariosCanBeSearched: a search of each of them, and of each of its
 // variants, goes through, and all that it hands over is a scenario that still fails.
 func TestShippedScenariosCanBeSearched(t *testing.T) {
-	seeds := randomtest.Histories(t, 500, 100)
+	seeds := randomtest.Histories(t, 500, 200)
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // as sim search does
 	for _, s := range scenariotest.Shipped(t) {
 		for i, v := range s.Variants {

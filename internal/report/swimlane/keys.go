@@ -41,7 +41,7 @@ func keyLanes(h *history.History, nodes []string, owners map[string]string, end 
 		}
 	}
 	for i := range lanes {
-		lanes[i].Keys = make([]KeyHold, 0, sets[lanes[i].Name])
+		lanes[i].Keys = slices.Grow(lanes[i].Keys, sets[lanes[i].Name])
 	}
 	seen := false
 	for i := range h.Events {

@@ -112,7 +112,7 @@ func (g *guard) timer() { g.timerLater(g.rules.Timer(g.now())) }
 func (g *guard) tell(e sentinel.Event) {
 	v := history.Value{Rare: &history.Rare{Detail: e.Word, Target: e.Target}}
 	if e.Epoch > 0 {
-		v.OwnRare().Epoch = history.Some(int64(e.Epoch))
+		v.Rare.Epoch = history.Some(int64(e.Epoch))
 	}
 	told := history.Event{Process: g.name, Type: history.Info, F: history.Sentinel, Value: v}
 	g.w.record(told)

@@ -301,7 +301,8 @@ func (c *Process) handle(m client.Message) error {
 			return errors.New("the client sent a loss without an answer")
 		}
 		v := m.Answer.Value
-		v.Outcome = &history.Outcome{At: history.Some(m.Monotonic - int64(c.run.Time.SinceBoot())), AtError: m.Uncertain}
+		told := v.OwnOutcome()
+		told.At, told.AtError = history.Some(m.Monotonic-int64(c.run.Time.SinceBoot())), m.Uncertain
 		c.run.Record(history.Event{Process: c.name, Type: history.Info, F: history.Lost, Value: v, Error: m.Error})
 	case client.Failed:
 		c.failed = errors.New(m.Error)

@@ -18,6 +18,11 @@ import (
 
 const between = 100 * time.Millisecond // two attempts
 
+// nobody is the address that go-zero knows. go-redis dials idle connections as soon as there is
+// a client, and go-zero adds its hooks afterwards. What is dialed before fails, go-redis dials
+// again 100 ms later, and doubts watches every connection there is.
+const nobody = "127.0.0.1:0"
+
 func main() {
 	adapter.Serve(adapter.Program{Name: "go-zero", Version: adapter.ModuleVersion("github.com/zeromicro/go-zero"),
 		Homepage: "https://github.com/zeromicro/go-zero", Class: "single", Keys: []string{"{key}"}, TTLMin: 1000, TTLStep: 1000, TTLExtra: 500}, open)
@@ -35,8 +40,8 @@ func open(s adapter.Setup) (adapter.Acquire, error) {
 	if err := conf.FillDefault(&c); err != nil {
 		return nil, err
 	}
-	c.Host, c.User, c.Pass = n.Addr(), n.Username, n.Password
-	var lost doubts
+	c.Host, c.User, c.Pass = nobody, n.Username, n.Password
+	lost := doubts{node: n.Addr()}
 	store, err := redis.NewRedis(c, redis.WithHook(&lost))
 	return func(ctx context.Context) (adapter.Grant, error) {
 		sure := lost.watch()
@@ -72,14 +77,17 @@ func release(l *redis.RedisLock, lost *doubts) func(context.Context) error {
 
 // doubts counts what broke on connections. go-redis hides what it repeats, and go-zero hides
 // go-redis. What was sent before a connection broke may take effect.
-type doubts struct{ n atomic.Int64 }
+type doubts struct {
+	node string // its address
+	n    atomic.Int64
+}
 
 var _ red.Hook = (*doubts)(nil)
 
-// DialHook watches each connection.
+// DialHook dials the node instead of nobody, and watches the connection.
 func (d *doubts) DialHook(next red.DialHook) red.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := next(ctx, network, addr)
+	return func(ctx context.Context, network, _ string) (net.Conn, error) {
+		c, err := next(ctx, network, d.node)
 		if tcp, ok := c.(*net.TCPConn); ok {
 			return &watched{tcp, d}, nil
 		}

@@ -8,7 +8,7 @@ import (
 
 // Recorder takes the events of a run as they happen. It numbers and stamps
 // them under one lock, so that order, index and time agree, and writes each to
-// its file at once, so that a killed run leaves a readable history.
+// its file at once, so that a killed run leaves a readable history. WriteLater changes that.
 // It is safe for concurrent use.
 type Recorder struct {
 	mu     sync.Mutex
@@ -17,6 +17,10 @@ type Recorder struct {
 	w      *Writer
 	err    error
 	sealed bool
+	// later takes what is written beside the run; nil: each event is written at once. handed is how many events it got.
+	later   chan []Event
+	handed  int
+	written chan struct{}
 	// done says what share of the run is over; nil: nobody knows.
 	done func() float64
 }
@@ -42,6 +46,37 @@ func (r *Recorder) Reuse(events []Event) {
 	r.h.Events = events[:0]
 }
 
+// WriteLater makes the recorder write many events at a time, beside the run. Of a killed run some are missing then. The
+// recorder must be sealed.
+func (r *Recorder) WriteLater() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.w == nil {
+		return
+	}
+	r.later, r.written = make(chan []Event, 4), make(chan struct{})
+	go func() {
+		defer close(r.written)
+		for events := range r.later {
+			for i := range events {
+				r.write(&events[i])
+			}
+		}
+	}()
+}
+
+func (r *Recorder) write(e *Event) {
+	if r.err == nil {
+		r.err = r.w.WriteEvent(e)
+	}
+}
+
+// hand gives those events to be written that have not been.
+func (r *Recorder) hand() {
+	r.later <- r.h.Events[r.handed:]
+	r.handed = len(r.h.Events)
+}
+
 // Foresee makes the recorder ask what share of the run is over, from 0 to 1, when many events need more memory, so that it
 // takes as much as the run will need. Otherwise it would hold, and copy, the events of a long run twice, again and again.
 func (r *Recorder) Foresee(done func() float64) {
@@ -57,6 +92,8 @@ const (
 	mostForeseen = 1 << 22
 	// margin is by how much the run may have more events than its beginning promises.
 	margin = 1.15
+	// batch is how many events are written at a time beside the run.
+	batch = 1 << 12
 )
 
 // grow makes room for more events than there are: for those of the whole run, and some more, where that can be told. What is
@@ -89,8 +126,12 @@ func (r *Recorder) Record(e Event) int {
 	}
 	e.Index, e.Time = len(r.h.Events), r.now()
 	r.h.Events = append(r.h.Events, e)
-	if r.w != nil && r.err == nil {
-		r.err = r.w.WriteEvent(&r.h.Events[e.Index])
+	switch {
+	case r.w == nil:
+	case r.later == nil:
+		r.write(&r.h.Events[e.Index])
+	case len(r.h.Events)-r.handed >= batch:
+		r.hand()
 	}
 	return e.Index
 }
@@ -100,6 +141,11 @@ func (r *Recorder) Record(e Event) int {
 func (r *Recorder) Seal() (*History, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !r.sealed && r.later != nil {
+		r.hand()
+		close(r.later)
+		<-r.written
+	}
 	r.sealed = true
 	return &r.h, r.err
 }

@@ -41,6 +41,8 @@ type Config struct {
 	Open func(world.Spec) (world.World, error)
 	// History receives the history as it happens; nil: nobody.
 	History io.Writer
+	// WriteLater: it may receive many events at a time, beside the run.
+	WriteLater bool
 	// Reuse is memory for the history's events: those of a run that nobody
 	// looks at any more.
 	Reuse []history.Event
@@ -72,6 +74,9 @@ func Run(c Config) (Outcome, error) {
 	}
 	r.w = w
 	r.recorder = history.NewRecorder(r.header(), w.Now, c.History)
+	if c.WriteLater {
+		r.recorder.WriteLater()
+	}
 	r.recorder.Reuse(c.Reuse)
 	r.recorder.Foresee(r.share)
 	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.planned, r.setup.Faults.Mix, r.setup.Cast(), r.Seed)

@@ -220,7 +220,8 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 		recorded = buffered
 	}
 	return runner.Run(runner.Config{
-		Scenario: t.Name, Variant: v.Variant, Seed: seed, World: t.World, Started: t.started, Dir: dir, History: recorded,
+		Scenario: t.Name, Variant: v.Variant, Seed: seed, World: t.World, Started: t.started, Dir: dir,
+		History: recorded, WriteLater: t.World == Virtual,
 		Program:  v.program(),
 		Progress: progress,
 		Open: func(spec world.Spec) (world.World, error) {

@@ -214,7 +214,7 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 		}, 500, Violated, ""},
 		"a loss of another lock": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
-			s.add(9, "c1", history.Info, history.Lost, history.Value{Lock: "x", Outcome: &history.Outcome{At: ns(9)}})
+			s.add(9, "c1", history.Info, history.Lost, history.Value{Extra: &history.Extra{Lock: "x"}, Outcome: &history.Outcome{At: ns(9)}})
 			s.granted(10, "c1", -1, -1)
 		}, 500, Violated, ""},
 		"a loss of a lock that was re-entered": {1, func(s *script) {

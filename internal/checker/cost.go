@@ -122,7 +122,7 @@ func (m *meter) collect() {
 	none := true
 	unread := func(e *history.Event) string {
 		if e.Process == history.RunProcess {
-			return cmp.Or(e.Error, "some commands were not recorded")
+			return cmp.Or(e.Error.String(), "some commands were not recorded")
 		}
 		return fmt.Sprintf("what passes between %s and node %s could not be read: %s", e.Process, e.Value.Unread().Node, e.Error)
 	}

@@ -345,7 +345,7 @@ var counterexamples = []struct {
 	{"two locks held twice in the same instant", ExclusiveBelief, func(s *script) {
 		s.named(0, "c1", "a")
 		s.named(2, "c2", "b")
-		s.add(4, "c4", history.Invoke, history.Acquire, history.Value{Lock: "a"})
+		s.add(4, "c4", history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Lock: "a"}})
 		s.named(4, "c3", "b")
 		s.add(5, "c4", history.OK, history.Acquire, history.Value{})
 		s.phase(9, history.PhaseDone)
@@ -450,7 +450,7 @@ var counterexamples = []struct {
 
 // named lets a client have a lock of a name, for ever.
 func (s *script) named(ms int64, client, lock string) {
-	s.add(ms, client, history.Invoke, history.Acquire, history.Value{Lock: lock})
+	s.add(ms, client, history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Lock: lock}})
 	s.add(ms+1, client, history.OK, history.Acquire, history.Value{})
 }
 

@@ -120,7 +120,8 @@ func (a *author) loses(c *actor) {
 		p = c.held[len(c.held)-1]
 	}
 	if p != nil {
-		v.Owner, v.Lock = p.owner, p.lock
+		v.Owner = p.owner
+		v.OwnExtra().Lock = p.lock
 		if p.nodes != nil {
 			p.until = history.Some(min(p.until.V(), v.At().V()-v.AtError()))
 		}
@@ -175,7 +176,7 @@ func (a *author) occupies(c *actor, p *promise) {
 func (a *author) revives(c *actor, p *promise) {
 	under := a.chance(80) && c.doing[history.Extend] == nil
 	if under {
-		a.invoke(c, history.Extend, history.Value{Lock: p.lock})
+		a.invoke(c, history.Extend, history.Value{Extra: &history.Extra{Lock: p.lock}})
 	}
 	for _, node := range a.h.Header.Nodes {
 		v := history.Value{Key: "lock", Owner: p.owner, Client: c.name, TTL: history.Some(6 * unit)}

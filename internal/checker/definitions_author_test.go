@@ -227,7 +227,7 @@ func (a *author) ask(c *actor) {
 		p.owner = pick(a.r, []string{"", "same", c.name})
 	}
 	c.asking = p
-	a.add(c.name, history.Invoke, history.Acquire, history.Value{Lock: p.lock, Section: p.section})
+	a.add(c.name, history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Lock: p.lock}, Section: p.section})
 }
 
 // answer answers an acquire, or lets it wait.
@@ -239,7 +239,7 @@ func (a *author) answer(c *actor) {
 	}
 	v := history.Value{Owner: p.owner, Section: p.section}
 	if a.chance(10) {
-		v.Lock = p.lock
+		v.OwnExtra().Lock = p.lock
 	}
 	ok := !a.aground
 	if a.leased(c, p.lock) {
@@ -320,11 +320,11 @@ func (a *author) hold(c *actor) {
 	case a.plot.program && a.chance(2):
 		a.takesBack(c, p.owner)
 	case c.doing[history.Extend] == nil && a.chance(25):
-		a.invoke(c, history.Extend, history.Value{Lock: p.lock})
+		a.invoke(c, history.Extend, history.Value{Extra: &history.Extra{Lock: p.lock}})
 	case a.chance(map[bool]int{false: 12, true: 3}[a.plot.gone > 0]):
 		a.ask(c)
 	case a.chance(map[bool]int{false: 50, true: 7}[a.plot.gone > 0]):
-		v := history.Value{Lock: p.lock, Section: p.section}
+		v := history.Value{Extra: &history.Extra{Lock: p.lock}, Section: p.section}
 		if a.chance(10) {
 			v.Owner = a.owner(c)
 		}

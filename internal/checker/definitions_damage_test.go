@@ -94,7 +94,7 @@ func rename(r *rand.Rand, events []history.Event) []history.Event {
 	case 16:
 		v.OwnOutcome().AtError = w.AtError()
 	case 9:
-		v.Lock = pick(r, []string{"", "x"})
+		v.OwnExtra().Lock = pick(r, []string{"", "x"})
 	case 10:
 		rare := v.OwnRare()
 		rare.Target, rare.ID, rare.Impact = w.Target(), w.ID(), w.Impact()

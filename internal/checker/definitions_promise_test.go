@@ -209,7 +209,7 @@ func (t *terms) lose(i int) {
 	e := &t.events[i]
 	v := &e.Value
 	for _, g := range t.grants {
-		ours := g.client == e.Process && g.lock == v.Lock && g.invoked < i && i < g.ended && (v.Owner == "" || g.owner == "" || v.Owner == g.owner)
+		ours := g.client == e.Process && g.lock == v.Lock() && g.invoked < i && i < g.ended && (v.Owner == "" || g.owner == "" || v.Owner == g.owner)
 		switch {
 		case !ours || g.loss != nil || v.At().IsSet() && v.At().V() < g.call:
 		case !v.At().IsSet():

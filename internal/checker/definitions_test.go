@@ -186,7 +186,7 @@ func (t *terms) operation(i int) *op {
 	// "The lock of an operation is the `lock` of its invocation, or else of its
 	// completion. The owner value of an operation is found in the same way. Its `section`
 	// and `key` are those of its invocation."
-	p.lock, p.owner = orElse(p.asked.Lock, p.said.Lock), orElse(p.asked.Owner, p.said.Owner)
+	p.lock, p.owner = orElse(p.asked.Lock(), p.said.Lock()), orElse(p.asked.Owner, p.said.Owner)
 	p.key, p.section = p.asked.Key, p.asked.Section
 	return p
 }

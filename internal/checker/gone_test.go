@@ -83,7 +83,7 @@ func TestNoResurrection(t *testing.T) {
 			s.setsAgain(1105, 1100, "c1-owner")
 		}, Violated, ""},
 		{"two locks", func(s *script) {
-			s.add(1050, "c2", history.Invoke, history.Acquire, history.Value{Lock: "other"})
+			s.add(1050, "c2", history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Lock: "other"}})
 			s.setsAgain(1105, 1100, "c1-owner")
 		}, Unknown, "several locks"},
 		{"a key that was unclear", func(s *script) { s.unclear(1050, "A", "c2", "SETBIT"); s.setsAgain(1105, 1100, "c1-owner") }, Unknown, "SETBIT"},

@@ -13,7 +13,7 @@ import (
 // is about that grant: it may be an older one that was lost.
 func (v *view) lose(g *grant, event int) {
 	switch told := &v.event(event).Value; {
-	case g.loss >= 0 || told.Lock != g.lock || told.Owner != "" && g.owner != "" && told.Owner != g.owner:
+	case g.loss >= 0 || told.Lock() != g.lock || told.Owner != "" && g.owner != "" && told.Owner != g.owner:
 	case !told.At().IsSet():
 		v.isVague(event, fmt.Sprintf("%s was told that it had lost the lock, but not since when", g.client))
 	case time.Duration(told.At().V()) >= v.at(g.call):

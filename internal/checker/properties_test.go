@@ -82,8 +82,8 @@ var propertyCases = []struct {
 	{"two locks", ExclusiveBelief, func(s *script) {
 		for i, lock := range []string{"x", "y"} {
 			c := []string{"c1", "c2"}[i]
-			s.add(int64(2*i), c, history.Invoke, history.Acquire, history.Value{Lock: lock})
-			s.add(int64(2*i)+1, c, history.OK, history.Acquire, history.Value{Lock: lock})
+			s.add(int64(2*i), c, history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Lock: lock}})
+			s.add(int64(2*i)+1, c, history.OK, history.Acquire, history.Value{Extra: &history.Extra{Lock: lock}})
 		}
 	}, Unknown, "never contended"},
 

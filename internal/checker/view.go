@@ -188,7 +188,7 @@ func (v *view) collectGrants() {
 			fault++
 		case e.F == history.Lost:
 			early[e.Process] = append(early[e.Process], i)
-			for _, g := range open[holder{e.Process, e.Value.Lock}] {
+			for _, g := range open[holder{e.Process, e.Value.Lock()}] {
 				v.lose(&v.grants[g], i)
 			}
 		case !e.IsOp():
@@ -229,9 +229,9 @@ func (v *view) endKilled(open map[holder][]int, f *fault) {
 // where its invocation did not.
 func (v *view) key(op int) holder {
 	o := &v.ops[op]
-	k := holder{o.Process, v.event(o.Call).Value.Lock}
+	k := holder{o.Process, v.event(o.Call).Value.Lock()}
 	if k.lock == "" && o.Return >= 0 {
-		k.lock = v.event(o.Return).Value.Lock
+		k.lock = v.event(o.Return).Value.Lock()
 	}
 	return k
 }

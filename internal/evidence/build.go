@@ -185,7 +185,7 @@ func (b *builder) operation(v verb, process string, p *pending, e *history.Event
 	}
 	key := value.Key
 	if v == acquire || v == release {
-		key = value.Lock
+		key = value.Lock()
 	}
 	part := b.part(key)
 	ok, err := b.fill(part, &o, v, typ, &value, p)
@@ -214,10 +214,13 @@ func merge(v, c *history.Value) {
 	if c.ValidUntil().IsSet() {
 		v.OwnGrant().ValidUntil = c.ValidUntil()
 	}
-	for _, s := range [][2]*string{{&v.Key, &c.Key}, {&v.Lock, &c.Lock}, {&v.Owner, &c.Owner}} {
+	for _, s := range [][2]*string{{&v.Key, &c.Key}, {&v.Owner, &c.Owner}} {
 		if *s[1] != "" {
 			*s[0] = *s[1]
 		}
+	}
+	if c.Lock() != "" {
+		v.OwnExtra().Lock = c.Lock()
 	}
 	if c.Expected().IsSet() {
 		v.OwnExtra().Expected = c.Expected()

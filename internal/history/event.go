@@ -156,7 +156,7 @@ type Event struct {
 	F       F      `json:"f"`
 	Value   Value  `json:"value,omitzero"`
 	// Error says in words why an operation failed or is unknown.
-	Error string `json:"error,omitempty"`
+	Error Text `json:"error,omitzero"`
 }
 
 // IsOp reports whether the event belongs to an operation of a client.
@@ -173,8 +173,6 @@ func (e *Event) IsOp() bool {
 // kept apart, in groups: Grant, Extra, Outcome and Rare. They are read by methods, which know what to say where there is none.
 // A copy of a value shares them.
 type Value struct {
-	// Lock names the lock, where a run has several. Empty means the only one.
-	Lock string `json:"lock,omitempty"`
 	// Owner is the value the client wrote into the lock's keys.
 	Owner string `json:"owner,omitempty"`
 	// Token is the fencing token of a grant, a read, a write or an effect.
@@ -226,8 +224,10 @@ type Outcome struct {
 	Highest Int `json:"highest,omitzero"`
 }
 
-// Extra is what few operations know, and a point.
+// Extra is what few operations know, a point, and which of several locks it is.
 type Extra struct {
+	// Lock names the lock, where a run has several. Empty means the only one.
+	Lock string `json:"lock,omitempty"`
 	// Expected is the value a cas demands.
 	Expected Int `json:"expected,omitzero"`
 	// List is what a read of an append resource saw.
@@ -311,6 +311,7 @@ func (v *Value) AtError() int64         { return v.outcome().AtError }
 func (v *Value) Accepted() Bool         { return v.outcome().Accepted }
 func (v *Value) Highest() Int           { return v.outcome().Highest }
 func (v *Value) Epoch() Int             { return v.rare().Epoch }
+func (v *Value) Lock() string           { return v.extra().Lock }
 func (v *Value) Expected() Int          { return v.extra().Expected }
 func (v *Value) List() []int64          { return v.extra().List }
 func (v *Value) Other() []int64         { return v.extra().Other }

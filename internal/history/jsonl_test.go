@@ -39,7 +39,7 @@ func drawHistory(t *rapid.T) *history.History {
 		e := history.Event{
 			Index: len(h.Events), Time: now, Process: word.Draw(t, "process"),
 			Type: history.Type(rapid.IntRange(1, 4).Draw(t, "type")), F: rapid.SampledFrom(fs).Draw(t, "f"),
-			Error: rapid.String().Draw(t, "error"),
+			Error: history.SomeText(rapid.String().Draw(t, "error")),
 		}
 		e.Value = history.Value{
 			Owner: rapid.String().Draw(t, "owner"), Token: optional(t, "token"), Number: optional(t, "number"),
@@ -49,7 +49,7 @@ func drawHistory(t *rapid.T) *history.History {
 			e.Value.Grant = &history.Grant{ValidUntil: until}
 		}
 		if list := rapid.SliceOfN(rapid.Int64(), 0, 3).Draw(t, "list"); len(list) > 0 {
-			e.Value.Extra = &history.Extra{List: list}
+			e.Value.Extra = &history.Extra{Lock: rapid.SampledFrom([]string{"", "a"}).Draw(t, "lock"), List: list}
 		}
 		if rapid.Bool().Draw(t, "command") {
 			e.Value.Rare = &history.Rare{Command: &history.Command{Name: word.Draw(t, "name"), Connection: rapid.IntRange(0, 9).Draw(t, "connection"),
@@ -60,7 +60,7 @@ func drawHistory(t *rapid.T) *history.History {
 			e.Value.OwnOutcome().Accepted = history.SomeBool(rapid.Bool().Draw(t, "accepted"))
 		}
 		// JSON has no other way for text that is not UTF-8.
-		e.Error, e.Value.Owner = strings.ToValidUTF8(e.Error, "?"), strings.ToValidUTF8(e.Value.Owner, "?")
+		e.Error, e.Value.Owner = history.SomeText(strings.ToValidUTF8(e.Error.String(), "?")), strings.ToValidUTF8(e.Value.Owner, "?")
 		h.Events = append(h.Events, e)
 	}
 	return h
@@ -258,8 +258,12 @@ func fill(t *rapid.T, v reflect.Value) {
 		if !rapid.Bool().Draw(t, name+" set") {
 			continue
 		}
-		if n, ok := f.Addr().Interface().(*history.Int); ok {
-			*n = history.Some(rapid.Int64().Draw(t, name))
+		switch to := f.Addr().Interface().(type) {
+		case *history.Int:
+			*to = history.Some(rapid.Int64().Draw(t, name))
+			continue
+		case *history.Text:
+			*to = history.SomeText(rapid.OneOf(word, rapid.String()).Draw(t, name))
 			continue
 		}
 		switch f.Kind() {

@@ -66,6 +66,39 @@ func (i *Int) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// Text is a text that few events have: an empty one takes the memory of a pointer.
+type Text struct{ text *string }
+
+// SomeText is the Text that holds s.
+func SomeText(s string) Text {
+	if s == "" {
+		return Text{}
+	}
+	return Text{&s}
+}
+
+func (t Text) String() string {
+	if t.text == nil {
+		return ""
+	}
+	return *t.text
+}
+
+// IsZero reports that the text is empty, for `json:",omitzero"`.
+func (t Text) IsZero() bool { return t.text == nil }
+
+// Equal reports that both are the same text.
+func (t Text) Equal(other Text) bool { return t.String() == other.String() }
+
+// MarshalText writes the text.
+func (t Text) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads a text.
+func (t *Text) UnmarshalText(b []byte) error {
+	*t = SomeText(string(b))
+	return nil
+}
+
 // Bool is a truth value that may be absent; the zero Bool is absent.
 type Bool struct {
 	V   bool

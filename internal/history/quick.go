@@ -39,12 +39,15 @@ var eventParts = []part[Event]{
 	}, func(l *line, e *Event) { l.word(e.Type) }},
 	{"f", func(q *quick, e *Event) bool { return q.word((*string)(&e.F)) }, func(l *line, e *Event) { l.string(string(e.F)) }},
 	{"value", func(q *quick, e *Event) bool { return object(q, valueParts, &e.Value) }, func(l *line, e *Event) { l.value(&e.Value) }},
-	{"error", func(q *quick, e *Event) bool { return q.text(&e.Error) }, func(l *line, e *Event) { l.text(e.Error) }},
+	{"error", func(q *quick, e *Event) bool {
+		s, ok := q.bytes()
+		e.Error = SomeText(string(s))
+		return ok
+	}, func(l *line, e *Event) { l.text(e.Error.String()) }},
 }
 
 // valueParts are those of an event's value; an impact and what is unread are left to encoding/json.
 var valueParts = []part[Value]{
-	{"lock", func(q *quick, v *Value) bool { return q.word(&v.Lock) }, func(l *line, v *Value) { l.text(v.Lock) }},
 	{"owner", func(q *quick, v *Value) bool { return q.word(&v.Owner) }, func(l *line, v *Value) { l.text(v.Owner) }},
 	{"token", func(q *quick, v *Value) bool { return q.optional(&v.Token) }, func(l *line, v *Value) { l.optional(v.Token) }},
 	{"validity", func(q *quick, v *Value) bool { return q.optional(&made(&v.Grant).Validity) }, func(l *line, v *Value) { l.optional(v.Validity()) }},
@@ -53,6 +56,7 @@ var valueParts = []part[Value]{
 	{"section", func(q *quick, v *Value) bool { return q.int(&v.Section) }, func(l *line, v *Value) { l.count(int64(v.Section)) }},
 	{"key", func(q *quick, v *Value) bool { return q.word(&v.Key) }, func(l *line, v *Value) { l.text(v.Key) }},
 	{"number", func(q *quick, v *Value) bool { return q.optional(&v.Number) }, func(l *line, v *Value) { l.optional(v.Number) }},
+	{"lock", func(q *quick, v *Value) bool { return q.word(&made(&v.Extra).Lock) }, func(l *line, v *Value) { l.text(v.Lock()) }},
 	{"expected", func(q *quick, v *Value) bool { return q.optional(&made(&v.Extra).Expected) }, func(l *line, v *Value) { l.optional(v.Expected()) }},
 	{"list", func(q *quick, v *Value) bool { return array(q, &made(&v.Extra).List, q.integer) }, func(l *line, v *Value) { list(l, v.List(), l.integer) }},
 	{"other", func(q *quick, v *Value) bool { return array(q, &made(&v.Extra).Other, q.integer) }, func(l *line, v *Value) { list(l, v.Other(), l.integer) }},

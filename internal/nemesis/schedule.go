@@ -168,7 +168,7 @@ func (s *Schedule) Unread(l world.Link, answers bool, why string) {
 		}
 		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
 			Value: history.Value{Rare: &history.Rare{Fault: f.Kind, ID: i + 1, Target: f.Fault.Target(), Detail: f.When.String()}},
-			Error: fmt.Sprintf("on a connection from %s to %s no message can be read: %s", l.From, l.To, why)})
+			Error: history.SomeText(fmt.Sprintf("on a connection from %s to %s no message can be read: %s", l.From, l.To, why))})
 	}
 }
 
@@ -254,7 +254,7 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 		s.mu.Lock()
 		delete(s.active, id)
 		s.mu.Unlock()
-		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed, Value: history.Value{Rare: told}, Error: err.Error()})
+		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed, Value: history.Value{Rare: told}, Error: history.SomeText(err.Error())})
 		return nil
 	}
 	impact := f.Fault.Impact(s.w)

@@ -295,7 +295,7 @@ func TestFaultThatCannotBeginIsRecordedAsFailed(t *testing.T) {
 		w.Stop()
 		w.Wait()
 		h, _ := recorder.Seal()
-		if len(h.Events) != 1 || h.Events[0].F != history.FaultFailed || h.Events[0].Error != "no such process" || h.Events[0].Value.ID() != 1 {
+		if len(h.Events) != 1 || h.Events[0].F != history.FaultFailed || h.Events[0].Error.String() != "no such process" || h.Events[0].Value.ID() != 1 {
 			t.Errorf("recorded %+v: want one fault that failed", h.Events)
 		}
 		if got := w.Calls(); !slices.Equal(got, []string{"pause A"}) {

@@ -283,7 +283,7 @@ func variantLimits(v *Variant) []string {
 		worst = max(worst, e.Value.AtError())
 		if e.F == history.FaultFailed && !told[e.Value.ID()] {
 			told[e.Value.ID()] = true
-			say("fault %d (%s) was due at %s and did not take effect: %s.", e.Value.ID(), e.Value.Fault(), seconds(e.Time), clip(e.Error, maxValueRunes))
+			say("fault %d (%s) was due at %s and did not take effect: %s.", e.Value.ID(), e.Value.Fault(), seconds(e.Time), clip(e.Error.String(), maxValueRunes))
 		}
 	}
 	if worst > 0 {

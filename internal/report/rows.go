@@ -198,7 +198,7 @@ func (v *variantView) row(i int, told bool) row {
 		at = ""
 	}
 	return row{ID: fmt.Sprintf("%s-e%d", v.ID, i), Index: i, Nanoseconds: int64(e.Time), At: at, Process: e.Process,
-		Type: e.Type.String(), F: string(e.F), Value: clip(valueWords(&e.Value), maxValueRunes), Error: clip(e.Error, maxValueRunes), Told: told}
+		Type: e.Type.String(), F: string(e.F), Value: clip(valueWords(&e.Value), maxValueRunes), Error: clip(e.Error.String(), maxValueRunes), Told: told}
 }
 
 // link is where an event is shown; "" where it is not.
@@ -318,7 +318,7 @@ func valueWords(v *history.Value) string {
 	}
 	text("", v.Point())
 	text("", strings.TrimSpace(v.Fault()+" "+v.Target()))
-	text("lock", v.Lock)
+	text("lock", v.Lock())
 	text("op", string(v.Op()))
 	text("client", v.Client)
 	number("number", v.Number)

@@ -17,7 +17,7 @@ func (r *run) command(client string, c world.Command) {
 		r.recorder.Record(history.Event{Process: client, Type: history.Info, F: history.Sent, Value: history.Value{Rare: &history.Rare{Command: &c}}})
 	case n == MaxCommands+1:
 		r.recorder.Record(history.Event{Process: history.RunProcess, Type: history.Info, F: history.Unread,
-			Value: history.Value{Rare: &history.Rare{Unread: &history.UnreadCommand{}}}, Error: fmt.Sprintf("more than %d commands were sent", MaxCommands)})
+			Value: history.Value{Rare: &history.Rare{Unread: &history.UnreadCommand{}}}, Error: history.SomeText(fmt.Sprintf("more than %d commands were sent", MaxCommands))})
 	}
 }
 
@@ -25,6 +25,6 @@ func (r *run) command(client string, c world.Command) {
 // wait for one are listed as not fired.
 func (r *run) unread(l world.Link, answers bool, why string) {
 	r.recorder.Record(history.Event{Process: l.From, Type: history.Info, F: history.Unread,
-		Value: history.Value{Rare: &history.Rare{Unread: &history.UnreadCommand{Node: l.To, Answers: answers}}}, Error: why})
+		Value: history.Value{Rare: &history.Rare{Unread: &history.UnreadCommand{Node: l.To, Answers: answers}}}, Error: history.SomeText(why)})
 	r.schedule.Unread(l, answers, why)
 }

@@ -31,7 +31,7 @@ func recorded(h *history.History) (commands int, unread []string) {
 		case history.Sent:
 			commands++
 		case history.Unread:
-			unread = append(unread, e.Process+" "+e.Error)
+			unread = append(unread, e.Process+" "+e.Error.String())
 		}
 	}
 	return commands, unread

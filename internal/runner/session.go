@@ -58,7 +58,7 @@ func (s *session) probe(section int) {
 }
 
 func (s *session) record(t history.Type, f history.F, v history.Value, err string) {
-	s.r.recorder.Record(history.Event{Process: s.name, Type: t, F: f, Value: v, Error: err})
+	s.r.recorder.Record(history.Event{Process: s.name, Type: t, F: f, Value: v, Error: history.SomeText(err)})
 }
 
 func (s *session) Now() time.Duration         { return s.r.w.Now() }

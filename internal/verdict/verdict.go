@@ -101,7 +101,7 @@ func faults(planned []nemesis.Planned, h *history.History) []report.FaultResult 
 		}
 		f := &list[e.Value.ID()-1]
 		if e.F == history.FaultFailed {
-			f.Failed = cmp.Or(f.Failed, e.Error)
+			f.Failed = cmp.Or(f.Failed, e.Error.String())
 			continue
 		}
 		f.Events = append(f.Events, e.Index)

@@ -35,7 +35,7 @@ func TestReadBothForms(t *testing.T) {
 		{Index: 1, Time: 11, Process: "1", Type: history.Invoke, F: history.CAS, Value: history.Value{Extra: &history.Extra{Expected: history.Some(1)}, Number: history.Some(2)}},
 		{Index: 2, Time: 12, Process: "0", Type: history.OK, F: history.Read, Value: history.Value{Number: history.Some(7)}},
 		{Index: 3, Time: 13, Process: "nemesis", Type: history.Info, F: "start", Value: history.Value{Rare: &history.Rare{Detail: `cut "n1"`}}},
-		{Index: 4, Time: 14, Process: "1", Type: history.Info, F: history.CAS, Error: "[timed-out]",
+		{Index: 4, Time: 14, Process: "1", Type: history.Info, F: history.CAS, Error: history.SomeText("[timed-out]"),
 			Value: history.Value{Extra: &history.Extra{Expected: history.Some(1)}, Number: history.Some(2)}},
 	}
 	for name, text := range map[string]string{"flat": flat, "vector": "[" + flat + "]", "list": "(" + flat + ") ; end"} {

@@ -136,7 +136,7 @@ func (d *decoder) event(form any, e *history.Event) error {
 		case "key":
 			e.Value.Key = scalar(p.value)
 		case "error":
-			e.Error = scalar(p.value)
+			e.Error = history.SomeText(scalar(p.value))
 		}
 		if err != nil {
 			return err

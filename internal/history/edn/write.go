@@ -85,8 +85,8 @@ func (e *encoder) line(ev *history.Event) (string, bool) {
 		return "", false
 	}
 	line := fmt.Sprintf("{:index %d, :time %d, :process %s, :type :%s, :f :%s, :value %s", e.written, ev.Time, process, ev.Type, f, value)
-	if ev.Error != "" {
-		line += ", :error " + quote(ev.Error)
+	if !ev.Error.IsZero() {
+		line += ", :error " + quote(ev.Error.String())
 	}
 	e.written++
 	return line + "}", true

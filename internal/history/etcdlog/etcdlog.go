@@ -68,7 +68,7 @@ func event(text string) (e history.Event, err error) {
 	switch {
 	case value == "nil":
 	case strings.HasPrefix(value, ":"):
-		e.Error = value[1:]
+		e.Error = history.SomeText(value[1:])
 	case strings.HasPrefix(value, "["):
 		var from, to int64
 		if _, err := fmt.Sscanf(value, "[%d %d]", &from, &to); err != nil {

@@ -25,12 +25,12 @@ func ClockJump() *report.Result {
 	s.observe(2201*ms, "E", history.NodeDown, history.Value{})
 	s.observe(2449*ms, "E", history.NodeUp, history.Value{Rare: &history.Rare{Detail: "nothing"}})
 	s.events = append(s.events, history.Event{Time: 2500 * ms, Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
-		Value: history.Value{Rare: &history.Rare{Fault: "pause", ID: 4, Target: "c3"}}, Error: "c3 never was at before-write"})
+		Value: history.Value{Rare: &history.Rare{Fault: "pause", ID: 4, Target: "c3"}}, Error: history.SomeText("c3 never was at before-write")})
 	s.fault(2, "restart", "E", 2200*ms, 2450*ms, 250*ms, "without its data")
 	s.fault(3, "partition", "c3", 500*ms, 4200*ms, 3700*ms, "reaches no node")
 	s.add(600*ms, "c3", history.Invoke, history.Acquire, history.Value{Owner: "c3-cc"})
 	s.events = append(s.events, history.Event{Time: 900 * ms, Process: "c3", Type: history.Fail, F: history.Acquire,
-		Value: history.Value{Owner: "c3-cc"}, Error: "0 of 5 nodes"})
+		Value: history.Value{Owner: "c3-cc"}, Error: history.SomeText("0 of 5 nodes")})
 	s.set(3001*ms, second, 10*time.Second, "C", "D", "E")
 	s.op("c2", history.Acquire, 3*time.Second, 3004*ms, history.Value{Owner: second}, history.Value{Owner: second,
 		Grant: &history.Grant{ValidUntil: history.Some(int64(12900 * ms)), Nodes: []string{"C", "D", "E"}}})

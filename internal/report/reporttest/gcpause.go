@@ -94,7 +94,7 @@ func gcPauseHistory(name string, fenced bool) *history.History {
 	if fenced {
 		s.events = append(s.events, history.Event{
 			Time: 2011 * ms, Process: "c1", Type: history.Fail, F: history.Write,
-			Value: history.Value{Section: 1, Number: history.Some(1), Token: token(1)}, Error: "refused: token 1 after 2",
+			Value: history.Value{Section: 1, Number: history.Some(1), Token: token(1)}, Error: history.SomeText("refused: token 1 after 2"),
 		})
 	} else {
 		s.add(2011*ms, "c1", history.OK, history.Write, history.Value{Section: 1, Number: history.Some(1)})
@@ -102,7 +102,7 @@ func gcPauseHistory(name string, fenced bool) *history.History {
 	s.add(2013*ms, "c1", history.Invoke, history.Release, history.Value{Owner: first})
 	s.events = append(s.events, history.Event{
 		Time: 2014 * ms, Process: "c1", Type: history.Fail, F: history.Release,
-		Value: history.Value{Owner: first}, Error: "not ours any more",
+		Value: history.Value{Owner: first}, Error: history.SomeText("not ours any more"),
 	})
 	s.phase(2050*ms, history.PhaseHealing)
 	s.phase(2120*ms, history.PhaseDone)

@@ -169,7 +169,7 @@ func Hostile() *report.Result {
 		if e.Value.Owner != "" {
 			e.Value.Owner += BreakOut
 		}
-		e.Error = BreakTerm
+		e.Error = history.SomeText(BreakTerm)
 	}
 	h.Header.Clients = []string{BreakOut, BreakAttr}
 	h.Header.Nodes = []string{BreakCSS, BreakTerm, BreakMD, "D", "E"}

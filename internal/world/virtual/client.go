@@ -259,7 +259,7 @@ func (e *env) Background(op lock.Operation, do func() (lock.Grant, lock.Result),
 		left := remaining(g)
 		a.Value.Grant = &history.Grant{Validity: history.Some(int64(left)), ValidUntil: history.Some(int64(e.c.w.Now() + left))}
 	}
-	e.c.w.record(history.Event{Process: e.c.name, Type: a.Type, F: history.F(op), Value: a.Value, Error: a.Error})
+	e.c.w.record(history.Event{Process: e.c.name, Type: a.Type, F: history.F(op), Value: a.Value, Error: history.SomeText(a.Error)})
 }
 
 // Fan runs calls beside each other.

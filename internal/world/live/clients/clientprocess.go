@@ -295,7 +295,7 @@ func (c *Process) handle(m client.Message) error {
 			return err
 		}
 		a := c.promise(*m.Answer, m, 0)
-		c.run.Record(history.Event{Process: c.name, Type: a.Type, F: history.F(m.Operation), Value: a.Value, Error: a.Error})
+		c.run.Record(history.Event{Process: c.name, Type: a.Type, F: history.F(m.Operation), Value: a.Value, Error: history.SomeText(a.Error)})
 	case client.Lost:
 		if m.Answer == nil {
 			return errors.New("the client sent a loss without an answer")
@@ -303,7 +303,7 @@ func (c *Process) handle(m client.Message) error {
 		v := m.Answer.Value
 		told := v.OwnOutcome()
 		told.At, told.AtError = history.Some(m.Monotonic-int64(c.run.Time.SinceBoot())), m.Uncertain
-		c.run.Record(history.Event{Process: c.name, Type: history.Info, F: history.Lost, Value: v, Error: m.Error})
+		c.run.Record(history.Event{Process: c.name, Type: history.Info, F: history.Lost, Value: v, Error: history.SomeText(m.Error)})
 	case client.Failed:
 		c.failed = errors.New(m.Error)
 		return c.failed

@@ -85,7 +85,7 @@ func (v *view) cellApplied(parts []*section, cell string) applied {
 		writes = parts[i].writes
 	}
 	logged := func(x effect) bool {
-		return x.accepted && x.changes() && x.client == parts[0].client && x.section == parts[0].number && x.key == cell
+		return x.accepted && x.changes() && x.client() == parts[0].client && x.section() == parts[0].number && x.key() == cell
 	}
 	of := func(t history.Type) func(int) bool { return func(w int) bool { return v.ops[w].Type == t } }
 	switch {

@@ -306,10 +306,10 @@ func (v *view) whyAdmitted(x *effect) (c cause, found bool) {
 		if y.event >= x.event {
 			break
 		}
-		if !x.token.IsSet() || !y.token.IsSet() || !y.accepted || y.client == x.client {
+		if !x.token().IsSet() || !y.token().IsSet() || !y.accepted || y.client() == x.client() {
 			continue
 		}
-		switch cmp.Compare(y.token.V(), x.token.V()) {
+		switch cmp.Compare(y.token().V(), x.token().V()) {
 		case 1:
 			return fenceOrders, true
 		case 0:

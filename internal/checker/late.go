@@ -67,14 +67,14 @@ func (v *view) lateness(x *effect) (*grant, time.Duration) {
 		}
 	}
 	for _, w := range x.writes {
-		g := v.grantBefore(x.client, v.ops[w].Call)
+		g := v.grantBefore(x.client(), v.ops[w].Call)
 		if g == nil {
 			return nil, 0
 		}
 		consider(g)
 	}
 	if len(x.writes) == 0 {
-		for _, i := range v.byClient[x.client] {
+		for _, i := range v.byClient[x.client()] {
 			if g := &v.grants[i]; v.at(g.ret) <= x.from {
 				consider(g)
 			}
@@ -124,14 +124,14 @@ func (v *view) missingEffects() int {
 }
 
 func refusalWords(x *effect) string {
-	what := string(x.op)
+	what := string(x.op())
 	switch {
-	case x.token.IsSet() && x.highest.IsSet():
-		return fmt.Sprintf("%s with token %d refused after token %d", what, x.token.V(), x.highest.V())
-	case x.token.IsSet():
-		return fmt.Sprintf("%s with token %d refused", what, x.token.V())
+	case x.token().IsSet() && x.highest().IsSet():
+		return fmt.Sprintf("%s with token %d refused after token %d", what, x.token().V(), x.highest().V())
+	case x.token().IsSet():
+		return fmt.Sprintf("%s with token %d refused", what, x.token().V())
 	}
-	return fmt.Sprintf("%s of %s refused", what, x.client)
+	return fmt.Sprintf("%s of %s refused", what, x.client())
 }
 
 func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Finding {
@@ -140,14 +140,14 @@ func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Fin
 	}
 	g, _ := v.lateness(x)
 	f.Verdict = Violated
-	f.Why = fmt.Sprintf("a write of %s took effect %s after its validity had ended", x.client, length(by))
+	f.Why = fmt.Sprintf("a write of %s took effect %s after its validity had ended", x.client(), length(by))
 	if lates > 1 {
-		f.Why = fmt.Sprintf("%d writes took effect after the validity of their grants; the first, of %s, by %s", lates, x.client, length(by))
+		f.Why = fmt.Sprintf("%d writes took effect after the validity of their grants; the first, of %s, by %s", lates, x.client(), length(by))
 	}
-	op := CounterOp{Client: x.client, Op: "writes", Events: []int{x.event}, From: x.from, To: x.from,
+	op := CounterOp{Client: x.client(), Op: "writes", Events: []int{x.event}, From: x.from, To: x.from,
 		Believed: promiseWords(g), True: fmt.Sprintf("the write took effect at %s or later", instant(x.from))}
-	if x.number.IsSet() {
-		op.Op = fmt.Sprintf("writes %d", x.number.V())
+	if x.number().IsSet() {
+		op.Op = fmt.Sprintf("writes %d", x.number().V())
 	}
 	if x.write >= 0 {
 		o := &v.ops[x.write]
@@ -166,7 +166,7 @@ func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Fin
 	}
 	s := v.newStory()
 	s.grant(g, x.from)
-	s.faults(v.at(g.call), x.from, x.client)
+	s.faults(v.at(g.call), x.from, x.client())
 	for i := range v.grants {
 		if other := &v.grants[i]; other.client != g.client && v.at(other.ret) > v.at(g.ret) && v.at(other.ret) < x.from {
 			s.tell(turning, other.ret, "%s", v.grantWords(other))
@@ -174,13 +174,13 @@ func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Fin
 		}
 	}
 	if x.write >= 0 {
-		s.tell(filler, v.ops[x.write].Call, "%s sent its write", x.client)
+		s.tell(filler, v.ops[x.write].Call, "%s sent its write", x.client())
 	}
 	what := "a write"
-	if x.number.IsSet() {
-		what = fmt.Sprintf("the write of %d", x.number.V())
+	if x.number().IsSet() {
+		what = fmt.Sprintf("the write of %d", x.number().V())
 	}
-	s.tellAt(turning, x.from, x.event, "%s by %s took effect, %s after its validity had ended", what, x.client, length(by))
+	s.tellAt(turning, x.from, x.event, "%s by %s took effect, %s after its validity had ended", what, x.client(), length(by))
 	f.Counterexample.Story = s.sentences()
 	return f
 }

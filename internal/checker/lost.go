@@ -113,7 +113,7 @@ func (v *view) newMeanwhile() *meanwhile {
 	}
 	for i := range v.effects {
 		x := &v.effects[i]
-		m.effects[x.client] = append(m.effects[x.client], span{from: int64(x.from), to: int64(x.to)})
+		m.effects[x.client()] = append(m.effects[x.client()], span{from: int64(x.from), to: int64(x.to)})
 	}
 	for _, s := range m.effects {
 		s.ready()

@@ -206,7 +206,7 @@ func (v *view) takeOp(op, first int) linear.Op {
 		e := v.event(w.Return)
 		o.A, o.B, o.Return = e.Value.Expected().V(), e.Value.Number.V(), int64(v.at(w.Return))
 	} else if x := v.acceptedEffect(op); x != nil {
-		o.A, o.B = x.number.V()+wanted, x.number.V()
+		o.A, o.B = x.number().V()+wanted, x.number().V()
 	} else {
 		o.Kind, o.A = linear.Sell, wanted
 	}

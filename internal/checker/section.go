@@ -18,20 +18,12 @@ type section struct {
 
 // effect is what the resource says of one operation.
 type effect struct {
-	event   int
-	client  string
-	op      history.F
-	section int
-	key     string
-	// accepted and refused are both false where the resource did not tell.
-	accepted, refused bool
-	token             history.Int
-	highest           history.Int
-	number            history.Int
-	// from and to are the earliest and the latest instant at which it can have taken
-	// place; known says whether the resource told them.
-	from, to time.Duration
-	known    bool
+	event int
+	e     *history.Event
+	// accepted and refused are both false where the resource did not tell. from and to are the earliest and the latest
+	// instant at which it can have taken place; known says whether the resource told them.
+	accepted, refused, known bool
+	from, to                 time.Duration
 	// write is the operation in view.ops that most likely asked for it, -1 for none;
 	// writes are all that can have.
 	write  int
@@ -88,9 +80,8 @@ func (v *view) collectEffects() {
 		if e.F != history.Effect {
 			continue
 		}
-		x := effect{event: i, client: e.Value.Client, op: e.Value.Op(), section: e.Value.Section, key: e.Value.Key,
-			accepted: e.Value.Accepted().V, refused: e.Value.Accepted().Set && !e.Value.Accepted().V, token: e.Value.Token, highest: e.Value.Highest(), number: e.Value.Number, write: -1}
-		if at, some := places[cellName{x.client, x.key, x.section, x.op}]; some {
+		x := effect{event: i, e: e, accepted: e.Value.Accepted().V, refused: e.Value.Accepted().Set && !e.Value.Accepted().V, write: -1}
+		if at, some := places[cellName{x.client(), x.key(), x.section(), x.op()}]; some {
 			same := &v.namesakes[at]
 			if x.writes = v.invokedBefore(same.ops, i); len(x.writes) > 0 {
 				// In their order; the last one stays: a request sent twice has two effects.
@@ -183,9 +174,18 @@ func (v *view) acceptedEffect(op int) *effect {
 	return nil
 }
 
+// What the event of an effect tells.
+func (x *effect) client() string       { return x.e.Value.Client }
+func (x *effect) op() history.F        { return x.e.Value.Op() }
+func (x *effect) section() int         { return x.e.Value.Section }
+func (x *effect) key() string          { return x.e.Value.Key }
+func (x *effect) token() history.Int   { return x.e.Value.Token }
+func (x *effect) highest() history.Int { return x.e.Value.Highest() }
+func (x *effect) number() history.Int  { return x.e.Value.Number }
+
 // changes reports whether the effect is of an operation that changes the
 // resource. Reads are none.
-func (x *effect) changes() bool { return x.op == history.Write || x.op == history.CAS }
+func (x *effect) changes() bool { return x.op() == history.Write || x.op() == history.CAS }
 
 // number is the value that an operation carries: in its completion, or else in
 // its invocation.

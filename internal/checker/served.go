@@ -36,7 +36,7 @@ func judgeServed(_ context.Context, v *view, _ Options) Finding {
 // or refused somebody.
 func (v *view) fenced() bool {
 	for i := range v.effects {
-		if x := &v.effects[i]; x.highest.IsSet() || x.refused {
+		if x := &v.effects[i]; x.highest().IsSet() || x.refused {
 			return true
 		}
 	}
@@ -51,7 +51,7 @@ func (v *view) insideValidity(x *effect) bool {
 	}
 	for _, op := range x.writes {
 		o := &v.ops[op]
-		g := v.grantBefore(x.client, o.Call)
+		g := v.grantBefore(x.client(), o.Call)
 		if g == nil {
 			return false
 		}
@@ -73,7 +73,7 @@ func (v *view) refusedHolder(f Finding, x *effect, refusals int) Finding {
 		return violatedBriefly(f)
 	}
 	o := &v.ops[x.write]
-	g := v.grantBefore(x.client, o.Call)
+	g := v.grantBefore(x.client(), o.Call)
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%s, whose validity had not ended", refusalWords(x))
 	if refusals > 1 {
@@ -82,7 +82,7 @@ func (v *view) refusedHolder(f Finding, x *effect, refusals int) Finding {
 	f.Events = sortedEvents(g.call, g.ret, o.Call, x.event, o.Return)
 	hold := CounterOp{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret), From: v.at(g.ret), To: x.to,
 		Believed: promiseWords(g), True: "the fence refused it"}
-	op := CounterOp{Client: x.client, Op: string(x.op) + "s", Events: sortedEvents(o.Call, x.event, o.Return),
+	op := CounterOp{Client: x.client(), Op: string(x.op()) + "s", Events: sortedEvents(o.Call, x.event, o.Return),
 		From: v.at(o.Call), To: v.at(o.Return), Believed: "the resource serves the holder", True: "it was refused"}
 	if o.Return < 0 {
 		op.To = -1
@@ -91,12 +91,12 @@ func (v *view) refusedHolder(f Finding, x *effect, refusals int) Finding {
 		Assumption: v.whyRefused(x, g)}
 	s := v.newStory()
 	s.grant(g, v.at(x.event))
-	s.faults(v.at(g.call), v.at(x.event), x.client)
+	s.faults(v.at(g.call), v.at(x.event), x.client())
 	if y := v.newerMark(x); y != nil {
-		if other := v.grantBefore(y.client, y.event); other != nil {
+		if other := v.grantBefore(y.client(), y.event); other != nil {
 			s.grant(other, v.at(x.event))
 		}
-		s.tell(turning, y.event, "%s of %s left token %d at the resource", y.op, y.client, y.token.V())
+		s.tell(turning, y.event, "%s of %s left token %d at the resource", y.op(), y.client(), y.token().V())
 	}
 	s.tellAt(turning, x.from, x.event, "%s, while its validity went on", refusalWords(x))
 	f.Counterexample.Story = s.sentences()
@@ -107,7 +107,7 @@ func (v *view) refusedHolder(f Finding, x *effect, refusals int) Finding {
 // that was refused; nil for none.
 func (v *view) newerMark(x *effect) *effect {
 	for i := len(v.effects) - 1; i >= 0; i-- {
-		if y := &v.effects[i]; y.event < x.event && y.accepted && y.token.IsSet() && y.client != x.client {
+		if y := &v.effects[i]; y.event < x.event && y.accepted && y.token().IsSet() && y.client() != x.client() {
 			return y
 		}
 	}
@@ -121,7 +121,7 @@ func (v *view) whyRefused(x *effect, g *grant) string {
 	if y == nil {
 		return string(servesHolder)
 	}
-	other := v.grantBefore(y.client, y.event)
+	other := v.grantBefore(y.client(), y.event)
 	if first, second := v.clashOf(v.leases(), g, other); first != nil {
 		return string(v.whyGranted(first, second))
 	}

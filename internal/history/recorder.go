@@ -147,5 +147,6 @@ func (r *Recorder) Seal() (*History, error) {
 		<-r.written
 	}
 	r.sealed = true
+	r.now, r.done = nil, nil // what they know of need not live as long as the history
 	return &r.h, r.err
 }

@@ -56,11 +56,11 @@ func propertyOfModel(r *evidence.Report, h shown) report.PropertyResult {
 		op := checker.CounterOp{Client: o.Process, Op: o.What, From: -1, To: -1, True: describeOp(o)}
 		told := checker.Sentence{At: -1, Event: -1, Text: describeOp(o)}
 		if call, ok := h.eventAt(o.CallLine, o.Process); ok {
-			op.From, op.Events = call.Time, append(op.Events, call.Index)
-			told.At, told.Event = call.Time, call.Index
+			op.From, op.Events = call.Time, append(op.Events, int(call.Index))
+			told.At, told.Event = call.Time, int(call.Index)
 		}
 		if ret, ok := h.eventAt(o.ReturnLine, o.Process); ok {
-			op.To, op.Events = ret.Time, append(op.Events, ret.Index)
+			op.To, op.Events = ret.Time, append(op.Events, int(ret.Index))
 		}
 		c.Operations, c.Story = append(c.Operations, op), append(c.Story, told)
 	}

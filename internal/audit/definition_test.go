@@ -220,7 +220,7 @@ func nodesSaw(both bool) (*history.History, *checker.Counterexample) {
 	c := &checker.Counterexample{Impossible: -1}
 	for i, client := range []string{"c1", "c2"} {
 		add := func(process string, typ history.Type, f history.F, v history.Value) {
-			h.Events = append(h.Events, history.Event{Index: len(h.Events), Time: time.Duration(len(h.Events)) * time.Millisecond, Process: process, Type: typ, F: f, Value: v})
+			h.Events = append(h.Events, history.Event{Index: int32(len(h.Events)), Time: time.Duration(len(h.Events)) * time.Millisecond, Process: process, Type: typ, F: f, Value: v})
 		}
 		add(client, history.Invoke, history.Acquire, history.Value{})
 		if both || i == 0 {

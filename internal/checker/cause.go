@@ -193,8 +193,8 @@ func (v *view) oldPrimaryServed(n *fate, first *grant) bool {
 
 // ranOut is when a key went by itself, on a clock that nobody bent.
 func (v *view) ranOut(set int) time.Duration {
-	if e := v.event(set); e.Value.TTL.IsSet() {
-		return e.Time + time.Duration(e.Value.TTL.V())
+	if e := v.event(set); e.Value.TTL().IsSet() {
+		return e.Time + time.Duration(e.Value.TTL().V())
 	}
 	return forever
 }

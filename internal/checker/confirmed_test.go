@@ -93,7 +93,7 @@ func TestConfirmedByNodes(t *testing.T) {
 			both()(s)
 			for i := range s.h.Events {
 				if e := &s.h.Events[i]; e.F == history.KeySet {
-					*e = history.Event{Index: i, Time: e.Time, Process: "run", Type: history.Info, F: history.Point}
+					*e = history.Event{Index: int32(i), Time: e.Time, Process: "run", Type: history.Info, F: history.Point}
 				}
 			}
 		}, false, "the lock keeps no key on the nodes"},

@@ -22,7 +22,7 @@ func newCosts() *costs {
 }
 
 func (c *costs) at(at time.Duration, process string, t history.Type, f history.F, v history.Value) {
-	c.h.Events = append(c.h.Events, history.Event{Index: len(c.h.Events), Time: at, Process: process, Type: t, F: f, Value: v})
+	c.h.Events = append(c.h.Events, history.Event{Index: int32(len(c.h.Events)), Time: at, Process: process, Type: t, F: f, Value: v})
 }
 
 // sent is a command; with a negative answer it has none.
@@ -89,7 +89,7 @@ func sortByTime(h *history.History) {
 		}
 	}
 	for i := range h.Events {
-		h.Events[i].Index = i
+		h.Events[i].Index = int32(i)
 	}
 }
 

@@ -32,7 +32,7 @@ func (a *author) command(c *actor, p *promise, f history.F, node, key string) {
 	if before := p.nodes[node]; until < before && before < forever && !a.chance(2) { // few locks ask for less than before
 		until = before + unit*int64(a.r.IntN(3))
 	}
-	v := history.Value{Key: key, Owner: p.owner, Client: c.name, TTL: history.Some(until - at), Outcome: &history.Outcome{At: history.Some(at)}, Grant: &history.Grant{ValidUntil: history.Some(until)}}
+	v := history.Value{Key: key, Owner: p.owner, Client: c.name, Outcome: &history.Outcome{At: history.Some(at)}, Grant: &history.Grant{ValidUntil: history.Some(until), TTL: history.Some(until - at)}}
 	if a.chance(4) {
 		a.oddity(&v, p)
 	}
@@ -167,7 +167,7 @@ func (a *author) vanishes(c *actor) {
 func (a *author) occupies(c *actor, p *promise) {
 	for _, node := range a.h.Header.Nodes {
 		if !a.chance(8) {
-			a.add(node, history.Info, history.KeySet, history.Value{Key: "lock", Owner: p.owner, Client: c.name, TTL: history.Some(6 * unit)})
+			a.add(node, history.Info, history.KeySet, history.Value{Key: "lock", Owner: p.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(6 * unit)}})
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (a *author) revives(c *actor, p *promise) {
 		a.invoke(c, history.Extend, history.Value{Extra: &history.Extra{Lock: p.lock}})
 	}
 	for _, node := range a.h.Header.Nodes {
-		v := history.Value{Key: "lock", Owner: p.owner, Client: c.name, TTL: history.Some(6 * unit)}
+		v := history.Value{Key: "lock", Owner: p.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(6 * unit)}}
 		if a.plot.program && a.chance(95) {
 			v.OwnOutcome().At = history.Some(a.now - unit*int64(a.r.IntN(2)))
 		}
@@ -202,8 +202,8 @@ func asProgram(h *history.History) *history.History {
 			v.OwnGrant().ValidUntil = history.Int{}
 		case history.KeySet, history.KeyExtended, history.KeyDeleted:
 			v.OwnOutcome().At = history.Some(int64(e.Time - time.Millisecond/4))
-			if v.TTL.IsSet() && v.TTL.V() > 0 {
-				v.OwnGrant().ValidUntil = history.Some(v.At().V() + v.TTL.V())
+			if v.TTL().IsSet() && v.TTL().V() > 0 {
+				v.OwnGrant().ValidUntil = history.Some(v.At().V() + v.TTL().V())
 			}
 		}
 	}

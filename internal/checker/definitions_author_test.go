@@ -154,7 +154,7 @@ func (a *author) begin(seed uint64) {
 }
 
 func (a *author) add(process string, t history.Type, f history.F, v history.Value) {
-	a.h.Events = append(a.h.Events, history.Event{Index: len(a.h.Events), Time: time.Duration(a.now), Process: process, Type: t, F: f, Value: v})
+	a.h.Events = append(a.h.Events, history.Event{Index: int32(len(a.h.Events)), Time: time.Duration(a.now), Process: process, Type: t, F: f, Value: v})
 }
 
 func (a *author) phase(name string) {

@@ -149,7 +149,7 @@ func (a *author) tellKey(c *actor) {
 		node := pick(a.r, a.h.Header.Nodes)
 		if k := a.keys[node]; k != nil && (k.client == c.name || a.goesWrong(wrongKey)) {
 			k.until = a.now + a.h.Header.TTL
-			a.add(node, history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: k.owner, Client: c.name, TTL: history.Some(a.h.Header.TTL)})
+			a.add(node, history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: k.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(a.h.Header.TTL)}})
 		}
 	}
 }
@@ -159,16 +159,16 @@ func (a *author) setKey(c *actor, owner string) {
 	if k := a.keys[node]; k != nil && k.until > a.now && !a.goesWrong(wrongKey) {
 		return
 	}
-	v := history.Value{Key: "lock", Owner: owner, Client: c.name, TTL: history.Some(a.h.Header.TTL)}
+	v := history.Value{Key: "lock", Owner: owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(a.h.Header.TTL)}}
 	switch {
 	case a.goesWrong(halfDone):
-		v.TTL = history.Int{}
+		v.OwnGrant().TTL = history.Int{}
 	case a.chance(20):
-		v.TTL = history.Some(v.TTL.V() + 3*unit)
+		v.OwnGrant().TTL = history.Some(v.TTL().V() + 3*unit)
 	case a.chance(4):
 		v.Client = ""
 	}
-	a.keys[node] = &nodeKey{owner, c.name, a.now + v.TTL.V()}
+	a.keys[node] = &nodeKey{owner, c.name, a.now + v.TTL().V()}
 	a.add(node, history.Info, history.KeySet, v)
 }
 

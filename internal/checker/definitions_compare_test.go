@@ -188,7 +188,7 @@ func shrink(h *history.History, wanted func(*history.History) bool) *history.His
 // numbered numbers events anew.
 func numbered(events []history.Event) []history.Event {
 	for i := range events {
-		events[i].Index = i
+		events[i].Index = int32(i)
 	}
 	return events
 }

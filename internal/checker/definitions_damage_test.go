@@ -99,7 +99,7 @@ func rename(r *rand.Rand, events []history.Event) []history.Event {
 		rare := v.OwnRare()
 		rare.Target, rare.ID, rare.Impact = w.Target(), w.ID(), w.Impact()
 	case 11:
-		v.OwnRare().Detail, v.TTL = w.Detail(), w.TTL
+		v.OwnRare().Detail, v.OwnGrant().TTL = w.Detail(), w.TTL()
 	case 12:
 		e.Type = pick(r, []history.Type{history.Invoke, history.OK, history.Fail, history.Info})
 	case 13:

@@ -393,13 +393,13 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 	}
 	due := func(e *history.Event) int64 {
 		switch {
-		case !e.Value.TTL.IsSet():
+		case !e.Value.TTL().IsSet():
 			return forever
 		case bent:
 			return int64(e.Time)
 		}
 		// "The TTL has passed at the `valid_until` of a `key-set` or `key-extended` that has `at`: a stamp may come late."
-		end := int64(e.Time) + e.Value.TTL.V()
+		end := int64(e.Time) + e.Value.TTL().V()
 		if v := e.Value; v.At().IsSet() && v.ValidUntil().IsSet() && v.ValidUntil().V() < end {
 			end = v.ValidUntil().V()
 		}

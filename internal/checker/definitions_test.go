@@ -59,7 +59,7 @@ func naively(h *history.History, o checker.Options) map[checker.Property]checker
 	ordered, finished := true, false
 	took := map[int]bool{}
 	for i, e := range h.Events {
-		ordered = ordered && e.Index == i && (i == 0 || e.Time >= h.Events[i-1].Time)
+		ordered = ordered && int(e.Index) == i && (i == 0 || e.Time >= h.Events[i-1].Time)
 		finished = finished || e.F == history.Phase && e.Value.Detail() == history.PhaseDone
 		if e.F == history.FaultBegin {
 			took[e.Value.ID()] = true
@@ -303,7 +303,7 @@ func (t *terms) actsUnder(p *op) (under *grant) {
 // If there is none, no operation has the name."
 func (t *terms) asked(e *history.Event) (list []*op) {
 	for _, p := range t.ops {
-		if p.client == e.Value.Client && p.section == e.Value.Section && p.key == e.Value.Key && p.f == e.Value.Op() && p.invoked < e.Index {
+		if p.client == e.Value.Client && p.section == e.Value.Section && p.key == e.Value.Key && p.f == e.Value.Op() && p.invoked < int(e.Index) {
 			list = append(list, p)
 		}
 	}

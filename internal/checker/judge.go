@@ -90,7 +90,7 @@ func disorder(h *history.History) string {
 	for i := range h.Events {
 		e := &h.Events[i]
 		switch {
-		case e.Index != i:
+		case int(e.Index) != i:
 			return fmt.Sprintf("event %d of the history is numbered %d", i, e.Index)
 		case e.Time < last:
 			return fmt.Sprintf("the time goes back at event %d", i)

@@ -133,7 +133,7 @@ func (v *view) keepsEnd(e *history.Event) bool {
 
 // expiry is when a key ends by itself, at the earliest.
 func (v *view) expiry(e *history.Event) time.Duration {
-	if !e.Value.TTL.IsSet() {
+	if !e.Value.TTL().IsSet() {
 		return forever
 	}
 	for i := range v.faults {
@@ -141,7 +141,7 @@ func (v *view) expiry(e *history.Event) time.Duration {
 			return e.Time
 		}
 	}
-	end := e.Time + time.Duration(e.Value.TTL.V())
+	end := e.Time + time.Duration(e.Value.TTL().V())
 	if e.Value.At().IsSet() && e.Value.ValidUntil().IsSet() {
 		end = min(end, time.Duration(e.Value.ValidUntil().V()))
 	}

@@ -483,7 +483,7 @@ var propertyCases = []struct {
 	}, Holds, "1 key no longer wanted"},
 	{"left with a TTL that ends in the same millisecond", NoOrphanLock, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
-		s.add(1, "A", history.Info, history.KeySet, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(0)})
+		s.add(1, "A", history.Info, history.KeySet, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", Grant: &history.Grant{TTL: ns(0)}})
 		s.fault(2, true, 1, "kill", "c1")
 		s.phase(5000, history.PhaseHealing)
 	}, Holds, "1 key no longer wanted"},
@@ -830,8 +830,8 @@ var propertyCases = []struct {
 		s.granted(2, "c1", 1000, -1)
 		s.release(4, 5, "c1")
 		// It left before the program can have known of the release, and came at once. The observer was late.
-		s.add(30, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(990), Outcome: &history.Outcome{At: ns(5)}, Grant: &history.Grant{ValidUntil: ns(995)}})
-		s.add(40, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(990)})
+		s.add(30, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", Outcome: &history.Outcome{At: ns(5)}, Grant: &history.Grant{ValidUntil: ns(995), TTL: ns(990)}})
+		s.add(40, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", Grant: &history.Grant{TTL: ns(990)}})
 		s.phase(5000, history.PhaseHealing)
 	}, Holds, "1 key"},
 	{"a renewal of a lock program that a paused node carried out before", NoOrphanLock, func(s *script) {
@@ -843,7 +843,7 @@ var propertyCases = []struct {
 		s.fault(5, true, 1, "pause", "A")
 		s.add(50, "c1", history.Info, history.Release, history.Value{})
 		s.fault(1500, false, 1, "pause", "A")
-		s.add(1501, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(998)})
+		s.add(1501, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", Grant: &history.Grant{TTL: ns(998)}})
 		s.key(1502, history.KeyExpired, "A", "", "c1-owner", 0)
 		s.phase(5000, history.PhaseHealing)
 	}, Holds, "1 key"},
@@ -1024,7 +1024,7 @@ func renewedAfterRelease(left int64) func(*script) {
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
 		s.granted(2, "c1", 1000, -1)
 		s.release(4, 5, "c1")
-		s.add(900, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", TTL: ns(1000), Outcome: &history.Outcome{At: ns(left)}})
+		s.add(900, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", Grant: &history.Grant{TTL: ns(1000)}, Outcome: &history.Outcome{At: ns(left)}})
 		s.phase(5000, history.PhaseHealing)
 	}
 }

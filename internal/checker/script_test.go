@@ -21,7 +21,7 @@ func newScript() *script {
 
 func (s *script) add(ms int64, process string, t history.Type, f history.F, v history.Value) int {
 	i := len(s.h.Events)
-	s.h.Events = append(s.h.Events, history.Event{Index: i, Time: time.Duration(ms) * time.Millisecond, Process: process, Type: t, F: f, Value: v})
+	s.h.Events = append(s.h.Events, history.Event{Index: int32(i), Time: time.Duration(ms) * time.Millisecond, Process: process, Type: t, F: f, Value: v})
 	return i
 }
 
@@ -167,7 +167,7 @@ func (s *script) unclear(ms int64, node, client, command string) {
 func (s *script) key(ms int64, f history.F, node, client, owner string, ttl int64) {
 	v := history.Value{Key: "lock", Owner: owner, Client: client}
 	if ttl >= 0 {
-		v.TTL = ns(ttl)
+		v.OwnGrant().TTL = ns(ttl)
 	}
 	s.add(ms, node, history.Info, f, v)
 }

@@ -100,7 +100,7 @@ func jsonl(t *testing.T, h history.Header, events ...history.Event) string {
 	t.Helper()
 	h.Format, h.Version = history.FormatName, history.FormatVersion
 	for i := range events {
-		events[i].Index = i
+		events[i].Index = int32(i)
 	}
 	var b bytes.Buffer
 	if err := history.Encode(&b, &history.History{Header: h, Events: events}); err != nil {
@@ -213,7 +213,7 @@ func FuzzCheck(f *testing.F) {
 		f.Add(byte(i), []byte(lines(c.bad)))
 	}
 	f.Add(byte(0), []byte("INFO  jepsen.util - 0\t:invoke\t:cas\t[1 2]\n"))
-	f.Add(byte(3), []byte(`{"format":"redlock-sim-history","version":1,"seed":0}`+"\n"+`{"index":0,"time":5,"process":"c1","type":"invoke","f":"acquire"}`+"\n"))
+	f.Add(byte(3), []byte(`{"format":"redlock-sim-history","version":1,"seed":0}`+"\n"+`{"index":0,"type":"invoke","time":5,"process":"c1","f":"acquire"}`+"\n"))
 	f.Fuzz(func(t *testing.T, model byte, text []byte) {
 		m := Models()[int(model)%len(Models())]
 		o := Options{Model: m, Permits: 2, MaxEvents: 100, Timeout: 200 * time.Millisecond, Memory: 1 << 24}
@@ -233,7 +233,7 @@ func million(n int) []byte {
 	}
 	index := 0
 	write := func(process string, typ history.Type, f history.F, v history.Value) {
-		if err := w.WriteEvent(&history.Event{Index: index, Time: time.Duration(index) * 1000, Process: process, Type: typ, F: f, Value: v}); err != nil {
+		if err := w.WriteEvent(&history.Event{Index: int32(index), Time: time.Duration(index) * 1000, Process: process, Type: typ, F: f, Value: v}); err != nil {
 			panic(err)
 		}
 		index++

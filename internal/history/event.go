@@ -145,14 +145,14 @@ const (
 // Event is one line of a history.
 type Event struct {
 	// Index is the event's place in the history, from 0, without gaps.
-	Index int `json:"index"`
+	Index int32 `json:"index"`
+	Type  Type  `json:"type"`
 	// Time is when the event was recorded, counted from the run's start. An
 	// invocation is stamped before its request leaves, a completion after its
 	// answer arrived, so the recorded interval contains the true one.
 	Time time.Duration `json:"time"`
 	// Process is a client, a node, or one of the process names above.
 	Process string `json:"process"`
-	Type    Type   `json:"type"`
 	F       F      `json:"f"`
 	Value   Value  `json:"value,omitzero"`
 	// Error says in words why an operation failed or is unknown.
@@ -193,13 +193,10 @@ type Value struct {
 	Client string `json:"client,omitempty"`
 	*Outcome
 
-	// TTL is how long a node's key still lives, in ns on the node's clock.
-	TTL Int `json:"ttl,omitzero"`
-
 	*Rare
 }
 
-// Grant is what a lock promised: what a grant and a renewal know.
+// Grant is what a lock promised: what a grant and a renewal know, and of a key till when it lives.
 type Grant struct {
 	// Validity is the duration the lock promised, counted from the instant
 	// the lock computed it, on the client's own clock, in ns.
@@ -208,6 +205,8 @@ type Grant struct {
 	ValidUntil Int `json:"valid_until,omitzero"`
 	// Nodes are the nodes that granted the lock.
 	Nodes []string `json:"nodes,omitempty"`
+	// TTL is how long a node's key still lives, in ns on the node's clock.
+	TTL Int `json:"ttl,omitzero"`
 }
 
 // Outcome is what the resource tells of an effect.
@@ -305,6 +304,7 @@ func isZero[T any](v *T) bool { return reflect.ValueOf(v).Elem().IsZero() }
 func (v *Value) Validity() Int          { return v.grant().Validity }
 func (v *Value) ValidUntil() Int        { return v.grant().ValidUntil }
 func (v *Value) Nodes() []string        { return v.grant().Nodes }
+func (v *Value) TTL() Int               { return v.grant().TTL }
 func (v *Value) Op() F                  { return v.outcome().Op }
 func (v *Value) At() Int                { return v.outcome().At }
 func (v *Value) AtError() int64         { return v.outcome().AtError }

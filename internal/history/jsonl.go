@@ -180,7 +180,7 @@ func readHeader(text []byte, h *Header) error {
 
 func checkEvent(e *Event, index int, last time.Duration) error {
 	switch {
-	case e.Index != index:
+	case int(e.Index) != index:
 		return fmt.Errorf("index %d: want %d", e.Index, index)
 	case index > 0 && e.Time < last:
 		return fmt.Errorf("time %d goes back: the event before has %d", e.Time, last)

@@ -37,7 +37,7 @@ func drawHistory(t *rapid.T) *history.History {
 	for range rapid.IntRange(0, 20).Draw(t, "events") {
 		now += time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "pause"))
 		e := history.Event{
-			Index: len(h.Events), Time: now, Process: word.Draw(t, "process"),
+			Index: int32(len(h.Events)), Time: now, Process: word.Draw(t, "process"),
 			Type: history.Type(rapid.IntRange(1, 4).Draw(t, "type")), F: rapid.SampledFrom(fs).Draw(t, "f"),
 			Error: history.SomeText(rapid.String().Draw(t, "error")),
 		}
@@ -111,7 +111,7 @@ func TestACutOffFileIsReadUpToTheCut(t *testing.T) {
 const goodHeader = `{"format":"redlock-sim-history","version":1,"seed":1}` + "\n"
 
 func TestFaultyFilesAreNamedByLine(t *testing.T) {
-	const first = `{"index":0,"time":5,"process":"c1","type":"invoke","f":"acquire"}` + "\n"
+	const first = `{"index":0,"type":"invoke","time":5,"process":"c1","f":"acquire"}` + "\n"
 	for name, c := range map[string]struct {
 		text, want string
 		line       int
@@ -121,9 +121,9 @@ func TestFaultyFilesAreNamedByLine(t *testing.T) {
 		"another format":  {`{"format":"x","version":1}` + "\n", `format "x"`, 1},
 		"a later version": {`{"format":"redlock-sim-history","version":2}` + "\n", "version 2", 1},
 		"no JSON":         {goodHeader + "oops\n", "not an event", 2},
-		"an unknown type": {goodHeader + `{"index":0,"time":1,"process":"c1","type":"huh","f":"read"}` + "\n", "want invoke, ok, fail or info", 2},
+		"an unknown type": {goodHeader + `{"index":0,"type":"huh","time":1,"process":"c1","f":"read"}` + "\n", "want invoke, ok, fail or info", 2},
 		"a gap":           {goodHeader + strings.Replace(first, `"index":0`, `"index":1`, 1), "index 1: want 0", 2},
-		"time goes back":  {goodHeader + first + `{"index":1,"time":4,"process":"c1","type":"ok","f":"acquire"}` + "\n", "time 4 goes back", 3},
+		"time goes back":  {goodHeader + first + `{"index":1,"type":"ok","time":4,"process":"c1","f":"acquire"}` + "\n", "time 4 goes back", 3},
 		"negative time":   {goodHeader + strings.Replace(first, `"time":5`, `"time":-5`, 1), "negative", 2},
 		"no process":      {goodHeader + `{"index":0,"time":1,"type":"ok","f":"read"}` + "\n", "no process", 2},
 		"too many events": {goodHeader + first + strings.Replace(first, `"index":0`, `"index":1`, 1) + strings.Replace(first, `"index":0`, `"index":2`, 1), "more than 2 events", 4},
@@ -145,7 +145,7 @@ func TestFaultyFilesAreNamedByLine(t *testing.T) {
 func TestOpsPairInvocationsWithCompletions(t *testing.T) {
 	h := &history.History{}
 	add := func(process string, ty history.Type, f history.F) {
-		h.Events = append(h.Events, history.Event{Index: len(h.Events), Process: process, Type: ty, F: f})
+		h.Events = append(h.Events, history.Event{Index: int32(len(h.Events)), Process: process, Type: ty, F: f})
 	}
 	add("c1", history.Invoke, history.Acquire) // 0
 	add("c2", history.Invoke, history.Acquire) // 1
@@ -169,7 +169,7 @@ func TestOpsPairInvocationsWithCompletions(t *testing.T) {
 // FuzzDecode: no input makes the decoder panic, and what it accepts it writes
 // back in a form that it accepts again as the same.
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(goodHeader + `{"index":0,"time":5,"process":"c1","type":"ok","f":"read","value":{"number":3,"accepted":false}}` + "\n"))
+	f.Add([]byte(goodHeader + `{"index":0,"type":"ok","time":5,"process":"c1","f":"read","value":{"number":3,"accepted":false}}` + "\n"))
 	f.Add([]byte(goodHeader))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		h, err := history.Decode(bytes.NewReader(text), 1000)
@@ -202,7 +202,7 @@ func TestRecorderForesees(t *testing.T) {
 		recorded = r.Record(history.Event{}) + 1
 	}
 	h, err := r.Seal()
-	if err != nil || len(h.Events) != whole || h.Events[whole-1].Index != whole-1 || cap(h.Events) < whole*11/10 || cap(h.Events) > whole*12/10 {
+	if err != nil || len(h.Events) != whole || h.Events[whole-1].Index != int32(whole-1) || cap(h.Events) < whole*11/10 || cap(h.Events) > whole*12/10 {
 		t.Errorf("%d events are kept, with room for %d; %v", len(h.Events), cap(h.Events), err)
 	}
 }
@@ -269,7 +269,7 @@ func fill(t *rapid.T, v reflect.Value) {
 		switch f.Kind() {
 		case reflect.String:
 			f.SetString(rapid.OneOf(word, rapid.String()).Draw(t, name))
-		case reflect.Int, reflect.Int64:
+		case reflect.Int, reflect.Int32, reflect.Int64:
 			f.SetInt(rapid.Int64().Draw(t, name))
 		case reflect.Bool:
 			f.SetBool(rapid.Bool().Draw(t, name))

@@ -35,7 +35,7 @@ func TestValueThatKnowsNothingIsLeftOut(t *testing.T) {
 	for _, v := range []history.Value{{}, {Extra: &history.Extra{}, Rare: &history.Rare{}}} {
 		e := history.Event{Process: "c1", Type: history.OK, F: history.Snapshot, Value: v}
 		text, err := json.Marshal(&e)
-		if want := `{"index":0,"time":0,"process":"c1","type":"ok","f":"snapshot"}`; err != nil || string(text) != want {
+		if want := `{"index":0,"type":"ok","time":0,"process":"c1","f":"snapshot"}`; err != nil || string(text) != want {
 			t.Errorf("%s, %v; want %s", text, err, want)
 		}
 		var b bytes.Buffer

@@ -30,13 +30,13 @@ type part[T any] struct {
 // Parts stand in the order of the fields, in which encoding/json writes them: the next one is mostly the first
 // that is looked at.
 var eventParts = []part[Event]{
-	{"index", func(q *quick, e *Event) bool { return q.int(&e.Index) }, func(l *line, e *Event) { l.integer(int64(e.Index)) }},
-	{"time", func(q *quick, e *Event) bool { return q.integer((*int64)(&e.Time)) }, func(l *line, e *Event) { l.integer(int64(e.Time)) }},
-	{"process", func(q *quick, e *Event) bool { return q.word(&e.Process) }, func(l *line, e *Event) { l.string(e.Process) }},
+	{"index", func(q *quick, e *Event) bool { return q.int32(&e.Index) }, func(l *line, e *Event) { l.integer(int64(e.Index)) }},
 	{"type", func(q *quick, e *Event) bool {
 		s, ok := q.bytes()
 		return ok && e.Type.UnmarshalText(s) == nil
 	}, func(l *line, e *Event) { l.word(e.Type) }},
+	{"time", func(q *quick, e *Event) bool { return q.integer((*int64)(&e.Time)) }, func(l *line, e *Event) { l.integer(int64(e.Time)) }},
+	{"process", func(q *quick, e *Event) bool { return q.word(&e.Process) }, func(l *line, e *Event) { l.string(e.Process) }},
 	{"f", func(q *quick, e *Event) bool { return q.word((*string)(&e.F)) }, func(l *line, e *Event) { l.string(string(e.F)) }},
 	{"value", func(q *quick, e *Event) bool { return object(q, valueParts, &e.Value) }, func(l *line, e *Event) { l.value(&e.Value) }},
 	{"error", func(q *quick, e *Event) bool {
@@ -53,6 +53,7 @@ var valueParts = []part[Value]{
 	{"validity", func(q *quick, v *Value) bool { return q.optional(&made(&v.Grant).Validity) }, func(l *line, v *Value) { l.optional(v.Validity()) }},
 	{"valid_until", func(q *quick, v *Value) bool { return q.optional(&made(&v.Grant).ValidUntil) }, func(l *line, v *Value) { l.optional(v.ValidUntil()) }},
 	{"nodes", func(q *quick, v *Value) bool { return array(q, &made(&v.Grant).Nodes, q.word) }, func(l *line, v *Value) { list(l, v.Nodes(), l.string) }},
+	{"ttl", func(q *quick, v *Value) bool { return q.optional(&made(&v.Grant).TTL) }, func(l *line, v *Value) { l.optional(v.TTL()) }},
 	{"section", func(q *quick, v *Value) bool { return q.int(&v.Section) }, func(l *line, v *Value) { l.count(int64(v.Section)) }},
 	{"key", func(q *quick, v *Value) bool { return q.word(&v.Key) }, func(l *line, v *Value) { l.text(v.Key) }},
 	{"number", func(q *quick, v *Value) bool { return q.optional(&v.Number) }, func(l *line, v *Value) { l.optional(v.Number) }},
@@ -67,7 +68,6 @@ var valueParts = []part[Value]{
 	{"at_error", func(q *quick, v *Value) bool { return q.integer(&made(&v.Outcome).AtError) }, func(l *line, v *Value) { l.count(v.AtError()) }},
 	{"accepted", func(q *quick, v *Value) bool { return q.truth(&made(&v.Outcome).Accepted) }, func(l *line, v *Value) { l.truth(v.Accepted()) }},
 	{"highest", func(q *quick, v *Value) bool { return q.optional(&made(&v.Outcome).Highest) }, func(l *line, v *Value) { l.optional(v.Highest()) }},
-	{"ttl", func(q *quick, v *Value) bool { return q.optional(&v.TTL) }, func(l *line, v *Value) { l.optional(v.TTL) }},
 	{"epoch", func(q *quick, v *Value) bool { return q.optional(&made(&v.Rare).Epoch) }, func(l *line, v *Value) { l.optional(v.Epoch()) }},
 	{"fault", func(q *quick, v *Value) bool { return q.word(&made(&v.Rare).Fault) }, func(l *line, v *Value) { l.text(v.Fault()) }},
 	{"id", func(q *quick, v *Value) bool { return q.int(&made(&v.Rare).ID) }, func(l *line, v *Value) { l.count(int64(v.ID())) }},
@@ -228,6 +228,13 @@ func (q *quick) int(to *int) bool {
 	var n int64
 	ok := q.integer(&n)
 	*to = int(n)
+	return ok && int64(*to) == n
+}
+
+func (q *quick) int32(to *int32) bool {
+	var n int64
+	ok := q.integer(&n)
+	*to = int32(n)
 	return ok && int64(*to) == n
 }
 

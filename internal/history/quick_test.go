@@ -14,23 +14,23 @@ import (
 )
 
 var quickLines = []string{
-	`{"index":0,"time":5,"process":"c1","type":"invoke","f":"acquire"}`,
-	`{"index":3,"time":9,"process":"c1","type":"info","f":"command","value":{"command":{"name":"SET","node":"A","connection":5,"opens":true,"left":0,"answered":8}}}`,
-	`{"index":12,"time":4000000,"process":"c1","type":"ok","f":"acquire","value":{"owner":"a1","token":7,"validity":990000000,"valid_until":994000000,"nodes":["A","B"]}}`,
-	`{"index":1,"time":5,"process":"resource","type":"info","f":"effect","value":{"token":1,"section":1,"number":-3,"op":"write","client":"c1","at":5,"at_error":2,"accepted":false,"highest":2}}`,
-	`{"index":1,"time":5,"process":"nemesis","type":"info","f":"fault-begin","value":{"fault":"pause","id":1,"target":"c1","planned":2,"took":3,"detail":"x"}}`,
-	`{"index":1,"time":5,"process":"c1","type":"ok","f":"read","value":{"list":[1,2,-3],"key":"k"},"error":"oops"}`,
-	`{"index":1,"time":5,"process":"c1","type":"ok","f":"read","value":{}}`,
-	`{"index":1,"time":5,"process":"c1","type":"ok","f":"read","value":{"number":null,"list":[],"nodes":null}}`,
+	`{"index":0,"type":"invoke","time":5,"process":"c1","f":"acquire"}`,
+	`{"index":3,"type":"info","time":9,"process":"c1","f":"command","value":{"command":{"name":"SET","node":"A","connection":5,"opens":true,"left":0,"answered":8}}}`,
+	`{"index":12,"type":"ok","time":4000000,"process":"c1","f":"acquire","value":{"owner":"a1","token":7,"validity":990000000,"valid_until":994000000,"nodes":["A","B"]}}`,
+	`{"index":1,"type":"info","time":5,"process":"resource","f":"effect","value":{"token":1,"section":1,"number":-3,"op":"write","client":"c1","at":5,"at_error":2,"accepted":false,"highest":2}}`,
+	`{"index":1,"type":"info","time":5,"process":"nemesis","f":"fault-begin","value":{"fault":"pause","id":1,"target":"c1","planned":2,"took":3,"detail":"x"}}`,
+	`{"index":1,"type":"ok","time":5,"process":"c1","f":"read","value":{"list":[1,2,-3],"key":"k"},"error":"oops"}`,
+	`{"index":1,"type":"ok","time":5,"process":"c1","f":"read","value":{}}`,
+	`{"index":1,"type":"ok","time":5,"process":"c1","f":"read","value":{"number":null,"list":[],"nodes":null}}`,
 	`{ "Index":1, "time":5,"process":"\u0063","type":"ok","f":"read"}`,
-	`{"index":1,"index":2,"time":5,"process":"c","type":"ok","f":"read"}`,
+	`{"index":1,"index":2,"type":"ok","time":5,"process":"c","f":"read"}`,
 	`{"index":1,"time":5e0,"process":"c","type":"ok","f":"read"}`,
 	`{"index":01,"time":-0,"process":"c","type":"ok","f":"read"}`,
-	`{"index":1,"time":9223372036854775807,"process":"c","type":"ok","f":"read"}`,
-	`{"index":1,"time":99999999999999999999,"process":"c","type":"ok","f":"read"}`,
-	`{"index":1,"time":1,"process":"c","type":"no","f":"read"}`,
-	`{"index":1,"time":1,"process":"c","type":"ok","f":"read"} `,
-	`{"index":1,"time":1,"process":"c","type":"ok","f":"read"}x`,
+	`{"index":1,"type":"ok","time":9223372036854775807,"process":"c","f":"read"}`,
+	`{"index":1,"type":"ok","time":99999999999999999999,"process":"c","f":"read"}`,
+	`{"index":1,"type":"no","time":1,"process":"c","f":"read"}`,
+	`{"index":1,"type":"ok","time":1,"process":"c","f":"read"} `,
+	`{"index":1,"type":"ok","time":1,"process":"c","f":"read"}x`,
 	`{"index":1,"value":{"number":1,"number":2}}`,
 	`{"index":1,"unknown":{"number":1}}`,
 	`{}`, `[]`, `null`, ``, `{"index":`, `{"value":{"accepted":tru}}`,
@@ -80,7 +80,7 @@ func TestQuickReadsWhatWriterWrites(t *testing.T) {
 
 func TestScanNamesTheLine(t *testing.T) {
 	const header = `{"format":"redlock-sim-history","version":1,"seed":0}` + "\n"
-	const first = `{"index":0,"time":5,"process":"c1","type":"invoke","f":"read"}` + "\n"
+	const first = `{"index":0,"type":"invoke","time":5,"process":"c1","f":"read"}` + "\n"
 	for _, c := range []struct {
 		text string
 		line int
@@ -90,7 +90,7 @@ func TestScanNamesTheLine(t *testing.T) {
 		{"{}\n", 1, "format"},
 		{header + "nonsense\n", 2, "not an event"},
 		{header + first + strings.Replace(first, `"index":0`, `"index":2`, 1), 3, "index 2: want 1"},
-		{header + first + `{"index":1,"time":4,"process":"c1","type":"ok","f":"read"}` + "\n", 3, "goes back"},
+		{header + first + `{"index":1,"type":"ok","time":4,"process":"c1","f":"read"}` + "\n", 3, "goes back"},
 		{header + strings.Repeat("x", MaxLine+70000), 2, "longer than"},
 	} {
 		_, err := Decode(strings.NewReader(c.text), 0)
@@ -134,7 +134,7 @@ func BenchmarkScan(b *testing.B) {
 		b.Fatal(err)
 	}
 	for i := range 100_000 {
-		e := Event{Index: i, Time: time.Duration(i) * 1000, Process: fmt.Sprintf("c%d", i%10), Type: Type(1 + i%2), F: Write,
+		e := Event{Index: int32(i), Time: time.Duration(i) * 1000, Process: fmt.Sprintf("c%d", i%10), Type: Type(1 + i%2), F: Write,
 			Value: Value{Section: i, Number: Some(int64(i)), Token: Some(int64(i / 7))}}
 		if err := w.WriteEvent(&e); err != nil {
 			b.Fatal(err)

@@ -124,16 +124,17 @@ func (r *Recorder) Record(e Event) int {
 	if len(r.h.Events) == cap(r.h.Events) {
 		r.grow()
 	}
-	e.Index, e.Time = len(r.h.Events), r.now()
+	at := len(r.h.Events)
+	e.Index, e.Time = int32(at), r.now()
 	r.h.Events = append(r.h.Events, e)
 	switch {
 	case r.w == nil:
 	case r.later == nil:
-		r.write(&r.h.Events[e.Index])
+		r.write(&r.h.Events[at])
 	case len(r.h.Events)-r.handed >= batch:
 		r.hand()
 	}
-	return e.Index
+	return at
 }
 
 // Seal ends the recording and returns the history with the first error of

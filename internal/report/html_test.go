@@ -253,7 +253,8 @@ func TestPageOfNonsense(t *testing.T) {
 	v.History.Header = history.Header{}
 	for i := range v.History.Events {
 		e := &v.History.Events[i]
-		e.Value.OwnOutcome().At, e.Value.OwnGrant().ValidUntil, e.Value.TTL = history.Some(-1<<62), history.Some(1<<62), history.Some(-5)
+		e.Value.OwnOutcome().At, e.Value.OwnGrant().ValidUntil = history.Some(-1<<62), history.Some(1<<62)
+		e.Value.Grant.TTL = history.Some(-5)
 		e.Process = "same"
 	}
 	for i := range v.Properties {

@@ -338,7 +338,7 @@ func valueWords(v *history.Value) string {
 	}
 	length("validity", v.Validity())
 	when("valid until", v.ValidUntil())
-	length("ttl", v.TTL)
+	length("ttl", v.TTL())
 	when("at", v.At())
 	length("planned", v.Planned())
 	length("took", v.Took())

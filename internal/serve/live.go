@@ -38,7 +38,7 @@ func (h *Handler) progress(id runID) []progress {
 			}
 		}
 		if n := len(events); n > 0 {
-			p.Events, p.Time = events[n-1].Index+1, events[n-1].Time
+			p.Events, p.Time = int(events[n-1].Index)+1, events[n-1].Time
 			p.Last = events[max(0, n-8):]
 		}
 		list = append(list, p)

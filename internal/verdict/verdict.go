@@ -104,7 +104,7 @@ func faults(planned []nemesis.Planned, h *history.History) []report.FaultResult 
 			f.Failed = cmp.Or(f.Failed, e.Error.String())
 			continue
 		}
-		f.Events = append(f.Events, e.Index)
+		f.Events = append(f.Events, int(e.Index))
 		if e.F == history.FaultBegin {
 			f.Fired++
 		}

@@ -111,7 +111,7 @@ func TestWriteReadsBack(t *testing.T) {
 	h := &history.History{Header: history.Header{Clients: []string{"c1", "c2"}}}
 	add := func(process string, typ history.Type, f history.F, v history.Value) {
 		i := len(h.Events)
-		h.Events = append(h.Events, history.Event{Index: i, Time: time.Duration(i), Process: process, Type: typ, F: f, Value: v})
+		h.Events = append(h.Events, history.Event{Index: int32(i), Time: time.Duration(i), Process: process, Type: typ, F: f, Value: v})
 	}
 	add("c2", history.Invoke, history.Acquire, history.Value{})
 	add("c1", history.Invoke, history.Read, history.Value{})

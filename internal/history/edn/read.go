@@ -107,7 +107,7 @@ func (d *decoder) event(form any, e *history.Event) error {
 	if !ok {
 		return errors.New("not an operation: want a map")
 	}
-	*e = history.Event{Index: d.n, Time: d.last}
+	*e = history.Event{Index: int32(d.n), Time: d.last}
 	var value any
 	for _, p := range m {
 		name, ok := p.key.(Keyword)

@@ -39,7 +39,7 @@ func Read(r io.Reader, maxEvents int, each func(line int, e *history.Event) erro
 		if err != nil {
 			return &history.LineError{Line: line, Err: err}
 		}
-		e.Index = n
+		e.Index = int32(n)
 		if err := each(line, &e); err != nil {
 			return &history.LineError{Line: line, Err: err}
 		}

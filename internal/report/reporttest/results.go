@@ -235,7 +235,7 @@ func Brief() *report.Result {
 func Imported() *report.Result {
 	h := &history.History{}
 	add := func(ms int, process string, kind history.Type, f history.F, number int64) {
-		h.Events = append(h.Events, history.Event{Index: len(h.Events), Time: time.Duration(ms) * time.Millisecond, Process: process,
+		h.Events = append(h.Events, history.Event{Index: int32(len(h.Events)), Time: time.Duration(ms) * time.Millisecond, Process: process,
 			Type: kind, F: f, Value: history.Value{Number: history.Some(number)}})
 	}
 	add(100, "0", history.Invoke, history.Write, 1)

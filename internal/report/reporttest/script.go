@@ -53,7 +53,7 @@ func (s *script) phase(at time.Duration, name string) {
 func (s *script) set(at time.Duration, owner string, ttl time.Duration, nodes ...string) {
 	for i, node := range nodes {
 		s.observe(at+time.Duration(i)*90*us, node, history.KeySet,
-			history.Value{Key: "lock", Owner: owner, TTL: history.Some(int64(ttl))})
+			history.Value{Key: "lock", Owner: owner, Grant: &history.Grant{TTL: history.Some(int64(ttl))}})
 	}
 }
 
@@ -102,7 +102,7 @@ func (s *script) history() *history.History {
 	events := slices.Clone(s.events)
 	slices.SortStableFunc(events, func(a, b history.Event) int { return int(a.Time - b.Time) })
 	for i := range events {
-		events[i].Index = i
+		events[i].Index = int32(i)
 	}
 	return &history.History{Header: s.header, Events: events}
 }

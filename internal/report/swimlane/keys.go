@@ -204,10 +204,10 @@ func (r *keyReader) clear(at time.Duration) {
 func (r *keyReader) trusted() bool { return r.clocks == 0 || r.ends <= r.clocks }
 
 func endOf(e *history.Event) time.Duration {
-	if !e.Value.TTL.IsSet() {
+	if !e.Value.TTL().IsSet() {
 		return 0
 	}
-	return e.Time + time.Duration(e.Value.TTL.V())
+	return e.Time + time.Duration(e.Value.TTL().V())
 }
 
 func (r *keyReader) close(at time.Duration, expired bool) {
@@ -232,25 +232,25 @@ func (r *keyReader) finish(end time.Duration) {
 
 // turnsOf numbers the owners in the order in which they got their first key.
 func turnsOf(lanes []NodeLane) map[string]int {
-	first := map[string]time.Duration{}
-	var owners []string
+	type begin struct {
+		owner string
+		at    time.Duration
+	}
+	var begins []begin
+	turns := map[string]int{} // at first the places in begins
 	for i := range lanes {
 		for _, k := range lanes[i].Keys {
-			at, ok := first[k.Owner]
+			at, ok := turns[k.Owner]
 			if !ok {
-				owners = append(owners, k.Owner)
+				at = len(begins)
+				turns[k.Owner], begins = at, append(begins, begin{k.Owner, k.From})
 			}
-			if !ok || k.From < at {
-				first[k.Owner] = k.From
-			}
+			begins[at].at = min(begins[at].at, k.From)
 		}
 	}
-	slices.SortFunc(owners, func(a, b string) int {
-		return cmp.Or(cmp.Compare(first[a], first[b]), cmp.Compare(a, b))
-	})
-	turns := make(map[string]int, len(owners))
-	for i, o := range owners {
-		turns[o] = i
+	slices.SortFunc(begins, func(a, b begin) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.owner, b.owner)) })
+	for i, b := range begins {
+		turns[b.owner] = i
 	}
 	return turns
 }

@@ -213,7 +213,13 @@ func ownersOf(h *history.History) map[string]string {
 }
 
 func effects(h *history.History) []Effect {
-	var list []Effect
+	many := 0
+	for i := range h.Events {
+		if h.Events[i].F == history.Effect {
+			many++
+		}
+	}
+	list := make([]Effect, 0, many)
 	for i := range h.Events {
 		e := &h.Events[i]
 		if e.F != history.Effect {

@@ -46,7 +46,7 @@ func TestKeysEnd(t *testing.T) {
 	const ttl = 100 * ms
 	set := func(at time.Duration, owner string) history.Event {
 		return history.Event{Time: at, Process: "A", Type: history.Info, F: history.KeySet,
-			Value: history.Value{Owner: owner, TTL: history.Some(int64(ttl))}}
+			Value: history.Value{Owner: owner, Grant: &history.Grant{TTL: history.Some(int64(ttl))}}}
 	}
 	ev := func(at time.Duration, f history.F, v history.Value) history.Event {
 		return history.Event{Time: at, Process: "A", Type: history.Info, F: f, Value: v}
@@ -64,7 +64,7 @@ func TestKeysEnd(t *testing.T) {
 		"deleted by its owner":    {[]history.Event{set(0, "x"), ev(40*ms, history.KeyDeleted, history.Value{Owner: "x"})}, 40 * ms, false},
 		"another's is deleted":    {[]history.Event{set(0, "x"), ev(40*ms, history.KeyDeleted, history.Value{Owner: "y"})}, 100 * ms, true},
 		"overwritten":             {[]history.Event{set(0, "x"), set(60*ms, "y")}, 60 * ms, false},
-		"extended":                {[]history.Event{set(0, "x"), ev(80*ms, history.KeyExtended, history.Value{TTL: history.Some(int64(ttl))})}, 180 * ms, true},
+		"extended":                {[]history.Event{set(0, "x"), ev(80*ms, history.KeyExtended, history.Value{Grant: &history.Grant{TTL: history.Some(int64(ttl))}})}, 180 * ms, true},
 		"said to be expired late": {[]history.Event{set(0, "x"), ev(130*ms, history.KeyExpired, history.Value{})}, 100 * ms, true},
 		"its clock ran back":      {[]history.Event{set(0, "x"), jump, ev(300*ms, history.KeyExpired, history.Value{})}, 300 * ms, true},
 		"its clock ran ahead":     {[]history.Event{set(0, "x"), jump, ev(51*ms, history.KeyExpired, history.Value{})}, 51 * ms, true},
@@ -83,13 +83,13 @@ func TestKeysOfANodeThatDies(t *testing.T) {
 	at := func(at time.Duration, f history.F, v history.Value) history.Event {
 		return history.Event{Time: at * ms, Process: "A", Type: history.Info, F: f, Value: v}
 	}
-	set := at(0, history.KeySet, history.Value{Owner: "x", TTL: history.Some(int64(100 * ms))})
+	set := at(0, history.KeySet, history.Value{Owner: "x", Grant: &history.Grant{TTL: history.Some(int64(100 * ms))}})
 	down := at(20, history.NodeDown, history.Value{})
 	up := func(kept string) history.Event {
 		return at(40, history.NodeUp, history.Value{Rare: &history.Rare{Detail: kept}})
 	}
 	gone := at(101, history.KeyExpired, history.Value{Owner: "x"})
-	other := at(60, history.KeySet, history.Value{Owner: "y", TTL: history.Some(int64(20 * ms))})
+	other := at(60, history.KeySet, history.Value{Owner: "y", Grant: &history.Grant{TTL: history.Some(int64(20 * ms))}})
 	end := at(500, history.Phase, history.Value{})
 	span := func(from, to time.Duration) swimlane.Span { return swimlane.Span{From: from * ms, To: to * ms} }
 	for name, c := range map[string]struct {
@@ -129,7 +129,7 @@ func TestKeysThatNobodyKnows(t *testing.T) {
 		return history.Event{Time: at * ms, Process: process, Type: y, F: f, Value: v}
 	}
 	h := &history.History{Header: history.Header{Clients: []string{"c1"}, Nodes: []string{"A"}}, Events: []history.Event{
-		at(1, "A", history.Info, history.KeySet, history.Value{Owner: "x", TTL: history.Some(int64(time.Second))}),
+		at(1, "A", history.Info, history.KeySet, history.Value{Owner: "x", Grant: &history.Grant{TTL: history.Some(int64(time.Second))}}),
 		at(1, "c1", history.Invoke, history.Acquire, history.Value{}),
 		at(2, "c1", history.OK, history.Acquire, history.Value{Owner: "x", Grant: &history.Grant{Nodes: []string{"A"}}}),
 		at(10, "A", history.Info, history.KeyUnclear, history.Value{Rare: &history.Rare{Detail: "SETBIT"}}),
@@ -156,7 +156,7 @@ func TestTruthOfReplicatedNodes(t *testing.T) {
 	ev := func(at time.Duration, p string, y history.Type, f history.F, v history.Value) history.Event {
 		return history.Event{Time: at * ms, Process: p, Type: y, F: f, Value: v}
 	}
-	key := history.Value{Owner: "x", TTL: history.Some(int64(time.Second))}
+	key := history.Value{Owner: "x", Grant: &history.Grant{TTL: history.Some(int64(time.Second))}}
 	h := &history.History{Header: history.Header{Clients: []string{"c1"}, Nodes: []string{"A", "B"}}, Events: []history.Event{
 		ev(1, "A", history.Info, history.KeySet, key),
 		ev(1, "c1", history.Invoke, history.Acquire, history.Value{}),
@@ -252,7 +252,7 @@ func TestFaultsFindTheirLanes(t *testing.T) {
 func TestFrameZoomsOnTheFocus(t *testing.T) {
 	h := &history.History{}
 	for i := range 10_000 {
-		h.Events = append(h.Events, history.Event{Index: i, Time: time.Duration(i) * ms})
+		h.Events = append(h.Events, history.Event{Index: int32(i), Time: time.Duration(i) * ms})
 	}
 	end := 9999 * ms
 	if v := swimlane.Frame(h, end, swimlane.Span{From: 5000 * ms, To: 5100 * ms}, 0, 1000); v.From > 5000*ms || v.To < 5100*ms || v.Length() > 200*ms {
@@ -403,7 +403,7 @@ func TestCommandsAreNotDrawn(t *testing.T) {
 		{Process: "c1", F: history.Sent, Value: history.Value{Rare: &history.Rare{Command: &history.Command{Name: "SET", Node: "A"}}}},
 		{Process: "c9", F: history.Unread, Value: history.Value{Rare: &history.Rare{Unread: &history.UnreadCommand{Node: "A"}}}},
 	} {
-		e.Index, e.Time, e.Type = len(with.Events), last, history.Info
+		e.Index, e.Time, e.Type = int32(len(with.Events)), last, history.Info
 		with.Events = append(with.Events, e)
 	}
 	if diff := cmp.Diff(want, swimlane.Build(&with)); diff != "" {

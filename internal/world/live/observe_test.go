@@ -56,7 +56,7 @@ func TestALockThatSaysWhenItEnds(t *testing.T) {
 			h.Events = append(h.Events, history.Event{Process: history.RunProcess, Type: history.Info, F: history.Phase,
 				Value: history.Value{Rare: &history.Rare{Detail: history.PhaseDone}}})
 			for i := range h.Events {
-				h.Events[i].Index = i
+				h.Events[i].Index = int32(i)
 			}
 			f := checker.Judge(context.Background(), h, []checker.Property{checker.OwnerRelease}, checker.Options{})[0]
 			if f.Verdict != c.want {

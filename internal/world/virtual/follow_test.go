@@ -181,11 +181,11 @@ func TestWhatAReplicaShows(t *testing.T) {
 			do(e, c.what)
 			e.Sleep(10 * time.Millisecond)
 			got := of(events, from, "B")
-			if len(got) != 1 || got[0].F != c.want || got[0].Value.TTL.IsSet() != (c.ttl > 0) || held(w, "B") != c.has {
+			if len(got) != 1 || got[0].F != c.want || got[0].Value.TTL().IsSet() != (c.ttl > 0) || held(w, "B") != c.has {
 				t.Errorf("%v %s: B shows %+v and has %q", c.what.Op, c.what.Value, got, held(w, "B"))
 				continue
 			}
-			if left := time.Duration(got[0].Value.TTL.V()); c.ttl > 0 && (left > c.ttl || left < c.ttl-10*time.Millisecond) {
+			if left := time.Duration(got[0].Value.TTL().V()); c.ttl > 0 && (left > c.ttl || left < c.ttl-10*time.Millisecond) {
 				t.Errorf("%v %s: it lives for %v, want %v", c.what.Op, c.what.Value, left, c.ttl)
 			}
 		}

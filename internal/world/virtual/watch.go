@@ -24,6 +24,8 @@ type watch struct {
 	from *clientLink
 	// asked is what a guest's command asks; nil: the command is none of a guest's.
 	asked *asked
+	// lives is what the last key that was set has left to live.
+	lives *history.Grant
 }
 
 // asked is a command of a guest, and when it left its client.
@@ -91,14 +93,22 @@ func (o *watch) emit(f history.F, it *model.Item, caller string, ttl time.Durati
 	v := history.Value{Key: it.Key, Owner: it.Owner(), Client: caller}
 	if f == history.KeySet || f == history.KeyExtended {
 		if it.Expires > 0 { // it may end in this very millisecond
-			v.TTL = history.Some(int64(ttl))
+			v.Grant = o.living(history.Some(int64(ttl)))
 		}
 		if o.asked != nil {
 			v.Outcome = &history.Outcome{At: history.Some(int64(o.asked.left))}
-			v.Grant = &history.Grant{ValidUntil: o.asked.till(o.w, it, ttl)}
+			v.OwnGrant().ValidUntil = o.asked.till(o.w, it, ttl)
 		}
 	}
 	o.w.record(history.Event{Process: o.node, Type: history.Info, F: f, Value: v})
+}
+
+// living says how long a key still lives. Most keys live equally long, and share it.
+func (o *watch) living(ttl history.Int) *history.Grant {
+	if o.lives == nil || o.lives.TTL != ttl {
+		o.lives = &history.Grant{TTL: ttl}
+	}
+	return o.lives
 }
 
 // Pushed records an effect. The world knows its time exactly.

@@ -205,7 +205,7 @@ func (k *keyWatch) branches(c monitored, caller string, at command.Span) bool {
 // tell records what a command did to the key, which was as before says.
 func (k *keyWatch) tell(change command.Change, before command.Key, name, caller string, at command.Span) {
 	if change.Expired {
-		k.emit(history.KeyExpired, before.Owner(), "", history.Int{})
+		k.emit(history.KeyExpired, before.Owner(), "", nil)
 	}
 	switch change.Did {
 	case command.Wrote:
@@ -217,7 +217,7 @@ func (k *keyWatch) tell(change command.Change, before command.Key, name, caller 
 		if before.Holds == command.Unclear { // what it was is not known, or whether it was
 			caller = ""
 		}
-		k.emit(history.KeyDeleted, before.Owner(), caller, history.Int{})
+		k.emit(history.KeyDeleted, before.Owner(), caller, nil)
 	case command.Obscured:
 		k.obscured(name, caller)
 	}
@@ -232,7 +232,7 @@ func (k *keyWatch) wrote(before command.Key, caller string, at command.Span) {
 	}
 	k.emitWritten(history.KeySet, before, caller, at)
 	if now.Expires != (command.Span{}) && now.Expires.To < at.From { // written with an end that was past
-		k.emit(history.KeyExpired, now.Owner(), "", history.Int{})
+		k.emit(history.KeyExpired, now.Owner(), "", nil)
 		k.replay.Key = command.Key{}
 	}
 }
@@ -240,11 +240,11 @@ func (k *keyWatch) wrote(before command.Key, caller string, at command.Span) {
 // emitWritten records that a command of a caller gave the key its end, or a new one, and,
 // where a link told, when it left its client and till when it asked for the key.
 func (k *keyWatch) emitWritten(f history.F, before command.Key, caller string, at command.Span) {
-	v := history.Value{Key: k.shown, Owner: history.OwnerText(k.replay.Owner()), Client: caller, TTL: k.lives(at)}
+	v := history.Value{Key: k.shown, Owner: history.OwnerText(k.replay.Owner()), Client: caller, Grant: k.lives(at)}
 	if end := k.replay.Expires; k.now.left.IsSet() && (end == (command.Span{}) || end != before.Expires) {
 		v.Outcome = &history.Outcome{At: k.now.left}
 		if end != (command.Span{}) {
-			v.Grant = &history.Grant{ValidUntil: k.askedTill(end, at)}
+			v.OwnGrant().ValidUntil = k.askedTill(end, at)
 		}
 	}
 	k.obscure = false
@@ -262,13 +262,20 @@ func (k *keyWatch) askedTill(end, at command.Span) history.Int {
 	return history.Some(k.now.left.V() + int64(time.Duration(min(end.From-at.From, end.To-at.To))*time.Millisecond))
 }
 
-// lives is the key's time to live at an instant.
-func (k *keyWatch) lives(at command.Span) history.Int {
+// lives says how long the key still lives at an instant.
+func (k *keyWatch) lives(at command.Span) *history.Grant {
 	end := k.replay.Expires
 	if end == (command.Span{}) {
-		return history.Int{}
+		return nil
 	}
-	return history.Some(int64(time.Duration(max(end.To-at.To, 0)) * time.Millisecond))
+	return living(history.Some(int64(time.Duration(max(end.To-at.To, 0)) * time.Millisecond)))
+}
+
+func living(ttl history.Int) *history.Grant {
+	if !ttl.IsSet() {
+		return nil
+	}
+	return &history.Grant{TTL: ttl}
 }
 
 // obscured records that from here on nobody knows what the key holds, for a
@@ -287,10 +294,10 @@ func (k *keyWatch) unclear(v history.Value) {
 	}
 }
 
-func (k *keyWatch) emit(f history.F, owner, caller string, ttl history.Int) {
+func (k *keyWatch) emit(f history.F, owner, caller string, lives *history.Grant) {
 	k.obscure = false
 	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: history.Value{
-		Key: k.shown, Owner: history.OwnerText(owner), Client: caller, TTL: ttl,
+		Key: k.shown, Owner: history.OwnerText(owner), Client: caller, Grant: lives,
 	}})
 }
 
@@ -370,9 +377,9 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 		}})
 		k.obscure = true
 	case seen.Holds == command.Text:
-		k.emit(history.KeySet, seen.Owner(), "", l.state.ttl)
+		k.emit(history.KeySet, seen.Owner(), "", living(l.state.ttl))
 	case (k.obscure || replicated) && seen.Holds == command.Absent:
-		k.emit(history.KeyDeleted, "", "", history.Int{})
+		k.emit(history.KeyDeleted, "", "", nil)
 	}
 }
 

@@ -26,8 +26,8 @@ func told(e history.Event) string {
 			words = append(words, w)
 		}
 	}
-	if e.Value.TTL.IsSet() {
-		words = append(words, time.Duration(e.Value.TTL.V()).String())
+	if e.Value.TTL().IsSet() {
+		words = append(words, time.Duration(e.Value.TTL().V()).String())
 	}
 	return strings.Join(words, " ")
 }

@@ -305,7 +305,7 @@ func TestPromisesAskedFor(t *testing.T) {
 		s.release(at+30, at+31, "c1")
 	}
 	var got []string
-	for _, b := range Beliefs(&s.h, s.h.Ops()) {
+	for b := range Beliefs(&s.h, s.h.Ops()) {
 		got = append(got, fmt.Sprint(b.Promises))
 	}
 	if want := []string{"[{10ms 101ms} {21ms 115ms}]", "[]"}; !slices.Equal(got, want) {

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -28,7 +29,7 @@ var ends = [...]string{endless: "holds on", released: "asks to release", killed:
 
 // Beliefs are those of a history's clients, as the verdicts count them, in the order
 // of their grants. The operations are the history's.
-func Beliefs(h *history.History, ops []history.Op) []Belief {
+func Beliefs(h *history.History, ops []history.Op) iter.Seq[Belief] {
 	v := newGrants(h, ops)
 	if slices.ContainsFunc(v.grants, func(g grant) bool { return g.loss >= 0 }) {
 		v.collectSections() // what a loss ends depends on effects
@@ -36,21 +37,24 @@ func Beliefs(h *history.History, ops []history.Op) []Belief {
 	}
 	v.readAsked()
 	v.cutLosses()
-	list := make([]Belief, 0, len(v.grants))
-	for i := range v.grants {
-		g := &v.grants[i]
-		if g.outer >= 0 {
-			continue // what it re-entered lasts at least as long
+	return func(yield func(Belief) bool) {
+		for i := range v.grants {
+			// What a re-entry re-entered lasts at least as long.
+			if g := &v.grants[i]; g.outer < 0 && !yield(v.belief(g)) {
+				return
+			}
 		}
-		b := Belief{Client: g.client, Lock: g.lock, Owner: g.owner, Token: g.token, Granted: g.ret, Ended: g.ends, End: ends[g.how],
-			During: Interval{From: v.at(g.ret), To: min(v.at(g.ends), v.end)}}
-		if g.until.given {
-			b.Promises = append(b.Promises, Promise{b.During.From, g.until.end})
-		}
-		for _, x := range g.extends {
-			b.Promises = append(b.Promises, Promise{v.at(x.ret), x.until})
-		}
-		list = append(list, b)
 	}
-	return list
+}
+
+func (v *view) belief(g *grant) Belief {
+	b := Belief{Client: g.client, Lock: g.lock, Owner: g.owner, Token: g.token, Granted: g.ret, Ended: g.ends, End: ends[g.how],
+		During: Interval{From: v.at(g.ret), To: min(v.at(g.ends), v.end)}}
+	if g.until.given {
+		b.Promises = append(b.Promises, Promise{b.During.From, g.until.end})
+	}
+	for _, x := range g.extends {
+		b.Promises = append(b.Promises, Promise{v.at(x.ret), x.until})
+	}
+	return b
 }

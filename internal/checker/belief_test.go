@@ -27,7 +27,7 @@ func TestBeliefs(t *testing.T) {
 	s.granted(42, "c2", 1950, 9)
 	s.add(50, "c2", history.Invoke, history.Acquire, history.Value{})
 	var got []string
-	for _, b := range Beliefs(&s.h, s.h.Ops()) {
+	for b := range Beliefs(&s.h, s.h.Ops()) {
 		got = append(got, fmt.Sprintf("%s token %s %v to %v, %s, %v, events %d %d", b.Client, b.Token, b.During.From, b.During.To, b.End, b.Promises, b.Granted, b.Ended))
 	}
 	want := []string{

@@ -56,12 +56,12 @@ func Draw(v *Variant, o DrawOptions) (*Drawing, error) {
 	if v.History == nil || len(v.History.Events) == 0 {
 		return nil, fmt.Errorf("variant %q has no history to draw", v.Name)
 	}
-	scene := swimlane.Build(v.History)
 	view := swimlane.Span{From: o.From, To: o.To}
 	if o.To <= o.From {
-		view = swimlane.Frame(v.History, scene.End, focusOf(v), coreOf(v), maxViewEvents)
+		view = swimlane.Frame(v.History, swimlane.EndOf(v.History), focusOf(v), coreOf(v), maxViewEvents)
 		view.To += view.Length() / 60 // what happens last must not stick to the edge
 	}
+	scene := swimlane.BuildFor(v.History, view, mostDrawn)
 	out := &Drawing{From: int64(view.From), To: int64(view.To), End: int64(scene.End)}
 	for _, b := range scene.Bands {
 		out.Bands = append(out.Bands, FaultBand{Fault: b.ID, From: int64(b.From), To: int64(b.To), Open: b.Open, Event: b.Event})

@@ -16,39 +16,31 @@ import (
 // each has its own stretch of the same length.
 func drawAll(views []variantView) {
 	scenes := make([]*swimlane.Scene, len(views))
+	var seen []int // the views that have something to be drawn
 	var end time.Duration
-	drawn := 0
 	for i := range views {
 		if h := views[i].History; h != nil && len(h.Events) > 0 {
-			scenes[i] = swimlane.Build(h)
-			end = max(end, scenes[i].End)
-			drawn++
+			seen, end = append(seen, i), max(end, swimlane.EndOf(h))
 		}
-	}
-	if drawn == 0 {
-		return
 	}
 	foci := fociOf(views)
 	spans := make([]swimlane.Span, len(views))
 	var length, room time.Duration
-	for i := range views {
-		if scenes[i] != nil {
-			spans[i] = swimlane.Frame(views[i].History, end, foci[i], coreOf(views[i].Variant), maxViewEvents/drawn)
-			length = max(length, spans[i].Length())
-		}
+	for _, i := range seen {
+		spans[i] = swimlane.Frame(views[i].History, end, foci[i], coreOf(views[i].Variant), maxViewEvents/len(seen))
+		length = max(length, spans[i].Length())
 	}
-	for i := range views {
-		if scenes[i] != nil && spans[i].From+length >= scenes[i].End {
+	for _, i := range seen {
+		if spans[i].From+length >= swimlane.EndOf(views[i].History) {
 			// What happens last must not stick to the edge. All get the room, or
 			// their scales would differ.
 			room = length / 60
 		}
 	}
-	for i := range views {
-		if scenes[i] != nil {
-			spans[i].To = spans[i].From + length + room
-			drawOne(&views[i], scenes[i], spans[i], drawn)
-		}
+	for _, i := range seen {
+		spans[i].To = spans[i].From + length + room
+		scenes[i] = swimlane.BuildFor(views[i].History, spans[i], maxThings/len(seen))
+		drawOne(&views[i], scenes[i], spans[i], len(seen))
 	}
 	drawDetails(views, scenes, length+room)
 }
@@ -189,14 +181,8 @@ func summary(v *Variant, s *swimlane.Scene, view swimlane.Span) string {
 	for _, o := range s.Splits {
 		text += fmt.Sprintf(" From %s on: two primaries at once, %s.", seconds(o.From), shortDuration(o.Length()))
 	}
-	refused := 0
-	for i := range s.Effects {
-		if !s.Effects[i].Accepted {
-			refused++
-		}
-	}
-	if refused > 0 {
-		text += fmt.Sprintf(" The resource refused %s.", count(refused, "operation"))
+	if s.Refused > 0 {
+		text += fmt.Sprintf(" The resource refused %s.", count(s.Refused, "operation"))
 	}
 	return text
 }

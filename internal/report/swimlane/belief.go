@@ -17,7 +17,8 @@ func clientLanes(h *history.History, names []string, truth map[string][]majority
 		lanes[i].Name, place[n] = n, i
 	}
 	ops := h.Ops()
-	for _, b := range checker.Beliefs(h, ops) {
+	makeRoom(lanes, place, ops)
+	for b := range checker.Beliefs(h, ops) {
 		hold := Hold{Belief: b, Span: Span{b.During.From, b.During.To}, Nodes: len(h.Events[b.Granted].Value.Nodes())}
 		hold.see(truth[b.Owner], s)
 		lane := &lanes[place[b.Client]]
@@ -35,6 +36,21 @@ func clientLanes(h *history.History, names []string, truth map[string][]majority
 		slices.SortStableFunc(lanes[i].Marks, func(a, b Mark) int { return int(a.From - b.From) })
 	}
 	return lanes
+}
+
+// makeRoom makes room for as many holds and marks as there can be, so that it need not be made again and again.
+func makeRoom(lanes []ClientLane, place map[string]int, ops []history.Op) {
+	type many struct{ holds, marks int }
+	each := make([]many, len(lanes))
+	for i := range ops {
+		of := &each[place[ops[i].Process]]
+		if of.marks++; ops[i].F == history.Acquire && ops[i].Type == history.OK {
+			of.holds++
+		}
+	}
+	for i, n := range each {
+		lanes[i].Holds, lanes[i].Marks = slices.Grow(lanes[i].Holds, n.holds), slices.Grow(lanes[i].Marks, n.marks)
+	}
 }
 
 // see sets the hold's belief beside what the nodes had.
@@ -69,13 +85,6 @@ func (hold *Hold) see(truth []majority, s *Scene) {
 
 // opMarks adds the operations that are no holds themselves.
 func opMarks(h *history.History, ops []history.Op, lanes []ClientLane, place map[string]int, end time.Duration) {
-	many := make([]int, len(lanes))
-	for i := range ops {
-		many[place[ops[i].Process]]++
-	}
-	for i, n := range many {
-		lanes[i].Marks = slices.Grow(lanes[i].Marks, n)
-	}
 	for _, op := range ops {
 		call := &h.Events[op.Call]
 		mark := Mark{Span: Span{call.Time, end}, F: op.F, Type: op.Type, Event: op.Call}

@@ -1,6 +1,7 @@
 package swimlane
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -44,6 +45,10 @@ type Scene struct {
 	// Replicated: the clients see one node, the primary, and what is true is
 	// what the primary has. Majority is 1 then.
 	Replicated bool
+	// Refused is how many effects the resource refused, whether they were left out or not.
+	Refused int
+	// Apart is what Thin would have returned for what BuildFor has left out; 0: nothing.
+	Apart time.Duration
 }
 
 // ClientLane is what one client did.
@@ -132,14 +137,16 @@ type Band struct {
 
 // Build reads h. It never fails: whatever a history lacks is missing in the
 // scene too.
-func Build(h *history.History) *Scene {
+func Build(h *history.History) *Scene { return BuildFor(h, Span{}, math.MaxInt) }
+
+// BuildFor builds a scene that Thin will make fit for a view and a limit. Of a long run it does not keep all until
+// then: what Thin leaves out first of a list that is longer than the limit is left out when nothing more depends on it.
+func BuildFor(h *history.History, view Span, limit int) *Scene {
 	s := &Scene{}
 	if h == nil {
 		return s
 	}
-	if n := len(h.Events); n > 0 {
-		s.End = h.Events[n-1].Time
-	}
+	s.End = EndOf(h)
 	clients, nodes := casts(h)
 	s.Majority = len(nodes)/2 + 1
 	owners := ownersOf(h)
@@ -156,6 +163,7 @@ func Build(h *history.History) *Scene {
 	}
 	truth := majorities(voters, s.Majority)
 	s.Quorum = quorumLane(truth, owners)
+	s.thinLongest(view, limit)
 	s.Clients = clientLanes(h, clients, truth, s)
 	s.Effects = effects(h)
 	s.markLate()
@@ -164,7 +172,16 @@ func Build(h *history.History) *Scene {
 		parties = append(parties, l.Name)
 	}
 	s.Bands = bands(h, parties, s.End)
+	s.thinLongest(view, limit)
 	return s
+}
+
+// EndOf is the time of a history's last event.
+func EndOf(h *history.History) time.Duration {
+	if h == nil || len(h.Events) == 0 {
+		return 0
+	}
+	return h.Events[len(h.Events)-1].Time
 }
 
 // casts names the clients and nodes: the header's, and then whoever else the
@@ -238,7 +255,7 @@ func effects(h *history.History) []Effect {
 	return list
 }
 
-// markLate marks the effects that came after the promise of the client's last grant before them.
+// markLate marks the effects that came after the promise of the client's last grant before them, and counts the refused.
 func (s *Scene) markLate() {
 	holds := map[string][]Hold{}
 	for i := range s.Clients {
@@ -246,6 +263,9 @@ func (s *Scene) markLate() {
 	}
 	for i := range s.Effects {
 		f := &s.Effects[i]
+		if !f.Accepted {
+			s.Refused++
+		}
 		if f.Op == history.Read {
 			continue
 		}

@@ -46,17 +46,29 @@ func viewOf(run, focus Span) Span {
 // if nothing was left out. What touches the view stays, unless it is too much by itself.
 func (s *Scene) Thin(view Span, limit int) time.Duration {
 	if s.size(Span{0, s.End}) <= limit {
-		return 0
+		return s.Apart
 	}
 	keep := view
 	if s.size(view) > limit/2 {
 		keep = Span{-1, -1}
 	}
-	length := max(s.End/50_000, 1)
-	for ; ; length *= 2 {
+	for length := s.shortest(); ; length *= 2 {
 		s.thin(keep, length)
 		if s.size(Span{0, s.End}) <= limit || length > s.End {
 			return length
+		}
+	}
+}
+
+// shortest is the first length that Thin tries.
+func (s *Scene) shortest() time.Duration { return max(s.End/50_000, 1) }
+
+// thinLongest thins the lists that are longer than a limit, a first time.
+func (s *Scene) thinLongest(view Span, limit int) {
+	for _, l := range s.lists() {
+		if l.length > limit {
+			l.thin(view, s.shortest())
+			s.Apart = s.shortest()
 		}
 	}
 }
@@ -76,16 +88,20 @@ func (s *Scene) size(span Span) int {
 
 func (s *Scene) thin(view Span, length time.Duration) {
 	for _, l := range s.lists() {
-		kept := make([]int, 0, l.length)
-		last := -length
-		for i := range l.length {
-			at := l.at(i)
-			if at.Touches(view) || at.Length() >= length || at.From-last >= length {
-				kept, last = append(kept, i), at.From
-			}
-		}
-		l.keep(kept)
+		l.thin(view, length)
 	}
+}
+
+func (l list) thin(view Span, length time.Duration) {
+	var kept []int
+	last := -length
+	for i := range l.length {
+		at := l.at(i)
+		if at.Touches(view) || at.Length() >= length || at.From-last >= length {
+			kept, last = append(kept, i), at.From
+		}
+	}
+	l.keep(kept)
 }
 
 // list is a list of things of which a scene may have many. keep leaves those at the places.

@@ -317,3 +317,46 @@ func TestEventsAreWrittenAsJSON(t *testing.T) {
 		}
 	})
 }
+
+// TestRecorderWritesLater: what is written beside the run is what is written at once, and an error of it is told.
+func TestRecorderWritesLater(t *testing.T) {
+	record := func(w io.Writer, later bool) error {
+		r := history.NewRecorder(history.Header{}, func() time.Duration { return 0 }, w)
+		if later {
+			r.WriteLater()
+		}
+		for i := range 10_000 {
+			r.Record(history.Event{Process: "c1", Type: history.OK, F: history.Read, Value: history.Value{Section: i}})
+		}
+		_, err := r.Seal()
+		r.Seal() // twice does no harm
+		return err
+	}
+	var atOnce, later bytes.Buffer
+	if err := errors.Join(record(&atOnce, false), record(&later, true)); err != nil {
+		t.Fatal(err)
+	}
+	if got := bytes.Count(later.Bytes(), []byte("\n")); got != 10_001 || !bytes.Equal(later.Bytes(), atOnce.Bytes()) {
+		t.Errorf("%d lines were written later, and the same as at once: %v", got, bytes.Equal(later.Bytes(), atOnce.Bytes()))
+	}
+	full := errors.New("the disk is full")
+	if err := record(failsAfter{&bytes.Buffer{}, full}, true); !errors.Is(err, full) {
+		t.Errorf("the error is %v", err)
+	}
+	if err := record(nil, true); err != nil {
+		t.Errorf("without a file the error is %v", err)
+	}
+}
+
+// failsAfter takes some of what is written, and then fails.
+type failsAfter struct {
+	*bytes.Buffer
+	err error
+}
+
+func (w failsAfter) Write(b []byte) (int, error) {
+	if w.Len() > 100_000 {
+		return 0, w.err
+	}
+	return w.Buffer.Write(b)
+}

@@ -410,3 +410,38 @@ func TestCommandsAreNotDrawn(t *testing.T) {
 		t.Errorf("with commands (-without +with):\n%s", diff)
 	}
 }
+
+// TestBuildForAPicture: what is left out early changes neither what a picture shows nor what is said of it.
+func TestBuildForAPicture(t *testing.T) {
+	h := &history.History{Header: history.Header{Clients: []string{"c1"}, Nodes: []string{"A"}}}
+	now := time.Duration(0)
+	add := func(process string, typ history.Type, f history.F, v history.Value) {
+		now += 10 * time.Microsecond
+		h.Events = append(h.Events, history.Event{Index: int32(len(h.Events)), Time: now, Process: process, Type: typ, F: f, Value: v})
+	}
+	for i := range 2000 {
+		owner := history.Value{Owner: fmt.Sprint("c1-", i), Client: "c1"}
+		add("c1", history.Invoke, history.Acquire, history.Value{})
+		add("A", history.Info, history.KeySet, owner)
+		add("c1", history.OK, history.Acquire, owner)
+		add(history.ResourceProcess, history.Info, history.Effect,
+			history.Value{Client: "c1", Outcome: &history.Outcome{Op: history.Write, Accepted: history.SomeBool(i%4 > 0)}})
+		add("c1", history.Invoke, history.Release, owner)
+		add("A", history.Info, history.KeyDeleted, owner)
+		add("c1", history.OK, history.Release, owner)
+	}
+	view := swimlane.Span{From: now / 2, To: now/2 + 100*time.Microsecond}
+	now += 20 * time.Second // so that all of it is a small part of the run
+	add(history.RunProcess, history.Info, history.Phase, history.Value{})
+	whole, early := swimlane.Build(h), swimlane.BuildFor(h, view, 100)
+	if n := len(early.Nodes[0].Keys); n >= 2000 || len(early.Clients[0].Marks) >= len(whole.Clients[0].Marks) || early.Refused != 500 {
+		t.Errorf("%d keys and %d marks are there, %d effects refused", n, len(early.Clients[0].Marks), early.Refused)
+	}
+	for _, limit := range []int{100, 60} {
+		a, b := whole.Thin(view, limit), early.Thin(view, limit)
+		early.Apart = 0
+		if diff := cmp.Diff(whole, early); diff != "" || a != b {
+			t.Errorf("thinned to %d: %v and %v apart, and (-whole +early):\n%s", limit, a, b, diff)
+		}
+	}
+}

@@ -49,8 +49,12 @@ func (w *nodeWatch) Start(ctx context.Context) error {
 	for _, k := range w.all() {
 		k.mu.Lock()
 		k.question()
-		l := k.asked[0]
+		asked := k.asked
 		k.mu.Unlock()
+		if len(asked) == 0 { // the server has closed the stream already
+			return endedEarly(w.n.Name)
+		}
+		l := asked[0]
 		select {
 		case <-l.done:
 			if l.err != nil {

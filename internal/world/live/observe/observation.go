@@ -173,7 +173,7 @@ func (o *Observation) seen(ctx context.Context, n *server.Node) (*monitor, error
 		case <-again:
 		case <-m.ended:
 			if !o.Reopens {
-				return nil, fmt.Errorf("the observation of node %s ended early", n.Name)
+				return nil, endedEarly(n.Name)
 			}
 			select {
 			case <-m.followed:
@@ -186,6 +186,8 @@ func (o *Observation) seen(ctx context.Context, n *server.Node) (*monitor, error
 		}
 	}
 }
+
+func endedEarly(node string) error { return fmt.Errorf("the observation of node %s ended early", node) }
 
 // askAgain is how long is waited for a server that has closed a connection.
 const askAgain = 2 * time.Millisecond

@@ -25,8 +25,11 @@ const schema = "redlock_sim"
 //go:embed schema.sql
 var tables string
 
-// tablesVersion is the version of the tables.
-const tablesVersion = 1
+//go:embed schema2.sql
+var tables2 string
+
+// versions make the tables, each from those of the version before.
+var versions = []string{tables, tables2}
 
 // Store is a database with campaigns.
 type Store struct {
@@ -109,7 +112,7 @@ const migrationLock = 0x7265646c6f636b
 
 // migrate makes the tables.
 func (s *Store) migrate(ctx context.Context) error {
-	if ok, err := s.migrated(ctx); ok || err != nil {
+	if version, err := s.version(ctx); version == len(versions) || err != nil {
 		return err
 	}
 	conn, err := s.pool.Acquire(ctx)
@@ -123,7 +126,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	defer func() {
 		_, _ = conn.Exec(context.WithoutCancel(ctx), "select pg_advisory_unlock($1)", int64(migrationLock))
 	}()
-	if ok, err := s.migrated(ctx); ok || err != nil {
+	version, err := s.version(ctx)
+	if err != nil {
 		return err
 	}
 	if _, err := conn.Exec(ctx, "create schema if not exists "+schema); err != nil {
@@ -137,8 +141,12 @@ func (s *Store) migrate(ctx context.Context) error {
 		return fmt.Errorf("failed to make River's tables: %w", err)
 	}
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, tables)
-		return err
+		for _, statements := range versions[version:] {
+			if _, err := tx.Exec(ctx, statements); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("failed to make the tables: %w", err)
@@ -146,20 +154,19 @@ func (s *Store) migrate(ctx context.Context) error {
 	return nil
 }
 
-// migrated reports that the tables are there.
-func (s *Store) migrated(ctx context.Context) (bool, error) {
-	var version int
-	err := s.pool.QueryRow(ctx, "select version from redlock_sim.version").Scan(&version)
+// version is that of the tables, 0 where there are none.
+func (s *Store) version(ctx context.Context) (version int, err error) {
+	err = s.pool.QueryRow(ctx, "select version from redlock_sim.version").Scan(&version)
 	var refused *pgconn.PgError
 	switch {
 	case errors.As(err, &refused) && (refused.Code == "42P01" || refused.Code == "3F000"): // no such table, no such schema
-		return false, nil
+		return 0, nil
 	case err != nil:
-		return false, fmt.Errorf("failed to connect to the database: %w", err)
-	case version > tablesVersion:
-		return false, fmt.Errorf("%w: version %d, this sim knows %d", ErrNewer, version, tablesVersion)
+		return 0, fmt.Errorf("failed to connect to the database: %w", err)
+	case version > len(versions):
+		return 0, fmt.Errorf("%w: version %d, this sim knows %d", ErrNewer, version, len(versions))
 	}
-	return true, nil
+	return version, nil
 }
 
 // Create begins a campaign.

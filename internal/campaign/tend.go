@@ -269,7 +269,8 @@ const (
 )
 
 // lost are the ranges that had a job, have no result, and have no job any more that somebody carries out or will. A job may say
-// that it is running and have lost its worker: River notices by its age, we by the worker's silence.
+// that it is running and have lost its worker, which is silent, or have never got to it: the connection broke while it was told. So
+// a worker says which jobs it carries out. What it got in the last beat before it did so may be missing there.
 func (t *tended) lost(queue string) ([]int64, error) {
 	rows, err := t.tx.Query(t.ctx, `
 		select r from generate_series($2::bigint, $3::bigint - 1) r
@@ -278,8 +279,9 @@ func (t *tended) lost(queue string) ([]int64, error) {
 		select (j.args->>'range')::bigint from redlock_sim.river_job j
 		where j.queue = $4 and (j.args->>'campaign')::bigint = $1 and (j.state in ('available', 'pending', 'retryable', 'scheduled') or
 			j.state = 'running' and exists (select from redlock_sim.worker w
-				where w.id = j.attempted_by[array_upper(j.attempted_by, 1)] and w.seen_at > now() - $5::interval))
-		order by 1`, t.id, t.merged, t.queued, queue, t.timing.LostAfter)
+				where w.id = j.attempted_by[array_upper(j.attempted_by, 1)] and w.seen_at > now() - $5::interval
+					and (j.id = any(w.jobs) or j.attempted_at > w.seen_at - $6::interval)))
+		order by 1`, t.id, t.merged, t.queued, queue, t.timing.LostAfter, t.timing.beat())
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,8 +45,8 @@ const (
 	// jobTimeout ends a job that does not come to its end. A range is made to last some 10 s on the machine that
 	// began the campaign; others are slower, or busy.
 	jobTimeout = 10 * time.Minute
-	// rescueAfter is when River takes a job back by its age alone. A lost worker's silence is noticed
-	// long before that; this is for a worker that is there and has lost a job.
+	// rescueAfter is when River takes a job back by its age alone. That a worker is silent, or does not carry a job out
+	// that it got, is noticed long before that.
 	rescueAfter = 11 * time.Minute
 	// retryAfter is when a job that went wrong is tried again.
 	retryAfter = time.Second
@@ -180,12 +182,15 @@ func (w *Worker) tell(err error) {
 	}
 }
 
-// present says in the table that the worker is there.
+// present says in the table that the worker is there, and which jobs it carries out.
 func (w *Worker) present(ctx context.Context) error {
 	host, _ := os.Hostname()
-	_, err := w.pool.Exec(ctx, `insert into redlock_sim.worker (id, host, pid, build, slots, busy, ranges, runs, can) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-		on conflict (id) do update set seen_at = now(), busy = excluded.busy, ranges = excluded.ranges, runs = excluded.runs`,
-		w.ID, cmp.Or(host, "?"), os.Getpid(), w.build, w.slots, w.busy.Load(), w.ranges.Load(), w.runs.Load(), w.needs)
+	w.mu.Lock()
+	jobs := slices.AppendSeq(make([]int64, 0, len(w.underway)), maps.Keys(w.underway))
+	w.mu.Unlock()
+	_, err := w.pool.Exec(ctx, `insert into redlock_sim.worker (id, host, pid, build, slots, busy, ranges, runs, can, jobs) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		on conflict (id) do update set seen_at = now(), busy = excluded.busy, ranges = excluded.ranges, runs = excluded.runs, jobs = excluded.jobs`,
+		w.ID, cmp.Or(host, "?"), os.Getpid(), w.build, w.slots, w.busy.Load(), w.ranges.Load(), w.runs.Load(), w.needs, jobs)
 	if err != nil {
 		return fmt.Errorf("failed to tell the database of this worker: %w", err)
 	}

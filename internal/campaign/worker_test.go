@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -117,6 +118,108 @@ func TestStop(t *testing.T) {
 	defer other.Stop()
 	over(t, s, id)
 	wantAlone(t, s, id, &d)
+}
+
+// TestJobThatNeverArrived: River gave a worker a job, and the answer to the worker's question was lost. The job
+// says that it is running, the worker lives, and knows nothing of it.
+func TestJobThatNeverArrived(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := open(t, newDatabase(t), "one")
+	d := definition(t, true)
+	d.Runs = 300
+	id, err := s.Create(ctx, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	search, err := d.Search()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, goOn := make(chan struct{}, 6), make(chan struct{})
+	s.make = func(ctx context.Context, first, runs uint64) (*explore.Made, error) {
+		begun <- struct{}{}
+		<-goOn
+		return search.Range(ctx, nil, 0, first, runs)
+	}
+	w := work(t, s, 1)
+	defer w.Stop()
+	<-begun
+	tag, err := s.pool.Exec(ctx, `update redlock_sim.river_job set state = 'running', attempt = 1, attempted_at = now(), attempted_by = array[$1]
+		where id = (select max(id) from redlock_sim.river_job where state = 'available')`, w.ID)
+	if err != nil || tag.RowsAffected() != 1 {
+		t.Fatalf("%v, %v", tag, err)
+	}
+	close(goOn)
+	began := time.Now()
+	over(t, s, id)
+	t.Logf("all ranges were made within %v", time.Since(began))
+	wantAlone(t, s, id, &d)
+}
+
+// TestJobOfALongRange stays the worker's who is at it, however long that takes.
+func TestJobOfALongRange(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := open(t, newDatabase(t), "one")
+	d := definition(t, true)
+	d.Runs = 100
+	id, err := s.Create(ctx, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	search, err := d.Search()
+	if err != nil {
+		t.Fatal(err)
+	}
+	goOn := make(chan struct{})
+	s.make = func(ctx context.Context, first, runs uint64) (*explore.Made, error) {
+		<-goOn
+		return search.Range(ctx, nil, 0, first, runs)
+	}
+	w := work(t, s, 2)
+	defer w.Stop()
+	until(t, "the worker has told of its jobs for three beats", func() bool {
+		var so bool
+		err := s.pool.QueryRow(ctx, "select cardinality(jobs) = 2 and seen_at > started_at + $1::interval from redlock_sim.worker", 3*quick.beat()).Scan(&so)
+		return err == nil && so
+	})
+	time.Sleep(5 * quick.Tend)
+	var jobs int
+	if err := s.pool.QueryRow(ctx, "select count(*) from redlock_sim.river_job").Scan(&jobs); err != nil || jobs != 2 {
+		t.Errorf("%d jobs for 2 ranges (%v)", jobs, err)
+	}
+	close(goOn)
+	over(t, s, id)
+	wantAlone(t, s, id, &d)
+}
+
+// TestOldTables are made new, with what is in them.
+func TestOldTables(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	config := newDatabase(t)
+	s := open(t, config, "one")
+	d := definition(t, true)
+	d.Runs = 100
+	id, err := s.Create(ctx, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.pool.Exec(ctx, "alter table redlock_sim.worker drop column jobs; update redlock_sim.version set version = 1"); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, config, "one")
+	w := work(t, s, 1)
+	defer w.Stop()
+	over(t, s, id)
+	wantAlone(t, s, id, &d)
+	if _, err := s.pool.Exec(ctx, "update redlock_sim.version set version = 99"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(ctx, config.Copy(), "one", quick); !errors.Is(err, ErrNewer) {
+		t.Errorf("tables of a newer sim: %v", err)
+	}
 }
 
 // TestFailure ends a campaign whose runs go wrong in sim itself, and says where.

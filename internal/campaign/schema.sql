@@ -1,5 +1,5 @@
--- Version 1: what campaigns need beside River's tables, in the same schema. A change is a new file
--- and a new number in the table version.
+-- What campaigns need beside River's tables, in the same schema. A change is a new file. Where an older sim
+-- could not go on with it, it is a new number in the table version, too.
 create table redlock_sim.version (version integer not null);
 insert into redlock_sim.version values (1);
 

@@ -1,3 +1,2 @@
--- Version 2: workers tell which of River's jobs they carry out.
-alter table redlock_sim.worker add column jobs bigint[] not null default '{}';
-update redlock_sim.version set version = 2;
+-- Workers tell which of River's jobs they carry out. A sim that does not know of it works on, so the version stays.
+alter table redlock_sim.worker add column if not exists jobs bigint[] not null default '{}';

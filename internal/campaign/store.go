@@ -28,8 +28,11 @@ var tables string
 //go:embed schema2.sql
 var tables2 string
 
-// versions make the tables, each from those of the version before.
-var versions = []string{tables, tables2}
+// steps make the tables, one after the other.
+var steps = []string{tables, tables2}
+
+// tablesVersion is the version of the tables.
+const tablesVersion = 1
 
 // Store is a database with campaigns.
 type Store struct {
@@ -112,7 +115,7 @@ const migrationLock = 0x7265646c6f636b
 
 // migrate makes the tables.
 func (s *Store) migrate(ctx context.Context) error {
-	if version, err := s.version(ctx); version == len(versions) || err != nil {
+	if made, err := s.stepsMade(ctx); made == len(steps) || err != nil {
 		return err
 	}
 	conn, err := s.pool.Acquire(ctx)
@@ -126,7 +129,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	defer func() {
 		_, _ = conn.Exec(context.WithoutCancel(ctx), "select pg_advisory_unlock($1)", int64(migrationLock))
 	}()
-	version, err := s.version(ctx)
+	made, err := s.stepsMade(ctx)
 	if err != nil {
 		return err
 	}
@@ -141,7 +144,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		return fmt.Errorf("failed to make River's tables: %w", err)
 	}
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		for _, statements := range versions[version:] {
+		for _, statements := range steps[made:] {
 			if _, err := tx.Exec(ctx, statements); err != nil {
 				return err
 			}
@@ -154,19 +157,21 @@ func (s *Store) migrate(ctx context.Context) error {
 	return nil
 }
 
-// version is that of the tables, 0 where there are none.
-func (s *Store) version(ctx context.Context) (version int, err error) {
-	err = s.pool.QueryRow(ctx, "select version from redlock_sim.version").Scan(&version)
+// stepsMade is how many of the steps have been made.
+func (s *Store) stepsMade(ctx context.Context) (int, error) {
+	var version, columns int
+	err := s.pool.QueryRow(ctx, `select version, (select count(*) from information_schema.columns
+		where table_schema = 'redlock_sim' and table_name = 'worker' and column_name = 'jobs') from redlock_sim.version`).Scan(&version, &columns)
 	var refused *pgconn.PgError
 	switch {
 	case errors.As(err, &refused) && (refused.Code == "42P01" || refused.Code == "3F000"): // no such table, no such schema
 		return 0, nil
 	case err != nil:
 		return 0, fmt.Errorf("failed to connect to the database: %w", err)
-	case version > len(versions):
-		return 0, fmt.Errorf("%w: version %d, this sim knows %d", ErrNewer, version, len(versions))
+	case version > tablesVersion:
+		return 0, fmt.Errorf("%w: version %d, this sim knows %d", ErrNewer, version, tablesVersion)
 	}
-	return version, nil
+	return 1 + columns, nil
 }
 
 // Create begins a campaign.

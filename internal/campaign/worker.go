@@ -80,8 +80,9 @@ type Worker struct {
 
 	mu       sync.Mutex
 	searches map[int64]*carried
-	// underway are the ways to end the ranges that are being carried out, by their job.
+	// underway are the ways to end the ranges that are being carried out, by their job; ended says when others were over.
 	underway map[int64]underway
+	ended    map[int64]time.Time
 	troubled bool
 	closing  atomic.Bool
 }
@@ -115,6 +116,7 @@ func (s *Store) StartReal(ctx context.Context, do *Doer, trouble func(error)) (*
 func (s *Store) start(ctx context.Context, w *Worker) (*Worker, error) {
 	w.Store, w.ID, w.look = s, rand.Text(), make(chan struct{}, 1)
 	w.searches, w.underway = make(map[int64]*carried), make(map[int64]underway)
+	w.ended = make(map[int64]time.Time)
 	queues := make(map[string]river.QueueConfig)
 	for _, need := range w.needs {
 		queues[queueOf(s.build, need)] = river.QueueConfig{MaxWorkers: w.slots}
@@ -185,16 +187,27 @@ func (w *Worker) tell(err error) {
 // present says in the table that the worker is there, and which jobs it carries out.
 func (w *Worker) present(ctx context.Context) error {
 	host, _ := os.Hostname()
-	w.mu.Lock()
-	jobs := slices.AppendSeq(make([]int64, 0, len(w.underway)), maps.Keys(w.underway))
-	w.mu.Unlock()
-	_, err := w.pool.Exec(ctx, `insert into redlock_sim.worker (id, host, pid, build, slots, busy, ranges, runs, can, jobs) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+	conn, err := w.pool.Acquire(ctx) // that may take a while; what is told is to be true when it is told
+	if err != nil {
+		return fmt.Errorf("failed to connect to the database: %w", err)
+	}
+	defer conn.Release()
+	_, err = conn.Exec(ctx, `insert into redlock_sim.worker (id, host, pid, build, slots, busy, ranges, runs, can, jobs) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		on conflict (id) do update set seen_at = now(), busy = excluded.busy, ranges = excluded.ranges, runs = excluded.runs, jobs = excluded.jobs`,
-		w.ID, cmp.Or(host, "?"), os.Getpid(), w.build, w.slots, w.busy.Load(), w.ranges.Load(), w.runs.Load(), w.needs, jobs)
+		w.ID, cmp.Or(host, "?"), os.Getpid(), w.build, w.slots, w.busy.Load(), w.ranges.Load(), w.runs.Load(), w.needs, w.jobs())
 	if err != nil {
 		return fmt.Errorf("failed to tell the database of this worker: %w", err)
 	}
 	return nil
+}
+
+// jobs are those that the worker carries out. River takes some time to store that a job is over which was not done, so such a
+// job stays for two beats.
+func (w *Worker) jobs() []int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.ended, func(_ int64, at time.Time) bool { return time.Since(at) > 2*w.timing.beat() })
+	return slices.AppendSeq(slices.AppendSeq([]int64{}, maps.Keys(w.ended)), maps.Keys(w.underway))
 }
 
 // errOver ends a range whose campaign is over.
@@ -305,6 +318,7 @@ func (r *ranger) Work(ctx context.Context, job *river.Job[rangeArgs]) error {
 	defer func() {
 		w.mu.Lock()
 		delete(w.underway, job.ID)
+		w.ended[job.ID] = time.Now()
 		w.mu.Unlock()
 	}()
 	carryOut := w.carryOut

@@ -196,7 +196,7 @@ type Value struct {
 	*Rare
 }
 
-// Grant is what a lock promised: what a grant and a renewal know, and of a key till when it lives.
+// Grant is what a lock promised: what a grant and a renewal know, and of a key how long it lives.
 type Grant struct {
 	// Validity is the duration the lock promised, counted from the instant
 	// the lock computed it, on the client's own clock, in ns.

@@ -30,7 +30,7 @@ type part[T any] struct {
 // Parts stand in the order of the fields, in which encoding/json writes them: the next one is mostly the first
 // that is looked at.
 var eventParts = []part[Event]{
-	{"index", func(q *quick, e *Event) bool { return q.int32(&e.Index) }, func(l *line, e *Event) { l.integer(int64(e.Index)) }},
+	{"index", func(q *quick, e *Event) bool { return whole(q, &e.Index) }, func(l *line, e *Event) { l.integer(int64(e.Index)) }},
 	{"type", func(q *quick, e *Event) bool {
 		s, ok := q.bytes()
 		return ok && e.Type.UnmarshalText(s) == nil
@@ -40,8 +40,9 @@ var eventParts = []part[Event]{
 	{"f", func(q *quick, e *Event) bool { return q.word((*string)(&e.F)) }, func(l *line, e *Event) { l.string(string(e.F)) }},
 	{"value", func(q *quick, e *Event) bool { return object(q, valueParts, &e.Value) }, func(l *line, e *Event) { l.value(&e.Value) }},
 	{"error", func(q *quick, e *Event) bool {
-		s, ok := q.bytes()
-		e.Error = SomeText(string(s))
+		var s string
+		ok := q.text(&s)
+		e.Error = SomeText(s)
 		return ok
 	}, func(l *line, e *Event) { l.text(e.Error.String()) }},
 }
@@ -54,7 +55,7 @@ var valueParts = []part[Value]{
 	{"valid_until", func(q *quick, v *Value) bool { return q.optional(&made(&v.Grant).ValidUntil) }, func(l *line, v *Value) { l.optional(v.ValidUntil()) }},
 	{"nodes", func(q *quick, v *Value) bool { return array(q, &made(&v.Grant).Nodes, q.word) }, func(l *line, v *Value) { list(l, v.Nodes(), l.string) }},
 	{"ttl", func(q *quick, v *Value) bool { return q.optional(&made(&v.Grant).TTL) }, func(l *line, v *Value) { l.optional(v.TTL()) }},
-	{"section", func(q *quick, v *Value) bool { return q.int(&v.Section) }, func(l *line, v *Value) { l.count(int64(v.Section)) }},
+	{"section", func(q *quick, v *Value) bool { return whole(q, &v.Section) }, func(l *line, v *Value) { l.count(int64(v.Section)) }},
 	{"key", func(q *quick, v *Value) bool { return q.word(&v.Key) }, func(l *line, v *Value) { l.text(v.Key) }},
 	{"number", func(q *quick, v *Value) bool { return q.optional(&v.Number) }, func(l *line, v *Value) { l.optional(v.Number) }},
 	{"lock", func(q *quick, v *Value) bool { return q.word(&made(&v.Extra).Lock) }, func(l *line, v *Value) { l.text(v.Lock()) }},
@@ -70,7 +71,7 @@ var valueParts = []part[Value]{
 	{"highest", func(q *quick, v *Value) bool { return q.optional(&made(&v.Outcome).Highest) }, func(l *line, v *Value) { l.optional(v.Highest()) }},
 	{"epoch", func(q *quick, v *Value) bool { return q.optional(&made(&v.Rare).Epoch) }, func(l *line, v *Value) { l.optional(v.Epoch()) }},
 	{"fault", func(q *quick, v *Value) bool { return q.word(&made(&v.Rare).Fault) }, func(l *line, v *Value) { l.text(v.Fault()) }},
-	{"id", func(q *quick, v *Value) bool { return q.int(&made(&v.Rare).ID) }, func(l *line, v *Value) { l.count(int64(v.ID())) }},
+	{"id", func(q *quick, v *Value) bool { return whole(q, &made(&v.Rare).ID) }, func(l *line, v *Value) { l.count(int64(v.ID())) }},
 	{"target", func(q *quick, v *Value) bool { return q.word(&made(&v.Rare).Target) }, func(l *line, v *Value) { l.text(v.Target()) }},
 	{"planned", func(q *quick, v *Value) bool { return q.optional(&made(&v.Rare).Planned) }, func(l *line, v *Value) { l.optional(v.Planned()) }},
 	{"took", func(q *quick, v *Value) bool { return q.optional(&made(&v.Rare).Took) }, func(l *line, v *Value) { l.optional(v.Took()) }},
@@ -92,7 +93,7 @@ var valueParts = []part[Value]{
 var commandParts = []part[Command]{
 	{"name", func(q *quick, c *Command) bool { return q.word(&c.Name) }, func(l *line, c *Command) { l.string(c.Name) }},
 	{"node", func(q *quick, c *Command) bool { return q.word(&c.Node) }, func(l *line, c *Command) { l.string(c.Node) }},
-	{"connection", func(q *quick, c *Command) bool { return q.int(&c.Connection) }, func(l *line, c *Command) { l.integer(int64(c.Connection)) }},
+	{"connection", func(q *quick, c *Command) bool { return whole(q, &c.Connection) }, func(l *line, c *Command) { l.integer(int64(c.Connection)) }},
 	{"opens", func(q *quick, c *Command) bool { return q.is(&c.Opens) }, func(l *line, c *Command) { l.is(c.Opens) }},
 	{"left", func(q *quick, c *Command) bool { return q.integer(&c.Left) }, func(l *line, c *Command) { l.integer(c.Left) }},
 	{"answered", func(q *quick, c *Command) bool { return q.optional(&c.Answered) }, func(l *line, c *Command) { l.optional(c.Answered) }},
@@ -224,17 +225,11 @@ func (q *quick) integer(to *int64) bool {
 	return true
 }
 
-func (q *quick) int(to *int) bool {
+// whole reads an integer that fits.
+func whole[T int | int32](q *quick, to *T) bool {
 	var n int64
 	ok := q.integer(&n)
-	*to = int(n)
-	return ok && int64(*to) == n
-}
-
-func (q *quick) int32(to *int32) bool {
-	var n int64
-	ok := q.integer(&n)
-	*to = int32(n)
+	*to = T(n)
 	return ok && int64(*to) == n
 }
 

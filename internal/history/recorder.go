@@ -8,7 +8,7 @@ import (
 
 // Recorder takes the events of a run as they happen. It numbers and stamps
 // them under one lock, so that order, index and time agree, and writes each to
-// its file at once, so that a killed run leaves a readable history. WriteLater changes that.
+// its file at once, so that a killed run leaves a readable history, or, after WriteLater, many at a time.
 // It is safe for concurrent use.
 type Recorder struct {
 	mu     sync.Mutex
@@ -46,8 +46,8 @@ func (r *Recorder) Reuse(events []Event) {
 	r.h.Events = events[:0]
 }
 
-// WriteLater makes the recorder write many events at a time, beside the run. Of a killed run some are missing then. The
-// recorder must be sealed.
+// WriteLater makes the recorder write many events at a time, beside the run. Of a killed run some are missing then. It is
+// called once, before the first event. What writes ends when the recorder is sealed.
 func (r *Recorder) WriteLater() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

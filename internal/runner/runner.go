@@ -41,7 +41,7 @@ type Config struct {
 	Open func(world.Spec) (world.World, error)
 	// History receives the history as it happens; nil: nobody.
 	History io.Writer
-	// WriteLater: it may receive many events at a time, beside the run.
+	// WriteLater: History may receive many events at a time, beside the run.
 	WriteLater bool
 	// Reuse is memory for the history's events: those of a run that nobody
 	// looks at any more.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -213,15 +212,9 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 		return out, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	var recorded io.Writer = file // each event at once: a killed run leaves what happened
-	if t.World == Virtual {       // the seed makes it again
-		buffered := bufio.NewWriterSize(file, 1<<16)
-		defer func() { err = errors.Join(err, buffered.Flush()) }()
-		recorded = buffered
-	}
-	return runner.Run(runner.Config{
+	config := runner.Config{
 		Scenario: t.Name, Variant: v.Variant, Seed: seed, World: t.World, Started: t.started, Dir: dir,
-		History: recorded, WriteLater: t.World == Virtual,
+		History:  file, // each event at once: a killed run leaves what happened
 		Program:  v.program(),
 		Progress: progress,
 		Open: func(spec world.Spec) (world.World, error) {
@@ -232,7 +225,13 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 			o.Resting = t.Resting
 			return live.Open(ctx, spec, o)
 		},
-	})
+	}
+	if t.World == Virtual { // the seed makes it again
+		buffered := bufio.NewWriterSize(file, 1<<16)
+		defer func() { err = errors.Join(err, buffered.Flush()) }()
+		config.History, config.WriteLater = buffered, true
+	}
+	return runner.Run(config)
 }
 
 func (t *trial) progress(variant, phase string) {

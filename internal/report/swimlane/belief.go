@@ -38,7 +38,7 @@ func clientLanes(h *history.History, names []string, truth map[string][]majority
 	return lanes
 }
 
-// makeRoom makes room for as many holds and marks as there can be, so that it need not be made again and again.
+// makeRoom makes room for holds and for the marks of operations, so that it need not be made again and again.
 func makeRoom(lanes []ClientLane, place map[string]int, ops []history.Op) {
 	type many struct{ holds, marks int }
 	each := make([]many, len(lanes))

@@ -47,7 +47,7 @@ type Scene struct {
 	Replicated bool
 	// Refused is how many effects the resource refused, whether they were left out or not.
 	Refused int
-	// Apart is what Thin would have returned for what BuildFor has left out; 0: nothing.
+	// Apart is the length with which BuildFor thinned; 0: it left nothing out.
 	Apart time.Duration
 }
 

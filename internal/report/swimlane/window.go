@@ -65,7 +65,7 @@ func (s *Scene) shortest() time.Duration { return max(s.End/50_000, 1) }
 
 // thinLongest thins the lists that are longer than a limit, a first time.
 func (s *Scene) thinLongest(view Span, limit int) {
-	for _, l := range s.lists() {
+	for _, l := range s.longest() {
 		if l.length > limit {
 			l.thin(view, s.shortest())
 			s.Apart = s.shortest()
@@ -111,24 +111,32 @@ type list struct {
 	keep   func(places []int)
 }
 
-func (s *Scene) lists() []list {
+// longest are the lists that grow with the sections of a run.
+func (s *Scene) longest() []list {
 	all := []list{
 		listOf(&s.Quorum, func(q *QuorumHold) Span { return q.Span }),
 		listOf(&s.Effects, func(e *Effect) Span { return Span{e.At, e.At} }),
-		listOf(&s.Bands, func(b *Band) Span { return b.Span }),
-	}
-	for i := range s.Sentinels {
-		l := &s.Sentinels[i]
-		all = append(all, listOf(&l.Sees, func(v *Sight) Span { return v.Span }), listOf(&l.Tilt, func(t *Span) Span { return *t }),
-			listOf(&l.Deeds, func(d *Deed) Span { return Span{d.At, d.At} }))
 	}
 	for i := range s.Clients {
 		c := &s.Clients[i]
 		all = append(all, listOf(&c.Holds, func(h *Hold) Span { return h.Span }), listOf(&c.Marks, func(m *Mark) Span { return m.Span }))
 	}
 	for i := range s.Nodes {
+		all = append(all, listOf(&s.Nodes[i].Keys, func(k *KeyHold) Span { return k.Span }))
+	}
+	return all
+}
+
+func (s *Scene) lists() []list {
+	all := append(s.longest(), listOf(&s.Bands, func(b *Band) Span { return b.Span }))
+	for i := range s.Sentinels {
+		l := &s.Sentinels[i]
+		all = append(all, listOf(&l.Sees, func(v *Sight) Span { return v.Span }), listOf(&l.Tilt, func(t *Span) Span { return *t }),
+			listOf(&l.Deeds, func(d *Deed) Span { return Span{d.At, d.At} }))
+	}
+	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		all = append(all, listOf(&n.Keys, func(k *KeyHold) Span { return k.Span }), listOf(&n.Down, func(d *Span) Span { return *d }),
+		all = append(all, listOf(&n.Down, func(d *Span) Span { return *d }),
 			listOf(&n.Unclear, func(u *Span) Span { return *u }), listOf(&n.Primary, func(p *Span) Span { return *p }))
 	}
 	return all

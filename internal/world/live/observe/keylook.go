@@ -51,7 +51,10 @@ func (w *nodeWatch) Start(ctx context.Context) error {
 		k.question()
 		asked := k.asked
 		k.mu.Unlock()
-		if len(asked) == 0 { // the server has closed the stream already
+		if len(asked) == 0 && w.o.Reopens { // the server has closed the stream already; it is opened again
+			return nil
+		}
+		if len(asked) == 0 {
 			return endedEarly(w.n.Name)
 		}
 		l := asked[0]

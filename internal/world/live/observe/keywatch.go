@@ -268,7 +268,7 @@ func (k *keyWatch) lives(at command.Span) *history.Grant {
 	if end == (command.Span{}) {
 		return nil
 	}
-	return living(history.Some(int64(time.Duration(max(end.To-at.To, 0)) * time.Millisecond)))
+	return &history.Grant{TTL: history.Some(int64(time.Duration(max(end.To-at.To, 0)) * time.Millisecond))}
 }
 
 func living(ttl history.Int) *history.Grant {

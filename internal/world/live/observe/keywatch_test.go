@@ -285,9 +285,13 @@ func fitsNow(got command.Key, s keyState, now command.Span) bool {
 
 // TestEndedBeforeItBegan: a server may close the stream before the keys were asked for.
 func TestEndedBeforeItBegan(t *testing.T) {
-	w := &nodeWatch{n: &server.Node{Name: "A"}, watches: []*keyWatch{{ask: func(int) *look { panic("it is asked") }}}}
+	w := &nodeWatch{o: &Observation{}, n: &server.Node{Name: "A"}, watches: []*keyWatch{{ask: func(int) *look { panic("it is asked") }}}}
 	w.end()
 	if err := w.Start(context.Background()); err == nil || err.Error() != "the observation of node A ended early" {
 		t.Errorf("it begins with the error %v", err)
+	}
+	w.o.Reopens = true
+	if err := w.Start(context.Background()); err != nil {
+		t.Errorf("though the stream is opened again it begins with the error %v", err)
 	}
 }

@@ -74,7 +74,8 @@ func SomeText(s string) Text {
 	if s == "" {
 		return Text{}
 	}
-	return Text{&s}
+	text := s // s itself would need memory even where it is empty
+	return Text{&text}
 }
 
 func (t Text) String() string {

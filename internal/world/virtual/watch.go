@@ -24,8 +24,6 @@ type watch struct {
 	from *clientLink
 	// asked is what a guest's command asks; nil: the command is none of a guest's.
 	asked *asked
-	// lives is what the last key that was set has left to live.
-	lives *history.Grant
 }
 
 // asked is a command of a guest, and when it left its client.
@@ -93,7 +91,7 @@ func (o *watch) emit(f history.F, it *model.Item, caller string, ttl time.Durati
 	v := history.Value{Key: it.Key, Owner: it.Owner(), Client: caller}
 	if f == history.KeySet || f == history.KeyExtended {
 		if it.Expires > 0 { // it may end in this very millisecond
-			v.Grant = o.living(history.Some(int64(ttl)))
+			v.Grant = o.w.living(history.Some(int64(ttl)))
 		}
 		if o.asked != nil {
 			v.Outcome = &history.Outcome{At: history.Some(int64(o.asked.left))}
@@ -104,11 +102,11 @@ func (o *watch) emit(f history.F, it *model.Item, caller string, ttl time.Durati
 }
 
 // living says how long a key still lives. Most keys live equally long, and share it.
-func (o *watch) living(ttl history.Int) *history.Grant {
-	if o.lives == nil || o.lives.TTL != ttl {
-		o.lives = &history.Grant{TTL: ttl}
+func (w *World) living(ttl history.Int) *history.Grant {
+	if w.lives == nil || w.lives.TTL != ttl {
+		w.lives = &history.Grant{TTL: ttl}
 	}
-	return o.lives
+	return w.lives
 }
 
 // Pushed records an effect. The world knows its time exactly.

@@ -48,6 +48,8 @@ type World struct {
 	order *ordered
 	// guests are the locks, where they are libraries as they are; nil: the locks are ours.
 	guests Guests
+	// lives says how long the last key lives that was set.
+	lives *history.Grant
 
 	closed bool
 	// kept says that the world will be opened again: its coroutines stay.

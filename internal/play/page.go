@@ -70,23 +70,14 @@ func Stylesheet() string { return report.Stylesheet() + file("play.css") }
 
 // Page is the playground as one HTML file, which opens from disk and needs nothing else.
 func (b *Bundle) Page() (html []byte, policy string, err error) {
-	return b.page("", "packed: document.getElementById(\"engine\").textContent", b.Wasm)
-}
-
-// ServedPage is the playground as a page beside which the engine lies: wasm is its address.
-func (b *Bundle) ServedPage(wasm string) (html []byte, policy string, err error) {
-	return b.page("; connect-src 'self'", fmt.Sprintf("wasm: %q", wasm), nil)
-}
-
-func (b *Bundle) page(allow, engine string, packed []byte) (html []byte, policy string, err error) {
 	module, err := b.Module()
 	if err != nil {
 		return nil, "", err
 	}
-	script := string(module) + fmt.Sprintf("\nwindow.playground = mount(document.getElementById(\"play\"), { address: true, %s });\n", engine)
+	script := string(module) + "\nwindow.playground = mount(document.getElementById(\"play\"), { address: true, packed: document.getElementById(\"engine\").textContent });\n"
 	style := Stylesheet()
-	policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s 'wasm-unsafe-eval'; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'%s",
-		sourceHash(style), sourceHash(script), allow)
+	policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s 'wasm-unsafe-eval'; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'",
+		sourceHash(style), sourceHash(script))
 	t, err := template.New("page").Parse(file("page.tmpl"))
 	if err != nil {
 		return nil, "", err
@@ -97,7 +88,7 @@ func (b *Bundle) page(allow, engine string, packed []byte) (html []byte, policy 
 		Style  template.CSS
 		Packed template.HTML
 		Script template.JS
-	}{policy, template.CSS(style), template.HTML(base64.StdEncoding.EncodeToString(packed)), template.JS(script)})
+	}{policy, template.CSS(style), template.HTML(base64.StdEncoding.EncodeToString(b.Wasm)), template.JS(script)})
 	return out.Bytes(), policy, err
 }
 

@@ -115,6 +115,31 @@ func definition(tb testing.TB, unguided bool) Definition {
 		First: 7, Runs: 3000, RangeRuns: 50, EpochRanges: 16}
 }
 
+// begin begins a search of so many runs without guidance.
+func begin(tb testing.TB, s *Store, runs uint64) (id int64, d Definition) {
+	tb.Helper()
+	d = definition(tb, true)
+	d.Runs = runs
+	id, err := s.Create(context.Background(), d)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return id, d
+}
+
+// wait has the workers of a store wait before each range.
+func wait(tb testing.TB, s *Store, d *Definition, before func(first, runs uint64)) {
+	tb.Helper()
+	search, err := d.Search()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s.make = func(ctx context.Context, first, runs uint64) (*explore.Made, error) {
+		before(first, runs)
+		return search.Range(ctx, nil, 0, first, runs)
+	}
+}
+
 // alone is what one process finds, without a database.
 func alone(tb testing.TB, d *Definition) explore.Report {
 	tb.Helper()

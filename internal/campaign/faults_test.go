@@ -16,7 +16,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
@@ -265,31 +264,25 @@ func TestZombie(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	search, err := d.Search()
-	if err != nil {
-		t.Fatal(err)
-	}
 	taken, wake := make(chan uint64, 1), make(chan struct{})
-	silent.make = func(ctx context.Context, first, runs uint64) (*explore.Made, error) {
+	wait(t, silent, &d, func(first, _ uint64) {
 		select {
 		case taken <- first:
 		default: // it has been woken, and goes on as any other
 		}
 		<-wake
-		return search.Range(ctx, nil, 0, first, runs)
-	}
+	})
 	zombie := work(t, silent, 1)
 	defer zombie.Stop()
 	first := <-taken
 	fell := time.Now()
 	// The other one makes all ranges but the last: so the campaign goes on.
 	last := make(chan struct{})
-	s.make = func(ctx context.Context, first, runs uint64) (*explore.Made, error) {
+	wait(t, s, &d, func(first, runs uint64) {
 		if first+runs == d.Runs {
 			<-last
 		}
-		return search.Range(ctx, nil, 0, first, runs)
-	}
+	})
 	other := work(t, s, 2)
 	defer other.Stop()
 	const by = "select worker from redlock_sim.result where campaign = $1 and range = $2"

@@ -80,9 +80,8 @@ type Worker struct {
 
 	mu       sync.Mutex
 	searches map[int64]*carried
-	// underway are the ways to end the ranges that are being carried out, by their job; ended says when others were over.
+	// underway are the jobs that are carried out, and those that were in the last two beats.
 	underway map[int64]underway
-	ended    map[int64]time.Time
 	troubled bool
 	closing  atomic.Bool
 }
@@ -98,6 +97,8 @@ type carried struct {
 type underway struct {
 	campaign int64
 	end      context.CancelCauseFunc
+	// over is when it was over; zero: it is not.
+	over time.Time
 }
 
 // Start begins to carry out ranges, so many at once. Trouble is told of what goes wrong and is tried
@@ -116,7 +117,6 @@ func (s *Store) StartReal(ctx context.Context, do *Doer, trouble func(error)) (*
 func (s *Store) start(ctx context.Context, w *Worker) (*Worker, error) {
 	w.Store, w.ID, w.look = s, rand.Text(), make(chan struct{}, 1)
 	w.searches, w.underway = make(map[int64]*carried), make(map[int64]underway)
-	w.ended = make(map[int64]time.Time)
 	queues := make(map[string]river.QueueConfig)
 	for _, need := range w.needs {
 		queues[queueOf(s.build, need)] = river.QueueConfig{MaxWorkers: w.slots}
@@ -206,8 +206,8 @@ func (w *Worker) present(ctx context.Context) error {
 func (w *Worker) jobs() []int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	maps.DeleteFunc(w.ended, func(_ int64, at time.Time) bool { return time.Since(at) > 2*w.timing.beat() })
-	return slices.AppendSeq(slices.AppendSeq([]int64{}, maps.Keys(w.ended)), maps.Keys(w.underway))
+	maps.DeleteFunc(w.underway, func(_ int64, u underway) bool { return !u.over.IsZero() && time.Since(u.over) > 2*w.timing.beat() })
+	return slices.AppendSeq([]int64{}, maps.Keys(w.underway))
 }
 
 // errOver ends a range whose campaign is over.
@@ -313,12 +313,11 @@ func (r *ranger) Work(ctx context.Context, job *river.Job[rangeArgs]) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	w.mu.Lock()
-	w.underway[job.ID] = underway{job.Args.Campaign, end}
+	w.underway[job.ID] = underway{campaign: job.Args.Campaign, end: end}
 	w.mu.Unlock()
 	defer func() {
 		w.mu.Lock()
-		delete(w.underway, job.ID)
-		w.ended[job.ID] = time.Now()
+		w.underway[job.ID] = underway{campaign: job.Args.Campaign, end: end, over: time.Now()}
 		w.mu.Unlock()
 	}()
 	carryOut := w.carryOut

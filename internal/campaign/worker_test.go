@@ -92,12 +92,7 @@ func TestStop(t *testing.T) {
 	ctx := context.Background()
 	config := newDatabase(t)
 	s := open(t, config, "one")
-	d := definition(t, true)
-	d.Runs = 300
-	id, err := s.Create(ctx, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id, d := begin(t, s, 300)
 	begun := make(chan struct{}, int(d.Runs))
 	s.make = func(ctx context.Context, _, _ uint64) (*explore.Made, error) {
 		begun <- struct{}{}
@@ -126,22 +121,12 @@ func TestJobThatNeverArrived(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := open(t, newDatabase(t), "one")
-	d := definition(t, true)
-	d.Runs = 300
-	id, err := s.Create(ctx, d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	search, err := d.Search()
-	if err != nil {
-		t.Fatal(err)
-	}
+	id, d := begin(t, s, 300)
 	begun, goOn := make(chan struct{}, 6), make(chan struct{})
-	s.make = func(ctx context.Context, first, runs uint64) (*explore.Made, error) {
+	wait(t, s, &d, func(uint64, uint64) {
 		begun <- struct{}{}
 		<-goOn
-		return search.Range(ctx, nil, 0, first, runs)
-	}
+	})
 	w := work(t, s, 1)
 	defer w.Stop()
 	<-begun
@@ -167,21 +152,9 @@ func TestJobOfALongRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	d := definition(t, true)
-	d.Runs = 100
-	id, err := s.Create(ctx, d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	search, err := d.Search()
-	if err != nil {
-		t.Fatal(err)
-	}
+	id, d := begin(t, s, 100)
 	goOn := make(chan struct{})
-	s.make = func(ctx context.Context, first, runs uint64) (*explore.Made, error) {
-		<-goOn
-		return search.Range(ctx, nil, 0, first, runs)
-	}
+	wait(t, s, &d, func(uint64, uint64) { <-goOn })
 	w := work(t, s, 2)
 	defer w.Stop()
 	until(t, "the worker has told of its jobs for three beats", func() bool {
@@ -205,12 +178,7 @@ func TestOldTables(t *testing.T) {
 	ctx := context.Background()
 	config := newDatabase(t)
 	s := open(t, config, "one")
-	d := definition(t, true)
-	d.Runs = 100
-	id, err := s.Create(ctx, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id, d := begin(t, s, 100)
 	if _, err := s.pool.Exec(ctx, "alter table redlock_sim.worker drop column jobs"); err != nil {
 		t.Fatal(err)
 	}

@@ -68,13 +68,7 @@ func (v *view) collectSections() {
 
 func (v *view) collectEffects() {
 	places := v.collectNamesakes()
-	many := 0
-	for i := range v.h.Events {
-		if v.h.Events[i].F == history.Effect {
-			many++
-		}
-	}
-	v.effects = make([]effect, 0, many)
+	v.effects = make([]effect, 0, v.h.Count(history.Effect))
 	for i := range v.h.Events {
 		e := &v.h.Events[i]
 		if e.F != history.Effect {

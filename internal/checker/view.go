@@ -134,9 +134,7 @@ func newView(h *history.History) *view {
 func newGrants(h *history.History, ops []history.Op) *view {
 	v := &view{h: h, work: workload.Of(workload.Name(h.Header.Workload)), ops: ops, done: h.Done(), byClient: make(map[string][]int), vague: -1}
 	v.unclear, v.stranger = firstUnclear(h)
-	if n := len(h.Events); n > 0 {
-		v.end = h.Events[n-1].Time
-	}
+	v.end = h.End()
 	v.opAt = make([]int32, len(h.Events))
 	for i := range v.opAt {
 		v.opAt[i] = -1

@@ -1,5 +1,7 @@
 package history
 
+import "time"
+
 // Header is the first line of a history file: what it is and what made it.
 type Header struct {
 	// Format is always FormatName; Version is the version of the format.
@@ -59,6 +61,25 @@ func (h *History) Done() bool {
 		}
 	}
 	return false
+}
+
+// End is the time of the last event.
+func (h *History) End() time.Duration {
+	if len(h.Events) == 0 {
+		return 0
+	}
+	return h.Events[len(h.Events)-1].Time
+}
+
+// Count is how many events tell of the same.
+func (h *History) Count(f F) int {
+	n := 0
+	for i := range h.Events {
+		if h.Events[i].F == f {
+			n++
+		}
+	}
+	return n
 }
 
 // Op is an operation of a client: its invocation and, unless the history ended

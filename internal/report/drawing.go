@@ -58,7 +58,7 @@ func Draw(v *Variant, o DrawOptions) (*Drawing, error) {
 	}
 	view := swimlane.Span{From: o.From, To: o.To}
 	if o.To <= o.From {
-		view = swimlane.Frame(v.History, swimlane.EndOf(v.History), focusOf(v), coreOf(v), maxViewEvents)
+		view = swimlane.Frame(v.History, v.History.End(), focusOf(v), coreOf(v), maxViewEvents)
 		view.To += view.Length() / 60 // what happens last must not stick to the edge
 	}
 	scene := swimlane.BuildFor(v.History, view, mostDrawn)

@@ -20,7 +20,7 @@ func drawAll(views []variantView) {
 	var end time.Duration
 	for i := range views {
 		if h := views[i].History; h != nil && len(h.Events) > 0 {
-			seen, end = append(seen, i), max(end, swimlane.EndOf(h))
+			seen, end = append(seen, i), max(end, h.End())
 		}
 	}
 	foci := fociOf(views)
@@ -31,7 +31,7 @@ func drawAll(views []variantView) {
 		length = max(length, spans[i].Length())
 	}
 	for _, i := range seen {
-		if spans[i].From+length >= swimlane.EndOf(views[i].History) {
+		if spans[i].From+length >= views[i].History.End() {
 			// What happens last must not stick to the edge. All get the room, or
 			// their scales would differ.
 			room = length / 60

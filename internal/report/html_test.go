@@ -235,7 +235,7 @@ func TestWideViolationGivesASmallPage(t *testing.T) {
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		c := v.Properties[0].Counterexample
-		c.Operations[0].From, c.Operations[1].To = 0, v.History.Events[len(v.History.Events)-1].Time
+		c.Operations[0].From, c.Operations[1].To = 0, v.History.End()
 	}
 	doc := page(t, r)
 	if len(doc) > 1_000_000 {

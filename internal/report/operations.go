@@ -20,7 +20,7 @@ const (
 
 // timed reports that a history says when things happened, and not only in which order.
 func timed(h *history.History) bool {
-	return len(h.Events) > 0 && h.Events[len(h.Events)-1].Time > 0
+	return h.End() > 0
 }
 
 // drawOperations draws the history of another tool; nothing if it has no times.

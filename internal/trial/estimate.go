@@ -86,5 +86,5 @@ func simulated(ctx context.Context, s *scenario.Scenario, v scenario.Variant, se
 	if err != nil || len(out.History.Events) == 0 {
 		return unknownLength
 	}
-	return out.History.Events[len(out.History.Events)-1].Time
+	return out.History.End()
 }

@@ -146,7 +146,7 @@ func BuildFor(h *history.History, view Span, limit int) *Scene {
 	if h == nil {
 		return s
 	}
-	s.End = EndOf(h)
+	s.End = h.End()
 	clients, nodes := casts(h)
 	s.Majority = len(nodes)/2 + 1
 	owners := ownersOf(h)
@@ -174,14 +174,6 @@ func BuildFor(h *history.History, view Span, limit int) *Scene {
 	s.Bands = bands(h, parties, s.End)
 	s.thinLongest(view, limit)
 	return s
-}
-
-// EndOf is the time of a history's last event.
-func EndOf(h *history.History) time.Duration {
-	if h == nil || len(h.Events) == 0 {
-		return 0
-	}
-	return h.Events[len(h.Events)-1].Time
 }
 
 // casts names the clients and nodes: the header's, and then whoever else the
@@ -230,13 +222,7 @@ func ownersOf(h *history.History) map[string]string {
 }
 
 func effects(h *history.History) []Effect {
-	many := 0
-	for i := range h.Events {
-		if h.Events[i].F == history.Effect {
-			many++
-		}
-	}
-	list := make([]Effect, 0, many)
+	list := make([]Effect, 0, h.Count(history.Effect))
 	for i := range h.Events {
 		e := &h.Events[i]
 		if e.F != history.Effect {

@@ -398,7 +398,7 @@ func TestCommandsAreNotDrawn(t *testing.T) {
 	want := swimlane.Build(h)
 	with := *h
 	with.Events = slices.Clone(h.Events)
-	last := with.Events[len(with.Events)-1].Time
+	last := with.End()
 	for _, e := range []history.Event{
 		{Process: "c1", F: history.Sent, Value: history.Value{Rare: &history.Rare{Command: &history.Command{Name: "SET", Node: "A"}}}},
 		{Process: "c9", F: history.Unread, Value: history.Value{Rare: &history.Rare{Unread: &history.UnreadCommand{Node: "A"}}}},

@@ -49,7 +49,7 @@ func benchmark(b *testing.B, judge bool) {
 			b.Fatal(err)
 		}
 		events = out.History.Events
-		virtualTime += out.History.Events[len(out.History.Events)-1].Time
+		virtualTime += out.History.End()
 		seed++
 		if judge {
 			for _, f := range checker.Judge(context.Background(), out.History, wanted, checker.Options{Faults: 1, Fast: true, Brief: true}) {

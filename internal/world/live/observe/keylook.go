@@ -51,10 +51,10 @@ func (w *nodeWatch) Start(ctx context.Context) error {
 		k.question()
 		asked := k.asked
 		k.mu.Unlock()
-		if len(asked) == 0 && w.o.Reopens { // the server has closed the stream already; it is opened again
-			return nil
-		}
-		if len(asked) == 0 {
+		if len(asked) == 0 { // the server has closed the stream already
+			if w.o.Reopens {
+				return nil
+			}
 			return endedEarly(w.n.Name)
 		}
 		l := asked[0]

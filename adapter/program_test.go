@@ -97,6 +97,9 @@ type process struct {
 	stderr bytes.Buffer
 }
 
+// patience is how long a test waits for what a program is about to do.
+const patience = 2 * time.Minute
+
 // runtimes start the programs of other languages than Go.
 var runtimes = map[string]struct{ command, program string }{
 	"python": {"python3", "testdata/program.py"},
@@ -162,8 +165,8 @@ func (p *process) hear(want string) map[string]any {
 			p.t.Fatalf("the program said %v, want %s; stderr: %s", m, want, &p.stderr)
 		}
 		return m
-	case <-time.After(20 * time.Second):
-		p.t.Fatalf("no line after 20 s, want %s", want)
+	case <-time.After(patience):
+		p.t.Fatalf("no line after %v, want %s", patience, want)
 	}
 	return nil
 }
@@ -171,7 +174,7 @@ func (p *process) hear(want string) map[string]any {
 // ends waits for the program's end with an exit code, after its last line.
 func (p *process) ends(code int) {
 	p.t.Helper()
-	late := time.AfterFunc(20*time.Second, func() { p.cmd.Process.Kill() })
+	late := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
 	defer late.Stop()
 	for m := range p.lines {
 		p.t.Errorf("the program also said %v", m)
@@ -398,9 +401,11 @@ func TestFullQueue(t *testing.T) {
 		p := start(t, language)
 		p.say(hello)
 		p.say(setup("flood"))
+		late := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
 		lines := bufio.NewScanner(p.stdout)
 		for lines.Scan() && !strings.Contains(lines.Text(), "set-up") {
 		}
+		late.Stop()
 		p.say(`{"type":"acquire","id":1}`)
 		done := make(chan error, 1)
 		go func() {
@@ -415,8 +420,8 @@ func TestFullQueue(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(20 * time.Second):
-			t.Fatal("the program goes on")
+		case <-time.After(patience):
+			t.Fatalf("the program goes on after %v", patience)
 		}
 	})
 }
@@ -432,7 +437,7 @@ func TestRequestsOverlap(t *testing.T) {
 		p.say(`{"type":"clocks","id":2}`)
 		clocks := p.hear("clocks")
 		wall, _ := clocks["wall_ms"].(float64)
-		if off := time.Since(time.UnixMicro(int64(wall * 1000))); clocks["id"] != 2.0 || off < 0 || off > 20*time.Second {
+		if off := time.Since(time.UnixMicro(int64(wall * 1000))); clocks["id"] != 2.0 || off < 0 || off > patience {
 			t.Errorf("clocks: %v", clocks)
 		}
 		p.say(`{"type":"acquire","id":3,"wait_ms":1.5}`)

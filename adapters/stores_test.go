@@ -1,11 +1,13 @@
 package adapters_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // stores are the programs whose lock is not in Redis.
@@ -24,7 +26,9 @@ func TestStores(t *testing.T) {
 	for _, name := range stores {
 		t.Run(name, func(t *testing.T) {
 			run := func(args ...string) string {
-				out, err := exec.Command(sim, args...).CombinedOutput()
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				out, err := exec.CommandContext(ctx, sim, args...).CombinedOutput()
 				if err != nil {
 					t.Errorf("sim %s: %v\n%s", strings.Join(args, " "), err, out)
 				}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // subject is the environment variable that names what TestSubject puts on trial, in a process
@@ -83,7 +86,7 @@ func put(t *testing.T, dir, name string, args ...string) (out string, failed boo
 	}
 	c := exec.Command(program, append([]string{"-test.run=^TestSubject$", "-test.v", "-locktest.seed=1"}, args...)...)
 	c.Dir, c.Env = dir, append(os.Environ(), subject+"="+name)
-	text, err := c.CombinedOutput()
+	text, err := suite.CombinedOutput(t, c)
 	return string(text), err != nil
 }
 
@@ -182,17 +185,17 @@ func TestWorkersEnd(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(2*time.Second, func() { _ = c.Process.Kill() })
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = c.Wait()
-	}()
-	select {
-	case <-ended:
-	case <-time.After(time.Minute):
-		t.Error("a process goes on")
-	}
+	suite.Eventually(t, "three workers", func() bool {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", c.Process.Pid))
+		workers := 0
+		for _, task := range tasks {
+			text, _ := os.ReadFile(task)
+			workers += len(strings.Fields(string(text)))
+		}
+		return workers == 3
+	})
+	_ = c.Process.Kill()
+	suite.Returns(t, "the end of all workers", func() { _ = c.Wait() })
 }
 
 // TestTwice: with the same seed a run does the same at the same times.
@@ -223,7 +226,7 @@ func TestFuzz(t *testing.T) {
 	}
 	c := exec.Command(program, "-test.run=^$", "-test.fuzz=^FuzzCareless$", "-test.fuzztime=30s", "-test.fuzzcachedir="+t.TempDir())
 	c.Dir, c.Env = t.TempDir(), append(os.Environ(), subject+"=careless")
-	out, err := c.CombinedOutput()
+	out, err := suite.CombinedOutput(t, c)
 	if err == nil {
 		t.Error("nothing was found")
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // libraries is a module of its own, which imports this package as anybody would.
@@ -17,7 +19,7 @@ func goTest(t *testing.T, args ...string) string {
 	t.Helper()
 	c := exec.Command("go", append([]string{"test", ".", "-count=1", "-v"}, args...)...)
 	c.Dir = libraries
-	out, _ := c.CombinedOutput() // a test that fails is no error here
+	out, _ := suite.CombinedOutput(t, c) // a test that fails is no error here
 	return string(out)
 }
 
@@ -52,7 +54,7 @@ func TestSavedFind(t *testing.T) {
 
 // TestLeastRedis: what a verdict says of the least version is so.
 func TestLeastRedis(t *testing.T) {
-	out, err := exec.Command("go", "list", "-m", "github.com/redis/go-redis/v9").Output()
+	out, err := suite.Output(t, exec.Command("go", "list", "-m", "github.com/redis/go-redis/v9"))
 	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(out)), " "+leastRedis) {
 		t.Errorf("go.mod asks for %s, not %s: %v", out, leastRedis, err)
 	}
@@ -60,7 +62,7 @@ func TestLeastRedis(t *testing.T) {
 
 // TestPackages: who imports this package gets none of what the program needs for live runs.
 func TestPackages(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", ".").Output()
+	out, err := suite.Output(t, exec.Command("go", "list", "-deps", "."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +97,7 @@ func TestPage(t *testing.T) {
 	}
 	c := exec.Command("go", "test", ".", "-v", "-locktest.seed=1", "-locktest.runs=100")
 	c.Dir = dir
-	out, err := c.CombinedOutput()
+	out, err := suite.CombinedOutput(t, c)
 	if err != nil || !strings.Contains(string(out), "holds: 0 in") {
 		t.Errorf("%v\n%s", err, out)
 	}

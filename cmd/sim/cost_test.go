@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // costs runs a scenario and returns what each variant costs.
@@ -17,7 +18,7 @@ func costs(t *testing.T, args string, more ...string) map[string]*checker.Cost {
 	t.Helper()
 	cmd := exec.Command("sim", append(append([]string{"run", "--json", "--allow-undecided"}, strings.Fields(args)...), more...)...)
 	cmd.Env, cmd.Dir = userEnv(t, t.TempDir()), t.TempDir()
-	out, err := cmd.Output()
+	out, err := suite.Output(t, cmd)
 	if err != nil {
 		t.Fatalf("sim run %s %q: %v\n%s", args, more, err, out)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -131,7 +132,7 @@ func nothingLeft(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		return 0
 	}
-	eventually(ts, "the end of all that was left with the engine", func() bool {
+	suite.Eventually(ts, "the end of all that was left with the engine", func() bool {
 		left := 0
 		containers, err := c.ContainerList(context.Background(), client.ContainerListOptions{All: true, Filters: ours})
 		ts.Check(err)

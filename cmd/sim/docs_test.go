@@ -25,6 +25,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // ownTests are the pages whose blocks another test follows.
@@ -158,7 +159,7 @@ func (p *followed) follow(b docstest.Block) {
 // shell runs a script as a reader would, but for colours.
 func (p *followed) shell(script string) (stdout, stderr string, code int) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(p.t.Context(), suite.WorkPatience)
 	defer cancel()
 	left := filepath.Join(p.t.TempDir(), "here")
 	c := exec.CommandContext(ctx, "sh", "-e", "-c", "trap 'pwd > "+left+"' EXIT\n"+script)

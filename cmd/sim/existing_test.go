@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // existing VAR ARGS... starts a redis-server that is none of sim's, on a port of
@@ -39,9 +41,9 @@ func existing(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(cmd.Start())
 	ts.Defer(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		_ = suite.Ends(ts, cmd)
 	})
-	eventually(ts, "a server on port "+port, func() bool {
+	suite.Eventually(ts, "a server on port "+port, func() bool {
 		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
 		if err == nil {
 			_ = conn.Close()

@@ -33,7 +33,7 @@ type lastScenario struct {
 }
 
 // remember writes down how each scenario ended, for --failed.
-func (s *suite) remember() error {
+func (s *suiteRun) remember() error {
 	l := last{World: s.flags.world, Seed: s.flags.seed, Repeat: s.flags.repeat}
 	for _, sc := range s.scenarios {
 		l.Scenarios = append(l.Scenarios, lastScenario{Scenario: sc.File})

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/zip"
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // TestGoInstall: `go install` of a version, as docs/install.md shows it, makes a program
@@ -101,7 +102,7 @@ func printed(t *testing.T, dir, name string, args ...string) string {
 	cmd := exec.Command(name, args...)
 	var stderr strings.Builder
 	cmd.Dir, cmd.Stderr = dir, &stderr
-	out, err := cmd.Output()
+	out, err := suite.Output(t, cmd)
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, stderr.String())
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // A busy machine runs as many scenarios at once as are sure, an idle one up to most.
@@ -36,7 +38,7 @@ func TestSlots(t *testing.T) {
 				<-asked
 			}
 			for range 3 { // it looks again and again
-				<-asked
+				suite.Receive(t, "another look", asked)
 			}
 			select {
 			case <-taken:
@@ -44,7 +46,7 @@ func TestSlots(t *testing.T) {
 			default:
 			}
 			s.leave() // who leaves makes room, however busy the machine is
-			<-taken
+			suite.Receive(t, "the room", taken)
 			cancel()
 			s.take(ctx) // who is interrupted does not wait
 		})

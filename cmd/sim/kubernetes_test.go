@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // kubernetesJob is what matters of a job in deploy/kubernetes.
@@ -67,7 +68,7 @@ func TestKubernetesJobs(t *testing.T) {
 		}
 		run := exec.Command(words[0], words[1:]...)
 		run.Dir, run.Env = results, append(userEnv(t, results), fmt.Sprintf("JOB_COMPLETION_INDEX=%d", index))
-		out, err := run.CombinedOutput()
+		out, err := suite.CombinedOutput(t, run)
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -15,11 +16,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 func TestMain(m *testing.M) {
@@ -97,7 +98,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	var stdout, stderr bytes.Buffer
 	cmd := simCommand(ts, args[1:], &stdout, &stderr)
-	_ = cmd.Run()
+	_ = suite.Run(ts, cmd)
 	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), stderr.Bytes(), 0o644))
 	if got := cmd.ProcessState.ExitCode(); got != want {
@@ -159,8 +160,8 @@ func signalAt(ts *testscript.TestScript, _ bool, args []string) {
 	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "KILL": syscall.SIGKILL, "HUP": syscall.SIGHUP}
 	var stdout, stderr bytes.Buffer
 	cmd := simCommand(ts, args[2:], &stdout, &stderr)
-	ts.Check(cmd.Start())
-	eventually(ts, "a fault in "+args[1], func() bool {
+	startInTerminal(ts, cmd)
+	suite.Eventually(ts, "a fault in "+args[1], func() bool {
 		files, _ := filepath.Glob(ts.MkAbs(args[1]))
 		for _, f := range files {
 			text, _ := os.ReadFile(f)
@@ -181,10 +182,19 @@ func signalAt(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("pid.txt"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("children.txt"), []byte(strings.Join(children, "\n")), 0o644))
 	ts.Check(cmd.Process.Signal(signals[args[0]]))
-	_ = cmd.Wait()
+	_ = suite.Ends(ts, cmd)
 	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), stderr.Bytes(), 0o644))
+}
+
+// startInTerminal starts a command that ends with its terminal. Whoever has nohup(1) start the tests has SIGHUP ignored,
+// here and in all that is started here. A process that catches a signal leaves it to what it starts to decide.
+func startInTerminal(ts *testscript.TestScript, cmd *exec.Cmd) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
+	ts.Check(cmd.Start())
 }
 
 // interruptAt PATH ARGS... starts sim, waits until PATH (a glob) exists, and sends
@@ -193,14 +203,14 @@ func interruptAt(ts *testscript.TestScript, _ bool, args []string) {
 	var stdout, stderr bytes.Buffer
 	cmd := simCommand(ts, args[1:], &stdout, &stderr)
 	ts.Check(cmd.Start())
-	eventually(ts, args[0], func() bool {
+	suite.Eventually(ts, args[0], func() bool {
 		found, _ := filepath.Glob(ts.MkAbs(args[0]))
 		return len(found) > 0
 	})
 	ts.Check(cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	ts.Check(os.WriteFile(ts.MkAbs("pid.txt"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644))
-	_ = cmd.Wait()
+	_ = suite.Ends(ts, cmd)
 	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), stderr.Bytes(), 0o644))
@@ -212,14 +222,14 @@ func campaigning(ts *testscript.TestScript, _ bool, args []string) {
 	var stdout, stderr bytes.Buffer
 	cmd := simCommand(ts, args, &stdout, &stderr)
 	ts.Check(cmd.Start())
-	eventually(ts, "some runs", func() bool {
+	suite.Eventually(ts, "some runs", func() bool {
 		var out, why bytes.Buffer
 		var st struct{ Runs, Target uint64 }
 		look := simCommand(ts, []string{"campaign", "status", "--json"}, &out, &why)
-		return look.Run() == nil && json.Unmarshal(out.Bytes(), &st) == nil && st.Runs > 0 && st.Runs < st.Target
+		return suite.Run(ts, look) == nil && json.Unmarshal(out.Bytes(), &st) == nil && st.Runs > 0 && st.Runs < st.Target
 	})
 	ts.Check(cmd.Process.Signal(syscall.SIGINT))
-	_ = cmd.Wait()
+	_ = suite.Ends(ts, cmd)
 	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), stderr.Bytes(), 0o644))
@@ -236,7 +246,7 @@ func watching(ts *testscript.TestScript, _ bool, args []string) {
 	cmd.Stdout, cmd.Stderr = f, f
 	ts.Check(cmd.Start())
 	for told, saved := range append(args[1:], "") {
-		eventually(ts, "a run of "+args[0], func() bool {
+		suite.Eventually(ts, "a run of "+args[0], func() bool {
 			text, _ := os.ReadFile(printed)
 			return bytes.Count(text, []byte("watching "+args[0])) == told+1
 		})
@@ -245,13 +255,13 @@ func watching(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Check(cmd.Process.Signal(syscall.SIGINT))
-	ts.Check(cmd.Wait())
+	ts.Check(suite.Ends(ts, cmd))
 }
 
-// childless wants every process of children.txt gone within two seconds.
+// childless wants every process of children.txt gone.
 func childless(ts *testscript.TestScript, _ bool, _ []string) {
 	pids := strings.Fields(ts.ReadFile("children.txt"))
-	eventually(ts, "the end of all children", func() bool {
+	suite.Eventually(ts, "the end of all children", func() bool {
 		for _, pid := range pids {
 			if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
 				return false
@@ -259,16 +269,6 @@ func childless(ts *testscript.TestScript, _ bool, _ []string) {
 		}
 		return true
 	})
-}
-
-// eventually waits for a condition, for two seconds and what a machine takes that
-// does much else.
-func eventually(ts *testscript.TestScript, what string, ok func() bool) {
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			ts.Fatalf("waited in vain for %s", what)
-		}
-	}
 }
 
 // childrenOf lists the children of a process, and theirs.

@@ -151,7 +151,7 @@ func scenarios(w *shard.Whole) (list []*scenario.Scenario) {
 
 // mergeRuns tells of the runs of all shards what sim run tells of its own.
 func (a *app) mergeRuns(ctx context.Context, w *shard.Whole, f mergeFlags) error {
-	s := &suite{app: a, scenarios: scenarios(w), missing: w.Missing, told: make(report.Told), errs: failed(w), done: make([]*trial.Trial, w.Work.Units),
+	s := &suiteRun{app: a, scenarios: scenarios(w), missing: w.Missing, told: make(report.Told), errs: failed(w), done: make([]*trial.Trial, w.Work.Units),
 		flags: runFlags{out: f.out, world: w.Work.Flags["world"], seed: w.Work.Seed, junit: f.junit, markdown: f.markdown, github: f.github, allowUndecided: f.allowUndecided}}
 	s.flags.repeat = len(s.done) / len(s.scenarios)
 	for _, r := range w.Records() {

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // These tests do what GitHub and GitLab do with the files that sim init writes, in a
@@ -97,7 +98,7 @@ func (r *repository) shell(dir, script string, env ...string) (string, int) {
 	r.t.Helper()
 	c := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
 	c.Dir, c.Env = dir, slices.Concat(r.env, env)
-	out, err := c.CombinedOutput()
+	out, err := suite.CombinedOutput(r.t, c)
 	if c.ProcessState == nil {
 		r.t.Fatal(err)
 	}

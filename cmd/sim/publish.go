@@ -13,7 +13,7 @@ import (
 
 // publish writes what readers other than the terminal want of a suite: its
 // page, and the files that CI asked for.
-func (s *suite) publish(results []*report.Result) error {
+func (s *suiteRun) publish(results []*report.Result) error {
 	var errs []error
 	if len(s.done) > 1 {
 		errs = append(errs, s.index())
@@ -33,7 +33,7 @@ func (s *suite) publish(results []*report.Result) error {
 }
 
 // index writes <out>/index.html, which leads to every report of the suite.
-func (s *suite) index() error {
+func (s *suiteRun) index() error {
 	path := filepath.Join(s.flags.out, "index.html")
 	entries := s.entries(path)
 	if len(entries) == 0 && len(s.missing) == 0 {
@@ -49,7 +49,7 @@ func (s *suite) index() error {
 }
 
 // entries are the results with links to their reports, for a page.
-func (s *suite) entries(page string) (entries []report.IndexEntry) {
+func (s *suiteRun) entries(page string) (entries []report.IndexEntry) {
 	for _, t := range s.done {
 		if t == nil || t.Result == nil {
 			continue
@@ -64,7 +64,7 @@ func (s *suite) entries(page string) (entries []report.IndexEntry) {
 }
 
 // githubSummary appends the table to the file that GitHub shows with the job.
-func (s *suite) githubSummary(results []*report.Result) error {
+func (s *suiteRun) githubSummary(results []*report.Result) error {
 	path := s.env("GITHUB_STEP_SUMMARY")
 	if path == "" {
 		return nil
@@ -77,7 +77,7 @@ func (s *suite) githubSummary(results []*report.Result) error {
 }
 
 // fileOf is the scenario file that a result came from; a shipped scenario has none.
-func (s *suite) fileOf(r *report.Result) string {
+func (s *suiteRun) fileOf(r *report.Result) string {
 	for _, sc := range s.scenarios {
 		if sc.Name == r.Scenario && !sc.Shipped {
 			return inRepository(sc.File, s.env("GITHUB_WORKSPACE"))

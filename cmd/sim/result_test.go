@@ -20,6 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // The schemas in docs are those that sim prints, and have a meaning for each field; no page has
@@ -135,7 +136,7 @@ func TestResultsAreValid(t *testing.T) {
 		}
 		cmd := exec.Command("sim", words...)
 		cmd.Dir = dir
-		out, err := cmd.Output()
+		out, err := suite.Output(t, cmd)
 		if code := cmd.ProcessState.ExitCode(); code != c.code {
 			t.Errorf("sim %s: exit code %d, want %d: %v\n%s", c.args, code, c.code, err, out)
 		}
@@ -192,7 +193,7 @@ func TestCardsAreValid(t *testing.T) {
 		}
 		cmd := exec.Command("sim", words...)
 		cmd.Dir = dir
-		out, err := cmd.Output()
+		out, err := suite.Output(t, cmd)
 		if code := cmd.ProcessState.ExitCode(); code != c.code {
 			t.Errorf("%q: exit code %d, want %d: %v\n%s", words, code, c.code, err, out)
 		}

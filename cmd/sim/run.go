@@ -239,7 +239,7 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	}
 	a.orderly.Store(true)
 	began := time.Now()
-	suite := &suite{app: a, scenarios: scenarios, flags: f, units: units, starts: starts, programs: programs, self: self, told: make(report.Told), progress: newProgress(a, len(units), about)}
+	suite := &suiteRun{app: a, scenarios: scenarios, flags: f, units: units, starts: starts, programs: programs, self: self, told: make(report.Told), progress: newProgress(a, len(units), about)}
 	results := suite.run(ctx)
 	if err := suite.resting.Close(); err != nil {
 		return err
@@ -254,7 +254,7 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 }
 
 // conclude tells what came of the suite, and says how it ended.
-func (s *suite) conclude(ctx context.Context, results []*report.Result, took time.Duration) error {
+func (s *suiteRun) conclude(ctx context.Context, results []*report.Result, took time.Duration) error {
 	if !s.flags.json {
 		if err := report.WriteRepeats(s.stdout, results, s.textOptions()); err != nil {
 			return err
@@ -304,8 +304,8 @@ func loadScenarios(args ...string) ([]*scenario.Scenario, error) {
 	return list, nil
 }
 
-// suite runs several scenarios.
-type suite struct {
+// suiteRun runs several scenarios: a suite.
+type suiteRun struct {
 	*app
 	scenarios []*scenario.Scenario
 	flags     runFlags
@@ -330,7 +330,7 @@ type suite struct {
 	done []*trial.Trial
 }
 
-func (s *suite) run(ctx context.Context) []*report.Result {
+func (s *suiteRun) run(ctx context.Context) []*report.Result {
 	scenarios := s.scenarios
 	s.done = make([]*trial.Trial, len(scenarios)*s.flags.repeat)
 	slots := newSlots(s.flags.jobs, s.flags.idleJobs)
@@ -350,7 +350,7 @@ func (s *suite) run(ctx context.Context) []*report.Result {
 	return s.results()
 }
 
-func (s *suite) results() (results []*report.Result) {
+func (s *suiteRun) results() (results []*report.Result) {
 	for _, t := range s.done {
 		if t != nil && t.Result != nil {
 			results = append(results, t.Result)
@@ -360,7 +360,7 @@ func (s *suite) results() (results []*report.Result) {
 }
 
 // failed reports that something has not come out as expected so far.
-func (s *suite) failed() bool {
+func (s *suiteRun) failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.done {
@@ -371,7 +371,7 @@ func (s *suite) failed() bool {
 	return false
 }
 
-func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint64) {
+func (s *suiteRun) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint64) {
 	s.progress.begin(sc.Name)
 	t, err := trial.Run(ctx, sc, trial.Options{
 		Seed: seed, Tries: s.flags.tries, Timeout: s.flags.timeout, World: s.flags.world, Nodes: server.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, PasswordEnv: s.flags.passwordEnv, Programs: s.programs, Out: s.flags.out, Resting: &s.resting, ClientCommand: []string{s.self, "client"}, Now: s.now,
@@ -393,7 +393,7 @@ func (s *suite) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint
 
 // show prints the results that are next in the order of the files; of repeated runs those
 // with a surprise that none had before.
-func (s *suite) show() {
+func (s *suiteRun) show() {
 	for ; s.printed < len(s.units) && s.done[s.units[s.printed]] != nil; s.printed++ {
 		t := s.done[s.units[s.printed]]
 		if t.Result == nil {
@@ -415,7 +415,7 @@ func (s *suite) show() {
 
 // verdict is the suite's end: the worst of what happened, in the order 5, 4, 1,
 // 2 of the exit codes; an interrupt counts before all of them.
-func (s *suite) verdict(ctx context.Context, results []*report.Result) error {
+func (s *suiteRun) verdict(ctx context.Context, results []*report.Result) error {
 	err := errors.Join(s.errs...)
 	codes := []int{exitMet}
 	for _, e := range s.errs {

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 var address = regexp.MustCompile(`http://\S+`)
@@ -25,7 +27,7 @@ func serving(ts *testscript.TestScript, _ bool, args []string) {
 	cmd.Stdout, cmd.Stderr = f, f
 	ts.Check(cmd.Start())
 	var text []byte
-	eventually(ts, "the address", func() bool {
+	suite.Eventually(ts, "the address", func() bool {
 		text, err = os.ReadFile(printed)
 		return err == nil && strings.Contains(string(text), "Ctrl-C")
 	})
@@ -36,7 +38,7 @@ func serving(ts *testscript.TestScript, _ bool, args []string) {
 	for _, c := range []struct {
 		url, file string
 		client    http.Client
-	}{{url, "page.txt", http.Client{Jar: jar}}, {bare, "closed.txt", http.Client{}}} {
+	}{{url, "page.txt", http.Client{Jar: jar, Timeout: suite.Patience}}, {bare, "closed.txt", http.Client{Timeout: suite.Patience}}} {
 		res, err := c.client.Get(c.url)
 		ts.Check(err)
 		body, err := io.ReadAll(res.Body)
@@ -45,5 +47,5 @@ func serving(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(os.WriteFile(ts.MkAbs(c.file), append([]byte(res.Status+"\n"), body...), 0o644))
 	}
 	ts.Check(cmd.Process.Signal(syscall.SIGINT))
-	ts.Check(cmd.Wait())
+	ts.Check(suite.Ends(ts, cmd))
 }

@@ -120,7 +120,7 @@ func (a *app) dealRuns(ctx context.Context, scenarios []*scenario.Scenario, f *r
 }
 
 // keepShare writes what came of the shard's runs.
-func (s *suite) keepShare(ctx context.Context, share *share) error {
+func (s *suiteRun) keepShare(ctx context.Context, share *share) error {
 	r := &shard.Record{Errors: failures(s.errs)}
 	for _, sc := range s.scenarios {
 		file := ""

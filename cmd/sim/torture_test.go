@@ -25,6 +25,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
 
@@ -246,13 +247,13 @@ func strike(t *testing.T, p place, name string, args []string, s syscall.Signal,
 	case <-time.After(endsWithin):
 		t.Errorf("%s: it does not end", what)
 		_ = cmd.Process.Kill()
-		<-ended
+		<-ended // WaitDelay bounds what it waits for beside the process
 	}
 	if bytes.Contains(stderr.Bytes(), []byte("panic:")) || bytes.Contains(stderr.Bytes(), []byte("goroutine ")) {
 		t.Errorf("%s: %s", what, &stderr)
 	}
 	if s == syscall.SIGKILL {
-		if out, err := p.command("doctor", "--clean").CombinedOutput(); err != nil {
+		if out, err := suite.CombinedOutput(t, p.command("doctor", "--clean")); err != nil {
 			t.Errorf("%s: sim doctor --clean: %v: %s", what, err, out)
 		}
 		judged = judgeLeft(t, p, what)
@@ -275,7 +276,7 @@ func judgeLeft(t *testing.T, p place, what string) (judged int) {
 			continue // it had just ended
 		}
 		cmd := p.command("report", dir)
-		out, err := cmd.CombinedOutput()
+		out, err := suite.CombinedOutput(t, cmd)
 		if code := cmd.ProcessState.ExitCode(); code != exitUndecided && code != exitUnexpected {
 			t.Errorf("%s: sim report: %v: %s", what, err, out)
 			continue
@@ -312,7 +313,7 @@ func TestScarceMachine(t *testing.T) {
 			if path, err := exec.LookPath(shell[0]); err == nil {
 				cmd.Path = path
 			}
-			out, err := cmd.CombinedOutput()
+			out, err := suite.CombinedOutput(t, cmd)
 			code := cmd.ProcessState.ExitCode()
 			if bytes.Contains(out, []byte("unshare:")) || bytes.Contains(out, []byte("mount:")) {
 				t.Logf("%s: not tried: %s", name, out)
@@ -340,7 +341,7 @@ func TestScarceMachine(t *testing.T) {
 		})
 	}
 	p := newPlace(t)
-	out, err := p.command("run", "all", "--tag", "kleppmann").CombinedOutput()
+	out, err := suite.CombinedOutput(t, p.command("run", "all", "--tag", "kleppmann"))
 	cancel()
 	busy.Wait()
 	if list := wrong(p.work); len(list) > 0 || bytes.Contains(out, []byte("goroutine ")) {

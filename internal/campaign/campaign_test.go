@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
 )
 
@@ -172,18 +173,18 @@ func alone(tb testing.TB, d *Definition) explore.Report {
 	return sum.Report()
 }
 
-// over waits until a campaign is over.
-func over(tb testing.TB, s *Store, id int64) *Status {
+// over waits until a campaign is over. Each of its steps may take as long as a test waits.
+func over(tb testing.TB, s *Store, id int64) (st *Status) {
 	tb.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		st, err := s.Status(context.Background(), id)
-		if err == nil && st.State != Running {
-			return st
-		}
-		if time.Now().After(deadline) {
-			tb.Fatalf("the campaign does not end: %+v, %v", st, err)
-		}
+	for made := int64(-1); st == nil || st.State == Running; made = st.Ranges {
+		suite.Succeeds(tb, "the next range of a campaign", func() (err error) {
+			if st, err = s.Status(context.Background(), id); err == nil && st.State == Running && st.Ranges == made {
+				err = fmt.Errorf("%+v", st)
+			}
+			return err
+		})
 	}
+	return st
 }
 
 // wantAlone wants what one process would have found, and each range once.

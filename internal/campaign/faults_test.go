@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
@@ -223,28 +224,22 @@ func TestFaults(t *testing.T) {
 // create begins a campaign, whatever the database is doing.
 func (f *fleet) create(d Definition) int64 {
 	f.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		id, err := f.store.Create(context.Background(), d)
-		if err == nil {
-			return id
-		}
-		if time.Now().After(deadline) {
-			f.t.Fatal(err)
-		}
-	}
+	var id int64
+	suite.Succeeds(f.t, "a campaign to begin", func() (err error) {
+		id, err = f.store.Create(context.Background(), d)
+		return err
+	})
+	return id
 }
 
 func (f *fleet) status(id int64) *Status {
 	f.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		st, err := f.store.Status(context.Background(), id)
-		if err == nil {
-			return st
-		}
-		if time.Now().After(deadline) {
-			f.t.Fatal(err)
-		}
-	}
+	var st *Status
+	suite.Succeeds(f.t, "the state of a campaign", func() (err error) {
+		st, err = f.store.Status(context.Background(), id)
+		return err
+	})
+	return st
 }
 
 // TestZombie has a worker that falls silent in the middle of a range, and stores what came of it when another one
@@ -274,7 +269,7 @@ func TestZombie(t *testing.T) {
 	})
 	zombie := work(t, silent, 1)
 	defer zombie.Stop()
-	first := <-taken
+	first := suite.Receive(t, "the begin of a range", taken)
 	fell := time.Now()
 	// The other one makes all ranges but the last: so the campaign goes on.
 	last := make(chan struct{})
@@ -287,7 +282,7 @@ func TestZombie(t *testing.T) {
 	defer other.Stop()
 	const by = "select worker from redlock_sim.result where campaign = $1 and range = $2"
 	var worker string
-	until(t, "the range is taken over", func() bool {
+	suite.Eventually(t, "another to take the range over", func() bool {
 		return s.pool.QueryRow(ctx, by, id, int64(first/d.RangeRuns)).Scan(&worker) == nil
 	})
 	var priority int
@@ -296,20 +291,11 @@ func TestZombie(t *testing.T) {
 	}
 	t.Logf("taken over and made within %v", time.Since(fell))
 	close(wake)
-	until(t, "the zombie has stored its result", func() bool { return zombie.ranges.Load() > 0 })
+	suite.Eventually(t, "the result of the zombie", func() bool { return zombie.ranges.Load() > 0 })
 	if err := s.pool.QueryRow(ctx, by, id, int64(first/d.RangeRuns)).Scan(&worker); err != nil || worker != other.ID {
 		t.Errorf("the range counts as made by %s, want %s (%v)", worker, other.ID, err)
 	}
 	close(last)
 	over(t, s, id)
 	wantAlone(t, s, id, &d)
-}
-
-func until(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !f(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
 }

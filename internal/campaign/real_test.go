@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/shard"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // audited is an audit of a lock program in so many shards.
@@ -116,7 +117,7 @@ func TestShardGoesWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-tried
+	suite.Receive(t, "the first try", tried)
 	workReal(t, s, doer("d1", func(context.Context, shard.Shard) (*Brought, error) {
 		return &Brought{Packed: []byte("x"), Runs: 1}, nil
 	}))
@@ -147,10 +148,10 @@ func TestShardEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := workReal(t, s, doer("d1", long))
-	<-begun
+	suite.Receive(t, "the begin of a shard", begun)
 	first.Stop()
 	workReal(t, s, doer("d1", long))
-	<-begun
+	suite.Receive(t, "the begin of a shard", begun)
 	if err := s.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestShardEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-begun // the worker is free for it
+	suite.Receive(t, "the begin of the next, for which the worker is free", begun)
 	if err := s.Cancel(t.Context(), next); err != nil {
 		t.Fatal(err)
 	}
@@ -230,9 +231,8 @@ func TestShardForAWorkerOfTheVirtualWorld(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Stop()
-	for err := range told {
-		if err != nil && strings.Contains(err.Error(), "does no shards") {
-			return
-		}
-	}
+	suite.Eventually(t, "the refusal", func() bool {
+		err := suite.Receive(t, "a trouble of the worker", told)
+		return err != nil && strings.Contains(err.Error(), "does no shards")
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // TestOtherBuild leaves alone what another build has begun.
@@ -67,11 +68,11 @@ func TestCancel(t *testing.T) {
 	}
 	w := work(t, s, 2)
 	defer w.Stop()
-	<-begun
+	suite.Receive(t, "the begin of a range", begun)
 	if err := s.Cancel(ctx, id); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the queue is empty", func() bool {
+	suite.Eventually(t, "an empty queue", func() bool {
 		var left int
 		return s.pool.QueryRow(ctx, "select count(*) from redlock_sim.river_job where state not in ('completed', 'cancelled')").Scan(&left) == nil && left == 0
 	})
@@ -100,7 +101,7 @@ func TestStop(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	w := work(t, s, 2)
-	<-begun
+	suite.Receive(t, "the begin of a range", begun)
 	w.Stop()
 	var waiting, attempts int
 	if err := s.pool.QueryRow(ctx, "select count(*), max(attempt) from redlock_sim.river_job where state = 'available'").Scan(&waiting, &attempts); err != nil || waiting != 6 || attempts != 0 {
@@ -129,7 +130,7 @@ func TestJobThatNeverArrived(t *testing.T) {
 	})
 	w := work(t, s, 1)
 	defer w.Stop()
-	<-begun
+	suite.Receive(t, "the begin of a range", begun)
 	tag, err := s.pool.Exec(ctx, `update redlock_sim.river_job set state = 'running', attempt = 1, attempted_at = now(), attempted_by = array[$1]
 		where id = (select max(id) from redlock_sim.river_job where state = 'available')`, w.ID)
 	if err != nil || tag.RowsAffected() != 1 {
@@ -157,7 +158,7 @@ func TestJobOfALongRange(t *testing.T) {
 	wait(t, s, &d, func(uint64, uint64) { <-goOn })
 	w := work(t, s, 2)
 	defer w.Stop()
-	until(t, "the worker has told of its jobs for three beats", func() bool {
+	suite.Eventually(t, "the worker to tell of its jobs for three beats", func() bool {
 		var so bool
 		err := s.pool.QueryRow(ctx, "select cardinality(jobs) = 2 and seen_at > started_at + $1::interval from redlock_sim.worker", 3*timing.beat()).Scan(&so)
 		return err == nil && so

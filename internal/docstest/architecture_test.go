@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 const module = "github.com/redlock-sim/redlock-sim"
@@ -64,7 +65,7 @@ func TestArchitecture(t *testing.T) {
 	t.Parallel()
 	list := exec.Command("go", "list", "-f", `{{if .GoFiles}}{{.ImportPath}} {{join .Imports " "}}{{end}}`, "./...")
 	list.Dir = docstest.Root(t)
-	out, err := list.Output()
+	out, err := suite.Output(t, list)
 	if err != nil {
 		t.Fatal(err)
 	}

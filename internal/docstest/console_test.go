@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 func TestShows(t *testing.T) {
@@ -62,7 +63,7 @@ func TestScript(t *testing.T) {
 		"true # exit code 1\n":                              false,
 		"for i in 1 2\ndo\n  true\ndone\n":                  true,
 	} {
-		err := exec.Command("sh", "-e", "-c", docstest.Script(docstest.Block{Language: "sh", Text: text})).Run()
+		err := suite.Run(t, exec.Command("sh", "-e", "-c", docstest.Script(docstest.Block{Language: "sh", Text: text})))
 		if (err == nil) != want {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // legalLogs are the etcd logs that are linearizable according to porcupine's own
@@ -21,7 +22,7 @@ var legalLogs = map[int]bool{2: true, 5: true, 7: true, 18: true, 25: true, 31: 
 // porcupineData is the folder of porcupine's test data in the module cache.
 func porcupineData(t testing.TB) string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/anishathalye/porcupine").Output()
+	out, err := suite.Output(t, exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/anishathalye/porcupine"))
 	if err != nil {
 		t.Fatalf("porcupine's module cannot be found: %v", err)
 	}

@@ -3,7 +3,8 @@ package machine
 import (
 	"os/exec"
 	"testing"
-	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 func TestAnOwnerIsGoneWhenItsProcessIs(t *testing.T) {
@@ -47,11 +48,7 @@ func TestAnOwnerIsGoneWhenItsProcessIs(t *testing.T) {
 		t.Error("an owner outlived its machine's boot")
 	}
 	_ = child.Process.Kill()
-	for deadline := time.Now().Add(5 * time.Second); !its.Gone(me); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("a process that has ended and has not been waited for is not gone")
-		}
-	}
+	suite.Eventually(t, "an ended process to be gone that has not been waited for", func() bool { return its.Gone(me) })
 	_ = child.Wait()
 	if !its.Gone(me) {
 		t.Error("a process that has ended is not gone")

@@ -5,6 +5,9 @@ import (
 	"net/netip"
 	"os"
 	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // whoIs is every way to tell the owner of a socket.
@@ -72,6 +75,7 @@ func connect(t testing.TB, l net.Listener) (in, out net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(suite.Patience))
 	if in, err = l.Accept(); err != nil {
 		t.Fatal(err)
 	}

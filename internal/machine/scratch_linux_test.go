@@ -10,7 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // roleVariable makes the test's program a process that is going to be killed.
@@ -70,7 +71,8 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	var line string
+	suite.Returns(t, "what the process has made", func() { line, err = bufio.NewReader(out).ReadString('\n') })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,7 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 	}
 	t.Cleanup(func() { _, _ = shell.Process.Kill(), shell.Wait() })
 	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
+	_ = suite.Ends(t, cmd)
 	found, err := Clean(false)
 	if err != nil || found.Folders < 1 || found.Processes < 2 {
 		t.Errorf("found %v (%v)", found, err)
@@ -154,14 +156,7 @@ func TestAGroupEndsWithItsFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if !lives(pid) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("what it started lives on:", syscall.Kill(pid, 0))
-		}
-	}
+	suite.Eventually(t, "the end of what it started", func() bool { return !lives(pid) })
 }
 
 // The path of PostgreSQL's socket, the longest below a scratch folder, fits into a socket's address.

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // A whole family stops, goes on and ends as one, whatever sessions its members have
@@ -27,14 +29,12 @@ func TestTreeIsStruckAsOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(KillOrphans)
-	if line, err := bufio.NewReader(out).ReadString('\n'); strings.TrimSpace(line) != "ready" {
+	var line string
+	suite.Returns(t, "the family to be ready", func() { line, err = bufio.NewReader(out).ReadString('\n') })
+	if strings.TrimSpace(line) != "ready" {
 		t.Fatal(line, err)
 	}
-	for deadline := time.Now().Add(time.Minute); len(descendants(c.PID())) < 4; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the family is not complete")
-		}
-	}
+	suite.Eventually(t, "the whole family", func() bool { return len(descendants(c.PID())) >= 4 })
 	if err := StopTree(c); err != nil {
 		t.Fatal(err)
 	}
@@ -53,11 +53,7 @@ func TestTreeIsStruckAsOne(t *testing.T) {
 	if err := ResumeTree(c); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); standsStill(c.PID()); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not go on")
-		}
-	}
+	suite.Eventually(t, "the first of them to go on", func() bool { return !standsStill(c.PID()) })
 	KillTree(c)
 	KillOrphans()
 	for _, pid := range members {

@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/node"
 	"github.com/redlock-sim/redlock-sim/internal/resp"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server/servertest"
 )
 
@@ -101,13 +102,10 @@ func (c *peer) write(t rapid.TB, words []string) {
 	}
 }
 
-// patience is how long a test waits for what the model says that the server sends.
-const patience = 20 * time.Second
-
-// messages reads so many of the server.
+// messages reads so many of the server: what the model says that it sends.
 func (c *peer) messages(t rapid.TB, n int) (list [][]byte) {
 	t.Helper()
-	_ = c.SetReadDeadline(time.Now().Add(patience))
+	_ = c.SetReadDeadline(time.Now().Add(suite.Patience))
 	for {
 		var more [][]byte
 		more, c.in = split(t, c.in, n-len(list))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // script is a lock program in sh: read takes a line, and what it prints goes to us.
@@ -107,11 +108,7 @@ func TestEndlessOutputIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(strings.Join(p.log.Last(), " "), "done"); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it never came to its end")
-		}
-	}
+	suite.Eventually(t, "the end of its output", func() bool { return strings.Contains(strings.Join(p.log.Last(), " "), "done") })
 	p.Kill()
 	if log.Len() > maxLog+1000 || !strings.Contains(log.String(), "the log is full") {
 		t.Errorf("%d bytes in the log", log.Len())
@@ -150,7 +147,7 @@ func TestTheEndIsTheProgramsOwn(t *testing.T) {
 	if err := p.Setup(context.Background(), Setup{}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), suite.Patience)
 	defer cancel()
 	if _, err := p.Acquire(ctx, 0); err == nil || !strings.Contains(err.Error(), "exit status 4") {
 		t.Error(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 func TestPagesAreQuietInABrowser(t *testing.T) {
@@ -165,7 +166,7 @@ func pdfPages(t *testing.T, pdf []byte) int {
 	if path, err := exec.LookPath("pdfinfo"); err == nil {
 		cmd := exec.Command(path, "-")
 		cmd.Stdin = bytes.NewReader(pdf)
-		out, err := cmd.Output()
+		out, err := suite.Output(t, cmd)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 )
 
-func suite() []*report.Result {
+func suiteResults() []*report.Result {
 	return []*report.Result{reporttest.GCPause(), reporttest.Unexpected(), reporttest.Undecided(), reporttest.Failed()}
 }
 
@@ -35,7 +35,7 @@ func junit(t *testing.T, results []*report.Result, o report.JUnitOptions) string
 }
 
 func TestJUnitGolden(t *testing.T) {
-	golden(t, "suite.junit.xml", []byte(junit(t, suite(), report.JUnitOptions{})))
+	golden(t, "suite.junit.xml", []byte(junit(t, suiteResults(), report.JUnitOptions{})))
 }
 
 func TestJUnitCounts(t *testing.T) {
@@ -53,7 +53,7 @@ func TestJUnitCounts(t *testing.T) {
 		{true, totals{Tests: 19, Failures: 1, Errors: 1, Skipped: 1}},
 	} {
 		var got totals
-		if err := xml.Unmarshal([]byte(junit(t, suite(), report.JUnitOptions{AllowUndecided: c.allow})), &got); err != nil {
+		if err := xml.Unmarshal([]byte(junit(t, suiteResults(), report.JUnitOptions{AllowUndecided: c.allow})), &got); err != nil {
 			t.Fatal(err)
 		}
 		if got != c.want {
@@ -80,7 +80,7 @@ func TestJUnitOfHostileText(t *testing.T) {
 }
 
 func TestMarkdownGolden(t *testing.T) {
-	golden(t, "suite.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, suite()) })))
+	golden(t, "suite.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, suiteResults()) })))
 }
 
 func TestMarkdownOfHostileText(t *testing.T) {
@@ -106,7 +106,7 @@ func github(t *testing.T, results ...*report.Result) []string {
 }
 
 func TestGitHubAnnotatesOnlyTheUnexpected(t *testing.T) {
-	lines := github(t, suite()...)
+	lines := github(t, suiteResults()...)
 	if len(lines) != 1 {
 		t.Fatalf("%d annotations, want 1: %q", len(lines), lines)
 	}
@@ -149,7 +149,7 @@ func TestGitHubOfHostileText(t *testing.T) {
 
 func entries() []report.IndexEntry {
 	var list []report.IndexEntry
-	for _, r := range append(suite(), reporttest.Hostile(), &report.Result{Scenario: "bare"}) {
+	for _, r := range append(suiteResults(), reporttest.Hostile(), &report.Result{Scenario: "bare"}) {
 		link := r.Scenario + "/20261120-204501-42/report.html"
 		if r.Scenario == "bare" {
 			link = "javascript:alert(1)"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/serve"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // A pipe would be waited for without end: the test ends, or runs into its time limit.
@@ -107,5 +108,5 @@ func TestFileThatIsSwapped(t *testing.T) {
 		}
 	}
 	close(stop)
-	swapping.Wait()
+	suite.Returns(t, "the end of the swaps", swapping.Wait)
 }

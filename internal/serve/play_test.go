@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/serve"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // A report leads to the playground where there is one, with its own scenario; else it names the command.
@@ -38,7 +39,7 @@ func TestPlay(t *testing.T) {
 	go func() {
 		done <- serve.Play(ctx, "127.0.0.1:0", []byte("<title>here</title>"), "default-src 'none'", func(url string) { address <- url })
 	}()
-	url := <-address
+	url := suite.Receive(t, "the address", address)
 	for _, c := range []struct {
 		path, host string
 		code       int
@@ -48,7 +49,7 @@ func TestPlay(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Host = c.host
-		res, err := http.DefaultClient.Do(r)
+		res, err := (&http.Client{Timeout: suite.Patience}).Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +60,7 @@ func TestPlay(t *testing.T) {
 		_ = res.Body.Close()
 	}
 	cancel()
-	if err := <-done; err != nil {
+	if err := suite.Receive(t, "its end", done); err != nil {
 		t.Error(err)
 	}
 	if err := serve.Play(context.Background(), "0.0.0.0:0", nil, "", nil); err == nil {

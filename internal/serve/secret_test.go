@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/serve"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // browser keeps cookies as browsers do: by the host, whatever the port.
@@ -18,7 +19,7 @@ func browser(t testing.TB) *http.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &http.Client{Jar: jar}
+	return &http.Client{Jar: jar, Timeout: suite.Patience}
 }
 
 func visit(t testing.TB, b *http.Client, target string) (status int, at *url.URL) {

@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/serve"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // put stores a result as a run leaves it behind.
@@ -330,7 +331,7 @@ func TestRunListensOnLoopbackOnly(t *testing.T) {
 			urls <- u
 		})
 	}()
-	res, err := browser(t).Get(<-urls + "?token=" + h.Token())
+	res, err := browser(t).Get(suite.Receive(t, "the address", urls) + "?token=" + h.Token())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +341,7 @@ func TestRunListensOnLoopbackOnly(t *testing.T) {
 		t.Errorf("got %s", res.Status)
 	}
 	cancel()
-	if err := <-done; err != nil {
+	if err := suite.Receive(t, "its end", done); err != nil {
 		t.Errorf("stopping: %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
@@ -74,7 +75,9 @@ func (k *talk) say(list ...any) {
 // hear reads the next message.
 func (k *talk) hear(want client.MessageType) (m client.Message) {
 	k.t.Helper()
-	if !k.lines.Scan() {
+	var heard bool
+	suite.Returns(k.t, "the message "+string(want), func() { heard = k.lines.Scan() })
+	if !heard {
 		k.t.Fatalf("heard the end (%v): want %s", k.lines.Err(), want)
 	}
 	if err := json.Unmarshal(k.lines.Bytes(), &m); err != nil || m.Type != want {
@@ -86,13 +89,7 @@ func (k *talk) hear(want client.MessageType) (m client.Message) {
 // end is what the client ends with.
 func (k *talk) end() error {
 	k.t.Helper()
-	select {
-	case err := <-k.ended:
-		return err
-	case <-time.After(20 * time.Second):
-		k.t.Fatal("the client goes on")
-		return nil
-	}
+	return suite.Receive(k.t, "the end of the client", k.ended)
 }
 
 // setup is for a client whose only node, and whose resource, nobody serves.

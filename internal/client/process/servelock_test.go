@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/resp"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 func beginLock(t *testing.T, c lock.Config) *talk {
@@ -208,7 +209,7 @@ func newFakeNode(t *testing.T, set string) *fakeNode {
 			serving.Go(func() { n.serve(c) })
 		}
 	})
-	t.Cleanup(serving.Wait)
+	t.Cleanup(func() { suite.Returns(t, "the end of the node's connections", serving.Wait) })
 	t.Cleanup(func() { _ = l.Close() })
 	return n
 }

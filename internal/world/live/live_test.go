@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
@@ -37,11 +38,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/redlock-sim/redlock-sim/internal/machine.onStarterThread.func1.1"))
 }
 
-// spec is a world of n nodes and two clients with a Redlock.
+// spec is a world of n nodes and two clients with a Redlock. Its times are long: a busy machine takes its time.
+// A test that waits for them in vain makes them shorter.
 func spec(t testing.TB, n int) world.Spec {
 	s := world.Spec{
 		Name: t.Name(), Dir: t.TempDir(), Seed: 1, Clients: []string{"c1", "c2"},
-		Lock: lock.Config{Algorithm: "redlock", Key: "lock", TTL: time.Second, NodeTimeout: 200 * time.Millisecond,
+		Lock: lock.Config{Algorithm: "redlock", Key: "lock", TTL: time.Minute, NodeTimeout: 5 * time.Second,
 			FanOut: lock.AtOnce, Drift: lock.Drift{DriftFactor: 0.01, DriftConstant: 2 * time.Millisecond}, Retry: lock.Retry{Attempts: 1}},
 		Resource: resource.Config{Kind: resource.Register, Key: "resource", Fence: resource.NoFence},
 		Points:   []string{workload.BeforeWrite},
@@ -127,6 +129,18 @@ func mustOK(t testing.TB, w *live.World, name string, f history.F) client.Answer
 	return a
 }
 
+// isGranted has a client ask for the lock until it gets it.
+func isGranted(t testing.TB, w *live.World, name string) (a client.Answer) {
+	t.Helper()
+	suite.Succeeds(t, "the lock for "+name, func() error {
+		if a = do(w, name, history.Acquire); a.Type != history.OK {
+			return fmt.Errorf("%v %s", a.Type, a.Error)
+		}
+		return nil
+	})
+	return a
+}
+
 func TestASectionLeavesItsTraces(t *testing.T) {
 	t.Parallel()
 	o := &observed{}
@@ -135,7 +149,7 @@ func TestASectionLeavesItsTraces(t *testing.T) {
 	if len(a.Value.Nodes()) != 3 || !a.Value.ValidUntil().IsSet() {
 		t.Errorf("grant: %+v", a.Value)
 	}
-	if left := time.Duration(a.Value.ValidUntil().V()) - w.Now(); left <= 0 || left > time.Second {
+	if left := time.Duration(a.Value.ValidUntil().V()) - w.Now(); left <= 0 || left > time.Minute {
 		t.Errorf("the promise lasts %v", left)
 	}
 	if refused := do(w, "c2", history.Acquire); refused.Type != history.Fail {
@@ -180,7 +194,9 @@ func TestAPausedClientDoesNothing(t *testing.T) {
 	mustOK(t, w, "c1", history.Acquire)
 	answered := make(chan client.Answer, 1)
 	go func() { answered <- do(w, "c1", history.Write) }()
-	paused.Wait(0)
+	if !paused.Wait(suite.Patience) {
+		t.Fatal("c1 never came to its write")
+	}
 	// Everybody else goes on, and sees that nothing was written.
 	for range 20 {
 		if a := do(w, "c2", history.Read); a.Value.Number.V() != 0 {
@@ -193,7 +209,7 @@ func TestAPausedClientDoesNothing(t *testing.T) {
 	if err := w.Resume("c1"); err != nil {
 		t.Fatal(err)
 	}
-	if a := <-answered; a.Type != history.OK {
+	if a := suite.Receive(t, "the answer of c1", answered); a.Type != history.OK {
 		t.Errorf("after the pause: %+v", a)
 	}
 	if a := mustOK(t, w, "c2", history.Read); a.Value.Number.V() != 1 {
@@ -204,7 +220,7 @@ func TestAPausedClientDoesNothing(t *testing.T) {
 func TestAPausedNodeDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	s := spec(t, 3)
-	s.Lock.NodeTimeout = 50 * time.Millisecond
+	s.Lock.NodeTimeout = time.Second
 	w := open(t, s, &observed{})
 	if err := w.Pause("B"); err != nil {
 		t.Fatal(err)
@@ -230,7 +246,7 @@ func links(w *live.World, from string, to ...string) []world.Link {
 func TestACutIsAsymmetricBetweenClients(t *testing.T) {
 	t.Parallel()
 	s := spec(t, 5)
-	s.Lock.NodeTimeout = 50 * time.Millisecond
+	s.Lock.NodeTimeout = time.Second
 	w := open(t, s, &observed{})
 	lift, err := w.Disturb(links(w, "c1", "C", "D", "E"), world.Disturbance{Kind: world.Cut, Direction: world.Both})
 	if err != nil {
@@ -259,7 +275,9 @@ func TestAHeldWriteArrivesWhenTheHoldEnds(t *testing.T) {
 	}
 	answered := make(chan client.Answer, 1)
 	go func() { answered <- do(w, "c1", history.Write) }()
-	atWrite.Wait(0)
+	if !atWrite.Wait(suite.Patience) {
+		t.Fatal("c1 never came to its write")
+	}
 	for range 20 {
 		if a := mustOK(t, w, "c2", history.Read); a.Value.Number.V() != 0 {
 			t.Fatal("a held message arrived")
@@ -268,7 +286,7 @@ func TestAHeldWriteArrivesWhenTheHoldEnds(t *testing.T) {
 	if err := lift(); err != nil {
 		t.Fatal(err)
 	}
-	if a := <-answered; a.Type != history.OK {
+	if a := suite.Receive(t, "the answer of c1", answered); a.Type != history.OK {
 		t.Errorf("after the hold: %+v", a)
 	}
 }
@@ -279,7 +297,7 @@ func TestAHeldReleaseArrivesAfterTheClientGaveUp(t *testing.T) {
 	t.Parallel()
 	o := &observed{}
 	s := spec(t, 1)
-	s.Lock.NodeTimeout = 30 * time.Millisecond
+	s.Lock.NodeTimeout = time.Second
 	w := open(t, s, o)
 	mustOK(t, w, "c1", history.Acquire)
 	lift, err := w.Disturb(links(w, "c1", "A"), world.Disturbance{Kind: world.Hold, Direction: world.Requests})
@@ -292,14 +310,9 @@ func TestAHeldReleaseArrivesAfterTheClientGaveUp(t *testing.T) {
 	if err := lift(); err != nil {
 		t.Fatal(err)
 	}
-	deleted := func() bool {
+	suite.Eventually(t, "the held release", func() bool {
 		return len(o.find(func(e history.Event) bool { return e.F == history.KeyDeleted })) == 1
-	}
-	for deadline := time.Now().Add(5 * time.Second); !deleted(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the held release never arrived")
-		}
-	}
+	})
 }
 
 // A client whose connection is stalled gets through on a new one; what it had sent
@@ -308,7 +321,7 @@ func TestAStalledReleaseIsOvertaken(t *testing.T) {
 	t.Parallel()
 	o := &observed{}
 	s := spec(t, 1)
-	s.Lock.TTL = time.Minute
+	s.Lock.NodeTimeout = time.Second
 	s.Lock.Mistakes.SameValue = true
 	w := open(t, s, o)
 	deleted := func() int {
@@ -322,13 +335,7 @@ func TestAStalledReleaseIsOvertaken(t *testing.T) {
 	if a := do(w, "c1", history.Release); a.Type != history.Info {
 		t.Errorf("a release whose answer never came: %+v", a)
 	}
-	a := do(w, "c1", history.Acquire) // its own key is in the way, which the clean-up removes
-	for deadline := time.Now().Add(5 * time.Second); a.Type != history.OK && time.Now().Before(deadline); {
-		a = do(w, "c1", history.Acquire)
-	}
-	if a.Type != history.OK {
-		t.Fatalf("on a new connection: %+v", a)
-	}
+	isGranted(t, w, "c1") // its own key is in the way, which the clean-up removes
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -336,11 +343,7 @@ func TestAStalledReleaseIsOvertaken(t *testing.T) {
 	if err := lift(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(5 * time.Second); deleted() == before; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the stalled release never arrived")
-		}
-	}
+	suite.Eventually(t, "the stalled release", func() bool { return deleted() != before })
 }
 
 func TestANodesClockMovesAndComesBack(t *testing.T) {
@@ -349,7 +352,6 @@ func TestANodesClockMovesAndComesBack(t *testing.T) {
 		t.Skip("libfaketime is not installed")
 	}
 	s := spec(t, 1)
-	s.Lock.TTL = time.Minute
 	s.Needs = []world.Power{world.NodeClockPower}
 	o := &observed{}
 	w := open(t, s, o)
@@ -396,7 +398,6 @@ func TestReplicasFollowAndTakeOver(t *testing.T) {
 	t.Parallel()
 	s := spec(t, 2)
 	s.Replicated = true
-	s.Lock.TTL = time.Minute
 	w := open(t, s, &observed{})
 	lift, err := w.Disturb(links(w, "B", "A"), world.Disturbance{Kind: world.Hold, Direction: world.Both})
 	if err != nil {
@@ -409,14 +410,7 @@ func TestReplicasFollowAndTakeOver(t *testing.T) {
 	if err := w.Promote("B"); err != nil {
 		t.Fatal(err)
 	}
-	// The replica never heard of c1's key.
-	a := do(w, "c2", history.Acquire)
-	for deadline := time.Now().Add(5 * time.Second); a.Type != history.OK && time.Now().Before(deadline); {
-		a = do(w, "c2", history.Acquire)
-	}
-	if a.Type != history.OK {
-		t.Errorf("after the failover: %+v", a)
-	}
+	isGranted(t, w, "c2") // the replica never heard of c1's key
 	if err := lift(); err != nil {
 		t.Fatal(err)
 	}

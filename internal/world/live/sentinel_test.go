@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
 )
@@ -20,21 +21,11 @@ func watched(t *testing.T, o *observed) *live.World { return open(t, watchedSpec
 // watchedSpec has sentinels that are patient: a busy machine must look like no dead server.
 func watchedSpec(t *testing.T) world.Spec {
 	s := spec(t, 3)
-	s.Lock = lock.Config{Algorithm: "set-nx-px", Key: "lock", TTL: time.Minute, NodeTimeout: 300 * time.Millisecond, Retry: lock.Retry{Attempts: 1}}
+	s.Lock = lock.Config{Algorithm: "set-nx-px", Key: "lock", TTL: time.Minute, NodeTimeout: 2 * time.Second, Retry: lock.Retry{Attempts: 1}}
 	s.Replicated = true
 	s.Sentinel = &world.Sentinel{Names: []string{"s1", "s2", "s3"}, Quorum: 2, DownAfter: 2 * time.Second, FailoverTimeout: 3 * time.Second}
 	s.Needs = []world.Power{world.HoldPower, world.CrashPower, world.PausePower}
 	return s
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, met func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !met(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("in vain: %s", what)
-		}
-	}
 }
 
 // primaryOf is the server that a sentinel takes for the primary.
@@ -80,7 +71,7 @@ func switches(t *testing.T, w *live.World, o *observed) {
 		t.Fatal(err)
 	}
 	var second string
-	until(t, "c2 is granted the lock at a new primary", func() bool {
+	suite.Eventually(t, "c2 is granted the lock at a new primary", func() bool {
 		a := do(w, "c2", history.Acquire)
 		second = a.Value.Owner
 		return a.Type == history.OK
@@ -105,7 +96,7 @@ func switches(t *testing.T, w *live.World, o *observed) {
 	if err := w.Restart("A", world.KeepData); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "A follows the new primary, and has its key", func() bool {
+	suite.Eventually(t, "A follows the new primary, and has its key", func() bool {
 		return len(o.find(is("A", history.KeySet, second))) > 0
 	})
 }
@@ -122,7 +113,7 @@ func TestSentinelsOfAMinority(t *testing.T) {
 	if err := w.Kill("A"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "s1 sees A down", func() bool {
+	suite.Eventually(t, "s1 sees A down", func() bool {
 		about, err := w.AskSentinel("s1", "master", "primary")
 		flags := fmt.Sprint(about...)
 		return err == nil && strings.Contains(flags, "s_down") && !strings.Contains(flags, "o_down")
@@ -135,7 +126,7 @@ func TestSentinelsOfAMinority(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "all switch", func() bool {
+	suite.Eventually(t, "all switch", func() bool {
 		return !slices.ContainsFunc([]string{"s1", "s2", "s3"}, func(s string) bool { return primaryOf(t, w, s) == "A" })
 	})
 }

@@ -2,13 +2,13 @@ package virtual
 
 import (
 	"context"
+	"fmt"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/server/servertest"
 )
 
 // persisted reads a field of INFO persistence.
@@ -18,11 +18,12 @@ func (r *realRedis) persisted(field string) string { return r.Info("persistence"
 // it runs ten times a second, whatever the clock shows.
 func (r *realRedis) settle(t rapid.TB, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(servertest.Patience); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("redis-server never came to rest: %s changes unsaved", r.persisted("rdb_changes_since_last_save"))
+	suite.Succeeds(t, "redis-server to come to rest", func() error {
+		if done() {
+			return nil
 		}
-	}
+		return fmt.Errorf("%s changes are unsaved", r.persisted("rdb_changes_since_last_save"))
+	})
 }
 
 // TestRestartIsRedisWithSnapshots: a real server and the model's node save at the

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // beside are the packages whose code runs inside the world as well.
@@ -53,7 +55,7 @@ var (
 // goroot is where the sources of the standard library are: a program built with -trimpath does not know it.
 func goroot(t *testing.T) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	out, err := suite.Output(t, exec.Command("go", "env", "GOROOT"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // A client that says more than it may, or what makes no sense, ends its own conversation, and
@@ -39,9 +40,9 @@ func TestClientCannotExhaustTheRun(t *testing.T) {
 		p.run = &Clients{Ctx: t.Context(), Time: &machine.RunTime{}, Background: &background,
 			Record: func(history.Event) { recorded++ }, AtPoint: func(string, string) { <-leave }}
 		p.lines.Buffer(nil, client.MaxMessage)
-		p.Listen()
+		suite.Returns(t, "the end of the conversation", p.Listen)
 		close(leave)
-		background.Wait()
+		suite.Returns(t, "the end of what it began", background.Wait)
 		if p.why == nil || !strings.Contains(p.why.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, p.why, c.want)
 		}

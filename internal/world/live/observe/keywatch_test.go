@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -204,11 +205,7 @@ func TestTheStreamOfARealServer(t *testing.T) {
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	admin := server.AdminClient(server.Door{Address: address})
 	t.Cleanup(func() { _ = admin.Close() })
-	for deadline := time.Now().Add(10 * time.Second); admin.Ping(context.Background()).Err() != nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("redis-server does not answer")
-		}
-	}
+	suite.Succeeds(t, "an answer of redis-server", func() error { return admin.Ping(context.Background()).Err() })
 	n := &server.Node{Name: "A", Admin: admin}
 	rapid.Check(t, func(t *rapid.T) { followRealServer(t, n, server.Door{Address: address}) })
 }
@@ -247,19 +244,15 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door) {
 		n.Admin.Do(ctx, args...)
 		time.Sleep(time.Duration(rapid.IntRange(0, 1500).Draw(t, "us")) * time.Microsecond)
 	}
-	for again := true; again; {
-		mark, shown := m.mark()
-		n.Admin.Echo(ctx, mark)
-		<-shown
-		again = k.settle(ctx)
-	}
+	suite.Eventually(t, "the key's end to be clear", func() bool {
+		awaitMark(t, m, n)
+		return !k.settle(ctx)
+	})
 	before, err := lookAt(ctx, n, "lock", "end")
 	if err != nil {
 		return // it holds what a look does not read
 	}
-	mark, shown := m.mark()
-	n.Admin.Echo(ctx, mark)
-	<-shown
+	awaitMark(t, m, n)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if got := k.replay.Key; got.Holds != command.Unclear {
@@ -268,6 +261,14 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door) {
 			t.Fatalf("the server has %+v, the replay %+v after %v", before, got, events)
 		}
 	}
+}
+
+// awaitMark waits until the stream has shown all that came before now.
+func awaitMark(t *rapid.T, m *monitor, n *server.Node) {
+	t.Helper()
+	mark, shown := m.mark()
+	n.Admin.Echo(context.Background(), mark)
+	suite.Receive(t, "a mark in the stream", shown)
 }
 
 // fitsNow compares a replay with what a look found a moment ago.

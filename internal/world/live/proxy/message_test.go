@@ -18,6 +18,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/resp"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -216,6 +217,7 @@ func TestEachDirectionKnowsItsConnection(t *testing.T) {
 					t.Error(err)
 					return
 				}
+				_ = c.SetDeadline(time.Now().Add(suite.Patience))
 				word := fmt.Sprintf("%d-%d", client, n)
 				_, _ = io.WriteString(c, command("GET "+word))
 				if r.IntN(3) > 0 { // the others leave at once
@@ -228,7 +230,7 @@ func TestEachDirectionKnowsItsConnection(t *testing.T) {
 			}
 		})
 	}
-	group.Wait()
+	suite.Returns(t, "all clients", group.Wait)
 	if wrong.Load() > 0 || right.Load() < clients*each/3 {
 		t.Errorf("%d answers were told with the right command, %d with another", right.Load(), wrong.Load())
 	}
@@ -459,11 +461,7 @@ func TestAnswersAreToldWhenTheyGoOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := net.Dial("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close() }()
+	c := dial(t, at)
 	send := func(words string) {
 		if _, err := io.WriteString(c, command(words)); err != nil {
 			t.Fatal(err)
@@ -480,9 +478,7 @@ func TestAnswersAreToldWhenTheyGoOn(t *testing.T) {
 		return len(told)
 	}
 	await := func(n int) {
-		for count() < n {
-			runtime.Gosched()
-		}
+		suite.Eventually(t, fmt.Sprint("command ", n), func() bool { return count() >= n })
 	}
 	link := []world.Link{{From: "c1", To: "A"}}
 	send("GET a")
@@ -502,13 +498,13 @@ func TestAnswersAreToldWhenTheyGoOn(t *testing.T) {
 	}
 	send("SET c 1")
 	for range 3 {
-		<-got
+		suite.Receive(t, "a command", got)
 	}
 	await(3)
 	_ = lift() // the connection breaks
 	for i, one := range told {
 		took := time.Duration(one.Answered.V() - one.Left)
-		if one.Answered.IsSet() != (i < 2) || i == 1 && took < late || i == 0 && (took <= 0 || took > 5*time.Second) || one.Connection != told[0].Connection {
+		if one.Answered.IsSet() != (i < 2) || i == 1 && took < late || i == 0 && (took <= 0 || took > suite.Patience) || one.Connection != told[0].Connection {
 			t.Errorf("command %d: %+v", i, one)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -42,7 +43,7 @@ func TestALinkLetsNobodyElseIn(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	if got := <-refused; !strings.HasPrefix(got, "c1A: it is user 65534's") || len(refused) > 0 || len(dialled) > 0 {
+	if got := suite.Receive(t, "a refusal", refused); !strings.HasPrefix(got, "c1A: it is user 65534's") || len(refused) > 0 || len(dialled) > 0 {
 		t.Errorf("refused %q and %d more; %d connections went on", got, len(refused), len(dialled))
 	}
 	if got := line(t, dial(t, at)); got != "A" {

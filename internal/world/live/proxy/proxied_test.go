@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // to dials an address.
@@ -35,7 +37,7 @@ func says(name string) Dial {
 // line is the next that a connection says; empty: it has ended.
 func line(t *testing.T, c net.Conn) string {
 	t.Helper()
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(suite.Patience))
 	text, err := bufio.NewReaderSize(c, 16).ReadString('\n')
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("nothing was said, and the connection is open")
@@ -50,6 +52,7 @@ func dial(t *testing.T, address string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(suite.Patience))
 	return c
 }
 
@@ -70,7 +73,7 @@ func TestASlowPartyHoldsUpNobodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	waits := dial(t, at)
-	<-begun
+	suite.Receive(t, "the first connection", begun)
 	if got := line(t, dial(t, at)); got != "A" {
 		t.Errorf("behind a slow connection: %q", got)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
 
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -274,13 +275,8 @@ func TestDisturbancesWhileConnectionsComeAndGo(t *testing.T) {
 			}
 		})
 	}
-	group.Wait()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	suite.Returns(t, "all connections and disturbances", group.Wait)
+	conn := dial(t, address)
 	if _, err := conn.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}

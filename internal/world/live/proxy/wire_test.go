@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/resp"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -73,12 +74,9 @@ func TestLinkNamesAndReadsConnections(t *testing.T) {
 	}
 	defer func() { _ = lift() }()
 	for n := 1; n <= 3; n++ {
-		c, err := net.Dial("tcp", at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := dial(t, at)
 		name := fmt.Sprintf("c1#%d", n)
-		if first := <-got; first != "CLIENT SETNAME "+name {
+		if first := suite.Receive(t, "a command", got); first != "CLIENT SETNAME "+name {
 			t.Fatalf("the first command is %q", first)
 		}
 		before := machine.Monotonic()
@@ -87,7 +85,7 @@ func TestLinkNamesAndReadsConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"HELLO 3 SETNAME " + name, "client setname " + name} {
-			if command := <-got; command != want {
+			if command := suite.Receive(t, want, got); command != want {
 				t.Errorf("%q, want %q", command, want)
 			}
 		}
@@ -97,7 +95,7 @@ func TestLinkNamesAndReadsConnections(t *testing.T) {
 			}
 		}
 		for _, want := range []string{"SET lock a\r\nb NX", "GET lock", "GET lock"} {
-			if command := <-got; command != want {
+			if command := suite.Receive(t, want, got); command != want {
 				t.Errorf("%q, want %q", command, want)
 			}
 		}
@@ -140,16 +138,14 @@ func TestLinkPassesWhatItCannotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := net.Dial("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close() }()
+	c := dial(t, at)
+	_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(suite.Patience))
 	s, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
+	_ = s.SetDeadline(time.Now().Add(suite.Patience))
 	preface := resp.AppendCommand(nil, "CLIENT", "SETNAME", "c1#1")
 	if _, err := c.Write([]byte("what is  this\"\r\n")); err != nil {
 		t.Fatal(err)

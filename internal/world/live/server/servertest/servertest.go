@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -28,9 +29,6 @@ type Redis struct {
 	clock            string
 	child            *machine.Child
 }
-
-// Patience is how long a test waits for a server on a machine that does much else.
-const Patience = 2 * time.Minute
 
 // Start starts a server with arguments of its own. Its clock shows epoch, in s since 1970.
 func Start(t *testing.T, epoch int64, args ...string) *Redis {
@@ -73,16 +71,13 @@ func (r *Redis) Launch(t rapid.TB) {
 		t.Fatal(err)
 	}
 	r.child = child
-	for deadline := time.Now().Add(Patience); ; time.Sleep(2 * time.Millisecond) {
-		switch err := r.ready(); {
-		case err == nil:
-			return
-		case child.Dead():
+	suite.Succeeds(t, "an answer of redis-server", func() error {
+		err := r.ready()
+		if err != nil && child.Dead() {
 			t.Fatalf("redis-server ended: %v", child.Err)
-		case time.Now().After(deadline):
-			t.Fatalf("redis-server does not answer: %v", err)
 		}
-	}
+		return err
+	})
 }
 
 // ready stops the expiry in the background. DEBUG answers while the server still loads

@@ -58,17 +58,17 @@ docker-image: setup ## Build the image for nodes in Docker from this machine's p
 setup-test:
 	@sh scripts/setup.sh test
 
-# Packages whose tests run real servers, clients and lock programs: one at a time, for they share
-# the machine with nobody.
-LIVE_TESTS := /cmd/sim$$|/campaign$$|/world/live|/conform|/program|/client|/machine|/trial|/serve
-
 .PHONY: test
-test: setup-test build ## Set up what the tests need, and run them all
-	ok=true; \
-	$(GO) test -timeout 60m $$($(GO) list ./... | grep -vE '$(LIVE_TESTS)') || ok=false; \
-	$(GO) test -p 1 -timeout 60m $$($(GO) list ./... | grep -E '$(LIVE_TESTS)') || ok=false; \
-	$$ok
-	for m in $(MODULES); do (cd $$m && $(GO) test ./...) || exit 1; done
+test: setup-test build ## Set up what the tests need, and run those that a change needs (5 minutes; SLICE=3 adds one eighth of the others)
+	$(GO) run ./scripts/suite $(if $(SLICE),-slice $(SLICE)) -modules '$(MODULES)'
+
+.PHONY: test-all
+test-all: setup-test build ## Run all tests: every page at every width, all pipelines, the race detector (an hour)
+	$(GO) run ./scripts/suite -all -modules '$(MODULES)'
+
+.PHONY: slow
+slow: ## Print the slowest tests and packages of the last make test or make test-all
+	@$(GO) run ./scripts/suite -slow .cache/suite/last.json
 
 .PHONY: newest
 newest: ## Build and test with every direct dependency at its newest, in a copy

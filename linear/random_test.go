@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/randomtest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // subject is a model with a way to make histories of it.
@@ -233,7 +233,7 @@ func proposeStock(r *rand.Rand, g *maker) Op {
 }
 
 // histories is how many random histories each subject is tried on.
-func histories(t *testing.T) int { return randomtest.Histories(t, 80_000, 3_000) }
+func histories(t *testing.T) int { return suite.Amount(t, 80_000, 3_000) }
 
 // TestAllWaysAgree: on random small histories the direct algorithms, the
 // frontier search and porcupine come to the same decision.

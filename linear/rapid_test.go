@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // drawOps draws operations with nothing to guide them but small numbers, so
@@ -83,10 +85,7 @@ func TestRapidTokens(t *testing.T) {
 func TestLeaseIsDisjointIntervals(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	tally := map[bool]int{}
-	rounds := 100_000
-	if testing.Short() {
-		rounds = 10_000
-	}
+	rounds := suite.Amount(t, 100_000, 10_000)
 	for range rounds {
 		var h History
 		var until []int64

@@ -41,9 +41,7 @@ func costs(t *testing.T, args string, more ...string) map[string]*checker.Cost {
 // TestCostIsTheSameInBothWorlds: a lock of sim sends the same commands in the virtual world, on
 // real servers, and as a lock program.
 func TestCostIsTheSameInBothWorlds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs real servers")
-	}
+	suite.All(t)
 	t.Parallel()
 	asProgram := []string{"--lock", "sim lock redlock"}
 	for world, got := range map[string]map[string]*checker.Cost{

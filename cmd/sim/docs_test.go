@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,12 +31,15 @@ import (
 
 // ownTests are the pages whose blocks another test follows.
 var ownTests = map[string]string{
-	"docs/adding-a-fault.md":    "internal/nemesis",
-	"docs/adding-a-lock.md":     "internal/lock",
-	"docs/adding-a-property.md": "internal/checker",
-	"docs/adding-a-workload.md": "internal/workload",
+	"docs/adding-a-fault.md":    "internal/docstest",
+	"docs/adding-a-lock.md":     "internal/docstest",
+	"docs/adding-a-property.md": "internal/docstest",
+	"docs/adding-a-workload.md": "internal/docstest",
 	"docs/locktest.md":          "locktest",
 }
+
+// long are the pages with commands that take long: make test looks at their words alone.
+var long = []string{"docs/audit.md", "docs/campaigns.md", "docs/cost.md", "docs/lock-protocol.md", "docs/project.md", "docs/your-own-lock.md"}
 
 // TestPages does what the pages say, each in a folder of its own outside the repository.
 // CONTRIBUTING.md says how a fence tells what a block is.
@@ -52,10 +56,13 @@ func TestPages(t *testing.T) {
 			p.here = p.dir
 			read := docstest.ReadPage(t, page)
 			p.prose(read.Prose)
+			if slices.Contains(long, page) {
+				suite.All(t)
+			}
 			for _, b := range read.Blocks {
 				if _, skipped := b.Skip(); skipped {
 					p.skipped(b)
-				} else if ownTests[page] == "" && !testing.Short() && !t.Failed() {
+				} else if ownTests[page] == "" && !t.Failed() {
 					p.follow(b)
 				}
 			}

@@ -20,9 +20,7 @@ import (
 // that says this version and has its scenarios with it. The version comes from a folder
 // that serves as module proxy; all other modules come from this machine's cache.
 func TestGoInstall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the whole program")
-	}
+	suite.All(t)
 	const install, version = "go install github.com/redlock-sim/redlock-sim/cmd/sim@latest", "v1.2.3"
 	if !strings.Contains(docstest.Read(t, "docs/install.md"), "\n"+install+"\n") {
 		t.Errorf("docs/install.md does not say %s", install)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"sim": main})
+	testscript.Main(suite.Live(m), map[string]func(){"sim": main})
 }
 
 // userEnv is the environment of a user with a home and sim on PATH, after other folders. What
@@ -74,9 +74,11 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SCENARIOS", scenarios)
 			e.Setenv("REPOSITORY", filepath.Dir(scenarios))
+			e.Values[scriptTest] = e.T()
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"all":         all,
 			"exits":       exits,
 			"verdicts":    verdicts,
 			"childless":   childless,
@@ -90,6 +92,14 @@ func TestScripts(t *testing.T) {
 			"serving":     serving,
 		},
 	})
+}
+
+// scriptTest is where a script finds the test that it is.
+const scriptTest = "test"
+
+// all says that the script belongs to make test-all.
+func all(ts *testscript.TestScript, _ bool, _ []string) {
+	suite.All(ts.Value(scriptTest).(testing.TB))
 }
 
 // exits CODE ARGS... runs sim and wants that exit code.

@@ -40,9 +40,6 @@ var mistakes = map[string]struct{ file, correct, mistaken string }{
 
 func newRepository(t *testing.T, language string) *repository {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds programs and runs them")
-	}
 	r := &repository{t: t, dir: t.TempDir(), home: t.TempDir(), tools: t.TempDir()}
 	// What is installed on this machine is not installed again.
 	for _, name := range []string{"sudo", "apt-get"} {
@@ -335,6 +332,9 @@ func TestGitHubAction(t *testing.T) {
 	for _, language := range []string{"python", "go"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
+			if language != "python" {
+				suite.All(t)
+			}
 			r := newRepository(t, language)
 			r.followInit("")
 			// All scenarios would take minutes here.
@@ -380,6 +380,7 @@ func TestGitHubAction(t *testing.T) {
 // merges what they kept. A mistake in the lock turns that job red.
 func TestGitHubMatrix(t *testing.T) {
 	t.Parallel()
+	suite.All(t)
 	r := newRepository(t, "python")
 	r.followInit("")
 	m := mistakes["python"]
@@ -433,6 +434,7 @@ func TestGitHubMatrix(t *testing.T) {
 
 func TestGitLab(t *testing.T) {
 	t.Parallel()
+	suite.All(t)
 	r := newRepository(t, "python")
 	r.write(".gitlab-ci.yml", "include: {local: .gitlab/locks.yml}\n")
 	r.write("pyproject.toml", "")

@@ -100,9 +100,6 @@ func valid(t *testing.T, s *jsonschema.Schema, r io.Reader) (count int) {
 // Every result.json is valid against the schema: with tries, faults that fail, what is not
 // applicable, and after an error.
 func TestResultsAreValid(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs lock programs")
-	}
 	t.Parallel()
 	s, dir := strictSchema(t, "result"), t.TempDir()
 	for file, text := range map[string]string{
@@ -170,9 +167,7 @@ func TestResultsAreValid(t *testing.T) {
 // Every card.json is valid against the schema: of one lock and of several, of a part, and with
 // costs, broken cells and their scenarios.
 func TestCardsAreValid(t *testing.T) {
-	if testing.Short() {
-		t.Skip("makes cards")
-	}
+	suite.All(t)
 	t.Parallel()
 	s, dir := strictSchema(t, "card"), t.TempDir()
 	for _, c := range []struct {

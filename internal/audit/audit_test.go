@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
 
@@ -109,6 +110,7 @@ var audited = []struct {
 
 // TestCards: what each built-in lock can be relied on for, and what each mistake costs it.
 func TestCards(t *testing.T) {
+	suite.All(t)
 	locks := make([]lock.Config, len(audited))
 	for i, a := range audited {
 		locks[i].Algorithm = a.algorithm

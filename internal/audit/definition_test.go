@@ -15,10 +15,10 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/program"
-	"github.com/redlock-sim/redlock-sim/internal/randomtest"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
 
@@ -236,7 +236,7 @@ func nodesSaw(both bool) (*history.History, *checker.Counterexample) {
 // alone, agrees with the first one on random outcomes of runs.
 func TestDefinitionOfACell(t *testing.T) {
 	count := make(map[report.CellState]int)
-	for i := range randomtest.Histories(t, 5_000, 3_000) {
+	for i := range suite.Amount(t, 5_000, 3_000) {
 		r := rand.New(rand.NewPCG(1, uint64(i)))
 		count[oneCase(t, r, uint64(i))]++
 		if t.Failed() {

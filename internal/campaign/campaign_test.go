@@ -40,7 +40,7 @@ func runTests(m *testing.M) int {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	code := m.Run()
+	code := suite.Live(m).Run()
 	if k, err := database(); err == nil {
 		k.Close()
 	}

@@ -197,6 +197,7 @@ func strikes(t *testing.T) int {
 // campaigns go on: nothing counts twice, and nothing is lost.
 func TestFaults(t *testing.T) {
 	t.Parallel()
+	suite.All(t)
 	f := newFleet(t, 3)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -201,6 +201,7 @@ func TestRealDefinitions(t *testing.T) {
 
 // A campaign may have more shards than are ever queued at once of others.
 func TestManyShards(t *testing.T) {
+	suite.All(t)
 	s := open(t, newDatabase(t), "build")
 	const shards = ahead + 2*perSlot
 	id, err := s.Create(t.Context(), audited(shards, "d1"))

@@ -4,13 +4,12 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
-// TestAddingAProperty holds the judge of the page against its naive definition, builds sim
-// with them and runs the page's scenario.
+// TestAddingAProperty holds the judge of the page against its naive definition.
 func TestAddingAProperty(t *testing.T) {
 	t.Parallel()
-	g := docstest.Follow(t, "docs/adding-a-property.md")
-	g.Go("test", "-short", "-run", "^TestDefinitionsOnRandomHistories$", "./internal/checker")
-	g.Run()
+	suite.All(t)
+	docstest.Follow(t, "docs/adding-a-property.md").Go("test", "-run", "^TestDefinitionsOnRandomHistories$", "./internal/checker")
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/randomtest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // plots are what random histories are about, and the properties at home in each: of its
@@ -65,7 +65,7 @@ func firstSeed(t *testing.T) uint64 {
 // written at random.
 func TestDefinitionsOnRandomHistories(t *testing.T) {
 	tally := map[string]map[checker.Verdict]int{}
-	n, first := randomtest.Histories(t, 18_000, 1_800), firstSeed(t)
+	n, first := suite.Amount(t, 18_000, 1_800), firstSeed(t)
 	for i := range n {
 		p := plots[i%len(plots)]
 		seed := first + uint64(i)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/randomtest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // damage is a history to which something was done that no run does: events are dropped,
@@ -116,7 +116,7 @@ func rename(r *rand.Rand, events []history.Event) []history.Event {
 // that no run writes. Where they do not, or one falls over, the page leaves something open.
 func TestDefinitionsOnDamagedHistories(t *testing.T) {
 	s := newStage(t)
-	n, first := randomtest.Histories(t, 9_000, 900), firstSeed(t)
+	n, first := suite.Amount(t, 9_000, 900), firstSeed(t)
 	for i := range n {
 		seed := first + uint64(i)
 		p := plots[i%len(plots)]

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/randomtest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // TestDefinitionsOnLiveRuns: the judges say what the page says of runs among real servers, as
@@ -21,7 +21,7 @@ func TestDefinitionsOnLiveRuns(t *testing.T) {
 		t.Fatalf("no recorded runs: %v", err)
 	}
 	o := checker.Options{GrantWithin: 3 * time.Second}
-	n, first := randomtest.Histories(t, 3000, 300), firstSeed(t)
+	n, first := suite.Amount(t, 3000, 300), firstSeed(t)
 	violated := map[checker.Property]bool{}
 	for _, file := range files {
 		h := recorded(t, file)

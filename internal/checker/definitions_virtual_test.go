@@ -10,10 +10,10 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
-	"github.com/redlock-sim/redlock-sim/internal/randomtest"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
@@ -85,7 +85,7 @@ const longest = 400
 func TestDefinitionsOnVirtualRuns(t *testing.T) {
 	s := newStage(t)
 	compared := 0
-	n, first := randomtest.Histories(t, 2500, 250), firstSeed(t)
+	n, first := suite.Amount(t, 2500, 250), firstSeed(t)
 	for i := range n {
 		h, o, origin := s.run(t, first+uint64(i))
 		if len(h.Events) <= longest {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // Guide is a page of docs that says how to add something. Its table lists the files to
@@ -20,19 +22,25 @@ import (
 type Guide struct {
 	t         *testing.T
 	root, dir string
+	pages     int
 	// files are the files of the page, by their paths in the source tree, and where
 	// they are kept. The source tree stays as it is.
 	files map[string]string
 }
 
-// Follow reads a page and writes down the files that it tells to add or to change. It skips
-// a short test: what follows builds the whole program.
-func Follow(t *testing.T, page string) *Guide {
+// Follow reads pages and writes down the files that they tell to add or to change.
+func Follow(t *testing.T, pages ...string) *Guide {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the whole program")
+	g := &Guide{t: t, root: Root(t), dir: t.TempDir(), pages: len(pages), files: make(map[string]string)}
+	for _, page := range pages {
+		g.follow(page)
 	}
-	g := &Guide{t: t, root: Root(t), dir: t.TempDir(), files: make(map[string]string)}
+	return g
+}
+
+func (g *Guide) follow(page string) {
+	t := g.t
+	t.Helper()
 	text := Read(t, page)
 	for _, b := range Blocks(t, page) {
 		if b.File == "" {
@@ -50,7 +58,6 @@ func Follow(t *testing.T, page string) *Guide {
 		}
 		g.keep(file, block)
 	}
-	return g
 }
 
 // patched is a file with the lines of a diff added.
@@ -105,21 +112,21 @@ func (g *Guide) Go(command string, args ...string) string {
 	return g.run(g.root, "go", append([]string{command, "-overlay", g.files["overlay.json"]}, args...)...)
 }
 
-// Run builds sim as the page makes it, and runs the scenarios of the page in the virtual
+// Run builds sim as the pages make it, and runs their scenarios in the virtual
 // world. All must meet their expectations.
 func (g *Guide) Run() {
 	g.t.Helper()
 	sim := filepath.Join(g.dir, "sim")
 	g.Go("build", "-ldflags=-s -w", "-o", sim, "./cmd/sim") // what a debugger needs takes long to link
-	ran := false
+	ran := 0
 	for file, path := range g.files {
 		if strings.HasPrefix(file, "scenarios/") {
-			ran = true
+			ran++
 			g.run(g.dir, sim, "run", "--world", "virtual", "--out", filepath.Join(g.dir, "out"), path)
 		}
 	}
-	if !ran {
-		g.t.Error("the page has no scenario")
+	if ran < g.pages {
+		g.t.Errorf("%d pages have %d scenarios", g.pages, ran)
 	}
 }
 
@@ -127,6 +134,7 @@ func (g *Guide) run(dir, name string, args ...string) string {
 	g.t.Helper()
 	c := exec.Command(name, args...)
 	c.Dir = dir
+	c.Env = append(os.Environ(), suite.Variable+"=") // tests that are run here are those of make test
 	out, err := c.CombinedOutput()
 	if err != nil {
 		g.t.Fatalf("as the page says, %s: %v\n%s", strings.Join(c.Args, " "), err, out)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/randomtest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 
@@ -308,7 +308,7 @@ func (a *actor) note(c int, ret int64) {
 	a.open[c] = nil
 }
 
-func rounds(t *testing.T) int { return randomtest.Histories(t, 1500, 1500) }
+func rounds(t *testing.T) int { return suite.Amount(t, 1500, 1500) }
 
 // TestCheckIsPorcupine: what `sim check` says of a file is what porcupine says of
 // the operations in it, for every model, whatever the file is made of.

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
-	"github.com/redlock-sim/redlock-sim/internal/randomtest"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 const head = "name: test\nlock: {algorithm: redlock, ttl: 500ms, switches: {recheck_elapsed: true}}\nworkload: {clients: 3, sections: 2}\n"
@@ -127,13 +127,13 @@ func TestBound(t *testing.T) {
 // TestShippedScenariosCanBeSearched: a search of each of them, and of each of its
 // variants, goes through, and all that it hands over is a scenario that still fails.
 func TestShippedScenariosCanBeSearched(t *testing.T) {
-	seeds := randomtest.Histories(t, 500, 200)
+	seeds := suite.Amount(t, 500, 40)
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // as sim search does
 	for _, s := range scenariotest.Shipped(t) {
 		for i, v := range s.Variants {
 			n := seeds / len(s.Variants)
 			if v.Setup.Nodes.Watched() { // with sentinels a run takes a hundred times as long: one variant will do
-				if n = 20; i > 0 {
+				if n = suite.Amount(t, 20, 2); i > 0 {
 					continue
 				}
 			}
@@ -195,7 +195,7 @@ func TestDrawnIsValid(t *testing.T) {
 		}
 		own := setup.Faults.List
 		drawn := 0
-		for seed := range uint64(300) {
+		for seed := range uint64(suite.Amount(t, 300, 60)) {
 			s := d.follow(Lineage{seed})
 			for n := range uint64(4) {
 				setup.Faults.List = slices.Concat(own, s.faults)

@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // search is a search for the target. It ends with the first violation.
@@ -72,11 +73,15 @@ func (t *target) causes(tb testing.TB, s Search, f Found) bool {
 // TestSearchFinds: each mistake of the locks, and what each kind of fault does to a
 // lock without a defence, is found by each of 20 searches, within as many runs as
 // a processor makes in about a second.
-func TestSearchFinds(t *testing.T) { findsAll(t, slices.Concat(switchTargets, faultTargets), 20, 8000) }
+func TestSearchFinds(t *testing.T) {
+	findsAll(t, slices.Concat(switchTargets, faultTargets), uint64(suite.Amount(t, 20, 3)), 8000)
+}
 
 // TestSearchFindsByMessages: so is each mistake that messages can bring about, with
 // nothing but messages that are held back or lost.
-func TestSearchFindsByMessages(t *testing.T) { findsAll(t, messageTargets, 2, 20_000) }
+func TestSearchFindsByMessages(t *testing.T) {
+	findsAll(t, messageTargets, uint64(suite.Amount(t, 2, 1)), 20_000)
+}
 
 func findsAll(t *testing.T, targets []target, searches, patience uint64) {
 	for _, target := range targets {
@@ -124,9 +129,10 @@ func TestNoFalseAlarm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := search(t, Search{Scenario: sc, Seeds: 20_000, Workers: 2, Properties: []checker.Property{checker.ExclusiveLease},
+	runs := uint64(suite.Amount(t, 20_000, 4_000))
+	r := search(t, Search{Scenario: sc, Seeds: runs, Workers: 2, Properties: []checker.Property{checker.ExclusiveLease},
 		Kinds: strings.Split("pause,latency,hold,cut,reset,bandwidth,limit-data,slow-close,stall", ",")})
-	if r.Runs != 20_000 || r.Violations() > 0 {
+	if r.Runs != runs || r.Violations() > 0 {
 		t.Errorf("%d runs: %+v", r.Runs, r.Classes)
 	}
 }

@@ -10,16 +10,14 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // TestJudgedBrieflyIsJudged: the quick judgement of a search or a sweep gives each
 // property the verdict that the full one gives, with random faults on top of every
 // shipped scenario.
 func TestJudgedBrieflyIsJudged(t *testing.T) {
-	seeds := uint64(20)
-	if testing.Short() {
-		seeds = 5
-	}
+	seeds := uint64(suite.Amount(t, 20, 4))
 	ctx, all := context.Background(), checker.Properties()
 	seen := make(map[string]int)
 	for _, s := range scenariotest.Shipped(t) {

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/randomtest"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // made is a run of which everything is drawn.
@@ -83,7 +83,7 @@ func merged(t *testing.T, r *rand.Rand, parts []Part) Part {
 // TestPartsMerge: whatever came of runs, and however they were dealt to parts, the parts together
 // are what one search would have counted.
 func TestPartsMerge(t *testing.T) {
-	for i := range randomtest.Histories(t, 300, 50) {
+	for i := range suite.Amount(t, 300, 50) {
 		r := rand.New(rand.NewPCG(uint64(i), 1))
 		first := []uint64{0, 17, math.MaxUint64 - 1000}[r.IntN(3)]
 		var all []result

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
@@ -31,6 +32,7 @@ const few = 3
 // TestShrunkAreSmall: 95 % of what is found, of all targets, comes down to three
 // faults or fewer.
 func TestShrunkAreSmall(t *testing.T) {
+	suite.All(t)
 	small, all := 0, 0
 	for _, target := range slices.Concat(switchTargets, faultTargets) {
 		s, found := foundOf(t, &target, 4)
@@ -56,6 +58,7 @@ func TestShrunkAreSmall(t *testing.T) {
 // TestShrunkNeedNoRace: where the clients of a search begin together, what it hands
 // over lets them begin in turn, and does not depend on exact times.
 func TestShrunkNeedNoRace(t *testing.T) {
+	suite.All(t)
 	for _, target := range faultTargets {
 		if target.name != "reset" && target.name != "limit-data" {
 			continue

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(roleVariable) != "" {
 		leave()
 	}
-	os.Exit(m.Run())
+	os.Exit(suite.Live(m).Run())
 }
 
 // leave makes one of each thing that a killed process leaves, and waits for its end.

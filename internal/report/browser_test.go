@@ -21,6 +21,9 @@ func TestPagesAreQuietInABrowser(t *testing.T) {
 	all["long"] = reporttest.Long(20_000)
 	for name, r := range all {
 		t.Run(name, func(t *testing.T) {
+			if name != "gc-pause" && name != "hostile" {
+				suite.All(t)
+			}
 			b := tab.New(t)
 			url := b.OpenFile(page(t, r))
 			b.Quiet(url)

@@ -30,9 +30,6 @@ func TestPagesToLookAt(t *testing.T) {
 		keep(t, filepath.Join(dir, name+".html"), html)
 		look(b, dir, name, html)
 	}
-	if testing.Short() {
-		return
-	}
 	all := reporttest.All()
 	all["long"] = reporttest.Long(100_000)
 	for name, r := range all {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/randomtest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 func TestParse(t *testing.T) {
@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 
 // TestDealt: every piece of work is dealt to one shard, and no shard has much more to do than another.
 func TestDealt(t *testing.T) {
-	for i := range randomtest.Histories(t, 300, 50) {
+	for i := range suite.Amount(t, 300, 50) {
 		r := rand.New(rand.NewPCG(uint64(i), 7))
 		of := 1 + r.IntN(12)
 		lasts := make([]time.Duration, r.IntN(100))

@@ -17,18 +17,19 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
 
 // The picture of every scenario can be read: no label covers another at any width and zoom, and every
 // text stands out from its ground, by day and by night. With PAGES set to a folder, the pages are left there.
 func TestPictureOfEveryScenario(t *testing.T) {
-	if testing.Short() {
-		t.Skip("opens the reports of all scenarios in a browser")
-	}
-	for _, group := range slices.Collect(slices.Chunk(scenariotest.Shipped(t), 12)) { // one browser may take three minutes
+	for i, group := range slices.Collect(slices.Chunk(scenariotest.Shipped(t), 3)) { // one browser may take three minutes
 		t.Run(group[0].Name, func(t *testing.T) {
 			t.Parallel()
+			if i > 0 {
+				suite.All(t)
+			}
 			b := tab.New(t)
 			for _, s := range group {
 				readable(t, b, s)
@@ -104,9 +105,7 @@ expect: {exclusive-lease: holds}
 // The page of a long run has the whole of it: it can be looked at as a whole, moved through, searched, and each
 // moment, event and lane has an address.
 func TestPageOfALongRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("makes a long run and opens it in a browser")
-	}
+	suite.All(t)
 	r := run(t, longMix, options(t)).Result
 	events := r.Variants[0].History.Events
 	var page bytes.Buffer

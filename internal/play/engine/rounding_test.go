@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 var fused = regexp.MustCompile(`\(\S*/(internal/[^)]*)\)\s+FN?M(ADD|SUB)[SD]`)
@@ -14,9 +16,7 @@ var fused = regexp.MustCompile(`\(\S*/(internal/[^)]*)\)\s+FN?M(ADD|SUB)[SD]`)
 // A processor such as arm64 rounds x*y + z once, others twice. Where a time of a run came from such a sum, the same seed
 // would give another run there. float64(x*y) + z is rounded twice everywhere.
 func TestNothingIsRoundedOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it compiles for another processor")
-	}
+	suite.All(t)
 	cmd := exec.Command("go", "build", "-gcflags=github.com/redlock-sim/redlock-sim/...=-S", "../../explore", "../../runner", "../../verdict")
 	cmd.Env = append(os.Environ(), "GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=0") // as make cross builds: most is compiled once
 	out, err := cmd.StderrPipe()

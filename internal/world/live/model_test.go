@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/sentinel"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
@@ -191,6 +192,7 @@ func explain(o ordeal, seen []history.Event, slack time.Duration) error {
 // Elections are random, so the model cannot foretell them. But it must be able to do all that real sentinels do, and
 // take as long for it.
 func TestModelOfSentinel(t *testing.T) {
+	suite.All(t)
 	took := map[string]map[string][]time.Duration{"real": {}, "model": {}}
 	var mu sync.Mutex
 	note := func(which string, list map[string]time.Duration) {

@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -19,10 +20,7 @@ func TestPassingIsWaiting(t *testing.T) {
 	list := append(scenariotest.Shipped(t),
 		parsed(t, "name: timeouts\nlock: {algorithm: redlock, node_timeout: 450us}\nworkload: {clients: 3, sections: 2}\n"))
 	const often = leastDelay / 2
-	seeds := uint64(3)
-	if testing.Short() {
-		seeds = 1
-	}
+	seeds := uint64(suite.Amount(t, 3, 1))
 	for _, s := range list {
 		for _, v := range s.Variants {
 			for seed := range seeds {

@@ -258,9 +258,6 @@ func drawQueued(t *rapid.T) command.Command {
 // TestRestartIsRedis kills a real server and the model's node between random
 // commands and wants both to come back with the same data.
 func TestRestartIsRedis(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a real server many times")
-	}
 	for _, test := range []struct {
 		p    world.Persistence
 		args []string

@@ -30,9 +30,7 @@ func (r *realRedis) settle(t rapid.TB, done func() bool) {
 // same times of the clock, and come back from a kill with the same data.
 func TestRestartIsRedisWithSnapshots(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts a real server many times")
-	}
+	suite.All(t)
 	real := startRealRedis(t, "--appendonly", "no", "--save", "1 1")
 	n := modelNode(t, world.RDB)
 	saved := func() bool {

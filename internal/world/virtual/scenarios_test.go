@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
@@ -34,10 +35,7 @@ func fresh(spec world.Spec) (world.World, error) { return virtual.Open(context.B
 // TestScenariosAsInTheLiveWorld acts out every shipped scenario and wants the
 // verdicts that its file expects, which are those of the live world.
 func TestScenariosAsInTheLiveWorld(t *testing.T) {
-	seeds := uint64(20)
-	if testing.Short() {
-		seeds = 3
-	}
+	seeds := uint64(suite.Amount(t, 20, 3))
 	for _, s := range scenariotest.Shipped(t) {
 		t.Run(s.Name, func(t *testing.T) {
 			for _, v := range s.Variants {
@@ -65,10 +63,7 @@ func TestScenariosAsInTheLiveWorld(t *testing.T) {
 // in one that has been used for others before.
 func TestSameSeedSameHistory(t *testing.T) {
 	all := scenariotest.Shipped(t)
-	seeds := uint64(1000)
-	if testing.Short() {
-		seeds = 100
-	}
+	seeds := uint64(suite.Amount(t, 1000, 200))
 	var engine virtual.Engine
 	defer engine.Close()
 	reused := func(spec world.Spec) (world.World, error) { return engine.Open(context.Background(), spec) }

@@ -24,9 +24,6 @@ var beside = []string{"../../lock", "../../client", "../../command", "../../reso
 // one seed differ: real clocks, goroutines, channels, random numbers from
 // outside the seed, and the order of maps.
 func TestNothingUncertain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("type-checks packages from their sources")
-	}
 	for _, dir := range append([]string{"."}, beside...) {
 		for _, complaint := range uncertain(t, dir, dir == ".") {
 			t.Error(complaint)
@@ -36,9 +33,6 @@ func TestNothingUncertain(t *testing.T) {
 
 // TestUncertaintyIsSeen makes sure that the test above can fail.
 func TestUncertaintyIsSeen(t *testing.T) {
-	if testing.Short() {
-		t.Skip("type-checks packages from their sources")
-	}
 	const want = 7
 	if got := uncertain(t, "testdata/uncertain", true); len(got) != want {
 		t.Errorf("%d complaints, want %d:\n%s", len(got), want, strings.Join(got, "\n"))

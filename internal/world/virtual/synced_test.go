@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -38,9 +39,7 @@ func (r *realRedis) appendOnly() string {
 // node fsync at the same steps, and a power cut leaves both the same data.
 func TestPowerCutIsRedis(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts a real server many times")
-	}
+	suite.All(t)
 	real := startRealRedis(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	n := modelNode(t, world.AOFEverysec)
 	clock, cuts, lost := epochSeconds, 0, 0

@@ -1,0 +1,10 @@
+package proxy
+
+import (
+	"os"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
+)
+
+func TestMain(m *testing.M) { os.Exit(suite.Live(m).Run()) }

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
+)
+
+// bound ends a package whose tests hang. It begins when a package has its turn.
+const bound = 30 * time.Minute
+
+// suiteRun is one run of a suite.
+type suiteRun struct {
+	which      string // suite.Variable
+	processors int
+	record     string
+	modules    []string
+	packages   []string
+
+	results *results
+	cpu     time.Duration
+	mu      sync.Mutex // of cpu
+}
+
+// job is one `go test`.
+type job struct {
+	dir      string
+	packages []string
+	flags    []string
+	env      []string
+}
+
+func (s *suiteRun) run(ctx context.Context) (passed bool, err error) {
+	began := time.Now()
+	if s.results, err = newResults(os.Stdout, s.record); err != nil {
+		return false, err
+	}
+	defer s.results.close()
+	if len(s.packages) == 0 {
+		s.packages = []string{"./..."}
+	}
+	list, err := listPackages(ctx, s.packages)
+	if err != nil {
+		return false, err
+	}
+	var live, others, concurrent []string
+	for _, p := range list {
+		if p.live {
+			live = append(live, p.path)
+		} else {
+			others = append(others, p.path)
+		}
+		if part, of, _ := suite.Part(s.which); p.concurrent && suite.InPart(p.path, part, of) {
+			concurrent = append(concurrent, p.path)
+		}
+	}
+	var lanes sync.WaitGroup
+	for _, lane := range []job{
+		{packages: live, flags: []string{"-p", "1"}},
+		{packages: others, flags: []string{"-p", strconv.Itoa(s.processors)}},
+	} {
+		if len(lane.packages) > 0 {
+			lanes.Go(func() { s.test(ctx, lane) })
+		}
+	}
+	lanes.Wait()
+	if err := s.others(ctx, concurrent); err != nil {
+		return false, err
+	}
+	if ctx.Err() != nil {
+		return false, fmt.Errorf("interrupted")
+	}
+	s.again(ctx)
+	return s.results.summary(s.which, time.Since(began), s.cpu), nil
+}
+
+// others runs the modules' tests, and those of packages that start goroutines under the race detector. Many of them are live.
+func (s *suiteRun) others(ctx context.Context, concurrent []string) error {
+	if len(s.modules) > 0 {
+		end, err := suite.TakeTurn(os.Stdout)
+		if err != nil {
+			return err
+		}
+		defer end()
+		for _, dir := range s.modules {
+			s.test(ctx, job{dir: dir, packages: []string{"./..."}})
+		}
+		end()
+	}
+	if len(concurrent) > 0 { // with the tests of `make test`: the race detector makes ten of each minute
+		s.test(ctx, job{packages: concurrent, flags: []string{"-race", "-p", "1"}, env: []string{"CGO_ENABLED=1", suite.Variable + "="}})
+	}
+	return nil
+}
+
+// test carries a job out, and notes what comes of it.
+func (s *suiteRun) test(ctx context.Context, j job) {
+	// -timeout would count the wait for a turn, too. -test.timeout is counted by the test's own process.
+	args := slices.Concat([]string{"test", "-json", "-timeout", "0"}, j.flags, j.packages, []string{"-args", "-test.timeout=" + bound.String()})
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Stderr = j.dir, os.Stderr
+	cmd.Env = slices.Concat(os.Environ(), []string{suite.Variable + "=" + s.which}, j.env)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = time.Minute
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		s.results.broke(j, err)
+		return
+	}
+	readErr := s.results.read(j, out)
+	err = cmd.Wait()
+	s.mu.Lock()
+	s.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	s.mu.Unlock()
+	if readErr != nil {
+		err = readErr
+	}
+	if err != nil && !s.results.failedIn(j) {
+		s.results.broke(j, err)
+	}
+}
+
+// again runs what failed of the tests that are left to `make test-all` once more, each by itself. A test that passes then is flaky.
+func (s *suiteRun) again(ctx context.Context) {
+	part, of, _ := suite.Part(s.which)
+	if part == 0 || of == 1 {
+		return
+	}
+	for _, f := range s.results.retriable() {
+		var pattern []string
+		for _, name := range strings.Split(f.test, "/") {
+			pattern = append(pattern, "^"+quoteName(name)+"$")
+		}
+		fmt.Printf("once more, by itself: %s %s\n", f.pkg, f.test)
+		flags := append(slices.Clone(f.job.flags), "-count", "1", "-run", strings.Join(pattern, "/"))
+		before := s.results.forget(f)
+		s.test(ctx, job{dir: f.job.dir, packages: []string{f.pkg}, flags: flags, env: f.job.env})
+		s.results.judgeAgain(f, before)
+	}
+}
+
+// quoteName makes a pattern of a test's name.
+func quoteName(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if strings.ContainsRune(`\.+*?()|[]{}^$`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// pack is a package with tests.
+type pack struct {
+	path       string
+	live       bool
+	concurrent bool
+}
+
+func listPackages(ctx context.Context, patterns []string) ([]pack, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles"}, patterns...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	var list []pack
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var p struct {
+			ImportPath, Dir                    string
+			GoFiles, TestGoFiles, XTestGoFiles []string
+		}
+		if err := d.Decode(&p); err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		tests := slices.Concat(p.TestGoFiles, p.XTestGoFiles)
+		if len(tests) == 0 {
+			continue
+		}
+		live, err := anyHas(p.Dir, tests, "suite.Live(")
+		if err != nil {
+			return nil, err
+		}
+		concurrent, err := anyHas(p.Dir, p.GoFiles, "\tgo ", ".Go(")
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, pack{p.ImportPath, live, concurrent})
+	}
+	return list, nil
+}
+
+// anyHas says whether one of the files has one of the texts.
+func anyHas(dir string, files []string, texts ...string) (bool, error) {
+	for _, file := range files {
+		content, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			return false, err
+		}
+		for _, text := range texts {
+			if bytes.Contains(content, []byte(text)) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}

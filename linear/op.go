@@ -46,7 +46,8 @@ const (
 )
 
 var kindNames = [...]string{Acquire: "acquire", Release: "release", Expire: "expiry", Read: "read", Write: "write", CAS: "cas",
-	CASFailed: "failed cas", Add: "add", Append: "append", ReadList: "read of a list", Sell: "sale", Run: "run", Insert: "insert", ReadSet: "read of a set"}
+	CASFailed: "failed cas", Add: "add", Append: "append",
+	ReadList: "read of a list", Sell: "sale", Run: "run", Insert: "insert", ReadSet: "read of a set"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {

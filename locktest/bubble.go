@@ -163,7 +163,8 @@ func inBubble(wanted func(head string) bool) string {
 	list := strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n")
 	list = slices.DeleteFunc(list, func(s string) bool {
 		head, _, _ := strings.Cut(s, "\n")
-		return !strings.Contains(head, "synctest bubble") || !wanted(head) || strings.Contains(s, "locktest.(*engine)") || strings.Contains(s, "testing.testingSynctestTest(")
+		return !strings.Contains(head, "synctest bubble") ||
+			!wanted(head) || strings.Contains(s, "locktest.(*engine)") || strings.Contains(s, "testing.testingSynctestTest(")
 	})
 	const most = 3
 	if len(list) > most {

@@ -54,11 +54,13 @@ func (k *kit) fail(t *testing.T, found []explore.Found, r *explore.Report, took 
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "violated: %s; the run that found it repeats %d of %d times\n%s\n%s\n", words.Count(r.Violations(), "run"), again, repeats, k.line(r, k.processes, took), with())
+	fmt.Fprintf(&b, "violated: %s; the run that found it repeats %d of %d times\n%s\n%s\n",
+		words.Count(r.Violations(), "run"), again, repeats, k.line(r, k.processes, took), with())
 	if s.Failed != nil {
 		fmt.Fprintf(&b, "not shrunk: %v\n", s.Failed)
 	} else {
-		fmt.Fprintf(&b, "shrunk to %s, from %d; %d of %s show it too\n", words.Count(len(s.Setup.Faults.List), "fault"), s.From, s.Robust, words.Count(s.OtherSeeds, "other seed"))
+		fmt.Fprintf(&b, "shrunk to %s, from %d; %d of %s show it too\n",
+			words.Count(len(s.Setup.Faults.List), "fault"), s.From, s.Robust, words.Count(s.OtherSeeds, "other seed"))
 	}
 	file := filepath.Join(saved, k.folder(), nameOf(name)+".yaml")
 	if err := machine.WriteFile(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
@@ -97,7 +99,8 @@ func (k *kit) show(ctx context.Context, s *scenario.Scenario, seed uint64) (*rep
 		judged := report.Variant{Name: v.Name, Settings: v.Settings, History: out.History, Interrupted: out.Interrupted, TimedOut: out.TimedOut}
 		verdict.Judge(ctx, v, &judged)
 		last = verdict.Result(s, out.History.Header.World, seed, started)
-		last.Versions, last.Replay, last.Facts, last.Variants = versions(), k.again(s.File), verdict.Facts(k.t.Name(), &v.Setup), []report.Variant{judged}
+		last.Versions, last.Replay = versions(), k.again(s.File)
+		last.Facts, last.Variants = verdict.Facts(k.t.Name(), &v.Setup), []report.Variant{judged}
 		verdict.SumUp(last)
 		if violates(last) {
 			return last, nil
@@ -129,7 +132,9 @@ func (k *kit) story(t *testing.T, r *report.Result, file string) string {
 		machine.WriteFile(page, func(w io.Writer) error { return report.WriteHTML(w, r) }),
 		machine.WriteFile(filepath.Join(filepath.Dir(page), "result.json"), func(w io.Writer) error { return report.WriteJSON(w, r) }),
 		machine.WriteFile(filepath.Join(filepath.Dir(page), "trace.json"), func(w io.Writer) error { return report.WriteTrace(w, r) }),
-		machine.WriteFile(filepath.Join(filepath.Dir(page), "history.jsonl"), func(w io.Writer) error { return history.Encode(w, r.Variants[0].History) }),
+		machine.WriteFile(filepath.Join(filepath.Dir(page), "history.jsonl"), func(w io.Writer) error {
+			return history.Encode(w, r.Variants[0].History)
+		}),
 	)
 	var b bytes.Buffer
 	if err != nil { // the story is worth more than its page

@@ -184,7 +184,8 @@ func (k *kit) verdict(t *testing.T, p checker.Property, r *explore.Report, took 
 	case runs == 0:
 		t.Errorf("unknown: none of %s put it to the test%s", words.Count(r.Runs, "run"), k.untold(p))
 	case 2*k.engine.tally.Ended > k.engine.tally.Granted:
-		t.Errorf("unknown: of %s the promises of %d had ended when they were told: is Grant.Until right?", words.Count(k.engine.tally.Granted, "grant"), k.engine.tally.Ended)
+		t.Errorf("unknown: of %s the promises of %d had ended when they were told: is Grant.Until right?",
+			words.Count(k.engine.tally.Granted, "grant"), k.engine.tally.Ended)
 	default:
 		short := ""
 		if r.Violations() > 0 {

@@ -110,7 +110,8 @@ nodes: {count: %d, persistence: aof-always}
 workload: {kind: increment, clients: %d, sections: %d, start: together, think: %v}
 time_limit: %v
 expect: {%s}
-`, nameOf(test), "The lock of "+test, standIn, keys, c.TTL, c.TTL/20, attempts, c.TTL/50, c.Nodes, c.Clients, c.Sections, c.Think, limit, strings.Join(expect, ", "))
+`, nameOf(test), "The lock of "+test, standIn, keys, c.TTL, c.TTL/20, attempts, c.TTL/50,
+		c.Nodes, c.Clients, c.Sections, c.Think, limit, strings.Join(expect, ", "))
 	s, err := scenario.Parse("Config", []byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("the Config makes no scenario: %w", err)

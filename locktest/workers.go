@@ -115,7 +115,8 @@ func (k *kit) startWorker(i int, found func()) (*worker, error) {
 func (k *kit) arguments(i int) (args []string) {
 	flag.Visit(func(f *flag.Flag) { args = append(args, fmt.Sprintf("-%s=%s", f.Name, f.Value)) })
 	args = append(args, "-test.run="+k.pattern(), "-test.count=1", "-test.v=false", "-test.bench=", "-test.fuzz=", "-test.artifacts=false",
-		"-test.cpuprofile=", "-test.memprofile=", "-test.blockprofile=", "-test.mutexprofile=", "-test.trace=", "-test.coverprofile=", "-test.testlogfile=",
+		"-test.cpuprofile=", "-test.memprofile=", "-test.blockprofile=",
+		"-test.mutexprofile=", "-test.trace=", "-test.coverprofile=", "-test.testlogfile=",
 		fmt.Sprintf("-locktest.worker=%d", i), fmt.Sprintf("-locktest.seed=%d", k.what.First+uint64(i)*apart),
 		fmt.Sprintf("-locktest.runs=%d", k.share(i)), fmt.Sprintf("-locktest.for=%v", k.lasts()))
 	return append(args, flag.Args()...)

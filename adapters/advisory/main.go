@@ -28,7 +28,8 @@ const (
 
 func open(s adapter.Setup) (adapter.Acquire, error) {
 	n := s.Nodes[0]
-	address := url.URL{Scheme: "postgres", User: url.UserPassword(n.Username, n.Password), Host: n.Addr(), Path: "postgres", RawQuery: "sslmode=disable"}
+	address := url.URL{Scheme: "postgres", User: url.UserPassword(n.Username, n.Password),
+		Host: n.Addr(), Path: "postgres", RawQuery: "sslmode=disable"}
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(s.Key))
 	key := int64(hash.Sum64())

@@ -25,7 +25,8 @@ const nobody = "127.0.0.1:0"
 
 func main() {
 	adapter.Serve(adapter.Program{Name: "go-zero", Version: adapter.ModuleVersion("github.com/zeromicro/go-zero"),
-		Homepage: "https://github.com/zeromicro/go-zero", Class: "single", Keys: []string{"{key}"}, TTLMin: 1000, TTLStep: 1000, TTLExtra: 500}, open)
+		Homepage: "https://github.com/zeromicro/go-zero",
+		Class:    "single", Keys: []string{"{key}"}, TTLMin: 1000, TTLStep: 1000, TTLExtra: 500}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {

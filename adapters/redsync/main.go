@@ -20,7 +20,8 @@ var tuned = flag.Bool("tuned", false, "tune go-redis: node timeout, contexts, no
 func main() {
 	flag.Parse()
 	p := adapter.Program{Name: "redsync", Version: adapter.ModuleVersion("github.com/go-redsync/redsync/v4"),
-		Homepage: "https://github.com/go-redsync/redsync", Class: "quorum", Keys: []string{"{key}"}, Can: []string{"validity", "extend", "owner", "sentinel"}}
+		Homepage: "https://github.com/go-redsync/redsync", Class: "quorum", Keys: []string{"{key}"},
+		Can: []string{"validity", "extend", "owner", "sentinel"}}
 	if *tuned {
 		p.Name = "redsync-tuned"
 	}

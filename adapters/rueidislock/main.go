@@ -25,7 +25,8 @@ func open(s adapter.Setup) (adapter.Acquire, error) {
 		return nil, err
 	}
 	var failed atomic.Int64
-	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: o, KeyValidity: s.TTL, KeyMajority: 1, // as its README says for one node
+	// KeyMajority is what its README says for one node.
+	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: o, KeyValidity: s.TTL, KeyMajority: 1,
 		ClientBuilder: func(o rueidis.ClientOption) (rueidis.Client, error) {
 			c, err := rueidis.NewClient(o)
 			return watched{c, &failed}, err

@@ -136,7 +136,8 @@ const (
 // live refuses what needs the live world on a system that cannot have it.
 func (a *app) live() error {
 	if err := machine.LiveOn(a.system); err != nil {
-		return &trial.EnvironmentError{Err: err, Hint: "sim run --world virtual works here; for real servers and lock programs run sim on Linux: in WSL, a virtual machine or a container"}
+		return &trial.EnvironmentError{Err: err, Hint: "sim run --world virtual works here; " +
+			"for real servers and lock programs run sim on Linux: in WSL, a virtual machine or a container"}
 	}
 	return nil
 }
@@ -311,7 +312,8 @@ without fencing tokens.`,
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
 		newCheckCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
 		newInitCommand(a), newServeCommand(a), newPlayCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
-		newVersionCommand(a), newManCommand(), newClientCommand(a), newLockCommand(a), newContainCommand(a), newConformCommand(a), newAuditCommand(a), newCampaignCommand(a), newWorkerCommand(a))
+		newVersionCommand(a), newManCommand(), newClientCommand(a), newLockCommand(a),
+		newContainCommand(a), newConformCommand(a), newAuditCommand(a), newCampaignCommand(a), newWorkerCommand(a))
 	a.checkProjectFirst(root.Commands())
 	return root
 }

@@ -106,16 +106,19 @@ cannot be used, 5 internal error, 130 interrupted.`,
 			return a.audit(c.Context(), f)
 		},
 	}
-	c.Flags().StringArrayVar(&f.locks, "lock", nil, "the lock to audit: a command with its arguments, quoted as for a shell, or a lock of sim; NAME=LOCK names its column (repeatable)")
+	c.Flags().StringArrayVar(&f.locks, "lock", nil,
+		"the lock to audit: a command with its arguments, quoted as for a shell, or a lock of sim; NAME=LOCK names its column (repeatable)")
 	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false, "allow the lock program that sim.yaml names; read it first")
 	c.Flags().StringVar(&f.world, "world", trial.Live, "where to run: live, or virtual (locks of sim only)")
 	registerWords(c, "world", []string{trial.Live, trial.Virtual})
-	c.Flags().StringVar(&f.nodes, "nodes", cmp.Or(a.project.Nodes, string(server.Auto)), "where the nodes of the live world come from: process, docker or auto")
+	c.Flags().StringVar(&f.nodes, "nodes", cmp.Or(a.project.Nodes, string(server.Auto)),
+		"where the nodes of the live world come from: process, docker or auto")
 	registerWords(c, "nodes", []string{string(server.Process), string(server.Docker), string(server.Auto)})
 	f.caseFlags(c)
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
 	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which audits are stored, below audit/")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many cases to run at once (default: two for each processor; with --nodes docker or --lock image:NAME one for each two processors)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0,
+		"how many cases to run at once (default: two for each processor; with --nodes docker or --lock image:NAME one for each two processors)")
 	c.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long one run may take in real time")
 	c.Flags().StringVar(&f.expect, "expect", "", "the card that is expected: the card.json of an earlier audit")
 	c.Flags().StringVar(&f.card, "card", "", "write card.json also to this file")
@@ -131,20 +134,12 @@ func (f *auditFlags) caseFlags(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.guarantees, "guarantee", nil, "take only the cases of this guarantee (repeatable)")
 	_ = c.RegisterFlagCompletionFunc("guarantee", cobra.FixedCompletions(wordsOf(scenario.Guarantees()), cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().StringVar(&f.cases, "case", "", "take only the cases whose ID matches this regular expression")
-	c.Flags().BoolVar(&f.noShorten, "no-shorten", false, "do not look for the shortest scenario that shows a violation, which takes several more runs")
+	c.Flags().BoolVar(&f.noShorten, "no-shorten", false,
+		"do not look for the shortest scenario that shows a violation, which takes several more runs")
 }
 
 func (a *app) audit(ctx context.Context, f auditFlags) error {
-	if f.world != trial.Live && f.world != trial.Virtual {
-		return usageError("--world %q: want %s or %s", f.world, trial.Live, trial.Virtual)
-	}
-	if !slices.Contains(wordsOf(server.Providers()), f.nodes) || f.nodes == string(server.External) {
-		return usageError("--nodes %q: want process, docker or auto", f.nodes)
-	}
-	if f.jobs < 1 {
-		return usageError("--jobs %d: want at least 1", f.jobs)
-	}
-	if err := f.checkOutputs(); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
 	expected, err := readExpectedCard(f.expect)
@@ -189,12 +184,8 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 	if err != nil {
 		return err
 	}
-	dir := ""
-	if share == nil {
-		if dir, err = trial.NewRunDir(f.out, "audit", a.now(), f.seed); err != nil {
-			return &trial.EnvironmentError{Err: err, Hint: "choose another folder with --out"}
-		}
-	} else if dir, err = filepath.Abs(share.dir); err != nil {
+	dir, err := a.auditDir(&f, share)
+	if err != nil {
 		return err
 	}
 	o.Trial.Out = dir
@@ -210,15 +201,7 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 		questions = len(mine)
 	}
 	progress := newProgress(a, questions, 0)
-	name := func(lock, id string) string {
-		if len(locks) > 1 {
-			return lock + ": " + id
-		}
-		return id
-	}
-	o.Begin = func(lock, id string) { progress.begin(name(lock, id)) }
-	o.End = func(lock, id string) { progress.end(name(lock, id)) }
-	o.Phase = func(lock, id, variant, phase string) { progress.phase(name(lock, id), variant, phase) }
+	progress.follow(&o)
 	var card *report.Card
 	var runErr error
 	if share == nil {
@@ -235,6 +218,46 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 		return err
 	}
 	return a.cardVerdict(ctx, card, expected, dir, f, runErr)
+}
+
+// check refuses flags that do not fit together.
+func (f *auditFlags) check() error {
+	if f.world != trial.Live && f.world != trial.Virtual {
+		return usageError("--world %q: want %s or %s", f.world, trial.Live, trial.Virtual)
+	}
+	if !slices.Contains(wordsOf(server.Providers()), f.nodes) || f.nodes == string(server.External) {
+		return usageError("--nodes %q: want process, docker or auto", f.nodes)
+	}
+	if f.jobs < 1 {
+		return usageError("--jobs %d: want at least 1", f.jobs)
+	}
+	return f.checkOutputs()
+}
+
+// auditDir is the folder of an audit, or of its share.
+func (a *app) auditDir(f *auditFlags, share *share) (string, error) {
+	if share != nil {
+		return filepath.Abs(share.dir)
+	}
+	dir, err := trial.NewRunDir(f.out, "audit", a.now(), f.seed)
+	if err != nil {
+		return "", &trial.EnvironmentError{Err: err, Hint: "choose another folder with --out"}
+	}
+	return dir, nil
+}
+
+// follow shows an audit's cases, each with its lock where there are several.
+func (p *progress) follow(o *audit.Options) {
+	several := len(o.Locks) > 1
+	name := func(lock, id string) string {
+		if several {
+			return lock + ": " + id
+		}
+		return id
+	}
+	o.Begin = func(lock, id string) { p.begin(name(lock, id)) }
+	o.End = func(lock, id string) { p.end(name(lock, id)) }
+	o.Phase = func(lock, id, variant, phase string) { p.phase(name(lock, id), variant, phase) }
 }
 
 // checkOutputs refuses files that cannot be written before the audit rather than after it.
@@ -280,7 +303,8 @@ func (f *auditFlags) battery() (battery, costs []*scenario.Scenario, err error) 
 		switch {
 		case s.Guarantee == scenario.NoGuarantee && s.HasTag(costTag) && (!few || f.cases != "" && ids.MatchString("cost/"+s.Name)):
 			costs = append(costs, s)
-		case s.Guarantee == scenario.NoGuarantee, !ids.MatchString(audit.ID(s)), len(f.guarantees) > 0 && !slices.Contains(f.guarantees, string(s.Guarantee)):
+		case s.Guarantee == scenario.NoGuarantee, !ids.MatchString(audit.ID(s)),
+			len(f.guarantees) > 0 && !slices.Contains(f.guarantees, string(s.Guarantee)):
 		default:
 			battery = append(battery, s)
 		}
@@ -370,8 +394,10 @@ func (a *app) conformance(ctx context.Context, l *audit.Lock, dir string) error 
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return fmt.Errorf("failed to make a folder for logs: %w", err)
 	}
-	r, err := conform.Run(ctx, conform.Options{Command: l.Program.Command, Key: "lock", TTL: 2 * time.Second, Patience: program.ReadyWithin, Dir: logs,
-		Line: func(conform.Line) {}, Begin: func(string) {}, End: func(conform.Check) {}})
+	r, err := conform.Run(ctx, conform.Options{
+		Command: l.Program.Command, Key: "lock", TTL: 2 * time.Second, Patience: program.ReadyWithin, Dir: logs,
+		Line: func(conform.Line) {}, Begin: func(string) {}, End: func(conform.Check) {},
+	})
 	if err != nil {
 		return err
 	}
@@ -477,7 +503,8 @@ func (a *app) cardVerdict(ctx context.Context, card, expected *report.Card, dir 
 		case red && expected.HasMore(card):
 			fmt.Fprintf(out, "hint: to accept it, audit all cases with --card %s\n", shellquote.Join(f.expect))
 		case red:
-			fmt.Fprintf(out, "hint: to accept the new card: cp %s %s\n", shellquote.Join(shortPath(filepath.Join(dir, "card.json"))), shellquote.Join(f.expect))
+			fmt.Fprintf(out, "hint: to accept the new card: cp %s %s\n",
+				shellquote.Join(shortPath(filepath.Join(dir, "card.json"))), shellquote.Join(f.expect))
 		}
 	}
 	switch {

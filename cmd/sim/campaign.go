@@ -111,7 +111,8 @@ flags, 4 the database cannot be used.`,
 	}
 	c.Flags().StringVar(&f.world, "world", trial.Virtual, "where to run: virtual, or live, among real servers")
 	registerWords(c, "world", []string{trial.Live, trial.Virtual})
-	c.Flags().StringVar(&f.lock, "lock", "", "with --world live, the lock in the place of the scenario's own: NAME='COMMAND', or a lock of sim")
+	c.Flags().StringVar(&f.lock, "lock", "",
+		"with --world live, the lock in the place of the scenario's own: NAME='COMMAND', or a lock of sim")
 	f.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("")...)
 	f.databaseFlags(a, c)
 	c.Flags().Var(&f.runs, "runs", "how many runs to make: 200k, 5M, 10B")
@@ -120,16 +121,20 @@ flags, 4 the database cannot be used.`,
 	c.Flags().BoolVar(&f.unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
 	c.Flags().StringSliceVar(&f.kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
 	registerList(c, "kinds", explore.Kinds())
-	c.Flags().Var(&f.rangeRuns, "range", fmt.Sprintf("how many runs a worker makes at a time (default: about 10 s of this machine's work; %d with --world live)", realRange))
-	c.Flags().Uint64Var(&f.epochRanges, "epoch", 256, "after how many ranges workers share what they learned; several times as many as there are workers")
+	c.Flags().Var(&f.rangeRuns, "range",
+		fmt.Sprintf("how many runs a worker makes at a time (default: about 10 s of this machine's work; %d with --world live)", realRange))
+	c.Flags().Uint64Var(&f.epochRanges, "epoch", 256,
+		"after how many ranges workers share what they learned; several times as many as there are workers")
 	a.campaignEndFlags(c, &f.searchFlags)
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "without --db: how many runs at once (default: one for each processor; with --world live four)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs,
+		"without --db: how many runs at once (default: one for each processor; with --world live four)")
 	return c
 }
 
 // campaignEndFlags say where what is found goes.
 func (a *app) campaignEndFlags(c *cobra.Command, f *searchFlags) {
-	c.Flags().StringVar(&f.out, "out", "", "folder for what is found (default: found in the folder for reports; of work among real servers, one below campaigns/ there)")
+	c.Flags().StringVar(&f.out, "out", "",
+		"folder for what is found (default: found in the folder for reports; of work among real servers, one below campaigns/ there)")
 	c.Flags().StringVar(&f.html, "html", "", "also write a summary to this HTML page")
 }
 
@@ -155,8 +160,12 @@ func (a *app) startCampaign(ctx context.Context, f campaignFlags) error {
 	if err != nil {
 		return err
 	}
-	d := campaign.Definition{Scenario: search.Scenario.Text, File: filepath.ToSlash(search.Scenario.File), Variant: search.Variant, Properties: search.Properties,
-		Kinds: search.Kinds, Bare: search.Bare, Unguided: search.Unguided, First: f.first, Runs: f.seeds, RangeRuns: uint64(f.rangeRuns), EpochRanges: f.epochRanges}
+	d := campaign.Definition{
+		Scenario: search.Scenario.Text, File: filepath.ToSlash(search.Scenario.File),
+		Variant: search.Variant, Properties: search.Properties,
+		Kinds: search.Kinds, Bare: search.Bare, Unguided: search.Unguided,
+		First: f.first, Runs: f.seeds, RangeRuns: uint64(f.rangeRuns), EpochRanges: f.epochRanges,
+	}
 	if d.RangeRuns == 0 {
 		if d.RangeRuns, err = rangeOf(ctx, search, f); err != nil {
 			return interruptedOr(ctx, err)
@@ -175,8 +184,10 @@ func (a *app) startCampaign(ctx context.Context, f campaignFlags) error {
 		return databaseError(ctx, err)
 	}
 	if store.kept == nil {
-		fmt.Fprintf(a.stdout, "campaign %d   %s   %s   %s, %d at a time\n", id, search.Scenario.Name, d.Variant, words.Count(d.Runs, "run"), d.RangeRuns)
-		fmt.Fprintf(a.stdout, "  work on it  sim worker, on any machine, with the same --db\n  look at it  sim campaign watch %d, with the same --db\n", id)
+		fmt.Fprintf(a.stdout, "campaign %d   %s   %s   %s, %d at a time\n",
+			id, search.Scenario.Name, d.Variant, words.Count(d.Runs, "run"), d.RangeRuns)
+		fmt.Fprintf(a.stdout, "  work on it  sim worker, on any machine, with the same --db\n"+
+			"  look at it  sim campaign watch %d, with the same --db\n", id)
 		return nil
 	}
 	return a.carryOut(ctx, store, id, nil, f.jobs, f.searchFlags)
@@ -248,7 +259,8 @@ func (a *app) reportCampaign(ctx context.Context, store *campaign.Store, id int6
 		return campaignError(own, id, err)
 	}
 	if st.Refused {
-		return usageError("campaign %d was carried out by sim %s: with another version its seeds do not repeat\nhint: report it with that version; sim campaign status %d works with any", id, st.Build, id)
+		return usageError("campaign %d was carried out by sim %s: with another version its seeds do not repeat\n"+
+			"hint: report it with that version; sim campaign status %d works with any", id, st.Build, id)
 	}
 	if d.Real != nil {
 		return a.reportShards(ctx, store, d, st, f)
@@ -262,7 +274,8 @@ func (a *app) reportCampaign(ctx context.Context, store *campaign.Store, id int6
 	if err != nil {
 		return campaignError(own, id, err)
 	}
-	f.world, f.scenario, f.variant, f.kinds, f.bare, f.unguided, f.first, f.seeds = trial.Virtual, d.File, d.Variant, d.Kinds, d.Bare, d.Unguided, d.First, d.Runs
+	f.world, f.scenario, f.variant = trial.Virtual, d.File, d.Variant
+	f.kinds, f.bare, f.unguided, f.first, f.seeds = d.Kinds, d.Bare, d.Unguided, d.First, d.Runs
 	f.campaign = []string{"--range", fmt.Sprint(d.RangeRuns), "--epoch", fmt.Sprint(d.EpochRanges)}
 	a.printSearch(search, result, 0, tookOf(st, a.now()))
 	fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  campaign   %d: %s\n", id, stateOf(st))
@@ -283,7 +296,8 @@ func stateOf(st *campaign.Status) string {
 	if st.Unit == rangeWord(st) {
 		ranges = ""
 	}
-	text := fmt.Sprintf("%s, %s of %s%s, %s of work", st.State, shortCount(st.Runs), words.Count(st.Target, st.Unit), ranges, shortTime(time.Duration(st.WorkMS)*time.Millisecond))
+	text := fmt.Sprintf("%s, %s of %s%s, %s of work",
+		st.State, shortCount(st.Runs), words.Count(st.Target, st.Unit), ranges, shortTime(time.Duration(st.WorkMS)*time.Millisecond))
 	if st.Failure != "" {
 		text += ": " + st.Failure
 	}

@@ -31,8 +31,10 @@ const lostVariable = "REDLOCK_SIM_LOST_AFTER"
 type database struct{ url, folder string }
 
 func (d *database) databaseFlags(a *app, c *cobra.Command) {
-	c.Flags().StringVar(&d.url, "db", "", "the PostgreSQL database, postgres://user@host/name (default: $"+databaseVariable+", else a server of sim's own on this machine)")
-	c.Flags().StringVar(&d.folder, "folder", filepath.Join(a.project.Out, "campaigns"), "without --db: the folder with the data of sim's own server")
+	c.Flags().StringVar(&d.url, "db", "", "the PostgreSQL database, postgres://user@host/name (default: $"+
+		databaseVariable+", else a server of sim's own on this machine)")
+	c.Flags().StringVar(&d.folder, "folder", filepath.Join(a.project.Out, "campaigns"),
+		"without --db: the folder with the data of sim's own server")
 }
 
 // campaigns is an open database.
@@ -116,7 +118,8 @@ func databaseError(ctx context.Context, err error) error {
 // openKept opens sim's own server.
 func (a *app) openKept(ctx context.Context, folder, build string, timing campaign.Timing, create bool) (*campaigns, error) {
 	if err := a.live(); err != nil {
-		return nil, &trial.EnvironmentError{Err: errors.New("sim has a PostgreSQL server of its own on Linux only"), Hint: "name a database with --db"}
+		return nil, &trial.EnvironmentError{Err: errors.New("sim has a PostgreSQL server of its own on Linux only"),
+			Hint: "name a database with --db"}
 	}
 	dir := filepath.Join(folder, "database")
 	if _, err := os.Stat(dir); err != nil && !create {

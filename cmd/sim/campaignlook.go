@@ -40,7 +40,8 @@ database elsewhere go on as soon as there is a sim worker.`,
 				case st.State != campaign.Running:
 					return campaignError(c.Context(), id, campaign.ErrOver)
 				case st.Refused:
-					return usageError("campaign %d was begun by sim %s: with another version its seeds would not repeat\nhint: use that version, or begin a new campaign", id, st.Build)
+					return usageError("campaign %d was begun by sim %s: with another version its seeds would not repeat\n"+
+						"hint: use that version, or begin a new campaign", id, st.Build)
 				}
 				d, err := store.Definition(c.Context(), id)
 				if err != nil {
@@ -65,7 +66,8 @@ database elsewhere go on as soon as there is a sim worker.`,
 					return err
 				}
 				if !do.Satisfies(d.Need()) {
-					return usageError("campaign %d needs %s; this machine has %s\nhint: it is carried out with the program with which it began", id, d.Need(), strings.Join(do.Needs(), "; "))
+					return usageError("campaign %d needs %s; this machine has %s\n"+
+						"hint: it is carried out with the program with which it began", id, d.Need(), strings.Join(do.Needs(), "; "))
 				}
 				return a.carryOut(c.Context(), store, id, do, 0, f.searchFlags)
 			})
@@ -74,7 +76,8 @@ database elsewhere go on as soon as there is a sim worker.`,
 	f.databaseFlags(a, c)
 	a.campaignEndFlags(c, &f.searchFlags)
 	able.lockFlag(c)
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor; among real servers as many as sim makes by itself)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs,
+		"how many runs at once (default: one for each processor; among real servers as many as sim makes by itself)")
 	return c
 }
 
@@ -134,8 +137,10 @@ func newCampaignListCommand(a *app) *cobra.Command {
 			}
 			for i := range list {
 				st := &list[i]
-				fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "%4d  %-20.60s %-12.40s %-10s %s of %s, %s, begun %s\n", st.ID, st.Name, st.Variant, st.State,
-					shortCount(st.Runs), words.Count(st.Target, st.Unit), words.Count(st.Violations, "violation"), st.Created.UTC().Format("2 January 2006, 15:04 UTC"))
+				fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "%4d  %-20.60s %-12.40s %-10s %s of %s, %s, begun %s\n",
+					st.ID, st.Name, st.Variant, st.State,
+					shortCount(st.Runs), words.Count(st.Target, st.Unit),
+					words.Count(st.Violations, "violation"), st.Created.UTC().Format("2 January 2006, 15:04 UTC"))
 			}
 			return nil
 		},
@@ -194,7 +199,8 @@ func (a *app) printStatus(st *campaign.Status) {
 		fmt.Fprintf(out, "  violated   %-60s %s\n", c.Name, words.Count(c.Runs, "run"))
 	}
 	for _, w := range st.Workers {
-		fmt.Fprintf(out, "  worker     %s, process %d: %d of %d at work, %s made\n", w.Host, w.PID, w.Busy, w.Slots, words.Count(uint64(w.Runs), "run"))
+		fmt.Fprintf(out, "  worker     %s, process %d: %d of %d at work, %s made\n",
+			w.Host, w.PID, w.Busy, w.Slots, words.Count(uint64(w.Runs), "run"))
 	}
 }
 

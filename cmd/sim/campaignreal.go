@@ -67,7 +67,8 @@ type realFlags struct {
 }
 
 func (f *realFlags) lockFlag(c *cobra.Command) {
-	c.Flags().StringArrayVar(&f.locks, "lock", nil, "a lock program that campaigns may name, as NAME='COMMAND' (repeatable); campaigns know its name and what it consists of, and never its command")
+	c.Flags().StringArrayVar(&f.locks, "lock", nil, "a lock program that campaigns may name, as NAME='COMMAND' (repeatable); "+
+		"campaigns know its name and what it consists of, and never its command")
 }
 
 // named are the lock programs of the command line.
@@ -172,7 +173,8 @@ func (s *sharder) do(ctx context.Context, d *campaign.Definition, part shard.Sha
 	}
 	code := cmd.ProcessState.ExitCode()
 	if code != exitMet && code != exitUnexpected && code != exitUndecided {
-		err := fmt.Errorf("shard %v: sim %s ended with %v: %s", part, d.Real.Command, cmd.ProcessState, strings.TrimSpace(tailOf(said.String(), mostSaid)))
+		err := fmt.Errorf("shard %v: sim %s ended with %v: %s",
+			part, d.Real.Command, cmd.ProcessState, strings.TrimSpace(tailOf(said.String(), mostSaid)))
 		if code == exitUsage {
 			err = errors.Join(campaign.ErrUnfit, err)
 		}
@@ -300,7 +302,8 @@ func brought(dir string, part shard.Shard) (*campaign.Brought, error) {
 
 // searchedReal is a search among real servers as a campaign.
 func (a *app) searchedReal(f *campaignFlags, lock *namedLock) (*campaign.Definition, error) {
-	d := &campaign.Definition{Real: &campaign.Real{Command: campaign.Search, Lock: f.lock}, Kinds: f.kinds, Bare: f.bare, Unguided: f.unguided, First: f.first, Runs: uint64(f.runs)}
+	d := &campaign.Definition{Real: &campaign.Real{Command: campaign.Search, Lock: f.lock},
+		Kinds: f.kinds, Bare: f.bare, Unguided: f.unguided, First: f.first, Runs: uint64(f.runs)}
 	if lock != nil {
 		d.Real.Lock, d.Real.Digest = lock.name, lock.digest
 	}
@@ -330,7 +333,8 @@ func (a *app) searchedReal(f *campaignFlags, lock *namedLock) (*campaign.Definit
 		shards = min(shards, shard.MostShards)
 	}
 	if shards > shard.MostShards || d.Runs > shards*campaign.MostShardRuns {
-		return nil, usageError("--runs %d --range %d: want up to %d ranges of up to %d runs", d.Runs, size, shard.MostShards, campaign.MostShardRuns)
+		return nil, usageError("--runs %d --range %d: want up to %d ranges of up to %d runs",
+			d.Runs, size, shard.MostShards, campaign.MostShardRuns)
 	}
 	d.Real.Shards = int64(shards)
 	return d, nil
@@ -413,7 +417,8 @@ func (a *app) startAudit(ctx context.Context, f auditCampaignFlags) error {
 	if err != nil {
 		return err
 	}
-	d := &campaign.Definition{First: f.seed, Real: &campaign.Real{Command: campaign.Audit, Lock: f.locks[0], Shards: f.shards, Nodes: f.nodes, Guarantees: f.guarantees, Cases: f.cases, NoShorten: f.noShorten}}
+	d := &campaign.Definition{First: f.seed, Real: &campaign.Real{Command: campaign.Audit,
+		Lock: f.locks[0], Shards: f.shards, Nodes: f.nodes, Guarantees: f.guarantees, Cases: f.cases, NoShorten: f.noShorten}}
 	if lock != nil {
 		d.Real.Lock, d.Real.Digest = lock.name, lock.digest
 	}
@@ -446,7 +451,8 @@ func (a *app) startReal(ctx context.Context, db database, d *campaign.Definition
 	}
 	if store.kept == nil {
 		fmt.Fprintf(a.stdout, "campaign %d   %s   %s, among real servers\n", id, d.Real.Command, words.Count(uint64(d.Real.Shards), "shard"))
-		fmt.Fprintf(a.stdout, "  work on it  %s, on any machine, with the same --db\n  look at it  sim campaign watch %d, with the same --db\n", workerFor(d), id)
+		fmt.Fprintf(a.stdout, "  work on it  %s, on any machine, with the same --db\n"+
+			"  look at it  sim campaign watch %d, with the same --db\n", workerFor(d), id)
 		return nil
 	}
 	return a.carryOut(ctx, store, id, do, 0, f)

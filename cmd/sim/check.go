@@ -58,7 +58,8 @@ flags or a file that cannot be read as a history.`,
 	}
 	c.Flags().StringVar(&f.model, "model", "", "the model to judge the history by")
 	c.Flags().StringVar(&f.format, "format", "auto", "the format of the files: "+strings.Join(wordsOf(evidence.Formats()), ", "))
-	c.Flags().StringVar(&f.initial, "initial", "", "the initial value (default: the one that the file gives; otherwise nil for a register, 0 for other models)")
+	c.Flags().StringVar(&f.initial, "initial", "",
+		"the initial value (default: the one that the file gives; otherwise nil for a register, 0 for other models)")
 	c.Flags().StringVar(&f.nilRead, "nil-read", "", "the value that a read of nil stands for (default: none, or the initial value)")
 	c.Flags().DurationVar(&f.timeout, "timeout", checker.DefaultTimeout, "give up after this time; the verdict is then undecided")
 	c.Flags().Int64Var(&f.memory, "memory", checker.DefaultMemory>>20, "give up above this much memory, in MiB; the verdict is then undecided")
@@ -195,12 +196,15 @@ func describeOp(o evidence.Operation) string {
 }
 
 // checkProperties judges a history of sim by the safety properties of its lock.
-func (a *app) checkProperties(ctx context.Context, file string, f checkFlags, o evidence.Options) (v checker.Verdict, ours bool, err error) {
+func (a *app) checkProperties(
+	ctx context.Context, file string, f checkFlags, o evidence.Options,
+) (v checker.Verdict, ours bool, err error) {
 	h, ours, err := readOurs(file, o.Format)
 	if !ours || err != nil {
 		return 0, ours, err
 	}
-	findings := checker.Judge(ctx, h, checker.SafetyProperties(workload.Name(h.Header.Workload)), checker.Options{Timeout: o.Timeout, Memory: o.Memory})
+	findings := checker.Judge(ctx, h, checker.SafetyProperties(workload.Name(h.Header.Workload)),
+		checker.Options{Timeout: o.Timeout, Memory: o.Memory})
 	if f.json {
 		err = a.printJSON(struct {
 			File       string            `json:"file"`

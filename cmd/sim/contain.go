@@ -24,7 +24,8 @@ func newContainCommand(a *app) *cobra.Command {
 				return err
 			}
 			defer e.Close()
-			status, err := e.RunProgram(ctx, docker.Program{Image: args[0], Arguments: args[1:], Env: env}, docker.Streams{In: a.stdin, Out: a.stdout, Log: a.stderr})
+			status, err := e.RunProgram(ctx, docker.Program{Image: args[0], Arguments: args[1:], Env: env},
+				docker.Streams{In: a.stdin, Out: a.stdout, Log: a.stderr})
 			if err == nil && status != 0 {
 				err = &exitError{status, nil}
 			}

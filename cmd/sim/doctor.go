@@ -89,7 +89,8 @@ func (a *app) clean(ctx context.Context) error {
 		fmt.Fprintln(a.stdout, line)
 	}
 	if err != nil {
-		return &trial.EnvironmentError{Err: err, Hint: "sim doctor lists what is left; if a network without containers stays in use, restart Docker"}
+		return &trial.EnvironmentError{Err: err,
+			Hint: "sim doctor lists what is left; if a network without containers stays in use, restart Docker"}
 	}
 	return nil
 }

@@ -79,7 +79,8 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 	case f.late < 0 || f.lasts < 0 || f.jobs < 0:
 		return usageError("--late, --for and --jobs: must not be negative")
 	}
-	x := explore.Exhaust{Scenario: s, Variant: v.Name, Seed: f.seed, Late: f.late, Most: f.most, Properties: properties, Workers: cmp.Or(f.jobs, runtime.NumCPU())}
+	x := explore.Exhaust{Scenario: s, Variant: v.Name,
+		Seed: f.seed, Late: f.late, Most: f.most, Properties: properties, Workers: cmp.Or(f.jobs, runtime.NumCPU())}
 	a.orderly.Store(true)
 	began := time.Now()
 	x.Progress = meter(a, began, func(schedules uint64, took time.Duration) string {
@@ -97,7 +98,8 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "%s   %s   %s of at most %s in %.1f s, %s cut short\n",
-		s.Name, v.Name, words.Count(out.Schedules, "schedule"), words.Count(out.Steps, "step"), time.Since(began).Seconds(), words.Count(out.Cut, "other"))
+		s.Name, v.Name, words.Count(out.Schedules, "schedule"),
+		words.Count(out.Steps, "step"), time.Since(began).Seconds(), words.Count(out.Cut, "other"))
 	fmt.Fprintf(a.stdout, "  bounds     %s\n", bounds(&v.Setup, f.late))
 	if err := a.printVerdicts(s.Name, &out, f.out); err != nil {
 		return err
@@ -109,7 +111,8 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 // bounds says within what everything was tried.
 func bounds(s *scenario.Setup, late int) string {
 	list := []string{words.Count(s.Workload.Clients, "client"), words.Count(s.Nodes.Count, "node"),
-		words.Count(s.Workload.Sections, "section") + " each", words.Count(s.Lock.Retry.Attempts, "attempt") + " for the lock", words.Count(len(s.Faults.List), "fault")}
+		words.Count(s.Workload.Sections, "section") + " each",
+		words.Count(s.Lock.Retry.Attempts, "attempt") + " for the lock", words.Count(len(s.Faults.List), "fault")}
 	if s.Nodes.Watched() {
 		list = append(list, "one time for each message between servers and sentinels")
 	}

@@ -34,13 +34,15 @@ func checkExternal(list []*scenario.Scenario, f runFlags) error {
 		for i := range s.Variants {
 			n := &s.Variants[i].Setup.Nodes
 			if len(n.Addresses) == 0 {
-				return usageError("%s: --nodes external needs the addresses of the nodes\nhint: nodes: {count: 1, addresses: [\"127.0.0.1:6379\"]}", s.File)
+				return usageError("%s: --nodes external needs the addresses of the nodes\n"+
+					"hint: nodes: {count: 1, addresses: [\"127.0.0.1:6379\"]}", s.File)
 			}
 			if err := checkPassword(s.File, n, f); err != nil {
 				return err
 			}
 			if commands := commandsOf(n); len(commands) > 0 && !f.allowHooks {
-				return usageError("%s names commands to run on this machine:\n  %s\nhint: read them; if they are safe, run with --allow-hooks", s.File, strings.Join(commands, "\n  "))
+				return usageError("%s names commands to run on this machine:\n  %s\n"+
+					"hint: read them; if they are safe, run with --allow-hooks", s.File, strings.Join(commands, "\n  "))
 			}
 		}
 	}
@@ -55,7 +57,8 @@ func checkSentinels(list []*scenario.Scenario, f runFlags) error {
 	for _, s := range list {
 		for i := range s.Variants {
 			if s.Variants[i].Setup.Nodes.Watched() {
-				return usageError("%s has sentinels; they change the settings of the servers that they watch, so they watch none that exist already\nhint: --nodes process, --nodes docker, or --world virtual", s.File)
+				return usageError("%s has sentinels; they change the settings of the servers that they watch, so they watch none that exist already\n"+
+					"hint: --nodes process, --nodes docker, or --world virtual", s.File)
 			}
 		}
 	}
@@ -78,7 +81,8 @@ func checkImages(ctx context.Context, list []*scenario.Scenario, f runFlags) err
 	for _, s := range list {
 		for i := range s.Variants {
 			if image := s.Variants[i].Setup.Nodes.Image; image != "" {
-				return usageError("%s wants nodes in Docker to run the image %q\nhint: if you trust it, say so: --nodes docker; or leave nodes: {image: ...} out to use the image of sim", s.File, image)
+				return usageError("%s wants nodes in Docker to run the image %q\n"+
+					"hint: if you trust it, say so: --nodes docker; or leave nodes: {image: ...} out to use the image of sim", s.File, image)
 			}
 		}
 	}
@@ -94,14 +98,17 @@ func checkPassword(file string, n *scenario.Nodes, f runFlags) error {
 		return nil
 	}
 	if f.passwordEnv == "" {
-		return usageError("%s asks for a password for %s\nhint: if that is right, put it into an environment variable, and name that: --password-env REDIS_PASSWORD", file, strings.Join(n.Addresses, ", "))
+		return usageError("%s asks for a password for %s\n"+
+			"hint: if that is right, put it into an environment variable, and name that: --password-env REDIS_PASSWORD",
+			file, strings.Join(n.Addresses, ", "))
 	}
 	if os.Getenv(f.passwordEnv) == "" {
 		return usageError("%s asks for a password, but the environment variable that --password-env names is not set", file)
 	}
 	for _, address := range n.Addresses {
 		if !n.TLS && !f.plainPassword && !isLoopback(address) {
-			return usageError("%s: the password would go to %s without TLS, where others can read it\nhint: nodes: {tls: true, ...}; or --allow-plain-password", file, address)
+			return usageError("%s: the password would go to %s without TLS, where others can read it\n"+
+				"hint: nodes: {tls: true, ...}; or --allow-plain-password", file, address)
 		}
 	}
 	return nil

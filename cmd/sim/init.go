@@ -54,7 +54,8 @@ var languages = []language{
 			{path: "locks/my-lock/main.go", template: "main.go.txt", what: "your lock program: put your own lock in it"},
 			{path: "locks/bin/.gitignore", text: "*\n", what: "keeps what is built there out of git"},
 		}},
-	script("python", "python3", "py", sdk.Python, "python3-redis", "pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "*.py"),
+	script("python", "python3", "py", sdk.Python, "python3-redis",
+		"pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "*.py"),
 	script("ruby", "ruby", "rb", sdk.Ruby, "ruby", "Gemfile", "*.gemspec", "Rakefile", "*.rb"),
 	script("php", "php", "php", sdk.PHP, "php-cli", "composer.json", "*.php"),
 	script("node", "node", "mjs", sdk.Node, "nodejs", "package.json", "*.mjs", "*.js"),
@@ -93,7 +94,8 @@ docs/lock-protocol.md, and name your program in sim.yaml.`,
 		RunE: func(*cobra.Command, []string) error {
 			i := slices.IndexFunc(languages, func(l language) bool { return l.name == name })
 			if name != "" && i < 0 {
-				return usageError("--language %q: want one of %s\nhint: docs/lock-protocol.md is for all other languages", name, strings.Join(languageNames(), ", "))
+				return usageError("--language %q: want one of %s\n"+
+					"hint: docs/lock-protocol.md is for all other languages", name, strings.Join(languageNames(), ", "))
 			}
 			if name == "" {
 				i = languageHere()
@@ -101,7 +103,8 @@ docs/lock-protocol.md, and name your program in sim.yaml.`,
 			return a.initProject(languages[i])
 		},
 	}
-	c.Flags().StringVar(&name, "language", "", "the language of the lock program: "+strings.Join(languageNames(), ", ")+" (default: what is found here, else python)")
+	c.Flags().StringVar(&name, "language", "", "the language of the lock program: "+
+		strings.Join(languageNames(), ", ")+" (default: what is found here, else python)")
 	registerWords(c, "language", languageNames())
 	return c
 }

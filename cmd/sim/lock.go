@@ -53,7 +53,8 @@ Without a name, the locks are listed.`,
 	}
 	c.Flags().StringArrayVar(&switches, "switch", nil, "switch off a safety rule of the lock (repeatable); sim list switches lists them")
 	registerSwitches(c)
-	c.Flags().BoolVar(&obey, "obey", false, "also switch off the rules that the options of the message \"setup\" name, as the scenario's own lock does")
+	c.Flags().BoolVar(&obey, "obey", false,
+		"also switch off the rules that the options of the message \"setup\" name, as the scenario's own lock does")
 	return c
 }
 

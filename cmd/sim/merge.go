@@ -68,7 +68,8 @@ missing and nothing is worse; 3 the shards do not fit together, or are not all t
 			}
 			for name, commands := range mergeOnly {
 				if c.Flags().Changed(name) && !slices.Contains(commands, whole.Work.Command) {
-					return usageError("--%s: these are shards of sim %s\nhint: the flag is for shards of sim %s", name, whole.Work.Command, strings.Join(commands, " and "))
+					return usageError("--%s: these are shards of sim %s\n"+
+						"hint: the flag is for shards of sim %s", name, whole.Work.Command, strings.Join(commands, " and "))
 				}
 			}
 			return a.merge(c.Context(), whole, f)
@@ -78,19 +79,23 @@ missing and nothing is worse; 3 the shards do not fit together, or are not all t
 	c.Flags().BoolVar(&f.partial, "partial", false, "merge what is there if shards are missing; the exit code is then at least 2")
 	c.Flags().StringVar(&f.junit, "junit", "", "write the results as JUnit XML to this file (run)")
 	c.Flags().StringVar(&f.markdown, "markdown", "", "write the results as a Markdown table to this file (run, audit)")
-	c.Flags().BoolVar(&f.github, "github", false, "annotate unexpected verdicts on stdout for GitHub Actions, and append the table to $GITHUB_STEP_SUMMARY (run)")
-	c.Flags().StringVar(&f.json, "json", "", "write what came of it as JSON to this file: the results of all runs, the counts of a search, the points of a sweep, or the card")
+	c.Flags().BoolVar(&f.github, "github", false,
+		"annotate unexpected verdicts on stdout for GitHub Actions, and append the table to $GITHUB_STEP_SUMMARY (run)")
+	c.Flags().StringVar(&f.json, "json", "",
+		"write what came of it as JSON to this file: the results of all runs, the counts of a search, the points of a sweep, or the card")
 	c.Flags().StringVar(&f.html, "html", "", "write the page also to this file (run, search, sweep)")
 	c.Flags().StringVar(&f.csv, "csv", "", "write the rates to this CSV file (sweep)")
 	c.Flags().StringVar(&f.card, "card", "", "write card.json also to this file (audit)")
 	c.Flags().StringVar(&f.expect, "expect", "", "the card that is expected: the card.json of an earlier audit (audit)")
-	c.Flags().BoolVar(&f.allowUndecided, "allow-undecided", false, "exit with 0, not 2, if something is undecided or unknown; not if a shard is missing (run, audit)")
+	c.Flags().BoolVar(&f.allowUndecided, "allow-undecided", false,
+		"exit with 0, not 2, if something is undecided or unknown; not if a shard is missing (run, audit)")
 	return c
 }
 
 func (a *app) merge(ctx context.Context, w *shard.Whole, f mergeFlags) error {
 	if len(w.Missing) > 0 && !f.partial {
-		return usageError("not all of %d shards are there; these are missing:\n  %s\nhint: --partial merges the others", w.Of, strings.Join(w.Missing, "\n  "))
+		return usageError("not all of %d shards are there; these are missing:\n  %s\n"+
+			"hint: --partial merges the others", w.Of, strings.Join(w.Missing, "\n  "))
 	}
 	expected, err := readExpectedCard(f.expect)
 	if err != nil {
@@ -151,8 +156,14 @@ func scenarios(w *shard.Whole) (list []*scenario.Scenario) {
 
 // mergeRuns tells of the runs of all shards what sim run tells of its own.
 func (a *app) mergeRuns(ctx context.Context, w *shard.Whole, f mergeFlags) error {
-	s := &suiteRun{app: a, scenarios: scenarios(w), missing: w.Missing, told: make(report.Told), errs: failed(w), done: make([]*trial.Trial, w.Work.Units),
-		flags: runFlags{out: f.out, world: w.Work.Flags["world"], seed: w.Work.Seed, junit: f.junit, markdown: f.markdown, github: f.github, allowUndecided: f.allowUndecided}}
+	s := &suiteRun{
+		app: a, scenarios: scenarios(w), missing: w.Missing,
+		told: make(report.Told), errs: failed(w), done: make([]*trial.Trial, w.Work.Units),
+		flags: runFlags{
+			out: f.out, world: w.Work.Flags["world"], seed: w.Work.Seed,
+			junit: f.junit, markdown: f.markdown, github: f.github, allowUndecided: f.allowUndecided,
+		},
+	}
 	s.flags.repeat = len(s.done) / len(s.scenarios)
 	for _, r := range w.Records() {
 		for _, one := range r.Results {

@@ -32,8 +32,12 @@ func (a *app) mergeSearches(ctx context.Context, w *shard.Whole, m mergeFlags) e
 		return usageError("%w", err)
 	}
 	flags := w.Work.Flags
-	f := searchFlags{first: w.Work.Seed, seeds: w.Work.Units, out: filepath.Join(m.out, "found"), world: flags["world"], lock: flags["lock"], scenario: fileOf(w),
-		bare: flags["bare"] == "true", unguided: flags["unguided"] == "true", kinds: listOf(flags["kinds"]), target: target{variant: flags["variant"], properties: listOf(flags["property"])}}
+	f := searchFlags{
+		first: w.Work.Seed, seeds: w.Work.Units, out: filepath.Join(m.out, "found"),
+		world: flags["world"], lock: flags["lock"], scenario: fileOf(w),
+		bare: flags["bare"] == "true", unguided: flags["unguided"] == "true", kinds: listOf(flags["kinds"]),
+		target: target{variant: flags["variant"], properties: listOf(flags["property"])},
+	}
 	f.now = w.Started
 	search := explore.Search{Bare: f.bare, Kinds: f.kinds, Unguided: f.unguided, First: part.First}
 	if search.Scenario, err = scenario.Parse(f.scenario, text); err != nil {
@@ -107,13 +111,16 @@ func (f *searchFlags) tellShards(w *shard.Whole, page *report.Rates, search expl
 	if f.unguided || w.Of == 1 {
 		return
 	}
-	page.Lead += fmt.Sprintf(" These are %d searches, each with seeds and guidance of its own: a single one with all of the seeds would have changed other schedules.", w.Of)
+	page.Lead += fmt.Sprintf(" These are %d searches, each with seeds and guidance of its own: "+
+		"a single one with all of the seeds would have changed other schedules.", w.Of)
 	page.Replay = fmt.Sprintf("for i in $(seq %d); do %s --shard $i/%d; done", w.Of, searchAgain(search, *f, w.Work.Units), w.Of)
 }
 
 // keepMerged keeps what all shards found: the best of each property. What was found among real servers has been repeated and shrunk
 // by the shard, beside its lock.
-func (a *app) keepMerged(ctx context.Context, w *shard.Whole, search explore.Search, f searchFlags, result explore.Report) (kept []found, sure bool, err error) {
+func (a *app) keepMerged(
+	ctx context.Context, w *shard.Whole, search explore.Search, f searchFlags, result explore.Report,
+) (kept []found, sure bool, err error) {
 	if f.world == trial.Virtual {
 		return a.keepFound(ctx, search, nil, f, result)
 	}
@@ -144,7 +151,8 @@ func (a *app) mergeSweeps(w *shard.Whole, m mergeFlags) error {
 		return usageError("the shards do not fit together: %w", err)
 	}
 	flags := w.Work.Flags
-	f := sweepFlags{x: flags["x"], y: flags["y"], runs: w.Work.Units, seed: w.Work.Seed, csv: m.csv, target: target{variant: flags["variant"], properties: listOf(flags["property"])}}
+	f := sweepFlags{x: flags["x"], y: flags["y"], runs: w.Work.Units, seed: w.Work.Seed, csv: m.csv,
+		target: target{variant: flags["variant"], properties: listOf(flags["property"])}}
 	sweep := explore.Sweep{Scenario: scenarios(w)[0], Variant: f.variant, Runs: f.runs, First: f.seed}
 	if f.steps, err = strconv.Atoi(flags["steps"]); err != nil || f.steps > len(cells) && f.steps > mostSteps {
 		return usageError("the shards have no grid: %s steps", flags["steps"])
@@ -158,7 +166,8 @@ func (a *app) mergeSweeps(w *shard.Whole, m mergeFlags) error {
 	if err != nil {
 		return usageError("the shards have no grid: %w", err)
 	}
-	if points := len(sweep.X.Values) * max(len(sweep.Y.Values), 1); len(cells) != points || points > 0 && len(cells[0].Judged) != len(sweep.Properties) {
+	points := len(sweep.X.Values) * max(len(sweep.Y.Values), 1)
+	if len(cells) != points || points > 0 && len(cells[0].Judged) != len(sweep.Properties) {
 		return usageError("the shards have %s of %d", words.Count(len(cells), "point"), points)
 	}
 	for _, html := range []string{m.html, filepath.Join(m.out, "index.html")} {

@@ -64,7 +64,8 @@ func checkPrograms(list []*scenario.Scenario, f runFlags) error {
 		case f.world == trial.Virtual:
 			return usageError("%s: %w\nhint: --world live", s.File, trial.ErrNotVirtual)
 		case !f.allowPrograms:
-			return usageError("%s names programs to run on this machine:\n  %s\nhint: read them; if they are safe, run with --allow-programs", s.File, strings.Join(programs, "\n  "))
+			return usageError("%s names programs to run on this machine:\n  %s\n"+
+				"hint: read them; if they are safe, run with --allow-programs", s.File, strings.Join(programs, "\n  "))
 		}
 	}
 	return nil

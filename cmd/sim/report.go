@@ -70,7 +70,8 @@ The exit code is that of the run, as of sim run, whatever is written.`,
 		},
 	}
 	c.Flags().StringVar(&format, "format", "html", "html, text, json, junit or markdown")
-	c.Flags().StringVarP(&out, "output", "o", "", "write to this file, - for stdout (default: the run's report.html, or stdout for other formats)")
+	c.Flags().StringVarP(&out, "output", "o", "",
+		"write to this file, - for stdout (default: the run's report.html, or stdout for other formats)")
 	c.Flags().BoolVar(&svg, "svg", false, "write the picture alone, as an SVG file (default: report.svg in the run's folder)")
 	c.Flags().BoolVar(&png, "png", false, "write the picture alone, as a PNG file (default: report.png in the run's folder)")
 	c.Flags().StringVar(&variant, "variant", "", "the variant whose picture is wanted")

@@ -113,19 +113,9 @@ used, 5 internal error, 130 interrupted.`,
 					f.jobs, f.idleJobs = jobsFor(f.world, server.Provider(f.nodes), f.lock, a.project.Lock)
 				}
 			}
-			switch {
-			case f.failed:
-				l, err := readLast(f.out)
-				if err != nil {
-					return err
-				}
-				if args = l.again(); len(args) == 0 {
-					fmt.Fprintf(a.stderr, "nothing to run again: the last run in %s ended as expected\n", f.out)
-					return nil
-				}
-				f.as(l, c.Flags().Changed)
-			case len(args) == 0:
-				args = a.project.Scenarios
+			args, err := a.whatToRun(&f, args, c.Flags().Changed)
+			if err != nil || len(args) == 0 {
+				return err
 			}
 			if !c.Flags().Changed("lock") && !f.asPrograms {
 				if err := a.takeProjectLock(&f); err != nil {
@@ -139,32 +129,72 @@ used, 5 internal error, 130 interrupted.`,
 		ValidArgsFunction: manyScenarios,
 	}
 	f.flags(c)
-	c.Flags().BoolVar(&f.failed, "failed", false, "run again what did not end as expected in the last run below --out, or was not run: in the same world and with the same seed and --repeat, where flags do not say otherwise")
-	c.Flags().StringVar(&f.world, "world", trial.Live, "where to run: live (real servers and processes, in real time) or virtual (a deterministic model, in simulated time)")
+	f.ownFlags(a, c)
+	shardFlag(c, &f.shard)
+	return c
+}
+
+// whatToRun names the scenarios: those of the command line, else those of sim.yaml; with --failed those
+// that did not end as expected last time.
+func (a *app) whatToRun(f *runFlags, args []string, changed func(flag string) bool) ([]string, error) {
+	switch {
+	case f.failed:
+		l, err := readLast(f.out)
+		if err != nil {
+			return nil, err
+		}
+		if args = l.again(); len(args) == 0 {
+			fmt.Fprintf(a.stderr, "nothing to run again: the last run in %s ended as expected\n", f.out)
+			return nil, nil
+		}
+		f.as(l, changed)
+	case len(args) == 0:
+		args = a.project.Scenarios
+	}
+	return args, nil
+}
+
+// ownFlags are the flags that sim run alone has.
+func (f *runFlags) ownFlags(a *app, c *cobra.Command) {
+	c.Flags().BoolVar(&f.failed, "failed", false, "run again what did not end as expected in the last run below --out, or was not run: "+
+		"in the same world and with the same seed and --repeat, where flags do not say otherwise")
+	c.Flags().StringVar(&f.world, "world", trial.Live,
+		"where to run: live (real servers and processes, in real time) or virtual (a deterministic model, in simulated time)")
 	registerWords(c, "world", []string{trial.Live, trial.Virtual})
-	c.Flags().StringVar(&f.nodes, "nodes", a.project.Nodes, "where the nodes of the live world come from: process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
-	c.Flags().BoolVar(&f.allowHooks, "allow-hooks", false, "with --nodes external: allow the commands that the scenario names under nodes.hooks; read them first")
+	c.Flags().StringVar(&f.nodes, "nodes", a.project.Nodes, "where the nodes of the live world come from: "+
+		"process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
+	c.Flags().BoolVar(&f.allowHooks, "allow-hooks", false,
+		"with --nodes external: allow the commands that the scenario names under nodes.hooks; read them first")
 	registerWords(c, "nodes", wordsOf(server.Providers()))
-	c.Flags().StringVar(&f.passwordEnv, "password-env", "", "with --nodes external: the environment variable with the password for scenarios that need one (nodes.password)")
-	c.Flags().BoolVar(&f.plainPassword, "allow-plain-password", false, "send the password also without TLS to servers that are not on this machine")
-	c.Flags().StringVar(&f.lock, "lock", "", "a lock to put in the place of every scenario's: a lock program, as a command with its arguments, quoted as for a shell (no shell runs it), image:NAME for one in a Docker image, or a lock of sim, as in 'redlock --switch quorum'; empty: none, where sim.yaml names one")
+	c.Flags().StringVar(&f.passwordEnv, "password-env", "",
+		"with --nodes external: the environment variable with the password for scenarios that need one (nodes.password)")
+	c.Flags().BoolVar(&f.plainPassword, "allow-plain-password", false,
+		"send the password also without TLS to servers that are not on this machine")
+	c.Flags().StringVar(&f.lock, "lock", "",
+		"a lock to put in the place of every scenario's: a lock program, as a command with its arguments, quoted as for a shell "+
+			"(no shell runs it), image:NAME for one in a Docker image, or a lock of sim, as in 'redlock --switch quorum'; "+
+			"empty: none, where sim.yaml names one")
 	c.Flags().BoolVar(&f.asPrograms, "as-programs", false, "put each built-in lock behind the lock protocol; its expectations stay")
 	_ = c.Flags().MarkHidden("as-programs") // it tests sim itself
-	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false, "allow the lock programs that a scenario names under lock.program, and the one of sim.yaml; read them first")
+	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false,
+		"allow the lock programs that a scenario names under lock.program, and the one of sim.yaml; read them first")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print each scenario's result as JSON on stdout, as in result.json")
 	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which runs are stored")
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many scenarios to run at once (default: two for each processor, and up to twelve while the machine is idle; with --nodes docker or --lock image:NAME one for each two processors; with --nodes external one)")
-	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario this many times, each time with another seed, and say how often each verdict came; of the single runs only those with a new surprise are shown")
-	c.Flags().IntVar(&f.tries, "tries", a.project.Tries, "run a variant up to this many times, each time with another seed, until every violation that it expects has shown (default: 3 live, 1 virtual); what is expected to hold must hold in every try")
-	c.Flags().DurationVar(&f.timeout, "timeout", time.Hour, "how long one run may take in real time, in both worlds (the scenario's time_limit bounds simulated time in the virtual world); 0s: as long as it wants")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "how many scenarios to run at once (default: two for each processor, and up to twelve "+
+		"while the machine is idle; with --nodes docker or --lock image:NAME one for each two processors; with --nodes external one)")
+	c.Flags().IntVar(&f.repeat, "repeat", 1, "run every scenario this many times, each time with another seed, "+
+		"and say how often each verdict came; of the single runs only those with a new surprise are shown")
+	c.Flags().IntVar(&f.tries, "tries", a.project.Tries, "run a variant up to this many times, each time with another seed, "+
+		"until every violation that it expects has shown (default: 3 live, 1 virtual); what is expected to hold must hold in every try")
+	c.Flags().DurationVar(&f.timeout, "timeout", time.Hour, "how long one run may take in real time, "+
+		"in both worlds (the scenario's time_limit bounds simulated time in the virtual world); 0s: as long as it wants")
 	c.Flags().StringVar(&f.junit, "junit", "", "write the results as JUnit XML to this file")
 	c.Flags().StringVar(&f.markdown, "markdown", "", "write the results as a Markdown table to this file")
-	c.Flags().BoolVar(&f.github, "github", false, "annotate unexpected verdicts on stdout for GitHub Actions, and append the table to $GITHUB_STEP_SUMMARY")
+	c.Flags().BoolVar(&f.github, "github", false,
+		"annotate unexpected verdicts on stdout for GitHub Actions, and append the table to $GITHUB_STEP_SUMMARY")
 	c.Flags().BoolVar(&f.failFast, "fail-fast", false, "start no further scenario after one that did not end as expected")
 	c.Flags().BoolVar(&f.allowUndecided, "allow-undecided", false, "exit with 0, not 2, if a verdict is undecided")
-	shardFlag(c, &f.shard)
-	return c
 }
 
 // mostRepeats bounds what a suite keeps in memory.
@@ -239,7 +269,8 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	}
 	a.orderly.Store(true)
 	began := time.Now()
-	suite := &suiteRun{app: a, scenarios: scenarios, flags: f, units: units, starts: starts, programs: programs, self: self, told: make(report.Told), progress: newProgress(a, len(units), about)}
+	suite := &suiteRun{app: a, scenarios: scenarios, flags: f, units: units, starts: starts, programs: programs, self: self,
+		told: make(report.Told), progress: newProgress(a, len(units), about)}
 	results := suite.run(ctx)
 	if err := suite.resting.Close(); err != nil {
 		return err
@@ -374,7 +405,9 @@ func (s *suiteRun) failed() bool {
 func (s *suiteRun) one(ctx context.Context, i int, sc *scenario.Scenario, seed uint64) {
 	s.progress.begin(sc.Name)
 	t, err := trial.Run(ctx, sc, trial.Options{
-		Seed: seed, Tries: s.flags.tries, Timeout: s.flags.timeout, World: s.flags.world, Nodes: server.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, PasswordEnv: s.flags.passwordEnv, Programs: s.programs, Out: s.flags.out, Resting: &s.resting, ClientCommand: []string{s.self, "client"}, Now: s.now,
+		Seed: seed, Tries: s.flags.tries, Timeout: s.flags.timeout, World: s.flags.world,
+		Nodes: server.Provider(s.flags.nodes), AllowHooks: s.flags.allowHooks, PasswordEnv: s.flags.passwordEnv,
+		Programs: s.programs, Out: s.flags.out, Resting: &s.resting, ClientCommand: []string{s.self, "client"}, Now: s.now,
 		Program:  map[string]string{"sim": programVersion()},
 		Progress: func(variant, phase string) { s.progress.phase(sc.Name, variant, phase) },
 	})

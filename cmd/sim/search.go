@@ -103,8 +103,10 @@ is kept).`,
 	}
 	c.Flags().StringVar(&f.world, "world", trial.Virtual, "where to run: virtual, or live, among real servers")
 	registerWords(c, "world", []string{trial.Live, trial.Virtual})
-	c.Flags().StringVar(&f.lock, "lock", "", "the lock to search, in the place of the scenario's own (with --world live): a command with its arguments, quoted as for a shell, or a lock of sim")
-	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false, "allow the lock program that the scenario names (with --world live); read it first")
+	c.Flags().StringVar(&f.lock, "lock", "", "the lock to search, in the place of the scenario's own (with --world live): "+
+		"a command with its arguments, quoted as for a shell, or a lock of sim")
+	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false,
+		"allow the lock program that the scenario names (with --world live); read it first")
 	f.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("")...)
 	c.Flags().BoolVar(&f.bare, "bare", false, "leave out the scenario's own faults")
 	c.Flags().BoolVar(&f.unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
@@ -184,7 +186,9 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 }
 
 // endSearch writes what a search found, and says how it ended. keep takes what was written; nil: nobody does.
-func (a *app) endSearch(ctx context.Context, search explore.Search, among *liveSearch, f searchFlags, result explore.Report, keep func([]found) error) error {
+func (a *app) endSearch(
+	ctx context.Context, search explore.Search, among *liveSearch, f searchFlags, result explore.Report, keep func([]found) error,
+) error {
 	kept, sure, err := a.keepFound(ctx, search, among, f, result)
 	if err != nil {
 		return interruptedOr(ctx, err)
@@ -261,7 +265,8 @@ const liveJobs = 4
 // searched is what is to be searched, and what that takes among real servers; nil: it is the
 // virtual world.
 func (a *app) searched(ctx context.Context, f *searchFlags) (search explore.Search, among *liveSearch, err error) {
-	search = explore.Search{Bare: f.bare, Kinds: f.kinds, Unguided: f.unguided, First: f.first, Seeds: f.seeds, StopAt: f.stopAt, Workers: f.jobs}
+	search = explore.Search{Bare: f.bare, Kinds: f.kinds,
+		Unguided: f.unguided, First: f.first, Seeds: f.seeds, StopAt: f.stopAt, Workers: f.jobs}
 	if f.world == trial.Virtual {
 		debug.SetGCPercent(runsLeaveLittle)
 		s, v, properties, err := f.load(f.scenario)
@@ -299,7 +304,8 @@ func searchLine(f searchFlags, r explore.Report, before uint64, took time.Durati
 		}
 	}
 	return fmt.Sprintf("%s, %s, %s, %s, %v left",
-		words.Count(r.Runs, "run"), perSecond(rate), words.Count(r.Behaviours, "behaviour"), words.Count(r.Violations(), "violation"), max(left, 0).Round(time.Second))
+		words.Count(r.Runs, "run"), perSecond(rate), words.Count(r.Behaviours, "behaviour"),
+		words.Count(r.Violations(), "violation"), max(left, 0).Round(time.Second))
 }
 
 // perSecond is how many runs a second there were: among real servers that is few.
@@ -330,13 +336,15 @@ func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, too
 	}
 	if r.Failed > 0 {
 		why, _, _ := strings.Cut(r.Failure, "\n") // then comes what a program printed
-		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  failed     %s could not be carried out, the last: %s\n", words.Count(r.Failed, "run"), why)
+		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  failed     %s could not be carried out, the last: %s\n",
+			words.Count(r.Failed, "run"), why)
 	}
 	if r.Unfinished > 0 {
 		fmt.Fprintf(a.stdout, "  unfinished %s came to the time limit\n", words.Count(r.Unfinished, "run"))
 	}
 	if r.Slow > 0 {
-		fmt.Fprintf(a.stdout, "  slow       %s broke a bound of time and did not do so again: the machine may have been too slow, so they are not judged\n", words.Count(r.Slow, "run"))
+		fmt.Fprintf(a.stdout, "  slow       %s broke a bound of time and did not do so again: "+
+			"the machine may have been too slow, so they are not judged\n", words.Count(r.Slow, "run"))
 	}
 	if len(r.Classes) == 0 {
 		for _, line := range worth(s.Properties, &r) {
@@ -378,7 +386,9 @@ func shareOf(c explore.Class, r *explore.Report) report.Rate {
 // keepFound shrinks what was found of each class, writes the best down, and runs it once
 // for its report. In the virtual world it is not interrupted: it takes a fraction of a second,
 // and is what a search is for. sure: a violation is proved.
-func (a *app) keepFound(ctx context.Context, search explore.Search, among *liveSearch, f searchFlags, r explore.Report) (kept []found, sure bool, err error) {
+func (a *app) keepFound(
+	ctx context.Context, search explore.Search, among *liveSearch, f searchFlags, r explore.Report,
+) (kept []found, sure bool, err error) {
 	var best []*explore.Shrunk
 	if among == nil {
 		best, err = search.ShrinkBest(context.Background(), r.Found)
@@ -408,9 +418,11 @@ func (a *app) keepFound(ctx context.Context, search explore.Search, among *liveS
 		if err := machine.WriteFile(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 			return kept, sure, err
 		}
-		note := fmt.Sprintf("%d of %s, fails with %d of %s", len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
+		note := fmt.Sprintf("%d of %s, fails with %d of %s",
+			len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
 		if k.Live {
-			note = fmt.Sprintf("%d of %s, shows in %d of %s among real servers", len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "run"))
+			note = fmt.Sprintf("%d of %s, shows in %d of %s among real servers",
+				len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "run"))
 		}
 		if !k.Confirmed() {
 			note += ", by the lock's word alone: look here"
@@ -491,7 +503,8 @@ func (a *app) reportFound(ctx context.Context, file string, f searchFlags, k *ex
 	if err != nil {
 		return "", err
 	}
-	o := trial.Options{Seed: k.Seed, Tries: 1, World: trial.Virtual, Out: f.out, Now: a.now, Program: map[string]string{"sim": programVersion()}}
+	o := trial.Options{Seed: k.Seed, Tries: 1, World: trial.Virtual,
+		Out: f.out, Now: a.now, Program: map[string]string{"sim": programVersion()}}
 	if f.now != nil { // the reports take the place of those that were made of the same searches before
 		o.Now = f.now
 		if err := os.RemoveAll(filepath.Join(f.out, s.Name)); err != nil {

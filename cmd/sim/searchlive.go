@@ -46,7 +46,9 @@ const (
 
 // liveTarget is what is searched among real servers: the scenario, or where there is none one for the
 // lock's class, with the lock in the place of the scenario's own.
-func (a *app) liveTarget(ctx context.Context, file string, f *searchFlags) (s *scenario.Scenario, v *scenario.Variant, l *liveSearch, err error) {
+func (a *app) liveTarget(
+	ctx context.Context, file string, f *searchFlags,
+) (s *scenario.Scenario, v *scenario.Variant, l *liveSearch, err error) {
 	own, err := standIn(f.lock)
 	if err != nil {
 		return nil, nil, nil, err
@@ -101,14 +103,17 @@ func (a *app) liveTarget(ctx context.Context, file string, f *searchFlags) (s *s
 }
 
 // place puts the lock in the place of the scenario's own.
-func (l *liveSearch) place(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant) (_ *scenario.Scenario, _ *scenario.Variant, err error) {
+func (l *liveSearch) place(
+	own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant,
+) (_ *scenario.Scenario, _ *scenario.Variant, err error) {
 	if own != nil {
 		l.ready = &own.Ready
 		if l.twin, err = twinOf(own, l.self); err != nil {
 			return nil, nil, err
 		}
 		if own.Ready.Elsewhere() {
-			return nil, nil, usageError("--lock %s: its keys are in %s, where sim does not see them: nothing that a search found could be confirmed", own.Command(), own.Ready.Store)
+			return nil, nil, usageError("--lock %s: its keys are in %s, where sim does not see them: nothing that a search found could be confirmed",
+				own.Command(), own.Ready.Store)
 		}
 		if s, err = withLock(own, s, v); err != nil {
 			return nil, nil, err
@@ -192,7 +197,8 @@ time_limit: %v
 // liveProperties are those that are asked of a lock where none is named: those that depend on the lock
 // alone, and not on what a client does whose lease has ended.
 func liveProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
-	list := []checker.Property{checker.ExclusiveLease, checker.OwnerRelease, checker.NoResurrection, checker.NoOrphanLock, checker.DeadlockFree}
+	list := []checker.Property{checker.ExclusiveLease,
+		checker.OwnerRelease, checker.NoResurrection, checker.NoOrphanLock, checker.DeadlockFree}
 	if s.Nodes.Count > 2 && !s.Nodes.Replicated() {
 		list = append(list, checker.MinorityTolerant)
 	}

@@ -20,7 +20,8 @@ func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []f
 	page = report.Rates{
 		Heading: search.Scenario.Name + ": a search", Live: f.world == trial.Live,
 		Lead: fmt.Sprintf("Variant %s: %s %s, %s. The shares are those of the %s drawn afresh.",
-			search.Variant, words.Count(r.Runs, "run"), where[f.world], words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),
+			search.Variant, words.Count(r.Runs, "run"), where[f.world],
+			words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),
 		Replay: searchAgain(search, f, r.Runs),
 	}
 	if len(r.Classes) == 0 {

@@ -30,7 +30,8 @@ const stateEvery = 5 * time.Second
 func newSearchState(s explore.Search, out string) *searchState {
 	identity := fmt.Sprintf("%s\n%s\n%v\n%v\n%v\n%v\n%d", s.Scenario.Text, s.Variant, s.Bare, s.Kinds, s.Unguided, s.Properties, s.First)
 	name := fmt.Sprintf("%.40s-%s.search.json", s.Scenario.Name, s.Variant)
-	return &searchState{path: filepath.Join(out, name), of: fmt.Sprintf("%x", sha256.Sum256([]byte(identity))), began: time.Now(), written: time.Now()}
+	return &searchState{path: filepath.Join(out, name),
+		of: fmt.Sprintf("%x", sha256.Sum256([]byte(identity))), began: time.Now(), written: time.Now()}
 }
 
 // load reads the state of the search that is to be continued.
@@ -48,7 +49,8 @@ func (f *searchState) load() (*explore.State, error) {
 		return nil, usageError("%s: %v\nhint: leave out --resume to start a new search", f.path, err)
 	}
 	if s.Of != f.of {
-		return nil, usageError("%s belongs to another search: the scenario, --lock, --variant, --kinds, --property, --bare, --unguided or --seed was different\nhint: leave out --resume to start a new search", f.path)
+		return nil, usageError("%s belongs to another search: the scenario, --lock, --variant, "+
+			"--kinds, --property, --bare, --unguided or --seed was different\nhint: leave out --resume to start a new search", f.path)
 	}
 	f.before = s.TookMS
 	return s, nil

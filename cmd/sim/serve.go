@@ -70,16 +70,12 @@ with --host each name or address under which browsers reach the server.`,
 			}
 			defer func() { _ = h.Close() }()
 			a.orderly.Store(true)
+			token := h.Token()
+			if tokenEnv != "" { // who chose it has it, and what is printed may be logged
+				token = "$" + tokenEnv
+			}
 			err = serve.Run(c.Context(), listen, remote, h, func(url string, open bool) {
-				token := h.Token()
-				if tokenEnv != "" { // who chose it has it, and what is printed may be logged
-					token = "$" + tokenEnv
-				}
-				fmt.Fprintf(a.stderr, "browse %s at %s?token=%s (Ctrl-C stops it)\n", folder, url, token)
-				if open {
-					fmt.Fprintln(a.stderr, "warning: there is no TLS: who can read the network can read the secret and the reports\n"+
-						"hint: leave out --remote, and go through ssh -L 8137:127.0.0.1:8137 or a proxy with TLS")
-				}
+				a.sayWhere(folder, url, token, open)
 			})
 			if err != nil {
 				return &trial.EnvironmentError{Err: err}
@@ -90,12 +86,23 @@ with --host each name or address under which browsers reach the server.`,
 	c.Flags().StringVar(&listen, "listen", "", "address to listen on (default 127.0.0.1:8137)")
 	c.Flags().BoolVar(&remote, "remote", false, "allow an address other than loopback")
 	c.Flags().StringSliceVar(&hosts, "host", nil, "a host name under which browsers reach the server, besides those of loopback")
-	c.Flags().StringVar(&tokenEnv, "token-env", "", "the environment variable with the secret, of at least 16 letters and digits (default: a new secret)")
-	c.Flags().Int64Var(&memory, "memory", 0, "how much memory pages may take together, in MiB (default: a quarter of what is free, at most 1024)")
+	c.Flags().StringVar(&tokenEnv, "token-env", "",
+		"the environment variable with the secret, of at least 16 letters and digits (default: a new secret)")
+	c.Flags().Int64Var(&memory, "memory", 0,
+		"how much memory pages may take together, in MiB (default: a quarter of what is free, at most 1024)")
 	c.Flags().BoolVar(&campaigns, "campaigns", false, "also show campaigns, at /campaigns: those of --db")
 	db.databaseFlags(a, c)
 	c.Flags().BoolVar(&readOnly, "read-only", false, "do not allow runs to be deleted")
 	return c
+}
+
+// sayWhere tells where a browser finds the pages. Those of an open server can be read on their way.
+func (a *app) sayWhere(folder, url, token string, open bool) {
+	fmt.Fprintf(a.stderr, "browse %s at %s?token=%s (Ctrl-C stops it)\n", folder, url, token)
+	if open {
+		fmt.Fprintln(a.stderr, "warning: there is no TLS: who can read the network can read the secret and the reports\n"+
+			"hint: leave out --remote, and go through ssh -L 8137:127.0.0.1:8137 or a proxy with TLS")
+	}
 }
 
 // mostServed bounds how many campaigns a page shows.
@@ -114,12 +121,16 @@ func (a *app) servedCampaigns(ctx context.Context, store *campaign.Store) (list 
 		if err != nil {
 			return nil, err
 		}
-		c := serve.Campaign{ID: st.ID, Name: st.Name, Variant: st.Variant, State: st.State, Running: st.State == campaign.Running, Facts: []serve.CampaignFact{
-			{Name: st.Unit + "s", Value: shortCount(st.Runs) + " of " + shortCount(st.Target)}, {Name: "violations", Value: fmt.Sprint(st.Violations)},
-			{Name: "work", Value: shortTime(time.Duration(st.WorkMS) * time.Millisecond)}, {Name: "workers alive", Value: words.Count(len(st.Workers), "process")},
-		}}
+		c := serve.Campaign{ID: st.ID, Name: st.Name, Variant: st.Variant, State: st.State, Running: st.State == campaign.Running}
+		c.Facts = []serve.CampaignFact{
+			{Name: st.Unit + "s", Value: shortCount(st.Runs) + " of " + shortCount(st.Target)},
+			{Name: "violations", Value: fmt.Sprint(st.Violations)},
+			{Name: "work", Value: shortTime(time.Duration(st.WorkMS) * time.Millisecond)},
+			{Name: "workers alive", Value: words.Count(len(st.Workers), "process")},
+		}
 		if st.Shards == 0 {
-			c.Facts = append(c.Facts, serve.CampaignFact{Name: "rate", Value: perSecond(st.Rate)}, serve.CampaignFact{Name: "behaviours", Value: fmt.Sprint(st.Behaviours)})
+			c.Facts = append(c.Facts, serve.CampaignFact{Name: "rate", Value: perSecond(st.Rate)},
+				serve.CampaignFact{Name: "behaviours", Value: fmt.Sprint(st.Behaviours)})
 		} else {
 			c.Facts = append(c.Facts, serve.CampaignFact{Name: "needs", Value: st.Need})
 		}

@@ -27,7 +27,8 @@ import (
 
 // shardFlag is the flag of the commands whose work several machines can share.
 func shardFlag(c *cobra.Command, text *string) {
-	c.Flags().StringVar(text, "shard", "", "do one of n equal parts of the work, as i/n: 2/4 is the second of four; its results are stored below shards/ in the --out folder, for sim merge")
+	c.Flags().StringVar(text, "shard", "", "do one of n equal parts of the work, as i/n: "+
+		"2/4 is the second of four; its results are stored below shards/ in the --out folder, for sim merge")
 }
 
 // parseShard reads --shard; the zero value: it is not given.
@@ -101,7 +102,8 @@ func (a *app) dealRuns(ctx context.Context, scenarios []*scenario.Scenario, f *r
 		return nil, units, err
 	}
 	work := shard.Work{Command: "run", Seed: f.seed, Units: uint64(len(units)), Flags: map[string]string{
-		"world": f.world, "nodes": f.nodes, "lock": f.lock, "as-programs": fmt.Sprint(f.asPrograms), "repeat": fmt.Sprint(f.repeat), "tries": fmt.Sprint(f.tries), "timeout": f.timeout.String(),
+		"world": f.world, "nodes": f.nodes, "lock": f.lock, "as-programs": fmt.Sprint(f.asPrograms),
+		"repeat": fmt.Sprint(f.repeat), "tries": fmt.Sprint(f.tries), "timeout": f.timeout.String(),
 	}}
 	for _, sc := range scenarios {
 		work.Scenarios = append(work.Scenarios, shard.Scenario{Name: sc.Name, Digest: sc.Digest()})
@@ -157,7 +159,8 @@ func (f *searchFlags) checkShard() error {
 	case err != nil || s.Of == 0:
 		return err
 	case f.seeds == 0:
-		return usageError("--shard needs --seeds: each shard searches its part of them\nhint: --seeds 1000000 --for 10m searches as many of them as the time allows")
+		return usageError("--shard needs --seeds: each shard searches its part of them\n" +
+			"hint: --seeds 1000000 --for 10m searches as many of them as the time allows")
 	case f.seeds-1 > math.MaxUint64-f.first:
 		return usageError("--seed %d --seeds %d: there are not so many seeds", f.first, f.seeds)
 	case f.stopAt > 0:
@@ -172,10 +175,11 @@ func (f *searchFlags) takeShare(search *explore.Search) (*share, error) {
 	if err != nil || s.Of == 0 {
 		return nil, err
 	}
-	share, err := beginShare(s, f.out, shard.Work{Command: "search", Seed: f.first, Units: f.seeds, Scenarios: oneOf(search.Scenario), Flags: map[string]string{
-		"world": f.world, "lock": f.lock, "variant": search.Variant, "property": strings.Join(wordsOf(search.Properties), ","),
-		"kinds": strings.Join(f.kinds, ","), "bare": fmt.Sprint(f.bare), "unguided": fmt.Sprint(f.unguided), "for": f.lasts.String(),
-	}})
+	share, err := beginShare(s, f.out,
+		shard.Work{Command: "search", Seed: f.first, Units: f.seeds, Scenarios: oneOf(search.Scenario), Flags: map[string]string{
+			"world": f.world, "lock": f.lock, "variant": search.Variant, "property": strings.Join(wordsOf(search.Properties), ","),
+			"kinds": strings.Join(f.kinds, ","), "bare": fmt.Sprint(f.bare), "unguided": fmt.Sprint(f.unguided), "for": f.lasts.String(),
+		}})
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +194,9 @@ func oneOf(s *scenario.Scenario) []shard.Scenario {
 }
 
 // keepSearch writes what came of the shard's search.
-func (s *share) keepSearch(ctx context.Context, a *app, search explore.Search, scenarioFile string, part *explore.Part, kept []found) error {
+func (s *share) keepSearch(
+	ctx context.Context, a *app, search explore.Search, scenarioFile string, part *explore.Part, kept []found,
+) error {
 	r := &shard.Record{Search: part, Files: []string{filepath.ToSlash(scenarioFile)}}
 	for _, k := range kept {
 		one := shard.Found{Note: k.note, Proved: k.sure}
@@ -208,7 +214,10 @@ func (s *share) keepSearch(ctx context.Context, a *app, search explore.Search, s
 		}
 		r.Found = append(r.Found, one)
 	}
-	if err := machine.WriteFile(filepath.Join(s.dir, shard.ScenarioFile), func(w io.Writer) error { _, err := io.WriteString(w, search.Scenario.Text); return err }); err != nil {
+	if err := machine.WriteFile(filepath.Join(s.dir, shard.ScenarioFile), func(w io.Writer) error {
+		_, err := io.WriteString(w, search.Scenario.Text)
+		return err
+	}); err != nil {
 		return err
 	}
 	return s.end(ctx, a, r)
@@ -234,9 +243,10 @@ func (f *sweepFlags) takeShare(sweep *explore.Sweep) (*share, error) {
 	if f.runs-1 > math.MaxUint64-f.seed {
 		return nil, usageError("--seed %d --runs %d: there are not so many seeds", f.seed, f.runs)
 	}
-	share, err := beginShare(s, f.out, shard.Work{Command: "sweep", Seed: f.seed, Units: f.runs, Scenarios: oneOf(sweep.Scenario), Flags: map[string]string{
-		"variant": sweep.Variant, "property": strings.Join(wordsOf(sweep.Properties), ","), "x": f.x, "y": f.y, "steps": fmt.Sprint(f.steps),
-	}})
+	share, err := beginShare(s, f.out,
+		shard.Work{Command: "sweep", Seed: f.seed, Units: f.runs, Scenarios: oneOf(sweep.Scenario), Flags: map[string]string{
+			"variant": sweep.Variant, "property": strings.Join(wordsOf(sweep.Properties), ","), "x": f.x, "y": f.y, "steps": fmt.Sprint(f.steps),
+		}})
 	if err != nil {
 		return nil, err
 	}

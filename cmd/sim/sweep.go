@@ -123,7 +123,8 @@ func (a *app) tellSweep(sweep explore.Sweep, cells []explore.Cell, f sweepFlags,
 	for _, c := range cells {
 		runs += c.Runs
 	}
-	fmt.Fprintf(a.stdout, "%s   %s   %s, %s in %.1f s\n", sweep.Scenario.Name, sweep.Variant, words.Count(len(cells), "point"), words.Count(runs, "run"), took.Seconds())
+	fmt.Fprintf(a.stdout, "%s   %s   %s, %s in %.1f s\n",
+		sweep.Scenario.Name, sweep.Variant, words.Count(len(cells), "point"), words.Count(runs, "run"), took.Seconds())
 	for i, p := range sweep.Properties {
 		fmt.Fprintf(a.stdout, "%s violated, in %% of the judged runs (95 %% interval); columns: %s", p, sweep.X.Path)
 		if f.y != "" {
@@ -152,8 +153,9 @@ func (a *app) tellSweep(sweep explore.Sweep, cells []explore.Cell, f sweepFlags,
 // ratesOf are the rates as a page shows them.
 func ratesOf(s explore.Sweep, cells []explore.Cell, file string, f sweepFlags) report.Rates {
 	r := report.Rates{
-		Heading: s.Scenario.Name + ": how often", Lead: fmt.Sprintf("Variant %s, %s for each point, in the virtual world.", s.Variant, words.Count(s.Runs, "run")),
-		Replay: sweepAgain(s, file, f),
+		Heading: s.Scenario.Name + ": how often",
+		Lead:    fmt.Sprintf("Variant %s, %s for each point, in the virtual world.", s.Variant, words.Count(s.Runs, "run")),
+		Replay:  sweepAgain(s, file, f),
 	}
 	for i, p := range s.Properties {
 		g := report.RateGrid{Title: string(p), X: s.X.Path, Y: s.Y.Path, Columns: s.X.Values, Rows: s.Y.Values}

@@ -54,7 +54,8 @@ was working on is taken over after 15 s.`,
 		},
 	}
 	db.databaseFlags(a, c)
-	c.Flags().IntVarP(&jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor; among real servers as many as sim makes by itself)")
+	c.Flags().IntVarP(&jobs, "jobs", "j", a.project.Jobs,
+		"how many runs at once (default: one for each processor; among real servers as many as sim makes by itself)")
 	c.Flags().BoolVar(&able.live, "live", false, "work on campaigns among real servers")
 	c.Flags().BoolVar(&able.docker, "docker", false, "also have nodes in Docker (implies --live)")
 	able.lockFlag(c)
@@ -119,7 +120,8 @@ func (a *app) tellRefused(ctx context.Context, store *campaign.Store) {
 	build, _ := programBuild()
 	for _, st := range list {
 		if st.Refused && st.State == campaign.Running {
-			fmt.Fprintf(report.PlainLines{Writer: a.stderr}, "campaign %d was begun by sim %s; this is sim %s, with which its seeds would not repeat: left alone\n", st.ID, st.Build, build)
+			fmt.Fprintf(report.PlainLines{Writer: a.stderr},
+				"campaign %d was begun by sim %s; this is sim %s, with which its seeds would not repeat: left alone\n", st.ID, st.Build, build)
 		}
 	}
 }

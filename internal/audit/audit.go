@@ -113,7 +113,8 @@ func Run(ctx context.Context, o Options) (*report.Card, error) {
 
 // newAudit is an audit before anything is run: its card has all questions.
 func newAudit(o Options) (*audit, []*asked) {
-	card := &report.Card{CardVersion: report.CardVersion, World: cmp.Or(o.Trial.World, trial.Live), Seed: o.Trial.Seed, Started: o.Trial.Now().UTC().Format(time.RFC3339),
+	card := &report.Card{CardVersion: report.CardVersion,
+		World: cmp.Or(o.Trial.World, trial.Live), Seed: o.Trial.Seed, Started: o.Trial.Now().UTC().Format(time.RFC3339),
 		Guarantees: []report.CardGuarantee{}, Versions: make(map[string]string)}
 	for k, v := range o.Trial.Program {
 		card.Versions[k] = v
@@ -126,10 +127,12 @@ func newAudit(o Options) (*audit, []*asked) {
 	list := o.units()
 	for i := range o.Locks {
 		l := &o.Locks[i]
-		column := report.CardLock{Label: l.Label, Command: l.Command(), Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Misbehaves: l.Misbehaves, Cells: []report.Cell{}}
+		column := report.CardLock{Label: l.Label, Command: l.Command(),
+			Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Misbehaves: l.Misbehaves, Cells: []report.Cell{}}
 		for _, k := range list {
 			if k.lock == l && !k.costs {
-				column.Cells = append(column.Cells, report.Cell{ID: k.id, Title: k.title, State: report.CellNotApplicable, Why: sentence(k.notApplicable)})
+				column.Cells = append(column.Cells,
+					report.Cell{ID: k.id, Title: k.title, State: report.CellNotApplicable, Why: sentence(k.notApplicable)})
 			}
 		}
 		card.Locks = append(card.Locks, column)
@@ -297,7 +300,8 @@ func attribute(all []*asked) {
 	// Those come first whose guarantee is about such a property at all.
 	for _, near := range []bool{true, false} {
 		for _, k := range all {
-			if k.aside != nil && k.explanation(all) == nil && k.asideSaysMore() && (!near || k.guarantee.Speaks(checker.Property(k.aside.Property))) {
+			if k.aside != nil && k.explanation(all) == nil && k.asideSaysMore() &&
+				(!near || k.guarantee.Speaks(checker.Property(k.aside.Property))) {
 				*k.cell, k.aside = *k.aside, nil
 			}
 		}
@@ -310,7 +314,8 @@ func attribute(all []*asked) {
 		switch {
 		case other == nil:
 		case k.cell.State == report.CellUnknown:
-			k.cell.State, k.cell.Why = report.CellNotApplicable, fmt.Sprintf("It cannot be judged, because %s is violated here for another reason: see %s.", k.aside.Property, other.id)
+			k.cell.State, k.cell.Why = report.CellNotApplicable,
+				fmt.Sprintf("It cannot be judged, because %s is violated here for another reason: see %s.", k.aside.Property, other.id)
 		case k.cell.State == report.CellNotApplicable:
 			k.cell.Why = fmt.Sprintf("The violation of %s shows here also without the fault that this is about: see %s.", k.aside.Property, other.id)
 		default:
@@ -336,7 +341,8 @@ func (k *asked) explanation(all []*asked) *asked {
 // explains reports that the cell is broken in a way that explains why a property is violated
 // elsewhere, too.
 func (k *asked) explains(p checker.Property) bool {
-	return k.cell.State == report.CellBroken && (slices.Contains(k.shown, p) || consequence(p) && slices.Contains(k.shown, checker.ExclusiveLease))
+	return k.cell.State == report.CellBroken &&
+		(slices.Contains(k.shown, p) || consequence(p) && slices.Contains(k.shown, checker.ExclusiveLease))
 }
 
 // only is a scenario with the variants of these names.

@@ -51,8 +51,10 @@ func ask(s *scenario.Scenario, own *scenario.StandIn) question {
 				q.notApplicable = cmp.Or(q.notApplicable, why)
 				continue
 			}
-			v.Setup.Lock = lock.Config{Key: v.Setup.Lock.Key, TTL: v.Setup.Lock.TTL, NodeTimeout: v.Setup.Lock.NodeTimeout, Retry: v.Setup.Lock.Retry}
-			if asks(s.Guarantee, &v) != wanted || slices.ContainsFunc(alike, func(o scenario.Variant) bool { return reflect.DeepEqual(o.Setup, v.Setup) }) {
+			v.Setup.Lock = lock.Config{Key: v.Setup.Lock.Key, TTL: v.Setup.Lock.TTL,
+				NodeTimeout: v.Setup.Lock.NodeTimeout, Retry: v.Setup.Lock.Retry}
+			isAlike := func(o scenario.Variant) bool { return reflect.DeepEqual(o.Setup, v.Setup) }
+			if asks(s.Guarantee, &v) != wanted || slices.ContainsFunc(alike, isAlike) {
 				continue
 			}
 			alike, chosen = append(alike, v), append(chosen, s.Variants[i])

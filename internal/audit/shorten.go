@@ -61,8 +61,10 @@ func (a *audit) write(l *Lock, q *question, cell *report.Cell, setup *scenario.S
 	head := scenario.Head{
 		Name: strings.ReplaceAll(cell.ID, "/", "-"), Title: q.title, Guarantee: q.guarantee,
 		Source: "the audit of " + l.Label + ", " + cell.ID,
-		Story:  fmt.Sprintf("%s\nThis is the shortest scenario that showed it, with %s.\nRun it with --lock %s", cell.Why, words.Count(len(setup.Faults.List), "fault"), shellquote.Join(l.Command())),
+		Story: fmt.Sprintf("%s\nThis is the shortest scenario that showed it, with %s.\nRun it with --lock %s",
+			cell.Why, words.Count(len(setup.Faults.List), "fault"), shellquote.Join(l.Command())),
 	}
-	return scenario.Encode([]string{"Nothing is expected of the lock that stands here: it is about the one in its place."}, head, setup, setup.ExpectAlone(property, 0),
+	return scenario.Encode([]string{"Nothing is expected of the lock that stands here: it is about the one in its place."},
+		head, setup, setup.ExpectAlone(property, 0),
 		scenario.PropertyDemand{Property: property, Holds: true})
 }

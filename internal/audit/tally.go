@@ -154,7 +154,8 @@ func leads(a, b *broken) int {
 		}
 		return 0
 	}
-	return cmp.Or(rank(b)-rank(a), min(b.times, showings)-min(a.times, showings), b.unconfirmed-a.unconfirmed, a.name.Distance()-b.name.Distance())
+	return cmp.Or(rank(b)-rank(a), min(b.times, showings)-min(a.times, showings),
+		b.unconfirmed-a.unconfirmed, a.name.Distance()-b.name.Distance())
 }
 
 // lead is the variant's first violation; nil: there is none.
@@ -255,7 +256,8 @@ func (t *tally) sort(tests []test, variant string, one report.Cell) []test {
 
 // rank orders the states of variants that are the same test.
 func rank(s report.CellState) int {
-	return slices.Index([]report.CellState{report.CellNotApplicable, report.CellByDesign, report.CellKept, report.CellUnknown, report.CellBroken}, s)
+	return slices.Index([]report.CellState{report.CellNotApplicable,
+		report.CellByDesign, report.CellKept, report.CellUnknown, report.CellBroken}, s)
 }
 
 func (t *tally) empty() report.Cell {
@@ -286,7 +288,8 @@ func (of *variantTally) conclude(g scenario.Guarantee, cell *report.Cell) {
 }
 
 func (b *broken) conclude(v *variantTally, l *Lock, cell *report.Cell) {
-	cell.Property, cell.Runs, cell.Violated, cell.Undecided, cell.Report, cell.Replay = string(b.name), v.runs, b.times, v.undecided, b.report, b.replay
+	cell.Property, cell.Report, cell.Replay = string(b.name), b.report, b.replay
+	cell.Runs, cell.Violated, cell.Undecided = v.runs, b.times, v.undecided
 	cell.Flaky = b.times+b.unconfirmed < v.runs
 	rate := fmt.Sprintf("%d of %s", b.times, words.Count(v.runs, "run"))
 	cell.State = report.CellUnknown
@@ -297,7 +300,8 @@ func (b *broken) conclude(v *variantTally, l *Lock, cell *report.Cell) {
 	case !b.shown():
 		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, which is fewer than %d: %s", b.name, rate, showings, b.why))
 	case l.NotConforming != "":
-		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but the program does not conform to the lock protocol: %s", b.name, rate, b.why))
+		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but the program does not conform to the lock protocol: %s",
+			b.name, rate, b.why))
 	default:
 		cell.State, cell.Why = report.CellBroken, sentence(fmt.Sprintf("%s (%s)", b.why, rate))
 	}

@@ -80,7 +80,8 @@ func (d *Definition) Search() (explore.Search, error) {
 		return search, errors.New("it is not one in the virtual world")
 	case len(d.Scenario) > mostText:
 		return search, fmt.Errorf("its scenario has more than %d bytes", mostText)
-	case d.Runs == 0 || d.Runs > MostRuns || d.RangeRuns == 0 || d.RangeRuns > mostRangeRuns || d.EpochRanges == 0 || d.EpochRanges > mostEpochRanges:
+	case d.Runs == 0 || d.Runs > MostRuns || d.RangeRuns == 0 ||
+		d.RangeRuns > mostRangeRuns || d.EpochRanges == 0 || d.EpochRanges > mostEpochRanges:
 		return search, errors.New("its numbers of runs are out of bounds")
 	case d.First > 1<<63:
 		return search, errors.New("its first seed is out of bounds")

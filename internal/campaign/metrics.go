@@ -24,16 +24,18 @@ var (
 	campaignLabels = []string{"campaign", "scenario", "variant"}
 	workerLabels   = []string{"host", "pid", "worker"}
 
-	describeRuns       = prometheus.NewDesc("sim_campaign_runs_total", "Runs made.", campaignLabels, nil)
-	describeTarget     = prometheus.NewDesc("sim_campaign_runs_target", "Runs to be made.", campaignLabels, nil)
-	describeRanges     = prometheus.NewDesc("sim_campaign_ranges_total", "Ranges of runs made, each of which counts once.", campaignLabels, nil)
+	describeRuns   = prometheus.NewDesc("sim_campaign_runs_total", "Runs made.", campaignLabels, nil)
+	describeTarget = prometheus.NewDesc("sim_campaign_runs_target", "Runs to be made.", campaignLabels, nil)
+	describeRanges = prometheus.NewDesc("sim_campaign_ranges_total",
+		"Ranges of runs made, each of which counts once.", campaignLabels, nil)
 	describeViolations = prometheus.NewDesc("sim_campaign_violations_total", "Runs that violated something.", campaignLabels, nil)
 	describeBehaviours = prometheus.NewDesc("sim_campaign_behaviours", "Distinct behaviours seen.", campaignLabels, nil)
-	describeWork       = prometheus.NewDesc("sim_campaign_work_seconds_total", "How long workers have worked on it, all together.", campaignLabels, nil)
-	describeRunning    = prometheus.NewDesc("sim_campaign_running", "1 while it is running.", campaignLabels, nil)
-	describeSlots      = prometheus.NewDesc("sim_worker_slots", "How many runs a live worker makes at once.", workerLabels, nil)
-	describeBusy       = prometheus.NewDesc("sim_worker_busy", "How many of its slots have a range.", workerLabels, nil)
-	describeWorked     = prometheus.NewDesc("sim_worker_runs_total", "Runs that a live worker made since it started.", workerLabels, nil)
+	describeWork       = prometheus.NewDesc("sim_campaign_work_seconds_total",
+		"How long workers have worked on it, all together.", campaignLabels, nil)
+	describeRunning = prometheus.NewDesc("sim_campaign_running", "1 while it is running.", campaignLabels, nil)
+	describeSlots   = prometheus.NewDesc("sim_worker_slots", "How many runs a live worker makes at once.", workerLabels, nil)
+	describeBusy    = prometheus.NewDesc("sim_worker_busy", "How many of its slots have a range.", workerLabels, nil)
+	describeWorked  = prometheus.NewDesc("sim_worker_runs_total", "Runs that a live worker made since it started.", workerLabels, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -285,7 +285,8 @@ func (w *Worker) doShard(ctx context.Context, job *river.Job[rangeArgs]) error {
 func (w *Worker) giveUp(job *river.Job[rangeArgs], why error) error {
 	limited, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
-	if err := w.end(limited, job.Args.Campaign, Failed, fmt.Sprintf("shard %d: %.4000v", job.Args.Range+1, why)); err != nil && !errors.Is(err, ErrOver) {
+	err := w.end(limited, job.Args.Campaign, Failed, fmt.Sprintf("shard %d: %.4000v", job.Args.Range+1, why))
+	if err != nil && !errors.Is(err, ErrOver) {
 		return err
 	}
 	return river.JobCancel(why)
@@ -306,7 +307,8 @@ func (t *tended) endReal() error {
 
 // Shards are the folders of the shards that are done, packed as their workers did.
 func (s *Store) Shards(ctx context.Context, id int64, each func(packed []byte) error) error {
-	rows, err := s.pool.Query(ctx, "select part from redlock_sim.result where campaign = $1 and part is not null and length(part) <= $2 order by range limit $3", id, mostBrought, shard.MostShards)
+	rows, err := s.pool.Query(ctx, "select part from redlock_sim.result where "+
+		"campaign = $1 and part is not null and length(part) <= $2 order by range limit $3", id, mostBrought, shard.MostShards)
 	if err != nil {
 		return fmt.Errorf("failed to read what came of the campaign: %w", err)
 	}
@@ -322,7 +324,8 @@ const mostClasses = 1000
 
 // classes are the violations that shards told of, by their names.
 func (s *Store) classes(ctx context.Context, id int64) (list []explore.Class, err error) {
-	rows, err := s.pool.Query(ctx, "select found from redlock_sim.result where campaign = $1 and found <> '[]' and length(found::text) <= $3 order by range limit $2",
+	rows, err := s.pool.Query(ctx,
+		"select found from redlock_sim.result where campaign = $1 and found <> '[]' and length(found::text) <= $3 order by range limit $2",
 		id, shard.MostShards, mostText)
 	if err != nil {
 		return nil, fmt.Errorf("failed to look at the campaign: %w", err)

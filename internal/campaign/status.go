@@ -121,7 +121,8 @@ func (s *Store) summary(ctx context.Context, id int64) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &Status{ID: id, Name: nameOf(d), Variant: d.Variant, Command: Search, World: "virtual", Need: d.Need(), Guided: !d.Unguided, Target: d.Runs, Unit: "run"}
+	st := &Status{ID: id, Name: nameOf(d), Variant: d.Variant,
+		Command: Search, World: "virtual", Need: d.Need(), Guided: !d.Unguided, Target: d.Runs, Unit: "run"}
 	if r := d.Real; r != nil {
 		st.Command, st.World, st.Lock, st.Shards = r.Command, "live", r.Lock, r.Shards
 		st.Variant = cmp.Or(d.Variant, r.Lock)
@@ -140,8 +141,10 @@ func (s *Store) summary(ctx context.Context, id int64) (*Status, error) {
 			coalesce((select behaviours from redlock_sim.point p where p.campaign = c.id order by at desc limit 1), 0),
 			c.merged_violations + coalesce(sum(r.violations), 0)::bigint,
 			exists (select from redlock_sim.worker w where w.build = c.build and $2 = any(w.can) and w.seen_at > now() - $3::interval)
-		from redlock_sim.campaign c left join redlock_sim.result r on r.campaign = c.id and r.range >= c.merged where c.id = $1 group by c.id`, id, st.Need, s.timing.LostAfter).
-		Scan(&st.State, &st.Failure, &st.Build, &st.Created, &st.Finished, &st.Merged, &st.Runs, &st.Ranges, &st.WorkMS, &recent, &seconds, &st.Epoch, &behaviours, &violations, &st.Able)
+		from redlock_sim.campaign c left join redlock_sim.result r on r.campaign = c.id and r.range >= c.merged
+		where c.id = $1 group by c.id`, id, st.Need, s.timing.LostAfter).
+		Scan(&st.State, &st.Failure, &st.Build, &st.Created, &st.Finished,
+			&st.Merged, &st.Runs, &st.Ranges, &st.WorkMS, &recent, &seconds, &st.Epoch, &behaviours, &violations, &st.Able)
 	if err != nil {
 		return nil, fmt.Errorf("failed to look at the campaign: %w", err)
 	}
@@ -192,7 +195,8 @@ func (s *Store) Status(ctx context.Context, id int64) (*Status, error) {
 	if st.Workers, err = s.workers(ctx); err != nil {
 		return nil, err
 	}
-	rows, err := s.pool.Query(ctx, "select at, runs, behaviours, violations from redlock_sim.point where campaign = $1 order by at limit $2", id, mostPoints)
+	rows, err := s.pool.Query(ctx,
+		"select at, runs, behaviours, violations from redlock_sim.point where campaign = $1 order by at limit $2", id, mostPoints)
 	if err != nil {
 		return nil, fmt.Errorf("failed to look at the campaign: %w", err)
 	}
@@ -204,8 +208,9 @@ func (s *Store) Status(ctx context.Context, id int64) (*Status, error) {
 
 // workers are those that are alive.
 func (s *Store) workers(ctx context.Context) ([]WorkerStatus, error) {
-	rows, err := s.pool.Query(ctx, `select left(id, 100), left(host, 100), pid, left(build, 200), slots, busy, ranges, runs, seen_at, can[1:100] from redlock_sim.worker
-		where seen_at > now() - $1::interval order by host, pid limit $2`, s.timing.LostAfter, mostWorkers)
+	rows, err := s.pool.Query(ctx, `
+		select left(id, 100), left(host, 100), pid, left(build, 200), slots, busy, ranges, runs, seen_at, can[1:100]
+		from redlock_sim.worker where seen_at > now() - $1::interval order by host, pid limit $2`, s.timing.LostAfter, mostWorkers)
 	if err != nil {
 		return nil, fmt.Errorf("failed to look for workers: %w", err)
 	}

@@ -226,7 +226,8 @@ func (s *Store) Cancel(ctx context.Context, id int64) error { return s.end(ctx, 
 
 // end ends a campaign that is running.
 func (s *Store) end(ctx context.Context, id int64, state, failure string) error {
-	tag, err := s.pool.Exec(ctx, "update redlock_sim.campaign set state = $2, failure = $3, finished_at = now() where id = $1 and state = 'running'", id, state, failure)
+	tag, err := s.pool.Exec(ctx,
+		"update redlock_sim.campaign set state = $2, failure = $3, finished_at = now() where id = $1 and state = 'running'", id, state, failure)
 	if err != nil {
 		return fmt.Errorf("failed to end the campaign: %w", err)
 	}
@@ -254,7 +255,8 @@ const (
 // definition is that of a campaign.
 func (s *Store) definition(ctx context.Context, id int64) (*Definition, error) {
 	var text []byte
-	err := s.pool.QueryRow(ctx, "select definition from redlock_sim.campaign where id = $1 and length(definition::text) <= $2", id, 2*mostText).Scan(&text)
+	err := s.pool.QueryRow(ctx, "select definition from redlock_sim.campaign where id = $1 and length(definition::text) <= $2",
+		id, 2*mostText).Scan(&text)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrNone
 	}

@@ -117,8 +117,9 @@ func epochAt(ctx context.Context, from row, id, r int64) (e epoch, err error) {
 
 // merge takes what came of the next ranges, and says of how many.
 func (t *tended) merge() (count int, err error) {
-	rows, err := t.tx.Query(t.ctx, `select range, took_ms, part from redlock_sim.result where campaign = $1 and range >= $2 and range < $3 and part is not null
-		order by range limit $4`, t.id, t.merged, t.merged+mostMerged, mostMerged)
+	rows, err := t.tx.Query(t.ctx, `select range, took_ms, part from redlock_sim.result
+		where campaign = $1 and range >= $2 and range < $3 and part is not null order by range limit $4`,
+		t.id, t.merged, t.merged+mostMerged, mostMerged)
 	if err != nil {
 		return 0, err
 	}
@@ -153,7 +154,8 @@ func (t *tended) merge() (count int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := t.tx.Exec(t.ctx, "update redlock_sim.result set part = null where campaign = $1 and range >= $2 and range < $3", t.id, t.merged-int64(count), t.merged); err != nil {
+	if _, err := t.tx.Exec(t.ctx, `update redlock_sim.result set part = null
+		where campaign = $1 and range >= $2 and range < $3`, t.id, t.merged-int64(count), t.merged); err != nil {
 		return 0, err
 	}
 	return count, t.store(&both, ground)
@@ -228,7 +230,8 @@ func (t *tended) fill() error {
 	var slots int64
 	need := t.d.Need()
 	queue := queueOf(t.build, need)
-	err := t.tx.QueryRow(t.ctx, "select coalesce(sum(least(slots, 10000)), 0) from redlock_sim.worker where build = $1 and seen_at > now() - $2::interval and $3 = any(can)",
+	err := t.tx.QueryRow(t.ctx, `select coalesce(sum(least(slots, 10000)), 0) from redlock_sim.worker
+		where build = $1 and seen_at > now() - $2::interval and $3 = any(can)`,
 		t.build, t.timing.LostAfter, need).Scan(&slots)
 	if err != nil {
 		return err

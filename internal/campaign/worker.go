@@ -192,8 +192,10 @@ func (w *Worker) present(ctx context.Context) error {
 		return fmt.Errorf("failed to connect to the database: %w", err)
 	}
 	defer conn.Release()
-	_, err = conn.Exec(ctx, `insert into redlock_sim.worker (id, host, pid, build, slots, busy, ranges, runs, can, jobs) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-		on conflict (id) do update set seen_at = now(), busy = excluded.busy, ranges = excluded.ranges, runs = excluded.runs, jobs = excluded.jobs`,
+	_, err = conn.Exec(ctx, `insert into redlock_sim.worker (id, host, pid, build, slots, busy, ranges, runs, can, jobs)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		on conflict (id) do update set seen_at = now(),
+			busy = excluded.busy, ranges = excluded.ranges, runs = excluded.runs, jobs = excluded.jobs`,
 		w.ID, cmp.Or(host, "?"), os.Getpid(), w.build, w.slots, w.busy.Load(), w.ranges.Load(), w.runs.Load(), w.needs, w.jobs())
 	if err != nil {
 		return fmt.Errorf("failed to tell the database of this worker: %w", err)
@@ -247,7 +249,8 @@ func (w *Worker) beat(ctx context.Context) error {
 
 // tendAll looks after the campaigns that nobody has looked after for a while.
 func (w *Worker) tendAll(ctx context.Context) error {
-	rows, err := w.pool.Query(ctx, "select id from redlock_sim.campaign where state = 'running' and build = $1 and tended_at < now() - $2::interval order by id",
+	rows, err := w.pool.Query(ctx,
+		"select id from redlock_sim.campaign where state = 'running' and build = $1 and tended_at < now() - $2::interval order by id",
 		w.build, w.timing.Tend/2)
 	if err != nil {
 		return fmt.Errorf("failed to look at the campaigns: %w", err)
@@ -338,7 +341,8 @@ func (r *ranger) Work(ctx context.Context, job *river.Job[rangeArgs]) error {
 		return river.JobSnooze(0) // it goes back at once, and this was no attempt
 	}
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		err = fmt.Errorf("range %d of campaign %d was not done within %v: this machine is too slow for it", job.Args.Range, job.Args.Campaign, cmp.Or(r.Timeout(job), jobTimeout))
+		err = fmt.Errorf("range %d of campaign %d was not done within %v: this machine is too slow for it",
+			job.Args.Range, job.Args.Campaign, cmp.Or(r.Timeout(job), jobTimeout))
 	}
 	w.trouble(err)
 	return err
@@ -457,7 +461,8 @@ func (w *Worker) read(ctx context.Context, args rangeArgs) (c *carried, err erro
 		return nil, fmt.Errorf("range %d is in no epoch", args.Range)
 	}
 	var ground []byte
-	err = w.pool.QueryRow(ctx, "select ground from redlock_sim.epoch where campaign = $1 and epoch = $2", args.Campaign, c.e.number).Scan(&ground)
+	err = w.pool.QueryRow(ctx, "select ground from redlock_sim.epoch where campaign = $1 and epoch = $2",
+		args.Campaign, c.e.number).Scan(&ground)
 	if err != nil {
 		return nil, fmt.Errorf("failed to read an epoch: %w", err)
 	}

@@ -37,7 +37,8 @@ func (v *view) readAsked() {
 		if program && !own {
 			own = v.readGrant(g, by[g.client])
 			if last := g.lastEvent(len(v.h.Events)); unclear.meet(int64(v.firstAsk(g, by[g.client]))+1, int64(last)-1) {
-				v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: a key of its lock was unclear", g.client, instant(v.at(g.ret))))
+				v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: a key of its lock was unclear",
+					g.client, instant(v.at(g.ret))))
 			}
 		}
 		if g.outer >= 0 {

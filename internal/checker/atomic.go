@@ -75,7 +75,8 @@ func judgeAtomic(ctx context.Context, v *view, _ Options) Finding {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("nobody knows what became of %s", plural(unclear, "section"))
 		return f
 	}
-	return f.tried("no section wrote anything", "%s, %sdone as a whole or not at all", plural(f.Effort.Chances, "section"), each(f.Effort.Chances))
+	return f.tried("no section wrote anything", "%s, %sdone as a whole or not at all",
+		plural(f.Effort.Chances, "section"), each(f.Effort.Chances))
 }
 
 // cellApplied says what became of a section's write to a cell.

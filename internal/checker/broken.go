@@ -50,7 +50,8 @@ func (v *view) brokenWhy(sections []*section) string {
 	case cell.Twice != "" && w >= 0:
 		return fmt.Sprintf("%s %s %s, by %s and by %s", cell.Item, v.number(w), cell.Twice, sections[0].client, last.client)
 	case lost > 0:
-		return fmt.Sprintf("%d of %s (%.0f %%) missing at the end", lost, plural(acknowledged, "acknowledged element"), 100*float64(lost)/float64(acknowledged))
+		return fmt.Sprintf("%d of %s (%.0f %%) missing at the end",
+			lost, plural(acknowledged, "acknowledged element"), 100*float64(lost)/float64(acknowledged))
 	case cell.Data == workload.ListData && len(sections) > 1:
 		return fmt.Sprintf("no order of the appends explains what %s and %s read", sections[0].client, last.client)
 	case cell.Data == workload.ListData:

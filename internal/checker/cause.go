@@ -84,7 +84,8 @@ func (v *view) whyGranted(first, second *grant) cause {
 
 // causeRank says which cause is told where nodes tell several: what struck a
 // node's memory before what a clock or a client did.
-var causeRank = []cause{onePrimary, replicated, remembers, ownDelete, lateDelete, setOnce, samePace, renewedInTime, countsEarly, backedByKey, majoritiesMet}
+var causeRank = []cause{onePrimary, replicated, remembers,
+	ownDelete, lateDelete, setOnce, samePace, renewedInTime, countsEarly, backedByKey, majoritiesMet}
 
 // fates follows the keys of both grants on each node where the second has one.
 func (v *view) fates(first, second *grant) []fate {

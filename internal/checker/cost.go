@@ -263,7 +263,9 @@ func roundTrips(list []*history.Command) (n int) {
 		return c.Answered.V()
 	}
 	last := int64(math.MinInt64)
-	for _, c := range slices.SortedFunc(slices.Values(list), func(a, b *history.Command) int { return cmp.Compare(answered(a), answered(b)) }) {
+	for _, c := range slices.SortedFunc(slices.Values(list), func(a, b *history.Command) int {
+		return cmp.Compare(answered(a), answered(b))
+	}) {
 		if c.Left >= last {
 			n, last = n+1, answered(c)
 		}

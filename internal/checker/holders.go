@@ -18,7 +18,8 @@ func (v *view) twoHolders(f Finding, a, b hold, holds []hold) Finding {
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%d holders at once for %s", many, length(overlap.To-overlap.From))
 	if times > 1 {
-		f.Why = fmt.Sprintf("%s and %s held at once for %s; %d such overlaps, up to %d holders", first.client, second.client, length(overlap.To-overlap.From), times, many)
+		f.Why = fmt.Sprintf("%s and %s held at once for %s; %d such overlaps, up to %d holders",
+			first.client, second.client, length(overlap.To-overlap.From), times, many)
 	}
 	// Neither hold alone is impossible, so the two are a smallest set.
 	f.Counterexample = &Counterexample{

@@ -116,7 +116,8 @@ func (v *view) doubt(f Finding, o Options) Finding {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("%d of %d planned faults never took effect", missing, o.Faults)
 	case v.stranger >= 0:
 		e := v.event(v.stranger)
-		f.Verdict, f.Why = Unknown, fmt.Sprintf("a key of the lock was changed on node %s at %s over a connection that is no client's link: faults may not have struck it", e.Process, instant(v.at(v.stranger)))
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("a key of the lock was changed on node %s at %s "+
+			"over a connection that is no client's link: faults may not have struck it", e.Process, instant(v.at(v.stranger)))
 	case f.Effort.Chances == 0:
 		f.Verdict, f.Why = Unknown, "nothing put it to the test"
 	}

@@ -61,7 +61,8 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 			}
 		}
 	}
-	return f.tried("no node reported a release or a renewal", "%d %s, %sof the client's own key", f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+	return f.tried("no node reported a release or a renewal", "%d %s, %sof the client's own key",
+		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
 }
 
 // firstSilent is, for each client that made an attempt without telling its owner

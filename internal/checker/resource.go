@@ -74,7 +74,8 @@ func (d *decider) decide(ops []linear.Op, confirm bool) linear.Result {
 	case r.Outcome:
 		d.method += ", confirmed by porcupine"
 	default:
-		return linear.Result{Outcome: linear.Undecided, Why: fmt.Sprintf("two methods disagree: %s says %v, porcupine %v", method, r.Outcome, ref.Outcome)}
+		return linear.Result{Outcome: linear.Undecided,
+			Why: fmt.Sprintf("two methods disagree: %s says %v, porcupine %v", method, r.Outcome, ref.Outcome)}
 	}
 	return r
 }

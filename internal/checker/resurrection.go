@@ -51,26 +51,7 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 			}
 			a.sets[value] = i
 		}
-		switch op := v.opAt[i]; {
-		case e.F == history.FaultBegin:
-			for client := range latest {
-				if keys.fault(i).strikesClient(history.Kills, client) {
-					delete(latest, client)
-				}
-			}
-		case e.F == history.Lost:
-			delete(latest, e.Process)
-		case e.F != history.Acquire || op < 0:
-		case e.Type == history.Invoke:
-			latest[e.Process] = &attempt{sets: make(map[nodeValue]int), presence: absent}
-		case latest[e.Process] == nil:
-		case e.Type == history.OK:
-			latest[e.Process].g = v.grantOf(int(op))
-			known = true
-		default:
-			delete(latest, e.Process)
-		}
-		if !known {
+		if granted := v.followAttempts(latest, keys, i); !known && !granted {
 			continue
 		}
 		for _, a := range latest {
@@ -87,10 +68,37 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 	}
 	if doubt >= 0 {
 		f.Verdict, f.Events = Unknown, []int{doubt}
-		f.Why = fmt.Sprintf("it is not known when the command left %s that set its key again at %s", v.event(doubt).Value.Client, instant(v.at(doubt)))
+		f.Why = fmt.Sprintf("it is not known when the command left %s that set its key again at %s",
+			v.event(doubt).Value.Client, instant(v.at(doubt)))
 		return f
 	}
 	return f.tried("no client's keys were seen to go while it held the lock", "%d %s, none brought back", f.Effort.Chances, f.Effort.What())
+}
+
+// followAttempts notes what an event says of the latest attempt of each client, and reports
+// whether one got the lock.
+func (v *view) followAttempts(latest map[string]*attempt, keys *nodeKeys, i int) (granted bool) {
+	e := v.event(i)
+	switch op := v.opAt[i]; {
+	case e.F == history.FaultBegin:
+		for client := range latest {
+			if keys.fault(i).strikesClient(history.Kills, client) {
+				delete(latest, client)
+			}
+		}
+	case e.F == history.Lost:
+		delete(latest, e.Process)
+	case e.F != history.Acquire || op < 0:
+	case e.Type == history.Invoke:
+		latest[e.Process] = &attempt{sets: make(map[nodeValue]int), presence: absent}
+	case latest[e.Process] == nil:
+	case e.Type == history.OK:
+		latest[e.Process].g = v.grantOf(int(op))
+		return true
+	default:
+		delete(latest, e.Process)
+	}
+	return false
 }
 
 // holdersOf counts the nodes that surely have the lock of a client's grant, and those that
@@ -107,7 +115,8 @@ func (k *nodeKeys) holdersOf(a *attempt) (surely, maybe int) {
 func (v *view) comesLate(g *grant, event int) bool {
 	for i := event + 1; i < len(v.h.Events); i++ {
 		e := v.event(i)
-		if e.F == history.KeySet && e.Value.Client == g.client && e.Value.At().IsSet() && time.Duration(e.Value.At().V()) <= v.at(g.ret) && time.Duration(e.Value.At().V()) >= v.at(g.call) {
+		if e.F == history.KeySet && e.Value.Client == g.client && e.Value.At().IsSet() &&
+			time.Duration(e.Value.At().V()) <= v.at(g.ret) && time.Duration(e.Value.At().V()) >= v.at(g.call) {
 			return true
 		}
 	}
@@ -142,10 +151,13 @@ func (v *view) resurrection(f Finding, a *attempt, before, set int) Finding {
 	g, e := a.g, v.event(set)
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%s set its key on node %s again %s after its lock was gone", g.client, e.Process, length(e.Time-v.at(a.gone)))
-	c := &Counterexample{From: f.Effort.Chances, Impossible: set, Assumption: "that a renewal lengthens a lease which is still there, and begins none"}
+	c := &Counterexample{From: f.Effort.Chances, Impossible: set,
+		Assumption: "that a renewal lengthens a lease which is still there, and begins none"}
 	c.Operations = []CounterOp{
-		{Client: g.client, Op: "gets the lock", Events: sortedEvents(g.call, g.ret), From: v.at(g.call), To: v.at(g.ret), Believed: promiseWords(g), True: "its keys had gone at " + instant(v.at(a.gone))},
-		{Client: g.client, Op: "sets the key on node " + e.Process + " again", Events: sortedEvents(before, a.gone, set), From: e.Time, To: e.Time,
+		{Client: g.client, Op: "gets the lock", Events: sortedEvents(g.call, g.ret),
+			From: v.at(g.call), To: v.at(g.ret), Believed: promiseWords(g), True: "its keys had gone at " + instant(v.at(a.gone))},
+		{Client: g.client, Op: "sets the key on node " + e.Process + " again",
+			Events: sortedEvents(before, a.gone, set), From: e.Time, To: e.Time,
 			Believed: "it renews its lock", True: "there was nothing to renew"},
 	}
 	s := v.newStory()

@@ -9,7 +9,8 @@ import (
 
 // judgeServed: the fence refuses nothing that a client does inside its own validity.
 func judgeServed(_ context.Context, v *view, _ Options) Finding {
-	f := Finding{Method: "comparison with the resource's own log", Effort: Effort{Operations: len(v.ops), Of: "operations of valid holders at the fence"}}
+	f := Finding{Method: "comparison with the resource's own log",
+		Effort: Effort{Operations: len(v.ops), Of: "operations of valid holders at the fence"}}
 	if !v.fenced() {
 		return unknown("the resource checked no tokens", f.Effort)
 	}
@@ -29,7 +30,8 @@ func judgeServed(_ context.Context, v *view, _ Options) Finding {
 	if first >= 0 {
 		return v.refusedHolder(f, &v.effects[first], refusals)
 	}
-	return f.tried("no valid holder came to the fence", "%s of valid holders at the fence, none refused", plural(f.Effort.Chances, "operation"))
+	return f.tried("no valid holder came to the fence", "%s of valid holders at the fence, none refused",
+		plural(f.Effort.Chances, "operation"))
 }
 
 // fenced reports whether the resource looks at who comes: it keeps the highest token,

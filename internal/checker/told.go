@@ -57,16 +57,9 @@ func judgeTold(_ context.Context, v *view, _ Options) Finding {
 		if open = rest; late != nil {
 			return v.notTold(f, late, e.Time, ttl)
 		}
-		if op := v.opAt[i]; e.F == history.Acquire && op >= 0 {
-			if e.Type == history.Invoke {
-				delete(toldBefore, e.Process)
-			} else if g := v.grantOf(int(op)); e.Type == history.OK && g.outer < 0 && !toldBefore[e.Process] && !bent[e.Process] {
-				open = append(open, &believer{g: g, presence: absent, knows: v.knowsEnd(g)})
-				known = true
-			}
-		}
-		if e.F == history.Lost {
-			toldBefore[e.Process] = true
+		if b := v.newBeliever(i, toldBefore, bent); b != nil {
+			open = append(open, b)
+			known = true
 		}
 		for _, b := range open {
 			if !known {
@@ -82,7 +75,25 @@ func judgeTold(_ context.Context, v *view, _ Options) Finding {
 			f.Effort.Chances++
 		}
 	}
-	return f.tried("no holder's keys were seen to go", "%d %s, %sknown to the holder in time", f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+	return f.tried("no holder's keys were seen to go", "%d %s, %sknown to the holder in time",
+		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+}
+
+// newBeliever is the belief that an event begins, nil for none. In toldBefore it notes which clients
+// were told of a loss in their latest attempt.
+func (v *view) newBeliever(i int, toldBefore, bent map[string]bool) *believer {
+	e := v.event(i)
+	if op := v.opAt[i]; e.F == history.Acquire && op >= 0 {
+		if e.Type == history.Invoke {
+			delete(toldBefore, e.Process)
+		} else if g := v.grantOf(int(op)); e.Type == history.OK && g.outer < 0 && !toldBefore[e.Process] && !bent[e.Process] {
+			return &believer{g: g, presence: absent, knows: v.knowsEnd(g)}
+		}
+	}
+	if e.F == history.Lost {
+		toldBefore[e.Process] = true
+	}
+	return nil
 }
 
 // untold is for how long, up to an instant, a client had not been told that its lock was
@@ -129,10 +140,13 @@ func (v *view) clientsWithBentClocks() map[string]bool {
 func (v *view) notTold(f Finding, b *believer, to, ttl time.Duration) Finding {
 	g := b.g
 	f.Verdict = Violated
-	f.Why = fmt.Sprintf("the lock of %s was gone, and %s was not told for %s (the TTL is %s)", g.client, g.client, length(v.untold(b, to)), length(ttl))
+	f.Why = fmt.Sprintf("the lock of %s was gone, and %s was not told for %s (the TTL is %s)",
+		g.client, g.client, length(v.untold(b, to)), length(ttl))
 	to = min(to, b.knows)
-	c := &Counterexample{From: f.Effort.Chances + 1, Impossible: -1, Assumption: "that a lock which renews finds out that it is lost, and tells its holder"}
-	c.Operations = []CounterOp{{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret, b.gone, g.ends), From: v.at(g.ret), To: to,
+	c := &Counterexample{From: f.Effort.Chances + 1, Impossible: -1,
+		Assumption: "that a lock which renews finds out that it is lost, and tells its holder"}
+	c.Operations = []CounterOp{{Client: g.client, Op: "holds the lock",
+		Events: sortedEvents(g.call, g.ret, b.gone, g.ends), From: v.at(g.ret), To: to,
 		Believed: promiseWords(g), True: "its lock was gone at " + instant(v.at(b.gone))}}
 	s := v.newStory()
 	s.grant(g, v.at(b.gone))

@@ -108,7 +108,8 @@ func (v *view) judgeAtomicPair(ctx context.Context) Finding {
 // acknowledged, or seen whole by somebody.
 func judgeIsolated(ctx context.Context, v *view, _ Options) Finding {
 	p := v.pair()
-	f := Finding{Method: "comparison of the lists at each read", Effort: Effort{Operations: len(v.ops), Of: "reads during an append of another client"}}
+	f := Finding{Method: "comparison of the lists at each read",
+		Effort: Effort{Operations: len(v.ops), Of: "reads during an append of another client"}}
 	if p.final < 0 {
 		return unknown(noLastLook, f.Effort)
 	}
@@ -186,7 +187,8 @@ func (v *view) beside(snapshot int, appends []int) bool {
 // died in between.
 func judgeDurable(ctx context.Context, v *view, _ Options) Finding {
 	p := v.pair()
-	f := Finding{Method: "comparison of the lists at the end", Effort: Effort{Operations: len(v.ops), Of: "appends acknowledged before the resource died"}}
+	f := Finding{Method: "comparison of the lists at the end",
+		Effort: Effort{Operations: len(v.ops), Of: "appends acknowledged before the resource died"}}
 	if p.final < 0 {
 		return unknown(noLastLook, f.Effort)
 	}
@@ -222,7 +224,8 @@ func judgeDurable(ctx context.Context, v *view, _ Options) Finding {
 	case f.Effort.Chances == 0:
 		return unknown("the resource did not die after it had acknowledged something", f.Effort)
 	}
-	f.Verdict, f.Why = Holds, fmt.Sprintf("%s, %sthere at the end, %d from before the resource died", plural(acknowledged, "acknowledged append"), all(acknowledged), f.Effort.Chances)
+	f.Verdict, f.Why = Holds, fmt.Sprintf("%s, %sthere at the end, %d from before the resource died",
+		plural(acknowledged, "acknowledged append"), all(acknowledged), f.Effort.Chances)
 	return f
 }
 
@@ -259,7 +262,9 @@ func (v *view) pairBroken(f Finding, why, assumption string, ops ...int) Finding
 		} else {
 			n := v.event(o.Call).Value.Number
 			op.Op = fmt.Sprintf("appends %s to both lists", n)
-			what := map[history.Type]string{history.OK: "was answered OK", history.Fail: "failed", history.Info: "was answered in part or not at all"}[o.Type]
+			what := map[history.Type]string{
+				history.OK: "was answered OK", history.Fail: "failed", history.Info: "was answered in part or not at all",
+			}[o.Type]
 			s.tell(turning, event, "the append of %s by %s %s", n, o.Process, what)
 		}
 		c.Operations = append(c.Operations, op)

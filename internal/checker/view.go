@@ -132,7 +132,8 @@ func newView(h *history.History) *view {
 
 // newGrants is a view of grants alone, without promises that the nodes tell and losses.
 func newGrants(h *history.History, ops []history.Op) *view {
-	v := &view{h: h, work: workload.Of(workload.Name(h.Header.Workload)), ops: ops, done: h.Done(), byClient: make(map[string][]int), vague: -1}
+	v := &view{h: h, work: workload.Of(workload.Name(h.Header.Workload)),
+		ops: ops, done: h.Done(), byClient: make(map[string][]int), vague: -1}
 	v.unclear, v.stranger = firstUnclear(h)
 	v.end = h.End()
 	v.opAt = make([]int32, len(h.Events))

@@ -49,5 +49,6 @@ func (a Address) Password() string {
 
 // PostgresURL is how to connect to a server of the kind Postgres.
 func (a Address) PostgresURL() string {
-	return (&url.URL{Scheme: "postgres", User: url.UserPassword(a.Username, a.Password()), Host: a.Address, Path: "postgres", RawQuery: "sslmode=disable"}).String()
+	return (&url.URL{Scheme: "postgres", User: url.UserPassword(a.Username, a.Password()),
+		Host: a.Address, Path: "postgres", RawQuery: "sslmode=disable"}).String()
 }

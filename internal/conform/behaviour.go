@@ -38,11 +38,13 @@ func secondClient(ctx context.Context, s *suite) error {
 		case !s.inTime(h) && !s.ready.Has(program.Renews):
 			return errLate
 		case a.Type != program.Acquired && on(left) < min(s.nodes.quorum(), on(keys)) && s.inTime(h):
-			return c2.finding(fmt.Sprintf("c2 asked for the lock and did not get it, and now c1's keys are gone or changed: %d of %d are left", len(left), len(keys)),
+			return c2.finding(fmt.Sprintf("c2 asked for the lock and did not get it, and now c1's keys are gone or changed: %d of %d are left",
+				len(left), len(keys)),
 				"a client that does not get the lock leaves the holder's keys alone", "let an attempt that fails remove its own keys only")
 		case a.Type == program.Acquired:
 			return c2.finding(fmt.Sprintf("c2 got the lock %v after c1 had got it for %v", round(asked+took-h.answered), s.ttl()),
-				"refused or unknown, as long as c1 holds the lock", "let both clients lock the same key (lock.key in setup), and grant only what the library grants")
+				"refused or unknown, as long as c1 holds the lock",
+				"let both clients lock the same key (lock.key in setup), and grant only what the library grants")
 		case a.Type == program.Unknown && wait > program.MinWait:
 			s.note("c2 asked for a lock that c1 held, and the answer was unknown: %s. Say refused if the lock is certainly not held", a.Why)
 		case took > wait+time.Second:
@@ -74,7 +76,8 @@ func freeAfterRelease(ctx context.Context, s *suite) error {
 		return err
 	}
 	if !gone {
-		return c1.finding("c1 released the lock, and a second later its keys are still there: "+texts(left), "a lock that is released is free at once",
+		return c1.finding("c1 released the lock, and a second later its keys are still there: "+texts(left),
+			"a lock that is released is free at once",
 			"call the library's release, wait until it is done, and answer released after that")
 	}
 	h, err = s.get(ctx, c2)
@@ -121,9 +124,11 @@ func owner(ctx context.Context, s *suite) error {
 	})
 	switch {
 	case len(h.Owner) == 0:
-		return c.finding("acquired came without owner_b64", `the value in the lock's key, since ready says that it can "owner"`, "tell the value in base64, or do not say so in ready")
+		return c.finding("acquired came without owner_b64", `the value in the lock's key, since ready says that it can "owner"`,
+			"tell the value in base64, or do not say so in ready")
 	case !has:
-		return c.finding(fmt.Sprintf("owner_b64 is %q, in base64, and no key has that value: %s", h.Owner, values(keys)), "the value in the lock's key",
+		return c.finding(fmt.Sprintf("owner_b64 is %q, in base64, and no key has that value: %s", h.Owner, values(keys)),
+			"the value in the lock's key",
 			"tell what the library writes into the key, in base64")
 	}
 	return s.give(ctx, c, h)
@@ -147,7 +152,8 @@ func tokens(ctx context.Context, s *suite) error {
 		}
 		switch {
 		case h.Token == nil:
-			return c.finding("acquired came without token", `a number, since ready says that it can "token"`, "tell the fencing token, or do not say so in ready")
+			return c.finding("acquired came without token", `a number, since ready says that it can "token"`,
+				"tell the fencing token, or do not say so in ready")
 		case last != nil && *h.Token <= *last:
 			return c.finding(fmt.Sprintf("token %d came after token %d", *h.Token, *last), "a larger number with each grant",
 				"take the token from a counter that all clients share")
@@ -184,9 +190,11 @@ func extends(ctx context.Context, s *suite) error {
 	case late:
 		return errLate
 	case a.Type != program.Extended:
-		return c.finding(fmt.Sprintf("c1 was to extend a lock that it held, and answered %q: %s", a.Type, a.Why), "extended", "call the library's extend; its time is lock.ttl_ms again")
+		return c.finding(fmt.Sprintf("c1 was to extend a lock that it held, and answered %q: %s", a.Type, a.Why),
+			"extended", "call the library's extend; its time is lock.ttl_ms again")
 	case after < before+s.ttl()/8:
-		return c.finding(fmt.Sprintf("c1 extended the lock, and its key ends in %v; before that, in %v", after, before), fmt.Sprintf("about %v", s.ttl()),
+		return c.finding(fmt.Sprintf("c1 extended the lock, and its key ends in %v; before that, in %v", after, before),
+			fmt.Sprintf("about %v", s.ttl()),
 			"extend by lock.ttl_ms, in the unit that the library wants")
 	}
 	h.until = machine.Monotonic() + after
@@ -230,8 +238,10 @@ func renews(ctx context.Context, s *suite) error {
 		return err
 	}
 	if a.Type == program.Acquired {
-		return c2.finding(fmt.Sprintf("c1 holds the lock, and %v after it had got it, so did c2; the TTL is %v", round(machine.Monotonic()-h.asked), s.ttl()),
-			`a lock that renews itself is held until it is released, since ready says that it can "renew"`, "switch the library's renewal on, or do not say so in ready")
+		return c2.finding(fmt.Sprintf("c1 holds the lock, and %v after it had got it, so did c2; the TTL is %v",
+			round(machine.Monotonic()-h.asked), s.ttl()),
+			`a lock that renews itself is held until it is released, since ready says that it can "renew"`,
+			"switch the library's renewal on, or do not say so in ready")
 	}
 	return s.give(ctx, c1, h)
 }
@@ -251,7 +261,8 @@ func saysLost(ctx context.Context, s *suite) error {
 	}
 	if !said {
 		return c.finding(fmt.Sprintf("somebody else took the keys of c1 (%s), and c1 did not say lost within %v", texts(keys), within),
-			`{"type":"lost","grant":...}, since ready says that it can "lost"`, "send lost when the library's callback is called or its context is cancelled")
+			`{"type":"lost","grant":...}, since ready says that it can "lost"`,
+			"send lost when the library's callback is called or its context is cancelled")
 	}
 	if _, err := s.release(ctx, c, h); err != nil {
 		return err
@@ -371,7 +382,8 @@ func (s *suite) withOneDead(ctx context.Context, c1 *client) error {
 }
 
 func amendDead(err error) error {
-	return amend(err, "a node is dead", "a node that cannot be reached counts as a no: neither connecting nor locking may fail, hang or end the program because of it")
+	return amend(err, "a node is dead",
+		"a node that cannot be reached counts as a no: neither connecting nor locking may fail, hang or end the program because of it")
 }
 
 func points(ctx context.Context, s *suite) error {

@@ -190,7 +190,9 @@ func (c *client) lastLine() (last Line) {
 }
 
 // request makes a request, whose answer must come in time.
-func (c *client) request(ctx context.Context, kind program.Type, wait time.Duration, ask func(context.Context) (program.Answer, error)) (program.Answer, error) {
+func (c *client) request(
+	ctx context.Context, kind program.Type, wait time.Duration, ask func(context.Context) (program.Answer, error),
+) (program.Answer, error) {
 	bounded, cancel := context.WithTimeout(ctx, wait+c.suite.Patience)
 	defer cancel()
 	a, err := ask(bounded)

@@ -312,7 +312,8 @@ func (s *suite) getWithin(ctx context.Context, c *client, within time.Duration) 
 			return h, nil
 		}
 		if n >= 3 && machine.Monotonic() > deadline {
-			return held{}, c.finding(fmt.Sprintf("%s asked for the lock for %v, and did not get it", c.name, within), "acquired: nobody else holds the lock",
+			return held{}, c.finding(fmt.Sprintf("%s asked for the lock for %v, and did not get it", c.name, within),
+				"acquired: nobody else holds the lock",
 				"look at the reason that the program tells (why), and at its log")
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -331,7 +332,8 @@ func (s *suite) give(ctx context.Context, c *client, h held) error {
 	case err != nil:
 		return err
 	case a.Type == program.Unknown:
-		s.note("%s was to release a lock that it held, and the answer was unknown: %s. Say released if the library's release has succeeded", c.name, a.Why)
+		s.note("%s was to release a lock that it held, and the answer was unknown: %s. Say released if the library's release has succeeded",
+			c.name, a.Why)
 	case a.Type == program.Refused && !s.inTime(h) && !s.ready.Has(program.Renews):
 		return errLate
 	case a.Type == program.Refused:

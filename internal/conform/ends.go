@@ -48,13 +48,15 @@ func ends(ctx context.Context, s *suite) error {
 	if err := sleep(ctx, 300*time.Millisecond); err != nil {
 		return err
 	}
-	finding := c2.finding(fmt.Sprintf("%v after the end of its input c2, which waited for the lock, still ran", program.EndWithin), "it ends within this time", mend)
+	finding := c2.finding(fmt.Sprintf("%v after the end of its input c2, which waited for the lock, still ran", program.EndWithin),
+		"it ends within this time", mend)
 	ended := s.close("c2")
 	<-done
 	if !ended {
 		return finding
 	}
-	finding = c1.finding(fmt.Sprintf("%v after the end of its input c1, which held the lock, still ran", program.EndWithin), "it ends within this time", mend)
+	finding = c1.finding(fmt.Sprintf("%v after the end of its input c1, which held the lock, still ran", program.EndWithin),
+		"it ends within this time", mend)
 	if !s.close("c1") {
 		return finding
 	}
@@ -80,7 +82,8 @@ func nothingLeft(ctx context.Context, s *suite) error {
 		return err
 	}
 	if !gone {
-		return c.finding("the program ended, and left running: "+commands(left), "what it has started ends with it", "end child processes when standard input ends")
+		return c.finding("the program ended, and left running: "+commands(left),
+			"what it has started ends with it", "end child processes when standard input ends")
 	}
 	keys, err := s.nodes.locks(ctx, s)
 	if err != nil {
@@ -88,7 +91,8 @@ func nothingLeft(ctx context.Context, s *suite) error {
 	}
 	for _, e := range keys {
 		if e.ttl < 0 {
-			return c.finding(fmt.Sprintf("c1 released the lock and ended, and the key %s stays for ever", e), "no key without an end, but the counter of tokens",
+			return c.finding(fmt.Sprintf("c1 released the lock and ended, and the key %s stays for ever", e),
+				"no key without an end, but the counter of tokens",
 				"delete the key at the release, or give it a time to live")
 		}
 	}

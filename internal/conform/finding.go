@@ -65,7 +65,8 @@ func mendLine(l Line) string {
 	case strings.Contains(l.Wrong, "missing property 'id'"):
 		return "repeat the id of the request in its answer"
 	case strings.Contains(l.Wrong, "is not known"):
-		return "if it is a library that prints JSON: put standard error in the place of standard output (docs/lock-protocol.md, \"A library that prints\"); otherwise look for a mistake in the type"
+		return "if it is a library that prints JSON: put standard error in the place of standard output (docs/lock-protocol.md, " +
+			"\"A library that prints\"); otherwise look for a mistake in the type"
 	case strings.Contains(l.Wrong, "got string, want"):
 		return "write numbers without quotes"
 	}
@@ -139,7 +140,8 @@ func (c *client) nearlyMessage() (l Line, why string) {
 		}
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(l.Text), &fields); err != nil {
-			return l, fmt.Sprintf("write JSON (%v). Let a library write it: texts have double quotes, and no comma stands behind the last field", err)
+			return l,
+				fmt.Sprintf("write JSON (%v). Let a library write it: texts have double quotes, and no comma stands behind the last field", err)
 		}
 		return l, `name the message: {"type": ...}`
 	}

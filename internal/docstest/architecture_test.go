@@ -14,21 +14,11 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v4"
-
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 const module = "github.com/redlock-sim/redlock-sim"
-
-// rule is a rule of depguard.
-type rule struct {
-	Mode  string              `yaml:"list-mode"`
-	Files []string            `yaml:"files"`
-	Deny  []map[string]string `yaml:"deny"`
-	Allow []string            `yaml:"allow"`
-}
 
 // rooms are the packages of docs/architecture.md and what each may import of ours.
 func rooms(t *testing.T) map[string][]string {
@@ -92,52 +82,6 @@ func TestArchitecture(t *testing.T) {
 	}
 	for name := range planned {
 		t.Errorf("docs/architecture.md has a row for %s, which has no code", name)
-	}
-}
-
-// TestArchitectureIsLinted: .golangci.yml has a rule for each row of docs/architecture.md,
-// which allows the same imports.
-func TestArchitectureIsLinted(t *testing.T) {
-	t.Parallel()
-	var config struct {
-		Linters struct {
-			Enable   []string `yaml:"enable"`
-			Settings struct {
-				Depguard struct {
-					Rules map[string]rule `yaml:"rules"`
-				} `yaml:"depguard"`
-			} `yaml:"settings"`
-		} `yaml:"linters"`
-	}
-	if err := yaml.Unmarshal([]byte(docstest.Read(t, ".golangci.yml")), &config); err != nil {
-		t.Fatal(err)
-	}
-	rules, planned := config.Linters.Settings.Depguard.Rules, rooms(t)
-	if !slices.Contains(config.Linters.Enable, "depguard") {
-		t.Error("depguard is not enabled")
-	}
-	for name, may := range planned {
-		r := rules[name]
-		if r.Mode != "lax" || !slices.Equal(r.Files, []string{"**/" + name + "/*.go", "!$test"}) || len(r.Deny) != 1 || r.Deny[0]["pkg"] != module {
-			t.Errorf("%s: the rule in .golangci.yml does not deny our other packages to %s: %+v", name, name, r)
-		}
-		var allowed []string
-		for _, path := range r.Allow {
-			path, exact := strings.CutSuffix(path, "$")
-			if !exact {
-				t.Errorf("%s: %s allows all packages that begin so: end it with $", name, path)
-			}
-			allowed = append(allowed, short(path))
-		}
-		slices.Sort(allowed)
-		if !slices.Equal(allowed, may) {
-			t.Errorf("%s: .golangci.yml allows %q, docs/architecture.md %q", name, allowed, may)
-		}
-	}
-	for name := range rules {
-		if _, ok := planned[name]; !ok {
-			t.Errorf("docs/architecture.md has no row for %s", name)
-		}
 	}
 }
 

@@ -98,7 +98,9 @@ func Blocks(t testing.TB, page string) (list []Block) {
 func Pages(t testing.TB) (list []string) {
 	t.Helper()
 	root := Root(t)
-	for _, pattern := range []string{"README.md", "CONTRIBUTING.md", "docs/*.md", "docs/findings/*.md", "adapters/README.md", "scenarios/README.md", "reports/README.md"} {
+	patterns := []string{"README.md", "CONTRIBUTING.md", "docs/*.md", "docs/findings/*.md",
+		"adapters/README.md", "scenarios/README.md", "reports/README.md"}
+	for _, pattern := range patterns {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d pages (%v)", pattern, len(found), err)

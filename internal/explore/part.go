@@ -112,7 +112,9 @@ func (p *Part) add(o *Part) error {
 	p.Failed += more.Failed
 	p.Unfinished += more.Unfinished
 	p.Slow += more.Slow
-	for _, list := range []struct{ to, from *[]Class }{{&p.Waypoints, &more.Waypoints}, {&p.Classes, &more.Classes}, {&p.Judged, &more.Judged}} {
+	for _, list := range []struct{ to, from *[]Class }{
+		{&p.Waypoints, &more.Waypoints}, {&p.Classes, &more.Classes}, {&p.Judged, &more.Judged},
+	} {
 		for _, c := range *list.from {
 			add(list.to, c)
 		}
@@ -238,7 +240,8 @@ func (p *Part) copy() Part {
 func (p *Part) Report() Report {
 	own := p.copy()
 	r := Report{Runs: own.Runs, Drawn: own.Drawn, Failed: own.Failed, Failure: own.Failure, Unfinished: own.Unfinished, Slow: own.Slow,
-		Waypoints: own.Waypoints, Behaviours: own.Behaviours.count(), Estimated: !own.Behaviours.exact(), Classes: own.Classes, Judged: own.Judged, Found: own.Found}
+		Waypoints: own.Waypoints, Behaviours: own.Behaviours.count(),
+		Estimated: !own.Behaviours.exact(), Classes: own.Classes, Judged: own.Judged, Found: own.Found}
 	slices.SortFunc(r.Waypoints, func(a, b Class) int {
 		return cmp.Compare(slices.Index(Waypoints(), a.Name), slices.Index(Waypoints(), b.Name))
 	})

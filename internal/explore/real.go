@@ -198,7 +198,8 @@ func (s Search) Commands(ctx context.Context) ([]string, error) {
 	b := s.bench(ctx)
 	defer b.close()
 	setup.Commands, setup.Faults.List = true, nil
-	out, err := b.place.Run(ctx, runner.Config{Scenario: b.name, Variant: scenario.Variant{Name: scenario.DefaultVariant, Setup: *setup}, Seed: s.First})
+	out, err := b.place.Run(ctx,
+		runner.Config{Scenario: b.name, Variant: scenario.Variant{Name: scenario.DefaultVariant, Setup: *setup}, Seed: s.First})
 	switch {
 	case err != nil:
 		return nil, &LockError{fmt.Errorf("a run without faults failed: %w", err)}
@@ -219,7 +220,8 @@ func (s Search) Commands(ctx context.Context) ([]string, error) {
 	case !granted:
 		return nil, &LockError{errors.New("in a run without faults nobody was granted the lock")}
 	case !seen:
-		return nil, &LockError{errors.New("in a run without faults the lock was granted, but no node saw one of its keys: nothing that it does could be judged. The program must tell the keys that it writes (keys, in ready)")}
+		return nil, &LockError{errors.New("in a run without faults the lock was granted, but no node saw one of its keys: " +
+			"nothing that it does could be judged. The program must tell the keys that it writes (keys, in ready)")}
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil

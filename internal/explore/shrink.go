@@ -279,7 +279,8 @@ func (k *shrinker) simplerTriggers() {
 }
 
 // steps are what times are rounded to, the coarsest first.
-var steps = []time.Duration{time.Second, 500 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond, 10 * time.Millisecond, 5 * time.Millisecond}
+var steps = []time.Duration{time.Second, 500 * time.Millisecond,
+	100 * time.Millisecond, 50 * time.Millisecond, 10 * time.Millisecond, 5 * time.Millisecond}
 
 // rounderTimes rounds the times of faults and their triggers.
 func (k *shrinker) rounderTimes() {
@@ -368,6 +369,7 @@ func (s *Shrunk) YAML(name, origin string) (string, error) {
 	if s.Failed != nil {
 		head.Story = fmt.Sprintf("A search found this schedule. It was not shrunk:\n%v.", s.Failed)
 	}
-	comments := []string{fmt.Sprintf(seedComment, s.Seed), "The search asked for " + string(s.Property) + " alone: the rest may go either way."}
+	comments := []string{fmt.Sprintf(seedComment, s.Seed),
+		"The search asked for " + string(s.Property) + " alone: the rest may go either way."}
 	return scenario.Encode(comments, head, &s.Setup, s.Setup.ExpectAlone(s.Property, checker.Violated))
 }

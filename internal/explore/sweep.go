@@ -48,7 +48,8 @@ func ParseAxis(text string, steps int) (Axis, error) {
 	low, err1 := time.ParseDuration(m[3])
 	high, err2 := time.ParseDuration(m[4])
 	if err1 != nil || err2 != nil || low <= 0 || high <= low || steps < 2 {
-		return Axis{}, fmt.Errorf("%q: want a range of durations, the larger last, and at least 2 steps, or a list such as nodes.count=1,3,5", text)
+		return Axis{}, fmt.Errorf("%q: want a range of durations, the larger last, and at least 2 steps, "+
+			"or a list such as nodes.count=1,3,5", text)
 	}
 	a := Axis{Path: m[1]}
 	for i := range steps {

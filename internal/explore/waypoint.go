@@ -8,8 +8,10 @@ import (
 
 // Waypoints are states by which many ways lead to a violation, in words.
 func Waypoints() []string {
-	return []string{answerLost: "a node set a key for a client that did not learn it", endsWhileHeld: "a key expired while its client held the lock",
-		lateRelease: "a client was granted the lock while the release of another was on its way", twoPrimaries: "a node that was no primary any more had a key set"}
+	return []string{answerLost: "a node set a key for a client that did not learn it",
+		endsWhileHeld: "a key expired while its client held the lock",
+		lateRelease:   "a client was granted the lock while the release of another was on its way",
+		twoPrimaries:  "a node that was no primary any more had a key set"}
 }
 
 // Numbers of waypoints.

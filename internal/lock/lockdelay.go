@@ -3,7 +3,8 @@ package lock
 import "github.com/redlock-sim/redlock-sim/internal/command"
 
 func init() {
-	registerSingle("lock-delay", "SET NX PX with Chubby's lock-delay: after a holder that failed to release, nobody is granted for another ttl", "", ownedMistakes, setNXDelayed, compareAndDelete)
+	registerSingle("lock-delay", "SET NX PX with Chubby's lock-delay: "+
+		"after a holder that failed to release, nobody is granted for another ttl", "", ownedMistakes, setNXDelayed, compareAndDelete)
 }
 
 // setNXDelayed keeps the key twice as long as it promises. A holder that releases

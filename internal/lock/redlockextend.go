@@ -55,7 +55,8 @@ func (l *extendingRedlock) extend(owner string) (Grant, Result) {
 	case len(round.yes) < l.quorum() && len(round.yes)+round.silent >= l.quorum():
 		return g, Result{Outcome: Info, Err: "too few nodes answered the extension"} // the next one may succeed
 	case len(round.yes) < l.quorum():
-		return g, Result{Outcome: Fail, Err: strconv.Itoa(len(round.yes)) + " of " + strconv.Itoa(len(l.env.Nodes())) + " nodes extended it: no quorum"}
+		return g, Result{Outcome: Fail, Err: strconv.Itoa(len(round.yes)) +
+			" of " + strconv.Itoa(len(l.env.Nodes())) + " nodes extended it: no quorum"}
 	case late:
 		return g, Result{Outcome: Fail, Err: "extended too late: the promise had ended"}
 	}

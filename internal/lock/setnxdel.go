@@ -3,7 +3,8 @@ package lock
 import "github.com/redlock-sim/redlock-sim/internal/command"
 
 func init() {
-	registerSingle("setnx-del", "SETNX and DEL, without any expiry: a holder that dies keeps the lock for ever", "1", anyMistakes, setNXForever, deleteKey)
+	registerSingle("setnx-del", "SETNX and DEL, without any expiry: a holder that dies keeps the lock for ever",
+		"1", anyMistakes, setNXForever, deleteKey)
 }
 
 // setNXForever takes the key for good.

@@ -6,7 +6,8 @@ import "github.com/redlock-sim/redlock-sim/internal/command"
 const PointBeforeExpire = "before-expire"
 
 func init() {
-	registerSingle("setnx-pexpire", "SETNX, then PEXPIRE: a client that dies between the two keeps the lock for ever", "1", anyMistakes, setThenExpire, deleteKey, PointBeforeExpire)
+	registerSingle("setnx-pexpire", "SETNX, then PEXPIRE: a client that dies between the two keeps the lock for ever",
+		"1", anyMistakes, setThenExpire, deleteKey, PointBeforeExpire)
 }
 
 // setThenExpire takes the key and gives it its expiry in a second command.

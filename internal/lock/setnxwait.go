@@ -5,8 +5,10 @@ import "github.com/redlock-sim/redlock-sim/internal/command"
 func init() {
 	mistakes := ownedMistakes
 	mistakes.IgnoreWait = true
-	wait := singleNode("set-nx-wait", "SET NX PX on a primary, then WAIT for a replica; not enough replicas: not granted", "", mistakes, setNXWait, compareAndDelete)
-	pooled := singleNode("set-nx-wait-pooled", "the same, but WAIT uses another connection of the pool, and so waits for nothing", "", mistakes, setNXWaitPooled, compareAndDelete)
+	wait := singleNode("set-nx-wait", "SET NX PX on a primary, then WAIT for a replica; not enough replicas: not granted",
+		"", mistakes, setNXWait, compareAndDelete)
+	pooled := singleNode("set-nx-wait-pooled", "the same, but WAIT uses another connection of the pool, and so waits for nothing",
+		"", mistakes, setNXWaitPooled, compareAndDelete)
 	wait.Replicas, pooled.Replicas, pooled.Pooled = true, true, true
 	register(wait)
 	register(pooled)

@@ -31,11 +31,17 @@ var (
 )
 
 // registerSingle registers a lock on one node.
-func registerSingle(name, title, constant string, mistakes Mistakes, take func(*single, string) (Grant, Result), give func(*single, Grant) Result, points ...string) {
+func registerSingle(
+	name, title, constant string, mistakes Mistakes,
+	take func(*single, string) (Grant, Result), give func(*single, Grant) Result, points ...string,
+) {
 	register(singleNode(name, title, constant, mistakes, take, give, points...))
 }
 
-func singleNode(name, title, constant string, mistakes Mistakes, take func(*single, string) (Grant, Result), give func(*single, Grant) Result, points ...string) Algorithm {
+func singleNode(
+	name, title, constant string, mistakes Mistakes,
+	take func(*single, string) (Grant, Result), give func(*single, Grant) Result, points ...string,
+) Algorithm {
 	return Algorithm{
 		Name: name, Title: title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Points: points, Mistakes: mistakes,
 		New: func(c Config, env Env) Lock {

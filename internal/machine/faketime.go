@@ -128,7 +128,9 @@ func (c *Faketime) Variables() []string {
 // Environ is the environment of a process that is given some variables more. The settings of another
 // libfaketime would overrule those of Variables.
 func Environ(more []string) []string {
-	return slices.Concat(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "FAKETIME") || v == quickly }), more)
+	return slices.Concat(slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "FAKETIME") || v == quickly
+	}), more)
 }
 
 // quickly lets this very program start in half the time: testcontainers, which is part of it, reads

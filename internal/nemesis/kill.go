@@ -9,8 +9,9 @@ import (
 
 func init() {
 	register(Kind{
-		Name:   "kill",
-		Title:  "kill a client, a node, a sentinel or the resource (SIGKILL), and start it again with its data, without them, or as after a power cut",
+		Name: "kill",
+		Title: "kill a client, a node, a sentinel or the resource (SIGKILL), " +
+			"and start it again with its data, without them, or as after a power cut",
 		Powers: []world.Power{world.CrashPower},
 		New:    func() Fault { return &kill{} },
 	})

@@ -30,8 +30,9 @@ const thisMessage = "this message"
 
 func init() {
 	register(Kind{
-		Name:   "drop",
-		Title:  "the message that fires the fault is lost, with all behind it; its connection stays open and silent, and breaks when the fault ends",
+		Name: "drop",
+		Title: "the message that fires the fault is lost, with all behind it; " +
+			"its connection stays open and silent, and breaks when the fault ends",
 		Powers: []world.Power{world.Cut.Power()},
 		New:    func() Fault { return &drop{} },
 	})
@@ -99,7 +100,8 @@ func (f *ofLinks) Check(c Cast) []Complaint {
 		return f.plain.Check(c)
 	}
 	if l := &f.Where; l.Client != "" || len(l.Nodes) > 0 || l.Resource || l.Replica != "" || l.Direction != world.Both {
-		return []Complaint{{Key: "this", Message: "the message says which connection is struck: leave out client, nodes, resource, replica and direction"}}
+		return []Complaint{{Key: "this",
+			Message: "the message says which connection is struck: leave out client, nodes, resource, replica and direction"}}
 	}
 	return nil
 }
@@ -135,7 +137,8 @@ func (f *drop) On(m world.Message) Fault {
 
 // On implements MessageFault.
 func (f *late) On(m world.Message) Fault {
-	return &struck{Fault: f, m: m, what: world.Hold, words: fmt.Sprintf("was late by %v, with all behind it on its connection", f.By), does: history.Delays}
+	return &struck{Fault: f, m: m, what: world.Hold,
+		words: fmt.Sprintf("was late by %v, with all behind it on its connection", f.By), does: history.Delays}
 }
 
 // On implements MessageFault.

@@ -37,7 +37,8 @@ var (
 	// stall keeps back what is sent on the connections that are open, as a lost packet
 	// does until it is sent again, or a NAT that forgot the flow: who connects anew
 	// gets through.
-	stall = plainKind{world.Stall, "the connections that are open on the links carry nothing until the fault ends; connections opened later work",
+	stall = plainKind{world.Stall,
+		"the connections that are open on the links carry nothing until the fault ends; connections opened later work",
 		"messages on the open connections", "were held back", history.Delays, false}
 	// reset breaks connections.
 	reset = plainKind{world.Reset, "connections break as soon as something is sent on them",

@@ -53,7 +53,8 @@ type activation struct {
 // NewSchedule prepares the faults, which are numbered from 1 in their order;
 // the kinds of the mix, if there is one, follow.
 func NewSchedule(w world.World, record func(history.Event) int, faults []Planned, mix *Mix, cast Cast, seed uint64) *Schedule {
-	s := &Schedule{w: w, record: record, faults: faults, mix: mix, cast: cast, seed: seed, over: w.NewSignal(), active: make(map[int]*activation), told: make(map[int]bool)}
+	s := &Schedule{w: w, record: record, faults: faults,
+		mix: mix, cast: cast, seed: seed, over: w.NewSignal(), active: make(map[int]*activation), told: make(map[int]bool)}
 	for i := range faults {
 		f := &faults[i]
 		s.awaits = append(s.awaits, awaited{on: s.place(f.When.On), and: s.place(f.When.And), until: s.place(f.Until)})
@@ -254,7 +255,8 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 		s.mu.Lock()
 		delete(s.active, id)
 		s.mu.Unlock()
-		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed, Value: history.Value{Rare: told}, Error: history.SomeText(err.Error())})
+		s.record(history.Event{Process: history.NemesisProcess,
+			Type: history.Info, F: history.FaultFailed, Value: history.Value{Rare: told}, Error: history.SomeText(err.Error())})
 		return nil
 	}
 	impact := f.Fault.Impact(s.w)

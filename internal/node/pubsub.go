@@ -4,10 +4,14 @@ import "slices"
 
 var pubsubRows = []row{
 	{name: "publish", arity: 3, flags: notReadOnly, do: publish},
-	{name: "subscribe", arity: -2, flags: noScript | subscriber, do: func(x *call, w []string) { x.subscribe("subscribe", &x.c.channels, w[1:]) }},
-	{name: "psubscribe", arity: -2, flags: noScript | subscriber, do: func(x *call, w []string) { x.subscribe("psubscribe", &x.c.patterns, w[1:]) }},
-	{name: "unsubscribe", arity: -1, flags: noScript | subscriber, do: func(x *call, w []string) { x.unsubscribe("unsubscribe", &x.c.channels, w[1:]) }},
-	{name: "punsubscribe", arity: -1, flags: noScript | subscriber, do: func(x *call, w []string) { x.unsubscribe("punsubscribe", &x.c.patterns, w[1:]) }},
+	{name: "subscribe", arity: -2, flags: noScript | subscriber,
+		do: func(x *call, w []string) { x.subscribe("subscribe", &x.c.channels, w[1:]) }},
+	{name: "psubscribe", arity: -2, flags: noScript | subscriber,
+		do: func(x *call, w []string) { x.subscribe("psubscribe", &x.c.patterns, w[1:]) }},
+	{name: "unsubscribe", arity: -1, flags: noScript | subscriber,
+		do: func(x *call, w []string) { x.unsubscribe("unsubscribe", &x.c.channels, w[1:]) }},
+	{name: "punsubscribe", arity: -1, flags: noScript | subscriber,
+		do: func(x *call, w []string) { x.unsubscribe("punsubscribe", &x.c.patterns, w[1:]) }},
 	container("pubsub", "shardchannels shardnumsub help",
 		row{name: "channels", arity: -2, do: channels},
 		row{name: "numsub", arity: -2, do: numsub},

@@ -54,7 +54,9 @@ var table map[string]*row
 // The rows' functions look into the table, so it cannot begin with them.
 func init() {
 	table = make(map[string]*row)
-	for _, family := range [][]row{stringRows, keyRows, expiryRows, hashRows, listRows, setRows, sortedSetRows, connectionRows, serverRows, scriptRows, transactionRows, pubsubRows} {
+	families := [][]row{stringRows, keyRows, expiryRows, hashRows, listRows, setRows, sortedSetRows,
+		connectionRows, serverRows, scriptRows, transactionRows, pubsubRows}
+	for _, family := range families {
 		for i := range family {
 			table[family[i].name] = &family[i]
 		}

@@ -210,7 +210,8 @@ func compressed(file string) ([]byte, error) {
 // SourcesStamp is a hash of what the engine is built from, in a folder with this project: its packages, as Go lists
 // them, and the versions of all others and of Go.
 func SourcesStamp(ctx context.Context, dir string) (string, error) {
-	const format = `{{if .Module}}{{if .Module.Main}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`
+	const format = `{{if .Module}}{{if .Module.Main}}{{$d := .Dir}}` +
+		`{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`
 	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-f", format, engine)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	list, err := cmd.Output()

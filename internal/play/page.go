@@ -21,7 +21,8 @@ import (
 var pages embed.FS
 
 // scripts make up the module, in this order.
-var scripts = []string{"parts.js", "engine.js", "address.js", "controls.js", "form.js", "figure.js", "told.js", "text.js", "panels.js", "play.js"}
+var scripts = []string{"parts.js", "engine.js", "address.js",
+	"controls.js", "form.js", "figure.js", "told.js", "text.js", "panels.js", "play.js"}
 
 func file(name string) string {
 	data, err := pages.ReadFile("page/" + name)
@@ -74,9 +75,11 @@ func (b *Bundle) Page() (html []byte, policy string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	script := string(module) + "\nwindow.playground = mount(document.getElementById(\"play\"), { address: true, packed: document.getElementById(\"engine\").textContent });\n"
+	script := string(module) + "\nwindow.playground = mount(document.getElementById(\"play\"), " +
+		"{ address: true, packed: document.getElementById(\"engine\").textContent });\n"
 	style := Stylesheet()
-	policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s 'wasm-unsafe-eval'; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'",
+	policy = fmt.Sprintf("default-src 'none'; style-src %s; "+
+		"script-src %s 'wasm-unsafe-eval'; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'",
 		sourceHash(style), sourceHash(script))
 	t, err := template.New("page").Parse(file("page.tmpl"))
 	if err != nil {

@@ -179,7 +179,8 @@ func (r *Ready) check() error {
 	case len(r.Homepage) > 10*maxName:
 		return fmt.Errorf("its homepage is longer than %d bytes", 10*maxName)
 	case !slices.Contains(Classes(), r.Class):
-		return fmt.Errorf("its class is %q: want one of %q. A semaphore or a read-write lock has more than one holder; it cannot be judged", r.Class, Classes())
+		return fmt.Errorf("its class is %q: want one of %q. A semaphore or a read-write lock has more than one holder; it cannot be judged",
+			r.Class, Classes())
 	case r.Store != "" && !slices.Contains(Stores(), r.Store):
 		return fmt.Errorf("its store is %q: want one of %q", r.Store, Stores())
 	case r.Elsewhere() && r.Class != Session:

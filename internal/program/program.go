@@ -288,7 +288,8 @@ func (p *Program) exchange(ctx context.Context, c *call, m any, within time.Dura
 	case <-ctx.Done():
 		return Message{}, ctx.Err()
 	case <-late:
-		return Message{}, fmt.Errorf("the lock program has not answered within %v: is its output flushed after each line, with a line break at its end?", within)
+		return Message{},
+			fmt.Errorf("the lock program has not answered within %v: is its output flushed after each line, with a line break at its end?", within)
 	}
 }
 
@@ -430,7 +431,8 @@ func (p *Program) take(line []byte) error {
 		p.trace(false, line)
 	}
 	var m Message
-	if !strings.HasPrefix(strings.TrimSpace(string(line)), "{") || json.Unmarshal(line, &struct{ Type *Type }{&m.Type}) != nil || m.Type == "" {
+	if !strings.HasPrefix(strings.TrimSpace(string(line)), "{") ||
+		json.Unmarshal(line, &struct{ Type *Type }{&m.Type}) != nil || m.Type == "" {
 		p.log.line(line)
 		return nil
 	}

@@ -142,7 +142,8 @@ func (p *printer) cardRow(state CellState, name, text string) {
 	look := cellLooks[state]
 	lead := 2 + 2 + guaranteeColumn + 1 + stateColumn
 	lines := wrap(plain(text), p.o.Width-lead)
-	p.print("  ", p.paint(look.tone, p.cellMark(state)), " ", pad(plain(name), guaranteeColumn), " ", p.paint(look.tone, pad(look.badge.Word, stateColumn)), lines[0], "\n")
+	p.print("  ", p.paint(look.tone, p.cellMark(state)), " ",
+		pad(plain(name), guaranteeColumn), " ", p.paint(look.tone, pad(look.badge.Word, stateColumn)), lines[0], "\n")
 	for _, line := range lines[1:] {
 		p.print(strings.Repeat(" ", lead), line, "\n")
 	}

@@ -23,8 +23,10 @@ func costRows(v *Variant) []costRow {
 	}
 	rows := []costRow{
 		{"commands for an acquire", spreadWords(c.Commands, "command"), "sent to the nodes from the request to the grant", c.Commands != nil},
-		{"round trips for an acquire", spreadWords(c.RoundTrips, "round trip"), "commands one after the other: each left when the one before had been answered", c.RoundTrips != nil},
-		{"time of an acquire, p50", "", "half of the acquires took at most this long from the request to the grant; in the virtual world the delays are modelled", c.P50 != nil},
+		{"round trips for an acquire", spreadWords(c.RoundTrips, "round trip"),
+			"commands one after the other: each left when the one before had been answered", c.RoundTrips != nil},
+		{"time of an acquire, p50", "",
+			"half of the acquires took at most this long from the request to the grant; in the virtual world the delays are modelled", c.P50 != nil},
 		{"time of an acquire, p99", "", "99 of 100 took at most this long", c.P99 != nil},
 		{"commands while waiting", rateWords(c.Waiting), "that one client sends in a second while another one holds the lock", c.Waiting != nil},
 		{"commands while holding", rateWords(c.Holding), "that one client sends in a second while it holds the lock", c.Holding != nil},
@@ -35,7 +37,9 @@ func costRows(v *Variant) []costRow {
 	if c.P99 != nil {
 		rows[3].Value = shortDuration(*c.P99)
 	}
-	for i, f := range []checker.Figure{checker.CommandsFigure, checker.RoundTripsFigure, checker.P50Figure, checker.P99Figure, checker.WaitingFigure, checker.HoldingFigure} {
+	figures := []checker.Figure{checker.CommandsFigure, checker.RoundTripsFigure,
+		checker.P50Figure, checker.P99Figure, checker.WaitingFigure, checker.HoldingFigure}
+	for i, f := range figures {
 		if !rows[i].Known {
 			rows[i].Value = "not measured: " + c.Why(f)
 		}

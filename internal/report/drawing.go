@@ -67,7 +67,8 @@ func Draw(v *Variant, o DrawOptions) (*Drawing, error) {
 		out.Bands = append(out.Bands, FaultBand{Fault: b.ID, From: int64(b.From), To: int64(b.To), Open: b.Open, Event: b.Event})
 	}
 	if left := scene.Cast(involved(v), view, maxDrawnClients); len(left) > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%s not drawn: only those of the violation and the busiest ones are", count(len(left), "client")))
+		out.Notes = append(out.Notes, fmt.Sprintf("%s not drawn: only those of the violation and the busiest ones are",
+			count(len(left), "client")))
 	}
 	scene.Thin(view, mostDrawn)
 	e := newEasel(o.ID, scene, view)
@@ -140,8 +141,10 @@ func Tell(v *Variant) Telling {
 	out := Telling{Class: view.Badge.Class, Icon: view.Badge.Icon, Word: view.Badge.Word, Lead: leadSentence(one)}
 	for i, c := range view.Chips {
 		p := &v.Properties[i]
-		out.Chips = append(out.Chips, VerdictLine{Property: string(c.Name), Words: sentence(c.Name.Title()), Verdict: c.Badge.Word, Class: c.Badge.Class,
-			Icon: c.Badge.Icon, Beside: c.Beside, Why: p.Why, Chances: chances(p), Loud: c.Loud})
+		out.Chips = append(out.Chips, VerdictLine{
+			Property: string(c.Name), Words: sentence(c.Name.Title()), Verdict: c.Badge.Word, Class: c.Badge.Class,
+			Icon: c.Badge.Icon, Beside: c.Beside, Why: p.Why, Chances: chances(p), Loud: c.Loud,
+		})
 	}
 	if c := view.causeOf(pictured(v)); c != nil {
 		out.Broke, out.At, out.Property, out.By, out.Assumption = c.Broke, c.At, string(c.Property), c.Faults, c.Assumption

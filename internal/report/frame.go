@@ -138,7 +138,8 @@ func (v *variantView) paint(scene *swimlane.Scene, view swimlane.Span, process s
 		if more := len(left) - len(few); more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
-		notes = append(notes, fmt.Sprintf("%s not drawn (%s): only those of the violation and the busiest ones are", count(len(left), process), text))
+		notes = append(notes, fmt.Sprintf("%s not drawn (%s): only those of the violation and the busiest ones are",
+			count(len(left), process), text))
 	}
 	apart := time.Duration(0)
 	for things := maxThings / pictures; ; things = things * 2 / 3 {
@@ -153,7 +154,8 @@ func (v *variantView) paint(scene *swimlane.Scene, view swimlane.Span, process s
 		v.Pic.Overview = overviewOf(v.History, scene, view, violationsOf(v.Variant))
 	}
 	if apart > 0 {
-		notes = append(notes, fmt.Sprintf("the run is long: outside of what is shown at first, short things that begin less than %s after one another are drawn as one", shortDuration(apart)))
+		notes = append(notes, fmt.Sprintf("the run is long: "+
+			"outside of what is shown at first, short things that begin less than %s after one another are drawn as one", shortDuration(apart)))
 	}
 	v.Pic.Notes = notes
 }
@@ -193,13 +195,17 @@ func limits(r *Result) []string {
 		return importedLimits(r)
 	}
 	list := []string{
-		"“Holds” means that this run, with these faults, showed no violation. It is no proof. The number of chances beside each verdict says how often the property could have failed. “Violated” is always true of the run.",
+		"“Holds” means that this run, with these faults, showed no violation. It is no proof. " +
+			"The number of chances beside each verdict says how often the property could have failed. “Violated” is always true of the run.",
 	}
 	if r.World == "virtual" {
-		list = append(list, "The run took place in the virtual world: nodes, network and clocks are models. Replay it in the live world before you base a decision on it.")
+		list = append(list, "The run took place in the virtual world: "+
+			"nodes, network and clocks are models. Replay it in the live world before you base a decision on it.")
 	} else {
-		list = append(list, "The keys of the nodes are observed from outside. The stamp of a key's event is the time at which the observation arrived, up to some milliseconds after the event. A hatched stretch shorter than that may only be the observer's delay.",
-			"The run took place on one machine in real time. A run with the same seed takes the same decisions, but not at the same microsecond. A schedule that depends on microseconds may need several runs.")
+		list = append(list, "The keys of the nodes are observed from outside. The stamp of a key's event is the time at which the "+
+			"observation arrived, up to some milliseconds after the event. A hatched stretch shorter than that may only be the observer's delay.",
+			"The run took place on one machine in real time. A run with the same seed takes the same decisions, but not at the same microsecond. "+
+				"A schedule that depends on microseconds may need several runs.")
 	}
 	for i := range r.Variants {
 		list = append(list, variantLimits(&r.Variants[i])...)
@@ -207,14 +213,17 @@ func limits(r *Result) []string {
 	if r.Interrupted {
 		list = append(list, "The run was interrupted. What it would have shown later is not known.")
 	}
-	return append(list, "The times of clients are taken when their requests leave and when their answers arrive, so the recorded interval contains the true one. One run is one schedule. To learn how often a violation occurs, make many runs.")
+	return append(list, "The times of clients are taken when their requests leave and when their answers arrive, "+
+		"so the recorded interval contains the true one. One run is one schedule. To learn how often a violation occurs, make many runs.")
 }
 
 // importedLimits are those of the history of another tool.
 func importedLimits(r *Result) []string {
 	list := []string{
-		"“Holds” means that an order of the operations explains this history. It is no proof that the system always behaves so. “Violated” is always true of the history.",
-		"The file is taken at its word: an operation takes effect at some instant between its call and its answer; one whose outcome is unknown may take effect at any time after its call, or never.",
+		"“Holds” means that an order of the operations explains this history. " +
+			"It is no proof that the system always behaves so. “Violated” is always true of the history.",
+		"The file is taken at its word: an operation takes effect at some instant between its call and its answer; " +
+			"one whose outcome is unknown may take effect at any time after its call, or never.",
 	}
 	for i := range r.Variants {
 		switch h := r.Variants[i].History; {
@@ -247,7 +256,8 @@ func variantLimits(v *Variant) []string {
 		}
 	}
 	if len(v.Tries) > 1 {
-		say("%s. A violation that showed in one of %d tries counts; a property that holds did so in all of them. The picture, the faults and the history show one try.",
+		say("%s. A violation that showed in one of %d tries counts; "+
+			"a property that holds did so in all of them. The picture, the faults and the history show one try.",
 			v.triesWords(), len(v.Tries))
 	}
 	if len(never) > 0 {
@@ -269,7 +279,8 @@ func variantLimits(v *Variant) []string {
 		worst = max(worst, e.Value.AtError())
 		if e.F == history.FaultFailed && !told[e.Value.ID()] {
 			told[e.Value.ID()] = true
-			say("fault %d (%s) was due at %s and did not take effect: %s.", e.Value.ID(), e.Value.Fault(), seconds(e.Time), clip(e.Error.String(), maxValueRunes))
+			say("fault %d (%s) was due at %s and did not take effect: %s.",
+				e.Value.ID(), e.Value.Fault(), seconds(e.Time), clip(e.Error.String(), maxValueRunes))
 		}
 	}
 	if worst > 0 {

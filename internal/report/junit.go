@@ -129,7 +129,8 @@ func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
 			s.Properties = append(s.Properties, junitProperty{"lock", plain(strings.Join(l.facts(), "; "))})
 		}
 		if v.NotApplicable != "" {
-			s.Cases = append(s.Cases, junitCase{Name: "run", Class: class, Time: junitTime(0), Skipped: &junitDetail{Message: "not applicable: " + plain(v.NotApplicable)}})
+			s.Cases = append(s.Cases, junitCase{Name: "run", Class: class,
+				Time: junitTime(0), Skipped: &junitDetail{Message: "not applicable: " + plain(v.NotApplicable)}})
 		}
 		if v.Error != "" && v.Error != r.Error {
 			s.Cases = append(s.Cases, junitFailedRun(class, v.Error))
@@ -159,7 +160,8 @@ func junitCaseOf(replay string, p *PropertyResult, o JUnitOptions) junitCase {
 	said := plain(beside + ": " + p.Why)
 	detail := &junitDetail{Message: said, Text: storyText(p, replay)}
 	if t := p.Tried; t != nil {
-		c.Tried = &junitTried{[]junitProperty{{"tries", fmt.Sprint(t.Made)}, {"shown", fmt.Sprintf("%s in %d of %d", verdictWord(p.Verdict), t.Times, t.Made)}}}
+		c.Tried = &junitTried{[]junitProperty{{"tries", fmt.Sprint(t.Made)},
+			{"shown", fmt.Sprintf("%s in %d of %d", verdictWord(p.Verdict), t.Times, t.Made)}}}
 	}
 	switch {
 	case isUnexpected(p):

@@ -182,7 +182,8 @@ func (e *easel) resource() {
 		from, known := e.clientY[f.Client]
 		late := f.Late
 		if known && f.Op != history.Read {
-			e.behind.Shapes = append(e.behind.Shapes, at("line", "reach"+lateClass(late), f.At, from+beliefTop+beliefH, e.y+24-from-beliefTop-beliefH))
+			e.behind.Shapes = append(e.behind.Shapes,
+				at("line", "reach"+lateClass(late), f.At, from+beliefTop+beliefH, e.y+24-from-beliefTop-beliefH))
 		}
 		kind, class := "dot", string(f.Op)+lateClass(late)
 		if !f.Accepted {

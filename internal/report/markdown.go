@@ -15,7 +15,8 @@ const maxSummary = 1<<20 - 1<<12
 func WriteMarkdown(w io.Writer, results []*Result, missing ...string) error {
 	var b bytes.Buffer
 	t := tallyOf(results)
-	icon := map[outcome]string{notApplicable: "➖", nothingExpected: "➖", asExpected: "✅", undecided: "❔", unexpected: "❌", interrupted: "⏸️", failed: "💥"}
+	icon := map[outcome]string{notApplicable: "➖", nothingExpected: "➖",
+		asExpected: "✅", undecided: "❔", unexpected: "❌", interrupted: "⏸️", failed: "💥"}
 	if len(missing) > 0 && t.worst <= undecided {
 		t.worst = undecided
 	}
@@ -71,7 +72,8 @@ func markdownRows(g *repeated, row func(...string)) {
 	}
 	for i := range g.rows {
 		if of := &g.rows[i]; several {
-			row(name, markdown(of.variant), markdown(string(of.property)), of.icon()+markdown(strings.Trim(of.often()+"; "+of.beside(), "; ")), markdown(clip(plain(of.why), 200)))
+			row(name, markdown(of.variant), markdown(string(of.property)),
+				of.icon()+markdown(strings.Trim(of.often()+"; "+of.beside(), "; ")), markdown(clip(plain(of.why), 200)))
 		}
 	}
 }

@@ -39,7 +39,8 @@ func (m *markup) picture(p *picture) {
 	if p.Class != "" {
 		class += " " + p.Class
 	}
-	m.add(`<svg class="%s" id="%s-picture" width="100%%" height="%d" role="img" aria-labelledby="%s-name" data-from="%d" data-to="%d" data-lo="%d" data-hi="%d"`,
+	m.add(`<svg class="%s" id="%s-picture" width="100%%" height="%d" role="img" aria-labelledby="%s-name"`+
+		` data-from="%d" data-to="%d" data-lo="%d" data-hi="%d"`,
 		class, p.ID, p.Height, p.ID, p.From, p.To, p.Lo, p.Hi)
 	if p.Far != "" {
 		m.add(` data-far="`)
@@ -212,7 +213,8 @@ func (m *markup) far(lanes [][][]shape) {
 
 // hatch is the pattern of hatched bars, for the definitions of a page.
 func (m *markup) hatch() {
-	m.add(`<pattern id="hatch" patternUnits="userSpaceOnUse" width="7" height="7" patternTransform="rotate(45)"><rect class="hatch-ground" width="7" height="7"/><rect class="hatch-line" width="3.2" height="7"/></pattern>`)
+	m.add(`<pattern id="hatch" patternUnits="userSpaceOnUse" width="7" height="7" patternTransform="rotate(45)">` +
+		`<rect class="hatch-ground" width="7" height="7"/><rect class="hatch-line" width="3.2" height="7"/></pattern>`)
 }
 
 // legend says what the marks of a picture mean: of one that shows who served as the primary, and what sentinels saw.
@@ -223,22 +225,30 @@ func (m *markup) legend(led, sentinels bool) {
 	}
 	entries := [][2]string{
 		{`<svg width="26" height="14" aria-hidden="true"><rect class="l-belief" width="26" height="14"/></svg>`, "believes it holds the lock"},
-		{`<svg width="26" height="14" aria-hidden="true"><rect width="26" height="14" fill="url(#hatch)" class="l-gap"/></svg>`, "believes it holds the lock, but has no majority of keys"},
+		{`<svg width="26" height="14" aria-hidden="true"><rect width="26" height="14" fill="url(#hatch)" class="l-gap"/></svg>`,
+			"believes it holds the lock, but has no majority of keys"},
 		{`<svg width="26" height="14" aria-hidden="true"><rect class="l-truth" y="4" width="26" height="7"/></svg>`, keys},
 		{`<svg width="14" height="14" aria-hidden="true"><line class="l-promise" x1="7" x2="7" y2="14"/></svg>`, "promised validity ends"},
 		{`<svg width="26" height="14" aria-hidden="true"><rect class="l-band" width="26" height="14"/></svg>`, "fault"},
 		{`<svg width="16" height="14" aria-hidden="true"><circle class="l-write" cx="8" cy="7" r="6"/></svg>`, "write applied"},
 		{`<svg width="16" height="14" aria-hidden="true"><circle class="l-late" cx="8" cy="7" r="6"/></svg>`, "applied after the promise ended"},
-		{`<svg width="16" height="14" aria-hidden="true"><circle class="l-ring" cx="8" cy="7" r="5.5"/><path class="l-ring" d="M5 4l6 6M11 4l-6 6"/></svg>`, "refused"},
-		{`<svg width="26" height="14" aria-hidden="true"><rect class="l-overlap" x="1" y="1" width="24" height="12"/></svg>`, "two holders at once"},
+		{`<svg width="16" height="14" aria-hidden="true"><circle class="l-ring" cx="8" cy="7" r="5.5"/>` +
+			`<path class="l-ring" d="M5 4l6 6M11 4l-6 6"/></svg>`, "refused"},
+		{`<svg width="26" height="14" aria-hidden="true"><rect class="l-overlap" x="1" y="1" width="24" height="12"/></svg>`,
+			"two holders at once"},
 	}
 	if led {
-		entries = append(entries, [2]string{`<svg width="26" height="14" aria-hidden="true"><rect class="l-primary" y="6" width="26" height="3"/></svg>`, "serves as the primary"})
+		entries = append(entries, [2]string{
+			`<svg width="26" height="14" aria-hidden="true"><rect class="l-primary" y="6" width="26" height="3"/></svg>`,
+			"serves as the primary",
+		})
 	}
 	if sentinels {
 		entries = append(entries,
-			[2]string{`<svg width="26" height="14" aria-hidden="true"><rect class="l-sight" x="1" y="3" width="24" height="8"/></svg>`, "whom a sentinel takes for the primary"},
-			[2]string{`<svg width="14" height="14" aria-hidden="true"><line class="l-deed" x1="7" x2="7" y1="3" y2="11"/></svg>`, "what a sentinel told: a vote, a doubt, a switch"})
+			[2]string{`<svg width="26" height="14" aria-hidden="true"><rect class="l-sight" x="1" y="3" width="24" height="8"/></svg>`,
+				"whom a sentinel takes for the primary"},
+			[2]string{`<svg width="14" height="14" aria-hidden="true"><line class="l-deed" x1="7" x2="7" y1="3" y2="11"/></svg>`,
+				"what a sentinel told: a vote, a doubt, a switch"})
 	}
 	m.raw("<ul class=\"legend\" aria-label=\"Legend\">\n")
 	for _, e := range entries {

@@ -41,7 +41,8 @@ func (p *page) drawOperations(v *variantView) {
 		}
 		return e.finish(maxStatic)
 	})
-	v.Pic.Summary = fmt.Sprintf("Time runs from %s to %s over the operations of %s.", seconds(view.From), seconds(view.To), count(len(scene.Clients), "process"))
+	v.Pic.Summary = fmt.Sprintf("Time runs from %s to %s over the operations of %s.",
+		seconds(view.From), seconds(view.To), count(len(scene.Clients), "process"))
 }
 
 // process draws the operations of one process. Those that the page tells of have a frame.

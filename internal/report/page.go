@@ -195,19 +195,7 @@ func newPage(r *Result) *page {
 	}
 	tellAll(p.Views)
 	for i := range p.Views {
-		v := &p.Views[i]
-		p.HasStory = p.HasStory || v.Story != nil
-		p.HasCause = p.HasCause || v.Cause != nil
-		if l := v.Lock; l != nil && l.InPlace {
-			p.InPlace = l.Name
-		}
-		p.HasPicture = p.HasPicture || v.Pic != nil
-		p.HasLed = p.HasLed || v.Pic != nil && v.Pic.Led
-		p.HasSentinels = p.HasSentinels || v.Pic != nil && v.Pic.Watched
-		p.HasHistory = p.HasHistory || len(v.Rows) > 0
-		p.HasExamples = p.HasExamples || len(v.Tables) > 0
-		p.HasFaults = p.HasFaults || len(v.Faults) > 0
-		p.HasCost = p.HasCost || len(v.CostRows) > 0
+		p.seeParts(&p.Views[i])
 	}
 	p.Lead, p.Difference = leadSentence(r), difference(r)
 	p.Properties = groups(p.Views)
@@ -218,8 +206,25 @@ func newPage(r *Result) *page {
 	return p
 }
 
+// seeParts notes which parts a variant has: the page has a part if one of its variants does.
+func (p *page) seeParts(v *variantView) {
+	p.HasStory = p.HasStory || v.Story != nil
+	p.HasCause = p.HasCause || v.Cause != nil
+	if l := v.Lock; l != nil && l.InPlace {
+		p.InPlace = l.Name
+	}
+	p.HasPicture = p.HasPicture || v.Pic != nil
+	p.HasLed = p.HasLed || v.Pic != nil && v.Pic.Led
+	p.HasSentinels = p.HasSentinels || v.Pic != nil && v.Pic.Watched
+	p.HasHistory = p.HasHistory || len(v.Rows) > 0
+	p.HasExamples = p.HasExamples || len(v.Tables) > 0
+	p.HasFaults = p.HasFaults || len(v.Faults) > 0
+	p.HasCost = p.HasCost || len(v.CostRows) > 0
+}
+
 func newVariantView(i int, v *Variant) variantView {
-	view := variantView{Variant: v, ID: fmt.Sprintf("v%d", i+1), Badge: outcomeBadge(variantOutcome(v)), TriesNote: sentence(v.triesWords()), CostRows: costRows(v)}
+	view := variantView{Variant: v, ID: fmt.Sprintf("v%d", i+1),
+		Badge: outcomeBadge(variantOutcome(v)), TriesNote: sentence(v.triesWords()), CostRows: costRows(v)}
 	for _, p := range v.Properties {
 		view.Chips = append(view.Chips, chip{Name: p.Name, Badge: verdictBadge(p.Verdict),
 			Beside: strings.TrimSuffix(expectationWords(&p)+", "+p.triedWords(), ", "), Link: fmt.Sprintf("#p%d", propertyID(p.Name)), Loud: !p.Met})
@@ -368,7 +373,8 @@ func difference(r *Result) string {
 		}
 	}
 	var differ, same []string
-	for _, name := range slices.SortedFunc(slices.Values(checker.Properties()), func(p, q checker.Property) int { return p.Distance() - q.Distance() }) {
+	byDistance := func(p, q checker.Property) int { return p.Distance() - q.Distance() }
+	for _, name := range slices.SortedFunc(slices.Values(checker.Properties()), byDistance) {
 		list := verdicts[name]
 		if len(list) < len(r.Variants) {
 			continue

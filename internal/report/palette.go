@@ -38,6 +38,7 @@ func paletteCSS() string {
 			fmt.Fprintf(&dark, "--%s:%s;", c.name, c.dark)
 		}
 	}
-	return fmt.Sprintf(":root{color-scheme:light dark;%s}\n@media screen and (prefers-color-scheme:dark){:root{%s}}\n@media print{:root{color-scheme:light}}\n",
+	return fmt.Sprintf(":root{color-scheme:light dark;%s}\n"+
+		"@media screen and (prefers-color-scheme:dark){:root{%s}}\n@media print{:root{color-scheme:light}}\n",
 		light.String(), dark.String())
 }

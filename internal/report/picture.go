@@ -195,7 +195,8 @@ type easel struct {
 func newEasel(id string, scene *swimlane.Scene, view swimlane.Span) *easel {
 	behind := &lane{Kind: "behind"}
 	return &easel{scene: scene, view: view, behind: behind, y: axisHeight, clientY: map[string]int{},
-		pic: &picture{ID: id, From: int64(view.From), To: int64(view.To), Hi: int64(max(scene.End, view.To)), Lanes: []*lane{behind}, plot: assumedPlotWidth}}
+		pic: &picture{ID: id, From: int64(view.From), To: int64(view.To),
+			Hi: int64(max(scene.End, view.To)), Lanes: []*lane{behind}, plot: assumedPlotWidth}}
 }
 
 // percent says where t lies in a view.
@@ -303,7 +304,8 @@ func (p *picture) lay(most int) {
 	if p.leave(-1) > most {
 		for short := int64(0); p.leave(short) > most && short < int64(view.Length()); {
 			short = max(short*3/2, int64(view.Length())/int64(most))
-			p.Thinned = fmt.Sprintf("things shorter than %[1]s are not drawn where one like them began less than %[1]s before", shortDuration(time.Duration(short)))
+			p.Thinned = fmt.Sprintf("things shorter than %[1]s are not drawn where one like them began less than %[1]s before",
+				shortDuration(time.Duration(short)))
 		}
 	}
 	for _, l := range p.Lanes {
@@ -454,7 +456,8 @@ func overviewOf(h *history.History, scene *swimlane.Scene, view swimlane.Span, v
 			continue
 		}
 		height := max(1, c*overviewLoad/peak)
-		o.Bars = append(o.Bars, overBar{X: decimal(float64(i) * 100 / densityBuckets), W: decimal(100.0 / densityBuckets), H: height, Y: overviewHeight - height})
+		o.Bars = append(o.Bars, overBar{X: decimal(float64(i) * 100 / densityBuckets),
+			W: decimal(100.0 / densityBuckets), H: height, Y: overviewHeight - height})
 	}
 	for i := range scene.Bands {
 		o.Faults = append(o.Faults, place(scene.Bands[i].Span, overviewFaults, overviewLoad))

@@ -133,7 +133,8 @@ func (g RateGrid) tile(c Rate, x, y string) HeatTile {
 	if t.Few {
 		t.Of += " (few)"
 	}
-	t.Title = fmt.Sprintf("%s %s: violated in %d of %s, %s in all", g.X, x, c.Violated, words.Count(c.Judged, "judged run"), words.Count(c.Runs, "run"))
+	t.Title = fmt.Sprintf("%s %s: violated in %d of %s, %s in all",
+		g.X, x, c.Violated, words.Count(c.Judged, "judged run"), words.Count(c.Runs, "run"))
 	if y != "" {
 		t.Title = fmt.Sprintf("%s %s, %s", g.Y, y, t.Title)
 	}

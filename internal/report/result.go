@@ -71,7 +71,9 @@ func (r *Result) Applies() bool {
 
 // Plays reports that a playground can make such a run: it knows the scenario, and the lock is one of sim.
 func (r *Result) Plays() bool {
-	return r.ScenarioText != "" && !r.Imported && !slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.Lock != nil || v.NotApplicable != "" })
+	return r.ScenarioText != "" && !r.Imported && !slices.ContainsFunc(r.Variants, func(v Variant) bool {
+		return v.Lock != nil || v.NotApplicable != ""
+	})
 }
 
 // Variant is what came of one variant of the scenario. A scenario without
@@ -206,7 +208,8 @@ func Judged(f checker.Finding, expected checker.Verdict) PropertyResult {
 
 // Finding is the verdict without the expectation.
 func (p *PropertyResult) Finding() checker.Finding {
-	return checker.Finding{Property: p.Name, Verdict: p.Verdict, Why: p.Why, Events: p.Events, Effort: p.Effort, Method: p.Method, Counterexample: p.Counterexample}
+	return checker.Finding{Property: p.Name, Verdict: p.Verdict,
+		Why: p.Why, Events: p.Events, Effort: p.Effort, Method: p.Method, Counterexample: p.Counterexample}
 }
 
 // FaultResult is a fault of the scenario: planned against measured.

@@ -115,7 +115,9 @@ func (v *variantView) rows(told map[int]bool, share int) {
 	}
 	first := 0
 	if v.Pic != nil {
-		first, _ = slices.BinarySearchFunc(events, time.Duration(v.Pic.From), func(e history.Event, t time.Duration) int { return int(e.Time - t) })
+		first, _ = slices.BinarySearchFunc(events, time.Duration(v.Pic.From), func(e history.Event, t time.Duration) int {
+			return int(e.Time - t)
+		})
 	}
 	for i := first; i < len(events) && len(chosen) < share; i++ {
 		chosen[i] = true
@@ -135,7 +137,8 @@ func (v *variantView) rows(told map[int]bool, share int) {
 	}
 	v.RowNote = fmt.Sprintf("All %s.", count(len(events), "event"))
 	if len(chosen) < len(events) {
-		v.RowNote = fmt.Sprintf("%s of %s: those that this page refers to, and those around them. %s", grouped(len(chosen)), count(len(events), "event"), v.whole)
+		v.RowNote = fmt.Sprintf("%s of %s: those that this page refers to, and those around them. %s",
+			grouped(len(chosen)), count(len(events), "event"), v.whole)
 	}
 }
 
@@ -154,7 +157,9 @@ func (v *variantView) rest(room int) {
 		return
 	}
 	total := len(v.History.Events)
-	core, _ := slices.BinarySearchFunc(v.History.Events, coreOf(v.Variant), func(e history.Event, t time.Duration) int { return cmp.Compare(e.Time, t) })
+	core, _ := slices.BinarySearchFunc(v.History.Events, coreOf(v.Variant), func(e history.Event, t time.Duration) int {
+		return cmp.Compare(e.Time, t)
+	})
 	for n := min(total, maxPacked); n > 0; n = min(n*4/5, n*room/len(v.Rest)) {
 		first := max(0, min(core-n/2, total-n))
 		if v.Rest = packed(showHidden(v.columns(first, first+n))); len(v.Rest) <= room {
@@ -198,7 +203,8 @@ func (v *variantView) row(i int, told bool) row {
 		at = ""
 	}
 	return row{ID: fmt.Sprintf("%s-e%d", v.ID, i), Index: i, Nanoseconds: int64(e.Time), At: at, Process: e.Process,
-		Type: e.Type.String(), F: string(e.F), Value: clip(valueWords(&e.Value), maxValueRunes), Error: clip(e.Error.String(), maxValueRunes), Told: told}
+		Type: e.Type.String(), F: string(e.F), Value: clip(valueWords(&e.Value), maxValueRunes),
+		Error: clip(e.Error.String(), maxValueRunes), Told: told}
 }
 
 // link is where an event is shown; "" where it is not.
@@ -283,7 +289,8 @@ func (v *variantView) example(p *PropertyResult) exampleView {
 	if len(c.Operations) == 1 {
 		verb = "is"
 	}
-	t.Shrunk = fmt.Sprintf("%s of %s %s enough to show it", grouped(len(c.Operations)), count(max(c.From, len(c.Operations)), "operation"), verb)
+	t.Shrunk = fmt.Sprintf("%s of %s %s enough to show it",
+		grouped(len(c.Operations)), count(max(c.From, len(c.Operations)), "operation"), verb)
 	if n := len(c.Operations) - len(t.Operations); n > 0 {
 		t.Shrunk += fmt.Sprintf("; %s more not shown", grouped(n))
 	}

@@ -60,7 +60,8 @@ func WriteSummaryLine(w io.Writer, results []*Result, lost int, elapsed time.Dur
 		word string
 		tone tone
 	}{
-		notApplicable: {"UNDECIDED", doubt}, nothingExpected: {"DONE", doubt}, asExpected: {"DONE", good}, undecided: {"UNDECIDED", doubt}, unexpected: {"FAIL", bad},
+		notApplicable: {"UNDECIDED", doubt}, nothingExpected: {"DONE", doubt},
+		asExpected: {"DONE", good}, undecided: {"UNDECIDED", doubt}, unexpected: {"FAIL", bad},
 		interrupted: {"INTERRUPTED", doubt}, failed: {"ERROR", bad},
 	}
 	word := words[t.worst]

@@ -160,7 +160,8 @@ func (r *run) header() history.Header {
 		Scenario: r.Scenario, Variant: r.Variant.Name, World: r.World, Seed: r.Seed,
 		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: string(s.Workload.Kind),
 		Clients: r.clients, Nodes: r.nodes,
-		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
+		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key,
+		Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
 	if r.Program != nil {
 		h.TTL += int64(program.Duration(r.Program.TTLExtra))
@@ -182,7 +183,8 @@ func (r *run) header() history.Header {
 // carryOut is the run itself: the safety phase, in which faults strike, then
 // the healing phase.
 func (r *run) carryOut() error {
-	hooks := world.Hooks{Record: r.recorder.Record, Point: r.schedule.Point, Message: r.schedule.Message, Unread: r.schedule.Unread, Sentinel: r.schedule.Sentinel}
+	hooks := world.Hooks{Record: r.recorder.Record, Point: r.schedule.Point,
+		Message: r.schedule.Message, Unread: r.schedule.Unread, Sentinel: r.schedule.Sentinel}
 	if r.setup.Commands {
 		hooks.Command, hooks.Unread = r.command, r.unread
 	}
@@ -320,7 +322,8 @@ func (r *run) safetyPhase() time.Duration {
 }
 
 func (r *run) phase(name string) {
-	r.recorder.Record(history.Event{Process: history.RunProcess, Type: history.Info, F: history.Phase, Value: history.Value{Rare: &history.Rare{Detail: name}}})
+	r.recorder.Record(history.Event{Process: history.RunProcess,
+		Type: history.Info, F: history.Phase, Value: history.Value{Rare: &history.Rare{Detail: name}}})
 }
 
 // enlist makes the clients' sessions.

@@ -42,7 +42,8 @@ func (d *decoder) checkAlgorithm(s *Setup) {
 		d.spoiled = append(d.spoiled, "lock.algorithm")
 		return
 	}
-	if n := s.Nodes.endpoints(); d.sound("nodes.topology", "lock.algorithm") && (n < algorithm.MinNodes || algorithm.MaxNodes > 0 && n > algorithm.MaxNodes) {
+	if n := s.Nodes.endpoints(); d.sound("nodes.topology", "lock.algorithm") &&
+		(n < algorithm.MinNodes || algorithm.MaxNodes > 0 && n > algorithm.MaxNodes) {
 		d.problemAt("nodes.count", "%s uses %s, not %d", algorithm.Name, algorithm.NodeRange(), n)
 	}
 	if !slices.Contains(algorithm.Tokens, s.Fencing.Tokens) {
@@ -105,7 +106,8 @@ func (d *decoder) checkStore(s *Setup) {
 	}
 	if !s.Resource.Shared() {
 		if s.Fencing.Check == resource.LockOwner {
-			d.problemAt("fencing.check", "lock-owner looks at the lock's key, which is not where the resource is").Hint = "resource: {store: lock-node}"
+			d.problemAt("fencing.check", "lock-owner looks at the lock's key, which is not where the resource is").Hint =
+				"resource: {store: lock-node}"
 		}
 		return
 	}
@@ -113,7 +115,8 @@ func (d *decoder) checkStore(s *Setup) {
 		d.problemAt("resource.store", "the lock has %d nodes, not one", s.Nodes.Count)
 	}
 	if s.Resource.Persistence != s.Nodes.Persistence && d.sound("resource.persistence", "nodes.persistence") {
-		d.problemAt("resource.store", "the resource keeps on disk what its node keeps (nodes.persistence: %s), not %q", s.Nodes.Persistence, s.Resource.Persistence)
+		d.problemAt("resource.store", "the resource keeps on disk what its node keeps (nodes.persistence: %s), not %q",
+			s.Nodes.Persistence, s.Resource.Persistence)
 	}
 	if m := s.Faults.Mix; m != nil {
 		if _, drawn := m.Kinds["clock"]; drawn {
@@ -128,7 +131,8 @@ func (f *Fault) checkStore(d *decoder, s *Setup) {
 	switch target := f.Params.Target(); {
 	case !d.sound("resource.store"):
 	case s.Resource.Store == "postgres" && target == history.ResourceProcess:
-		d.problemAt(join(f.path, f.Kind), "PostgreSQL is many processes, and is not struck here; its links can be").Hint = "hold: {client: c1, resource: true}"
+		d.problemAt(join(f.path, f.Kind), "PostgreSQL is many processes, and is not struck here; its links can be").Hint =
+			"hold: {client: c1, resource: true}"
 	case s.Resource.Shared() && target == history.ResourceProcess:
 		d.problemAt(join(f.path, f.Kind), "the resource lives on node A: name that")
 	case s.Resource.Shared() && f.Kind == "clock" && target == "A":

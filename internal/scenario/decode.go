@@ -167,7 +167,9 @@ func (d *decoder) missing(n *yaml.Node, path, key string) {
 // know and keys given twice. It returns the keys that are there; an unknown key stands for
 // the known one that was probably meant. Where none is near, it may stand for any that
 // is not there.
-func (d *decoder) mapping(n *yaml.Node, path string, known []string, each func(key string, value *yaml.Node, path string) bool) map[string]bool {
+func (d *decoder) mapping(
+	n *yaml.Node, path string, known []string, each func(key string, value *yaml.Node, path string) bool,
+) map[string]bool {
 	seen := make(map[string]bool)
 	var meant []string
 	for i := 0; i+1 < len(n.Content); i += 2 {

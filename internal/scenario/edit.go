@@ -236,7 +236,8 @@ func put(n *yaml.Node, path []any, value *yaml.Node) error {
 		case i >= 0 && gone:
 			n.Content = slices.Delete(n.Content, 2*i, 2*i+2)
 		case i >= 0:
-			value.LineComment, value.HeadComment, value.FootComment = n.Content[2*i+1].LineComment, n.Content[2*i+1].HeadComment, n.Content[2*i+1].FootComment
+			old := n.Content[2*i+1]
+			value.LineComment, value.HeadComment, value.FootComment = old.LineComment, old.HeadComment, old.FootComment
 			n.Content[2*i+1] = value
 		case gone:
 		default:

@@ -34,7 +34,8 @@ func (d *decoder) checkElsewhere(n *Nodes) {
 		d.problemAt("nodes.ca", "certificates are used only with tls").Hint = "nodes: {tls: true, ...}"
 	}
 	if n.Username != "" && !n.Password && d.sound("nodes.password") {
-		d.problemAt("nodes.username", "a user needs a password").Hint = "nodes: {password: true, ...}; the flag --password-env names the environment variable that holds it"
+		d.problemAt("nodes.username", "a user needs a password").Hint =
+			"nodes: {password: true, ...}; the flag --password-env names the environment variable that holds it"
 	}
 	for i, address := range n.Addresses {
 		path := "nodes.addresses[" + strconv.Itoa(i) + "]"
@@ -47,7 +48,8 @@ func (d *decoder) checkElsewhere(n *Nodes) {
 		}
 	}
 	if got := len(n.Addresses); got > 0 && got != n.Count && d.sound("nodes.count") {
-		d.problemAt("nodes.addresses", "nodes.addresses has %d, nodes.count is %d", got, n.Count).Hint = "nodes: {count: " + strconv.Itoa(got) + ", ...}"
+		d.problemAt("nodes.addresses", "nodes.addresses has %d, nodes.count is %d", got, n.Count).Hint = "nodes: {count: " +
+			strconv.Itoa(got) + ", ...}"
 	}
 	for _, node := range slices.Sorted(maps.Keys(n.Hooks)) {
 		if names := NodeNames(n.Count); !slices.Contains(names, node) && d.sound("nodes.count") {

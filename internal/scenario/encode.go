@@ -47,7 +47,8 @@ func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict
 	}
 	var standard Setup
 	setDefaults(reflect.ValueOf(&standard).Elem())
-	derived := Setup{Lock: lock.Config{TTL: setup.Lock.TTL}, Fencing: Fencing{Tokens: setup.Fencing.Tokens}, Workload: workload.Plan{Kind: setup.Workload.Kind}}
+	derived := Setup{Lock: lock.Config{TTL: setup.Lock.TTL},
+		Fencing: Fencing{Tokens: setup.Fencing.Tokens}, Workload: workload.Plan{Kind: setup.Workload.Kind}}
 	derived.derive()
 	standard.Fencing.Check, standard.GrantWithin, standard.Resource.Kind = derived.Fencing.Check, derived.GrantWithin, derived.Resource.Kind
 	fields, defaults := fieldsOf(reflect.ValueOf(setup).Elem()), fieldsOf(reflect.ValueOf(&standard).Elem())

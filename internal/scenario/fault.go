@@ -189,7 +189,9 @@ func (d *decoder) holdFaults(r *FaultRules, from int) {
 		}
 		f.checkParams(d, r.cast)
 		f.checkStore(d, s)
-		if target := f.Params.Target(); slices.ContainsFunc(s.Faults.List[:i], func(e Fault) bool { return e.killsForGood(target) && d.sound(e.path) }) {
+		target := f.Params.Target()
+		isDead := func(e Fault) bool { return e.killsForGood(target) && d.sound(e.path) }
+		if slices.ContainsFunc(s.Faults.List[:i], isDead) {
 			d.problemAt(join(f.path, f.Kind), "%s is dead by then: an earlier fault kills it for good", target).Hint =
 				"give the kill a for: after which it is started again"
 		}
@@ -278,7 +280,8 @@ func (p *Passing) check(d *decoder, path string, r *FaultRules) {
 	what, cast := p.happening(), r.cast
 	if what == "" {
 		d.problemAt(path, "say in exactly one way what happens: point, sends, answers or tells").Hint =
-			"{client: c1, point: before-write}, {client: c1, sends: SET, to: A}, {node: A, answers: SET, to: c1} or {sentinel: s1, tells: +switch-master}"
+			"{client: c1, point: before-write}, " +
+				"{client: c1, sends: SET, to: A}, {node: A, answers: SET, to: c1} or {sentinel: s1, tells: +switch-master}"
 		return
 	}
 	receivers, receiver := cast.Endpoints, "node"

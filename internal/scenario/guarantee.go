@@ -32,32 +32,44 @@ type guaranteeRow struct {
 // guarantees are in the order of a report card.
 var guarantees = []guaranteeRow{
 	{name: "exclusive", title: "Without faults, two clients never hold the lock at once", decides: exclusion, faultless: true},
-	{name: "paused-holder", title: "A holder that is paused past its lease does no harm", decides: []checker.Property{checker.NoLateEffect}, always: true,
-		byDesign: "A lease can end while its holder is paused, and the holder cannot notice in time. Only a resource that checks fencing tokens can refuse its late write."},
+	{name: "paused-holder", title: "A holder that is paused past its lease does no harm",
+		decides: []checker.Property{checker.NoLateEffect}, always: true,
+		byDesign: "A lease can end while its holder is paused, and the holder cannot notice in time. " +
+			"Only a resource that checks fencing tokens can refuse its late write."},
 	{name: "late-messages", title: "Messages that are late, lost or overtaken do not give the lock to two clients", decides: exclusion},
 	{name: "unreachable-minority", title: "Nodes that cannot be reached do not give the lock to two clients", decides: exclusion},
 	{name: "late-release", title: "The late release of an earlier attempt does not free the lock", decides: exclusion},
-	{name: "memory-loss", title: "A node that lost its data does not give the lock to a second client", decides: exclusion, faults: []string{"kill"},
+	{name: "memory-loss", title: "A node that lost its data does not give the lock to a second client",
+		decides: exclusion, faults: []string{"kill"},
 		byDesign: "The node that forgot the key gives the lock again. Only a lock whose store survives the loss of a node's data can refuse."},
-	{name: "node-clock-jump", title: "A node whose clock jumps does not give the lock to a second client", decides: exclusion, faults: []string{"clock"},
+	{name: "node-clock-jump", title: "A node whose clock jumps does not give the lock to a second client",
+		decides: exclusion, faults: []string{"clock"},
 		byDesign: "The node's clock decides when the key expires. Only a lock whose lease no single clock ends can refuse."},
-	{name: "node-clock-drift", title: "Clocks that run at slightly different rates do not give the lock to two clients", decides: exclusion, faults: []string{"clock"},
+	{name: "node-clock-drift", title: "Clocks that run at slightly different rates do not give the lock to two clients",
+		decides: exclusion, faults: []string{"clock"},
 		byDesign: "The node's clock is wrong by more than the lock allows for, so the key expires before the promise ends."},
-	{name: "client-clock", title: "A client whose clock is moved does not believe in a lease that has ended", decides: exclusion, faults: []string{"clock"}},
+	{name: "client-clock", title: "A client whose clock is moved does not believe in a lease that has ended",
+		decides: exclusion, faults: []string{"clock"}},
 	{name: "failover", title: "A failover does not give the lock to a second client", decides: exclusion, faults: []string{"kill", "promote"},
 		byDesign: "Replication is asynchronous: a replica can be promoted that never got the key."},
 	{name: "sentinel", title: "A failover by Redis Sentinel does not give the lock to a second client", decides: exclusion,
 		byDesign: "Redis Sentinel promises that there is a primary again, not that it has the key, and not that there is only one."},
-	{name: "owner-only", title: "Only the holder's own release or renewal touches its lock", decides: []checker.Property{checker.OwnerRelease}},
-	{name: "no-resurrection", title: "A renewal does not bring back a lock that had expired", decides: []checker.Property{checker.NoResurrection, checker.ExclusiveLease}},
+	{name: "owner-only", title: "Only the holder's own release or renewal touches its lock",
+		decides: []checker.Property{checker.OwnerRelease}},
+	{name: "no-resurrection", title: "A renewal does not bring back a lock that had expired",
+		decides: []checker.Property{checker.NoResurrection, checker.ExclusiveLease}},
 	{name: "told-when-lost", title: "A holder is told that it has lost the lock", decides: []checker.Property{checker.ToldWhenLost}},
 	{name: "fencing", title: "Each grant's token is larger than the one before, so that a resource can refuse late writes",
 		decides:  []checker.Property{checker.OrderedTokens, checker.HolderServed, checker.LinearizableResource},
 		byDesign: "Tokens that are not larger than all before cannot tell the resource which write is late."},
-	{name: "dead-holder", title: "The lock of a dead client comes free", decides: []checker.Property{checker.DeadlockFree, checker.NoOrphanLock}},
-	{name: "dead-minority", title: "Dead nodes, fewer than half, do not keep clients from the lock", decides: []checker.Property{checker.MinorityTolerant}},
-	{name: "hung-node", title: "A node that does not answer does not keep clients from the lock", decides: []checker.Property{checker.MinorityTolerant, checker.DeadlockFree}},
-	{name: "lost-release", title: "The lock comes free although a release was lost", decides: []checker.Property{checker.DeadlockFree, checker.NoOrphanLock}},
+	{name: "dead-holder", title: "The lock of a dead client comes free",
+		decides: []checker.Property{checker.DeadlockFree, checker.NoOrphanLock}},
+	{name: "dead-minority", title: "Dead nodes, fewer than half, do not keep clients from the lock",
+		decides: []checker.Property{checker.MinorityTolerant}},
+	{name: "hung-node", title: "A node that does not answer does not keep clients from the lock",
+		decides: []checker.Property{checker.MinorityTolerant, checker.DeadlockFree}},
+	{name: "lost-release", title: "The lock comes free although a release was lost",
+		decides: []checker.Property{checker.DeadlockFree, checker.NoOrphanLock}},
 	{name: "wakes-up", title: "A waiting client is woken when the lock comes free", decides: []checker.Property{checker.DeadlockFree}},
 	{name: "progress", title: "Among clients that wait for the lock, one gets it", decides: []checker.Property{checker.DeadlockFree}},
 	{name: NoGuarantee, title: "About something else than a lock's promise"},
@@ -112,7 +124,9 @@ func (g Guarantee) Speaks(p checker.Property) bool { return slices.Contains(g.ro
 // or what is left is no scenario. What shows in it shows for another reason.
 func (g Guarantee) Control(v Variant) (Variant, bool) {
 	kinds := g.row().faults
-	left := slices.DeleteFunc(slices.Clone(v.Setup.Faults.List), func(f Fault) bool { return len(kinds) == 0 || slices.Contains(kinds, f.Kind) })
+	left := slices.DeleteFunc(slices.Clone(v.Setup.Faults.List), func(f Fault) bool {
+		return len(kinds) == 0 || slices.Contains(kinds, f.Kind)
+	})
 	drops := len(kinds) == 0 && v.Setup.Faults.Mix != nil
 	if len(left) == len(v.Setup.Faults.List) && !drops {
 		return v, false

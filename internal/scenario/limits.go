@@ -136,7 +136,8 @@ func nameBreach(key string, tag reflect.StructTag) string {
 
 // isControl finds what could steer a terminal.
 func isControl(r rune) bool {
-	return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069)
+	return r != '\n' && r != '\t' &&
+		(r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069)
 }
 
 // limits holds a mapping that no file gave to the limits of its tags. What has no

@@ -336,7 +336,8 @@ func (d *decoder) demands(n *yaml.Node, path string) []PropertyDemand {
 		case value.Value == anything:
 			demand.Holds = false
 		case value.Kind != yaml.ScalarNode || value.Value != checker.Holds.String():
-			d.problem(value, path, "want %s, %s, or a list of the classes of locks of which it is demanded that it holds, got %s", checker.Holds, anything, describe(value))
+			d.problem(value, path, "want %s, %s, or a list of the classes of locks of which it is demanded that it holds, got %s",
+				checker.Holds, anything, describe(value))
 		}
 		list = append(list, demand)
 	})

@@ -82,7 +82,8 @@ func (Abilities) Tag() string {
 // can. It is judged by what the program says of itself.
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
-		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL, s.wantsTokens, s.wantsOwner, s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
+		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
+		s.wantsTokens, s.wantsOwner, s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
 	} {
 		if text := reason(r); text != "" {
 			return text

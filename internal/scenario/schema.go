@@ -63,10 +63,12 @@ func wholeSchema() *jsonschema.Schema {
 		PatternProperties:    map[string]*jsonschema.Schema{variantName.String(): {AnyOf: []*jsonschema.Schema{overlay, {Type: "null"}}}},
 		AdditionalProperties: jsonschema.FalseSchema,
 	})
-	root.Properties.Set("expect", ofProperties(func() *jsonschema.Schema { return enum(expectations()) }, "the expected verdict of each property; with variants, a block for each variant. "+
+	verdicts := func() *jsonschema.Schema { return enum(expectations()) }
+	root.Properties.Set("expect", ofProperties(verdicts, "the expected verdict of each property; with variants, a block for each variant. "+
 		"Where nothing is said, exclusive-lease, no-late-effect and linearizable-resource are expected to hold"))
 	root.Properties.Set("demands", ofProperties(demandSchema,
-		"what any lock must show that --lock puts in the place of this one: holds, anything, or the classes of locks that can keep the property. "+
+		"what any lock must show that --lock puts in the place of this one: "+
+			"holds, anything, or the classes of locks that can keep the property. "+
 			"Where nothing is said, that must hold which is expected to hold of the scenario's own lock; with variants, a block for each variant"))
 	return root
 }

@@ -49,7 +49,8 @@ func Describe(c lock.Config, version string) program.Ready {
 	a, _ := lock.Lookup(c.Algorithm)
 	r := program.Ready{
 		Protocol: program.Version, Name: a.Name, Version: version, Homepage: "https://github.com/redlock-sim/redlock-sim",
-		Can: []program.Ability{program.TellsValidity, program.TellsOwner, program.AsksSentinels}, Class: classOf(a), Keys: []string{program.KeyPattern},
+		Can:   []program.Ability{program.TellsValidity, program.TellsOwner, program.AsksSentinels},
+		Class: classOf(a), Keys: []string{program.KeyPattern},
 		TTLMin: 1, TTLStep: 1, Points: lock.PointsOn(a.Points, lock.MostNodes),
 	}
 	for _, rule := range c.Mistakes.Rules() {
@@ -88,11 +89,14 @@ func (v Variant) With(s *StandIn) Variant {
 	} else {
 		v.Setup.Lock, v.Setup.Fencing.Tokens = s.builtIn(&v.Setup)
 		kept = func(setting string) bool {
-			return slices.ContainsFunc([]string{"key", "ttl", "node_timeout", "retry"}, func(key string) bool { return strings.HasPrefix(setting, "lock."+key) })
+			return slices.ContainsFunc([]string{"key", "ttl", "node_timeout", "retry"}, func(key string) bool {
+				return strings.HasPrefix(setting, "lock."+key)
+			})
 		}
 	}
 	v.Settings = slices.DeleteFunc(slices.Clone(v.Settings), func(setting string) bool {
-		return strings.HasPrefix(setting, "lock.") && !kept(setting) || strings.HasPrefix(setting, "lock.algorithm:") || strings.HasPrefix(setting, "lock.program.")
+		return strings.HasPrefix(setting, "lock.") && !kept(setting) ||
+			strings.HasPrefix(setting, "lock.algorithm:") || strings.HasPrefix(setting, "lock.program.")
 	})
 	return v
 }

@@ -24,7 +24,8 @@ type Rules struct {
 func Explains(r Rules, events []Event) error {
 	x := &explainer{Rules: r, each: make(map[string]*explained)}
 	for _, name := range r.Sentinels {
-		x.each[name] = &explained{x: x, name: name, primary: r.Primary, announced: []fact{{what: r.Primary, at: -1 << 62}}, sdown: make(map[string]bool),
+		x.each[name] = &explained{x: x, name: name, primary: r.Primary,
+			announced: []fact{{what: r.Primary, at: -1 << 62}}, sdown: make(map[string]bool),
 			voted: make(map[uint64]string), sdownAt: make(map[string]time.Duration), reconf: make(map[string]Word)}
 	}
 	for _, e := range events {
@@ -116,7 +117,8 @@ func (s *explained) take(e Event) (why string) {
 		why = s.takeElection(e)
 	case StateSelectSlave, SelectedSlave, StateSendSlaveofNoone, StateWaitPromotion, AbortNoGoodSlave, AbortSlaveTimeout:
 		why = s.takePromotion(e)
-	case PromotedSlave, StateReconfSlaves, SlaveReconfSent, SlaveReconfSentBE, SlaveReconfInprog, SlaveReconfDone, FailoverEnd, FailoverEndForTimeout:
+	case PromotedSlave, StateReconfSlaves, SlaveReconfSent,
+		SlaveReconfSentBE, SlaveReconfInprog, SlaveReconfDone, FailoverEnd, FailoverEndForTimeout:
 		why = s.takeReconf(e)
 	case ConfigUpdateFrom, SwitchMaster, ConvertToSlave, FixSlaveConfig:
 		why = s.takeConfig(e)
@@ -130,7 +132,8 @@ func (s *explained) take(e Event) (why string) {
 
 // acting are the words of what a sentinel does not do in TILT.
 var acting = []Word{SDown, SDownOff, ODown, ODownOff, TryFailover, ElectedLeader, SelectedSlave, StateWaitPromotion, PromotedSlave,
-	SlaveReconfSent, SlaveReconfInprog, SlaveReconfDone, FailoverEnd, ConvertToSlave, FixSlaveConfig, AbortNotElected, AbortNoGoodSlave, AbortSlaveTimeout}
+	SlaveReconfSent, SlaveReconfInprog, SlaveReconfDone,
+	FailoverEnd, ConvertToSlave, FixSlaveConfig, AbortNotElected, AbortNoGoodSlave, AbortSlaveTimeout}
 
 // unless says why, where something is not so.
 func unless(is bool, why string) string {
@@ -238,7 +241,8 @@ func (s *explained) try(e Event) string {
 	s.state, s.failover, s.promoted = stateWaitStart, s.epoch, ""
 	s.tries = append(s.tries, fact{at: e.At})
 	s.start(e.At)
-	return cmp.Or(unless(s.odown && e.Target == s.primary, "the primary is not down for a quorum"), unless(was == stateNone, "a failover is in progress"),
+	return cmp.Or(unless(s.odown && e.Target == s.primary, "the primary is not down for a quorum"),
+		unless(was == stateNone, "a failover is in progress"),
 		unless(s.last.Word == NewEpoch, "it has no new epoch"), unless(waited, "it must wait longer"))
 }
 
@@ -247,7 +251,8 @@ func (s *explained) vote(e Event) string {
 	s.lastVote, s.voted[e.Epoch] = e.Epoch, e.Target
 	s.votes = append(s.votes, fact{what: e.Target, epoch: e.Epoch, at: e.At})
 	candidate := x.each[e.Target]
-	why := cmp.Or(unless(e.Epoch > was, "it has voted in that epoch"), unless(e.Epoch == s.epoch, "it is of another epoch"), unless(candidate != nil, "that is no sentinel"))
+	why := cmp.Or(unless(e.Epoch > was, "it has voted in that epoch"),
+		unless(e.Epoch == s.epoch, "it is of another epoch"), unless(candidate != nil, "that is no sentinel"))
 	switch {
 	case why != "":
 	case candidate == s:
@@ -289,7 +294,8 @@ func (s *explained) takePromotion(e Event) string {
 		return unless(s.last.Word == ElectedLeader, "it was not elected")
 	case SelectedSlave:
 		s.promoted = e.Target
-		return cmp.Or(step(stateSelectSlave, stateSendSlaveofNoone, e.Target), unless(e.Target != s.primary && !s.sdown[e.Target], "that server is down, or the primary"))
+		return cmp.Or(step(stateSelectSlave, stateSendSlaveofNoone, e.Target),
+			unless(e.Target != s.primary && !s.sdown[e.Target], "that server is down, or the primary"))
 	case StateSendSlaveofNoone:
 		return unless(s.last.Word == SelectedSlave && e.Target == s.promoted, "none was selected")
 	case StateWaitPromotion:
@@ -357,7 +363,8 @@ func (s *explained) takeConfig(e Event) string {
 	}
 	since, was := s.sdownAt[e.Target]
 	long := s.x.Clocks || (!was || e.At-since > wait-s.x.Slack) && (!s.hasSwitched || e.At-s.switched > wait-s.x.Slack)
-	return cmp.Or(unless(e.Target != s.primary && !s.sdown[s.primary] && !s.odown, "the primary does not look sane"), unless(long, "it must wait longer"))
+	return cmp.Or(unless(e.Target != s.primary && !s.sdown[s.primary] && !s.odown, "the primary does not look sane"),
+		unless(long, "it must wait longer"))
 }
 
 // switchTo is a switch to the promoted server, or to what another sentinel told of.

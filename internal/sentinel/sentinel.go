@@ -172,7 +172,8 @@ func (s *Sentinel) all() []*instance {
 
 // create is createSentinelRedisInstance, with createInstanceLink.
 func (s *Sentinel) create(name string, role Role) *instance {
-	ri := &instance{name: name, role: role, lastPubTime: s.now, lastMasterDownReplyTime: s.now, roleReportedTime: s.now, slaveConfChangeTime: s.now}
+	ri := &instance{name: name, role: role, lastPubTime: s.now,
+		lastMasterDownReplyTime: s.now, roleReportedTime: s.now, slaveConfChangeTime: s.now}
 	if role != Peer {
 		ri.roleReported = role
 	}

@@ -87,7 +87,8 @@ type listRow struct {
 
 func (h *Handler) list(w http.ResponseWriter, r *http.Request) error {
 	all := h.index.list(r.Context())
-	p := listPage{Query: r.FormValue("q"), Outcome: r.FormValue("outcome"), Total: len(all.runs), Unread: all.unread, ReadOnly: h.o.ReadOnly, Campaigns: h.o.Campaigns != nil}
+	p := listPage{Query: r.FormValue("q"), Outcome: r.FormValue("outcome"),
+		Total: len(all.runs), Unread: all.unread, ReadOnly: h.o.ReadOnly, Campaigns: h.o.Campaigns != nil}
 	outcomes := make(map[string]bool)
 	words := strings.Fields(strings.ToLower(p.Query))
 	var found []*entry

@@ -176,7 +176,8 @@ func (h *Handler) histories(id runID) []variantHistory {
 type tooLarge struct{ need, limit int64 }
 
 func (e *tooLarge) Error() string {
-	return fmt.Sprintf("The page would take up to %d MiB of memory. All pages together may take %d MiB: sim serve --memory allows more", e.need>>20, e.limit>>20)
+	return fmt.Sprintf("The page would take up to %d MiB of memory. All pages together may take %d MiB: sim serve --memory allows more",
+		e.need>>20, e.limit>>20)
 }
 
 // with reads runs, hands them to show, and forgets them. All pages together take no more

@@ -47,7 +47,9 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) bool {
 	query := r.URL.Query()
 	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && query.Has("token") {
 		if h.right(cookieOf(query.Get("token"))) {
-			c := http.Cookie{Name: name, Value: h.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode} //nolint:gosec // there is no TLS: a browser would not send back a Secure cookie
+			c := http.Cookie{ //nolint:gosec // there is no TLS: a browser would not send back a Secure cookie
+				Name: name, Value: h.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+			}
 			http.SetCookie(w, &c)
 			admitted = true
 		}

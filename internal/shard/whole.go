@@ -108,7 +108,8 @@ func together(found []*source, unfinished []string) (*Whole, error) {
 		if n := len(w.shards); n == 0 || w.shards[n-1].Shard != s.Shard {
 			w.shards = append(w.shards, s)
 		} else if last := w.shards[n-1]; !bytes.Equal(last.text, s.text) {
-			return nil, fmt.Errorf("%s and %s do not fit together: both are the shard %v, and they differ: it was run twice, so leave one of them out", last.path(), s.path(), s.Shard)
+			return nil, fmt.Errorf("%s and %s do not fit together: "+
+				"both are the shard %v, and they differ: it was run twice, so leave one of them out", last.path(), s.path(), s.Shard)
 		}
 	}
 	units := make(map[uint64]*source)
@@ -273,8 +274,10 @@ func (w *Whole) Copy(out string) error {
 		return err
 	}
 	for _, name := range names {
-		if exists(filepath.Join(all, name, RecordFile)) && !slices.ContainsFunc(w.shards, func(s *source) bool { return w.Work.Folder(s.Shard) == name }) {
-			return fmt.Errorf("in %s there is a shard that is not merged here: %s\nhint: merge it, too, or choose another folder with -o", out, filepath.Join(all, name))
+		isMerged := slices.ContainsFunc(w.shards, func(s *source) bool { return w.Work.Folder(s.Shard) == name })
+		if !isMerged && exists(filepath.Join(all, name, RecordFile)) {
+			return fmt.Errorf("in %s there is a shard that is not merged here: %s\n"+
+				"hint: merge it, too, or choose another folder with -o", out, filepath.Join(all, name))
 		}
 	}
 	c := &copying{}
@@ -288,7 +291,10 @@ func (w *Whole) Copy(out string) error {
 		if err := c.folder(s.dir, to); err != nil {
 			return fmt.Errorf("failed to copy %s: %w", s.dir, err)
 		}
-		if err := machine.WriteFile(filepath.Join(to, RecordFile), func(f io.Writer) error { _, err := f.Write(s.text); return err }); err != nil {
+		if err := machine.WriteFile(filepath.Join(to, RecordFile), func(f io.Writer) error {
+			_, err := f.Write(s.text)
+			return err
+		}); err != nil {
 			return err
 		}
 	}
@@ -361,7 +367,8 @@ func (w *Whole) Result(r *Record, one Result) (*report.Result, error) {
 	count := uint64(len(w.Work.Scenarios))
 	of, seed := w.Work.Scenarios[one.Unit%count], w.Work.Seed+one.Unit/count
 	if result.Scenario != of.Name || result.ScenarioDigest != of.Digest || result.Seed != seed {
-		return fail(fmt.Errorf("it is of the scenario %s with the seed %d; the record says %s with %d", result.Scenario, result.Seed, of.Name, seed))
+		return fail(fmt.Errorf("it is of the scenario %s with the seed %d; the record says %s with %d",
+			result.Scenario, result.Seed, of.Name, seed))
 	}
 	return result, nil
 }

@@ -85,7 +85,8 @@ func readFinding(file string) (*Finding, error) {
 
 // check says what is wrong with a finding.
 func (f *Finding) check(id, root string, all []Library) error {
-	for field, value := range map[string]string{"title": f.Title, "library": f.Library, "version": f.Version, "shows": f.Shows, "rate": f.Rate} {
+	needed := map[string]string{"title": f.Title, "library": f.Library, "version": f.Version, "shows": f.Shows, "rate": f.Rate}
+	for field, value := range needed {
 		if strings.TrimSpace(value) == "" {
 			return fmt.Errorf("%s is missing", field)
 		}

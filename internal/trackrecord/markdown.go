@@ -12,17 +12,23 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
-const intro = `This page says what ` + "`sim`" + ` saw of well-known lock libraries. Each library is used as it is, behind a [lock program](../adapters/README.md).
-It was measured in two ways. [` + "`sim audit`" + `](audit.md) put it into all shipped scenarios that put a guarantee to the test. Then a search
+const intro = `This page says what ` + "`sim`" + ` saw of well-known lock libraries. ` +
+	`Each library is used as it is, behind a [lock program](../adapters/README.md).
+It was measured in two ways. [` + "`sim audit`" + `](audit.md) ` +
+	`put it into all shipped scenarios that put a guarantee to the test. Then a search
 among real servers (` + "`sim search --world live`" + `) tried random schedules of faults. All took place on one machine.
 
-A cell has the worst state of its cases, and how many of the cases that apply are kept. [What a cell says](audit.md#what-a-cell-says) has the exact rules.
+A cell has the worst state of its cases, and how many of the cases that apply are kept. ` +
+	`[What a cell says](audit.md#what-a-cell-says) has the exact rules.
 *Kept* is no proof. *By design* means that no lock of this class can keep it.
 `
 
-const making = "`make track-record`" + ` measures, and writes this page and ` + "`reports/gallery/track-record.html`" + `. It takes hours: 20 minutes of search for each library, and the
-audits. It can be stopped (Ctrl-C), and goes on where it was. ` + "`make track-record FOR=2m ONLY='redsync redis-py' JOBS=4`" + ` searches two libraries for 2 minutes each, with four runs
-at once. ` + "`make track-record-pages`" + ` writes the pages anew from what is kept in [the folder of the record](track-record). A library is
+const making = "`make track-record`" + ` measures, and writes this page and ` +
+	"`reports/gallery/track-record.html`" + `. It takes hours: 20 minutes of search for each library, and the
+audits. It can be stopped (Ctrl-C), and goes on where it was. ` +
+	"`make track-record FOR=2m ONLY='redsync redis-py' JOBS=4`" + ` searches two libraries for 2 minutes each, with four runs
+at once. ` +
+	"`make track-record-pages`" + ` writes the pages anew from what is kept in [the folder of the record](track-record). A library is
 measured again if its version is another; to measure it anew for another reason, remove its folder there.
 `
 
@@ -47,7 +53,8 @@ func writeMarkdown(w io.Writer, r *Record) error {
 		r.Findings[i].markdown(&b)
 	}
 	if len(r.Open) > 0 {
-		b.WriteString("\n## Not yet looked at in the library's source\n\nThe record shows these, and nobody has looked for the reason yet. It can be in the library, in the program around it, or in\n`sim`. Each needs a look.\n\n")
+		b.WriteString("\n## Not yet looked at in the library's source\n\nThe record shows these, and nobody has looked for the reason yet. " +
+			"It can be in the library, in the program around it, or in\n`sim`. Each needs a look.\n\n")
 	}
 	for _, o := range r.Open {
 		fmt.Fprintf(&b, "- %s, %s. %s %s\n", text(o.Lock), text(o.What), text(o.Why), code(o.Replay))
@@ -91,7 +98,8 @@ func (r *Record) tables(b *bytes.Buffer) {
 func (l *lock) markdown(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n## %s\n\n", text(l.Name))
 	fmt.Fprintf(b, "<%s> %s, by the program in [%s](../%s).\n\n", l.Homepage, text(l.On.Version), l.Adapter, l.Adapter)
-	fmt.Fprintf(b, "- Audit: %s; sim %s, redis %s. %s\n", text(l.Day()), text(l.Card.Versions["sim"]), text(l.Card.Versions["redis"]), code(l.Card.Replay))
+	fmt.Fprintf(b, "- Audit: %s; sim %s, redis %s. %s\n",
+		text(l.Day()), text(l.Card.Versions["sim"]), text(l.Card.Versions["redis"]), code(l.Card.Replay))
 	if l.On.NotConforming != "" {
 		fmt.Fprintf(b, "- The program does not conform to the lock protocol, so nothing is held against it: %s.\n", text(l.On.NotConforming))
 	}

@@ -77,11 +77,13 @@ func (m *meter) measure(ctx context.Context, l *Library) error {
 // audit makes the card. It takes its name only when the audit came to its end.
 func (m *meter) audit(ctx context.Context, l *Library) error {
 	dir := filepath.Join(workDir, l.Name)
-	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "audit")), os.MkdirAll(dir, 0o755), os.MkdirAll(filepath.Dir(cardFile(".", l.Name)), 0o755)); err != nil {
+	err := errors.Join(os.RemoveAll(filepath.Join(dir, "audit")),
+		os.MkdirAll(dir, 0o755), os.MkdirAll(filepath.Dir(cardFile(".", l.Name)), 0o755))
+	if err != nil {
 		return err
 	}
 	card := filepath.Join(dir, "card.new.json")
-	err := m.run(ctx, l, "audit", "--lock", l.Name+"="+l.Command, "--out", dir, "--card", card)
+	err = m.run(ctx, l, "audit", "--lock", l.Name+"="+l.Command, "--out", dir, "--card", card)
 	if err != nil {
 		return err
 	}

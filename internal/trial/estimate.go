@@ -56,7 +56,9 @@ func Lengths(ctx context.Context, list []*scenario.Scenario, where string, seed 
 	return lengths
 }
 
-func lengthsOf(ctx context.Context, list []*scenario.Scenario, seed uint64, variants func(*scenario.Scenario) []scenario.Variant) []time.Duration {
+func lengthsOf(
+	ctx context.Context, list []*scenario.Scenario, seed uint64, variants func(*scenario.Scenario) []scenario.Variant,
+) []time.Duration {
 	lengths := make([]time.Duration, len(list))
 	slots := make(chan struct{}, runtime.NumCPU())
 	var wg sync.WaitGroup

@@ -44,7 +44,8 @@ func (p *Place) Run(ctx context.Context, c runner.Config) (out runner.Outcome, e
 	limited, cancel := context.WithTimeout(ctx, longestRun)
 	defer cancel()
 	c.Open = func(spec world.Spec) (world.World, error) {
-		return live.Open(limited, spec, live.Options{ClientCommand: p.ClientCommand, Kept: &p.kept, Options: server.Options{Nodes: server.Process}})
+		return live.Open(limited, spec,
+			live.Options{ClientCommand: p.ClientCommand, Kept: &p.kept, Options: server.Options{Nodes: server.Process}})
 	}
 	out, err = runner.Run(c)
 	if out.Interrupted && ctx.Err() == nil {

@@ -24,7 +24,8 @@ func prepare(ctx context.Context, name string, list []subject, nodes server.Prov
 		if list[i].notApplicable != "" {
 			continue
 		}
-		if err := server.Prepare(ctx, liveOptions(nodes, runName(name, list[i].Name), setup, nil, passwordEnv).Options, setup.Demands()); err != nil {
+		options := liveOptions(nodes, runName(name, list[i].Name), setup, nil, passwordEnv).Options
+		if err := server.Prepare(ctx, options, setup.Demands()); err != nil {
 			return nodes, &EnvironmentError{Err: err, Hint: hintFor(nodes, err)}
 		}
 	}
@@ -45,11 +46,13 @@ func hintFor(nodes server.Provider, err error) string {
 	case errors.Is(err, docker.ErrNoEngine):
 		return "start Docker, set DOCKER_HOST to its address, or run with --nodes process; or run with --world virtual, which needs no servers"
 	case errors.Is(err, docker.ErrNoImage):
-		return "make docker-image (it builds the default image from this machine's packages, without a registry), or name another image with nodes: {image: ...}"
+		return "make docker-image (it builds the default image from this machine's packages, " +
+			"without a registry), or name another image with nodes: {image: ...}"
 	case errors.Is(err, machine.ErrNoFaketime) && nodes == server.Docker:
 		return "leave nodes: {image: ...} out to use the default image, which has libfaketime; docs/nodes.md says how to add it to another image"
 	case errors.Is(err, server.ErrKeysExist):
-		return "wait for the other run, or remove the keys (redis-cli -h HOST -p PORT --scan --pattern 'redlock-sim:*' lists them), or use another prefix: nodes: {prefix: ...}"
+		return "wait for the other run, or remove the keys (redis-cli -h HOST -p PORT --scan --pattern 'redlock-sim:*' lists them), " +
+			"or use another prefix: nodes: {prefix: ...}"
 	case nodes == server.External:
 		return "run with --nodes process or --nodes docker, which can do this; or run with --world virtual, which needs no servers"
 	}

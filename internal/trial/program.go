@@ -108,7 +108,8 @@ func FindImage(ctx context.Context, command []string) (id string, err error) {
 	case errors.Is(err, docker.ErrNoEngine):
 		return "", &EnvironmentError{Err: err, Hint: "start Docker, or set DOCKER_HOST to its address: a lock program in an image needs it"}
 	case err != nil:
-		return "", &EnvironmentError{Err: err, Hint: fmt.Sprintf("docker build -t %s . builds an image; docker images lists those that there are", name)}
+		return "", &EnvironmentError{Err: err,
+			Hint: fmt.Sprintf("docker build -t %s . builds an image; docker images lists those that there are", name)}
 	}
 	return image.ID, nil
 }
@@ -185,7 +186,8 @@ func leavesPrefix(s *scenario.Setup, r *program.Ready, nodes server.Provider) st
 	}
 	for _, key := range s.LockKeys(r) {
 		if !strings.HasPrefix(key, program.KeyPattern) {
-			return fmt.Sprintf("on servers that exist already each key of a run begins with its prefix, as the lock's key does, and it writes %s", key)
+			return fmt.Sprintf("on servers that exist already each key of a run begins with its prefix, as the lock's key does, and it writes %s",
+				key)
 		}
 	}
 	return ""

@@ -180,7 +180,8 @@ func bestOf(tries []attempt) int {
 
 func tryOf(tries []attempt, i, shown int) report.Try {
 	a := &tries[i]
-	one := report.Try{Seed: a.seed, Folder: tryFolder(a.Name, i+1, shown+1), Interrupted: a.Interrupted, TimedOut: a.TimedOut, Error: a.Error, WallMS: a.WallMS}
+	one := report.Try{Seed: a.seed, Folder: tryFolder(a.Name, i+1, shown+1),
+		Interrupted: a.Interrupted, TimedOut: a.TimedOut, Error: a.Error, WallMS: a.WallMS}
 	for _, p := range a.Properties {
 		if one.Verdicts == nil {
 			one.Verdicts = make(map[checker.Property]checker.Verdict)

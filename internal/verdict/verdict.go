@@ -39,7 +39,8 @@ func Judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
 	if out.Interrupted {
 		ctx = context.Background() // the checker may still look at what there is
 	}
-	findings := checker.Judge(ctx, out.History, Properties(v), checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
+	findings := checker.Judge(ctx, out.History, Properties(v),
+		checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
 	out.Interrupted = out.Interrupted || ctx.Err() != nil // its judgement was cut short
 	for _, f := range findings {
 		p := report.Judged(f, v.Expected(f.Property))

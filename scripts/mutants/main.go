@@ -84,7 +84,8 @@ func run(survivors bool, packages []string) (missed bool, err error) {
 		missed = missed || c.rate() < float64(t.aim)
 	}
 	for key := range known {
-		if !known[key].used && (len(packages) == 0 || slices.ContainsFunc(packages, func(p string) bool { return filepath.Dir(known[key].file) == p })) {
+		wasRun := len(packages) == 0 || slices.Contains(packages, filepath.Dir(known[key].file))
+		if wasRun && !known[key].used {
 			fmt.Printf("%s: no mutant lives that is said to be equal: %s\n", equalFile, key)
 		}
 	}
@@ -281,9 +282,12 @@ func oldRows() (map[string]string, error) {
 
 const head = `# Mutants
 
-Written by ` + "`make mutants`" + `: do not edit. It changes the packages that verdicts rest on in small ways, one at a time: it reverses a comparison,
-moves a bound by one, makes a plus a minus. Then it runs the package's own tests. A change that no test notices is a bug that no test would notice.
-All changes of a package are compiled into one test program, and the environment variable ` + "`MUTANT`" + ` tells it which one to make. What the compiler takes for a constant is not changed.
+Written by ` + "`make mutants`" + `: do not edit. It changes the packages that verdicts rest on in small ways, ` +
+	`one at a time: it reverses a comparison,
+moves a bound by one, makes a plus a minus. Then it runs the package's own tests. ` +
+	`A change that no test notices is a bug that no test would notice.
+All changes of a package are compiled into one test program, and the environment variable ` + "`MUTANT`" +
+	` tells it which one to make. What the compiler takes for a constant is not changed.
 
 *Killed*: a test failed. *Lived*: no test failed. *Timed out*: the tests did not end. That says nothing on a busy
 machine, so such a change does not count. *Equal*: the change makes no visible difference; [the list](../scripts/mutants/equal.txt) gives

@@ -48,9 +48,11 @@ type schema struct {
 }
 
 // comparisons are the functions that stand for an operator.
-var comparisons = map[token.Token]string{token.LSS: "mutantLess", token.LEQ: "mutantAtMost", token.GTR: "mutantMore", token.GEQ: "mutantAtLeast"}
+var comparisons = map[token.Token]string{token.LSS: "mutantLess",
+	token.LEQ: "mutantAtMost", token.GTR: "mutantMore", token.GEQ: "mutantAtLeast"}
 
-var arithmetic = map[token.Token]string{token.ADD: "mutantAdd", token.SUB: "mutantSub", token.MUL: "mutantMul", token.QUO: "mutantQuo", token.REM: "mutantRem"}
+var arithmetic = map[token.Token]string{token.ADD: "mutantAdd",
+	token.SUB: "mutantSub", token.MUL: "mutantMul", token.QUO: "mutantQuo", token.REM: "mutantRem"}
 
 // helpers is added to the package.
 const helpers = `package %s
@@ -254,7 +256,8 @@ func (s *schema) mutate(f *ast.File, name string, source []byte) []byte {
 				around(n, "((", fmt.Sprintf(") != (mutantOn == %d))", next("CONDITIONALS_NEGATION", n.OpPos)))
 			case !named:
 			case comparisons[n.Op] != "":
-				around(n, fmt.Sprintf("%s[%s](%d, %d, ", comparisons[n.Op], operand, next("CONDITIONALS_BOUNDARY", n.OpPos), next("CONDITIONALS_NEGATION", n.OpPos)), ")")
+				around(n, fmt.Sprintf("%s[%s](%d, %d, ",
+					comparisons[n.Op], operand, next("CONDITIONALS_BOUNDARY", n.OpPos), next("CONDITIONALS_NEGATION", n.OpPos)), ")")
 				operator(",")
 			case arithmetic[n.Op] != "" && basic != nil && basic.Info()&types.IsNumeric != 0:
 				around(n, fmt.Sprintf("%s[%s](%d, ", arithmetic[n.Op], operand, next("ARITHMETIC_BASE", n.OpPos)), ")")

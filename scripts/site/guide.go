@@ -74,7 +74,8 @@ func (s *site) guide() error {
 			return fmt.Errorf("%s/%s.md is missing, or cannot be read", guideFolder, g)
 		}
 		written = append(written, string(g)+".md")
-		if err := s.add(&page{File: w.File, Title: w.Title, Kind: "guide", Lead: w.Lead, Source: guideFolder + "/" + string(g) + ".md"}, "way.tmpl", w); err != nil {
+		p := &page{File: w.File, Title: w.Title, Kind: "guide", Lead: w.Lead, Source: guideFolder + "/" + string(g) + ".md"}
+		if err := s.add(p, "way.tmpl", w); err != nil {
 			return err
 		}
 	}

@@ -181,7 +181,8 @@ func (s *site) scenario(name string) *shown {
 // scenarioPages makes a page of each scenario, and their list.
 func (s *site) scenarioPages() error {
 	for _, sc := range s.scenarios {
-		p := &page{File: sc.File(), Title: sc.Title, Kind: "scenario", Lead: sc.Name, Source: filepath.ToSlash(filepath.Join("scenarios", sc.Name+".yaml"))}
+		p := &page{File: sc.File(), Title: sc.Title, Kind: "scenario",
+			Lead: sc.Name, Source: filepath.ToSlash(filepath.Join("scenarios", sc.Name+".yaml"))}
 		data := struct {
 			*shown
 			Figures []figure
@@ -201,7 +202,8 @@ func (s *site) scenarioPages() error {
 			groups = append(groups, &group{g, list})
 		}
 	}
-	p := &page{File: "scenarios/index.html", Title: "All experiments", Kind: "scenarios", Lead: "Every scenario that sim ships, by the guarantee that it puts to the test."}
+	p := &page{File: "scenarios/index.html", Title: "All experiments",
+		Kind: "scenarios", Lead: "Every scenario that sim ships, by the guarantee that it puts to the test."}
 	return s.add(p, "scenarios.tmpl", groups)
 }
 

@@ -82,7 +82,8 @@ func build(ctx context.Context, root, out, play string) error {
 	if err := s.runAll(ctx); err != nil {
 		return err
 	}
-	steps := []func() error{s.guide, s.scenarioPages, s.docs, s.searchPage, func() error { return s.copyPlayground(play) }, s.home, s.write, s.assets}
+	playground := func() error { return s.copyPlayground(play) }
+	steps := []func() error{s.guide, s.scenarioPages, s.docs, s.searchPage, playground, s.home, s.write, s.assets}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -210,7 +211,8 @@ func (s *site) home() error {
 			data.Safety = append(data.Safety, w)
 		}
 	}
-	p := &page{File: "index.html", Title: "How Redis locks fail, and what to do about it", Kind: "home", Lead: "A field guide: each way in which a Redis lock fails, shown by an experiment."}
+	p := &page{File: "index.html", Title: "How Redis locks fail, and what to do about it",
+		Kind: "home", Lead: "A field guide: each way in which a Redis lock fails, shown by an experiment."}
 	return s.add(p, "home.tmpl", data)
 }
 

@@ -48,7 +48,8 @@ func startProgram(setup *client.SetupMessage, s *server) (*programLock, error) {
 		return nil, err
 	}
 	ctx := context.Background()
-	p, err := program.Start(ctx, program.Options{Command: setup.Lock.Program.Command, Env: slices.Concat(setup.Lock.Program.Environ(), setup.Environ), Log: program.NewLog(s.log), Events: programEvents{l}})
+	p, err := program.Start(ctx, program.Options{Command: setup.Lock.Program.Command,
+		Env: slices.Concat(setup.Lock.Program.Environ(), setup.Environ), Log: program.NewLog(s.log), Events: programEvents{l}})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,8 @@ func ServeLock(in io.Reader, out io.Writer, ready program.Ready, settings lock.C
 	if settings.NeedsConsensus() {
 		return fmt.Errorf("%s is kept in a consensus store, and a lock program is told of nodes only", algorithm.Name)
 	}
-	s := &servedLock{algorithm: algorithm, config: settings, obey: obey, out: json.NewEncoder(out), grants: make(map[uint64]lock.Grant), named: make(map[string]uint64)}
+	s := &servedLock{algorithm: algorithm, config: settings,
+		obey: obey, out: json.NewEncoder(out), grants: make(map[uint64]lock.Grant), named: make(map[string]uint64)}
 	s.known.L = &s.mu
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), program.MaxLine+1)

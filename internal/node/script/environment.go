@@ -17,9 +17,10 @@ import (
 var libraries = map[string]string{
 	"": `_G _VERSION assert bit cjson cmsgpack collectgarbage coroutine error gcinfo getmetatable ipairs load loadstring math next pairs
 		pcall rawequal rawget rawset redis select setmetatable string struct table tonumber tostring type unpack xpcall`,
-	"string":    "byte char dump find format gfind gmatch gsub len lower match rep reverse sub upper",
-	"table":     "concat foreach foreachi getn insert maxn remove setn sort",
-	"math":      "abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max min mod modf pi pow rad random randomseed sin sinh sqrt tan tanh",
+	"string": "byte char dump find format gfind gmatch gsub len lower match rep reverse sub upper",
+	"table":  "concat foreach foreachi getn insert maxn remove setn sort",
+	"math": `abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max min mod modf
+		pi pow rad random randomseed sin sinh sqrt tan tanh`,
 	"coroutine": "create resume running status wrap yield",
 	"redis": `LOG_DEBUG LOG_NOTICE LOG_VERBOSE LOG_WARNING REDIS_VERSION REDIS_VERSION_NUM REPL_ALL REPL_AOF REPL_NONE REPL_REPLICA
 		REPL_SLAVE acl_check_cmd breakpoint call debug error_reply log pcall replicate_commands set_repl setresp sha1hex status_reply`,
@@ -45,11 +46,17 @@ func newMachine() *machine {
 	}
 	m.globals.RawSetString("_G", m.env)
 	m.globals.RawSetString(writeName, m.NewFunction(writeNumber))
-	m.functionsOf(m.globals, map[string]lua.LGFunction{"tostring": m.tostring, "tonumber": tonumber(base.RawGetString("tonumber").(*lua.LFunction).GFunction), "collectgarbage": zero})
+	m.functionsOf(m.globals, map[string]lua.LGFunction{
+		"tostring":       m.tostring,
+		"tonumber":       tonumber(base.RawGetString("tonumber").(*lua.LFunction).GFunction),
+		"collectgarbage": zero,
+	})
 	m.overrideLibraries(base)
-	for name, lib := range map[string]*lua.LTable{"redis": m.redis(), "cjson": m.cjson(), "bit": m.bit(), "cmsgpack": m.NewTable(), "struct": m.NewTable(),
+	for name, lib := range map[string]*lua.LTable{
+		"redis": m.redis(), "cjson": m.cjson(), "bit": m.bit(), "cmsgpack": m.NewTable(), "struct": m.NewTable(),
 		"string": base.RawGetString("string").(*lua.LTable), "table": base.RawGetString("table").(*lua.LTable),
-		"math": base.RawGetString("math").(*lua.LTable), "coroutine": base.RawGetString("coroutine").(*lua.LTable)} {
+		"math": base.RawGetString("math").(*lua.LTable), "coroutine": base.RawGetString("coroutine").(*lua.LTable),
+	} {
 		m.globals.RawSetString(name, m.readOnly(name, lib))
 	}
 	m.G.Global, m.Env = m.env, m.env
@@ -140,8 +147,12 @@ const longest = 64 << 20
 
 // overrideLibraries puts right what the interpreter does in another way than C.
 func (m *machine) overrideLibraries(base *lua.LTable) {
-	str, tab, mat := base.RawGetString("string").(*lua.LTable), base.RawGetString("table").(*lua.LTable), base.RawGetString("math").(*lua.LTable)
-	rep, format, concat := str.RawGetString("rep").(*lua.LFunction).GFunction, str.RawGetString("format").(*lua.LFunction).GFunction, tab.RawGetString("concat").(*lua.LFunction).GFunction
+	str := base.RawGetString("string").(*lua.LTable)
+	tab := base.RawGetString("table").(*lua.LTable)
+	mat := base.RawGetString("math").(*lua.LTable)
+	rep := str.RawGetString("rep").(*lua.LFunction).GFunction
+	format := str.RawGetString("format").(*lua.LFunction).GFunction
+	concat := tab.RawGetString("concat").(*lua.LFunction).GFunction
 	m.functionsOf(str, map[string]lua.LGFunction{
 		"rep": func(l *lua.LState) int {
 			if float64(len(l.CheckString(1)))*float64(l.CheckNumber(2)) > longest {

@@ -187,7 +187,8 @@ func (a *Answer) run(ctx context.Context, s *scenario.Scenario, e *Experiment) {
 const world = "virtual"
 
 // errProgram says that a scenario's lock is a program.
-var errProgram = errors.New("the lock of this scenario is a program of its own, and a program runs in real time: sim run --allow-programs runs it among real servers")
+var errProgram = errors.New("the lock of this scenario is a program of its own, and a program runs in real time: " +
+	"sim run --allow-programs runs it among real servers")
 
 // runAll runs and judges all variants of a scenario.
 func runAll(ctx context.Context, s *scenario.Scenario, result *report.Result) error {

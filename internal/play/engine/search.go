@@ -69,7 +69,8 @@ func Search(ctx context.Context, h Hunt, tell func(Hunted)) (Hunted, error) {
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
 	began, told := time.Now(), time.Now()
-	search := explore.Search{Scenario: s, Variant: v.Name, Bare: h.Bare, Kinds: h.Kinds, First: h.Seed, Workers: 1, Properties: checker.Demanded(v.Setup.Workload.Kind)}
+	search := explore.Search{Scenario: s, Variant: v.Name, Bare: h.Bare, Kinds: h.Kinds, First: h.Seed, Workers: 1,
+		Properties: checker.Demanded(v.Setup.Workload.Kind)}
 	search.Progress = func(r explore.Report) {
 		if time.Since(began).Seconds() >= h.Seconds { // nothing else may be let in to tell the time
 			cancel()
@@ -103,7 +104,8 @@ func Search(ctx context.Context, h Hunt, tell func(Hunted)) (Hunted, error) {
 		if err != nil {
 			return out, err
 		}
-		note := fmt.Sprintf("%s of %d drawn; with %d of %s it fails as well", words.Count(len(k.Setup.Faults.List), "fault"), k.From, k.Robust, words.Count(k.OtherSeeds, "other seed"))
+		note := fmt.Sprintf("%s of %d drawn; with %d of %s it fails as well",
+			words.Count(len(k.Setup.Faults.List), "fault"), k.From, k.Robust, words.Count(k.OtherSeeds, "other seed"))
 		if k.Failed != nil {
 			note = fmt.Sprintf("%s; it could not be made smaller: %v", words.Count(k.From, "fault"), k.Failed)
 		}

@@ -11,8 +11,11 @@ import (
 // Cards are report cards by name: of one lock in all states, of several, and ones that attack
 // their reader.
 func Cards() map[string]*report.Card {
-	return map[string]*report.Card{"card": Card(), "card-several": SeveralLocks(), "card-hostile": HostileCard(), "card-empty": {CardVersion: report.CardVersion, World: "live",
-		Guarantees: []report.CardGuarantee{}, Locks: []report.CardLock{{Label: "nothing", Cells: []report.Cell{}}}}}
+	return map[string]*report.Card{
+		"card": Card(), "card-several": SeveralLocks(), "card-hostile": HostileCard(),
+		"card-empty": {CardVersion: report.CardVersion, World: "live",
+			Guarantees: []report.CardGuarantee{}, Locks: []report.CardLock{{Label: "nothing", Cells: []report.Cell{}}}},
+	}
 }
 
 // cardGuarantees are the rows of these cards.
@@ -67,14 +70,17 @@ func HostileCard() *report.Card {
 	c.Replay = "sim audit --lock '" + BreakOut + "' " + BreakTerm
 	c.Versions = map[string]string{"sim": BreakOut + BreakTerm}
 	c.Started, c.World, c.Nodes = BreakAttr+BreakOut, BreakOut, BreakMD
-	c.Guarantees = []report.CardGuarantee{{Name: BreakOut, Title: BreakCSS}, {Name: BreakTerm, Title: BreakMD}, {Name: "javascript:alert(7)", Title: BreakAttr}}
+	c.Guarantees = []report.CardGuarantee{{Name: BreakOut, Title: BreakCSS},
+		{Name: BreakTerm, Title: BreakMD}, {Name: "javascript:alert(7)", Title: BreakAttr}}
 	for _, label := range []string{BreakOut + BreakTerm, "javascript:alert(5)|" + BreakMD} {
 		l := report.CardLock{Label: label, Command: BreakCSS, NotConforming: BreakOut + BreakTerm + BreakMD,
 			Lock: report.Lock{Name: BreakOut, Version: BreakTerm, Homepage: "javascript:alert(5)", Class: BreakAttr, Promise: BreakMD}}
 		for i, g := range c.Guarantees {
 			for _, s := range report.CellStates() {
-				l.Cells = append(l.Cells, report.Cell{ID: g.Name + "/" + BreakAttr + BreakOut, Title: BreakOut + BreakTerm, State: s, Why: BreakMD + BreakOut + BreakTerm + BreakCSS,
-					Property: BreakOut, Variant: BreakTerm + BreakOut, Runs: 3, Violated: i, Report: "javascript:alert(6)", Scenario: BreakAttr + "//example.com/" + BreakOut, Replay: BreakOut + BreakTerm})
+				l.Cells = append(l.Cells, report.Cell{ID: g.Name + "/" + BreakAttr + BreakOut,
+					Title: BreakOut + BreakTerm, State: s, Why: BreakMD + BreakOut + BreakTerm + BreakCSS,
+					Property: BreakOut, Variant: BreakTerm + BreakOut, Runs: 3, Violated: i,
+					Report: "javascript:alert(6)", Scenario: BreakAttr + "//example.com/" + BreakOut, Replay: BreakOut + BreakTerm})
 			}
 		}
 		for _, cost := range cardCosts() {
@@ -87,14 +93,16 @@ func HostileCard() *report.Card {
 }
 
 func cardFrame() *report.Card {
-	return &report.Card{CardVersion: report.CardVersion, World: "live", Nodes: "process", Seed: 42, Started: "2026-11-20T20:45:01Z", WallMS: 68_000,
+	return &report.Card{CardVersion: report.CardVersion,
+		World: "live", Nodes: "process", Seed: 42, Started: "2026-11-20T20:45:01Z", WallMS: 68_000,
 		Versions: map[string]string{"sim": "0.1.0", "redis": "8.0.2"}, Guarantees: cardGuarantees}
 }
 
 func cardCosts() []report.CardCost {
 	var list []report.CardCost
 	for _, v := range Cost().Variants {
-		list = append(list, report.CardCost{Scenario: "cost-acquire", Variant: v.Name, Cost: *v.Cost, Report: "my-lock/cost-acquire/20261120-204501-42/report.html"})
+		list = append(list, report.CardCost{Scenario: "cost-acquire",
+			Variant: v.Name, Cost: *v.Cost, Report: "my-lock/cost-acquire/20261120-204501-42/report.html"})
 	}
 	return list
 }
@@ -104,7 +112,8 @@ func cardLock(label string, number int) report.CardLock {
 	l := report.CardLock{Label: label, Lock: report.Lock{Name: label, Class: "single", Promise: "the TTL that it asked for", InPlace: true}}
 	add := func(id, title string, s report.CellState, p checker.Property, runs, violated int, why string) *report.Cell {
 		guarantee, name, _ := strings.Cut(id, "/")
-		c := report.Cell{ID: id, Title: title, State: s, Why: why, Property: string(p), Runs: runs, Violated: violated, Flaky: violated > 0 && violated < runs}
+		c := report.Cell{ID: id, Title: title, State: s, Why: why,
+			Property: string(p), Runs: runs, Violated: violated, Flaky: violated > 0 && violated < runs}
 		if runs > 0 {
 			c.Report = fmt.Sprintf("%s/%s/20261120-204501-42/report.html", label, name)
 			c.Replay = fmt.Sprintf("sim run %s --seed 42 --lock 'python3 my_lock.py'", name)
@@ -119,19 +128,24 @@ func cardLock(label string, number int) report.CardLock {
 	never := func(id, title, why string) { add(id, title, report.CellNotApplicable, "", 0, 0, why) }
 	kept("exclusive/reentrant", "A client that takes the lock twice", "No two promises overlapped (4 grants, 2 contended).")
 	kept("exclusive/set-nx-px", "Three clients, no faults", "No two promises overlapped (3 grants, 2 contended).")
-	paused := "A lease can end while its holder is paused, and the holder cannot notice in time. Only a resource that checks fencing tokens can refuse its late write."
+	paused := "A lease can end while its holder is paused, and the holder cannot notice in time. " +
+		"Only a resource that checks fencing tokens can refuse its late write."
 	for i := range 6 {
-		add(fmt.Sprintf("paused-holder/pause-%d", i), "A client is paused past its lease, then writes", report.CellByDesign, checker.NoLateEffect, 1, 1,
+		add(fmt.Sprintf("paused-holder/pause-%d", i), "A client is paused past its lease, then writes",
+			report.CellByDesign, checker.NoLateEffect, 1, 1,
 			paused+report.HereWords+"a write of c1 took effect 347 ms after its validity had ended.")
 	}
 	kept("paused-holder/fenced", "The same, with a fence", "No write took effect too late (2 writes).")
 	kept("late-messages/answer-lost", "The answer of an acquire is lost", "No two promises overlapped (2 grants, 1 contended).")
-	never("unreachable-minority/found-reachable-quorum", "Two of three nodes cannot be reached", "The scenario needs 3 nodes, and it takes one.")
-	late := add("late-release/value-per-client", "A late clean-up deletes the key that the same client set later", report.CellBroken, checker.ExclusiveLease, 10, 4,
+	never("unreachable-minority/found-reachable-quorum",
+		"Two of three nodes cannot be reached", "The scenario needs 3 nodes, and it takes one.")
+	late := add("late-release/value-per-client", "A late clean-up deletes the key that the same client set later",
+		report.CellBroken, checker.ExclusiveLease, 10, 4,
 		"2 holders at once for 699 ms (4 of 10 runs).")
 	late.Variant = "per-client"
 	if number == 1 {
-		*late = report.Cell{ID: late.ID, Title: late.Title, State: report.CellKept, Why: "No two promises overlapped (2 grants, 1 contended).", Runs: 1, Report: late.Report}
+		*late = report.Cell{ID: late.ID, Title: late.Title,
+			State: report.CellKept, Why: "No two promises overlapped (2 grants, 1 contended).", Runs: 1, Report: late.Report}
 	}
 	never("memory-loss/node-restart", "A node comes back without its keys", "The scenario needs 3 nodes, and it takes one.")
 	never("node-clock-jump/clock-jump", "The clock of a node jumps", "The scenario needs 3 nodes, and it takes one.")
@@ -139,12 +153,15 @@ func cardLock(label string, number int) report.CardLock {
 	kept("client-clock/wall-clock-client", "The clock of a client is moved back", "No two promises overlapped (2 grants, 1 contended).")
 	add("failover/failover", "A replica is promoted that never got the key", report.CellByDesign, checker.ExclusiveLease, 1, 1,
 		"Replication is asynchronous: a replica can be promoted that never got the key."+report.HereWords+"2 holders at once for 1.2 s.")
-	add("owner-only/constant-value", "All clients write the same value", report.CellBroken, checker.OwnerRelease, 3, 3, "The release of c1 deleted the key of c2 on A (3 of 3 runs).")
+	add("owner-only/constant-value", "All clients write the same value",
+		report.CellBroken, checker.OwnerRelease, 3, 3, "The release of c1 deleted the key of c2 on A (3 of 3 runs).")
 	never("no-resurrection/resurrected-lease", "A renewal comes after the key expired", `The scenario needs "renew", which it cannot do.`)
 	never("told-when-lost/extension", "The key goes while the client believes in it", `The scenario needs "renew", which it cannot do.`)
-	add("fencing/counter-restart", "The counter of tokens is lost", report.CellUnknown, checker.OrderedTokens, 3, 0, "Ordered-tokens is undecided: no grant came after another.").Undecided = 3
+	add("fencing/counter-restart", "The counter of tokens is lost",
+		report.CellUnknown, checker.OrderedTokens, 3, 0, "Ordered-tokens is undecided: no grant came after another.").Undecided = 3
 	add("dead-holder/setnx-del", "A client dies with the lock", report.CellUnknown, checker.DeadlockFree, 3, 3,
-		"Look here: deadlock-free is violated by the lock's word, but not by what the nodes saw: the lock keeps no key on the nodes, so they cannot confirm it.")
+		"Look here: deadlock-free is violated by the lock's word, but not by what the nodes saw: "+
+			"the lock keeps no key on the nodes, so they cannot confirm it.")
 	never("dead-minority/dead-node-raises", "A dead node raises an error", "The scenario needs 3 nodes, and it takes one.")
 	never("hung-node/hanging-node", "A node does not answer", "The scenario needs 3 nodes, and it takes one.")
 	kept("lost-release/skip-release", "A client does not release", "The lock came free 3 times, the slowest after 1.1 s (bound 3.00 s).")

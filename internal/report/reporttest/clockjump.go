@@ -36,7 +36,8 @@ func ClockJump() *report.Result {
 		Grant: &history.Grant{ValidUntil: history.Some(int64(12900 * ms)), Nodes: []string{"C", "D", "E"}}})
 	s.op("c2", history.Read, 3300*ms, 3302*ms, history.Value{Section: 1}, history.Value{Section: 1, Number: history.Some(0)})
 	s.effect(3301*ms, "c2", history.Read, 0, history.Int{}, history.Int{}, true)
-	s.op("c2", history.Write, 3800*ms, 3803*ms, history.Value{Section: 1, Number: history.Some(1)}, history.Value{Section: 1, Number: history.Some(1)})
+	s.op("c2", history.Write, 3800*ms, 3803*ms, history.Value{Section: 1, Number: history.Some(1)},
+		history.Value{Section: 1, Number: history.Some(1)})
 	s.effect(3801*ms, "c2", history.Write, 1, history.Int{}, history.Int{}, true)
 	s.op("c2", history.Release, 4*time.Second, 4003*ms, history.Value{Owner: second}, history.Value{Owner: second})
 	s.gone(history.KeyDeleted, 4001*ms, second, "C", "D", "E")
@@ -71,7 +72,8 @@ func ClockJump() *report.Result {
 				Why: "2 holders inside their promises for 996 ms", Events: []int{granted, again},
 				Effort: checker.Effort{Operations: 7, Chances: 1, Of: "contended grants", Faults: 3}, Method: "zones", Counterexample: example},
 			{Name: checker.LinearizableResource, Verdict: checker.Holds, Expected: checker.Holds, Met: true,
-				Why: "1 section; one order explains it", Effort: checker.Effort{Operations: 7, Chances: 1, Of: "sections", Faults: 3}, Method: "porcupine"},
+				Why: "1 section; one order explains it", Effort: checker.Effort{Operations: 7, Chances: 1, Of: "sections", Faults: 3},
+				Method: "porcupine"},
 		},
 		Faults: []report.FaultResult{
 			{ID: 1, Fault: "clock-jump", Target: "C", When: "at 1.5 s", Fired: 1, Took: ms, Events: []int{jump}},

@@ -38,9 +38,10 @@ func GCPause() *report.Result {
 	unfenced, fenced := gcPauseVariant("unfenced", false), gcPauseVariant("fenced", true)
 	return &report.Result{
 		Version: report.ResultVersion, Scenario: "gc-pause",
-		Title:     "A client stalls past its lease, then writes",
-		Source:    "Kleppmann 2016, “How to do distributed locking”",
-		Story:     "A client gets the lock and stops dead before its write, as a garbage collector would make it. Its lease runs out, a second client gets the lock and does its work, and then the first one wakes up and writes as if nothing had happened.",
+		Title:  "A client stalls past its lease, then writes",
+		Source: "Kleppmann 2016, “How to do distributed locking”",
+		Story: "A client gets the lock and stops dead before its write, as a garbage collector would make it. Its lease runs out, " +
+			"a second client gets the lock and does its work, and then the first one wakes up and writes as if nothing had happened.",
 		Guarantee: "paused-holder", Tags: []string{"kleppmann"},
 		World: "live", Nodes: "process", Seed: 42, Met: true,
 		Started: "2026-11-20T20:45:01Z", WallMS: 2411,
@@ -84,7 +85,8 @@ func gcPauseHistory(name string, fenced bool) *history.History {
 	})
 	s.op("c2", history.Read, 1211*ms, 1212*ms, history.Value{Section: 1, Token: token(2)}, history.Value{Section: 1, Number: history.Some(0)})
 	s.effect(1211*ms+500*us, "c2", history.Read, 0, token(2), token(1), true)
-	s.op("c2", history.Write, 1214*ms, 1215*ms, history.Value{Section: 1, Number: history.Some(1), Token: token(2)}, history.Value{Section: 1, Number: history.Some(1)})
+	s.op("c2", history.Write, 1214*ms, 1215*ms, history.Value{Section: 1, Number: history.Some(1), Token: token(2)},
+		history.Value{Section: 1, Number: history.Some(1)})
 	s.effect(1214*ms+400*us, "c2", history.Write, 1, token(2), token(2), true)
 	s.op("c2", history.Release, 2030*ms, 2032*ms, history.Value{Owner: second}, history.Value{Owner: second})
 	s.gone(history.KeyDeleted, 2030*ms+600*us, second, fiveNodes...)
@@ -202,7 +204,8 @@ func lostUpdate(h *history.History) *checker.Counterexample {
 			{At: 4900 * us, Event: at("c1", history.OK, history.Read), Text: "c1 read 0"},
 			{At: 5600 * us, Event: at("nemesis", history.Info, history.FaultBegin), Text: "c1 was paused for 2 s, before its write"},
 			{At: 1002 * ms, Event: at("A", history.Info, history.KeyExpired), Text: "the keys of c1 expired; c1 did not notice"},
-			{At: 1210 * ms, Event: at("c2", history.OK, history.Acquire), Text: "c2 got the lock on 5 of 5 nodes; now two clients believe they hold it"},
+			{At: 1210 * ms, Event: at("c2", history.OK, history.Acquire),
+				Text: "c2 got the lock on 5 of 5 nodes; now two clients believe they hold it"},
 			{At: 1215 * ms, Event: at("c2", history.OK, history.Write), Text: "c2 read 0 and wrote 1"},
 			{At: 2011 * ms, Event: at("c1", history.OK, history.Write), Text: "c1 woke up and wrote 1: the update of c2 is lost"},
 		},

@@ -56,8 +56,10 @@ func longHistory(name string, sections int) (*history.History, []int) {
 		s.op(c, history.Acquire, at-time.Duration(rnd.IntN(4000))*us, at+time.Millisecond, history.Value{Owner: owner},
 			history.Value{Owner: owner, Grant: &history.Grant{ValidUntil: history.Some(int64(at + 990*ms)), Nodes: fiveNodes}})
 		s.set(at, owner, time.Second, fiveNodes...)
-		s.op(c, history.Read, at+2*ms, at+2*ms+300*us, history.Value{Section: i + 1}, history.Value{Section: i + 1, Number: history.Some(int64(i))})
-		s.op(c, history.Write, at+think, at+think+300*us, history.Value{Section: i + 1, Number: history.Some(int64(i + 1))}, history.Value{Section: i + 1})
+		s.op(c, history.Read, at+2*ms, at+2*ms+300*us, history.Value{Section: i + 1},
+			history.Value{Section: i + 1, Number: history.Some(int64(i))})
+		s.op(c, history.Write, at+think, at+think+300*us, history.Value{Section: i + 1, Number: history.Some(int64(i + 1))},
+			history.Value{Section: i + 1})
 		s.effect(at+think+100*us, c, history.Write, int64(i+1), history.Int{}, history.Int{}, true)
 		held = at + think + 2*ms
 		if i == sections*2/3-1 {

@@ -72,7 +72,8 @@ func Program() *report.Result {
 	r := GCPause()
 	r.Replay += " --lock 'python3 my_lock.py'"
 	r.Facts = append([]string{"my-lock 1.2"}, r.Facts...)
-	l := &report.Lock{Name: "my-lock", Version: "1.2", Homepage: "https://example.com/my-lock", Class: "quorum", Promise: "told by the lock", InPlace: true}
+	l := &report.Lock{Name: "my-lock", Version: "1.2",
+		Homepage: "https://example.com/my-lock", Class: "quorum", Promise: "told by the lock", InPlace: true}
 	r.Variants[0].Lock = l
 	for i := range r.Variants[0].Properties {
 		p := &r.Variants[0].Properties[i]
@@ -80,7 +81,8 @@ func Program() *report.Result {
 			p.Expected, p.ByDesign = 0, p.Name != checker.ExclusiveBelief
 		}
 	}
-	r.Variants[1] = report.Variant{Name: "fenced", Settings: r.Variants[1].Settings, Lock: l, NotApplicable: "fencing tokens are wanted, and it tells none"}
+	r.Variants[1] = report.Variant{Name: "fenced", Settings: r.Variants[1].Settings,
+		Lock: l, NotApplicable: "fencing tokens are wanted, and it tells none"}
 	return r
 }
 
@@ -91,13 +93,16 @@ func Cost() *report.Result {
 	p50, p99 := 812*us, 2140*us
 	session := "no client sent a command to a node over its links: the lock is kept elsewhere"
 	for name, c := range map[string]checker.Cost{
-		"all": {Acquires: 1200, Commands: &checker.Spread{Median: 5, Min: 5, Max: 5}, RoundTrips: &checker.Spread{Median: 1, Min: 1, Max: 3}, P50: &p50, P99: &p99,
+		"all": {Acquires: 1200, Commands: &checker.Spread{Median: 5, Min: 5, Max: 5},
+			RoundTrips: &checker.Spread{Median: 1, Min: 1, Max: 3}, P50: &p50, P99: &p99,
 			Waiting: &checker.Rate{Commands: 97, Time: 3 * time.Second}, Holding: &checker.Rate{Commands: 5500, Time: 3 * time.Second}},
-		"few": {Acquires: 1, Commands: &checker.Spread{Median: 1, Min: 1, Max: 1}, RoundTrips: &checker.Spread{Median: 1, Min: 1, Max: 1}, P50: &p50,
+		"few": {Acquires: 1, Commands: &checker.Spread{Median: 1, Min: 1, Max: 1},
+			RoundTrips: &checker.Spread{Median: 1, Min: 1, Max: 1}, P50: &p50,
 			Unmeasured: []checker.Unmeasured{{Figure: checker.P99Figure, Why: "1 acquire measured, and a p99 needs 100"},
 				{Figure: checker.WaitingFigure, Why: "a rate needs 1.00 s"}, {Figure: checker.HoldingFigure, Why: "a rate needs 1.00 s"}}},
 		"session": {Acquires: 300, P50: &p50, P99: &p99, Unmeasured: []checker.Unmeasured{{Figure: checker.CommandsFigure, Why: session},
-			{Figure: checker.RoundTripsFigure, Why: session}, {Figure: checker.WaitingFigure, Why: session}, {Figure: checker.HoldingFigure, Why: session}}},
+			{Figure: checker.RoundTripsFigure, Why: session}, {Figure: checker.WaitingFigure, Why: session},
+			{Figure: checker.HoldingFigure, Why: session}}},
 	} {
 		r.Variants = append(r.Variants, report.Variant{Name: name, Met: true, Cost: &c})
 	}
@@ -247,12 +252,16 @@ func Imported() *report.Result {
 	add(310, "2", history.Invoke, "add", 4)
 	add(360, "2", history.Fail, "add", 4)
 	c := &checker.Counterexample{From: 4, Impossible: -1, Assumption: "that every operation has a place in one order",
-		Operations: []checker.CounterOp{{Client: BreakOut, Op: "read 2", From: 200 * time.Millisecond, To: 290 * time.Millisecond, True: "line 4 to 5", Events: []int{3, 4}}},
-		Story:      []checker.Sentence{{At: 200 * time.Millisecond, Event: 3, Text: "read 2"}}}
+		Operations: []checker.CounterOp{{Client: BreakOut,
+			Op: "read 2", From: 200 * time.Millisecond, To: 290 * time.Millisecond, True: "line 4 to 5", Events: []int{3, 4}}},
+		Story: []checker.Sentence{{At: 200 * time.Millisecond, Event: 3, Text: "read 2"}}}
 	return &report.Result{
-		Version: report.ResultVersion, Scenario: "theirs.edn", Title: "The history theirs.edn", Facts: []string{"checked on 20 November 2026, 20:45:01 UTC"},
+		Version: report.ResultVersion, Scenario: "theirs.edn",
+		Title: "The history theirs.edn", Facts: []string{"checked on 20 November 2026, 20:45:01 UTC"},
 		Versions: map[string]string{"sim": "0.1.0"}, Replay: "sim check theirs.edn --model register", Checked: "theirs.edn", Imported: true,
-		Variants: []report.Variant{{Name: "history", History: h, Properties: []report.PropertyResult{{Name: "linearizable as register", Verdict: checker.Violated,
-			Expected: checker.Holds, Why: "nobody wrote 2", Effort: checker.Effort{Operations: 4, Chances: 4, Of: "operations"}, Counterexample: c}}}},
+		Variants: []report.Variant{{Name: "history", History: h,
+			Properties: []report.PropertyResult{{Name: "linearizable as register", Verdict: checker.Violated,
+				Expected: checker.Holds, Why: "nobody wrote 2",
+				Effort: checker.Effort{Operations: 4, Chances: 4, Of: "operations"}, Counterexample: c}}}},
 	}
 }

@@ -64,10 +64,13 @@ func (s *script) gone(f history.F, at time.Duration, owner string, nodes ...stri
 }
 
 // effect adds what the resource logged.
-func (s *script) effect(at time.Duration, client string, op history.F, number int64, token history.Int, highest history.Int, accepted bool) {
+func (s *script) effect(
+	at time.Duration, client string, op history.F, number int64, token history.Int, highest history.Int, accepted bool,
+) {
 	s.observe(at, history.ResourceProcess, history.Effect, history.Value{
 		Client: client, Number: history.Some(number), Token: token,
-		Outcome: &history.Outcome{Op: op, Highest: highest, Accepted: history.SomeBool(accepted), At: history.Some(int64(at)), AtError: int64(40 * us)},
+		Outcome: &history.Outcome{Op: op, Highest: highest,
+			Accepted: history.SomeBool(accepted), At: history.Some(int64(at)), AtError: int64(40 * us)},
 	})
 }
 

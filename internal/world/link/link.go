@@ -116,7 +116,8 @@ func (w *Way[M]) Open() Flow { return Flow{opened: w.begun} }
 // itself, sooner or later.
 func (w *Way[M]) Opens(bytes int64) bool {
 	return !slices.ContainsFunc(w.inForce, func(d *disturbance[M]) bool {
-		return d.only == nil && (d.Kind == world.Cut || d.Kind == world.Hold || d.Kind == world.Reset || d.Kind == world.LimitData && d.Bytes < bytes)
+		return d.only == nil && (d.Kind == world.Cut || d.Kind == world.Hold ||
+			d.Kind == world.Reset || d.Kind == world.LimitData && d.Bytes < bytes)
 	})
 }
 

@@ -187,7 +187,9 @@ func (w *World) Restart(target string, keep world.Keep) error {
 		return err
 	}
 	if n.IsSentinel() {
-		w.tell(history.Event{Process: target, Type: history.Info, F: history.Sentinel, Value: history.Value{Rare: &history.Rare{Detail: "+monitor"}}}) // nobody listened yet
+		// Nobody listened yet when it began to watch.
+		w.tell(history.Event{Process: target, Type: history.Info,
+			F: history.Sentinel, Value: history.Value{Rare: &history.Rare{Detail: "+monitor"}}})
 		return w.listen(n)
 	}
 	if lost := w.spec.Resource.Volatile(); n == w.servers.Store && len(lost) > 0 {
@@ -198,7 +200,8 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	if err := w.observe(n); err != nil {
 		return err
 	}
-	w.record(history.Event{Process: target, Type: history.Info, F: history.NodeUp, Value: history.Value{Rare: &history.Rare{Detail: keep.String()}}})
+	w.record(history.Event{Process: target, Type: history.Info,
+		F: history.NodeUp, Value: history.Value{Rare: &history.Rare{Detail: keep.String()}}})
 	return nil
 }
 

@@ -101,7 +101,8 @@ func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	w := &World{spec: spec, ctx: ctx, cancel: cancel, links: proxy.New(), announced: make(map[string]string), sentinelIDs: make(map[string]string)}
+	w := &World{spec: spec, ctx: ctx, cancel: cancel, links: proxy.New(),
+		announced: make(map[string]string), sentinelIDs: make(map[string]string)}
 	w.links.Refused, w.links.Lacks = w.refused, w.lacks
 	if err := w.build(o); err != nil {
 		_ = w.Close()
@@ -431,7 +432,8 @@ func (w *World) observe(n *server.Node) error {
 
 // Flush waits until the monitors have shown everything carried out so far.
 func (w *World) Flush() error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), observe.FlushWithin, fmt.Errorf("lags more than %v behind", observe.FlushWithin))
+	ctx, cancel := context.WithTimeoutCause(context.Background(),
+		observe.FlushWithin, fmt.Errorf("lags more than %v behind", observe.FlushWithin))
 	defer cancel()
 	var group machine.Group
 	if w.spec.Postgres {

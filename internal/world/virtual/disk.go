@@ -96,7 +96,9 @@ func (d *disk) load(n *node, keep world.Keep) []model.Item {
 	case keep == world.KeepNothing || n.persistence == world.NoPersistence:
 	case n.persistence == world.RDB:
 		// What has expired by the clock of the start is not loaded.
-		list = slices.DeleteFunc(slices.Clone(d.synced), func(it model.Item) bool { return it.Expires != 0 && n.memory.Milliseconds() > it.Expires })
+		list = slices.DeleteFunc(slices.Clone(d.synced), func(it model.Item) bool {
+			return it.Expires != 0 && n.memory.Milliseconds() > it.Expires
+		})
 	case keep == world.KeepData || n.persistence == world.AOFAlways:
 		list = slices.Clone(n.memory.Items)
 	case n.persistence == world.AOFEverysec:

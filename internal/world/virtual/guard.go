@@ -72,8 +72,10 @@ func (g *guard) start(kept sentinel.Kept) {
 	s := g.w.spec.Sentinel
 	others := slices.DeleteFunc(slices.Clone(s.Names), func(name string) bool { return name == g.name })
 	g.up, g.pipes, g.listeners = true, make(map[int]*pipe), nil
-	g.rules = sentinel.New(sentinel.Config{Settings: sentinel.Settings{Quorum: s.Quorum, DownAfter: s.DownAfter, FailoverTimeout: s.FailoverTimeout},
-		Name: g.name, Others: others, Kept: kept, Rand: g.rand.IntN, Do: g.do, Tell: g.tell}, g.now())
+	g.rules = sentinel.New(sentinel.Config{
+		Settings: sentinel.Settings{Quorum: s.Quorum, DownAfter: s.DownAfter, FailoverTimeout: s.FailoverTimeout},
+		Name:     g.name, Others: others, Kept: kept, Rand: g.rand.IntN, Do: g.do, Tell: g.tell,
+	}, g.now())
 	g.timerLater(time.Duration(g.rand.Int64N(int64(100 * time.Millisecond))))
 }
 

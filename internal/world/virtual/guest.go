@@ -89,7 +89,8 @@ func (m *Machine) Stand(begin func(wake func())) {
 // Lost records that the lock told of a loss.
 func (m *Machine) Lost(owner string) {
 	now := history.Some(int64(m.c.w.s.now))
-	m.c.w.record(history.Event{Process: m.c.name, Type: history.Info, F: history.Lost, Value: history.Value{Owner: owner, Outcome: &history.Outcome{At: now}}})
+	m.c.w.record(history.Event{Process: m.c.name, Type: history.Info,
+		F: history.Lost, Value: history.Value{Owner: owner, Outcome: &history.Outcome{At: now}}})
 }
 
 // Renewed records that the lock renewed a grant, until a time of the run.

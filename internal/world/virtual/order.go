@@ -129,7 +129,9 @@ func (o *ordered) nodeBit(n *node) uint64 {
 // goes over a replication link arrives in the order in which it was sent.
 func (o *ordered) isNext(i int) bool {
 	p := &o.waiting[i]
-	return p.pipe == nil || !slices.ContainsFunc(o.waiting[:i], func(q pending) bool { return q.pipe != nil && q.pipe.on == p.pipe.on && q.dir == p.dir })
+	return p.pipe == nil || !slices.ContainsFunc(o.waiting[:i], func(q pending) bool {
+		return q.pipe != nil && q.pipe.on == p.pipe.on && q.dir == p.dir
+	})
 }
 
 func (o *ordered) bit(client string) uint64 { return 1 << slices.Index(o.w.spec.Clients, client) }

@@ -209,7 +209,8 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	}
 	n.restart(keep)
 	if w.node(target) != nil {
-		w.record(history.Event{Process: target, Type: history.Info, F: history.NodeUp, Value: history.Value{Rare: &history.Rare{Detail: keep.String()}}})
+		w.record(history.Event{Process: target, Type: history.Info,
+			F: history.NodeUp, Value: history.Value{Rare: &history.Rare{Detail: keep.String()}}})
 	}
 	return nil
 }

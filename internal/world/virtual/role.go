@@ -32,7 +32,8 @@ type role struct {
 const (
 	readOnly   = "READONLY You can't write against a read only replica."
 	noReplicas = "NOREPLICAS Not enough good replicas to write."
-	waitFails  = "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be writable (which is not the default) writes to replicas are just local and are not propagated."
+	waitFails  = "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a " +
+		"replica is configured to be writable (which is not the default) writes to replicas are just local and are not propagated."
 )
 
 // replicationCron is how often a server looks after its replication; fullSyncTakes how long a primary needs

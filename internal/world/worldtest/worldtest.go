@@ -41,7 +41,8 @@ var _ world.World = (*World)(nil)
 
 // New makes a world with these clients.
 func New(clients ...string) *World {
-	w := &World{Clients: make(map[string]Behaviour), Refuse: make(map[string]error), Takes: make(map[string]time.Duration), over: newSignal(), begun: time.Now(),
+	w := &World{Clients: make(map[string]Behaviour), Refuse: make(map[string]error),
+		Takes: make(map[string]time.Duration), over: newSignal(), begun: time.Now(),
 		paused: make(map[string]bool), dead: make(map[string]bool)}
 	w.moved.L = &w.mu
 	for _, c := range clients {

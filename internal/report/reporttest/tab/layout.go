@@ -66,7 +66,8 @@ func (b *Tab) Faint(element string, ratio float64) []string {
 			const root = document.querySelector(%q).getBoundingClientRect();
 			return %s.map(el => {
 				const r = el.getBoundingClientRect();
-				return { Text: el.firstChild.textContent, Color: getComputedStyle(el).fill, X: r.left - root.left, Y: r.top - root.top, W: r.width, H: r.height };
+				return { Text: el.firstChild.textContent, Color: getComputedStyle(el).fill,
+					X: r.left - root.left, Y: r.top - root.top, W: r.width, H: r.height };
 			});
 		})()`, element, texts))
 		if mask == nil {

@@ -57,7 +57,9 @@ const (
 // sweep counts what passes the filters and is chosen by its labels, and removes it
 // where that is wanted. Without a choice all of it is the caller's own; otherwise
 // another sweep may remove it meanwhile.
-func (e *Engine) sweep(ctx context.Context, filters client.Filters, remove bool, chosen func(labels map[string]string) bool) (found Leftovers, err error) {
+func (e *Engine) sweep(
+	ctx context.Context, filters client.Filters, remove bool, chosen func(labels map[string]string) bool,
+) (found Leftovers, err error) {
 	var group machine.Group
 	var errs []error
 	drop := func(count *int, labels map[string]string, f func() error) {

@@ -167,11 +167,13 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 		return
 	}
 	if change.Did != command.Kept && c.stranger {
-		k.unclear(history.Value{Rare: &history.Rare{Stranger: true, Detail: strings.ToUpper(c.args[0]) + " over a connection that is no client's link"}})
+		k.unclear(history.Value{Rare: &history.Rare{Stranger: true,
+			Detail: strings.ToUpper(c.args[0]) + " over a connection that is no client's link"}})
 		return
 	}
 	if change.Either != nil && k.ask != nil {
-		k.doubt = &doubt{command: c.args[0], caller: caller, ways: way{}.then(deed{line: c, caller: caller, at: at, before: before}, change.Either...)}
+		k.doubt = &doubt{command: c.args[0], caller: caller,
+			ways: way{}.then(deed{line: c, caller: caller, at: at, before: before}, change.Either...)}
 		k.question()
 		return
 	}

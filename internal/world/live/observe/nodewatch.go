@@ -125,7 +125,8 @@ func (w *nodeWatch) guarded(c monitored) {
 		return
 	}
 	if what := w.guard.check(w.o.Ctx, c.args); what != "" {
-		w.o.fail(fmt.Errorf("the lock program of %s wrote on node %s outside the run's prefix %q: %s. On servers that exist already it must keep to the key that it is told",
+		w.o.fail(fmt.Errorf("the lock program of %s wrote on node %s outside the run's prefix %q: "+
+			"%s. On servers that exist already it must keep to the key that it is told",
 			client, w.n.Name, w.guard.prefix, what))
 	}
 }

@@ -123,7 +123,8 @@ func (k *Kept) start(ctx context.Context) error {
 		return err
 	}
 	k.server, err = k.run(binaries, owner, syscall.SIGQUIT, "postgres", "-D", inherited+"/"+keptData, "-c", "listen_addresses=",
-		"-c", "port="+port, "-c", "unix_socket_directories="+inherited, "-c", "dynamic_shared_memory_type=mmap", "-c", "max_connections=300", "-c", "log_min_messages=warning")
+		"-c", "port="+port, "-c", "unix_socket_directories="+inherited,
+		"-c", "dynamic_shared_memory_type=mmap", "-c", "max_connections=300", "-c", "log_min_messages=warning")
 	if err != nil {
 		return err
 	}

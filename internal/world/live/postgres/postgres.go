@@ -153,7 +153,8 @@ func (p *Server) command(name string, args ...string) (*exec.Cmd, *os.File, erro
 func (p *Server) data() string { return filepath.Join(p.dir, "data") }
 
 func (p *Server) initialize(ctx context.Context) error {
-	cmd, log, err := p.command("initdb", "--pgdata", p.data(), "--username", superuserName, "--auth", "scram-sha-256", "--pwfile", p.passwordFile(), "--no-sync", "--encoding", "UTF8", "--no-locale")
+	cmd, log, err := p.command("initdb", "--pgdata", p.data(), "--username", superuserName,
+		"--auth", "scram-sha-256", "--pwfile", p.passwordFile(), "--no-sync", "--encoding", "UTF8", "--no-locale")
 	if err != nil {
 		return err
 	}

@@ -208,7 +208,8 @@ func (c *conn) read(answers bool, data []byte) piece {
 
 // idle reports that no answer needs to be read.
 func (c *conn) idle() bool {
-	return len(c.expected) == 0 && (c.requests.blind || c.wire.Command == nil && !slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Answer }))
+	awaitsAnswer := func() bool { return slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Answer }) }
+	return len(c.expected) == 0 && (c.requests.blind || c.wire.Command == nil && !awaitsAnswer())
 }
 
 // loses says that a direction cannot be read any more.

@@ -40,7 +40,10 @@ func (n *Node) again(ctx context.Context) error {
 func (n *Node) clear(ctx context.Context) error {
 	// What clients of the last run have sent, and the server has not yet read, must not come after the
 	// wiping: their connections end first.
-	for _, command := range []string{"ping", "replicaof no one", "client kill type normal", "client kill type pubsub", "client kill type replica", "ping", "flushall sync", "script flush"} {
+	commands := []string{"ping", "replicaof no one",
+		"client kill type normal", "client kill type pubsub", "client kill type replica",
+		"ping", "flushall sync", "script flush"}
+	for _, command := range commands {
 		words := make([]any, 0, 4)
 		for word := range strings.FieldsSeq(command) {
 			words = append(words, word)

@@ -82,7 +82,8 @@ func examineFaketime() Check {
 }
 
 func examineEtcd() Check {
-	c := Check{Name: "etcd", For: "tokens and locks by consensus (without it: a redis-server that no fault strikes)", Hint: "apt-get install etcd-server"}
+	c := Check{Name: "etcd", For: "tokens and locks by consensus (without it: a redis-server that no fault strikes)",
+		Hint: "apt-get install etcd-server"}
 	c.Found, c.Err = FindEtcd()
 	if c.Err != nil {
 		c.Err = errors.New("etcd is not installed")

@@ -291,7 +291,8 @@ func mustBeFree(ctx context.Context, admin *redis.Client, own string) error {
 		return err
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("%w that begin with %q, such as %q: another run may be using them, or a killed run has left them", ErrKeysExist, own, found)
+		return fmt.Errorf("%w that begin with %q, such as %q: another run may be using them, or a killed run has left them",
+			ErrKeysExist, own, found)
 	}
 	return nil
 }

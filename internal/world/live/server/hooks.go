@@ -51,7 +51,8 @@ func (h Hooks) lacks(d world.Demand) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("it needs access to the host of node %s, but sim knows only the address; add %s to do it", d.Node, strings.Join(missing, " and "))
+	return fmt.Errorf("it needs access to the host of node %s, but sim knows only the address; add %s to do it",
+		d.Node, strings.Join(missing, " and "))
 }
 
 // hooked are the hooks of a node.

@@ -43,7 +43,8 @@ func Available(p world.Power) error {
 		_, err = machine.FindFaketime()
 	case world.PostgresPower:
 		_, err = postgres.FindPostgres()
-	case world.PausePower, world.ClientClockPower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.SentinelPower, world.MessagePower,
+	case world.PausePower, world.ClientClockPower, world.CrashPower,
+		world.PowerCutPower, world.ReplicaPower, world.SentinelPower, world.MessagePower,
 		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
 		world.SlowClosePower, world.LimitDataPower: // they take nothing but Linux
 	}

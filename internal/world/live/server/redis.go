@@ -109,7 +109,8 @@ func (n *Node) commonArguments() []string {
 	args = append(args,
 		"--stop-writes-on-bgsave-error", "no", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600")
 	if n.minReplicas > 0 {
-		args = append(args, "--min-replicas-to-write", strconv.Itoa(n.minReplicas), "--min-replicas-max-lag", strconv.Itoa(int(n.maxLag/time.Second)))
+		args = append(args, "--min-replicas-to-write", strconv.Itoa(n.minReplicas),
+			"--min-replicas-max-lag", strconv.Itoa(int(n.maxLag/time.Second)))
 	}
 	return append(args, persistenceArguments(n.Persistence)...)
 }

@@ -107,7 +107,8 @@ func (n *Node) Watch(ctx context.Context, address string, s *world.Sentinel) err
 	if err := n.sentinel(ctx, "monitor", MasterName, host, port, s.Quorum); err != nil {
 		return err
 	}
-	return n.sentinel(ctx, "set", MasterName, "down-after-milliseconds", s.DownAfter.Milliseconds(), "failover-timeout", s.FailoverTimeout.Milliseconds())
+	return n.sentinel(ctx, "set", MasterName, "down-after-milliseconds",
+		s.DownAfter.Milliseconds(), "failover-timeout", s.FailoverTimeout.Milliseconds())
 }
 
 // Watching waits until a sentinel knows so many replicas, and all other sentinels.
@@ -117,7 +118,8 @@ func (n *Node) Watching(ctx context.Context, s *world.Sentinel, replicas int) er
 		if err != nil {
 			return fmt.Errorf("failed to ask sentinel %s about the primary: %w", n.Name, err)
 		}
-		if field(about, "num-slaves") == strconv.Itoa(replicas) && field(about, "num-other-sentinels") == strconv.Itoa(len(s.Names)-1) && field(about, "flags") == "master" {
+		if field(about, "num-slaves") == strconv.Itoa(replicas) &&
+			field(about, "num-other-sentinels") == strconv.Itoa(len(s.Names)-1) && field(about, "flags") == "master" {
 			return nil
 		}
 		if time.Now().After(deadline) {

@@ -56,7 +56,8 @@ func New(ctx context.Context, spec *world.Spec, scratch string, o Options) (*Ser
 // node is a node whose log is <file>.log in the run's folder.
 func (s *Servers) node(name, file string, h Host, p world.Persistence) *Node {
 	plain := p == world.NoPersistence && !s.spec.Replicated && s.spec.Sentinel == nil
-	return &Node{Name: name, Host: h, Persistence: p, plain: plain, dir: filepath.Join(s.scratch, file), log: filepath.Join(s.spec.Dir, file+".log")}
+	return &Node{Name: name, Host: h, Persistence: p, plain: plain,
+		dir: filepath.Join(s.scratch, file), log: filepath.Join(s.spec.Dir, file+".log")}
 }
 
 // Start starts the nodes and the resource.
@@ -132,7 +133,8 @@ func (s *Servers) canCutPower() error {
 	}
 	for _, n := range s.All() {
 		if n.Persistence == world.AOFEverysec && n.Server.PID() == 0 {
-			return fmt.Errorf("a power cut (kill with keep: synced) of node %s is not possible: its process is not visible here, so sim cannot tell what it has fsynced", n.Name)
+			return fmt.Errorf("a power cut (kill with keep: synced) of node %s is not possible: "+
+				"its process is not visible here, so sim cannot tell what it has fsynced", n.Name)
 		}
 	}
 	return nil

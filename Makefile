@@ -163,11 +163,11 @@ track-record: setup build adapters ## Audit and search the libraries of adapters
 	$(GO) run ./scripts/trackrecord -for $(or $(FOR),20m) -only '$(ONLY)' -jobs $(or $(JOBS),0)
 
 .PHONY: track-record-pages
-track-record-pages: ## Write the pages of the track record anew from what was measured
+track-record-pages: ## Write docs/track-record.md anew from what was measured
 	$(GO) run ./scripts/trackrecord -pages
 
 .PHONY: site
-site: play ## Build the field guide, a static site, into .cache/site
+site: play ## Build the field guide, a static site with a report of every scenario, into .cache/site
 	$(GO) run ./scripts/site -play .cache/playground.html
 
 .PHONY: vuln
@@ -180,25 +180,20 @@ schema: build ## Write docs/scenario.schema.json, docs/result.schema.json and do
 	$(BIN)/sim schema result > docs/result.schema.json
 	$(BIN)/sim schema card > docs/card.schema.json
 
+.PHONY: golden
+golden: ## Write all files anew that tests compare with what they get (look at the difference)
+	$(GO) test -count 1 $$(grep -rl --include '*_test.go' 'internal/golden"' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,') -update
+
 .PHONY: check
 check: lint cross deadcode test ## All that CI checks
 
 .PHONY: clean
 clean: ## Remove what was built and the runs
 	rm -rf $(BIN) .cache
-	find $(REPORTS) -mindepth 1 -maxdepth 1 ! -name gallery ! -name README.md -exec rm -rf {} +
+	find $(REPORTS) -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
 
-GALLERY := gc-pause clock-jump failover watchdog fast-node-clock random-faults
-
-.PHONY: gallery
-gallery: setup build ## Make the reports in reports/gallery/ and the pictures of the README anew
-	@rm -rf .cache/gallery && mkdir -p .cache/gallery reports/gallery
-	@for s in $(GALLERY); do \
-		$(BIN)/sim run scenarios/$$s.yaml --seed 42 --out .cache/gallery >/dev/null || exit 1; \
-		cp .cache/gallery/latest/report.html reports/gallery/$$s.html; \
-		echo "reports/gallery/$$s.html"; \
-	done
-	@for v in unfenced fenced; do \
-		$(BIN)/sim report .cache/gallery/gc-pause/* --svg --variant $$v -o docs/images/gc-pause-$$v.svg; \
-	done
-	@rm -rf .cache/gallery
+.PHONY: pictures
+pictures: setup build ## Make the two pictures of the README anew, from a run of gc-pause
+	@rm -rf .cache/pictures
+	$(BIN)/sim run gc-pause --seed 42 --out .cache/pictures
+	for v in unfenced fenced; do $(BIN)/sim report .cache/pictures/gc-pause/* --svg --variant $$v -o docs/images/gc-pause-$$v.svg || exit 1; done

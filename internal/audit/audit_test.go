@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/redlock-sim/redlock-sim/internal/golden"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -20,25 +18,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
-
-var update = flag.Bool("update", false, "write the golden files in testdata anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: -want +got (go test ./internal/audit -update):\n%s", path, diff)
-	}
-}
 
 // card makes the card of built-in locks in the virtual world.
 func card(t *testing.T, scenarios []*scenario.Scenario, locks ...lock.Config) *report.Card {
@@ -136,7 +115,7 @@ func TestCards(t *testing.T) {
 			}
 		}
 	}
-	golden(t, "cards.txt", text.String())
+	golden.Compare(t, "testdata/cards.txt", text.String())
 	for _, a := range lock.Algorithms() {
 		if !slices.ContainsFunc(locks, func(c lock.Config) bool { return c.Algorithm == a.Name }) {
 			t.Errorf("%s has no card", a.Name)
@@ -171,7 +150,7 @@ func TestCasesArePermanent(t *testing.T) {
 		return
 	}
 	slices.Sort(now)
-	golden(t, "cases.txt", strings.Join(now, "\n")+"\n")
+	golden.Compare(t, "testdata/cases.txt", strings.Join(now, "\n")+"\n")
 }
 
 func TestInterruptedAuditSaysSo(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlock-sim/redlock-sim/internal/golden"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // twoGrants lets c2 have the lock from 102 ms on, while c1 has it from 12 to 200 ms. Before
@@ -476,7 +478,27 @@ func TestCounterexamples(t *testing.T) {
 			t.Errorf("%s: %v, %q; want a violation", c.name, f.Verdict, f.Why)
 		}
 		fmt.Fprintf(&text, "\n%s\n", c.name)
-		Tell(&text, &f)
+		tell(&text, &f)
 	}
-	Golden(t, "counterexamples.txt", text.String())
+	golden.Compare(t, "testdata/counterexamples.txt", text.String())
+}
+
+// tell writes a finding, all of it.
+func tell(w *strings.Builder, f *Finding) {
+	fmt.Fprintf(w, "  %s: %s: %s (%s; %s, %d %s, %s) %v\n", f.Property, f.Verdict, f.Why, f.Method,
+		words.Count(f.Effort.Operations, "operation"), f.Effort.Chances, f.Effort.What(), words.Count(f.Effort.Faults, "fault"), f.Events)
+	c := f.Counterexample
+	if c == nil {
+		return
+	}
+	fmt.Fprintf(w, "    %s, shrunk from %d; impossible at event %d; %s\n", words.Count(len(c.Operations), "operation"), c.From, c.Impossible, c.Assumption)
+	if c.Overlap != nil {
+		fmt.Fprintf(w, "    overlap %v to %v\n", c.Overlap.From, c.Overlap.To)
+	}
+	for _, o := range c.Operations {
+		fmt.Fprintf(w, "    %s %s, %v to %v %v; believed %q; true %q\n", o.Client, o.Op, o.From, o.To, o.Events, o.Believed, o.True)
+	}
+	for _, s := range c.Story {
+		fmt.Fprintf(w, "      %v %d %s\n", s.At, s.Event, s.Text)
+	}
 }

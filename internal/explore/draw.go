@@ -152,7 +152,7 @@ func (d *drawer) ofMessage(r *rand.Rand, kind string) scenario.Fault {
 	return scenario.Fault{Kind: name, Params: params, Trigger: d.message(r, name == "hold" && r.IntN(2) == 0)}
 }
 
-// mostMessages bounds how manieth message between a client and a node is struck.
+// mostMessages: a fault strikes one of the first so many messages between a client and a node.
 const mostMessages = 6
 
 // message draws the message at which a fault strikes: a request, or else an answer.

@@ -63,7 +63,7 @@ func (p Passing) by() string {
 	return p.Client
 }
 
-// any leaves out for the how manieth time.
+// any is the same, whichever time it happens.
 func (p Passing) any() Passing {
 	p.Nth = 0
 	return p

@@ -35,7 +35,7 @@ func junit(t *testing.T, results []*report.Result, o report.JUnitOptions) string
 }
 
 func TestJUnitGolden(t *testing.T) {
-	golden(t, "suite.junit.xml", []byte(junit(t, suiteResults(), report.JUnitOptions{})))
+	sameAs(t, "suite.junit.xml", []byte(junit(t, suiteResults(), report.JUnitOptions{})))
 }
 
 func TestJUnitCounts(t *testing.T) {
@@ -80,7 +80,7 @@ func TestJUnitOfHostileText(t *testing.T) {
 }
 
 func TestMarkdownGolden(t *testing.T) {
-	golden(t, "suite.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, suiteResults()) })))
+	sameAs(t, "suite.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, suiteResults()) })))
 }
 
 func TestMarkdownOfHostileText(t *testing.T) {
@@ -343,8 +343,8 @@ func TestComparisonGolden(t *testing.T) {
 	slow.Scenario, slow.Variants[0].WallMS = "gc-pause", 9000
 	slow.Versions["redis"] = "8.0.0"
 	c := report.Compare([]*report.Result{reporttest.GCPause()}, []*report.Result{slow})
-	golden(t, "compare.txt", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonText(b, c, report.TextOptions{}) })))
-	golden(t, "compare.json", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonJSON(b, c) })))
-	golden(t, "compare.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonHTML(b, c) })))
-	golden(t, "index.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries()[:4]) })))
+	sameAs(t, "compare.txt", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonText(b, c, report.TextOptions{}) })))
+	sameAs(t, "compare.json", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonJSON(b, c) })))
+	sameAs(t, "compare.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonHTML(b, c) })))
+	sameAs(t, "index.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries()[:4]) })))
 }

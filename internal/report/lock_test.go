@@ -13,9 +13,9 @@ import (
 )
 
 func TestProgramGolden(t *testing.T) {
-	golden(t, "program.txt", []byte(text(t, reporttest.Program(), report.TextOptions{})))
-	golden(t, "program.junit.xml", []byte(junit(t, []*report.Result{reporttest.Program()}, report.JUnitOptions{})))
-	golden(t, "program.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, []*report.Result{reporttest.Program()}) })))
+	sameAs(t, "program.txt", []byte(text(t, reporttest.Program(), report.TextOptions{})))
+	sameAs(t, "program.junit.xml", []byte(junit(t, []*report.Result{reporttest.Program()}, report.JUnitOptions{})))
+	sameAs(t, "program.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, []*report.Result{reporttest.Program()}) })))
 }
 
 // aside is a run none of whose variants applies.

@@ -51,14 +51,14 @@ func TestRepeatsGolden(t *testing.T) {
 	for _, e := range entries {
 		results = append(results, e.Result)
 	}
-	golden(t, "repeats.txt", []byte(write(t, func(b *bytes.Buffer) error {
+	sameAs(t, "repeats.txt", []byte(write(t, func(b *bytes.Buffer) error {
 		if err := report.WriteRepeats(b, results, report.TextOptions{}); err != nil {
 			return err
 		}
 		return report.WriteSummaryLine(b, results, 0, 2*time.Second, report.TextOptions{})
 	})))
-	golden(t, "repeats.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, results) })))
-	golden(t, "repeats.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries) })))
+	sameAs(t, "repeats.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, results) })))
+	sameAs(t, "repeats.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries) })))
 }
 
 // A scenario that was run once is not summed up.

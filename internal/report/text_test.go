@@ -2,8 +2,6 @@ package report_test
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,42 +10,23 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/golden"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // inline is what all pages share: the style and the script are sources of their
 // own, and their hashes follow from them.
 var inline = regexp.MustCompile(`(?s)(<style>).*?(</style>)|(<script>).*?(</script>)|(sha256-).*?(=&#39;)`)
 
-// golden compares got with a file under testdata.
-func golden(t *testing.T, name string, got []byte) {
+// sameAs compares got with a file under testdata.
+func sameAs(t *testing.T, name string, got []byte) {
 	t.Helper()
 	if strings.HasSuffix(name, ".html") {
 		got = inline.ReplaceAll(got, []byte("$1$3$5...$2$4$6"))
 	}
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("no golden file (go test ./internal/report -update writes it): %v", err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got; -update accepts):\n%s", path, diff)
-	}
+	golden.Compare(t, filepath.Join("testdata", name), string(got))
 }
 
 func text(t *testing.T, r *report.Result, o report.TextOptions) string {
@@ -66,7 +45,7 @@ func TestTextGolden(t *testing.T) {
 		"gc-pause-narrow.txt":  {ReportPath: path, Unicode: true, Width: 60},
 		"gc-pause-colored.txt": {ReportPath: path, Unicode: true, Color: true},
 	} {
-		golden(t, name, []byte(text(t, reporttest.GCPause(), o)))
+		t.Run(name, func(t *testing.T) { sameAs(t, name, []byte(text(t, reporttest.GCPause(), o))) })
 	}
 }
 

@@ -65,7 +65,7 @@ type Passing struct {
 	Sentinel string `yaml:"sentinel" doc:"with tells: which sentinel; any where it is left out"`
 	Tells    string `yaml:"tells" doc:"what the sentinel tells its subscribers, in Redis' word, such as +sdown, +odown, +vote-for-leader, +elected-leader or +switch-master" pattern:"^[+-][a-z-]{1,63}$"`
 	About    string `yaml:"about" doc:"with tells: the node or the sentinel that it is about; of +switch-master the new primary; any where it is left out"`
-	Nth      int    `yaml:"nth" doc:"the how manieth time" min:"1" max:"1000000" default:"1"`
+	Nth      int    `yaml:"nth" doc:"which time it happens (1: the first)" min:"1" max:"1000000" default:"1"`
 }
 
 // goesWith are the keys that go with what happens.

@@ -1,18 +1,15 @@
 package scenario
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write scenarios/README.md anew")
 
 const pageHead = `# The scenarios
 
@@ -43,16 +40,7 @@ func TestPage(t *testing.T) {
 			fmt.Fprintf(&b, "| [%s](%s) | %s | %s |\n", s.Name, shipped()[s.File], s.Title, strings.Join(s.Tags, ", "))
 		}
 	}
-	const page = "../../scenarios/README.md"
-	if *update {
-		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text, err := os.ReadFile(page)
-	if err != nil || string(text) != b.String() {
-		t.Errorf("scenarios/README.md is out of date (%v): go test ./internal/scenario -run Page -update", err)
-	}
+	golden.Compare(t, "../../scenarios/README.md", b.String())
 }
 
 // TestThePageOfScenariosShowsOne: docs/scenario.md shows gc-pause as it is.

@@ -1,6 +1,6 @@
 // Package trackrecord measures the lock libraries of adapters/libraries.json: for each it makes a report card
-// (sim audit), then searches it among real servers (sim search). It writes docs/track-record.md and
-// reports/gallery/track-record.html from what it has kept, and reads it for other pages.
+// (sim audit), then searches it among real servers (sim search). It writes docs/track-record.md from what it has kept,
+// and the record as a page of the site.
 //
 // What was measured is kept in docs/track-record/<name>/, and not measured again as long as the version of the
 // library stays the same. sim works in .cache/track-record; a search that was stopped goes on there for the time

@@ -11,12 +11,14 @@ import (
 //go:embed page.tmpl
 var page string
 
-// writeHTML writes reports/gallery/track-record.html. It needs nothing else.
-func writeHTML(w io.Writer, r *Record) error { return report.WritePage(w, page, r) }
-
-// ReportLink and ScenarioLink lead from the page to the files of a finding.
-func (f *explained) ReportLink() string   { return fromPage(htmlPage, f.Report) }
-func (f *explained) ScenarioLink() string { return fromPage(htmlPage, f.Scenario) }
+// WriteHTML writes the record as a page of its own, which loads nothing. link leads from the page to a file of the
+// repository.
+func WriteHTML(w io.Writer, r *Record, link func(file string) string) error {
+	return report.WritePage(w, page, struct {
+		*Record
+		Link func(string) string
+	}{r, link})
+}
 
 // HomepageParts are those of its address, so that a narrow page can break it at a slash.
 func (l *Library) HomepageParts() []string { return strings.SplitAfter(l.Homepage, "/") }

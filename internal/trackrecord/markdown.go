@@ -23,12 +23,10 @@ A cell has the worst state of its cases, and how many of the cases that apply ar
 *Kept* is no proof. *By design* means that no lock of this class can keep it.
 `
 
-const making = "`make track-record`" + ` measures, and writes this page and ` +
-	"`reports/gallery/track-record.html`" + `. It takes hours: 20 minutes of search for each library, and the
+const making = "`make track-record`" + ` measures, and writes this page. It takes hours: 20 minutes of search for each library, and the
 audits. It can be stopped (Ctrl-C), and goes on where it was. ` +
 	"`make track-record FOR=2m ONLY='redsync redis-py' JOBS=4`" + ` searches two libraries for 2 minutes each, with four runs
-at once. ` +
-	"`make track-record-pages`" + ` writes the pages anew from what is kept in [the folder of the record](track-record). A library is
+at once. ` + "`make track-record-pages`" + ` writes the page anew from what is kept in [the folder of the record](track-record). A library is
 measured again if its version is another; to measure it anew for another reason, remove its folder there.
 `
 
@@ -42,7 +40,7 @@ func writeMarkdown(w io.Writer, r *Record) error {
 	if len(r.Locks) == 0 {
 		b.WriteString("No measurement is kept in the repository yet. The findings below were made by hand.\n")
 	} else {
-		b.WriteString("The same as a page for a browser: [reports/gallery/track-record.html](../reports/gallery/track-record.html).\n")
+		b.WriteString("`make site` writes the same as a page for a browser: `.cache/site/track-record.html`.\n")
 		r.tables(&b)
 		for i := range r.Locks {
 			r.Locks[i].markdown(&b)

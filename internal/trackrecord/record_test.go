@@ -3,7 +3,6 @@ package trackrecord
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,14 +13,13 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/golden"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
-
-var update = flag.Bool("update", false, "write the pages of testdata anew")
 
 // hostile is a text that must not be anything but text.
 const hostile = "<script>alert(1)</script> | `x` \u202e"
@@ -96,47 +94,45 @@ func someFindings(c *report.Card) []Finding {
 	return nil
 }
 
+// inHTML writes the page as if it were at the top of the repository.
+func inHTML(w io.Writer, r *Record) error {
+	return WriteHTML(w, r, func(file string) string { return file })
+}
+
 // TestPages: what is kept gives these pages, with every text of a program as text alone, and always the same.
 func TestPages(t *testing.T) {
 	root := t.TempDir()
 	all := kept(t, root)
 	findings := someFindings(reporttest.Card())
-	for file, write := range map[string]func(io.Writer, *Record) error{"record.md": writeMarkdown, "record.html": writeHTML} {
-		var twice [2]bytes.Buffer
-		for i := range twice {
-			r, err := ReadRecord(root, all, findings)
-			if err != nil {
-				t.Fatal(err)
+	for file, write := range map[string]func(io.Writer, *Record) error{"record.md": writeMarkdown, "record.html": inHTML} {
+		t.Run(file, func(t *testing.T) {
+			var twice [2]bytes.Buffer
+			for i := range twice {
+				r, err := ReadRecord(root, all, findings)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := write(&twice[i], r); err != nil {
+					t.Fatal(err)
+				}
 			}
-			if err := write(&twice[i], r); err != nil {
-				t.Fatal(err)
+			got := twice[0].String()
+			if got != twice[1].String() {
+				t.Errorf("%s: written twice it is not the same", file)
 			}
-		}
-		got := twice[0].String()
-		if got != twice[1].String() {
-			t.Errorf("%s: written twice it is not the same", file)
-		}
-		outside := got
-		if file == "record.md" {
-			outside = codeSpan.ReplaceAllString(got, "")
-		}
-		if strings.Contains(outside, "<script>alert") || strings.Contains(outside, "<img") || strings.Contains(got, "\u202e") {
-			t.Errorf("%s: a text of a program is more than text", file)
-		}
-		if file == "record.html" { // its style is that of all pages
-			_, got, _ = strings.Cut(got, "<body")
-		}
-		got = strings.ReplaceAll(got, "\r", "") // git changes it
-		golden := filepath.Join("testdata", file)
-		if *update {
-			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
+			outside := got
+			if file == "record.md" {
+				outside = codeSpan.ReplaceAllString(got, "")
 			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil || string(want) != got {
-			t.Errorf("%s has changed (%v): go test ./scripts/trackrecord -update, and look at it", golden, err)
-		}
+			if strings.Contains(outside, "<script>alert") || strings.Contains(outside, "<img") || strings.Contains(got, "\u202e") {
+				t.Errorf("%s: a text of a program is more than text", file)
+			}
+			if file == "record.html" { // its style is that of all pages
+				_, got, _ = strings.Cut(got, "<body")
+			}
+			got = strings.ReplaceAll(got, "\r", "") // git changes it
+			golden.Compare(t, filepath.Join("testdata", file), got)
+		})
 	}
 }
 
@@ -164,7 +160,7 @@ func TestPageIsReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var page bytes.Buffer
-	if err := writeHTML(&page, r); err != nil {
+	if err := inHTML(&page, r); err != nil {
 		t.Fatal(err)
 	}
 	b.Readable("record", func() { b.OpenFile(page.Bytes()) })

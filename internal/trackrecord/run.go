@@ -19,7 +19,6 @@ const (
 	workDir      = ".cache/track-record"
 	recordDir    = "docs/track-record"
 	markdownPage = "docs/track-record.md"
-	htmlPage     = "reports/gallery/track-record.html"
 )
 
 // Order says what to do.
@@ -36,7 +35,7 @@ type Order struct {
 	Stdout, Stderr io.Writer
 }
 
-// Run measures libraries, and writes the pages. It works in the current folder, the repository.
+// Run measures libraries, and writes docs/track-record.md. It works in the current folder, the repository.
 func Run(ctx context.Context, o Order) error {
 	all, err := ReadLibraries(LibrariesFile)
 	if err != nil {
@@ -54,7 +53,7 @@ func Run(ctx context.Context, o Order) error {
 	if !o.Pages {
 		failed = o.measureAll(ctx, chosen)
 	}
-	return errors.Join(failed, writePages(o.Stdout, ".", all, findings))
+	return errors.Join(failed, writePage(o.Stdout, ".", all, findings))
 }
 
 // measureAll measures one library after the other. One that cannot be measured does not stop the others.
@@ -77,17 +76,12 @@ func (o *Order) measureAll(ctx context.Context, list []Library) error {
 	return errors.Join(failed...)
 }
 
-// writePages writes both pages from what is kept. Without anything measured there is no HTML page.
-func writePages(told io.Writer, root string, all []Library, findings []Finding) error {
+// writePage writes docs/track-record.md from what is kept.
+func writePage(told io.Writer, root string, all []Library, findings []Finding) error {
 	r, err := ReadRecord(root, all, findings)
 	if err != nil {
 		return err
 	}
-	err = machine.WriteFile(filepath.Join(root, markdownPage), func(w io.Writer) error { return writeMarkdown(w, r) })
 	fmt.Fprintln(told, markdownPage)
-	if len(r.Locks) > 0 {
-		err = errors.Join(err, machine.WriteFile(filepath.Join(root, htmlPage), func(w io.Writer) error { return writeHTML(w, r) }))
-		fmt.Fprintln(told, htmlPage)
-	}
-	return err
+	return machine.WriteFile(filepath.Join(root, markdownPage), func(w io.Writer) error { return writeMarkdown(w, r) })
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"flag"
@@ -61,6 +62,11 @@ func run(survivors bool, packages []string) (missed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	commit, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return false, fmt.Errorf("failed to ask git for the commit: %w", err)
+	}
+	counted := time.Now().Format("2 January 2006") + ", " + string(bytes.TrimSpace(commit))
 	for _, p := range packages {
 		if !slices.ContainsFunc(targets, func(t target) bool { return t.dir == p }) {
 			return false, fmt.Errorf("%s is none of the packages: see the list in scripts/mutants/main.go", p)
@@ -76,7 +82,7 @@ func run(survivors bool, packages []string) (missed bool, err error) {
 			return false, err
 		}
 		c := count(mutants, known)
-		rows[t.dir] = c.row(t)
+		rows[t.dir] = c.row(t, counted)
 		fmt.Printf("%s: %.1f %% killed, aim %d %% (%v)\n", t.dir, c.rate(), t.aim, time.Since(started).Round(time.Second))
 		for _, s := range c.survivors {
 			fmt.Println("  " + s)
@@ -226,12 +232,12 @@ func (c *counts) rate() float64 {
 	return 100 * float64(c.killed) / float64(max(c.killed+c.lived, 1))
 }
 
-func (c *counts) row(t target) string {
+func (c *counts) row(t target, counted string) string {
 	what := "`" + t.dir + "`"
 	if len(t.files) > 0 {
 		what += " (" + strings.Join(t.files, ", ") + ")"
 	}
-	return fmt.Sprintf("| %s | %d | %d | %d | %d | %.1f %% | %d %% |", what, c.killed, c.lived, c.timedOut, c.equal, c.rate(), t.aim)
+	return fmt.Sprintf("| %s | %d | %d | %d | %d | %.1f %% | %d %% | %s |", what, c.killed, c.lived, c.timedOut, c.equal, c.rate(), t.aim, counted)
 }
 
 // equal is a mutant that no test can notice.
@@ -291,10 +297,11 @@ All changes of a package are compiled into one test program, and the environment
 
 *Killed*: a test failed. *Lived*: no test failed. *Timed out*: the tests did not end. That says nothing on a busy
 machine, so such a change does not count. *Equal*: the change makes no visible difference; [the list](../scripts/mutants/equal.txt) gives
-the reason for each. The rate is the share of killed changes among those that were killed or lived.
+the reason for each. The rate is the share of killed changes among those that were killed or lived. A row is true of the commit in its last column; what has changed
+since then was not counted.
 
-| package | killed | lived | timed out | equal | rate | aim |
-|---|---|---|---|---|---|---|
+| package | killed | lived | timed out | equal | rate | aim | counted on, at commit |
+|---|---|---|---|---|---|---|---|
 `
 
 // write writes the page.

@@ -132,10 +132,31 @@ type edit struct {
 	text            string
 }
 
+// changed is the package with all its mutants, and the sources of its files that have some.
+func (t *target) changed() (s *schema, sources map[string][]byte, err error) {
+	s = &schema{fset: token.NewFileSet()}
+	files, err := s.load(t.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	sources = make(map[string][]byte)
+	for _, f := range files {
+		name := s.fset.Position(f.Pos()).Filename
+		if len(t.files) > 0 && !slices.Contains(t.files, filepath.Base(name)) {
+			continue
+		}
+		source, err := os.ReadFile(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		sources[name] = s.mutate(f, name, source)
+	}
+	return s, sources, nil
+}
+
 // build compiles the package's tests with all its mutants into a program.
 func (t *target) build(dir string) (program string, mutants []*mutant, err error) {
-	s := &schema{fset: token.NewFileSet()}
-	files, err := s.load(t.dir)
+	s, sources, err := t.changed()
 	if err != nil {
 		return "", nil, err
 	}
@@ -148,16 +169,8 @@ func (t *target) build(dir string) (program string, mutants []*mutant, err error
 		replace[full] = filepath.Join(dir, filepath.Base(path))
 		return os.WriteFile(replace[full], b, 0o644) //nolint:gosec // the names are those of the package's own files
 	}
-	for _, f := range files {
-		name := s.fset.Position(f.Pos()).Filename
-		if len(t.files) > 0 && !slices.Contains(t.files, filepath.Base(name)) {
-			continue
-		}
-		source, err := os.ReadFile(name)
-		if err != nil {
-			return "", nil, err
-		}
-		if err := write(name, s.mutate(f, name, source)); err != nil {
+	for name, source := range sources {
+		if err := write(name, source); err != nil {
 			return "", nil, err
 		}
 	}

@@ -39,3 +39,24 @@ func TestSample(t *testing.T) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
 }
+
+// TestEqualMutantsExist: each line of equal.txt is about a mutant of today's code.
+func TestEqualMutantsExist(t *testing.T) {
+	t.Chdir("../..")
+	known, err := readEqual()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range targets {
+		s, _, err := p.changed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range s.mutants {
+			delete(known, m.key())
+		}
+	}
+	for key := range known {
+		t.Errorf("%s: no such mutant: %s", equalFile, key)
+	}
+}

@@ -143,7 +143,6 @@ var madeFrom = []struct {
 	{regexp.MustCompile(`^docs/findings/([a-z-]+)\.md$`), "findings/$1.html"},
 	{regexp.MustCompile(`^docs/([a-z-]+)\.md$`), "docs/$1.html"},
 	{regexp.MustCompile(`^docs/images/([a-z0-9-]+\.svg)$`), "images/$1"},
-	{regexp.MustCompile(`^reports/gallery/([a-z-]+\.html)$`), "gallery/$1"},
 	{regexp.MustCompile(`^scenarios/([a-z0-9-]+)\.yaml$`), "scenarios/$1.html"},
 	{regexp.MustCompile(`^scenarios(/README\.md)?$`), "scenarios/index.html"},
 	{regexp.MustCompile(`^adapters/README\.md$`), "docs/adapters.html"},

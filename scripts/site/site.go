@@ -83,7 +83,7 @@ func build(ctx context.Context, root, out, play string) error {
 		return err
 	}
 	playground := func() error { return s.copyPlayground(play) }
-	steps := []func() error{s.guide, s.scenarioPages, s.docs, s.searchPage, playground, s.home, s.write, s.assets}
+	steps := []func() error{s.guide, s.scenarioPages, s.docs, s.searchPage, playground, s.recordPage, s.home, s.write, s.assets}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -166,15 +166,17 @@ func (s *site) assets() error {
 		_, failed := fmt.Fprintf(w, "window.pages = %s;\n", text)
 		return errors.Join(err, failed)
 	})
-	err = errors.Join(err, script, index)
-	for _, pattern := range []string{"docs/images/*.svg", "reports/gallery/*.html"} {
-		files, failed := filepath.Glob(filepath.Join(s.root, filepath.FromSlash(pattern)))
-		err = errors.Join(err, failed)
-		for _, from := range files {
-			err = errors.Join(err, s.copyFile(from, path.Base(path.Dir(pattern))+"/"+filepath.Base(from)))
-		}
+	images, failed := filepath.Glob(filepath.Join(s.root, "docs", "images", "*.svg"))
+	err = errors.Join(err, script, index, failed)
+	for _, from := range images {
+		err = errors.Join(err, s.copyFile(from, "images/"+filepath.Base(from)))
 	}
 	return err
+}
+
+// recordPage is the track record, a page in its own style.
+func (s *site) recordPage() error {
+	return s.file("track-record.html", func(w io.Writer) error { return trackrecord.WriteHTML(w, s.record, s.pageOf) })
 }
 
 func (s *site) copyFile(from, to string) error {

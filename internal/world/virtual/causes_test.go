@@ -2,21 +2,15 @@ package virtual_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/golden"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 )
-
-var update = flag.Bool("update", false, "write testdata/causes.txt anew")
 
 // TestCauses: each violation that a shipped scenario expects names the assumption that
 // failed there. (A random schedule can show a property violated in more than one way.) The list was read by hand beside the stories of the
@@ -50,17 +44,5 @@ func TestCauses(t *testing.T) {
 			}
 		}
 	}
-	file := filepath.Join("testdata", "causes.txt")
-	if *update {
-		if err := os.WriteFile(file, []byte(list.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), list.String()); diff != "" {
-		t.Errorf("causes (-want +got; -update accepts):\n%s", diff)
-	}
+	golden.Compare(t, "testdata/causes.txt", list.String())
 }

@@ -66,14 +66,18 @@ func TestSearchFindsMistakes(t *testing.T) {
 		found      bool
 	}{
 		{"an unfenced write", "", []string{"pause"}, checker.NoLateEffect, true},
-		{"trusted elapsed time", "lock: {algorithm: redlock, ttl: 500ms, switches: {recheck_elapsed: false}}\n", []string{"pause"}, checker.ExclusiveLease, true},
-		{"a quorum of the reachable", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", []string{"cut"}, checker.ExclusiveLease, true},
-		{"a plain delete", "lock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\n", []string{"pause"}, checker.ExclusiveLease, true},
+		{"trusted elapsed time", "lock: {algorithm: redlock, ttl: 500ms, switches: {recheck_elapsed: false}}\n",
+			[]string{"pause"}, checker.ExclusiveLease, true},
+		{"a quorum of the reachable", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n",
+			[]string{"cut"}, checker.ExclusiveLease, true},
+		{"a plain delete", "lock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\n",
+			[]string{"pause"}, checker.ExclusiveLease, true},
 		{"clocks that jump", "", []string{"clock"}, checker.ExclusiveLease, true},
 		{"nodes that forget", "", []string{"kill", "cut"}, checker.ExclusiveLease, true},
 		{"pauses alone", "", []string{"pause"}, checker.ExclusiveLease, false},
 		{"delays alone", "", []string{"latency", "hold", "stall", "cut"}, checker.ExclusiveLease, false},
-		{"a fenced resource", "fencing: {tokens: quorum-counter}\n", []string{"pause", "latency", "hold", "cut"}, checker.LinearizableResource, false},
+		{"a fenced resource", "fencing: {tokens: quorum-counter}\n",
+			[]string{"pause", "latency", "hold", "cut"}, checker.LinearizableResource, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			text := "name: test\nworkload: {clients: 3, sections: 2, start: together}\n"

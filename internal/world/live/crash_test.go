@@ -152,7 +152,8 @@ func TestAClientThatSomebodyElseKills(t *testing.T) {
 	for deadline := time.Now().Add(time.Minute); err == nil && time.Now().Before(deadline); err = w.Flush() {
 		time.Sleep(time.Millisecond) // its end may not have been reaped yet
 	}
-	if mustNotAnswer.Type != history.Info || err == nil || !strings.Contains(err.Error(), "client c2: the client ended, and sim had not ended it") {
+	if mustNotAnswer.Type != history.Info || err == nil ||
+		!strings.Contains(err.Error(), "client c2: the client ended, and sim had not ended it") {
 		t.Errorf("c2 was killed by somebody else: %v, %v", mustNotAnswer, err)
 	}
 }

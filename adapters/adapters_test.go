@@ -240,7 +240,8 @@ func start(t *testing.T, tr trial, ttl time.Duration, addresses ...string) *clie
 		host, port, _ := net.SplitHostPort(a)
 		nodes = append(nodes, fmt.Sprintf(`{"name":"A","host":%q,"port":%s,"username":"","password":"","tls":null}`, host, port))
 	}
-	c.ask("set-up", `{"type":"setup","client":"c1","seed":1,"lock":{"key":"the lock","ttl_ms":%d,"node_timeout_ms":2000,"options":{}},"nodes":[%s],"topology":"independent","points":[]}`,
+	c.ask("set-up", `{"type":"setup","client":"c1","seed":1,"lock":{"key":"the lock",`+
+		`"ttl_ms":%d,"node_timeout_ms":2000,"options":{}},"nodes":[%s],"topology":"independent","points":[]}`,
 		ttl.Milliseconds(), strings.Join(nodes, ","))
 	return c
 }

@@ -71,8 +71,10 @@ func TestBounds(t *testing.T) {
 		{"slots", searchFrontier(context.Background(), Cell(0), tooMany, Bounds{}), "more than 64"},
 		{"cancelled", searchFrontier(cancelled, Cell(0), tooMany, Bounds{}), "more than 64"},
 		{"porcupine's time", Reference(context.Background(), List(wide.Lists), wide, Bounds{Timeout: 20 * time.Millisecond}), "no answer within"},
-		{"porcupine's memory", Reference(context.Background(), List(wide.Lists), wide, Bounds{Memory: 8 << 20, Timeout: 5 * time.Second}), "took more than"},
-		{"porcupine, foreseen", Reference(context.Background(), Cell(0), History{Ops: slices.Repeat([]Op{{Kind: Read}}, 100_000)}, Bounds{Memory: 1 << 20}), "would need about"},
+		{"porcupine's memory", Reference(context.Background(), List(wide.Lists), wide, Bounds{Memory: 8 << 20, Timeout: 5 * time.Second}),
+			"took more than"},
+		{"porcupine, foreseen", Reference(context.Background(),
+			Cell(0), History{Ops: slices.Repeat([]Op{{Kind: Read}}, 100_000)}, Bounds{Memory: 1 << 20}), "would need about"},
 		{"porcupine, cancelled", Reference(cancelled, Cell(0), tooMany, Bounds{}), "cancelled"},
 	} {
 		if c.r.Outcome != Undecided || !strings.Contains(c.r.Why, c.why) {

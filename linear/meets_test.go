@@ -16,9 +16,7 @@ func meets(name string, h History) bool {
 	}
 	switch name {
 	case "increment":
-		return all(func(o *Op) bool {
-			return o.Kind == Read || o.Kind == CAS && o.B == o.A+1 || o.Kind == Add && o.A == 1 && o.Optional()
-		})
+		return all(meetsIncrement)
 	case "register":
 		once(h.Initial)
 		return all(func(o *Op) bool {
@@ -33,14 +31,7 @@ func meets(name string, h History) bool {
 			return o.Kind == Read
 		})
 	case "append":
-		read := map[int64]bool{}
-		for _, o := range h.Ops {
-			if o.Kind == ReadList && !o.Optional() {
-				for _, e := range h.Lists[o.A] {
-					read[e] = true
-				}
-			}
-		}
+		read := elementsRead(h)
 		looked := slices.ContainsFunc(h.Ops, func(o Op) bool { return o.Kind == Append && o.B != None })
 		return all(func(o *Op) bool {
 			return o.Kind == ReadList || o.Kind == Append && once(o.A) && (!looked || o.B != None || read[o.A])
@@ -53,4 +44,21 @@ func meets(name string, h History) bool {
 		})
 	}
 	return false
+}
+
+// elementsRead are the elements of all lists whose reads were answered.
+func elementsRead(h History) map[int64]bool {
+	read := map[int64]bool{}
+	for _, o := range h.Ops {
+		if o.Kind == ReadList && !o.Optional() {
+			for _, e := range h.Lists[o.A] {
+				read[e] = true
+			}
+		}
+	}
+	return read
+}
+
+func meetsIncrement(o *Op) bool {
+	return o.Kind == Read || o.Kind == CAS && o.B == o.A+1 || o.Kind == Add && o.A == 1 && o.Optional()
 }

@@ -18,7 +18,8 @@ func step(t *testing.T, words string) Op {
 		_, _ = fmt.Sscanf(f[0], "p%d", &o.Process)
 		f = f[1:]
 	}
-	for k, name := range map[Kind]string{Acquire: "acquire", Release: "release", Expire: "expire", Read: "read", Write: "write", CAS: "cas", CASFailed: "failed",
+	for k, name := range map[Kind]string{Acquire: "acquire",
+		Release: "release", Expire: "expire", Read: "read", Write: "write", CAS: "cas", CASFailed: "failed",
 		Add: "add", Append: "append", ReadList: "list", Sell: "sell", Run: "run", Insert: "insert", ReadSet: "set"} {
 		if f[0] == name {
 			o.Kind = k
@@ -167,7 +168,8 @@ func TestModelsStepByStep(t *testing.T) {
 			h.Ops = append(h.Ops, o)
 		}
 		for way, r := range map[string]Result{
-			"porcupine": Reference(context.Background(), c.model, h, Bounds{}), "the frontier search": searchFrontier(context.Background(), c.model, h, Bounds{}),
+			"porcupine":           Reference(context.Background(), c.model, h, Bounds{}),
+			"the frontier search": searchFrontier(context.Background(), c.model, h, Bounds{}),
 		} {
 			if want := map[bool]Outcome{true: Legal, false: Illegal}[c.want]; r.Outcome != want {
 				t.Errorf("%s: %s: %s says %v (%s)", c.model.Name, c.steps, way, r.Outcome, r.Why)
@@ -211,7 +213,8 @@ func TestUnknownKinds(t *testing.T) {
 			t.Errorf("%v: %v, %q", k, r.Outcome, r.Why)
 		}
 	}
-	if (ReadSet+1).String() != Kind(0).String() || (Undecided+1).String() != "none" || Kind(200).String() != Kind(0).String() || Outcome(200).String() != "none" || Outcome(0).String() != "none" || Illegal.String() != "illegal" {
+	if (ReadSet+1).String() != Kind(0).String() || (Undecided+1).String() != "none" || Kind(200).String() != Kind(0).String() ||
+		Outcome(200).String() != "none" || Outcome(0).String() != "none" || Illegal.String() != "illegal" {
 		t.Error("what has no name")
 	}
 }

@@ -23,7 +23,8 @@ func TestGarbage(t *testing.T) {
 	for range 30000 {
 		h := History{Lists: lists, Initial: pick()}
 		for range 1 + r.IntN(5) {
-			h.Ops = append(h.Ops, Op{Kind: Kind(r.IntN(int(ReadSet) + 2)), Process: int32(pick()), A: pick(), B: pick(), Call: pick(), Return: pick(), Maybe: r.IntN(9) == 0})
+			h.Ops = append(h.Ops, Op{Kind: Kind(r.IntN(int(ReadSet) + 2)),
+				Process: int32(pick()), A: pick(), B: pick(), Call: pick(), Return: pick(), Maybe: r.IntN(9) == 0})
 		}
 		b := Bounds{Timeout: time.Second}
 		for _, p := range problems(h) {

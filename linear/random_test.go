@@ -280,7 +280,8 @@ func agree(t *testing.T, s *subject, h History) (o Outcome, direct bool) {
 		turned := h
 		turned.Ops = append(slices.Clone(h.Ops[1:]), h.Ops[0])
 		if h = turned; p.Direct(h).Outcome != got.Outcome {
-			t.Fatalf("the direct algorithm says %v (%s), and with the operations listed in another order %v:\n%+v", got.Outcome, got.Why, p.Direct(h).Outcome, h)
+			t.Fatalf("the direct algorithm says %v (%s), and with the operations listed in another order %v:\n%+v",
+				got.Outcome, got.Why, p.Direct(h).Outcome, h)
 		}
 	}
 	if got.Outcome == Undecided {

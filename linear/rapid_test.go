@@ -102,7 +102,8 @@ func TestLeaseIsDisjointIntervals(t *testing.T) {
 				to = min(asked, end)
 			}
 			until = append(until, end)
-			h.Ops = append(h.Ops, Op{Kind: Acquire, B: tag, Call: call, Return: ret}, Op{Kind: Release, B: tag, Call: asked, Return: asked + r.Int64N(9)})
+			h.Ops = append(h.Ops, Op{Kind: Acquire, B: tag, Call: call, Return: ret},
+				Op{Kind: Release, B: tag, Call: asked, Return: asked + r.Int64N(9)})
 			if ret < to {
 				inside = append(inside, stretch{ret, to})
 			}

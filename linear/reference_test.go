@@ -52,7 +52,8 @@ func TestPartsShareTheTime(t *testing.T) {
 	for i := range int64(50) {
 		h.Ops = append(h.Ops, Op{Kind: [2]Kind{Acquire, Release}[i%2], Call: 10 * i, Return: 10*i + 1})
 	}
-	if r := Reference(context.Background(), slow, h, Bounds{Timeout: 50 * time.Millisecond}); r.Outcome != Undecided || !strings.Contains(r.Why, "no answer within") {
+	if r := Reference(context.Background(), slow, h, Bounds{Timeout: 50 * time.Millisecond}); r.Outcome != Undecided ||
+		!strings.Contains(r.Why, "no answer within") {
 		t.Errorf("%v, %q", r.Outcome, r.Why)
 	}
 }

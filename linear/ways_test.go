@@ -149,7 +149,8 @@ func TestWhichWay(t *testing.T) {
 		t.Errorf("a search without memory: %v by %s", r.Outcome, method)
 	}
 	// Without a bound on the time, the frontier search decides what is too much for porcupine.
-	adds := History{Ops: append(slices.Repeat([]Op{{Kind: Add, A: 1, Call: 1, Return: Never}}, maxOptional+1), Op{Kind: Read, A: 3, Call: 2, Return: 3})}
+	adds := History{Ops: append(slices.Repeat([]Op{{Kind: Add, A: 1, Call: 1, Return: Never}}, maxOptional+1),
+		Op{Kind: Read, A: 3, Call: 2, Return: 3})}
 	counter := CounterProblem(adds)
 	if r, method := counter.Search(context.Background(), Bounds{}); r.Outcome != Legal || method != "frontier search (register)" {
 		t.Errorf("a search among many unknown: %v (%s) by %s", r.Outcome, r.Why, method)

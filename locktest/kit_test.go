@@ -117,8 +117,9 @@ func TestKit(t *testing.T) {
 		"past":    {true, []string{"unknown: of ", "had ended when they were told: is Grant.Until right?"}},
 		"nothing": {true, []string{"open returned no lock"}},
 		"short":   {false, []string{"holds: 0 in "}},
-		"mutex":   {true, []string{"the run does not end within 20s of real time", "hint: time in a bubble stands", "sync.Mutex.Lock", "kit_test.go"}},
-		"panics":  {true, []string{"panic: a mistake in the lock"}},
+		"mutex": {true, []string{"the run does not end within 20s of real time",
+			"hint: time in a bubble stands", "sync.Mutex.Lock", "kit_test.go"}},
+		"panics": {true, []string{"panic: a mistake in the lock"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "mutex" { // it waits for its end in real time
@@ -138,7 +139,8 @@ func TestKit(t *testing.T) {
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	out, _ := put(t, dir, "careless", "-locktest.runs=200", "-test.artifacts", "-test.outputdir="+dir)
-	wants(t, out, "violated: ", "repeats 20 of 20 times", "shrunk to ", "failed assumption: that only its owner deletes a key of the lock", "on real Redis: sim run testdata/")
+	wants(t, out, "violated: ", "repeats 20 of 20 times",
+		"shrunk to ", "failed assumption: that only its owner deletes a key of the lock", "on real Redis: sim run testdata/")
 	replay := regexp.MustCompile(`go test -run '(.*)' -locktest\.replay=(\S+)`).FindStringSubmatch(out)
 	page := regexp.MustCompile(`report +(\S+report\.html)`).FindStringSubmatch(out)
 	if replay == nil || page == nil || replay[1] != "^TestSubject$" {
@@ -233,5 +235,6 @@ func TestFuzz(t *testing.T) {
 	if err == nil {
 		t.Error("nothing was found")
 	}
-	wants(t, string(out), "violated", "Failing input written to testdata/fuzz/FuzzCareless", "failed assumption: that only its owner deletes a key of the lock")
+	wants(t, string(out), "violated", "Failing input written to testdata/fuzz/FuzzCareless",
+		"failed assumption: that only its owner deletes a key of the lock")
 }

@@ -69,7 +69,8 @@ func TestPackages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, unwanted := range []string{"docker", "moby", "testcontainers", "toxiproxy", "jackc", "go-redis", "spf13", "/internal/world/live", "/internal/client/process"} {
+	for _, unwanted := range []string{"docker", "moby",
+		"testcontainers", "toxiproxy", "jackc", "go-redis", "spf13", "/internal/world/live", "/internal/client/process"} {
 		if strings.Contains(string(out), unwanted) {
 			t.Errorf("a package of %q stands behind locktest", unwanted)
 		}
@@ -92,7 +93,8 @@ func TestPage(t *testing.T) {
 	sum, sumErr := os.ReadFile(filepath.Join(libraries, "go.sum"))
 	root, absErr := filepath.Abs("..")
 	err = errors.Join(err, sumErr, absErr)
-	for name, text := range map[string]string{"go.mod": strings.Replace(string(mod), "../../..", root, 1), "go.sum": string(sum), "mylock_test.go": code} {
+	for name, text := range map[string]string{"go.mod": strings.Replace(string(mod), "../../..", root, 1),
+		"go.sum": string(sum), "mylock_test.go": code} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	if err != nil {

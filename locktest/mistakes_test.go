@@ -21,10 +21,11 @@ var mistakes = map[string]struct {
 	"release":             {"redlock", 1, ExclusiveLease, nil, 0},
 	"extend":              {"redlock-extend", 1, NoResurrection, []Kind{HoldMessage, Hold, Pause, Stall}, 0},
 	"extend_needs_quorum": {"redlock-extend", 3, ExclusiveLease, []Kind{HoldMessage, Hold, Pause, Cut, Stall}, 0},
-	"node_error":          {"redlock", 3, MinorityTolerant, []Kind{Pause, Kill, Stall, Hold}, 4 * time.Second}, // faults last longer than the bound, a TTL and 2 s
-	"value":               {"redlock", 1, ExclusiveLease, []Kind{HoldMessage, Hold, Stall}, 0},
-	"stop_renewal":        {"redlock-extend", 1, NoOrphanLock, nil, 0},
-	"clean_up":            {"redlock", 3, DeadlockFree, nil, 0},
+	// Its faults last longer than the bound, a TTL and 2 s.
+	"node_error":   {"redlock", 3, MinorityTolerant, []Kind{Pause, Kill, Stall, Hold}, 4 * time.Second},
+	"value":        {"redlock", 1, ExclusiveLease, []Kind{HoldMessage, Hold, Stall}, 0},
+	"stop_renewal": {"redlock-extend", 1, NoOrphanLock, nil, 0},
+	"clean_up":     {"redlock", 3, DeadlockFree, nil, 0},
 }
 
 // beyond are the mistakes that no run here can show, and why.
@@ -43,7 +44,8 @@ func TestMistakes(t *testing.T) {
 			if !ok {
 				t.Fatal("no test finds it")
 			}
-			k := newKit(t, Config{Nodes: m.nodes, Properties: []Property{m.property}, Kinds: m.kinds, TTL: m.ttl}, openOurs(settings(m.algorithm, s.Name)))
+			k := newKit(t, Config{Nodes: m.nodes, Properties: []Property{m.property}, Kinds: m.kinds, TTL: m.ttl},
+				openOurs(settings(m.algorithm, s.Name)))
 			k.what.First, k.what.Seeds, k.what.StopAt = 1, 6_000, 1
 			began := time.Now()
 			r, err := k.what.Run(t.Context())

@@ -45,7 +45,8 @@ func TestCostIsTheSameInBothWorlds(t *testing.T) {
 	t.Parallel()
 	asProgram := []string{"--lock", "sim lock redlock"}
 	for world, got := range map[string]map[string]*checker.Cost{
-		"virtual": costs(t, "cost-acquire --world virtual"), "live": costs(t, "cost-acquire"), "a program": costs(t, "cost-acquire", asProgram...),
+		"virtual": costs(t, "cost-acquire --world virtual"),
+		"live":    costs(t, "cost-acquire"), "a program": costs(t, "cost-acquire", asProgram...),
 	} {
 		for variant, want := range map[string]int{"one-node": 1, "three-nodes": 3} {
 			c := got[variant]
@@ -71,7 +72,8 @@ record_commands: true
 		"virtual": costs(t, file+" --world virtual"), "live": costs(t, file), "a program": costs(t, file, "--lock", "sim lock watchdog"),
 	} {
 		c := got["default"]
-		if c == nil || c.Holding == nil || c.Holding.Commands != 4 || c.Waiting == nil || c.Waiting.PerSecond() < 5 || c.Waiting.PerSecond() > 11 {
+		if c == nil || c.Holding == nil || c.Holding.Commands != 4 ||
+			c.Waiting == nil || c.Waiting.PerSecond() < 5 || c.Waiting.PerSecond() > 11 {
 			t.Errorf("%s: holding %+v, waiting %+v", world, c.Holding, c.Waiting) // each is held for two renewals
 		}
 	}

@@ -258,7 +258,8 @@ func (p *followed) ci(b docstest.Block) {
 	var action struct {
 		Inputs map[string]any `yaml:"inputs"`
 	}
-	if err := errors.Join(yaml.Unmarshal([]byte(b.Text), &root), yaml.Unmarshal([]byte(docstest.Read(p.t, "action.yml")), &action)); err != nil {
+	if err := errors.Join(yaml.Unmarshal([]byte(b.Text), &root),
+		yaml.Unmarshal([]byte(docstest.Read(p.t, "action.yml")), &action)); err != nil {
 		p.errorf(b.Line, "%v", err)
 	}
 	found := 0
@@ -308,7 +309,8 @@ func (p *followed) program(b docstest.Block) {
 		p.t.Fatal(err)
 	}
 	p.write(docstest.Block{File: "overlay.json", Text: string(overlay)})
-	if _, out, code := p.shell(shellquote.Join("go", "-C", p.root, "run", "-overlay", filepath.Join(p.here, "overlay.json"), "./cmd/shown")); code != 0 {
+	shown := shellquote.Join("go", "-C", p.root, "run", "-overlay", filepath.Join(p.here, "overlay.json"), "./cmd/shown")
+	if _, out, code := p.shell(shown); code != 0 {
 		p.errorf(b.Line, "%s", out)
 	}
 }
@@ -384,7 +386,8 @@ func TestReadmeFigures(t *testing.T) {
 	for _, want := range []string{
 		fmt.Sprintf("noticed %d of %d]", m[0], made),
 		fmt.Sprintf("%d that change nothing and %d with", m[3], m[2]),
-		fmt.Sprintf("Of %d violations found in simulated time %d [", sums("docs/virtual-world.md", `(?m)^\| .*? \| .*? \| (\d+) \| (\d+) \| \d+ % \|`)...),
+		fmt.Sprintf("Of %d violations found in simulated time %d [",
+			sums("docs/virtual-world.md", `(?m)^\| .*? \| .*? \| (\d+) \| (\d+) \| \d+ % \|`)...),
 	} {
 		if !strings.Contains(readme, want) {
 			t.Errorf("README.md does not say %q", want)

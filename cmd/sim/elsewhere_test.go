@@ -56,7 +56,8 @@ func TestElsewhere(t *testing.T) {
 			t.Errorf("sim %s: exit %d\n%s%s", line, code, stdout, stderr)
 		}
 	}
-	if code, stdout, _ := sim(t, "doctor"); code != exitEnvironment || !strings.Contains(stdout, "ok       virtual world") || !strings.Contains(stdout, "MISSING  live world") {
+	if code, stdout, _ := sim(t, "doctor"); code != exitEnvironment ||
+		!strings.Contains(stdout, "ok       virtual world") || !strings.Contains(stdout, "MISSING  live world") {
 		t.Errorf("sim doctor: exit %d\n%s", code, stdout)
 	}
 }

@@ -40,7 +40,8 @@ func TestGoInstall(t *testing.T) {
 			t.Errorf("sim %s: %s", args, got)
 		}
 	}
-	if got := printed(t, dir, sim, "run", "gc-pause", "--world", "virtual"); !strings.Contains(got, "DONE 1 scenario, 2 variants, 0 unexpected") {
+	got := printed(t, dir, sim, "run", "gc-pause", "--world", "virtual")
+	if !strings.Contains(got, "DONE 1 scenario, 2 variants, 0 unexpected") {
 		t.Error(got)
 	}
 }
@@ -69,7 +70,8 @@ func publish(t *testing.T, proxy, folder string, m module.Version) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"list": m.Version + "\n", m.Version + ".info": `{"Version":"` + m.Version + `"}`, m.Version + ".mod": docstest.Read(t, filepath.Join(folder, "go.mod")),
+		"list": m.Version + "\n", m.Version + ".info": `{"Version":"` + m.Version + `"}`,
+		m.Version + ".mod": docstest.Read(t, filepath.Join(folder, "go.mod")),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

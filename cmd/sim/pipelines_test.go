@@ -45,7 +45,8 @@ func newRepository(t *testing.T, language string) *repository {
 	for _, name := range []string{"sudo", "apt-get"} {
 		r.tool(name, `echo "`+name+` $*" >> "$HOME/asked"`)
 	}
-	r.env = append(userEnv(t, r.home, r.tools), "GOFLAGS=-mod=mod -trimpath") // -trimpath: as everything else here, so that nothing is compiled twice
+	// -trimpath, as everything else here, so that nothing is compiled twice.
+	r.env = append(userEnv(t, r.home, r.tools), "GOFLAGS=-mod=mod -trimpath")
 	if language == "go" {
 		r.write("go.mod", "module example.com/shop\n\ngo 1.26\n\nreplace github.com/redlock-sim/redlock-sim/adapter => "+
 			filepath.Join(docstest.Root(t), "adapter")+"\n")
@@ -398,7 +399,8 @@ func TestGitHubMatrix(t *testing.T) {
 	if at < 0 {
 		t.Fatal("docs/ci.md has no workflow with a matrix")
 	}
-	if err := yaml.Unmarshal([]byte(strings.Replace(blocks[at].Text, "scenarios: locks all", "scenarios: locks set-nx-px", 1)), &w); err != nil {
+	if err := yaml.Unmarshal([]byte(strings.Replace(blocks[at].Text, "scenarios: locks all", "scenarios: locks set-nx-px", 1)),
+		&w); err != nil {
 		t.Fatal(err)
 	}
 	cached := make(map[string]bool)
@@ -513,7 +515,8 @@ func TestInit(t *testing.T) {
 	if got := strings.Join(files, " "); got != want {
 		t.Errorf("sim init left %s, want %s", got, want)
 	}
-	if out, code := r.shell(r.dir, "sim init --language cobol"); code != exitUsage || !bytes.Contains([]byte(out), []byte("want one of go, python, ")) {
+	if out, code := r.shell(r.dir, "sim init --language cobol"); code != exitUsage ||
+		!bytes.Contains([]byte(out), []byte("want one of go, python, ")) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }

@@ -104,7 +104,8 @@ func TestResultsAreValid(t *testing.T) {
 	s, dir := strictSchema(t, "result"), t.TempDir()
 	for file, text := range map[string]string{
 		"tries.yaml": "name: tries\nlock: {algorithm: redlock}\nworkload: {clients: 2}\nexpect: {exclusive-lease: violated}\n",
-		"never.yaml": "name: never\nlock: {algorithm: redlock}\nworkload: {clients: 2}\nfaults: [{on: {client: c1, point: before-write, and: {client: c2, point: acquired}}, pause: {client: c1, for: 1s}}]\n",
+		"never.yaml": "name: never\nlock: {algorithm: redlock}\nworkload: {clients: 2}\n" +
+			"faults: [{on: {client: c1, point: before-write, and: {client: c2, point: acquired}}, pause: {client: c1, for: 1s}}]\n",
 		"limit.yaml": "name: limit\nlock: {algorithm: redlock}\nworkload: {clients: 2, think: 1m, start: together}\ntime_limit: 1s\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {

@@ -68,7 +68,11 @@ func TestHelpShowsSweepsThatWork(t *testing.T) {
 	}
 	sim := func(args ...string) {
 		var out bytes.Buffer
-		if code := run(&app{args: args, env: os.Getenv, stdout: &out, stderr: &out, now: time.Now, terminal: func(int) bool { return false }}); code != exitMet {
+		code := run(&app{
+			args: args, env: os.Getenv, stdout: &out, stderr: &out, now: time.Now,
+			terminal: func(int) bool { return false },
+		})
+		if code != exitMet {
 			t.Errorf("sim %s: exit %d\n%s", strings.Join(args, " "), code, out.String())
 		}
 	}

@@ -213,7 +213,8 @@ func TestDeaths(t *testing.T) {
 	for _, n := range count {
 		total += n
 	}
-	t.Logf("%d deaths: %d commands, %d ways, %d rounds; %d of %d SIGKILLs left a run, each judged afterwards", total, len(victims), len(deaths), rounds(), judged, killed)
+	t.Logf("%d deaths: %d commands, %d ways, %d rounds; %d of %d SIGKILLs left a run, each judged afterwards",
+		total, len(victims), len(deaths), rounds(), judged, killed)
 }
 
 // strike lets a command die, and returns how many runs it left that could be judged afterwards.
@@ -457,7 +458,8 @@ func spoil(r *rand.Rand, text []byte) []byte {
 }
 
 var (
-	hostile = []string{"\x00", "\x1b[2J", "\xff\xfe", "&a [*a, *a]", "!!binary x", "{}", "[]", "null", "true", "-1", "~", "'", `"`, "<<: *a", "\u202e", "..", "/dev/full",
+	hostile = []string{"\x00", "\x1b[2J", "\xff\xfe", "&a [*a, *a]",
+		"!!binary x", "{}", "[]", "null", "true", "-1", "~", "'", `"`, "<<: *a", "\u202e", "..", "/dev/full",
 		"<script>", "9223372036854775808", "1e999", "NaN", "0x10", "2024-01-01", strings.Repeat("[", 500), strings.Repeat("9", 400)}
 	numbers = []string{"0", "-1", "9223372036854775807", "-9223372036854775808", "1e18", "00", "4294967296", "0.1"}
 )

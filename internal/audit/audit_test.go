@@ -22,7 +22,8 @@ import (
 // card makes the card of built-in locks in the virtual world.
 func card(t *testing.T, scenarios []*scenario.Scenario, locks ...lock.Config) *report.Card {
 	t.Helper()
-	o := Options{Scenarios: scenarios, Jobs: 2, Begin: func(string, string) {}, End: func(string, string) {}, Phase: func(string, string, string, string) {},
+	o := Options{Scenarios: scenarios, Jobs: 2, Begin: func(string, string) {},
+		End: func(string, string) {}, Phase: func(string, string, string, string) {},
 		Trial: trial.Options{Seed: 1, World: trial.Virtual, Out: t.TempDir(), Now: time.Now}}
 	for _, c := range locks {
 		own := scenario.NewBuiltIn(c, "")
@@ -108,7 +109,8 @@ func TestCards(t *testing.T) {
 		if !slices.Equal(lost, audited[i].loses) {
 			t.Errorf("%s loses %q: want %q", l.Label, lost, audited[i].loses)
 		}
-		fmt.Fprintf(&text, "%s: %d kept, %d not applicable\n", l.Label, len(inState(l, report.CellKept)), len(inState(l, report.CellNotApplicable)))
+		fmt.Fprintf(&text, "%s: %d kept, %d not applicable\n",
+			l.Label, len(inState(l, report.CellKept)), len(inState(l, report.CellNotApplicable)))
 		for _, s := range []report.CellState{report.CellBroken, report.CellUnknown, report.CellByDesign} {
 			if list := inState(l, s); len(list) > 0 {
 				fmt.Fprintf(&text, "  %s: %s\n", s, strings.Join(list, " "))
@@ -164,7 +166,8 @@ func TestInterruptedAuditSaysSo(t *testing.T) {
 	made, err := Run(ctx, Options{Locks: []Lock{{Label: "x", StandIn: own, Programs: programs}}, Scenarios: scenariotest.Shipped(t), Jobs: 1,
 		Trial: trial.Options{World: trial.Virtual, Out: t.TempDir(), Now: time.Now}})
 	if err != nil || !made.Interrupted || made.Has(report.CellKept) || !made.Has(report.CellUnknown) {
-		t.Errorf("interrupted: %v, kept: %v, unknown: %v, error: %v", made.Interrupted, made.Has(report.CellKept), made.Has(report.CellUnknown), err)
+		t.Errorf("interrupted: %v, kept: %v, unknown: %v, error: %v",
+			made.Interrupted, made.Has(report.CellKept), made.Has(report.CellUnknown), err)
 	}
 }
 

@@ -35,7 +35,8 @@ func TestTableOfGuarantees(t *testing.T) {
 		for _, p := range g.DecidedBy() {
 			decides = append(decides, "`"+string(p)+"`")
 		}
-		want = append(want, fmt.Sprintf("| `%s` | %s | %s | %s | %s |", g, g.Title(), strings.Join(decides, ", else "), faultWords(g), byDesign(t, shipped, g)))
+		want = append(want, fmt.Sprintf("| `%s` | %s | %s | %s | %s |",
+			g, g.Title(), strings.Join(decides, ", else "), faultWords(g), byDesign(t, shipped, g)))
 	}
 	var got []string
 	_, table, _ := strings.Cut(docstest.Read(t, "docs/audit.md"), "| guarantee | what it says |")
@@ -140,19 +141,9 @@ func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
 			continue
 		}
 		deciding := of[len(of)-1].deciding
-		confirmed, unconfirmed := make(map[checker.Property]int), make(map[checker.Property]int)
-		all := make(map[checker.Property]bool)
-		told, demanded := 0, of[0].demanded[deciding]
-		lostByDesign := 0
+		demanded := of[0].demanded[deciding]
+		told, lostByDesign := 0, 0
 		for _, r := range of {
-			for _, p := range r.violations() {
-				all[p] = true
-				if r.confirmed[p] {
-					confirmed[p]++
-				} else {
-					unconfirmed[p]++
-				}
-			}
 			if r.couldTell() {
 				told++
 			}
@@ -160,17 +151,8 @@ func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
 				lostByDesign++
 			}
 		}
+		leading, confirmed, unconfirmed := leadingViolation(of, deciding)
 		shown := func(p checker.Property) bool { return confirmed[p] >= 3 }
-		violated := slices.SortedFunc(maps.Keys(all), func(a, b checker.Property) int {
-			return cmp.Or(min(confirmed[b], 3)-min(confirmed[a], 3), unconfirmed[b]-unconfirmed[a], a.Distance()-b.Distance())
-		})
-		var leading checker.Property
-		if len(violated) > 0 {
-			leading = violated[0]
-		}
-		if all[deciding] {
-			leading = deciding
-		}
 		if leading != "" && !shown(leading) || leading == "" && told == 0 && len(of) < 3 {
 			out.again = append(out.again, name)
 		}
@@ -210,8 +192,36 @@ func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
 	return out
 }
 
+// leadingViolation is the violation that speaks for the runs of a variant, and how often each was
+// violated, confirmed by the nodes or not.
+func leadingViolation(of []*seen, deciding checker.Property) (leading checker.Property, confirmed, unconfirmed map[checker.Property]int) {
+	confirmed, unconfirmed = make(map[checker.Property]int), make(map[checker.Property]int)
+	all := make(map[checker.Property]bool)
+	for _, r := range of {
+		for _, p := range r.violations() {
+			all[p] = true
+			if r.confirmed[p] {
+				confirmed[p]++
+			} else {
+				unconfirmed[p]++
+			}
+		}
+	}
+	violated := slices.SortedFunc(maps.Keys(all), func(a, b checker.Property) int {
+		return cmp.Or(min(confirmed[b], 3)-min(confirmed[a], 3), unconfirmed[b]-unconfirmed[a], a.Distance()-b.Distance())
+	})
+	if len(violated) > 0 {
+		leading = violated[0]
+	}
+	if all[deciding] {
+		leading = deciding
+	}
+	return leading, confirmed, unconfirmed
+}
+
 // judgedBy are those that random runs are judged by.
-var judgedBy = []checker.Property{checker.ExclusiveLease, checker.NoLateEffect, checker.LinearizableResource, checker.OrderedTokens, checker.HolderServed, checker.OwnerRelease}
+var judgedBy = []checker.Property{checker.ExclusiveLease,
+	checker.NoLateEffect, checker.LinearizableResource, checker.OrderedTokens, checker.HolderServed, checker.OwnerRelease}
 
 // nodesSaw is a history with two grants, and what shows a violation in it. The nodes saw both clients set
 // the key, or only one.
@@ -220,7 +230,8 @@ func nodesSaw(both bool) (*history.History, *checker.Counterexample) {
 	c := &checker.Counterexample{Impossible: -1}
 	for i, client := range []string{"c1", "c2"} {
 		add := func(process string, typ history.Type, f history.F, v history.Value) {
-			h.Events = append(h.Events, history.Event{Index: int32(len(h.Events)), Time: time.Duration(len(h.Events)) * time.Millisecond, Process: process, Type: typ, F: f, Value: v})
+			h.Events = append(h.Events, history.Event{Index: int32(len(h.Events)),
+				Time: time.Duration(len(h.Events)) * time.Millisecond, Process: process, Type: typ, F: f, Value: v})
 		}
 		add(client, history.Invoke, history.Acquire, history.Value{})
 		if both || i == 0 {
@@ -298,7 +309,8 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) report.CellState {
 			demanding := v.Demanding(l.Ready.Class)
 			h, c := nodesSaw(r.IntN(5) < sure)
 			out := report.Variant{Name: v.Name, History: h}
-			saw := &seen{verdicts: make(map[checker.Property]checker.Verdict), demanded: make(map[checker.Property]bool), confirmed: make(map[checker.Property]bool), deciding: g.Decides(&demanding)}
+			saw := &seen{verdicts: make(map[checker.Property]checker.Verdict),
+				demanded: make(map[checker.Property]bool), confirmed: make(map[checker.Property]bool), deciding: g.Decides(&demanding)}
 			if some(fails, 6) {
 				saw.broke = true
 				if out.Interrupted = some(1, 2); !out.Interrupted {
@@ -334,7 +346,8 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) report.CellState {
 			return ""
 		}
 		got := tl.conclude()
-		is := judged{again: open, state: got.State, property: checker.Property(got.Property), runs: got.Runs, violated: got.Violated, flaky: got.Flaky}
+		is := judged{again: open, state: got.State, property: checker.Property(got.Property),
+			runs: got.Runs, violated: got.Violated, flaky: got.Flaky}
 		if got.aside != nil {
 			is.elsewhere = got.aside.State
 		}
@@ -366,16 +379,21 @@ func TestViolationsThatCountElsewhere(t *testing.T) {
 		want              report.CellState
 		says              string
 	}{
-		"seen, and the case could not tell":         {report.CellUnknown, report.CellUnknown, report.CellKept, report.CellUnknown, "of the aside"},
-		"seen, and the case is kept":                {report.CellKept, report.CellUnknown, report.CellKept, report.CellUnknown, "of the aside"},
-		"shown nowhere else":                        {report.CellKept, report.CellBroken, report.CellKept, report.CellBroken, "of the aside"},
-		"shown elsewhere, and the case is kept":     {report.CellKept, report.CellBroken, report.CellBroken, report.CellKept, "violated here for another reason: see owner-only/y"},
-		"shown elsewhere, and nothing could tell":   {report.CellUnknown, report.CellBroken, report.CellBroken, report.CellNotApplicable, "see owner-only/y"},
-		"shown without the fault, too":              {report.CellNotApplicable, report.CellBroken, report.CellBroken, report.CellNotApplicable, "without the fault that this is about: see owner-only/y"},
+		"seen, and the case could not tell": {report.CellUnknown,
+			report.CellUnknown, report.CellKept, report.CellUnknown, "of the aside"},
+		"seen, and the case is kept": {report.CellKept, report.CellUnknown, report.CellKept, report.CellUnknown, "of the aside"},
+		"shown nowhere else":         {report.CellKept, report.CellBroken, report.CellKept, report.CellBroken, "of the aside"},
+		"shown elsewhere, and the case is kept": {report.CellKept,
+			report.CellBroken, report.CellBroken, report.CellKept, "violated here for another reason: see owner-only/y"},
+		"shown elsewhere, and nothing could tell": {report.CellUnknown,
+			report.CellBroken, report.CellBroken, report.CellNotApplicable, "see owner-only/y"},
+		"shown without the fault, too": {report.CellNotApplicable,
+			report.CellBroken, report.CellBroken, report.CellNotApplicable, "without the fault that this is about: see owner-only/y"},
 		"broken by itself, and something was seen":  {report.CellBroken, report.CellUnknown, report.CellKept, report.CellBroken, "it is broken."},
 		"broken by itself, and something was shown": {report.CellBroken, report.CellBroken, report.CellKept, report.CellBroken, "it is broken."},
 	} {
-		own, aside, other := cell("exclusive/x", c.own, checker.ExclusiveLease), cell("exclusive/x", c.aside, checker.OwnerRelease), cell("owner-only/y", c.other, checker.OwnerRelease)
+		own, aside, other := cell("exclusive/x", c.own, checker.ExclusiveLease),
+			cell("exclusive/x", c.aside, checker.OwnerRelease), cell("owner-only/y", c.other, checker.OwnerRelease)
 		aside.Why = "of the aside"
 		k := &asked{question: &question{id: own.ID, guarantee: "exclusive"}, cell: &own, aside: &aside}
 		o := &asked{question: &question{id: other.ID, guarantee: "owner-only"}, cell: &other}

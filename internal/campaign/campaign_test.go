@@ -198,7 +198,8 @@ func wantAlone(tb testing.TB, s *Store, id int64, d *Definition) {
 		tb.Errorf("the campaign found\n%+v\nwant\n%+v", got, want)
 	}
 	var runs, ranges, last int64
-	if err := s.pool.QueryRow(context.Background(), "select sum(runs), count(*), max(range) from redlock_sim.result where campaign = $1", id).Scan(&runs, &ranges, &last); err != nil {
+	if err := s.pool.QueryRow(context.Background(), "select sum(runs), count(*), max(range) from redlock_sim.result where campaign = $1",
+		id).Scan(&runs, &ranges, &last); err != nil {
 		tb.Fatal(err)
 	}
 	if runs != int64(d.Runs) || ranges != last+1 {

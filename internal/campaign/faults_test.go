@@ -287,7 +287,8 @@ func TestZombie(t *testing.T) {
 		return s.pool.QueryRow(ctx, by, id, int64(first/d.RangeRuns)).Scan(&worker) == nil
 	})
 	var priority int
-	if err := s.pool.QueryRow(ctx, "select min(priority) from redlock_sim.river_job where (args->>'range')::bigint = $1", int64(first/d.RangeRuns)).Scan(&priority); err != nil || priority != atOnce {
+	if err := s.pool.QueryRow(ctx, "select min(priority) from redlock_sim.river_job where (args->>'range')::bigint = $1",
+		int64(first/d.RangeRuns)).Scan(&priority); err != nil || priority != atOnce {
 		t.Errorf("the range was queued with priority %d, behind others (%v)", priority, err)
 	}
 	t.Logf("taken over and made within %v", time.Since(fell))

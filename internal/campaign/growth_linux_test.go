@@ -125,7 +125,9 @@ func BenchmarkDatabase(b *testing.B) {
 
 // campaignOf carries a campaign out, and says how many runs were made in what time. Each process has so many of the
 // slots. make makes ranges; nil: the search does.
-func campaignOf(b *testing.B, d Definition, slots, perProcess int, make func(context.Context, uint64, uint64) (*explore.Made, error), timing Timing) (uint64, time.Duration) {
+func campaignOf(
+	b *testing.B, d Definition, slots, perProcess int, make func(context.Context, uint64, uint64) (*explore.Made, error), timing Timing,
+) (uint64, time.Duration) {
 	b.Helper()
 	ctx := context.Background()
 	config := newDatabase(b)

@@ -64,7 +64,8 @@ func TestShards(t *testing.T) {
 	workReal(t, s, doer("d1", do))
 	over(t, s, other)
 	st := over(t, s, id)
-	if st.State != Done || st.Runs != 5 || st.Target != 5 || st.Unit != "shard" || st.Violations != 5 || len(st.Classes) != 1 || st.Classes[0].Runs != 5 {
+	if st.State != Done || st.Runs != 5 || st.Target != 5 ||
+		st.Unit != "shard" || st.Violations != 5 || len(st.Classes) != 1 || st.Classes[0].Runs != 5 {
 		t.Errorf("%+v", st)
 	}
 	var parts []string
@@ -223,7 +224,8 @@ func TestShardForAWorkerOfTheVirtualWorld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.insert.Insert(t.Context(), rangeArgs{Campaign: id, Range: 0, Real: true}, &river.InsertOpts{Queue: queueOf("build", virtual)}); err != nil {
+	if _, err := s.insert.Insert(t.Context(), rangeArgs{Campaign: id, Range: 0, Real: true},
+		&river.InsertOpts{Queue: queueOf("build", virtual)}); err != nil {
 		t.Fatal(err)
 	}
 	told := make(chan error, 100)

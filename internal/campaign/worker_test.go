@@ -43,7 +43,8 @@ func TestOtherBuild(t *testing.T) {
 	wantAlone(t, one, first, &d)
 	metrics := httptest.NewRecorder()
 	one.Metrics().ServeHTTP(metrics, httptest.NewRequest("GET", "/metrics", nil))
-	for _, want := range []string{`sim_campaign_runs_total{campaign="1",scenario="gc-pause",variant="fenced"} 200`, `sim_campaign_running{campaign="2",scenario="gc-pause",variant="fenced"} 0`, "sim_worker_slots{"} {
+	for _, want := range []string{`sim_campaign_runs_total{campaign="1",scenario="gc-pause",variant="fenced"} 200`,
+		`sim_campaign_running{campaign="2",scenario="gc-pause",variant="fenced"} 0`, "sim_worker_slots{"} {
 		if !strings.Contains(metrics.Body.String(), want) {
 			t.Errorf("the figures lack %q:\n%s", want, metrics.Body)
 		}
@@ -74,7 +75,8 @@ func TestCancel(t *testing.T) {
 	}
 	suite.Eventually(t, "an empty queue", func() bool {
 		var left int
-		return s.pool.QueryRow(ctx, "select count(*) from redlock_sim.river_job where state not in ('completed', 'cancelled')").Scan(&left) == nil && left == 0
+		return s.pool.QueryRow(ctx,
+			"select count(*) from redlock_sim.river_job where state not in ('completed', 'cancelled')").Scan(&left) == nil && left == 0
 	})
 	if st, err := s.Status(ctx, id); err != nil || st.State != Cancelled || st.Ranges != 0 {
 		t.Errorf("%+v, %v", st, err)
@@ -104,7 +106,8 @@ func TestStop(t *testing.T) {
 	suite.Receive(t, "the begin of a range", begun)
 	w.Stop()
 	var waiting, attempts int
-	if err := s.pool.QueryRow(ctx, "select count(*), max(attempt) from redlock_sim.river_job where state = 'available'").Scan(&waiting, &attempts); err != nil || waiting != 6 || attempts != 0 {
+	const available = "select count(*), max(attempt) from redlock_sim.river_job where state = 'available'"
+	if err := s.pool.QueryRow(ctx, available).Scan(&waiting, &attempts); err != nil || waiting != 6 || attempts != 0 {
 		t.Errorf("%d jobs wait, after %d attempts, want 6 after none (%v)", waiting, attempts, err)
 	}
 	if st, err := s.Status(ctx, id); err != nil || len(st.Workers) != 0 {
@@ -131,7 +134,8 @@ func TestJobThatNeverArrived(t *testing.T) {
 	w := work(t, s, 1)
 	defer w.Stop()
 	suite.Receive(t, "the begin of a range", begun)
-	tag, err := s.pool.Exec(ctx, `update redlock_sim.river_job set state = 'running', attempt = 1, attempted_at = now(), attempted_by = array[$1]
+	tag, err := s.pool.Exec(ctx, `update redlock_sim.river_job
+		set state = 'running', attempt = 1, attempted_at = now(), attempted_by = array[$1]
 		where id = (select max(id) from redlock_sim.river_job where state = 'available')`, w.ID)
 	if err != nil || tag.RowsAffected() != 1 {
 		t.Fatalf("%v, %v", tag, err)
@@ -160,7 +164,8 @@ func TestJobOfALongRange(t *testing.T) {
 	defer w.Stop()
 	suite.Eventually(t, "the worker to tell of its jobs for three beats", func() bool {
 		var so bool
-		err := s.pool.QueryRow(ctx, "select cardinality(jobs) = 2 and seen_at > started_at + $1::interval from redlock_sim.worker", 3*timing.beat()).Scan(&so)
+		err := s.pool.QueryRow(ctx, "select cardinality(jobs) = 2 and seen_at > started_at + $1::interval from redlock_sim.worker",
+			3*timing.beat()).Scan(&so)
 		return err == nil && so
 	})
 	time.Sleep(5 * quick.Tend)
@@ -218,7 +223,8 @@ func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Definition){
 		"a lock program": func(d *Definition) {
-			d.Scenario, d.Variant = "name: evil\ntitle: x\nlock: {program: {command: [touch, evil]}, ttl: 1s}\nexpect: {exclusive-lease: holds}\n", scenario.DefaultVariant
+			d.Scenario, d.Variant = "name: evil\ntitle: x\nlock: {program: {command: [touch, evil]}, ttl: 1s}\n"+
+				"expect: {exclusive-lease: holds}\n", scenario.DefaultVariant
 		},
 		"no runs":      func(d *Definition) { d.Runs = 0 },
 		"many runs":    func(d *Definition) { d.Runs = MostRuns + 1 },

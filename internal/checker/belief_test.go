@@ -28,7 +28,8 @@ func TestBeliefs(t *testing.T) {
 	s.add(50, "c2", history.Invoke, history.Acquire, history.Value{})
 	var got []string
 	for b := range Beliefs(&s.h, s.h.Ops()) {
-		got = append(got, fmt.Sprintf("%s token %s %v to %v, %s, %v, events %d %d", b.Client, b.Token, b.During.From, b.During.To, b.End, b.Promises, b.Granted, b.Ended))
+		got = append(got, fmt.Sprintf("%s token %s %v to %v, %s, %v, events %d %d",
+			b.Client, b.Token, b.During.From, b.During.To, b.End, b.Promises, b.Granted, b.Ended))
 	}
 	want := []string{
 		"c1 token 7 2ms to 20ms, asks to release, [{2ms 900ms} {4ms 1s}], events 1 8",

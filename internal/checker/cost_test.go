@@ -18,7 +18,8 @@ const ms = time.Millisecond
 type costs struct{ h history.History }
 
 func newCosts() *costs {
-	return &costs{history.History{Header: history.Header{Workload: "increment", Clients: []string{"c1", "c2"}, Nodes: []string{"A", "B", "C"}, Commands: true}}}
+	return &costs{history.History{Header: history.Header{Workload: "increment",
+		Clients: []string{"c1", "c2"}, Nodes: []string{"A", "B", "C"}, Commands: true}}}
 }
 
 func (c *costs) at(at time.Duration, process string, t history.Type, f history.F, v history.Value) {
@@ -44,7 +45,8 @@ func (c *costs) last() time.Duration {
 
 func (c *costs) section(client string, ask, grant, release time.Duration) {
 	c.at(ask, client, history.Invoke, history.Acquire, history.Value{})
-	c.at(grant, client, history.OK, history.Acquire, history.Value{Owner: fmt.Sprint(client, ask), Grant: &history.Grant{ValidUntil: history.Some(int64(grant + 10*time.Second))}})
+	c.at(grant, client, history.OK, history.Acquire,
+		history.Value{Owner: fmt.Sprint(client, ask), Grant: &history.Grant{ValidUntil: history.Some(int64(grant + 10*time.Second))}})
 	c.at(release, client, history.Invoke, history.Release, history.Value{})
 	c.at(release, client, history.OK, history.Release, history.Value{})
 }
@@ -72,11 +74,13 @@ func TestCostOfAcquires(t *testing.T) {
 	}
 	sortByTime(&c.h)
 	cost := c.done()
-	if cost.Acquires != 100 || *cost.Commands != (checker.Spread{Median: 3, Min: 3, Max: 4}) || *cost.RoundTrips != (checker.Spread{Median: 2, Min: 2, Max: 3}) ||
+	if cost.Acquires != 100 || *cost.Commands != (checker.Spread{Median: 3, Min: 3, Max: 4}) ||
+		*cost.RoundTrips != (checker.Spread{Median: 2, Min: 2, Max: 3}) ||
 		*cost.P50 != 5*ms || *cost.P99 != 9900*time.Microsecond {
 		t.Errorf("%+v %+v %+v %v %v", cost, cost.Commands, cost.RoundTrips, cost.P50, cost.P99)
 	}
-	if cost.Waiting != nil || !strings.Contains(cost.Why(checker.WaitingFigure), "needs 1.00 s") || cost.Holding == nil || cost.Holding.Commands != 0 {
+	if cost.Waiting != nil || !strings.Contains(cost.Why(checker.WaitingFigure), "needs 1.00 s") ||
+		cost.Holding == nil || cost.Holding.Commands != 0 {
 		t.Errorf("%+v %+v", cost.Waiting, cost.Holding)
 	}
 }
@@ -188,7 +192,8 @@ func TestCostIsUnknown(t *testing.T) {
 func TestCostLeavesOutWhatIsDisturbed(t *testing.T) {
 	t.Parallel()
 	fault := func(c *costs, from, to time.Duration) {
-		c.at(from, history.NemesisProcess, history.Info, history.FaultBegin, history.Value{Rare: &history.Rare{Fault: "pause", ID: 1, Target: "c1"}})
+		c.at(from, history.NemesisProcess, history.Info, history.FaultBegin,
+			history.Value{Rare: &history.Rare{Fault: "pause", ID: 1, Target: "c1"}})
 		c.at(to, history.NemesisProcess, history.Info, history.FaultEnd, history.Value{Rare: &history.Rare{Fault: "pause", ID: 1, Target: "c1"}})
 	}
 	for name, one := range map[string]struct {

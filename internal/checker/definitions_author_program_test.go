@@ -32,7 +32,8 @@ func (a *author) command(c *actor, p *promise, f history.F, node, key string) {
 	if before := p.nodes[node]; until < before && before < forever && !a.chance(2) { // few locks ask for less than before
 		until = before + unit*int64(a.r.IntN(3))
 	}
-	v := history.Value{Key: key, Owner: p.owner, Client: c.name, Outcome: &history.Outcome{At: history.Some(at)}, Grant: &history.Grant{ValidUntil: history.Some(until), TTL: history.Some(until - at)}}
+	v := history.Value{Key: key, Owner: p.owner, Client: c.name, Outcome: &history.Outcome{At: history.Some(at)},
+		Grant: &history.Grant{ValidUntil: history.Some(until), TTL: history.Some(until - at)}}
 	if a.chance(4) {
 		a.oddity(&v, p)
 	}
@@ -103,7 +104,8 @@ func (a *author) quorumUntil(p *promise) history.Int {
 func (a *author) takesBack(c *actor, owner string) {
 	for _, node := range a.h.Header.Nodes {
 		if a.chance(50) {
-			v := history.Value{Key: pick(a.r, []string{"lock", "lock", "lock-2"}), Owner: owner, Client: c.name, Outcome: &history.Outcome{At: history.Some(a.now)}}
+			v := history.Value{Key: pick(a.r, []string{"lock", "lock", "lock-2"}),
+				Owner: owner, Client: c.name, Outcome: &history.Outcome{At: history.Some(a.now)}}
 			if a.chance(20) {
 				v.OwnOutcome().At = pick(a.r, []history.Int{{}, history.Some(a.now - 2*unit)})
 			}
@@ -114,7 +116,8 @@ func (a *author) takesBack(c *actor, owner string) {
 
 // loses tells a client of a loss.
 func (a *author) loses(c *actor) {
-	v := history.Value{Outcome: &history.Outcome{At: history.Some(a.now - unit*int64(a.r.IntN(3))), AtError: unit * pick(a.r, []int64{0, 0, 1, 2, 4})}}
+	v := history.Value{Outcome: &history.Outcome{At: history.Some(a.now - unit*int64(a.r.IntN(3))),
+		AtError: unit * pick(a.r, []int64{0, 0, 1, 2, 4})}}
 	p := c.asking
 	if len(c.held) > 0 {
 		p = c.held[len(c.held)-1]
@@ -167,7 +170,8 @@ func (a *author) vanishes(c *actor) {
 func (a *author) occupies(c *actor, p *promise) {
 	for _, node := range a.h.Header.Nodes {
 		if !a.chance(8) {
-			a.add(node, history.Info, history.KeySet, history.Value{Key: "lock", Owner: p.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(6 * unit)}})
+			a.add(node, history.Info, history.KeySet,
+				history.Value{Key: "lock", Owner: p.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(6 * unit)}})
 		}
 	}
 }

@@ -104,7 +104,8 @@ type nodeKey struct {
 }
 
 func write(seed uint64, p plot) *history.History {
-	a := &author{r: rand.New(rand.NewPCG(seed, 0x646566)), plot: p, keys: map[string]*nodeKey{}, cells: map[string]int64{}, section: map[string]int{}, ruined: map[wrong]int{}}
+	a := &author{r: rand.New(rand.NewPCG(seed, 0x646566)),
+		plot: p, keys: map[string]*nodeKey{}, cells: map[string]int64{}, section: map[string]int{}, ruined: map[wrong]int{}}
 	a.begin(seed)
 	for range a.plot.steps/2 + a.r.IntN(a.plot.steps/2) {
 		a.step()
@@ -124,8 +125,10 @@ func (a *author) begin(seed uint64) {
 	for w := range wrongs {
 		a.ruined[w] = pick(a.r, a.plot.wrong)
 	}
-	a.h = &history.History{Header: history.Header{Format: history.FormatName, Version: history.FormatVersion, Scenario: a.plot.name, Seed: seed,
-		Workload: pick(a.r, a.plot.workloads), Clients: []string{"c1", "c2", "c3"}[:2+a.r.IntN(2)], Nodes: []string{"A", "B", "C", "D", "E"}[:1+a.r.IntN(5)],
+	a.h = &history.History{Header: history.Header{Format: history.FormatName,
+		Version: history.FormatVersion, Scenario: a.plot.name, Seed: seed,
+		Workload: pick(a.r, a.plot.workloads), Clients: []string{"c1", "c2", "c3"}[:2+a.r.IntN(2)],
+		Nodes:   []string{"A", "B", "C", "D", "E"}[:1+a.r.IntN(5)],
 		LockKey: pick(a.r, []string{"lock", "lock", ""}), TTL: pick(a.r, []int64{0, 6, 6, 6, 6, 9, 9, 9, 9}) * unit, Initial: history.Some(0)}}
 	if a.plot.node != "" {
 		a.h.Header.Nodes = []string{"A", "B", "C", "D"}[:pick(a.r, []int{2, 3, 3, 4, 4})]
@@ -154,7 +157,8 @@ func (a *author) begin(seed uint64) {
 }
 
 func (a *author) add(process string, t history.Type, f history.F, v history.Value) {
-	a.h.Events = append(a.h.Events, history.Event{Index: int32(len(a.h.Events)), Time: time.Duration(a.now), Process: process, Type: t, F: f, Value: v})
+	a.h.Events = append(a.h.Events,
+		history.Event{Index: int32(len(a.h.Events)), Time: time.Duration(a.now), Process: process, Type: t, F: f, Value: v})
 }
 
 func (a *author) phase(name string) {

@@ -80,7 +80,8 @@ func (a *author) worked(c *actor) {
 }
 
 func (a *author) completed(c *actor, f history.F, v history.Value, p *promise, accept bool) {
-	told := history.Value{Client: c.name, Section: v.Section, Key: v.Key, Token: p.token, Outcome: &history.Outcome{Op: f, Accepted: history.SomeBool(accept)}}
+	told := history.Value{Client: c.name, Section: v.Section,
+		Key: v.Key, Token: p.token, Outcome: &history.Outcome{Op: f, Accepted: history.SomeBool(accept)}}
 	if a.chance(90) {
 		told.OwnOutcome().At = history.Some(a.now - unit*int64(a.r.IntN(3)))
 		told.OwnOutcome().AtError = pick(a.r, []int64{0, 0, unit, 2 * unit})
@@ -132,7 +133,8 @@ func (a *author) completed(c *actor, f history.F, v history.Value, p *promise, a
 // tellKey lets a node tell of a key, whatever it is about.
 func (a *author) tellKey(c *actor) {
 	if a.chance(1) {
-		a.add(pick(a.r, a.h.Header.Nodes), history.Info, history.KeyUnclear, history.Value{Key: pick(a.r, []string{"lock", "other"}), Client: c.name, Rare: &history.Rare{Stranger: a.r.IntN(8) == 0, Detail: "SETBIT"}})
+		a.add(pick(a.r, a.h.Header.Nodes), history.Info, history.KeyUnclear, history.Value{Key: pick(a.r, []string{"lock", "other"}),
+			Client: c.name, Rare: &history.Rare{Stranger: a.r.IntN(8) == 0, Detail: "SETBIT"}})
 	}
 	switch a.r.IntN(4) {
 	case 0:
@@ -149,7 +151,8 @@ func (a *author) tellKey(c *actor) {
 		node := pick(a.r, a.h.Header.Nodes)
 		if k := a.keys[node]; k != nil && (k.client == c.name || a.goesWrong(wrongKey)) {
 			k.until = a.now + a.h.Header.TTL
-			a.add(node, history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: k.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(a.h.Header.TTL)}})
+			a.add(node, history.Info, history.KeyExtended,
+				history.Value{Key: "lock", Owner: k.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(a.h.Header.TTL)}})
 		}
 	}
 }
@@ -192,7 +195,8 @@ func (a *author) fault() {
 		i := a.r.IntN(len(a.faults))
 		v := a.faults[i]
 		a.faults = slices.Delete(a.faults, i, i+1)
-		a.add(history.NemesisProcess, history.Info, history.FaultEnd, history.Value{Rare: &history.Rare{Fault: v.Fault, ID: v.ID, Target: v.Target}})
+		a.add(history.NemesisProcess, history.Info, history.FaultEnd,
+			history.Value{Rare: &history.Rare{Fault: v.Fault, ID: v.ID, Target: v.Target}})
 		if v.Fault == "kills" && slices.Contains(a.h.Header.Nodes, v.Target) {
 			a.add(v.Target, history.Info, history.NodeUp, history.Value{Rare: &history.Rare{Detail: "nothing"}})
 		}
@@ -220,7 +224,8 @@ func (a *author) fault() {
 	case x < 9:
 		s.Links, v.Target = []history.Link{{From: c.name, To: node}}, c.name+" to "+node
 	default:
-		s.Links, v.Target = []history.Link{{From: c.name, To: pick(a.r, []string{node, history.ResourceProcess})}, {From: node, To: pick(a.r, a.h.Header.Nodes)}}, "some links"
+		s.Links, v.Target = []history.Link{{From: c.name, To: pick(a.r, []string{node, history.ResourceProcess})},
+			{From: node, To: pick(a.r, a.h.Header.Nodes)}}, "some links"
 	}
 	if does == history.Stops && a.chance(30) {
 		s = history.Strike{Does: history.Kills, Clients: []string{c.name}}

@@ -21,33 +21,45 @@ var plots = []struct {
 	plot
 	at []checker.Property
 }{
-	{plot{name: "locks", workloads: []string{"increment"}, steps: 60, pause: 3, faults: 2, keys: 4, work: 30, healing: 2, wrong: []int{0, 20, 60}},
+	{plot{name: "locks", workloads: []string{"increment"},
+		steps: 60, pause: 3, faults: 2, keys: 4, work: 30, healing: 2, wrong: []int{0, 20, 60}},
 		[]checker.Property{checker.ExclusiveBelief, checker.ExclusiveLease, checker.OrderedTokens}},
-	{plot{name: "work", workloads: []string{"increment", "register", "append", "stock", "jobs"}, steps: 60, pause: 2, work: 80, healing: 1, wrong: []int{0, 15, 60}},
+	{plot{name: "work", workloads: []string{"increment", "register", "append", "stock", "jobs"},
+		steps: 60, pause: 2, work: 80, healing: 1, wrong: []int{0, 15, 60}},
 		[]checker.Property{checker.NoLateEffect, checker.HolderServed}},
-	{plot{name: "sections", workloads: []string{"increment", "register", "append", "stock", "jobs"}, steps: 90, pause: 2, work: 90, healing: 1, wrong: []int{0, 0, 50, 90}},
+	{plot{name: "sections", workloads: []string{"increment", "register", "append", "stock", "jobs"},
+		steps: 90, pause: 2, work: 90, healing: 1, wrong: []int{0, 0, 50, 90}},
 		[]checker.Property{checker.LinearizableResource}},
-	{plot{name: "keys", workloads: []string{"increment"}, steps: 60, pause: 4, faults: 3, keys: 40, work: 5, healing: 2, wrong: []int{0, 10, 60}},
+	{plot{name: "keys", workloads: []string{"increment"},
+		steps: 60, pause: 4, faults: 3, keys: 40, work: 5, healing: 2, wrong: []int{0, 10, 60}},
 		[]checker.Property{checker.OwnerRelease, checker.NoOrphanLock}},
-	{plot{name: "waiting", workloads: []string{"increment"}, steps: 70, pause: 6, faults: 3, work: 5, healing: 6, aground: 2, wrong: []int{0, 0, 10, 60}},
+	{plot{name: "waiting", workloads: []string{"increment"},
+		steps: 70, pause: 6, faults: 3, work: 5, healing: 6, aground: 2, wrong: []int{0, 0, 10, 60}},
 		[]checker.Property{checker.DeadlockFree}},
-	{plot{name: "minority", workloads: []string{"increment"}, steps: 70, pause: 6, faults: 6, work: 5, healing: 1, node: "A", aground: 2, wrong: []int{0, 0, 10, 60}},
+	{plot{name: "minority", workloads: []string{"increment"},
+		steps: 70, pause: 6, faults: 6, work: 5, healing: 1, node: "A", aground: 2, wrong: []int{0, 0, 10, 60}},
 		[]checker.Property{checker.MinorityTolerant}},
 	{plot{name: "cells", workloads: []string{"two-cells"}, steps: 60, pause: 3, faults: 1, work: 80, healing: 1, wrong: []int{0, 0, 10, 60}},
 		[]checker.Property{checker.Atomic}},
 	{plot{name: "lists", workloads: []string{"transactions"}, steps: 30, pause: 3, faults: 10, healing: 1, wrong: []int{0, 0, 0, 50}},
 		[]checker.Property{checker.Atomic, checker.Isolated, checker.Durable}},
-	{plot{name: "program locks", workloads: []string{"increment"}, steps: 60, pause: 3, faults: 2, keys: 4, work: 30, healing: 2, wrong: []int{0, 30, 70}, program: true, losses: 2},
+	{plot{name: "program locks", workloads: []string{"increment"},
+		steps: 60, pause: 3, faults: 2, keys: 4, work: 30, healing: 2, wrong: []int{0, 30, 70}, program: true, losses: 2},
 		[]checker.Property{checker.ExclusiveLease, checker.OrderedTokens}},
-	{plot{name: "program work", workloads: []string{"increment"}, steps: 55, pause: 2, work: 80, healing: 1, wrong: []int{0, 20, 60}, program: true, losses: 2},
+	{plot{name: "program work", workloads: []string{"increment"},
+		steps: 55, pause: 2, work: 80, healing: 1, wrong: []int{0, 20, 60}, program: true, losses: 2},
 		[]checker.Property{checker.NoLateEffect, checker.HolderServed}},
-	{plot{name: "program waiting", workloads: []string{"increment"}, steps: 70, pause: 6, faults: 3, work: 5, healing: 6, aground: 2, wrong: []int{0, 0, 10, 60}, program: true, losses: 2},
+	{plot{name: "program waiting", workloads: []string{"increment"},
+		steps: 70, pause: 6, faults: 3, work: 5, healing: 6, aground: 2, wrong: []int{0, 0, 10, 60}, program: true, losses: 2},
 		[]checker.Property{checker.DeadlockFree}},
-	{plot{name: "program minority", workloads: []string{"increment"}, steps: 70, pause: 5, faults: 6, work: 5, healing: 1, node: "A", aground: 2, wrong: []int{0, 0, 10, 60}, program: true, losses: 1},
+	{plot{name: "program minority", workloads: []string{"increment"}, steps: 70,
+		pause: 5, faults: 6, work: 5, healing: 1, node: "A", aground: 2, wrong: []int{0, 0, 10, 60}, program: true, losses: 1},
 		[]checker.Property{checker.MinorityTolerant}},
-	{plot{name: "losses", workloads: []string{"increment"}, steps: 60, pause: 3, faults: 2, work: 5, healing: 1, gone: 16, wrong: []int{0, 70, 95}},
+	{plot{name: "losses", workloads: []string{"increment"},
+		steps: 60, pause: 3, faults: 2, work: 5, healing: 1, gone: 16, wrong: []int{0, 70, 95}},
 		[]checker.Property{checker.NoResurrection, checker.ToldWhenLost}},
-	{plot{name: "program losses", workloads: []string{"increment"}, steps: 80, pause: 3, faults: 2, work: 5, healing: 1, gone: 20, wrong: []int{0, 80, 95}, program: true, losses: 3},
+	{plot{name: "program losses", workloads: []string{"increment"},
+		steps: 80, pause: 3, faults: 2, work: 5, healing: 1, gone: 20, wrong: []int{0, 80, 95}, program: true, losses: 3},
 		[]checker.Property{checker.NoResurrection, checker.ToldWhenLost}},
 }
 
@@ -86,7 +98,8 @@ func TestDefinitionsOnRandomHistories(t *testing.T) {
 			continue // too few to tell
 		}
 		if 5*count[checker.Violated] < total || 5*count[checker.Holds] < total {
-			t.Errorf("%s: of %d histories %d violate it and in %d it holds, want a fifth each", name, total, count[checker.Violated], count[checker.Holds])
+			t.Errorf("%s: of %d histories %d violate it and in %d it holds, want a fifth each",
+				name, total, count[checker.Violated], count[checker.Holds])
 		}
 	}
 }

@@ -216,13 +216,7 @@ func (t *terms) toldWhenLost() answer {
 		if g.outer != nil || t.bentClock(g.client) {
 			continue
 		}
-		// "From the event `lost` of the client on, after the invocation of the `acquire`, it is told."
-		told := len(t.events)
-		for i := len(t.events) - 1; i > g.invoked; i-- {
-			if e := &t.events[i]; e.F == history.Lost && e.Process == g.client {
-				told = i
-			}
-		}
+		told := t.told(g)
 		over := min(g.ended, told)
 		was, since := false, -1
 		for i := g.answered; i <= over && i < len(t.events); i++ {
@@ -252,6 +246,17 @@ func (t *terms) toldWhenLost() answer {
 		}
 	}
 	return found(violated, chances && t.unclear() == len(t.events))
+}
+
+// told: "From the event `lost` of the client on, after the invocation of the `acquire`, it is told."
+func (t *terms) told(g *grant) int {
+	told := len(t.events)
+	for i := len(t.events) - 1; i > g.invoked; i-- {
+		if e := &t.events[i]; e.F == history.Lost && e.Process == g.client {
+			told = i
+		}
+	}
+	return told
 }
 
 // wasThere: a quorum surely had the grant between its answer and event i.

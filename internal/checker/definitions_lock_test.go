@@ -283,7 +283,8 @@ func (t *terms) keyOf(i int) string {
 		switch {
 		case s.F == history.KeySet && same && s.Value.Owner == e.Value.Owner:
 			setter = s.Value.Client
-		case s.F == history.KeySet && same, s.F == history.KeyDeleted && same, s.F == history.KeyExpired && same, s.F == history.KeyUnclear && same, t.mayForget(j, e.Process):
+		case s.F == history.KeySet && same, s.F == history.KeyDeleted && same,
+			s.F == history.KeyExpired && same, s.F == history.KeyUnclear && same, t.mayForget(j, e.Process):
 			setter = ""
 		}
 	}

@@ -109,7 +109,8 @@ func (t *terms) promisesWhatWasAsked(g *grant) {
 		first[i] = true
 		now := t.askedUntil(g, first)
 		if t.asks(g, i) && now > until {
-			g.renewals = append(g.renewals, &op{invoked: -1, call: min(t.events[i].Value.At().V(), t.time(i)), answered: i, ret: t.time(i), said: history.Value{Grant: &history.Grant{ValidUntil: history.Some(now)}}})
+			g.renewals = append(g.renewals, &op{invoked: -1, call: min(t.events[i].Value.At().V(), t.time(i)),
+				answered: i, ret: t.time(i), said: history.Value{Grant: &history.Grant{ValidUntil: history.Some(now)}}})
 		}
 		// "The promise is not known if such an event makes the instant earlier."
 		g.unknown = g.unknown || t.asks(g, i) && now < until
@@ -140,7 +141,8 @@ func (t *terms) promisesWhatWasAsked(g *grant) {
 // ends with the next event of the key on that node."
 func (t *terms) clearAgain(i int) int {
 	for j := i + 1; j < len(t.events); j++ {
-		if e := &t.events[j]; (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == t.events[i].Process && e.Value.Key == t.events[i].Value.Key {
+		if e := &t.events[j]; (aboutKey(e.F) || e.F == history.KeyUnclear) &&
+			e.Process == t.events[i].Process && e.Value.Key == t.events[i].Value.Key {
 			return j
 		}
 	}
@@ -153,7 +155,8 @@ func (t *terms) clearAgain(i int) int {
 func (t *terms) asks(g *grant, i int) bool {
 	e := &t.events[i]
 	at := e.Value.At()
-	return (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client == g.client && at.IsSet() && at.V() >= g.call && at.V() < g.end
+	return (e.F == history.KeySet || e.F == history.KeyExtended) &&
+		e.Value.Client == g.client && at.IsSet() && at.V() >= g.call && at.V() < g.end
 }
 
 // askedUntil is the latest instant until which a quorum of nodes was asked, by the events
@@ -209,7 +212,8 @@ func (t *terms) lose(i int) {
 	e := &t.events[i]
 	v := &e.Value
 	for _, g := range t.grants {
-		ours := g.client == e.Process && g.lock == v.Lock() && g.invoked < i && i < g.ended && (v.Owner == "" || g.owner == "" || v.Owner == g.owner)
+		ours := g.client == e.Process && g.lock == v.Lock() &&
+			g.invoked < i && i < g.ended && (v.Owner == "" || g.owner == "" || v.Owner == g.owner)
 		switch {
 		case !ours || g.loss != nil || v.At().IsSet() && v.At().V() < g.call:
 		case !v.At().IsSet():

@@ -201,65 +201,73 @@ func orElse[T comparable](a, b T) T {
 
 // believe lets event i begin, end or prolong beliefs.
 func (t *terms) believe(i int) {
-	now := int64(t.events[i].Time)
-	end := func(g *grant) { g.ended, g.end = i, now }
 	// "The begin of a fault that kills the client (effect `kills`). It ends all open
 	// grants of the client."
 	if killed := t.strikes(i, history.Kills).clients; len(killed) > 0 {
 		for _, g := range t.grants {
 			if g.ended > i && killed[g.client] {
-				end(g)
+				t.end(g, i)
 			}
 		}
 	}
 	for _, p := range t.ops {
-		if p.invoked != i && p.answered != i {
-			continue
+		if p.invoked == i || p.answered == i {
+			t.believeOp(p, i)
 		}
-		open := t.open(p, i)
-		switch {
-		case p.f == history.Release && p.invoked == i:
-			// "A release ends one open grant: the latest one with the release's owner
-			// value, or else the latest one."
-			if named := withOwner(open, p.owner); len(named) > 0 {
-				open = named
-			}
-			if len(open) > 0 {
-				p.ends = open[len(open)-1:]
-				end(p.ends[0])
-			}
-		case p.f == history.Acquire && p.invoked == i:
-			// "A re-entry: an `acquire` of a client that has an open grant of the same
-			// lock when it is invoked, answered `ok` with the same owner value (not empty)
-			// as its latest open grant."
-			if p.outcome == history.OK && p.owner != "" && len(open) > 0 && open[len(open)-1].owner == p.owner {
-				p.reenters = true
-				break
-			}
-			// "The invocation of the client's next `acquire` of the same lock, whatever its
-			// outcome. It ends all open grants of that client and lock."
-			for _, g := range open {
-				end(g)
-			}
-		case p.f == history.Acquire && p.answered == i && p.outcome == history.OK:
-			// "Its outer grant is the latest one that is still open when the re-entry is answered.
-			// If none is, it is a grant of its own."
-			if p.reenters && len(open) > 0 {
-				p.outer = open[len(open)-1]
-			}
-			// "If none of them comes, the grant stays open for ever."
-			t.grants = append(t.grants, &grant{op: p, ended: len(t.events), end: forever})
-		case p.f == history.Extend && p.answered == i && p.outcome == history.OK && p.said.ValidUntil().IsSet():
-			// "At its answer it belongs to those open grants of its client and lock that
-			// were asked for before it was. If both the renewal and the grant have an
-			// owner value, these must be equal."
-			for _, g := range open {
-				if g.invoked < p.invoked && (p.owner == "" || g.owner == "" || p.owner == g.owner) {
-					g.renewals = append(g.renewals, p)
-				}
+	}
+}
+
+// end: event i ends a grant.
+func (t *terms) end(g *grant, i int) { g.ended, g.end = i, int64(t.events[i].Time) }
+
+// believeOp lets the invocation or the answer of an operation, event i, begin, end or prolong beliefs.
+func (t *terms) believeOp(p *op, i int) {
+	open := t.open(p, i)
+	switch {
+	case p.f == history.Release && p.invoked == i:
+		// "A release ends one open grant: the latest one with the release's owner
+		// value, or else the latest one."
+		if named := withOwner(open, p.owner); len(named) > 0 {
+			open = named
+		}
+		if len(open) > 0 {
+			p.ends = open[len(open)-1:]
+			t.end(p.ends[0], i)
+		}
+	case p.f == history.Acquire && p.invoked == i:
+		// "A re-entry: an `acquire` of a client that has an open grant of the same
+		// lock when it is invoked, answered `ok` with the same owner value (not empty)
+		// as its latest open grant."
+		if p.outcome == history.OK && p.owner != "" && len(open) > 0 && open[len(open)-1].owner == p.owner {
+			p.reenters = true
+			break
+		}
+		// "The invocation of the client's next `acquire` of the same lock, whatever its
+		// outcome. It ends all open grants of that client and lock."
+		for _, g := range open {
+			t.end(g, i)
+		}
+	case p.f == history.Acquire && p.answered == i && p.outcome == history.OK:
+		// "Its outer grant is the latest one that is still open when the re-entry is answered.
+		// If none is, it is a grant of its own."
+		if p.reenters && len(open) > 0 {
+			p.outer = open[len(open)-1]
+		}
+		// "If none of them comes, the grant stays open for ever."
+		t.grants = append(t.grants, &grant{op: p, ended: len(t.events), end: forever})
+	case p.f == history.Extend && p.answered == i && p.outcome == history.OK && p.said.ValidUntil().IsSet():
+		for _, g := range open {
+			if g.isRenewedBy(p) {
+				g.renewals = append(g.renewals, p)
 			}
 		}
 	}
+}
+
+// isRenewedBy: "At its answer it belongs to those open grants of its client and lock that were asked
+// for before it was. If both the renewal and the grant have an owner value, these must be equal."
+func (g *grant) isRenewedBy(p *op) bool {
+	return g.invoked < p.invoked && (p.owner == "" || g.owner == "" || p.owner == g.owner)
 }
 
 // open are the grants of the client and lock of an operation that are open before
@@ -384,4 +392,5 @@ func (t *terms) strikes(i int, does history.Does) (s struck) {
 // anything asks for whatever a fault does.
 const anything = history.Does("")
 
-var effects = []history.Does{history.Stops, history.Kills, history.Forgets, history.Delays, history.Drops, history.Breaks, history.BendsClock, history.Promotes}
+var effects = []history.Does{history.Stops, history.Kills,
+	history.Forgets, history.Delays, history.Drops, history.Breaks, history.BendsClock, history.Promotes}

@@ -48,7 +48,8 @@ func (s *stage) run(t *testing.T, seed uint64) (*history.History, checker.Option
 		v.Setup.Faults.Mix = randomMix(r, v.Setup.Lock.TTL)
 	}
 	if r.IntN(4) == 0 {
-		v.Expect = append(v.Expect[:len(v.Expect):len(v.Expect)], scenario.ExpectedVerdict{Property: checker.DeadlockFree, Verdict: checker.Holds})
+		v.Expect = append(v.Expect[:len(v.Expect):len(v.Expect)],
+			scenario.ExpectedVerdict{Property: checker.DeadlockFree, Verdict: checker.Holds})
 	}
 	if n := &v.Setup.Workload.Sections; *n > 3 && v.Setup.Workload.Kind != "transactions" {
 		*n = 1 + r.IntN(3)
@@ -69,10 +70,12 @@ func (s *stage) run(t *testing.T, seed uint64) (*history.History, checker.Option
 // randomMix is a mix of a few kinds of faults, of lengths about the lease.
 func randomMix(r *rand.Rand, ttl time.Duration) *nemesis.Mix {
 	about := func() nemesis.Distribution { return nemesis.Always(ttl/50 + time.Duration(r.Int64N(int64(2*ttl)))) }
-	m := &nemesis.Mix{Every: nemesis.Always(ttl/20 + time.Duration(r.Int64N(int64(ttl)))), During: 3 * ttl, Kinds: map[string]nemesis.MixKind{}}
+	m := &nemesis.Mix{Every: nemesis.Always(ttl/20 + time.Duration(r.Int64N(int64(ttl)))),
+		During: 3 * ttl, Kinds: map[string]nemesis.MixKind{}}
 	kinds := nemesis.MixKinds()
 	for range 1 + r.IntN(4) {
-		m.Kinds[pick(r, kinds)] = nemesis.MixKind{Weight: 1, For: about(), By: about(), Of: pick(r, []string{"any", "any", "clients", "nodes"}), Widely: true}
+		m.Kinds[pick(r, kinds)] = nemesis.MixKind{Weight: 1,
+			For: about(), By: about(), Of: pick(r, []string{"any", "any", "clients", "nodes"}), Widely: true}
 	}
 	return m
 }

@@ -86,7 +86,8 @@ func TestNoResurrection(t *testing.T) {
 			s.add(1050, "c2", history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Lock: "other"}})
 			s.setsAgain(1105, 1100, "c1-owner")
 		}, Unknown, "several locks"},
-		{"a key that was unclear", func(s *script) { s.unclear(1050, "A", "c2", "SETBIT"); s.setsAgain(1105, 1100, "c1-owner") }, Unknown, "SETBIT"},
+		{"a key that was unclear", func(s *script) { s.unclear(1050, "A", "c2", "SETBIT"); s.setsAgain(1105, 1100, "c1-owner") },
+			Unknown, "SETBIT"},
 	} {
 		s := onOneNode(900, c.write)
 		f := Judge(context.Background(), &s.h, []Property{NoResurrection}, Options{})[0]
@@ -166,7 +167,8 @@ func TestToldWhenLost(t *testing.T) {
 			s.h.Events[3], s.h.Events[4] = s.h.Events[4], s.h.Events[3]
 			s.h.Events[3].Index, s.h.Events[4].Index = 3, 4
 		}, Violated, ""},
-		{"a program of which nobody knows what it asked for", -1, func(s *script) { s.h.Header.Quorum = 1 }, Unknown, "not known what c1 was promised"},
+		{"a program of which nobody knows what it asked for",
+			-1, func(s *script) { s.h.Header.Quorum = 1 }, Unknown, "not known what c1 was promised"},
 	} {
 		s := onOneNode(c.until, c.write)
 		f := Judge(context.Background(), &s.h, []Property{ToldWhenLost}, Options{})[0]

@@ -483,7 +483,8 @@ var propertyCases = []struct {
 	}, Holds, "1 key no longer wanted"},
 	{"left with a TTL that ends in the same millisecond", NoOrphanLock, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
-		s.add(1, "A", history.Info, history.KeySet, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", Grant: &history.Grant{TTL: ns(0)}})
+		s.add(1, "A", history.Info, history.KeySet,
+			history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", Grant: &history.Grant{TTL: ns(0)}})
 		s.fault(2, true, 1, "kill", "c1")
 		s.phase(5000, history.PhaseHealing)
 	}, Holds, "1 key no longer wanted"},
@@ -801,7 +802,8 @@ var propertyCases = []struct {
 		s.phase(5000, history.PhaseHealing)
 	}, Holds, "1 key"},
 	{"a renewal of a lock program that had left at the release", NoOrphanLock, renewedAfterRelease(3), Holds, "1 key"},
-	{"a renewal of a lock program that left after the release", NoOrphanLock, renewedAfterRelease(899), Violated, "after its owner no longer wanted it"},
+	{"a renewal of a lock program that left after the release",
+		NoOrphanLock, renewedAfterRelease(899), Violated, "after its owner no longer wanted it"},
 	{"killed before its release was answered", NoOrphanLock, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
@@ -830,8 +832,10 @@ var propertyCases = []struct {
 		s.granted(2, "c1", 1000, -1)
 		s.release(4, 5, "c1")
 		// It left before the program can have known of the release, and came at once. The observer was late.
-		s.add(30, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", Outcome: &history.Outcome{At: ns(5)}, Grant: &history.Grant{ValidUntil: ns(995), TTL: ns(990)}})
-		s.add(40, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", Grant: &history.Grant{TTL: ns(990)}})
+		s.add(30, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner",
+			Client: "c1", Outcome: &history.Outcome{At: ns(5)}, Grant: &history.Grant{ValidUntil: ns(995), TTL: ns(990)}})
+		s.add(40, "A", history.Info, history.KeyExtended,
+			history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", Grant: &history.Grant{TTL: ns(990)}})
 		s.phase(5000, history.PhaseHealing)
 	}, Holds, "1 key"},
 	{"a renewal of a lock program that a paused node carried out before", NoOrphanLock, func(s *script) {
@@ -843,7 +847,8 @@ var propertyCases = []struct {
 		s.fault(5, true, 1, "pause", "A")
 		s.add(50, "c1", history.Info, history.Release, history.Value{})
 		s.fault(1500, false, 1, "pause", "A")
-		s.add(1501, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", Grant: &history.Grant{TTL: ns(998)}})
+		s.add(1501, "A", history.Info, history.KeyExtended,
+			history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", Grant: &history.Grant{TTL: ns(998)}})
 		s.key(1502, history.KeyExpired, "A", "", "c1-owner", 0)
 		s.phase(5000, history.PhaseHealing)
 	}, Holds, "1 key"},
@@ -1024,7 +1029,8 @@ func renewedAfterRelease(left int64) func(*script) {
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
 		s.granted(2, "c1", 1000, -1)
 		s.release(4, 5, "c1")
-		s.add(900, "A", history.Info, history.KeyExtended, history.Value{Key: "lock", Owner: "c1-owner", Client: "c1", Grant: &history.Grant{TTL: ns(1000)}, Outcome: &history.Outcome{At: ns(left)}})
+		s.add(900, "A", history.Info, history.KeyExtended, history.Value{Key: "lock",
+			Owner: "c1-owner", Client: "c1", Grant: &history.Grant{TTL: ns(1000)}, Outcome: &history.Outcome{At: ns(left)}})
 		s.phase(5000, history.PhaseHealing)
 	}
 }
@@ -1046,7 +1052,8 @@ func TestRenewalWhileAnotherHolds(t *testing.T) {
 	for _, line := range f.Counterexample.Story {
 		told = append(told, line.Text)
 	}
-	if story := strings.Join(told, "\n"); !strings.Contains(story, "c1 renewed its lock, while c2 still held it") || strings.Contains(story, "c1 got the lock, valid until 0.103 s, while") {
+	if story := strings.Join(told, "\n"); !strings.Contains(story, "c1 renewed its lock, while c2 still held it") ||
+		strings.Contains(story, "c1 got the lock, valid until 0.103 s, while") {
 		t.Error(story)
 	}
 }

@@ -53,7 +53,8 @@ func randomScript(r *rand.Rand) *script {
 			if s.h.Header.Quorum == 0 {
 				break
 			}
-			s.add(ms, c, history.Info, history.Lost, history.Value{Owner: []string{"o1", ""}[r.IntN(2)], Outcome: &history.Outcome{At: randomInt(r, ms*1e6), AtError: int64(r.IntN(2)) * 100e6}})
+			s.add(ms, c, history.Info, history.Lost, history.Value{Owner: []string{"o1", ""}[r.IntN(2)],
+				Outcome: &history.Outcome{At: randomInt(r, ms*1e6), AtError: int64(r.IntN(2)) * 100e6}})
 		case 0:
 			s.fault(ms, r.IntN(2) == 0, r.IntN(3), kinds[r.IntN(5)], append(nodes, clients...)[r.IntN(9)])
 		case 1:

@@ -21,7 +21,8 @@ func newScript() *script {
 
 func (s *script) add(ms int64, process string, t history.Type, f history.F, v history.Value) int {
 	i := len(s.h.Events)
-	s.h.Events = append(s.h.Events, history.Event{Index: int32(i), Time: time.Duration(ms) * time.Millisecond, Process: process, Type: t, F: f, Value: v})
+	s.h.Events = append(s.h.Events,
+		history.Event{Index: int32(i), Time: time.Duration(ms) * time.Millisecond, Process: process, Type: t, F: f, Value: v})
 	return i
 }
 
@@ -110,7 +111,8 @@ func (s *script) take(ms int64, client string, section int, from, to int64, t hi
 // pairLook is a snapshot of two lists.
 func (s *script) pairLook(ms int64, client string, section int, a, b []int64) {
 	s.add(ms, client, history.Invoke, history.Snapshot, history.Value{Section: section})
-	s.add(ms+1, client, history.OK, history.Snapshot, history.Value{Section: section, Extra: &history.Extra{List: slices.Clone(a), Other: slices.Clone(b)}})
+	s.add(ms+1, client, history.OK, history.Snapshot,
+		history.Value{Section: section, Extra: &history.Extra{List: slices.Clone(a), Other: slices.Clone(b)}})
 }
 
 func (s *script) pairAppend(ms int64, client string, n int64, t history.Type) {

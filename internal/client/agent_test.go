@@ -75,7 +75,8 @@ func TestAcquireTellsOwnerNodesTokenAndValidity(t *testing.T) {
 	s.nodes[1].Way = commandtest.Dead
 	s.onPoint[lock.PointQuorum] = func() { s.T += 50 * time.Millisecond }
 	a := s.does(history.Acquire)
-	if a.Type != history.OK || a.Value.Owner == "" || !slices.Equal(a.Value.Nodes(), []string{"A", "C"}) || a.Value.Token != history.Some(int64(1)) {
+	if a.Type != history.OK || a.Value.Owner == "" || !slices.Equal(a.Value.Nodes(), []string{"A", "C"}) ||
+		a.Value.Token != history.Some(int64(1)) {
 		t.Errorf("%+v", a)
 	}
 	if a.Value.Validity() != history.Some(int64(850*time.Millisecond)) || a.Instant != s.T+time.Hour {
@@ -99,7 +100,8 @@ func TestFailedAcquireLeavesNothingToRelease(t *testing.T) {
 func TestSectionPassesItsPointsInOrder(t *testing.T) {
 	s := newScene(t, lock.Config{}, resource.NoFence)
 	acquired := s.does(history.Acquire)
-	if a := s.does(history.Read); a.Type != history.OK || a.Value.Number != history.Some(int64(3)) || a.Value.Section != 4 || a.Value.Token.IsSet() {
+	if a := s.does(history.Read); a.Type != history.OK ||
+		a.Value.Number != history.Some(int64(3)) || a.Value.Section != 4 || a.Value.Token.IsSet() {
 		t.Errorf("read %+v", a)
 	}
 	if a := s.write(4, true); a.Type != history.OK || a.Value.Number != history.Some(int64(4)) {
@@ -110,11 +112,13 @@ func TestSectionPassesItsPointsInOrder(t *testing.T) {
 	}
 	var own []string
 	for _, p := range s.passed {
-		if slices.Contains([]string{workload.BeforeAcquire, workload.BeforeRead, workload.BeforeCheck, workload.BeforeWrite, workload.BeforeRelease}, p) {
+		if slices.Contains([]string{workload.BeforeAcquire,
+			workload.BeforeRead, workload.BeforeCheck, workload.BeforeWrite, workload.BeforeRelease}, p) {
 			own = append(own, p)
 		}
 	}
-	if want := []string{workload.BeforeAcquire, workload.BeforeRead, workload.BeforeCheck, workload.BeforeWrite, workload.BeforeRelease}; !slices.Equal(own, want) {
+	if want := []string{workload.BeforeAcquire, workload.BeforeRead,
+		workload.BeforeCheck, workload.BeforeWrite, workload.BeforeRelease}; !slices.Equal(own, want) {
 		t.Errorf("passed %q, want %q", own, want)
 	}
 }
@@ -156,7 +160,8 @@ func TestAnswersOfTheResource(t *testing.T) {
 	s.store.Way = nil
 	other := resource.Config{Kind: resource.Register, Key: "r", Fence: resource.Strict}
 	other.Read(s.store, resource.Access{Client: "c2", Token: 9, HasToken: true})
-	if a := s.write(5, false); a.Type != history.Fail || a.Value.Highest() != history.Some(int64(9)) || a.Value.Number != history.Some(int64(5)) {
+	if a := s.write(5, false); a.Type != history.Fail ||
+		a.Value.Highest() != history.Some(int64(9)) || a.Value.Number != history.Some(int64(5)) {
 		t.Errorf("refused by the fence: %+v", a)
 	}
 }

@@ -85,7 +85,8 @@ func drawWords(t *rapid.T, now int64, server command.Server) []string {
 		return pick("value", "a", "b", "lock", "7", "-3", "9223372036854775807", "", "07", "NX", "x\x00y")
 	}
 	seconds := func() string {
-		return pick("seconds", "1", "2", "3", "0", "-1", "x", "01", "9223372036854775807", strconv.FormatInt(now+2, 10), strconv.FormatInt(now, 10))
+		return pick("seconds", "1", "2", "3", "0", "-1", "x",
+			"01", "9223372036854775807", strconv.FormatInt(now+2, 10), strconv.FormatInt(now, 10))
 	}
 	ms := func() string {
 		at := func(ms int64) string { return strconv.FormatInt(1000*now+ms, 10) }
@@ -117,7 +118,8 @@ func drawWords(t *rapid.T, now int64, server command.Server) []string {
 	}
 	drawn := []func() []string{
 		func() []string {
-			return with([]string{pick("set", "SET", "set"), key(), value()}, options("NX", "XX", "get", "KEEPTTL", "EX", "PX", "EXAT", "pxat", "PX", "IFEQ", "IFNE", "IFDEQ")...)
+			return with([]string{pick("set", "SET", "set"), key(), value()},
+				options("NX", "XX", "get", "KEEPTTL", "EX", "PX", "EXAT", "pxat", "PX", "IFEQ", "IFNE", "IFDEQ")...)
 		},
 		func() []string { return []string{"SET", "lock", value(), pick("unit", "PX", "PXAT"), ms()} },
 		func() []string {
@@ -265,8 +267,8 @@ func TestTheServersCommandsAreKnown(t *testing.T) {
 
 // everyCommand lists the commands that a random test may throw at a server: none
 // that ends it, waits or changes the connection.
-var everyCommand = strings.Fields(`APPEND BITCOUNT BITFIELD BITFIELD_RO BITOP BITPOS COPY DBSIZE DECR DECRBY DEL DUMP ECHO EVALSHA_RO EVAL_RO EXISTS EXPIRE
-	EXPIREAT EXPIRETIME FCALL_RO FLUSHALL FLUSHDB GEOADD GEODIST GEOHASH GEOPOS GEORADIUS GEORADIUSBYMEMBER
+var everyCommand = strings.Fields(`APPEND BITCOUNT BITFIELD BITFIELD_RO BITOP BITPOS COPY DBSIZE DECR DECRBY DEL DUMP ECHO
+	EVALSHA_RO EVAL_RO EXISTS EXPIRE EXPIREAT EXPIRETIME FCALL_RO FLUSHALL FLUSHDB GEOADD GEODIST GEOHASH GEOPOS GEORADIUS GEORADIUSBYMEMBER
 	GEORADIUSBYMEMBER_RO GEORADIUS_RO GEOSEARCH GEOSEARCHSTORE GET GETBIT GETDEL GETEX GETRANGE GETSET HDEL HEXISTS HEXPIRE
 	HEXPIREAT HEXPIRETIME HGET HGETALL HINCRBY HINCRBYFLOAT HKEYS HLEN HMGET HMSET HPERSIST HPEXPIRE HPEXPIREAT HPEXPIRETIME
 	HPTTL HRANDFIELD HSCAN HSET HSETNX HSTRLEN HTTL HVALS INCR INCRBY INCRBYFLOAT INFO KEYS LASTSAVE LCS LINDEX LINSERT LLEN

@@ -162,7 +162,8 @@ func TestReplayOfWhatWaits(t *testing.T) {
 }
 
 func FuzzReplay(f *testing.F) {
-	for _, seed := range []string{"SET lock", "SETBIT lock 99999999999 1", "SETRANGE lock 9223372036854775807 x", "MSETEX 9 lock", "COPY lock lock DB", "HINCRBY lock f", "PEXPIRE lock 9223372036854775807 GT"} {
+	for _, seed := range []string{"SET lock", "SETBIT lock 99999999999 1", "SETRANGE lock 9223372036854775807 x",
+		"MSETEX 9 lock", "COPY lock lock DB", "HINCRBY lock f", "PEXPIRE lock 9223372036854775807 GT"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(_ *testing.T, line string) {

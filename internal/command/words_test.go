@@ -16,7 +16,8 @@ func TestWords(t *testing.T) {
 		"pttl k": command.TTLOf("k"), "incr k": command.Incr("k"), "set k v": command.Set("k", "v", 0),
 		"set k v nx px 1500": command.SetNX("k", "v", 1500*time.Millisecond), "set k v px 1": command.Set("k", "v", time.Microsecond),
 		"pexpire k -5": command.PExpire("k", -5*time.Millisecond), "wait 2 100": command.Wait(2, 100*time.Millisecond),
-		"rpush k a b": command.RPush("k", "a", "b"), "lrange k 0 -1": {Op: command.LRANGE, Key: "k"}, "watch k l": {Op: command.WATCH, Keys: []string{"k", "l"}},
+		"rpush k a b": command.RPush("k", "a", "b"), "lrange k 0 -1": {Op: command.LRANGE, Key: "k"},
+		"watch k l":           {Op: command.WATCH, Keys: []string{"k", "l"}},
 		"eval|return 1|1|k|a": command.Eval(script, []string{"k"}, "a"),
 	} {
 		cut := " "

@@ -143,9 +143,13 @@ func TestSchemaKnowsTheWords(t *testing.T) {
 	same("class", ready["class"].Enum, prefixed("", program.Classes()...))
 	same("topology", list["to.setup"].Properties["topology"].Enum, []string{program.Independent, program.Replicated, program.Watched})
 	messages := slices.DeleteFunc(slices.Collect(maps.Keys(list)), func(name string) bool { return !strings.Contains(name, ".") })
-	same("messages", messages, slices.Concat(prefixed("to.", program.Hello, program.SetupType, program.AcquireType, program.ReleaseType, program.ExtendType, program.ClocksType, program.Go),
-		prefixed("from.", program.ReadyType, program.SetUp, program.Acquired, program.Released, program.Extended, program.Refused, program.Unknown,
-			program.ClocksType, program.Renewed, program.Lost, program.Point, program.Error)))
+	same("messages", messages, slices.Concat(
+		prefixed("to.", program.Hello, program.SetupType,
+			program.AcquireType, program.ReleaseType, program.ExtendType, program.ClocksType, program.Go),
+		prefixed("from.", program.ReadyType, program.SetUp,
+			program.Acquired, program.Released, program.Extended, program.Refused, program.Unknown,
+			program.ClocksType, program.Renewed, program.Lost, program.Point, program.Error),
+	))
 	var all struct{ AnyOf []property }
 	if err := json.Unmarshal([]byte(docs.LockProtocolSchema), &all); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,8 @@ DONE 1 scenario in 1.7 s
 		want bool
 	}{
 		{output, true},
-		{strings.NewReplacer("305 ms", "1.02 s", "2 holders", "12 holders", "   ", "  ", "004849-42", "114849-7", "/tmp/sim-conform-1", "/var/tmp/x").Replace(output), true},
+		{strings.NewReplacer("305 ms", "1.02 s", "2 holders",
+			"12 holders", "   ", "  ", "004849-42", "114849-7", "/tmp/sim-conform-1", "/var/tmp/x").Replace(output), true},
 		{"gc-pause seed 1 ttl 250ms\n...\nDONE 2 scenario in 3 s\n", true},
 		{"...\nDONE 1 scenario in 3 s\n...\n", true},
 		{"gc-pause seed 1 ttl 250ms\n...\n", true},
@@ -44,7 +45,8 @@ DONE 1 scenario in 1.7 s
 
 func TestCommands(t *testing.T) {
 	t.Parallel()
-	got := docstest.Commands(docstest.Block{Language: "console", Text: "$ sim run a \\\n    --seed 1   # exit code 1: two holders\nx\n  y\n$ sim list\n"})
+	got := docstest.Commands(docstest.Block{Language: "console",
+		Text: "$ sim run a \\\n    --seed 1   # exit code 1: two holders\nx\n  y\n$ sim list\n"})
 	want := []docstest.Command{{Line: "sim run a \\\n    --seed 1", Exit: 1, Output: "x\n  y\n"}, {Line: "sim list"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -37,7 +37,8 @@ var modelCases = []struct {
 	{"register", Options{}, done(0, "write", "1") + done(1, "read", "1"), done(0, "write", "1") + done(1, "read", "nil")},
 	{"cas-register", Options{}, done(0, "write", "1") + done(1, "cas", "[1 2]") + "2 invoke cas [7 8]\n2 info cas [7 8]",
 		done(0, "write", "1") + done(1, "cas", "[1 2]") + done(2, "cas", "[1 3]")},
-	{"counter", Options{}, done(0, "add", "2") + "1 invoke add 5\n1 info add 5\n" + done(2, "read", "7"), done(0, "add", "2") + done(1, "read", "3")},
+	{"counter", Options{}, done(0, "add", "2") + "1 invoke add 5\n1 info add 5\n" + done(2, "read", "7"),
+		done(0, "add", "2") + done(1, "read", "3")},
 	{"mutex", Options{}, done(0, "acquire", "nil") + done(1, "release", "nil"), done(0, "acquire", "nil") + done(1, "acquire", "nil")},
 	{"owner-mutex", Options{}, done(0, "acquire", "nil") + done(0, "release", "nil") + done(1, "lock", "nil"),
 		done(0, "acquire", "nil") + done(1, "release", "nil")},
@@ -53,10 +54,12 @@ var modelCases = []struct {
 		done(0, "acquire", "nil") + done(1, "acquire", "nil") + done(2, "acquire", "nil")},
 	{"append", Options{}, done(0, "append", "1") + done(1, "append", "2") + done(0, "read", "[1 2]"),
 		done(0, "append", "1") + done(1, "append", "2") + done(0, "read", "[2]")},
-	{"stock", Options{Initial: history.Some(3)}, done(0, "sell", "2") + "1 invoke sell 2\n1 fail sell 2", done(0, "sell", "2") + done(1, "sell", "2")},
+	{"stock", Options{Initial: history.Some(3)}, done(0, "sell", "2") + "1 invoke sell 2\n1 fail sell 2",
+		done(0, "sell", "2") + done(1, "sell", "2")},
 	{"jobs", Options{}, done(0, "run", "1") + done(1, "run", "2"), done(0, "run", "1") + done(1, "run", "1")},
 	{"set", Options{}, done(0, "add", "1") + done(1, "add", "2") + done(0, "read", "#{1 2}"), done(0, "add", "1") + done(0, "read", "#{}")},
-	{"kv", Options{}, done(0, "put", `"a"`) + done(1, "append", `"b"`) + done(0, "get", `"ab"`), done(0, "put", `"a"`) + done(0, "get", `"b"`)},
+	{"kv", Options{}, done(0, "put", `"a"`) + done(1, "append", `"b"`) + done(0, "get", `"ab"`),
+		done(0, "put", `"a"`) + done(0, "get", `"b"`)},
 }
 
 func TestModels(t *testing.T) {
@@ -140,7 +143,8 @@ func TestLeasedMutex(t *testing.T) {
 func TestSections(t *testing.T) {
 	step := func(ms int, client string, section int, from int64) []history.Event {
 		r, w := history.Value{Section: section, Number: history.Some(from)}, history.Value{Section: section, Number: history.Some(from + 1)}
-		return []history.Event{event(ms, client, history.Invoke, history.Read, history.Value{Section: section}), event(ms+1, client, history.OK, history.Read, r),
+		return []history.Event{event(ms, client, history.Invoke, history.Read, history.Value{Section: section}),
+			event(ms+1, client, history.OK, history.Read, r),
 			event(ms+2, client, history.Invoke, history.Write, w), event(ms+3, client, history.OK, history.Write, w)}
 	}
 	good := jsonl(t, history.Header{Initial: history.Some(4)}, append(step(0, "c1", 1, 4), step(10, "c2", 1, 5)...)...)
@@ -159,7 +163,8 @@ func TestSections(t *testing.T) {
 func TestOptions(t *testing.T) {
 	text := lines(done(0, "read", "1"))
 	var oe *OptionError
-	for _, o := range []Options{{}, {Model: "chess"}, {Model: "semaphore"}, {Model: "reentrant-mutex", Reentrancy: -1}, {Model: "register", Format: "xml"}} {
+	for _, o := range []Options{{}, {Model: "chess"}, {Model: "semaphore"},
+		{Model: "reentrant-mutex", Reentrancy: -1}, {Model: "register", Format: "xml"}} {
 		if _, err := Check(context.Background(), strings.NewReader(text), o); !errors.As(err, &oe) {
 			t.Errorf("%+v: %v, want an option error", o, err)
 		}
@@ -213,7 +218,8 @@ func FuzzCheck(f *testing.F) {
 		f.Add(byte(i), []byte(lines(c.bad)))
 	}
 	f.Add(byte(0), []byte("INFO  jepsen.util - 0\t:invoke\t:cas\t[1 2]\n"))
-	f.Add(byte(3), []byte(`{"format":"redlock-sim-history","version":1,"seed":0}`+"\n"+`{"index":0,"type":"invoke","time":5,"process":"c1","f":"acquire"}`+"\n"))
+	f.Add(byte(3), []byte(`{"format":"redlock-sim-history","version":1,"seed":0}`+
+		"\n"+`{"index":0,"type":"invoke","time":5,"process":"c1","f":"acquire"}`+"\n"))
 	f.Fuzz(func(t *testing.T, model byte, text []byte) {
 		m := Models()[int(model)%len(Models())]
 		o := Options{Model: m, Permits: 2, MaxEvents: 100, Timeout: 200 * time.Millisecond, Memory: 1 << 24}
@@ -233,7 +239,8 @@ func million(n int) []byte {
 	}
 	index := 0
 	write := func(process string, typ history.Type, f history.F, v history.Value) {
-		if err := w.WriteEvent(&history.Event{Index: int32(index), Time: time.Duration(index) * 1000, Process: process, Type: typ, F: f, Value: v}); err != nil {
+		if err := w.WriteEvent(&history.Event{Index: int32(index),
+			Time: time.Duration(index) * 1000, Process: process, Type: typ, F: f, Value: v}); err != nil {
 			panic(err)
 		}
 		index++
@@ -242,7 +249,8 @@ func million(n int) []byte {
 		c := fmt.Sprintf("c%d", i%10)
 		write(c, history.Invoke, history.Read, history.Value{Section: i + 1, Key: "counter"})
 		write(c, history.OK, history.Read, history.Value{Section: i + 1, Key: "counter", Number: history.Some(int64(i))})
-		write(c, history.Invoke, history.Write, history.Value{Section: i + 1, Key: "counter", Number: history.Some(int64(i + 1)), Token: history.Some(int64(i))})
+		write(c, history.Invoke, history.Write,
+			history.Value{Section: i + 1, Key: "counter", Number: history.Some(int64(i + 1)), Token: history.Some(int64(i))})
 		write(c, history.OK, history.Write, history.Value{Section: i + 1, Key: "counter", Number: history.Some(int64(i + 1))})
 	}
 	return b.Bytes()

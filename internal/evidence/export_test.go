@@ -35,7 +35,8 @@ func TestExportedHistoriesJudgeTheSame(t *testing.T) {
 	if err := edn.Write(&b, h); err != nil {
 		t.Fatal(err)
 	}
-	for model, want := range map[string]checker.Verdict{"owner-mutex": checker.Violated, "leased-mutex": checker.Holds, "fenced-mutex": checker.Violated} {
+	for model, want := range map[string]checker.Verdict{"owner-mutex": checker.Violated,
+		"leased-mutex": checker.Holds, "fenced-mutex": checker.Violated} {
 		for name, s := range map[string]string{"jsonl": text, "edn": b.String()} {
 			r, err := Check(context.Background(), strings.NewReader(s), Options{Model: model})
 			if err != nil || r.Verdict != want || string(r.Format) != name {

@@ -22,10 +22,11 @@ func TestNotUnderstood(t *testing.T) {
 	for name, c := range map[string]struct{ model, text, why string }{
 		"an operation of another kind": {"register", lines("0 invoke delete nil\n0 ok delete nil\n" + done(0, "read", "3")), "knows no delete"},
 		"two lists at once":            {"append", lines(done(0, "txn", "3") + done(0, "read", "[3]")), "knows no txn"},
-		"a theft of the lock":          {"mutex", lines(done(0, "acquire", "nil") + done(1, "steal", "nil") + done(1, "acquire", "nil")), "knows no steal"},
-		"no beginning":                 {"register", lines("0 ok write 3\n" + done(0, "read", "4")), "line 1 completes"},
-		"a completion twice":           {"register", lines(done(0, "write", "3") + "0 ok write 4\n" + done(0, "read", "5")), "line 3 completes"},
-		"leases without times":         {"leased-mutex", leased, "no times"},
+		"a theft of the lock": {"mutex",
+			lines(done(0, "acquire", "nil") + done(1, "steal", "nil") + done(1, "acquire", "nil")), "knows no steal"},
+		"no beginning":         {"register", lines("0 ok write 3\n" + done(0, "read", "4")), "line 1 completes"},
+		"a completion twice":   {"register", lines(done(0, "write", "3") + "0 ok write 4\n" + done(0, "read", "5")), "line 3 completes"},
+		"leases without times": {"leased-mutex", leased, "no times"},
 		"owners that cannot be told": {"owner-mutex", lines("0 invoke acquire nil\n0 info acquire nil\n" + done(1, "release", `{:owner "x"}`)),
 			"cannot be told"},
 	} {
@@ -37,9 +38,11 @@ func TestNotUnderstood(t *testing.T) {
 	// What a model may pass over: the lock of a resource, the resource of a lock.
 	for model, text := range map[string]string{
 		"register": done(0, "acquire", "nil") + done(0, "write", "1") + done(0, "extend", "nil") + done(0, "read", "1"),
-		"mutex":    done(0, "acquire", "nil") + done(0, "append", "1") + done(0, "txn", "2") + done(0, "release", "nil") + done(1, "acquire", "nil"),
+		"mutex": done(0, "acquire", "nil") + done(0, "append", "1") +
+			done(0, "txn", "2") + done(0, "release", "nil") + done(1, "acquire", "nil"),
 	} {
-		if r, err := Check(context.Background(), strings.NewReader(lines(text)), Options{Model: model}); err != nil || r.Verdict != checker.Holds {
+		if r, err := Check(context.Background(), strings.NewReader(lines(text)), Options{Model: model}); err != nil ||
+			r.Verdict != checker.Holds {
 			t.Errorf("%s: %+v, %v; want holds", model, r, err)
 		}
 	}
@@ -58,7 +61,8 @@ func TestOutOfRange(t *testing.T) {
 // section.
 func TestNil(t *testing.T) {
 	section := []history.Event{
-		event(0, "c1", history.Invoke, history.Read, history.Value{Section: 1}), event(1, "c1", history.OK, history.Read, history.Value{Section: 1}),
+		event(0, "c1", history.Invoke, history.Read, history.Value{Section: 1}),
+		event(1, "c1", history.OK, history.Read, history.Value{Section: 1}),
 		event(2, "c1", history.Invoke, history.Write, history.Value{Section: 1, Number: history.Some(5)}),
 		event(3, "c1", history.OK, history.Write, history.Value{Section: 1, Number: history.Some(5)}),
 	}
@@ -69,11 +73,14 @@ func TestNil(t *testing.T) {
 		o    Options
 		want checker.Verdict
 	}{
-		"a section that found nothing, the header says what was there": {jsonl(t, history.Header{Initial: history.Some(4)}, section...), Options{Model: "counter"}, checker.Holds},
-		"a section that found nothing, nobody says":                    {jsonl(t, history.Header{}, section...), Options{Model: "counter"}, checker.Holds},
-		"a cas from nil, which is 0":                                   {cas, zero, checker.Holds},
-		"a cas from nil":                                               {cas, Options{Model: "register"}, checker.Holds},
-		"a cas from nil, though it was 1":                              {cas, Options{Model: "register", Initial: history.Some(1), NilRead: history.Some(0)}, checker.Violated},
+		"a section that found nothing, the header says what was there": {jsonl(t, history.Header{Initial: history.Some(4)}, section...),
+			Options{Model: "counter"}, checker.Holds},
+		"a section that found nothing, nobody says": {jsonl(t, history.Header{}, section...),
+			Options{Model: "counter"}, checker.Holds},
+		"a cas from nil, which is 0": {cas, zero, checker.Holds},
+		"a cas from nil":             {cas, Options{Model: "register"}, checker.Holds},
+		"a cas from nil, though it was 1": {cas,
+			Options{Model: "register", Initial: history.Some(1), NilRead: history.Some(0)}, checker.Violated},
 	} {
 		if r, err := Check(context.Background(), strings.NewReader(c.text), c.o); err != nil || r.Verdict != c.want {
 			t.Errorf("%s: %+v, %v; want %v", name, r, err, c.want)
@@ -218,7 +225,8 @@ func actSections(r *rand.Rand, model string, value int64) (events []history.Even
 	}
 	for c := range run {
 		if x := &run[c]; x.stage == 3 {
-			h.Ops = append(h.Ops, linear.Op{Kind: linear.CAS, A: x.read, B: x.read + step, Call: int64(x.call), Return: linear.Never, Process: int32(c)})
+			h.Ops = append(h.Ops, linear.Op{Kind: linear.CAS, A: x.read,
+				B: x.read + step, Call: int64(x.call), Return: linear.Never, Process: int32(c)})
 		}
 	}
 	return events, h

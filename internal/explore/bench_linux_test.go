@@ -143,7 +143,8 @@ func BenchmarkExhaust(b *testing.B) {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 			m := measured(b)
 			for b.Loop() {
-				out, err := Exhaust{Scenario: s, Variant: scenario.DefaultVariant, Properties: []checker.Property{checker.ExclusiveLease}, Workers: workers}.Run(context.Background())
+				out, err := Exhaust{Scenario: s, Variant: scenario.DefaultVariant,
+					Properties: []checker.Property{checker.ExclusiveLease}, Workers: workers}.Run(context.Background())
 				if err != nil || !out.All {
 					b.Fatal(out.All, err)
 				}

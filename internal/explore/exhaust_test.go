@@ -60,20 +60,33 @@ func TestReductionLosesNothing(t *testing.T) {
 	}{
 		{"one node", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, retry: {attempts: 1}}\n", 0},
 		{"one node, a late message", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\n", 1},
-		{"a pause", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 2}}\nfaults:\n  - on: {client: c1, point: before-write}\n    pause: {client: c1, for: 200ms}\n", 0},
-		{"a cut", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n  - on: {point: before-write}\n    cut: {client: c1, for: 200ms}\n", 0},
+		{"a pause", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 2}}\n" +
+			"faults:\n  - on: {client: c1, point: before-write}\n    pause: {client: c1, for: 200ms}\n", 0},
+		{"a cut", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\n" +
+			"faults:\n  - on: {point: before-write}\n    cut: {client: c1, for: 200ms}\n", 0},
 		{"without a lock", "nodes: {count: 1}\nlock: {algorithm: set-without-nx}\n", 0},
-		{"two nodes", "nodes: {count: 2}\nlock: {algorithm: redlock, retry: {attempts: 1}, switches: {clean_up: false}}\nfaults:\n  - at: 0s\n    kill: {resource: true, for: 1s}\n", 0},
+		{"two nodes", "nodes: {count: 2}\nlock: {algorithm: redlock, retry: {attempts: 1}, switches: {clean_up: false}}\n" +
+			"faults:\n  - at: 0s\n    kill: {resource: true, for: 1s}\n", 0},
 		{"an early majority", "nodes: {count: 1}\nlock: {algorithm: redlock, fan_out: first-majority, retry: {attempts: 1}}\n", 0},
-		{"a killed node", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 2}}\nfaults:\n  - on: {client: c1, point: before-write}\n    kill: {node: A, keep: nothing, for: 5ms}\n", 0},
+		{"a killed node", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 2}}\n" +
+			"faults:\n  - on: {client: c1, point: before-write}\n    kill: {node: A, keep: nothing, for: 5ms}\n", 0},
 		{"a replica", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-px, retry: {attempts: 1}}\n", 0},
-		{"a failover", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}, switches: {clean_up: false}}\nfaults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 1},
-		{"a failover, replication held", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n  - at: 0s\n    hold: {replica: B}\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 0},
-		{"an awaited replica", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-wait, retry: {attempts: 1}}\nworkload: {clients: 2, start: together}\n", 0},
-		{"sentinels", "nodes: {count: 2, topology: sentinel}\nlock: {algorithm: set-nx-px, retry: {attempts: 2, delay: 3s, jitter: 0s}}\nfaults:\n  - on: {client: c1, point: acquired}\n    kill: {node: A}\n", 0},
-		{"sentinels, a late message", "nodes: {count: 2, topology: sentinel}\nlock: {algorithm: set-nx-px, ttl: 5s, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: before-write}\n    cut: {groups: [[A, c1], [B, s1, s2, s3]], for: 3s}\n", 1},
-		{"held messages", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    hold: {client: c1, resource: true, direction: requests, for: 200ms}\n", 0},
-		{"a stalled connection", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 100ms, retry: {attempts: 2}}\nfaults:\n  - on: {client: c1, point: before-release}\n    stall: {client: c1, for: 200ms}\n", 0},
+		{"a failover", "nodes: {count: 2, topology: replicated}\n" +
+			"lock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}, switches: {clean_up: false}}\n" +
+			"faults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 1},
+		{"a failover, replication held", "nodes: {count: 2, topology: replicated}\n" +
+			"lock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\n" +
+			"faults:\n  - at: 0s\n    hold: {replica: B}\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 0},
+		{"an awaited replica", "nodes: {count: 2, topology: replicated}\n" +
+			"lock: {algorithm: set-nx-wait, retry: {attempts: 1}}\nworkload: {clients: 2, start: together}\n", 0},
+		{"sentinels", "nodes: {count: 2, topology: sentinel}\nlock: {algorithm: set-nx-px, retry: {attempts: 2, delay: 3s, jitter: 0s}}\n" +
+			"faults:\n  - on: {client: c1, point: acquired}\n    kill: {node: A}\n", 0},
+		{"sentinels, a late message", "nodes: {count: 2, topology: sentinel}\nlock: {algorithm: set-nx-px, ttl: 5s, retry: {attempts: 1}}\n" +
+			"faults:\n  - on: {client: c1, point: before-write}\n    cut: {groups: [[A, c1], [B, s1, s2, s3]], for: 3s}\n", 1},
+		{"held messages", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 100ms, retry: {attempts: 1}}\nfaults:\n" +
+			"  - on: {client: c1, point: acquired}\n    hold: {client: c1, resource: true, direction: requests, for: 200ms}\n", 0},
+		{"a stalled connection", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 100ms, retry: {attempts: 2}}\n" +
+			"faults:\n  - on: {client: c1, point: before-release}\n    stall: {client: c1, for: 200ms}\n", 0},
 	} {
 		text := common + test.text
 		if !strings.Contains(text, "workload:") {
@@ -112,7 +125,8 @@ func TestReductionLosesNothing(t *testing.T) {
 // messages alone are found, and a correct lock is proved within the bounds.
 func TestExhaustFindsAndProves(t *testing.T) {
 	const three = "name: small\nnodes: {count: 3}\nworkload: {clients: 2, start: together}\n"
-	const sentinels = "name: small\nnodes: {count: 3, topology: sentinel}\nlock: {algorithm: set-nx-px, ttl: 20s, node_timeout: 1s, retry: {attempts: 20, delay: 500ms, jitter: 0s}}\n" +
+	const sentinels = "name: small\nnodes: {count: 3, topology: sentinel}\n" +
+		"lock: {algorithm: set-nx-px, ttl: 20s, node_timeout: 1s, retry: {attempts: 20, delay: 500ms, jitter: 0s}}\n" +
 		"workload: {kind: increment, clients: 2, sections: 1, think: 8s}\n"
 	// A clean-up is late: it comes after the grant of the next attempt.
 	const stalled = `name: small
@@ -131,13 +145,19 @@ faults:
 	}{
 		{"one value per client, a stall", fmt.Sprintf(stalled, "per-client"), 0, true},
 		{"one value per attempt, a stall", fmt.Sprintf(stalled, "per-attempt"), 0, false},
-		{"a plain delete", three + "lock: {algorithm: redlock, retry: {attempts: 2, delay: 0s, jitter: 0s}, switches: {release: delete}}\n", 0, true},
+		{"a plain delete", three + "lock: {algorithm: redlock, retry: {attempts: 2, delay: 0s, jitter: 0s}, switches: {release: delete}}\n",
+			0, true},
 		{"correct", three + "lock: {algorithm: redlock, retry: {attempts: 2, delay: 0s, jitter: 0s}}\n", 0, false},
-		{"a failover", "name: small\nnodes: {count: 2, topology: replicated}\nworkload: {clients: 2}\nlock: {algorithm: set-nx-px, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 2, true},
-		{"a failover, replicas awaited", "name: small\nnodes: {count: 3, topology: replicated}\nworkload: {clients: 2}\nlock: {algorithm: set-nx-wait, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 0, false},
+		{"a failover", "name: small\nnodes: {count: 2, topology: replicated}\nworkload: {clients: 2}\n" +
+			"lock: {algorithm: set-nx-px, retry: {attempts: 1}}\nfaults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 2, true},
+		{"a failover, replicas awaited", "name: small\nnodes: {count: 3, topology: replicated}\nworkload: {clients: 2}\n" +
+			"lock: {algorithm: set-nx-wait, retry: {attempts: 1}}\n" +
+			"faults:\n  - on: {client: c1, point: acquired}\n    promote: {node: B}\n", 0, false},
 		{"sentinels, a primary that dies alone", sentinels + "faults:\n  - on: {client: c1, point: acquired}\n    kill: {node: A}\n", 0, false},
-		{"sentinels, a primary cut off from its replicas", sentinels + "faults:\n  - at: 0s\n    cut: {groups: [[A], [B, C]]}\n  - on: {client: c1, point: acquired}\n    kill: {node: A}\n", 0, true},
-		{"correct, a late message", "name: small\nnodes: {count: 1}\nworkload: {clients: 2, start: together}\nlock: {algorithm: redlock, ttl: 100ms, retry: {attempts: 1}}\n", 1, false},
+		{"sentinels, a primary cut off from its replicas", sentinels + "faults:\n" +
+			"  - at: 0s\n    cut: {groups: [[A], [B, C]]}\n  - on: {client: c1, point: acquired}\n    kill: {node: A}\n", 0, true},
+		{"correct, a late message", "name: small\nnodes: {count: 1}\n" +
+			"workload: {clients: 2, start: together}\nlock: {algorithm: redlock, ttl: 100ms, retry: {attempts: 1}}\n", 1, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			out := exhaust(t, Exhaust{Late: test.late, Most: 200_000, Properties: []checker.Property{checker.ExclusiveLease}}, test.text)

@@ -66,14 +66,18 @@ func TestSearchFindsMistakes(t *testing.T) {
 		found      bool
 	}{
 		{"an unfenced write", "", []string{"pause"}, checker.NoLateEffect, true},
-		{"trusted elapsed time", "lock: {algorithm: redlock, ttl: 500ms, switches: {recheck_elapsed: false}}\n", []string{"pause"}, checker.ExclusiveLease, true},
-		{"a quorum of the reachable", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", []string{"cut"}, checker.ExclusiveLease, true},
-		{"a plain delete", "lock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\n", []string{"pause"}, checker.ExclusiveLease, true},
+		{"trusted elapsed time", "lock: {algorithm: redlock, ttl: 500ms, switches: {recheck_elapsed: false}}\n",
+			[]string{"pause"}, checker.ExclusiveLease, true},
+		{"a quorum of the reachable", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n",
+			[]string{"cut"}, checker.ExclusiveLease, true},
+		{"a plain delete", "lock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\n",
+			[]string{"pause"}, checker.ExclusiveLease, true},
 		{"clocks that jump", "", []string{"clock"}, checker.ExclusiveLease, true},
 		{"nodes that forget", "", []string{"kill", "cut"}, checker.ExclusiveLease, true},
 		{"pauses alone", "", []string{"pause"}, checker.ExclusiveLease, false},
 		{"delays alone", "", []string{"latency", "hold", "stall", "cut"}, checker.ExclusiveLease, false},
-		{"a fenced resource", "fencing: {tokens: quorum-counter}\n", []string{"pause", "latency", "hold", "cut"}, checker.LinearizableResource, false},
+		{"a fenced resource", "fencing: {tokens: quorum-counter}\n",
+			[]string{"pause", "latency", "hold", "cut"}, checker.LinearizableResource, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			text := "name: test\nworkload: {clients: 3, sections: 2, start: together}\n"
@@ -194,8 +198,8 @@ func TestDrawnIsValid(t *testing.T) {
 			t.Fatal(err)
 		}
 		own := setup.Faults.List
-		drawn := 0
-		for seed := range uint64(suite.Amount(t, 300, 60)) {
+		drawn, seeds := 0, suite.Amount(t, 300, 60)
+		for seed := range uint64(seeds) {
 			s := d.follow(Lineage{seed})
 			for n := range uint64(4) {
 				setup.Faults.List = slices.Concat(own, s.faults)
@@ -210,7 +214,7 @@ func TestDrawnIsValid(t *testing.T) {
 				s = d.mutated(s, seed<<8+n)
 			}
 		}
-		if drawn < 300*4*2 {
+		if drawn < seeds*4*2 {
 			t.Errorf("%s: %d faults drawn", name, drawn)
 		}
 	}

@@ -61,7 +61,8 @@ func TestJudgedBrieflyIsJudged(t *testing.T) {
 // the test; also when it is continued.
 func TestSearchCountsJudged(t *testing.T) {
 	// c2 comes only after c1 has given the lock back, unless c1 is held up.
-	s := Search{Scenario: parse(t, "name: test\nlock: {algorithm: redlock, retry: {attempts: 1}}\n"), Seeds: 300, Variant: scenario.DefaultVariant, Properties: claims}
+	s := Search{Scenario: parse(t, "name: test\nlock: {algorithm: redlock, retry: {attempts: 1}}\n"),
+		Seeds: 300, Variant: scenario.DefaultVariant, Properties: claims}
 	r := search(t, s)
 	for _, p := range claims {
 		runs, drawn := r.JudgedOn(string(p))

@@ -19,7 +19,8 @@ import (
 // made is a run of which everything is drawn.
 func made(r *rand.Rand, first, run uint64) result {
 	seed := first + run
-	out := result{run: run, seed: seed, lineage: Lineage{seed}, behaviour: mix(r.Uint64N(500), fnvOffset), judged: "exclusive-lease + owner-release"}
+	out := result{run: run, seed: seed, lineage: Lineage{seed},
+		behaviour: mix(r.Uint64N(500), fnvOffset), judged: "exclusive-lease + owner-release"}
 	if r.IntN(3) == 0 {
 		out.lineage = Lineage{r.Uint64(), seed}
 	}
@@ -31,7 +32,8 @@ func made(r *rand.Rand, first, run uint64) result {
 	case 2:
 		out.class, out.slow = "deadlock-free", true
 	case 3, 4, 5:
-		out.class, out.property, out.again = []string{"exclusive-lease", "exclusive-lease + owner-release", "owner-release"}[r.IntN(3)], "exclusive-lease", r.IntN(10)
+		out.class, out.property, out.again = []string{"exclusive-lease", "exclusive-lease + owner-release", "owner-release"}[r.IntN(3)],
+			"exclusive-lease", r.IntN(10)
 	}
 	out.waypoints = r.UintN(1 << len(Waypoints()))
 	return out
@@ -130,7 +132,8 @@ func TestPartsWithHoles(t *testing.T) {
 // TestSearchesMerge: searches without guidance of some of the seeds each find what one finds of all, and
 // say so in the same words.
 func TestSearchesMerge(t *testing.T) {
-	s := Search{Scenario: parse(t, head), Variant: scenario.DefaultVariant, Properties: claims, First: 40, Seeds: 500, Workers: 2, Unguided: true}
+	s := Search{Scenario: parse(t, head), Variant: scenario.DefaultVariant,
+		Properties: claims, First: 40, Seeds: 500, Workers: 2, Unguided: true}
 	whole, err := s.RunPart(context.Background())
 	if err != nil || len(whole.Found) == 0 {
 		t.Fatalf("%v, %d found", err, len(whole.Found))
@@ -228,7 +231,8 @@ func TestDamagedParts(t *testing.T) {
 			t.Errorf("%s: %+v was believed", name, p)
 		}
 	}
-	for _, text := range []string{`{"level":64}`, `{"level":1,"hashes":[1]}`, `{"level":-1}`, `[]`, `{"hashes":[` + strings.Repeat("1,", sampleSize) + `1]}`} {
+	for _, text := range []string{`{"level":64}`, `{"level":1,"hashes":[1]}`,
+		`{"level":-1}`, `[]`, `{"hashes":[` + strings.Repeat("1,", sampleSize) + `1]}`} {
 		var d distinct
 		if json.Unmarshal([]byte(text), &d) == nil {
 			t.Errorf("%.40s was believed", text)

@@ -51,7 +51,8 @@ func TestRealSearchProvesAndShrinks(t *testing.T) {
 	}
 	interrupted, stop := context.WithCancel(context.Background())
 	stop()
-	if left, err := s.ShrinkReal(interrupted, r.Found); err != nil || len(left) != 1 || left[0].Failed == nil || len(left[0].Setup.Faults.List) != left[0].From {
+	if left, err := s.ShrinkReal(interrupted, r.Found); err != nil ||
+		len(left) != 1 || left[0].Failed == nil || len(left[0].Setup.Faults.List) != left[0].From {
 		t.Errorf("interrupted: %+v, %v: want what was found, as it was found", left, err)
 	}
 	// The schedule was run as it was written: the lock without the mistake survives it.
@@ -87,7 +88,8 @@ func TestSlowRunsAreNotJudged(t *testing.T) {
 		{"now and then", func(n int64) bool { return n%20 == 0 }, false},
 		{"always", func(int64) bool { return true }, true},
 	} {
-		s := real(t, "name: x\ngrant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms}\n"+clientsOfTargets, checker.DeadlockFree, "pause", "cut", "hold")
+		s := real(t, "name: x\ngrant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms}\n"+clientsOfTargets,
+			checker.DeadlockFree, "pause", "cut", "hold")
 		s.Seeds, s.Workers = 1_000, 1
 		s.Place = func() Place { return &hurried{slow: test.slow} }
 		r, err := s.Run(context.Background())
@@ -126,7 +128,8 @@ func TestRunsThatFailTellNothing(t *testing.T) {
 		t.Errorf("%d of %d runs failed (%s): %v", r.Failed, r.Runs, r.Failure, err)
 	}
 	fails = func(int64) bool { return true }
-	if _, err = s.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "20 runs failed one after the other, the last: no more ports") {
+	if _, err = s.Run(context.Background()); err == nil ||
+		!strings.Contains(err.Error(), "20 runs failed one after the other, the last: no more ports") {
 		t.Error(err)
 	}
 }
@@ -152,7 +155,8 @@ func TestWaypoints(t *testing.T) {
 		}
 		quiet := s
 		quiet.Kinds, quiet.Seeds, quiet.Unguided = []string{"slow-close"}, 50, true
-		if r, err = quiet.Run(context.Background()); err != nil || slices.ContainsFunc(r.Waypoints, func(w Class) bool { return w.Name == name && name != Waypoints()[lateRelease] }) {
+		isPassed := func(w Class) bool { return w.Name == name && name != Waypoints()[lateRelease] }
+		if r, err = quiet.Run(context.Background()); err != nil || slices.ContainsFunc(r.Waypoints, isPassed) {
 			t.Errorf("%s without a reason: %+v, %v", name, r.Waypoints, err)
 		}
 	}

@@ -27,27 +27,39 @@ const clientsOfTargets = "workload: {clients: 3, sections: 2, start: together}\n
 var switchTargets = []target{
 	{"reachable quorum", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", []string{"cut", "kill", "pause"},
 		checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
-	{"trusted elapsed time", "lock: {algorithm: redlock, ttl: 500ms, switches: {recheck_elapsed: false}}\n", []string{"pause", "hold", "latency"},
+	{"trusted elapsed time", "lock: {algorithm: redlock, ttl: 500ms, switches: {recheck_elapsed: false}}\n",
+		[]string{"pause", "hold", "latency"},
 		checker.ExclusiveLease, lock.Mistakes{TrustElapsed: true}},
 	{"plain delete", "lock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\n", []string{"pause", "hold", "latency"},
 		checker.ExclusiveLease, lock.Mistakes{PlainDelete: true}},
-	{"renewal sets absent keys", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {extend: set-if-absent}}\nworkload: {clients: 2, sections: 1, think: 250ms, check_before_write: true}\n",
+	{"renewal sets absent keys", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {extend: set-if-absent}}\n" +
+		"workload: {clients: 2, sections: 1, think: 250ms, check_before_write: true}\n",
 		[]string{"pause"}, checker.LinearizableResource, lock.Mistakes{ExtendAbsent: true}},
-	{"renewal goes on", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {stop_renewal: false}}\n", []string{"pause", "hold", "cut"},
+	{"renewal goes on", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {stop_renewal: false}}\n",
+		[]string{"pause", "hold", "cut"},
 		checker.NoOrphanLock, lock.Mistakes{KeepRenewing: true}},
-	{"errors raised", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {node_error: raises}}\n", []string{"pause", "cut", "kill"},
+	{"errors raised", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {node_error: raises}}\n",
+		[]string{"pause", "cut", "kill"},
 		checker.MinorityTolerant, lock.Mistakes{RaiseOnError: true}},
-	{"one value per client", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 1s, retry: {delay: 2ms, jitter: 20ms}, switches: {value: per-client}}\nworkload: {clients: 2, sections: 6, think: 60ms, start: together}\n",
+	{"one value per client", "nodes: {count: 1}\n" +
+		"lock: {algorithm: redlock, ttl: 1s, retry: {delay: 2ms, jitter: 20ms}, switches: {value: per-client}}\n" +
+		"workload: {clients: 2, sections: 6, think: 60ms, start: together}\n",
 		[]string{"stall"}, checker.ExclusiveLease, lock.Mistakes{SameValue: true}},
-	{"one value per client, five nodes", "lock: {algorithm: redlock, ttl: 500ms, switches: {value: per-client}}\n" + slowSections, []string{"stall", "latency"},
+	{"one value per client, five nodes", "lock: {algorithm: redlock, ttl: 500ms, switches: {value: per-client}}\n" + slowSections,
+		[]string{"stall", "latency"},
 		checker.ExclusiveLease, lock.Mistakes{SameValue: true}},
-	{"an extension that counts anyhow", "nodes: {count: 3}\nlock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_needs_quorum: false}}\n" + "workload: {clients: 3, sections: 2, start: together, think: 1s}\n",
+	{"an extension that counts anyhow", "nodes: {count: 3}\n" +
+		"lock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_needs_quorum: false}}\n" +
+		"workload: {clients: 3, sections: 2, start: together, think: 1s}\n",
 		[]string{"cut", "reset", "hold"}, checker.ExclusiveLease, lock.Mistakes{ExtendAnyhow: true}},
-	{"a token before the lock", "lock: {algorithm: redlock, ttl: 500ms, switches: {token_after_grant: false}}\nfencing: {tokens: consensus}\n", []string{"pause", "hold", "latency"},
+	{"a token before the lock", "lock: {algorithm: redlock, ttl: 500ms, switches: {token_after_grant: false}}\n" +
+		"fencing: {tokens: consensus}\n", []string{"pause", "hold", "latency"},
 		checker.OrderedTokens, lock.Mistakes{TokenFirst: true}},
-	{"replicas not counted", "nodes: {count: 2, topology: replicated}\nlock: {algorithm: set-nx-wait, ttl: 500ms, switches: {check_wait: false}}\n" + slowSections, []string{"promote", "hold", "cut", "kill"},
+	{"replicas not counted", "nodes: {count: 2, topology: replicated}\n" +
+		"lock: {algorithm: set-nx-wait, ttl: 500ms, switches: {check_wait: false}}\n" + slowSections, []string{"promote", "hold", "cut", "kill"},
 		checker.ExclusiveLease, lock.Mistakes{IgnoreWait: true}},
-	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n", []string{"pause", "cut", "hold"},
+	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n",
+		[]string{"pause", "cut", "hold"},
 		checker.DeadlockFree, lock.Mistakes{NoCleanup: true}},
 }
 
@@ -58,14 +70,22 @@ var faultTargets = []target{
 	{"stall", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"stall"}, checker.NoLateEffect, lock.Mistakes{}},
 	{"latency", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"latency"}, checker.NoLateEffect, lock.Mistakes{}},
 	{"bandwidth", "lock: {algorithm: redlock, ttl: 500ms}\n", []string{"bandwidth"}, checker.NoLateEffect, lock.Mistakes{}},
-	{"clock", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 500ms}\n" + slowSections, []string{"clock"}, checker.ExclusiveLease, lock.Mistakes{}},
-	{"kill", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 500ms}\n" + slowSections, []string{"kill"}, checker.ExclusiveLease, lock.Mistakes{}},
-	{"promote", "nodes: {count: 3, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 500ms}\n" + slowSections, []string{"promote", "latency"}, checker.ExclusiveLease, lock.Mistakes{}},
-	{"cut", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", []string{"cut"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
-	{"reset", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", []string{"reset"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
-	{"clocks of clients", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 500ms, clock: wall}\n" + slowSections, []string{"clock"}, checker.ExclusiveLease, lock.Mistakes{}},
-	{"killed clients", "nodes: {count: 1}\nlock: {algorithm: setnx-del}\n" + slowSections, []string{"kill"}, checker.DeadlockFree, lock.Mistakes{}},
-	{"limit-data", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", []string{"limit-data"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
+	{"clock", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 500ms}\n" + slowSections,
+		[]string{"clock"}, checker.ExclusiveLease, lock.Mistakes{}},
+	{"kill", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 500ms}\n" + slowSections,
+		[]string{"kill"}, checker.ExclusiveLease, lock.Mistakes{}},
+	{"promote", "nodes: {count: 3, topology: replicated}\nlock: {algorithm: set-nx-px, ttl: 500ms}\n" + slowSections,
+		[]string{"promote", "latency"}, checker.ExclusiveLease, lock.Mistakes{}},
+	{"cut", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n",
+		[]string{"cut"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
+	{"reset", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n",
+		[]string{"reset"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
+	{"clocks of clients", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 500ms, clock: wall}\n" + slowSections,
+		[]string{"clock"}, checker.ExclusiveLease, lock.Mistakes{}},
+	{"killed clients", "nodes: {count: 1}\nlock: {algorithm: setnx-del}\n" + slowSections,
+		[]string{"kill"}, checker.DeadlockFree, lock.Mistakes{}},
+	{"limit-data", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n",
+		[]string{"limit-data"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
 }
 
 // byMessages are the kinds that strike one message.
@@ -76,19 +96,26 @@ var byMessages = nemesis.MessageKinds()
 var messageTargets = []target{
 	{"reachable quorum", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n", byMessages,
 		checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
-	{"trusted elapsed time", "nodes: {count: 3}\nlock: {algorithm: redlock, ttl: 300ms, node_timeout: 250ms, switches: {recheck_elapsed: false}}\n", byMessages,
+	{"trusted elapsed time", "nodes: {count: 3}\n" +
+		"lock: {algorithm: redlock, ttl: 300ms, node_timeout: 250ms, switches: {recheck_elapsed: false}}\n", byMessages,
 		checker.ExclusiveLease, lock.Mistakes{TrustElapsed: true}},
 	{"plain delete", "lock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\n", byMessages,
 		checker.ExclusiveLease, lock.Mistakes{PlainDelete: true}},
 	{"renewal goes on", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {stop_renewal: false}}\n", byMessages,
 		checker.NoOrphanLock, lock.Mistakes{KeepRenewing: true}},
-	{"errors raised", "nodes: {count: 3}\ngrant_within: 200ms\nlock: {algorithm: redlock, ttl: 1s, node_timeout: 100ms, switches: {node_error: raises}}\n", byMessages,
+	{"errors raised", "nodes: {count: 3}\ngrant_within: 200ms\n" +
+		"lock: {algorithm: redlock, ttl: 1s, node_timeout: 100ms, switches: {node_error: raises}}\n", byMessages,
 		checker.MinorityTolerant, lock.Mistakes{RaiseOnError: true}},
-	{"one value per client", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 1s, retry: {delay: 2ms, jitter: 20ms}, switches: {value: per-client}}\nworkload: {clients: 2, sections: 6, think: 60ms, start: together}\n",
+	{"one value per client", "nodes: {count: 1}\n" +
+		"lock: {algorithm: redlock, ttl: 1s, retry: {delay: 2ms, jitter: 20ms}, switches: {value: per-client}}\n" +
+		"workload: {clients: 2, sections: 6, think: 60ms, start: together}\n",
 		byMessages, checker.ExclusiveLease, lock.Mistakes{SameValue: true}},
-	{"an extension that counts anyhow", "nodes: {count: 3}\nlock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_needs_quorum: false}}\n" + "workload: {clients: 3, sections: 2, start: together, think: 1s}\n",
+	{"an extension that counts anyhow", "nodes: {count: 3}\n" +
+		"lock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_needs_quorum: false}}\n" +
+		"workload: {clients: 3, sections: 2, start: together, think: 1s}\n",
 		byMessages, checker.ExclusiveLease, lock.Mistakes{ExtendAnyhow: true}},
-	{"a token before the lock", "lock: {algorithm: redlock, ttl: 500ms, switches: {token_after_grant: false}}\nfencing: {tokens: consensus}\n", byMessages,
+	{"a token before the lock", "lock: {algorithm: redlock, ttl: 500ms, switches: {token_after_grant: false}}\n" +
+		"fencing: {tokens: consensus}\n", byMessages,
 		checker.OrderedTokens, lock.Mistakes{TokenFirst: true}},
 	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n", byMessages,
 		checker.DeadlockFree, lock.Mistakes{NoCleanup: true}},

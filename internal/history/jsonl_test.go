@@ -52,8 +52,9 @@ func drawHistory(t *rapid.T) *history.History {
 			e.Value.Extra = &history.Extra{Lock: rapid.SampledFrom([]string{"", "a"}).Draw(t, "lock"), List: list}
 		}
 		if rapid.Bool().Draw(t, "command") {
-			e.Value.Rare = &history.Rare{Command: &history.Command{Name: word.Draw(t, "name"), Connection: rapid.IntRange(0, 9).Draw(t, "connection"),
-				Opens: rapid.Bool().Draw(t, "opens"), Left: rapid.Int64().Draw(t, "left"), Answered: optional(t, "answered")},
+			e.Value.Rare = &history.Rare{Command: &history.Command{Name: word.Draw(t, "name"),
+				Connection: rapid.IntRange(0, 9).Draw(t, "connection"),
+				Opens:      rapid.Bool().Draw(t, "opens"), Left: rapid.Int64().Draw(t, "left"), Answered: optional(t, "answered")},
 				Unread: &history.UnreadCommand{Node: word.Draw(t, "node"), Answers: rapid.Bool().Draw(t, "answers")}}
 		}
 		if rapid.Bool().Draw(t, "judged") {
@@ -121,12 +122,14 @@ func TestFaultyFilesAreNamedByLine(t *testing.T) {
 		"another format":  {`{"format":"x","version":1}` + "\n", `format "x"`, 1},
 		"a later version": {`{"format":"redlock-sim-history","version":2}` + "\n", "version 2", 1},
 		"no JSON":         {goodHeader + "oops\n", "not an event", 2},
-		"an unknown type": {goodHeader + `{"index":0,"type":"huh","time":1,"process":"c1","f":"read"}` + "\n", "want invoke, ok, fail or info", 2},
-		"a gap":           {goodHeader + strings.Replace(first, `"index":0`, `"index":1`, 1), "index 1: want 0", 2},
-		"time goes back":  {goodHeader + first + `{"index":1,"type":"ok","time":4,"process":"c1","f":"acquire"}` + "\n", "time 4 goes back", 3},
-		"negative time":   {goodHeader + strings.Replace(first, `"time":5`, `"time":-5`, 1), "negative", 2},
-		"no process":      {goodHeader + `{"index":0,"time":1,"type":"ok","f":"read"}` + "\n", "no process", 2},
-		"too many events": {goodHeader + first + strings.Replace(first, `"index":0`, `"index":1`, 1) + strings.Replace(first, `"index":0`, `"index":2`, 1), "more than 2 events", 4},
+		"an unknown type": {goodHeader + `{"index":0,"type":"huh","time":1,"process":"c1","f":"read"}` + "\n",
+			"want invoke, ok, fail or info", 2},
+		"a gap":          {goodHeader + strings.Replace(first, `"index":0`, `"index":1`, 1), "index 1: want 0", 2},
+		"time goes back": {goodHeader + first + `{"index":1,"type":"ok","time":4,"process":"c1","f":"acquire"}` + "\n", "time 4 goes back", 3},
+		"negative time":  {goodHeader + strings.Replace(first, `"time":5`, `"time":-5`, 1), "negative", 2},
+		"no process":     {goodHeader + `{"index":0,"time":1,"type":"ok","f":"read"}` + "\n", "no process", 2},
+		"too many events": {goodHeader + first + strings.Replace(first,
+			`"index":0`, `"index":1`, 1) + strings.Replace(first, `"index":0`, `"index":2`, 1), "more than 2 events", 4},
 		"an endless line": {goodHeader + strings.Repeat("x", history.MaxLine+1<<17), "longer than", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +205,8 @@ func TestRecorderForesees(t *testing.T) {
 		recorded = r.Record(history.Event{}) + 1
 	}
 	h, err := r.Seal()
-	if err != nil || len(h.Events) != whole || h.Events[whole-1].Index != int32(whole-1) || cap(h.Events) < whole*11/10 || cap(h.Events) > whole*12/10 {
+	if err != nil || len(h.Events) != whole || h.Events[whole-1].Index != int32(whole-1) ||
+		cap(h.Events) < whole*11/10 || cap(h.Events) > whole*12/10 {
 		t.Errorf("%d events are kept, with room for %d; %v", len(h.Events), cap(h.Events), err)
 	}
 }
@@ -242,7 +246,8 @@ func BenchmarkRecord(b *testing.B) {
 			r := history.NewRecorder(history.Header{}, func() time.Duration { return time.Since(start) }, w)
 			e := history.Event{Process: "c1", Type: history.Invoke, F: history.Acquire, Value: history.Value{Section: 7}}
 			done := history.Event{Process: "c1", Type: history.OK, F: history.Acquire,
-				Value: history.Value{Section: 7, Owner: "c1-0123456789abcdef", Grant: &history.Grant{ValidUntil: history.Some(1e9), Nodes: []string{"A", "B", "C"}}}}
+				Value: history.Value{Section: 7, Owner: "c1-0123456789abcdef",
+					Grant: &history.Grant{ValidUntil: history.Some(1e9), Nodes: []string{"A", "B", "C"}}}}
 			for b.Loop() {
 				r.Record(e)
 				r.Record(done)

@@ -15,10 +15,14 @@ import (
 
 var quickLines = []string{
 	`{"index":0,"type":"invoke","time":5,"process":"c1","f":"acquire"}`,
-	`{"index":3,"type":"info","time":9,"process":"c1","f":"command","value":{"command":{"name":"SET","node":"A","connection":5,"opens":true,"left":0,"answered":8}}}`,
-	`{"index":12,"type":"ok","time":4000000,"process":"c1","f":"acquire","value":{"owner":"a1","token":7,"validity":990000000,"valid_until":994000000,"nodes":["A","B"]}}`,
-	`{"index":1,"type":"info","time":5,"process":"resource","f":"effect","value":{"token":1,"section":1,"number":-3,"op":"write","client":"c1","at":5,"at_error":2,"accepted":false,"highest":2}}`,
-	`{"index":1,"type":"info","time":5,"process":"nemesis","f":"fault-begin","value":{"fault":"pause","id":1,"target":"c1","planned":2,"took":3,"detail":"x"}}`,
+	`{"index":3,"type":"info","time":9,"process":"c1",` +
+		`"f":"command","value":{"command":{"name":"SET","node":"A","connection":5,"opens":true,"left":0,"answered":8}}}`,
+	`{"index":12,"type":"ok","time":4000000,"process":"c1",` +
+		`"f":"acquire","value":{"owner":"a1","token":7,"validity":990000000,"valid_until":994000000,"nodes":["A","B"]}}`,
+	`{"index":1,"type":"info","time":5,"process":"resource","f":"effect",` +
+		`"value":{"token":1,"section":1,"number":-3,"op":"write","client":"c1","at":5,"at_error":2,"accepted":false,"highest":2}}`,
+	`{"index":1,"type":"info","time":5,"process":"nemesis",` +
+		`"f":"fault-begin","value":{"fault":"pause","id":1,"target":"c1","planned":2,"took":3,"detail":"x"}}`,
 	`{"index":1,"type":"ok","time":5,"process":"c1","f":"read","value":{"list":[1,2,-3],"key":"k"},"error":"oops"}`,
 	`{"index":1,"type":"ok","time":5,"process":"c1","f":"read","value":{}}`,
 	`{"index":1,"type":"ok","time":5,"process":"c1","f":"read","value":{"number":null,"list":[],"nodes":null}}`,

@@ -91,7 +91,8 @@ func (e *env) Consensus() command.Node { return e.etcd }
 // sit makes a client and its lock.
 func (tb *table) sit(t *testing.T, name string, c lock.Config) (*env, lock.Lock) {
 	t.Helper()
-	e := &env{table: tb, name: name, rnd: rand.New(rand.NewPCG(1, uint64(len(name))+uint64(name[len(name)-1]))), onPoint: make(map[string]func())}
+	e := &env{table: tb, name: name, rnd: rand.New(rand.NewPCG(1, uint64(len(name))+uint64(name[len(name)-1]))),
+		onPoint: make(map[string]func())}
 	if c.Key = "lock"; c.Algorithm == "" {
 		c.Algorithm = "redlock"
 	}

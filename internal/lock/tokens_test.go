@@ -31,7 +31,8 @@ func TestTokensBesideTheLock(t *testing.T) {
 			if ordered && !slices.Equal(got, []int64{1, 2, 3}) || tokens == lock.RandomValue && (got[0] == got[1] || got[1] == got[2]) {
 				t.Errorf("%s, %s: tokens %v", algorithm, tokens, got)
 			}
-			if counts := len(tb.etcd.Asked) > 0; counts != (tokens == lock.Consensus || algorithm == "linearizable") || counts != c.NeedsConsensus() {
+			if counts := len(tb.etcd.Asked) > 0; counts != (tokens == lock.Consensus || algorithm == "linearizable") ||
+				counts != c.NeedsConsensus() {
 				t.Errorf("%s, %s: asked the consensus store %q, and says that it needs it: %v", algorithm, tokens, tb.etcd.Asked, c.NeedsConsensus())
 			}
 		}

@@ -38,7 +38,8 @@ func TestDistributionsDrawWithinTheirBounds(t *testing.T) {
 }
 
 func TestDistributionsRefuseNonsense(t *testing.T) {
-	for _, text := range []string{"", "5", "-1s", "0s", "uniform(2s..1s)", "uniform(1s)", "uniform(1s..2)", "exp(500ms)", "exp(mean=0s)", "exp(mean=-1s)", "gauss(1s)"} {
+	for _, text := range []string{"", "5", "-1s", "0s",
+		"uniform(2s..1s)", "uniform(1s)", "uniform(1s..2)", "exp(500ms)", "exp(mean=0s)", "exp(mean=-1s)", "gauss(1s)"} {
 		if err := new(nemesis.Distribution).UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q was taken", text)
 		}

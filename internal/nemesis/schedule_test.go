@@ -26,7 +26,8 @@ type stage struct {
 // faultsOf reads the faults of a scenario with two clients and three nodes.
 func faultsOf(t *testing.T, text string) *scenario.Setup {
 	t.Helper()
-	s, err := scenario.Parse("test.yaml", []byte("name: test\nnodes: {count: 3}\nlock: {algorithm: redlock}\nworkload: {clients: 2, sections: 9}\nfaults:\n"+text))
+	s, err := scenario.Parse("test.yaml",
+		[]byte("name: test\nnodes: {count: 3}\nlock: {algorithm: redlock}\nworkload: {clients: 2, sections: 9}\nfaults:\n"+text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +220,12 @@ func TestEveryIsDrawnFromTheSeed(t *testing.T) {
 
 func TestMixIsDrawnFromTheSeed(t *testing.T) {
 	const text = `
-  mix: {during: 10s, every: exp(mean=100ms), swarm: false, kinds: {pause: {for: exp(mean=100ms)}, cut: {weight: 2}, clock: {}, kill: {}, latency: {}, hold: {}, reset: {}, bandwidth: {}, limit-data: {}, slow-close: {}, stall: {}}}
+  mix:
+    during: 10s
+    every: exp(mean=100ms)
+    swarm: false
+    kinds: {pause: {for: exp(mean=100ms)}, cut: {weight: 2}, clock: {}, kill: {}, latency: {}, hold: {}, reset: {},
+      bandwidth: {}, limit-data: {}, slow-close: {}, stall: {}}
 `
 	story := func(seed uint64) (told []string, last time.Duration) {
 		play(t, text, seed, func(_ *testing.T, s *stage) {
@@ -257,20 +263,21 @@ func TestMixIsDrawnFromTheSeed(t *testing.T) {
 func TestSwarmSwitchesKindsOffButNeverAll(t *testing.T) {
 	seen := make(map[string]bool)
 	for seed := range uint64(40) {
-		play(t, "\n  mix: {during: 5s, every: 50ms, kinds: {pause: {for: 1ms}, cut: {for: 1ms}, latency: {for: 1ms}}}\n", seed, func(t *testing.T, s *stage) {
-			time.Sleep(6 * time.Second)
-			var kinds []string
-			all := strings.Join(s.told(), "\n")
-			for _, kind := range []string{"pause", "cut", "latency"} {
-				if strings.Contains(all, kind) {
-					kinds = append(kinds, kind)
+		play(t, "\n  mix: {during: 5s, every: 50ms, kinds: {pause: {for: 1ms}, cut: {for: 1ms}, latency: {for: 1ms}}}\n",
+			seed, func(t *testing.T, s *stage) {
+				time.Sleep(6 * time.Second)
+				var kinds []string
+				all := strings.Join(s.told(), "\n")
+				for _, kind := range []string{"pause", "cut", "latency"} {
+					if strings.Contains(all, kind) {
+						kinds = append(kinds, kind)
+					}
 				}
-			}
-			if len(kinds) == 0 {
-				t.Errorf("seed %d: all kinds are off", seed)
-			}
-			seen[strings.Join(kinds, " ")] = true
-		})
+				if len(kinds) == 0 {
+					t.Errorf("seed %d: all kinds are off", seed)
+				}
+				seen[strings.Join(kinds, " ")] = true
+			})
 	}
 	if len(seen) < 5 {
 		t.Errorf("40 seeds gave only the kinds %v", seen)
@@ -295,7 +302,8 @@ func TestFaultThatCannotBeginIsRecordedAsFailed(t *testing.T) {
 		w.Stop()
 		w.Wait()
 		h, _ := recorder.Seal()
-		if len(h.Events) != 1 || h.Events[0].F != history.FaultFailed || h.Events[0].Error.String() != "no such process" || h.Events[0].Value.ID() != 1 {
+		if len(h.Events) != 1 || h.Events[0].F != history.FaultFailed ||
+			h.Events[0].Error.String() != "no such process" || h.Events[0].Value.ID() != 1 {
 			t.Errorf("recorded %+v: want one fault that failed", h.Events)
 		}
 		if got := w.Calls(); !slices.Equal(got, []string{"pause A"}) {

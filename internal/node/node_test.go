@@ -114,7 +114,8 @@ func TestExpiriesAreTold(t *testing.T) {
 func TestUnknownIsTold(t *testing.T) {
 	n, _, told := newNode()
 	c := connect(n)
-	for command, want := range map[string]string{"XADD s * a b": "XADD", "client pause 1": "CLIENT PAUSE", "SELECT 1": "SELECT 1", "CONFIG GET hz": "CONFIG GET hz",
+	for command, want := range map[string]string{"XADD s * a b": "XADD",
+		"client pause 1": "CLIENT PAUSE", "SELECT 1": "SELECT 1", "CONFIG GET hz": "CONFIG GET hz",
 		"COMMAND DOCS": "COMMAND DOCS", "CLIENT SETINFO lib-name x": "", "NOSUCH": "", "GET": "", "SET a b IFEQ c": "", "MSETEX 1 a b": ""} {
 		*told = nil
 		answerOf(c, command)

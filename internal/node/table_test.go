@@ -15,7 +15,8 @@ var apart = map[string]string{
 	"command":     "the model has no such list",
 	"client|id":   "each server counts for itself: TestConnectionsEnd",
 	"client|info": "it tells of sockets",
-	"pubsub":      "it only has subcommands", "config": "it only has subcommands", "script": "it only has subcommands", "cluster": "it only has subcommands",
+	"pubsub":      "it only has subcommands", "config": "it only has subcommands",
+	"script": "it only has subcommands", "cluster": "it only has subcommands",
 }
 
 // Every command of the table is put to a real server.
@@ -63,7 +64,8 @@ func TestTableIsRedis(t *testing.T) {
 		flag := func(name string) bool {
 			return slices.ContainsFunc(c[2].([]any), func(f any) bool { return f.(string) == name })
 		}
-		if int64(r.Arity) != c[1].(int64) || !r.Container && (r.Write != flag("write") || r.NoScript != flag("noscript") || r.Reads && !flag("readonly")) {
+		if int64(r.Arity) != c[1].(int64) || !r.Container &&
+			(r.Write != flag("write") || r.NoScript != flag("noscript") || r.Reads && !flag("readonly")) {
 			t.Errorf("%s: %+v, Redis: %v", r.Name, r, c[:6])
 		}
 		if r.Last != 0 && (int64(r.First) != c[3].(int64) || int64(r.Last) != c[4].(int64) || int64(r.Step) != c[5].(int64)) {

@@ -103,7 +103,8 @@ func TestPagesToLookAt(t *testing.T) {
 	}
 	t.Logf("redrawn in %.1f ms", tab.Eval[float64](b, `playground.redrawn ?? -1`))
 	t.Log(tab.Eval[string](b, `document.body.innerText.slice(0, 600)`))
-	t.Log(tab.Eval[string](b, `JSON.stringify({state: playground.state, run: playground.answer?.runMicros, draw: playground.answer?.drawMicros, tabs: playground.answer?.tabs})`))
+	t.Log(tab.Eval[string](b, `JSON.stringify({state: playground.state, `+
+		`run: playground.answer?.runMicros, draw: playground.answer?.drawMicros, tabs: playground.answer?.tabs})`))
 	t.Log(b.Troubles())
 }
 

@@ -30,13 +30,15 @@ func yaml(b *tab.Tab) string {
 
 // control is the first input of the control with a label, as an expression.
 func control(label string) string {
-	return fmt.Sprintf(`[...document.querySelectorAll(".control")].find((c) => c.querySelector("label").textContent === %q).querySelector(".inputs > *")`, label)
+	return fmt.Sprintf(`[...document.querySelectorAll(".control")]`+
+		`.find((c) => c.querySelector("label").textContent === %q).querySelector(".inputs > *")`, label)
 }
 
 // set gives a control a value, as its user does.
 func set(b *tab.Tab, label, value string) {
 	b.T.Helper()
-	tab.Eval[any](b, fmt.Sprintf(`(() => { const c = %s; c.value = %q; c.dispatchEvent(new Event("input")); c.dispatchEvent(new Event("change")); return true; })()`, control(label), value))
+	tab.Eval[any](b, fmt.Sprintf(`(() => { const c = %s; c.value = %q; `+
+		`c.dispatchEvent(new Event("input")); c.dispatchEvent(new Event("change")); return true; })()`, control(label), value))
 	settled(b)
 }
 
@@ -46,8 +48,10 @@ func drag(b *tab.Tab, selector string, x, y, by float64) {
 	tab.Eval[any](b, fmt.Sprintf(`(() => {
 		const el = document.querySelector(%q), box = el.getBoundingClientRect();
 		const at = { clientX: box.left + %v * box.width, clientY: box.top + %v * box.height, button: 0, bubbles: true, pointerId: 1 };
-		(document.elementFromPoint(at.clientX, at.clientY).closest(%[1]q) ?? el).dispatchEvent(new PointerEvent("pointerdown", { ...at, cancelable: true }));
-		for (const share of [0.3, 0.6, 1]) document.dispatchEvent(new PointerEvent("pointermove", { ...at, clientX: at.clientX + share * %[4]v }));
+		(document.elementFromPoint(at.clientX, at.clientY).closest(%[1]q) ?? el)
+			.dispatchEvent(new PointerEvent("pointerdown", { ...at, cancelable: true }));
+		for (const share of [0.3, 0.6, 1])
+			document.dispatchEvent(new PointerEvent("pointermove", { ...at, clientX: at.clientX + share * %[4]v }));
 		document.dispatchEvent(new PointerEvent("pointerup", at));
 		return true;
 	})()`, selector, x, y, by))
@@ -76,7 +80,8 @@ func TestTTLAboveThePause(t *testing.T) {
 		t.Errorf("the text:\n%s", got)
 	}
 	// The slider does the same: its left end is the shortest ttl.
-	tab.Eval[any](b, fmt.Sprintf(`(() => { const r = %s.parentElement.querySelector("[type=range]"); r.value = 150; r.dispatchEvent(new Event("input")); return true; })()`, control("ttl")))
+	tab.Eval[any](b, fmt.Sprintf(`(() => { const r = %s.parentElement.querySelector("[type=range]"); `+
+		`r.value = 150; r.dispatchEvent(new Event("input")); return true; })()`, control("ttl")))
 	if got := outcome(b); strings.Contains(got, "Nothing") {
 		t.Errorf("with a short ttl again: %s\n%s", got, yaml(b))
 	}
@@ -104,7 +109,8 @@ func TestDragAFault(t *testing.T) {
 	if got := yaml(b); got == before {
 		t.Errorf("a key does not move the fault:\n%s", got)
 	}
-	if got := tab.Eval[string](b, `document.activeElement.className + " " + document.activeElement.getAttribute("aria-valuetext")`); !strings.HasPrefix(got, "bar Fault 1 pause: begins at") {
+	got := tab.Eval[string](b, `document.activeElement.className + " " + document.activeElement.getAttribute("aria-valuetext")`)
+	if !strings.HasPrefix(got, "bar Fault 1 pause: begins at") {
 		t.Errorf("after a key the focus is on %q", got)
 	}
 	b.Quiet(url[:7])
@@ -114,21 +120,25 @@ func TestDragAFault(t *testing.T) {
 func TestMistakeInTheText(t *testing.T) {
 	b, url := open(t, "#scenario=gc-pause")
 	b.Do(chromedp.Click(chromedp.CSS(`[data-pane=yaml]`)))
-	tab.Eval[any](b, `(() => { const a = document.querySelector("textarea"); a.value = a.value.replace("ttl: 1s", "ttl: 1x"); a.dispatchEvent(new Event("input")); return true; })()`)
+	tab.Eval[any](b, `(() => { const a = document.querySelector("textarea"); `+
+		`a.value = a.value.replace("ttl: 1s", "ttl: 1x"); a.dispatchEvent(new Event("input")); return true; })()`)
 	settled(b)
 	got := tab.Eval[string](b, `document.querySelector(".problems").innerText`)
 	if !strings.Contains(got, `line 21, column 8`) || !strings.Contains(got, `want a duration such as 50ms, 1.5s or 2m, got "1x"`) {
 		t.Errorf("the problem: %s", got)
 	}
 	b.Do(chromedp.Click(chromedp.CSS(`.problems .place`)))
-	if got := tab.Eval[string](b, `(() => { const a = document.activeElement; return a.value.slice(a.selectionStart, a.selectionEnd); })()`); got != "1x" {
+	if got := tab.Eval[string](b,
+		`(() => { const a = document.activeElement; return a.value.slice(a.selectionStart, a.selectionEnd); })()`); got != "1x" {
 		t.Errorf("the place is %q", got)
 	}
 	if n := tab.Eval[int](b, `document.querySelectorAll("svg.picture").length`); n != 1 {
 		t.Errorf("%d pictures", n)
 	}
 	// What fits there is offered, and taken.
-	tab.Eval[any](b, `(() => { const a = document.querySelector("textarea"), at = a.value.indexOf("algorithm: ") + 11; a.value = a.value.replace("1x", "1s").replace("algorithm: redlock", "algorithm: red"); a.setSelectionRange(at + 3, at + 3); a.dispatchEvent(new Event("input")); return true; })()`)
+	tab.Eval[any](b, `(() => { const a = document.querySelector("textarea"), at = a.value.indexOf("algorithm: ") + 11; `+
+		`a.value = a.value.replace("1x", "1s").replace("algorithm: redlock", "algorithm: red"); `+
+		`a.setSelectionRange(at + 3, at + 3); a.dispatchEvent(new Event("input")); return true; })()`)
 	settled(b) // the problem comes and moves what stands under it
 	b.Do(chromedp.Click(chromedp.CSS(`.offered button`)))
 	if got := yaml(b); !strings.Contains(got, "algorithm: redlock") {
@@ -163,18 +173,23 @@ func TestAddress(t *testing.T) {
 	}
 	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(url+"#"+fragment))
 	settled(b)
-	if got := tab.Eval[string](b, `playground.answer.name + " " + playground.state.seed + " " + playground.state.variant`); got != "by-hand 3 unfenced" {
+	if got := tab.Eval[string](b,
+		`playground.answer.name + " " + playground.state.seed + " " + playground.state.variant`); got != "by-hand 3 unfenced" {
 		t.Errorf("an address of sim shows %s", got)
 	}
 	for _, hostile := range []string{"#yaml=AAAA", "#yaml=%%%", "#scenario=../../x", "#yaml=" + strings.Repeat("A", 200_000)} {
 		tab.Eval[any](b, fmt.Sprintf(`(() => { location.hash = %q; return true; })()`, hostile))
-		tab.Eval[any](b, `new Promise((done) => { const look = () => document.querySelector(".play").dataset.state === "failed" ? done(true) : setTimeout(look, 20); look(); })`)
+		tab.Eval[any](b, `new Promise((done) => { `+
+			`const look = () => document.querySelector(".play").dataset.state === "failed" ? done(true) : setTimeout(look, 20); look(); })`)
 		tab.Eval[any](b, `playground.load({ seed: "1" }).then(() => true)`)
 		settled(b)
 	}
-	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(url+"#scenario=x&seed=-1&view=9-1&variant=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E"))
+	b.Do(chromedp.Navigate("about:blank"),
+		chromedp.Navigate(url+"#scenario=x&seed=-1&view=9-1&variant=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E"))
 	settled(b)
-	if got := tab.Eval[string](b, `document.querySelector(".play-trouble").textContent + playground.answer.name + document.querySelectorAll("img").length`); got != "The address could not be read: there is no scenario xgc-pause0" {
+	got := tab.Eval[string](b, `document.querySelector(".play-trouble").textContent + `+
+		`playground.answer.name + document.querySelectorAll("img").length`)
+	if got != "The address could not be read: there is no scenario xgc-pause0" {
 		t.Errorf("an address with nothing in it: %s", got)
 	}
 	b.Quiet(url[:7])
@@ -192,7 +207,8 @@ func TestSameHistories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := tab.Eval[map[string]string](b, fmt.Sprintf(`playground.ask("hashes", { yaml: playground.offer.scenarios.find((s) => s.name === %q).yaml, seed: "7" })`, s.Name))
+		got := tab.Eval[map[string]string](b,
+			fmt.Sprintf(`playground.ask("hashes", { yaml: playground.offer.scenarios.find((s) => s.name === %q).yaml, seed: "7" })`, s.Name))
 		for variant, sum := range want {
 			if len(sum) != 64 || got[variant] != sum {
 				t.Errorf("%s, %s: %s in the browser, %s here", s.Name, variant, got[variant], sum)
@@ -219,8 +235,10 @@ func TestSearchAndSweepInThePage(t *testing.T) {
 	if got := outcome(b); !strings.Contains(got, "violated") || strings.Contains(got, "Nothing") {
 		t.Errorf("what was found: %s\n%s", got, yaml(b))
 	}
-	tab.Eval[any](b, `playground.load({ yaml: "name: x\nlock: {algorithm: redlock, ttl: 1s}\nworkload: {kind: increment, clients: 2}\nfaults:\n  - at: 10ms\n    pause: {client: c1, for: 2s}\n", variant: "" }).then(() => true)`)
-	tab.Eval[any](b, `(() => { const [x, y] = document.querySelectorAll(".panel .asked input[type=text]"); x.value = "lock.ttl=100ms,5s"; y.value = "faults.pause=50ms,2s"; return true; })()`)
+	tab.Eval[any](b, `playground.load({ yaml: "name: x\nlock: {algorithm: redlock, ttl: 1s}\n`+
+		`workload: {kind: increment, clients: 2}\nfaults:\n  - at: 10ms\n    pause: {client: c1, for: 2s}\n", variant: "" }).then(() => true)`)
+	tab.Eval[any](b, `(() => { const [x, y] = document.querySelectorAll(".panel .asked input[type=text]"); `+
+		`x.value = "lock.ttl=100ms,5s"; y.value = "faults.pause=50ms,2s"; return true; })()`)
 	press("Measure how often")
 	await(`document.querySelectorAll(".tile").length === 4`)
 	await(`[...document.querySelectorAll(".panel button")].some((x) => x.textContent === "Measure how often")`)
@@ -288,12 +306,17 @@ func TestModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, data := range map[string][]byte{"play.js": module, "play.wasm.gz": made.Wasm, "play.css": []byte(play.Stylesheet()), "index.html": []byte(`<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,"><link rel="stylesheet" href="play.css"><title>x</title>
+	const twice = `<!doctype html><html lang="en"><meta charset="utf-8">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="play.css"><title>x</title>
 <div id="a"></div><div id="b"></div><script type="module">
 import { mount } from "./play.js";
 window.a = mount(document.getElementById("a"), { wasm: "play.wasm.gz", scenario: "gc-pause", variant: "fenced" });
 window.b = mount(document.getElementById("b"), { wasm: "play.wasm.gz", scenario: "clock-jump", seed: "3" });
-</script>`)} {
+</script>`
+	files := map[string][]byte{
+		"play.js": module, "play.wasm.gz": made.Wasm, "play.css": []byte(play.Stylesheet()), "index.html": []byte(twice),
+	}
+	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -301,8 +324,11 @@ window.b = mount(document.getElementById("b"), { wasm: "play.wasm.gz", scenario:
 	b := tab.New(t)
 	address := served(t, dir)
 	b.Do(chromedp.Navigate(address))
-	got := tab.Eval[string](b, `(async () => { for (;;) { if (window.a && window.b) break; await new Promise((d) => setTimeout(d, 20)); } await a.ready; await b.ready; await a.idle(); await b.idle();
-		return [a.answer.name, a.state.variant, b.answer.name, b.state.seed, document.querySelectorAll("svg.picture").length, location.hash].join(" "); })()`)
+	got := tab.Eval[string](b, `(async () => {
+		for (;;) { if (window.a && window.b) break; await new Promise((d) => setTimeout(d, 20)); }
+		await a.ready; await b.ready; await a.idle(); await b.idle();
+		return [a.answer.name, a.state.variant, b.answer.name, b.state.seed,
+			document.querySelectorAll("svg.picture").length, location.hash].join(" "); })()`)
 	if got != "gc-pause fenced clock-jump 3 2 " {
 		t.Errorf("two playgrounds: %s", got)
 	}

@@ -70,9 +70,10 @@ func TestConversation(t *testing.T) {
 
 func TestBadPrograms(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"ends at once":         {`echo broken >&2; exit 3`, "ended: exit status 3; the last that it printed:\n  broken"},
-		"closes its output":    {`exec 1>&-; exec sleep 100`, "ended: it closed its output"},
-		"another version":      {`read l; echo '{"type":"ready","protocol":2,"name":"x","class":"single"}'; cat`, "version 2 of the protocol: want 1"},
+		"ends at once":      {`echo broken >&2; exit 3`, "ended: exit status 3; the last that it printed:\n  broken"},
+		"closes its output": {`exec 1>&-; exec sleep 100`, "ended: it closed its output"},
+		"another version": {`read l; echo '{"type":"ready","protocol":2,"name":"x","class":"single"}'; cat`,
+			"version 2 of the protocol: want 1"},
 		"a semaphore":          {`read l; echo '{"type":"ready","protocol":1,"name":"x","class":"semaphore"}'; cat`, "more than one holder"},
 		"an unknown ability":   {`read l; echo '{"type":"ready","protocol":1,"name":"x","class":"single","can":["fly"]}'; cat`, `it can "fly"`},
 		"no name":              {`read l; echo '{"type":"ready","protocol":1,"class":"single"}'; cat`, "want a name"},
@@ -81,9 +82,10 @@ func TestBadPrograms(t *testing.T) {
 		"an error":             {`read l; echo '{"type":"error","why":"no redis module"}'; cat`, "the lock program says: no redis module"},
 		"another answer":       {`read l; echo '{"type":"set-up"}'; cat`, `answered "set-up" to "hello"`},
 		"an answer to nothing": {ready + `echo '{"type":"released","id":9}'; read l; cat`, `"released" with the id 9, which no open request has`},
-		"a missing id":         {ready + `read l; echo '{"type":"set-up"}'; read l; echo '{"type":"acquired"}'; cat`, `"acquired" without the id`},
-		"an endless line":      {`head -c 2000000 /dev/zero | tr '\0' x; cat`, "a line of more than 1048576 bytes"},
-		"an unnamed point":     {ready + `echo '{"type":"point","id":1,"name":"there"}'; read l; cat`, `the point "there"`},
+		"a missing id": {ready + `read l; echo '{"type":"set-up"}'; read l; echo '{"type":"acquired"}'; cat`,
+			`"acquired" without the id`},
+		"an endless line":  {`head -c 2000000 /dev/zero | tr '\0' x; cat`, "a line of more than 1048576 bytes"},
+		"an unnamed point": {ready + `echo '{"type":"point","id":1,"name":"there"}'; read l; cat`, `the point "there"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,8 +105,9 @@ func TestBadPrograms(t *testing.T) {
 
 func TestEndlessOutputIsBounded(t *testing.T) {
 	var log bytes.Buffer
-	p, err := Start(context.Background(), Options{Command: []string{"sh", "-c", ready + `yes $(head -c 1000 /dev/zero | tr '\0' x) | head -n 30000; echo done; read l; cat`},
-		Log: NewLog(&log)})
+	p, err := Start(context.Background(),
+		Options{Command: []string{"sh", "-c", ready + `yes $(head -c 1000 /dev/zero | tr '\0' x) | head -n 30000; echo done; read l; cat`},
+			Log: NewLog(&log)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +121,8 @@ func TestEndlessOutputIsBounded(t *testing.T) {
 // What a program starts ends with it, though it began a session of its own.
 func TestNothingIsLeft(t *testing.T) {
 	file := t.TempDir() + "/pid"
-	p, _, err := script(t, `setsid sh -c 'echo $$ > '`+file+`'; exec sleep 1000' & while [ ! -s `+file+` ]; do sleep 0.01; done; `+ready+`trap '' TERM; while :; do sleep 0.1; done`)
+	p, _, err := script(t, `setsid sh -c 'echo $$ > '`+file+
+		`'; exec sleep 1000' & while [ ! -s `+file+` ]; do sleep 0.01; done; `+ready+`trap '' TERM; while :; do sleep 0.1; done`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +133,8 @@ func TestNothingIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", strings.TrimSpace(string(pid)))); err == nil && !strings.Contains(string(text), ") Z") {
+	if text, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", strings.TrimSpace(string(pid)))); err == nil &&
+		!strings.Contains(string(text), ") Z") {
 		t.Errorf("process %s is left: %s", pid, text)
 	}
 }

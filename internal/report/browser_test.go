@@ -130,7 +130,8 @@ func TestWithoutScripts(t *testing.T) {
 	b.Size(1280, 900)
 	b.WithoutScripts()
 	b.OpenFile(page(t, reporttest.GCPause()))
-	for selector, want := range map[string]bool{"svg.picture": true, "#history .events": true, "#story li": true, ".toolbar": false, ".filter": false} {
+	for selector, want := range map[string]bool{"svg.picture": true,
+		"#history .events": true, "#story li": true, ".toolbar": false, ".filter": false} {
 		box := tab.Eval[float64](b, `document.querySelector("`+selector+`").getBoundingClientRect().height`)
 		if (box > 0) != want {
 			t.Errorf("%s is %v px high, shown should be %v", selector, box, want)

@@ -45,7 +45,8 @@ func cardMarkdown(t *testing.T, c *report.Card) string {
 
 // A cell in each state, before and now: when is a job red?
 func TestCompareCards(t *testing.T) {
-	const kept, broken, unknown, design, never = report.CellKept, report.CellBroken, report.CellUnknown, report.CellByDesign, report.CellNotApplicable
+	const kept, broken, unknown = report.CellKept, report.CellBroken, report.CellUnknown
+	const design, never = report.CellByDesign, report.CellNotApplicable
 	const red, note, silent = "red", "note", ""
 	for _, c := range []struct {
 		before report.CellState
@@ -114,8 +115,10 @@ func TestCompareCardsOfSeveralLocks(t *testing.T) {
 		}
 		return list
 	}
-	expected := &report.Card{Locks: []report.CardLock{{Label: "one", Cells: cells(report.CellKept, report.CellKept)}, {Label: "two", Cells: cells(report.CellKept, report.CellBroken)}}}
-	got := &report.Card{Locks: []report.CardLock{{Label: "two", Cells: cells(report.CellUnknown, report.CellBroken)}, {Label: "one", Cells: cells(report.CellKept, report.CellBroken)}}}
+	expected := &report.Card{Locks: []report.CardLock{{Label: "one", Cells: cells(report.CellKept, report.CellKept)},
+		{Label: "two", Cells: cells(report.CellKept, report.CellBroken)}}}
+	got := &report.Card{Locks: []report.CardLock{{Label: "two", Cells: cells(report.CellUnknown, report.CellBroken)},
+		{Label: "one", Cells: cells(report.CellKept, report.CellBroken)}}}
 	changes := report.CompareCards(expected, got)
 	if len(changes) != 2 || !changes[0].Red || changes[0].Lock != "one" || changes[1].Red || changes[1].Lock != "two" {
 		t.Errorf("the red one comes first, and locks go by their labels: %+v", changes)
@@ -125,7 +128,8 @@ func TestCompareCardsOfSeveralLocks(t *testing.T) {
 		if err := report.WriteCardChanges(&b, changes, o); err != nil {
 			t.Fatal(err)
 		}
-		if first, _, _ := strings.Cut(b.String(), "\n"); !strings.Contains(first, "NOT AS EXPECTED") || !strings.Contains(first, "one: a/1: lost: it was kept.") {
+		if first, _, _ := strings.Cut(b.String(), "\n"); !strings.Contains(first, "NOT AS EXPECTED") ||
+			!strings.Contains(first, "one: a/1: lost: it was kept.") {
 			t.Errorf("%s", b.String())
 		}
 	}
@@ -290,7 +294,8 @@ func TestCardFitsItsScreen(t *testing.T) {
 				b.Dark(dark)
 				b.OpenFile(html)
 				for _, open := range []string{"false", "true"} {
-					if got := tab.Eval[int64](b, `(document.querySelectorAll("details").forEach(d => d.open = `+open+`), document.documentElement.scrollWidth)`); got > width {
+					if got := tab.Eval[int64](b, `(document.querySelectorAll("details").forEach(d => d.open = `+
+						open+`), document.documentElement.scrollWidth)`); got > width {
 						t.Errorf("%s at %d px is %d px wide", name, width, got)
 					}
 				}

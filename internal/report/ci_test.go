@@ -100,7 +100,9 @@ func TestMarkdownOfHostileText(t *testing.T) {
 
 func github(t *testing.T, results ...*report.Result) []string {
 	out := write(t, func(b *bytes.Buffer) error {
-		return report.WriteGitHub(b, results, report.GitHubOptions{File: func(r *report.Result) string { return "scenarios/" + r.Scenario + ".yaml" }})
+		return report.WriteGitHub(b, results, report.GitHubOptions{File: func(r *report.Result) string {
+			return "scenarios/" + r.Scenario + ".yaml"
+		}})
 	})
 	return strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 }
@@ -110,7 +112,8 @@ func TestGitHubAnnotatesOnlyTheUnexpected(t *testing.T) {
 	if len(lines) != 1 {
 		t.Fatalf("%d annotations, want 1: %q", len(lines), lines)
 	}
-	for _, want := range []string{"::error file=scenarios/leaky-fence.yaml,title=leaky-fence / fenced%3A linearizable-resource is violated%2C expected holds::",
+	for _, want := range []string{"::error file=scenarios/leaky-fence.yaml,title=leaky-fence " +
+		"/ fenced%3A linearizable-resource is violated%2C expected holds::",
 		"one update is lost%0A0.004 s  c1 got the lock", "%0Areplay: sim run"} {
 		if !strings.Contains(lines[0], want) {
 			t.Errorf("no %q in %s", want, lines[0])
@@ -123,7 +126,8 @@ func TestGitHubStopsAtTen(t *testing.T) {
 	for i := range many {
 		many[i] = reporttest.Unexpected()
 	}
-	if lines := github(t, many...); len(lines) != 10 || !strings.HasSuffix(lines[9], "16 more verdicts are not as expected; the job summary has them all") {
+	if lines := github(t, many...); len(lines) != 10 ||
+		!strings.HasSuffix(lines[9], "16 more verdicts are not as expected; the job summary has them all") {
 		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
 	}
 	if lines := github(t, many[:10]...); len(lines) != 10 || strings.Contains(lines[9], "more verdicts") {
@@ -183,7 +187,8 @@ func TestIndexPutsRegressionsFirst(t *testing.T) {
 		}
 	}
 	want := "Could not run,Could not run,Not as expected,Undecided,Undecided,As expected,As expected,As expected"
-	if got := strings.Join(outcomes, ","); !strings.HasPrefix(got, "Could not run,Could not run,Not as expected") || !strings.HasSuffix(got, "As expected") {
+	if got := strings.Join(outcomes, ","); !strings.HasPrefix(got, "Could not run,Could not run,Not as expected") ||
+		!strings.HasSuffix(got, "As expected") {
 		t.Errorf("order %s, want something like %s", got, want)
 	}
 	if !strings.Contains(strings.Join(hrefs, "\n"), "gc-pause/20261120-204501-42/report.html#p") {
@@ -312,11 +317,15 @@ func TestComparisonSaysInWhatTheRunsDiffer(t *testing.T) {
 		want   string // in the text
 		head   string // of the page
 	}{
-		"world":  {func(r *report.Result) { r.World, r.Nodes = "virtual", "" }, "world: live before, virtual after", "No verdict changed, but the runs differ"},
-		"nodes":  {func(r *report.Result) { r.Nodes = "docker" }, "nodes: process before, docker after", "No verdict changed, but the runs differ"},
-		"facts":  {func(r *report.Result) { r.Facts = []string{"3 nodes"} }, "settings: 5 nodes", "No verdict changed, but the runs differ"},
-		"file":   {func(r *report.Result) { r.ScenarioDigest = strings.Repeat("f", 64) }, "scenario file: ", "No verdict changed, but the runs differ"},
-		"fewer":  {func(r *report.Result) { r.Variants = r.Variants[:1] }, "0 verdicts changed, 4 the same, 5 on one side only", "No verdict changed, but the runs differ"},
+		"world": {func(r *report.Result) { r.World, r.Nodes = "virtual", "" },
+			"world: live before, virtual after", "No verdict changed, but the runs differ"},
+		"nodes": {func(r *report.Result) { r.Nodes = "docker" },
+			"nodes: process before, docker after", "No verdict changed, but the runs differ"},
+		"facts": {func(r *report.Result) { r.Facts = []string{"3 nodes"} }, "settings: 5 nodes", "No verdict changed, but the runs differ"},
+		"file": {func(r *report.Result) { r.ScenarioDigest = strings.Repeat("f", 64) },
+			"scenario file: ", "No verdict changed, but the runs differ"},
+		"fewer": {func(r *report.Result) { r.Variants = r.Variants[:1] },
+			"0 verdicts changed, 4 the same, 5 on one side only", "No verdict changed, but the runs differ"},
 		"others": {func(r *report.Result) { r.Scenario = "other" }, "NOTHING TO COMPARE", "Nothing could be compared"},
 		"none":   {func(*report.Result) {}, "NO REGRESSION 0 verdicts changed, 9 the same\n", "Nothing changed"},
 	} {

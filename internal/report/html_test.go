@@ -196,11 +196,12 @@ func TestPageSpeaksOfEverything(t *testing.T) {
 			"sim run scenarios/gc-pause.yaml --seed 42", "SHA-256", "Limits of this evidence", "1 late write, 8 operations, 1 fault"},
 		"clock-jump": {"clock-jump, ahead by 20 s", "c1  3 of 5", "never", "partition", "restart, 250 ms",
 			"E is down, until 2.449 s", "did not take effect: c3 never was at before-write"},
-		"interrupted": {"Interrupted", "The run was interrupted", "ends in the middle of a line", "pause, to the end", "ends before the run was done"},
-		"undecided":   {"Undecided", "never fired, so it tested nothing", "undecided: linearizable-resource"},
-		"failed":      {"Could not run", "no redis-server was found", "No variant was run."},
-		"unexpected":  {"Not as expected", "expected holds"},
-		"empty":       {"Nothing was judged", "there is no history to draw"},
+		"interrupted": {"Interrupted", "The run was interrupted",
+			"ends in the middle of a line", "pause, to the end", "ends before the run was done"},
+		"undecided":  {"Undecided", "never fired, so it tested nothing", "undecided: linearizable-resource"},
+		"failed":     {"Could not run", "no redis-server was found", "No variant was run."},
+		"unexpected": {"Not as expected", "expected holds"},
+		"empty":      {"Nothing was judged", "there is no history to draw"},
 	} {
 		d := parse(t, page(t, reporttest.All()[name]))
 		for _, w := range want {

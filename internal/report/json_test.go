@@ -104,7 +104,8 @@ func TestJSONEmitsNoForeignEscapes(t *testing.T) {
 }
 
 func TestReadJSONRefuses(t *testing.T) {
-	for _, doc := range []string{``, `{}`, `[]`, `{"version":99}`, `{"version":1,"variants":[{"properties":[{"verdict":"maybe"}]}]}`, `{"version":1} x`} {
+	for _, doc := range []string{``, `{}`, `[]`, `{"version":99}`,
+		`{"version":1,"variants":[{"properties":[{"verdict":"maybe"}]}]}`, `{"version":1} x`} {
 		if _, err := report.ReadJSON(strings.NewReader(doc)); err == nil {
 			t.Errorf("%s was read without complaint", doc)
 		}

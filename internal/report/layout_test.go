@@ -49,7 +49,8 @@ func shipped(t *testing.T) []report.IndexEntry {
 // others are results of which the shipped scenarios have none.
 func others() []report.IndexEntry {
 	entries := repeats()
-	for i, r := range []*report.Result{reporttest.Unexpected(), reporttest.Undecided(), reporttest.Failed(), reporttest.Program(), reporttest.Interrupted()} {
+	for i, r := range []*report.Result{reporttest.Unexpected(),
+		reporttest.Undecided(), reporttest.Failed(), reporttest.Program(), reporttest.Interrupted()} {
 		r.ScenarioDigest = fmt.Sprint(i) // else it is one of the repeated runs
 		entries = append(entries, report.IndexEntry{Result: r, Link: "report.html"})
 	}
@@ -70,7 +71,8 @@ func TestSuitePageIsReadable(t *testing.T) {
 	b := tab.New(t)
 	doc := suitePage(t)
 	b.Readable("suite", func() { b.OpenFile(doc) })
-	if n := tab.Eval[int](b, `[...document.querySelectorAll(".off")].filter((el) => getComputedStyle(el).visibility !== "visible").length`); n > 0 {
+	if n := tab.Eval[int](b,
+		`[...document.querySelectorAll(".off")].filter((el) => getComputedStyle(el).visibility !== "visible").length`); n > 0 {
 		t.Errorf("%d verdicts that were not expected cannot be seen", n)
 	}
 	var hostile []report.IndexEntry
@@ -156,8 +158,10 @@ func TestFilterOfASuite(t *testing.T) {
 // rates are those of a sweep with many columns, of one with one setting, and of a search.
 func rates() report.Rates {
 	r := report.Rates{Heading: "gc-pause: how often", Lead: "Variant unfenced, 200 runs for each point, in the virtual world.",
-		Replay: "sim sweep scenarios/gc-pause.yaml --variant unfenced --property linearizable-resource --steps 7 --runs 200 --seed 1 --x lock.ttl=200ms..10s",
-		Found: []report.FoundScenario{{Path: "reports/found/gc-pause-linearizable-resource-no-late-effect-1.yaml", Note: "1 of 5 faults, violated in 10 of 10 runs",
+		Replay: "sim sweep scenarios/gc-pause.yaml --variant " +
+			"unfenced --property linearizable-resource --steps 7 --runs 200 --seed 1 --x lock.ttl=200ms..10s",
+		Found: []report.FoundScenario{{Path: "reports/found/gc-pause-linearizable-resource-no-late-effect-1.yaml",
+			Note: "1 of 5 faults, violated in 10 of 10 runs",
 			Link: "a.yaml", Report: "report.html"}}}
 	for _, n := range []int{3, 7, 12, 18} {
 		g := report.RateGrid{Title: "linearizable-resource", X: "lock.node_timeout", Y: "faults.random.pause"}

@@ -15,13 +15,16 @@ import (
 func TestProgramGolden(t *testing.T) {
 	sameAs(t, "program.txt", []byte(text(t, reporttest.Program(), report.TextOptions{})))
 	sameAs(t, "program.junit.xml", []byte(junit(t, []*report.Result{reporttest.Program()}, report.JUnitOptions{})))
-	sameAs(t, "program.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, []*report.Result{reporttest.Program()}) })))
+	sameAs(t, "program.md", []byte(write(t, func(b *bytes.Buffer) error {
+		return report.WriteMarkdown(b, []*report.Result{reporttest.Program()})
+	})))
 }
 
 // aside is a run none of whose variants applies.
 func aside() *report.Result {
 	r := reporttest.Program()
-	r.Variants[0].NotApplicable, r.Variants[0].Properties, r.Variants[0].History = "there are 5 independent nodes, and it locks on one", nil, nil
+	r.Variants[0].NotApplicable, r.Variants[0].Properties, r.Variants[0].History =
+		"there are 5 independent nodes, and it locks on one", nil, nil
 	return r
 }
 
@@ -39,7 +42,8 @@ func TestNotApplicableCountsForNothing(t *testing.T) {
 	}{
 		{[]*report.Result{reporttest.Program()}, "DONE 1 scenario, 2 variants, 0 unexpected, 0 undecided, 1 not applicable in 1.0 s\n"},
 		{[]*report.Result{aside()}, "UNDECIDED 1 scenario, 2 variants, 0 unexpected, 0 undecided, 2 not applicable in 1.0 s\n"},
-		{[]*report.Result{other(aside()), reporttest.GCPause()}, "DONE 2 scenarios, 4 variants, 0 unexpected, 0 undecided, 2 not applicable in 1.0 s\n"},
+		{[]*report.Result{other(aside()), reporttest.GCPause()},
+			"DONE 2 scenarios, 4 variants, 0 unexpected, 0 undecided, 2 not applicable in 1.0 s\n"},
 	} {
 		got := write(t, func(b *bytes.Buffer) error {
 			return report.WriteSummaryLine(b, c.results, 0, time.Second, report.TextOptions{})
@@ -74,7 +78,8 @@ func TestPagesSayWhatDoesNotApply(t *testing.T) {
 	index := write(t, func(b *bytes.Buffer) error {
 		return report.WriteIndex(b, []report.IndexEntry{{Result: other(aside())}, {Result: reporttest.Program(), Link: "a.html"}})
 	})
-	for _, want := range []string{"Not applicable", "fencing tokens are wanted, and it tells none", "my-lock 1.2", "3 not applicable", "by design"} {
+	for _, want := range []string{"Not applicable", "fencing tokens are wanted, and it tells none",
+		"my-lock 1.2", "3 not applicable", "by design"} {
 		if !strings.Contains(index, want) {
 			t.Errorf("the suite has no %q", want)
 		}
@@ -129,7 +134,8 @@ func TestProgramInJSON(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if v := got.Variants[1]; v.NotApplicable == "" || v.Lock.Name != "my-lock" || v.Lock.Class != "quorum" || v.Lock.Promise != "told by the lock" {
+	if v := got.Variants[1]; v.NotApplicable == "" || v.Lock.Name != "my-lock" ||
+		v.Lock.Class != "quorum" || v.Lock.Promise != "told by the lock" {
 		t.Errorf("%+v", got)
 	}
 	if back, err := report.ReadJSON(&b); err != nil || !back.Applies() || back.Variants[1].Lock.Version != "1.2" {

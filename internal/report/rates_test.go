@@ -17,13 +17,16 @@ func TestRatesShowEveryNumber(t *testing.T) {
 			Cells: []report.Rate{{Runs: 200, Judged: 200, Violated: 50, Low: 0.19, High: 0.31}, {Runs: 200, Judged: 120},
 				{Runs: 100, Judged: 49, Violated: 49, Low: 0.93, High: 1}, {}}}},
 		Classes: []report.RateLine{{Name: "exclusive-lease", Rate: report.Rate{Runs: 1000, Judged: 900, Violated: 5, Low: 0.002, High: 0.012}}},
-		Found:   []report.FoundScenario{{Path: "reports/found/a.yaml", Note: "<b>1 of 5 faults</b>", Link: "../a.yaml", Report: "../a/report.html"}},
+		Found: []report.FoundScenario{{Path: "reports/found/a.yaml",
+			Note: "<b>1 of 5 faults</b>", Link: "../a.yaml", Report: "../a/report.html"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"25.0 %", "19.0 to 31.0", "0.0 %", "100.0 %", "no run", "of 120</span>", "of 49 (few)", `class="tile few"`, "0.556 % (0.2 to 1.2) of 900", "lock.ttl 200ms: violated in 50 of 200 judged runs, 200 runs in all", "sim sweep x", "reports/found/a.yaml", `href="../a.yaml"`, `href="../a/report.html"`, "&lt;over&gt;"} {
+	for _, want := range []string{"25.0 %", "19.0 to 31.0", "0.0 %", "100.0 %", "no run", "of 120</span>", "of 49 (few)",
+		`class="tile few"`, "0.556 % (0.2 to 1.2) of 900", "lock.ttl 200ms: violated in 50 of 200 judged runs, 200 runs in all",
+		"sim sweep x", "reports/found/a.yaml", `href="../a.yaml"`, `href="../a/report.html"`, "&lt;over&gt;"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

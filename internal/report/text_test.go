@@ -100,7 +100,8 @@ func TestSummaryLine(t *testing.T) {
 		{nil, 0, "DONE 0 scenarios, 0 variants, 0 unexpected, 0 undecided in 2.4 s\n"},
 		{[]*report.Result{gc, reporttest.Unexpected()}, 0, "FAIL 2 scenarios, 4 variants, 1 unexpected, 0 undecided in 2.4 s\n"},
 		{[]*report.Result{reporttest.Undecided()}, 0, "UNDECIDED 1 scenario, 1 variant, 0 unexpected, 1 undecided in 2.4 s\n"},
-		{[]*report.Result{reporttest.Unexpected(), reporttest.Failed()}, 0, "ERROR 2 scenarios, 2 variants, 1 unexpected, 0 undecided, 1 error in 2.4 s\n"},
+		{[]*report.Result{reporttest.Unexpected(), reporttest.Failed()},
+			0, "ERROR 2 scenarios, 2 variants, 1 unexpected, 0 undecided, 1 error in 2.4 s\n"},
 		{[]*report.Result{gc}, 1, "ERROR 1 scenario, 2 variants, 0 unexpected, 0 undecided, 1 error in 2.4 s\n"},
 		{[]*report.Result{reporttest.Interrupted()}, 0, "INTERRUPTED 1 scenario, 1 variant, 0 unexpected, 1 undecided in 2.4 s\n"},
 	} {

@@ -15,7 +15,8 @@ import (
 )
 
 func strict() (resource.Config, *commandtest.Node) {
-	return resource.Config{Kind: resource.Register, Key: "r", Fence: resource.Strict, Initial: 5}, commandtest.NewNode("resource", &commandtest.Clock{})
+	return resource.Config{Kind: resource.Register, Key: "r", Fence: resource.Strict, Initial: 5},
+		commandtest.NewNode("resource", &commandtest.Clock{})
 }
 
 func by(name string, token int64) resource.Access {
@@ -37,7 +38,8 @@ func TestStrictFence(t *testing.T) {
 	}{
 		{"the first token is taken, and the initial value read", func() resource.Answer { return c.Read(node, by("c1", 33)) }, true, 5},
 		{"a higher one too", func() resource.Answer { return c.Read(node, by("c2", 34)) }, true, 5},
-		{"a read registered its token: the lower one is refused", func() resource.Answer { return c.Write(node, writing(by("c1", 33), 6)) }, false, 5},
+		{"a read registered its token: the lower one is refused",
+			func() resource.Answer { return c.Write(node, writing(by("c1", 33), 6)) }, false, 5},
 		{"its reads as well", func() resource.Answer { return c.Read(node, by("c1", 33)) }, false, 5},
 		{"the same token from the same client goes on", func() resource.Answer { return c.Write(node, writing(by("c2", 34), 7)) }, true, 7},
 		{"from another client it does not", func() resource.Answer { return c.Write(node, writing(by("c3", 34), 8)) }, false, 7},
@@ -149,7 +151,8 @@ func TestParseLogEntryRefusesGarbage(t *testing.T) {
 }
 
 func FuzzParseLogEntry(f *testing.F) {
-	for _, text := range []string{"read|c1|1|33|5|1||1700000000000000|", "write|c2|2||7|0|34|1|b", "cas|c2|2||7|1|34|1|", "|||||||||", "write|c1|1|2|3|1|2|99999999999999999999|"} {
+	for _, text := range []string{"read|c1|1|33|5|1||1700000000000000|",
+		"write|c2|2||7|0|34|1|b", "cas|c2|2||7|1|34|1|", "|||||||||", "write|c1|1|2|3|1|2|99999999999999999999|"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -212,7 +215,8 @@ func TestACheckApartFromTheWriteLeavesAGap(t *testing.T) {
 func TestTakeIsOneStep(t *testing.T) {
 	c, node := strict()
 	c.Fence = resource.NoFence
-	for i, want := range []resource.Answer{{Accepted: true, Number: 3}, {Accepted: true, Number: 1}, {Accepted: true, Number: 1, Short: true}} {
+	for i, want := range []resource.Answer{{Accepted: true, Number: 3},
+		{Accepted: true, Number: 1}, {Accepted: true, Number: 1, Short: true}} {
 		a := c.Take(node, writing(resource.Access{Client: "c1"}, 2))
 		if !a.OK() || a.Accepted != want.Accepted || a.Number != want.Number || a.Short != want.Short {
 			t.Errorf("%d: %+v, want %+v", i, a, want)
@@ -228,7 +232,8 @@ func TestListsGrow(t *testing.T) {
 	c.Kind = resource.List
 	for i := range int64(3) {
 		all := []int64{10, 11, 12}[:i+1]
-		if a := c.Write(node, resource.Access{Client: "c1", Token: 1, HasToken: true, Number: 10 + i, List: all}); !a.Accepted || a.Number != i+1 {
+		if a := c.Write(node, resource.Access{Client: "c1", Token: 1, HasToken: true, Number: 10 + i, List: all}); !a.Accepted ||
+			a.Number != i+1 {
 			t.Errorf("%+v", a)
 		}
 	}

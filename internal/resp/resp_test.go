@@ -9,25 +9,27 @@ import (
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]Value{
-		"+OK\r\n":                           {Kind: Text, Text: "OK"},
-		"-ERR no\r\n":                       {Kind: Error, Text: "ERR no"},
-		":-12\r\n":                          {Kind: Integer, Text: "-12"},
-		"$3\r\na\r\n\r\n":                   {Kind: Bulk, Text: "a\r\n"},
-		"$0\r\n\r\n":                        {Kind: Bulk},
-		"$-1\r\n":                           {Kind: Bulk, Null: true},
-		"*-1\r\n":                           {Kind: Array, Null: true},
-		"*0\r\n":                            {Kind: Array},
-		"*2\r\n:1\r\n*1\r\n$1\r\nx\r\n":     {Kind: Array, List: []Value{{Kind: Integer, Text: "1"}, {Kind: Array, List: []Value{{Kind: Bulk, Text: "x"}}}}},
-		"_\r\n":                             {Kind: Null},
-		"#t\r\n":                            {Kind: Bool, Text: "t"},
-		",1.5\r\n":                          {Kind: Double, Text: "1.5"},
-		"(123\r\n":                          {Kind: BigNumber, Text: "123"},
-		"!5\r\nERR x\r\n":                   {Kind: BulkError, Text: "ERR x"},
-		"=7\r\ntxt:abc\r\n":                 {Kind: Verbatim, Text: "txt:abc"},
-		"%1\r\n+a\r\n:1\r\n":                {Kind: Map, List: []Value{{Kind: Text, Text: "a"}, {Kind: Integer, Text: "1"}}},
-		"~1\r\n:1\r\n":                      {Kind: Set, List: []Value{{Kind: Integer, Text: "1"}}},
-		">2\r\n+invalidate\r\n*1\r\n+k\r\n": {Kind: Push, List: []Value{{Kind: Text, Text: "invalidate"}, {Kind: Array, List: []Value{{Kind: Text, Text: "k"}}}}},
-		"|1\r\n+ttl\r\n:9\r\n":              {Kind: Attribute, List: []Value{{Kind: Text, Text: "ttl"}, {Kind: Integer, Text: "9"}}},
+		"+OK\r\n":         {Kind: Text, Text: "OK"},
+		"-ERR no\r\n":     {Kind: Error, Text: "ERR no"},
+		":-12\r\n":        {Kind: Integer, Text: "-12"},
+		"$3\r\na\r\n\r\n": {Kind: Bulk, Text: "a\r\n"},
+		"$0\r\n\r\n":      {Kind: Bulk},
+		"$-1\r\n":         {Kind: Bulk, Null: true},
+		"*-1\r\n":         {Kind: Array, Null: true},
+		"*0\r\n":          {Kind: Array},
+		"*2\r\n:1\r\n*1\r\n$1\r\nx\r\n": {Kind: Array,
+			List: []Value{{Kind: Integer, Text: "1"}, {Kind: Array, List: []Value{{Kind: Bulk, Text: "x"}}}}},
+		"_\r\n":              {Kind: Null},
+		"#t\r\n":             {Kind: Bool, Text: "t"},
+		",1.5\r\n":           {Kind: Double, Text: "1.5"},
+		"(123\r\n":           {Kind: BigNumber, Text: "123"},
+		"!5\r\nERR x\r\n":    {Kind: BulkError, Text: "ERR x"},
+		"=7\r\ntxt:abc\r\n":  {Kind: Verbatim, Text: "txt:abc"},
+		"%1\r\n+a\r\n:1\r\n": {Kind: Map, List: []Value{{Kind: Text, Text: "a"}, {Kind: Integer, Text: "1"}}},
+		"~1\r\n:1\r\n":       {Kind: Set, List: []Value{{Kind: Integer, Text: "1"}}},
+		">2\r\n+invalidate\r\n*1\r\n+k\r\n": {Kind: Push,
+			List: []Value{{Kind: Text, Text: "invalidate"}, {Kind: Array, List: []Value{{Kind: Text, Text: "k"}}}}},
+		"|1\r\n+ttl\r\n:9\r\n": {Kind: Attribute, List: []Value{{Kind: Text, Text: "ttl"}, {Kind: Integer, Text: "9"}}},
 	} {
 		got, n, err := Parse([]byte(text + "more"))
 		if err != nil || n != len(text) || !reflect.DeepEqual(got, want) {
@@ -101,7 +103,8 @@ func TestParseCommand(t *testing.T) {
 			t.Errorf("%q: %v", text[:cut], err)
 		}
 	}
-	for _, wrong := range []string{"PING\r\n", "$1\r\na\r\n", "*-1\r\n", "*1\r\n:1\r\n", "*1\r\n$-1\r\n", "*1\r\n*1\r\n$1\r\na\r\n", "*1\r\n$1\r\nabc", "*1\r\n$x\r\n"} {
+	for _, wrong := range []string{"PING\r\n", "$1\r\na\r\n",
+		"*-1\r\n", "*1\r\n:1\r\n", "*1\r\n$-1\r\n", "*1\r\n*1\r\n$1\r\na\r\n", "*1\r\n$1\r\nabc", "*1\r\n$x\r\n"} {
 		if _, _, err := ParseCommand([]byte(wrong)); err == nil || errors.Is(err, ErrShort) {
 			t.Errorf("%q: %v", wrong, err)
 		}

@@ -59,7 +59,8 @@ func TestScanner(t *testing.T) {
 		"an attribute is no value":    {false, "|1\r\n+ttl\r\n:9\r\n$1\r\nx\r\n", `$["x"]`},
 		"nor is it in a list":         {false, "*2\r\n|1\r\n+ttl\r\n:9\r\n$1\r\nx\r\n:2\r\n", `*["x" "2"]`},
 		"an empty one":                {false, "|0\r\n:1\r\n", `:["1"]`},
-		"version 3":                   {false, "_\r\n#t\r\n,1.5\r\n(12\r\n!5\r\nERR x\r\n=7\r\ntxt:abc\r\n~1\r\n:1\r\n", `_[""] #["t"] ,["1.5"] (["12"] !["ERR x"] =["txt:abc"] ~["1"]`},
+		"version 3": {false, "_\r\n#t\r\n,1.5\r\n" +
+			"(12\r\n!5\r\nERR x\r\n=7\r\ntxt:abc\r\n~1\r\n:1\r\n", `_[""] #["t"] ,["1.5"] (["12"] !["ERR x"] =["txt:abc"] ~["1"]`},
 	} {
 		for _, piece := range []func(int) int{atOnce, single} {
 			got := scan(&Scanner{Commands: c.commands}, []byte(c.text), piece)
@@ -145,7 +146,8 @@ func FuzzScanner(f *testing.F) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		whole := scan(&Scanner{Commands: commands}, b, atOnce)
 		parts := scan(&Scanner{Commands: commands}, b, func(rest int) int { return 1 + r.IntN(rest) })
-		if !reflect.DeepEqual(whole.words, parts.words) || !reflect.DeepEqual(whole.ends, parts.ends) || (whole.err == nil) != (parts.err == nil) {
+		if !reflect.DeepEqual(whole.words, parts.words) ||
+			!reflect.DeepEqual(whole.ends, parts.ends) || (whole.err == nil) != (parts.err == nil) {
 			t.Fatalf("%q at once: %+v, in pieces: %+v", b, whole, parts)
 		}
 		at := 0

@@ -59,7 +59,8 @@ func TestEditOfEntries(t *testing.T) {
 		{"plain", `{"path":["lock","node_timeout"],"value":"20ms"}`, "lock", `{"algorithm":"redlock","node_timeout":"20ms","ttl":"1s"}`},
 		{"plain", `{"path":["fencing","tokens"],"value":"quorum-counter"}`, "fencing", `{"tokens":"quorum-counter"}`},
 		{"plain", `{"path":["faults",2],"value":{"at":"1s","pause":{"client":"c2","for":"1s"}}}`, "faults",
-			`[{"on":{"client":"c1","point":"before-write"},"pause":{"client":"c1","for":"2s"}},{"at":"100ms","kill":{"node":"A"}},{"at":"1s","pause":{"client":"c2","for":"1s"}}]`},
+			`[{"on":{"client":"c1","point":"before-write"},"pause":{"client":"c1",` +
+				`"for":"2s"}},{"at":"100ms","kill":{"node":"A"}},{"at":"1s","pause":{"client":"c2","for":"1s"}}]`},
 		{"plain", `{"path":["faults",0],"value":null}`, "faults", `[{"at":"100ms","kill":{"node":"A"}}]`},
 		{"slow", `{"path":["lock","ttl"],"value":null}`, "lock", `{"algorithm":"redlock","ttl":"1s"}`},
 	} {

@@ -50,7 +50,8 @@ func TestCheckFaultsIsTheLoader(t *testing.T) {
 
 // TestProblemsSteerNoTerminal: keys, values and file names are a stranger's.
 func TestProblemsSteerNoTerminal(t *testing.T) {
-	_, err := Parse("a\x1b[2Jb.yaml", []byte("name: x\nlock: {algorithm: redlock}\n\"k\\e]0;title\\a\\u202e\": 1\nvariants: {\"v\\e[31m\": {nodes: {\"c\\e\": 1}}}\n"))
+	_, err := Parse("a\x1b[2Jb.yaml",
+		[]byte("name: x\nlock: {algorithm: redlock}\n\"k\\e]0;title\\a\\u202e\": 1\nvariants: {\"v\\e[31m\": {nodes: {\"c\\e\": 1}}}\n"))
 	if err == nil {
 		t.Fatal("want problems")
 	}

@@ -25,7 +25,8 @@ variants:
   other: {lock: {program: {command: [./other]}}}
   ours: {lock: {algorithm: redlock}}
 `)
-	want := &lock.Program{Command: []string{"python3", "my lock.py"}, Env: map[string]string{"A": "b", "N": "1"}, Keys: []string{"prefix:{key}"}}
+	want := &lock.Program{Command: []string{"python3", "my lock.py"},
+		Env: map[string]string{"A": "b", "N": "1"}, Keys: []string{"prefix:{key}"}}
 	if got := s.Variants[0].Setup.Lock; got.Algorithm != "" || cmp.Diff(want, got.Program) != "" {
 		t.Errorf("%q, %+v", got.Algorithm, got.Program)
 	}
@@ -80,46 +81,64 @@ func TestNotApplicable(t *testing.T) {
 		ready protocol.Ready
 		want  string
 	}{
-		"nothing special":             {"", can(), ""},
-		"no lock":                     {"workload: {kind: transactions}\n", can(), "the workload transactions takes no lock"},
-		"five nodes, one wanted":      {"", protocol.Ready{Class: protocol.Single}, "there are 5 independent nodes, and it locks on one"},
-		"one node":                    {one, protocol.Ready{Class: protocol.Single}, ""},
-		"one primary":                 {"nodes: {count: 2, topology: replicated}\n", protocol.Ready{Class: protocol.Single}, ""},
-		"a session has its own":       {"", protocol.Ready{Class: protocol.Session}, ""},
-		"others know themselves":      {"", protocol.Ready{Class: protocol.Other}, ""},
-		"the shortest ttl":            {"", protocol.Ready{Class: protocol.Quorum, TTLMin: 1000.5}, "the ttl is 1s, and its shortest is 1.0005s"},
-		"a long enough ttl":           {"", protocol.Ready{Class: protocol.Quorum, TTLMin: 1000}, ""},
-		"whole seconds":               {"lock: {program: {command: [x]}, ttl: 1500ms}\n", protocol.Ready{Class: protocol.Quorum, TTLStep: 1000}, "the ttl is 1.5s, and its own are multiples of 1s"},
-		"a whole second":              {"", protocol.Ready{Class: protocol.Quorum, TTLStep: 1000}, ""},
-		"tokens":                      {"fencing: {tokens: consensus}\n", can(), "fencing tokens are wanted, and it tells none"},
-		"its tokens":                  {"fencing: {tokens: consensus}\n", can(protocol.TellsToken), ""},
-		"unchecked tokens":            {"fencing: {tokens: random-value, check: none}\n", can(), "fencing tokens are wanted, and it tells none"},
-		"the lock's owner":            {owned, can(), "the fence compares the lock's value, and it does not tell its own"},
-		"its owner":                   {owned, can(protocol.TellsOwner), ""},
-		"no key on the node":          {owned, protocol.Ready{Class: protocol.Session, Can: []protocol.Ability{protocol.TellsOwner}}, "the fence looks at the lock's key on the node, and it keeps none there"},
-		"another key":                 {owned, protocol.Ready{Class: protocol.Single, Can: []protocol.Ability{protocol.TellsOwner}, Keys: []string{"my:{key}"}}, `the fence looks at the key "lock", and it writes my:{key}`},
-		"the key itself":              {owned, protocol.Ready{Class: protocol.Single, Can: []protocol.Ability{protocol.TellsOwner}, Keys: []string{"lock"}}, ""},
-		"that key":                    {owned, protocol.Ready{Class: protocol.Single, Can: []protocol.Ability{protocol.TellsOwner}, Keys: []string{"{key}", "{key}:x"}}, ""},
-		"it must renew":               {"needs: [renew]\n", can(), `the scenario needs "renew", which it cannot do`},
-		"it renews":                   {"needs: [renew, lost]\n", can(protocol.Renews, protocol.TellsLoss), ""},
-		"long sections":               {"workload: {think: 2s}\n", can(), ""},
-		"a client's clock":            {"faults: [{at: 0s, kill: {node: B}}, {at: 0s, clock: {client: c1, jump: 1s}}]\n", protocol.Ready{Class: protocol.Quorum, ClockStays: "it is late"}, "fault 2 moves the clock of a client, and the program's cannot be moved: it is late"},
+		"nothing special":        {"", can(), ""},
+		"no lock":                {"workload: {kind: transactions}\n", can(), "the workload transactions takes no lock"},
+		"five nodes, one wanted": {"", protocol.Ready{Class: protocol.Single}, "there are 5 independent nodes, and it locks on one"},
+		"one node":               {one, protocol.Ready{Class: protocol.Single}, ""},
+		"one primary":            {"nodes: {count: 2, topology: replicated}\n", protocol.Ready{Class: protocol.Single}, ""},
+		"a session has its own":  {"", protocol.Ready{Class: protocol.Session}, ""},
+		"others know themselves": {"", protocol.Ready{Class: protocol.Other}, ""},
+		"the shortest ttl":       {"", protocol.Ready{Class: protocol.Quorum, TTLMin: 1000.5}, "the ttl is 1s, and its shortest is 1.0005s"},
+		"a long enough ttl":      {"", protocol.Ready{Class: protocol.Quorum, TTLMin: 1000}, ""},
+		"whole seconds": {"lock: {program: {command: [x]}, ttl: 1500ms}\n",
+			protocol.Ready{Class: protocol.Quorum, TTLStep: 1000}, "the ttl is 1.5s, and its own are multiples of 1s"},
+		"a whole second":   {"", protocol.Ready{Class: protocol.Quorum, TTLStep: 1000}, ""},
+		"tokens":           {"fencing: {tokens: consensus}\n", can(), "fencing tokens are wanted, and it tells none"},
+		"its tokens":       {"fencing: {tokens: consensus}\n", can(protocol.TellsToken), ""},
+		"unchecked tokens": {"fencing: {tokens: random-value, check: none}\n", can(), "fencing tokens are wanted, and it tells none"},
+		"the lock's owner": {owned, can(), "the fence compares the lock's value, and it does not tell its own"},
+		"its owner":        {owned, can(protocol.TellsOwner), ""},
+		"no key on the node": {owned, protocol.Ready{Class: protocol.Session, Can: []protocol.Ability{protocol.TellsOwner}},
+			"the fence looks at the lock's key on the node, and it keeps none there"},
+		"another key": {owned, protocol.Ready{Class: protocol.Single, Can: []protocol.Ability{protocol.TellsOwner},
+			Keys: []string{"my:{key}"}}, `the fence looks at the key "lock", and it writes my:{key}`},
+		"the key itself": {owned,
+			protocol.Ready{Class: protocol.Single, Can: []protocol.Ability{protocol.TellsOwner}, Keys: []string{"lock"}}, ""},
+		"that key": {owned,
+			protocol.Ready{Class: protocol.Single, Can: []protocol.Ability{protocol.TellsOwner}, Keys: []string{"{key}", "{key}:x"}}, ""},
+		"it must renew": {"needs: [renew]\n", can(), `the scenario needs "renew", which it cannot do`},
+		"it renews":     {"needs: [renew, lost]\n", can(protocol.Renews, protocol.TellsLoss), ""},
+		"long sections": {"workload: {think: 2s}\n", can(), ""},
+		"a client's clock": {"faults: [{at: 0s, kill: {node: B}}, {at: 0s, clock: {client: c1, jump: 1s}}]\n",
+			protocol.Ready{Class: protocol.Quorum, ClockStays: "it is late"},
+			"fault 2 moves the clock of a client, and the program's cannot be moved: it is late"},
 		"a client's clock that moves": {"faults: [{at: 0s, clock: {client: c1, jump: 1s}}]\n", can(), ""},
-		"a client's monotonic clock":  {"faults: [{at: 0s, clock: {client: c1, which: monotonic, jump: 1s}}]\n", can(), "fault 1 moves the monotonic clock of a client, which cannot be done to a program"},
-		"another store":               {"nodes: {count: 1}\nfaults: [{at: 0s, cut: {nodes: [A]}}, {at: 0s, pause: {client: c1}}]\n", etcd(), ""},
-		"nodes of another store":      {"", etcd(), "there are 5 independent nodes, and it locks on one etcd"},
-		"replicas of another store":   {"nodes: {topology: replicated, count: 2}\n", etcd(), "there is a primary with replicas, and it locks on one etcd"},
-		"a shared store":              {"nodes: {count: 1}\nresource: {store: lock-node}\n", etcd(), "the resource is on the lock's node, and it locks on etcd"},
-		"a dead store":                {"nodes: {count: 1}\nfaults: [{at: 0s, kill: {node: A}}]\n", etcd(), "fault 1 (kill of node A) strikes the server, which cannot be done to etcd yet"},
-		"a mix upon a store":          {"nodes: {count: 1}\nfaults: {mix: {kinds: {cut: {}, kill: {}}}}\n", etcd(), "the mix (kill of node A) strikes the server, which cannot be done to etcd yet"},
-		"a node's clock":              {"faults: [{at: 0s, clock: {node: A, jump: 1s}}]\n", can(), ""},
-		"a drawn clock":               {"faults: {mix: {kinds: {clock: {}}}}\n", can(), ""},
-		"the client's points":         {"fencing: {tokens: consensus, check: check-then-write}\nfaults: [{on: {point: after-fence-check, and: {point: before-read}}, pause: {client: c1}, until: {point: released}}]\n", can(protocol.TellsToken), ""},
-		"the lock's points":           {"faults: [{on: {point: acquired, and: {point: 'after-node:5'}}, pause: {client: c1}}]\n", can(), "fault 1 waits for the point after-node:5, which it does not report"},
-		"until the lock's point":      {"faults: [{at: 0s, pause: {client: c1}, until: {point: quorum}}]\n", can(), "fault 1 waits for the point quorum, which it does not report"},
-		"points of nodes":             {"faults: [{on: {point: 'after-node:5'}, pause: {client: c1}}]\n", protocol.Ready{Class: protocol.Quorum, Points: []string{"after-node:"}}, ""},
-		"points of other nodes":       {"faults: [{on: {point: 'after-node:6'}, pause: {client: c1}}]\n", protocol.Ready{Class: protocol.Quorum, Points: []string{"after-node:"}}, "fault 1 waits for the point after-node:6, which it does not report"},
-		"a token's point":             {"fencing: {tokens: consensus}\nfaults: [{on: {point: token}, pause: {client: c1}}]\n", can(protocol.TellsToken), "fault 1 waits for the point token, which it does not report"},
+		"a client's monotonic clock": {"faults: [{at: 0s, clock: {client: c1, which: monotonic, jump: 1s}}]\n",
+			can(), "fault 1 moves the monotonic clock of a client, which cannot be done to a program"},
+		"another store":          {"nodes: {count: 1}\nfaults: [{at: 0s, cut: {nodes: [A]}}, {at: 0s, pause: {client: c1}}]\n", etcd(), ""},
+		"nodes of another store": {"", etcd(), "there are 5 independent nodes, and it locks on one etcd"},
+		"replicas of another store": {"nodes: {topology: replicated, count: 2}\n",
+			etcd(), "there is a primary with replicas, and it locks on one etcd"},
+		"a shared store": {"nodes: {count: 1}\n" +
+			"resource: {store: lock-node}\n", etcd(), "the resource is on the lock's node, and it locks on etcd"},
+		"a dead store": {"nodes: {count: 1}\nfaults: [{at: 0s, kill: {node: A}}]\n",
+			etcd(), "fault 1 (kill of node A) strikes the server, which cannot be done to etcd yet"},
+		"a mix upon a store": {"nodes: {count: 1}\nfaults: {mix: {kinds: {cut: {}, kill: {}}}}\n",
+			etcd(), "the mix (kill of node A) strikes the server, which cannot be done to etcd yet"},
+		"a node's clock": {"faults: [{at: 0s, clock: {node: A, jump: 1s}}]\n", can(), ""},
+		"a drawn clock":  {"faults: {mix: {kinds: {clock: {}}}}\n", can(), ""},
+		"the client's points": {"fencing: {tokens: consensus, check: check-then-write}\nfaults: [{on: {point: " +
+			"after-fence-check, and: {point: before-read}}, pause: {client: c1}, until: {point: released}}]\n", can(protocol.TellsToken), ""},
+		"the lock's points": {"faults: [{on: {point: acquired, and: {point: 'after-node:5'}}, pause: {client: c1}}]\n",
+			can(), "fault 1 waits for the point after-node:5, which it does not report"},
+		"until the lock's point": {"faults: [{at: 0s, pause: {client: c1}, until: {point: quorum}}]\n",
+			can(), "fault 1 waits for the point quorum, which it does not report"},
+		"points of nodes": {"faults: [{on: {point: 'after-node:5'}, pause: {client: c1}}]\n",
+			protocol.Ready{Class: protocol.Quorum, Points: []string{"after-node:"}}, ""},
+		"points of other nodes": {"faults: [{on: {point: 'after-node:6'}, pause: {client: c1}}]\n", protocol.Ready{Class: protocol.Quorum,
+			Points: []string{"after-node:"}}, "fault 1 waits for the point after-node:6, which it does not report"},
+		"a token's point": {"fencing: {tokens: consensus}\nfaults: [{on: {point: token}, pause: {client: c1}}]\n",
+			can(protocol.TellsToken), "fault 1 waits for the point token, which it does not report"},
 	} {
 		text := "name: x\n" + test.text
 		if !strings.Contains(text, "\nlock: {") {
@@ -140,13 +159,16 @@ nodes: {count: 1}
 variants:
   mistaken: {lock: {algorithm: setnx-del, ttl: 2s}}
 expect:
-  mistaken: {exclusive-belief: holds, exclusive-lease: violated, no-late-effect: unknown, owner-release: violated, holder-served: anything, ordered-tokens: holds, no-orphan-lock: holds}
+  mistaken: {exclusive-belief: holds, exclusive-lease: violated, no-late-effect: unknown, owner-release: violated,
+    holder-served: anything, ordered-tokens: holds, no-orphan-lock: holds}
 demands:
   mistaken: {exclusive-lease: holds, owner-release: [single, quorum], ordered-tokens: anything, deadlock-free: holds}
 `).Variants[0]
 	for class, want := range map[protocol.Class]string{
-		protocol.Single:  "exclusive-belief: holds, exclusive-lease: holds, no-late-effect: anything, linearizable-resource: holds, holder-served: anything, ordered-tokens: anything, owner-release: holds, deadlock-free: holds, no-orphan-lock: holds",
-		protocol.Session: "exclusive-belief: holds, exclusive-lease: holds, no-late-effect: anything, linearizable-resource: holds, holder-served: anything, ordered-tokens: anything, owner-release: by design, deadlock-free: holds, no-orphan-lock: holds",
+		protocol.Single: "exclusive-belief: holds, exclusive-lease: holds, no-late-effect: anything, linearizable-resource: " +
+			"holds, holder-served: anything, ordered-tokens: anything, owner-release: holds, deadlock-free: holds, no-orphan-lock: holds",
+		protocol.Session: "exclusive-belief: holds, exclusive-lease: holds, no-late-effect: anything, linearizable-resource: " +
+			"holds, holder-served: anything, ordered-tokens: anything, owner-release: by design, deadlock-free: holds, no-orphan-lock: holds",
 	} {
 		other := v.With(&scenario.StandIn{Program: &lock.Program{Command: []string{"x"}}, Ready: protocol.Ready{Class: class}})
 		var got []string

@@ -21,7 +21,8 @@ func TestProjectIsDocumented(t *testing.T) {
 }
 
 func TestProject(t *testing.T) {
-	p, err := ParseProject("sim.yaml", []byte("scenarios: [locks, all]\nlock: python3 lock.py\nnodes: docker\nout: runs/sim\njobs: 3\ntries: 2\n"))
+	p, err := ParseProject("sim.yaml",
+		[]byte("scenarios: [locks, all]\nlock: python3 lock.py\nnodes: docker\nout: runs/sim\njobs: 3\ntries: 2\n"))
 	want := Project{Scenarios: []string{"locks", "all"}, Lock: "python3 lock.py", Nodes: "docker", Out: "runs/sim", Jobs: 3, Tries: 2}
 	if err != nil || !reflect.DeepEqual(p, want) {
 		t.Errorf("got %+v, %v, want %+v", p, err, want)

@@ -37,7 +37,8 @@ func TestInABrowser(t *testing.T) {
 		}
 		b.Do(chromedp.Navigate(srv.URL + "/?q=fence"))
 	}
-	for _, address := range []string{"/", "/run/in-hand/20261120-204701-7/", "/compare?a=gc-pause/20261120-204501-42&b=leaky-fence/20261120-204601-42"} {
+	for _, address := range []string{"/", "/run/in-hand/20261120-204701-7/",
+		"/compare?a=gc-pause/20261120-204501-42&b=leaky-fence/20261120-204601-42"} {
 		b.Readable(address, func() { b.Do(chromedp.Navigate(srv.URL + address)) })
 	}
 	b.Size(1280, 900)

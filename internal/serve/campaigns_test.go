@@ -28,7 +28,8 @@ func TestCampaigns(t *testing.T) {
 	}
 	defer h.Close()
 	code, body, _ := get(t, h, "/campaigns")
-	for _, want := range []string{"2 campaigns", "5k of 10k", "exclusive-lease", `points="0,120 300.0,60.0 600.0,0.0"`, "20 after 2s", "&lt;script&gt;", "No violation was found yet", "refresh"} {
+	for _, want := range []string{"2 campaigns", "5k of 10k", "exclusive-lease",
+		`points="0,120 300.0,60.0 600.0,0.0"`, "20 after 2s", "&lt;script&gt;", "No violation was found yet", "refresh"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q", want)
 		}

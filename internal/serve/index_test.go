@@ -41,14 +41,16 @@ func TestPagesOfAList(t *testing.T) {
 		want  []string
 		not   string
 	}{
-		{"/", 100, []string{"250 runs", "1 to 100 of 250", `href="/?page=2">Older`, `href="/?page=3">3`, `aria-current="page">1<`, "Number 249<", "Number 150<"}, "Newer"},
+		{"/", 100, []string{"250 runs", "1 to 100 of 250",
+			`href="/?page=2">Older`, `href="/?page=3">3`, `aria-current="page">1<`, "Number 249<", "Number 150<"}, "Newer"},
 		{"/?page=2", 100, []string{`href="/">Newer`, `href="/?page=3">Older`, "Number 149<"}, "Number 249<"},
 		{"/?page=3", 50, []string{"201 to 250 of 250", "Number 0<"}, "Older"},
 		{"/?page=99", 50, []string{"201 to 250 of 250"}, "Older"},
 		{"/?page=-1", 100, []string{"1 to 100 of 250"}, "Newer"},
 		{"/?page=x", 100, []string{"1 to 100 of 250"}, "Newer"},
 		{"/?q=NUMBER+00017", 11, []string{"11 found", "Number 17<", "Number 170<"}, "Older"},
-		{"/?q=Number&outcome=As+expected&page=2", 100, []string{`href="/?outcome=As&#43;expected&amp;page=3&amp;q=Number">3`, `action="/delete?outcome=As&#43;expected&amp;page=2&amp;q=Number"`}, "Number 249<"},
+		{"/?q=Number&outcome=As+expected&page=2", 100, []string{`href="/?outcome=As&#43;expected&amp;page=3&amp;q=Number">3`,
+			`action="/delete?outcome=As&#43;expected&amp;page=2&amp;q=Number"`}, "Number 249<"},
 		{"/?q=scenario-7%22%3E", 0, []string{"No run matches"}, `7">`},
 	} {
 		code, body, _ := get(t, h, c.query)
@@ -207,7 +209,8 @@ func TestBrokenResults(t *testing.T) {
 			"/compare/pictures?b=gc-pause/20261120-204501-42&a=" + url.QueryEscape(name+"/"+run),
 		} {
 			code, body, _ := get(t, h, target)
-			if code != 422 || !strings.Contains(body, name+"/"+run+" cannot be read") || !strings.Contains(body, why) || strings.Contains(body, dir) {
+			if code != 422 || !strings.Contains(body, name+"/"+run+" cannot be read") ||
+				!strings.Contains(body, why) || strings.Contains(body, dir) {
 				t.Errorf("%s: %d\n%s", target, code, body)
 			}
 		}

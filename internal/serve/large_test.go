@@ -21,13 +21,15 @@ func TestRunThatIsTooLarge(t *testing.T) {
 	h := handler(t, serve.Options{Dir: dir, Memory: 64 << 20})
 	for _, target := range []string{"/run/long-run/it%27s%20long/", "/compare/pictures?a=gc-pause/20261120-204501-42&b=long-run/it%27s+long"} {
 		code, body, _ := get(t, h, target)
-		for _, want := range []string{"Too large", "may take 64 MiB", "/run/long-run/it%27s%20long/file/unfenced/history.jsonl", "sim report", `/long-run/it&#39;\&#39;&#39;s long&#39;`} {
+		for _, want := range []string{"Too large", "may take 64 MiB", "/run/long-run/it%27s%20long/file/unfenced/history.jsonl",
+			"sim report", `/long-run/it&#39;\&#39;&#39;s long&#39;`} {
 			if code != 413 || !strings.Contains(body, want) {
 				t.Errorf("%s: %d, no %q\n%s", target, code, want, body)
 			}
 		}
 	}
-	for _, target := range []string{"/", "/run/gc-pause/20261120-204501-42/", "/compare?a=gc-pause/20261120-204501-42&b=long-run/it%27s+long", "/run/long-run/it%27s%20long/file/unfenced/history.jsonl"} {
+	for _, target := range []string{"/", "/run/gc-pause/20261120-204501-42/", "/compare?a=gc-pause/20261120-204501-42&b=long-run/it%27s+long",
+		"/run/long-run/it%27s%20long/file/unfenced/history.jsonl"} {
 		if code, body, _ := get(t, h, target); code != 200 {
 			t.Errorf("%s: %d\n%s", target, code, body)
 		}

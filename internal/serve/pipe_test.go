@@ -46,8 +46,9 @@ func TestPipesAreNotOpened(t *testing.T) {
 		"/": 200, "/?q=result+regular": 200,
 		"/run/result/" + run + "/": 422, "/run/history/" + run + "/": 404, "/run/parts/" + run + "/": 200, "/run/live/" + run + "/": 200,
 		"/run/variant/" + run + "/": 404, "/run/run/" + run + "/": 404, "/run/scenario/" + run + "/": 404,
-		"/run/parts/" + run + "/file/scenario.yaml": 404, "/run/parts/" + run + "/file/node-A.log": 404, "/run/parts/" + run + "/file/unfenced/history.jsonl": 404,
-		"/compare?a=parts/" + run + "&b=result/" + run: 422, "/compare/pictures?a=parts/" + run + "&b=live/" + run: 200,
+		"/run/parts/" + run + "/file/scenario.yaml": 404, "/run/parts/" + run + "/file/node-A.log": 404,
+		"/run/parts/" + run + "/file/unfenced/history.jsonl": 404,
+		"/compare?a=parts/" + run + "&b=result/" + run:       422, "/compare/pictures?a=parts/" + run + "&b=live/" + run: 200,
 	} {
 		if code, body, _ := get(t, h, target); code != want {
 			t.Errorf("%s: %d, want %d\n%s", target, code, want, body)
@@ -101,7 +102,8 @@ func TestFileThatIsSwapped(t *testing.T) {
 	})
 	h := handler(t, serve.Options{Dir: dir})
 	for range 100 {
-		for _, target := range []string{"/", "/run/gc-pause/" + run + "/", "/run/gc-pause/" + run + "/file/result.json", "/compare?a=gc-pause/" + run + "&b=cut/20261120-100000-7"} {
+		for _, target := range []string{"/", "/run/gc-pause/" + run + "/",
+			"/run/gc-pause/" + run + "/file/result.json", "/compare?a=gc-pause/" + run + "&b=cut/20261120-100000-7"} {
 			if code, body, _ := get(t, h, target); strings.Contains(body, "from-outside") {
 				t.Errorf("%s: %d\n%s", target, code, body)
 			}

@@ -18,7 +18,8 @@ func TestPlayground(t *testing.T) {
 	with := func() ([]byte, string, error) { return []byte("<title>here</title>"), "default-src 'none'", nil }
 	h := handler(t, serve.Options{Dir: dir, Playground: with})
 	code, body, head := get(t, h, "/play")
-	if code != 200 || !strings.Contains(body, "here") || !strings.HasPrefix(head.Get("Content-Security-Policy"), "default-src 'none'; frame-ancestors") {
+	if code != 200 || !strings.Contains(body, "here") ||
+		!strings.HasPrefix(head.Get("Content-Security-Policy"), "default-src 'none'; frame-ancestors") {
 		t.Errorf("the playground: %d %s %v", code, body, head)
 	}
 	without := func() ([]byte, string, error) { return nil, "", errors.New("it was not built") }

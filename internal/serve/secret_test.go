@@ -54,7 +54,8 @@ func TestNothingWithoutTheSecret(t *testing.T) {
 		{"POST", "/delete?token=" + h.Token()}, {"PUT", "/?token=" + h.Token()},
 	} {
 		w := ask(c.method, c.target)
-		if body := w.Body.String(); w.Code != 403 || strings.Contains(body, "gc-pause") || c.method == "GET" && !strings.Contains(body, "open the address that sim printed") {
+		if body := w.Body.String(); w.Code != 403 || strings.Contains(body, "gc-pause") ||
+			c.method == "GET" && !strings.Contains(body, "open the address that sim printed") {
 			t.Errorf("%s %s: %d\n%s", c.method, c.target, w.Code, body)
 		}
 		if len(w.Result().Cookies()) > 0 {
@@ -67,7 +68,8 @@ func TestNothingWithoutTheSecret(t *testing.T) {
 		t.Fatalf("the address with the secret: %d, %v", w.Code, w.Header())
 	}
 	c := cookies[0]
-	if c.Name != "sim-8137" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || strings.Contains(c.String(), h.Token()) {
+	if c.Name != "sim-8137" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode ||
+		c.Path != "/" || c.Domain != "" || strings.Contains(c.String(), h.Token()) {
 		t.Errorf("the cookie: %s", c)
 	}
 	if w := ask("GET", "/", c); w.Code != 200 || !strings.Contains(w.Body.String(), "gc-pause") {
@@ -76,11 +78,18 @@ func TestNothingWithoutTheSecret(t *testing.T) {
 	if w := ask("GET", "/?token=old", c); w.Code != 303 || w.Header().Get("Location") != "/" {
 		t.Errorf("with the cookie and an old secret: %d", w.Code)
 	}
-	for _, bad := range []*http.Cookie{{Name: "sim-8138", Value: c.Value}, {Name: "sim-8137", Value: h.Token()}, {Name: "sim-8137", Value: ""}} {
+	for _, bad := range []*http.Cookie{
+		{Name: "sim-8138", Value: c.Value}, {Name: "sim-8137", Value: h.Token()}, {Name: "sim-8137", Value: ""},
+	} {
 		if w := ask("GET", "/", bad); w.Code != 403 {
 			t.Errorf("cookie %s: %d", bad, w.Code)
 		}
 	}
+}
+
+// The secret is taken out of the address by a redirect, which must not lead to another host.
+func TestSecretLeadsToNoOtherHost(t *testing.T) {
+	h := handler(t, serve.Options{Dir: folder(t)})
 	for _, target := range []string{"//evil.example/", "/%5Cevil.example/", "/\\evil.example/", "///evil.example"} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.URL, r.Host = &url.URL{Path: target, RawQuery: "token=" + h.Token()}, "127.0.0.1"
@@ -130,7 +139,8 @@ func TestChosenSecret(t *testing.T) {
 	dir := folder(t)
 	for token, good := range map[string]bool{
 		"0123456789abcdef": true, strings.Repeat("x", 256): true, "0123456789-._~AZ": true,
-		"0123456789abcde": false, strings.Repeat("x", 257): false, "0123456789 abcdef": false, "0123456789abcdef\n": false, "0123456789abcd&e=f": false,
+		"0123456789abcde": false, strings.Repeat("x", 257): false,
+		"0123456789 abcdef": false, "0123456789abcdef\n": false, "0123456789abcd&e=f": false,
 	} {
 		h, err := serve.New(serve.Options{Dir: dir, Token: token})
 		if good == errors.Is(err, serve.ErrToken) {

@@ -123,7 +123,8 @@ func TestListAndFilter(t *testing.T) {
 		query     string
 		want, not []string
 	}{
-		{"/", []string{"5 runs", "gc-pause", "leaky-fence", "As expected", "Not as expected", "Running", "Cut short", "Unreadable"}, []string{"latest", ".hidden", "README"}},
+		{"/", []string{"5 runs", "gc-pause", "leaky-fence", "As expected", "Not as expected", "Running", "Cut short", "Unreadable"},
+			[]string{"latest", ".hidden", "README"}},
 		{"/?outcome=Unreadable", []string{"result.json: not a result"}, []string{">gc-pause<"}},
 		{"/?q=leaky+FENCED", []string{"leaky-fence"}, []string{">gc-pause<", ">in-hand<"}},
 		{"/?outcome=Running", []string{"in-hand"}, []string{">gc-pause<"}},
@@ -164,7 +165,8 @@ func TestRunShowsItsReport(t *testing.T) {
 	if csp := head.Get("Content-Security-Policy"); !strings.HasPrefix(csp, report.Policy()) || strings.Contains(csp, "unsafe") {
 		t.Errorf("policy %q", csp)
 	}
-	if code, body, _ := get(t, h, "/run/cut/20261120-100000-7/"); code != 200 || !strings.Contains(body, "The run was interrupted") || !strings.Contains(body, "pause, to the end") {
+	if code, body, _ := get(t, h, "/run/cut/20261120-100000-7/"); code != 200 ||
+		!strings.Contains(body, "The run was interrupted") || !strings.Contains(body, "pause, to the end") {
 		t.Errorf("the run that was cut short: %d", code)
 	}
 }
@@ -228,7 +230,8 @@ func TestConfinement(t *testing.T) {
 		}
 	}
 	code, body, head := get(t, h, base+"unfenced/history.jsonl")
-	if code != 200 || !strings.HasPrefix(body, `{"format"`) || head.Get("Content-Type") != "text/plain; charset=utf-8" || head.Get("X-Content-Type-Options") != "nosniff" {
+	if code != 200 || !strings.HasPrefix(body, `{"format"`) ||
+		head.Get("Content-Type") != "text/plain; charset=utf-8" || head.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("the run's own history: %d, %v", code, head)
 	}
 }
@@ -269,7 +272,8 @@ func TestDelete(t *testing.T) {
 		t.Errorf("a read-only server: %d", w.Code)
 	}
 	w := post(h, "/delete?q=leaky&page=2", run, "same-origin")
-	if w.Code != 303 || w.Header().Get("Location") != "/?q=leaky&page=2" || there(run) || there("leaky-fence") || !there("gc-pause/20261120-204501-42") {
+	if w.Code != 303 || w.Header().Get("Location") != "/?q=leaky&page=2" ||
+		there(run) || there("leaky-fence") || !there("gc-pause/20261120-204501-42") {
 		t.Errorf("deleting: %d, to %s", w.Code, w.Header().Get("Location"))
 	}
 	if _, body, _ := get(t, h, "/"); strings.Contains(body, "leaky-fence") {
@@ -286,10 +290,12 @@ func TestCompareTwoRuns(t *testing.T) {
 	}())
 	h := handler(t, serve.Options{Dir: dir})
 	query := "?a=gc-pause/20261120-204501-42&b=gc-pause/20261121-000000-42"
-	if code, body, _ := get(t, h, "/compare"+query); code != 200 || !strings.Contains(body, "Regression") || !strings.Contains(body, "linearizable-resource") {
+	if code, body, _ := get(t, h, "/compare"+query); code != 200 ||
+		!strings.Contains(body, "Regression") || !strings.Contains(body, "linearizable-resource") {
 		t.Errorf("comparison: %d", code)
 	}
-	if code, _, head := get(t, h, "/compare"+query+"&show=pictures"); code != 303 || !strings.HasPrefix(head.Get("Location"), "/compare/pictures?a=") {
+	if code, _, head := get(t, h, "/compare"+query+"&show=pictures"); code != 303 ||
+		!strings.HasPrefix(head.Get("Location"), "/compare/pictures?a=") {
 		t.Errorf("pictures: %d to %s", code, head.Get("Location"))
 	}
 	if code, body, _ := get(t, h, "/compare/pictures"+query); code != 200 || strings.Count(body, `<svg class="picture"`) != 4 {

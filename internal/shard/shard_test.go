@@ -18,7 +18,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, s, err)
 		}
 	}
-	for _, text := range []string{"", "1", "/", "0/3", "4/3", "-1/3", "1/0", "1/1001", "a/b", "1/2/3", " 1/2", "1.5/2", "99999999999999999999/2"} {
+	for _, text := range []string{"", "1", "/", "0/3",
+		"4/3", "-1/3", "1/0", "1/1001", "a/b", "1/2/3", " 1/2", "1.5/2", "99999999999999999999/2"} {
 		if s, err := Parse(text); err == nil {
 			t.Errorf("%q was read as %v", text, s)
 		}

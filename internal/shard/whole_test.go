@@ -14,7 +14,8 @@ var sweep = Work{Command: "sweep", Sim: "v1", Units: 4, Flags: map[string]string
 // left writes what a shard leaves below a folder, and returns its own folder.
 func left(t *testing.T, out string, w Work, s Shard, change func(*Record)) string {
 	t.Helper()
-	r := &Record{Shard: s, Work: w, Points: []explore.Cell{{X: "1s", Runs: s.Seeds(0, w.Units).Count, Judged: []uint64{1}, Violated: []uint64{1}}}}
+	r := &Record{Shard: s, Work: w,
+		Points: []explore.Cell{{X: "1s", Runs: s.Seeds(0, w.Units).Count, Judged: []uint64{1}, Violated: []uint64{1}}}}
 	if change != nil {
 		change(r)
 	}
@@ -109,24 +110,26 @@ func TestDamagedRecords(t *testing.T) {
 		change func(*Record)
 		fine   bool
 	}{
-		"points":             {sweep, nil, true},
-		"more runs":          {sweep, func(r *Record) { r.Points[0].Runs = 3 }, false},
-		"more judged":        {sweep, func(r *Record) { r.Points[0].Judged[0] = 3 }, false},
-		"more violated":      {sweep, func(r *Record) { r.Points[0].Violated[0] = 2 }, false},
-		"other command":      {Work{Command: "exhaust"}, nil, false},
-		"no shard":           {sweep, func(r *Record) { r.Shard = Shard{} }, false},
-		"files":              {sweep, func(r *Record) { r.Files = []string{"a", "b"} }, false},
-		"runs":               {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "a/1"}, {Unit: 3, Dir: "b/1"}} }, true},
-		"a run twice":        {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "a/1"}, {Unit: 0, Dir: "b/1"}} }, false},
-		"no such run":        {run, func(r *Record) { r.Results = []Result{{Unit: 4, Dir: "a/1"}} }, false},
-		"outside":            {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "../a"}} }, false},
-		"from the root":      {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "/etc"}} }, false},
-		"too many runs":      {Work{Command: "run", Units: 1 << 40, Scenarios: run.Scenarios}, nil, false},
-		"uneven":             {Work{Command: "run", Units: 3, Scenarios: run.Scenarios}, nil, false},
-		"exit":               {run, func(r *Record) { r.Errors = []Failure{{"x", 0}} }, false},
-		"a search":           {search, func(r *Record) { r.Search = part(0, 5) }, true},
-		"others' seeds":      {search, func(r *Record) { r.Search = part(4, 2) }, false},
-		"seeds before":       {Work{Command: "search", Seed: 7, Units: 10, Scenarios: search.Scenarios}, func(r *Record) { r.Search = part(6, 2) }, false},
+		"points":        {sweep, nil, true},
+		"more runs":     {sweep, func(r *Record) { r.Points[0].Runs = 3 }, false},
+		"more judged":   {sweep, func(r *Record) { r.Points[0].Judged[0] = 3 }, false},
+		"more violated": {sweep, func(r *Record) { r.Points[0].Violated[0] = 2 }, false},
+		"other command": {Work{Command: "exhaust"}, nil, false},
+		"no shard":      {sweep, func(r *Record) { r.Shard = Shard{} }, false},
+		"files":         {sweep, func(r *Record) { r.Files = []string{"a", "b"} }, false},
+		"runs":          {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "a/1"}, {Unit: 3, Dir: "b/1"}} }, true},
+		"a run twice":   {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "a/1"}, {Unit: 0, Dir: "b/1"}} }, false},
+		"no such run":   {run, func(r *Record) { r.Results = []Result{{Unit: 4, Dir: "a/1"}} }, false},
+		"outside":       {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "../a"}} }, false},
+		"from the root": {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "/etc"}} }, false},
+		"too many runs": {Work{Command: "run", Units: 1 << 40, Scenarios: run.Scenarios}, nil, false},
+		"uneven":        {Work{Command: "run", Units: 3, Scenarios: run.Scenarios}, nil, false},
+		"exit":          {run, func(r *Record) { r.Errors = []Failure{{"x", 0}} }, false},
+		"a search":      {search, func(r *Record) { r.Search = part(0, 5) }, true},
+		"others' seeds": {search, func(r *Record) { r.Search = part(4, 2) }, false},
+		"seeds before": {Work{Command: "search", Seed: 7, Units: 10, Scenarios: search.Scenarios}, func(r *Record) {
+			r.Search = part(6, 2)
+		}, false},
 		"no search":          {search, nil, false},
 		"found outside":      {search, func(r *Record) { r.Search, r.Found = part(0, 5), []Found{{File: "../x.yaml"}} }, false},
 		"an audit, no card":  {Work{Command: "audit", Units: 1}, nil, false},

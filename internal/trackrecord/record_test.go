@@ -37,7 +37,8 @@ func kept(t *testing.T, root string) []Library {
 	}
 	var all []Library
 	lock := func(name string, card *report.Card, s *searched, state *explore.State) {
-		all = append(all, Library{Name: name, Adapter: "adapters/" + name, Command: "bin/adapters/" + name, Homepage: "https://example.com/" + name})
+		all = append(all, Library{Name: name, Adapter: "adapters/" + name,
+			Command: "bin/adapters/" + name, Homepage: "https://example.com/" + name})
 		if card != nil {
 			card.Locks = card.Locks[:1]
 			card.Versions = map[string]string{"sim": "v1", "redis": "7.0.15"}
@@ -54,7 +55,8 @@ func kept(t *testing.T, root string) []Library {
 	}
 	v := versions{"v1", "7.0.15", "1.2", "bin/adapters/a"}
 	made := func(done bool) *searched {
-		return &searched{versions: v, Started: "2026-11-23T05:00:00Z", Ended: "2026-11-23T05:20:00Z", Done: done, Commands: []string{"sim search --world live --lock bin/adapters/a --for 20m"}}
+		return &searched{versions: v, Started: "2026-11-23T05:00:00Z",
+			Ended: "2026-11-23T05:20:00Z", Done: done, Commands: []string{"sim search --world live --lock bin/adapters/a --for 20m"}}
 	}
 	lock("alpha", reporttest.Card(), made(true), state(t))
 	evil := made(false)
@@ -72,14 +74,17 @@ func kept(t *testing.T, root string) []Library {
 func state(t *testing.T) *explore.State {
 	t.Helper()
 	found := func(run uint64, class string, again int) explore.Found {
-		return explore.Found{Run: run, Lineage: explore.Lineage{run}, Seed: 7, Class: class, Property: checker.Property(strings.Fields(class)[0]), Again: again}
+		return explore.Found{Run: run, Lineage: explore.Lineage{run},
+			Seed: 7, Class: class, Property: checker.Property(strings.Fields(class)[0]), Again: again}
 	}
-	return &explore.State{Format: "redlock-sim-search", Version: 3, TookMS: 1_200_000, Properties: []checker.Property{"exclusive-lease", "owner-release", "deadlock-free"}, Part: explore.Part{
-		Seeds: []explore.Seeds{{Count: 9000}}, Runs: 9000, Drawn: 4500,
-		Classes: []explore.Class{{Name: "exclusive-lease + owner-release", Runs: 12, Drawn: 5}, {Name: "owner-release", Runs: 1, Drawn: 1}},
-		Judged:  []explore.Class{{Name: "exclusive-lease + owner-release + deadlock-free", Runs: 8000, Drawn: 4000}},
-		Found:   []explore.Found{found(17, "exclusive-lease + owner-release", 4), found(99, "exclusive-lease + owner-release", 9), found(5, "owner-release", 1)},
-	}}
+	return &explore.State{Format: "redlock-sim-search", Version: 3,
+		TookMS: 1_200_000, Properties: []checker.Property{"exclusive-lease", "owner-release", "deadlock-free"}, Part: explore.Part{
+			Seeds: []explore.Seeds{{Count: 9000}}, Runs: 9000, Drawn: 4500,
+			Classes: []explore.Class{{Name: "exclusive-lease + owner-release", Runs: 12, Drawn: 5}, {Name: "owner-release", Runs: 1, Drawn: 1}},
+			Judged:  []explore.Class{{Name: "exclusive-lease + owner-release + deadlock-free", Runs: 8000, Drawn: 4000}},
+			Found: []explore.Found{found(17, "exclusive-lease + owner-release", 4),
+				found(99, "exclusive-lease + owner-release", 9), found(5, "owner-release", 1)},
+		}}
 }
 
 // someFindings are about a cell of alpha.
@@ -223,7 +228,8 @@ func TestLeft(t *testing.T) {
 	otherRedis := now
 	otherRedis.Redis = "8.0.0"
 	at := func(v versions, took time.Duration, done bool) *stored {
-		return &stored{Searched: &searched{versions: v, TookMS: took.Milliseconds(), Done: done}, State: &explore.State{TookMS: took.Milliseconds()}}
+		return &stored{Searched: &searched{versions: v, TookMS: took.Milliseconds(), Done: done},
+			State: &explore.State{TookMS: took.Milliseconds()}}
 	}
 	for name, c := range map[string]struct {
 		s      *stored
@@ -251,7 +257,8 @@ func TestLeft(t *testing.T) {
 func TestAudited(t *testing.T) {
 	t.Parallel()
 	card := func() *report.Card {
-		c := &report.Card{Versions: map[string]string{"sim": "v1"}, Locks: []report.CardLock{{Command: "bin/lock", Lock: report.Lock{Version: "1.2"}}}}
+		c := &report.Card{Versions: map[string]string{"sim": "v1"},
+			Locks: []report.CardLock{{Command: "bin/lock", Lock: report.Lock{Version: "1.2"}}}}
 		for _, g := range scenario.Guarantees() {
 			c.Guarantees = append(c.Guarantees, report.CardGuarantee{Name: string(g)})
 		}
@@ -264,7 +271,8 @@ func TestAudited(t *testing.T) {
 	for name, c := range map[string]struct {
 		card *report.Card
 		want bool
-	}{"none": {nil, false}, "same": {card(), true}, "interrupted": {interrupted, false}, "newer sim": {newer, true}, "a guarantee is missing": {before, false}} {
+	}{"none": {nil, false}, "same": {card(), true}, "interrupted": {interrupted, false},
+		"newer sim": {newer, true}, "a guarantee is missing": {before, false}} {
 		if got := (&stored{Card: c.card}).audited(now); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}

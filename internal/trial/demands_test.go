@@ -35,7 +35,8 @@ func judged(t *testing.T, s *scenario.Scenario, v scenario.Variant, seed uint64)
 	if err != nil {
 		t.Fatalf("%s, %s: %v", s.Name, v.Name, err)
 	}
-	return checker.Judge(context.Background(), out.History, verdict.Properties(v), checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
+	return checker.Judge(context.Background(), out.History,
+		verdict.Properties(v), checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
 }
 
 // correct are locks without a mistake.

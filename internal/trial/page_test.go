@@ -46,7 +46,8 @@ func TestPageQuotesTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(data)
-	for _, want := range []string{"&lt;b&gt;last&lt;/b&gt; �", "line 999", "line 989\n", "the last 12 lines", "<dd>told by the lock</dd>", `href="./unfenced/client-c1.log"`} {
+	for _, want := range []string{"&lt;b&gt;last&lt;/b&gt; �",
+		"line 999", "line 989\n", "the last 12 lines", "<dd>told by the lock</dd>", `href="./unfenced/client-c1.log"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

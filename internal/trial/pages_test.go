@@ -118,101 +118,145 @@ func TestPageOfALongRun(t *testing.T) {
 	b := tab.New(t)
 	b.Size(1400, 900)
 	address := b.OpenFile(page.Bytes())
-	tab.Eval[any](b, `new Promise(done => { const look = () => document.documentElement.classList.contains("complete") ? done() : setTimeout(look, 5); look(); })`)
-	hash := func() string { return tab.Eval[string](b, `location.hash`) }
-	readout := func() string { return tab.Eval[string](b, `document.querySelector(".readout").textContent`) }
-	do := func(expression string) {
-		tab.Eval[any](b, expression)
-		b.Drawn()
+	tab.Eval[any](b, `new Promise(done => { `+
+		`const look = () => document.documentElement.classList.contains("complete") ? done() : setTimeout(look, 5); look(); })`)
+	p := &longPage{t, b, events, address}
+	p.showsAll()
+	p.stepsFromMomentToMoment()
+	p.dragsItsWindow()
+	id := p.findsAnEvent()
+	p.showsWhatAnAddressAsksFor(id)
+	p.opensAtAMoment()
+	p.keepsTheMomentWhileZooming()
+	if got := b.Troubles(); len(got) > 0 {
+		t.Errorf("the browser says %q", got)
 	}
+}
 
-	do(`document.querySelector("[data-do=all]").click()`)
+// longPage is the page of a long run in a browser.
+type longPage struct {
+	*testing.T
+	b       *tab.Tab
+	events  []history.Event
+	address string
+}
+
+func (p *longPage) hash() string { return tab.Eval[string](p.b, `location.hash`) }
+
+func (p *longPage) readout() string {
+	return tab.Eval[string](p.b, `document.querySelector(".readout").textContent`)
+}
+
+func (p *longPage) do(expression string) {
+	tab.Eval[any](p.b, expression)
+	p.b.Drawn()
+}
+
+// open opens the page anew at an address.
+func (p *longPage) open(at string) {
+	p.b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.address+at))
+	p.b.Drawn()
+}
+
+func (p *longPage) showsAll() {
+	p.do(`document.querySelector("[data-do=all]").click()`)
 	for _, lane := range []string{"c1", "c5", "A", "E"} {
-		ends := tab.Eval[[]float64](b, `(() => {
+		ends := tab.Eval[[]float64](p.b, `(() => {
 			const at = [...document.querySelectorAll(".lane-names")].indexOf(document.getElementById("v1-lane-`+lane+`"));
 			const xs = [...document.querySelectorAll(".lane")[at].querySelectorAll(".t")].map(el => parseFloat(el.getAttribute("x")));
 			return [Math.min(...xs), Math.max(...xs)];
 		})()`)
 		if ends[0] > 8 || ends[1] < 92 {
-			t.Errorf("%s: what is drawn goes from %v to %v %% of the width", lane, ends[0], ends[1])
+			p.Errorf("%s: what is drawn goes from %v to %v %% of the width", lane, ends[0], ends[1])
 		}
 	}
-	if c := b.Covered(); len(c) > 0 {
-		t.Errorf("labels cover one another: %q", c)
+	if c := p.b.Covered(); len(c) > 0 {
+		p.Errorf("labels cover one another: %q", c)
 	}
+}
 
-	do(`document.querySelector("[data-do=next]").click()`)
-	first := hash()
-	do(`document.querySelector("[data-do=next]").click()`)
-	if second := hash(); !strings.HasPrefix(first, "#v1-t0.") || second == first || !strings.HasPrefix(second, "#v1-t") {
-		t.Errorf("the next moments have the addresses %q and %q", first, second)
+func (p *longPage) stepsFromMomentToMoment() {
+	p.do(`document.querySelector("[data-do=next]").click()`)
+	first := p.hash()
+	p.do(`document.querySelector("[data-do=next]").click()`)
+	if second := p.hash(); !strings.HasPrefix(first, "#v1-t0.") || second == first || !strings.HasPrefix(second, "#v1-t") {
+		p.Errorf("the next moments have the addresses %q and %q", first, second)
 	}
+}
 
-	// The window is dragged in the strip to the middle of the run, and made narrower with its edge.
-	do(`document.querySelector("[data-do=focus]").click()`)
+// dragsItsWindow drags the window in the strip to the middle of the run, and makes it narrower with its edge.
+func (p *longPage) dragsItsWindow() {
+	p.do(`document.querySelector("[data-do=focus]").click()`)
 	drag := func(from, to string) {
-		do(fmt.Sprintf(`(() => {
-			const strip = document.querySelector(".strip"), box = strip.getBoundingClientRect(), here = strip.querySelector(".here").getBoundingClientRect();
-			const mid = here.left + here.width / 2, send = (type, x) => strip.dispatchEvent(new PointerEvent(type, { clientX: x, clientY: box.top + 5, pointerId: 1, bubbles: true }));
+		p.do(fmt.Sprintf(`(() => {
+			const strip = document.querySelector(".strip");
+			const box = strip.getBoundingClientRect(), here = strip.querySelector(".here").getBoundingClientRect();
+			const mid = here.left + here.width / 2;
+			const send = (type, x) => strip.dispatchEvent(new PointerEvent(type, { clientX: x, clientY: box.top + 5, pointerId: 1, bubbles: true }));
 			strip.setPointerCapture = () => {};
 			send("pointerdown", %s); send("pointermove", %s); send("pointerup", %s);
 		})()`, from, to, to))
 	}
 	drag("mid", "box.left + box.width / 2")
-	middle := hash()
+	middle := p.hash()
 	var from, to float64
 	if _, err := fmt.Sscanf(middle[strings.Index(middle, ",")+1:], "%f-%f", &from, &to); err != nil {
-		t.Fatalf("the address %q has no window: %v", middle, err)
+		p.Fatalf("the address %q has no window: %v", middle, err)
 	}
-	end := events[len(events)-1].Time.Seconds()
+	end := p.events[len(p.events)-1].Time.Seconds()
 	if mid := (from + to) / 2; mid < end*0.45 || mid > end*0.55 {
-		t.Errorf("the window goes from %v to %v s of %v", from, to, end)
+		p.Errorf("the window goes from %v to %v s of %v", from, to, end)
 	}
 	drag("here.right", "here.left + here.width / 2")
 	var narrow float64
-	if _, err := fmt.Sscanf(hash()[strings.Index(hash(), ",")+1:], "%f-%f", &from, &narrow); err != nil || narrow > to-(to-from)/3 {
-		t.Errorf("the window's edge was dragged from %v to %v", to, narrow)
+	if _, err := fmt.Sscanf(p.hash()[strings.Index(p.hash(), ",")+1:], "%f-%f", &from, &narrow); err != nil || narrow > to-(to-from)/3 {
+		p.Errorf("the window's edge was dragged from %v to %v", to, narrow)
 	}
 
 	drag("here.right", "box.left") // one edge over the other
-	if _, err := fmt.Sscanf(hash()[strings.Index(hash(), ",")+1:], "%f-%f", &from, &narrow); err != nil || narrow-from < end/1000 {
-		t.Errorf("the window's edge was dragged over the other, and it goes from %v to %v", from, narrow)
+	if _, err := fmt.Sscanf(p.hash()[strings.Index(p.hash(), ",")+1:], "%f-%f", &from, &narrow); err != nil || narrow-from < end/1000 {
+		p.Errorf("the window's edge was dragged over the other, and it goes from %v to %v", from, narrow)
 	}
+}
 
-	// An event that has no row at first is found by its value, and by its address.
+// findsAnEvent finds one that has no row at first by its value, and by its address.
+func (p *longPage) findsAnEvent() (id string) {
 	var wanted int
-	for i := len(events) / 2; wanted == 0; i++ {
-		if e := &events[i]; e.F == history.Write && e.Type == history.OK {
+	for i := len(p.events) / 2; wanted == 0; i++ {
+		if e := &p.events[i]; e.F == history.Write && e.Type == history.OK {
 			wanted = i
 		}
 	}
-	e := &events[wanted]
-	id := fmt.Sprintf("v1-e%d", wanted)
-	if tab.Eval[bool](b, `document.getElementById("`+id+`") !== null`) {
-		t.Errorf("event %d has a row from the beginning", wanted)
+	e := &p.events[wanted]
+	id = fmt.Sprintf("v1-e%d", wanted)
+	if tab.Eval[bool](p.b, `document.getElementById("`+id+`") !== null`) {
+		p.Errorf("event %d has a row from the beginning", wanted)
 	}
-	do(fmt.Sprintf(`new Promise(done => {
+	p.do(fmt.Sprintf(`new Promise(done => {
 		const filter = document.getElementById("filter");
 		filter.value = "%s write ok section %d";
 		filter.dispatchEvent(new Event("input"));
 		const look = () => document.getElementById("matches").textContent ? done() : setTimeout(look, 5);
 		look();
 	})`, e.Process, e.Value.Section))
-	if !tab.Eval[bool](b, `document.getElementById("`+id+`") !== null && !document.getElementById("`+id+`").hidden`) {
-		t.Errorf("event %d was not found: %s", wanted, tab.Eval[string](b, `document.getElementById("matches").textContent`))
+	if !tab.Eval[bool](p.b, `document.getElementById("`+id+`") !== null && !document.getElementById("`+id+`").hidden`) {
+		p.Errorf("event %d was not found: %s", wanted, tab.Eval[string](p.b, `document.getElementById("matches").textContent`))
 	}
-	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address+"#"+id))
-	tab.Eval[any](b, `new Promise(done => { const look = () => document.getElementById("`+id+`") ? done() : setTimeout(look, 5); look(); })`)
-	b.Drawn()
-	if got, want := readout(), fmt.Sprintf("%.3f s", e.Time.Seconds()); !strings.HasPrefix(got, want) {
-		t.Errorf("the picture shows %q for an event at %s", got, want)
+	p.b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.address+"#"+id))
+	tab.Eval[any](p.b, `new Promise(done => { const look = () => document.getElementById("`+id+`") ? done() : setTimeout(look, 5); look(); })`)
+	p.b.Drawn()
+	if got, want := p.readout(), fmt.Sprintf("%.3f s", e.Time.Seconds()); !strings.HasPrefix(got, want) {
+		p.Errorf("the picture shows %q for an event at %s", got, want)
 	}
-	if tab.Eval[string](b, `document.querySelector("tr:target").id`) != id {
-		t.Error("the row is not the target of its address")
+	if tab.Eval[string](p.b, `document.querySelector("tr:target").id`) != id {
+		p.Error("the row is not the target of its address")
 	}
+	return id
+}
 
-	// A filter hides no row that an address asks for.
-	do(fmt.Sprintf(`new Promise(done => {
+// showsWhatAnAddressAsksFor: a filter hides no such row.
+func (p *longPage) showsWhatAnAddressAsksFor(id string) {
+	p.do(fmt.Sprintf(`new Promise(done => {
 		const filter = document.getElementById("filter"), row = document.getElementById(%q);
 		const wait = (until, then) => until() ? then() : setTimeout(() => wait(until, then), 5);
 		location.hash = "";
@@ -223,33 +267,33 @@ func TestPageOfALongRun(t *testing.T) {
 			wait(() => !filter.value && !row.hidden && row.matches(":target"), done);
 		});
 	})`, id, id))
+}
 
-	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address+"#v1-t20.5,20-21"))
-	b.Drawn()
-	if got := readout(); !strings.HasPrefix(got, "20.500 s") {
-		t.Errorf("the picture shows %q for the address of 20.5 s", got)
+func (p *longPage) opensAtAMoment() {
+	p.open("#v1-t20.5,20-21")
+	if got := p.readout(); !strings.HasPrefix(got, "20.500 s") {
+		p.Errorf("the picture shows %q for the address of 20.5 s", got)
 	}
 	for _, nonsense := range []string{"#v1-t0.3,1..2-3", "#v1-t.", "#v1-t5,9-1", "#v1-t9999999", "#v9-t1", "#v1-tNaN", "#v1-e999999999"} {
-		b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address+nonsense))
-		b.Drawn()
-		if got := readout(); strings.Contains(got, "NaN") || strings.Contains(got, "9999") {
-			t.Errorf("the address %s shows %q", nonsense, got)
+		p.open(nonsense)
+		if got := p.readout(); strings.Contains(got, "NaN") || strings.Contains(got, "9999") {
+			p.Errorf("the address %s shows %q", nonsense, got)
 		}
 	}
-	// Where the mouse is does not count for the address: it goes to a button, after all.
-	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address+"#v1-t20.5,20-21"))
-	b.Drawn()
-	do(`document.querySelector("svg.picture").dispatchEvent(new PointerEvent("pointermove", { clientX: 700, clientY: 500, pointerId: 3, pointerType: "mouse", bubbles: true }))`)
-	do(`document.querySelector("[data-do=in]").click()`)
-	if got := hash(); !strings.HasPrefix(got, "#v1-t20.5,20.25-20.75") {
-		t.Errorf("after zooming in the address is %q", got)
+}
+
+// keepsTheMomentWhileZooming: where the mouse is does not count for the address, for it goes to a button, after all.
+func (p *longPage) keepsTheMomentWhileZooming() {
+	p.open("#v1-t20.5,20-21")
+	p.do(`document.querySelector("svg.picture").dispatchEvent(new PointerEvent("pointermove", ` +
+		`{ clientX: 700, clientY: 500, pointerId: 3, pointerType: "mouse", bubbles: true }))`)
+	p.do(`document.querySelector("[data-do=in]").click()`)
+	if got := p.hash(); !strings.HasPrefix(got, "#v1-t20.5,20.25-20.75") {
+		p.Errorf("after zooming in the address is %q", got)
 	}
-	tab.Eval[any](b, `document.querySelector("#v1-lane-c3 a").dispatchEvent(new MouseEvent("click", { bubbles: true }))`)
-	b.Drawn()
-	if got := tab.Eval[string](b, `document.querySelector(".lane-names:target").id`); got != "v1-lane-c3" {
-		t.Errorf("the target is %q, not the lane", got)
-	}
-	if got := b.Troubles(); len(got) > 0 {
-		t.Errorf("the browser says %q", got)
+	tab.Eval[any](p.b, `document.querySelector("#v1-lane-c3 a").dispatchEvent(new MouseEvent("click", { bubbles: true }))`)
+	p.b.Drawn()
+	if got := tab.Eval[string](p.b, `document.querySelector(".lane-names:target").id`); got != "v1-lane-c3" {
+		p.Errorf("the target is %q, not the lane", got)
 	}
 }

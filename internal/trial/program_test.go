@@ -34,7 +34,8 @@ func noting(t *testing.T) (file string, command []string) {
 
 func TestEachProgramIsGreetedOnce(t *testing.T) {
 	file, command := noting(t)
-	text := "name: x\nnodes: {count: 1}\nlock: {program: {command: [sh, -c, " + quoted(command[2]) + "], env: {NAME: one}}}\nvariants: {a: {}, b: {}, c: {lock: {program: {env: {NAME: two}}}}, ours: {lock: {algorithm: redlock}}}\n"
+	text := "name: x\nnodes: {count: 1}\nlock: {program: {command: [sh, -c, " + quoted(command[2]) + "], env: {NAME: one}}}\n" +
+		"variants: {a: {}, b: {}, c: {lock: {program: {env: {NAME: two}}}}, ours: {lock: {algorithm: redlock}}}\n"
 	s := parsed(t, text)
 	p, err := Greet(context.Background(), []*scenario.Scenario{s, s}, nil)
 	if err != nil {
@@ -80,7 +81,8 @@ demands: {b: {exclusive-lease: holds}}
 	}
 	for _, one := range p.subjects(s, server.Auto) {
 		l := one.Setup.Lock
-		if one.lockName() != "mine" || l.Algorithm != "" || l.Program != own.Program || !one.Expect[0].ByDesign && one.Expected("exclusive-lease") == 0 {
+		if one.lockName() != "mine" || l.Algorithm != "" ||
+			l.Program != own.Program || !one.Expect[0].ByDesign && one.Expected("exclusive-lease") == 0 {
 			t.Errorf("%s: %+v, %+v", one.Name, l, one.Expect)
 		}
 		if (one.notApplicable != "") != (one.Name == "c") {
@@ -95,7 +97,8 @@ demands: {b: {exclusive-lease: holds}}
 func TestProgramThatCannotBeGreeted(t *testing.T) {
 	for text, want := range map[string]string{
 		"echo last words; exit 3": "ended: exit status 3; the last that it printed:\n  last words",
-		"echo a warning; echo '{\"type\":\"ready\",\"protocol\":9}'; cat": "speaks version 9 of the protocol: want 1; the last that it printed:\n  a warning",
+		"echo a warning; echo '{\"type\":\"ready\",\"protocol\":9}'; " +
+			"cat": "speaks version 9 of the protocol: want 1; the last that it printed:\n  a warning",
 	} {
 		_, err := Greet(context.Background(), nil, &scenario.StandIn{Program: &lock.Program{Command: []string{"sh", "-c", text}}})
 		var lacks *EnvironmentError
@@ -136,9 +139,11 @@ func TestVariantThatDoesNotApplyIsNotRun(t *testing.T) {
 	dir := t.TempDir()
 	s := parsed(t, stalls)
 	run := &trial{Scenario: s, dir: dir, Options: Options{Seed: 3, World: Virtual, Tries: 1, Programs: &Programs{}, Now: time.Now},
-		subjects: []subject{{Variant: s.Variants[0]}, {Variant: s.Variants[1], ready: &program.Ready{Name: "theirs", Class: program.Other}, notApplicable: "it is theirs"}}}
+		subjects: []subject{{Variant: s.Variants[0]},
+			{Variant: s.Variants[1], ready: &program.Ready{Name: "theirs", Class: program.Other}, notApplicable: "it is theirs"}}}
 	r := run.run(context.Background())
-	if v := r.Variants[1]; v.NotApplicable != "it is theirs" || v.Lock.Name != "theirs" || v.Lock.Promise != askedPromise || v.Met || v.Undecided || len(v.Properties) > 0 {
+	if v := r.Variants[1]; v.NotApplicable != "it is theirs" ||
+		v.Lock.Name != "theirs" || v.Lock.Promise != askedPromise || v.Met || v.Undecided || len(v.Properties) > 0 {
 		t.Errorf("%+v", v)
 	}
 	if !r.Variants[0].Met || !r.Met || r.Undecided || !r.Applies() {
@@ -157,7 +162,8 @@ func TestRejudgeKnowsWhoseLockItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = []byte(strings.Replace(string(text), `"name": "ours",`, `"name": "ours", "lock": {"name": "mine", "class": "single", "in_place": true},`, 1))
+	text = []byte(strings.Replace(string(text), `"name": "ours",`,
+		`"name": "ours", "lock": {"name": "mine", "class": "single", "in_place": true},`, 1))
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +199,8 @@ func TestVirtualWorldHasNoPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Run(context.Background(), parsed(t, stalls), Options{World: Virtual, Programs: p, Out: filepath.Join(t.TempDir(), "none"), Now: time.Now})
+	_, err = Run(context.Background(), parsed(t, stalls),
+		Options{World: Virtual, Programs: p, Out: filepath.Join(t.TempDir(), "none"), Now: time.Now})
 	if !errors.Is(err, ErrNotVirtual) {
 		t.Errorf("%v", err)
 	}

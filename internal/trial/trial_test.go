@@ -78,11 +78,13 @@ func verdicts(r *report.Result) (list []string) {
 func TestTrialIsKeptAndJudgedAgain(t *testing.T) {
 	o := options(t)
 	got := run(t, stalls, o)
-	if r := got.Result; !r.Met || r.Undecided || r.Interrupted || r.Versions["sim"] != "test" || r.Replay != "sim run stalls.yaml --seed 3 --world virtual" {
+	if r := got.Result; !r.Met || r.Undecided || r.Interrupted ||
+		r.Versions["sim"] != "test" || r.Replay != "sim run stalls.yaml --seed 3 --world virtual" {
 		t.Errorf("met %v, undecided %v, interrupted %v, versions %v, replay %q", r.Met, r.Undecided, r.Interrupted, r.Versions, r.Replay)
 	}
 	told := verdicts(got.Result)
-	for _, want := range []string{"unfenced linearizable-resource violated met", "fenced linearizable-resource holds met", "unfenced exclusive-lease holds met"} {
+	for _, want := range []string{"unfenced linearizable-resource violated met",
+		"fenced linearizable-resource holds met", "unfenced exclusive-lease holds met"} {
 		if !slices.Contains(told, want) {
 			t.Errorf("%q is missing in %q", want, told)
 		}
@@ -374,7 +376,8 @@ func TestResultsOfFilesAndFolders(t *testing.T) {
 	if err := machine.WriteFile(broken, func(w io.Writer) error { _, err := io.WriteString(w, "{"); return err }); err != nil {
 		t.Fatal(err)
 	}
-	if list, unreadable, err := trial.Results(o.Out); err != nil || len(list) != 1 || len(unreadable) != 1 || !strings.Contains(unreadable[0].Error(), broken) {
+	if list, unreadable, err := trial.Results(o.Out); err != nil ||
+		len(list) != 1 || len(unreadable) != 1 || !strings.Contains(unreadable[0].Error(), broken) {
 		t.Errorf("with a broken result beside it: %d results, unreadable %v (%v)", len(list), unreadable, err)
 	}
 	var document map[string]any

@@ -66,7 +66,8 @@ func TestViolationThatShowsInAnotherTry(t *testing.T) {
 	if !known.Met || len(known.Tries) != 2 || known.Tries[0].Seed != got.Result.Seed || known.Tries[1].Seed == got.Result.Seed {
 		t.Errorf("met %v, tries %+v", known.Met, known.Tries)
 	}
-	if p := property(t, known, checker.NoLateEffect); p.Verdict != checker.Violated || p.Tried == nil || *p.Tried != inOneTry(2, 1, 2) || len(p.Events) == 0 {
+	if p := property(t, known, checker.NoLateEffect); p.Verdict != checker.Violated ||
+		p.Tried == nil || *p.Tried != inOneTry(2, 1, 2) || len(p.Events) == 0 {
 		t.Errorf("no-late-effect is %v, tried %+v, events %v", p.Verdict, p.Tried, p.Events)
 	}
 	if p := property(t, known, checker.ExclusiveLease); p.Verdict != checker.Holds || p.Tried == nil || *p.Tried != inOneTry(2, 2, 2) {
@@ -121,7 +122,8 @@ func TestInterruptedBetweenTries(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := &got.Result.Variants[0]
-	if !got.Result.Interrupted || !v.Interrupted || v.Met || v.Error != "" || len(v.Tries) != 2 || v.Tries[0].Interrupted || !v.Tries[1].Interrupted {
+	if !got.Result.Interrupted || !v.Interrupted || v.Met ||
+		v.Error != "" || len(v.Tries) != 2 || v.Tries[0].Interrupted || !v.Tries[1].Interrupted {
 		t.Errorf("interrupted %v, met %v, error %q, tries %+v", v.Interrupted, v.Met, v.Error, v.Tries)
 	}
 	for i, one := range v.Tries {

@@ -186,12 +186,14 @@ func TestInTheBrowser(t *testing.T) {
 	t.Parallel()
 	root := "file://" + theSite(t)
 	b := tab.New(t)
-	for _, name := range []string{"index.html", "guide/paused-holder.html", "guide/debate.html", "guide/choosing.html", "scenarios/gc-pause.html", "scenarios/index.html",
+	for _, name := range []string{"index.html", "guide/paused-holder.html",
+		"guide/debate.html", "guide/choosing.html", "scenarios/gc-pause.html", "scenarios/index.html",
 		"docs/index.html", "docs/scenario.html", "search.html"} {
 		b.Readable(name, func() { b.Do(chromedp.Navigate(root + "/" + name)) })
 	}
 	b.Do(chromedp.Navigate(root + "/search.html?q=TWO+primaries"))
-	if hits := tab.Eval[[]string](b, `[...document.querySelectorAll("#hits a")].map((a) => a.getAttribute("href"))`); !slices.Contains(hits, "scenarios/sentinel-min-replicas.html") || len(hits) > 50 {
+	hits := tab.Eval[[]string](b, `[...document.querySelectorAll("#hits a")].map((a) => a.getAttribute("href"))`)
+	if !slices.Contains(hits, "scenarios/sentinel-min-replicas.html") || len(hits) > 50 {
 		t.Errorf("two primaries: found %v", hits)
 	}
 	if said := tab.Eval[string](b, `document.getElementById("said").textContent`); !strings.HasSuffix(said, " pages") {
@@ -205,8 +207,9 @@ func TestInTheBrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS("a.play")))
 	frames := func(text string) {
 		t.Helper()
-		if got := tab.Eval[string](b, `(async () => { const f = document.querySelector("iframe"); if (!f) return "none";
-			await new Promise((r) => { f.addEventListener("load", r); setTimeout(r, 5000); }); return f.src.replace(/.*\//, ""); })()`); !strings.HasPrefix(got, text) {
+		got := tab.Eval[string](b, `(async () => { const f = document.querySelector("iframe"); if (!f) return "none";
+			await new Promise((r) => { f.addEventListener("load", r); setTimeout(r, 5000); }); return f.src.replace(/.*\//, ""); })()`)
+		if !strings.HasPrefix(got, text) {
 			t.Errorf("the frame is %q, want %q", got, text)
 		}
 	}

@@ -121,7 +121,8 @@ func TestRequestsAreAnsweredUnderTheirNumber(t *testing.T) {
 		t.Errorf("ready: %+v", m)
 	}
 	k.say(ask(7, history.Acquire))
-	if m := k.hear(client.Answered); m.ID != 7 || m.Answer == nil || m.Answer.Type != history.Fail || !strings.Contains(m.Answer.Error, "connection refused") {
+	if m := k.hear(client.Answered); m.ID != 7 || m.Answer == nil ||
+		m.Answer.Type != history.Fail || !strings.Contains(m.Answer.Error, "connection refused") {
 		t.Errorf("acquire without a node: %+v", m)
 	}
 	k.say(ask(8, history.Release))
@@ -144,7 +145,8 @@ func TestClientWaitsAtArmedPoints(t *testing.T) {
 		t.Errorf("point: %+v", at)
 	}
 	// The clock can be moved meanwhile; the answer to that must come first.
-	k.say(client.Message{Type: client.Go, ID: at.ID + 100}, client.Message{Type: client.SetClock, ID: 2, Clock: &client.ClockMessage{Which: client.WallClock, Jump: time.Hour, Rate: 1}})
+	k.say(client.Message{Type: client.Go, ID: at.ID + 100},
+		client.Message{Type: client.SetClock, ID: 2, Clock: &client.ClockMessage{Which: client.WallClock, Jump: time.Hour, Rate: 1}})
 	if m := k.hear(client.ClockSet); m.ID != 2 {
 		t.Errorf("clock: %+v", m)
 	}

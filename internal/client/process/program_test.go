@@ -12,7 +12,8 @@ import (
 func TestLossOfAProgramIsTold(t *testing.T) {
 	k := begin(t)
 	m := setup(t)
-	m.Setup.Lock.Program = &lock.Program{Command: []string{"sh", "-c", `read l; echo '{"type":"ready","protocol":1,"name":"x","class":"single","can":["owner","lost"]}'
+	m.Setup.Lock.Program = &lock.Program{Command: []string{"sh", "-c", `read l
+		echo '{"type":"ready","protocol":1,"name":"x","class":"single","can":["owner","lost"]}'
 		read l; echo '{"type":"set-up"}'; read l
 		echo '{"type":"acquired","id":1,"owner_b64":"bWU="}'; sleep 0.2; echo '{"type":"lost","grant":1,"why":"gone"}'; cat > /dev/null`}}
 	k.say(m)

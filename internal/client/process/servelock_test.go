@@ -62,7 +62,8 @@ func TestLockSaysWhatItIs(t *testing.T) {
 		{lock.Config{Algorithm: "redlock"}, "redlock", "validity owner sentinel token", program.Quorum, "after-node:25", "before-extend"},
 		{lock.Config{Algorithm: "watchdog"}, "watchdog", "validity owner sentinel renew token", program.Single, "before-extend", "quorum"},
 		{lock.Config{Algorithm: "none"}, "none", "validity owner sentinel", program.Other, "", "token"},
-		{lock.Config{Algorithm: "redlock", Mistakes: lock.Mistakes{PlainDelete: true, NoCleanup: true}}, "redlock without release without clean_up", "validity owner sentinel token", program.Quorum, "token", "looked"},
+		{lock.Config{Algorithm: "redlock", Mistakes: lock.Mistakes{PlainDelete: true, NoCleanup: true}},
+			"redlock without release without clean_up", "validity owner sentinel token", program.Quorum, "token", "looked"},
 	} {
 		k := beginLock(t, test.config)
 		k.say(hello)
@@ -128,7 +129,8 @@ func TestLockIsSetUpByItsMessage(t *testing.T) {
 	}
 	k.say(fmt.Sprintf(`{"type":"go","id":%d}`, at.ID))
 	m := k.hearLock(program.Acquired)
-	if m.ID != 1 || m.ValidityMS == nil || *m.ValidityMS <= 900 || *m.ValidityMS > 1000 || m.AtNS == 0 || m.Token == nil || !strings.HasPrefix(string(m.Owner), "c1-") {
+	if m.ID != 1 || m.ValidityMS == nil || *m.ValidityMS <= 900 ||
+		*m.ValidityMS > 1000 || m.AtNS == 0 || m.Token == nil || !strings.HasPrefix(string(m.Owner), "c1-") {
 		t.Errorf("%+v", m)
 	}
 	k.say(`{"type":"release","id":2,"grant":1}`)
@@ -137,7 +139,8 @@ func TestLockIsSetUpByItsMessage(t *testing.T) {
 	if err := k.end(); err != nil {
 		t.Error(err)
 	}
-	if asked := node.asked(); !strings.Contains(asked, "set lock c1-") || !strings.Contains(asked, "px 1000") || !strings.Contains(asked, "del lock") || strings.Contains(asked, "setname") {
+	if asked := node.asked(); !strings.Contains(asked, "set lock c1-") ||
+		!strings.Contains(asked, "px 1000") || !strings.Contains(asked, "del lock") || strings.Contains(asked, "setname") {
 		t.Errorf("the node was asked %s", asked)
 	}
 }

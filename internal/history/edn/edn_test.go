@@ -32,7 +32,8 @@ const flat = `; a register
 func TestReadBothForms(t *testing.T) {
 	want := []history.Event{
 		{Index: 0, Time: 10, Process: "0", Type: history.Invoke, F: history.Read},
-		{Index: 1, Time: 11, Process: "1", Type: history.Invoke, F: history.CAS, Value: history.Value{Extra: &history.Extra{Expected: history.Some(1)}, Number: history.Some(2)}},
+		{Index: 1, Time: 11, Process: "1", Type: history.Invoke,
+			F: history.CAS, Value: history.Value{Extra: &history.Extra{Expected: history.Some(1)}, Number: history.Some(2)}},
 		{Index: 2, Time: 12, Process: "0", Type: history.OK, F: history.Read, Value: history.Value{Number: history.Some(7)}},
 		{Index: 3, Time: 13, Process: "nemesis", Type: history.Info, F: "start", Value: history.Value{Rare: &history.Rare{Detail: `cut "n1"`}}},
 		{Index: 4, Time: 14, Process: "1", Type: history.Info, F: history.CAS, Error: history.SomeText("[timed-out]"),
@@ -116,7 +117,8 @@ func TestWriteReadsBack(t *testing.T) {
 	add("c2", history.Invoke, history.Acquire, history.Value{})
 	add("c1", history.Invoke, history.Read, history.Value{})
 	add("A", history.Info, history.KeySet, history.Value{Key: "lock"})
-	add("c2", history.OK, history.Acquire, history.Value{Token: history.Some(3), Owner: `o"1`, Grant: &history.Grant{ValidUntil: history.Some(9)}})
+	add("c2", history.OK, history.Acquire,
+		history.Value{Token: history.Some(3), Owner: `o"1`, Grant: &history.Grant{ValidUntil: history.Some(9)}})
 	add("nemesis", history.Info, history.FaultBegin, history.Value{Rare: &history.Rare{Fault: "pause", Target: "c1"}})
 	add("c1", history.Info, history.Read, history.Value{})
 	add("c1", history.Invoke, history.CAS, history.Value{Extra: &history.Extra{Expected: history.Some(1)}, Number: history.Some(2)})

@@ -41,7 +41,8 @@ func TestPlay(t *testing.T) {
 	if !slices.Contains(broken.Tabs[0].Violated, "exclusive-belief") {
 		t.Errorf("a pause of 2 s with a ttl of 1 s violates only %v", broken.Tabs[0].Violated)
 	}
-	if d := broken.Drawing; d == nil || len(d.Bands) != 1 || d.Bands[0].Fault != 1 || d.Bands[0].From != int64(100*time.Millisecond) || !strings.Contains(d.HTML, `<svg class="picture"`) {
+	if d := broken.Drawing; d == nil || len(d.Bands) != 1 || d.Bands[0].Fault != 1 ||
+		d.Bands[0].From != int64(100*time.Millisecond) || !strings.Contains(d.HTML, `<svg class="picture"`) {
 		t.Errorf("the drawing: %+v", broken.Drawing)
 	}
 	if c := broken.Telling; c == nil || c.Broke == "" || len(c.Story) == 0 {
@@ -81,7 +82,10 @@ func TestPlayOfMistakes(t *testing.T) {
 func TestSearch(t *testing.T) {
 	text := strings.Replace(stalled, "for: 2s", "for: 1ms", 1)
 	told := 0
-	got, err := engine.Search(context.Background(), engine.Hunt{Experiment: engine.Experiment{YAML: text, Seed: 1}, Seconds: 3}, func(engine.Hunted) { told++ })
+	got, err := engine.Search(context.Background(),
+		engine.Hunt{Experiment: engine.Experiment{YAML: text, Seed: 1}, Seconds: 3}, func(engine.Hunted) {
+			told++
+		})
 	if err != nil || got.Runs == 0 || told == 0 || len(got.Found) == 0 {
 		t.Fatalf("%+v, told %d times: %v", got, told, err)
 	}
@@ -91,13 +95,15 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%s is not violated by what was found for it: %+v\n%s", f.Property, a.Tabs, f.YAML)
 		}
 	}
-	if _, err := engine.Search(context.Background(), engine.Hunt{Experiment: engine.Experiment{YAML: text}, Seconds: 1e9}, func(engine.Hunted) {}); err == nil {
+	if _, err := engine.Search(context.Background(), engine.Hunt{Experiment: engine.Experiment{YAML: text}, Seconds: 1e9},
+		func(engine.Hunted) {}); err == nil {
 		t.Error("a search of a billion seconds was begun")
 	}
 }
 
 func TestSweep(t *testing.T) {
-	grid := engine.Grid{Experiment: engine.Experiment{YAML: stalled, Seed: 1}, X: "lock.ttl=500ms,5s", Y: "faults.pause=100ms,2s", Steps: 2, Runs: 5}
+	grid := engine.Grid{Experiment: engine.Experiment{YAML: stalled, Seed: 1},
+		X: "lock.ttl=500ms,5s", Y: "faults.pause=100ms,2s", Steps: 2, Runs: 5}
 	got, err := engine.Sweep(context.Background(), grid, func(engine.Rates) {})
 	if err != nil || got.Done != 4 || len(got.Lines) != 2 {
 		t.Fatalf("%+v: %v", got, err)
@@ -109,7 +115,8 @@ func TestSweep(t *testing.T) {
 	if got, err := engine.Sweep(context.Background(), grid, func(engine.Rates) {}); err != nil || got.AxisY != "faults.pause" {
 		t.Errorf("by itself it measures %s and %s: %v", got.AxisX, got.AxisY, err)
 	}
-	for _, bad := range []engine.Grid{{Runs: 1e9, Steps: 2}, {Runs: 1, Steps: 13}, {Runs: 1, Steps: 2, X: "lock.nothing=1,2"}, {Runs: 1, Steps: 2, Property: "x"}} {
+	for _, bad := range []engine.Grid{{Runs: 1e9, Steps: 2},
+		{Runs: 1, Steps: 13}, {Runs: 1, Steps: 2, X: "lock.nothing=1,2"}, {Runs: 1, Steps: 2, Property: "x"}} {
 		bad.Experiment = grid.Experiment
 		if _, err := engine.Sweep(context.Background(), bad, func(engine.Rates) {}); err == nil {
 			t.Errorf("%+v was measured", bad)

@@ -59,12 +59,13 @@ func TestKeysEnd(t *testing.T) {
 		to      time.Duration
 		expired bool
 	}{
-		"by itself":               {[]history.Event{set(0, "x")}, 100 * ms, true},
-		"deleted":                 {[]history.Event{set(0, "x"), ev(40*ms, history.KeyDeleted, history.Value{})}, 40 * ms, false},
-		"deleted by its owner":    {[]history.Event{set(0, "x"), ev(40*ms, history.KeyDeleted, history.Value{Owner: "x"})}, 40 * ms, false},
-		"another's is deleted":    {[]history.Event{set(0, "x"), ev(40*ms, history.KeyDeleted, history.Value{Owner: "y"})}, 100 * ms, true},
-		"overwritten":             {[]history.Event{set(0, "x"), set(60*ms, "y")}, 60 * ms, false},
-		"extended":                {[]history.Event{set(0, "x"), ev(80*ms, history.KeyExtended, history.Value{Grant: &history.Grant{TTL: history.Some(int64(ttl))}})}, 180 * ms, true},
+		"by itself":            {[]history.Event{set(0, "x")}, 100 * ms, true},
+		"deleted":              {[]history.Event{set(0, "x"), ev(40*ms, history.KeyDeleted, history.Value{})}, 40 * ms, false},
+		"deleted by its owner": {[]history.Event{set(0, "x"), ev(40*ms, history.KeyDeleted, history.Value{Owner: "x"})}, 40 * ms, false},
+		"another's is deleted": {[]history.Event{set(0, "x"), ev(40*ms, history.KeyDeleted, history.Value{Owner: "y"})}, 100 * ms, true},
+		"overwritten":          {[]history.Event{set(0, "x"), set(60*ms, "y")}, 60 * ms, false},
+		"extended": {[]history.Event{set(0, "x"),
+			ev(80*ms, history.KeyExtended, history.Value{Grant: &history.Grant{TTL: history.Some(int64(ttl))}})}, 180 * ms, true},
 		"said to be expired late": {[]history.Event{set(0, "x"), ev(130*ms, history.KeyExpired, history.Value{})}, 100 * ms, true},
 		"its clock ran back":      {[]history.Event{set(0, "x"), jump, ev(300*ms, history.KeyExpired, history.Value{})}, 300 * ms, true},
 		"its clock ran ahead":     {[]history.Event{set(0, "x"), jump, ev(51*ms, history.KeyExpired, history.Value{})}, 51 * ms, true},
@@ -203,8 +204,10 @@ func TestTwoPrimaries(t *testing.T) {
 		t.Errorf("A (-want +got):\n%s", diff)
 	}
 	want := []swimlane.SentinelLane{
-		{Name: "s1", Sees: []swimlane.Sight{{Span: swimlane.Span{From: 0, To: 50 * ms}, Primary: "A", Event: -1}}, Tilt: []swimlane.Span{{From: 12 * ms, To: 15 * ms}}},
-		{Name: "s2", Sees: []swimlane.Sight{{Span: swimlane.Span{From: 0, To: 22 * ms}, Primary: "A", Event: -1}, {Span: swimlane.Span{From: 22 * ms, To: 50 * ms}, Primary: "B", Event: 5}},
+		{Name: "s1", Sees: []swimlane.Sight{{Span: swimlane.Span{From: 0, To: 50 * ms}, Primary: "A", Event: -1}},
+			Tilt: []swimlane.Span{{From: 12 * ms, To: 15 * ms}}},
+		{Name: "s2", Sees: []swimlane.Sight{{Span: swimlane.Span{From: 0, To: 22 * ms}, Primary: "A", Event: -1},
+			{Span: swimlane.Span{From: 22 * ms, To: 50 * ms}, Primary: "B", Event: 5}},
 			Deeds: []swimlane.Deed{{At: 10 * ms, Word: "+sdown", About: "A", Event: 1}}},
 	}
 	if diff := cmp.Diff(want, s.Sentinels); diff != "" {
@@ -236,7 +239,8 @@ func TestFaultsFindTheirLanes(t *testing.T) {
 		return e
 	}
 	h := &history.History{Header: history.Header{Clients: []string{"c1", "c11"}, Nodes: []string{"A", "D", "E"}},
-		Events: []history.Event{begin("c1 to D,E", history.Link{From: "c1", To: "D"}, history.Link{From: "c1", To: "E"}), begin("A"), begin("everything")}}
+		Events: []history.Event{begin("c1 to D,E", history.Link{From: "c1", To: "D"}, history.Link{From: "c1", To: "E"}),
+			begin("A"), begin("everything")}}
 	var got [][]string
 	for _, b := range swimlane.Build(h).Bands {
 		got = append(got, b.Lanes)
@@ -255,14 +259,16 @@ func TestFrameZoomsOnTheFocus(t *testing.T) {
 		h.Events = append(h.Events, history.Event{Index: int32(i), Time: time.Duration(i) * ms})
 	}
 	end := 9999 * ms
-	if v := swimlane.Frame(h, end, swimlane.Span{From: 5000 * ms, To: 5100 * ms}, 0, 1000); v.From > 5000*ms || v.To < 5100*ms || v.Length() > 200*ms {
+	if v := swimlane.Frame(h, end, swimlane.Span{From: 5000 * ms, To: 5100 * ms}, 0, 1000); v.From > 5000*ms ||
+		v.To < 5100*ms || v.Length() > 200*ms {
 		t.Errorf("view %v", v)
 	}
 	if v := swimlane.Frame(h, end, swimlane.Span{}, 0, 20_000); v != (swimlane.Span{From: 0, To: end}) {
 		t.Errorf("a short run without a focus is shown whole, got %v", v)
 	}
 	core := 7777 * ms
-	if v := swimlane.Frame(h, end, swimlane.Span{From: 10 * ms, To: 9900 * ms}, core, 1000); v.From > core || v.To < core || v.Length() > 1010*ms {
+	if v := swimlane.Frame(h, end, swimlane.Span{From: 10 * ms, To: 9900 * ms}, core, 1000); v.From > core ||
+		v.To < core || v.Length() > 1010*ms {
 		t.Errorf("a focus that is too wide: %v", v)
 	}
 	if v := swimlane.Frame(nil, 0, swimlane.Span{}, 0, 10); v.Length() <= 0 {
@@ -364,7 +370,8 @@ func TestThinKeepsWhatIsInView(t *testing.T) {
 // as it took it, and one that is killed believes nothing.
 func TestBeliefsAreThoseOfTheVerdict(t *testing.T) {
 	value := history.Value{Owner: "x"}
-	kill := history.Value{Rare: &history.Rare{Fault: "kill", Target: "c2", Impact: &history.Impact{Effects: []history.Strike{{Does: history.Kills, Clients: []string{"c2"}}}}}}
+	kill := history.Value{Rare: &history.Rare{Fault: "kill",
+		Target: "c2", Impact: &history.Impact{Effects: []history.Strike{{Does: history.Kills, Clients: []string{"c2"}}}}}}
 	h := &history.History{Header: history.Header{Clients: []string{"c1", "c2"}}, Events: []history.Event{
 		{Time: 1 * ms, Process: "c1", Type: history.Invoke, F: history.Acquire},
 		{Time: 2 * ms, Process: "c1", Type: history.OK, F: history.Acquire, Value: value},

@@ -58,7 +58,8 @@ func (d *driver) until(at time.Duration) {
 func (d *driver) pass(m *message) {
 	d.standing = slices.DeleteFunc(d.standing, func(o *message) bool { return o == m })
 	fate, until := d.way.Pass(m, d.now)
-	words := map[link.Fate]string{link.Passes: "passes", link.Lost: "lost", link.Breaks: "breaks", link.Ends: fmt.Sprintf("ends after %d", m.place.Part)}
+	words := map[link.Fate]string{link.Passes: "passes",
+		link.Lost: "lost", link.Breaks: "breaks", link.Ends: fmt.Sprintf("ends after %d", m.place.Part)}
 	if fate == link.Stands {
 		m.due = until
 		d.standing = append(d.standing, m)
@@ -336,8 +337,10 @@ type spell struct {
 // after the other through them.
 func TestWayIsTheModel(t *testing.T) {
 	kinds := []world.Disturbance{
-		{Kind: world.Latency, Latency: 50 * ms}, {Kind: world.Latency, Latency: 7 * ms}, {Kind: world.Bandwidth, Rate: 1000}, {Kind: world.Bandwidth, Rate: 2000},
-		{Kind: world.Cut}, {Kind: world.Hold}, {Kind: world.Stall}, {Kind: world.Reset}, {Kind: world.SlowClose, Delay: time.Second}, {Kind: world.LimitData, Bytes: 60},
+		{Kind: world.Latency, Latency: 50 * ms}, {Kind: world.Latency, Latency: 7 * ms},
+		{Kind: world.Bandwidth, Rate: 1000}, {Kind: world.Bandwidth, Rate: 2000},
+		{Kind: world.Cut}, {Kind: world.Hold}, {Kind: world.Stall},
+		{Kind: world.Reset}, {Kind: world.SlowClose, Delay: time.Second}, {Kind: world.LimitData, Bytes: 60},
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		var times int

@@ -24,7 +24,8 @@ func benchmarkUp(b *testing.B, nodes server.Provider) {
 	for b.Loop() {
 		s := spec(b, 5)
 		s.Clients = []string{"c1", "c2", "c3"}
-		w, err := live.Open(context.Background(), s, live.Options{ClientCommand: []string{os.Args[0], "client"}, Options: server.Options{Nodes: nodes}})
+		w, err := live.Open(context.Background(), s,
+			live.Options{ClientCommand: []string{os.Args[0], "client"}, Options: server.Options{Nodes: nodes}})
 		if err != nil {
 			b.Fatal(err)
 		}

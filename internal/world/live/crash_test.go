@@ -147,7 +147,8 @@ func TestAClientThatSomebodyElseKills(t *testing.T) {
 		err = w.Flush()
 		return err != nil
 	})
-	if mustNotAnswer.Type != history.Info || err == nil || !strings.Contains(err.Error(), "client c2: the client ended, and sim had not ended it") {
+	if mustNotAnswer.Type != history.Info || err == nil ||
+		!strings.Contains(err.Error(), "client c2: the client ended, and sim had not ended it") {
 		t.Errorf("c2 was killed by somebody else: %v, %v", mustNotAnswer, err)
 	}
 }

@@ -44,7 +44,8 @@ var imageBuilt = sync.OnceValue(func() error {
 func openInDocker(t testing.TB, s world.Spec, o *observed) *live.World {
 	t.Helper()
 	needDocker(t)
-	w, err := live.Open(context.Background(), s, live.Options{ClientCommand: []string{os.Args[0], "client"}, Options: server.Options{Nodes: server.Docker}})
+	w, err := live.Open(context.Background(), s,
+		live.Options{ClientCommand: []string{os.Args[0], "client"}, Options: server.Options{Nodes: server.Docker}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +225,8 @@ func TestAnImageWithoutLibfaketimeIsRefusedByName(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = exec.Command("docker", "rmi", plain).Run() })
 	o := server.Options{Nodes: server.Docker, Image: plain}
-	if err := server.Prepare(context.Background(), o, []world.Demand{{Power: world.PausePower, Node: "A", By: "fault 1 (pause of node A)"}}); err != nil {
+	if err := server.Prepare(context.Background(), o,
+		[]world.Demand{{Power: world.PausePower, Node: "A", By: "fault 1 (pause of node A)"}}); err != nil {
 		t.Errorf("a pause: %v", err)
 	}
 	err := server.Prepare(context.Background(), o, []world.Demand{{Power: world.NodeClockPower, Node: "A", By: "fault 2 (clock of node A)"}})

@@ -164,7 +164,8 @@ func TestARunLetsNobodyElseIn(t *testing.T) {
 			t.Error("no node refused a stranger")
 		}
 		log, _ := os.ReadFile(filepath.Join(s.Dir, "client-c1.log"))
-		if !strings.Contains(string(log), "the link from c1 to resource refused a connection: it is user 65534's; only user 0 and root are let in") {
+		if !strings.Contains(string(log),
+			"the link from c1 to resource refused a connection: it is user 65534's; only user 0 and root are let in") {
 			t.Errorf("the log of c1 says: %s", log)
 		}
 		mustOK(t, w, "c1", history.Release)

@@ -56,7 +56,8 @@ func drawOrdeal(seed uint64) ordeal {
 	r := rand.New(rand.NewPCG(seed, 24))
 	names := []string{"s1", "s2", "s3"}
 	o := ordeal{after: time.Duration(r.Int64N(int64(3 * time.Second))),
-		spec: world.Sentinel{Names: names, Quorum: 2, DownAfter: time.Second + time.Duration(r.IntN(3))*500*time.Millisecond, FailoverTimeout: 6 * time.Second}}
+		spec: world.Sentinel{Names: names, Quorum: 2, DownAfter: time.Second + time.Duration(r.IntN(3))*500*time.Millisecond,
+			FailoverTimeout: 6 * time.Second}}
 	one := names[r.IntN(3)]
 	cut := func(groups ...[]string) func(w world.World) (func() error, error) {
 		return func(w world.World) (func() error, error) {
@@ -182,10 +183,12 @@ func explain(o ordeal, seen []history.Event, slack time.Duration) error {
 	var trace []sentinel.Event
 	for _, e := range seen {
 		if e.F == history.Sentinel {
-			trace = append(trace, sentinel.Event{At: e.Time, Sentinel: e.Process, Word: e.Value.Detail(), Target: e.Value.Target(), Epoch: uint64(e.Value.Epoch().V())})
+			trace = append(trace, sentinel.Event{At: e.Time, Sentinel: e.Process,
+				Word: e.Value.Detail(), Target: e.Value.Target(), Epoch: uint64(e.Value.Epoch().V())})
 		}
 	}
-	return sentinel.Explains(sentinel.Rules{Settings: sentinel.Settings{Quorum: o.spec.Quorum, DownAfter: o.spec.DownAfter, FailoverTimeout: o.spec.FailoverTimeout},
+	return sentinel.Explains(sentinel.Rules{Settings: sentinel.Settings{Quorum: o.spec.Quorum,
+		DownAfter: o.spec.DownAfter, FailoverTimeout: o.spec.FailoverTimeout},
 		Sentinels: o.spec.Names, Primary: "A", Slack: slack}, trace)
 }
 

@@ -51,7 +51,8 @@ func TestALockThatSaysWhenItEnds(t *testing.T) {
 			if err := w.Flush(); err != nil {
 				t.Fatal(err)
 			}
-			h := &history.History{Header: history.Header{Nodes: []string{"A"}, Clients: []string{"c1", "c2"}, LockKey: "lock", TTL: int64(time.Second)},
+			h := &history.History{Header: history.Header{Nodes: []string{"A"},
+				Clients: []string{"c1", "c2"}, LockKey: "lock", TTL: int64(time.Second)},
 				Events: o.find(func(history.Event) bool { return true })}
 			h.Events = append(h.Events, history.Event{Process: history.RunProcess, Type: history.Info, F: history.Phase,
 				Value: history.Value{Rare: &history.Rare{Detail: history.PhaseDone}}})

@@ -21,7 +21,8 @@ func watched(t *testing.T, o *observed) *live.World { return open(t, watchedSpec
 // watchedSpec has sentinels that are patient: a busy machine must look like no dead server.
 func watchedSpec(t *testing.T) world.Spec {
 	s := spec(t, 3)
-	s.Lock = lock.Config{Algorithm: "set-nx-px", Key: "lock", TTL: time.Minute, NodeTimeout: 2 * time.Second, Retry: lock.Retry{Attempts: 1}}
+	s.Lock = lock.Config{Algorithm: "set-nx-px", Key: "lock",
+		TTL: time.Minute, NodeTimeout: 2 * time.Second, Retry: lock.Retry{Attempts: 1}}
 	s.Replicated = true
 	s.Sentinel = &world.Sentinel{Names: []string{"s1", "s2", "s3"}, Quorum: 2, DownAfter: 2 * time.Second, FailoverTimeout: 3 * time.Second}
 	s.Needs = []world.Power{world.HoldPower, world.CrashPower, world.PausePower}

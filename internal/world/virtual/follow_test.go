@@ -64,7 +64,8 @@ func TestLatencyOfAReplica(t *testing.T) {
 				least, most = min(least, took), max(most, took)
 			}
 			const delay = 2 * time.Millisecond // most that the link itself takes
-			if least < max(d.Latency-d.Jitter, leastDelay) || most > d.Latency+d.Jitter+delay || d.Jitter > 0 && (least > max(d.Latency-jitter/2, leastDelay+delaySpan) || most < d.Latency+jitter/2) {
+			if least < max(d.Latency-d.Jitter, leastDelay) || most > d.Latency+d.Jitter+delay ||
+				d.Jitter > 0 && (least > max(d.Latency-jitter/2, leastDelay+delaySpan) || most < d.Latency+jitter/2) {
 				t.Errorf("jitter %v: changes took %v to %v", d.Jitter, least, most)
 			}
 			from := len(*events)

@@ -77,7 +77,8 @@ func TestDisturbances(t *testing.T) {
 		done, late   bool
 		atLeast, max time.Duration
 	}{
-		{"none", world.Disturbance{Kind: world.SlowClose, Delay: time.Second}, command.Done, true, true, 200 * time.Microsecond, time.Millisecond},
+		{"none", world.Disturbance{Kind: world.SlowClose, Delay: time.Second},
+			command.Done, true, true, 200 * time.Microsecond, time.Millisecond},
 		{"cut", world.Disturbance{Kind: world.Cut}, command.Unknown, false, false, within, within},
 		{"cut answers", world.Disturbance{Kind: world.Cut, Direction: world.Answers}, command.Unknown, true, true, within, within},
 		{"hold", world.Disturbance{Kind: world.Hold}, command.Unknown, false, true, within, within},
@@ -86,10 +87,13 @@ func TestDisturbances(t *testing.T) {
 		{"stall answers", world.Disturbance{Kind: world.Stall, Direction: world.Answers}, command.Unknown, true, true, within, within},
 		{"reset", world.Disturbance{Kind: world.Reset}, command.Unknown, false, false, 0, time.Millisecond},
 		{"reset answers", world.Disturbance{Kind: world.Reset, Direction: world.Answers}, command.Unknown, true, true, 0, 2 * time.Millisecond},
-		{"latency", world.Disturbance{Kind: world.Latency, Latency: 4 * time.Millisecond}, command.Done, true, true, 8 * time.Millisecond, 9 * time.Millisecond},
+		{"latency", world.Disturbance{Kind: world.Latency, Latency: 4 * time.Millisecond},
+			command.Done, true, true, 8 * time.Millisecond, 9 * time.Millisecond},
 		{"much latency", world.Disturbance{Kind: world.Latency, Latency: 30 * time.Millisecond}, command.Unknown, false, true, within, within},
-		{"bandwidth", world.Disturbance{Kind: world.Bandwidth, Rate: 10_000}, command.Done, true, true, 3 * time.Millisecond, 15 * time.Millisecond},
-		{"little bandwidth", world.Disturbance{Kind: world.Bandwidth, Rate: 1_000, Direction: world.Requests}, command.Unknown, false, true, within, within},
+		{"bandwidth", world.Disturbance{Kind: world.Bandwidth, Rate: 10_000},
+			command.Done, true, true, 3 * time.Millisecond, 15 * time.Millisecond},
+		{"little bandwidth", world.Disturbance{Kind: world.Bandwidth, Rate: 1_000, Direction: world.Requests},
+			command.Unknown, false, true, within, within},
 		{"limit", world.Disturbance{Kind: world.LimitData, Bytes: 10}, command.Unknown, false, false, 0, time.Millisecond},
 		{"wide limit", world.Disturbance{Kind: world.LimitData, Bytes: 1000}, command.Done, true, true, 0, time.Millisecond},
 	} {

@@ -27,7 +27,8 @@ func TestPassingIsWaiting(t *testing.T) {
 				rang := 0
 				act := func(timer bool) []byte {
 					var history bytes.Buffer
-					_, err := runner.Run(runner.Config{Scenario: s.Name, Variant: v, Seed: seed, World: "virtual", Started: time.Unix(0, 0), History: &history,
+					_, err := runner.Run(runner.Config{Scenario: s.Name,
+						Variant: v, Seed: seed, World: "virtual", Started: time.Unix(0, 0), History: &history,
 						Open: func(spec world.Spec) (world.World, error) {
 							w, err := Open(context.Background(), spec)
 							var again func()

@@ -308,7 +308,8 @@ func TestWatchedKeys(t *testing.T) {
 		{"it comes into being", func(x *transaction) { x.watch("new"); x.Set("new", "1", 0, false) }, true},
 		{"its last millisecond", func(x *transaction) { x.watch("leased"); later(x, ttl) }, false},
 		{"it expires", func(x *transaction) { x.watch("leased"); later(x, ttl+time.Millisecond) }, true},
-		{"watched in its last millisecond, it expires", func(x *transaction) { later(x, ttl); x.watch("leased"); later(x, time.Millisecond) }, true},
+		{"watched in its last millisecond, it expires",
+			func(x *transaction) { later(x, ttl); x.watch("leased"); later(x, time.Millisecond) }, true},
 		{"it had expired", func(x *transaction) { later(x, ttl+time.Millisecond); x.watch("leased") }, false},
 		{"it had expired and is removed", func(x *transaction) { later(x, ttl+time.Millisecond); x.watch("leased"); x.Get("leased") }, false},
 		{"it had expired, is removed, and set", func(x *transaction) {

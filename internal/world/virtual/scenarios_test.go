@@ -17,7 +17,9 @@ import (
 )
 
 // act runs a variant in a virtual world that open makes.
-func act(t testing.TB, s *scenario.Scenario, v scenario.Variant, seed uint64, file *bytes.Buffer, open func(world.Spec) (world.World, error)) *history.History {
+func act(
+	t testing.TB, s *scenario.Scenario, v scenario.Variant, seed uint64, file *bytes.Buffer, open func(world.Spec) (world.World, error),
+) *history.History {
 	t.Helper()
 	c := runner.Config{Scenario: s.Name, Variant: v, Seed: seed, World: "virtual", Started: time.Unix(0, 0), Open: open}
 	if file != nil {
@@ -47,7 +49,8 @@ func TestScenariosAsInTheLiveWorld(t *testing.T) {
 							wanted = append(wanted, p)
 						}
 					}
-					findings := checker.Judge(context.Background(), h, wanted, checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
+					findings := checker.Judge(context.Background(), h,
+						wanted, checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
 					for _, f := range findings {
 						if want := v.Expected(f.Property); f.Verdict != want {
 							t.Errorf("%s, seed %d: %s is %v, expected %v: %s", v.Name, seed, f.Property, f.Verdict, want, f.Why)

@@ -99,7 +99,8 @@ func TestFailover(t *testing.T) {
 	w, events := watched(t, nil)
 	first, second := newEnv(w.client("c1")), newEnv(w.client("c2"))
 	script(w, func() {
-		_, err := w.Disturb([]world.Link{{From: "B", To: "A"}, {From: "C", To: "A"}}, world.Disturbance{Kind: world.Hold, Direction: world.Answers})
+		_, err := w.Disturb([]world.Link{{From: "B", To: "A"}, {From: "C", To: "A"}},
+			world.Disturbance{Kind: world.Hold, Direction: world.Answers})
 		must(t, err)
 		if !set(first, "one").OK() || set(second, "two").OK() {
 			t.Error("the lock is not granted once")
@@ -143,13 +144,15 @@ func explained(t *testing.T, w *World, events *[]history.Event) {
 func rulesOf(w *World) sentinel.Rules {
 	s := w.spec.Sentinel
 	return sentinel.Rules{Settings: sentinel.Settings{Quorum: s.Quorum, DownAfter: s.DownAfter, FailoverTimeout: s.FailoverTimeout},
-		Sentinels: s.Names, Primary: "A", Slack: time.Millisecond, Clocks: w.guards[0].clock != nodeClock{} || w.guards[1].clock != nodeClock{} || w.guards[2].clock != nodeClock{}}
+		Sentinels: s.Names, Primary: "A", Slack: time.Millisecond, Clocks: w.guards[0].clock != nodeClock{} ||
+			w.guards[1].clock != nodeClock{} || w.guards[2].clock != nodeClock{}}
 }
 
 func traces(events *[]history.Event) (list []sentinel.Event) {
 	for _, e := range *events {
 		if e.F == history.Sentinel {
-			list = append(list, sentinel.Event{At: e.Time, Sentinel: e.Process, Word: e.Value.Detail(), Target: e.Value.Target(), Epoch: uint64(e.Value.Epoch().V())})
+			list = append(list, sentinel.Event{At: e.Time, Sentinel: e.Process,
+				Word: e.Value.Detail(), Target: e.Value.Target(), Epoch: uint64(e.Value.Epoch().V())})
 		}
 	}
 	return list
@@ -235,7 +238,8 @@ func TestTilt(t *testing.T) {
 		must(t, w.SetClock("s2", world.WallClock, world.ClockFault{Jump: -time.Second, Rate: 1}))
 		w.Sleep(time.Second)
 	})
-	if on, off := told(events, sentinel.TiltOn), told(events, sentinel.TiltOff); len(on) != 2 || len(off) != 1 || off[0].Time-on[0].Time < 30*time.Second {
+	if on, off := told(events, sentinel.TiltOn), told(events, sentinel.TiltOff); len(on) != 2 ||
+		len(off) != 1 || off[0].Time-on[0].Time < 30*time.Second {
 		t.Errorf("TILT began %v and ended %v", on, off)
 	}
 	if w.guards[0].rules.Primary() == "A" || len(told(events, sentinel.SwitchMaster)) != 3 {
@@ -264,7 +268,8 @@ func haunted(t *testing.T, seed uint64) (*World, *[]history.Event) {
 			target, d := all[r.IntN(len(all))], time.Duration(r.Int64N(int64(8*time.Second)))
 			switch r.IntN(6) {
 			case 5:
-				must(t, w.SetClock(target, world.WallClock, world.ClockFault{Jump: time.Duration(r.Int64N(int64(5*time.Second))) - time.Second, Rate: 1}))
+				must(t, w.SetClock(target, world.WallClock,
+					world.ClockFault{Jump: time.Duration(r.Int64N(int64(5*time.Second))) - time.Second, Rate: 1}))
 			case 0:
 				must(t, w.Kill(target))
 				w.Sleep(d)
@@ -378,7 +383,8 @@ func TestSteps(t *testing.T) {
 					note("+switch-master of the leader", e.Time)
 				case word == sentinel.SwitchMaster:
 					note("+switch-master of another", e.Time)
-				case word == sentinel.SDown && e.Value.Target() == "A", word == sentinel.ODown, word == sentinel.PromotedSlave, word == sentinel.TryFailover:
+				case word == sentinel.SDown && e.Value.Target() == "A",
+					word == sentinel.ODown, word == sentinel.PromotedSlave, word == sentinel.TryFailover:
 					note(word, e.Time)
 				}
 			}
@@ -432,7 +438,8 @@ func TestExplainsRejects(t *testing.T) {
 	}
 	for what, mutate := range map[string]func([]sentinel.Event) []sentinel.Event{
 		"two leaders in an epoch": added(elected, sentinel.Event{Sentinel: other, Word: sentinel.ElectedLeader, Target: "A"}),
-		"two votes in an epoch":   added(voted, sentinel.Event{Sentinel: trace[voted].Sentinel, Word: sentinel.VoteForLeader, Target: other, Epoch: trace[voted].Epoch}),
+		"two votes in an epoch": added(voted,
+			sentinel.Event{Sentinel: trace[voted].Sentinel, Word: sentinel.VoteForLeader, Target: other, Epoch: trace[voted].Epoch}),
 		"an election without votes": func(list []sentinel.Event) []sentinel.Event {
 			return slices.DeleteFunc(list, func(e sentinel.Event) bool { return e.Word == sentinel.VoteForLeader && e.Sentinel != leader })
 		},
@@ -443,9 +450,10 @@ func TestExplainsRejects(t *testing.T) {
 				return e.Word == sentinel.SDown && e.Sentinel != trace[at(sentinel.ODown)].Sentinel
 			})
 		},
-		"a switch to another server":   changed(switched, func(e *sentinel.Event) { e.Target = "A" }),
-		"a switch without election":    added(0, sentinel.Event{Sentinel: other, Word: sentinel.SwitchMaster, Target: "B"}),
-		"a switch that nobody made":    added(0, sentinel.Event{Sentinel: other, Word: sentinel.ConfigUpdateFrom, Target: leader}, sentinel.Event{Sentinel: other, Word: sentinel.SwitchMaster, Target: "B"}),
+		"a switch to another server": changed(switched, func(e *sentinel.Event) { e.Target = "A" }),
+		"a switch without election":  added(0, sentinel.Event{Sentinel: other, Word: sentinel.SwitchMaster, Target: "B"}),
+		"a switch that nobody made": added(0, sentinel.Event{Sentinel: other, Word: sentinel.ConfigUpdateFrom, Target: leader},
+			sentinel.Event{Sentinel: other, Word: sentinel.SwitchMaster, Target: "B"}),
 		"a failover at once again":     added(len(trace)-1, sentinel.Event{Sentinel: leader, Word: sentinel.TryFailover, Target: "A"}),
 		"a sentinel that acts in TILT": added(0, sentinel.Event{Sentinel: trace[voted].Sentinel, Word: sentinel.TiltOn}),
 		"a promotion without selection": func(list []sentinel.Event) []sentinel.Event {

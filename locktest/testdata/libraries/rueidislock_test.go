@@ -29,9 +29,10 @@ func openRueidislock(e locktest.Env) (locktest.Lock, error) {
 		nodes[n.Addr] = n
 		addrs = append(addrs, n.Addr)
 	}
-	o := rueidis.ClientOption{InitAddress: addrs, DialCtxFn: func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
-		return nodes[addr].Dial(ctx, "tcp", addr)
-	}}
+	o := rueidis.ClientOption{InitAddress: addrs,
+		DialCtxFn: func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return nodes[addr].Dial(ctx, "tcp", addr)
+		}}
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: o, KeyValidity: e.TTL, KeyMajority: 1})
 	if err != nil {
 		return nil, err

@@ -75,20 +75,26 @@ func TestWhatTheStreamTells(t *testing.T) {
 	}{
 		"a life": {[]string{"1 h:1 SET lock a NX PX 500", "2 h:2 SET lock b NX PX 500", "3 h:1 PEXPIRE lock 600", "4 h:1 DEL lock"},
 			[]string{"set c1 a 500ms", "extended c1 a 600ms", "deleted c1 a"}},
-		"absolute times": {[]string{fmt.Sprintf("1 h:1 SET lock a NX PXAT %d", hour+501), fmt.Sprintf("2 h:1 PEXPIREAT lock %d", hour+602), "3 h:2 GET lock", "700 h:2 GET lock"},
+		"absolute times": {[]string{fmt.Sprintf("1 h:1 SET lock a NX PXAT %d", hour+501),
+			fmt.Sprintf("2 h:1 PEXPIREAT lock %d", hour+602), "3 h:2 GET lock", "700 h:2 GET lock"},
 			[]string{"set c1 a 500ms", "extended c1 a 600ms", "expired a"}},
 		"an end that is past": {[]string{"1 h:1 SET lock a PXAT 5", "2 h:2 SET lock b NX"}, []string{"set c1 a 0s", "expired a", "set c2 b"}},
-		"KEEPTTL":             {[]string{"1 h:1 SET lock a PX 500", "101 h:1 SET lock b KEEPTTL XX", "102 h:1 PERSIST lock"}, []string{"set c1 a 500ms", "set c1 b 400ms", "extended c1 b"}},
-		"scripts":             {[]string{"1 h:1 EVALSHA abc 1 lock a", "1.1 lua SET lock a PX 500", "2 h:2 FCALL f 1 lock", "2.1 lua UNLINK lock"}, []string{"set c1 a 500ms", "deleted c2 a"}},
-		"transactions":        {[]string{"1 h:1 MULTI", "2 h:1 SETNX lock a", "2 h:1 EXPIRE lock 1", "2.1 h:1 EXEC"}, []string{"set c1 a", "extended c1 a 1s"}},
-		"a hash":              {[]string{"1 h:1 HSET lock u 1", "1 h:1 PEXPIRE lock 500", "2 h:1 HINCRBY lock u 1", "3 h:1 HINCRBY lock u -1", "4 h:1 HDEL lock u"}, []string{"set c1 u", "extended c1 u 500ms", "deleted c1 u"}},
-		"other keys":          {[]string{"1 h:1 SET other lock", "2 h:1 DEL other", "3 h:1 PUBLISH lock x", "4 h:1 RPUSH list lock"}, nil},
-		"flushing":            {[]string{"1 h:1 SET lock a", "2 h:2 FLUSHALL"}, []string{"set c1 a", "deleted c2 a"}},
+		"KEEPTTL": {[]string{"1 h:1 SET lock a PX 500", "101 h:1 SET lock b KEEPTTL XX", "102 h:1 PERSIST lock"},
+			[]string{"set c1 a 500ms", "set c1 b 400ms", "extended c1 b"}},
+		"scripts": {[]string{"1 h:1 EVALSHA abc 1 lock a",
+			"1.1 lua SET lock a PX 500", "2 h:2 FCALL f 1 lock", "2.1 lua UNLINK lock"}, []string{"set c1 a 500ms", "deleted c2 a"}},
+		"transactions": {[]string{"1 h:1 MULTI", "2 h:1 SETNX lock a", "2 h:1 EXPIRE lock 1", "2.1 h:1 EXEC"},
+			[]string{"set c1 a", "extended c1 a 1s"}},
+		"a hash": {[]string{"1 h:1 HSET lock u 1", "1 h:1 PEXPIRE lock 500", "2 h:1 HINCRBY lock u 1",
+			"3 h:1 HINCRBY lock u -1", "4 h:1 HDEL lock u"}, []string{"set c1 u", "extended c1 u 500ms", "deleted c1 u"}},
+		"other keys": {[]string{"1 h:1 SET other lock", "2 h:1 DEL other", "3 h:1 PUBLISH lock x", "4 h:1 RPUSH list lock"}, nil},
+		"flushing":   {[]string{"1 h:1 SET lock a", "2 h:2 FLUSHALL"}, []string{"set c1 a", "deleted c2 a"}},
 		"unclear, then clear": {[]string{"1 h:1 SET lock a", "2 h:2 INCREX lock", "3 h:2 DEL lock", "4 h:1 SET lock b NX"},
 			[]string{"set c1 a", "unclear c2 INCREX", "deleted", "set c1 b"}},
 		"unclear once": {[]string{"1 h:1 SET lock a", "2 h:2 JSON.SET lock $ 1", "3 h:2 SET lock b NX", "4 h:1 SET lock c PX 5"},
 			[]string{"set c1 a", "unclear c2 JSON.SET", "set c1 c 5ms"}},
-		"one that waits": {[]string{"1 h:1 SET lock a", "2 h:2 BLMOVE list lock LEFT LEFT 0", "3 h:1 DEL lock", "4 h:1 SET lock b"}, []string{"set c1 a", "unclear c2 BLMOVE"}},
+		"one that waits": {[]string{"1 h:1 SET lock a", "2 h:2 BLMOVE list lock LEFT LEFT 0", "3 h:1 DEL lock", "4 h:1 SET lock b"},
+			[]string{"set c1 a", "unclear c2 BLMOVE"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWatched()
@@ -135,17 +141,22 @@ func TestDoubtAboutAnEnd(t *testing.T) {
 		meanwhile string
 		want      []string
 	}{
-		"it went":                        {keyState{kind: "string", owner: "b", ttl: ttl(500)}, nil, "GET lock", []string{"expired a", "set c2 b 500ms"}},
-		"it stayed":                      {keyState{kind: "string", owner: "a", ttl: ttl(0)}, nil, "", []string{"expired a"}},
-		"it went by itself":              {keyState{kind: "none"}, nil, "", []string{"expired a"}},
-		"neither":                        {keyState{kind: "string", owner: "c", ttl: ttl(90)}, nil, "", []string{"unclear c2 SET", "set c 90ms"}},
-		"no answer":                      {keyState{}, context.DeadlineExceeded, "", []string{"unclear c2 SET"}},
-		"another came between":           {keyState{kind: "string", owner: "b", ttl: ttl(500)}, nil, "PEXPIRE lock 300", []string{"unclear c2 SET", "set b 500ms"}},
-		"the second of two got it":       {keyState{kind: "string", owner: "c", ttl: ttl(400)}, nil, "SET lock c NX PX 400", []string{"expired a", "set c1 c 400ms"}},
-		"the first of two got it":        {keyState{kind: "string", owner: "b", ttl: ttl(500)}, nil, "SET lock c NX PX 400", []string{"expired a", "set c2 b 500ms"}},
-		"neither of two got it":          {keyState{kind: "none"}, nil, "SET lock c NX PX 400", []string{"expired a"}},
-		"two, and one that nobody knows": {keyState{kind: "string", owner: "b", ttl: ttl(500)}, nil, "SETRANGE lock 5 c", []string{"unclear c2 SET", "set b 500ms"}},
-		"a clear one came":               {keyState{kind: "none"}, nil, "DEL lock", []string{"unclear c2 SET", "deleted"}},
+		"it went": {keyState{kind: "string", owner: "b", ttl: ttl(500)},
+			nil, "GET lock", []string{"expired a", "set c2 b 500ms"}},
+		"it stayed":         {keyState{kind: "string", owner: "a", ttl: ttl(0)}, nil, "", []string{"expired a"}},
+		"it went by itself": {keyState{kind: "none"}, nil, "", []string{"expired a"}},
+		"neither":           {keyState{kind: "string", owner: "c", ttl: ttl(90)}, nil, "", []string{"unclear c2 SET", "set c 90ms"}},
+		"no answer":         {keyState{}, context.DeadlineExceeded, "", []string{"unclear c2 SET"}},
+		"another came between": {keyState{kind: "string", owner: "b", ttl: ttl(500)},
+			nil, "PEXPIRE lock 300", []string{"unclear c2 SET", "set b 500ms"}},
+		"the second of two got it": {keyState{kind: "string", owner: "c", ttl: ttl(400)},
+			nil, "SET lock c NX PX 400", []string{"expired a", "set c1 c 400ms"}},
+		"the first of two got it": {keyState{kind: "string", owner: "b", ttl: ttl(500)},
+			nil, "SET lock c NX PX 400", []string{"expired a", "set c2 b 500ms"}},
+		"neither of two got it": {keyState{kind: "none"}, nil, "SET lock c NX PX 400", []string{"expired a"}},
+		"two, and one that nobody knows": {keyState{kind: "string", owner: "b", ttl: ttl(500)},
+			nil, "SETRANGE lock 5 c", []string{"unclear c2 SET", "set b 500ms"}},
+		"a clear one came": {keyState{kind: "none"}, nil, "DEL lock", []string{"unclear c2 SET", "deleted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWatched()
@@ -233,8 +244,10 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door) {
 	}
 	for range rapid.IntRange(1, 15).Draw(t, "length") {
 		words := rapid.SampledFrom([]string{
-			"SET lock a NX PX 3", "SET lock b NX PX 2", "SET lock a PX 2", "SET lock c XX KEEPTTL", "DEL lock", "PEXPIRE lock 3", "PEXPIRE lock 1 GT",
-			"PERSIST lock", "INCR lock", "APPEND lock x", "GETDEL lock", "SETEX lock 5 d", "RENAME other lock", "SET other z", "BITFIELD lock SET u8 0 1",
+			"SET lock a NX PX 3", "SET lock b NX PX 2", "SET lock a PX 2",
+			"SET lock c XX KEEPTTL", "DEL lock", "PEXPIRE lock 3", "PEXPIRE lock 1 GT",
+			"PERSIST lock", "INCR lock", "APPEND lock x", "GETDEL lock",
+			"SETEX lock 5 d", "RENAME other lock", "SET other z", "BITFIELD lock SET u8 0 1",
 			"HSET lock f v", "RPUSH lock e", "LPOP lock", "EVAL return(redis.call('set',KEYS[1],'s','nx','px',2)) 1 lock", "PING",
 		}).Draw(t, "words")
 		var args []any

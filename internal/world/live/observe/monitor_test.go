@@ -31,7 +31,8 @@ func TestParseMonitored(t *testing.T) {
 func TestParseMonitoredRefusesOtherTalk(t *testing.T) {
 	for _, line := range []string{
 		"", "+", "+OK", "-ERR unknown command", `1.0 [0 lua] "get"`, `+1.0 0 lua "get"`, `+x.1 [0 lua] "get"`, `+1.x [0 lua] "get"`,
-		`+1 [0 lua] "get"`, `+1.0 [0] "get"`, `+1.0 [x lua] "get"`, `+1.0 [0 lua]`, `+1.0 [0 lua] get`, `+1.0 [0 lua] "get`, `+1.0 [0 lua] "get\"`, `+1.0 [0 lua] "\q"`,
+		`+1 [0 lua] "get"`, `+1.0 [0] "get"`, `+1.0 [x lua] "get"`,
+		`+1.0 [0 lua]`, `+1.0 [0 lua] get`, `+1.0 [0 lua] "get`, `+1.0 [0 lua] "get\"`, `+1.0 [0 lua] "\q"`,
 		`+1.0 [0 lua] "\x4"`, `+1.0 [0 lua] "\xzz"`, `+1.0 [0 lua] "\`, `+1.0 [0 lua] "get" x`,
 	} {
 		if got, err := parseMonitored(line); err == nil {
@@ -78,7 +79,8 @@ func TestParseMonitoredReadsWhatRedisWrites(t *testing.T) {
 			word := string(rapid.SliceOf(rapid.Byte()).Draw(t, "word"))
 			want.args, words = append(want.args, word), append(words, quote(word))
 		}
-		line := fmt.Sprintf("+%d.%06d [0 %s] %s", want.at/time.Second, want.at%time.Second/time.Microsecond, want.source, strings.Join(words, " "))
+		line := fmt.Sprintf("+%d.%06d [0 %s] %s",
+			want.at/time.Second, want.at%time.Second/time.Microsecond, want.source, strings.Join(words, " "))
 		got, err := parseMonitored(line)
 		if err != nil || got.at != want.at || got.source != want.source || !slices.Equal(got.args, want.args) {
 			t.Fatalf("%s gave %+v (%v), want %+v", line, got, err, want)
@@ -87,7 +89,8 @@ func TestParseMonitoredReadsWhatRedisWrites(t *testing.T) {
 }
 
 func FuzzParseMonitored(f *testing.F) {
-	for _, line := range []string{`+1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`, `+1.0 [0 lua] "\x00" "\"`, `+1.0 [0 lua] `, `+-1.-1 [ ] ""`} {
+	for _, line := range []string{`+1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`,
+		`+1.0 [0 lua] "\x00" "\"`, `+1.0 [0 lua] `, `+-1.-1 [ ] ""`} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {

@@ -15,9 +15,12 @@ import (
 func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 	var events []history.Event
 	o := &Observation{Key: "lock", Shown: "lock", Record: func(e history.Event) { events = append(events, e) },
-		Strangers: &Strangers{Keys: keys, Left: func(string, []string) (time.Duration, bool) { return 50 * time.Millisecond, true }, Fresh: true, Primary: func(address string) bool { return address == "h:9" }, SinceBoot: func() time.Duration { return 0 },
+		Strangers: &Strangers{Keys: keys, Left: func(string, []string) (time.Duration, bool) {
+			return 50 * time.Millisecond, true
+		}, Fresh: true, Primary: func(address string) bool { return address == "h:9" }, SinceBoot: func() time.Duration { return 0 },
 			WallOffset: func() (time.Duration, time.Duration) { return time.Hour, 0 }}}
-	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1#1", "h:2": "c2#2"}, redis: command.ParseServer("7.0.15", "")}
+	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1#1", "h:2": "c2#2"},
+		redis: command.ParseServer("7.0.15", "")}
 	for _, key := range o.keys("A") {
 		k := w.follow(key)
 		k.ask, k.begun, k.replay.Key = nil, true, command.Key{}
@@ -43,10 +46,11 @@ func TestWhatStrangersAskedFor(t *testing.T) {
 		"a TTL counts from when the command left": {[]string{"h:1 SET lock a NX PX 500"}, 550},
 		"and so it does in a script":              {[]string{"h:1 EVALSHA abc 1 lock a 500", "lua SET lock a NX PX 500"}, 550},
 		"an instant is that of clients' clocks":   {[]string{"h:1 SET lock a NX PXAT " + hour + "700"}, 700},
-		"in a script, too":                        {[]string{"h:1 EVALSHA abc 1 lock a " + hour + "700", "lua SET lock a NX PXAT " + hour + "700"}, 700},
-		"but not one that the script computed":    {[]string{"h:1 EVALSHA abc 1 lock a", "lua SET lock a NX PXAT " + hour + "701"}, 650},
-		"no TTL":                                  {[]string{"h:1 SET lock a NX"}, -1},
-		"a renewal":                               {[]string{"h:1 SET lock a NX PX 500", "h:1 PEXPIRE lock 900"}, 950},
+		"in a script, too": {[]string{"h:1 EVALSHA abc 1 lock a " + hour + "700",
+			"lua SET lock a NX PXAT " + hour + "700"}, 700},
+		"but not one that the script computed": {[]string{"h:1 EVALSHA abc 1 lock a", "lua SET lock a NX PXAT " + hour + "701"}, 650},
+		"no TTL":                               {[]string{"h:1 SET lock a NX"}, -1},
+		"a renewal":                            {[]string{"h:1 SET lock a NX PX 500", "h:1 PEXPIRE lock 900"}, 950},
 	} {
 		w, events := strange("lock")
 		w.shows(c.lines...)
@@ -80,7 +84,8 @@ func TestKeysOfStrangersAreFoundByPattern(t *testing.T) {
 func TestConnectionsThatNoLinkHasNamedAreStrange(t *testing.T) {
 	w, events := strange("lock")
 	w.shows("h:5 CLIENT SETNAME c1", "h:1 CLIENT SETNAME c2", "h:5 GET lock", "h:5 SET lock a PX 500")
-	if len(*events) != 1 || (*events)[0].F != history.KeyUnclear || !(*events)[0].Value.Stranger() || !strings.Contains((*events)[0].Value.Detail(), "SET over a connection that is no") {
+	if len(*events) != 1 || (*events)[0].F != history.KeyUnclear ||
+		!(*events)[0].Value.Stranger() || !strings.Contains((*events)[0].Value.Detail(), "SET over a connection that is no") {
 		t.Errorf("%+v", *events)
 	}
 	if w.names.client("h:1", true) != "c1" {

@@ -68,22 +68,30 @@ func TestWhatIsAwaited(t *testing.T) {
 		requests, answers string
 		want              string
 	}{
-		"by name, in any case":        {set, command("SET k v") + command("get k"), "", "SET k v"},
-		"by client and node":          {world.Pattern{Command: "SET", Client: "c1", Node: "A"}, command("SET k v"), "", "SET k v"},
-		"by key":                      {world.Pattern{Command: "SET", Key: "k"}, command("SET kk k1") + command("SET k v"), "", "SET k v"},
-		"by a part of a word":         {world.Pattern{Command: "SET", Contains: "1-"}, command("SET k v") + command("SET k c1-a"), "", "SET k c1-a"},
-		"the name is no key":          {world.Pattern{Command: "GET", Key: "GET"}, command("GET k"), "", ""},
-		"any but those that open":     {world.Pattern{Command: world.AnyCommand}, command("HELLO 3") + command("client setinfo LIB-NAME x") + command("SET k v"), "", "SET k v"},
-		"in a pipeline":               {set, command("SET a 1") + command("SET b 2"), "", "SET a 1, SET b 2"},
-		"queued is no answer":         {answer("SET"), command("MULTI") + command("SET a 1") + command("EXEC"), ok + "+QUEUED\r\n" + "*1\r\n+OK\r\n", ""},
-		"nor is a script unknown":     {answer("EVALSHA"), command("EVALSHA x 0") + command("EVALSHA y 0"), "-NOSCRIPT No matching script\r\n:1\r\n", "EVALSHA y 0"},
-		"of EXEC":                     {answer("EXEC"), command("MULTI") + command("SET a 1") + command("EXEC"), ok + "+QUEUED\r\n" + "*1\r\n+OK\r\n", "EXEC"},
-		"as people type it":           {set, "PING\r\n\r\nset k v\r\n", "", "set k v"},
-		"answers in their order":      {answer("GET"), command("SET a 1") + command("GET a") + command("GET b"), ok + "$1\r\nx\r\n$-1\r\n", "GET a, GET b"},
-		"an error is an answer":       {answer("GET"), command("SET a") + command("GET a"), "-ERR x\r\n-ERR y\r\n", "GET a"},
-		"a push answers nothing":      {answer("GET"), command("GET a"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n" + "$1\r\nx\r\n", "GET a"},
-		"what is published, too":      {answer("PING"), command("SUBSCRIBE a b") + command("PING"), "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n*2\r\n$4\r\npong\r\n$0\r\n\r\n", "PING"},
-		"in version 3":                {answer("GET"), command("SUBSCRIBE a b") + command("GET k"), ">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n>3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n>3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n$-1\r\n", "GET k"},
+		"by name, in any case": {set, command("SET k v") + command("get k"), "", "SET k v"},
+		"by client and node":   {world.Pattern{Command: "SET", Client: "c1", Node: "A"}, command("SET k v"), "", "SET k v"},
+		"by key":               {world.Pattern{Command: "SET", Key: "k"}, command("SET kk k1") + command("SET k v"), "", "SET k v"},
+		"by a part of a word": {world.Pattern{Command: "SET", Contains: "1-"},
+			command("SET k v") + command("SET k c1-a"), "", "SET k c1-a"},
+		"the name is no key": {world.Pattern{Command: "GET", Key: "GET"}, command("GET k"), "", ""},
+		"any but those that open": {world.Pattern{Command: world.AnyCommand},
+			command("HELLO 3") + command("client setinfo LIB-NAME x") + command("SET k v"), "", "SET k v"},
+		"in a pipeline": {set, command("SET a 1") + command("SET b 2"), "", "SET a 1, SET b 2"},
+		"queued is no answer": {answer("SET"), command("MULTI") + command("SET a 1") + command("EXEC"),
+			ok + "+QUEUED\r\n" + "*1\r\n+OK\r\n", ""},
+		"nor is a script unknown": {answer("EVALSHA"),
+			command("EVALSHA x 0") + command("EVALSHA y 0"), "-NOSCRIPT No matching script\r\n:1\r\n", "EVALSHA y 0"},
+		"of EXEC": {answer("EXEC"), command("MULTI") + command("SET a 1") + command("EXEC"),
+			ok + "+QUEUED\r\n" + "*1\r\n+OK\r\n", "EXEC"},
+		"as people type it": {set, "PING\r\n\r\nset k v\r\n", "", "set k v"},
+		"answers in their order": {answer("GET"), command("SET a 1") + command("GET a") + command("GET b"),
+			ok + "$1\r\nx\r\n$-1\r\n", "GET a, GET b"},
+		"an error is an answer":  {answer("GET"), command("SET a") + command("GET a"), "-ERR x\r\n-ERR y\r\n", "GET a"},
+		"a push answers nothing": {answer("GET"), command("GET a"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n" + "$1\r\nx\r\n", "GET a"},
+		"what is published, too": {answer("PING"), command("SUBSCRIBE a b") + command("PING"), "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n" +
+			"*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n*2\r\n$4\r\npong\r\n$0\r\n\r\n", "PING"},
+		"in version 3": {answer("GET"), command("SUBSCRIBE a b") + command("GET k"), ">3\r\n$9\r\nsubscribe\r\n" +
+			"$1\r\na\r\n:1\r\n>3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n>3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n$-1\r\n", "GET k"},
 		"a subscription refused":      {answer("GET"), command("SUBSCRIBE a b") + command("GET k"), "-NOPERM\r\n$-1\r\n", "GET k"},
 		"nobody asked for the answer": {answer("GET"), "", "$-1\r\n", ""},
 	} {
@@ -154,7 +162,8 @@ func TestMessagesWaitForTheirFaults(t *testing.T) {
 		ended time.Duration
 		want  []string
 	}{
-		"it stands with all behind it":    {func(world.Message) { time.Sleep(5 * ms) }, 0, []string{a + "@0s", set + "@5ms", b + "@5ms", b + "@5ms"}},
+		"it stands with all behind it": {func(world.Message) { time.Sleep(5 * ms) }, 0,
+			[]string{a + "@0s", set + "@5ms", b + "@5ms", b + "@5ms"}},
 		"a hold":                          {disturb(world.Hold, 5*ms), 0, []string{a + "@0s", set + "@5ms", b + "@5ms", b + "@5ms"}},
 		"a drop, which breaks at its end": {disturb(world.Cut, 5*ms), 5 * ms, []string{a + "@0s"}},
 		"a reset":                         {disturb(world.Reset, 0), 0, []string{a + "@0s"}},
@@ -192,7 +201,10 @@ func TestEachDirectionKnowsItsConnection(t *testing.T) {
 	var background sync.WaitGroup
 	defer background.Wait()
 	asked := sync.Map{}
-	wire := &Wire{Awaits: []world.Pattern{{Command: "GET"}, {Command: "GET", Answer: true}}, Go: background.Go, Unread: func(world.Link, bool, string) { wrong.Add(1) },
+	wire := &Wire{Awaits: []world.Pattern{{Command: "GET"}, {Command: "GET", Answer: true}},
+		Go: background.Go, Unread: func(world.Link, bool, string) {
+			wrong.Add(1)
+		},
 		Message: func(m world.Message) {
 			if !m.Answer {
 				asked.Store(m.Words[1], true)
@@ -284,7 +296,8 @@ func echo(t testing.TB) (address string, served *atomic.Int64) {
 // one on which the run waits for a message that does not come.
 func BenchmarkLink(b *testing.B) {
 	quiet := world.Pattern{Command: "DEL", Key: "k", Answer: true}
-	for name, wire := range map[string]*Wire{"unread": nil, "named": {Names: true}, "awaited": {Awaits: []world.Pattern{quiet, {Command: "DEL"}}}} {
+	for name, wire := range map[string]*Wire{"unread": nil,
+		"named": {Names: true}, "awaited": {Awaits: []world.Pattern{quiet, {Command: "DEL"}}}} {
 		b.Run(name, func(b *testing.B) {
 			c := dialThrough(b, wire)
 			request, answer := []byte(command("GET key")), make([]byte, 9)
@@ -303,7 +316,8 @@ func BenchmarkLink(b *testing.B) {
 
 // BenchmarkPipeline measures messages in one direction, a hundred in a write.
 func BenchmarkPipeline(b *testing.B) {
-	for name, wire := range map[string]*Wire{"unread": nil, "awaited": {Awaits: []world.Pattern{{Command: "DEL"}, {Command: "DEL", Answer: true}}}} {
+	for name, wire := range map[string]*Wire{"unread": nil,
+		"awaited": {Awaits: []world.Pattern{{Command: "DEL"}, {Command: "DEL", Answer: true}}}} {
 		b.Run(name, func(b *testing.B) {
 			c := dialThrough(b, wire)
 			const many = 100
@@ -408,15 +422,18 @@ func TestCommandsAreTold(t *testing.T) {
 		requests, answers string
 		told, unread      string
 	}{
-		"one":                  {command("set k v"), ok, "SET", ""},
-		"those that open":      {command("HELLO 3") + command("get k"), ok + "$-1\r\n", "HELLO opens, GET", ""},
-		"in a pipeline":        {command("SET a 1") + command("SET b 1"), ok, "SET, SET unanswered", ""},
-		"queued is an answer":  {command("MULTI") + command("SET a 1") + command("EXEC"), ok + "+QUEUED\r\n*1\r\n+OK\r\n", "MULTI, SET, EXEC", ""},
-		"a script unknown":     {command("EVALSHA x 0") + command("EVAL s 0"), "-NOSCRIPT No matching script\r\n:1\r\n", "EVALSHA, EVAL", ""},
-		"a push":               {command("GET a"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n", "GET unanswered", ""},
-		"a subscription":       {command("SUBSCRIBE a b"), "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n", "SUBSCRIBE", ""},
-		"half a subscription":  {command("SUBSCRIBE a b"), "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n", "SUBSCRIBE unanswered", ""},
-		"answers cannot":       {command("GET a") + command("MONITOR") + command("GET b"), ok + ok, "GET unanswered, MONITOR unanswered, GET unanswered", "how many answers come to MONITOR is not known"},
+		"one":             {command("set k v"), ok, "SET", ""},
+		"those that open": {command("HELLO 3") + command("get k"), ok + "$-1\r\n", "HELLO opens, GET", ""},
+		"in a pipeline":   {command("SET a 1") + command("SET b 1"), ok, "SET, SET unanswered", ""},
+		"queued is an answer": {command("MULTI") + command("SET a 1") + command("EXEC"),
+			ok + "+QUEUED\r\n*1\r\n+OK\r\n", "MULTI, SET, EXEC", ""},
+		"a script unknown": {command("EVALSHA x 0") + command("EVAL s 0"), "-NOSCRIPT No matching script\r\n:1\r\n", "EVALSHA, EVAL", ""},
+		"a push":           {command("GET a"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n", "GET unanswered", ""},
+		"a subscription": {command("SUBSCRIBE a b"), "*3\r\n$9\r\nsubscribe\r\n$1\r\n" +
+			"a\r\n:1\r\n*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n", "SUBSCRIBE", ""},
+		"half a subscription": {command("SUBSCRIBE a b"), "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n", "SUBSCRIBE unanswered", ""},
+		"answers cannot": {command("GET a") + command("MONITOR") + command("GET b"),
+			ok + ok, "GET unanswered, MONITOR unanswered, GET unanswered", "how many answers come to MONITOR is not known"},
 		"nothing can be read":  {command("GET a") + "*1\r\n?\r\n" + command("GET b"), "$-1\r\n", "GET", "no value begins with '?'"},
 		"an answer that is no": {command("GET a") + command("GET b"), "$-1\r\n?\r\n", "GET, GET unanswered", "no value begins with '?'"},
 		"a strange name":       {command(strings.Repeat("x\x00", 40)), "", strings.Repeat("X?", 16) + " unanswered", ""},
@@ -504,7 +521,8 @@ func TestAnswersAreToldWhenTheyGoOn(t *testing.T) {
 	_ = lift() // the connection breaks
 	for i, one := range told {
 		took := time.Duration(one.Answered.V() - one.Left)
-		if one.Answered.IsSet() != (i < 2) || i == 1 && took < late || i == 0 && (took <= 0 || took > suite.Patience) || one.Connection != told[0].Connection {
+		if one.Answered.IsSet() != (i < 2) || i == 1 && took < late ||
+			i == 0 && (took <= 0 || took > suite.Patience) || one.Connection != told[0].Connection {
 			t.Errorf("command %d: %+v", i, one)
 		}
 	}

@@ -259,7 +259,8 @@ func TestDisturbancesWhileConnectionsComeAndGo(t *testing.T) {
 		})
 	}
 	for _, d := range []world.Disturbance{
-		{Kind: world.Cut}, {Kind: world.Hold}, {Kind: world.Stall}, {Kind: world.Reset}, {Kind: world.Latency, Latency: time.Millisecond, Jitter: time.Millisecond},
+		{Kind: world.Cut}, {Kind: world.Hold}, {Kind: world.Stall},
+		{Kind: world.Reset}, {Kind: world.Latency, Latency: time.Millisecond, Jitter: time.Millisecond},
 		{Kind: world.LimitData, Bytes: 1}, {Kind: world.SlowClose, Delay: time.Millisecond}, {Kind: world.Bandwidth, Rate: 1000},
 	} {
 		group.Go(func() {

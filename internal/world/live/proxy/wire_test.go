@@ -81,7 +81,8 @@ func TestLinkNamesAndReadsConnections(t *testing.T) {
 		}
 		before := machine.Monotonic()
 		set := resp.AppendCommand(nil, "SET", "lock", "a\r\nb", "NX")
-		if _, err := c.Write(append(resp.AppendCommand(nil, "HELLO", "3", "SETNAME", "me"), resp.AppendCommand(nil, "client", "setname", "me")...)); err != nil {
+		if _, err := c.Write(append(resp.AppendCommand(nil, "HELLO", "3", "SETNAME", "me"),
+			resp.AppendCommand(nil, "client", "setname", "me")...)); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"HELLO 3 SETNAME " + name, "client setname " + name} {
@@ -89,7 +90,8 @@ func TestLinkNamesAndReadsConnections(t *testing.T) {
 				t.Errorf("%q, want %q", command, want)
 			}
 		}
-		for _, part := range [][]byte{set[:7], append(set[7:], resp.AppendCommand(nil, "GET", "lock")...), resp.AppendCommand(nil, "GET", "lock")} {
+		for _, part := range [][]byte{set[:7], append(set[7:], resp.AppendCommand(nil, "GET", "lock")...),
+			resp.AppendCommand(nil, "GET", "lock")} {
 			if _, err := c.Write(part); err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,8 @@ func TestNoPasswordCanBeRead(t *testing.T) {
 	}
 	t.Setenv("REDLOCK_SIM_ETCD", "/nonexistent")
 	ctx := context.Background()
-	spec := &world.Spec{Name: t.Name(), Dir: t.TempDir(), Nodes: []world.Node{{Name: "A", Persistence: world.AOFAlways}}, Lock: lock.Config{Tokens: lock.Consensus}}
+	spec := &world.Spec{Name: t.Name(), Dir: t.TempDir(),
+		Nodes: []world.Node{{Name: "A", Persistence: world.AOFAlways}}, Lock: lock.Config{Tokens: lock.Consensus}}
 	s, err := New(ctx, spec, spec.Dir, Options{Nodes: Process})
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +131,8 @@ func TestClientsMayDoAnything(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	for _, words := range [][]string{{"PUBLISH", "channel", "x"}, {"EVAL", "return redis.call('publish', 'c', 'x')", "0"}, {"CONFIG", "GET", "port"}, {"SUBSCRIBE", "channel"}} {
+	for _, words := range [][]string{{"PUBLISH", "channel", "x"},
+		{"EVAL", "return redis.call('publish', 'c', 'x')", "0"}, {"CONFIG", "GET", "port"}, {"SUBSCRIBE", "channel"}} {
 		if err := order(conn, words...); err != nil {
 			t.Errorf("%v: %v", words, err)
 		}

@@ -58,7 +58,8 @@ func TestWhatWasLoadedIsFsynced(t *testing.T) {
 // What counts stands at the end of a status, which is long for a user of many groups.
 func TestLongStatus(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "status")
-	status := "Name:\tbio_aof\nState:\tS (sleeping)\nGroups:\t" + strings.Repeat("100000 ", 3000) + "\nvoluntary_ctxt_switches:\t17\nnonvoluntary_ctxt_switches:\t3\n"
+	status := "Name:\tbio_aof\nState:\tS (sleeping)\n" +
+		"Groups:\t" + strings.Repeat("100000 ", 3000) + "\nvoluntary_ctxt_switches:\t17\nnonvoluntary_ctxt_switches:\t3\n"
 	if err := os.WriteFile(path, []byte(status), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,9 @@ func BenchmarkRoundTrip(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, dial := range map[string]func(context.Context) (net.Conn, error){"direct": n.Endpoint("A").Dial, "proxied": Door{Address: proxied}.Link} {
+	for name, dial := range map[string]func(context.Context) (net.Conn, error){
+		"direct": n.Endpoint("A").Dial, "proxied": Door{Address: proxied}.Link,
+	} {
 		b.Run(name, func(b *testing.B) {
 			conn, err := dial(b.Context())
 			if err != nil {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # release-check.sh FOLDER: sees that the archives of a release are whole, and that the program
-# for this machine runs and says its version.
+# for this machine runs, says its version, and has the playground in it.
 set -eu
 cd "$1"
 fail() { echo "release-check: $*" >&2; exit 1; }
@@ -26,4 +26,5 @@ done
 cd "$tmp"
 sim=$tmp/redlock-sim_${version}_$(go env GOHOSTOS)_$(go env GOHOSTARCH)/sim
 "$sim" --version | grep "^sim v$version " || fail "it says another version than v$version"
+env -i HOME="$tmp" PATH=/nowhere "$sim" play -o "$tmp/playground.html" || fail "it has no playground in it" # without Go it compiles none
 "$sim" run gc-pause --world virtual --out "$tmp/reports" | tail -n 1

@@ -19,7 +19,7 @@ import (
 // root is the folder of this project.
 const root = "../.."
 
-// bundle is the engine of these sources: the one that make build left, where it is of them, or one that is compiled now.
+// bundle is the engine of these sources: the one that make play left, where it is of them, or one that is compiled now.
 var bundle = sync.OnceValues(func() (*play.Bundle, error) {
 	stamp, err := play.SourcesStamp(context.Background(), root)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
-// Stamp names the sources that this program was built from; make sets it.
+// Stamp names the sources that this program and its engine were built from; make play sets it, and a release. Where it
+// is empty, the program was built without the engine.
 var Stamp = ""
 
 //go:embed all:built
@@ -49,6 +50,9 @@ var ErrNoEngine = errors.New("this sim was built without the engine of the playg
 
 // Embedded is the engine in this program. It is refused where it was built from other sources.
 func Embedded() (*Bundle, error) {
+	if Stamp == "" {
+		return nil, ErrNoEngine
+	}
 	dir, err := fs.Sub(built, "built")
 	if err != nil {
 		return nil, err
@@ -59,17 +63,10 @@ func Embedded() (*Bundle, error) {
 		return nil, ErrNoEngine
 	case err != nil:
 		return nil, err
-	case Stamp == "" || b.Stamp != Stamp:
-		return nil, fmt.Errorf("%w: the one that lies in its sources was built from others (%s, not %s)", ErrNoEngine, b.Stamp, named(Stamp))
+	case b.Stamp != Stamp:
+		return nil, fmt.Errorf("%w: the one that lies in its sources was built from others (%s, not %s)", ErrNoEngine, b.Stamp, Stamp)
 	}
 	return b, nil
-}
-
-func named(stamp string) string {
-	if stamp == "" {
-		return "without a stamp"
-	}
-	return stamp
 }
 
 func read(dir fs.FS) (b *Bundle, err error) {
@@ -96,7 +93,7 @@ func Load(ctx context.Context, version string, compile bool, tell func(string)) 
 		return b, err
 	}
 	if !released.MatchString(version) {
-		return nil, fmt.Errorf("%w\nhint: make build, in the folder with its sources, builds sim with it", err)
+		return nil, fmt.Errorf("%w\nhint: make play, in the folder with its sources, builds sim with it", err)
 	}
 	cache, e := os.UserCacheDir()
 	if e != nil {
@@ -112,7 +109,7 @@ func Load(ctx context.Context, version string, compile bool, tell func(string)) 
 	tell(fmt.Sprintf("compiling the engine of the playground for %s, once; this takes a minute", version))
 	b, err = Build(ctx, Source{Version: version}, version)
 	if err != nil {
-		return nil, fmt.Errorf("%w\nhint: the archives of a release have sim with the playground in it; so does make build", err)
+		return nil, fmt.Errorf("%w\nhint: the archives of a release have sim with the playground in it; make play builds it", err)
 	}
 	return b, b.Store(dir)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
 )
 
@@ -52,7 +53,7 @@ var databases atomic.Int64
 func newDatabase(tb testing.TB) *pgxpool.Config {
 	tb.Helper()
 	if _, err := postgres.FindPostgres(); err != nil {
-		tb.Skip(err)
+		suite.Lacks(tb, "PostgreSQL")
 	}
 	k, err := database()
 	if err != nil {

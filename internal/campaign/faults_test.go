@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
@@ -62,7 +63,7 @@ type fleet struct {
 func newFleet(t *testing.T, workers int) *fleet {
 	t.Helper()
 	if _, err := postgres.FindPostgres(); err != nil {
-		t.Skip(err)
+		suite.Lacks(t, "PostgreSQL")
 	}
 	f := &fleet{t: t, dir: filepath.Join(t.TempDir(), "database"), links: proxy.New()}
 	t.Cleanup(f.end)

@@ -11,18 +11,18 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-// needDocker skips where no engine answers, and builds the image where one
-// does.
+// needDocker skips where no engine answers, and builds the image where one does.
 func needDocker(t testing.TB) {
 	t.Helper()
 	if err := engineReady(); err != nil {
-		t.Skipf("no Docker engine to run nodes in: %v", err)
+		suite.Lacks(t, "a Docker engine (make docker-engine starts one): "+err.Error())
 	}
 	if err := imageBuilt(); err != nil {
 		t.Fatalf("make docker-image: %v", err)
@@ -31,6 +31,9 @@ func needDocker(t testing.TB) {
 
 var engineReady = sync.OnceValue(func() error {
 	_, err := server.Settle(context.Background(), server.Docker)
+	if err == nil {
+		_, err = exec.LookPath("docker") // which builds the image
+	}
 	return err
 })
 
@@ -100,7 +103,7 @@ func TestAPausedContainerDoesNotAnswer(t *testing.T) {
 		}
 	}
 	// B first has to work off what came in the meantime.
-	for deadline := time.Now().Add(5 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		a := mustOK(t, w, "c1", history.Acquire)
 		mustOK(t, w, "c1", history.Release)
 		if slices.Contains(a.Value.Nodes(), "B") {
@@ -215,7 +218,7 @@ func TestContainersReplicateOverALink(t *testing.T) {
 	}
 	// The replica never heard of c1's key.
 	a := do(w, "c2", history.Acquire)
-	for deadline := time.Now().Add(5 * time.Second); a.Type != history.OK && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); a.Type != history.OK && time.Now().Before(deadline); {
 		a = do(w, "c2", history.Acquire)
 	}
 	if a.Type != history.OK {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -25,7 +26,7 @@ import (
 func asNobody(t testing.TB, do func()) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("only root can be somebody else")
+		suite.Lacks(t, "the rights of root, who alone can be somebody else")
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -128,6 +129,7 @@ func doors(t testing.TB, family []int) (list [][2]string) {
 func TestARunLetsNobodyElseIn(t *testing.T) {
 	for _, etcd := range []bool{true, false} {
 		if _, err := server.FindEtcd(); err != nil && etcd {
+			t.Run("etcd", func(t *testing.T) { suite.Lacks(t, "etcd") })
 			continue
 		}
 		if !etcd {

@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
@@ -346,7 +347,7 @@ func TestAStalledReleaseIsOvertaken(t *testing.T) {
 func TestANodesClockMovesAndComesBack(t *testing.T) {
 	t.Parallel()
 	if _, err := machine.FindFaketime(); err != nil {
-		t.Skip("libfaketime is not installed")
+		suite.Lacks(t, "libfaketime")
 	}
 	s := spec(t, 1)
 	s.Lock.TTL = time.Minute

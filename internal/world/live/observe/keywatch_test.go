@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -188,7 +189,7 @@ func TestAClockThatGoesBack(t *testing.T) {
 func TestTheStreamOfARealServer(t *testing.T) {
 	binary, err := server.FindRedis()
 	if err != nil {
-		t.Skip(err)
+		suite.Lacks(t, "redis-server")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -10,12 +10,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 func TestALinkLetsNobodyElseIn(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root can be somebody else")
+		suite.Lacks(t, "the rights of root, who alone can be somebody else")
 	}
 	refused := make(chan string, 10)
 	p := New()

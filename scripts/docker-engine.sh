@@ -152,7 +152,9 @@ fi
 sudo=""
 [ "$(id -u)" = 0 ] || sudo="sudo -n"
 why='what it needs is not installed'
-if sh "$here/setup.sh" engine; then
+if ! $sudo true 2>/dev/null; then
+	why='it needs root, or sudo without a password'
+elif sh "$here/setup.sh" engine; then
 	# In a session of its own, Ctrl-C does not reach it.
 	coproc keeper { exec setsid -w $sudo bash "$here/docker-engine.sh" --keep; }
 	pid=$keeper_PID in=${keeper[1]} out=${keeper[0]}

@@ -20,7 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	testsuite "github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -28,7 +28,7 @@ import (
 // machine to themselves: an engine at work disturbs whatever runs beside it.
 func TestScriptsInDocker(t *testing.T) {
 	if err := engineReady(); err != nil {
-		suite.Lacks(t, "a Docker engine (make docker-engine starts one): "+err.Error())
+		testsuite.Lacks(t, "a Docker engine (make docker-engine starts one): "+err.Error())
 	}
 	if err := imageBuilt(); err != nil {
 		t.Fatalf("make docker-image: %v", err)

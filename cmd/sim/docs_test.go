@@ -25,7 +25,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	testsuite "github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // ownTests are the pages whose blocks another test follows.
@@ -120,7 +120,7 @@ func (p *followed) follow(b docstest.Block) {
 	case "python part", "javascript part", "ruby part", "php part":
 		c := compilers[b.Language]
 		if _, err := exec.LookPath(strings.Fields(c.command)[0]); err != nil && b.Language != "python" {
-			p.t.Run(fmt.Sprint("line ", b.Line), func(t *testing.T) { suite.Lacks(t, strings.Fields(c.command)[0]) })
+			p.t.Run(fmt.Sprint("line ", b.Line), func(t *testing.T) { testsuite.Lacks(t, strings.Fields(c.command)[0]) })
 			return
 		}
 		p.write(docstest.Block{File: c.file, Text: b.Text})

@@ -25,7 +25,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	testsuite "github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
 
@@ -316,7 +316,7 @@ func TestScarceMachine(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			code := cmd.ProcessState.ExitCode()
 			if bytes.Contains(out, []byte("unshare:")) || bytes.Contains(out, []byte("mount:")) {
-				t.Run(name, func(t *testing.T) { suite.Lacks(t, "the right to mount a small disk: "+string(out)) })
+				t.Run(name, func(t *testing.T) { testsuite.Lacks(t, "the right to mount a small disk: "+string(out)) })
 				break
 			}
 			done := bytes.HasPrefix(out[bytes.LastIndexByte(bytes.TrimSpace(out), '\n')+1:], []byte("DONE"))

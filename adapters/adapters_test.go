@@ -209,7 +209,7 @@ func start(t *testing.T, tr trial, ttl time.Duration, addresses ...string) *clie
 		c.cmd = exec.Command(tr.command[0])
 	}
 	if strings.HasSuffix(tr.command[0], ".mjs") {
-		if err := exec.Command("/usr/bin/node", "-e", "process.exit(parseInt(process.versions.node) < 18)").Run(); err != nil {
+		if err := exec.Command("/usr/bin/node", "-e", "process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)").Run(); err != nil {
 			t.Skip("this machine lacks: /usr/bin/node of version 18 or later")
 		}
 	}

@@ -56,6 +56,10 @@ setup: ## Install what live runs need, where it is missing (Debian, Ubuntu)
 docker-image: setup ## Build the image for nodes in Docker from this machine's packages, without a registry
 	@sh scripts/docker-image.sh
 
+.PHONY: docker-engine
+docker-engine: ## Run a Docker engine of our own until Ctrl-C, and say how to use it
+	@bash scripts/docker-engine.sh
+
 .PHONY: setup-test
 setup-test:
 	@sh scripts/setup.sh test

@@ -11,7 +11,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -100,22 +103,44 @@ type process struct {
 // patience is how long a test waits for what a program is about to do.
 const patience = 2 * time.Minute
 
-// runtimes start the programs of other languages than Go.
-var runtimes = map[string]struct{ command, program string }{
-	"python": {"python3", "testdata/program.py"},
-	"node":   {"node", "testdata/program.mjs"},
-	"ruby":   {"ruby", "testdata/program.rb"},
-	"php":    {"php", "testdata/program.php"},
+// runtimes start the programs of other languages than Go, if they have at least the version that the SDK wants.
+var runtimes = map[string]struct {
+	command      string
+	major, minor int
+	program      string
+}{
+	"python": {"python3", 3, 9, "testdata/program.py"},
+	"node":   {"node", 18, 0, "testdata/program.mjs"},
+	"ruby":   {"ruby", 3, 0, "testdata/program.rb"},
+	"php":    {"php", 8, 1, "testdata/program.php"},
 }
+
+// interpreters are the commands of runtimes by language: the one on PATH, or else the system's.
+var interpreters = sync.OnceValue(func() map[string]string {
+	found := make(map[string]string)
+	for language, r := range runtimes {
+		for _, path := range []string{"/usr/bin/" + r.command, r.command} {
+			text, _ := exec.Command(path, "--version").Output()
+			var major, minor int
+			if _, err := fmt.Sscanf(version.FindString(string(text)), "%d.%d", &major, &minor); err == nil &&
+				(major > r.major || major == r.major && minor >= r.minor) {
+				found[language] = path
+			}
+		}
+	}
+	return found
+})
+
+var version = regexp.MustCompile(`\d+\.\d+`)
 
 // start starts the program in a language.
 func start(t *testing.T, language string, env ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(os.Args[0]), lines: make(chan map[string]any, 100)}
 	if runtime, ok := runtimes[language]; ok {
-		path, err := exec.LookPath(runtime.command)
-		if err != nil {
-			t.Skipf("%s is missing, make setup-test installs it: %v", runtime.command, err)
+		path := interpreters()[language]
+		if path == "" {
+			t.Skipf("this machine lacks: %s %d.%d or later", runtime.command, runtime.major, runtime.minor)
 		}
 		p.cmd = exec.Command(path, runtime.program)
 	}
@@ -501,11 +526,11 @@ func TestPrints(t *testing.T) {
 
 // TestBentClocks: the program's clocks may be wrong by intent; at_ns is the machine's.
 func TestBentClocks(t *testing.T) {
-	const library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
-	if _, err := os.Stat(library); err != nil {
-		t.Skipf("libfaketime is missing: %v", err)
+	library, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
+	if len(library) == 0 {
+		t.Skip("this machine lacks: libfaketime")
 	}
-	p := opened(t, "python", "tell", "LD_PRELOAD="+library, "FAKETIME=-1000")
+	p := opened(t, "python", "tell", "LD_PRELOAD="+library[0], "FAKETIME=-1000")
 	for _, left := range []string{"/dev/shm/faketime_shm_%d", "/dev/shm/sem.faketime_sem_%d"} { // by libfaketime
 		t.Cleanup(func() { os.Remove(fmt.Sprintf(left, p.cmd.Process.Pid)) })
 	}

@@ -140,7 +140,7 @@ func startNode(t *testing.T) node {
 	t.Helper()
 	server, err := exec.LookPath("redis-server")
 	if err != nil {
-		t.Skipf("redis-server is missing: %v", err)
+		t.Skip("this machine lacks: redis-server")
 	}
 	socket := filepath.Join(t.TempDir(), "redis")
 	address := freeAddress(t)
@@ -205,13 +205,18 @@ func start(t *testing.T, tr trial, ttl time.Duration, addresses ...string) *clie
 	c := &client{t: t, cmd: exec.Command(filepath.Join(bin, tr.command[0]), tr.command[1:]...), lines: make(chan map[string]any, 100)}
 	if library, is := libraries[tr.command[0]]; is {
 		if found, _ := filepath.Glob(library); len(found) == 0 {
-			t.Skipf("%s is missing", library)
+			t.Skip("this machine lacks: " + library)
 		}
 		c.cmd = exec.Command(tr.command[0])
 	}
+	if strings.HasSuffix(tr.command[0], ".mjs") {
+		if err := exec.Command("/usr/bin/node", "-e", "process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)").Run(); err != nil {
+			t.Skip("this machine lacks: /usr/bin/node of version 18 or later")
+		}
+	}
 	if strings.HasSuffix(tr.command[0], ".php") {
-		if err := exec.Command("php", "-r", "new Redis(); require 'Symfony/Component/Lock/autoload.php';").Run(); err != nil {
-			t.Skipf("php-redis or php-symfony-lock is missing: %v", err)
+		if err := exec.Command("/usr/bin/php", "-r", "new Redis(); require 'Symfony/Component/Lock/autoload.php';").Run(); err != nil {
+			t.Skip("this machine lacks: php-redis or php-symfony-lock")
 		}
 		c.cmd = exec.Command(tr.command[0], tr.command[1:]...)
 	}

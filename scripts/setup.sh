@@ -1,15 +1,32 @@
 #!/bin/sh
-# Installs what live runs ("run") or the tests ("test") need, where it is
-# missing and we may; says what to install where we may not.
+# Installs what live runs ("run"), the tests ("test") or a Docker engine for them ("engine") need, where it is missing
+# and we may; says what to install where we may not. What is there and new enough stays, wherever it is from.
 set -eu
+kind="${1:-run}"
+PATH="$PATH:/usr/sbin:/sbin" # not every user has them
 
 missing=""
-need() { # need COMMAND-OR-FILE-PATTERN PACKAGE
-	case "$1" in
-	/*) for f in $1; do [ -e "$f" ] && return 0; done ;;
-	*) command -v "$1" >/dev/null 2>&1 && return 0 ;;
-	esac
-	missing="$missing $2"
+need() { # need PACKAGE COMMAND-OR-FILE-PATTERN..., of which one is enough
+	package="$1"
+	shift
+	for one; do
+		case "$one" in
+		/*) for f in $one; do [ -e "$f" ] && return 0; done ;;
+		*) command -v "$one" >/dev/null 2>&1 && return 0 ;;
+		esac
+	done
+	missing="$missing $package"
+}
+least() { # least PACKAGE COMMAND VERSION
+	for c in "$2" "/usr/bin/$2"; do
+		v="$("$c" --version 2>/dev/null | grep -oE '[0-9]+(\.[0-9]+)+' | head -n 1)"
+		[ "$(printf '%s\n' "$3" "$v" | sort -V | head -n 1)" = "$3" ] && return 0
+	done
+	if [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; then
+		echo "setup: tests that need $2 $3 or later will not run: here it is older" >&2
+	else
+		missing="$missing $1"
+	fi
 }
 
 if ! command -v go >/dev/null 2>&1; then
@@ -17,21 +34,32 @@ if ! command -v go >/dev/null 2>&1; then
 	exit 1
 fi
 need redis-server redis-server
-need "/usr/lib/*/faketime/libfaketime.so.1" libfaketime
-if [ "${1:-run}" = test ]; then
-	need chromium chromium
-	need node nodejs
-	need ruby ruby
-	need php php-cli
-	need etcd etcd-server
-	need /usr/lib/python3/dist-packages/redis/lock.py python3-redis
-	need "/usr/lib/php/*/redis.so" php-redis
-	need /usr/share/php/Symfony/Component/Lock/Lock.php php-symfony-lock
-	need /usr/lib/python3/dist-packages/tooz/drivers/redis.py python3-tooz
-	need /usr/share/nodejs/redis/package.json node-redis
-	need "/usr/share/rubygems-integration/all/gems/redis-*" ruby-redis
-	need "/usr/lib/postgresql/*/bin/postgres" postgresql
-fi
+need libfaketime "/usr/lib/*/faketime/libfaketime.so.1" "/usr/lib*/faketime/libfaketime.so.1" /usr/local/lib/faketime/libfaketime.so.1
+case "$kind" in
+test)
+	need chromium chromium chromium-browser google-chrome google-chrome-stable chrome
+	least nodejs node 18.0
+	least python3 python3 3.9
+	least ruby ruby 3.0
+	least php-cli php 8.1
+	need etcd-server etcd
+	need postgresql postgres "/usr/lib/postgresql/*/bin/postgres"
+	# Libraries for the interpreters in /usr/bin, which the tests of adapters name.
+	need python3-redis /usr/lib/python3/dist-packages/redis/lock.py
+	need php-redis "/usr/lib/php/*/redis.so"
+	need php-symfony-lock /usr/share/php/Symfony/Component/Lock/Lock.php
+	need python3-tooz /usr/lib/python3/dist-packages/tooz/drivers/redis.py
+	need node-redis /usr/share/nodejs/redis/package.json
+	need ruby-redis "/usr/share/rubygems-integration/all/gems/redis-*"
+	;;
+engine)
+	need docker.io dockerd
+	! apt-cache show docker-cli >/dev/null 2>&1 || need docker-cli docker # elsewhere docker.io has it
+	need iptables iptables-save
+	need iproute2 ip
+	need procps sysctl
+	;;
+esac
 
 [ -z "$missing" ] && exit 0
 
@@ -50,8 +78,7 @@ if ! command -v apt-get >/dev/null 2>&1; then
 	exit 1
 fi
 echo "setup: installing$missing"
-export DEBIAN_FRONTEND=noninteractive
-# The package would start a server of its own on port 6379; we start ours.
+# The packages would start servers of their own; we start ours.
 policy=""
 if [ ! -e /usr/sbin/policy-rc.d ]; then
 	policy=/usr/sbin/policy-rc.d
@@ -61,10 +88,31 @@ fi
 log=$(mktemp "${TMPDIR:-/tmp}/redlock-sim-setup.XXXXXX")
 trap '[ -z "$policy" ] || $sudo rm -f "$policy"; rm -f "$log"' EXIT
 trap 'exit 130' INT TERM HUP
-status=0
-{ $sudo apt-get update -qq && $sudo apt-get install -y -qq --no-install-recommends $missing; } >"$log" 2>&1 || status=$?
-if [ "$status" != 0 ]; then
-	echo "setup: apt-get failed; its last words:" >&2
-	tail -n 15 "$log" >&2
-	exit 1
+install() {
+	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
+}
+known() {
+	unknown=""
+	for package in $missing; do
+		apt-cache show "$package" >/dev/null 2>&1 || unknown="$unknown $package"
+	done
+	[ -z "$unknown" ]
+}
+# The lists of packages may be absent or old, and one source of them may be out of order.
+if ! { known && install; } >"$log" 2>&1; then
+	$sudo apt-get update -qq >>"$log" 2>&1 || true
+	if ! known && [ "$kind" = test ]; then
+		echo "setup: tests that need one of these will not run, this system has no package of it:$unknown" >&2
+		for package in $unknown; do
+			missing="$(echo " $missing " | sed "s/ $package / /")"
+		done
+	fi
+	if ! install >>"$log" 2>&1; then
+		echo "setup: apt-get failed; its last words:" >&2
+		tail -n 15 "$log" >&2
+		exit 1
+	fi
 fi
+case "$missing" in
+*docker.io*) $sudo systemctl disable docker.service docker.socket >/dev/null 2>&1 || true ;; # nobody asked for an engine at each boot
+esac

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S NODE_PATH=/usr/share/nodejs node
+#!/usr/bin/env -S NODE_PATH=/usr/share/nodejs /usr/bin/node
 // The lock program of a lock that users of node-redis write by hand: SET with NX and PX, and a
 // script that deletes the key if it has the holder's value.
 import { Grant, Refused, serve } from '../../sdk/node/sim_adapter.mjs'

@@ -28,7 +28,7 @@ import (
 // machine to themselves: an engine at work disturbs whatever runs beside it.
 func TestScriptsInDocker(t *testing.T) {
 	if err := engineReady(); err != nil {
-		t.Skipf("no Docker engine to run nodes in: %v", err)
+		suite.Lacks(t, "a Docker engine (make docker-engine starts one): "+err.Error())
 	}
 	if err := imageBuilt(); err != nil {
 		t.Fatalf("make docker-image: %v", err)
@@ -66,6 +66,9 @@ func TestScriptsInDocker(t *testing.T) {
 
 var engineReady = sync.OnceValue(func() error {
 	_, err := server.Settle(context.Background(), server.Docker)
+	if err == nil {
+		_, err = exec.LookPath("docker") // which builds the image
+	}
 	return err
 })
 

@@ -127,7 +127,7 @@ func (p *followed) follow(b docstest.Block) {
 	case "python part", "javascript part", "ruby part", "php part":
 		c := compilers[b.Language]
 		if _, err := exec.LookPath(strings.Fields(c.command)[0]); err != nil && b.Language != "python" {
-			p.t.Logf("%s:%d: not compiled, make setup-test installs what it needs: %v", p.page, b.Line, err)
+			p.t.Run(fmt.Sprint("line ", b.Line), func(t *testing.T) { suite.Lacks(t, strings.Fields(c.command)[0]) })
 			return
 		}
 		p.write(docstest.Block{File: c.file, Text: b.Text})

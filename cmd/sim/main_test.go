@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(suite.Live(m), map[string]func(){"sim": main})
 }
 
-// userEnv is the environment of a user with a home and sim on PATH, after other folders. What
+// userEnv is the environment of a user with a home, and on PATH sim and the Python that has redis-py, after other folders. What
 // Go has downloaded and built is theirs, too.
 func userEnv(t *testing.T, home string, first ...string) []string {
 	t.Helper()
@@ -39,7 +39,11 @@ func userEnv(t *testing.T, home string, first ...string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := append(slices.Clone(first), filepath.Dir(sim), "/usr/bin", os.Getenv("PATH")) // Debian's Python has redis-py
+	python := t.TempDir() // nothing else of /usr/bin comes before what is on PATH
+	if err := os.Symlink("/usr/bin/python3", filepath.Join(python, "python3")); err != nil {
+		t.Fatal(err)
+	}
+	path := append(slices.Clone(first), filepath.Dir(sim), python, os.Getenv("PATH"))
 	return append(os.Environ(), "PATH="+strings.Join(path, ":"), "HOME="+home, "NO_COLOR=1",
 		"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
 }

@@ -53,7 +53,7 @@ var databases atomic.Int64
 func newDatabase(tb testing.TB) *pgxpool.Config {
 	tb.Helper()
 	if _, err := postgres.FindPostgres(); err != nil {
-		tb.Skip(err)
+		suite.Lacks(tb, "PostgreSQL")
 	}
 	k, err := database()
 	if err != nil {

@@ -63,7 +63,7 @@ type fleet struct {
 func newFleet(t *testing.T, workers int) *fleet {
 	t.Helper()
 	if _, err := postgres.FindPostgres(); err != nil {
-		t.Skip(err)
+		suite.Lacks(t, "PostgreSQL")
 	}
 	f := &fleet{t: t, dir: filepath.Join(t.TempDir(), "database"), links: proxy.New()}
 	t.Cleanup(f.end)

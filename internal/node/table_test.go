@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/node"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server/servertest"
 )
 
@@ -52,7 +53,7 @@ func info(t *testing.T, real *servertest.Redis, words ...any) map[string][]any {
 func TestTableIsRedis(t *testing.T) {
 	real := servertest.Start(t, epoch)
 	if v := real.Info("server", "redis_version"); !strings.HasPrefix(v, "7.0.") {
-		t.Skipf("the table is that of Redis 7.0, and this is %s", v)
+		suite.Lacks(t, "Redis 7.0, of which the table is: here it is "+v)
 	}
 	theirs := info(t, real)
 	for _, r := range node.Rows() {

@@ -48,12 +48,6 @@ func Amount(t testing.TB, all, few int) int {
 	return all
 }
 
-// Lacks skips the test because this machine has not got what it needs: what, and why not.
-func Lacks(t testing.TB, what string) {
-	t.Helper()
-	t.Skip(LacksPrefix + what)
-}
-
 // chosen says whether what belongs to `make test-all` alone is run of this test.
 func chosen(t testing.TB) bool {
 	t.Helper()

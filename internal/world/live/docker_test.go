@@ -18,12 +18,11 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-// needDocker skips where no engine answers, and builds the image where one
-// does.
+// needDocker skips where no engine answers, and builds the image where one does.
 func needDocker(t testing.TB) {
 	t.Helper()
 	if err := engineReady(); err != nil {
-		t.Skipf("no Docker engine to run nodes in: %v", err)
+		suite.Lacks(t, "a Docker engine (make docker-engine starts one): "+err.Error())
 	}
 	if err := imageBuilt(); err != nil {
 		t.Fatalf("make docker-image: %v", err)
@@ -32,6 +31,9 @@ func needDocker(t testing.TB) {
 
 var engineReady = sync.OnceValue(func() error {
 	_, err := server.Settle(context.Background(), server.Docker)
+	if err == nil {
+		_, err = exec.LookPath("docker") // which builds the image
+	}
 	return err
 })
 

@@ -349,7 +349,7 @@ func TestAStalledReleaseIsOvertaken(t *testing.T) {
 func TestANodesClockMovesAndComesBack(t *testing.T) {
 	t.Parallel()
 	if _, err := machine.FindFaketime(); err != nil {
-		t.Skip("libfaketime is not installed")
+		suite.Lacks(t, "libfaketime")
 	}
 	s := spec(t, 1)
 	s.Needs = []world.Power{world.NodeClockPower}

@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // Tab is a browser's tab that notes what a page must not do.
@@ -43,7 +44,7 @@ func New(t testing.TB) *Tab {
 		if os.Getenv("CI") != "" {
 			t.Fatal("no chromium was found, and CI is set")
 		}
-		t.Skip("no chromium was found: install it to test the pages in a browser")
+		suite.Lacks(t, "chromium, to test the pages in a browser")
 	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium()), chromedp.NoSandbox)
 	ctx, cancelTime := context.WithTimeout(context.Background(), 3*time.Minute)

@@ -8,13 +8,15 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // TestKept keeps data while those who use the server come and go.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	if _, err := FindPostgres(); err != nil {
-		t.Skip(err)
+		suite.Lacks(t, "PostgreSQL")
 	}
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30), "database") // longer than a socket's path may be

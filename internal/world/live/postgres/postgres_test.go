@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/command/commandtest"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // TestPostgresDoesWhatTheScriptsDo runs random accesses on a real PostgreSQL and on
@@ -20,7 +21,7 @@ import (
 func TestPostgresDoesWhatTheScriptsDo(t *testing.T) {
 	t.Parallel()
 	if _, err := FindPostgres(); err != nil {
-		t.Skip(err)
+		suite.Lacks(t, "PostgreSQL")
 	}
 	ctx := context.Background()
 	scratch, err := machine.Scratch()

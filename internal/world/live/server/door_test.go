@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // The passwords are in nobody's sight: not among the arguments of processes, and not on disk.
 func TestNoPasswordCanBeRead(t *testing.T) {
 	if _, err := FindRedis(); err != nil {
-		t.Skip(err)
+		suite.Lacks(t, "redis-server")
 	}
 	t.Setenv("REDLOCK_SIM_ETCD", "/nonexistent")
 	ctx := context.Background()
@@ -119,7 +120,7 @@ func TestALinkPassesNoAnswerToItsPassword(t *testing.T) {
 func TestClientsMayDoAnything(t *testing.T) {
 	binary, err := FindRedis()
 	if err != nil {
-		t.Skip(err)
+		suite.Lacks(t, "redis-server")
 	}
 	n := &Node{Name: "A", Host: processHost{binary: binary}, dir: t.TempDir(), log: filepath.Join(t.TempDir(), "A.log")}
 	if err := n.Start(t.Context()); err != nil {

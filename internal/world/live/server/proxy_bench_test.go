@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
 )
 
@@ -15,7 +16,7 @@ import (
 func BenchmarkRoundTrip(b *testing.B) {
 	binary, err := FindRedis()
 	if err != nil {
-		b.Skip(err)
+		suite.Lacks(b, "redis-server")
 	}
 	n := &Node{Name: "A", Host: processHost{binary: binary}, dir: b.TempDir(), log: filepath.Join(b.TempDir(), "A.log")}
 	if err := n.Start(context.Background()); err != nil {

@@ -35,7 +35,7 @@ func Start(t *testing.T, epoch int64, args ...string) *Redis {
 	t.Helper()
 	binary, err := server.FindRedis()
 	if err != nil {
-		t.Skip(err)
+		suite.Lacks(t, "redis-server")
 	}
 	dir, err := os.MkdirTemp("", "redis") // the path of a socket must be short
 	if err != nil {
@@ -44,7 +44,7 @@ func Start(t *testing.T, epoch int64, args ...string) *Redis {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	clock, err := machine.NewFaketimeHere(dir)
 	if err != nil {
-		t.Skip(err)
+		suite.Lacks(t, "libfaketime")
 	}
 	socket := filepath.Join(dir, "socket")
 	r := &Redis{

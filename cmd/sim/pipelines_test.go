@@ -32,6 +32,10 @@ type repository struct {
 	env   []string
 }
 
+// besides is the shipped scenario that a job runs beside those of the repository: all would take minutes. It is none that a
+// busy machine makes unexpected or undecided, whatever it does to a client of 10 s of lease.
+const besides = "cost-acquire"
+
 // mistake makes the release delete whatever key is there.
 var mistakes = map[string]struct{ file, correct, mistaken string }{
 	"python": {"locks/my_lock.py", "self.client.eval(RELEASE, 1, self.key, self.value)", "self.client.delete(self.key)"},
@@ -113,19 +117,24 @@ func (r *repository) must(script string) string {
 	return out
 }
 
-// followInit runs sim init and the commands that it says to give next, but for the last,
-// which runs everything.
+// followInit runs sim init and the commands that it says to give next, up to that which runs everything: it takes a
+// minute or more, and a busy machine is too slow for some scenario of a hundred.
 func (r *repository) followInit(flags string) {
 	r.t.Helper()
 	_, after, ok := strings.Cut(r.must("sim init "+flags), "next\n")
 	if !ok {
 		r.t.Fatal("sim init says no next command")
 	}
-	commands := strings.Split(strings.TrimSpace(after), "\n")
-	for _, line := range commands[:len(commands)-1] {
+	before, _, ok := strings.Cut(strings.TrimSpace(after), "sim run all")
+	if !ok {
+		r.t.Fatalf("sim init does not say how to run everything: %s", after)
+	}
+	for line := range strings.Lines(strings.TrimSpace(before)) {
 		command, _, _ := strings.Cut(strings.TrimSpace(line), "   ")
 		r.must(command)
 	}
+	// A second is what this lease leaves to a machine, and here many tests share one.
+	r.change("locks/paused-holder.yaml", "ttl: 2s, node_timeout: 500ms", "ttl: 8s, node_timeout: 2s")
 }
 
 // step is a step of a workflow or of an action.
@@ -338,8 +347,7 @@ func TestGitHubAction(t *testing.T) {
 			}
 			r := newRepository(t, language)
 			r.followInit("")
-			// All scenarios would take minutes here.
-			r.change(".github/workflows/locks.yml", "scenarios: locks all", "scenarios: locks set-nx-px")
+			r.change(".github/workflows/locks.yml", "scenarios: locks all", "scenarios: locks "+besides)
 			cached := make(map[string]bool)
 
 			green := r.job(cached)
@@ -347,7 +355,7 @@ func TestGitHubAction(t *testing.T) {
 				t.Fatalf("the job of a correct lock is red:\n%s", green.output)
 			}
 			r.wants("the green job", green.output, "sim v9.9.9", "0 unexpected, 0 undecided", "my-lock 1.0")
-			for _, file := range []string{"index.html", "junit.xml", "paused-holder/*/report.html", "set-nx-px/*/report.html"} {
+			for _, file := range []string{"index.html", "junit.xml", "paused-holder/*/report.html", besides + "/*/report.html"} {
 				if found, _ := filepath.Glob(filepath.Join(green.uploaded[0], file)); len(found) != 1 {
 					t.Errorf("the upload has %d files %s", len(found), file)
 				}
@@ -399,8 +407,8 @@ func TestGitHubMatrix(t *testing.T) {
 	if at < 0 {
 		t.Fatal("docs/ci.md has no workflow with a matrix")
 	}
-	if err := yaml.Unmarshal([]byte(strings.Replace(blocks[at].Text, "scenarios: locks all", "scenarios: locks set-nx-px", 1)),
-		&w); err != nil {
+	text := strings.Replace(blocks[at].Text, "scenarios: locks all", "scenarios: locks "+besides, 1)
+	if err := yaml.Unmarshal([]byte(text), &w); err != nil {
 		t.Fatal(err)
 	}
 	cached := make(map[string]bool)
@@ -461,7 +469,7 @@ func TestGitLab(t *testing.T) {
 	}
 	job := file.Locks
 	for i := range job.Script {
-		job.Script[i] = strings.Replace(job.Script[i], "sim run locks all", "sim run locks set-nx-px", 1)
+		job.Script[i] = strings.Replace(job.Script[i], "sim run locks all", "sim run locks "+besides, 1)
 	}
 	all := strings.Join(append(job.Before, job.Script...), "\n")
 	out, code := r.shell(r.dir, all)

@@ -23,6 +23,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -248,7 +249,7 @@ func TestAliasesAreBounded(t *testing.T) {
 	if _, err := scenario.Parse("test.yaml", []byte(text)); err == nil {
 		t.Error("accepted")
 	}
-	if d := time.Since(began); d > 10*time.Second {
+	if d := time.Since(began); d > suite.Patience {
 		t.Errorf("took %v", d)
 	}
 }

@@ -37,7 +37,7 @@ var sleeps = map[string]string{
 	"internal/campaign/growth_linux_test.go:campaignOf":             "looks again, in a benchmark, which measures how long that takes",
 	"internal/campaign/worker_test.go:TestJobOfALongRange":          "nothing may happen meanwhile",
 	"internal/machine/tree_linux_test.go:TestTreeIsStruckAsOne":     "nothing may happen meanwhile",
-	"internal/suite/turn.go:takeTurn":                              "looks again for the turn, as long as others have it",
+	"internal/suite/turn.go:takeTurn":                               "looks again for the turn, as long as others have it",
 	"internal/suite/wait.go:Succeeds":                               "looks again, for all others",
 	"internal/world/live/kept_test.go:TestKilledTwiceAtOnce":        "faults overlap at any moment",
 	"internal/world/live/observe/keywatch_test.go:followRealServer": "commands come before and after the end of a key",

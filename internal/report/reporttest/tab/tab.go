@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -46,11 +45,10 @@ func New(t testing.TB) *Tab {
 		}
 		suite.Lacks(t, "chromium, to test the pages in a browser")
 	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium()), chromedp.NoSandbox)
-	ctx, cancelTime := context.WithTimeout(context.Background(), 3*time.Minute)
-	ctx, cancelBrowser := chromedp.NewExecAllocator(ctx, opts...)
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium()), chromedp.NoSandbox, chromedp.WSURLReadTimeout(suite.Patience))
+	ctx, cancelBrowser := chromedp.NewExecAllocator(context.Background(), opts...)
 	ctx, cancelTab := chromedp.NewContext(ctx)
-	t.Cleanup(func() { cancelTab(); cancelBrowser(); cancelTime() })
+	t.Cleanup(func() { cancelTab(); cancelBrowser() })
 	tab := &Tab{T: t, Ctx: ctx}
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("failed to start %s: %v", chromium(), err)
@@ -87,15 +85,19 @@ func (b *Tab) note(ev any) {
 
 func call[P, R any](b *Tab, command cdp.Command[P, R], params P) {
 	b.T.Helper()
-	if _, err := chromedp.Call(b.Ctx, command, params); err != nil {
-		b.T.Fatal(err)
+	ctx, cancel := context.WithTimeout(b.Ctx, suite.Patience)
+	defer cancel()
+	if _, err := chromedp.Call(ctx, command, params); err != nil {
+		b.T.Fatalf("%T: %v", params, err)
 	}
 }
 
-// Do runs actions.
+// Do runs actions, which together may take as long as a test waits.
 func (b *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 	b.T.Helper()
-	if err := chromedp.Do(b.Ctx, actions...); err != nil {
+	ctx, cancel := context.WithTimeout(b.Ctx, suite.Patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.T.Fatal(err)
 	}
 }
@@ -103,9 +105,16 @@ func (b *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 // Get runs an action and returns its value.
 func Get[R any](b *Tab, action chromedp.Action[R]) R {
 	b.T.Helper()
-	out, err := chromedp.Run(b.Ctx, action)
+	return get(b, action, "an action")
+}
+
+func get[R any](b *Tab, action chromedp.Action[R], what string) R {
+	b.T.Helper()
+	ctx, cancel := context.WithTimeout(b.Ctx, suite.Patience)
+	defer cancel()
+	out, err := chromedp.Run(ctx, action)
 	if err != nil {
-		b.T.Fatal(err)
+		b.T.Fatalf("%v: %s", err, what)
 	}
 	return out
 }
@@ -113,7 +122,7 @@ func Get[R any](b *Tab, action chromedp.Action[R]) R {
 // Eval runs a JavaScript expression and returns its value, or what it promises.
 func Eval[R any](b *Tab, expression string) R {
 	b.T.Helper()
-	return Get(b, chromedp.Evaluate[R](expression, chromedp.EvalAwaitPromise))
+	return get(b, chromedp.Evaluate[R](expression, chromedp.EvalAwaitPromise), expression)
 }
 
 // Size sets the size of the window.

@@ -42,7 +42,7 @@ processes() {
 
 # clean DIR ends and removes all that is left of an engine.
 clean() {
-	local left bridge
+	local left bridge link
 	for _ in {1..100}; do
 		left="$(processes "$1" | sort -u)"
 		[ -n "$left" ] || break
@@ -52,7 +52,9 @@ clean() {
 	done
 	find /sys/fs/cgroup -depth -type d -path "*/${1##*/}*" -exec rmdir {} + 2>/dev/null || true
 	for bridge in $(bridges "$1"); do
-		ip link delete "$bridge" 2>/dev/null || true
+		for link in $(ip -o link show master "$bridge" 2>/dev/null | cut -d' ' -f2 | cut -d@ -f1) "$bridge"; do
+			ip link delete "$link" 2>/dev/null || true
+		done
 	done
 	find "$1" -name address -exec sed 's,^unix://,,' {} + 2>/dev/null | xargs -r rm -f # of sockets in /run/containerd
 	rm -rf "$1"
@@ -105,6 +107,7 @@ keep() {
 		--bridge "$name" --default-address-pool "base=$net.0/20,size=26" \
 		--iptables=false --ip6tables=false --ip-forward=false --ip-masq=false --shutdown-timeout 5 </dev/null >"$dir/log" 2>&1 9<&- &
 	engine=$!
+	disown # nothing is to be said when it is killed
 	for i in {1..600}; do
 		! docker --host "unix://$dir/docker.sock" version >/dev/null 2>&1 || break
 		if [ "$i" = 600 ] || ! kill -0 "$engine" 2>/dev/null; then

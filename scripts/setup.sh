@@ -94,7 +94,7 @@ install() {
 known() {
 	unknown=""
 	for package in $missing; do
-		apt-cache show "$package" >/dev/null 2>&1 || unknown="$unknown $package"
+		apt-get install --simulate --no-install-recommends "$package" >/dev/null 2>&1 || unknown="$unknown $package"
 	done
 	[ -z "$unknown" ]
 }

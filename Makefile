@@ -85,11 +85,6 @@ torture: setup-test build ## Kill sim in every way, starve it, feed it spoilt fi
 	TORTURE=$(TORTURE) $(GO) test -tags torture -timeout 3h -v -count 1 -run 'TestDeaths|TestScarceMachine|TestHostileFiles' ./cmd/sim
 	CAMPAIGN_STRIKES=$(or $(STRIKES),200) $(GO) test -timeout 1h -v -count 1 -run TestFaults ./internal/campaign
 
-.PHONY: race
-race: setup-test ## Run all tests under the race detector
-	CGO_ENABLED=1 $(GO) test -race ./...
-	for m in $(MODULES); do (cd $$m && CGO_ENABLED=1 $(GO) test -race ./...) || exit 1; done
-
 .PHONY: bench
 bench: setup ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -191,7 +186,7 @@ golden: ## Write all files anew that tests compare with what they get (look at t
 	$(GO) test -count 1 $$(grep -rl --include '*_test.go' 'internal/golden"' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,') -update
 
 .PHONY: check
-check: lint cross deadcode test ## All that CI checks
+check: lint cross deadcode test ## What a commit passes (CI adds a part of make test-all, known vulnerabilities, and the newest dependencies)
 
 .PHONY: clean
 clean: ## Remove what was built and the runs

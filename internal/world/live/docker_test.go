@@ -90,6 +90,7 @@ func TestNodesInDockerAreObserved(t *testing.T) {
 }
 
 func TestAPausedContainerDoesNotAnswer(t *testing.T) {
+	suite.All(t)
 	s := spec(t, 3)
 	s.Lock.NodeTimeout = time.Second
 	w := openInDocker(t, s, &observed{})
@@ -124,6 +125,7 @@ func TestAPausedContainerDoesNotAnswer(t *testing.T) {
 }
 
 func TestTheClockOfAContainerMoves(t *testing.T) {
+	suite.All(t)
 	s := spec(t, 1)
 	s.Needs = []world.Power{world.NodeClockPower}
 	o := &observed{}
@@ -147,6 +149,7 @@ func TestTheClockOfAContainerMoves(t *testing.T) {
 // What a node still knows of an acknowledged write after its container was
 // killed: with its volume, without, and as after a power cut.
 func TestWhatAKilledContainerLeaves(t *testing.T) {
+	suite.All(t)
 	for _, c := range []struct {
 		persistence world.Persistence
 		keep        world.Keep
@@ -179,6 +182,7 @@ func TestWhatAKilledContainerLeaves(t *testing.T) {
 // The same as for a process: a release right after an fsync is taken back, and a pause is
 // no fsync.
 func TestAPowerCutTakesWhatAContainerHadNotSynced(t *testing.T) {
+	suite.All(t)
 	for _, pause := range []bool{false, true} {
 		s := spec(t, 1)
 		s.Nodes[0].Persistence = world.AOFEverysec
@@ -193,6 +197,7 @@ func TestAPowerCutTakesWhatAContainerHadNotSynced(t *testing.T) {
 }
 
 func TestContainersReplicateOverALink(t *testing.T) {
+	suite.All(t)
 	s := spec(t, 3)
 	s.Replicated = true
 	w := openInDocker(t, s, &observed{})
@@ -218,6 +223,7 @@ func TestContainersReplicateOverALink(t *testing.T) {
 
 // An image without libfaketime runs, and cannot move its clock.
 func TestAnImageWithoutLibfaketimeIsRefusedByName(t *testing.T) {
+	suite.All(t)
 	needDocker(t)
 	const plain = "redlock-sim-test-plain:1"
 	build := exec.Command("docker", "build", "--quiet", "--tag", plain, "-")

@@ -55,6 +55,7 @@ func TestSentinelsSwitch(t *testing.T) {
 
 // The same holds of containers.
 func TestSentinelsInDockerSwitch(t *testing.T) {
+	suite.All(t)
 	o := &observed{}
 	switches(t, openInDocker(t, watchedSpec(t), o), o)
 }

@@ -21,10 +21,6 @@ def say(**message):
     text = json.dumps(message) + "\n"
     if wrong == "no line break":
         text = text.rstrip("\n")
-    if wrong == "no JSON":
-        text = str(message) + "\n"
-    if wrong == "no type":
-        text = text.replace('"type"', '"kind"')
     out.write(text)
     if wrong != "not flushed":
         out.flush()

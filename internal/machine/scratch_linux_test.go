@@ -62,6 +62,18 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = Discard(mine) })
+	for range 20 {
+		if cleansUp(t, mine) {
+			return
+		}
+	}
+	t.Error("others of this machine were always faster")
+}
+
+// cleansUp lets a process leave something and cleans that up. It reports whether it was the one that did: any sim of
+// this machine does so before it runs something.
+func cleansUp(t *testing.T, mine string) bool {
+	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"=leave")
 	out, err := cmd.StdoutPipe()
@@ -95,8 +107,15 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_ = suite.Ends(t, cmd)
 	found, err := Clean(false)
-	if err != nil || found.Folders < 1 || found.Processes < 2 {
-		t.Errorf("found %v (%v)", found, err)
+	if err != nil {
+		t.Error(err)
+	}
+	if found.Folders < 1 || found.Processes < 2 {
+		suite.Eventually(t, fmt.Sprintf("another to clean up, as only %v were found", found), func() bool {
+			_, err := os.Stat(its)
+			return err != nil
+		})
+		return false
 	}
 	if found, err := Clean(true); err != nil {
 		t.Error(found, err)
@@ -113,12 +132,15 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 	if !lives(shell.Process.Pid) {
 		t.Error("a process was killed that only works there")
 	}
-	if left, err := Clean(false); err != nil || left.Any() {
-		t.Errorf("left: %v (%v)", left, err)
-	}
+	suite.Eventually(t, "a machine on which nothing is left, by whomever", func() bool {
+		_, err := Clean(true)
+		left, again := Clean(false)
+		return err == nil && again == nil && !left.Any()
+	})
 	if _, err := os.Stat(mine); err != nil {
 		t.Error(err)
 	}
+	return true
 }
 
 // A folder that only looks like one of ours is not touched, nor what a link leads to.
@@ -135,7 +157,7 @@ func TestCleanTouchesNothingElse(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(temporary, "redlock-sim-00000000-1-1-1-1")); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := Clean(true); err != nil || found.Folders > 0 {
+	if found, err := Clean(true); err != nil {
 		t.Errorf("removed %v (%v)", found, err)
 	}
 	if entries, err := os.ReadDir(temporary); err != nil || len(entries) != 4 {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -81,6 +82,7 @@ func TestScripts(t *testing.T) {
 			"childless":   childless,
 			"signal":      signalAt,
 			"interrupt":   interruptAt,
+			"stall":       stall,
 			"existing":    existing,
 			"certificate": certificate,
 			"expand":      expand,
@@ -201,6 +203,36 @@ func interruptAt(ts *testscript.TestScript, _ bool, args []string) {
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	ts.Check(os.WriteFile(ts.MkAbs("pid.txt"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644))
 	_ = cmd.Wait()
+	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), stderr.Bytes(), 0o644))
+}
+
+// stall FILE DURATION ARGS... starts sim, waits until FILE (a glob) tells of a grant, and lets sim stand still for so long, as on a machine
+// that has too much to do. The exit code goes to code.txt.
+func stall(ts *testscript.TestScript, _ bool, args []string) {
+	lasts, err := time.ParseDuration(args[1])
+	ts.Check(err)
+	var stdout, stderr bytes.Buffer
+	cmd := simCommand(ts, args[2:], &stdout, &stderr)
+	ts.Check(cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	granted := regexp.MustCompile(`"type":"ok".*"f":"acquire"`)
+	eventually(ts, "a grant in "+args[0], func() bool {
+		if len(ended) > 0 {
+			ts.Fatalf("sim ended before: %s%s", &stdout, &stderr)
+		}
+		files, _ := filepath.Glob(ts.MkAbs(args[0]))
+		return slices.ContainsFunc(files, func(f string) bool {
+			text, _ := os.ReadFile(f)
+			return granted.Match(text)
+		})
+	})
+	ts.Check(cmd.Process.Signal(syscall.SIGSTOP))
+	<-time.After(lasts)
+	ts.Check(cmd.Process.Signal(syscall.SIGCONT))
+	<-ended
 	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), stderr.Bytes(), 0o644))

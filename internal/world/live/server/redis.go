@@ -150,7 +150,7 @@ func (n *Node) loaded(ctx context.Context) error {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("node %s did not load its data within %v", n.Name, startWithin)
+			return machine.StartedTooSlowly("node %s did not load its data within %v", n.Name, startWithin)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -172,7 +172,7 @@ func (n *Node) answering(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(deadline):
-			return fmt.Errorf("node %s at %s did not answer within %v: %w", n.Name, n.Address(), startWithin, err)
+			return machine.StartedTooSlowly("node %s at %s did not answer within %v: %w", n.Name, n.Address(), startWithin, err)
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -94,14 +94,15 @@ func (p *progress) correct(took time.Duration) {
 		return
 	}
 	share := float64(p.ended) / float64(p.total)
-	about := time.Duration(float64(took) + (1-share)*float64(p.first))
-	switch {
-	case p.tty:
-		p.about = about
-	case about > p.about*3/2:
-		p.about = about
+	learned := min(1, 4*share)
+	about := time.Duration(learned*float64(took)/share + (1-learned)*float64(p.first))
+	if !p.tty {
+		if 2*p.about/3 < about && about < 3*p.about/2 {
+			return
+		}
 		fmt.Fprintf(p.app.stderr, "%d runs: rather about %v\n", p.total, roughly(about))
 	}
+	p.about = about
 }
 
 // roughly rounds how long something takes, as far as anybody can know it.

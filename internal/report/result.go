@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -141,7 +142,8 @@ func (p *Pace) TooSlow() bool { return p != nil && (p.Late > p.Allowed || p.Brok
 // Words say how slow the machine was.
 func (p *Pace) Words() string {
 	if p.BrokeOff != "" {
-		return p.BrokeOff
+		first, _, _ := strings.Cut(p.BrokeOff, "\n")
+		return first
 	}
 	return fmt.Sprintf("a timer fired %s late, at most %s are allowed", shortDuration(p.Late), shortDuration(p.Allowed))
 }

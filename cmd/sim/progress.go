@@ -88,7 +88,8 @@ func (p *progress) end(name string) {
 	p.correct(time.Since(p.began))
 }
 
-// correct learns from what has ended how long all of it takes, the more the more has ended. It says so where that is far from what was said last.
+// correct learns from what has ended how long all of it takes, the more the more has ended. It says so where that is
+// far from what was said last.
 func (p *progress) correct(took time.Duration) {
 	if p.first == 0 || p.ended == p.total {
 		return

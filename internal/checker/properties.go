@@ -100,8 +100,9 @@ func (p Property) Probed() bool { return p.row().probed }
 // Timely reports that the property bounds how long something may take: a machine that is too slow breaks it, too.
 func (p Property) Timely() bool { return p.row().timely }
 
-// SlowMachineBreaks reports that a machine that is too slow may be the reason why the property is violated in a history, whatever the lock does;
-// violated says what else is. Updates are lost so only after a late write that no fence was there to refuse.
+// SlowMachineBreaks reports that a machine that is too slow may be the reason why the property is violated in a
+// history, whatever the lock does; violated says what else is. Updates are lost so only after a late write that no
+// fence was there to refuse.
 func (p Property) SlowMachineBreaks(h *history.History, violated func(Property) bool) bool {
 	if p == LinearizableResource {
 		return violated(NoLateEffect) && !h.Header.ChecksOrder

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Pace is how fast this machine was for something: how late timers of this program fired meanwhile, and how long the slowest
-// start of its processes took. The timers of clients and servers are about as late, for they wait for the same processors.
+// Pace is how fast this machine was for something: how late timers of this program fired meanwhile, and how long the
+// slowest start of its processes took. The timers of clients and servers are about as late, for they wait for the same
+// processors.
 type Pace struct {
 	since, late, start atomic.Int64
 }
@@ -124,8 +125,9 @@ func StartedTooSlowly(format string, args ...any) error {
 	return &OutOfTime{err: fmt.Errorf(format, args...), ours: true}
 }
 
-// Blamed reports that an error is the fault of a machine that was too slow: a process of ours took too long to start; or something else took
-// longer than it may while timers fired later than is allowed, and than a twentieth of what it may take.
+// Blamed reports that an error is the fault of a machine that was too slow: a process of ours took too long to start;
+// or something else took longer than it may while timers fired later than is allowed, and than a twentieth of what it
+// may take.
 func (p *Pace) Blamed(err error, allowed time.Duration) bool {
 	var ours *OutOfTime
 	var bound interface{ Timeout() bool }

@@ -100,7 +100,8 @@ func markdownTroubles(b *bytes.Buffer, r *Result) {
 			fmt.Fprintf(b, "**%s / %s could not be run:** %s\n\n", markdown(r.Scenario), markdown(v.Name), markdown(clip(plain(v.Error), 500)))
 		}
 		if v.TooSlow != "" {
-			fmt.Fprintf(b, "**%s / %s is undecided:** this machine was too slow: %s\n\n", markdown(r.Scenario), markdown(v.Name), markdown(clip(plain(v.TooSlow), 500)))
+			fmt.Fprintf(b, "**%s / %s is undecided:** this machine was too slow: %s\n\n",
+				markdown(r.Scenario), markdown(v.Name), markdown(clip(plain(v.TooSlow), 500)))
 		}
 		for _, p := range v.Properties {
 			if p.Met || b.Len() > maxSummary/2 {

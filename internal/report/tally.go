@@ -80,7 +80,8 @@ func variantOutcome(v *Variant) outcome {
 // isUnexpected: a verdict was reached, and it is not the one asked for.
 func isUnexpected(p *PropertyResult) bool { return p.Unexpected() }
 
-// Unexpected reports that a verdict was reached that is not the one asked for, and that nothing but the lock or the scenario can be the reason.
+// Unexpected reports that a verdict was reached that is not the one asked for, and that nothing but the lock or the
+// scenario can be the reason.
 func (p *PropertyResult) Unexpected() bool { return !p.Met && decided(p.Verdict) && !p.TooSlow }
 
 // isUndecided: a verdict was asked for, and none was reached, or none that can be blamed on anybody.

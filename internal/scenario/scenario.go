@@ -210,8 +210,8 @@ func NodeNames(n int) []string { return names(n, func(i int) string { return str
 // sureLateness is how late timers may fire in any run: on an idle machine they never do.
 const sureLateness = 100 * time.Millisecond
 
-// AllowedLateness is how late timers may fire in a run before the machine counts as too slow for it: a tenth of the TTL, and not more than
-// twice what the lock waits for a node, for longer delays change what a lock does.
+// AllowedLateness is how late timers may fire in a run before the machine counts as too slow for it: a tenth of the TTL,
+// and not more than twice what the lock waits for a node, for longer delays change what a lock does.
 func (s *Setup) AllowedLateness() time.Duration {
 	share := s.Lock.TTL / 10
 	if s.Lock.NodeTimeout > 0 {

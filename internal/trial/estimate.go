@@ -45,18 +45,20 @@ func Together(lengths []time.Duration, jobs int) time.Duration {
 	return max(slices.Max(lengths), sum/time.Duration(jobs))
 }
 
-// perVariant is how many starts of a client cost as much of a processor's time as a run of a variant with real servers, measured with all
-// shipped scenarios.
+// perVariant is how many starts of a client cost as much of a processor's time as a run of a variant with real servers,
+// measured with all shipped scenarios.
 const perVariant = 10
 
-// Work is about how long this machine computes for runs with real servers: for so many variants. It is measured by how fast the machine starts
-// clients now, with all that it does beside.
+// Work is about how long this machine computes for runs with real servers: for so many variants. It is measured by how
+// fast the machine starts clients now, with all that it does beside.
 func Work(ctx context.Context, clientCommand []string, variants int) (time.Duration, error) {
 	starts := 4 * runtime.NumCPU()
 	var group machine.Group
 	began := time.Now()
 	for range starts {
-		group.Go(func() error { return exec.CommandContext(ctx, clientCommand[0], clientCommand[1:]...).Run() }) // it ends where its input does
+		group.Go(func() error { // it ends where its input does
+			return exec.CommandContext(ctx, clientCommand[0], clientCommand[1:]...).Run()
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return 0, err

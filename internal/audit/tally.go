@@ -95,7 +95,7 @@ func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, decidi
 	doubt := ""
 	switch {
 	case v.BrokeOff(), v.TooSlow != "" && (deciding == nil || !deciding.Met):
-		doubt = "this machine was too slow: " + v.TooSlow
+		doubt = report.TooSlowWords + v.TooSlow
 	case v.Error != "":
 		doubt = "the run failed: " + v.Error
 	case v.Interrupted:

@@ -132,6 +132,9 @@ func (c *Cell) Rate() string {
 	return fmt.Sprintf("%d of %s", c.Violated, count(c.Runs, "run"))
 }
 
+// TooSlowWords begin why a cell is unknown for which this machine was too slow.
+const TooSlowWords = "This machine was too slow: "
+
 // TooSlow says for how many cases this machine was too slow; empty: for none.
 func (c *Card) TooSlow() string {
 	slow, all, why := 0, 0, ""
@@ -148,7 +151,7 @@ func (c *Card) TooSlow() string {
 	if slow == 0 {
 		return ""
 	}
-	return fmt.Sprintf("this machine was too slow for %d of %s, the first: %s", slow, count(all, "case"), plain(why))
+	return fmt.Sprintf("this machine was too slow for %d of %s, the first: %s", slow, count(all, "case"), plain(strings.TrimPrefix(why, TooSlowWords)))
 }
 
 // cells are those of a guarantee.

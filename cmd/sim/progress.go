@@ -94,7 +94,7 @@ func (p *progress) correct(took time.Duration) {
 	if p.first == 0 || p.ended == p.total {
 		return
 	}
-	share := float64(p.ended) / float64(p.total)
+	share := (float64(p.ended) + float64(len(p.running))/2) / float64(p.total) // those that run are half done
 	learned := min(1, 4*share)
 	about := time.Duration(learned*float64(took)/share + (1-learned)*float64(p.first))
 	if !p.tty {

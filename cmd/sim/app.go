@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -164,9 +165,13 @@ func exitCodeOf(err error) int {
 	var exit *exitError
 	var env *trial.EnvironmentError
 	var problems scenario.Problems
+	var slow *trial.SlowError
+	var slowSearch *explore.SlowError
 	switch {
 	case errors.As(err, &exit):
 		return exit.code
+	case errors.As(err, &slow), errors.As(err, &slowSearch):
+		return exitUndecided
 	case errors.As(err, &env):
 		return exitEnvironment
 	case errors.As(err, &problems), isCommandLine(err):

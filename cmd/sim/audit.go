@@ -73,8 +73,8 @@ Each audit writes a folder <out>/audit/<stamp>-<seed> with card.json, card.html,
 the runs.
 
 Exit codes: 0 nothing broken, or all as --expect says, 1 broken, or not as expected,
-2 something is unknown, 3 bad flags, 4 the machine lacks something or a lock program
-cannot be used, 5 internal error, 130 interrupted.`,
+2 something is unknown, or the machine was too slow, 3 bad flags, 4 the machine lacks
+something or a lock program does not work, 5 internal error, 130 interrupted.`,
 		Example: `  sim audit --lock 'python3 my_lock.py'
   sim audit --lock redlock --world virtual
   sim audit --lock ours=bin/my-lock --lock redsync=bin/adapters/redsync
@@ -476,6 +476,9 @@ func (a *app) publishCard(card *report.Card, dir string, f auditFlags) error {
 	}
 	errs = append(errs, report.WriteCardText(a.stdout, card, shortPath(dir), a.textOptions()))
 	fmt.Fprintf(a.stdout, "card     %s\nreplay   %s\n", shortPath(page), card.Replay)
+	if slow := card.TooSlow(); slow != "" {
+		fmt.Fprintf(a.stdout, "undecided  %s\n", slow)
+	}
 	return errors.Join(errs...)
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -88,6 +90,7 @@ func TestScripts(t *testing.T) {
 			"childless":   childless,
 			"signal":      signalAt,
 			"interrupt":   interruptAt,
+			"stall":       stall,
 			"existing":    existing,
 			"certificate": certificate,
 			"expand":      expand,
@@ -224,6 +227,31 @@ func interruptAt(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	ts.Check(os.WriteFile(ts.MkAbs("pid.txt"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644))
+	_ = suite.Ends(ts, cmd)
+	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), stderr.Bytes(), 0o644))
+}
+
+// stall FILE DURATION ARGS... starts sim, waits until FILE (a glob) tells of a grant, and lets sim stand still for so long, as on a machine
+// that has too much to do. The exit code goes to code.txt.
+func stall(ts *testscript.TestScript, _ bool, args []string) {
+	lasts, err := time.ParseDuration(args[1])
+	ts.Check(err)
+	var stdout, stderr bytes.Buffer
+	cmd := simCommand(ts, args[2:], &stdout, &stderr)
+	ts.Check(cmd.Start())
+	granted := regexp.MustCompile(`"type":"ok".*"f":"acquire"`)
+	suite.Eventually(ts, "a grant in "+args[0], func() bool {
+		files, _ := filepath.Glob(ts.MkAbs(args[0]))
+		return slices.ContainsFunc(files, func(f string) bool {
+			text, _ := os.ReadFile(f)
+			return granted.Match(text)
+		})
+	})
+	ts.Check(cmd.Process.Signal(syscall.SIGSTOP))
+	time.Sleep(lasts)
+	ts.Check(cmd.Process.Signal(syscall.SIGCONT))
 	_ = suite.Ends(ts, cmd)
 	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), stdout.Bytes(), 0o644))

@@ -79,10 +79,7 @@ func (a *app) mergeSearches(ctx context.Context, w *shard.Whole, m mergeFlags) e
 	if err := a.writeJSON(m.json, part); err != nil {
 		return err
 	}
-	why := untold(search.Properties, &result)
-	if why != "" && len(kept) == 0 {
-		fmt.Fprintf(a.stdout, "  undecided  %s\n", why)
-	}
+	why := a.printUntold(ctx, search, &result, len(kept) > 0)
 	return ended(ctx, "interrupted; what was found is kept", sure, len(kept) > 0 || why != "")
 }
 

@@ -18,8 +18,8 @@ type progress struct {
 	app   *app
 	tty   bool
 	total int
-	// about is how long all of it takes; 0: not known.
-	about time.Duration
+	// first is about how long all of it was said to take before it began, about what is said now; 0: not known.
+	first, about time.Duration
 
 	mu      sync.Mutex
 	began   time.Time
@@ -32,7 +32,7 @@ type progress struct {
 }
 
 func newProgress(a *app, total int, about time.Duration) *progress {
-	p := &progress{app: a, tty: a.isTerminal(a.stderr) && a.env("TERM") != "dumb", total: total, about: about,
+	p := &progress{app: a, tty: a.isTerminal(a.stderr) && a.env("TERM") != "dumb", total: total, first: about, about: about,
 		began: time.Now(), phases: make(map[string]map[string]string), quit: make(chan struct{}), done: make(chan struct{})}
 	go p.tick()
 	return p
@@ -85,6 +85,38 @@ func (p *progress) end(name string) {
 	if !p.tty {
 		fmt.Fprintf(p.app.stderr, "%s: ended after %.1f s (%d of %d)\n", name, time.Since(p.began).Seconds(), p.ended, p.total)
 	}
+	p.correct(time.Since(p.began))
+}
+
+// correct learns from what has ended how long all of it takes, the more the more has ended. It says so where that is
+// far from what was said last.
+func (p *progress) correct(took time.Duration) {
+	if p.first == 0 || p.ended == p.total {
+		return
+	}
+	share := (float64(p.ended) + float64(len(p.running))/2) / float64(p.total) // those that run are half done
+	learned := min(1, 4*share)
+	about := time.Duration(learned*float64(took)/share + (1-learned)*float64(p.first))
+	if !p.tty {
+		if 2*p.about/3 < about && about < 3*p.about/2 {
+			return
+		}
+		fmt.Fprintf(p.app.stderr, "%d runs: rather about %v\n", p.total, roughly(about))
+	}
+	p.about = about
+}
+
+// roughly rounds how long something takes, as far as anybody can know it.
+func roughly(d time.Duration) time.Duration {
+	switch {
+	case d < 10*time.Second:
+		return max(d.Round(time.Second), time.Second)
+	case d < time.Minute:
+		return d.Round(5 * time.Second)
+	case d < 10*time.Minute:
+		return d.Round(10 * time.Second)
+	}
+	return d.Round(time.Minute)
 }
 
 // draw writes the line anew; the caller holds mu.
@@ -102,7 +134,7 @@ func (p *progress) draw() {
 	}
 	of := ""
 	if p.about > 0 {
-		of = fmt.Sprintf(" of about %.0f s", p.about.Seconds())
+		of = fmt.Sprintf(" of about %v", roughly(p.about))
 	}
 	line := fmt.Sprintf("%s%.1f s%s   %s", head, time.Since(p.began).Seconds(), of, strings.Join(parts, "   "))
 	if len(line) > 99 {

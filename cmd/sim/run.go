@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -73,12 +72,13 @@ cannot do by its own words is not applicable: it is listed, and not run.
 
 Unless the scenario says otherwise, exclusive-lease, no-late-effect and
 linearizable-resource are expected to hold. On real servers an expected violation may
-not show because the machine was slow: see --tries. The virtual world is
+not show because the machine was slow: see --tries. If it was too slow for a run, the
+last line says so, and what is not as expected is undecided. The virtual world is
 deterministic: no machine can disturb the schedule there, so one try is enough.
 
-Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided,
-3 bad scenario or flags, 4 the machine lacks something or a lock program cannot be
-used, 5 internal error, 130 interrupted.`,
+Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided, or the machine
+was too slow, 3 bad scenario or flags, 4 the machine lacks something or a lock program
+does not work, 5 internal error, 130 interrupted.`,
 		Example: `  sim run gc-pause
   sim run gc-pause --seed 42 --json > result.json
   sim run locks/ -j 4
@@ -259,7 +259,10 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 		each := programs.Lengths(ctx, scenarios, server.Provider(f.nodes), f.seed)
 		atOnce := max(f.jobs, f.idleJobs)
 		about = trial.Together(lengthsOf(units, each), atOnce)
-		fmt.Fprintf(a.stderr, "%s: about %v\n", words.Count(len(units), "run"), about.Round(time.Second))
+		if work, err := trial.Work(ctx, []string{self, "client"}, variantsOf(units, scenarios)); err == nil {
+			about = max(about, work)
+		}
+		fmt.Fprintf(a.stderr, "%s: about %v\n", words.Count(len(units), "run"), roughly(about))
 		if atOnce > 1 { // one after the other they come in the order in which they are shown
 			starts = longestFirst(units, each)
 		}
@@ -309,6 +312,14 @@ func lengthsOf(units []int, each []time.Duration) []time.Duration {
 		lengths[i] = each[u%len(each)]
 	}
 	return lengths
+}
+
+// variantsOf is how many variants runs have.
+func variantsOf(units []int, scenarios []*scenario.Scenario) (n int) {
+	for _, u := range units {
+		n += len(scenarios[u%len(scenarios)].Variants)
+	}
+	return n
 }
 
 // longestFirst orders runs within each round, so that no long one is left for the end, alone. each has how long
@@ -485,8 +496,8 @@ func exitOf(r *report.Result, allowUndecided bool) int {
 		case v.Error != "":
 			return exitInternal
 		}
-		for _, p := range v.Properties {
-			if !p.Met && p.Verdict != checker.Unknown {
+		for i := range v.Properties {
+			if v.Properties[i].Unexpected() {
 				code = exitUnexpected
 			}
 		}

@@ -80,7 +80,8 @@ counts from the first run of the search, --for from now.
 
 Exit codes: 0 nothing was found, 1 a violation was found, 2 undecided (a violation that
 hardly shows again or rests on the lock's word alone, with --world live; or no property
-was put to the test, or most runs failed or did not finish), 3 bad scenario or flags, 4 the
+was put to the test, or more than a tenth of the runs failed or are not judged because the
+machine was too slow, or most did not finish), 3 bad scenario or flags, 4 the
 machine lacks something or the lock program does not work, 130 interrupted (what was found
 is kept).`,
 		Example: `  sim search scenarios/gc-pause.yaml --variant fenced --for 60s
@@ -208,12 +209,32 @@ func (a *app) endSearch(
 		}
 		fmt.Fprintf(a.stdout, "  summary    %s\n", f.html)
 	}
-	why := untold(search.Properties, &result)
-	if why != "" && len(kept) == 0 && ctx.Err() == nil {
-		fmt.Fprintf(a.stdout, "  undecided  %s\n", why)
-	}
+	why := a.printUntold(ctx, search, &result, len(kept) > 0)
 	return ended(ctx, "interrupted; what was found is kept", sure, len(kept) > 0 || why != "")
 }
+
+// printUntold says why a search that found nothing tells nothing, and for how many runs the machine was too slow.
+func (a *app) printUntold(ctx context.Context, search explore.Search, r *explore.Report, found bool) (why string) {
+	why = untold(search.Properties, r)
+	switch {
+	case ctx.Err() != nil:
+	case why != "" && !found:
+		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  undecided  %s\n", why)
+	case r.Slow > 0:
+		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  too slow   %s\n", slowRuns(r))
+	}
+	return why
+}
+
+// slowRuns says for how many runs the machine was too slow.
+func slowRuns(r *explore.Report) string {
+	why, _, _ := strings.Cut(r.Slowness, "\n")
+	return fmt.Sprintf("this machine was too slow for %d of %s, which are not judged; the last: %s", r.Slow, words.Count(r.Runs, "run"), why)
+}
+
+// lostMany reports that more than a tenth of the runs could not be carried out, or not be judged because the machine was too slow: then it
+// says nothing that nothing was found.
+func lostMany(r *explore.Report) bool { return 10*(r.Failed+r.Slow) > r.Runs }
 
 // untold says why a search that found nothing tells nothing; empty: it tells something.
 func untold(properties []checker.Property, r *explore.Report) string {
@@ -223,8 +244,10 @@ func untold(properties []checker.Property, r *explore.Report) string {
 		judged = max(judged, runs)
 	}
 	switch {
-	case r.Failed > r.Runs/2:
-		return "most runs could not be carried out"
+	case lostMany(r) && r.Slow > r.Failed:
+		return slowRuns(r)
+	case lostMany(r):
+		return fmt.Sprintf("%d of %s could not be carried out, or not be judged", r.Failed+r.Slow, words.Count(r.Runs, "run"))
 	case judged == 0:
 		return "no run put any of the properties to the test"
 	case r.Unfinished > r.Runs/2:
@@ -342,11 +365,7 @@ func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, too
 	if r.Unfinished > 0 {
 		fmt.Fprintf(a.stdout, "  unfinished %s came to the time limit\n", words.Count(r.Unfinished, "run"))
 	}
-	if r.Slow > 0 {
-		fmt.Fprintf(a.stdout, "  slow       %s broke a bound of time and did not do so again: "+
-			"the machine may have been too slow, so they are not judged\n", words.Count(r.Slow, "run"))
-	}
-	if len(r.Classes) == 0 {
+	if len(r.Classes) == 0 && !lostMany(&r) {
 		for _, line := range worth(s.Properties, &r) {
 			fmt.Fprintf(a.stdout, "  nothing found   %s\n", line)
 		}

@@ -24,7 +24,10 @@ func searchPage(search explore.Search, f searchFlags, r explore.Report, kept []f
 			words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),
 		Replay: searchAgain(search, f, r.Runs),
 	}
-	if len(r.Classes) == 0 {
+	switch {
+	case lostMany(&r):
+		page.Lead += " " + untold(search.Properties, &r) + "."
+	case len(r.Classes) == 0:
 		page.Lead += " Nothing was found. " + strings.Join(worth(search.Properties, &r), ". ") + "."
 	}
 	for _, c := range r.Classes {

@@ -281,7 +281,7 @@ func (a *audit) showsWithout(ctx context.Context, k *asked, cell *report.Cell) b
 // nodes saw.
 func (l *Lock) shows(r *report.Result, name checker.Property) bool {
 	p := r.Variants[0].Property(name)
-	if p == nil || p.Verdict != checker.Violated {
+	if p == nil || p.Verdict != checker.Violated || p.TooSlow {
 		return false
 	}
 	confirmed, _ := l.confirmed(&r.Variants[0], p)

@@ -28,8 +28,9 @@ type tally struct {
 type variantTally struct {
 	name            string
 	runs, undecided int
-	// doubt is why the last run that could not tell could not.
+	// doubt is why the last run that could not tell could not, slow that the machine was too slow for it.
 	doubt string
+	slow  bool
 	// decided is the property that speaks for the guarantee, in the last run that could tell.
 	decided *report.PropertyResult
 	// byDesign is in how many runs that property was violated although it is not demanded.
@@ -93,6 +94,8 @@ func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, decidi
 	}
 	doubt := ""
 	switch {
+	case v.BrokeOff(), v.TooSlow != "" && (deciding == nil || !deciding.Met):
+		doubt = report.TooSlowWords + v.TooSlow
 	case v.Error != "":
 		doubt = "the run failed: " + v.Error
 	case v.Interrupted:
@@ -104,7 +107,9 @@ func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, decidi
 	case deciding.Expected != checker.Holds || deciding.Verdict == checker.Holds:
 		of.decided = deciding
 	}
-	of.doubt = cmp.Or(doubt, of.doubt)
+	if doubt != "" {
+		of.doubt, of.slow = doubt, v.TooSlow != ""
+	}
 	if doubt != "" && !violated {
 		of.undecided++
 	}
@@ -114,7 +119,7 @@ func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, decidi
 }
 
 func demandedAndViolated(p *report.PropertyResult) bool {
-	return p != nil && p.Expected == checker.Holds && p.Verdict == checker.Violated
+	return p != nil && p.Expected == checker.Holds && p.Verdict == checker.Violated && !p.TooSlow
 }
 
 // follows reports that a violation follows from another one in the same run: where two clients
@@ -275,7 +280,7 @@ func (of *variantTally) conclude(g scenario.Guarantee, cell *report.Cell) {
 	cell.Runs, cell.Undecided, cell.Report, cell.Replay = of.runs, of.undecided, of.report, of.replay
 	switch p := of.decided; {
 	case p == nil:
-		cell.State, cell.Why = report.CellUnknown, sentence(cmp.Or(of.doubt, "nothing was put to the test"))
+		cell.State, cell.TooSlow, cell.Why = report.CellUnknown, of.slow, sentence(cmp.Or(of.doubt, "nothing was put to the test"))
 	case p.Expected == checker.Holds:
 		cell.State, cell.Property, cell.Why = report.CellKept, string(p.Name), sentence(p.Why)
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
@@ -21,6 +22,8 @@ type row struct {
 	probed bool
 	// timely: it bounds how long something may take, so a machine that is too slow breaks it, too.
 	timely bool
+	// stalls: where the machine lets a client stand still past its lease, it is broken, whatever the lock does.
+	stalls bool
 	// keyed: it is judged by what the nodes' keys were seen to be.
 	keyed bool
 	// promised: it is judged by what locks promised.
@@ -34,11 +37,12 @@ type row struct {
 // rows are the properties, in the order in which a report shows them.
 var rows = []row{
 	// It is not demanded: no lease can keep it.
-	{name: ExclusiveBelief, title: "no two clients believe at once that they hold the lock", judge: judgeBelief, asked: locked, distance: 13},
+	{name: ExclusiveBelief, title: "no two clients believe at once that they hold the lock",
+		judge: judgeBelief, stalls: true, asked: locked, distance: 13},
 	{name: ExclusiveLease, title: "no two clients are at once inside the validity that their lock promised them",
 		judge: judgeLease, promised: true, asked: locked, demanded: true, distance: 1},
 	{name: NoLateEffect, title: "nothing a client does to the resource takes effect after its validity ended",
-		judge: judgeLateEffects, promised: true, asked: locked, demanded: true, distance: 6},
+		judge: judgeLateEffects, promised: true, stalls: true, asked: locked, demanded: true, distance: 6},
 	{name: LinearizableResource, title: "the guarded sections are linearizable as atomic read-modify-writes",
 		judge: judgeResource, asked: locked, demanded: true, distance: 2},
 	{name: HolderServed, title: "the fence refuses nothing that a client does inside its own validity",
@@ -107,6 +111,16 @@ func (p Property) Probed() bool { return p.row().probed }
 
 // Timely reports that the property bounds how long something may take: a machine that is too slow breaks it, too.
 func (p Property) Timely() bool { return p.row().timely }
+
+// SlowMachineBreaks reports that a machine that is too slow may be the reason why the property is violated in a
+// history, whatever the lock does; violated says what else is. Updates are lost so only after a late write that no
+// fence was there to refuse.
+func (p Property) SlowMachineBreaks(h *history.History, violated func(Property) bool) bool {
+	if p == LinearizableResource {
+		return violated(NoLateEffect) && !h.Header.ChecksOrder
+	}
+	return p.row().timely || p.row().stalls
+}
 
 // Distance is how far from the cause its counterexample is; the smallest is closest.
 func (p Property) Distance() int { return p.row().distance }

@@ -82,6 +82,8 @@ type Message struct {
 	// Protocol is the client's version, in Ready.
 	Protocol int    `json:"protocol,omitempty"`
 	Error    string `json:"error,omitempty"`
+	// OutOfTime belongs to Failed: it is the bound, in ns, if something took longer than it may.
+	OutOfTime time.Duration `json:"out_of_time,omitempty"`
 }
 
 // SetupMessage tells a client all it needs to know.

@@ -165,9 +165,10 @@ type result struct {
 	failed    error
 	// unfinished: it came to its time limit.
 	unfinished bool
-	// again is how often a violation showed again; slow: it may have been the machine's.
+	// again is how often a violation showed again. slow says why the machine was too slow for the run, or may have been; empty: it
+	// was not.
 	again int
-	slow  bool
+	slow  string
 	// history is that of a violation among real servers.
 	history *history.History
 }
@@ -227,12 +228,16 @@ func (w *searcher) carryOut(run uint64, lineage Lineage, s schedule, out *result
 	}
 	*out = result{run: run, lineage: lineage, seed: s.seed, failed: v.failed, unfinished: v.unfinished}
 	if v.failed != nil {
+		out.slow = v.slow
 		return nil
 	}
 	seen := observe(v.history, w.features, w.Real != nil)
 	w.features, out.behaviour, out.waypoints = seen.features, seen.behaviour, seen.waypoints
 	out.class, out.property = w.class(&v)
 	out.judged = w.judged(&v)
+	if out.class == "" {
+		out.slow = v.slow
+	}
 	if w.Real != nil && out.class != "" {
 		own := *v.history
 		own.Events = slices.Clone(own.Events) // the next run takes its place

@@ -18,7 +18,7 @@ type Part struct {
 	First uint64 `json:"first"`
 	// Seeds are those of the runs: ranges in ascending order, of which none touches another.
 	Seeds []Seeds `json:"seeds"`
-	// Runs to Slow are as in Report. FailedAt is the run to which Failure belongs, Run as in Found.
+	// Runs to Slowness are as in Report. FailedAt and SlowAt are the runs to which Failure and Slowness belong, Run as in Found.
 	Runs       uint64 `json:"runs"`
 	Drawn      uint64 `json:"drawn"`
 	Failed     uint64 `json:"failed,omitempty"`
@@ -26,6 +26,8 @@ type Part struct {
 	FailedAt   uint64 `json:"failed_at,omitempty"`
 	Unfinished uint64 `json:"unfinished,omitempty"`
 	Slow       uint64 `json:"slow,omitempty"`
+	Slowness   string `json:"slowness,omitempty"`
+	SlowAt     uint64 `json:"slow_at,omitempty"`
 	// Waypoints, Classes and Judged are as in Report, sorted by name.
 	Waypoints []Class `json:"waypoints,omitempty"`
 	Classes   []Class `json:"classes"`
@@ -89,6 +91,9 @@ func (p *Part) begin(first uint64) {
 	if p.Failed > 0 {
 		p.FailedAt += move
 	}
+	if p.Slow > 0 {
+		p.SlowAt += move
+	}
 	p.Found = slices.Clone(p.Found)
 	for i := range p.Found {
 		p.Found[i].Run += move
@@ -106,6 +111,9 @@ func (p *Part) add(o *Part) error {
 	more.begin(p.First)
 	if more.Failed > 0 && (p.Failed == 0 || more.FailedAt > p.FailedAt) {
 		p.Failure, p.FailedAt = more.Failure, more.FailedAt
+	}
+	if more.Slow > 0 && (p.Slow == 0 || more.SlowAt > p.SlowAt) {
+		p.Slowness, p.SlowAt = more.Slowness, more.SlowAt
 	}
 	p.Runs += more.Runs
 	p.Drawn += more.Drawn
@@ -169,6 +177,14 @@ func (p *Part) count(r *result) {
 	if drawn {
 		p.Drawn++
 	}
+	if r.slow != "" {
+		p.Slow++
+		p.Slowness, p.SlowAt = r.slow, r.run
+		if r.failed == nil {
+			p.Behaviours.add(r.behaviour)
+		}
+		return
+	}
 	if r.failed != nil {
 		p.Failed++
 		p.Failure, p.FailedAt = r.failed.Error(), r.run
@@ -183,12 +199,8 @@ func (p *Part) count(r *result) {
 			countIn(&p.Waypoints, name, drawn)
 		}
 	}
-	if r.judged != "" && !r.slow {
+	if r.judged != "" {
 		countIn(&p.Judged, r.judged, drawn)
-	}
-	if r.slow {
-		p.Slow++
-		return
 	}
 	if r.class != "" && countIn(&p.Classes, r.class, drawn) <= keptPerClass {
 		p.Found = append(p.Found, r.found())
@@ -239,7 +251,8 @@ func (p *Part) copy() Part {
 // Report sums up.
 func (p *Part) Report() Report {
 	own := p.copy()
-	r := Report{Runs: own.Runs, Drawn: own.Drawn, Failed: own.Failed, Failure: own.Failure, Unfinished: own.Unfinished, Slow: own.Slow,
+	r := Report{Runs: own.Runs, Drawn: own.Drawn, Failed: own.Failed,
+		Failure: own.Failure, Unfinished: own.Unfinished, Slow: own.Slow, Slowness: own.Slowness,
 		Waypoints: own.Waypoints, Behaviours: own.Behaviours.count(),
 		Estimated: !own.Behaviours.exact(), Classes: own.Classes, Judged: own.Judged, Found: own.Found}
 	slices.SortFunc(r.Waypoints, func(a, b Class) int {

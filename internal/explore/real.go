@@ -47,7 +47,8 @@ func (f *finder) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex
-	next, inRow := f.state.Runs, 0 // inRow is how many runs failed one after the other
+	next := f.state.Runs
+	inRow, slow := 0, 0 // how many runs failed one after the other, and for how many the machine was too slow
 	var group sync.WaitGroup
 	for _, w := range f.workers {
 		group.Go(func() {
@@ -67,7 +68,9 @@ func (f *finder) stream(ctx context.Context) error {
 				if err == nil && out.class != "" && f.wants(out.class) {
 					mu.Unlock()
 					err = w.again(&out)
-					out.slow = out.again < Showings && timely(out.class)
+					if out.again < Showings && timely(out.class) {
+						out.slow = "a bound of time was broken, and not again in the same run made anew"
+					}
 					mu.Lock()
 					if err == nil && out.again < Showings && f.Real.Seen != nil {
 						err = f.Real.Seen(out.found(), out.history)
@@ -78,8 +81,16 @@ func (f *finder) stream(ctx context.Context) error {
 					f.progress(0)
 					err = errors.Join(err, f.save(false))
 				}
-				if inRow++; out.failed == nil {
-					inRow = 0
+				switch {
+				case out.failed == nil:
+					inRow, slow = 0, 0
+				case out.slow != "":
+					slow++
+				default:
+					inRow++
+				}
+				if err == nil && slow == mostFailures {
+					err = errTooSlow
 				}
 				if err == nil && inRow == mostFailures {
 					err = &LockError{fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, out.failed)}
@@ -96,7 +107,7 @@ func (f *finder) stream(ctx context.Context) error {
 		})
 	}
 	group.Wait()
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, errFound) {
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, errFound) && !errors.Is(err, errTooSlow) {
 		return err
 	}
 	return nil
@@ -180,6 +191,16 @@ func (s *State) proved() (n int) {
 // errFound says that enough was found.
 var errFound = errors.New("enough was found")
 
+// errTooSlow says that the machine is too slow for one run after the other.
+var errTooSlow = errors.New("the machine is too slow")
+
+// SlowError says that the machine is too slow for a search.
+type SlowError struct{ Why string }
+
+func (e *SlowError) Error() string {
+	return "this machine is too slow for a run without faults: " + e.Why
+}
+
 // LockError says that a lock cannot be searched: runs with it fail, or show nothing.
 type LockError struct{ Err error }
 
@@ -201,6 +222,8 @@ func (s Search) Commands(ctx context.Context) ([]string, error) {
 	out, err := b.place.Run(ctx,
 		runner.Config{Scenario: b.name, Variant: scenario.Variant{Name: scenario.DefaultVariant, Setup: *setup}, Seed: s.First})
 	switch {
+	case err != nil && out.TooSlow != "":
+		return nil, &SlowError{out.TooSlow}
 	case err != nil:
 		return nil, &LockError{fmt.Errorf("a run without faults failed: %w", err)}
 	case out.Interrupted:
@@ -217,6 +240,8 @@ func (s Search) Commands(ctx context.Context) ([]string, error) {
 		}
 	}
 	switch {
+	case !granted && out.TooSlow != "":
+		return nil, &SlowError{out.TooSlow}
 	case !granted:
 		return nil, &LockError{errors.New("in a run without faults nobody was granted the lock")}
 	case !seen:

@@ -103,16 +103,51 @@ func TestSlowRunsAreNotJudged(t *testing.T) {
 	}
 }
 
+// late is a place that knows that the machine was too slow for all runs.
+type late struct{ hurried }
+
+func (l *late) Run(ctx context.Context, c runner.Config) (runner.Outcome, error) {
+	out, err := l.hurried.Run(ctx, c)
+	out.TooSlow = "a timer fired late"
+	return out, err
+}
+
+// Where the machine was too slow, a bound of time that is broken in every run is not found, and a key of another that is deleted is.
+func TestSlowMachine(t *testing.T) {
+	mistaken := func(int64) bool { return true }
+	for name, c := range map[string]struct {
+		text     string
+		property checker.Property
+		found    bool
+	}{
+		"a bound of time": {"name: x\ngrant_within: 400ms\n" +
+			"lock: {algorithm: redlock, ttl: 500ms}\n" + clientsOfTargets, checker.DeadlockFree, false},
+		"a key of another": {plainDelete, checker.OwnerRelease, true},
+	} {
+		s := real(t, c.text, c.property, "pause", "cut", "hold")
+		s.Seeds, s.Workers = 300, 1
+		s.Place = func() Place { return &late{hurried{slow: mistaken}} }
+		r, err := s.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := len(r.Classes) > 0; found != c.found || !found && (r.Slow == 0 || r.Slowness != "a timer fired late") {
+			t.Errorf("%s: found %v; for %d of %d runs it was too slow (%s)", name, r.Classes, r.Slow, r.Runs, r.Slowness)
+		}
+	}
+}
+
 // sick is a place where some runs cannot be made.
 type sick struct {
 	Virtual
 	count *atomic.Int64
 	fails func(int64) bool
+	slow  string
 }
 
 func (s *sick) Run(ctx context.Context, c runner.Config) (runner.Outcome, error) {
 	if n := s.count.Add(1); s.fails(n) {
-		return runner.Outcome{}, errors.New("no more ports")
+		return runner.Outcome{TooSlow: s.slow}, errors.New("no more ports")
 	}
 	return s.Virtual.Run(ctx, c)
 }
@@ -130,6 +165,16 @@ func TestRunsThatFailTellNothing(t *testing.T) {
 	fails = func(int64) bool { return true }
 	if _, err = s.Run(context.Background()); err == nil ||
 		!strings.Contains(err.Error(), "20 runs failed one after the other, the last: no more ports") {
+		t.Error(err)
+	}
+	// The lock is not to blame where the machine is too slow for each run.
+	s.Place = func() Place {
+		return &sick{count: &count, fails: func(n int64) bool { return fails(n) }, slow: "no answer within 20s"}
+	}
+	if r, err = s.Run(context.Background()); err != nil || r.Failed > 0 || r.Slow < mostFailures || r.Slow != r.Runs || r.Runs == 200 {
+		t.Errorf("the machine was too slow for %d of %d runs: %v", r.Slow, r.Runs, err)
+	}
+	if _, err = s.Commands(context.Background()); !errors.As(err, new(*SlowError)) {
 		t.Error(err)
 	}
 }

@@ -62,6 +62,8 @@ type verdicts struct {
 	history  *history.History
 	// failed says why a run among real servers could not be carried out: it tells nothing.
 	failed error
+	// slow says why the machine was too slow for what the run did not tell for that reason; empty: it was not.
+	slow string
 	// unfinished: the run came to its time limit.
 	unfinished bool
 	// doubtful: some violation rests on the word of the lock alone.
@@ -99,15 +101,32 @@ func (b *bench) run(setup *scenario.Setup, seed uint64, wanted []checker.Propert
 	case out.Interrupted || err != nil && b.real != nil && b.ctx.Err() != nil:
 		return verdicts{}, context.Canceled
 	case err != nil && b.real != nil:
-		return verdicts{failed: err}, nil
+		return verdicts{failed: err, slow: out.TooSlow}, nil
 	case err != nil:
 		return verdicts{}, fmt.Errorf("seed %d: %w", seed, err)
 	}
 	b.events = out.History.Events
 	findings := checker.Judge(b.ctx, out.History, wanted, b.options(setup))
 	made := verdicts{findings: findings, history: out.History, unfinished: out.TimedOut}
+	if out.TooSlow != "" {
+		made.excuse(out.TooSlow)
+	}
 	made.doubtful = b.real != nil && !b.real.Own && unconfirmed(findings, out.History)
 	return made, nil
+}
+
+// excuse forgets the violations of which the machine may be the reason that was too slow, and holds nothing against a run that came to its
+// time limit.
+func (v *verdicts) excuse(why string) {
+	for i := range v.findings {
+		if f := &v.findings[i]; f.Verdict == checker.Violated && f.Property.SlowMachineBreaks(v.history, v.violated) {
+			v.slow = why
+			defer func() { f.Verdict = checker.Unknown }() // another may rest on it
+		}
+	}
+	if v.unfinished {
+		v.unfinished, v.slow = false, why
+	}
 }
 
 // options are those by which a run is judged: quickly, and without telling why.

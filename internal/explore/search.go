@@ -66,8 +66,10 @@ type Report struct {
 	Failure string
 	// Unfinished is how many came to their time limit.
 	Unfinished uint64
-	// Slow is how many broke a bound of time alone, and did not do so again: the machine may have been slow. They are not judged.
-	Slow uint64
+	// Slow is for how many the machine was too slow, so that they broke off or are not judged, or broke a bound of time alone and did not
+	// do so again, so that it may have been. Slowness says what was too slow in the last of them.
+	Slow     uint64
+	Slowness string
 	// Waypoints counts the runs that came by each of them; of a search among real servers.
 	Waypoints []Class
 	// Classes counts the runs by the properties that they violated, Judged by those

@@ -152,7 +152,7 @@ func (c *Child) Stop() error {
 		case stopped:
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("%s did not stop within %v", c.Name, stopWithin)
+			return TookTooLong(stopWithin, "%s did not stop within %v", c.Name, stopWithin)
 		}
 		time.Sleep(50 * time.Microsecond)
 	}

@@ -43,7 +43,7 @@ func stopPID(pid int, deadline time.Time) error {
 	}
 	for !standsStill(pid) {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("it did not stop within %v", stopWithin)
+			return TookTooLong(stopWithin, "it did not stop within %v", stopWithin)
 		}
 		time.Sleep(50 * time.Microsecond)
 	}

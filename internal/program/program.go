@@ -288,8 +288,8 @@ func (p *Program) exchange(ctx context.Context, c *call, m any, within time.Dura
 	case <-ctx.Done():
 		return Message{}, ctx.Err()
 	case <-late:
-		return Message{},
-			fmt.Errorf("the lock program has not answered within %v: is its output flushed after each line, with a line break at its end?", within)
+		return Message{}, machine.TookTooLong(within,
+			"the lock program has not answered within %v: is its output flushed after each line, with a line break at its end?", within)
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -107,6 +108,8 @@ type Cell struct {
 	Runs      int `json:"runs"`
 	Violated  int `json:"violated"`
 	Undecided int `json:"undecided"`
+	// TooSlow: it is unknown because this machine was too slow.
+	TooSlow bool `json:"too_slow,omitempty"`
 	// Flaky: the runs differed. In a card that is expected: the cell may be kept or broken.
 	Flaky bool `json:"flaky,omitempty"`
 	// Report and Scenario are files below the card's folder: the report of the run that shows it,
@@ -127,6 +130,29 @@ func (c *Cell) Rate() string {
 		return ""
 	}
 	return fmt.Sprintf("%d of %s", c.Violated, count(c.Runs, "run"))
+}
+
+// TooSlowWords begin why a cell is unknown for which this machine was too slow.
+const TooSlowWords = "This machine was too slow: "
+
+// TooSlow says for how many cases this machine was too slow; empty: for none.
+func (c *Card) TooSlow() string {
+	slow, all, why := 0, 0, ""
+	for i := range c.Locks {
+		for _, cell := range c.Locks[i].Cells {
+			if cell.Runs > 0 {
+				all++
+			}
+			if cell.TooSlow {
+				slow, why = slow+1, cmp.Or(why, cell.Why)
+			}
+		}
+	}
+	if slow == 0 {
+		return ""
+	}
+	return fmt.Sprintf("this machine was too slow for %d of %s, the first: %s",
+		slow, count(all, "case"), plain(strings.TrimPrefix(why, TooSlowWords)))
 }
 
 // cells are those of a guarantee.

@@ -255,6 +255,10 @@ func variantLimits(v *Variant) []string {
 			say("%s holds, but had no chance to fail.", p.Name)
 		}
 	}
+	if v.TooSlow != "" {
+		say("this machine was too slow for the run: %s. So what is not as expected is undecided: it speaks neither for nor against the lock.",
+			v.TooSlow)
+	}
 	if len(v.Tries) > 1 {
 		say("%s. A violation that showed in one of %d tries counts; "+
 			"a property that holds did so in all of them. The picture, the faults and the history show one try.",

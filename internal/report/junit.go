@@ -125,6 +125,9 @@ func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
 		if tries := v.triesWords(); tries != "" {
 			s.Properties = append(s.Properties, junitProperty{"tries", plain(tries)})
 		}
+		if v.TooSlow != "" {
+			s.Properties = append(s.Properties, junitProperty{"too slow", plain(v.TooSlow)})
+		}
 		if l := v.Lock; l != nil {
 			s.Properties = append(s.Properties, junitProperty{"lock", plain(strings.Join(l.facts(), "; "))})
 		}
@@ -134,6 +137,9 @@ func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
 		}
 		if v.Error != "" && v.Error != r.Error {
 			s.Cases = append(s.Cases, junitFailedRun(class, v.Error))
+		}
+		if v.TooSlow != "" && len(v.Properties) == 0 {
+			s.Cases = append(s.Cases, junitTooSlow(class, v.TooSlow, o))
 		}
 		for j := range v.Properties {
 			c := junitCaseOf(replayOf(r, v), &v.Properties[j], o)
@@ -148,6 +154,19 @@ func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
 // junitFailedRun is the case of a run that could not be carried out.
 func junitFailedRun(class, why string) junitCase {
 	return junitCase{Name: "run", Class: class, Time: junitTime(0), Error: &junitDetail{Message: plain(why), Type: "environment"}}
+}
+
+// junitTooSlow is the case of a run that this machine was too slow for.
+func junitTooSlow(class, why string, o JUnitOptions) junitCase {
+	c := junitCase{Name: "run", Class: class, Time: junitTime(0)}
+	detail := &junitDetail{Message: "this machine was too slow: " + plain(why)}
+	if o.AllowUndecided {
+		c.Skipped = detail
+		return c
+	}
+	detail.Type = "undecided"
+	c.Failure = detail
+	return c
 }
 
 func junitCaseOf(replay string, p *PropertyResult, o JUnitOptions) junitCase {

@@ -24,6 +24,9 @@ func WriteMarkdown(w io.Writer, results []*Result, missing ...string) error {
 	if len(missing) > 0 {
 		fmt.Fprintf(&b, "**%s.**\n\n", markdown(missingShards(missing)))
 	}
+	if slow := t.tooSlow(); slow != "" {
+		fmt.Fprintf(&b, "**%s.**\n\n", markdown(clip(slow, 500)))
+	}
 	told := make(Told)
 	for _, r := range results {
 		if told.News(r) {
@@ -97,6 +100,10 @@ func markdownTroubles(b *bytes.Buffer, r *Result) {
 		v := &r.Variants[i]
 		if v.Error != "" && v.Error != r.Error {
 			fmt.Fprintf(b, "**%s / %s could not be run:** %s\n\n", markdown(r.Scenario), markdown(v.Name), markdown(clip(plain(v.Error), 500)))
+		}
+		if v.TooSlow != "" {
+			fmt.Fprintf(b, "**%s / %s is undecided:** this machine was too slow: %s\n\n",
+				markdown(r.Scenario), markdown(v.Name), markdown(clip(plain(v.TooSlow), 500)))
 		}
 		for _, p := range v.Properties {
 			if p.Met || b.Len() > maxSummary/2 {

@@ -321,6 +321,8 @@ func leadSentence(r *Result) string {
 			text = "does not apply"
 		case v.Error != "":
 			text = "could not be run"
+		case v.TooSlow != "" && known == 0:
+			text = "could not be decided (this machine was too slow: " + v.TooSlow + ")"
 		case total == 0:
 			text = "was not judged"
 		case known == 0:

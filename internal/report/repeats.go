@@ -248,9 +248,12 @@ func surprises(r *Result) (list []string) {
 		if v.Error != "" {
 			add(v.Name, v.Error)
 		}
+		if v.TooSlow != "" && len(v.Properties) == 0 {
+			add(v.Name, "too slow")
+		}
 		for j := range v.Properties {
 			if p := &v.Properties[j]; !p.Met {
-				add(v.Name, string(p.Name), verdictWord(p.Verdict))
+				add(v.Name, string(p.Name), verdictWord(p.Verdict), fmt.Sprint(p.TooSlow))
 			}
 		}
 	}

@@ -3,7 +3,9 @@
 package report
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -69,6 +71,16 @@ func (r *Result) Applies() bool {
 	return len(r.Variants) == 0 || slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.NotApplicable == "" })
 }
 
+// TooSlow says why this machine was too slow for a variant; empty: it was for none.
+func (r *Result) TooSlow() string {
+	for i := range r.Variants {
+		if why := r.Variants[i].TooSlow; why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
 // Plays reports that a playground can make such a run: it knows the scenario, and the lock is one of sim.
 func (r *Result) Plays() bool {
 	return r.ScenarioText != "" && !r.Imported && !slices.ContainsFunc(r.Variants, func(v Variant) bool {
@@ -89,6 +101,10 @@ type Variant struct {
 	StoppedAfter string `json:"stopped_after,omitempty"`
 	Error        string `json:"error,omitempty"`
 	WallMS       int64  `json:"wall_ms"`
+	// TooSlow says why this machine was too slow for the run, where for all one knows the run did not come out as expected for that
+	// reason. It is then undecided. Pace is how fast the machine was; absent in the virtual world.
+	TooSlow string `json:"too_slow,omitempty"`
+	Pace    *Pace  `json:"pace,omitempty"`
 	// NotApplicable is why the variant was not run: the lock program cannot do what it
 	// wants. It is then neither met nor unmet.
 	NotApplicable string `json:"not_applicable,omitempty"`
@@ -111,6 +127,29 @@ type Variant struct {
 	Printed []Printed `json:"-"`
 }
 
+// Pace is how fast the machine was for a run among real servers.
+type Pace struct {
+	// Late is how late a timer of sim fired at most, Allowed how late it may.
+	Late    time.Duration `json:"late_ns"`
+	Allowed time.Duration `json:"allowed_ns"`
+	// Start is how long it took to start the servers, or the clients if that took longer.
+	Start time.Duration `json:"start_ns,omitempty"`
+	// BrokeOff is what took longer than it may, where the run broke off for that reason.
+	BrokeOff string `json:"broke_off,omitempty"`
+}
+
+// TooSlow reports that the machine was too slow for a run to be judged by what it did in time.
+func (p *Pace) TooSlow() bool { return p != nil && (p.Late > p.Allowed || p.BrokeOff != "") }
+
+// Words say how slow the machine was.
+func (p *Pace) Words() string {
+	if p.BrokeOff != "" {
+		first, _, _ := strings.Cut(p.BrokeOff, "\n")
+		return first
+	}
+	return fmt.Sprintf("a timer fired %s late, at most %s are allowed", shortDuration(p.Late), shortDuration(p.Allowed))
+}
+
 // Printed is the end of a log; Cut: there is more before it.
 type Printed struct {
 	Log   string
@@ -125,6 +164,9 @@ func (v *Variant) Property(name checker.Property) *PropertyResult {
 	}
 	return nil
 }
+
+// BrokeOff reports that the run broke off because the machine was too slow.
+func (v *Variant) BrokeOff() bool { return v.Pace != nil && v.Pace.BrokeOff != "" }
 
 // Limit says why a run that TimedOut was ended.
 func (v *Variant) Limit() string {
@@ -162,6 +204,7 @@ type Try struct {
 	TimedOut    bool                                 `json:"timed_out,omitempty"`
 	Error       string                               `json:"error,omitempty"`
 	WallMS      int64                                `json:"wall_ms"`
+	Pace        *Pace                                `json:"pace,omitempty"`
 }
 
 // Tried is how a verdict came about where there was more than one try. A property
@@ -186,7 +229,9 @@ type PropertyResult struct {
 	// ByDesign: the scenario demands the property of other classes of locks alone.
 	ByDesign bool `json:"by_design,omitempty"`
 	// Met is true where verdict and expectation agree, or nothing is expected.
-	Met            bool                    `json:"met"`
+	Met bool `json:"met"`
+	// TooSlow: it is not met, and for all one knows because this machine was too slow. It is then undecided.
+	TooSlow        bool                    `json:"too_slow,omitempty"`
 	Why            string                  `json:"why"`
 	Events         []int                   `json:"events,omitempty"`
 	Effort         checker.Effort          `json:"effort"`

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,10 +78,14 @@ func variantOutcome(v *Variant) outcome {
 }
 
 // isUnexpected: a verdict was reached, and it is not the one asked for.
-func isUnexpected(p *PropertyResult) bool { return !p.Met && decided(p.Verdict) }
+func isUnexpected(p *PropertyResult) bool { return p.Unexpected() }
 
-// isUndecided: a verdict was asked for, and none was reached.
-func isUndecided(p *PropertyResult) bool { return !p.Met && !decided(p.Verdict) }
+// Unexpected reports that a verdict was reached that is not the one asked for, and that nothing but the lock or the
+// scenario can be the reason.
+func (p *PropertyResult) Unexpected() bool { return !p.Met && decided(p.Verdict) && !p.TooSlow }
+
+// isUndecided: a verdict was asked for, and none was reached, or none that can be blamed on anybody.
+func isUndecided(p *PropertyResult) bool { return !p.Met && !p.Unexpected() }
 
 func decided(v checker.Verdict) bool {
 	return v == checker.Holds || v == checker.Violated
@@ -90,6 +95,9 @@ func decided(v checker.Verdict) bool {
 type tally struct {
 	// A scenario counts once, and so do its variants, however often it was run.
 	scenarios, runs, variants, unexpected, undecided, errors int
+	// slow are the runs for which this machine was too slow, in the words of the first.
+	slow     int
+	slowness string
 	// unasked are the variants of which nothing is expected, notApplicable those that
 	// were not run.
 	unasked, notApplicable int
@@ -111,6 +119,18 @@ func (t tally) words() string {
 	return text
 }
 
+// tooSlow says for how much this machine was too slow; empty: for nothing.
+func (t tally) tooSlow() string {
+	if t.slow == 0 {
+		return ""
+	}
+	noun := "scenario"
+	if t.runs > t.scenarios {
+		noun = "run"
+	}
+	return fmt.Sprintf("this machine was too slow for %d of %s: %s", t.slow, count(t.runs, noun), plain(t.slowness))
+}
+
 func tallyOf(results []*Result) tally {
 	t := tally{runs: len(results)}
 	seen := make(map[string]bool)
@@ -130,6 +150,9 @@ func tallyOf(results []*Result) tally {
 		if r.Error != "" {
 			t.errors++
 		}
+		if why := r.TooSlow(); why != "" {
+			t.slow, t.slowness = t.slow+1, cmp.Or(t.slowness, why)
+		}
 		for i := range r.Variants {
 			v := &r.Variants[i]
 			own := v.Name + "\n" + sameScenario(r)
@@ -143,6 +166,9 @@ func tallyOf(results []*Result) tally {
 			}
 			if v.Error != "" && r.Error == "" {
 				t.errors++
+			}
+			if v.Undecided && len(v.Properties) == 0 { // it broke off
+				t.undecided++
 			}
 			for j := range v.Properties {
 				if isUnexpected(&v.Properties[j]) {
@@ -185,6 +211,8 @@ func expectationWords(p *PropertyResult) string {
 		return "nothing expected"
 	case p.Met:
 		return "as expected"
+	case p.TooSlow:
+		return "expected " + verdictWord(p.Expected) + ", but too slow"
 	}
 	return "expected " + verdictWord(p.Expected)
 }

@@ -69,7 +69,11 @@ func WriteSummaryLine(w io.Writer, results []*Result, lost int, elapsed time.Dur
 	if t.errors > 0 {
 		line += ", " + count(t.errors, "error")
 	}
-	p.print(p.paint(word.tone, word.word), line, fmt.Sprintf(" in %.1f s\n", elapsed.Seconds()))
+	line += fmt.Sprintf(" in %.1f s", elapsed.Seconds())
+	if slow := t.tooSlow(); slow != "" {
+		line += "; " + slow
+	}
+	p.print(p.paint(word.tone, word.word), line, "\n")
 	_, err := w.Write(p.buf.Bytes())
 	return err
 }
@@ -164,6 +168,9 @@ func (p *printer) variant(r *Result, v *Variant) {
 	}
 	if v.Interrupted && !r.Interrupted {
 		p.complaint(4, "interrupted", "stopped before its end; the verdicts judge what was recorded", doubt)
+	}
+	if v.TooSlow != "" {
+		p.complaint(4, "too slow", v.TooSlow+"; so what is not as expected is undecided", doubt)
 	}
 	if v.TimedOut {
 		p.complaint(4, "time limit", v.Limit()+"; the verdicts judge what was recorded", doubt)

@@ -56,6 +56,11 @@ type Outcome struct {
 	// Interrupted says that the run was stopped from outside, TimedOut that it
 	// reached its time limit.
 	Interrupted, TimedOut bool
+	// Late is how late timers fired at most, and Start how long it took to start the servers, or the clients if that
+	// took longer, where the run took real time. TooSlow says in words why the machine was too slow for the run; empty:
+	// it was not.
+	Late, Start time.Duration
+	TooSlow     string
 	// Versions of what took part.
 	Versions map[string]string
 }

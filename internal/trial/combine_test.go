@@ -2,11 +2,45 @@ package trial
 
 import (
 	"testing"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/verdict"
 )
+
+// late makes a try as tried does, for which the machine was too slow.
+func late(letters string) attempt {
+	a := tried(letters)
+	a.Pace = &report.Pace{Late: time.Second}
+	for i := range a.Properties {
+		p := &a.Properties[i]
+		p.TooSlow = !p.Met
+	}
+	verdict.Settle(&a.Variant)
+	return a
+}
+
+// A violation that is expected, and did not show, might have shown in the try for which the machine was too slow. What must hold is
+// violated where it was so in a try in which nothing was late.
+func TestCombineSlow(t *testing.T) {
+	for name, c := range map[string]struct {
+		tries     []attempt
+		undecided bool
+		slow      bool
+	}{
+		"not shown":                         {[]attempt{tried("hhh"), tried("hhh"), tried("hhh")}, false, false},
+		"not shown, and one was slow":       {[]attempt{tried("hhh"), late("hhh"), tried("hhh")}, true, true},
+		"shown at last":                     {[]attempt{late("hhh"), tried("vvh")}, false, false},
+		"violated in the slow one":          {[]attempt{tried("hvh"), late("vvv")}, true, true},
+		"violated in another, after a slow": {[]attempt{late("hvh"), tried("vvv")}, false, false},
+	} {
+		got := combine(c.tries, 3)
+		if got.Undecided != c.undecided || (got.TooSlow != "") != c.slow {
+			t.Errorf("%s: undecided %v, too slow %q", name, got.Undecided, got.TooSlow)
+		}
+	}
+}
 
 // tried makes a try of three properties: the first two are expected to be violated,
 // the third to hold. A verdict is a letter: h, v or u.

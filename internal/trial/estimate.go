@@ -2,11 +2,13 @@ package trial
 
 import (
 	"context"
+	"os/exec"
 	"runtime"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -41,6 +43,27 @@ func Together(lengths []time.Duration, jobs int) time.Duration {
 		sum += l
 	}
 	return max(slices.Max(lengths), sum/time.Duration(jobs))
+}
+
+// perVariant is how many starts of a client cost as much of a processor's time as a run of a variant with real servers,
+// measured with all shipped scenarios.
+const perVariant = 10
+
+// Work is about how long this machine computes for runs with real servers: for so many variants. It is measured by how
+// fast the machine starts clients now, with all that it does beside.
+func Work(ctx context.Context, clientCommand []string, variants int) (time.Duration, error) {
+	starts := 4 * runtime.NumCPU()
+	var group machine.Group
+	began := time.Now()
+	for range starts {
+		group.Go(func() error { // it ends where its input does
+			return exec.CommandContext(ctx, clientCommand[0], clientCommand[1:]...).Run()
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return 0, err
+	}
+	return time.Since(began) * time.Duration(perVariant*variants) / time.Duration(starts), nil
 }
 
 // Lengths are about how long each scenario takes beside the others, whatever the machine and the lock program: with real servers

@@ -43,14 +43,17 @@ func (p *Place) Run(ctx context.Context, c runner.Config) (out runner.Outcome, e
 	}
 	limited, cancel := context.WithTimeout(ctx, longestRun)
 	defer cancel()
+	pace, end := machine.WatchPace()
+	defer end()
 	c.Open = func(spec world.Spec) (world.World, error) {
 		return live.Open(limited, spec,
-			live.Options{ClientCommand: p.ClientCommand, Kept: &p.kept, Options: server.Options{Nodes: server.Process}})
+			live.Options{ClientCommand: p.ClientCommand, Kept: &p.kept, Pace: pace, Options: server.Options{Nodes: server.Process}})
 	}
 	out, err = runner.Run(c)
 	if out.Interrupted && ctx.Err() == nil {
-		out.Interrupted, err = false, errors.Join(err, fmt.Errorf("the run was not over after %v", longestRun))
+		out.Interrupted, err = false, errors.Join(err, machine.TookTooLong(0, "the run was not over after %v", longestRun))
 	}
+	tellPace(&out, pace, err, &c.Variant.Setup)
 	return out, err
 }
 

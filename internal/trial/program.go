@@ -66,6 +66,12 @@ func (p *Programs) Of(l *lock.Program) *program.Ready {
 	return p.ready[started(l)]
 }
 
+// SlowError says that this machine was too slow to begin at all.
+type SlowError struct{ Err error }
+
+func (e *SlowError) Error() string { return "this machine was too slow: " + e.Err.Error() }
+func (e *SlowError) Unwrap() error { return e.Err }
+
 func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 	if p.Of(l) != nil {
 		return nil
@@ -74,7 +80,12 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 		return err
 	}
 	log := program.NewLog(io.Discard)
+	pace, end := machine.WatchPace()
+	defer end()
 	running, err := program.Start(ctx, program.Options{Command: l.Command, Env: l.Environ(), Log: log})
+	if pace.Blamed(err, 0) {
+		return &SlowError{err}
+	}
 	if err != nil {
 		return &EnvironmentError{Err: withLast(err, log.Last()), Hint: HintFor(l, err)}
 	}

@@ -158,8 +158,8 @@ func (t *trial) rejudge(ctx context.Context, s scenario.Variant, v *report.Varia
 	}
 	var tries []attempt
 	for i, one := range v.Tries {
-		a := attempt{report.Variant{Name: v.Name, Settings: v.Settings,
-			Lock: v.Lock, Error: one.Error, Interrupted: one.Interrupted, TimedOut: one.TimedOut, WallMS: one.WallMS}, one.Seed}
+		a := attempt{report.Variant{Name: v.Name, Settings: v.Settings, Lock: v.Lock,
+			Error: one.Error, Interrupted: one.Interrupted, TimedOut: one.TimedOut, WallMS: one.WallMS, Pace: one.Pace}, one.Seed}
 		var err error
 		if a.History, err = loadHistory(t.dir, v.Name, tryFolder(v.Name, i+1, v.Shown)); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -169,11 +170,17 @@ func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 	defer cancel()
 	outcome, err := t.carryOut(running, v, out.seed, progress)
 	late := running.Err() != nil && ctx.Err() == nil
+	if late && errors.Is(err, running.Err()) { // which is out of time, too
+		err = machine.TookTooLong(0, "it did not begin within %v (--timeout)", t.Timeout)
+	}
+	if t.World == Live {
+		out.Pace = paceOf(&outcome, &v.Setup)
+	}
 	switch {
-	case late && errors.Is(err, running.Err()):
-		out.Error = fmt.Sprintf("it did not begin within %v (--timeout)", t.Timeout)
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		outcome.Interrupted = true // while its parts were being started
+	case err != nil && outcome.TooSlow != "":
+		out.Pace.BrokeOff = err.Error()
 	case err != nil:
 		out.Error = err.Error()
 	}
@@ -189,9 +196,26 @@ func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 	if outcome.History != nil {
 		progress("checking")
 		verdict.Judge(ctx, v.Variant, &out.Variant)
+	} else {
+		verdict.Settle(&out.Variant)
 	}
 	out.WallMS = t.Now().Sub(began).Milliseconds()
 	return out
+}
+
+// tellPace says how fast the machine was for a run that ended with err.
+func tellPace(out *runner.Outcome, pace *machine.Pace, err error, s *scenario.Setup) {
+	out.Late, out.Start = pace.Late(), pace.Start()
+	switch p := paceOf(out, s); {
+	case pace.Blamed(err, p.Allowed):
+		out.TooSlow = err.Error()
+	case err == nil && p.TooSlow():
+		out.TooSlow = p.Words()
+	}
+}
+
+func paceOf(out *runner.Outcome, s *scenario.Setup) *report.Pace {
+	return &report.Pace{Late: out.Late, Allowed: s.AllowedLateness(), Start: out.Start}
 }
 
 // within bounds the real time of one run.
@@ -212,6 +236,7 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 		return out, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	var pace *machine.Pace
 	config := runner.Config{
 		Scenario: t.Name, Variant: v.Variant, Seed: seed, World: t.World, Started: t.started, Dir: dir,
 		History:  file, // each event at once: a killed run leaves what happened
@@ -222,7 +247,7 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 				return virtual.Open(ctx, spec)
 			}
 			o := liveOptions(t.Nodes, runName(t.Name, v.Name), &v.Setup, t.ClientCommand, t.PasswordEnv)
-			o.Resting = t.Resting
+			o.Resting, o.Pace = t.Resting, pace
 			return live.Open(ctx, spec, o)
 		},
 	}
@@ -230,8 +255,14 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 		buffered := bufio.NewWriterSize(file, 1<<16)
 		defer func() { err = errors.Join(err, buffered.Flush()) }()
 		config.History, config.WriteLater = buffered, true
+		return runner.Run(config)
 	}
-	return runner.Run(config)
+	var end func()
+	pace, end = machine.WatchPace()
+	defer end()
+	out, err = runner.Run(config)
+	tellPace(&out, pace, err, &v.Setup)
+	return out, err
 }
 
 func (t *trial) progress(variant, phase string) {

@@ -88,7 +88,7 @@ func (t *trial) variant(ctx context.Context, v subject) report.Variant {
 // nothing has come out that another try could not mend.
 func worthAnother(tries []attempt) bool {
 	last := &tries[len(tries)-1]
-	if last.Error != "" || last.Interrupted || last.StoppedAfter != "" {
+	if last.Error != "" || last.BrokeOff() || last.Interrupted || last.StoppedAfter != "" {
 		return false
 	}
 	missing := false
@@ -126,13 +126,32 @@ func combine(tries []attempt, allowed int) report.Variant {
 			in = shown
 		}
 		*p = *tries[in].Property(p.Name)
+		if p.Expected == checker.Violated { // it might have shown in any of them
+			p.TooSlow = slices.ContainsFunc(tries, func(a attempt) bool { q := a.Property(p.Name); return q != nil && q.TooSlow }) && !p.Met
+		}
+		if p.TooSlow {
+			out.Pace = slowest(tries)
+		}
 		p.Tried = &report.Tried{In: in + 1, Times: times, Made: len(tries), Allowed: allowed}
 		if in != shown { // they point into another history
 			p.Events, p.Counterexample = nil, nil
 		}
 	}
+	if last.BrokeOff() {
+		out.Pace = last.Pace
+	}
 	verdict.Settle(&out)
 	return out
+}
+
+// slowest is the pace of the try in which timers fired latest.
+func slowest(tries []attempt) (p *report.Pace) {
+	for i := range tries {
+		if own := tries[i].Pace; p == nil || own != nil && own.Late > p.Late {
+			p = own
+		}
+	}
+	return p
 }
 
 // decisive is the first try with the verdict that counts for a property, and how many
@@ -181,7 +200,7 @@ func bestOf(tries []attempt) int {
 func tryOf(tries []attempt, i, shown int) report.Try {
 	a := &tries[i]
 	one := report.Try{Seed: a.seed, Folder: tryFolder(a.Name, i+1, shown+1),
-		Interrupted: a.Interrupted, TimedOut: a.TimedOut, Error: a.Error, WallMS: a.WallMS}
+		Interrupted: a.Interrupted, TimedOut: a.TimedOut, Error: a.Error, WallMS: a.WallMS, Pace: a.Pace}
 	for _, p := range a.Properties {
 		if one.Verdicts == nil {
 			one.Verdicts = make(map[checker.Property]checker.Verdict)

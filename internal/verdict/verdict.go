@@ -47,6 +47,7 @@ func Judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
 		p.ByDesign = v.ByDesign(f.Property)
 		out.Properties = append(out.Properties, p)
 	}
+	excuse(out)
 	Settle(out)
 	out.Faults = faults(v.Setup.Planned(), out.History)
 	if v.Setup.Commands {
@@ -55,13 +56,35 @@ func Judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
 	}
 }
 
+// excuse marks what is not as expected, and may be so because the machine was too slow. A violation that no machine
+// can bring about is none of these: a correct lock does not show it, however slow everything is.
+func excuse(v *report.Variant) {
+	if !v.Pace.TooSlow() || v.Interrupted {
+		return
+	}
+	violated := func(name checker.Property) bool {
+		p := v.Property(name)
+		return p != nil && p.Verdict == checker.Violated
+	}
+	for i := range v.Properties {
+		p := &v.Properties[i]
+		p.TooSlow = !p.Met && (p.Verdict != checker.Violated || p.Name.SlowMachineBreaks(v.History, violated))
+	}
+}
+
 // Settle makes a variant what its properties are.
 func Settle(v *report.Variant) {
-	v.Met, v.Undecided = v.Error == "" && len(v.Properties) > 0, false
+	broke := v.BrokeOff()
+	v.Met, v.Undecided, v.TooSlow = v.Error == "" && !broke && len(v.Properties) > 0, broke, ""
+	slow := broke
 	for i := range v.Properties {
 		p := &v.Properties[i]
 		v.Met = v.Met && p.Met
-		v.Undecided = v.Undecided || !p.Met && p.Verdict == checker.Unknown
+		v.Undecided = v.Undecided || !p.Met && !p.Unexpected()
+		slow = slow || p.TooSlow
+	}
+	if slow {
+		v.TooSlow = v.Pace.Words()
 	}
 }
 

@@ -53,9 +53,18 @@ func (s *server) run(lines *bufio.Scanner) error {
 		err = s.loop(lines)
 	}
 	if err != nil && !errors.Is(err, errRest) {
-		_ = s.send(client.Message{Type: client.Failed, Error: err.Error()})
+		_ = s.send(client.Message{Type: client.Failed, Error: err.Error(), OutOfTime: boundOf(err)})
 	}
 	return err
+}
+
+// boundOf is the bound that something went past; 0: err says nothing of that kind.
+func boundOf(err error) time.Duration {
+	var late *machine.OutOfTime
+	if errors.As(err, &late) {
+		return late.Within
+	}
+	return 0
 }
 
 // server is one client's end of the conversation.
@@ -192,7 +201,7 @@ func (s *server) lock(setup *client.SetupMessage) (lock.Lock, error) {
 		select {
 		case <-s.closing:
 		default:
-			_ = s.send(client.Message{Type: client.Failed, Error: err.Error()})
+			_ = s.send(client.Message{Type: client.Failed, Error: err.Error(), OutOfTime: boundOf(err)})
 		}
 	}()
 	return l, nil

@@ -35,6 +35,8 @@ type Options struct {
 	Kept *Kept
 	// Resting are servers and clients that runs of our own locks share, one after the other; nil: the run has its own.
 	Resting *Resting
+	// Pace is told when the run begins, and how long starts took; nil: nobody is.
+	Pace *machine.Pace
 	server.Options
 }
 
@@ -77,6 +79,7 @@ type World struct {
 	}
 
 	time machine.RunTime
+	pace *machine.Pace
 	// wall is the steady offset of the wall clock.
 	wall func() (offset, uncertain time.Duration)
 	// begun: the run's time has begun, and does not begin anew.
@@ -101,8 +104,8 @@ func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	w := &World{spec: spec, ctx: ctx, cancel: cancel, links: proxy.New(),
-		announced: make(map[string]string), sentinelIDs: make(map[string]string)}
+	w := &World{spec: spec, ctx: ctx, cancel: cancel, pace: o.Pace,
+		links: proxy.New(), announced: make(map[string]string), sentinelIDs: make(map[string]string)}
 	w.links.Refused, w.links.Lacks = w.refused, w.lacks
 	if err := w.build(o); err != nil {
 		_ = w.Close()
@@ -144,6 +147,7 @@ func (w *World) build(o Options) (err error) {
 		}
 	}
 	var group machine.Group
+	began := machine.Monotonic()
 	if !w.ready {
 		group.Go(func() error { return w.servers.Start(w.ctx) })
 	}
@@ -157,6 +161,7 @@ func (w *World) build(o Options) (err error) {
 		return err
 	}
 	w.ready = true
+	w.pace.Started(machine.Monotonic() - began)
 	switch {
 	case w.spec.Sentinel != nil:
 		err = w.watched(w.ctx)
@@ -202,6 +207,8 @@ func (w *World) startClients() error {
 		return err
 	}
 	var group machine.Group
+	began := machine.Monotonic()
+	defer func() { w.pace.Started(machine.Monotonic() - began) }()
 	for _, name := range w.spec.Clients {
 		setup, err := w.setupOf(name)
 		if err != nil {
@@ -395,6 +402,7 @@ func (w *World) Start(h world.Hooks) error {
 	}
 	w.alignToSecond()
 	w.time.Begin()
+	w.pace.Begin()
 	w.begun.Store(true)
 	w.unread.Lock()
 	defer w.unread.Unlock()
@@ -433,7 +441,7 @@ func (w *World) observe(n *server.Node) error {
 // Flush waits until the monitors have shown everything carried out so far.
 func (w *World) Flush() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(),
-		observe.FlushWithin, fmt.Errorf("lags more than %v behind", observe.FlushWithin))
+		observe.FlushWithin, machine.TookTooLong(observe.FlushWithin, "lags more than %v behind", observe.FlushWithin))
 	defer cancel()
 	var group machine.Group
 	if w.spec.Postgres {

@@ -140,7 +140,10 @@ func (c *Process) setup(setup client.SetupMessage) error {
 	case <-c.run.Ctx.Done():
 		return c.run.Ctx.Err()
 	case <-timeout.C:
-		return fmt.Errorf("not ready within %v", readyWithin)
+		if c.family() { // its lock program may be the one that is slow
+			return machine.TookTooLong(readyWithin, "not ready within %v", readyWithin)
+		}
+		return machine.StartedTooSlowly("not ready within %v", readyWithin)
 	}
 }
 
@@ -305,7 +308,9 @@ func (c *Process) handle(m client.Message) error {
 		told.At, told.AtError = history.Some(m.Monotonic-int64(c.run.Time.SinceBoot())), m.Uncertain
 		c.run.Record(history.Event{Process: c.name, Type: history.Info, F: history.Lost, Value: v, Error: history.SomeText(m.Error)})
 	case client.Failed:
-		c.failed = errors.New(m.Error)
+		if c.failed = errors.New(m.Error); m.OutOfTime > 0 {
+			c.failed = machine.TookTooLong(m.OutOfTime, "%s", m.Error)
+		}
 		return c.failed
 	default:
 		return fmt.Errorf("the client sent an unknown message %q", m.Type)

@@ -139,7 +139,7 @@ func (k *Kept) start(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(deadline):
-			return fmt.Errorf("PostgreSQL did not answer within %v (%w); its log is %s", keptAnswersWithin, err, k.log())
+			return machine.StartedTooSlowly("PostgreSQL did not answer within %v (%w); its log is %s", keptAnswersWithin, err, k.log())
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

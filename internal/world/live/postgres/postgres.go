@@ -213,7 +213,7 @@ func (p *Server) launch(ctx context.Context, superuser string) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(deadline):
-			return fmt.Errorf("PostgreSQL did not answer within %v (%w); its log is %s", answerWithin, err, p.log)
+			return machine.StartedTooSlowly("PostgreSQL did not answer within %v (%w); its log is %s", answerWithin, err, p.log)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -119,7 +119,7 @@ func (c *consensus) healthy(ctx context.Context, to *http.Client) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(deadline):
-			return fmt.Errorf("etcd did not answer within %v; its log is %s", startWithin, c.node.log)
+			return machine.StartedTooSlowly("etcd did not answer within %v; its log is %s", startWithin, c.node.log)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -151,7 +151,7 @@ func (n *Node) loaded(ctx context.Context) error {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("node %s did not load its data within %v", n.Name, startWithin)
+			return n.tookTooLong("node %s did not load its data within %v", n.Name, startWithin)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -173,10 +173,18 @@ func (n *Node) answering(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(deadline):
-			return fmt.Errorf("node %s at %s did not answer within %v: %w", n.Name, n.Address(), startWithin, err)
+			return n.tookTooLong("node %s at %s did not answer within %v: %w", n.Name, n.Address(), startWithin, err)
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// tookTooLong is the error of a server that is not ready within startWithin. One of ours starts on this machine.
+func (n *Node) tookTooLong(format string, args ...any) error {
+	if n.password == "" {
+		return machine.TookTooLong(startWithin, format, args...)
+	}
+	return machine.StartedTooSlowly(format, args...)
 }
 
 // Pause lets the server stand still.

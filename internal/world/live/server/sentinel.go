@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/sentinel"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -123,7 +124,7 @@ func (n *Node) Watching(ctx context.Context, s *world.Sentinel, replicas int) er
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("sentinel %s did not find all servers and sentinels within %v", n.Name, followWithin)
+			return machine.TookTooLong(followWithin, "sentinel %s did not find all servers and sentinels within %v", n.Name, followWithin)
 		}
 	}
 }

@@ -1,0 +1,53 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// A program that the machine lets stand still for a while knows for how long; what was before does not count.
+func TestPace(t *testing.T) {
+	p, end := WatchPace()
+	defer end()
+	const still = 400 * time.Millisecond
+	cmd := exec.Command("sh", "-c", fmt.Sprintf("kill -STOP %d; sleep %.1f; kill -CONT %[1]d", os.Getpid(), still.Seconds()))
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Late(); got < still/2 {
+		t.Errorf("timers fired up to %v late, though this program stood still for %v", got, still)
+	}
+	before := p.Late()
+	p.Begin()
+	if got := p.Late(); got >= before {
+		t.Errorf("from then on timers fired up to %v late, as much as before", got)
+	}
+}
+
+func TestPaceIsToBlame(t *testing.T) {
+	p, end := WatchPace()
+	end()
+	p.late.Store(int64(300 * time.Millisecond))
+	for _, c := range []struct {
+		err     error
+		allowed time.Duration
+		want    bool
+	}{
+		{nil, 0, false},
+		{errors.New("it is broken"), 0, false},
+		{fmt.Errorf("a run: %w", context.DeadlineExceeded), 200 * time.Millisecond, true},
+		{fmt.Errorf("a run: %w", context.DeadlineExceeded), 400 * time.Millisecond, false},
+		{TookTooLong(5*time.Second, "no answer"), 200 * time.Millisecond, true},
+		{TookTooLong(20*time.Second, "no answer of a lock program"), 200 * time.Millisecond, false},
+		{errors.Join(errors.New("x"), StartedTooSlowly("no answer of a server: %w", os.ErrNotExist)), time.Hour, true},
+	} {
+		if got := p.Blamed(c.err, c.allowed); got != c.want {
+			t.Errorf("%v, %v late are allowed: to blame %v", c.err, c.allowed, got)
+		}
+	}
+}

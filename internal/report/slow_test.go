@@ -1,0 +1,57 @@
+package report_test
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/verdict"
+)
+
+// A run that broke off because the machine was too slow is undecided, and every form says so with the first line of the reason.
+func TestTooSlow(t *testing.T) {
+	r := reporttest.GCPause()
+	slow := report.Variant{Name: "slow",
+		Pace: &report.Pace{Allowed: time.Second, BrokeOff: "node A did not answer within 20s\nnode B did not, either"}}
+	verdict.Settle(&slow)
+	r.Variants = append(r.Variants, slow)
+	verdict.SumUp(r)
+	list := []*report.Result{reporttest.GCPause(), r}
+	const why = "this machine was too slow for 1 of 2 runs: node A did not answer within 20s"
+	for name, c := range map[string]struct {
+		write func(io.Writer) error
+		want  string
+	}{
+		"the last line": {func(w io.Writer) error {
+			return report.WriteSummaryLine(w, list, 0, time.Second, report.TextOptions{})
+		}, "UNDECIDED 1 scenario, 2 runs, 3 variants, 0 unexpected, 1 undecided in 1.0 s; " + why + "\n"},
+		"text": {func(w io.Writer) error { return report.WriteText(w, r, report.TextOptions{}) },
+			"    too slow: node A did not answer within 20s; so what is not as expected is undecided\n"},
+		"Markdown": {func(w io.Writer) error { return report.WriteMarkdown(w, list) }, "**this machine was too slow for 1 of 2 runs&#58; node A"},
+		"JUnit": {func(w io.Writer) error { return report.WriteJUnit(w, list, report.JUnitOptions{}) },
+			`<failure message="this machine was too slow: node A did not answer within 20s" type="undecided"></failure>`},
+		"JUnit, undecided is allowed": {func(w io.Writer) error { return report.WriteJUnit(w, list, report.JUnitOptions{AllowUndecided: true}) },
+			`<skipped message="this machine was too slow: node A did not answer within 20s"></skipped>`},
+		"HTML": {func(w io.Writer) error {
+			return report.WriteHTML(w, r)
+		}, "slow: this machine was too slow for the run: node A did not answer within 20s."},
+	} {
+		var out bytes.Buffer
+		if err := c.write(&out); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), "node B did not, either") {
+			t.Errorf("%s does not say %q:\n%.4000s", name, c.want, &out)
+		}
+	}
+	card := report.Card{Locks: []report.CardLock{{Cells: []report.Cell{
+		{ID: "a/b", Runs: 1}, {ID: "a/c", Runs: 3, TooSlow: true, Why: "This machine was too slow: no answer."}, {ID: "a/d"},
+	}}}}
+	if got := card.TooSlow(); got != "this machine was too slow for 1 of 2 cases, the first: no answer." {
+		t.Error(got)
+	}
+}

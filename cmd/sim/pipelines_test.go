@@ -342,9 +342,7 @@ func TestGitHubAction(t *testing.T) {
 	for _, language := range []string{"python", "go"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
-			if language != "python" {
-				suite.All(t)
-			}
+			suite.All(t)
 			r := newRepository(t, language)
 			r.followInit("")
 			r.change(".github/workflows/locks.yml", "scenarios: locks all", "scenarios: locks "+besides)

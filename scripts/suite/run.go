@@ -66,18 +66,14 @@ func (s *suiteRun) run(ctx context.Context) (passed bool, err error) {
 		}
 	}
 	var lanes sync.WaitGroup
-	for _, lane := range []job{
-		{packages: live, flags: []string{"-p", "1"}},
-		{packages: others, flags: []string{"-p", strconv.Itoa(s.processors)}},
-	} {
-		if len(lane.packages) > 0 {
-			lanes.Go(func() { s.test(ctx, lane) })
-		}
-	}
+	lanes.Go(func() {
+		s.test(ctx, job{packages: live, flags: []string{"-p", "1"}})
+		s.testModules(ctx)
+	})
+	s.test(ctx, job{packages: others, flags: []string{"-p", strconv.Itoa(s.processors)}})
 	lanes.Wait()
-	if err := s.others(ctx, concurrent); err != nil {
-		return false, err
-	}
+	// With the tests of make test: the race detector makes ten minutes of each.
+	s.test(ctx, job{packages: concurrent, flags: []string{"-race", "-p", "1"}, env: []string{"CGO_ENABLED=1", suite.Variable + "="}})
 	if ctx.Err() != nil {
 		return false, fmt.Errorf("interrupted")
 	}
@@ -85,27 +81,27 @@ func (s *suiteRun) run(ctx context.Context) (passed bool, err error) {
 	return s.results.summary(s.which, time.Since(began), s.cpu), nil
 }
 
-// others runs the modules' tests, and those of packages that start goroutines under the race detector. Many of them are live.
-func (s *suiteRun) others(ctx context.Context, concurrent []string) error {
-	if len(s.modules) > 0 {
-		end, err := suite.TakeTurn(os.Stdout)
-		if err != nil {
-			return err
-		}
-		defer end()
-		for _, dir := range s.modules {
-			s.test(ctx, job{dir: dir, packages: []string{"./..."}})
-		}
-		end()
+// testModules runs the tests of the other modules. Many of them are live, and the modules know nothing of turns.
+func (s *suiteRun) testModules(ctx context.Context) {
+	if len(s.modules) == 0 {
+		return
 	}
-	if len(concurrent) > 0 { // with the tests of `make test`: the race detector makes ten of each minute
-		s.test(ctx, job{packages: concurrent, flags: []string{"-race", "-p", "1"}, env: []string{"CGO_ENABLED=1", suite.Variable + "="}})
+	end, err := suite.TakeTurn(os.Stdout)
+	if err != nil {
+		s.results.broke(job{dir: strings.Join(s.modules, " ")}, err)
+		return
 	}
-	return nil
+	defer end()
+	for _, dir := range s.modules {
+		s.test(ctx, job{dir: dir, packages: []string{"./..."}})
+	}
 }
 
 // test carries a job out, and notes what comes of it.
 func (s *suiteRun) test(ctx context.Context, j job) {
+	if len(j.packages) == 0 || ctx.Err() != nil {
+		return
+	}
 	// -timeout would count the wait for a turn, too. -test.timeout is counted by the test's own process.
 	args := slices.Concat([]string{"test", "-json", "-timeout", "0"}, j.flags, j.packages, []string{"-args", "-test.timeout=" + bound.String()})
 	cmd := exec.CommandContext(ctx, "go", args...)

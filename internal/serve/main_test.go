@@ -4,7 +4,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
-func TestMain(m *testing.M) { os.Exit(suite.Live(m).Run()) }
+func TestMain(m *testing.M) { os.Exit(tab.Tests(suite.Live(m)).Run()) }

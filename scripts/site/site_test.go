@@ -38,7 +38,7 @@ var built = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := tab.Tests(m).Run()
 	if folder, _ := built(); folder != "" {
 		_ = os.RemoveAll(folder)
 	}

@@ -22,6 +22,51 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
+// browser is the one of all tabs of a test process: each start takes a second of processor time.
+type browser struct {
+	mu    sync.Mutex
+	ctx   context.Context
+	close func()
+}
+
+var shared browser
+
+// open starts the browser, unless it runs.
+func (b *browser) open() (context.Context, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ctx != nil {
+		return b.ctx, nil
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(chromium()), chromedp.NoSandbox, chromedp.WSURLReadTimeout(suite.Patience))
+	ctx, end := chromedp.NewExecAllocator(context.Background(), opts...)
+	ctx, endFirst := chromedp.NewContext(ctx)
+	if err := chromedp.Do(ctx); err != nil {
+		endFirst()
+		end()
+		return nil, err
+	}
+	b.ctx, b.close = ctx, func() { endFirst(); end() }
+	return ctx, nil
+}
+
+type runner interface{ Run() int }
+
+type closing struct{ tests runner }
+
+// Tests is for the TestMain of a package with tests in a browser: Run runs its tests, and then ends the browser.
+func Tests(m runner) runner { return closing{m} }
+
+func (c closing) Run() int {
+	defer func() {
+		if shared.close != nil {
+			shared.close()
+		}
+	}()
+	return c.tests.Run()
+}
+
 // Tab is a browser's tab that notes what a page must not do.
 type Tab struct {
 	T   testing.TB
@@ -34,7 +79,7 @@ type Tab struct {
 
 var chromium = sync.OnceValue(machine.FindBrowser)
 
-// New opens a tab in a browser of its own. Without a browser the test is
+// New opens a tab that shares nothing with others, such as what pages store. Without a browser the test is
 // skipped on a developer's machine; in CI it fails, since nobody would notice
 // a skip there.
 func New(t testing.TB) *Tab {
@@ -45,13 +90,15 @@ func New(t testing.TB) *Tab {
 		}
 		suite.Lacks(t, "chromium, to test the pages in a browser")
 	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium()), chromedp.NoSandbox, chromedp.WSURLReadTimeout(suite.Patience))
-	ctx, cancelBrowser := chromedp.NewExecAllocator(context.Background(), opts...)
-	ctx, cancelTab := chromedp.NewContext(ctx)
-	t.Cleanup(func() { cancelTab(); cancelBrowser() })
+	ctx, err := shared.open()
+	if err != nil {
+		t.Fatalf("failed to start %s: %v", chromium(), err)
+	}
+	ctx, cancelTab := chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancelTab)
 	tab := &Tab{T: t, Ctx: ctx}
 	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("failed to start %s: %v", chromium(), err)
+		t.Fatalf("failed to open a tab: %v", err)
 	}
 	if err := chromedp.Listen(ctx, tab.note); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func (f *finder) stream(ctx context.Context) error {
 	defer cancel(nil)
 	var mu sync.Mutex
 	next := f.state.Runs
-	inRow, slow := 0, 0 // how many runs failed one after the other, and for how many the machine was too slow
+	var lost failures
 	var group sync.WaitGroup
 	for _, w := range f.workers {
 		group.Go(func() {
@@ -81,19 +81,8 @@ func (f *finder) stream(ctx context.Context) error {
 					f.progress(0)
 					err = errors.Join(err, f.save(false))
 				}
-				switch {
-				case out.failed == nil:
-					inRow, slow = 0, 0
-				case out.slow != "":
-					slow++
-				default:
-					inRow++
-				}
-				if err == nil && slow == mostFailures {
-					err = errTooSlow
-				}
-				if err == nil && inRow == mostFailures {
-					err = &LockError{fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, out.failed)}
+				if many := lost.count(&out); err == nil {
+					err = many
 				}
 				if err == nil && f.StopAt > 0 && f.state.proved() >= f.StopAt {
 					err = errFound
@@ -109,6 +98,27 @@ func (f *finder) stream(ctx context.Context) error {
 	group.Wait()
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, errFound) && !errors.Is(err, errTooSlow) {
 		return err
+	}
+	return nil
+}
+
+// failures are how many runs failed one after the other, and for how many the machine was too slow.
+type failures struct{ inRow, slow int }
+
+// count takes one more run, and returns an error where so many have failed that the search is to end.
+func (f *failures) count(out *result) error {
+	if out.failed == nil {
+		*f = failures{}
+		return nil
+	}
+	if out.slow != "" {
+		if f.slow++; f.slow == mostFailures {
+			return errTooSlow
+		}
+		return nil
+	}
+	if f.inRow++; f.inRow == mostFailures {
+		return &LockError{fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, out.failed)}
 	}
 	return nil
 }

@@ -298,6 +298,26 @@ func propertyID(name checker.Property) int {
 	return slices.Index(checker.Properties(), name) + 1
 }
 
+// asWasExpected sets a variant's outcome beside what was asked of it.
+func asWasExpected(v *Variant, asked int) string {
+	if v.Error != "" || len(v.Properties) == 0 {
+		return ""
+	}
+	switch o := variantOutcome(v); {
+	case o == nothingExpected:
+		return "; nothing was expected"
+	case o == asExpected && asked < len(v.Properties):
+		return fmt.Sprintf("; %s met", count(asked, "expectation"))
+	case o == asExpected:
+		return ", as expected"
+	case o == unexpected:
+		return ", not as expected"
+	case o == interrupted:
+		return "; it was stopped early"
+	}
+	return ""
+}
+
 // leadSentence says each variant's outcome: "unfenced violates 3 of 4
 // properties, as expected; fenced violates 1 of 5; 4 expectations met."
 func leadSentence(r *Result) string {
@@ -340,20 +360,7 @@ func leadSentence(r *Result) string {
 		default:
 			text = fmt.Sprintf("violates %d of %s", violated, count(total, "property"))
 		}
-		switch o := variantOutcome(&v); {
-		case v.Error != "" || len(v.Properties) == 0:
-		case o == nothingExpected:
-			text += "; nothing was expected"
-		case o == asExpected && asked < len(v.Properties):
-			text += fmt.Sprintf("; %s met", count(asked, "expectation"))
-		case o == asExpected:
-			text += ", as expected"
-		case o == unexpected:
-			text += ", not as expected"
-		case o == interrupted:
-			text += "; it was stopped early"
-		}
-		parts = append(parts, v.Name+" "+text)
+		parts = append(parts, v.Name+" "+text+asWasExpected(&v, asked))
 	}
 	if len(parts) == 0 {
 		return "No variant was run."

@@ -66,7 +66,8 @@ func Part(value string) (part, parts int, err error) {
 	case "all":
 		return 1, 1, nil
 	}
-	if n, err := fmt.Sscanf(value, "%d/%d", &part, &parts); n != 2 || err != nil || part < 1 || part > parts || fmt.Sprintf("%d/%d", part, parts) != value {
+	_, err = fmt.Sscanf(value, "%d/%d", &part, &parts)
+	if err != nil || part < 1 || part > parts || fmt.Sprintf("%d/%d", part, parts) != value {
 		return 0, 0, fmt.Errorf("%s is %q: want all, or a part such as 3/8", Variable, value)
 	}
 	return part, parts, nil

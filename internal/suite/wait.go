@@ -121,8 +121,7 @@ func ends(t Waiter, cmd *exec.Cmd, within time.Duration) error {
 		return err
 	case <-time.After(within):
 		_ = cmd.Process.Kill()
-		<-ended
-		t.Fatalf("waited %v in vain for the end of %s", within, strings.Join(cmd.Args, " "))
+		t.Fatalf("waited %v in vain for the end of %s: %v", within, strings.Join(cmd.Args, " "), <-ended)
 		return nil
 	}
 }

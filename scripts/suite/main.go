@@ -19,7 +19,7 @@ const parts = 8
 
 func main() {
 	all := flag.Bool("all", false, "run all tests, and those of packages that start goroutines under the race detector, too")
-	slice := flag.String("slice", "", "run one part of the tests that are left to make test-all, too: a number from 1 to 8, or a commit's hash")
+	slice := flag.String("slice", "", "run one part of the tests that are left to make test-all, too: 1 to 8, or a commit's hash")
 	slow := flag.String("slow", "", "print the slowest tests and packages in a file that an earlier run, or go test -json, has written")
 	record := flag.String("o", ".cache/suite/last.json", "where to write what came of each test")
 	modules := flag.String("modules", "", "folders of further modules whose tests are run, separated by spaces")
@@ -35,8 +35,7 @@ func main() {
 	if err != nil {
 		exit(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	s := suiteRun{which: which, processors: runtime.NumCPU(), record: *record, modules: strings.Fields(*modules), packages: flag.Args()}
 	passed, err := s.run(ctx)
 	if err != nil {

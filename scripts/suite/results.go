@@ -62,7 +62,8 @@ func newResults(out io.Writer, record string) (*results, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &results{out: out, record: f, output: make(map[testName][]string), ofAll: make(map[testName]bool), lacking: make(map[string]int)}, nil
+	return &results{out: out, record: f,
+		output: make(map[testName][]string), ofAll: make(map[testName]bool), lacking: make(map[string]int)}, nil
 }
 
 func (r *results) close() { _ = r.record.Close() }

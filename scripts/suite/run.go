@@ -103,7 +103,8 @@ func (s *suiteRun) test(ctx context.Context, j job) {
 		return
 	}
 	// -timeout would count the wait for a turn, too. -test.timeout is counted by the test's own process.
-	args := slices.Concat([]string{"test", "-json", "-timeout", "0"}, j.flags, j.packages, []string{"-args", "-test.timeout=" + bound.String()})
+	args := slices.Concat([]string{"test", "-json", "-timeout", "0"}, j.flags, j.packages,
+		[]string{"-args", "-test.timeout=" + bound.String()})
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stderr = j.dir, os.Stderr
 	cmd.Env = slices.Concat(os.Environ(), []string{suite.Variable + "=" + s.which}, j.env)

@@ -39,7 +39,9 @@ var ownTests = map[string]string{
 }
 
 // long are the pages with commands that take long: make test looks at their words alone.
-var long = []string{"docs/audit.md", "docs/campaigns.md", "docs/cost.md", "docs/lock-protocol.md", "docs/project.md", "docs/your-own-lock.md"}
+var long = []string{
+	"docs/audit.md", "docs/campaigns.md", "docs/cost.md", "docs/lock-protocol.md", "docs/project.md", "docs/your-own-lock.md",
+}
 
 // TestPages does what the pages say, each in a folder of its own outside the repository.
 // CONTRIBUTING.md says how a fence tells what a block is.

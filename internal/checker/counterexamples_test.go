@@ -491,7 +491,8 @@ func tell(w *strings.Builder, f *Finding) {
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(w, "    %s, shrunk from %d; impossible at event %d; %s\n", words.Count(len(c.Operations), "operation"), c.From, c.Impossible, c.Assumption)
+	fmt.Fprintf(w, "    %s, shrunk from %d; impossible at event %d; %s\n",
+		words.Count(len(c.Operations), "operation"), c.From, c.Impossible, c.Assumption)
 	if c.Overlap != nil {
 		fmt.Fprintf(w, "    overlap %v to %v\n", c.Overlap.From, c.Overlap.To)
 	}

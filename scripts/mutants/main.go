@@ -237,7 +237,8 @@ func (c *counts) row(t target, counted string) string {
 	if len(t.files) > 0 {
 		what += " (" + strings.Join(t.files, ", ") + ")"
 	}
-	return fmt.Sprintf("| %s | %d | %d | %d | %d | %.1f %% | %d %% | %s |", what, c.killed, c.lived, c.timedOut, c.equal, c.rate(), t.aim, counted)
+	return fmt.Sprintf("| %s | %d | %d | %d | %d | %.1f %% | %d %% | %s |",
+		what, c.killed, c.lived, c.timedOut, c.equal, c.rate(), t.aim, counted)
 }
 
 // equal is a mutant that no test can notice.
@@ -297,8 +298,8 @@ All changes of a package are compiled into one test program, and the environment
 
 *Killed*: a test failed. *Lived*: no test failed. *Timed out*: the tests did not end. That says nothing on a busy
 machine, so such a change does not count. *Equal*: the change makes no visible difference; [the list](../scripts/mutants/equal.txt) gives
-the reason for each. The rate is the share of killed changes among those that were killed or lived. A row is true of the commit in its last column; what has changed
-since then was not counted.
+the reason for each. The rate is the share of killed changes among those that were killed or lived. A row is true of the commit in its
+last column; what has changed since then was not counted.
 
 | package | killed | lived | timed out | equal | rate | aim | counted on, at commit |
 |---|---|---|---|---|---|---|---|

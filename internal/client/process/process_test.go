@@ -23,7 +23,8 @@ import (
 
 // The thread that starts children lives as long as the program.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(suite.Live(m), goleak.IgnoreTopFunction("github.com/redlock-sim/redlock-sim/internal/machine.onStarterThread.func1.1"))
+	goleak.VerifyTestMain(suite.Live(m),
+		goleak.IgnoreTopFunction("github.com/redlock-sim/redlock-sim/internal/machine.onStarterThread.func1.1"))
 }
 
 // talk is a conversation with a client over pipes.

@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	// The thread that starts children lives as long as the program.
-	goleak.VerifyTestMain(suite.Live(m), goleak.IgnoreTopFunction("github.com/redlock-sim/redlock-sim/internal/machine.onStarterThread.func1.1"))
+	goleak.VerifyTestMain(suite.Live(m),
+		goleak.IgnoreTopFunction("github.com/redlock-sim/redlock-sim/internal/machine.onStarterThread.func1.1"))
 }
 
 // spec is a world of n nodes and two clients with a Redlock. Its times are long: a busy machine takes its time.

@@ -45,7 +45,8 @@ func New(t testing.TB) *Tab {
 		}
 		suite.Lacks(t, "chromium, to test the pages in a browser")
 	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium()), chromedp.NoSandbox, chromedp.WSURLReadTimeout(suite.Patience))
+	opts := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(chromium()), chromedp.NoSandbox, chromedp.WSURLReadTimeout(suite.Patience))
 	ctx, cancelBrowser := chromedp.NewExecAllocator(context.Background(), opts...)
 	ctx, cancelTab := chromedp.NewContext(ctx)
 	t.Cleanup(func() { cancelTab(); cancelBrowser() })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -41,6 +42,7 @@ func TestPaceIsToBlame(t *testing.T) {
 		{nil, 0, false},
 		{errors.New("it is broken"), 0, false},
 		{fmt.Errorf("a run: %w", context.DeadlineExceeded), 200 * time.Millisecond, true},
+		{&os.PathError{Op: "fork/exec", Path: "redis-server", Err: syscall.EAGAIN}, 200 * time.Millisecond, false},
 		{fmt.Errorf("a run: %w", context.DeadlineExceeded), 400 * time.Millisecond, false},
 		{TookTooLong(5*time.Second, "no answer"), 200 * time.Millisecond, true},
 		{TookTooLong(20*time.Second, "no answer of a lock program"), 200 * time.Millisecond, false},

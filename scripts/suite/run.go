@@ -86,7 +86,8 @@ func (s *suiteRun) run(ctx context.Context) (passed bool, err error) {
 	return s.results.summary(s.which, time.Since(s.began), s.cpu), nil
 }
 
-// testModules runs the tests of the other modules. Many of them are live, and the modules know nothing of turns.
+// testModules runs the tests of the other modules. Many of them are live, and the modules know nothing of turns. They test what is
+// outside of their modules, too, of which the go command's cache knows nothing.
 func (s *suiteRun) testModules(ctx context.Context) {
 	if len(s.modules) == 0 {
 		return
@@ -98,7 +99,7 @@ func (s *suiteRun) testModules(ctx context.Context) {
 	}
 	defer end()
 	for _, dir := range s.modules {
-		s.test(ctx, &job{dir: dir, packages: []string{"./..."}})
+		s.test(ctx, &job{dir: dir, packages: []string{"./..."}, flags: []string{"-count", "1"}})
 	}
 }
 

@@ -43,7 +43,7 @@ const (
 // stream runs without generations: what a run shows is put to use at once, and nobody waits for a slow run.
 // So it depends on the machine, too, what the search does.
 func (f *finder) stream(ctx context.Context) error {
-	f.state.Commands = f.Real.Commands
+	f.state.Commands, f.state.GaveUp = f.Real.Commands, false
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex
@@ -90,7 +90,7 @@ func (f *finder) stream(ctx context.Context) error {
 					inRow++
 				}
 				if err == nil && slow == mostFailures {
-					err = errTooSlow
+					f.state.GaveUp, err = true, errTooSlow
 				}
 				if err == nil && inRow == mostFailures {
 					err = &LockError{fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, out.failed)}

@@ -200,9 +200,8 @@ func (f *runFlags) ownFlags(a *app, c *cobra.Command) {
 // mostRepeats bounds what a suite keeps in memory.
 const mostRepeats = 100_000
 
-// runScenarios loads everything before it runs anything, so that a mistake in
-// the last file does not cost the time of the first.
-func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error {
+// check refuses flags that make no sense.
+func (f *runFlags) check() error {
 	if f.world != trial.Live && f.world != trial.Virtual {
 		return usageError("--world %q: want %s or %s", f.world, trial.Live, trial.Virtual)
 	}
@@ -217,6 +216,15 @@ func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error
 	}
 	if f.jobs < 1 || f.repeat < 1 {
 		return usageError("--jobs %d, --repeat %d: want at least 1", f.jobs, f.repeat)
+	}
+	return nil
+}
+
+// runScenarios loads everything before it runs anything, so that a mistake in
+// the last file does not cost the time of the first.
+func (a *app) runScenarios(ctx context.Context, args []string, f runFlags) error {
+	if err := f.check(); err != nil {
+		return err
 	}
 	if f.world == trial.Live {
 		leave, err := a.enterLive(f.allowHooks)

@@ -43,12 +43,12 @@ const (
 // stream runs without generations: what a run shows is put to use at once, and nobody waits for a slow run.
 // So it depends on the machine, too, what the search does.
 func (f *finder) stream(ctx context.Context) error {
-	f.state.Commands, f.state.GaveUp = f.Real.Commands, false
+	f.state.Commands = f.Real.Commands
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex
 	next := f.state.Runs
-	inRow, slow := 0, 0 // how many runs failed one after the other, and for how many the machine was too slow
+	var failed inRow
 	var group sync.WaitGroup
 	for _, w := range f.workers {
 		group.Go(func() {
@@ -81,19 +81,8 @@ func (f *finder) stream(ctx context.Context) error {
 					f.progress(0)
 					err = errors.Join(err, f.save(false))
 				}
-				switch {
-				case out.failed == nil:
-					inRow, slow = 0, 0
-				case out.slow != "":
-					slow++
-				default:
-					inRow++
-				}
-				if err == nil && slow == mostFailures {
-					f.state.GaveUp, err = true, errTooSlow
-				}
-				if err == nil && inRow == mostFailures {
-					err = &LockError{fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, out.failed)}
+				if more := failed.count(&out); err == nil {
+					err = more
 				}
 				if err == nil && f.StopAt > 0 && f.state.proved() >= f.StopAt {
 					err = errFound
@@ -107,8 +96,32 @@ func (f *finder) stream(ctx context.Context) error {
 		})
 	}
 	group.Wait()
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, errFound) && !errors.Is(err, errTooSlow) {
-		return err
+	err := context.Cause(ctx)
+	if f.state.GaveUp = errors.Is(err, errTooSlow); f.state.GaveUp || errors.Is(err, errFound) {
+		return nil
+	}
+	return err
+}
+
+// inRow is how many runs failed one after the other: those for which the machine was too slow, and the others.
+type inRow struct{ slow, others int }
+
+// count counts a run, and says why the search must end if too many failed.
+func (n *inRow) count(r *result) error {
+	switch {
+	case r.failed == nil:
+		*n = inRow{}
+		return nil
+	case r.slow != "":
+		n.slow++
+	default:
+		n.others++
+	}
+	switch {
+	case n.slow == mostFailures:
+		return errTooSlow
+	case n.others == mostFailures:
+		return &LockError{fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, r.failed)}
 	}
 	return nil
 }

@@ -44,9 +44,9 @@ func main() {
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	defer stop()
 	s := suiteRun{which: which, processors: runtime.NumCPU(), record: *record, modules: strings.Fields(*modules), packages: flag.Args()}
 	passed, err := s.run(ctx)
+	stop()
 	if err != nil {
 		exit(err)
 	}

@@ -42,6 +42,8 @@ test)
 	least python3 python3 3.9
 	least ruby ruby 3.0
 	least php-cli php 8.1
+	need gcc gcc # the race detector needs cgo
+	need libc6-dev /usr/include/stdlib.h
 	need etcd-server etcd
 	need postgresql postgres "/usr/lib/postgresql/*/bin/postgres"
 	# Libraries for the interpreters in /usr/bin, which the tests of adapters name.

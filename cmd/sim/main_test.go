@@ -85,6 +85,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"all":         all,
+			"lacks":       lacks,
 			"exits":       exits,
 			"verdicts":    verdicts,
 			"childless":   childless,
@@ -107,6 +108,11 @@ const scriptTest = "test"
 // all says that the script belongs to make test-all.
 func all(ts *testscript.TestScript, _ bool, _ []string) {
 	suite.All(ts.Value(scriptTest).(testing.TB))
+}
+
+// lacks WHAT skips the script for want of it.
+func lacks(ts *testscript.TestScript, _ bool, args []string) {
+	suite.Lacks(ts.Value(scriptTest).(testing.TB), strings.Join(args, " "))
 }
 
 // exits CODE ARGS... runs sim and wants that exit code.

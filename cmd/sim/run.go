@@ -200,7 +200,7 @@ func (f *runFlags) ownFlags(a *app, c *cobra.Command) {
 // mostRepeats bounds what a suite keeps in memory.
 const mostRepeats = 100_000
 
-// check refuses values that no run can have.
+// check refuses flags that make no sense.
 func (f *runFlags) check() error {
 	if f.world != trial.Live && f.world != trial.Virtual {
 		return usageError("--world %q: want %s or %s", f.world, trial.Live, trial.Virtual)

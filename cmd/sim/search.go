@@ -229,12 +229,15 @@ func (a *app) printUntold(ctx context.Context, search explore.Search, r *explore
 // slowRuns says for how many runs the machine was too slow.
 func slowRuns(r *explore.Report) string {
 	why, _, _ := strings.Cut(r.Slowness, "\n")
+	if r.GaveUp {
+		why += " (so the search ended early)"
+	}
 	return fmt.Sprintf("this machine was too slow for %d of %s, which are not judged; the last: %s", r.Slow, words.Count(r.Runs, "run"), why)
 }
 
-// lostMany reports that more than a tenth of the runs could not be carried out, or not be judged because the machine was too slow: then it
-// says nothing that nothing was found.
-func lostMany(r *explore.Report) bool { return 10*(r.Failed+r.Slow) > r.Runs }
+// lostMany reports that more than a tenth of the runs could not be carried out, or not be judged because the machine was too slow, or
+// that the search ended early for that reason: then it says nothing that nothing was found.
+func lostMany(r *explore.Report) bool { return r.GaveUp || 10*(r.Failed+r.Slow) > r.Runs }
 
 // untold says why a search that found nothing tells nothing; empty: it tells something.
 func untold(properties []checker.Property, r *explore.Report) string {
@@ -244,7 +247,7 @@ func untold(properties []checker.Property, r *explore.Report) string {
 		judged = max(judged, runs)
 	}
 	switch {
-	case lostMany(r) && r.Slow > r.Failed:
+	case lostMany(r) && (r.GaveUp || r.Slow > r.Failed):
 		return slowRuns(r)
 	case lostMany(r):
 		return fmt.Sprintf("%d of %s could not be carried out, or not be judged", r.Failed+r.Slow, words.Count(r.Runs, "run"))

@@ -27,11 +27,14 @@ func TestSearchesThatTellNothing(t *testing.T) {
 			false, "  too slow   this machine was too slow for 2 of 152 runs, which are not judged; the last: no answer\n"},
 		"too slow for many, and found": {explore.Report{Runs: 152, Slow: 69, Slowness: "no answer"},
 			true, "  too slow   this machine was too slow for 69 of 152 runs, which are not judged; the last: no answer\n"},
+		"ended early": {explore.Report{Runs: 152, Slow: 2, Slowness: "no answer", GaveUp: true},
+			false, "  undecided  this machine was too slow for 2 of 152 runs, which are not judged; " +
+				"the last: no answer (so the search ended early)\n"},
 	} {
 		var out bytes.Buffer
 		c.report.Judged = []explore.Class{{Name: string(checker.DeadlockFree), Runs: 80, Drawn: 80}}
 		why := (&app{stdout: &out}).printUntold(context.Background(), search, &c.report, c.found)
-		if out.String() != c.want || (why != "") != (10*(c.report.Failed+c.report.Slow) > c.report.Runs) {
+		if out.String() != c.want || (why != "") != (c.report.GaveUp || 10*(c.report.Failed+c.report.Slow) > c.report.Runs) {
 			t.Errorf("%s: %q (%s), want %q", name, out.String(), why, c.want)
 		}
 	}

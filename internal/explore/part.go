@@ -18,7 +18,7 @@ type Part struct {
 	First uint64 `json:"first"`
 	// Seeds are those of the runs: ranges in ascending order, of which none touches another.
 	Seeds []Seeds `json:"seeds"`
-	// Runs to Slowness are as in Report. FailedAt and SlowAt are the runs to which Failure and Slowness belong, Run as in Found.
+	// Runs to GaveUp are as in Report. FailedAt and SlowAt are the runs to which Failure and Slowness belong, Run as in Found.
 	Runs       uint64 `json:"runs"`
 	Drawn      uint64 `json:"drawn"`
 	Failed     uint64 `json:"failed,omitempty"`
@@ -28,6 +28,7 @@ type Part struct {
 	Slow       uint64 `json:"slow,omitempty"`
 	Slowness   string `json:"slowness,omitempty"`
 	SlowAt     uint64 `json:"slow_at,omitempty"`
+	GaveUp     bool   `json:"gave_up,omitempty"`
 	// Waypoints, Classes and Judged are as in Report, sorted by name.
 	Waypoints []Class `json:"waypoints,omitempty"`
 	Classes   []Class `json:"classes"`
@@ -120,6 +121,7 @@ func (p *Part) add(o *Part) error {
 	p.Failed += more.Failed
 	p.Unfinished += more.Unfinished
 	p.Slow += more.Slow
+	p.GaveUp = p.GaveUp || more.GaveUp
 	for _, list := range []struct{ to, from *[]Class }{
 		{&p.Waypoints, &more.Waypoints}, {&p.Classes, &more.Classes}, {&p.Judged, &more.Judged},
 	} {
@@ -252,7 +254,7 @@ func (p *Part) copy() Part {
 func (p *Part) Report() Report {
 	own := p.copy()
 	r := Report{Runs: own.Runs, Drawn: own.Drawn, Failed: own.Failed,
-		Failure: own.Failure, Unfinished: own.Unfinished, Slow: own.Slow, Slowness: own.Slowness,
+		Failure: own.Failure, Unfinished: own.Unfinished, Slow: own.Slow, Slowness: own.Slowness, GaveUp: own.GaveUp,
 		Waypoints: own.Waypoints, Behaviours: own.Behaviours.count(),
 		Estimated: !own.Behaviours.exact(), Classes: own.Classes, Judged: own.Judged, Found: own.Found}
 	slices.SortFunc(r.Waypoints, func(a, b Class) int {

@@ -48,7 +48,7 @@ func (f *finder) stream(ctx context.Context) error {
 	defer cancel(nil)
 	var mu sync.Mutex
 	next := f.state.Runs
-	var lost failures
+	var failed inRow
 	var group sync.WaitGroup
 	for _, w := range f.workers {
 		group.Go(func() {
@@ -81,8 +81,8 @@ func (f *finder) stream(ctx context.Context) error {
 					f.progress(0)
 					err = errors.Join(err, f.save(false))
 				}
-				if many := lost.count(&out); err == nil {
-					err = many
+				if more := failed.count(&out); err == nil {
+					err = more
 				}
 				if err == nil && f.StopAt > 0 && f.state.proved() >= f.StopAt {
 					err = errFound
@@ -96,29 +96,32 @@ func (f *finder) stream(ctx context.Context) error {
 		})
 	}
 	group.Wait()
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, errFound) && !errors.Is(err, errTooSlow) {
-		return err
+	err := context.Cause(ctx)
+	if f.state.GaveUp = errors.Is(err, errTooSlow); f.state.GaveUp || errors.Is(err, errFound) {
+		return nil
 	}
-	return nil
+	return err
 }
 
-// failures are how many runs failed one after the other, and for how many the machine was too slow.
-type failures struct{ inRow, slow int }
+// inRow is how many runs failed one after the other: those for which the machine was too slow, and the others.
+type inRow struct{ slow, others int }
 
-// count takes one more run, and returns an error where so many have failed that the search is to end.
-func (f *failures) count(out *result) error {
-	if out.failed == nil {
-		*f = failures{}
+// count counts a run, and says why the search must end if too many failed.
+func (n *inRow) count(r *result) error {
+	switch {
+	case r.failed == nil:
+		*n = inRow{}
 		return nil
+	case r.slow != "":
+		n.slow++
+	default:
+		n.others++
 	}
-	if out.slow != "" {
-		if f.slow++; f.slow == mostFailures {
-			return errTooSlow
-		}
-		return nil
-	}
-	if f.inRow++; f.inRow == mostFailures {
-		return &LockError{fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, out.failed)}
+	switch {
+	case n.slow == mostFailures:
+		return errTooSlow
+	case n.others == mostFailures:
+		return &LockError{fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, r.failed)}
 	}
 	return nil
 }

@@ -171,7 +171,8 @@ func TestRunsThatFailTellNothing(t *testing.T) {
 	s.Place = func() Place {
 		return &sick{count: &count, fails: func(n int64) bool { return fails(n) }, slow: "no answer within 20s"}
 	}
-	if r, err = s.Run(context.Background()); err != nil || r.Failed > 0 || r.Slow < mostFailures || r.Slow != r.Runs || r.Runs == 200 {
+	r, err = s.Run(context.Background())
+	if err != nil || r.Failed > 0 || r.Slow < mostFailures || r.Slow != r.Runs || r.Runs == 200 || !r.GaveUp {
 		t.Errorf("the machine was too slow for %d of %d runs: %v", r.Slow, r.Runs, err)
 	}
 	if _, err = s.Commands(context.Background()); !errors.As(err, new(*SlowError)) {

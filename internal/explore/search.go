@@ -70,6 +70,8 @@ type Report struct {
 	// do so again, so that it may have been. Slowness says what was too slow in the last of them.
 	Slow     uint64
 	Slowness string
+	// GaveUp: the search ended early, because the machine was too slow for one run after the other.
+	GaveUp bool
 	// Waypoints counts the runs that came by each of them; of a search among real servers.
 	Waypoints []Class
 	// Classes counts the runs by the properties that they violated, Judged by those

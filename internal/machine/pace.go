@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -134,6 +135,8 @@ func (p *Pace) Blamed(err error, allowed time.Duration) bool {
 	switch {
 	case errors.As(err, &ours):
 		return ours.ours || p.Late() > max(allowed, ours.Within/20)
+	case errors.Is(err, syscall.EAGAIN): // no more processes may be started, but it counts as a timeout, too
+		return false
 	case errors.As(err, &bound):
 		return bound.Timeout() && p.Late() > allowed
 	}

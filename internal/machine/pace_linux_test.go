@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -30,8 +32,8 @@ func TestPace(t *testing.T) {
 }
 
 func TestPaceIsToBlame(t *testing.T) {
-	p, end := WatchPace()
-	end()
+	p := &Pace{}
+	p.since.Store(math.MaxInt64) // nothing later counts
 	p.late.Store(int64(300 * time.Millisecond))
 	for _, c := range []struct {
 		err     error
@@ -41,6 +43,7 @@ func TestPaceIsToBlame(t *testing.T) {
 		{nil, 0, false},
 		{errors.New("it is broken"), 0, false},
 		{fmt.Errorf("a run: %w", context.DeadlineExceeded), 200 * time.Millisecond, true},
+		{&os.PathError{Op: "fork/exec", Path: "redis-server", Err: syscall.EAGAIN}, 200 * time.Millisecond, false},
 		{fmt.Errorf("a run: %w", context.DeadlineExceeded), 400 * time.Millisecond, false},
 		{TookTooLong(5*time.Second, "no answer"), 200 * time.Millisecond, true},
 		{TookTooLong(20*time.Second, "no answer of a lock program"), 200 * time.Millisecond, false},

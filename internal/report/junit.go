@@ -138,7 +138,7 @@ func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
 		if v.Error != "" && v.Error != r.Error {
 			s.Cases = append(s.Cases, junitFailedRun(class, v.Error))
 		}
-		if v.TooSlow != "" && len(v.Properties) == 0 {
+		if v.BrokeOff() {
 			s.Cases = append(s.Cases, junitTooSlow(class, v.TooSlow, o))
 		}
 		for j := range v.Properties {

@@ -298,74 +298,73 @@ func propertyID(name checker.Property) int {
 	return slices.Index(checker.Properties(), name) + 1
 }
 
-// asWasExpected sets a variant's outcome beside what was asked of it.
-func asWasExpected(v *Variant, asked int) string {
-	if v.Error != "" || len(v.Properties) == 0 {
-		return ""
-	}
-	switch o := variantOutcome(v); {
-	case o == nothingExpected:
-		return "; nothing was expected"
-	case o == asExpected && asked < len(v.Properties):
-		return fmt.Sprintf("; %s met", count(asked, "expectation"))
-	case o == asExpected:
-		return ", as expected"
-	case o == unexpected:
-		return ", not as expected"
-	case o == interrupted:
-		return "; it was stopped early"
-	}
-	return ""
-}
-
 // leadSentence says each variant's outcome: "unfenced violates 3 of 4
 // properties, as expected; fenced violates 1 of 5; 4 expectations met."
 func leadSentence(r *Result) string {
 	var parts []string
-	for _, v := range r.Variants {
-		violated, known, asked := 0, 0, 0
-		for j := range v.Properties {
-			if v.Properties[j].Expected != 0 {
-				asked++
-			}
-			if decided(v.Properties[j].Verdict) {
-				known++
-			}
-			if v.Properties[j].Verdict == checker.Violated {
-				violated++
-			}
-		}
-		var text string
-		switch total := len(v.Properties); {
-		case v.NotApplicable != "":
-			text = "does not apply"
-		case v.Error != "":
-			text = "could not be run"
-		case v.TooSlow != "" && known == 0:
-			text = "could not be decided (this machine was too slow: " + v.TooSlow + ")"
-		case total == 0:
-			text = "was not judged"
-		case known == 0:
-			text = "could not be decided"
-			if why := v.Properties[0].Why; why != "" {
-				text += " (" + why + ")"
-			}
-		case violated == 0 && known == total:
-			text = "keeps all of its " + count(total, "property")
-			if total == 1 {
-				text = "keeps its one property"
-			}
-		case violated == 0:
-			text = fmt.Sprintf("keeps %d of %s; the others are undecided", known, count(total, "property"))
-		default:
-			text = fmt.Sprintf("violates %d of %s", violated, count(total, "property"))
-		}
-		parts = append(parts, v.Name+" "+text+asWasExpected(&v, asked))
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		parts = append(parts, v.Name+" "+leadWords(v))
 	}
 	if len(parts) == 0 {
 		return "No variant was run."
 	}
 	return strings.Join(parts, "; ") + "."
+}
+
+// leadWords say what came of a variant.
+func leadWords(v *Variant) string {
+	violated, known, asked := 0, 0, 0
+	for j := range v.Properties {
+		if v.Properties[j].Expected != 0 {
+			asked++
+		}
+		if decided(v.Properties[j].Verdict) {
+			known++
+		}
+		if v.Properties[j].Verdict == checker.Violated {
+			violated++
+		}
+	}
+	var text string
+	switch total := len(v.Properties); {
+	case v.NotApplicable != "":
+		text = "does not apply"
+	case v.Error != "":
+		text = "could not be run"
+	case v.TooSlow != "" && known == 0:
+		text = "could not be decided (this machine was too slow: " + v.TooSlow + ")"
+	case total == 0:
+		text = "was not judged"
+	case known == 0:
+		text = "could not be decided"
+		if why := v.Properties[0].Why; why != "" {
+			text += " (" + why + ")"
+		}
+	case violated == 0 && known == total:
+		text = "keeps all of its " + count(total, "property")
+		if total == 1 {
+			text = "keeps its one property"
+		}
+	case violated == 0:
+		text = fmt.Sprintf("keeps %d of %s; the others are undecided", known, count(total, "property"))
+	default:
+		text = fmt.Sprintf("violates %d of %s", violated, count(total, "property"))
+	}
+	switch o := variantOutcome(v); {
+	case v.Error != "" || len(v.Properties) == 0:
+	case o == nothingExpected:
+		text += "; nothing was expected"
+	case o == asExpected && asked < len(v.Properties):
+		text += fmt.Sprintf("; %s met", count(asked, "expectation"))
+	case o == asExpected:
+		text += ", as expected"
+	case o == unexpected:
+		text += ", not as expected"
+	case o == interrupted:
+		text += "; it was stopped early"
+	}
+	return text
 }
 
 // difference says what sets the variants apart. That a fence stops the bad

@@ -248,7 +248,7 @@ func surprises(r *Result) (list []string) {
 		if v.Error != "" {
 			add(v.Name, v.Error)
 		}
-		if v.TooSlow != "" && len(v.Properties) == 0 {
+		if v.BrokeOff() {
 			add(v.Name, "too slow")
 		}
 		for j := range v.Properties {

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,5 +54,31 @@ func TestTooSlow(t *testing.T) {
 	}}}}
 	if got := card.TooSlow(); got != "this machine was too slow for 1 of 2 cases, the first: no answer." {
 		t.Error(got)
+	}
+}
+
+// A run that broke off at its very end is undecided, too: nothing counts it as passed because all that it showed is as expected.
+func TestBrokeOffAtTheEnd(t *testing.T) {
+	r := reporttest.GCPause()
+	v := &r.Variants[0]
+	v.Properties = slices.DeleteFunc(v.Properties, func(p report.PropertyResult) bool { return !p.Met })
+	v.Pace = &report.Pace{Allowed: time.Second, BrokeOff: "node A did not stop within 2s"}
+	r.Variants = r.Variants[:1]
+	verdict.Settle(v)
+	verdict.SumUp(r)
+	list := []*report.Result{r}
+	var line, junit bytes.Buffer
+	if err := report.WriteSummaryLine(&line, list, 0, time.Second, report.TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "UNDECIDED 1 scenario, 1 variant, 0 unexpected, 1 undecided in"; !strings.HasPrefix(line.String(), want) {
+		t.Errorf("%s, want %s", &line, want)
+	}
+	if err := report.WriteJUnit(&junit, list, report.JUnitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want := `<failure message="this machine was too slow: node A did not stop within 2s" type="undecided">`
+	if !strings.Contains(junit.String(), want) {
+		t.Errorf("no %s in\n%s", want, &junit)
 	}
 }

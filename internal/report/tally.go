@@ -167,7 +167,7 @@ func tallyOf(results []*Result) tally {
 			if v.Error != "" && r.Error == "" {
 				t.errors++
 			}
-			if v.Undecided && len(v.Properties) == 0 { // it broke off
+			if v.BrokeOff() { // whatever its history holds
 				t.undecided++
 			}
 			for j := range v.Properties {

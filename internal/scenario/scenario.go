@@ -207,8 +207,8 @@ func SentinelNames(n int) []string {
 // NodeNames are the names of n nodes.
 func NodeNames(n int) []string { return names(n, func(i int) string { return string(rune('A' + i)) }) }
 
-// sureLateness is how late timers may fire in any run: on an idle machine they never do.
-const sureLateness = 100 * time.Millisecond
+// SureLateness is how late timers may fire in any run: on an idle machine they never do.
+const SureLateness = 100 * time.Millisecond
 
 // AllowedLateness is how late timers may fire in a run before the machine counts as too slow for it: a tenth of the TTL,
 // and not more than twice what the lock waits for a node, for longer delays change what a lock does.
@@ -217,5 +217,5 @@ func (s *Setup) AllowedLateness() time.Duration {
 	if s.Lock.NodeTimeout > 0 {
 		share = min(share, 2*s.Lock.NodeTimeout)
 	}
-	return max(share, sureLateness)
+	return max(share, SureLateness)
 }

@@ -12,6 +12,9 @@ import (
 // "3/8": those of `make test`, and of the others the third of eight parts.
 const Variable = "REDLOCK_SIM_TESTS"
 
+// RunVariable is an environment variable that differs at each run of scripts/suite.
+const RunVariable = "REDLOCK_SIM_TEST_RUN"
+
 // What tests log for scripts/suite to read.
 const (
 	// LeftToAll begins the reason of a test that only `make test-all` runs.
@@ -66,8 +69,8 @@ func Part(value string) (part, parts int, err error) {
 	case "all":
 		return 1, 1, nil
 	}
-	_, err = fmt.Sscanf(value, "%d/%d", &part, &parts)
-	if err != nil || part < 1 || part > parts || fmt.Sprintf("%d/%d", part, parts) != value {
+	n, err := fmt.Sscanf(value, "%d/%d", &part, &parts)
+	if n != 2 || err != nil || part < 1 || part > parts || fmt.Sprintf("%d/%d", part, parts) != value {
 		return 0, 0, fmt.Errorf("%s is %q: want all, or a part such as 3/8", Variable, value)
 	}
 	return part, parts, nil
@@ -80,5 +83,5 @@ func InPart(name string, part, parts int) bool {
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
-	return int(h.Sum32())%parts == part-1
+	return int64(h.Sum32())%int64(parts) == int64(part-1)
 }

@@ -3,6 +3,9 @@ package suite
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +21,7 @@ func TestMain(m *testing.M) {
 	if path == "" {
 		os.Exit(m.Run())
 	}
-	if _, err := takeTurn(path, os.Stdout); err != nil {
+	if _, err := takeTurn(context.Background(), path, os.Stdout); err != nil {
 		panic(err)
 	}
 	if _, err := os.Stdout.WriteString("has it\n"); err != nil {
@@ -48,7 +51,7 @@ func TestTurn(t *testing.T) {
 	said := make(chan string, 10)
 	done := make(chan error, 1)
 	go func() {
-		end, err := takeTurn(path, lines(said))
+		end, err := takeTurn(t.Context(), path, lines(said))
 		if err == nil {
 			end()
 		}
@@ -56,6 +59,11 @@ func TestTurn(t *testing.T) {
 	}()
 	if line := Receive(t, "word of the wait", said); !strings.HasPrefix(line, waits+"process ") {
 		t.Fatalf("it says %q while it waits", line)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := takeTurn(ended, path, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Errorf("whoever is interrupted goes on to wait: %v", err)
 	}
 	if err := other.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -68,7 +76,7 @@ func TestTurn(t *testing.T) {
 		t.Fatalf("it says %q after it waited", line)
 	}
 	var quiet bytes.Buffer
-	end, err := takeTurn(path, &quiet)
+	end, err := takeTurn(t.Context(), path, &quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -33,7 +34,7 @@ func Live(m *testing.M) runner {
 func (l live) Run() int {
 	flag.Parse()
 	if flag.Lookup("test.list").Value.String() == "" {
-		end, err := TakeTurn(os.Stdout)
+		end, err := TakeTurn(context.Background(), os.Stdout)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "live tests:", err)
 			return 1
@@ -45,11 +46,11 @@ func (l live) Run() int {
 
 // TakeTurn waits until no other process runs live tests, and says for whom it waits. The turn lasts until `end` is called, or until
 // this process ends.
-func TakeTurn(out io.Writer) (end func(), err error) {
-	return takeTurn(filepath.Join(os.TempDir(), "redlock-sim-live-tests.lock"), out)
+func TakeTurn(ctx context.Context, out io.Writer) (end func(), err error) {
+	return takeTurn(ctx, filepath.Join(os.TempDir(), "redlock-sim-live-tests.lock"), out)
 }
 
-func takeTurn(path string, out io.Writer) (end func(), err error) {
+func takeTurn(ctx context.Context, path string, out io.Writer) (end func(), err error) {
 	f, err := openTurn(path)
 	if err != nil {
 		return nil, err
@@ -67,6 +68,10 @@ func takeTurn(path string, out io.Writer) (end func(), err error) {
 		if text, _ := os.ReadFile(path); len(text) > 0 && string(text) != holder {
 			holder = string(text)
 			fmt.Fprint(out, waits, holder)
+		}
+		if ctx.Err() != nil {
+			_ = f.Close()
+			return nil, ctx.Err()
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

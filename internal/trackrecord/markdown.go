@@ -26,9 +26,8 @@ A cell has the worst state of its cases, and how many of the cases that apply ar
 const making = "`make track-record`" + ` measures, and writes this page. It takes hours: 20 minutes of search for each library, and the
 audits. It can be stopped (Ctrl-C), and goes on where it was. ` +
 	"`make track-record FOR=2m ONLY='redsync redis-py' JOBS=4`" + ` searches two libraries for 2 minutes each, with four runs
-at once. ` +
-	"`make track-record-pages`" + ` writes the page anew from what is kept in [the folder of the record](track-record). A library is
-measured again if its version is another; to measure it anew for another reason, remove its folder there.
+at once. ` + "`make track-record-pages`" + ` writes the page anew from what is kept in [the folder of the record](track-record). A library
+is measured again if its version is another; to measure it anew for another reason, remove its folder there.
 `
 
 // text is a text of a program, code a command line, for Markdown.

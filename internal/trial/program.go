@@ -83,7 +83,7 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 	pace, end := machine.WatchPace()
 	defer end()
 	running, err := program.Start(ctx, program.Options{Command: l.Command, Env: l.Environ(), Log: log})
-	if pace.Blamed(err, 0) {
+	if pace.Blamed(err, scenario.SureLateness) {
 		return &SlowError{err}
 	}
 	if err != nil {

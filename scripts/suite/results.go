@@ -33,11 +33,13 @@ type event struct {
 // testName is a test, or a package where test is "".
 type testName struct{ pkg, test string }
 
-// failure is a failed test, or a package that failed without one.
+// failure is a failed test; a package that failed without one, or did not come to its end; or a go test that did so.
 type failure struct {
 	testName
-	job job
+	job *job
 }
+
+func (f failure) String() string { return short(f.pkg) + " " + cmp.Or(f.test, "(as a whole)") }
 
 // results is what came of tests.
 type results struct {
@@ -47,11 +49,11 @@ type results struct {
 
 	output map[testName][]string // what a test prints, until it is known to have passed
 	ofAll  map[testName]bool
-	passed, failed, skipped,
+	passed, skipped,
 	left int // of the skipped, those that are left to `make test-all`
 	lacking  map[string]int // what this machine lacks, and for how many tests
 	failures []failure
-	flaky    []testName
+	flaky    []failure
 }
 
 func newResults(out io.Writer, record string) (*results, error) {
@@ -69,7 +71,7 @@ func newResults(out io.Writer, record string) (*results, error) {
 func (r *results) close() { _ = r.record.Close() }
 
 // read takes the lines of one go test.
-func (r *results) read(j job, from io.Reader) error {
+func (r *results) read(j *job, from io.Reader) error {
 	lines := bufio.NewReader(from)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -90,7 +92,7 @@ func (r *results) read(j job, from io.Reader) error {
 	}
 }
 
-func (r *results) take(j job, e event) error {
+func (r *results) take(j *job, e event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := testName{e.Package, e.Test}
@@ -125,7 +127,7 @@ func (r *results) keep(e event) error {
 }
 
 // end is the end of a test or of a package.
-func (r *results) end(j job, name testName, e event) {
+func (r *results) end(j *job, name testName, e event) {
 	printed := r.output[name]
 	delete(r.output, name)
 	if name.test == "" {
@@ -135,6 +137,9 @@ func (r *results) end(j job, name testName, e event) {
 	switch e.Action {
 	case "pass":
 		r.passed++
+		if j.again {
+			j.passed = append(j.passed, name)
+		}
 	case "skip":
 		r.skipped++
 		text := strings.Join(printed, "")
@@ -146,21 +151,21 @@ func (r *results) end(j job, name testName, e event) {
 		}
 	case "fail":
 		fmt.Fprintf(r.out, "--- FAIL: %s %s (%.1fs)\n%s", short(name.pkg), name.test, e.Elapsed, strings.Join(printed, ""))
-		if !slices.ContainsFunc(r.failures, func(f failure) bool { return within(f.testName, name) }) { // its subtests ended before
-			r.failed++
+		if !slices.ContainsFunc(r.failures, func(f failure) bool { return f.job == j && within(f.testName, name) }) { // its subtests ended before
 			r.failures = append(r.failures, failure{name, j})
 		}
 	}
 }
 
-func (r *results) endPackage(j job, name testName, e event, printed []string) {
+func (r *results) endPackage(j *job, name testName, e event, printed []string) {
 	switch e.Action {
 	case "pass":
 		fmt.Fprintf(r.out, "ok  \t%s\t%.1fs\n", short(name.pkg), e.Elapsed)
 	case "fail":
-		if !slices.ContainsFunc(r.failures, func(f failure) bool { return f.pkg == name.pkg }) {
+		// A process that came to its end says FAIL by itself. After a panic nobody knows what the other tests would have said.
+		told := slices.ContainsFunc(r.failures, func(f failure) bool { return f.job == j && f.pkg == name.pkg })
+		if !told || !slices.Contains(printed, "FAIL\n") {
 			fmt.Fprint(r.out, strings.Join(printed, ""))
-			r.failed++
 			r.failures = append(r.failures, failure{name, j})
 		}
 		fmt.Fprintf(r.out, "FAIL\t%s\t%.1fs\n", short(name.pkg), e.Elapsed)
@@ -181,58 +186,46 @@ func within(test, of testName) bool {
 }
 
 // broke notes a go test that failed without any test.
-func (r *results) broke(j job, err error) {
+func (r *results) broke(j *job, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failed++
 	r.failures = append(r.failures, failure{testName{pkg: "go test " + cmp.Or(j.dir, ".") + ": " + err.Error()}, j})
 }
 
-func (r *results) failedIn(j job) bool {
+func (r *results) failedIn(j *job) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.failures, func(f failure) bool { return f.job.dir == j.dir && slices.Equal(f.job.flags, j.flags) })
+	return slices.ContainsFunc(r.failures, func(f failure) bool { return f.job == j })
 }
 
-// retriable lists the failed tests that are left to `make test-all`, and what failed under the race detector.
-func (r *results) retriable() []failure {
+// retriable takes out the failed tests that are left to `make test-all`, and what failed under the race detector.
+func (r *results) retriable() (list []failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var list []failure
-	for _, f := range r.failures {
-		race := slices.Contains(f.job.flags, "-race")
+	r.failures = slices.DeleteFunc(r.failures, func(f failure) bool {
+		again := slices.Contains(f.job.flags, "-race")
 		for n := range r.ofAll {
-			race = race || within(f.testName, n) || within(n, f.testName)
+			again = again || within(f.testName, n) || within(n, f.testName)
 		}
-		if race && f.test != "" {
+		if again = again && f.test != ""; again {
 			list = append(list, f)
 		}
-	}
+		return again
+	})
 	return list
 }
 
-// forget takes a failure out, before its test is run again, and returns how often tests have passed so far.
-func (r *results) forget(f failure) (passed int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failures = slices.DeleteFunc(r.failures, func(g failure) bool { return g.testName == f.testName })
-	r.failed--
-	return r.passed
-}
-
 // judgeAgain notes what came of the second run of a test.
-func (r *results) judgeAgain(f failure, passedBefore int) {
+func (r *results) judgeAgain(f failure, second *job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if slices.ContainsFunc(r.failures, func(g failure) bool { return within(g.testName, f.testName) || g.pkg == f.pkg && g.test == "" }) {
-		return
-	}
-	if r.passed == passedBefore { // it did not run
-		r.failed++
+	switch {
+	case slices.ContainsFunc(r.failures, func(g failure) bool { return g.job == second }):
+	case slices.Contains(second.passed, f.testName):
+		r.flaky = append(r.flaky, f)
+	default: // it did not run
 		r.failures = append(r.failures, f)
-		return
 	}
-	r.flaky = append(r.flaky, f.testName)
 }
 
 // summary prints the last lines, and says whether all is well.
@@ -251,14 +244,14 @@ func (r *results) summary(which string, took, cpu time.Duration) bool {
 			fmt.Fprintf(r.out, "failed: %d more\n", len(r.failures)-i)
 			break
 		}
-		fmt.Fprintf(r.out, "failed: %s %s\n", short(f.pkg), f.test)
+		fmt.Fprintf(r.out, "failed: %s\n", f)
 	}
-	for _, n := range r.flaky {
-		fmt.Fprintf(r.out, "flaky: %s %s failed, and passed when it was run again by itself: mend it\n", short(n.pkg), n.test)
+	for _, f := range r.flaky {
+		fmt.Fprintf(r.out, "flaky: %s failed, and passed when it was run again by itself: mend it\n", f)
 	}
-	fmt.Fprintf(r.out, "suite: %d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
+	fmt.Fprintf(r.out, "suite: %d passed, %d failed, %d skipped\n", r.passed, len(r.failures), r.skipped)
 	verdict := "passed"
-	if r.failed > 0 || r.passed == 0 {
+	if len(r.failures) > 0 || r.passed == 0 {
 		verdict = "FAILED"
 	}
 	fmt.Fprintf(r.out, "%s %s in %s, with %s of processor time%s\n", name, verdict, minutes(took), minutes(cpu), r.notRun())

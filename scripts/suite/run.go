@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/suite"
@@ -28,6 +29,7 @@ type suiteRun struct {
 	modules    []string
 	packages   []string
 
+	began   time.Time
 	results *results
 	cpu     time.Duration
 	mu      sync.Mutex // of cpu
@@ -39,10 +41,13 @@ type job struct {
 	packages []string
 	flags    []string
 	env      []string
+	// again: it runs one test once more; passed is what passed then.
+	again  bool
+	passed []testName
 }
 
 func (s *suiteRun) run(ctx context.Context) (passed bool, err error) {
-	began := time.Now()
+	s.began = time.Now()
 	if s.results, err = newResults(os.Stdout, s.record); err != nil {
 		return false, err
 	}
@@ -67,38 +72,41 @@ func (s *suiteRun) run(ctx context.Context) (passed bool, err error) {
 	}
 	var lanes sync.WaitGroup
 	lanes.Go(func() {
-		s.test(ctx, job{packages: live, flags: []string{"-p", "1"}})
+		s.test(ctx, &job{packages: live, flags: []string{"-p", "1"}})
 		s.testModules(ctx)
 	})
-	s.test(ctx, job{packages: others, flags: []string{"-p", strconv.Itoa(s.processors)}})
+	s.test(ctx, &job{packages: others, flags: []string{"-p", strconv.Itoa(s.processors)}})
 	lanes.Wait()
-	// With the tests of make test: the race detector makes ten minutes of each.
-	s.test(ctx, job{packages: concurrent, flags: []string{"-race", "-p", "1"}, env: []string{"CGO_ENABLED=1", suite.Variable + "="}})
+	// With the tests of make test, for they take ten times as long. At its end each program would sleep for a second,
+	// which tests of programs' ends would take for theirs.
+	race := []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=0", suite.Variable + "="}
+	s.test(ctx, &job{packages: concurrent, flags: []string{"-race", "-p", "1"}, env: race})
 	if ctx.Err() != nil {
 		return false, fmt.Errorf("interrupted")
 	}
 	s.again(ctx)
-	return s.results.summary(s.which, time.Since(began), s.cpu), nil
+	return s.results.summary(s.which, time.Since(s.began), s.cpu), nil
 }
 
-// testModules runs the tests of the other modules. Many of them are live, and the modules know nothing of turns.
+// testModules runs the tests of the other modules. Many of them are live, and the modules know nothing of turns. They test what is
+// outside of their modules, too, of which the go command's cache knows nothing.
 func (s *suiteRun) testModules(ctx context.Context) {
 	if len(s.modules) == 0 {
 		return
 	}
-	end, err := suite.TakeTurn(os.Stdout)
+	end, err := suite.TakeTurn(ctx, os.Stdout)
 	if err != nil {
-		s.results.broke(job{dir: strings.Join(s.modules, " ")}, err)
+		s.results.broke(&job{dir: strings.Join(s.modules, " ")}, err)
 		return
 	}
 	defer end()
 	for _, dir := range s.modules {
-		s.test(ctx, job{dir: dir, packages: []string{"./..."}})
+		s.test(ctx, &job{dir: dir, packages: []string{"./..."}, flags: []string{"-count", "1"}})
 	}
 }
 
 // test carries a job out, and notes what comes of it.
-func (s *suiteRun) test(ctx context.Context, j job) {
+func (s *suiteRun) test(ctx context.Context, j *job) {
 	if len(j.packages) == 0 || ctx.Err() != nil {
 		return
 	}
@@ -107,9 +115,11 @@ func (s *suiteRun) test(ctx context.Context, j job) {
 		[]string{"-args", "-test.timeout=" + bound.String()})
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stderr = j.dir, os.Stderr
-	cmd.Env = slices.Concat(os.Environ(), []string{suite.Variable + "=" + s.which}, j.env)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = time.Minute
+	cmd.Env = slices.Concat(os.Environ(), []string{suite.Variable + "=" + s.which, suite.RunVariable + "=" + s.began.String()}, j.env)
+	// The go command tells its tests nothing of a signal that it gets alone, and the last of them would keep the turn.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -120,13 +130,16 @@ func (s *suiteRun) test(ctx context.Context, j job) {
 	}
 	readErr := s.results.read(j, out)
 	err = cmd.Wait()
+	if ctx.Err() != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
 	s.mu.Lock()
 	s.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	s.mu.Unlock()
-	if readErr != nil {
-		err = readErr
-	}
-	if err != nil && !s.results.failedIn(j) {
+	switch {
+	case readErr != nil:
+		s.results.broke(j, readErr)
+	case err != nil && (cmd.ProcessState.ExitCode() != 1 || !s.results.failedIn(j)): // 1: some test failed
 		s.results.broke(j, err)
 	}
 }
@@ -142,11 +155,11 @@ func (s *suiteRun) again(ctx context.Context) {
 		for _, name := range strings.Split(f.test, "/") {
 			pattern = append(pattern, "^"+quoteName(name)+"$")
 		}
-		fmt.Printf("once more, by itself: %s %s\n", f.pkg, f.test)
+		fmt.Fprintf(s.results.out, "once more, by itself: %s\n", f)
 		flags := append(slices.Clone(f.job.flags), "-count", "1", "-run", strings.Join(pattern, "/"))
-		before := s.results.forget(f)
-		s.test(ctx, job{dir: f.job.dir, packages: []string{f.pkg}, flags: flags, env: f.job.env})
-		s.results.judgeAgain(f, before)
+		second := &job{dir: f.job.dir, packages: []string{f.pkg}, flags: flags, env: f.job.env, again: true}
+		s.test(ctx, second)
+		s.results.judgeAgain(f, second)
 	}
 }
 

@@ -43,8 +43,8 @@ func TestALinkLetsNobodyElseIn(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	if got := suite.Receive(t, "a refusal", refused); !strings.HasPrefix(got, "c1A: it is user 65534's") ||
-		len(refused) > 0 || len(dialled) > 0 {
+	got := suite.Receive(t, "a refusal", refused)
+	if !strings.HasPrefix(got, "c1A: it is user 65534's") || len(refused) > 0 || len(dialled) > 0 {
 		t.Errorf("refused %q and %d more; %d connections went on", got, len(refused), len(dialled))
 	}
 	if got := line(t, dial(t, at)); got != "A" {

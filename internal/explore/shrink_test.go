@@ -78,7 +78,8 @@ func TestBestIsKept(t *testing.T) {
 			t.Fatalf("%d kept, %v", len(kept), err)
 		}
 		if k := kept[0]; value(k) != best {
-			t.Errorf("kept is one with %d faults that %d of %d other seeds show; all are worth %d", len(k.Setup.Faults.List), k.Robust, k.OtherSeeds, values)
+			t.Errorf("kept is one with %d faults that %d of %d other seeds show; all are worth %d",
+				len(k.Setup.Faults.List), k.Robust, k.OtherSeeds, values)
 		}
 		slices.Reverse(found)
 	}

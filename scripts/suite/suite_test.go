@@ -42,17 +42,21 @@ func TestExitCode(t *testing.T) {
 		{"dies after its tests", `func TestMain(m *testing.M) { m.Run(); os.Exit(1) }
 			func TestA(t *testing.T) {}`, nil, true, []string{"failed: small", "make test FAILED"}},
 		{"is not built", `func TestA(t *testing.T) { no() }`, nil, true, []string{"failed: ", "make test FAILED"}},
-		{"has no tests that run", fmt.Sprintf(`func TestA(t *testing.T) { t.Skip(%q) }`, suite.LeftToAll), nil, true, []string{"make test FAILED"}},
+		{"has no tests that run", fmt.Sprintf(`func TestA(t *testing.T) { t.Skip(%q) }`, suite.LeftToAll), nil, true,
+			[]string{"make test FAILED"}},
 		{"is flaky", `func TestA(t *testing.T) {
 				if _, err := os.Stat("ran"); err != nil {
 					os.WriteFile("ran", nil, 0o600)
 					t.Error("no")
 				}
 				` + ofAll + `
-			}`, []string{"-slice", "3"}, false, []string{"once more, by itself: small TestA", "flaky: small TestA failed", "suite: 1 passed, 0 failed", "make test, and part 3/8 of make test-all passed"}},
+			}`, []string{"-slice", "3"}, false,
+			[]string{"once more, by itself: small TestA", "flaky: small TestA failed", "suite: 1 passed, 0 failed",
+				"make test, and part 3/8 of make test-all passed"}},
 		{"fails again", `func TestA(t *testing.T) { ` + ofAll + `; t.Error("no") }`, []string{"-slice", "3"}, true,
 			[]string{"once more, by itself: small TestA", "failed: small TestA", "make test, and part 3/8 of make test-all FAILED"}},
-		{"fails in another module", `func TestA(t *testing.T) {}`, []string{"-modules", "other"}, true, []string{"failed: other TestO", "make test FAILED"}},
+		{"fails in another module", `func TestA(t *testing.T) {}`, []string{"-modules", "other"}, true,
+			[]string{"failed: other TestO", "make test FAILED"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +77,8 @@ func TestExitCode(t *testing.T) {
 			}
 			cmd := exec.Command(os.Args[0], append(c.args, "-o", "record.json")...)
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), asProgram+"=1", suite.Variable+"=", "GOFLAGS=", "GOWORK=off", "TMPDIR="+t.TempDir()) // the turn of live tests is there
+			// The turn of live tests is in TMPDIR: here nobody else has it.
+			cmd.Env = append(os.Environ(), asProgram+"=1", suite.Variable+"=", "GOFLAGS=", "GOWORK=off", "TMPDIR="+t.TempDir())
 			out, err := suite.CombinedOutput(t, cmd)
 			var exit *exec.ExitError
 			if err != nil && !errors.As(err, &exit) {

@@ -494,6 +494,33 @@ func TestGitLab(t *testing.T) {
 	r.wants("junit.xml", r.read("sim.xml"), "<failure")
 }
 
+// TestInitWritesWhatCanBeRead: those who are to read what sim init writes can do so: sim, GitHub, GitLab, the language.
+func TestInitWritesWhatCanBeRead(t *testing.T) {
+	t.Parallel()
+	for _, l := range languages {
+		t.Run(l.name, func(t *testing.T) {
+			r := newRepository(t, l.name)
+			r.write(".gitlab-ci.yml", "include: {local: .gitlab/locks.yml}\n")
+			r.write(".github/CODEOWNERS", "")
+			r.must("sim init --language " + l.name)
+			for _, file := range []string{".github/workflows/locks.yml", ".gitlab/locks.yml"} {
+				(&followed{t: t, page: file}).ci(docstest.Block{Text: r.read(file)})
+			}
+			r.wants("sim run", r.must("sim run --world virtual --lock redlock"), "DONE 1 scenario")
+			reads := map[string]string{"go": "gofmt -l", "python": "python3 -m py_compile", "ruby": "ruby -c", "php": "php -l",
+				"node": "node --check"}[l.name]
+			if _, err := exec.LookPath(strings.Fields(reads)[0]); err != nil {
+				suite.Lacks(t, strings.Fields(reads)[0])
+			}
+			for _, f := range l.files {
+				if filepath.Base(f.path) != ".gitignore" {
+					r.must(reads + " " + f.path)
+				}
+			}
+		})
+	}
+}
+
 // TestInit: what sim init does not do.
 func TestInit(t *testing.T) {
 	t.Parallel()

@@ -32,10 +32,10 @@ const few = 3
 // TestShrunkAreSmall: 95 % of what is found, of all targets, comes down to three
 // faults or fewer.
 func TestShrunkAreSmall(t *testing.T) {
-	suite.All(t)
+	searches := uint64(suite.Amount(t, 4, 1))
 	small, all := 0, 0
 	for _, target := range slices.Concat(switchTargets, faultTargets) {
-		s, found := foundOf(t, &target, 4)
+		s, found := foundOf(t, &target, searches)
 		for _, f := range found {
 			k, err := s.Shrink(context.Background(), f)
 			if err != nil {
@@ -53,6 +53,36 @@ func TestShrunkAreSmall(t *testing.T) {
 		t.Errorf("%d of %d have %d faults or fewer", small, all, few)
 	}
 	t.Logf("%d of %d have %d faults or fewer", small, all, few)
+}
+
+// TestBestIsKept: of what was found of a class, that is kept which most other seeds show, and of such one with the fewest faults, whichever
+// was found first.
+func TestBestIsKept(t *testing.T) {
+	s, found := foundOf(t, &switchTargets[0], 4)
+	value := func(k *Shrunk) int { return 1000*k.Robust - len(k.Setup.Faults.List) }
+	var values []int
+	for _, f := range found {
+		k, err := s.Shrink(context.Background(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, value(k))
+	}
+	best := slices.Max(values)
+	if best == slices.Min(values) {
+		t.Fatal("all that was found is equally good")
+	}
+	for range 2 {
+		kept, err := s.ShrinkBest(context.Background(), found)
+		if err != nil || len(kept) != 1 {
+			t.Fatalf("%d kept, %v", len(kept), err)
+		}
+		if k := kept[0]; value(k) != best {
+			t.Errorf("kept is one with %d faults that %d of %d other seeds show; all are worth %d",
+				len(k.Setup.Faults.List), k.Robust, k.OtherSeeds, values)
+		}
+		slices.Reverse(found)
+	}
 }
 
 // TestShrunkNeedNoRace: where the clients of a search begin together, what it hands

@@ -93,6 +93,33 @@ func TestElection(t *testing.T) {
 	}
 }
 
+// A leader needs the votes of a majority, and as many as the quorum, whatever the quorum is.
+func TestElectionNeedsBoth(t *testing.T) {
+	for _, c := range []struct{ quorum, votes int }{{1, 2}, {2, 2}, {3, 3}} {
+		f := settled()
+		f.config.Quorum = c.quorum
+		now := f.run(zero, zero+2*time.Second, "A")
+		for _, o := range f.others[:c.quorum-1] {
+			f.Answered(now, o.link.cc, Answer{To: AskDown, Down: Down{Down: true}})
+		}
+		now = f.run(now, now+200*time.Millisecond, "A")
+		if !f.told(TryFailover) {
+			t.Fatalf("quorum %d: it does not stand: %v", c.quorum, f.events)
+		}
+		votes := 1 // its own
+		for ; votes < c.votes; votes++ {
+			if f.told(ElectedLeader) {
+				break
+			}
+			f.Answered(now, f.others[votes-1].link.cc, Answer{To: AskDown, Down: Down{Down: true, Leader: "s1", Epoch: 1}})
+			now = f.run(now, now+100*time.Millisecond, "A")
+		}
+		if votes != c.votes || !f.told(ElectedLeader) {
+			t.Errorf("quorum %d of 3 sentinels: elected %v with %d votes, want %d", c.quorum, f.told(ElectedLeader), votes, c.votes)
+		}
+	}
+}
+
 func (f *fake) leaderEpochOf() uint64 { return f.master.leaderEpoch }
 
 // A sentinel votes once in an epoch, remembers that in its file, and does not stand itself for a while.

@@ -1,16 +1,20 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/play/engine"
+	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
 
 // stalled is a client that stalls for 2 s in its section.
@@ -143,6 +147,32 @@ func TestShippedScenarios(t *testing.T) {
 		a := engine.Play(context.Background(), engine.Experiment{YAML: s.YAML, Seed: 1, ID: "p", Width: 900})
 		if a.Error != "" || len(a.Problems) > 0 || a.Drawing == nil || len(a.Tabs) != len(s.Variants) {
 			t.Errorf("%s: %s %v", s.Name, a.Error, a.Problems)
+		}
+	}
+}
+
+// The playground tells of each variant what sim run tells of it with the same seed, and draws the same picture.
+func TestPlayIsAsTheCommand(t *testing.T) {
+	for _, name := range []string{"gc-pause", "random-faults", "split-votes"} {
+		shipped := scenariotest.Shipped(t)
+		s := shipped[slices.IndexFunc(shipped, func(s *scenario.Scenario) bool { return s.Name == name })]
+		one, err := trial.Run(context.Background(), s, trial.Options{Seed: 42, World: trial.Virtual, Out: t.TempDir(), Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range one.Result.Variants {
+			v := &one.Result.Variants[i]
+			e := engine.Experiment{YAML: s.Text, Seed: 42, Variant: v.Name, ID: "p", Width: 800}
+			if got, want := engine.Play(context.Background(), e).Telling, report.Tell(v); !reflect.DeepEqual(*got, want) {
+				t.Errorf("%s, %s: the playground tells\n%+v\nsim run\n%+v", name, v.Name, *got, want)
+			}
+			var want bytes.Buffer
+			if _, _, err := report.WriteSVG(&want, one.Result, v.Name); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := engine.Picture(context.Background(), e); err != nil || got != want.String() {
+				t.Errorf("%s, %s: another picture than that of sim run: %v", name, v.Name, err)
+			}
 		}
 	}
 }

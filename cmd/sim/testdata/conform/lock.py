@@ -64,6 +64,8 @@ def acquire(id, wait_ms):
         except OSError as error:
             return say(type="unknown", id=id, why=repr(error))
         if time.monotonic() >= deadline:
+            if wrong == "deletes":
+                ask("DEL", key)
             return say(type="refused", id=id, why="taken")
         time.sleep(0.01)
     grants[id] = key, owner

@@ -99,9 +99,8 @@ func (p *followed) follow(b docstest.Block) {
 	p.t.Helper()
 	switch strings.TrimSpace(b.Language + " " + b.Mark) {
 	case "sh":
-		if _, trace, code := p.shell("set -x\n" + docstest.Script(b)); code != 0 {
-			lines := strings.SplitAfter(trace, "\n")
-			p.errorf(b.Line, "exit code %d of the last command here:\n%s", code, strings.Join(lines[max(0, len(lines)-40):], ""))
+		if out, trace, code := p.shell("set -x\n" + docstest.Script(b)); code != 0 {
+			p.errorf(b.Line, "exit code %d of the last command here:\n%s\nit printed\n%s", code, lastLines(trace), lastLines(out))
 		}
 	case "console":
 		p.console(b)
@@ -163,6 +162,12 @@ func (p *followed) follow(b docstest.Block) {
 	default:
 		p.errorf(b.Line, "what to do with a block of %q?", strings.TrimSpace(b.Language+" "+b.Mark))
 	}
+}
+
+// lastLines are the last 40 lines of a text.
+func lastLines(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-40):], "")
 }
 
 // shell runs a script as a reader would, but for colours.

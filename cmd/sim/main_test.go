@@ -203,6 +203,9 @@ func signalAt(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("sim has %d children: want at least %d", len(children), least)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("pid.txt"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644))
+	for i, pid := range children {
+		children[i] = named(pid)
+	}
 	ts.Check(os.WriteFile(ts.MkAbs("children.txt"), []byte(strings.Join(children, "\n")), 0o644))
 	ts.Check(cmd.Process.Signal(signals[args[0]]))
 	_ = suite.Ends(ts, cmd)
@@ -306,17 +309,29 @@ func watching(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(suite.Ends(ts, cmd))
 }
 
-// childless wants every process of children.txt gone.
+// childless wants every process of children.txt to have ended.
 func childless(ts *testscript.TestScript, _ bool, _ []string) {
-	pids := strings.Fields(ts.ReadFile("children.txt"))
 	suite.Eventually(ts, "the end of all children", func() bool {
-		for _, pid := range pids {
-			if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(strings.Fields(ts.ReadFile("children.txt")), runs)
 	})
+}
+
+// runs says whether a process runs that is named by its number and when it began: numbers are used again.
+func runs(process string) bool {
+	pid, _, _ := strings.Cut(process, "@")
+	stat, _ := os.ReadFile("/proc/" + pid + "/stat")
+	return named(pid) == process && !strings.Contains(string(stat), ") Z ") // a zombie has ended
+}
+
+// named names a process by its number and when it began, in ticks since the machine started.
+func named(pid string) string {
+	stat, _ := os.ReadFile("/proc/" + pid + "/stat")
+	_, after, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(after)
+	if len(fields) < 20 {
+		return pid + "@"
+	}
+	return pid + "@" + fields[19]
 }
 
 // childrenOf lists the children of a process, and theirs.

@@ -365,7 +365,7 @@ func TestWhatIsBeingLiftedIsStillActive(t *testing.T) {
 `, 1, func(t *testing.T, s *stage) {
 		for _, n := range []string{"A", "B", "C", "c1", "c2"} {
 			for _, keep := range []string{"data", "nothing", "synced"} {
-				s.Takes["restart "+n+" "+keep] = 3 * time.Second
+				s.Slow("restart "+n+" "+keep, 3*time.Second)
 			}
 		}
 		time.Sleep(time.Minute)
@@ -387,7 +387,7 @@ func TestHealingWaitsForWhatIsBeingLifted(t *testing.T) {
   - on: {client: c1, point: acquired}
     kill: {node: A, for: 1s}
 `, 1, func(t *testing.T, s *stage) {
-		s.Takes["restart A data"] = 3 * time.Second
+		s.Slow("restart A data", 3*time.Second)
 		s.Point("c1", "acquired")
 		time.Sleep(2 * time.Second)
 		s.Heal()
@@ -402,7 +402,7 @@ func TestClientThatIsBeingStartedReturns(t *testing.T) {
   - on: {client: c1, point: acquired}
     kill: {client: c1, for: 1s}
 `, 1, func(t *testing.T, s *stage) {
-		s.Takes["restart c1 data"] = 3 * time.Second
+		s.Slow("restart c1 data", 3*time.Second)
 		s.Point("c1", "acquired")
 		time.Sleep(2 * time.Second)
 		if !s.AwaitReturn("c1") || s.Now() != 4*time.Second {

@@ -22,9 +22,6 @@ type World struct {
 	AllLinks []world.Link
 	// Refuse are the calls, as Calls writes them, that fail.
 	Refuse map[string]error
-	// Takes are the calls that take a while.
-	Takes map[string]time.Duration
-
 	hooks world.Hooks
 	begun time.Time
 	wg    sync.WaitGroup
@@ -33,6 +30,7 @@ type World struct {
 	mu     sync.Mutex
 	moved  sync.Cond // with mu: something was resumed, or the run stopped
 	calls  []string
+	takes  map[string]time.Duration
 	paused map[string]bool
 	dead   map[string]bool
 }
@@ -42,7 +40,7 @@ var _ world.World = (*World)(nil)
 // New makes a world with these clients.
 func New(clients ...string) *World {
 	w := &World{Clients: make(map[string]Behaviour), Refuse: make(map[string]error),
-		Takes: make(map[string]time.Duration), over: newSignal(), begun: time.Now(),
+		takes: make(map[string]time.Duration), over: newSignal(), begun: time.Now(),
 		paused: make(map[string]bool), dead: make(map[string]bool)}
 	w.moved.L = &w.mu
 	for _, c := range clients {
@@ -67,13 +65,20 @@ func (w *World) Calls() []string {
 	return slices.Clone(w.calls)
 }
 
+// Slow makes a call take a while: "restart A data".
+func (w *World) Slow(call string, takes time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.takes[call] = takes
+}
+
 // do takes note of a call.
 func (w *World) do(format string, args ...any) error {
 	call := fmt.Sprintf(format, args...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls = append(w.calls, call)
-	if d := w.Takes[call]; d > 0 {
+	if d := w.takes[call]; d > 0 {
 		w.mu.Unlock()
 		time.Sleep(d)
 		w.mu.Lock()

@@ -22,10 +22,10 @@ type World struct {
 	AllLinks []world.Link
 	// Refuse are the calls, as Calls writes them, that fail.
 	Refuse map[string]error
-	hooks world.Hooks
-	begun time.Time
-	wg    sync.WaitGroup
-	over  *signal
+	hooks  world.Hooks
+	begun  time.Time
+	wg     sync.WaitGroup
+	over   *signal
 
 	mu     sync.Mutex
 	moved  sync.Cond // with mu: something was resumed, or the run stopped

@@ -36,7 +36,7 @@ build: $(BIN)/sim ## Build bin/sim
 $(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile docs/lock-protocol.schema.json docs/scenario.schema.json docs/result.md docs/audit.md $(shell find internal -path '*/assets/*' -o -path '*/page/*' -type f 2>/dev/null)
 	$(GO) build -ldflags "-X main.version=$(VERSION)" -o $@ ./cmd/sim
 
-# To compile its engine takes a third as long as all the rest of sim, so make build leaves it out.
+# Its engine is compiled for the browser, which nothing else needs: make build leaves it out.
 .PHONY: play
 play: ## Build bin/sim with the playground in it, and write the playground to .cache/playground.html
 	@mkdir -p .cache

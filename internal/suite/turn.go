@@ -19,15 +19,15 @@ const (
 	Waited = "live tests: waited "
 )
 
-// runner is what goleak, testscript and os.Exit need of *testing.M.
-type runner interface{ Run() int }
+// Runner is what goleak, testscript and os.Exit need of *testing.M.
+type Runner interface{ Run() int }
 
 type live struct{ tests *testing.M }
 
 // Live is for the TestMain of a package with live tests: such with real servers, processes and clocks. Run begins once no other
 // such package runs on this machine, whichever `go test` began it. The wait counts towards no test's bound, nor towards
 // -test.timeout, which begins with the tests. The turn ends with this process, however it ends.
-func Live(m *testing.M) runner {
+func Live(m *testing.M) Runner {
 	return live{m}
 }
 

@@ -141,7 +141,7 @@ func (r *results) end(j *job, name testName, e event) {
 			j.passed = append(j.passed, name)
 		}
 	case "skip":
-		if slices.Contains(j.flags, "-race") { // it was counted where it did not run without the race detector
+		if j.race() { // it was counted where it did not run without the race detector
 			return
 		}
 		r.skipped++
@@ -206,7 +206,7 @@ func (r *results) retriable() (list []failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures = slices.DeleteFunc(r.failures, func(f failure) bool {
-		again := slices.Contains(f.job.flags, "-race")
+		again := f.job.race()
 		for n := range r.ofAll {
 			again = again || within(f.testName, n) || within(n, f.testName)
 		}

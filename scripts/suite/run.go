@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,9 @@ type job struct {
 	passed []testName
 }
 
+// race says whether the job's tests run under the race detector.
+func (j *job) race() bool { return slices.Contains(j.flags, "-race") }
+
 func (s *suiteRun) run(ctx context.Context) (passed bool, err error) {
 	s.began = time.Now()
 	if s.results, err = newResults(os.Stdout, s.record); err != nil {
@@ -54,6 +58,10 @@ func (s *suiteRun) run(ctx context.Context) (passed bool, err error) {
 	defer s.results.close()
 	if len(s.packages) == 0 {
 		s.packages = []string{"./..."}
+	}
+	part, of, err := suite.Part(s.which)
+	if err != nil {
+		return false, err
 	}
 	list, err := listPackages(ctx, s.packages)
 	if err != nil {
@@ -66,7 +74,7 @@ func (s *suiteRun) run(ctx context.Context) (passed bool, err error) {
 		} else {
 			others = append(others, p.path)
 		}
-		if part, of, _ := suite.Part(s.which); p.concurrent && suite.InPart(p.path, part, of) {
+		if p.concurrent && suite.InPart(p.path, part, of) {
 			concurrent = append(concurrent, p.path)
 		}
 	}
@@ -153,7 +161,7 @@ func (s *suiteRun) again(ctx context.Context) {
 	for _, f := range s.results.retriable() {
 		var pattern []string
 		for _, name := range strings.Split(f.test, "/") {
-			pattern = append(pattern, "^"+quoteName(name)+"$")
+			pattern = append(pattern, "^"+regexp.QuoteMeta(name)+"$")
 		}
 		fmt.Fprintf(s.results.out, "once more, by itself: %s\n", f)
 		flags := append(slices.Clone(f.job.flags), "-count", "1", "-run", strings.Join(pattern, "/"))
@@ -161,18 +169,6 @@ func (s *suiteRun) again(ctx context.Context) {
 		s.test(ctx, second)
 		s.results.judgeAgain(f, second)
 	}
-}
-
-// quoteName makes a pattern of a test's name.
-func quoteName(name string) string {
-	var b strings.Builder
-	for _, r := range name {
-		if strings.ContainsRune(`\.+*?()|[]{}^$`, r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // pack is a package with tests.

@@ -51,12 +51,10 @@ func (b *browser) open() (context.Context, error) {
 	return ctx, nil
 }
 
-type runner interface{ Run() int }
-
-type closing struct{ tests runner }
+type closing struct{ tests suite.Runner }
 
 // Tests is for the TestMain of a package with tests in a browser: Run runs its tests, and then ends the browser.
-func Tests(m runner) runner { return closing{m} }
+func Tests(m suite.Runner) suite.Runner { return closing{m} }
 
 func (c closing) Run() int {
 	defer func() {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
@@ -203,10 +204,15 @@ func signalAt(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("sim has %d children: want at least %d", len(children), least)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("pid.txt"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644))
-	for i, pid := range children {
-		children[i] = named(pid)
+	var names []string // numbers alone are used again
+	for _, child := range children {
+		pid, err := strconv.Atoi(child)
+		ts.Check(err)
+		if owner, err := machine.OwnerOf(pid); err == nil { // one that has ended by now is gone
+			names = append(names, owner.String())
+		}
 	}
-	ts.Check(os.WriteFile(ts.MkAbs("children.txt"), []byte(strings.Join(children, "\n")), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs("children.txt"), []byte(strings.Join(names, "\n")), 0o644))
 	ts.Check(cmd.Process.Signal(signals[args[0]]))
 	_ = suite.Ends(ts, cmd)
 	ts.Check(os.WriteFile(ts.MkAbs("code.txt"), []byte(fmt.Sprintln(cmd.ProcessState.ExitCode())), 0o644))
@@ -311,27 +317,15 @@ func watching(ts *testscript.TestScript, _ bool, args []string) {
 
 // childless wants every process of children.txt to have ended.
 func childless(ts *testscript.TestScript, _ bool, _ []string) {
+	me, err := machine.Self()
+	ts.Check(err)
 	suite.Eventually(ts, "the end of all children", func() bool {
-		return !slices.ContainsFunc(strings.Fields(ts.ReadFile("children.txt")), runs)
+		return !slices.ContainsFunc(strings.Fields(ts.ReadFile("children.txt")), func(name string) bool {
+			child, err := machine.ParseOwner(name)
+			ts.Check(err)
+			return !child.Gone(me)
+		})
 	})
-}
-
-// runs says whether a process runs that is named by its number and when it began: numbers are used again.
-func runs(process string) bool {
-	pid, _, _ := strings.Cut(process, "@")
-	stat, _ := os.ReadFile("/proc/" + pid + "/stat")
-	return named(pid) == process && !strings.Contains(string(stat), ") Z ") // a zombie has ended
-}
-
-// named names a process by its number and when it began, in ticks since the machine started.
-func named(pid string) string {
-	stat, _ := os.ReadFile("/proc/" + pid + "/stat")
-	_, after, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(after)
-	if len(fields) < 20 {
-		return pid + "@"
-	}
-	return pid + "@" + fields[19]
 }
 
 // childrenOf lists the children of a process, and theirs.

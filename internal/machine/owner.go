@@ -38,7 +38,10 @@ func short(text string) string {
 }
 
 // Self is this process.
-var Self = sync.OnceValues(func() (Owner, error) {
+var Self = sync.OnceValues(func() (Owner, error) { return OwnerOf(os.Getpid()) })
+
+// OwnerOf is a process of this machine, in the namespace of this one.
+func OwnerOf(pid int) (Owner, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return Owner{}, fmt.Errorf("failed to learn which boot this is: %w", err)
@@ -47,10 +50,10 @@ var Self = sync.OnceValues(func() (Owner, error) {
 	if err != nil {
 		return Owner{}, fmt.Errorf("failed to learn which process this is: %w", err)
 	}
-	started, err := startOf(os.Getpid())
+	started, err := startOf(pid)
 	// The first digits are random enough.
-	return Owner{host: hostID(), boot: string(boot[:8]), space: short(strings.Trim(space, "pid:[]")), pid: os.Getpid(), started: started}, err
-})
+	return Owner{host: hostID(), boot: string(boot[:8]), space: short(strings.Trim(space, "pid:[]")), pid: pid, started: started}, err
+}
 
 // startOf is when a process started. One that has ended and waits to be noticed
 // by its parent does not exist any more.

@@ -39,6 +39,8 @@ type Change struct {
 	Did Did
 	// Expired: the key had run out before.
 	Expired bool
+	// Ends: the command itself said when the key ends, or that it does not.
+	Ends bool
 	// Lasting: the command waits, and may write the key at any time from now on,
 	// unseen.
 	Lasting bool
@@ -138,5 +140,8 @@ func same(k Key) Result    { return Result{Change{}, k} }
 func removed() Result      { return Result{Change{Did: Deleted}, Key{}} }
 func obscured() Result     { return Result{Change{Did: Obscured}, Key{Holds: Unclear}} }
 func written(k Key) Result { return Result{Change{Did: Wrote}, k} }
+
+// anew is a string that is written over whatever there was, without an end.
+func anew(value string) Result { return Result{Change{Did: Wrote, Ends: true}, text(value)} }
 
 func text(value string) Key { return Key{Holds: Text, Value: value} }

@@ -70,7 +70,7 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 		if watch, err = o.nodeWatch(n); err != nil {
 			return err
 		}
-		see, end = watch.see, watch.end
+		see, end = watch.see, watch.keys.end
 	}
 	if log {
 		follow, effects := see, watchLog(o.Resource, offset, o.Record)
@@ -99,23 +99,26 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 	if watch == nil {
 		return nil
 	}
-	if o.Reopens {
+	if keys, replayed := watch.keys.(*replays); replayed && o.Reopens {
 		served, settled := o.Reopened(n)
 		switch {
 		case before == nil:
 		case served:
-			watch.lost()
+			keys.lost()
 		default:
-			watch.goOn(before.watch)
+			keys.goOn(before.watch.keys.(*replays))
 		}
 		o.Background.Go(func() {
 			if settled() {
-				watch.goOn(watch)
+				keys.goOn(keys)
 			}
 		})
 	}
-	return watch.Start(o.Ctx)
+	return watch.keys.start(o.Ctx)
 }
+
+// reader is what follows the keys of a node.
+func (o *Observation) reader(w *nodeWatch) keyReader { return &replays{w: w} }
 
 // Forget closes a node's stream, after what it has shown has been seen.
 func (o *Observation) Forget(name string) {
@@ -139,7 +142,7 @@ func (o *Observation) Forget(name string) {
 func (o *Observation) Flush(ctx context.Context, n *server.Node) error {
 	for {
 		m, err := o.seen(ctx, n)
-		if err != nil || m == nil || m.watch == nil || !m.watch.settle(ctx) {
+		if err != nil || m == nil || m.watch == nil || !m.watch.keys.settle(ctx) {
 			return err
 		}
 	}
@@ -221,10 +224,7 @@ func (o *Observation) found(node string, m *monitor) {
 	if o.names == nil {
 		o.names = make(map[string][]string)
 	}
-	o.names[node] = nil
-	for _, k := range m.watch.all() {
-		o.names[node] = append(o.names[node], k.replay.Name)
-	}
+	o.names[node] = m.watch.keys.names()
 }
 
 func (o *Observation) monitor(node string) *monitor {

@@ -90,6 +90,25 @@ func (r *Replay) See(c Executed, mayBeGone bool) Change {
 	return Change{Did: Obscured, Either: either, Lasting: alive.Lasting || gone.Lasting}
 }
 
+// Concerns reports whether a command may change the key.
+func (r *Replay) Concerns(c Executed) bool {
+	e := lookup(c.Words)
+	return e.effect != nil && e.concerns(r, c)
+}
+
+// Outcomes are what a command can do to the key where it is as k says, and has not run out.
+func (r *Replay) Outcomes(c Executed, k Key) []Result {
+	e := lookup(c.Words)
+	if k.Holds != Unclear {
+		return []Result{r.result(e, c, k)}
+	}
+	var list []Result
+	for _, k := range strangers {
+		list = append(list, r.result(e, c, k))
+	}
+	return list
+}
+
 // strangers are keys of every sort, for a key of which nothing is known: what a
 // command makes of all of them it makes of any.
 var strangers = []Key{

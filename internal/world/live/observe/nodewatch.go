@@ -65,6 +65,8 @@ type nodeWatch struct {
 	// keys follows the keys.
 	keys keyReader
 
+	// said: the history says that there were more keys than are followed.
+	said bool
 	// script is the caller's line of the script that runs.
 	script monitored
 	// begun has, by connection, when the transaction that it carries out began; 0: it has only said MULTI.
@@ -73,7 +75,7 @@ type nodeWatch struct {
 
 // keyReader follows keys of a node, and records what was done to them.
 type keyReader interface {
-	// follow begins to follow a key; found: a pattern has found it, in the line that is seen next.
+	// follow begins to follow a key, unless it does already; found: a pattern has found it, in the line that is seen next.
 	follow(key string, found bool)
 	// names are the keys that are followed.
 	names() []string
@@ -96,7 +98,7 @@ func (w *nodeWatch) see(c monitored) {
 	w.place(&c)
 	if s := w.o.Strangers; s != nil {
 		c = w.told(s, c)
-		w.discover(s, c.args[1:])
+		w.discover(c.args[1:])
 		w.guarded(c)
 	}
 	if c.source != "lua" {
@@ -172,17 +174,33 @@ func (w *nodeWatch) guarded(c monitored) {
 }
 
 // discover begins to follow keys that a pattern fits.
-func (w *nodeWatch) discover(s *Strangers, words []string) {
+func (w *nodeWatch) discover(words []string) {
 	for _, word := range words {
-		for _, pattern := range s.Keys {
-			if ok, err := path.Match(pattern, word); err != nil || !ok || !strings.Contains(pattern, "*") {
-				continue
-			}
-			if list := w.keys.names(); len(list) < maxKeys && !slices.Contains(list, word) {
-				w.keys.follow(word, true)
-			}
+		if w.fits(word) {
+			w.keys.follow(word, true)
 		}
 	}
+}
+
+// fits reports whether a pattern of the lock's keys fits a word.
+func (w *nodeWatch) fits(word string) bool {
+	return w.o.Strangers != nil && slices.ContainsFunc(w.o.Strangers.Keys, func(pattern string) bool {
+		ok, err := path.Match(pattern, word)
+		return ok && err == nil && strings.Contains(pattern, "*")
+	})
+}
+
+// full reports that no more keys are followed on the node, and records once that the others are not known.
+func (w *nodeWatch) full(keys int) bool {
+	if keys < maxKeys {
+		return false
+	}
+	if !w.said {
+		w.said = true
+		w.o.Record(history.Event{Process: w.n.Name, Type: history.Info, F: history.KeyUnclear, Value: history.Value{Key: w.o.Shown,
+			Rare: &history.Rare{Detail: fmt.Sprintf("more than %d keys of the lock", maxKeys)}}})
+	}
+	return true
 }
 
 // logOf is a key as the history has it.

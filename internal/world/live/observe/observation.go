@@ -81,6 +81,11 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 		return err
 	}
 	m.watch, m.followed = watch, make(chan struct{})
+	if watch != nil {
+		if keys, ok := watch.keys.(*journalled); ok {
+			keys.monitor = m
+		}
+	}
 	o.mu.Lock()
 	if o.closed {
 		o.mu.Unlock()
@@ -118,7 +123,12 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 }
 
 // reader is what follows the keys of a node.
-func (o *Observation) reader(w *nodeWatch) keyReader { return &replays{w: w} }
+func (o *Observation) reader(w *nodeWatch) keyReader {
+	if w.n.Journal() != nil {
+		return newJournalled(w)
+	}
+	return &replays{w: w}
+}
 
 // Forget closes a node's stream, after what it has shown has been seen.
 func (o *Observation) Forget(name string) {

@@ -24,6 +24,9 @@ func (r *replays) all() []*keyWatch {
 }
 
 func (r *replays) follow(key string, found bool) {
+	if list := r.names(); slices.Contains(list, key) || r.w.full(len(list)) {
+		return
+	}
 	k := &keyWatch{keyLog: r.w.logOf(key), ask: func(number int) *look { return r.w.o.ask(r.w.n, key, number) }}
 	k.doubted = k.question
 	if found && r.w.o.Strangers.Fresh {

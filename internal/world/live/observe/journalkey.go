@@ -35,8 +35,10 @@ type block struct {
 	number      int
 	before      command.Key
 	wrote, ends bool
-	line        monitored
-	at          command.Span
+	// gone: the key was removed in between.
+	gone bool
+	line monitored
+	at   command.Span
 }
 
 // choice is what a line did to a key: it took some of the effects, behind those that the node did by itself.
@@ -87,7 +89,7 @@ func (k *journalKey) choose(c monitored, later []numbered, final bool) choice {
 		base = k.after(base, own, 1)
 	}
 	switch {
-	case found.kind == nothing && surely(alive, c):
+	case found.kind == nothing && surely(alive, k.replay.Key, c):
 		if found.kind = waits; final {
 			found.kind = lacks
 		}
@@ -102,9 +104,9 @@ func (k *journalKey) choose(c monitored, later []numbered, final bool) choice {
 	return found
 }
 
-// surely reports that a command changes a key whatever happens.
-func surely(outcomes []command.Result, c monitored) bool {
-	if len(outcomes) != 1 || outcomes[0].Did == command.Kept || outcomes[0].Did == command.Obscured {
+// surely reports that a command changes a key whatever happens. One that writes what is there need not show.
+func surely(outcomes []command.Result, base command.Key, c monitored) bool {
+	if len(outcomes) != 1 || outcomes[0].Did == command.Kept || outcomes[0].Did == command.Obscured || outcomes[0].After.Equal(base) {
 		return false
 	}
 	end := outcomes[0].After.Expires
@@ -221,6 +223,9 @@ func (k *journalKey) settle(c choice, line monitored, now func() command.Span) {
 	switch c.kind {
 	case nothing, waits:
 	case lacks:
+		if k.block != nil {
+			k.close()
+		}
 		k.obscured(line.args[0], line.caller)
 		k.found(line.span)
 	case takes:
@@ -249,6 +254,7 @@ func (k *journalKey) taken(r command.Result, line monitored) {
 	change := k.apply(e.Entry)
 	b.wrote = b.wrote || change.Did == command.Wrote
 	b.ends = b.ends || r.Ends
+	b.gone = b.gone || k.replay.Holds == command.Absent
 	if end := k.replay.Expires; r.Ends && end != (command.Span{}) && r.After.Expires != (command.Span{}) {
 		// The end is exact, and so is for how long the command asked. So it is known when it was carried out.
 		b.at = command.At(end.From - (r.After.Expires.From - line.span.From))
@@ -271,6 +277,8 @@ func (k *journalKey) close() {
 		change.Expired = true
 	case now.Holds == command.Absent:
 		change.Did = command.Deleted
+	case b.wrote && b.gone:
+		b.before, change.Did = command.Key{}, command.Wrote
 	case b.wrote:
 		change.Did = command.Wrote
 	default:

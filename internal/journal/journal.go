@@ -79,7 +79,7 @@ type Follower struct {
 
 	whole  int64  // the offset behind the last block
 	tail   []byte // what is before it
-	multi  bool  // a block has begun
+	multi  bool   // a block has begun
 	block  []Entry
 	db     int
 	before int // db before the block

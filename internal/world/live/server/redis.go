@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -121,7 +122,7 @@ func (n *Node) ready(ctx context.Context) error {
 	if err := n.answering(ctx); err != nil {
 		return err
 	}
-	info, err := n.Admin.Info(ctx, "server").Result()
+	info, err := n.Admin.Info(ctx).Result()
 	switch {
 	case n.Server.Dead():
 		return n.Server.lastWords()
@@ -131,12 +132,27 @@ func (n *Node) ready(ctx context.Context) error {
 	if err := n.Server.wrote(info); err != nil {
 		return fmt.Errorf("node %s at %s: %w", n.Name, n.Address(), err)
 	}
+	if err := notInCluster(info); err != nil {
+		return fmt.Errorf("node %s at %s: %w", n.Name, n.Address(), err)
+	}
 	if err := n.loaded(ctx); err != nil || n.password == "" {
 		return err
 	}
 	// Redis 6.0 does not know this permission, so it cannot be among the arguments.
 	if err := n.Admin.Do(ctx, "acl", "setuser", "default", "allchannels").Err(); err != nil && !redis.HasErrorPrefix(err, "ERR") {
 		return fmt.Errorf("failed to let clients of node %s publish: %w", n.Name, err)
+	}
+	return nil
+}
+
+// ErrCluster says that a server has Redis Cluster enabled.
+var ErrCluster = errors.New("the server has Redis Cluster enabled (cluster_enabled:1), which sim does not support yet")
+
+// notInCluster refuses a server that answered INFO so, if it has Redis Cluster enabled: it sends clients elsewhere (MOVED), past
+// the links of the run, and may hold other slots than the lock's.
+func notInCluster(info string) error {
+	if InfoField(info, "cluster_enabled") == "1" {
+		return ErrCluster
 	}
 	return nil
 }

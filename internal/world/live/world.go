@@ -355,11 +355,11 @@ func (w *World) called(shown string) func(words []string) []string {
 			patterns = append(patterns, p)
 		}
 	}
-	patterns = program.PatternsFor(w.spec.Lock.Key, patterns)
+	called := program.PatternsFor(w.spec.Lock.Key, patterns)
 	return func(words []string) []string {
 		words = slices.Clone(words)
 		for i, word := range words {
-			if i > 0 && (word == w.spec.Lock.Key || program.Fits(patterns, word)) {
+			if i > 0 && (word == w.spec.Lock.Key || called.Fit(word)) {
 				words[i] = shown
 			}
 		}

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -15,8 +14,11 @@ import (
 
 // Strangers is what to observe of locks that are not ours.
 type Strangers struct {
-	// Keys are the names of the lock's keys, with * for anything.
-	Keys []string
+	// Keys tells the lock's keys. Names are those that are known before they are seen.
+	Keys interface {
+		Fit(key string) bool
+		Names() []string
+	}
 	// Left is when a command left its client over the connection of a name.
 	Left func(name string, words []string) (at time.Duration, known bool)
 	// Time is the run's; wall clocks of clients are the machine's.
@@ -134,17 +136,15 @@ func (w *nodeWatch) guarded(c monitored) {
 // discover begins to follow keys that a pattern fits.
 func (w *nodeWatch) discover(s *Strangers, c monitored) {
 	for _, word := range c.args[1:] {
-		for _, pattern := range s.Keys {
-			if ok, err := path.Match(pattern, word); err != nil || !ok || !strings.Contains(pattern, "*") {
-				continue
-			}
-			if list := w.all(); len(list) < maxKeys && !slices.ContainsFunc(list, func(k *keyWatch) bool { return k.replay.Name == word }) {
-				k := w.follow(word)
-				if k.begun = s.Fresh; s.Fresh {
-					k.replay.Key = command.Key{}
-				} else {
-					k.question()
-				}
+		if !s.Keys.Fit(word) {
+			continue
+		}
+		if list := w.all(); len(list) < maxKeys && !slices.ContainsFunc(list, func(k *keyWatch) bool { return k.replay.Name == word }) {
+			k := w.follow(word)
+			if k.begun = s.Fresh; s.Fresh {
+				k.replay.Key = command.Key{}
+			} else {
+				k.question()
 			}
 		}
 	}
@@ -221,7 +221,7 @@ func (o *Observation) keys(node string) []string {
 	if o.Strangers == nil {
 		return []string{o.Key}
 	}
-	list := slices.DeleteFunc(slices.Clone(o.Strangers.Keys), func(key string) bool { return strings.Contains(key, "*") })
+	list := o.Strangers.Keys.Names()
 	for _, key := range o.names[node] {
 		if !slices.Contains(list, key) {
 			list = append(list, key)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -15,7 +16,7 @@ import (
 func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 	var events []history.Event
 	o := &Observation{Key: "lock", Shown: "lock", Record: func(e history.Event) { events = append(events, e) },
-		Strangers: &Strangers{Keys: keys, Left: func(string, []string) (time.Duration, bool) {
+		Strangers: &Strangers{Keys: program.PatternsFor("lock", keys), Left: func(string, []string) (time.Duration, bool) {
 			return 50 * time.Millisecond, true
 		}, Fresh: true, Primary: func(address string) bool { return address == "h:9" }, SinceBoot: func() time.Duration { return 0 },
 			WallOffset: func() (time.Duration, time.Duration) { return time.Hour, 0 }}}
@@ -78,6 +79,19 @@ func TestKeysOfStrangersAreFoundByPattern(t *testing.T) {
 	}
 	if keys := len(w.all()); keys != 3 {
 		t.Errorf("%d keys are followed", keys)
+	}
+}
+
+// TestEachKeyThatAPatternFitsIsFound: a star stands for anything, and no other character for anything but itself.
+func TestEachKeyThatAPatternFitsIsFound(t *testing.T) {
+	w, events := strange("{key}*", "[a]?*", `\*`)
+	w.shows("h:1 SET lock/x/y a NX PX 500", "h:2 SET [a]?/z b NX PX 500", `h:1 SET \ c PX 500`, "h:1 SET a1 d PX 500", "h:1 SET x/lock e PX 500")
+	var got []string
+	for _, e := range *events {
+		got = append(got, string(e.F)+" "+e.Value.Key)
+	}
+	if text := strings.Join(got, ", "); text != `key-set lock/x/y, key-set [a]?/z, key-set \` {
+		t.Error(text)
 	}
 }
 

@@ -21,6 +21,9 @@ type Strangers struct {
 	}
 	// Left is when a command left its client over the connection of a name.
 	Left func(name string, words []string) (at time.Duration, known bool)
+	// NameAt is the name of a connection that a link opened, by the address from which it came to the node; empty: none did, or the
+	// node sees another address.
+	NameAt func(from string, n *server.Node) string
 	// Time is the run's; wall clocks of clients are the machine's.
 	SinceBoot func() time.Duration
 	// WallOffset is steady (see Steady), or an instant that is asked for twice would come out as
@@ -101,16 +104,18 @@ func (w *nodeWatch) told(s *Strangers, c monitored) monitored {
 	return c
 }
 
-// isStrange reports that a connection is neither a client's nor a primary's. One that was
-// opened before the stream began is asked for.
+// isStrange reports that a connection is neither a client's nor a primary's. Where the stream did not show its name, because it was
+// opened before or because the server was busy, the links are asked, and then the server.
 func (w *nodeWatch) isStrange(s *Strangers, source string) bool {
 	if s.Primary(source) {
 		return false
 	}
-	if _, known := w.names[source]; !known && w.n.Admin != nil {
-		w.names[source] = "" // it is asked for once
-		if list, err := w.n.Admin.ClientList(w.o.Ctx).Result(); err == nil {
-			w.names.learnList(list)
+	if _, known := w.names[source]; !known {
+		w.names[source] = s.NameAt(source, w.n)        // the server may have refused the name
+		if w.names[source] == "" && w.n.Admin != nil { // it is asked for once
+			if list, err := w.n.Admin.ClientList(w.o.Ctx).Result(); err == nil {
+				w.names.learnList(list)
+			}
 		}
 	}
 	return w.names.client(source, true) == ""

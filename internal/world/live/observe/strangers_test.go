@@ -18,7 +18,7 @@ func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 	o := &Observation{Key: "lock", Shown: "lock", Record: func(e history.Event) { events = append(events, e) },
 		Strangers: &Strangers{Keys: program.PatternsFor("lock", keys), Left: func(string, []string) (time.Duration, bool) {
 			return 50 * time.Millisecond, true
-		}, Fresh: true, Primary: func(address string) bool { return address == "h:9" }, SinceBoot: func() time.Duration { return 0 },
+		}, NameAt: func(from string, n *server.Node) string { return map[string]string{"h:4": "c4#4"}[from] }, Fresh: true, Primary: func(address string) bool { return address == "h:9" }, SinceBoot: func() time.Duration { return 0 },
 			WallOffset: func() (time.Duration, time.Duration) { return time.Hour, 0 }}}
 	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1#1", "h:2": "c2#2"},
 		redis: command.ParseServer("7.0.15", "")}
@@ -124,6 +124,15 @@ func TestConnectionsAreKnownBeforeTheirKeys(t *testing.T) {
 	w, events := strange("pre:*:lock")
 	w.shows("h:3 CLIENT SETNAME c3#3", "h:3 SET pre:0:lock a PX 500")
 	if len(*events) != 1 || (*events)[0].F != history.KeySet || (*events)[0].Value.Client != "c3" {
+		t.Errorf("%+v", *events)
+	}
+}
+
+// TestConnectionsAreKnownByTheirAddress: a server that runs a long script refuses the name that a link gives.
+func TestConnectionsAreKnownByTheirAddress(t *testing.T) {
+	w, events := strange("lock")
+	w.shows("h:4 SET lock a PX 500")
+	if len(*events) != 1 || (*events)[0].F != history.KeySet || (*events)[0].Value.Client != "c4" {
 		t.Errorf("%+v", *events)
 	}
 }

@@ -264,7 +264,7 @@ func (n *Node) Address() string { return n.Server.Door().Address }
 
 // AdminClient talks to a server past the proxies.
 func AdminClient(d Door) *redis.Client {
-	return driver.New(redis.Options{
+	c := driver.New(redis.Options{
 		Addr:        d.Address,
 		Dialer:      func(ctx context.Context, _, _ string) (net.Conn, error) { return d.connect(ctx) },
 		Username:    d.username,
@@ -273,6 +273,36 @@ func AdminClient(d Door) *redis.Client {
 		DialTimeout: time.Second,
 		PoolSize:    2,
 	})
+	c.AddHook(patience{})
+	return c
+}
+
+// patience sends a command again while the server refuses it because it runs a long script or command of a module.
+type patience struct{}
+
+// busyWithin bounds how long a server may be busy.
+const busyWithin = 20 * time.Second
+
+func (patience) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (patience) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		for deadline := time.Now().Add(busyWithin); ; cmd.SetErr(nil) {
+			err := next(ctx, cmd)
+			if !redis.HasErrorPrefix(err, "BUSY ") || time.Now().After(deadline) {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
 }
 
 // adminName is the name of our own connections to a node.

@@ -22,6 +22,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // app is all that the commands touch of the outside.
@@ -179,6 +180,8 @@ func exitCodeOf(err error) int {
 	switch {
 	case errors.As(err, &exit):
 		return exit.code
+	case errors.Is(err, server.ErrCluster): // it is refused, wherever it comes to light
+		return exitUsage
 	case errors.As(err, &slow), errors.As(err, &slowSearch):
 		return exitUndecided
 	case errors.As(err, &env):

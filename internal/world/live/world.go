@@ -317,7 +317,8 @@ func (w *World) refused(l world.Link, why error) {
 
 // strangers is what to observe of a lock program. fresh: nodes start without keys.
 func (w *World) strangers(fresh bool) *observe.Strangers {
-	s := &observe.Strangers{Left: w.wire.Left, SinceBoot: w.time.SinceBoot, WallOffset: w.wall,
+	s := &observe.Strangers{Left: w.wire.Left,
+		NameAt: func(from string, n *server.Node) string { return w.wire.NameAt(from, n.Address()) }, SinceBoot: w.time.SinceBoot, WallOffset: w.wall,
 		Fresh: fresh, Primary: w.isPrimary, Keys: program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)}
 	return s
 }
@@ -355,11 +356,11 @@ func (w *World) called(shown string) func(words []string) []string {
 			patterns = append(patterns, p)
 		}
 	}
-	patterns = program.PatternsFor(w.spec.Lock.Key, patterns)
+	called := program.PatternsFor(w.spec.Lock.Key, patterns)
 	return func(words []string) []string {
 		words = slices.Clone(words)
 		for i, word := range words {
-			if i > 0 && (word == w.spec.Lock.Key || program.Fits(patterns, word)) {
+			if i > 0 && (word == w.spec.Lock.Key || called.Fit(word)) {
 				words[i] = shown
 			}
 		}

@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -16,10 +15,16 @@ import (
 
 // Strangers is what to observe of locks that are not ours.
 type Strangers struct {
-	// Keys are the names of the lock's keys, with * for anything.
-	Keys []string
+	// Keys tells the lock's keys. Names are those that are known before they are seen.
+	Keys interface {
+		Fit(key string) bool
+		Names() []string
+	}
 	// Left is when a command left its client over the connection of a name.
 	Left func(name string, words []string) (at time.Duration, known bool)
+	// NameAt is the name of a connection that a link opened, by the address from which it came to the node; empty: none did, or the
+	// node sees another address.
+	NameAt func(from string, n *server.Node) string
 	// Time is the run's; wall clocks of clients are the machine's.
 	SinceBoot func() time.Duration
 	// WallOffset is steady (see Steady), or an instant that is asked for twice would come out as
@@ -146,16 +151,18 @@ func (w *nodeWatch) told(s *Strangers, c monitored) monitored {
 	return c
 }
 
-// isStrange reports that a connection is neither a client's nor a primary's. One that was
-// opened before the stream began is asked for.
+// isStrange reports that a connection is neither a client's nor a primary's. Where the stream did not show its name, because it was
+// opened before or because the server was busy, the links are asked, and then the server.
 func (w *nodeWatch) isStrange(s *Strangers, source string) bool {
 	if s.Primary(source) {
 		return false
 	}
-	if _, known := w.names[source]; !known && w.n.Admin != nil {
-		w.names[source] = "" // it is asked for once
-		if list, err := w.n.Admin.ClientList(w.o.Ctx).Result(); err == nil {
-			w.names.learnList(list)
+	if _, known := w.names[source]; !known {
+		w.names[source] = s.NameAt(source, w.n)        // the server may have refused the name
+		if w.names[source] == "" && w.n.Admin != nil { // it is asked for once
+			if list, err := w.n.Admin.ClientList(w.o.Ctx).Result(); err == nil {
+				w.names.learnList(list)
+			}
 		}
 	}
 	return w.names.client(source, true) == ""
@@ -184,10 +191,7 @@ func (w *nodeWatch) discover(words []string) {
 
 // fits reports whether a pattern of the lock's keys fits a word.
 func (w *nodeWatch) fits(word string) bool {
-	return w.o.Strangers != nil && slices.ContainsFunc(w.o.Strangers.Keys, func(pattern string) bool {
-		ok, err := path.Match(pattern, word)
-		return ok && err == nil && strings.Contains(pattern, "*")
-	})
+	return w.o.Strangers != nil && w.o.Strangers.Keys.Fit(word)
 }
 
 // full reports that no more keys are followed on the node, and records once that the others are not known.
@@ -244,7 +248,7 @@ func (o *Observation) keys(node string) []string {
 	if o.Strangers == nil {
 		return []string{o.Key}
 	}
-	list := slices.DeleteFunc(slices.Clone(o.Strangers.Keys), func(key string) bool { return strings.Contains(key, "*") })
+	list := o.Strangers.Keys.Names()
 	for _, key := range o.names[node] {
 		if !slices.Contains(list, key) {
 			list = append(list, key)

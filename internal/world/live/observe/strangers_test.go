@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -15,9 +16,9 @@ import (
 func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 	var events []history.Event
 	o := &Observation{Key: "lock", Shown: "lock", Record: func(e history.Event) { events = append(events, e) },
-		Strangers: &Strangers{Keys: keys, Left: func(string, []string) (time.Duration, bool) {
+		Strangers: &Strangers{Keys: program.PatternsFor("lock", keys), Left: func(string, []string) (time.Duration, bool) {
 			return 50 * time.Millisecond, true
-		}, Fresh: true, Primary: func(address string) bool { return address == "h:9" }, SinceBoot: func() time.Duration { return 0 },
+		}, NameAt: func(from string, n *server.Node) string { return map[string]string{"h:4": "c4#4"}[from] }, Fresh: true, Primary: func(address string) bool { return address == "h:9" }, SinceBoot: func() time.Duration { return 0 },
 			WallOffset: func() (time.Duration, time.Duration) { return time.Hour, 0 }}}
 	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1#1", "h:2": "c2#2"},
 		begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
@@ -85,6 +86,19 @@ func TestKeysOfStrangersAreFoundByPattern(t *testing.T) {
 	}
 }
 
+// TestEachKeyThatAPatternFitsIsFound: a star stands for anything, and no other character for anything but itself.
+func TestEachKeyThatAPatternFitsIsFound(t *testing.T) {
+	w, events := strange("{key}*", "[a]?*", `\*`)
+	w.shows("h:1 SET lock/x/y a NX PX 500", "h:2 SET [a]?/z b NX PX 500", `h:1 SET \ c PX 500`, "h:1 SET a1 d PX 500", "h:1 SET x/lock e PX 500")
+	var got []string
+	for _, e := range *events {
+		got = append(got, string(e.F)+" "+e.Value.Key)
+	}
+	if text := strings.Join(got, ", "); text != `key-set lock/x/y, key-set [a]?/z, key-set \` {
+		t.Error(text)
+	}
+}
+
 func TestConnectionsThatNoLinkHasNamedAreStrange(t *testing.T) {
 	w, events := strange("lock")
 	w.shows("h:5 CLIENT SETNAME c1", "h:1 CLIENT SETNAME c2", "h:5 GET lock", "h:5 SET lock a PX 500")
@@ -114,6 +128,15 @@ func TestConnectionsAreKnownBeforeTheirKeys(t *testing.T) {
 	w, events := strange("pre:*:lock")
 	w.shows("h:3 CLIENT SETNAME c3#3", "h:3 SET pre:0:lock a PX 500")
 	if len(*events) != 1 || (*events)[0].F != history.KeySet || (*events)[0].Value.Client != "c3" {
+		t.Errorf("%+v", *events)
+	}
+}
+
+// TestConnectionsAreKnownByTheirAddress: a server that runs a long script refuses the name that a link gives.
+func TestConnectionsAreKnownByTheirAddress(t *testing.T) {
+	w, events := strange("lock")
+	w.shows("h:4 SET lock a PX 500")
+	if len(*events) != 1 || (*events)[0].F != history.KeySet || (*events)[0].Value.Client != "c4" {
 		t.Errorf("%+v", *events)
 	}
 }

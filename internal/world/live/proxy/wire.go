@@ -39,6 +39,7 @@ type Wire struct {
 	mu    sync.Mutex
 	conns map[string]*conn // that have names
 	order []string         // of their names
+	names map[ends]string
 	// untold are open connections whose commands Command takes.
 	untold map[*conn]bool
 }

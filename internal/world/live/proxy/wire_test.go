@@ -127,6 +127,41 @@ func TestLinkNamesAndReadsConnections(t *testing.T) {
 	}
 }
 
+// TestConnectionsAreKnownByTheirEnds: the node may refuse the name, or not say it yet.
+func TestConnectionsAreKnownByTheirEnds(t *testing.T) {
+	p, wire := New(), &Wire{Names: true}
+	defer p.Close()
+	from, addresses := make(chan string, 2), make(map[string]string)
+	for _, name := range []string{"A", "B"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		addresses[name] = l.Addr().String()
+		at, err := p.Open("c1", name, to(l.Addr().String()), wire)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if c, err := l.Accept(); err == nil {
+				from <- c.RemoteAddr().String()
+			}
+		}()
+		dial(t, at)
+		source := suite.Receive(t, "a connection", from)
+		if got, want := wire.NameAt(source, addresses[name]), fmt.Sprintf("c1#%d", len(addresses)); got != want {
+			t.Errorf("from %s to %s: %q, want %q", source, name, got, want)
+		}
+		if got := wire.NameAt(source, "127.0.0.1:1"); got != "" {
+			t.Errorf("to another node: %q", got)
+		}
+	}
+	if got := wire.NameAt("127.0.0.1:1", addresses["A"]); got != "" {
+		t.Errorf("from another address: %q", got)
+	}
+}
+
 // What is not the protocol of Redis passes as it is, and is not read.
 func TestLinkPassesWhatItCannotRead(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

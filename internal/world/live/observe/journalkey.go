@@ -16,6 +16,8 @@ type journalKey struct {
 	effects []effect
 	// block is what the entries of a block did so far; nil: none is open.
 	block *block
+	// copied is what the key was before the node copied the data of another.
+	copied command.Key
 }
 
 // effect is an entry of the journal that concerns a key, with its place among those that have been read.
@@ -300,9 +302,11 @@ func (k *journalKey) itself(now command.Span) {
 	k.apply(e.Entry)
 	switch {
 	case e.Kind == journal.Gap:
+		k.copied = before
+	case e.Kind == journal.Known && !k.replay.Equal(k.copied):
 		k.unclear(history.Value{Rare: &history.Rare{Detail: "a copy of another node's data"}})
-	case e.Kind == journal.Known:
 		k.found(now)
+	case e.Kind == journal.Known:
 	case e.Kind == journal.Base, before.Holds == command.Absent:
 	case before.Expires != (command.Span{}) && before.Expires.From <= now.To:
 		k.emit(history.KeyExpired, k.owner(before), "", nil)

@@ -27,9 +27,10 @@ type journalled struct {
 	// late: an answer may leave before its effect stands in the journal.
 	late bool
 
-	mu    sync.Mutex // guards what follows
-	begun bool
-	keys  []*journalKey
+	mu sync.Mutex // guards what follows
+	// begun: the keys are known. goesOn: they are known from an earlier stream.
+	begun, goesOn bool
+	keys          []*journalKey
 	// byName has the names of the keys.
 	byName map[string]bool
 	// lines are those of which it is not known yet what they did, read and seen how many entries and lines have come.
@@ -47,10 +48,17 @@ type numbered struct {
 	number int
 }
 
-// newJournalled follows the journal of a node.
-func newJournalled(w *nodeWatch) *journalled {
-	return &journalled{w: w, file: w.n.Journal(), late: w.n.Persistence == world.AOFEverysec,
-		byName: make(map[string]bool), ended: make(chan struct{})}
+// newJournalled follows the journal of a node. before is who did so till the server closed the stream; nil: nobody.
+func newJournalled(w *nodeWatch, before *journalled) *journalled {
+	j := &journalled{w: w, file: w.n.Journal(), byName: make(map[string]bool), ended: make(chan struct{})}
+	// A replica that copies all data keeps no journal till it has begun another.
+	j.late = w.n.Persistence == world.AOFEverysec || w.o.Replicated
+	if before != nil {
+		before.mu.Lock()
+		defer before.mu.Unlock()
+		j.keys, j.byName, j.read, j.blocks, j.goesOn = before.keys, before.byName, before.read, before.blocks, true
+	}
+	return j
 }
 
 func (j *journalled) names() []string {
@@ -87,15 +95,20 @@ func (j *journalled) start(ctx context.Context) error {
 	if err := j.pull(); err != nil {
 		return err
 	}
+	if j.begun = true; j.goesOn { // no line showed what was done in between
+		j.finish(j.read, j.seen)
+	}
 	now := j.now()
 	for _, k := range j.keys {
+		if j.goesOn {
+			break
+		}
 		for _, e := range k.effects {
 			k.apply(e.Entry)
 		}
 		k.effects = nil
 		k.found(now)
 	}
-	j.begun = true
 	j.w.o.Background.Go(func() { j.watch(ctx) })
 	return nil
 }
@@ -293,12 +306,22 @@ func (j *journalled) written(ctx context.Context) bool {
 		case server.InfoField(info, "aof_last_write_status") == "err":
 			j.w.o.fail(fmt.Errorf("node %s cannot write its journal, an append-only file below %s: is the disk full?", j.w.n.Name, os.TempDir()))
 			return false
-		case !j.late || server.InfoField(info, "aof_buffer_length") == "0":
+		case !j.late || upToDate(info):
 			return true
 		}
 		time.Sleep(time.Millisecond)
 	}
 	return false
+}
+
+// upToDate reports that all that the server did until it was asked stands in its journal.
+func upToDate(info string) bool {
+	for field, value := range map[string]string{"aof_enabled": "1", "aof_rewrite_in_progress": "0", "aof_rewrite_scheduled": "0", "aof_buffer_length": "0"} {
+		if server.InfoField(info, field) != value {
+			return false
+		}
+	}
+	return true
 }
 
 // settle waits until all is known.

@@ -24,6 +24,8 @@ type Observation struct {
 	Record func(history.Event)
 	// Strangers is nil where the lock is ours.
 	Strangers *Strangers
+	// Replicated: nodes follow one another.
+	Replicated bool
 	// Reopens: servers close streams while they live, when their role changes, and each is opened again.
 	Reopens bool
 	// Reopened is told when a stream is open, or open again. served: the server may have served clients since the last stream
@@ -104,9 +106,12 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 	if watch == nil {
 		return nil
 	}
-	if keys, replayed := watch.keys.(*replays); replayed && o.Reopens {
+	if o.Reopens {
 		served, settled := o.Reopened(n)
+		keys, replayed := watch.keys.(*replays)
 		switch {
+		case !replayed:
+			return watch.keys.start(o.Ctx)
 		case before == nil:
 		case served:
 			keys.lost()
@@ -124,10 +129,14 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 
 // reader is what follows the keys of a node.
 func (o *Observation) reader(w *nodeWatch) keyReader {
-	if w.n.Journal() != nil {
-		return newJournalled(w)
+	if w.n.Journal() == nil {
+		return &replays{w: w}
 	}
-	return &replays{w: w}
+	var before *journalled
+	if m := o.monitor(w.n.Name); m != nil && m.watch != nil {
+		before, _ = m.watch.keys.(*journalled)
+	}
+	return newJournalled(w, before)
 }
 
 // Forget closes a node's stream, after what it has shown has been seen.

@@ -70,16 +70,18 @@ type Follower struct {
 	info  fs.FileInfo // of file
 	kind  Kind        // of its entries
 	until int64       // it is read up to here
-	// head and buf are of the file: its beginning, and what ends at the last byte that has been read. Entries are read up to
-	// buf[at]. The bytes before are kept to see that the file is still what it was.
-	head, buf []byte
-	at        int
-	end       int64 // the offset of the end of buf
-	hole      bool  // zero bytes may come
+	// buf ends with the last byte that has been read, at the offset end. Entries are read up to buf[at].
+	buf  []byte
+	at   int
+	end  int64
+	hole bool // zero bytes may come
 
-	whole  int64  // the offset behind the last block
-	tail   []byte // what is before it
-	multi  bool   // a block has begun
+	whole int64 // the offset behind the last block
+	// head and tail are with what the blocks that have been read begin and end. By them, and by what is kept of buf, it is seen that
+	// the file is still what it was.
+	head, tail []byte
+
+	multi  bool // a block has begun
 	block  []Entry
 	db     int
 	before int // db before the block
@@ -346,10 +348,7 @@ func (f *Follower) more() (entries []Entry, more bool, err error) {
 		return nil, false, err
 	}
 	if size < f.end {
-		if size < f.whole {
-			return f.cut()
-		}
-		f.from(f.whole, f.tail) // the server has been started again, and has removed a torn end
+		return f.cut()
 	}
 	if size = min(size, f.until); size == f.end {
 		return nil, false, nil
@@ -373,14 +372,14 @@ func (f *Follower) more() (entries []Entry, more bool, err error) {
 	}
 	f.buf = f.buf[:old-keep+got]
 	f.end += int64(got - keep)
-	if f.end == int64(len(f.buf)) {
-		f.head = append(f.head[:0], f.buf[:min(overlap, len(f.buf))]...)
-	}
 	before := f.whole
 	entries, err = f.parse()
 	if f.whole > before {
 		i := len(f.buf) - int(f.end-f.whole)
 		f.tail = append(f.tail[:0], f.buf[max(0, i-overlap):i]...)
+		if f.end == int64(len(f.buf)) {
+			f.head = append(f.head[:0], f.buf[:min(overlap, i)]...)
+		}
 	}
 	if err != nil {
 		f.err = fmt.Errorf("%s: byte %d: %w", f.file.Name(), f.offset(), err)
@@ -401,22 +400,32 @@ func (f *Follower) drop() {
 	}
 }
 
-// cut goes on with a file that has been cut. If the beginning is still what it was, what is left are the server's data: the machine has
-// lost its power and the server has been started again, or it has removed what it had written in part. Otherwise it was cut by somebody
-// else to nothing, or nearly, and its data are not known.
+// cut goes on with a file of which an end has gone. Was it a block in part, nothing has changed: the server has been started again, and
+// has removed it. If the beginning of the file is still what it was, what is left are the server's data: the machine has lost its
+// power, or the server has removed what it could not write. Otherwise somebody else cut it, and the server's data are not in it.
 func (f *Follower) cut() ([]Entry, bool, error) {
-	head := make([]byte, len(f.head))
-	n, err := f.file.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if f.end > f.whole && f.has(f.whole-int64(len(f.tail)), f.tail) {
+		f.from(f.whole, f.tail)
+		return nil, true, nil
+	}
+	size, err := f.file.Seek(0, io.SeekEnd)
+	if err != nil {
 		return nil, false, err
 	}
-	if n > 0 && bytes.Equal(head[:n], f.head[:n]) {
+	if size > 0 && f.has(0, f.head[:min(size, int64(len(f.head)))]) {
 		f.Restarted()
 		return nil, true, nil
 	}
 	f.from(0, nil)
 	f.hole, f.kind, f.until = true, Effect, math.MaxInt64
 	return []Entry{{Kind: Gap, DB: -1}}, true, nil
+}
+
+// has says whether the file has these bytes at the offset.
+func (f *Follower) has(offset int64, want []byte) bool {
+	got := make([]byte, len(want))
+	n, _ := f.file.ReadAt(got, offset)
+	return n == len(want) && bytes.Equal(got, want)
 }
 
 // offset is that of the next entry.

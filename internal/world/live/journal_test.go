@@ -214,3 +214,74 @@ func TestObserverAgreesWithTheServer(t *testing.T) {
 		})
 	}
 }
+
+// commandsOfLocks are the commands that locks use, on keys of each sort. Behind ? stands what leaves something that the journal does not
+// spell out: a list, or what another key had.
+var commandsOfLocks = []string{
+	"SET lock v", "SET lock v NX", "SET lock v XX", "SET lock v PX 60000", "SET lock v NX PX 60000", "SET lock v EX 60 XX", "SET lock v KEEPTTL", "SET lock v GET",
+	"SETNX lock v", "SETEX lock 60 v", "PSETEX lock 60000 v", "GETSET lock v", "GETDEL lock", "GETEX lock PX 70000", "GETEX lock PERSIST", "GETEX lock",
+	"MSET lock v other w", "MSETNX lock v lock2 w", "APPEND lock v", "SETRANGE lock 0 v", "SETBIT lock 3 1", "INCR lock", "INCRBY lock 5", "DECR lock", "DECRBY lock 5",
+	"INCRBYFLOAT lock 0.5", "DEL lock", "DEL lock other", "UNLINK lock", "EXPIRE lock 70", "EXPIRE lock 70 NX", "EXPIRE lock 70 GT", "EXPIRE lock 0", "EXPIRE lock -1",
+	"PEXPIRE lock 70000", "PEXPIRE lock 1000 LT", "EXPIREAT lock 1", "EXPIREAT lock 4000000000", "PEXPIREAT lock 4000000000000", "PERSIST lock", "RENAME lock away",
+	"?RENAME other lock", "?RENAMENX other lock", "?COPY other lock", "MOVE lock 1", "HSET lock f v", "HSETNX lock f v", "HMSET lock f v g w", "HINCRBY lock n 1",
+	"?HINCRBYFLOAT lock n 1.5", "HDEL lock f", "?BITFIELD lock SET u8 0 66", "?BITOP NOT lock other", "?RPUSH lock v", "?LPUSH lock v", "?SADD lock v", "?ZADD lock 1 v",
+	"?XADD lock * f v", "?PFADD lock v", "?LMOVE list lock LEFT RIGHT", "?RPOPLPUSH list lock", "?SORT list STORE lock", "?ZADD lock NX 1 v", "LPOP lock", "SREM lock v",
+	"ZREM lock v", "TOUCH lock", "GET lock", "EXISTS lock", "WATCH lock", "?SWAPDB 0 1", "FLUSHDB", "FLUSHALL", "PUBLISH lock v", "OBJECT ENCODING lock",
+	"EVAL return_redis.call('set',KEYS[1],'v','nx','px',60000) 1 lock", "EVAL return_redis.call('del',KEYS[1]) 1 lock", "EVAL return_redis.call('get',KEYS[1]) 1 lock",
+	"EVAL redis.call('set',KEYS[1],'v')return_redis.call('pexpire',KEYS[1],60000) 1 lock", "EVAL redis.call('hset',KEYS[1],'f','1')return_redis.call('pexpire',KEYS[1],60000) 1 lock",
+}
+
+// dump is what DUMP, PTTL and OBJECT say of the key; alike reports that nothing has changed but the time.
+type dump struct {
+	bytes, encoding string
+	ttl             int64
+}
+
+func (c *commanded) dump() (d dump) {
+	ctx, conn := context.Background(), c.clients["reader"]
+	d.bytes, _ = conn.Do(ctx, "DUMP", "lock").Text()
+	d.encoding, _ = conn.Do(ctx, "OBJECT", "ENCODING", "lock").Text()
+	d.ttl, _ = conn.Do(ctx, "PTTL", "lock").Int64()
+	return d
+}
+
+func (d dump) alike(o dump) bool {
+	return d.bytes == o.bytes && (d.ttl < 0) == (o.ttl < 0) && (d.ttl < 0 || d.ttl >= o.ttl && d.ttl-o.ttl < 5_000)
+}
+
+// Whatever a command does to a key is seen, and nothing that it does not do, on a key of each sort.
+func TestEveryCommandOfLocksIsSeen(t *testing.T) {
+	t.Parallel()
+	o := &observed{}
+	c := command(t, open(t, spec(t, 1), o), o, "c1", "c2", "reader")
+	c.journals = true
+	for _, before := range []string{"", "SET lock 41", "SET lock v PX 60000", "HSET lock f 1", "HSET lock f v", "RPUSH lock v"} {
+		for _, text := range commandsOfLocks {
+			c.do("reader", words("SELECT 0"))
+			c.do("reader", words("FLUSHALL"), words("SET other w"), words("RPUSH list 1"))
+			if before != "" {
+				c.do("c1", words(before))
+			}
+			c.look(t)
+			was := c.dump()
+			text, unspelled := strings.CutPrefix(text, "?")
+			answers := c.do("c2", words(text))
+			is := c.dump()
+			events := c.look(t)
+			what := func() string { return strings.Join([]string{before, text}, " -> ") }
+			if seen, has, agree := c.agrees(t); !agree {
+				t.Errorf("%s, answered %v: the server has %+v; observed: %+v by %+v", what(), answers, has, seen, events)
+			} else if seen.unclear && !unspelled && !has.unclear && before != "RPUSH lock v" {
+				t.Errorf("%s: the key is unclear", what())
+			}
+			if changed := !was.alike(is); changed != (len(events) > 0) && !(len(events) == 1 && asksAgain(events[0], is)) && !unspelled && before != "RPUSH lock v" && !strings.HasPrefix(text, "H") {
+				t.Errorf("%s, answered %v: changed: %v, by DUMP, PTTL and OBJECT: %+v, then %+v; observed: %+v", what(), answers, changed, was, is, events)
+			}
+		}
+	}
+}
+
+// asksAgain reports that an event tells of a command that wrote what was there, or asked for the end that was there.
+func asksAgain(e history.Event, is dump) bool {
+	return is.bytes != "" && (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client == "c2"
+}

@@ -176,7 +176,7 @@ func (j *journalled) take(e journal.Entry) {
 	}
 	e.DB = max(e.DB, 0)
 	if len(e.Words) > 0 {
-		e.Words = unconditional(e.Words)
+		e.Words = unconditional(e.Words, e.DB)
 		for _, word := range e.Words[1:] {
 			if j.w.fits(word) {
 				j.add(word)
@@ -191,18 +191,26 @@ func (j *journalled) take(e journal.Entry) {
 }
 
 // unconditional is an entry without the conditions of its command: that it stands in the journal says that they were met.
-func unconditional(words []string) []string {
-	if len(words) <= 3 || !strings.EqualFold(words[0], "set") {
-		return words
-	}
-	o := command.ParseOptions(words[3:], command.SetTakes+" IFEQ IFNE IFDEQ IFDNE")
-	words = slices.Clone(words[:3])
-	switch o.Expiry {
-	case "":
-	case "KEEPTTL":
-		words = append(words, o.Expiry)
-	default:
-		words = append(words, o.Expiry, o.Number)
+func unconditional(words []string, db int) []string {
+	switch name := strings.ToUpper(words[0]); {
+	case name == "SET" && len(words) > 3:
+		o := command.ParseOptions(words[3:], command.SetTakes+" IFEQ IFNE IFDEQ IFDNE")
+		words = slices.Clone(words[:3])
+		switch o.Expiry {
+		case "":
+		case "KEEPTTL":
+			words = append(words, o.Expiry)
+		default:
+			words = append(words, o.Expiry, o.Number)
+		}
+	case name == "MSETNX":
+		return append([]string{"MSET"}, words[1:]...)
+	case name == "RENAMENX":
+		return append([]string{"RENAME"}, words[1:]...)
+	case name == "MOVE" && len(words) > 1:
+		if db == 0 { // another has it now
+			return []string{"DEL", words[1]}
+		}
 	}
 	return words
 }

@@ -82,7 +82,7 @@ func (w *nodeWatch) see(c monitored) {
 	if s := w.o.Strangers; s != nil {
 		c = w.told(s, c)
 		w.discover(s, c)
-		w.guarded(c)
+		w.guarded(s, c)
 	}
 	for _, k := range w.all() {
 		k.see(c)
@@ -121,14 +121,22 @@ func (w *nodeWatch) isStrange(s *Strangers, source string) bool {
 	return w.names.client(source, true) == ""
 }
 
-// guarded ends the run where a client writes what it must not.
-func (w *nodeWatch) guarded(c monitored) {
+// guarded ends the run where a client does what it must not.
+func (w *nodeWatch) guarded(s *Strangers, c monitored) {
 	source := c.source
 	if source == "lua" {
 		source = w.script.source
 	}
 	client := w.names.client(source, true)
-	if w.guard == nil || client == "" {
+	if client == "" {
+		return
+	}
+	// On servers of others that is theirs to say. On ours the file would be sim's own, which no restart leaves there.
+	if s.Fresh && !w.n.Persistence.AppendOnly() && strings.EqualFold(c.args[0], "waitaof") {
+		w.o.fail(fmt.Errorf("the lock program of %s sent WAITAOF to node %s, which keeps no append-only file: nodes.persistence is %s. "+
+			"Such a lock needs nodes: {persistence: aof-always} or aof-everysec", client, w.n.Name, w.n.Persistence))
+	}
+	if w.guard == nil {
 		return
 	}
 	if what := w.guard.check(w.o.Ctx, c.args); what != "" {

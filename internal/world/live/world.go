@@ -461,8 +461,13 @@ func (w *World) Flush() error {
 	return err
 }
 
-// Now is the run time.
-func (w *World) Now() time.Duration { return w.time.Now() }
+// Now is the run time. What is seen before the run begins, of keys that were written at set-up, is of its beginning.
+func (w *World) Now() time.Duration {
+	if !w.begun.Load() {
+		return 0
+	}
+	return w.time.Now()
+}
 
 // Sleep lets time pass, or returns false early where the run is stopped.
 func (w *World) Sleep(d time.Duration) bool {

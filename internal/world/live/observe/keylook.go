@@ -43,33 +43,6 @@ func (o *Observation) ask(n *server.Node, key string, number int) *look {
 	return l
 }
 
-// Start asks for the states of the keys from which the replays go on. The stream is
-// open by now.
-func (w *nodeWatch) Start(ctx context.Context) error {
-	for _, k := range w.all() {
-		k.mu.Lock()
-		k.question()
-		asked := k.asked
-		k.mu.Unlock()
-		if len(asked) == 0 { // the server has closed the stream already
-			if w.o.Reopens {
-				return nil
-			}
-			return endedEarly(w.n.Name)
-		}
-		l := asked[0]
-		select {
-		case <-l.done:
-			if l.err != nil {
-				return l.err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
 // lookWithin bounds how long a node may take to tell of its key.
 const lookWithin = 2 * time.Second
 

@@ -17,38 +17,22 @@ import (
 // relies on the order of the stream and on the node's own clock in it. Where the
 // replay cannot tell what the key holds it says so, and asks the node.
 type keyWatch struct {
-	node string
-	// shown is what the history calls the key.
-	shown  string
-	record func(history.Event)
-	names  connectionNames
+	keyLog
 	// ask asks the node for the key's state; nil: it cannot be asked.
 	ask func(number int) *look
-	// strangers is nil where the lock is ours.
-	strangers *Strangers
 
-	mu     sync.Mutex // guards what follows
-	replay command.Replay
-	begun  bool
+	mu    sync.Mutex // guards what follows
+	begun bool
 	// asked are the questions whose answers have not shown in the stream.
 	asked  []*look
 	number int
 	doubt  *doubt
-	// obscure: the last that was recorded is that nobody knows the key.
-	obscure bool
 	// hopeless: a client waits, and will write the key unseen.
 	hopeless bool
 	// last is the time of the last line, came when it came on our own clock. behind:
 	// the node's clock has gone back, and may have been beyond the key's end before.
 	last, came time.Duration
 	behind     bool
-	// script is the caller of the script that runs, and when it began.
-	script struct {
-		caller string
-		began  time.Duration
-	}
-	// now is the line that is being replayed.
-	now monitored
 }
 
 // doubt is about a command that came so near the key's end that either may have been
@@ -101,26 +85,16 @@ func span(from, to time.Duration) command.Span {
 }
 
 // see takes in a line of the stream. What comes before the answer to the first
-// question is past. Commands of a script show "lua" as their source; they follow
-// the script's own line, and see the time at which it began.
+// question is past.
 func (k *keyWatch) see(c monitored) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.Follow(c.at, machine.Monotonic())
-	if c.source == "lua" {
-		k.carriedOut(c, k.script.caller, span(min(k.script.began, c.at), c.at))
-		return
-	}
 	if l := k.answered(c); l != nil {
 		<-l.done
-		k.takeAnswer(l, span(c.at, c.at))
+		k.takeAnswer(l, c.span)
 	}
-	caller := k.names.client(c.source, k.strangers != nil)
-	switch strings.ToLower(c.args[0]) {
-	case "eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro":
-		k.script.caller, k.script.began = caller, c.at
-	}
-	k.carriedOut(c, caller, span(c.at, c.at))
+	k.carriedOut(c, c.caller, c.span)
 }
 
 // clockPace is how many times as fast as ours a node's clock may have run before it
@@ -154,6 +128,7 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 	}
 	before := k.replay.Key
 	k.now = c
+	k.writes(c, caller)
 	if k.doubt != nil && k.branches(c, caller, at) {
 		return
 	}
@@ -206,101 +181,8 @@ func (k *keyWatch) branches(c monitored, caller string, at command.Span) bool {
 
 // tell records what a command did to the key, which was as before says.
 func (k *keyWatch) tell(change command.Change, before command.Key, name, caller string, at command.Span) {
-	if change.Expired {
-		k.emit(history.KeyExpired, before.Owner(), "", nil)
-	}
-	switch change.Did {
-	case command.Wrote:
-		k.behind = false
-		k.wrote(before, caller, at)
-	case command.Extended:
-		k.emitWritten(history.KeyExtended, before, caller, at)
-	case command.Deleted:
-		if before.Holds == command.Unclear { // what it was is not known, or whether it was
-			caller = ""
-		}
-		k.emit(history.KeyDeleted, before.Owner(), caller, nil)
-	case command.Obscured:
-		k.obscured(name, caller)
-	}
-}
-
-// wrote records that the key was written. Of a hash, which counts how often its owner
-// entered, only what its owner sees is told.
-func (k *keyWatch) wrote(before command.Key, caller string, at command.Span) {
-	now := k.replay.Key
-	if now.Holds == command.Hash && before.Holds == command.Hash && now.Owner() == before.Owner() {
-		return
-	}
-	k.emitWritten(history.KeySet, before, caller, at)
-	if now.Expires != (command.Span{}) && now.Expires.To < at.From { // written with an end that was past
-		k.emit(history.KeyExpired, now.Owner(), "", nil)
-		k.replay.Key = command.Key{}
-	}
-}
-
-// emitWritten records that a command of a caller gave the key its end, or a new one, and,
-// where a link told, when it left its client and till when it asked for the key.
-func (k *keyWatch) emitWritten(f history.F, before command.Key, caller string, at command.Span) {
-	v := history.Value{Key: k.shown, Owner: history.OwnerText(k.replay.Owner()), Client: caller, Grant: k.lives(at)}
-	if end := k.replay.Expires; k.now.left.IsSet() && (end == (command.Span{}) || end != before.Expires) {
-		v.Outcome = &history.Outcome{At: k.now.left}
-		if end != (command.Span{}) {
-			v.OwnGrant().ValidUntil = k.askedTill(end, at)
-		}
-	}
-	k.obscure = false
-	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: v})
-}
-
-// askedTill is the run time till which the line's command asked for the key: by the clocks of
-// clients where it names that instant, and else from when it left its client. How the
-// node's clock went after that is of no matter.
-func (k *keyWatch) askedTill(end, at command.Span) history.Int {
-	if end.From == end.To && command.NamesInstant(k.now.text, end.From) {
-		offset, _ := k.strangers.WallOffset()
-		return history.Some(int64(time.Duration(end.From)*time.Millisecond - offset))
-	}
-	return history.Some(k.now.left.V() + int64(time.Duration(min(end.From-at.From, end.To-at.To))*time.Millisecond))
-}
-
-// lives says how long the key still lives at an instant.
-func (k *keyWatch) lives(at command.Span) *history.Grant {
-	end := k.replay.Expires
-	if end == (command.Span{}) {
-		return nil
-	}
-	return &history.Grant{TTL: history.Some(int64(time.Duration(max(end.To-at.To, 0)) * time.Millisecond))}
-}
-
-func living(ttl history.Int) *history.Grant {
-	if !ttl.IsSet() {
-		return nil
-	}
-	return &history.Grant{TTL: ttl}
-}
-
-// obscured records that from here on nobody knows what the key holds, for a
-// command of a caller.
-func (k *keyWatch) obscured(name, caller string) {
-	k.unclear(history.Value{Client: caller, Rare: &history.Rare{Detail: strings.ToUpper(name)}})
-}
-
-func (k *keyWatch) unclear(v history.Value) {
-	if v.Key = k.shown; !k.obscure || v.Stranger() {
-		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: v})
-	}
-	k.obscure = true
-	if !k.hopeless {
-		k.question()
-	}
-}
-
-func (k *keyWatch) emit(f history.F, owner, caller string, lives *history.Grant) {
-	k.obscure = false
-	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: history.Value{
-		Key: k.shown, Owner: history.OwnerText(owner), Client: caller, Grant: lives,
-	}})
+	k.behind = k.behind && change.Did != command.Wrote
+	k.keyLog.tell(change, before, name, caller, at)
 }
 
 // known is what is known of the key.
@@ -334,7 +216,7 @@ func (k *keyWatch) goOn(before command.Key) {
 
 // question asks the node for the key's state, unless an answer is under way.
 func (k *keyWatch) question() {
-	if k.ask == nil {
+	if k.ask == nil || k.hopeless {
 		return
 	}
 	for _, l := range k.asked {
@@ -379,7 +261,7 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 		}})
 		k.obscure = true
 	case seen.Holds == command.Text:
-		k.emit(history.KeySet, seen.Owner(), "", living(l.state.ttl))
+		k.emit(history.KeySet, k.owner(seen), "", living(l.state.ttl))
 	case (k.obscure || replicated) && seen.Holds == command.Absent:
 		k.emit(history.KeyDeleted, "", "", nil)
 	}
@@ -414,22 +296,6 @@ func (k *keyWatch) giveUp() {
 		k.doubt = nil
 		k.obscured(d.command, d.caller)
 	}
-}
-
-// end says that the stream has ended: no answer will show any more.
-func (w *nodeWatch) end() {
-	for _, k := range w.all() {
-		k.end()
-	}
-}
-
-// settle waits for the answers that are under way, and reports whether there were any.
-func (w *nodeWatch) settle(ctx context.Context) bool {
-	waited := false
-	for _, k := range w.all() {
-		waited = k.settle(ctx) || waited
-	}
-	return waited
 }
 
 func (k *keyWatch) end() {

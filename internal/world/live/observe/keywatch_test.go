@@ -36,20 +36,25 @@ func told(e history.Event) string {
 // watched is a keyWatch whose node is a test.
 type watched struct {
 	*keyWatch
+	front  *nodeWatch
 	events []string
 	looks  []*look
 }
 
 func newWatched() *watched {
 	w := &watched{}
-	w.keyWatch = &keyWatch{node: "A", shown: "lock", names: connectionNames{"h:1": "c1", "h:2": "c2"},
-		record: func(e history.Event) { w.events = append(w.events, told(e)) },
-		replay: command.Replay{Name: "lock", Key: command.Key{Holds: command.Unclear}, Server: command.ParseServer("7.0.15", "")},
-		ask: func(number int) *look {
-			l := &look{mark: fmt.Sprint("mark-", number), done: make(chan struct{})}
-			w.looks = append(w.looks, l)
-			return l
-		}}
+	o := &Observation{Record: func(e history.Event) { w.events = append(w.events, told(e)) }}
+	w.front = &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1", "h:2": "c2"},
+		begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
+	keys := &replays{w: w.front}
+	w.front.keys = keys
+	keys.follow("lock", false)
+	w.keyWatch = keys.watches[0]
+	w.ask = func(number int) *look {
+		l := &look{mark: fmt.Sprint("mark-", number), done: make(chan struct{})}
+		w.looks = append(w.looks, l)
+		return l
+	}
 	w.question()
 	w.answer(keyState{kind: "none"}, nil, 0)
 	return w
@@ -64,7 +69,7 @@ func (w *watched) answer(s keyState, err error, at float64) {
 }
 
 func (w *watched) line(at float64, source, words string) {
-	w.see(monitored{at: time.Duration(at*1e6) + time.Hour, source: source, args: strings.Fields(words)})
+	w.front.see(monitored{at: time.Duration(at*1e6) + time.Hour, source: source, args: strings.Fields(words)})
 }
 
 func TestWhatTheStreamTells(t *testing.T) {
@@ -118,7 +123,7 @@ func TestWhatTheStreamTells(t *testing.T) {
 func TestDatabases(t *testing.T) {
 	w := newWatched()
 	in := func(db int, words string) {
-		w.see(monitored{at: time.Hour + time.Millisecond, db: db, source: "h:1", args: strings.Fields(words)})
+		w.front.see(monitored{at: time.Hour + time.Millisecond, db: db, source: "h:1", args: strings.Fields(words)})
 	}
 	in(1, "SET lock b")
 	in(0, "SET lock a")
@@ -226,20 +231,21 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door) {
 	n.Admin.FlushAll(ctx)
 	var mu sync.Mutex
 	var events []history.Event
-	k := &keyWatch{node: "A", shown: "lock", names: make(connectionNames),
-		record: func(e history.Event) { mu.Lock(); events = append(events, e); mu.Unlock() },
-		replay: command.Replay{Name: "lock", Key: command.Key{Holds: command.Unclear}, Server: command.ParseServer("7.0.15", "")},
-		ask: func(number int) *look {
-			l := &look{mark: fmt.Sprint("mark-", number), done: make(chan struct{})}
-			go func() { defer close(l.done); l.state, l.err = lookAt(ctx, n, "lock", l.mark) }()
-			return l
-		}}
-	m, err := openMonitor(d, k.see, k.end)
+	w := &nodeWatch{o: &Observation{Ctx: ctx, Background: new(sync.WaitGroup), Record: func(e history.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		events = append(events, e)
+	}}, n: n, names: make(connectionNames), begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
+	keys := &replays{w: w}
+	w.keys = keys
+	keys.follow("lock", false)
+	k := keys.watches[0]
+	m, err := openMonitor(d, w.see, keys.end)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if err := (&nodeWatch{watches: []*keyWatch{k}}).Start(ctx); err != nil {
+	if err := keys.start(ctx); err != nil {
 		t.Fatal(err)
 	}
 	for range rapid.IntRange(1, 15).Draw(t, "length") {
@@ -299,13 +305,14 @@ func fitsNow(got command.Key, s keyState, now command.Span) bool {
 
 // TestEndedBeforeItBegan: a server may close the stream before the keys were asked for.
 func TestEndedBeforeItBegan(t *testing.T) {
-	w := &nodeWatch{o: &Observation{}, n: &server.Node{Name: "A"}, watches: []*keyWatch{{ask: func(int) *look { panic("it is asked") }}}}
-	w.end()
-	if err := w.Start(context.Background()); err == nil || err.Error() != "the observation of node A ended early" {
+	w := &nodeWatch{o: &Observation{}, n: &server.Node{Name: "A"}}
+	keys := &replays{w: w, watches: []*keyWatch{{ask: func(int) *look { panic("it is asked") }}}}
+	keys.end()
+	if err := keys.start(context.Background()); err == nil || err.Error() != "the observation of node A ended early" {
 		t.Errorf("it begins with the error %v", err)
 	}
 	w.o.Reopens = true
-	if err := w.Start(context.Background()); err != nil {
+	if err := keys.start(context.Background()); err != nil {
 		t.Errorf("though the stream is opened again it begins with the error %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -37,6 +38,9 @@ type monitored struct {
 	// source is the address of the connection, or "lua".
 	source string
 	args   []string
+	// caller is the client whose line it is, span when it was carried out.
+	caller string
+	span   command.Span
 	// left is when it left its client, on the run's clock, where a link has told; text are
 	// the words that the client sent, where those are the words of a script's caller.
 	left history.Int

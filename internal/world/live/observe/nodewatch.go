@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,7 +58,7 @@ func Steady(measure func() (offset, uncertain time.Duration)) func() (offset, un
 }
 
 // maxKeys bounds how many keys are followed on a node.
-const maxKeys = 100
+const maxKeys = 10_000
 
 // nodeWatch follows the lock's keys on a node.
 type nodeWatch struct {
@@ -66,11 +67,31 @@ type nodeWatch struct {
 	names connectionNames
 	redis command.Server
 	guard *guard // nil: clients may write any keys
+	// keys follows the keys.
+	keys keyReader
 
-	mu      sync.Mutex // guards watches
-	watches []*keyWatch
+	// said: the history says that there were more keys than are followed.
+	said bool
 	// script is the caller's line of the script that runs.
 	script monitored
+	// begun has, by connection, when the transaction that it carries out began; 0: it has only said MULTI.
+	begun map[string]time.Duration
+}
+
+// keyReader follows keys of a node, and records what was done to them.
+type keyReader interface {
+	// follow begins to follow a key, unless it does already; found: a pattern has found it, in the line that is seen next.
+	follow(key string, found bool)
+	// names are the keys that are followed.
+	names() []string
+	// see takes in a line of the stream, with its caller and when it was carried out.
+	see(monitored)
+	// start learns what the keys are now. The stream is open by then.
+	start(context.Context) error
+	// settle waits for what is still open, and reports whether the stream has to be read on for that.
+	settle(context.Context) bool
+	// end says that the stream has ended.
+	end()
 }
 
 // see takes in a line of the stream.
@@ -79,13 +100,38 @@ func (w *nodeWatch) see(c monitored) {
 		return // a link opens a connection, and names it next
 	}
 	w.names.learn(c)
+	w.place(&c)
 	if s := w.o.Strangers; s != nil {
 		c = w.told(s, c)
-		w.discover(s, c)
+		w.discover(c.args[1:])
 		w.guarded(s, c)
 	}
-	for _, k := range w.all() {
-		k.see(c)
+	if c.source != "lua" {
+		w.script = c
+	}
+	w.keys.see(c)
+}
+
+// place finds out whose a line is and when it was carried out. Commands of a script show "lua" as their source, and
+// follow the script's own line. For them and for those of a transaction the node's time stands still.
+func (w *nodeWatch) place(c *monitored) {
+	if c.source == "lua" {
+		c.caller, c.span = w.script.caller, span(min(w.script.at, c.at), c.at)
+		return
+	}
+	c.caller, c.span = w.names.client(c.source, w.o.Strangers != nil), span(c.at, c.at)
+	name := strings.ToUpper(c.args[0])
+	began, open := w.begun[c.source]
+	switch {
+	case name == "MULTI":
+		w.begun[c.source] = 0
+	case !open:
+	case name == "EXEC" || name == "DISCARD":
+		delete(w.begun, c.source)
+	case began == 0:
+		w.begun[c.source] = c.at
+	default:
+		c.span = span(min(began, c.at), c.at)
 	}
 }
 
@@ -97,10 +143,11 @@ func (w *nodeWatch) told(s *Strangers, c monitored) monitored {
 		return c
 	}
 	c.stranger = w.isStrange(s, c.source)
+	c.caller = w.names.client(c.source, true)
 	if at, known := s.Left(w.names[c.source], c.args); known {
 		c.left = history.Some(int64(at - s.SinceBoot()))
 	}
-	c.text, w.script = c.args, c
+	c.text = c.args
 	return c
 }
 
@@ -123,18 +170,13 @@ func (w *nodeWatch) isStrange(s *Strangers, source string) bool {
 
 // guarded ends the run where a client does what it must not.
 func (w *nodeWatch) guarded(s *Strangers, c monitored) {
-	source := c.source
-	if source == "lua" {
-		source = w.script.source
-	}
-	client := w.names.client(source, true)
-	if client == "" {
+	if c.caller == "" {
 		return
 	}
-	// On servers of others that is theirs to say. On ours the file would be sim's own, which no restart leaves there.
+	// On servers of others that is theirs to say. On ours the file would be sim's own.
 	if s.Fresh && !w.n.Persistence.AppendOnly() && strings.EqualFold(c.args[0], "waitaof") {
 		w.o.fail(fmt.Errorf("the lock program of %s sent WAITAOF to node %s, which keeps no append-only file: nodes.persistence is %s. "+
-			"Such a lock needs nodes: {persistence: aof-always} or aof-everysec", client, w.n.Name, w.n.Persistence))
+			"Such a lock needs nodes: {persistence: aof-always} or aof-everysec", c.caller, w.n.Name, w.n.Persistence))
 	}
 	if w.guard == nil {
 		return
@@ -142,65 +184,44 @@ func (w *nodeWatch) guarded(s *Strangers, c monitored) {
 	if what := w.guard.check(w.o.Ctx, c.args); what != "" {
 		w.o.fail(fmt.Errorf("the lock program of %s wrote on node %s outside the run's prefix %q: "+
 			"%s. On servers that exist already it must keep to the key that it is told",
-			client, w.n.Name, w.guard.prefix, what))
+			c.caller, w.n.Name, w.guard.prefix, what))
 	}
 }
 
 // discover begins to follow keys that a pattern fits.
-func (w *nodeWatch) discover(s *Strangers, c monitored) {
-	for _, word := range c.args[1:] {
-		if !s.Keys.Fit(word) {
-			continue
-		}
-		if list := w.all(); len(list) < maxKeys && !slices.ContainsFunc(list, func(k *keyWatch) bool { return k.replay.Name == word }) {
-			k := w.follow(word)
-			if k.begun = s.Fresh; s.Fresh {
-				k.replay.Key = command.Key{}
-			} else {
-				k.question()
-			}
+func (w *nodeWatch) discover(words []string) {
+	for _, word := range words {
+		if w.fits(word) {
+			w.keys.follow(word, true)
 		}
 	}
 }
 
-// lost records that nobody knows the keys any more.
-func (w *nodeWatch) lost() {
-	for _, k := range w.all() {
-		k.mu.Lock()
-		k.unclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
-		k.mu.Unlock()
+// fits reports whether a pattern of the lock's keys fits a word.
+func (w *nodeWatch) fits(word string) bool {
+	return w.o.Strangers != nil && w.o.Strangers.Keys.Fit(word)
+}
+
+// full reports that no more keys are followed on the node, and records once that the others are not known.
+func (w *nodeWatch) full(keys int) bool {
+	if keys < maxKeys {
+		return false
 	}
-}
-
-// goOn goes on from what another watch knew of the keys, or the same: since then they can have changed by replication alone,
-// unseen, and the node is asked.
-func (w *nodeWatch) goOn(from *nodeWatch) {
-	for _, k := range w.all() {
-		for _, before := range from.all() {
-			if before.replay.Name == k.replay.Name {
-				k.goOn(before.known())
-			}
-		}
+	if !w.said {
+		w.said = true
+		w.o.Record(history.Event{Process: w.n.Name, Type: history.Info, F: history.KeyUnclear, Value: history.Value{Key: w.o.Shown,
+			Rare: &history.Rare{Detail: fmt.Sprintf("more than %d keys of the lock", maxKeys)}}})
 	}
+	return true
 }
 
-func (w *nodeWatch) all() []*keyWatch {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.watches)
-}
-
-// follow begins to follow a key.
-func (w *nodeWatch) follow(key string) *keyWatch {
-	k := &keyWatch{node: w.n.Name, shown: key, record: w.o.Record, names: w.names, strangers: w.o.Strangers,
-		ask:    func(number int) *look { return w.o.ask(w.n, key, number) },
+// logOf is a key as the history has it.
+func (w *nodeWatch) logOf(key string) keyLog {
+	k := keyLog{node: w.n.Name, shown: key, record: w.o.Record, strangers: w.o.Strangers,
 		replay: command.Replay{Name: key, Key: command.Key{Holds: command.Unclear}, Server: w.redis}}
 	if key == w.o.Key {
 		k.shown = w.o.Shown
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.watches = append(w.watches, k)
 	return k
 }
 
@@ -214,7 +235,7 @@ func (o *Observation) nodeWatch(n *server.Node) (*nodeWatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to ask node %s for its version: %w", n.Name, err)
 	}
-	w := &nodeWatch{o: o, n: n, names: make(connectionNames),
+	w := &nodeWatch{o: o, n: n, names: make(connectionNames), begun: make(map[string]time.Duration),
 		redis: command.ParseServer(server.InfoField(info, "redis_version"), server.InfoField(info, "valkey_version"))}
 	w.names.learnList(list)
 	if s := o.Strangers; s != nil && s.Prefix != "" {
@@ -222,8 +243,9 @@ func (o *Observation) nodeWatch(n *server.Node) (*nodeWatch, error) {
 			return nil, fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
+	w.keys = o.reader(w)
 	for _, key := range o.keys(n.Name) {
-		w.follow(key)
+		w.keys.follow(key, false)
 	}
 	return w, nil
 }

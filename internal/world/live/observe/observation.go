@@ -70,7 +70,7 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 		if watch, err = o.nodeWatch(n); err != nil {
 			return err
 		}
-		see, end = watch.see, watch.end
+		see, end = watch.see, watch.keys.end
 	}
 	if log {
 		follow, effects := see, watchLog(o.Resource, offset, o.Record)
@@ -81,6 +81,11 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 		return err
 	}
 	m.watch, m.followed = watch, make(chan struct{})
+	if watch != nil {
+		if keys, ok := watch.keys.(*journalled); ok {
+			keys.monitor = m
+		}
+	}
 	o.mu.Lock()
 	if o.closed {
 		o.mu.Unlock()
@@ -99,22 +104,30 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 	if watch == nil {
 		return nil
 	}
-	if o.Reopens {
+	if keys, replayed := watch.keys.(*replays); replayed && o.Reopens {
 		served, settled := o.Reopened(n)
 		switch {
 		case before == nil:
 		case served:
-			watch.lost()
+			keys.lost()
 		default:
-			watch.goOn(before.watch)
+			keys.goOn(before.watch.keys.(*replays))
 		}
 		o.Background.Go(func() {
 			if settled() {
-				watch.goOn(watch)
+				keys.goOn(keys)
 			}
 		})
 	}
-	return watch.Start(o.Ctx)
+	return watch.keys.start(o.Ctx)
+}
+
+// reader is what follows the keys of a node.
+func (o *Observation) reader(w *nodeWatch) keyReader {
+	if w.n.Journal() != nil {
+		return newJournalled(w)
+	}
+	return &replays{w: w}
 }
 
 // Forget closes a node's stream, after what it has shown has been seen.
@@ -139,7 +152,7 @@ func (o *Observation) Forget(name string) {
 func (o *Observation) Flush(ctx context.Context, n *server.Node) error {
 	for {
 		m, err := o.seen(ctx, n)
-		if err != nil || m == nil || m.watch == nil || !m.watch.settle(ctx) {
+		if err != nil || m == nil || m.watch == nil || !m.watch.keys.settle(ctx) {
 			return err
 		}
 	}
@@ -221,10 +234,7 @@ func (o *Observation) found(node string, m *monitor) {
 	if o.names == nil {
 		o.names = make(map[string][]string)
 	}
-	o.names[node] = nil
-	for _, k := range m.watch.all() {
-		o.names[node] = append(o.names[node], k.replay.Name)
-	}
+	o.names[node] = m.watch.keys.names()
 }
 
 func (o *Observation) monitor(node string) *monitor {

@@ -24,9 +24,13 @@ func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 			SinceBoot:  func() time.Duration { return 0 },
 			WallOffset: func() (time.Duration, time.Duration) { return time.Hour, 0 }}}
 	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1#1", "h:2": "c2#2"},
-		redis: command.ParseServer("7.0.15", "")}
+		begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
+	reader := &replays{w: w}
+	w.keys = reader
 	for _, key := range o.keys("A") {
-		k := w.follow(key)
+		reader.follow(key, false)
+	}
+	for _, k := range reader.watches {
 		k.ask, k.begun, k.replay.Key = nil, true, command.Key{}
 	}
 	return w, &events
@@ -80,7 +84,7 @@ func TestKeysOfStrangersAreFoundByPattern(t *testing.T) {
 	if text := strings.Join(got, ", "); text != "set pre:0:lock c1, set pre:1:lock c2, deleted pre:0:lock c1" {
 		t.Error(text)
 	}
-	if keys := len(w.all()); keys != 3 {
+	if keys := len(w.keys.names()); keys != 3 {
 		t.Errorf("%d keys are followed", keys)
 	}
 }

@@ -188,6 +188,7 @@ var _ server = (*existingServer)(nil)
 
 func (s *existingServer) Door() Door         { return s.at }
 func (s *existingServer) PID() int           { return 0 }
+func (s *existingServer) folder() string     { return "" }
 func (s *existingServer) wrote(string) error { return nil }
 func (s *existingServer) leave()             {}
 func (s *existingServer) lastWords() error {

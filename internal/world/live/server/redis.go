@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-sim/redlock-sim/internal/driver"
+	"github.com/redlock-sim/redlock-sim/internal/journal"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -44,6 +45,9 @@ type Node struct {
 	// minReplicas and maxLag are min-replicas-to-write and min-replicas-max-lag.
 	minReplicas int
 	maxLag      time.Duration
+	// journals: it keeps a journal of what it does, an append-only file that journal reads.
+	journals bool
+	journal  *journal.Follower
 	// synced watches how much of the append-only file has been fsynced.
 	synced *syncWatch
 	// Admin talks to the server past the proxies.
@@ -88,6 +92,9 @@ func (n *Node) begin(ctx context.Context, s server) error {
 		n.Stop()
 		return err
 	}
+	if folder := s.folder(); n.journals && folder != "" {
+		n.journal = journal.Follow(folder)
+	}
 	return nil
 }
 
@@ -113,7 +120,7 @@ func (n *Node) commonArguments() []string {
 		args = append(args, "--min-replicas-to-write", strconv.Itoa(n.minReplicas),
 			"--min-replicas-max-lag", strconv.Itoa(int(n.maxLag/time.Second)))
 	}
-	return append(args, persistenceArguments(n.Persistence)...)
+	return append(args, persistenceArguments(n.Persistence, n.journals)...)
 }
 
 // ready waits until the server answers, and makes sure that it is ours: another
@@ -233,6 +240,9 @@ func (n *Node) Stop() {
 	}
 	if n.synced != nil {
 		n.synced.Stop()
+	}
+	if n.journal != nil {
+		_ = n.journal.Close()
 	}
 	if n.Clock != nil {
 		n.Clock.Halt()

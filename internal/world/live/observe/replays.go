@@ -1,0 +1,116 @@
+package observe
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// replays follow the keys of a node whose journal sim cannot read: a server of others, and one that keeps snapshots.
+type replays struct {
+	w  *nodeWatch
+	mu sync.Mutex // guards watches
+	// watches are the keys.
+	watches []*keyWatch
+}
+
+func (r *replays) all() []*keyWatch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.watches)
+}
+
+func (r *replays) follow(key string, found bool) {
+	if list := r.names(); slices.Contains(list, key) || r.w.full(len(list)) {
+		return
+	}
+	k := &keyWatch{keyLog: r.w.logOf(key), ask: func(number int) *look { return r.w.o.ask(r.w.n, key, number) }}
+	k.doubted = k.question
+	if found && r.w.o.Strangers.Fresh {
+		k.begun, k.replay.Key = true, command.Key{}
+	} else if found {
+		k.question()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watches = append(r.watches, k)
+}
+
+func (r *replays) names() []string {
+	var list []string
+	for _, k := range r.all() {
+		list = append(list, k.replay.Name)
+	}
+	return list
+}
+
+func (r *replays) see(c monitored) {
+	for _, k := range r.all() {
+		k.see(c)
+	}
+}
+
+// start asks for the states of the keys from which the replays go on.
+func (r *replays) start(ctx context.Context) error {
+	for _, k := range r.all() {
+		k.mu.Lock()
+		k.question()
+		asked := k.asked
+		k.mu.Unlock()
+		if len(asked) == 0 { // the server has closed the stream already
+			if r.w.o.Reopens {
+				return nil
+			}
+			return endedEarly(r.w.n.Name)
+		}
+		l := asked[0]
+		select {
+		case <-l.done:
+			if l.err != nil {
+				return l.err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// lost records that nobody knows the keys any more.
+func (r *replays) lost() {
+	for _, k := range r.all() {
+		k.mu.Lock()
+		k.unclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
+		k.mu.Unlock()
+	}
+}
+
+// goOn goes on from what another reader knew of the keys, or the same: since then they can have changed by replication alone,
+// unseen, and the node is asked.
+func (r *replays) goOn(from *replays) {
+	for _, k := range r.all() {
+		for _, before := range from.all() {
+			if before.replay.Name == k.replay.Name {
+				k.goOn(before.known())
+			}
+		}
+	}
+}
+
+func (r *replays) end() {
+	for _, k := range r.all() {
+		k.end()
+	}
+}
+
+// settle waits for the answers that are under way, and reports whether there were any: they show in the stream a little later.
+func (r *replays) settle(ctx context.Context) bool {
+	waited := false
+	for _, k := range r.all() {
+		waited = k.settle(ctx) || waited
+	}
+	return waited
+}

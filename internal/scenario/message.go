@@ -41,6 +41,10 @@ func (p *Passing) checkMessage(d *decoder, path, what string, r *FaultRules) {
 			}
 		}
 	}
+	if n := &r.setup.Nodes; name == "WAITAOF" && len(n.Addresses) == 0 && !n.Persistence.AppendOnly() && d.sound("nodes.persistence") {
+		d.problemAt(join(path, what), "%s is for nodes that keep an append-only file, and nodes.persistence is %s", name, n.Persistence).Hint =
+			"nodes: {persistence: aof-always}"
+	}
 	if why := r.setup.asksNoNode(); why != "" && d.sound("workload", "lock.algorithm", "fencing.tokens") {
 		d.problemAt(join(path, what), "never happens: no client sends anything to a node, %s", why)
 	}

@@ -46,10 +46,26 @@ func TestMessagesThatNeverCome(t *testing.T) {
 	}
 }
 
+// TestWAITAOFNeedsPersistence: on servers of others nodes.persistence says nothing.
+func TestWAITAOFNeedsPersistence(t *testing.T) {
+	for nodes, want := range map[string]string{
+		"":                   "faults[0].on.sends: WAITAOF is for nodes that keep an append-only file, and nodes.persistence is none",
+		", persistence: rdb": "and nodes.persistence is rdb", ", persistence: aof-no": "", ", persistence: aof-everysec": "",
+		", persistence: aof-always": "", `, addresses: ["h:1"]`: "",
+	} {
+		text := "name: x\nnodes: {count: 1" + nodes + "}\nlock: {program: {command: [x]}}\n" +
+			"faults:\n  - {on: {sends: waitaof}, pause: {client: c1}}\n"
+		switch _, err := scenario.Parse("test.yaml", []byte(text)); {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: got %v, want %q", nodes, err, want)
+		}
+	}
+}
+
 // TestMessagesOfNobody: where no client asks a node, nothing waits for a message.
 func TestMessagesOfNobody(t *testing.T) {
 	for _, c := range []struct{ lock, workload, want string }{
-		{"{algorithm: none}", "increment", "6:18: faults[0].on.sends: never happens: no client sends anything to a node, because the lock none has no key"},
+		{"{algorithm: none}", "increment", "6:18: faults[0].on.sends: never happens: no client sends anything to a node, because the lock none"},
 		{"{algorithm: linearizable}", "increment", "because the lock linearizable is kept in another store"},
 		{"{algorithm: linearizable}\nfencing: {tokens: single-counter}", "increment", ""},
 		{"{algorithm: set-nx-px}", "transactions", "because the workload transactions takes no lock"},
@@ -62,7 +78,8 @@ func TestMessagesOfNobody(t *testing.T) {
 // holds reads a scenario with a fault, and looks for what is wrong with it; empty: nothing is.
 func holds(t *testing.T, lock, workload, on, want string) {
 	t.Helper()
-	text := "name: x\nnodes: {count: 1}\nworkload: {clients: 2, kind: " + workload + "}\nlock: " + lock + "\nfaults:\n  - {on: " + on + ", pause: {client: c1}}\n"
+	text := "name: x\nnodes: {count: 1}\nworkload: {clients: 2, kind: " + workload + "}\nlock: " + lock +
+		"\nfaults:\n  - {on: " + on + ", pause: {client: c1}}\n"
 	_, err := scenario.Parse("test.yaml", []byte(text))
 	switch {
 	case want == "" && err != nil:

@@ -104,7 +104,7 @@ func (w *nodeWatch) see(c monitored) {
 	if s := w.o.Strangers; s != nil {
 		c = w.told(s, c)
 		w.discover(c.args[1:])
-		w.guarded(c)
+		w.guarded(s, c)
 	}
 	if c.source != "lua" {
 		w.script = c
@@ -168,9 +168,17 @@ func (w *nodeWatch) isStrange(s *Strangers, source string) bool {
 	return w.names.client(source, true) == ""
 }
 
-// guarded ends the run where a client writes what it must not.
-func (w *nodeWatch) guarded(c monitored) {
-	if w.guard == nil || c.caller == "" {
+// guarded ends the run where a client does what it must not.
+func (w *nodeWatch) guarded(s *Strangers, c monitored) {
+	if c.caller == "" {
+		return
+	}
+	// On servers of others that is theirs to say. On ours the file would be sim's own.
+	if s.Fresh && !w.n.Persistence.AppendOnly() && strings.EqualFold(c.args[0], "waitaof") {
+		w.o.fail(fmt.Errorf("the lock program of %s sent WAITAOF to node %s, which keeps no append-only file: nodes.persistence is %s. "+
+			"Such a lock needs nodes: {persistence: aof-always} or aof-everysec", c.caller, w.n.Name, w.n.Persistence))
+	}
+	if w.guard == nil {
 		return
 	}
 	if what := w.guard.check(w.o.Ctx, c.args); what != "" {

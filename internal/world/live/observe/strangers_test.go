@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -18,7 +19,9 @@ func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 	o := &Observation{Key: "lock", Shown: "lock", Record: func(e history.Event) { events = append(events, e) },
 		Strangers: &Strangers{Keys: program.PatternsFor("lock", keys), Left: func(string, []string) (time.Duration, bool) {
 			return 50 * time.Millisecond, true
-		}, NameAt: func(from string, n *server.Node) string { return map[string]string{"h:4": "c4#4"}[from] }, Fresh: true, Primary: func(address string) bool { return address == "h:9" }, SinceBoot: func() time.Duration { return 0 },
+		}, NameAt: func(from string, n *server.Node) string { return map[string]string{"h:4": "c4#4"}[from] }, Fresh: true,
+			Primary:    func(address string) bool { return address == "h:9" },
+			SinceBoot:  func() time.Duration { return 0 },
 			WallOffset: func() (time.Duration, time.Duration) { return time.Hour, 0 }}}
 	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1#1", "h:2": "c2#2"},
 		begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
@@ -89,7 +92,8 @@ func TestKeysOfStrangersAreFoundByPattern(t *testing.T) {
 // TestEachKeyThatAPatternFitsIsFound: a star stands for anything, and no other character for anything but itself.
 func TestEachKeyThatAPatternFitsIsFound(t *testing.T) {
 	w, events := strange("{key}*", "[a]?*", `\*`)
-	w.shows("h:1 SET lock/x/y a NX PX 500", "h:2 SET [a]?/z b NX PX 500", `h:1 SET \ c PX 500`, "h:1 SET a1 d PX 500", "h:1 SET x/lock e PX 500")
+	w.shows("h:1 SET lock/x/y a NX PX 500", "h:2 SET [a]?/z b NX PX 500", `h:1 SET \ c PX 500`,
+		"h:1 SET a1 d PX 500", "h:1 SET x/lock e PX 500")
 	var got []string
 	for _, e := range *events {
 		got = append(got, string(e.F)+" "+e.Value.Key)
@@ -138,6 +142,34 @@ func TestConnectionsAreKnownByTheirAddress(t *testing.T) {
 	w.shows("h:4 SET lock a PX 500")
 	if len(*events) != 1 || (*events)[0].F != history.KeySet || (*events)[0].Value.Client != "c4" {
 		t.Errorf("%+v", *events)
+	}
+}
+
+// TestWAITAOFNeedsAnAppendOnlyFile: where a node has none by its scenario, the one that sim keeps must not answer.
+func TestWAITAOFNeedsAnAppendOnlyFile(t *testing.T) {
+	for p, ends := range map[world.Persistence]bool{world.NoPersistence: true, world.RDB: true, world.AOFNo: false, world.AOFEverysec: false,
+		world.AOFAlways: false} {
+		for what, lines := range map[string][]string{"a client": {"h:1 waitaof 1 0 100"},
+			"a script": {"h:1 EVAL script 0", "lua WAITAOF 0 1 0"}} {
+			w, _ := strange("lock")
+			w.n.Persistence, w.o.Stop = p, func() {}
+			if w.shows(lines...); ends != (w.o.Err() != nil) {
+				t.Errorf("%s, persistence %s: %v", what, p, w.o.Err())
+			} else if want := "the lock program of c1 sent WAITAOF to node A"; ends && !strings.Contains(w.o.Err().Error(), want) {
+				t.Error(w.o.Err())
+			}
+		}
+	}
+	for what, line := range map[string]string{"a stranger": "h:5 WAITAOF 1 0 0", "a primary": "h:9 WAITAOF 1 0 0", "WAIT": "h:1 WAIT 1 0"} {
+		w, _ := strange("lock")
+		if w.shows(line); w.o.Err() != nil {
+			t.Errorf("%s: %v", what, w.o.Err())
+		}
+	}
+	w, _ := strange("lock") // what servers of others keep is theirs to say
+	w.o.Strangers.Fresh = false
+	if w.shows("h:1 WAITAOF 1 0 0"); w.o.Err() != nil {
+		t.Error(w.o.Err())
 	}
 }
 

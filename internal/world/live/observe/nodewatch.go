@@ -102,7 +102,7 @@ func (w *nodeWatch) see(c monitored) {
 	w.names.learn(c)
 	w.place(&c)
 	if s := w.o.Strangers; s != nil {
-		c = w.told(s, c)
+		c = w.marked(s, c)
 		w.discover(c.args[1:])
 		w.guarded(s, c)
 	}
@@ -119,6 +119,7 @@ func (w *nodeWatch) place(c *monitored) {
 		c.caller, c.span = w.script.caller, span(min(w.script.at, c.at), c.at)
 		return
 	}
+	w.identify(c.source)
 	c.caller, c.span = w.names.client(c.source, w.o.Strangers != nil), span(c.at, c.at)
 	name := strings.ToUpper(c.args[0])
 	began, open := w.begun[c.source]
@@ -135,15 +136,14 @@ func (w *nodeWatch) place(c *monitored) {
 	}
 }
 
-// told adds what the links know of a line. Who is neither a client over its link nor a
+// marked adds what the links know of a line. Who is neither a client over its link nor a
 // primary is a stranger.
-func (w *nodeWatch) told(s *Strangers, c monitored) monitored {
+func (w *nodeWatch) marked(s *Strangers, c monitored) monitored {
 	if c.source == "lua" {
 		c.left, c.text, c.stranger = w.script.left, w.script.args, w.script.stranger
 		return c
 	}
-	c.stranger = w.isStrange(s, c.source)
-	c.caller = w.names.client(c.source, true)
+	c.stranger = c.caller == "" && !w.isPrimary(c.source)
 	if at, known := s.Left(w.names[c.source], c.args); known {
 		c.left = history.Some(int64(at - s.SinceBoot()))
 	}
@@ -151,21 +151,25 @@ func (w *nodeWatch) told(s *Strangers, c monitored) monitored {
 	return c
 }
 
-// isStrange reports that a connection is neither a client's nor a primary's. Where the stream did not show its name, because it was
-// opened before or because the server was busy, the links are asked, and then the server.
-func (w *nodeWatch) isStrange(s *Strangers, source string) bool {
-	if s.Primary(source) {
-		return false
+// identify finds out whose a connection is. Where the stream did not show its name, because it was opened before, because the server
+// was busy or is of Redis 6, which hides CLIENT, the links are asked, and then the server.
+func (w *nodeWatch) identify(source string) {
+	if _, known := w.names[source]; known || w.isPrimary(source) {
+		return
 	}
-	if _, known := w.names[source]; !known {
-		w.names[source] = s.NameAt(source, w.n)        // the server may have refused the name
-		if w.names[source] == "" && w.n.Admin != nil { // it is asked for once
-			if list, err := w.n.Admin.ClientList(w.o.Ctx).Result(); err == nil {
-				w.names.learnList(list)
-			}
+	w.names[source] = "" // it is asked for once
+	if s := w.o.Strangers; s != nil {
+		w.names[source] = s.NameAt(source, w.n) // the server may have refused the name
+	}
+	if w.names[source] == "" && w.n.Admin != nil {
+		if list, err := w.n.Admin.ClientList(w.o.Ctx).Result(); err == nil {
+			w.names.learnList(list)
 		}
 	}
-	return w.names.client(source, true) == ""
+}
+
+func (w *nodeWatch) isPrimary(source string) bool {
+	return w.o.Strangers != nil && w.o.Strangers.Primary(source)
 }
 
 // guarded ends the run where a client does what it must not.

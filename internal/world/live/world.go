@@ -507,9 +507,29 @@ type restartable struct {
 
 func (r restartable) Do(q client.Request) client.Answer { return r.w.clients.Named(r.name).Do(q) }
 
+// observedBy are the witnesses of what the lock's nodes did.
+func (w *World) observedBy() string {
+	var list []string
+	if w.wire != nil && w.wire.Names {
+		list = append(list, "wire")
+	}
+	if w.spec.LockStore == "" {
+		list = append(list, "monitor")
+		for _, n := range w.servers.Nodes {
+			if n.Journal() != nil && !slices.Contains(list, "journal") {
+				list = append(list, "journal")
+			}
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
 // Versions names what took part.
 func (w *World) Versions() map[string]string {
 	v := w.servers.Versions()
+	if by := w.observedBy(); by != "" {
+		v["observed by"] = by
+	}
 	if w.postgres != nil {
 		v["postgres"] = w.postgres.Version
 	}

@@ -93,7 +93,7 @@ func (v *view) nodesAsked(g *grant) int {
 	for i := g.call + 1; i < g.lastEvent(len(v.h.Events)); i++ {
 		e := v.event(i)
 		inTime := !e.Value.At().IsSet() || time.Duration(e.Value.At().V()) <= v.at(g.ret)
-		if e.F == history.KeySet && e.Value.Client == g.client && inTime && ofLock(v.h, e) && slices.Contains(v.h.Header.Nodes, e.Process) {
+		if e.F == history.KeySet && e.Value.Client == g.client && inTime && !v.leaves(i) && ofLock(v.h, e) && slices.Contains(v.h.Header.Nodes, e.Process) {
 			nodes[e.Process] = true
 		}
 	}

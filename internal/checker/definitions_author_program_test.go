@@ -155,7 +155,7 @@ func (a *author) vanishes(c *actor) {
 		case a.chance(8):
 			continue
 		case how == history.KeySet:
-			v.Owner, v.Client = "other", pick(a.r, a.actors).name
+			v.Owner, v.Client = pick(a.r, []string{"other", p.owner}), pick(a.r, a.actors).name
 		case how == history.NodeDown:
 			a.add(node, history.Info, history.NodeDown, history.Value{})
 			v = history.Value{Rare: &history.Rare{Detail: pick(a.r, []string{"nothing", "nothing", "nothing", "data"})}}

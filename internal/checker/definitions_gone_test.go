@@ -15,7 +15,7 @@ type keyKnown struct {
 }
 
 // known is what is known of a key on a node after event i. "At the beginning it is absent. It
-// is the client's from a `key-set` of a client on. It is absent after a `key-deleted` or
+// is from a `key-set` on the client's whose it is then. It is absent after a `key-deleted` or
 // `key-expired`. It is also absent from a `node-down` on, if the node's next `node-up` says that
 // it found `nothing`. In all other cases nobody knows: after a `key-set` without a client, after a
 // `key-extended` of a key that no client was known to have set or that shows another owner
@@ -37,7 +37,13 @@ func (t *terms) known(node, key string, i int) (now keyKnown) {
 			down = true
 			now = keyKnown{unknown: t.comesBackWith(j) != "nothing"}
 		case e.F == history.KeySet && here:
-			now = keyKnown{e.Value.Client == "", e.Value.Client, e.Value.Owner, j}
+			// "From a `key-set` on it is the client's whose it is then." Nobody knows after "a `key-set` without a
+			// client, or after which it is not known whose the key is".
+			w := t.whoseOnce(node, key, j+1)
+			now = keyKnown{!w.known(), w.client, e.Value.Owner, w.set}
+			if now.unknown {
+				now.client = ""
+			}
 		case e.F == history.KeyExtended && here && (now.client == "" || now.owner != e.Value.Owner), e.F == history.KeyUnclear && here:
 			now = keyKnown{unknown: true}
 		case e.F == history.KeyDeleted && here, e.F == history.KeyExpired && here:

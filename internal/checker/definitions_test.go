@@ -115,6 +115,7 @@ type terms struct {
 	ops         []*op
 	grants      []*grant
 	keysKnown   map[any]keyKnown
+	whoseKnown  map[any]whose
 }
 
 // op is an operation: "An invocation and the next completion of the same process and

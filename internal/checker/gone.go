@@ -25,7 +25,7 @@ type nodeKeys struct {
 type keyOnNode struct {
 	// unsure: nobody knows.
 	unsure bool
-	// client set it, in the event set, with the value owner.
+	// It is client's, who set it in the event set; its value is owner.
 	client, owner string
 	set           int
 }
@@ -108,7 +108,8 @@ func (k *nodeKeys) see(i int) bool {
 	now := &k.of[n][key]
 	switch e.F {
 	case history.KeySet:
-		*now = keyOnNode{unsure: e.Value.Client == "", client: e.Value.Client, owner: e.Value.Owner, set: i}
+		client, set := k.v.keyOf(i)
+		*now = keyOnNode{unsure: client == "", client: client, owner: e.Value.Owner, set: set}
 	case history.KeyExtended:
 		if now.client == "" || now.owner != e.Value.Owner {
 			*now = keyOnNode{unsure: true}

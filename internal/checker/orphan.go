@@ -10,9 +10,10 @@ import (
 
 // keyLife is the life of one key on one node, from its setting to its end.
 type keyLife struct {
-	set    int // event
-	client string
-	owner  string
+	// set is the event that it begins with, by the key-set that made it its client's, with the value
+	// owner. value is what stands in it.
+	set, by              int
+	client, owner, value string
 	// end is the event that ended it, -1 where none did; expires the instant at
 	// which it would end by itself, forever where it has no TTL.
 	end     int
@@ -78,15 +79,20 @@ func (v *view) keyLives() []keyLife {
 		at, known := open[k]
 		switch e.F {
 		case history.KeySet:
+			client, by := v.keyOf(i)
+			if known && by != i && by == lives[at].by {
+				lives[at].value, lives[at].expires = e.Value.Owner, v.expiry(e)
+				continue
+			}
 			if known {
 				lives[at].end = i
 			}
 			open[k] = len(lives)
-			lives = append(lives, keyLife{set: i, client: e.Value.Client, owner: e.Value.Owner, end: -1,
-				expires: v.expiry(e), renewed: -1})
+			lives = append(lives, keyLife{set: i, by: by, client: client, owner: v.event(by).Value.Owner,
+				value: e.Value.Owner, end: -1, expires: v.expiry(e), renewed: -1})
 		case history.KeyExtended:
 			switch {
-			case known && lives[at].owner == e.Value.Owner:
+			case known && lives[at].value == e.Value.Owner:
 				lives[at].renewed = i
 				if !v.keepsEnd(e) {
 					lives[at].expires = v.expiry(e)
@@ -199,7 +205,7 @@ func (v *view) attemptsFor(k *keyLife) []int {
 		switch owner := v.owner(i); {
 		case owner != "" && owner == k.owner:
 			same = append(same, i)
-		case owner == "" && v.at(v.ops[i].Call) <= v.at(k.set):
+		case owner == "" && v.at(v.ops[i].Call) <= v.at(k.by):
 			silent = i
 		}
 	}

@@ -47,6 +47,8 @@ type view struct {
 	// vagueWhy says why.
 	vague    int
 	vagueWhy string
+	// kept are the key-sets that leave a key to the client whose it was.
+	kept map[int]kept
 	// contended keeps what contention has counted.
 	contended *Effort
 }
@@ -127,6 +129,7 @@ func newView(h *history.History) *view {
 	v.collectEffects()
 	v.readAsked()
 	v.cutLosses()
+	v.collectKept()
 	return v
 }
 

@@ -21,7 +21,7 @@ func (a *author) asks(c *actor, p *promise, f history.F) {
 	for _, node := range nodes[:n] {
 		a.command(c, p, f, node, "lock")
 		if a.chance(15) {
-			a.command(c, p, f, node, "lock-2")
+			a.command(c, p, f, node, pick(a.r, []string{"lock-2", "lock-" + c.name}))
 		}
 	}
 }
@@ -148,7 +148,8 @@ func (a *author) vanishes(c *actor) {
 		a.revives(c, p)
 		return
 	}
-	how := pick(a.r, []history.F{history.KeyExpired, history.KeyExpired, history.KeyDeleted, history.KeySet, history.NodeDown})
+	expired, deleted := history.KeyExpired, history.KeyDeleted
+	how := pick(a.r, []history.F{expired, expired, expired, deleted, deleted, history.KeySet, history.NodeDown})
 	for _, node := range a.h.Header.Nodes {
 		v := history.Value{Key: "lock", Owner: p.owner}
 		switch {
@@ -169,9 +170,13 @@ func (a *author) vanishes(c *actor) {
 // occupies sets the keys of a client that is to be granted the lock, on most nodes.
 func (a *author) occupies(c *actor, p *promise) {
 	for _, node := range a.h.Header.Nodes {
+		v := history.Value{Key: "lock", Owner: p.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(6 * unit)}}
 		if !a.chance(8) {
-			a.add(node, history.Info, history.KeySet,
-				history.Value{Key: "lock", Owner: p.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(6 * unit)}})
+			a.add(node, history.Info, history.KeySet, v)
+		}
+		if a.h.Header.LockKey == "" && a.chance(30) {
+			v.Key = "lock-" + c.name
+			a.add(node, history.Info, history.KeySet, v)
 		}
 	}
 }

@@ -56,7 +56,7 @@ var plots = []struct {
 		pause: 5, faults: 6, work: 5, healing: 1, node: "A", aground: 2, wrong: []int{0, 0, 10, 60}, program: true, losses: 1},
 		[]checker.Property{checker.MinorityTolerant}},
 	{plot{name: "losses", workloads: []string{"increment"},
-		steps: 60, pause: 3, faults: 2, work: 5, healing: 1, gone: 16, wrong: []int{0, 70, 95}},
+		steps: 60, pause: 4, faults: 2, work: 5, healing: 1, gone: 17, wrong: []int{0, 70, 95}},
 		[]checker.Property{checker.NoResurrection, checker.ToldWhenLost}},
 	{plot{name: "program losses", workloads: []string{"increment"},
 		steps: 80, pause: 3, faults: 2, work: 5, healing: 1, gone: 20, wrong: []int{0, 80, 95}, program: true, losses: 3},

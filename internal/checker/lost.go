@@ -12,13 +12,21 @@ import (
 // lose takes note of an event in which a client's lock told that it had lost a grant, where it
 // is about that grant: it may be an older one that was lost.
 func (v *view) lose(g *grant, event int) {
-	switch told := &v.event(event).Value; {
-	case g.loss >= 0 || told.Lock() != g.lock || told.Owner != "" && g.owner != "" && told.Owner != g.owner:
-	case !told.At().IsSet():
+	switch {
+	case g.loss >= 0 || !v.about(g, event):
+	case !v.event(event).Value.At().IsSet():
 		v.isVague(event, fmt.Sprintf("%s was told that it had lost the lock, but not since when", g.client))
-	case time.Duration(told.At().V()) >= v.at(g.call):
+	default:
 		g.loss = event
 	}
+}
+
+// about reports that an event in which a client's lock told of a loss may be about a grant of its, for which the client had
+// asked before.
+func (v *view) about(g *grant, event int) bool {
+	told := &v.event(event).Value
+	return told.Lock() == g.lock && (told.Owner == "" || g.owner == "" || told.Owner == g.owner) &&
+		(!told.At().IsSet() || time.Duration(told.At().V()) >= v.at(g.call))
 }
 
 // lostFrom is the first instant at which a grant can have been lost of which the lock told

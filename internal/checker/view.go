@@ -30,6 +30,9 @@ type view struct {
 	// places of each client's.
 	grants   []grant
 	byClient map[string][]int
+	// byHolder has those of each client and lock, locks the locks of each client.
+	byHolder map[holder][]int
+	locks    map[string][]string
 	// acquires has the places in ops of each client's attempts at the lock.
 	acquires map[string][]int
 	faults   []fault
@@ -136,7 +139,8 @@ func newView(h *history.History) *view {
 // newGrants is a view of grants alone, without promises that the nodes tell and losses.
 func newGrants(h *history.History, ops []history.Op) *view {
 	v := &view{h: h, work: workload.Of(workload.Name(h.Header.Workload)),
-		ops: ops, done: h.Done(), byClient: make(map[string][]int), vague: -1}
+		ops: ops, done: h.Done(), byClient: make(map[string][]int),
+		byHolder: make(map[holder][]int), locks: make(map[string][]string), vague: -1}
 	v.unclear, v.stranger = firstUnclear(h)
 	v.end = h.End()
 	v.opAt = make([]int32, len(h.Events))
@@ -280,6 +284,10 @@ func (v *view) acquired(open map[holder][]int, op int) {
 	}
 	open[k] = append(list, len(v.grants))
 	v.byClient[g.client] = append(v.byClient[g.client], len(v.grants))
+	if v.byHolder[k] == nil {
+		v.locks[k.client] = append(v.locks[k.client], k.lock)
+	}
+	v.byHolder[k] = append(v.byHolder[k], len(v.grants))
 	v.grants = append(v.grants, g)
 }
 

@@ -132,8 +132,11 @@ func (a *author) loses(c *actor) {
 	if a.chance(20) {
 		v.Owner = pick(a.r, []string{"", a.owner(c)})
 	}
-	if a.chance(4) {
+	switch {
+	case a.chance(4):
 		v.OwnOutcome().At = history.Int{}
+	case a.chance(30):
+		v.OwnOutcome().At = history.Some(a.now - unit*int64(a.r.IntN(12)-1))
 	}
 	a.add(c.name, history.Info, history.Lost, v)
 }

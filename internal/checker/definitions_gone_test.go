@@ -217,15 +217,6 @@ func (t *terms) answerFor(g *grant) int {
 	return len(t.events)
 }
 
-// tells reports that event i is "a `lost` that may be about" a grant: "of the same lock, with an `at`, if it has
-// one, that is not before the invocation, and with the same owner value, if both have one".
-func (t *terms) tells(g *grant, i int) bool {
-	e := &t.events[i]
-	v := &e.Value
-	return e.F == history.Lost && e.Process == g.client && v.Lock() == g.lock && (v.Owner == "" || g.owner == "" || v.Owner == g.owner) &&
-		(!v.At().IsSet() || v.At().V() >= g.call)
-}
-
 // bringsBack: "A `key-set` of the client on a node, with an owner value that a `key-set` of the
 // client of the same key on this node has already shown since the invocation of the `acquire`.
 // Before it the lock was gone, after it a quorum surely has it. No `key-set` of the client stands

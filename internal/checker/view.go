@@ -76,9 +76,11 @@ type grant struct {
 	// outer is the grant that this one re-entered, -1 for none.
 	outer int
 	// loss is the event in which the lock told that it had lost the grant, -1 where it never
-	// did; lease is the last promise as if it had not.
-	loss  int
-	lease promise
+	// did; lostAt is its instant, lostError how much earlier it can have been. lease is the last promise as if it had
+	// not told.
+	loss              int
+	lostAt, lostError time.Duration
+	lease             promise
 }
 
 // promise is what a lock says of the end of a grant. Most grants of a lease have
@@ -322,13 +324,17 @@ func (v *view) extended(open map[holder][]int, op int) {
 	if !until.IsSet() {
 		return
 	}
-	owner := v.owner(op)
 	for _, i := range open[v.key(op)] {
-		g := &v.grants[i]
-		if o.Call > g.call && (owner == "" || g.owner == "" || owner == g.owner) {
+		if g := &v.grants[i]; v.isRenewedBy(g, op) {
 			g.extends = append(g.extends, extension{v.at(o.Call), o.Return, time.Duration(until.V())})
 		}
 	}
+}
+
+// isRenewedBy reports that a renewal of the client and lock of a grant is one of this grant.
+func (v *view) isRenewedBy(g *grant, op int) bool {
+	owner := v.owner(op)
+	return v.ops[op].Call > g.call && (owner == "" || g.owner == "" || owner == g.owner)
 }
 
 // lastEvent is the event that ended the belief in a grant, or that which the history ended

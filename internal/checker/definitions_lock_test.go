@@ -322,8 +322,7 @@ func (t *terms) userOf(owner string) string {
 
 // noOrphanLock: "No key of the lock stays for longer than the TTL after its owner no
 // longer wants it. Unknown if the nodes reported no keys, if the history does not say the
-// TTL, if every owner still wanted its keys, or if a key was ever unclear (`key-unclear`),
-// which ends what is known of it."
+// TTL, or if a key was ever unclear (`key-unclear`), which ends what is known of it."
 func (t *terms) noOrphanLock() answer {
 	violated, chances := false, false
 	lived := map[int]bool{}
@@ -331,29 +330,31 @@ func (t *terms) noOrphanLock() answer {
 		if t.events[i].F != history.KeySet || !t.ofLock(i) || lived[i] {
 			continue
 		}
-		to, renewed, left, wrote := t.life(i)
-		for _, j := range wrote {
+		l := t.life(i)
+		for _, j := range l.wrote {
 			lived[j] = true
 		}
 		done, killed := t.doneWith(i)
 		if done < 0 {
 			continue
 		}
-		chances = true
 		// "A key that was set after this end (by a request that came late) has its TTL from
 		// then. So has a key that was renewed after it by an `extend` which was under way at
 		// this end, or by a command that had left its client by then, as a link told."
 		since := max(t.time(done), t.time(i))
-		if renewed > done {
-			at := t.events[renewed].Value.At()
+		if l.renewed > done {
+			at := t.events[l.renewed].Value.At()
 			if t.extending(t.ownerOf(i), done) || at.IsSet() && at.V() <= t.time(done) {
-				since = max(since, t.time(renewed))
+				since = max(since, t.time(l.renewed))
 			}
 		}
-		violated = violated || to-since > t.header.TTL
+		violated = violated || l.to-since > t.header.TTL
+		// "Chances: keys that their owner no longer wanted for longer than the TTL before the run ended, if what is known of the
+		// key did not end within that TTL. Also keys without a TTL whose owner was killed."
+		chances = chances || l.known-since > t.header.TTL || killed && l.endless
 		// "A key that has no TTL, that nobody deleted, and that its owner no longer wants
 		// because it was killed, is a violation at once."
-		violated = violated || killed && left
+		violated = violated || killed && l.endless && l.left
 	}
 	if t.header.TTL <= 0 {
 		return cannotTell
@@ -392,15 +393,22 @@ func (t *terms) setAs(i int) int {
 	return i
 }
 
-// life is to when the key that was set in event i surely lives, when it was last renewed
-// (-1: never), and whether it has no TTL and is left to the end. "Only what is certain
+// life is how long a key surely lives.
+type life struct {
+	// to is to when, renewed when it was last renewed (-1: never); wrote are the key-sets that others wrote into it.
+	to      int64
+	renewed int
+	wrote   []int
+	// endless: it has no TTL. left: nothing ended it. known is to when it is known what is in it.
+	endless, left bool
+	known         int64
+}
+
+// life is that of the key that was set in event i. "Only what is certain
 // counts: a key lives until its TTL has passed or it is seen to go, whichever comes first.
 // A renewal that is seen shows that the key lived until then, or, with another owner
-// value, that it is gone."
-//
-// wrote are the key-sets that others wrote into it: "What a refused waiter writes into it gives the key
-// another end, and no new life."
-func (t *terms) life(i int) (to int64, renewed int, left bool, wrote []int) {
+// value, that it is gone." "What a refused waiter writes into it gives the key another end, and no new life."
+func (t *terms) life(i int) (l life) {
 	set := &t.events[i]
 	// "A fault on a node's clock, whenever it begins, makes the end of its keys uncertain:
 	// such a key lives only while it is seen to be set or renewed."
@@ -423,19 +431,21 @@ func (t *terms) life(i int) (to int64, renewed int, left bool, wrote []int) {
 		return end
 	}
 	end, value := due(set), set.Value.Owner
-	renewed = -1
+	l.renewed, l.known = -1, t.last
+	forgotten := false
 	for j := i + 1; j < len(t.events); j++ {
 		e := &t.events[j]
 		// "What is known of a node's keys ends when the node goes down, and when a fault begins
 		// that kills it, makes it forget or promotes it."
 		gone := t.mayForget(j, set.Process) && e.F != history.NodeUp && e.F != history.NodePromoted && e.F != history.NodeDemoted
+		forgotten = gone
 		if (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == set.Process && e.Value.Key == set.Value.Key {
 			if e.F == history.KeySet && t.stays(j) && t.setAs(j) == t.setAs(i) {
-				end, value, wrote = due(e), e.Value.Owner, append(wrote, j)
+				end, value, l.wrote = due(e), e.Value.Owner, append(l.wrote, j)
 				continue
 			}
 			if e.F == history.KeyExtended && e.Value.Owner == value {
-				renewed = j
+				l.renewed = j
 				// "A `key-extended` of a client of a lock program that has no `at` gave the key no other end", nor does it
 				// show that the key lived until then.
 				if t.header.Program == "" || e.Value.Client == "" || e.Value.At().IsSet() {
@@ -443,13 +453,17 @@ func (t *terms) life(i int) (to int64, renewed int, left bool, wrote []int) {
 				}
 				continue
 			}
-			gone = true
+			gone, forgotten = true, forgotten || e.F == history.KeyUnclear
 		}
 		if gone {
-			return min(end, int64(e.Time)), renewed, false, wrote
+			if l.to, l.endless = min(end, t.time(j)), end == forever && !forgotten; forgotten {
+				l.known = t.time(j)
+			}
+			return l
 		}
 	}
-	return min(end, t.last), renewed, end == forever, wrote
+	l.to, l.endless, l.left = min(end, t.last), end == forever, true
+	return l
 }
 
 // doneWith is the event in which the owner of the key that was set in event i no longer

@@ -17,7 +17,7 @@ func heldAndWritten(mark, tells string, meanwhile func(s *script)) *script {
 	s.add(5, "c1", history.OK, history.Acquire, history.Value{Owner: tells})
 	s.add(10, "c2", history.Invoke, history.Acquire, history.Value{})
 	meanwhile(s)
-	s.phase(4000, history.PhaseDone)
+	s.phase(5000, history.PhaseDone)
 	return s
 }
 
@@ -184,7 +184,7 @@ func TestWaitersWriteWhileTheHolderRenews(t *testing.T) {
 		{"it loses the key", func(s *script) {
 			waiterAndRenewals(s)
 			s.key(2500, history.KeyDeleted, "A", "", "2", -1)
-		}, ToldWhenLost, Violated, "not told for 1.50 s"},
+		}, ToldWhenLost, Violated, "not told for 2.50 s"},
 	} {
 		s := heldAndWritten("1", "", c.write)
 		f := Judge(context.Background(), &s.h, []Property{c.of}, Options{})[0]

@@ -112,8 +112,15 @@ func (t *terms) promisesWhatWasAsked(g *grant) {
 			g.renewals = append(g.renewals, &op{invoked: -1, call: min(t.events[i].Value.At().V(), t.time(i)),
 				answered: i, ret: t.time(i), said: history.Value{Grant: &history.Grant{ValidUntil: history.Some(now)}}})
 		}
-		// "The promise is not known if such an event makes the instant earlier."
-		g.unknown = g.unknown || t.asks(g, i) && now < until
+		// "If such an event makes the instant earlier, [...] the promise is not known, unless its `at` is not after the answer
+		// and no renewal stands before it: [...] this instant is the promise."
+		switch {
+		case !t.asks(g, i) || now >= until:
+		case t.events[i].Value.At().V() <= g.ret && len(g.renewals) == 0:
+			g.until = history.Some(now)
+		default:
+			g.unknown = true
+		}
 		until = now
 	}
 	slices.SortFunc(g.renewals, func(a, b *op) int { return a.answered - b.answered })

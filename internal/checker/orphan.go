@@ -152,11 +152,7 @@ func (v *view) expiry(e *history.Event) time.Duration {
 			return e.Time
 		}
 	}
-	end := e.Time + time.Duration(e.Value.TTL().V())
-	if e.Value.At().IsSet() && e.Value.ValidUntil().IsSet() {
-		end = min(end, time.Duration(e.Value.ValidUntil().V()))
-	}
-	return end
+	return v.ranOut(e)
 }
 
 // interestEnd is when the owner of a key had done with it, at which event, and

@@ -18,8 +18,8 @@ import (
 type Strangers struct {
 	// Keys are the names of the lock's keys, with * for anything.
 	Keys []string
-	// Left is when a command left its client over the connection of a name.
-	Left func(name string, words []string) (at time.Duration, known bool)
+	// Left is when a command that a stream shows left its client over the connection of a name. since is when the stream began.
+	Left func(name string, words []string, since time.Duration) (at time.Duration, known bool)
 	// Time is the run's; wall clocks of clients are the machine's.
 	SinceBoot func() time.Duration
 	// WallOffset is steady (see Steady), or an instant that is asked for twice would come out as
@@ -137,7 +137,7 @@ func (w *nodeWatch) told(s *Strangers, c monitored) monitored {
 	}
 	c.stranger = w.isStrange(s, c.source)
 	c.caller = w.names.client(c.source, true)
-	if at, known := s.Left(w.names[c.source], c.args); known {
+	if at, known := s.Left(w.names[c.source], c.args, c.since); known {
 		c.left = history.Some(int64(at - s.SinceBoot()))
 	}
 	c.text = c.args

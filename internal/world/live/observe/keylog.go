@@ -68,7 +68,12 @@ func (k *keyLog) wrote(change command.Change, before command.Key, caller string,
 // where a link told, when it left its client and till when it asked for the key.
 func (k *keyLog) emitWritten(f history.F, change command.Change, caller string, at command.Span) {
 	v := history.Value{Key: k.shown, Owner: history.OwnerText(k.owner(k.replay.Key)), Client: caller, Grant: k.lives(at)}
-	if end := k.replay.Expires; k.now.left.IsSet() && (end == (command.Span{}) || change.Ends) {
+	switch end := k.replay.Expires; {
+	case end != (command.Span{}) && !change.Ends:
+	case !k.now.left.IsSet() && k.strangers != nil && caller != "":
+		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
+			Key: k.shown, Client: caller, Rare: &history.Rare{Detail: strings.ToUpper(k.now.args[0]) + ", sent nobody knows when,"}}})
+	case k.now.left.IsSet():
 		v.Outcome = &history.Outcome{At: k.now.left}
 		if end != (command.Span{}) {
 			v.OwnGrant().ValidUntil = k.askedTill(end, at)

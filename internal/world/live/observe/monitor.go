@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -19,6 +20,8 @@ import (
 // all proxies: every command the server carried out, in its order.
 type monitor struct {
 	conn net.Conn
+	// since is when it began, on the machine's monotonic clock.
+	since time.Duration
 	// marks are what waits for the ECHO of a text, so that the reader of the
 	// stream can be waited for.
 	marks sync.Map
@@ -45,6 +48,8 @@ type monitored struct {
 	// the words that the client sent, where those are the words of a script's caller.
 	left history.Int
 	text []string
+	// since is when the stream began, on the machine's monotonic clock.
+	since time.Duration
 	// stranger: the connection is none of those that may change the lock's keys.
 	stranger bool
 }
@@ -56,7 +61,7 @@ func openMonitor(d server.Door, see func(monitored), end func()) (*monitor, erro
 	if err != nil {
 		return nil, err
 	}
-	m := &monitor{conn: conn, ended: make(chan struct{})}
+	m := &monitor{conn: conn, since: machine.Monotonic(), ended: make(chan struct{})}
 	go m.read(bufio.NewReaderSize(conn, 1<<16), see, end)
 	return m, nil
 }
@@ -73,6 +78,7 @@ func (m *monitor) read(lines *bufio.Reader, see func(monitored), end func()) {
 		if err != nil {
 			continue // not a command: the server's own talk
 		}
+		c.since = m.since
 		if len(c.args) == 2 && strings.EqualFold(c.args[0], "echo") {
 			if shown, waited := m.marks.LoadAndDelete(c.args[1]); waited {
 				close(shown.(chan struct{}))

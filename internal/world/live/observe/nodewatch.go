@@ -20,8 +20,8 @@ type Strangers struct {
 		Fit(key string) bool
 		Names() []string
 	}
-	// Left is when a command left its client over the connection of a name.
-	Left func(name string, words []string) (at time.Duration, known bool)
+	// Left is when a command that a stream shows left its client over the connection of a name. since is when the stream began.
+	Left func(name string, words []string, since time.Duration) (at time.Duration, known bool)
 	// NameAt is the name of a connection that a link opened, by the address from which it came to the node; empty: none did, or the
 	// node sees another address.
 	NameAt func(from string, n *server.Node) string
@@ -144,7 +144,7 @@ func (w *nodeWatch) marked(s *Strangers, c monitored) monitored {
 		return c
 	}
 	c.stranger = c.caller == "" && !w.isPrimary(c.source)
-	if at, known := s.Left(w.names[c.source], c.args); known {
+	if at, known := s.Left(w.names[c.source], c.args, c.since); known {
 		c.left = history.Some(int64(at - s.SinceBoot()))
 	}
 	c.text = c.args

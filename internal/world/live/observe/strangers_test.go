@@ -17,7 +17,7 @@ import (
 func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 	var events []history.Event
 	o := &Observation{Key: "lock", Shown: "lock", Record: func(e history.Event) { events = append(events, e) },
-		Strangers: &Strangers{Keys: program.PatternsFor("lock", keys), Left: func(string, []string) (time.Duration, bool) {
+		Strangers: &Strangers{Keys: program.PatternsFor("lock", keys), Left: func(string, []string, time.Duration) (time.Duration, bool) {
 			return 50 * time.Millisecond, true
 		}, NameAt: func(from string, n *server.Node) string { return map[string]string{"h:4": "c4#4"}[from] }, Fresh: true,
 			Primary:    func(address string) bool { return address == "h:9" },
@@ -184,5 +184,25 @@ func TestSteady(t *testing.T) {
 	measured += time.Second // somebody has set it
 	if moved, _ := offset(); moved != measured {
 		t.Errorf("after the clock was set: %v", moved)
+	}
+}
+
+// Where nobody knows when a command was sent, nobody knows what it asked for.
+func TestACommandThatWasSentNobodyKnowsWhen(t *testing.T) {
+	w, events := strange("lock")
+	w.o.Strangers.Left = func(_ string, words []string, _ time.Duration) (time.Duration, bool) {
+		return 50 * time.Millisecond, words[0] != "PEXPIRE"
+	}
+	w.shows("h:1 SET lock a NX PX 500", "h:1 PEXPIRE lock 900", "h:1 DEL lock")
+	var got []string
+	for _, e := range *events {
+		got = append(got, told(e))
+	}
+	want := "set c1 a 500ms, unclear c1 PEXPIRE, sent nobody knows when,, extended c1 a 900ms, deleted c1 a"
+	if text := strings.Join(got, ", "); text != want {
+		t.Error(text)
+	}
+	if v := (*events)[2].Value; v.At().IsSet() || v.ValidUntil().IsSet() {
+		t.Errorf("%+v", v)
 	}
 }

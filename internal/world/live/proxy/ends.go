@@ -18,7 +18,7 @@ func (w *Wire) leads(c *conn, party net.Conn) {
 	if w.names == nil {
 		w.names = make(map[ends]string)
 	}
-	if w.names[ends{party.LocalAddr().String(), party.RemoteAddr().String()}] = c.name; len(w.names) > maxConns {
+	if w.names[ends{party.LocalAddr().String(), party.RemoteAddr().String()}] = c.name; len(w.names) > maxWaiting {
 		maps.DeleteFunc(w.names, func(_ ends, name string) bool { return w.conns[name] == nil })
 	}
 }

@@ -107,6 +107,7 @@ var effects = []struct {
 	{before: "SET k v", do: "EXPIRE k 3 NX", want: "PEXPIREAT k M+3000 NX", in: versions{"6.2": refused}},
 	{before: "SET k v PX 300", do: "EXPIRE k 3 GT", want: "PEXPIREAT k M+3000 GT", in: versions{"6.2": refused}},
 	{do: "EXPIRE k 3"},
+	{before: "SET k v PX 300", do: "PEXPIRE k 300", want: "PEXPIREAT k M+300"},
 	{before: "SET k v PX 300", do: "PERSIST k", want: "PERSIST k"},
 	{before: "SET k v", do: "PERSIST k"},
 	{before: "SET k v", do: "RENAME k l", want: "RENAME k l"},
@@ -180,6 +181,7 @@ var effects = []struct {
 	{do: "MULTI;SET k v PX 300;EXEC", want: "SET k v PXAT M+300"},
 	{do: "MULTI;SET k v PX 300;GET k;INCR n;EXEC", want: "SET k v PXAT M+300 + INCR n"},
 	{do: "MULTI;GET k;EXEC"},
+	{before: "SET k v", do: "MULTI;SET k w NX PX 300;EXEC"},
 	{do: "MULTI;SET k v;DISCARD"},
 	{before: "SET k v", do: "MULTI;LPUSH k v;DEL k;EXEC", want: "DEL k"},
 	{do: "MULTI;SELECT 2;SET k v;EXEC;SELECT 0", want: "2: SET k v"},
@@ -202,8 +204,9 @@ var effects = []struct {
 	{before: "SET k v PX 300", do: `clock:1;EVAL 'return redis.call("set", KEYS[1], 1, "nx")' 1 k`, want: "DEL k + set k 1 nx",
 		in: versions{"valkey": "UNLINK k + set k 1 nx"}},
 	{before: "SET k v PX 300", do: "clock:1;DEBUG SET-ACTIVE-EXPIRE 1;empty:", want: "DEL k", in: versions{"valkey": "UNLINK k"}},
-	{before: "SET k v;CONFIG SET maxmemory-policy allkeys-random", do: "CONFIG SET maxmemory 1;SET m v;CONFIG SET maxmemory 0;DEL m", want: "DEL k",
-		in: versions{"valkey": "UNLINK k"}},
+	{before: "SET k v;CONFIG SET maxmemory-policy allkeys-random", do: "CONFIG SET maxmemory 1;SET m v;CONFIG SET maxmemory 0;DEL m",
+		want: "DEL k",
+		in:   versions{"valkey": "UNLINK k"}},
 }
 
 // TestEffects: the journal says of each command what it did, or nothing where it did nothing. That holds for the versions named above,

@@ -32,6 +32,26 @@ func rewritten(t *testing.T, r *servertest.Redis) {
 	})
 }
 
+// With appendfsync no, an entry is there before its command is answered.
+func TestBeforeTheAnswer(t *testing.T) {
+	r, c, one := journaling(t)
+	f := follow(t, r.Dir)
+	if err := f.Skip(); err != nil {
+		t.Fatal(err)
+	}
+	c.run("CONFIG SET aof-timestamp-enabled yes") // unknown before version 7
+	for i := range 1000 {
+		c.run(fmt.Sprintf("SELECT %d;SET k %d", i%3, i))
+		entries := rest(t, f)
+		if want := fmt.Sprintf("%d: SET k %d", i%3, i); !slices.Equal(text(entries), []string{want}) {
+			t.Fatalf("read %q, want %q", text(entries), want)
+		}
+		if want := int64(epoch); !one && entries[0].Second != want {
+			t.Fatalf("entry %d is of %d, want %d", i, entries[0].Second, want)
+		}
+	}
+}
+
 func TestRewrite(t *testing.T) {
 	r, c, one := journaling(t)
 	f := follow(t, r.Dir)

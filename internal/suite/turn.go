@@ -26,14 +26,15 @@ type live struct{ tests *testing.M }
 
 // Live is for the TestMain of a package with live tests: such with real servers, processes and clocks. Run begins once no other
 // such package runs on this machine, whichever `go test` began it. The wait counts towards no test's bound, nor towards
-// -test.timeout, which begins with the tests. The turn ends with this process, however it ends.
+// -test.timeout, which begins with the tests. The turn ends with this process, however it ends. The processes that `go test -fuzz`
+// starts belong to the turn of the one that started them.
 func Live(m *testing.M) Runner {
 	return live{m}
 }
 
 func (l live) Run() int {
 	flag.Parse()
-	if flag.Lookup("test.list").Value.String() == "" {
+	if flag.Lookup("test.list").Value.String() == "" && flag.Lookup("test.fuzzworker").Value.String() != "true" {
 		end, err := TakeTurn(context.Background(), os.Stdout)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "live tests:", err)

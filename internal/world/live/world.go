@@ -318,6 +318,7 @@ func (w *World) refused(l world.Link, why error) {
 // strangers is what to observe of a lock program. fresh: nodes start without keys.
 func (w *World) strangers(fresh bool) *observe.Strangers {
 	s := &observe.Strangers{Left: w.wire.Left,
+		Served:    w.wire.Served,
 		NameAt:    func(from string, n *server.Node) string { return w.wire.NameAt(from, n.Address()) },
 		SinceBoot: w.time.SinceBoot, WallOffset: w.wall,
 		Fresh: fresh, Primary: w.isPrimary, Keys: program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)}

@@ -315,13 +315,16 @@ func (k *journalKey) itself(now command.Span) {
 	}
 }
 
-// unexplained records an effect that no command fits.
+// unexplained records an effect that no line fits: of a command that has waited until another's woke it, or nobody knows whose.
 func (k *journalKey) unexplained(now command.Span) {
-	e := k.pop()
+	e, waiter := k.pop(), ""
 	if change := k.apply(e.Entry); change.Did == command.Kept {
 		return
 	}
-	k.obscured(e.Words[0], "")
+	if k.strangers != nil {
+		waiter = k.strangers.Served(k.node, k.replay.Name)
+	}
+	k.obscured(e.Words[0], waiter)
 	k.found(now)
 }
 

@@ -22,6 +22,8 @@ type Strangers struct {
 	}
 	// Left is when a command that a stream shows left its client over the connection of a name. since is when the stream began.
 	Left func(name string, words []string, since time.Duration) (at time.Duration, known bool)
+	// Served is the client that has waited on a node for a key, and got it; empty: none, or nobody knows.
+	Served func(node, key string) string
 	// NameAt is the name of a connection that a link opened, by the address from which it came to the node; empty: none did, or the
 	// node sees another address.
 	NameAt func(from string, n *server.Node) string

@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,9 +28,9 @@ type sent struct {
 	queues bool
 	exec   time.Duration
 	kind   kind
-	// scripts: it is a script, whose commands may be refused; blocked is what Blocked says of it, nil: it cannot block.
+	// scripts: it is a script, whose commands may be refused; waited is nil if it cannot wait for others.
 	scripts bool
-	blocked *Blocked
+	waited  *waited
 	// shows says whether MONITOR does. maybeNot: though it says so, MONITOR may not, or it has already.
 	shows    shows
 	maybeNot bool
@@ -59,13 +60,10 @@ const (
 	never
 )
 
-// Blocked is a command of a kind that can wait for others.
-type Blocked struct {
-	Words []string
-	// Left and Answered are when it left its client and when its answer came, on the machine's monotonic clock; 0: it still waits.
-	Left, Answered time.Duration
-	// Got: the answer is neither null nor an error.
-	Got bool
+// waited is a command of a kind that can wait for others. got: its answer is neither null nor an error.
+type waited struct {
+	words []string
+	got   bool
 }
 
 // Bounds of what is remembered: the commands that wait for their line in MONITOR, and how long MONITOR waits for an answer that tells
@@ -104,7 +102,7 @@ func (s *sent) refused(text string) shows {
 	switch {
 	case s.scripts && strings.Contains(rest, " script: "): // so Redis says from 7.0 on where a command of a script has failed
 		return certainly
-	case refusals[first] && (s.blocked != nil || s.scripts && within[first]): // what has waited can be refused when it goes on
+	case refusals[first] && (s.waited != nil || s.scripts && within[first]): // what has waited can be refused when it goes on
 		return maybe
 	case refusals[first]:
 		return never
@@ -129,7 +127,7 @@ func (c *conn) remember(name string, words []string) *sent {
 		maybeNot: name == "MIGRATE"} // MONITOR hides the password in its words
 	s.queues = c.multi && s.kind == ordinary
 	if blocking[name] {
-		s.blocked = &Blocked{Words: words, Left: s.at}
+		s.waited = &waited{words: words}
 	}
 	switch s.kind {
 	case multi:
@@ -166,8 +164,8 @@ func (c *conn) learn(s *sent, kind resp.Kind, words []string, null bool) {
 	if c.queueing && failed && (s.kind == multi || s.kind == watches) {
 		c.hasten(s)
 	}
-	if s.blocked != nil {
-		s.blocked.Answered, s.blocked.Got = machine.Monotonic(), !failed && !null
+	if s.waited != nil {
+		s.waited.got = !failed && !null
 	}
 	switch {
 	case s.kind == multi && !failed:
@@ -267,8 +265,8 @@ func (c *conn) left(words uint64, since time.Duration) (at time.Duration, known 
 	for _, other := range c.sent[f.first+1 : f.last+1] {
 		other.maybeNot = true // it may have been this one
 	}
-	if s.blocked != nil {
-		c.blocked = s.blocked
+	if s.waited != nil {
+		c.waited = s.waited
 	}
 	if at = s.at; s.shows == queued {
 		at = s.exec
@@ -333,7 +331,7 @@ func (c *conn) forget(n int) {
 // drop lets go of a connection that has ended, once nothing is to be asked of it.
 func (w *Wire) drop(c *conn) {
 	c.mu.Lock()
-	over, empty := c.over, len(c.sent) == 0 && c.blocked == nil
+	over, empty := c.over, len(c.sent) == 0 && c.waited == nil
 	c.mu.Unlock()
 	if !over {
 		return
@@ -375,18 +373,24 @@ func (w *Wire) bound(c *conn) {
 	c.mu.Unlock()
 }
 
-// Blocked is the latest command of a kind that can wait for others among those that Left has found on a connection.
-func (w *Wire) Blocked(name string) (b Blocked, found bool) {
-	c := w.named(name)
-	if c == nil {
-		return b, false
+// Served is the client that waited on a node for a key, and got it: MONITOR does not show what another's command gave it. Empty: there is
+// none, or there are several.
+func (w *Wire) Served(node, key string) (client string) {
+	w.mu.Lock()
+	conns := slices.Collect(maps.Values(w.conns))
+	w.mu.Unlock()
+	for _, c := range conns {
+		c.mu.Lock()
+		got := c.link.To == node && c.waited != nil && c.waited.got && slices.Contains(c.waited.words, key)
+		c.mu.Unlock()
+		if got && client != "" && client != c.link.From {
+			return ""
+		}
+		if got {
+			client = c.link.From
+		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.blocked == nil {
-		return b, false
-	}
-	return *c.blocked, true
+	return client
 }
 
 // hash is that of the words that are kept of a command.

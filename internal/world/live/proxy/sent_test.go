@@ -254,34 +254,26 @@ func TestAnswersAreAwaited(t *testing.T) {
 }
 
 // Whoever is woken by another's command got its answer: nothing in MONITOR says so.
-func TestBlocked(t *testing.T) {
+func TestServed(t *testing.T) {
 	n := newNamed()
-	blocked := func(want string) {
+	served := func(key, want string) {
 		t.Helper()
-		b, found := n.wire.Blocked(n.name)
-		got := "none"
-		switch {
-		case found && b.Answered == 0 && !b.Got:
-			got = strings.Join(b.Words, " ") + " waits"
-		case found:
-			got = fmt.Sprintf("%s %v", strings.Join(b.Words, " "), b.Got)
-		}
-		if got != want || found && (b.Left <= 0 || b.Answered > 0 && b.Answered < b.Left) {
-			t.Errorf("%s, want %s: %+v", got, want, b)
+		if got := n.wire.Served(n.link.To, key); got != want {
+			t.Errorf("%s: %q, want %q", key, got, want)
 		}
 	}
-	n.play(t, "> GET k \n < $-1 \n = GET k|1 \n > BLPOP k 0")
-	blocked("none") // MONITOR has not shown it
-	n.play(t, "= BLPOP k 0|2")
-	blocked("BLPOP k 0 waits")
-	n.play(t, "< *2 / +k / +v \n > BLMOVE k l LEFT LEFT 1 \n < $-1")
-	blocked("BLPOP k 0 true")
-	n.play(t, "= BLMOVE k l LEFT LEFT 1|3")
-	blocked("BLMOVE k l LEFT LEFT 1 false")
+	n.play(t, "> GET k \n < $-1 \n = GET k|1 \n > BLPOP k 0 \n = BLPOP k 0|2")
+	served("k", "") // it waits
+	n.play(t, "< *2 / +k / +v")
+	served("k", "c1")
+	served("l", "")
+	n.play(t, "> BLMOVE k l LEFT LEFT 1 \n < $-1 \n = BLMOVE k l LEFT LEFT 1|3")
+	served("l", "") // in vain
 	n.play(t, "> BRPOP k 0 \n < -UNBLOCKED force \n end \n = BRPOP k 0|4")
-	blocked("BRPOP k 0 false") // though the connection has ended
-	n.name = "c1#7"
-	blocked("none")
+	served("k", "")
+	if got := n.wire.Served("elsewhere", "k"); got != "" {
+		t.Errorf("another node served %q", got)
+	}
 }
 
 func TestWhatIsRemembered(t *testing.T) {

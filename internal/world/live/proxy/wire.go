@@ -62,10 +62,10 @@ type conn struct {
 	expected []expected
 	// subscribed: messages may come that answer nothing.
 	subscribed bool
-	// sent are the commands that MONITOR has not shown, blocked the latest that it has of those that can block. multi: what
+	// sent are the commands that MONITOR has not shown, waited the latest that it has of those that can wait. multi: what
 	// is sent now comes behind MULTI; queueing: what is answered now does. forgot: they are not remembered any more.
 	sent                    []*sent
-	blocked                 *Blocked
+	waited                  *waited
 	multi, queueing, forgot bool
 	// changed is closed when the next answer comes, where somebody waits for it. late: it took too long.
 	changed chan struct{}

@@ -29,7 +29,10 @@ type effect struct {
 
 // byItself reports that no command need have done it: the key ran out or was evicted, or the node got the data of another.
 func (e *effect) byItself() bool {
-	return e.Kind != journal.Effect || e.First && len(e.Words) == 2 && (strings.EqualFold(e.Words[0], "del") || strings.EqualFold(e.Words[0], "unlink"))
+	if e.Kind != journal.Effect {
+		return true
+	}
+	return e.First && len(e.Words) == 2 && (strings.EqualFold(e.Words[0], "del") || strings.EqualFold(e.Words[0], "unlink"))
 }
 
 // block is what the entries of a block did to a key: it is one step.

@@ -324,12 +324,12 @@ func (j *journalled) written(ctx context.Context) bool {
 
 // upToDate reports that all that the server did until it was asked stands in its journal.
 func upToDate(info string) bool {
-	for field, value := range map[string]string{"aof_enabled": "1", "aof_rewrite_in_progress": "0", "aof_rewrite_scheduled": "0", "aof_buffer_length": "0"} {
-		if server.InfoField(info, field) != value {
+	for _, field := range []string{"aof_rewrite_in_progress", "aof_rewrite_scheduled", "aof_buffer_length"} {
+		if server.InfoField(info, field) != "0" {
 			return false
 		}
 	}
-	return true
+	return server.InfoField(info, "aof_enabled") == "1"
 }
 
 // settle waits until all is known.

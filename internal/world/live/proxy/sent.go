@@ -23,7 +23,8 @@ var seed = maphash.MakeSeed()
 // sent is a command that left its client, as long as MONITOR has not shown it.
 type sent struct {
 	words uint64 // their hash
-	at    time.Duration
+	// at is when it left, answered when the answer came that says what shows is.
+	at, answered time.Duration
 	// queues: it came behind MULTI. exec is when the EXEC behind both left, 0 where there is none.
 	queues bool
 	exec   time.Duration
@@ -164,6 +165,7 @@ func (c *conn) learn(s *sent, kind resp.Kind, words []string, null bool) {
 	if c.queueing && failed && (s.kind == multi || s.kind == watches) {
 		c.hasten(s)
 	}
+	s.answered = machine.Monotonic()
 	if s.waited != nil {
 		s.waited.got = !failed && !null
 	}
@@ -197,7 +199,7 @@ func (c *conn) ended(by *sent, ran bool, answers []string) {
 	}
 	for _, s := range c.sent[:max(slices.Index(c.sent, by), 0)] {
 		if s.shows == queued {
-			s.shows, s.at = shows, by.at
+			s.shows, s.at, s.answered = shows, by.at, by.answered
 		}
 	}
 }
@@ -290,6 +292,9 @@ func (c *conn) find(words uint64, since time.Duration) found {
 	undecided := false // one that the line may have passed over, or not
 	for i, s := range c.sent {
 		shows, open := s.shows, s.shows == notKnown || s.shows == queued
+		if !open && s.answered < since {
+			continue // MONITOR did not see it
+		}
 		if s.maybeNot || s.at < since {
 			if s.words != words {
 				continue

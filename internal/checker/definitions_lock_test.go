@@ -404,19 +404,15 @@ type life struct {
 	known         int64
 }
 
-// life is that of the key that was set in event i. "Only what is certain
-// counts: a key lives until its TTL has passed or it is seen to go, whichever comes first.
-// A renewal that is seen shows that the key lived until then, or, with another owner
-// value, that it is gone." "What a refused waiter writes into it gives the key another end, and no new life."
-func (t *terms) life(i int) (l life) {
-	set := &t.events[i]
+// due says when a key on a node runs out that an event tells of.
+func (t *terms) due(node string) func(e *history.Event) int64 {
 	// "A fault on a node's clock, whenever it begins, makes the end of its keys uncertain:
 	// such a key lives only while it is seen to be set or renewed."
 	bent := false
 	for j := range t.events {
-		bent = bent || t.strikes(j, history.BendsClock).nodes[set.Process]
+		bent = bent || t.strikes(j, history.BendsClock).nodes[node]
 	}
-	due := func(e *history.Event) int64 {
+	return func(e *history.Event) int64 {
 		switch {
 		case !e.Value.TTL().IsSet():
 			return forever
@@ -430,6 +426,15 @@ func (t *terms) life(i int) (l life) {
 		}
 		return end
 	}
+}
+
+// life is that of the key that was set in event i. "Only what is certain
+// counts: a key lives until its TTL has passed or it is seen to go, whichever comes first.
+// A renewal that is seen shows that the key lived until then, or, with another owner
+// value, that it is gone." "What a refused waiter writes into it gives the key another end, and no new life."
+func (t *terms) life(i int) (l life) {
+	set := &t.events[i]
+	due := t.due(set.Process)
 	end, value := due(set), set.Value.Owner
 	l.renewed, l.known = -1, t.last
 	forgotten := false

@@ -124,6 +124,11 @@ func (t *terms) promisesWhatWasAsked(g *grant) {
 		until = now
 	}
 	slices.SortFunc(g.renewals, func(a, b *op) int { return a.answered - b.answered })
+	t.mayHaveAskedUnseen(g)
+}
+
+// mayHaveAskedUnseen: something may have been asked for that nobody saw.
+func (t *terms) mayHaveAskedUnseen(g *grant) {
 	// "The promise is not known either if a key of the lock on a node was unclear (`key-unclear`)
 	// at some time from the invocation of the `acquire` to the end of the belief, by the order of
 	// events. [...] Uncertainty that ended before the first of these commands left the client does not count."
@@ -263,30 +268,8 @@ func (t *terms) canBeTrue(g *grant, at int64, i int) bool {
 	if i < g.answered {
 		return true
 	}
-	for _, p := range t.ops {
-		if p.client != g.client {
-			continue
-		}
-		answered := p.answered >= 0 && p.answered < i && p.ret > at && p.outcome == history.OK && p.lock == g.lock
-		switch p.f {
-		case history.Acquire:
-			// "an `acquire` of the client and lock was answered `ok`"
-			if answered && p.answered > g.invoked {
-				return false
-			}
-		case history.Extend:
-			// "or a renewal of the grant was answered"
-			if answered && p.said.ValidUntil().IsSet() && g.isRenewedBy(p) {
-				return false
-			}
-		case history.Release:
-		default:
-			// "or the client invoked an operation on the resource while it acted under no grant of another lock"
-			others := slices.ContainsFunc(t.actsUnder(p), func(under *grant) bool { return under.lock != g.lock })
-			if p.call > at && p.invoked > g.invoked && p.invoked < i && !others {
-				return false
-			}
-		}
+	if slices.ContainsFunc(t.ops, func(p *op) bool { return p.client == g.client && t.heldOn(g, p, at, i) }) {
+		return false
 	}
 	// "or a `key-set` or `key-extended` of the client stands between the invocation of the `acquire` and the event that left
 	// it (`at`) and came (its stamp) after the `at` of the loss."
@@ -298,6 +281,31 @@ func (t *terms) canBeTrue(g *grant, at int64, i int) bool {
 		}
 	}
 	return true
+}
+
+// heldOn reports that an operation of the client shows that it held on between the `at` of a loss and its event i.
+func (t *terms) heldOn(g *grant, p *op, at int64, i int) bool {
+	answered := p.answered >= 0 && p.answered < i && p.ret > at && p.outcome == history.OK && p.lock == g.lock
+	switch p.f {
+	case history.Acquire:
+		// "an `acquire` of the client and lock was answered `ok`"
+		if answered && p.answered > g.invoked {
+			return true
+		}
+	case history.Extend:
+		// "or a renewal of the grant was answered"
+		if answered && p.said.ValidUntil().IsSet() && g.isRenewedBy(p) {
+			return true
+		}
+	case history.Release:
+	default:
+		// "or the client invoked an operation on the resource while it acted under no grant of another lock"
+		others := slices.ContainsFunc(t.actsUnder(p), func(under *grant) bool { return under.lock != g.lock })
+		if p.call > at && p.invoked > g.invoked && p.invoked < i && !others {
+			return true
+		}
+	}
+	return false
 }
 
 // lostAnyTime: "If the promise was ended so before the instant of the loss, it is not known since when the lock was

@@ -53,7 +53,13 @@ func text(entries []journal.Entry) (lines []string) {
 	return lines
 }
 
-func write(t testing.TB, path, content string) {
+// fataler is a testing.TB or a rapid.TB.
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+func write(t fataler, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -63,7 +69,7 @@ func write(t testing.TB, path, content string) {
 	}
 }
 
-func appendTo(t testing.TB, path, content string) {
+func appendTo(t fataler, path, content string) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {

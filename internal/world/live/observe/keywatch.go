@@ -20,6 +20,8 @@ type keyWatch struct {
 	keyLog
 	// ask asks the node for the key's state; nil: it cannot be asked.
 	ask func(number int) *look
+	// after calls a function later.
+	after func(time.Duration, func()) *time.Timer
 
 	mu    sync.Mutex // guards what follows
 	begun bool
@@ -27,6 +29,8 @@ type keyWatch struct {
 	asked  []*look
 	number int
 	doubt  *doubt
+	// open is what the latest step did so far, where more of it may follow; nil: nothing.
+	open *step
 	// hopeless: a client waits, and will write the key unseen.
 	hopeless bool
 	// last is the time of the last line, came when it came on our own clock. behind:
@@ -90,11 +94,46 @@ func (k *keyWatch) see(c monitored) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.Follow(c.at, machine.Monotonic())
+	if k.open != nil && k.open.number != c.step {
+		k.finish()
+	}
 	if l := k.answered(c); l != nil {
 		<-l.done
 		k.takeAnswer(l, c.span)
 	}
 	k.carriedOut(c, c.caller, c.span)
+	switch open := k.open; {
+	case open == nil:
+	case !c.more:
+		k.finish()
+	case open.line.at == c.at && k.after != nil:
+		k.after(stepWithin, func() { k.finishLater(open) })
+	}
+}
+
+// stepWithin is how long the lines of a step may come after the first that changed a key: the server sends them together.
+const stepWithin = 5 * time.Millisecond
+
+// finishLater records what a step did, unless that is done.
+func (k *keyWatch) finishLater(s *step) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.open == s {
+		k.finish()
+	}
+}
+
+// finish records what the open step did.
+func (k *keyWatch) finish() {
+	s := k.open
+	if s == nil {
+		return
+	}
+	k.open = nil
+	change, before := s.change(k.replay.Key)
+	k.behind = k.behind && change.Did != command.Wrote
+	k.now = s.line
+	k.keyLog.tell(change, before, s.line.args[0], s.line.caller, s.at)
 }
 
 // clockPace is how many times as fast as ours a node's clock may have run before it
@@ -133,6 +172,12 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 		return
 	}
 	change := k.replay.See(command.Executed{Words: c.args, DB: c.db, At: at}, k.behind)
+	if k.open != nil && (change.Did == command.Obscured || change.Lasting) { // so far it is known
+		after := k.replay.Key
+		k.replay.Key = before
+		k.finish()
+		k.replay.Key = after
+	}
 	if change.Did != command.Kept || change.Lasting {
 		k.giveUp() // it came before the answer
 	}
@@ -152,7 +197,7 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 		k.question()
 		return
 	}
-	k.tell(change, before, c.args[0], caller, at)
+	k.tell(change, before, c, at)
 }
 
 // branches takes a command into a doubt; false: nobody could tell what it did.
@@ -179,10 +224,20 @@ func (k *keyWatch) branches(c monitored, caller string, at command.Span) bool {
 	return true
 }
 
-// tell records what a command did to the key, which was as before says.
-func (k *keyWatch) tell(change command.Change, before command.Key, name, caller string, at command.Span) {
-	k.behind = k.behind && change.Did != command.Wrote
-	k.keyLog.tell(change, before, name, caller, at)
+// tell takes what a command did to the key, which was as before says, for what its step did. It is recorded at the end of that.
+func (k *keyWatch) tell(change command.Change, before command.Key, line monitored, at command.Span) {
+	switch {
+	case change.Did == command.Obscured:
+		k.keyLog.tell(change, before, line.args[0], line.caller, at)
+		return
+	case change.Did == command.Kept && !change.Expired:
+		return
+	case k.open == nil:
+		k.open = &step{number: line.step, before: before, expired: change.Expired, line: line, at: at}
+	}
+	if k.open.add(change, k.replay.Key); change.Ends {
+		k.open.line.text = line.text // it says whether the end is one that the client named
+	}
 }
 
 // known is what is known of the key.
@@ -202,6 +257,7 @@ func (k *keyWatch) known() command.Key {
 func (k *keyWatch) goOn(before command.Key) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.finish()
 	switch {
 	case before.Holds == command.Unclear:
 		k.unclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
@@ -283,9 +339,13 @@ func (k *keyWatch) decide(d *doubt, seen command.Key, at command.Span) bool {
 		return false
 	}
 	for _, one := range found.deeds {
-		k.replay.Key, k.now = one.After, one.line
-		k.tell(one.Change, one.before, one.line.args[0], one.caller, one.at)
+		if k.open != nil && k.open.number != one.line.step {
+			k.finish()
+		}
+		k.replay.Key = one.After
+		k.tell(one.Change, one.before, one.line, one.at)
 	}
+	k.finish()
 	k.replay.Key = found.after
 	return true
 }
@@ -302,6 +362,7 @@ func (k *keyWatch) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ask = nil
+	k.finish()
 	k.giveUp()
 }
 

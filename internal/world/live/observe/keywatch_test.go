@@ -89,7 +89,17 @@ func TestWhatTheStreamTells(t *testing.T) {
 		"scripts": {[]string{"1 h:1 EVALSHA abc 1 lock a",
 			"1.1 lua SET lock a PX 500", "2 h:2 FCALL f 1 lock", "2.1 lua UNLINK lock"}, []string{"set c1 a 500ms", "deleted c2 a"}},
 		"transactions": {[]string{"1 h:1 MULTI", "2 h:1 SETNX lock a", "2 h:1 EXPIRE lock 1", "2.1 h:1 EXEC"},
-			[]string{"set c1 a", "extended c1 a 1s"}},
+			[]string{"set c1 a 1s"}},
+		"one event of a script": {[]string{"1 h:1 EVALSHA abc 1 lock u 500", "1.1 lua EXISTS lock", "1.1 lua HINCRBY lock u 1",
+			"1.2 lua PEXPIRE lock 500", "2 h:1 EVALSHA abc 1 lock u 500", "2.1 lua HINCRBY lock u 1", "2.1 lua PEXPIRE lock 600",
+			"3 h:2 EVAL x 1 lock", "3.1 lua DEL lock", "3.2 lua SET lock b", "4 h:2 EVAL x 1 lock", "4.1 lua DEL lock"},
+			[]string{"set c1 u 500ms", "extended c1 u 600ms", "set c2 b", "deleted c2 b"}},
+		"one event of a transaction": {[]string{"1 h:1 MULTI", "2 h:1 SET lock a", "2 h:1 EVAL x 1 lock", "2 lua PEXPIRE lock 300",
+			"2 h:1 PEXPIRE lock 400", "2.1 h:1 EXEC", "3 h:1 MULTI", "3 h:1 DEL lock", "3 h:1 EXEC", "4 h:1 SET lock b", "4 h:1 PEXPIRE lock 5"},
+			[]string{"set c1 a 400ms", "deleted c1 a", "set c1 b", "extended c1 b 5ms"}},
+		"nothing left of a step": {[]string{"1 h:1 EVAL x 1 lock", "1.1 lua SET lock a", "1.1 lua DEL lock"}, nil},
+		"unclear inside of a step": {[]string{"1 h:1 EVAL x 1 lock", "1.1 lua SET lock a", "1.1 lua BITFIELD lock SET u8 0 1"},
+			[]string{"set c1 a", "unclear c1 BITFIELD"}},
 		"a hash": {[]string{"1 h:1 HSET lock u 1", "1 h:1 PEXPIRE lock 500", "2 h:1 HINCRBY lock u 1",
 			"3 h:1 HINCRBY lock u -1", "4 h:1 HDEL lock u"}, []string{"set c1 u", "extended c1 u 500ms", "deleted c1 u"}},
 		"other keys": {[]string{"1 h:1 SET other lock", "2 h:1 DEL other", "3 h:1 PUBLISH lock x", "4 h:1 RPUSH list lock"}, nil},
@@ -112,6 +122,7 @@ func TestWhatTheStreamTells(t *testing.T) {
 				}
 				w.line(at, source, strings.Join(strings.Fields(line)[2:], " "))
 			}
+			w.front.keys.marked()
 			if !slices.Equal(w.events, c.want) {
 				t.Errorf("told %q, want %q", w.events, c.want)
 			}
@@ -171,6 +182,7 @@ func TestDoubtAboutAnEnd(t *testing.T) {
 				w.line(102.3, "h:1", c.meanwhile)
 			}
 			w.answer(c.state, c.err, 102.6)
+			w.front.keys.marked()
 			if got := w.events[1:]; !slices.Equal(got, c.want) && (len(got) > 0 || len(c.want) > 0) {
 				t.Errorf("told %q, want %q", got, c.want)
 			}
@@ -240,7 +252,7 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door) {
 	w.keys = keys
 	keys.follow("lock", false)
 	k := keys.watches[0]
-	m, err := openMonitor(d, w.see, keys.end)
+	m, err := openMonitor(d, w.see, keys.marked, keys.end)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,6 +76,8 @@ type nodeWatch struct {
 	script monitored
 	// begun has, by connection, when the transaction that it carries out began; 0: it has only said MULTI.
 	begun map[string]time.Duration
+	// step is the number of the command, script or transaction that the latest line is of.
+	step int
 }
 
 // keyReader follows keys of a node, and records what was done to them.
@@ -86,6 +88,8 @@ type keyReader interface {
 	names() []string
 	// see takes in a line of the stream, with its caller and when it was carried out.
 	see(monitored)
+	// marked says that another command has come, which concerns no key.
+	marked()
 	// start learns what the keys are now. The stream is open by then.
 	start(context.Context) error
 	// settle waits for what is still open, and reports whether the stream has to be read on for that.
@@ -112,27 +116,34 @@ func (w *nodeWatch) see(c monitored) {
 	w.keys.see(c)
 }
 
-// place finds out whose a line is and when it was carried out. Commands of a script show "lua" as their source, and
-// follow the script's own line. For them and for those of a transaction the node's time stands still.
+// place finds out whose a line is, when it was carried out, and of which step it is. Commands of a script show "lua" as their
+// source, and follow the script's own line. For them and for those of a transaction the node's time stands still.
 func (w *nodeWatch) place(c *monitored) {
 	if c.source == "lua" {
 		c.caller, c.span = w.script.caller, span(min(w.script.at, c.at), c.at)
+		c.step, c.more = w.step, true
 		return
 	}
 	c.caller, c.span = w.names.client(c.source, w.o.Strangers != nil), span(c.at, c.at)
 	name := strings.ToUpper(c.args[0])
 	began, open := w.begun[c.source]
+	goesOn := open && began > 0
 	switch {
 	case name == "MULTI":
 		w.begun[c.source] = 0
 	case !open:
+		c.more = strings.HasPrefix(name, "EVAL") || strings.HasPrefix(name, "FCALL")
 	case name == "EXEC" || name == "DISCARD":
 		delete(w.begun, c.source)
 	case began == 0:
-		w.begun[c.source] = c.at
+		w.begun[c.source], c.more = c.at, true
 	default:
-		c.span = span(min(began, c.at), c.at)
+		c.span, c.more = span(min(began, c.at), c.at), true
 	}
+	if !goesOn {
+		w.step++
+	}
+	c.step = w.step
 }
 
 // told adds what the links know of a line. Who is neither a client over its link nor a

@@ -63,20 +63,20 @@ func (o *Observation) Err() error {
 // resource's log, or both. offset is what to subtract from the node's wall clock to get
 // run time.
 func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time.Duration, time.Duration)) error {
-	see, end := func(monitored) {}, func() {}
+	see, marked, end := func(monitored) {}, func() {}, func() {}
 	var watch *nodeWatch
 	if key {
 		var err error
 		if watch, err = o.nodeWatch(n); err != nil {
 			return err
 		}
-		see, end = watch.see, watch.keys.end
+		see, marked, end = watch.see, watch.keys.marked, watch.keys.end
 	}
 	if log {
 		follow, effects := see, watchLog(o.Resource, offset, o.Record)
 		see = func(c monitored) { follow(c); effects(c) }
 	}
-	m, err := openMonitor(n.Server.Door(), see, end)
+	m, err := openMonitor(n.Server.Door(), see, marked, end)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -27,7 +28,8 @@ func (r *replays) follow(key string, found bool) {
 	if list := r.names(); slices.Contains(list, key) || r.w.full(len(list)) {
 		return
 	}
-	k := &keyWatch{keyLog: r.w.logOf(key), ask: func(number int) *look { return r.w.o.ask(r.w.n, key, number) }}
+	k := &keyWatch{keyLog: r.w.logOf(key), ask: func(number int) *look { return r.w.o.ask(r.w.n, key, number) },
+		after: time.AfterFunc}
 	k.doubted = k.question
 	if found && r.w.o.Strangers.Fresh {
 		k.begun, k.replay.Key = true, command.Key{}
@@ -50,6 +52,14 @@ func (r *replays) names() []string {
 func (r *replays) see(c monitored) {
 	for _, k := range r.all() {
 		k.see(c)
+	}
+}
+
+func (r *replays) marked() {
+	for _, k := range r.all() {
+		k.mu.Lock()
+		k.finish()
+		k.mu.Unlock()
 	}
 }
 

@@ -40,6 +40,7 @@ func (w *nodeWatch) shows(lines ...string) {
 		c := monitored{at: time.Hour + time.Duration(100+i)*time.Millisecond, source: source, args: strings.Fields(words)}
 		w.see(c)
 	}
+	w.keys.marked()
 }
 
 func TestWhatStrangersAskedFor(t *testing.T) {

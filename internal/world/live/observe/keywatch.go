@@ -31,6 +31,9 @@ type keyWatch struct {
 	doubt  *doubt
 	// open is what the latest step did so far, where more of it may follow; nil: nothing.
 	open *step
+	// due is the end at which, and a little later, the node is asked whether the key has gone.
+	due   int64
+	timer *time.Timer
 	// hopeless: a client waits, and will write the key unseen.
 	hopeless bool
 	// last is the time of the last line, came when it came on our own clock. behind:
@@ -108,6 +111,29 @@ func (k *keyWatch) see(c monitored) {
 		k.finish()
 	case open.line.at == c.at && k.after != nil:
 		k.after(stepWithin, func() { k.finishLater(open) })
+	}
+	k.awaitEnd(c.span)
+}
+
+// awaitEnd asks the node for the key's end, if it is not known to the millisecond, and once more when it has come. What comes then
+// is known to come after the end, however late its line shows it.
+func (k *keyWatch) awaitEnd(now command.Span) {
+	end := k.replay.Expires
+	if end.To == k.due {
+		return
+	}
+	if k.due = end.To; k.timer != nil {
+		k.timer.Stop()
+	}
+	if end.From < end.To {
+		k.question()
+	}
+	if end.To > 0 && k.after != nil {
+		k.timer = k.after(time.Duration(end.To-now.To+1)*time.Millisecond, func() {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.question()
+		})
 	}
 }
 
@@ -296,18 +322,22 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 	if replicated && d.replicated != l {
 		return
 	}
-	seen := command.Key{Holds: command.Unclear}
+	seen, behind := command.Key{Holds: command.Unclear}, k.behind
 	if l.err == nil {
 		seen, k.behind = l.state.key(at), false
 	}
 	if k.doubt = nil; d != nil && k.decide(d, seen, at) {
+		k.agrees(seen, at, behind)
 		return
 	}
 	if d != nil && !replicated {
 		k.obscured(d.command, d.caller)
 	}
 	if k.begun && (k.replay.Holds != command.Unclear || k.hopeless) {
-		return
+		if l.err != nil || k.hopeless || k.agrees(seen, at, behind) {
+			return
+		}
+		k.unclear(history.Value{Rare: &history.Rare{Detail: unseenChange}})
 	}
 	k.begun, k.replay.Key = true, seen
 	switch {
@@ -316,11 +346,36 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 			Key: k.shown, Rare: &history.Rare{Detail: "a " + l.state.kind + " found"},
 		}})
 		k.obscure = true
-	case seen.Holds == command.Text:
+	case seen.Holds == command.Text || seen.Holds == command.Hash:
 		k.emit(history.KeySet, k.owner(seen), "", living(l.state.ttl))
 	case (k.obscure || replicated) && seen.Holds == command.Absent:
 		k.emit(history.KeyDeleted, "", "", nil)
 	}
+}
+
+// unseenChange is what a key was changed by that is not what its commands say.
+const unseenChange = "a change that MONITOR did not show"
+
+// agrees compares what was known of the key with what the node says, takes from that when it ends, or that it has, and reports
+// whether there is nothing else between the two.
+func (k *keyWatch) agrees(seen command.Key, at command.Span, behind bool) bool {
+	is := k.replay.Key
+	end := is.Expires
+	switch none := (command.Span{}); {
+	case is.Holds == command.Absent:
+		return seen.Holds == command.Absent
+	case seen.Holds == command.Absent && (fits(is, seen, at) || behind && end != none):
+		k.emit(history.KeyExpired, k.owner(is), "", nil)
+		k.replay.Key = command.Key{}
+		return true
+	case !holdsTheSame(is, seen) || (end == none) != (seen.Expires == none):
+		return false
+	case fits(is, seen, at):
+		k.replay.Expires = command.Span{From: max(end.From, seen.Expires.From), To: min(end.To, seen.Expires.To)}
+	default: // a command took longer than any was thought to
+		k.replay.Expires = seen.Expires
+	}
+	return true
 }
 
 // decide ends a doubt where what the node says of the key fits one way alone.
@@ -362,6 +417,9 @@ func (k *keyWatch) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ask = nil
+	if k.timer != nil {
+		k.timer.Stop()
+	}
 	k.finish()
 	k.giveUp()
 }

@@ -177,12 +177,12 @@ func TestDoubtAboutAnEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWatched()
 			w.line(1, "h:1", "SET lock a PX 100")
-			w.line(102.2, "h:2", "SET lock b NX PX 500")
+			w.line(101.2, "h:2", "SET lock b NX PX 500")
 			if c.meanwhile != "" {
-				w.line(102.3, "h:1", c.meanwhile)
+				w.line(101.3, "h:1", c.meanwhile)
 			}
 			w.answer(c.state, c.err, 102.6)
-			w.front.keys.marked()
+			w.line(110, "h:2", "GET lock")
 			if got := w.events[1:]; !slices.Equal(got, c.want) && (len(got) > 0 || len(c.want) > 0) {
 				t.Errorf("told %q, want %q", got, c.want)
 			}
@@ -190,7 +190,7 @@ func TestDoubtAboutAnEnd(t *testing.T) {
 	}
 	w := newWatched()
 	w.line(1, "h:1", "SET lock a PX 100")
-	w.line(102.2, "h:2", "SET lock b NX PX 500")
+	w.line(101.2, "h:2", "SET lock b NX PX 500")
 	w.end()
 	if want := []string{"set c1 a 100ms", "unclear c2 SET"}; !slices.Equal(w.events, want) {
 		t.Errorf("at the end of the stream: told %q, want %q", w.events, want)
@@ -204,7 +204,7 @@ func TestAClockThatGoesBack(t *testing.T) {
 	w.line(900, "h:2", "GET lock")
 	w.line(10, "h:2", "SET lock b NX") // the clock cannot have been at the end of a
 	w.line(10, "h:1", "SET lock a PX 1000")
-	w.line(1009.9, "h:2", "GET lock")
+	w.line(1010.9, "h:2", "GET lock")
 	w.line(10, "h:2", "SET lock b NX")
 	w.answer(keyState{kind: "string", owner: "b"}, nil, 11)
 	if want := []string{"set c1 a 2h46m40s", "set c1 a 1s", "expired a", "set c2 b"}; !slices.Equal(w.events, want) {
@@ -235,10 +235,20 @@ func TestTheStreamOfARealServer(t *testing.T) {
 	t.Cleanup(func() { _ = admin.Close() })
 	suite.Succeeds(t, "an answer of redis-server", func() error { return admin.Ping(context.Background()).Err() })
 	n := &server.Node{Name: "A", Admin: admin}
-	rapid.Check(t, func(t *rapid.T) { followRealServer(t, n, server.Door{Address: address}) })
+	runs, unclear := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		runs++
+		if !followRealServer(t, n, server.Door{Address: address}) {
+			unclear++
+		}
+	})
+	if t.Logf("unclear at the end of %d of %d streams", unclear, runs); unclear > runs/10 {
+		t.Errorf("what the server has was not known at the end of %d of %d streams", unclear, runs)
+	}
 }
 
-func followRealServer(t *rapid.T, n *server.Node, d server.Door) {
+// followRealServer reports whether what the key is was known at the end, or was nothing that a replay knows.
+func followRealServer(t *rapid.T, n *server.Node, d server.Door) bool {
 	ctx := context.Background()
 	n.Admin.FlushAll(ctx)
 	var mu sync.Mutex
@@ -281,17 +291,27 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door) {
 	})
 	before, err := lookAt(ctx, n, "lock", "end")
 	if err != nil {
-		return // it holds what a look does not read
+		t.Fatal(err)
 	}
 	awaitMark(t, m, n)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if got := k.replay.Key; got.Holds != command.Unclear {
-		now := command.Span{From: time.Now().Add(-time.Second).UnixMilli(), To: time.Now().UnixMilli()}
-		if !fitsNow(got, before, now) {
-			t.Fatalf("the server has %+v, the replay %+v after %v", before, got, events)
+	mu.Lock()
+	defer mu.Unlock()
+	for _, e := range events {
+		if e.Value.Detail() == unseenChange {
+			t.Fatalf("the replay went another way than the server: %v", events)
 		}
 	}
+	got := k.replay.Key
+	if got.Holds == command.Unclear {
+		return before.kind == "list"
+	}
+	now := command.Span{From: time.Now().Add(-time.Second).UnixMilli(), To: time.Now().UnixMilli()}
+	if !fitsNow(got, before, now) {
+		t.Fatalf("the server has %+v, the replay %+v after %v", before, got, events)
+	}
+	return true
 }
 
 // awaitMark waits until the stream has shown all that came before now.

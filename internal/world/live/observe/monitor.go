@@ -41,6 +41,8 @@ type monitored struct {
 	// caller is the client whose line it is, span when it was carried out.
 	caller string
 	span   command.Span
+	// window is when it was carried out, where nothing but the stream and the key's state says so.
+	window command.Span
 	// step is the same for all lines of a command, a script or a transaction; more: others of them may follow.
 	step int
 	more bool

@@ -76,8 +76,10 @@ type nodeWatch struct {
 	script monitored
 	// begun has, by connection, when the transaction that it carries out began; 0: it has only said MULTI.
 	begun map[string]time.Duration
-	// step is the number of the command, script or transaction that the latest line is of.
-	step int
+	// step is the number of the command, script or transaction that the latest line is of. It began at from, at the earliest;
+	// last is the time of the latest line.
+	step       int
+	from, last time.Duration
 }
 
 // keyReader follows keys of a node, and records what was done to them.
@@ -119,15 +121,32 @@ func (w *nodeWatch) see(c monitored) {
 // place finds out whose a line is, when it was carried out, and of which step it is. Commands of a script show "lua" as their
 // source, and follow the script's own line. For them and for those of a transaction the node's time stands still.
 func (w *nodeWatch) place(c *monitored) {
-	if c.source == "lua" {
-		c.caller, c.span = w.script.caller, span(min(w.script.at, c.at), c.at)
-		c.step, c.more = w.step, true
-		return
+	goesOn := c.source == "lua"
+	if goesOn {
+		c.caller, c.span, c.more = w.script.caller, span(min(w.script.at, c.at), c.at), true
+	} else {
+		c.caller, c.span = w.names.client(c.source, w.o.Strangers != nil), span(c.at, c.at)
+		goesOn = w.transacts(c)
 	}
-	c.caller, c.span = w.names.client(c.source, w.o.Strangers != nil), span(c.at, c.at)
+	if !goesOn {
+		w.step++
+		w.from = c.at - longest
+		if w.last <= c.at {
+			w.from = max(w.from, w.last)
+		}
+	}
+	w.last = c.at
+	c.step, c.window = w.step, command.Span{From: min(w.from, c.at).Milliseconds(), To: c.at.Milliseconds()}
+}
+
+// longest is how long a command may take, or wait inside for its processor, before MONITOR shows it. A server carries out one after
+// the other, so it has not begun before the line of the command before it either.
+const longest = 20 * time.Millisecond
+
+// transacts says of a line what it has to do with a transaction, and reports whether it goes on with one.
+func (w *nodeWatch) transacts(c *monitored) bool {
 	name := strings.ToUpper(c.args[0])
 	began, open := w.begun[c.source]
-	goesOn := open && began > 0
 	switch {
 	case name == "MULTI":
 		w.begun[c.source] = 0
@@ -140,10 +159,7 @@ func (w *nodeWatch) place(c *monitored) {
 	default:
 		c.span, c.more = span(min(began, c.at), c.at), true
 	}
-	if !goesOn {
-		w.step++
-	}
-	c.step = w.step
+	return open && began > 0
 }
 
 // told adds what the links know of a line. Who is neither a client over its link nor a

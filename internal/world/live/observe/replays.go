@@ -28,8 +28,10 @@ func (r *replays) follow(key string, found bool) {
 	if list := r.names(); slices.Contains(list, key) || r.w.full(len(list)) {
 		return
 	}
-	k := &keyWatch{keyLog: r.w.logOf(key), ask: func(number int) *look { return r.w.o.ask(r.w.n, key, number) },
-		after: time.AfterFunc}
+	k := &keyWatch{keyLog: r.w.logOf(key)}
+	if r.w.n.Admin != nil {
+		k.ask, k.after = func(number int) *look { return r.w.o.ask(r.w.n, key, number) }, time.AfterFunc
+	}
 	k.doubted = k.question
 	if found && r.w.o.Strangers.Fresh {
 		k.begun, k.replay.Key = true, command.Key{}
@@ -50,6 +52,7 @@ func (r *replays) names() []string {
 }
 
 func (r *replays) see(c monitored) {
+	c.span = c.window
 	for _, k := range r.all() {
 		k.see(c)
 	}

@@ -18,6 +18,8 @@ type keyState struct {
 	ttl    history.Int
 	// ends is when the key ends in ms since 1970, where the server says so: from Redis 7 on.
 	ends history.Int
+	// evicted is how many keys the server has evicted since it started.
+	evicted int64
 }
 
 // lookScript reads the lock's key in one step, in a place of the stream that its
@@ -25,9 +27,13 @@ type keyState struct {
 const lookScript = `local kind = redis.call('type', KEYS[1])['ok']
 local held = {}
 if kind == 'string' then held = {redis.call('get', KEYS[1])} end
-if kind == 'hash' and redis.call('hlen', KEYS[1]) <= 1000 then held = redis.call('hgetall', KEYS[1]) end
+if kind == 'hash' then
+	local size = redis.pcall('hlen', KEYS[1])
+	if type(size) == 'number' and size <= 1000 then held = redis.pcall('hgetall', KEYS[1]) end
+end
 local ends = redis.pcall('pexpiretime', KEYS[1])
-return {kind, held, redis.call('pttl', KEYS[1]), type(ends) == 'number' and ends or -1, ARGV[1]}`
+local evicted = string.match(redis.call('info', 'stats'), 'evicted_keys:(%d+)')
+return {kind, held, redis.call('pttl', KEYS[1]), type(ends) == 'number' and ends or -1, tonumber(evicted or 0), ARGV[1]}`
 
 // look is a question to a node about the key. state and err are for reading after
 // done.
@@ -56,7 +62,7 @@ const lookWithin = 2 * time.Second
 // lookAt reads the state of a key in one step that carries mark.
 func lookAt(ctx context.Context, n *server.Node, key, mark string) (keyState, error) {
 	reply, err := n.Admin.Eval(ctx, lookScript, []string{key}, mark).Slice()
-	if err != nil || len(reply) != 5 {
+	if err != nil || len(reply) != 6 {
 		return keyState{}, fmt.Errorf("failed to look at the key on node %s: %w", n.Name, err)
 	}
 	kind, _ := reply[0].(string)
@@ -64,6 +70,7 @@ func lookAt(ctx context.Context, n *server.Node, key, mark string) (keyState, er
 	ms, _ := reply[2].(int64)
 	end, _ := reply[3].(int64)
 	s := keyState{kind: kind, fields: make(map[string]string)}
+	s.evicted, _ = reply[4].(int64)
 	for i := 0; kind == "hash" && i+1 < len(held); i += 2 {
 		s.fields[fmt.Sprint(held[i])] = fmt.Sprint(held[i+1])
 	}

@@ -46,7 +46,7 @@ func newWatched() *watched {
 	o := &Observation{Record: func(e history.Event) { w.events = append(w.events, told(e)) }}
 	w.front = &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1", "h:2": "c2"},
 		begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
-	keys := &replays{w: w.front}
+	keys := newReplays(w.front)
 	w.front.keys = keys
 	keys.follow("lock", false)
 	w.keyWatch = keys.watches[0]
@@ -197,6 +197,79 @@ func TestDoubtAboutAnEnd(t *testing.T) {
 	}
 }
 
+// A node that evicts a key does so unseen. What clients did then is known by what the node has, and how many keys it has evicted.
+func TestANodeThatForgets(t *testing.T) {
+	has := func(owner string, evicted int64) keyState {
+		if owner == "" {
+			return keyState{kind: "none", evicted: evicted}
+		}
+		return keyState{kind: "string", owner: owner, ttl: history.Some(6000 * int64(time.Millisecond)), evicted: evicted}
+	}
+	for name, c := range map[string]struct {
+		lines []string
+		state keyState
+		want  []string
+	}{
+		"another got it":                {[]string{"h:2 SET lock b NX PX 6000"}, has("b", 1), []string{"deleted a", "set c2 b 6s"}},
+		"the second of two got it":      {[]string{"h:2 SET lock b NX PX 6000", "h:1 SET lock c NX PX 6000"}, has("c", 1), []string{"deleted a", "set c1 c 6s"}},
+		"it was refused":                {[]string{"h:2 SET lock b NX PX 6000"}, has("a", 0), nil},
+		"another key was evicted":       {[]string{"h:2 SET lock b NX PX 6000"}, has("a", 1), nil},
+		"nobody used it":                {nil, has("", 1), []string{"deleted a"}},
+		"gone, and nothing was evicted": {nil, has("", 0), []string{"unclear " + unseenChange, "deleted"}},
+		"there was nothing to renew":    {[]string{"h:1 PEXPIRE lock 6000"}, has("", 1), []string{"deleted a"}},
+		"it was renewed":                {[]string{"h:1 PEXPIRE lock 6000"}, has("a", 1), []string{"extended c1 a 6s"}},
+		"its owner deleted it":          {[]string{"h:1 DEL lock"}, has("", 0), []string{"deleted c1 a"}},
+		"or it was evicted before":      {[]string{"h:1 DEL lock"}, has("", 1), []string{"deleted c1 a"}},
+		"another deleted it":            {[]string{"h:2 DEL lock"}, has("", 0), []string{"deleted c2 a"}},
+		"or did not":                    {[]string{"h:2 DEL lock"}, has("", 1), []string{"unclear c2 DEL", "deleted"}},
+		"whose was deleted": {[]string{"h:2 SET lock b NX PX 6000", "h:1 DEL lock"}, has("", 1),
+			[]string{"unclear c2 SET", "deleted"}},
+		"refused, and deleted by its owner": {[]string{"h:2 SET lock b NX PX 6000", "h:1 DEL lock"}, has("", 0), []string{"deleted c1 a"}},
+		"nothing is evicted inside of a script": {[]string{"h:2 EVAL x 1 lock", "lua SET lock b NX", "lua PEXPIRE lock 6000"},
+			has("b", 1), []string{"deleted a", "set c2 b 6s"}},
+		"a count in a hash": {[]string{"h:1 DEL lock", "h:1 HINCRBY lock u 1", "h:1 HINCRBY lock u 1"},
+			keyState{kind: "hash", fields: map[string]string{"u": "1"}, evicted: 1}, []string{"deleted c1 a", "set c1 u", "deleted u", "set c1 u"}},
+		"unclear for other reasons": {[]string{"h:2 SET lock b NX PX 6000", "h:2 BITFIELD lock SET u8 0 1"}, has("b", 1),
+			[]string{"unclear c2 SET", "set b 6s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatched()
+			w.evicts = true
+			w.line(1, "h:1", "SET lock a PX 6000")
+			w.answer(has("a", 0), nil, 1.1)
+			w.events = nil
+			for _, line := range c.lines {
+				source, words, _ := strings.Cut(line, " ")
+				w.line(2, source, words)
+			}
+			if w.front.keys.marked(); c.lines == nil {
+				w.question()
+			}
+			w.answer(c.state, nil, 2.1)
+			if !slices.Equal(w.events, c.want) {
+				t.Errorf("told %q, want %q", w.events, c.want)
+			}
+		})
+	}
+	// Of a server that does not answer any more it is known that it had evicted nothing.
+	for _, evicted := range []int64{0, 1} {
+		w := newWatched()
+		w.evicts = true
+		w.line(1, "h:1", "SET lock a PX 6000")
+		w.answer(has("a", evicted), nil, 1.1)
+		w.line(2, "h:2", "SET lock b NX PX 6000")
+		w.line(2, "h:1", "DEL lock")
+		w.end()
+		want := []string{"set c1 a 6s", "deleted c1 a"}
+		if evicted > 0 {
+			want[1] = "unclear c2 SET"
+		}
+		if !slices.Equal(w.events, want) {
+			t.Errorf("after %d evictions: told %q, want %q", evicted, w.events, want)
+		}
+	}
+}
+
 // While a clock is ahead a key may expire, and nothing shows it.
 func TestAClockThatGoesBack(t *testing.T) {
 	w := newWatched()
@@ -258,7 +331,7 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door) bool {
 		defer mu.Unlock()
 		events = append(events, e)
 	}}, n: n, names: make(connectionNames), begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
-	keys := &replays{w: w}
+	keys := newReplays(w)
 	w.keys = keys
 	keys.follow("lock", false)
 	k := keys.watches[0]
@@ -324,12 +397,14 @@ func awaitMark(t *rapid.T, m *monitor, n *server.Node) {
 
 // fitsNow compares a replay with what a look found a moment ago.
 func fitsNow(got command.Key, s keyState, now command.Span) bool {
-	switch s.kind {
-	case "none":
+	switch gone := s.ends.IsSet() && s.ends.V() < now.To; {
+	case got.Holds == command.Absent && gone: // it has gone since
+		return true
+	case s.kind == "none":
 		return got.Holds == command.Absent || got.Expires.From > 0 && got.Expires.From < now.To
-	case "string":
+	case s.kind == "string":
 		return got.Holds == command.Text && got.Value == s.owner && (got.Expires.From > 0) == s.ttl.IsSet()
-	case "hash":
+	case s.kind == "hash":
 		return got.Holds == command.Hash && (got.Expires.From > 0) == s.ttl.IsSet()
 	}
 	return false
@@ -338,7 +413,7 @@ func fitsNow(got command.Key, s keyState, now command.Span) bool {
 // TestEndedBeforeItBegan: a server may close the stream before the keys were asked for.
 func TestEndedBeforeItBegan(t *testing.T) {
 	w := &nodeWatch{o: &Observation{}, n: &server.Node{Name: "A"}}
-	keys := &replays{w: w, watches: []*keyWatch{{ask: func(int) *look { panic("it is asked") }}}}
+	keys := &replays{w: w, ended: make(chan struct{}), watches: []*keyWatch{{ask: func(int) *look { panic("it is asked") }}}}
 	keys.end()
 	if err := keys.start(context.Background()); err == nil || err.Error() != "the observation of node A ended early" {
 		t.Errorf("it begins with the error %v", err)

@@ -24,6 +24,8 @@ type Observation struct {
 	Record func(history.Event)
 	// Strangers is nil where the lock is ours.
 	Strangers *Strangers
+	// Evicts: the servers are those of others, which may evict keys.
+	Evicts bool
 	// Reopens: servers close streams while they live, when their role changes, and each is opened again.
 	Reopens bool
 	// Reopened is told when a stream is open, or open again. served: the server may have served clients since the last stream
@@ -127,7 +129,7 @@ func (o *Observation) reader(w *nodeWatch) keyReader {
 	if w.n.Journal() != nil {
 		return newJournalled(w)
 	}
-	return &replays{w: w}
+	return newReplays(w)
 }
 
 // Forget closes a node's stream, after what it has shown has been seen.

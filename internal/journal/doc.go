@@ -26,9 +26,9 @@
 //     is DEL.
 //   - A client that waited (BLPOP, BLMOVE, BZPOPMIN) has a block after that of the client who woke it.
 //   - What a script does behind redis.set_repl(redis.REPL_NONE), or REPL_REPLICA, is not there, though the server has done it.
-//   - Version 6.0 writes SET with an end, SETEX and PSETEX as two entries that stand alone, SET and PEXPIREAT, and EXEC as its client
-//     wrote it. 6.2 writes one. Both write MULTI and EXEC with nothing between where all commands of a transaction were refused, and
-//     no FLUSHDB of an empty database.
+//   - Version 6.0 writes SET with an end, SETEX and PSETEX as two entries that stand alone, SET and PEXPIREAT; 6.2 writes one. 6.0 writes
+//     EXEC as its client did, and MULTI and EXEC with nothing between where a transaction's commands were refused. (That is from its
+//     source; it was not tried.) Before version 7, FLUSHDB of an empty database leaves nothing.
 //
 // An entry is written before its command is answered, unless appendfsync is everysec and an fsync is under way: then up to 2 s later.
 //

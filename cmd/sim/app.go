@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // app is all that the commands touch of the outside.
@@ -144,8 +146,8 @@ func (a *app) live() error {
 }
 
 // enterLive makes sure that the live world can be had, and removes what killed runs have
-// left. leave ends what processes have left behind that were started meanwhile, but not what
-// hooks have started: that may be somebody's server.
+// left, now and when this one is killed. leave ends what processes have left behind that were started
+// meanwhile, but not what hooks have started: that may be somebody's server.
 func (a *app) enterLive(hooks bool) (leave func(), err error) {
 	if err := a.live(); err != nil {
 		return nil, err
@@ -153,10 +155,18 @@ func (a *app) enterLive(hooks bool) (leave func(), err error) {
 	a.orderly.Store(true)
 	clean := func() { _, _ = machine.Clean(true) } // what cannot be removed does not stop a run; sim doctor tells of it
 	clean()
-	if hooks {
-		return clean, nil
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("failed to find my own program: %w", err)
 	}
-	return machine.LeaveNothing, machine.Adopt()
+	endCleaner, err := machine.StartCleaner(exec.Command(self, cleanerCommand))
+	if err != nil {
+		return nil, err
+	}
+	if hooks {
+		return func() { clean(); endCleaner() }, nil
+	}
+	return func() { machine.LeaveNothing(); endCleaner() }, machine.Adopt()
 }
 
 // exitCodeOf finds the exit code that an error stands for. What cobra itself
@@ -170,6 +180,8 @@ func exitCodeOf(err error) int {
 	switch {
 	case errors.As(err, &exit):
 		return exit.code
+	case errors.Is(err, server.ErrCluster): // it is refused, wherever it comes to light
+		return exitUsage
 	case errors.As(err, &slow), errors.As(err, &slowSearch):
 		return exitUndecided
 	case errors.As(err, &env):
@@ -318,7 +330,7 @@ without fencing tokens.`,
 		newCheckCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
 		newInitCommand(a), newServeCommand(a), newPlayCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
 		newVersionCommand(a), newManCommand(), newClientCommand(a), newLockCommand(a),
-		newContainCommand(a), newConformCommand(a), newAuditCommand(a), newCampaignCommand(a), newWorkerCommand(a))
+		newContainCommand(a), newCleanerCommand(a), newConformCommand(a), newAuditCommand(a), newCampaignCommand(a), newWorkerCommand(a))
 	a.checkProjectFirst(root.Commands())
 	return root
 }

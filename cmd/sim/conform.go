@@ -133,6 +133,8 @@ func conformError(ctx context.Context, name string, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return &exitError{exitInterrupted, errors.New("interrupted")}
+	case errors.Is(err, server.ErrCluster):
+		return &trial.EnvironmentError{Err: err, Hint: trial.HintCluster}
 	case errors.Is(err, server.ErrNowhere):
 		return &trial.EnvironmentError{Err: err, Hint: "apt-get install redis-server (or: make setup), or start Docker"}
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):

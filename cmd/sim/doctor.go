@@ -23,8 +23,8 @@ processes and for nodes in Docker. The exit code is 4 if something is missing th
 every live run needs.
 
 A run removes at its end what it has made: processes, folders, shared memory, and with
-Docker containers, volumes and networks. If a run was killed (SIGKILL), the next live run
-removes what is left of it, or --clean does.`,
+Docker containers, volumes and networks. If a run was killed (SIGKILL), containers are left,
+and the rest if sim cleaner was killed, too: the next live run removes it, or --clean does.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if clean {

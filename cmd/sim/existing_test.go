@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
@@ -24,11 +25,12 @@ import (
 // $VAR_PID, its port to $VAR_PORT.
 func existing(ts *testscript.TestScript, _ bool, args []string) {
 	name, args := args[0], args[1:]
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	ts.Check(err)
-	ts.Check(l.Close())
+	var port string
+	ts.Check(machine.OnFreePort(func(free int) error { // it leaves room for the port of a cluster's bus, 10,000 above
+		port = strconv.Itoa(free)
+		ts.Defer(func() { machine.ReturnPort(free) })
+		return nil
+	}))
 	options := []string{"--bind", "127.0.0.1", "--save", "", "--dir", ts.MkAbs("."), "--port"}
 	if !slices.Contains(args, "tls") {
 		options = append(options, port)

@@ -465,8 +465,8 @@ func (s *suiteRun) show() {
 	}
 }
 
-// verdict is the suite's end: the worst of what happened, in the order 5, 4, 1,
-// 2 of the exit codes; an interrupt counts before all of them.
+// verdict is the suite's end: the worst of what happened, in the order 5, 4, 3,
+// 1, 2 of the exit codes; an interrupt counts before all of them.
 func (s *suiteRun) verdict(ctx context.Context, results []*report.Result) error {
 	err := errors.Join(s.errs...)
 	codes := []int{exitMet}
@@ -482,7 +482,7 @@ func (s *suiteRun) verdict(ctx context.Context, results []*report.Result) error 
 	if len(s.missing) > 0 {
 		codes = append(codes, exitUndecided)
 	}
-	ranks := []int{exitMet, exitUndecided, exitUnexpected, exitEnvironment, exitInternal}
+	ranks := []int{exitMet, exitUndecided, exitUnexpected, exitUsage, exitEnvironment, exitInternal}
 	code := slices.MaxFunc(codes, func(a, b int) int { return slices.Index(ranks, a) - slices.Index(ranks, b) })
 	if ctx.Err() != nil {
 		return &exitError{exitInterrupted, errors.New("interrupted; what was recorded is kept")}

@@ -94,7 +94,7 @@ func (v *view) during(g *grant, c *commands) []int {
 // readGrant reads the promise of a grant from what its commands asked for before its answer,
 // and the renewals from the others. It reports whether a quorum was asked. An observation can come
 // late: those that are missing for a quorum may stand behind the answer, where their
-// commands left the client before it.
+// commands left the client before it, and so may one that asked for less.
 func (v *view) readGrant(g *grant, c *commands) bool {
 	events, quorum := v.during(g, c), v.h.Header.Quorum
 	asked, n := make(askedFor), 0
@@ -121,7 +121,11 @@ func (v *view) readGrant(g *grant, c *commands) bool {
 	for _, i := range renewals {
 		asked.count(v, i)
 		now, deleted := asked.held(quorum), v.event(i).F == history.KeyDeleted
-		if now < end && !deleted {
+		switch {
+		case deleted || now >= end:
+		case v.left(i) <= v.at(g.ret) && len(g.extends) == 0:
+			g.until = promise{now, now < forever}
+		default:
 			v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: its lock asked for less later, at %s",
 				g.client, instant(v.at(g.ret)), instant(v.left(i))))
 		}

@@ -98,6 +98,21 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 5001)
 			s.granted(10, "c1", -1, -1)
 		}, 500, Unknown, "the keys of its lock were seen on 1 of 2 nodes"},
+		"an end that was seen late": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, -1) // INCR, then PEXPIRE
+			s.granted(10, "c1", -1, -1)
+			s.changes(11, "A", history.KeyExtended, "c1", 6, 1006)
+		}, 900, Violated, ""},
+		"and no more than that": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, -1)
+			s.granted(10, "c1", -1, -1)
+			s.changes(11, "A", history.KeyExtended, "c1", 6, 1006)
+		}, 1100, Holds, ""},
+		"less that was asked for later": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, -1)
+			s.granted(10, "c1", -1, -1)
+			s.changes(21, "A", history.KeyExtended, "c1", 16, 1016)
+		}, 1100, Unknown, "asked for less later"},
 		"a key that was seen late": {2, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)

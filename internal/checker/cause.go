@@ -57,6 +57,8 @@ type fate struct {
 	set, taken int
 	// end is the event that ended the first one's key in between, -1 for none.
 	end int
+	// due is when it would have ended by itself, by what was last asked for.
+	due time.Duration
 }
 
 // whyGranted looks at what became of the first client's keys on the nodes where the
@@ -94,7 +96,7 @@ func (v *view) fates(first, second *grant) []fate {
 	for i := range max(first.ret, second.ret) {
 		e := v.event(i)
 		switch e.F {
-		case history.KeySet, history.KeyDeleted, history.KeyExpired, history.NodeDown:
+		case history.KeySet, history.KeyExtended, history.KeyDeleted, history.KeyExpired, history.KeyUnclear, history.NodeDown:
 		default:
 			continue
 		}
@@ -108,9 +110,12 @@ func (v *view) fates(first, second *grant) []fate {
 			n.taken = i
 		case n.taken >= 0:
 		case e.F == history.KeySet && v.setFor(e, first):
-			n.set, n.end = i, -1
-		case n.set >= 0 && n.end < 0 && e.F != history.KeySet:
+			n.set, n.end, n.due = i, -1, v.ranOut(e)
+		case n.set < 0 || n.end >= 0 || e.F == history.KeySet:
+		case e.F != history.KeyExtended:
 			n.end = i
+		case !v.keepsEnd(e):
+			n.due = v.ranOut(e)
 		}
 	}
 	var list []fate
@@ -150,7 +155,7 @@ func (v *view) whyLost(n *fate, first, second *grant) cause {
 		if v.struckBetween(n.node, n.set, n.taken, history.Kills, history.Forgets) {
 			return remembers
 		}
-		if v.at(n.taken) < v.ranOut(n.set) {
+		if v.at(n.taken) < n.due {
 			if v.bent(n, first) {
 				return samePace
 			}
@@ -164,12 +169,28 @@ func (v *view) whyLost(n *fate, first, second *grant) cause {
 		return remembers
 	case e.F == history.KeyExpired:
 		return v.whyExpired(n, first)
+	case e.F == history.KeyUnclear:
+		return excludes // nobody knows what became of it
+	case e.Value.Client == "":
+		return remembers // the node did it by itself: it evicted the key, or was flushed
 	case e.Value.Client != first.client:
 		return ownDelete
 	case n.end < first.call:
 		return backedByKey
 	}
 	return lateDelete
+}
+
+// dropped is the first event in which a node let go of a key of the first client by itself, so that the second could
+// get it; -1 for none.
+func (v *view) dropped(first, second *grant) int {
+	for _, n := range v.fates(first, second) {
+		struck := n.set >= 0 && v.struckBetween(n.node, n.set, n.taken, history.Kills, history.Forgets)
+		if n.end >= 0 && !struck && v.whyLost(&n, first, second) == remembers {
+			return n.end
+		}
+	}
+	return -1
 }
 
 // oldPrimaryServed reports that one of the two clients had its key set or renewed at a node that had been the primary, when another one
@@ -192,21 +213,30 @@ func (v *view) oldPrimaryServed(n *fate, first *grant) bool {
 	return false
 }
 
-// ranOut is when a key went by itself, on a clock that nobody bent.
-func (v *view) ranOut(set int) time.Duration {
-	if e := v.event(set); e.Value.TTL().IsSet() {
-		return e.Time + time.Duration(e.Value.TTL().V())
+// ranOut is when a key went by itself, on a clock that nobody bent, by the event that set its end.
+func (v *view) ranOut(e *history.Event) time.Duration {
+	if !e.Value.TTL().IsSet() {
+		return forever
 	}
-	return forever
+	end := e.Time + time.Duration(e.Value.TTL().V())
+	if e.Value.At().IsSet() && e.Value.ValidUntil().IsSet() {
+		end = min(end, time.Duration(e.Value.ValidUntil().V()))
+	}
+	return end
 }
+
+// stampsAreLate is by how much the stamps of a key's events can be late, as far as a cause is concerned.
+const stampsAreLate = 10 * time.Millisecond
 
 // whyExpired says why the first client's key ended by itself before its promise.
 func (v *view) whyExpired(n *fate, first *grant) cause {
 	switch {
-	case n.end >= 0 && n.end < first.call, n.end < 0 && v.ranOut(n.set) < v.at(first.call):
+	case n.end >= 0 && n.end < first.call, n.end < 0 && n.due < v.at(first.call):
 		return backedByKey
 	case v.bent(n, first):
 		return samePace
+	case n.end >= 0 && v.at(n.end)+stampsAreLate < n.due:
+		return remembers // the node let it go before its end
 	case len(first.extends) > 0:
 		return renewedInTime
 	}

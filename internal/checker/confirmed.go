@@ -80,10 +80,7 @@ func (v *view) grantsOf(o *CounterOp) (list []*grant) {
 	if len(list) > 0 || len(o.Events) == 0 {
 		return list
 	}
-	if g := v.grantBefore(o.Client, o.Events[0]); g != nil {
-		list = append(list, g)
-	}
-	return list
+	return v.actsUnder(o.Client, o.Events[0])
 }
 
 // nodesAsked counts the nodes that saw the client of a grant set a key of the lock in its
@@ -93,7 +90,8 @@ func (v *view) nodesAsked(g *grant) int {
 	for i := g.call + 1; i < g.lastEvent(len(v.h.Events)); i++ {
 		e := v.event(i)
 		inTime := !e.Value.At().IsSet() || time.Duration(e.Value.At().V()) <= v.at(g.ret)
-		if e.F == history.KeySet && e.Value.Client == g.client && inTime && ofLock(v.h, e) && slices.Contains(v.h.Header.Nodes, e.Process) {
+		its := e.F == history.KeySet && e.Value.Client == g.client && !v.leaves(i)
+		if its && inTime && ofLock(v.h, e) && slices.Contains(v.h.Header.Nodes, e.Process) {
 			nodes[e.Process] = true
 		}
 	}

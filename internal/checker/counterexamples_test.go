@@ -57,7 +57,10 @@ var counterexamples = []struct {
 	{"a holder of an expired lock is not told", ToldWhenLost, func(s *script) { *s = *onOneNode(-1, nothing) }},
 	{"a holder is not told that another has set its key", ToldWhenLost, func(s *script) {
 		*s = *onOneNode(-1, func(s *script) {
-			s.h.Events[3].F, s.h.Events[3].Value.Client = history.KeySet, "c2"
+			s.h.Events = s.h.Events[:3]
+			s.add(1003, "c2", history.Invoke, history.Acquire, history.Value{})
+			s.key(1005, history.KeySet, "A", "c2", "c2-owner", 1000)
+			s.granted(1006, "c2", -1, -1)
 			s.fault(1010, true, 1, "pause", "c1")
 			s.fault(1060, false, 1, "pause", "c1")
 		})

@@ -21,7 +21,7 @@ func (a *author) asks(c *actor, p *promise, f history.F) {
 	for _, node := range nodes[:n] {
 		a.command(c, p, f, node, "lock")
 		if a.chance(15) {
-			a.command(c, p, f, node, "lock-2")
+			a.command(c, p, f, node, pick(a.r, []string{"lock-2", "lock-" + c.name}))
 		}
 	}
 }
@@ -132,8 +132,11 @@ func (a *author) loses(c *actor) {
 	if a.chance(20) {
 		v.Owner = pick(a.r, []string{"", a.owner(c)})
 	}
-	if a.chance(4) {
+	switch {
+	case a.chance(4):
 		v.OwnOutcome().At = history.Int{}
+	case a.chance(30):
+		v.OwnOutcome().At = history.Some(a.now - unit*int64(a.r.IntN(12)-1))
 	}
 	a.add(c.name, history.Info, history.Lost, v)
 }
@@ -148,14 +151,15 @@ func (a *author) vanishes(c *actor) {
 		a.revives(c, p)
 		return
 	}
-	how := pick(a.r, []history.F{history.KeyExpired, history.KeyExpired, history.KeyDeleted, history.KeySet, history.NodeDown})
+	expired, deleted := history.KeyExpired, history.KeyDeleted
+	how := pick(a.r, []history.F{expired, expired, expired, deleted, deleted, history.KeySet, history.NodeDown})
 	for _, node := range a.h.Header.Nodes {
 		v := history.Value{Key: "lock", Owner: p.owner}
 		switch {
 		case a.chance(8):
 			continue
 		case how == history.KeySet:
-			v.Owner, v.Client = "other", pick(a.r, a.actors).name
+			v.Owner, v.Client = pick(a.r, []string{"other", p.owner}), pick(a.r, a.actors).name
 		case how == history.NodeDown:
 			a.add(node, history.Info, history.NodeDown, history.Value{})
 			v = history.Value{Rare: &history.Rare{Detail: pick(a.r, []string{"nothing", "nothing", "nothing", "data"})}}
@@ -169,9 +173,13 @@ func (a *author) vanishes(c *actor) {
 // occupies sets the keys of a client that is to be granted the lock, on most nodes.
 func (a *author) occupies(c *actor, p *promise) {
 	for _, node := range a.h.Header.Nodes {
+		v := history.Value{Key: "lock", Owner: p.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(6 * unit)}}
 		if !a.chance(8) {
-			a.add(node, history.Info, history.KeySet,
-				history.Value{Key: "lock", Owner: p.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(6 * unit)}})
+			a.add(node, history.Info, history.KeySet, v)
+		}
+		if a.h.Header.LockKey == "" && a.chance(30) {
+			v.Key = "lock-" + c.name
+			a.add(node, history.Info, history.KeySet, v)
 		}
 	}
 }

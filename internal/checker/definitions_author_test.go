@@ -99,8 +99,9 @@ type promise struct {
 }
 
 type nodeKey struct {
-	owner, client string
-	until         int64
+	// owner is what stands in the key, claim what its client left there.
+	owner, claim, client string
+	until                int64
 }
 
 func write(seed uint64, p plot) *history.History {

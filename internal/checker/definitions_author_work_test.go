@@ -160,6 +160,9 @@ func (a *author) tellKey(c *actor) {
 func (a *author) setKey(c *actor, owner string) {
 	node := pick(a.r, a.h.Header.Nodes)
 	if k := a.keys[node]; k != nil && k.until > a.now && !a.goesWrong(wrongKey) {
+		if a.chance(50) {
+			a.writeInto(c, node, k)
+		}
 		return
 	}
 	v := history.Value{Key: "lock", Owner: owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(a.h.Header.TTL)}}
@@ -171,14 +174,21 @@ func (a *author) setKey(c *actor, owner string) {
 	case a.chance(4):
 		v.Client = ""
 	}
-	a.keys[node] = &nodeKey{owner, c.name, a.now + v.TTL().V()}
+	a.keys[node] = &nodeKey{owner, owner, c.name, a.now + v.TTL().V()}
 	a.add(node, history.Info, history.KeySet, v)
+}
+
+// writeInto lets a client that waits write into a key that is there: it counts itself, or writes back what it found.
+func (a *author) writeInto(c *actor, node string, k *nodeKey) {
+	k.owner = pick(a.r, []string{k.owner, k.owner, k.claim, "2", "3", c.name})
+	a.add(node, history.Info, history.KeySet, history.Value{Key: "lock", Owner: k.owner, Client: c.name,
+		Grant: &history.Grant{TTL: history.Some(max(0, k.until-a.now))}})
 }
 
 func (a *author) deleteKey(c *actor, owner string) {
 	node := pick(a.r, a.h.Header.Nodes)
 	k := a.keys[node]
-	if k == nil || k.owner != owner && !a.goesWrong(wrongKey) {
+	if k == nil || k.owner != owner && k.claim != owner && !a.goesWrong(wrongKey) {
 		return
 	}
 	v := history.Value{Key: "lock", Owner: k.owner, Client: c.name}

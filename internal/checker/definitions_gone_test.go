@@ -15,7 +15,7 @@ type keyKnown struct {
 }
 
 // known is what is known of a key on a node after event i. "At the beginning it is absent. It
-// is the client's from a `key-set` of a client on. It is absent after a `key-deleted` or
+// is from a `key-set` on the client's whose it is then. It is absent after a `key-deleted` or
 // `key-expired`. It is also absent from a `node-down` on, if the node's next `node-up` says that
 // it found `nothing`. In all other cases nobody knows: after a `key-set` without a client, after a
 // `key-extended` of a key that no client was known to have set or that shows another owner
@@ -37,7 +37,13 @@ func (t *terms) known(node, key string, i int) (now keyKnown) {
 			down = true
 			now = keyKnown{unknown: t.comesBackWith(j) != "nothing"}
 		case e.F == history.KeySet && here:
-			now = keyKnown{e.Value.Client == "", e.Value.Client, e.Value.Owner, j}
+			// "From a `key-set` on it is the client's whose it is then." Nobody knows after "a `key-set` without a
+			// client, or after which it is not known whose the key is".
+			w := t.whoseOnce(node, key, j+1)
+			now = keyKnown{!w.known(), w.client, e.Value.Owner, w.set}
+			if now.unknown {
+				now.client = ""
+			}
 		case e.F == history.KeyExtended && here && (now.client == "" || now.owner != e.Value.Owner), e.F == history.KeyUnclear && here:
 			now = keyKnown{unknown: true}
 		case e.F == history.KeyDeleted && here, e.F == history.KeyExpired && here:
@@ -76,6 +82,9 @@ func (t *terms) have(g *grant, i int) (surely, maybe int) {
 	for _, n := range nodes {
 		sure, may := false, false
 		for _, key := range keys {
+			if t.auxiliary(key, keys) && t.setsShared(g, keys) {
+				continue
+			}
 			k := t.knownOnce(n, key, i)
 			its := k.client == g.client && k.set > g.invoked
 			sure, may = sure || its, may || its || k.unknown
@@ -88,6 +97,30 @@ func (t *terms) have(g *grant, i int) (surely, maybe int) {
 		}
 	}
 	return surely, maybe
+}
+
+// auxiliary: "a key that one client alone ever sets keeps nobody out: it is auxiliary".
+func (t *terms) auxiliary(key string, keys []string) bool {
+	var setters []string
+	for _, e := range t.events {
+		if e.F == history.KeySet && e.Value.Key == key && e.Value.Client != "" {
+			setters = append(setters, e.Value.Client)
+		}
+	}
+	slices.Sort(setters)
+	return slices.Contains(keys, key) && len(slices.Compact(setters)) < 2
+}
+
+// setsShared: "If the client of a grant sets a key that several clients set, by a `key-set` that stands after the
+// invocation of the `acquire` and before the end of the belief, and that makes the key its own, then no auxiliary key counts."
+func (t *terms) setsShared(g *grant, keys []string) bool {
+	for i := g.invoked + 1; i < g.ended; i++ {
+		e := &t.events[i]
+		if e.F == history.KeySet && e.Value.Client == g.client && t.ofLock(i) && !t.stays(i) && !t.auxiliary(e.Value.Key, keys) {
+			return true
+		}
+	}
+	return false
 }
 
 // knownOnce keeps what known has found.
@@ -171,12 +204,13 @@ func (t *terms) noResurrection() answer {
 	return found(violated, chances && t.unclear() == len(t.events))
 }
 
-// answerFor is the event up to which a client answers for what it sets under a grant.
+// answerFor is the event up to which a client answers for what it sets under a grant: it has not "asked for a lock
+// again", and "has not been killed. Since the invocation of the `acquire` it has not been told that it lost this grant".
 func (t *terms) answerFor(g *grant) int {
 	for i := g.invoked + 1; i < len(t.events); i++ {
 		e := &t.events[i]
 		again := e.F == history.Acquire && e.Type == history.Invoke && e.Process == g.client
-		if again || e.F == history.Lost && e.Process == g.client || t.strikes(i, history.Kills).clients[g.client] {
+		if again || t.tells(g, i) || t.strikes(i, history.Kills).clients[g.client] {
 			return i
 		}
 	}
@@ -248,11 +282,11 @@ func (t *terms) toldWhenLost() answer {
 	return found(violated, chances && t.unclear() == len(t.events))
 }
 
-// told: "From the event `lost` of the client on, after the invocation of the `acquire`, it is told."
+// told: "from an event `lost` on that stands after the invocation of the `acquire` and may be about this grant".
 func (t *terms) told(g *grant) int {
 	told := len(t.events)
 	for i := len(t.events) - 1; i > g.invoked; i-- {
-		if e := &t.events[i]; e.F == history.Lost && e.Process == g.client {
+		if t.tells(g, i) {
 			told = i
 		}
 	}

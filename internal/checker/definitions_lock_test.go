@@ -266,30 +266,18 @@ func (t *terms) ownerRelease() answer {
 	return found(violated, chances && t.unclear() == len(t.events))
 }
 
-// keyOf is whose key event i is about: "the client that set it last on that node, if all
-// of these are true: That the client set it was seen. Since then the key has not been
-// deleted and has not expired. Since then the node has not gone down, come up or been
-// promoted, and no fault has begun that kills it, makes it forget or promotes it. The
-// setting and the release or renewal show the same owner value, or both show none.
-// Otherwise it belongs to the client that used the owner value in an `acquire` or to set a
-// key, if only one client did, and if every attempt so far of the client that touched the
-// key told its own value." Where it was unclear, "who set it is then not known until it is
-// set again." Empty: nobody knows.
+// keyOf is whose key event i is about: "Whose the key is follows from the terms if the last `key-set` and the
+// release or renewal show the same owner value, or both show none. Where the terms tell nothing, the
+// key belongs to the client that used the owner value in an `acquire` or to set a key, if only one
+// client did, if nobody wrote the value into a key that stayed another's, and if every attempt so
+// far of the client that touched the key told its own value." Empty: nobody knows.
 func (t *terms) keyOf(i int) string {
 	e := &t.events[i]
-	setter := ""
-	for j, s := range t.events[:i] {
-		same := s.Process == e.Process && s.Value.Key == e.Value.Key
-		switch {
-		case s.F == history.KeySet && same && s.Value.Owner == e.Value.Owner:
-			setter = s.Value.Client
-		case s.F == history.KeySet && same, s.F == history.KeyDeleted && same,
-			s.F == history.KeyExpired && same, s.F == history.KeyUnclear && same, t.mayForget(j, e.Process):
-			setter = ""
+	if w := t.whoseOnce(e.Process, e.Value.Key, i); w.client != "" && w.value == e.Value.Owner {
+		if w.known() {
+			return w.client
 		}
-	}
-	if setter != "" {
-		return setter
+		return ""
 	}
 	for _, p := range t.ops {
 		if p.f == history.Acquire && p.client == e.Value.Client && p.invoked < i && p.owner == "" {
@@ -320,6 +308,11 @@ func (t *terms) userOf(owner string) string {
 			users = append(users, e.Value.Client)
 		}
 	}
+	for i, e := range t.events {
+		if e.Value.Owner == owner && t.stays(i) {
+			return ""
+		}
+	}
 	slices.Sort(users)
 	if users = slices.Compact(users); len(users) == 1 {
 		return users[0]
@@ -329,34 +322,39 @@ func (t *terms) userOf(owner string) string {
 
 // noOrphanLock: "No key of the lock stays for longer than the TTL after its owner no
 // longer wants it. Unknown if the nodes reported no keys, if the history does not say the
-// TTL, if every owner still wanted its keys, or if a key was ever unclear (`key-unclear`),
-// which ends what is known of it."
+// TTL, or if a key was ever unclear (`key-unclear`), which ends what is known of it."
 func (t *terms) noOrphanLock() answer {
 	violated, chances := false, false
+	lived := map[int]bool{}
 	for i := range t.events {
-		if t.events[i].F != history.KeySet || !t.ofLock(i) {
+		if t.events[i].F != history.KeySet || !t.ofLock(i) || lived[i] {
 			continue
+		}
+		l := t.life(i)
+		for _, j := range l.wrote {
+			lived[j] = true
 		}
 		done, killed := t.doneWith(i)
 		if done < 0 {
 			continue
 		}
-		chances = true
-		to, renewed, left := t.life(i)
 		// "A key that was set after this end (by a request that came late) has its TTL from
 		// then. So has a key that was renewed after it by an `extend` which was under way at
 		// this end, or by a command that had left its client by then, as a link told."
 		since := max(t.time(done), t.time(i))
-		if renewed > done {
-			at := t.events[renewed].Value.At()
+		if l.renewed > done {
+			at := t.events[l.renewed].Value.At()
 			if t.extending(t.ownerOf(i), done) || at.IsSet() && at.V() <= t.time(done) {
-				since = max(since, t.time(renewed))
+				since = max(since, t.time(l.renewed))
 			}
 		}
-		violated = violated || to-since > t.header.TTL
+		violated = violated || l.to-since > t.header.TTL
+		// "Chances: keys that their owner no longer wanted for longer than the TTL before the run ended, if what is known of the
+		// key did not end within that TTL. Also keys without a TTL whose owner was killed."
+		chances = chances || l.known-since > t.header.TTL || killed && l.endless
 		// "A key that has no TTL, that nobody deleted, and that its owner no longer wants
 		// because it was killed, is a violation at once."
-		violated = violated || killed && left
+		violated = violated || killed && l.endless && l.left
 	}
 	if t.header.TTL <= 0 {
 		return cannotTell
@@ -372,27 +370,49 @@ func (t *terms) ofLock(i int) bool {
 	return key == "" || t.header.LockKey == "" || key == t.header.LockKey
 }
 
-// ownerOf: "The owner of a key is the client that set it, or else the one client that used
-// its owner value."
+// ownerOf: "The owner of a key is the client whose it is, or else the one client that used its owner
+// value. If it is not known whose the key is, nobody has to want it."
 func (t *terms) ownerOf(set int) string {
 	v := &t.events[set].Value
-	return orElse(v.Client, t.userOf(v.Owner))
+	if w := t.whoseOf(set); w.known() {
+		return w.client
+	}
+	return t.userOf(v.Owner)
 }
 
-// life is to when the key that was set in event i surely lives, when it was last renewed
-// (-1: never), and whether it has no TTL and is left to the end. "Only what is certain
-// counts: a key lives until its TTL has passed or it is seen to go, whichever comes first.
-// A renewal that is seen shows that the key lived until then, or, with another owner
-// value, that it is gone."
-func (t *terms) life(i int) (to int64, renewed int, left bool) {
-	set := &t.events[i]
+// whoseOf is whose the key is after the key-set i.
+func (t *terms) whoseOf(i int) whose {
+	return t.whoseOnce(t.events[i].Process, t.events[i].Value.Key, i+1)
+}
+
+// setAs is the key-set by which the key of the key-set i is its client's.
+func (t *terms) setAs(i int) int {
+	if w := t.whoseOf(i); w.known() {
+		return w.set
+	}
+	return i
+}
+
+// life is how long a key surely lives.
+type life struct {
+	// to is to when, renewed when it was last renewed (-1: never); wrote are the key-sets that others wrote into it.
+	to      int64
+	renewed int
+	wrote   []int
+	// endless: it has no TTL. left: nothing ended it. known is to when it is known what is in it.
+	endless, left bool
+	known         int64
+}
+
+// due says when a key on a node runs out that an event tells of.
+func (t *terms) due(node string) func(e *history.Event) int64 {
 	// "A fault on a node's clock, whenever it begins, makes the end of its keys uncertain:
 	// such a key lives only while it is seen to be set or renewed."
 	bent := false
 	for j := range t.events {
-		bent = bent || t.strikes(j, history.BendsClock).nodes[set.Process]
+		bent = bent || t.strikes(j, history.BendsClock).nodes[node]
 	}
-	due := func(e *history.Event) int64 {
+	return func(e *history.Event) int64 {
 		switch {
 		case !e.Value.TTL().IsSet():
 			return forever
@@ -406,15 +426,31 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 		}
 		return end
 	}
-	end, renewed := due(set), -1
+}
+
+// life is that of the key that was set in event i. "Only what is certain
+// counts: a key lives until its TTL has passed or it is seen to go, whichever comes first.
+// A renewal that is seen shows that the key lived until then, or, with another owner
+// value, that it is gone." "What a refused waiter writes into it gives the key another end, and no new life."
+func (t *terms) life(i int) (l life) {
+	set := &t.events[i]
+	due := t.due(set.Process)
+	end, value := due(set), set.Value.Owner
+	l.renewed, l.known = -1, t.last
+	forgotten := false
 	for j := i + 1; j < len(t.events); j++ {
 		e := &t.events[j]
 		// "What is known of a node's keys ends when the node goes down, and when a fault begins
 		// that kills it, makes it forget or promotes it."
 		gone := t.mayForget(j, set.Process) && e.F != history.NodeUp && e.F != history.NodePromoted && e.F != history.NodeDemoted
+		forgotten = gone
 		if (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == set.Process && e.Value.Key == set.Value.Key {
-			if e.F == history.KeyExtended && e.Value.Owner == set.Value.Owner {
-				renewed = j
+			if e.F == history.KeySet && t.stays(j) && t.setAs(j) == t.setAs(i) {
+				end, value, l.wrote = due(e), e.Value.Owner, append(l.wrote, j)
+				continue
+			}
+			if e.F == history.KeyExtended && e.Value.Owner == value {
+				l.renewed = j
 				// "A `key-extended` of a client of a lock program that has no `at` gave the key no other end", nor does it
 				// show that the key lived until then.
 				if t.header.Program == "" || e.Value.Client == "" || e.Value.At().IsSet() {
@@ -422,13 +458,17 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 				}
 				continue
 			}
-			gone = true
+			gone, forgotten = true, forgotten || e.F == history.KeyUnclear
 		}
 		if gone {
-			return min(end, int64(e.Time)), renewed, false
+			if l.to, l.endless = min(end, t.time(j)), end == forever && !forgotten; forgotten {
+				l.known = t.time(j)
+			}
+			return l
 		}
 	}
-	return min(end, t.last), renewed, end == forever
+	l.to, l.endless, l.left = min(end, t.last), end == forever, true
+	return l
 }
 
 // doneWith is the event in which the owner of the key that was set in event i no longer
@@ -438,13 +478,14 @@ func (t *terms) life(i int) (to int64, renewed int, left bool) {
 // of these ends counts. If none did, the end of another attempt counts: of those of the
 // client that told no owner value, the latest one before the key was set."
 func (t *terms) doneWith(i int) (done int, killed bool) {
-	client, owner := t.ownerOf(i), t.events[i].Value.Owner
+	client, set := t.ownerOf(i), t.setAs(i)
+	owner := t.events[set].Value.Owner
 	var named, silent []*op
 	for _, p := range t.ops {
 		if p.f == history.Acquire && p.client == client && client != "" {
 			if p.owner == owner && owner != "" {
 				named = append(named, p)
-			} else if p.owner == "" && p.call <= t.time(i) {
+			} else if p.owner == "" && p.call <= t.time(set) {
 				silent = []*op{p}
 			}
 		}

@@ -112,11 +112,23 @@ func (t *terms) promisesWhatWasAsked(g *grant) {
 			g.renewals = append(g.renewals, &op{invoked: -1, call: min(t.events[i].Value.At().V(), t.time(i)),
 				answered: i, ret: t.time(i), said: history.Value{Grant: &history.Grant{ValidUntil: history.Some(now)}}})
 		}
-		// "The promise is not known if such an event makes the instant earlier."
-		g.unknown = g.unknown || t.asks(g, i) && now < until
+		// "If such an event makes the instant earlier, [...] the promise is not known, unless its `at` is not after the answer
+		// and no renewal stands before it: [...] this instant is the promise."
+		switch {
+		case !t.asks(g, i) || now >= until:
+		case t.events[i].Value.At().V() <= g.ret && len(g.renewals) == 0:
+			g.until = history.Some(now)
+		default:
+			g.unknown = true
+		}
 		until = now
 	}
 	slices.SortFunc(g.renewals, func(a, b *op) int { return a.answered - b.answered })
+	t.mayHaveAskedUnseen(g)
+}
+
+// mayHaveAskedUnseen: something may have been asked for that nobody saw.
+func (t *terms) mayHaveAskedUnseen(g *grant) {
 	// "The promise is not known either if a key of the lock on a node was unclear (`key-unclear`)
 	// at some time from the invocation of the `acquire` to the end of the belief, by the order of
 	// events. [...] Uncertainty that ended before the first of these commands left the client does not count."
@@ -205,28 +217,98 @@ type loss struct {
 
 // lose lets event i, a loss, belong to grants: "An event `lost` of a client belongs to those
 // grants of its client and lock whose `acquire` was invoked before it, and whose belief had not
-// ended, by the order of events. Its `at` must not be before that invocation. If both the event
-// and the grant have an owner value, these must be equal. Of several such events, only the first
-// belongs to a grant."
+// ended, by the order of events. Of several such events, only the first belongs to a grant."
 func (t *terms) lose(i int) {
-	e := &t.events[i]
-	v := &e.Value
+	v := &t.events[i].Value
 	for _, g := range t.grants {
-		ours := g.client == e.Process && g.lock == v.Lock() &&
-			g.invoked < i && i < g.ended && (v.Owner == "" || g.owner == "" || v.Owner == g.owner)
 		switch {
-		case !ours || g.loss != nil || v.At().IsSet() && v.At().V() < g.call:
+		case !t.tells(g, i) || g.invoked >= i || i >= g.ended || g.loss != nil:
 		case !v.At().IsSet():
 			// "Without an `at`, the promise is not known."
 			g.unknown = true
 		default:
-			g.loss = &loss{i, max(v.At().V()-v.AtError(), g.call)}
-			g.unknown = g.unknown || t.lostAnyTime(g, v.At().V())
+			// "The instant of the loss is its `at`, if this can be true. [...] What cannot be true is ignored: the
+			// instant of the loss is that of the event, and `at_error` is 0."
+			at, off := v.At().V(), v.AtError()
+			if !t.canBeTrue(g, at, i) {
+				at, off = t.time(i), 0
+			}
+			g.loss = &loss{i, max(at-off, g.call)}
+			g.unknown = g.unknown || t.lostAnyTime(g, at)
 		}
 	}
 }
 
-// lostAnyTime: "If the promise was ended so before `at`, it is not known since when the lock was
+// tells reports that event i is a `lost` that may be about a grant: "of the same lock, with the same owner value, if both
+// have one. An `at` before that invocation is about an older grant, unless both have an owner value, and no older
+// grant of the client and lock has it."
+func (t *terms) tells(g *grant, i int) bool {
+	e := &t.events[i]
+	v := &e.Value
+	if e.F != history.Lost || e.Process != g.client || v.Lock() != g.lock || v.Owner != "" && g.owner != "" && v.Owner != g.owner {
+		return false
+	}
+	if !v.At().IsSet() || v.At().V() >= g.call {
+		return true
+	}
+	for _, older := range t.grants {
+		if older.client == g.client && older.lock == g.lock && older.invoked < g.invoked && older.owner == g.owner {
+			return false
+		}
+	}
+	return v.Owner != "" && g.owner != ""
+}
+
+// canBeTrue: "It cannot if it is after the event or before the invocation of the `acquire`. Nor can it if the event
+// stands after the answer to the `acquire`, and the client held on between the `at` and the event".
+func (t *terms) canBeTrue(g *grant, at int64, i int) bool {
+	if at > t.time(i) || at < g.call {
+		return false
+	}
+	if i < g.answered {
+		return true
+	}
+	if slices.ContainsFunc(t.ops, func(p *op) bool { return p.client == g.client && t.heldOn(g, p, at, i) }) {
+		return false
+	}
+	// "or a `key-set` or `key-extended` of the client stands between the invocation of the `acquire` and the event that left
+	// it (`at`) and came (its stamp) after the `at` of the loss."
+	for j := g.invoked + 1; j < i; j++ {
+		e := &t.events[j]
+		asks := (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client == g.client && e.Value.At().IsSet()
+		if asks && e.Value.At().V() > at && t.time(j) > at {
+			return false
+		}
+	}
+	return true
+}
+
+// heldOn reports that an operation of the client shows that it held on between the `at` of a loss and its event i.
+func (t *terms) heldOn(g *grant, p *op, at int64, i int) bool {
+	answered := p.answered >= 0 && p.answered < i && p.ret > at && p.outcome == history.OK && p.lock == g.lock
+	switch p.f {
+	case history.Acquire:
+		// "an `acquire` of the client and lock was answered `ok`"
+		if answered && p.answered > g.invoked {
+			return true
+		}
+	case history.Extend:
+		// "or a renewal of the grant was answered"
+		if answered && p.said.ValidUntil().IsSet() && g.isRenewedBy(p) {
+			return true
+		}
+	case history.Release:
+	default:
+		// "or the client invoked an operation on the resource while it acted under no grant of another lock"
+		others := slices.ContainsFunc(t.actsUnder(p), func(under *grant) bool { return under.lock != g.lock })
+		if p.call > at && p.invoked > g.invoked && p.invoked < i && !others {
+			return true
+		}
+	}
+	return false
+}
+
+// lostAnyTime: "If the promise was ended so before the instant of the loss, it is not known since when the lock was
 // lost. It can be any instant from there to `at`, or to the end that the promise would have had,
 // if that is earlier. The promise is then not known if, in that stretch, another client was
 // granted the lock or an effect of the client may have taken place."

@@ -63,7 +63,11 @@ func (t *terms) late(e *history.Event) bool {
 	// or before the earliest instant are considered, and the promise that ends last counts."
 	var under []*grant
 	for _, p := range by {
-		under = append(under, t.actsUnder(p))
+		its := t.actsUnder(p)
+		if len(its) == 0 {
+			return false
+		}
+		under = append(under, its...)
 	}
 	for _, g := range t.grants {
 		if len(by) == 0 && g.client == e.Value.Client && g.ret <= earliest {
@@ -71,11 +75,9 @@ func (t *terms) late(e *history.Event) bool {
 		}
 	}
 	for _, g := range under {
-		// "An effect is not late if the client acted under a grant without a promise or under no
-		// grant, or if the instant of the effect is unknown."
-		if g == nil {
-			return false
-		}
+		// "An effect is not late if the client acted under a grant without a promise, or under no
+		// grant, or if the instant of the effect is unknown." "If the client acted under several grants, the
+		// promise that ends last counts."
 		// "The promise includes the renewals that were invoked at or before the latest instant
 		// of the effect."
 		until, promised := g.promise(func(r *op) bool { return r.call <= latest })
@@ -111,18 +113,23 @@ func (t *terms) holderServed() answer {
 // completion stands before the event that ended the belief. The latest instant of the
 // refusal is before the end of the promise. The promise includes only renewals whose
 // answer stands before the operation's invocation. If the effect can belong to several
-// operations, this must be true of all of them."
+// operations, or the client acted under several grants, this must be true of all of them."
 func (t *terms) valid(e *history.Event) bool {
 	by := t.asked(e)
 	_, latest, _ := instants(e, by)
 	for _, p := range by {
-		g := t.actsUnder(p)
-		if g == nil || latest >= g.end && (p.outcome == history.Info || p.answered > g.ended) {
+		under := t.actsUnder(p)
+		if len(under) == 0 {
 			return false
 		}
-		until, promised := g.promise(func(r *op) bool { return r.answered < p.invoked })
-		if promised && latest >= until {
-			return false
+		for _, g := range under {
+			if latest >= g.end && (p.outcome == history.Info || p.answered > g.ended) {
+				return false
+			}
+			until, promised := g.promise(func(r *op) bool { return r.answered < p.invoked })
+			if promised && latest >= until {
+				return false
+			}
 		}
 	}
 	return len(by) > 0

@@ -115,6 +115,7 @@ type terms struct {
 	ops         []*op
 	grants      []*grant
 	keysKnown   map[any]keyKnown
+	whoseKnown  map[any]whose
 }
 
 // op is an operation: "An invocation and the next completion of the same process and
@@ -292,15 +293,27 @@ func withOwner(grants []*grant, owner string) (named []*grant) {
 
 // actsUnder: "A client does an operation under its latest grant that was answered before
 // the operation was invoked. If that is a re-entry whose belief has ended by then, it
-// acts under the outer grant." Nil: under none.
-func (t *terms) actsUnder(p *op) (under *grant) {
+// acts under the outer grant. If the client was granted several locks before, it acts under such a grant
+// of each of them whose belief is open when the operation is invoked. If none of them is open, it acts under
+// all of them." Empty: under none.
+func (t *terms) actsUnder(p *op) (under []*grant) {
+	latest := map[string]*grant{}
 	for _, g := range t.grants {
 		if g.client == p.client && g.answered < p.invoked {
-			under = g
+			latest[g.lock] = g
 		}
 	}
-	for under != nil && under.outer != nil && under.ended < p.invoked {
-		under = under.outer
+	var ended []*grant
+	for _, g := range latest {
+		for g.outer != nil && g.ended < p.invoked {
+			g = g.outer
+		}
+		if ended = append(ended, g); g.ended > p.invoked {
+			under = append(under, g)
+		}
+	}
+	if len(under) == 0 {
+		return ended
 	}
 	return under
 }

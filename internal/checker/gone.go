@@ -2,6 +2,7 @@ package checker
 
 import (
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -14,6 +15,10 @@ type nodeKeys struct {
 	keys  map[string]int
 	// of is what is known of each key on each node.
 	of [][]keyOnNode
+	// auxiliary says of a key that one client alone ever sets it, while several set another;
+	// shared are the events in which each client made a key its own that is not auxiliary.
+	auxiliary []bool
+	shared    map[string][]int
 	// down says that a node is down, returns with what each of its ends began again.
 	down    []bool
 	returns map[int]string
@@ -25,7 +30,7 @@ type nodeKeys struct {
 type keyOnNode struct {
 	// unsure: nobody knows.
 	unsure bool
-	// client set it, in the event set, with the value owner.
+	// It is client's, who set it in the event set; its value is owner.
 	client, owner string
 	set           int
 }
@@ -58,11 +63,47 @@ func (v *view) nodeKeys() *nodeKeys {
 			}
 		}
 	}
+	k.findAuxiliary()
 	k.of, k.down = make([][]keyOnNode, len(k.nodes)), make([]bool, len(k.nodes))
 	for n := range k.of {
 		k.of[n] = make([]keyOnNode, len(k.keys))
 	}
 	return k
+}
+
+// findAuxiliary finds the keys that keep nobody out.
+func (k *nodeKeys) findAuxiliary() {
+	if len(k.keys) < 2 {
+		return
+	}
+	setter, several := make(map[string]string), make(map[string]bool)
+	for i := range k.v.h.Events {
+		if e := k.v.event(i); e.F == history.KeySet && e.Value.Client != "" {
+			if first, some := setter[e.Value.Key]; some && first != e.Value.Client {
+				several[e.Value.Key] = true
+			}
+			setter[e.Value.Key] = e.Value.Client
+		}
+	}
+	k.auxiliary, k.shared = make([]bool, len(k.keys)), make(map[string][]int)
+	for name, n := range k.keys {
+		k.auxiliary[n] = !several[name]
+	}
+	for i := range k.v.h.Events {
+		if e := k.v.event(i); e.F == history.KeySet && several[e.Value.Key] && ofLock(k.v.h, e) && !k.v.leaves(i) {
+			k.shared[e.Value.Client] = append(k.shared[e.Value.Client], i)
+		}
+	}
+}
+
+// counts reports that a key counts for a grant.
+func (k *nodeKeys) counts(key int, g *grant) bool {
+	if k.auxiliary == nil || !k.auxiliary[key] {
+		return true
+	}
+	list := k.shared[g.client]
+	n := sort.SearchInts(list, g.call+1)
+	return n == len(list) || list[n] >= g.lastEvent(len(k.v.h.Events))
 }
 
 // fault is the one that begins in an event.
@@ -108,7 +149,8 @@ func (k *nodeKeys) see(i int) bool {
 	now := &k.of[n][key]
 	switch e.F {
 	case history.KeySet:
-		*now = keyOnNode{unsure: e.Value.Client == "", client: e.Value.Client, owner: e.Value.Owner, set: i}
+		client, set := k.v.keyOf(i)
+		*now = keyOnNode{unsure: client == "", client: client, owner: e.Value.Owner, set: set}
 	case history.KeyExtended:
 		if now.client == "" || now.owner != e.Value.Owner {
 			*now = keyOnNode{unsure: true}
@@ -135,6 +177,9 @@ func (k *nodeKeys) have(g *grant) (surely, maybe int) {
 	for _, keys := range k.of {
 		sure, may := false, false
 		for i := range keys {
+			if !k.counts(i, g) {
+				continue
+			}
 			its := keys[i].client == g.client && keys[i].set > g.call
 			sure, may = sure || its, may || its || keys[i].unsure
 		}

@@ -81,6 +81,10 @@ func (v *view) holdersStory(a, b hold, overlap Interval) []Sentence {
 	}
 	s.grant(first, v.at(began))
 	s.faults(from, v.at(began), first.client, second.client)
+	if i := v.dropped(first, second); i >= 0 && i < began {
+		s.tell(turning, i, "node %s dropped the key of %s, which no client had deleted and which had not run out",
+			v.event(i).Process, first.client)
+	}
 	s.tell(turning, began, "%s, while %s still held it", words, first.client)
 	s.writes(overlap.From, overlap.To, first.client, second.client)
 	both := fmt.Sprintf(": both had held the lock for %s", length(overlap.To-overlap.From))

@@ -67,11 +67,13 @@ func (v *view) lateness(x *effect) (*grant, time.Duration) {
 		}
 	}
 	for _, w := range x.writes {
-		g := v.grantBefore(x.client(), v.ops[w].Call)
-		if g == nil {
+		under := v.actsUnder(x.client(), v.ops[w].Call)
+		if len(under) == 0 {
 			return nil, 0
 		}
-		consider(g)
+		for _, g := range under {
+			consider(g)
+		}
 	}
 	if len(x.writes) == 0 {
 		for _, i := range v.byClient[x.client()] {
@@ -89,7 +91,30 @@ func (v *view) lateness(x *effect) (*grant, time.Duration) {
 // grantBefore is the latest grant that a client had been given before an event,
 // nil for none.
 func (v *view) grantBefore(client string, event int) *grant {
-	list := v.byClient[client]
+	return v.latestBefore(v.byClient[client], event)
+}
+
+// actsUnder are the grants under which a client does what it asks for in an event. What it asks for names
+// no lock: it is under the latest grant of each lock, those that it has given back left out if others are open.
+func (v *view) actsUnder(client string, event int) (open []*grant) {
+	var ended []*grant
+	for _, lock := range v.locks[client] {
+		switch g := v.latestBefore(v.byHolder[holder{client, lock}], event); {
+		case g == nil:
+		case g.ends >= 0 && g.ends < event:
+			ended = append(ended, g)
+		default:
+			open = append(open, g)
+		}
+	}
+	if len(open) == 0 {
+		return ended
+	}
+	return open
+}
+
+// latestBefore is the last of some grants of a client that was answered before an event, or what that re-entered.
+func (v *view) latestBefore(list []int, event int) *grant {
 	n := sort.Search(len(list), func(i int) bool { return v.grants[list[i]].ret >= event })
 	if n == 0 {
 		return nil

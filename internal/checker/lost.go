@@ -7,25 +7,78 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
 // lose takes note of an event in which a client's lock told that it had lost a grant, where it
 // is about that grant: it may be an older one that was lost.
 func (v *view) lose(g *grant, event int) {
-	switch told := &v.event(event).Value; {
-	case g.loss >= 0 || told.Lock() != g.lock || told.Owner != "" && g.owner != "" && told.Owner != g.owner:
-	case !told.At().IsSet():
+	switch {
+	case g.loss >= 0 || !v.about(g, event):
+	case !v.event(event).Value.At().IsSet():
 		v.isVague(event, fmt.Sprintf("%s was told that it had lost the lock, but not since when", g.client))
-	case time.Duration(told.At().V()) >= v.at(g.call):
-		g.loss = event
+	default:
+		told := &v.event(event).Value
+		g.loss, g.lostAt, g.lostError = event, time.Duration(told.At().V()), time.Duration(told.AtError())
+		if v.heldOn(g, g.lostAt, event) {
+			g.lostAt, g.lostError = v.at(event), 0
+		}
 	}
+}
+
+// heldOn reports that a client cannot have been told at an instant of the loss of a grant that it is told of in
+// an event: it was granted the lock or renewed it after that, or acted under it.
+func (v *view) heldOn(g *grant, at time.Duration, event int) bool {
+	if at > v.at(event) || at < v.at(g.call) {
+		return true
+	}
+	if event < g.ret {
+		return false
+	}
+	for i := event - 1; i > g.call && v.at(i) > at; i-- {
+		if v.isSign(g, at, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSign reports that an event after an instant shows that a client held on to a grant.
+func (v *view) isSign(g *grant, at time.Duration, i int) bool {
+	e, op := v.event(i), int(v.opAt[i])
+	switch {
+	case e.F == history.KeySet || e.F == history.KeyExtended:
+		return e.Value.Client == g.client && e.Value.At().IsSet() && time.Duration(e.Value.At().V()) > at
+	case e.Process != g.client || op < 0 || e.F == history.Release:
+		return false
+	case e.F == history.Acquire:
+		return e.Type == history.OK && v.key(op).lock == g.lock
+	case e.F == history.Extend:
+		return e.Type == history.OK && e.Value.ValidUntil().IsSet() && v.key(op).lock == g.lock && v.isRenewedBy(g, op)
+	}
+	other := func(under *grant) bool { return under.lock != g.lock }
+	return e.Type == history.Invoke && !slices.ContainsFunc(v.actsUnder(g.client, i), other)
+}
+
+// about reports that an event in which a client's lock told of a loss may be about a grant of its, for which the client had
+// asked before.
+func (v *view) about(g *grant, event int) bool {
+	told := &v.event(event).Value
+	if told.Lock() != g.lock || told.Owner != "" && g.owner != "" && told.Owner != g.owner {
+		return false
+	}
+	if !told.At().IsSet() || time.Duration(told.At().V()) >= v.at(g.call) {
+		return true
+	}
+	older := func(i int) bool { return v.grants[i].op < g.op && v.grants[i].owner == g.owner }
+	return told.Owner != "" && g.owner != "" && !slices.ContainsFunc(v.byHolder[holder{g.client, g.lock}], older)
 }
 
 // lostFrom is the first instant at which a grant can have been lost of which the lock told
 // that it was.
 func (v *view) lostFrom(g *grant) time.Duration {
-	told := &v.event(g.loss).Value
-	return max(time.Duration(told.At().V()-told.AtError()), v.at(g.call))
+	return max(g.lostAt-g.lostError, v.at(g.call))
 }
 
 // promiseBefore is the promise of a grant by what was told before an event.
@@ -66,7 +119,7 @@ func (v *view) cutLosses() {
 			continue
 		}
 		from := v.lostFrom(g)
-		to := g.unlostBefore(g.loss).cut(time.Duration(v.event(g.loss).Value.At().V()))
+		to := g.unlostBefore(g.loss).cut(g.lostAt)
 		g.lease = g.lastPromise()
 		g.until = promise{g.until.cut(from), true}
 		g.extends = slices.DeleteFunc(g.extends, func(x extension) bool { return x.ret > g.loss })

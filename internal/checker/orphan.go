@@ -10,14 +10,17 @@ import (
 
 // keyLife is the life of one key on one node, from its setting to its end.
 type keyLife struct {
-	set    int // event
-	client string
-	owner  string
+	// set is the event that it begins with, by the key-set that made it its client's, with the value
+	// owner. value is what stands in it.
+	set, by              int
+	client, owner, value string
 	// end is the event that ended it, -1 where none did; expires the instant at
 	// which it would end by itself, forever where it has no TTL.
 	end     int
 	expires time.Duration
 	renewed int // the last renewal, -1 for none
+	// forgotten is the event after which nothing is known of it, -1 for none.
+	forgotten int
 }
 
 // judgeOrphans: no key of the lock stays for longer than the TTL after its owner
@@ -36,7 +39,7 @@ func judgeOrphans(_ context.Context, v *view, _ Options) Finding {
 	if ttl <= 0 {
 		return unknown("the history does not say the lock's TTL", f.Effort)
 	}
-	owners := v.ownerClients()
+	owners, none := v.ownerClients(), "every owner still wanted its keys"
 	for i := range lives {
 		k := &lives[i]
 		if k.client == "" {
@@ -49,10 +52,13 @@ func judgeOrphans(_ context.Context, v *view, _ Options) Finding {
 		if lost == forever {
 			continue
 		}
-		f.Effort.Chances++
+		none = "no key was watched for longer than the TTL after it was no longer wanted"
 		from := max(lost, v.at(k.set))
 		if k.renewed >= 0 && v.at(k.renewed) > from && (v.underWay(k.client, event) || v.leftBefore(k.renewed, lost)) {
 			from = v.at(k.renewed)
+		}
+		if known := min(v.end, v.at(k.forgotten)); known > from+ttl || dead && k.expires == forever {
+			f.Effort.Chances++
 		}
 		last := min(k.expires, v.at(k.end), v.end)
 		endless := k.expires == forever && k.end < 0
@@ -60,7 +66,7 @@ func judgeOrphans(_ context.Context, v *view, _ Options) Finding {
 			return v.orphan(f, k, event, last-lost)
 		}
 	}
-	return f.tried("every owner still wanted its keys", "%d %s, none left for longer than %s", f.Effort.Chances, f.Effort.What(), length(ttl))
+	return f.tried(none, "%d %s, none left for longer than %s", f.Effort.Chances, f.Effort.What(), length(ttl))
 }
 
 // keyLives replays what the nodes told of the lock's key.
@@ -78,15 +84,20 @@ func (v *view) keyLives() []keyLife {
 		at, known := open[k]
 		switch e.F {
 		case history.KeySet:
+			client, by := v.keyOf(i)
+			if known && by != i && by == lives[at].by {
+				lives[at].value, lives[at].expires = e.Value.Owner, v.expiry(e)
+				continue
+			}
 			if known {
 				lives[at].end = i
 			}
 			open[k] = len(lives)
-			lives = append(lives, keyLife{set: i, client: e.Value.Client, owner: e.Value.Owner, end: -1,
-				expires: v.expiry(e), renewed: -1})
+			lives = append(lives, keyLife{set: i, by: by, client: client, owner: v.event(by).Value.Owner,
+				value: e.Value.Owner, end: -1, expires: v.expiry(e), renewed: -1, forgotten: -1})
 		case history.KeyExtended:
 			switch {
-			case known && lives[at].owner == e.Value.Owner:
+			case known && lives[at].value == e.Value.Owner:
 				lives[at].renewed = i
 				if !v.keepsEnd(e) {
 					lives[at].expires = v.expiry(e)
@@ -119,7 +130,7 @@ func (v *view) forget(open map[nodeKey]int, lives []keyLife, event int, gone fun
 	for k, at := range open {
 		if gone(k) {
 			lives[at].expires = min(lives[at].expires, v.at(event))
-			lives[at].end = event
+			lives[at].end, lives[at].forgotten = event, event
 			delete(open, k)
 		}
 	}
@@ -141,11 +152,7 @@ func (v *view) expiry(e *history.Event) time.Duration {
 			return e.Time
 		}
 	}
-	end := e.Time + time.Duration(e.Value.TTL().V())
-	if e.Value.At().IsSet() && e.Value.ValidUntil().IsSet() {
-		end = min(end, time.Duration(e.Value.ValidUntil().V()))
-	}
-	return end
+	return v.ranOut(e)
 }
 
 // interestEnd is when the owner of a key had done with it, at which event, and
@@ -199,7 +206,7 @@ func (v *view) attemptsFor(k *keyLife) []int {
 		switch owner := v.owner(i); {
 		case owner != "" && owner == k.owner:
 			same = append(same, i)
-		case owner == "" && v.at(v.ops[i].Call) <= v.at(k.set):
+		case owner == "" && v.at(v.ops[i].Call) <= v.at(k.by):
 			silent = i
 		}
 	}

@@ -13,8 +13,8 @@ import (
 type nodeKey struct{ node, key string }
 
 // judgeOwners: nobody's release or renewal touches another owner's key. Whose a
-// key is, is told by who set it last on that node; where that was not seen, or the
-// node may have forgotten it since, by which client alone used the owner value that
+// key is, is told by whose grant rests on it, or else by who set it last on that node; where that was
+// not seen, or the node may have forgotten it since, by which client alone used the owner value that
 // was in it.
 func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "key changes by release or renewal"}, Method: "replay of the nodes' keys"}
@@ -44,9 +44,10 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 				continue
 			}
 			owner := ""
-			if by := &v.event(set).Value; known && by.Client != "" && by.Owner == e.Value.Owner {
-				owner = by.Client
-			} else {
+			switch by := &v.event(set).Value; {
+			case known && by.Client != "" && by.Owner == e.Value.Owner:
+				owner, set = v.keyOf(set)
+			default:
 				set = -1
 				if from, did := silent[e.Value.Client]; !did || i <= from {
 					owner = owners[e.Value.Owner]
@@ -77,7 +78,8 @@ func (v *view) firstSilent() map[string]int {
 	return first
 }
 
-// ownerClients maps the owner values that only one client used to that client.
+// ownerClients maps the owner values that only one client used to that client. A value that somebody
+// wrote into another's key says nothing of whose it is.
 func (v *view) ownerClients() map[string]string {
 	owners := make(map[string]string)
 	note := func(owner, client string) {
@@ -95,6 +97,9 @@ func (v *view) ownerClients() map[string]string {
 		case history.Acquire:
 			note(e.Value.Owner, e.Process)
 		case history.KeySet:
+			if v.leaves(i) {
+				owners[e.Value.Owner] = ""
+			}
 			note(e.Value.Owner, e.Value.Client)
 		}
 	}

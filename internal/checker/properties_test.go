@@ -367,6 +367,7 @@ var propertyCases = []struct {
 		s.release(10, 11, "c1")
 		s.key(12, history.KeyDeleted, "A", "c1", "c1-owner", -1)
 		s.add(13, "A", history.Info, history.KeyUnclear, history.Value{Key: "other", Rare: &history.Rare{Detail: "SETBIT"}})
+		s.phase(5000, history.PhaseHealing)
 	}, Holds, "none left"},
 	{"tokens in order, keys unknown", OrderedTokens, func(s *script) {
 		s.acquire(0, 1, "c1", 900, 5)
@@ -497,6 +498,38 @@ var propertyCases = []struct {
 		s.add(5, "c1", history.OK, history.Release, history.Value{})
 		s.phase(5000, history.PhaseHealing)
 	}, Holds, "1 key no longer wanted"},
+	{"deleted by its owner, and the run ends in the instant in which a TTL has passed", NoOrphanLock, func(s *script) {
+		s.acquire(0, 2, "c1", -1, -1)
+		s.key(2, history.KeySet, "A", "c1", "c1-owner", -1)
+		s.release(3, 4, "c1")
+		s.key(4, history.KeyDeleted, "A", "c1", "c1-owner", -1)
+		s.phase(1003, history.PhaseHealing)
+	}, Unknown, "no key was watched for longer"},
+	{"never deleted, without a TTL, and the run ends in that instant", NoOrphanLock, func(s *script) {
+		s.acquire(0, 2, "c1", -1, -1)
+		s.key(2, history.KeySet, "A", "c1", "c1-owner", -1)
+		s.release(3, 4, "c1")
+		s.phase(1003, history.PhaseHealing)
+	}, Unknown, "no key was watched for longer"},
+	{"never deleted, without a TTL, and the run goes on", NoOrphanLock, func(s *script) {
+		s.acquire(0, 2, "c1", -1, -1)
+		s.key(2, history.KeySet, "A", "c1", "c1-owner", -1)
+		s.release(3, 4, "c1")
+		s.phase(1004, history.PhaseHealing)
+	}, Violated, "has no TTL and stayed"},
+	{"the node went down before a TTL had passed", NoOrphanLock, func(s *script) {
+		s.acquire(0, 2, "c1", -1, -1)
+		s.key(2, history.KeySet, "A", "c1", "c1-owner", -1)
+		s.release(3, 4, "c1")
+		s.add(500, "A", history.Info, history.NodeDown, history.Value{})
+		s.phase(5000, history.PhaseHealing)
+	}, Unknown, "no key was watched for longer"},
+	{"deleted by another, without a TTL, of a dead owner", NoOrphanLock, func(s *script) {
+		s.acquire(0, 2, "c1", -1, -1)
+		s.key(2, history.KeySet, "A", "c1", "c1-owner", -1)
+		s.fault(3, true, 1, "kill", "c1")
+		s.key(4, history.KeyDeleted, "A", "c2", "c1-owner", -1)
+	}, Holds, "1 key"},
 	{"renewed after the release", NoOrphanLock, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)

@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -14,6 +15,8 @@ type attempt struct {
 	presence
 	// counted: its lock was gone while the client believed in it.
 	counted bool
+	// early are the losses that the client was told of before the answer.
+	early []int
 	// sets are the keys that the client set since it asked, with their values.
 	sets map[nodeValue]int
 }
@@ -87,13 +90,24 @@ func (v *view) followAttempts(latest map[string]*attempt, keys *nodeKeys, i int)
 			}
 		}
 	case e.F == history.Lost:
-		delete(latest, e.Process)
+		switch a := latest[e.Process]; {
+		case a == nil:
+		case a.g == nil:
+			a.early = append(a.early, i)
+		case v.about(a.g, i):
+			delete(latest, e.Process)
+		}
 	case e.F != history.Acquire || op < 0:
 	case e.Type == history.Invoke:
 		latest[e.Process] = &attempt{sets: make(map[nodeValue]int), presence: absent}
 	case latest[e.Process] == nil:
 	case e.Type == history.OK:
-		latest[e.Process].g = v.grantOf(int(op))
+		g := v.grantOf(int(op))
+		if slices.ContainsFunc(latest[e.Process].early, func(loss int) bool { return v.about(g, loss) }) {
+			delete(latest, e.Process)
+			return false
+		}
+		latest[e.Process].g = g
 		return true
 	default:
 		delete(latest, e.Process)

@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
@@ -52,22 +53,24 @@ func (v *view) insideValidity(x *effect) bool {
 		return false
 	}
 	for _, op := range x.writes {
-		o := &v.ops[op]
-		g := v.grantBefore(x.client(), o.Call)
-		if g == nil {
-			return false
-		}
-		// What was answered before the belief ended was done before, whatever the stamps.
-		answered := o.Type != history.Info && (g.ends < 0 || o.Return < g.ends)
-		if !answered && x.to >= v.believedUntil(g) {
-			return false
-		}
-		p := g.promise(func(r extension) bool { return r.ret < o.Call })
-		if p.given && x.to >= p.end {
+		under := v.actsUnder(x.client(), v.ops[op].Call)
+		if len(under) == 0 || slices.ContainsFunc(under, func(g *grant) bool { return !v.insideGrant(x, op, g) }) {
 			return false
 		}
 	}
 	return true
+}
+
+// insideGrant reports that an effect, if it belongs to an operation, surely lies inside the validity of a grant.
+func (v *view) insideGrant(x *effect, op int, g *grant) bool {
+	o := &v.ops[op]
+	// What was answered before the belief ended was done before, whatever the stamps.
+	answered := o.Type != history.Info && (g.ends < 0 || o.Return < g.ends)
+	if !answered && x.to >= v.believedUntil(g) {
+		return false
+	}
+	p := g.promise(func(r extension) bool { return r.ret < o.Call })
+	return !p.given || x.to < p.end
 }
 
 func (v *view) refusedHolder(f Finding, x *effect, refusals int) Finding {

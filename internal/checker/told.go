@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -30,7 +31,7 @@ func judgeTold(_ context.Context, v *view, _ Options) Finding {
 	}
 	keys, quorum := v.nodeKeys(), v.quorum()
 	bent := v.clientsWithBentClocks()
-	toldBefore := make(map[string]bool) // in the client's latest attempt
+	early := make(map[string][]int) // what each client was told of losses in its latest attempt
 	var open []*believer
 	var late *believer
 	for i := range v.h.Events {
@@ -40,7 +41,7 @@ func judgeTold(_ context.Context, v *view, _ Options) Finding {
 		rest := open[:0]
 		for _, b := range open {
 			ends := b.g.ends == i
-			told := e.F == history.Lost && e.Process == b.g.client
+			told := e.F == history.Lost && e.Process == b.g.client && v.about(b.g, i)
 			if b.gone >= 0 && late == nil && v.untold(b, e.Time) > ttl {
 				late = b
 			}
@@ -57,7 +58,7 @@ func judgeTold(_ context.Context, v *view, _ Options) Finding {
 		if open = rest; late != nil {
 			return v.notTold(f, late, e.Time, ttl)
 		}
-		if b := v.newBeliever(i, toldBefore, bent); b != nil {
+		if b := v.newBeliever(i, early, bent); b != nil {
 			open = append(open, b)
 			known = true
 		}
@@ -79,19 +80,20 @@ func judgeTold(_ context.Context, v *view, _ Options) Finding {
 		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
 }
 
-// newBeliever is the belief that an event begins, nil for none. In toldBefore it notes which clients
-// were told of a loss in their latest attempt.
-func (v *view) newBeliever(i int, toldBefore, bent map[string]bool) *believer {
+// newBeliever is the belief that an event begins, nil for none. In early it notes what clients
+// were told of losses in their latest attempts.
+func (v *view) newBeliever(i int, early map[string][]int, bent map[string]bool) *believer {
 	e := v.event(i)
 	if op := v.opAt[i]; e.F == history.Acquire && op >= 0 {
 		if e.Type == history.Invoke {
-			delete(toldBefore, e.Process)
-		} else if g := v.grantOf(int(op)); e.Type == history.OK && g.outer < 0 && !toldBefore[e.Process] && !bent[e.Process] {
+			delete(early, e.Process)
+		} else if g := v.grantOf(int(op)); e.Type == history.OK && g.outer < 0 && !bent[e.Process] &&
+			!slices.ContainsFunc(early[e.Process], func(loss int) bool { return v.about(g, loss) }) {
 			return &believer{g: g, presence: absent, knows: v.knowsEnd(g)}
 		}
 	}
 	if e.F == history.Lost {
-		toldBefore[e.Process] = true
+		early[e.Process] = append(early[e.Process], i)
 	}
 	return nil
 }

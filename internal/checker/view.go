@@ -30,6 +30,9 @@ type view struct {
 	// places of each client's.
 	grants   []grant
 	byClient map[string][]int
+	// byHolder has those of each client and lock, locks the locks of each client.
+	byHolder map[holder][]int
+	locks    map[string][]string
 	// acquires has the places in ops of each client's attempts at the lock.
 	acquires map[string][]int
 	faults   []fault
@@ -47,6 +50,8 @@ type view struct {
 	// vagueWhy says why.
 	vague    int
 	vagueWhy string
+	// kept are the key-sets that leave a key to the client whose it was.
+	kept map[int]kept
 	// contended keeps what contention has counted.
 	contended *Effort
 }
@@ -71,9 +76,11 @@ type grant struct {
 	// outer is the grant that this one re-entered, -1 for none.
 	outer int
 	// loss is the event in which the lock told that it had lost the grant, -1 where it never
-	// did; lease is the last promise as if it had not.
-	loss  int
-	lease promise
+	// did; lostAt is its instant, lostError how much earlier it can have been. lease is the last promise as if it had
+	// not told.
+	loss              int
+	lostAt, lostError time.Duration
+	lease             promise
 }
 
 // promise is what a lock says of the end of a grant. Most grants of a lease have
@@ -127,13 +134,15 @@ func newView(h *history.History) *view {
 	v.collectEffects()
 	v.readAsked()
 	v.cutLosses()
+	v.collectKept()
 	return v
 }
 
 // newGrants is a view of grants alone, without promises that the nodes tell and losses.
 func newGrants(h *history.History, ops []history.Op) *view {
 	v := &view{h: h, work: workload.Of(workload.Name(h.Header.Workload)),
-		ops: ops, done: h.Done(), byClient: make(map[string][]int), vague: -1}
+		ops: ops, done: h.Done(), byClient: make(map[string][]int),
+		byHolder: make(map[holder][]int), locks: make(map[string][]string), vague: -1}
 	v.unclear, v.stranger = firstUnclear(h)
 	v.end = h.End()
 	v.opAt = make([]int32, len(h.Events))
@@ -277,6 +286,10 @@ func (v *view) acquired(open map[holder][]int, op int) {
 	}
 	open[k] = append(list, len(v.grants))
 	v.byClient[g.client] = append(v.byClient[g.client], len(v.grants))
+	if v.byHolder[k] == nil {
+		v.locks[k.client] = append(v.locks[k.client], k.lock)
+	}
+	v.byHolder[k] = append(v.byHolder[k], len(v.grants))
 	v.grants = append(v.grants, g)
 }
 
@@ -311,13 +324,17 @@ func (v *view) extended(open map[holder][]int, op int) {
 	if !until.IsSet() {
 		return
 	}
-	owner := v.owner(op)
 	for _, i := range open[v.key(op)] {
-		g := &v.grants[i]
-		if o.Call > g.call && (owner == "" || g.owner == "" || owner == g.owner) {
+		if g := &v.grants[i]; v.isRenewedBy(g, op) {
 			g.extends = append(g.extends, extension{v.at(o.Call), o.Return, time.Duration(until.V())})
 		}
 	}
+}
+
+// isRenewedBy reports that a renewal of the client and lock of a grant is one of this grant.
+func (v *view) isRenewedBy(g *grant, op int) bool {
+	owner := v.owner(op)
+	return v.ops[op].Call > g.call && (owner == "" || g.owner == "" || owner == g.owner)
 }
 
 // lastEvent is the event that ended the belief in a grant, or that which the history ended

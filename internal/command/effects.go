@@ -98,7 +98,7 @@ func (a *act) endAt(k Key, until Span, absolute bool) Result {
 		return obscured()
 	}
 	k.Expires = until
-	return Result{Change{Did: Extended}, k}
+	return Result{Change{Did: Extended, Ends: true}, k}
 }
 
 func persist(_ act, k Key) Result {
@@ -106,7 +106,7 @@ func persist(_ act, k Key) Result {
 		return same(k)
 	}
 	k.Expires = Span{}
-	return Result{Change{Did: Extended}, k}
+	return Result{Change{Did: Extended, Ends: true}, k}
 }
 
 // rename is RENAME and RENAMENX. Whether another key is there is not known.

@@ -40,12 +40,29 @@ func At(ms int64) Span { return Span{ms, ms} }
 
 func (s Span) plus(ms int64) Span { return Span{s.From + ms, s.To + ms} }
 
-// Owner is the value that a lock's client wrote: a string, or the fields of a hash.
-func (k Key) Owner() string {
-	if k.Holds == Hash {
-		return strings.Join(slices.Sorted(maps.Keys(k.Fields)), ",")
+// Owner is the value that a lock's client wrote: a string, or what a hash says of its owner. shared reports that
+// several clients write a field of that name: then the field's value is the owner, and not its name. Where that is not
+// known, a number counts how often the owner whose name the field has entered; any other value is the owner.
+func (k Key) Owner(shared func(field string) bool) string {
+	if k.Holds != Hash {
+		return k.Value
 	}
-	return k.Value
+	names := slices.Sorted(maps.Keys(k.Fields))
+	if some := slices.DeleteFunc(slices.Clone(names), func(f string) bool { return !shared(f) }); len(some) > 0 {
+		names = some
+	}
+	counts := func(f string) bool { _, isNumber := Integer(k.Fields[f]); return isNumber }
+	words := slices.DeleteFunc(slices.Clone(names), counts)
+	if len(words) == 0 && !shared(names[0]) {
+		return strings.Join(names, ",")
+	}
+	if len(words) == 0 {
+		words = names
+	}
+	for i, f := range words {
+		words[i] = k.Fields[f]
+	}
+	return strings.Join(words, ",")
 }
 
 // Equal reports that both are known, and the same.

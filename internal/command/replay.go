@@ -39,6 +39,8 @@ type Change struct {
 	Did Did
 	// Expired: the key had run out before.
 	Expired bool
+	// Ends: the command itself said when the key ends, or that it does not.
+	Ends bool
 	// Lasting: the command waits, and may write the key at any time from now on,
 	// unseen.
 	Lasting bool
@@ -86,6 +88,25 @@ func (r *Replay) See(c Executed, mayBeGone bool) Change {
 		either = nil
 	}
 	return Change{Did: Obscured, Either: either, Lasting: alive.Lasting || gone.Lasting}
+}
+
+// Concerns reports whether a command may change the key.
+func (r *Replay) Concerns(c Executed) bool {
+	e := lookup(c.Words)
+	return e.effect != nil && e.concerns(r, c)
+}
+
+// Outcomes are what a command can do to the key where it is as k says, and has not run out.
+func (r *Replay) Outcomes(c Executed, k Key) []Result {
+	e := lookup(c.Words)
+	if k.Holds != Unclear {
+		return []Result{r.result(e, c, k)}
+	}
+	var list []Result
+	for _, k := range strangers {
+		list = append(list, r.result(e, c, k))
+	}
+	return list
 }
 
 // strangers are keys of every sort, for a key of which nothing is known: what a
@@ -138,5 +159,8 @@ func same(k Key) Result    { return Result{Change{}, k} }
 func removed() Result      { return Result{Change{Did: Deleted}, Key{}} }
 func obscured() Result     { return Result{Change{Did: Obscured}, Key{Holds: Unclear}} }
 func written(k Key) Result { return Result{Change{Did: Wrote}, k} }
+
+// anew is a string that is written over whatever there was, without an end.
+func anew(value string) Result { return Result{Change{Did: Wrote, Ends: true}, text(value)} }
 
 func text(value string) Key { return Key{Holds: Text, Value: value} }

@@ -54,7 +54,9 @@ func (o *Options) write(a act, k Key, value string) Result {
 	case nobodyKnows:
 		return obscured()
 	}
-	return written(to)
+	result := written(to)
+	result.Ends = o.Expiry != "KEEPTTL"
+	return result
 }
 
 // met reports whether the condition on the key's value is met. Digests are not
@@ -78,7 +80,7 @@ func setNX(a act, k Key) Result {
 	if k.there() {
 		return same(k)
 	}
-	return written(text(a.Words[2]))
+	return anew(a.Words[2])
 }
 
 // setEX is SETEX and PSETEX.
@@ -94,7 +96,7 @@ func getSet(a act, k Key) Result {
 	if k.Holds == Hash {
 		return same(k)
 	}
-	return written(text(a.Words[2]))
+	return anew(a.Words[2])
 }
 
 func getDel(_ act, k Key) Result {

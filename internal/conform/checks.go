@@ -162,7 +162,7 @@ func namesKeys(ctx context.Context, s *suite) error {
 	}
 	for _, e := range keys {
 		if !s.named(e.name) {
-			return c.finding(fmt.Sprintf("it wrote the key %s", e), "keys that fit "+strings.Join(s.patterns(), ", "),
+			return c.finding(fmt.Sprintf("it wrote the key %s", e), "keys that fit "+s.patterns().String(),
 				`name the lock's keys in ready: "keys": ["prefix:{key}"]. {key} stands for the lock's key, lock.key in setup, and * for anything`)
 		}
 		if !strings.Contains(e.name, s.Key) {

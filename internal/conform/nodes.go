@@ -214,16 +214,16 @@ func (s *suite) isCounter(e entry) bool {
 }
 
 // patterns are those of the lock's keys.
-func (s *suite) patterns() []string {
+func (s *suite) patterns() program.Patterns {
 	if len(s.ready.Keys) == 0 {
-		return []string{s.Key}
+		return program.PatternsFor(s.Key, []string{program.KeyPattern})
 	}
 	return program.PatternsFor(s.Key, s.ready.Keys)
 }
 
 // named reports that a pattern fits a key.
 func (s *suite) named(key string) bool {
-	return program.Fits(s.patterns(), key)
+	return s.patterns().Fit(key)
 }
 
 // on counts the nodes of some keys.

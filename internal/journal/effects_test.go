@@ -1,4 +1,4 @@
-package journal
+package journal_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package journal
+package journal_test
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/redlock-sim/redlock-sim/internal/journal"
 	"github.com/redlock-sim/redlock-sim/internal/resp"
 )
 
@@ -31,16 +32,16 @@ func journalOf(lines ...string) string {
 }
 
 // text writes entries in lines: the database, the words; what belongs to one block is joined.
-func text(entries []Entry) (lines []string) {
+func text(entries []journal.Entry) (lines []string) {
 	line := ""
 	for _, e := range entries {
 		switch e.Kind {
-		case Gap, Known:
-			lines = append(lines, []string{Gap: "gap", Known: "known"}[e.Kind])
+		case journal.Gap, journal.Known:
+			lines = append(lines, []string{journal.Gap: "gap", journal.Known: "known"}[e.Kind])
 			continue
-		case Base:
+		case journal.Base:
 			line += "base "
-		case Effect:
+		case journal.Effect:
 		}
 		line += strings.Join(append([]string{strconv.Itoa(e.DB) + ":"}, e.Words...), " ")
 		if e.Last {
@@ -81,7 +82,7 @@ func appendTo(t fataler, path, content string) {
 }
 
 // rest reads until there is nothing new.
-func rest(t testing.TB, f *Follower) (entries []Entry) {
+func rest(t testing.TB, f *journal.Follower) (entries []journal.Entry) {
 	t.Helper()
 	for {
 		some, err := f.Read()
@@ -95,16 +96,16 @@ func rest(t testing.TB, f *Follower) (entries []Entry) {
 	}
 }
 
-func wantNext(t testing.TB, f *Follower, want ...string) {
+func wantNext(t testing.TB, f *journal.Follower, want ...string) {
 	t.Helper()
 	if got := text(rest(t, f)); !slices.Equal(got, want) {
 		t.Fatalf("read\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-func follow(t testing.TB, path string) *Follower {
+func follow(t testing.TB, path string) *journal.Follower {
 	t.Helper()
-	f := Follow(path)
+	f := journal.Follow(path)
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
@@ -160,7 +161,7 @@ func TestPreamble(t *testing.T) {
 	}
 	appendTo(t, path, journalOf("SET k w", "SELECT 3", "SET k x"))
 	wantNext(t, f, "-1: SET k w", "3: SET k x")
-	if _, _, err := ReadAll(dir); err == nil || !strings.Contains(err.Error(), "RDB") {
+	if _, _, err := journal.ReadAll(dir); err == nil || !strings.Contains(err.Error(), "RDB") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -215,7 +216,7 @@ func TestManifest(t *testing.T) {
 	write(t, in("incr4"), journalOf("SELECT 0", "SET a 6"))
 	manifest("file base4 seq 4 type b\nfile incr4 seq 4 type i\n")
 	wantNext(t, f, "gap", "0: SET a 6")
-	if entries, _, err := ReadAll(dir); err == nil || !strings.Contains(err.Error(), "base4") {
+	if entries, _, err := journal.ReadAll(dir); err == nil || !strings.Contains(err.Error(), "base4") {
 		t.Errorf("read %q with the error %v", text(entries), err)
 	}
 
@@ -301,7 +302,7 @@ func TestRefused(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "x.aof")
 		write(t, path, test.content)
-		_, _, err := ReadAll(path)
+		_, _, err := journal.ReadAll(path)
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: the error is %v, want %q", test.name, err, test.want)
 		}
@@ -321,23 +322,23 @@ func TestRefusedManifests(t *testing.T) {
 		{"file x seq 2 type i\nfile y seq 1 type i\n", "order"},
 		{"file gone seq 2 type i\n", "gone"},
 		{"file sub seq 2 type i\n", "not a file"},
-		{strings.Repeat("#\n", maxManifest), "more than"},
+		{strings.Repeat("#\n", 1<<20), "more than"},
 	} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "a.manifest"), test.content)
 		write(t, filepath.Join(dir, "sub", "file"), "")
-		_, _, err := ReadAll(dir)
+		_, _, err := journal.ReadAll(dir)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%.40q: the error is %v, want %q", test.content, err, test.want)
 		}
 	}
 	dir := t.TempDir()
-	if _, _, err := ReadAll(dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := journal.ReadAll(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no journal: the error is %v", err)
 	}
 	write(t, filepath.Join(dir, "a.manifest"), "")
 	write(t, filepath.Join(dir, "b.manifest"), "")
-	if _, _, err := ReadAll(dir); err == nil || !strings.Contains(err.Error(), "several") {
+	if _, _, err := journal.ReadAll(dir); err == nil || !strings.Contains(err.Error(), "several") {
 		t.Errorf("two journals: the error is %v", err)
 	}
 }
@@ -351,7 +352,7 @@ func TestPieces(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f := Follow(path)
+		f := journal.Follow(path)
 		defer func() { _ = f.Close() }()
 		got := read(t, f)
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
@@ -367,13 +368,13 @@ func TestPieces(t *testing.T) {
 			content = content[n:]
 			got = append(got, read(t, f)...)
 		}
-		if want = append([]Entry{{Kind: Known, DB: -1}}, want...); !reflect.DeepEqual(got, want) {
+		if want = append([]journal.Entry{{Kind: journal.Known, DB: -1}}, want...); !reflect.DeepEqual(got, want) {
 			t.Fatalf("read\n%+v\nwant\n%+v", got, want)
 		}
 	})
 }
 
-func read(t rapid.TB, f *Follower) (entries []Entry) {
+func read(t rapid.TB, f *journal.Follower) (entries []journal.Entry) {
 	for {
 		some, err := f.Read()
 		if err != nil {
@@ -387,7 +388,7 @@ func read(t rapid.TB, f *Follower) (entries []Entry) {
 }
 
 // drawJournal draws blocks, and writes them as Redis does.
-func drawJournal(t *rapid.T) (content string, entries []Entry) {
+func drawJournal(t *rapid.T) (content string, entries []journal.Entry) {
 	var b []byte
 	written, second := -1, int64(0)
 	word := rapid.OneOf(rapid.StringN(0, 5, -1), rapid.Just("*1\r\n$3\r\nDEL\r\n"), rapid.Just(strings.Repeat("x", 100_000)))
@@ -401,7 +402,7 @@ func drawJournal(t *rapid.T) (content string, entries []Entry) {
 				second = rapid.Int64Range(1, 1<<40).Draw(t, "second")
 				b = fmt.Appendf(b, "#TS:%d\r\n", second)
 			}
-			e := Entry{DB: rapid.IntRange(0, 2).Draw(t, "db"), First: i == 0, Last: i == n-1, Second: second}
+			e := journal.Entry{DB: rapid.IntRange(0, 2).Draw(t, "db"), First: i == 0, Last: i == n-1, Second: second}
 			if e.DB != written {
 				written = e.DB
 				b = resp.AppendCommand(b, "SELECT", strconv.Itoa(e.DB))
@@ -427,7 +428,7 @@ func FuzzJournal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte, at uint16) {
 		path := filepath.Join(dir, fmt.Sprintf("%d.aof", os.Getpid()))
 		write(t, path, string(content))
-		whole, torn, wholeErr := ReadAll(path)
+		whole, torn, wholeErr := journal.ReadAll(path)
 		if torn.File != "" && torn.Offset >= int64(len(content)) {
 			t.Fatalf("torn at %d of %d", torn.Offset, len(content))
 		}
@@ -443,14 +444,14 @@ func FuzzJournal(f *testing.F) {
 			return // where it ends is not known
 		}
 		write(t, path, string(content[:cut]))
-		follower := Follow(path)
+		follower := journal.Follow(path)
 		defer func() { _ = follower.Close() }()
-		var pieces []Entry
+		var pieces []journal.Entry
 		var err error
 		for _, more := range []string{"", string(content[cut:])} {
 			appendTo(t, path, more)
 			for err == nil {
-				var some []Entry
+				var some []journal.Entry
 				if some, err = follower.Read(); some == nil {
 					break
 				}
@@ -481,7 +482,7 @@ func BenchmarkEntry(b *testing.B) {
 	const n = 100_000
 	write(b, path, journalOf("SELECT 0")+strings.Repeat(journalOf("SET lock 0123456789abcdef0123456789abcdef PXAT 1795638557462"), n))
 	for b.Loop() {
-		if entries, _, err := ReadAll(path); len(entries) != n+1 || err != nil {
+		if entries, _, err := journal.ReadAll(path); len(entries) != n+1 || err != nil {
 			b.Fatal(len(entries), err)
 		}
 	}

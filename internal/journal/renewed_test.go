@@ -1,4 +1,4 @@
-package journal
+package journal_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlock-sim/redlock-sim/internal/journal"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server/servertest"
@@ -98,7 +99,7 @@ func TestSnapshotAsBase(t *testing.T) {
 	}
 	c.run("INCR a")
 	wantNext(t, f, "0: INCR a")
-	entries, _, err := ReadAll(r.Dir)
+	entries, _, err := journal.ReadAll(r.Dir)
 	want := []string{"gap", "0: INCR a"}
 	if one {
 		want = want[:1] // where the snapshot ends is not known

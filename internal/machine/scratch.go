@@ -179,6 +179,12 @@ func cwdOf(pid int) string {
 	return dir
 }
 
+// exeOf is the file of the program that a process runs.
+func exeOf(pid int) string {
+	file, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return file
+}
+
 // startedIn reports that a process was started in one of the folders, or by one that was: it works
 // there, in the group of a child. Somebody's shell may work there, too.
 func startedIn(folders []string, pid int) bool {

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	signals "os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
@@ -18,33 +21,64 @@ import (
 const roleVariable = "MACHINE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(roleVariable) != "" {
+	switch os.Getenv(roleVariable) {
+	case "leave":
 		leave()
+	case "leave to a cleaner":
+		must(os.Setenv(roleVariable, "clean"))
+		_, err := StartCleaner(exec.Command(os.Args[0]))
+		must(err)
+		must(os.Setenv(roleVariable, "end in order"))
+		client := exec.Command(os.Args[0])
+		client.Dir = os.Getenv(folderVariable)
+		_, err = StartLeader("client", client)
+		must(err)
+		leave()
+	case "clean":
+		must(CleanAfter(os.Stdin))
+	case "end in order":
+		endInOrderOnceAsked()
+	default:
+		os.Exit(suite.Live(m).Run())
 	}
-	os.Exit(suite.Live(m).Run())
 }
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// endInOrderOnceAsked is a client that takes its time to end what it has started.
+func endInOrderOnceAsked() {
+	asked := make(chan os.Signal, 1)
+	signals.Notify(asked, syscall.SIGTERM)
+	must(os.WriteFile(beganFile, nil, 0o600))
+	<-asked
+	time.Sleep(200 * time.Millisecond) // longer than the cleaner takes to find it
+	must(os.WriteFile(endedFile, nil, 0o600))
+}
+
+// Files of that client, in the folder that folderVariable names.
+const (
+	folderVariable       = "MACHINE_TEST_FOLDER"
+	beganFile, endedFile = "began", "ended"
+)
 
 // leave makes one of each thing that a killed process leaves, and waits for its end.
 func leave() {
 	dir, err := Scratch()
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	var pids []string
 	start := func(dir, script string) {
 		cmd := exec.Command("sh", "-c", script)
 		cmd.Dir = dir
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			panic(err)
-		}
-		if _, err := Start("family", cmd); err != nil {
-			panic(err)
-		}
+		must(err)
+		_, err = Start("family", cmd)
+		must(err)
 		line, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil {
-			panic(err)
-		}
+		must(err)
 		pids = append(pids, strings.Fields(line)...)
 	}
 	start("/", `sleep 1000 & echo $! $$; wait`)        // it keeps the environment
@@ -70,12 +104,32 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 	t.Error("others of this machine were always faster")
 }
 
-// cleansUp lets a process leave something and cleans that up. It reports whether it was the one that did: any sim of
-// this machine does so before it runs something.
-func cleansUp(t *testing.T, mine string) bool {
+// A cleaner removes what a killed process has left, once the clients of that have ended in order.
+func TestACleanerRemovesWhatAKilledProcessLeft(t *testing.T) {
+	for range 20 { // any sim of this machine cleans up at once before it runs something
+		folder := t.TempDir()
+		cmd, its, pids := startLeaving(t, roleVariable+"=leave to a cleaner", folderVariable+"="+folder)
+		suite.Eventually(t, "the client to begin", func() bool { return exists(filepath.Join(folder, beganFile)) })
+		_ = cmd.Process.Kill()
+		_ = suite.Ends(t, cmd)
+		suite.Eventually(t, "the cleaner to clean up", func() bool { return !exists(its) && !slices.ContainsFunc(pids, lives) })
+		if exists(filepath.Join(folder, endedFile)) {
+			return
+		}
+	}
+	t.Error("the client never ended in order")
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// startLeaving starts a process that leaves a folder and other processes when it is killed.
+func startLeaving(t *testing.T, environ ...string) (cmd *exec.Cmd, folder string, pids []int) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), roleVariable+"=leave")
+	cmd = exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), environ...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +142,22 @@ func cleansUp(t *testing.T, mine string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	its, pids, _ := strings.Cut(strings.TrimSpace(line), " ")
+	words := strings.Fields(line)
+	for _, word := range words[1:] {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return cmd, words[0], pids
+}
+
+// cleansUp lets a process leave something and cleans that up. It reports whether it was the one that did: any sim of
+// this machine does so before it runs something.
+func cleansUp(t *testing.T, mine string) bool {
+	t.Helper()
+	cmd, its, pids := startLeaving(t, roleVariable+"=leave")
 	if found, err := Clean(true); err != nil {
 		t.Fatal(found, err)
 	}
@@ -123,8 +192,7 @@ func cleansUp(t *testing.T, mine string) bool {
 	if _, err := os.Stat(its); err == nil {
 		t.Errorf("%s is left", its)
 	}
-	for _, text := range strings.Fields(pids) {
-		pid, _ := strconv.Atoi(text)
+	for _, pid := range pids {
 		if lives(pid) {
 			t.Errorf("process %d is left", pid)
 		}

@@ -93,8 +93,10 @@ func KillOrphans() {
 	}
 }
 
-// Descendants are the processes below this one that live.
-func Descendants() []int { return descendants(os.Getpid()) }
+// Descendants are the processes below this one that live, without its cleaner.
+func Descendants() []int {
+	return slices.DeleteFunc(descendants(os.Getpid()), func(pid int) bool { return int64(pid) == cleaner.Load() })
+}
 
 // Below are the living processes below a child.
 func Below(c *Child) []int { return descendants(c.PID()) }

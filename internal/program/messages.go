@@ -5,7 +5,6 @@ package program
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -122,7 +121,7 @@ type Ready struct {
 	Class    Class     `json:"class"`
 	// Store is on what the lock is kept; empty: Redis.
 	Store Store `json:"store,omitempty"`
-	// Keys are patterns of the keys that the lock writes, with {key} for the lock's key
+	// Keys are patterns of the keys that the lock writes, with KeyPattern for the lock's key
 	// and * for anything; none: the key alone.
 	Keys []string `json:"keys,omitempty"`
 	// Clock is LibcClock where the program reads its clocks by libc.
@@ -137,25 +136,6 @@ type Ready struct {
 	TTLExtra float64 `json:"ttl_extra_ms,omitempty"`
 	// Points are those that the program can report.
 	Points []string `json:"points,omitempty"`
-}
-
-// KeyPattern stands for the lock's key in a pattern of Keys.
-const KeyPattern = "{key}"
-
-// PatternsFor are patterns of Keys for a lock's key: * alone still stands for anything.
-func PatternsFor(key string, keys []string) (patterns []string) {
-	for _, k := range keys {
-		patterns = append(patterns, strings.ReplaceAll(k, KeyPattern, key))
-	}
-	return patterns
-}
-
-// Fits reports that one of such patterns fits a key.
-func Fits(patterns []string, key string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		fits, err := path.Match(p, key)
-		return err == nil && fits
-	})
 }
 
 // Has reports an ability.

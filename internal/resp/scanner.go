@@ -23,6 +23,7 @@ type Scanner struct {
 	line []byte
 
 	kind  Kind
+	null  bool
 	words []string
 	// word is the beginning of a word that came in parts; keep: the bulk is a word. room
 	// is how many bytes of words may still be kept.
@@ -68,6 +69,18 @@ func (s *Scanner) Next(b []byte) (n int, whole bool, err error) {
 // in a list is empty, as is one that is too long to be kept. The last of very many are left
 // out.
 func (s *Scanner) Message() (kind Kind, words []string) { return s.kind, s.words }
+
+// Null reports that the message that Next found last is null, of whatever kind.
+func (s *Scanner) Null() bool { return s.null }
+
+// Kept are the words that a Scanner keeps of a command with these words.
+func Kept(words []string) []string {
+	s := Scanner{room: maxWords, words: make([]string, 0, len(words))}
+	for _, word := range words {
+		s.add(true, word)
+	}
+	return s.words
+}
 
 // payload reads of a bulk.
 func (s *Scanner) payload(b []byte) (took int) {
@@ -116,7 +129,7 @@ func (s *Scanner) value(line string) error {
 			if strings.ContainsAny(line, `"'`) {
 				return errors.New("a command with quotes, as people type it")
 			}
-			s.kind, s.words, s.whole = Array, strings.Fields(line), true
+			s.kind, s.null, s.words, s.whole = Array, false, strings.Fields(line), true
 			return nil
 		}
 	}
@@ -125,7 +138,7 @@ func (s *Scanner) value(line string) error {
 		return err
 	}
 	if len(s.open) == 0 && h.Kind != Attribute {
-		s.kind = h.Kind
+		s.kind, s.null = h.Kind, h.Null || h.Kind == Null
 	}
 	isWord := len(s.open) == 0 && !h.list || len(s.open) == 1 && !s.open[0].attribute && h.Kind != Attribute
 	switch {

@@ -58,7 +58,7 @@ type Passing struct {
 	Client   string `yaml:"client" doc:"with point and sends: which client; any where it is left out"`
 	Point    string `yaml:"point" doc:"a point of the client's code"`
 	Sends    string `yaml:"sends" doc:"a Redis command that the client sends to a node, such as SET or EVALSHA; any: all but those by which libraries open connections (AUTH, CLIENT, COMMAND, HELLO, INFO, PING, SCRIPT, SELECT)" pattern:"^[A-Za-z][A-Za-z._-]{0,63}$"`
-	Answers  string `yaml:"answers" doc:"the Redis command that the node answers; any: as with sends" pattern:"^[A-Za-z][A-Za-z._-]{0,63}$"`
+	Answers  string `yaml:"answers" doc:"the Redis command that the node answers; any: as with sends. What a node pushes to subscribers answers nothing" pattern:"^[A-Za-z][A-Za-z._-]{0,63}$"`
 	To       string `yaml:"to" doc:"the node to which the client sends, or the client to which the node answers; any where it is left out"`
 	Key      string `yaml:"key" doc:"with sends and answers: a key that the command names" max:"1024"`
 	Contains string `yaml:"contains" doc:"with sends and answers: a text within one of the words behind the command's name" max:"1024"`
@@ -258,9 +258,7 @@ func (f *Fault) checkTrigger(d *decoder, r *FaultRules, i int) {
 	switch {
 	case f.On != nil:
 		f.On.check(d, f.path+".on", r)
-		if f.On.And != nil {
-			f.On.And.check(d, f.path+".on.and", r)
-		}
+		f.On.checkAnd(d, f.path+".on.and", r)
 	case f.At != nil && *f.At >= s.TimeLimit && d.sound("time_limit"):
 		d.problemAt(f.path+".at", "never happens: the run ends after %v", s.TimeLimit)
 	case f.After != nil && (f.After.Fault > len(s.Faults.List) || f.After.Fault == i+1):
@@ -307,6 +305,9 @@ func (p *Passing) check(d *decoder, path string, r *FaultRules) {
 	}
 	if what == "point" {
 		p.checkPoint(d, path, r)
+	}
+	if what == "sends" || what == "answers" {
+		p.checkMessage(d, path, what, r)
 	}
 	if what == "tells" && !slices.Contains(sentinel.Words, p.Tells) {
 		d.problemAt(join(path, "tells"), "no sentinel tells of %q", clip(p.Tells)).suggest(p.Tells, sentinel.Words)

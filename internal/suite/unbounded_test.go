@@ -37,6 +37,7 @@ var sleeps = map[string]string{
 	"internal/campaign/faults_test.go:strike":                       "is how long a fault lasts",
 	"internal/campaign/growth_linux_test.go:campaignOf":             "looks again, in a benchmark, which measures how long that takes",
 	"internal/campaign/worker_test.go:TestJobOfALongRange":          "nothing may happen meanwhile",
+	"internal/machine/scratch_linux_test.go:endInOrderOnceAsked":    "it is a process that takes its time to end",
 	"internal/machine/tree_linux_test.go:TestTreeIsStruckAsOne":     "nothing may happen meanwhile",
 	"internal/suite/turn.go:takeTurn":                               "looks again for the turn, as long as others have it",
 	"internal/suite/wait.go:Succeeds":                               "looks again, for all others",

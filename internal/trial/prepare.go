@@ -34,6 +34,10 @@ func prepare(ctx context.Context, name string, list []subject, nodes server.Prov
 
 func runName(scenario, variant string) string { return scenario + ":" + variant }
 
+// HintCluster says what to do about servers with Redis Cluster enabled.
+const HintCluster = "use servers without it (cluster-enabled no), such as those that --nodes process starts; " +
+	"what a lock meets in one shard of a cluster it meets on a primary with replicas, too: nodes: {topology: replicated}"
+
 // hintFor says what to do about a live world that cannot be had.
 func hintFor(nodes server.Provider, err error) string {
 	switch {
@@ -53,6 +57,8 @@ func hintFor(nodes server.Provider, err error) string {
 	case errors.Is(err, server.ErrKeysExist):
 		return "wait for the other run, or remove the keys (redis-cli -h HOST -p PORT --scan --pattern 'redlock-sim:*' lists them), " +
 			"or use another prefix: nodes: {prefix: ...}"
+	case errors.Is(err, server.ErrCluster):
+		return HintCluster
 	case nodes == server.External:
 		return "run with --nodes process or --nodes docker, which can do this; or run with --world virtual, which needs no servers"
 	}

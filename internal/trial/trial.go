@@ -121,6 +121,9 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 		return nil, err
 	}
 	result := t.run(ctx)
+	if t.refused != nil {
+		return nil, errors.Join(&EnvironmentError{Err: t.refused, Hint: hintFor(o.Nodes, t.refused)}, os.RemoveAll(dir))
+	}
 	page, err := t.store(result)
 	return &Trial{Result: result, Dir: dir, Report: page}, err
 }
@@ -136,6 +139,8 @@ type trial struct {
 
 	mu       sync.Mutex
 	versions map[string]string
+	// refused is why nothing was run on the servers that were started; nil: they do.
+	refused error
 	// aside are the tries that are not shown.
 	aside []asideTry
 }
@@ -189,6 +194,9 @@ func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 		out.Interrupted, out.TimedOut, out.StoppedAfter = false, true, t.Timeout.String()
 	}
 	t.mu.Lock()
+	if errors.Is(err, server.ErrCluster) {
+		t.refused = err
+	}
 	if t.versions == nil {
 		t.versions = outcome.Versions
 	}

@@ -209,6 +209,9 @@ const (
 
 var persistenceNames = []string{NoPersistence: "none", RDB: "rdb", AOFNo: "aof-no", AOFEverysec: "aof-everysec", AOFAlways: "aof-always"}
 
+// AppendOnly reports that a node keeps an append-only file.
+func (p Persistence) AppendOnly() bool { return p >= AOFNo }
+
 func (p Persistence) String() string { return wordOf(persistenceNames, "persistence", p) }
 
 // MarshalText writes its name.

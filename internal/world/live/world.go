@@ -123,7 +123,8 @@ func (w *World) build(o Options) (err error) {
 		return err
 	}
 	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.record,
-		Stop: w.Stop, Background: &w.background, Reopens: w.spec.Sentinel != nil, Reopened: w.tellRole}
+		Stop: w.Stop, Background: &w.background, Evicts: o.Nodes == server.External, Replicated: w.spec.Replicated,
+		Reopens: w.spec.Sentinel != nil, Reopened: w.tellRole}
 	w.wire = w.newWire(shown)
 	w.wall = observe.Steady(w.time.WallOffset)
 	if w.spec.Lock.Program != nil {
@@ -317,7 +318,10 @@ func (w *World) refused(l world.Link, why error) {
 
 // strangers is what to observe of a lock program. fresh: nodes start without keys.
 func (w *World) strangers(fresh bool) *observe.Strangers {
-	s := &observe.Strangers{Left: w.wire.Left, SinceBoot: w.time.SinceBoot, WallOffset: w.wall,
+	s := &observe.Strangers{Left: w.wire.Left,
+		Served:    w.wire.Served,
+		NameAt:    func(from string, n *server.Node) string { return w.wire.NameAt(from, n.Address()) },
+		SinceBoot: w.time.SinceBoot, WallOffset: w.wall,
 		Fresh: fresh, Primary: w.isPrimary, Keys: program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)}
 	return s
 }
@@ -355,11 +359,11 @@ func (w *World) called(shown string) func(words []string) []string {
 			patterns = append(patterns, p)
 		}
 	}
-	patterns = program.PatternsFor(w.spec.Lock.Key, patterns)
+	called := program.PatternsFor(w.spec.Lock.Key, patterns)
 	return func(words []string) []string {
 		words = slices.Clone(words)
 		for i, word := range words {
-			if i > 0 && (word == w.spec.Lock.Key || program.Fits(patterns, word)) {
+			if i > 0 && (word == w.spec.Lock.Key || called.Fit(word)) {
 				words[i] = shown
 			}
 		}
@@ -459,8 +463,13 @@ func (w *World) Flush() error {
 	return err
 }
 
-// Now is the run time.
-func (w *World) Now() time.Duration { return w.time.Now() }
+// Now is the run time. What is seen before the run begins, of keys that were written at set-up, is of its beginning.
+func (w *World) Now() time.Duration {
+	if !w.begun.Load() {
+		return 0
+	}
+	return w.time.Now()
+}
 
 // Sleep lets time pass, or returns false early where the run is stopped.
 func (w *World) Sleep(d time.Duration) bool {
@@ -500,9 +509,29 @@ type restartable struct {
 
 func (r restartable) Do(q client.Request) client.Answer { return r.w.clients.Named(r.name).Do(q) }
 
+// observedBy are the witnesses of what the lock's nodes did.
+func (w *World) observedBy() string {
+	var list []string
+	if w.wire != nil && w.wire.Names {
+		list = append(list, "wire")
+	}
+	if w.spec.LockStore == "" {
+		list = append(list, "monitor")
+		for _, n := range w.servers.Nodes {
+			if n.Journal() != nil && !slices.Contains(list, "journal") {
+				list = append(list, "journal")
+			}
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
 // Versions names what took part.
 func (w *World) Versions() map[string]string {
 	v := w.servers.Versions()
+	if by := w.observedBy(); by != "" {
+		v["observed by"] = by
+	}
 	if w.postgres != nil {
 		v["postgres"] = w.postgres.Version
 	}

@@ -19,7 +19,7 @@ type watch struct {
 	// key is the lock's key, log the resource's log; the other is empty.
 	key, log string
 	// patterns are those of a guest's keys, in place of key.
-	patterns []string
+	patterns program.Patterns
 	// from is the link whose command is carried out; nil: none.
 	from *clientLink
 	// asked is what a guest's command asks; nil: the command is none of a guest's.
@@ -84,7 +84,7 @@ func (o *watch) sees(key string) bool {
 	case o.patterns == nil:
 		return o.key == key
 	}
-	return program.Fits(o.patterns, key)
+	return o.patterns.Fit(key)
 }
 
 func (o *watch) emit(f history.F, it *model.Item, caller string, ttl time.Duration) {

@@ -17,43 +17,40 @@ import (
 // relies on the order of the stream and on the node's own clock in it. Where the
 // replay cannot tell what the key holds it says so, and asks the node.
 type keyWatch struct {
-	node string
-	// shown is what the history calls the key.
-	shown  string
-	record func(history.Event)
-	names  connectionNames
+	keyLog
 	// ask asks the node for the key's state; nil: it cannot be asked.
 	ask func(number int) *look
-	// strangers is nil where the lock is ours.
-	strangers *Strangers
+	// after calls a function later.
+	after func(time.Duration, func()) *time.Timer
 
-	mu     sync.Mutex // guards what follows
-	replay command.Replay
-	begun  bool
+	mu    sync.Mutex // guards what follows
+	begun bool
 	// asked are the questions whose answers have not shown in the stream.
 	asked  []*look
 	number int
 	doubt  *doubt
-	// obscure: the last that was recorded is that nobody knows the key.
-	obscure bool
+	// open is what the latest step did so far, where more of it may follow; nil: nothing.
+	open *step
+	// evicts: the node may evict the key. It had evicted this many keys at first, and at the latest answer.
+	evicts                bool
+	evictedFirst, evicted int64
+	// setBy is the client that wrote the key, touched the step of the latest command that concerned it.
+	setBy   string
+	touched int
+	// due is the end at which, and a little later, the node is asked whether the key has gone.
+	due   int64
+	timer *time.Timer
 	// hopeless: a client waits, and will write the key unseen.
 	hopeless bool
 	// last is the time of the last line, came when it came on our own clock. behind:
 	// the node's clock has gone back, and may have been beyond the key's end before.
 	last, came time.Duration
 	behind     bool
-	// script is the caller of the script that runs, and when it began.
-	script struct {
-		caller string
-		began  time.Duration
-	}
-	// now is the line that is being replayed.
-	now monitored
 }
 
 // doubt is about a command that came so near the key's end that either may have been
-// first, and about those that came after it. Nothing is recorded of them until the node
-// has told.
+// first, or that did something else if the node had forgotten the key, and about those that came after it. Nothing is recorded
+// of them until the node has told.
 type doubt struct {
 	command, caller string
 	ways            []way
@@ -66,6 +63,8 @@ type doubt struct {
 type way struct {
 	after command.Key
 	deeds []deed
+	// forgot: the node had evicted the key.
+	forgot bool
 }
 
 // deed is what a command did.
@@ -78,12 +77,12 @@ type deed struct {
 }
 
 // mostWays bounds the ways that a doubt can have.
-const mostWays = 16
+const mostWays = 100
 
 // then are the ways on from this one, after one more command.
 func (w way) then(d deed, results ...command.Result) (list []way) {
 	for _, r := range results {
-		next := way{r.After, w.deeds}
+		next := way{r.After, w.deeds, w.forgot}
 		if d.Result = r; r.Did != command.Kept || r.Expired {
 			next.deeds = append(slices.Clip(w.deeds), d)
 		}
@@ -101,26 +100,80 @@ func span(from, to time.Duration) command.Span {
 }
 
 // see takes in a line of the stream. What comes before the answer to the first
-// question is past. Commands of a script show "lua" as their source; they follow
-// the script's own line, and see the time at which it began.
+// question is past.
 func (k *keyWatch) see(c monitored) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.Follow(c.at, machine.Monotonic())
-	if c.source == "lua" {
-		k.carriedOut(c, k.script.caller, span(min(k.script.began, c.at), c.at))
-		return
+	if k.open != nil && k.open.number != c.step {
+		k.finish()
 	}
 	if l := k.answered(c); l != nil {
 		<-l.done
-		k.takeAnswer(l, span(c.at, c.at))
+		k.takeAnswer(l, c.span)
 	}
-	caller := k.names.client(c.source, k.strangers != nil)
-	switch strings.ToLower(c.args[0]) {
-	case "eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro":
-		k.script.caller, k.script.began = caller, c.at
+	k.carriedOut(c, c.caller, c.span)
+	switch open := k.open; {
+	case open == nil:
+	case !c.more:
+		k.finish()
+	case open.line.at == c.at && k.after != nil:
+		k.after(stepWithin, func() { k.finishLater(open) })
 	}
-	k.carriedOut(c, caller, span(c.at, c.at))
+	k.awaitEnd(c.span)
+	if k.replay.Concerns(c.executed()) {
+		k.touched = c.step
+	}
+}
+
+// awaitEnd asks the node for the key's end, if it is not known to the millisecond, and once more when it has come. What comes then
+// is known to come after the end, however late its line shows it.
+func (k *keyWatch) awaitEnd(now command.Span) {
+	end := k.replay.Expires
+	if end.To == k.due {
+		return
+	}
+	if k.due = end.To; k.timer != nil {
+		k.timer.Stop()
+	}
+	if end.From < end.To {
+		k.question()
+	}
+	if end.To > 0 && k.after != nil {
+		k.timer = k.after(time.Duration(end.To-now.To+1)*time.Millisecond, func() {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.question()
+		})
+	}
+}
+
+// stepWithin is how long the lines of a step may come after the first that changed a key: the server sends them together.
+const stepWithin = 5 * time.Millisecond
+
+// finishLater records what a step did, unless that is done.
+func (k *keyWatch) finishLater(s *step) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.open == s {
+		k.finish()
+	}
+}
+
+// finish records what the open step did.
+func (k *keyWatch) finish() {
+	s := k.open
+	if s == nil {
+		return
+	}
+	k.open = nil
+	change, before := s.change(k.replay.Key)
+	if change.Did == command.Wrote {
+		k.setBy = s.line.caller
+	}
+	k.behind = k.behind && change.Did != command.Wrote
+	k.now = s.line
+	k.keyLog.tell(change, before, s.line.args[0], s.line.caller, s.at)
 }
 
 // clockPace is how many times as fast as ours a node's clock may have run before it
@@ -154,12 +207,19 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 	}
 	before := k.replay.Key
 	k.now = c
+	k.writes(c, caller)
 	if k.doubt != nil && k.branches(c, caller, at) {
 		return
 	}
 	change := k.replay.See(command.Executed{Words: c.args, DB: c.db, At: at}, k.behind)
+	if k.open != nil && (change.Did == command.Obscured || change.Lasting) { // so far it is known
+		after := k.replay.Key
+		k.replay.Key = before
+		k.finish()
+		k.replay.Key = after
+	}
 	if change.Did != command.Kept || change.Lasting {
-		k.giveUp() // it came before the answer
+		k.doubtStays() // it came before the answer
 	}
 	if change.Lasting {
 		k.hopeless, k.replay.Key = true, command.Key{Holds: command.Unclear}
@@ -171,13 +231,45 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 			Detail: strings.ToUpper(c.args[0]) + " over a connection that is no client's link"}})
 		return
 	}
-	if change.Either != nil && k.ask != nil {
-		k.doubt = &doubt{command: c.args[0], caller: caller,
-			ways: way{}.then(deed{line: c, caller: caller, at: at, before: before}, change.Either...)}
+	d, is := deed{line: c, caller: caller, at: at, before: before}, k.replay.Key
+	forgotten := k.forgotten(way{after: before}, d, change)
+	if k.ask != nil && (change.Either != nil || len(forgotten) > 0) {
+		results := change.Either
+		if results == nil {
+			results = []command.Result{{Change: change, After: is}}
+		}
+		k.doubt = &doubt{command: c.args[0], caller: caller, ways: append(way{}.then(d, results...), forgotten...)}
+		k.replay.Key = command.Key{Holds: command.Unclear}
 		k.question()
 		return
 	}
-	k.tell(change, before, c.args[0], caller, at)
+	k.replay.Key = is
+	k.tell(change, before, c, at)
+}
+
+// forgotten are the ways on from one if the node had evicted the key before a command, and the command did something else for that
+// than the change says. Nothing is evicted within a step.
+func (k *keyWatch) forgotten(w way, d deed, change command.Change) []way {
+	e := d.line.executed()
+	e.At = d.at
+	if !k.evicts || w.forgot || d.line.step == k.touched || !k.replay.Concerns(e) || w.after.Holds != command.Text && w.after.Holds != command.Hash {
+		return nil
+	}
+	alive := command.Result{Change: change, After: k.replay.Key}
+	if change.Either != nil {
+		alive = change.Either[0]
+	}
+	k.replay.Key = command.Key{}
+	gone := command.Result{Change: k.replay.See(e, false)}
+	gone.After = k.replay.Key
+	same := gone.Did == alive.Did && (gone.Did == command.Kept || gone.After.Equal(alive.After))
+	if same || gone.Did == command.Obscured || alive.Did == command.Obscured {
+		return nil
+	}
+	went := deed{line: d.line, at: d.at, before: w.after, Result: command.Result{Change: command.Change{Did: command.Deleted}}}
+	went.line.caller = ""
+	d.before = command.Key{}
+	return way{deeds: append(slices.Clip(w.deeds), went), forgot: true}.then(d, gone)
 }
 
 // branches takes a command into a doubt; false: nobody could tell what it did.
@@ -196,6 +288,7 @@ func (k *keyWatch) branches(c monitored, caller string, at command.Span) bool {
 		default:
 			ways = append(ways, w.then(d, command.Result{Change: change, After: k.replay.Key})...)
 		}
+		ways = append(ways, k.forgotten(w, d, change)...)
 	}
 	if len(ways) > mostWays {
 		return false
@@ -204,103 +297,20 @@ func (k *keyWatch) branches(c monitored, caller string, at command.Span) bool {
 	return true
 }
 
-// tell records what a command did to the key, which was as before says.
-func (k *keyWatch) tell(change command.Change, before command.Key, name, caller string, at command.Span) {
-	if change.Expired {
-		k.emit(history.KeyExpired, before.Owner(), "", nil)
-	}
-	switch change.Did {
-	case command.Wrote:
-		k.behind = false
-		k.wrote(before, caller, at)
-	case command.Extended:
-		k.emitWritten(history.KeyExtended, before, caller, at)
-	case command.Deleted:
-		if before.Holds == command.Unclear { // what it was is not known, or whether it was
-			caller = ""
-		}
-		k.emit(history.KeyDeleted, before.Owner(), caller, nil)
-	case command.Obscured:
-		k.obscured(name, caller)
-	}
-}
-
-// wrote records that the key was written. Of a hash, which counts how often its owner
-// entered, only what its owner sees is told.
-func (k *keyWatch) wrote(before command.Key, caller string, at command.Span) {
-	now := k.replay.Key
-	if now.Holds == command.Hash && before.Holds == command.Hash && now.Owner() == before.Owner() {
+// tell takes what a command did to the key, which was as before says, for what its step did. It is recorded at the end of that.
+func (k *keyWatch) tell(change command.Change, before command.Key, line monitored, at command.Span) {
+	switch {
+	case change.Did == command.Obscured:
+		k.keyLog.tell(change, before, line.args[0], line.caller, at)
 		return
+	case change.Did == command.Kept && !change.Expired:
+		return
+	case k.open == nil:
+		k.open = &step{number: line.step, before: before, expired: change.Expired, line: line, at: at}
 	}
-	k.emitWritten(history.KeySet, before, caller, at)
-	if now.Expires != (command.Span{}) && now.Expires.To < at.From { // written with an end that was past
-		k.emit(history.KeyExpired, now.Owner(), "", nil)
-		k.replay.Key = command.Key{}
+	if k.open.add(change, k.replay.Key); change.Ends {
+		k.open.line.text = line.text // it says whether the end is one that the client named
 	}
-}
-
-// emitWritten records that a command of a caller gave the key its end, or a new one, and,
-// where a link told, when it left its client and till when it asked for the key.
-func (k *keyWatch) emitWritten(f history.F, before command.Key, caller string, at command.Span) {
-	v := history.Value{Key: k.shown, Owner: history.OwnerText(k.replay.Owner()), Client: caller, Grant: k.lives(at)}
-	if end := k.replay.Expires; k.now.left.IsSet() && (end == (command.Span{}) || end != before.Expires) {
-		v.Outcome = &history.Outcome{At: k.now.left}
-		if end != (command.Span{}) {
-			v.OwnGrant().ValidUntil = k.askedTill(end, at)
-		}
-	}
-	k.obscure = false
-	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: v})
-}
-
-// askedTill is the run time till which the line's command asked for the key: by the clocks of
-// clients where it names that instant, and else from when it left its client. How the
-// node's clock went after that is of no matter.
-func (k *keyWatch) askedTill(end, at command.Span) history.Int {
-	if end.From == end.To && command.NamesInstant(k.now.text, end.From) {
-		offset, _ := k.strangers.WallOffset()
-		return history.Some(int64(time.Duration(end.From)*time.Millisecond - offset))
-	}
-	return history.Some(k.now.left.V() + int64(time.Duration(min(end.From-at.From, end.To-at.To))*time.Millisecond))
-}
-
-// lives says how long the key still lives at an instant.
-func (k *keyWatch) lives(at command.Span) *history.Grant {
-	end := k.replay.Expires
-	if end == (command.Span{}) {
-		return nil
-	}
-	return &history.Grant{TTL: history.Some(int64(time.Duration(max(end.To-at.To, 0)) * time.Millisecond))}
-}
-
-func living(ttl history.Int) *history.Grant {
-	if !ttl.IsSet() {
-		return nil
-	}
-	return &history.Grant{TTL: ttl}
-}
-
-// obscured records that from here on nobody knows what the key holds, for a
-// command of a caller.
-func (k *keyWatch) obscured(name, caller string) {
-	k.unclear(history.Value{Client: caller, Rare: &history.Rare{Detail: strings.ToUpper(name)}})
-}
-
-func (k *keyWatch) unclear(v history.Value) {
-	if v.Key = k.shown; !k.obscure || v.Stranger() {
-		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: v})
-	}
-	k.obscure = true
-	if !k.hopeless {
-		k.question()
-	}
-}
-
-func (k *keyWatch) emit(f history.F, owner, caller string, lives *history.Grant) {
-	k.obscure = false
-	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: history.Value{
-		Key: k.shown, Owner: history.OwnerText(owner), Client: caller, Grant: lives,
-	}})
 }
 
 // known is what is known of the key.
@@ -320,6 +330,7 @@ func (k *keyWatch) known() command.Key {
 func (k *keyWatch) goOn(before command.Key) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.finish()
 	switch {
 	case before.Holds == command.Unclear:
 		k.unclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
@@ -332,9 +343,18 @@ func (k *keyWatch) goOn(before command.Key) {
 	}
 }
 
+// questionIfThere asks the node for the key's state, if it is known to have the key.
+func (k *keyWatch) questionIfThere() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.replay.Holds == command.Text || k.replay.Holds == command.Hash {
+		k.question()
+	}
+}
+
 // question asks the node for the key's state, unless an answer is under way.
 func (k *keyWatch) question() {
-	if k.ask == nil {
+	if k.ask == nil || k.hopeless {
 		return
 	}
 	for _, l := range k.asked {
@@ -358,18 +378,31 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 	if replicated && d.replicated != l {
 		return
 	}
-	seen := command.Key{Holds: command.Unclear}
+	seen, behind, evicted := command.Key{Holds: command.Unclear}, k.behind, false
 	if l.err == nil {
 		seen, k.behind = l.state.key(at), false
+		if evicted = l.state.evicted != k.evicted; !k.begun {
+			k.evictedFirst, evicted = l.state.evicted, false
+		}
+		k.evicted = l.state.evicted
 	}
-	if k.doubt = nil; d != nil && k.decide(d, seen, at) {
+	if k.doubt = nil; d != nil && k.decide(d, seen, at, evicted) {
+		k.agrees(seen, at, behind)
 		return
 	}
 	if d != nil && !replicated {
 		k.obscured(d.command, d.caller)
 	}
 	if k.begun && (k.replay.Holds != command.Unclear || k.hopeless) {
-		return
+		if l.err != nil || k.hopeless || k.agrees(seen, at, behind) {
+			return
+		}
+		if evicted && seen.Holds == command.Absent {
+			k.emit(history.KeyDeleted, k.owner(k.replay.Key), "", nil)
+			k.replay.Key = command.Key{}
+			return
+		}
+		k.unclear(history.Value{Rare: &history.Rare{Detail: unseenChange}})
 	}
 	k.begun, k.replay.Key = true, seen
 	switch {
@@ -378,64 +411,108 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 			Key: k.shown, Rare: &history.Rare{Detail: "a " + l.state.kind + " found"},
 		}})
 		k.obscure = true
-	case seen.Holds == command.Text:
-		k.emit(history.KeySet, seen.Owner(), "", living(l.state.ttl))
+	case seen.Holds == command.Text || seen.Holds == command.Hash:
+		k.emit(history.KeySet, k.owner(seen), "", living(l.state.ttl))
 	case (k.obscure || replicated) && seen.Holds == command.Absent:
 		k.emit(history.KeyDeleted, "", "", nil)
 	}
 }
 
-// decide ends a doubt where what the node says of the key fits one way alone.
-func (k *keyWatch) decide(d *doubt, seen command.Key, at command.Span) bool {
-	var found *way
-	for i := range d.ways {
-		if !fits(d.ways[i].after, seen, at) {
-			continue
-		}
-		if found != nil {
-			return false
-		}
-		found = &d.ways[i]
-	}
-	if found == nil {
+// unseenChange is what a key was changed by that is not what its commands say.
+const unseenChange = "a change that MONITOR did not show"
+
+// agrees compares what was known of the key with what the node says, takes from that when it ends, or that it has, and reports
+// whether there is nothing else between the two.
+func (k *keyWatch) agrees(seen command.Key, at command.Span, behind bool) bool {
+	is := k.replay.Key
+	end := is.Expires
+	switch none := (command.Span{}); {
+	case is.Holds == command.Absent:
+		return seen.Holds == command.Absent
+	case seen.Holds == command.Absent && (fits(is, seen, at) || behind && end != none):
+		k.emit(history.KeyExpired, k.owner(is), "", nil)
+		k.replay.Key = command.Key{}
+		return true
+	case !holdsTheSame(is, seen) || (end == none) != (seen.Expires == none):
 		return false
+	case fits(is, seen, at):
+		k.replay.Expires = command.Span{From: max(end.From, seen.Expires.From), To: min(end.To, seen.Expires.To)}
+	default: // a command took longer than any was thought to
+		k.replay.Expires = seen.Expires
 	}
-	for _, one := range found.deeds {
-		k.replay.Key, k.now = one.After, one.line
-		k.tell(one.Change, one.before, one.line.args[0], one.caller, one.at)
-	}
-	k.replay.Key = found.after
 	return true
 }
 
-// giveUp records that a doubt stays.
+// decide ends a doubt where what the node says of the key fits one way alone. evicted: it has evicted keys since it was asked last.
+func (k *keyWatch) decide(d *doubt, seen command.Key, at command.Span, evicted bool) bool {
+	var found []*way
+	forgotten := 0 // ways in which the node had forgotten the key, and no client did anything
+	for i := range d.ways {
+		w := &d.ways[i]
+		if !evicted && w.forgot || !fits(w.after, seen, at) {
+			continue
+		}
+		found = append(found, w)
+		if w.forgot && !slices.ContainsFunc(w.deeds, func(d deed) bool { return d.line.caller != "" }) {
+			forgotten++
+		}
+	}
+	if len(found) == 0 {
+		return false
+	}
+	// The way without forgetting comes first. A client that removes what it set is accused of nothing, if the node was quicker.
+	own := !slices.ContainsFunc(found[0].deeds, func(d deed) bool { return d.line.caller != k.setBy })
+	if others := len(found) - 1; others > 0 && (found[0].forgot || others != forgotten || !own) {
+		return false
+	}
+	k.went(found[0])
+	return true
+}
+
+// went records what happened in a way.
+func (k *keyWatch) went(w *way) {
+	for _, one := range w.deeds {
+		if k.open != nil && (k.open.number != one.line.step || k.open.line.caller != one.line.caller) {
+			k.finish()
+		}
+		k.replay.Key = one.After
+		k.tell(one.Change, one.before, one.line, one.at)
+	}
+	k.finish()
+	k.replay.Key = w.after
+}
+
+// giveUp ends a doubt about which the node says nothing: what was done if it forgot nothing was done if it has never been seen to.
 func (k *keyWatch) giveUp() {
+	d := k.doubt
+	if d == nil {
+		return
+	}
+	k.doubt = nil
+	plain := slices.DeleteFunc(slices.Clone(d.ways), func(w way) bool { return w.forgot })
+	if k.evicts && len(plain) == 1 && len(d.ways) > 1 && k.evicted == k.evictedFirst {
+		k.went(&plain[0])
+		return
+	}
+	k.obscured(d.command, d.caller)
+}
+
+// doubtStays records that nobody knows what happened.
+func (k *keyWatch) doubtStays() {
 	if d := k.doubt; d != nil {
 		k.doubt = nil
 		k.obscured(d.command, d.caller)
 	}
 }
 
-// end says that the stream has ended: no answer will show any more.
-func (w *nodeWatch) end() {
-	for _, k := range w.all() {
-		k.end()
-	}
-}
-
-// settle waits for the answers that are under way, and reports whether there were any.
-func (w *nodeWatch) settle(ctx context.Context) bool {
-	waited := false
-	for _, k := range w.all() {
-		waited = k.settle(ctx) || waited
-	}
-	return waited
-}
-
 func (k *keyWatch) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ask = nil
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+	k.finish()
 	k.giveUp()
 }
 

@@ -10,7 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -18,6 +20,8 @@ import (
 // all proxies: every command the server carried out, in its order.
 type monitor struct {
 	conn net.Conn
+	// since is when it began, on the machine's monotonic clock.
+	since time.Duration
 	// marks are what waits for the ECHO of a text, so that the reader of the
 	// stream can be waited for.
 	marks sync.Map
@@ -37,27 +41,37 @@ type monitored struct {
 	// source is the address of the connection, or "lua".
 	source string
 	args   []string
+	// caller is the client whose line it is, span when it was carried out.
+	caller string
+	span   command.Span
+	// window is when it was carried out, where nothing but the stream and the key's state says so.
+	window command.Span
+	// step is the same for all lines of a command, a script or a transaction; more: others of them may follow.
+	step int
+	more bool
 	// left is when it left its client, on the run's clock, where a link has told; text are
 	// the words that the client sent, where those are the words of a script's caller.
 	left history.Int
 	text []string
+	// since is when the stream began, on the machine's monotonic clock.
+	since time.Duration
 	// stranger: the connection is none of those that may change the lock's keys.
 	stranger bool
 }
 
-// openMonitor starts the stream. see is called for every command, in order, and end
-// after the last.
-func openMonitor(d server.Door, see func(monitored), end func()) (*monitor, error) {
+// openMonitor starts the stream. see is called for every command, in order, but for marks, marked before it is said that
+// a mark has come, and end after the last.
+func openMonitor(d server.Door, see func(monitored), marked, end func()) (*monitor, error) {
 	conn, err := d.Monitor()
 	if err != nil {
 		return nil, err
 	}
-	m := &monitor{conn: conn, ended: make(chan struct{})}
-	go m.read(bufio.NewReaderSize(conn, 1<<16), see, end)
+	m := &monitor{conn: conn, since: machine.Monotonic(), ended: make(chan struct{})}
+	go m.read(bufio.NewReaderSize(conn, 1<<16), see, marked, end)
 	return m, nil
 }
 
-func (m *monitor) read(lines *bufio.Reader, see func(monitored), end func()) {
+func (m *monitor) read(lines *bufio.Reader, see func(monitored), marked, end func()) {
 	defer close(m.ended)
 	defer end()
 	for {
@@ -69,8 +83,10 @@ func (m *monitor) read(lines *bufio.Reader, see func(monitored), end func()) {
 		if err != nil {
 			continue // not a command: the server's own talk
 		}
+		c.since = m.since
 		if len(c.args) == 2 && strings.EqualFold(c.args[0], "echo") {
 			if shown, waited := m.marks.LoadAndDelete(c.args[1]); waited {
+				marked()
 				close(shown.(chan struct{}))
 			}
 			continue

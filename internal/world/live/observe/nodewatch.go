@@ -1,8 +1,8 @@
 package observe
 
 import (
+	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -15,10 +15,18 @@ import (
 
 // Strangers is what to observe of locks that are not ours.
 type Strangers struct {
-	// Keys are the names of the lock's keys, with * for anything.
-	Keys []string
-	// Left is when a command left its client over the connection of a name.
-	Left func(name string, words []string) (at time.Duration, known bool)
+	// Keys tells the lock's keys. Names are those that are known before they are seen.
+	Keys interface {
+		Fit(key string) bool
+		Names() []string
+	}
+	// Left is when a command that a stream shows left its client over the connection of a name. since is when the stream began.
+	Left func(name string, words []string, since time.Duration) (at time.Duration, known bool)
+	// Served is the client that has waited on a node for a key, and got it; empty: none, or nobody knows.
+	Served func(node, key string) string
+	// NameAt is the name of a connection that a link opened, by the address from which it came to the node; empty: none did, or the
+	// node sees another address.
+	NameAt func(from string, n *server.Node) string
 	// Time is the run's; wall clocks of clients are the machine's.
 	SinceBoot func() time.Duration
 	// WallOffset is steady (see Steady), or an instant that is asked for twice would come out as
@@ -52,7 +60,7 @@ func Steady(measure func() (offset, uncertain time.Duration)) func() (offset, un
 }
 
 // maxKeys bounds how many keys are followed on a node.
-const maxKeys = 100
+const maxKeys = 10_000
 
 // nodeWatch follows the lock's keys on a node.
 type nodeWatch struct {
@@ -61,11 +69,37 @@ type nodeWatch struct {
 	names connectionNames
 	redis command.Server
 	guard *guard // nil: clients may write any keys
+	// keys follows the keys.
+	keys keyReader
 
-	mu      sync.Mutex // guards watches
-	watches []*keyWatch
+	// said: the history says that there were more keys than are followed.
+	said bool
 	// script is the caller's line of the script that runs.
 	script monitored
+	// begun has, by connection, when the transaction that it carries out began; 0: it has only said MULTI.
+	begun map[string]time.Duration
+	// step is the number of the command, script or transaction that the latest line is of. It began at from, at the earliest;
+	// last is the time of the latest line.
+	step       int
+	from, last time.Duration
+}
+
+// keyReader follows keys of a node, and records what was done to them.
+type keyReader interface {
+	// follow begins to follow a key, unless it does already; found: a pattern has found it, in the line that is seen next.
+	follow(key string, found bool)
+	// names are the keys that are followed.
+	names() []string
+	// see takes in a line of the stream, with its caller and when it was carried out.
+	see(monitored)
+	// marked says that another command has come, which concerns no key.
+	marked()
+	// start learns what the keys are now. The stream is open by then.
+	start(context.Context) error
+	// settle waits for what is still open, and reports whether the stream has to be read on for that.
+	settle(context.Context) bool
+	// end says that the stream has ended.
+	end()
 }
 
 // see takes in a line of the stream.
@@ -74,120 +108,153 @@ func (w *nodeWatch) see(c monitored) {
 		return // a link opens a connection, and names it next
 	}
 	w.names.learn(c)
+	w.place(&c)
 	if s := w.o.Strangers; s != nil {
-		c = w.told(s, c)
-		w.discover(s, c)
-		w.guarded(c)
+		c = w.marked(s, c)
+		w.discover(c.args[1:])
+		w.guarded(s, c)
 	}
-	for _, k := range w.all() {
-		k.see(c)
+	if c.source != "lua" {
+		w.script = c
 	}
+	w.keys.see(c)
 }
 
-// told adds what the links know of a line. Who is neither a client over its link nor a
+// place finds out whose a line is, when it was carried out, and of which step it is. Commands of a script show "lua" as their
+// source, and follow the script's own line. For them and for those of a transaction the node's time stands still.
+func (w *nodeWatch) place(c *monitored) {
+	goesOn := c.source == "lua"
+	if goesOn {
+		c.caller, c.span, c.more = w.script.caller, span(min(w.script.at, c.at), c.at), true
+	} else {
+		w.identify(c.source)
+		c.caller, c.span = w.names.client(c.source, w.o.Strangers != nil), span(c.at, c.at)
+		goesOn = w.transacts(c)
+	}
+	if !goesOn {
+		w.step++
+		w.from = c.at - longest
+		if w.last <= c.at {
+			w.from = max(w.from, w.last)
+		}
+	}
+	w.last = c.at
+	c.step, c.window = w.step, command.Span{From: min(w.from, c.at).Milliseconds(), To: c.at.Milliseconds()}
+}
+
+// longest is how long a command may take, or wait inside for its processor, before MONITOR shows it. A server carries out one after
+// the other, so it has not begun before the line of the command before it either.
+const longest = 20 * time.Millisecond
+
+// transacts says of a line what it has to do with a transaction, and reports whether it goes on with one.
+func (w *nodeWatch) transacts(c *monitored) bool {
+	name := strings.ToUpper(c.args[0])
+	began, open := w.begun[c.source]
+	switch {
+	case name == "MULTI":
+		w.begun[c.source] = 0
+	case !open:
+		c.more = strings.HasPrefix(name, "EVAL") || strings.HasPrefix(name, "FCALL")
+	case name == "EXEC" || name == "DISCARD":
+		delete(w.begun, c.source)
+	case began == 0:
+		w.begun[c.source], c.more = c.at, true
+	default:
+		c.span, c.more = span(min(began, c.at), c.at), true
+	}
+	return open && began > 0
+}
+
+// marked adds what the links know of a line. Who is neither a client over its link nor a
 // primary is a stranger.
-func (w *nodeWatch) told(s *Strangers, c monitored) monitored {
+func (w *nodeWatch) marked(s *Strangers, c monitored) monitored {
 	if c.source == "lua" {
 		c.left, c.text, c.stranger = w.script.left, w.script.args, w.script.stranger
 		return c
 	}
-	c.stranger = w.isStrange(s, c.source)
-	if at, known := s.Left(w.names[c.source], c.args); known {
+	c.stranger = c.caller == "" && !w.isPrimary(c.source)
+	if at, known := s.Left(w.names[c.source], c.args, c.since); known {
 		c.left = history.Some(int64(at - s.SinceBoot()))
 	}
-	c.text, w.script = c.args, c
+	c.text = c.args
 	return c
 }
 
-// isStrange reports that a connection is neither a client's nor a primary's. One that was
-// opened before the stream began is asked for.
-func (w *nodeWatch) isStrange(s *Strangers, source string) bool {
-	if s.Primary(source) {
-		return false
+// identify finds out whose a connection is. Where the stream did not show its name, because it was opened before, because the server
+// was busy or is of Redis 6, which hides CLIENT, the links are asked, and then the server.
+func (w *nodeWatch) identify(source string) {
+	if _, known := w.names[source]; known || w.isPrimary(source) {
+		return
 	}
-	if _, known := w.names[source]; !known && w.n.Admin != nil {
-		w.names[source] = "" // it is asked for once
+	w.names[source] = "" // it is asked for once
+	if s := w.o.Strangers; s != nil {
+		w.names[source] = s.NameAt(source, w.n) // the server may have refused the name
+	}
+	if w.names[source] == "" && w.n.Admin != nil {
 		if list, err := w.n.Admin.ClientList(w.o.Ctx).Result(); err == nil {
 			w.names.learnList(list)
 		}
 	}
-	return w.names.client(source, true) == ""
 }
 
-// guarded ends the run where a client writes what it must not.
-func (w *nodeWatch) guarded(c monitored) {
-	source := c.source
-	if source == "lua" {
-		source = w.script.source
+func (w *nodeWatch) isPrimary(source string) bool {
+	return w.o.Strangers != nil && w.o.Strangers.Primary(source)
+}
+
+// guarded ends the run where a client does what it must not.
+func (w *nodeWatch) guarded(s *Strangers, c monitored) {
+	if c.caller == "" {
+		return
 	}
-	client := w.names.client(source, true)
-	if w.guard == nil || client == "" {
+	// On servers of others that is theirs to say. On ours the file would be sim's own.
+	if s.Fresh && !w.n.Persistence.AppendOnly() && strings.EqualFold(c.args[0], "waitaof") {
+		w.o.fail(fmt.Errorf("the lock program of %s sent WAITAOF to node %s, which keeps no append-only file: nodes.persistence is %s. "+
+			"Such a lock needs nodes: {persistence: aof-always} or aof-everysec", c.caller, w.n.Name, w.n.Persistence))
+	}
+	if w.guard == nil {
 		return
 	}
 	if what := w.guard.check(w.o.Ctx, c.args); what != "" {
 		w.o.fail(fmt.Errorf("the lock program of %s wrote on node %s outside the run's prefix %q: "+
 			"%s. On servers that exist already it must keep to the key that it is told",
-			client, w.n.Name, w.guard.prefix, what))
+			c.caller, w.n.Name, w.guard.prefix, what))
 	}
 }
 
 // discover begins to follow keys that a pattern fits.
-func (w *nodeWatch) discover(s *Strangers, c monitored) {
-	for _, word := range c.args[1:] {
-		for _, pattern := range s.Keys {
-			if ok, err := path.Match(pattern, word); err != nil || !ok || !strings.Contains(pattern, "*") {
-				continue
-			}
-			if list := w.all(); len(list) < maxKeys && !slices.ContainsFunc(list, func(k *keyWatch) bool { return k.replay.Name == word }) {
-				k := w.follow(word)
-				if k.begun = s.Fresh; s.Fresh {
-					k.replay.Key = command.Key{}
-				} else {
-					k.question()
-				}
-			}
+func (w *nodeWatch) discover(words []string) {
+	for _, word := range words {
+		if w.fits(word) {
+			w.keys.follow(word, true)
 		}
 	}
 }
 
-// lost records that nobody knows the keys any more.
-func (w *nodeWatch) lost() {
-	for _, k := range w.all() {
-		k.mu.Lock()
-		k.unclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
-		k.mu.Unlock()
+// fits reports whether a pattern of the lock's keys fits a word.
+func (w *nodeWatch) fits(word string) bool {
+	return w.o.Strangers != nil && w.o.Strangers.Keys.Fit(word)
+}
+
+// full reports that no more keys are followed on the node, and records once that the others are not known.
+func (w *nodeWatch) full(keys int) bool {
+	if keys < maxKeys {
+		return false
 	}
-}
-
-// goOn goes on from what another watch knew of the keys, or the same: since then they can have changed by replication alone,
-// unseen, and the node is asked.
-func (w *nodeWatch) goOn(from *nodeWatch) {
-	for _, k := range w.all() {
-		for _, before := range from.all() {
-			if before.replay.Name == k.replay.Name {
-				k.goOn(before.known())
-			}
-		}
+	if !w.said {
+		w.said = true
+		w.o.Record(history.Event{Process: w.n.Name, Type: history.Info, F: history.KeyUnclear, Value: history.Value{Key: w.o.Shown,
+			Rare: &history.Rare{Detail: fmt.Sprintf("more than %d keys of the lock", maxKeys)}}})
 	}
+	return true
 }
 
-func (w *nodeWatch) all() []*keyWatch {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.watches)
-}
-
-// follow begins to follow a key.
-func (w *nodeWatch) follow(key string) *keyWatch {
-	k := &keyWatch{node: w.n.Name, shown: key, record: w.o.Record, names: w.names, strangers: w.o.Strangers,
-		ask:    func(number int) *look { return w.o.ask(w.n, key, number) },
+// logOf is a key as the history has it.
+func (w *nodeWatch) logOf(key string) keyLog {
+	k := keyLog{node: w.n.Name, shown: key, record: w.o.Record, strangers: w.o.Strangers,
 		replay: command.Replay{Name: key, Key: command.Key{Holds: command.Unclear}, Server: w.redis}}
 	if key == w.o.Key {
 		k.shown = w.o.Shown
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.watches = append(w.watches, k)
 	return k
 }
 
@@ -201,7 +268,7 @@ func (o *Observation) nodeWatch(n *server.Node) (*nodeWatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to ask node %s for its version: %w", n.Name, err)
 	}
-	w := &nodeWatch{o: o, n: n, names: make(connectionNames),
+	w := &nodeWatch{o: o, n: n, names: make(connectionNames), begun: make(map[string]time.Duration),
 		redis: command.ParseServer(server.InfoField(info, "redis_version"), server.InfoField(info, "valkey_version"))}
 	w.names.learnList(list)
 	if s := o.Strangers; s != nil && s.Prefix != "" {
@@ -209,8 +276,9 @@ func (o *Observation) nodeWatch(n *server.Node) (*nodeWatch, error) {
 			return nil, fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
+	w.keys = o.reader(w)
 	for _, key := range o.keys(n.Name) {
-		w.follow(key)
+		w.keys.follow(key, false)
 	}
 	return w, nil
 }
@@ -221,7 +289,7 @@ func (o *Observation) keys(node string) []string {
 	if o.Strangers == nil {
 		return []string{o.Key}
 	}
-	list := slices.DeleteFunc(slices.Clone(o.Strangers.Keys), func(key string) bool { return strings.Contains(key, "*") })
+	list := o.Strangers.Keys.Names()
 	for _, key := range o.names[node] {
 		if !slices.Contains(list, key) {
 			list = append(list, key)

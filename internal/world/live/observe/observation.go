@@ -24,6 +24,10 @@ type Observation struct {
 	Record func(history.Event)
 	// Strangers is nil where the lock is ours.
 	Strangers *Strangers
+	// Replicated: nodes follow one another.
+	Replicated bool
+	// Evicts: the servers are those of others, which may evict keys.
+	Evicts bool
 	// Reopens: servers close streams while they live, when their role changes, and each is opened again.
 	Reopens bool
 	// Reopened is told when a stream is open, or open again. served: the server may have served clients since the last stream
@@ -63,24 +67,29 @@ func (o *Observation) Err() error {
 // resource's log, or both. offset is what to subtract from the node's wall clock to get
 // run time.
 func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time.Duration, time.Duration)) error {
-	see, end := func(monitored) {}, func() {}
+	see, marked, end := func(monitored) {}, func() {}, func() {}
 	var watch *nodeWatch
 	if key {
 		var err error
 		if watch, err = o.nodeWatch(n); err != nil {
 			return err
 		}
-		see, end = watch.see, watch.end
+		see, marked, end = watch.see, watch.keys.marked, watch.keys.end
 	}
 	if log {
 		follow, effects := see, watchLog(o.Resource, offset, o.Record)
 		see = func(c monitored) { follow(c); effects(c) }
 	}
-	m, err := openMonitor(n.Server.Door(), see, end)
+	m, err := openMonitor(n.Server.Door(), see, marked, end)
 	if err != nil {
 		return err
 	}
 	m.watch, m.followed = watch, make(chan struct{})
+	if watch != nil {
+		if keys, ok := watch.keys.(*journalled); ok {
+			keys.monitor = m
+		}
+	}
 	o.mu.Lock()
 	if o.closed {
 		o.mu.Unlock()
@@ -101,20 +110,35 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 	}
 	if o.Reopens {
 		served, settled := o.Reopened(n)
+		keys, replayed := watch.keys.(*replays)
 		switch {
+		case !replayed:
+			return watch.keys.start(o.Ctx)
 		case before == nil:
 		case served:
-			watch.lost()
+			keys.lost()
 		default:
-			watch.goOn(before.watch)
+			keys.goOn(before.watch.keys.(*replays))
 		}
 		o.Background.Go(func() {
 			if settled() {
-				watch.goOn(watch)
+				keys.goOn(keys)
 			}
 		})
 	}
-	return watch.Start(o.Ctx)
+	return watch.keys.start(o.Ctx)
+}
+
+// reader is what follows the keys of a node.
+func (o *Observation) reader(w *nodeWatch) keyReader {
+	if w.n.Journal() == nil {
+		return newReplays(w)
+	}
+	var before *journalled
+	if m := o.monitor(w.n.Name); m != nil && m.watch != nil {
+		before, _ = m.watch.keys.(*journalled)
+	}
+	return newJournalled(w, before)
 }
 
 // Forget closes a node's stream, after what it has shown has been seen.
@@ -139,7 +163,7 @@ func (o *Observation) Forget(name string) {
 func (o *Observation) Flush(ctx context.Context, n *server.Node) error {
 	for {
 		m, err := o.seen(ctx, n)
-		if err != nil || m == nil || m.watch == nil || !m.watch.settle(ctx) {
+		if err != nil || m == nil || m.watch == nil || !m.watch.keys.settle(ctx) {
 			return err
 		}
 	}
@@ -221,10 +245,7 @@ func (o *Observation) found(node string, m *monitor) {
 	if o.names == nil {
 		o.names = make(map[string][]string)
 	}
-	o.names[node] = nil
-	for _, k := range m.watch.all() {
-		o.names[node] = append(o.names[node], k.replay.Name)
-	}
+	o.names[node] = m.watch.keys.names()
 }
 
 func (o *Observation) monitor(node string) *monitor {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -15,14 +17,20 @@ import (
 func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 	var events []history.Event
 	o := &Observation{Key: "lock", Shown: "lock", Record: func(e history.Event) { events = append(events, e) },
-		Strangers: &Strangers{Keys: keys, Left: func(string, []string) (time.Duration, bool) {
+		Strangers: &Strangers{Keys: program.PatternsFor("lock", keys), Left: func(string, []string, time.Duration) (time.Duration, bool) {
 			return 50 * time.Millisecond, true
-		}, Fresh: true, Primary: func(address string) bool { return address == "h:9" }, SinceBoot: func() time.Duration { return 0 },
+		}, NameAt: func(from string, n *server.Node) string { return map[string]string{"h:4": "c4#4"}[from] }, Fresh: true,
+			Primary:    func(address string) bool { return address == "h:9" },
+			SinceBoot:  func() time.Duration { return 0 },
 			WallOffset: func() (time.Duration, time.Duration) { return time.Hour, 0 }}}
 	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1#1", "h:2": "c2#2"},
-		redis: command.ParseServer("7.0.15", "")}
+		begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
+	reader := newReplays(w)
+	w.keys = reader
 	for _, key := range o.keys("A") {
-		k := w.follow(key)
+		reader.follow(key, false)
+	}
+	for _, k := range reader.watches {
 		k.ask, k.begun, k.replay.Key = nil, true, command.Key{}
 	}
 	return w, &events
@@ -35,6 +43,7 @@ func (w *nodeWatch) shows(lines ...string) {
 		c := monitored{at: time.Hour + time.Duration(100+i)*time.Millisecond, source: source, args: strings.Fields(words)}
 		w.see(c)
 	}
+	w.keys.marked()
 }
 
 func TestWhatStrangersAskedFor(t *testing.T) {
@@ -76,8 +85,22 @@ func TestKeysOfStrangersAreFoundByPattern(t *testing.T) {
 	if text := strings.Join(got, ", "); text != "set pre:0:lock c1, set pre:1:lock c2, deleted pre:0:lock c1" {
 		t.Error(text)
 	}
-	if keys := len(w.all()); keys != 3 {
+	if keys := len(w.keys.names()); keys != 3 {
 		t.Errorf("%d keys are followed", keys)
+	}
+}
+
+// TestEachKeyThatAPatternFitsIsFound: a star stands for anything, and no other character for anything but itself.
+func TestEachKeyThatAPatternFitsIsFound(t *testing.T) {
+	w, events := strange("{key}*", "[a]?*", `\*`)
+	w.shows("h:1 SET lock/x/y a NX PX 500", "h:2 SET [a]?/z b NX PX 500", `h:1 SET \ c PX 500`,
+		"h:1 SET a1 d PX 500", "h:1 SET x/lock e PX 500")
+	var got []string
+	for _, e := range *events {
+		got = append(got, string(e.F)+" "+e.Value.Key)
+	}
+	if text := strings.Join(got, ", "); text != `key-set lock/x/y, key-set [a]?/z, key-set \` {
+		t.Error(text)
 	}
 }
 
@@ -114,6 +137,43 @@ func TestConnectionsAreKnownBeforeTheirKeys(t *testing.T) {
 	}
 }
 
+// TestConnectionsAreKnownByTheirAddress: a server that runs a long script refuses the name that a link gives.
+func TestConnectionsAreKnownByTheirAddress(t *testing.T) {
+	w, events := strange("lock")
+	w.shows("h:4 SET lock a PX 500")
+	if len(*events) != 1 || (*events)[0].F != history.KeySet || (*events)[0].Value.Client != "c4" {
+		t.Errorf("%+v", *events)
+	}
+}
+
+// TestWAITAOFNeedsAnAppendOnlyFile: where a node has none by its scenario, the one that sim keeps must not answer.
+func TestWAITAOFNeedsAnAppendOnlyFile(t *testing.T) {
+	for p, ends := range map[world.Persistence]bool{world.NoPersistence: true, world.RDB: true, world.AOFNo: false, world.AOFEverysec: false,
+		world.AOFAlways: false} {
+		for what, lines := range map[string][]string{"a client": {"h:1 waitaof 1 0 100"},
+			"a script": {"h:1 EVAL script 0", "lua WAITAOF 0 1 0"}} {
+			w, _ := strange("lock")
+			w.n.Persistence, w.o.Stop = p, func() {}
+			if w.shows(lines...); ends != (w.o.Err() != nil) {
+				t.Errorf("%s, persistence %s: %v", what, p, w.o.Err())
+			} else if want := "the lock program of c1 sent WAITAOF to node A"; ends && !strings.Contains(w.o.Err().Error(), want) {
+				t.Error(w.o.Err())
+			}
+		}
+	}
+	for what, line := range map[string]string{"a stranger": "h:5 WAITAOF 1 0 0", "a primary": "h:9 WAITAOF 1 0 0", "WAIT": "h:1 WAIT 1 0"} {
+		w, _ := strange("lock")
+		if w.shows(line); w.o.Err() != nil {
+			t.Errorf("%s: %v", what, w.o.Err())
+		}
+	}
+	w, _ := strange("lock") // what servers of others keep is theirs to say
+	w.o.Strangers.Fresh = false
+	if w.shows("h:1 WAITAOF 1 0 0"); w.o.Err() != nil {
+		t.Error(w.o.Err())
+	}
+}
+
 // The wall clock is measured again and again, and never quite alike.
 func TestSteady(t *testing.T) {
 	measured := time.Hour
@@ -125,5 +185,25 @@ func TestSteady(t *testing.T) {
 	measured += time.Second // somebody has set it
 	if moved, _ := offset(); moved != measured {
 		t.Errorf("after the clock was set: %v", moved)
+	}
+}
+
+// Where nobody knows when a command was sent, nobody knows what it asked for.
+func TestACommandThatWasSentNobodyKnowsWhen(t *testing.T) {
+	w, events := strange("lock")
+	w.o.Strangers.Left = func(_ string, words []string, _ time.Duration) (time.Duration, bool) {
+		return 50 * time.Millisecond, words[0] != "PEXPIRE"
+	}
+	w.shows("h:1 SET lock a NX PX 500", "h:1 PEXPIRE lock 900", "h:1 DEL lock")
+	var got []string
+	for _, e := range *events {
+		got = append(got, told(e))
+	}
+	want := "set c1 a 500ms, unclear c1 PEXPIRE, sent nobody knows when,, extended c1 a 900ms, deleted c1 a"
+	if text := strings.Join(got, ", "); text != want {
+		t.Error(text)
+	}
+	if v := (*events)[2].Value; v.At().IsSet() || v.ValidUntil().IsSet() {
+		t.Errorf("%+v", v)
 	}
 }

@@ -31,13 +31,20 @@ type flow struct {
 	// conn reads the connection; nil: nobody does.
 	conn *conn
 	// held is closed when a message may go on for which the run waits; nil: there is none.
-	// Then the message is held back, and unread has come behind it.
-	held         chan struct{}
-	back, unread []byte
-	// backAnswers is the command that the message held back answers.
-	backAnswers []*world.Command
+	held chan struct{}
+	// parts have been read and stand behind that message, which is the first of them.
+	parts []part
 	// handed is when the head was about to go out, where it has answers.
 	handed time.Duration
+}
+
+// part is a message, or some bytes with others in them.
+type part struct {
+	data []byte
+	// answers are the commands that it answers, where somebody wants to know.
+	answers []*world.Command
+	// awaited are the words of the message, where the run waits for it.
+	awaited []string
 }
 
 // chunk is a message as the valve sees it.
@@ -77,10 +84,6 @@ func (f *flow) step(interrupt <-chan struct{}) bool {
 	head, wait, changed := f.next()
 	var out chan<- *stream.StreamChunk
 	var due <-chan time.Time
-	input := f.input
-	if f.held != nil {
-		input = nil
-	}
 	switch {
 	case head != nil:
 		out = f.output
@@ -99,10 +102,10 @@ func (f *flow) step(interrupt <-chan struct{}) bool {
 	case <-changed:
 	case <-due:
 	case <-f.held:
-		f.goOn()
+		f.release()
 	case out <- head:
 		return f.sent()
-	case data := <-input:
+	case data := <-f.input:
 		f.take(data)
 	}
 	return true
@@ -134,7 +137,7 @@ func (f *flow) next() (head *stream.StreamChunk, wait time.Duration, changed <-c
 	switch {
 	case !v.open, f.broken, f.breaks != v.breaks, slices.ContainsFunc(f.queue, func(c *chunk) bool { return c.fate == link.Breaks }):
 		return nil, 0, nil
-	case len(f.queue) == 0 && f.input == nil:
+	case len(f.queue) == 0 && len(f.parts) == 0 && f.input == nil:
 		if late := v.way.Ending(&f.Flow); late < link.Never {
 			wait = f.closed + late - now
 		}
@@ -175,16 +178,17 @@ func (f *flow) take(data *stream.StreamChunk) {
 		f.pass(data.Data, nil)
 		return
 	}
-	f.unread = data.Data
-	f.read()
+	f.read(data.Data)
+	f.goOn()
 }
 
-// read passes on what has come, up to a message for which the run waits.
-func (f *flow) read() {
-	at := 0 // what passes begins at 0, and has been read to here
+// read reads what has come as soon as it comes, also behind a message that is held: when that left its sender, and what the
+// answers say, is not to depend on the run.
+func (f *flow) read(data []byte) {
+	at := 0 // the part begins at 0, and has been read to here
 	var answers []*world.Command
-	for at < len(f.unread) && f.valve.open { // when the link is closed nothing begins any more
-		p := f.conn.read(f.valve.answers, f.unread[at:])
+	for at < len(data) {
+		p := f.conn.read(f.valve.answers, data[at:])
 		var its []*world.Command
 		if p.answers != nil {
 			its = []*world.Command{p.answers}
@@ -194,22 +198,27 @@ func (f *flow) read() {
 			answers = append(answers, its...)
 			continue
 		}
-		f.pass(f.unread[:at], answers)
-		answers = nil
-		message := f.unread[at : at+p.size]
-		f.unread, at = f.unread[at+p.size:], 0
+		message := data[at : at+p.size]
 		if p.other {
 			message = p.instead
 		}
-		if p.awaited != nil {
-			f.back, f.backAnswers = message, its
-			f.hold(p.awaited)
+		f.parts = append(f.parts, part{data: data[:at], answers: answers}, part{message, its, p.awaited})
+		data, at, answers = data[at+p.size:], 0, nil
+	}
+	f.parts = append(f.parts, part{data: data, answers: answers})
+}
+
+// goOn passes on what has been read, up to a message for which the run waits. When the link is closed nothing begins any more.
+func (f *flow) goOn() {
+	for f.held == nil && len(f.parts) > 0 {
+		if first := &f.parts[0]; first.awaited != nil && f.valve.open {
+			f.hold(first.awaited)
+			first.awaited = nil
 			return
 		}
-		f.pass(message, its)
+		f.pass(f.parts[0].data, f.parts[0].answers)
+		f.parts = f.parts[1:]
 	}
-	f.pass(f.unread, answers)
-	f.unread = nil
 }
 
 // hold lets the run deal with a message.
@@ -229,15 +238,12 @@ func (f *flow) hold(words []string) {
 	})
 }
 
-// goOn passes on the message that was held back.
-func (f *flow) goOn() {
-	v := f.valve
-	v.mu.Lock()
-	defer v.mu.Unlock()
+// release lets the message that was held go on.
+func (f *flow) release() {
+	f.valve.mu.Lock()
+	defer f.valve.mu.Unlock()
 	f.held = nil
-	f.pass(f.back, f.backAnswers)
-	f.back, f.backAnswers = nil, nil
-	f.read()
+	f.goOn()
 }
 
 // pass sends bytes through the disturbances, with the commands that they answer.

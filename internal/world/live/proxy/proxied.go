@@ -38,6 +38,8 @@ type proxied struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	conns  map[*end]bool
+	// party is at the end of the connection that carry opens.
+	party net.Conn
 }
 
 // newLink makes a link that nobody can reach yet. wire reads its connections; nil: nobody does.
@@ -141,7 +143,7 @@ func (l *proxied) fit(stream string) (*valve, error) {
 // connection first, then its answers.
 func (l *proxied) read(wire *Wire) {
 	var latest *conn
-	l.requests.opened = func() *conn { latest = wire.open(l.name); return latest }
+	l.requests.opened = func() *conn { latest = wire.open(l.name); wire.leads(latest, l.party); return latest }
 	l.answers.answers, l.answers.opened = true, func() *conn { return latest }
 }
 
@@ -190,6 +192,7 @@ func (l *proxied) carry(ctx context.Context, client, party net.Conn) {
 		return
 	}
 	from, to := &end{client, l}, &end{party, l}
+	l.party = party
 	l.conns[from], l.conns[to] = true, true
 	name := client.RemoteAddr().String()
 	l.toxics.StartLink(l.toxiproxy, name+"upstream", from, to, stream.Upstream)

@@ -1,8 +1,8 @@
 package proxy
 
 import (
+	"container/list"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"slices"
 	"strconv"
@@ -19,7 +19,7 @@ import (
 // Wire reads the connections of a run's links.
 type Wire struct {
 	// Names: it names each connection for the node behind it, and remembers when each
-	// command left its client.
+	// command left its client, until MONITOR has shown it.
 	Names bool
 	// Awaits are the messages for which the run waits. Each stands till Message has
 	// returned, which Go starts. Unread takes that the messages of a connection cannot
@@ -35,16 +35,15 @@ type Wire struct {
 	// nobody wants to know.
 	Command func(l world.Link, c world.Command)
 
-	last  atomic.Int64 // the number of the latest connection
-	mu    sync.Mutex
-	conns map[string]*conn // that have names
-	order []string         // of their names
+	last    atomic.Int64 // the number of the latest connection
+	waiting atomic.Int64 // how many commands wait for their line in MONITOR, and how many connections have ended
+	mu      sync.Mutex
+	conns   map[string]*conn // that have names
+	names   map[ends]string
+	ended   list.List // of those that have ended, the first first
 	// untold are open connections whose commands Command takes.
 	untold map[*conn]bool
 }
-
-// seed is for the hashes of commands.
-var seed = maphash.MakeSeed()
 
 // conn is a connection that is read.
 type conn struct {
@@ -63,7 +62,16 @@ type conn struct {
 	expected []expected
 	// subscribed: messages may come that answer nothing.
 	subscribed bool
-	sent       []sent
+	// sent are the commands that MONITOR has not shown, waited the latest that it has of those that can wait. multi: what
+	// is sent now comes behind MULTI; queueing: what is answered now does. forgot: they are not remembered any more.
+	sent                    []*sent
+	waited                  *waited
+	multi, queueing, forgot bool
+	// changed is closed when the next answer comes, where somebody waits for it. late: it took too long.
+	changed chan struct{}
+	late    bool
+	// place is its place among those that have ended; the wire's mu guards it.
+	place *list.Element
 	// commands are those that Command has not taken yet; over: nothing is answered any more.
 	commands []*world.Command
 	over     bool
@@ -88,21 +96,12 @@ type expected struct {
 	replies int
 	// command is what Command is to take; nil: nothing.
 	command *world.Command
+	// sent is what is to learn of the answer; nil: nothing.
+	sent *sent
 }
 
-// sent is a command that left its client.
-type sent struct {
-	words uint64 // their hash
-	at    time.Duration
-}
-
-// Bounds of what is remembered: connections, and of each the commands that left, and those
-// without an answer.
-const (
-	maxConns    = 1000
-	maxSent     = 1000
-	maxExpected = 10_000
-)
+// maxExpected bounds the commands of a connection that have no answer.
+const maxExpected = 100_000
 
 // nameMark stands in the name of a connection between its client and its number.
 const nameMark = "#"
@@ -141,10 +140,6 @@ func (w *Wire) open(l world.Link) *conn {
 		w.conns = make(map[string]*conn)
 	}
 	w.conns[c.name] = c
-	if w.order = append(w.order, c.name); len(w.order) > maxConns {
-		delete(w.conns, w.order[0])
-		w.order = w.order[1:]
-	}
 	return c
 }
 
@@ -170,6 +165,14 @@ type piece struct {
 
 // read reads bytes up to the end of the next message, or all of them.
 func (c *conn) read(answers bool, data []byte) piece {
+	p := c.next(answers, data)
+	if c.wire.waiting.Load() > maxWaiting {
+		c.wire.bound(c)
+	}
+	return p
+}
+
+func (c *conn) next(answers bool, data []byte) piece {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &c.requests
@@ -194,7 +197,7 @@ func (c *conn) read(answers bool, data []byte) piece {
 	if first := !s.partly; whole {
 		kind, words := s.Message()
 		if answers {
-			p.awaited, p.answers = c.answered(kind, words)
+			p.awaited, p.answers = c.answered(kind, words, s.Null())
 		} else {
 			p.awaited = c.asked(words)
 			if p.other = first && c.rename(words); p.other {
@@ -209,17 +212,21 @@ func (c *conn) read(answers bool, data []byte) piece {
 // idle reports that no answer needs to be read.
 func (c *conn) idle() bool {
 	awaitsAnswer := func() bool { return slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Answer }) }
-	return len(c.expected) == 0 && (c.requests.blind || c.wire.Command == nil && !awaitsAnswer())
+	return len(c.expected) == 0 && (c.requests.blind || !c.wire.Names && c.wire.Command == nil && !awaitsAnswer())
 }
 
 // loses says that a direction cannot be read any more.
 func (c *conn) loses(s *side, why string) {
-	s.blind, c.sent = true, nil
+	s.blind = true
 	if s == &c.answers {
 		for i := range c.expected {
 			c.tell(c.expected[i].command)
 			c.expected[i].command = nil
 		}
+		c.wake()
+	} else {
+		c.forgot = true
+		c.forget(len(c.sent))
 	}
 	if len(c.awaits) > 0 || c.wire.Command != nil {
 		c.wire.Go(func() { c.wire.Unread(c.link, s == &c.answers, why) })
@@ -231,11 +238,9 @@ func (c *conn) asked(words []string) (awaited []string) {
 	if len(words) == 0 {
 		return nil
 	}
-	if c.wire.Names {
-		c.sent = append(c.sent[max(len(c.sent)-maxSent+1, 0):], sent{hash(words), machine.Monotonic()})
-	}
+	name := strings.ToUpper(words[0])
 	command := c.leaves(words)
-	c.expect(words, command)
+	c.expect(name, words, command, c.remember(name, words))
 	if c.over || c.answers.blind {
 		c.tell(command)
 	}
@@ -303,12 +308,11 @@ func (c *conn) tellAll() {
 
 // end says that nothing more can be answered.
 func (c *conn) end() {
-	if c.wire.Command == nil {
-		return
-	}
 	c.mu.Lock()
 	c.over = true
+	c.wake()
 	c.mu.Unlock()
+	c.wire.drop(c)
 	c.tellAll()
 	c.wire.mu.Lock()
 	delete(c.wire.untold, c)
@@ -326,12 +330,11 @@ func (w *Wire) Flush() {
 }
 
 // expect takes note that the answer to a command is to come.
-func (c *conn) expect(words []string, command *world.Command) {
+func (c *conn) expect(name string, words []string, command *world.Command, sent *sent) {
 	if c.answers.blind || c.idle() {
 		return
 	}
-	e := expected{replies: 1, command: command}
-	name := strings.ToUpper(words[0])
+	e := expected{replies: 1, command: command, sent: sent}
 	switch {
 	case len(c.expected) >= maxExpected:
 		c.loses(&c.answers, fmt.Sprintf("more than %d commands have no answer", maxExpected))
@@ -349,7 +352,7 @@ func (c *conn) expect(words []string, command *world.Command) {
 
 // answered takes in what a node sends, and returns the words of the command that it answers
 // where the run waits for it.
-func (c *conn) answered(kind resp.Kind, words []string) (awaited []string, command *world.Command) {
+func (c *conn) answered(kind resp.Kind, words []string, null bool) (awaited []string, command *world.Command) {
 	first := ""
 	if len(words) > 0 {
 		first = words[0]
@@ -366,6 +369,9 @@ func (c *conn) answered(kind resp.Kind, words []string) (awaited []string, comma
 		return nil, nil
 	}
 	c.expected, awaited = c.expected[1:], head.words
+	if head.sent != nil {
+		c.learn(head.sent, kind, words, null)
+	}
 	if kind == resp.Error && strings.HasPrefix(first, "NOSCRIPT ") || kind == resp.Text && first == "QUEUED" {
 		awaited = nil // the command has not been carried out
 	}
@@ -390,35 +396,4 @@ func (c *conn) rename(words []string) bool {
 	}
 	words[at] = c.name
 	return true
-}
-
-func hash(words []string) uint64 {
-	var h maphash.Hash
-	h.SetSeed(seed)
-	for _, word := range words {
-		_, _ = fmt.Fprintf(&h, "%d:", len(word))
-		_, _ = h.WriteString(word)
-	}
-	return h.Sum64()
-}
-
-// Left is when the next command with these words left its client over the connection of
-// this name, on the machine's monotonic clock. Those before it were lost on their way.
-func (w *Wire) Left(name string, words []string) (at time.Duration, known bool) {
-	w.mu.Lock()
-	c := w.conns[name]
-	w.mu.Unlock()
-	if c == nil {
-		return 0, false
-	}
-	h := hash(words)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.sent, func(s sent) bool { return s.words == h })
-	if i < 0 {
-		return 0, false
-	}
-	at = c.sent[i].at
-	c.sent = c.sent[i+1:]
-	return at, true
 }

@@ -107,23 +107,124 @@ func TestLinkNamesAndReadsConnections(t *testing.T) {
 				t.Errorf("%q, %v: want %d", line, err, want)
 			}
 		}
-		if _, known := wire.Left(name, []string{"SET", "lock", "a\r\nbNX"}); known {
+		if _, known := wire.Left(name, []string{"SET", "lock", "a\r\nbNX"}, 0); known {
 			t.Error("a command of other words left")
 		}
-		left, known := wire.Left(name, []string{"GET", "lock"})
-		if !known || left < before || left > machine.Monotonic() {
-			t.Errorf("left at %v, %v: sent after %v", left, known, before)
+		for _, words := range [][]string{{"SET", "lock", "a\r\nb", "NX"}, {"GET", "lock"}, {"GET", "lock"}} {
+			left, known := wire.Left(name, words, 0)
+			if !known || left < before || left > machine.Monotonic() {
+				t.Errorf("%q left at %v, %v: sent after %v", words, left, known, before)
+			}
+			before = left + 1
 		}
-		if _, known := wire.Left(name, []string{"SET", "lock", "a\r\nb", "NX"}); known {
-			t.Error("a command that came before another is carried out after it")
-		}
-		if _, known := wire.Left(name, []string{"GET", "lock"}); !known {
-			t.Error("the second of two equal commands is not known")
-		}
-		if _, known := wire.Left(name, []string{"GET", "lock"}); known {
-			t.Error("a command left twice")
+		for _, words := range [][]string{{"SET", "lock", "a\r\nb", "NX"}, {"GET", "lock"}} {
+			if _, known := wire.Left(name, words, 0); known {
+				t.Errorf("%q left twice", words)
+			}
 		}
 		_ = c.Close()
+	}
+}
+
+// TestConnectionsAreKnownByTheirEnds: the node may refuse the name, or not say it yet.
+func TestConnectionsAreKnownByTheirEnds(t *testing.T) {
+	p, wire := New(), &Wire{Names: true}
+	defer p.Close()
+	from, addresses := make(chan string, 2), make(map[string]string)
+	for _, name := range []string{"A", "B"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		addresses[name] = l.Addr().String()
+		at, err := p.Open("c1", name, to(l.Addr().String()), wire)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if c, err := l.Accept(); err == nil {
+				from <- c.RemoteAddr().String()
+			}
+		}()
+		dial(t, at)
+		source := suite.Receive(t, "a connection", from)
+		want := fmt.Sprintf("c1#%d", len(addresses))
+		suite.Eventually(t, "the name "+want, func() bool { return wire.NameAt(source, addresses[name]) == want })
+		if got := wire.NameAt(source, "127.0.0.1:1"); got != "" {
+			t.Errorf("to another node: %q", got)
+		}
+	}
+	if got := wire.NameAt("127.0.0.1:1", addresses["A"]); got != "" {
+		t.Errorf("from another address: %q", got)
+	}
+}
+
+// Whatever holds messages on their way to the client, or back, they are read when they come.
+func TestHeldMessagesAreRead(t *testing.T) {
+	address, got := node(t)
+	p, held, release := New(), make(chan string), make(chan bool)
+	wire := &Wire{Names: true, Awaits: world.Patterns{{Command: "DEL"}, {Command: "GET", Answer: true}}, Go: func(f func()) { go f() },
+		Message: func(m world.Message) { held <- m.Words[0]; <-release }}
+	defer p.Close()
+	at, err := p.Open("c1", "A", to(address), wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := dial(t, at)
+	next := func(want string) {
+		t.Helper()
+		if first := suite.Receive(t, want, got); first != want {
+			t.Fatalf("%q comes, want %q", first, want)
+		}
+	}
+	send := func(words ...string) {
+		t.Helper()
+		for _, one := range words {
+			if _, err := io.WriteString(c, command(one)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	left := func(words string) time.Duration {
+		t.Helper()
+		at, known := wire.Left("c1#1", strings.Fields(words), 0)
+		if !known {
+			t.Errorf("%s is not known", words)
+		}
+		return at
+	}
+	next("CLIENT SETNAME c1#1")
+	lift, err := p.Disturb([]world.Link{{From: "c1", To: "A"}}, world.Disturbance{Kind: world.Hold, Direction: world.Answers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send("SET k v", "SET k v")
+	next("SET k v")
+	next("SET k v")
+	if first := left("SET k v"); left("SET k v") <= first { // which of the two it is, their answers tell
+		t.Error("the second left before the first")
+	}
+	_ = lift()
+	send("GET k", "SET l v", "SET l v")
+	suite.Receive(t, "the answer to GET", held)
+	left("GET k")
+	next("GET k")
+	next("SET l v")
+	next("SET l v")
+	left("SET l v")
+	left("SET l v")
+	release <- true
+	send("DEL k", "SET m v")
+	suite.Receive(t, "DEL", held)
+	suite.Eventually(t, "SET behind DEL", func() bool { return wire.waiting.Load() == 2 })
+	before := machine.Monotonic()
+	release <- true
+	next("DEL k")
+	next("SET m v")
+	left("DEL k")
+	if at := left("SET m v"); at > before {
+		t.Errorf("SET left when DEL was let go")
 	}
 }
 
@@ -163,7 +264,7 @@ func TestLinkPassesWhatItCannotRead(t *testing.T) {
 	if _, err := io.ReadFull(c, answer); err != nil || string(answer) != "what is this?\r\n" {
 		t.Errorf("%q, %v", answer, err)
 	}
-	if _, known := wire.Left("c1#1", []string{"what", "is", "this\""}); known {
+	if _, known := wire.Left("c1#1", []string{"what", "is", "this\""}, 0); known {
 		t.Error("it was read")
 	}
 }

@@ -52,5 +52,5 @@ func (n *Node) clear(ctx context.Context) error {
 			return fmt.Errorf("failed to wipe node %s: %s: %w", n.Name, command, err)
 		}
 	}
-	return nil
+	return n.skipJournal()
 }

@@ -68,7 +68,7 @@ func (h *dockerHost) launch(ctx context.Context, n *Node) error {
 		if err != nil {
 			return err
 		}
-		return n.begin(ctx, &serverContainer{Server: s, password: n.password, log: n.log})
+		return n.begin(ctx, &serverContainer{Server: s, password: n.password, dir: n.dir, log: n.log})
 	})
 }
 
@@ -97,8 +97,8 @@ func (h *dockerHost) Close() error {
 type serverContainer struct {
 	*docker.Server
 	password string
-	// log is where its log is kept.
-	log string
+	// dir has its data, log is where its log is kept.
+	dir, log string
 }
 
 var _ server = (*serverContainer)(nil)
@@ -113,6 +113,7 @@ func asked(f func(context.Context) error) error {
 }
 
 func (s *serverContainer) Door() Door         { return onLoopback(s.Spec.Port, s.password, false) }
+func (s *serverContainer) folder() string     { return s.dir }
 func (s *serverContainer) Stop() error        { return asked(s.Pause) }
 func (s *serverContainer) Resume() error      { return asked(s.Unpause) }
 func (s *serverContainer) Kill() error        { return asked(s.Server.Kill) }

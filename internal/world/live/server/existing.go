@@ -188,6 +188,7 @@ var _ server = (*existingServer)(nil)
 
 func (s *existingServer) Door() Door         { return s.at }
 func (s *existingServer) PID() int           { return 0 }
+func (s *existingServer) folder() string     { return "" }
 func (s *existingServer) wrote(string) error { return nil }
 func (s *existingServer) leave()             {}
 func (s *existingServer) lastWords() error {
@@ -244,7 +245,7 @@ func (s *existingServer) mend() error {
 var ErrKeysExist = errors.New("keys exist already")
 
 // prepareExisting makes sure that all servers answer, that they can be observed,
-// that no key of ours is there, and that hooks can do what is demanded.
+// that they are in no Redis Cluster, that no key of ours is there, and that hooks can do what is demanded.
 func prepareExisting(ctx context.Context, e *Existing, demands []world.Demand) error {
 	if e == nil || len(e.Addresses) == 0 {
 		return errors.New("the scenario names no existing servers: nodes: {addresses: [...]}")
@@ -281,6 +282,13 @@ func (e *Existing) examine(ctx context.Context, address string) error {
 	_ = conn.Close()
 	admin := AdminClient(d)
 	defer func() { _ = admin.Close() }()
+	info, err := admin.Info(ctx).Result()
+	if err != nil {
+		return fmt.Errorf("it does not answer INFO: %w", err)
+	}
+	if err := notInCluster(info); err != nil {
+		return err
+	}
 	return mustBeFree(ctx, admin, e.own())
 }
 

@@ -53,6 +53,8 @@ type server interface {
 	Door() Door
 	// PID is its process on this machine; 0: not to be seen from here.
 	PID() int
+	// folder has its data; empty: not to be seen from here.
+	folder() string
 	// wrote says why it cannot be this server that answered INFO so; nil: it is.
 	wrote(info string) error
 	// lastWords says why it ended.

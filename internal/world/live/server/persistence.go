@@ -12,37 +12,72 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/journal"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
-// persistenceArguments are the options of redis-server for a way of persistence.
-func persistenceArguments(p world.Persistence) []string {
+// persistenceArguments are the options of redis-server for a way of persistence. A node without one can keep a journal
+// all the same, and forgets it with its data.
+func persistenceArguments(p world.Persistence, journals bool) []string {
 	switch p {
 	case world.NoPersistence:
+		if journals {
+			return appendOnly(world.AOFNo)
+		}
 	case world.RDB:
 		return []string{"--save", "1 1", "--appendonly", "no"}
 	case world.AOFNo, world.AOFEverysec, world.AOFAlways:
-		return []string{"--save", "", "--appendonly", "yes", "--auto-aof-rewrite-percentage", "0",
-			"--appendfsync", strings.TrimPrefix(p.String(), "aof-")}
+		return appendOnly(p)
 	}
 	return []string{"--save", "", "--appendonly", "no"}
 }
 
+// appendOnly are the options for an append-only file, all of which can be read.
+func appendOnly(p world.Persistence) []string {
+	return []string{"--save", "", "--appendonly", "yes", "--auto-aof-rewrite-percentage", "0", "--aof-use-rdb-preamble", "no",
+		"--appendfsync", strings.TrimPrefix(p.String(), "aof-")}
+}
+
+// Journal is the journal of what the server does; nil: sim cannot read one.
+func (n *Node) Journal() *journal.Follower { return n.journal }
+
+// skipJournal passes over what stands in the journal of a server that goes on.
+func (n *Node) skipJournal() error {
+	if n.journal == nil {
+		return nil
+	}
+	if info, err := os.Stat(n.aofPath()); err == nil && info.Size() > longestJournal {
+		if err := n.truncate(0); err != nil { // the server appends to what is there
+			return err
+		}
+	}
+	_ = n.journal.Close()
+	n.journal = journal.Follow(n.Server.folder())
+	return n.journal.Skip()
+}
+
+// longestJournal bounds the journal of a server that goes on from run to run.
+const longestJournal = 8 << 20
+
 // aofPath is the file that writes are appended to. Before version 7 it lies in
 // the node's folder itself.
 func (n *Node) aofPath() string {
-	old := filepath.Join(n.dir, "appendonly.aof")
+	dir := n.dir
+	if n.Server != nil && n.Server.folder() != "" {
+		dir = n.Server.folder()
+	}
+	old := filepath.Join(dir, "appendonly.aof")
 	if _, err := os.Stat(old); err == nil {
 		return old
 	}
-	return filepath.Join(n.dir, "appendonlydir", "appendonly.aof.1.incr.aof")
+	return filepath.Join(dir, "appendonlydir", "appendonly.aof.1.incr.aof")
 }
 
 // leave makes the disk of a dead node what keep says.
 func (n *Node) leave(keep world.Keep) error {
 	switch {
-	case keep == world.KeepNothing:
+	case keep == world.KeepNothing, n.Persistence == world.NoPersistence:
 		return n.wipe()
 	case keep == world.KeepSynced && n.Persistence == world.AOFNo:
 		// Nobody asked for an fsync. The kernel would have written some of it

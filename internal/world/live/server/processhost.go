@@ -74,7 +74,7 @@ func (h processHost) launchOn(ctx context.Context, n *Node, port int, dir, logPa
 	if err != nil {
 		return err
 	}
-	return n.begin(ctx, &serverProcess{Child: c, port: port, password: n.password, log: logPath})
+	return n.begin(ctx, &serverProcess{Child: c, port: port, password: n.password, dir: dir, log: logPath})
 }
 
 func (processHost) clock(n *Node) (movableClock, error) { return machine.NewFaketimeHere(n.dir) }
@@ -95,14 +95,16 @@ type serverProcess struct {
 	*machine.Child
 	port     int
 	password string
-	// log is the path of its log.
-	log string
+	// dir has its data, log is the path of its log.
+	dir, log string
 	// lent: it goes on after the run, whose log is at runLog.
 	lent   bool
 	runLog string
 }
 
 var _ server = (*serverProcess)(nil)
+
+func (s *serverProcess) folder() string { return s.dir }
 
 func (s *serverProcess) Door() Door { return onLoopback(s.port, s.password, true) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-sim/redlock-sim/internal/driver"
+	"github.com/redlock-sim/redlock-sim/internal/journal"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -43,6 +45,9 @@ type Node struct {
 	// minReplicas and maxLag are min-replicas-to-write and min-replicas-max-lag.
 	minReplicas int
 	maxLag      time.Duration
+	// journals: it keeps a journal of what it does, an append-only file that journal reads.
+	journals bool
+	journal  *journal.Follower
 	// synced watches how much of the append-only file has been fsynced.
 	synced *syncWatch
 	// Admin talks to the server past the proxies.
@@ -87,6 +92,9 @@ func (n *Node) begin(ctx context.Context, s server) error {
 		n.Stop()
 		return err
 	}
+	if folder := s.folder(); n.journals && folder != "" {
+		n.journal = journal.Follow(folder)
+	}
 	return nil
 }
 
@@ -112,7 +120,7 @@ func (n *Node) commonArguments() []string {
 		args = append(args, "--min-replicas-to-write", strconv.Itoa(n.minReplicas),
 			"--min-replicas-max-lag", strconv.Itoa(int(n.maxLag/time.Second)))
 	}
-	return append(args, persistenceArguments(n.Persistence)...)
+	return append(args, persistenceArguments(n.Persistence, n.journals)...)
 }
 
 // ready waits until the server answers, and makes sure that it is ours: another
@@ -121,7 +129,7 @@ func (n *Node) ready(ctx context.Context) error {
 	if err := n.answering(ctx); err != nil {
 		return err
 	}
-	info, err := n.Admin.Info(ctx, "server").Result()
+	info, err := n.Admin.Info(ctx).Result()
 	switch {
 	case n.Server.Dead():
 		return n.Server.lastWords()
@@ -131,12 +139,27 @@ func (n *Node) ready(ctx context.Context) error {
 	if err := n.Server.wrote(info); err != nil {
 		return fmt.Errorf("node %s at %s: %w", n.Name, n.Address(), err)
 	}
+	if err := notInCluster(info); err != nil {
+		return fmt.Errorf("node %s at %s: %w", n.Name, n.Address(), err)
+	}
 	if err := n.loaded(ctx); err != nil || n.password == "" {
 		return err
 	}
 	// Redis 6.0 does not know this permission, so it cannot be among the arguments.
 	if err := n.Admin.Do(ctx, "acl", "setuser", "default", "allchannels").Err(); err != nil && !redis.HasErrorPrefix(err, "ERR") {
 		return fmt.Errorf("failed to let clients of node %s publish: %w", n.Name, err)
+	}
+	return nil
+}
+
+// ErrCluster says that a server has Redis Cluster enabled.
+var ErrCluster = errors.New("the server has Redis Cluster enabled (cluster_enabled:1), which sim does not support yet")
+
+// notInCluster refuses a server that answered INFO so, if it has Redis Cluster enabled: it sends clients elsewhere (MOVED), past
+// the links of the run, and may hold other slots than the lock's.
+func notInCluster(info string) error {
+	if InfoField(info, "cluster_enabled") == "1" {
+		return ErrCluster
 	}
 	return nil
 }
@@ -218,6 +241,9 @@ func (n *Node) Stop() {
 	if n.synced != nil {
 		n.synced.Stop()
 	}
+	if n.journal != nil {
+		_ = n.journal.Close()
+	}
 	if n.Clock != nil {
 		n.Clock.Halt()
 	}
@@ -248,7 +274,7 @@ func (n *Node) Address() string { return n.Server.Door().Address }
 
 // AdminClient talks to a server past the proxies.
 func AdminClient(d Door) *redis.Client {
-	return driver.New(redis.Options{
+	c := driver.New(redis.Options{
 		Addr:        d.Address,
 		Dialer:      func(ctx context.Context, _, _ string) (net.Conn, error) { return d.connect(ctx) },
 		Username:    d.username,
@@ -257,6 +283,36 @@ func AdminClient(d Door) *redis.Client {
 		DialTimeout: time.Second,
 		PoolSize:    2,
 	})
+	c.AddHook(patience{})
+	return c
+}
+
+// patience sends a command again while the server refuses it because it runs a long script or command of a module.
+type patience struct{}
+
+// busyWithin bounds how long a server may be busy.
+const busyWithin = 20 * time.Second
+
+func (patience) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (patience) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		for deadline := time.Now().Add(busyWithin); ; cmd.SetErr(nil) {
+			err := next(ctx, cmd)
+			if !redis.HasErrorPrefix(err, "BUSY ") || time.Now().After(deadline) {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
 }
 
 // adminName is the name of our own connections to a node.

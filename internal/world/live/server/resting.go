@@ -100,7 +100,7 @@ func (r *Resting) give(s *serverProcess) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.list = append(r.list, &serverProcess{Child: s.Child, port: s.port, password: s.password, log: s.log})
+	r.list = append(r.list, &serverProcess{Child: s.Child, port: s.port, password: s.password, dir: s.dir, log: s.log})
 	return nil
 }
 

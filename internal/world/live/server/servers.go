@@ -56,7 +56,8 @@ func New(ctx context.Context, spec *world.Spec, scratch string, o Options) (*Ser
 // node is a node whose log is <file>.log in the run's folder.
 func (s *Servers) node(name, file string, h Host, p world.Persistence) *Node {
 	plain := p == world.NoPersistence && !s.spec.Replicated && s.spec.Sentinel == nil
-	return &Node{Name: name, Host: h, Persistence: p, plain: plain,
+	// What a server remembers that keeps snapshots is what they say, and not what a journal does.
+	return &Node{Name: name, Host: h, Persistence: p, plain: plain, journals: p != world.RDB,
 		dir: filepath.Join(s.scratch, file), log: filepath.Join(s.spec.Dir, file+".log")}
 }
 

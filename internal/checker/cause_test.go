@@ -1,0 +1,73 @@
+package checker
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// TestWhyTwoHolders: c1 gets the lock at 5 ms for 1000 ms, something becomes of its key, and c2 gets the lock.
+func TestWhyTwoHolders(t *testing.T) {
+	goes := func(ms int64, f history.F, client string) func(s *script) {
+		return func(s *script) { s.key(ms, f, "A", client, "c1-owner", -1) }
+	}
+	for _, c := range []struct {
+		name    string
+		write   func(s *script)
+		want    cause
+		dropped bool
+	}{
+		{"the node evicts it", goes(300, history.KeyDeleted, ""), remembers, true},
+		{"the node lets it expire before its end", goes(300, history.KeyExpired, ""), remembers, true},
+		{"it was renewed, and expires as if it had not been", func(s *script) {
+			s.key(300, history.KeyExtended, "A", "c1", "c1-owner", 1000)
+			goes(1004, history.KeyExpired, "")(s)
+		}, remembers, true},
+		{"the node forgets it as a fault has it", func(s *script) {
+			s.fault(290, true, 1, "forget", "A")
+			goes(300, history.KeyDeleted, "")(s)
+		}, remembers, false},
+		{"the node's clock had been bent", func(s *script) {
+			s.fault(200, true, 1, "clock", "A")
+			goes(300, history.KeyExpired, "")(s)
+		}, samePace, false},
+		{"it expires at its end", goes(1004, history.KeyExpired, ""), countsEarly, false},
+		{"it expires at its end, and was stamped late when it was set", goes(998, history.KeyExpired, ""), countsEarly, false},
+		{"it expires at the end that was asked for, and was stamped late", func(s *script) {
+			v := &s.h.Events[1].Value
+			v.OwnOutcome().At, v.OwnGrant().ValidUntil = ns(-700), ns(300)
+			goes(301, history.KeyExpired, "")(s)
+		}, countsEarly, false},
+		{"another client deletes it", goes(300, history.KeyDeleted, "c3"), ownDelete, false},
+		{"its own client deletes it", goes(300, history.KeyDeleted, "c1"), lateDelete, false},
+		{"it is not known what became of it", func(s *script) { s.unclear(300, "A", "", "EVAL") }, excludes, false},
+		{"it is overwritten", func(*script) {}, setOnce, false},
+	} {
+		s := newScript()
+		s.h.Header.Nodes = []string{"A"}
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(4, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.granted(5, "c1", 2000, -1)
+		c.write(s)
+		at := max(s.h.Events[len(s.h.Events)-1].Time.Milliseconds(), 400)
+		s.add(at, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.key(at+1, history.KeySet, "A", "c2", "c2-owner", 1000)
+		s.granted(at+2, "c2", 2500, -1)
+		s.phase(3000, history.PhaseDone)
+		f := Judge(context.Background(), &s.h, []Property{ExclusiveLease}, Options{})[0]
+		checkShape(t, &s.h, f)
+		if f.Verdict != Violated || f.Counterexample.Assumption != string(c.want) {
+			t.Errorf("%s: %v, %+v", c.name, f.Verdict, f.Counterexample)
+			continue
+		}
+		var story strings.Builder
+		for _, sentence := range f.Counterexample.Story {
+			story.WriteString(sentence.Text + "\n")
+		}
+		if strings.Contains(story.String(), "node A dropped the key of c1") != c.dropped {
+			t.Errorf("%s: the story:\n%s", c.name, &story)
+		}
+	}
+}

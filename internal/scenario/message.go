@@ -1,0 +1,81 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+)
+
+// pushed are the first words of messages that a node pushes to those who have subscribed. No client sends such a command.
+var pushed = []string{"MESSAGE", "PMESSAGE", "SMESSAGE", "INVALIDATE"}
+
+// unanswered are commands after which what a node sends can no longer be told apart from answers.
+var unanswered = []string{"MONITOR", "PSYNC", "SYNC"}
+
+// wordless are commands that have no word behind their name.
+var wordless = []string{"DISCARD", "EXEC", "MULTI", "UNWATCH"}
+
+const notYet = "a message that a node pushes to its subscribers cannot be waited for yet"
+
+// checkMessage makes sure that there can be a message of the kind that is meant; what says whether it is sent or answers.
+func (p *Passing) checkMessage(d *decoder, path, what string, r *FaultRules) {
+	name := strings.ToUpper(p.Sends + p.Answers)
+	publishes := "for the moment at which it is published: {client: c1, sends: PUBLISH, to: A}"
+	switch {
+	case slices.Contains(pushed, name):
+		d.problemAt(join(path, what), "never happens: %s is no command; %s", name, notYet).Hint = publishes
+	case p.Answers != "" && p.To != "" && (name == "PUBLISH" || name == "SPUBLISH"):
+		// The client may publish, too. But who names it means what is pushed to it, and would wait for ever.
+		d.problemAt(join(path, "to"), "the answer to %s goes to the client that publishes; %s", name, notYet).Hint =
+			publishes + "; without to, it is the answer to whoever publishes"
+	case p.Answers != "" && slices.Contains(unanswered, name):
+		d.problemAt(join(path, what), "never happens: no answer can be told from what else a node sends after %s", name).Hint =
+			"{client: c1, sends: " + name + ", to: A}"
+	case slices.Contains(wordless, name):
+		for _, given := range []struct{ key, value string }{{"key", p.Key}, {"contains", p.Contains}} {
+			if given.value != "" {
+				d.problemAt(join(path, given.key), "never happens: %s has no word behind its name", name).Hint =
+					"a command between MULTI and EXEC has: {client: c1, sends: SET, key: lock}"
+			}
+		}
+	}
+	if n := &r.setup.Nodes; name == "WAITAOF" && len(n.Addresses) == 0 && !n.Persistence.AppendOnly() && d.sound("nodes.persistence") {
+		d.problemAt(join(path, what), "%s is for nodes that keep an append-only file, and nodes.persistence is %s", name, n.Persistence).Hint =
+			"nodes: {persistence: aof-always}"
+	}
+	if why := r.setup.asksNoNode(); why != "" && d.sound("workload", "lock.algorithm", "fencing.tokens") {
+		d.problemAt(join(path, what), "never happens: no client sends anything to a node, %s", why)
+	}
+}
+
+// asksNoNode says why no client of the setup sends a node anything but messages to the resource; empty: one may.
+func (s *Setup) asksNoNode() string {
+	a, _ := lock.Lookup(s.Lock.Algorithm)
+	switch {
+	case s.Workload.Workload().Pair:
+		return "because the workload " + string(s.Workload.Kind) + " takes no lock"
+	case s.Lock.Program != nil:
+	case a.Keyless:
+		return "because the lock " + a.Name + " has no key"
+	case a.Consensus && s.Fencing.Tokens != lock.SingleCounter:
+		return "because the lock " + a.Name + " is kept in another store"
+	}
+	return ""
+}
+
+// checkAnd makes sure that what must have happened before can have.
+func (o *On) checkAnd(d *decoder, path string, r *FaultRules) {
+	if o.And == nil {
+		return
+	}
+	o.And.check(d, path, r)
+	on, and := nemesis.Passing(o.Passing), nemesis.Passing(*o.And)
+	if on.Nth, and.Nth = max(on.Nth, 1), max(and.Nth, 1); on.Nth >= and.Nth {
+		return
+	}
+	if on.Nth = and.Nth; on == and {
+		d.problemAt(join(path, "nth"), "never happens before: it is the same as on, at a later time")
+	}
+}

@@ -1,0 +1,323 @@
+package observe
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/journal"
+)
+
+// journalKey is a key that is followed by the journal. Its replay has what the journal says.
+type journalKey struct {
+	keyLog
+	// effects are those of which it is not known yet whose they are.
+	effects []effect
+	// block is what the entries of a block did so far; nil: none is open.
+	block *step
+	// copied is what the key was before the node copied the data of another.
+	copied command.Key
+}
+
+// effect is an entry of the journal that concerns a key, with its place among those that have been read.
+type effect struct {
+	journal.Entry
+	// block is the number of its block.
+	number, block int
+}
+
+// byItself reports that no command need have done it: the key ran out or was evicted, or the node got the data of another.
+func (e *effect) byItself() bool {
+	if e.Kind != journal.Effect {
+		return true
+	}
+	return e.First && len(e.Words) == 2 && (strings.EqualFold(e.Words[0], "del") || strings.EqualFold(e.Words[0], "unlink"))
+}
+
+// choice is what a line did to a key: it took some of the effects, behind those that the node did by itself.
+type choice struct {
+	kind   choiceKind
+	own, n int
+	result command.Result
+	// may: the line may have changed the key.
+	may bool
+}
+
+type choiceKind uint8
+
+const (
+	// nothing: the line did not change the key.
+	nothing choiceKind = iota
+	// takes: effects are the line's.
+	takes
+	// waits: more has to come before that is known.
+	waits
+	// lacks: the line changed the key, and the journal does not say how.
+	lacks
+)
+
+// choose finds the effects of a line. later are the lines after it, final says that all of its effects have been read.
+func (k *journalKey) choose(c monitored, later []numbered, final bool) choice {
+	if !k.replay.Concerns(c.executed()) {
+		return choice{}
+	}
+	base := k.replay.Key
+	alive := k.replay.Outcomes(c.executed(), base)
+	found := choice{may: slices.ContainsFunc(alive, func(r command.Result) bool { return r.Did != command.Kept })}
+	for own := range k.effects {
+		outcomes := alive
+		if own > 0 {
+			outcomes = k.replay.Outcomes(c.executed(), base)
+		}
+		n, result, how := k.fit(base, own, outcomes, c)
+		if how == exactly {
+			return choice{kind: takes, own: own, n: n, result: result}
+		}
+		if how == nearly && found.kind == nothing {
+			found.kind, found.own, found.n, found.result = takes, own, n, result
+		}
+		if !k.effects[own].byItself() {
+			break
+		}
+		base = k.after(base, own, 1)
+	}
+	switch {
+	case found.kind == nothing && surely(alive, k.replay.Key, c):
+		if found.kind = waits; final {
+			found.kind = lacks
+		}
+	case found.kind == nothing:
+	case found.own > 0 && lives(k.replay.Key, c.span), k.anyFits(later, found, exactly):
+		found.kind = nothing
+	case !final:
+		found.kind = waits
+	case k.anyFits(later, found, nearly):
+		found.kind = nothing // the effects can be those of several lines
+	}
+	return found
+}
+
+// surely reports that a command changes a key whatever happens. One that writes what is there need not show.
+func surely(outcomes []command.Result, base command.Key, c monitored) bool {
+	if len(outcomes) != 1 || outcomes[0].Did == command.Kept || outcomes[0].Did == command.Obscured || outcomes[0].After.Equal(base) {
+		return false
+	}
+	end := outcomes[0].After.Expires
+	return end == (command.Span{}) || end.From > c.span.To+near
+}
+
+// lives reports that a key is there, and for longer than a command takes.
+func lives(k command.Key, at command.Span) bool {
+	return k.Holds != command.Absent && (k.Expires == (command.Span{}) || k.Expires.From > at.To+near)
+}
+
+// near is how many ms may lie between when a command was carried out and the time that MONITOR shows. On a busy machine there
+// can be more; then the effects are not the line's before all others have been looked at.
+const near = 2
+
+// likeness is how effects fit a command.
+type likeness uint8
+
+const (
+	differently likeness = iota
+	nearly
+	exactly
+)
+
+// anyFits reports that one of several lines may as well have had the effects of another.
+func (k *journalKey) anyFits(lines []numbered, taken choice, least likeness) bool {
+	base := k.after(k.replay.Key, 0, taken.own)
+	return slices.ContainsFunc(lines, func(l numbered) bool {
+		if !k.replay.Concerns(l.executed()) {
+			return false
+		}
+		_, _, how := k.fit(base, taken.own, k.replay.Outcomes(l.executed(), base), l.monitored)
+		return how >= least
+	})
+}
+
+// fit compares the effects from one on with what a command can have done to a key.
+func (k *journalKey) fit(base command.Key, from int, outcomes []command.Result, c monitored) (n int, best command.Result, how likeness) {
+	if k.effects[from].Kind != journal.Effect {
+		return 0, best, differently
+	}
+	for _, o := range outcomes {
+		if o.Did == command.Kept {
+			continue
+		}
+		for some := 1; some <= k.together(from); some++ {
+			if l := like(o.After, k.after(base, from, some), k.effects[from].Words, c); l > how {
+				n, best, how = some, o, l
+			}
+		}
+	}
+	return n, best, how
+}
+
+// together is how many entries from one on may be the effect of one command. Redis 6 writes a SET with an end as two.
+func (k *journalKey) together(from int) int {
+	if from+1 == len(k.effects) {
+		return 1
+	}
+	one, next := &k.effects[from], &k.effects[from+1]
+	if next.Kind == journal.Effect && strings.EqualFold(one.Words[0], "set") && strings.EqualFold(next.Words[0], "pexpireat") &&
+		(next.block == one.block || one.First && one.Last && next.First && next.Last) {
+		return 2
+	}
+	return 1
+}
+
+// like compares what a command made of a key, by its words, with what the journal says.
+func like(predicted, is command.Key, words []string, c monitored) likeness {
+	if predicted.Holds == command.Unclear {
+		if slices.EqualFunc(words, c.args, strings.EqualFold) {
+			return exactly
+		}
+		return nearly
+	}
+	expected, end, none := predicted.Expires, is.Expires, command.Span{}
+	predicted.Expires = end
+	switch {
+	case !predicted.Equal(is) || (expected == none) != (end == none):
+		return differently
+	case expected == none, end.From >= expected.From-near && end.To <= expected.To+near:
+		return exactly
+	}
+	return nearly
+}
+
+// after is what a key becomes by some effects.
+func (k *journalKey) after(key command.Key, from, n int) command.Key {
+	r := k.replay
+	r.Key = key
+	for _, e := range k.effects[from : from+n] {
+		applied(&r, e.Entry)
+	}
+	return r.Key
+}
+
+// apply lets the key become what an entry of the journal says.
+func (k *journalKey) apply(e journal.Entry) command.Change { return applied(&k.replay, e) }
+
+// applied lets a key become what an entry says. All its times are absolute, and it stands there because it was done.
+func applied(r *command.Replay, e journal.Entry) command.Change {
+	switch e.Kind {
+	case journal.Gap:
+		r.Key = command.Key{} // what Base does not bring back is gone
+	case journal.Known:
+	case journal.Effect, journal.Base:
+		return r.See(command.Executed{Words: e.Words, DB: e.DB}, false)
+	}
+	return command.Change{}
+}
+
+// settle records what a line did.
+func (k *journalKey) settle(c choice, line monitored, now func() command.Span) {
+	switch c.kind {
+	case nothing, waits:
+	case lacks:
+		if k.block != nil {
+			k.close()
+		}
+		k.obscured(line.args[0], line.caller)
+		k.found(line.span)
+	case takes:
+		for range c.own {
+			k.itself(now())
+		}
+		for range c.n {
+			k.taken(c.result, line)
+		}
+	}
+}
+
+func (k *journalKey) pop() effect {
+	e := k.effects[0]
+	k.effects = k.effects[1:]
+	return e
+}
+
+// taken lets a line take the effect at the head.
+func (k *journalKey) taken(r command.Result, line monitored) {
+	e := k.pop()
+	if k.block == nil {
+		k.block = &step{number: e.block, before: k.replay.Key, extended: true, line: line, at: line.span}
+	}
+	b := k.block
+	change := k.apply(e.Entry)
+	change.Ends = r.Ends
+	b.add(change, k.replay.Key)
+	if end := k.replay.Expires; r.Ends && end != (command.Span{}) && r.After.Expires != (command.Span{}) {
+		// The end is exact, and so is for how long the command asked. So it is known when it was carried out.
+		b.at = command.At(end.From - (r.After.Expires.From - line.span.From))
+	}
+	if len(k.effects) == 0 || k.effects[0].block != b.number {
+		k.close()
+	}
+}
+
+// close records what a block did in all.
+func (k *journalKey) close() {
+	b, now := k.block, k.replay.Key
+	k.block = nil
+	b.expired = now.Holds == command.Absent && b.before.Expires != (command.Span{}) && b.before.Expires.From < b.at.To
+	change, before := b.change(now)
+	k.now = b.line
+	if change.Did != command.Kept && b.line.stranger {
+		k.unclear(history.Value{Rare: &history.Rare{Stranger: true,
+			Detail: strings.ToUpper(b.line.args[0]) + " over a connection that is no client's link"}})
+		k.found(b.at)
+		return
+	}
+	k.tell(change, before, b.line.args[0], b.line.caller, b.at)
+}
+
+// itself records what the node did by itself.
+func (k *journalKey) itself(now command.Span) {
+	before, e := k.replay.Key, k.pop()
+	k.apply(e.Entry)
+	switch {
+	case e.Kind == journal.Gap:
+		k.copied = before
+	case e.Kind == journal.Known && !k.replay.Equal(k.copied):
+		k.unclear(history.Value{Rare: &history.Rare{Detail: "a copy of another node's data"}})
+		k.found(now)
+	case e.Kind == journal.Known:
+	case e.Kind == journal.Base, before.Holds == command.Absent:
+	case before.Expires != (command.Span{}) && before.Expires.From <= now.To:
+		k.emit(history.KeyExpired, k.owner(before), "", nil)
+	default:
+		k.emit(history.KeyDeleted, k.owner(before), "", nil)
+	}
+}
+
+// unexplained records an effect that no line fits: of a command that has waited until another's woke it, or nobody knows whose.
+func (k *journalKey) unexplained(now command.Span) {
+	e, waiter := k.pop(), ""
+	if change := k.apply(e.Entry); change.Did == command.Kept {
+		return
+	}
+	if k.strangers != nil {
+		waiter = k.strangers.Served(k.node, k.replay.Name)
+	}
+	k.obscured(e.Words[0], waiter)
+	k.found(now)
+}
+
+// found records what the key is, where nobody knows who did it.
+func (k *journalKey) found(now command.Span) {
+	end := k.replay.Expires
+	switch {
+	case k.replay.Holds == command.Absent && k.obscure:
+		k.emit(history.KeyDeleted, "", "", nil)
+	case k.replay.Holds == command.Absent:
+	case k.replay.Holds == command.Unclear && !k.obscure:
+		k.unclear(history.Value{Rare: &history.Rare{Detail: "a key found that is no string and no hash"}})
+	case k.replay.Holds == command.Unclear:
+	case end != (command.Span{}) && end.To < now.From:
+		k.replay.Key = command.Key{}
+	default:
+		k.emit(history.KeySet, k.owner(k.replay.Key), "", k.lives(now))
+	}
+}

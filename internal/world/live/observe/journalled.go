@@ -1,0 +1,352 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/journal"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
+)
+
+// journalled follows the keys of a node by its journal: what stands there was done, and nothing else. MONITOR says in
+// which order commands came and whose they were. The effect of a command is the next block of the journal, or none.
+// What no command did, the node did by itself.
+type journalled struct {
+	w    *nodeWatch
+	file *journal.Follower
+	// monitor is the stream of the lines.
+	monitor *monitor
+	// late: an answer may leave before its effect stands in the journal.
+	late bool
+
+	mu sync.Mutex // guards what follows
+	// begun: the keys are known. goesOn: they are known from an earlier stream.
+	begun, goesOn bool
+	keys          []*journalKey
+	// byName has the names of the keys.
+	byName map[string]bool
+	// lines are those of which it is not known yet what they did, read and seen how many entries and lines have come.
+	lines      []numbered
+	read, seen int
+	// blocks is how many blocks of the journal have been read.
+	blocks int
+	// ended is closed at the end of the stream.
+	ended chan struct{}
+}
+
+// numbered is a line with its place among those that have come.
+type numbered struct {
+	monitored
+	number int
+}
+
+// newJournalled follows the journal of a node. before is who did so till the server closed the stream; nil: nobody.
+func newJournalled(w *nodeWatch, before *journalled) *journalled {
+	j := &journalled{w: w, file: w.n.Journal(), byName: make(map[string]bool), ended: make(chan struct{})}
+	// A replica that copies all data keeps no journal till it has begun another.
+	j.late = w.n.Persistence == world.AOFEverysec || w.o.Replicated
+	if before != nil {
+		before.mu.Lock()
+		defer before.mu.Unlock()
+		j.keys, j.byName, j.read, j.blocks, j.goesOn = before.keys, before.byName, before.read, before.blocks, true
+	}
+	return j
+}
+
+func (j *journalled) names() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var list []string
+	for _, k := range j.keys {
+		list = append(list, k.replay.Name)
+	}
+	return list
+}
+
+func (j *journalled) follow(key string, _ bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.add(key)
+}
+
+// add begins to follow a key, unless it is followed. It has never been written: who writes a key names it.
+func (j *journalled) add(key string) {
+	if j.byName[key] || j.w.full(len(j.keys)) {
+		return
+	}
+	k := &journalKey{keyLog: j.w.logOf(key)}
+	k.replay.Key = command.Key{}
+	j.byName[key] = true
+	j.keys = append(j.keys, k)
+}
+
+// start takes what the journal has so far for what the keys are.
+func (j *journalled) start(ctx context.Context) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.pull(); err != nil {
+		return err
+	}
+	if j.begun = true; j.goesOn { // no line showed what was done in between
+		j.finish(j.read, j.seen)
+	}
+	now := j.now()
+	for _, k := range j.keys {
+		if j.goesOn {
+			break
+		}
+		for _, e := range k.effects {
+			k.apply(e.Entry)
+		}
+		k.effects = nil
+		k.found(now)
+	}
+	j.w.o.Background.Go(func() { j.watch(ctx) })
+	return nil
+}
+
+// now is the node's clock, as far as sim knows it.
+func (j *journalled) now() command.Span {
+	now := machine.Wall()
+	if c := j.w.n.Clock; c != nil {
+		now += c.Ahead()
+	}
+	return span(now, now)
+}
+
+// see takes in a line of the stream. Its effect stands in the journal by now.
+func (j *journalled) see(c monitored) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	concerns := false
+	for _, k := range j.keys {
+		k.writes(c, c.caller)
+		concerns = concerns || k.replay.Concerns(c.executed())
+	}
+	if !j.begun || !concerns || !j.pulled() {
+		return
+	}
+	j.seen++
+	j.lines = append(j.lines, numbered{c, j.seen})
+	j.resolve(0)
+}
+
+func (j *journalled) marked() {}
+
+// executed is a line's command.
+func (c *monitored) executed() command.Executed {
+	return command.Executed{Words: c.args, DB: c.db, At: c.span}
+}
+
+// pulled reads what has been added to the journal. False: it cannot be read, and the run ends.
+func (j *journalled) pulled() bool {
+	err := j.pull()
+	if err != nil {
+		j.w.o.fail(err)
+	}
+	return err == nil
+}
+
+func (j *journalled) pull() error {
+	for {
+		entries, err := j.file.Read()
+		if err != nil {
+			return fmt.Errorf("failed to read the journal of node %s: %w", j.w.n.Name, err)
+		}
+		if entries == nil {
+			return nil
+		}
+		for _, e := range entries {
+			j.take(e)
+		}
+	}
+}
+
+// take hands an entry to the keys that it concerns.
+func (j *journalled) take(e journal.Entry) {
+	j.read++
+	if e.First || len(e.Words) == 0 {
+		j.blocks++
+	}
+	e.DB = max(e.DB, 0)
+	if len(e.Words) > 0 {
+		e.Words = unconditional(e.Words, e.DB)
+		for _, word := range e.Words[1:] {
+			if j.w.fits(word) {
+				j.add(word)
+			}
+		}
+	}
+	for _, k := range j.keys {
+		if len(e.Words) == 0 || k.replay.Concerns(command.Executed{Words: e.Words, DB: e.DB}) {
+			k.effects = append(k.effects, effect{Entry: e, number: j.read, block: j.blocks})
+		}
+	}
+}
+
+// unconditional is an entry without the conditions of its command: that it stands in the journal says that they were met.
+func unconditional(words []string, db int) []string {
+	switch name := strings.ToUpper(words[0]); {
+	case name == "SET" && len(words) > 3:
+		o := command.ParseOptions(words[3:], command.SetTakes+" IFEQ IFNE IFDEQ IFDNE")
+		words = slices.Clone(words[:3])
+		switch o.Expiry {
+		case "":
+		case "KEEPTTL":
+			words = append(words, o.Expiry)
+		default:
+			words = append(words, o.Expiry, o.Number)
+		}
+	case name == "MSETNX":
+		return append([]string{"MSET"}, words[1:]...)
+	case name == "RENAMENX":
+		return append([]string{"RENAME"}, words[1:]...)
+	case name == "MOVE" && len(words) > 1:
+		if db == 0 { // another has it now
+			return []string{"DEL", words[1]}
+		}
+	}
+	return words
+}
+
+// resolve finds out what the lines did, one after the other, as far as that is known. Of those up to final, all is known that
+// will be.
+func (j *journalled) resolve(final int) {
+	for len(j.lines) > 0 {
+		l := j.lines[0]
+		choices := make([]choice, len(j.keys))
+		for i, k := range j.keys {
+			c := k.choose(l.monitored, j.lines[1:], l.number <= final)
+			if c.kind == waits || c.kind == nothing && c.may && j.late && l.number > final {
+				return
+			}
+			choices[i] = c
+		}
+		j.lines = j.lines[1:]
+		for i, c := range choices {
+			j.keys[i].settle(c, l.monitored, j.now)
+		}
+	}
+}
+
+// finish ends what is open of lines and entries up to these: all that belongs to them has come.
+func (j *journalled) finish(read, seen int) {
+	if !j.pulled() {
+		return
+	}
+	j.resolve(seen)
+	for _, k := range j.keys {
+		for len(k.effects) > 0 && k.effects[0].number <= read {
+			if k.effects[0].byItself() {
+				k.itself(j.now())
+			} else {
+				k.unexplained(j.now())
+			}
+		}
+		if k.block != nil && (len(k.effects) == 0 || k.effects[0].block != k.block.number) {
+			k.close()
+		}
+	}
+}
+
+// lookEvery is how often a journal is looked at for what a node does by itself.
+const lookEvery = 10 * time.Millisecond
+
+// watch sees what the node does by itself, which no line shows.
+func (j *journalled) watch(ctx context.Context) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-j.ended:
+			return
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		j.mu.Lock()
+		open := j.pulled() && (len(j.lines) > 0 || slices.ContainsFunc(j.keys, func(k *journalKey) bool { return len(k.effects) > 0 }))
+		j.mu.Unlock()
+		if open {
+			j.catchUp(ctx)
+		}
+	}
+}
+
+// catchUp waits until the journal has all effects of the lines that have come, and the stream the lines of all effects.
+func (j *journalled) catchUp(ctx context.Context) {
+	if !j.written(ctx) {
+		return
+	}
+	j.mu.Lock()
+	_ = j.pulled()
+	read, seen := j.read, j.seen
+	j.mu.Unlock()
+	mark, shown := j.monitor.mark()
+	if j.w.n.Admin.Echo(ctx, mark).Err() != nil {
+		return
+	}
+	select {
+	case <-shown:
+	case <-j.ended:
+		return
+	case <-ctx.Done():
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.finish(read, seen)
+}
+
+// written waits until the server has written all that it has to into its journal, and ends the run where it cannot.
+func (j *journalled) written(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		info, err := j.w.n.Admin.Info(ctx, "persistence").Result()
+		switch {
+		case err != nil:
+			return false
+		case server.InfoField(info, "aof_last_write_status") == "err":
+			j.w.o.fail(fmt.Errorf("node %s cannot write its journal, an append-only file below %s: is the disk full?", j.w.n.Name, os.TempDir()))
+			return false
+		case !j.late || upToDate(info):
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
+}
+
+// upToDate reports that all that the server did until it was asked stands in its journal.
+func upToDate(info string) bool {
+	for _, field := range []string{"aof_rewrite_in_progress", "aof_rewrite_scheduled", "aof_buffer_length"} {
+		if server.InfoField(info, field) != "0" {
+			return false
+		}
+	}
+	return server.InfoField(info, "aof_enabled") == "1"
+}
+
+// settle waits until all is known.
+func (j *journalled) settle(ctx context.Context) bool {
+	j.catchUp(ctx)
+	return false
+}
+
+// end takes what is still open for what it is: nothing more will come.
+func (j *journalled) end() {
+	close(j.ended)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.begun {
+		_ = j.pulled()
+		j.finish(j.read, j.seen)
+	}
+}

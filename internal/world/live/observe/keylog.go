@@ -1,0 +1,168 @@
+package observe
+
+import (
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// keyLog records what commands did to one of the lock's keys on one node.
+type keyLog struct {
+	node string
+	// shown is what the history calls the key.
+	shown     string
+	record    func(history.Event)
+	strangers *Strangers
+	// replay has what is known of the key.
+	replay command.Replay
+	// obscure: the last that was recorded is that nobody knows the key.
+	obscure bool
+	// now is the line that did it.
+	now monitored
+	// fields are those that clients wrote into the key, where it is a hash, with who did; empty: several.
+	fields map[string]string
+	// doubted is called when nobody knows the key any more. It may be nil.
+	doubted func()
+}
+
+// tell records what a command did to the key, which was as before says.
+func (k *keyLog) tell(change command.Change, before command.Key, name, caller string, at command.Span) {
+	if change.Expired {
+		k.emit(history.KeyExpired, k.owner(before), "", nil)
+		before = command.Key{}
+	}
+	switch change.Did {
+	case command.Wrote:
+		k.wrote(change, before, caller, at)
+	case command.Extended:
+		k.emitWritten(history.KeyExtended, change, caller, at)
+	case command.Deleted:
+		if before.Holds == command.Unclear { // what it was is not known, or whether it was
+			caller = ""
+		}
+		k.emit(history.KeyDeleted, k.owner(before), caller, nil)
+	case command.Obscured:
+		k.obscured(name, caller)
+	}
+}
+
+// wrote records that the key was written. Of a hash, which counts how often its owner
+// entered, only what its owner sees is told.
+func (k *keyLog) wrote(change command.Change, before command.Key, caller string, at command.Span) {
+	now := k.replay.Key
+	if now.Holds == command.Hash && before.Holds == command.Hash && k.owner(now) == k.owner(before) {
+		if change.Ends {
+			k.emitWritten(history.KeyExtended, change, caller, at)
+		}
+		return
+	}
+	k.emitWritten(history.KeySet, change, caller, at)
+	if now.Expires != (command.Span{}) && now.Expires.To < at.From { // written with an end that was past
+		k.emit(history.KeyExpired, k.owner(now), "", nil)
+		k.replay.Key = command.Key{}
+	}
+}
+
+// emitWritten records that a command of a caller gave the key its end, or a new one, and,
+// where a link told, when it left its client and till when it asked for the key.
+func (k *keyLog) emitWritten(f history.F, change command.Change, caller string, at command.Span) {
+	v := history.Value{Key: k.shown, Owner: history.OwnerText(k.owner(k.replay.Key)), Client: caller, Grant: k.lives(at)}
+	switch end := k.replay.Expires; {
+	case end != (command.Span{}) && !change.Ends:
+	case !k.now.left.IsSet() && k.strangers != nil && caller != "":
+		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
+			Key: k.shown, Client: caller, Rare: &history.Rare{Detail: strings.ToUpper(k.now.args[0]) + ", sent nobody knows when,"}}})
+	case k.now.left.IsSet():
+		v.Outcome = &history.Outcome{At: k.now.left}
+		if end != (command.Span{}) {
+			v.OwnGrant().ValidUntil = k.askedTill(end, at)
+		}
+	}
+	k.obscure = false
+	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: v})
+}
+
+// askedTill is the run time till which the line's command asked for the key: by the clocks of
+// clients where it names that instant, and else from when it left its client. How the
+// node's clock went after that is of no matter.
+func (k *keyLog) askedTill(end, at command.Span) history.Int {
+	if end.From == end.To && command.NamesInstant(k.now.text, end.From) {
+		offset, _ := k.strangers.WallOffset()
+		return history.Some(int64(time.Duration(end.From)*time.Millisecond - offset))
+	}
+	return history.Some(k.now.left.V() + int64(time.Duration(min(end.From-at.From, end.To-at.To))*time.Millisecond))
+}
+
+// lives says how long the key still lives at an instant.
+func (k *keyLog) lives(at command.Span) *history.Grant {
+	end := k.replay.Expires
+	if end == (command.Span{}) {
+		return nil
+	}
+	return &history.Grant{TTL: history.Some(int64(time.Duration(max(end.To-at.To, 0)) * time.Millisecond))}
+}
+
+func living(ttl history.Int) *history.Grant {
+	if !ttl.IsSet() {
+		return nil
+	}
+	return &history.Grant{TTL: ttl}
+}
+
+// obscured records that from here on nobody knows what the key holds, for a
+// command of a caller.
+func (k *keyLog) obscured(name, caller string) {
+	k.unclear(history.Value{Client: caller, Rare: &history.Rare{Detail: strings.ToUpper(name)}})
+}
+
+func (k *keyLog) unclear(v history.Value) {
+	if v.Key = k.shown; !k.obscure || v.Stranger() {
+		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: v})
+	}
+	k.obscure = true
+	if k.doubted != nil {
+		k.doubted()
+	}
+}
+
+func (k *keyLog) emit(f history.F, owner, caller string, lives *history.Grant) {
+	k.obscure = false
+	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: history.Value{
+		Key: k.shown, Owner: history.OwnerText(owner), Client: caller, Grant: lives,
+	}})
+}
+
+// owner is the value of a lock's client that a key has.
+func (k *keyLog) owner(key command.Key) string {
+	return key.Owner(func(field string) bool { by, written := k.fields[field]; return written && by == "" })
+}
+
+// writes takes note of the fields that a client writes into a hash, whether the node lets it or not.
+func (k *keyLog) writes(c monitored, caller string) {
+	if caller == "" || len(c.args) < 4 || c.args[1] != k.replay.Name {
+		return
+	}
+	step := 2
+	switch strings.ToUpper(c.args[0]) {
+	case "HSET", "HMSET", "HSETNX":
+	case "HINCRBY", "HINCRBYFLOAT":
+		step = len(c.args)
+	default:
+		return
+	}
+	if k.fields == nil {
+		k.fields = make(map[string]string)
+	}
+	for i := 2; i < len(c.args) && len(k.fields) < maxFields; i += step {
+		if by, known := k.fields[c.args[i]]; !known {
+			k.fields[c.args[i]] = caller
+		} else if by != caller {
+			k.fields[c.args[i]] = ""
+		}
+	}
+}
+
+// maxFields bounds how many fields of a hash are told apart by who wrote them.
+const maxFields = 10_000

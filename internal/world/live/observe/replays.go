@@ -1,0 +1,166 @@
+package observe
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
+)
+
+// replays follow the keys of a node whose journal sim cannot read: a server of others, and one that keeps snapshots.
+type replays struct {
+	w  *nodeWatch
+	mu sync.Mutex // guards watches
+	// watches are the keys.
+	watches []*keyWatch
+	// ended is closed at the end of the stream.
+	ended chan struct{}
+}
+
+func newReplays(w *nodeWatch) *replays { return &replays{w: w, ended: make(chan struct{})} }
+
+func (r *replays) all() []*keyWatch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.watches)
+}
+
+func (r *replays) follow(key string, found bool) {
+	if list := r.names(); slices.Contains(list, key) || r.w.full(len(list)) {
+		return
+	}
+	k := &keyWatch{keyLog: r.w.logOf(key), evicts: r.w.o.Evicts}
+	if r.w.n.Admin != nil {
+		k.ask, k.after = func(number int) *look { return r.w.o.ask(r.w.n, key, number) }, time.AfterFunc
+	}
+	k.doubted = k.question
+	if found && r.w.o.Strangers.Fresh {
+		k.begun, k.replay.Key = true, command.Key{}
+	} else if found {
+		k.question()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watches = append(r.watches, k)
+}
+
+func (r *replays) names() []string {
+	var list []string
+	for _, k := range r.all() {
+		list = append(list, k.replay.Name)
+	}
+	return list
+}
+
+func (r *replays) see(c monitored) {
+	c.span = c.window
+	for _, k := range r.all() {
+		k.see(c)
+	}
+}
+
+func (r *replays) marked() {
+	for _, k := range r.all() {
+		k.mu.Lock()
+		k.finish()
+		k.mu.Unlock()
+	}
+}
+
+// evictedEvery is how often a server is asked whether it has evicted keys.
+const evictedEvery = 50 * time.Millisecond
+
+// watchEvictions asks for the states of the keys whenever the server has evicted some, which MONITOR does not show.
+func (r *replays) watchEvictions(ctx context.Context) {
+	ticker := time.NewTicker(evictedEvery)
+	defer ticker.Stop()
+	for evicted := ""; ; {
+		select {
+		case <-r.ended:
+			return
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		info, err := r.w.n.Admin.Info(ctx, "stats").Result()
+		if err != nil {
+			continue
+		}
+		if now := server.InfoField(info, "evicted_keys"); now != evicted {
+			evicted = now
+			for _, k := range r.all() {
+				k.questionIfThere()
+			}
+		}
+	}
+}
+
+// start asks for the states of the keys from which the replays go on.
+func (r *replays) start(ctx context.Context) error {
+	if r.w.o.Evicts {
+		r.w.o.Background.Go(func() { r.watchEvictions(ctx) })
+	}
+	for _, k := range r.all() {
+		k.mu.Lock()
+		k.question()
+		asked := k.asked
+		k.mu.Unlock()
+		if len(asked) == 0 { // the server has closed the stream already
+			if r.w.o.Reopens {
+				return nil
+			}
+			return endedEarly(r.w.n.Name)
+		}
+		l := asked[0]
+		select {
+		case <-l.done:
+			if l.err != nil {
+				return l.err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// lost records that nobody knows the keys any more.
+func (r *replays) lost() {
+	for _, k := range r.all() {
+		k.mu.Lock()
+		k.unclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
+		k.mu.Unlock()
+	}
+}
+
+// goOn goes on from what another reader knew of the keys, or the same: since then they can have changed by replication alone,
+// unseen, and the node is asked.
+func (r *replays) goOn(from *replays) {
+	for _, k := range r.all() {
+		for _, before := range from.all() {
+			if before.replay.Name == k.replay.Name {
+				k.goOn(before.known())
+			}
+		}
+	}
+}
+
+func (r *replays) end() {
+	close(r.ended)
+	for _, k := range r.all() {
+		k.end()
+	}
+}
+
+// settle waits for the answers that are under way, and reports whether there were any: they show in the stream a little later.
+func (r *replays) settle(ctx context.Context) bool {
+	waited := false
+	for _, k := range r.all() {
+		waited = k.settle(ctx) || waited
+	}
+	return waited
+}

@@ -232,6 +232,12 @@ func TestWhateverServersDo(t *testing.T) {
 				if gaps = rapid.Bool().Draw(t, "not told"); !gaps {
 					f.Restarted()
 				}
+				for range rapid.IntRange(0, 6).Draw(t, "blocks before a look") {
+					w.block(true)
+				}
+				for again, _ := os.Stat(w.last()); again.Size() == info.Size(); again, _ = os.Stat(w.last()) {
+					w.block(true) // a file of just the size of before is not looked at
+				}
 			},
 			"": func(t *rapid.T) {
 				o.read(w, read(t, f))

@@ -20,6 +20,8 @@ type keyState struct {
 	ends history.Int
 	// evicted is how many keys the server has evicted since it started.
 	evicted int64
+	// till is when the script read it, at the latest, in ms since 1970. MONITOR shows a script when it begins.
+	till int64
 }
 
 // lookScript reads the lock's key in one step, in a place of the stream that its
@@ -33,7 +35,9 @@ if kind == 'hash' then
 end
 local ends = redis.pcall('pexpiretime', KEYS[1])
 local evicted = string.match(redis.call('info', 'stats'), 'evicted_keys:(%d+)')
-return {kind, held, redis.call('pttl', KEYS[1]), type(ends) == 'number' and ends or -1, tonumber(evicted or 0), ARGV[1]}`
+local now = redis.call('time')
+return {kind, held, redis.call('pttl', KEYS[1]), type(ends) == 'number' and ends or -1, tonumber(evicted or 0),
+	now[1] * 1000 + math.floor(now[2] / 1000), ARGV[1]}`
 
 // look is a question to a node about the key. state and err are for reading after
 // done.
@@ -62,7 +66,7 @@ const lookWithin = 2 * time.Second
 // lookAt reads the state of a key in one step that carries mark.
 func lookAt(ctx context.Context, n *server.Node, key, mark string) (keyState, error) {
 	reply, err := n.Admin.Eval(ctx, lookScript, []string{key}, mark).Slice()
-	if err != nil || len(reply) != 6 {
+	if err != nil || len(reply) != 7 {
 		return keyState{}, fmt.Errorf("failed to look at the key on node %s: %w", n.Name, err)
 	}
 	kind, _ := reply[0].(string)
@@ -71,6 +75,7 @@ func lookAt(ctx context.Context, n *server.Node, key, mark string) (keyState, er
 	end, _ := reply[3].(int64)
 	s := keyState{kind: kind, fields: make(map[string]string)}
 	s.evicted, _ = reply[4].(int64)
+	s.till, _ = reply[5].(int64)
 	for i := 0; kind == "hash" && i+1 < len(held); i += 2 {
 		s.fields[fmt.Sprint(held[i])] = fmt.Sprint(held[i+1])
 	}

@@ -380,6 +380,7 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 	}
 	seen, behind, evicted := command.Key{Holds: command.Unclear}, k.behind, false
 	if l.err == nil {
+		at.To = max(at.To, l.state.till)
 		seen, k.behind = l.state.key(at), false
 		if evicted = l.state.evicted != k.evicted; !k.begun {
 			k.evictedFirst, evicted = l.state.evicted, false

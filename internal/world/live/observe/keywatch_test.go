@@ -299,7 +299,7 @@ func TestTheStreamOfARealServer(t *testing.T) {
 	address := l.Addr().String()
 	_ = l.Close()
 	_, port, _ := net.SplitHostPort(address)
-	cmd := exec.Command(binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
+	cmd := exec.Command(binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(), "--maxmemory-policy", "allkeys-random")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -308,25 +308,27 @@ func TestTheStreamOfARealServer(t *testing.T) {
 	t.Cleanup(func() { _ = admin.Close() })
 	suite.Succeeds(t, "an answer of redis-server", func() error { return admin.Ping(context.Background()).Err() })
 	n := &server.Node{Name: "A", Admin: admin}
-	runs, unclear := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
-		runs++
-		if !followRealServer(t, n, server.Door{Address: address}) {
-			unclear++
+	for _, evicts := range []bool{false, true} {
+		runs, unclear := 0, 0
+		rapid.Check(t, func(t *rapid.T) {
+			runs++
+			if !followRealServer(t, n, server.Door{Address: address}, evicts) {
+				unclear++
+			}
+		})
+		if t.Logf("evicts: %v; unclear at the end of %d of %d streams", evicts, unclear, runs); unclear > runs/10 {
+			t.Errorf("evicts: %v; what the server has was not known at the end of %d of %d streams", evicts, unclear, runs)
 		}
-	})
-	if t.Logf("unclear at the end of %d of %d streams", unclear, runs); unclear > runs/10 {
-		t.Errorf("what the server has was not known at the end of %d of %d streams", unclear, runs)
 	}
 }
 
 // followRealServer reports whether what the key is was known at the end, or was nothing that a replay knows.
-func followRealServer(t *rapid.T, n *server.Node, d server.Door) bool {
+func followRealServer(t *rapid.T, n *server.Node, d server.Door, evicts bool) bool {
 	ctx := context.Background()
 	n.Admin.FlushAll(ctx)
 	var mu sync.Mutex
 	var events []history.Event
-	w := &nodeWatch{o: &Observation{Ctx: ctx, Background: new(sync.WaitGroup), Record: func(e history.Event) {
+	w := &nodeWatch{o: &Observation{Ctx: ctx, Evicts: evicts, Background: new(sync.WaitGroup), Record: func(e history.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		events = append(events, e)
@@ -344,13 +346,24 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door) bool {
 		t.Fatal(err)
 	}
 	for range rapid.IntRange(1, 15).Draw(t, "length") {
-		words := rapid.SampledFrom([]string{
+		all := []string{
 			"SET lock a NX PX 3", "SET lock b NX PX 2", "SET lock a PX 2",
 			"SET lock c XX KEEPTTL", "DEL lock", "PEXPIRE lock 3", "PEXPIRE lock 1 GT",
 			"PERSIST lock", "INCR lock", "APPEND lock x", "GETDEL lock",
 			"SETEX lock 5 d", "RENAME other lock", "SET other z", "BITFIELD lock SET u8 0 1",
 			"HSET lock f v", "RPUSH lock e", "LPOP lock", "EVAL return(redis.call('set',KEYS[1],'s','nx','px',2)) 1 lock", "PING",
-		}).Draw(t, "words")
+		}
+		if evicts {
+			all = slices.DeleteFunc(all, func(s string) bool { return s == "RPUSH lock e" || s == "BITFIELD lock SET u8 0 1" }) // unclear if the key has gone
+			all = append(all, "evict", "SET lock d NX PX 60000", "SET lock e NX PX 60000", "SET lock f NX", "PEXPIRE lock 60000", "HINCRBY lock f 1")
+		}
+		words := rapid.SampledFrom(all).Draw(t, "words")
+		if words == "evict" {
+			n.Admin.ConfigSet(ctx, "maxmemory", "1")
+			n.Admin.Set(ctx, "cache", "x", 0)
+			n.Admin.ConfigSet(ctx, "maxmemory", "0")
+			continue
+		}
 		var args []any
 		for w := range strings.FieldsSeq(words) {
 			args = append(args, w)
@@ -358,6 +371,7 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door) bool {
 		n.Admin.Do(ctx, args...)
 		time.Sleep(time.Duration(rapid.IntRange(0, 1500).Draw(t, "us")) * time.Microsecond)
 	}
+	k.questionIfThere() // as when the number of evicted keys is seen to have grown
 	suite.Eventually(t, "the key's end to be clear", func() bool {
 		awaitMark(t, m, n)
 		return !k.settle(ctx)

@@ -51,6 +51,7 @@ type choice struct {
 	kind   choiceKind
 	own, n int
 	result command.Result
+	how    likeness
 	// may: the line may have changed the key.
 	may bool
 }
@@ -68,8 +69,9 @@ const (
 	lacks
 )
 
-// choose finds the effects of a line. later are the lines after it, final says that all of its effects have been read.
-func (k *journalKey) choose(c monitored, later []numbered, final bool) choice {
+// choose finds the effects of a line. later are the lines after it. all: no effect that has been read after this many is the line's;
+// 0: that is not known yet.
+func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 	if !k.replay.Concerns(c.executed()) {
 		return choice{}
 	}
@@ -77,16 +79,19 @@ func (k *journalKey) choose(c monitored, later []numbered, final bool) choice {
 	alive := k.replay.Outcomes(c.executed(), base)
 	found := choice{may: slices.ContainsFunc(alive, func(r command.Result) bool { return r.Did != command.Kept })}
 	for own := range k.effects {
+		if all > 0 && k.effects[own].number > all {
+			break
+		}
 		outcomes := alive
 		if own > 0 {
 			outcomes = k.replay.Outcomes(c.executed(), base)
 		}
 		n, result, how := k.fit(base, own, outcomes, c)
-		if how == exactly {
+		if how == exactly && (own == 0 || !lives(k.replay.Key, c.span)) {
 			return choice{kind: takes, own: own, n: n, result: result}
 		}
-		if how == nearly && found.kind == nothing {
-			found.kind, found.own, found.n, found.result = takes, own, n, result
+		if how != differently && found.kind == nothing {
+			found.kind, found.own, found.n, found.result, found.how = takes, own, n, result, how
 		}
 		if !k.effects[own].byItself() {
 			break
@@ -95,18 +100,32 @@ func (k *journalKey) choose(c monitored, later []numbered, final bool) choice {
 	}
 	switch {
 	case found.kind == nothing && surely(alive, k.replay.Key, c):
-		if found.kind = waits; final {
+		if found.kind = waits; all > 0 {
 			found.kind = lacks
 		}
 	case found.kind == nothing:
-	case found.own > 0 && lives(k.replay.Key, c.span), k.anyFits(later, found, exactly):
+	case found.own > 0 && lives(k.replay.Key, c.span):
+		found.kind = k.evicted(found, later, all)
+	case k.anyFits(later, found, exactly):
 		found.kind = nothing
-	case !final:
+	case all == 0:
 		found.kind = waits
 	case k.anyFits(later, found, nearly):
 		found.kind = nothing // the effects can be those of several lines
 	}
 	return found
+}
+
+// evicted decides on effects that fit only if the node had removed a living key before. A line after it may have removed the key:
+// a server can be read further than MONITOR, and a client that was refused has asked for what another then got.
+func (k *journalKey) evicted(found choice, later []numbered, all int) choiceKind {
+	switch {
+	case found.how != exactly, k.anyFits(later, choice{}, exactly):
+		return nothing
+	case all == 0:
+		return waits
+	}
+	return takes
 }
 
 // surely reports that a command changes a key whatever happens. One that writes what is there need not show.
@@ -182,10 +201,7 @@ func (k *journalKey) together(from int) int {
 // like compares what a command made of a key, by its words, with what the journal says.
 func like(predicted, is command.Key, words []string, c monitored) likeness {
 	if predicted.Holds == command.Unclear {
-		if slices.EqualFunc(words, c.args, strings.EqualFold) {
-			return exactly
-		}
-		return nearly
+		return alike(words, unconditional(c.args, c.db))
 	}
 	expected, end, none := predicted.Expires, is.Expires, command.Span{}
 	predicted.Expires = end
@@ -197,6 +213,21 @@ func like(predicted, is command.Key, words []string, c monitored) likeness {
 	}
 	return nearly
 }
+
+// alike compares the words of an effect with those of a command of which only these are known. A server writes many commands down
+// as they came: then other words are another's.
+func alike(effect, sent []string) likeness {
+	switch {
+	case slices.EqualFunc(effect, sent, strings.EqualFold):
+		return exactly
+	case slices.Contains(asTheyCame, effect[0]) && strings.EqualFold(effect[0], sent[0]):
+		return differently
+	}
+	return nearly
+}
+
+// asTheyCame are commands that stand in a journal with the words that their clients sent.
+var asTheyCame = []string{"MSET", "RENAME", "COPY", "RESTORE", "LPUSH", "RPUSH", "SADD", "ZADD", "ZINCRBY"}
 
 // after is what a key becomes by some effects.
 func (k *journalKey) after(key command.Key, from, n int) command.Key {

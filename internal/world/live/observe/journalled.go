@@ -136,7 +136,7 @@ func (j *journalled) see(c monitored) {
 	}
 	j.seen++
 	j.lines = append(j.lines, numbered{c, j.seen})
-	j.resolve(0)
+	j.resolve(0, 0)
 }
 
 // executed is a line's command.
@@ -216,13 +216,17 @@ func unconditional(words []string, db int) []string {
 }
 
 // resolve finds out what the lines did, one after the other, as far as that is known. Of those up to final, all is known that
-// will be.
-func (j *journalled) resolve(final int) {
+// will be: their effects are among the first ones, up to read.
+func (j *journalled) resolve(final, read int) {
 	for len(j.lines) > 0 {
 		l := j.lines[0]
 		choices := make([]choice, len(j.keys))
 		for i, k := range j.keys {
-			c := k.choose(l.monitored, j.lines[1:], l.number <= final)
+			all := 0
+			if l.number <= final {
+				all = read
+			}
+			c := k.choose(l.monitored, j.lines[1:], all)
 			if c.kind == waits || c.kind == nothing && c.may && j.late && l.number > final {
 				return
 			}
@@ -240,7 +244,7 @@ func (j *journalled) finish(read, seen int) {
 	if !j.pulled() {
 		return
 	}
-	j.resolve(seen)
+	j.resolve(seen, read)
 	for _, k := range j.keys {
 		for len(k.effects) > 0 && k.effects[0].number <= read {
 			if k.effects[0].byItself() {

@@ -77,7 +77,7 @@ func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 	}
 	base := k.replay.Key
 	alive := k.replay.Outcomes(c.executed(), base)
-	found := choice{may: slices.ContainsFunc(alive, func(r command.Result) bool { return r.Did != command.Kept })}
+	found := choice{may: changes(alive) || !lives(base, c.span) && changes(k.replay.Outcomes(c.executed(), command.Key{}))}
 	for own := range k.effects {
 		if all > 0 && k.effects[own].number > all {
 			break
@@ -126,6 +126,11 @@ func (k *journalKey) evicted(found choice, later []numbered, all int) choiceKind
 		return waits
 	}
 	return takes
+}
+
+// changes reports that a command may change a key.
+func changes(outcomes []command.Result) bool {
+	return slices.ContainsFunc(outcomes, func(r command.Result) bool { return r.Did != command.Kept })
 }
 
 // surely reports that a command changes a key whatever happens. One that writes what is there need not show.

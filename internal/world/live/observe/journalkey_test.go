@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -34,24 +35,64 @@ func TestAJournalThatIsReadAhead(t *testing.T) {
 		{"the first is granted", []string{"DEL lock more", "MSET lock y more y"}, "c1 DEL lock more;c1 MSETNX lock y more y;c2 MSETNX lock z more z",
 			0, 0, "deleted c1 x;set c1 y"},
 	} {
-		var events []string
-		o := &Observation{Record: func(e history.Event) { events = append(events, told(e)) }}
-		w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, redis: command.ParseServer("7.0.15", "")}
-		k := &journalKey{keyLog: w.logOf("lock")}
-		k.replay.Key = command.Key{Holds: command.Text, Value: "x"}
-		j := &journalled{w: w, keys: []*journalKey{k}, byName: map[string]bool{"lock": true}}
-		for i, e := range c.effects {
-			entry := journal.Entry{Kind: journal.Effect, Words: strings.Fields(e), First: true, Last: true}
-			k.effects = append(k.effects, effect{Entry: entry, number: i + 1, block: i + 1})
+		r := newRead(command.Key{Holds: command.Text, Value: "x"})
+		r.effects(c.effects...)
+		for line := range strings.SplitSeq(c.lines, ";") {
+			r.line(hour, line)
 		}
-		for i, l := range strings.Split(c.lines, ";") {
-			words := strings.Fields(l)
-			line := monitored{args: words[1:], caller: words[0], span: command.At(hour + int64(i))}
-			j.lines = append(j.lines, numbered{line, i + 1})
-		}
-		j.resolve(c.final, c.read)
-		if got := strings.Join(events, ";"); got != c.want {
+		r.resolve(c.final, c.read)
+		if got := strings.Join(r.events, ";"); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
+}
+
+// Where effects are written late, a command that found its key run out has one that is still to come.
+func TestAJournalThatIsWrittenLate(t *testing.T) {
+	hour := time.Hour.Milliseconds()
+	r := newRead(command.Key{Holds: command.Text, Value: "x", Expires: command.At(hour)})
+	r.late = true
+	r.line(hour-500, "c2 SET lock y NX PX 300") // refused: nothing is to come
+	r.line(hour+1, "c2 SET lock z NX PX 300")
+	r.resolve(0, 0)
+	if len(r.lines) != 1 {
+		t.Errorf("%d lines wait for their effects, want that of z", len(r.lines))
+	}
+	r.effects("DEL lock", fmt.Sprint("SET lock z PXAT ", hour+301))
+	r.resolve(0, 0)
+	if got, want := strings.Join(r.events, ";"), "expired x;set c2 z 300ms"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// read is the reader of a key's journal, which a test writes.
+type read struct {
+	*journalled
+	events []string
+}
+
+func newRead(is command.Key) *read {
+	r := &read{}
+	o := &Observation{Record: func(e history.Event) { r.events = append(r.events, told(e)) }}
+	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, redis: command.ParseServer("7.0.15", "")}
+	k := &journalKey{keyLog: w.logOf("lock")}
+	k.replay.Key = is
+	r.journalled = &journalled{w: w, keys: []*journalKey{k}, byName: map[string]bool{"lock": true}}
+	return r
+}
+
+func (r *read) effects(list ...string) {
+	k := r.keys[0]
+	for _, e := range list {
+		r.blocks++
+		entry := journal.Entry{Kind: journal.Effect, Words: strings.Fields(e), First: true, Last: true}
+		k.effects = append(k.effects, effect{Entry: entry, number: r.blocks, block: r.blocks})
+	}
+}
+
+// line adds a line of MONITOR: a client, and its command at a time in ms.
+func (r *read) line(at int64, text string) {
+	r.seen++
+	words := strings.Fields(text)
+	r.lines = append(r.lines, numbered{monitored{args: words[1:], caller: words[0], span: command.At(at)}, r.seen})
 }

@@ -16,6 +16,8 @@ type journalKey struct {
 	effects []effect
 	// block is what the entries of a block did so far; nil: none is open.
 	block *block
+	// written: the journal has an effect on it.
+	written bool
 	// copied is what the key was before the node copied the data of another.
 	copied command.Key
 }
@@ -267,7 +269,8 @@ func (k *journalKey) settle(c choice, line monitored, now func() command.Span) {
 		if k.block != nil {
 			k.close()
 		}
-		k.obscured(line.args[0], line.caller)
+		k.unclear(history.Value{Client: line.caller, Rare: &history.Rare{
+			Detail: strings.ToUpper(line.args[0]) + " (it is not in the node's journal)"}})
 		k.found(line.span)
 	case takes:
 		for range c.own {

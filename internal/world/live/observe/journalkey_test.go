@@ -96,3 +96,31 @@ func (r *read) line(at int64, text string) {
 	words := strings.Fields(text)
 	r.lines = append(r.lines, numbered{monitored{args: words[1:], caller: words[0], span: command.At(at)}, r.seen})
 }
+
+// named are keys that have one name.
+type named string
+
+func (n named) Fit(key string) bool { return key == string(n) }
+func (n named) Names() []string     { return []string{string(n)} }
+
+func TestALockInAnotherDatabase(t *testing.T) {
+	in := func(db int) journal.Entry {
+		return journal.Entry{Kind: journal.Effect, Words: []string{"set", "lock", "x"}, DB: db, First: true, Last: true}
+	}
+	for _, c := range []struct {
+		databases []int
+		want      string
+	}{
+		{[]int{1, 1}, "unclear SET in database 1, of which nothing is observed,"},
+		{[]int{0, 1}, ""}, // what is in the other one is something else
+	} {
+		r := newRead(command.Key{})
+		r.w.o.Strangers = &Strangers{Keys: named("lock")}
+		for _, db := range c.databases {
+			r.take(in(db))
+		}
+		if got := strings.Join(r.events, ";"); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.databases, got, c.want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/journal"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -33,6 +34,8 @@ type journalled struct {
 	keys          []*journalKey
 	// byName has the names of the keys.
 	byName map[string]bool
+	// away: the history says that the lock is kept in another database.
+	away bool
 	// lines are those of which it is not known yet what they did, read and seen how many entries and lines have come.
 	lines      []numbered
 	read, seen int
@@ -178,16 +181,32 @@ func (j *journalled) take(e journal.Entry) {
 	if len(e.Words) > 0 {
 		e.Words = unconditional(e.Words, e.DB)
 		for _, word := range e.Words[1:] {
-			if j.w.fits(word) {
+			switch {
+			case !j.w.fits(word):
+			case e.DB == 0:
 				j.add(word)
+			default:
+				j.elsewhere(word, e)
 			}
 		}
 	}
 	for _, k := range j.keys {
 		if len(e.Words) == 0 || k.replay.Concerns(command.Executed{Words: e.Words, DB: e.DB}) {
+			k.written = k.written || e.Kind == journal.Effect
 			k.effects = append(k.effects, effect{Entry: e, number: j.read, block: j.blocks})
 		}
 	}
+}
+
+// elsewhere records once that a lock is kept in another database, so that nobody wonders why its keys are not seen.
+func (j *journalled) elsewhere(key string, e journal.Entry) {
+	if j.away || slices.ContainsFunc(j.keys, func(k *journalKey) bool { return k.replay.Name == key && k.written }) {
+		return
+	}
+	j.away = true
+	k := j.w.logOf(key)
+	k.unclear(history.Value{Rare: &history.Rare{
+		Detail: fmt.Sprintf("%s in database %d, of which nothing is observed,", strings.ToUpper(e.Words[0]), e.DB)}})
 }
 
 // unconditional is an entry without the conditions of its command: that it stands in the journal says that they were met.

@@ -16,6 +16,8 @@ type journalKey struct {
 	effects []effect
 	// block is what the entries of a block did so far; nil: none is open.
 	block *block
+	// late: an answer may leave before its effect stands in the journal.
+	late bool
 	// written: the journal has an effect on it.
 	written bool
 	// copied is what the key was before the node copied the data of another.
@@ -119,15 +121,89 @@ func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 }
 
 // evicted decides on effects that fit only if the node had removed a living key before. A line after it may have removed the key:
-// a server can be read further than MONITOR, and a client that was refused has asked for what another then got.
+// a server can be read further than MONITOR, and a client that was refused has asked for what another then got. What explains
+// all lines and effects counts.
 func (k *journalKey) evicted(found choice, later []numbered, all int) choiceKind {
 	switch {
-	case found.how != exactly, k.anyFits(later, choice{}, exactly):
+	case found.how != exactly:
 		return nothing
 	case all == 0:
 		return waits
 	}
+	a := alignment{k: k, all: all, known: make(map[[2]int]int)}
+	if a.of(later, 0) <= 1+a.of(later, found.own+found.n) {
+		return nothing
+	}
 	return takes
+}
+
+// alignment explains effects up to a number by lines.
+type alignment struct {
+	k     *journalKey
+	all   int
+	known map[[2]int]int
+}
+
+// impossible is more than any history has.
+const impossible = 1 << 30
+
+// of is how many living keys the node must have removed by itself, if lines and effects from the i-th on are to explain each other.
+func (a *alignment) of(lines []numbered, i int) int {
+	question := [2]int{len(lines), i}
+	if n, found := a.known[question]; found {
+		return n
+	}
+	n := impossible
+	if len(a.known) < 1_000_000 { // what is longer stays open
+		n = a.least(lines, i)
+	}
+	a.known[question] = n
+	return n
+}
+
+func (a *alignment) least(lines []numbered, i int) int {
+	k := a.k
+	if len(lines) == 0 {
+		rest := slices.DeleteFunc(slices.Clone(k.effects[i:]), func(e effect) bool { return e.number > a.all })
+		if slices.ContainsFunc(rest, func(e effect) bool { return !e.byItself() }) {
+			return impossible
+		}
+		return len(rest)
+	}
+	c, base := lines[0].monitored, k.after(k.replay.Key, 0, i)
+	if !k.replay.Concerns(c.executed()) {
+		return a.of(lines[1:], i)
+	}
+	n := impossible
+	if k.late || !surely(k.replay.Outcomes(c.executed(), base), base, c) {
+		n = a.of(lines[1:], i)
+	}
+	for removed := 0; i < len(k.effects); i++ {
+		if took, _, how := k.fit(base, i, k.replay.Outcomes(c.executed(), base), c); how != differently {
+			n = min(n, removed+a.of(lines[1:], i+took))
+		}
+		if !k.effects[i].byItself() {
+			break
+		}
+		if lives(base, c.span) {
+			removed++
+		}
+		base = k.after(base, i, 1)
+	}
+	return n
+}
+
+// idle passes over effects that leave the key as it is: no line need wait for them.
+func (k *journalKey) idle() {
+	for len(k.effects) > 0 && k.effects[0].Kind == journal.Effect {
+		if r := k.replay; applied(&r, k.effects[0].Entry).Did != command.Kept {
+			break
+		}
+		k.pop()
+	}
+	if k.block != nil && (len(k.effects) == 0 || k.effects[0].block != k.block.number) {
+		k.close()
+	}
 }
 
 // changes reports that a command may change a key.

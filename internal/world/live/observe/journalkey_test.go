@@ -26,13 +26,19 @@ func TestAJournalThatIsReadAhead(t *testing.T) {
 		want    string
 	}{
 		{"a waiter is refused, the holder's line has not come", []string{"DEL lock", setNX}, "c2 " + setNX, 0, 0, ""},
-		{"it has come", []string{"DEL lock", setNX}, "c2 " + setNX + ";c1 DEL lock;c1 " + setNX, 0, 0, "deleted c1 x;set c1 x"},
-		{"several wait", []string{"DEL lock", setNX}, "c2 " + setNX + ";c1 DEL lock;c2 " + setNX + ";c1 " + setNX, 0, 0, "deleted c1 x;set c2 x"},
+		{"it has come", []string{"DEL lock", setNX}, "c2 " + setNX + ";c1 DEL lock;c1 " + setNX, 3, all, "deleted c1 x;set c1 x"},
+		{"several wait", []string{"DEL lock", setNX}, "c2 " + setNX + ";c1 DEL lock;c2 " + setNX + ";c1 " + setNX, 4, all,
+			"deleted c1 x;set c2 x"},
 		{"an eviction, which no line explains", []string{"DEL lock", setNX}, "c2 " + setNX, 1, all, "deleted x;set c2 x"},
+		{"an eviction, and a later release", []string{"DEL lock", setNX, "DEL lock"}, "c2 " + setNX + ";c2 DEL lock", 2, all,
+			"deleted x;set c2 x;deleted c2 x"},
+		{"an eviction, and a takeover", []string{"DEL lock", setNX, "DEL lock", setNX}, "c2 " + setNX + ";c2 DEL lock;c3 " + setNX, 3, all,
+			"deleted x;set c2 x;deleted c2 x;set c3 x"},
+		{"an effect that changes nothing", []string{"PERSIST lock", "DEL lock"}, "c2 " + setNX + ";c1 DEL lock", 0, 0, "deleted c1 x"},
 		{"effects that came later are no line's of before", []string{"DEL lock", setNX}, "c2 " + setNX, 1, 1, ""},
-		{"all keys are set or none", []string{"DEL lock more", "MSET lock y more y"}, "c2 MSETNX lock z more z;c1 DEL lock more;c1 MSETNX lock y more y",
+		{"all keys are set or none", []string{"DEL lock l", "MSET lock y l y"}, "c2 MSETNX lock z l z;c1 DEL lock l;c1 MSETNX lock y l y",
 			0, 0, "deleted c1 x;set c1 y"},
-		{"the first is granted", []string{"DEL lock more", "MSET lock y more y"}, "c1 DEL lock more;c1 MSETNX lock y more y;c2 MSETNX lock z more z",
+		{"the first is granted", []string{"DEL lock l", "MSET lock y l y"}, "c1 DEL lock l;c1 MSETNX lock y l y;c2 MSETNX lock z l z",
 			0, 0, "deleted c1 x;set c1 y"},
 	} {
 		r := newRead(command.Key{Holds: command.Text, Value: "x"})

@@ -85,7 +85,7 @@ func (j *journalled) add(key string) {
 	if j.byName[key] || j.w.full(len(j.keys)) {
 		return
 	}
-	k := &journalKey{keyLog: j.w.logOf(key)}
+	k := &journalKey{keyLog: j.w.logOf(key), late: j.late}
 	k.replay.Key = command.Key{}
 	j.byName[key] = true
 	j.keys = append(j.keys, k)
@@ -240,11 +240,12 @@ func (j *journalled) resolve(final, read int) {
 	for len(j.lines) > 0 {
 		l := j.lines[0]
 		choices := make([]choice, len(j.keys))
+		all := 0
+		if l.number <= final {
+			all = read
+		}
 		for i, k := range j.keys {
-			all := 0
-			if l.number <= final {
-				all = read
-			}
+			k.idle()
 			c := k.choose(l.monitored, j.lines[1:], all)
 			if c.kind == waits || c.kind == nothing && c.may && j.late && l.number > final {
 				return

@@ -100,22 +100,32 @@ func (t *terms) restsOn(p *op, j int, before string) likely {
 	if p == nil || p.outcome == history.Fail {
 		return not
 	}
-	v := &t.events[j].Value
-	if p.outcome == history.OK && p.answered < j {
-		// "If the `key-set` stands after the answer, it must stand before the end of the belief, or
-		// its `at` must not be after the answer."
+	v, to := &t.events[j].Value, t.tried(p)
+	if p.outcome == history.OK {
 		g := t.grants[slices.IndexFunc(t.grants, func(g *grant) bool { return g.op == p })]
-		if j < g.ended || v.At().IsSet() && v.At().V() <= g.ret {
-			return surely
+		// "The stretch lasts to the answer, or to the last `key-set` of the attempt (of this key on this
+		// node) whose `at` is not after the answer, if that one stands later."
+		for i := range t.events {
+			e := &t.events[i]
+			if e.F == history.KeySet && e.Process == t.events[j].Process && e.Value.Key == v.Key && e.Value.Client == v.Client &&
+				t.attemptOf(i) == p && e.Value.At().IsSet() && e.Value.At().V() <= g.ret {
+				to = max(to, i)
+			}
 		}
-		return not
+		// "If the `key-set` stands after the stretch, it must stand before the end of the belief."
+		if j > to {
+			if j < g.ended {
+				return surely
+			}
+			return not
+		}
 	}
 	// "(the stretch then ends with the completion, or the client's next attempt)"
 	rests := surely
 	if p.outcome != history.OK {
 		rests = perhaps
 	}
-	for i := j + 1; i < t.tried(p); i++ {
+	for i := j + 1; i < to; i++ {
 		e := &t.events[i]
 		here := e.Process == t.events[j].Process && e.Value.Key == v.Key
 		switch {

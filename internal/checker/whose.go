@@ -170,7 +170,10 @@ func (r *rests) on(i int, holder string) (op int, granted certainty) {
 	}
 	op = attempts[n-1]
 	o, to := &v.ops[op], len(v.h.Events)
+	k := nodeKey{e.Process, e.Value.Key}
 	switch {
+	case o.Type == history.OK:
+		to = max(o.Return, r.asked(k, e.Value.Client, op))
 	case o.Return >= 0:
 		to = o.Return
 	case n < len(attempts):
@@ -180,17 +183,33 @@ func (r *rests) on(i int, holder string) (op int, granted certainty) {
 	case o.Type == history.Fail:
 		return op, no
 	case i > to && o.Type == history.OK:
-		inTime := e.Value.At().IsSet() && time.Duration(e.Value.At().V()) <= v.at(to)
-		if g := v.grantOf(op); inTime || g.ends < 0 || i < g.ends {
+		if g := v.grantOf(op); g.ends < 0 || i < g.ends {
 			return op, yes
 		}
 		return op, no
-	case r.gone[i] < to, holder != "" && r.setAgain(nodeKey{e.Process, e.Value.Key}, holder, i, to):
+	case r.gone[i] < to, holder != "" && r.setAgain(k, holder, i, to):
 		return op, no
 	case o.Type != history.OK, r.lost[i] < to:
 		return op, unsure
 	}
 	return op, yes
+}
+
+// asked is the last key-set of an attempt that left the client before the answer: it can be observed late. -1: none is known to have.
+func (r *rests) asked(k nodeKey, client string, op int) int {
+	v, o, list := r.v, &r.v.ops[op], r.sets[k]
+	attempts := v.acquires[client]
+	next, n := len(v.h.Events), sort.SearchInts(attempts, op)
+	if n+1 < len(attempts) {
+		next = v.ops[attempts[n+1]].Call
+	}
+	for i := sort.SearchInts(list, next) - 1; i >= 0 && list[i] > o.Return; i-- {
+		value := &v.event(list[i]).Value
+		if value.Client == client && value.At().IsSet() && time.Duration(value.At().V()) <= v.at(o.Return) {
+			return list[i]
+		}
+	}
+	return -1
 }
 
 // setAgain reports that a client sets a key between two events.

@@ -109,6 +109,22 @@ func TestWhoseKey(t *testing.T) {
 			s.answered(22, "c2", history.OK, "")
 			deletes(s, 30, "c2", "1")
 		}, Holds, "3 key changes"},
+		{"the try that is granted is observed after the answer, those before it, too", "1", "", func(s *script) {
+			sets(s, 11, "c2", "2")
+			s.answered(14, "c2", history.OK, "")
+			sets(s, 15, "c2", "3")
+			deletes(s, 16, "c1", "3")
+			sets(s, 17, "c2", "1")
+			s.h.Events[len(s.h.Events)-1].Value.OwnOutcome().At = ns(13)
+			deletes(s, 30, "c2", "1")
+		}, Holds, "2 key changes"},
+		{"what it sets after the answer is no try", "1", "", func(s *script) {
+			s.answered(14, "c2", history.OK, "")
+			sets(s, 15, "c2", "3")
+			deletes(s, 16, "c1", "3")
+			sets(s, 20, "c2", "1")
+			s.h.Events[len(s.h.Events)-1].Value.OwnOutcome().At = ns(19)
+		}, Violated, "c1 deleted the key of c2"},
 		{"the holder gives the lock back by writing", "1", "", func(s *script) {
 			sets(s, 11, "c2", "1")
 			s.key(15, history.KeyExtended, "A", "c1", "1", 1000)

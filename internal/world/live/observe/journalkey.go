@@ -16,6 +16,10 @@ type journalKey struct {
 	effects []effect
 	// block is what the entries of a block did so far; nil: none is open.
 	block *step
+	// late: an answer may leave before its effect stands in the journal.
+	late bool
+	// written: the journal has an effect on it.
+	written bool
 	// copied is what the key was before the node copied the data of another.
 	copied command.Key
 }
@@ -40,6 +44,7 @@ type choice struct {
 	kind   choiceKind
 	own, n int
 	result command.Result
+	how    likeness
 	// may: the line may have changed the key.
 	may bool
 }
@@ -57,25 +62,29 @@ const (
 	lacks
 )
 
-// choose finds the effects of a line. later are the lines after it, final says that all of its effects have been read.
-func (k *journalKey) choose(c monitored, later []numbered, final bool) choice {
+// choose finds the effects of a line. later are the lines after it. all: no effect that has been read after this many is the line's;
+// 0: that is not known yet.
+func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 	if !k.replay.Concerns(c.executed()) {
 		return choice{}
 	}
 	base := k.replay.Key
 	alive := k.replay.Outcomes(c.executed(), base)
-	found := choice{may: slices.ContainsFunc(alive, func(r command.Result) bool { return r.Did != command.Kept })}
+	found := choice{may: changes(alive) || !lives(base, c.span) && changes(k.replay.Outcomes(c.executed(), command.Key{}))}
 	for own := range k.effects {
+		if all > 0 && k.effects[own].number > all {
+			break
+		}
 		outcomes := alive
 		if own > 0 {
 			outcomes = k.replay.Outcomes(c.executed(), base)
 		}
 		n, result, how := k.fit(base, own, outcomes, c)
-		if how == exactly {
+		if how == exactly && (own == 0 || !lives(k.replay.Key, c.span)) {
 			return choice{kind: takes, own: own, n: n, result: result}
 		}
-		if how == nearly && found.kind == nothing {
-			found.kind, found.own, found.n, found.result = takes, own, n, result
+		if how != differently && found.kind == nothing {
+			found.kind, found.own, found.n, found.result, found.how = takes, own, n, result, how
 		}
 		if !k.effects[own].byItself() {
 			break
@@ -84,18 +93,111 @@ func (k *journalKey) choose(c monitored, later []numbered, final bool) choice {
 	}
 	switch {
 	case found.kind == nothing && surely(alive, k.replay.Key, c):
-		if found.kind = waits; final {
+		if found.kind = waits; all > 0 {
 			found.kind = lacks
 		}
 	case found.kind == nothing:
-	case found.own > 0 && lives(k.replay.Key, c.span), k.anyFits(later, found, exactly):
+	case found.own > 0 && lives(k.replay.Key, c.span):
+		found.kind = k.evicted(found, later, all)
+	case k.anyFits(later, found, exactly):
 		found.kind = nothing
-	case !final:
+	case all == 0:
 		found.kind = waits
 	case k.anyFits(later, found, nearly):
 		found.kind = nothing // the effects can be those of several lines
 	}
 	return found
+}
+
+// evicted decides on effects that fit only if the node had removed a living key before. A line after it may have removed the key:
+// a server can be read further than MONITOR, and a client that was refused has asked for what another then got. What explains
+// all lines and effects counts.
+func (k *journalKey) evicted(found choice, later []numbered, all int) choiceKind {
+	switch {
+	case found.how != exactly:
+		return nothing
+	case all == 0:
+		return waits
+	}
+	a := alignment{k: k, all: all, known: make(map[[2]int]int)}
+	if a.of(later, 0) <= 1+a.of(later, found.own+found.n) {
+		return nothing
+	}
+	return takes
+}
+
+// alignment explains effects up to a number by lines.
+type alignment struct {
+	k     *journalKey
+	all   int
+	known map[[2]int]int
+}
+
+// impossible is more than any history has.
+const impossible = 1 << 30
+
+// of is how many living keys the node must have removed by itself, if lines and effects from the i-th on are to explain each other.
+func (a *alignment) of(lines []numbered, i int) int {
+	question := [2]int{len(lines), i}
+	if n, found := a.known[question]; found {
+		return n
+	}
+	n := impossible
+	if len(a.known) < 1_000_000 { // what is longer stays open
+		n = a.least(lines, i)
+	}
+	a.known[question] = n
+	return n
+}
+
+func (a *alignment) least(lines []numbered, i int) int {
+	k := a.k
+	if len(lines) == 0 {
+		rest := slices.DeleteFunc(slices.Clone(k.effects[i:]), func(e effect) bool { return e.number > a.all })
+		if slices.ContainsFunc(rest, func(e effect) bool { return !e.byItself() }) {
+			return impossible
+		}
+		return len(rest)
+	}
+	c, base := lines[0].monitored, k.after(k.replay.Key, 0, i)
+	if !k.replay.Concerns(c.executed()) {
+		return a.of(lines[1:], i)
+	}
+	n := impossible
+	if k.late || !surely(k.replay.Outcomes(c.executed(), base), base, c) {
+		n = a.of(lines[1:], i)
+	}
+	for removed := 0; i < len(k.effects); i++ {
+		if took, _, how := k.fit(base, i, k.replay.Outcomes(c.executed(), base), c); how != differently {
+			n = min(n, removed+a.of(lines[1:], i+took))
+		}
+		if !k.effects[i].byItself() {
+			break
+		}
+		if lives(base, c.span) {
+			removed++
+		}
+		base = k.after(base, i, 1)
+	}
+	return n
+}
+
+// idle passes over effects that leave the key as it is: no line need wait for them.
+func (k *journalKey) idle() {
+	for len(k.effects) > 0 && k.effects[0].Kind == journal.Effect {
+		if r := k.replay; applied(&r, k.effects[0].Entry).Did != command.Kept {
+			break
+		}
+		k.pop()
+	}
+	if k.block != nil && (len(k.effects) == 0 || k.effects[0].block != k.block.number) {
+		k.close()
+	}
+}
+
+// changes reports that a command may change a key.
+func changes(outcomes []command.Result) bool {
+	return slices.ContainsFunc(outcomes, func(r command.Result) bool { return r.Did != command.Kept })
 }
 
 // surely reports that a command changes a key whatever happens. One that writes what is there need not show.
@@ -171,10 +273,7 @@ func (k *journalKey) together(from int) int {
 // like compares what a command made of a key, by its words, with what the journal says.
 func like(predicted, is command.Key, words []string, c monitored) likeness {
 	if predicted.Holds == command.Unclear {
-		if slices.EqualFunc(words, c.args, strings.EqualFold) {
-			return exactly
-		}
-		return nearly
+		return alike(words, unconditional(c.args, c.db))
 	}
 	expected, end, none := predicted.Expires, is.Expires, command.Span{}
 	predicted.Expires = end
@@ -186,6 +285,21 @@ func like(predicted, is command.Key, words []string, c monitored) likeness {
 	}
 	return nearly
 }
+
+// alike compares the words of an effect with those of a command of which only these are known. A server writes many commands down
+// as they came: then other words are another's.
+func alike(effect, sent []string) likeness {
+	switch {
+	case slices.EqualFunc(effect, sent, strings.EqualFold):
+		return exactly
+	case slices.Contains(asTheyCame, effect[0]) && strings.EqualFold(effect[0], sent[0]):
+		return differently
+	}
+	return nearly
+}
+
+// asTheyCame are commands that stand in a journal with the words that their clients sent.
+var asTheyCame = []string{"MSET", "RENAME", "COPY", "RESTORE", "LPUSH", "RPUSH", "SADD", "ZADD", "ZINCRBY"}
 
 // after is what a key becomes by some effects.
 func (k *journalKey) after(key command.Key, from, n int) command.Key {
@@ -220,7 +334,8 @@ func (k *journalKey) settle(c choice, line monitored, now func() command.Span) {
 		if k.block != nil {
 			k.close()
 		}
-		k.obscured(line.args[0], line.caller)
+		k.unclear(history.Value{Client: line.caller, Rare: &history.Rare{
+			Detail: strings.ToUpper(line.args[0]) + " (it is not in the node's journal)"}})
 		k.found(line.span)
 	case takes:
 		for range c.own {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/journal"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -33,6 +34,8 @@ type journalled struct {
 	keys          []*journalKey
 	// byName has the names of the keys.
 	byName map[string]bool
+	// away: the history says that the lock is kept in another database.
+	away bool
 	// lines are those of which it is not known yet what they did, read and seen how many entries and lines have come.
 	lines      []numbered
 	read, seen int
@@ -82,7 +85,7 @@ func (j *journalled) add(key string) {
 	if j.byName[key] || j.w.full(len(j.keys)) {
 		return
 	}
-	k := &journalKey{keyLog: j.w.logOf(key)}
+	k := &journalKey{keyLog: j.w.logOf(key), late: j.late}
 	k.replay.Key = command.Key{}
 	j.byName[key] = true
 	j.keys = append(j.keys, k)
@@ -136,7 +139,7 @@ func (j *journalled) see(c monitored) {
 	}
 	j.seen++
 	j.lines = append(j.lines, numbered{c, j.seen})
-	j.resolve(0)
+	j.resolve(0, 0)
 }
 
 func (j *journalled) marked() {}
@@ -180,16 +183,32 @@ func (j *journalled) take(e journal.Entry) {
 	if len(e.Words) > 0 {
 		e.Words = unconditional(e.Words, e.DB)
 		for _, word := range e.Words[1:] {
-			if j.w.fits(word) {
+			switch {
+			case !j.w.fits(word):
+			case e.DB == 0:
 				j.add(word)
+			default:
+				j.elsewhere(word, e)
 			}
 		}
 	}
 	for _, k := range j.keys {
 		if len(e.Words) == 0 || k.replay.Concerns(command.Executed{Words: e.Words, DB: e.DB}) {
+			k.written = k.written || e.Kind == journal.Effect
 			k.effects = append(k.effects, effect{Entry: e, number: j.read, block: j.blocks})
 		}
 	}
+}
+
+// elsewhere records once that a lock is kept in another database, so that nobody wonders why its keys are not seen.
+func (j *journalled) elsewhere(key string, e journal.Entry) {
+	if j.away || slices.ContainsFunc(j.keys, func(k *journalKey) bool { return k.replay.Name == key && k.written }) {
+		return
+	}
+	j.away = true
+	k := j.w.logOf(key)
+	k.unclear(history.Value{Rare: &history.Rare{
+		Detail: fmt.Sprintf("%s in database %d, of which nothing is observed,", strings.ToUpper(e.Words[0]), e.DB)}})
 }
 
 // unconditional is an entry without the conditions of its command: that it stands in the journal says that they were met.
@@ -218,13 +237,18 @@ func unconditional(words []string, db int) []string {
 }
 
 // resolve finds out what the lines did, one after the other, as far as that is known. Of those up to final, all is known that
-// will be.
-func (j *journalled) resolve(final int) {
+// will be: their effects are among the first ones, up to read.
+func (j *journalled) resolve(final, read int) {
 	for len(j.lines) > 0 {
 		l := j.lines[0]
 		choices := make([]choice, len(j.keys))
+		all := 0
+		if l.number <= final {
+			all = read
+		}
 		for i, k := range j.keys {
-			c := k.choose(l.monitored, j.lines[1:], l.number <= final)
+			k.idle()
+			c := k.choose(l.monitored, j.lines[1:], all)
 			if c.kind == waits || c.kind == nothing && c.may && j.late && l.number > final {
 				return
 			}
@@ -242,7 +266,7 @@ func (j *journalled) finish(read, seen int) {
 	if !j.pulled() {
 		return
 	}
-	j.resolve(seen)
+	j.resolve(seen, read)
 	for _, k := range j.keys {
 		for len(k.effects) > 0 && k.effects[0].number <= read {
 			if k.effects[0].byItself() {

@@ -46,6 +46,8 @@ type commanded struct {
 	clients map[string]*redis.Client
 	seen    seenKey
 	read    int
+	// sent is when the latest command was sent, slowest the longest that it took until one was observed and compared.
+	sent, slowest time.Duration
 	// journals: what the node did is read, and not replayed.
 	journals bool
 }
@@ -64,6 +66,7 @@ func command(t testing.TB, w *live.World, o *observed, names ...string) *command
 // do sends commands, in a transaction if they are several.
 func (c *commanded) do(client string, commands ...[]any) []any {
 	ctx := context.Background()
+	c.sent = c.Now()
 	var answers []any
 	if len(commands) > 1 {
 		c.clients[client].Do(ctx, "MULTI")
@@ -118,14 +121,15 @@ func (c *commanded) look(t testing.TB) []history.Event {
 	return fresh
 }
 
-// agrees compares what was observed with what the server has. Events are recorded some ms
-// after what they tell of.
+// agrees compares what was observed with what the server has. Events are taken in
+// some time after what they tell of.
 func (c *commanded) agrees(t testing.TB) (seen, is seenKey, agree bool) {
 	for range 5 {
 		is = c.has()
 		c.look(t)
 		seen = c.seen
-		ends := (seen.until-is.until).Abs() < 100*time.Millisecond && (seen.until == 0) == (is.until == 0)
+		c.slowest = max(c.slowest, c.Now()-c.sent)
+		ends := (seen.until-is.until).Abs() < c.slowest+10*time.Millisecond && (seen.until == 0) == (is.until == 0)
 		if agree = seen.unclear && (is.unclear || is.there) || seen.there == is.there && (is.hash || seen.owner == is.owner) && ends; agree {
 			break // otherwise it may have run out between the two
 		}

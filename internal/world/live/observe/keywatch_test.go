@@ -371,10 +371,10 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door, evicts bool) bo
 		n.Admin.Do(ctx, args...)
 		time.Sleep(time.Duration(rapid.IntRange(0, 1500).Draw(t, "us")) * time.Microsecond)
 	}
-	k.questionIfThere() // as when the number of evicted keys is seen to have grown
 	suite.Eventually(t, "the key's end to be clear", func() bool {
 		awaitMark(t, m, n)
-		return !k.settle(ctx)
+		evicted, err := evictedBy(ctx, n)
+		return !k.settle(ctx) && err == nil && k.learnsOf(evicted)
 	})
 	before, err := lookAt(ctx, n, "lock", "end")
 	if err != nil {

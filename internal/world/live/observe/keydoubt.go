@@ -53,7 +53,8 @@ func (w way) then(d deed, results ...command.Result) (list []way) {
 func (k *keyWatch) forgotten(w way, d deed, change command.Change) []way {
 	e := d.line.executed()
 	e.At = d.at
-	if !k.evicts || w.forgot || d.line.step == k.touched || !k.replay.Concerns(e) || w.after.Holds != command.Text && w.after.Holds != command.Hash {
+	there := w.after.Holds == command.Text || w.after.Holds == command.Hash
+	if !k.evicts || w.forgot || d.line.step == k.touched || !k.replay.Concerns(e) || !there {
 		return nil
 	}
 	alive := command.Result{Change: change, After: k.replay.Key}

@@ -249,13 +249,16 @@ func (k *keyWatch) goOn(before command.Key) {
 	}
 }
 
-// questionIfThere asks the node for the key's state, if it is known to have the key.
-func (k *keyWatch) questionIfThere() {
+// learnsOf asks the node for the key's state, if it is known to have the key, and has evicted others than when it was asked last.
+// It reports that there is nothing to ask.
+func (k *keyWatch) learnsOf(evicted int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.replay.Holds == command.Text || k.replay.Holds == command.Hash {
-		k.question()
+	if k.evicted == evicted || k.replay.Holds != command.Text && k.replay.Holds != command.Hash {
+		return true
 	}
+	k.question() // an answer that is under way may be older
+	return false
 }
 
 // question asks the node for the key's state, unless an answer is under way.

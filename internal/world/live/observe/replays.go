@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -74,11 +75,11 @@ func (r *replays) marked() {
 // evictedEvery is how often a server is asked whether it has evicted keys.
 const evictedEvery = 50 * time.Millisecond
 
-// watchEvictions asks for the states of the keys whenever the server has evicted some, which MONITOR does not show.
+// watchEvictions asks for the states of the keys when the server has evicted some, which MONITOR does not show.
 func (r *replays) watchEvictions(ctx context.Context) {
 	ticker := time.NewTicker(evictedEvery)
 	defer ticker.Stop()
-	for evicted := ""; ; {
+	for {
 		select {
 		case <-r.ended:
 			return
@@ -86,17 +87,21 @@ func (r *replays) watchEvictions(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		info, err := r.w.n.Admin.Info(ctx, "stats").Result()
-		if err != nil {
-			continue
-		}
-		if now := server.InfoField(info, "evicted_keys"); now != evicted {
-			evicted = now
+		if evicted, err := evictedBy(ctx, r.w.n); err == nil {
 			for _, k := range r.all() {
-				k.questionIfThere()
+				k.learnsOf(evicted)
 			}
 		}
 	}
+}
+
+// evictedBy is how many keys a node has evicted since it started.
+func evictedBy(ctx context.Context, n *server.Node) (int64, error) {
+	info, err := n.Admin.Info(ctx, "stats").Result()
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(server.InfoField(info, "evicted_keys"), 10, 64)
 }
 
 // start asks for the states of the keys from which the replays go on.

@@ -89,11 +89,12 @@ func (v *view) whyGranted(first, second *grant) cause {
 var causeRank = []cause{onePrimary, replicated, remembers,
 	ownDelete, lateDelete, setOnce, samePace, renewedInTime, countsEarly, backedByKey, majoritiesMet}
 
-// fates follows the keys of both grants on each node where the second has one.
+// fates follows the keys of both grants on each node where the second has one. That it has one may be seen after its answer.
 func (v *view) fates(first, second *grant) []fate {
 	byNode := make(map[string]*fate)
 	var order []string
-	for i := range max(first.ret, second.ret) {
+	answered := max(first.ret, second.ret)
+	for i := range max(answered, second.lastEvent(len(v.h.Events))) {
 		e := v.event(i)
 		switch e.F {
 		case history.KeySet, history.KeyExtended, history.KeyDeleted, history.KeyExpired, history.KeyUnclear, history.NodeDown:
@@ -106,6 +107,7 @@ func (v *view) fates(first, second *grant) []fate {
 			byNode[e.Process], order = n, append(order, e.Process)
 		}
 		switch {
+		case i > answered && n.taken >= 0:
 		case e.F == history.KeySet && v.setFor(e, second):
 			n.taken = i
 		case n.taken >= 0:

@@ -81,8 +81,8 @@ func (v *view) holdersStory(a, b hold, overlap Interval) []Sentence {
 	}
 	s.grant(first, v.at(began))
 	s.faults(from, v.at(began), first.client, second.client)
-	if i := v.dropped(first, second); i >= 0 && i < began {
-		s.tell(turning, i, "node %s dropped the key of %s, which no client had deleted and which had not run out",
+	if i := v.dropped(first, second); i >= 0 { // that can be seen late
+		s.tellAt(turning, min(v.at(i), v.at(began)), i, "node %s dropped the key of %s, which no client had deleted and which had not run out",
 			v.event(i).Process, first.client)
 	}
 	s.tell(turning, began, "%s, while %s still held it", words, first.client)

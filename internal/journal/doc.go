@@ -22,11 +22,13 @@
 //   - An expired key that a command meets is deleted first: in the command's own block, or, before version 7, in a block before it.
 //     A read that meets one leaves just that. Expiry in the background, and eviction, are blocks of their own. Which of
 //     DEL and UNLINK it is follows lazyfree-lazy-expire and its kin, which Valkey 8 and later set.
+//   - Later commands follow the same rules: HPEXPIRE and HGETEX are HPEXPIREAT, HSETEX and MSETEX have PXAT, SET with IFEQ is SET, DELIFEQ
+//     is DEL.
 //   - A client that waited (BLPOP, BLMOVE, BZPOPMIN) has a block after that of the client who woke it.
 //   - What a script does behind redis.set_repl(redis.REPL_NONE), or REPL_REPLICA, is not there, though the server has done it.
-//   - Version 6.0 writes SET with an end, SETEX and PSETEX as two entries that stand alone, SET and PEXPIREAT, and EXEC as its client
-//     wrote it. 6.2 writes one. Both write MULTI and EXEC with nothing between where all commands of a transaction were refused, and
-//     no FLUSHDB of an empty database.
+//   - Version 6.0 writes SET with an end, SETEX and PSETEX as two entries that stand alone, SET and PEXPIREAT; 6.2 writes one. 6.0 writes
+//     EXEC as its client did, and MULTI and EXEC with nothing between where a transaction's commands were refused. (That is from its
+//     source; it was not tried.) Before version 7, FLUSHDB of an empty database leaves nothing.
 //
 // An entry is written before its command is answered, unless appendfsync is everysec and an fsync is under way: then up to 2 s later.
 //
@@ -45,7 +47,8 @@
 //     Gap, all that is in it as Base, Known.
 //   - A server that is started again appends to the last file, and first removes a block that is there in part. Nothing is told twice.
 //   - A file that has lost its end (with the machine's power): Gap, Base, Known, with what is left. One that has been cut to nothing: Gap,
-//     and what is written from then on; if the server has been started again since, Restarted says so.
+//     and what is written from then on; if the server has been started again since, Restarted says so. Either is seen once the file
+//     has another size than it had, so Restarted is the better way to tell of a restart that may have lost something.
 //   - A server opens its file with O_APPEND only when it starts (from version 7 on). After a rewrite or a whole copy it goes on where it
 //     was in a file that others have cut, behind zero bytes, and cannot load the file any more.
 package journal

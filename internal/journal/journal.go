@@ -84,7 +84,6 @@ type Follower struct {
 	multi  bool // a block has begun
 	block  []Entry
 	db     int
-	before int // db before the block
 	second int64
 }
 
@@ -124,7 +123,7 @@ func (f *Follower) Skip() error {
 }
 
 // Restarted says that the server has been started again, and that its data are what the journal says. Gap comes next, then all that
-// the journal holds now as Base, then Known. What has not been read before is not an Effect any more.
+// the journal holds at the next Read as Base, then Known. What has not been read before is not an Effect any more.
 func (f *Follower) Restarted() {
 	_ = f.close()
 	f.err, f.index, f.seen = nil, "", nil
@@ -334,9 +333,6 @@ func (f *Follower) from(offset int64, tail []byte) {
 
 // forget forgets a block that will not come to its end.
 func (f *Follower) forget() {
-	if f.multi {
-		f.db = f.before
-	}
 	f.multi, f.block = false, nil
 	f.buf = f.buf[:f.at]
 }
@@ -404,28 +400,22 @@ func (f *Follower) drop() {
 // has removed it. If the beginning of the file is still what it was, what is left are the server's data: the machine has lost its
 // power, or the server has removed what it could not write. Otherwise somebody else cut it, and the server's data are not in it.
 func (f *Follower) cut() ([]Entry, bool, error) {
-	if f.end > f.whole && f.has(f.whole-int64(len(f.tail)), f.tail) {
-		f.from(f.whole, f.tail)
+	if f.end > f.whole {
+		f.from(f.whole, f.tail) // if not, what comes next is not behind the tail
 		return nil, true, nil
 	}
 	size, err := f.file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, false, err
 	}
-	if size > 0 && f.has(0, f.head[:min(size, int64(len(f.head)))]) {
+	head := make([]byte, min(size, int64(len(f.head))))
+	if n, _ := f.file.ReadAt(head, 0); size > 0 && n == len(head) && bytes.HasPrefix(f.head, head) {
 		f.Restarted()
 		return nil, true, nil
 	}
 	f.from(0, nil)
 	f.hole, f.kind, f.until = true, Effect, math.MaxInt64
 	return []Entry{{Kind: Gap, DB: -1}}, true, nil
-}
-
-// has says whether the file has these bytes at the offset.
-func (f *Follower) has(offset int64, want []byte) bool {
-	got := make([]byte, len(want))
-	n, _ := f.file.ReadAt(got, offset)
-	return n == len(want) && bytes.Equal(got, want)
 }
 
 // offset is that of the next entry.

@@ -1,4 +1,4 @@
-package journal
+package journal_test
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/redlock-sim/redlock-sim/internal/journal"
 )
 
 // writer does to files what a server does, from version 7 on. What it wrote has numbers in its order.
@@ -136,29 +138,29 @@ func (w *writer) restart() {
 	}
 }
 
-// observer is what a user of a Follower makes of its entries.
+// observer is what a user of a journal.Follower makes of its entries.
 type observer struct {
 	known bool
 	data  map[string]string
 	last  int // the number of the last effect; 0 behind a gap
 }
 
-func (o *observer) read(w *writer, entries []Entry) {
+func (o *observer) read(w *writer, entries []journal.Entry) {
 	for _, e := range entries {
 		switch e.Kind {
-		case Gap:
+		case journal.Gap:
 			o.known, o.last, o.data = false, 0, make(map[string]string)
 			continue
-		case Known:
+		case journal.Known:
 			o.known = true
 			continue
-		case Effect:
+		case journal.Effect:
 			n, _ := strconv.Atoi(e.Words[2])
 			if at := slices.Index(w.lasting, o.last); n <= o.last || o.last > 0 && at >= 0 && w.lasting[at+1] != n {
 				w.t.Fatalf("%d after %d; the server wrote %v", n, o.last, w.lasting)
 			}
 			o.last = n
-		case Base:
+		case journal.Base:
 		}
 		if key := e.Words[1]; strconv.Itoa(e.DB) != key[:1] {
 			w.t.Fatalf("%q in database %d", e.Words, e.DB)
@@ -183,7 +185,7 @@ func TestWhateverServersDo(t *testing.T) {
 		write(t, w.path("base", 1), "")
 		write(t, w.path("incr", 1), "")
 		w.save()
-		f, o := Follow(dir), &observer{data: make(map[string]string)}
+		f, o := journal.Follow(dir), &observer{data: make(map[string]string)}
 		defer func() { _ = f.Close() }()
 		gaps := false // the observer may know nothing
 		actions := map[string]func(*rapid.T){
@@ -229,6 +231,12 @@ func TestWhateverServersDo(t *testing.T) {
 				w.restart()
 				if gaps = rapid.Bool().Draw(t, "not told"); !gaps {
 					f.Restarted()
+				}
+				for range rapid.IntRange(0, 6).Draw(t, "blocks before a look") {
+					w.block(true)
+				}
+				for again, _ := os.Stat(w.last()); again.Size() == info.Size(); again, _ = os.Stat(w.last()) {
+					w.block(true) // a file of just the size of before is not looked at
 				}
 			},
 			"": func(t *rapid.T) {

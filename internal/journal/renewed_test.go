@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlock-sim/redlock-sim/internal/journal"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server/servertest"
@@ -84,6 +85,27 @@ func TestRewrite(t *testing.T) {
 	}
 	if base := got[gap+1 : len(got)-2]; len(base) != 2 || !slices.Contains(base, "base 0: SET b 1") {
 		t.Errorf("the base is %q", base)
+	}
+}
+
+// A base that is a snapshot is not read. What comes after it is.
+func TestSnapshotAsBase(t *testing.T) {
+	r, c, one := journaling(t)
+	c.run("SET a 1;CONFIG SET aof-use-rdb-preamble yes;BGREWRITEAOF")
+	rewritten(t, r)
+	f := follow(t, r.Dir)
+	if err := f.Skip(); err != nil {
+		t.Fatal(err)
+	}
+	c.run("INCR a")
+	wantNext(t, f, "0: INCR a")
+	entries, _, err := journal.ReadAll(r.Dir)
+	want := []string{"gap", "0: INCR a"}
+	if one {
+		want = want[:1] // where the snapshot ends is not known
+	}
+	if err == nil || !strings.Contains(err.Error(), "an RDB file") || !slices.Equal(text(entries), want) {
+		t.Errorf("read %q, %v", text(entries), err)
 	}
 }
 

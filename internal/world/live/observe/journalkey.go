@@ -15,7 +15,7 @@ type journalKey struct {
 	// effects are those of which it is not known yet whose they are.
 	effects []effect
 	// block is what the entries of a block did so far; nil: none is open.
-	block *block
+	block *step
 	// late: an answer may leave before its effect stands in the journal.
 	late bool
 	// aligned explains the effects that have been read by the lines that have come; nil: nobody had to know yet.
@@ -39,17 +39,6 @@ func (e *effect) byItself() bool {
 		return true
 	}
 	return e.First && len(e.Words) == 2 && (strings.EqualFold(e.Words[0], "del") || strings.EqualFold(e.Words[0], "unlink"))
-}
-
-// block is what the entries of a block did to a key: it is one step.
-type block struct {
-	number      int
-	before      command.Key
-	wrote, ends bool
-	// gone: the key was removed in between.
-	gone bool
-	line monitored
-	at   command.Span
 }
 
 // choice is what a line did to a key: it took some of the effects, behind those that the node did by itself.
@@ -396,13 +385,12 @@ func (k *journalKey) pop() effect {
 func (k *journalKey) taken(r command.Result, line monitored) {
 	e := k.pop()
 	if k.block == nil {
-		k.block = &block{number: e.block, before: k.replay.Key, line: line, at: line.span}
+		k.block = &step{number: e.block, before: k.replay.Key, extended: true, line: line, at: line.span}
 	}
 	b := k.block
 	change := k.apply(e.Entry)
-	b.wrote = b.wrote || change.Did == command.Wrote
-	b.ends = b.ends || r.Ends
-	b.gone = b.gone || k.replay.Holds == command.Absent
+	change.Ends = r.Ends
+	b.add(change, k.replay.Key)
 	if end := k.replay.Expires; r.Ends && end != (command.Span{}) && r.After.Expires != (command.Span{}) {
 		// The end is exact, and so is for how long the command asked. So it is known when it was carried out.
 		b.at = command.At(end.From - (r.After.Expires.From - line.span.From))
@@ -416,22 +404,8 @@ func (k *journalKey) taken(r command.Result, line monitored) {
 func (k *journalKey) close() {
 	b, now := k.block, k.replay.Key
 	k.block = nil
-	change := command.Change{Ends: b.ends}
-	switch {
-	case now.Holds == command.Unclear:
-		change.Did = command.Obscured
-	case now.Holds == command.Absent && b.before.Holds == command.Absent:
-	case now.Holds == command.Absent && b.before.Expires != (command.Span{}) && b.before.Expires.From < b.at.To:
-		change.Expired = true
-	case now.Holds == command.Absent:
-		change.Did = command.Deleted
-	case b.wrote && b.gone:
-		b.before, change.Did = command.Key{}, command.Wrote
-	case b.wrote:
-		change.Did = command.Wrote
-	default:
-		change.Did = command.Extended
-	}
+	b.expired = now.Holds == command.Absent && b.before.Expires != (command.Span{}) && b.before.Expires.From < b.at.To
+	change, before := b.change(now)
 	k.now = b.line
 	if change.Did != command.Kept && b.line.stranger {
 		k.unclear(history.Value{Rare: &history.Rare{Stranger: true,
@@ -439,7 +413,7 @@ func (k *journalKey) close() {
 		k.found(b.at)
 		return
 	}
-	k.tell(change, b.before, b.line.args[0], b.line.caller, b.at)
+	k.tell(change, before, b.line.args[0], b.line.caller, b.at)
 }
 
 // itself records what the node did by itself.

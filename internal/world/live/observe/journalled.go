@@ -142,6 +142,8 @@ func (j *journalled) see(c monitored) {
 	j.resolve(0, 0)
 }
 
+func (j *journalled) marked() {}
+
 // executed is a line's command.
 func (c *monitored) executed() command.Executed {
 	return command.Executed{Words: c.args, DB: c.db, At: c.span}

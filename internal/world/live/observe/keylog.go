@@ -31,6 +31,7 @@ type keyLog struct {
 func (k *keyLog) tell(change command.Change, before command.Key, name, caller string, at command.Span) {
 	if change.Expired {
 		k.emit(history.KeyExpired, k.owner(before), "", nil)
+		before = command.Key{}
 	}
 	switch change.Did {
 	case command.Wrote:

@@ -12,15 +12,32 @@ import (
 
 // keyState is what a node says of the lock's key.
 type keyState struct {
-	kind  string // in Redis's words: none, string, list ...
-	owner string // of a string
-	ttl   history.Int
+	kind   string // in Redis's words: none, string, list ...
+	owner  string // of a string
+	fields map[string]string
+	ttl    history.Int
+	// ends is when the key ends in ms since 1970, where the server says so: from Redis 7 on.
+	ends history.Int
+	// evicted is how many keys the server has evicted since it started.
+	evicted int64
+	// till is when the script read it, at the latest, in ms since 1970. MONITOR shows a script when it begins.
+	till int64
 }
 
 // lookScript reads the lock's key in one step, in a place of the stream that its
-// mark names.
+// mark names. Of a hash it reads the fields, unless they are many.
 const lookScript = `local kind = redis.call('type', KEYS[1])['ok']
-return {kind, kind == 'string' and redis.call('get', KEYS[1]) or '', redis.call('pttl', KEYS[1]), ARGV[1]}`
+local held = {}
+if kind == 'string' then held = {redis.call('get', KEYS[1])} end
+if kind == 'hash' then
+	local size = redis.pcall('hlen', KEYS[1])
+	if type(size) == 'number' and size <= 1000 then held = redis.pcall('hgetall', KEYS[1]) end
+end
+local ends = redis.pcall('pexpiretime', KEYS[1])
+local evicted = string.match(redis.call('info', 'stats'), 'evicted_keys:(%d+)')
+local now = redis.call('time')
+return {kind, held, redis.call('pttl', KEYS[1]), type(ends) == 'number' and ends or -1, tonumber(evicted or 0),
+	now[1] * 1000 + math.floor(now[2] / 1000), ARGV[1]}`
 
 // look is a question to a node about the key. state and err are for reading after
 // done.
@@ -49,13 +66,25 @@ const lookWithin = 2 * time.Second
 // lookAt reads the state of a key in one step that carries mark.
 func lookAt(ctx context.Context, n *server.Node, key, mark string) (keyState, error) {
 	reply, err := n.Admin.Eval(ctx, lookScript, []string{key}, mark).Slice()
-	if err != nil || len(reply) != 4 {
+	if err != nil || len(reply) != 7 {
 		return keyState{}, fmt.Errorf("failed to look at the key on node %s: %w", n.Name, err)
 	}
 	kind, _ := reply[0].(string)
-	owner, _ := reply[1].(string)
+	held, _ := reply[1].([]any)
 	ms, _ := reply[2].(int64)
-	s := keyState{kind: kind, owner: owner}
+	end, _ := reply[3].(int64)
+	s := keyState{kind: kind, fields: make(map[string]string)}
+	s.evicted, _ = reply[4].(int64)
+	s.till, _ = reply[5].(int64)
+	for i := 0; kind == "hash" && i+1 < len(held); i += 2 {
+		s.fields[fmt.Sprint(held[i])] = fmt.Sprint(held[i+1])
+	}
+	if kind == "string" && len(held) == 1 {
+		s.owner, _ = held[0].(string)
+	}
+	if end >= 0 {
+		s.ends = history.Some(end)
+	}
 	if ms >= 0 { // less says that there is no end, or no key
 		s.ttl = history.Some(ms * int64(time.Millisecond))
 	}
@@ -64,30 +93,37 @@ func lookAt(ctx context.Context, n *server.Node, key, mark string) (keyState, er
 
 // key is the state as it was at an instant. The script reads the time to live a
 // moment after it began.
-func (s keyState) key(at command.Span) command.Key {
-	switch s.kind {
-	case "none":
-		return command.Key{}
-	case "string":
-		k := command.Key{Holds: command.Text, Value: s.owner}
-		if s.ttl.IsSet() {
-			ms := time.Duration(s.ttl.V()).Milliseconds()
-			k.Expires = command.Span{From: at.From + ms - 1, To: at.To + ms + 1}
-		}
+func (s keyState) key(at command.Span) (k command.Key) {
+	switch {
+	case s.kind == "none":
 		return k
+	case s.kind == "string":
+		k.Holds, k.Value = command.Text, s.owner
+	case s.kind == "hash" && len(s.fields) > 0:
+		k.Holds, k.Fields = command.Hash, s.fields
+	default:
+		return command.Key{Holds: command.Unclear}
 	}
-	return command.Key{Holds: command.Unclear}
+	if s.ends.IsSet() {
+		k.Expires = command.At(s.ends.V())
+	} else if s.ttl.IsSet() {
+		ms := time.Duration(s.ttl.V()).Milliseconds()
+		k.Expires = command.Span{From: at.From + ms - 1, To: at.To + ms + 1}
+	}
+	return k
+}
+
+// holdsTheSame reports that both keys are there and hold the same.
+func holdsTheSame(k, o command.Key) bool {
+	k.Expires = o.Expires
+	return k.Holds != command.Absent && k.Equal(o)
 }
 
 // fits reports whether a key that was as k says may be found as seen a moment
 // later.
 func fits(k, seen command.Key, at command.Span) bool {
-	gone := k.Expires != (command.Span{}) && at.To > k.Expires.From
-	switch {
-	case seen.Holds == command.Absent:
-		return k.Holds == command.Absent || gone
-	case k.Holds != seen.Holds || k.Value != seen.Value:
-		return false
+	if seen.Holds == command.Absent {
+		return k.Holds == command.Absent || k.Expires != (command.Span{}) && at.To > k.Expires.From
 	}
-	return k.Expires.From <= seen.Expires.To && seen.Expires.From <= k.Expires.To
+	return holdsTheSame(k, seen) && k.Expires.From <= seen.Expires.To && seen.Expires.From <= k.Expires.To
 }

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +19,8 @@ type keyWatch struct {
 	keyLog
 	// ask asks the node for the key's state; nil: it cannot be asked.
 	ask func(number int) *look
+	// after calls a function later.
+	after func(time.Duration, func()) *time.Timer
 
 	mu    sync.Mutex // guards what follows
 	begun bool
@@ -27,53 +28,23 @@ type keyWatch struct {
 	asked  []*look
 	number int
 	doubt  *doubt
+	// open is what the latest step did so far, where more of it may follow; nil: nothing.
+	open *step
+	// evicts: the node may evict the key. It had evicted this many keys at first, and at the latest answer.
+	evicts                bool
+	evictedFirst, evicted int64
+	// setBy is the client that wrote the key, touched the step of the latest command that concerned it.
+	setBy   string
+	touched int
+	// due is the end at which, and a little later, the node is asked whether the key has gone.
+	due   int64
+	timer *time.Timer
 	// hopeless: a client waits, and will write the key unseen.
 	hopeless bool
 	// last is the time of the last line, came when it came on our own clock. behind:
 	// the node's clock has gone back, and may have been beyond the key's end before.
 	last, came time.Duration
 	behind     bool
-}
-
-// doubt is about a command that came so near the key's end that either may have been
-// first, and about those that came after it. Nothing is recorded of them until the node
-// has told.
-type doubt struct {
-	command, caller string
-	ways            []way
-	// replicated is the question whose answer alone counts, where replication may have changed the key beside all ways; nil:
-	// any answer counts.
-	replicated *look
-}
-
-// way is one way in which it may have gone, and what the key is after it.
-type way struct {
-	after command.Key
-	deeds []deed
-}
-
-// deed is what a command did.
-type deed struct {
-	line   monitored
-	caller string
-	at     command.Span
-	before command.Key
-	command.Result
-}
-
-// mostWays bounds the ways that a doubt can have.
-const mostWays = 16
-
-// then are the ways on from this one, after one more command.
-func (w way) then(d deed, results ...command.Result) (list []way) {
-	for _, r := range results {
-		next := way{r.After, w.deeds}
-		if d.Result = r; r.Did != command.Kept || r.Expired {
-			next.deeds = append(slices.Clip(w.deeds), d)
-		}
-		list = append(list, next)
-	}
-	return list
 }
 
 // slack is how long before its line in the stream a command may have begun.
@@ -90,11 +61,75 @@ func (k *keyWatch) see(c monitored) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.Follow(c.at, machine.Monotonic())
+	if k.open != nil && k.open.number != c.step {
+		k.finish()
+	}
 	if l := k.answered(c); l != nil {
 		<-l.done
 		k.takeAnswer(l, c.span)
 	}
 	k.carriedOut(c, c.caller, c.span)
+	switch open := k.open; {
+	case open == nil:
+	case !c.more:
+		k.finish()
+	case open.line.at == c.at && k.after != nil:
+		k.after(stepWithin, func() { k.finishLater(open) })
+	}
+	k.awaitEnd(c.span)
+	if k.replay.Concerns(c.executed()) {
+		k.touched = c.step
+	}
+}
+
+// awaitEnd asks the node for the key's end, if it is not known to the millisecond, and once more when it has come. What comes then
+// is known to come after the end, however late its line shows it.
+func (k *keyWatch) awaitEnd(now command.Span) {
+	end := k.replay.Expires
+	if end.To == k.due {
+		return
+	}
+	if k.due = end.To; k.timer != nil {
+		k.timer.Stop()
+	}
+	if end.From < end.To {
+		k.question()
+	}
+	if end.To > 0 && k.after != nil {
+		k.timer = k.after(time.Duration(end.To-now.To+1)*time.Millisecond, func() {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.question()
+		})
+	}
+}
+
+// stepWithin is how long the lines of a step may come after the first that changed a key: the server sends them together.
+const stepWithin = 5 * time.Millisecond
+
+// finishLater records what a step did, unless that is done.
+func (k *keyWatch) finishLater(s *step) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.open == s {
+		k.finish()
+	}
+}
+
+// finish records what the open step did.
+func (k *keyWatch) finish() {
+	s := k.open
+	if s == nil {
+		return
+	}
+	k.open = nil
+	change, before := s.change(k.replay.Key)
+	if change.Did == command.Wrote {
+		k.setBy = s.line.caller
+	}
+	k.behind = k.behind && change.Did != command.Wrote
+	k.now = s.line
+	k.keyLog.tell(change, before, s.line.args[0], s.line.caller, s.at)
 }
 
 // clockPace is how many times as fast as ours a node's clock may have run before it
@@ -129,12 +164,18 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 	before := k.replay.Key
 	k.now = c
 	k.writes(c, caller)
-	if k.doubt != nil && k.branches(c, caller, at) {
+	if k.doubt != nil && k.branches(c, at) {
 		return
 	}
 	change := k.replay.See(command.Executed{Words: c.args, DB: c.db, At: at}, k.behind)
+	if k.open != nil && (change.Did == command.Obscured || change.Lasting) { // so far it is known
+		after := k.replay.Key
+		k.replay.Key = before
+		k.finish()
+		k.replay.Key = after
+	}
 	if change.Did != command.Kept || change.Lasting {
-		k.giveUp() // it came before the answer
+		k.doubtStays() // it came before the answer
 	}
 	if change.Lasting {
 		k.hopeless, k.replay.Key = true, command.Key{Holds: command.Unclear}
@@ -146,43 +187,36 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 			Detail: strings.ToUpper(c.args[0]) + " over a connection that is no client's link"}})
 		return
 	}
-	if change.Either != nil && k.ask != nil {
-		k.doubt = &doubt{command: c.args[0], caller: caller,
-			ways: way{}.then(deed{line: c, caller: caller, at: at, before: before}, change.Either...)}
+	d, is := deed{line: c, at: at, before: before}, k.replay.Key
+	forgotten := k.forgotten(way{after: before}, d, change)
+	if k.ask != nil && (change.Either != nil || len(forgotten) > 0) {
+		results := change.Either
+		if results == nil {
+			results = []command.Result{{Change: change, After: is}}
+		}
+		k.doubt = &doubt{command: c.args[0], caller: caller, ways: append(way{}.then(d, results...), forgotten...)}
+		k.replay.Key = command.Key{Holds: command.Unclear}
 		k.question()
 		return
 	}
-	k.tell(change, before, c.args[0], caller, at)
+	k.replay.Key = is
+	k.tell(change, before, c, at)
 }
 
-// branches takes a command into a doubt; false: nobody could tell what it did.
-func (k *keyWatch) branches(c monitored, caller string, at command.Span) bool {
-	defer func() { k.replay.Key = command.Key{Holds: command.Unclear} }()
-	var ways []way
-	for _, w := range k.doubt.ways {
-		k.replay.Key = w.after
-		change := k.replay.See(command.Executed{Words: c.args, DB: c.db, At: at}, k.behind)
-		d := deed{line: c, caller: caller, at: at, before: w.after}
-		switch {
-		case change.Lasting, change.Did != command.Kept && c.stranger, change.Did == command.Obscured && change.Either == nil:
-			return false
-		case change.Either != nil:
-			ways = append(ways, w.then(d, change.Either...)...)
-		default:
-			ways = append(ways, w.then(d, command.Result{Change: change, After: k.replay.Key})...)
-		}
+// tell takes what a command did to the key, which was as before says, for what its step did. It is recorded at the end of that.
+func (k *keyWatch) tell(change command.Change, before command.Key, line monitored, at command.Span) {
+	switch {
+	case change.Did == command.Obscured:
+		k.keyLog.tell(change, before, line.args[0], line.caller, at)
+		return
+	case change.Did == command.Kept && !change.Expired:
+		return
+	case k.open == nil:
+		k.open = &step{number: line.step, before: before, expired: change.Expired, line: line, at: at}
 	}
-	if len(ways) > mostWays {
-		return false
+	if k.open.add(change, k.replay.Key); change.Ends {
+		k.open.line.text = line.text // it says whether the end is one that the client named
 	}
-	k.doubt.ways = ways
-	return true
-}
-
-// tell records what a command did to the key, which was as before says.
-func (k *keyWatch) tell(change command.Change, before command.Key, name, caller string, at command.Span) {
-	k.behind = k.behind && change.Did != command.Wrote
-	k.keyLog.tell(change, before, name, caller, at)
 }
 
 // known is what is known of the key.
@@ -202,6 +236,7 @@ func (k *keyWatch) known() command.Key {
 func (k *keyWatch) goOn(before command.Key) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.finish()
 	switch {
 	case before.Holds == command.Unclear:
 		k.unclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
@@ -212,6 +247,18 @@ func (k *keyWatch) goOn(before command.Key) {
 		k.begun, k.replay.Key = true, command.Key{Holds: command.Unclear}
 		k.doubt = &doubt{command: "replication", ways: []way{{after: before}}, replicated: l}
 	}
+}
+
+// learnsOf asks the node for the key's state, if it is known to have the key, and has evicted others than when it was asked last.
+// It reports that there is nothing to ask.
+func (k *keyWatch) learnsOf(evicted int64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.evicted == evicted || k.replay.Holds != command.Text && k.replay.Holds != command.Hash {
+		return true
+	}
+	k.question() // an answer that is under way may be older
+	return false
 }
 
 // question asks the node for the key's state, unless an answer is under way.
@@ -240,18 +287,32 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 	if replicated && d.replicated != l {
 		return
 	}
-	seen := command.Key{Holds: command.Unclear}
+	seen, behind, evicted := command.Key{Holds: command.Unclear}, k.behind, false
 	if l.err == nil {
+		at.To = max(at.To, l.state.till)
 		seen, k.behind = l.state.key(at), false
+		if evicted = l.state.evicted != k.evicted; !k.begun {
+			k.evictedFirst, evicted = l.state.evicted, false
+		}
+		k.evicted = l.state.evicted
 	}
-	if k.doubt = nil; d != nil && k.decide(d, seen, at) {
+	if k.doubt = nil; d != nil && k.decide(d, seen, at, evicted) {
+		k.agrees(seen, at, behind)
 		return
 	}
 	if d != nil && !replicated {
 		k.obscured(d.command, d.caller)
 	}
 	if k.begun && (k.replay.Holds != command.Unclear || k.hopeless) {
-		return
+		if l.err != nil || k.hopeless || k.agrees(seen, at, behind) {
+			return
+		}
+		if evicted && seen.Holds == command.Absent {
+			k.emit(history.KeyDeleted, k.owner(k.replay.Key), "", nil)
+			k.replay.Key = command.Key{}
+			return
+		}
+		k.unclear(history.Value{Rare: &history.Rare{Detail: unseenChange}})
 	}
 	k.begun, k.replay.Key = true, seen
 	switch {
@@ -260,48 +321,46 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 			Key: k.shown, Rare: &history.Rare{Detail: "a " + l.state.kind + " found"},
 		}})
 		k.obscure = true
-	case seen.Holds == command.Text:
+	case seen.Holds == command.Text || seen.Holds == command.Hash:
 		k.emit(history.KeySet, k.owner(seen), "", living(l.state.ttl))
 	case (k.obscure || replicated) && seen.Holds == command.Absent:
 		k.emit(history.KeyDeleted, "", "", nil)
 	}
 }
 
-// decide ends a doubt where what the node says of the key fits one way alone.
-func (k *keyWatch) decide(d *doubt, seen command.Key, at command.Span) bool {
-	var found *way
-	for i := range d.ways {
-		if !fits(d.ways[i].after, seen, at) {
-			continue
-		}
-		if found != nil {
-			return false
-		}
-		found = &d.ways[i]
-	}
-	if found == nil {
-		return false
-	}
-	for _, one := range found.deeds {
-		k.replay.Key, k.now = one.After, one.line
-		k.tell(one.Change, one.before, one.line.args[0], one.caller, one.at)
-	}
-	k.replay.Key = found.after
-	return true
-}
+// unseenChange is what a key was changed by that is not what its commands say.
+const unseenChange = "a change that MONITOR did not show"
 
-// giveUp records that a doubt stays.
-func (k *keyWatch) giveUp() {
-	if d := k.doubt; d != nil {
-		k.doubt = nil
-		k.obscured(d.command, d.caller)
+// agrees compares what was known of the key with what the node says, takes from that when it ends, or that it has, and reports
+// whether there is nothing else between the two.
+func (k *keyWatch) agrees(seen command.Key, at command.Span, behind bool) bool {
+	is := k.replay.Key
+	end := is.Expires
+	switch none := (command.Span{}); {
+	case is.Holds == command.Absent:
+		return seen.Holds == command.Absent
+	case seen.Holds == command.Absent && (fits(is, seen, at) || behind && end != none):
+		k.emit(history.KeyExpired, k.owner(is), "", nil)
+		k.replay.Key = command.Key{}
+		return true
+	case !holdsTheSame(is, seen) || (end == none) != (seen.Expires == none):
+		return false
+	case fits(is, seen, at):
+		k.replay.Expires = command.Span{From: max(end.From, seen.Expires.From), To: min(end.To, seen.Expires.To)}
+	default: // a command took longer than any was thought to
+		k.replay.Expires = seen.Expires
 	}
+	return true
 }
 
 func (k *keyWatch) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ask = nil
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+	k.finish()
 	k.giveUp()
 }
 

@@ -44,6 +44,11 @@ type monitored struct {
 	// caller is the client whose line it is, span when it was carried out.
 	caller string
 	span   command.Span
+	// window is when it was carried out, where nothing but the stream and the key's state says so.
+	window command.Span
+	// step is the same for all lines of a command, a script or a transaction; more: others of them may follow.
+	step int
+	more bool
 	// left is when it left its client, on the run's clock, where a link has told; text are
 	// the words that the client sent, where those are the words of a script's caller.
 	left history.Int
@@ -54,19 +59,19 @@ type monitored struct {
 	stranger bool
 }
 
-// openMonitor starts the stream. see is called for every command, in order, and end
-// after the last.
-func openMonitor(d server.Door, see func(monitored), end func()) (*monitor, error) {
+// openMonitor starts the stream. see is called for every command, in order, but for marks, marked before it is said that
+// a mark has come, and end after the last.
+func openMonitor(d server.Door, see func(monitored), marked, end func()) (*monitor, error) {
 	conn, err := d.Monitor()
 	if err != nil {
 		return nil, err
 	}
 	m := &monitor{conn: conn, since: machine.Monotonic(), ended: make(chan struct{})}
-	go m.read(bufio.NewReaderSize(conn, 1<<16), see, end)
+	go m.read(bufio.NewReaderSize(conn, 1<<16), see, marked, end)
 	return m, nil
 }
 
-func (m *monitor) read(lines *bufio.Reader, see func(monitored), end func()) {
+func (m *monitor) read(lines *bufio.Reader, see func(monitored), marked, end func()) {
 	defer close(m.ended)
 	defer end()
 	for {
@@ -81,6 +86,7 @@ func (m *monitor) read(lines *bufio.Reader, see func(monitored), end func()) {
 		c.since = m.since
 		if len(c.args) == 2 && strings.EqualFold(c.args[0], "echo") {
 			if shown, waited := m.marks.LoadAndDelete(c.args[1]); waited {
+				marked()
 				close(shown.(chan struct{}))
 			}
 			continue

@@ -78,6 +78,10 @@ type nodeWatch struct {
 	script monitored
 	// begun has, by connection, when the transaction that it carries out began; 0: it has only said MULTI.
 	begun map[string]time.Duration
+	// step is the number of the command, script or transaction that the latest line is of. It began at from, at the earliest;
+	// last is the time of the latest line.
+	step       int
+	from, last time.Duration
 }
 
 // keyReader follows keys of a node, and records what was done to them.
@@ -88,6 +92,8 @@ type keyReader interface {
 	names() []string
 	// see takes in a line of the stream, with its caller and when it was carried out.
 	see(monitored)
+	// marked says that another command has come, which concerns no key.
+	marked()
 	// start learns what the keys are now. The stream is open by then.
 	start(context.Context) error
 	// settle waits for what is still open, and reports whether the stream has to be read on for that.
@@ -114,28 +120,49 @@ func (w *nodeWatch) see(c monitored) {
 	w.keys.see(c)
 }
 
-// place finds out whose a line is and when it was carried out. Commands of a script show "lua" as their source, and
-// follow the script's own line. For them and for those of a transaction the node's time stands still.
+// place finds out whose a line is, when it was carried out, and of which step it is. Commands of a script show "lua" as their
+// source, and follow the script's own line. For them and for those of a transaction the node's time stands still.
 func (w *nodeWatch) place(c *monitored) {
-	if c.source == "lua" {
-		c.caller, c.span = w.script.caller, span(min(w.script.at, c.at), c.at)
-		return
+	goesOn := c.source == "lua"
+	if goesOn {
+		c.caller, c.span, c.more = w.script.caller, span(min(w.script.at, c.at), c.at), true
+	} else {
+		w.identify(c.source)
+		c.caller, c.span = w.names.client(c.source, w.o.Strangers != nil), span(c.at, c.at)
+		goesOn = w.transacts(c)
 	}
-	w.identify(c.source)
-	c.caller, c.span = w.names.client(c.source, w.o.Strangers != nil), span(c.at, c.at)
+	if !goesOn {
+		w.step++
+		w.from = c.at - longest
+		if w.last <= c.at {
+			w.from = max(w.from, w.last)
+		}
+	}
+	w.last = c.at
+	c.step, c.window = w.step, command.Span{From: min(w.from, c.at).Milliseconds(), To: c.at.Milliseconds()}
+}
+
+// longest is how long a command may take, or wait inside for its processor, before MONITOR shows it. A server carries out one after
+// the other, so it has not begun before the line of the command before it either.
+const longest = 20 * time.Millisecond
+
+// transacts says of a line what it has to do with a transaction, and reports whether it goes on with one.
+func (w *nodeWatch) transacts(c *monitored) bool {
 	name := strings.ToUpper(c.args[0])
 	began, open := w.begun[c.source]
 	switch {
 	case name == "MULTI":
 		w.begun[c.source] = 0
 	case !open:
+		c.more = strings.HasPrefix(name, "EVAL") || strings.HasPrefix(name, "FCALL")
 	case name == "EXEC" || name == "DISCARD":
 		delete(w.begun, c.source)
 	case began == 0:
-		w.begun[c.source] = c.at
+		w.begun[c.source], c.more = c.at, true
 	default:
-		c.span = span(min(began, c.at), c.at)
+		c.span, c.more = span(min(began, c.at), c.at), true
 	}
+	return open && began > 0
 }
 
 // marked adds what the links know of a line. Who is neither a client over its link nor a

@@ -26,6 +26,8 @@ type Observation struct {
 	Strangers *Strangers
 	// Replicated: nodes follow one another.
 	Replicated bool
+	// Evicts: the servers are those of others, which may evict keys.
+	Evicts bool
 	// Reopens: servers close streams while they live, when their role changes, and each is opened again.
 	Reopens bool
 	// Reopened is told when a stream is open, or open again. served: the server may have served clients since the last stream
@@ -65,20 +67,20 @@ func (o *Observation) Err() error {
 // resource's log, or both. offset is what to subtract from the node's wall clock to get
 // run time.
 func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time.Duration, time.Duration)) error {
-	see, end := func(monitored) {}, func() {}
+	see, marked, end := func(monitored) {}, func() {}, func() {}
 	var watch *nodeWatch
 	if key {
 		var err error
 		if watch, err = o.nodeWatch(n); err != nil {
 			return err
 		}
-		see, end = watch.see, watch.keys.end
+		see, marked, end = watch.see, watch.keys.marked, watch.keys.end
 	}
 	if log {
 		follow, effects := see, watchLog(o.Resource, offset, o.Record)
 		see = func(c monitored) { follow(c); effects(c) }
 	}
-	m, err := openMonitor(n.Server.Door(), see, end)
+	m, err := openMonitor(n.Server.Door(), see, marked, end)
 	if err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 // reader is what follows the keys of a node.
 func (o *Observation) reader(w *nodeWatch) keyReader {
 	if w.n.Journal() == nil {
-		return &replays{w: w}
+		return newReplays(w)
 	}
 	var before *journalled
 	if m := o.monitor(w.n.Name); m != nil && m.watch != nil {

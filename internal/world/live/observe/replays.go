@@ -3,10 +3,13 @@ package observe
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // replays follow the keys of a node whose journal sim cannot read: a server of others, and one that keeps snapshots.
@@ -15,7 +18,11 @@ type replays struct {
 	mu sync.Mutex // guards watches
 	// watches are the keys.
 	watches []*keyWatch
+	// ended is closed at the end of the stream.
+	ended chan struct{}
 }
+
+func newReplays(w *nodeWatch) *replays { return &replays{w: w, ended: make(chan struct{})} }
 
 func (r *replays) all() []*keyWatch {
 	r.mu.Lock()
@@ -27,7 +34,10 @@ func (r *replays) follow(key string, found bool) {
 	if list := r.names(); slices.Contains(list, key) || r.w.full(len(list)) {
 		return
 	}
-	k := &keyWatch{keyLog: r.w.logOf(key), ask: func(number int) *look { return r.w.o.ask(r.w.n, key, number) }}
+	k := &keyWatch{keyLog: r.w.logOf(key), evicts: r.w.o.Evicts}
+	if r.w.n.Admin != nil {
+		k.ask, k.after = func(number int) *look { return r.w.o.ask(r.w.n, key, number) }, time.AfterFunc
+	}
 	k.doubted = k.question
 	if found && r.w.o.Strangers.Fresh {
 		k.begun, k.replay.Key = true, command.Key{}
@@ -48,13 +58,57 @@ func (r *replays) names() []string {
 }
 
 func (r *replays) see(c monitored) {
+	c.span = c.window
 	for _, k := range r.all() {
 		k.see(c)
 	}
 }
 
+func (r *replays) marked() {
+	for _, k := range r.all() {
+		k.mu.Lock()
+		k.finish()
+		k.mu.Unlock()
+	}
+}
+
+// evictedEvery is how often a server is asked whether it has evicted keys.
+const evictedEvery = 50 * time.Millisecond
+
+// watchEvictions asks for the states of the keys when the server has evicted some, which MONITOR does not show.
+func (r *replays) watchEvictions(ctx context.Context) {
+	ticker := time.NewTicker(evictedEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.ended:
+			return
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if evicted, err := evictedBy(ctx, r.w.n); err == nil {
+			for _, k := range r.all() {
+				k.learnsOf(evicted)
+			}
+		}
+	}
+}
+
+// evictedBy is how many keys a node has evicted since it started.
+func evictedBy(ctx context.Context, n *server.Node) (int64, error) {
+	info, err := n.Admin.Info(ctx, "stats").Result()
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(server.InfoField(info, "evicted_keys"), 10, 64)
+}
+
 // start asks for the states of the keys from which the replays go on.
 func (r *replays) start(ctx context.Context) error {
+	if r.w.o.Evicts {
+		r.w.o.Background.Go(func() { r.watchEvictions(ctx) })
+	}
 	for _, k := range r.all() {
 		k.mu.Lock()
 		k.question()
@@ -101,6 +155,7 @@ func (r *replays) goOn(from *replays) {
 }
 
 func (r *replays) end() {
+	close(r.ended)
 	for _, k := range r.all() {
 		k.end()
 	}

@@ -25,7 +25,7 @@ func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 			WallOffset: func() (time.Duration, time.Duration) { return time.Hour, 0 }}}
 	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1#1", "h:2": "c2#2"},
 		begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
-	reader := &replays{w: w}
+	reader := newReplays(w)
 	w.keys = reader
 	for _, key := range o.keys("A") {
 		reader.follow(key, false)
@@ -43,6 +43,7 @@ func (w *nodeWatch) shows(lines ...string) {
 		c := monitored{at: time.Hour + time.Duration(100+i)*time.Millisecond, source: source, args: strings.Fields(words)}
 		w.see(c)
 	}
+	w.keys.marked()
 }
 
 func TestWhatStrangersAskedFor(t *testing.T) {

@@ -65,7 +65,7 @@ func TestLinesOfARealServer(t *testing.T) {
 		default:
 			last, known = left, known+1
 		}
-	}, func() {})
+	}, func() {}, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

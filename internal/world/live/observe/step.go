@@ -1,0 +1,43 @@
+package observe
+
+import "github.com/redlock-sim/redlock-sim/internal/command"
+
+// step is what a command, a script or a transaction did to a key in all: nobody sees the key in between, so it is one event.
+type step struct {
+	number int
+	before command.Key
+	// expired: the key had run out before.
+	expired bool
+	// wrote and extended: it was written, or got another end. ends: the end was named. gone: it was removed in between.
+	wrote, extended, ends, gone bool
+	line                        monitored
+	at                          command.Span
+}
+
+// add takes in one of the changes, after which the key is as after says.
+func (s *step) add(change command.Change, after command.Key) {
+	s.wrote = s.wrote || change.Did == command.Wrote
+	s.extended = s.extended || change.Did == command.Extended
+	s.ends = s.ends || change.Ends
+	s.gone = s.gone || after.Holds == command.Absent
+}
+
+// change is what the step did in all, and what the key was before.
+func (s *step) change(now command.Key) (command.Change, command.Key) {
+	change, before := command.Change{Ends: s.ends, Expired: s.expired}, s.before
+	absent := before.Holds == command.Absent || s.expired
+	switch {
+	case now.Holds == command.Unclear:
+		change.Did = command.Obscured
+	case now.Holds == command.Absent && absent:
+	case now.Holds == command.Absent:
+		change.Did = command.Deleted
+	case s.wrote:
+		if change.Did = command.Wrote; s.gone && !s.expired {
+			before = command.Key{}
+		}
+	case s.extended:
+		change.Did = command.Extended
+	}
+	return change, before
+}

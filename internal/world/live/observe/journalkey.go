@@ -155,15 +155,15 @@ func (a *alignment) passed() int { return len(a.after) - 1 - len(a.k.effects) }
 const (
 	// impossible is more than any history has.
 	impossible = 1 << 30
-	// longest is how many questions an alignment answers. What is longer stays open.
-	longest = 200_000
+	// mostQuestions is how many questions an alignment answers. What is longer stays open.
+	mostQuestions = 200_000
 )
 
 // of is how many living keys the node must have removed by itself, if lines and effects from the i-th on are to explain each other.
 func (a *alignment) of(lines []numbered, i int) int {
 	question := [2]int{len(lines), i}
 	n, found := a.known[question]
-	if !found && len(a.known) < longest {
+	if !found && len(a.known) < mostQuestions {
 		a.known[question] = impossible // it counts as a question from now on
 		n = a.least(lines, i)
 		a.known[question] = n

@@ -103,15 +103,7 @@ func (t *terms) restsOn(p *op, j int, before string) likely {
 	v, to := &t.events[j].Value, t.tried(p)
 	if p.outcome == history.OK {
 		g := t.grants[slices.IndexFunc(t.grants, func(g *grant) bool { return g.op == p })]
-		// "The stretch lasts to the answer, or to the last `key-set` of the attempt (of this key on this
-		// node) whose `at` is not after the answer, if that one stands later."
-		for i := range t.events {
-			e := &t.events[i]
-			if e.F == history.KeySet && e.Process == t.events[j].Process && e.Value.Key == v.Key && e.Value.Client == v.Client &&
-				t.attemptOf(i) == p && e.Value.At().IsSet() && e.Value.At().V() <= g.ret {
-				to = max(to, i)
-			}
-		}
+		to = max(to, t.lastTry(p, j, g.ret))
 		// "If the `key-set` stands after the stretch, it must stand before the end of the belief."
 		if j > to {
 			if j < g.ended {
@@ -138,6 +130,19 @@ func (t *terms) restsOn(p *op, j int, before string) likely {
 		}
 	}
 	return rests
+}
+
+// lastTry: "The stretch lasts to the answer, or to the last `key-set` of the attempt (of this key on this
+// node) whose `at` is not after the answer, if that one stands later."
+func (t *terms) lastTry(p *op, j int, answer int64) (last int) {
+	for i := range t.events {
+		e, same := &t.events[i], t.events[j].Value
+		if e.F == history.KeySet && e.Process == t.events[j].Process && e.Value.Key == same.Key && e.Value.Client == same.Client &&
+			t.attemptOf(i) == p && e.Value.At().IsSet() && e.Value.At().V() <= answer {
+			last = i
+		}
+	}
+	return last
 }
 
 // stays reports that a key-set leaves the key to another client, or that it is not known whose it is then.

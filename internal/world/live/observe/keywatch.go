@@ -314,9 +314,14 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 		}
 		k.unclear(history.Value{Rare: &history.Rare{Detail: unseenChange}})
 	}
+	k.found(seen, l, d != nil, replicated)
+}
+
+// found goes on from what a node has said of the key. doubted: what had become of it was in doubt.
+func (k *keyWatch) found(seen command.Key, l *look, doubted, replicated bool) {
 	k.begun, k.replay.Key = true, seen
 	switch {
-	case seen.Holds == command.Unclear && d == nil && !k.obscure:
+	case seen.Holds == command.Unclear && !doubted && !k.obscure:
 		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
 			Key: k.shown, Rare: &history.Rare{Detail: "a " + l.state.kind + " found"},
 		}})

@@ -18,6 +18,8 @@ type journalKey struct {
 	block *step
 	// late: an answer may leave before its effect stands in the journal.
 	late bool
+	// aligned explains the effects that have been read by the lines that have come; nil: nobody had to know yet.
+	aligned *alignment
 	// written: the journal has an effect on it.
 	written bool
 	// copied is what the key was before the node copied the data of another.
@@ -118,9 +120,11 @@ func (k *journalKey) evicted(found choice, later []numbered, all int) choiceKind
 		return nothing
 	case all == 0:
 		return waits
+	case !k.anyFits(later, choice{}, exactly):
+		return takes
 	}
-	a := alignment{k: k, all: all, known: make(map[[2]int]int)}
-	if a.of(later, 0) <= 1+a.of(later, found.own+found.n) {
+	a := k.align(all)
+	if i := a.passed(); a.of(later, i) <= 1+a.of(later, i+found.own+found.n) {
 		return nothing
 	}
 	return takes
@@ -130,54 +134,78 @@ func (k *journalKey) evicted(found choice, later []numbered, all int) choiceKind
 type alignment struct {
 	k     *journalKey
 	all   int
+	after []command.Key // what the key is before each effect, and after the last one
 	known map[[2]int]int
 }
 
-// impossible is more than any history has.
-const impossible = 1 << 30
+// align begins to explain the effects that have been read, or goes on with it.
+func (k *journalKey) align(all int) *alignment {
+	if k.aligned == nil {
+		k.aligned = &alignment{k: k, all: all, after: []command.Key{k.replay.Key}, known: make(map[[2]int]int)}
+		for i := range k.effects {
+			k.aligned.after = append(k.aligned.after, k.after(k.aligned.after[i], i, 1))
+		}
+	}
+	return k.aligned
+}
+
+// passed is how many of the effects have been explained since then.
+func (a *alignment) passed() int { return len(a.after) - 1 - len(a.k.effects) }
+
+const (
+	// impossible is more than any history has.
+	impossible = 1 << 30
+	// mostQuestions is how many questions an alignment answers. What is longer stays open.
+	mostQuestions = 200_000
+)
 
 // of is how many living keys the node must have removed by itself, if lines and effects from the i-th on are to explain each other.
 func (a *alignment) of(lines []numbered, i int) int {
 	question := [2]int{len(lines), i}
-	if n, found := a.known[question]; found {
-		return n
-	}
-	n := impossible
-	if len(a.known) < 1_000_000 { // what is longer stays open
+	n, found := a.known[question]
+	if !found && len(a.known) < mostQuestions {
+		a.known[question] = impossible // it counts as a question from now on
 		n = a.least(lines, i)
+		a.known[question] = n
+	} else if !found {
+		n = impossible
 	}
-	a.known[question] = n
 	return n
 }
 
 func (a *alignment) least(lines []numbered, i int) int {
-	k := a.k
+	k, passed := a.k, a.passed()
+	for len(lines) > 0 && !k.replay.Concerns(lines[0].executed()) {
+		lines = lines[1:]
+	}
 	if len(lines) == 0 {
-		rest := slices.DeleteFunc(slices.Clone(k.effects[i:]), func(e effect) bool { return e.number > a.all })
-		if slices.ContainsFunc(rest, func(e effect) bool { return !e.byItself() }) {
-			return impossible
+		n := 0
+		for _, e := range k.effects[i-passed:] {
+			switch {
+			case e.number > a.all:
+				return n
+			case !e.byItself():
+				return impossible
+			}
+			n++
 		}
-		return len(rest)
+		return n
 	}
-	c, base := lines[0].monitored, k.after(k.replay.Key, 0, i)
-	if !k.replay.Concerns(c.executed()) {
-		return a.of(lines[1:], i)
-	}
-	n := impossible
-	if k.late || !surely(k.replay.Outcomes(c.executed(), base), base, c) {
+	c, n := lines[0].monitored, impossible
+	if k.late || !surely(k.replay.Outcomes(c.executed(), a.after[i]), a.after[i], c) {
 		n = a.of(lines[1:], i)
 	}
-	for removed := 0; i < len(k.effects); i++ {
-		if took, _, how := k.fit(base, i, k.replay.Outcomes(c.executed(), base), c); how != differently {
+	for removed := 0; i-passed < len(k.effects); i++ {
+		base := a.after[i]
+		if took, _, how := k.fit(base, i-passed, k.replay.Outcomes(c.executed(), base), c); how != differently {
 			n = min(n, removed+a.of(lines[1:], i+took))
 		}
-		if !k.effects[i].byItself() {
+		if !k.effects[i-passed].byItself() {
 			break
 		}
 		if lives(base, c.span) {
 			removed++
 		}
-		base = k.after(base, i, 1)
 	}
 	return n
 }

@@ -239,6 +239,9 @@ func unconditional(words []string, db int) []string {
 // resolve finds out what the lines did, one after the other, as far as that is known. Of those up to final, all is known that
 // will be: their effects are among the first ones, up to read.
 func (j *journalled) resolve(final, read int) {
+	for _, k := range j.keys {
+		k.aligned = nil
+	}
 	for len(j.lines) > 0 {
 		l := j.lines[0]
 		choices := make([]choice, len(j.keys))
@@ -268,6 +271,9 @@ func (j *journalled) finish(read, seen int) {
 	}
 	j.resolve(seen, read)
 	for _, k := range j.keys {
+		if slices.ContainsFunc(j.lines, func(l numbered) bool { return k.replay.Concerns(l.executed()) }) {
+			continue // they have come since then, and the effects may be theirs
+		}
 		for len(k.effects) > 0 && k.effects[0].number <= read {
 			if k.effects[0].byItself() {
 				k.itself(j.now())

@@ -123,7 +123,8 @@ func (w *World) build(o Options) (err error) {
 		return err
 	}
 	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.record,
-		Stop: w.Stop, Background: &w.background, Evicts: o.Nodes == server.External, Replicated: w.spec.Replicated,
+		Stop: w.Stop, Background: &w.background, Replicated: w.spec.Replicated,
+		Evicts:  o.Nodes == server.External || w.spec.Lock.Program != nil, // which can let a node evict keys
 		Reopens: w.spec.Sentinel != nil, Reopened: w.tellRole}
 	w.wire = w.newWire(shown)
 	w.wall = observe.Steady(w.time.WallOffset)

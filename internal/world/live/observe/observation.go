@@ -26,7 +26,7 @@ type Observation struct {
 	Strangers *Strangers
 	// Replicated: nodes follow one another.
 	Replicated bool
-	// Evicts: the servers are those of others, which may evict keys.
+	// Evicts: the servers may evict keys, as those of others do.
 	Evicts bool
 	// Reopens: servers close streams while they live, when their role changes, and each is opened again.
 	Reopens bool

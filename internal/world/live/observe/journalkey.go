@@ -65,7 +65,7 @@ const (
 )
 
 // choose finds the effects of a line. later are the lines after it. all: no effect that has been read after this many is the line's;
-// 0: that is not known yet.
+// unread: that is not known yet.
 func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 	if !k.replay.Concerns(c.executed()) {
 		return choice{}
@@ -74,7 +74,7 @@ func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 	alive := k.replay.Outcomes(c.executed(), base)
 	found := choice{may: changes(alive) || !lives(base, c.span) && changes(k.replay.Outcomes(c.executed(), command.Key{}))}
 	for own := range k.effects {
-		if all > 0 && k.effects[own].number > all {
+		if all != unread && k.effects[own].number > all {
 			break
 		}
 		outcomes := alive
@@ -95,7 +95,7 @@ func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 	}
 	switch {
 	case found.kind == nothing && surely(alive, k.replay.Key, c):
-		if found.kind = waits; all > 0 {
+		if found.kind = waits; all != unread {
 			found.kind = lacks
 		}
 	case found.kind == nothing:
@@ -103,7 +103,7 @@ func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 		found.kind = k.evicted(found, later, all)
 	case k.anyFits(later, found, exactly):
 		found.kind = nothing
-	case all == 0:
+	case all == unread:
 		found.kind = waits
 	case k.anyFits(later, found, nearly):
 		found.kind = nothing // the effects can be those of several lines
@@ -118,7 +118,7 @@ func (k *journalKey) evicted(found choice, later []numbered, all int) choiceKind
 	switch {
 	case found.how != exactly:
 		return nothing
-	case all == 0:
+	case all == unread:
 		return waits
 	case !k.anyFits(later, choice{}, exactly):
 		return takes
@@ -364,13 +364,13 @@ func (k *journalKey) settle(c choice, line monitored, now func() command.Span) {
 		}
 		k.unclear(history.Value{Client: line.caller, Rare: &history.Rare{
 			Detail: strings.ToUpper(line.args[0]) + " (it is not in the node's journal)"}})
-		k.found(line.span)
+		k.replay.Key = command.Key{Holds: command.Unclear}
 	case takes:
 		for range c.own {
 			k.itself(now())
 		}
-		for range c.n {
-			k.taken(c.result, line)
+		for i := range c.n {
+			k.taken(c.result, line, i+1 < c.n)
 		}
 	}
 }
@@ -381,8 +381,8 @@ func (k *journalKey) pop() effect {
 	return e
 }
 
-// taken lets a line take the effect at the head.
-func (k *journalKey) taken(r command.Result, line monitored) {
+// taken lets a line take the effect at the head; more: and the next one.
+func (k *journalKey) taken(r command.Result, line monitored, more bool) {
 	e := k.pop()
 	if k.block == nil {
 		k.block = &step{number: e.block, before: k.replay.Key, extended: true, line: line, at: line.span}
@@ -395,7 +395,7 @@ func (k *journalKey) taken(r command.Result, line monitored) {
 		// The end is exact, and so is for how long the command asked. So it is known when it was carried out.
 		b.at = command.At(end.From - (r.After.Expires.From - line.span.From))
 	}
-	if len(k.effects) == 0 || k.effects[0].block != b.number {
+	if !more && (len(k.effects) == 0 || k.effects[0].block != e.block) {
 		k.close()
 	}
 }

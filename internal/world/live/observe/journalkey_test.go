@@ -130,3 +130,57 @@ func TestALockInAnotherDatabase(t *testing.T) {
 		}
 	}
 }
+
+// What stands in one block, or is written down in several entries, is one thing that a command did; what no command did, the node did.
+func TestWhatAJournalTells(t *testing.T) {
+	hour := time.Hour.Milliseconds()
+	end := fmt.Sprint(hour + 300)
+	const takesB = "c2 SET lock b NX PX 300"
+	has := func(value string, lives int64) command.Key {
+		return command.Key{Holds: command.Text, Value: value, Expires: command.At(hour + lives)}
+	}
+	for name, c := range map[string]struct {
+		is    command.Key
+		takes string // blocks with ; between them, and their entries with |
+		lines string
+		want  string
+	}{
+		"Redis 6.0 writes an end by itself": {command.Key{}, "SET lock a;PEXPIREAT lock " + end, "c1 SET lock a NX PX 300", "set c1 a 300ms"},
+		"an end that another gave": {command.Key{}, "SET lock a;PEXPIREAT lock " + end, "c1 SET lock a;c2 PEXPIRE lock 300",
+			"set c1 a;extended c2 a 300ms"},
+		"a script": {command.Key{}, "HINCRBY lock u 1|PEXPIREAT lock " + end, "c1 hincrby lock u 1;c1 pexpire lock 300",
+			"set c1 u 300ms"},
+		"a key that had run out": {has("a", -5), "DEL lock|SET lock b PXAT " + end, takesB,
+			"expired a;set c2 b 300ms"},
+		"one that had run out before":    {has("a", -5), "UNLINK lock;SET lock b PXAT " + end, takesB, "expired a;set c2 b 300ms"},
+		"one that ran out, to a release": {has("a", -5), "DEL lock", "c1 DEL lock", "expired a"},
+		"refused":                        {has("a", 900), "", takesB, ""},
+		"refused, then granted": {has("a", 900), "DEL lock;SET lock b PXAT " + end, takesB + ";c1 DEL lock;" + takesB,
+			"deleted c1 a;set c2 b 300ms"},
+		"evicted":                {command.Key{Holds: command.Text, Value: "a"}, "DEL lock", "", "deleted a"},
+		"by nobody":              {command.Key{}, "SET lock z", "", "unclear SET;set z"},
+		"what the journal lacks": {command.Key{}, "", "c1 SET lock a", "unclear c1 SET (it is not in the node's journal)"},
+		"an unknown command":     {has("a", 900), "SET lock b", "c2 NEWSET lock b", "set c2 b"},
+		"the same end again":     {has("a", 300), "PEXPIREAT lock " + end, "c1 PEXPIRE lock 300", "extended c1 a 300ms"},
+	} {
+		r := newRead(c.is)
+		for block := range strings.SplitSeq(c.takes, ";") {
+			entries := strings.Split(block, "|")
+			for i, e := range entries {
+				if e != "" {
+					r.take(journal.Entry{Kind: journal.Effect, Words: strings.Fields(e), First: i == 0, Last: i == len(entries)-1})
+				}
+			}
+		}
+		for line := range strings.SplitSeq(c.lines, ";") {
+			if line != "" {
+				r.line(hour, line)
+			}
+		}
+		r.file = journal.Follow(t.TempDir())
+		r.finish(r.read, r.seen)
+		if got := strings.Join(r.events, ";"); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}

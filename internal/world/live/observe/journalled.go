@@ -236,6 +236,9 @@ func unconditional(words []string, db int) []string {
 	return words
 }
 
+// unread stands for how many entries have been read where some of a line's may be missing.
+const unread = -1
+
 // resolve finds out what the lines did, one after the other, as far as that is known. Of those up to final, all is known that
 // will be: their effects are among the first ones, up to read.
 func (j *journalled) resolve(final, read int) {
@@ -245,7 +248,7 @@ func (j *journalled) resolve(final, read int) {
 	for len(j.lines) > 0 {
 		l := j.lines[0]
 		choices := make([]choice, len(j.keys))
-		all := 0
+		all := unread
 		if l.number <= final {
 			all = read
 		}

@@ -110,7 +110,7 @@ func (w *nodeWatch) see(c monitored) {
 	w.names.learn(c)
 	w.place(&c)
 	if s := w.o.Strangers; s != nil {
-		c = w.marked(s, c)
+		c = w.linked(s, c)
 		w.discover(c.args[1:])
 		w.guarded(s, c)
 	}
@@ -165,9 +165,9 @@ func (w *nodeWatch) transacts(c *monitored) bool {
 	return open && began > 0
 }
 
-// marked adds what the links know of a line. Who is neither a client over its link nor a
+// linked adds what the links know of a line. Who is neither a client over its link nor a
 // primary is a stranger.
-func (w *nodeWatch) marked(s *Strangers, c monitored) monitored {
+func (w *nodeWatch) linked(s *Strangers, c monitored) monitored {
 	if c.source == "lua" {
 		c.left, c.text, c.stranger = w.script.left, w.script.args, w.script.stranger
 		return c

@@ -22,6 +22,9 @@ func (e entry) concerns(r *Replay, c Executed) bool {
 	return len(c.Words) >= e.words && (e.anyDB || c.DB == r.DB) && e.names(c.Words[1:], r.Name)
 }
 
+// NamesNoKey reports that a command concerns keys that it does not name.
+func NamesNoKey(words []string) bool { return lookup(words).names(nil, "") }
+
 // Where the names of keys are among the words behind the command's own.
 func first(words []string, key string) bool    { return len(words) > 0 && words[0] == key }
 func second(words []string, key string) bool   { return len(words) > 1 && words[1] == key }

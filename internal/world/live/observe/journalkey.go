@@ -18,8 +18,9 @@ type journalKey struct {
 	block *step
 	// late: an answer may leave before its effect stands in the journal.
 	late bool
-	// aligned explains the effects that have been read by the lines that have come; nil: nobody had to know yet.
+	// aligned explains the effects that have been read by the lines that have come; nil: nobody had to know yet in this round.
 	aligned *alignment
+	round   int
 	// written: the journal has an effect on it.
 	written bool
 	// copied is what the key was before the node copied the data of another.

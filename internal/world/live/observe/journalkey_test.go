@@ -83,7 +83,7 @@ func newRead(is command.Key) *read {
 	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, redis: command.ParseServer("7.0.15", "")}
 	k := &journalKey{keyLog: w.logOf("lock")}
 	k.replay.Key = is
-	r.journalled = &journalled{w: w, keys: []*journalKey{k}, byName: map[string]bool{"lock": true}}
+	r.journalled = &journalled{w: w, keys: []*journalKey{k}, byName: map[string]*journalKey{"lock": k}}
 	return r
 }
 

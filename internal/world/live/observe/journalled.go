@@ -32,8 +32,9 @@ type journalled struct {
 	// begun: the keys are known. goesOn: they are known from an earlier stream.
 	begun, goesOn bool
 	keys          []*journalKey
-	// byName has the names of the keys.
-	byName map[string]bool
+	byName        map[string]*journalKey
+	// round counts how often lines were resolved.
+	round int
 	// away: the history says that the lock is kept in another database.
 	away bool
 	// lines are those of which it is not known yet what they did, read and seen how many entries and lines have come.
@@ -53,7 +54,7 @@ type numbered struct {
 
 // newJournalled follows the journal of a node. before is who did so till the server closed the stream; nil: nobody.
 func newJournalled(w *nodeWatch, before *journalled) *journalled {
-	j := &journalled{w: w, file: w.n.Journal(), byName: make(map[string]bool), ended: make(chan struct{})}
+	j := &journalled{w: w, file: w.n.Journal(), byName: make(map[string]*journalKey), ended: make(chan struct{})}
 	// A replica that copies all data keeps no journal till it has begun another.
 	j.late = w.n.Persistence == world.AOFEverysec || w.o.Replicated
 	if before != nil {
@@ -80,14 +81,30 @@ func (j *journalled) follow(key string, _ bool) {
 	j.add(key)
 }
 
+// mostKeys bounds how many keys are followed on a node.
+const mostKeys = 10_000
+
+// named are the keys that a command may concern.
+func (j *journalled) named(words []string) (list []*journalKey) {
+	if command.NamesNoKey(words) {
+		return j.keys
+	}
+	for _, word := range words[1:] {
+		if k := j.byName[word]; k != nil && !slices.Contains(list, k) {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
 // add begins to follow a key, unless it is followed. It has never been written: who writes a key names it.
 func (j *journalled) add(key string) {
-	if j.byName[key] || j.w.full(len(j.keys)) {
+	if j.byName[key] != nil || j.w.full(len(j.keys), mostKeys) {
 		return
 	}
 	k := &journalKey{keyLog: j.w.logOf(key), late: j.late}
 	k.replay.Key = command.Key{}
-	j.byName[key] = true
+	j.byName[key] = k
 	j.keys = append(j.keys, k)
 }
 
@@ -130,7 +147,7 @@ func (j *journalled) see(c monitored) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	concerns := false
-	for _, k := range j.keys {
+	for _, k := range j.named(c.args) {
 		k.writes(c, c.caller)
 		concerns = concerns || k.replay.Concerns(c.executed())
 	}
@@ -192,7 +209,11 @@ func (j *journalled) take(e journal.Entry) {
 			}
 		}
 	}
-	for _, k := range j.keys {
+	keys := j.keys
+	if len(e.Words) > 0 {
+		keys = j.named(e.Words)
+	}
+	for _, k := range keys {
 		if len(e.Words) == 0 || k.replay.Concerns(command.Executed{Words: e.Words, DB: e.DB}) {
 			k.written = k.written || e.Kind == journal.Effect
 			k.effects = append(k.effects, effect{Entry: e, number: j.read, block: j.blocks})
@@ -202,7 +223,7 @@ func (j *journalled) take(e journal.Entry) {
 
 // elsewhere records once that a lock is kept in another database, so that nobody wonders why its keys are not seen.
 func (j *journalled) elsewhere(key string, e journal.Entry) {
-	if j.away || slices.ContainsFunc(j.keys, func(k *journalKey) bool { return k.replay.Name == key && k.written }) {
+	if k := j.byName[key]; j.away || k != nil && k.written {
 		return
 	}
 	j.away = true
@@ -242,18 +263,19 @@ const unread = -1
 // resolve finds out what the lines did, one after the other, as far as that is known. Of those up to final, all is known that
 // will be: their effects are among the first ones, up to read.
 func (j *journalled) resolve(final, read int) {
-	for _, k := range j.keys {
-		k.aligned = nil
-	}
+	j.round++
 	for len(j.lines) > 0 {
 		l := j.lines[0]
-		choices := make([]choice, len(j.keys))
+		keys := j.named(l.args)
+		choices := make([]choice, len(keys))
 		all := unread
 		if l.number <= final {
 			all = read
 		}
-		for i, k := range j.keys {
-			k.idle()
+		for i, k := range keys {
+			if k.idle(); k.round != j.round {
+				k.round, k.aligned = j.round, nil
+			}
 			c := k.choose(l.monitored, j.lines[1:], all)
 			if c.kind == waits || c.kind == nothing && c.may && j.late && l.number > final {
 				return
@@ -262,7 +284,7 @@ func (j *journalled) resolve(final, read int) {
 		}
 		j.lines = j.lines[1:]
 		for i, c := range choices {
-			j.keys[i].settle(c, l.monitored, j.now)
+			keys[i].settle(c, l.monitored, j.now)
 		}
 	}
 }
@@ -274,6 +296,9 @@ func (j *journalled) finish(read, seen int) {
 	}
 	j.resolve(seen, read)
 	for _, k := range j.keys {
+		if len(k.effects) == 0 && k.block == nil {
+			continue
+		}
 		if slices.ContainsFunc(j.lines, func(l numbered) bool { return k.replay.Concerns(l.executed()) }) {
 			continue // they have come since then, and the effects may be theirs
 		}

@@ -59,9 +59,6 @@ func Steady(measure func() (offset, uncertain time.Duration)) func() (offset, un
 	}
 }
 
-// maxKeys bounds how many keys are followed on a node.
-const maxKeys = 10_000
-
 // nodeWatch follows the lock's keys on a node.
 type nodeWatch struct {
 	o     *Observation
@@ -236,14 +233,14 @@ func (w *nodeWatch) fits(word string) bool {
 }
 
 // full reports that no more keys are followed on the node, and records once that the others are not known.
-func (w *nodeWatch) full(keys int) bool {
-	if keys < maxKeys {
+func (w *nodeWatch) full(keys, most int) bool {
+	if keys < most {
 		return false
 	}
 	if !w.said {
 		w.said = true
 		w.o.Record(history.Event{Process: w.n.Name, Type: history.Info, F: history.KeyUnclear, Value: history.Value{Key: w.o.Shown,
-			Rare: &history.Rare{Detail: fmt.Sprintf("more than %d keys of the lock", maxKeys)}}})
+			Rare: &history.Rare{Detail: fmt.Sprintf("more than %d keys of the lock", most)}}})
 	}
 	return true
 }

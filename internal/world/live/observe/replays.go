@@ -30,8 +30,11 @@ func (r *replays) all() []*keyWatch {
 	return slices.Clone(r.watches)
 }
 
+// mostReplayed bounds how many keys of a node are replayed: each of them takes in each line.
+const mostReplayed = 1000
+
 func (r *replays) follow(key string, found bool) {
-	if list := r.names(); slices.Contains(list, key) || r.w.full(len(list)) {
+	if list := r.names(); slices.Contains(list, key) || r.w.full(len(list), mostReplayed) {
 		return
 	}
 	k := &keyWatch{keyLog: r.w.logOf(key), evicts: r.w.o.Evicts}

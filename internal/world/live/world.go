@@ -127,6 +127,10 @@ func (w *World) build(o Options) (err error) {
 		Evicts:  o.Nodes == server.External || w.spec.Lock.Program != nil, // which can let a node evict keys
 		Reopens: w.spec.Sentinel != nil, Reopened: w.tellRole}
 	w.wire = w.newWire(shown)
+	w.observation.Left = func(name string, words []string, since time.Duration) (time.Duration, bool) {
+		at, known := w.wire.Left(name, words, since)
+		return at - w.time.SinceBoot(), known
+	}
 	w.wall = observe.Steady(w.time.WallOffset)
 	if w.spec.Lock.Program != nil {
 		w.observation.Strangers = w.strangers(o.Nodes != server.External)
@@ -319,17 +323,17 @@ func (w *World) refused(l world.Link, why error) {
 
 // strangers is what to observe of a lock program. fresh: nodes start without keys.
 func (w *World) strangers(fresh bool) *observe.Strangers {
-	s := &observe.Strangers{Left: w.wire.Left,
-		Served:    w.wire.Served,
-		NameAt:    func(from string, n *server.Node) string { return w.wire.NameAt(from, n.Address()) },
-		SinceBoot: w.time.SinceBoot, WallOffset: w.wall,
-		Fresh: fresh, Primary: w.isPrimary, Keys: program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)}
+	s := &observe.Strangers{
+		Served:     w.wire.Served,
+		NameAt:     func(from string, n *server.Node) string { return w.wire.NameAt(from, n.Address()) },
+		WallOffset: w.wall,
+		Fresh:      fresh, Primary: w.isPrimary, Keys: program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)}
 	return s
 }
 
 // newWire is what reads the links to nodes. The history calls the lock's key shown.
 func (w *World) newWire(shown string) *proxy.Wire {
-	wire := &proxy.Wire{Names: w.spec.Lock.Program != nil, Awaits: w.spec.Messages, Go: w.background.Go, Called: w.called(shown),
+	wire := &proxy.Wire{Names: true, Awaits: w.spec.Messages, Go: w.background.Go, Called: w.called(shown),
 		Message: func(m world.Message) {
 			if h := w.hooks.Load(); h != nil && h.Message != nil {
 				h.Message(m)

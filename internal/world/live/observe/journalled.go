@@ -42,8 +42,9 @@ type journalled struct {
 	read, seen int
 	// blocks is how many blocks of the journal have been read.
 	blocks int
-	// ended is closed at the end of the stream.
+	// ended is closed at the end of the stream; over: all has been taken in.
 	ended chan struct{}
+	over  bool
 }
 
 // numbered is a line with its place among those that have come.
@@ -166,8 +167,11 @@ func (c *monitored) executed() command.Executed {
 	return command.Executed{Words: c.args, DB: c.db, At: c.span}
 }
 
-// pulled reads what has been added to the journal. False: it cannot be read, and the run ends.
+// pulled reads what has been added to the journal. False: the stream has ended, or the journal cannot be read, and the run ends.
 func (j *journalled) pulled() bool {
+	if j.over {
+		return false
+	}
 	err := j.pull()
 	if err != nil {
 		j.w.o.fail(err)
@@ -407,4 +411,5 @@ func (j *journalled) end() {
 		_ = j.pulled()
 		j.finish(j.read, j.seen)
 	}
+	j.over = true
 }

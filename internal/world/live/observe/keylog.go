@@ -88,7 +88,7 @@ func (k *keyLog) emitWritten(f history.F, change command.Change, caller string, 
 // clients where it names that instant, and else from when it left its client. How the
 // node's clock went after that is of no matter.
 func (k *keyLog) askedTill(end, at command.Span) history.Int {
-	if end.From == end.To && command.NamesInstant(k.now.text, end.From) {
+	if k.strangers != nil && end.From == end.To && command.NamesInstant(k.now.text, end.From) {
 		offset, _ := k.strangers.WallOffset()
 		return history.Some(int64(time.Duration(end.From)*time.Millisecond - offset))
 	}

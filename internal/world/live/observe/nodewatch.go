@@ -20,16 +20,12 @@ type Strangers struct {
 		Fit(key string) bool
 		Names() []string
 	}
-	// Left is when a command that a stream shows left its client over the connection of a name. since is when the stream began.
-	Left func(name string, words []string, since time.Duration) (at time.Duration, known bool)
 	// Served is the client that has waited on a node for a key, and got it; empty: none, or nobody knows.
 	Served func(node, key string) string
 	// NameAt is the name of a connection that a link opened, by the address from which it came to the node; empty: none did, or the
 	// node sees another address.
 	NameAt func(from string, n *server.Node) string
-	// Time is the run's; wall clocks of clients are the machine's.
-	SinceBoot func() time.Duration
-	// WallOffset is steady (see Steady), or an instant that is asked for twice would come out as
+	// WallOffset is what to subtract from the wall clocks of clients, which are the machine's, to get run time. It is steady (see Steady), or an instant that is asked for twice would come out as
 	// two, and the second may be the earlier one.
 	WallOffset func() (offset, uncertain time.Duration)
 	// Fresh: a node that starts has no keys.
@@ -106,8 +102,8 @@ func (w *nodeWatch) see(c monitored) {
 	}
 	w.names.learn(c)
 	w.place(&c)
+	w.linked(&c)
 	if s := w.o.Strangers; s != nil {
-		c = w.linked(s, c)
 		w.discover(c.args[1:])
 		w.guarded(s, c)
 	}
@@ -164,17 +160,18 @@ func (w *nodeWatch) transacts(c *monitored) bool {
 
 // linked adds what the links know of a line. Who is neither a client over its link nor a
 // primary is a stranger.
-func (w *nodeWatch) linked(s *Strangers, c monitored) monitored {
+func (w *nodeWatch) linked(c *monitored) {
 	if c.source == "lua" {
 		c.left, c.text, c.stranger = w.script.left, w.script.args, w.script.stranger
-		return c
+		return
 	}
-	c.stranger = c.caller == "" && !w.isPrimary(c.source)
-	if at, known := s.Left(w.names[c.source], c.args, c.since); known {
-		c.left = history.Some(int64(at - s.SinceBoot()))
+	c.text, c.stranger = c.args, w.o.Strangers != nil && c.caller == "" && !w.isPrimary(c.source)
+	if w.o.Left == nil {
+		return
 	}
-	c.text = c.args
-	return c
+	if at, known := w.o.Left(w.names[c.source], c.args, c.since); known {
+		c.left = history.Some(int64(at))
+	}
 }
 
 // identify finds out whose a connection is. Where the stream did not show its name, because it was opened before, because the server

@@ -22,6 +22,9 @@ type Observation struct {
 	Resource   resource.Config
 	// Record takes what is seen.
 	Record func(history.Event)
+	// Left is when a command that a stream shows left its client over the connection of a name, in the run's time. since is when the
+	// stream began, by the machine's monotonic clock. Nil: no link tells.
+	Left func(name string, words []string, since time.Duration) (at time.Duration, known bool)
 	// Strangers is nil where the lock is ours.
 	Strangers *Strangers
 	// Replicated: nodes follow one another.

@@ -17,11 +17,9 @@ import (
 func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 	var events []history.Event
 	o := &Observation{Key: "lock", Shown: "lock", Record: func(e history.Event) { events = append(events, e) },
-		Strangers: &Strangers{Keys: program.PatternsFor("lock", keys), Left: func(string, []string, time.Duration) (time.Duration, bool) {
-			return 50 * time.Millisecond, true
-		}, NameAt: func(from string, n *server.Node) string { return map[string]string{"h:4": "c4#4"}[from] }, Fresh: true,
+		Left: func(string, []string, time.Duration) (time.Duration, bool) { return 50 * time.Millisecond, true },
+		Strangers: &Strangers{Keys: program.PatternsFor("lock", keys), NameAt: func(from string, n *server.Node) string { return map[string]string{"h:4": "c4#4"}[from] }, Fresh: true,
 			Primary:    func(address string) bool { return address == "h:9" },
-			SinceBoot:  func() time.Duration { return 0 },
 			WallOffset: func() (time.Duration, time.Duration) { return time.Hour, 0 }}}
 	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1#1", "h:2": "c2#2"},
 		begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
@@ -191,7 +189,7 @@ func TestSteady(t *testing.T) {
 // Where nobody knows when a command was sent, nobody knows what it asked for.
 func TestACommandThatWasSentNobodyKnowsWhen(t *testing.T) {
 	w, events := strange("lock")
-	w.o.Strangers.Left = func(_ string, words []string, _ time.Duration) (time.Duration, bool) {
+	w.o.Left = func(_ string, words []string, _ time.Duration) (time.Duration, bool) {
 		return 50 * time.Millisecond, words[0] != "PEXPIRE"
 	}
 	w.shows("h:1 SET lock a NX PX 500", "h:1 PEXPIRE lock 900", "h:1 DEL lock")

@@ -184,3 +184,16 @@ func TestWhatAJournalTells(t *testing.T) {
 		}
 	}
 }
+
+// A server that is killed is observed no more, and its journal is closed: a look that comes later is no error of the run.
+func TestAJournalIsNotReadAfterItsStream(t *testing.T) {
+	r := newRead(command.Key{})
+	r.w.o.Stop = func() { t.Error("the run was stopped") }
+	r.file, r.ended, r.begun = journal.Follow(t.TempDir()), make(chan struct{}), true
+	r.end()
+	_ = r.file.Close()
+	r.finish(r.read, r.seen)
+	if err := r.w.o.Err(); err != nil || r.pulled() {
+		t.Errorf("it is read again, with the error %v", err)
+	}
+}

@@ -41,6 +41,9 @@ type Model struct {
 	// in whatever order; nil where the order matters. It lets a history be cut
 	// where nothing was under way.
 	Settle func(state any, ops []Op) any
+	// strange says what makes an operation one that the model cannot judge,
+	// though it knows the kind; empty: nothing. Nil: there is no such operation.
+	strange func(o *Op) string
 }
 
 // Reference asks porcupine whether the history has an explanation in the
@@ -75,11 +78,18 @@ func Reference(ctx context.Context, m Model, h History, b Bounds) Result {
 }
 
 // foreign says why the model cannot judge the operations: there is one of a kind
-// that it does not know. Empty: it knows them all.
+// that it does not know, or one that names a text or a list that it does not have.
+// Empty: it knows them all.
 func (m *Model) foreign(ops []Op) string {
 	for i := range ops {
 		if k := ops[i].Kind; !m.Kinds.Has(k) {
 			return fmt.Sprintf("the model %s knows no %s", m.Name, k)
+		}
+		if m.strange == nil {
+			continue
+		}
+		if why := m.strange(&ops[i]); why != "" {
+			return fmt.Sprintf("operation %d %s", i, why)
 		}
 	}
 	return ""

@@ -68,7 +68,7 @@ func Fewest(ops []Op, decide func([]Op) Result, anyhow bool) Counterexample {
 func certain(ops []Op) []int {
 	var list []int
 	for i := range ops {
-		if !ops[i].Optional() {
+		if !ops[i].Optional() && !ops[i].Maybe {
 			list = append(list, i)
 		}
 	}

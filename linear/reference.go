@@ -49,13 +49,17 @@ type Model struct {
 // Reference asks porcupine whether the history has an explanation in the
 // model. An optional operation is applied where that is legal and does nothing
 // elsewhere: as it returns last of all, an explanation that leaves it out can put
-// it at the end.
+// it at the end. A history with operations that are Maybe is undecided.
 func Reference(ctx context.Context, m Model, h History, b Bounds) Result {
 	if b.Memory <= 0 {
 		b.Memory = DefaultMemory
 	}
 	if why := m.foreign(h.Ops); why != "" {
 		return undecided(why)
+	}
+	if hasMaybe(h.Ops) {
+		// Porcupine gives each operation one effect, and its place before its return.
+		return undecided(whyMaybe)
 	}
 	started := time.Now()
 	state := m.Init

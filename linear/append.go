@@ -56,6 +56,9 @@ func newAppends(h History) (g *appends, why string) {
 	g = &appends{h: h, longest: -1, appended: make(map[int64]bool, len(h.Ops))}
 	for i := range h.Ops {
 		o := &h.Ops[i]
+		if o.Maybe {
+			return nil, whyMaybe
+		}
 		switch o.Kind {
 		case Append:
 			if g.appended[o.A] {

@@ -2,6 +2,7 @@ package linear
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -60,11 +61,12 @@ func List(lists [][]int64) Model {
 			case Append:
 				return o.B == None || o.B == int64(len(s)/8), s + encode([]int64{o.A})
 			case ReadList:
-				return s == encoded[o.A], s
+				return has(encoded, o.A) && s == encoded[o.A], s
 			}
 			return false, s
 		},
-		Hash: func(state any) uint64 { return hashString(state.(string)) },
+		Hash:    func(state any) uint64 { return hashString(state.(string)) },
+		strange: strangeRead(len(encoded)),
 	}
 }
 
@@ -85,11 +87,12 @@ func Set(lists [][]int64) Model {
 			case Insert:
 				return true, insert(s, o.A)
 			case ReadSet:
-				return s == encoded[o.A], s
+				return has(encoded, o.A) && s == encoded[o.A], s
 			}
 			return false, s
 		},
-		Hash: func(state any) uint64 { return hashString(state.(string)) },
+		Hash:    func(state any) uint64 { return hashString(state.(string)) },
+		strange: strangeRead(len(encoded)),
 		Settle: func(state any, ops []Op) any {
 			s := state.(string)
 			for i := range ops {
@@ -117,13 +120,17 @@ func Jobs() Model {
 }
 
 // Text is a string that starts empty, as a key-value store holds under one
-// key: Write, Append and Read of strings, which A numbers.
+// key: Write, Append and Read of strings, which A numbers, from 0. A history with
+// the number of no text is undecided.
 func Text(texts []string) Model {
 	return Model{
 		Name: "kv", Kinds: KindsOf(Read, Write, Append),
 		Init: "",
 		Step: func(state any, o *Op) (bool, any) {
 			s := state.(string)
+			if !has(texts, o.A) {
+				return false, s
+			}
 			switch o.Kind {
 			case Read:
 				return s == texts[o.A], s
@@ -135,6 +142,25 @@ func Text(texts []string) Model {
 			return false, s
 		},
 		Hash: func(state any) uint64 { return hashString(state.(string)) },
+		strange: func(o *Op) string {
+			if has(texts, o.A) {
+				return ""
+			}
+			return fmt.Sprintf("has the text %d of %d", o.A, len(texts))
+		},
+	}
+}
+
+// has reports whether the list has an element of this number.
+func has(list []string, n int64) bool { return n >= 0 && n < int64(len(list)) }
+
+// strangeRead finds reads of lists that a model with so many lists does not have.
+func strangeRead(lists int) func(o *Op) string {
+	return func(o *Op) string {
+		if o.idle() && (o.A < 0 || o.A >= int64(lists)) {
+			return fmt.Sprintf("reads list %d of %d", o.A, lists)
+		}
+		return ""
 	}
 }
 

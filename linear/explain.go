@@ -3,28 +3,38 @@ package linear
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 )
 
 // Counterexample is why a history is illegal.
 type Counterexample struct {
-	// At is the operation whose return left no explanation.
+	// At is the operation whose return left no explanation; -1 where Explain has no
+	// counterexample.
 	At int
 	// Operations, as indices, cannot be explained, whether or not the others
 	// took effect.
 	Operations []int
 	// Minimal says that without any one of them there is an explanation.
 	Minimal bool
-	Why     string
+	// Why says what is wrong, where that is known, or why there is no counterexample.
+	Why string
 }
 
 // Explain finds the first impossible operation of an illegal history, and
 // operations that are impossible together. It tries to make them few for as long
-// as the bounds allow.
+// as the bounds allow. A history that is legal, or that cannot be decided within the
+// bounds, has no counterexample: At is -1, and there are no operations.
 func Explain(ctx context.Context, p Problem, b Bounds) Counterexample {
 	deadline := time.Now().Add(b.Timeout)
+	if b.Timeout <= 0 {
+		deadline = time.Now().Add(math.MaxInt64)
+	}
 	h := p.History
+	if why := h.malformed(); why != "" {
+		return noCounterexample(undecided(why))
+	}
 	decide := func(ops []Op) Result {
 		p.History.Ops = ops
 		r, _ := p.Check(ctx, b)
@@ -32,16 +42,37 @@ func Explain(ctx context.Context, p Problem, b Bounds) Counterexample {
 	}
 	illegal := func(ops []Op) bool { return decide(ops).Outcome == Illegal }
 
-	if p.Direct != nil && p.Direct(h).Outcome == Illegal {
-		if c := Fewest(h.Ops, decide, false); c.Minimal {
-			return c
+	if p.Direct != nil {
+		switch r := p.Direct(h); r.Outcome {
+		case Legal:
+			return noCounterexample(r)
+		case Illegal:
+			if c := Fewest(h.Ops, decide, false); c.Minimal {
+				return c
+			}
 		}
 	}
-	b.Memory = narrowMemory
-	if r := searchFrontier(ctx, p.Model, h, b); r.Outcome == Illegal {
-		return shrinkFrontier(ctx, p.Model, h, r.Witness[0], deadline, b)
+	narrow := b
+	narrow.Memory = narrowMemory
+	switch r := searchFrontier(ctx, p.Model, h, narrow); r.Outcome {
+	case Legal:
+		return noCounterexample(r)
+	case Illegal:
+		return shrinkFrontier(ctx, p.Model, h, r.Witness[0], deadline, narrow)
+	}
+	if r, _ := p.Search(ctx, b); r.Outcome != Illegal {
+		return noCounterexample(r)
 	}
 	return dropReads(h, deadline, illegal)
+}
+
+// noCounterexample is what there is to say of a history that was not found illegal.
+func noCounterexample(r Result) Counterexample {
+	c := Counterexample{At: -1, Why: r.Why}
+	if r.Outcome == Legal {
+		c.Why = "the history is legal"
+	}
+	return c
 }
 
 // Fewest finds the first impossible operation of an illegal history, and as few
@@ -68,7 +99,7 @@ func Fewest(ops []Op, decide func([]Op) Result, anyhow bool) Counterexample {
 func certain(ops []Op) []int {
 	var list []int
 	for i := range ops {
-		if !ops[i].Optional() {
+		if !ops[i].Optional() && !ops[i].Maybe {
 			list = append(list, i)
 		}
 	}

@@ -178,3 +178,67 @@ func TestDropReads(t *testing.T) {
 		}
 	}
 }
+
+// TestNoCounterexample: a history that is legal, that is none, or that cannot be decided
+// has no counterexample, whichever way decides it.
+func TestNoCounterexample(t *testing.T) {
+	none := func(t *testing.T, c Counterexample, h History) {
+		t.Helper()
+		if c.At != -1 || len(c.Operations) > 0 || c.Minimal || c.Why == "" {
+			t.Fatalf("%+v of %+v", c, h)
+		}
+	}
+	ctx := context.Background()
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	for i := range subjects {
+		s := &subjects[i]
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(uint64(i), 51))
+			none(t, Explain(ctx, s.problem(History{}), Bounds{}), History{})
+			for legal, illegal := 0, 0; legal < 100 || illegal < 20; {
+				h := s.make(r, 1+r.IntN(8))
+				p := s.problem(h)
+				outcome := Reference(ctx, p.Model, h, Bounds{}).Outcome
+				searched := p
+				searched.Direct = nil
+				if outcome == Legal {
+					legal++
+					none(t, Explain(ctx, p, Bounds{}), h)
+					none(t, Explain(ctx, searched, Bounds{}), h)
+					continue
+				}
+				illegal++
+				if c := Explain(ctx, searched, Bounds{}); c.At < 0 || !c.Minimal || len(c.Operations) == 0 {
+					t.Fatalf("without a bound: %+v of %+v", c, h)
+				}
+				none(t, Explain(cancelled, searched, Bounds{}), h)
+				p.History.Ops = slices.Clone(h.Ops)
+				p.History.Ops[0].Return = p.History.Ops[0].Call - 1
+				none(t, Explain(ctx, p, Bounds{}), p.History)
+			}
+		})
+	}
+}
+
+// TestExplainDeep: what the narrow search gives up is decided with all the memory there
+// is, whether it is legal or not.
+func TestExplainDeep(t *testing.T) {
+	var h History
+	for i := range int64(18) { // each may have taken effect or not: more ways than the narrow search keeps
+		h.Ops = append(h.Ops, Op{Kind: Add, A: 1 << i, Call: 1, Return: Never})
+	}
+	h.Ops = append(h.Ops, Op{Kind: Read, A: 1<<18 - 1, Call: 2, Return: 3}, Op{Kind: Read, A: 1<<18 - 1, Call: 4, Return: 5})
+	p := CounterProblem(h)
+	if r, _ := p.Glance(context.Background(), Bounds{}); r.Outcome != Undecided {
+		t.Fatalf("the narrow search decides: %+v", r)
+	}
+	if c := Explain(context.Background(), p, Bounds{}); c.At != -1 || len(c.Operations) > 0 {
+		t.Errorf("%+v of a legal history", c)
+	}
+	p.History.Ops = append(slices.Clone(h.Ops), Op{Kind: Read, A: 1, Call: 6, Return: 7})
+	if c := Explain(context.Background(), p, Bounds{}); c.At != 20 || !slices.Contains(c.Operations, 20) {
+		t.Errorf("%+v of an illegal history", c)
+	}
+}

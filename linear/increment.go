@@ -35,6 +35,9 @@ func decideIncrements(h History) Result {
 		if !isIncrement(&h.Ops[i]) {
 			return undecided("not a history of increments")
 		}
+		if h.Ops[i].Maybe {
+			return undecided(whyMaybe)
+		}
 	}
 	s := newSteps(h)
 	for i := range h.Ops {

@@ -8,6 +8,9 @@ func decideJobs(h History) Result {
 		if h.Ops[i].Kind != Run {
 			return undecided("not a history of jobs")
 		}
+		if h.Ops[i].Maybe {
+			return undecided(whyMaybe)
+		}
 	}
 	ran := make(map[int64]int32, len(h.Ops))
 	for i := range h.Ops {

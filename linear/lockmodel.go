@@ -1,5 +1,11 @@
 package linear
 
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
 // nobody owns the lock.
 const nobody = int32(-1)
 
@@ -241,7 +247,7 @@ func settleFenced(state any, ops []Op) any {
 
 // Semaphore has a number of permits: Acquire where fewer are held in all,
 // Release by a process that holds one. The state has a count for each process of
-// the history.
+// the history; an operation of any other process leaves a history undecided.
 func Semaphore(permits int, h History) Model {
 	slot := make(map[int32]int)
 	for i := range h.Ops {
@@ -251,24 +257,31 @@ func Semaphore(permits int, h History) Model {
 	}
 	change := func(state string, p int32, by int) string {
 		b := []byte(state)
-		b[slot[p]] += byte(by)
+		count := b[permitBytes*slot[p]:]
+		binary.BigEndian.PutUint32(count, binary.BigEndian.Uint32(count)+uint32(by))
 		return string(b)
+	}
+	known := func(o *Op) bool {
+		_, ok := slot[o.Process]
+		return ok
 	}
 	return Model{
 		Name:      "semaphore",
 		Kinds:     KindsOf(Acquire, Release),
 		Processes: true,
-		Init:      string(make([]byte, len(slot))),
+		Init:      string(make([]byte, permitBytes*len(slot))),
 		Step: func(state any, o *Op) (bool, any) {
 			s := state.(string)
-			switch o.Kind {
-			case Acquire:
+			switch {
+			case !known(o):
+				return false, s
+			case o.Kind == Acquire:
 				if total(s) >= permits {
 					return false, s
 				}
 				return true, change(s, o.Process, 1)
-			case Release:
-				if s[slot[o.Process]] == 0 {
+			case o.Kind == Release:
+				if permitsOf(s, slot[o.Process]) == 0 {
 					return false, s
 				}
 				return true, change(s, o.Process, -1)
@@ -287,16 +300,31 @@ func Semaphore(permits int, h History) Model {
 			}
 			return s
 		},
+		strange: func(o *Op) string {
+			if known(o) {
+				return ""
+			}
+			return fmt.Sprintf("is of process %d, and the semaphore was made for a history without it", o.Process)
+		},
 	}
 }
 
-// MaxPermits is the most permits a Semaphore may have: counts are bytes.
-const MaxPermits = 255
+// MaxPermits is the most permits a Semaphore may have.
+const MaxPermits = math.MaxInt32
 
-func total(counts string) int {
+// permitBytes is the width of a count of permits in the state of a Semaphore.
+const permitBytes = 4
+
+// permitsOf are the permits that the process in a slot holds.
+func permitsOf(state string, slot int) uint32 {
+	b := state[permitBytes*slot:]
+	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
+}
+
+func total(state string) int {
 	n := 0
-	for i := range len(counts) {
-		n += int(counts[i])
+	for slot := range len(state) / permitBytes {
+		n += int(permitsOf(state, slot))
 	}
 	return n
 }

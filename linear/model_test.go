@@ -3,6 +3,7 @@ package linear
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -216,5 +217,55 @@ func TestUnknownKinds(t *testing.T) {
 	if (ReadSet+1).String() != Kind(0).String() || (Undecided+1).String() != "none" || Kind(200).String() != Kind(0).String() ||
 		Outcome(200).String() != "none" || Outcome(0).String() != "none" || Illegal.String() != "illegal" {
 		t.Error("what has no name")
+	}
+}
+
+// TestManyPermits: a semaphore counts the permits of one process, and of all, also where
+// they are more than fit into a byte, and where they are given back.
+func TestManyPermits(t *testing.T) {
+	for _, permits := range []int{255, 256, 257, 600} {
+		var h History
+		add := func(k Kind, process int32, times int) {
+			for range times {
+				at := int64(10 * len(h.Ops))
+				h.Ops = append(h.Ops, Op{Kind: k, Process: process, Call: at, Return: at + 1})
+			}
+		}
+		add(Acquire, 1, permits-1)
+		add(Acquire, 2, 1)
+		add(Release, 1, permits-1)
+		add(Acquire, 2, permits-1)
+		full := slices.Clone(h.Ops)
+		add(Acquire, 1, 1)
+		tooMany := h.Ops
+		h.Ops = full
+		add(Release, 1, 1)
+		for name, c := range map[string]struct {
+			ops  []Op
+			want Outcome
+		}{"all permits": {full, Legal}, "one too many": {tooMany, Illegal}, "a permit that is not held": {h.Ops, Illegal}} {
+			part := History{Ops: c.ops}
+			m := Semaphore(permits, part)
+			whole := m
+			whole.Settle = nil // so that no search counts in another way
+			for way, r := range map[string]Result{
+				"porcupine":            Reference(context.Background(), m, part, Bounds{}),
+				"porcupine, in a part": Reference(context.Background(), whole, part, Bounds{}),
+				"the frontier search":  searchFrontier(context.Background(), m, part, Bounds{}),
+			} {
+				if r.Outcome != c.want {
+					t.Errorf("%d permits, %s: %s says %v (%s)", permits, name, way, r.Outcome, r.Why)
+				}
+			}
+		}
+	}
+	// The model was made for another history.
+	h := History{Ops: []Op{{Kind: Acquire, Process: 2, Call: 1, Return: 2}}}
+	p := Problem{History: h, Model: Semaphore(1, History{Ops: []Op{{Process: 1}}})}
+	if r, _ := p.Check(context.Background(), Bounds{}); r.Outcome != Undecided {
+		t.Errorf("a process that the model does not know: %v", r)
+	}
+	if ok, _ := p.Model.Step(p.Model.Init, &h.Ops[0]); ok {
+		t.Error("a process that the model does not know gets a permit")
 	}
 }

@@ -8,7 +8,8 @@ type grantOps struct{ acquire, release int32 }
 // Mutex decides a history of a lock whose grants are tagged: at most one Acquire
 // and one Release or Expire for each tag, which is B, counted from 0 without many gaps. It is legal
 // where the holds of the tags can be laid out one after the other.
-// It is Undecided where a tag is missing or has several of a kind.
+// It is Undecided where a tag is missing or has several of a kind, and where an
+// operation is Maybe.
 func Mutex(h History) Result {
 	grants, r := grantsByTag(h.Ops)
 	if r.Outcome != 0 {
@@ -44,6 +45,9 @@ func grantsByTag(ops []Op) ([]grantOps, Result) {
 	grants := make([]grantOps, 0, len(ops)/2+1)
 	for i := range ops {
 		o := &ops[i]
+		if o.Maybe {
+			return nil, undecided(whyMaybe)
+		}
 		if o.B < 0 || o.B > int64(16*len(ops)+1024) {
 			return nil, undecided("not a history of tagged grants")
 		}

@@ -83,10 +83,16 @@ type Op struct {
 	// Process is who did it.
 	Process int32
 	Kind    Kind
-	// Maybe lets the frontier search leave the operation out, as if it were
-	// optional; but where it took effect, it did so before its return.
+	// Maybe says that an explanation may leave the operation out, as if it were
+	// optional; but where it took effect, it did so before its return. Only the
+	// frontier search can decide a history with such operations; the direct
+	// algorithms and porcupine leave it undecided.
 	Maybe bool
 }
+
+// whyMaybe is why an algorithm leaves a history undecided that has operations
+// which are Maybe.
+const whyMaybe = "an operation with a return may have had no effect (Maybe), which the frontier search alone can judge"
 
 // Optional reports whether an explanation may leave the operation out.
 func (o *Op) Optional() bool { return o.Return == Never }

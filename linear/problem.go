@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -12,7 +13,9 @@ import (
 type Problem struct {
 	History History
 	Model   Model
-	Direct  func(History) Result // nil where there is no direct algorithm
+	// Direct is a direct algorithm; nil where there is none. It must leave a
+	// history undecided that has operations which are Maybe, unless it knows them.
+	Direct func(History) Result
 }
 
 // Check decides the history by the first way that comes to a decision: Glance, then
@@ -69,7 +72,7 @@ func (h *History) malformed() string {
 // the memory there is.
 func (p *Problem) Search(ctx context.Context, b Bounds) (r Result, method string) {
 	started := time.Now()
-	if optional(p.History.Ops) <= maxOptional {
+	if !hasMaybe(p.History.Ops) && optional(p.History.Ops) <= maxOptional {
 		deep := b
 		deep.Timeout /= 2
 		if r = Reference(ctx, p.Model, p.History, deep); r.Outcome != Undecided || ctx.Err() != nil {
@@ -101,6 +104,8 @@ func optional(ops []Op) int {
 	return n
 }
 
+func hasMaybe(ops []Op) bool { return slices.ContainsFunc(ops, func(o Op) bool { return o.Maybe }) }
+
 // CounterProblem asks about a counter or register.
 func CounterProblem(h History) Problem {
 	return Problem{History: h, Model: Cell(h.Initial), Direct: func(h History) Result {
@@ -123,6 +128,9 @@ func stockSections(h History) Result {
 	for i := range h.Ops {
 		o := &h.Ops[i]
 		left := int64(0)
+		if o.Maybe {
+			return undecided(whyMaybe)
+		}
 		switch o.Kind {
 		case Read:
 		case Write:

@@ -2,6 +2,7 @@ package linear
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -35,6 +36,41 @@ func TestGarbage(t *testing.T) {
 			}
 			if got.Outcome == Illegal {
 				Explain(context.Background(), p, b)
+			}
+		}
+	}
+}
+
+// TestNumbersOutOfRange: an operation that names a text or a list that the model does not
+// have is undecided in every way, and no step panics.
+func TestNumbersOutOfRange(t *testing.T) {
+	lists := [][]int64{{1}, {2}}
+	for _, c := range []struct {
+		model Model
+		kinds []Kind
+		why   string
+	}{
+		{Text([]string{"a", "b"}), []Kind{Read, Write, Append}, "has the text %d of 2"},
+		{List(lists), []Kind{ReadList}, "reads list %d of 2"},
+		{Set(lists), []Kind{ReadSet}, "reads list %d of 2"},
+	} {
+		for _, k := range c.kinds {
+			for _, n := range []int64{-1, 2, math.MaxInt64, None} {
+				o := Op{Kind: k, A: n, B: None, Call: 1, Return: 2}
+				if ok, state := c.model.Step(c.model.Init, &o); ok || state != c.model.Init {
+					t.Errorf("%s: a %v of %d: %v, %v", c.model.Name, k, n, ok, state)
+				}
+				// The model's own lists count, and not those of the history.
+				p := Problem{Model: c.model, History: History{Ops: []Op{o}, Lists: make([][]int64, 3)}}
+				checked, _ := p.Check(context.Background(), Bounds{})
+				searched, _ := p.Search(context.Background(), Bounds{})
+				want := "operation 0 " + fmt.Sprintf(c.why, n)
+				for way, r := range map[string]Result{"Check": checked, "Search": searched,
+					"Reference": Reference(context.Background(), c.model, p.History, Bounds{})} {
+					if r.Outcome != Undecided || r.Why != want && way != "Check" {
+						t.Errorf("%s: a %v of %d: %s: %v (%s), want %s", c.model.Name, k, n, way, r.Outcome, r.Why, want)
+					}
+				}
 			}
 		}
 	}

@@ -41,18 +41,25 @@ type Model struct {
 	// in whatever order; nil where the order matters. It lets a history be cut
 	// where nothing was under way.
 	Settle func(state any, ops []Op) any
+	// strange says what makes an operation one that the model cannot judge,
+	// though it knows the kind; empty: nothing. Nil: there is no such operation.
+	strange func(o *Op) string
 }
 
 // Reference asks porcupine whether the history has an explanation in the
 // model. An optional operation is applied where that is legal and does nothing
 // elsewhere: as it returns last of all, an explanation that leaves it out can put
-// it at the end.
+// it at the end. A history with operations that are Maybe is undecided.
 func Reference(ctx context.Context, m Model, h History, b Bounds) Result {
 	if b.Memory <= 0 {
 		b.Memory = DefaultMemory
 	}
 	if why := m.foreign(h.Ops); why != "" {
 		return undecided(why)
+	}
+	if hasMaybe(h.Ops) {
+		// Porcupine gives each operation one effect, and its place before its return.
+		return undecided(whyMaybe)
 	}
 	started := time.Now()
 	state := m.Init
@@ -75,11 +82,18 @@ func Reference(ctx context.Context, m Model, h History, b Bounds) Result {
 }
 
 // foreign says why the model cannot judge the operations: there is one of a kind
-// that it does not know. Empty: it knows them all.
+// that it does not know, or one that names a text or a list that it does not have.
+// Empty: it knows them all.
 func (m *Model) foreign(ops []Op) string {
 	for i := range ops {
 		if k := ops[i].Kind; !m.Kinds.Has(k) {
 			return fmt.Sprintf("the model %s knows no %s", m.Name, k)
+		}
+		if m.strange == nil {
+			continue
+		}
+		if why := m.strange(&ops[i]); why != "" {
+			return fmt.Sprintf("operation %d %s", i, why)
 		}
 	}
 	return ""

@@ -50,6 +50,9 @@ func decideRegister(h History) Result {
 // create takes note of the value that an operation wrote.
 func (g *register) create(i int32) (r Result, stop bool) {
 	o := &g.ops[i]
+	if o.Maybe {
+		return undecided(whyMaybe), true
+	}
 	written := o.A
 	switch o.Kind {
 	case Write:

@@ -231,7 +231,7 @@ func leasePlaces(h, leased linear.History) []int {
 const shrinkFor = 2 * time.Second
 
 // explain finds the first impossible operation and a small set of operations
-// that cannot be explained.
+// that cannot be explained, if it is quick enough.
 func (b *builder) explain(ctx context.Context, r *Report, q *question, res linear.Result) {
 	c := linear.Explain(ctx, q.problem, linear.Bounds{Timeout: shrinkFor, Memory: b.o.Memory})
 	place := func(i int) int {
@@ -240,13 +240,16 @@ func (b *builder) explain(ctx context.Context, r *Report, q *question, res linea
 		}
 		return i
 	}
+	r.Verdict, r.Why = checker.Violated, res.Why
+	if c.At < 0 {
+		return // it could not be decided again in so short a time
+	}
 	bad := b.describe(q.part, place(c.At))
-	r.Verdict, r.FirstBad, r.Minimal, r.From = checker.Violated, &bad, c.Minimal, len(q.problem.History.Ops)
+	r.FirstBad, r.Minimal, r.From = &bad, c.Minimal, len(q.problem.History.Ops)
 	for _, i := range c.Operations {
 		r.Counterexample = append(r.Counterexample, b.describe(q.part, place(i)))
 	}
 	slices.SortStableFunc(r.Counterexample, func(x, y Operation) int { return cmp.Compare(x.CallLine, y.CallLine) })
-	r.Why = res.Why
 	if len(c.Operations) > 0 && c.Why != "" {
 		r.Why = c.Why
 	}

@@ -2,10 +2,13 @@ package evidence
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -158,15 +161,23 @@ func WithLines(r io.Reader, format Format, maxEvents int) (h *history.History, l
 	return h, lines, format, nil
 }
 
+// foreignJSON is how a file in JSON begins. No map of EDN begins so, and of the files
+// that begin with an object only those of sim can be read.
+var foreignJSON = regexp.MustCompile(`^\s*(\[\s*)?\{\s*"`)
+
 // detect tells a format from how the file begins.
 func detect(br *bufio.Reader, f Format) (Format, error) {
-	if f != "" && f != Auto {
-		if !slices.Contains(Formats(), f) {
-			return f, &OptionError{"format", fmt.Sprintf("no format %q", f)}
-		}
-		return f, nil
+	if f != "" && f != Auto && !slices.Contains(Formats(), f) {
+		return f, &OptionError{"format", fmt.Sprintf("no format %q", f)}
 	}
 	start, err := br.Peek(512)
+	if (f == "" || f == Auto || f == EDN) && foreignJSON.Match(start) && (f == EDN || !bytes.Contains(start, []byte(history.FormatName))) {
+		return f, &history.LineError{Line: 1, Err: errors.New("JSON is not supported: want a history in EDN (Jepsen's history.edn), " +
+			"or a history.jsonl of sim with its header")}
+	}
+	if f != "" && f != Auto {
+		return f, nil
+	}
 	if err != nil && len(start) == 0 {
 		return f, &history.LineError{Line: 1, Err: fmt.Errorf("the file is empty: %w", err)}
 	}

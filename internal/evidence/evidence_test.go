@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/linear"
 )
 
 // lines makes an EDN history of short lines: "0 invoke acquire nil".
@@ -270,5 +271,27 @@ func BenchmarkCheckMillion(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestNoTimeToExplain: what was found violated stays so if there is no time to explain it.
+func TestNoTimeToExplain(t *testing.T) {
+	m := models["mutex"]
+	b := newBuilder(m, Options{Format: EDN, Memory: 1 << 24, Timeout: time.Second})
+	for i, typ := range []history.Type{history.Invoke, history.OK, history.Invoke, history.OK} {
+		if err := b.event(i+1, &history.Event{Process: "0", Type: typ, F: history.Acquire}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q, _ := b.question(b.parts[""])
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	var r Report
+	if b.explain(cancelled, &r, q, linear.Result{Outcome: linear.Illegal, Why: "it was found"}); r.Verdict != checker.Violated ||
+		r.FirstBad != nil || len(r.Counterexample) > 0 || r.Why != "it was found" {
+		t.Errorf("%+v", r)
+	}
+	if b.explain(context.Background(), &r, q, linear.Result{}); r.FirstBad == nil || len(r.Counterexample) != 2 {
+		t.Errorf("with time: %+v", r)
 	}
 }

@@ -37,31 +37,62 @@ func (b *builder) fill(part *part, o *linear.Op, v verb, typ history.Type, value
 		return true, b.fillWrite(part, o, value, p)
 	case sell:
 		o.Kind, o.A = linear.Sell, value.Number.V()
-		return true, need(value.Number, "units")
+		return true, need(value, "units")
 	case add:
 		if b.m.name == "set" {
 			o.Kind, o.A = linear.Insert, value.Number.V()
-			return true, need(value.Number, "an element")
+			return true, need(value, "an element")
 		}
 		o.Kind, o.A = linear.Add, 1
-		if value.Number.IsSet() {
+		if value.Number.IsSet() || instead(value) != "" {
 			o.A = value.Number.V()
+			return true, need(value, "what was added")
 		}
 		return true, nil
 	case run:
 		o.Kind, o.A = linear.Run, value.Number.V()
-		return true, need(value.Number, "a tick")
+		return true, need(value, "a tick")
 	case appendTo:
 		return true, b.fillAppend(part, o, value, p)
 	}
 	return false, nil
 }
 
-func need(n history.Int, what string) error {
-	if !n.IsSet() {
-		return fmt.Errorf("no value: want %s", what)
+// need demands that the operation has a number.
+func need(value *history.Value, what string) error {
+	switch has := instead(value); {
+	case value.Number.IsSet():
+		return nil
+	case has != "":
+		return fmt.Errorf("the value %s is not supported: want %s, a whole number", has, what)
 	}
-	return nil
+	return fmt.Errorf("no value: want %s", what)
+}
+
+// instead is what a value has where a number should be; empty: nothing.
+func instead(value *history.Value) string {
+	switch {
+	case value.List() != nil:
+		return clip(fmt.Sprint(value.List()))
+	case value.Detail() != "":
+		return strconv.Quote(clip(value.Detail()))
+	}
+	return ""
+}
+
+// needList demands that a read saw a list, or nil, which is the empty one.
+func (b *builder) needList(value *history.Value) error {
+	if value.List() != nil || !value.Number.IsSet() && value.Detail() == "" {
+		return nil
+	}
+	saw, want := instead(value), "[1 2]"
+	if value.Number.IsSet() {
+		saw = strconv.FormatInt(value.Number.V(), 10)
+	}
+	if value.Key != "" {
+		saw, want = fmt.Sprintf("%s on the key %q", saw, value.Key), "[key [1 2]]"
+	}
+	return fmt.Errorf("a read saw %s: the model %s wants a list of whole numbers, as %s", saw, b.m.name, want)
 }
 
 func (b *builder) fillRead(part *part, o *linear.Op, value *history.Value, p *pending) (bool, error) {
@@ -72,17 +103,22 @@ func (b *builder) fillRead(part *part, o *linear.Op, value *history.Value, p *pe
 	o.Kind, o.A = linear.Read, value.Number.V()
 	switch b.m.name {
 	case "kv":
-		o.A = b.text(value)
+		return true, b.fillText(o, value)
 	case "append", "set":
 		o.Kind, o.A = linear.ReadList, int64(len(part.h.Lists))
 		if b.m.name == "set" {
 			o.Kind = linear.ReadSet
 		}
 		part.h.Lists = append(part.h.Lists, value.List())
+		return true, b.needList(value)
 	default:
-		if !value.Number.IsSet() {
-			b.foundNil(part)
+		if value.Number.IsSet() {
+			break
 		}
+		if saw := instead(value); saw != "" {
+			return false, fmt.Errorf("a read saw %s: the model %s wants a whole number", saw, b.m.name)
+		}
+		b.foundNil(part)
 	}
 	return true, nil
 }
@@ -93,8 +129,7 @@ func (b *builder) foundNil(p *part) { b.nils = append(b.nils, nilPlace{p, len(p.
 func (b *builder) fillWrite(part *part, o *linear.Op, value *history.Value, p *pending) error {
 	o.Kind, o.A = linear.Write, value.Number.V()
 	if b.m.name == "kv" {
-		o.A = b.text(value)
-		return nil
+		return b.fillText(o, value)
 	}
 	if r, ok := b.takeSection(o, value, p); ok {
 		o.Kind, o.A, o.B = linear.CAS, r.value.V(), o.A
@@ -102,7 +137,7 @@ func (b *builder) fillWrite(part *part, o *linear.Op, value *history.Value, p *p
 			b.foundNil(part)
 		}
 	}
-	return need(value.Number, "what was written")
+	return need(value, "what was written")
 }
 
 // takeSection makes a write the end of the section that its client's read began.
@@ -118,8 +153,7 @@ func (b *builder) takeSection(o *linear.Op, value *history.Value, p *pending) (s
 func (b *builder) fillAppend(part *part, o *linear.Op, value *history.Value, p *pending) error {
 	o.Kind, o.A, o.B = linear.Append, value.Number.V(), linear.None
 	if b.m.name == "kv" {
-		o.A = b.text(value)
-		return nil
+		return b.fillText(o, value)
 	}
 	if r, ok := b.takeSection(o, value, p); ok {
 		o.B = int64(len(r.list))
@@ -131,7 +165,7 @@ func (b *builder) fillAppend(part *part, o *linear.Op, value *history.Value, p *
 			part.calls, part.returns = append(part.calls, int32(r.line)), append(part.returns, int32(p.line))
 		}
 	}
-	return need(value.Number, "an element")
+	return need(value, "an element")
 }
 
 func (b *builder) fillCAS(part *part, o *linear.Op, typ history.Type, value *history.Value) (bool, error) {
@@ -146,7 +180,7 @@ func (b *builder) fillCAS(part *part, o *linear.Op, typ history.Type, value *his
 		o.Kind, o.B = linear.CASFailed, linear.None
 		return true, nil
 	}
-	return true, need(value.Number, "[from to]")
+	return true, need(value, "[from to]")
 }
 
 // fillLock gives the operation its tag, where grants have one.
@@ -199,10 +233,14 @@ func (p *part) tag(process int32, v verb, typ history.Type, owner string) int64 
 // value.
 const nilValue = linear.None + 1
 
-func (b *builder) text(value *history.Value) int64 {
+func (b *builder) fillText(o *linear.Op, value *history.Value) error {
+	if value.List() != nil {
+		return fmt.Errorf("the value %s is not supported: the model kv wants a text or a whole number", instead(value))
+	}
 	s := value.Detail()
 	if value.Number.IsSet() {
 		s = strconv.FormatInt(value.Number.V(), 10)
 	}
-	return numbered(b.textIDs, &b.texts, s)
+	o.A = numbered(b.textIDs, &b.texts, s)
+	return nil
 }

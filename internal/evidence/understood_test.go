@@ -57,6 +57,41 @@ func TestOutOfRange(t *testing.T) {
 	}
 }
 
+// TestUnfitValues: a value that the model cannot hold is an error at its line, and no nil,
+// no empty list and no step by 1.
+func TestUnfitValues(t *testing.T) {
+	for _, c := range []struct{ model, f, value, want string }{
+		{"register", "read", "[1 2 3]", "a read saw [1 2 3]: the model register wants a whole number"},
+		{"register", "read", "true", `a read saw "true": the model register`},
+		{"register", "write", ":a", `the value "a" is not supported: want what was written, a whole number`},
+		{"counter", "add", "1.5", `the value "1.5" is not supported: want what was added`},
+		{"counter", "add", "[1 2 3]", "the value [1 2 3] is not supported: want what was added"},
+		{"cas-register", "cas", "[1 2 3]", "the value [1 2 3] is not supported: want [from to]"},
+		{"append", "append", `"x"`, `the value "x" is not supported: want an element`},
+		{"append", "read", "1", "a read saw 1: the model append wants a list of whole numbers"},
+		{"set", "read", `"x"`, `a read saw "x": the model set wants a list`},
+		{"set", "add", "nil", "no value: want an element"},
+		{"stock", "sell", "#{1}", "the value [1] is not supported: want units"},
+		{"jobs", "run", "##NaN", "is not supported: want a tick"},
+		{"kv", "get", "[1 2 3]", "the value [1 2 3] is not supported: the model kv wants a text"},
+		{"kv", "put", "#{1}", "the value [1] is not supported: the model kv"},
+		{"kv", "append", "#{}", "the value [] is not supported: the model kv"},
+	} {
+		var le *history.LineError
+		text := lines("0 invoke " + c.f + " nil\n0 ok " + c.f + " " + c.value)
+		r, err := Check(context.Background(), strings.NewReader(text), Options{Model: c.model})
+		if !errors.As(err, &le) || le.Line != 2 || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %s %s: %+v, %v; want line 2: %s", c.model, c.f, c.value, r, err, c.want)
+		}
+	}
+	for _, model := range []string{"set", "append"} { // nil is the empty list, as in Jepsen
+		text := lines("0 invoke read nil\n0 ok read nil")
+		if r, err := Check(context.Background(), strings.NewReader(text), Options{Model: model}); err != nil || r.Verdict != checker.Holds {
+			t.Errorf("%s: a read of nil: %+v, %v", model, r, err)
+		}
+	}
+}
+
 // TestNil: nil is one and the same to a read, a compare-and-set and the read of a
 // section.
 func TestNil(t *testing.T) {

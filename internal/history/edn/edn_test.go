@@ -64,6 +64,10 @@ func TestReadValues(t *testing.T) {
 		{`:f :acquire, :value {:fence 9, :owner "o"}`, history.Value{Token: history.Some(9), Owner: "o"}},
 		{`:f :acquire, :value 9`, history.Value{Token: history.Some(9)}},
 		{`:f :put, :key "k", :value "text"`, history.Value{Key: "k", Rare: &history.Rare{Detail: "text"}}},
+		{`:f :read, :value #{1 2}`, history.Value{Extra: &history.Extra{List: []int64{1, 2}}}},
+		{`:f :read, :value [5 [1 2]]`, history.Value{Key: "5", Extra: &history.Extra{List: []int64{1, 2}}}},
+		{`:f :put, :value [5 3]`, history.Value{Key: "5", Number: history.Some(3)}},
+		{`:f :lock, :value [5 nil]`, history.Value{Key: "5"}},
 		{`:f :read, :value #{1}`, history.Value{Extra: &history.Extra{List: []int64{1}}}},
 		{`:f :read, :value 12N`, history.Value{Number: history.Some(12)}},
 	} {
@@ -80,6 +84,7 @@ func TestReadValues(t *testing.T) {
 
 func TestReadNamesTheLine(t *testing.T) {
 	const ok = "{:process 0, :type :invoke, :f :read}\n"
+	const keyedAdd = "{:process 0, :type :invoke, :f :add, :value [0 1]}\n"
 	for _, c := range []struct {
 		text string
 		line int
@@ -99,6 +104,21 @@ func TestReadNamesTheLine(t *testing.T) {
 		{ok + `{:process 0 :type :ok :f :read :value 99999999999999999999}`, 2, "does not fit"},
 		{ok + strings.Repeat("[", 100), 2, "nested more than"},
 		{ok + `{:process 0 :type :ok :f :read :value "` + strings.Repeat("x", maxForm), 2, "more than"},
+		{ok + `{:process 0 :type :ok :f :read :value [1 nil 2]}`, 2, ":value [1 nil 2] of read has nil, which is not supported"},
+		{ok + `{:process 0 :type :ok :f :read :value #{:a}}`, 2, ":value #{:a} of read has the keyword :a"},
+		{ok + `{:process 0 :type :ok :f :read :value ["a" 2 1.5]}`, 2, `:value ["a" 2 1.5] of read has "a"`},
+		{ok + `{:process 0 :type :ok :f :read :value [[1] 2 3]}`, 2, "has the list [1]"},
+		{ok + `{:process 0 :type :ok :f :txn :value [[:w 1 2]]}`, 2, "has the step [:w 1 2] of a transaction"},
+		{ok + `{:process 0 :type :ok :f :read :value {:a 1}}`, 2, ":value {:a 1} of read: maps are not supported"},
+		{ok + `{:process 0 :type :invoke :f :cas :value 3}`, 2, ":value 3 of a cas: want [from to]"},
+		{ok + `{:process 0 :type :invoke :f :cas :value [1 :b]}`, 2, ":value [1 :b] of a cas: want [from to]"},
+		{ok + `{:process 0 :type :ok :f :read :value [` + strings.Repeat("é ", 40) + `]}`, 2, "..."},
+		// With keys every list has one, without keys none.
+		{keyedAdd + "{:process 0 :type :ok :f :read :value [1 2 3]}", 2, ":value [1 2 3] of read: want [key value], or [key [1 2]]"},
+		{keyedAdd + "{:process 0 :type :ok :f :read :value [[1] 2]}", 2, ":value [[1] 2] of read: want [key value]"},
+		{keyedAdd + "{:process 0 :type :ok :f :cas :value [1 2]}", 2, ":value [1 2] of cas: want [key [from to]]"},
+		{"{:process 0 :type :invoke :f :cas :value [1 2]}\n{:process 0 :type :invoke :f :cas :value [5 [1 2]]}", 2,
+			":value [5 [1 2]] of a cas: want"},
 	} {
 		_, err := readAll(c.text)
 		var le *history.LineError
@@ -151,6 +171,29 @@ func TestWriteReadsBack(t *testing.T) {
 	}
 	if d := cmp.Diff(h.Events[3].Value, back[2].Value); d != "" {
 		t.Errorf("a grant read back:\n%s", d)
+	}
+}
+
+// TestWriteListsBesideKeys: where some operations have a key, a list without one is told
+// apart from a key with a value.
+func TestWriteListsBesideKeys(t *testing.T) {
+	h := &history.History{}
+	for i, v := range []history.Value{{Key: "k", Number: history.Some(7)}, {Extra: &history.Extra{List: []int64{1, 2}}},
+		{Extra: &history.Extra{List: []int64{1, 2, 3}}}, {Number: history.Some(4)}} {
+		h.Events = append(h.Events, history.Event{Index: int32(i), Process: "c1", Type: history.Invoke, F: history.Write, Value: v})
+	}
+	var b bytes.Buffer
+	if err := Write(&b, h); err != nil {
+		t.Fatal(err)
+	}
+	back, err := readAll(b.String())
+	if err != nil || len(back) != len(h.Events) {
+		t.Fatalf("%d events read back, %v of\n%s", len(back), err, b.String())
+	}
+	for i := range back {
+		if d := cmp.Diff(h.Events[i].Value, back[i].Value); d != "" {
+			t.Errorf("event %d read back:\n%s", i, d)
+		}
 	}
 }
 

@@ -23,13 +23,16 @@ type Keyword string
 // Symbol is an EDN symbol.
 type Symbol string
 
+// set is an EDN set, in the order of the file.
+type set []any
+
 // pair is an entry of a map. Maps are lists of pairs: they are small, and their
 // keys need not be comparable in Go.
 type pair struct{ key, value any }
 
 // parser reads EDN forms one after the other. It knows nil, booleans, integers
 // (int64), other numbers (as Symbol), strings, characters (as string), keywords,
-// symbols, lists, vectors and sets (all []any), maps ([]pair), tags, which it drops,
+// symbols, lists and vectors ([]any), sets, maps ([]pair), tags, which it drops,
 // discarded forms and comments.
 type parser struct {
 	r    *bufio.Reader
@@ -172,7 +175,7 @@ func (p *parser) dispatch(depth int) (v any, some bool) {
 	c := p.next()
 	switch c {
 	case '{':
-		return p.sequence('}', depth), true
+		return set(p.sequence('}', depth)), true
 	case '_':
 		p.form(p.skip(), depth+1)
 		return nil, false

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -19,7 +20,8 @@ import (
 // What operations carry comes in the project's own words: a number read or
 // written in Value.Number, the value a cas demands in Value.Expected, a list or
 // set in Value.List, a fencing token in Value.Token, a string in Value.Detail and
-// the key of an independent tuple in Value.Key. A nil is absent.
+// the key of an independent tuple in Value.Key. A nil is absent. What has no such
+// place (a keyword in a list, a transaction, a map of anything but a lock) is a fault.
 func Read(r io.Reader, maxEvents int, each func(line int, e *history.Event) error) error {
 	if maxEvents <= 0 {
 		maxEvents = history.DefaultMaxEvents
@@ -72,8 +74,9 @@ type decoder struct {
 	// last is the time of the event before. timeless counts the events of a
 	// history without times.
 	last time.Duration
-	// keyed says whether values are tuples of a key and a value; it is settled
-	// by the first operation that tells.
+	// keyed says whether values are tuples of a key and a value; the first invocation
+	// that carries a value settles it for the whole history. A list of two numbers does not
+	// look different, so from then on every list must be a tuple, or none is.
 	keyed, settled bool
 }
 
@@ -202,7 +205,11 @@ func scalar(v any) string {
 
 // value puts what an operation carries where the project keeps such things.
 func (d *decoder) value(v any, e *history.Event) error {
-	if d.tuple(v, e) {
+	keyed, err := d.tuple(v, e)
+	if err != nil {
+		return err
+	}
+	if keyed {
 		t := v.([]any)
 		e.Value.Key = scalar(t[0])
 		v = t[1]
@@ -211,51 +218,87 @@ func (d *decoder) value(v any, e *history.Event) error {
 	case nil:
 		return nil
 	case int64:
-		switch e.F {
-		case history.Acquire, history.Release, "lock", "unlock":
+		switch {
+		case ofLock(e.F):
 			e.Value.Token = history.Some(v)
+		case e.F == history.CAS:
+			return fmt.Errorf(":value %d of a cas: want [from to]", v)
 		default:
 			e.Value.Number = history.Some(v)
 		}
 		return nil
 	case []any:
 		return listValue(v, e)
+	case set:
+		return listValue(v, e)
 	case []pair:
+		if !ofLock(e.F) && e.F != history.Extend {
+			return fmt.Errorf(":value %s of %s: maps are not supported, except those of a lock (:token, :owner)", show(v), e.F)
+		}
 		return mapValue(v, e)
 	}
 	e.Value.OwnRare().Detail = scalar(v)
 	return nil
 }
 
+func ofLock(f history.F) bool {
+	switch f {
+	case history.Acquire, history.Release, "lock", "unlock":
+		return true
+	}
+	return false
+}
+
+// ofData reports whether an operation is one on data that a model knows.
+func ofData(f history.F) bool {
+	switch f {
+	case history.Read, history.Write, history.CAS, "get", "put", "set", "append", "add", "insert", "inc", "increment", "sell", "run":
+		return true
+	}
+	return false
+}
+
 // tuple says whether the value of an operation is a key with a value, as
 // jepsen.independent makes them: a read of [k nil], a write of [k v], a cas of
 // [k [from to]].
-func (d *decoder) tuple(v any, e *history.Event) bool {
-	t, ok := v.([]any)
-	if !ok || len(t) != 2 {
-		if v != nil && e.Type == history.Invoke {
-			d.settled = true
-		}
-		return false
+func (d *decoder) tuple(v any, e *history.Event) (bool, error) {
+	t, vector := v.([]any)
+	if ofLock(e.F) {
+		return vector && len(t) == 2, nil // a lock has no lists
 	}
-	if !d.settled && e.Type == history.Invoke {
-		_, nested := t[1].([]any)
-		switch e.F {
-		case history.Read, history.Write, "append", "add":
-			d.keyed, d.settled = true, true
-		case history.CAS:
-			d.keyed, d.settled = nested, true
-		}
+	pair := vector && len(t) == 2 && isKey(t[0])
+	if pair && e.F == history.CAS {
+		_, pair = t[1].([]any)
+		pair = pair || t[1] == nil
 	}
-	return d.keyed
+	if !d.settled && e.Type == history.Invoke && v != nil && ofData(e.F) {
+		d.keyed, d.settled = pair && (e.F != history.CAS || t[1] != nil), true
+	}
+	if d.keyed && vector && !pair && ofData(e.F) {
+		want := "[key value], or [key [1 2]] for a list"
+		if e.F == history.CAS {
+			want = "[key [from to]]"
+		}
+		return false, fmt.Errorf(":value %s of %s: want %s, because the first value of the history is a tuple with a key", show(v), e.F, want)
+	}
+	return d.keyed && pair, nil
 }
 
-func listValue(v []any, e *history.Event) error {
+// isKey reports whether a form can be the key of a tuple.
+func isKey(v any) bool {
+	switch v.(type) {
+	case []any, set, []pair:
+		return false
+	}
+	return true
+}
+
+func listValue[L ~[]any](v L, e *history.Event) error {
 	if e.F == history.CAS && len(v) == 2 {
 		from, fromOK := optional(v[0])
 		to, toOK := optional(v[1])
 		if !fromOK || !toOK {
-			return fmt.Errorf(":value %v of a cas: want [from to]", v)
+			return fmt.Errorf(":value %s of a cas: want [from to]", show(v))
 		}
 		e.Value.OwnExtra().Expected, e.Value.Number = from, to
 		return nil
@@ -264,12 +307,67 @@ func listValue(v []any, e *history.Event) error {
 	for i, x := range v {
 		n, ok := x.(int64)
 		if !ok {
-			return fmt.Errorf(":value has %v where a number was expected", x)
+			return fmt.Errorf(":value %s of %s has %s, which is not supported: want whole numbers only", show(v), e.F, foreign(x))
 		}
 		numbers[i] = n
 	}
 	e.Value.OwnExtra().List = numbers
 	return nil
+}
+
+// foreign says what stands in a list in the place of a number.
+func foreign(v any) string {
+	switch x := v.(type) {
+	case Keyword:
+		return "the keyword :" + string(x)
+	case []any:
+		if len(x) > 0 {
+			if _, micro := x[0].(Keyword); micro {
+				return "the step " + show(x) + " of a transaction"
+			}
+		}
+		return "the list " + show(x)
+	}
+	return show(v)
+}
+
+// show writes a form for a message, cut where it is long.
+func show(v any) string {
+	const most = 60
+	text := form(v)
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
+}
+
+func form(v any) string {
+	inside := func(list []any) string {
+		words := make([]string, len(list))
+		for i, x := range list {
+			words[i] = form(x)
+		}
+		return strings.Join(words, " ")
+	}
+	switch v := v.(type) {
+	case nil:
+		return "nil"
+	case Keyword:
+		return ":" + string(v)
+	case string:
+		return strconv.Quote(v)
+	case []any:
+		return "[" + inside(v) + "]"
+	case set:
+		return "#{" + inside(v) + "}"
+	case []pair:
+		list := make([]any, 0, 2*len(v))
+		for _, p := range v {
+			list = append(list, p.key, p.value)
+		}
+		return "{" + inside(list) + "}"
+	}
+	return scalar(v)
 }
 
 // optional is a number or nil.

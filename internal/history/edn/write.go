@@ -35,6 +35,8 @@ type encoder struct {
 	open    map[[2]string]int
 	clients int
 	written int
+	// keyed: some operations have a key, so the value of every list must be a tuple.
+	keyed bool
 }
 
 func newEncoder(h *history.History) *encoder {
@@ -50,6 +52,7 @@ func newEncoder(h *history.History) *encoder {
 	for i := range h.Events {
 		if h.Events[i].IsOp() {
 			add(h.Events[i].Process)
+			e.keyed = e.keyed || h.Events[i].Value.Key != ""
 		}
 	}
 	e.clients = len(e.process)
@@ -78,7 +81,7 @@ func (e *encoder) line(ev *history.Event) (string, bool) {
 				e.process[ev.Process] += e.clients
 			}
 		}
-		process, f, value = strconv.Itoa(p), string(ev.F), opValue(ev)
+		process, f, value = strconv.Itoa(p), string(ev.F), e.value(ev)
 	case ev.F == history.FaultBegin || ev.F == history.FaultEnd:
 		process, f, value = ":nemesis", string(ev.F), fmt.Sprintf("{:fault %s, :target %s}", quote(ev.Value.Fault()), quote(ev.Value.Target()))
 	default:
@@ -103,7 +106,7 @@ func (e *encoder) busy(client string) bool {
 	return false
 }
 
-func opValue(ev *history.Event) string {
+func (e *encoder) value(ev *history.Event) string {
 	v := &ev.Value
 	value := "nil"
 	switch ev.F {
@@ -129,8 +132,11 @@ func opValue(ev *history.Event) string {
 			value = strings.Join(strings.Fields(fmt.Sprint(v.List())), " ")
 		}
 	}
-	if v.Key != "" {
+	switch {
+	case v.Key != "":
 		value = fmt.Sprintf("[%s %s]", quote(v.Key), value)
+	case e.keyed && strings.HasPrefix(value, "["):
+		value = "[nil " + value + "]"
 	}
 	return value
 }

@@ -26,8 +26,11 @@ import (
 func existing(ts *testscript.TestScript, _ bool, args []string) {
 	name, args := args[0], args[1:]
 	var port string
-	ts.Check(machine.OnFreePort(func(free int) error { // it leaves room for the port of a cluster's bus, 10,000 above
+	ts.Check(machine.OnFreePort(func(free int) error {
 		port = strconv.Itoa(free)
+		if slices.Contains(args, "--cluster-enabled") { // the bus of a cluster is 10,000 above, where outgoing connections have their ports
+			args = append(args, "--cluster-port", strconv.Itoa(free-10_000))
+		}
 		ts.Defer(func() { machine.ReturnPort(free) })
 		return nil
 	}))

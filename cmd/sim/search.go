@@ -440,21 +440,14 @@ func (a *app) keepFound(
 		if err := machine.WriteFile(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 			return kept, sure, err
 		}
-		note := fmt.Sprintf("%d of %s, fails with %d of %s",
-			len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
-		if k.Live {
-			note = fmt.Sprintf("%d of %s, shows in %d of %s among real servers",
-				len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "run"))
-		}
-		if !k.Confirmed() {
-			note += ", by the lock's word alone: look here"
-		}
-		if k.Failed != nil {
-			note = fmt.Sprintf("%s, not shrunk: %v", words.Count(k.From, "fault"), k.Failed)
+		note := foundNote(k)
+		seen := ""
+		if k.Live && !k.Proved() {
+			seen = seenFile(search, f.out, k.Found)
 		}
 		page := ""
-		if !k.Live || ctx.Err() == nil {
-			if page, err = a.reportFound(ctx, file, f, k, among); err != nil {
+		if !k.Live || seen != "" || ctx.Err() == nil {
+			if page, err = a.reportFound(ctx, file, seen, f, k, among); err != nil {
 				return kept, sure, err
 			}
 		}
@@ -463,8 +456,8 @@ func (a *app) keepFound(
 		if page != "" {
 			fmt.Fprintf(a.stdout, "  report     %s\n", shortPath(page))
 		}
-		if k.Live && !k.Proved() {
-			fmt.Fprintf(a.stdout, "  history    %s   of the run that violated it, for sim check\n", seenFile(search, f.out, k.Found))
+		if seen != "" {
+			fmt.Fprintf(a.stdout, "  history    %s   of the run that violated it, as the report shows it; for sim check\n", seen)
 		}
 		replay := []string{"sim", "replay", filepath.ToSlash(file)}
 		if k.Live {
@@ -477,6 +470,37 @@ func (a *app) keepFound(
 		fmt.Fprintf(a.stdout, "  replay     %s\n", shellquote.Join(replay...))
 	}
 	return kept, sure, nil
+}
+
+// foundNote says in a few words what is known of something that was found.
+func foundNote(k *explore.Shrunk) string {
+	if k.Failed != nil {
+		return fmt.Sprintf("%s, not shrunk: %v", words.Count(k.From, "fault"), k.Failed)
+	}
+	note := fmt.Sprintf("%d of %s, fails with %d of %s",
+		len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
+	if k.Live {
+		note = fmt.Sprintf("%d of %s, shows in %d of %s among real servers",
+			len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "run"))
+	}
+	if !k.Confirmed() {
+		note += ", by the lock's word alone: look here"
+	}
+	return note
+}
+
+// seenHistory reads the history of a run that a search kept.
+func seenHistory(path string) (*history.History, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("failed to open the history of what was found: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	h, err := history.Decode(file, 0)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read %q: %w", path, err)
+	}
+	return h, nil
 }
 
 // foundName is how what is found is called.
@@ -519,8 +543,11 @@ type found struct {
 	sure bool
 }
 
-// reportFound runs what was found as sim replay does, or sim run, and returns its page.
-func (a *app) reportFound(ctx context.Context, file string, f searchFlags, k *explore.Shrunk, among *liveSearch) (string, error) {
+// reportFound runs what was found as sim replay does, or sim run, and returns its page. What hardly shows again is not run: the page is
+// that of the run whose history is in the file seen.
+func (a *app) reportFound(
+	ctx context.Context, file, seen string, f searchFlags, k *explore.Shrunk, among *liveSearch,
+) (string, error) {
 	s, err := loadOne(file)
 	if err != nil {
 		return "", err
@@ -532,6 +559,17 @@ func (a *app) reportFound(ctx context.Context, file string, f searchFlags, k *ex
 		if err := os.RemoveAll(filepath.Join(f.out, s.Name)); err != nil {
 			return "", fmt.Errorf("failed to remove an earlier report: %w", err)
 		}
+	}
+	if seen != "" {
+		h, err := seenHistory(seen)
+		if err != nil {
+			return "", err
+		}
+		t, err := trial.Store(context.WithoutCancel(ctx), s, o, h)
+		if err != nil {
+			return "", err
+		}
+		return t.Report, nil
 	}
 	if k.Live {
 		o.World, o.Tries, o.ClientCommand = trial.Live, 0, []string{among.self, "client"}

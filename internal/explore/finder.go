@@ -165,10 +165,11 @@ type result struct {
 	failed    error
 	// unfinished: it came to its time limit.
 	unfinished bool
-	// again is how often a violation showed again. slow says why the machine was too slow for the run, or may have been; empty: it
-	// was not.
-	again int
-	slow  string
+	// again is how often a violation showed again; cutShort: the search ended before that was known. slow says why the machine was too
+	// slow for the run, or may have been; empty: it was not.
+	again    int
+	cutShort bool
+	slow     string
 	// history is that of a violation among real servers.
 	history *history.History
 }

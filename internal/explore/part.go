@@ -231,7 +231,7 @@ func add(list *[]Class, more Class) uint64 {
 }
 
 func (r *result) found() Found {
-	return Found{Run: r.run, Lineage: r.lineage, Seed: r.seed, Class: r.class, Property: r.property, Again: r.again}
+	return Found{Run: r.run, Lineage: r.lineage, Seed: r.seed, Class: r.class, Property: r.property, Again: r.again, CutShort: r.cutShort}
 }
 
 func (p *Part) violations() (n uint64) {

@@ -134,6 +134,8 @@ type Found struct {
 	Property checker.Property `json:"property"`
 	// Again is in how many of Repeats further runs it showed again, in a search among real servers.
 	Again int `json:"again,omitempty"`
+	// CutShort: the search ended before these runs were made.
+	CutShort bool `json:"cut_short,omitempty"`
 }
 
 // Proved reports that what was found among real servers shows again and again.

@@ -80,8 +80,8 @@ counts from the first run of the search, --for from now.
 
 Exit codes: 0 nothing was found, 1 a violation was found, 2 undecided (a violation that
 hardly shows again or rests on the lock's word alone, with --world live; or no property
-was put to the test, or more than a tenth of the runs failed or are not judged because the
-machine was too slow, or most did not finish), 3 bad scenario or flags, 4 the
+was put to the test, or more than a tenth of the runs could not be carried out or not be
+judged, or most did not finish), 3 bad scenario or flags, 4 the
 machine lacks something or the lock program does not work, 130 interrupted (what was found
 is kept).`,
 		Example: `  sim search scenarios/gc-pause.yaml --variant fenced --for 60s
@@ -235,9 +235,32 @@ func slowRuns(r *explore.Report) string {
 	return fmt.Sprintf("this machine was too slow for %d of %s, which are not judged; the last: %s", r.Slow, words.Count(r.Runs, "run"), why)
 }
 
-// lostMany reports that more than a tenth of the runs could not be carried out, or not be judged because the machine was too slow, or
-// that the search ended early for that reason: then it says nothing that nothing was found.
-func lostMany(r *explore.Report) bool { return r.GaveUp || 10*(r.Failed+r.Slow) > r.Runs }
+// lostMany reports that more than a tenth of the runs could not be carried out, or not be judged, or that the search ended early because
+// the machine was too slow: then it says nothing that nothing was found.
+func lostMany(r *explore.Report) bool { return r.GaveUp || 10*(r.Failed+r.Slow+r.Unjudged) > r.Runs }
+
+// lostRuns says how many runs could not be carried out or not be judged, and why.
+func lostRuns(r *explore.Report) string {
+	var list []string
+	for _, lost := range []struct {
+		runs      uint64
+		what, why string
+	}{
+		{r.Failed, "could not be carried out", r.Failure},
+		{r.Slow, "not judged because this machine was too slow", r.Slowness},
+		{r.Unjudged, "could not be judged", r.Doubt},
+	} {
+		if lost.runs > 0 {
+			why, _, _ := strings.Cut(lost.why, "\n") // then comes what a program printed
+			list = append(list, fmt.Sprintf("%d %s (the last: %s)", lost.runs, lost.what, why))
+		}
+	}
+	text := fmt.Sprintf("%d of %s tell nothing: %s", r.Failed+r.Slow+r.Unjudged, words.Count(r.Runs, "run"), strings.Join(list, "; "))
+	if r.GaveUp {
+		text += "; so the search ended early"
+	}
+	return text
+}
 
 // untold says why a search that found nothing tells nothing; empty: it tells something.
 func untold(properties []checker.Property, r *explore.Report) string {
@@ -247,14 +270,12 @@ func untold(properties []checker.Property, r *explore.Report) string {
 		judged = max(judged, runs)
 	}
 	switch {
-	case lostMany(r) && (r.GaveUp || r.Slow > r.Failed):
-		return slowRuns(r)
 	case lostMany(r):
-		return fmt.Sprintf("%d of %s could not be carried out, or not be judged", r.Failed+r.Slow, words.Count(r.Runs, "run"))
+		return lostRuns(r)
 	case judged == 0:
-		return "no run put any of the properties to the test"
+		return fmt.Sprintf("none of %s put any of the properties to the test", words.Count(r.Runs, "run"))
 	case r.Unfinished > r.Runs/2:
-		return "most runs did not finish"
+		return fmt.Sprintf("%d of %s did not finish: they came to the time limit", r.Unfinished, words.Count(r.Runs, "run"))
 	}
 	return ""
 }
@@ -355,7 +376,7 @@ func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, too
 	fmt.Fprintf(a.stdout, " in %.1f s (%s)   %s%s\n",
 		took.Seconds(), perSecond(float64(r.Runs-min(before, r.Runs))/took.Seconds()), about, words.Count(r.Behaviours, "distinct behaviour"))
 	if text := judgedFew(s.Properties, &r); text != "" {
-		fmt.Fprintf(a.stdout, "  judged     %s; the other runs gave it no chance to fail, or did not finish\n", text)
+		fmt.Fprintf(a.stdout, "  judged     %s; the other runs gave it no chance to fail, or could not be judged\n", text)
 	}
 	for _, w := range r.Waypoints {
 		fmt.Fprintf(a.stdout, "  came by    %s: %s\n", w.Name, words.Count(w.Runs, "run"))
@@ -364,6 +385,10 @@ func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, too
 		why, _, _ := strings.Cut(r.Failure, "\n") // then comes what a program printed
 		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  failed     %s could not be carried out, the last: %s\n",
 			words.Count(r.Failed, "run"), why)
+	}
+	if r.Unjudged > 0 {
+		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  in doubt   %s could not be judged, the last: %s\n",
+			words.Count(r.Unjudged, "run"), r.Doubt)
 	}
 	if r.Unfinished > 0 {
 		fmt.Fprintf(a.stdout, "  unfinished %s came to the time limit\n", words.Count(r.Unfinished, "run"))
@@ -374,10 +399,16 @@ func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, too
 		}
 	}
 	for _, c := range r.Classes {
-		rate := shareOf(c, &r)
-		fmt.Fprintf(a.stdout, "  violated   %-60s %s; %d of %d drawn afresh and judged, %.3g %% (%.3g to %.3g)\n",
-			c.Name, words.Count(c.Runs, "run"), c.Drawn, rate.Judged, 100*rate.Share(), 100*rate.Low, 100*rate.High)
+		fmt.Fprintf(a.stdout, "  violated   %-60s %s\n", c.Name, howOften(c, &r))
 	}
+}
+
+// howOften says how many runs violated a class. How frequent that is, the schedules drawn afresh tell alone: the others change what led to
+// something new.
+func howOften(c explore.Class, r *explore.Report) string {
+	rate := shareOf(c, r)
+	return fmt.Sprintf("%s: %d with schedules drawn afresh, %.3g %% (%.3g to %.3g) of the %d judged; %d with changed ones",
+		words.Count(c.Runs, "run"), c.Drawn, 100*rate.Share(), 100*rate.Low, 100*rate.High, rate.Judged, c.Runs-c.Drawn)
 }
 
 // judgedFew says how many runs were judged, of the properties of which some were not.

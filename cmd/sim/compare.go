@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -18,10 +19,12 @@ func newCompareCommand(a *app) *cobra.Command {
 		Long: `Show what changed between two runs or suites: verdicts, rates and timings. Each side
 is a run's folder, a result.json, a file written by sim run --json, or a folder with
 many runs. If the runs themselves differ (in the world, the nodes, the settings or
-the scenario's file), these differences come first.
+the scenario's file), these differences come first. Audits are no runs: sim audit
+--expect compares them.
 
 Exit codes: 0 nothing got worse, 1 a regression, 2 the two sides have no verdict on
-the same property, so nothing can be compared.`,
+the same property, so nothing can be compared; or something is worse, but in another
+world or with another scenario file, so it may be no regression.`,
 		Example: `  sim run scenarios/ --json > after.json
   sim compare before.json after.json`,
 		Args: cobra.ExactArgs(2),
@@ -29,7 +32,11 @@ the same property, so nothing can be compared.`,
 			var sides [2][]*report.Result
 			for i, path := range args {
 				list, unreadable, err := trial.Results(path)
-				if err != nil {
+				var audit *trial.AuditError
+				switch {
+				case errors.As(err, &audit):
+					return usageError("%w\nhint: sim audit --lock LOCK --expect CARD compares an audit with the card.json of an earlier one", err)
+				case err != nil:
 					return usageError("%w", err)
 				}
 				for _, err := range unreadable {
@@ -53,7 +60,7 @@ the same property, so nothing can be compared.`,
 			case err != nil:
 			case c.Regression:
 				return &exitError{exitUnexpected, nil}
-			case c.Compared == 0:
+			case c.Compared == 0 || c.Unclear > 0:
 				return &exitError{exitUndecided, nil}
 			}
 			return err

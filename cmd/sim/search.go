@@ -80,8 +80,8 @@ counts from the first run of the search, --for from now.
 
 Exit codes: 0 nothing was found, 1 a violation was found, 2 undecided (a violation that
 hardly shows again or rests on the lock's word alone, with --world live; or no property
-was put to the test, or more than a tenth of the runs failed or are not judged because the
-machine was too slow, or most did not finish), 3 bad scenario or flags, 4 the
+was put to the test, or more than a tenth of the runs could not be carried out or not be
+judged, or most did not finish), 3 bad scenario or flags, 4 the
 machine lacks something or the lock program does not work, 130 interrupted (what was found
 is kept).`,
 		Example: `  sim search scenarios/gc-pause.yaml --variant fenced --for 60s
@@ -235,9 +235,32 @@ func slowRuns(r *explore.Report) string {
 	return fmt.Sprintf("this machine was too slow for %d of %s, which are not judged; the last: %s", r.Slow, words.Count(r.Runs, "run"), why)
 }
 
-// lostMany reports that more than a tenth of the runs could not be carried out, or not be judged because the machine was too slow, or
-// that the search ended early for that reason: then it says nothing that nothing was found.
-func lostMany(r *explore.Report) bool { return r.GaveUp || 10*(r.Failed+r.Slow) > r.Runs }
+// lostMany reports that more than a tenth of the runs could not be carried out, or not be judged, or that the search ended early because
+// the machine was too slow: then it says nothing that nothing was found.
+func lostMany(r *explore.Report) bool { return r.GaveUp || 10*(r.Failed+r.Slow+r.Unjudged) > r.Runs }
+
+// lostRuns says how many runs could not be carried out or not be judged, and why.
+func lostRuns(r *explore.Report) string {
+	var list []string
+	for _, lost := range []struct {
+		runs      uint64
+		what, why string
+	}{
+		{r.Failed, "could not be carried out", r.Failure},
+		{r.Slow, "not judged because this machine was too slow", r.Slowness},
+		{r.Unjudged, "could not be judged", r.Doubt},
+	} {
+		if lost.runs > 0 {
+			why, _, _ := strings.Cut(lost.why, "\n") // then comes what a program printed
+			list = append(list, fmt.Sprintf("%d %s (the last: %s)", lost.runs, lost.what, why))
+		}
+	}
+	text := fmt.Sprintf("%d of %s tell nothing: %s", r.Failed+r.Slow+r.Unjudged, words.Count(r.Runs, "run"), strings.Join(list, "; "))
+	if r.GaveUp {
+		text += "; so the search ended early"
+	}
+	return text
+}
 
 // untold says why a search that found nothing tells nothing; empty: it tells something.
 func untold(properties []checker.Property, r *explore.Report) string {
@@ -247,14 +270,12 @@ func untold(properties []checker.Property, r *explore.Report) string {
 		judged = max(judged, runs)
 	}
 	switch {
-	case lostMany(r) && (r.GaveUp || r.Slow > r.Failed):
-		return slowRuns(r)
 	case lostMany(r):
-		return fmt.Sprintf("%d of %s could not be carried out, or not be judged", r.Failed+r.Slow, words.Count(r.Runs, "run"))
+		return lostRuns(r)
 	case judged == 0:
-		return "no run put any of the properties to the test"
+		return fmt.Sprintf("none of %s put any of the properties to the test", words.Count(r.Runs, "run"))
 	case r.Unfinished > r.Runs/2:
-		return "most runs did not finish"
+		return fmt.Sprintf("%d of %s did not finish: they came to the time limit", r.Unfinished, words.Count(r.Runs, "run"))
 	}
 	return ""
 }
@@ -355,7 +376,7 @@ func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, too
 	fmt.Fprintf(a.stdout, " in %.1f s (%s)   %s%s\n",
 		took.Seconds(), perSecond(float64(r.Runs-min(before, r.Runs))/took.Seconds()), about, words.Count(r.Behaviours, "distinct behaviour"))
 	if text := judgedFew(s.Properties, &r); text != "" {
-		fmt.Fprintf(a.stdout, "  judged     %s; the other runs gave it no chance to fail, or did not finish\n", text)
+		fmt.Fprintf(a.stdout, "  judged     %s; the other runs gave it no chance to fail, or could not be judged\n", text)
 	}
 	for _, w := range r.Waypoints {
 		fmt.Fprintf(a.stdout, "  came by    %s: %s\n", w.Name, words.Count(w.Runs, "run"))
@@ -364,6 +385,10 @@ func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, too
 		why, _, _ := strings.Cut(r.Failure, "\n") // then comes what a program printed
 		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  failed     %s could not be carried out, the last: %s\n",
 			words.Count(r.Failed, "run"), why)
+	}
+	if r.Unjudged > 0 {
+		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  in doubt   %s could not be judged, the last: %s\n",
+			words.Count(r.Unjudged, "run"), r.Doubt)
 	}
 	if r.Unfinished > 0 {
 		fmt.Fprintf(a.stdout, "  unfinished %s came to the time limit\n", words.Count(r.Unfinished, "run"))
@@ -374,10 +399,16 @@ func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, too
 		}
 	}
 	for _, c := range r.Classes {
-		rate := shareOf(c, &r)
-		fmt.Fprintf(a.stdout, "  violated   %-60s %s; %d of %d drawn afresh and judged, %.3g %% (%.3g to %.3g)\n",
-			c.Name, words.Count(c.Runs, "run"), c.Drawn, rate.Judged, 100*rate.Share(), 100*rate.Low, 100*rate.High)
+		fmt.Fprintf(a.stdout, "  violated   %-60s %s\n", c.Name, howOften(c, &r))
 	}
+}
+
+// howOften says how many runs violated a class. How frequent that is, the schedules drawn afresh tell alone: the others change what led to
+// something new.
+func howOften(c explore.Class, r *explore.Report) string {
+	rate := shareOf(c, r)
+	return fmt.Sprintf("%s: %d with schedules drawn afresh, %.3g %% (%.3g to %.3g) of the %d judged; %d with changed ones",
+		words.Count(c.Runs, "run"), c.Drawn, 100*rate.Share(), 100*rate.Low, 100*rate.High, rate.Judged, c.Runs-c.Drawn)
 }
 
 // judgedFew says how many runs were judged, of the properties of which some were not.
@@ -440,21 +471,14 @@ func (a *app) keepFound(
 		if err := machine.WriteFile(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 			return kept, sure, err
 		}
-		note := fmt.Sprintf("%d of %s, fails with %d of %s",
-			len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
-		if k.Live {
-			note = fmt.Sprintf("%d of %s, shows in %d of %s among real servers",
-				len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "run"))
-		}
-		if !k.Confirmed() {
-			note += ", by the lock's word alone: look here"
-		}
-		if k.Failed != nil {
-			note = fmt.Sprintf("%s, not shrunk: %v", words.Count(k.From, "fault"), k.Failed)
+		note := foundNote(k)
+		seen := ""
+		if k.Live && !k.Proved() {
+			seen = seenFile(search, f.out, k.Found)
 		}
 		page := ""
-		if !k.Live || ctx.Err() == nil {
-			if page, err = a.reportFound(ctx, file, f, k, among); err != nil {
+		if !k.Live || seen != "" || ctx.Err() == nil {
+			if page, err = a.reportFound(ctx, file, seen, f, k, among); err != nil {
 				return kept, sure, err
 			}
 		}
@@ -463,8 +487,8 @@ func (a *app) keepFound(
 		if page != "" {
 			fmt.Fprintf(a.stdout, "  report     %s\n", shortPath(page))
 		}
-		if k.Live && !k.Proved() {
-			fmt.Fprintf(a.stdout, "  history    %s   of the run that violated it, for sim check\n", seenFile(search, f.out, k.Found))
+		if seen != "" {
+			fmt.Fprintf(a.stdout, "  history    %s   of the run that violated it, as the report shows it; for sim check\n", seen)
 		}
 		replay := []string{"sim", "replay", filepath.ToSlash(file)}
 		if k.Live {
@@ -477,6 +501,37 @@ func (a *app) keepFound(
 		fmt.Fprintf(a.stdout, "  replay     %s\n", shellquote.Join(replay...))
 	}
 	return kept, sure, nil
+}
+
+// foundNote says in a few words what is known of something that was found.
+func foundNote(k *explore.Shrunk) string {
+	if k.Failed != nil {
+		return fmt.Sprintf("%s, not shrunk: %v", words.Count(k.From, "fault"), k.Failed)
+	}
+	note := fmt.Sprintf("%d of %s, fails with %d of %s",
+		len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
+	if k.Live {
+		note = fmt.Sprintf("%d of %s, shows in %d of %s among real servers",
+			len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "run"))
+	}
+	if !k.Confirmed() {
+		note += ", by the lock's word alone: look here"
+	}
+	return note
+}
+
+// seenHistory reads the history of a run that a search kept.
+func seenHistory(path string) (*history.History, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("failed to open the history of what was found: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	h, err := history.Decode(file, 0)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read %q: %w", path, err)
+	}
+	return h, nil
 }
 
 // foundName is how what is found is called.
@@ -519,8 +574,11 @@ type found struct {
 	sure bool
 }
 
-// reportFound runs what was found as sim replay does, or sim run, and returns its page.
-func (a *app) reportFound(ctx context.Context, file string, f searchFlags, k *explore.Shrunk, among *liveSearch) (string, error) {
+// reportFound runs what was found as sim replay does, or sim run, and returns its page. What hardly shows again is not run: the page is
+// that of the run whose history is in the file seen.
+func (a *app) reportFound(
+	ctx context.Context, file, seen string, f searchFlags, k *explore.Shrunk, among *liveSearch,
+) (string, error) {
 	s, err := loadOne(file)
 	if err != nil {
 		return "", err
@@ -532,6 +590,17 @@ func (a *app) reportFound(ctx context.Context, file string, f searchFlags, k *ex
 		if err := os.RemoveAll(filepath.Join(f.out, s.Name)); err != nil {
 			return "", fmt.Errorf("failed to remove an earlier report: %w", err)
 		}
+	}
+	if seen != "" {
+		h, err := seenHistory(seen)
+		if err != nil {
+			return "", err
+		}
+		t, err := trial.Store(context.WithoutCancel(ctx), s, o, h)
+		if err != nil {
+			return "", err
+		}
+		return t.Report, nil
 	}
 	if k.Live {
 		o.World, o.Tries, o.ClientCommand = trial.Live, 0, []string{among.self, "client"}

@@ -163,12 +163,14 @@ type result struct {
 	schedule  schedule
 	waypoints uint
 	failed    error
-	// unfinished: it came to its time limit.
+	// unfinished: it came to its time limit. unjudged says why something that it put to the test could not be judged; empty: all was.
 	unfinished bool
-	// again is how often a violation showed again. slow says why the machine was too slow for the run, or may have been; empty: it
-	// was not.
-	again int
-	slow  string
+	unjudged   string
+	// again is how often a violation showed again; cutShort: the search ended before that was known. slow says why the machine was too
+	// slow for the run, or may have been; empty: it was not.
+	again    int
+	cutShort bool
+	slow     string
 	// history is that of a violation among real servers.
 	history *history.History
 }
@@ -236,7 +238,7 @@ func (w *searcher) carryOut(run uint64, lineage Lineage, s schedule, out *result
 	out.class, out.property = w.class(&v)
 	out.judged = w.judged(&v)
 	if out.class == "" {
-		out.slow = v.slow
+		out.slow, out.unjudged = v.slow, v.unjudged()
 	}
 	if w.Real != nil && out.class != "" {
 		own := *v.history

@@ -18,7 +18,8 @@ type Part struct {
 	First uint64 `json:"first"`
 	// Seeds are those of the runs: ranges in ascending order, of which none touches another.
 	Seeds []Seeds `json:"seeds"`
-	// Runs to GaveUp are as in Report. FailedAt and SlowAt are the runs to which Failure and Slowness belong, Run as in Found.
+	// Runs to DoubtAt are as in Report. FailedAt, SlowAt and DoubtAt are the runs to which Failure, Slowness and Doubt belong, Run as in
+	// Found.
 	Runs       uint64 `json:"runs"`
 	Drawn      uint64 `json:"drawn"`
 	Failed     uint64 `json:"failed,omitempty"`
@@ -29,6 +30,9 @@ type Part struct {
 	Slowness   string `json:"slowness,omitempty"`
 	SlowAt     uint64 `json:"slow_at,omitempty"`
 	GaveUp     bool   `json:"gave_up,omitempty"`
+	Unjudged   uint64 `json:"unjudged,omitempty"`
+	Doubt      string `json:"doubt,omitempty"`
+	DoubtAt    uint64 `json:"doubt_at,omitempty"`
 	// Waypoints, Classes and Judged are as in Report, sorted by name.
 	Waypoints []Class `json:"waypoints,omitempty"`
 	Classes   []Class `json:"classes"`
@@ -95,6 +99,9 @@ func (p *Part) begin(first uint64) {
 	if p.Slow > 0 {
 		p.SlowAt += move
 	}
+	if p.Unjudged > 0 {
+		p.DoubtAt += move
+	}
 	p.Found = slices.Clone(p.Found)
 	for i := range p.Found {
 		p.Found[i].Run += move
@@ -116,11 +123,15 @@ func (p *Part) add(o *Part) error {
 	if more.Slow > 0 && (p.Slow == 0 || more.SlowAt > p.SlowAt) {
 		p.Slowness, p.SlowAt = more.Slowness, more.SlowAt
 	}
+	if more.Unjudged > 0 && (p.Unjudged == 0 || more.DoubtAt > p.DoubtAt) {
+		p.Doubt, p.DoubtAt = more.Doubt, more.DoubtAt
+	}
 	p.Runs += more.Runs
 	p.Drawn += more.Drawn
 	p.Failed += more.Failed
 	p.Unfinished += more.Unfinished
 	p.Slow += more.Slow
+	p.Unjudged += more.Unjudged
 	p.GaveUp = p.GaveUp || more.GaveUp
 	for _, list := range []struct{ to, from *[]Class }{
 		{&p.Waypoints, &more.Waypoints}, {&p.Classes, &more.Classes}, {&p.Judged, &more.Judged},
@@ -195,6 +206,10 @@ func (p *Part) count(r *result) {
 	if r.unfinished {
 		p.Unfinished++
 	}
+	if r.unjudged != "" {
+		p.Unjudged++
+		p.Doubt, p.DoubtAt = r.unjudged, r.run
+	}
 	p.Behaviours.add(r.behaviour)
 	for i, name := range Waypoints() {
 		if r.waypoints>>i&1 != 0 {
@@ -231,7 +246,7 @@ func add(list *[]Class, more Class) uint64 {
 }
 
 func (r *result) found() Found {
-	return Found{Run: r.run, Lineage: r.lineage, Seed: r.seed, Class: r.class, Property: r.property, Again: r.again}
+	return Found{Run: r.run, Lineage: r.lineage, Seed: r.seed, Class: r.class, Property: r.property, Again: r.again, CutShort: r.cutShort}
 }
 
 func (p *Part) violations() (n uint64) {
@@ -255,6 +270,7 @@ func (p *Part) Report() Report {
 	own := p.copy()
 	r := Report{Runs: own.Runs, Drawn: own.Drawn, Failed: own.Failed,
 		Failure: own.Failure, Unfinished: own.Unfinished, Slow: own.Slow, Slowness: own.Slowness, GaveUp: own.GaveUp,
+		Unjudged: own.Unjudged, Doubt: own.Doubt,
 		Waypoints: own.Waypoints, Behaviours: own.Behaviours.count(),
 		Estimated: !own.Behaviours.exact(), Classes: own.Classes, Judged: own.Judged, Found: own.Found}
 	slices.SortFunc(r.Waypoints, func(a, b Class) int {
@@ -284,7 +300,7 @@ func (p *Part) damage() string {
 		}
 		runs += s.Count
 	}
-	if p.Runs != runs || max(p.Drawn, p.Failed, p.Unfinished, p.Slow) > runs {
+	if p.Runs != runs || max(p.Drawn, p.Failed, p.Unfinished, p.Slow, p.Unjudged) > runs {
 		return "it does not have as many runs as seeds"
 	}
 	for _, list := range [][]Class{p.Waypoints, p.Classes, p.Judged} {

@@ -239,3 +239,15 @@ func TestDamagedParts(t *testing.T) {
 		}
 	}
 }
+
+// The runs that could not be judged are added up, and the last reason is kept.
+func TestMergeKeepsTheLastDoubt(t *testing.T) {
+	a := Part{First: 7, Seeds: []Seeds{{7, 2}}, Runs: 2, Unjudged: 1, Doubt: "a", DoubtAt: 1}
+	b := Part{First: 9, Seeds: []Seeds{{9, 2}}, Runs: 2, Unjudged: 2, Doubt: "b", DoubtAt: 0}
+	for _, parts := range [][]Part{{a, b}, {b, a}} {
+		sum, err := Merge(parts...)
+		if err != nil || sum.Check() != nil || sum.Unjudged != 3 || sum.Doubt != "b" || sum.DoubtAt != 2 {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	}
+}

@@ -67,13 +67,10 @@ func (f *finder) stream(ctx context.Context) error {
 				mu.Lock()
 				if err == nil && out.class != "" && f.wants(out.class) {
 					mu.Unlock()
-					err = w.again(&out)
-					if out.again < Showings && timely(out.class) {
-						out.slow = "a bound of time was broken, and not again in the same run made anew"
-					}
+					err = w.repeat(&out)
 					mu.Lock()
-					if err == nil && out.again < Showings && f.Real.Seen != nil {
-						err = f.Real.Seen(out.found(), out.history)
+					if out.again < Showings && out.slow == "" && f.Real.Seen != nil {
+						err = errors.Join(err, f.Real.Seen(out.found(), out.history))
 					}
 				}
 				if out.lineage != nil { // what was seen counts, though the search ends
@@ -137,6 +134,21 @@ func (f *finder) wants(class string) bool {
 		}
 	}
 	return count < keptPerClass
+}
+
+// repeat makes the run again that violated something. Where the search ends before that is done, the violation counts all the same, but
+// not if it may be the machine's fault.
+func (w *searcher) repeat(r *result) error {
+	err := w.again(r)
+	r.cutShort = err != nil && r.again < Showings
+	switch {
+	case r.again >= Showings || !timely(r.class):
+	case r.cutShort:
+		r.slow = "a bound of time was broken, and the search ended before the same run was made anew"
+	default:
+		r.slow = "a bound of time was broken, and not again in the same run made anew"
+	}
+	return err
 }
 
 // again makes the run again that violated something, and counts how often it does so. It stops where that
@@ -360,14 +372,16 @@ func (s Search) ShrinkReal(ctx context.Context, found []Found) (kept []*Shrunk, 
 }
 
 func (s Search) shrinkClass(ctx context.Context, pool *benches, of []Found) (*Shrunk, error) {
-	f := slices.MaxFunc(of, func(a, b Found) int { return a.Again - b.Again })
-	setup, err := s.found(f)
+	setup, f, err := s.mostShown(pool, of)
 	if err != nil {
 		return nil, err
 	}
 	best := &Shrunk{Found: f, Setup: *setup, From: len(setup.Faults.List), Robust: f.Again, OtherSeeds: Repeats, Live: true}
 	if !f.Proved() {
 		best.Failed = fmt.Errorf("it hardly shows again: in fewer than %d of %d runs", Showings, Repeats)
+		if f.CutShort {
+			best.Failed = errors.New("the search was interrupted before it was repeated")
+		}
 		return best, nil
 	}
 	pool.found, pool.runs = &f, 0
@@ -376,6 +390,33 @@ func (s Search) shrinkClass(ctx context.Context, pool *benches, of []Found) (*Sh
 	}
 	best.Runs = pool.runs
 	return best, err
+}
+
+// mostShown is what of a class showed again most often. What the end of the search left no time to repeat is repeated now.
+func (s Search) mostShown(pool *benches, of []Found) (setup *scenario.Setup, most Found, err error) {
+	byShown := func(a, b Found) int { return a.Again - b.Again }
+	for i := range of {
+		f := &of[i]
+		if !f.CutShort || slices.ContainsFunc(of, func(f Found) bool { return f.Proved() }) {
+			continue
+		}
+		if setup, err = s.found(*f); err != nil {
+			return nil, most, err
+		}
+		s.phase("%s: again?", f.Property)
+		pool.found = f
+		count, err := pool.hits(setup, Repeats, Showings)
+		if errors.Is(err, context.Canceled) {
+			break
+		}
+		if err != nil {
+			return nil, most, err
+		}
+		f.Again, f.CutShort = count, false
+	}
+	most = slices.MaxFunc(of, byShown)
+	setup, err = s.found(most)
+	return setup, most, err
 }
 
 // shrinkReal makes what was found smaller.

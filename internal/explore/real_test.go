@@ -66,6 +66,64 @@ func TestRealSearchProvesAndShrinks(t *testing.T) {
 	}
 }
 
+// ending is a place that ends the search with a given run.
+type ending struct {
+	Virtual
+	count, last int
+	end         func()
+}
+
+func (e *ending) Run(ctx context.Context, c runner.Config) (runner.Outcome, error) {
+	if e.count++; e.count == e.last {
+		e.end()
+	}
+	if ctx.Err() != nil {
+		return runner.Outcome{Interrupted: true}, nil
+	}
+	return e.Virtual.Run(ctx, c)
+}
+
+// Whenever a search ends, there is the history of what was found and is not proved, that of its own run. What was not repeated for that
+// reason is repeated before it is made smaller; if there is no time for that, either, it is told.
+func TestHistoriesOfWhatIsNotProvedAreKept(t *testing.T) {
+	cut := 0
+	for last := 1; last <= 60 && cut < 3; last++ {
+		s := real(t, plainDelete, checker.ExclusiveLease)
+		s.Workers = 1
+		ctx, cancel := context.WithCancel(context.Background())
+		s.Place = func() Place { return &ending{last: last, end: cancel} }
+		seen := make(map[uint64]*history.History)
+		s.Real.Seen = func(f Found, h *history.History) error { seen[f.Run] = h; return nil }
+		r, err := s.Run(ctx)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(r.Found, func(f Found) bool { return f.CutShort }) {
+			continue
+		}
+		cut++
+		interrupted, err := s.ShrinkReal(ctx, slices.Clone(r.Found))
+		if err != nil || len(interrupted) != 1 || !strings.Contains(interrupted[0].Failed.Error(), "interrupted before it was repeated") {
+			t.Fatalf("ended with run %d: %+v, %v", last, interrupted, err)
+		}
+		f := interrupted[0].Found
+		h := seen[f.Run]
+		if h == nil || h.Header.Seed != f.Seed ||
+			checker.Judge(context.Background(), h, []checker.Property{f.Property}, checker.Options{})[0].Verdict != checker.Violated {
+			t.Errorf("ended with run %d: no history of %+v that shows it", last, f)
+		}
+		s.Place = nil
+		again, err := s.ShrinkReal(context.Background(), slices.Clone(r.Found))
+		if err != nil || len(again) != 1 || again[0].CutShort || !again[0].Proved() || again[0].Failed != nil {
+			t.Errorf("ended with run %d: %+v, %v: want it repeated and made smaller", last, again, err)
+		}
+	}
+	if cut == 0 {
+		t.Error("no search ended before a violation was repeated")
+	}
+}
+
 // hurried is a place where some runs break a bound of time, as on a machine that is too slow: here the lock has a mistake then.
 type hurried struct {
 	Virtual

@@ -87,6 +87,16 @@ func (v *verdicts) violated(p checker.Property) bool { return v.of(p) == checker
 // test.
 func (v *verdicts) judged(p checker.Property) bool { return v.of(p) != checker.Unknown }
 
+// unjudged says of the first property that the run put to the test and that could not be judged all the same, why; empty: there is none.
+func (v *verdicts) unjudged() string {
+	for i := range v.findings {
+		if f := &v.findings[i]; f.Verdict == checker.Unknown && f.Effort.Chances > 0 {
+			return fmt.Sprintf("%s: %s", f.Property, f.Why)
+		}
+	}
+	return ""
+}
+
 // run acts a setup out and judges it. A run that the context cut short has no
 // verdicts.
 func (b *bench) run(setup *scenario.Setup, seed uint64, wanted []checker.Property) (verdicts, error) {

@@ -72,6 +72,10 @@ type Report struct {
 	Slowness string
 	// GaveUp: the search ended early, because the machine was too slow for one run after the other.
 	GaveUp bool
+	// Unjudged is how many others put a property to the test that could not be judged all the same, and violated nothing. Doubt says why,
+	// of the last of them.
+	Unjudged uint64
+	Doubt    string
 	// Waypoints counts the runs that came by each of them; of a search among real servers.
 	Waypoints []Class
 	// Classes counts the runs by the properties that they violated, Judged by those
@@ -134,6 +138,8 @@ type Found struct {
 	Property checker.Property `json:"property"`
 	// Again is in how many of Repeats further runs it showed again, in a search among real servers.
 	Again int `json:"again,omitempty"`
+	// CutShort: the search ended before these runs were made.
+	CutShort bool `json:"cut_short,omitempty"`
 }
 
 // Proved reports that what was found among real servers shows again and again.

@@ -280,7 +280,9 @@ func TestCompare(t *testing.T) {
 		"could not run":       {one, with(func(r *report.Result) { r.Error = "no redis-server" }), true, "regressed"},
 		"gone":                {one, with(func(r *report.Result) { r.Variants = r.Variants[:1] }), false, "gone gone gone gone gone"},
 		"new":                 {with(func(r *report.Result) { r.Variants = r.Variants[:1] }), one, false, "added added added added added"},
-		"new and bad":         {nil, []*report.Result{reporttest.Undecided()}, true, "regressed"},
+		"new and bad":         {nil, []*report.Result{reporttest.Undecided()}, false, "added"},
+		"new, could not run":  {nil, with(func(r *report.Result) { r.Error, r.Variants = "no redis-server", nil }), false, "added"},
+		"gone, could not run": {with(func(r *report.Result) { r.Error, r.Variants = "no redis-server", nil }), nil, false, "gone"},
 		"more often":          {repeat(10, 1), repeat(10, 4), true, "regressed"},
 		"as often":            {repeat(10, 1), repeat(20, 2), false, ""},
 		"less often":          {repeat(10, 4), repeat(10, 1), false, "mended"},
@@ -343,6 +345,47 @@ func TestComparisonSaysInWhatTheRunsDiffer(t *testing.T) {
 		}
 		if got.Regression || name == "world" && len(got.Timings) > 0 {
 			t.Errorf("%s: regression %v, timings %v", name, got.Regression, got.Timings)
+		}
+	}
+}
+
+// What got worse is a regression of the same runs alone. In another world, or with another scenario file, it is undecided.
+func TestWorseInOtherRunsIsUndecided(t *testing.T) {
+	for name, c := range map[string]struct {
+		change             func(*report.Result)
+		regression         bool
+		unclear            int
+		kinds, want, badge string
+	}{
+		"the same runs": {func(*report.Result) {}, true, 0, "regressed", "REGRESSION 1 verdict changed, 8 the same\n", "Regression"},
+		"nodes": {func(r *report.Result) { r.Nodes = "docker" }, true, 0,
+			"regressed", "REGRESSION 1 verdict changed, 8 the same, but the runs themselves differ: 1 difference\n", "Regression"},
+		"world": {func(r *report.Result) { r.World, r.Nodes = "virtual", "" }, false, 1, "changed",
+			"UNDECIDED 1 verdict changed, 8 the same, but the runs themselves differ: 1 difference; 1 worse, which may be for that reason\n",
+			"Undecided"},
+		"file": {func(r *report.Result) { r.ScenarioDigest = strings.Repeat("f", 64) }, false, 1,
+			"changed", "(cannot be compared: another scenario file)", "Undecided"},
+	} {
+		before, after := reporttest.GCPause(), reporttest.GCPause()
+		before.ScenarioDigest, after.ScenarioDigest = strings.Repeat("0", 64), strings.Repeat("0", 64)
+		p := &after.Variants[1].Properties[3]
+		p.Verdict, p.Met = checker.Violated, false
+		c.change(after)
+		got := report.Compare([]*report.Result{before}, []*report.Result{after})
+		var kinds []string
+		for _, ch := range got.Changes {
+			kinds = append(kinds, string(ch.Kind))
+		}
+		if got.Regression != c.regression || got.Unclear != c.unclear || strings.Join(kinds, " ") != c.kinds {
+			t.Errorf("%s: regression %v, %d unclear, %q", name, got.Regression, got.Unclear, kinds)
+		}
+		text := write(t, func(b *bytes.Buffer) error { return report.WriteComparisonText(b, got, report.TextOptions{Width: 200}) })
+		if !strings.Contains(text, c.want) {
+			t.Errorf("%s: no %q in\n%s", name, c.want, text)
+		}
+		page := write(t, func(b *bytes.Buffer) error { return report.WriteComparisonHTML(b, got) })
+		if !strings.Contains(page, "<title>"+c.badge+":") {
+			t.Errorf("%s: the page is not %q", name, c.badge)
 		}
 	}
 }

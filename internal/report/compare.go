@@ -17,8 +17,7 @@ type Comparison struct {
 	Regression bool `json:"regression"`
 	Before     Side `json:"before"`
 	After      Side `json:"after"`
-	// Differences set the sides themselves apart: the verdicts below are then not of
-	// the same thing.
+	// Differences set the sides themselves apart: they may be why a verdict changed.
 	Differences []Difference `json:"differences,omitempty"`
 	Changes     []Change     `json:"changes"`
 	Timings     []Timing     `json:"timings,omitempty"`
@@ -26,6 +25,9 @@ type Comparison struct {
 	// have.
 	Same     int `json:"same"`
 	Compared int `json:"compared"`
+	// Unclear is how many got worse, but in another world or with another scenario file:
+	// whether that is a regression cannot be said.
+	Unclear int `json:"unclear,omitempty"`
 }
 
 // headline says in a few words what came of a comparison.
@@ -147,6 +149,12 @@ func Compare(a, b []*Result) Comparison {
 			}
 			continue
 		}
+		if what := c.apart(k.scenario); what != "" && (change.Kind == Regressed || change.Kind == Mended) {
+			if change.Kind == Regressed {
+				c.Unclear++
+			}
+			change.Kind, change.Note = Changed, "cannot be compared: another "+what
+		}
 		c.Regression = c.Regression || change.Kind == Regressed
 		c.Changes = append(c.Changes, change)
 	}
@@ -165,6 +173,17 @@ func (c *Comparison) elsewhere(scenario string) bool {
 	})
 }
 
+// apart says by what a scenario's runs were not of the same thing; empty: they were. Other nodes or settings are no such reason: the
+// lock is one of the settings, and what changed with it or with its servers is what is asked.
+func (c *Comparison) apart(scenario string) string {
+	for _, d := range c.Differences {
+		if d.Scenario == scenario && (d.What == "world" || d.What == "scenario file") {
+			return d.What
+		}
+	}
+	return ""
+}
+
 func compareKeys(x, y cellKey) int {
 	return cmp.Or(cmp.Compare(x.scenario, y.scenario), cmp.Compare(x.variant, y.variant), cmp.Compare(x.property, y.property))
 }
@@ -180,9 +199,9 @@ func cellsOf(results []*Result) map[cellKey]*cell {
 		return cells[k]
 	}
 	for _, r := range results {
+		c := at(cellKey{scenario: r.Scenario})
+		c.Runs++
 		if r.Error != "" {
-			c := at(cellKey{scenario: r.Scenario})
-			c.Runs++
 			c.Failed++
 			c.why = r.Error
 		}
@@ -236,7 +255,12 @@ func changeOf(k cellKey, x, y *cell) (Change, bool) {
 	}
 	whole := k.property == ""
 	failedBefore, failedAfter := c.Before.Failed > 0, c.After.Failed > 0
+	const oneSided = "cannot be compared"
 	switch {
+	case whole && x == nil && failedAfter:
+		c.Kind, c.Note = Added, oneSided
+	case whole && y == nil && failedBefore:
+		c.Kind, c.Note = Gone, oneSided
 	case whole && failedAfter && !failedBefore:
 		c.Kind, c.Note = Regressed, "could not be run"
 	case whole && failedBefore && !failedAfter:
@@ -245,12 +269,12 @@ func changeOf(k cellKey, x, y *cell) (Change, bool) {
 		// Whether a variant came or went is told by its properties.
 		return c, false
 	case x == nil:
-		c.Kind, c.Note = Added, "cannot be compared"
+		c.Kind, c.Note = Added, oneSided
 		if c.After.Unmet > 0 {
-			c.Kind, c.Note = Regressed, "not judged before"
+			c.Note = "not as expected, but it " + oneSided
 		}
 	case y == nil:
-		c.Kind, c.Note = Gone, "cannot be compared"
+		c.Kind, c.Note = Gone, oneSided
 	default:
 		return judgeChange(c, x, y)
 	}

@@ -47,6 +47,8 @@ func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
 		word = p.paint(bad, "REGRESSION")
 	case c.Compared == 0:
 		word = p.paint(doubt, "NOTHING TO COMPARE")
+	case c.Unclear > 0:
+		word = p.paint(doubt, "UNDECIDED")
 	}
 	line := fmt.Sprintf(" %s changed, %d the same", count(len(c.Changes)-c.oneSided(), "verdict"), c.Same)
 	if n := c.oneSided(); n > 0 {
@@ -54,6 +56,9 @@ func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
 	}
 	if n := len(c.Differences); n > 0 {
 		line += ", but the runs themselves differ: " + count(n, "difference")
+	}
+	if c.Unclear > 0 {
+		line += fmt.Sprintf("; %d worse, which may be for that reason", c.Unclear)
 	}
 	p.print(word, line, "\n")
 	_, err := w.Write(p.buf.Bytes())
@@ -94,6 +99,8 @@ func WriteComparisonHTML(w io.Writer, c Comparison) error {
 		p.Badge = badge{"unsafe", "✗", "Regression"}
 	case c.Compared == 0:
 		p.Badge = badge{"undecided", "?", "Nothing to compare"}
+	case c.Unclear > 0:
+		p.Badge = badge{"undecided", "?", "Undecided"}
 	case len(c.Differences) > 0:
 		p.Badge = badge{"undecided", "≠", "Different runs"}
 	}

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Difference is what sets the two sides of a comparison themselves apart: their
-// verdicts are not of the same thing.
+// Difference is what sets the two sides of a comparison themselves apart.
 type Difference struct {
 	Scenario string `json:"scenario"`
 	Variant  string `json:"variant,omitempty"`
@@ -37,7 +36,7 @@ func placeOf(scenario, variant string) string {
 // with all values that they have there.
 type side map[string][]string
 
-// The traits that runs must share to be compared, in the order in which they are
+// The traits in which runs are held against each other, in the order in which they are
 // told.
 var traits = []string{"world", "nodes", "settings", "scenario file"}
 

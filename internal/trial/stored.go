@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -191,11 +192,18 @@ func Results(path string) (list []*report.Result, unreadable []error, err error)
 		list, err = resultsIn(path)
 		return list, nil, err
 	}
+	if dir := auditAround(path); dir != "" {
+		return nil, nil, &AuditError{dir}
+	}
 	err = fs.WalkDir(os.DirFS(path), ".", func(p string, e fs.DirEntry, err error) error { // it follows a link at the top
+		file := filepath.Join(path, filepath.FromSlash(p))
+		if err == nil && e.IsDir() && isAudit(file) {
+			unreadable = append(unreadable, &AuditError{file})
+			return fs.SkipDir
+		}
 		if err != nil || e.Name() != resultFile || e.IsDir() {
 			return err
 		}
-		file := filepath.Join(path, filepath.FromSlash(p))
 		if r, err := loadResult(file); err != nil {
 			unreadable = append(unreadable, fmt.Errorf("%s: %w", file, err))
 		} else {
@@ -207,6 +215,42 @@ func Results(path string) (list []*report.Result, unreadable []error, err error)
 		err = errors.Join(append(unreadable, fmt.Errorf("no result.json in %q", path))...)
 	}
 	return list, unreadable, err
+}
+
+// AuditError says that a path has an audit where runs are wanted. An audit makes the same run several times, without its faults, too, and
+// in shorter and shorter versions: they are no sample of anything.
+type AuditError struct{ Path string }
+
+func (e *AuditError) Error() string { return fmt.Sprintf("%q is of an audit, not of runs", e.Path) }
+
+// auditFolder is how the folder of an audit is called, below audit/: <stamp>-<seed>.
+var auditFolder = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9]+`)
+
+// isAudit reports that a folder is that of an audit, also of one that was killed before it wrote its card.
+func isAudit(dir string) bool {
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	// A card.json alone may be one that somebody keeps beside his runs, to expect it.
+	named := auditFolder.MatchString(filepath.Base(dir)) && filepath.Base(filepath.Dir(dir)) == "audit"
+	return has("card.json") && has("card.html") || named && !has(resultFile)
+}
+
+// auditAround is the folder of the audit to which a folder with many runs belongs; empty: to none. A lock has a folder in it, and
+// there each scenario has one.
+func auditAround(dir string) string {
+	if _, err := os.Stat(filepath.Join(dir, resultFile)); err == nil { // one run is a run
+		return ""
+	}
+	whole, err := filepath.Abs(dir)
+	for range 3 {
+		if err == nil && isAudit(whole) {
+			return whole
+		}
+		whole = filepath.Dir(whole)
+	}
+	return ""
 }
 
 // resultsIn reads a file with one result or several, one after the other.
@@ -226,6 +270,9 @@ func resultsIn(path string) ([]*report.Result, error) {
 	}
 	var list []*report.Result
 	for _, d := range documents {
+		if _, err := report.ReadCard(bytes.NewReader(d)); err == nil {
+			return nil, &AuditError{path}
+		}
 		r, err := report.ReadJSON(bytes.NewReader(d))
 		if err != nil {
 			return nil, fmt.Errorf("failed to read results from %q: %w", path, err)

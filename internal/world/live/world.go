@@ -127,6 +127,8 @@ func (w *World) build(o Options) (err error) {
 		Evicts:  o.Nodes == server.External || w.spec.Lock.Program != nil, // which can let a node evict keys
 		Reopens: w.spec.Sentinel != nil, Reopened: w.tellRole}
 	w.wire = w.newWire(shown)
+	// What our own clients say to servers of others may be in TLS, from end to end.
+	w.wire.Names = o.Nodes != server.External || w.spec.Lock.Program != nil
 	w.observation.Left = func(name string, words []string, since time.Duration) (time.Duration, bool) {
 		at, known := w.wire.Left(name, words, since)
 		return at - w.time.SinceBoot(), known
@@ -333,7 +335,7 @@ func (w *World) strangers(fresh bool) *observe.Strangers {
 
 // newWire is what reads the links to nodes. The history calls the lock's key shown.
 func (w *World) newWire(shown string) *proxy.Wire {
-	wire := &proxy.Wire{Names: true, Awaits: w.spec.Messages, Go: w.background.Go, Called: w.called(shown),
+	wire := &proxy.Wire{Awaits: w.spec.Messages, Go: w.background.Go, Called: w.called(shown),
 		Message: func(m world.Message) {
 			if h := w.hooks.Load(); h != nil && h.Message != nil {
 				h.Message(m)

@@ -25,8 +25,8 @@ type Strangers struct {
 	// NameAt is the name of a connection that a link opened, by the address from which it came to the node; empty: none did, or the
 	// node sees another address.
 	NameAt func(from string, n *server.Node) string
-	// WallOffset is what to subtract from the wall clocks of clients, which are the machine's, to get run time. It is steady (see Steady), or an instant that is asked for twice would come out as
-	// two, and the second may be the earlier one.
+	// WallOffset is what to subtract from the wall clocks of clients, which are the machine's, to get run time. It is steady
+	// (see Steady), or an instant that is asked for twice would come out as two, and the second may be the earlier one.
 	WallOffset func() (offset, uncertain time.Duration)
 	// Fresh: a node that starts has no keys.
 	Fresh bool

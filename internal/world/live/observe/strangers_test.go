@@ -18,7 +18,8 @@ func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 	var events []history.Event
 	o := &Observation{Key: "lock", Shown: "lock", Record: func(e history.Event) { events = append(events, e) },
 		Left: func(string, []string, time.Duration) (time.Duration, bool) { return 50 * time.Millisecond, true },
-		Strangers: &Strangers{Keys: program.PatternsFor("lock", keys), NameAt: func(from string, n *server.Node) string { return map[string]string{"h:4": "c4#4"}[from] }, Fresh: true,
+		Strangers: &Strangers{Keys: program.PatternsFor("lock", keys), Fresh: true,
+			NameAt:     func(from string, n *server.Node) string { return map[string]string{"h:4": "c4#4"}[from] },
 			Primary:    func(address string) bool { return address == "h:9" },
 			WallOffset: func() (time.Duration, time.Duration) { return time.Hour, 0 }}}
 	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1#1", "h:2": "c2#2"},

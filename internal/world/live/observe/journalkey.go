@@ -409,8 +409,7 @@ func (k *journalKey) close() {
 	change, before := b.change(now)
 	k.now = b.line
 	if change.Did != command.Kept && b.line.stranger {
-		k.unclear(history.Value{Rare: &history.Rare{Stranger: true,
-			Detail: strings.ToUpper(b.line.args[0]) + " over a connection that is no client's link"}})
+		k.strange(&b.line)
 		k.found(b.at)
 		return
 	}

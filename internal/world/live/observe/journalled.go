@@ -118,20 +118,23 @@ func (j *journalled) start(ctx context.Context) error {
 	}
 	if j.begun = true; j.goesOn { // no line showed what was done in between
 		j.finish(j.read, j.seen)
+	} else {
+		j.begin()
 	}
+	j.w.o.Background.Go(func() { every(ctx, lookEvery, j.ended, func() { j.look(ctx) }) })
+	return nil
+}
+
+// begin takes what was done so far for what the keys are.
+func (j *journalled) begin() {
 	now := j.now()
 	for _, k := range j.keys {
-		if j.goesOn {
-			break
-		}
 		for _, e := range k.effects {
 			k.apply(e.Entry)
 		}
 		k.effects = nil
 		k.found(now)
 	}
-	j.w.o.Background.Go(func() { j.watch(ctx) })
-	return nil
 }
 
 // now is the node's clock, as far as sim knows it.
@@ -149,7 +152,7 @@ func (j *journalled) see(c monitored) {
 	defer j.mu.Unlock()
 	concerns := false
 	for _, k := range j.named(c.args) {
-		k.writes(c, c.caller)
+		k.writes(&c)
 		concerns = concerns || k.replay.Concerns(c.executed())
 	}
 	if !j.begun || !concerns || !j.pulled() {
@@ -322,23 +325,28 @@ func (j *journalled) finish(read, seen int) {
 // lookEvery is how often a journal is looked at for what a node does by itself.
 const lookEvery = 10 * time.Millisecond
 
-// watch sees what the node does by itself, which no line shows.
-func (j *journalled) watch(ctx context.Context) {
-	ticker := time.NewTicker(lookEvery)
+// look sees what the node did by itself, which no line shows.
+func (j *journalled) look(ctx context.Context) {
+	j.mu.Lock()
+	open := j.pulled() && (len(j.lines) > 0 || slices.ContainsFunc(j.keys, func(k *journalKey) bool { return len(k.effects) > 0 }))
+	j.mu.Unlock()
+	if open {
+		j.catchUp(ctx)
+	}
+}
+
+// every calls a function again and again till the stream has ended.
+func every(ctx context.Context, d time.Duration, ended <-chan struct{}, f func()) {
+	ticker := time.NewTicker(d)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-j.ended:
+		case <-ended:
 			return
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		}
-		j.mu.Lock()
-		open := j.pulled() && (len(j.lines) > 0 || slices.ContainsFunc(j.keys, func(k *journalKey) bool { return len(k.effects) > 0 }))
-		j.mu.Unlock()
-		if open {
-			j.catchUp(ctx)
+			f()
 		}
 	}
 }

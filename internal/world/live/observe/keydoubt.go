@@ -28,7 +28,6 @@ type way struct {
 // deed is what a command did.
 type deed struct {
 	line   monitored
-	at     command.Span
 	before command.Key
 	command.Result
 }
@@ -51,10 +50,8 @@ func (w way) then(d deed, results ...command.Result) (list []way) {
 // forgotten are the ways on from one if the node had evicted the key before a command, and the command did something else for that
 // than the change says. Nothing is evicted within a step.
 func (k *keyWatch) forgotten(w way, d deed, change command.Change) []way {
-	e := d.line.executed()
-	e.At = d.at
 	there := w.after.Holds == command.Text || w.after.Holds == command.Hash
-	if !k.evicts || w.forgot || d.line.step == k.touched || !k.replay.Concerns(e) || !there {
+	if !k.evicts || w.forgot || d.line.step == k.touched || !k.replay.Concerns(d.line.executed()) || !there {
 		return nil
 	}
 	alive := command.Result{Change: change, After: k.replay.Key}
@@ -62,26 +59,26 @@ func (k *keyWatch) forgotten(w way, d deed, change command.Change) []way {
 		alive = change.Either[0]
 	}
 	k.replay.Key = command.Key{}
-	gone := command.Result{Change: k.replay.See(e, false)}
+	gone := command.Result{Change: k.replay.See(d.line.executed(), false)}
 	gone.After = k.replay.Key
 	same := gone.Did == alive.Did && (gone.Did == command.Kept || gone.After.Equal(alive.After))
 	if same || gone.Did == command.Obscured || alive.Did == command.Obscured {
 		return nil
 	}
-	went := deed{line: d.line, at: d.at, before: w.after, Result: command.Result{Change: command.Change{Did: command.Deleted}}}
+	went := deed{line: d.line, before: w.after, Result: command.Result{Change: command.Change{Did: command.Deleted}}}
 	went.line.caller = ""
 	d.before = command.Key{}
 	return way{deeds: append(slices.Clip(w.deeds), went), forgot: true}.then(d, gone)
 }
 
 // branches takes a command into a doubt; false: nobody could tell what it did.
-func (k *keyWatch) branches(c monitored, at command.Span) bool {
+func (k *keyWatch) branches(c monitored) bool {
 	defer func() { k.replay.Key = command.Key{Holds: command.Unclear} }()
 	var ways []way
 	for _, w := range k.doubt.ways {
 		k.replay.Key = w.after
-		change := k.replay.See(command.Executed{Words: c.args, DB: c.db, At: at}, k.behind)
-		d := deed{line: c, at: at, before: w.after}
+		change := k.replay.See(c.executed(), k.behind)
+		d := deed{line: c, before: w.after}
 		switch {
 		case change.Lasting, change.Did != command.Kept && c.stranger, change.Did == command.Obscured && change.Either == nil:
 			return false
@@ -132,7 +129,7 @@ func (k *keyWatch) went(w *way) {
 			k.finish()
 		}
 		k.replay.Key = one.After
-		k.tell(one.Change, one.before, one.line, one.at)
+		k.tell(one.Change, one.before, one.line)
 	}
 	k.finish()
 	k.replay.Key = w.after

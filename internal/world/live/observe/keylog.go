@@ -127,6 +127,12 @@ func (k *keyLog) unclear(v history.Value) {
 	}
 }
 
+// strange records that a line changed the key whose connection is no client's.
+func (k *keyLog) strange(c *monitored) {
+	k.unclear(history.Value{Rare: &history.Rare{Stranger: true,
+		Detail: strings.ToUpper(c.args[0]) + " over a connection that is no client's link"}})
+}
+
 func (k *keyLog) emit(f history.F, owner, caller string, lives *history.Grant) {
 	k.obscure = false
 	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: history.Value{
@@ -140,8 +146,8 @@ func (k *keyLog) owner(key command.Key) string {
 }
 
 // writes takes note of the fields that a client writes into a hash, whether the node lets it or not.
-func (k *keyLog) writes(c monitored, caller string) {
-	if caller == "" || len(c.args) < 4 || c.args[1] != k.replay.Name {
+func (k *keyLog) writes(c *monitored) {
+	if c.caller == "" || len(c.args) < 4 || c.args[1] != k.replay.Name {
 		return
 	}
 	step := 2
@@ -157,8 +163,8 @@ func (k *keyLog) writes(c monitored, caller string) {
 	}
 	for i := 2; i < len(c.args) && len(k.fields) < maxFields; i += step {
 		if by, known := k.fields[c.args[i]]; !known {
-			k.fields[c.args[i]] = caller
-		} else if by != caller {
+			k.fields[c.args[i]] = c.caller
+		} else if by != c.caller {
 			k.fields[c.args[i]] = ""
 		}
 	}

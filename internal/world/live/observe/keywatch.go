@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -68,7 +67,7 @@ func (k *keyWatch) see(c monitored) {
 		<-l.done
 		k.takeAnswer(l, c.span)
 	}
-	k.carriedOut(c, c.caller, c.span)
+	k.carriedOut(c)
 	switch open := k.open; {
 	case open == nil:
 	case !c.more:
@@ -157,17 +156,17 @@ func (k *keyWatch) answered(c monitored) *look {
 }
 
 // carriedOut replays a command.
-func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
+func (k *keyWatch) carriedOut(c monitored) {
 	if !k.begun || k.hopeless {
 		return
 	}
 	before := k.replay.Key
 	k.now = c
-	k.writes(c, caller)
-	if k.doubt != nil && k.branches(c, at) {
+	k.writes(&c)
+	if k.doubt != nil && k.branches(c) {
 		return
 	}
-	change := k.replay.See(command.Executed{Words: c.args, DB: c.db, At: at}, k.behind)
+	change := k.replay.See(c.executed(), k.behind)
 	if k.open != nil && (change.Did == command.Obscured || change.Lasting) { // so far it is known
 		after := k.replay.Key
 		k.replay.Key = before
@@ -179,40 +178,39 @@ func (k *keyWatch) carriedOut(c monitored, caller string, at command.Span) {
 	}
 	if change.Lasting {
 		k.hopeless, k.replay.Key = true, command.Key{Holds: command.Unclear}
-		k.obscured(c.args[0], caller)
+		k.obscured(c.args[0], c.caller)
 		return
 	}
 	if change.Did != command.Kept && c.stranger {
-		k.unclear(history.Value{Rare: &history.Rare{Stranger: true,
-			Detail: strings.ToUpper(c.args[0]) + " over a connection that is no client's link"}})
+		k.strange(&c)
 		return
 	}
-	d, is := deed{line: c, at: at, before: before}, k.replay.Key
+	d, is := deed{line: c, before: before}, k.replay.Key
 	forgotten := k.forgotten(way{after: before}, d, change)
 	if k.ask != nil && (change.Either != nil || len(forgotten) > 0) {
 		results := change.Either
 		if results == nil {
 			results = []command.Result{{Change: change, After: is}}
 		}
-		k.doubt = &doubt{command: c.args[0], caller: caller, ways: append(way{}.then(d, results...), forgotten...)}
+		k.doubt = &doubt{command: c.args[0], caller: c.caller, ways: append(way{}.then(d, results...), forgotten...)}
 		k.replay.Key = command.Key{Holds: command.Unclear}
 		k.question()
 		return
 	}
 	k.replay.Key = is
-	k.tell(change, before, c, at)
+	k.tell(change, before, c)
 }
 
 // tell takes what a command did to the key, which was as before says, for what its step did. It is recorded at the end of that.
-func (k *keyWatch) tell(change command.Change, before command.Key, line monitored, at command.Span) {
+func (k *keyWatch) tell(change command.Change, before command.Key, line monitored) {
 	switch {
 	case change.Did == command.Obscured:
-		k.keyLog.tell(change, before, line.args[0], line.caller, at)
+		k.keyLog.tell(change, before, line.args[0], line.caller, line.span)
 		return
 	case change.Did == command.Kept && !change.Expired:
 		return
 	case k.open == nil:
-		k.open = &step{number: line.step, before: before, expired: change.Expired, line: line, at: at}
+		k.open = &step{number: line.step, before: before, expired: change.Expired, line: line, at: line.span}
 	}
 	if k.open.add(change, k.replay.Key); change.Ends {
 		k.open.line.text = line.text // it says whether the end is one that the client named

@@ -3,8 +3,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"net"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -289,26 +287,7 @@ func TestAClockThatGoesBack(t *testing.T) {
 // What is told of a real server's stream is what the server has, at every moment
 // at which it is not told to be unclear.
 func TestTheStreamOfARealServer(t *testing.T) {
-	binary, err := server.FindRedis()
-	if err != nil {
-		suite.Lacks(t, "redis-server")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	_, port, _ := net.SplitHostPort(address)
-	cmd := exec.Command(binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(),
-		"--maxmemory-policy", "allkeys-random")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	admin := server.AdminClient(server.Door{Address: address})
-	t.Cleanup(func() { _ = admin.Close() })
-	suite.Succeeds(t, "an answer of redis-server", func() error { return admin.Ping(context.Background()).Err() })
+	address, admin := startRedis(t, "--maxmemory-policy", "allkeys-random")
 	n := &server.Node{Name: "A", Admin: admin}
 	for _, evicts := range []bool{false, true} {
 		runs, unclear := 0, 0

@@ -78,22 +78,11 @@ func (r *replays) marked() {
 // evictedEvery is how often a server is asked whether it has evicted keys.
 const evictedEvery = 50 * time.Millisecond
 
-// watchEvictions asks for the states of the keys when the server has evicted some, which MONITOR does not show.
-func (r *replays) watchEvictions(ctx context.Context) {
-	ticker := time.NewTicker(evictedEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-r.ended:
-			return
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		if evicted, err := evictedBy(ctx, r.w.n); err == nil {
-			for _, k := range r.all() {
-				k.learnsOf(evicted)
-			}
+// lookForEvictions asks for the states of the keys when the server has evicted some, which MONITOR does not show.
+func (r *replays) lookForEvictions(ctx context.Context) {
+	if evicted, err := evictedBy(ctx, r.w.n); err == nil {
+		for _, k := range r.all() {
+			k.learnsOf(evicted)
 		}
 	}
 }
@@ -110,7 +99,7 @@ func evictedBy(ctx context.Context, n *server.Node) (int64, error) {
 // start asks for the states of the keys from which the replays go on.
 func (r *replays) start(ctx context.Context) error {
 	if r.w.o.Evicts {
-		r.w.o.Background.Go(func() { r.watchEvictions(ctx) })
+		r.w.o.Background.Go(func() { every(ctx, evictedEvery, r.ended, func() { r.lookForEvictions(ctx) }) })
 	}
 	for _, k := range r.all() {
 		k.mu.Lock()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -20,26 +19,8 @@ import (
 // Of what a real server refuses, queues, discards and hides, each line of MONITOR is known to be of one command, in their order,
 // and none is left over.
 func TestLinesOfARealServer(t *testing.T) {
-	binary, err := server.FindRedis()
-	if err != nil {
-		suite.Lacks(t, "redis-server")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	_, port, _ := net.SplitHostPort(address)
-	cmd := exec.Command(binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	admin := server.AdminClient(server.Door{Address: address})
-	t.Cleanup(func() { _ = admin.Close() })
+	address, admin := startRedis(t)
 	ctx := context.Background()
-	suite.Succeeds(t, "an answer of redis-server", func() error { return admin.Ping(ctx).Err() })
 
 	links, wire := proxy.New(), &proxy.Wire{Names: true}
 	t.Cleanup(links.Close)

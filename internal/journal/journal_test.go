@@ -82,7 +82,7 @@ func appendTo(t fataler, path, content string) {
 }
 
 // rest reads until there is nothing new.
-func rest(t testing.TB, f *journal.Follower) (entries []journal.Entry) {
+func rest(t fataler, f *journal.Follower) (entries []journal.Entry) {
 	t.Helper()
 	for {
 		some, err := f.Read()
@@ -354,7 +354,7 @@ func TestPieces(t *testing.T) {
 		}
 		f := journal.Follow(path)
 		defer func() { _ = f.Close() }()
-		got := read(t, f)
+		got := rest(t, f)
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -366,25 +366,12 @@ func TestPieces(t *testing.T) {
 				t.Fatal(err)
 			}
 			content = content[n:]
-			got = append(got, read(t, f)...)
+			got = append(got, rest(t, f)...)
 		}
 		if want = append([]journal.Entry{{Kind: journal.Known, DB: -1}}, want...); !reflect.DeepEqual(got, want) {
 			t.Fatalf("read\n%+v\nwant\n%+v", got, want)
 		}
 	})
-}
-
-func read(t rapid.TB, f *journal.Follower) (entries []journal.Entry) {
-	for {
-		some, err := f.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if some == nil {
-			return entries
-		}
-		entries = append(entries, some...)
-	}
 }
 
 // drawJournal draws blocks, and writes them as Redis does.

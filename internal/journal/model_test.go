@@ -193,7 +193,7 @@ func TestWhateverServersDo(t *testing.T) {
 			"killed": func(t *rapid.T) {
 				w.block(false)
 				if rapid.Bool().Draw(t, "read") {
-					o.read(w, read(t, f))
+					o.read(w, rest(t, f))
 				}
 				w.restart()
 			},
@@ -240,7 +240,7 @@ func TestWhateverServersDo(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				o.read(w, read(t, f))
+				o.read(w, rest(t, f))
 				if o.known {
 					known++
 				} else if !gaps {

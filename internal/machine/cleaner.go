@@ -50,7 +50,7 @@ func CleanAfter(in io.Reader) error {
 // siblingsLive reports that processes of this very program live which the one started that started this one.
 func siblingsLive() bool {
 	owner := os.Getenv(ownerVariable)
-	self, _ := os.Readlink("/proc/self/exe")
+	self := exeOf(os.Getpid())
 	return slices.ContainsFunc(processes(), func(pid int) bool {
 		return pid != os.Getpid() && markOf(pid) == owner && exeOf(pid) == self && lives(pid)
 	})

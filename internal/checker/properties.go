@@ -59,6 +59,8 @@ var rows = []row{
 		judge: judgeResurrections, keyed: true, distance: 14},
 	{name: ToldWhenLost, title: "a holder whose lock is gone from the nodes is told so within one TTL",
 		judge: judgeTold, promised: true, keyed: true, timely: true, distance: 15},
+	{name: StaysHeld, title: "a lock that renews stays its holder's for as long as the holder works and the nodes answer",
+		judge: judgeStaysHeld, keyed: true, timely: true, distance: 16},
 	{name: Atomic, title: "what belongs together is done as a whole or not at all",
 		judge: judgeAtomic, asked: func(w workload.Workload) bool { return w.Pair || len(w.Together) > 0 }, distance: 3},
 	{name: Isolated, title: "nobody sees a change that is only half done", judge: judgeIsolated, asked: paired, distance: 4},

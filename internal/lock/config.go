@@ -119,6 +119,9 @@ type Algorithm struct {
 	New    func(Config, Env) Lock
 }
 
+// Renews reports that it renews its lease in the background.
+func (a Algorithm) Renews() bool { return slices.Contains(a.Points, PointBeforeExtend) }
+
 // NodeRange says how many nodes it uses: "at least one node".
 func (a Algorithm) NodeRange() string {
 	switch {

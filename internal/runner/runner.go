@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -168,7 +169,10 @@ func (r *run) header() history.Header {
 		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key,
 		Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
+	a, _ := lock.Lookup(s.Lock.Algorithm)
+	h.Renews = a.Renews()
 	if r.Program != nil {
+		h.Renews = r.Program.Has(program.Renews)
 		h.TTL += int64(program.Duration(r.Program.TTLExtra))
 		h.Lock, h.Program = r.Program.Name, cmp.Or(r.Program.Version, "unknown")
 		switch {

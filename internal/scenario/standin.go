@@ -56,7 +56,7 @@ func Describe(c lock.Config, version string) program.Ready {
 	for _, rule := range c.Mistakes.Rules() {
 		r.Name += " without " + rule
 	}
-	if slices.Contains(a.Points, lock.PointBeforeExtend) {
+	if a.Renews() {
 		r.Can = append(r.Can, program.Renews)
 	}
 	if a.GrowingTokens() != lock.NoTokens {

@@ -55,7 +55,9 @@ func TestStaysHeld(t *testing.T) {
 			expires(1004, "A")(s)
 		}
 	}
-	link := func(from, to string) history.Strike { return history.Strike{Links: []history.Link{{From: from, To: to}}} }
+	link := func(from, to string) history.Strike {
+		return history.Strike{Links: []history.Link{{From: from, To: to}}}
+	}
 	for _, c := range []struct {
 		name  string
 		s     *script

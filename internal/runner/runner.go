@@ -143,7 +143,7 @@ func (r *run) spec() world.Spec {
 		Replicated: s.Nodes.Replicated(), Sentinel: s.Nodes.Sentinel(), Resource: s.Resource.Config,
 		SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres", StorePersistence: s.Resource.Persistence,
 	}
-	spec.Lock.Tokens = s.Fencing.Tokens
+	spec.Lock.Tokens, spec.Lock.Busy = s.Fencing.Tokens, s.Workload.Busy
 	spec.Resource.Key, spec.Resource.Fence = "resource", s.Fencing.Check
 	if spec.SharedStore {
 		spec.Resource.LockKey = s.Lock.Key

@@ -65,12 +65,14 @@ func TestStaysHeld(t *testing.T) {
 		words string
 	}{
 		{"renewed", renewing(1, 3000, nil), Holds, "1 grant for longer than the TTL, kept"},
-		{"never renewed", renewing(1, 0, expires(1004, "A")), Violated, "the lock of c1 was gone 999 ms after it was granted: it was not kept (the TTL is 1.00 s)"},
+		{"never renewed", renewing(1, 0, expires(1004, "A")), Violated,
+			"the lock of c1 was gone 999 ms after it was granted: it was not kept (the TTL is 1.00 s)"},
 		{"renewed twice", renewing(1, 1000, expires(2000, "A")), Violated, "2.00 s"},
 		{"told of it", renewing(1, 0, both(expires(1004, "A"), func(s *script) { s.lost(1004, "c1") })), Violated, ""},
 		{"told before", renewing(1, 0, both(func(s *script) { s.lost(1003, "c1") }, expires(1004, "A"))), Violated, ""},
 		{"its own deletion", renewing(1, 1000, func(s *script) { s.key(1200, history.KeyDeleted, "A", "c1", "c1-owner", -1) }), Violated, ""},
-		{"another's deletion", renewing(1, 0, func(s *script) { s.key(700, history.KeyDeleted, "A", "c2", "c1-owner", -1) }), Unknown, "undisturbed"},
+		{"another's deletion", renewing(1, 0, func(s *script) { s.key(700, history.KeyDeleted, "A", "c2", "c1-owner", -1) }),
+			Unknown, "undisturbed"},
 		{"a deletion by nobody", renewing(1, 0, func(s *script) { s.key(700, history.KeyDeleted, "A", "", "c1-owner", -1) }), Unknown, ""},
 		{"another's key in its place", renewing(1, 0, func(s *script) {
 			s.add(600, "c2", history.Invoke, history.Acquire, history.Value{})
@@ -80,7 +82,8 @@ func TestStaysHeld(t *testing.T) {
 		}), Unknown, ""},
 		{"another shortened it", renewing(1, 500, both(func(s *script) { s.key(700, history.KeyExtended, "A", "c2", "c1-owner", 1) },
 			expires(1300, "A"))), Unknown, ""},
-		{"disturbed after more than a TTL", renewing(1, 1000, func(s *script) { s.key(1006, history.KeyDeleted, "A", "c2", "c1-owner", -1) }), Holds, ""},
+		{"disturbed after more than a TTL", renewing(1, 1000, func(s *script) { s.key(1006, history.KeyDeleted, "A", "c2", "c1-owner", -1) }),
+			Holds, ""},
 		{"disturbed after a TTL", renewing(1, 1000, func(s *script) { s.key(1005, history.KeyDeleted, "A", "c2", "c1-owner", -1) }), Unknown, ""},
 		{"of five nodes two lost it", renewing(5, 1000, expires(2000, "A", "B")), Holds, ""},
 		{"of five nodes three lost it", renewing(5, 1000, expires(2000, "A", "B", "C")), Violated, ""},
@@ -95,9 +98,11 @@ func TestStaysHeld(t *testing.T) {
 		{"the resource was killed", renewing(1, 0, struck(history.Kills, history.Strike{Resource: true})), Violated, ""},
 		{"a key was unclear", renewing(1, 500, both(func(s *script) { s.key(600, history.KeyUnclear, "A", "", "", -1) },
 			both(func(s *script) { s.key(700, history.KeySet, "A", "c1", "c1-owner", 1000) }, expires(1700, "A")))), Unknown, ""},
-		{"the machine stalled", renewing(1, 0, both(expires(1004, "A"), func(s *script) { s.stalled(1100, 200) })), Unknown, "the machine had stalled"},
+		{"the machine stalled", renewing(1, 0, both(expires(1004, "A"), func(s *script) { s.stalled(1100, 200) })),
+			Unknown, "the machine had stalled"},
 		{"it stalled for less than a tenth of the TTL", renewing(1, 0, both(expires(1004, "A"), func(s *script) { s.stalled(1100, 195) })), Violated, ""},
-		{"it stalled several times", renewing(1, 1500, both(func(s *script) { s.stalled(1600, 60); s.stalled(1700, 60) }, expires(2500, "A"))), Unknown, ""},
+		{"it stalled several times", renewing(1, 1500, both(func(s *script) { s.stalled(1600, 60); s.stalled(1700, 60) },
+			expires(2500, "A"))), Unknown, ""},
 		{"it stalled before the last two TTLs", renewing(1, 0, both(func(s *script) { s.stalled(900, 300) }, expires(2901, "A"))), Violated, ""},
 		{"the lock does not renew", func() *script {
 			s := renewing(1, 0, expires(1004, "A"))

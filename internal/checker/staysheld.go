@@ -74,7 +74,8 @@ func judgeStaysHeld(_ context.Context, v *view, _ Options) Finding {
 		f.Why = "a lock was gone at " + instant(v.at(doubt)) + ", and the machine had stalled"
 		return f
 	}
-	return f.tried("no lock was held for longer than its TTL, undisturbed", "%d %s, %skept", f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+	return f.tried("no lock was held for longer than its TTL, undisturbed", "%d %s, %skept",
+		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
 }
 
 // renewed is 1 for a grant that needed a renewal up to an instant, else 0.
@@ -174,7 +175,8 @@ func (v *view) notKept(f Finding, k *keeper, ttl time.Duration) Finding {
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("the lock of %s was gone %s after it was granted: it was not kept (the TTL is %s)",
 		g.client, length(v.at(k.gone)-v.at(g.ret)), length(ttl))
-	c := &Counterexample{From: f.Effort.Chances + 1, Impossible: k.gone, Assumption: "that a lock which renews is renewed while its holder works"}
+	c := &Counterexample{From: f.Effort.Chances + 1, Impossible: k.gone,
+		Assumption: "that a lock which renews is renewed while its holder works"}
 	if v.event(k.gone).F == history.KeyDeleted {
 		c.Assumption = "that a lock stays its holder's until the holder releases it"
 	}

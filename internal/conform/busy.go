@@ -3,7 +3,6 @@ package conform
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/program"
@@ -35,7 +34,7 @@ func busy(ctx context.Context, s *suite) error {
 	case contained:
 		s.note("how busy a program in a container is cannot be seen from here")
 	case took < long/10:
-		return c.finding(fmt.Sprintf("c1 was to be busy for %v after its grant, and took %v of the processor's time", long, took.Round(time.Millisecond)),
+		return c.finding(fmt.Sprintf("c1 was to be busy for %v after its grant, and took %v of the processor's time", long, took),
 			"about as much, since ready says that it can \"busy\"",
 			"compute for busy_ms after acquired, in the thread or event loop in which the user's code would run: sleeping is not being busy")
 	}

@@ -7,7 +7,8 @@ import (
 
 func init() {
 	mistakes := redlockMistakes
-	mistakes.ExtendAbsent, mistakes.ExtendAnyhow, mistakes.KeepRenewing, mistakes.NeverRenew, mistakes.RenewsAfterWork = true, true, true, true, true
+	mistakes.ExtendAbsent, mistakes.ExtendAnyhow, mistakes.KeepRenewing = true, true, true
+	mistakes.NeverRenew, mistakes.RenewsAfterWork = true, true
 	register(Algorithm{
 		Name:     "redlock-extend",
 		Title:    "Redlock whose holder extends its lease on a majority every third of the ttl",

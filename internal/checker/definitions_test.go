@@ -116,6 +116,7 @@ type terms struct {
 	grants      []*grant
 	keysKnown   map[any]keyKnown
 	whoseKnown  map[any]whose
+	counting    map[any]bool
 }
 
 // op is an operation: "An invocation and the next completion of the same process and

@@ -35,9 +35,9 @@ func (v *view) readPromises() {
 		g := &v.grants[i]
 		own := g.until.given
 		if program && !own {
-			c := v.asks[g.client]
-			own = v.readGrant(g, c)
-			if last := g.lastEvent(len(v.h.Events)); unclear.meet(int64(v.firstAsk(g, c))+1, int64(last)-1) {
+			events := v.during(g)
+			own = v.readGrant(g, events)
+			if last := g.lastEvent(len(v.h.Events)); unclear.meet(int64(v.firstAsk(g, events))+1, int64(last)-1) {
 				v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: a key of its lock was unclear",
 					g.client, instant(v.at(g.ret))))
 			}
@@ -80,13 +80,19 @@ func (v *view) left(event int) time.Duration { return time.Duration(v.event(even
 
 // during are the events, in their order, of the commands that left a client from the time at
 // which it asked for a grant to the end of its belief, and of the keys that it took back.
-func (v *view) during(g *grant, c *commands) []int {
+func (v *view) during(g *grant) []int {
+	c := v.asks[g.client]
 	from := sort.Search(len(c.asks), func(i int) bool { return v.left(c.asks[i]) >= v.at(g.call) })
 	to := sort.Search(len(c.asks), func(i int) bool { return v.left(c.asks[i]) >= v.at(g.ends) })
 	if from >= to {
 		return nil
 	}
-	list := slices.Sorted(slices.Values(c.asks[from:to]))
+	list := slices.DeleteFunc(slices.Sorted(slices.Values(c.asks[from:to])), func(i int) bool {
+		return !v.keys.counts(v.keys.keys[v.event(i).Value.Key], g)
+	})
+	if len(list) == 0 {
+		return nil
+	}
 	first, _ := slices.BinarySearch(c.takes, list[0])
 	last, _ := slices.BinarySearch(c.takes, g.lastEvent(len(v.h.Events)))
 	if first < last {
@@ -99,13 +105,13 @@ func (v *view) during(g *grant, c *commands) []int {
 // readGrant reads the promise of a grant from when its commands asked for the lock, and the renewals from those that asked again. It reports
 // whether the promise is the grant's own. An observation can come late: so where a quorum was not asked by the events before the answer,
 // the first later one counts with which it was, if its command left before the answer.
-func (v *view) readGrant(g *grant, c *commands) (own bool) {
+func (v *view) readGrant(g *grant, events []int) (own bool) {
 	ttl, quorum := v.givenTTL(), v.h.Header.Quorum
 	if ttl <= 0 {
 		v.isVague(g.ret, "the history does not say the TTL that the lock was given")
 		return false
 	}
-	asked, since, now := v.newAsked(g), nobody, nobody
+	asked, since, now := v.newAsked(), nobody, nobody
 	begin := func(from time.Duration, rests bool) {
 		if since = from; !rests && (!v.setsKeys || v.sentNobodyKnowsWhen(g)) {
 			v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: nobody saw when it asked for the lock's key",
@@ -115,7 +121,7 @@ func (v *view) readGrant(g *grant, c *commands) (own bool) {
 			g.until = promise{after(from, ttl), true}
 		}
 	}
-	for _, i := range v.during(g, c) {
+	for _, i := range events {
 		if i > g.ret && since == nobody && now != nobody {
 			begin(now, true)
 		}
@@ -162,19 +168,22 @@ func after(at, length time.Duration) time.Duration {
 // firstAsk is the last event before a grant's first command left its client; its call, where no command was seen. What
 // was unclear till then is no doubt about its promise: whatever an unseen command asked for, the ones that were seen
 // asked later.
-func (v *view) firstAsk(g *grant, c *commands) int {
-	first := sort.Search(len(c.asks), func(i int) bool { return v.left(c.asks[i]) >= v.at(g.call) })
-	if first == len(c.asks) || v.left(c.asks[first]) >= v.at(g.ends) {
+func (v *view) firstAsk(g *grant, events []int) int {
+	left := forever
+	for _, i := range events {
+		if v.event(i).F != history.KeyDeleted {
+			left = min(left, v.left(i))
+		}
+	}
+	if left == forever {
 		return g.call
 	}
-	left := v.left(c.asks[first])
 	return max(g.call, sort.Search(len(v.h.Events), func(i int) bool { return v.at(i) >= left })-1)
 }
 
 // askedFor is what the commands of a grant's client asked of each node, key by key.
 type askedFor struct {
 	v     *view
-	g     *grant
 	nodes map[string]map[string]ask
 }
 
@@ -184,14 +193,11 @@ type ask struct{ since, until time.Duration }
 // nobody is since when it has a key that it did not ask for, or took back.
 const nobody = time.Duration(math.MinInt64)
 
-func (v *view) newAsked(g *grant) *askedFor { return &askedFor{v, g, make(map[string]map[string]ask)} }
+func (v *view) newAsked() *askedFor { return &askedFor{v, make(map[string]map[string]ask)} }
 
 // count takes in an event. What gives an end to a key without one belongs to the command that set it.
 func (a *askedFor) count(event int) {
 	e := a.v.event(event)
-	if !a.v.keys.counts(a.v.keys.keys[e.Value.Key], a.g) {
-		return
-	}
 	node := a.nodes[e.Process]
 	if node == nil {
 		node = make(map[string]ask)

@@ -223,7 +223,6 @@ type asking struct{ since, until int64 }
 // asksFor is what a grant's client asks for of each key by the events before event i.
 func (t *terms) asksFor(g *grant, before int) map[place]asking {
 	keys := map[place]asking{}
-	first := t.firstAsk(g)
 	for i, e := range t.events[:before] {
 		here := place{e.Process, e.Value.Key}
 		switch {
@@ -237,13 +236,18 @@ func (t *terms) asksFor(g *grant, before int) map[place]asking {
 				now.since = last.since
 			}
 			keys[here] = now
-		case e.F == history.KeyDeleted && e.Value.Client == g.client && i > first && i < g.ended:
-			// "A `key-deleted` of the same client takes the key back, unless it stands before the first of these events or after
-			// the end of the belief."
+		case t.takesBack(g, i):
 			delete(keys, here)
 		}
 	}
 	return keys
+}
+
+// takesBack: "A `key-deleted` of the same client takes the key back, unless it stands before the first of these events or after
+// the end of the belief."
+func (t *terms) takesBack(g *grant, i int) bool {
+	e := &t.events[i]
+	return e.F == history.KeyDeleted && e.Value.Client == g.client && t.ofLock(i) && i < g.ended && i > t.firstAsk(g)
 }
 
 // firstAsk is the first event of what a grant's client asks for; none: the end.

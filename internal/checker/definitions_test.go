@@ -39,6 +39,7 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.NoOrphanLock:         (*terms).noOrphanLock,
 	checker.NoResurrection:       (*terms).noResurrection,
 	checker.ToldWhenLost:         (*terms).toldWhenLost,
+	checker.AsksItsTTL:           (*terms).asksItsTTL,
 	checker.Atomic:               (*terms).atomic,
 	checker.Isolated:             (*terms).isolated,
 	checker.Durable:              (*terms).durable,

@@ -68,6 +68,8 @@ const (
 	NoResurrection       Property = "no-resurrection"
 	ToldWhenLost         Property = "told-when-lost"
 	StaysHeld            Property = "stays-held"
+	AsksItsTTL           Property = "asks-its-ttl"
+	TrueValidity         Property = "true-validity"
 	Atomic               Property = "atomic"
 	Isolated             Property = "isolated"
 	Durable              Property = "durable"

@@ -60,7 +60,7 @@ func (v *view) commands() map[string]*commands {
 		case c == nil:
 		case e.F == history.KeyDeleted:
 			c.takes = append(c.takes, i)
-		case (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.At().IsSet():
+		case (e.F == history.KeySet || e.F == history.KeyExtended && !v.leased()) && e.Value.At().IsSet():
 			c.asks = append(c.asks, i)
 		}
 	}
@@ -171,8 +171,11 @@ func (a askedFor) count(v *view, event int) {
 		return
 	}
 	until := promised(e.Value.ValidUntil()).cut(forever)
-	if e.F == history.KeyDeleted {
+	switch {
+	case e.F == history.KeyDeleted:
 		until = nobody
+	case v.leased():
+		until = v.leaseEnd(event)
 	}
 	a[e.Process][e.Value.Key] = lastAsked{event, until}
 }

@@ -167,7 +167,8 @@ func (t *terms) clearAgain(i int) int {
 func (t *terms) asks(g *grant, i int) bool {
 	e := &t.events[i]
 	at := e.Value.At()
-	return (e.F == history.KeySet || e.F == history.KeyExtended) &&
+	// "Lease in the value: in "Asked promise" only `key-set` events count"
+	return (e.F == history.KeySet || e.F == history.KeyExtended && !t.leased()) &&
 		e.Value.Client == g.client && at.IsSet() && at.V() >= g.call && at.V() < g.end
 }
 
@@ -186,6 +187,9 @@ func (t *terms) askedUntil(g *grant, counts map[int]bool) int64 {
 			asked[here] = forever
 			if e.Value.ValidUntil().IsSet() {
 				asked[here] = e.Value.ValidUntil().V()
+			}
+			if t.leased() { // "and each asks for its key until its lease is over."
+				asked[here] = t.leaseEnd(i)
 			}
 		case e.F == history.KeyDeleted && e.Value.Client == g.client && i < g.ended:
 			// "A `key-deleted` of the same client that stands after it takes the key back, unless it

@@ -14,6 +14,8 @@ type keyLife struct {
 	// owner. value is what stands in it.
 	set, by              int
 	client, owner, value string
+	// latest is the last key-set by which it is its client's.
+	latest int
 	// end is the event that ended it, -1 where none did; expires the instant at
 	// which it would end by itself, forever where it has no TTL.
 	end     int
@@ -85,22 +87,30 @@ func (v *view) keyLives() []keyLife {
 		switch e.F {
 		case history.KeySet:
 			client, by := v.keyOf(i)
-			if known && by != i && by == lives[at].by {
-				lives[at].value, lives[at].expires = e.Value.Owner, v.expiry(e)
+			if known && by != i && by == lives[at].latest {
+				lives[at].value = e.Value.Owner
+				if !v.leased() {
+					lives[at].expires = v.expiry(i)
+				}
+				continue
+			}
+			if known && v.renewsLease(&lives[at], i) {
+				v.renewLease(open, lives, k, i)
 				continue
 			}
 			if known {
 				lives[at].end = i
 			}
 			open[k] = len(lives)
-			lives = append(lives, keyLife{set: i, by: by, client: client, owner: v.event(by).Value.Owner,
-				value: e.Value.Owner, end: -1, expires: v.expiry(e), renewed: -1, forgotten: -1})
+			lives = append(lives, keyLife{set: i, by: by, latest: by, client: client, owner: v.event(by).Value.Owner,
+				value: e.Value.Owner, end: -1, expires: v.expiry(i), renewed: -1, forgotten: -1})
 		case history.KeyExtended:
 			switch {
+			case known && lives[at].value == e.Value.Owner && v.leased():
 			case known && lives[at].value == e.Value.Owner:
 				lives[at].renewed = i
 				if !v.keepsEnd(e) {
-					lives[at].expires = v.expiry(e)
+					lives[at].expires = v.expiry(i)
 				}
 			case known: // another has taken its place, unseen
 				lives[at].end = i
@@ -143,7 +153,11 @@ func (v *view) keepsEnd(e *history.Event) bool {
 }
 
 // expiry is when a key ends by itself, at the earliest.
-func (v *view) expiry(e *history.Event) time.Duration {
+func (v *view) expiry(event int) time.Duration {
+	e := v.event(event)
+	if v.leased() {
+		return v.leaseEnd(event)
+	}
 	if !e.Value.TTL().IsSet() {
 		return forever
 	}

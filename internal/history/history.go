@@ -37,7 +37,12 @@ type Header struct {
 	Initial Int `json:"initial,omitzero"`
 	// TTL is the lease the lock asks for, in ns.
 	TTL int64 `json:"ttl,omitempty"`
+	// Lease is LeaseTTL where the lock keeps its lease in the value of its key: TTL is the lease, whatever end the key has.
+	Lease string `json:"lease,omitempty"`
 }
+
+// LeaseTTL is the only lease that a header names.
+const LeaseTTL = "ttl"
 
 // FormatName and FormatVersion name the format this package writes.
 const (

@@ -170,6 +170,7 @@ func (r *run) header() history.Header {
 	}
 	if r.Program != nil {
 		h.TTL += int64(program.Duration(r.Program.TTLExtra))
+		h.Lease = r.Program.Lease
 		h.Lock, h.Program = r.Program.Name, cmp.Or(r.Program.Version, "unknown")
 		switch {
 		case r.Program.Elsewhere(): // the nodes know nothing of it

@@ -88,7 +88,8 @@ module SimAdapter
 
   # Speaks with the simulator until standard input ends, and exits. kind is the program's class:
   # quorum, single, session or other; keys are patterns of what the library writes; can lists
-  # validity, renew, lost, extend, token, owner. More: homepage, points, ttl_min_ms, ttl_step_ms.
+  # validity, renew, lost, extend, token, owner. More: homepage, points, ttl_min_ms, ttl_step_ms,
+  # lease ("ttl": the key's value keeps the lease, whatever end the key has).
   # The block gets the setup, connects to the nodes, and returns a lambda that gets the lock once
   # more: it takes the longest wait in seconds (nil: no limit). Calls of it may overlap, and each
   # call, also of release and extend, has a thread of its own.

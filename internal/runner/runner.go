@@ -151,7 +151,7 @@ func (r *run) spec() world.Spec {
 		if r.Program.Elsewhere() {
 			spec.LockStore = client.StoreKind(r.Program.Store)
 		}
-		spec.LockKeys = s.LockKeys(r.Program)
+		spec.LockKeys, spec.LockLeased = s.LockKeys(r.Program), r.Program.Lease == program.LeaseTTL
 	}
 	for _, name := range r.nodes {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Persistence: s.Nodes.Persistence})

@@ -24,6 +24,8 @@ type keyLog struct {
 	now monitored
 	// fields are those that clients wrote into the key, where it is a hash, or the elements, with who did; empty: several.
 	fields map[string]string
+	// literals are elements that a script wrote whose caller did not name them: marks, beside those that it named.
+	literals map[string]bool
 	// doubted is called when nobody knows the key any more. It may be nil.
 	doubted func()
 }
@@ -89,10 +91,10 @@ func isLess(now, before command.Key) bool {
 // mixed reports that a key has elements of several clients, apart from those that each of them writes.
 func (k *keyLog) mixed(key command.Key) bool {
 	first, some := "", false
+	isMark := k.marks(key)
 	for _, e := range key.Elements() {
-		by, known := k.fields[e]
-		switch {
-		case known && by == "":
+		switch by := k.fields[e]; {
+		case isMark(e):
 		case some && by != first:
 			return true
 		default:
@@ -100,6 +102,17 @@ func (k *keyLog) mixed(key command.Key) bool {
 		}
 	}
 	return false
+}
+
+// marks tells the elements of a key, or fields of a hash, that say nothing of its owner: those that several clients write, and, where there
+// are others, those that no client named.
+func (k *keyLog) marks(key command.Key) func(string) bool {
+	shared := func(e string) bool { by, written := k.fields[e]; return written && by == "" }
+	mark := func(e string) bool { return shared(e) || k.literals[e] }
+	if all := key.Elements(); slices.ContainsFunc(all, func(e string) bool { return !mark(e) }) {
+		return mark
+	}
+	return shared
 }
 
 // emitWritten records that a command of a caller gave the key its end, or a new one, and,
@@ -179,7 +192,7 @@ func (k *keyLog) emit(f history.F, owner, caller string, lives *history.Grant) {
 
 // owner is the value of a lock's client that a key has.
 func (k *keyLog) owner(key command.Key) string {
-	return key.Owner(func(field string) bool { by, written := k.fields[field]; return written && by == "" })
+	return key.Owner(k.marks(key))
 }
 
 // writes takes note of the fields that a client writes into a hash, and of elements, whether the node lets it or not.
@@ -201,6 +214,15 @@ func (k *keyLog) writes(c *monitored) {
 	}
 	if k.fields == nil {
 		k.fields = make(map[string]string)
+	}
+	for _, e := range c.args[from:] {
+		if strings.HasPrefix(strings.ToUpper(c.args[0]), "H") || slices.Contains(c.text, e) || len(k.literals) == maxFields {
+			continue
+		}
+		if k.literals == nil {
+			k.literals = make(map[string]bool)
+		}
+		k.literals[e] = true
 	}
 	for i := from; i < len(c.args) && len(k.fields) < maxFields; i += step {
 		if by, known := k.fields[c.args[i]]; !known {

@@ -103,7 +103,7 @@ func TestWhatTheStreamTells(t *testing.T) {
 		"a sorted set": {[]string{"1 h:1 EVAL x 1 lock t 500", "1.1 lua ZADD lock 600 t", "1.1 lua ZADD lock 600 w", "1.1 lua PEXPIRE lock 500",
 			"2 h:1 EVAL x 1 lock t 600", "2.1 lua ZADD lock 700 t", "2.1 lua ZADD lock 700 w", "2.1 lua PEXPIRE lock 600", "3 h:1 ZADD lock 800 t",
 			"4 h:2 EVAL x 1 lock u", "4.1 lua ZREMRANGEBYSCORE lock -inf 900", "4.1 lua ZADD lock 990 u", "4.1 lua ZADD lock 990 w", "5 h:2 DEL lock"},
-			[]string{"set c1 t,w 500ms", "extended c1 t,w 600ms", "set c1 t,w 599ms", "set c2 u", "deleted c2 u"}},
+			[]string{"set c1 t 500ms", "extended c1 t 600ms", "set c1 t 599ms", "set c2 u", "deleted c2 u"}},
 		"a set": {[]string{"1 h:1 SADD lock a", "2 h:1 PEXPIRE lock 500", "3 h:2 SREM lock b", "4 h:1 SREM lock a"},
 			[]string{"set c1 a", "extended c1 a 500ms", "deleted c1 a"}},
 		"a list": {[]string{"1 h:1 LPUSH lock a", "2 h:1 LREM lock 0 a"}, []string{"set c1 a", "deleted c1 a"}},

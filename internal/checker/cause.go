@@ -37,6 +37,7 @@ const (
 	excludes        cause = "that a lock granted to one client is granted to no other"
 	tokenWithGrant  cause = "that a token is drawn in the order of the grants"
 	asksTTL         cause = "that a lock asks its nodes for the TTL that it was given"
+	tellsTrue       cause = "that a lock is valid for as long as it tells"
 	servesHolder    cause = "that the resource serves whoever holds the lock"
 	holderWrites    cause = "that only the holder of the lock writes, each on top of the last write"
 )

@@ -40,6 +40,7 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.NoResurrection:       (*terms).noResurrection,
 	checker.ToldWhenLost:         (*terms).toldWhenLost,
 	checker.AsksItsTTL:           (*terms).asksItsTTL,
+	checker.TrueValidity:         (*terms).trueValidity,
 	checker.Atomic:               (*terms).atomic,
 	checker.Isolated:             (*terms).isolated,
 	checker.Durable:              (*terms).durable,

@@ -68,6 +68,7 @@ const (
 	NoResurrection       Property = "no-resurrection"
 	ToldWhenLost         Property = "told-when-lost"
 	AsksItsTTL           Property = "asks-its-ttl"
+	TrueValidity         Property = "true-validity"
 	Atomic               Property = "atomic"
 	Isolated             Property = "isolated"
 	Durable              Property = "durable"

@@ -65,6 +65,8 @@ var rows = []row{
 		judge: judgeTold, promised: true, keyed: true, timely: true, distance: 150},
 	{name: AsksItsTTL, title: "a lock program asks its nodes for the TTL that it was given",
 		judge: judgeAsks, program: true, ifSeen: true, keyed: true, timely: true, asked: locked, demanded: true, distance: 8},
+	{name: TrueValidity, title: "a validity that is told is not over, and no longer than the TTL that the lock was asked for",
+		judge: judgeValidities, program: true, ifSeen: true, keyed: true, timely: true, asked: locked, demanded: true, distance: 9},
 	{name: Atomic, title: "what belongs together is done as a whole or not at all",
 		judge: judgeAtomic, asked: func(w workload.Workload) bool { return w.Pair || len(w.Together) > 0 }, distance: 30},
 	{name: Isolated, title: "nobody sees a change that is only half done", judge: judgeIsolated, asked: paired, distance: 40},

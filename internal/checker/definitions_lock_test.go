@@ -449,25 +449,27 @@ func (t *terms) life(i int) (l life) {
 		forgotten = gone
 		if (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == set.Process && e.Value.Key == set.Value.Key {
 			if e.F == history.KeySet && t.stays(j) && t.setAs(j) == latest {
-				if value, l.wrote = e.Value.Owner, append(l.wrote, j); !t.leased() { // "What a refused waiter writes into the key gives it no other end."
+				// "What a refused waiter writes into the key gives it no other end."
+				if value, l.wrote = e.Value.Owner, append(l.wrote, j); !t.leased() {
 					end = due(j)
 				}
 				continue
 			}
 			if t.renewsLease(i, j) {
-				l.wrote = append(l.wrote, j)
-				if !t.mayBeRelease(j) {
+				if l.wrote = append(l.wrote, j); !t.mayBeRelease(j) {
 					end, value, latest, l.renewed = due(j), e.Value.Owner, j, j
 					continue
 				}
 				forgotten = true
-			} else if e.F == history.KeyExtended && e.Value.Owner == value && t.leased() {
-				continue
-			} else if e.F == history.KeyExtended && e.Value.Owner == value {
+			}
+			if e.F == history.KeyExtended && e.Value.Owner == value {
+				if t.leased() { // "a `key-extended` changes nothing of it"
+					continue
+				}
 				l.renewed = j
 				// "A `key-extended` of a client of a lock program that has no `at` gave the key no other end", nor does it
 				// show that the key lived until then.
-				if t.header.Program == "" || e.Value.Client == "" || e.Value.At().IsSet() {
+				if t.namesEnd(j) {
 					end = due(j)
 				}
 				continue
@@ -483,6 +485,12 @@ func (t *terms) life(i int) (l life) {
 	}
 	l.to, l.endless, l.left = min(end, t.last), end == forever, true
 	return l
+}
+
+// namesEnd reports that a key-extended is known to have given the key another end.
+func (t *terms) namesEnd(i int) bool {
+	v := &t.events[i].Value
+	return t.header.Program == "" || v.Client == "" || v.At().IsSet()
 }
 
 // doneWith is the event in which the owner of the key that was set in event i no longer

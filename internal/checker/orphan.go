@@ -87,15 +87,7 @@ func (v *view) keyLives() []keyLife {
 		switch e.F {
 		case history.KeySet:
 			client, by := v.keyOf(i)
-			if known && by != i && by == lives[at].latest {
-				lives[at].value = e.Value.Owner
-				if !v.leased() {
-					lives[at].expires = v.expiry(i)
-				}
-				continue
-			}
-			if known && v.renewsLease(&lives[at], i) {
-				v.renewLease(open, lives, k, i)
+			if known && v.goesOn(open, lives, k, i) {
 				continue
 			}
 			if known {
@@ -132,6 +124,22 @@ func (v *view) keyLives() []keyLife {
 		}
 	}
 	return lives
+}
+
+// goesOn reports that a key-set begins no new life of a key: somebody else wrote into it, or its client renewed a lease in the value.
+func (v *view) goesOn(open map[nodeKey]int, lives []keyLife, key nodeKey, set int) bool {
+	k := &lives[open[key]]
+	switch _, by := v.keyOf(set); {
+	case by != set && by == k.latest:
+		if k.value = v.event(set).Value.Owner; !v.leased() {
+			k.expires = v.expiry(set)
+		}
+	case v.renewsLease(k, set):
+		v.renewLease(open, lives, key, set)
+	default:
+		return false
+	}
+	return true
 }
 
 // forget ends the lives of keys that may be gone: what is no longer known to be there

@@ -44,7 +44,8 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 		if a != nil {
 			value := v.valueSet(e)
 			set, again := a.sets[value]
-			if surely, _ := keys.holdersOf(a); again && a.there && v.mayRenew(a.g, i) && before < quorum && surely >= quorum && !v.comesLate(a.g, i) {
+			surely, _ := keys.holdersOf(a)
+			if again && a.there && v.mayRenew(a.g, i) && before < quorum && surely >= quorum && !v.comesLate(a.g, i) {
 				switch v.afterAnswer(a.g, i) {
 				case yes:
 					return v.resurrection(f, a, set, i)

@@ -79,8 +79,9 @@ func buildTable() map[string]entry {
 		"SMOVE": {either, makes, 3, false}, "BLMOVE": {either, waits, 3, false}, "BRPOPLPUSH": {either, waits, 3, false},
 	}
 	for names, e := range map[string]entry{
-		readers: {anywhere, nil, 1, false}, keyless: {anywhere, nil, 1, false}, takers: {anywhere, takes, 2, false}, waiters: {anywhere, awaits, 3, false},
-		makers: {first, makes, 2, false}, stores: {first, overwrite, 2, false}, hashFields: {first, onHash, 2, false},
+		readers: {anywhere, nil, 1, false}, keyless: {anywhere, nil, 1, false}, takers: {anywhere, takes, 2, false},
+		waiters: {anywhere, awaits, 3, false},
+		makers:  {first, makes, 2, false}, stores: {first, overwrite, 2, false}, hashFields: {first, onHash, 2, false},
 	} {
 		for name := range strings.FieldsSeq(names) {
 			t[name] = e

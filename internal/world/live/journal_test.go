@@ -152,6 +152,10 @@ func words(text string) (list []any) {
 	return list
 }
 
+// takesOver has a sorted set as a lock's key, with its owner and a mark.
+const takesOver = "redis.call('zremrangebyscore',KEYS[1],'-inf',1)if_redis.call('zcard',KEYS[1])>0_then_return_0_end_" +
+	"redis.call('zadd',KEYS[1],ARGV[2],ARGV[1])redis.call('zadd',KEYS[1],ARGV[2],'w')return_redis.call('pexpireat',KEYS[1],ARGV[2])"
+
 // random are commands of every kind that locks use, on the key and others.
 func random(r *rand.Rand, lives []int) [][]any {
 	value, ms := string(rune('a'+r.IntN(4))), lives[r.IntN(len(lives))]
@@ -165,7 +169,7 @@ func random(r *rand.Rand, lives []int) [][]any {
 		HDEL lock <v>; GET lock; EXISTS lock; PEXPIREAT lock <at>; SET lock <v> PXAT <at>; EXPIREAT lock 1; FLUSHALL; SET other <v>;
 		DEL other; SETBIT lock 7 1; ZADD lock <at> <v>; ZADD lock NX <at> <v>; ZREM lock <v>; ZREM lock <v>; ZREMRANGEBYSCORE lock -inf <at>;
 		SADD lock <v>; SREM lock <v>; RPUSH lock <v>; LPUSH lock <v>; LREM lock 0 <v>; LREM lock 1 <v>;
-		EVAL redis.call('zremrangebyscore',KEYS[1],'-inf',1)if_redis.call('zcard',KEYS[1])>0_then_return_0_end_redis.call('zadd',KEYS[1],ARGV[2],ARGV[1])redis.call('zadd',KEYS[1],ARGV[2],'w')return_redis.call('pexpireat',KEYS[1],ARGV[2]) 1 lock <v> <at>;
+		EVAL ` + takesOver + ` 1 lock <v> <at>;
 		EVAL if_redis.call('get',KEYS[1])==ARGV[1]_then_return_redis.call('del',KEYS[1])_end_return_0 1 lock <v>;
 		EVAL if_redis.call('get',KEYS[1])==ARGV[1]_then_return_redis.call('pexpire',KEYS[1],ARGV[2])_end_return_0 1 lock <v> <ms>;
 		EVAL redis.call('set',KEYS[1],ARGV[1])redis.call('pexpire',KEYS[1],ARGV[2])return_1 1 lock <v> <ms>;
@@ -243,7 +247,8 @@ var commandsOfLocks = list(`SET lock v; SET lock v NX; SET lock v XX; SET lock v
 	PERSIST lock; RENAME lock away; ?RENAME other lock; ?RENAMENX other lock; ?COPY other lock; MOVE lock 1; HSET lock f v;
 	HSETNX lock f v; HMSET lock f v g w; HINCRBY lock n 1; ?HINCRBYFLOAT lock n 1.5; HDEL lock f; ?BITFIELD lock SET u8 0 66;
 	?BITOP NOT lock other; RPUSH lock v; LPUSH lock w; SADD lock v; ZADD lock 1 v; ZADD lock 2 w; ?XADD lock * f v; ?PFADD lock v;
-	?LMOVE list lock LEFT RIGHT; ?RPOPLPUSH list lock; ?SORT list STORE lock; ZADD lock NX 1 v; LREM lock 0 v; ?LPOP lock; ?ZPOPMIN lock; SREM lock v;
+	?LMOVE list lock LEFT RIGHT; ?RPOPLPUSH list lock; ?SORT list STORE lock; ZADD lock NX 1 v; LREM lock 0 v; ?LPOP lock; ?ZPOPMIN lock;
+	SREM lock v;
 	ZREM lock v; TOUCH lock; GET lock; EXISTS lock; WATCH lock; ?SWAPDB 0 1; FLUSHDB; FLUSHALL; PUBLISH lock v;
 	OBJECT ENCODING lock; EVAL return_redis.call('set',KEYS[1],'v','nx','px',60000) 1 lock;
 	EVAL return_redis.call('del',KEYS[1]) 1 lock; EVAL return_redis.call('get',KEYS[1]) 1 lock;

@@ -27,7 +27,6 @@ var subjects = map[string]struct {
 	open   func(Env) (Lock, error)
 }{
 	"right":    {Config{}, openPlain},
-	"steady":   {Config{}, openSteady},
 	"careless": {Config{}, openCareless},
 	"wiped":    {Config{Kinds: []Kind{Wipe}}, openPlain},
 	"typo":     {Config{Kinds: []Kind{"earthquake"}, Properties: []Property{"luck"}}, openPlain},
@@ -205,7 +204,7 @@ func TestWorkersEnd(t *testing.T) {
 
 // TestTwice: with the same seed a run does the same at the same times.
 func TestTwice(t *testing.T) {
-	out, failed := put(t, t.TempDir(), "steady", "-locktest.runs=200", "-locktest.twice")
+	out, failed := put(t, t.TempDir(), "right", "-locktest.runs=200", "-locktest.twice")
 	if failed {
 		t.Error(out)
 	}

@@ -1,10 +1,16 @@
 package locktest
 
 import (
+	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
 )
 
 // mistakes are those of package lock, and the tests that find them: the algorithm, the nodes,
@@ -54,8 +60,42 @@ func TestMistakes(t *testing.T) {
 			}
 			t.Log(k.line(&r, 1, time.Since(began)))
 			if len(r.Found) == 0 {
-				t.Errorf("not found in %d runs", r.Runs)
+				t.Fatalf("not found in %d runs", r.Runs)
 			}
+			repeatsBytes(t, k, r.Found[0])
 		})
 	}
+}
+
+// repeatsBytes makes the run of a find again: each time its history must be the same, to the byte.
+func repeatsBytes(t *testing.T, k *kit, found explore.Found) {
+	t.Helper()
+	w := &written{engine: k.engine}
+	again := k.what
+	again.Place = func() explore.Place { return w }
+	violated, err := again.Repeats(t.Context(), found, repeats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same := slices.Compact(w.histories); violated != repeats || len(same) != 1 {
+		t.Errorf("the run that found it violates %s in %d of %d runs, with %d different histories in a row",
+			found.Property, violated, repeats, len(same))
+	}
+}
+
+// written is a place that keeps what histories are on disk.
+type written struct {
+	*engine
+	histories []string
+}
+
+// Run implements explore.Place.
+func (w *written) Run(ctx context.Context, c runner.Config) (runner.Outcome, error) {
+	out, err := w.engine.Run(ctx, c)
+	var b strings.Builder
+	if err == nil {
+		err = history.Encode(&b, out.History)
+	}
+	w.histories = append(w.histories, b.String())
+	return out, err
 }

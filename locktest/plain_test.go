@@ -20,14 +20,8 @@ type plain struct {
 
 var release = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`)
 
-func openPlain(e Env) (Lock, error) { return openWith(e, 0) }
-
-// openSteady has no retries: old versions of go-redis draw their delays from a source of their
-// own, which no seed reaches.
-func openSteady(e Env) (Lock, error) { return openWith(e, -1) }
-
-func openWith(e Env, retries int) (Lock, error) {
-	rdb := redis.NewClient(&redis.Options{Addr: e.Nodes[0].Addr, Dialer: e.Nodes[0].Dial, MaxRetries: retries})
+func openPlain(e Env) (Lock, error) {
+	rdb := redis.NewClient(&redis.Options{Addr: e.Nodes[0].Addr, Dialer: e.Nodes[0].Dial})
 	e.Cleanup(func() { _ = rdb.Close() })
 	return &plain{rdb: rdb, e: e}, nil
 }

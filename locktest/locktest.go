@@ -93,7 +93,7 @@ type Config struct {
 	TTL, Think time.Duration
 	// Kinds are the faults to draw (DefaultKinds).
 	Kinds []Kind
-	// Properties are those whose violation counts (ExclusiveLease).
+	// Properties are those whose violation counts (ExclusiveLease; and ToldWhenLost, if a Grant has Lost or Renewed).
 	Properties []Property
 	// For bounds the search in real time (30 s; 3 s with -short), Seeds in runs (0: no bound).
 	For   time.Duration
@@ -119,6 +119,8 @@ const (
 	NoOrphanLock = Property(checker.NoOrphanLock)
 	// NoResurrection: no renewal brings back a lock that was gone from the nodes.
 	NoResurrection = Property(checker.NoResurrection)
+	// ToldWhenLost: a holder whose lock is gone from the nodes is told so, by Grant.Lost, within one TTL.
+	ToldWhenLost = Property(checker.ToldWhenLost)
 	// MinorityTolerant: with a minority of nodes down, hung or slow, the lock is still granted.
 	MinorityTolerant = Property(checker.MinorityTolerant)
 	// DeadlockFree: once the faults are lifted, somebody gets the lock.

@@ -127,6 +127,9 @@ const (
 	DeadlockFree = Property(checker.DeadlockFree)
 	// OrderedTokens: a later grant has a larger fencing token.
 	OrderedTokens = Property(checker.OrderedTokens)
+	// HolderServed: a resource that checks the tokens refuses nothing that a client does inside its own validity. Where it counts,
+	// the resource of the run checks them.
+	HolderServed = Property(checker.HolderServed)
 )
 
 // Kind is a kind of fault.

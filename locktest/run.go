@@ -292,7 +292,7 @@ func (k *kit) untold(p checker.Property) string {
 		return "; the lock was never granted: " + k.engine.tally.Refusal
 	}
 	switch Property(p) { //nolint:exhaustive // the others need a grant
-	case OrderedTokens:
+	case OrderedTokens, HolderServed:
 		return "; does the lock tell Grant.Token?"
 	case OwnerRelease, NoOrphanLock, NoResurrection:
 		return "; does the lock write Env.Key, or what Config.Keys says?"

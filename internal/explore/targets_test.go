@@ -55,6 +55,9 @@ var switchTargets = []target{
 	{"a token before the lock", "lock: {algorithm: redlock, ttl: 500ms, switches: {token_after_grant: false}}\n" +
 		"fencing: {tokens: consensus}\n", []string{"pause", "hold", "latency"},
 		checker.OrderedTokens, lock.Mistakes{TokenFirst: true}},
+	{"a token that comes too late", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 500ms, switches: {token_in_time: false}}\n" +
+		"fencing: {tokens: single-counter}\n", []string{"pause", "hold", "latency"},
+		checker.HolderServed, lock.Mistakes{LateToken: true}},
 	{"replicas not counted", "nodes: {count: 2, topology: replicated}\n" +
 		"lock: {algorithm: set-nx-wait, ttl: 500ms, switches: {check_wait: false}}\n" + slowSections, []string{"promote", "hold", "cut", "kill"},
 		checker.ExclusiveLease, lock.Mistakes{IgnoreWait: true}},
@@ -117,6 +120,9 @@ var messageTargets = []target{
 	{"a token before the lock", "lock: {algorithm: redlock, ttl: 500ms, switches: {token_after_grant: false}}\n" +
 		"fencing: {tokens: consensus}\n", byMessages,
 		checker.OrderedTokens, lock.Mistakes{TokenFirst: true}},
+	{"a token that comes too late", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 500ms, switches: {token_in_time: false}}\n" +
+		"fencing: {tokens: single-counter}\n", byMessages,
+		checker.HolderServed, lock.Mistakes{LateToken: true}},
 	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n", byMessages,
 		checker.DeadlockFree, lock.Mistakes{NoCleanup: true}},
 }

@@ -7,7 +7,9 @@ import (
 )
 
 // OfTokens are the properties of tokens that order the grants, and of the fence that checks them.
-func OfTokens() []checker.Property { return []checker.Property{checker.HolderServed, checker.OrderedTokens} }
+func OfTokens() []checker.Property {
+	return []checker.Property{checker.HolderServed, checker.OrderedTokens}
+}
 
 // Judged are the properties that a search judges where nobody names any: the standard ones, and where tokens order the grants, those
 // of tokens.

@@ -39,9 +39,9 @@ func (t *terms) mayBeOver(i int) int64 {
 	return min(max(t.leaseEnd(i)-t.header.TTL/2, p.call+t.header.TTL), t.leaseEnd(i))
 }
 
-// excused: "With a lease in the value, this counts only before the lease of the key may be over: that of the `key-set` by
+// isNobodysFault: "With a lease in the value, this counts only before the lease of the key may be over: that of the `key-set` by
 // which the key is its owner's. Later, or where nobody was seen to set the key, it is neither a violation nor a chance."
-func (t *terms) excused(i int) bool {
+func (t *terms) isNobodysFault(i int) bool {
 	if !t.leased() {
 		return false
 	}

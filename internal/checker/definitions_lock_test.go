@@ -258,7 +258,7 @@ func (t *terms) ownerRelease() answer {
 		if e.F != history.KeyDeleted && e.F != history.KeyExtended || e.Value.Client == "" {
 			continue
 		}
-		if whose := t.keyOf(i); whose != "" && (whose == e.Value.Client || !t.excused(i)) {
+		if whose := t.keyOf(i); whose != "" && (whose == e.Value.Client || !t.isNobodysFault(i)) {
 			chances = true
 			violated = violated || whose != e.Value.Client
 		}

@@ -11,7 +11,7 @@ import (
 // the TTL, if clients asked for more than one lock, if it is not known who is to blame for a lock that was gone, or if a key
 // of the lock was ever unclear."
 func (t *terms) staysHeld() answer {
-	if !t.header.Renews || t.header.TTL <= 0 || !t.oneLock() {
+	if !t.header.Renews || t.header.TTL <= 0 || !t.oneLock() || t.leased() {
 		return cannotTell
 	}
 	violated, chances, nobodyToBlame := false, false, false

@@ -25,6 +25,8 @@ func judgeStaysHeld(_ context.Context, v *view, _ Options) Finding {
 	switch {
 	case !v.h.Header.Renews:
 		return unknown("the lock does not renew itself", f.Effort)
+	case v.leased():
+		return unknown("the lock keeps its lease in the value of its key, so a key that stays does not show that it was renewed", f.Effort)
 	case v.severalLocks():
 		return unknown("the history is about several locks", f.Effort)
 	case ttl <= 0:

@@ -61,6 +61,12 @@ var plots = []struct {
 	{plot{name: "program losses", workloads: []string{"increment"},
 		steps: 80, pause: 3, faults: 2, work: 5, healing: 1, gone: 20, wrong: []int{0, 80, 95}, program: true, losses: 3},
 		[]checker.Property{checker.NoResurrection, checker.ToldWhenLost}},
+	{plot{name: "backing", workloads: []string{"increment"},
+		steps: 40, pause: 3, faults: 1, work: 5, healing: 1, gone: 4, wrong: []int{0, 0, 40, 70}, backing: true},
+		[]checker.Property{checker.BackedGrant}},
+	{plot{name: "program backing", workloads: []string{"increment"},
+		steps: 40, pause: 3, faults: 1, work: 5, healing: 1, gone: 4, wrong: []int{0, 30, 60, 95}, program: true, losses: 1, backing: true},
+		[]checker.Property{checker.BackedGrant}},
 }
 
 // firstSeed lets a long comparison be done in pieces.

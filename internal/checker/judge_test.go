@@ -248,7 +248,7 @@ func TestDemanded(t *testing.T) {
 	if got := Demanded("transactions"); len(got) != 0 {
 		t.Errorf("transactions: %v, want nothing: they need no lock", got)
 	}
-	want := []Property{ExclusiveLease, NoLateEffect, LinearizableResource}
+	want := []Property{ExclusiveLease, BackedGrant, NoLateEffect, LinearizableResource}
 	if got := Demanded("increment"); !slices.Equal(got, want) {
 		t.Errorf("increment: %v, want %v", got, want)
 	}

@@ -1,0 +1,180 @@
+package checker_test
+
+import (
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// backedGrant: "Whoever is told that he has the lock has it on enough nodes: before he was told, his own commands had
+// set its keys there, and had not taken them back."
+func (t *terms) backedGrant() answer {
+	// "Unknown if clients were never seen to set a key of the lock (it is kept elsewhere), if they asked for more than one lock".
+	keys := t.lockKeys()
+	seen := slices.ContainsFunc(t.events, func(e history.Event) bool {
+		return e.F == history.KeySet && e.Value.Client != "" && t.ofLock(int(e.Index))
+	})
+	if !seen || !t.oneLock() {
+		return cannotTell
+	}
+	violated, chances := false, false
+	for _, g := range t.grants {
+		if g.outer != nil {
+			continue // "A re-entry is not judged: it rests on the keys of its outer grant, which is."
+		}
+		back, may := 0, 0
+		for _, node := range t.headerNodes() {
+			switch l := t.backs(g, node, keys); {
+			case l == surely:
+				back++
+			case l == perhaps || t.unseen(g, node):
+				may++
+			}
+		}
+		violated = violated || back+may < t.enough()
+		chances = chances || back >= t.enough()
+	}
+	return found(violated, chances && t.unclear() == len(t.events))
+}
+
+// enough: "Enough are the quorum ("Gone"), and one if a grant of the history tells of a node that the header does not list".
+func (t *terms) enough() int {
+	for _, g := range t.grants {
+		for _, node := range g.said.Nodes() {
+			if !slices.Contains(t.header.Nodes, node) {
+				return 1
+			}
+		}
+	}
+	return t.quorum()
+}
+
+// lockKeys are "all of those that the history names".
+func (t *terms) lockKeys() (keys []string) {
+	for i, e := range t.events {
+		if (aboutKey(e.F) || e.F == history.KeyUnclear) && t.ofLock(i) && !slices.Contains(keys, e.Value.Key) {
+			keys = append(keys, e.Value.Key)
+		}
+	}
+	return keys
+}
+
+func (t *terms) headerNodes() (nodes []string) {
+	for _, n := range t.header.Nodes {
+		if !slices.Contains(nodes, n) {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// backs: "A node backs a grant if such a key on it is set", one that counts for the grant.
+func (t *terms) backs(g *grant, node string, keys []string) likely {
+	best := not
+	for _, key := range keys {
+		if t.auxiliary(key, keys) && t.setsShared(g, keys) {
+			continue
+		}
+		is := t.left(g, node, key)
+		// "or the set one is auxiliary, and several clients set another key"
+		shared := slices.ContainsFunc(keys, func(k string) bool { return !t.auxiliary(k, keys) })
+		if is == surely && t.auxiliary(key, keys) && shared {
+			is = perhaps
+		}
+		best = max(best, is)
+	}
+	return best
+}
+
+// left is what the client of a grant left of a key on a node.
+func (t *terms) left(g *grant, node, key string) likely {
+	is := not
+	for i := g.invoked + 1; i < len(t.events); i++ {
+		e := &t.events[i]
+		changes := e.F == history.KeySet || e.F == history.KeyExtended || e.F == history.KeyDeleted
+		if !changes || e.Process != node || e.Value.Key != key || e.Value.Client != g.client || !t.inAttempt(g, i) {
+			continue
+		}
+		whose := t.clientsOwn(g.client, i)
+		switch {
+		case whose == not:
+			// "An event on a key that is another client's changes nothing."
+		case whose == perhaps:
+			// "If it is not known whose the key is, it is not known either whether the key is set": unless it was as the event leaves it.
+			if e.F == history.KeyDeleted && is != not || e.F != history.KeyDeleted && is != surely {
+				is = perhaps
+			}
+		case e.F == history.KeyDeleted:
+			is = not
+		default:
+			is = surely
+		}
+	}
+	return is
+}
+
+// clientsOwn: "After a `key-set` by which the key became the client's own ("Whose a key is"), and after a `key-extended` of a key
+// that is the client's then ("Gone"), the key is set. After a `key-deleted` of a key that was the client's, it is not."
+func (t *terms) clientsOwn(client string, i int) likely {
+	e := &t.events[i]
+	if e.F == history.KeySet {
+		switch w := t.whoseOf(i); {
+		case w.set == i:
+			return surely
+		case w.known():
+			return not
+		}
+		return perhaps
+	}
+	at := i
+	if e.F == history.KeyDeleted {
+		at = i - 1
+	}
+	switch k := t.knownOnce(e.Process, e.Value.Key, at); {
+	case k.unknown:
+		return perhaps
+	case k.client == client:
+		return surely
+	}
+	return not
+}
+
+// inAttempt: "that stand after the invocation of the `acquire`, and that stand before its answer, or whose `at` is not before the
+// invocation, and not after the answer. A `key-deleted` must have left before the answer".
+func (t *terms) inAttempt(g *grant, i int) bool {
+	at := t.events[i].Value.At()
+	late := at.IsSet() && g.call <= at.V() && (at.V() < g.ret || at.V() == g.ret && t.events[i].F != history.KeyDeleted)
+	return i > g.invoked && (i < g.answered || late)
+}
+
+// unseen reports that something of a node may not have been seen that backs a grant.
+func (t *terms) unseen(g *grant, node string) bool {
+	next := len(t.events)
+	for _, p := range t.ops {
+		if p.f == history.Acquire && p.client == g.client && p.invoked > g.invoked {
+			next = min(next, p.invoked)
+		}
+	}
+	for i := range t.events {
+		e := &t.events[i]
+		v := &e.Value
+		during := i > g.invoked && i < next
+		sets := e.Process == node && t.ofLock(i) && (e.F == history.KeySet || e.F == history.KeyExtended)
+		switch {
+		// "a key of the lock on it was unclear"
+		case e.Process == node && e.F == history.KeyUnclear && t.ofLock(i) && i < next && t.clearAgain(i) > g.invoked,
+			// "a `key-set` or `key-extended` came without a client"
+			during && sets && v.Client == "",
+			// "the node went down, came up, was promoted or was demoted, or a fault began"
+			during && t.mayForget(i, node):
+			return true
+		// "a `key-set` or `key-extended` of the client without `at` stands after the answer"
+		case sets && v.Client == g.client && !v.At().IsSet() && i > g.answered && (i < next || v.Owner != "" && v.Owner == g.owner):
+			return true
+		// "a `key-set` of another client shows the owner value of the grant (not empty)"
+		case during && sets && e.F == history.KeySet && v.Client != g.client && v.Owner != "" && v.Owner == g.owner:
+			return true
+		}
+	}
+	return false
+}

@@ -25,11 +25,13 @@ const (
 type backing struct {
 	v    *view
 	keys *nodeKeys
-	// own are the events of each client that change a key of the lock, left those of them that say when their
-	// commands left it, by that time.
+	// own are the events of each client that change a key of the lock, left those of them that set one and say when their
+	// commands left the client, by that time.
 	own, left map[string][]int
 	// whose says of these events whether the key is the client's.
 	whose map[int]certainty
+	// unclear are the events after which nobody knew a key.
+	unclear map[nodeKey][]int
 	// unseen are the stretches in which something of each node may not have been seen.
 	unseen map[string]spans
 	// shared: several clients set a key, so that others are auxiliary. enough is how many nodes must have a grant.
@@ -73,7 +75,7 @@ func judgeBacked(_ context.Context, v *view, _ Options) Finding {
 
 func (v *view) newBacking() *backing {
 	b := &backing{v: v, keys: v.nodeKeys(), own: make(map[string][]int), left: make(map[string][]int),
-		whose: make(map[int]certainty), unseen: v.unseenSpans(), enough: v.quorum()}
+		whose: make(map[int]certainty), unclear: make(map[nodeKey][]int), unseen: v.unseenSpans(), enough: v.quorum()}
 	b.shared = slices.Contains(b.keys.auxiliary, false)
 	for i := range v.h.Events {
 		e := v.event(i)
@@ -86,11 +88,15 @@ func (v *view) newBacking() *backing {
 		if e.F == history.Acquire && slices.ContainsFunc(e.Value.Nodes(), b.isAddress) && e.Type == history.OK && v.opAt[i] >= 0 {
 			b.enough = 1
 		}
+		if before != nil && e.F == history.KeyUnclear {
+			k := nodeKey{e.Process, e.Value.Key}
+			b.unclear[k] = append(b.unclear[k], i)
+		}
 		if before == nil || e.Value.Client == "" || e.F != history.KeySet && e.F != history.KeyExtended && e.F != history.KeyDeleted {
 			continue
 		}
 		b.own[e.Value.Client] = append(b.own[e.Value.Client], i)
-		if e.Value.At().IsSet() {
+		if e.Value.At().IsSet() && e.F != history.KeyDeleted {
 			b.left[e.Value.Client] = append(b.left[e.Value.Client], i)
 		}
 		switch k := v.kept[i]; {
@@ -180,15 +186,18 @@ func (v *view) unseenSpans() map[string]spans {
 	return list
 }
 
-// events are those of an attempt that was granted, in their order.
-func (b *backing) events(g *grant) []int {
+// events are those of an attempt that was granted, in their order, and those in which its client deleted keys while it believed: they
+// can have been seen late.
+func (b *backing) events(g *grant) (list []int) {
 	v, own, left := b.v, b.own[g.client], b.left[g.client]
-	from, to := sort.SearchInts(own, g.call+1), sort.SearchInts(own, g.ret)
-	list := slices.Clone(own[min(from, to):to])
+	for n := sort.SearchInts(own, g.call+1); n < len(own) && own[n] < g.lastEvent(len(v.h.Events)); n++ {
+		if own[n] < g.ret || v.event(own[n]).F == history.KeyDeleted {
+			list = append(list, own[n])
+		}
+	}
 	n := sort.Search(len(left), func(i int) bool { return v.left(left[i]) >= v.at(g.call) })
 	for ; n < len(left) && v.left(left[n]) <= v.at(g.ret); n++ {
-		inTime := v.event(left[n]).F != history.KeyDeleted || v.left(left[n]) < v.at(g.ret)
-		if inTime && left[n] > g.ret {
+		if left[n] > g.ret {
 			list = append(list, left[n])
 		}
 	}
@@ -198,16 +207,18 @@ func (b *backing) events(g *grant) []int {
 
 // nodes says of the nodes on which the client of a grant changed a key in its attempt whether they back the grant.
 func (b *backing) nodes(g *grant) map[string]certainty {
-	set := make(map[nodeKey]certainty)
+	set, by := make(map[nodeKey]certainty), make(map[nodeKey]int)
 	for _, i := range b.events(g) {
 		e := b.v.event(i)
 		k := nodeKey{e.Process, e.Value.Key}
 		deleted := e.F == history.KeyDeleted
 		switch is := set[k]; {
+		case b.whose[i] != no && deleted && i > g.ret:
+			set[k] = min(is, unsure)
 		case b.whose[i] == yes && deleted:
 			set[k] = no
 		case b.whose[i] == yes:
-			set[k] = yes
+			set[k], by[k] = yes, i
 		case b.whose[i] == unsure && (deleted && is != no || !deleted && is != yes):
 			set[k] = unsure
 		}
@@ -218,12 +229,19 @@ func (b *backing) nodes(g *grant) map[string]certainty {
 		switch auxiliary := b.keys.auxiliary != nil && b.keys.auxiliary[key]; {
 		case !b.keys.counts(key, g):
 			continue
-		case is == yes && auxiliary && b.shared:
+		case is == yes && (auxiliary && b.shared || b.unclearBetween(k, by[k], g.ret)):
 			is = unsure
 		}
 		nodes[k.node] = max(nodes[k.node], is)
 	}
 	return nodes
+}
+
+// unclearBetween reports that between two events nobody knew a key any more.
+func (b *backing) unclearBetween(k nodeKey, from, to int) bool {
+	list := b.unclear[k]
+	n := sort.SearchInts(list, from+1)
+	return n < len(list) && list[n] < to
 }
 
 // maybe counts the nodes that may back a grant.
@@ -332,7 +350,7 @@ func (b *backing) tellNode(s *story, g *grant, node string, changed []int) (dele
 		did := "set"
 		switch e.F { //nolint:exhaustive // only these change a key
 		case history.KeyDeleted:
-			did, deleted = "deleted", true
+			did, deleted = "deleted", deleted || i < g.ret
 		case history.KeyExtended:
 			did = "renewed"
 		}

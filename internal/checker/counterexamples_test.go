@@ -80,6 +80,7 @@ var counterexamples = []struct {
 	}},
 	{"a grant whose key its own client deleted", BackedGrant, func(s *script) {
 		*s = *asksUnder(func(s *script) {
+			s.release(10, 11, "c1")
 			s.key(11, history.KeyDeleted, "A", "c1", "c1-owner", -1)
 			s.sets(12, "c2", "A")
 			s.key(13, history.KeyDeleted, "A", "c2", "c2-owner", -1)

@@ -34,7 +34,7 @@ func (t *terms) backedGrant() answer {
 		violated = violated || back+may < t.enough()
 		chances = chances || back >= t.enough()
 	}
-	return found(violated, chances && t.unclear() == len(t.events))
+	return found(violated, chances)
 }
 
 // enough: "Enough are the quorum ("Gone"), and one if a grant of the history tells of a node that the header does not list".
@@ -91,6 +91,9 @@ func (t *terms) left(g *grant, node, key string) likely {
 	is := not
 	for i := g.invoked + 1; i < len(t.events); i++ {
 		e := &t.events[i]
+		if e.F == history.KeyUnclear && e.Process == node && e.Value.Key == key && i < g.answered {
+			is = min(is, perhaps) // "it is not known whether a key that was set still is"
+		}
 		changes := e.F == history.KeySet || e.F == history.KeyExtended || e.F == history.KeyDeleted
 		if !changes || e.Process != node || e.Value.Key != key || e.Value.Client != g.client || !t.inAttempt(g, i) {
 			continue
@@ -99,6 +102,9 @@ func (t *terms) left(g *grant, node, key string) likely {
 		switch {
 		case whose == not:
 			// "An event on a key that is another client's changes nothing."
+		case e.F == history.KeyDeleted && i > g.answered:
+			// "If it stands after it, it is not known whether the key is set".
+			is = min(is, perhaps)
 		case whose == perhaps:
 			// "If it is not known whose the key is, it is not known either whether the key is set": unless it was as the event leaves it.
 			if e.F == history.KeyDeleted && is != not || e.F != history.KeyDeleted && is != surely {
@@ -140,11 +146,14 @@ func (t *terms) clientsOwn(client string, i int) likely {
 }
 
 // inAttempt: "that stand after the invocation of the `acquire`, and that stand before its answer, or whose `at` is not before the
-// invocation, and not after the answer. A `key-deleted` must have left before the answer".
+// invocation, and not after the answer (of a `key-set` or `key-extended`), or that stand before the end of the belief (of a
+// `key-deleted`)."
 func (t *terms) inAttempt(g *grant, i int) bool {
+	if t.events[i].F == history.KeyDeleted {
+		return i > g.invoked && i < g.ended
+	}
 	at := t.events[i].Value.At()
-	late := at.IsSet() && g.call <= at.V() && (at.V() < g.ret || at.V() == g.ret && t.events[i].F != history.KeyDeleted)
-	return i > g.invoked && (i < g.answered || late)
+	return i > g.invoked && (i < g.answered || at.IsSet() && g.call <= at.V() && at.V() <= g.ret)
 }
 
 // unseen reports that something of a node may not have been seen that backs a grant.

@@ -42,7 +42,7 @@ var rows = []row{
 	{name: ExclusiveLease, title: "no two clients are at once inside the validity that their lock promised them",
 		judge: judgeLease, promised: true, asked: locked, demanded: true, distance: 2},
 	{name: BackedGrant, title: "whoever is told that he has the lock has set its keys on enough nodes",
-		judge: judgeBacked, keyed: true, asked: locked, demanded: true, distance: 1},
+		judge: judgeBacked, asked: locked, demanded: true, distance: 1},
 	{name: NoLateEffect, title: "nothing a client does to the resource takes effect after its validity ended",
 		judge: judgeLateEffects, promised: true, stalls: true, asked: locked, demanded: true, distance: 7},
 	{name: LinearizableResource, title: "the guarded sections are linearizable as atomic read-modify-writes",

@@ -89,9 +89,6 @@ func (o *watch) sees(key string) bool {
 
 func (o *watch) emit(f history.F, it *model.Item, caller string, ttl time.Duration) {
 	v := history.Value{Key: it.Key, Owner: it.Owner(), Client: caller}
-	if f == history.KeyDeleted && o.asked != nil {
-		v.Outcome = &history.Outcome{At: history.Some(int64(o.asked.left))}
-	}
 	if f == history.KeySet || f == history.KeyExtended {
 		if it.Expires > 0 { // it may end in this very millisecond
 			v.Grant = o.w.living(history.Some(int64(ttl)))

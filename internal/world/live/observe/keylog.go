@@ -42,7 +42,7 @@ func (k *keyLog) tell(change command.Change, before command.Key, name, caller st
 		if before.Holds == command.Unclear { // what it was is not known, or whether it was
 			caller = ""
 		}
-		k.emitDeleted(k.owner(before), caller)
+		k.emit(history.KeyDeleted, k.owner(before), caller, nil)
 	case command.Obscured:
 		k.obscured(name, caller)
 	}
@@ -138,16 +138,6 @@ func (k *keyLog) emit(f history.F, owner, caller string, lives *history.Grant) {
 	k.record(history.Event{Process: k.node, Type: history.Info, F: f, Value: history.Value{
 		Key: k.shown, Owner: history.OwnerText(owner), Client: caller, Grant: lives,
 	}})
-}
-
-// emitDeleted records that a command of a caller deleted the key, and, where a link told, when it left its client.
-func (k *keyLog) emitDeleted(owner, caller string) {
-	k.obscure = false
-	v := history.Value{Key: k.shown, Owner: history.OwnerText(owner), Client: caller}
-	if caller != "" && k.now.left.IsSet() {
-		v.Outcome = &history.Outcome{At: k.now.left}
-	}
-	k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyDeleted, Value: v})
 }
 
 // owner is the value of a lock's client that a key has.

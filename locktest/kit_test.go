@@ -145,7 +145,7 @@ func TestKit(t *testing.T) {
 			"failed assumption: that a command which failed has set the key all the same"}},
 		"remembers": {true, []string{"--- FAIL: TestSubject/backed-grant",
 			"failed assumption: that a client has the lock which the nodes refused"}},
-		"panics":    {true, []string{"panic: a mistake in the lock"}},
+		"panics": {true, []string{"panic: a mistake in the lock"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "mutex" { // it waits for its end in real time

@@ -94,6 +94,13 @@ var counterexamples = []struct {
 		s.acquire(10, 20, "c2", 900, -1)
 	}},
 	{"a grant of too few nodes", BackedGrant, func(s *script) { s.grantedOn(0, "c1", 900, "B", "D") }},
+	{"a lock that was never renewed", StaysHeld, func(s *script) { *s = *renewing(1, 0, expires(1004, "A")) }},
+	{"a lock that its holder deleted", StaysHeld, func(s *script) {
+		*s = *renewing(3, 1000, func(s *script) {
+			s.key(1200, history.KeyDeleted, "A", "c1", "c1-owner", -1)
+			s.key(1201, history.KeyDeleted, "B", "c1", "c1-owner", -1)
+		})
+	}},
 	// What the sections of a resource did.
 	{"lost update, after a read that failed", LinearizableResource, func(s *script) {
 		s.read(0, "c1", 1, 0)

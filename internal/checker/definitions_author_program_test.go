@@ -28,7 +28,11 @@ func (a *author) asks(c *actor, p *promise, f history.F) {
 
 func (a *author) command(c *actor, p *promise, f history.F, node, key string) {
 	at := max(p.asked, a.now-unit*int64(a.r.IntN(3)))
-	until := at + unit*int64(3+a.r.IntN(10))
+	lasts := unit * int64(3+a.r.IntN(10))
+	if ttl := a.h.Header.TTL; lasts < ttl && a.chance(84) { // few locks ask for less than their TTL
+		lasts = ttl + unit*int64(a.r.IntN(3))
+	}
+	until := at + lasts
 	if before := p.nodes[node]; until < before && before < forever && !a.chance(2) { // few locks ask for less than before
 		until = before + unit*int64(a.r.IntN(3))
 	}
@@ -160,6 +164,8 @@ func (a *author) vanishes(c *actor) {
 			continue
 		case how == history.KeySet:
 			v.Owner, v.Client = pick(a.r, []string{"other", p.owner}), pick(a.r, a.actors).name
+		case how == deleted && a.chance(40):
+			v.Client = c.name
 		case how == history.NodeDown:
 			a.add(node, history.Info, history.NodeDown, history.Value{})
 			v = history.Value{Rare: &history.Rare{Detail: pick(a.r, []string{"nothing", "nothing", "nothing", "data"})}}
@@ -235,7 +241,7 @@ func (a *author) revives(c *actor, p *promise) {
 // end, and its keys tell what was asked for.
 func asProgram(h *history.History) *history.History {
 	p := *h
-	p.Header.Quorum = len(h.Header.Nodes)/2 + 1
+	p.Header.Quorum, p.Header.Renews = len(h.Header.Nodes)/2+1, true
 	p.Events = slices.Clone(h.Events)
 	for i := range p.Events {
 		e := &p.Events[i]

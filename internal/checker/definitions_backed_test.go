@@ -49,16 +49,6 @@ func (t *terms) enough() int {
 	return t.quorum()
 }
 
-// lockKeys are "all of those that the history names".
-func (t *terms) lockKeys() (keys []string) {
-	for i, e := range t.events {
-		if (aboutKey(e.F) || e.F == history.KeyUnclear) && t.ofLock(i) && !slices.Contains(keys, e.Value.Key) {
-			keys = append(keys, e.Value.Key)
-		}
-	}
-	return keys
-}
-
 func (t *terms) headerNodes() (nodes []string) {
 	for _, n := range t.header.Nodes {
 		if !slices.Contains(nodes, n) {

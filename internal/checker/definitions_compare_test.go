@@ -55,8 +55,11 @@ var plots = []struct {
 	{plot{name: "program minority", workloads: []string{"increment"}, steps: 76,
 		pause: 5, faults: 7, work: 5, healing: 1, node: "A", aground: 2, wrong: []int{0, 0, 10, 60}, program: true, losses: 1},
 		[]checker.Property{checker.MinorityTolerant}},
+	{plot{name: "program asks", workloads: []string{"increment"},
+		steps: 60, pause: 3, faults: 1, keys: 4, work: 10, healing: 1, wrong: []int{0, 30, 70}, program: true, losses: 1, tells: 80},
+		[]checker.Property{checker.AsksItsTTL, checker.TrueValidity}},
 	{plot{name: "losses", workloads: []string{"increment"},
-		steps: 60, pause: 4, faults: 2, work: 5, healing: 1, gone: 17, wrong: []int{0, 70, 95}},
+		steps: 72, pause: 4, faults: 2, work: 5, healing: 1, gone: 17, wrong: []int{0, 70, 95}},
 		[]checker.Property{checker.NoResurrection, checker.ToldWhenLost}},
 	{plot{name: "program losses", workloads: []string{"increment"},
 		steps: 80, pause: 3, faults: 2, work: 5, healing: 1, gone: 20, wrong: []int{0, 80, 95}, program: true, losses: 3},
@@ -67,6 +70,12 @@ var plots = []struct {
 	{plot{name: "program backing", workloads: []string{"increment"},
 		steps: 40, pause: 3, faults: 1, work: 5, healing: 1, gone: 4, wrong: []int{0, 30, 60, 95}, program: true, losses: 1, backing: true},
 		[]checker.Property{checker.BackedGrant}},
+	{plot{name: "renewals", workloads: []string{"increment"},
+		steps: 70, pause: 4, faults: 1, work: 5, healing: 1, gone: 20, stalls: 1, wrong: []int{0, 70, 95}},
+		[]checker.Property{checker.StaysHeld}},
+	{plot{name: "program renewals", workloads: []string{"increment"},
+		steps: 70, pause: 4, faults: 1, work: 5, healing: 1, gone: 30, stalls: 1, wrong: []int{0, 80, 95}, program: true},
+		[]checker.Property{checker.StaysHeld}},
 }
 
 // firstSeed lets a long comparison be done in pieces.

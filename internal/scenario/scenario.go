@@ -148,7 +148,7 @@ func (v *Variant) Expected(p checker.Property) checker.Verdict {
 			return e.Verdict
 		}
 	}
-	if slices.Contains(checker.Demanded(v.Setup.Workload.Kind), p) && (p != checker.BackedGrant || v.backed()) {
+	if slices.Contains(v.Setup.Demanded(), p) && (p != checker.BackedGrant || v.backed()) {
 		return checker.Holds
 	}
 	return 0
@@ -158,6 +158,17 @@ func (v *Variant) Expected(p checker.Property) checker.Verdict {
 // file expects that no two clients hold it. Where nobody is granted it, for example, nothing can be said of either.
 func (v *Variant) backed() bool {
 	return v.Setup.asksNoNode() == "" && v.Expected(checker.ExclusiveLease) == checker.Holds
+}
+
+// Says reports that the variant's file says what it expects of a property, or demands.
+func (v *Variant) Says(p checker.Property) bool {
+	return slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == p }) ||
+		slices.ContainsFunc(v.Demand, func(d PropertyDemand) bool { return d.Property == p })
+}
+
+// Demanded are the properties that are expected to hold where the scenario says nothing of them.
+func (s *Setup) Demanded() []checker.Property {
+	return checker.Demanded(s.Workload.Kind, s.Lock.Program != nil)
 }
 
 // ExpectedVerdict is what the scenario's file says of a property. The zero verdict
@@ -173,7 +184,7 @@ type ExpectedVerdict struct {
 // expected by default.
 func (s *Setup) ExpectAlone(property checker.Property, verdict checker.Verdict) []ExpectedVerdict {
 	list := []ExpectedVerdict{{Property: property, Verdict: verdict}}
-	for _, p := range checker.Demanded(s.Workload.Kind) {
+	for _, p := range s.Demanded() {
 		if p != property {
 			list = append(list, ExpectedVerdict{Property: p})
 		}

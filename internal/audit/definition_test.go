@@ -156,7 +156,7 @@ func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, con
 		if leading != "" && !shown(leading) || leading == "" && told == 0 && len(of) < 3 {
 			out.again = append(out.again, name)
 		}
-		ours := leading != "" && speaks(g, leading, deciding)
+		ours := leading != "" && speaksFor(g, leading, deciding)
 		if ours && shown(leading) {
 			stop = true
 		}
@@ -194,8 +194,8 @@ func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, con
 	return out
 }
 
-// speaks: the deciding property speaks for the guarantee. "A violation of `backed-grant` speaks for `exclusive`, too."
-func speaks(g scenario.Guarantee, p, deciding checker.Property) bool {
+// speaksFor: the deciding property speaks for the guarantee. "A violation of `backed-grant` speaks for `exclusive`, too."
+func speaksFor(g scenario.Guarantee, p, deciding checker.Property) bool {
 	return p == deciding || g == "exclusive" && p == checker.BackedGrant
 }
 
@@ -217,7 +217,7 @@ func leadingViolation(g scenario.Guarantee, of []*seen, deciding checker.Propert
 		}
 	}
 	violated := slices.SortedFunc(maps.Keys(all), func(a, b checker.Property) int {
-		ours := func(p checker.Property) int { return map[bool]int{true: 1}[speaks(g, p, deciding)] }
+		ours := func(p checker.Property) int { return map[bool]int{true: 1}[speaksFor(g, p, deciding)] }
 		return cmp.Or(ours(b)-ours(a), min(confirmed[b], 3)-min(confirmed[a], 3), unconfirmed[b]-unconfirmed[a], a.Distance()-b.Distance())
 	})
 	if len(violated) > 0 {

@@ -86,9 +86,7 @@ func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, decidi
 	for i := range v.Properties {
 		if p := &v.Properties[i]; demandedAndViolated(p) && !follows(v, p.Name) {
 			violated = true
-			// Who is granted the lock and has no key of it keeps nobody out: it makes no difference whether somebody came.
-			ours := deciding != nil && deciding.Name == p.Name || p.Name == checker.BackedGrant && g.Speaks(p.Name)
-			of.violation(l, one, v, p, ours)
+			of.violation(l, one, v, p, speaks(g, p, deciding))
 		}
 	}
 	if deciding != nil && deciding.Expected != checker.Holds && deciding.Verdict == checker.Violated {
@@ -118,6 +116,12 @@ func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, decidi
 	if of.report == "" || doubt == "" && !violated {
 		of.report, of.replay = one.Report, one.Result.Replay
 	}
+}
+
+// speaks reports that a violation speaks for the guarantee. Who is granted the lock and has no key of it keeps nobody out: it makes no
+// difference whether somebody came.
+func speaks(g scenario.Guarantee, p, deciding *report.PropertyResult) bool {
+	return deciding != nil && deciding.Name == p.Name || p.Name == checker.BackedGrant && g.Speaks(p.Name)
 }
 
 func demandedAndViolated(p *report.PropertyResult) bool {

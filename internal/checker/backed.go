@@ -348,7 +348,7 @@ func (b *backing) tellNode(s *story, g *grant, node string, changed []int) (dele
 			continue
 		}
 		did := "set"
-		switch e.F { //nolint:exhaustive // only these change a key
+		switch e.F {
 		case history.KeyDeleted:
 			did, deleted = "deleted", deleted || i < g.ret
 		case history.KeyExtended:

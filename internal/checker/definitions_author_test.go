@@ -264,11 +264,12 @@ func (a *author) answer(c *actor) {
 	}
 	switch {
 	case ok && a.chance(90):
-		if a.plot.backing && a.goesWrong(unbacked) {
+		switch {
+		case a.plot.backing && a.goesWrong(unbacked):
 			a.rests(c, p)
-		} else if a.plot.program {
+		case a.plot.program:
 			a.asks(c, p, history.KeySet)
-		} else if a.plot.gone > 0 {
+		case a.plot.gone > 0:
 			a.occupies(c, p)
 		}
 		v.OwnGrant().ValidUntil = a.promised(p)

@@ -155,25 +155,37 @@ func (t *terms) unseen(g *grant, node string) bool {
 		}
 	}
 	for i := range t.events {
-		e := &t.events[i]
-		v := &e.Value
 		during := i > g.invoked && i < next
-		sets := e.Process == node && t.ofLock(i) && (e.F == history.KeySet || e.F == history.KeyExtended)
-		switch {
-		// "a key of the lock on it was unclear"
-		case e.Process == node && e.F == history.KeyUnclear && t.ofLock(i) && i < next && t.clearAgain(i) > g.invoked,
-			// "a `key-set` or `key-extended` came without a client"
-			during && sets && v.Client == "",
-			// "the node went down, came up, was promoted or was demoted, or a fault began"
-			during && t.mayForget(i, node):
-			return true
-		// "a `key-set` or `key-extended` of the client without `at` stands after the answer"
-		case sets && v.Client == g.client && !v.At().IsSet() && i > g.answered && (i < next || v.Owner != "" && v.Owner == g.owner):
-			return true
-		// "a `key-set` of another client shows the owner value of the grant (not empty)"
-		case during && sets && e.F == history.KeySet && v.Client != g.client && v.Owner != "" && v.Owner == g.owner:
+		if t.missed(g, node, i, next) || during && t.mayForget(i, node) || t.setsLate(g, node, i, next) {
 			return true
 		}
 	}
 	return false
+}
+
+// missed: "a key of the lock on it was unclear (`key-unclear`), a `key-set` or `key-extended` came without a client".
+func (t *terms) missed(g *grant, node string, i, next int) bool {
+	e := &t.events[i]
+	if e.Process != node || !t.ofLock(i) || i >= next {
+		return false
+	}
+	if e.F == history.KeyUnclear {
+		return t.clearAgain(i) > g.invoked
+	}
+	return (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client == "" && i > g.invoked
+}
+
+// setsLate: "a `key-set` or `key-extended` of the client without `at` stands after the answer, and stands before the client's next
+// `acquire` or shows the owner value of the grant (not empty)", or "a `key-set` of another client between the invocation and the
+// client's next `acquire` shows the owner value of the grant (not empty)".
+func (t *terms) setsLate(g *grant, node string, i, next int) bool {
+	e := &t.events[i]
+	if e.Process != node || !t.ofLock(i) || e.F != history.KeySet && e.F != history.KeyExtended {
+		return false
+	}
+	named := e.Value.Owner != "" && e.Value.Owner == g.owner
+	if e.Value.Client == g.client {
+		return !e.Value.At().IsSet() && i > g.answered && (i < next || named)
+	}
+	return e.F == history.KeySet && named && i > g.invoked && i < next
 }

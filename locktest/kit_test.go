@@ -72,6 +72,28 @@ var subjects = map[string]struct {
 		mu.Lock()
 		l.acquire = func(context.Context) (Grant, error) { mu.Lock(); return Grant{}, nil }
 	})},
+	// It takes an error for a grant, and tells no end of it.
+	"swallows": {Config{}, changed(func(l *other) {
+		l.acquire = func(ctx context.Context) (Grant, error) {
+			g, err := l.plain.Acquire(ctx)
+			if errors.Is(err, ErrRefused) {
+				return g, err
+			}
+			return Grant{Owner: l.plain.value}, nil
+		}
+	})},
+	// It takes what it had in its last section for what it has.
+	"remembers": {Config{}, changed(func(l *other) {
+		had := false
+		l.acquire = func(ctx context.Context) (Grant, error) {
+			if had {
+				return Grant{Owner: l.plain.value}, nil
+			}
+			_, err := l.plain.Acquire(ctx)
+			had = err == nil
+			return Grant{Owner: l.plain.value}, err
+		}
+	})},
 	"panics": {Config{}, changed(func(l *other) {
 		l.acquire = func(context.Context) (Grant, error) { panic("a mistake in the lock") }
 	})},
@@ -136,6 +158,10 @@ func TestKit(t *testing.T) {
 		"short":   {false, []string{"holds: 0 in "}},
 		"mutex": {true, []string{"the run does not end within 20s of real time",
 			"hint: time in a bubble stands", "sync.Mutex.Lock", "kit_test.go"}},
+		"swallows": {true, []string{"--- FAIL: TestSubject/backed-grant",
+			"failed assumption: that a command which failed has set the key all the same"}},
+		"remembers": {true, []string{"--- FAIL: TestSubject/backed-grant",
+			"failed assumption: that a client has the lock which the nodes refused"}},
 		"panics": {true, []string{"panic: a mistake in the lock"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,7 +93,7 @@ type Config struct {
 	TTL, Think time.Duration
 	// Kinds are the faults to draw (DefaultKinds).
 	Kinds []Kind
-	// Properties are those whose violation counts (ExclusiveLease; and ToldWhenLost, if a Grant has Lost or Renewed).
+	// Properties are those whose violation counts (ExclusiveLease, BackedGrant and AsksItsTTL; and ToldWhenLost, if a Grant has Lost or Renewed).
 	Properties []Property
 	// For bounds the search in real time (30 s; 3 s with -short), Seeds in runs (0: no bound).
 	For   time.Duration
@@ -107,6 +107,10 @@ type Property string
 const (
 	// ExclusiveLease: no two clients are at once inside the validity that their lock promised.
 	ExclusiveLease = Property(checker.ExclusiveLease)
+	// BackedGrant: before a client is told that it has the lock, its own commands have set its keys on enough nodes.
+	BackedGrant = Property(checker.BackedGrant)
+	// AsksItsTTL: the lock asks its nodes for the TTL that it was given.
+	AsksItsTTL = Property(checker.AsksItsTTL)
 	// NoLateEffect: nothing a client does takes effect after its validity ended. A lock alone
 	// cannot keep it where clients pause.
 	NoLateEffect = Property(checker.NoLateEffect)

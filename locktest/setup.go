@@ -47,7 +47,7 @@ func (c Config) filled() Config {
 		c.Kinds = DefaultKinds()
 	}
 	if c.Properties == nil {
-		c.Properties = []Property{ExclusiveLease}
+		c.Properties = []Property{ExclusiveLease, BackedGrant, AsksItsTTL}
 	}
 	if c.For == 0 {
 		c.For = defaultFor

@@ -70,8 +70,8 @@ writes it). The defaults of many flags can stand there, too.
 program; or a lock of sim. Then the scenario's demands on any lock count. What the lock
 cannot do by its own words is not applicable: it is listed, and not run.
 
-Unless the scenario says otherwise, exclusive-lease, no-late-effect and
-linearizable-resource are expected to hold. On real servers an expected violation may
+Unless the scenario says otherwise, exclusive-lease, backed-grant, no-late-effect
+and linearizable-resource are expected to hold. On real servers an expected violation may
 not show because the machine was slow: see --tries. If it was too slow for a run, the
 last line says so, and what is not as expected is undecided. The virtual world is
 deterministic: no machine can disturb the schedule there, so one try is enough.

@@ -197,7 +197,7 @@ time_limit: %v
 // liveProperties are those that are asked of a lock where none is named: those that depend on the lock
 // alone, and not on what a client does whose lease has ended.
 func liveProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
-	list := []checker.Property{checker.ExclusiveLease,
+	list := []checker.Property{checker.ExclusiveLease, checker.BackedGrant,
 		checker.OwnerRelease, checker.NoResurrection, checker.NoOrphanLock, checker.DeadlockFree}
 	if s.Nodes.Count > 2 && !s.Nodes.Replicated() {
 		list = append(list, checker.MinorityTolerant)
@@ -206,7 +206,7 @@ func liveProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
 		list = append(list, checker.ToldWhenLost)
 	}
 	if r != nil {
-		list = append(list, checker.AsksItsTTL)
+		list = append(list, checker.AsksItsTTL, checker.TrueValidity)
 	}
 	list = s.Judged(list)
 	if r != nil && r.Has(program.TellsToken) && !slices.Contains(list, checker.OrderedTokens) {

@@ -130,7 +130,7 @@ func (s *seen) couldTell() bool {
 }
 
 // naive judges a case by docs/audit.md alone: from all runs of each variant, in order.
-func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
+func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, conforms bool) judged {
 	order := []report.CellState{report.CellBroken, report.CellUnknown, report.CellKept, report.CellByDesign}
 	var out judged
 	best := len(order)
@@ -151,12 +151,13 @@ func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
 				lostByDesign++
 			}
 		}
-		leading, confirmed, unconfirmed := leadingViolation(of, deciding)
+		leading, confirmed, unconfirmed := leadingViolation(g, of, deciding)
 		shown := func(p checker.Property) bool { return confirmed[p] >= 3 }
 		if leading != "" && !shown(leading) || leading == "" && told == 0 && len(of) < 3 {
 			out.again = append(out.again, name)
 		}
-		if leading == deciding && shown(leading) {
+		ours := leading != "" && speaksFor(g, leading, deciding)
+		if ours && shown(leading) {
 			stop = true
 		}
 		of3 := func(p checker.Property) report.CellState {
@@ -167,7 +168,8 @@ func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
 		}
 		one := judged{runs: len(of), property: deciding}
 		switch {
-		case leading != "" && leading == deciding:
+		case ours:
+			one.property = leading
 			one.state, one.violated = of3(leading), cmp.Or(confirmed[leading], unconfirmed[leading])
 			one.flaky = confirmed[leading]+unconfirmed[leading] < len(of)
 		case told == 0:
@@ -177,7 +179,7 @@ func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
 		default:
 			one.state, one.violated = report.CellByDesign, lostByDesign
 		}
-		if leading != "" && leading != deciding && out.elsewhere != report.CellBroken {
+		if leading != "" && !ours && out.elsewhere != report.CellBroken {
 			out.elsewhere = of3(leading)
 		}
 		if at := slices.Index(order, one.state); at < best {
@@ -192,9 +194,16 @@ func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
 	return out
 }
 
+// speaksFor: the deciding property speaks for the guarantee. "A violation of `backed-grant` speaks for `exclusive`, too."
+func speaksFor(g scenario.Guarantee, p, deciding checker.Property) bool {
+	return p == deciding || g == "exclusive" && p == checker.BackedGrant
+}
+
 // leadingViolation is the violation that speaks for the runs of a variant, and how often each was
 // violated, confirmed by the nodes or not.
-func leadingViolation(of []*seen, deciding checker.Property) (leading checker.Property, confirmed, unconfirmed map[checker.Property]int) {
+func leadingViolation(g scenario.Guarantee, of []*seen, deciding checker.Property) (
+	leading checker.Property, confirmed, unconfirmed map[checker.Property]int,
+) {
 	confirmed, unconfirmed = make(map[checker.Property]int), make(map[checker.Property]int)
 	all := make(map[checker.Property]bool)
 	for _, r := range of {
@@ -208,19 +217,17 @@ func leadingViolation(of []*seen, deciding checker.Property) (leading checker.Pr
 		}
 	}
 	violated := slices.SortedFunc(maps.Keys(all), func(a, b checker.Property) int {
-		return cmp.Or(min(confirmed[b], 3)-min(confirmed[a], 3), unconfirmed[b]-unconfirmed[a], a.Distance()-b.Distance())
+		ours := func(p checker.Property) int { return map[bool]int{true: 1}[speaksFor(g, p, deciding)] }
+		return cmp.Or(ours(b)-ours(a), min(confirmed[b], 3)-min(confirmed[a], 3), unconfirmed[b]-unconfirmed[a], a.Distance()-b.Distance())
 	})
 	if len(violated) > 0 {
 		leading = violated[0]
-	}
-	if all[deciding] {
-		leading = deciding
 	}
 	return leading, confirmed, unconfirmed
 }
 
 // judgedBy are those that random runs are judged by.
-var judgedBy = []checker.Property{checker.ExclusiveLease,
+var judgedBy = []checker.Property{checker.ExclusiveLease, checker.BackedGrant,
 	checker.NoLateEffect, checker.LinearizableResource, checker.OrderedTokens, checker.HolderServed, checker.OwnerRelease}
 
 // nodesSaw is a history with two grants, and what shows a violation in it. The nodes saw both clients set
@@ -343,7 +350,7 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) report.CellState {
 			result.Variants = append(result.Variants, out)
 		}
 		tl.add(&trial.Trial{Result: result})
-		want := naive(names, runs, l.NotConforming == "")
+		want := naive(g, names, runs, l.NotConforming == "")
 		open = tl.open()
 		if !slices.Equal(open, want.again) {
 			t.Errorf("case %d, run %d: %q are run again, by the definition %q\n%s", number, n, open, want.again, show(runs))

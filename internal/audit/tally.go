@@ -70,7 +70,7 @@ func (t *tally) add(one *trial.Trial) {
 		if at < 0 {
 			at, t.variants = len(t.variants), append(t.variants, &variantTally{name: v.Name})
 		}
-		t.variants[at].add(t.lock, one, v, t.deciding(v))
+		t.variants[at].add(t.lock, one, v, t.deciding(v), t.guarantee)
 	}
 }
 
@@ -80,13 +80,13 @@ func (t *tally) deciding(v *report.Variant) *report.PropertyResult {
 	return v.Property(t.guarantee.Decides(&demanded))
 }
 
-func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, deciding *report.PropertyResult) {
+func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, deciding *report.PropertyResult, g scenario.Guarantee) {
 	of.runs++
 	violated := false
 	for i := range v.Properties {
 		if p := &v.Properties[i]; demandedAndViolated(p) && !follows(v, p.Name) {
 			violated = true
-			of.violation(l, one, v, p, deciding)
+			of.violation(l, one, v, p, speaks(g, p, deciding))
 		}
 	}
 	if deciding != nil && deciding.Expected != checker.Holds && deciding.Verdict == checker.Violated {
@@ -118,6 +118,12 @@ func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, decidi
 	}
 }
 
+// speaks reports that a violation speaks for the guarantee. Who is granted the lock and has no key of it keeps nobody out: it makes no
+// difference whether somebody came.
+func speaks(g scenario.Guarantee, p, deciding *report.PropertyResult) bool {
+	return deciding != nil && deciding.Name == p.Name || p.Name == checker.BackedGrant && g.Speaks(p.Name)
+}
+
 func demandedAndViolated(p *report.PropertyResult) bool {
 	return p != nil && p.Expected == checker.Holds && p.Verdict == checker.Violated && !p.TooSlow
 }
@@ -133,10 +139,10 @@ func consequence(name checker.Property) bool {
 }
 
 // violation counts a violation of something that was demanded.
-func (of *variantTally) violation(l *Lock, one *trial.Trial, v *report.Variant, p, deciding *report.PropertyResult) {
+func (of *variantTally) violation(l *Lock, one *trial.Trial, v *report.Variant, p *report.PropertyResult, ours bool) {
 	at := slices.IndexFunc(of.broken, func(known *broken) bool { return known.name == p.Name })
 	if at < 0 {
-		at, of.broken = len(of.broken), append(of.broken, &broken{name: p.Name, ours: deciding != nil && deciding.Name == p.Name})
+		at, of.broken = len(of.broken), append(of.broken, &broken{name: p.Name, ours: ours})
 	}
 	b := of.broken[at]
 	if confirmed, why := l.confirmed(v, p); !confirmed {

@@ -43,7 +43,7 @@ func TestBeliefs(t *testing.T) {
 
 // TestSafetyProperties: what everything with a workload is judged by.
 func TestSafetyProperties(t *testing.T) {
-	locked := []Property{ExclusiveBelief, ExclusiveLease, NoLateEffect, LinearizableResource}
+	locked := []Property{ExclusiveBelief, ExclusiveLease, BackedGrant, NoLateEffect, LinearizableResource}
 	for _, w := range workload.Names() {
 		want := locked
 		switch w {

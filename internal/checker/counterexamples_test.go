@@ -71,6 +71,29 @@ var counterexamples = []struct {
 			s.add(1060, "A", history.Info, history.NodeUp, history.Value{Rare: &history.Rare{Detail: "nothing"}})
 		})
 	}},
+	// What grants rest on.
+	{"a grant whose command failed", BackedGrant, func(s *script) {
+		*s = *asksUnder(func(s *script) {
+			s.fault(11, true, 1, "cut", "all clients to A")
+			s.fault(12, false, 1, "cut", "all clients to A")
+		}, nothing)
+	}},
+	{"a grant whose key its own client deleted", BackedGrant, func(s *script) {
+		*s = *asksUnder(func(s *script) {
+			s.release(10, 11, "c1")
+			s.key(11, history.KeyDeleted, "A", "c1", "c1-owner", -1)
+			s.sets(12, "c2", "A")
+			s.key(13, history.KeyDeleted, "A", "c2", "c2-owner", -1)
+		}, nothing)
+	}},
+	{"a grant for an old key of one's own", BackedGrant, func(s *script) {
+		s.h.Header.Nodes = []string{"A"}
+		s.add(0, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.sets(2, "c2", "A")
+		s.add(4, "c2", history.Info, history.Acquire, history.Value{})
+		s.acquire(10, 20, "c2", 900, -1)
+	}},
+	{"a grant of too few nodes", BackedGrant, func(s *script) { s.grantedOn(0, "c1", 900, "B", "D") }},
 	{"a lock that was never renewed", StaysHeld, func(s *script) { *s = *renewing(1, 0, expires(1004, "A")) }},
 	{"a lock that its holder deleted", StaysHeld, func(s *script) {
 		*s = *renewing(3, 1000, func(s *script) {

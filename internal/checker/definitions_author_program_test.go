@@ -190,6 +190,36 @@ func (a *author) occupies(c *actor, p *promise) {
 	}
 }
 
+// rests lets a client be granted the lock by fewer keys than it takes, or by keys that are not quite its own.
+func (a *author) rests(c *actor, p *promise) {
+	for _, node := range a.h.Header.Nodes {
+		v := history.Value{Key: "lock", Owner: p.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(6 * unit)}}
+		if a.plot.program && a.chance(95) {
+			v.OwnOutcome().At = history.Some(a.now - unit*int64(a.r.IntN(2)))
+		}
+		switch f, other := history.KeySet, pick(a.r, a.actors).name; a.r.IntN(12) {
+		case 0, 1:
+			a.tell(node, f, v, 20)
+		case 2, 3:
+			a.tell(node, f, v, 5)
+			v.Grant = nil
+			a.tell(node, history.KeyDeleted, v, 20)
+		case 4:
+			a.tell(node, history.KeyExtended, v, 5)
+		case 5:
+			v.Client, v.Owner = other, pick(a.r, []string{p.owner, other})
+			a.add(node, history.Info, f, v)
+		case 6:
+			v.Key = pick(a.r, []string{"lock-2", "lock-" + c.name})
+			a.tell(node, f, v, 5)
+		case 7:
+			if a.chance(10) {
+				a.add(node, history.Info, history.KeyUnclear, history.Value{Key: "lock", Client: c.name})
+			}
+		}
+	}
+}
+
 // revives lets a client set its keys again.
 func (a *author) revives(c *actor, p *promise) {
 	under := a.chance(80) && c.doing[history.Extend] == nil

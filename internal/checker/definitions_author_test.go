@@ -58,6 +58,8 @@ type plot struct {
 	tells int
 	// gone is how often, in a hundred steps, something becomes of all keys of a holder.
 	gone int
+	// backing: clients are granted locks for which they have not the keys.
+	backing bool
 	// stalls is how often, in a hundred steps, the machine stalled.
 	stalls int
 }
@@ -75,6 +77,7 @@ const (
 	wrongKey
 	halfDone
 	revived
+	unbacked
 	wrongs
 )
 
@@ -264,9 +267,12 @@ func (a *author) answer(c *actor) {
 	}
 	switch {
 	case ok && a.chance(90):
-		if a.plot.program {
+		switch {
+		case a.plot.backing && a.goesWrong(unbacked):
+			a.rests(c, p)
+		case a.plot.program:
 			a.asks(c, p, history.KeySet)
-		} else if a.plot.gone > 0 {
+		case a.plot.gone > 0:
 			a.occupies(c, p)
 		}
 		v.OwnGrant().ValidUntil = a.promised(p)
@@ -278,6 +284,9 @@ func (a *author) answer(c *actor) {
 			}
 		}
 		v.Token = p.token
+		if a.plot.backing && a.chance(10) {
+			v.OwnGrant().Nodes = pick(a.r, [][]string{{history.PrimaryProcess}, a.h.Header.Nodes, a.h.Header.Nodes})
+		}
 		a.add(c.name, history.OK, history.Acquire, v)
 		if n := len(c.held); n == 0 || c.held[n-1].owner != p.owner || p.owner == "" {
 			c.held = nil

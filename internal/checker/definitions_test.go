@@ -29,6 +29,7 @@ const (
 var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.ExclusiveBelief:      (*terms).exclusiveBelief,
 	checker.ExclusiveLease:       (*terms).exclusiveLease,
+	checker.BackedGrant:          (*terms).backedGrant,
 	checker.NoLateEffect:         (*terms).noLateEffect,
 	checker.HolderServed:         (*terms).holderServed,
 	checker.LinearizableResource: (*terms).linearizableResource,

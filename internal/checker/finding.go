@@ -57,6 +57,7 @@ type Property string
 const (
 	ExclusiveBelief      Property = "exclusive-belief"
 	ExclusiveLease       Property = "exclusive-lease"
+	BackedGrant          Property = "backed-grant"
 	NoLateEffect         Property = "no-late-effect"
 	HolderServed         Property = "holder-served"
 	LinearizableResource Property = "linearizable-resource"

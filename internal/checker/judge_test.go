@@ -248,7 +248,7 @@ func TestDemanded(t *testing.T) {
 	if got := Demanded("transactions", false); len(got) != 0 {
 		t.Errorf("transactions: %v, want nothing: they need no lock", got)
 	}
-	want := []Property{ExclusiveLease, NoLateEffect, LinearizableResource}
+	want := []Property{ExclusiveLease, BackedGrant, NoLateEffect, LinearizableResource}
 	if got := Demanded("increment", false); !slices.Equal(got, want) {
 		t.Errorf("increment: %v, want %v", got, want)
 	}

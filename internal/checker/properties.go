@@ -45,6 +45,8 @@ var rows = []row{
 		judge: judgeBelief, stalls: true, asked: locked, distance: 130},
 	{name: ExclusiveLease, title: "no two clients are at once inside the validity that their lock promised them",
 		judge: judgeLease, promised: true, asked: locked, demanded: true, distance: 10},
+	{name: BackedGrant, title: "whoever is told that he has the lock has set its keys on enough nodes",
+		judge: judgeBacked, ifSeen: true, asked: locked, demanded: true, distance: 5},
 	{name: NoLateEffect, title: "nothing a client does to the resource takes effect after its validity ended",
 		judge: judgeLateEffects, promised: true, stalls: true, asked: locked, demanded: true, distance: 60},
 	{name: LinearizableResource, title: "the guarded sections are linearizable as atomic read-modify-writes",

@@ -159,8 +159,8 @@ type certainty uint8
 
 const (
 	no certainty = iota
-	yes
 	unsure
+	yes
 )
 
 // afterAnswer says whether the command that set a key left its client after the answer to

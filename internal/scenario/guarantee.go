@@ -31,7 +31,8 @@ type guaranteeRow struct {
 
 // guarantees are in the order of a report card.
 var guarantees = []guaranteeRow{
-	{name: "exclusive", title: "Without faults, two clients never hold the lock at once", decides: exclusion, faultless: true},
+	{name: "exclusive", title: "Without faults, two clients never hold the lock at once",
+		decides: []checker.Property{checker.ExclusiveLease, checker.BackedGrant}, faultless: true},
 	{name: "paused-holder", title: "A holder that is paused past its lease does no harm",
 		decides: []checker.Property{checker.NoLateEffect}, always: true,
 		byDesign: "A lease can end while its holder is paused, and the holder cannot notice in time. " +

@@ -37,8 +37,11 @@ func (v *Variant) demanded(class program.Class) []ExpectedVerdict {
 	var list []ExpectedVerdict
 	for _, p := range checker.Properties() {
 		e := ExpectedVerdict{Property: p}
-		if v.Expected(p) == checker.Holds {
+		if v.Expected(p) == checker.Holds || p == checker.BackedGrant && v.grants() {
 			e.Verdict = checker.Holds
+		}
+		if p == checker.BackedGrant && class != program.Quorum && class != program.Single { // it may keep no key on the nodes
+			e.Verdict = 0
 		}
 		at := slices.IndexFunc(v.Demand, func(d PropertyDemand) bool { return d.Property == p })
 		if at < 0 {
@@ -55,6 +58,14 @@ func (v *Variant) demanded(class program.Class) []ExpectedVerdict {
 		list = append(list, e)
 	}
 	return list
+}
+
+// grants reports that another lock is granted to somebody, by what the file expects and demands. What its grants rest on is asked
+// of any lock, also where the scenario's own is not exclusive.
+func (v *Variant) grants() bool {
+	named := slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == checker.BackedGrant })
+	demanded := slices.ContainsFunc(v.Demand, func(d PropertyDemand) bool { return d.Property == checker.ExclusiveLease && d.Holds })
+	return !named && !v.Setup.Workload.Workload().Pair && (demanded || v.Expected(checker.ExclusiveLease) == checker.Violated)
 }
 
 // ByDesign reports that nothing is expected of a property, because it is demanded of other

@@ -148,10 +148,16 @@ func (v *Variant) Expected(p checker.Property) checker.Verdict {
 			return e.Verdict
 		}
 	}
-	if slices.Contains(v.Setup.Demanded(), p) {
+	if slices.Contains(v.Setup.Demanded(), p) && (p != checker.BackedGrant || v.backed()) {
 		return checker.Holds
 	}
 	return 0
+}
+
+// backed reports that grants are expected to rest on keys where the file does not say so: where the lock keeps some, and the
+// file expects that no two clients hold it. Where nobody is granted it, for example, nothing can be said of either.
+func (v *Variant) backed() bool {
+	return v.Setup.asksNoNode() == "" && v.Expected(checker.ExclusiveLease) == checker.Holds
 }
 
 // Says reports that the variant's file says what it expects of a property, or demands.

@@ -96,6 +96,29 @@ expect:
 	}
 }
 
+// That grants rest on keys is expected where nothing else is said, the lock keeps keys, and it is expected to be exclusive.
+func TestBackedGrantIsExpected(t *testing.T) {
+	for text, want := range map[string]checker.Verdict{
+		"":                                      checker.Holds,
+		"expect: {exclusive-lease: holds}\n":    checker.Holds,
+		"expect: {exclusive-lease: violated}\n": 0,
+		"expect: {exclusive-lease: unknown}\n":  0,
+		"expect: {exclusive-lease: holds, backed-grant: anything}\n":   0,
+		"expect: {exclusive-lease: unknown, backed-grant: violated}\n": checker.Violated,
+	} {
+		for lock, keeps := range map[string]bool{"redlock": true, "none": false, "linearizable": false} {
+			want := want
+			if !keeps && want == checker.Holds {
+				want = 0
+			}
+			v := parse(t, "name: x\nlock: {algorithm: "+lock+"}\n"+text).Variants[0]
+			if got := v.Expected(checker.BackedGrant); got != want {
+				t.Errorf("%s, %q: %v, want %v", lock, text, got, want)
+			}
+		}
+	}
+}
+
 // What needs no lock is not asked for one.
 func TestTransactionsAreAskedForNothing(t *testing.T) {
 	v := parse(t, "name: pairs\nlock: {algorithm: none}\nworkload: {kind: transactions}\n").Variants[0]
@@ -278,7 +301,8 @@ func TestShippedScenarios(t *testing.T) {
 				t.Errorf("%s: expects nothing of variant %s", file, v.Name)
 			}
 			for _, p := range checker.Demanded(v.Setup.Workload.Kind, false) {
-				if !slices.ContainsFunc(v.Expect, func(e scenario.ExpectedVerdict) bool { return e.Property == p }) {
+				// What is expected of backed-grant follows from what is of exclusive-lease.
+				if p != checker.BackedGrant && !slices.ContainsFunc(v.Expect, func(e scenario.ExpectedVerdict) bool { return e.Property == p }) {
 					t.Errorf("%s: does not say what it expects of %s in variant %s", file, p, v.Name)
 				}
 			}

@@ -65,7 +65,8 @@ func wholeSchema() *jsonschema.Schema {
 	})
 	verdicts := func() *jsonschema.Schema { return enum(expectations()) }
 	root.Properties.Set("expect", ofProperties(verdicts, "the expected verdict of each property; with variants, a block for each variant. "+
-		"Where nothing is said, exclusive-lease, no-late-effect and linearizable-resource are expected to hold"))
+		"Where nothing is said, exclusive-lease, no-late-effect and linearizable-resource are expected to hold, "+
+		"and backed-grant where exclusive-lease is"))
 	root.Properties.Set("demands", ofProperties(demandSchema,
 		"what any lock must show that --lock puts in the place of this one: "+
 			"holds, anything, or the classes of locks that can keep the property. "+

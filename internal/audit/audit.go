@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,10 +22,10 @@ type Lock struct {
 	// Label names it on the card, and its folder.
 	Label string
 	*scenario.StandIn
-	// NotConforming says why nothing may be held against a program; empty: it conforms.
+	// NotConforming says why nothing may be held against a program: it does not speak the protocol as it should. Empty: it does.
 	NotConforming string
-	// Misbehaves is what sim conform found that the lock itself does wrong.
-	Misbehaves string
+	// Conform are the other checks of sim conform that failed, each as a cell of the row in which it counts.
+	Conform []report.Cell
 	// Programs is what is known of it for trials.
 	Programs *trial.Programs
 }
@@ -128,7 +129,7 @@ func newAudit(o Options) (*audit, []*asked) {
 	for i := range o.Locks {
 		l := &o.Locks[i]
 		column := report.CardLock{Label: l.Label, Command: l.Command(),
-			Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Misbehaves: l.Misbehaves, Cells: []report.Cell{}}
+			Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Misbehaves: l.misbehaves(), Conform: l.Conform, Cells: []report.Cell{}}
 		for _, k := range list {
 			if k.lock == l && !k.costs {
 				column.Cells = append(column.Cells,
@@ -143,6 +144,14 @@ func newAudit(o Options) (*audit, []*asked) {
 		}
 	}
 	return &audit{Options: o, card: card}, list
+}
+
+// misbehaves is the first thing that sim conform found that the lock itself does wrong; empty: there is none.
+func (l *Lock) misbehaves() string {
+	if i := slices.IndexFunc(l.Conform, func(c report.Cell) bool { return c.State == report.CellBroken }); i >= 0 {
+		return strings.TrimSuffix(l.Conform[i].Why, ".")
+	}
+	return ""
 }
 
 // audit is an audit in progress.

@@ -36,6 +36,11 @@ func (a *app) conformance(ctx context.Context, l *audit.Lock, dir string) error 
 	for i := range r.Checks {
 		takeCheck(l, &r.Checks[i])
 	}
+	for i := range l.Conform {
+		if l.NotConforming != "" {
+			l.Conform[i].State = report.CellUnknown
+		}
+	}
 	if r.Count(conform.Failed) == 0 && l.NotConforming == "" {
 		return os.RemoveAll(logs)
 	}

@@ -52,6 +52,21 @@ func TestTableOfGuarantees(t *testing.T) {
 	}
 }
 
+// The page says what each guarantee's design gives up.
+func TestTableOfWhatIsGivenUp(t *testing.T) {
+	page := docstest.Read(t, "docs/audit.md")
+	for _, g := range scenario.Guarantees() {
+		var list []string
+		for _, b := range g.GivesUp() {
+			list = append(list, string(b))
+		}
+		row := fmt.Sprintf("\n| `%s` | %s |\n", g, strings.Join(list, "; "))
+		if len(list) > 0 && !strings.Contains(page, row) {
+			t.Errorf("docs/audit.md lacks the row%s", row)
+		}
+	}
+}
+
 // faultWords are the kinds of faults that a guarantee is about.
 func faultWords(g scenario.Guarantee) string {
 	if g.Faultless() {
@@ -95,6 +110,9 @@ type seen struct {
 	confirmed map[checker.Property]bool
 	deciding  checker.Property
 	broke     bool
+	// blame is what the violation of the deciding property is put down to, where it is one, givenUp what the guarantee's design gives up.
+	blame   checker.Blame
+	givenUp []checker.Blame
 }
 
 // judged is what the definition says of a case.
@@ -114,6 +132,8 @@ func (s *seen) violations() (list []checker.Property) {
 	for p, v := range s.verdicts {
 		twoHolders := s.demanded[checker.ExclusiveLease] && s.verdicts[checker.ExclusiveLease] == checker.Violated
 		switch {
+		case v == checker.Violated && p == s.deciding && !s.demanded[p] && s.ownFault():
+			list = append(list, p)
 		case v != checker.Violated || !s.demanded[p]:
 		case twoHolders && (p == checker.LinearizableResource || p == checker.NoLateEffect || p == checker.HolderServed):
 		default:
@@ -123,10 +143,22 @@ func (s *seen) violations() (list []checker.Property) {
 	return list
 }
 
-// couldTell: it was neither broken off, and the deciding property holds, or is not demanded.
+// ownFault: the blame for the violation is known, and nothing that the design gives up.
+func (s *seen) ownFault() bool {
+	return s.blame != checker.BlamesNothing && !slices.Contains(s.givenUp, s.blame)
+}
+
+// couldTell: it was not broken off, and the deciding property holds, or is not demanded. If it is not demanded, and is violated,
+// the blame is on what the design gives up.
 func (s *seen) couldTell() bool {
 	verdict, ok := s.verdicts[s.deciding]
-	return !s.broke && ok && (!s.demanded[s.deciding] || verdict == checker.Holds)
+	switch {
+	case s.broke || !ok:
+		return false
+	case s.demanded[s.deciding]:
+		return verdict == checker.Holds
+	}
+	return verdict != checker.Violated || slices.Contains(s.givenUp, s.blame)
 }
 
 // naive judges a case by docs/audit.md alone: from all runs of each variant, in order.
@@ -147,7 +179,7 @@ func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
 			if r.couldTell() {
 				told++
 			}
-			if r.verdicts[deciding] == checker.Violated {
+			if r.verdicts[deciding] == checker.Violated && slices.Contains(r.givenUp, r.blame) {
 				lostByDesign++
 			}
 		}
@@ -222,6 +254,12 @@ func leadingViolation(of []*seen, deciding checker.Property) (leading checker.Pr
 // judgedBy are those that random runs are judged by.
 var judgedBy = []checker.Property{checker.ExclusiveLease,
 	checker.NoLateEffect, checker.LinearizableResource, checker.OrderedTokens, checker.HolderServed, checker.OwnerRelease}
+
+// assumptions are some that checker names: of what most designs give up, of the lock, and of nothing that is known.
+var assumptions = []string{
+	"that a holder acts before its lease runs out", "that a node remembers the keys that it has granted",
+	"that a node remembers the tokens that it has given", "that only its owner deletes a key of the lock", "",
+}
 
 // nodesSaw is a history with two grants, and what shows a violation in it. The nodes saw both clients set
 // the key, or only one.
@@ -310,7 +348,7 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) report.CellState {
 			h, c := nodesSaw(r.IntN(5) < sure)
 			out := report.Variant{Name: v.Name, History: h}
 			saw := &seen{verdicts: make(map[checker.Property]checker.Verdict),
-				demanded: make(map[checker.Property]bool), confirmed: make(map[checker.Property]bool), deciding: g.Decides(&demanding)}
+				demanded: make(map[checker.Property]bool), confirmed: make(map[checker.Property]bool), deciding: g.Decides(&demanding), givenUp: g.GivesUp()}
 			if some(fails, 6) {
 				saw.broke = true
 				if out.Interrupted = some(1, 2); !out.Interrupted {
@@ -325,7 +363,12 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) report.CellState {
 				f := checker.Finding{Property: p, Verdict: checker.Holds, Why: "so it is"}
 				switch {
 				case r.IntN(12) < violates:
-					f.Verdict, f.Counterexample = checker.Violated, c
+					one := *c
+					one.Assumption = assumptions[r.IntN(len(assumptions))]
+					f.Verdict, f.Counterexample = checker.Violated, &one
+					if p == saw.deciding {
+						saw.blame = checker.Blamed(h, f)
+					}
 				case some(1, 6):
 					f.Verdict = checker.Unknown
 				}
@@ -390,9 +433,7 @@ func TestViolationsThatCountElsewhere(t *testing.T) {
 		"shown elsewhere, and the case is kept": {report.CellKept,
 			report.CellBroken, report.CellBroken, report.CellKept, "violated here for another reason: see owner-only/y"},
 		"shown elsewhere, and nothing could tell": {report.CellUnknown,
-			report.CellBroken, report.CellBroken, report.CellNotApplicable, "see owner-only/y"},
-		"shown without the fault, too": {report.CellNotApplicable,
-			report.CellBroken, report.CellBroken, report.CellNotApplicable, "without the fault that this is about: see owner-only/y"},
+			report.CellBroken, report.CellBroken, report.CellUnknown, "see owner-only/y"},
 		"broken by itself, and something was seen":  {report.CellBroken, report.CellUnknown, report.CellKept, report.CellBroken, "it is broken."},
 		"broken by itself, and something was shown": {report.CellBroken, report.CellBroken, report.CellKept, report.CellBroken, "it is broken."},
 	} {
@@ -408,5 +449,52 @@ func TestViolationsThatCountElsewhere(t *testing.T) {
 		if k.cell.State != c.want || !strings.Contains(k.cell.Why, c.says) || o.cell.State != c.other {
 			t.Errorf("%s: %s (%s) and %s", name, k.cell.State, k.cell.Why, o.cell.State)
 		}
+	}
+}
+
+// What shows also without the fault of its case counts in the row of the guarantee that its property belongs to.
+func TestViolationsWithoutTheFault(t *testing.T) {
+	aside := report.Cell{ID: "memory-loss/x", State: report.CellBroken, Property: string(checker.ExclusiveLease), Why: "Two held it."}
+	ask := func(id string, state report.CellState) *asked {
+		c := &report.Cell{ID: id, State: state, Title: "a case"}
+		return &asked{question: &question{id: id, guarantee: scenario.Guarantee(c.Guarantee())}, cell: c}
+	}
+	free := func() *asked {
+		k, own := ask("memory-loss/x", report.CellUnknown), aside
+		k.aside, k.free = &own, true
+		return k
+	}
+	first, second := free(), free()
+	second.question.id = "failover/y"
+	added := attribute([]*asked{first, second})
+	if len(added) != 1 || added[0].id != "exclusive/x" || added[0].cell.State != report.CellBroken || added[0].guarantee != "exclusive" {
+		t.Fatalf("added: %+v", added)
+	}
+	for _, k := range []*asked{first, second} {
+		if k.cell.State != report.CellUnknown || !strings.Contains(k.cell.Why, "also without the fault that this is about: see exclusive/x") {
+			t.Errorf("%s is %s: %s", k.id, k.cell.State, k.cell.Why)
+		}
+	}
+
+	other := ask("exclusive/z", report.CellBroken)
+	other.shown = []checker.Property{checker.ExclusiveLease}
+	known := free()
+	if added = attribute([]*asked{known, other}); len(added) > 0 || !strings.Contains(known.cell.Why, "see exclusive/z") {
+		t.Errorf("it is broken at home already: %+v, %s", added, known.cell.Why)
+	}
+
+	seen := free()
+	seen.aside.State = report.CellUnknown
+	if added = attribute([]*asked{seen}); len(added) > 0 || seen.cell.Why != "Two held it." {
+		t.Errorf("seen, and not shown: %+v, %s", added, seen.cell.Why)
+	}
+
+	card := &report.Card{Guarantees: []report.CardGuarantee{{Name: "memory-loss"}},
+		Locks: []report.CardLock{{Cells: []report.Cell{{ID: "memory-loss/x", State: report.CellUnknown}}}}}
+	k := free()
+	k.cell = &card.Locks[0].Cells[0]
+	settle(card, 0, []*asked{k})
+	if card.Locks[0].Row("exclusive") != report.CellBroken || len(card.Guarantees) != 2 || card.Guarantees[0].Name != "exclusive" {
+		t.Errorf("the card has %+v, %+v", card.Guarantees, card.Locks[0].Cells)
 	}
 }

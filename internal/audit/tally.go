@@ -33,7 +33,7 @@ type variantTally struct {
 	slow  bool
 	// decided is the property that speaks for the guarantee, in the last run that could tell.
 	decided *report.PropertyResult
-	// byDesign is in how many runs that property was violated although it is not demanded.
+	// byDesign is in how many runs that property was violated although it is not demanded, and what the design gives up was to blame.
 	byDesign       int
 	report, replay string
 	broken         []*broken
@@ -42,12 +42,14 @@ type variantTally struct {
 // broken is a property that was demanded, and violated.
 type broken struct {
 	name checker.Property
-	// ours: it speaks for the guarantee.
-	ours bool
+	// ours: it speaks for the guarantee. own: it is not demanded, but what is to blame is none that the design gives up.
+	ours, own bool
 	// times is in how many runs that was confirmed by what the nodes saw, unconfirmed in how
 	// many not; doubt says why not.
 	times, unconfirmed         int
 	why, doubt, report, replay string
+	// assumption is the one that failed.
+	assumption string
 }
 
 // confirmed reports that a violation is confirmed by what the nodes saw, and says why not. The word
@@ -70,7 +72,7 @@ func (t *tally) add(one *trial.Trial) {
 		if at < 0 {
 			at, t.variants = len(t.variants), append(t.variants, &variantTally{name: v.Name})
 		}
-		t.variants[at].add(t.lock, one, v, t.deciding(v))
+		t.variants[at].add(t, one, v, t.deciding(v))
 	}
 }
 
@@ -80,19 +82,26 @@ func (t *tally) deciding(v *report.Variant) *report.PropertyResult {
 	return v.Property(t.guarantee.Decides(&demanded))
 }
 
-func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, deciding *report.PropertyResult) {
+func (of *variantTally) add(t *tally, one *trial.Trial, v *report.Variant, deciding *report.PropertyResult) {
 	of.runs++
-	violated := false
+	violated, own, doubt := false, false, ""
 	for i := range v.Properties {
 		if p := &v.Properties[i]; demandedAndViolated(p) && !follows(v, p.Name) {
 			violated = true
-			of.violation(l, one, v, p, deciding)
+			of.violation(t.lock, one, v, p, deciding)
 		}
 	}
 	if deciding != nil && deciding.Expected != checker.Holds && deciding.Verdict == checker.Violated {
-		of.byDesign++
+		switch blame := checker.Blamed(v.History, deciding.Finding()); {
+		case slices.Contains(t.guarantee.GivesUp(), blame):
+			of.byDesign++
+		case blame == checker.BlamesNothing:
+			doubt = fmt.Sprintf("%s is violated, and the nodes do not tell why, so it may be by design or not: %s", deciding.Name, deciding.Why)
+		default:
+			violated, own = true, true
+			of.violation(t.lock, one, v, deciding, deciding).own = true
+		}
 	}
-	doubt := ""
 	switch {
 	case v.BrokeOff(), v.TooSlow != "" && (deciding == nil || !deciding.Met):
 		doubt = report.TooSlowWords + v.TooSlow
@@ -102,6 +111,7 @@ func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, decidi
 		doubt = "the run was interrupted"
 	case deciding == nil:
 		doubt = "it was not judged"
+	case own, doubt != "":
 	case deciding.Expected == checker.Holds && deciding.Verdict == checker.Unknown:
 		doubt = fmt.Sprintf("%s is undecided: %s", deciding.Name, deciding.Why)
 	case deciding.Expected != checker.Holds || deciding.Verdict == checker.Holds:
@@ -133,7 +143,7 @@ func consequence(name checker.Property) bool {
 }
 
 // violation counts a violation of something that was demanded.
-func (of *variantTally) violation(l *Lock, one *trial.Trial, v *report.Variant, p, deciding *report.PropertyResult) {
+func (of *variantTally) violation(l *Lock, one *trial.Trial, v *report.Variant, p, deciding *report.PropertyResult) *broken {
 	at := slices.IndexFunc(of.broken, func(known *broken) bool { return known.name == p.Name })
 	if at < 0 {
 		at, of.broken = len(of.broken), append(of.broken, &broken{name: p.Name, ours: deciding != nil && deciding.Name == p.Name})
@@ -143,11 +153,15 @@ func (of *variantTally) violation(l *Lock, one *trial.Trial, v *report.Variant, 
 		b.unconfirmed++
 		b.doubt = why
 		b.report, b.replay = cmp.Or(b.report, one.Report), cmp.Or(b.replay, one.Result.Replay)
-		return
+		return b
 	}
 	if b.times++; b.times == 1 {
 		b.why, b.report, b.replay = p.Why, one.Report, one.Result.Replay
+		if c := p.Counterexample; c != nil {
+			b.assumption = c.Assumption
+		}
 	}
+	return b
 }
 
 // leads orders violations by what a reader must see first: those that speak for the guarantee,
@@ -307,6 +321,9 @@ func (b *broken) conclude(v *variantTally, l *Lock, cell *report.Cell) {
 	case l.NotConforming != "":
 		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but the program does not conform to the lock protocol: %s",
 			b.name, rate, b.why))
+	case b.own:
+		cell.State = report.CellBroken
+		cell.Why = sentence(fmt.Sprintf("%s (%s). That is not by design: what failed is %s", b.why, rate, b.assumption))
 	default:
 		cell.State, cell.Why = report.CellBroken, sentence(fmt.Sprintf("%s (%s)", b.why, rate))
 	}

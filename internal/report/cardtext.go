@@ -46,8 +46,8 @@ var cardLegend = []struct {
 	{CellKept, "in every run that could tell (mostly one run of each case), nothing that is demanded was violated. It is no proof"},
 	{CellBroken, "a violation was shown in three of at most ten runs, confirmed by what the nodes saw; or sim conform found it"},
 	{CellByDesign, "no lock of this class can keep it; the sentence says why"},
-	{CellNotApplicable, "the lock cannot do what the case needs, by its own words or its class; or what is violated here has another reason"},
-	{CellUnknown, "the runs could not tell; it may be broken. Look at the report"},
+	{CellNotApplicable, "the lock cannot do what the case needs, by its own words or its class"},
+	{CellUnknown, "the runs could not tell, or what is violated here has another reason; it may be broken. Look at the report"},
 }
 
 // WriteCardText writes a card for a person at a terminal. dir is the card's folder.

@@ -110,6 +110,8 @@ type seen struct {
 	confirmed map[checker.Property]bool
 	deciding  checker.Property
 	broke     bool
+	// late: a fault came too late for what it is about.
+	late bool
 	// blame is what the violation of the deciding property is put down to, where it is one, givenUp what the guarantee's design gives up.
 	blame   checker.Blame
 	givenUp []checker.Blame
@@ -163,7 +165,7 @@ func (s *seen) couldTell() bool {
 
 // naive judges a case by docs/audit.md alone: from all runs of each variant, in order.
 func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
-	order := []report.CellState{report.CellBroken, report.CellUnknown, report.CellKept, report.CellByDesign}
+	order := []report.CellState{report.CellBroken, report.CellUnknown, report.CellKept, report.CellByDesign, report.CellNotApplicable}
 	var out judged
 	best := len(order)
 	stop := false
@@ -202,6 +204,8 @@ func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
 		case leading != "" && leading == deciding:
 			one.state, one.violated = of3(leading), cmp.Or(confirmed[leading], unconfirmed[leading])
 			one.flaky = confirmed[leading]+unconfirmed[leading] < len(of)
+		case told == 0 && slices.ContainsFunc(of, func(r *seen) bool { return r.late }):
+			one.state, one.property = report.CellNotApplicable, ""
 		case told == 0:
 			one.state, one.property = report.CellUnknown, ""
 		case demanded:
@@ -354,6 +358,9 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) report.CellState {
 				if out.Interrupted = some(1, 2); !out.Interrupted {
 					out.Error = "it fell over"
 				}
+			}
+			if some(1, 8) {
+				saw.late, out.Faults = true, []report.FaultResult{{ID: 1, Failed: history.TooLate + "so it is"}}
 			}
 			for _, p := range judgedBy {
 				saw.demanded[p] = demanding.Expected(p) == checker.Holds

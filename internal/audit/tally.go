@@ -31,6 +31,8 @@ type variantTally struct {
 	// doubt is why the last run that could not tell could not, slow that the machine was too slow for it.
 	doubt string
 	slow  bool
+	// late is why a fault did not strike that was to come before something; empty: there is none.
+	late string
 	// decided is the property that speaks for the guarantee, in the last run that could tell.
 	decided *report.PropertyResult
 	// byDesign is in how many runs that property was violated although it is not demanded, and what the design gives up was to blame.
@@ -122,6 +124,11 @@ func (of *variantTally) add(t *tally, one *trial.Trial, v *report.Variant, decid
 	}
 	if doubt != "" && !violated {
 		of.undecided++
+	}
+	for i := range v.Faults {
+		if v.Faults[i].TooLate() {
+			of.late = v.Faults[i].Failed
+		}
 	}
 	if of.report == "" || doubt == "" && !violated {
 		of.report, of.replay = one.Report, one.Result.Replay
@@ -241,7 +248,7 @@ func (t *tally) conclude() answer {
 		tests = t.sort(tests, v.name, one)
 	}
 	for i := range tests {
-		if tests[i].State.Worse(out.State) > 0 {
+		if i == 0 || tests[i].State.Worse(out.State) > 0 {
 			out.Cell = tests[i].Cell
 		}
 	}
@@ -293,6 +300,8 @@ func (t *tally) name(variant string) bool {
 func (of *variantTally) conclude(g scenario.Guarantee, cell *report.Cell) {
 	cell.Runs, cell.Undecided, cell.Report, cell.Replay = of.runs, of.undecided, of.report, of.replay
 	switch p := of.decided; {
+	case p == nil && of.late != "":
+		cell.State, cell.Why = report.CellNotApplicable, sentence("the lock does not wait for what this strikes. "+of.late)
 	case p == nil:
 		cell.State, cell.TooSlow, cell.Why = report.CellUnknown, of.slow, sentence(cmp.Or(of.doubt, "nothing was put to the test"))
 	case p.Expected == checker.Holds:

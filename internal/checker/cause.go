@@ -36,6 +36,8 @@ const (
 	oneCount        cause = "that tokens counted on different nodes have one order"
 	excludes        cause = "that a lock granted to one client is granted to no other"
 	tokenWithGrant  cause = "that a token is drawn in the order of the grants"
+	asksTTL         cause = "that a lock asks its nodes for the TTL that it was given"
+	tellsTrue       cause = "that a lock is valid for as long as it tells"
 	servesHolder    cause = "that the resource serves whoever holds the lock"
 	holderWrites    cause = "that only the holder of the lock writes, each on top of the last write"
 )
@@ -87,7 +89,7 @@ func (v *view) whyGranted(first, second *grant) cause {
 // causeRank says which cause is told where nodes tell several: what struck a
 // node's memory before what a clock or a client did.
 var causeRank = []cause{onePrimary, replicated, remembers,
-	ownDelete, lateDelete, setOnce, samePace, renewedInTime, countsEarly, backedByKey, majoritiesMet}
+	ownDelete, lateDelete, setOnce, samePace, asksTTL, renewedInTime, countsEarly, backedByKey, majoritiesMet}
 
 // fates follows the keys of both grants on each node where the second has one. That it has one may be seen after its answer.
 func (v *view) fates(first, second *grant) []fate {
@@ -237,12 +239,24 @@ func (v *view) whyExpired(n *fate, first *grant) cause {
 		return backedByKey
 	case v.bent(n, first):
 		return samePace
+	case v.askedForLess(n, first):
+		return asksTTL
 	case n.end >= 0 && v.at(n.end)+stampsAreLate < n.due:
 		return remembers // the node let it go before its end
 	case len(first.extends) > 0:
 		return renewedInTime
 	}
 	return countsEarly
+}
+
+// askedForLess reports that a lock program asked for the first client's key for less than the TTL that it was given.
+func (v *view) askedForLess(n *fate, first *grant) bool {
+	c := v.asks[first.client]
+	if c == nil {
+		return false
+	}
+	_, short := v.asksTooLittle(first)
+	return short >= 0 && short < n.taken
 }
 
 // bent reports that a fault had bent the clock of the node or of the first client by

@@ -54,6 +54,8 @@ type plot struct {
 	// one of its clients of a loss.
 	program bool
 	losses  int
+	// tells is how often, in a hundred grants of a program, it tells an end, mostly a true one.
+	tells int
 	// gone is how often, in a hundred steps, something becomes of all keys of a holder.
 	gone int
 }
@@ -293,7 +295,13 @@ func (a *author) promised(p *promise) (told history.Int) {
 	if a.plot.gone > 0 {
 		tells = 85 - 55*min(1, a.h.Header.Quorum)
 	}
-	if a.chance(tells) {
+	if a.chance(a.plot.tells) {
+		told = history.Some(a.now + unit*int64(1+a.r.IntN(3)))
+		if a.chance(11) {
+			told = history.Some(a.now + unit*pick(a.r, []int64{-3, 0, 12, 20}))
+		}
+		p.until = told
+	} else if a.chance(tells) {
 		told = history.Some(a.now + unit*int64(a.r.IntN(12)-1))
 		p.until = told
 	}

@@ -39,6 +39,8 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.NoOrphanLock:         (*terms).noOrphanLock,
 	checker.NoResurrection:       (*terms).noResurrection,
 	checker.ToldWhenLost:         (*terms).toldWhenLost,
+	checker.AsksItsTTL:           (*terms).asksItsTTL,
+	checker.TrueValidity:         (*terms).trueValidity,
 	checker.Atomic:               (*terms).atomic,
 	checker.Isolated:             (*terms).isolated,
 	checker.Durable:              (*terms).durable,
@@ -116,6 +118,7 @@ type terms struct {
 	grants      []*grant
 	keysKnown   map[any]keyKnown
 	whoseKnown  map[any]whose
+	counting    map[any]bool
 }
 
 // op is an operation: "An invocation and the next completion of the same process and

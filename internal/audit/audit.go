@@ -373,8 +373,11 @@ func attribute(all []*asked) (added []*asked) {
 			added, all = append(added, other), append(all, other)
 		}
 	}
-	// Those come first whose guarantee is about such a property at all, and show only with the fault.
-	take(func(k *asked) bool { return !k.free && k.guarantee.Speaks(checker.Property(k.aside.Property)) })
+	// Those come first whose guarantee is about such a property at all: it belongs to it, or shows only with the fault.
+	take(func(k *asked) bool {
+		p := checker.Property(k.aside.Property)
+		return k.guarantee == scenario.Home(p) || !k.free && k.guarantee.Speaks(p)
+	})
 	take(func(k *asked) bool { return k.free })
 	take(func(*asked) bool { return true })
 	for _, k := range all {

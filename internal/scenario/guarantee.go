@@ -126,6 +126,8 @@ func Home(p checker.Property) Guarantee {
 		return "progress"
 	case checker.NoOrphanLock:
 		return "lost-release"
+	case checker.AsksItsTTL, checker.TrueValidity: // a lease that is not kept, or not told truly, excludes nobody
+		return "exclusive"
 	}
 	for _, g := range guarantees {
 		if slices.Contains(g.decides, p) {

@@ -33,7 +33,7 @@ func TestGuaranteesGiveUpSomething(t *testing.T) {
 	}
 	for p, want := range map[checker.Property]scenario.Guarantee{
 		checker.ExclusiveLease: "exclusive", checker.OwnerRelease: "owner-only", checker.DeadlockFree: "progress",
-		checker.NoOrphanLock: "lost-release", checker.Atomic: scenario.NoGuarantee,
+		checker.NoOrphanLock: "lost-release", checker.Atomic: scenario.NoGuarantee, checker.AsksItsTTL: "exclusive",
 	} {
 		if got := scenario.Home(p); got != want {
 			t.Errorf("%s belongs to %s, want %s", p, got, want)

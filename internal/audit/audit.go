@@ -174,9 +174,10 @@ type asked struct {
 	// cell is where the answer goes.
 	cell *report.Cell
 	// aside is the cell of a violation that may have another reason than what the question is
-	// about; nil: there is none. free: it shows also without the faults that the question is about.
+	// about; nil: there is none. home is the guarantee that it belongs to, where it shows also without the faults that the question is
+	// about; empty: it does not.
 	aside *report.Cell
-	free  bool
+	home  scenario.Guarantee
 	// shown are all properties whose violation was shown.
 	shown []checker.Property
 	// within bounds each run; 0: the audit's bound does.
@@ -272,7 +273,7 @@ func (a *audit) control(ctx context.Context, k *asked) {
 		if c := a.showsWithout(ctx, k, k.cell, showings, 1); c.shown > 0 {
 			broken := *k.cell
 			broken.Why = sentence(fmt.Sprintf("%s (%s with the fault of %s, and also without it)", c.why, broken.Rate(), k.id))
-			k.aside, k.free = &broken, true
+			k.aside, k.home = &broken, a.homeOf(ctx, k, &broken)
 			k.cell.State, k.cell.Why = report.CellUnknown, without(&broken)
 		}
 	case k.cell.State == report.CellByDesign && k.cell.Violated > 0:
@@ -295,12 +296,29 @@ func (a *audit) control(ctx context.Context, k *asked) {
 			aside.State, aside.Why = report.CellBroken, sentence(fmt.Sprintf("%s (%s)", c.why, rate))
 			k.shown = append(k.shown, checker.Property(aside.Property))
 		}
-		k.aside, k.free = &aside, true
+		k.aside, k.home = &aside, a.homeOf(ctx, k, &aside)
 		k.cell.State, k.cell.Why, k.cell.Violated = report.CellUnknown, without(&aside), 0
 	}
-	if k.aside != nil && !k.free && k.aside.State == report.CellBroken {
-		k.free = a.showsWithout(ctx, k, k.aside, showings, 1).shown > 0
+	if k.aside != nil && k.home == "" && k.aside.State == report.CellBroken && a.showsWithout(ctx, k, k.aside, showings, 1).shown > 0 {
+		k.home = a.homeOf(ctx, k, k.aside)
 	}
+}
+
+// homeOf is the guarantee that a violation belongs to which shows also without the faults that the question is about. Other faults
+// may be left: if it does not show without these, it belongs to a guarantee that is about them.
+func (a *audit) homeOf(ctx context.Context, k *asked, cell *report.Cell) scenario.Guarantee {
+	p := checker.Property(cell.Property)
+	v, _ := k.guarantee.Control(*k.variant(cell.Variant))
+	home := scenario.HomeWith(p, v.Setup.Faults)
+	if home == scenario.Home(p) {
+		return home
+	}
+	left := v.Setup.Faults
+	v.Setup.Faults = scenario.Faults{}
+	if v.Setup.CheckFaults(0) == nil && a.showsIn(ctx, k, v, cell, showings, 1).shown > 0 {
+		return scenario.Home(p)
+	}
+	return scenario.HomeWith(p, left)
 }
 
 // without says why a cell cannot tell.
@@ -321,6 +339,11 @@ func (a *audit) showsWithout(ctx context.Context, k *asked, cell *report.Cell, m
 	if !ok {
 		return controlled{}
 	}
+	return a.showsIn(ctx, k, v, cell, most, enough)
+}
+
+// showsIn runs a variant in the place of a cell's own.
+func (a *audit) showsIn(ctx context.Context, k *asked, v scenario.Variant, cell *report.Cell, most, enough int) (c controlled) {
 	for c.runs < most && c.shown < enough && (c.shown > 0 || c.runs < showings) {
 		a.Phase(k.lock.Label, k.id, cell.Variant, "without the fault")
 		one, err := a.run(ctx, k, with(k.scenario, []scenario.Variant{v}), a.Trial.Seed+uint64(c.runs))
@@ -364,21 +387,20 @@ func attribute(all []*asked) (added []*asked) {
 			if k.aside == nil || k.explanation(all) != nil || !k.asideSaysMore() || !wanted(k) {
 				continue
 			}
-			home := scenario.Home(checker.Property(k.aside.Property))
-			if !k.free || k.aside.State != report.CellBroken || home == k.guarantee || home == scenario.NoGuarantee {
+			if k.home == "" || k.aside.State != report.CellBroken || k.home == k.guarantee || k.home == scenario.NoGuarantee {
 				*k.cell, k.aside = *k.aside, nil
 				continue
 			}
-			other := k.atHome(home)
+			other := k.atHome()
 			added, all = append(added, other), append(all, other)
 		}
 	}
 	// Those come first whose guarantee is about such a property at all: it belongs to it, or shows only with the fault.
 	take(func(k *asked) bool {
 		p := checker.Property(k.aside.Property)
-		return k.guarantee == scenario.Home(p) || !k.free && k.guarantee.Speaks(p)
+		return k.guarantee == scenario.Home(p) || k.home == "" && k.guarantee.Speaks(p)
 	})
-	take(func(k *asked) bool { return k.free })
+	take(func(k *asked) bool { return k.home != "" })
 	take(func(*asked) bool { return true })
 	for _, k := range all {
 		if k.aside == nil {
@@ -387,7 +409,7 @@ func attribute(all []*asked) (added []*asked) {
 		other := k.explanation(all)
 		switch {
 		case other == nil:
-		case k.free && k.cell.State == report.CellUnknown:
+		case k.home != "" && k.cell.State == report.CellUnknown:
 			k.cell.Why = strings.TrimSuffix(without(k.aside), ".") + ": see " + other.id + "."
 		case k.cell.State == report.CellUnknown:
 			k.cell.Why = fmt.Sprintf("It cannot be judged, because %s is violated here for another reason: see %s.", k.aside.Property, other.id)
@@ -399,11 +421,11 @@ func attribute(all []*asked) (added []*asked) {
 }
 
 // atHome is the violation aside in the row of the guarantee that its property belongs to.
-func (k *asked) atHome(home scenario.Guarantee) *asked {
+func (k *asked) atHome() *asked {
 	cell := *k.aside
 	_, name, _ := strings.Cut(k.id, "/")
-	cell.ID, cell.Title = string(home)+"/"+name, k.cell.Title+" (without that)"
-	other := &asked{question: &question{id: cell.ID, title: cell.Title, guarantee: home}, lock: k.lock, column: k.column,
+	cell.ID, cell.Title = string(k.home)+"/"+name, k.cell.Title+" (without that)"
+	other := &asked{question: &question{id: cell.ID, title: cell.Title, guarantee: k.home}, lock: k.lock, column: k.column,
 		cell: &cell, shown: []checker.Property{checker.Property(cell.Property)}}
 	if k.scenario != nil {
 		if v, ok := k.guarantee.Control(*k.variant(cell.Variant)); ok {

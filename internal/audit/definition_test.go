@@ -468,7 +468,7 @@ func TestViolationsWithoutTheFault(t *testing.T) {
 	}
 	free := func() *asked {
 		k, own := ask("memory-loss/x", report.CellUnknown), aside
-		k.aside, k.free = &own, true
+		k.aside, k.home = &own, "exclusive"
 		return k
 	}
 	first, second := free(), free()

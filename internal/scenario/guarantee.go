@@ -137,6 +137,21 @@ func Home(p checker.Property) Guarantee {
 	return NoGuarantee
 }
 
+// HomeWith is Home where some faults are left without which it was not seen. The guarantee that two clients never hold the lock is then one
+// that is about such faults.
+func HomeWith(p checker.Property, left Faults) Guarantee {
+	home := Home(p)
+	if home != "exclusive" || len(left.List) == 0 && left.Mix == nil {
+		return home
+	}
+	for _, f := range left.List {
+		if !slices.Contains([]string{"cut", "reset", "stall"}, f.Kind) {
+			return "late-messages"
+		}
+	}
+	return "unreachable-minority"
+}
+
 // DecidedBy are the properties that speak for the guarantee. The first that a variant is judged by
 // counts.
 func (g Guarantee) DecidedBy() []checker.Property { return g.row().decides }

@@ -57,3 +57,20 @@ func TestControl(t *testing.T) {
 		}
 	}
 }
+
+// Where other faults are left, two holders at once speak for a guarantee that is about these.
+func TestHomeWith(t *testing.T) {
+	t.Parallel()
+	for want, kinds := range map[scenario.Guarantee][]string{"exclusive": nil, "unreachable-minority": {"reset", "cut"}, "late-messages": {"cut", "pause"}} {
+		var left scenario.Faults
+		for _, k := range kinds {
+			left.List = append(left.List, scenario.Fault{Kind: k})
+		}
+		if got := scenario.HomeWith(checker.ExclusiveLease, left); got != want {
+			t.Errorf("with %q left: %s, want %s", kinds, got, want)
+		}
+		if got := scenario.HomeWith(checker.OwnerRelease, left); got != "owner-only" {
+			t.Errorf("owner-release with %q left: %s", kinds, got)
+		}
+	}
+}

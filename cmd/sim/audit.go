@@ -60,9 +60,8 @@ is the lock of sim.yaml.
 
 A lock is said to break a guarantee only if its program speaks the lock protocol, and if
 the violation is confirmed by what the nodes saw and shows in three of at most ten runs.
-Otherwise the cell is unknown. What sim conform finds that the lock does wrong counts in
-the row that it is about. The shortest scenario that shows a violation is kept beside
-the card.
+Otherwise the cell is unknown. What sim conform finds counts in the row that it is about.
+The shortest scenario that shows a violation is kept beside the card.
 
 --expect takes the card.json of an earlier audit: a guarantee that was kept and is broken is
 an error. So is one that was broken and is kept, until the card is renewed. A cell in which

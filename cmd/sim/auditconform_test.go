@@ -20,11 +20,14 @@ func TestWhatAFailedCheckCosts(t *testing.T) {
 		// mutes: nothing is held against the program.
 		mutes, clockStays bool
 	}{
-		"the lock":            {check: conform.Check{Name: "lost", OfLock: true, Guarantee: "told-when-lost"}, cell: "told-when-lost/conform-lost", state: report.CellBroken},
-		"the lock, in no row": {check: conform.Check{Name: "nothing-left", OfLock: true}, cell: "conform/conform-nothing-left", state: report.CellBroken},
-		"the program":         {check: conform.Check{Name: "end-of-input"}, cell: "conform/conform-end-of-input", state: report.CellUnknown},
-		"its clock":           {check: conform.Check{Name: "clocks"}, cell: "conform/conform-clocks", state: report.CellUnknown, clockStays: true},
-		"the protocol":        {check: conform.Check{Name: "keys", Protocol: true}, mutes: true},
+		"the lock": {check: conform.Check{Name: "lost", OfLock: true, Guarantee: "told-when-lost"},
+			cell: "told-when-lost/conform-lost", state: report.CellBroken},
+		"the lock, in no row": {check: conform.Check{Name: "nothing-left", OfLock: true},
+			cell: "conform/conform-nothing-left", state: report.CellBroken},
+		"the program": {check: conform.Check{Name: "end-of-input"}, cell: "conform/conform-end-of-input", state: report.CellUnknown},
+		"its clock": {check: conform.Check{Name: "clocks"},
+			cell: "conform/conform-clocks", state: report.CellUnknown, clockStays: true},
+		"the protocol": {check: conform.Check{Name: "keys", Protocol: true}, mutes: true},
 	} {
 		l := &audit.Lock{StandIn: &scenario.StandIn{Program: &lock.Program{Command: []string{"mine"}}}}
 		c.check.Outcome, c.check.Finding = conform.Failed, &conform.Finding{Seen: "so it was"}
@@ -32,7 +35,8 @@ func TestWhatAFailedCheckCosts(t *testing.T) {
 		if (l.NotConforming != "") != c.mutes || (l.Ready.ClockStays != "") != c.clockStays {
 			t.Errorf("%s: not conforming %q, clock stays %q", name, l.NotConforming, l.Ready.ClockStays)
 		}
-		if got := slices.IndexFunc(l.Conform, func(x report.Cell) bool { return x.ID == c.cell && x.State == c.state }); (got < 0) != (c.cell == "") {
+		has := slices.ContainsFunc(l.Conform, func(x report.Cell) bool { return x.ID == c.cell && x.State == c.state })
+		if has != (c.cell != "") {
 			t.Errorf("%s: %+v", name, l.Conform)
 		}
 	}

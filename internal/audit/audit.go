@@ -130,7 +130,8 @@ func newAudit(o Options) (*audit, []*asked) {
 	for i := range o.Locks {
 		l := &o.Locks[i]
 		column := report.CardLock{Label: l.Label, Command: l.Command(),
-			Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Misbehaves: l.misbehaves(), Conform: l.Conform, Cells: []report.Cell{}}
+			Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Misbehaves: l.misbehaves(), Conform: l.Conform,
+			Cells: []report.Cell{}}
 		for _, k := range list {
 			if k.lock == l && !k.costs {
 				column.Cells = append(column.Cells,
@@ -379,8 +380,8 @@ func (q *question) variant(name string) *scenario.Variant {
 
 // attribute settles for which guarantee each violation of a lock speaks. One that has another reason than
 // what its question is about counts where the same property is broken. Where it is broken nowhere
-// else, it counts in the row of the guarantee that its property belongs to, if it shows without the fault; these cells are added. Otherwise it
-// counts here: nothing that was seen is lost.
+// else, it counts in the row of the guarantee that its property belongs to, if it shows without the fault; these cells are
+// added. Otherwise it counts here: nothing that was seen is lost.
 func attribute(all []*asked) (added []*asked) {
 	take := func(wanted func(*asked) bool) {
 		for _, k := range all {

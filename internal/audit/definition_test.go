@@ -176,15 +176,7 @@ func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
 		}
 		deciding := of[len(of)-1].deciding
 		demanded := of[0].demanded[deciding]
-		told, lostByDesign := 0, 0
-		for _, r := range of {
-			if r.couldTell() {
-				told++
-			}
-			if r.verdicts[deciding] == checker.Violated && slices.Contains(r.givenUp, r.blame) {
-				lostByDesign++
-			}
-		}
+		told, lostByDesign := countTold(of, deciding)
 		leading, confirmed, unconfirmed := leadingViolation(of, deciding)
 		shown := func(p checker.Property) bool { return confirmed[p] >= 3 }
 		if leading != "" && !shown(leading) || leading == "" && told == 0 && len(of) < 3 {
@@ -226,6 +218,19 @@ func naive(variants []string, runs map[string][]*seen, conforms bool) judged {
 		out.again = nil
 	}
 	return out
+}
+
+// countTold counts the runs that could tell, and those in which the deciding property was lost by design.
+func countTold(of []*seen, deciding checker.Property) (told, lostByDesign int) {
+	for _, r := range of {
+		if r.couldTell() {
+			told++
+		}
+		if r.verdicts[deciding] == checker.Violated && slices.Contains(r.givenUp, r.blame) {
+			lostByDesign++
+		}
+	}
+	return told, lostByDesign
 }
 
 // leadingViolation is the violation that speaks for the runs of a variant, and how often each was
@@ -304,18 +309,24 @@ func TestDefinitionOfACell(t *testing.T) {
 	}
 }
 
+// someLock is a lock of sim or a program, which may not conform.
+func someLock(r *rand.Rand) *Lock {
+	l := &Lock{StandIn: scenario.NewBuiltIn(lock.Config{Algorithm: "redlock"}, "")}
+	if r.IntN(3) < 2 {
+		l.Program = &lock.Program{}
+		if r.IntN(5) == 0 {
+			l.NotConforming = "it does not"
+		}
+	}
+	return l
+}
+
 func oneCase(t *testing.T, r *rand.Rand, number uint64) report.CellState {
 	t.Helper()
 	some := func(one, of int) bool { return r.IntN(of) < one }
 	guarantees := []scenario.Guarantee{"exclusive", "paused-holder", "fencing", "owner-only", "memory-loss"}
 	g := guarantees[r.IntN(len(guarantees))]
-	l := &Lock{StandIn: scenario.NewBuiltIn(lock.Config{Algorithm: "redlock"}, "")}
-	if some(2, 3) {
-		l.Program = &lock.Program{}
-		if some(1, 5) {
-			l.NotConforming = "it does not"
-		}
-	}
+	l := someLock(r)
 	// A scenario of up to three variants.
 	s := &scenario.Scenario{}
 	var names []string
@@ -352,7 +363,8 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) report.CellState {
 			h, c := nodesSaw(r.IntN(5) < sure)
 			out := report.Variant{Name: v.Name, History: h}
 			saw := &seen{verdicts: make(map[checker.Property]checker.Verdict),
-				demanded: make(map[checker.Property]bool), confirmed: make(map[checker.Property]bool), deciding: g.Decides(&demanding), givenUp: g.GivesUp()}
+				demanded: make(map[checker.Property]bool), confirmed: make(map[checker.Property]bool),
+				deciding: g.Decides(&demanding), givenUp: g.GivesUp()}
 			if some(fails, 6) {
 				saw.broke = true
 				if out.Interrupted = some(1, 2); !out.Interrupted {
@@ -472,7 +484,7 @@ func TestViolationsWithoutTheFault(t *testing.T) {
 		return k
 	}
 	first, second := free(), free()
-	second.question.id = "failover/y"
+	second.id = "failover/y"
 	added := attribute([]*asked{first, second})
 	if len(added) != 1 || added[0].id != "exclusive/x" || added[0].cell.State != report.CellBroken || added[0].guarantee != "exclusive" {
 		t.Fatalf("added: %+v", added)

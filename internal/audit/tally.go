@@ -104,19 +104,9 @@ func (of *variantTally) add(t *tally, one *trial.Trial, v *report.Variant, decid
 			of.violation(t.lock, one, v, deciding, deciding).own = true
 		}
 	}
-	switch {
-	case v.BrokeOff(), v.TooSlow != "" && (deciding == nil || !deciding.Met):
-		doubt = report.TooSlowWords + v.TooSlow
-	case v.Error != "":
-		doubt = "the run failed: " + v.Error
-	case v.Interrupted:
-		doubt = "the run was interrupted"
-	case deciding == nil:
-		doubt = "it was not judged"
-	case own, doubt != "":
-	case deciding.Expected == checker.Holds && deciding.Verdict == checker.Unknown:
-		doubt = fmt.Sprintf("%s is undecided: %s", deciding.Name, deciding.Why)
-	case deciding.Expected != checker.Holds || deciding.Verdict == checker.Holds:
+	if why := of.doubts(v, deciding); why != "" {
+		doubt = why
+	} else if !own && doubt == "" && (deciding.Expected != checker.Holds || deciding.Verdict == checker.Holds) {
 		of.decided = deciding
 	}
 	if doubt != "" {
@@ -133,6 +123,23 @@ func (of *variantTally) add(t *tally, one *trial.Trial, v *report.Variant, decid
 	if of.report == "" || doubt == "" && !violated {
 		of.report, of.replay = one.Report, one.Result.Replay
 	}
+}
+
+// doubts says why a run could not tell; empty: it could, as far as that goes.
+func (of *variantTally) doubts(v *report.Variant, deciding *report.PropertyResult) string {
+	switch {
+	case v.BrokeOff(), v.TooSlow != "" && (deciding == nil || !deciding.Met):
+		return report.TooSlowWords + v.TooSlow
+	case v.Error != "":
+		return "the run failed: " + v.Error
+	case v.Interrupted:
+		return "the run was interrupted"
+	case deciding == nil:
+		return "it was not judged"
+	case deciding.Expected == checker.Holds && deciding.Verdict == checker.Unknown:
+		return fmt.Sprintf("%s is undecided: %s", deciding.Name, deciding.Why)
+	}
+	return ""
 }
 
 func demandedAndViolated(p *report.PropertyResult) bool {

@@ -110,7 +110,8 @@ func (s *suite) whyLate(late time.Duration) string {
 	defer s.mu.Unlock()
 	over := s.slowest.took - s.slowest.wait
 	if over > s.ttl()/4 && late < over/4 {
-		return fmt.Sprintf("the lock took too long: its answer to %s with wait_ms %v came after %v, and the TTL is %v (timers of this machine were late by %v at most); try --ttl %v",
+		return fmt.Sprintf("the lock took too long: its answer to %s with wait_ms %v came after %v, and the TTL is %v "+
+			"(timers of this machine were late by %v at most); try --ttl %v",
 			s.slowest.kind, program.MS(s.slowest.wait), round(s.slowest.took), s.ttl(), round(late), 2*(s.ttl()+over).Round(time.Second))
 	}
 	return fmt.Sprintf("the machine was too slow: %v; try --ttl %v", errLate, 2*s.ttl())

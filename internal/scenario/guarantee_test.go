@@ -61,7 +61,9 @@ func TestControl(t *testing.T) {
 // Where other faults are left, two holders at once speak for a guarantee that is about these.
 func TestHomeWith(t *testing.T) {
 	t.Parallel()
-	for want, kinds := range map[scenario.Guarantee][]string{"exclusive": nil, "unreachable-minority": {"reset", "cut"}, "late-messages": {"cut", "pause"}} {
+	for want, kinds := range map[scenario.Guarantee][]string{
+		"exclusive": nil, "unreachable-minority": {"reset", "cut"}, "late-messages": {"cut", "pause"},
+	} {
 		var left scenario.Faults
 		for _, k := range kinds {
 			left.List = append(left.List, scenario.Fault{Kind: k})

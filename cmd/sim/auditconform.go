@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/kballard/go-shellquote"
@@ -68,8 +69,11 @@ func takeCheck(l *audit.Lock, c *conform.Check) {
 	default:
 		cell.State = report.CellUnknown
 		cell.Why = fmt.Sprintf("The program fails the check %s (%s): %s (%s).", c.Name, c.Title, c.Finding.Seen, again)
-		if c.Name == "clocks" {
+		switch c.Name {
+		case "clocks":
 			l.Ready.ClockStays = cmp.Or(l.Ready.ClockStays, "it fails the check clocks: "+c.Finding.Seen)
+		case "busy":
+			l.Ready.Can = slices.DeleteFunc(slices.Clone(l.Ready.Can), func(a program.Ability) bool { return a == program.KeepsBusy })
 		}
 	}
 	cell.Replay = again

@@ -19,7 +19,7 @@ func Confirmed(h *history.History, f Finding) (ok bool, why string) {
 	switch f.Property {
 	case OwnerRelease, NoOrphanLock, NoResurrection, AsksItsTTL, TrueValidity:
 		return true, "the keys on the nodes show it"
-	case ToldWhenLost:
+	case ToldWhenLost, StaysHeld:
 		return true, "the keys on the nodes show that the lock was gone"
 	case Atomic, Isolated, Durable:
 		return true, "what the resource kept shows it"

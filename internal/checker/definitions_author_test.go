@@ -58,6 +58,8 @@ type plot struct {
 	tells int
 	// gone is how often, in a hundred steps, something becomes of all keys of a holder.
 	gone int
+	// stalls is how often, in a hundred steps, the machine stalled.
+	stalls int
 }
 
 // wrong is a kind of things that can go wrong.
@@ -139,6 +141,7 @@ func (a *author) begin(seed uint64) {
 	if a.plot.program {
 		a.h.Header.Quorum = 1 + a.r.IntN(min(3, len(a.h.Header.Nodes)))
 	}
+	a.h.Header.Renews = seed%16 != 1 && (a.plot.losses == 0 || seed%3 == 0)
 	if a.h.Header.Workload == "stock" {
 		a.h.Header.Initial = history.Some(3)
 		a.cells[""] = 3
@@ -189,6 +192,8 @@ func (a *author) step() {
 		a.fault()
 	case a.chance(a.plot.healing):
 		a.phase(history.PhaseHealing)
+	case a.chance(a.plot.stalls):
+		a.add(history.RunProcess, history.Info, history.Stalled, history.Value{Rare: &history.Rare{Took: history.Some(unit * a.r.Int64N(3) / 2)}})
 	case a.chance(a.plot.losses):
 		a.loses(c)
 	case a.chance(a.plot.gone):

@@ -64,6 +64,12 @@ var plots = []struct {
 	{plot{name: "program losses", workloads: []string{"increment"},
 		steps: 80, pause: 3, faults: 2, work: 5, healing: 1, gone: 20, wrong: []int{0, 80, 95}, program: true, losses: 3},
 		[]checker.Property{checker.NoResurrection, checker.ToldWhenLost}},
+	{plot{name: "renewals", workloads: []string{"increment"},
+		steps: 70, pause: 4, faults: 1, work: 5, healing: 1, gone: 20, stalls: 1, wrong: []int{0, 70, 95}},
+		[]checker.Property{checker.StaysHeld}},
+	{plot{name: "program renewals", workloads: []string{"increment"},
+		steps: 70, pause: 4, faults: 1, work: 5, healing: 1, gone: 30, stalls: 1, wrong: []int{0, 80, 95}, program: true},
+		[]checker.Property{checker.StaysHeld}},
 }
 
 // firstSeed lets a long comparison be done in pieces.

@@ -67,6 +67,7 @@ const (
 	NoOrphanLock         Property = "no-orphan-lock"
 	NoResurrection       Property = "no-resurrection"
 	ToldWhenLost         Property = "told-when-lost"
+	StaysHeld            Property = "stays-held"
 	AsksItsTTL           Property = "asks-its-ttl"
 	TrueValidity         Property = "true-validity"
 	Atomic               Property = "atomic"

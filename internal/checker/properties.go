@@ -63,6 +63,8 @@ var rows = []row{
 		judge: judgeResurrections, keyed: true, distance: 140},
 	{name: ToldWhenLost, title: "a holder whose lock is gone from the nodes is told so within one TTL",
 		judge: judgeTold, promised: true, keyed: true, timely: true, distance: 150},
+	{name: StaysHeld, title: "a lock that renews stays its holder's for as long as the holder works and the nodes answer",
+		judge: judgeStaysHeld, keyed: true, timely: true, distance: 16},
 	{name: AsksItsTTL, title: "a lock program asks its nodes for the TTL that it was given",
 		judge: judgeAsks, program: true, ifSeen: true, keyed: true, timely: true, asked: locked, demanded: true, distance: 8},
 	{name: TrueValidity, title: "a validity that is told is not over, and no longer than the TTL that the lock was asked for",

@@ -60,13 +60,14 @@ var checks = []check{
 	{name: "token", title: "its tokens grow", ofLock: true, guarantee: fencing, needs: program.TellsToken, run: tokens},
 	{name: "extend", title: "makes a grant last longer", ofLock: true, guarantee: exclusive,
 		needs: program.Extends, inRedis: true, run: extends},
-	{name: "renew", title: "renews itself", ofLock: true, guarantee: exclusive, needs: program.Renews, run: renews},
+	{name: "renew", title: "renews itself", ofLock: true, guarantee: staysHeld, needs: program.Renews, run: renews},
 	{name: "lost", title: "says that it has lost the lock", ofLock: true, guarantee: toldWhenLost,
 		needs: program.TellsLoss, inRedis: true, run: saysLost},
 	{name: "ended-grant", title: "answers the release of a lock that somebody else has by now", ofLock: true, guarantee: ownerOnly,
 		inRedis: true, run: endedGrant},
 	{name: "killed-holder", title: "is free some time after its holder was killed", ofLock: true, guarantee: deadHolder, run: killedHolder},
 	{name: "dead-node", title: "survives a dead node", ofLock: true, guarantee: deadMinority, inRedis: true, run: deadNode},
+	{name: "busy", title: "keeps itself busy after a grant, and goes on", needs: program.KeepsBusy, run: busy},
 	{name: "points", title: "reports its points, and goes on", unless: noPoints, run: points},
 	{name: "clocks", title: "tells its clocks", unless: noClocks, run: clocks},
 	{name: "end-of-input", title: "ends within a second of the end of its input", run: endOfInput},
@@ -78,6 +79,7 @@ var checks = []check{
 const (
 	exclusive    = "exclusive"
 	ownerOnly    = "owner-only"
+	staysHeld    = "stays-held"
 	toldWhenLost = "told-when-lost"
 	fencing      = "fencing"
 	deadHolder   = "dead-holder"
@@ -114,7 +116,7 @@ func setUp(ctx context.Context, s *suite) (err error) {
 			return err
 		}
 	}
-	if err := s.setUp(ctx, s.clients["c1"], nil); err != nil {
+	if err := s.setUp(ctx, s.clients["c1"], nil, 0); err != nil {
 		return err
 	}
 	_, err = s.client(ctx, "c2")

@@ -123,6 +123,8 @@ if wrong in ("long validity", "wall clock"):
     ready["can"].append("validity")
 if wrong in ("extends", "extends in s", "renews"):
     ready["can"] += ["extend"] if wrong != "renews" else ["extend", "renew"]
+if wrong == "not busy":
+    ready["can"].append("busy")
 if wrong == "can too much":
     ready["can"] += ["token", "extend", "renew", "lost"]
     ready["clock"] = "libc"

@@ -117,7 +117,7 @@ func (v *view) confirmStarvation(c *Counterexample) (ok bool, why string) {
 		if v.at(i) > to {
 			break
 		}
-		holder, doubt := v.hasIt(keys, i)
+		holder, doubt := v.hasIt(keys, i, max(from, v.at(i)))
 		switch {
 		case holder != nil && kept:
 			return true, fmt.Sprintf("the keys on the nodes show that %s kept the lock", holder.client)
@@ -141,11 +141,11 @@ func (v *view) confirmStarvation(c *Counterexample) (ok bool, why string) {
 	return false, why
 }
 
-// hasIt is a holder of whose lock a quorum of nodes surely has the keys after an event; doubt: they may have those of one.
-func (v *view) hasIt(keys *nodeKeys, i int) (holder *grant, doubt bool) {
+// hasIt is a holder of whose lock a quorum of nodes surely has the keys after an event, at an instant; doubt: they may have those of one.
+func (v *view) hasIt(keys *nodeKeys, i int, at time.Duration) (holder *grant, doubt bool) {
 	for n := range v.grants {
 		g := &v.grants[n]
-		if g.ret > i || g.ends >= 0 && g.ends <= i {
+		if g.ret > i || g.ends >= 0 && g.ends <= i || v.leased() && g.lastPromise().cut(forever) <= at {
 			continue
 		}
 		surely, maybe := keys.have(g)

@@ -198,6 +198,8 @@ func extends(ctx context.Context, s *suite) error {
 	case a.Type != program.Extended:
 		return c.finding(fmt.Sprintf("c1 was to extend a lock that it held, and answered %q: %s", a.Type, a.Why),
 			"extended", "call the library's extend; its time is lock.ttl_ms again").against(toldWhenLost)
+	case s.leased():
+		return s.leaseExtended(ctx, c, h, asked)
 	case after < 0:
 		return c.finding("c1 extended the lock, and its key never ends", expected, "give the key its time to live again").against(deadHolder)
 	case after < s.ttl()-slack:

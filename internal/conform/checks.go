@@ -210,6 +210,9 @@ func expires(ctx context.Context, s *suite) error {
 	if err != nil && !errors.Is(err, errShort) {
 		return err
 	}
+	if s.leased() {
+		return s.leaseEnds(ctx, c, h)
+	}
 	asked := s.ttl()
 	expected := fmt.Sprintf("about %v, lock.ttl_ms in setup", asked)
 	const mend = "ttl_ms is in milliseconds; what unit does the library want?"

@@ -18,9 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/audit"
-	"github.com/redlock-sim/redlock-sim/internal/conform"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -60,10 +58,10 @@ LOCK is a lock program, as a command (no shell runs it), or a lock of sim, as in
 'redlock --switch quorum'. Several locks stand side by side on one card. Without --lock it
 is the lock of sim.yaml.
 
-A lock is said to break a guarantee only if its program conforms to the lock protocol, and if
+A lock is said to break a guarantee only if its program speaks the lock protocol, and if
 the violation is confirmed by what the nodes saw and shows in three of at most ten runs.
-Otherwise the cell is unknown. The shortest scenario that shows a violation is kept beside
-the card.
+Otherwise the cell is unknown. What sim conform finds counts in the row that it is about.
+The shortest scenario that shows a violation is kept beside the card.
 
 --expect takes the card.json of an earlier audit: a guarantee that was kept and is broken is
 an error. So is one that was broken and is kept, until the card is renewed. A cell in which
@@ -381,42 +379,6 @@ func interruptedOr(ctx context.Context, err error) error {
 		return &exitError{exitInterrupted, errors.New("interrupted before anything was run")}
 	}
 	return err
-}
-
-// conformance looks whether a program conforms. What the lock itself does wrong is no matter of the
-// protocol, and no reason to hold nothing against it.
-func (a *app) conformance(ctx context.Context, l *audit.Lock, dir string) error {
-	if l.Program == nil {
-		return nil
-	}
-	fmt.Fprintf(a.stderr, "%s: does it conform to the lock protocol?\n", l.Label)
-	logs := filepath.Join(dir, "conform")
-	if err := os.MkdirAll(logs, 0o755); err != nil {
-		return fmt.Errorf("failed to make a folder for logs: %w", err)
-	}
-	r, err := conform.Run(ctx, conform.Options{
-		Command: l.Program.Command, Key: "lock", TTL: 2 * time.Second, Patience: program.ReadyWithin, Dir: logs,
-		Line: func(conform.Line) {}, Begin: func(string) {}, End: func(conform.Check) {},
-	})
-	if err != nil {
-		return err
-	}
-	again := shellquote.Join("sim", "conform", l.Command())
-	for i := range r.Checks {
-		c := &r.Checks[i]
-		switch {
-		case c.Outcome == conform.Failed && c.OfLock:
-			l.Misbehaves = cmp.Or(l.Misbehaves, fmt.Sprintf("the lock fails the check %s (%s): %s (%s)", c.Name, c.Title, c.Finding.Seen, again))
-		case c.Outcome == conform.Failed:
-			l.NotConforming = cmp.Or(l.NotConforming, fmt.Sprintf("%s: %s (%s)", c.Name, c.Finding.Seen, again))
-		case c.Outcome == conform.NotRun && !c.OfLock:
-			l.NotConforming = cmp.Or(l.NotConforming, fmt.Sprintf("%s could not be checked: %s (%s)", c.Name, c.Why, again))
-		}
-	}
-	if l.NotConforming+l.Misbehaves == "" {
-		return os.RemoveAll(logs)
-	}
-	return nil
 }
 
 func readExpectedCard(path string) (*report.Card, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,10 +22,10 @@ type Lock struct {
 	// Label names it on the card, and its folder.
 	Label string
 	*scenario.StandIn
-	// NotConforming says why nothing may be held against a program; empty: it conforms.
+	// NotConforming says why nothing may be held against a program: it does not speak the protocol as it should. Empty: it does.
 	NotConforming string
-	// Misbehaves is what sim conform found that the lock itself does wrong.
-	Misbehaves string
+	// Conform are the other checks of sim conform that failed, each as a cell of the row in which it counts.
+	Conform []report.Cell
 	// Programs is what is known of it for trials.
 	Programs *trial.Programs
 }
@@ -88,7 +89,8 @@ func Run(ctx context.Context, o Options) (*report.Card, error) {
 	open := slices.DeleteFunc(slices.Clone(list), func(k *asked) bool { return k.costs || k.scenario == nil })
 	a.each(open, func(k *asked) { a.answer(ctx, k) })
 	for i := range o.Locks {
-		attribute(slices.DeleteFunc(slices.Clone(open), func(k *asked) bool { return k.lock != &o.Locks[i] }))
+		mine := slices.DeleteFunc(slices.Clone(open), func(k *asked) bool { return k.lock != &o.Locks[i] })
+		open = append(open, settle(a.card, i, mine)...)
 	}
 	if o.Shorten {
 		a.each(open, func(k *asked) {
@@ -128,7 +130,8 @@ func newAudit(o Options) (*audit, []*asked) {
 	for i := range o.Locks {
 		l := &o.Locks[i]
 		column := report.CardLock{Label: l.Label, Command: l.Command(),
-			Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Misbehaves: l.Misbehaves, Cells: []report.Cell{}}
+			Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Misbehaves: l.misbehaves(), Conform: l.Conform,
+			Cells: []report.Cell{}}
 		for _, k := range list {
 			if k.lock == l && !k.costs {
 				column.Cells = append(column.Cells,
@@ -143,6 +146,14 @@ func newAudit(o Options) (*audit, []*asked) {
 		}
 	}
 	return &audit{Options: o, card: card}, list
+}
+
+// misbehaves is the first thing that sim conform found that the lock itself does wrong; empty: there is none.
+func (l *Lock) misbehaves() string {
+	if i := slices.IndexFunc(l.Conform, func(c report.Cell) bool { return c.State == report.CellBroken }); i >= 0 {
+		return strings.TrimSuffix(l.Conform[i].Why, ".")
+	}
+	return ""
 }
 
 // audit is an audit in progress.
@@ -164,8 +175,10 @@ type asked struct {
 	// cell is where the answer goes.
 	cell *report.Cell
 	// aside is the cell of a violation that may have another reason than what the question is
-	// about; nil: there is none.
+	// about; nil: there is none. home is the guarantee that it belongs to, where it shows also without the faults that the question is
+	// about; empty: it does not.
 	aside *report.Cell
+	home  scenario.Guarantee
 	// shown are all properties whose violation was shown.
 	shown []checker.Property
 	// within bounds each run; 0: the audit's bound does.
@@ -211,14 +224,9 @@ func (a *audit) answer(ctx context.Context, k *asked) {
 		}
 		s = only(k.scenario, names)
 	}
-	a.judgeTokens(ctx, k, t)
 	out := t.conclude()
-	if out.State == report.CellBroken && a.showsWithout(ctx, k, &out.Cell) {
-		broken := out.Cell
-		out.aside = &broken
-		out.State = report.CellNotApplicable
-	}
 	*k.cell, k.aside, k.shown = out.Cell, out.aside, out.shown
+	a.control(ctx, k)
 	for _, c := range []*report.Cell{k.cell, k.aside} {
 		if c != nil {
 			c.Report = a.below(c.Report)
@@ -258,24 +266,100 @@ func (a *audit) measure(ctx context.Context, k *asked) *report.CardCost {
 	return &report.CardCost{Scenario: k.scenario.Name, Variant: v.Name, Cost: *v.Cost, Report: a.below(one.Report)}
 }
 
-// showsWithout makes the control: it reports that the violation also shows without the faults that the
-// question is about. Then it is no answer to the question.
-func (a *audit) showsWithout(ctx context.Context, k *asked, cell *report.Cell) bool {
+// control looks whether what was seen shows also without the faults that the question is about. Then it is no answer to the
+// question, and speaks for the guarantee that the property belongs to.
+func (a *audit) control(ctx context.Context, k *asked) {
+	switch {
+	case k.cell.State == report.CellBroken:
+		if c := a.showsWithout(ctx, k, k.cell, showings, 1); c.shown > 0 {
+			broken := *k.cell
+			broken.Why = sentence(fmt.Sprintf("%s (%s with the fault of %s, and also without it)", c.why, broken.Rate(), k.id))
+			k.aside, k.home = &broken, a.homeOf(ctx, k, &broken)
+			k.cell.State, k.cell.Why = report.CellUnknown, without(&broken)
+		}
+	case k.cell.State == report.CellByDesign && k.cell.Violated > 0:
+		// It was seen once. Where the fault makes no difference, it must be shown as any other violation.
+		c := a.showsWithout(ctx, k, k.cell, mostRuns, showings)
+		if c.shown == 0 {
+			break
+		}
+		aside := *k.cell
+		aside.State, aside.Report = report.CellUnknown, c.report
+		aside.Runs, aside.Violated, aside.Undecided = c.runs, c.shown, 0
+		rate := fmt.Sprintf("%s, without the fault of %s", aside.Rate(), k.id)
+		switch {
+		case c.shown < showings:
+			aside.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, which is fewer than %d: %s", aside.Property, rate, showings, c.why))
+		case k.lock.NotConforming != "":
+			aside.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but the program does not conform to the lock protocol: %s",
+				aside.Property, rate, c.why))
+		default:
+			aside.State, aside.Why = report.CellBroken, sentence(fmt.Sprintf("%s (%s)", c.why, rate))
+			k.shown = append(k.shown, checker.Property(aside.Property))
+		}
+		k.aside, k.home = &aside, a.homeOf(ctx, k, &aside)
+		k.cell.State, k.cell.Why, k.cell.Violated = report.CellUnknown, without(&aside), 0
+	}
+	if k.aside != nil && k.home == "" && k.aside.State == report.CellBroken && a.showsWithout(ctx, k, k.aside, showings, 1).shown > 0 {
+		k.home = a.homeOf(ctx, k, k.aside)
+	}
+}
+
+// homeOf is the guarantee that a violation belongs to which shows also without the faults that the question is about. Other faults
+// may be left: if it does not show without these, it belongs to a guarantee that is about them.
+func (a *audit) homeOf(ctx context.Context, k *asked, cell *report.Cell) scenario.Guarantee {
+	p := checker.Property(cell.Property)
+	v, _ := k.guarantee.Control(*k.variant(cell.Variant))
+	home := scenario.HomeWith(p, v.Setup.Faults)
+	if home == scenario.Home(p) {
+		return home
+	}
+	left := v.Setup.Faults
+	v.Setup.Faults = scenario.Faults{}
+	if v.Setup.CheckFaults(0) == nil && a.showsIn(ctx, k, v, cell, showings, 1).shown > 0 {
+		return scenario.Home(p)
+	}
+	return scenario.HomeWith(p, left)
+}
+
+// without says why a cell cannot tell.
+func without(c *report.Cell) string {
+	return fmt.Sprintf("It cannot be judged, because %s is violated also without the fault that this is about.", c.Property)
+}
+
+// controlled is what came of a control: in how many runs the violation was confirmed, and what the first of these showed.
+type controlled struct {
+	runs, shown int
+	why, report string
+}
+
+// showsWithout makes the control: it runs the variant of a cell without the faults that the question is about. It stops when so
+// many runs have shown the violation; and where nothing was seen by then, after three runs.
+func (a *audit) showsWithout(ctx context.Context, k *asked, cell *report.Cell, most, enough int) (c controlled) {
 	v, ok := k.guarantee.Control(*k.variant(cell.Variant))
 	if !ok {
-		return false
+		return controlled{}
 	}
-	for n := range showings {
+	return a.showsIn(ctx, k, v, cell, most, enough)
+}
+
+// showsIn runs a variant in the place of a cell's own.
+func (a *audit) showsIn(ctx context.Context, k *asked, v scenario.Variant, cell *report.Cell, most, enough int) (c controlled) {
+	for c.runs < most && c.shown < enough && (c.shown > 0 || c.runs < showings) {
 		a.Phase(k.lock.Label, k.id, cell.Variant, "without the fault")
-		one, err := a.run(ctx, k, with(k.scenario, []scenario.Variant{v}), a.Trial.Seed+uint64(n))
+		one, err := a.run(ctx, k, with(k.scenario, []scenario.Variant{v}), a.Trial.Seed+uint64(c.runs))
 		if err != nil || ctx.Err() != nil {
-			return false
+			return controlled{}
 		}
-		if k.lock.shows(one.Result, checker.Property(cell.Property)) {
-			return true
+		c.runs++
+		if !k.lock.shows(one.Result, checker.Property(cell.Property)) {
+			continue
+		}
+		if c.shown++; c.shown == 1 {
+			c.why, c.report = one.Result.Variants[0].Property(checker.Property(cell.Property)).Why, one.Report
 		}
 	}
-	return false
+	return c
 }
 
 // shows reports that a property was violated in a run of one variant, confirmed by what the
@@ -296,17 +380,29 @@ func (q *question) variant(name string) *scenario.Variant {
 
 // attribute settles for which guarantee each violation of a lock speaks. One that has another reason than
 // what its question is about counts where the same property is broken. Where it is broken nowhere
-// else, it counts here: nothing that was seen is lost.
-func attribute(all []*asked) {
-	// Those come first whose guarantee is about such a property at all.
-	for _, near := range []bool{true, false} {
+// else, it counts in the row of the guarantee that its property belongs to, if it shows without the fault; these cells are
+// added. Otherwise it counts here: nothing that was seen is lost.
+func attribute(all []*asked) (added []*asked) {
+	take := func(wanted func(*asked) bool) {
 		for _, k := range all {
-			if k.aside != nil && k.explanation(all) == nil && k.asideSaysMore() &&
-				(!near || k.guarantee.Speaks(checker.Property(k.aside.Property))) {
-				*k.cell, k.aside = *k.aside, nil
+			if k.aside == nil || k.explanation(all) != nil || !k.asideSaysMore() || !wanted(k) {
+				continue
 			}
+			if k.home == "" || k.aside.State != report.CellBroken || k.home == k.guarantee || k.home == scenario.NoGuarantee {
+				*k.cell, k.aside = *k.aside, nil
+				continue
+			}
+			other := k.atHome()
+			added, all = append(added, other), append(all, other)
 		}
 	}
+	// Those come first whose guarantee is about such a property at all: it belongs to it, or shows only with the fault.
+	take(func(k *asked) bool {
+		p := checker.Property(k.aside.Property)
+		return k.guarantee == scenario.Home(p) || k.home == "" && k.guarantee.Speaks(p)
+	})
+	take(func(k *asked) bool { return k.home != "" })
+	take(func(*asked) bool { return true })
 	for _, k := range all {
 		if k.aside == nil {
 			continue
@@ -314,15 +410,52 @@ func attribute(all []*asked) {
 		other := k.explanation(all)
 		switch {
 		case other == nil:
+		case k.home != "" && k.cell.State == report.CellUnknown:
+			k.cell.Why = strings.TrimSuffix(without(k.aside), ".") + ": see " + other.id + "."
 		case k.cell.State == report.CellUnknown:
-			k.cell.State, k.cell.Why = report.CellNotApplicable,
-				fmt.Sprintf("It cannot be judged, because %s is violated here for another reason: see %s.", k.aside.Property, other.id)
-		case k.cell.State == report.CellNotApplicable:
-			k.cell.Why = fmt.Sprintf("The violation of %s shows here also without the fault that this is about: see %s.", k.aside.Property, other.id)
+			k.cell.Why = fmt.Sprintf("It cannot be judged, because %s is violated here for another reason: see %s.", k.aside.Property, other.id)
 		default:
 			k.cell.Why += fmt.Sprintf(" (But %s is violated here for another reason: see %s.)", k.aside.Property, other.id)
 		}
 	}
+	return added
+}
+
+// atHome is the violation aside in the row of the guarantee that its property belongs to.
+func (k *asked) atHome() *asked {
+	cell := *k.aside
+	_, name, _ := strings.Cut(k.id, "/")
+	cell.ID, cell.Title = string(k.home)+"/"+name, k.cell.Title+" (without that)"
+	other := &asked{question: &question{id: cell.ID, title: cell.Title, guarantee: k.home}, lock: k.lock, column: k.column,
+		cell: &cell, shown: []checker.Property{checker.Property(cell.Property)}}
+	if k.scenario != nil {
+		if v, ok := k.guarantee.Control(*k.variant(cell.Variant)); ok {
+			other.scenario = with(k.scenario, []scenario.Variant{v})
+		}
+	}
+	return other
+}
+
+// settle settles for which guarantee each violation of a lock speaks, and takes the cells up that are added.
+func settle(card *report.Card, column int, all []*asked) (added []*asked) {
+	added = attribute(all)
+	l := &card.Locks[column]
+	for _, k := range added {
+		l.Cells = append(l.Cells, *k.cell)
+		row := report.CardGuarantee{Name: string(k.guarantee), Title: k.guarantee.Title()}
+		if slices.Contains(card.Guarantees, row) {
+			continue
+		}
+		card.Guarantees = append(card.Guarantees, row)
+		order := scenario.Guarantees()
+		slices.SortStableFunc(card.Guarantees, func(a, b report.CardGuarantee) int {
+			return slices.Index(order, scenario.Guarantee(a.Name)) - slices.Index(order, scenario.Guarantee(b.Name))
+		})
+	}
+	for _, k := range slices.Concat(all, added) { // the cells may have moved
+		k.cell = l.Cell(k.id)
+	}
+	return added
 }
 
 // asideSaysMore reports that the cell of the violation aside is worse, or as unknown as the cell itself: then

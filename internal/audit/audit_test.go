@@ -57,7 +57,7 @@ var audited = []struct {
 	loses           []string
 }{
 	{"redlock", "", nil},
-	{"redlock", "quorum", []string{"unreachable-minority"}},
+	{"redlock", "quorum", []string{"unreachable-minority", "memory-loss"}}, // a node that restarts is one that it needs
 	{"redlock", "recheck_elapsed", []string{"late-messages"}},
 	{"redlock", "release", []string{"exclusive", "owner-only"}}, // it deletes the holder's key whenever it asks and is refused
 	{"redlock", "node_error", []string{"dead-minority", "hung-node"}},

@@ -52,6 +52,21 @@ func TestTableOfGuarantees(t *testing.T) {
 	}
 }
 
+// The page says what each guarantee's design gives up.
+func TestTableOfWhatIsGivenUp(t *testing.T) {
+	page := docstest.Read(t, "docs/audit.md")
+	for _, g := range scenario.Guarantees() {
+		var list []string
+		for _, b := range g.GivesUp() {
+			list = append(list, string(b))
+		}
+		row := fmt.Sprintf("\n| `%s` | %s |\n", g, strings.Join(list, "; "))
+		if len(list) > 0 && !strings.Contains(page, row) {
+			t.Errorf("docs/audit.md lacks the row%s", row)
+		}
+	}
+}
+
 // faultWords are the kinds of faults that a guarantee is about.
 func faultWords(g scenario.Guarantee) string {
 	if g.Faultless() {
@@ -95,6 +110,11 @@ type seen struct {
 	confirmed map[checker.Property]bool
 	deciding  checker.Property
 	broke     bool
+	// late: a fault came too late for what it is about.
+	late bool
+	// blame is what the violation of the deciding property is put down to, where it is one, givenUp what the guarantee's design gives up.
+	blame   checker.Blame
+	givenUp []checker.Blame
 }
 
 // judged is what the definition says of a case.
@@ -114,6 +134,8 @@ func (s *seen) violations() (list []checker.Property) {
 	for p, v := range s.verdicts {
 		twoHolders := s.demanded[checker.ExclusiveLease] && s.verdicts[checker.ExclusiveLease] == checker.Violated
 		switch {
+		case v == checker.Violated && p == s.deciding && !s.demanded[p] && s.ownFault():
+			list = append(list, p)
 		case v != checker.Violated || !s.demanded[p]:
 		case twoHolders && (p == checker.LinearizableResource || p == checker.NoLateEffect || p == checker.HolderServed):
 		default:
@@ -123,15 +145,27 @@ func (s *seen) violations() (list []checker.Property) {
 	return list
 }
 
-// couldTell: it was neither broken off, and the deciding property holds, or is not demanded.
+// ownFault: the blame for the violation is known, and nothing that the design gives up.
+func (s *seen) ownFault() bool {
+	return s.blame != checker.BlamesNothing && !slices.Contains(s.givenUp, s.blame)
+}
+
+// couldTell: it was not broken off, and the deciding property holds, or is not demanded. If it is not demanded, and is violated,
+// the blame is on what the design gives up.
 func (s *seen) couldTell() bool {
 	verdict, ok := s.verdicts[s.deciding]
-	return !s.broke && ok && (!s.demanded[s.deciding] || verdict == checker.Holds)
+	switch {
+	case s.broke || !ok:
+		return false
+	case s.demanded[s.deciding]:
+		return verdict == checker.Holds
+	}
+	return verdict != checker.Violated || slices.Contains(s.givenUp, s.blame)
 }
 
 // naive judges a case by docs/audit.md alone: from all runs of each variant, in order.
 func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, conforms bool) judged {
-	order := []report.CellState{report.CellBroken, report.CellUnknown, report.CellKept, report.CellByDesign}
+	order := []report.CellState{report.CellBroken, report.CellUnknown, report.CellKept, report.CellByDesign, report.CellNotApplicable}
 	var out judged
 	best := len(order)
 	stop := false
@@ -142,15 +176,7 @@ func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, con
 		}
 		deciding := of[len(of)-1].deciding
 		demanded := of[0].demanded[deciding]
-		told, lostByDesign := 0, 0
-		for _, r := range of {
-			if r.couldTell() {
-				told++
-			}
-			if r.verdicts[deciding] == checker.Violated {
-				lostByDesign++
-			}
-		}
+		told, lostByDesign := countTold(of, deciding)
 		leading, confirmed, unconfirmed := leadingViolation(g, of, deciding)
 		shown := func(p checker.Property) bool { return confirmed[p] >= 3 }
 		if leading != "" && !shown(leading) || leading == "" && told == 0 && len(of) < 3 {
@@ -172,6 +198,8 @@ func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, con
 			one.property = leading
 			one.state, one.violated = of3(leading), cmp.Or(confirmed[leading], unconfirmed[leading])
 			one.flaky = confirmed[leading]+unconfirmed[leading] < len(of)
+		case told == 0 && slices.ContainsFunc(of, func(r *seen) bool { return r.late }):
+			one.state, one.property = report.CellNotApplicable, ""
 		case told == 0:
 			one.state, one.property = report.CellUnknown, ""
 		case demanded:
@@ -197,6 +225,19 @@ func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, con
 // speaksFor: the deciding property speaks for the guarantee. "A violation of `backed-grant` speaks for `exclusive`, too."
 func speaksFor(g scenario.Guarantee, p, deciding checker.Property) bool {
 	return p == deciding || g == "exclusive" && p == checker.BackedGrant
+}
+
+// countTold counts the runs that could tell, and those in which the deciding property was lost by design.
+func countTold(of []*seen, deciding checker.Property) (told, lostByDesign int) {
+	for _, r := range of {
+		if r.couldTell() {
+			told++
+		}
+		if r.verdicts[deciding] == checker.Violated && slices.Contains(r.givenUp, r.blame) {
+			lostByDesign++
+		}
+	}
+	return told, lostByDesign
 }
 
 // leadingViolation is the violation that speaks for the runs of a variant, and how often each was
@@ -229,6 +270,12 @@ func leadingViolation(g scenario.Guarantee, of []*seen, deciding checker.Propert
 // judgedBy are those that random runs are judged by.
 var judgedBy = []checker.Property{checker.ExclusiveLease, checker.BackedGrant,
 	checker.NoLateEffect, checker.LinearizableResource, checker.OrderedTokens, checker.HolderServed, checker.OwnerRelease}
+
+// assumptions are some that checker names: of what most designs give up, of the lock, and of nothing that is known.
+var assumptions = []string{
+	"that a holder acts before its lease runs out", "that a node remembers the keys that it has granted",
+	"that a node remembers the tokens that it has given", "that only its owner deletes a key of the lock", "",
+}
 
 // nodesSaw is a history with two grants, and what shows a violation in it. The nodes saw both clients set
 // the key, or only one.
@@ -269,18 +316,24 @@ func TestDefinitionOfACell(t *testing.T) {
 	}
 }
 
+// someLock is a lock of sim or a program, which may not conform.
+func someLock(r *rand.Rand) *Lock {
+	l := &Lock{StandIn: scenario.NewBuiltIn(lock.Config{Algorithm: "redlock"}, "")}
+	if r.IntN(3) < 2 {
+		l.Program = &lock.Program{}
+		if r.IntN(5) == 0 {
+			l.NotConforming = "it does not"
+		}
+	}
+	return l
+}
+
 func oneCase(t *testing.T, r *rand.Rand, number uint64) report.CellState {
 	t.Helper()
 	some := func(one, of int) bool { return r.IntN(of) < one }
 	guarantees := []scenario.Guarantee{"exclusive", "paused-holder", "fencing", "owner-only", "memory-loss"}
 	g := guarantees[r.IntN(len(guarantees))]
-	l := &Lock{StandIn: scenario.NewBuiltIn(lock.Config{Algorithm: "redlock"}, "")}
-	if some(2, 3) {
-		l.Program = &lock.Program{}
-		if some(1, 5) {
-			l.NotConforming = "it does not"
-		}
-	}
+	l := someLock(r)
 	// A scenario of up to three variants.
 	s := &scenario.Scenario{}
 	var names []string
@@ -317,12 +370,16 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) report.CellState {
 			h, c := nodesSaw(r.IntN(5) < sure)
 			out := report.Variant{Name: v.Name, History: h}
 			saw := &seen{verdicts: make(map[checker.Property]checker.Verdict),
-				demanded: make(map[checker.Property]bool), confirmed: make(map[checker.Property]bool), deciding: g.Decides(&demanding)}
+				demanded: make(map[checker.Property]bool), confirmed: make(map[checker.Property]bool),
+				deciding: g.Decides(&demanding), givenUp: g.GivesUp()}
 			if some(fails, 6) {
 				saw.broke = true
 				if out.Interrupted = some(1, 2); !out.Interrupted {
 					out.Error = "it fell over"
 				}
+			}
+			if some(1, 8) {
+				saw.late, out.Faults = true, []report.FaultResult{{ID: 1, Failed: history.TooLate + "so it is"}}
 			}
 			for _, p := range judgedBy {
 				saw.demanded[p] = demanding.Expected(p) == checker.Holds
@@ -332,7 +389,12 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) report.CellState {
 				f := checker.Finding{Property: p, Verdict: checker.Holds, Why: "so it is"}
 				switch {
 				case r.IntN(12) < violates:
-					f.Verdict, f.Counterexample = checker.Violated, c
+					one := *c
+					one.Assumption = assumptions[r.IntN(len(assumptions))]
+					f.Verdict, f.Counterexample = checker.Violated, &one
+					if p == saw.deciding {
+						saw.blame = checker.Blamed(h, f)
+					}
 				case some(1, 6):
 					f.Verdict = checker.Unknown
 				}
@@ -397,9 +459,7 @@ func TestViolationsThatCountElsewhere(t *testing.T) {
 		"shown elsewhere, and the case is kept": {report.CellKept,
 			report.CellBroken, report.CellBroken, report.CellKept, "violated here for another reason: see owner-only/y"},
 		"shown elsewhere, and nothing could tell": {report.CellUnknown,
-			report.CellBroken, report.CellBroken, report.CellNotApplicable, "see owner-only/y"},
-		"shown without the fault, too": {report.CellNotApplicable,
-			report.CellBroken, report.CellBroken, report.CellNotApplicable, "without the fault that this is about: see owner-only/y"},
+			report.CellBroken, report.CellBroken, report.CellUnknown, "see owner-only/y"},
 		"broken by itself, and something was seen":  {report.CellBroken, report.CellUnknown, report.CellKept, report.CellBroken, "it is broken."},
 		"broken by itself, and something was shown": {report.CellBroken, report.CellBroken, report.CellKept, report.CellBroken, "it is broken."},
 	} {
@@ -415,5 +475,52 @@ func TestViolationsThatCountElsewhere(t *testing.T) {
 		if k.cell.State != c.want || !strings.Contains(k.cell.Why, c.says) || o.cell.State != c.other {
 			t.Errorf("%s: %s (%s) and %s", name, k.cell.State, k.cell.Why, o.cell.State)
 		}
+	}
+}
+
+// What shows also without the fault of its case counts in the row of the guarantee that its property belongs to.
+func TestViolationsWithoutTheFault(t *testing.T) {
+	aside := report.Cell{ID: "memory-loss/x", State: report.CellBroken, Property: string(checker.ExclusiveLease), Why: "Two held it."}
+	ask := func(id string, state report.CellState) *asked {
+		c := &report.Cell{ID: id, State: state, Title: "a case"}
+		return &asked{question: &question{id: id, guarantee: scenario.Guarantee(c.Guarantee())}, cell: c}
+	}
+	free := func() *asked {
+		k, own := ask("memory-loss/x", report.CellUnknown), aside
+		k.aside, k.home = &own, "exclusive"
+		return k
+	}
+	first, second := free(), free()
+	second.id = "failover/y"
+	added := attribute([]*asked{first, second})
+	if len(added) != 1 || added[0].id != "exclusive/x" || added[0].cell.State != report.CellBroken || added[0].guarantee != "exclusive" {
+		t.Fatalf("added: %+v", added)
+	}
+	for _, k := range []*asked{first, second} {
+		if k.cell.State != report.CellUnknown || !strings.Contains(k.cell.Why, "also without the fault that this is about: see exclusive/x") {
+			t.Errorf("%s is %s: %s", k.id, k.cell.State, k.cell.Why)
+		}
+	}
+
+	other := ask("exclusive/z", report.CellBroken)
+	other.shown = []checker.Property{checker.ExclusiveLease}
+	known := free()
+	if added = attribute([]*asked{known, other}); len(added) > 0 || !strings.Contains(known.cell.Why, "see exclusive/z") {
+		t.Errorf("it is broken at home already: %+v, %s", added, known.cell.Why)
+	}
+
+	seen := free()
+	seen.aside.State = report.CellUnknown
+	if added = attribute([]*asked{seen}); len(added) > 0 || seen.cell.Why != "Two held it." {
+		t.Errorf("seen, and not shown: %+v, %s", added, seen.cell.Why)
+	}
+
+	card := &report.Card{Guarantees: []report.CardGuarantee{{Name: "memory-loss"}},
+		Locks: []report.CardLock{{Cells: []report.Cell{{ID: "memory-loss/x", State: report.CellUnknown}}}}}
+	k := free()
+	k.cell = &card.Locks[0].Cells[0]
+	settle(card, 0, []*asked{k})
+	if card.Locks[0].Row("exclusive") != report.CellBroken || len(card.Guarantees) != 2 || card.Guarantees[0].Name != "exclusive" {
+		t.Errorf("the card has %+v, %+v", card.Guarantees, card.Locks[0].Cells)
 	}
 }

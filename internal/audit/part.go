@@ -21,10 +21,11 @@ type Answer struct {
 	// Unit is which piece of work of the audit it is, Lock which lock it is about, both from 0.
 	Unit uint64 `json:"unit"`
 	Lock int    `json:"lock"`
-	// Cell is the answer. Aside is the cell of a violation that may have another reason than what the question is about, and
-	// Shown are all properties whose violation was shown.
+	// Cell is the answer. Aside is the cell of a violation that may have another reason than what the question is about. Home is the guarantee
+	// that it belongs to, where it shows also without the faults of the question. Shown are all properties whose violation was shown.
 	Cell  *report.Cell       `json:"cell,omitempty"`
 	Aside *report.Cell       `json:"aside,omitempty"`
+	Home  scenario.Guarantee `json:"home,omitempty"`
 	Shown []checker.Property `json:"shown,omitempty"`
 	// Cost was measured, where it is no question.
 	Cost *report.CardCost `json:"cost,omitempty"`
@@ -84,7 +85,7 @@ func RunPart(ctx context.Context, o Options, mine []int) (*report.Card, []Answer
 	}
 	var answers []Answer
 	for _, k := range questions {
-		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cell: k.cell, Aside: k.aside, Shown: k.shown})
+		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cell: k.cell, Aside: k.aside, Home: k.home, Shown: k.shown})
 	}
 	for _, k := range list {
 		if k.costs && isMine(k) {
@@ -100,7 +101,13 @@ func RunPart(ctx context.Context, o Options, mine []int) (*report.Card, []Answer
 // shortenPart looks for the shortest scenario of the cell, or else of the violation aside: that may become the cell.
 func (a *audit) shortenPart(ctx context.Context, k *asked) {
 	aside := *k
-	aside.cell = k.aside
+	if aside.cell = k.aside; k.home != "" && k.aside != nil {
+		if v, ok := k.guarantee.Control(*k.variant(k.aside.Variant)); ok {
+			q := *k.question
+			q.scenario = with(k.scenario, []scenario.Variant{v})
+			aside.question = &q
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
 	case k.cell.State == report.CellBroken:
@@ -114,13 +121,13 @@ func (a *audit) shortenPart(ctx context.Context, k *asked) {
 // unknown, where missing says why.
 func Settle(questions *report.Card, answers []Answer, missing string) *report.Card {
 	card := *questions
-	card.Locks = slices.Clone(questions.Locks)
+	card.Locks, card.Guarantees = slices.Clone(questions.Locks), slices.Clone(questions.Guarantees)
 	answers = slices.Clone(answers)
 	slices.SortFunc(answers, func(a, b Answer) int { return cmp.Compare(a.Unit, b.Unit) })
 	for i := range card.Locks {
 		l := &card.Locks[i]
 		cells := slices.Clone(l.Cells)
-		l.Cells, l.Costs = []report.Cell{}, nil
+		l.Costs = nil
 		answered := make([]bool, len(cells))
 		var all []*asked
 		for j := range cells {
@@ -133,19 +140,19 @@ func Settle(questions *report.Card, answers []Answer, missing string) *report.Ca
 			answered[j] = true
 			a := &answers[at]
 			*c = *a.Cell
-			k := &asked{question: &question{id: c.ID, guarantee: scenario.Guarantee(c.Guarantee())}, cell: c, shown: a.Shown}
+			k := &asked{question: &question{id: c.ID, guarantee: scenario.Guarantee(c.Guarantee())}, cell: c, shown: a.Shown, home: a.Home}
 			if a.Aside != nil {
 				aside := *a.Aside
 				k.aside = &aside
 			}
 			all = append(all, k)
 		}
-		attribute(all)
-		for j := range cells {
-			if answered[j] || missing != "" {
-				l.Cells = append(l.Cells, cells[j])
-			}
-		}
+		l.Cells = cells
+		settle(&card, i, all)
+		l.Cells = slices.DeleteFunc(l.Cells, func(c report.Cell) bool {
+			j := slices.IndexFunc(questions.Locks[i].Cells, func(q report.Cell) bool { return q.ID == c.ID })
+			return j >= 0 && !answered[j] && missing == ""
+		})
 		for _, a := range answers {
 			if a.Lock == i && a.Cost != nil {
 				l.Costs = append(l.Costs, *a.Cost)
@@ -160,6 +167,9 @@ func CheckAnswers(questions *report.Card, answers []Answer, units uint64) error 
 	for _, a := range answers {
 		if a.Lock < 0 || a.Lock >= len(questions.Locks) || a.Unit >= units || (a.Cell == nil) == (a.Cost == nil) {
 			return fmt.Errorf("the answer %d is to no question", a.Unit)
+		}
+		if a.Home != "" && !slices.Contains(scenario.Guarantees(), a.Home) {
+			return fmt.Errorf("the answer %d belongs to no guarantee", a.Unit)
 		}
 		for _, c := range []*report.Cell{a.Cell, a.Aside} {
 			if c == nil {

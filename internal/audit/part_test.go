@@ -55,6 +55,7 @@ func TestCheckAnswers(t *testing.T) {
 		"state":      {Answer{Cell: cell(func(c *report.Cell) { c.State = "great" })}, false},
 		"question":   {Answer{Cell: cell(func(c *report.Cell) { c.ID = "exclusive/two" })}, false},
 		"aside":      {Answer{Cell: plain, Aside: cell(func(c *report.Cell) { c.ID = "exclusive/two" })}, false},
+		"home":       {Answer{Cell: plain, Home: "heaven"}, false},
 		"report":     {Answer{Cell: cell(func(c *report.Cell) { c.Report = "../../x" })}, false},
 		"scenario":   {Answer{Cell: cell(func(c *report.Cell) { c.Scenario = "/etc/passwd" })}, false},
 		"its report": {Answer{Cost: &report.CardCost{Report: "../x"}}, false},

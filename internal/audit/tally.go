@@ -31,9 +31,11 @@ type variantTally struct {
 	// doubt is why the last run that could not tell could not, slow that the machine was too slow for it.
 	doubt string
 	slow  bool
+	// late is why a fault did not strike that was to come before something; empty: there is none.
+	late string
 	// decided is the property that speaks for the guarantee, in the last run that could tell.
 	decided *report.PropertyResult
-	// byDesign is in how many runs that property was violated although it is not demanded.
+	// byDesign is in how many runs that property was violated although it is not demanded, and what the design gives up was to blame.
 	byDesign       int
 	report, replay string
 	broken         []*broken
@@ -42,12 +44,14 @@ type variantTally struct {
 // broken is a property that was demanded, and violated.
 type broken struct {
 	name checker.Property
-	// ours: it speaks for the guarantee.
-	ours bool
+	// ours: it speaks for the guarantee. own: it is not demanded, but what is to blame is none that the design gives up.
+	ours, own bool
 	// times is in how many runs that was confirmed by what the nodes saw, unconfirmed in how
 	// many not; doubt says why not.
 	times, unconfirmed         int
 	why, doubt, report, replay string
+	// assumption is the one that failed.
+	assumption string
 }
 
 // confirmed reports that a violation is confirmed by what the nodes saw, and says why not. The word
@@ -70,7 +74,7 @@ func (t *tally) add(one *trial.Trial) {
 		if at < 0 {
 			at, t.variants = len(t.variants), append(t.variants, &variantTally{name: v.Name})
 		}
-		t.variants[at].add(t.lock, one, v, t.deciding(v), t.guarantee)
+		t.variants[at].add(t, one, v, t.deciding(v))
 	}
 }
 
@@ -80,31 +84,29 @@ func (t *tally) deciding(v *report.Variant) *report.PropertyResult {
 	return v.Property(t.guarantee.Decides(&demanded))
 }
 
-func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, deciding *report.PropertyResult, g scenario.Guarantee) {
+func (of *variantTally) add(t *tally, one *trial.Trial, v *report.Variant, deciding *report.PropertyResult) {
 	of.runs++
-	violated := false
+	violated, own, doubt := false, false, ""
 	for i := range v.Properties {
 		if p := &v.Properties[i]; demandedAndViolated(p) && !follows(v, p.Name) {
 			violated = true
-			of.violation(l, one, v, p, speaks(g, p, deciding))
+			of.violation(t.lock, one, v, p, speaks(t.guarantee, p, deciding))
 		}
 	}
 	if deciding != nil && deciding.Expected != checker.Holds && deciding.Verdict == checker.Violated {
-		of.byDesign++
+		switch blame := checker.Blamed(v.History, deciding.Finding()); {
+		case slices.Contains(t.guarantee.GivesUp(), blame):
+			of.byDesign++
+		case blame == checker.BlamesNothing:
+			doubt = fmt.Sprintf("%s is violated, and the nodes do not tell why, so it may be by design or not: %s", deciding.Name, deciding.Why)
+		default:
+			violated, own = true, true
+			of.violation(t.lock, one, v, deciding, true).own = true
+		}
 	}
-	doubt := ""
-	switch {
-	case v.BrokeOff(), v.TooSlow != "" && (deciding == nil || !deciding.Met):
-		doubt = report.TooSlowWords + v.TooSlow
-	case v.Error != "":
-		doubt = "the run failed: " + v.Error
-	case v.Interrupted:
-		doubt = "the run was interrupted"
-	case deciding == nil:
-		doubt = "it was not judged"
-	case deciding.Expected == checker.Holds && deciding.Verdict == checker.Unknown:
-		doubt = fmt.Sprintf("%s is undecided: %s", deciding.Name, deciding.Why)
-	case deciding.Expected != checker.Holds || deciding.Verdict == checker.Holds:
+	if why := of.doubts(v, deciding); why != "" {
+		doubt = why
+	} else if !own && doubt == "" && (deciding.Expected != checker.Holds || deciding.Verdict == checker.Holds) {
 		of.decided = deciding
 	}
 	if doubt != "" {
@@ -112,6 +114,11 @@ func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, decidi
 	}
 	if doubt != "" && !violated {
 		of.undecided++
+	}
+	for i := range v.Faults {
+		if v.Faults[i].TooLate() {
+			of.late = v.Faults[i].Failed
+		}
 	}
 	if of.report == "" || doubt == "" && !violated {
 		of.report, of.replay = one.Report, one.Result.Replay
@@ -122,6 +129,23 @@ func (of *variantTally) add(l *Lock, one *trial.Trial, v *report.Variant, decidi
 // difference whether somebody came.
 func speaks(g scenario.Guarantee, p, deciding *report.PropertyResult) bool {
 	return deciding != nil && deciding.Name == p.Name || p.Name == checker.BackedGrant && g.Speaks(p.Name)
+}
+
+// doubts says why a run could not tell; empty: it could, as far as that goes.
+func (of *variantTally) doubts(v *report.Variant, deciding *report.PropertyResult) string {
+	switch {
+	case v.BrokeOff(), v.TooSlow != "" && (deciding == nil || !deciding.Met):
+		return report.TooSlowWords + v.TooSlow
+	case v.Error != "":
+		return "the run failed: " + v.Error
+	case v.Interrupted:
+		return "the run was interrupted"
+	case deciding == nil:
+		return "it was not judged"
+	case deciding.Expected == checker.Holds && deciding.Verdict == checker.Unknown:
+		return fmt.Sprintf("%s is undecided: %s", deciding.Name, deciding.Why)
+	}
+	return ""
 }
 
 func demandedAndViolated(p *report.PropertyResult) bool {
@@ -139,7 +163,7 @@ func consequence(name checker.Property) bool {
 }
 
 // violation counts a violation of something that was demanded.
-func (of *variantTally) violation(l *Lock, one *trial.Trial, v *report.Variant, p *report.PropertyResult, ours bool) {
+func (of *variantTally) violation(l *Lock, one *trial.Trial, v *report.Variant, p *report.PropertyResult, ours bool) *broken {
 	at := slices.IndexFunc(of.broken, func(known *broken) bool { return known.name == p.Name })
 	if at < 0 {
 		at, of.broken = len(of.broken), append(of.broken, &broken{name: p.Name, ours: ours})
@@ -149,11 +173,15 @@ func (of *variantTally) violation(l *Lock, one *trial.Trial, v *report.Variant, 
 		b.unconfirmed++
 		b.doubt = why
 		b.report, b.replay = cmp.Or(b.report, one.Report), cmp.Or(b.replay, one.Result.Replay)
-		return
+		return b
 	}
 	if b.times++; b.times == 1 {
 		b.why, b.report, b.replay = p.Why, one.Report, one.Result.Replay
+		if c := p.Counterexample; c != nil {
+			b.assumption = c.Assumption
+		}
 	}
+	return b
 }
 
 // leads orders violations by what a reader must see first: those that speak for the guarantee,
@@ -233,7 +261,7 @@ func (t *tally) conclude() answer {
 		tests = t.sort(tests, v.name, one)
 	}
 	for i := range tests {
-		if tests[i].State.Worse(out.State) > 0 {
+		if i == 0 || tests[i].State.Worse(out.State) > 0 {
 			out.Cell = tests[i].Cell
 		}
 	}
@@ -285,6 +313,8 @@ func (t *tally) name(variant string) bool {
 func (of *variantTally) conclude(g scenario.Guarantee, cell *report.Cell) {
 	cell.Runs, cell.Undecided, cell.Report, cell.Replay = of.runs, of.undecided, of.report, of.replay
 	switch p := of.decided; {
+	case p == nil && of.late != "":
+		cell.State, cell.Why = report.CellNotApplicable, sentence("the lock does not wait for what this strikes. "+of.late)
 	case p == nil:
 		cell.State, cell.TooSlow, cell.Why = report.CellUnknown, of.slow, sentence(cmp.Or(of.doubt, "nothing was put to the test"))
 	case p.Expected == checker.Holds:
@@ -313,6 +343,9 @@ func (b *broken) conclude(v *variantTally, l *Lock, cell *report.Cell) {
 	case l.NotConforming != "":
 		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but the program does not conform to the lock protocol: %s",
 			b.name, rate, b.why))
+	case b.own:
+		cell.State = report.CellBroken
+		cell.Why = sentence(fmt.Sprintf("%s (%s). That is not by design: what failed is %s", b.why, rate, b.assumption))
 	default:
 		cell.State, cell.Why = report.CellBroken, sentence(fmt.Sprintf("%s (%s)", b.why, rate))
 	}

@@ -98,38 +98,61 @@ func (v *view) nodesAsked(g *grant) int {
 	return len(nodes)
 }
 
-// confirmStarvation: while a client asked in vain, a quorum of nodes had the lock of nobody who
-// still held it; or, if a holder is said to have kept it, of that holder.
+// confirmStarvation: while a client asked in vain, a quorum of nodes had for longer than the bound the lock of nobody who still
+// held it; or, if a holder is said to have kept it, once of that holder.
 func (v *view) confirmStarvation(c *Counterexample) (ok bool, why string) {
 	kept := c.Assumption == keptLock
 	from, to := c.Operations[0].From, c.Operations[0].To
+	free, longest := from, time.Duration(0) // since when nobody has had it
 	keys := v.nodeKeys()
 	for i := range v.h.Events {
 		keys.see(i)
-		last := i+1 == len(v.h.Events)
-		if !last && v.at(i+1) < from {
+		next := to
+		if i+1 < len(v.h.Events) {
+			next = min(v.at(i+1), to)
+		}
+		if next < from {
 			continue
 		}
 		if v.at(i) > to {
 			break
 		}
-		for n := range v.grants {
-			g := &v.grants[n]
-			if g.ret > i || g.ends >= 0 && g.ends <= i || v.leased() && g.lastPromise().cut(forever) <= max(from, v.at(i)) {
-				continue
-			}
-			switch surely, maybe := keys.have(g); {
-			case surely >= v.quorum() && kept:
-				return true, fmt.Sprintf("the keys on the nodes show that %s kept the lock", g.client)
-			case surely >= v.quorum():
-				return false, fmt.Sprintf("the nodes had the keys of %s at %s, which had not asked to release", g.client, instant(max(from, v.at(i))))
-			case maybe >= v.quorum():
-				return false, "it is not known whose keys the nodes had at " + instant(max(from, v.at(i)))
-			}
+		holder, doubt := v.hasIt(keys, i, max(from, v.at(i)))
+		switch {
+		case holder != nil && kept:
+			return true, fmt.Sprintf("the keys on the nodes show that %s kept the lock", holder.client)
+		case holder != nil:
+			why = fmt.Sprintf("the nodes had the keys of %s at %s, which had not asked to release", holder.client, instant(max(from, v.at(i))))
+			free = next
+		case doubt:
+			why = "it is not known whose keys the nodes had at " + instant(max(from, v.at(i)))
+			free = next
 		}
+		longest = max(longest, next-free)
 	}
-	if kept {
+	switch {
+	case kept && why != "":
+		return false, why
+	case kept:
 		return false, "no node shows that somebody kept the lock"
+	case why == "", c.Bound > 0 && longest > c.Bound:
+		return true, "the keys on the nodes show that nobody had the lock who still wanted it"
 	}
-	return true, "the keys on the nodes show that nobody had the lock who still wanted it"
+	return false, why
+}
+
+// hasIt is a holder of whose lock a quorum of nodes surely has the keys after an event, at an instant; doubt: they may have those of one.
+func (v *view) hasIt(keys *nodeKeys, i int, at time.Duration) (holder *grant, doubt bool) {
+	for n := range v.grants {
+		g := &v.grants[n]
+		if g.ret > i || g.ends >= 0 && g.ends <= i || v.leased() && g.lastPromise().cut(forever) <= at {
+			continue
+		}
+		surely, maybe := keys.have(g)
+		if surely >= v.quorum() {
+			return g, false
+		}
+		doubt = doubt || maybe >= v.quorum()
+	}
+	return nil, doubt
 }

@@ -63,6 +63,24 @@ func TestConfirmedByNodes(t *testing.T) {
 			s.phase(19000, history.PhaseDone)
 		}
 	}
+	// c1's promise is over long before it gives the lock back.
+	releasedAt := func(ms int64) func(s *script) {
+		return func(s *script) {
+			s.grantedOn(1, "c1", 50, "A", "B", "C")
+			s.phase(100, history.PhaseHealing)
+			released := false
+			for at := int64(101); at < 9000; at += 500 {
+				if at > ms && !released {
+					released = true
+					for _, node := range []string{"A", "B", "C"} {
+						s.key(at-10, history.KeyDeleted, node, "c1", "c1-owner", -1)
+					}
+				}
+				s.refused(at, at+490, "c2")
+			}
+			s.phase(19000, history.PhaseDone)
+		}
+	}
 	kept := func(nodes ...string) func(s *script) {
 		return func(s *script) {
 			s.grantedOn(1, "c1", -1, nodes...)
@@ -127,6 +145,9 @@ func TestConfirmedByNodes(t *testing.T) {
 			}
 			s.phase(19000, history.PhaseDone)
 		}, false, "c1"},
+		// The bound is a second.
+		{"a late release, and then a free lock", DeadlockFree, releasedAt(4000), true, "nobody had the lock who still wanted it"},
+		{"a release so late that the lock was free for too short a time", DeadlockFree, releasedAt(8300), false, "the nodes had the keys of c1"},
 		{"another's key deleted", OwnerRelease, func(s *script) {
 			s.grantedOn(0, "c1", 900, "A")
 			s.key(10, history.KeyDeleted, "A", "c2", "c1-owner", -1)

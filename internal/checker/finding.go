@@ -136,6 +136,8 @@ type Counterexample struct {
 	// Overlap is the stretch of the run during which two holders stood side by
 	// side, where the violation is one; else nil.
 	Overlap *Interval `json:"overlap,omitempty"`
+	// Bound is how long it may take at most, where the violation is that something took longer.
+	Bound time.Duration `json:"bound_ns,omitempty"`
 	// Story tells it in sentences, each tied to an event.
 	Story []Sentence `json:"story"`
 	// Assumption names in words the assumption that failed.

@@ -269,7 +269,7 @@ func (v *view) starvation(f Finding, s *starving, bound time.Duration, when stri
 	f.Why = fmt.Sprintf("%s asked for %s for %s %s and did not get it (bound %s)", s.client, what, length(s.to-s.from), when, length(bound))
 	first, last := &v.ops[s.first], &v.ops[s.last]
 	f.Events = sortedEvents(since, first.Call, last.Call, last.Return)
-	c := &Counterexample{From: len(v.ops), Impossible: -1, Assumption: assumption}
+	c := &Counterexample{From: len(v.ops), Impossible: -1, Assumption: assumption, Bound: bound}
 	op := CounterOp{Client: s.client, Op: fmt.Sprintf("asks for the lock (%s)", plural(s.attempts, "time")),
 		Events: sortedEvents(first.Call, last.Call, last.Return), From: s.from, To: s.to,
 		Believed: "it can get the lock", True: "nobody was granted the lock"}

@@ -40,7 +40,8 @@ func secondClient(ctx context.Context, s *suite) error {
 		case a.Type != program.Acquired && on(left) < min(s.nodes.quorum(), on(keys)) && s.inTime(h):
 			return c2.finding(fmt.Sprintf("c2 asked for the lock and did not get it, and now c1's keys are gone or changed: %d of %d are left",
 				len(left), len(keys)),
-				"a client that does not get the lock leaves the holder's keys alone", "let an attempt that fails remove its own keys only")
+				"a client that does not get the lock leaves the holder's keys alone", "let an attempt that fails remove its own keys only").
+				against(ownerOnly)
 		case a.Type == program.Acquired:
 			return c2.finding(fmt.Sprintf("c2 got the lock %v after c1 had got it for %v", round(asked+took-h.answered), s.ttl()),
 				"refused or unknown, as long as c1 holds the lock",
@@ -101,8 +102,8 @@ func validity(ctx context.Context, s *suite) error {
 	case h.Validity > s.ttl():
 		return c.finding(fmt.Sprintf("validity_ms is %v", program.MS(h.Validity)), fmt.Sprintf("at most the TTL, %v", program.MS(s.ttl())),
 			"validity_ms is in milliseconds, and how long the lock is still valid, not when it ends")
-	case h.Validity <= 0 && h.answered-h.asked < s.ttl()/2:
-		return c.finding(fmt.Sprintf("validity_ms is %v", program.MS(h.Validity)), "more than 0: the lock has just been granted",
+	case h.over() && h.answered-h.asked < s.ttl()/2:
+		return c.finding(fmt.Sprintf("validity_ms is %v", program.MS(h.Validity)), "more than it took: the lock has just been granted",
 			"validity_ms is how long the lock is still valid, counted from at_ns")
 	case h.AtNS != 0 && (at < h.asked || at > h.answered):
 		return c.finding(fmt.Sprintf("at_ns is %d; the request was sent at %d, the answer came at %d", at, h.asked, h.answered),
@@ -185,20 +186,28 @@ func extends(ctx context.Context, s *suite) error {
 	}
 	late := !s.inTime(h)
 	after, err := s.longest(ctx)
+	// The key was to end a TTL after the request, or a TTL after its former end, where the library adds.
+	took := machine.Monotonic() - asked
+	slack := s.ttl()/4 + program.Duration(s.ready.TTLExtra)
+	expected := fmt.Sprintf("about %v", s.ttl())
 	switch {
 	case err != nil:
 		return err
-	case late:
+	case late, took > s.ttl()/8:
 		return errLate
 	case a.Type != program.Extended:
 		return c.finding(fmt.Sprintf("c1 was to extend a lock that it held, and answered %q: %s", a.Type, a.Why),
-			"extended", "call the library's extend; its time is lock.ttl_ms again")
+			"extended", "call the library's extend; its time is lock.ttl_ms again").against(toldWhenLost)
 	case s.leased():
 		return s.leaseExtended(ctx, c, h, asked)
-	case after < before+s.ttl()/8:
+	case after < 0:
+		return c.finding("c1 extended the lock, and its key never ends", expected, "give the key its time to live again").against(deadHolder)
+	case after < s.ttl()-slack:
 		return c.finding(fmt.Sprintf("c1 extended the lock, and its key ends in %v; before that, in %v", after, before),
-			fmt.Sprintf("about %v", s.ttl()),
-			"extend by lock.ttl_ms, in the unit that the library wants")
+			expected, "extend by lock.ttl_ms, in the unit that the library wants")
+	case after > max(before, 0)+s.ttl()+slack:
+		return c.finding(fmt.Sprintf("c1 extended the lock, and its key ends in %v; before that, in %v", after, before),
+			expected, "extend by lock.ttl_ms, in the unit that the library wants").against(deadHolder)
 	}
 	h.until = machine.Monotonic() + after
 	return s.give(ctx, c, h)
@@ -323,7 +332,19 @@ func killedHolder(ctx context.Context, s *suite) error {
 	if err != nil {
 		return amend(err, "c1 held the lock when it was killed; the TTL is "+s.ttl().String(), "give the lock's key a time to live")
 	}
+	if h.over() {
+		return c2.finding(fmt.Sprintf("c2 waited for the lock for %v, and its validity was over when the grant came", round(h.answered-h.asked)),
+			"a lock that is still valid", "count the validity from the try that was granted, not from the first of all").against(exclusive)
+	}
 	return s.give(ctx, c2, h)
+}
+
+// counts has a finding count in a row of a report card.
+func counts(err error, guarantee string) error {
+	if f, ok := err.(*Finding); ok { //nolint:errorlint // it is made here
+		return f.against(guarantee)
+	}
+	return err
 }
 
 // amend adds to a finding.
@@ -350,7 +371,7 @@ func deadNode(ctx context.Context, s *suite) error {
 			return amendDead(err)
 		}
 		if a.Type == program.Acquired {
-			return c1.finding("c1 got the lock, though its only node is dead", "refused or unknown", "ask the node")
+			return c1.finding("c1 got the lock, though its only node is dead", "refused or unknown", "ask the node").against(exclusive)
 		}
 	} else if err := s.withOneDead(ctx, c1); err != nil {
 		return amendDead(err)
@@ -360,7 +381,7 @@ func deadNode(ctx context.Context, s *suite) error {
 	}
 	h, err := s.getWithin(ctx, c1, s.ttl()+20*time.Second)
 	if err != nil {
-		return amend(err, "its node "+dead.Name+" had been dead for a while", "let the library connect again")
+		return counts(amend(err, "its node "+dead.Name+" had been dead for a while", "let the library connect again"), progress)
 	}
 	return s.give(ctx, c1, h)
 }

@@ -2,8 +2,10 @@ package conform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/program"
@@ -20,9 +22,13 @@ type check struct {
 	unless func(*program.Ready) string
 	// first: without it nothing else can be checked.
 	first bool
-	// ofLock: it shows what the lock does, and not how the program speaks of it.
-	ofLock bool
-	run    func(context.Context, *suite) error
+	// protocol: without it nothing can be judged that the lock does.
+	protocol bool
+	// ofLock: it shows what the lock does, and not how the program speaks of it. guarantee is the row of a report card in
+	// which that counts against it; empty: in none.
+	ofLock    bool
+	guarantee string
+	run       func(context.Context, *suite) error
 }
 
 // reason is why a check is not applicable; empty: it is.
@@ -40,30 +46,46 @@ func (c *check) reason(r *program.Ready) string {
 }
 
 var checks = []check{
-	{name: "handshake", title: "answers hello with ready", first: true, run: handshake},
-	{name: "set-up", title: "answers setup with set-up", first: true, run: setUp},
-	{name: "acquire", title: "gets a lock that nobody holds, and gives it back", first: true, run: acquire},
-	{name: "nodes", title: "its keys are on the nodes that setup names", inRedis: true, run: reachesNodes},
-	{name: "keys", title: "its keys fit the patterns that ready names", inRedis: true, run: namesKeys},
-	{name: "expiry", title: "its keys live as long as setup says", ofLock: true, inRedis: true, run: expires},
-	{name: "second-client", title: "refuses a second client while it is held", ofLock: true, run: secondClient},
-	{name: "free-after-release", title: "is free after its release", ofLock: true, run: freeAfterRelease},
-	{name: "validity", title: "says how long it is valid", needs: program.TellsValidity, run: validity},
-	{name: "owner", title: "says what it wrote into its key", needs: program.TellsOwner, inRedis: true, run: owner},
-	{name: "token", title: "its tokens grow", ofLock: true, needs: program.TellsToken, run: tokens},
-	{name: "extend", title: "makes a grant last longer", ofLock: true, needs: program.Extends, inRedis: true, run: extends},
-	{name: "renew", title: "renews itself", ofLock: true, needs: program.Renews, run: renews},
-	{name: "lost", title: "says that it has lost the lock", needs: program.TellsLoss, inRedis: true, run: saysLost},
-	{name: "ended-grant", title: "answers the release of a lock that somebody else has by now", ofLock: true, inRedis: true, run: endedGrant},
-	{name: "killed-holder", title: "is free some time after its holder was killed", ofLock: true, run: killedHolder},
-	{name: "dead-node", title: "survives a dead node", ofLock: true, inRedis: true, run: deadNode},
+	{name: "handshake", title: "answers hello with ready", first: true, protocol: true, run: handshake},
+	{name: "set-up", title: "answers setup with set-up", first: true, protocol: true, run: setUp},
+	{name: "acquire", title: "gets a lock that nobody holds, and gives it back", first: true, protocol: true, run: acquire},
+	{name: "nodes", title: "its keys are on the nodes that setup names", protocol: true, inRedis: true, run: reachesNodes},
+	{name: "keys", title: "its keys fit the patterns that ready names", protocol: true, inRedis: true, run: namesKeys},
+	{name: "expiry", title: "its keys live as long as setup says", ofLock: true, guarantee: exclusive, inRedis: true, run: expires},
+	{name: "second-client", title: "refuses a second client while it is held", ofLock: true, guarantee: exclusive, run: secondClient},
+	{name: "free-after-release", title: "is free after its release", ofLock: true, guarantee: progress, run: freeAfterRelease},
+	{name: "validity", title: "says how long it is valid", ofLock: true, guarantee: exclusive, needs: program.TellsValidity, run: validity},
+	{name: "owner", title: "says what it wrote into its key", ofLock: true, guarantee: ownerOnly,
+		needs: program.TellsOwner, inRedis: true, run: owner},
+	{name: "token", title: "its tokens grow", ofLock: true, guarantee: fencing, needs: program.TellsToken, run: tokens},
+	{name: "extend", title: "makes a grant last longer", ofLock: true, guarantee: exclusive,
+		needs: program.Extends, inRedis: true, run: extends},
+	{name: "renew", title: "renews itself", ofLock: true, guarantee: staysHeld, needs: program.Renews, run: renews},
+	{name: "lost", title: "says that it has lost the lock", ofLock: true, guarantee: toldWhenLost,
+		needs: program.TellsLoss, inRedis: true, run: saysLost},
+	{name: "ended-grant", title: "answers the release of a lock that somebody else has by now", ofLock: true, guarantee: ownerOnly,
+		inRedis: true, run: endedGrant},
+	{name: "killed-holder", title: "is free some time after its holder was killed", ofLock: true, guarantee: deadHolder, run: killedHolder},
+	{name: "dead-node", title: "survives a dead node", ofLock: true, guarantee: deadMinority, inRedis: true, run: deadNode},
 	{name: "busy", title: "keeps itself busy after a grant, and goes on", needs: program.KeepsBusy, run: busy},
 	{name: "points", title: "reports its points, and goes on", unless: noPoints, run: points},
 	{name: "clocks", title: "tells its clocks", unless: noClocks, run: clocks},
 	{name: "end-of-input", title: "ends within a second of the end of its input", run: endOfInput},
 	{name: "nothing-left", title: "leaves no process and no key behind", run: nothingLeft},
-	{name: "messages", title: "all its messages fit the schema", run: messages},
+	{name: "messages", title: "all its messages fit the schema", protocol: true, run: messages},
 }
+
+// The rows of a report card in which findings count. They are guarantees, as scenarios name them.
+const (
+	exclusive    = "exclusive"
+	ownerOnly    = "owner-only"
+	staysHeld    = "stays-held"
+	toldWhenLost = "told-when-lost"
+	fencing      = "fencing"
+	deadHolder   = "dead-holder"
+	deadMinority = "dead-minority"
+	progress     = "progress"
+)
 
 func noPoints(r *program.Ready) string {
 	if len(r.Points) == 0 {
@@ -118,8 +140,12 @@ func (s *suite) holds(ctx context.Context) (*client, held, []entry, error) {
 		return c, h, nil, err
 	}
 	keys, err := s.nodes.locks(ctx, s)
-	if err == nil && !s.inTime(h) {
+	switch {
+	case err != nil:
+	case !s.inTime(h):
 		err = errLate
+	case on(keys) < s.nodes.quorum() && s.endedEarly(h):
+		err = errShort
 	}
 	return c, h, keys, err
 }
@@ -142,6 +168,9 @@ func acquire(ctx context.Context, s *suite) error {
 
 func reachesNodes(ctx context.Context, s *suite) error {
 	c, h, keys, err := s.holds(ctx)
+	if errors.Is(err, errShort) { // they were there
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -158,6 +187,9 @@ func reachesNodes(ctx context.Context, s *suite) error {
 
 func namesKeys(ctx context.Context, s *suite) error {
 	c, h, keys, err := s.holds(ctx)
+	if errors.Is(err, errShort) { // those that have ended were found by their names
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -175,23 +207,39 @@ func namesKeys(ctx context.Context, s *suite) error {
 
 func expires(ctx context.Context, s *suite) error {
 	c, h, keys, err := s.holds(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, errShort) {
 		return err
 	}
 	if s.leased() {
 		return s.leaseEnds(ctx, c, h)
 	}
 	asked := s.ttl()
+	expected := fmt.Sprintf("about %v, lock.ttl_ms in setup", asked)
+	const mend = "ttl_ms is in milliseconds; what unit does the library want?"
+	if errors.Is(err, errShort) {
+		e := s.nodes.shortest(s, h)
+		return c.finding(askedForLess(e.name, e.node, e.lifeSince(h)), expected, mend)
+	}
 	for _, e := range keys {
-		expected := fmt.Sprintf("about %v, lock.ttl_ms in setup", asked)
 		switch {
 		case e.ttl < 0 && e.kind == "hash":
 			s.note("the key %s never ends; whether its fields do is not checked", e)
 		case e.ttl < 0:
-			return c.finding(fmt.Sprintf("the key %s never ends", e), expected, "give the key its time to live in the command that writes it")
-		case e.ttl > 3*asked || e.ttl < asked/3 && machine.Monotonic()-h.asked < asked/3:
-			return c.finding(fmt.Sprintf("the key %s ends in %v", e, e.ttl), expected, "ttl_ms is in milliseconds; what unit does the library want?")
+			return c.finding(fmt.Sprintf("the key %s never ends", e), expected, "give the key its time to live in the command that writes it").
+				against(deadHolder)
+		case e.ttl > 3*asked:
+			return c.finding(fmt.Sprintf("the key %s ends in %v", e, e.ttl), expected, mend).against(deadHolder)
+		case e.ttl < asked/3 && machine.Monotonic()-h.asked < asked/3:
+			if end := s.nodes.shortest(s, h); end != nil {
+				return c.finding(askedForLess(end.name, end.node, end.lifeSince(h)), expected, mend)
+			}
+			return c.finding(fmt.Sprintf("the key %s ends in %v", e, e.ttl), expected, mend)
 		}
 	}
 	return s.give(ctx, c, h)
+}
+
+// askedForLess tells of a key that ends too soon.
+func askedForLess(name, node string, life time.Duration) string {
+	return fmt.Sprintf("the lock asked for %v at most: by then its key %q on node %s ends", life, name, node)
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/program"
 )
 
@@ -195,7 +196,9 @@ func (c *client) request(
 ) (program.Answer, error) {
 	bounded, cancel := context.WithTimeout(ctx, wait+c.suite.Patience)
 	defer cancel()
+	began := machine.Monotonic()
 	a, err := ask(bounded)
+	c.suite.took(kind, wait, machine.Monotonic()-began)
 	if err != nil {
 		return a, c.failed(ctx, kind, err)
 	}

@@ -52,8 +52,12 @@ type Check struct {
 	Name    string  `json:"name"`
 	Title   string  `json:"title"`
 	Outcome Outcome `json:"outcome"`
-	// OfLock: it shows what the lock does, and not how the program speaks of it.
-	OfLock bool `json:"of_lock,omitempty"`
+	// OfLock: it shows what the lock does, and not how the program speaks of it. Guarantee is the row of a report card in which it
+	// counts against the lock; empty: in none.
+	OfLock    bool   `json:"of_lock,omitempty"`
+	Guarantee string `json:"guarantee,omitempty"`
+	// Protocol: where it fails, nothing can be judged that the lock does.
+	Protocol bool `json:"protocol,omitempty"`
 	// Why it is not applicable, or was not run.
 	Why string `json:"why,omitempty"`
 	// Finding is why it failed. Notes are worth knowing, and no failure.
@@ -82,8 +86,12 @@ func (r *Result) Count(o Outcome) (n int) {
 // Conforms reports that all checks passed that apply.
 func (r *Result) Conforms() bool { return r.Count(Failed)+r.Count(NotRun) == 0 }
 
-// errLate says that the machine was too slow for a check.
-var errLate = errors.New("the machine was too slow: the TTL passed meanwhile")
+var (
+	// errLate says that the TTL passed before a check had seen what it needs.
+	errLate = errors.New("the TTL passed meanwhile")
+	// errShort says that the lock asked for so little time that its keys were gone when the grant was looked at.
+	errShort = errors.New("its keys ended long before the TTL: see the check expiry")
+)
 
 // tries is how often a check is made that came too late.
 const tries = 5
@@ -101,7 +109,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	result := &Result{Command: o.Command}
 	blocked := ""
 	for _, c := range checks {
-		done := Check{Name: c.name, Title: c.title, OfLock: c.ofLock}
+		done := Check{Name: c.name, Title: c.title, OfLock: c.ofLock, Guarantee: c.guarantee, Protocol: c.protocol}
 		switch why := c.reason(s.ready); {
 		case blocked != "":
 			done.Outcome, done.Why = NotRun, blocked
@@ -125,8 +133,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 
 // make makes a check, again if the machine was too slow for it.
 func (s *suite) make(ctx context.Context, c check, done *Check) error {
+	pace, end := machine.WatchPace()
+	defer end()
 	for try := 1; ; try++ {
-		s.notes = nil
+		s.notes, s.slowest = nil, slowest{}
+		pace.Begin()
 		err := s.fresh(ctx)
 		if err == nil {
 			err = c.run(ctx, s)
@@ -139,9 +150,14 @@ func (s *suite) make(ctx context.Context, c check, done *Check) error {
 		case errors.Is(err, errLate) && try < tries:
 			continue
 		case errors.Is(err, errLate):
-			done.Outcome, done.Why = NotRun, err.Error()+"; try --ttl "+(2*s.ttl()).String()
+			done.Outcome, done.Why = NotRun, s.whyLate(pace.Late())
+		case errors.Is(err, errShort):
+			done.Outcome, done.Why = NotRun, err.Error()
 		case errors.As(err, &done.Finding):
 			done.Outcome = Failed
+			if f := done.Finding; f.ofLock {
+				done.OfLock, done.Guarantee = true, f.guarantee
+			}
 		case err != nil:
 			return err
 		default:
@@ -159,6 +175,8 @@ type suite struct {
 	clients map[string]*client
 	starts  int
 	notes   []string
+	// slowest is the answer of this try that took longest.
+	slowest slowest
 	// dirty: the clients and the nodes are not as a check wants them.
 	dirty bool
 
@@ -286,9 +304,15 @@ func (s *suite) acquire(ctx context.Context, c *client, wait time.Duration) (pro
 // held is a grant of which the client is sure.
 type held struct {
 	program.Answer
-	// asked and answered are when, until when the lease lasts at least.
+	// asked and answered are when, until when the lease lasts at least. wall is asked on the clock of the nodes, ends how many ends
+	// of keys their journals had told of by then.
 	asked, answered, until time.Duration
+	wall                   time.Time
+	ends                   int
 }
+
+// over reports that a grant was not valid any more when it came, by its own words.
+func (h *held) over() bool { return h.Valid && h.From+h.Validity <= h.answered }
 
 // get gets a lock that nobody holds.
 func (s *suite) get(ctx context.Context, c *client) (held, error) {
@@ -299,13 +323,14 @@ func (s *suite) get(ctx context.Context, c *client) (held, error) {
 func (s *suite) getWithin(ctx context.Context, c *client, within time.Duration) (held, error) {
 	deadline := machine.Monotonic() + within
 	for n := 1; ; n++ {
-		asked := machine.Monotonic()
+		s.nodes.readEnds()
+		ends, asked, wall := len(s.nodes.ends), machine.Monotonic(), time.Now()
 		a, err := s.acquire(ctx, c, max(deadline-asked, s.ttl()/4))
 		if err != nil {
 			return held{}, err
 		}
 		if a.Type == program.Acquired {
-			h := held{Answer: a, asked: asked, answered: machine.Monotonic(), until: asked + s.ttl()}
+			h := held{Answer: a, asked: asked, answered: machine.Monotonic(), until: asked + s.ttl(), wall: wall, ends: ends}
 			if a.Valid {
 				h.until = min(h.until, a.From+a.Validity)
 			}
@@ -334,6 +359,7 @@ func (s *suite) give(ctx context.Context, c *client, h held) error {
 	case a.Type == program.Unknown:
 		s.note("%s was to release a lock that it held, and the answer was unknown: %s. Say released if the library's release has succeeded",
 			c.name, a.Why)
+	case a.Type == program.Refused && s.endedEarly(h): // it is not ours any more: the check expiry says why
 	case a.Type == program.Refused && !s.inTime(h) && !s.ready.Has(program.Renews):
 		return errLate
 	case a.Type == program.Refused:

@@ -93,7 +93,7 @@ func nothingLeft(ctx context.Context, s *suite) error {
 		if e.ttl < 0 && !s.leased() {
 			return c.finding(fmt.Sprintf("c1 released the lock and ended, and the key %s stays for ever", e),
 				"no key without an end, but the counter of tokens",
-				"delete the key at the release, or give it a time to live")
+				"delete the key at the release, or give it a time to live").against("")
 		}
 	}
 	return nil

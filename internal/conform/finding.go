@@ -24,6 +24,17 @@ type Finding struct {
 	// output, and those that are no messages, most of them from standard error.
 	Output  []string `json:"output,omitempty"`
 	Printed []string `json:"printed,omitempty"`
+
+	// guarantee is the row of a report card in which it counts against the lock, where that is another one than its check's; ofLock: it
+	// does, though its check is not about the lock.
+	guarantee string
+	ofLock    bool
+}
+
+// against has a finding count in a row of a report card; empty: in none.
+func (f *Finding) against(guarantee string) *Finding {
+	f.ofLock, f.guarantee = true, guarantee
+	return f
 }
 
 func (f *Finding) Error() string { return f.Seen }

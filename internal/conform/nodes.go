@@ -35,6 +35,8 @@ type nodes struct {
 	told  []program.Node
 	// postgres is in the place of the nodes, where the lock is kept there.
 	postgres *postgres.Server
+	// ends are the ends that the journals of the nodes tell of.
+	ends []keyEnd
 }
 
 // startNodes starts what a program needs: three nodes for a quorum, else one, or another server in

@@ -138,7 +138,8 @@ func renamed(list []scenario.Fault, to map[string]string) []scenario.Fault {
 			}
 		})
 		if f.On != nil {
-			f.On = &scenario.On{Passing: *passing(&f.On.Passing), And: passing(f.On.And)}
+			f.On = &scenario.On{Passing: *passing(&f.On.Passing), And: passing(f.On.And),
+				Unless: passing(f.On.Unless), Since: passing(f.On.Since)}
 		}
 		f.Until = passing(f.Until)
 	}

@@ -414,3 +414,6 @@ func OwnerText(raw string) string {
 	quoted := strconv.QuoteToASCII(raw)
 	return quoted[1 : len(quoted)-1]
 }
+
+// TooLate begins the reason of a fault that did not strike because what it was to come before had happened.
+const TooLate = "it came too late: "

@@ -57,13 +57,15 @@ func NewSchedule(w world.World, record func(history.Event) int, faults []Planned
 		mix: mix, cast: cast, seed: seed, over: w.NewSignal(), active: make(map[int]*activation), told: make(map[int]bool)}
 	for i := range faults {
 		f := &faults[i]
-		s.awaits = append(s.awaits, awaited{on: s.place(f.When.On), and: s.place(f.When.And), until: s.place(f.Until)})
+		s.awaits = append(s.awaits, awaited{on: s.place(f.When.On), and: s.place(f.When.And),
+			unless: s.place(f.When.Unless), since: s.place(f.When.Since), until: s.place(f.Until)})
 	}
 	return s
 }
 
-// awaited are the places in passed of what a fault waits for; none: it waits for nothing.
-type awaited struct{ on, and, until int }
+// awaited are the places in passed of what a fault waits for; none: it waits for nothing. before is how often it had happened when its
+// count began.
+type awaited struct{ on, and, unless, since, until, before int }
 
 const none = -1
 
@@ -203,19 +205,46 @@ func (s *Schedule) happens(is func(*Passing) bool) (due, done []int) {
 	if !some {
 		return nil, nil
 	}
-	counts := func(at int, p *Passing) bool {
-		return at != none && s.passed[at].now && s.passed[at].times == max(p.Nth, 1)
-	}
-	for i, at := range s.awaits {
-		f := &s.faults[i]
-		if counts(at.on, &f.When.On) && (at.and == none || s.passed[at.and].times >= max(f.When.And.Nth, 1)) {
+	for i := range s.awaits {
+		f, at := &s.faults[i], &s.awaits[i]
+		if s.isDue(f, at) {
 			due = append(due, i+1)
 		}
-		if counts(at.until, &f.Until) {
+		if s.counts(at.until, &f.Until, 0) {
 			done = append(done, i+1)
 		}
 	}
 	return due, done
+}
+
+// counts reports that something happens now for the time that is asked for, not counting how often it had happened before.
+func (s *Schedule) counts(at int, p *Passing, before int) bool {
+	return at != none && s.passed[at].now && s.passed[at].times-before == max(p.Nth, 1)
+}
+
+// has reports that something has happened as often as is asked for.
+func (s *Schedule) has(at int, p *Passing) bool {
+	return at != none && s.passed[at].times >= max(p.Nth, 1)
+}
+
+// isDue reports that what fires a fault happens now. The count of what it waits for begins behind Since.
+func (s *Schedule) isDue(f *Planned, at *awaited) bool {
+	if at.on == none {
+		return false
+	}
+	if s.counts(at.since, &f.When.Since, 0) {
+		at.before = s.passed[at.on].times
+		return false
+	}
+	return (at.since == none || s.has(at.since, &f.When.Since)) && s.counts(at.on, &f.When.On, at.before) &&
+		(at.and == none || s.has(at.and, &f.When.And))
+}
+
+// isLate reports that what a fault was to come before has happened.
+func (s *Schedule) isLate(id int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.has(s.awaits[id-1].unless, &s.faults[id-1].When.Unless)
 }
 
 // isPast reports that what ends a fault has happened; the caller holds mu.
@@ -233,7 +262,14 @@ func (s *Schedule) fire(due, done []int, m *world.Message) {
 		s.end(id)
 	}
 	for _, id := range due {
-		s.strike(id, s.faults[id-1], m)
+		f := s.faults[id-1]
+		if !s.isLate(id) {
+			s.strike(id, f, m)
+		} else if s.untold(id) {
+			s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
+				Value: history.Value{Rare: &history.Rare{Fault: f.Kind, ID: id, Target: f.Fault.Target(), Detail: f.When.String()}},
+				Error: history.SomeText(history.TooLate + f.When.Unless.String())})
+		}
 	}
 }
 

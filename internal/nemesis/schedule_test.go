@@ -127,6 +127,52 @@ func TestAndDemandsThatItHappenedBefore(t *testing.T) {
 	})
 }
 
+// What happened before the count begins is not counted, and what begins it is not counted either.
+func TestSinceBeginsTheCount(t *testing.T) {
+	play(t, `
+  - on: {client: c1, point: before-write, nth: 2, since: {client: c2, point: acquired}}
+    pause: {client: c1, for: 1s}
+  - on: {client: c2, point: acquired, since: {client: c2, point: acquired}}
+    pause: {client: c2, for: 1s}
+`, 1, func(t *testing.T, s *stage) {
+		for range 3 {
+			s.Point("c1", "before-write")
+		}
+		s.Point("c2", "acquired")
+		s.Point("c1", "before-write")
+		s.want(t)
+		s.Point("c1", "before-write")
+		s.want(t, "pause c1")
+		s.Point("c2", "acquired") // the count has begun
+		s.want(t, "pause c1", "pause c2")
+	})
+}
+
+// A fault that was to come before something says that it came too late, and strikes no more.
+func TestUnlessItHasHappened(t *testing.T) {
+	const text = `
+  - on: {client: c1, point: before-write, unless: {client: c2, point: acquired}}
+    pause: {client: c1, for: 1s}
+`
+	play(t, text, 1, func(t *testing.T, s *stage) {
+		s.Point("c2", "acquired")
+		s.Point("c1", "before-write")
+		s.want(t)
+		if got := s.told(); !slices.Equal(got, []string{"0s failed 1 pause c1"}) {
+			t.Errorf("told: %q", got)
+		}
+		h, _ := s.recorder.Seal()
+		last := h.Events[len(h.Events)-1]
+		if why := last.Error.String(); !strings.HasPrefix(why, history.TooLate) {
+			t.Errorf("why: %q", why)
+		}
+	})
+	play(t, text, 1, func(t *testing.T, s *stage) {
+		s.Point("c1", "before-write")
+		s.want(t, "pause c1")
+	})
+}
+
 func TestAt(t *testing.T) {
 	play(t, `
   - at: 0s

@@ -113,9 +113,9 @@ func (p Passing) about() string {
 
 // Trigger says when a fault strikes. Exactly one of the four ways is used.
 type Trigger struct {
-	// On: when that happens; with And only if that has happened already.
-	On  Passing
-	And Passing
+	// On: when that happens; with And only if that has happened already, with Unless only if it has not. Since: it counts from
+	// when that has happened.
+	On, And, Unless, Since Passing
 	// At is the run time. A fault at 0 is in force before the clients begin.
 	At time.Duration
 	// Every: again and again, after intervals drawn from the seed.
@@ -129,11 +129,18 @@ type Trigger struct {
 
 // String says it in words.
 func (t Trigger) String() string {
+	since := ""
+	if !t.Since.IsZero() {
+		since = fmt.Sprintf(", counted from when %s", t.Since)
+	}
+	if !t.Unless.IsZero() {
+		since += fmt.Sprintf(", unless before that %s", t.Unless)
+	}
 	switch {
 	case !t.On.IsZero() && !t.And.IsZero():
-		return fmt.Sprintf("when %s, if before that %s", t.On, t.And)
+		return fmt.Sprintf("when %s%s, if before that %s", t.On, since, t.And)
 	case !t.On.IsZero():
-		return "when " + t.On.String()
+		return "when " + t.On.String() + since
 	case !t.Every.IsZero():
 		return "every " + t.Every.String()
 	case t.After > 0:
@@ -148,7 +155,7 @@ func (t Trigger) String() string {
 
 // passings are all for which a fault waits.
 func (f *Planned) passings() (list []Passing) {
-	for _, p := range []Passing{f.When.On, f.When.And, f.Until} {
+	for _, p := range []Passing{f.When.On, f.When.And, f.When.Unless, f.When.Since, f.Until} {
 		if !p.IsZero() {
 			list = append(list, p)
 		}

@@ -54,7 +54,9 @@ type CardLock struct {
 	NotConforming string `json:"not_conforming,omitempty"`
 	// Misbehaves is what sim conform found that the lock itself does wrong; empty: nothing.
 	Misbehaves string `json:"misbehaves,omitempty"`
-	Cells      []Cell `json:"cells"`
+	// Conform are the checks of sim conform that failed, each as a cell of the row in which it counts.
+	Conform []Cell `json:"conform,omitempty"`
+	Cells   []Cell `json:"cells"`
 	// Costs are what the lock costs, in several settings.
 	Costs []CardCost `json:"costs,omitempty"`
 }
@@ -155,16 +157,29 @@ func (c *Card) TooSlow() string {
 		slow, count(all, "case"), plain(strings.TrimPrefix(why, TooSlowWords)))
 }
 
-// cells are those of a guarantee.
+// cells are those of a guarantee, first what sim conform found.
 func (l *CardLock) cells(guarantee string) []*Cell {
 	var list []*Cell
-	for i := range l.Cells {
-		if l.Cells[i].Guarantee() == guarantee {
-			list = append(list, &l.Cells[i])
+	for _, c := range l.all() {
+		if c.Guarantee() == guarantee {
+			list = append(list, c)
 		}
 	}
 	return list
 }
+
+// all are all cells, first what sim conform found.
+func (l *CardLock) all() (list []*Cell) {
+	for _, cells := range [][]Cell{l.Conform, l.Cells} {
+		for i := range cells {
+			list = append(list, &cells[i])
+		}
+	}
+	return list
+}
+
+// NoRow stands in the place of a guarantee in the ID of what counts in no row.
+const NoRow = "conform"
 
 // Row is the state of a guarantee: that of its worst cell. Without a cell it is not applicable.
 func (l *CardLock) Row(guarantee string) CellState {
@@ -179,8 +194,9 @@ func (l *CardLock) Row(guarantee string) CellState {
 
 // Cell is the one with an ID; nil: there is none.
 func (l *CardLock) Cell(id string) *Cell {
-	if i := slices.IndexFunc(l.Cells, func(c Cell) bool { return c.ID == id }); i >= 0 {
-		return &l.Cells[i]
+	all := l.all()
+	if i := slices.IndexFunc(all, func(c *Cell) bool { return c.ID == id }); i >= 0 {
+		return all[i]
 	}
 	return nil
 }
@@ -188,7 +204,7 @@ func (l *CardLock) Cell(id string) *Cell {
 // Has reports that a cell is in a state; what sim conform found counts where it is no praise.
 func (c *Card) Has(s CellState) bool {
 	return slices.ContainsFunc(c.Locks, func(l CardLock) bool {
-		return slices.ContainsFunc(l.Cells, func(c Cell) bool { return c.State == s }) || s != CellKept && l.conform().State == s
+		return slices.ContainsFunc(l.all(), func(c *Cell) bool { return c.State == s }) || s != CellKept && l.conform().State == s
 	})
 }
 
@@ -220,8 +236,8 @@ func ReadCard(rd io.Reader) (*Card, error) {
 		return nil, fmt.Errorf("card version %d: this program reads version %d", c.CardVersion, CardVersion)
 	}
 	for i := range c.Locks {
-		for j := range c.Locks[i].Cells {
-			if cell := &c.Locks[i].Cells[j]; !slices.Contains(CellStates(), cell.State) {
+		for _, cell := range c.Locks[i].all() {
+			if !slices.Contains(CellStates(), cell.State) {
 				return nil, fmt.Errorf("not a card: %q of %q is %q", cell.ID, c.Locks[i].Label, cell.State)
 			}
 		}

@@ -34,6 +34,11 @@ func CompareCards(expected, got *Card) []CardChange {
 			}
 		}
 		note(cellChange(before.conform(), l.conform()))
+		if before.conform().State == CellBroken && l.conform().State == CellBroken && before.Conform != nil { // they may be others
+			for j := range l.Conform {
+				note(cellChange(before.Cell(l.Conform[j].ID), &l.Conform[j]))
+			}
+		}
 		if before.Class != l.Class {
 			note(&CardChange{Cell: l.conform(), Why: fmt.Sprintf("its class is %s, and was %s: other things are by design", l.Class, before.Class)})
 		}

@@ -96,8 +96,7 @@ type cardSummary struct {
 
 func newCardColumn(c *Card, l *CardLock) cardColumn {
 	column := cardColumn{CardLock: l, Sum: l.sum(c), FactList: l.facts()}
-	for i := range l.Cells {
-		cell := &l.Cells[i]
+	for _, cell := range l.all() {
 		one := cardCell{Cell: cell, Badge: cellLooks[cell.State].badge, Anchor: strings.NewReplacer("/", "-").Replace(l.Label + "-" + cell.ID),
 			ReportLink: fileLink(cell.Report), ScenarioLink: fileLink(cell.Scenario)}
 		column.All = append(column.All, one)

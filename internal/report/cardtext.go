@@ -44,10 +44,10 @@ var cardLegend = []struct {
 	Means string
 }{
 	{CellKept, "in every run that could tell (mostly one run of each case), nothing that is demanded was violated. It is no proof"},
-	{CellBroken, "a violation was shown in three of at most ten runs, confirmed by what the nodes saw"},
+	{CellBroken, "a violation was shown in three of at most ten runs, confirmed by what the nodes saw; or sim conform found it"},
 	{CellByDesign, "no lock of this class can keep it; the sentence says why"},
-	{CellNotApplicable, "the lock cannot do what the case needs, by its own words or its class; or what is violated here has another reason"},
-	{CellUnknown, "the runs could not tell; it may be broken. Look at the report"},
+	{CellNotApplicable, "the lock cannot do what the case needs, by its own words or its class"},
+	{CellUnknown, "the runs could not tell, or what is violated here has another reason; it may be broken. Look at the report"},
 }
 
 // WriteCardText writes a card for a person at a terminal. dir is the card's folder.
@@ -78,9 +78,17 @@ func (p *printer) cardHead(l *CardLock, c *Card) {
 	if l.NotConforming != "" {
 		p.complaint(2, "does not conform", l.NotConforming+". So nothing is held against it here", doubt)
 	}
-	if l.Misbehaves != "" {
-		p.complaint(2, "sim conform", l.Misbehaves, bad)
+	for _, c := range l.Findings() {
+		p.complaint(2, "sim conform", c.Why, cellLooks[c.State].tone)
 	}
+}
+
+// Findings are what sim conform found, but for what makes that nothing can be judged.
+func (l *CardLock) Findings() []Cell {
+	if len(l.Conform) == 0 && l.Misbehaves != "" { // of an older card
+		return []Cell{*l.conform()}
+	}
+	return l.Conform
 }
 
 // facts are those of the audit.
@@ -314,8 +322,8 @@ func WriteCardMarkdown(w io.Writer, c *Card) error {
 		if l.NotConforming != "" {
 			fmt.Fprintf(&b, "It does not conform to the lock protocol, so nothing is held against it here: %s.\n\n", markdown(l.NotConforming))
 		}
-		if l.Misbehaves != "" {
-			fmt.Fprintf(&b, "%s.\n\n", markdown(l.Misbehaves))
+		for _, c := range l.Findings() {
+			fmt.Fprintf(&b, "%s\n\n", markdown(c.Why))
 		}
 	}
 	if len(c.Missing) > 0 {
@@ -334,11 +342,11 @@ func WriteCardMarkdown(w io.Writer, c *Card) error {
 	for i := range c.Locks {
 		l := &c.Locks[i]
 		fmt.Fprintf(&b, "\n### %s: all cases\n\n| case | | |\n|---|---|---|\n", markdown(l.Label))
-		for j := range l.Cells {
-			cell := &l.Cells[j]
+		all := l.all()
+		for j, cell := range all {
 			look := cellLooks[cell.State]
 			if b.Len() > maxSummary-4096 {
-				fmt.Fprintf(&b, "\n%s not shown.\n", count(len(l.Cells)-j, "case"))
+				fmt.Fprintf(&b, "\n%s not shown.\n", count(len(all)-j, "case"))
 				break
 			}
 			head(markdown(cell.ID), look.markdown+" "+look.badge.Word, markdown(clip(plain(cell.Why), 300)))

@@ -274,3 +274,8 @@ type FaultResult struct {
 	// Events are its events in the history.
 	Events []int `json:"events,omitempty"`
 }
+
+// TooLate reports that what the fault was to come before had happened.
+func (f *FaultResult) TooLate() bool {
+	return f.Fired == 0 && strings.HasPrefix(f.Failed, history.TooLate)
+}

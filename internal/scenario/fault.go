@@ -89,10 +89,12 @@ func (p *Passing) happening() string {
 	return what
 }
 
-// On is a passing, and what must have happened before.
+// On is a passing, and what must have happened before it, or before it counts.
 type On struct {
 	Passing `yaml:",inline"`
 	And     *Passing `yaml:"and" doc:"strike only if this has happened already"`
+	Unless  *Passing `yaml:"unless" doc:"strike only if this has not happened yet: where it has, the fault came too late for what it is about"`
+	Since   *Passing `yaml:"since" doc:"count from when this has happened: what happened before it is not counted"`
 }
 
 // After is another fault.
@@ -259,6 +261,12 @@ func (f *Fault) checkTrigger(d *decoder, r *FaultRules, i int) {
 	case f.On != nil:
 		f.On.check(d, f.path+".on", r)
 		f.On.checkAnd(d, f.path+".on.and", r)
+		if f.On.Unless != nil {
+			f.On.Unless.check(d, f.path+".on.unless", r)
+		}
+		if f.On.Since != nil {
+			f.On.Since.check(d, f.path+".on.since", r)
+		}
 	case f.At != nil && *f.At >= s.TimeLimit && d.sound("time_limit"):
 		d.problemAt(f.path+".at", "never happens: the run ends after %v", s.TimeLimit)
 	case f.After != nil && (f.After.Fault > len(s.Faults.List) || f.After.Fault == i+1):
@@ -361,6 +369,12 @@ func (f *Fault) planned() nemesis.Planned {
 		p.When.On = nemesis.Passing(f.On.Passing)
 		if f.On.And != nil {
 			p.When.And = nemesis.Passing(*f.On.And)
+		}
+		if f.On.Unless != nil {
+			p.When.Unless = nemesis.Passing(*f.On.Unless)
+		}
+		if f.On.Since != nil {
+			p.When.Since = nemesis.Passing(*f.On.Since)
 		}
 	case f.At != nil:
 		p.When.At = *f.At

@@ -27,6 +27,8 @@ type guaranteeRow struct {
 	// names their classes, because it is true of all.
 	byDesign string
 	always   bool
+	// givesUp is what may be to blame for that: what a design of such a class relies on.
+	givesUp []checker.Blame
 }
 
 // guarantees are in the order of a report card.
@@ -36,25 +38,31 @@ var guarantees = []guaranteeRow{
 	{name: "paused-holder", title: "A holder that is paused past its lease does no harm",
 		decides: []checker.Property{checker.NoLateEffect}, always: true,
 		byDesign: "A lease can end while its holder is paused, and the holder cannot notice in time. " +
-			"Only a resource that checks fencing tokens can refuse its late write."},
+			"Only a resource that checks fencing tokens can refuse its late write.",
+		givesUp: []checker.Blame{checker.BlamesPace, checker.BlamesFence}},
 	{name: "late-messages", title: "Messages that are late, lost or overtaken do not give the lock to two clients", decides: exclusion},
 	{name: "unreachable-minority", title: "Nodes that cannot be reached do not give the lock to two clients", decides: exclusion},
 	{name: "late-release", title: "The late release of an earlier attempt does not free the lock", decides: exclusion},
 	{name: "memory-loss", title: "A node that lost its data does not give the lock to a second client",
 		decides: exclusion, faults: []string{"kill"},
-		byDesign: "The node that forgot the key gives the lock again. Only a lock whose store survives the loss of a node's data can refuse."},
+		byDesign: "The node that forgot the key gives the lock again. Only a lock whose store survives the loss of a node's data can refuse.",
+		givesUp:  []checker.Blame{checker.BlamesMemory}},
 	{name: "node-clock-jump", title: "A node whose clock jumps does not give the lock to a second client",
 		decides: exclusion, faults: []string{"clock"},
-		byDesign: "The node's clock decides when the key expires. Only a lock whose lease no single clock ends can refuse."},
+		byDesign: "The node's clock decides when the key expires. Only a lock whose lease no single clock ends can refuse.",
+		givesUp:  []checker.Blame{checker.BlamesClocks}},
 	{name: "node-clock-drift", title: "Clocks that run at slightly different rates do not give the lock to two clients",
 		decides: exclusion, faults: []string{"clock"},
-		byDesign: "The node's clock is wrong by more than the lock allows for, so the key expires before the promise ends."},
+		byDesign: "The node's clock is wrong by more than the lock allows for, so the key expires before the promise ends.",
+		givesUp:  []checker.Blame{checker.BlamesClocks}},
 	{name: "client-clock", title: "A client whose clock is moved does not believe in a lease that has ended",
 		decides: exclusion, faults: []string{"clock"}},
 	{name: "failover", title: "A failover does not give the lock to a second client", decides: exclusion, faults: []string{"kill", "promote"},
-		byDesign: "Replication is asynchronous: a replica can be promoted that never got the key."},
+		byDesign: "Replication is asynchronous: a replica can be promoted that never got the key.",
+		givesUp:  []checker.Blame{checker.BlamesReplication, checker.BlamesMemory}},
 	{name: "sentinel", title: "A failover by Redis Sentinel does not give the lock to a second client", decides: exclusion,
-		byDesign: "Redis Sentinel promises that there is a primary again, not that it has the key, and not that there is only one."},
+		byDesign: "Redis Sentinel promises that there is a primary again, not that it has the key, and not that there is only one.",
+		givesUp:  []checker.Blame{checker.BlamesReplication, checker.BlamesMemory}},
 	{name: "owner-only", title: "Only the holder's own release or renewal touches its lock",
 		decides: []checker.Property{checker.OwnerRelease}},
 	{name: "no-resurrection", title: "A renewal does not bring back a lock that had expired",
@@ -64,7 +72,9 @@ var guarantees = []guaranteeRow{
 	{name: "told-when-lost", title: "A holder is told that it has lost the lock", decides: []checker.Property{checker.ToldWhenLost}},
 	{name: "fencing", title: "Each grant's token is larger than the one before, so that a resource can refuse late writes",
 		decides:  []checker.Property{checker.OrderedTokens, checker.HolderServed, checker.LinearizableResource},
-		byDesign: "Tokens that are not larger than all before cannot tell the resource which write is late."},
+		byDesign: "Tokens that are not larger than all before cannot tell the resource which write is late.",
+		givesUp: []checker.Blame{checker.BlamesMemory, checker.BlamesReplication, checker.BlamesCounters,
+			checker.BlamesFence, checker.BlamesPace}},
 	{name: "dead-holder", title: "The lock of a dead client comes free",
 		decides: []checker.Property{checker.DeadlockFree, checker.NoOrphanLock}},
 	{name: "dead-minority", title: "Dead nodes, fewer than half, do not keep clients from the lock",
@@ -110,6 +120,42 @@ func (g Guarantee) ByDesign() string { return g.row().byDesign }
 // Always reports that no lock can keep it, whatever its class, where it is not demanded.
 func (g Guarantee) Always() bool { return g.row().always }
 
+// GivesUp is what may be to blame where locks cannot keep it: what their design relies on. Whatever else is to blame is not by design.
+func (g Guarantee) GivesUp() []checker.Blame { return g.row().givesUp }
+
+// Home is the guarantee that a property belongs to where it is violated without any fault; NoGuarantee: to none.
+func Home(p checker.Property) Guarantee {
+	switch p {
+	case checker.DeadlockFree:
+		return "progress"
+	case checker.NoOrphanLock:
+		return "lost-release"
+	case checker.AsksItsTTL, checker.TrueValidity: // a lease that is not kept, or not told truly, excludes nobody
+		return "exclusive"
+	}
+	for _, g := range guarantees {
+		if slices.Contains(g.decides, p) {
+			return g.name
+		}
+	}
+	return NoGuarantee
+}
+
+// HomeWith is Home where some faults are left without which it was not seen. The guarantee that two clients never hold the lock is then one
+// that is about such faults.
+func HomeWith(p checker.Property, left Faults) Guarantee {
+	home := Home(p)
+	if home != "exclusive" || len(left.List) == 0 && left.Mix == nil {
+		return home
+	}
+	for _, f := range left.List {
+		if !slices.Contains([]string{"cut", "reset", "stall"}, f.Kind) {
+			return "late-messages"
+		}
+	}
+	return "unreachable-minority"
+}
+
 // DecidedBy are the properties that speak for the guarantee. The first that a variant is judged by
 // counts.
 func (g Guarantee) DecidedBy() []checker.Property { return g.row().decides }
@@ -123,20 +169,25 @@ func (g Guarantee) Faultless() bool { return g.row().faultless }
 // Speaks reports that a property speaks for the guarantee.
 func (g Guarantee) Speaks(p checker.Property) bool { return slices.Contains(g.row().decides, p) }
 
-// Control is a variant without the faults that the guarantee is about; false: there were none,
-// or what is left is no scenario. What shows in it shows for another reason.
+// Control is a variant without the faults that the guarantee is about, or without any, where the others cannot do without
+// these; false: there is none, or what is left is no scenario. What shows in it shows for another reason. A variant without such faults is
+// its own, if the guarantee is about certain kinds.
 func (g Guarantee) Control(v Variant) (Variant, bool) {
-	kinds := g.row().faults
-	left := slices.DeleteFunc(slices.Clone(v.Setup.Faults.List), func(f Fault) bool {
+	kinds, all := g.row().faults, v.Setup.Faults
+	left := slices.DeleteFunc(slices.Clone(all.List), func(f Fault) bool {
 		return len(kinds) == 0 || slices.Contains(kinds, f.Kind)
 	})
-	drops := len(kinds) == 0 && v.Setup.Faults.Mix != nil
-	if len(left) == len(v.Setup.Faults.List) && !drops {
-		return v, false
+	drops := len(kinds) == 0 && all.Mix != nil
+	if len(left) == len(all.List) && !drops {
+		return v, len(kinds) > 0
 	}
 	if v.Setup.Faults.List = left; drops {
 		v.Setup.Faults.Mix = nil
 	}
+	if v.Setup.CheckFaults(0) == nil {
+		return v, true
+	}
+	v.Setup.Faults = Faults{}
 	return v, v.Setup.CheckFaults(0) == nil
 }
 

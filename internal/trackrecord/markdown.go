@@ -101,8 +101,8 @@ func (l *lock) markdown(b *bytes.Buffer) {
 	if l.On.NotConforming != "" {
 		fmt.Fprintf(b, "- The program does not conform to the lock protocol, so nothing is held against it: %s.\n", text(l.On.NotConforming))
 	}
-	if l.On.Misbehaves != "" {
-		fmt.Fprintf(b, "- `sim conform`: %s.\n", text(l.On.Misbehaves))
+	for _, c := range l.On.Findings() {
+		fmt.Fprintf(b, "- `sim conform`: %s\n", text(c.Why))
 	}
 	switch s := l.Search; {
 	case s == nil:

@@ -40,13 +40,15 @@ def ask(*words):
 
 
 def take(key, owner):
-    ttl = {"wrong unit": int(lock["ttl_ms"] / 10), "never ends": None}.get(wrong, int(lock["ttl_ms"]))
-    words = ["SET", key, owner] + (["PX", ttl] if ttl else []) + ([] if wrong == "steals" else ["NX"])
+    ttl = {"wrong unit": int(lock["ttl_ms"] / 10), "one ms": 1, "never ends": None}.get(wrong, int(lock["ttl_ms"]))
+    words = ["SET", key, owner] + (["PX", ttl] if ttl else []) + ([] if wrong.startswith("steals") else ["NX"])
     return ask(*words) == b"+OK"
 
 
 def acquire(id, wait_ms):
     deadline = time.monotonic() + wait_ms / 1000
+    if wrong == "whole seconds":
+        deadline = time.monotonic() + max(2, -(-wait_ms // 1000))
     if wrong == "dies":
         print("about to fail", file=sys.stderr)
         raise SystemExit("out of memory")
@@ -84,6 +86,8 @@ def acquire(id, wait_ms):
         answer.update(at_ns=time.time_ns(), validity_ms=100)
     if wrong == "other owner":
         answer["owner_b64"] = "AAEC"
+    if wrong == "renews":
+        threading.Thread(target=renew, args=(id,), daemon=True).start()
     say(**answer)
 
 
@@ -93,7 +97,23 @@ def release(id, grant):
         ours = ask("EVAL", "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0", 1, key, owner)
         if ours != b":1":
             return say(type="refused", id=id, why="not ours")
+    if wrong == "signals":
+        ask("SET", "signal:" + key, "1")
     say(type="released", id=id)
+
+
+def extend(id, grant):
+    if wrong == "can too much":
+        return say(type="extended", id=id)
+    ask("PEXPIRE", grants[grant][0], int(lock["ttl_ms"]) * (1000 if wrong == "extends in s" else 1))
+    say(type="extended", id=id)
+
+
+def renew(grant):
+    """Renews again and again, also just before an extension."""
+    while grant in grants:
+        ask("PEXPIRE", grants[grant][0], int(lock["ttl_ms"]))
+        time.sleep(0.001)
 
 
 if wrong == "silent":
@@ -101,6 +121,8 @@ if wrong == "silent":
     sys.exit()
 if wrong in ("long validity", "wall clock"):
     ready["can"].append("validity")
+if wrong in ("extends", "extends in s", "renews"):
+    ready["can"] += ["extend"] if wrong != "renews" else ["extend", "renew"]
 if wrong == "not busy":
     ready["can"].append("busy")
 if wrong == "can too much":
@@ -123,8 +145,8 @@ for line in sys.stdin:
     elif m["type"] == "release":
         release(m["id"], m["grant"])
     elif m["type"] == "extend":
-        say(type="extended", id=m["id"])
+        extend(m["id"], m["grant"])
     elif m["type"] == "clocks":
         say(type="clocks", id=m["id"], wall_ms=0)
-if wrong == "goes on":
+if wrong in ("goes on", "steals and does not end"):
     time.sleep(1000)

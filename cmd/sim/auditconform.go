@@ -1,0 +1,81 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/redlock-sim/redlock-sim/internal/audit"
+	"github.com/redlock-sim/redlock-sim/internal/conform"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+)
+
+// conformance looks whether a program conforms. A check that fails costs what depends on it, and no more.
+func (a *app) conformance(ctx context.Context, l *audit.Lock, dir string) error {
+	if l.Program == nil {
+		return nil
+	}
+	fmt.Fprintf(a.stderr, "%s: does it conform to the lock protocol?\n", l.Label)
+	logs := filepath.Join(dir, "conform")
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return fmt.Errorf("failed to make a folder for logs: %w", err)
+	}
+	r, err := conform.Run(ctx, conform.Options{
+		Command: l.Program.Command, Key: "lock", TTL: 2 * time.Second, Patience: program.ReadyWithin, Dir: logs,
+		Line: func(conform.Line) {}, Begin: func(string) {}, End: func(conform.Check) {},
+	})
+	if err != nil {
+		return err
+	}
+	for i := range r.Checks {
+		takeCheck(l, &r.Checks[i])
+	}
+	for i := range l.Conform {
+		if l.NotConforming != "" {
+			l.Conform[i].State = report.CellUnknown
+		}
+	}
+	if r.Count(conform.Failed) == 0 && l.NotConforming == "" {
+		return os.RemoveAll(logs)
+	}
+	return nil
+}
+
+// takeCheck has a check count as it must: what the lock does wrong is a broken cell of its row, what the program does wrong
+// beside its lock an unknown one of no row. Without the protocol nothing can be judged.
+func takeCheck(l *audit.Lock, c *conform.Check) {
+	again := shellquote.Join("sim", "conform", l.Command())
+	if c.Outcome != conform.Failed {
+		if c.Outcome == conform.NotRun && c.Protocol {
+			l.NotConforming = cmp.Or(l.NotConforming, fmt.Sprintf("%s could not be checked: %s (%s)", c.Name, c.Why, again))
+		}
+		return
+	}
+	cell := report.Cell{ID: cmp.Or(c.Guarantee, report.NoRow) + "/conform-" + c.Name, Title: c.Title}
+	switch {
+	case c.OfLock:
+		cell.State = report.CellBroken
+		cell.Why = fmt.Sprintf("The lock fails the check %s (%s): %s (%s).", c.Name, c.Title, c.Finding.Seen, again)
+	case c.Protocol:
+		l.NotConforming = cmp.Or(l.NotConforming, fmt.Sprintf("%s: %s (%s)", c.Name, c.Finding.Seen, again))
+		return
+	default:
+		cell.State = report.CellUnknown
+		cell.Why = fmt.Sprintf("The program fails the check %s (%s): %s (%s).", c.Name, c.Title, c.Finding.Seen, again)
+		switch c.Name {
+		case "clocks":
+			l.Ready.ClockStays = cmp.Or(l.Ready.ClockStays, "it fails the check clocks: "+c.Finding.Seen)
+		case "busy":
+			l.Ready.Can = slices.DeleteFunc(slices.Clone(l.Ready.Can), func(a program.Ability) bool { return a == program.KeepsBusy })
+		}
+	}
+	cell.Replay = again
+	l.Conform = append(l.Conform, cell)
+}

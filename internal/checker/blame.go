@@ -1,0 +1,82 @@
+package checker
+
+import "github.com/redlock-sim/redlock-sim/internal/history"
+
+// Blame is what a violation is put down to: what must not have failed for it.
+type Blame string
+
+const (
+	// BlamesNothing: the history does not tell why.
+	BlamesNothing Blame = ""
+	// BlamesLock: what the lock itself did, whatever else failed.
+	BlamesLock Blame = "the lock"
+	// BlamesPace: the holder, or what it sent, was slower than its lease.
+	BlamesPace Blame = "the pace of the holder"
+	// BlamesClocks: a clock ran or jumped.
+	BlamesClocks Blame = "a clock"
+	// BlamesMemory: a node forgot a key or a token.
+	BlamesMemory Blame = "the memory of a node"
+	// BlamesReplication: a replica lacked what its primary had, or there were two primaries.
+	BlamesReplication Blame = "replication"
+	// BlamesCounters: tokens were counted in several places.
+	BlamesCounters Blame = "tokens that are counted on several nodes"
+	// BlamesFence: the resource let a token pass that it should not have.
+	BlamesFence Blame = "the resource's check of tokens"
+)
+
+// blames is what each assumption blames; those that are not here blame the lock.
+var blames = map[cause]Blame{
+	"": BlamesNothing, excludes: BlamesNothing,
+	actsInTime: BlamesPace, arrivesInTime: BlamesPace,
+	samePace:  BlamesClocks,
+	remembers: BlamesMemory, remembersCount: BlamesMemory,
+	replicated: BlamesReplication, replicatedCount: BlamesReplication, onePrimary: BlamesReplication,
+	oneCount:    BlamesCounters,
+	fenceOrders: BlamesFence, tokensDiffer: BlamesFence,
+}
+
+func (c cause) blames() Blame {
+	if b, ok := blames[c]; ok {
+		return b
+	}
+	return BlamesLock
+}
+
+// Blamed is what a violation of a history is put down to. Where the lock did something wrong on some nodes, and what else failed
+// gave the second client a quorum without these, that is blamed: say c1's keys expired too soon on three of five nodes, and
+// c1 deleted the other two because of that.
+func Blamed(h *history.History, f Finding) Blame {
+	if f.Verdict != Violated || f.Counterexample == nil {
+		return BlamesNothing
+	}
+	b := cause(f.Counterexample.Assumption).blames()
+	if b != BlamesLock || f.Property != ExclusiveLease {
+		return b
+	}
+	v := newView(h)
+	var two []*grant
+	for i := range f.Counterexample.Operations {
+		two = append(two, v.grantsOf(&f.Counterexample.Operations[i])...)
+	}
+	if len(two) != 2 {
+		return b
+	}
+	first, second := two[0], two[1]
+	if first.ret > second.ret {
+		first, second = second, first
+	}
+	free, found := 0, BlamesNothing
+	for _, n := range v.fates(first, second) {
+		switch c := v.whyLost(&n, first, second); {
+		case c == majoritiesMet: // the first never had it
+			free++
+		case c.blames() != BlamesLock && c.blames() != BlamesNothing:
+			free++
+			found = c.blames()
+		}
+	}
+	if free >= v.quorum() && found != BlamesNothing {
+		return found
+	}
+	return b
+}

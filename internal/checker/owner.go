@@ -33,6 +33,15 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 			maps.DeleteFunc(setBy, func(k nodeKey, _ int) bool { return f.mayForget(k.node) })
 		case history.KeySet:
 			setBy[k] = i
+			before, renewal := v.renewedOver[i]
+			switch {
+			case !renewal:
+			case before.client == e.Value.Client:
+				f.Effort.Chances++
+			case before.granted && v.open(v.grantOf(before.op), i):
+				f.Effort.Chances++
+				return v.strangersKey(f, i, before.set, before.client)
+			}
 		case history.KeyExpired, history.KeyUnclear:
 			delete(setBy, k)
 		case history.KeyDeleted, history.KeyExtended:
@@ -65,6 +74,9 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 	return f.tried("no node reported a release or a renewal", "%d %s, %sof the client's own key",
 		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
 }
+
+// open reports that the belief in a grant is open when an event comes.
+func (v *view) open(g *grant, i int) bool { return g.ends < 0 || i < g.ends }
 
 // firstSilent is, for each client that made an attempt without telling its owner
 // value, the event at which it began the first such: from then on it may have used any.
@@ -109,8 +121,11 @@ func (v *view) ownerClients() map[string]string {
 func (v *view) strangersKey(f Finding, event, set int, owner string) Finding {
 	e := v.event(event)
 	verb := "deleted"
-	if e.F == history.KeyExtended {
+	switch e.F {
+	case history.KeyExtended:
 		verb = "renewed"
+	case history.KeySet:
+		verb = "overwrote, as if to renew it,"
 	}
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%s %s the key of %s on node %s", e.Value.Client, verb, owner, e.Process)

@@ -72,7 +72,7 @@ func (v *view) collectKept() {
 				delete(now, k)
 				continue
 			}
-			if c := now[k]; c != nil && c.sure() && v.renewsBySet(i) {
+			if c := now[k]; c != nil && c.sure() && r.renewsBySet(i) {
 				v.renewedOver[i] = *c
 			}
 			now[k] = r.set(now[k], i)
@@ -106,15 +106,24 @@ func (r *rests) set(c *claim, i int) *claim {
 	return next
 }
 
-// renewsBySet reports that a key-set of a client is a renewal of the grant that it has.
-func (v *view) renewsBySet(i int) bool {
-	attempts := v.acquires[v.event(i).Value.Client]
+// renewsBySet reports that a key-set of a client is a renewal of the grant that it has, or had.
+func (r *rests) renewsBySet(i int) bool {
+	v, e := r.v, r.v.event(i)
+	attempts := v.acquires[e.Value.Client]
 	n := sort.Search(len(attempts), func(n int) bool { return v.ops[attempts[n]].Call > i })
 	if n == 0 {
 		return false
 	}
 	g := v.grantOf(attempts[n-1])
-	return g != nil && g.ret < i && v.open(g, i) && v.afterAnswer(g, i) == yes
+	if g == nil || g.ret >= i || v.afterAnswer(g, i) != yes {
+		return false
+	}
+	list := r.sets[nodeKey{e.Process, e.Value.Key}]
+	same := func(set int) bool {
+		before := &v.event(set).Value
+		return before.Client == e.Value.Client && before.Owner == e.Value.Owner && before.Owner != ""
+	}
+	return v.open(g, i) || slices.ContainsFunc(list[sort.SearchInts(list, g.call):sort.SearchInts(list, i)], same)
 }
 
 // rests finds out on which key-sets grants rest.

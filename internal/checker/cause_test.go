@@ -42,7 +42,7 @@ func TestWhyTwoHolders(t *testing.T) {
 		}, countsEarly, false},
 		{"another client deletes it", goes(300, history.KeyDeleted, "c3"), ownDelete, false},
 		{"its own client deletes it", goes(300, history.KeyDeleted, "c1"), lateDelete, false},
-		{"it is not known what became of it", func(s *script) { s.unclear(300, "A", "", "EVAL") }, excludes, false},
+		{"it is not known what became of it", func(s *script) { s.unclear(300, "A", "", "EVAL") }, notSeen, false},
 		{"it is overwritten", func(*script) {}, setOnce, false},
 	} {
 		s := newScript()

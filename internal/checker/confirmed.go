@@ -101,7 +101,7 @@ func (v *view) nodesAsked(g *grant) int {
 // confirmStarvation: while a client asked in vain, a quorum of nodes had the lock of nobody who
 // still held it; or, if a holder is said to have kept it, of that holder.
 func (v *view) confirmStarvation(c *Counterexample) (ok bool, why string) {
-	kept := c.Assumption == keptLock
+	kept := c.Assumption == string(keptLock)
 	from, to := c.Operations[0].From, c.Operations[0].To
 	keys := v.nodeKeys()
 	for i := range v.h.Events {

@@ -125,17 +125,18 @@ func (v *view) strangersKey(f Finding, event, set int, owner string) Finding {
 	case history.KeyExtended:
 		verb = "renewed"
 	case history.KeySet:
-		verb = "overwrote, as if to renew it,"
+		verb = "renewed its lock, and overwrote"
 	}
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%s %s the key of %s on node %s", e.Value.Client, verb, owner, e.Process)
 	f.Events = sortedEvents(set, event)
 	c := &Counterexample{From: f.Effort.Chances, Impossible: event, Assumption: "that a client which releases or renews still has the key"}
 	s := v.newStory()
+	s.rests(event)
 	if set >= 0 {
 		c.Operations = append(c.Operations, CounterOp{Client: owner, Op: "sets the key on node " + e.Process,
 			Events: []int{set}, From: v.at(set), To: v.at(set)})
-		s.tell(turning, set, "%s set the key on node %s", owner, e.Process)
+		s.tell(turning, set, "%s set the key on node %s%s", owner, e.Process, v.setForWords(set))
 	}
 	c.Operations = append(c.Operations, CounterOp{Client: e.Value.Client, Op: verb + " the key on node " + e.Process,
 		Events: []int{event}, From: e.Time, To: e.Time, Believed: "the key is its own", True: "the key is that of " + owner})
@@ -149,8 +150,12 @@ func (v *view) strangersKey(f Finding, event, set int, owner string) Finding {
 	if g := v.grantBefore(owner, event); g != nil {
 		s.grant(g, e.Time)
 	}
-	s.tell(turning, event, "%s %s the key on node %s, which was that of %s", e.Value.Client, verb, e.Process, owner)
-	c.Story = s.sentences()
+	how := ""
+	if e.F == history.KeyDeleted {
+		how = v.meanwhileWords(e.Value.Client, event)
+	}
+	s.tell(turning, event, "%s %s the key on node %s, which was that of %s%s", e.Value.Client, verb, e.Process, owner, how)
+	c.tells(s)
 	f.Counterexample = c
 	return f
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
@@ -271,6 +272,24 @@ func (v *view) pairBroken(f Finding, why, assumption string, ops ...int) Finding
 		c.Impossible = event
 	}
 	s.faults(begin, end, history.ResourceProcess)
-	c.Story = s.sentences()
+	s.rests(v.lostAtResource(begin, end, c.Impossible)...)
+	c.tells(s)
 	return f.shown(c)
+}
+
+// lostAtResource are the faults that killed the resource in a stretch of the run, or made it forget; without any it is the operation that shows it.
+func (v *view) lostAtResource(from, to time.Duration, shows int) (begins []int) {
+	for i := range v.faults {
+		f := &v.faults[i]
+		takes := func(s history.Strike) bool {
+			return s.Resource && (s.Does == history.Kills || s.Does == history.Forgets)
+		}
+		if v.at(f.begin) >= from && v.at(f.begin) <= to && slices.ContainsFunc(f.strikes, takes) {
+			begins = append(begins, f.begin)
+		}
+	}
+	if len(begins) == 0 {
+		return []int{shows}
+	}
+	return begins
 }

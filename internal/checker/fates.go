@@ -177,7 +177,7 @@ func (v *view) fates(first, second *grant) []fate {
 		case n.taken >= 0:
 		case e.F == history.KeySet && v.setFor(e, first):
 			n.set, n.end, n.due = i, -1, v.ranOut(e)
-		case n.set < 0 || n.end >= 0 || e.F == history.KeySet && (e.Value.Client == "" || v.leaves(i)):
+		case n.set < 0 || n.end >= 0 || e.F == history.KeySet && (e.Value.Client == "" || v.leaves(i) && !v.overwrites(i)):
 		case e.F != history.KeyExtended:
 			n.end = i
 		case !v.keepsEnd(e):
@@ -195,6 +195,12 @@ func (v *view) fates(first, second *grant) []fate {
 		list = slices.DeleteFunc(list, func(n fate) bool { return !byClient(n) })
 	}
 	return list
+}
+
+// overwrites reports that a client renewed its lock by a key-set that overwrote the key of another.
+func (v *view) overwrites(set int) bool {
+	before, renews := v.renewedOver[set]
+	return renews && before.client != v.event(set).Value.Client
 }
 
 // setFor reports whether a key was set for a grant.
@@ -232,7 +238,7 @@ func (v *view) whyLost(n *fate, first, second *grant) (cause, []int) {
 	case e.F == history.KeyUnclear:
 		return notSeen, []int{second.ret}
 	case e.F == history.KeySet:
-		if _, renews := v.renewedOver[n.end]; renews {
+		if v.overwrites(n.end) {
 			return renewsOwn, []int{n.end}
 		}
 		return setOnce, []int{n.end}
@@ -319,21 +325,34 @@ func (v *view) oldPrimaryServed(n *fate, first *grant) string {
 	return ""
 }
 
-// promotion is the last fault before an event that made a node the primary; where none did, the last that struck something else
-// before the node was promoted by others, or else the promotion itself.
+// promotion is the last fault before an event that made a node the primary. Where others promoted it, it is the first that struck the primary
+// before, or its ways to them; without any it is the promotion itself.
 func (v *view) promotion(node string, before int) []int {
 	if struck := v.struckBy(node, -1, before, history.Promotes); len(struck) > 0 {
 		return struck[len(struck)-1:]
 	}
-	promoted := -1
+	promoted, old := -1, ""
+	if len(v.h.Header.Nodes) > 0 {
+		old = v.h.Header.Nodes[0]
+	}
 	for i := range before {
-		if e := v.event(i); e.F == history.NodePromoted && e.Process == node {
+		switch e := v.event(i); {
+		case e.F != history.NodePromoted:
+		case e.Process == node:
 			promoted = i
+		case promoted < 0:
+			old = e.Process
 		}
 	}
-	for i := range slices.Backward(v.faults) {
+	for i := range v.faults {
 		f := &v.faults[i]
-		if f.begin < promoted && len(f.clients()) == 0 {
+		strikes := func(s history.Strike) bool {
+			link := func(l history.Link) bool {
+				return l.From == old && !slices.Contains(v.h.Header.Clients, l.To) || l.To == old && !slices.Contains(v.h.Header.Clients, l.From)
+			}
+			return s.Does != history.BendsClock && (slices.Contains(s.Nodes, old) || slices.ContainsFunc(s.Links, link))
+		}
+		if f.begin < promoted && slices.ContainsFunc(f.strikes, strikes) {
 			return []int{f.begin}
 		}
 	}
@@ -379,7 +398,8 @@ func (v *view) bent(n *fate, first *grant) (begins []int) {
 // whyUnseen names the cause by the faults alone, where the nodes told nothing: that of the only kind of fault which can have taken keys away.
 func (v *view) whyUnseen(first, second *grant) culprit {
 	c := culprit{cause: leavesKey, events: []int{second.ret}, first: first, second: second}
-	if v.unclear >= 0 {
+	elsewhere := v.h.Header.Program != "" && v.h.Header.Quorum == 0
+	if v.unclear >= 0 || elsewhere || len(v.h.Header.Nodes) == 0 {
 		c.cause = notSeen
 	}
 	causes := map[history.Does]cause{history.Promotes: replicated, history.Forgets: remembers, history.Kills: remembers, history.BendsClock: samePace}

@@ -134,7 +134,7 @@ type Counterexample struct {
 	Overlap *Interval `json:"overlap,omitempty"`
 	// Decisive are the events without which it would not have been: docs/checker.md says what
 	// removing each kind means. The story tells of all of them.
-	Decisive []int `json:"decisive"`
+	Decisive []int `json:"decisive,omitempty"`
 	// Story tells it in sentences, each tied to an event.
 	Story []Sentence `json:"story"`
 	// Assumption names in words the assumption that failed.

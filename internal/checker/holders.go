@@ -94,7 +94,7 @@ func (v *view) holdersStory(a, b hold, overlap Interval, why culprit) *story {
 	s.culprit(why, began)
 	s.grant(first, v.at(began))
 	s.reentries(first, began)
-	s.faults(from, v.at(began), first.client, second.client)
+	s.faults(from, v.at(began), append(v.authors(why.events), first.client, second.client)...)
 	s.tell(turning, began, "%s, while %s still held it", words, first.client)
 	s.writes(overlap.From, overlap.To, first.client, second.client)
 	both := fmt.Sprintf(": both had held the lock for %s", length(overlap.To-overlap.From))
@@ -182,6 +182,12 @@ func (s *story) lost(n fate, where string, first *grant, began int) {
 		s.tellAt(decisive, at, by, "%s deleted its own key %s, %s: a command of an earlier try, which had been held up", who, where, ago)
 	case renewsOwn:
 		s.tellAt(decisive, at, by, "%s renewed its lock, and so overwrote the key of %s %s", who, first.client, where)
+		for i := by + 1; i < n.taken; i++ {
+			if e := v.event(i); e.F == history.KeyDeleted && e.Process == n.node && e.Value.Client != "" {
+				s.tellAt(turning, min(v.at(i), v.at(began)), i, "%s deleted the key on node %s%s", e.Value.Client, n.node, v.meanwhileWords(e.Value.Client, i))
+				break
+			}
+		}
 	case setOnce:
 		s.tellAt(decisive, at, by, "%s set the key %s, over that of %s", who, where, first.client)
 	case remembers:
@@ -197,6 +203,16 @@ func (s *story) lost(n fate, where string, first *grant, began int) {
 			s.tellAt(setting, at, by, "the key of %s %s ran out, %s", first.client, where, ago)
 		}
 	}
+}
+
+// authors are the clients that brought about some events of keys.
+func (v *view) authors(events []int) (clients []string) {
+	for _, i := range events {
+		if client := v.event(i).Value.Client; client != "" {
+			clients = append(clients, client)
+		}
+	}
+	return clients
 }
 
 // same reports that two events of keys are alike: what happened, and who did it.

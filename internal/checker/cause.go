@@ -68,7 +68,8 @@ func (v *view) wayToResource(x *effect) (begins []int) {
 	for i := range v.faults {
 		f := &v.faults[i]
 		strikes := func(s history.Strike) bool {
-			return s.Resource || slices.ContainsFunc(s.Links, func(l history.Link) bool { return l.From == x.client() && l.To == history.ResourceProcess })
+			way := func(l history.Link) bool { return l.From == x.client() && l.To == history.ResourceProcess }
+			return s.Resource || slices.ContainsFunc(s.Links, way)
 		}
 		if f.begin < x.event && (f.end < 0 || f.end > v.ops[x.write].Call) && slices.ContainsFunc(f.strikes, strikes) {
 			begins = append(begins, f.begin)

@@ -282,8 +282,9 @@ func (v *view) nodesSet(g *grant) int {
 	return len(nodes)
 }
 
-// cameLate is the fault that had held up what deleted a client's own key, a command of an earlier release or try: the fault began when the client had
-// asked for the lock, and before the key was set, and the key was deleted before the fault was over or right after. It is -1 where the client deleted the key otherwise.
+// cameLate is the fault that had held up what deleted a client's own key, a command of an earlier release or try: the
+// fault began when the client had asked for the lock, and before the key was set, and the key was deleted before the fault
+// was over or right after. It is -1 where the client deleted the key otherwise.
 func (v *view) cameLate(n *fate, first *grant) int {
 	if v.underWay(first.client, n.end) {
 		return -1 // it renewed
@@ -298,7 +299,8 @@ func (v *view) cameLate(n *fate, first *grant) int {
 			stops := s.Does == history.Stops && (slices.Contains(s.Clients, first.client) || slices.Contains(s.Nodes, n.node))
 			return stops || slices.ContainsFunc(s.Links, between)
 		}
-		if asked < f.begin && f.begin < n.set && (f.end < 0 || v.at(n.end) < v.at(f.end)+10*stampsAreLate) && slices.ContainsFunc(f.strikes, held) {
+		soon := f.end < 0 || v.at(n.end) < v.at(f.end)+10*stampsAreLate
+		if asked < f.begin && f.begin < n.set && soon && slices.ContainsFunc(f.strikes, held) {
 			return f.begin
 		}
 	}
@@ -325,8 +327,8 @@ func (v *view) oldPrimaryServed(n *fate, first *grant) string {
 	return ""
 }
 
-// promotion is the last fault before an event that made a node the primary. Where others promoted it, it is the first that struck the primary
-// before, or its ways to them; without any it is the promotion itself.
+// promotion is the last fault before an event that made a node the primary. Where others promoted it, it is the first that
+// struck the primary before, or its ways to them; without any it is the promotion itself.
 func (v *view) promotion(node string, before int) []int {
 	if struck := v.struckBy(node, -1, before, history.Promotes); len(struck) > 0 {
 		return struck[len(struck)-1:]
@@ -395,14 +397,16 @@ func (v *view) bent(n *fate, first *grant) (begins []int) {
 	return begins
 }
 
-// whyUnseen names the cause by the faults alone, where the nodes told nothing: that of the only kind of fault which can have taken keys away.
+// whyUnseen names the cause by the faults alone, where the nodes told nothing: that of the only kind of fault which can
+// have taken keys away.
 func (v *view) whyUnseen(first, second *grant) culprit {
 	c := culprit{cause: leavesKey, events: []int{second.ret}, first: first, second: second}
 	elsewhere := v.h.Header.Program != "" && v.h.Header.Quorum == 0
 	if v.unclear >= 0 || elsewhere || len(v.h.Header.Nodes) == 0 {
 		c.cause = notSeen
 	}
-	causes := map[history.Does]cause{history.Promotes: replicated, history.Forgets: remembers, history.Kills: remembers, history.BendsClock: samePace}
+	causes := map[history.Does]cause{
+		history.Promotes: replicated, history.Forgets: remembers, history.Kills: remembers, history.BendsClock: samePace}
 	found := make(map[cause]bool)
 	for i := range v.faults {
 		f := &v.faults[i]

@@ -183,8 +183,9 @@ func (s *story) lost(n fate, where string, first *grant, began int) {
 	case renewsOwn:
 		s.tellAt(decisive, at, by, "%s renewed its lock, and so overwrote the key of %s %s", who, first.client, where)
 		for i := by + 1; i < n.taken; i++ {
-			if e := v.event(i); e.F == history.KeyDeleted && e.Process == n.node && e.Value.Client != "" {
-				s.tellAt(turning, min(v.at(i), v.at(began)), i, "%s deleted the key on node %s%s", e.Value.Client, n.node, v.meanwhileWords(e.Value.Client, i))
+			e := v.event(i)
+			if by := e.Value.Client; e.F == history.KeyDeleted && e.Process == n.node && by != "" {
+				s.tellAt(turning, min(v.at(i), v.at(began)), i, "%s deleted the key on node %s%s", by, n.node, v.meanwhileWords(by, i))
 				break
 			}
 		}

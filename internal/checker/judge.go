@@ -84,7 +84,8 @@ func Judge(ctx context.Context, h *history.History, properties []Property, o Opt
 	return findings
 }
 
-// refer points from what a violation rests on to the property that this violates by itself: two holders can follow from a key that one client took from another.
+// refer points from what a violation rests on to the property that this violates by itself: two holders can follow from a
+// key that one client took from another.
 func refer(findings []Finding) {
 	for i := range findings {
 		by := &findings[i]

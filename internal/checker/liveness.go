@@ -302,8 +302,9 @@ func (v *view) starvation(f Finding, s *starving, bound time.Duration, when stri
 	return f
 }
 
-// tellOfWait tells what stood in the way of a client that asked in vain: faults that struck it, its ways or the nodes, or killed somebody, and the keys
-// that stood for the bound. The keys are what it rests on, or else the faults that lasted, or else the attempts.
+// tellOfWait tells what stood in the way of a client that asked in vain: faults that struck it, its ways or the nodes, or
+// killed somebody, and the keys that stood for the bound. The keys are what it rests on, or else the faults that lasted,
+// or else the attempts.
 func (v *view) tellOfWait(story *story, s *starving, since int, bound time.Duration) cause {
 	var lasting, standing []int
 	for i := range v.faults {

@@ -252,7 +252,8 @@ func (v *view) orphan(f Finding, k *keyLife, lost int, outlived time.Duration) F
 	}
 	s.tell(turning, k.set, "%s set the key on node %s%s", k.client, node, v.setForWords(k.set))
 	if k.renewed >= 0 {
-		s.tell(turning, k.renewed, "%s renewed the key on node %s%s", cmp.Or(v.event(k.renewed).Value.Client, k.client), node, v.setForWords(k.renewed))
+		by := cmp.Or(v.event(k.renewed).Value.Client, k.client)
+		s.tell(turning, k.renewed, "%s renewed the key on node %s%s", by, node, v.setForWords(k.renewed))
 	}
 	s.faults(v.at(k.set), v.end, k.client)
 	if g := v.grantBefore(k.client, len(v.h.Events)); g != nil {

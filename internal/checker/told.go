@@ -160,8 +160,8 @@ func (v *view) notTold(f Finding, b *believer, to, ttl time.Duration) Finding {
 	return f.shown(c)
 }
 
-// whyGone are the faults because of which the lock of a grant was gone after an event: those that made the node forget, or that kept the client from renewing. Without
-// any it is the event.
+// whyGone are the faults because of which the lock of a grant was gone after an event: those that made the node forget, or
+// that kept the client from renewing. Without any it is the event.
 func (v *view) whyGone(g *grant, gone int) (begins []int) {
 	e := v.event(gone)
 	if e.F == history.NodeDown || e.F == history.KeyDeleted && e.Value.Client == "" {

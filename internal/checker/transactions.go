@@ -277,7 +277,8 @@ func (v *view) pairBroken(f Finding, why, assumption string, ops ...int) Finding
 	return f.shown(c)
 }
 
-// lostAtResource are the faults that killed the resource in a stretch of the run, or made it forget; without any it is the operation that shows it.
+// lostAtResource are the faults that killed the resource in a stretch of the run, or made it forget; without any it is the
+// operation that shows it.
 func (v *view) lostAtResource(from, to time.Duration, shows int) (begins []int) {
 	for i := range v.faults {
 		f := &v.faults[i]

@@ -153,7 +153,8 @@ func (v *view) meanwhileWords(client string, event int) string {
 	if name := v.commandAt(client, event); name != "" {
 		text = " by " + name
 	}
-	doing := map[history.F]string{history.Release: ", to release", history.Extend: ", to renew", history.Acquire: ", while it asked for the lock"}
+	doing := map[history.F]string{
+		history.Release: ", to release", history.Extend: ", to renew", history.Acquire: ", while it asked for the lock"}
 	for i := range v.ops {
 		o := &v.ops[i]
 		if words, some := doing[o.F]; some && o.Process == client && o.Call < event && (o.Return < 0 || o.Return > event) {

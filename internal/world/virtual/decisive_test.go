@@ -101,8 +101,8 @@ func told(f checker.Finding) string {
 	return b.String() + "\n    " + f.Counterexample.Assumption
 }
 
-// decisive are the decisive events of a finding: the numbers of its faults in the scenario, and all other events. The story tells of each: a decisive sentence
-// is about it, or names who did it.
+// decisive are the decisive events of a finding: the numbers of its faults in the scenario, and all other events. The
+// story tells of each: a decisive sentence is about it, or names who did it.
 func decisive(t *testing.T, h *history.History, f checker.Finding, name string) (faults, others []int) {
 	t.Helper()
 	c := f.Counterexample
@@ -220,7 +220,8 @@ func (r *removal) removeOp(o history.Op) {
 	for i := o.Call + 1; i < until; i++ {
 		e := &r.h.Events[i]
 		switch {
-		case e.F == history.Effect && e.Value.Client == o.Process && e.Value.Op() == o.F && e.Value.Section == asked.Section && e.Value.Key == asked.Key:
+		case e.F == history.Effect && e.Value.Client == o.Process && e.Value.Op() == o.F &&
+			e.Value.Section == asked.Section && e.Value.Key == asked.Key:
 			r.gone[i] = true
 		case o.F != history.Acquire || o.Type != history.OK:
 		case e.Process == o.Process && e.F == history.Acquire && e.Type == history.Invoke:

@@ -41,10 +41,13 @@ const (
 	goesOn          cause = "that a client goes on without a node that does not answer"
 	givesWay        cause = "that clients which ask at once do not keep the lock from each other for ever"
 	keyGoes         cause = "that every key is deleted by its owner or expires by itself"
+	hasTTL          cause = "that a key gets its TTL when it is set"
+	notRenewed      cause = "that nobody renews a key which its owner no longer wants"
+	comesInTime     cause = "that no command arrives of an attempt which is over"
 	keptLock        cause = "that a holder gives the lock back, or loses it"
 	notSeen         cause = "not known: the nodes do not show what became of the first holder's keys"
 	tokenWithGrant  cause = "that a token is drawn in the order of the grants"
-	servesHolder    cause = "that the resource serves whoever holds the lock"
+	servesHolder    cause = "that the resource refuses a token only after it has seen a newer one"
 	holderWrites    cause = "that only the holder of the lock writes, each on top of the last write"
 )
 

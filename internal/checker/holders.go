@@ -140,7 +140,7 @@ func (s *story) culprit(why culprit, began int) {
 	switch why.cause {
 	case renewedInTime:
 		for _, x := range slices.Backward(first.extends) {
-			if slices.Contains(why.events, x.ret) && (x.ret < began || x.ret == why.events[0]) {
+			if slices.Contains(why.events, x.ret) && (x.ret < min(began, second.ret) || x.ret == why.events[0]) {
 				s.tell(decisive, x.ret, "%s renewed its lock, valid until %s, which %d of %s took in", first.client, instant(x.until),
 					v.took(x, first.client), plural(len(v.h.Header.Nodes), "node"))
 				break
@@ -148,6 +148,8 @@ func (s *story) culprit(why culprit, began int) {
 		}
 	case staysLost:
 		s.revived(first)
+	case onePrimary, replicated, replicatedCount:
+		s.promoted(began)
 	case backedByKey:
 		s.also[first.ret] = ", though no key of its own stood"
 	case majoritiesMet:
@@ -158,6 +160,18 @@ func (s *story) culprit(why culprit, began int) {
 	for _, i := range why.events {
 		if v.event(i).F == history.NodePromoted {
 			s.tell(turning, i, "node %s became the primary", v.event(i).Process)
+		}
+	}
+}
+
+// promoted tells of the last promotion before an event, unless a fault that made it so tells of it.
+func (s *story) promoted(before int) {
+	for i := before; i >= 0; i-- {
+		if e := s.v.event(i); e.F == history.NodePromoted {
+			if len(s.v.struckBy(e.Process, -1, before, history.Promotes)) == 0 {
+				s.tell(turning, i, "node %s became the primary", e.Process)
+			}
+			return
 		}
 	}
 }

@@ -113,7 +113,7 @@ flags, 4 the database cannot be used.`,
 	registerWords(c, "world", []string{trial.Live, trial.Virtual})
 	c.Flags().StringVar(&f.lock, "lock", "",
 		"with --world live, the lock in the place of the scenario's own: NAME='COMMAND', or a lock of sim")
-	f.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("")...)
+	f.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("", false)...)
 	f.databaseFlags(a, c)
 	c.Flags().Var(&f.runs, "runs", "how many runs to make: 200k, 5M, 10B")
 	c.Flags().Uint64Var(&f.first, "seed", 0, "the first seed")

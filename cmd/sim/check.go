@@ -203,7 +203,7 @@ func (a *app) checkProperties(
 	if !ours || err != nil {
 		return 0, ours, err
 	}
-	findings := checker.Judge(ctx, h, checker.SafetyProperties(workload.Name(h.Header.Workload)),
+	findings := checker.Judge(ctx, h, checker.SafetyProperties(workload.Name(h.Header.Workload), h.Header.Quorum > 0),
 		checker.Options{Timeout: o.Timeout, Memory: o.Memory})
 	if f.json {
 		err = a.printJSON(struct {

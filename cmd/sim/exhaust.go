@@ -58,7 +58,7 @@ violates a property, 2 not exhausted or undecided, 3 bad scenario or flags,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: oneScenario,
 		RunE: func(c *cobra.Command, args []string) error { return a.exhaust(c.Context(), args[0], f) },
 	}
-	f.flags(c, "the properties to judge", checker.Demanded("")...)
+	f.flags(c, "the properties to judge", checker.Demanded("", false)...)
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for what clients draw at random")
 	c.Flags().IntVar(&f.late, "late", 0, "how many times in a run a timer may come before messages that are under way")
 	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after this many schedules; 0: never")

@@ -108,7 +108,7 @@ is kept).`,
 		"a command with its arguments, quoted as for a shell, or a lock of sim")
 	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false,
 		"allow the lock program that the scenario names (with --world live); read it first")
-	f.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("")...)
+	f.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("", false)...)
 	c.Flags().BoolVar(&f.bare, "bare", false, "leave out the scenario's own faults")
 	c.Flags().BoolVar(&f.unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
 	c.Flags().BoolVar(&f.resume, "resume", false, "continue an earlier search that had the same flags and folder")

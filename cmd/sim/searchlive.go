@@ -205,6 +205,9 @@ func liveProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
 	if r != nil && r.Has(program.TellsLoss) {
 		list = append(list, checker.ToldWhenLost)
 	}
+	if r != nil {
+		list = append(list, checker.AsksItsTTL)
+	}
 	if r != nil && r.Has(program.TellsToken) {
 		list = append(list, checker.OrderedTokens)
 	}

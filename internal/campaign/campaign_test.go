@@ -112,7 +112,7 @@ func definition(tb testing.TB, unguided bool) Definition {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return Definition{Scenario: s.Text, File: s.File, Variant: "fenced", Properties: checker.Demanded(""), Unguided: unguided,
+	return Definition{Scenario: s.Text, File: s.File, Variant: "fenced", Properties: checker.Demanded("", false), Unguided: unguided,
 		First: 7, Runs: 3000, RangeRuns: 50, EpochRanges: 16}
 }
 

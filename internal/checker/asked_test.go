@@ -28,7 +28,7 @@ func (s *script) changes(ms int64, node string, f history.F, client string, left
 	s.add(ms, node, history.Info, f, v)
 }
 
-func TestPromiseIsWhatWasAskedFor(t *testing.T) {
+func TestPromiseIsWhatWasGiven(t *testing.T) {
 	two := func(s *script, at int64) { // a second client on all nodes
 		s.add(at, "c2", history.Invoke, history.Acquire, history.Value{})
 		for _, n := range []string{"A", "B", "C"} {
@@ -56,22 +56,56 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 			s.changes(900, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(910, "c1", -1, -1)
 		}, 1100, Holds, ""},
-		"a lock without an end": {1, func(s *script) {
+		"a key without an end": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, -1)
 			s.granted(10, "c1", -1, -1)
-		}, 50_000, Violated, ""},
+		}, 900, Violated, ""},
+		"a key without an end promises no more than the lock was given": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, -1)
+			s.granted(10, "c1", -1, -1)
+		}, 1100, Holds, ""},
+		"a lock that asks for less": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 2)
+			s.granted(10, "c1", -1, -1)
+		}, 900, Violated, ""},
+		"a lock that asks for more": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1_000_001)
+			s.granted(10, "c1", -1, -1)
+		}, 1100, Holds, ""},
+		"a lock whose keys live longer by design": {1, func(s *script) {
+			s.h.Header.TTLExtra = int64(200 * time.Millisecond)
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.granted(10, "c1", -1, -1)
+		}, 900, Holds, ""},
+		"the history does not say the TTL": {1, func(s *script) {
+			s.h.Header.TTL = 0
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.granted(10, "c1", -1, -1)
+		}, 900, Unknown, "the TTL that the lock was given"},
 		"the second latest of three nodes": {2, func(s *script) {
 			s.changes(3, "A", history.KeySet, "c1", 1, 1001)
-			s.changes(4, "B", history.KeySet, "c1", 2, 2002)
-			s.changes(5, "C", history.KeySet, "c1", 3, 3003)
-			s.granted(10, "c1", -1, -1)
-		}, 1500, Violated, ""},
+			s.changes(704, "B", history.KeySet, "c1", 702, 1702)
+			s.changes(805, "C", history.KeySet, "c1", 803, 1803)
+			s.granted(810, "c1", -1, -1)
+		}, 1600, Violated, ""},
 		"not the latest of them": {2, func(s *script) {
 			s.changes(3, "A", history.KeySet, "c1", 1, 1001)
-			s.changes(4, "B", history.KeySet, "c1", 2, 2002)
-			s.changes(5, "C", history.KeySet, "c1", 3, 3003)
+			s.changes(704, "B", history.KeySet, "c1", 702, 1702)
+			s.changes(805, "C", history.KeySet, "c1", 803, 1803)
+			s.granted(810, "c1", -1, -1)
+		}, 1750, Holds, ""},
+		"of a retry, the last try": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.changes(15, "A", history.KeyDeleted, "c1", 11, -1)
+			s.changes(505, "A", history.KeySet, "c1", 501, 1501)
+			s.granted(510, "c1", -1, -1)
+		}, 1300, Violated, ""},
+		"a key of its own beside that of all": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
-		}, 2500, Holds, ""},
+			s.changes(905, "A", history.KeySet, "c1", 901, 1901)
+			s.h.Events[len(s.h.Events)-1].Value.Key = "beat of c1"
+		}, 1500, Holds, ""},
 		"a key that was taken back does not count": {2, func(s *script) {
 			s.changes(3, "A", history.KeySet, "c1", 1, 9001)
 			s.changes(4, "A", history.KeyDeleted, "c1", 2, -1)
@@ -94,10 +128,14 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 5001)
 			s.granted(10, "c1", 300, -1)
 		}, 500, Holds, ""},
-		"too few nodes were seen": {2, func(s *script) {
-			s.changes(5, "A", history.KeySet, "c1", 1, 5001)
-			s.granted(10, "c1", -1, -1)
-		}, 500, Unknown, "the keys of its lock were seen on 1 of 2 nodes"},
+		"a grant that rests on too few nodes counts from its answer": {2, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.granted(110, "c1", -1, -1)
+		}, 1095, Violated, ""},
+		"and no longer than the TTL": {2, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.granted(110, "c1", -1, -1)
+		}, 1105, Holds, ""},
 		"an end that was seen late": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, -1) // INCR, then PEXPIRE
 			s.granted(10, "c1", -1, -1)
@@ -108,11 +146,16 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 			s.granted(10, "c1", -1, -1)
 			s.changes(11, "A", history.KeyExtended, "c1", 6, 1006)
 		}, 1100, Holds, ""},
-		"less that was asked for later": {1, func(s *script) {
+		"a key that gets its first end late is asked for since it was set": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, -1)
 			s.granted(10, "c1", -1, -1)
-			s.changes(21, "A", history.KeyExtended, "c1", 16, 1016)
-		}, 1100, Unknown, "asked for less later"},
+			s.changes(521, "A", history.KeyExtended, "c1", 516, 1516)
+		}, 1100, Holds, ""},
+		"a renewal that shortens": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.granted(10, "c1", -1, -1)
+			s.changes(521, "A", history.KeyExtended, "c1", 516, 517)
+		}, 1400, Violated, ""},
 		"a key that was seen late": {2, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
@@ -126,19 +169,19 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 			s.changes(506, "B", history.KeySet, "c1", 2, 1002)
 		}, 1100, Holds, ""},
 		"a command that came after the answer is a renewal, if there was a quorum without it": {2, func(s *script) {
-			s.changes(3, "A", history.KeySet, "c1", 1, 301)
-			s.changes(4, "B", history.KeySet, "c1", 2, 2002)
-			s.granted(10, "c1", -1, -1)
-			s.acquire(400, 410, "c3", 440, -1)
-			s.release(420, 430, "c3")
-			s.changes(450, "C", history.KeySet, "c1", 3, 2003)
-		}, 2500, Holds, ""},
+			s.changes(3, "A", history.KeySet, "c1", 1, 1001)
+			s.changes(404, "B", history.KeySet, "c1", 402, 1402)
+			s.granted(410, "c1", -1, -1)
+			s.acquire(1100, 1110, "c3", 1140, -1)
+			s.release(1120, 1130, "c3")
+			s.changes(1150, "C", history.KeySet, "c1", 403, 1403)
+		}, 1500, Holds, ""},
 		"such a renewal": {2, func(s *script) {
-			s.changes(3, "A", history.KeySet, "c1", 1, 301)
-			s.changes(4, "B", history.KeySet, "c1", 2, 2002)
-			s.granted(10, "c1", -1, -1)
-			s.changes(450, "C", history.KeySet, "c1", 3, 2003)
-		}, 500, Violated, ""},
+			s.changes(3, "A", history.KeySet, "c1", 1, 1001)
+			s.changes(404, "B", history.KeySet, "c1", 402, 1402)
+			s.granted(410, "c1", -1, -1)
+			s.changes(450, "C", history.KeySet, "c1", 403, 1403)
+		}, 1300, Violated, ""},
 		"a key taken back after the answer was promised before": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
@@ -201,7 +244,11 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 			s.acquire(20, 30, "c1", 2000, -1)
 			s.release(40, 50, "c1")
 		}, 1500, Holds, ""},
-		"no key was seen": {1, func(s *script) { s.granted(10, "c1", -1, -1) }, 500, Unknown, "on 0 of 1 node"},
+		"a grant that rests on nothing": {1, func(s *script) { s.granted(10, "c1", -1, -1) }, 500, Violated, ""},
+		"a command that left nobody knows when": {1, func(s *script) {
+			s.key(5, history.KeySet, "A", "c1", "c1-owner", 1000)
+			s.granted(10, "c1", -1, -1)
+		}, 500, Unknown, "nobody saw when"},
 		"a loss that was told": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)
@@ -251,6 +298,7 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 			s.add(300, "c1", history.Info, history.Lost, history.Value{})
 		}, 500, Unknown, "but not since when"},
 		"a loss since nobody knows when, and another holder when the promise was over": {1, func(s *script) {
+			s.h.Header.TTL = int64(300 * time.Millisecond)
 			s.changes(5, "A", history.KeySet, "c1", 1, 301)
 			s.granted(10, "c1", -1, -1)
 			s.add(600, "c1", history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(600), AtError: int64(590e6)}})
@@ -303,8 +351,9 @@ func TestPromiseIsWhatWasAskedFor(t *testing.T) {
 // TestPromisesAskedFor: what a report shows of promises. What makes none later is no renewal.
 func TestPromisesAskedFor(t *testing.T) {
 	s := asked(2)
+	s.h.Header.TTL = int64(100 * time.Millisecond)
 	for _, until := range []int64{101, -1} {
-		at := s.h.Header.TTL / int64(time.Millisecond) * int64(len(s.h.Events))
+		at := int64(1000) * int64(len(s.h.Events))
 		s.add(at, "c1", history.Invoke, history.Acquire, history.Value{})
 		for _, n := range []string{"A", "B"} {
 			if until >= 0 {
@@ -323,21 +372,8 @@ func TestPromisesAskedFor(t *testing.T) {
 	for b := range Beliefs(&s.h, s.h.Ops()) {
 		got = append(got, fmt.Sprint(b.Promises))
 	}
-	if want := []string{"[{10ms 101ms} {21ms 115ms}]", "[]"}; !slices.Equal(got, want) {
+	if want := []string{"[{10ms 101ms} {21ms 115ms}]", "[{8.01s 8.101s}]"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-// TestReentryOfWhatIsRenewedForEver: it has no end either.
-func TestReentryOfWhatIsRenewedForEver(t *testing.T) {
-	s := asked(1)
-	s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
-	s.changes(5, "A", history.KeySet, "c1", 1, 101)
-	s.granted(10, "c1", -1, -1)
-	s.changes(20, "A", history.KeyExtended, "c1", 15, -1)
-	s.acquire(30, 40, "c1", 900, -1)
-	if g := newView(&s.h).grants[1]; g.outer != 0 || g.until.given {
-		t.Errorf("%+v", g)
 	}
 }
 
@@ -398,8 +434,8 @@ func TestPromisesMatter(t *testing.T) {
 			renewed(s, 49)
 			lost(s, 110, 60)
 		}, Holds},
-		"a write before nobody asks for an end any more": {NoLateEffect, func(s *script) {
-			renewed(s, 202)
+		"a write before the end of a renewal without one": {NoLateEffect, func(s *script) {
+			renewed(s, 182)
 			s.changes(203, "A", history.KeyExtended, "c1", 90, -1)
 		}, Holds},
 		"a loss gives the lock to nobody": {DeadlockFree, func(s *script) {
@@ -408,7 +444,7 @@ func TestPromisesMatter(t *testing.T) {
 			lost(s, 40, 0)
 			s.acquire(50, 110, "c2", 900, -1)
 		}, Holds},
-		"what is renewed for ever is free when its client is dead": {DeadlockFree, func(s *script) {
+		"what is renewed for ever is free when its client is dead, and its lease is over": {DeadlockFree, func(s *script) {
 			s.phase(0, history.PhaseHealing)
 			renewed(s, 30)
 			s.changes(40, "A", history.KeyExtended, "c1", 39, -1)
@@ -418,6 +454,7 @@ func TestPromisesMatter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := asked(1)
+			s.h.Header.TTL = int64(100 * time.Millisecond)
 			c.told(s)
 			s.add(1000, "run", history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseDone}})
 			f := Judge(context.Background(), &s.h, []Property{c.property}, Options{GrantWithin: 50 * time.Millisecond})[0]

@@ -35,7 +35,8 @@ func Beliefs(h *history.History, ops []history.Op) iter.Seq[Belief] {
 		v.collectSections() // what a loss ends depends on effects
 		v.collectEffects()
 	}
-	v.readAsked()
+	v.collectKept()
+	v.readPromises()
 	v.cutLosses()
 	return func(yield func(Belief) bool) {
 		for i := range v.grants {

@@ -47,6 +47,7 @@ const (
 	keptLock        cause = "that a holder gives the lock back, or loses it"
 	notSeen         cause = "not known: the nodes do not show what became of the first holder's keys"
 	tokenWithGrant  cause = "that a token is drawn in the order of the grants"
+	asksTTL         cause = "that a lock asks its nodes for the TTL that it was given"
 	servesHolder    cause = "that the resource refuses a token only after it has seen a newer one"
 	holderWrites    cause = "that only the holder of the lock writes, each on top of the last write"
 )

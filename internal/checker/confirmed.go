@@ -17,7 +17,7 @@ func Confirmed(h *history.History, f Finding) (ok bool, why string) {
 	}
 	v := newView(h)
 	switch f.Property {
-	case OwnerRelease, NoOrphanLock, NoResurrection:
+	case OwnerRelease, NoOrphanLock, NoResurrection, AsksItsTTL:
 		return true, "the keys on the nodes show it"
 	case ToldWhenLost:
 		return true, "the keys on the nodes show that the lock was gone"

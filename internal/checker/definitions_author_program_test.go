@@ -28,7 +28,11 @@ func (a *author) asks(c *actor, p *promise, f history.F) {
 
 func (a *author) command(c *actor, p *promise, f history.F, node, key string) {
 	at := max(p.asked, a.now-unit*int64(a.r.IntN(3)))
-	until := at + unit*int64(3+a.r.IntN(10))
+	lasts := unit * int64(3+a.r.IntN(10))
+	if ttl := a.h.Header.TTL; lasts < ttl && a.chance(84) { // few locks ask for less than their TTL
+		lasts = ttl + unit*int64(a.r.IntN(3))
+	}
+	until := at + lasts
 	if before := p.nodes[node]; until < before && before < forever && !a.chance(2) { // few locks ask for less than before
 		until = before + unit*int64(a.r.IntN(3))
 	}

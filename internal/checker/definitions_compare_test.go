@@ -45,7 +45,7 @@ var plots = []struct {
 		[]checker.Property{checker.Atomic, checker.Isolated, checker.Durable}},
 	{plot{name: "program locks", workloads: []string{"increment"},
 		steps: 60, pause: 3, faults: 2, keys: 4, work: 30, healing: 2, wrong: []int{0, 30, 70}, program: true, losses: 2},
-		[]checker.Property{checker.ExclusiveLease, checker.OrderedTokens}},
+		[]checker.Property{checker.ExclusiveLease, checker.OrderedTokens, checker.AsksItsTTL}},
 	{plot{name: "program work", workloads: []string{"increment"},
 		steps: 55, pause: 2, work: 80, healing: 1, wrong: []int{0, 20, 60}, program: true, losses: 2},
 		[]checker.Property{checker.NoLateEffect, checker.HolderServed}},

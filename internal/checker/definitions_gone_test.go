@@ -68,21 +68,16 @@ func (t *terms) comesBackWith(i int) string {
 // after the invocation of the `acquire`. It may have it if that is so, or if of a key of the lock
 // on it nobody knows. (Keys of the lock are all that the history names.)"
 func (t *terms) have(g *grant, i int) (surely, maybe int) {
-	var nodes, keys []string
+	var nodes []string
 	for _, n := range t.header.Nodes {
 		if !slices.Contains(nodes, n) {
 			nodes = append(nodes, n)
 		}
 	}
-	for j, e := range t.events {
-		if (aboutKey(e.F) || e.F == history.KeyUnclear) && t.ofLock(j) && !slices.Contains(keys, e.Value.Key) {
-			keys = append(keys, e.Value.Key)
-		}
-	}
 	for _, n := range nodes {
 		sure, may := false, false
-		for _, key := range keys {
-			if t.auxiliary(key, keys) && t.setsShared(g, keys) {
+		for _, key := range t.lockKeys() {
+			if !t.countsFor(g, key) {
 				continue
 			}
 			k := t.knownOnce(n, key, i)
@@ -97,6 +92,33 @@ func (t *terms) have(g *grant, i int) (surely, maybe int) {
 		}
 	}
 	return surely, maybe
+}
+
+// lockKeys: "The keys of the lock are all of those that the history names."
+func (t *terms) lockKeys() (keys []string) {
+	for j, e := range t.events {
+		if (aboutKey(e.F) || e.F == history.KeyUnclear) && t.ofLock(j) && !slices.Contains(keys, e.Value.Key) {
+			keys = append(keys, e.Value.Key)
+		}
+	}
+	return keys
+}
+
+// countsFor reports that a key counts for a grant.
+func (t *terms) countsFor(g *grant, key string) bool {
+	type question struct {
+		g   *grant
+		key string
+	}
+	q := question{g, key}
+	if t.counting == nil {
+		t.counting = map[any]bool{}
+	}
+	if _, found := t.counting[q]; !found {
+		keys := t.lockKeys()
+		t.counting[q] = !t.auxiliary(key, keys) || !t.setsShared(g, keys)
+	}
+	return t.counting[q]
 }
 
 // auxiliary: "a key that one client alone ever sets keeps nobody out: it is auxiliary".

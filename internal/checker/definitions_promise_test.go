@@ -63,11 +63,11 @@ func all(*op) bool  { return true }
 func none(*op) bool { return false }
 
 // promises finds out what each grant promises: "If the header has a `quorum` (the lock is
-// a program), a grant without a `valid_until` promises what its commands asked for."
+// a program), a grant without a `valid_until` promises the TTL that the lock was given."
 func (t *terms) promises() {
 	for _, g := range t.grants {
 		if g.until = g.said.ValidUntil(); t.header.Quorum > 0 && !g.until.IsSet() {
-			t.promisesWhatWasAsked(g)
+			t.promisesWhatWasGiven(g)
 		}
 	}
 	for i, e := range t.events {
@@ -77,54 +77,78 @@ func (t *terms) promises() {
 	}
 }
 
-// promisesWhatWasAsked: "The grant promises the latest instant until which a quorum of nodes
-// was asked, by the events that stand before its answer. If these nodes are fewer than a
-// quorum, those later events count, too, whose `at` is not after the answer, one after the
-// other, until a quorum was asked."
-func (t *terms) promisesWhatWasAsked(g *grant) {
-	first := map[int]bool{}
-	for i := range g.answered {
-		first[i] = true
-	}
-	until := t.askedUntil(g, first)
-	for i := g.answered; i < len(t.events) && until == math.MinInt64; i++ {
-		if t.asks(g, i) && t.events[i].Value.At().V() <= g.ret {
-			first[i] = true
-			until = t.askedUntil(g, first)
-		}
-	}
-	// "If fewer than a quorum were asked even so, the promise is not known. A re-entry has then
-	// no `valid_until` of its own."
-	if until > math.MinInt64 {
-		g.until = history.Some(until)
-	} else if g.outer == nil {
+// promisesWhatWasGiven: "the header's `ttl` less its `ttl_extra`. It counts from when the lock asked its nodes for it."
+func (t *terms) promisesWhatWasGiven(g *grant) {
+	ttl := t.header.TTL - t.header.TTLExtra
+	t.mayHaveAskedUnseen(g)
+	// "The promise is not known if the history does not say the TTL."
+	if ttl <= 0 {
 		g.unknown = true
+		return
 	}
-	// "Each other event that makes this instant later is a renewal, invoked at its `at`, but not
-	// after the event, and answered at the event."
-	for i := range t.events {
-		if first[i] {
-			continue
+	// "The promise counts from the instant since when the client asks for the lock by the events that stand before its answer. If by
+	// these it asks for fewer nodes than a quorum, the first later event counts by which it asks for a quorum, if its `at` is not
+	// after the answer."
+	first := g.answered
+	since := t.asksSince(g, first)
+	for since == math.MinInt64 && first < len(t.events) {
+		first++
+		if since = t.asksSince(g, first); since != math.MinInt64 && t.events[first-1].Value.At().V() > g.ret {
+			first = len(t.events)
+			since = math.MinInt64
 		}
-		first[i] = true
-		now := t.askedUntil(g, first)
-		if t.asks(g, i) && now > until {
+	}
+	rests := since > math.MinInt64
+	if !rests {
+		// "If there is none, the grant rests on nothing that was asked for, and its promise counts from its answer."
+		first, since = g.answered, g.ret
+		// "It is not known either if the grant rests on nothing, and no client was ever seen to set a key of the lock, or a `key-set` or
+		// `key-extended` of the client without an `at` stands between the invocation of the `acquire` and the end of the belief."
+		g.unknown = g.unknown || !t.anybodySets() || t.sentSometime(g)
+	}
+	// "A re-entry has then no `valid_until` of its own."
+	if rests || g.outer == nil {
+		g.until = later(since, ttl)
+	}
+	// "Each later event after which the client asks for the lock since an instant that is later than all before it is a renewal,
+	// invoked at its `at`, but not after the event, and answered at the event."
+	for i := first; i < len(t.events); i++ {
+		if now := t.asksSince(g, i+1); t.asks(g, i) && now > since {
+			since = now
 			g.renewals = append(g.renewals, &op{invoked: -1, call: min(t.events[i].Value.At().V(), t.time(i)),
-				answered: i, ret: t.time(i), said: history.Value{Grant: &history.Grant{ValidUntil: history.Some(now)}}})
+				answered: i, ret: t.time(i), said: history.Value{Grant: &history.Grant{ValidUntil: later(now, ttl)}}})
 		}
-		// "If such an event makes the instant earlier, [...] the promise is not known, unless its `at` is not after the answer
-		// and no renewal stands before it: [...] this instant is the promise."
-		switch {
-		case !t.asks(g, i) || now >= until:
-		case t.events[i].Value.At().V() <= g.ret && len(g.renewals) == 0:
-			g.until = history.Some(now)
-		default:
-			g.unknown = true
-		}
-		until = now
 	}
 	slices.SortFunc(g.renewals, func(a, b *op) int { return a.answered - b.answered })
-	t.mayHaveAskedUnseen(g)
+}
+
+// later is an instant that lies so much later.
+func later(at, length int64) history.Int {
+	if at > forever-length {
+		return history.Some(int64(forever))
+	}
+	return history.Some(at + length)
+}
+
+// anybodySets: a client was seen to set a key of the lock.
+func (t *terms) anybodySets() bool {
+	for i, e := range t.events {
+		if e.F == history.KeySet && e.Value.Client != "" && t.ofLock(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// sentSometime: something of the lock's keys was asked for, nobody knows when.
+func (t *terms) sentSometime(g *grant) bool {
+	for i := g.invoked; i < g.ended; i++ {
+		e := &t.events[i]
+		if (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client == g.client && !e.Value.At().IsSet() && t.ofLock(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayHaveAskedUnseen: something may have been asked for that nobody saw.
@@ -161,51 +185,79 @@ func (t *terms) clearAgain(i int) int {
 	return len(t.events)
 }
 
-// asks reports that event i tells of a command of a grant: "These are the `key-set` and
-// `key-extended` events with an `at`, whose `client` is the grant's, whose `at` is not before
-// the invocation of the `acquire`, and before the end of the belief."
+// asks reports that event i tells of what a grant's client asks for: "the `key-set` and `key-extended` events of a key of the lock with an
+// `at`, whose `client` is the grant's, whose `at` is not before the invocation of the `acquire`, and before the end of the belief. A
+// `key-set` that leaves the key to another client is none, and neither is an event of a key that does not count for the grant."
 func (t *terms) asks(g *grant, i int) bool {
 	e := &t.events[i]
 	at := e.Value.At()
-	return (e.F == history.KeySet || e.F == history.KeyExtended) &&
-		e.Value.Client == g.client && at.IsSet() && at.V() >= g.call && at.V() < g.end
+	return (e.F == history.KeySet || e.F == history.KeyExtended) && t.ofLock(i) && !t.leavesTo(i) &&
+		e.Value.Client == g.client && at.IsSet() && at.V() >= g.call && at.V() < g.end && t.countsFor(g, e.Value.Key)
 }
 
-// askedUntil is the latest instant until which a quorum of nodes was asked, by the events
-// that count; math.MinInt64: there was none.
-func (t *terms) askedUntil(g *grant, counts map[int]bool) int64 {
-	type place struct{ node, key string }
-	asked := map[place]int64{}
-	for i, e := range t.events {
-		here := place{e.Process, e.Value.Key}
-		switch {
-		case !counts[i]:
-		case t.asks(g, i):
-			// "Of several of a key on a node, the one that stands last counts: it asks for the key
-			// until its `valid_until`; without one, for ever."
-			asked[here] = forever
-			if e.Value.ValidUntil().IsSet() {
-				asked[here] = e.Value.ValidUntil().V()
-			}
-		case e.F == history.KeyDeleted && e.Value.Client == g.client && i < g.ended:
-			// "A `key-deleted` of the same client that stands after it takes the key back, unless it
-			// stands after the end of the belief."
-			delete(asked, here)
-		}
-	}
-	// "A node with several keys is asked until the first of them ends."
+// leavesTo reports that a key-set leaves the key to another client.
+func (t *terms) leavesTo(i int) bool { return t.events[i].F == history.KeySet && t.stays(i) }
+
+// asksSince is "the latest instant since when it asks for a quorum of nodes", by the events before event i; math.MinInt64: it asks for fewer.
+func (t *terms) asksSince(g *grant, i int) int64 {
 	nodes := map[string]int64{}
-	for at, until := range asked {
+	for at, a := range t.asksFor(g, i) {
+		// "A client asks for a node since the earliest of its keys there"
 		if other, some := nodes[at.node]; some {
-			until = min(until, other)
+			a.since = min(a.since, other)
 		}
-		nodes[at.node] = until
+		nodes[at.node] = a.since
 	}
-	untils := slices.Sorted(maps.Values(nodes))
-	if len(untils) < t.header.Quorum {
+	sinces := slices.Sorted(maps.Values(nodes))
+	if len(sinces) < t.header.Quorum {
 		return math.MinInt64
 	}
-	return untils[len(untils)-t.header.Quorum]
+	return sinces[len(sinces)-t.header.Quorum]
+}
+
+type place struct{ node, key string }
+
+// asking is what a client asks of a key: since when, and until when.
+type asking struct{ since, until int64 }
+
+// asksFor is what a grant's client asks for of each key by the events before event i.
+func (t *terms) asksFor(g *grant, before int) map[place]asking {
+	keys := map[place]asking{}
+	for i, e := range t.events[:before] {
+		here := place{e.Process, e.Value.Key}
+		switch {
+		case t.asks(g, i):
+			now := asking{e.Value.At().V(), forever}
+			if e.Value.ValidUntil().IsSet() {
+				now.until = e.Value.ValidUntil().V()
+			}
+			// "But a `key-extended` of a key that it asked for without an end gives the key its first end: [...] since then the key is asked for"
+			if last, some := keys[here]; some && last.until == forever && e.F == history.KeyExtended {
+				now.since = last.since
+			}
+			keys[here] = now
+		case t.takesBack(g, i):
+			delete(keys, here)
+		}
+	}
+	return keys
+}
+
+// takesBack: "A `key-deleted` of the same client takes the key back, unless it stands before the first of these events or after
+// the end of the belief."
+func (t *terms) takesBack(g *grant, i int) bool {
+	e := &t.events[i]
+	return e.F == history.KeyDeleted && e.Value.Client == g.client && t.ofLock(i) && i < g.ended && i > t.firstAsk(g)
+}
+
+// firstAsk is the first event of what a grant's client asks for; none: the end.
+func (t *terms) firstAsk(g *grant) int {
+	for i := range t.events {
+		if t.asks(g, i) {
+			return i
+		}
+	}
+	return len(t.events)
 }
 
 // loss is the event that told of one, and the first instant at which the grant can have been

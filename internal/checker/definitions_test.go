@@ -39,6 +39,7 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.NoOrphanLock:         (*terms).noOrphanLock,
 	checker.NoResurrection:       (*terms).noResurrection,
 	checker.ToldWhenLost:         (*terms).toldWhenLost,
+	checker.AsksItsTTL:           (*terms).asksItsTTL,
 	checker.Atomic:               (*terms).atomic,
 	checker.Isolated:             (*terms).isolated,
 	checker.Durable:              (*terms).durable,
@@ -116,6 +117,7 @@ type terms struct {
 	grants      []*grant
 	keysKnown   map[any]keyKnown
 	whoseKnown  map[any]whose
+	counting    map[any]bool
 }
 
 // op is an operation: "An invocation and the next completion of the same process and

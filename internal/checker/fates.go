@@ -138,7 +138,7 @@ func (v *view) whyGranted(first, second *grant, began int) culprit {
 // causeRank says which cause is told where nodes tell several, each of which is enough: what struck a
 // node's memory before what a clock or a client did.
 var causeRank = []cause{onePrimary, replicated, remembers, ownDelete, renewsOwn, lateDelete, keepsOwn, setOnce,
-	samePace, renewedInTime, countsEarly, backedByKey, majoritiesMet, notSeen}
+	samePace, asksTTL, renewedInTime, countsEarly, backedByKey, majoritiesMet, notSeen}
 
 // whyRenewed says why the second client, whose lease had run out, could renew it while the first had the lock.
 func (v *view) whyRenewed(first, second *grant, began int) culprit {
@@ -369,6 +369,9 @@ func (v *view) whyExpired(n *fate, first, second *grant) (cause, []int) {
 	if bent := v.bent(n, first); bent != nil {
 		return samePace, bent
 	}
+	if short := v.askedForLess(n, first); short >= 0 {
+		return asksTTL, []int{short}
+	}
 	if n.end >= 0 && v.at(n.end)+stampsAreLate < n.due {
 		return remembers, []int{n.end} // the node let it go before its end
 	}
@@ -382,6 +385,17 @@ func (v *view) whyExpired(n *fate, first, second *grant) (cause, []int) {
 		return renewedInTime, renewed
 	}
 	return countsEarly, []int{first.ret}
+}
+
+// askedForLess is the event by which a lock program asked for the first client's key for less than the TTL that it was given, -1 for none.
+func (v *view) askedForLess(n *fate, first *grant) int {
+	if v.asks[first.client] == nil {
+		return -1
+	}
+	if _, short := v.asksTooLittle(first); short < n.taken {
+		return short
+	}
+	return -1
 }
 
 // bent are the faults that had bent the clock of the node, so that the key went before its end, or that of the first client, by

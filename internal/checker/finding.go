@@ -67,6 +67,7 @@ const (
 	NoOrphanLock         Property = "no-orphan-lock"
 	NoResurrection       Property = "no-resurrection"
 	ToldWhenLost         Property = "told-when-lost"
+	AsksItsTTL           Property = "asks-its-ttl"
 	Atomic               Property = "atomic"
 	Isolated             Property = "isolated"
 	Durable              Property = "durable"

@@ -213,6 +213,9 @@ func (s *story) lost(n fate, where string, first *grant, began int) {
 		default:
 			s.tellAt(decisive, at, by, "node %s dropped the key of %s, which no client had deleted and which had not run out", n.node, first.client)
 		}
+	case asksTTL:
+		asked := n.events[0]
+		s.tell(decisive, asked, "%s asked for the key %s%s, less than the TTL that it was given", first.client, where, v.setForWords(asked))
 	case samePace, countsEarly, renewedInTime:
 		if n.end >= 0 {
 			s.tellAt(setting, at, by, "the key of %s %s ran out, %s", first.client, where, ago)

@@ -245,11 +245,11 @@ func TestLength(t *testing.T) {
 
 // TestDemanded: what a scenario that says nothing of its expectations expects to hold.
 func TestDemanded(t *testing.T) {
-	if got := Demanded("transactions"); len(got) != 0 {
+	if got := Demanded("transactions", false); len(got) != 0 {
 		t.Errorf("transactions: %v, want nothing: they need no lock", got)
 	}
 	want := []Property{ExclusiveLease, NoLateEffect, LinearizableResource}
-	if got := Demanded("increment"); !slices.Equal(got, want) {
+	if got := Demanded("increment", false); !slices.Equal(got, want) {
 		t.Errorf("increment: %v, want %v", got, want)
 	}
 }

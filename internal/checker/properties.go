@@ -18,6 +18,10 @@ type row struct {
 	// demanded: where it is asked of a lock and a scenario says nothing of it, it is
 	// expected to hold.
 	demanded bool
+	// program: it is judged of lock programs alone.
+	program bool
+	// ifSeen: it is demanded only where the nodes show it. Where it is unknown, and a scenario says nothing of it, nothing was expected.
+	ifSeen bool
 	// probed: it needs clients that try for the lock once everything has healed.
 	probed bool
 	// timely: it bounds how long something may take, so a machine that is too slow breaks it, too.
@@ -38,31 +42,33 @@ type row struct {
 var rows = []row{
 	// It is not demanded: no lease can keep it.
 	{name: ExclusiveBelief, title: "no two clients believe at once that they hold the lock",
-		judge: judgeBelief, stalls: true, asked: locked, distance: 13},
+		judge: judgeBelief, stalls: true, asked: locked, distance: 130},
 	{name: ExclusiveLease, title: "no two clients are at once inside the validity that their lock promised them",
-		judge: judgeLease, promised: true, asked: locked, demanded: true, distance: 1},
+		judge: judgeLease, promised: true, asked: locked, demanded: true, distance: 10},
 	{name: NoLateEffect, title: "nothing a client does to the resource takes effect after its validity ended",
-		judge: judgeLateEffects, promised: true, stalls: true, asked: locked, demanded: true, distance: 6},
+		judge: judgeLateEffects, promised: true, stalls: true, asked: locked, demanded: true, distance: 60},
 	{name: LinearizableResource, title: "the guarded sections are linearizable as atomic read-modify-writes",
-		judge: judgeResource, asked: locked, demanded: true, distance: 2},
+		judge: judgeResource, asked: locked, demanded: true, distance: 20},
 	{name: HolderServed, title: "the fence refuses nothing that a client does inside its own validity",
-		judge: judgeServed, promised: true, distance: 7},
-	{name: OrderedTokens, title: "a later grant has a strictly larger token", judge: judgeTokens, promised: true, keyed: true, distance: 8},
-	{name: OwnerRelease, title: "nobody's release or renewal touches another owner's key", judge: judgeOwners, keyed: true, distance: 9},
+		judge: judgeServed, promised: true, distance: 70},
+	{name: OrderedTokens, title: "a later grant has a strictly larger token", judge: judgeTokens, promised: true, keyed: true, distance: 80},
+	{name: OwnerRelease, title: "nobody's release or renewal touches another owner's key", judge: judgeOwners, keyed: true, distance: 90},
 	{name: DeadlockFree, title: "once the faults are lifted, somebody gets the lock within a stated bound",
-		judge: judgeDeadlock, promised: true, probed: true, timely: true, distance: 12},
+		judge: judgeDeadlock, promised: true, probed: true, timely: true, distance: 120},
 	{name: MinorityTolerant, title: "with a minority of nodes down, hung or slow, the lock is still granted within a bound",
-		judge: judgeMinority, promised: true, timely: true, distance: 11},
+		judge: judgeMinority, promised: true, timely: true, distance: 110},
 	{name: NoOrphanLock, title: "no key stays for longer than the TTL after its owner no longer wants it",
-		judge: judgeOrphans, keyed: true, distance: 10},
+		judge: judgeOrphans, keyed: true, distance: 100},
 	{name: NoResurrection, title: "no renewal brings back a lock that was gone from the nodes",
-		judge: judgeResurrections, keyed: true, distance: 14},
+		judge: judgeResurrections, keyed: true, distance: 140},
 	{name: ToldWhenLost, title: "a holder whose lock is gone from the nodes is told so within one TTL",
-		judge: judgeTold, promised: true, keyed: true, timely: true, distance: 15},
+		judge: judgeTold, promised: true, keyed: true, timely: true, distance: 150},
+	{name: AsksItsTTL, title: "a lock program asks its nodes for the TTL that it was given",
+		judge: judgeAsks, program: true, ifSeen: true, keyed: true, timely: true, asked: locked, demanded: true, distance: 8},
 	{name: Atomic, title: "what belongs together is done as a whole or not at all",
-		judge: judgeAtomic, asked: func(w workload.Workload) bool { return w.Pair || len(w.Together) > 0 }, distance: 3},
-	{name: Isolated, title: "nobody sees a change that is only half done", judge: judgeIsolated, asked: paired, distance: 4},
-	{name: Durable, title: "all that was acknowledged is there at the end", judge: judgeDurable, asked: paired, distance: 5},
+		judge: judgeAtomic, asked: func(w workload.Workload) bool { return w.Pair || len(w.Together) > 0 }, distance: 30},
+	{name: Isolated, title: "nobody sees a change that is only half done", judge: judgeIsolated, asked: paired, distance: 40},
+	{name: Durable, title: "all that was acknowledged is there at the end", judge: judgeDurable, asked: paired, distance: 50},
 }
 
 func paired(w workload.Workload) bool { return w.Pair }
@@ -81,17 +87,17 @@ func properties(so func(*row) bool) (list []Property) {
 // Properties lists all properties, the order in which a report shows them.
 func Properties() []Property { return properties(func(*row) bool { return true }) }
 
-// SafetyProperties are those that everything with this workload is asked for.
-func SafetyProperties(name workload.Name) []Property {
+// SafetyProperties are those that everything with this workload is asked for; some only of a lock program.
+func SafetyProperties(name workload.Name, program bool) []Property {
 	w := workload.Of(name)
-	return properties(func(r *row) bool { return r.asked != nil && r.asked(w) })
+	return properties(func(r *row) bool { return r.asked != nil && r.asked(w) && (program || !r.program) })
 }
 
 // Demanded are the properties that are expected to hold where a scenario says
 // nothing of them.
-func Demanded(name workload.Name) []Property {
+func Demanded(name workload.Name, program bool) []Property {
 	w := workload.Of(name)
-	return properties(func(r *row) bool { return r.demanded && r.asked(w) })
+	return properties(func(r *row) bool { return r.demanded && r.asked(w) && (program || !r.program) })
 }
 
 // row is what there is to know of the property; of one that there is not, nothing.
@@ -99,7 +105,7 @@ func (p Property) row() row {
 	if i := slices.IndexFunc(rows, func(r row) bool { return r.name == p }); i >= 0 {
 		return rows[i]
 	}
-	return row{distance: len(rows) + 1}
+	return row{distance: 1000}
 }
 
 // Title is the property in one line of words.
@@ -108,6 +114,9 @@ func (p Property) Title() string { return p.row().title }
 // Probed reports that the property needs clients that try for the lock once everything
 // has healed.
 func (p Property) Probed() bool { return p.row().probed }
+
+// IfSeen reports that the property is demanded only where the nodes show it.
+func (p Property) IfSeen() bool { return p.row().ifSeen }
 
 // Timely reports that the property bounds how long something may take: a machine that is too slow breaks it, too.
 func (p Property) Timely() bool { return p.row().timely }

@@ -50,6 +50,11 @@ type view struct {
 	// vagueWhy says why.
 	vague    int
 	vagueWhy string
+	// asks are the commands of each client of a lock program; keys has the keys that they are about; setsKeys: a client was seen to
+	// set one.
+	asks     map[string]*commands
+	keys     *nodeKeys
+	setsKeys bool
 	// kept are the key-sets that leave a key to the client whose it was.
 	kept map[int]kept
 	// renewedOver has, for each key-set that is a renewal, whose the key was before it.
@@ -134,9 +139,9 @@ func newView(h *history.History) *view {
 	v := newGrants(h, h.Ops())
 	v.collectSections()
 	v.collectEffects()
-	v.readAsked()
-	v.cutLosses()
 	v.collectKept()
+	v.readPromises()
+	v.cutLosses()
 	return v
 }
 

@@ -93,7 +93,7 @@ func validity(ctx context.Context, s *suite) error {
 		return err
 	}
 	if !h.Valid {
-		s.note("this grant came without validity_ms: its promise is the TTL that was asked for on the wire")
+		s.note("this grant came without validity_ms: its promise is the TTL, from when its command left")
 		return s.give(ctx, c, h)
 	}
 	at := time.Duration(h.AtNS)

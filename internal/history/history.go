@@ -27,16 +27,19 @@ type Header struct {
 	ChecksOrder bool `json:"checks_order,omitempty"`
 	// LockKey is the name of the lock's key on the nodes.
 	LockKey string `json:"lock_key,omitempty"`
-	// Program: the lock is a program, of this version. Where its grants tell no end, they
-	// promise what their commands asked for, at Quorum nodes.
+	// Program: the lock is a program, of this version. Where its grants tell no end, they promise the TTL
+	// that it was given, from when a command asked Quorum nodes for it.
 	Program string `json:"program,omitempty"`
 	Quorum  int    `json:"quorum,omitempty"`
 	// Commands: what clients send to the nodes of the lock is recorded (Sent, Unread).
 	Commands bool `json:"commands,omitempty"`
 	// Initial is the resource's value before the run.
 	Initial Int `json:"initial,omitzero"`
-	// TTL is the lease the lock asks for, in ns.
-	TTL int64 `json:"ttl,omitempty"`
+	// TTL is how long the lock's keys live, in ns. It is the TTL that the lock was given, and TTLExtra, which it adds by design.
+	TTL      int64 `json:"ttl,omitempty"`
+	TTLExtra int64 `json:"ttl_extra,omitempty"`
+	// TTLStep is what each end of a key that the lock asks for is a multiple of, in ns.
+	TTLStep int64 `json:"ttl_step,omitempty"`
 }
 
 // FormatName and FormatVersion name the format this package writes.

@@ -169,7 +169,8 @@ func (r *run) header() history.Header {
 		Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
 	if r.Program != nil {
-		h.TTL += int64(program.Duration(r.Program.TTLExtra))
+		h.TTLExtra, h.TTLStep = int64(program.Duration(r.Program.TTLExtra)), int64(program.Duration(r.Program.TTLStep))
+		h.TTL += h.TTLExtra
 		h.Lock, h.Program = r.Program.Name, cmp.Or(r.Program.Version, "unknown")
 		switch {
 		case r.Program.Elsewhere(): // the nodes know nothing of it

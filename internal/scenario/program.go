@@ -66,7 +66,7 @@ func (v *Variant) ByDesign(p checker.Property) bool {
 // mentions reports that the file says what it expects of a property, or that every lock
 // is asked for it.
 func (v *Variant) mentions(p checker.Property) bool {
-	return slices.Contains(checker.Demanded(v.Setup.Workload.Kind), p) ||
+	return slices.Contains(v.Setup.Demanded(), p) ||
 		slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == p })
 }
 

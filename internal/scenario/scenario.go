@@ -148,10 +148,21 @@ func (v *Variant) Expected(p checker.Property) checker.Verdict {
 			return e.Verdict
 		}
 	}
-	if slices.Contains(checker.Demanded(v.Setup.Workload.Kind), p) {
+	if slices.Contains(v.Setup.Demanded(), p) {
 		return checker.Holds
 	}
 	return 0
+}
+
+// Says reports that the variant's file says what it expects of a property, or demands.
+func (v *Variant) Says(p checker.Property) bool {
+	return slices.ContainsFunc(v.Expect, func(e ExpectedVerdict) bool { return e.Property == p }) ||
+		slices.ContainsFunc(v.Demand, func(d PropertyDemand) bool { return d.Property == p })
+}
+
+// Demanded are the properties that are expected to hold where the scenario says nothing of them.
+func (s *Setup) Demanded() []checker.Property {
+	return checker.Demanded(s.Workload.Kind, s.Lock.Program != nil)
 }
 
 // ExpectedVerdict is what the scenario's file says of a property. The zero verdict
@@ -167,7 +178,7 @@ type ExpectedVerdict struct {
 // expected by default.
 func (s *Setup) ExpectAlone(property checker.Property, verdict checker.Verdict) []ExpectedVerdict {
 	list := []ExpectedVerdict{{Property: property, Verdict: verdict}}
-	for _, p := range checker.Demanded(s.Workload.Kind) {
+	for _, p := range s.Demanded() {
 		if p != property {
 			list = append(list, ExpectedVerdict{Property: p})
 		}

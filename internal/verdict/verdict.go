@@ -43,7 +43,7 @@ func Judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
 		checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
 	out.Interrupted = out.Interrupted || ctx.Err() != nil // its judgement was cut short
 	for _, f := range findings {
-		p := report.Judged(f, v.Expected(f.Property))
+		p := report.Judged(f, expected(v, f))
 		p.ByDesign = v.ByDesign(f.Property)
 		out.Properties = append(out.Properties, p)
 	}
@@ -54,6 +54,14 @@ func Judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
 		cost := checker.CostOf(out.History)
 		out.Cost = &cost
 	}
+}
+
+// expected is the verdict that a variant expects of the property of a finding; 0: any will do.
+func expected(v scenario.Variant, f checker.Finding) checker.Verdict {
+	if f.Verdict == checker.Unknown && f.Property.IfSeen() && !v.Says(f.Property) {
+		return 0
+	}
+	return v.Expected(f.Property)
 }
 
 // excuse marks what is not as expected, and may be so because the machine was too slow. A violation that no machine
@@ -105,7 +113,7 @@ func SumUp(r *report.Result) {
 // Properties are what to judge of a variant: the safety properties always, the
 // others where something is expected of them.
 func Properties(v scenario.Variant) []checker.Property {
-	wanted := checker.SafetyProperties(v.Setup.Workload.Kind)
+	wanted := checker.SafetyProperties(v.Setup.Workload.Kind, v.Setup.Lock.Program != nil)
 	for _, e := range v.Expect {
 		wanted = append(wanted, e.Property)
 	}

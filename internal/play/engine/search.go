@@ -70,7 +70,7 @@ func Search(ctx context.Context, h Hunt, tell func(Hunted)) (Hunted, error) {
 	defer cancel()
 	began, told := time.Now(), time.Now()
 	search := explore.Search{Scenario: s, Variant: v.Name, Bare: h.Bare, Kinds: h.Kinds, First: h.Seed, Workers: 1,
-		Properties: checker.Demanded(v.Setup.Workload.Kind)}
+		Properties: v.Setup.Demanded()}
 	search.Progress = func(r explore.Report) {
 		if time.Since(began).Seconds() >= h.Seconds { // nothing else may be let in to tell the time
 			cancel()
@@ -190,7 +190,7 @@ func Sweep(ctx context.Context, g Grid, tell func(Rates)) (Rates, error) {
 	}
 	property := checker.Property(g.Property)
 	if property == "" {
-		list := checker.Demanded(v.Setup.Workload.Kind)
+		list := v.Setup.Demanded()
 		property = list[len(list)-1]
 	}
 	sweep := explore.Sweep{Scenario: s, Variant: v.Name, Runs: g.Runs, First: g.Seed, Workers: 1, Properties: []checker.Property{property}}

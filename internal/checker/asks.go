@@ -1,0 +1,123 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// judgeAsks: a lock program asks its nodes for the TTL that it was given.
+func judgeAsks(_ context.Context, v *view, _ Options) Finding {
+	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "grants"}, Method: "comparison of what was asked for with the TTL"}
+	switch {
+	case v.h.Header.Quorum <= 0:
+		return unknown("the lock is no program that keeps it in Redis", f.Effort)
+	case v.givenTTL() <= 0:
+		return unknown("the history does not say the TTL that the lock was given", f.Effort)
+	}
+	bent := v.clientsWithBentClocks()
+	for i := range v.grants {
+		g := &v.grants[i]
+		if g.outer >= 0 || bent[g.client] || v.stopped(g.client, v.at(g.call), v.at(g.ends)) > 0 {
+			continue
+		}
+		asked, short := v.asksTooLittle(g)
+		if asked {
+			f.Effort.Chances++
+		}
+		if short >= 0 {
+			return v.tooLittle(f, g, short)
+		}
+	}
+	return f.tried("no grant's commands were seen", "%d %s, %sasked for with the TTL", f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+}
+
+// asksTooLittle reports that the client of a grant asked a quorum of nodes for it by what it did before the answer, and the first
+// event, of that or later, by which it asked for too little; -1 for none.
+func (v *view) asksTooLittle(g *grant) (some bool, short int) {
+	events, last, quorum := v.during(g), -1, v.h.Header.Quorum
+	for n, i := range events {
+		deleted := v.event(i).F == history.KeyDeleted
+		if deleted && i < g.ret || !deleted && v.left(i) <= v.at(g.ret) {
+			last = n
+		}
+	}
+	asked, little := v.newAsked(), -1
+	for n, i := range events {
+		if g.loss >= 0 && (i > g.loss || v.event(i).F != history.KeyDeleted && v.left(i) >= v.lostFrom(g)) {
+			break
+		}
+		asked.count(i)
+		if e := v.event(i); asked.tooLittle(asked.nodes[e.Process][e.Value.Key]) {
+			little = i
+		}
+		if n < last || last < 0 {
+			continue
+		}
+		all, enough := asked.nodesAsked()
+		some = some || n == last && all >= quorum
+		if all >= quorum && enough < quorum {
+			return some, little
+		}
+	}
+	return some, -1
+}
+
+// nodesAsked counts the nodes that were asked for the lock, and those of them that were asked for enough.
+func (a *askedFor) nodesAsked() (all, enough int) {
+	for node, keys := range a.nodes {
+		short := true
+		for _, k := range keys {
+			short = short && a.tooLittle(k)
+		}
+		if len(keys) > 0 {
+			all++
+			if !short || a.v.bendsNode(node) {
+				enough++
+			}
+		}
+	}
+	return all, enough
+}
+
+// tooLittle reports that a key is asked for for less than the TTL. One that is not asked for is not.
+func (a *askedFor) tooLittle(k ask) bool {
+	return k != ask{} && k.until < after(k.since, a.v.givenTTL())-a.v.allowance()
+}
+
+// allowance is by how much less than its TTL a lock may ask for: a tenth, for clocks that run at other rates, or the step of its ends.
+func (v *view) allowance() time.Duration {
+	return max(v.givenTTL()/10, time.Duration(v.h.Header.TTLStep))
+}
+
+// bendsNode reports that a fault bends the clock of a node.
+func (v *view) bendsNode(node string) bool {
+	for i := range v.faults {
+		if v.faults[i].strikesNode(history.BendsClock, node) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *view) tooLittle(f Finding, g *grant, event int) Finding {
+	e := v.event(event)
+	node, asked := e.Process, length(max(0, time.Duration(e.Value.ValidUntil().V())-v.left(event)))
+	f.Verdict = Violated
+	f.Why = fmt.Sprintf("%s asked node %s for the lock for %s; the TTL that it was given is %s", g.client, node, asked, length(v.givenTTL()))
+	if v.brief {
+		return violatedBriefly(f)
+	}
+	op := CounterOp{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret, event, g.ends), From: v.at(g.ret), To: v.at(g.ends),
+		Believed: promiseWords(g), True: "the key was asked for until " + instant(time.Duration(e.Value.ValidUntil().V()))}
+	s := v.newStory()
+	s.rests(event)
+	s.grant(g, v.at(event))
+	s.tell(turning, event, "%s asked node %s for the key for %s", g.client, node, asked)
+	s.end(g, "")
+	c := &Counterexample{Operations: []CounterOp{op}, From: f.Effort.Chances, Impossible: event, Assumption: string(asksTTL)}
+	c.tells(s)
+	return f.shown(c)
+}

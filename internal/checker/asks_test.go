@@ -1,0 +1,92 @@
+package checker
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+func TestAsksItsTTL(t *testing.T) {
+	for name, c := range map[string]struct {
+		quorum int
+		told   func(s *script)
+		want   Verdict
+		why    string
+	}{
+		"its TTL":          {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 1001) }, Holds, "1 grant, asked for with the TTL"},
+		"more":             {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 1_000_001) }, Holds, ""},
+		"no end":           {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, -1) }, Holds, ""},
+		"1 ms":             {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 2) }, Violated, "c1 asked node A for the lock for 1 ms; the TTL that it was given is 1.00 s"},
+		"what drift takes": {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 901) }, Holds, ""},
+		"less than that":   {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 900) }, Violated, "for 899 ms"},
+		"less by a step that it told of": {1, func(s *script) {
+			s.h.Header.TTLStep = int64(time.Second)
+			s.changes(5, "A", history.KeySet, "c1", 1, 501)
+		}, Holds, ""},
+		"less of what its keys live by design": {1, func(s *script) {
+			s.h.Header.TTL, s.h.Header.TTLExtra = int64(3*time.Second), int64(2*time.Second)
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+		}, Holds, ""},
+		"set first, and given its end then": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, -1)
+			s.changes(6, "A", history.KeyExtended, "c1", 3, 4)
+		}, Violated, "for 1 ms"},
+		"short first, and renewed before the answer": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 101)
+			s.changes(6, "A", history.KeyExtended, "c1", 3, 1003)
+		}, Holds, ""},
+		"a renewal that shortens": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.changes(305, "A", history.KeyExtended, "c1", 300, 301)
+		}, Violated, "for 1 ms"},
+		"a minority asked for less": {2, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 2)
+			s.changes(5, "B", history.KeySet, "c1", 1, 1001)
+			s.changes(5, "C", history.KeySet, "c1", 1, 1001)
+		}, Holds, ""},
+		"a majority asked for less": {2, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.changes(5, "B", history.KeySet, "c1", 1, 2)
+			s.changes(5, "C", history.KeySet, "c1", 1, 2)
+		}, Violated, ""},
+		"after a loss that was told": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.add(300, "c1", history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(290)}})
+			s.changes(305, "A", history.KeyExtended, "c1", 295, 296)
+		}, Holds, ""},
+		"a client whose clock was moved": {1, func(s *script) {
+			s.fault(2, true, 1, "clock", "c1")
+			s.changes(5, "A", history.KeySet, "c1", 3, 4)
+		}, Unknown, "no grant's commands were seen"},
+		"no command was seen": {1, func(*script) {}, Unknown, "no grant's commands were seen"},
+		"a lock of sim":       {0, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 2) }, Unknown, "the lock is no program"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := asked(c.quorum)
+			s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+			early := len(s.h.Events)
+			c.told(s)
+			list := s.h.Events[early:]
+			s.h.Events = s.h.Events[:early:early]
+			answered := false
+			for _, e := range append(list, history.Event{Time: forever}) { // the answer comes at 10 ms
+				if !answered && e.Time > 10*time.Millisecond {
+					s.granted(10, "c1", -1, -1)
+					answered = true
+				}
+				if e.Time < forever {
+					s.add(int64(e.Time/time.Millisecond), e.Process, e.Type, e.F, e.Value)
+				}
+			}
+			s.phase(900, history.PhaseDone)
+			f := Judge(context.Background(), &s.h, []Property{AsksItsTTL}, Options{})[0]
+			checkShape(t, &s.h, f)
+			if f.Verdict != c.want || !strings.Contains(f.Why, c.why) {
+				t.Errorf("%v: %s\nwant %v: %s", f.Verdict, f.Why, c.want, c.why)
+			}
+		})
+	}
+}

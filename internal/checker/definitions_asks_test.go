@@ -1,0 +1,81 @@
+package checker_test
+
+import (
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// asksItsTTL: "No grant's client asks for too little."
+func (t *terms) asksItsTTL() answer {
+	ttl := t.header.TTL - t.header.TTLExtra
+	if t.header.Quorum <= 0 || ttl <= 0 {
+		return cannotTell
+	}
+	violated, chances := false, false
+	for _, g := range t.grants {
+		// "Re-entries are not judged, nor are grants whose client's clock a fault bends, or whose client a fault stops between the invocation of the
+		// `acquire` and the end of the belief."
+		if g.outer != nil || t.bentClock(g.client) || t.stopped(g.client, g.call, g.end) > 0 {
+			continue
+		}
+		// "Looked at is what it asks for once the last of those of its events stands whose `at` is not after the answer, and the last `key-deleted` of its
+		// that stands before the answer, and after each later one."
+		last := -1
+		for i := range t.events {
+			if t.asks(g, i) && t.events[i].Value.At().V() <= g.ret || t.takesBack(g, i) && i < g.answered {
+				last = i
+			}
+		}
+		for i := last; i >= 0 && i < len(t.events); i++ {
+			// "Events count no more that stand after the client was told of the loss"
+			if (t.asks(g, i) || t.takesBack(g, i)) && !t.toldBefore(g, i) {
+				all, enough := t.nodesAsked(g, i+1, ttl)
+				violated = violated || all >= t.header.Quorum && enough < t.header.Quorum
+				// "Chances: grants whose client asks for a quorum of nodes then."
+				chances = chances || i == last && all >= t.header.Quorum
+			}
+		}
+	}
+	return found(violated, chances && t.unclear() == len(t.events))
+}
+
+// toldBefore: "Events count no more that stand after the client was told of the loss of the grant, or before which one stands whose `at` is not before
+// the first instant at which the grant can have been lost."
+func (t *terms) toldBefore(g *grant, i int) bool {
+	if g.loss == nil {
+		return false
+	}
+	for j := range i + 1 {
+		if t.asks(g, j) && t.events[j].Value.At().V() >= g.loss.from {
+			return true
+		}
+	}
+	return i > g.loss.event
+}
+
+// nodesAsked counts the nodes of which the client of a grant asks for the lock by the events before one, and those of which it asks for enough.
+func (t *terms) nodesAsked(g *grant, before int, ttl int64) (all, enough int) {
+	// "of the node's keys, one at least is asked for until an instant that is not earlier than the TTL after it, less the allowance: a tenth
+	// of the TTL, or `ttl_step` if that is more"
+	allowed := max(ttl/10, t.header.TTLStep)
+	nodes := map[string]bool{}
+	for at, a := range t.asksFor(g, before) {
+		end := later(a.since, ttl)
+		nodes[at.node] = nodes[at.node] || a.until >= end.V()-allowed || t.bentNode(at.node)
+	}
+	for _, is := range nodes {
+		if all++; is {
+			enough++
+		}
+	}
+	return all, enough
+}
+
+// bentNode: "a fault bends the clock of the node".
+func (t *terms) bentNode(node string) bool {
+	for i := range t.events {
+		if t.events[i].F == history.FaultBegin && t.strikes(i, history.BendsClock).nodes[node] {
+			return true
+		}
+	}
+	return false
+}

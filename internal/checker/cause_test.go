@@ -70,6 +70,8 @@ func TestWhyTwoHolders(t *testing.T) {
 			goes(320, history.KeyDeleted, "c3")(s)
 		}, renewsOwn, false},
 		{"it is not known what became of it", func(s *script) { s.unclear(300, "A", "", "EVAL") }, notSeen, false},
+		{"it is overwritten by a client whose clock had been bent", func(s *script) { s.fault(200, true, 1, "clock", "c2") }, samePace, false},
+		{"the second sets none", func(*script) {}, backedByKey, false},
 		{"it is overwritten", func(*script) {}, setOnce, false},
 	} {
 		s := newScript()
@@ -80,7 +82,9 @@ func TestWhyTwoHolders(t *testing.T) {
 		c.write(s)
 		at := max(s.h.Events[len(s.h.Events)-1].Time.Milliseconds(), 400)
 		s.add(at, "c2", history.Invoke, history.Acquire, history.Value{})
-		s.key(at+1, history.KeySet, "A", "c2", "c2-owner", 1000)
+		if c.name != "the second sets none" {
+			s.key(at+1, history.KeySet, "A", "c2", "c2-owner", 1000)
+		}
 		s.granted(at+2, "c2", 2500, -1)
 		s.phase(3000, history.PhaseDone)
 		f := Judge(context.Background(), &s.h, []Property{ExclusiveLease}, Options{})[0]

@@ -107,7 +107,10 @@ func (v *view) whyGranted(first, second *grant, began int) culprit {
 			fates, first, second = other, second, first
 		}
 	}
-	if len(fates) == 0 {
+	switch {
+	case len(fates) == 0 && v.unclear < 0 && v.nodesSet(first) > 0:
+		return culprit{cause: backedByKey, events: []int{second.ret}, first: second, second: first}
+	case len(fates) == 0:
 		return v.whyUnseen(first, second)
 	}
 	for i := range fates {
@@ -229,7 +232,7 @@ func (v *view) whyLost(n *fate, first, second *grant) (cause, []int) {
 		case v.bent(n, first) != nil:
 			return samePace, v.bent(n, first)
 		}
-		return setOnce, []int{n.taken}
+		return v.whySetOver(n.taken)
 	}
 	e := v.event(n.end)
 	switch {
@@ -241,7 +244,7 @@ func (v *view) whyLost(n *fate, first, second *grant) (cause, []int) {
 		if v.overwrites(n.end) {
 			return renewsOwn, []int{n.end}
 		}
-		return setOnce, []int{n.end}
+		return v.whySetOver(n.end)
 	case e.Value.Client == "":
 		return remembers, []int{n.end} // the node did it by itself: it went down, evicted the key, or was flushed
 	case e.Value.Client != first.client:
@@ -252,6 +255,20 @@ func (v *view) whyLost(n *fate, first, second *grant) (cause, []int) {
 		return lateDelete, []int{n.end}
 	}
 	return keepsOwn, []int{n.end}
+}
+
+// whySetOver says why a client set a key over that of another: its own clock can have told it that the lease in the key was over.
+func (v *view) whySetOver(set int) (cause, []int) {
+	var bent []int
+	for i := range v.faults {
+		if f := &v.faults[i]; f.begin < set && f.strikesClient(history.BendsClock, v.event(set).Value.Client) {
+			bent = append(bent, f.begin)
+		}
+	}
+	if len(bent) > 0 {
+		return samePace, bent
+	}
+	return setOnce, []int{set}
 }
 
 // whyNeverThere says why a node had no key of the first client.

@@ -217,7 +217,10 @@ func (s *story) lost(n fate, where string, first *grant, began int) {
 		asked := n.events[0]
 		s.tell(decisive, asked, "%s asked for the key %s%s, less than the TTL that it was given", first.client, where, v.setForWords(asked))
 	case samePace, countsEarly, renewedInTime:
-		if n.end >= 0 {
+		switch {
+		case v.event(by).F == history.KeySet && by != n.set && n.set >= 0 && v.at(by) < n.due:
+			s.tellAt(turning, at, by, "%s set the key %s, over that of %s", who, where, first.client)
+		case n.end >= 0:
 			s.tellAt(setting, at, by, "the key of %s %s ran out, %s", first.client, where, ago)
 		}
 	}

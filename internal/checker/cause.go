@@ -140,7 +140,11 @@ func (v *view) whyBroken(sections []*section, impossible *section) culprit {
 			a, b := v.clashOf(leases, v.grantBefore(x.client, v.opens(x)), v.grantBefore(y.client, v.opens(y)))
 			// One that wrote too late would have done so without the other, too.
 			if a != nil && !v.late(x) && !v.late(y) {
-				return v.whyGranted(a, b, b.ret)
+				c := v.whyGranted(a, b, b.ret)
+				if c.cause == renewedInTime { // without the renewals it would have been too late
+					c.events = append(c.events, v.closes(x), v.closes(y))
+				}
+				return c
 			}
 		}
 	}

@@ -156,11 +156,12 @@ func isGone(t *testing.T, h *history.History, f checker.Finding, events []int, o
 	}
 }
 
-// same reports that two findings are about the same operations, and name the same assumption.
+// same reports that two findings are about the same operations. Two clients can go on believing for another reason: without the renewals that
+// nobody took in, the first acts too late. So of a belief the assumption must be the same, too.
 func same(f, g checker.Finding, name func(checker.CounterOp) string) bool {
 	alike := func(a, b checker.CounterOp) bool { return name(a) == name(b) }
 	a, b := f.Counterexample, g.Counterexample
-	return a.Assumption == b.Assumption && slices.EqualFunc(a.Operations, b.Operations, alike)
+	return (f.Property != checker.ExclusiveBelief || a.Assumption == b.Assumption) && slices.EqualFunc(a.Operations, b.Operations, alike)
 }
 
 // removed is a history without some events, and which event of the old one each was. With an event goes what rests on it
@@ -234,11 +235,20 @@ func (r *removal) removeOp(o history.Op) {
 
 // unblock takes out the attempts of others that a removed key-set may have kept from the lock.
 func (r *removal) unblock(i int) {
-	if r.h.Events[i].F != history.KeySet {
+	set := &r.h.Events[i]
+	if set.F != history.KeySet {
 		return
 	}
+	end := i + 1
+	for end < len(r.h.Events) {
+		e := &r.h.Events[end]
+		if (e.F == history.KeyDeleted || e.F == history.KeyExpired) && e.Process == set.Process && e.Value.Key == set.Value.Key {
+			break
+		}
+		end++
+	}
 	for _, o := range r.ops {
-		if o.F == history.Acquire && o.Type != history.OK && (o.Return < 0 || o.Return > i) {
+		if o.F == history.Acquire && (o.Return < 0 || o.Type != history.OK && o.Return > i || o.Return > end) {
 			r.gone[o.Call] = true
 			if o.Return >= 0 {
 				r.gone[o.Return] = true
@@ -323,7 +333,9 @@ func (r *removal) refuse(before map[int]bool) {
 			if to[op] == nil {
 				to[op] = make(map[string]bool)
 			}
-			to[op][e.Process] = true
+			if lost || op < 0 || !r.renews(op, i) { // a renewal keeps what the attempt has
+				to[op][e.Process] = true
+			}
 		case (e.F == history.KeyDeleted || e.F == history.KeyExtended) && there && k.owner != e.Value.Owner:
 			r.gone[i] = true
 		}
@@ -336,6 +348,12 @@ func (r *removal) refuse(before map[int]bool) {
 			r.removeOp(r.ops[op])
 		}
 	}
+}
+
+// renews reports that a key-set came after the answer to the attempt that it belongs to.
+func (r *removal) renews(op, set int) bool {
+	o, at := &r.ops[op], r.h.Events[set].Value.At()
+	return o.Type == history.OK && set > o.Return && (!at.IsSet() || time.Duration(at.V()) > r.h.Events[o.Return].Time)
 }
 
 // admit takes out what the resource refused because of a token that is gone.

@@ -70,7 +70,8 @@ type Program struct {
 	Version  string `json:"version"`
 	Homepage string `json:"homepage,omitempty"`
 	// Can lists what the library does: validity (Grant.Until), renew (it renews by
-	// itself), lost, extend, token.
+	// itself), lost, extend, token, owner, and busy: the goroutine that got the lock computes
+	// after each grant for as long as the simulator asks, as the user's code would.
 	Can []string `json:"can,omitempty"`
 	// Class is quorum, single, session or other.
 	Class string `json:"class"`

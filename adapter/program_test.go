@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -337,6 +338,46 @@ func TestGrant(t *testing.T) {
 			p.hear("refused")
 		}
 	})
+}
+
+// TestBusy: after a grant a program computes where the user's code would run, for as long as setup says.
+func TestBusy(t *testing.T) {
+	const busy = 600 * time.Millisecond
+	inEach(t, func(t *testing.T, language string) {
+		p := start(t, language).read()
+		p.say(hello)
+		p.hear("ready")
+		p.say(strings.Replace(setup("tell"), `"new":1`, `"busy_ms":600`, 1))
+		p.hear("set-up")
+		before := p.processorTime()
+		p.say(`{"type":"acquire","id":7,"wait_ms":10000}`)
+		p.hear("acquired")
+		granted := time.Now()
+		if language != "node" && language != "php" {
+			ticks := time.NewTicker(10 * time.Millisecond)
+			defer ticks.Stop()
+			for p.processorTime()-before < busy/15 { // a machine that does much else gives it little
+				if <-ticks.C; time.Since(granted) > patience {
+					t.Fatalf("it took %v of the processor's time", p.processorTime()-before)
+				}
+			}
+		}
+		p.say(`{"type":"release","id":8,"grant":7}`)
+		p.hear("released")
+		if took := time.Since(granted); took < busy-50*time.Millisecond && (language == "node" || language == "php") {
+			t.Errorf("the release was answered after %v, and nothing can be done while it is busy", took)
+		}
+		p.stdin.Close()
+		p.ends(0)
+	})
+}
+
+// processorTime is how much of it the program has taken.
+func (p *process) processorTime() time.Duration {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	ticks, _ := strconv.Atoi(fields[11])
+	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
 // inTime: a promise counts from an instant since before, and is no longer than ms.

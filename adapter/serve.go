@@ -25,6 +25,7 @@ type message struct {
 	ID, Grant uint64
 	Protocols []int
 	Wait      *float64 `json:"wait_ms"`
+	Busy      float64  `json:"busy_ms"`
 	Setup
 	Lock struct {
 		Key         string
@@ -52,6 +53,7 @@ type server struct {
 
 	mu      sync.Mutex
 	acquire Acquire
+	busy    time.Duration
 	grants  map[uint64]Grant // not released
 	passed  uint64           // points
 	waiting map[uint64]chan struct{}
@@ -164,7 +166,7 @@ func (s *server) setUp(m message) {
 		s.fail(fmt.Errorf("failed to open the lock: %w", err))
 	}
 	s.mu.Lock()
-	s.acquire = acquire
+	s.acquire, s.busy = acquire, duration(m.Busy)
 	s.mu.Unlock()
 	s.send(line{"type": "set-up"})
 }
@@ -193,9 +195,16 @@ func (s *server) get(m message) {
 		s.mu.Lock()
 		s.grants[m.ID] = g
 		s.mu.Unlock()
+		defer s.compute(s.busy)
 		defer func() { go s.watch(m.ID, g) }()
 	}
 	s.answer(m.ID, "acquired", g, err)
+}
+
+// compute keeps this goroutine busy, as the user's code would that computes.
+func (s *server) compute(long time.Duration) {
+	for until := time.Now().Add(long); time.Now().Before(until); {
+	}
 }
 
 // use releases or extends a grant.

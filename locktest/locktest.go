@@ -89,7 +89,7 @@ type Config struct {
 	// stands for it, and * for anything.
 	Keys []string
 	// TTL is the time to live that the lock is told (1 s), Think how long a client holds it (a
-	// tenth of the TTL).
+	// tenth of the TTL; where StaysHeld is asked for, three TTLs and a fifth).
 	TTL, Think time.Duration
 	// Kinds are the faults to draw (DefaultKinds).
 	Kinds []Kind
@@ -119,6 +119,9 @@ const (
 	NoOrphanLock = Property(checker.NoOrphanLock)
 	// NoResurrection: no renewal brings back a lock that was gone from the nodes.
 	NoResurrection = Property(checker.NoResurrection)
+	// StaysHeld: a lock that renews itself is kept for as long as its holder works and its nodes answer. Whoever names
+	// it says that the lock renews.
+	StaysHeld = Property(checker.StaysHeld)
 	// MinorityTolerant: with a minority of nodes down, hung or slow, the lock is still granted.
 	MinorityTolerant = Property(checker.MinorityTolerant)
 	// DeadlockFree: once the faults are lifted, somebody gets the lock.

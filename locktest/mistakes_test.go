@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 
 // mistakes are those of package lock, and the tests that find them: the algorithm, the nodes,
@@ -25,13 +26,30 @@ var mistakes = map[string]struct {
 	"node_error":   {"redlock", 3, MinorityTolerant, []Kind{Pause, Kill, Stall, Hold}, 4 * time.Second},
 	"value":        {"redlock", 1, ExclusiveLease, []Kind{HoldMessage, Hold, Stall}, 0},
 	"stop_renewal": {"redlock-extend", 1, NoOrphanLock, nil, 0},
+	"renewal":      {"redlock-extend", 1, StaysHeld, nil, 0},
 	"clean_up":     {"redlock", 3, DeadlockFree, nil, 0},
 }
 
 // beyond are the mistakes that no run here can show, and why.
 var beyond = map[string]string{
+	"own_thread":        "no client is busy in its own time",
 	"check_wait":        "there are no replicas",
 	"token_after_grant": "the token would come from a store beside the nodes",
+}
+
+// A lock that is renewed as it should be is kept, whatever faults strike it, in runs that put that to the test.
+func TestRenewedLockStaysHeld(t *testing.T) {
+	for _, nodes := range []int{1, 3} {
+		k := newKit(t, Config{Nodes: nodes, Properties: []Property{StaysHeld}}, openOurs(settings("redlock-extend")))
+		k.what.First, k.what.Seeds = 1, uint64(suite.Amount(t, 100, 5))
+		r, err := k.what.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runs, drawn := r.JudgedOn(string(StaysHeld)); r.Violations() > 0 || 10*runs < drawn {
+			t.Errorf("%d nodes: %d of %d runs put it to the test, %d violate it", nodes, runs, drawn, r.Violations())
+		}
+	}
 }
 
 func TestMistakes(t *testing.T) {

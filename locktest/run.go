@@ -72,6 +72,9 @@ func newKit(t *testing.T, c Config, open func(Env) (Lock, error)) *kit {
 		t.Fatal(err)
 	}
 	k := &kit{t: t, config: c, processes: 1, engine: &engine{t: t, open: open, about: program.Ready{Name: t.Name()}}}
+	if c.renews() {
+		k.engine.about.Can = []program.Ability{program.Renews}
+	}
 	k.what = explore.Search{Scenario: s, Variant: scenario.DefaultVariant, Kinds: c.kinds(), Properties: c.properties(),
 		First: *flagSeed, Seeds: uint64(c.Seeds), StopAt: mostShrunk, Tries: tries, Allows: c.allows,
 		Place: func() explore.Place { return k.engine }}

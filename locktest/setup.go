@@ -38,6 +38,9 @@ func (c Config) filled() Config {
 	}
 	if c.Think == 0 {
 		c.Think = c.TTL / 10
+		if c.renews() {
+			c.Think += 3*c.TTL + c.TTL/10
+		}
 	}
 	if c.Kinds == nil {
 		c.Kinds = DefaultKinds()
@@ -53,6 +56,9 @@ func (c Config) filled() Config {
 	}
 	return c
 }
+
+// renews reports that the lock renews itself.
+func (c Config) renews() bool { return slices.Contains(c.Properties, StaysHeld) }
 
 // check says what is wrong with a Config.
 func (c Config) check() (err error) {

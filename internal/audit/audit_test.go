@@ -68,6 +68,8 @@ var audited = []struct {
 	{"redlock-extend", "extend", []string{"no-resurrection"}},
 	{"redlock-extend", "extend_needs_quorum", []string{"told-when-lost"}}, // it believes in renewals that failed
 	{"redlock-extend", "stop_renewal", []string{"lost-release"}},
+	{"redlock-extend", "renewal", []string{"stays-held"}},
+	{"redlock-extend", "own_thread", []string{"stays-held"}},
 	{"set-nx-px", "", nil},
 	{"set-nx-px", "release", []string{"late-release", "owner-only"}},
 	{"set-nx-wait", "", nil},
@@ -76,6 +78,8 @@ var audited = []struct {
 	{"watchdog", "", nil},
 	{"watchdog", "extend", []string{"no-resurrection"}},
 	{"watchdog", "stop_renewal", []string{"lost-release"}},
+	{"watchdog", "renewal", []string{"stays-held"}},
+	{"watchdog", "own_thread", []string{"stays-held"}},
 	{"watchdog-blind", "", []string{"paused-holder", "owner-only"}}, // it renews the key of the next holder, and believes it its own
 	{"linearizable", "", nil},
 	{"reentrant", "", nil},

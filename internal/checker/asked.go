@@ -33,6 +33,9 @@ func (v *view) readPromises() {
 	}
 	for i := range v.grants {
 		g := &v.grants[i]
+		if program && g.until.given && g.until.end <= v.at(g.ret) {
+			g.until = promise{}
+		}
 		own := g.until.given
 		if program && !own {
 			events := v.during(g)
@@ -113,9 +116,11 @@ func (v *view) readGrant(g *grant, events []int) (own bool) {
 	}
 	asked, since, now := v.newAsked(), nobody, nobody
 	begin := func(from time.Duration, rests bool) {
-		if since = from; !rests && (!v.setsKeys || v.sentNobodyKnowsWhen(g)) {
+		since = from
+		if !rests && (!v.setsKeys || v.sentNobodyKnowsWhen(g)) {
 			v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: nobody saw when it asked for the lock's key",
 				g.client, instant(v.at(g.ret))))
+			return
 		}
 		if own = rests || g.outer < 0; own {
 			g.until = promise{after(from, ttl), true}

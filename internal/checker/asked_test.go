@@ -128,6 +128,10 @@ func TestPromiseIsWhatWasGiven(t *testing.T) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 5001)
 			s.granted(10, "c1", 300, -1)
 		}, 500, Holds, ""},
+		"a told validity that was over counts as none": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.granted(10, "c1", 9, -1)
+		}, 500, Violated, ""},
 		"a grant that rests on too few nodes counts from its answer": {2, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(110, "c1", -1, -1)

@@ -50,7 +50,8 @@ func (v *view) asksTooLittle(g *grant) (some bool, short int) {
 			break
 		}
 		asked.count(i)
-		if e := v.event(i); asked.tooLittle(asked.nodes[e.Process][e.Value.Key]) {
+		e := v.event(i)
+		if k, asks := asked.nodes[e.Process][e.Value.Key]; asks && asked.tooLittle(k) {
 			little = i
 		}
 		if n < last || last < 0 {
@@ -82,9 +83,9 @@ func (a *askedFor) nodesAsked() (all, enough int) {
 	return all, enough
 }
 
-// tooLittle reports that a key is asked for for less than the TTL. One that is not asked for is not.
+// tooLittle reports that a key is asked for for less than the TTL.
 func (a *askedFor) tooLittle(k ask) bool {
-	return k != ask{} && k.until < after(k.since, a.v.givenTTL())-a.v.allowance()
+	return k.until < after(k.since, a.v.givenTTL())-a.v.allowance()
 }
 
 // allowance is by how much less than its TTL a lock may ask for: a tenth, for clocks that run at other rates, or the step of its ends.
@@ -118,6 +119,65 @@ func (v *view) tooLittle(f Finding, g *grant, event int) Finding {
 	s.tell(turning, event, "%s asked node %s for the key for %s", g.client, node, asked)
 	s.end(g, "")
 	c := &Counterexample{Operations: []CounterOp{op}, From: f.Effort.Chances, Impossible: event, Assumption: string(asksTTL)}
+	c.tells(s)
+	return f.shown(c)
+}
+
+// judgeValidities: a validity that a lock program tells is true.
+func judgeValidities(_ context.Context, v *view, _ Options) Finding {
+	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "told ends"}, Method: "comparison of what was told with the TTL"}
+	switch {
+	case v.h.Header.Quorum <= 0:
+		return unknown("the lock is no program that keeps it in Redis", f.Effort)
+	case v.givenTTL() <= 0:
+		return unknown("the history does not say the TTL that the lock was given", f.Effort)
+	}
+	bent := v.clientsWithBentClocks()
+	for i := range v.grants {
+		g := &v.grants[i]
+		told := v.event(g.ret).Value.ValidUntil()
+		if !told.IsSet() || g.outer >= 0 || bent[g.client] || v.stopped(g.client, v.at(g.call), v.at(g.ret)) > 0 {
+			continue
+		}
+		until, since := time.Duration(told.V()), v.askedBy(g)
+		if since != nobody {
+			f.Effort.Chances++
+		}
+		switch {
+		case until <= v.at(g.ret):
+			return v.untrue(f, g, until, fmt.Sprintf("%s was told of a validity that had ended %s before", g.client, length(v.at(g.ret)-until)))
+		case since != nobody && until > after(since, v.givenTTL()+v.allowance()):
+			return v.untrue(f, g, until, fmt.Sprintf("%s was told of a validity until %s, and asked for the lock at %s for %s",
+				g.client, instant(until), instant(since), length(v.givenTTL())))
+		}
+	}
+	return f.tried("no validity was told", "%d %s, %strue", f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+}
+
+// askedBy is since when the client of a grant asked for the lock by what it did before the answer; nobody: for fewer nodes than a quorum.
+func (v *view) askedBy(g *grant) time.Duration {
+	asked := v.newAsked()
+	for _, i := range v.during(g) {
+		if i < g.ret || v.event(i).F != history.KeyDeleted && v.left(i) <= v.at(g.ret) {
+			asked.count(i)
+		}
+	}
+	return asked.since(v.h.Header.Quorum)
+}
+
+func (v *view) untrue(f Finding, g *grant, until time.Duration, why string) Finding {
+	f.Verdict, f.Why = Violated, why
+	if v.brief {
+		return violatedBriefly(f)
+	}
+	op := CounterOp{Client: g.client, Op: "is granted the lock", Events: sortedEvents(g.call, g.ret), From: v.at(g.call), To: v.at(g.ret),
+		Believed: "holds the lock until " + instant(until), True: why}
+	s := v.newStory()
+	s.rests(g.ret)
+	s.tell(turning, g.ret, "%s", why)
+	s.tell(setting, g.call, "%s asked for the lock", g.client)
+	s.end(g, "")
+	c := &Counterexample{Operations: []CounterOp{op}, From: f.Effort.Chances, Impossible: g.ret, Assumption: string(tellsTrue)}
 	c.tells(s)
 	return f.shown(c)
 }

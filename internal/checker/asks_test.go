@@ -2,6 +2,7 @@ package checker
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,29 +65,65 @@ func TestAsksItsTTL(t *testing.T) {
 		"no command was seen": {1, func(*script) {}, Unknown, "no grant's commands were seen"},
 		"a lock of sim":       {0, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 2) }, Unknown, "the lock is no program"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := asked(c.quorum)
-			s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
-			early := len(s.h.Events)
-			c.told(s)
-			list := s.h.Events[early:]
-			s.h.Events = s.h.Events[:early:early]
-			answered := false
-			for _, e := range append(list, history.Event{Time: forever}) { // the answer comes at 10 ms
-				if !answered && e.Time > 10*time.Millisecond {
-					s.granted(10, "c1", -1, -1)
-					answered = true
-				}
-				if e.Time < forever {
-					s.add(int64(e.Time/time.Millisecond), e.Process, e.Type, e.F, e.Value)
-				}
-			}
-			s.phase(900, history.PhaseDone)
-			f := Judge(context.Background(), &s.h, []Property{AsksItsTTL}, Options{})[0]
-			checkShape(t, &s.h, f)
-			if f.Verdict != c.want || !strings.Contains(f.Why, c.why) {
-				t.Errorf("%v: %s\nwant %v: %s", f.Verdict, f.Why, c.want, c.why)
-			}
-		})
+		t.Run(name, func(t *testing.T) { checkAsks(t, AsksItsTTL, c.quorum, -1, c.told, c.want, c.why) })
+	}
+}
+
+// checkAsks judges a grant of c1 that was asked for at 0 and answered at 10 ms, with what its client did meanwhile and later.
+func checkAsks(t *testing.T, p Property, quorum int, until int64, did func(s *script), want Verdict, why string) {
+	t.Helper()
+	s := asked(quorum)
+	s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+	early := len(s.h.Events)
+	did(s)
+	later := slices.Clone(s.h.Events[early:])
+	s.h.Events = s.h.Events[:early]
+	n := slices.IndexFunc(later, func(e history.Event) bool { return e.Time > 10*time.Millisecond })
+	if n < 0 {
+		n = len(later)
+	}
+	again := func(list []history.Event) {
+		for _, e := range list {
+			s.add(int64(e.Time/time.Millisecond), e.Process, e.Type, e.F, e.Value)
+		}
+	}
+	again(later[:n])
+	s.granted(10, "c1", until, -1)
+	again(later[n:])
+	s.phase(900, history.PhaseDone)
+	f := Judge(context.Background(), &s.h, []Property{p}, Options{})[0]
+	checkShape(t, &s.h, f)
+	if f.Verdict != want || !strings.Contains(f.Why, why) {
+		t.Errorf("%v: %s\nwant %v: %s", f.Verdict, f.Why, want, why)
+	}
+}
+
+func TestTrueValidity(t *testing.T) {
+	set := func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 1001) }
+	for name, c := range map[string]struct {
+		until int64
+		did   func(s *script)
+		want  Verdict
+		why   string
+	}{
+		"less than the TTL":      {950, set, Holds, "1 told end, true"},
+		"what drift adds":        {1101, set, Holds, ""},
+		"more than that":         {1102, set, Violated, "c1 was told of a validity until 1.102 s, and asked for the lock at 0.001 s for 1.00 s"},
+		"over when it was told":  {10, set, Violated, "that had ended 0 ns before"},
+		"over, and nobody asked": {9, func(*script) {}, Violated, "that had ended 1 ms before"},
+		"nothing asked for":      {950, func(*script) {}, Unknown, "no validity was told"},
+		"nothing told":           {-1, set, Unknown, "no validity was told"},
+		"a client that was stopped": {9, func(s *script) {
+			s.fault(2, true, 1, "pause", "c1")
+			set(s)
+			s.fault(8, false, 1, "pause", "c1")
+		}, Unknown, "no validity was told"},
+		"the last of several tries": {1300, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.changes(6, "A", history.KeyDeleted, "c1", 3, -1)
+			s.changes(9, "A", history.KeySet, "c1", 7, 1007)
+		}, Violated, "asked for the lock at 0.007 s"},
+	} {
+		t.Run(name, func(t *testing.T) { checkAsks(t, TrueValidity, 1, c.until, c.did, c.want, c.why) })
 	}
 }

@@ -48,6 +48,7 @@ const (
 	notSeen         cause = "not known: the nodes do not show what became of the first holder's keys"
 	tokenWithGrant  cause = "that a token is drawn in the order of the grants"
 	asksTTL         cause = "that a lock asks its nodes for the TTL that it was given"
+	tellsTrue       cause = "that a lock is valid for as long as it tells"
 	servesHolder    cause = "that the resource refuses a token only after it has seen a newer one"
 	holderWrites    cause = "that only the holder of the lock writes, each on top of the last write"
 )

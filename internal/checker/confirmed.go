@@ -17,9 +17,9 @@ func Confirmed(h *history.History, f Finding) (ok bool, why string) {
 	}
 	v := newView(h)
 	switch f.Property {
-	case OwnerRelease, NoOrphanLock, NoResurrection, AsksItsTTL:
+	case OwnerRelease, NoOrphanLock, NoResurrection, AsksItsTTL, TrueValidity:
 		return true, "the keys on the nodes show it"
-	case ToldWhenLost:
+	case ToldWhenLost, StaysHeld:
 		return true, "the keys on the nodes show that the lock was gone"
 	case Atomic, Isolated, Durable:
 		return true, "what the resource kept shows it"

@@ -71,6 +71,13 @@ var counterexamples = []struct {
 			s.add(1060, "A", history.Info, history.NodeUp, history.Value{Rare: &history.Rare{Detail: "nothing"}})
 		})
 	}},
+	{"a lock that was never renewed", StaysHeld, func(s *script) { *s = *renewing(1, 0, expires(1004, "A")) }},
+	{"a lock that its holder deleted", StaysHeld, func(s *script) {
+		*s = *renewing(3, 1000, func(s *script) {
+			s.key(1200, history.KeyDeleted, "A", "c1", "c1-owner", -1)
+			s.key(1201, history.KeyDeleted, "B", "c1", "c1-owner", -1)
+		})
+	}},
 	// What the sections of a resource did.
 	{"lost update, after a read that failed", LinearizableResource, func(s *script) {
 		s.read(0, "c1", 1, 0)

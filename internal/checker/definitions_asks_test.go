@@ -1,6 +1,8 @@
 package checker_test
 
 import (
+	"math"
+
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
@@ -58,7 +60,7 @@ func (t *terms) nodesAsked(g *grant, before int, ttl int64) (all, enough int) {
 	// of the TTL, or `ttl_step` if that is more"
 	allowed := max(ttl/10, t.header.TTLStep)
 	nodes := map[string]bool{}
-	for at, a := range t.asksFor(g, before) {
+	for at, a := range t.asksFor(g, func(i int) bool { return i < before }) {
 		end := later(a.since, ttl)
 		nodes[at.node] = nodes[at.node] || a.until >= end.V()-allowed || t.bentNode(at.node)
 	}
@@ -78,4 +80,31 @@ func (t *terms) bentNode(node string) bool {
 		}
 	}
 	return false
+}
+
+// trueValidity: "A validity that a lock program tells is true."
+func (t *terms) trueValidity() answer {
+	ttl := t.header.TTL - t.header.TTLExtra
+	if t.header.Quorum <= 0 || ttl <= 0 {
+		return cannotTell
+	}
+	violated, chances := false, false
+	for _, g := range t.grants {
+		// "Re-entries are not judged, nor are grants of clients whose clock a fault bends, or that a fault stops between the invocation of the
+		// `acquire` and its answer."
+		told := g.said.ValidUntil()
+		if !told.IsSet() || g.outer != nil || t.bentClock(g.client) || t.stopped(g.client, g.call, g.ret) > 0 {
+			continue
+		}
+		// "it is not after the answer; or it is later than the TTL after the instant since when the client asks for the lock, by more
+		// than the allowance. What the client asks for by events that stand after the answer, and whose `at` is not after it, counts, too."
+		since := t.asksSinceBy(g, func(i int) bool {
+			return i < g.answered || t.asks(g, i) && t.events[i].Value.At().V() <= g.ret
+		})
+		asked := since > math.MinInt64
+		violated = violated || told.V() <= g.ret || asked && told.V() > later(since, ttl+max(ttl/10, t.header.TTLStep)).V()
+		// "Chances: grants that told a `valid_until` and are judged, if the client asks for a quorum of nodes."
+		chances = chances || asked
+	}
+	return found(violated, chances && t.unclear() == len(t.events))
 }

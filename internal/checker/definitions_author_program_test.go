@@ -164,6 +164,8 @@ func (a *author) vanishes(c *actor) {
 			continue
 		case how == history.KeySet:
 			v.Owner, v.Client = pick(a.r, []string{"other", p.owner}), pick(a.r, a.actors).name
+		case how == deleted && a.chance(40):
+			v.Client = c.name
 		case how == history.NodeDown:
 			a.add(node, history.Info, history.NodeDown, history.Value{})
 			v = history.Value{Rare: &history.Rare{Detail: pick(a.r, []string{"nothing", "nothing", "nothing", "data"})}}
@@ -209,7 +211,7 @@ func (a *author) revives(c *actor, p *promise) {
 // end, and its keys tell what was asked for.
 func asProgram(h *history.History) *history.History {
 	p := *h
-	p.Header.Quorum = len(h.Header.Nodes)/2 + 1
+	p.Header.Quorum, p.Header.Renews = len(h.Header.Nodes)/2+1, true
 	p.Events = slices.Clone(h.Events)
 	for i := range p.Events {
 		e := &p.Events[i]

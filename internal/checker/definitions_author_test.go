@@ -54,8 +54,12 @@ type plot struct {
 	// one of its clients of a loss.
 	program bool
 	losses  int
+	// tells is how often, in a hundred grants of a program, it tells an end, mostly a true one.
+	tells int
 	// gone is how often, in a hundred steps, something becomes of all keys of a holder.
 	gone int
+	// stalls is how often, in a hundred steps, the machine stalled.
+	stalls int
 }
 
 // wrong is a kind of things that can go wrong.
@@ -137,6 +141,7 @@ func (a *author) begin(seed uint64) {
 	if a.plot.program {
 		a.h.Header.Quorum = 1 + a.r.IntN(min(3, len(a.h.Header.Nodes)))
 	}
+	a.h.Header.Renews = seed%16 != 1 && (a.plot.losses == 0 || seed%3 == 0)
 	if a.h.Header.Workload == "stock" {
 		a.h.Header.Initial = history.Some(3)
 		a.cells[""] = 3
@@ -187,6 +192,8 @@ func (a *author) step() {
 		a.fault()
 	case a.chance(a.plot.healing):
 		a.phase(history.PhaseHealing)
+	case a.chance(a.plot.stalls):
+		a.add(history.RunProcess, history.Info, history.Stalled, history.Value{Rare: &history.Rare{Took: history.Some(unit * a.r.Int64N(3) / 2)}})
 	case a.chance(a.plot.losses):
 		a.loses(c)
 	case a.chance(a.plot.gone):
@@ -293,7 +300,13 @@ func (a *author) promised(p *promise) (told history.Int) {
 	if a.plot.gone > 0 {
 		tells = 85 - 55*min(1, a.h.Header.Quorum)
 	}
-	if a.chance(tells) {
+	if a.chance(a.plot.tells) {
+		told = history.Some(a.now + unit*int64(1+a.r.IntN(3)))
+		if a.chance(11) {
+			told = history.Some(a.now + unit*pick(a.r, []int64{-3, 0, 12, 20}))
+		}
+		p.until = told
+	} else if a.chance(tells) {
 		told = history.Some(a.now + unit*int64(a.r.IntN(12)-1))
 		p.until = told
 	}

@@ -330,7 +330,7 @@ func (t *terms) wasThere(g *grant, i int) bool {
 // asked promise."
 func (t *terms) knowsEnd(g *grant) int64 {
 	if !g.until.IsSet() {
-		if until, promised := g.promise(none); promised && len(t.counted(g)) == 0 {
+		if until, promised := g.promise(none); promised && len(t.counted(g)) == 0 && !t.header.Renews {
 			return until
 		}
 		return forever
@@ -341,7 +341,7 @@ func (t *terms) knowsEnd(g *grant) int64 {
 	}
 	until := min(g.until.V(), lost)
 	if !g.said.ValidUntil().IsSet() {
-		if len(t.counted(g)) > 0 {
+		if len(t.counted(g)) > 0 || t.header.Renews {
 			return forever
 		}
 		return until

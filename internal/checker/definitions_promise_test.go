@@ -66,7 +66,9 @@ func none(*op) bool { return false }
 // a program), a grant without a `valid_until` promises the TTL that the lock was given."
 func (t *terms) promises() {
 	for _, g := range t.grants {
-		if g.until = g.said.ValidUntil(); t.header.Quorum > 0 && !g.until.IsSet() {
+		// "Neither does one that is not after the answer: it was over when it was told."
+		if g.until = g.said.ValidUntil(); t.header.Quorum > 0 && (!g.until.IsSet() || g.until.V() <= g.ret) {
+			g.until = history.Int{}
 			t.promisesWhatWasGiven(g)
 		}
 	}
@@ -199,9 +201,14 @@ func (t *terms) asks(g *grant, i int) bool {
 func (t *terms) leavesTo(i int) bool { return t.events[i].F == history.KeySet && t.stays(i) }
 
 // asksSince is "the latest instant since when it asks for a quorum of nodes", by the events before event i; math.MinInt64: it asks for fewer.
-func (t *terms) asksSince(g *grant, i int) int64 {
+func (t *terms) asksSince(g *grant, before int) int64 {
+	return t.asksSinceBy(g, func(i int) bool { return i < before })
+}
+
+// asksSinceBy is that instant by the events that count.
+func (t *terms) asksSinceBy(g *grant, counts func(int) bool) int64 {
 	nodes := map[string]int64{}
-	for at, a := range t.asksFor(g, i) {
+	for at, a := range t.asksFor(g, counts) {
 		// "A client asks for a node since the earliest of its keys there"
 		if other, some := nodes[at.node]; some {
 			a.since = min(a.since, other)
@@ -220,12 +227,13 @@ type place struct{ node, key string }
 // asking is what a client asks of a key: since when, and until when.
 type asking struct{ since, until int64 }
 
-// asksFor is what a grant's client asks for of each key by the events before event i.
-func (t *terms) asksFor(g *grant, before int) map[place]asking {
+// asksFor is what a grant's client asks for of each key by the events that count.
+func (t *terms) asksFor(g *grant, counts func(int) bool) map[place]asking {
 	keys := map[place]asking{}
-	for i, e := range t.events[:before] {
+	for i, e := range t.events {
 		here := place{e.Process, e.Value.Key}
 		switch {
+		case !counts(i):
 		case t.asks(g, i):
 			now := asking{e.Value.At().V(), forever}
 			if e.Value.ValidUntil().IsSet() {

@@ -39,7 +39,7 @@ func randomScript(r *rand.Rand) *script {
 	}
 	kinds := []string{"pause", "kill", "stop", "clock-jump", "something"}
 	pending := map[string]history.F{}
-	s.h.Header.Quorum = max(0, r.IntN(8)-4)
+	s.h.Header.Quorum, s.h.Header.Renews = max(0, r.IntN(8)-4), true
 	ms := int64(0)
 	for range r.IntN(60) {
 		ms += int64(r.IntN(3)) * int64(r.IntN(300))

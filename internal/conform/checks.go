@@ -57,6 +57,7 @@ var checks = []check{
 	{name: "ended-grant", title: "answers the release of a lock that somebody else has by now", ofLock: true, inRedis: true, run: endedGrant},
 	{name: "killed-holder", title: "is free some time after its holder was killed", ofLock: true, run: killedHolder},
 	{name: "dead-node", title: "survives a dead node", ofLock: true, inRedis: true, run: deadNode},
+	{name: "busy", title: "keeps itself busy after a grant, and goes on", needs: program.KeepsBusy, run: busy},
 	{name: "points", title: "reports its points, and goes on", unless: noPoints, run: points},
 	{name: "clocks", title: "tells its clocks", unless: noClocks, run: clocks},
 	{name: "end-of-input", title: "ends within a second of the end of its input", run: endOfInput},
@@ -93,7 +94,7 @@ func setUp(ctx context.Context, s *suite) (err error) {
 			return err
 		}
 	}
-	if err := s.setUp(ctx, s.clients["c1"], nil); err != nil {
+	if err := s.setUp(ctx, s.clients["c1"], nil, 0); err != nil {
 		return err
 	}
 	_, err = s.client(ctx, "c2")

@@ -217,7 +217,7 @@ func (s *suite) start(ctx context.Context, name string, points ...string) (*clie
 	if err != nil {
 		return nil, err
 	}
-	return c, s.setUp(ctx, c, points)
+	return c, s.setUp(ctx, c, points, 0)
 }
 
 // greet starts a client, and lets it say what it is.
@@ -247,11 +247,11 @@ func (s *suite) greet(ctx context.Context, name string) (*client, error) {
 	return c, nil
 }
 
-func (s *suite) setUp(ctx context.Context, c *client, points []string) error {
+func (s *suite) setUp(ctx context.Context, c *client, points []string, busy time.Duration) error {
 	bounded, cancel := context.WithTimeout(ctx, min(s.Patience, program.ReadyWithin))
 	defer cancel()
 	err := c.Setup(bounded, program.Setup{
-		Client: c.name, Seed: 1, Nodes: s.nodes.told, Topology: program.Independent, Points: points,
+		Client: c.name, Seed: 1, Nodes: s.nodes.told, Topology: program.Independent, Points: points, BusyMS: program.MS(busy),
 		Lock: program.Lock{Key: s.Key, TTLMS: program.MS(s.ttl()), NodeTimeoutMS: program.MS(s.ttl() / 4), Options: []byte("{}")},
 	})
 	if err != nil {

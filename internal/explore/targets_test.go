@@ -38,6 +38,12 @@ var switchTargets = []target{
 	{"renewal goes on", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {stop_renewal: false}}\n",
 		[]string{"pause", "hold", "cut"},
 		checker.NoOrphanLock, lock.Mistakes{KeepRenewing: true}},
+	{"no renewal", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {renewal: false}}\n" +
+		"workload: {clients: 2, sections: 1, think: 700ms}\n", []string{"pause", "cut"},
+		checker.StaysHeld, lock.Mistakes{NeverRenew: true}},
+	{"a starved renewal", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {own_thread: false}}\n" +
+		"workload: {clients: 2, sections: 1, think: 700ms, busy: 600ms}\n", []string{"pause", "cut"},
+		checker.StaysHeld, lock.Mistakes{RenewsAfterWork: true}},
 	{"errors raised", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {node_error: raises}}\n",
 		[]string{"pause", "cut", "kill"},
 		checker.MinorityTolerant, lock.Mistakes{RaiseOnError: true}},
@@ -123,8 +129,10 @@ var messageTargets = []target{
 
 // noMessage has the mistakes that no message between a client and a node brings about.
 var noMessage = map[string]string{
-	"ExtendAbsent": "a renewal that comes late sets a key whose end its client has waited for; the client must sleep, too",
-	"IgnoreWait":   "it needs a failover",
+	"ExtendAbsent":    "a renewal that comes late sets a key whose end its client has waited for; the client must sleep, too",
+	"IgnoreWait":      "it needs a failover",
+	"NeverRenew":      "it needs no fault at all",
+	"RenewsAfterWork": "it needs no fault at all",
 }
 
 // scenario is the target's, with clients that contend.

@@ -118,6 +118,9 @@ const (
 	// Unread: from here on nobody can tell the commands from a client to a node, or their
 	// answers alone (Value.Unread); Error says why. Process is the client, or RunProcess for all.
 	Unread F = "command-unread"
+	// Stalled: a timer fired late, by Value.Took, up to now. Process is RunProcess. Clients and servers may not have run
+	// meanwhile.
+	Stalled F = "stalled"
 	// Phase: the run entered the phase named in Value.Detail
 	// (PhaseSafety, PhaseHealing, PhaseDone). A history without PhaseDone
 	// belongs to a run that did not finish.

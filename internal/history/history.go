@@ -31,6 +31,8 @@ type Header struct {
 	// that it was given, from when a command asked Quorum nodes for it.
 	Program string `json:"program,omitempty"`
 	Quorum  int    `json:"quorum,omitempty"`
+	// Renews: the lock renews itself in the background for as long as it is held.
+	Renews bool `json:"renews,omitempty"`
 	// Commands: what clients send to the nodes of the lock is recorded (Sent, Unread).
 	Commands bool `json:"commands,omitempty"`
 	// Initial is the resource's value before the run.

@@ -27,6 +27,8 @@ type Config struct {
 	Retry       Retry `json:"retry" yaml:"retry" doc:"how a refused acquire is tried again"`
 	// Tokens says where fencing tokens come from; a scenario says so beside their check.
 	Tokens Tokens `json:"tokens,omitempty"`
+	// Busy is how long the client keeps its thread occupied after each grant; a scenario says so of its workload.
+	Busy time.Duration `json:"busy,omitempty"`
 	// Mistakes are made on purpose.
 	Mistakes Mistakes `json:"mistakes" yaml:"switches" doc:"safety rules of the lock; each is on by default, and switching one off makes a mistake that a real library shipped"`
 }
@@ -118,6 +120,9 @@ type Algorithm struct {
 	Pooled bool
 	New    func(Config, Env) Lock
 }
+
+// Renews reports that it renews its lease in the background.
+func (a Algorithm) Renews() bool { return slices.Contains(a.Points, PointBeforeExtend) }
 
 // NodeRange says how many nodes it uses: "at least one node".
 func (a Algorithm) NodeRange() string {

@@ -16,7 +16,11 @@ type Mistakes struct {
 	// SameValue lets a late clean-up of a failed attempt delete the keys of the next.
 	SameValue    bool `json:"same_value,omitempty" yaml:"value" doc:"each attempt writes a value of its own, or all attempts of a client the same" default:"per-attempt" values:"per-attempt,per-client" mistake:"per-client"`
 	KeepRenewing bool `json:"keep_renewing,omitempty" yaml:"stop_renewal" doc:"release stops the watchdog (redisson 7272)" default:"true" mistake:"false"`
-	IgnoreWait   bool `json:"ignore_wait,omitempty" yaml:"check_wait" doc:"look at how many replicas WAIT says have the key (redisson 3994)" default:"true" mistake:"false"`
+	// NeverRenew is a watchdog that nobody starts.
+	NeverRenew bool `json:"never_renew,omitempty" yaml:"renewal" doc:"the watchdog renews the lease for as long as it is held, or never" default:"true" mistake:"false"`
+	// RenewsAfterWork starves the watchdog while the client is busy.
+	RenewsAfterWork bool `json:"renews_after_work,omitempty" yaml:"own_thread" doc:"the watchdog has a thread of its own, or waits until the work that its client is busy with is done (bull 308)" default:"true" mistake:"false"`
+	IgnoreWait      bool `json:"ignore_wait,omitempty" yaml:"check_wait" doc:"look at how many replicas WAIT says have the key (redisson 3994)" default:"true" mistake:"false"`
 	// TokenFirst: a later holder may have an older token.
 	TokenFirst bool `json:"token_first,omitempty" yaml:"token_after_grant" doc:"a token that is drawn beside the lock is drawn once the lock is granted, not before" default:"true" mistake:"false"`
 	NoCleanup  bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`

@@ -8,6 +8,7 @@ import (
 func init() {
 	mistakes := redlockMistakes
 	mistakes.ExtendAbsent, mistakes.ExtendAnyhow, mistakes.KeepRenewing = true, true, true
+	mistakes.NeverRenew, mistakes.RenewsAfterWork = true, true
 	register(Algorithm{
 		Name:     "redlock-extend",
 		Title:    "Redlock whose holder extends its lease on a majority every third of the ttl",

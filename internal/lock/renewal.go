@@ -24,6 +24,8 @@ type renewal struct {
 func (r *renewal) begin(g Grant, result Result) (Grant, Result) {
 	if result.Outcome == OK {
 		r.hold(g)
+	}
+	if result.Outcome == OK && !r.Mistakes.NeverRenew {
 		r.env.Spawn(func() { r.guard(g.Owner) })
 	}
 	return g, result
@@ -68,6 +70,9 @@ func (r *renewal) renewed(g Grant) {
 
 // guard renews the lease of owner until it is released or lost.
 func (r *renewal) guard(owner string) {
+	if r.Mistakes.RenewsAfterWork {
+		r.env.Sleep(r.Busy)
+	}
 	for {
 		r.env.Sleep(r.TTL / 3)
 		if r.holding().Owner != owner {

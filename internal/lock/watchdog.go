@@ -15,7 +15,7 @@ func init() {
 		{"watchdog-blind", "the same with a plain PEXPIRE: the watchdog renews whatever key is there, and never notices", true},
 	} {
 		mistakes := ownedMistakes
-		mistakes.KeepRenewing, mistakes.ExtendAbsent = true, !w.blind
+		mistakes.KeepRenewing, mistakes.NeverRenew, mistakes.RenewsAfterWork, mistakes.ExtendAbsent = true, true, true, !w.blind
 		register(Algorithm{
 			Mistakes: mistakes,
 			Name:     w.name, Title: w.title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Points: []string{PointBeforeExtend},

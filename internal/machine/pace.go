@@ -14,7 +14,12 @@ import (
 // processors.
 type Pace struct {
 	since, late, start atomic.Int64
+	// tell is told of stalls; guarded by pacing.
+	tell func(took time.Duration)
 }
+
+// StallsFrom is how late a timer fires at least for it to be told as a stall.
+const StallsFrom = 20 * time.Millisecond
 
 // paceEvery is how far apart the timers are by which it is measured.
 const paceEvery = 10 * time.Millisecond
@@ -52,8 +57,12 @@ func keepPace() {
 	for {
 		time.Sleep(time.Duration(pacing.due.Load()) - Monotonic())
 		pacing.Lock()
+		late := Monotonic() - time.Duration(pacing.due.Load())
 		for p := range pacing.watched {
 			p.Late()
+			if late >= StallsFrom && p.tell != nil {
+				p.tell(late)
+			}
 		}
 		pacing.due.Store(int64(Monotonic() + paceEvery))
 		if len(pacing.watched) == 0 {
@@ -70,6 +79,16 @@ func (p *Pace) Begin() {
 	if p != nil {
 		p.since.Store(int64(Monotonic()))
 		p.late.Store(0)
+	}
+}
+
+// TellStalls has somebody told of each stall from now on, with how late a timer fired; nil: nobody. Once it has returned, who was
+// told before is told no more.
+func (p *Pace) TellStalls(tell func(took time.Duration)) {
+	if p != nil {
+		pacing.Lock()
+		defer pacing.Unlock()
+		p.tell = tell
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 func TestPace(t *testing.T) {
 	p, end := WatchPace()
 	defer end()
+	stalls := make(chan time.Duration, 1000)
+	p.TellStalls(func(took time.Duration) { stalls <- took })
 	const still = 400 * time.Millisecond
 	cmd := exec.Command("sh", "-c", fmt.Sprintf("kill -STOP %d; sleep %.1f; kill -CONT %[1]d", os.Getpid(), still.Seconds()))
 	if err := cmd.Run(); err != nil {
@@ -23,6 +25,15 @@ func TestPace(t *testing.T) {
 	}
 	if got := p.Late(); got < still/2 {
 		t.Errorf("timers fired up to %v late, though this program stood still for %v", got, still)
+	}
+	p.TellStalls(nil)
+	close(stalls)
+	longest := time.Duration(0)
+	for took := range stalls {
+		longest = max(longest, took)
+	}
+	if longest < still/2 {
+		t.Errorf("the longest stall that was told lasted for %v", longest)
 	}
 	before := p.Late()
 	p.Begin()

@@ -206,6 +206,21 @@ func statOf(file string) (state byte, parent int) {
 	return fields[0][0], parent
 }
 
+// ProcessorTime is how much of the processors' time a process and its descendants have taken.
+func ProcessorTime(pid int) (sum time.Duration) {
+	for _, pid := range append(family(pid), pid) {
+		fields, err := statFields(statFile(pid))
+		if err != nil {
+			continue // it is gone
+		}
+		for _, field := range fields[14-3 : 16-3] { // in the kernel and beside it
+			ticks, _ := strconv.ParseInt(field, 10, 64)
+			sum += time.Duration(ticks) * (time.Second / 100)
+		}
+	}
+	return sum
+}
+
 // startField is when a process started, among the fields of statFields.
 const startField = 22 - 3
 

@@ -69,13 +69,15 @@ const (
 	TellsToken Ability = "token"
 	// TellsOwner: an answer to acquire has the value that the lock wrote into its key.
 	TellsOwner Ability = "owner"
+	// KeepsBusy: the program can keep its own thread or event loop occupied.
+	KeepsBusy Ability = "busy"
 	// AsksSentinels: the program asks Redis Sentinel where the primary is.
 	AsksSentinels Ability = "sentinel"
 )
 
 // Abilities are all of them.
 func Abilities() []Ability {
-	return []Ability{TellsValidity, Renews, TellsLoss, Extends, TellsToken, TellsOwner, AsksSentinels}
+	return []Ability{TellsValidity, Renews, TellsLoss, Extends, TellsToken, TellsOwner, AsksSentinels, KeepsBusy}
 }
 
 // Class says what keeps the lock.
@@ -201,6 +203,8 @@ type Setup struct {
 	Master    string `json:"master"`
 	// Points are those to report.
 	Points []string `json:"points"`
+	// BusyMS is how long after each grant the program is to keep its own thread or event loop occupied.
+	BusyMS float64 `json:"busy_ms,omitempty"`
 }
 
 // Topologies.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -142,7 +143,7 @@ func (r *run) spec() world.Spec {
 		Replicated: s.Nodes.Replicated(), Sentinel: s.Nodes.Sentinel(), Resource: s.Resource.Config,
 		SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres", StorePersistence: s.Resource.Persistence,
 	}
-	spec.Lock.Tokens = s.Fencing.Tokens
+	spec.Lock.Tokens, spec.Lock.Busy = s.Fencing.Tokens, s.Workload.Busy
 	spec.Resource.Key, spec.Resource.Fence = "resource", s.Fencing.Check
 	if spec.SharedStore {
 		spec.Resource.LockKey = s.Lock.Key
@@ -168,7 +169,10 @@ func (r *run) header() history.Header {
 		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key,
 		Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
+	a, _ := lock.Lookup(s.Lock.Algorithm)
+	h.Renews = a.Renews()
 	if r.Program != nil {
+		h.Renews = r.Program.Has(program.Renews)
 		h.TTLExtra, h.TTLStep = int64(program.Duration(r.Program.TTLExtra)), int64(program.Duration(r.Program.TTLStep))
 		h.TTL += h.TTLExtra
 		h.Lock, h.Program = r.Program.Name, cmp.Or(r.Program.Version, "unknown")

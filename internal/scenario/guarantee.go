@@ -58,6 +58,8 @@ var guarantees = []guaranteeRow{
 		decides: []checker.Property{checker.OwnerRelease}},
 	{name: "no-resurrection", title: "A renewal does not bring back a lock that had expired",
 		decides: []checker.Property{checker.NoResurrection, checker.ExclusiveLease}},
+	{name: "stays-held", title: "A lock that renews itself is kept for as long as its holder works",
+		decides: []checker.Property{checker.StaysHeld}, faultless: true},
 	{name: "told-when-lost", title: "A holder is told that it has lost the lock", decides: []checker.Property{checker.ToldWhenLost}},
 	{name: "fencing", title: "Each grant's token is larger than the one before, so that a resource can refuse late writes",
 		decides:  []checker.Property{checker.OrderedTokens, checker.HolderServed, checker.LinearizableResource},

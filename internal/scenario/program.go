@@ -83,7 +83,7 @@ func (Abilities) Tag() string {
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
 		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
-		s.wantsTokens, s.wantsOwner, s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
+		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
 	} {
 		if text := reason(r); text != "" {
 			return text
@@ -174,6 +174,13 @@ func (s *Setup) wantsOwner(r *program.Ready) string {
 		return fmt.Sprintf("the fence looks at the key %q, and it writes %s", s.Lock.Key, strings.Join(keys, ", "))
 	}
 	return ""
+}
+
+func (s *Setup) wantsBusy(r *program.Ready) string {
+	if s.Workload.Busy == 0 || r.Has(program.KeepsBusy) {
+		return ""
+	}
+	return "the lock program is to be busy, and it cannot keep itself so"
 }
 
 // wantsMore is about what the scenario asks for by name.

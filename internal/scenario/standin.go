@@ -49,14 +49,14 @@ func Describe(c lock.Config, version string) program.Ready {
 	a, _ := lock.Lookup(c.Algorithm)
 	r := program.Ready{
 		Protocol: program.Version, Name: a.Name, Version: version, Homepage: "https://github.com/redlock-sim/redlock-sim",
-		Can:   []program.Ability{program.TellsValidity, program.TellsOwner, program.AsksSentinels},
+		Can:   []program.Ability{program.TellsValidity, program.TellsOwner, program.AsksSentinels, program.KeepsBusy},
 		Class: classOf(a), Keys: []string{program.KeyPattern},
 		TTLMin: 1, TTLStep: 1, Points: lock.PointsOn(a.Points, lock.MostNodes),
 	}
 	for _, rule := range c.Mistakes.Rules() {
 		r.Name += " without " + rule
 	}
-	if slices.Contains(a.Points, lock.PointBeforeExtend) {
+	if a.Renews() {
 		r.Can = append(r.Can, program.Renews)
 	}
 	if a.GrowingTokens() != lock.NoTokens {

@@ -226,7 +226,7 @@ func (s *subject) lockName() string {
 // The kinds of promises that a lock program makes.
 const (
 	toldPromise  = "told by the lock"
-	askedPromise = "the TTL that it asked for, counted from when the command left the client"
+	givenPromise = "the TTL that it was given, counted from when the command left that set its key"
 	noPromise    = "none, so it counts as held until it is given back or told as lost"
 )
 
@@ -255,7 +255,7 @@ func (t *trial) lock(s *subject) *report.Lock {
 
 // Describe is what a lock says of itself, as a report shows it.
 func Describe(r *program.Ready, inPlace bool) report.Lock {
-	l := report.Lock{Name: r.Name, Version: r.Version, Homepage: r.Homepage, Class: string(r.Class), Promise: askedPromise, InPlace: inPlace}
+	l := report.Lock{Name: r.Name, Version: r.Version, Homepage: r.Homepage, Class: string(r.Class), Promise: givenPromise, InPlace: inPlace}
 	switch {
 	case r.Has(program.TellsValidity):
 		l.Promise = toldPromise

@@ -143,7 +143,7 @@ func TestVariantThatDoesNotApplyIsNotRun(t *testing.T) {
 			{Variant: s.Variants[1], ready: &program.Ready{Name: "theirs", Class: program.Other}, notApplicable: "it is theirs"}}}
 	r := run.run(context.Background())
 	if v := r.Variants[1]; v.NotApplicable != "it is theirs" ||
-		v.Lock.Name != "theirs" || v.Lock.Promise != askedPromise || v.Met || v.Undecided || len(v.Properties) > 0 {
+		v.Lock.Name != "theirs" || v.Lock.Promise != givenPromise || v.Met || v.Undecided || len(v.Properties) > 0 {
 		t.Errorf("%+v", v)
 	}
 	if !r.Variants[0].Met || !r.Met || r.Undecided || !r.Applies() {

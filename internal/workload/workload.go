@@ -45,6 +45,7 @@ type Plan struct {
 	Sections int           `yaml:"sections" doc:"how many guarded sections each client goes through" min:"1" max:"100000" default:"1"`
 	Think    time.Duration `yaml:"think" doc:"time between read and write, or how long a job takes" max:"10m" default:"0s"`
 	Rest     time.Duration `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
+	Busy     time.Duration `yaml:"busy" doc:"how long after each grant the lock program keeps its own thread or event loop occupied, as the user's code would that computes" max:"10m" default:"0s"`
 	Start    Start         `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
 	Check    bool          `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`
 

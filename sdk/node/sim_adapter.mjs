@@ -58,6 +58,7 @@ const out = takeOutput()
 const grants = new Map() // not released
 const waiting = new Map() // what goes on when a point is passed
 let acquire // what openLock returned
+let busy = 0 // ms
 let [unwritten, points, ending] = [0, 0, false]
 
 /** Keeps standard output for messages, and puts standard error in its place. Node cannot
@@ -81,7 +82,8 @@ function takeOutput() {
 /** Speaks with the simulator until standard input ends, and exits. program is { name, version,
  *  kind, keys, can, homepage, points, ttl_min_ms, ttl_step_ms }: its class (quorum, single,
  *  session or other), patterns of what the library writes, a list of validity, renew, lost,
- *  extend, token, owner. openLock gets the setup, connects to the nodes, and returns a function
+ *  extend, token, owner, busy: then the event loop is kept busy after each grant for as long as the
+ *  simulator asks. openLock gets the setup, connects to the nodes, and returns a function
  *  that gets the lock once more: it takes the longest wait (undefined: no limit). Times are in
  *  ms. All functions may be async, and calls overlap: do not block the event loop. */
 export function serve(program, openLock) {
@@ -126,6 +128,7 @@ function handle(program, openLock, text) {
 async function setUp(openLock, m, text) {
   const { client, topology, master, nodes = [], sentinels = [], points = [] } = m
   const { key, ttl_ms: ttl, node_timeout_ms: nodeTimeout, options = {} } = m.lock
+  busy = m.busy_ms ?? 0
   const seed = BigInt(/"seed"\s*:\s*(-?\d+)/.exec(text)?.[1] ?? 0) // JSON.parse rounds it
   const point = (name) => (points.includes(name) ? atPoint(name) : undefined)
   acquire = await openLock({ client, seed, key, ttl, nodeTimeout, options, nodes, topology, sentinels, master, points, point })
@@ -139,7 +142,13 @@ async function get(m) {
   if (grant.token != null) line.token = Number(grant.token)
   grants.set(m.id, grant)
   grant._id = m.id
-  for (const each of [line, ...grant._early.map((event) => ({ ...event, grant: m.id }))]) send(each)
+  send(line, () => busy > 0 && setImmediate(compute))
+  for (const event of grant._early) send({ ...event, grant: m.id })
+}
+
+/** Keeps the event loop busy, as the user's code would that computes. */
+function compute() {
+  for (const until = performance.now() + busy; performance.now() < until; );
 }
 
 function held(m) {
@@ -176,10 +185,13 @@ const now = () => Number(process.hrtime.bigint())
 const stamp = (line) => Object.assign(line, { at_ns: now() })
 
 /** Does not wait: the library must not stand still because nobody reads. */
-function send(line) {
+function send(line, written = () => {}) {
   if (ending) return
   if (++unwritten > BACKLOG) die(`${BACKLOG} lines wait to be read`)
-  out.write(JSON.stringify(line) + '\n', () => unwritten--)
+  out.write(JSON.stringify(line) + '\n', () => {
+    unwritten--
+    written()
+  })
 }
 
 function die(why) {

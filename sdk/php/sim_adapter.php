@@ -119,6 +119,7 @@ final class Conversation
     private ?\Closure $acquire = null; // what openLock returned
     private array $grants = []; // not released
     private array $passed = []; // points
+    private float $busy = 0; // seconds
 
     public function __construct(private Program $program, private \Closure $openLock) {}
 
@@ -166,6 +167,7 @@ final class Conversation
 
     private function setUp(array $m): void
     {
+        $this->busy = ($m['busy_ms'] ?? 0) / 1e3;
         $seconds = fn (string $name) => isset($m['lock'][$name]) ? $m['lock'][$name] / 1e3 : null;
         $nodes = fn (string $some) => array_map(fn (array $n) => new Node($n['name'], $n['host'], $n['port'],
             $n['username'] ?? '', $n['password'] ?? '', $n['tls'] ?? null), $m[$some] ?? []);
@@ -189,6 +191,7 @@ final class Conversation
         send($line);
         $grant->send = fn (array $event) => isset($this->grants[$m['id']]) && send($event + ['grant' => $m['id']]);
         array_map($grant->send, $grant->early);
+        for ($end = hrtime(true) + $this->busy * 1e9; hrtime(true) < $end;); // as the user's code would compute
     }
 
     private function held(array $m): Grant

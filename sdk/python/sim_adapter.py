@@ -48,7 +48,7 @@ class Program:
     version: str
     kind: str  # its class: quorum, single, session or other
     keys: List[str]  # patterns of what the library writes; {key} is the lock's key
-    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, token
+    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, token, owner, busy
     homepage: str = ""
     points: List[str] = field(default_factory=list)  # what Setup.point is called with
     ttl_min_ms: float = 1
@@ -124,15 +124,21 @@ _lines: "queue.Queue[Optional[dict]]" = queue.Queue(BACKLOG)  # None ends them
 _written = threading.Event()
 _acquire: Any = None  # what open_lock returned
 _grants: dict = {}  # not released
+_busy: Any = None  # keeps busy what the user's code would run in
 _points = itertools.count(1)
 _waiting: dict = {}  # an event for each point where a thread waits
 
 
-def serve(program: Program, open_lock: Callable[[Setup], Callable[[Optional[float]], Grant]]) -> None:
+def serve(program: Program, open_lock: Callable[[Setup], Callable[[Optional[float]], Grant]],
+          work: Callable[[Callable[[], None]], Any] = lambda run: run()) -> None:
     """Speaks with the simulator until standard input ends, and exits. open_lock connects to
     the nodes. It returns a function that gets the lock once more: it takes the longest wait
     in seconds (None: no limit). Calls of it may overlap, and each call, also of release and
-    extend, has a thread of its own. What is printed goes to standard error."""
+    extend, has a thread of its own. What is printed goes to standard error.
+
+    Of a program that can be busy, work runs a function where the user's code would run: in
+    the thread that got the lock, if it is left out; loop.call_soon_threadsafe for the event
+    loop of asyncio. There it computes after each grant for as long as the simulator asks."""
     out = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
@@ -142,19 +148,19 @@ def serve(program: Program, open_lock: Callable[[Setup], Callable[[Optional[floa
         while text := sys.stdin.buffer.readline(MAX_LINE + 2):
             if len(text.rstrip(b"\n")) > MAX_LINE:
                 raise ValueError("the line is too long")
-            _handle(program, open_lock, json.loads(text))
+            _handle(program, open_lock, work, json.loads(text))
     except Exception as err:  # whatever it is, the simulator shall know
         _fail(f"failed to handle {text[:200]!r}: {err!r}")
     _exit(0)
 
 
-def _handle(program, open_lock, m):
+def _handle(program, open_lock, work, m):
     kind = m["type"]
     if kind == "hello" and 1 in m["protocols"]:
         about = {name: value for name, value in vars(program).items() if name != "kind"}
         _send({"type": "ready", "protocol": 1, "clock": "libc", "class": program.kind, **about})
     elif kind == "setup":
-        _start(_set_up, open_lock, m)
+        _start(_set_up, open_lock, work, m)
     elif kind == "clocks":
         _send({"type": "clocks", "id": m["id"], "wall_ms": time.time() * 1e3, "monotonic_ms": time.monotonic() * 1e3})
     elif kind == "go" and m["id"] in _waiting:
@@ -171,9 +177,11 @@ def _start(target, *args):
     threading.Thread(target=target, args=args, daemon=True).start()
 
 
-def _set_up(open_lock, m):
-    global _acquire
+def _set_up(open_lock, work, m):
+    global _acquire, _busy
     try:
+        if busy := _seconds(m, "busy_ms"):
+            _busy = lambda: work(lambda: _compute(busy))
         lock = m["lock"]
         nodes, sentinels = ([Node(n["name"], n["host"], n["port"], n.get("username"), n.get("password"), n.get("tls"))
                              for n in m.get(some) or []] for some in ("nodes", "sentinels"))
@@ -209,6 +217,17 @@ def _get(m):
         grant._number = m["id"]
         for each in [line] + [{**event, "grant": m["id"]} for event in grant._early]:
             _send(each)
+    if _busy:
+        while not _lines.empty():  # the answer comes first
+            time.sleep(0.001)
+        _busy()
+
+
+def _compute(seconds):
+    """Keeps the thread busy. Python gives the others their turns in between."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
 
 
 def _held(m):

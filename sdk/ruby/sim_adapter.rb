@@ -88,7 +88,8 @@ module SimAdapter
 
   # Speaks with the simulator until standard input ends, and exits. kind is the program's class:
   # quorum, single, session or other; keys are patterns of what the library writes; can lists
-  # validity, renew, lost, extend, token, owner. More: homepage, points, ttl_min_ms, ttl_step_ms.
+  # validity, renew, lost, extend, token, owner, busy (then the thread that got the lock computes
+  # after each grant for as long as the simulator asks). More: homepage, points, ttl_min_ms, ttl_step_ms.
   # The block gets the setup, connects to the nodes, and returns a lambda that gets the lock once
   # more: it takes the longest wait in seconds (nil: no limit). Calls of it may overlap, and each
   # call, also of release and extend, has a thread of its own.
@@ -104,6 +105,7 @@ module SimAdapter
     @points = 0
     @mutex = Mutex.new
     @acquire = nil # what open_lock returned
+    @busy = 0 # seconds
 
     module_function
 
@@ -135,7 +137,7 @@ module SimAdapter
     end
 
     def set_up(open_lock, m)
-      lock = m["lock"]
+      lock, @busy = m["lock"], (m["busy_ms"] || 0) / 1e3
       ttl, node_timeout = %w[ttl_ms node_timeout_ms].map { |time| lock[time] && lock[time] / 1e3 }
       nodes, sentinels = %w[nodes sentinels].map { |some| (m[some] || []).map { |n| Node.new(*n.values_at(*Node.members.map(&:to_s))) } }
       @acquire = open_lock.call(Setup.new(m["client"], m["seed"], lock["key"], ttl, node_timeout, lock["options"] || {},
@@ -158,6 +160,14 @@ module SimAdapter
       line[:token] = grant.token unless grant.token.nil?
       @grants[m["id"]] = grant
       grant.answer(line)
+      compute if @busy.positive?
+    end
+
+    # Keeps the thread busy. Ruby gives the others their turns in between.
+    def compute
+      sleep(0.001) until @lines.empty? # the answer comes first
+      ends = now + @busy * 1e9
+      nil while now < ends
     end
 
     def held(m) = @grants[m["grant"]] || raise(Refused, "grant #{m["grant"]} is not held")

@@ -82,7 +82,8 @@ type programOptions struct {
 // programSetup is what the program is told; it can report points.
 func programSetup(setup *client.SetupMessage, points []string) (program.Setup, error) {
 	c := setup.Lock
-	c.Program = nil
+	busy := program.MS(c.Busy)
+	c.Program, c.Busy = nil, 0
 	text, err := json.Marshal(programOptions{c, setup.Consensus})
 	if err != nil {
 		return program.Setup{}, fmt.Errorf("failed to write the lock's settings: %w", err)
@@ -90,8 +91,8 @@ func programSetup(setup *client.SetupMessage, points []string) (program.Setup, e
 	p := program.Setup{
 		Client: setup.Client, Seed: setup.Seed & (1<<53 - 1), // exact in any language's JSON
 		Lock:     program.Lock{Key: c.Key, TTLMS: program.MS(c.TTL), NodeTimeoutMS: program.MS(c.NodeTimeout), Options: text},
-		Topology: program.Independent,
-		Points:   slices.DeleteFunc(slices.Clone(setup.Points), func(name string) bool { return !slices.Contains(points, name) }),
+		Topology: program.Independent, BusyMS: busy,
+		Points: slices.DeleteFunc(slices.Clone(setup.Points), func(name string) bool { return !slices.Contains(points, name) }),
 	}
 	switch {
 	case len(setup.Sentinels) > 0:

@@ -137,6 +137,7 @@ func (s *servedLock) setUp(m *heard) error {
 	if err != nil {
 		return err
 	}
+	s.config.Busy = program.Duration(m.BusyMS)
 	common, err := newCommonEnv(m.Client, "", m.Seed, addresses(m.Nodes)) // the links name what a program connects
 	if err != nil {
 		return err
@@ -223,6 +224,7 @@ func (s *servedLock) acquire(id uint64, wait time.Duration) {
 	for n := 1; ; n++ {
 		result, delay := s.attempt(id, n)
 		if result.Outcome == lock.OK {
+			compute(s.config.Busy)
 			return
 		}
 		if result.Outcome != lock.Fail || n >= s.config.Retry.Attempts || machine.Monotonic()-began+delay >= wait {
@@ -230,6 +232,12 @@ func (s *servedLock) acquire(id uint64, wait time.Duration) {
 			return
 		}
 		s.env.Sleep(delay)
+	}
+}
+
+// compute keeps a thread busy for a while.
+func compute(long time.Duration) {
+	for until := machine.Monotonic() + long; machine.Monotonic() < until; {
 	}
 }
 

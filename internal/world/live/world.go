@@ -414,6 +414,7 @@ func (w *World) Start(h world.Hooks) error {
 	w.alignToSecond()
 	w.time.Begin()
 	w.pace.Begin()
+	w.pace.TellStalls(w.stalled)
 	w.begun.Store(true)
 	w.unread.Lock()
 	defer w.unread.Unlock()
@@ -555,6 +556,7 @@ func (w *World) Versions() map[string]string {
 // Close ends every process and connection of the world, paused ones included.
 func (w *World) Close() error {
 	w.closing.Do(func() {
+		w.pace.TellStalls(nil)
 		w.cancel()
 		if w.observation != nil {
 			w.clients.Close()
@@ -588,6 +590,14 @@ func (w *World) Close() error {
 func (w *World) record(e history.Event) {
 	if h := w.hooks.Load(); h != nil && h.Record != nil {
 		h.Record(e)
+	}
+}
+
+// stalled records that this machine stalled for a while.
+func (w *World) stalled(took time.Duration) {
+	if !w.Stopped() {
+		w.record(history.Event{Process: history.RunProcess, Type: history.Info, F: history.Stalled,
+			Value: history.Value{Rare: &history.Rare{Took: history.Some(int64(took))}}})
 	}
 }
 

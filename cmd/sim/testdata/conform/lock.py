@@ -101,6 +101,8 @@ if wrong == "silent":
     sys.exit()
 if wrong in ("long validity", "wall clock"):
     ready["can"].append("validity")
+if wrong == "not busy":
+    ready["can"].append("busy")
 if wrong == "can too much":
     ready["can"] += ["token", "extend", "renew", "lost"]
     ready["clock"] = "libc"

@@ -1,0 +1,42 @@
+package conform
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+)
+
+// busy has c1 keep itself busy for half a TTL, so that the lock lives on even where nobody renews it, and looks at the
+// processor's time that it takes. On a machine that does much else this is less than the time that passes.
+func busy(ctx context.Context, s *suite) error {
+	long := s.ttl() / 2
+	s.close("c1")
+	c, err := s.greet(ctx, "c1")
+	if err != nil {
+		return err
+	}
+	defer s.close("c1") // the next check wants one that is not busy
+	if err := s.setUp(ctx, c, nil, long); err != nil {
+		return err
+	}
+	before := machine.ProcessorTime(c.PID())
+	h, err := s.get(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := sleep(ctx, long); err != nil {
+		return err
+	}
+	took := machine.ProcessorTime(c.PID()) - before
+	switch _, contained := program.Image(s.Command); {
+	case contained:
+		s.note("how busy a program in a container is cannot be seen from here")
+	case took < long/10:
+		return c.finding(fmt.Sprintf("c1 was to be busy for %v after its grant, and took %v of the processor's time", long, took),
+			"about as much, since ready says that it can \"busy\"",
+			"compute for busy_ms after acquired, in the thread or event loop in which the user's code would run: sleeping is not being busy")
+	}
+	return s.give(ctx, c, h)
+}

@@ -156,8 +156,8 @@ func isGone(t *testing.T, h *history.History, f checker.Finding, events []int, o
 	}
 }
 
-// same reports that two findings are about the same operations. Two clients can go on believing for another reason: without the renewals that
-// nobody took in, the first acts too late. So of a belief the assumption must be the same, too.
+// same reports that two findings are about the same operations. Two clients can go on believing for another reason: without the
+// renewals that nobody took in, the first acts too late. So of a belief the assumption must be the same, too.
 func same(f, g checker.Finding, name func(checker.CounterOp) string) bool {
 	alike := func(a, b checker.CounterOp) bool { return name(a) == name(b) }
 	a, b := f.Counterexample, g.Counterexample

@@ -38,6 +38,7 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 			case !renewal:
 			case before.client == e.Value.Client:
 				f.Effort.Chances++
+			case v.leased() && e.Time >= v.mayBeOver(before.set):
 			case before.granted && v.open(v.grantOf(before.op), i):
 				f.Effort.Chances++
 				return v.strangersKey(f, i, before.set, before.client)
@@ -62,7 +63,7 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 					owner = owners[e.Value.Owner]
 				}
 			}
-			if owner == "" {
+			if owner == "" || v.leased() && owner != e.Value.Client && (set < 0 || e.Time >= v.mayBeOver(set)) {
 				continue
 			}
 			f.Effort.Chances++

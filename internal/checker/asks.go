@@ -116,11 +116,13 @@ func (v *view) tooLittle(f Finding, g *grant, event int) Finding {
 	op := CounterOp{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret, event, g.ends), From: v.at(g.ret), To: v.at(g.ends),
 		Believed: promiseWords(g), True: "the key was asked for until " + instant(time.Duration(e.Value.ValidUntil().V()))}
 	s := v.newStory()
+	s.rests(event)
 	s.grant(g, v.at(event))
 	s.tell(turning, event, "%s asked node %s for the key for %s", g.client, node, asked)
 	s.end(g, "")
-	return f.shown(&Counterexample{Operations: []CounterOp{op}, From: f.Effort.Chances, Impossible: event,
-		Assumption: string(asksTTL), Story: s.sentences()})
+	c := &Counterexample{Operations: []CounterOp{op}, From: f.Effort.Chances, Impossible: event, Assumption: string(asksTTL)}
+	c.tells(s)
+	return f.shown(c)
 }
 
 // judgeValidities: a validity that a lock program tells is true.
@@ -173,9 +175,11 @@ func (v *view) untrue(f Finding, g *grant, until time.Duration, why string) Find
 	op := CounterOp{Client: g.client, Op: "is granted the lock", Events: sortedEvents(g.call, g.ret), From: v.at(g.call), To: v.at(g.ret),
 		Believed: "holds the lock until " + instant(until), True: why}
 	s := v.newStory()
+	s.rests(g.ret)
 	s.tell(turning, g.ret, "%s", why)
 	s.tell(setting, g.call, "%s asked for the lock", g.client)
 	s.end(g, "")
-	return f.shown(&Counterexample{Operations: []CounterOp{op}, From: f.Effort.Chances, Impossible: g.ret,
-		Assumption: string(tellsTrue), Story: s.sentences()})
+	c := &Counterexample{Operations: []CounterOp{op}, From: f.Effort.Chances, Impossible: g.ret, Assumption: string(tellsTrue)}
+	c.tells(s)
+	return f.shown(c)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
@@ -149,6 +150,26 @@ func (v *view) halfDone(f Finding, parts []*section, done, missing string) Findi
 		end = v.at(kill) // which is why it never came to the other cell
 	}
 	s.faults(begin, end, client)
-	c.Story = s.sentences()
+	s.rests(v.struckWriter(client, begin, end, c.Impossible)...)
+	c.tells(s)
 	return f.shown(c)
+}
+
+// struckWriter are the faults that stopped or killed a client in a stretch of the run, or struck the resource or the way to it; without any
+// it is the write that did not take effect.
+func (v *view) struckWriter(client string, from, to time.Duration, write int) (begins []int) {
+	for i := range v.faults {
+		f := &v.faults[i]
+		strikes := func(s history.Strike) bool {
+			link := func(l history.Link) bool { return l.From == client && l.To == history.ResourceProcess }
+			return s.Resource || slices.Contains(s.Clients, client) || slices.ContainsFunc(s.Links, link)
+		}
+		if v.at(f.begin) >= from && v.at(f.begin) <= to && slices.ContainsFunc(f.strikes, strikes) {
+			begins = append(begins, f.begin)
+		}
+	}
+	if len(begins) == 0 {
+		return []int{write}
+	}
+	return begins
 }

@@ -333,9 +333,12 @@ func (b *backing) unbacked(f Finding, g *grant, nodes map[string]certainty) Find
 		why = failedIsDone
 	}
 	s.end(g, "")
-	return f.shown(&Counterexample{From: f.Effort.Chances, Impossible: g.ret, Assumption: string(why), Story: s.sentences(),
+	s.rests(g.ret)
+	c := &Counterexample{From: f.Effort.Chances, Impossible: g.ret, Assumption: string(why),
 		Operations: []CounterOp{{Client: g.client, Op: "is granted the lock", Events: sortedEvents(append(changed, g.call, g.ret)...),
-			From: v.at(g.call), To: v.at(g.ret), Believed: promiseWords(g), True: where}}})
+			From: v.at(g.call), To: v.at(g.ret), Believed: promiseWords(g), True: where}}}
+	c.tells(s)
+	return f.shown(c)
 }
 
 // tellNode tells what became of a grant's keys on a node that does not back it. It reports whether its client deleted

@@ -26,7 +26,7 @@ const (
 
 // blames is what each assumption blames; those that are not here blame the lock.
 var blames = map[cause]Blame{
-	"": BlamesNothing, excludes: BlamesNothing,
+	"": BlamesNothing, notSeen: BlamesNothing,
 	actsInTime: BlamesPace, arrivesInTime: BlamesPace,
 	samePace:  BlamesClocks,
 	remembers: BlamesMemory, remembersCount: BlamesMemory,
@@ -67,7 +67,7 @@ func Blamed(h *history.History, f Finding) Blame {
 	}
 	free, found := 0, BlamesNothing
 	for _, n := range v.fates(first, second) {
-		switch c := v.whyLost(&n, first, second); {
+		switch c, _ := v.whyLost(&n, first, second); {
 		case c == majoritiesMet: // the first never had it
 			free++
 		case c.blames() != BlamesLock && c.blames() != BlamesNothing:

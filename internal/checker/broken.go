@@ -109,9 +109,10 @@ func (v *view) lostElements() (lost, acknowledged int) {
 }
 
 func (v *view) brokenStory(sections []*section, impossible *section, from int) *Counterexample {
-	c := &Counterexample{From: from, Impossible: v.closes(impossible),
-		Assumption: v.whyBroken(sections)}
+	why := v.whyBroken(sections, impossible)
+	c := &Counterexample{From: from, Impossible: v.closes(impossible), Assumption: string(why.cause)}
 	s := v.newStory()
+	s.culprit(why, v.closes(impossible))
 	var clients []string
 	begin, end := forever, time.Duration(0)
 	written := make(map[int64]bool)
@@ -131,7 +132,7 @@ func (v *view) brokenStory(sections []*section, impossible *section, from int) *
 	}
 	s.faults(begin, end, clients...)
 	v.tellWrites(s, sections, written)
-	c.Story = s.sentences()
+	c.tells(s)
 	return c
 }
 

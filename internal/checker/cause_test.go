@@ -41,8 +41,37 @@ func TestWhyTwoHolders(t *testing.T) {
 			goes(301, history.KeyExpired, "")(s)
 		}, countsEarly, false},
 		{"another client deletes it", goes(300, history.KeyDeleted, "c3"), ownDelete, false},
-		{"its own client deletes it", goes(300, history.KeyDeleted, "c1"), lateDelete, false},
-		{"it is not known what became of it", func(s *script) { s.unclear(300, "A", "", "EVAL") }, excludes, false},
+		{"its own client deletes it", goes(300, history.KeyDeleted, "c1"), keepsOwn, false},
+		{"its own client deletes it, after a fault that was over long before", func(s *script) {
+			s.fault(10, true, 1, "pause", "c1")
+			s.fault(20, false, 1, "pause", "c1")
+			s.key(30, history.KeySet, "A", "c1", "c1-owner", 1000)
+			goes(300, history.KeyDeleted, "c1")(s)
+		}, keepsOwn, false},
+		{"its own client deletes it by a command that a fault had held up", func(s *script) {
+			s.fault(10, true, 1, "pause", "c1")
+			s.key(30, history.KeySet, "A", "c1", "c1-owner", 1000)
+			s.fault(290, false, 1, "pause", "c1")
+			goes(300, history.KeyDeleted, "c1")(s)
+		}, lateDelete, false},
+		{"its own client deletes it while it renews, after a fault", func(s *script) {
+			s.fault(10, true, 1, "pause", "c1")
+			s.key(30, history.KeySet, "A", "c1", "c1-owner", 1000)
+			s.fault(290, false, 1, "pause", "c1")
+			s.add(295, "c1", history.Invoke, history.Extend, history.Value{})
+			goes(300, history.KeyDeleted, "c1")(s)
+			s.add(305, "c1", history.Fail, history.Extend, history.Value{})
+		}, keepsOwn, false},
+		{"a third client sets it", func(s *script) { s.key(300, history.KeySet, "A", "c3", "c3-owner", 50) }, setOnce, false},
+		{"a third client, which had it before, renews by setting it", func(s *script) {
+			s.acquire(10, 12, "c3", 11, -1)
+			s.key(300, history.KeySet, "A", "c3", "c3-owner", 50)
+			s.h.Events[len(s.h.Events)-1].Value.OwnOutcome().At = ns(299)
+			goes(320, history.KeyDeleted, "c3")(s)
+		}, renewsOwn, false},
+		{"it is not known what became of it", func(s *script) { s.unclear(300, "A", "", "EVAL") }, notSeen, false},
+		{"it is overwritten by a client whose clock had been bent", func(s *script) { s.fault(200, true, 1, "clock", "c2") }, samePace, false},
+		{"the second sets none", func(*script) {}, backedByKey, false},
 		{"it is overwritten", func(*script) {}, setOnce, false},
 	} {
 		s := newScript()
@@ -53,7 +82,9 @@ func TestWhyTwoHolders(t *testing.T) {
 		c.write(s)
 		at := max(s.h.Events[len(s.h.Events)-1].Time.Milliseconds(), 400)
 		s.add(at, "c2", history.Invoke, history.Acquire, history.Value{})
-		s.key(at+1, history.KeySet, "A", "c2", "c2-owner", 1000)
+		if c.name != "the second sets none" {
+			s.key(at+1, history.KeySet, "A", "c2", "c2-owner", 1000)
+		}
 		s.granted(at+2, "c2", 2500, -1)
 		s.phase(3000, history.PhaseDone)
 		f := Judge(context.Background(), &s.h, []Property{ExclusiveLease}, Options{})[0]

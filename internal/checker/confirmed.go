@@ -101,7 +101,7 @@ func (v *view) nodesAsked(g *grant) int {
 // confirmStarvation: while a client asked in vain, a quorum of nodes had for longer than the bound the lock of nobody who still
 // held it; or, if a holder is said to have kept it, once of that holder.
 func (v *view) confirmStarvation(c *Counterexample) (ok bool, why string) {
-	kept := c.Assumption == keptLock
+	kept := c.Assumption == string(keptLock)
 	from, to := c.Operations[0].From, c.Operations[0].To
 	free, longest := from, time.Duration(0) // since when nobody has had it
 	keys := v.nodeKeys()

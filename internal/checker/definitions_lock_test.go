@@ -255,6 +255,10 @@ func (t *terms) set(node, owner string) (list []int) {
 func (t *terms) ownerRelease() answer {
 	violated, chances := false, false
 	for i, e := range t.events {
+		if e.F == history.KeySet {
+			own, anothers := t.renewedBySet(i)
+			violated, chances = violated || anothers, chances || own || anothers
+		}
 		if e.F != history.KeyDeleted && e.F != history.KeyExtended || e.Value.Client == "" {
 			continue
 		}
@@ -264,6 +268,54 @@ func (t *terms) ownerRelease() answer {
 		}
 	}
 	return found(violated, chances && t.unclear() == len(t.events))
+}
+
+// renewedBySet: "A `key-set` is a renewal if its attempt was answered `ok`, the answer stands before it, and the command left
+// the client after the answer (`at`). Where there is no `at`, an `extend` of the client
+// must be under way, and the header must have no `quorum`. If the belief in this grant has ended, a `key-set` of the client that
+// stands after the invocation of the `acquire` must have set this key on this node already, to the same owner value (not
+// empty). Whose the key was before it follows from the terms alone. If it was
+// the client's own, the renewal is a chance. If a grant of another client rested on it, and the belief in that grant is open, the
+// renewal is a violation."
+func (t *terms) renewedBySet(i int) (own, anothers bool) {
+	e := &t.events[i]
+	g := t.grantOf(t.attemptOf(i))
+	if e.Value.Client == "" || g == nil || g.answered > i {
+		return false, false
+	}
+	again := false
+	for _, j := range t.set(e.Process, e.Value.Owner) {
+		before := &t.events[j].Value
+		again = again || j > g.invoked && j < i && before.Client == e.Value.Client && before.Key == e.Value.Key
+	}
+	if g.ended < i && !again {
+		return false, false
+	}
+	if at := e.Value.At(); at.IsSet() && at.V() <= g.ret || !at.IsSet() && (t.header.Quorum != 0 || !t.extending(g.client, i)) {
+		return false, false
+	}
+	w := t.whoseOnce(e.Process, e.Value.Key, i)
+	if !w.known() {
+		return false, false
+	}
+	if w.client == e.Value.Client {
+		return true, false
+	}
+	holder := t.grantOf(w.attempt)
+	if t.leased() && t.time(i) >= t.mayBeOver(w.set) {
+		return false, false // "With a lease in the value, this counts only before the lease of the key may be over"
+	}
+	return false, holder != nil && holder.ended > i
+}
+
+// grantOf is the grant that an attempt brought; nil: none.
+func (t *terms) grantOf(p *op) *grant {
+	for _, g := range t.grants {
+		if g.op == p {
+			return g
+		}
+	}
+	return nil
 }
 
 // keyOf is whose key event i is about: "Whose the key is follows from the terms if the last `key-set` and the

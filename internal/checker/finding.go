@@ -138,11 +138,17 @@ type Counterexample struct {
 	Overlap *Interval `json:"overlap,omitempty"`
 	// Bound is how long it may take at most, where the violation is that something took longer.
 	Bound time.Duration `json:"bound_ns,omitempty"`
+	// Decisive are the events without which it would not have been: docs/checker.md says what
+	// removing each kind means. The story tells of all of them.
+	Decisive []int `json:"decisive,omitempty"`
 	// Story tells it in sentences, each tied to an event.
 	Story []Sentence `json:"story"`
 	// Assumption names in words the assumption that failed.
 	Assumption string `json:"assumption,omitempty"`
 }
+
+// tells gives the counterexample its story.
+func (c *Counterexample) tells(s *story) { c.Story, c.Decisive = s.sentences(), s.decisive }
 
 // shown is the finding with what shows it.
 func (f Finding) shown(c *Counterexample) Finding {
@@ -181,4 +187,6 @@ type Sentence struct {
 	At    time.Duration `json:"at"`
 	Event int           `json:"event"`
 	Text  string        `json:"text"`
+	// Decisive: it tells of an event without which the violation would not have been.
+	Decisive bool `json:"decisive,omitempty"`
 }

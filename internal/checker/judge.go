@@ -80,7 +80,28 @@ func Judge(ctx context.Context, h *history.History, properties []Property, o Opt
 		f.Effort.Faults = len(v.faults)
 		findings = append(findings, v.known(v.doubt(f, o)))
 	}
+	refer(findings)
 	return findings
+}
+
+// refer points from what a violation rests on to the property that this violates by itself: two holders can follow from a
+// key that one client took from another.
+func refer(findings []Finding) {
+	for i := range findings {
+		by := &findings[i]
+		if by.Counterexample == nil || by.Property != OwnerRelease && by.Property != NoResurrection {
+			continue
+		}
+		for j := range findings {
+			if c := findings[j].Counterexample; c != nil && i != j {
+				for n := range c.Story {
+					if s := &c.Story[n]; s.Decisive && s.Event == by.Counterexample.Impossible {
+						s.Text += fmt.Sprintf(" (that violates %s)", by.Property)
+					}
+				}
+			}
+		}
+	}
 }
 
 // disorder says why no property of a history can be judged; empty: each can. All

@@ -185,11 +185,13 @@ func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Fin
 	hold := CounterOp{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret), From: v.at(g.ret),
 		To: x.from - by, Believed: promiseWords(g)}
 	f.Events = sortedEvents(append([]int{g.call, g.ret}, op.Events...)...)
+	why := v.whyLate(x, g)
 	f.Counterexample = &Counterexample{
 		Operations: []CounterOp{hold, op}, From: f.Effort.Operations, Impossible: x.event,
-		Assumption: v.whyLate(x, g),
+		Assumption: string(why.cause),
 	}
 	s := v.newStory()
+	s.rests(why.events...)
 	s.grant(g, x.from)
 	s.faults(v.at(g.call), x.from, x.client())
 	for i := range v.grants {
@@ -206,6 +208,6 @@ func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Fin
 		what = fmt.Sprintf("the write of %d", x.number().V())
 	}
 	s.tellAt(turning, x.from, x.event, "%s by %s took effect, %s after its validity had ended", what, x.client(), length(by))
-	f.Counterexample.Story = s.sentences()
+	f.Counterexample.tells(s)
 	return f
 }

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -257,19 +258,16 @@ func (v *view) askedUntil(acquires []int, i int) time.Duration {
 	return v.at(o.Return)
 }
 
-// keptLock is the assumption that fails where a holder keeps the lock.
-const keptLock = "that a holder gives the lock back, or loses it"
-
 func (v *view) starvation(f Finding, s *starving, bound time.Duration, when string, since int) Finding {
-	what, assumption := "a free lock", "that a client can get a lock which nobody holds"
+	what := "a free lock"
 	if s.kept {
-		what, assumption = "the lock, which somebody kept,", keptLock
+		what = "the lock, which somebody kept,"
 	}
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%s asked for %s for %s %s and did not get it (bound %s)", s.client, what, length(s.to-s.from), when, length(bound))
 	first, last := &v.ops[s.first], &v.ops[s.last]
 	f.Events = sortedEvents(since, first.Call, last.Call, last.Return)
-	c := &Counterexample{From: len(v.ops), Impossible: -1, Assumption: assumption, Bound: bound}
+	c := &Counterexample{From: len(v.ops), Impossible: -1, Bound: bound}
 	op := CounterOp{Client: s.client, Op: fmt.Sprintf("asks for the lock (%s)", plural(s.attempts, "time")),
 		Events: sortedEvents(first.Call, last.Call, last.Return), From: s.from, To: s.to,
 		Believed: "it can get the lock", True: "nobody was granted the lock"}
@@ -285,11 +283,7 @@ func (v *view) starvation(f Finding, s *starving, bound time.Duration, when stri
 			story.end(g, "")
 		}
 	}
-	for i := range v.faults {
-		if k := &v.faults[i]; k.does(history.Kills) || k.begin == since {
-			story.tell(setting, k.begin, "%s", v.faultWords(k))
-		}
-	}
+	c.Assumption = string(v.tellOfWait(story, s, since, bound))
 	if v.event(since).F == history.Phase {
 		story.tell(setting, since, "the faults were lifted")
 	}
@@ -303,7 +297,60 @@ func (v *view) starvation(f Finding, s *starving, bound time.Duration, when stri
 		end = len(v.h.Events) - 1
 	}
 	story.tell(turning, end, "%s had asked %s in %s and did not get the lock", s.client, plural(s.attempts, "time"), length(s.to-s.from))
-	c.Story = story.sentences()
+	c.tells(story)
 	f.Counterexample = c
 	return f
+}
+
+// tellOfWait tells what stood in the way of a client that asked in vain: faults that struck it, its ways or the nodes, or
+// killed somebody, and the keys that stood for the bound. The keys are what it rests on, or else the faults that lasted,
+// or else the attempts.
+func (v *view) tellOfWait(story *story, s *starving, since int, bound time.Duration) cause {
+	var lasting, standing []int
+	for i := range v.faults {
+		f := &v.faults[i]
+		other := func(c string) bool { return c != s.client }
+		if v.at(f.begin) > s.to || !f.does(history.Kills) && f.begin != since && slices.ContainsFunc(f.clients(), other) {
+			continue
+		}
+		story.tell(setting, f.begin, "%s", v.faultWords(f))
+		if v.at(f.begin) <= s.from && v.at(f.end) >= s.to {
+			lasting = append(lasting, f.begin)
+		}
+	}
+	lives := v.keyLives()
+	for i := range lives {
+		k := &lives[i]
+		until := min(k.expires, v.at(k.end), v.end)
+		if v.at(k.set) > s.from+bound/2 || until < s.from+bound {
+			continue
+		}
+		node := v.event(k.set).Process
+		standing = append(standing, k.set)
+		story.tell(turning, k.set, "%s set the key on node %s%s: it stood until %s",
+			cmp.Or(k.client, "somebody"), node, v.setForWords(k.set), instant(until))
+		if k.renewed >= 0 {
+			by := cmp.Or(v.event(k.renewed).Value.Client, k.client)
+			story.tell(turning, k.renewed, "%s renewed the key on node %s%s", by, node, v.setForWords(k.renewed))
+		}
+	}
+	switch {
+	case v.event(since).F == history.FaultBegin:
+		story.rests(since)
+	case len(standing) > 0:
+		story.rests(standing...)
+	case len(lasting) > 0:
+		story.rests(lasting...)
+	default:
+		story.rests(v.ops[s.first].Call, v.ops[s.last].Call)
+	}
+	switch {
+	case s.kept:
+		return keptLock
+	case v.event(since).F == history.FaultBegin:
+		return goesOn
+	case len(standing) > 0:
+		return keyGoes
+	}
+	return givesWay
 }

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -263,11 +264,29 @@ func (v *view) orphan(f Finding, k *keyLife, lost int, outlived time.Duration) F
 		f.Why = fmt.Sprintf("the key of %s on node %s has no TTL and stayed after its owner no longer wanted it", k.client, node)
 	}
 	f.Events = sortedEvents(k.set, k.renewed, lost)
-	c := &Counterexample{From: f.Effort.Chances, Impossible: -1, Assumption: "that every key is deleted by its owner or expires by itself"}
+	why, late := comesInTime, k.renewed >= 0 && v.at(k.renewed) > v.at(lost)
+	switch {
+	case k.expires == forever:
+		why = hasTTL
+	case late:
+		why = notRenewed
+	}
+	c := &Counterexample{From: f.Effort.Chances, Impossible: -1, Assumption: string(why)}
 	c.Operations = []CounterOp{{Client: k.client, Op: "sets the key on node " + node, Events: f.Events,
 		From: v.at(k.set), To: -1, Believed: "the key is gone when it is no longer needed", True: "the key stayed"}}
 	s := v.newStory()
-	s.tell(turning, k.set, "%s set the key on node %s", k.client, node)
+	s.rests(k.set)
+	if v.event(lost).F == history.FaultBegin {
+		s.rests(lost)
+	}
+	s.tell(turning, k.set, "%s set the key on node %s%s", k.client, node, v.setForWords(k.set))
+	if late {
+		s.rests(k.renewed)
+	}
+	if k.renewed >= 0 {
+		by := cmp.Or(v.event(k.renewed).Value.Client, k.client)
+		s.tell(turning, k.renewed, "%s renewed the key on node %s%s", by, node, v.setForWords(k.renewed))
+	}
 	s.faults(v.at(k.set), v.end, k.client)
 	if g := v.grantBefore(k.client, len(v.h.Events)); g != nil {
 		s.grant(g, v.end)
@@ -279,7 +298,7 @@ func (v *view) orphan(f Finding, k *keyLife, lost int, outlived time.Duration) F
 		s.tell(turning, lost, "the attempt of %s failed or has an unknown outcome", k.client)
 	}
 	s.tell(turning, len(v.h.Events)-1, "the key was still there %s after its owner no longer wanted it", length(outlived))
-	c.Story = s.sentences()
+	c.tells(s)
 	f.Counterexample = c
 	return f
 }

@@ -33,6 +33,16 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 			maps.DeleteFunc(setBy, func(k nodeKey, _ int) bool { return f.mayForget(k.node) })
 		case history.KeySet:
 			setBy[k] = i
+			before, renewal := v.renewedOver[i]
+			switch {
+			case !renewal:
+			case before.client == e.Value.Client:
+				f.Effort.Chances++
+			case v.leased() && e.Time >= v.mayBeOver(before.set):
+			case before.granted && v.open(v.grantOf(before.op), i):
+				f.Effort.Chances++
+				return v.strangersKey(f, i, before.set, before.client)
+			}
 		case history.KeyExpired, history.KeyUnclear:
 			delete(setBy, k)
 		case history.KeyDeleted, history.KeyExtended:
@@ -65,6 +75,9 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 	return f.tried("no node reported a release or a renewal", "%d %s, %sof the client's own key",
 		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
 }
+
+// open reports that the belief in a grant is open when an event comes.
+func (v *view) open(g *grant, i int) bool { return g.ends < 0 || i < g.ends }
 
 // firstSilent is, for each client that made an attempt without telling its owner
 // value, the event at which it began the first such: from then on it may have used any.
@@ -109,18 +122,22 @@ func (v *view) ownerClients() map[string]string {
 func (v *view) strangersKey(f Finding, event, set int, owner string) Finding {
 	e := v.event(event)
 	verb := "deleted"
-	if e.F == history.KeyExtended {
+	switch e.F {
+	case history.KeyExtended:
 		verb = "renewed"
+	case history.KeySet:
+		verb = "renewed its lock, and overwrote"
 	}
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%s %s the key of %s on node %s", e.Value.Client, verb, owner, e.Process)
 	f.Events = sortedEvents(set, event)
 	c := &Counterexample{From: f.Effort.Chances, Impossible: event, Assumption: "that a client which releases or renews still has the key"}
 	s := v.newStory()
+	s.rests(event)
 	if set >= 0 {
 		c.Operations = append(c.Operations, CounterOp{Client: owner, Op: "sets the key on node " + e.Process,
 			Events: []int{set}, From: v.at(set), To: v.at(set)})
-		s.tell(turning, set, "%s set the key on node %s", owner, e.Process)
+		s.tell(turning, set, "%s set the key on node %s%s", owner, e.Process, v.setForWords(set))
 	}
 	c.Operations = append(c.Operations, CounterOp{Client: e.Value.Client, Op: verb + " the key on node " + e.Process,
 		Events: []int{event}, From: e.Time, To: e.Time, Believed: "the key is its own", True: "the key is that of " + owner})
@@ -134,8 +151,12 @@ func (v *view) strangersKey(f Finding, event, set int, owner string) Finding {
 	if g := v.grantBefore(owner, event); g != nil {
 		s.grant(g, e.Time)
 	}
-	s.tell(turning, event, "%s %s the key on node %s, which was that of %s", e.Value.Client, verb, e.Process, owner)
-	c.Story = s.sentences()
+	how := ""
+	if e.F == history.KeyDeleted {
+		how = v.meanwhileWords(e.Value.Client, event)
+	}
+	s.tell(turning, event, "%s %s the key on node %s, which was that of %s%s", e.Value.Client, verb, e.Process, owner, how)
+	c.tells(s)
 	f.Counterexample = c
 	return f
 }

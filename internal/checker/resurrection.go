@@ -192,6 +192,7 @@ func (v *view) resurrection(f Finding, a *attempt, before, set int) Finding {
 			Believed: "it renews its lock", True: "there was nothing to renew"},
 	}
 	s := v.newStory()
+	s.rests(set)
 	s.grant(g, e.Time)
 	s.faults(v.at(g.ret), e.Time, g.client)
 	s.tell(turning, a.gone, "the lock of %s was gone: %s", g.client, v.wentWords(a.gone))
@@ -199,7 +200,7 @@ func (v *view) resurrection(f Finding, a *attempt, before, set int) Finding {
 	if g.ends >= 0 && g.ends < set {
 		s.end(g, "")
 	}
-	c.Story = s.sentences()
+	c.tells(s)
 	return f.shown(c)
 }
 

@@ -92,9 +92,11 @@ func (v *view) refusedHolder(f Finding, x *effect, refusals int) Finding {
 	if o.Return < 0 {
 		op.To = -1
 	}
+	why := v.whyRefused(x, g)
 	f.Counterexample = &Counterexample{Operations: []CounterOp{hold, op}, From: f.Effort.Operations, Impossible: x.event,
-		Assumption: v.whyRefused(x, g)}
+		Assumption: string(why.cause)}
 	s := v.newStory()
+	s.culprit(why, x.event)
 	s.grant(g, v.at(x.event))
 	s.faults(v.at(g.call), v.at(x.event), x.client())
 	if y := v.newerMark(x); y != nil {
@@ -104,7 +106,7 @@ func (v *view) refusedHolder(f Finding, x *effect, refusals int) Finding {
 		s.tell(turning, y.event, "%s of %s left token %d at the resource", y.op(), y.client(), y.token().V())
 	}
 	s.tellAt(turning, x.from, x.event, "%s, while its validity went on", refusalWords(x))
-	f.Counterexample.Story = s.sentences()
+	f.Counterexample.tells(s)
 	return f
 }
 
@@ -121,17 +123,28 @@ func (v *view) newerMark(x *effect) *effect {
 
 // whyRefused finds what a refusal shows to have been assumed in vain: two clients held
 // the lock at once, the other was late, or the tokens do not follow the grants.
-func (v *view) whyRefused(x *effect, g *grant) string {
+func (v *view) whyRefused(x *effect, g *grant) culprit {
 	y := v.newerMark(x)
 	if y == nil {
-		return string(servesHolder)
+		return culprit{cause: servesHolder, events: []int{x.event}}
 	}
 	other := v.grantBefore(y.client(), y.event)
 	if first, second := v.clashOf(v.leases(), g, other); first != nil {
-		return string(v.whyGranted(first, second))
+		return v.whyGranted(first, second, second.ret)
 	}
 	if late, _ := v.lateness(y); late != nil || other == nil {
-		return string(actsInTime)
+		return culprit{cause: actsInTime, events: v.marks(y, x)}
 	}
 	return v.whyUnordered(other, g)
+}
+
+// marks are the effects of a client with one token that the resource had accepted before a refusal.
+func (v *view) marks(y, before *effect) (events []int) {
+	for i := range v.effects {
+		z := &v.effects[i]
+		if z.event < before.event && z.accepted && z.client() == y.client() && z.token() == y.token() {
+			events = append(events, z.event)
+		}
+	}
+	return events
 }

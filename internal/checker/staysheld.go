@@ -179,12 +179,22 @@ func (v *view) notKept(f Finding, k *keeper, ttl time.Duration) Finding {
 		g.client, length(v.at(k.gone)-v.at(g.ret)), length(ttl))
 	c := &Counterexample{From: f.Effort.Chances + 1, Impossible: k.gone,
 		Assumption: "that a lock which renews is renewed while its holder works"}
-	if v.event(k.gone).F == history.KeyDeleted {
-		c.Assumption = "that a lock stays its holder's until the holder releases it"
+	decides := g.ret // nobody renewed it
+	if e := v.event(k.gone); e.F == history.KeyDeleted {
+		decides = k.gone
+		switch e.Value.Client {
+		case g.client:
+			c.Assumption = string(keepsOwn)
+		case "":
+			c.Assumption = string(remembers)
+		default:
+			c.Assumption = string(ownDelete)
+		}
 	}
 	c.Operations = []CounterOp{{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret, last, k.gone, g.ends),
 		From: v.at(g.ret), To: min(v.at(g.ends), v.end), Believed: promiseWords(g), True: "its lock was gone at " + instant(v.at(k.gone))}}
 	s := v.newStory()
+	s.rests(decides)
 	s.grant(g, v.at(k.gone))
 	if last >= 0 {
 		e := v.event(last)
@@ -193,6 +203,6 @@ func (v *view) notKept(f Finding, k *keeper, ttl time.Duration) Finding {
 	}
 	s.tell(turning, k.gone, "the lock of %s was gone: %s", g.client, v.wentWords(k.gone))
 	s.end(g, "")
-	c.Story = s.sentences()
+	c.tells(s)
 	return f.shown(c)
 }

@@ -16,15 +16,20 @@ const maxSentences = 7
 type weight uint8
 
 const (
-	filler  weight = iota // told only where there is room
-	setting               // how it came about
-	turning               // the story makes no sense without it
+	filler   weight = iota // told only where there is room
+	setting                // how it came about
+	turning                // the story makes no sense without it
+	decisive               // without it the violation would not have been
 )
 
 // story collects sentences in any order.
 type story struct {
 	v    *view
 	list []weighed
+	// decisive are the events without which the violation would not have been, also has what is to be
+	// added to the sentence of an event.
+	decisive []int
+	also     map[int]string
 }
 
 type weighed struct {
@@ -32,7 +37,17 @@ type weighed struct {
 	weight weight
 }
 
-func (v *view) newStory() *story { return &story{v: v} }
+func (v *view) newStory() *story { return &story{v: v, also: make(map[int]string)} }
+
+// rests takes note of the events without which the violation would not have been, and tells of those that are faults.
+func (s *story) rests(events ...int) {
+	s.decisive = sortedEvents(append(s.decisive, events...)...)
+	for i := range s.v.faults {
+		if f := &s.v.faults[i]; slices.Contains(events, f.begin) {
+			s.tell(decisive, f.begin, "%s", s.v.faultWords(f))
+		}
+	}
+}
 
 // tell adds a sentence about an event.
 func (s *story) tell(w weight, event int, format string, args ...any) {
@@ -55,8 +70,14 @@ func (s *story) tellAt(w weight, at time.Duration, event int, format string, arg
 func (s *story) grant(g *grant, before time.Duration) {
 	s.tell(turning, g.ret, "%s", s.v.grantWords(g))
 	s.tell(filler, g.call, "%s asked for the lock", g.client)
+	for _, x := range slices.Backward(g.extends) {
+		if s.v.at(x.ret) < before {
+			s.tell(setting, x.ret, "%s renewed its lock, valid until %s", g.client, instant(x.until))
+			break
+		}
+	}
 	if last := g.lastPromise(); last.over(before) && last.over(s.v.at(g.ends)) {
-		s.tellAt(setting, last.end, g.ret, "the validity of %s ended; %s did not notice", g.client, g.client)
+		s.tellAt(turning, last.end, g.ret, "the validity of %s ended; %s did not notice", g.client, g.client)
 	}
 }
 
@@ -66,14 +87,15 @@ func (s *story) faults(from, to time.Duration, clients ...string) {
 	for i := range s.v.faults {
 		f := &s.v.faults[i]
 		at := s.v.at(f.begin)
-		if at < from || at > to {
+		lasts := f.does(history.BendsClock) && (f.end < 0 || s.v.at(f.end) > from)
+		if at < from && !lasts || at > to {
 			continue
 		}
 		struck := f.clients()
 		if len(struck) > 0 && !slices.ContainsFunc(struck, func(c string) bool { return slices.Contains(clients, c) }) {
 			continue
 		}
-		s.tell(turning, f.begin, "%s", s.v.faultWords(f))
+		s.tell(setting, f.begin, "%s", s.v.faultWords(f))
 		if len(struck) > 0 && f.end >= 0 && s.v.at(f.end) <= to && f.does(history.Stops) && !f.does(history.Kills) {
 			s.tell(filler, f.end, "%s ran on", struck[0])
 		}
@@ -148,6 +170,16 @@ func (v *view) lastRead(x *section, write int) int {
 // sentences gives the story in order of time, at most maxSentences long.
 func (s *story) sentences() []Sentence {
 	list := slices.Clone(s.list)
+	for i := range list {
+		x := &list[i]
+		if slices.Contains(s.decisive, x.Event) && x.weight >= setting {
+			x.Decisive, x.weight = true, decisive
+		}
+		if x.At == s.v.at(x.Event) && x.weight >= turning {
+			x.Text += s.also[x.Event]
+			delete(s.also, x.Event)
+		}
+	}
 	slices.SortStableFunc(list, func(a, b weighed) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Event, b.Event))
 	})
@@ -163,7 +195,7 @@ func (s *story) sentences() []Sentence {
 		switch {
 		case at >= 0:
 			list = slices.Delete(list, at, at+1)
-		case w == turning:
+		case w == decisive:
 			list = list[:maxSentences]
 		default:
 			w++

@@ -179,7 +179,8 @@ func (v *view) unordered(f Finding, a, b *grant) Finding {
 		return f
 	}
 	f.Events = sortedEvents(a.call, a.ret, b.call, b.ret)
-	c := &Counterexample{From: len(v.grants), Impossible: b.ret, Assumption: v.whyUnordered(a, b)}
+	why := v.whyUnordered(a, b)
+	c := &Counterexample{From: len(v.grants), Impossible: b.ret, Assumption: string(why.cause)}
 	for _, g := range []*grant{a, b} {
 		c.Operations = append(c.Operations, CounterOp{Client: g.client, Op: fmt.Sprintf("gets token %d", g.token.V()),
 			Events: sortedEvents(g.call, g.ret), From: v.at(g.call), To: v.at(g.ret)})
@@ -187,12 +188,13 @@ func (v *view) unordered(f Finding, a, b *grant) Finding {
 	c.Operations[1].Believed = fmt.Sprintf("has a token above %d", a.token.V())
 	c.Operations[1].True = fmt.Sprintf("has token %d", b.token.V())
 	s := v.newStory()
+	s.culprit(why, b.ret)
 	s.grant(a, v.at(b.ret))
 	s.end(a, "")
 	s.faults(v.at(a.call), v.at(b.ret), a.client, b.client)
 	s.tell(filler, b.call, "%s asked for the lock", b.client)
 	s.tell(turning, b.ret, "%s, though %d had been given before", v.grantWords(b), a.token.V())
-	c.Story = s.sentences()
+	c.tells(s)
 	f.Counterexample = c
 	return f
 }

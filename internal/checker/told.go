@@ -151,10 +151,34 @@ func (v *view) notTold(f Finding, b *believer, to, ttl time.Duration) Finding {
 		Events: sortedEvents(g.call, g.ret, b.gone, g.ends), From: v.at(g.ret), To: to,
 		Believed: promiseWords(g), True: "its lock was gone at " + instant(v.at(b.gone))}}
 	s := v.newStory()
+	s.rests(v.whyGone(g, b.gone)...)
 	s.grant(g, v.at(b.gone))
 	s.faults(v.at(g.ret), to, g.client)
 	s.tell(turning, b.gone, "the lock of %s was gone: %s", g.client, v.wentWords(b.gone))
 	s.end(g, "")
-	c.Story = s.sentences()
+	c.tells(s)
 	return f.shown(c)
+}
+
+// whyGone are the faults because of which the lock of a grant was gone after an event: those that made the node forget, or
+// that kept the client from renewing. Without any it is the event.
+func (v *view) whyGone(g *grant, gone int) (begins []int) {
+	e := v.event(gone)
+	if e.F == history.NodeDown || e.F == history.KeyDeleted && e.Value.Client == "" {
+		begins = v.struckBy(e.Process, g.ret, len(v.h.Events), history.Kills, history.Forgets)
+	}
+	for i := range v.faults {
+		f := &v.faults[i]
+		keeps := func(s history.Strike) bool {
+			link := func(l history.Link) bool { return l.From == g.client || l.To == g.client }
+			return slices.ContainsFunc(s.Links, link) || s.Does == history.Stops && slices.Contains(s.Clients, g.client)
+		}
+		if e.F == history.KeyExpired && f.begin < gone && (f.end < 0 || f.end > g.ret) && slices.ContainsFunc(f.strikes, keeps) {
+			begins = append(begins, f.begin)
+		}
+	}
+	if len(begins) == 0 {
+		return []int{gone}
+	}
+	return begins
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
@@ -82,7 +83,7 @@ func (v *view) judgeAtomicPair(ctx context.Context) Finding {
 				where, not = "b", "a"
 			}
 			return v.pairBroken(f, fmt.Sprintf("%d is in list %s and not in list %s", n, where, not),
-				"that a transaction is done as a whole or not at all", p.appendsOf(p.final, n)...)
+				"that a transaction in which a command fails is undone", p.appendsOf(p.final, n)...)
 		}
 	}
 	for _, i := range p.appends {
@@ -92,7 +93,7 @@ func (v *view) judgeAtomicPair(ctx context.Context) Finding {
 		n := v.number(i).V()
 		if first[n] && v.ops[i].Type == history.Fail {
 			return v.pairBroken(f, fmt.Sprintf("%d is in both lists though its transaction failed", n),
-				"that a transaction which failed left nothing behind", i, p.final)
+				"that nothing runs of a transaction whose client was told that it failed", i, p.final)
 		}
 		f.Effort.Chances++
 	}
@@ -136,12 +137,12 @@ func judgeIsolated(ctx context.Context, v *view, _ Options) Finding {
 			// A server that lost its data in between is another matter.
 			if s != p.final && whole[n] && inA[n] != inB[n] {
 				return v.pairBroken(f, fmt.Sprintf("%s saw %d in one list and not in the other", v.ops[s].Process, n),
-					"that nobody sees a change that is only half done", p.appendsOf(s, n)...)
+					"that nobody reads between two commands", p.appendsOf(s, n)...)
 			}
 		}
 		if x, y, differ := otherOrder(only(inB, a), only(inA, b)); differ {
 			return v.pairBroken(f, fmt.Sprintf("list a has %d where list b has %d", x, y),
-				"that changes come one after the other", p.appendsOf(s, x, y)...)
+				"that all see two changes in the same order", p.appendsOf(s, x, y)...)
 		}
 		if v.beside(s, p.appends) {
 			f.Effort.Chances++
@@ -220,7 +221,7 @@ func judgeDurable(ctx context.Context, v *view, _ Options) Finding {
 	switch {
 	case len(lost) > 0:
 		return v.pairBroken(f, fmt.Sprintf("%d of %s lost", len(lost), plural(acknowledged, "acknowledged append")),
-			"that what was acknowledged lasts", lost[0], p.final)
+			"that what is acknowledged is on the disk", lost[0], p.final)
 	case f.Effort.Chances == 0:
 		return unknown("the resource did not die after it had acknowledged something", f.Effort)
 	}
@@ -271,6 +272,25 @@ func (v *view) pairBroken(f Finding, why, assumption string, ops ...int) Finding
 		c.Impossible = event
 	}
 	s.faults(begin, end, history.ResourceProcess)
-	c.Story = s.sentences()
+	s.rests(v.lostAtResource(begin, end, c.Impossible)...)
+	c.tells(s)
 	return f.shown(c)
+}
+
+// lostAtResource are the faults that killed the resource in a stretch of the run, or made it forget; without any it is the
+// operation that shows it.
+func (v *view) lostAtResource(from, to time.Duration, shows int) (begins []int) {
+	for i := range v.faults {
+		f := &v.faults[i]
+		takes := func(s history.Strike) bool {
+			return s.Resource && (s.Does == history.Kills || s.Does == history.Forgets)
+		}
+		if v.at(f.begin) >= from && v.at(f.begin) <= to && slices.ContainsFunc(f.strikes, takes) {
+			begins = append(begins, f.begin)
+		}
+	}
+	if len(begins) == 0 {
+		return []int{shows}
+	}
+	return begins
 }

@@ -57,6 +57,8 @@ type view struct {
 	setsKeys bool
 	// kept are the key-sets that leave a key to the client whose it was.
 	kept map[int]kept
+	// renewedOver has, for each key-set that is a renewal, whose the key was before it.
+	renewedOver map[int]claim
 	// contended keeps what contention has counted.
 	contended *Effort
 }

@@ -24,8 +24,9 @@ type kept struct {
 type claim struct {
 	client string
 	set    int
-	// granted: a grant rests on it, which told the owner value told.
+	// granted: the grant of the acquire op rests on it, which told the owner value told.
 	granted bool
+	op      int
 	told    string
 	// proof is the value that shows the holder's claim, empty where none does.
 	proof string
@@ -51,7 +52,7 @@ func (v *view) collectKept() {
 	if r.look(); len(r.sets) == 0 {
 		return
 	}
-	v.kept = make(map[int]kept)
+	v.kept, v.renewedOver = make(map[int]kept), make(map[int]claim)
 	now := make(map[nodeKey]*claim)
 	fault := 0
 	for i := range v.h.Events {
@@ -70,6 +71,9 @@ func (v *view) collectKept() {
 			if e.Value.Client == "" {
 				delete(now, k)
 				continue
+			}
+			if c := now[k]; c != nil && c.sure() && r.renewsBySet(i) {
+				v.renewedOver[i] = *c
 			}
 			now[k] = r.set(now[k], i)
 		}
@@ -92,14 +96,34 @@ func (r *rests) set(c *claim, i int) *claim {
 	}
 	next := &claim{client: value.Client, set: i, value: value.Owner, granted: granted == yes}
 	if next.granted {
-		next.told = r.v.owner(op)
+		next.op, next.told = op, r.v.owner(op)
 	} else if c != nil && c.client == value.Client {
-		next.granted, next.told, next.doubt = c.granted, c.told, c.doubt
+		next.granted, next.op, next.told, next.doubt = c.granted, c.op, c.told, c.doubt
 	}
 	if next.prove(); !next.sure() {
 		r.v.kept[i] = kept{i, false}
 	}
 	return next
+}
+
+// renewsBySet reports that a key-set of a client is a renewal of the grant that it has, or had.
+func (r *rests) renewsBySet(i int) bool {
+	v, e := r.v, r.v.event(i)
+	attempts := v.acquires[e.Value.Client]
+	n := sort.Search(len(attempts), func(n int) bool { return v.ops[attempts[n]].Call > i })
+	if n == 0 {
+		return false
+	}
+	g := v.grantOf(attempts[n-1])
+	if g == nil || g.ret >= i || v.afterAnswer(g, i) != yes {
+		return false
+	}
+	list := r.sets[nodeKey{e.Process, e.Value.Key}]
+	same := func(set int) bool {
+		before := &v.event(set).Value
+		return before.Client == e.Value.Client && before.Owner == e.Value.Owner && before.Owner != ""
+	}
+	return v.open(g, i) || slices.ContainsFunc(list[sort.SearchInts(list, g.call):sort.SearchInts(list, i)], same)
 }
 
 // rests finds out on which key-sets grants rest.

@@ -59,7 +59,11 @@ func all(n int) string {
 func (v *view) grantWords(g *grant) string {
 	e := v.event(g.ret)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s got the lock", g.client)
+	verb := "got the lock"
+	if g.outer >= 0 {
+		verb = "entered the lock once more"
+	}
+	fmt.Fprintf(&b, "%s %s", g.client, verb)
 	if g.lock != "" {
 		fmt.Fprintf(&b, " %q", g.lock)
 	}
@@ -121,4 +125,61 @@ func (v *view) pointBefore(f *fault) string {
 		}
 	}
 	return ""
+}
+
+// onNodes says where: "on node A", "on nodes A and B".
+func onNodes(nodes []string) string {
+	switch n := len(nodes); n {
+	case 0:
+		return "on no node"
+	case 1:
+		return "on node " + nodes[0]
+	default:
+		return "on nodes " + strings.Join(nodes[:n-1], ", ") + " and " + nodes[n-1]
+	}
+}
+
+// setForWords say for how long the event of a key set it: " for 1.00 s".
+func (v *view) setForWords(event int) string {
+	if ttl := v.event(event).Value.TTL(); ttl.IsSet() {
+		return " for " + length(time.Duration(ttl.V()))
+	}
+	return " without a TTL"
+}
+
+// meanwhileWords say what a client was doing when a command of its changed a key: ", while it renewed", " (DEL)".
+func (v *view) meanwhileWords(client string, event int) string {
+	text := ""
+	if name := v.commandAt(client, event); name != "" {
+		text = " by " + name
+	}
+	doing := map[history.F]string{
+		history.Release: ", to release", history.Extend: ", to renew", history.Acquire: ", while it asked for the lock"}
+	for i := range v.ops {
+		o := &v.ops[i]
+		if words, some := doing[o.F]; some && o.Process == client && o.Call < event && (o.Return < 0 || o.Return > event) {
+			return text + words
+		}
+	}
+	return text
+}
+
+// commandAt is the only command, if commands were recorded, that a client had under way to a node when something became of a key there.
+func (v *view) commandAt(client string, event int) (name string) {
+	e := v.event(event)
+	for i := range v.h.Events {
+		x := v.event(i)
+		c := x.Value.Command()
+		if x.F != history.Sent || x.Process != client || c == nil || c.Node != e.Process || c.Opens || time.Duration(c.Left) > e.Time {
+			continue
+		}
+		if c.Answered.IsSet() && time.Duration(c.Answered.V())+stampsAreLate < e.Time {
+			continue
+		}
+		if name != "" && name != c.Name {
+			return ""
+		}
+		name = c.Name
+	}
+	return name
 }

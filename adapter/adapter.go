@@ -85,6 +85,9 @@ type Program struct {
 	TTLStep float64 `json:"ttl_step_ms,omitempty"`
 	// TTLExtra is how much longer than the time to live its keys live, in ms.
 	TTLExtra float64 `json:"ttl_extra_ms,omitempty"`
+	// Lease is "ttl" where the lock keeps its lease in the value of its key: the time to live is the lease then, whatever end
+	// the key has.
+	Lease string `json:"lease,omitempty"`
 	// Points are the names with which the program calls Setup.Point.
 	Points []string `json:"points,omitempty"`
 }

@@ -193,6 +193,7 @@ func (l *guest) Acquire() (lock.Grant, lock.Result) {
 	h := &held{owner: grant.Owner, over: make(chan struct{})}
 	l.grants[grant.ID] = h
 	if got.Lost != nil || got.Renewed != nil {
+		l.g.tally.Tells = true
 		l.g.stirred = true
 		go l.watch(h, got)
 	}

@@ -41,6 +41,8 @@ type guests struct {
 type tally struct {
 	// Granted are the grants, Ended those among them whose promise was over when it was told.
 	Granted, Ended int
+	// Tells: a grant had a channel on which the lock tells of losses, or of renewals.
+	Tells bool
 	// Refusal is why an Acquire failed last.
 	Refusal string
 }

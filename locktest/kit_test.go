@@ -27,7 +27,6 @@ var subjects = map[string]struct {
 	open   func(Env) (Lock, error)
 }{
 	"right":    {Config{}, openPlain},
-	"steady":   {Config{}, openSteady},
 	"careless": {Config{}, openCareless},
 	"wiped":    {Config{Kinds: []Kind{Wipe}}, openPlain},
 	"typo":     {Config{Kinds: []Kind{"earthquake"}, Properties: []Property{"luck"}}, openPlain},
@@ -57,8 +56,17 @@ var subjects = map[string]struct {
 			return g, err
 		}
 	})},
-	"nothing": {Config{}, func(Env) (Lock, error) { return nil, nil }},
-	"short":   {Config{TTL: 20 * time.Millisecond}, openPlain},
+	// It takes every error and every refusal for a grant, and asked for nothing where it says that it has the lock.
+	"ghost": {Config{}, changed(func(l *other) {
+		l.acquire = func(context.Context) (Grant, error) { return Grant{Owner: l.e.Client}, nil }
+	})},
+	"endless":   {manySections, openSlow(1)},
+	"endless5":  {manySections, openSlow(5)},
+	"endless20": {manySections, openSlow(20)},
+	"deaf":      {longSections, openRenewing(false)},
+	"attentive": {longSections, openRenewing(true)},
+	"nothing":   {Config{}, func(Env) (Lock, error) { return nil, nil }},
+	"short":     {Config{TTL: 20 * time.Millisecond}, openPlain},
 	"mutex": {Config{}, changed(func(l *other) {
 		var mu sync.Mutex
 		mu.Lock()
@@ -137,6 +145,15 @@ func TestKit(t *testing.T) {
 		"leaks":   {true, []string{"goroutines are left behind: close in Env.Cleanup what was opened", "kit_test.go"}},
 		"hangs":   {true, []string{"goroutines are left behind: Acquire of c", "did not return after its context had ended", "kit_test.go"}},
 		"past":    {true, []string{"unknown: of ", "had ended when they were told: is Grant.Until right?"}},
+		"ghost":   {true, []string{"--- FAIL: TestSubject/"}},
+		"endless": {true, []string{"unknown: none of 200 runs could be judged",
+			"200 runs not counted, which could not be judged:", "  200: the run did not finish"}},
+		"endless5":  {true, []string{" of 200 runs could not be judged, which are more than a tenth", ": the run did not finish"}},
+		"endless20": {false, []string{"holds: 0 in ", " runs not counted, which could not be judged:", ": the run did not finish"}},
+		"deaf": {true, []string{"--- FAIL: TestSubject/told-when-lost", "its key on node A had expired",
+			"--- PASS: TestSubject/exclusive-lease"}},
+		"attentive": {false, []string{"--- PASS: TestSubject/told-when-lost", "holds: 0 in ", "gave it no chance to fail",
+			"no holder's keys were seen to go"}},
 		"nothing": {true, []string{"open returned no lock"}},
 		"short":   {false, []string{"holds: 0 in "}},
 		"mutex": {true, []string{"the run does not end within 20s of real time",
@@ -231,7 +248,7 @@ func TestWorkersEnd(t *testing.T) {
 
 // TestTwice: with the same seed a run does the same at the same times.
 func TestTwice(t *testing.T) {
-	out, failed := put(t, t.TempDir(), "steady", "-locktest.runs=200", "-locktest.twice")
+	out, failed := put(t, t.TempDir(), "right", "-locktest.runs=200", "-locktest.twice")
 	if failed {
 		t.Error(out)
 	}

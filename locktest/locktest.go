@@ -93,7 +93,7 @@ type Config struct {
 	TTL, Think time.Duration
 	// Kinds are the faults to draw (DefaultKinds).
 	Kinds []Kind
-	// Properties are those whose violation counts (ExclusiveLease, BackedGrant).
+	// Properties are those whose violation counts (ExclusiveLease, BackedGrant; and ToldWhenLost, if a Grant has Lost or Renewed).
 	Properties []Property
 	// For bounds the search in real time (30 s; 3 s with -short), Seeds in runs (0: no bound).
 	For   time.Duration
@@ -121,6 +121,8 @@ const (
 	NoOrphanLock = Property(checker.NoOrphanLock)
 	// NoResurrection: no renewal brings back a lock that was gone from the nodes.
 	NoResurrection = Property(checker.NoResurrection)
+	// ToldWhenLost: a holder whose lock is gone from the nodes is told so, by Grant.Lost, within one TTL.
+	ToldWhenLost = Property(checker.ToldWhenLost)
 	// StaysHeld: a lock that renews itself is kept for as long as its holder works and its nodes answer. Whoever names
 	// it says that the lock renews.
 	StaysHeld = Property(checker.StaysHeld)
@@ -130,6 +132,9 @@ const (
 	DeadlockFree = Property(checker.DeadlockFree)
 	// OrderedTokens: a later grant has a larger fencing token.
 	OrderedTokens = Property(checker.OrderedTokens)
+	// HolderServed: a resource that checks the tokens refuses nothing that a client does inside its own validity. Where it counts,
+	// the resource of the run checks them.
+	HolderServed = Property(checker.HolderServed)
 )
 
 // Kind is a kind of fault.

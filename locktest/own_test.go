@@ -142,6 +142,9 @@ func (n overGoRedis) Do(c command.Command) command.Reply {
 func settings(algorithm string, mistakes ...string) lock.Config {
 	c := scenario.StandardLock(algorithm)
 	c.Retry.Attempts = attempts
+	if algorithm == "set-nx-px" { // its tokens come in a second step, each of which may take longer than a section
+		c.Tokens, c.NodeTimeout = lock.SingleCounter, 500*time.Millisecond
+	}
 	for _, rule := range mistakes {
 		c.Mistakes.SwitchOff(rule)
 	}

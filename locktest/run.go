@@ -1,12 +1,14 @@
 package locktest
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -38,11 +41,15 @@ func Run(t *testing.T, c Config, open func(Env) (Lock, error)) {
 		k.replay(t, *flagReplay)
 		return
 	}
+	tells := k.askWhetherItTells(c)
 	if *flagWorker > 0 {
-		k.work()
+		k.work(tells)
 		return
 	}
 	k.replaySaved()
+	if tells != nil {
+		t.Fatal(explained(tells))
+	}
 	r, took := k.search()
 	for _, p := range k.what.Properties {
 		t.Run(string(p), func(t *testing.T) { k.verdict(t, p, &r, took) })
@@ -59,6 +66,8 @@ type kit struct {
 	twice *twice
 	// processes are those that searched.
 	processes int
+	// added is what counts though the Config does not name it; empty: nothing.
+	added checker.Property
 }
 
 func newKit(t *testing.T, c Config, open func(Env) (Lock, error)) *kit {
@@ -101,6 +110,24 @@ func (k *kit) prepare() {
 		runtime.GOMAXPROCS(processors)
 		debug.SetGCPercent(percent)
 	})
+}
+
+// askWhetherItTells makes a run without faults. If the lock tells there of losses or renewals and the Config names no properties, it is to
+// tell its holder of every loss.
+func (k *kit) askWhetherItTells(c Config) error {
+	if c.Properties != nil {
+		return nil
+	}
+	v := scenario.Variant{Name: scenario.DefaultVariant, Setup: k.what.Scenario.Variants[0].Setup}
+	_, err := k.engine.Run(k.t.Context(), runner.Config{Scenario: k.what.Scenario.Name, Variant: v, Seed: k.what.First})
+	if err != nil || !k.engine.tally.Tells {
+		return err
+	}
+	k.added = checker.ToldWhenLost
+	k.config.Properties = append(k.config.Properties, ToldWhenLost)
+	k.what.Properties = k.config.properties()
+	k.what.Scenario, err = k.config.scenario(k.t.Name())
+	return err
 }
 
 // tries is how often a run is made while what was found is shrunk: what a library does in the
@@ -181,11 +208,19 @@ func (k *kit) verdict(t *testing.T, p checker.Property, r *explore.Report, took 
 		}
 	}
 	runs, _ := r.JudgedOn(string(p))
+	u := unjudgedOf(p, r)
 	switch {
 	case len(found) > 0:
 		k.fail(t, found, r, took)
+	case runs == 0 && u.doubtful > 0:
+		t.Errorf("unknown: none of %s could be judged\n%s", words.Count(r.Runs, "run"), u)
+	case runs == 0 && p == k.added:
+		t.Logf("unknown: none of %s put it to the test\n%s", words.Count(r.Runs, "run"), u)
 	case runs == 0:
-		t.Errorf("unknown: none of %s put it to the test%s", words.Count(r.Runs, "run"), k.untold(p))
+		t.Errorf("unknown: none of %s put it to the test%s\n%s", words.Count(r.Runs, "run"), k.untold(p), u)
+	case 10*u.doubtful > r.Runs:
+		t.Errorf("unknown: %d of %s could not be judged, which are more than a tenth: that nothing was found says little\n%s",
+			u.doubtful, words.Count(r.Runs, "run"), u)
 	case 2*k.engine.tally.Ended > k.engine.tally.Granted:
 		t.Errorf("unknown: of %s the promises of %d had ended when they were told: is Grant.Until right?",
 			words.Count(k.engine.tally.Granted, "grant"), k.engine.tally.Ended)
@@ -194,8 +229,64 @@ func (k *kit) verdict(t *testing.T, p checker.Property, r *explore.Report, took 
 		if r.Violations() > 0 {
 			short = "\nthe search ended early, for it found something else"
 		}
-		t.Logf("holds: %s\n%s\n%s%s", r.Worth(p), k.line(r, k.processes, took), with(), short)
+		t.Logf("holds: %s\n%s%s\n%s%s", r.Worth(p), u, k.line(r, k.processes, took), with(), short)
 	}
+}
+
+// unjudged are the runs that did not judge a property.
+type unjudged struct {
+	// idle gave it no chance to fail; doubtful put it to the test, and could not be judged all the same.
+	idle, doubtful uint64
+	// reasons are why, the most frequent first.
+	reasons []explore.Reason
+}
+
+func unjudgedOf(p checker.Property, r *explore.Report) (u unjudged) {
+	for _, reason := range r.Reasons {
+		switch {
+		case reason.Property != p:
+			continue
+		case reason.Doubtful:
+			u.doubtful += reason.Runs
+		default:
+			u.idle += reason.Runs
+		}
+		u.reasons = append(u.reasons, reason)
+	}
+	slices.SortStableFunc(u.reasons, func(a, b explore.Reason) int { return cmp.Compare(b.Runs, a.Runs) })
+	return u
+}
+
+// mostReasons is how many reasons are told of each kind.
+const mostReasons = 3
+
+// String says how many runs are not counted, and the most frequent reasons, in lines; empty: all count.
+func (u unjudged) String() string {
+	text := ""
+	for _, kind := range []struct {
+		doubtful bool
+		runs     uint64
+		words    string
+	}{
+		{true, u.doubtful, "could not be judged"}, {false, u.idle, "gave it no chance to fail"},
+	} {
+		if kind.runs == 0 {
+			continue
+		}
+		text += fmt.Sprintf("%s not counted, which %s:\n", words.Count(kind.runs, "run"), kind.words)
+		told := 0
+		for _, reason := range u.reasons {
+			if reason.Doubtful != kind.doubtful {
+				continue
+			}
+			if told++; told > mostReasons {
+				text += "  and other reasons\n"
+				break
+			}
+			text += fmt.Sprintf("  %d: %s\n", reason.Runs, reason.Why)
+		}
+	}
+	return text
 }
 
 // untold says what the lock may not have told.
@@ -204,7 +295,7 @@ func (k *kit) untold(p checker.Property) string {
 		return "; the lock was never granted: " + k.engine.tally.Refusal
 	}
 	switch Property(p) { //nolint:exhaustive // the others need a grant
-	case OrderedTokens:
+	case OrderedTokens, HolderServed:
 		return "; does the lock tell Grant.Token?"
 	case BackedGrant, OwnerRelease, NoOrphanLock, NoResurrection:
 		return "; does the lock write Env.Key, or what Config.Keys says?"

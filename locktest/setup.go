@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -109,6 +110,10 @@ func (c Config) scenario(test string) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("Config.Keys: %w", err)
 	}
+	fencing := ""
+	if slices.Contains(c.Properties, HolderServed) {
+		fencing = fmt.Sprintf("fencing: {tokens: %s}\n", lock.SingleCounter) // of a program it says that it tells tokens, no more
+	}
 	text := fmt.Sprintf(`name: %s
 title: %q
 lock: {program: {command: [%s], keys: %s}, ttl: %v, node_timeout: %v, retry: {attempts: %d, delay: %v, jitter: 0s}}
@@ -116,8 +121,8 @@ nodes: {count: %d, persistence: aof-always}
 workload: {kind: increment, clients: %d, sections: %d, start: together, think: %v}
 time_limit: %v
 expect: {%s}
-`, nameOf(test), "The lock of "+test, standIn, keys, c.TTL, c.TTL/20, attempts, c.TTL/50,
-		c.Nodes, c.Clients, c.Sections, c.Think, limit, strings.Join(expect, ", "))
+%s`, nameOf(test), "The lock of "+test, standIn, keys, c.TTL, c.TTL/20, attempts, c.TTL/50,
+		c.Nodes, c.Clients, c.Sections, c.Think, limit, strings.Join(expect, ", "), fencing)
 	s, err := scenario.Parse("Config", []byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("the Config makes no scenario: %w", err)

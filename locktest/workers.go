@@ -170,15 +170,19 @@ func (all *workers) finish(k *kit, own explore.Part, now bool) explore.Part {
 	return sum
 }
 
-// work searches as one of the processes, until nobody wants it any more.
-func (k *kit) work() {
+// work searches as one of the processes, until nobody wants it any more. before is what went wrong before; nil: nothing.
+func (k *kit) work(before error) {
 	ctx, cancel := k.within(k.t.Context())
 	defer cancel()
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) //nolint:forbidigo // it ends with the process that started this one
 		cancel()
 	}()
-	p, err := k.what.RunPart(ctx)
+	var p explore.Part
+	err := before
+	if err == nil {
+		p, err = k.what.RunPart(ctx)
+	}
 	f := finding{Part: p, Tally: k.engine.tally}
 	if err != nil {
 		f.Error = explained(err).Error()

@@ -208,7 +208,8 @@ func liveProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
 	if r != nil {
 		list = append(list, checker.AsksItsTTL)
 	}
-	if r != nil && r.Has(program.TellsToken) {
+	list = s.Judged(list)
+	if r != nil && r.Has(program.TellsToken) && !slices.Contains(list, checker.OrderedTokens) {
 		list = append(list, checker.OrderedTokens)
 	}
 	return list

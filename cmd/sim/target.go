@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -18,11 +19,16 @@ import (
 type target struct {
 	variant    string
 	properties []string
+	// asked reports that the properties are those of --property; nil: they are. Else they are standard, and those of a fence.
+	asked    func() bool
+	standard []checker.Property
 }
 
 func (t *target) flags(c *cobra.Command, usage string, standard ...checker.Property) {
 	c.Flags().StringVar(&t.variant, "variant", "", "the variant to run (default: the first)")
-	c.Flags().StringSliceVar(&t.properties, "property", wordsOf(standard), usage)
+	c.Flags().StringSliceVar(&t.properties, "property", nil, fmt.Sprintf("%s (default: %s; if tokens order the grants, also %s)",
+		usage, strings.Join(wordsOf(standard), ","), strings.Join(wordsOf(scenario.OfTokens()), ",")))
+	t.asked, t.standard = func() bool { return c.Flags().Changed("property") }, standard
 	registerTarget(c)
 }
 
@@ -36,6 +42,9 @@ func (t *target) load(file string) (s *scenario.Scenario, v *scenario.Variant, p
 	}
 	if v.Setup.Lock.Program != nil {
 		return nil, nil, nil, usageError("%s: %w\nhint: sim run %s --allow-programs", s.File, trial.ErrNotVirtual, s.File)
+	}
+	if t.asked != nil && !t.asked() {
+		return s, v, v.Setup.Judged(t.standard), nil
 	}
 	properties, err = t.wanted()
 	return s, v, properties, err

@@ -211,6 +211,7 @@ func (a *audit) answer(ctx context.Context, k *asked) {
 		}
 		s = only(k.scenario, names)
 	}
+	a.judgeTokens(ctx, k, t)
 	out := t.conclude()
 	if out.State == report.CellBroken && a.showsWithout(ctx, k, &out.Cell) {
 		broken := out.Cell

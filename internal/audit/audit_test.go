@@ -72,6 +72,7 @@ var audited = []struct {
 	{"redlock-extend", "own_thread", []string{"stays-held"}},
 	{"set-nx-px", "", nil},
 	{"set-nx-px", "release", []string{"late-release", "owner-only"}},
+	{"set-nx-px", "token_in_time", []string{"fencing"}},
 	{"set-nx-wait", "", nil},
 	{"set-nx-wait", "check_wait", nil}, // no lock on a replicated node keeps failover: that is by design
 	{"set-nx-wait-pooled", "", nil},

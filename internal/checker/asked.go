@@ -68,7 +68,7 @@ func (v *view) collectAsks() {
 		case c == nil || !ofLock(v.h, e):
 		case e.F == history.KeyDeleted:
 			c.takes = append(c.takes, i)
-		case (e.F == history.KeySet && !v.leaves(i) || e.F == history.KeyExtended) && e.Value.At().IsSet():
+		case (e.F == history.KeySet && !v.leaves(i) || e.F == history.KeyExtended && !v.leased()) && e.Value.At().IsSet():
 			c.asks = append(c.asks, i)
 		}
 	}

@@ -14,6 +14,8 @@ func judgeAsks(_ context.Context, v *view, _ Options) Finding {
 	switch {
 	case v.h.Header.Quorum <= 0:
 		return unknown("the lock is no program that keeps it in Redis", f.Effort)
+	case v.leased():
+		return unknown("the lock keeps its lease in the value of its key, whatever end the key has", f.Effort)
 	case v.givenTTL() <= 0:
 		return unknown("the history does not say the TTL that the lock was given", f.Effort)
 	}

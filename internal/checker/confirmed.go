@@ -115,7 +115,7 @@ func (v *view) confirmStarvation(c *Counterexample) (ok bool, why string) {
 		}
 		for n := range v.grants {
 			g := &v.grants[n]
-			if g.ret > i || g.ends >= 0 && g.ends <= i {
+			if g.ret > i || g.ends >= 0 && g.ends <= i || v.leased() && g.lastPromise().cut(forever) <= max(from, v.at(i)) {
 				continue
 			}
 			switch surely, maybe := keys.have(g); {

@@ -9,7 +9,7 @@ import (
 // asksItsTTL: "No grant's client asks for too little."
 func (t *terms) asksItsTTL() answer {
 	ttl := t.header.TTL - t.header.TTLExtra
-	if t.header.Quorum <= 0 || ttl <= 0 {
+	if t.header.Quorum <= 0 || ttl <= 0 || t.leased() {
 		return cannotTell
 	}
 	violated, chances := false, false

@@ -144,7 +144,10 @@ func (a *author) begin(seed uint64) {
 	if a.plot.program {
 		a.h.Header.Quorum = 1 + a.r.IntN(min(3, len(a.h.Header.Nodes)))
 	}
-	a.h.Header.Renews = seed%16 != 1
+	a.h.Header.Renews = seed%16 != 1 && (a.plot.losses == 0 || seed%3 == 0)
+	if seed%5 == 0 {
+		a.h.Header.Lease = history.LeaseTTL
+	}
 	if a.h.Header.Workload == "stock" {
 		a.h.Header.Initial = history.Some(3)
 		a.cells[""] = 3

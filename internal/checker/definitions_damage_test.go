@@ -25,6 +25,9 @@ func damage(h *history.History, seed uint64) *history.History {
 	if r.IntN(20) == 0 {
 		less.Header.Quorum = r.IntN(4)
 	}
+	if r.IntN(10) == 0 {
+		less.Header.Lease = history.LeaseTTL
+	}
 	if n := len(less.Events); n > 0 {
 		switch e := &less.Events[r.IntN(n)]; r.IntN(200) {
 		case 0:

@@ -245,13 +245,18 @@ func (t *terms) answerFor(g *grant) int {
 // after it whose `at` is between the invocation of the `acquire` and its answer."
 func (t *terms) bringsBack(g *grant, i int) bool {
 	e := &t.events[i]
-	if e.F != history.KeySet || e.Value.Client != g.client || e.Value.Owner == "" || !t.ofLock(i) {
+	if e.F != history.KeySet || e.Value.Client != g.client || !t.ofLock(i) {
+		return false
+	}
+	// "With a lease in the value [...] the owner values need not be equal, and may be empty, but the command must have left
+	// the client (`at`, or else the stamp) before the end of the belief"
+	if t.leased() && t.sent(i) >= g.end || !t.leased() && e.Value.Owner == "" {
 		return false
 	}
 	again := false
 	for _, before := range t.events[g.invoked+1 : i] {
 		again = again || before.F == history.KeySet && before.Process == e.Process && before.Value.Client == g.client &&
-			before.Value.Key == e.Value.Key && before.Value.Owner == e.Value.Owner
+			before.Value.Key == e.Value.Key && (before.Value.Owner == e.Value.Owner || t.leased())
 	}
 	for _, after := range t.events[i+1:] {
 		if v := &after.Value; after.F == history.KeySet && v.Client == g.client && v.At().IsSet() && g.call <= v.At().V() && v.At().V() <= g.ret {
@@ -330,7 +335,7 @@ func (t *terms) wasThere(g *grant, i int) bool {
 // asked promise."
 func (t *terms) knowsEnd(g *grant) int64 {
 	if !g.until.IsSet() {
-		if until, promised := g.promise(none); promised && len(t.counted(g)) == 0 {
+		if until, promised := g.promise(none); promised && len(t.counted(g)) == 0 && !t.header.Renews {
 			return until
 		}
 		return forever
@@ -341,7 +346,7 @@ func (t *terms) knowsEnd(g *grant) int64 {
 	}
 	until := min(g.until.V(), lost)
 	if !g.said.ValidUntil().IsSet() {
-		if len(t.counted(g)) > 0 {
+		if len(t.counted(g)) > 0 || t.header.Renews {
 			return forever
 		}
 		return until

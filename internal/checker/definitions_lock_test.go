@@ -258,7 +258,7 @@ func (t *terms) ownerRelease() answer {
 		if e.F != history.KeyDeleted && e.F != history.KeyExtended || e.Value.Client == "" {
 			continue
 		}
-		if whose := t.keyOf(i); whose != "" {
+		if whose := t.keyOf(i); whose != "" && (whose == e.Value.Client || !t.excused(i)) {
 			chances = true
 			violated = violated || whose != e.Value.Client
 		}
@@ -405,15 +405,18 @@ type life struct {
 }
 
 // due says when a key on a node runs out that an event tells of.
-func (t *terms) due(node string) func(e *history.Event) int64 {
+func (t *terms) due(node string) func(i int) int64 {
 	// "A fault on a node's clock, whenever it begins, makes the end of its keys uncertain:
 	// such a key lives only while it is seen to be set or renewed."
 	bent := false
 	for j := range t.events {
 		bent = bent || t.strikes(j, history.BendsClock).nodes[node]
 	}
-	return func(e *history.Event) int64 {
+	return func(i int) int64 {
+		e := &t.events[i]
 		switch {
+		case t.leased(): // "With a lease in the value, the end of a key is that of its lease, also where a fault bends the node's clock"
+			return t.leaseEnd(i)
 		case !e.Value.TTL().IsSet():
 			return forever
 		case bent:
@@ -435,7 +438,7 @@ func (t *terms) due(node string) func(e *history.Event) int64 {
 func (t *terms) life(i int) (l life) {
 	set := &t.events[i]
 	due := t.due(set.Process)
-	end, value := due(set), set.Value.Owner
+	end, value, latest := due(i), set.Value.Owner, t.setAs(i)
 	l.renewed, l.known = -1, t.last
 	forgotten := false
 	for j := i + 1; j < len(t.events); j++ {
@@ -445,16 +448,29 @@ func (t *terms) life(i int) (l life) {
 		gone := t.mayForget(j, set.Process) && e.F != history.NodeUp && e.F != history.NodePromoted && e.F != history.NodeDemoted
 		forgotten = gone
 		if (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == set.Process && e.Value.Key == set.Value.Key {
-			if e.F == history.KeySet && t.stays(j) && t.setAs(j) == t.setAs(i) {
-				end, value, l.wrote = due(e), e.Value.Owner, append(l.wrote, j)
+			if e.F == history.KeySet && t.stays(j) && t.setAs(j) == latest {
+				// "What a refused waiter writes into the key gives it no other end."
+				if value, l.wrote = e.Value.Owner, append(l.wrote, j); !t.leased() {
+					end = due(j)
+				}
 				continue
 			}
+			if t.renewsLease(i, j) {
+				if l.wrote = append(l.wrote, j); !t.mayBeRelease(j) {
+					end, value, latest, l.renewed = due(j), e.Value.Owner, j, j
+					continue
+				}
+				forgotten = true
+			}
 			if e.F == history.KeyExtended && e.Value.Owner == value {
+				if t.leased() { // "a `key-extended` changes nothing of it"
+					continue
+				}
 				l.renewed = j
 				// "A `key-extended` of a client of a lock program that has no `at` gave the key no other end", nor does it
 				// show that the key lived until then.
-				if t.header.Program == "" || e.Value.Client == "" || e.Value.At().IsSet() {
-					end = due(e)
+				if t.namesEnd(j) {
+					end = due(j)
 				}
 				continue
 			}
@@ -469,6 +485,12 @@ func (t *terms) life(i int) (l life) {
 	}
 	l.to, l.endless, l.left = min(end, t.last), end == forever, true
 	return l
+}
+
+// namesEnd reports that a key-extended is known to have given the key another end.
+func (t *terms) namesEnd(i int) bool {
+	v := &t.events[i].Value
+	return t.header.Program == "" || v.Client == "" || v.At().IsSet()
 }
 
 // doneWith is the event in which the owner of the key that was set in event i no longer

@@ -193,7 +193,8 @@ func (t *terms) clearAgain(i int) int {
 func (t *terms) asks(g *grant, i int) bool {
 	e := &t.events[i]
 	at := e.Value.At()
-	return (e.F == history.KeySet || e.F == history.KeyExtended) && t.ofLock(i) && !t.leavesTo(i) &&
+	// "Lease in the value: in "Given promise" only `key-set` events tell what a client asks for."
+	return (e.F == history.KeySet || e.F == history.KeyExtended && !t.leased()) && t.ofLock(i) && !t.leavesTo(i) &&
 		e.Value.Client == g.client && at.IsSet() && at.V() >= g.call && at.V() < g.end && t.countsFor(g, e.Value.Key)
 }
 

@@ -20,7 +20,7 @@ func (t *terms) staysHeld() answer {
 		if g.outer != nil {
 			continue
 		}
-		excused := t.excused(g)
+		excused := t.excusedFrom(g)
 		// "Only the first event counts after which the lock of a grant is gone."
 		goes := g.answered
 		for goes < len(t.events) && !t.gone(g, goes) {
@@ -48,8 +48,8 @@ func (t *terms) staysHeld() answer {
 	return found(violated, chances && t.unclear() == len(t.events))
 }
 
-// excused is the first event that excuses a grant: len(events) for none, its invocation for a fault that began before.
-func (t *terms) excused(g *grant) int {
+// excusedFrom is the first event that excuses a grant: len(events) for none, its invocation for a fault that began before.
+func (t *terms) excusedFrom(g *grant) int {
 	for i := range t.events[:g.invoked] {
 		if t.hinders(i, g.client) && t.lasts(i, g.invoked) {
 			return g.invoked

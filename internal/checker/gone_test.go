@@ -167,6 +167,10 @@ func TestToldWhenLost(t *testing.T) {
 			s.h.Events[3], s.h.Events[4] = s.h.Events[4], s.h.Events[3]
 			s.h.Events[3].Index, s.h.Events[4].Index = 3, 4
 		}, Violated, ""},
+		{"a program that says it renews, and did not", -1, func(s *script) {
+			s.h.Header.Quorum, s.h.Header.Renews = 1, true
+			s.h.Events[1].Value.OwnOutcome().At, s.h.Events[1].Value.OwnGrant().ValidUntil = ns(3), ns(1003)
+		}, Violated, ""},
 		{"a program of which nobody knows what it asked for",
 			-1, func(s *script) { s.h.Header.Quorum = 1 }, Unknown, "not known what c1 was promised"},
 	} {

@@ -14,6 +14,8 @@ type keyLife struct {
 	// owner. value is what stands in it.
 	set, by              int
 	client, owner, value string
+	// latest is the last key-set by which it is its client's.
+	latest int
 	// end is the event that ended it, -1 where none did; expires the instant at
 	// which it would end by itself, forever where it has no TTL.
 	end     int
@@ -85,22 +87,22 @@ func (v *view) keyLives() []keyLife {
 		switch e.F {
 		case history.KeySet:
 			client, by := v.keyOf(i)
-			if known && by != i && by == lives[at].by {
-				lives[at].value, lives[at].expires = e.Value.Owner, v.expiry(e)
+			if known && v.goesOn(open, lives, k, i) {
 				continue
 			}
 			if known {
 				lives[at].end = i
 			}
 			open[k] = len(lives)
-			lives = append(lives, keyLife{set: i, by: by, client: client, owner: v.event(by).Value.Owner,
-				value: e.Value.Owner, end: -1, expires: v.expiry(e), renewed: -1, forgotten: -1})
+			lives = append(lives, keyLife{set: i, by: by, latest: by, client: client, owner: v.event(by).Value.Owner,
+				value: e.Value.Owner, end: -1, expires: v.expiry(i), renewed: -1, forgotten: -1})
 		case history.KeyExtended:
 			switch {
+			case known && lives[at].value == e.Value.Owner && v.leased():
 			case known && lives[at].value == e.Value.Owner:
 				lives[at].renewed = i
 				if !v.keepsEnd(e) {
-					lives[at].expires = v.expiry(e)
+					lives[at].expires = v.expiry(i)
 				}
 			case known: // another has taken its place, unseen
 				lives[at].end = i
@@ -124,6 +126,22 @@ func (v *view) keyLives() []keyLife {
 	return lives
 }
 
+// goesOn reports that a key-set begins no new life of a key: somebody else wrote into it, or its client renewed a lease in the value.
+func (v *view) goesOn(open map[nodeKey]int, lives []keyLife, key nodeKey, set int) bool {
+	k := &lives[open[key]]
+	switch _, by := v.keyOf(set); {
+	case by != set && by == k.latest:
+		if k.value = v.event(set).Value.Owner; !v.leased() {
+			k.expires = v.expiry(set)
+		}
+	case v.renewsLease(k, set):
+		v.renewLease(open, lives, key, set)
+	default:
+		return false
+	}
+	return true
+}
+
 // forget ends the lives of keys that may be gone: what is no longer known to be there
 // is not held against anybody.
 func (v *view) forget(open map[nodeKey]int, lives []keyLife, event int, gone func(nodeKey) bool) {
@@ -143,7 +161,11 @@ func (v *view) keepsEnd(e *history.Event) bool {
 }
 
 // expiry is when a key ends by itself, at the earliest.
-func (v *view) expiry(e *history.Event) time.Duration {
+func (v *view) expiry(event int) time.Duration {
+	e := v.event(event)
+	if v.leased() {
+		return v.leaseEnd(event)
+	}
 	if !e.Value.TTL().IsSet() {
 		return forever
 	}

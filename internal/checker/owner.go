@@ -53,7 +53,7 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 					owner = owners[e.Value.Owner]
 				}
 			}
-			if owner == "" {
+			if owner == "" || v.leased() && owner != e.Value.Client && (set < 0 || e.Time >= v.mayBeOver(set)) {
 				continue
 			}
 			f.Effort.Chances++

@@ -42,9 +42,10 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 		_, before := keys.holdersOf(a)
 		known := keys.see(i)
 		if a != nil {
-			value := nodeValue{e.Process, e.Value.Key, e.Value.Owner}
+			value := v.valueSet(e)
 			set, again := a.sets[value]
-			if surely, _ := keys.holdersOf(a); again && a.there && value.owner != "" && before < quorum && surely >= quorum && !v.comesLate(a.g, i) {
+			surely, _ := keys.holdersOf(a)
+			if again && a.there && v.mayRenew(a.g, i) && before < quorum && surely >= quorum && !v.comesLate(a.g, i) {
 				switch v.afterAnswer(a.g, i) {
 				case yes:
 					return v.resurrection(f, a, set, i)
@@ -76,6 +77,22 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 		return f
 	}
 	return f.tried("no client's keys were seen to go while it held the lock", "%d %s, none brought back", f.Effort.Chances, f.Effort.What())
+}
+
+// valueSet is what a key-set wrote, and where. A renewal of a lease in the value writes another: there all count as one.
+func (v *view) valueSet(e *history.Event) nodeValue {
+	if v.leased() {
+		return nodeValue{node: e.Process, key: e.Value.Key}
+	}
+	return nodeValue{e.Process, e.Value.Key, e.Value.Owner}
+}
+
+// mayRenew reports that a key-set, of a value that the client has set before, can be a renewal of a grant.
+func (v *view) mayRenew(g *grant, set int) bool {
+	if v.leased() {
+		return v.sent(set) < v.at(g.ends) // later it may be the release
+	}
+	return v.event(set).Value.Owner != ""
 }
 
 // followAttempts notes what an event says of the latest attempt of each client, and reports

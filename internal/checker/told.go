@@ -109,7 +109,7 @@ func (v *view) untold(b *believer, to time.Duration) time.Duration {
 }
 
 // knowsEnd is when the end comes of the validity that the client was told: it knows then that
-// it has the lock no more. A lock program that tells none, and never renewed, told the TTL
+// it has the lock no more. A lock program that tells none, and does not renew, told the TTL
 // that it asked for.
 func (v *view) knowsEnd(g *grant) time.Duration {
 	p := g.until
@@ -120,7 +120,7 @@ func (v *view) knowsEnd(g *grant) time.Duration {
 			}
 			p.end = max(p.end, x.until)
 		}
-	} else if len(g.extends) > 0 {
+	} else if len(g.extends) > 0 || v.h.Header.Renews {
 		return forever
 	}
 	return p.cut(forever)

@@ -200,10 +200,10 @@ func vanish(_ act, k Key) Result {
 	return obscured()
 }
 
-// makes is for what makes a key of a sort that is not replayed, and has an error
-// for one of another sort.
+// makes is for what makes a key of a sort that is not replayed, or changes one, and has an error
+// for a string or a hash.
 func makes(_ act, k Key) Result {
-	if k.there() {
+	if k.Holds == Text || k.Holds == Hash {
 		return same(k)
 	}
 	return obscured()

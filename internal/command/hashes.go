@@ -11,7 +11,7 @@ import (
 // hset is HSET, HMSET and HSETNX.
 func hset(a act, k Key) Result {
 	pairs := a.Words[2:]
-	if k.Holds == Text || len(pairs)%2 != 0 {
+	if k.other(Hash) || len(pairs)%2 != 0 {
 		return same(k)
 	}
 	to := k.fields()
@@ -25,7 +25,7 @@ func hset(a act, k Key) Result {
 
 func hincr(a act, k Key) Result {
 	by, ok := Integer(a.Words[3])
-	if k.Holds == Text || !ok {
+	if k.other(Hash) || !ok {
 		return same(k)
 	}
 	to := k.fields()
@@ -78,7 +78,7 @@ func onHash(_ act, k Key) Result {
 
 // makesHash is onHash for what makes the hash where it is not there.
 func makesHash(_ act, k Key) Result {
-	if k.Holds == Text {
+	if k.other(Hash) {
 		return same(k)
 	}
 	return obscured()

@@ -114,6 +114,8 @@ func (r *Replay) Outcomes(c Executed, k Key) []Result {
 var strangers = []Key{
 	{}, {Holds: Text}, {Holds: Text, Value: "7", Expires: At(1 << 60)},
 	{Holds: Hash, Fields: map[string]string{"": ""}}, {Holds: Hash, Fields: map[string]string{"\x00": ""}, Expires: At(1 << 60)},
+	{Holds: List, Items: []string{""}}, {Holds: Members, Fields: map[string]string{"": ""}},
+	{Holds: Sorted, Fields: map[string]string{"": "0"}},
 }
 
 // clear replays a command on a key of which nothing is known.

@@ -68,6 +68,23 @@ func (r *realRedis) has(t interface{ Fatalf(string, ...any) }, name string) comm
 		for i := 0; i < len(list); i += 2 {
 			k.Fields[list[i].(string)] = list[i+1].(string)
 		}
+	case "list":
+		k.Holds = command.List
+		for _, item := range r.do("lrange", name, "0", "-1").Val().([]any) {
+			k.Items = append(k.Items, item.(string))
+		}
+	case "set", "zset":
+		k.Holds, k.Fields = command.Members, map[string]string{}
+		words := []string{"smembers", name}
+		if kind == "zset" {
+			k.Holds, words = command.Sorted, []string{"zrange", name, "0", "-1"}
+		}
+		for _, member := range r.do(words...).Val().([]any) {
+			k.Fields[member.(string)] = ""
+			if kind == "zset" {
+				k.Fields[member.(string)] = command.Score(r.do("zscore", name, member.(string)).Val().(string))
+			}
+		}
 	default:
 		k.Holds = command.Unclear
 	}
@@ -75,6 +92,10 @@ func (r *realRedis) has(t interface{ Fatalf(string, ...any) }, name string) comm
 		k.Expires = command.At(at)
 	}
 	return k
+}
+
+func pick2(t *rapid.T, from [][]string) []string {
+	return rapid.SampledFrom(from).Draw(t, "zadd options")
 }
 
 // drawWords draws a command that has a good chance to be about the key "lock".
@@ -107,6 +128,13 @@ func drawWords(t *rapid.T, now int64, server command.Server) []string {
 			}
 		}
 		return list
+	}
+	score := func() string {
+		return pick("score", "1", "2", "-3", "2.5", "1e3", "inf", "-inf", "x", "", "1700000000123", "0")
+	}
+	border := func() string { return pick("border", "(", "", "(") + score() }
+	zaddOptions := func() []string {
+		return pick2(t, [][]string{nil, nil, {"NX"}, {"xx"}, {"GT", "CH"}, {"LT"}, {"INCR"}, {"NX", "XX"}, {"XX", "INCR"}})
 	}
 	with := func(words []string, more ...string) []string { return append(words, more...) }
 	all := func(n int) []string {
@@ -160,7 +188,16 @@ func drawWords(t *rapid.T, now int64, server command.Server) []string {
 		func() []string { return []string{pick("hash", "HSETNX", "HINCRBY", "HSET"), key(), value(), value()} },
 		func() []string { return []string{pick("hdel", "HDEL", "HGET", "HEXISTS"), key(), value()} },
 		func() []string { return []string{"HDEL", "lock", "a", "b", "lock", "7"} },
-		func() []string { return []string{"RPUSH", key(), value()} },
+		func() []string {
+			return []string{pick("push", "LPUSH", "RPUSH", "LPUSHX", "RPUSHX", "SADD"), key(), value(), value()}
+		},
+		func() []string { return []string{"LREM", key(), pick("count", "0", "1", "-1", "2", "x"), value()} },
+		func() []string { return []string{pick("rem", "SREM", "ZREM"), key(), value(), value()} },
+		func() []string { return with(with([]string{"ZADD", key()}, zaddOptions()...), score(), value()) },
+		func() []string { return []string{"ZADD", key(), score(), value(), score(), value()} },
+		func() []string { return []string{"ZINCRBY", key(), score(), value()} },
+		func() []string { return []string{"ZREMRANGEBYSCORE", key(), border(), border()} },
+		func() []string { return []string{pick("take", "LPOP", "RPOP", "SPOP", "ZPOPMIN", "ZPOPMAX"), key()} },
 		func() []string { return []string{"SELECT", pick("db", "0", "1")} },
 		func() []string {
 			return []string{pick("flush", "FLUSHDB", "FLUSHALL"), pick("how", "SYNC", "ASYNC", "x")}
@@ -252,7 +289,9 @@ func TestTheServersCommandsAreKnown(t *testing.T) {
 		for range max(int(info.Arity), -int(info.Arity)) - 1 {
 			words = append(words, "lock")
 		}
-		for _, k := range []command.Key{{}, {Holds: command.Text, Value: "a"}, {Holds: command.Hash, Fields: map[string]string{"a": "b"}}} {
+		for _, k := range []command.Key{{}, {Holds: command.Text, Value: "a"}, {Holds: command.Hash, Fields: map[string]string{"a": "b"}},
+			{Holds: command.List, Items: []string{"a"}}, {Holds: command.Members, Fields: map[string]string{"a": ""}},
+			{Holds: command.Sorted, Fields: map[string]string{"a": "1"}}} {
 			replay := command.Replay{Name: "lock", Key: k}
 			change := replay.See(command.Executed{Words: words}, false)
 			if info.ReadOnly && change.Did != command.Kept {

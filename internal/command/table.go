@@ -69,13 +69,19 @@ func buildTable() map[string]entry {
 		"HINCRBY": {first, hincr, 4, false}, "HDEL": {first, hdel, 3, false}, "HSETEX": {first, makesHash, 2, false},
 		"HINCRBYFLOAT": {first, makesHash, 4, false},
 
+		"LPUSH": {first, push, 3, false}, "RPUSH": {first, push, 3, false}, "LPUSHX": {first, push, 3, false},
+		"RPUSHX": {first, push, 3, false}, "LREM": {first, lrem, 4, false}, "SADD": {first, sadd, 3, false},
+		"SREM": {first, remove(Members), 3, false}, "ZADD": {first, zadd, 4, false}, "ZINCRBY": {first, zincrBy, 4, false},
+		"ZREM": {first, remove(Sorted), 3, false}, "ZREMRANGEBYSCORE": {first, zremRangeByScore, 4, false},
+
 		"GEORADIUS": {anywhere, store, 2, false}, "GEORADIUSBYMEMBER": {anywhere, store, 2, false},
 		"XGROUP": {second, makes, 3, false}, "LMOVE": {either, makes, 3, false}, "RPOPLPUSH": {either, makes, 3, false},
 		"SMOVE": {either, makes, 3, false}, "BLMOVE": {either, waits, 3, false}, "BRPOPLPUSH": {either, waits, 3, false},
 	}
 	for names, e := range map[string]entry{
-		readers: {anywhere, nil, 1, false}, keyless: {anywhere, nil, 1, false}, takers: {anywhere, nil, 1, false},
-		makers: {first, makes, 2, false}, stores: {first, overwrite, 2, false}, hashFields: {first, onHash, 2, false},
+		readers: {anywhere, nil, 1, false}, keyless: {anywhere, nil, 1, false}, takers: {anywhere, takes, 2, false},
+		waiters: {anywhere, awaits, 3, false},
+		makers:  {first, makes, 2, false}, stores: {first, overwrite, 2, false}, hashFields: {first, onHash, 2, false},
 	} {
 		for name := range strings.FieldsSeq(names) {
 			t[name] = e
@@ -102,12 +108,14 @@ const keyless = `ACL ASKING AUTH BGREWRITEAOF BGSAVE CLIENT CLUSTER CLUSTERSCAN 
 
 // takers change a list, a set, a sorted set or a stream that is there. They make no
 // key, and have an error for one of another sort.
-const takers = `BLMPOP BLPOP BRPOP BZMPOP BZPOPMAX BZPOPMIN LINSERT LMPOP LPOP LPUSHX LREM LSET LTRIM RPOP RPUSHX SPOP SREM VREM VSETATTR
-	XACK XACKDEL XAUTOCLAIM XCFGSET XCLAIM XDEL XDELEX XNACK XREADGROUP XSETID XTRIM ZMPOP ZPOPMAX ZPOPMIN ZREM ZREMRANGEBYLEX
-	ZREMRANGEBYRANK ZREMRANGEBYSCORE`
+const takers = `LINSERT LMPOP LPOP LSET LTRIM RPOP SPOP VREM VSETATTR XACK XACKDEL XAUTOCLAIM XCFGSET XCLAIM XDEL XDELEX XNACK
+	XREADGROUP XSETID XTRIM ZMPOP ZPOPMAX ZPOPMIN ZREMRANGEBYLEX ZREMRANGEBYRANK`
+
+// waiters are takers that wait until there is something to take.
+const waiters = `BLMPOP BLPOP BRPOP BZMPOP BZPOPMAX BZPOPMIN`
 
 // makers also make the key where it is not there.
-const makers = `GEOADD LPUSH RPUSH SADD VADD XADD ZADD ZINCRBY`
+const makers = `GEOADD VADD XADD`
 
 // stores write their result over any key, or remove it where there is none.
 const stores = `GEOSEARCHSTORE SDIFFSTORE SINTERSTORE SUNIONSTORE ZDIFFSTORE ZINTERSTORE ZRANGESTORE ZUNIONSTORE`

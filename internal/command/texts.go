@@ -45,7 +45,7 @@ func (o *Options) write(a act, k Key, value string) Result {
 		to.Expires = until
 	}
 	switch {
-	case o.NX && k.there(), o.XX && !k.there(), o.Get && k.Holds == Hash:
+	case o.NX && k.there(), o.XX && !k.there(), o.Get && k.other(Text):
 		return same(k)
 	}
 	switch o.met(k) {
@@ -93,7 +93,7 @@ func setEX(a act, k Key) Result {
 }
 
 func getSet(a act, k Key) Result {
-	if k.Holds == Hash {
+	if k.other(Text) {
 		return same(k)
 	}
 	return anew(a.Words[2])
@@ -160,7 +160,7 @@ func mset(a act, k Key) Result {
 // changeText makes of a string's value another; nothing is changed where there is
 // something else.
 func changeText(k Key, change func(string) (string, bool)) Result {
-	if k.Holds == Hash {
+	if k.other(Text) {
 		return same(k)
 	}
 	value, ok := change(k.Value)
@@ -182,7 +182,7 @@ const longest = 1 << 16
 func setRange(a act, k Key) Result {
 	offset, ok := Integer(a.Words[2])
 	value := a.Words[3]
-	if ok && offset > longest && value != "" && k.Holds != Hash {
+	if ok && offset > longest && value != "" && !k.other(Text) {
 		return obscured()
 	}
 	return changeText(k, func(s string) (string, bool) {
@@ -198,7 +198,7 @@ func setRange(a act, k Key) Result {
 func setBit(a act, k Key) Result {
 	offset, ok := Integer(a.Words[2])
 	bit := a.Words[3]
-	if ok && offset > 8*longest && k.Holds != Hash {
+	if ok && offset > 8*longest && !k.other(Text) {
 		return obscured()
 	}
 	return changeText(k, func(s string) (string, bool) {
@@ -254,7 +254,7 @@ func incr(a act, k Key) Result {
 
 // onText is for what changes or makes strings in ways that are not replayed.
 func onText(_ act, k Key) Result {
-	if k.Holds == Hash {
+	if k.other(Text) {
 		return same(k)
 	}
 	return obscured()
@@ -262,7 +262,7 @@ func onText(_ act, k Key) Result {
 
 // sketch is PFADD and the like, which keep sketches in strings.
 func sketch(_ act, k Key) Result {
-	if k.Holds == Hash || k.Holds == Text && !strings.HasPrefix(k.Value, "HYLL") {
+	if k.other(Text) || k.Holds == Text && !strings.HasPrefix(k.Value, "HYLL") {
 		return same(k)
 	}
 	return obscured()

@@ -178,6 +178,7 @@ func extends(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
+	asked := machine.Monotonic()
 	a, err := c.request(ctx, program.ExtendType, 0, func(ctx context.Context) (program.Answer, error) { return c.Extend(ctx, h.Grant) })
 	if err != nil {
 		return err
@@ -192,6 +193,8 @@ func extends(ctx context.Context, s *suite) error {
 	case a.Type != program.Extended:
 		return c.finding(fmt.Sprintf("c1 was to extend a lock that it held, and answered %q: %s", a.Type, a.Why),
 			"extended", "call the library's extend; its time is lock.ttl_ms again")
+	case s.leased():
+		return s.leaseExtended(ctx, c, h, asked)
 	case after < before+s.ttl()/8:
 		return c.finding(fmt.Sprintf("c1 extended the lock, and its key ends in %v; before that, in %v", after, before),
 			fmt.Sprintf("about %v", s.ttl()),

@@ -178,6 +178,9 @@ func expires(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
+	if s.leased() {
+		return s.leaseEnds(ctx, c, h)
+	}
 	asked := s.ttl()
 	for _, e := range keys {
 		expected := fmt.Sprintf("about %v, lock.ttl_ms in setup", asked)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"path/filepath"
 	"slices"
@@ -144,7 +145,7 @@ type entry struct {
 	kind string
 	// value is what DUMP tells of it, the same for the same value.
 	value string
-	// texts are the value of a string, the fields and values of a hash.
+	// texts are the value of a string, the fields and values of a hash, the elements of a list or a set.
 	texts []string
 	// ttl is its time to live; negative: it has none.
 	ttl time.Duration
@@ -181,6 +182,7 @@ func look(ctx context.Context, node *server.Node, name string) (entry, error) {
 	pipe := node.Admin.TxPipeline()
 	kind, dump, ttl := pipe.Type(ctx, name), pipe.Dump(ctx, name), pipe.PTTL(ctx, name)
 	text, hash := pipe.Get(ctx, name), pipe.HGetAll(ctx, name)
+	items, set, sorted := pipe.LRange(ctx, name, 0, -1), pipe.SMembers(ctx, name), pipe.ZRange(ctx, name, 0, -1)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return e, err
 	}
@@ -188,6 +190,12 @@ func look(ctx context.Context, node *server.Node, name string) (entry, error) {
 	switch e.kind {
 	case "string":
 		e.texts = []string{text.Val()}
+	case "list":
+		e.texts = items.Val()
+	case "set":
+		e.texts = set.Val()
+	case "zset":
+		e.texts = sorted.Val()
 	case "hash":
 		e.texts = slices.Concat(slices.Collect(maps.Keys(hash.Val())), slices.Collect(maps.Values(hash.Val())))
 	}
@@ -195,12 +203,13 @@ func look(ctx context.Context, node *server.Node, name string) (entry, error) {
 }
 
 // locks are the keys of the lock: all but a counter of its tokens. Where some have a name that the
-// program told, others that do not have the lock's name in theirs are not the lock.
+// program told, others that do not have the lock's name in theirs are not the lock. A lock that keeps its lease in the value
+// may keep other keys for ever: those that it did not tell are not the lock.
 func (n *nodes) locks(ctx context.Context, s *suite) ([]entry, error) {
 	list, err := n.entries(ctx)
 	told := slices.ContainsFunc(list, func(e entry) bool { return s.named(e.name) })
 	return slices.DeleteFunc(list, func(e entry) bool {
-		return s.isCounter(e) || told && !s.named(e.name) && !strings.Contains(e.name, s.Key)
+		return s.isCounter(e) || told && !s.named(e.name) && (s.leased() || !strings.Contains(e.name, s.Key))
 	}), err
 }
 
@@ -254,9 +263,16 @@ func take(ctx context.Context, list []entry, ttl time.Duration) error {
 	for _, e := range list {
 		pipe := e.node.Admin.TxPipeline()
 		pipe.Del(ctx, e.name)
-		if e.kind == "hash" {
+		switch e.kind {
+		case "hash":
 			pipe.HSet(ctx, e.name, somebody, 1)
-		} else {
+		case "list":
+			pipe.RPush(ctx, e.name, somebody)
+		case "set":
+			pipe.SAdd(ctx, e.name, somebody)
+		case "zset": // its score is an end that is far away
+			pipe.ZAdd(ctx, e.name, redis.Z{Score: math.Inf(1), Member: somebody})
+		default:
 			pipe.Set(ctx, e.name, somebody, 0)
 		}
 		pipe.PExpire(ctx, e.name, ttl)

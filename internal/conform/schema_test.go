@@ -186,6 +186,7 @@ func TestCheckLine(t *testing.T) {
 		{false, `{"type":"ready","protocol":1,"name":"x","class":"single","can":["fly"]}`, "at '/can/0': value must be one of"},
 		{false, `{"type":"ready","protocol":1,"name":"x","class":"single","keys":[` + many + `]}`, "at '/keys': maxItems: got 51, want 50"},
 		{false, `{"type":"ready","protocol":2,"name":"","class":"semaphore"}`, "at '/class'"},
+		{false, `{"type":"ready","protocol":1,"name":"x","class":"single","lease":"ever"}`, "at '/lease': value must be 'ttl'"},
 		{false, `{"type":"dance"}`, `the type "dance" is not known`},
 		{false, `{"no":"type"}`, "no JSON object with a type"},
 		{false, `{"type":7}`, "no JSON object with a type"},

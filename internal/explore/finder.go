@@ -166,6 +166,8 @@ type result struct {
 	// unfinished: it came to its time limit. unjudged says why something that it put to the test could not be judged; empty: all was.
 	unfinished bool
 	unjudged   string
+	// reasons say why it did not judge properties.
+	reasons []Reason
 	// again is how often a violation showed again; cutShort: the search ended before that was known. slow says why the machine was too
 	// slow for the run, or may have been; empty: it was not.
 	again    int
@@ -236,7 +238,7 @@ func (w *searcher) carryOut(run uint64, lineage Lineage, s schedule, out *result
 	seen := observe(v.history, w.features, w.Real != nil)
 	w.features, out.behaviour, out.waypoints = seen.features, seen.behaviour, seen.waypoints
 	out.class, out.property = w.class(&v)
-	out.judged = w.judged(&v)
+	out.judged, out.reasons = w.judged(&v), v.reasons()
 	if out.class == "" {
 		out.slow, out.unjudged = v.slow, v.unjudged()
 	}

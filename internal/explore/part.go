@@ -33,6 +33,8 @@ type Part struct {
 	Unjudged   uint64 `json:"unjudged,omitempty"`
 	Doubt      string `json:"doubt,omitempty"`
 	DoubtAt    uint64 `json:"doubt_at,omitempty"`
+	// Reasons are as in Report, sorted by property and reason.
+	Reasons []Reason `json:"reasons,omitempty"`
 	// Waypoints, Classes and Judged are as in Report, sorted by name.
 	Waypoints []Class `json:"waypoints,omitempty"`
 	Classes   []Class `json:"classes"`
@@ -133,6 +135,9 @@ func (p *Part) add(o *Part) error {
 	p.Slow += more.Slow
 	p.Unjudged += more.Unjudged
 	p.GaveUp = p.GaveUp || more.GaveUp
+	for _, reason := range more.Reasons {
+		p.reason(reason)
+	}
 	for _, list := range []struct{ to, from *[]Class }{
 		{&p.Waypoints, &more.Waypoints}, {&p.Classes, &more.Classes}, {&p.Judged, &more.Judged},
 	} {
@@ -210,6 +215,9 @@ func (p *Part) count(r *result) {
 		p.Unjudged++
 		p.Doubt, p.DoubtAt = r.unjudged, r.run
 	}
+	for _, reason := range r.reasons {
+		p.reason(reason)
+	}
 	p.Behaviours.add(r.behaviour)
 	for i, name := range Waypoints() {
 		if r.waypoints>>i&1 != 0 {
@@ -245,6 +253,16 @@ func add(list *[]Class, more Class) uint64 {
 	return c.Runs
 }
 
+// reason adds runs to those that did not judge a property for a reason.
+func (p *Part) reason(more Reason) {
+	i, ok := slices.BinarySearchFunc(p.Reasons, more, Reason.compare)
+	if !ok {
+		p.Reasons = slices.Insert(p.Reasons, i, more)
+		return
+	}
+	p.Reasons[i].Runs += more.Runs
+}
+
 func (r *result) found() Found {
 	return Found{Run: r.run, Lineage: r.lineage, Seed: r.seed, Class: r.class, Property: r.property, Again: r.again, CutShort: r.cutShort}
 }
@@ -261,6 +279,7 @@ func (p *Part) copy() Part {
 	out := *p
 	out.Seeds, out.Found = slices.Clone(p.Seeds), slices.Clone(p.Found)
 	out.Waypoints, out.Classes, out.Judged = slices.Clone(p.Waypoints), slices.Clone(p.Classes), slices.Clone(p.Judged)
+	out.Reasons = slices.Clone(p.Reasons)
 	out.Behaviours = p.Behaviours.copy()
 	return out
 }
@@ -270,7 +289,7 @@ func (p *Part) Report() Report {
 	own := p.copy()
 	r := Report{Runs: own.Runs, Drawn: own.Drawn, Failed: own.Failed,
 		Failure: own.Failure, Unfinished: own.Unfinished, Slow: own.Slow, Slowness: own.Slowness, GaveUp: own.GaveUp,
-		Unjudged: own.Unjudged, Doubt: own.Doubt,
+		Unjudged: own.Unjudged, Doubt: own.Doubt, Reasons: own.Reasons,
 		Waypoints: own.Waypoints, Behaviours: own.Behaviours.count(),
 		Estimated: !own.Behaviours.exact(), Classes: own.Classes, Judged: own.Judged, Found: own.Found}
 	slices.SortFunc(r.Waypoints, func(a, b Class) int {
@@ -309,6 +328,10 @@ func (p *Part) damage() string {
 				return "its classes are not in order, or have too many runs"
 			}
 		}
+	}
+	ascending := slices.IsSortedFunc(p.Reasons, Reason.compare)
+	if !ascending || slices.ContainsFunc(p.Reasons, func(r Reason) bool { return r.Runs == 0 || r.Runs > runs }) {
+		return "its reasons are not in order, or have too many runs"
 	}
 	kept := make(map[string]int)
 	for _, f := range p.Found {

@@ -35,6 +35,11 @@ func made(r *rand.Rand, first, run uint64) result {
 		out.class, out.property, out.again = []string{"exclusive-lease", "exclusive-lease + owner-release", "owner-release"}[r.IntN(3)],
 			"exclusive-lease", r.IntN(10)
 	}
+	for _, why := range []string{"nothing put it to the test", "the run did not finish"} {
+		if r.IntN(4) == 0 {
+			out.reasons = append(out.reasons, Reason{"owner-release", r.IntN(2) == 0, why, 1})
+		}
+	}
 	out.waypoints = r.UintN(1 << len(Waypoints()))
 	return out
 }

@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -117,6 +118,9 @@ func (b *bench) run(setup *scenario.Setup, seed uint64, wanted []checker.Propert
 	}
 	b.events = out.History.Events
 	findings := checker.Judge(b.ctx, out.History, wanted, b.options(setup))
+	if b.ctx.Err() != nil && !slices.ContainsFunc(findings, func(f checker.Finding) bool { return f.Verdict == checker.Violated }) {
+		return verdicts{}, context.Canceled // the judges may have been, too
+	}
 	made := verdicts{findings: findings, history: out.History, unfinished: out.TimedOut}
 	if out.TooSlow != "" {
 		made.excuse(out.TooSlow)

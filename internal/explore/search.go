@@ -76,6 +76,8 @@ type Report struct {
 	// of the last of them.
 	Unjudged uint64
 	Doubt    string
+	// Reasons say why runs did not judge a property.
+	Reasons []Reason
 	// Waypoints counts the runs that came by each of them; of a search among real servers.
 	Waypoints []Class
 	// Classes counts the runs by the properties that they violated, Judged by those

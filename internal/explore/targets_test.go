@@ -19,6 +19,11 @@ type target struct {
 	mistake lock.Mistakes
 }
 
+// lateToken is a lock on one node whose token comes in a second step, which may take as long as it wants.
+const lateToken = "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 500ms, node_timeout: 0s, " +
+	"retry: {attempts: 200, delay: 5ms, jitter: 10ms}, switches: {token_in_time: false}}\n" +
+	"fencing: {tokens: single-counter}\nworkload: {clients: 3, sections: 3, start: together, think: 200ms}\n"
+
 const slowSections = "workload: {clients: 3, sections: 2, start: together, think: 100ms}\n"
 
 const clientsOfTargets = "workload: {clients: 3, sections: 2, start: together}\n"
@@ -61,6 +66,8 @@ var switchTargets = []target{
 	{"a token before the lock", "lock: {algorithm: redlock, ttl: 500ms, switches: {token_after_grant: false}}\n" +
 		"fencing: {tokens: consensus}\n", []string{"pause", "hold", "latency"},
 		checker.OrderedTokens, lock.Mistakes{TokenFirst: true}},
+	{"a token that comes too late", lateToken, []string{"pause", "hold", "latency"},
+		checker.HolderServed, lock.Mistakes{LateToken: true}},
 	{"replicas not counted", "nodes: {count: 2, topology: replicated}\n" +
 		"lock: {algorithm: set-nx-wait, ttl: 500ms, switches: {check_wait: false}}\n" + slowSections, []string{"promote", "hold", "cut", "kill"},
 		checker.ExclusiveLease, lock.Mistakes{IgnoreWait: true}},
@@ -123,6 +130,8 @@ var messageTargets = []target{
 	{"a token before the lock", "lock: {algorithm: redlock, ttl: 500ms, switches: {token_after_grant: false}}\n" +
 		"fencing: {tokens: consensus}\n", byMessages,
 		checker.OrderedTokens, lock.Mistakes{TokenFirst: true}},
+	{"a token that comes too late", lateToken, byMessages,
+		checker.HolderServed, lock.Mistakes{LateToken: true}},
 	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n", byMessages,
 		checker.DeadlockFree, lock.Mistakes{NoCleanup: true}},
 }

@@ -42,7 +42,12 @@ type Header struct {
 	TTLExtra int64 `json:"ttl_extra,omitempty"`
 	// TTLStep is what each end of a key that the lock asks for is a multiple of, in ns.
 	TTLStep int64 `json:"ttl_step,omitempty"`
+	// Lease is LeaseTTL where the lock keeps its lease in the value of its key: TTL is the lease, whatever end the key has.
+	Lease string `json:"lease,omitempty"`
 }
+
+// LeaseTTL is the only lease that a header names.
+const LeaseTTL = "ttl"
 
 // FormatName and FormatVersion name the format this package writes.
 const (

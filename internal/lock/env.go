@@ -75,6 +75,8 @@ const (
 	PointQuorum              = "quorum"
 	PointBeforeValidityCheck = "before-validity-check"
 	PointBeforeExtend        = "before-extend"
+	// PointBeforeToken: a token is drawn next from a source beside the lock.
+	PointBeforeToken = "before-token"
 	// PointToken: a token was drawn from a source beside the lock.
 	PointToken     = "token"
 	PointAfterNode = "after-node:"

@@ -23,7 +23,9 @@ type Mistakes struct {
 	IgnoreWait      bool `json:"ignore_wait,omitempty" yaml:"check_wait" doc:"look at how many replicas WAIT says have the key (redisson 3994)" default:"true" mistake:"false"`
 	// TokenFirst: a later holder may have an older token.
 	TokenFirst bool `json:"token_first,omitempty" yaml:"token_after_grant" doc:"a token that is drawn beside the lock is drawn once the lock is granted, not before" default:"true" mistake:"false"`
-	NoCleanup  bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
+	// LateToken: a holder whose lease has ended has a newer token than the next one.
+	LateToken bool `json:"late_token,omitempty" yaml:"token_in_time" doc:"a lease that had ended when the token came is no grant, where the token is drawn after the grant" default:"true" mistake:"false"`
+	NoCleanup bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
 }
 
 // Switch is a safety rule that can be switched off.

@@ -154,7 +154,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 13 {
+	if got := len(all.Rules()); got != 14 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

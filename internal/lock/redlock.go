@@ -22,7 +22,7 @@ func init() {
 var redlockTokens = append([]Tokens{NodeCounterMax, QuorumCounter}, separate...)
 
 var redlockMistakes = Mistakes{ReachableQuorum: true, TrustElapsed: true, PlainDelete: true, RaiseOnError: true,
-	SameValue: true, TokenFirst: true, NoCleanup: true}
+	SameValue: true, TokenFirst: true, LateToken: true, NoCleanup: true}
 
 var redlockPoints = []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode}
 
@@ -75,7 +75,7 @@ func (l *redlock) attempt() (Grant, Result) {
 		start = l.now()
 	}
 	g.Until = l.until(start)
-	if held && l.Remaining(g) > 0 {
+	if held && (l.Remaining(g) > 0 || l.Mistakes.LateToken) {
 		return g, Result{Outcome: OK}
 	}
 	if !l.Mistakes.NoCleanup {

@@ -4,7 +4,7 @@ import "github.com/redlock-sim/redlock-sim/internal/command"
 
 func init() {
 	registerSingle("setnx-del", "SETNX and DEL, without any expiry: a holder that dies keeps the lock for ever",
-		"1", anyMistakes, setNXForever, deleteKey)
+		"1", Mistakes{TokenFirst: true}, setNXForever, deleteKey)
 }
 
 // setNXForever takes the key for good.

@@ -26,8 +26,8 @@ var _ Lock = (*single)(nil)
 // What can go wrong in locks on one node: in all of them, and in those that
 // release by compare and delete.
 var (
-	anyMistakes   = Mistakes{TokenFirst: true}
-	ownedMistakes = Mistakes{TokenFirst: true, PlainDelete: true, NoCleanup: true}
+	anyMistakes   = Mistakes{TokenFirst: true, LateToken: true}
+	ownedMistakes = Mistakes{TokenFirst: true, LateToken: true, PlainDelete: true, NoCleanup: true}
 )
 
 // registerSingle registers a lock on one node.
@@ -77,7 +77,7 @@ func (l *single) attempt() (Grant, Result) {
 	if !l.Mistakes.TokenFirst {
 		token, drawn = l.drawToken(l.env)
 	}
-	if drawn.Outcome == OK && !g.Forever && l.Remaining(g) <= 0 {
+	if drawn.Outcome == OK && !g.Forever && l.Remaining(g) <= 0 && !l.Mistakes.LateToken {
 		drawn = Result{Outcome: Fail, Err: "the token came too late: no validity left"}
 	}
 	if drawn.Outcome != OK {

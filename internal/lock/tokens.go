@@ -55,12 +55,16 @@ var separate = []Tokens{NoTokens, RandomValue, SingleCounter, Consensus}
 // Drawn reports that tokens are asked for beside the lock.
 func (t Tokens) Drawn() bool { return t == RandomValue || t == SingleCounter || t == Consensus }
 
+// Ordered reports that the tokens are meant to be in the order of the grants.
+func (t Tokens) Ordered() bool { return t != NoTokens && t != RandomValue }
+
 // countsAtNodes reports that the acquire script counts grants on each node.
 func (t Tokens) countsAtNodes() bool { return t == NodeCounterMax || t == QuorumCounter }
 
 // drawToken asks for a token. The counter may have counted though no answer came:
 // a number is lost then, and no harm done.
 func (c Config) drawToken(env Env) (int64, Result) {
+	env.Point(PointBeforeToken)
 	var r command.Reply
 	switch ask := command.Incr(c.counterKey()).Within(c.NodeTimeout); c.Tokens {
 	case RandomValue:

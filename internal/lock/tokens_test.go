@@ -89,6 +89,21 @@ func TestTokenInTime(t *testing.T) {
 	}
 }
 
+// Without token_in_time a lease that has ended while the token was drawn is a grant all the same.
+func TestLateTokenIsNoGrant(t *testing.T) {
+	for _, algorithm := range []string{"set-nx-px", "redlock"} {
+		for _, late := range []bool{false, true} {
+			tb, c := newTable(1), single(algorithm)
+			c.Tokens, c.Mistakes.LateToken = lock.SingleCounter, late
+			e, l := tb.sit(t, "c1", c)
+			e.onPoint[lock.PointToken] = func() { tb.T += 2 * time.Second }
+			if g, r := l.Acquire(); g.HasToken != late || (r.Outcome == lock.OK) != late {
+				t.Errorf("%s, late %v: %+v, %+v", algorithm, late, g, r)
+			}
+		}
+	}
+}
+
 // Who is refused the lock draws no token; who draws it first asks for the lock only
 // with a token in hand.
 func TestOrderOfTokenAndLock(t *testing.T) {

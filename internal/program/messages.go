@@ -113,6 +113,9 @@ const (
 // Stores are all of them.
 func Stores() []Store { return []Store{Redis, Etcd, Postgres} }
 
+// LeaseTTL says that the TTL of setup is the lease, whatever end the lock's key has.
+const LeaseTTL = "ttl"
+
 // Ready is what a program says of itself.
 type Ready struct {
 	Protocol int       `json:"protocol"`
@@ -136,6 +139,8 @@ type Ready struct {
 	TTLMin   float64 `json:"ttl_min_ms,omitempty"`
 	TTLStep  float64 `json:"ttl_step_ms,omitempty"`
 	TTLExtra float64 `json:"ttl_extra_ms,omitempty"`
+	// Lease is LeaseTTL where the lock keeps its lease in the value of its key; empty: the key's own end is the lease.
+	Lease string `json:"lease,omitempty"`
 	// Points are those that the program can report.
 	Points []string `json:"points,omitempty"`
 }
@@ -169,8 +174,9 @@ func (r *Ready) check() error {
 		return fmt.Errorf("its store is %s, and its class %q: want %q", r.Store, r.Class, Session)
 	case len(r.Can) > maxList || len(r.Keys) > maxList || len(r.Points) > maxList:
 		return fmt.Errorf("a list in its message ready has more than %d entries", maxList)
-	case r.TTLMin < 0 || r.TTLStep < 0 || r.TTLExtra < 0:
-		return fmt.Errorf("its ttl_min_ms is %v, its ttl_step_ms %v, its ttl_extra_ms %v: want none below 0", r.TTLMin, r.TTLStep, r.TTLExtra)
+	}
+	if err := r.checkLease(); err != nil {
+		return err
 	}
 	for _, can := range r.Can {
 		if !slices.Contains(Abilities(), can) {
@@ -186,6 +192,17 @@ func (r *Ready) check() error {
 		if strings.HasSuffix(point, ":") { // in scenarios that stands for one point for each node
 			return fmt.Errorf("its point %q ends in a colon", point)
 		}
+	}
+	return nil
+}
+
+// checkLease is about what it says of its leases.
+func (r *Ready) checkLease() error {
+	switch {
+	case r.TTLMin < 0 || r.TTLStep < 0 || r.TTLExtra < 0:
+		return fmt.Errorf("its ttl_min_ms is %v, its ttl_step_ms %v, its ttl_extra_ms %v: want none below 0", r.TTLMin, r.TTLStep, r.TTLExtra)
+	case r.Lease != "" && r.Lease != LeaseTTL:
+		return fmt.Errorf("its lease is %q: want %q, or none", r.Lease, LeaseTTL)
 	}
 	return nil
 }

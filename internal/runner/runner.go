@@ -152,7 +152,7 @@ func (r *run) spec() world.Spec {
 		if r.Program.Elsewhere() {
 			spec.LockStore = client.StoreKind(r.Program.Store)
 		}
-		spec.LockKeys = s.LockKeys(r.Program)
+		spec.LockKeys, spec.LockLeased = s.LockKeys(r.Program), r.Program.Lease == program.LeaseTTL
 	}
 	for _, name := range r.nodes {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Persistence: s.Nodes.Persistence})
@@ -175,6 +175,7 @@ func (r *run) header() history.Header {
 		h.Renews = r.Program.Has(program.Renews)
 		h.TTLExtra, h.TTLStep = int64(program.Duration(r.Program.TTLExtra)), int64(program.Duration(r.Program.TTLStep))
 		h.TTL += h.TTLExtra
+		h.Lease = r.Program.Lease
 		h.Lock, h.Program = r.Program.Name, cmp.Or(r.Program.Version, "unknown")
 		switch {
 		case r.Program.Elsewhere(): // the nodes know nothing of it

@@ -14,10 +14,15 @@ func (d *decoder) checkFit(s *Setup) {
 	d.checkWorkload(s)
 	d.checkFence(s)
 	d.checkGuard(s)
-	if !s.Lock.Mistakes.TokenFirst || s.Fencing.Tokens.Drawn() || !d.sound("fencing.tokens") {
-		return
+	made := s.Lock.Mistakes
+	for rule, broken := range map[string]bool{"token_after_grant": made.TokenFirst, "token_in_time": made.LateToken} {
+		if broken && !s.Fencing.Tokens.Drawn() && d.sound("fencing.tokens") {
+			d.problemAt("lock.switches."+rule, "no token is drawn beside the lock: fencing.tokens is %s", s.Fencing.Tokens)
+		}
 	}
-	d.problemAt("lock.switches.token_after_grant", "no token is drawn beside the lock: fencing.tokens is %s", s.Fencing.Tokens)
+	if made.TokenFirst && made.LateToken {
+		d.problemAt("lock.switches.token_in_time", "no token is drawn after the grant: token_after_grant is switched off, too")
+	}
 }
 
 func (d *decoder) checkWorkload(s *Setup) {

@@ -16,7 +16,7 @@ func (s *Setup) Points() []string {
 	algorithm, _ := lock.Lookup(s.Lock.Algorithm)
 	inside := algorithm.Points
 	if s.Lock.Program == nil && s.Fencing.Tokens.Drawn() {
-		inside = slices.Concat([]string{lock.PointToken}, inside)
+		inside = slices.Concat([]string{lock.PointBeforeToken, lock.PointToken}, inside)
 	}
 	return s.points(inside)
 }
@@ -27,7 +27,7 @@ var pointsFrom = []string{"lock.algorithm", "nodes.count", "nodes.topology", "wo
 // anyPoints are those of any setup: what a client may pass where it is not known what it
 // does.
 func anyPoints() []string {
-	inside := []string{lock.PointToken}
+	inside := []string{lock.PointBeforeToken, lock.PointToken}
 	for _, a := range lock.Algorithms() {
 		inside = append(inside, a.Points...)
 	}

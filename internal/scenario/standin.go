@@ -60,7 +60,7 @@ func Describe(c lock.Config, version string) program.Ready {
 		r.Can = append(r.Can, program.Renews)
 	}
 	if a.GrowingTokens() != lock.NoTokens {
-		r.Can, r.Points = append(r.Can, program.TellsToken), append(r.Points, lock.PointToken)
+		r.Can, r.Points = append(r.Can, program.TellsToken), append(r.Points, lock.PointBeforeToken, lock.PointToken)
 	}
 	return r
 }

@@ -39,6 +39,8 @@ type Spec struct {
 	// LockKeys are patterns of the keys that a lock program writes, with {key} for the
 	// lock's key and * for anything.
 	LockKeys []string
+	// LockLeased: the lock program keeps its lease in the value of its key.
+	LockLeased bool
 	// LockStore is on what a lock program keeps its lock, in the place of the only node; empty: on
 	// the nodes.
 	LockStore client.StoreKind

@@ -35,12 +35,13 @@ final class Refused extends \RuntimeException {}
 
 /** What a lock program says of itself: its class (quorum, single, session or other), patterns of
  *  what the library writes, a list of validity, renew, lost, extend, token, owner. tick is called
- *  every 20 ms while no request is under way: for a lock that renews itself, or sees a loss. */
+ *  every 20 ms while no request is under way: for a lock that renews itself, or sees a loss. lease
+ *  is 'ttl' if the key's value keeps the lease, whatever end the key has. */
 final class Program
 {
     public function __construct(public string $name, public string $version, public string $kind, public array $keys,
         public array $can = [], public string $homepage = '', public array $points = [], public float $ttl_min_ms = 1,
-        public float $ttl_step_ms = 1, public ?\Closure $tick = null) {}
+        public float $ttl_step_ms = 1, public ?\Closure $tick = null, public ?string $lease = null) {}
 }
 
 /** A server, or the simulator's link to it. tls: null, or an array with server_name and ca, a file
@@ -146,6 +147,7 @@ final class Conversation
         $type = $m['type'];
         if ($type === 'hello' && in_array(1, $m['protocols'], true)) {
             $about = array_diff_key(get_object_vars($this->program), ['kind' => 0, 'tick' => 0]);
+            $about = array_filter($about, fn(mixed $value) => $value !== null);
             send(['type' => 'ready', 'protocol' => 1, 'clock' => 'libc', 'class' => $this->program->kind] + $about);
         } elseif ($type === 'setup') {
             $this->setUp($m);

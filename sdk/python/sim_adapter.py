@@ -55,6 +55,7 @@ class Program:
     ttl_step_ms: float = 1
     ttl_extra_ms: float = 0  # its keys live so much longer than the ttl
     store: str = "redis"  # or etcd or postgres, the only one of the nodes
+    lease: Optional[str] = None  # "ttl": the key's value keeps the lease, whatever end the key has
 
 
 @dataclass
@@ -157,7 +158,7 @@ def serve(program: Program, open_lock: Callable[[Setup], Callable[[Optional[floa
 def _handle(program, open_lock, work, m):
     kind = m["type"]
     if kind == "hello" and 1 in m["protocols"]:
-        about = {name: value for name, value in vars(program).items() if name != "kind"}
+        about = {name: value for name, value in vars(program).items() if name != "kind" and value is not None}
         _send({"type": "ready", "protocol": 1, "clock": "libc", "class": program.kind, **about})
     elif kind == "setup":
         _start(_set_up, open_lock, work, m)

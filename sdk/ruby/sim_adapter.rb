@@ -89,7 +89,8 @@ module SimAdapter
   # Speaks with the simulator until standard input ends, and exits. kind is the program's class:
   # quorum, single, session or other; keys are patterns of what the library writes; can lists
   # validity, renew, lost, extend, token, owner, busy (then the thread that got the lock computes
-  # after each grant for as long as the simulator asks). More: homepage, points, ttl_min_ms, ttl_step_ms.
+  # after each grant for as long as the simulator asks). More: homepage, points, ttl_min_ms, ttl_step_ms,
+  # lease ("ttl": the key's value keeps the lease, whatever end the key has).
   # The block gets the setup, connects to the nodes, and returns a lambda that gets the lock once
   # more: it takes the longest wait in seconds (nil: no limit). Calls of it may overlap, and each
   # call, also of release and extend, has a thread of its own.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,6 +30,8 @@ type node struct {
 	watching *redis.Conn
 	// timeout bounds commands that bring no timeout of their own; 0: none.
 	timeout time.Duration
+	// patience is how long the latest command may take, in nanoseconds; 0: as long as it wants.
+	patience atomic.Int64
 }
 
 var _ command.Node = (*node)(nil)
@@ -38,8 +41,14 @@ func newNode(owner string, a client.Address, timeout time.Duration) (*node, erro
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", a.Name, err)
 	}
-	connect := func() *redis.Client { return driver.New(options(owner, a, trust)) }
-	return &node{name: a.Name, timeout: timeout, rdb: connect(), other: connect()}, nil
+	n := &node{name: a.Name, timeout: timeout}
+	connect := func() *redis.Client {
+		rdb := driver.New(options(owner, a, trust))
+		rdb.AddHook(dialing{n: n})
+		return rdb
+	}
+	n.rdb, n.other = connect(), connect()
+	return n, nil
 }
 
 // newPrimary carries commands to the primary that sentinels name.
@@ -48,26 +57,38 @@ func newPrimary(owner, master string, sentinels []client.Address, timeout time.D
 	for _, a := range sentinels {
 		o.SentinelAddrs = append(o.SentinelAddrs, a.Address)
 	}
+	n := &node{name: master, timeout: timeout}
 	connect := func() *redis.Client {
 		rdb := driver.NewFailover(o)
-		rdb.AddHook(dialing{})
+		rdb.AddHook(dialing{n: n, waits: true})
 		return rdb
 	}
-	return &node{name: master, timeout: timeout, rdb: connect(), other: connect()}
+	n.rdb, n.other = connect(), connect()
+	return n
 }
 
-// dialing makes certain that a server answers when a connection to it is opened: a link takes connections in the place of
-// its server, dead or out of reach as that may be. Who could not connect, or did not learn whom to connect to, has
-// certainly sent no command.
-type dialing struct{}
+// dialing opens connections to a node. Who could not connect, or did not learn whom to connect to, has certainly sent no
+// command: a dial ends shortly before the command that wants the connection. go-redis would let it go on for longer, and tell
+// the command nothing of it.
+type dialing struct {
+	n *node
+	// waits: it makes certain that a server answers. A link takes connections in the place of its server, dead or out of
+	// reach as that may be.
+	waits bool
+}
 
 var _ redis.Hook = dialing{}
 
 // DialHook implements redis.Hook.
-func (dialing) DialHook(next redis.DialHook) redis.DialHook {
+func (d dialing) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if patience := time.Duration(d.n.patience.Load()); patience > 0 {
+			bounded, cancel := context.WithTimeout(ctx, patience-patience/20)
+			defer cancel()
+			ctx = bounded
+		}
 		conn, err := next(ctx, network, address)
-		if err == nil {
+		if err == nil && d.waits {
 			if err = answers(ctx, conn); err != nil {
 				err = errors.Join(err, conn.Close())
 			}
@@ -151,7 +172,9 @@ func (n *node) Do(c command.Command) command.Reply {
 	if why := c.Refusal(); why != "" { // what cannot be sent is not left out
 		return command.RefusedReply(why)
 	}
-	ctx, cancel := within(cmp.Or(c.Timeout, n.timeout))
+	patience := cmp.Or(c.Timeout, n.timeout)
+	n.patience.Store(int64(patience))
+	ctx, cancel := within(patience)
 	defer cancel()
 	switch c.Op {
 	case command.EVAL:

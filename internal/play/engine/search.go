@@ -70,7 +70,7 @@ func Search(ctx context.Context, h Hunt, tell func(Hunted)) (Hunted, error) {
 	defer cancel()
 	began, told := time.Now(), time.Now()
 	search := explore.Search{Scenario: s, Variant: v.Name, Bare: h.Bare, Kinds: h.Kinds, First: h.Seed, Workers: 1,
-		Properties: v.Setup.Demanded()}
+		Properties: v.Setup.Judged(v.Setup.Demanded())}
 	search.Progress = func(r explore.Report) {
 		if time.Since(began).Seconds() >= h.Seconds { // nothing else may be let in to tell the time
 			cancel()

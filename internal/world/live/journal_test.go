@@ -94,7 +94,7 @@ func (c *commanded) has() (k seenKey) {
 	case "string":
 		value, _ := conn.Do(ctx, "GET", "lock").Text()
 		k.owner = history.OwnerText(value)
-	case "hash":
+	case "hash", "list", "set", "zset":
 		k.hash = true
 	default:
 		return seenKey{unclear: true}
@@ -152,6 +152,10 @@ func words(text string) (list []any) {
 	return list
 }
 
+// takesOver has a sorted set as a lock's key, with its owner and a mark.
+const takesOver = "redis.call('zremrangebyscore',KEYS[1],'-inf',1)if_redis.call('zcard',KEYS[1])>0_then_return_0_end_" +
+	"redis.call('zadd',KEYS[1],ARGV[2],ARGV[1])redis.call('zadd',KEYS[1],ARGV[2],'w')return_redis.call('pexpireat',KEYS[1],ARGV[2])"
+
 // random are commands of every kind that locks use, on the key and others.
 func random(r *rand.Rand, lives []int) [][]any {
 	value, ms := string(rune('a'+r.IntN(4))), lives[r.IntN(len(lives))]
@@ -163,7 +167,9 @@ func random(r *rand.Rand, lives []int) [][]any {
 		UNLINK lock; PEXPIRE lock <ms>; PEXPIRE lock <ms> NX; PEXPIRE lock <ms> GT; PEXPIRE lock <ms> XX; EXPIRE lock 0;
 		EXPIRE lock 60; PEXPIRE lock -1; PERSIST lock; HSET lock <v> 1; HSETNX lock <v> 1; HINCRBY lock <v> 1; HINCRBY lock <v> -1;
 		HDEL lock <v>; GET lock; EXISTS lock; PEXPIREAT lock <at>; SET lock <v> PXAT <at>; EXPIREAT lock 1; FLUSHALL; SET other <v>;
-		DEL other; SETBIT lock 7 1;
+		DEL other; SETBIT lock 7 1; ZADD lock <at> <v>; ZADD lock NX <at> <v>; ZREM lock <v>; ZREM lock <v>; ZREMRANGEBYSCORE lock -inf <at>;
+		SADD lock <v>; SREM lock <v>; RPUSH lock <v>; LPUSH lock <v>; LREM lock 0 <v>; LREM lock 1 <v>;
+		EVAL ` + takesOver + ` 1 lock <v> <at>;
 		EVAL if_redis.call('get',KEYS[1])==ARGV[1]_then_return_redis.call('del',KEYS[1])_end_return_0 1 lock <v>;
 		EVAL if_redis.call('get',KEYS[1])==ARGV[1]_then_return_redis.call('pexpire',KEYS[1],ARGV[2])_end_return_0 1 lock <v> <ms>;
 		EVAL redis.call('set',KEYS[1],ARGV[1])redis.call('pexpire',KEYS[1],ARGV[2])return_1 1 lock <v> <ms>;
@@ -240,8 +246,9 @@ var commandsOfLocks = list(`SET lock v; SET lock v NX; SET lock v XX; SET lock v
 	PEXPIRE lock 70000; PEXPIRE lock 1000 LT; EXPIREAT lock 1; EXPIREAT lock 4000000000; PEXPIREAT lock 4000000000000;
 	PERSIST lock; RENAME lock away; ?RENAME other lock; ?RENAMENX other lock; ?COPY other lock; MOVE lock 1; HSET lock f v;
 	HSETNX lock f v; HMSET lock f v g w; HINCRBY lock n 1; ?HINCRBYFLOAT lock n 1.5; HDEL lock f; ?BITFIELD lock SET u8 0 66;
-	?BITOP NOT lock other; ?RPUSH lock v; ?LPUSH lock v; ?SADD lock v; ?ZADD lock 1 v; ?XADD lock * f v; ?PFADD lock v;
-	?LMOVE list lock LEFT RIGHT; ?RPOPLPUSH list lock; ?SORT list STORE lock; ?ZADD lock NX 1 v; LPOP lock; SREM lock v;
+	?BITOP NOT lock other; RPUSH lock v; LPUSH lock w; SADD lock v; ZADD lock 1 v; ZADD lock 2 w; ?XADD lock * f v; ?PFADD lock v;
+	?LMOVE list lock LEFT RIGHT; ?RPOPLPUSH list lock; ?SORT list STORE lock; ZADD lock NX 1 v; LREM lock 0 v; ?LPOP lock; ?ZPOPMIN lock;
+	SREM lock v;
 	ZREM lock v; TOUCH lock; GET lock; EXISTS lock; WATCH lock; ?SWAPDB 0 1; FLUSHDB; FLUSHALL; PUBLISH lock v;
 	OBJECT ENCODING lock; EVAL return_redis.call('set',KEYS[1],'v','nx','px',60000) 1 lock;
 	EVAL return_redis.call('del',KEYS[1]) 1 lock; EVAL return_redis.call('get',KEYS[1]) 1 lock;
@@ -272,7 +279,8 @@ func TestEveryCommandOfLocksIsSeen(t *testing.T) {
 	o := &observed{}
 	c := command(t, open(t, spec(t, 1), o), o, "c1", "c2", "reader")
 	c.journals = true
-	for _, before := range []string{"", "SET lock 41", "SET lock v PX 60000", "HSET lock f 1", "HSET lock f v", "RPUSH lock v"} {
+	for _, before := range []string{"", "SET lock 41", "SET lock v PX 60000", "HSET lock f 1", "HSET lock f v", "RPUSH lock v", "RPUSH lock v w",
+		"SADD lock v", "ZADD lock 1 v", "XADD lock * f v"} {
 		for _, text := range commandsOfLocks {
 			c.isSeen(t, before, text)
 		}
@@ -292,13 +300,14 @@ func (c *commanded) isSeen(t *testing.T, before, text string) {
 	answers := c.do("c2", words(text))
 	is := c.dump()
 	events := c.look(t)
-	isList := strings.HasPrefix(before, "RPUSH")
+	isStream := strings.HasPrefix(before, "XADD")
+	elements := strings.Contains(before+text, "PUSH") || strings.Contains(before+text, "ADD") // what others add leaves the holder open
 	if seen, has, agree := c.agrees(t); !agree {
 		t.Errorf("%s -> %s, answered %v: the server has %+v; observed: %+v by %+v", before, text, answers, has, seen, events)
-	} else if seen.unclear && !unspelled && !has.unclear && !isList {
+	} else if seen.unclear && !unspelled && !has.unclear && !isStream && !elements {
 		t.Errorf("%s -> %s: the key is unclear", before, text)
 	}
-	if unspelled || isList || strings.HasPrefix(text, "H") { // what is not spelled out, and fields that nobody sees
+	if unspelled || isStream || elements || strings.HasPrefix(text, "H") { // what is not spelled out, and fields that nobody sees
 		return
 	}
 	asksAgain := len(events) == 1 && is.bytes != "" && events[0].Value.Client == "c2" // for what was there

@@ -329,6 +329,7 @@ func (w *World) strangers(fresh bool) *observe.Strangers {
 		Served:     w.wire.Served,
 		NameAt:     func(from string, n *server.Node) string { return w.wire.NameAt(from, n.Address()) },
 		WallOffset: w.wall,
+		Leased:     w.spec.LockLeased,
 		Fresh:      fresh, Primary: w.isPrimary, Keys: program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)}
 	return s
 }

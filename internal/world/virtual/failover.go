@@ -33,6 +33,8 @@ type failover struct {
 	// failed counts the dials that failed one after the other, the last for the reason why.
 	failed int
 	why    string
+	// patience is how long the latest command may take: a dial ends with it.
+	patience time.Duration
 }
 
 var _ command.Node = (*failover)(nil)
@@ -84,7 +86,9 @@ func (f *failover) Name() string { return world.Primary }
 // Do carries a command to the primary.
 func (f *failover) Do(cmd command.Command) command.Reply {
 	deadline := time.Duration(math.MaxInt64)
+	f.patience = client.DialTimeout
 	if cmd.Timeout > 0 {
+		f.patience = cmd.Timeout
 		deadline = f.e.c.w.s.now + cmd.Timeout
 	}
 	r := f.pooled()
@@ -152,10 +156,11 @@ func (f *failover) dialFailed(why string) {
 // tryDial tries until it has got a connection, which it closes.
 func (f *failover) tryDial() {
 	for {
-		primary, why := f.masterAddr(math.MaxInt64)
+		deadline := f.e.c.w.s.now + f.patience
+		primary, why := f.masterAddr(deadline)
 		if primary != nil {
 			r := f.server(primary)
-			m := message{conn: r.l.own(&connection{}), deadline: f.e.c.w.s.now + client.DialTimeout}
+			m := message{conn: r.l.own(&connection{}), deadline: deadline}
 			m.conn.fresh, m.conn.flows = true, [2]link.Flow{r.l.ways[requests].Open(), r.l.ways[answers].Open()}
 			if why = r.shakeHands(&m); why == "" {
 				f.failed = 0
@@ -191,23 +196,7 @@ func (f *failover) masterAddr(deadline time.Duration) (primary *node, why string
 			f.closeSentinel()
 		}
 	}
-	for i, x := range f.sentinels {
-		primary, why = f.ask(x, deadline)
-		if why == tooLate {
-			return nil, why
-		}
-		if primary == nil {
-			continue
-		}
-		f.sentinels[0], f.sentinels[i] = f.sentinels[i], f.sentinels[0]
-		if f.known == nil { // another activity may have found one meanwhile
-			f.known = x
-			f.listen(x.dial)
-			f.subscribe()
-		}
-		return primary, ""
-	}
-	return nil, unreachable
+	return f.askAll(deadline)
 }
 
 // closeSentinel forgets the sentinel that it asks.
@@ -231,18 +220,11 @@ func (f *failover) ask(x *wire, deadline time.Duration) (primary *node, why stri
 	} else {
 		p = x.dial(broke)
 	}
-	g, _ := x.ends[requests].(*guard)
-	p.ask(func() {
-		named := f.e.c.w.node(g.rules.Primary())
-		p.tell(func() {
-			primary = named
-			s.wake(asker, epoch, byReply)
-		})
+	f.question(p, func(named *node) {
+		primary = named
+		s.wake(asker, epoch, byReply)
 	})
-	if deadline < math.MaxInt64 {
-		s.timeout(deadline)
-	}
-	switch f.e.c.parkClient(f.e.life) {
+	switch f.answered(deadline) {
 	case byReply:
 		p.broke = f.forgets(p)
 		if f.known == nil || f.known == x {
@@ -258,6 +240,63 @@ func (f *failover) ask(x *wire, deadline time.Duration) (primary *node, why stri
 	}
 	p.close()
 	return nil, "the connection broke"
+}
+
+// askAll asks all sentinels at once. The first that answers is the one that it asks from then on.
+func (f *failover) askAll(deadline time.Duration) (primary *node, why string) {
+	s := &f.e.c.w.s
+	asker, epoch := s.current, s.current.epoch
+	asked := make([]*pipe, len(f.sentinels))
+	first, left := -1, len(asked)
+	for i, x := range f.sentinels {
+		asked[i] = x.dial(func() {
+			if left--; left == 0 {
+				s.wake(asker, epoch, byBreak)
+			}
+		})
+		f.question(asked[i], func(named *node) {
+			if first < 0 {
+				first, primary = i, named
+				s.wake(asker, epoch, byReply)
+			}
+		})
+	}
+	if f.answered(deadline) != byReply {
+		first, primary = -1, nil
+	}
+	for i, p := range asked {
+		if i != first || f.known != nil { // another activity may have found one meanwhile
+			p.close()
+			continue
+		}
+		p.broke = f.forgets(p)
+		f.known, f.idle = p.on, append(f.idle, p)
+	}
+	if primary == nil {
+		return nil, unreachable
+	}
+	if f.news == nil {
+		f.listen(f.known.dial)
+		f.subscribe()
+	}
+	return primary, ""
+}
+
+// question asks over a connection to a sentinel for the primary.
+func (f *failover) question(p *pipe, told func(*node)) {
+	g, _ := p.on.ends[requests].(*guard)
+	p.ask(func() {
+		named := f.e.c.w.node(g.rules.Primary())
+		p.tell(func() { told(named) })
+	})
+}
+
+// answered waits for what was asked.
+func (f *failover) answered(deadline time.Duration) reason {
+	if deadline < math.MaxInt64 {
+		f.e.c.w.s.timeout(deadline)
+	}
+	return f.e.c.parkClient(f.e.life)
 }
 
 // forgets forgets an idle connection that broke.

@@ -328,7 +328,7 @@ func alike(effect, sent []string) likeness {
 }
 
 // asTheyCame are commands that stand in a journal with the words that their clients sent.
-var asTheyCame = []string{"MSET", "RENAME", "COPY", "RESTORE", "LPUSH", "RPUSH", "SADD", "ZADD", "ZINCRBY"}
+var asTheyCame = []string{"MSET", "RENAME", "COPY", "RESTORE", "LPUSH", "RPUSH", "SADD", "ZADD", "ZINCRBY", "LREM", "ZREM"}
 
 // after is what a key becomes by some effects.
 func (k *journalKey) after(key command.Key, from, n int) command.Key {
@@ -456,7 +456,7 @@ func (k *journalKey) found(now command.Span) {
 		k.emit(history.KeyDeleted, "", "", nil)
 	case k.replay.Holds == command.Absent:
 	case k.replay.Holds == command.Unclear && !k.obscure:
-		k.unclear(history.Value{Rare: &history.Rare{Detail: "a key found that is no string and no hash"}})
+		k.unclear(history.Value{Rare: &history.Rare{Detail: "a key found that is a stream, or has more than 1000 elements,"}})
 	case k.replay.Holds == command.Unclear:
 	case end != (command.Span{}) && end.To < now.From:
 		k.replay.Key = command.Key{}

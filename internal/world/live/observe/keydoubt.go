@@ -50,7 +50,7 @@ func (w way) then(d deed, results ...command.Result) (list []way) {
 // forgotten are the ways on from one if the node had evicted the key before a command, and the command did something else for that
 // than the change says. Nothing is evicted within a step.
 func (k *keyWatch) forgotten(w way, d deed, change command.Change) []way {
-	there := w.after.Holds == command.Text || w.after.Holds == command.Hash
+	there := w.after.Holds != command.Absent && w.after.Holds != command.Unclear
 	if !k.evicts || w.forgot || d.line.step == k.touched || !k.replay.Concerns(d.line.executed()) || !there {
 		return nil
 	}

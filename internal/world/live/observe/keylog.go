@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -21,8 +22,10 @@ type keyLog struct {
 	obscure bool
 	// now is the line that did it.
 	now monitored
-	// fields are those that clients wrote into the key, where it is a hash, with who did; empty: several.
+	// fields are those that clients wrote into the key, where it is a hash, or the elements, with who did; empty: several.
 	fields map[string]string
+	// literals are elements that a script wrote whose caller did not name them: marks, beside those that it named.
+	literals map[string]bool
 	// doubted is called when nobody knows the key any more. It may be nil.
 	doubted func()
 }
@@ -32,6 +35,10 @@ func (k *keyLog) tell(change command.Change, before command.Key, name, caller st
 	if change.Expired {
 		k.emit(history.KeyExpired, k.owner(before), "", nil)
 		before = command.Key{}
+	}
+	if k.mixed(k.replay.Key) && (change.Did == command.Wrote || change.Did == command.Extended) {
+		k.obscured(name, caller) // who of them holds the lock is not known
+		return
 	}
 	switch change.Did {
 	case command.Wrote:
@@ -49,13 +56,19 @@ func (k *keyLog) tell(change command.Change, before command.Key, name, caller st
 }
 
 // wrote records that the key was written. Of a hash, which counts how often its owner
-// entered, only what its owner sees is told.
+// entered, only what its owner sees is told, unless what it counts may be the lease. So it is with elements, but a new score
+// may be a lease, too. Who only removes elements of several has not written those that are left.
 func (k *keyLog) wrote(change command.Change, before command.Key, caller string, at command.Span) {
 	now := k.replay.Key
-	if now.Holds == command.Hash && before.Holds == command.Hash && k.owner(now) == k.owner(before) {
-		if change.Ends {
-			k.emitWritten(history.KeyExtended, change, caller, at)
-		}
+	same := now.Holds == before.Holds && now.Holds != command.Text && k.owner(now) == k.owner(before)
+	switch {
+	case same && change.Ends && !k.leased():
+		k.emitWritten(history.KeyExtended, change, caller, at)
+		return
+	case same && now.Holds != command.Sorted && !k.leased():
+		return
+	case !same && isLess(now, before):
+		k.emit(history.KeySet, k.owner(now), "", k.lives(at))
 		return
 	}
 	k.emitWritten(history.KeySet, change, caller, at)
@@ -65,18 +78,55 @@ func (k *keyLog) wrote(change command.Change, before command.Key, caller string,
 	}
 }
 
+// leased reports that the lock keeps its lease in the value of its key.
+func (k *keyLog) leased() bool { return k.strangers != nil && k.strangers.Leased }
+
+// isLess reports that a key has some of the elements that it had before, and no others.
+func isLess(now, before command.Key) bool {
+	had := before.Elements()
+	return len(now.Elements()) > 0 && len(now.Elements()) < len(had) &&
+		!slices.ContainsFunc(now.Elements(), func(e string) bool { return !slices.Contains(had, e) })
+}
+
+// mixed reports that a key has elements of several clients, apart from those that each of them writes.
+func (k *keyLog) mixed(key command.Key) bool {
+	first, some := "", false
+	isMark := k.marks(key)
+	for _, e := range key.Elements() {
+		switch by := k.fields[e]; {
+		case isMark(e):
+		case some && by != first:
+			return true
+		default:
+			first, some = by, true
+		}
+	}
+	return false
+}
+
+// marks tells the elements of a key, or fields of a hash, that say nothing of its owner: those that several clients write, and, where there
+// are others, those that no client named.
+func (k *keyLog) marks(key command.Key) func(string) bool {
+	shared := func(e string) bool { by, written := k.fields[e]; return written && by == "" }
+	mark := func(e string) bool { return shared(e) || k.literals[e] }
+	if all := key.Elements(); slices.ContainsFunc(all, func(e string) bool { return !mark(e) }) {
+		return mark
+	}
+	return shared
+}
+
 // emitWritten records that a command of a caller gave the key its end, or a new one, and,
 // where a link told, when it left its client and till when it asked for the key.
 func (k *keyLog) emitWritten(f history.F, change command.Change, caller string, at command.Span) {
 	v := history.Value{Key: k.shown, Owner: history.OwnerText(k.owner(k.replay.Key)), Client: caller, Grant: k.lives(at)}
 	switch end := k.replay.Expires; {
-	case end != (command.Span{}) && !change.Ends:
+	case end != (command.Span{}) && !change.Ends && !k.leased():
 	case !k.now.left.IsSet() && k.strangers != nil && caller != "":
 		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
 			Key: k.shown, Client: caller, Rare: &history.Rare{Detail: strings.ToUpper(k.now.args[0]) + ", sent nobody knows when,"}}})
 	case k.now.left.IsSet():
 		v.Outcome = &history.Outcome{At: k.now.left}
-		if end != (command.Span{}) {
+		if end != (command.Span{}) && change.Ends {
 			v.OwnGrant().ValidUntil = k.askedTill(end, at)
 		}
 	}
@@ -142,26 +192,39 @@ func (k *keyLog) emit(f history.F, owner, caller string, lives *history.Grant) {
 
 // owner is the value of a lock's client that a key has.
 func (k *keyLog) owner(key command.Key) string {
-	return key.Owner(func(field string) bool { by, written := k.fields[field]; return written && by == "" })
+	return key.Owner(k.marks(key))
 }
 
-// writes takes note of the fields that a client writes into a hash, whether the node lets it or not.
+// writes takes note of the fields that a client writes into a hash, and of elements, whether the node lets it or not.
 func (k *keyLog) writes(c *monitored) {
-	if c.caller == "" || len(c.args) < 4 || c.args[1] != k.replay.Name {
+	if c.caller == "" || len(c.args) < 3 || c.args[1] != k.replay.Name {
 		return
 	}
-	step := 2
+	from, step := 2, 2
 	switch strings.ToUpper(c.args[0]) {
 	case "HSET", "HMSET", "HSETNX":
 	case "HINCRBY", "HINCRBYFLOAT":
 		step = len(c.args)
+	case "LPUSH", "RPUSH", "LPUSHX", "RPUSHX", "SADD":
+		step = 1
+	case "ZADD", "ZINCRBY": // a number that is no member, and an option, is nobody's
+		from, step = 3, 1
 	default:
 		return
 	}
 	if k.fields == nil {
 		k.fields = make(map[string]string)
 	}
-	for i := 2; i < len(c.args) && len(k.fields) < maxFields; i += step {
+	for _, e := range c.args[from:] {
+		if strings.HasPrefix(strings.ToUpper(c.args[0]), "H") || slices.Contains(c.text, e) || len(k.literals) == maxFields {
+			continue
+		}
+		if k.literals == nil {
+			k.literals = make(map[string]bool)
+		}
+		k.literals[e] = true
+	}
+	for i := from; i < len(c.args) && len(k.fields) < maxFields; i += step {
 		if by, known := k.fields[c.args[i]]; !known {
 			k.fields[c.args[i]] = c.caller
 		} else if by != c.caller {

@@ -14,6 +14,7 @@ import (
 type keyState struct {
 	kind   string // in Redis's words: none, string, list ...
 	owner  string // of a string
+	items  []string
 	fields map[string]string
 	ttl    history.Int
 	// ends is when the key ends in ms since 1970, where the server says so: from Redis 7 on.
@@ -25,7 +26,7 @@ type keyState struct {
 }
 
 // lookScript reads the lock's key in one step, in a place of the stream that its
-// mark names. Of a hash it reads the fields, unless they are many.
+// mark names. Of a hash it reads the fields, and of others the elements, unless they are many.
 const lookScript = `local kind = redis.call('type', KEYS[1])['ok']
 local held = {}
 if kind == 'string' then held = {redis.call('get', KEYS[1])} end
@@ -33,6 +34,9 @@ if kind == 'hash' then
 	local size = redis.pcall('hlen', KEYS[1])
 	if type(size) == 'number' and size <= 1000 then held = redis.pcall('hgetall', KEYS[1]) end
 end
+if kind == 'list' and redis.call('llen', KEYS[1]) <= 1000 then held = redis.call('lrange', KEYS[1], 0, -1) end
+if kind == 'set' and redis.call('scard', KEYS[1]) <= 1000 then held = redis.call('smembers', KEYS[1]) end
+if kind == 'zset' and redis.call('zcard', KEYS[1]) <= 1000 then held = redis.call('zrange', KEYS[1], 0, -1, 'withscores') end
 local ends = redis.pcall('pexpiretime', KEYS[1])
 local evicted = string.match(redis.call('info', 'stats'), 'evicted_keys:(%d+)')
 local now = redis.call('time')
@@ -76,8 +80,16 @@ func lookAt(ctx context.Context, n *server.Node, key, mark string) (keyState, er
 	s := keyState{kind: kind, fields: make(map[string]string)}
 	s.evicted, _ = reply[4].(int64)
 	s.till, _ = reply[5].(int64)
-	for i := 0; kind == "hash" && i+1 < len(held); i += 2 {
+	for i := 0; (kind == "hash" || kind == "zset") && i+1 < len(held); i += 2 {
 		s.fields[fmt.Sprint(held[i])] = fmt.Sprint(held[i+1])
+	}
+	for _, e := range held {
+		switch kind {
+		case "list":
+			s.items = append(s.items, fmt.Sprint(e))
+		case "set":
+			s.fields[fmt.Sprint(e)] = ""
+		}
 	}
 	if kind == "string" && len(held) == 1 {
 		s.owner, _ = held[0].(string)
@@ -101,6 +113,15 @@ func (s keyState) key(at command.Span) (k command.Key) {
 		k.Holds, k.Value = command.Text, s.owner
 	case s.kind == "hash" && len(s.fields) > 0:
 		k.Holds, k.Fields = command.Hash, s.fields
+	case s.kind == "list" && len(s.items) > 0:
+		k.Holds, k.Items = command.List, s.items
+	case s.kind == "set" && len(s.fields) > 0:
+		k.Holds, k.Fields = command.Members, s.fields
+	case s.kind == "zset" && len(s.fields) > 0:
+		k.Holds, k.Fields = command.Sorted, make(map[string]string)
+		for member, score := range s.fields {
+			k.Fields[member] = command.Score(score)
+		}
 	default:
 		return command.Key{Holds: command.Unclear}
 	}

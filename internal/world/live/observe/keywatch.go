@@ -252,7 +252,7 @@ func (k *keyWatch) goOn(before command.Key) {
 func (k *keyWatch) learnsOf(evicted int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.evicted == evicted || k.replay.Holds != command.Text && k.replay.Holds != command.Hash {
+	if k.evicted == evicted || k.replay.Holds == command.Absent || k.replay.Holds == command.Unclear {
 		return true
 	}
 	k.question() // an answer that is under way may be older
@@ -324,7 +324,7 @@ func (k *keyWatch) found(seen command.Key, l *look, doubted, replicated bool) {
 			Key: k.shown, Rare: &history.Rare{Detail: "a " + l.state.kind + " found"},
 		}})
 		k.obscure = true
-	case seen.Holds == command.Text || seen.Holds == command.Hash:
+	case seen.Holds != command.Unclear && seen.Holds != command.Absent:
 		k.emit(history.KeySet, k.owner(seen), "", living(l.state.ttl))
 	case (k.obscure || replicated) && seen.Holds == command.Absent:
 		k.emit(history.KeyDeleted, "", "", nil)

@@ -28,6 +28,8 @@ type Strangers struct {
 	// WallOffset is what to subtract from the wall clocks of clients, which are the machine's, to get run time. It is steady
 	// (see Steady), or an instant that is asked for twice would come out as two, and the second may be the earlier one.
 	WallOffset func() (offset, uncertain time.Duration)
+	// Leased: the lock keeps its lease in the value of its key.
+	Leased bool
 	// Fresh: a node that starts has no keys.
 	Fresh bool
 	// Prefix is what all keys of the run begin with; a client that writes others ends the

@@ -1,0 +1,62 @@
+package conform
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/program"
+)
+
+// leased reports that the lock keeps its lease in the value of its key, so that the key's own end says nothing.
+func (s *suite) leased() bool { return s.ready.Lease == program.LeaseTTL }
+
+// leaseEnds sees when another client gets the lock of a holder that does not give it back. A holder that renews is killed.
+func (s *suite) leaseEnds(ctx context.Context, c1 *client, h held) error {
+	const mend = "keep ttl_ms in the value of the key, in the unit that the library wants"
+	if s.ready.Has(program.Renews) {
+		c1.Kill()
+	}
+	c2, err := s.client(ctx, "c2")
+	if err != nil {
+		return err
+	}
+	next, err := s.getWithin(ctx, c2, 3*s.ttl()+time.Second)
+	if err != nil {
+		return amend(err, fmt.Sprintf("c1 had got it before, for %v", s.ttl()), mend)
+	}
+	if after := next.answered - h.answered; after < s.ttl()/3 {
+		return c2.finding(fmt.Sprintf("c2 got the lock %v after c1 had got it for %v", round(after), s.ttl()),
+			"a lease of lock.ttl_ms in setup", mend)
+	}
+	return s.give(ctx, c2, next)
+}
+
+// leaseExtended sees that another client does not get the lock of a holder that has extended it for as long as that lasts, save
+// for a quarter of a TTL.
+func (s *suite) leaseExtended(ctx context.Context, c1 *client, h held, extended time.Duration) error {
+	c2, err := s.client(ctx, "c2")
+	if err != nil {
+		return err
+	}
+	for {
+		left := extended + 3*s.ttl()/4 - machine.Monotonic()
+		if left < program.MinWait {
+			break
+		}
+		a, err := s.acquire(ctx, c2, left)
+		if err != nil {
+			return err
+		}
+		if got := machine.Monotonic() - extended; a.Type == program.Acquired && got < s.ttl() {
+			return c2.finding(fmt.Sprintf("c1 extended the lock for %v, and %v later c2 got it", s.ttl(), round(got)),
+				"nobody else gets the lock in this time", "extend by lock.ttl_ms, in the unit that the library wants")
+		}
+	}
+	if machine.Monotonic()-extended > s.ttl() {
+		return errLate
+	}
+	h.until = extended + s.ttl()
+	return s.give(ctx, c1, h)
+}

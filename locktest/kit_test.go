@@ -79,7 +79,7 @@ var subjects = map[string]struct {
 			if errors.Is(err, ErrRefused) {
 				return g, err
 			}
-			return Grant{Owner: l.plain.value}, nil
+			return Grant{Owner: l.value}, nil
 		}
 	})},
 	// It takes what it had in its last section for what it has.
@@ -87,11 +87,11 @@ var subjects = map[string]struct {
 		had := false
 		l.acquire = func(ctx context.Context) (Grant, error) {
 			if had {
-				return Grant{Owner: l.plain.value}, nil
+				return Grant{Owner: l.value}, nil
 			}
 			_, err := l.plain.Acquire(ctx)
 			had = err == nil
-			return Grant{Owner: l.plain.value}, err
+			return Grant{Owner: l.value}, err
 		}
 	})},
 	"panics": {Config{}, changed(func(l *other) {

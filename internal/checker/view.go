@@ -12,8 +12,7 @@ import (
 // forever is the end of what has none.
 const forever = time.Duration(math.MaxInt64)
 
-// view is a history made ready for judging. It is built once, by one goroutine,
-// and only read afterwards, save for contended.
+// view is a history made ready for judging. It is built once, and only read afterwards.
 type view struct {
 	h *history.History
 	// work is the workload of the history.
@@ -57,8 +56,6 @@ type view struct {
 	setsKeys bool
 	// kept are the key-sets that leave a key to the client whose it was.
 	kept map[int]kept
-	// contended keeps what contention has counted.
-	contended *Effort
 }
 
 // grant is one hold of the lock as its client saw it.

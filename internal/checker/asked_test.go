@@ -35,6 +35,7 @@ func TestPromiseIsWhatWasGiven(t *testing.T) {
 			s.changes(at+5, n, history.KeySet, "c2", at+1, at+1001)
 		}
 		s.granted(at+10, "c2", -1, -1)
+		s.refused(at+12, at+14, "c3") // which could have been granted
 		s.add(at+20, "run", history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseDone}})
 	}
 	for name, c := range map[string]struct {
@@ -342,6 +343,7 @@ func TestPromiseIsWhatWasGiven(t *testing.T) {
 				s.changes(600, "A", history.KeySet, "c2", 550, 1550)
 				s.add(600, "c2", history.Invoke, history.Acquire, history.Value{})
 				s.granted(600, "c2", 1550, -1)
+				s.refused(602, 604, "c3")
 				s.add(620, "run", history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseDone}})
 			}
 			f := Judge(context.Background(), &s.h, []Property{ExclusiveLease}, Options{})[0]

@@ -68,7 +68,7 @@ func judgeAtomic(ctx context.Context, v *view, _ Options) Finding {
 			return v.halfDone(f, parts[n], done[0], missing[0])
 		case may || toCome && len(done) > 0:
 			unclear++
-		default:
+		case !toCome:
 			f.Effort.Chances++
 		}
 	}
@@ -76,7 +76,7 @@ func judgeAtomic(ctx context.Context, v *view, _ Options) Finding {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("nobody knows what became of %s", plural(unclear, "section"))
 		return f
 	}
-	return f.tried("no section wrote anything", "%s, %sdone as a whole or not at all",
+	return f.tried("no section wrote all that it had to", "%s, %sdone as a whole or not at all",
 		plural(f.Effort.Chances, "section"), each(f.Effort.Chances))
 }
 

@@ -37,15 +37,18 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
-// longRun is a legal run of many sections of three clients.
+// longRun is a legal run of many sections of three clients, of which one waits for the lock while another works.
 func longRun(sections int) *script {
 	s := newScript()
 	s.phase(0, history.PhaseHealing)
+	clients := []string{"c1", "c2", "c3"}
+	s.add(0, clients[0], history.Invoke, history.Acquire, history.Value{})
 	for i := range int64(sections) {
-		c := []string{"c1", "c2", "c3"}[i%3]
+		c := clients[i%3]
 		at := i * 20
-		s.acquire(at, at+2, c, at+1000, i)
+		s.granted(at+2, c, at+1000, i)
 		s.read(at+3, c, int(i)+1, i)
+		s.add(at+4, clients[(i+1)%3], history.Invoke, history.Acquire, history.Value{})
 		s.write(at+5, c, int(i)+1, i+1, history.OK, i)
 		s.release(at+8, at+9, c)
 	}

@@ -2,108 +2,119 @@ package checker
 
 import (
 	"cmp"
+	"math"
 	"slices"
+	"sort"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
-// contention counts the chances that exclusion had to fail: attempts at the lock
-// while another client had it, or else hand-overs from one client to another.
-func (v *view) contention() Effort {
-	if v.contended == nil {
-		e := v.countContention()
-		v.contended = &e
-	}
-	return *v.contended
-}
-
-// contended is what the chances are where an attempt met another client's grant.
-const contended = "contended"
-
-// rivals follows who has one lock and who asks for it.
-type rivals struct {
-	held    map[string]int // open grants by client
-	holders int
-	pending map[string]int // attempts by client, as indices into view.ops
-	last    string         // who was granted last
-}
-
-// asks reports whether another client has the lock that a client asks for.
-func (r *rivals) asks(client string, op int) bool {
-	r.pending[client] = op
-	return r.holders > 1 || r.holders == 1 && r.held[client] == 0
-}
-
-// gets reports whether the lock went from one client to another.
-func (r *rivals) gets(client string) (handedOver bool) {
-	handedOver = r.last != "" && r.last != client
-	r.last = client
-	if r.held[client]++; r.held[client] == 1 {
-		r.holders++
-	}
-	return handedOver
-}
-
-func (r *rivals) loses(client string) {
-	if r.held[client]--; r.held[client] == 0 {
-		r.holders--
-	}
-}
-
-func (v *view) countContention() Effort {
-	locks := make(map[string]*rivals)
-	of := func(lock string) *rivals {
-		if locks[lock] == nil {
-			locks[lock] = &rivals{held: map[string]int{}, pending: map[string]int{}}
+// contended counts the attempts at a lock during which another client had it, for more than one
+// instant: had they been granted then, there would have been two holders. The holds are sorted by lock and beginning.
+func (v *view) contended(holds []hold) (attempts int) {
+	latest := make([]time.Duration, len(holds)) // the latest end of each hold and those of its lock before it
+	locks := make(map[string][2]int)            // from which hold to which each lock's are
+	for i := range holds {
+		lock := v.grants[holds[i].grant].lock
+		at, some := locks[lock]
+		if latest[i] = holds[i].to; some {
+			latest[i] = max(latest[i], latest[i-1])
+		} else {
+			at[0] = i
 		}
-		return locks[lock]
+		locks[lock] = [2]int{at[0], i + 1}
 	}
-	begin, end := v.grants, v.endedGrants() // those still to come
-	met, handovers := make([]bool, len(v.ops)), 0
-	for i, op := range v.opAt {
-		for ; len(end) > 0 && end[0].ends == i; end = end[1:] {
-			of(end[0].lock).loses(end[0].client)
-		}
-		if op >= 0 && v.ops[op].F == history.Acquire {
-			k := v.key(int(op))
-			for _, r := range locks { // an attempt ends with the client's next at the latest
-				delete(r.pending, k.client)
-			}
-			if v.ops[op].Return != i && of(k.lock).asks(k.client, int(op)) {
-				met[op] = true
+	for client, acquires := range v.acquires {
+		for n, op := range acquires {
+			at := locks[v.key(op).lock]
+			asked, until := v.at(v.ops[op].Call), v.triedUntil(acquires, n)
+			first := at[0]
+			last := first + sort.Search(at[1]-first, func(i int) bool { return holds[first+i].from >= until }) - 1
+			for i := last; i >= first && latest[i] > asked; i-- {
+				if h := &holds[i]; v.grants[h.grant].client != client && max(asked, h.from) < min(until, h.to) {
+					attempts++
+					break
+				}
 			}
 		}
-		if len(begin) > 0 && begin[0].ret == i {
-			r := of(begin[0].lock)
-			if r.gets(begin[0].client) {
-				handovers++
-			}
-			for _, op := range r.pending {
-				met[op] = true
-			}
-			begin = begin[1:]
-		}
 	}
-	chances := 0
-	for _, was := range met {
-		if was {
-			chances++
-		}
-	}
-	if chances > 0 {
-		return Effort{Operations: len(v.ops), Chances: chances, Of: contended}
-	}
-	return Effort{Operations: len(v.ops), Chances: handovers, Of: "handed over"}
+	return attempts
 }
 
-// endedGrants are the grants that ended, in the order of their ends.
-func (v *view) endedGrants() []*grant {
-	list := make([]*grant, 0, len(v.grants))
-	for i := range v.grants {
-		if v.grants[i].ends >= 0 {
-			list = append(list, &v.grants[i])
+// triedUntil is when the i-th of a client's attempts ended: with its answer, or else with the client's next attempt, or its end.
+func (v *view) triedUntil(acquires []int, i int) time.Duration {
+	until := v.askedUntil(acquires, i)
+	if o := &v.ops[acquires[i]]; o.Return < 0 {
+		until = min(until, v.at(v.killed(o.Process, o.Call, -1)))
+	}
+	return until
+}
+
+// visit is the time of a section, from when its client asked for the lock to its last answer.
+type visit struct {
+	client   int32
+	from, to time.Duration
+	// judged: it was completed, and says what it found.
+	judged bool
+}
+
+func (v *view) visit(s *section, client int32) visit {
+	x, first := visit{client: client, from: forever, to: math.MinInt64}, len(v.h.Events)
+	for _, list := range [...][]int{s.reads, s.writes} {
+		for _, op := range list {
+			o := &v.ops[op]
+			first, x.to = min(first, o.Call), max(x.to, v.at(o.Call))
+			switch {
+			case o.Type != history.Info:
+				x.to = max(x.to, v.at(o.Return))
+			case o.F != history.Read:
+				x.to = forever // it may take effect at any time
+			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *grant) int { return cmp.Compare(a.ends, b.ends) })
-	return list
+	x.from = v.at(first)
+	for _, lock := range v.locks[s.client] {
+		g := v.latestBefore(v.byHolder[holder{s.client, lock}], first)
+		if g == nil || g.ends >= 0 && g.ends < first {
+			continue
+		}
+		for g.outer >= 0 {
+			g = &v.grants[g.outer]
+		}
+		x.from = min(x.from, v.at(g.call))
+	}
+	return x
+}
+
+// met counts the judged visits that share more than one instant with one of another client.
+func met(list []visit) (n int) {
+	list = slices.DeleteFunc(list, func(x visit) bool { return x.from >= x.to })
+	slices.SortFunc(list, func(a, b visit) int { return cmp.Compare(a.from, b.from) })
+	next := make([]int, len(list)) // where the next visit of another client is
+	for i := len(list) - 1; i >= 0; i-- {
+		if next[i] = i + 1; i+1 < len(list) && list[i+1].client == list[i].client {
+			next[i] = next[i+1]
+		}
+	}
+	// last is the visit so far that ends last, other that of the other clients.
+	last, other := visit{client: -1}, visit{client: -1}
+	for i, x := range list {
+		before := last
+		if last.client == x.client {
+			before = other
+		}
+		if x.judged && (before.client >= 0 && before.to > x.from || next[i] < len(list) && list[next[i]].from < x.to) {
+			n++
+		}
+		switch {
+		case x.client == last.client:
+			last.to = max(last.to, x.to)
+		case last.client < 0 || x.to > last.to:
+			last, other = x, last
+		case other.client < 0 || x.to > other.to:
+			other = x
+		}
+	}
+	return n
 }

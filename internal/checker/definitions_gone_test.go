@@ -205,8 +205,10 @@ func (t *terms) noResurrection() answer {
 		// "until the client asks again, is killed, or is told that it lost the lock"
 		until := t.answerFor(g)
 		for i := g.answered; i < until; i++ {
-			// "Chances: grants whose lock was gone while the client believed."
-			chances = chances || i < g.ended && t.gone(g, i)
+			// "Chances: grants whose lock was gone while the client believed in them and had not been told of a
+			// loss, if the client could have brought it back."
+			surely, maybe := t.have(g, i)
+			chances = chances || i < g.ended && t.gone(g, i) && surely == maybe && t.couldBeBack(g, i) >= t.quorum() && !t.comesLate(g, i)
 			if i > g.answered && t.bringsBack(g, i) {
 				// "The command left its client after the answer (`at`). Without an `at`,
 				// an `extend` of the client must be under way, and the header must have no `quorum`."
@@ -258,13 +260,35 @@ func (t *terms) bringsBack(g *grant, i int) bool {
 		again = again || before.F == history.KeySet && before.Process == e.Process && before.Value.Client == g.client &&
 			before.Value.Key == e.Value.Key && (before.Value.Owner == e.Value.Owner || t.leased())
 	}
-	for _, after := range t.events[i+1:] {
-		if v := &after.Value; after.F == history.KeySet && v.Client == g.client && v.At().IsSet() && g.call <= v.At().V() && v.At().V() <= g.ret {
-			return false
+	surely, _ := t.have(g, i)
+	return again && !t.comesLate(g, i) && t.gone(g, i-1) && surely >= t.quorum()
+}
+
+// couldBeBack counts the nodes on which a key is the client's, or "absent, and the client has set it, to an owner value
+// (not empty), since the invocation of the `acquire`".
+func (t *terms) couldBeBack(g *grant, i int) (nodes int) {
+	for _, n := range t.header.Nodes {
+		back := false
+		for j, e := range t.events[:i+1] {
+			if e.F != history.KeySet || e.Process != n || e.Value.Client != g.client || j < g.invoked || !t.ofLock(j) || !t.countsFor(g, e.Value.Key) {
+				continue
+			}
+			now := t.knownOnce(n, e.Value.Key, i)
+			back = back || !now.unknown && now.client == "" && (t.leased() || e.Value.Owner != "") || now.client == g.client && now.set > g.invoked
+		}
+		if back {
+			nodes++
 		}
 	}
-	surely, _ := t.have(g, i)
-	return again && t.gone(g, i-1) && surely >= t.quorum()
+	return nodes
+}
+
+// comesLate: a "`key-set` of the client stands after the event whose `at` lies between the invocation of the `acquire` and its answer".
+func (t *terms) comesLate(g *grant, i int) bool {
+	return slices.ContainsFunc(t.events[i+1:], func(after history.Event) bool {
+		v := &after.Value
+		return after.F == history.KeySet && v.Client == g.client && v.At().IsSet() && g.call <= v.At().V() && v.At().V() <= g.ret
+	})
 }
 
 // toldWhenLost: "A client whose lock is gone is told so within one TTL in which it is not stopped."
@@ -279,7 +303,7 @@ func (t *terms) toldWhenLost() answer {
 		}
 		told := t.told(g)
 		over := min(g.ended, told)
-		was, since := false, -1
+		since := -1
 		for i := g.answered; i <= over && i < len(t.events); i++ {
 			if gone := t.gone(g, max(i-1, g.answered)); i > g.answered && gone {
 				if since < 0 {
@@ -288,22 +312,14 @@ func (t *terms) toldWhenLost() answer {
 				// "or from the end of the validity that it was told"
 				from, to := t.time(since), min(t.time(i), t.knowsEnd(g))
 				violated = violated || to-from-t.stopped(g.client, from, to) > t.header.TTL
-				was = true
+				// "Chances: grants whose lock was gone when their client was told of the loss, while it
+				// believed. Also grants whose lock was gone for longer than the TTL while the client believed and
+				// had not been told of a loss: only the end of its validity told it."
+				from, to = t.time(since), t.time(i)
+				chances = chances || i == told || to-from-t.stopped(g.client, from, to) > t.header.TTL
 			} else {
 				since = -1
 			}
-		}
-		if over == len(t.events) {
-			was = was || g.answered < over && t.gone(g, over-1)
-		}
-		// "Chances: losses that were told while the client believed, and grants whose lock
-		// was gone at some time while the client believed and the validity that it was told ended
-		// before its belief did."
-		if told > g.answered && told < len(t.events) && told <= g.ended {
-			chances = chances || t.wasThere(g, told)
-		}
-		if told > g.ended || told == len(t.events) {
-			chances = chances || was && t.knowsEnd(g) <= min(g.end, t.last)
 		}
 	}
 	return found(violated, chances && t.unclear() == len(t.events))

@@ -18,8 +18,9 @@ func (a hold) touches(b hold) bool { return a.from <= b.to && b.from <= a.to }
 
 // exclusiveBelief: "No two clients believe at once that they hold the same lock. A hold
 // lasts from a grant's answer to the end of the belief, or to a loss that the lock told".
-func (t *terms) exclusiveBelief() answer {
-	var pieces []hold
+func (t *terms) exclusiveBelief() answer { return t.exclusive(t.believed()) }
+
+func (t *terms) believed() (pieces []hold) {
 	for _, g := range t.grants {
 		to := g.end
 		if g.loss != nil {
@@ -27,7 +28,7 @@ func (t *terms) exclusiveBelief() answer {
 		}
 		pieces = append(pieces, hold{of: g, from: g.ret, to: to})
 	}
-	return t.exclusive(pieces)
+	return pieces
 }
 
 // exclusiveLease: "No two clients are inside the validity that their own lock promised
@@ -90,7 +91,7 @@ func cut(holds []hold, lost int64) (list []hold) {
 // exclusive: "Violated if two holds of different clients share more than one instant, or
 // if one of them is a single instant that lies strictly inside the other."
 func (t *terms) exclusive(pieces []hold) answer {
-	violated, chances := false, t.contended()
+	violated := false
 	holds := oneHold(pieces)
 	for _, a := range holds {
 		for _, b := range holds {
@@ -100,15 +101,7 @@ func (t *terms) exclusive(pieces []hold) answer {
 			}
 		}
 	}
-	// "Chances: attempts during which another client has an open grant of the lock. If there
-	// are no such attempts, the chances are the grants to another client than the grant
-	// before."
-	for _, a := range t.grants {
-		for _, b := range t.grants {
-			chances = chances || a.lock == b.lock && a.client != b.client
-		}
-	}
-	return found(violated, chances)
+	return found(violated, t.contended(holds))
 }
 
 // oneHold: "Re-entries of one client that overlap the grant they re-entered, or touch it
@@ -138,13 +131,21 @@ func oneHold(pieces []hold) (holds []hold) {
 	return holds
 }
 
-// contended reports "attempts during which another client has an open grant of the lock.
-// An attempt lasts from its invocation to its completion, or else to the client's next
-// attempt, by the order of events".
-func (t *terms) contended() bool {
+// contended reports "attempts that share more than one instant with a hold of another client. An
+// attempt lasts from its invocation to its completion, or else to the client's next attempt or to
+// its end by a fault that kills it, whichever is earlier".
+func (t *terms) contended(holds []hold) bool {
 	for _, p := range t.ops {
-		for _, g := range t.grants {
-			if p.f == history.Acquire && g.client != p.client && g.lock == p.lock && g.answered < t.tried(p) && g.ended > p.invoked {
+		end := t.tried(p)
+		if p.answered < 0 {
+			end = min(end, t.killed(p.client, p.invoked))
+		}
+		to := int64(forever)
+		if end < len(t.events) {
+			to = t.time(end)
+		}
+		for _, h := range holds {
+			if p.f == history.Acquire && h.of.client != p.client && h.of.lock == p.lock && max(p.call, h.from) < min(to, h.to) {
 				return true
 			}
 		}
@@ -250,24 +251,36 @@ func (t *terms) set(node, owner string) (list []int) {
 }
 
 // ownerRelease: "Nobody's release or renewal touches another client's key. ... Violated if
-// the key belonged to another client. Unknown if no node reported a release or a renewal
-// with its author, of a key whose owner is known. Unknown also if a key was ever unclear."
+// the key belonged to another client. Chances: releases and renewals with an author, of a key whose
+// owner is known, if before them another client had asked for the lock. Where the owner follows
+// from the owner value alone, every attempt so far of that other client, too, must have told its own
+// value. A release of another client's key is always one. Unknown also if a key was ever unclear."
 func (t *terms) ownerRelease() answer {
 	violated, chances := false, false
 	for i, e := range t.events {
 		if e.F == history.KeySet {
 			own, anothers := t.renewedBySet(i)
-			violated, chances = violated || anothers, chances || own || anothers
+			violated, chances = violated || anothers, chances || own && t.anotherAsked(i) || anothers
 		}
 		if e.F != history.KeyDeleted && e.F != history.KeyExtended || e.Value.Client == "" {
 			continue
 		}
-		if whose := t.keyOf(i); whose != "" && (whose == e.Value.Client || !t.isNobodysFault(i)) {
-			chances = true
+		if whose, byValue := t.keyOf(i); whose != "" && !t.isNobodysFault(i) {
 			violated = violated || whose != e.Value.Client
+			chances = chances || whose != e.Value.Client || !byValue && t.anotherAsked(i)
+			for _, other := range t.ops {
+				chances = chances || other.f == history.Acquire && other.client != e.Value.Client && other.invoked < i && t.toldAll(other.client, i)
+			}
 		}
 	}
 	return found(violated, chances && t.unclear() == len(t.events))
+}
+
+// anotherAsked: before event i, which a client brought about, another one had asked for the lock.
+func (t *terms) anotherAsked(i int) bool {
+	return slices.ContainsFunc(t.ops, func(p *op) bool {
+		return p.f == history.Acquire && p.client != t.events[i].Value.Client && p.invoked < i
+	})
 }
 
 // renewedBySet: "A `key-set` is a renewal if its attempt was answered `ok`, the answer stands before it, and the command left
@@ -298,13 +311,13 @@ func (t *terms) renewedBySet(i int) (own, anothers bool) {
 	if !w.known() {
 		return false, false
 	}
+	if t.leased() && t.time(i) >= t.mayBeOver(w.set) {
+		return false, false // "With a lease in the value, this counts only before the lease of the key may be over"
+	}
 	if w.client == e.Value.Client {
 		return true, false
 	}
 	holder := t.grantOf(w.attempt)
-	if t.leased() && t.time(i) >= t.mayBeOver(w.set) {
-		return false, false // "With a lease in the value, this counts only before the lease of the key may be over"
-	}
 	return false, holder != nil && holder.ended > i
 }
 
@@ -323,20 +336,25 @@ func (t *terms) grantOf(p *op) *grant {
 // key belongs to the client that used the owner value in an `acquire` or to set a key, if only one
 // client did, if nobody wrote the value into a key that stayed another's, and if every attempt so
 // far of the client that touched the key told its own value." Empty: nobody knows.
-func (t *terms) keyOf(i int) string {
+func (t *terms) keyOf(i int) (client string, byValue bool) {
 	e := &t.events[i]
 	if w := t.whoseOnce(e.Process, e.Value.Key, i); w.client != "" && w.value == e.Value.Owner {
 		if w.known() {
-			return w.client
+			return w.client, false
 		}
-		return ""
+		return "", false
 	}
-	for _, p := range t.ops {
-		if p.f == history.Acquire && p.client == e.Value.Client && p.invoked < i && p.owner == "" {
-			return ""
-		}
+	if !t.toldAll(e.Value.Client, i) {
+		return "", false
 	}
-	return t.userOf(e.Value.Owner)
+	return t.userOf(e.Value.Owner), true
+}
+
+// toldAll: "every attempt so far of the client told its own value".
+func (t *terms) toldAll(client string, i int) bool {
+	return !slices.ContainsFunc(t.ops, func(p *op) bool {
+		return p.f == history.Acquire && p.client == client && p.invoked < i && p.owner == ""
+	})
 }
 
 // mayForget reports that the node goes down, comes up, is promoted or is demoted in event j, or a fault
@@ -403,7 +421,8 @@ func (t *terms) noOrphanLock() answer {
 		violated = violated || l.to-since > t.header.TTL
 		// "Chances: keys that their owner no longer wanted for longer than the TTL before the run ended, if what is known of the
 		// key did not end within that TTL. Also keys without a TTL whose owner was killed."
-		chances = chances || l.known-since > t.header.TTL || killed && l.endless
+		known, forgotten := t.forgets(i)
+		chances = chances || min(known, l.known)-since > t.header.TTL || killed && l.endless && !forgotten
 		// "A key that has no TTL, that nobody deleted, and that its owner no longer wants
 		// because it was killed, is a violation at once."
 		violated = violated || killed && l.endless && l.left
@@ -451,9 +470,10 @@ type life struct {
 	to      int64
 	renewed int
 	wrote   []int
-	// endless: it has no TTL. left: nothing ended it. known is to when it is known what is in it.
+	// endless: it has no TTL. left: nothing ended it.
 	endless, left bool
-	known         int64
+	// known is to when it is known what is in it.
+	known int64
 }
 
 // due says when a key on a node runs out that an event tells of.
@@ -537,6 +557,19 @@ func (t *terms) life(i int) (l life) {
 	}
 	l.to, l.endless, l.left = min(end, t.last), end == forever, true
 	return l
+}
+
+// forgets is when, after the key-set i, what is known of the key would have ended if it had stayed: with the run, or sooner.
+func (t *terms) forgets(i int) (at int64, sooner bool) {
+	set := &t.events[i]
+	for j := i + 1; j < len(t.events); j++ {
+		e := &t.events[j]
+		unclear := e.F == history.KeyUnclear && e.Process == set.Process && e.Value.Key == set.Value.Key
+		if unclear || t.mayForget(j, set.Process) && e.F != history.NodeUp && e.F != history.NodePromoted && e.F != history.NodeDemoted {
+			return t.time(j), true
+		}
+	}
+	return t.last, false
 }
 
 // namesEnd reports that a key-extended is known to have given the key another end.

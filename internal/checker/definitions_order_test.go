@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"math"
 	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -45,7 +46,7 @@ func (t *terms) linearizableResource() answer {
 		}
 	}
 	slices.Sort(keys)
-	violated, completed := false, false
+	violated, completed, met := false, false, false
 	for _, key := range slices.Compact(keys) {
 		steps, plain := t.steps(key)
 		if !plain || len(steps) > mostSteps {
@@ -54,6 +55,7 @@ func (t *terms) linearizableResource() answer {
 		for _, s := range steps {
 			completed = completed || s.certain && s.writes
 		}
+		met = met || t.met(key)
 		if t.header.Workload == "jobs" {
 			if slices.ContainsFunc(steps, func(s step) bool { return s.reads && !s.writes }) {
 				return noOpinion // nobody looks at jobs
@@ -63,15 +65,67 @@ func (t *terms) linearizableResource() answer {
 			violated = violated || !t.explain(steps, state{number: t.header.Initial.V(), known: t.header.Initial.IsSet()})
 		}
 	}
-	// "Chances: completed sections, if the resource answered at least two clients. In the
-	// workload jobs the completed sections are also chances if the lock was contended."
+	// "Chances: completed sections that met a section of another client with the same `key`. In the workload jobs
+	// the chances are the completed sections, if the resource answered at least two clients, or if
+	// exclusive-belief had chances."
+	if t.header.Workload != "jobs" {
+		return found(violated, met)
+	}
 	came := map[string]bool{}
 	for _, p := range t.ops {
 		if (p.f == history.Read || changes(p.f)) && p.outcome != history.Info {
 			came[p.client] = true
 		}
 	}
-	return found(violated, completed && (len(came) > 1 || t.header.Workload == "jobs" && t.contended()))
+	return found(violated, completed && (len(came) > 1 || t.contended(oneHold(t.believed()))))
+}
+
+// met reports that a completed section that read or took something met one of another client: "Two sections met if
+// their visits share more than one instant. Reads outside a section are neither."
+func (t *terms) met(key string) bool {
+	sections := t.sections(key)
+	for _, of := range sections {
+		s, some, _ := t.section(of)
+		if !some || !s.certain || !s.writes || !s.reads {
+			continue
+		}
+		for _, other := range sections {
+			if other[0].client == of[0].client || len(other) == 1 && other[0].section == 0 && other[0].f == history.Read {
+				continue
+			}
+			a, b := t.visit(of), t.visit(other)
+			if max(a.from, b.from) < min(a.to, b.to) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// visit: "It begins when the client asked for the lock: with the invocation of the `acquire` (of a re-entry: of the outermost
+// grant) of a grant under which the client did the section's first operation, if its belief was still open then;
+// otherwise with that operation. It ends with the last invocation, or answer `ok` or `fail`, of the section's operations. If
+// a write has an unknown outcome, it never ends."
+func (t *terms) visit(of []*op) stretch {
+	x := stretch{of[0].call, math.MinInt64}
+	for _, g := range t.actsUnder(of[0]) {
+		if g.ended < of[0].invoked {
+			continue
+		}
+		for g.outer != nil {
+			g = g.outer
+		}
+		x.from = min(x.from, g.call)
+	}
+	for _, p := range of {
+		x.to = max(x.to, p.call)
+		if p.outcome != history.Info {
+			x.to = max(x.to, p.ret)
+		} else if changes(p.f) {
+			x.to = forever
+		}
+	}
+	return x
 }
 
 // twice: "each tick at most once".

@@ -33,10 +33,13 @@ func (t *terms) noLateEffect() answer {
 	told := map[name]int{}
 	for i := range t.events {
 		if e := &t.events[i]; decided(e) && changes(e.Value.Op()) {
-			chances = true
+			// "Chances: effects of writes that the resource accepted or refused, if their instant is known, and the
+			// promise that counts has an end with all renewals."
+			late, judged := t.late(e)
+			chances = chances || judged
 			if accepted(e) {
 				told[nameOf(e)]++
-				violated = violated || t.late(e)
+				violated = violated || late
 			}
 		}
 	}
@@ -54,8 +57,8 @@ func (t *terms) noLateEffect() answer {
 }
 
 // late: "Violated if the earliest instant of the effect is after the end of the promise of
-// the grant under which the client acted."
-func (t *terms) late(e *history.Event) bool {
+// the grant under which the client acted." judged: it can be late.
+func (t *terms) late(e *history.Event) (late, judged bool) {
 	by := t.asked(e)
 	earliest, latest, known := instants(e, by)
 	// "If the effect can belong to several operations, the promise that ends last counts. If
@@ -65,7 +68,7 @@ func (t *terms) late(e *history.Event) bool {
 	for _, p := range by {
 		its := t.actsUnder(p)
 		if len(its) == 0 {
-			return false
+			return false, false
 		}
 		under = append(under, its...)
 	}
@@ -74,6 +77,7 @@ func (t *terms) late(e *history.Event) bool {
 			under = append(under, g)
 		}
 	}
+	late, judged = true, true
 	for _, g := range under {
 		// "An effect is not late if the client acted under a grant without a promise, or under no
 		// grant, or if the instant of the effect is unknown." "If the client acted under several grants, the
@@ -81,11 +85,15 @@ func (t *terms) late(e *history.Event) bool {
 		// "The promise includes the renewals that were invoked at or before the latest instant
 		// of the effect."
 		until, promised := g.promise(func(r *op) bool { return r.call <= latest })
-		if !promised || earliest <= until {
-			return false
+		if !promised {
+			return false, false
 		}
+		late = late && earliest > until
+		_, ends := g.promise(all)
+		judged = judged && ends
 	}
-	return known && len(under) > 0
+	some := known && len(under) > 0
+	return late && some, judged && some
 }
 
 // holderServed: "The fence refuses nothing that a client does inside its own validity. A
@@ -100,7 +108,10 @@ func (t *terms) holderServed() answer {
 		}
 		fence = fence || decided(e) && !accepted(e) || e.Value.Highest().IsSet()
 		if decided(e) && t.valid(e) {
-			chances = true
+			// "if an effect of another client, or with another token, stands before it that the fence accepted or refused"
+			chances = chances || slices.ContainsFunc(t.events[:i], func(other history.Event) bool {
+				return decided(&other) && (other.Value.Client != e.Value.Client || other.Value.Token != e.Value.Token)
+			})
 			violated = violated || !accepted(e)
 		}
 	}
@@ -159,7 +170,7 @@ func (t *terms) atomicCells() answer {
 			sections[section{p.client, p.section}] = p.invoked
 		}
 	}
-	violated, unsure := false, false
+	violated, unsure, chances := false, false, false
 	for s, last := range sections {
 		done, not, open := 0, 0, 0
 		for _, cell := range []string{"a", "b"} {
@@ -178,8 +189,10 @@ func (t *terms) atomicCells() answer {
 		}
 		violated = violated || done > 0 && not > 0
 		unsure = unsure || done > 0 && open > 0
+		// "Chances: sections that asked for a write, and of which it can be told of all cells whether they were changed."
+		chances = chances || done+not == 2
 	}
-	return found(violated, len(sections) > 0 && !unsure)
+	return found(violated, chances && !unsure)
 }
 
 // writes are those of a section to a cell.
@@ -263,8 +276,8 @@ func (t *terms) atomicLists() answer {
 // isolated: "No snapshot, except the one at the end, shows a number in one list and not in
 // the other. Only numbers count whose append was acknowledged, or that some snapshot shows
 // in both lists. In each snapshot the numbers that are in both lists have the same order
-// in both. Unknown if there was no snapshot while another client's append was under way,
-// or if there is none at the end."
+// in both. Chances: snapshots, except the one at the end, while an append of another client was under way
+// that was acknowledged. Unknown if there is no snapshot at the end."
 func (t *terms) isolated() answer {
 	looks, end := t.looks()
 	if t.header.Workload != "transactions" || end == nil {
@@ -281,7 +294,7 @@ func (t *terms) isolated() answer {
 		}
 		violated = violated || !slices.Equal(order(look.said.List(), look.inBoth), order(look.said.Other(), look.inBoth))
 		for _, p := range t.appends() {
-			chances = chances || p.client != look.client && p.invoked < look.answered && (p.answered < 0 || look.invoked < p.answered)
+			chances = chances || look != end && p.outcome == history.OK && p.client != look.client && p.invoked < look.answered && look.invoked < p.answered
 		}
 	}
 	return found(violated, chances)

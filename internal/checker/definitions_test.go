@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -59,6 +60,10 @@ var aboutPromises = []checker.Property{
 
 // naively judges by the page alone. 0: no opinion.
 func naively(h *history.History, o checker.Options) map[checker.Property]checker.Verdict {
+	return naivelyOf(h, slices.Collect(maps.Keys(naiveJudges)), o)
+}
+
+func naivelyOf(h *history.History, properties []checker.Property, o checker.Options) map[checker.Property]checker.Verdict {
 	verdicts := map[checker.Property]checker.Verdict{}
 	ordered, finished := true, false
 	took := map[int]bool{}
@@ -74,8 +79,8 @@ func naively(h *history.History, o checker.Options) map[checker.Property]checker
 	for i, e := range h.Events {
 		stranger = stranger || e.F == history.KeyUnclear && e.Value.Stranger() && t.ofLock(i)
 	}
-	for p, judge := range naiveJudges {
-		said := judge(t)
+	for _, p := range properties {
+		said := naiveJudges[p](t)
 		if t.vague() && slices.Contains(aboutPromises, p) {
 			said = cannotTell
 		}

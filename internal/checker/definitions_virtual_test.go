@@ -59,12 +59,17 @@ func (s *stage) run(t *testing.T, seed uint64) (*history.History, checker.Option
 	}
 	o := checker.Options{GrantWithin: v.Setup.GrantWithin, Fast: seed%2 == 0, Brief: seed%4 < 2}
 	origin := fmt.Sprintf("seed %d: %s/%s", seed, s.names[i], v.Name)
-	out, err := runner.Run(runner.Config{Scenario: s.names[i], Variant: v, Seed: seed, World: "virtual", Started: time.Unix(0, 0),
-		Open: func(spec world.Spec) (world.World, error) { return s.engine.Open(context.Background(), spec) }})
+	out, err := runner.Run(s.config(i, v, seed))
 	if err != nil {
 		t.Fatalf("%s: %v", origin, err)
 	}
 	return out.History, o, origin
+}
+
+// config runs a variant of the i-th scenario.
+func (s *stage) config(i int, v scenario.Variant, seed uint64) runner.Config {
+	return runner.Config{Scenario: s.names[i], Variant: v, Seed: seed, World: "virtual", Started: time.Unix(0, 0),
+		Open: func(spec world.Spec) (world.World, error) { return s.engine.Open(context.Background(), spec) }}
 }
 
 // randomMix is a mix of a few kinds of faults, of lengths about the lease.

@@ -9,13 +9,19 @@ import (
 // stretch is a time without a gap.
 type stretch struct{ from, to int64 }
 
+// between is a stretch that begins with an event, and ends with one.
+type between struct {
+	stretch
+	begin, end int
+}
+
 // deadlockFree: "Once the faults are lifted (phase `healing`), somebody gets the lock within
 // `grant_within`."
 func (t *terms) deadlockFree() answer {
 	for _, e := range t.events {
 		if e.F == history.Phase && e.Value.Detail() == history.PhaseHealing {
-			healed := stretch{int64(e.Time), t.last}
-			violated, chances := t.starved([]stretch{healed})
+			healed := between{stretch{int64(e.Time), t.last}, int(e.Index), len(t.events)}
+			violated, chances := t.starved([]between{healed})
 			// "Until the first grant after healing it makes no difference who has the lock: So a
 			// holder that keeps it for longer than the bound is a violation, too."
 			until := t.last
@@ -35,13 +41,14 @@ func (t *terms) deadlockFree() answer {
 // the lock), while some nodes but fewer than half are struck by a fault, and nothing else
 // is."
 func (t *terms) minorityTolerant() answer {
-	var within []stretch
+	var within []between
 	open := false
 	for i := range t.events {
 		if struck := t.minorityStruck(i); struck && !open {
-			within, open = append(within, stretch{t.time(i), t.last}), true
+			within, open = append(within, between{stretch{t.time(i), t.last}, i, len(t.events)}), true
 		} else if !struck && open {
-			within[len(within)-1].to, open = t.time(i), false
+			w := &within[len(within)-1]
+			w.to, w.end, open = t.time(i), i, false
 		}
 	}
 	return found(t.starved(within))
@@ -104,8 +111,8 @@ func (t *terms) minorityStruck(at int) bool {
 // far as is known, and a client asks for it. Violated if one client asked for longer than
 // the bound during a stretch in which the lock was free. A stretch in which the lock is
 // free ends with the next grant. It may be a single instant. Chances: stretches in which
-// the lock was free and a client asked for it. Several locks of one history count as one."
-func (t *terms) starved(within []stretch) (violated, chances bool) {
+// the lock was free and a client asked for it, up to a grant. Several locks of one history count as one."
+func (t *terms) starved(within []between) (violated, chances bool) {
 	for _, w := range within {
 		from := w.from // when the lock is free
 		for _, g := range t.grants {
@@ -114,7 +121,8 @@ func (t *terms) starved(within []stretch) (violated, chances bool) {
 			}
 			if from <= g.ret && g.ret >= w.from {
 				some, inVain := t.wanted(stretch{from, g.ret})
-				violated, chances = violated || inVain, chances || some
+				// "The grant stands after the event that began the stretch [...], and before the one that ended it"
+				violated, chances = violated || inVain, chances || some && g.answered > w.begin && g.answered < w.end
 			}
 			from = max(from, t.givenBack(g))
 		}

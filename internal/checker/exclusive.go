@@ -129,7 +129,7 @@ type latest struct {
 }
 
 func (v *view) judgeExclusive(ctx context.Context, o Options, holds []hold, what string) Finding {
-	effort := v.contention()
+	effort := Effort{Operations: len(v.ops), Chances: v.contended(holds), Of: "contended"}
 	f := Finding{Effort: effort, Method: "interval sweep"}
 	var first, second *hold
 	for part := range slices.Values(v.byLock(holds)) {

@@ -193,6 +193,21 @@ func (k *nodeKeys) have(g *grant) (surely, maybe int) {
 	return surely, maybe
 }
 
+// back counts the nodes that would have a key of a grant if its client set those keys again that it has set.
+func (k *nodeKeys) back(a *attempt) (nodes int) {
+	for name, n := range k.nodes {
+		for key, i := range k.keys {
+			now := k.of[n][i]
+			free := !now.unsure && now.client == "" && a.valued[nodeKey{name, key}]
+			if k.counts(i, a.g) && (free || now.client == a.g.client && now.set > a.g.call) {
+				nodes++
+				break
+			}
+		}
+	}
+	return nodes
+}
+
 // presence is what is known of a grant's lock on the nodes, event after event.
 type presence struct {
 	// there: since the answer, a quorum of nodes has surely had the lock.

@@ -63,14 +63,14 @@ func TestGCPause(t *testing.T) {
 	}{
 		false: {
 			ExclusiveBelief:      {Violated, "2 holders at once for 1.01 s"},
-			ExclusiveLease:       {Holds, "no two promises overlapped (3 grants, 2 contended)"},
+			ExclusiveLease:       {Holds, "no two promises overlapped (3 grants, 1 contended)"},
 			NoLateEffect:         {Violated, "a write of c1 took effect 1.01 s after its validity had ended"},
 			LinearizableResource: {Violated, "c1 and c2 both read 0; one update lost"},
 			OrderedTokens:        {Unknown, "no grant came after another"},
 		},
 		true: {
 			ExclusiveBelief:      {Violated, "2 holders at once for 1.01 s"},
-			ExclusiveLease:       {Holds, "no two promises overlapped (3 grants, 2 contended)"},
+			ExclusiveLease:       {Holds, "no two promises overlapped (3 grants, 1 contended)"},
 			NoLateEffect:         {Holds, "write with token 1 refused after token 2"},
 			LinearizableResource: {Holds, "write with token 1 refused after token 2"},
 			OrderedTokens:        {Holds, "2 later grants, each with a larger token"},
@@ -155,6 +155,9 @@ func TestConfirmed(t *testing.T) {
 		s := newScript()
 		for i := range int64(n) {
 			s.acquire(4*i, 4*i+1, []string{"c1", "c2"}[i%2], -1, -1)
+			if i == 0 {
+				s.add(1, "c3", history.Invoke, history.Acquire, history.Value{}) // which could have been granted
+			}
 			s.release(4*i+2, 4*i+3, []string{"c1", "c2"}[i%2])
 		}
 		return s
@@ -162,13 +165,17 @@ func TestConfirmed(t *testing.T) {
 	sections := func(n, unknown int) *script {
 		s := newScript()
 		s.h.Header.Workload = "register"
-		for i := range n {
+		s.add(0, "c3", history.Invoke, history.Read, history.Value{Section: 1})
+		for i := range n - 1 {
 			typ := history.OK
 			if i < unknown {
 				typ = history.Info
 			}
 			s.write(int64(2*i), []string{"c1", "c2"}[i%2], i+1, 1, typ, -1)
 		}
+		s.read(int64(2*n), "c1", n, 1) // while c3 waits for an answer
+		s.write(int64(2*n+2), "c1", n, 1, history.OK, -1)
+		s.add(int64(2*n+4), "c3", history.Fail, history.Read, history.Value{Section: 1})
 		return s
 	}
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 // judgeLateEffects: nothing that a client does to the resource takes effect
 // after the validity of the grant under which it acted.
 func judgeLateEffects(ctx context.Context, v *view, _ Options) Finding {
-	f := Finding{Method: "comparison with the resource's own log", Effort: Effort{Operations: len(v.ops), Of: "writes at the resource"}}
+	f := Finding{Method: "comparison with the resource's own log", Effort: Effort{Operations: len(v.ops), Of: "writes under a promise"}}
 	first, firstBy, lates := -1, time.Duration(0), 0
 	refused := -1
 	for i := range v.effects {
@@ -26,15 +26,16 @@ func judgeLateEffects(ctx context.Context, v *view, _ Options) Finding {
 		if x.refused {
 			refused = i
 		}
-		if x.accepted || x.refused {
-			f.Effort.Chances++
-		}
-		if !x.accepted {
+		if !x.accepted && !x.refused {
 			continue
 		}
-		if g, by := v.lateness(x); g != nil {
+		_, until, endless := v.promisedFor(x)
+		if until.given && !endless {
+			f.Effort.Chances++
+		}
+		if x.accepted && until.over(x.from) {
 			if lates++; first < 0 {
-				first, firstBy = i, by
+				first, firstBy = i, x.from-until.end
 			}
 		}
 	}
@@ -45,7 +46,7 @@ func judgeLateEffects(ctx context.Context, v *view, _ Options) Finding {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("the resource reported no effect of %s", plural(n, "answered write"))
 		return f
 	}
-	f = f.tried("nothing was written", "%s, %sinside its own validity", plural(f.Effort.Chances, "write"), each(f.Effort.Chances))
+	f = f.tried("nothing was written under a promise that ends", "%s, %sinside its own validity", plural(f.Effort.Chances, "write"), each(f.Effort.Chances))
 	if f.Verdict == Holds && refused >= 0 {
 		f.Why, f.Events = refusalWords(&v.effects[refused]), sortedEvents(v.effects[refused].event)
 	}
@@ -54,14 +55,22 @@ func judgeLateEffects(ctx context.Context, v *view, _ Options) Finding {
 
 // lateness is by how much an effect came after the end of what was promised to its
 // client, with the grant of that promise; nil: it was not late, or nobody can tell.
-// Where the effect may belong to several writes, the promise that ends last counts.
 func (v *view) lateness(x *effect) (*grant, time.Duration) {
-	if !x.known && len(x.writes) == 0 {
+	g, until, _ := v.promisedFor(x)
+	if !until.over(x.from) {
 		return nil, 0
 	}
-	var last *grant
-	var until promise
+	return g, x.from - until.end
+}
+
+// promisedFor is the promise up to which an effect may come, with its grant; none where it is under no grant, or
+// nobody knows when it came; endless: it has no end with all its renewals. Where the effect may belong to several writes, the promise that ends last counts.
+func (v *view) promisedFor(x *effect) (last *grant, until promise, endless bool) {
+	if !x.known && len(x.writes) == 0 {
+		return nil, promise{}, true
+	}
 	consider := func(g *grant) {
+		endless = endless || !g.lastPromise().given
 		if p := v.promiseAt(g, x.to); last == nil || until.longer(p) != until {
 			last, until = g, p
 		}
@@ -69,7 +78,7 @@ func (v *view) lateness(x *effect) (*grant, time.Duration) {
 	for _, w := range x.writes {
 		under := v.actsUnder(x.client(), v.ops[w].Call)
 		if len(under) == 0 {
-			return nil, 0
+			return nil, promise{}, true
 		}
 		for _, g := range under {
 			consider(g)
@@ -82,10 +91,7 @@ func (v *view) lateness(x *effect) (*grant, time.Duration) {
 			}
 		}
 	}
-	if last == nil || !until.over(x.from) {
-		return nil, 0
-	}
-	return last, x.from - until.end
+	return last, until, endless
 }
 
 // grantBefore is the latest grant that a client had been given before an event,

@@ -63,7 +63,8 @@ func (v *view) renewLease(open map[nodeKey]int, lives []keyLife, key nodeKey, se
 	k := &lives[open[key]]
 	if g := v.grantOf(v.attemptBefore(k.client, set)); g != nil && g.how == released &&
 		v.sent(set) >= v.at(g.ends) && v.sent(set) <= v.at(v.ops[g.release].Return) {
-		v.forget(open, lives, set, func(other nodeKey) bool { return other == key })
+		k.expires, k.end, k.forgotten = min(k.expires, v.at(set)), set, set
+		delete(open, key)
 		return
 	}
 	k.value, k.expires, k.latest, k.renewed = v.event(set).Value.Owner, v.leaseEnd(set), set, set

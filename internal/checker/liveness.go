@@ -20,7 +20,7 @@ func judgeDeadlock(_ context.Context, v *view, o Options) Finding {
 	if healing < 0 {
 		return unknown("the run had no healing phase", f.Effort)
 	}
-	w := v.watch(v.at(healing), forever, o.GrantWithin)
+	w := v.watch(window{v.at(healing), forever, healing}, len(v.h.Events), o.GrantWithin)
 	f.Effort.Chances = w.granted
 	if w.starved == nil {
 		w.starved = v.shutOut(v.at(healing), o.GrantWithin)
@@ -47,7 +47,7 @@ func judgeMinority(_ context.Context, v *view, o Options) Finding {
 	}
 	slowest := time.Duration(0)
 	for _, x := range windows {
-		w := v.watch(x.from, x.to, o.GrantWithin)
+		w := v.watch(x.window, x.closed, o.GrantWithin)
 		f.Effort.Chances += w.granted
 		slowest = max(slowest, w.slowest)
 		if w.starved != nil {
@@ -75,11 +75,17 @@ type window struct {
 	event    int
 }
 
+// stretchOfEvents is a window that events open and close.
+type stretchOfEvents struct {
+	window
+	closed int
+}
+
 // minorityWindows are the stretches of the run during which some nodes, but
 // fewer than half, were struck, themselves or on a client's link to them, and
 // nothing else was: a paused client or a cut link to the resource would be an excuse
 // of its own.
-func (v *view) minorityWindows() []window {
+func (v *view) minorityWindows() []stretchOfEvents {
 	type change struct {
 		event, fault, by int
 	}
@@ -92,7 +98,7 @@ func (v *view) minorityWindows() []window {
 	}
 	slices.SortFunc(changes, func(a, b change) int { return a.event - b.event })
 	struck, others := make(map[string]int), 0
-	var list []window
+	var list []stretchOfEvents
 	open := -1
 	for _, c := range changes {
 		nodes, other := v.nodesStruck(&v.faults[c.fault])
@@ -107,9 +113,9 @@ func (v *view) minorityWindows() []window {
 		switch clean := len(struck) > 0 && 2*len(struck) < len(v.h.Header.Nodes) && others == 0; {
 		case clean && open < 0:
 			open = len(list)
-			list = append(list, window{v.at(c.event), forever, c.event})
+			list = append(list, stretchOfEvents{window{v.at(c.event), forever, c.event}, len(v.h.Events)})
 		case !clean && open >= 0:
-			list[open].to = v.at(c.event)
+			list[open].to, list[open].closed = v.at(c.event), c.event
 			open = -1
 		}
 	}
@@ -151,13 +157,13 @@ type starving struct {
 	kept bool
 }
 
-// watch follows the lock through a stretch of the run. Time counts from when
+// watch follows the lock through a stretch of the run that ends with an event. Time counts from when
 // the lock was free and somebody asked for it. A client that asks again and again
 // counts as asking all the time, save where it made a break of half the bound.
-func (v *view) watch(from, to, bound time.Duration) watched {
+func (v *view) watch(within window, closed int, bound time.Duration) watched {
 	var w watched
 	clients := slices.Sorted(maps.Keys(v.acquires))
-	for _, free := range v.freeStretches(from, min(to, v.end)) {
+	for _, free := range v.freeStretches(within.from, min(within.to, v.end)) {
 		asked, list := forever, v.asking(clients, free, bound/2)
 		for i := range list {
 			s := &list[i]
@@ -166,7 +172,7 @@ func (v *view) watch(from, to, bound time.Duration) watched {
 				w.starved = s
 			}
 		}
-		if free.event >= 0 && asked != forever {
+		if free.event > within.event && free.event < closed && asked != forever {
 			w.granted++
 			w.slowest = max(w.slowest, free.to-asked)
 		}

@@ -64,6 +64,7 @@ func TestLossToldLate(t *testing.T) {
 			c.before(s)
 		}
 		s.acquire(190, 200, "c2", 1200, -1)
+		s.refused(210, 220, "c3") // which could have been granted
 		if c.after != nil {
 			c.after(s)
 		}
@@ -91,6 +92,7 @@ func TestLossThatCannotBeTrueCountsFromItsMessage(t *testing.T) {
 		s.acquire(20, 30, "c1", -1, -1)
 		s.add(100, "c1", history.Info, history.Lost, history.Value{Owner: "c1-owner", Outcome: &history.Outcome{At: ns(15)}})
 		s.acquire(190, 200, "c2", 1200, -1)
+		s.refused(210, 220, "c3") // which could have been granted
 		s.phase(600, history.PhaseDone)
 		f := Judge(context.Background(), &s.h, []Property{ExclusiveLease}, Options{})[0]
 		if f.Verdict != c.want {

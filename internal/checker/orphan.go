@@ -22,7 +22,7 @@ type keyLife struct {
 	end     int
 	expires time.Duration
 	renewed int // the last renewal, -1 for none
-	// forgotten is the event after which nothing is known of it, -1 for none.
+	// forgotten is the event after which nothing would be known of it, had it not ended before; -1 for none.
 	forgotten int
 }
 
@@ -60,7 +60,7 @@ func judgeOrphans(_ context.Context, v *view, _ Options) Finding {
 		if k.renewed >= 0 && v.at(k.renewed) > from && (v.underWay(k.client, event) || v.leftBefore(k.renewed, lost)) {
 			from = v.at(k.renewed)
 		}
-		if known := min(v.end, v.at(k.forgotten)); known > from+ttl || dead && k.expires == forever {
+		if known := min(v.end, v.at(k.forgotten)); known > from+ttl || dead && k.expires == forever && k.forgotten < 0 {
 			f.Effort.Chances++
 		}
 		last := min(k.expires, v.at(k.end), v.end)
@@ -75,7 +75,7 @@ func judgeOrphans(_ context.Context, v *view, _ Options) Finding {
 // keyLives replays what the nodes told of the lock's key.
 func (v *view) keyLives() []keyLife {
 	var lives []keyLife
-	open := make(map[nodeKey]int)
+	open, kept := make(map[nodeKey]int), make(map[nodeKey][]int)
 	lockKey := v.h.Header.LockKey
 	fault := 0
 	for i := range v.h.Events {
@@ -95,6 +95,7 @@ func (v *view) keyLives() []keyLife {
 				lives[at].end = i
 			}
 			open[k] = len(lives)
+			kept[k] = append(kept[k], len(lives))
 			lives = append(lives, keyLife{set: i, by: by, latest: by, client: client, owner: v.event(by).Value.Owner,
 				value: e.Value.Owner, end: -1, expires: v.expiry(i), renewed: -1, forgotten: -1})
 		case history.KeyExtended:
@@ -115,13 +116,13 @@ func (v *view) keyLives() []keyLife {
 				delete(open, k)
 			}
 		case history.KeyUnclear:
-			v.forget(open, lives, i, func(key nodeKey) bool { return key == k })
+			v.forget(open, kept, lives, i, func(key nodeKey) bool { return key == k })
 		case history.FaultBegin:
 			f := &v.faults[fault]
 			fault++
-			v.forget(open, lives, i, func(key nodeKey) bool { return f.mayForget(key.node) })
+			v.forget(open, kept, lives, i, func(key nodeKey) bool { return f.mayForget(key.node) })
 		case history.NodeDown:
-			v.forget(open, lives, i, func(key nodeKey) bool { return key.node == e.Process })
+			v.forget(open, kept, lives, i, func(key nodeKey) bool { return key.node == e.Process })
 		}
 	}
 	return lives
@@ -144,14 +145,22 @@ func (v *view) goesOn(open map[nodeKey]int, lives []keyLife, key nodeKey, set in
 }
 
 // forget ends the lives of keys that may be gone: what is no longer known to be there
-// is not held against anybody.
-func (v *view) forget(open map[nodeKey]int, lives []keyLife, event int, gone func(nodeKey) bool) {
-	for k, at := range open {
-		if gone(k) {
-			lives[at].expires = min(lives[at].expires, v.at(event))
-			lives[at].end, lives[at].forgotten = event, event
-			delete(open, k)
+// is not held against anybody. kept are all lives since nothing was known before.
+func (v *view) forget(open map[nodeKey]int, kept map[nodeKey][]int, lives []keyLife, event int, gone func(nodeKey) bool) {
+	for k, list := range kept {
+		if !gone(k) {
+			continue
 		}
+		for _, at := range list {
+			if lives[at].forgotten < 0 {
+				lives[at].forgotten = event
+			}
+		}
+		if at, known := open[k]; known {
+			lives[at].expires, lives[at].end = min(lives[at].expires, v.at(event)), event
+		}
+		delete(open, k)
+		delete(kept, k)
 	}
 }
 

@@ -21,6 +21,8 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 	owners, silent := v.ownerClients(), v.firstSilent()
 	setBy := make(map[nodeKey]int)
 	fault := 0
+	asked := make(map[string]bool)
+	told := 0 // of how many of these every attempt told its owner value
 	for i := range v.h.Events {
 		e := v.event(i)
 		k := nodeKey{e.Process, e.Value.Key}
@@ -31,14 +33,24 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 			f := &v.faults[fault]
 			fault++
 			maps.DeleteFunc(setBy, func(k nodeKey, _ int) bool { return f.mayForget(k.node) })
+		case history.Acquire:
+			if e.Type == history.Invoke && !asked[e.Process] {
+				asked[e.Process] = true
+				told++
+			}
+			if from, did := silent[e.Process]; did && i == from {
+				told--
+			}
 		case history.KeySet:
 			setBy[k] = i
 			before, renewal := v.renewedOver[i]
 			switch {
 			case !renewal:
-			case before.client == e.Value.Client:
-				f.Effort.Chances++
 			case v.leased() && e.Time >= v.mayBeOver(before.set):
+			case before.client == e.Value.Client:
+				if others(asked, e.Value.Client) > 0 {
+					f.Effort.Chances++
+				}
 			case before.granted && v.open(v.grantOf(before.op), i):
 				f.Effort.Chances++
 				return v.strangersKey(f, i, before.set, before.client)
@@ -53,27 +65,40 @@ func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 			if e.Value.Client == "" {
 				continue
 			}
-			owner := ""
+			owner, askers := "", len(asked)
 			switch by := &v.event(set).Value; {
 			case known && by.Client != "" && by.Owner == e.Value.Owner:
 				owner, set = v.keyOf(set)
 			default:
 				set = -1
 				if from, did := silent[e.Value.Client]; !did || i <= from {
-					owner = owners[e.Value.Owner]
+					owner, askers = owners[e.Value.Owner], told
 				}
 			}
-			if owner == "" || v.leased() && owner != e.Value.Client && (set < 0 || e.Time >= v.mayBeOver(set)) {
+			if owner == "" || v.leased() && (set < 0 || e.Time >= v.mayBeOver(set)) {
 				continue
 			}
-			f.Effort.Chances++
+			if asked[e.Value.Client] {
+				askers--
+			}
+			if owner != e.Value.Client || askers > 0 {
+				f.Effort.Chances++
+			}
 			if owner != e.Value.Client {
 				return v.strangersKey(f, i, set, owner)
 			}
 		}
 	}
-	return f.tried("no node reported a release or a renewal", "%d %s, %sof the client's own key",
+	return f.tried("no node reported a release or a renewal after another client had asked for the lock", "%d %s, %sof the client's own key",
 		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+}
+
+// others counts the clients that asked for the lock, without one.
+func others(asked map[string]bool, client string) int {
+	if asked[client] {
+		return len(asked) - 1
+	}
+	return len(asked)
 }
 
 // open reports that the belief in a grant is open when an event comes.

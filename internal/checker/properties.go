@@ -22,6 +22,8 @@ type row struct {
 	program bool
 	// ifSeen: it is demanded only where the nodes show it. Where it is unknown, and a scenario says nothing of it, nothing was expected.
 	ifSeen bool
+	// ifTried: the same where it had no chance to fail.
+	ifTried bool
 	// probed: it needs clients that try for the lock once everything has healed.
 	probed bool
 	// timely: it bounds how long something may take, so a machine that is too slow breaks it, too.
@@ -48,7 +50,7 @@ var rows = []row{
 	{name: BackedGrant, title: "whoever is told that he has the lock has set its keys on enough nodes",
 		judge: judgeBacked, ifSeen: true, asked: locked, demanded: true, distance: 5},
 	{name: NoLateEffect, title: "nothing a client does to the resource takes effect after its validity ended",
-		judge: judgeLateEffects, promised: true, stalls: true, asked: locked, demanded: true, distance: 60},
+		judge: judgeLateEffects, promised: true, ifTried: true, stalls: true, asked: locked, demanded: true, distance: 60},
 	{name: LinearizableResource, title: "the guarded sections are linearizable as atomic read-modify-writes",
 		judge: judgeResource, asked: locked, demanded: true, distance: 20},
 	{name: HolderServed, title: "the fence refuses nothing that a client does inside its own validity",
@@ -123,6 +125,9 @@ func (p Property) Probed() bool { return p.row().probed }
 
 // IfSeen reports that the property is demanded only where the nodes show it.
 func (p Property) IfSeen() bool { return p.row().ifSeen }
+
+// IfTried reports that the property is demanded only where it had a chance to fail: a lock that promises no end lets nothing be late.
+func (p Property) IfTried() bool { return p.row().ifTried }
 
 // Timely reports that the property bounds how long something may take: a machine that is too slow breaks it, too.
 func (p Property) Timely() bool { return p.row().timely }

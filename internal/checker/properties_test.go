@@ -20,12 +20,12 @@ var propertyCases = []struct {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.release(2, 3, "c1")
 	}, Unknown, "never contended"},
-	{"handed over", ExclusiveBelief, func(s *script) {
+	{"handed over, to who had not asked before", ExclusiveBelief, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.release(2, 3, "c1")
 		s.acquire(4, 5, "c2", 900, -1)
 		s.release(6, 7, "c2")
-	}, Holds, "1 handed over"},
+	}, Unknown, "never contended: 2 grants"},
 	{"touching at one stamp", ExclusiveBelief, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.add(2, "c2", history.Invoke, history.Acquire, history.Value{})
@@ -46,17 +46,19 @@ var propertyCases = []struct {
 	}, Violated, "2 holders"},
 	{"killed, then handed over", ExclusiveBelief, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
+		s.add(1, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.fault(2, true, 1, "kill", "c1")
-		s.acquire(1000, 1004, "c2", 1900, -1)
+		s.granted(1004, "c2", 1900, -1)
 		s.release(1005, 1006, "c2")
-	}, Holds, "1 handed over"},
+	}, Holds, "1 contended"},
 	{"failed release ends belief", ExclusiveBelief, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
+		s.add(1, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.add(2, "c1", history.Invoke, history.Release, history.Value{})
 		s.add(3, "c1", history.Fail, history.Release, history.Value{})
-		s.acquire(4, 5, "c2", -1, -1)
+		s.granted(5, "c2", -1, -1)
 		s.release(6, 7, "c2")
-	}, Holds, "handed over"},
+	}, Holds, "1 contended"},
 	{"re-entered", ExclusiveBelief, func(s *script) {
 		s.acquire(0, 1, "c1", -1, -1)
 		s.acquire(2, 3, "c1", -1, -1)
@@ -112,7 +114,8 @@ var propertyCases = []struct {
 	{"renewed too late", ExclusiveLease, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.add(500, "c1", history.Invoke, history.Extend, history.Value{})
-		s.acquire(1000, 1001, "c2", 1200, -1)
+		s.add(600, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.granted(1001, "c2", 1200, -1)
 		s.release(1100, 1101, "c2")
 		s.add(1200, "c1", history.OK, history.Extend, history.Value{Grant: &history.Grant{ValidUntil: ns(1500)}})
 		s.release(1300, 1301, "c1")
@@ -120,6 +123,7 @@ var propertyCases = []struct {
 	{"promise over before it was given", ExclusiveLease, func(s *script) {
 		s.acquire(0, 1000, "c1", 900, -1)
 		s.acquire(1001, 1002, "c2", 1900, -1)
+		s.refused(1010, 1020, "c3")
 		s.release(1100, 1101, "c2")
 		s.release(1300, 1301, "c1")
 	}, Holds, "no two promises overlapped"},
@@ -135,7 +139,7 @@ var propertyCases = []struct {
 	{"no promise", NoLateEffect, func(s *script) {
 		s.acquire(0, 1, "c1", -1, -1)
 		s.write(100000, "c1", 1, 1, history.OK, -1)
-	}, Holds, "1 write"},
+	}, Unknown, "nothing was written under a promise that ends"},
 	{"within the clock's error", NoLateEffect, func(s *script) {
 		s.acquire(0, 1, "c1", 100, -1)
 		s.write(100, "c1", 1, 1, history.OK, -1)
@@ -170,7 +174,9 @@ var propertyCases = []struct {
 
 	{"one after the other", LinearizableResource, func(s *script) {
 		s.read(0, "c1", 1, 0)
+		s.add(1, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.write(2, "c1", 1, 1, history.OK, -1)
+		s.granted(3, "c2", -1, -1)
 		s.read(4, "c2", 1, 1)
 		s.write(6, "c2", 1, 2, history.OK, -1)
 	}, Holds, "2 sections of 2 clients"},
@@ -230,15 +236,26 @@ var propertyCases = []struct {
 		s.write(2, "c1", 1, 1, history.OK, -1)
 		s.read(4, "c2", 0, 0)
 	}, Violated, "c1 read 0 and c2 read 0"},
+	{"one after the other, without having met", LinearizableResource, func(s *script) {
+		s.read(0, "c1", 1, 0)
+		s.write(2, "c1", 1, 1, history.OK, -1)
+		s.acquire(3, 4, "c2", -1, -1)
+		s.read(4, "c2", 1, 1)
+		s.write(6, "c2", 1, 2, history.OK, -1)
+	}, Unknown, "no client completed a section that met one of another client"},
 	{"write that is no increment", LinearizableResource, func(s *script) {
 		s.read(0, "c1", 1, 0)
+		s.add(1, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.write(2, "c1", 1, 5, history.OK, -1)
+		s.granted(3, "c2", -1, -1)
 		s.read(4, "c2", 1, 5)
 		s.write(6, "c2", 1, 7, history.OK, -1)
 	}, Holds, "2 sections"},
 	{"an aborted section did nothing", LinearizableResource, func(s *script) {
 		s.read(0, "c1", 1, 0)
+		s.add(1, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.write(2, "c1", 1, 1, history.OK, -1)
+		s.granted(3, "c2", -1, -1)
 		s.read(4, "c3", 1, 0)
 		s.read(6, "c2", 1, 1)
 		s.write(8, "c2", 1, 2, history.OK, -1)
@@ -272,7 +289,9 @@ var propertyCases = []struct {
 	{"append", LinearizableResource, func(s *script) {
 		s.h.Header.Workload = "append"
 		s.readList(0, "c1", 1, nil)
+		s.add(1, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.write(2, "c1", 1, 10, history.OK, -1)
+		s.granted(3, "c2", -1, -1)
 		s.readList(4, "c2", 1, []int64{10})
 		s.write(6, "c2", 1, 20, history.OK, -1)
 		s.readList(8, "c3", 0, []int64{10, 20})
@@ -323,7 +342,15 @@ var propertyCases = []struct {
 		s.acquire(0, 1, "c2", 900, -1)
 		s.key(1500, history.KeyExtended, "A", "c1", "c2-owner", 1000)
 	}, Violated, "c1 renewed the key of c2 on node A"},
+	{"alone, deletes its own", OwnerRelease, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(0, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.key(1, history.KeyDeleted, "A", "c1", "c1-owner", -1)
+		s.add(2, "c2", history.Invoke, history.Acquire, history.Value{})
+	}, Unknown, "after another client had asked for the lock"},
 	{"deletes its own", OwnerRelease, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.add(0, "c2", history.Invoke, history.Acquire, history.Value{})
 		s.key(0, history.KeySet, "A", "c1", "same", 1000)
 		s.key(1, history.KeyDeleted, "A", "c1", "same", -1)
 		s.key(2, history.KeySet, "A", "c2", "same", 1000)
@@ -402,6 +429,7 @@ var propertyCases = []struct {
 		s.unclear(2, "A", "c3", "SETBIT")
 		s.release(3, 4, "c1")
 		s.acquire(5, 6, "c2", 900, -1)
+		s.refused(7, 8, "c3")
 	}, Holds, ""},
 
 	{"no healing", DeadlockFree, func(s *script) { s.acquire(0, 1, "c1", 900, -1) }, Unknown, "no healing phase"},
@@ -549,7 +577,7 @@ var propertyCases = []struct {
 		s.cell(0, "c1", 1, "a", 1, history.OK)
 		s.cell(2, "c1", 1, "b", 1, history.OK)
 		s.cell(4, "c2", 1, "a", 2, history.Fail)
-	}, Holds, "2 sections, each done as a whole or not at all"},
+	}, Holds, "1 section, done as a whole or not at all"},
 	{"one cell, then refused", Atomic, func(s *script) {
 		s.h.Header.Workload = "two-cells"
 		s.cell(0, "c1", 1, "a", 1, history.OK)
@@ -598,9 +626,11 @@ var propertyCases = []struct {
 	{"half done for ever is a matter of atomicity", Isolated, func(s *script) {
 		s.h.Header.Workload = "transactions"
 		s.add(0, "c1", history.Invoke, history.Transact, history.Value{Section: 1, Number: history.Some(1)})
+		s.add(1, "c3", history.Invoke, history.Transact, history.Value{Section: 1, Number: history.Some(2)})
 		s.pairLook(5, "c2", 1, []int64{1}, nil)
 		s.add(8, "c1", history.Info, history.Transact, history.Value{Section: 1, Number: history.Some(1)})
-		s.pairLook(20, "c1", 0, []int64{1}, nil)
+		s.add(9, "c3", history.OK, history.Transact, history.Value{Section: 1, Number: history.Some(2)})
+		s.pairLook(20, "c1", 0, []int64{1, 2}, []int64{2})
 	}, Holds, "1 read during an append of another client, none saw only half of it"},
 	{"seen half done, and lost later", Isolated, func(s *script) {
 		s.h.Header.Workload = "transactions"
@@ -654,7 +684,7 @@ var propertyCases = []struct {
 		s.add(2, "c2", history.Invoke, history.CAS, history.Value{Section: 1, Number: history.Some(1)})
 		s.add(3, "c2", history.Info, history.CAS, history.Value{Section: 1, Number: history.Some(1)})
 		s.take(4, "c3", 2, 3, 2, history.OK)
-	}, Holds, "2 sections of 2 clients, all explained by one order"},
+	}, Holds, "1 section of 2 clients, explained by one order"},
 	{"a take that nobody heard of, asked for too late", LinearizableResource, func(s *script) {
 		s.h.Header.Workload, s.h.Header.Initial = "stock", history.Some(5)
 		s.take(0, "c1", 1, 4, 3, history.OK)
@@ -682,7 +712,7 @@ var propertyCases = []struct {
 		s.write(2, "c1", 1, 1, history.OK, -1)
 		told := s.h.Events[3].Value.OwnOutcome()
 		told.At, told.AtError = history.Some(1), int64(time.Second)
-	}, Holds, "1 write"},
+	}, Unknown, "nothing was written under a promise that ends"},
 	{"one of two writes of a name", NoLateEffect, func(s *script) {
 		s.acquire(0, 1, "c1", 100, -1)
 		s.add(2, "c1", history.Invoke, history.Write, history.Value{Number: history.Some(1)})
@@ -715,6 +745,7 @@ var propertyCases = []struct {
 		s.add(500, "c1", history.Invoke, history.Extend, history.Value{Owner: "c1-earlier"})
 		s.add(501, "c1", history.OK, history.Extend, history.Value{Owner: "c1-earlier", Grant: &history.Grant{ValidUntil: ns(1500)}})
 		s.acquire(1000, 1001, "c2", 1900, -1)
+		s.refused(1002, 1003, "c3")
 		s.release(1300, 1301, "c1")
 		s.release(1302, 1303, "c2")
 	}, Holds, "no two promises overlapped"},
@@ -761,6 +792,7 @@ var propertyCases = []struct {
 	}, Unknown, "no node reported"},
 	{"another value was in the key", OwnerRelease, func(s *script) {
 		s.key(0, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.add(1, "c1", history.Invoke, history.Acquire, history.Value{Owner: "c1-owner"})
 		s.key(2, history.KeyDeleted, "A", "c2", "c2-owner", -1)
 		s.add(3, "c2", history.Invoke, history.Acquire, history.Value{Owner: "c2-owner"})
 	}, Holds, "of the client's own key"},
@@ -786,20 +818,28 @@ var propertyCases = []struct {
 		s.write(5, "c1", 1, 1, history.Fail, 1)
 	}, Violated, "write with token 1 refused after token 2, whose validity had not ended"},
 	{"a late client is refused", HolderServed, func(s *script) {
-		s.acquire(0, 1, "c1", 900, 1)
+		s.write(0, "c2", 1, 1, history.OK, 0)
+		s.acquire(1, 1, "c1", 900, 1)
 		s.write(2, "c1", 1, 1, history.OK, 1)
 		s.write(950, "c1", 1, 2, history.Fail, 1)
 	}, Holds, "1 operation of valid holders"},
 	{"refused after its release", HolderServed, func(s *script) {
-		s.acquire(0, 1, "c1", 900, 1)
+		s.write(0, "c2", 1, 1, history.OK, 0)
+		s.acquire(1, 1, "c1", 900, 1)
 		s.write(2, "c1", 1, 1, history.OK, 1)
 		s.add(3, "c1", history.Invoke, history.Release, history.Value{})
 		s.write(5, "c1", 1, 2, history.Fail, 1)
 	}, Holds, "1 operation of valid holders"},
-	{"served", HolderServed, func(s *script) {
+	{"served, before anybody else came", HolderServed, func(s *script) {
 		s.acquire(0, 1, "c1", 900, 1)
 		s.write(2, "c1", 1, 1, history.OK, 1)
 		s.h.Events[3].Value.OwnOutcome().Highest = history.Some(1)
+	}, Unknown, "no valid holder came to the fence after another token had come"},
+	{"served", HolderServed, func(s *script) {
+		s.write(0, "c2", 1, 1, history.OK, 0)
+		s.acquire(1, 1, "c1", 900, 1)
+		s.write(2, "c1", 1, 1, history.OK, 1)
+		s.h.Events[6].Value.OwnOutcome().Highest = history.Some(1)
 	}, Holds, "1 operation of valid holders at the fence, none refused"},
 	{"no fence", HolderServed, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
@@ -902,8 +942,9 @@ var propertyCases = []struct {
 		s.add(2, history.NemesisProcess, history.Info, history.FaultBegin,
 			history.Value{Rare: &history.Rare{Fault: "something", Target: "c1", ID: 1, Impact: &history.Impact{Words: "c1 was struck"}}})
 		s.acquire(3, 4, "c2", 900, -1)
+		s.refused(4, 5, "c3")
 		s.release(5, 6, "c2")
-	}, Holds, "1 handed over"},
+	}, Holds, "1 contended"},
 	{"a re-entry that touches one of two that end together", ExclusiveLease, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{Owner: "c1-owner"})
 		s.granted(1, "c1", 5, -1)
@@ -941,16 +982,20 @@ var propertyCases = []struct {
 		s.read(4, "c2", 1, 1)
 		s.write(6, "c2", 1, 2, history.OK, -1)
 		s.read(8, "c3", 0, 2)
-	}, Holds, "2 sections of 2 clients"},
+	}, Holds, "1 section of 2 clients"},
 	{"a section begins with its read", LinearizableResource, func(s *script) {
 		s.read(0, "c1", 1, 0)
 		s.read(3, "c2", 0, 1)
+		s.add(4, "c3", history.Invoke, history.Read, history.Value{Section: 1})
+		s.add(5, "c3", history.Fail, history.Read, history.Value{Section: 1})
 		s.write(6, "c1", 1, 1, history.OK, -1)
 	}, Holds, "1 section of 1 client"},
 	{"an append begins with its read", LinearizableResource, func(s *script) {
 		s.h.Header.Workload = "append"
 		s.readList(0, "c1", 1, nil)
 		s.readList(3, "c2", 0, []int64{10})
+		s.add(4, "c3", history.Invoke, history.Read, history.Value{Section: 1})
+		s.add(5, "c3", history.Fail, history.Read, history.Value{Section: 1})
 		s.write(6, "c1", 1, 10, history.OK, -1)
 	}, Holds, "1 section of 1 client"},
 	{"a list read first, and not what was in it", LinearizableResource, func(s *script) {
@@ -964,7 +1009,7 @@ var propertyCases = []struct {
 		s.take(0, "c1", 1, 3, 2, history.OK)
 		s.take(2, "c2", 1, 2, 1, history.Info)
 		s.take(4, "c3", 1, 1, 0, history.OK)
-	}, Holds, "2 sections of 2 clients"},
+	}, Holds, "1 section of 2 clients"},
 	{"the token of a re-entry counts for nothing", OrderedTokens, func(s *script) {
 		s.acquire(0, 1, "c1", 900, 5)
 		s.acquire(2, 3, "c1", 900, 4)

@@ -19,6 +19,8 @@ type cell struct {
 	h   linear.History
 	// from has for each operation the section it is.
 	from []*section
+	// visits are those of its sections.
+	visits []visit
 }
 
 // data is what a cell is.
@@ -43,7 +45,7 @@ func judgeResource(ctx context.Context, v *view, o Options) Finding {
 			return v.brokenCell(f, c, &d)
 		}
 	}
-	f = f.tried("the resource was never contended: fewer than two clients came to the resource, or none completed a section",
+	f = f.tried("the resource was never contended: no client completed a section that met one of another client",
 		"%d %s, %sexplained by one order", effort.Chances, effort.What(), all(effort.Chances))
 	if r := v.refusal(); f.Verdict == Holds && r != nil {
 		f.Why, f.Events = refusalWords(r), sortedEvents(r.event)
@@ -99,7 +101,7 @@ func optional(ops []linear.Op) int {
 func (v *view) cells() ([]cell, Effort) {
 	byKey := make(map[string]*cell)
 	processes := make(map[string]int32)
-	completed, clients, came := 0, make(map[string]bool), make(map[string]bool)
+	clients, came := make(map[string]bool), make(map[string]bool)
 	for i := range v.sections {
 		s := &v.sections[i]
 		c := byKey[s.key]
@@ -114,20 +116,35 @@ func (v *view) cells() ([]cell, Effort) {
 		if _, ok := processes[s.client]; !ok {
 			processes[s.client] = int32(len(processes))
 		}
+		judged := false
 		for _, o := range ops {
 			o.Process = processes[s.client]
 			c.h.Ops, c.from = append(c.h.Ops, o), append(c.from, s)
-			if !o.Optional() && o.Kind != linear.Read && o.Kind != linear.ReadList {
-				completed++
-				clients[s.client] = true
+			if o.Optional() || o.Kind == linear.Read || o.Kind == linear.ReadList {
+				continue
 			}
+			clients[s.client] = true
+			// What wrote without a look cannot have missed anything.
+			judged = o.Kind != linear.Write && (o.Kind != linear.Append || o.B != linear.None)
+		}
+		if s.number != 0 || len(s.writes) > 0 {
+			x := v.visit(s, processes[s.client])
+			x.judged = judged
+			c.visits = append(c.visits, x)
 		}
 	}
 	effort := Effort{Operations: len(v.ops), Of: "sections of " + plural(len(clients), "client")}
-	// The section of a client that never came to the resource can lose nothing. A job is
-	// different: where its client is refused, it is rightly not run again.
-	if len(came) > 1 || v.work.Cell.Data == workload.JobsData && v.contention().Of == contended {
-		effort.Chances = completed
+	for _, c := range byKey {
+		// Where a job's client is refused, it is rightly not run again.
+		if v.work.Cell.Data != workload.JobsData {
+			effort.Chances += met(c.visits)
+		} else if len(came) > 1 || v.contended(v.beliefs()) > 0 {
+			for i := range c.visits {
+				if c.visits[i].judged {
+					effort.Chances++
+				}
+			}
+		}
 	}
 	cells := make([]cell, 0, len(byKey))
 	for _, k := range slices.Sorted(maps.Keys(byKey)) {

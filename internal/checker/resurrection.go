@@ -13,12 +13,14 @@ import (
 type attempt struct {
 	g *grant
 	presence
-	// counted: its lock was gone while the client believed in it.
+	// counted: its lock was gone while the client believed in it, and could be brought back.
 	counted bool
 	// early are the losses that the client was told of before the answer.
 	early []int
 	// sets are the keys that the client set since it asked, with their values.
 	sets map[nodeValue]int
+	// valued are the keys that it set to some value.
+	valued map[nodeKey]bool
 }
 
 // nodeValue is a value in a key on a node.
@@ -54,6 +56,9 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 				}
 			}
 			a.sets[value] = i
+			if v.leased() || value.owner != "" {
+				a.valued[nodeKey{value.node, value.key}] = true
+			}
 		}
 		if granted := v.followAttempts(latest, keys, i); !known && !granted {
 			continue
@@ -64,7 +69,7 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 			}
 			surely, maybe := keys.have(a.g)
 			a.see(surely >= quorum, maybe >= quorum, i)
-			if a.gone >= 0 && !a.counted && (a.g.ends < 0 || i < a.g.ends) {
+			if a.gone >= 0 && !a.counted && (a.g.ends < 0 || i < a.g.ends) && surely == maybe && keys.back(a) >= quorum && !v.comesLate(a.g, i) {
 				a.counted = true
 				f.Effort.Chances++
 			}
@@ -116,7 +121,7 @@ func (v *view) followAttempts(latest map[string]*attempt, keys *nodeKeys, i int)
 		}
 	case e.F != history.Acquire || op < 0:
 	case e.Type == history.Invoke:
-		latest[e.Process] = &attempt{sets: make(map[nodeValue]int), presence: absent}
+		latest[e.Process] = &attempt{sets: make(map[nodeValue]int), valued: make(map[nodeKey]bool), presence: absent}
 	case latest[e.Process] == nil:
 	case e.Type == history.OK:
 		g := v.grantOf(int(op))

@@ -16,12 +16,24 @@ func judgeServed(_ context.Context, v *view, _ Options) Finding {
 		return unknown("the resource checked no tokens", f.Effort)
 	}
 	first, refusals := -1, 0
+	var one *effect // the first that came to the fence
+	several := false
 	for i := range v.effects {
 		x := &v.effects[i]
-		if !x.accepted && !x.refused || !v.insideValidity(x) {
+		if !x.accepted && !x.refused {
 			continue
 		}
-		f.Effort.Chances++
+		// Who comes first, or comes back with the token that all others had, is refused by no mark.
+		if one == nil {
+			one = x
+		}
+		several = several || x.client() != one.client() || x.token() != one.token()
+		if !v.insideValidity(x) {
+			continue
+		}
+		if several {
+			f.Effort.Chances++
+		}
 		if x.refused {
 			if refusals++; first < 0 {
 				first = i
@@ -31,7 +43,7 @@ func judgeServed(_ context.Context, v *view, _ Options) Finding {
 	if first >= 0 {
 		return v.refusedHolder(f, &v.effects[first], refusals)
 	}
-	return f.tried("no valid holder came to the fence", "%s of valid holders at the fence, none refused",
+	return f.tried("no valid holder came to the fence after another token had come", "%s of valid holders at the fence, none refused",
 		plural(f.Effort.Chances, "operation"))
 }
 

@@ -49,7 +49,7 @@ func TestActsUnderSeveralLocks(t *testing.T) {
 		{"the later one is over, the other goes on", 900, 100, gives(), history.OK, NoLateEffect, Holds},
 		{"the other one is over, the later goes on", 100, 900, gives(), history.OK, NoLateEffect, Holds},
 		{"both are over", 100, 200, gives(), history.OK, NoLateEffect, Violated},
-		{"one is over, the other promises no end", 100, -1, gives(), history.OK, NoLateEffect, Holds},
+		{"one is over, the other promises no end", 100, -1, gives(), history.OK, NoLateEffect, Unknown},
 		{"one is over, the other was given back", 100, 900, gives("b"), history.OK, NoLateEffect, Violated},
 		{"both were given back, one goes on", 100, 900, gives("a", "b"), history.OK, NoLateEffect, Holds},
 		{"both go on, and it is refused", 900, 900, gives(), history.Fail, HolderServed, Violated},

@@ -13,8 +13,8 @@ import (
 type believer struct {
 	g *grant
 	presence
-	// ever: its lock was gone at some time.
-	ever bool
+	// spared: only that it knew the end of its promise kept it from not being told for too long.
+	spared bool
 	// knows is when the end of the promise that the client was told comes, forever for never.
 	knows time.Duration
 }
@@ -42,13 +42,11 @@ func judgeTold(_ context.Context, v *view, _ Options) Finding {
 		for _, b := range open {
 			ends := b.g.ends == i
 			told := e.F == history.Lost && e.Process == b.g.client && v.about(b.g, i)
-			if b.gone >= 0 && late == nil && v.untold(b, e.Time) > ttl {
+			if b.gone >= 0 && late == nil && v.untold(b, min(e.Time, b.knows)) > ttl {
 				late = b
 			}
-			switch {
-			case told && b.there:
-				f.Effort.Chances++
-			case ends && b.ever && b.knows <= e.Time:
+			if b.gone >= 0 && !b.spared && (told || v.untold(b, e.Time) > ttl) {
+				b.spared = true
 				f.Effort.Chances++
 			}
 			if !ends && !told {
@@ -68,12 +66,6 @@ func judgeTold(_ context.Context, v *view, _ Options) Finding {
 			}
 			surely, maybe := keys.have(b.g)
 			b.see(surely >= quorum, maybe >= quorum, i)
-			b.ever = b.ever || b.gone >= 0
-		}
-	}
-	for _, b := range open {
-		if b.ever && b.knows <= v.end {
-			f.Effort.Chances++
 		}
 	}
 	return f.tried("no holder's keys were seen to go", "%d %s, %sknown to the holder in time",
@@ -102,7 +94,7 @@ func (v *view) newBeliever(i int, early map[string][]int, bent map[string]bool) 
 // gone. The time in which it stood still does not count.
 func (v *view) untold(b *believer, to time.Duration) time.Duration {
 	from := v.at(b.gone)
-	if to = min(to, b.knows); to <= from {
+	if to <= from {
 		return 0
 	}
 	return to - from - v.stopped(b.g.client, from, to)
@@ -143,9 +135,9 @@ func (v *view) notTold(f Finding, b *believer, to, ttl time.Duration) Finding {
 	g := b.g
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("the lock of %s was gone, and %s was not told for %s (the TTL is %s)",
-		g.client, g.client, length(v.untold(b, to)), length(ttl))
+		g.client, g.client, length(v.untold(b, min(to, b.knows))), length(ttl))
 	to = min(to, b.knows)
-	c := &Counterexample{From: f.Effort.Chances + 1, Impossible: -1,
+	c := &Counterexample{From: f.Effort.Chances, Impossible: -1,
 		Assumption: "that a lock which renews finds out that it is lost, and tells its holder"}
 	c.Operations = []CounterOp{{Client: g.client, Op: "holds the lock",
 		Events: sortedEvents(g.call, g.ret, b.gone, g.ends), From: v.at(g.ret), To: to,

@@ -144,7 +144,7 @@ func judgeIsolated(ctx context.Context, v *view, _ Options) Finding {
 			return v.pairBroken(f, fmt.Sprintf("list a has %d where list b has %d", x, y),
 				"that all see two changes in the same order", p.appendsOf(s, x, y)...)
 		}
-		if v.beside(s, p.appends) {
+		if s != p.final && v.beside(s, p.appends) {
 			f.Effort.Chances++
 		}
 	}
@@ -175,12 +175,12 @@ func otherOrder(a, b []int64) (x, y int64, differ bool) {
 	return 0, 0, false
 }
 
-// beside reports that somebody else appended while a snapshot was taken.
+// beside reports that somebody else appended, and was told so, while a snapshot was taken.
 func (v *view) beside(snapshot int, appends []int) bool {
 	s := &v.ops[snapshot]
 	return slices.ContainsFunc(appends, func(i int) bool {
 		o := &v.ops[i]
-		return o.Process != s.Process && o.Call < s.Return && (o.Return < 0 || o.Return > s.Call)
+		return o.Process != s.Process && o.Type == history.OK && o.Call < s.Return && o.Return > s.Call
 	})
 }
 

@@ -12,8 +12,7 @@ import (
 // forever is the end of what has none.
 const forever = time.Duration(math.MaxInt64)
 
-// view is a history made ready for judging. It is built once, by one goroutine,
-// and only read afterwards, save for contended.
+// view is a history made ready for judging. It is built once, and only read afterwards.
 type view struct {
 	h *history.History
 	// work is the workload of the history.
@@ -59,8 +58,6 @@ type view struct {
 	kept map[int]kept
 	// renewedOver has, for each key-set that is a renewal, whose the key was before it.
 	renewedOver map[int]claim
-	// contended keeps what contention has counted.
-	contended *Effort
 }
 
 // grant is one hold of the lock as its client saw it.

@@ -35,6 +35,12 @@ type PropertyDemand struct {
 // which holds of the scenario's own lock.
 func (v *Variant) demanded(class program.Class) []ExpectedVerdict {
 	var list []ExpectedVerdict
+	add := func(e ExpectedVerdict) {
+		if e.Verdict == checker.Holds && e.Property == checker.NoLateEffect && class == program.Session {
+			e.Verdict, e.ByDesign = 0, true // it promises no end, so nothing can be late
+		}
+		list = append(list, e)
+	}
 	for _, p := range checker.Properties() {
 		e := ExpectedVerdict{Property: p}
 		if v.Expected(p) == checker.Holds || p == checker.BackedGrant && v.grants() {
@@ -46,7 +52,7 @@ func (v *Variant) demanded(class program.Class) []ExpectedVerdict {
 		at := slices.IndexFunc(v.Demand, func(d PropertyDemand) bool { return d.Property == p })
 		if at < 0 {
 			if v.mentions(p) {
-				list = append(list, e)
+				add(e)
 			}
 			continue
 		}
@@ -55,7 +61,7 @@ func (v *Variant) demanded(class program.Class) []ExpectedVerdict {
 		if e.Verdict = 0; d.Holds && !e.ByDesign {
 			e.Verdict = checker.Holds
 		}
-		list = append(list, e)
+		add(e)
 	}
 	return list
 }

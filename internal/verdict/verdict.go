@@ -58,7 +58,8 @@ func Judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
 
 // expected is the verdict that a variant expects of the property of a finding; 0: any will do.
 func expected(v scenario.Variant, f checker.Finding) checker.Verdict {
-	if f.Verdict == checker.Unknown && f.Property.IfSeen() && !v.Says(f.Property) {
+	demanded := !f.Property.IfSeen() && (!f.Property.IfTried() || f.Effort.Chances > 0)
+	if f.Verdict == checker.Unknown && !demanded && !v.Says(f.Property) {
 		return 0
 	}
 	return v.Expected(f.Property)

@@ -123,10 +123,10 @@ func (v *view) whyGranted(first, second *grant, began int) culprit {
 		return len(left) < len(fates) && len(left) < v.quorum()
 	}
 	at := slices.IndexFunc(causeRank, short)
-	for i := 0; at < 0; i++ {
-		if slices.ContainsFunc(fates, func(n fate) bool { return n.cause == causeRank[i] }) {
-			at = i
-		}
+	if at < 0 {
+		at = slices.IndexFunc(causeRank, func(c cause) bool {
+			return slices.ContainsFunc(fates, func(n fate) bool { return n.cause == c })
+		})
 	}
 	c.cause = causeRank[at]
 	for i := range fates {
@@ -141,7 +141,7 @@ func (v *view) whyGranted(first, second *grant, began int) culprit {
 // causeRank says which cause is told where nodes tell several, each of which is enough: what struck a
 // node's memory before what a clock or a client did.
 var causeRank = []cause{onePrimary, replicated, remembers, ownDelete, renewsOwn, lateDelete, keepsOwn, setOnce,
-	samePace, asksTTL, renewedInTime, countsEarly, backedByKey, majoritiesMet, notSeen}
+	samePace, asksTTL, renewedInTime, actsInTime, countsEarly, backedByKey, majoritiesMet, notSeen}
 
 // whyRenewed says why the second client, whose lease had run out, could renew it while the first had the lock.
 func (v *view) whyRenewed(first, second *grant, began int) culprit {
@@ -398,6 +398,9 @@ func (v *view) whyExpired(n *fate, first, second *grant) (cause, []int) {
 			if x.until >= v.at(second.ret) {
 				renewed = append(renewed, x.ret)
 			}
+		}
+		if len(renewed) == 0 {
+			return actsInTime, []int{first.ret} // it heard of its grant when its lease was over
 		}
 		return renewedInTime, renewed
 	}

@@ -275,7 +275,8 @@ func TestDisagreementIsUnknown(t *testing.T) {
 	}
 	two := []linear.Op{{Kind: linear.Acquire, Process: 1, Return: 1}, {Kind: linear.Acquire, Process: 2, Call: 2, Return: 3}}
 	legal := func(linear.History) linear.Result { return linear.Result{Outcome: linear.Legal} }
-	d := decider{ctx: context.Background(), options: Options{}.withDefaults(), problem: linear.Problem{Model: linear.OwnerMutex(), Direct: legal}}
+	d := decider{ctx: context.Background(), options: Options{}.withDefaults(),
+		problem: linear.Problem{Model: linear.OwnerMutex(), Direct: legal}}
 	if r := d.decide(two, true); r.Outcome != linear.Undecided || !strings.Contains(r.Why, "two methods disagree") {
 		t.Errorf("of the resource: %v (%s)", r.Outcome, r.Why)
 	}

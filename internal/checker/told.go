@@ -52,7 +52,7 @@ func judgeTold(_ context.Context, v *view, _ Options) Finding {
 				f.Effort.Chances++
 			}
 			b.told = b.told || told
-			if !ends && !(told && b.gone >= 0) {
+			if !ends && (!told || b.gone < 0) {
 				rest = append(rest, b)
 			}
 		}

@@ -47,7 +47,8 @@ func (e *effect) removes() bool {
 	return len(e.Words) == 2 && (strings.EqualFold(e.Words[0], "del") || strings.EqualFold(e.Words[0], "unlink"))
 }
 
-// ranOut reports that it may be a key that had run out when a command came across it. A script that looks at several keys removes each where it meets it.
+// ranOut reports that it may be a key that had run out when a command came across it. A script that looks at several keys removes
+// each where it meets it.
 func (e *effect) ranOut(key command.Key, at command.Span) bool {
 	return e.byItself() || e.removes() && !lives(key, at)
 }

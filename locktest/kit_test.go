@@ -161,7 +161,7 @@ func TestKit(t *testing.T) {
 		"swallows": {true, []string{"--- FAIL: TestSubject/backed-grant",
 			"failed assumption: that a command which failed has set the key all the same"}},
 		"remembers": {true, []string{"was told that it had the lock, and keys", "though no key of its own stood"}},
-		"panics": {true, []string{"panic: a mistake in the lock"}},
+		"panics":    {true, []string{"panic: a mistake in the lock"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "mutex" { // it waits for its end in real time

@@ -93,7 +93,8 @@ type Config struct {
 	TTL, Think time.Duration
 	// Kinds are the faults to draw (DefaultKinds).
 	Kinds []Kind
-	// Properties are those whose violation counts (ExclusiveLease, BackedGrant and AsksItsTTL; and ToldWhenLost, if a Grant has Lost or Renewed).
+	// Properties are those whose violation counts (ExclusiveLease, BackedGrant and AsksItsTTL; and ToldWhenLost, if a Grant has Lost
+	// or Renewed).
 	Properties []Property
 	// For bounds the search in real time (30 s; 3 s with -short), Seeds in runs (0: no bound).
 	For   time.Duration

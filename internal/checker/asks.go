@@ -33,7 +33,8 @@ func judgeAsks(_ context.Context, v *view, _ Options) Finding {
 			return v.tooLittle(f, g, short)
 		}
 	}
-	return f.tried("no grant's commands were seen", "%d %s, %sasked for with the TTL", f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+	return f.tried("no grant's commands were seen", "%d %s, %sasked for with the TTL",
+		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
 }
 
 // asksTooLittle reports that the client of a grant asked a quorum of nodes for it by what it did before the answer, and the first
@@ -113,7 +114,8 @@ func (v *view) tooLittle(f Finding, g *grant, event int) Finding {
 	if v.brief {
 		return violatedBriefly(f)
 	}
-	op := CounterOp{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret, event, g.ends), From: v.at(g.ret), To: v.at(g.ends),
+	op := CounterOp{Client: g.client, Op: "holds the lock",
+		Events: sortedEvents(g.call, g.ret, event, g.ends), From: v.at(g.ret), To: v.at(g.ends),
 		Believed: promiseWords(g), True: "the key was asked for until " + instant(time.Duration(e.Value.ValidUntil().V()))}
 	s := v.newStory()
 	s.rests(event)

@@ -17,10 +17,11 @@ func TestAsksItsTTL(t *testing.T) {
 		want   Verdict
 		why    string
 	}{
-		"its TTL":          {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 1001) }, Holds, "1 grant, asked for with the TTL"},
-		"more":             {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 1_000_001) }, Holds, ""},
-		"no end":           {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, -1) }, Holds, ""},
-		"1 ms":             {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 2) }, Violated, "c1 asked node A for the lock for 1 ms; the TTL that it was given is 1.00 s"},
+		"its TTL": {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 1001) }, Holds, "1 grant, asked for with the TTL"},
+		"more":    {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 1_000_001) }, Holds, ""},
+		"no end":  {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, -1) }, Holds, ""},
+		"1 ms": {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 2) }, Violated,
+			"c1 asked node A for the lock for 1 ms; the TTL that it was given is 1.00 s"},
 		"what drift takes": {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 901) }, Holds, ""},
 		"less than that":   {1, func(s *script) { s.changes(5, "A", history.KeySet, "c1", 1, 900) }, Violated, "for 899 ms"},
 		"less by a step that it told of": {1, func(s *script) {

@@ -176,7 +176,9 @@ func (c *changed) misled(yield func(*history.History) bool) {
 	slices.Sort(others)
 	others = slices.Compact(others)
 	for i := range c.completed(history.Read) {
-		if list := c.Events[i].Value.List(); len(list) > 0 && !yield(c.edit(i, func(e *history.Event) { e.Value.OwnExtra().List = list[:len(list)-1] })) ||
+		list := c.Events[i].Value.List()
+		shorter := func(e *history.Event) { e.Value.OwnExtra().List = list[:len(list)-1] }
+		if len(list) > 0 && !yield(c.edit(i, shorter)) ||
 			!yield(c.edit(i, func(e *history.Event) { e.Value.OwnExtra().List = append(slices.Clone(list), -7777) })) {
 			return
 		}
@@ -290,7 +292,10 @@ func (c *changed) revived(yield func(*history.History) bool) {
 		call := g
 		for ; c.Events[call].Process != client || c.Events[call].F != history.Acquire || c.Events[call].Type != history.Invoke; call-- {
 		}
-		for k := g; k < len(c.Events) && (k == g || c.Events[k].Process != client || c.Events[k].Type != history.Invoke || c.Events[k].F != history.Release && c.Events[k].F != history.Acquire); k++ {
+		ends := func(e history.Event) bool {
+			return e.Process == client && e.Type == history.Invoke && (e.F == history.Release || e.F == history.Acquire)
+		}
+		for k := g; k < len(c.Events) && (k == g || !ends(c.Events[k])); k++ {
 			var sets, free []history.Event
 			for _, e := range c.Events[call : k+1] {
 				if e.F != history.KeySet || e.Value.Client != client || e.Value.Owner == "" && c.Header.Lease == "" {
@@ -363,7 +368,8 @@ func (c *changed) halved(yield func(*history.History) bool) {
 				}
 				answers := func(p history.Op) bool {
 					v := &c.Events[p.Call].Value
-					return p.F == o.F && p.Process == o.Process && v.Section == asked.Section && v.Key == asked.Key && (p.Return == i || p.Return < 0 && p.Call == i)
+					same := p.F == o.F && p.Process == o.Process && v.Section == asked.Section && v.Key == asked.Key
+					return same && (p.Return == i || p.Return < 0 && p.Call == i)
 				}
 				is := slices.ContainsFunc(c.ops, answers)
 				if is && e.Type == history.Invoke {

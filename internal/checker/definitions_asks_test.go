@@ -14,13 +14,13 @@ func (t *terms) asksItsTTL() answer {
 	}
 	violated, chances := false, false
 	for _, g := range t.grants {
-		// "Re-entries are not judged, nor are grants whose client's clock a fault bends, or whose client a fault stops between the invocation of the
-		// `acquire` and the end of the belief."
+		// "Re-entries are not judged, nor are grants whose client's clock a fault bends, or whose client a fault stops between the
+		// invocation of the `acquire` and the end of the belief."
 		if g.outer != nil || t.bentClock(g.client) || t.stopped(g.client, g.call, g.end) > 0 {
 			continue
 		}
-		// "Looked at is what it asks for once the last of those of its events stands whose `at` is not after the answer, and the last `key-deleted` of its
-		// that stands before the answer, and after each later one."
+		// "Looked at is what it asks for once the last of those of its events stands whose `at` is not after the answer, and the last
+		// `key-deleted` of its that stands before the answer, and after each later one."
 		last := -1
 		for i := range t.events {
 			if t.asks(g, i) && t.events[i].Value.At().V() <= g.ret || t.takesBack(g, i) && i < g.answered {
@@ -40,8 +40,8 @@ func (t *terms) asksItsTTL() answer {
 	return found(violated, chances && t.unclear() == len(t.events))
 }
 
-// toldBefore: "Events count no more that stand after the client was told of the loss of the grant, or before which one stands whose `at` is not before
-// the first instant at which the grant can have been lost."
+// toldBefore: "Events count no more that stand after the client was told of the loss of the grant, or before which one stands whose
+// `at` is not before the first instant at which the grant can have been lost."
 func (t *terms) toldBefore(g *grant, i int) bool {
 	if g.loss == nil {
 		return false
@@ -54,7 +54,8 @@ func (t *terms) toldBefore(g *grant, i int) bool {
 	return i > g.loss.event
 }
 
-// nodesAsked counts the nodes of which the client of a grant asks for the lock by the events before one, and those of which it asks for enough.
+// nodesAsked counts the nodes of which the client of a grant asks for the lock by the events before one, and those of which it asks
+// for enough.
 func (t *terms) nodesAsked(g *grant, before int, ttl int64) (all, enough int) {
 	// "of the node's keys, one at least is asked for until an instant that is not earlier than the TTL after it, less the allowance: a tenth
 	// of the TTL, or `ttl_step` if that is more"

@@ -270,7 +270,8 @@ func (t *terms) couldBeBack(g *grant, i int) (nodes int) {
 	for _, n := range t.header.Nodes {
 		back := false
 		for j, e := range t.events[:i+1] {
-			if e.F != history.KeySet || e.Process != n || e.Value.Client != g.client || j < g.invoked || !t.ofLock(j) || !t.countsFor(g, e.Value.Key) {
+			its := e.F == history.KeySet && e.Process == n && e.Value.Client == g.client && j >= g.invoked
+			if !its || !t.ofLock(j) || !t.countsFor(g, e.Value.Key) {
 				continue
 			}
 			now := t.knownOnce(n, e.Value.Key, i)

@@ -201,7 +201,8 @@ func (t *terms) asks(g *grant, i int) bool {
 // leavesTo reports that a key-set leaves the key to another client.
 func (t *terms) leavesTo(i int) bool { return t.events[i].F == history.KeySet && t.stays(i) }
 
-// asksSince is "the latest instant since when it asks for a quorum of nodes", by the events before event i; math.MinInt64: it asks for fewer.
+// asksSince is "the latest instant since when it asks for a quorum of nodes", by the events before one; math.MinInt64: it asks
+// for fewer.
 func (t *terms) asksSince(g *grant, before int) int64 {
 	return t.asksSinceBy(g, func(i int) bool { return i < before })
 }

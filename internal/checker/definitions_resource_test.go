@@ -294,7 +294,8 @@ func (t *terms) isolated() answer {
 		}
 		violated = violated || !slices.Equal(order(look.said.List(), look.inBoth), order(look.said.Other(), look.inBoth))
 		for _, p := range t.appends() {
-			chances = chances || look != end && p.outcome == history.OK && p.client != look.client && p.invoked < look.answered && look.invoked < p.answered
+			meanwhile := p.client != look.client && p.invoked < look.answered && look.invoked < p.answered
+			chances = chances || look != end && p.outcome == history.OK && meanwhile
 		}
 	}
 	return found(violated, chances)

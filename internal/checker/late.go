@@ -46,25 +46,26 @@ func judgeLateEffects(ctx context.Context, v *view, _ Options) Finding {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("the resource reported no effect of %s", plural(n, "answered write"))
 		return f
 	}
-	f = f.tried("nothing was written under a promise that ends", "%s, %sinside its own validity", plural(f.Effort.Chances, "write"), each(f.Effort.Chances))
+	f = f.tried("nothing was written under a promise that ends", "%s, %sinside its own validity",
+		plural(f.Effort.Chances, "write"), each(f.Effort.Chances))
 	if f.Verdict == Holds && refused >= 0 {
 		f.Why, f.Events = refusalWords(&v.effects[refused]), sortedEvents(v.effects[refused].event)
 	}
 	return f
 }
 
-// lateness is by how much an effect came after the end of what was promised to its
-// client, with the grant of that promise; nil: it was not late, or nobody can tell.
-func (v *view) lateness(x *effect) (*grant, time.Duration) {
+// lateUnder is the grant after the end of whose promise an effect came; nil: it was not late, or nobody can tell.
+func (v *view) lateUnder(x *effect) *grant {
 	g, until, _ := v.promisedFor(x)
 	if !until.over(x.from) {
-		return nil, 0
+		return nil
 	}
-	return g, x.from - until.end
+	return g
 }
 
 // promisedFor is the promise up to which an effect may come, with its grant; none where it is under no grant, or
-// nobody knows when it came; endless: it has no end with all its renewals. Where the effect may belong to several writes, the promise that ends last counts.
+// nobody knows when it came; endless: it has no end with all its renewals. Where the effect may belong to several writes, the
+// promise that ends last counts.
 func (v *view) promisedFor(x *effect) (last *grant, until promise, endless bool) {
 	if !x.known && len(x.writes) == 0 {
 		return nil, promise{}, true
@@ -169,7 +170,7 @@ func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Fin
 	if v.brief {
 		return violatedBriefly(f)
 	}
-	g, _ := v.lateness(x)
+	g := v.lateUnder(x)
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("a write of %s took effect %s after its validity had ended", x.client(), length(by))
 	if lates > 1 {

@@ -18,79 +18,110 @@ type nodeKey struct{ node, key string }
 // was in it.
 func judgeOwners(_ context.Context, v *view, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "key changes by release or renewal"}, Method: "replay of the nodes' keys"}
-	owners, silent := v.ownerClients(), v.firstSilent()
-	setBy := make(map[nodeKey]int)
-	fault := 0
-	asked := make(map[string]bool)
-	told := 0 // of how many of these every attempt told its owner value
+	o := owning{v: v, owners: v.ownerClients(), silent: v.firstSilent(), setBy: make(map[nodeKey]int), asked: make(map[string]bool)}
 	for i := range v.h.Events {
 		e := v.event(i)
-		k := nodeKey{e.Process, e.Value.Key}
+		var owner string
+		set, chance := -1, false
 		switch e.F {
-		case history.NodeDown, history.NodeUp, history.NodePromoted, history.NodeDemoted:
-			maps.DeleteFunc(setBy, func(k nodeKey, _ int) bool { return k.node == e.Process })
-		case history.FaultBegin:
-			f := &v.faults[fault]
-			fault++
-			maps.DeleteFunc(setBy, func(k nodeKey, _ int) bool { return f.mayForget(k.node) })
 		case history.Acquire:
-			if e.Type == history.Invoke && !asked[e.Process] {
-				asked[e.Process] = true
-				told++
-			}
-			if from, did := silent[e.Process]; did && i == from {
-				told--
-			}
+			o.ask(e, i)
 		case history.KeySet:
-			setBy[k] = i
-			before, renewal := v.renewedOver[i]
-			switch {
-			case !renewal:
-			case v.leased() && e.Time >= v.mayBeOver(before.set):
-			case before.client == e.Value.Client:
-				if others(asked, e.Value.Client) > 0 {
-					f.Effort.Chances++
-				}
-			case before.granted && v.open(v.grantOf(before.op), i):
-				f.Effort.Chances++
-				return v.strangersKey(f, i, before.set, before.client)
-			}
-		case history.KeyExpired, history.KeyUnclear:
-			delete(setBy, k)
+			owner, set, chance = o.renewed(e, i)
+			o.setBy[nodeKey{e.Process, e.Value.Key}] = i
 		case history.KeyDeleted, history.KeyExtended:
-			set, known := setBy[k]
-			if e.F == history.KeyDeleted {
-				delete(setBy, k)
-			}
-			if e.Value.Client == "" {
-				continue
-			}
-			owner, askers := "", len(asked)
-			switch by := &v.event(set).Value; {
-			case known && by.Client != "" && by.Owner == e.Value.Owner:
-				owner, set = v.keyOf(set)
-			default:
-				set = -1
-				if from, did := silent[e.Value.Client]; !did || i <= from {
-					owner, askers = owners[e.Value.Owner], told
-				}
-			}
-			if owner == "" || v.leased() && (set < 0 || e.Time >= v.mayBeOver(set)) {
-				continue
-			}
-			if asked[e.Value.Client] {
-				askers--
-			}
-			if owner != e.Value.Client || askers > 0 {
-				f.Effort.Chances++
-			}
-			if owner != e.Value.Client {
-				return v.strangersKey(f, i, set, owner)
-			}
+			owner, set, chance = o.touched(e, i)
+		default:
+			o.forget(e)
+		}
+		if chance {
+			f.Effort.Chances++
+		}
+		if owner != "" && owner != e.Value.Client {
+			return v.strangersKey(f, i, set, owner)
 		}
 	}
 	return f.tried("no node reported a release or a renewal after another client had asked for the lock", "%d %s, %sof the client's own key",
 		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+}
+
+// owning is what is known of whose the keys are, event after event.
+type owning struct {
+	v      *view
+	owners map[string]string
+	silent map[string]int
+	// setBy is the last key-set of each key, as far as its node has not forgotten it since.
+	setBy map[nodeKey]int
+	// asked are the clients that have asked for the lock; of told of them, every attempt told its owner value.
+	asked map[string]bool
+	told  int
+	fault int
+}
+
+// ask takes note of an event of an attempt.
+func (o *owning) ask(e *history.Event, i int) {
+	if e.Type == history.Invoke && !o.asked[e.Process] {
+		o.asked[e.Process] = true
+		o.told++
+	}
+	if from, did := o.silent[e.Process]; did && i == from {
+		o.told--
+	}
+}
+
+// forget takes note of an event after which it is not known any more who set a key, or that it is gone.
+func (o *owning) forget(e *history.Event) {
+	switch e.F {
+	case history.NodeDown, history.NodeUp, history.NodePromoted, history.NodeDemoted:
+		maps.DeleteFunc(o.setBy, func(k nodeKey, _ int) bool { return k.node == e.Process })
+	case history.FaultBegin:
+		f := &o.v.faults[o.fault]
+		o.fault++
+		maps.DeleteFunc(o.setBy, func(k nodeKey, _ int) bool { return f.mayForget(k.node) })
+	case history.KeyExpired, history.KeyUnclear:
+		delete(o.setBy, nodeKey{e.Process, e.Value.Key})
+	}
+}
+
+// renewed is whose key a renewal by a key-set touched, and by which key-set it was that client's; empty: nobody is known to be touched.
+func (o *owning) renewed(e *history.Event, i int) (owner string, set int, chance bool) {
+	before, renewal := o.v.renewedOver[i]
+	switch {
+	case !renewal, o.v.leased() && e.Time >= o.v.mayBeOver(before.set):
+	case before.client == e.Value.Client:
+		return before.client, before.set, others(o.asked, e.Value.Client) > 0
+	case before.granted && o.v.open(o.v.grantOf(before.op), i):
+		return before.client, before.set, true
+	}
+	return "", -1, false
+}
+
+// touched is the same of a release, or a renewal that gave the key another end.
+func (o *owning) touched(e *history.Event, i int) (owner string, set int, chance bool) {
+	k := nodeKey{e.Process, e.Value.Key}
+	set, known := o.setBy[k]
+	if e.F == history.KeyDeleted {
+		delete(o.setBy, k)
+	}
+	if e.Value.Client == "" {
+		return "", -1, false
+	}
+	askers := len(o.asked)
+	if by := &o.v.event(set).Value; known && by.Client != "" && by.Owner == e.Value.Owner {
+		owner, set = o.v.keyOf(set)
+	} else {
+		set = -1
+		if from, did := o.silent[e.Value.Client]; !did || i <= from {
+			owner, askers = o.owners[e.Value.Owner], o.told
+		}
+	}
+	if owner == "" || o.v.leased() && (set < 0 || e.Time >= o.v.mayBeOver(set)) {
+		return "", -1, false
+	}
+	if o.asked[e.Value.Client] {
+		askers--
+	}
+	return owner, set, owner != e.Value.Client || askers > 0
 }
 
 // others counts the clients that asked for the lock, without one.

@@ -47,7 +47,7 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 			value := v.valueSet(e)
 			set, again := a.sets[value]
 			surely, _ := keys.holdersOf(a)
-			if again && a.there && v.mayRenew(a.g, i) && before < quorum && surely >= quorum && !v.comesLate(a.g, i) {
+			if again && before < quorum && surely >= quorum && v.bringsBack(a, i) {
 				switch v.afterAnswer(a.g, i) {
 				case yes:
 					return v.resurrection(f, a, set, i)
@@ -69,7 +69,7 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 			}
 			surely, maybe := keys.have(a.g)
 			a.see(surely >= quorum, maybe >= quorum, i)
-			if a.gone >= 0 && !a.counted && (a.g.ends < 0 || i < a.g.ends) && surely == maybe && keys.back(a) >= quorum && !v.comesLate(a.g, i) {
+			if surely == maybe && keys.back(a) >= quorum && v.couldBeBroughtBack(a, i) {
 				a.counted = true
 				f.Effort.Chances++
 			}
@@ -167,6 +167,16 @@ const (
 	unsure
 	yes
 )
+
+// bringsBack reports that a key-set of an attempt that was granted may be a renewal of a grant whose lock had been there.
+func (v *view) bringsBack(a *attempt, i int) bool {
+	return a.there && v.mayRenew(a.g, i) && !v.comesLate(a.g, i)
+}
+
+// couldBeBroughtBack reports that the lock of a grant is gone while its client believes in it, and was not counted yet.
+func (v *view) couldBeBroughtBack(a *attempt, i int) bool {
+	return a.gone >= 0 && !a.counted && v.open(a.g, i) && !v.comesLate(a.g, i)
+}
 
 // afterAnswer says whether the command that set a key left its client after the answer to
 // its attempt. Where no link told, it did if a renewal is under way: that is so of our own locks

@@ -144,7 +144,7 @@ func (v *view) whyRefused(x *effect, g *grant) culprit {
 	if first, second := v.clashOf(v.leases(), g, other); first != nil {
 		return v.whyGranted(first, second, second.ret)
 	}
-	if late, _ := v.lateness(y); late != nil || other == nil {
+	if v.lateUnder(y) != nil || other == nil {
 		return culprit{cause: actsInTime, events: v.marks(y, x)}
 	}
 	return v.whyUnordered(other, g)

@@ -31,7 +31,8 @@ func epochSearch(t *testing.T, unguided bool) Search {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Search{Scenario: s, Variant: "fenced", Unguided: unguided, Properties: checker.Demanded("", false), First: 40, Seeds: 1200, Workers: 2}
+	return Search{Scenario: s, Variant: "fenced", Unguided: unguided, Properties: checker.Demanded("", false),
+		First: 40, Seeds: 1200, Workers: 2}
 }
 
 // inRanges makes the runs of some epochs in ranges of some size, the last range of each epoch first.

@@ -500,7 +500,8 @@ func (w *slowDeath) record(e history.Event) int {
 	return len(w.did)
 }
 
-// Others can see that a client is dead before its kill is over: so the kill is told when the client stands still. A node's is told when it is dead.
+// Others can see that a client is dead before its kill is over: so the kill is told when the client stands still. A node's is told
+// when it is dead.
 func TestAKillIsToldBeforeOthersSeeIt(t *testing.T) {
 	setup := faultsOf(t, "  - at: 0s\n    kill: {client: c1}\n  - at: 1s\n    kill: {node: A}\n")
 	synctest.Test(t, func(t *testing.T) {

@@ -169,10 +169,12 @@ demands:
 	for class, want := range map[protocol.Class]string{
 		protocol.Single: "exclusive-belief: holds, exclusive-lease: holds, backed-grant: holds, " +
 			"no-late-effect: anything, " +
-			"linearizable-resource: holds, holder-served: anything, ordered-tokens: anything, owner-release: holds, deadlock-free: holds, no-orphan-lock: holds",
+			"linearizable-resource: holds, holder-served: anything, ordered-tokens: anything, " +
+			"owner-release: holds, deadlock-free: holds, no-orphan-lock: holds",
 		protocol.Session: "exclusive-belief: holds, exclusive-lease: holds, backed-grant: anything, " +
 			"no-late-effect: anything, " +
-			"linearizable-resource: holds, holder-served: anything, ordered-tokens: anything, owner-release: by design, deadlock-free: holds, no-orphan-lock: holds",
+			"linearizable-resource: holds, holder-served: anything, ordered-tokens: anything, " +
+			"owner-release: by design, deadlock-free: holds, no-orphan-lock: holds",
 	} {
 		other := v.With(&scenario.StandIn{Program: &lock.Program{Command: []string{"x"}}, Ready: protocol.Ready{Class: class}})
 		var got []string

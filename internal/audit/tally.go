@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
@@ -80,7 +81,7 @@ func (t *tally) add(one *trial.Trial) {
 
 // deciding is the property of a variant that speaks for the guarantee.
 func (t *tally) deciding(v *report.Variant) *report.PropertyResult {
-	demanded := t.variant(v.Name).Demanding(t.lock.Ready.Class)
+	demanded := t.variant(v.Name).Demanding(t.lock.Ready.Class, t.lock.Ready.Has(program.TellsValidity))
 	return v.Property(t.guarantee.Decides(&demanded))
 }
 

@@ -93,7 +93,9 @@ type chip struct {
 type storyView struct {
 	Property  checker.Property
 	Sentences []sentenceView
-	More      int
+	// Decisive: one of them at least is.
+	Decisive bool
+	More     int
 }
 
 // causeView says what broke, by which faults, and which assumption failed.
@@ -109,6 +111,7 @@ type causeView struct {
 
 type sentenceView struct {
 	At, Text, Link string
+	Decisive       bool
 }
 
 // exampleView is a counterexample as a table.

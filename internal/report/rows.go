@@ -269,7 +269,8 @@ func (v *variantView) storyOf(lead *PropertyResult) *storyView {
 			s.More = len(c.Story) - maxSentences
 			break
 		}
-		s.Sentences = append(s.Sentences, sentenceView{v.when(t.At), t.Text, v.link(t.Event)})
+		s.Sentences = append(s.Sentences, sentenceView{v.when(t.At), t.Text, v.link(t.Event), t.Decisive})
+		s.Decisive = s.Decisive || t.Decisive
 	}
 	return s
 }

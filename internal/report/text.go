@@ -281,6 +281,9 @@ func (p *printer) story(r *Result, v *Variant, lead *PropertyResult) {
 			if i > 0 {
 				when = strings.Repeat(" ", column)
 			}
+			if s.Decisive {
+				line = p.paint(strong, line)
+			}
 			p.print("    ", p.paint(faint, when), "  ", line, "\n")
 		}
 	}

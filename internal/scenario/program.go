@@ -15,9 +15,9 @@ import (
 )
 
 // Demanding is the variant as it counts for another lock in the place of its own: what the
-// scenario demands of any lock of that class.
-func (v Variant) Demanding(class program.Class) Variant {
-	v.Expect = v.demanded(class)
+// scenario demands of any lock of that class. dated: the lock tells until when its grants are valid.
+func (v Variant) Demanding(class program.Class, dated bool) Variant {
+	v.Expect = v.demanded(class, dated)
 	return v
 }
 
@@ -33,10 +33,10 @@ type PropertyDemand struct {
 
 // demanded is what counts for a lock of a class. Where nothing is demanded, that must hold
 // which holds of the scenario's own lock.
-func (v *Variant) demanded(class program.Class) []ExpectedVerdict {
+func (v *Variant) demanded(class program.Class, dated bool) []ExpectedVerdict {
 	var list []ExpectedVerdict
 	add := func(e ExpectedVerdict) {
-		if e.Verdict == checker.Holds && e.Property == checker.NoLateEffect && class == program.Session {
+		if e.Verdict == checker.Holds && e.Property == checker.NoLateEffect && class == program.Session && !dated {
 			e.Verdict, e.ByDesign = 0, true // it promises no end, so nothing can be late
 		}
 		list = append(list, e)

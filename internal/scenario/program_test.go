@@ -152,6 +152,20 @@ func TestNotApplicable(t *testing.T) {
 	}
 }
 
+// A session that tells no end of its grants has nothing that can be late. One that tells it is asked for what any other lock is.
+func TestLateWritesOfSessions(t *testing.T) {
+	v := parse(t, "name: x\nlock: {algorithm: redlock}\n").Variants[0]
+	for want, ready := range map[checker.Verdict]protocol.Ready{
+		0:             {Class: protocol.Session},
+		checker.Holds: {Class: protocol.Session, Can: []protocol.Ability{protocol.TellsValidity}},
+	} {
+		other := v.With(&scenario.StandIn{Program: &lock.Program{Command: []string{"x"}}, Ready: ready})
+		if got := other.Expected(checker.NoLateEffect); got != want || other.ByDesign(checker.NoLateEffect) != (want == 0) {
+			t.Errorf("a session that can %q: no-late-effect is expected to be %v: want %v", ready.Can, got, want)
+		}
+	}
+}
+
 // With another lock the scenario's demands count, not what it expects of its own.
 func TestDemandsCountForOtherLocks(t *testing.T) {
 	v := parse(t, `

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/verdict"
@@ -80,7 +81,8 @@ func TestMistakenLocksDoNotMeetWhatIsDemanded(t *testing.T) {
 		if made == (lock.Mistakes{}) && !slices.Contains(mistaken, v.Setup.Lock.Algorithm) || made.IgnoreWait {
 			return // nobody must WAIT
 		}
-		v = v.Demanding(scenario.Describe(v.Setup.Lock, "").Class)
+		own := scenario.Describe(v.Setup.Lock, "")
+		v = v.Demanding(own.Class, own.Has(program.TellsValidity))
 		found++
 		if !slices.ContainsFunc(judged(t, s, v, 1), func(f checker.Finding) bool {
 			return v.Expected(f.Property) == checker.Holds && f.Verdict == checker.Violated

@@ -141,7 +141,7 @@ func asRun(v scenario.Variant, l *report.Lock) scenario.Variant {
 	if l == nil || !l.InPlace {
 		return v
 	}
-	return v.Demanding(program.Class(l.Class))
+	return v.Demanding(program.Class(l.Class), l.Promise == toldPromise)
 }
 
 // rejudge judges all tries of a stored variant again.

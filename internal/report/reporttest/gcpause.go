@@ -163,7 +163,8 @@ func beliefExample(h *history.History, granted, again int) *checker.Counterexamp
 		From: 2, Impossible: again, Overlap: &checker.Interval{From: 1210 * ms, To: 2013 * ms},
 		Story: []checker.Sentence{
 			{At: 4 * ms, Event: granted, Text: "c1 got the lock on 5 of 5 nodes, valid until 0.994 s"},
-			{At: 5600 * us, Event: find(h, "nemesis", history.Info, history.FaultBegin, 0), Text: "c1 was paused for 2 s, before its write"},
+			{At: 5600 * us, Event: find(h, "nemesis", history.Info, history.FaultBegin, 0), Decisive: true,
+				Text: "c1 was paused for 2 s, before its write"},
 			{At: 1002 * ms, Event: find(h, "A", history.Info, history.KeyExpired, 0), Text: "the keys of c1 expired; c1 did not notice"},
 			{At: 1210 * ms, Event: again, Text: "c2 got the lock on 5 of 5 nodes; now two clients hold it"},
 			{At: 2013 * ms, Event: end, Text: "c1 let go, 803 ms after c2 had got the lock"},
@@ -202,7 +203,7 @@ func lostUpdate(h *history.History) *checker.Counterexample {
 		Story: []checker.Sentence{
 			{At: 4 * ms, Event: at("c1", history.OK, history.Acquire), Text: "c1 got the lock on 5 of 5 nodes, valid until 0.994 s"},
 			{At: 4900 * us, Event: at("c1", history.OK, history.Read), Text: "c1 read 0"},
-			{At: 5600 * us, Event: at("nemesis", history.Info, history.FaultBegin), Text: "c1 was paused for 2 s, before its write"},
+			{At: 5600 * us, Event: at("nemesis", history.Info, history.FaultBegin), Text: "c1 was paused for 2 s, before its write", Decisive: true},
 			{At: 1002 * ms, Event: at("A", history.Info, history.KeyExpired), Text: "the keys of c1 expired; c1 did not notice"},
 			{At: 1210 * ms, Event: at("c2", history.OK, history.Acquire),
 				Text: "c2 got the lock on 5 of 5 nodes; now two clients believe they hold it"},

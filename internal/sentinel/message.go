@@ -57,8 +57,6 @@ type Ask struct {
 // Answer is what a server or a sentinel answers to an action.
 type Answer struct {
 	To Verb
-	// Refused: it answered with an error.
-	Refused bool
 	Info    Info
 	Down    Down
 }

@@ -269,6 +269,25 @@ func killedClientIsSilent(t *testing.T, kind world.DisturbanceKind) {
 }
 
 // TestStopEndsEverything: whatever waits returns at once.
+// A client that dies while its request is under way does not take it along.
+func TestRequestOutlivesItsClient(t *testing.T) {
+	w := small(t, nil)
+	w.Go(func() {
+		w.Sleep(leastDelay / 2)
+		if err := w.Kill("c1"); err != nil {
+			t.Error(err)
+		}
+	})
+	w.Go(func() {
+		w.Client("c1").Do(client.Request{F: history.Acquire, Section: 1})
+		w.Sleep(time.Millisecond)
+		if held(w, "A") == "" {
+			t.Error("its request did not arrive")
+		}
+	})
+	w.Wait()
+}
+
 func TestRefusesTheUnknown(t *testing.T) {
 	spec := small(t, nil).spec
 	worldtest.RefusesTheUnknown(t, spec, func(s world.Spec) (world.World, error) { return Open(context.Background(), s) })

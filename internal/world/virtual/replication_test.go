@@ -198,3 +198,17 @@ func TestReplicaCatchesUp(t *testing.T) {
 		}
 	})
 }
+
+// A promotion breaks the connections to the old primary: who waits there for an answer is told at once that none will come.
+func TestPromotionBreaksConnections(t *testing.T) {
+	w := replicated(t)
+	inClient(w, "c1", func(e *env) {
+		if _, err := w.Disturb([]world.Link{w.client("c1").links[0].name}, world.Disturbance{Kind: world.Hold}); err != nil {
+			t.Fatal(err)
+		}
+		w.Go(func() { _ = w.Promote("B") })
+		if r, took := do(e, command.Set("lock", "mine", time.Second).Within(time.Hour)); r.Outcome != command.Unknown || took > 10*time.Millisecond {
+			t.Errorf("%+v after %v", r, took)
+		}
+	})
+}

@@ -73,7 +73,7 @@ func fieldMeanings(page string) map[string]string {
 		if _, name, ok := strings.Cut(line, "(`"); ok && strings.HasPrefix(line, "## ") {
 			typ = strings.TrimSuffix(name, "`)")
 		}
-		if cells := strings.Split(line, " | "); len(cells) == 2 && strings.HasPrefix(line, "| `") {
+		if cells := strings.Split(line, " | "); len(cells) == 2 && typ != "" && strings.HasPrefix(line, "| `") {
 			meaning := pageLink.ReplaceAllString(strings.NewReplacer("`", "", " |", "").Replace(cells[1]), "$1")
 			for field := range strings.SplitSeq(strings.Trim(cells[0], "| "), ", ") {
 				meanings[typ+"."+strings.Trim(field, "`")] = meaning

@@ -81,6 +81,13 @@ func (k *kill) Begin(w world.World) (undo func() error, err error) {
 	}, w.Kill(k.Target())
 }
 
+// stands implements slowFault: a store can see that a client's connections end, and give its lock to another, before its processes are
+// known to be dead.
+func (k *kill) stands(w world.World) bool {
+	f, slow := w.(world.Freezer)
+	return slow && k.Client != "" && f.Freeze(k.Client) == nil
+}
+
 // Returns reports whether a killed client comes back.
 func (k *kill) Returns() bool { return k.Client == "" || k.For > 0 }
 

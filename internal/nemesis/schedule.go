@@ -273,6 +273,12 @@ func (s *Schedule) fire(due, done []int, m *world.Message) {
 	}
 }
 
+// slowFault is one whose effects others can see before it has begun as a whole. Where its target stands still
+// before that, it is told of then: nothing that comes of it stands before it.
+type slowFault interface {
+	stands(w world.World) bool
+}
+
 // strike lets a fault begin, and end after its length. It returns nil where the
 // fault did not take effect. m is the message that fired it, or nil.
 func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
@@ -286,6 +292,17 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 	if f.Fault.Length() > 0 {
 		told.Planned = history.Some(int64(f.Fault.Length()))
 	}
+	tell := func() {
+		impact := f.Fault.Impact(s.w)
+		begin := *told
+		begin.Impact = &impact
+		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin, Value: history.Value{Rare: &begin}})
+	}
+	slow, early := f.Fault.(slowFault)
+	early = early && slow.stands(s.w)
+	if early {
+		tell()
+	}
 	undo, err := f.Fault.Begin(s.w)
 	if err != nil {
 		s.mu.Lock()
@@ -295,10 +312,10 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 			Type: history.Info, F: history.FaultFailed, Value: history.Value{Rare: told}, Error: history.SomeText(err.Error())})
 		return nil
 	}
-	impact := f.Fault.Impact(s.w)
-	told.Impact = &impact
+	if !early {
+		tell()
+	}
 	k := &activation{fault: f, id: id, undo: undo, begun: s.w.Now(), ended: s.w.NewSignal()}
-	s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin, Value: history.Value{Rare: told}})
 	s.mu.Lock()
 	s.active[id], s.told[id] = k, true
 	healed := s.healed

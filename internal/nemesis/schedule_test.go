@@ -540,5 +540,43 @@ func TestKilledClientReturns(t *testing.T) {
 	})
 }
 
+// slowDeath is a world in which clients do not die at once. It keeps account of what it did, and what was told.
+type slowDeath struct {
+	*worldtest.World
+	did []string
+}
+
+func (w *slowDeath) Freeze(client string) error {
+	w.did = append(w.did, "freeze "+client)
+	return nil
+}
+
+func (w *slowDeath) Kill(target string) error {
+	w.did = append(w.did, "kill "+target)
+	return nil
+}
+
+func (w *slowDeath) record(e history.Event) int {
+	w.did = append(w.did, fmt.Sprintf("%s %s", e.F, e.Value.Target()))
+	return len(w.did)
+}
+
+// Others can see that a client is dead before its kill is over: so the kill is told when the client stands still. A node's is told when it is dead.
+func TestAKillIsToldBeforeOthersSeeIt(t *testing.T) {
+	setup := faultsOf(t, "  - at: 0s\n    kill: {client: c1}\n  - at: 1s\n    kill: {node: A}\n")
+	synctest.Test(t, func(t *testing.T) {
+		w := &slowDeath{World: worldtest.New("c1", "c2")}
+		nemesis.NewSchedule(w, w.record, setup.Planned(), setup.Faults.Mix, setup.Cast(), 1).Start()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		want := []string{"freeze c1", "fault-begin c1", "kill c1", "kill A", "fault-begin A"}
+		if !slices.Equal(w.did, want) {
+			t.Errorf("got %q, want %q", w.did, want)
+		}
+		w.Stop()
+		w.Wait()
+	})
+}
+
 // nobody has ended.
 func nobody(string) bool { return false }

@@ -147,6 +147,7 @@ func TestNoSleep(t *testing.T) {
 
 // receives are the functions of tests that may wait for a channel without a bound, and why.
 var receives = map[string]string{
+	"adapter/program_test.go:TestBusy": "a ticker goes on ticking",
 	"cmd/sim/jobs_test.go:TestSlots": "nobody else receives, and the channel is not empty",
 	"cmd/sim/torture_test.go:strike": "the process has been killed",
 }

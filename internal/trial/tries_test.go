@@ -94,7 +94,9 @@ func TestViolationThatShowsInAnotherTry(t *testing.T) {
 func TestWhatMustHoldIsNotTriedAgain(t *testing.T) {
 	text := strings.Replace(chance, "{exclusive-lease: holds, no-late-effect: violated, linearizable-resource: violated}",
 		"{exclusive-lease: violated, no-late-effect: holds, linearizable-resource: anything}", 1)
-	late := func(v *report.Variant) bool { return v.Properties[2].Verdict == checker.Violated && v.Shown == 2 }
+	late := func(v *report.Variant) bool {
+		return v.Property(checker.NoLateEffect).Verdict == checker.Violated && v.Shown == 2
+	}
 	got := tryUntil(t, text, late)
 	v := &got.Result.Variants[0]
 	if v.Met || v.Undecided || len(v.Tries) != 2 {

@@ -250,6 +250,11 @@ func (k Keep) MarshalText() ([]byte, error) { return marshal(keepNames, "keep", 
 // UnmarshalText reads its name.
 func (k *Keep) UnmarshalText(text []byte) error { return unmarshal(keepNames, "keep", text, k) }
 
+// Freezer is a world in which it takes time until a client is dead. Freeze stops it before that, for good.
+type Freezer interface {
+	Freeze(client string) error
+}
+
 // Crasher kills and restarts clients, nodes and the resource.
 type Crasher interface {
 	// Kill returns once the target is dead.

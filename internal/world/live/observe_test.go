@@ -52,8 +52,11 @@ func TestALockThatSaysWhenItEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := &history.History{Header: history.Header{Nodes: []string{"A"},
-				Clients: []string{"c1", "c2"}, LockKey: "lock", TTL: int64(time.Second)},
-				Events: o.find(func(history.Event) bool { return true })}
+				Clients: []string{"c1", "c2"}, LockKey: "lock", TTL: int64(time.Second)}}
+			for _, c := range h.Header.Clients { // both asked for the lock: who did not can touch nobody's key
+				h.Events = append(h.Events, history.Event{Process: c, Type: history.Invoke, F: history.Acquire})
+			}
+			h.Events = append(h.Events, o.find(func(history.Event) bool { return true })...)
 			h.Events = append(h.Events, history.Event{Process: history.RunProcess, Type: history.Info, F: history.Phase,
 				Value: history.Value{Rare: &history.Rare{Detail: history.PhaseDone}}})
 			for i := range h.Events {

@@ -40,6 +40,15 @@ func (w *World) Pause(target string) error {
 	return p.Stop()
 }
 
+// Freeze implements world.Freezer.
+func (w *World) Freeze(client string) error {
+	c := w.clients.Named(client)
+	if c == nil {
+		return fmt.Errorf("no client %q", client)
+	}
+	return c.Stop()
+}
+
 // Resume lets it go on.
 func (w *World) Resume(target string) error {
 	if n := w.servers.Named(target); n != nil {

@@ -207,7 +207,8 @@ func TestPromotionBreaksConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Go(func() { _ = w.Promote("B") })
-		if r, took := do(e, command.Set("lock", "mine", time.Second).Within(time.Hour)); r.Outcome != command.Unknown || took > 10*time.Millisecond {
+		r, took := do(e, command.Set("lock", "mine", time.Second).Within(time.Hour))
+		if r.Outcome != command.Unknown || took > 10*time.Millisecond {
 			t.Errorf("%+v after %v", r, took)
 		}
 	})

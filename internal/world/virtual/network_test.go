@@ -288,6 +288,21 @@ func TestRequestOutlivesItsClient(t *testing.T) {
 	w.Wait()
 }
 
+// A request that is late is carried out, though its client has given up.
+func TestLateRequestIsCarriedOut(t *testing.T) {
+	w := small(t, nil)
+	disturb(t, w, world.Disturbance{Kind: world.Latency, Latency: 100 * time.Millisecond, Direction: world.Requests})
+	inClient(w, "c1", func(e *env) {
+		r, took := do(e, command.Set("lock", "mine", time.Minute).Within(50*time.Millisecond))
+		if r.Outcome != command.Unknown || took != 50*time.Millisecond || held(w, "A") != "" {
+			t.Errorf("%+v after %v; A has %q", r, took, held(w, "A"))
+		}
+		if e.Sleep(60 * time.Millisecond); held(w, "A") != "mine" {
+			t.Errorf("later A has %q", held(w, "A"))
+		}
+	})
+}
+
 func TestRefusesTheUnknown(t *testing.T) {
 	spec := small(t, nil).spec
 	worldtest.RefusesTheUnknown(t, spec, func(s world.Spec) (world.World, error) { return Open(context.Background(), s) })

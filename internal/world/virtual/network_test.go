@@ -303,6 +303,26 @@ func TestLateRequestIsCarriedOut(t *testing.T) {
 	})
 }
 
+// A client's moved clocks are its process's, as in the live world: a new process has right ones.
+func TestClocksOfARestartedClient(t *testing.T) {
+	w := small(t, nil)
+	w.Go(func() {
+		for _, which := range []world.Which{world.WallClock, world.MonotonicClock} {
+			if err := w.SetClock("c1", which, world.ClockFault{Jump: time.Hour, Rate: 1}); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := w.Restart("c1", world.KeepData); err != nil {
+			t.Error(err)
+		}
+		c := w.client("c1")
+		if e := newEnv(c); e.Wall() != w.Now()+w.wallZero || e.Now() != w.Now()+bootedBefore {
+			t.Errorf("its clocks show %v and %v", e.Wall(), e.Now())
+		}
+	})
+	w.Wait()
+}
+
 func TestRefusesTheUnknown(t *testing.T) {
 	spec := small(t, nil).spec
 	worldtest.RefusesTheUnknown(t, spec, func(s world.Spec) (world.World, error) { return Open(context.Background(), s) })

@@ -213,3 +213,18 @@ func TestPromotionBreaksConnections(t *testing.T) {
 		}
 	})
 }
+
+// WAIT counts the replicas that are connected: what one acknowledged before its connection broke does not count.
+func TestWaitCountsConnectedReplicas(t *testing.T) {
+	w := replicated(t)
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "mine", time.Minute))
+		if r, _ := do(e, command.Wait(2, 50*time.Millisecond)); r.Int != 2 {
+			t.Fatalf("%d replicas have it", r.Int)
+		}
+		w.node("A").followers[0].disconnect()
+		if r, _ := do(e, command.Wait(2, 50*time.Millisecond)); r.Int != 1 {
+			t.Errorf("one is cut off, and %d have it", r.Int)
+		}
+	})
+}

@@ -303,10 +303,11 @@ func TestLateRequestIsCarriedOut(t *testing.T) {
 	})
 }
 
-// A client's moved clocks are its process's, as in the live world: a new process has right ones.
+// A client's moved clocks are its process's, as in the live world: a new process has right ones. It draws other values, too.
 func TestClocksOfARestartedClient(t *testing.T) {
 	w := small(t, nil)
 	w.Go(func() {
+		drawn := newEnv(w.client("c1")).Rand().Uint64()
 		for _, which := range []world.Which{world.WallClock, world.MonotonicClock} {
 			if err := w.SetClock("c1", which, world.ClockFault{Jump: time.Hour, Rate: 1}); err != nil {
 				t.Error(err)
@@ -318,6 +319,9 @@ func TestClocksOfARestartedClient(t *testing.T) {
 		c := w.client("c1")
 		if e := newEnv(c); e.Wall() != w.Now()+w.wallZero || e.Now() != w.Now()+bootedBefore {
 			t.Errorf("its clocks show %v and %v", e.Wall(), e.Now())
+		}
+		if again := newEnv(c).Rand().Uint64(); again == drawn {
+			t.Errorf("it draws %d again", again)
 		}
 	})
 	w.Wait()

@@ -27,6 +27,10 @@ func TestAsksItsTTL(t *testing.T) {
 			s.h.Header.TTLStep = int64(time.Second)
 			s.changes(5, "A", history.KeySet, "c1", 1, 501)
 		}, Holds, ""},
+		"less by more than that step, which drift does not add to": {1, func(s *script) {
+			s.h.Header.TTLStep = int64(150 * time.Millisecond)
+			s.changes(5, "A", history.KeySet, "c1", 1, 801)
+		}, Violated, "for 800 ms"},
 		"less of what its keys live by design": {1, func(s *script) {
 			s.h.Header.TTL, s.h.Header.TTLExtra = int64(3*time.Second), int64(2*time.Second)
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
@@ -57,6 +61,13 @@ func TestAsksItsTTL(t *testing.T) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.add(300, "c1", history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(290)}})
 			s.changes(305, "A", history.KeyExtended, "c1", 295, 296)
+		}, Holds, ""},
+		"deleted after a loss that was told": {2, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.changes(5, "B", history.KeySet, "c1", 1, 1001)
+			s.changes(5, "C", history.KeySet, "c1", 1, 2)
+			s.add(300, "c1", history.Info, history.Lost, history.Value{Outcome: &history.Outcome{At: ns(290)}})
+			s.changes(305, "A", history.KeyDeleted, "c1", 301, -1)
 		}, Holds, ""},
 		"a client whose clock was moved": {1, func(s *script) {
 			s.fault(2, true, 1, "clock", "c1")

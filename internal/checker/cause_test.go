@@ -40,6 +40,12 @@ func TestWhyTwoHolders(t *testing.T) {
 			v.OwnOutcome().At, v.OwnGrant().ValidUntil = ns(-700), ns(300)
 			goes(301, history.KeyExpired, "")(s)
 		}, countsEarly, false},
+		{"it expires at its end, and the lock program told twice its TTL", func(s *script) {
+			s.h.Header.Quorum, s.h.Header.TTL = 1, ns(1000).V()
+			v := &s.h.Events[1].Value
+			v.OwnOutcome().At, v.OwnGrant().ValidUntil = ns(3), ns(1003)
+			goes(1004, history.KeyExpired, "")(s)
+		}, tellsTrue, false},
 		{"another client deletes it", goes(300, history.KeyDeleted, "c3"), ownDelete, false},
 		{"its own client deletes it", goes(300, history.KeyDeleted, "c1"), keepsOwn, false},
 		{"its own client deletes it, after a fault that was over long before", func(s *script) {

@@ -302,19 +302,18 @@ func (t *terms) toldWhenLost() answer {
 			continue
 		}
 		told := t.told(g)
-		over := min(g.ended, told)
 		since := -1
-		for i := g.answered; i <= over && i < len(t.events); i++ {
+		for i := g.answered; i <= g.ended && i < len(t.events); i++ {
 			if gone := t.gone(g, max(i-1, g.answered)); i > g.answered && gone {
 				if since < 0 {
 					since = i - 1
 				}
 				// "or from the end of the validity that it was told"
 				from, to := t.time(since), min(t.time(i), t.knowsEnd(g))
-				violated = violated || to-from-t.stopped(g.client, from, to) > t.header.TTL
+				violated = violated || i <= told && to-from-t.stopped(g.client, from, to) > t.header.TTL
 				// "Chances: grants whose lock was gone when their client was told of the loss, while it
-				// believed. Also grants whose lock was gone for longer than the TTL while the client believed and
-				// had not been told of a loss: only the end of its validity told it."
+				// believed. Also grants whose lock was gone for longer than the TTL while the client believed: only
+				// the end of its validity told it, or a loss that it was told of before the lock was gone."
 				from, to = t.time(since), t.time(i)
 				chances = chances || i == told || to-from-t.stopped(g.client, from, to) > t.header.TTL
 			} else {

@@ -216,7 +216,7 @@ func (t *terms) wasDone(client string, section int, cell string, writes []*op) b
 	return slices.ContainsFunc(writes, func(p *op) bool { return p.outcome == history.OK })
 }
 
-// wentOn: "the client never sent it (it asked for something else afterwards, or was
+// wentOn: "the client never sent it (it asked for something else afterwards than a renewal, or was
 // killed)".
 func (t *terms) wentOn(client string, last int) bool {
 	return t.killed(client, last) < len(t.events) ||

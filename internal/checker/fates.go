@@ -141,7 +141,7 @@ func (v *view) whyGranted(first, second *grant, began int) culprit {
 // causeRank says which cause is told where nodes tell several, each of which is enough: what struck a
 // node's memory before what a clock or a client did.
 var causeRank = []cause{onePrimary, replicated, remembers, ownDelete, renewsOwn, lateDelete, keepsOwn, setOnce,
-	samePace, asksTTL, renewedInTime, actsInTime, countsEarly, backedByKey, majoritiesMet, notSeen}
+	samePace, asksTTL, renewedInTime, actsInTime, tellsTrue, countsEarly, backedByKey, majoritiesMet, notSeen}
 
 // whyRenewed says why the second client, whose lease had run out, could renew it while the first had the lock.
 func (v *view) whyRenewed(first, second *grant, began int) culprit {
@@ -404,7 +404,17 @@ func (v *view) whyExpired(n *fate, first, second *grant) (cause, []int) {
 		}
 		return renewedInTime, renewed
 	}
+	if v.tellsTooMuch(first) {
+		return tellsTrue, []int{first.ret}
+	}
 	return countsEarly, []int{first.ret}
+}
+
+// tellsTooMuch reports that a lock program told of a validity that is too long even if it counted from the answer: a unit was mistaken.
+func (v *view) tellsTooMuch(g *grant) bool {
+	told := v.event(g.ret).Value.ValidUntil()
+	return v.h.Header.Quorum > 0 && v.givenTTL() > 0 && told.IsSet() &&
+		time.Duration(told.V()) > after(v.at(g.ret), v.givenTTL()+v.allowance())
 }
 
 // askedForLess is the event by which a lock program asked for the first client's key for less than the TTL that it was given, -1 for none.

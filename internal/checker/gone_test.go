@@ -122,6 +122,11 @@ func TestNoResurrectionOfAMinority(t *testing.T) {
 }
 
 func TestToldWhenLost(t *testing.T) {
+	lostFirst := func(s *script) { // before the key runs out
+		s.lost(1005, "c1")
+		s.h.Events[3], s.h.Events[4] = s.h.Events[4], s.h.Events[3]
+		s.h.Events[3].Index, s.h.Events[4].Index = 3, 4
+	}
 	for _, c := range []struct {
 		name  string
 		until int64
@@ -143,6 +148,11 @@ func TestToldWhenLost(t *testing.T) {
 		}, Holds, ""},
 		{"told in time", -1, func(s *script) { s.lost(2005, "c1") }, Holds, ""},
 		{"told too late", -1, func(s *script) { s.lost(2006, "c1") }, Violated, ""},
+		{"told before it was gone", -1, lostFirst, Holds, "1 lost grant, known to the holder in time"},
+		{"told before it was gone for too short a time", -1, func(s *script) {
+			lostFirst(s)
+			s.setsAgain(1800, 1700, "c1-owner")
+		}, Unknown, "no holder's keys were seen to go"},
 		{"another is told", -1, func(s *script) { s.lost(1500, "c2") }, Violated, ""},
 		{"stopped for most of the time", -1, func(s *script) {
 			s.fault(1100, true, 1, "pause", "c1")

@@ -216,7 +216,7 @@ func (s *story) lost(n fate, where string, first *grant, began int) {
 	case asksTTL:
 		asked := n.events[0]
 		s.tell(decisive, asked, "%s asked for the key %s%s, less than the TTL that it was given", first.client, where, v.setForWords(asked))
-	case samePace, countsEarly, renewedInTime:
+	case samePace, tellsTrue, countsEarly, renewedInTime:
 		switch {
 		case v.event(by).F == history.KeySet && by != n.set && n.set >= 0 && v.at(by) < n.due:
 			s.tellAt(turning, at, by, "%s set the key %s, over that of %s", who, where, first.client)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/linear"
 )
 
 func judgeOne(t *testing.T, h *history.History, p Property, o Options) Finding {
@@ -258,5 +259,25 @@ func TestDemanded(t *testing.T) {
 	want := []Property{ExclusiveLease, BackedGrant, NoLateEffect, LinearizableResource}
 	if got := Demanded("increment", false); !slices.Equal(got, want) {
 		t.Errorf("increment: %v, want %v", got, want)
+	}
+}
+
+// Where a direct algorithm and porcupine disagree, nothing is said.
+func TestDisagreementIsUnknown(t *testing.T) {
+	s := newScript()
+	s.acquire(0, 1, "c1", -1, -1)
+	s.acquire(5, 8, "c2", -1, -1)
+	// The second hold ends before it was asked for: the sweep takes that for one that began elsewhere.
+	holds := []hold{{from: 0, to: 10, over: 10, ends: -1}, {from: 8, to: -5, asked: 5, over: 20, grant: 1, ends: -1}}
+	f := newView(&s.h).judgeExclusive(context.Background(), Options{}.withDefaults(), holds, "beliefs")
+	if f.Verdict != Unknown || !strings.Contains(f.Why, "porcupine disagree") {
+		t.Errorf("of holders: %v (%s)", f.Verdict, f.Why)
+	}
+	two := []linear.Op{{Kind: linear.Acquire, Process: 1, Return: 1}, {Kind: linear.Acquire, Process: 2, Call: 2, Return: 3}}
+	legal := func(linear.History) linear.Result { return linear.Result{Outcome: linear.Legal} }
+	d := decider{ctx: context.Background(), options: Options{}.withDefaults(),
+		problem: linear.Problem{Model: linear.OwnerMutex(), Direct: legal}}
+	if r := d.decide(two, true); r.Outcome != linear.Undecided || !strings.Contains(r.Why, "two methods disagree") {
+		t.Errorf("of the resource: %v (%s)", r.Outcome, r.Why)
 	}
 }

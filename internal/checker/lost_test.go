@@ -51,6 +51,12 @@ func TestLossToldLate(t *testing.T) {
 		{"it used the resource after it", reads("c1"), loses("c1-owner", 100, 0), Violated},
 		{"another used the resource", reads("c3"), loses("c1-owner", 100, 0), Holds},
 		{"it used the resource after the message", nil, both(loses("c1-owner", 100, 0), func(s *script) { s.read(460, "c1", 1, 0) }), Holds},
+		{"it asked once more, and got the lock after the message", func(s *script) {
+			s.add(110, "c1", history.Invoke, history.Acquire, history.Value{})
+		}, both(loses("c1-owner", 100, 0), func(s *script) {
+			s.release(455, 456, "c2")
+			s.granted(460, "c1", -1, -1)
+		}), Holds},
 		{"it used the resource for another lock, too", func(s *script) {
 			s.add(50, "c1", history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Lock: "other"}})
 			s.add(60, "c1", history.OK, history.Acquire, history.Value{Extra: &history.Extra{Lock: "other"}, Owner: "o"})
@@ -81,12 +87,13 @@ func TestLossToldLate(t *testing.T) {
 // A loss that cannot be true as it is told ends the belief when it is told.
 func TestLossThatCannotBeTrueCountsFromItsMessage(t *testing.T) {
 	for _, c := range []struct {
-		older bool
+		older string // the owner value of an older grant
 		want  Verdict
-	}{{false, Holds}, {true, Violated}} {
+	}{{"", Holds}, {"another", Holds}, {"c1-owner", Violated}} {
 		s := newScript()
-		if c.older { // it may be about this one
-			s.acquire(0, 10, "c1", -1, -1)
+		if c.older != "" { // it may be about this one
+			s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+			s.add(10, "c1", history.OK, history.Acquire, history.Value{Owner: c.older})
 			s.release(16, 17, "c1")
 		}
 		s.acquire(20, 30, "c1", -1, -1)
@@ -96,7 +103,21 @@ func TestLossThatCannotBeTrueCountsFromItsMessage(t *testing.T) {
 		s.phase(600, history.PhaseDone)
 		f := Judge(context.Background(), &s.h, []Property{ExclusiveLease}, Options{})[0]
 		if f.Verdict != c.want {
-			t.Errorf("an older grant with the same owner value: %v: %v (%s)", c.older, f.Verdict, f.Why)
+			t.Errorf("an older grant with the owner value %q: %v (%s)", c.older, f.Verdict, f.Why)
 		}
+	}
+}
+
+// Who enters a lock again after it was told that it had lost it has no more of it than that.
+func TestReentryAfterALoss(t *testing.T) {
+	s := newScript()
+	s.acquire(0, 10, "c1", 1000, -1)
+	s.add(110, "c1", history.Info, history.Lost, history.Value{Owner: "c1-owner", Outcome: &history.Outcome{At: ns(100)}})
+	s.acquire(120, 130, "c1", -1, -1)
+	s.acquire(190, 200, "c2", 1200, -1)
+	s.refused(210, 220, "c3") // which could have been granted
+	s.phase(600, history.PhaseDone)
+	if f := judgeOne(t, &s.h, ExclusiveLease, Options{}); f.Verdict != Holds {
+		t.Errorf("%v (%s)", f.Verdict, f.Why)
 	}
 }

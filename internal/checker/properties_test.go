@@ -51,6 +51,13 @@ var propertyCases = []struct {
 		s.granted(1004, "c2", 1900, -1)
 		s.release(1005, 1006, "c2")
 	}, Holds, "1 contended"},
+	{"asked for, and killed before another had it", ExclusiveBelief, func(s *script) {
+		s.add(0, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.add(1, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.fault(2, true, 1, "kill", "c2")
+		s.granted(4, "c1", 900, -1)
+		s.release(8, 9, "c1")
+	}, Unknown, "never contended"},
 	{"failed release ends belief", ExclusiveBelief, func(s *script) {
 		s.acquire(0, 1, "c1", 900, -1)
 		s.add(1, "c2", history.Invoke, history.Acquire, history.Value{})
@@ -243,6 +250,17 @@ var propertyCases = []struct {
 		s.read(4, "c2", 1, 1)
 		s.write(6, "c2", 1, 2, history.OK, -1)
 	}, Unknown, "no client completed a section that met one of another client"},
+	{"who waited, and entered the lock twice, met who had it", LinearizableResource, func(s *script) {
+		s.acquire(0, 1, "c2", -1, -1)
+		s.add(2, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.read(3, "c2", 1, 0)
+		s.write(5, "c2", 1, 1, history.OK, -1)
+		s.release(7, 8, "c2")
+		s.granted(9, "c1", -1, -1)
+		s.acquire(10, 11, "c1", -1, -1)
+		s.read(12, "c1", 1, 1)
+		s.write(14, "c1", 1, 2, history.OK, -1)
+	}, Holds, "2 sections of 2 clients"},
 	{"write that is no increment", LinearizableResource, func(s *script) {
 		s.read(0, "c1", 1, 0)
 		s.add(1, "c2", history.Invoke, history.Acquire, history.Value{})
@@ -632,6 +650,13 @@ var propertyCases = []struct {
 		s.add(9, "c3", history.OK, history.Transact, history.Value{Section: 1, Number: history.Some(2)})
 		s.pairLook(20, "c1", 0, []int64{1, 2}, []int64{2})
 	}, Holds, "1 read during an append of another client, none saw only half of it"},
+	{"seen half done, and seen whole later", Isolated, func(s *script) {
+		s.h.Header.Workload = "transactions"
+		s.pairAppend(0, "c1", 1, history.Info)
+		s.pairLook(5, "c2", 1, []int64{1}, nil)
+		s.pairLook(7, "c2", 2, []int64{1}, []int64{1})
+		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
+	}, Violated, "c2 saw 1 in one list and not in the other"},
 	{"seen half done, and lost later", Isolated, func(s *script) {
 		s.h.Header.Workload = "transactions"
 		v := history.Value{Section: 1, Number: history.Some(1)}
@@ -674,6 +699,12 @@ var propertyCases = []struct {
 		s.pairAppend(0, "c1", 1, history.OK)
 		s.pairLook(20, "c1", 0, []int64{1}, []int64{1})
 	}, Unknown, "the resource did not die"},
+	{"one cell, then a renewal", Atomic, func(s *script) {
+		s.h.Header.Workload = "two-cells"
+		s.cell(0, "c1", 1, "a", 1, history.OK)
+		s.add(2, "c1", history.Invoke, history.Extend, history.Value{})
+		s.add(3, "c1", history.OK, history.Extend, history.Value{})
+	}, Unknown, "nobody knows what became of 1 section"},
 	{"one cell, and the history ends", Atomic, func(s *script) {
 		s.h.Header.Workload = "two-cells"
 		s.cell(0, "c1", 1, "a", 1, history.OK)

@@ -13,7 +13,9 @@ import (
 type believer struct {
 	g *grant
 	presence
-	// spared: only that it knew the end of its promise kept it from not being told for too long.
+	// told: the client was told of the loss before the lock was gone.
+	told bool
+	// spared: only a loss that it was told of, or the end of its promise, kept it from not being told for too long.
 	spared bool
 	// knows is when the end of the promise that the client was told comes, forever for never.
 	knows time.Duration
@@ -41,15 +43,16 @@ func judgeTold(_ context.Context, v *view, _ Options) Finding {
 		rest := open[:0]
 		for _, b := range open {
 			ends := b.g.ends == i
-			told := e.F == history.Lost && e.Process == b.g.client && v.about(b.g, i)
-			if b.gone >= 0 && late == nil && v.untold(b, min(e.Time, b.knows)) > ttl {
+			told := !b.told && e.F == history.Lost && e.Process == b.g.client && v.about(b.g, i)
+			if b.gone >= 0 && !b.told && late == nil && v.untold(b, min(e.Time, b.knows)) > ttl {
 				late = b
 			}
 			if b.gone >= 0 && !b.spared && (told || v.untold(b, e.Time) > ttl) {
 				b.spared = true
 				f.Effort.Chances++
 			}
-			if !ends && !told {
+			b.told = b.told || told
+			if !ends && (!told || b.gone < 0) {
 				rest = append(rest, b)
 			}
 		}
@@ -79,9 +82,9 @@ func (v *view) newBeliever(i int, early map[string][]int, bent map[string]bool) 
 	if op := v.opAt[i]; e.F == history.Acquire && op >= 0 {
 		if e.Type == history.Invoke {
 			delete(early, e.Process)
-		} else if g := v.grantOf(int(op)); e.Type == history.OK && g.outer < 0 && !bent[e.Process] &&
-			!slices.ContainsFunc(early[e.Process], func(loss int) bool { return v.about(g, loss) }) {
-			return &believer{g: g, presence: absent, knows: v.knowsEnd(g)}
+		} else if g := v.grantOf(int(op)); e.Type == history.OK && g.outer < 0 && !bent[e.Process] {
+			told := slices.ContainsFunc(early[e.Process], func(loss int) bool { return v.about(g, loss) })
+			return &believer{g: g, presence: absent, told: told, knows: v.knowsEnd(g)}
 		}
 	}
 	if e.F == history.Lost {

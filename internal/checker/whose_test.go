@@ -197,6 +197,11 @@ func TestWaitersWriteWhileTheHolderRenews(t *testing.T) {
 			s.fault(10, true, 1, "kill", "c1")
 			waiterAndRenewals(s)
 		}, NoOrphanLock, Violated, "the key of c1"},
+		{"it dies, and what the waiter writes keeps its key", func(s *script) {
+			s.fault(10, true, 1, "kill", "c1")
+			s.key(11, history.KeySet, "A", "c2", "2", 3000)
+			s.answered(12, "c2", history.Fail, "")
+		}, NoOrphanLock, Violated, "the key of c1"},
 		{"it loses the key", func(s *script) {
 			waiterAndRenewals(s)
 			s.key(2500, history.KeyDeleted, "A", "", "2", -1)

@@ -289,7 +289,7 @@ func oldRows() (map[string]string, error) {
 
 const head = `# Mutants
 
-Written by ` + "`make mutants`" + `: do not edit. It changes the packages that verdicts rest on in small ways, ` +
+The first table is written by ` + "`make mutants`" + `: do not edit it. It changes the packages that verdicts rest on in small ways, ` +
 	`one at a time: it reverses a comparison,
 moves a bound by one, makes a plus a minus. Then it runs the package's own tests. ` +
 	`A change that no test notices is a bug that no test would notice.
@@ -305,14 +305,22 @@ last column; what has changed since then was not counted.
 |---|---|---|---|---|---|---|---|
 `
 
-// write writes the page.
+// write writes the page. What stands below the table was written by hand, and stays.
 func write(rows map[string]string) error {
+	old, err := os.ReadFile(page)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	_, rest, byHand := strings.Cut(string(old), "\n## ")
 	var b strings.Builder
 	b.WriteString(head)
 	for _, t := range targets {
 		if rows[t.dir] != "" {
 			b.WriteString(rows[t.dir] + "\n")
 		}
+	}
+	if byHand {
+		b.WriteString("\n## " + rest)
 	}
 	return os.WriteFile(page, []byte(b.String()), 0o644)
 }

@@ -39,7 +39,18 @@ func (e *effect) byItself() bool {
 	if e.Kind != journal.Effect {
 		return true
 	}
-	return e.First && len(e.Words) == 2 && (strings.EqualFold(e.Words[0], "del") || strings.EqualFold(e.Words[0], "unlink"))
+	return e.First && e.removes()
+}
+
+// removes reports that an entry takes one key away.
+func (e *effect) removes() bool {
+	return len(e.Words) == 2 && (strings.EqualFold(e.Words[0], "del") || strings.EqualFold(e.Words[0], "unlink"))
+}
+
+// ranOut reports that it may be a key that had run out when a command came across it. A script that looks at several keys removes
+// each where it meets it.
+func (e *effect) ranOut(key command.Key, at command.Span) bool {
+	return e.byItself() || e.removes() && !lives(key, at)
 }
 
 // choice is what a line did to a key: it took some of the effects, behind those that the node did by itself.
@@ -89,7 +100,7 @@ func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 		if how != differently && found.kind == nothing {
 			found.kind, found.own, found.n, found.result, found.how = takes, own, n, result, how
 		}
-		if !k.effects[own].byItself() {
+		if !k.effects[own].ranOut(base, c.span) {
 			break
 		}
 		base = k.after(base, own, 1)
@@ -201,7 +212,7 @@ func (a *alignment) least(lines []numbered, i int) int {
 		if took, _, how := k.fit(base, i-passed, k.replay.Outcomes(c.executed(), base), c); how != differently {
 			n = min(n, removed+a.of(lines[1:], i+took))
 		}
-		if !k.effects[i-passed].byItself() {
+		if !k.effects[i-passed].ranOut(base, c.span) {
 			break
 		}
 		if lives(base, c.span) {

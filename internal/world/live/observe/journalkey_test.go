@@ -152,6 +152,8 @@ func TestWhatAJournalTells(t *testing.T) {
 			"set c1 u 300ms"},
 		"a key that had run out": {has("a", -5), "DEL lock|SET lock b PXAT " + end, takesB,
 			"expired a;set c2 b 300ms"},
+		"one that had run out, behind another key": {has("a", -5), "DEL other|DEL lock|SET other b|SET lock b PXAT " + end, takesB,
+			"expired a;set c2 b 300ms"},
 		"one that had run out before":    {has("a", -5), "UNLINK lock;SET lock b PXAT " + end, takesB, "expired a;set c2 b 300ms"},
 		"one that ran out, to a release": {has("a", -5), "DEL lock", "c1 DEL lock", "expired a"},
 		"refused":                        {has("a", 900), "", takesB, ""},

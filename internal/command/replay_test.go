@@ -96,6 +96,8 @@ func TestReplayOfNewerCommands(t *testing.T) {
 		{redis84, "PEXPIRE lock 10", unclear, command.Obscured, unclear},
 		{redis84, "RENAME lock other", unclear, command.Deleted, absent},
 		{redis84, "GETDEL lock", unclear, command.Obscured, unclear},
+		{redis84, "RENAME other lock", a, command.Obscured, unclear},
+		{redis84, "RENAMENX other lock", a, command.Kept, a},
 		{redis84, "FLUSHALL", unclear, command.Deleted, absent},
 		{redis84, "GET lock", unclear, command.Kept, unclear},
 		{redis84, "LPOP lock", unclear, command.Obscured, unclear},
@@ -138,6 +140,15 @@ func TestReplayInDoubt(t *testing.T) {
 			t.Errorf("a key without an end: %+v", change)
 		}
 	}
+	doubt := command.Span{From: 5000, To: 5001}
+	if _, change := see(aUntil, "JSON.SET lock $ 1", doubt, false); change.Did != command.Obscured || change.Either != nil {
+		t.Errorf("what nobody can replay: %+v", change)
+	}
+	for from, want := range map[int64]command.Did{998: command.Extended, 999: command.Obscured, 1000: command.Deleted} {
+		if _, change := see(a, "PEXPIREAT lock 1000", command.Span{From: from, To: from + 1}, false); change.Did != want {
+			t.Errorf("an end at 1000, between %d and %d: %+v, want %v", from, from+1, change, want)
+		}
+	}
 	if _, change := see(aUntil, "SET lock b NX", command.Span{From: 4999, To: 5000}, false); change.Did != command.Kept {
 		t.Errorf("in the millisecond of its end: %+v", change)
 	}
@@ -173,4 +184,16 @@ func FuzzReplay(f *testing.F) {
 			r.See(command.Executed{Words: words, At: command.At(1000)}, true)
 		}
 	})
+}
+
+// Whose a hash is: the value of the field that all clients write says it, or else the name of the client's own.
+func TestOwnerOfAHash(t *testing.T) {
+	shared := func(field string) bool { return field == "owner" }
+	for want, fields := range map[string]map[string]string{
+		"c1": {"owner": "c1", "extra": "c2"}, "c3": {"c3": "2"}, "7": {"owner": "7"}, "c4": {"lease": "c4", "count": "1"},
+	} {
+		if got := (command.Key{Holds: command.Hash, Fields: fields}).Owner(shared); got != want {
+			t.Errorf("%v is %q's, want %q", fields, got, want)
+		}
+	}
 }

@@ -207,3 +207,52 @@ func TestAlgorithmsAreSorted(t *testing.T) {
 		last = a.Name
 	}
 }
+
+// A renewed promise counts from when its renewal was asked for: not from the answer.
+func TestRenewedPromiseCountsFromTheRequest(t *testing.T) {
+	for _, algorithm := range []string{"watchdog", "redlock-extend"} {
+		tb, e, l := watched(t, algorithm, lock.Mistakes{})
+		g, _ := l.Acquire()
+		tb.ways(tb.slow(100*ms, 50*ms))
+		e.onSleep = func(n int) {
+			if n == 1 {
+				return
+			}
+			if left, want := l.Remaining(g), time.Second-150*ms-time.Second/3; left != want {
+				t.Errorf("%s: a third of the TTL after its renewal %v remain, want %v", algorithm, left, want)
+			}
+			l.Release(g)
+		}
+		e.spawned[0]()
+	}
+}
+
+// A renewal that is answered after the release is nobody's: the watchdog ends.
+func TestRenewalThatIsAnsweredAfterTheRelease(t *testing.T) {
+	tb, e, l := watched(t, "watchdog", lock.Mistakes{})
+	g, _ := l.Acquire()
+	tb.ways(func(_ command.Command, carry func() command.Reply) command.Reply {
+		r := carry()
+		tb.ways()
+		l.Release(g)
+		return r
+	})
+	if e.spawned[0](); len(e.background) != 1 {
+		t.Errorf("it renewed %d times, want the one that was under way", len(e.background))
+	}
+}
+
+// The watchdog of a grant that was released leaves the next grant to that one's own.
+func TestWatchdogRenewsItsOwnGrantOnly(t *testing.T) {
+	_, e, l := watched(t, "watchdog", lock.Mistakes{})
+	g, _ := l.Acquire()
+	e.onSleep = func(n int) {
+		l.Release(g)
+		if n == 1 {
+			g, _ = l.Acquire()
+		}
+	}
+	if e.spawned[0](); len(e.background) != 0 {
+		t.Errorf("it renewed: %+v", e.background)
+	}
+}

@@ -63,7 +63,6 @@ func (r *renewal) renewed(g Grant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.held.Owner == g.Owner {
-		g.Token, g.HasToken = r.held.Token, r.held.HasToken
 		r.held = g
 	}
 }

@@ -284,3 +284,41 @@ func TestLocksOnOneNodeCleanUpAfterNoAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A re-entry lasts as long as the lease that it enters: nobody asked for a longer one.
+func TestReentryInheritsTheLease(t *testing.T) {
+	tb := newTable(1)
+	_, l := tb.sit(t, "c1", single("reentrant"))
+	l.Acquire()
+	tb.T += 400 * ms
+	if g, _ := l.Acquire(); !g.Local || l.Remaining(g) != 600*ms {
+		t.Errorf("%+v: %v remain, want 600ms", g, l.Remaining(g))
+	}
+}
+
+// The promise counts from SET, however long WAIT takes.
+func TestWaitTakesOfTheValidity(t *testing.T) {
+	tb := newTable(1)
+	tb.ways(func(c command.Command, carry func() command.Reply) command.Reply {
+		if c.Op != command.WAIT {
+			return tb.slow(20*ms, 10*ms)(c, carry)
+		}
+		tb.T += 100 * ms
+		return command.IntReply(1)
+	})
+	_, l := tb.sit(t, "c1", single("set-nx-wait"))
+	if g, r := l.Acquire(); r.Outcome != lock.OK || l.Remaining(g) != 870*ms {
+		t.Errorf("%+v: %v remain, want 870ms", r, l.Remaining(g))
+	}
+}
+
+// An attempt that may have succeeded is not tried again: the next would find the key taken by it.
+func TestUnknownAttemptIsNotRepeated(t *testing.T) {
+	tb, c := newTable(1), single("set-nx-px")
+	c.Retry.Attempts = 3
+	tb.ways(commandtest.Mute)
+	_, l := tb.sit(t, "c1", c)
+	if _, r := l.Acquire(); r.Outcome != lock.Info || slices.Index(tb.nodes[0].Asked[1:], "set lock") >= 0 {
+		t.Errorf("%+v; asked %q", r, tb.nodes[0].Asked)
+	}
+}

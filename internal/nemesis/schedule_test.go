@@ -391,6 +391,67 @@ func TestHealEndsEverythingLatestFirst(t *testing.T) {
 	})
 }
 
+// What a place is like stays till the world is closed.
+func TestHealingLeavesWhatStays(t *testing.T) {
+	play(t, `
+  - at: 0s
+    latency: {client: c1, nodes: [B], delay: 5ms}
+    stays: true
+  - at: 0s
+    pause: {node: A}
+`, 1, func(t *testing.T, s *stage) {
+		s.Heal()
+		s.want(t, "latency [{c1 B}]", "pause A", "resume A")
+	})
+}
+
+// fast is a world whose nodes' clocks run twice as fast as the run's.
+type fast struct{ *worldtest.World }
+
+func (w fast) NodeTime(string) (time.Duration, error) { return 2 * w.Now(), nil }
+
+// A kill that lasts by the clock of its node is over when that clock says so.
+func TestLengthByTheClockOfANode(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 2 * time.Second, ", by_its_clock: true": time.Second} {
+		setup := faultsOf(t, "  - at: 0s\n    kill: {node: A, for: 2s"+text+"}\n")
+		synctest.Test(t, func(t *testing.T) {
+			w := fast{worldtest.New("c1", "c2")}
+			s := nemesis.NewSchedule(w, func(history.Event) int { return 0 }, setup.Planned(), nil, setup.Cast(), 1)
+			s.Start()
+			time.Sleep(want - 10*time.Millisecond)
+			if w.Alive("A") {
+				t.Errorf("kill%s: it is back before %v", text, want)
+			}
+			time.Sleep(20 * time.Millisecond)
+			if !w.Alive("A") {
+				t.Errorf("kill%s: it is not back after %v", text, want)
+			}
+			s.Heal()
+			w.Stop()
+			w.Wait()
+		})
+	}
+}
+
+// A message that is dropped is lost, and one that is late comes.
+func TestFaultsOfOneMessage(t *testing.T) {
+	for fault, want := range map[string]world.DisturbanceKind{
+		"drop: {this: true}": world.Cut, "late: {this: true, by: 1s}": world.Hold, "reset: {this: true}": world.Reset,
+	} {
+		play(t, "  - on: {client: c1, sends: SET}\n    "+fault+"\n", 1, func(t *testing.T, s *stage) {
+			var did []world.DisturbanceKind
+			s.Message(world.Message{Link: world.Link{From: "c1", To: "A"}, Words: []string{"set", "lock", "1"},
+				Disturb: func(d world.Disturbance) (func() error, error) {
+					did = append(did, d.Kind)
+					return func() error { return nil }, nil
+				}})
+			if !slices.Equal(did, []world.DisturbanceKind{want}) {
+				t.Errorf("%s: the message met %q, want %q", fault, did, want)
+			}
+		})
+	}
+}
+
 func TestWhatCannotBeLiftedIsAnError(t *testing.T) {
 	play(t, `
   - at: 0s

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/command/commandtest"
+	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 )
 
@@ -242,5 +243,63 @@ func TestListsGrow(t *testing.T) {
 	}
 	if a := c.Read(node, by("c2", 0)); a.Accepted || len(a.List) != 0 {
 		t.Errorf("a refused read shows nothing: %+v", a)
+	}
+}
+
+// A resource beside the lock serves whose key it is: nobody while there is none, or another's.
+func TestLockOwnerFence(t *testing.T) {
+	c, node := strict()
+	c.Fence, c.LockKey = resource.LockOwner, "lock"
+	for owner, accepted := range map[string]bool{"": false, "c1-7": true, "c2-8": false} {
+		node.Memory().Del("lock")
+		if owner != "" {
+			node.Memory().Set("lock", owner, time.Second, false)
+		}
+		if a := c.Write(node, resource.Access{Client: "c1", Owner: "c1-7", Number: 6}); !a.OK() || a.Accepted != accepted {
+			t.Errorf("the key is %q: %+v, want accepted %v", owner, a, accepted)
+		}
+	}
+}
+
+// What the fence refuses takes nothing.
+func TestRefusedTakeTakesNothing(t *testing.T) {
+	c, node := strict()
+	c.Read(node, by("c2", 34))
+	if a := c.Take(node, writing(by("c1", 33), 2)); !a.OK() || a.Accepted || a.Number != 5 {
+		t.Errorf("%+v, want a refusal that leaves 5", a)
+	}
+	if a := c.Read(node, by("c2", 34)); a.Number != 5 {
+		t.Errorf("%d are left, want 5", a.Number)
+	}
+}
+
+// A transaction that is aborted had no effect; one of which a command failed had some.
+func TestOutcomesOfTransactions(t *testing.T) {
+	c, node := strict()
+	c.Guard = resource.Watching
+	node.Way = func(command.Command, func() command.Reply) command.Reply { return command.NilReply() }
+	if a := c.Write(node, writing(by("c1", 1), 6)); a.Outcome != command.Refused || a.Accepted {
+		t.Errorf("aborted: %+v", a)
+	}
+	node.Way = func(q command.Command, _ func() command.Reply) command.Reply {
+		return node.Memory().Transact(&q, &model.Connection{})
+	}
+	for how, want := range map[resource.How]command.Outcome{
+		resource.InTransaction: command.Done, resource.Discarded: command.Refused,
+		resource.QueueError: command.Refused, resource.RunError: command.Unknown,
+	} {
+		if r := c.Append(node, 7, how, nil); r.Outcome != want {
+			t.Errorf("%s: %+v, want outcome %v", how, r, want)
+		}
+	}
+}
+
+// Only the forgetful fence forgets its token in a restart.
+func TestVolatile(t *testing.T) {
+	for _, fence := range resource.Fences() {
+		c, _ := strict()
+		if c.Fence = fence; (len(c.Volatile()) > 0) != (fence == resource.Forgetful) {
+			t.Errorf("%s loses %q", fence, c.Volatile())
+		}
 	}
 }

@@ -107,7 +107,6 @@ func (s *Sentinel) Answered(now time.Duration, conn int, a Answer) {
 	}
 	ri.link.pendingCommands--
 	switch {
-	case a.Refused:
 	case a.To == Ping:
 		ri.link.lastAvailTime, ri.link.actPingTime = s.now, 0
 		ri.link.lastPongTime = s.now

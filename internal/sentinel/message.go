@@ -56,11 +56,9 @@ type Ask struct {
 
 // Answer is what a server or a sentinel answers to an action.
 type Answer struct {
-	To Verb
-	// Refused: it answered with an error.
-	Refused bool
-	Info    Info
-	Down    Down
+	To   Verb
+	Info Info
+	Down Down
 }
 
 // Down is the answer to an Ask. Leader is the vote; empty: there is none.

@@ -161,6 +161,63 @@ func TestHello(t *testing.T) {
 	}
 }
 
+// Of two configurations of one epoch the first stays.
+func TestHelloOfTheSameEpoch(t *testing.T) {
+	f := settled()
+	f.Greeted(zero, Hello{From: "s2", CurrentEpoch: 5, ConfigEpoch: 5, Primary: "B"})
+	f.Greeted(zero, Hello{From: "s3", CurrentEpoch: 5, ConfigEpoch: 5, Primary: "C"})
+	if f.Primary() != "B" {
+		t.Errorf("it follows %s", f.Primary())
+	}
+}
+
+// Votes count in their own epoch only.
+func TestVotesOfAnEarlierEpoch(t *testing.T) {
+	f := settled()
+	f.currentEpoch = 5
+	for _, o := range f.others {
+		o.leader, o.leaderEpoch = "s1", 4
+	}
+	if leader := f.getLeader(5); leader != "" {
+		t.Errorf("%s is elected with its own vote of epoch 5 and two of epoch 4", leader)
+	}
+}
+
+// Who finds the primary up itself is not talked into a failover, and what another said is forgotten after 5 s without its word.
+func TestWordOfOthers(t *testing.T) {
+	f := settled()
+	for _, o := range f.others {
+		o.masterDown, o.leader, o.lastMasterDownReplyTime = true, "s2", f.now
+	}
+	if f.checkObjectivelyDown(); f.told(ODown) {
+		t.Error("two others make a quorum though it finds the primary up itself")
+	}
+	for _, late := range []int64{0, 1} {
+		f.now = zero.Milliseconds() + 5*askPeriod + late
+		if f.askOthers(false); f.others[0].masterDown != (late == 0) || (f.others[0].leader == "s2") != (late == 0) {
+			t.Errorf("%d ms later it has %+v", 5*askPeriod+late, f.others[0])
+		}
+	}
+}
+
+// In TILT a sentinel finds nobody down, and tells so when it is asked. After 30 s it goes on.
+func TestTilt(t *testing.T) {
+	f := settled()
+	f.master.sDown = true
+	f.Timer(zero + 3*time.Second)
+	if a := f.Asked(zero+3*time.Second, Ask{Primary: "A"}); !f.told(TiltOn) || a.Down {
+		t.Errorf("it says down: %v; %v", a.Down, f.events)
+	}
+	f.master.sDown = false
+	now := f.run(zero+3*time.Second, zero+30*time.Second, "A")
+	if f.told(SDown) || f.told(TiltOff) {
+		t.Errorf("it acts in TILT: %v", f.events)
+	}
+	if f.run(now, zero+36*time.Second, "A"); !f.told(TiltOff) || !f.told(SDown) {
+		t.Errorf("it does not go on: %v", f.events)
+	}
+}
+
 // Of the replicas the one with the greatest offset is taken, and of these that with the least run id; none
 // that is down, or has lost its primary long ago.
 func TestSelectSlave(t *testing.T) {

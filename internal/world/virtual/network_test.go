@@ -269,6 +269,64 @@ func killedClientIsSilent(t *testing.T, kind world.DisturbanceKind) {
 }
 
 // TestStopEndsEverything: whatever waits returns at once.
+// A client that dies while its request is under way does not take it along.
+func TestRequestOutlivesItsClient(t *testing.T) {
+	w := small(t, nil)
+	w.Go(func() {
+		w.Sleep(leastDelay / 2)
+		if err := w.Kill("c1"); err != nil {
+			t.Error(err)
+		}
+	})
+	w.Go(func() {
+		w.Client("c1").Do(client.Request{F: history.Acquire, Section: 1})
+		w.Sleep(time.Millisecond)
+		if held(w, "A") == "" {
+			t.Error("its request did not arrive")
+		}
+	})
+	w.Wait()
+}
+
+// A request that is late is carried out, though its client has given up.
+func TestLateRequestIsCarriedOut(t *testing.T) {
+	w := small(t, nil)
+	disturb(t, w, world.Disturbance{Kind: world.Latency, Latency: 100 * time.Millisecond, Direction: world.Requests})
+	inClient(w, "c1", func(e *env) {
+		r, took := do(e, command.Set("lock", "mine", time.Minute).Within(50*time.Millisecond))
+		if r.Outcome != command.Unknown || took != 50*time.Millisecond || held(w, "A") != "" {
+			t.Errorf("%+v after %v; A has %q", r, took, held(w, "A"))
+		}
+		if e.Sleep(60 * time.Millisecond); held(w, "A") != "mine" {
+			t.Errorf("later A has %q", held(w, "A"))
+		}
+	})
+}
+
+// A client's moved clocks are its process's, as in the live world: a new process has right ones. It draws other values, too.
+func TestClocksOfARestartedClient(t *testing.T) {
+	w := small(t, nil)
+	w.Go(func() {
+		drawn := newEnv(w.client("c1")).Rand().Uint64()
+		for _, which := range []world.Which{world.WallClock, world.MonotonicClock} {
+			if err := w.SetClock("c1", which, world.ClockFault{Jump: time.Hour, Rate: 1}); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := w.Restart("c1", world.KeepData); err != nil {
+			t.Error(err)
+		}
+		c := w.client("c1")
+		if e := newEnv(c); e.Wall() != w.Now()+w.wallZero || e.Now() != w.Now()+bootedBefore {
+			t.Errorf("its clocks show %v and %v", e.Wall(), e.Now())
+		}
+		if again := newEnv(c).Rand().Uint64(); again == drawn {
+			t.Errorf("it draws %d again", again)
+		}
+	})
+	w.Wait()
+}
+
 func TestRefusesTheUnknown(t *testing.T) {
 	spec := small(t, nil).spec
 	worldtest.RefusesTheUnknown(t, spec, func(s world.Spec) (world.World, error) { return Open(context.Background(), s) })

@@ -198,3 +198,33 @@ func TestReplicaCatchesUp(t *testing.T) {
 		}
 	})
 }
+
+// A promotion breaks the connections to the old primary: who waits there for an answer is told at once that none will come.
+func TestPromotionBreaksConnections(t *testing.T) {
+	w := replicated(t)
+	inClient(w, "c1", func(e *env) {
+		if _, err := w.Disturb([]world.Link{w.client("c1").links[0].name}, world.Disturbance{Kind: world.Hold}); err != nil {
+			t.Fatal(err)
+		}
+		w.Go(func() { _ = w.Promote("B") })
+		r, took := do(e, command.Set("lock", "mine", time.Second).Within(time.Hour))
+		if r.Outcome != command.Unknown || took > 10*time.Millisecond {
+			t.Errorf("%+v after %v", r, took)
+		}
+	})
+}
+
+// WAIT counts the replicas that are connected: what one acknowledged before its connection broke does not count.
+func TestWaitCountsConnectedReplicas(t *testing.T) {
+	w := replicated(t)
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "mine", time.Minute))
+		if r, _ := do(e, command.Wait(2, 50*time.Millisecond)); r.Int != 2 {
+			t.Fatalf("%d replicas have it", r.Int)
+		}
+		w.node("A").followers[0].disconnect()
+		if r, _ := do(e, command.Wait(2, 50*time.Millisecond)); r.Int != 1 {
+			t.Errorf("one is cut off, and %d have it", r.Int)
+		}
+	})
+}

@@ -349,3 +349,13 @@ func TestWatchedKeys(t *testing.T) {
 		}
 	}
 }
+
+// A replica does not show what has expired, and keeps it till its primary tells that it is gone.
+func TestReplicaKeepsWhatHasExpiredToItself(t *testing.T) {
+	m := model.Memory{Now: 1_000_000_000, Follows: true}
+	m.Set("lock", "c1", time.Second, false)
+	m.Now += int64(time.Second/time.Microsecond) + 1000
+	if value, found := m.Get("lock"); found || len(m.Items) != 1 {
+		t.Errorf("it shows %q (%v) and has %d keys, want nothing and 1", value, found, len(m.Items))
+	}
+}

@@ -106,15 +106,15 @@ func (s *Sentinel) Answered(now time.Duration, conn int, a Answer) {
 		return
 	}
 	ri.link.pendingCommands--
-	switch {
-	case a.To == Ping:
+	switch a.To {
+	case Ping:
 		ri.link.lastAvailTime, ri.link.actPingTime = s.now, 0
 		ri.link.lastPongTime = s.now
-	case a.To == AskInfo:
+	case AskInfo:
 		s.refreshInfo(ri, a.Info)
-	case a.To == Publish:
+	case Publish:
 		ri.lastPubTime = s.now
-	case a.To == AskDown:
+	case AskDown:
 		ri.lastMasterDownReplyTime, ri.masterDown = s.now, a.Down.Down
 		if a.Down.Leader != "" {
 			ri.leader, ri.leaderEpoch = a.Down.Leader, a.Down.Epoch

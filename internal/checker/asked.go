@@ -106,8 +106,8 @@ func (v *view) during(g *grant) []int {
 }
 
 // readGrant reads the promise of a grant from when its commands asked for the lock, and the renewals from those that asked again. It
-// reports whether the promise is the grant's own. An observation can come late: so where a quorum was not asked by the events before the answer,
-// the first later one counts with which it was, if its command left before the answer.
+// reports whether the promise is the grant's own. An observation can come late: so where a quorum was not asked by the
+// events before the answer, the first later one counts with which it was, if its command left before the answer.
 func (v *view) readGrant(g *grant, events []int) (own bool) {
 	ttl, quorum := v.givenTTL(), v.h.Header.Quorum
 	if ttl <= 0 {

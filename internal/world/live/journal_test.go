@@ -279,8 +279,8 @@ func TestEveryCommandOfLocksIsSeen(t *testing.T) {
 	o := &observed{}
 	c := command(t, open(t, spec(t, 1), o), o, "c1", "c2", "reader")
 	c.journals = true
-	for _, before := range []string{"", "SET lock 41", "SET lock v PX 60000", "HSET lock f 1", "HSET lock f v", "RPUSH lock v", "RPUSH lock v w",
-		"SADD lock v", "ZADD lock 1 v", "XADD lock * f v"} {
+	for _, before := range []string{"", "SET lock 41", "SET lock v PX 60000", "HSET lock f 1", "HSET lock f v", "RPUSH lock v",
+		"RPUSH lock v w", "SADD lock v", "ZADD lock 1 v", "XADD lock * f v"} {
 		for _, text := range commandsOfLocks {
 			c.isSeen(t, before, text)
 		}

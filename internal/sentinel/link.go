@@ -106,7 +106,7 @@ func (s *Sentinel) Answered(now time.Duration, conn int, a Answer) {
 		return
 	}
 	ri.link.pendingCommands--
-	switch a.To {
+	switch a.To { //nolint:exhaustive // what else is answered changes nothing
 	case Ping:
 		ri.link.lastAvailTime, ri.link.actPingTime = s.now, 0
 		ri.link.lastPongTime = s.now

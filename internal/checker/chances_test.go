@@ -21,8 +21,8 @@ var turns = map[checker.Property]struct {
 	words string
 	at    func(c *changed, yield func(*history.History) bool)
 }{
-	checker.ExclusiveBelief: {"an attempt is granted sooner, or at all, and its client is told of no loss", (*changed).granted},
-	checker.ExclusiveLease:  {"an attempt is granted sooner, or at all, and its client is told of no loss", (*changed).granted},
+	checker.ExclusiveBelief: {"an attempt is granted sooner, or at all; its client is told of no loss, and a killed one lives", (*changed).granted},
+	checker.ExclusiveLease:  {"an attempt is granted sooner, or at all; its client is told of no loss, and a killed one lives", (*changed).granted},
 	checker.NoLateEffect:    {"a write takes effect after every promise", (*changed).late},
 	checker.HolderServed:    {"the fence refuses an operation", (*changed).refused},
 	checker.LinearizableResource: {"a section finds what it cannot have found; a job runs once more",
@@ -110,6 +110,24 @@ func (c *changed) completed(f history.F) iter.Seq[int] {
 }
 
 func (c *changed) granted(yield func(*history.History) bool) {
+	alive := *c.History
+	alive.Events = slices.Clone(c.Events)
+	for i := range alive.Events { // whom the lock does not know to be dead
+		if e := &alive.Events[i]; e.F == history.FaultBegin && slices.Contains(c.Header.Clients, e.Value.Target()) {
+			e.F = history.FaultFailed
+		}
+	}
+	lives := &changed{History: &alive, ops: alive.Ops(), bound: c.bound}
+	for _, c := range []*changed{c, lives} {
+		for h := range c.grantedSooner {
+			if !yield(h) {
+				return
+			}
+		}
+	}
+}
+
+func (c *changed) grantedSooner(yield func(*history.History) bool) {
 	far := history.Some(int64(c.far()))
 	for _, o := range c.ops {
 		if o.F != history.Acquire {

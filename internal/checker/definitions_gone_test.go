@@ -208,7 +208,8 @@ func (t *terms) noResurrection() answer {
 			// "Chances: grants whose lock was gone while the client believed in them and had not been told of a
 			// loss, if the client could have brought it back."
 			surely, maybe := t.have(g, i)
-			chances = chances || i < g.ended && t.gone(g, i) && surely == maybe && t.couldBeBack(g, i) >= t.quorum() && !t.comesLate(g, i)
+			before := i < g.ended && (!t.leased() || t.time(i) < g.end)
+			chances = chances || before && t.gone(g, i) && surely == maybe && t.couldBeBack(g, i) >= t.quorum() && !t.comesLate(g, i)
 			if i > g.answered && t.bringsBack(g, i) {
 				// "The command left its client after the answer (`at`). Without an `at`,
 				// an `extend` of the client must be under way, and the header must have no `quorum`."

@@ -41,7 +41,19 @@ func (t *terms) exclusiveLease() answer {
 			pieces = append(pieces, p)
 		}
 	}
-	return t.exclusive(pieces)
+	said := t.exclusive(pieces)
+	// "An attempt is one, too, if it shares more than one instant with the time from the kill that ended another client's belief to the
+	// end of its promise".
+	var dead []hold
+	for _, g := range t.grants {
+		if until, promised := g.promise(all); promised && g.ended < len(t.events) && t.killed(g.client, g.ended-1) == g.ended {
+			dead = append(dead, hold{of: g, from: g.end, to: until})
+		}
+	}
+	if said == cannotTell && t.contended(dead) {
+		return nothingFound
+	}
+	return said
 }
 
 // leases are the times for which a grant was promised.

@@ -24,13 +24,13 @@ type hold struct {
 
 // judgeBelief: no two clients believe at once that they hold the lock.
 func judgeBelief(ctx context.Context, v *view, o Options) Finding {
-	return v.judgeExclusive(ctx, o, v.beliefs(), "beliefs")
+	return v.judgeExclusive(ctx, o, v.beliefs(), nil, "beliefs")
 }
 
 // judgeLease: no two clients are inside the validity that their own lock
 // promised them at once.
 func judgeLease(ctx context.Context, v *view, o Options) Finding {
-	return v.judgeExclusive(ctx, o, v.leases(), "promises")
+	return v.judgeExclusive(ctx, o, v.leases(), v.leasesOfTheDead(), "promises")
 }
 
 // beliefs lasts from an acquire's answer to the release's request, or to a loss that the
@@ -128,8 +128,24 @@ type latest struct {
 	grants []int
 }
 
-func (v *view) judgeExclusive(ctx context.Context, o Options, holds []hold, what string) Finding {
-	effort := Effort{Operations: len(v.ops), Chances: v.contended(holds), Of: "contended"}
+// leasesOfTheDead last from the kill of a holder to the end of its promise. The lock cannot know that the holder is dead, and keeps
+// others out as ever.
+func (v *view) leasesOfTheDead() (list []hold) {
+	for i := range v.grants {
+		g := &v.grants[i]
+		if last := g.lastPromise(); g.how == killed && last.given && last.end > v.at(g.ends) {
+			list = append(list, hold{from: v.at(g.ends), to: last.end, grant: i})
+		}
+	}
+	slices.SortFunc(list, func(a, b hold) int {
+		return cmp.Or(cmp.Compare(v.grants[a.grant].lock, v.grants[b.grant].lock), cmp.Compare(a.from, b.from), cmp.Compare(a.grant, b.grant))
+	})
+	return list
+}
+
+// judgeExclusive decides whether holds exclude each other. Others are stretches in which an attempt is put to the test, too.
+func (v *view) judgeExclusive(ctx context.Context, o Options, holds, others []hold, what string) Finding {
+	effort := Effort{Operations: len(v.ops), Chances: v.contended(holds) + v.contended(others), Of: "contended"}
 	f := Finding{Effort: effort, Method: "interval sweep"}
 	var first, second *hold
 	for part := range slices.Values(v.byLock(holds)) {

@@ -269,7 +269,7 @@ func TestDisagreementIsUnknown(t *testing.T) {
 	s.acquire(5, 8, "c2", -1, -1)
 	// The second hold ends before it was asked for: the sweep takes that for one that began elsewhere.
 	holds := []hold{{from: 0, to: 10, over: 10, ends: -1}, {from: 8, to: -5, asked: 5, over: 20, grant: 1, ends: -1}}
-	f := newView(&s.h).judgeExclusive(context.Background(), Options{}.withDefaults(), holds, "beliefs")
+	f := newView(&s.h).judgeExclusive(context.Background(), Options{}.withDefaults(), holds, nil, "beliefs")
 	if f.Verdict != Unknown || !strings.Contains(f.Why, "porcupine disagree") {
 		t.Errorf("of holders: %v (%s)", f.Verdict, f.Why)
 	}

@@ -175,7 +175,8 @@ func (v *view) bringsBack(a *attempt, i int) bool {
 
 // couldBeBroughtBack reports that the lock of a grant is gone while its client believes in it, and was not counted yet.
 func (v *view) couldBeBroughtBack(a *attempt, i int) bool {
-	return a.gone >= 0 && !a.counted && v.open(a.g, i) && !v.comesLate(a.g, i)
+	early := !v.leased() || v.at(i) < v.at(a.g.ends) // of a command in the instant of the end, nobody knows whether it is the release
+	return a.gone >= 0 && !a.counted && v.open(a.g, i) && early && !v.comesLate(a.g, i)
 }
 
 // afterAnswer says whether the command that set a key left its client after the answer to

@@ -21,10 +21,12 @@ var turns = map[checker.Property]struct {
 	words string
 	at    func(c *changed, yield func(*history.History) bool)
 }{
-	checker.ExclusiveBelief: {"an attempt is granted sooner, or at all; its client is told of no loss, and a killed one lives", (*changed).granted},
-	checker.ExclusiveLease:  {"an attempt is granted sooner, or at all; its client is told of no loss, and a killed one lives", (*changed).granted},
-	checker.NoLateEffect:    {"a write takes effect after every promise", (*changed).late},
-	checker.HolderServed:    {"the fence refuses an operation", (*changed).refused},
+	checker.ExclusiveBelief: {"an attempt is granted sooner, or at all; nobody is told of a loss, and the dead live",
+		(*changed).granted},
+	checker.ExclusiveLease: {"an attempt is granted sooner, or at all; nobody is told of a loss, and the dead live",
+		(*changed).granted},
+	checker.NoLateEffect: {"a write takes effect after every promise", (*changed).late},
+	checker.HolderServed: {"the fence refuses an operation", (*changed).refused},
 	checker.LinearizableResource: {"a section finds what it cannot have found; a job runs once more",
 		(*changed).misled},
 	checker.OrderedTokens:    {"a grant has the smallest of all tokens", (*changed).smallest},

@@ -158,10 +158,10 @@ func (t *terms) mayHaveAskedUnseen(g *grant) {
 	// "The promise is not known either if a key of the lock on a node was unclear (`key-unclear`)
 	// at some time from the invocation of the `acquire` to the end of the belief, by the order of
 	// events. [...] Uncertainty that ended before the first of these commands left the client does not count."
-	earliest := int64(-1)
+	earliest := int64(math.MaxInt64)
 	for i := range t.events {
-		if at := t.events[i].Value.At(); t.asks(g, i) && (earliest < 0 || at.V() < earliest) {
-			earliest = at.V()
+		if at := t.events[i].Value.At(); t.asks(g, i) {
+			earliest = min(earliest, at.V())
 		}
 	}
 	for i := range g.ended {
@@ -169,7 +169,7 @@ func (t *terms) mayHaveAskedUnseen(g *grant) {
 			continue
 		}
 		clear := t.clearAgain(i)
-		if clear > g.invoked && (earliest < 0 || clear == len(t.events) || t.time(clear) >= earliest) {
+		if clear > g.invoked && (earliest == math.MaxInt64 || clear == len(t.events) || t.time(clear) >= earliest) {
 			g.unknown = true
 		}
 	}

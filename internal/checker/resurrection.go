@@ -60,7 +60,8 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 				a.valued[nodeKey{value.node, value.key}] = true
 			}
 		}
-		if granted := v.followAttempts(latest, keys, i); !known && !granted {
+		// A key-set of another key, too, can be the last that came late.
+		if granted := v.followAttempts(latest, keys, i); !known && !granted && e.F != history.KeySet {
 			continue
 		}
 		for _, a := range latest {

@@ -11,13 +11,11 @@ import (
 // judgeAsks: a lock program asks its nodes for the TTL that it was given.
 func judgeAsks(_ context.Context, v *view, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "grants"}, Method: "comparison of what was asked for with the TTL"}
-	switch {
-	case v.h.Header.Quorum <= 0:
-		return unknown("the lock is no program that keeps it in Redis", f.Effort)
+	switch why := v.asksNothing(); {
+	case why != "":
+		return unknown(why, f.Effort)
 	case v.leased():
 		return unknown("the lock keeps its lease in the value of its key, whatever end the key has", f.Effort)
-	case v.givenTTL() <= 0:
-		return unknown("the history does not say the TTL that the lock was given", f.Effort)
 	}
 	bent := v.clientsWithBentClocks()
 	for i := range v.grants {
@@ -35,6 +33,17 @@ func judgeAsks(_ context.Context, v *view, _ Options) Finding {
 	}
 	return f.tried("no grant's commands were seen", "%d %s, %sasked for with the TTL",
 		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+}
+
+// asksNothing says why a history tells nothing of what a lock program asked for and was given; empty: it does.
+func (v *view) asksNothing() string {
+	switch {
+	case v.h.Header.Quorum <= 0:
+		return "the lock is no program that keeps it in Redis"
+	case v.givenTTL() <= 0:
+		return "the history does not say the TTL that the lock was given"
+	}
+	return ""
 }
 
 // asksTooLittle reports that the client of a grant asked a quorum of nodes for it by what it did before the answer, and the first
@@ -130,11 +139,8 @@ func (v *view) tooLittle(f Finding, g *grant, event int) Finding {
 // judgeValidities: a validity that a lock program tells is true.
 func judgeValidities(_ context.Context, v *view, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "told ends"}, Method: "comparison of what was told with the TTL"}
-	switch {
-	case v.h.Header.Quorum <= 0:
-		return unknown("the lock is no program that keeps it in Redis", f.Effort)
-	case v.givenTTL() <= 0:
-		return unknown("the history does not say the TTL that the lock was given", f.Effort)
+	if why := v.asksNothing(); why != "" {
+		return unknown(why, f.Effort)
 	}
 	bent := v.clientsWithBentClocks()
 	for i := range v.grants {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
@@ -54,19 +53,13 @@ func judgeBacked(_ context.Context, v *view, _ Options) Finding {
 		if g.outer >= 0 {
 			continue
 		}
-		nodes := b.nodes(g)
-		back := 0
-		for _, is := range nodes {
-			if is == yes {
-				back++
-			}
-		}
+		nodes, back := b.nodes(g)
 		switch {
 		case back >= b.enough:
 			f.Effort.Chances++
 		case back+b.maybe(g, nodes) < b.enough:
 			f.Effort.Chances++
-			return b.unbacked(f, g, nodes)
+			return b.unbacked(f, g, nodes, back)
 		}
 	}
 	return f.tried("of no grant it is known what it rests on", "%d %s, %swith its keys on enough nodes",
@@ -122,16 +115,6 @@ func (b *backing) isAddress(node string) bool {
 	return !listed
 }
 
-// key is what is known of the key on a node that an event is about, nil where it is about none of the lock.
-func (k *nodeKeys) key(e *history.Event) *keyOnNode {
-	n, ours := k.nodes[e.Process]
-	key, ofLock := k.keys[e.Value.Key]
-	if !ours || !ofLock {
-		return nil
-	}
-	return &k.of[n][key]
-}
-
 // ofClient says whether a key is a client's.
 func (k *keyOnNode) ofClient(client string) certainty {
 	switch {
@@ -146,39 +129,28 @@ func (k *keyOnNode) ofClient(client string) certainty {
 // unseenSpans are, for each node, the stretches of events in which something of the lock's keys may not have been seen.
 func (v *view) unseenSpans() map[string]spans {
 	list := make(map[string]spans)
-	since := make(map[nodeKey]int)
-	add := func(node string, from, to int) {
-		list[node] = append(list[node], span{from: int64(from), to: int64(to)})
+	v.eachUnclear(func(node string, s span) { list[node] = append(list[node], s) })
+	add := func(node string, event int) {
+		list[node] = append(list[node], span{from: int64(event), to: int64(event)})
 	}
 	fault := 0
 	for i := range v.h.Events {
 		e := v.event(i)
-		k := nodeKey{e.Process, e.Value.Key}
 		switch e.F {
 		case history.NodeDown, history.NodeUp, history.NodePromoted, history.NodeDemoted:
-			add(e.Process, i, i)
+			add(e.Process, i)
 		case history.FaultBegin:
 			for _, n := range v.h.Header.Nodes {
 				if v.faults[fault].mayForget(n) {
-					add(n, i, i)
+					add(n, i)
 				}
 			}
 			fault++
-		case history.KeySet, history.KeyExtended, history.KeyDeleted, history.KeyExpired, history.KeyUnclear:
-			if from, was := since[k]; was {
-				add(k.node, from, i)
-				delete(since, k)
-			}
-			if e.F == history.KeyUnclear && ofLock(v.h, e) {
-				since[k] = i
-			}
-			if (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client == "" && ofLock(v.h, e) {
-				add(k.node, i, i)
+		case history.KeySet, history.KeyExtended:
+			if e.Value.Client == "" && ofLock(v.h, e) {
+				add(e.Process, i)
 			}
 		}
-	}
-	for k, from := range since {
-		add(k.node, from, never)
 	}
 	for _, s := range list {
 		s.ready()
@@ -205,8 +177,8 @@ func (b *backing) events(g *grant) (list []int) {
 	return list
 }
 
-// nodes says of the nodes on which the client of a grant changed a key in its attempt whether they back the grant.
-func (b *backing) nodes(g *grant) map[string]certainty {
+// nodes says of the nodes on which the client of a grant changed a key in its attempt whether they back the grant, and counts those that do.
+func (b *backing) nodes(g *grant) (nodes map[string]certainty, back int) {
 	set, by := make(map[nodeKey]certainty), make(map[nodeKey]int)
 	for _, i := range b.events(g) {
 		e := b.v.event(i)
@@ -223,7 +195,7 @@ func (b *backing) nodes(g *grant) map[string]certainty {
 			set[k] = unsure
 		}
 	}
-	nodes := make(map[string]certainty)
+	nodes = make(map[string]certainty)
 	for k, is := range set {
 		key := b.keys.keys[k.key]
 		switch auxiliary := b.keys.auxiliary != nil && b.keys.auxiliary[key]; {
@@ -232,9 +204,12 @@ func (b *backing) nodes(g *grant) map[string]certainty {
 		case is == yes && (auxiliary && b.shared || b.unclearBetween(k, by[k], g.ret)):
 			is = unsure
 		}
+		if is == yes && nodes[k.node] != yes {
+			back++
+		}
 		nodes[k.node] = max(nodes[k.node], is)
 	}
-	return nodes
+	return nodes, back
 }
 
 // unclearBetween reports that between two events nobody knew a key any more.
@@ -288,13 +263,8 @@ func (b *backing) mayBack(g *grant, node string, next int) bool {
 }
 
 // unbacked is the finding that a client was told of a grant that rests on too few nodes.
-func (b *backing) unbacked(f Finding, g *grant, nodes map[string]certainty) Finding {
-	v, back := b.v, 0
-	for _, is := range nodes {
-		if is == yes {
-			back++
-		}
-	}
+func (b *backing) unbacked(f Finding, g *grant, nodes map[string]certainty, back int) Finding {
+	v := b.v
 	if v.brief {
 		return violatedBriefly(f)
 	}
@@ -319,7 +289,7 @@ func (b *backing) unbacked(f Finding, g *grant, nodes map[string]certainty) Find
 		}
 	}
 	if len(none) > 0 {
-		s.tell(turning, g.ret, "%s had set no key on %s since it asked", g.client, nodesWords(none))
+		s.tell(turning, g.ret, "%s had set no key %s since it asked", g.client, onNodes(none))
 	}
 	why := grantedUnasked
 	switch {
@@ -383,13 +353,6 @@ func (b *backing) failed(g *grant) bool {
 		}
 	}
 	return false
-}
-
-func nodesWords(nodes []string) string {
-	if len(nodes) == 1 {
-		return "node " + nodes[0]
-	}
-	return "nodes " + strings.Join(nodes[:len(nodes)-1], ", ") + " and " + nodes[len(nodes)-1]
 }
 
 // keyBefore is the last key-set of a key of the lock that stood on a node when an event came, as far as was seen; -1: there was none.

@@ -106,6 +106,16 @@ func (k *nodeKeys) counts(key int, g *grant) bool {
 	return n == len(list) || list[n] >= g.lastEvent(len(k.v.h.Events))
 }
 
+// key is what is known of the key on a node that an event is about, nil where it is about none of the lock.
+func (k *nodeKeys) key(e *history.Event) *keyOnNode {
+	n, ours := k.nodes[e.Process]
+	key, ofLock := k.keys[e.Value.Key]
+	if !ours || !ofLock {
+		return nil
+	}
+	return &k.of[n][key]
+}
+
 // fault is the one that begins in an event.
 func (k *nodeKeys) fault(event int) *fault { return &k.v.faults[k.faults[event]] }
 
@@ -142,11 +152,10 @@ func (k *nodeKeys) see(i int) bool {
 	default:
 		return false
 	}
-	key, ofLock := k.keys[e.Value.Key]
-	if !ofLock {
+	now := k.key(e)
+	if now == nil {
 		return false
 	}
-	now := &k.of[n][key]
 	switch e.F {
 	case history.KeySet:
 		client, set := k.v.keyOf(i)

@@ -125,12 +125,11 @@ func (v *view) excusesKeepers(keys *nodeKeys, i int) func(*keeper) bool {
 	case history.KeyUnclear:
 		return func(*keeper) bool { return ofLock(v.h, e) }
 	case history.KeySet, history.KeyExtended, history.KeyDeleted:
-		n, ours := keys.nodes[e.Process]
-		key, ofLock := keys.keys[e.Value.Key]
-		if !ours || !ofLock {
+		key := keys.key(e)
+		if key == nil {
 			break
 		}
-		was := keys.of[n][key]
+		was := *key // the event has its say before anybody asks
 		return func(k *keeper) bool {
 			return e.Value.Client != k.client && (was.unsure || was.client == k.client && was.set > k.call)
 		}

@@ -58,15 +58,21 @@ func ofLock(h *history.History, e *history.Event) bool {
 // unclearSpans are the stretches of the history in which a key of the lock was not known, from
 // event to event.
 func (v *view) unclearSpans() (list spans) {
-	type place struct{ node, key string }
-	since := make(map[place]int)
+	v.eachUnclear(func(_ string, s span) { list = append(list, s) })
+	list.ready()
+	return list
+}
+
+// eachUnclear tells of these stretches, each with its node.
+func (v *view) eachUnclear(tell func(node string, s span)) {
+	since := make(map[nodeKey]int)
 	for i := range v.h.Events {
 		e := v.event(i)
 		switch e.F {
 		case history.KeySet, history.KeyExtended, history.KeyDeleted, history.KeyExpired, history.KeyUnclear:
-			at := place{e.Process, e.Value.Key}
+			at := nodeKey{e.Process, e.Value.Key}
 			if from, was := since[at]; was {
-				list = append(list, span{from: int64(from), to: int64(i)})
+				tell(at.node, span{from: int64(from), to: int64(i)})
 				delete(since, at)
 			}
 			if e.F == history.KeyUnclear && ofLock(v.h, e) {
@@ -74,9 +80,7 @@ func (v *view) unclearSpans() (list spans) {
 			}
 		}
 	}
-	for _, from := range since {
-		list = append(list, span{from: int64(from), to: math.MaxInt64})
+	for at, from := range since {
+		tell(at.node, span{from: int64(from), to: math.MaxInt64})
 	}
-	list.ready()
-	return list
 }

@@ -41,13 +41,7 @@ func (w *World) Pause(target string) error {
 }
 
 // Freeze implements world.Freezer.
-func (w *World) Freeze(client string) error {
-	c := w.clients.Named(client)
-	if c == nil {
-		return fmt.Errorf("no client %q", client)
-	}
-	return c.Stop()
-}
+func (w *World) Freeze(client string) error { return w.Pause(client) }
 
 // Resume lets it go on.
 func (w *World) Resume(target string) error {

@@ -31,7 +31,7 @@ type backing struct {
 	whose map[int]certainty
 	// unclear are the events after which nobody knew a key.
 	unclear map[nodeKey][]int
-	// unseen are the stretches in which something of each node may not have been seen.
+	// unseen are the stretches in which something of each node may not have been seen; nil until a grant is not backed.
 	unseen map[string]spans
 	// shared: several clients set a key, so that others are auxiliary. enough is how many nodes must have a grant.
 	shared bool
@@ -68,7 +68,7 @@ func judgeBacked(_ context.Context, v *view, _ Options) Finding {
 
 func (v *view) newBacking() *backing {
 	b := &backing{v: v, keys: v.nodeKeys(), own: make(map[string][]int), left: make(map[string][]int),
-		whose: make(map[int]certainty), unclear: make(map[nodeKey][]int), unseen: v.unseenSpans(), enough: v.quorum()}
+		whose: make(map[int]certainty), unclear: make(map[nodeKey][]int), enough: v.quorum()}
 	b.shared = slices.Contains(b.keys.auxiliary, false)
 	for i := range v.h.Events {
 		e := v.event(i)
@@ -221,6 +221,9 @@ func (b *backing) unclearBetween(k nodeKey, from, to int) bool {
 
 // maybe counts the nodes that may back a grant.
 func (b *backing) maybe(g *grant, nodes map[string]certainty) (n int) {
+	if b.unseen == nil {
+		b.unseen = b.v.unseenSpans()
+	}
 	next := b.nextAcquire(g)
 	for node := range b.keys.nodes {
 		if is := nodes[node]; is == unsure || is == no && b.mayBack(g, node, next) {

@@ -52,7 +52,13 @@ func (v *view) readPromises() {
 }
 
 // givenTTL is the TTL that the lock was given; 0: the history does not say it.
-func (v *view) givenTTL() time.Duration { return time.Duration(v.h.Header.TTL - v.h.Header.TTLExtra) }
+func (v *view) givenTTL() time.Duration {
+	ttl, extra := v.h.Header.TTL, v.h.Header.TTLExtra
+	if extra < 0 || extra > ttl {
+		return 0
+	}
+	return time.Duration(ttl - extra)
+}
 
 // collectAsks finds the commands of each client. What has no client was done by nobody that is known.
 func (v *view) collectAsks() {

@@ -97,7 +97,7 @@ func (a *askedFor) nodesAsked() (all, enough int) {
 
 // tooLittle reports that a key is asked for for less than the TTL.
 func (a *askedFor) tooLittle(k ask) bool {
-	return k.until < after(k.since, a.v.givenTTL())-a.v.allowance()
+	return after(k.until, a.v.allowance()) < after(k.since, a.v.givenTTL())
 }
 
 // allowance is by how much less than its TTL a lock may ask for: a tenth, for clocks that run at other rates, or the step of its ends.
@@ -156,7 +156,7 @@ func judgeValidities(_ context.Context, v *view, _ Options) Finding {
 		switch {
 		case until <= v.at(g.ret):
 			return v.untrue(f, g, until, fmt.Sprintf("%s was told of a validity that had ended %s before", g.client, length(v.at(g.ret)-until)))
-		case since != nobody && until > after(since, v.givenTTL()+v.allowance()):
+		case since != nobody && until > after(after(since, v.givenTTL()), v.allowance()):
 			return v.untrue(f, g, until, fmt.Sprintf("%s was told of a validity until %s, and asked for the lock at %s for %s",
 				g.client, instant(until), instant(since), length(v.givenTTL())))
 		}

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,14 @@ func TestAsksItsTTL(t *testing.T) {
 		"less of what its keys live by design": {1, func(s *script) {
 			s.h.Header.TTL, s.h.Header.TTLExtra = int64(3*time.Second), int64(2*time.Second)
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+		}, Holds, ""},
+		"an extra that is not within the TTL": {1, func(s *script) {
+			s.h.Header.TTL, s.h.Header.TTLExtra = -5, math.MaxInt64
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+		}, Unknown, "does not say the TTL"},
+		"a TTL beyond all time": {1, func(s *script) {
+			s.h.Header.TTL = math.MaxInt64
+			s.changes(5, "A", history.KeySet, "c1", 1, -1)
 		}, Holds, ""},
 		"set first, and given its end then": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, -1)
@@ -124,7 +133,11 @@ func TestTrueValidity(t *testing.T) {
 		"over when it was told":  {10, set, Violated, "that had ended 0 ns before"},
 		"over, and nobody asked": {9, func(*script) {}, Violated, "that had ended 1 ms before"},
 		"nothing asked for":      {950, func(*script) {}, Unknown, "no validity was told"},
-		"nothing told":           {-1, set, Unknown, "no validity was told"},
+		"a TTL beyond all time": {900, func(s *script) {
+			s.h.Header.TTL = math.MaxInt64
+			set(s)
+		}, Holds, ""},
+		"nothing told": {-1, set, Unknown, "no validity was told"},
 		"a client that was stopped": {9, func(s *script) {
 			s.fault(2, true, 1, "pause", "c1")
 			set(s)

@@ -8,7 +8,7 @@ import (
 
 // asksItsTTL: "No grant's client asks for too little."
 func (t *terms) asksItsTTL() answer {
-	ttl := t.header.TTL - t.header.TTLExtra
+	ttl := t.givenTTL()
 	if t.header.Quorum <= 0 || ttl <= 0 || t.leased() {
 		return cannotTell
 	}
@@ -63,7 +63,7 @@ func (t *terms) nodesAsked(g *grant, before int, ttl int64) (all, enough int) {
 	nodes := map[string]bool{}
 	for at, a := range t.asksFor(g, func(i int) bool { return i < before }) {
 		end := later(a.since, ttl)
-		nodes[at.node] = nodes[at.node] || a.until >= end.V()-allowed || t.bentNode(at.node)
+		nodes[at.node] = nodes[at.node] || later(a.until, allowed).V() >= end.V() || t.bentNode(at.node)
 	}
 	for _, is := range nodes {
 		if all++; is {
@@ -85,7 +85,7 @@ func (t *terms) bentNode(node string) bool {
 
 // trueValidity: "A validity that a lock program tells is true."
 func (t *terms) trueValidity() answer {
-	ttl := t.header.TTL - t.header.TTLExtra
+	ttl := t.givenTTL()
 	if t.header.Quorum <= 0 || ttl <= 0 {
 		return cannotTell
 	}
@@ -103,7 +103,7 @@ func (t *terms) trueValidity() answer {
 			return i < g.answered || t.asks(g, i) && t.events[i].Value.At().V() <= g.ret
 		})
 		asked := since > math.MinInt64
-		violated = violated || told.V() <= g.ret || asked && told.V() > later(since, ttl+max(ttl/10, t.header.TTLStep)).V()
+		violated = violated || told.V() <= g.ret || asked && told.V() > later(later(since, ttl).V(), max(ttl/10, t.header.TTLStep)).V()
 		// "Chances: grants that told a `valid_until` and are judged, if the client asks for a quorum of nodes."
 		chances = chances || asked
 	}

@@ -81,7 +81,7 @@ func (t *terms) promises() {
 
 // promisesWhatWasGiven: "the header's `ttl` less its `ttl_extra`. It counts from when the lock asked its nodes for it."
 func (t *terms) promisesWhatWasGiven(g *grant) {
-	ttl := t.header.TTL - t.header.TTLExtra
+	ttl := t.givenTTL()
 	t.mayHaveAskedUnseen(g)
 	// "The promise is not known if the history does not say the TTL."
 	if ttl <= 0 {
@@ -122,6 +122,14 @@ func (t *terms) promisesWhatWasGiven(g *grant) {
 		}
 	}
 	slices.SortFunc(g.renewals, func(a, b *op) int { return a.answered - b.answered })
+}
+
+// givenTTL: "the header's `ttl` less its `ttl_extra`. The history does not say the TTL if `ttl_extra` is not within it."
+func (t *terms) givenTTL() int64 {
+	if t.header.TTLExtra < 0 || t.header.TTLExtra > t.header.TTL {
+		return 0
+	}
+	return t.header.TTL - t.header.TTLExtra
 }
 
 // later is an instant that lies so much later.

@@ -177,7 +177,8 @@ func (b *backing) events(g *grant) (list []int) {
 	return list
 }
 
-// nodes says of the nodes on which the client of a grant changed a key in its attempt whether they back the grant, and counts those that do.
+// nodes says of the nodes on which the client of a grant changed a key in its attempt whether they back the grant, and counts those
+// that do.
 func (b *backing) nodes(g *grant) (nodes map[string]certainty, back int) {
 	set, by := make(map[nodeKey]certainty), make(map[nodeKey]int)
 	for _, i := range b.events(g) {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/resp"
+	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
 

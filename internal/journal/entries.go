@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redlock-sim/redlock-sim/internal/resp"
+	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 )
 
 // parse reads the entries of buf, and returns those whose blocks have come to their ends.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/redlock-sim/redlock-sim/internal/resp"
+	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 )
 
 // reply is where an answer is written to, in the connection's version of the protocol.

@@ -6,7 +6,7 @@ import (
 	"net"
 	"regexp"
 
-	"github.com/redlock-sim/redlock-sim/internal/resp"
+	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 )
 
 // Readdress makes connections to a server that tells addresses, and lets those at the other end of the link read

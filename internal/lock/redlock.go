@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 func init() {

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // releaseScript deletes a key if it still carries the caller's value: the

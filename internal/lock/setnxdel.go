@@ -1,6 +1,6 @@
 package lock
 
-import "github.com/redlock-sim/redlock-sim/internal/command"
+import "github.com/redlock-sim/redlock-sim/internal/redis/command"
 
 func init() {
 	registerSingle("setnx-del", "SETNX and DEL, without any expiry: a holder that dies keeps the lock for ever",

@@ -1,6 +1,6 @@
 package lock
 
-import "github.com/redlock-sim/redlock-sim/internal/command"
+import "github.com/redlock-sim/redlock-sim/internal/redis/command"
 
 // PointBeforeExpire lies between the two commands of setnx-pexpire.
 const PointBeforeExpire = "before-expire"

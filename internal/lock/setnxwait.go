@@ -1,6 +1,6 @@
 package lock
 
-import "github.com/redlock-sim/redlock-sim/internal/command"
+import "github.com/redlock-sim/redlock-sim/internal/redis/command"
 
 func init() {
 	mistakes := ownedMistakes

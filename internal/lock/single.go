@@ -3,7 +3,7 @@ package lock
 import (
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // single is what the locks on one node share. The algorithms differ in how they

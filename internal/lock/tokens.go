@@ -3,7 +3,7 @@ package lock
 import (
 	"slices"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 

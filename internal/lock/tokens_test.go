@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/command/commandtest"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command/commandtest"
 )
 
 // Every lock can draw its token beside the lock: from one node, from the store

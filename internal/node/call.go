@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/command/model"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 )
 
 // call is a command that is carried out: for a connection, or for a script that a connection

@@ -3,7 +3,7 @@ package node
 import (
 	"math"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 var expiryRows = []row{

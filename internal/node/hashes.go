@@ -3,7 +3,7 @@ package node
 import (
 	"strconv"
 
-	"github.com/redlock-sim/redlock-sim/internal/command/model"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 )
 
 var hashRows = []row{

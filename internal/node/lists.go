@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/redlock-sim/redlock-sim/internal/command/model"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 )
 
 var listRows = []row{

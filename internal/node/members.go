@@ -3,7 +3,7 @@ package node
 import (
 	"slices"
 
-	"github.com/redlock-sim/redlock-sim/internal/command/model"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 )
 
 // members are what a key of one of the rarer kinds holds, to be changed: the item's own stay

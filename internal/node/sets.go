@@ -3,8 +3,8 @@ package node
 import (
 	"slices"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
-	"github.com/redlock-sim/redlock-sim/internal/command/model"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 )
 

@@ -1,6 +1,6 @@
 package resource
 
-import "github.com/redlock-sim/redlock-sim/internal/command"
+import "github.com/redlock-sim/redlock-sim/internal/redis/command"
 
 // listScript reads a list, or writes it as a whole (ARGV[10] and on), behind the
 // fence. It answers {accepted, length after, highest token before, element ...};

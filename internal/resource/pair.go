@@ -3,7 +3,7 @@ package resource
 import (
 	"strconv"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // How names a way of appending one number to two lists, CellA and CellB, that

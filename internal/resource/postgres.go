@@ -3,7 +3,7 @@ package resource
 import (
 	_ "embed"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // PostgresSchema makes a database hold the resource.

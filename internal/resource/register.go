@@ -3,7 +3,7 @@ package resource
 import (
 	"strconv"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // registerScript reads or writes one number behind the fence. It answers

@@ -31,7 +31,7 @@ var targets = []target{
 	{dir: "internal/checker", aim: 95, slow: "^(TestJudgeAnything|TestLongRun)$", few: "200"},
 	{dir: "linear", aim: 95, few: "1000"},
 	{dir: "internal/lock", aim: 95},
-	{dir: "internal/command/model", aim: 85, tests: "internal/world/virtual"},
+	{dir: "internal/redis/command/model", aim: 85, tests: "internal/world/virtual"},
 	{dir: "internal/world/virtual", aim: 85, files: []string{"node.go", "disk.go", "replication.go"}},
 }
 

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
-	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // ServeLock is one of our locks as a lock program: it speaks the lock protocol until in

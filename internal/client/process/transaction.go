@@ -3,7 +3,7 @@ package process
 import (
 	"context"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // transact carries out WATCH, UNWATCH and EXEC. What is watched belongs to a

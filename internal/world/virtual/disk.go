@@ -3,7 +3,7 @@ package virtual
 import (
 	"slices"
 
-	"github.com/redlock-sim/redlock-sim/internal/command/model"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 

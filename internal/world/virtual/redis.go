@@ -3,8 +3,8 @@
 package virtual
 
 import (
-	"github.com/redlock-sim/redlock-sim/internal/command/model"
 	redis "github.com/redlock-sim/redlock-sim/internal/node"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 )
 
 // What guests are served by: a node that understands all of Redis, its Lua as well.

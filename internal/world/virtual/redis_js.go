@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/command/model"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 )
 
 // In a browser there are no guests: goroutines of other people's libraries need the bubble of a Go test. So what serves

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/journal"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // journalKey is a key that is followed by the journal. Its replay has what the journal says.

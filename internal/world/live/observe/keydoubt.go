@@ -3,7 +3,7 @@ package observe
 import (
 	"slices"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // doubt is about a command that came so near the key's end that either may have been

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // keyLog records what commands did to one of the lock's keys on one node.

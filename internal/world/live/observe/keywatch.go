@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // keyWatch follows the lock's key on one node: it replays the node's commands,

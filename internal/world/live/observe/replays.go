@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 

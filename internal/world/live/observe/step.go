@@ -1,6 +1,6 @@
 package observe
 
-import "github.com/redlock-sim/redlock-sim/internal/command"
+import "github.com/redlock-sim/redlock-sim/internal/redis/command"
 
 // step is what a command, a script or a transaction did to a key in all: nobody sees the key in between, so it is one event.
 type step struct {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // Memory is the data of a Redis node and what commands do to it. It has no clock of

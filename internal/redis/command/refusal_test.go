@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
-	"github.com/redlock-sim/redlock-sim/internal/command/commandtest"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command/commandtest"
 )
 
 // An option that a command does not take is refused, not left out.

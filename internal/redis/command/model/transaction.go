@@ -3,7 +3,7 @@ package model
 import (
 	"slices"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // Connection is a connection that may watch keys until its next transaction.

@@ -3,7 +3,7 @@ package model
 import (
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // writes reports whether Redis takes a command for a write, whatever it does then.

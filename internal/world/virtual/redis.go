@@ -3,8 +3,8 @@
 package virtual
 
 import (
-	redis "github.com/redlock-sim/redlock-sim/internal/node"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
+	redis "github.com/redlock-sim/redlock-sim/internal/redis/node"
 )
 
 // What guests are served by: a node that understands all of Redis, its Lua as well.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/node/script"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
+	"github.com/redlock-sim/redlock-sim/internal/redis/node/script"
 )
 
 // Node is one server process. It is not safe for concurrent use.

@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/redlock-sim/redlock-sim/internal/node"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
+	"github.com/redlock-sim/redlock-sim/internal/redis/node"
 )
 
 // client is a connection of a test.

@@ -3,8 +3,8 @@ package node
 import (
 	"strings"
 
-	"github.com/redlock-sim/redlock-sim/internal/node/script"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/node/script"
 )
 
 var scriptRows = []row{

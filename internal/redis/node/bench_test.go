@@ -3,9 +3,9 @@ package node_test
 import (
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/node"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
+	"github.com/redlock-sim/redlock-sim/internal/redis/node"
 )
 
 // redsyncDelete is the script with which redsync v4.18.1 gives a lock back.

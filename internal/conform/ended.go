@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/journal"
 	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
 )
 
 // keyEnd is when a key of a node is to end, as a command said that set it or gave it its end.

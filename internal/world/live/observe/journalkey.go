@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/journal"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
 )
 
 // journalKey is a key that is followed by the journal. Its replay has what the journal says.

@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/redlock-sim/redlock-sim/internal/journal"
+	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 )
 

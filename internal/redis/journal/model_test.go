@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/redlock-sim/redlock-sim/internal/journal"
+	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
 )
 
 // writer does to files what a server does, from version 7 on. What it wrote has numbers in its order.

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
-	"github.com/redlock-sim/redlock-sim/internal/sentinel"
+	"github.com/redlock-sim/redlock-sim/internal/redis/sentinel"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 

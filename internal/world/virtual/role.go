@@ -7,7 +7,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
-	"github.com/redlock-sim/redlock-sim/internal/sentinel"
+	"github.com/redlock-sim/redlock-sim/internal/redis/sentinel"
 )
 
 // role is a server's part in a set that sentinels rule, as replication.c of Redis 7.0.15 has it.

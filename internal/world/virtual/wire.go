@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/sentinel"
+	"github.com/redlock-sim/redlock-sim/internal/redis/sentinel"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/link"
 )

@@ -13,9 +13,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-sim/redlock-sim/internal/client/process"
-	"github.com/redlock-sim/redlock-sim/internal/driver"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/driver"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 

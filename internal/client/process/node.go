@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
-	"github.com/redlock-sim/redlock-sim/internal/driver"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/driver"
 )
 
 // node carries commands to a Redis server over go-redis, with its own retries

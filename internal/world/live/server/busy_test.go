@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-sim/redlock-sim/internal/driver"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/redis/driver"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )

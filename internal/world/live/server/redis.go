@@ -14,8 +14,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-sim/redlock-sim/internal/driver"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/redis/driver"
 	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/explore"
-	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/audit"
 	"github.com/redlock-sim/redlock-sim/internal/conform"
-	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 

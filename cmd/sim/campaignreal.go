@@ -20,8 +20,8 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/campaign"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/shard"
 	"github.com/redlock-sim/redlock-sim/internal/trial"

@@ -18,7 +18,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/conform"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/words"

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/trial"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )

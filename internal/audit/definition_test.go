@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"

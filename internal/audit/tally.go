@@ -11,7 +11,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/trial"

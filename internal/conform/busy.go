@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 )
 
 // busy has c1 keep itself busy for half a TTL, so that the lock lives on even where nobody renews it, and looks at the

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 )
 
 // Direction says where a line comes from.

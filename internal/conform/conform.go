@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 )
 
 // Options say what to look at.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 )
 
 // leased reports that the lock keeps its lease in the value of its key, so that the key's own end says nothing.

@@ -16,8 +16,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	stores "github.com/redlock-sim/redlock-sim/internal/client"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"

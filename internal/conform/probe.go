@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 )
 
 // probeFor is how long a probe waits for something to come before it ends the program's input.

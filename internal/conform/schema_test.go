@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/docs"
 	"github.com/redlock-sim/redlock-sim/internal/conform"
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
-	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 )
 
 // property is a field of a message in the schema.

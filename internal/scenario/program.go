@@ -7,8 +7,8 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world"

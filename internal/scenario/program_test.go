@@ -9,7 +9,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	protocol "github.com/redlock-sim/redlock-sim/internal/program"
+	protocol "github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 

@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 )
 
 // schemaDraft is the dialect that editors understand best.

@@ -8,7 +8,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 )
 
 // StandIn is a lock that is put in the place of a scenario's own.

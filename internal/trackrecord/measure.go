@@ -13,8 +13,8 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 )
 
 // meter measures libraries.

@@ -16,8 +16,8 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"

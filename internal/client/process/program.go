@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 )
 
 // programLock is the lock of a program, a child of the client.

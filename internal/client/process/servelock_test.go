@@ -12,7 +12,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/client/process"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/suite"

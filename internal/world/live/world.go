@@ -16,8 +16,8 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/program"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/clients"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/resource"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/resource"
 	"github.com/redlock-sim/redlock-sim/internal/world"

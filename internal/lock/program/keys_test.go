@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/redlock-sim/redlock-sim/internal/program"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 )
 
 func TestPatternsOfKeys(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 )
 
 // ProtocolVersion is the version of the line protocol.

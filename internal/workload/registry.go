@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 

@@ -1,6 +1,6 @@
 package workload
 
-import "github.com/redlock-sim/redlock-sim/internal/resource"
+import "github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 
 func init() {
 	register(Workload{

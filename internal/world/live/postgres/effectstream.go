@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 )
 
 // effectStream is a connection on which PostgreSQL tells of effects as they are

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/commandtest"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
-	"github.com/redlock-sim/redlock-sim/internal/resource"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 )
 
 func strict() (resource.Config, *commandtest.Node) {

@@ -17,8 +17,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/evidence"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/words"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // checkFlags are the flags of sim check.

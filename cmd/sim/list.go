@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 

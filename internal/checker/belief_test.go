@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 )
 
 // TestBeliefs: a re-entry is part of what it re-entered, and a belief ends where the

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 )
 
 // sectionReads is the read that a section built on; -1 where there is none.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 )
 
 // cause names what a violation shows to have been assumed in vain. Each class of

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 )
 
 // forever is the end of what has none.

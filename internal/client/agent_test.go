@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/commandtest"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 )
 
 // scene is a client with its nodes and its resource, on a clock that the test

@@ -3,7 +3,7 @@ package client
 import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 )
 
 // transact appends a number to both lists.

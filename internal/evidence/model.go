@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 

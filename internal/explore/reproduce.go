@@ -7,7 +7,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 )
 
 // otherSeeds is how many seeds beside the found one are tried, to see how far a

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // foundOf is what a few searches for a target find.

@@ -19,7 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 )
 
 // Encode writes a scenario of one variant as YAML that Parse reads back: what

@@ -3,7 +3,7 @@ package scenario
 import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 )
 
 // What one part of a setup says must make sense beside the others: a setting that

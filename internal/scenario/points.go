@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 )
 
 // Points lists the points that a client of this setup may pass. Those of a lock program

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
-	"github.com/redlock-sim/redlock-sim/internal/workload"
 )
 
 // The thread that starts children lives as long as the program.

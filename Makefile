@@ -78,7 +78,7 @@ slow: ## Print the slowest tests and packages of the last make test or make test
 
 .PHONY: newest
 newest: ## Build and test with every direct dependency at its newest, in a copy
-	sh scripts/newest.sh ./locktest ./internal/client/...
+	sh scripts/newest.sh ./locktest ./internal/world/client/...
 
 .PHONY: torture
 torture: setup-test build ## Kill sim in every way, starve it, feed it spoilt files, strike campaigns (TORTURE=10 rounds, STRIKES=200; about 15 minutes)

@@ -70,7 +70,7 @@ func TestPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, unwanted := range []string{"docker", "moby",
-		"testcontainers", "toxiproxy", "jackc", "go-redis", "spf13", "/internal/world/live", "/internal/client/process"} {
+		"testcontainers", "toxiproxy", "jackc", "go-redis", "spf13", "/internal/world/live", "/internal/world/client/process"} {
 		if strings.Contains(string(out), unwanted) {
 			t.Errorf("a package of %q stands behind locktest", unwanted)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/redlock-sim/redlock-sim/internal/client/process"
+	"github.com/redlock-sim/redlock-sim/internal/world/client/process"
 )
 
 // newClientCommand is the client that sim starts for itself.

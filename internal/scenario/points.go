@@ -4,10 +4,10 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // Points lists the points that a client of this setup may pass. Those of a lock program

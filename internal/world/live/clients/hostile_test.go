@@ -8,10 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // A client that says more than it may, or what makes no sense, ends its own conversation, and

@@ -11,9 +11,9 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // consensus is the store that no fault strikes: etcd where it is installed, or

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // Host is where a world's servers run: as processes of ours, in containers, or

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // clocks are the client's two clocks as its lock reads them: the machine's,

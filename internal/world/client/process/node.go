@@ -13,9 +13,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/driver"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // node carries commands to a Redis server over go-redis, with its own retries

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // commonEnv is what every lock.Env here has: real clocks and real connections.

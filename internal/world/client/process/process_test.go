@@ -12,13 +12,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/redlock-sim/redlock-sim/internal/client"
-	"github.com/redlock-sim/redlock-sim/internal/client/process"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
+	"github.com/redlock-sim/redlock-sim/internal/world/client/process"
 )
 
 // The thread that starts children lives as long as the program.

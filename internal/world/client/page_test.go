@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // TestPageSpeaksTheProtocol: the lines that docs/client-protocol.md shows are messages, without

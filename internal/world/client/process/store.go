@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // store is a server that a client talks to.

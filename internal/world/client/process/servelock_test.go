@@ -10,12 +10,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/client/process"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/world/client/process"
 )
 
 func beginLock(t *testing.T, c lock.Config) *talk {

@@ -3,9 +3,9 @@ package process_test
 import (
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/client"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // What a lock program tells of a loss reaches sim.

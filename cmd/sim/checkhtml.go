@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
-	"github.com/redlock-sim/redlock-sim/internal/evidence"
+	"github.com/redlock-sim/redlock-sim/internal/checker/evidence"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )

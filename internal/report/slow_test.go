@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
-	"github.com/redlock-sim/redlock-sim/internal/verdict"
 )
 
 // A run that broke off because the machine was too slow is undecided, and every form says so with the first line of the reason.

@@ -12,13 +12,13 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
-	"github.com/redlock-sim/redlock-sim/internal/trial"
 )
 
 // The picture of every scenario can be read: no label covers another at any width and zoom, and every

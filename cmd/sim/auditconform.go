@@ -12,7 +12,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
-	"github.com/redlock-sim/redlock-sim/internal/conform"
+	"github.com/redlock-sim/redlock-sim/internal/app/conform"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
-	"github.com/redlock-sim/redlock-sim/internal/conform"
+	"github.com/redlock-sim/redlock-sim/internal/app/conform"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/redlock-sim/redlock-sim/docs"
-	"github.com/redlock-sim/redlock-sim/internal/conform"
+	"github.com/redlock-sim/redlock-sim/internal/app/conform"
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 )

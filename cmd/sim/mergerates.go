@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/shard"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 

@@ -13,10 +13,10 @@ import (
 	"github.com/kballard/go-shellquote"
 	"github.com/riverqueue/river"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/shard"
 )
 
 // Real is what a campaign does among real servers: a search or an audit, in shards. A range is a shard.

@@ -83,7 +83,7 @@ newest: ## Build and test with every direct dependency at its newest, in a copy
 .PHONY: torture
 torture: setup-test build ## Kill sim in every way, starve it, feed it spoilt files, strike campaigns (TORTURE=10 rounds, STRIKES=200; about 15 minutes)
 	TORTURE=$(TORTURE) $(GO) test -tags torture -timeout 3h -v -count 1 -run 'TestDeaths|TestScarceMachine|TestHostileFiles' ./cmd/sim
-	CAMPAIGN_STRIKES=$(or $(STRIKES),200) $(GO) test -timeout 1h -v -count 1 -run TestFaults ./internal/campaign
+	CAMPAIGN_STRIKES=$(or $(STRIKES),200) $(GO) test -timeout 1h -v -count 1 -run TestFaults ./internal/app/campaign
 
 .PHONY: bench
 bench: setup ## Run the benchmarks

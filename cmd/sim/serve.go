@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/campaign"
+	"github.com/redlock-sim/redlock-sim/internal/app/serve"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
-	"github.com/redlock-sim/redlock-sim/internal/serve"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 

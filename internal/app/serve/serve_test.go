@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/serve"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
-	"github.com/redlock-sim/redlock-sim/internal/serve"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 

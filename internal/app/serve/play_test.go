@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/serve"
+	"github.com/redlock-sim/redlock-sim/internal/app/serve"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/serve"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
-	"github.com/redlock-sim/redlock-sim/internal/serve"
 	"github.com/redlock-sim/redlock-sim/internal/suite"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/serve"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
-	"github.com/redlock-sim/redlock-sim/internal/serve"
 )
 
 // many stores n runs of a few scenarios.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/serve"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
-	"github.com/redlock-sim/redlock-sim/internal/serve"
 )
 
 // A reader's way through the server, in a real browser: the policies must let

@@ -40,8 +40,8 @@ $(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile docs/lock-protoco
 .PHONY: play
 play: ## Build bin/sim with the playground in it, and write the playground to .cache/playground.html
 	@mkdir -p .cache
-	stamp=$$($(GO) run ./internal/play/compile) && \
-	$(GO) build -ldflags "-X main.version=$(VERSION) -X github.com/redlock-sim/redlock-sim/internal/play.Stamp=$$stamp" -o $(BIN)/sim ./cmd/sim
+	stamp=$$($(GO) run ./internal/app/play/compile) && \
+	$(GO) build -ldflags "-X main.version=$(VERSION) -X github.com/redlock-sim/redlock-sim/internal/app/play.Stamp=$$stamp" -o $(BIN)/sim ./cmd/sim
 	$(BIN)/sim play -o .cache/playground.html
 
 .PHONY: adapters

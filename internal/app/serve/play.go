@@ -5,7 +5,7 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/redlock-sim/redlock-sim/internal/play"
+	"github.com/redlock-sim/redlock-sim/internal/app/play"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 

@@ -235,7 +235,7 @@ const mount = (element, options = {}) => {
     ready: p.begin,
     // load shows another experiment; its promise ends when it is drawn.
     load: (state) => p.load(state),
-    // ask asks the engine: see internal/play/engine.
+    // ask asks the engine: see internal/app/play/engine.
     ask: (method, request, progress) => p.engine.ask(method, request, progress),
     get state() { return { ...p.state }; },
     get answer() { return p.answer; },

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/redlock-sim/redlock-sim/internal/play/engine"
+	"github.com/redlock-sim/redlock-sim/internal/app/play/engine"
 )
 
 // do carries out a request. What goes wrong inside becomes an error: the page says so, and lives on.

@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/redlock-sim/redlock-sim/internal/play"
-	"github.com/redlock-sim/redlock-sim/internal/play/engine"
+	"github.com/redlock-sim/redlock-sim/internal/app/play"
+	"github.com/redlock-sim/redlock-sim/internal/app/play/engine"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 )
 

@@ -1,4 +1,4 @@
-// Command compile compiles the engine of the playground into internal/play/built, where sim embeds it, and prints its
+// Command compile compiles the engine of the playground into internal/app/play/built, where sim embeds it, and prints its
 // stamp. What was built from the same sources already stays. It runs in the folder of this project.
 package main
 
@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/redlock-sim/redlock-sim/internal/play"
+	"github.com/redlock-sim/redlock-sim/internal/app/play"
 )
 
 func main() {

@@ -133,7 +133,7 @@ type Source struct{ Dir, Version string }
 // module is this project, and main its engine.
 const (
 	module = "github.com/redlock-sim/redlock-sim"
-	engine = module + "/internal/play/wasm"
+	engine = module + "/internal/app/play/wasm"
 )
 
 // Build compiles the engine with the Go toolchain, and gives it a stamp.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // subject is a model with a way to make histories of it.

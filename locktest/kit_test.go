@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // subject is the environment variable that names what TestSubject puts on trial, in a process

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // libraries is a module of its own, which imports this package as anybody would.

@@ -26,7 +26,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // ownTests are the pages whose blocks another test follows.

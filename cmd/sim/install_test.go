@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/zip"
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // TestGoInstall: `go install` of a version, as docs/install.md shows it, makes a program

@@ -20,7 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // The schemas in docs are those that sim prints, and have a meaning for each field; no page has

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // TestAddingAProperty holds the judge of the page against its naive definition.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // damage is a history to which something was done that no run does: events are dropped,

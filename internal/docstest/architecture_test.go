@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 const module = "github.com/redlock-sim/redlock-sim"

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // Guide is a page of docs that says how to add something. Its table lists the files to

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 const head = "name: test\nlock: {algorithm: redlock, ttl: 500ms, switches: {recheck_elapsed: true}}\nworkload: {clients: 3, sections: 2}\n"

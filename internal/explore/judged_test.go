@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // TestJudgedBrieflyIsJudged: the quick judgement of a search or a sweep gives each

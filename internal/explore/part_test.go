@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // made is a run of which everything is drawn.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // foundOf is what a few searches for a target find.

@@ -4,7 +4,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 func TestAnOwnerIsGoneWhenItsProcessIs(t *testing.T) {

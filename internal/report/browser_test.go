@@ -13,7 +13,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 func TestPagesAreQuietInABrowser(t *testing.T) {

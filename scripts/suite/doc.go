@@ -1,4 +1,4 @@
-// Command suite runs the tests: those of `make test`, all of them, or those of `make test` and a part of the others. internal/suite
+// Command suite runs the tests: those of `make test`, all of them, or those of `make test` and a part of the others. internal/testkit/suite
 // has what tests say to it.
 //
 // Packages with live tests run one at a time, beside all others. What `go test` prints of a package that passes is one line; of one

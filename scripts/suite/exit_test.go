@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 const asProgram = "SUITE_TEST_IS_THE_PROGRAM"

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // parts is how many parts the tests have that are left to `make test-all`.

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // bound ends a package whose tests hang. It begins when a package has its turn.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 func TestChoose(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // audited is an audit of a lock program in so many shards.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/serve"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // A pipe would be waited for without end: the test ends, or runs into its time limit.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/serve"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // A report leads to the playground where there is one, with its own scenario; else it names the command.

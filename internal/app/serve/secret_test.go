@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/serve"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // browser keeps cookies as browsers do: by the host, whatever the port.

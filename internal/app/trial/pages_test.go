@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // The picture of every scenario can be read: no label covers another at any width and zoom, and every

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // legalLogs are the etcd logs that are linearizable according to porcupine's own

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // script is a lock program in sh: read takes a line, and what it prints goes to us.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/redis/node"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server/servertest"
 )
 

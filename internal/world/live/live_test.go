@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 	"github.com/redlock-sim/redlock-sim/internal/world/client/process"

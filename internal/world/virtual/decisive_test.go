@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // TestDecisive: without the events that a violation's counterexample calls decisive, the violation is gone. A run of the virtual world

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // beside are the packages whose code runs inside the world as well.

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )

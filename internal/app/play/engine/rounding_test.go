@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 var fused = regexp.MustCompile(`\(\S*/(internal/[^)]*)\)\s+FN?M(ADD|SUB)[SD]`)

@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 	"github.com/redlock-sim/redlock-sim/internal/world/client/process"
 )

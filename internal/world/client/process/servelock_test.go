@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/client/process"
 )
 

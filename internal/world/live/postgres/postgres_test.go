@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/commandtest"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // TestPostgresDoesWhatTheScriptsDo runs random accesses on a real PostgreSQL and on

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 func TestMain(m *testing.M) { os.Exit(suite.Live(m).Run()) }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/suite"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
 )
 

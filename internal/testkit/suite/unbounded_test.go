@@ -20,7 +20,7 @@ import (
 // written there.
 var bubbles = []string{
 	"internal/nemesis/schedule_test.go",
-	"internal/suite/wait_test.go",
+	"internal/testkit/suite/wait_test.go",
 	"internal/world/live/proxy/message_test.go",
 	"internal/world/live/proxy/valve_test.go",
 	"internal/world/worldtest/worldtest.go",
@@ -39,8 +39,8 @@ var sleeps = map[string]string{
 	"internal/app/campaign/worker_test.go:TestJobOfALongRange":      "nothing may happen meanwhile",
 	"internal/machine/scratch_linux_test.go:endInOrderOnceAsked":    "it is a process that takes its time to end",
 	"internal/machine/tree_linux_test.go:TestTreeIsStruckAsOne":     "nothing may happen meanwhile",
-	"internal/suite/turn.go:takeTurn":                               "looks again for the turn, as long as others have it",
-	"internal/suite/wait.go:Succeeds":                               "looks again, for all others",
+	"internal/testkit/suite/turn.go:takeTurn":                       "looks again for the turn, as long as others have it",
+	"internal/testkit/suite/wait.go:Succeeds":                       "looks again, for all others",
 	"internal/world/live/kept_test.go:TestKilledTwiceAtOnce":        "faults overlap at any moment",
 	"internal/world/live/observe/keywatch_test.go:followRealServer": "commands come before and after the end of a key",
 	"linear/reference_test.go:TestPartsShareTheTime":                "the model is slow by intent",
@@ -52,7 +52,7 @@ func inTests(file string) bool {
 		return true
 	}
 	for dir := path.Dir(file); strings.HasPrefix(dir, "internal/"); dir = path.Dir(dir) {
-		if strings.HasSuffix(dir, "test") || dir == "internal/suite" {
+		if strings.HasSuffix(dir, "test") || dir == "internal/testkit/suite" {
 			return strings.HasSuffix(file, ".go")
 		}
 	}

@@ -183,7 +183,7 @@ schema: build ## Write docs/scenario.schema.json, docs/result.schema.json and do
 
 .PHONY: golden
 golden: ## Write all files anew that tests compare with what they get (look at the difference)
-	$(GO) test -count 1 $$(grep -rl --include '*_test.go' 'internal/golden"' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,') -update
+	$(GO) test -count 1 $$(grep -rl --include '*_test.go' 'internal/testkit/golden"' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,') -update
 
 .PHONY: check
 check: lint cross deadcode test ## What a commit passes (CI adds a part of make test-all, known vulnerabilities, and the newest dependencies)

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/golden"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/golden"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 

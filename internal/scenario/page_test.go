@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/docstest"
-	"github.com/redlock-sim/redlock-sim/internal/golden"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/golden"
 )
 
 const pageHead = `# The scenarios

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
-	"github.com/redlock-sim/redlock-sim/internal/golden"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/golden"
 )
 
 // TestCauses: each violation that a shipped scenario expects names the assumption that

@@ -24,17 +24,17 @@ import (
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/mod/module"
 
-	"github.com/redlock-sim/redlock-sim/internal/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // ownTests are the pages whose blocks another test follows.
 var ownTests = map[string]string{
-	"docs/adding-a-fault.md":    "internal/docstest",
-	"docs/adding-a-lock.md":     "internal/docstest",
-	"docs/adding-a-property.md": "internal/docstest",
-	"docs/adding-a-workload.md": "internal/docstest",
+	"docs/adding-a-fault.md":    "internal/testkit/docstest",
+	"docs/adding-a-lock.md":     "internal/testkit/docstest",
+	"docs/adding-a-property.md": "internal/testkit/docstest",
+	"docs/adding-a-workload.md": "internal/testkit/docstest",
 	"docs/locktest.md":          "locktest",
 }
 

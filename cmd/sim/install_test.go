@@ -12,7 +12,7 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 
-	"github.com/redlock-sim/redlock-sim/internal/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 

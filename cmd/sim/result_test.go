@@ -17,9 +17,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/redlock-sim/redlock-sim/docs"
-	"github.com/redlock-sim/redlock-sim/internal/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 

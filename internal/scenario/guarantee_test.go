@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
-	"github.com/redlock-sim/redlock-sim/internal/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 )
 
 func TestGuaranteesAreDocumented(t *testing.T) {

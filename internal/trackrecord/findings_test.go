@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 )
 
 // TestFindings: all findings of the project are as they should be, and name cases that exist.

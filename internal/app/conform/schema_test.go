@@ -14,8 +14,8 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/docs"
 	"github.com/redlock-sim/redlock-sim/internal/app/conform"
-	"github.com/redlock-sim/redlock-sim/internal/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 )
 
 // property is a field of a message in the schema.

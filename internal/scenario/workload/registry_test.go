@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 )
 
 func TestEveryWorkloadIsDescribedAndRuns(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 )
 
 // bubbles are the files whose functions run in bubbles of testing/synctest, where time passes at once, without being

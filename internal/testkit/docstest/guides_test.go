@@ -3,7 +3,7 @@ package docstest_test
 import (
 	"testing"
 
-	"github.com/redlock-sim/redlock-sim/internal/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 )
 
 // TestAdding builds sim with the lock, the fault, the workload and the property of the pages that say how to add them, and runs

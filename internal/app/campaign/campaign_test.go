@@ -108,7 +108,7 @@ func work(tb testing.TB, s *Store, slots int) *Worker {
 // definition is a search of few runs.
 func definition(tb testing.TB, unguided bool) Definition {
 	tb.Helper()
-	s, err := scenario.Load("../../scenarios/gc-pause.yaml")
+	s, err := scenario.Load("../../../scenarios/gc-pause.yaml")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // root is the folder of this project.
-const root = "../.."
+const root = "../../.."
 
 // bundle is the engine of these sources: the one that make play left, where it is of them, or one that is compiled now.
 var bundle = sync.OnceValues(func() (*play.Bundle, error) {

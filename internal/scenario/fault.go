@@ -202,7 +202,7 @@ func (f *Fault) checkParams(d *decoder, cast nemesis.Cast) {
 		}
 		p := d.problemAt(key, "%s", c.Message)
 		if len(c.Allowed) > 0 {
-			p.suggest(quotedIn(c.Message), c.Allowed)
+			p.suggest(c.Given, c.Allowed)
 		}
 	}
 }
@@ -332,19 +332,6 @@ func (s *Setup) Planned() []nemesis.Planned {
 
 func faultNames() []string {
 	return namesOf(nemesis.Kinds(), func(k nemesis.Kind) string { return k.Name })
-}
-
-// quotedIn is the first quoted word of a message.
-func quotedIn(message string) string {
-	var word string
-	for i := range message {
-		if message[i] == '"' {
-			if _, err := fmt.Sscanf(message[i:], "%q", &word); err == nil {
-				return word
-			}
-		}
-	}
-	return ""
 }
 
 // Needs are the powers over a world that the faults use.

@@ -21,6 +21,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -98,7 +99,7 @@ func run(a *app) int {
 	}
 	code := exitCodeOf(err)
 	if text := err.Error(); text != "" { // it may quote what a program printed
-		fmt.Fprintf(report.PlainLines{Writer: a.stderr}, "sim: %s\n", text)
+		fmt.Fprintf(plain.Lines{Writer: a.stderr}, "sim: %s\n", text)
 	}
 	var env *trial.EnvironmentError
 	if errors.As(err, &env) && env.Hint != "" {

@@ -19,7 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -278,7 +278,7 @@ func (a *app) reportCampaign(ctx context.Context, store *campaign.Store, id int6
 	f.kinds, f.bare, f.unguided, f.first, f.seeds = d.Kinds, d.Bare, d.Unguided, d.First, d.Runs
 	f.campaign = []string{"--range", fmt.Sprint(d.RangeRuns), "--epoch", fmt.Sprint(d.EpochRanges)}
 	a.printSearch(search, result, 0, tookOf(st, a.now()))
-	fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  campaign   %d: %s\n", id, stateOf(st))
+	fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  campaign   %d: %s\n", id, stateOf(st))
 	return a.endSearch(ctx, search, nil, f, result, nil)
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
@@ -496,7 +497,7 @@ func (a *app) reportShards(ctx context.Context, store *campaign.Store, d *campai
 	case err != nil:
 		return campaignError(ctx, st.ID, err)
 	}
-	tell := func() { fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  campaign   %d: %s\n", st.ID, stateOf(st)) }
+	tell := func() { fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  campaign   %d: %s\n", st.ID, stateOf(st)) }
 	var failed error
 	if st.State == campaign.Failed {
 		failed = &trial.EnvironmentError{Err: fmt.Errorf("campaign %d failed: %s", st.ID, st.Failure)}

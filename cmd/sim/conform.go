@@ -20,7 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -104,7 +104,7 @@ func (a *app) conform(ctx context.Context, command string, f conformFlags) error
 	if err != nil {
 		return &trial.EnvironmentError{Err: err, Hint: "set TMPDIR to a folder that can be written to"}
 	}
-	p := &conformPrinter{app: a, out: report.PlainLines{Writer: a.stdout}, flags: f, notRun: make(map[string][]string)}
+	p := &conformPrinter{app: a, out: plain.Lines{Writer: a.stdout}, flags: f, notRun: make(map[string][]string)}
 	result, err := conform.Run(ctx, conform.Options{Command: argv, Key: f.key, TTL: f.ttl, Patience: f.patience, Dir: dir,
 		Line: p.line, Begin: p.begin, End: p.end})
 	p.clear()
@@ -171,7 +171,7 @@ func (p *conformPrinter) line(l conform.Line) {
 	}
 	out := p.out
 	if p.flags.json {
-		out = report.PlainLines{Writer: p.app.stderr}
+		out = plain.Lines{Writer: p.app.stderr}
 	}
 	fmt.Fprintf(out, "      %s\n", l)
 	if l.Wrong != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -124,10 +125,10 @@ func (a *app) keepMerged(
 	for _, r := range w.Records() {
 		for _, one := range r.Found {
 			k := found{w.Path(r, one.File), "", one.Note, one.Proved}
-			fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  found      %s   %s\n", k.file, k.note)
+			fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  found      %s   %s\n", k.file, k.note)
 			if one.Report != "" {
 				k.report = w.Path(r, one.Report)
-				fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  report     %s\n", k.report)
+				fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  report     %s\n", k.report)
 			}
 			kept, sure = append(kept, k), sure || k.sure
 		}

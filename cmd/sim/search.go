@@ -24,6 +24,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -219,9 +220,9 @@ func (a *app) printUntold(ctx context.Context, search explore.Search, r *explore
 	switch {
 	case ctx.Err() != nil:
 	case why != "" && !found:
-		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  undecided  %s\n", why)
+		fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  undecided  %s\n", why)
 	case r.Slow > 0:
-		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  too slow   %s\n", slowRuns(r))
+		fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  too slow   %s\n", slowRuns(r))
 	}
 	return why
 }
@@ -383,11 +384,11 @@ func (a *app) printSearch(s explore.Search, r explore.Report, before uint64, too
 	}
 	if r.Failed > 0 {
 		why, _, _ := strings.Cut(r.Failure, "\n") // then comes what a program printed
-		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  failed     %s could not be carried out, the last: %s\n",
+		fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  failed     %s could not be carried out, the last: %s\n",
 			words.Count(r.Failed, "run"), why)
 	}
 	if r.Unjudged > 0 {
-		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  in doubt   %s could not be judged, the last: %s\n",
+		fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  in doubt   %s could not be judged, the last: %s\n",
 			words.Count(r.Unjudged, "run"), r.Doubt)
 	}
 	if r.Unfinished > 0 {

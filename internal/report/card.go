@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // CardVersion is the version of the shape that Card has as JSON (card.json and
@@ -131,7 +133,7 @@ func (c *Cell) Rate() string {
 	if c.Violated == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s", c.Violated, count(c.Runs, "run"))
+	return fmt.Sprintf("%d of %s", c.Violated, words.GroupedCount(c.Runs, "run"))
 }
 
 // TooSlowWords begin why a cell is unknown for which this machine was too slow.
@@ -154,7 +156,7 @@ func (c *Card) TooSlow() string {
 		return ""
 	}
 	return fmt.Sprintf("this machine was too slow for %d of %s, the first: %s",
-		slow, count(all, "case"), plain(strings.TrimPrefix(why, TooSlowWords)))
+		slow, words.GroupedCount(all, "case"), plain.Text(strings.TrimPrefix(why, TooSlowWords)))
 }
 
 // cells are those of a guarantee, first what sim conform found.

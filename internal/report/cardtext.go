@@ -3,6 +3,8 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"io"
 	"path"
 	"slices"
@@ -74,7 +76,7 @@ func WriteCardText(w io.Writer, c *Card, dir string, o TextOptions) error {
 }
 
 func (p *printer) cardHead(l *CardLock, c *Card) {
-	p.print(p.paint(strong, plain(l.Label)), "   ", p.paint(faint, plain(strings.Join(append(l.facts(), c.facts()...), "   "))), "\n")
+	p.print(p.paint(strong, plain.Text(l.Label)), "   ", p.paint(faint, plain.Text(strings.Join(append(l.facts(), c.facts()...), "   "))), "\n")
 	if l.NotConforming != "" {
 		p.complaint(2, "does not conform", l.NotConforming+". So nothing is held against it here", doubt)
 	}
@@ -149,9 +151,9 @@ func (c *Cell) troubles() bool {
 func (p *printer) cardRow(state CellState, name, text string) {
 	look := cellLooks[state]
 	lead := 2 + 2 + guaranteeColumn + 1 + stateColumn
-	lines := wrap(plain(text), p.o.Width-lead)
+	lines := wrap(plain.Text(text), p.o.Width-lead)
 	p.print("  ", p.paint(look.tone, p.cellMark(state)), " ",
-		pad(plain(name), guaranteeColumn), " ", p.paint(look.tone, pad(look.badge.Word, stateColumn)), lines[0], "\n")
+		pad(plain.Text(name), guaranteeColumn), " ", p.paint(look.tone, pad(look.badge.Word, stateColumn)), lines[0], "\n")
 	for _, line := range lines[1:] {
 		p.print(strings.Repeat(" ", lead), line, "\n")
 	}
@@ -192,7 +194,7 @@ func sumOf(cells []*Cell) string {
 	for _, c := range cells {
 		states = append(states, c.State)
 	}
-	return count(len(cells), "case") + ": " + countStates(states)
+	return words.GroupedCount(len(cells), "case") + ": " + countStates(states)
 }
 
 // countStates says how often there is each state, the worst first.
@@ -220,17 +222,17 @@ func (p *printer) cardCell(c *Cell, name, dir string) {
 	if c.Variant != "" {
 		name += ", " + c.Variant
 	}
-	p.print("      ", p.paint(look.tone, p.cellMark(c.State)), " ", p.paint(strong, plain(name)), "\n")
-	for _, line := range wrap(plain(c.Why), p.o.Width-8) {
+	p.print("      ", p.paint(look.tone, p.cellMark(c.State)), " ", p.paint(strong, plain.Text(name)), "\n")
+	for _, line := range wrap(plain.Text(c.Why), p.o.Width-8) {
 		p.print("        ", line, "\n")
 	}
 	for _, file := range [][2]string{{"report", c.Report}, {"shortest", c.Scenario}} {
 		if file[1] != "" {
-			p.print("        ", p.paint(faint, pad(file[0], 9)), plain(path.Join(dir, file[1])), "\n")
+			p.print("        ", p.paint(faint, pad(file[0], 9)), plain.Text(path.Join(dir, file[1])), "\n")
 		}
 	}
 	if c.Replay != "" {
-		p.print("        ", p.paint(faint, pad("replay", 9)), plain(c.Replay), "\n")
+		p.print("        ", p.paint(faint, pad("replay", 9)), plain.Text(c.Replay), "\n")
 	}
 }
 
@@ -241,13 +243,13 @@ func (p *printer) cardTable(c *Card) {
 	p.print("  ", strings.Repeat(" ", guaranteeColumn))
 	for i := range c.Locks {
 		if i < last {
-			width[i] = max(utf8.RuneCountInString(plain(c.Locks[i].Label)), stateColumn)
+			width[i] = max(utf8.RuneCountInString(plain.Text(c.Locks[i].Label)), stateColumn)
 		}
-		p.print("  ", p.paint(strong, pad(plain(c.Locks[i].Label), width[i])))
+		p.print("  ", p.paint(strong, pad(plain.Text(c.Locks[i].Label), width[i])))
 	}
 	p.print("\n")
 	for _, g := range c.Guarantees {
-		p.print("  ", pad(plain(g.Name), guaranteeColumn))
+		p.print("  ", pad(plain.Text(g.Name), guaranteeColumn))
 		for i := range c.Locks {
 			state := c.Locks[i].Row(g.Name)
 			look := cellLooks[state]
@@ -272,13 +274,13 @@ func (p *printer) cardTroubles(c *Card, l *CardLock, dir string) {
 func (p *printer) cardCosts(l *CardLock) {
 	for i := range l.Costs {
 		c := &l.Costs[i]
-		p.complaint(2, plain(c.Scenario+", "+c.Variant), costWords(&c.Cost), faint)
+		p.complaint(2, plain.Text(c.Scenario+", "+c.Variant), costWords(&c.Cost), faint)
 	}
 }
 
 // cardSum counts the guarantees of a lock by their states, the worst first.
 func (p *printer) cardSum(c *Card, l *CardLock) {
-	p.print(p.paint(strong, plain(l.Label)), ": ", l.sum(c), "\n")
+	p.print(p.paint(strong, plain.Text(l.Label)), ": ", l.sum(c), "\n")
 }
 
 // sum counts the guarantees by their states, the worst first.
@@ -287,7 +289,7 @@ func (l *CardLock) sum(c *Card) string {
 	for _, g := range c.Guarantees {
 		rows = append(rows, l.Row(g.Name))
 	}
-	return count(len(rows), "guarantee") + ": " + countStates(rows)
+	return words.GroupedCount(len(rows), "guarantee") + ": " + countStates(rows)
 }
 
 // WriteCardChanges writes how a card differs from the one that is expected.
@@ -313,26 +315,26 @@ func WriteCardMarkdown(w io.Writer, c *Card) error {
 	}
 	var labels []string
 	for i := range c.Locks {
-		labels = append(labels, markdown(c.Locks[i].Label))
+		labels = append(labels, plain.Markdown(c.Locks[i].Label))
 	}
 	fmt.Fprintf(&b, "## Report card: %s\n\n", strings.Join(labels, ", "))
 	for i := range c.Locks {
 		l := &c.Locks[i]
-		fmt.Fprintf(&b, "**%s**: %s. %s.\n\n", markdown(l.Label), markdown(l.sum(c)), markdown(clip(strings.Join(l.facts(), "; "), 500)))
+		fmt.Fprintf(&b, "**%s**: %s. %s.\n\n", plain.Markdown(l.Label), plain.Markdown(l.sum(c)), plain.Markdown(plain.Clip(strings.Join(l.facts(), "; "), 500)))
 		if l.NotConforming != "" {
-			fmt.Fprintf(&b, "It does not conform to the lock protocol, so nothing is held against it here: %s.\n\n", markdown(l.NotConforming))
+			fmt.Fprintf(&b, "It does not conform to the lock protocol, so nothing is held against it here: %s.\n\n", plain.Markdown(l.NotConforming))
 		}
 		for _, c := range l.Findings() {
-			fmt.Fprintf(&b, "%s\n\n", markdown(c.Why))
+			fmt.Fprintf(&b, "%s\n\n", plain.Markdown(c.Why))
 		}
 	}
 	if len(c.Missing) > 0 {
-		fmt.Fprintf(&b, "❔ **%s.** Their cells are unknown.\n\n", markdown(missingShards(c.Missing)))
+		fmt.Fprintf(&b, "❔ **%s.** Their cells are unknown.\n\n", plain.Markdown(missingShards(c.Missing)))
 	}
 	head(append([]string{"guarantee"}, labels...)...)
 	head(slices.Repeat([]string{"---"}, len(labels)+1)...)
 	for _, g := range c.Guarantees {
-		row := []string{fmt.Sprintf("**%s** %s", markdown(g.Name), markdown(g.Title))}
+		row := []string{fmt.Sprintf("**%s** %s", plain.Markdown(g.Name), plain.Markdown(g.Title))}
 		for i := range c.Locks {
 			look := cellLooks[c.Locks[i].Row(g.Name)]
 			row = append(row, look.markdown+" "+look.badge.Word)
@@ -341,15 +343,15 @@ func WriteCardMarkdown(w io.Writer, c *Card) error {
 	}
 	for i := range c.Locks {
 		l := &c.Locks[i]
-		fmt.Fprintf(&b, "\n### %s: all cases\n\n| case | | |\n|---|---|---|\n", markdown(l.Label))
+		fmt.Fprintf(&b, "\n### %s: all cases\n\n| case | | |\n|---|---|---|\n", plain.Markdown(l.Label))
 		all := l.all()
 		for j, cell := range all {
 			look := cellLooks[cell.State]
 			if b.Len() > maxSummary-4096 {
-				fmt.Fprintf(&b, "\n%s not shown.\n", count(len(all)-j, "case"))
+				fmt.Fprintf(&b, "\n%s not shown.\n", words.GroupedCount(len(all)-j, "case"))
 				break
 			}
-			head(markdown(cell.ID), look.markdown+" "+look.badge.Word, markdown(clip(plain(cell.Why), 300)))
+			head(plain.Markdown(cell.ID), look.markdown+" "+look.badge.Word, plain.Markdown(plain.Clip(plain.Text(cell.Why), 300)))
 		}
 	}
 	for i := range c.Locks {
@@ -358,7 +360,7 @@ func WriteCardMarkdown(w io.Writer, c *Card) error {
 			if i == 0 && j == 0 {
 				b.WriteString("\n### What it costs\n\n| lock | setting | |\n|---|---|---|\n")
 			}
-			head(markdown(c.Locks[i].Label), markdown(cost.Scenario+", "+cost.Variant), markdown(costWords(&cost.Cost)))
+			head(plain.Markdown(c.Locks[i].Label), plain.Markdown(cost.Scenario+", "+cost.Variant), plain.Markdown(costWords(&cost.Cost)))
 		}
 	}
 	b.WriteString("\n")

@@ -5,6 +5,8 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"io"
 	"maps"
 	"slices"
@@ -16,13 +18,13 @@ func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
 	p := newPrinter(o)
 	tones := map[Kind]tone{Regressed: bad, Mended: good, Changed: doubt, Gone: faint, Added: faint}
 	for _, d := range c.Differences {
-		p.print(p.paint(doubt, pad("differs", 9)), "  ", p.paint(strong, plain(d.place())), "\n")
-		for _, line := range wrap(plain(d.words()), p.o.Width-11) {
+		p.print(p.paint(doubt, pad("differs", 9)), "  ", p.paint(strong, plain.Text(d.place())), "\n")
+		for _, line := range wrap(plain.Text(d.words()), p.o.Width-11) {
 			p.print("           ", line, "\n")
 		}
 	}
 	for _, ch := range c.Changes {
-		p.print(p.paint(tones[ch.Kind], pad(string(ch.Kind), 9)), "  ", p.paint(strong, plain(ch.place())), "\n")
+		p.print(p.paint(tones[ch.Kind], pad(string(ch.Kind), 9)), "  ", p.paint(strong, plain.Text(ch.place())), "\n")
 		text := ch.Before.Words() + " -> " + ch.After.Words()
 		if o.Unicode {
 			text = ch.Before.Words() + " → " + ch.After.Words()
@@ -33,13 +35,13 @@ func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
 		if ch.Why != "" {
 			text += ": " + ch.Why
 		}
-		for _, line := range wrap(plain(text), p.o.Width-11) {
+		for _, line := range wrap(plain.Text(text), p.o.Width-11) {
 			p.print("           ", line, "\n")
 		}
 	}
 	for _, t := range c.Timings {
-		p.print(p.paint(faint, pad("time", 9)), "  ", plain(t.Scenario+" / "+t.Variant), "  ",
-			p.ascii(shortDuration(t.Before)), " to ", p.ascii(shortDuration(t.After)), "\n")
+		p.print(p.paint(faint, pad("time", 9)), "  ", plain.Text(t.Scenario+" / "+t.Variant), "  ",
+			p.ascii(words.Duration(t.Before)), " to ", p.ascii(words.Duration(t.After)), "\n")
 	}
 	word := p.paint(good, "NO REGRESSION")
 	switch {
@@ -50,12 +52,12 @@ func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
 	case c.Unclear > 0:
 		word = p.paint(doubt, "UNDECIDED")
 	}
-	line := fmt.Sprintf(" %s changed, %d the same", count(len(c.Changes)-c.oneSided(), "verdict"), c.Same)
+	line := fmt.Sprintf(" %s changed, %d the same", words.GroupedCount(len(c.Changes)-c.oneSided(), "verdict"), c.Same)
 	if n := c.oneSided(); n > 0 {
 		line += fmt.Sprintf(", %d on one side only", n)
 	}
 	if n := len(c.Differences); n > 0 {
-		line += ", but the runs themselves differ: " + count(n, "difference")
+		line += ", but the runs themselves differ: " + words.GroupedCount(n, "difference")
 	}
 	if c.Unclear > 0 {
 		line += fmt.Sprintf("; %d worse, which may be for that reason", c.Unclear)
@@ -87,7 +89,7 @@ func WriteComparisonJSON(w io.Writer, c Comparison) error {
 	if err != nil {
 		return fmt.Errorf("failed to encode the comparison: %w", err)
 	}
-	_, err = w.Write(append(escapeHidden(data), '\n'))
+	_, err = w.Write(append(plain.JSON(data), '\n'))
 	return err
 }
 

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Drawing is the picture of a variant, and what a page says beside it, for a page that draws them anew
@@ -68,7 +70,7 @@ func Draw(v *Variant, o DrawOptions) (*Drawing, error) {
 	}
 	if left := scene.Cast(involved(v), view, maxDrawnClients); len(left) > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%s not drawn: only those of the violation and the busiest ones are",
-			count(len(left), "client")))
+			words.GroupedCount(len(left), "client")))
 	}
 	scene.Thin(view, mostDrawn)
 	e := newEasel(o.ID, scene, view)
@@ -93,7 +95,7 @@ func Draw(v *Variant, o DrawOptions) (*Drawing, error) {
 	m.picture(pic)
 	m.legend(pic.Led, pic.Watched)
 	m.add("</div>")
-	out.HTML = string(showHidden(m.Bytes()))
+	out.HTML = string(plain.HTML(m.Bytes()))
 	return out, nil
 }
 

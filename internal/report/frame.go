@@ -8,7 +8,9 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // drawAll draws the variants' pictures on one scale. Where their violations lie
@@ -73,8 +75,8 @@ func drawDetails(views []variantView, scenes []*swimlane.Scene, view time.Durati
 		v.Detail.keepInView()
 		v.Detail.Class = "detail"
 		v.Detail.Summary = summary(v.Variant, scenes[i], span)
-		v.DetailName = fmt.Sprintf("the overlap, %s to %s, %s times as large", seconds(span.From), seconds(span.To),
-			grouped(int(view/max(1, span.Length()))))
+		v.DetailName = fmt.Sprintf("the overlap, %s to %s, %s times as large", words.Seconds(span.From), words.Seconds(span.To),
+			words.Grouped(int(view/max(1, span.Length()))))
 	}
 }
 
@@ -139,7 +141,7 @@ func (v *variantView) paint(scene *swimlane.Scene, view swimlane.Span, process s
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		notes = append(notes, fmt.Sprintf("%s not drawn (%s): only those of the violation and the busiest ones are",
-			count(len(left), process), text))
+			words.GroupedCount(len(left), process), text))
 	}
 	apart := time.Duration(0)
 	for things := maxThings / pictures; ; things = things * 2 / 3 {
@@ -155,7 +157,7 @@ func (v *variantView) paint(scene *swimlane.Scene, view swimlane.Span, process s
 	}
 	if apart > 0 {
 		notes = append(notes, fmt.Sprintf("the run is long: "+
-			"outside of what is shown at first, short things that begin less than %s after one another are drawn as one", shortDuration(apart)))
+			"outside of what is shown at first, short things that begin less than %s after one another are drawn as one", words.Duration(apart)))
 	}
 	v.Pic.Notes = notes
 }
@@ -175,16 +177,16 @@ func involved(v *Variant) []string {
 
 // summary says the picture in words.
 func summary(v *Variant, s *swimlane.Scene, view swimlane.Span) string {
-	text := fmt.Sprintf("Time runs from %s to %s over %s, the resource and %s.", seconds(view.From), seconds(view.To),
-		count(len(s.Clients), "client"), count(len(s.Nodes), "node"))
+	text := fmt.Sprintf("Time runs from %s to %s over %s, the resource and %s.", words.Seconds(view.From), words.Seconds(view.To),
+		words.GroupedCount(len(s.Clients), "client"), words.GroupedCount(len(s.Nodes), "node"))
 	for _, o := range overlapsOf(v) {
-		text += fmt.Sprintf(" From %s on: %s.", seconds(o.From), o.Words)
+		text += fmt.Sprintf(" From %s on: %s.", words.Seconds(o.From), o.Words)
 	}
 	for _, o := range s.Splits {
-		text += fmt.Sprintf(" From %s on: two primaries at once, %s.", seconds(o.From), shortDuration(o.Length()))
+		text += fmt.Sprintf(" From %s on: two primaries at once, %s.", words.Seconds(o.From), words.Duration(o.Length()))
 	}
 	if s.Refused > 0 {
-		text += fmt.Sprintf(" The resource refused %s.", count(s.Refused, "operation"))
+		text += fmt.Sprintf(" The resource refused %s.", words.GroupedCount(s.Refused, "operation"))
 	}
 	return text
 }
@@ -284,14 +286,22 @@ func variantLimits(v *Variant) []string {
 		if e.F == history.FaultFailed && !told[e.Value.ID()] {
 			told[e.Value.ID()] = true
 			say("fault %d (%s) was due at %s and did not take effect: %s.",
-				e.Value.ID(), e.Value.Fault(), seconds(e.Time), clip(e.Error.String(), maxValueRunes))
+				e.Value.ID(), e.Value.Fault(), words.Seconds(e.Time), plain.Clip(e.Error.String(), maxValueRunes))
 		}
 	}
 	if worst > 0 {
-		say("the resource's clock is known to within %s.", shortDuration(time.Duration(worst)))
+		say("the resource's clock is known to within %s.", words.Duration(time.Duration(worst)))
 	}
 	if len(v.History.Events) > 0 && !v.History.Done() {
 		say("the history ends before the run was done.")
 	}
 	return list
+}
+
+// missingShards names the shards that something merged lacks.
+func missingShards(list []string) string {
+	if len(list) == 1 {
+		return "The shard " + plain.Text(list[0]) + " is missing"
+	}
+	return fmt.Sprintf("%s are missing: %s", words.GroupedCount(len(list), "shard"), plain.Text(strings.Join(list, "; ")))
 }

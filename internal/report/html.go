@@ -8,6 +8,8 @@ import (
 	"embed"
 	"encoding/base64"
 	"fmt"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"html/template"
 	"io"
 	"sync"
@@ -64,7 +66,7 @@ var templates = sync.OnceValue(parsed)
 
 func parsed() *template.Template {
 	t := template.New("").Funcs(template.FuncMap{
-		"assets": theAssets, "seconds": seconds, "short": shortDuration, "count": count, "grouped": grouped, "missing": missingShards,
+		"assets": theAssets, "seconds": words.Seconds, "short": words.Duration, "count": words.GroupedCount, "grouped": words.Grouped, "missing": missingShards,
 		"picture": func(p *picture) template.HTML { return written(func(m *markup) { m.picture(p) }) },
 		"hatch":   func() template.HTML { return written((*markup).hatch) },
 		"legend":  func(p *page) template.HTML { return written(func(m *markup) { m.legend(p.HasLed, p.HasSentinels) }) },
@@ -100,7 +102,7 @@ func execute(w io.Writer, t *template.Template, name string, data any) error {
 	if err := t.ExecuteTemplate(&buf, name, data); err != nil {
 		return fmt.Errorf("failed to render %s: %w", name, err)
 	}
-	_, err := w.Write(showHidden(buf.Bytes()))
+	_, err := w.Write(plain.HTML(buf.Bytes()))
 	return err
 }
 

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
 // maxResult bounds a result.json that somebody else may have written.
@@ -29,7 +28,7 @@ func writeIndented(w io.Writer, what string, document any) error {
 	if err := enc.Encode(document); err != nil {
 		return fmt.Errorf("failed to encode %s: %w", what, err)
 	}
-	_, err := w.Write(escapeHidden(buf.Bytes()))
+	_, err := w.Write(plain.JSON(buf.Bytes()))
 	return err
 }
 
@@ -92,24 +91,4 @@ func complete(r *Result) *Result {
 		}
 	}
 	return &c
-}
-
-// escapeHidden writes as \uXXXX what encoding/json leaves as it is and a
-// terminal may obey. Such runes occur inside strings only, so the meaning
-// stays the same.
-func escapeHidden(doc []byte) []byte {
-	out := make([]byte, 0, len(doc))
-	for len(doc) > 0 {
-		r, size := utf8.DecodeRune(doc)
-		switch {
-		case r == '\n' || r == utf8.RuneError || !needsCare(r):
-			out = append(out, doc[:size]...)
-		default:
-			for _, half := range utf16.AppendRune(nil, r) {
-				out = fmt.Appendf(out, `\u%04x`, half)
-			}
-		}
-		doc = doc[size:]
-	}
-	return out
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
 )
 
@@ -46,7 +47,7 @@ func (l label) Rules() string {
 	shown := func(texts []string) []string {
 		list := make([]string, len(texts))
 		for i, text := range texts {
-			list[i] = string(showHidden([]byte(text)))
+			list[i] = string(plain.HTML([]byte(text)))
 		}
 		return list
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Rows of a client's lane, from its top.
@@ -64,14 +65,14 @@ func (e *easel) hold(l *lane, h *swimlane.Hold) {
 	edge.Step, edge.Event = true, h.Granted
 	edge.Title = l.Name + " got the lock"
 	if h.Nodes > 0 {
-		edge.Title += fmt.Sprintf(" on %s", count(h.Nodes, "node"))
+		edge.Title += fmt.Sprintf(" on %s", words.GroupedCount(h.Nodes, "node"))
 	}
 	l.Shapes = append(l.Shapes, b)
 	for _, g := range h.Gaps {
 		s := bar("gap", g, beliefTop, beliefH)
 		s.Kind, s.Step, s.Event = "hatch", g.Length() > e.view.Length()/200, h.Granted
 		s.Title = fmt.Sprintf("%s believes it holds the lock, but has no %s", l.Name, e.proof())
-		s.inside("gap-words", rankBelief, []int{beliefRow}, "believes without keys, "+shortDuration(g.Length()), "without keys")
+		s.inside("gap-words", rankBelief, []int{beliefRow}, "believes without keys, "+words.Duration(g.Length()), "without keys")
 		l.Shapes = append(l.Shapes, s)
 	}
 	for _, t := range h.Truth {
@@ -127,7 +128,7 @@ func (e *easel) promises(l *lane, h *swimlane.Hold) {
 		s.Title = fmt.Sprintf("the validity promised to %s ends", l.Name)
 		if p.Until < h.To {
 			s.Class, s.Step, s.Event = "promise broken", true, h.Granted
-			s.beside("broken-words", rankBroken, []int{belowRow, wordsRow}, "promise ended "+seconds(p.Until), "promise ended")
+			s.beside("broken-words", rankBroken, []int{belowRow, wordsRow}, "promise ended "+words.Seconds(p.Until), "promise ended")
 		}
 		l.Shapes = append(l.Shapes, s)
 	}

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"path"
 	"reflect"
 	"slices"
@@ -90,11 +92,11 @@ func (v *variantView) quotes() []quote {
 	for _, p := range v.Printed {
 		q := quote{logLink: logLink{path.Base(p.Log), "./" + p.Log}, Words: "all that it printed"}
 		if p.Cut {
-			q.Words = "the last " + count(len(p.Lines), "line")
+			q.Words = "the last " + words.GroupedCount(len(p.Lines), "line")
 		}
 		lines := make([]string, len(p.Lines))
 		for i, line := range p.Lines {
-			lines[i] = clip(line, maxValueRunes)
+			lines[i] = plain.Clip(line, maxValueRunes)
 		}
 		q.Text = strings.Join(lines, "\n")
 		list = append(list, q)

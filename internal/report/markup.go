@@ -5,7 +5,6 @@ import (
 	_ "embed" // the style of pictures
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // markup writes pictures. They are drawn far more often than pages are: in a browser whenever something changes, where
@@ -255,31 +254,6 @@ func (m *markup) legend(led, sentinels bool) {
 		m.raw("<li>" + e[0] + " " + e[1] + "</li>\n")
 	}
 	m.raw("</ul>")
-}
-
-// showHidden writes out what a page would obey without showing it: a bidi
-// override in a name must not turn our own words around. Neither our pages nor
-// their scripts contain such runes.
-func showHidden(doc []byte) []byte {
-	if utf8.Valid(doc) && !bytes.ContainsFunc(doc, hidden) {
-		return doc
-	}
-	out := make([]byte, 0, len(doc))
-	for _, r := range string(doc) {
-		switch {
-		case !hidden(r):
-			out = utf8.AppendRune(out, r)
-		case r < 0x10000:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		default:
-			out = fmt.Appendf(out, `\U%08x`, r)
-		}
-	}
-	return out
-}
-
-func hidden(r rune) bool {
-	return needsCare(r) && r != '\n' && r != '\t' && r != '\r' && r != utf8.RuneError
 }
 
 // Outcome says what a result amounts to: a class of the stylesheet, an icon and

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // overlap is a stretch in which two holders stood side by side, and in what
@@ -26,14 +28,14 @@ func overlapsOf(v *Variant) []overlap {
 			}
 			o := p.Counterexample.Overlap
 			span := swimlane.Span{From: o.From, To: o.To}
-			words := "two holders at once, " + shortDuration(span.Length())
+			said := "two holders at once, " + words.Duration(span.Length())
 			if name == checker.ExclusiveLease {
-				words = "inside two promises at once, " + shortDuration(span.Length())
+				said = "inside two promises at once, " + words.Duration(span.Length())
 			}
 			if span.To <= span.From || len(list) > 0 && list[0].Span == span {
 				continue
 			}
-			list = append(list, overlap{span, words})
+			list = append(list, overlap{span, said})
 		}
 	}
 	return list
@@ -48,7 +50,7 @@ func (e *easel) overlaps(list []overlap, top, bottom int) {
 		if i > 0 {
 			box.Class = "overlap second"
 		}
-		box.inside("overlap-words", rankOverlap, []int{row + 15}, o.Words).Outside = []string{o.Words, shortDuration(o.Length())}
+		box.inside("overlap-words", rankOverlap, []int{row + 15}, o.Words).Outside = []string{o.Words, words.Duration(o.Length())}
 		e.behind.Shapes = append(e.behind.Shapes, box)
 	}
 }
@@ -91,8 +93,8 @@ func (e *easel) nodes() {
 	}
 	for _, s := range e.scene.Splits {
 		box := bar("overlap split", s, splitY, e.y-splitY)
-		box.Title = "two primaries at once, " + shortDuration(s.Length())
-		box.inside("overlap-words", rankOverlap, []int{splitY + 15}, box.Title).Outside = []string{box.Title, shortDuration(s.Length())}
+		box.Title = "two primaries at once, " + words.Duration(s.Length())
+		box.inside("overlap-words", rankOverlap, []int{splitY + 15}, box.Title).Outside = []string{box.Title, words.Duration(s.Length())}
 		e.behind.Shapes = append(e.behind.Shapes, box)
 	}
 }
@@ -216,7 +218,7 @@ func holder(client, owner string) string {
 	if client != "" {
 		return client
 	}
-	return "“" + clip(owner, 10) + "”"
+	return "“" + plain.Clip(owner, 10) + "”"
 }
 
 // focusOf is the stretch of run time that a variant's violation is told in.

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // The history of another tool has operations and nothing else: no beliefs, no keys, no
@@ -42,7 +44,7 @@ func (p *page) drawOperations(v *variantView) {
 		return e.finish(maxStatic)
 	})
 	v.Pic.Summary = fmt.Sprintf("Time runs from %s to %s over the operations of %s.",
-		seconds(view.From), seconds(view.To), count(len(scene.Clients), "process"))
+		words.Seconds(view.From), words.Seconds(view.To), words.GroupedCount(len(scene.Clients), "process"))
 }
 
 // process draws the operations of one process. Those that the page tells of have a frame.
@@ -90,5 +92,5 @@ func operationWords(call, answer *history.Event) string {
 	if key := call.Value.Key; key != "" {
 		text += " of " + key
 	}
-	return clip(text, 40)
+	return plain.Clip(text, 40)
 }

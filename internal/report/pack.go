@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/base64"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
 // packed is text as the script of a page reads it: deflated, and in base64.
@@ -54,5 +55,5 @@ func (p *picture) pack() {
 	}
 	var m markup
 	m.far(lanes)
-	p.Far = packed(showHidden(m.Bytes()))
+	p.Far = packed(plain.HTML(m.Bytes()))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // page is a result as the HTML shows it.
@@ -259,7 +260,7 @@ func facts(r *Result) []string {
 		list = append(list, r.Started)
 	}
 	if r.WallMS > 0 {
-		list = append(list, "took "+shortDuration(time.Duration(r.WallMS)*time.Millisecond))
+		list = append(list, "took "+words.Duration(time.Duration(r.WallMS)*time.Millisecond))
 	}
 	return list
 }
@@ -345,21 +346,21 @@ func leadWords(v *Variant) string {
 			text += " (" + why + ")"
 		}
 	case violated == 0 && known == total:
-		text = "keeps all of its " + count(total, "property")
+		text = "keeps all of its " + words.GroupedCount(total, "property")
 		if total == 1 {
 			text = "keeps its one property"
 		}
 	case violated == 0:
-		text = fmt.Sprintf("keeps %d of %s; the others are undecided", known, count(total, "property"))
+		text = fmt.Sprintf("keeps %d of %s; the others are undecided", known, words.GroupedCount(total, "property"))
 	default:
-		text = fmt.Sprintf("violates %d of %s", violated, count(total, "property"))
+		text = fmt.Sprintf("violates %d of %s", violated, words.GroupedCount(total, "property"))
 	}
 	switch o := variantOutcome(v); {
 	case v.Error != "" || len(v.Properties) == 0:
 	case o == nothingExpected:
 		text += "; nothing was expected"
 	case o == asExpected && asked < len(v.Properties):
-		text += fmt.Sprintf("; %s met", count(asked, "expectation"))
+		text += fmt.Sprintf("; %s met", words.GroupedCount(asked, "expectation"))
 	case o == asExpected:
 		text += ", as expected"
 	case o == unexpected:
@@ -457,12 +458,12 @@ func groups(views []variantView) []propertyGroup {
 
 // chances says how hard a property was tried.
 func chances(p *PropertyResult) string {
-	text := count(p.Effort.Operations, "operation")
+	text := words.GroupedCount(p.Effort.Operations, "operation")
 	if p.Effort.Of != "operations" {
-		text = fmt.Sprintf("%s %s, %s", grouped(p.Effort.Chances), p.Effort.What(), text)
+		text = fmt.Sprintf("%s %s, %s", words.Grouped(p.Effort.Chances), p.Effort.What(), text)
 	}
 	if p.Effort.Faults > 0 {
-		text += ", " + count(p.Effort.Faults, "fault")
+		text += ", " + words.GroupedCount(p.Effort.Faults, "fault")
 	}
 	return text
 }

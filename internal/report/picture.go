@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Bounds of a picture. A page that has more than maxStatic shapes keeps those outside of
@@ -71,7 +73,7 @@ type lane struct {
 }
 
 // Short is the name as far as there is room for it.
-func (l *lane) Short() string { return clip(l.Name, 8) }
+func (l *lane) Short() string { return plain.Clip(l.Name, 8) }
 
 // NameRow is the baseline of the name. A long one stands above the names of a client's rows.
 func (l *lane) NameRow() int {
@@ -142,9 +144,9 @@ func (s shape) Tip() string {
 	if s.Far {
 		return s.Title
 	}
-	text := seconds(time.Duration(s.A)) + "  " + s.Title
+	text := words.Seconds(time.Duration(s.A)) + "  " + s.Title
 	if s.Wide() {
-		text += ", until " + seconds(time.Duration(s.B))
+		text += ", until " + words.Seconds(time.Duration(s.B))
 	}
 	return text
 }
@@ -305,7 +307,7 @@ func (p *picture) lay(most int) {
 		for short := int64(0); p.leave(short) > most && short < int64(view.Length()); {
 			short = max(short*3/2, int64(view.Length())/int64(most))
 			p.Thinned = fmt.Sprintf("things shorter than %[1]s are not drawn where one like them began less than %[1]s before",
-				shortDuration(time.Duration(short)))
+				words.Duration(time.Duration(short)))
 		}
 	}
 	for _, l := range p.Lanes {
@@ -392,7 +394,7 @@ func bandText(b *swimlane.Band, timed bool) string {
 	case b.Open:
 		text += ", to the end"
 	case timed:
-		text += ", " + shortDuration(b.Length())
+		text += ", " + words.Duration(b.Length())
 	}
 	if b.Detail != "" && len(b.Detail) <= 60 {
 		text += ", " + b.Detail
@@ -429,15 +431,6 @@ func tickText(t, step time.Duration) string {
 	return fmt.Sprintf("%.*f s", digits, t.Seconds())
 }
 
-// clip keeps the text of a label short enough to be a label.
-func clip(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:n-1]) + "…"
-}
-
 // overviewOf draws the whole run, where the picture shows a part of it at first.
 func overviewOf(h *history.History, scene *swimlane.Scene, view swimlane.Span, violations []swimlane.Span) *overview {
 	end := max(scene.End, 1)
@@ -450,7 +443,7 @@ func overviewOf(h *history.History, scene *swimlane.Scene, view swimlane.Span, v
 		peak, total = max(peak, c), total+c
 	}
 	here := place(view, 0, 0)
-	o := &overview{From: here.X, Width: here.W, Words: fmt.Sprintf("The whole run: %s in %s", count(total, "operation"), shortDuration(end))}
+	o := &overview{From: here.X, Width: here.W, Words: fmt.Sprintf("The whole run: %s in %s", words.GroupedCount(total, "operation"), words.Duration(end))}
 	for i, c := range counts {
 		if c == 0 {
 			continue
@@ -466,7 +459,7 @@ func overviewOf(h *history.History, scene *swimlane.Scene, view swimlane.Span, v
 		o.Violations = append(o.Violations, place(v, 0, overviewHeight))
 	}
 	if n := len(scene.Bands); n > 0 {
-		o.Words += ", " + count(n, "fault")
+		o.Words += ", " + words.GroupedCount(n, "fault")
 	}
 	if len(violations) > 0 {
 		o.Words += "; in red, where a property was violated"

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -97,7 +98,7 @@ const brackets = "in brackets the 95 % intervals"
 // words say which runs there were: "20 runs with the seeds 5 to 24, 18 as expected".
 func (g *repeated) words() string {
 	text := fmt.Sprintf("%s with the seeds %d to %d, %d as expected",
-		count(len(g.runs), "run"), g.runs[0].Seed, g.runs[len(g.runs)-1].Seed, g.asExpected())
+		words.GroupedCount(len(g.runs), "run"), g.runs[0].Seed, g.runs[len(g.runs)-1].Seed, g.asExpected())
 	several := 0
 	for _, r := range g.runs {
 		if slices.ContainsFunc(r.Variants, func(v Variant) bool { return len(v.Tries) > 1 }) {
@@ -190,10 +191,10 @@ func WriteRepeats(w io.Writer, results []*Result, o TextOptions) error {
 }
 
 func (p *printer) repeats(g *repeated) {
-	p.print(p.paint(strong, plain(g.runs[0].Scenario)), "   ", p.paint(faint, plain(g.words()+"; "+brackets)), "\n")
+	p.print(p.paint(strong, plain.Text(g.runs[0].Scenario)), "   ", p.paint(faint, plain.Text(g.words()+"; "+brackets)), "\n")
 	variant, beside := 0, 0
 	for i := range g.rows {
-		variant = max(variant, utf8.RuneCountInString(plain(g.rows[i].variant)))
+		variant = max(variant, utf8.RuneCountInString(plain.Text(g.rows[i].variant)))
 	}
 	for i := range g.rows {
 		if len(g.rows[i].off) == 0 {
@@ -213,8 +214,8 @@ func (p *printer) repeats(g *repeated) {
 		if len(row.off) > 0 {
 			t, beside, text = bad, "", text+"; "+row.beside()
 		}
-		lines := wrap(plain(text), room)
-		p.print("  ", p.paint(t, mark), " ", pad(plain(row.variant), variant), "  ", pad(plain(string(row.property)), nameColumn), "  ",
+		lines := wrap(plain.Text(text), room)
+		p.print("  ", p.paint(t, mark), " ", pad(plain.Text(row.variant), variant), "  ", pad(plain.Text(string(row.property)), nameColumn), "  ",
 			strings.TrimRight(pad(lines[0], room)+"  "+beside, " "), "\n")
 		for _, line := range lines[1:] {
 			p.print(strings.Repeat(" ", 4+variant+2+nameColumn+2), line, "\n")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // ResultVersion is the version of the shape that Result has as JSON
@@ -147,7 +148,7 @@ func (p *Pace) Words() string {
 		first, _, _ := strings.Cut(p.BrokeOff, "\n")
 		return first
 	}
-	return fmt.Sprintf("a timer fired %s late, at most %s are allowed", shortDuration(p.Late), shortDuration(p.Allowed))
+	return fmt.Sprintf("a timer fired %s late, at most %s are allowed", words.Duration(p.Late), words.Duration(p.Allowed))
 }
 
 // Printed is the end of a log; Cut: there is more before it.

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"io"
 	"regexp"
 	"strings"
@@ -54,13 +55,13 @@ func WriteSVG(w io.Writer, r *Result, variant string) (width, height int, err er
 	if len(r.Variants) > 1 {
 		a.Heading += ": " + v.Name
 	}
-	a.Cause = clip(v.outcomeWords(), 150)
+	a.Cause = plain.Clip(v.outcomeWords(), 150)
 	if note := v.Pic.Thinned; note != "" {
 		a.Note, a.Height = sentence(note)+" The report draws all.", a.Height+aloneNote
 	}
 	var m markup
 	m.alone(&a)
-	_, err = w.Write(forPage.ReplaceAllFunc(showHidden(m.Bytes()), func(attribute []byte) []byte {
+	_, err = w.Write(forPage.ReplaceAllFunc(plain.HTML(m.Bytes()), func(attribute []byte) []byte {
 		if bytes.HasPrefix(attribute, []byte(` id="hatch"`)) {
 			return attribute
 		}

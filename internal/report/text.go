@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // TextOptions say what the terminal can show.
@@ -56,7 +58,7 @@ func WriteSummaryLine(w io.Writer, results []*Result, lost int, elapsed time.Dur
 	if t.errors += lost; lost > 0 {
 		t.worst = failed
 	}
-	words := [...]struct {
+	outcomes := [...]struct {
 		word string
 		tone tone
 	}{
@@ -64,10 +66,10 @@ func WriteSummaryLine(w io.Writer, results []*Result, lost int, elapsed time.Dur
 		asExpected: {"DONE", good}, undecided: {"UNDECIDED", doubt}, unexpected: {"FAIL", bad},
 		interrupted: {"INTERRUPTED", doubt}, failed: {"ERROR", bad},
 	}
-	word := words[t.worst]
-	line := fmt.Sprintf(" %s, %s", count(t.scenarios, "scenario"), t.words())
+	word := outcomes[t.worst]
+	line := fmt.Sprintf(" %s, %s", words.GroupedCount(t.scenarios, "scenario"), t.words())
 	if t.errors > 0 {
-		line += ", " + count(t.errors, "error")
+		line += ", " + words.GroupedCount(t.errors, "error")
 	}
 	line += fmt.Sprintf(" in %.1f s", elapsed.Seconds())
 	if slow := t.tooSlow(); slow != "" {
@@ -116,13 +118,13 @@ func (p *printer) paint(t tone, s string) string {
 }
 
 func (p *printer) head(r *Result) {
-	name := plain(r.Scenario)
+	name := plain.Text(r.Scenario)
 	if name == "" {
 		name = "(unnamed)"
 	}
 	facts := []string{fmt.Sprintf("seed %d", r.Seed)}
 	for _, f := range r.Facts {
-		facts = append(facts, plain(f))
+		facts = append(facts, plain.Text(f))
 	}
 	if r.World == "virtual" {
 		facts = append(facts, "virtual")
@@ -145,7 +147,7 @@ func (p *printer) lock(indent int, l *Lock) {
 func (p *printer) complaint(indent int, label, text string, t tone) {
 	lead := strings.Repeat(" ", indent)
 	room := p.o.Width - indent - len(label) - 2
-	for i, line := range wrap(plain(text), room) {
+	for i, line := range wrap(plain.Text(text), room) {
 		if i == 0 {
 			p.print(lead, p.paint(t, label+":"), " ", line, "\n")
 			continue
@@ -156,10 +158,10 @@ func (p *printer) complaint(indent int, label, text string, t tone) {
 
 func (p *printer) variant(r *Result, v *Variant) {
 	if v.NotApplicable != "" {
-		p.complaint(2, plain(v.Name)+"   not applicable", v.NotApplicable, faint)
+		p.complaint(2, plain.Text(v.Name)+"   not applicable", v.NotApplicable, faint)
 		return
 	}
-	p.print("  ", p.paint(strong, plain(v.Name)), "\n")
+	p.print("  ", p.paint(strong, plain.Text(v.Name)), "\n")
 	if v.Lock != nil && sharedLock(r) == nil {
 		p.lock(4, v.Lock)
 	}
@@ -202,7 +204,7 @@ func (p *printer) variant(r *Result, v *Variant) {
 
 func (p *printer) property(pr *PropertyResult, whyColumn int) {
 	mark, t := p.mark(pr.Verdict), verdictTone(pr)
-	lines := wrap(plain(pr.Why), whyColumn)
+	lines := wrap(plain.Text(pr.Why), whyColumn)
 	beside := besideExpectation(pr)
 	switch {
 	case !pr.Met:
@@ -210,7 +212,7 @@ func (p *printer) property(pr *PropertyResult, whyColumn int) {
 	case pr.Expected != 0:
 		beside = p.paint(faint, beside)
 	}
-	p.print("    ", p.paint(t, mark), " ", pad(plain(string(pr.Name)), nameColumn), "  ",
+	p.print("    ", p.paint(t, mark), " ", pad(plain.Text(string(pr.Name)), nameColumn), "  ",
 		pad(lines[0], whyColumn), "  ", beside, "\n")
 	for _, line := range lines[1:] {
 		p.print(strings.Repeat(" ", 4+2+nameColumn+2), line, "\n")
@@ -266,18 +268,18 @@ func (p *printer) stories(r *Result) {
 func (p *printer) story(r *Result, v *Variant, lead *PropertyResult) {
 	title := "What happened"
 	if len(r.Variants) > 1 {
-		title += " in " + plain(v.Name)
+		title += " in " + plain.Text(v.Name)
 	}
 	p.print("  ", p.paint(strong, title), "\n")
 	c := lead.Counterexample
 	shown := c.Story[:min(len(c.Story), maxStoryLines)]
 	column := 0
 	for _, s := range shown {
-		column = max(column, len(seconds(s.At)))
+		column = max(column, len(words.Seconds(s.At)))
 	}
 	for _, s := range shown {
-		when := fmt.Sprintf("%*s", column, seconds(s.At))
-		for i, line := range wrap(plain(s.Text), p.o.Width-4-column-2) {
+		when := fmt.Sprintf("%*s", column, words.Seconds(s.At))
+		for i, line := range wrap(plain.Text(s.Text), p.o.Width-4-column-2) {
 			if i > 0 {
 				when = strings.Repeat(" ", column)
 			}
@@ -288,7 +290,7 @@ func (p *printer) story(r *Result, v *Variant, lead *PropertyResult) {
 		}
 	}
 	if more := len(c.Story) - len(shown); more > 0 {
-		p.print("    ", strings.Repeat(" ", column), "  ", p.paint(faint, fmt.Sprintf("and %s more", count(more, "step"))), "\n")
+		p.print("    ", strings.Repeat(" ", column), "  ", p.paint(faint, fmt.Sprintf("and %s more", words.GroupedCount(more, "step"))), "\n")
 	}
 	if c.Assumption != "" {
 		p.complaint(4, "failed assumption", c.Assumption, strong)
@@ -297,12 +299,12 @@ func (p *printer) story(r *Result, v *Variant, lead *PropertyResult) {
 
 func (p *printer) foot(r *Result) {
 	if p.o.ReportPath != "" {
-		p.print(p.paint(faint, "report"), "   ", plain(p.o.ReportPath), "\n")
+		p.print(p.paint(faint, "report"), "   ", plain.Text(p.o.ReportPath), "\n")
 	}
 	for _, l := range replays(r) {
-		line := plain(l.Command)
+		line := plain.Text(l.Command)
 		if l.For != "" {
-			line += "   (" + plain(l.For) + ")"
+			line += "   (" + plain.Text(l.For) + ")"
 		}
 		p.print(p.paint(faint, "replay"), "   ", line, "\n")
 	}

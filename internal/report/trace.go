@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
 )
 
@@ -70,7 +71,7 @@ func (t *tracer) event(e traceEvent) {
 	}
 	t.some = true
 	t.raw("\n")
-	t.raw(string(escapeHidden(data)))
+	t.raw(string(plain.JSON(data)))
 }
 
 // meta names a process or a thread.

@@ -3,13 +3,14 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"github.com/redlock-sim/redlock-sim/internal/report/plain"
-	"github.com/redlock-sim/redlock-sim/internal/words"
 	"io"
 	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // cellLook is how a state of a cell looks: a word is always beside its shape and colour.

@@ -5,12 +5,13 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/redlock-sim/redlock-sim/internal/report/plain"
-	"github.com/redlock-sim/redlock-sim/internal/words"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // WriteComparisonText writes a comparison for a person at a terminal.

@@ -2,9 +2,10 @@ package report
 
 import (
 	"fmt"
-	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"io"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
 // maxAnnotations is how many annotations GitHub shows of one step.

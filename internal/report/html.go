@@ -8,11 +8,13 @@ import (
 	"embed"
 	"encoding/base64"
 	"fmt"
-	"github.com/redlock-sim/redlock-sim/internal/report/plain"
-	"github.com/redlock-sim/redlock-sim/internal/words"
 	"html/template"
 	"io"
 	"sync"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/picture"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 //go:embed page/*.tmpl page/*.css page/*.js
@@ -46,11 +48,11 @@ var theAssets = sync.OnceValue(func() assets {
 		return string(data)
 	}
 	picturesOnly := pictureStyle()
-	style, script, picture := picturesOnly+read("style.css"), read("script.js"), read("picture.js")
+	style, script, ofPictures := picturesOnly+read("style.css"), read("script.js"), picture.Script()
 	return assets{
-		Style: template.CSS(style), Script: template.JS(script), Picture: template.JS(picture),
+		Style: template.CSS(style), Script: template.JS(script), Picture: template.JS(ofPictures),
 		Policy: fmt.Sprintf("default-src 'none'; style-src %s; script-src %s %s; img-src data:; base-uri 'none'; form-action 'none'",
-			sourceHash(style), sourceHash(script), sourceHash(picture)),
+			sourceHash(style), sourceHash(script), sourceHash(ofPictures)),
 	}
 })
 
@@ -67,18 +69,11 @@ var templates = sync.OnceValue(parsed)
 func parsed() *template.Template {
 	t := template.New("").Funcs(template.FuncMap{
 		"assets": theAssets, "seconds": words.Seconds, "short": words.Duration, "count": words.GroupedCount, "grouped": words.Grouped, "missing": missingShards,
-		"picture": func(p *picture) template.HTML { return written(func(m *markup) { m.picture(p) }) },
-		"hatch":   func() template.HTML { return written((*markup).hatch) },
-		"legend":  func(p *page) template.HTML { return written(func(m *markup) { m.legend(p.HasLed, p.HasSentinels) }) },
+		"picture": func(p *picture.Picture) template.HTML { return template.HTML(p.Markup()) },
+		"hatch":   func() template.HTML { return template.HTML(picture.Hatch()) },
+		"legend":  func(p *page) template.HTML { return template.HTML(picture.Legend(p.HasLed, p.HasSentinels)) },
 	})
 	return template.Must(t.ParseFS(pages, "page/*.tmpl"))
-}
-
-// written is what a function writes, which escapes what it does not know itself.
-func written(write func(*markup)) template.HTML {
-	var m markup
-	write(&m)
-	return template.HTML(m.String())
 }
 
 // render executes a page as a whole before it writes: a page is written

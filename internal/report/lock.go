@@ -1,12 +1,13 @@
 package report
 
 import (
-	"github.com/redlock-sim/redlock-sim/internal/report/plain"
-	"github.com/redlock-sim/redlock-sim/internal/words"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // sharedLock is the lock program that all variants have; nil: they have none, or not the

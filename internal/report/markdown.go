@@ -3,10 +3,11 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"github.com/redlock-sim/redlock-sim/internal/report/plain"
-	"github.com/redlock-sim/redlock-sim/internal/words"
 	"io"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // maxSummary bounds a Markdown summary: GitHub refuses one above 1 MiB.

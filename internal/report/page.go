@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/picture"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -64,18 +65,15 @@ type variantView struct {
 	Cause     *causeView
 	Tables    []exampleView
 	CostRows  []costRow
-	Pic       *picture
-	// Detail is the overlap drawn larger, where it is too short to be seen in
-	// Pic; DetailName says how much larger.
-	Detail     *picture
-	DetailName string
-	Rows       []row
+	picture.Drawn
+	Rows []row
 	// Rest are the events without a row, packed.
 	Rest string
 	// RowNote says which part of the history the rows are.
 	RowNote string
 	// whole says where the whole history is.
-	whole string
+	whole   string
+	subject *picture.Subject
 	// untimed: nobody knows when things happened.
 	untimed bool
 	// shown are the events that have a row.
@@ -153,14 +151,6 @@ type observed struct {
 	Links   []eventLink
 }
 
-// sentence makes a line of words one: with a capital and a full stop.
-func sentence(words string) string {
-	if words == "" {
-		return ""
-	}
-	return strings.ToUpper(words[:1]) + words[1:] + "."
-}
-
 func newPage(r *Result) *page {
 	p := &page{Result: r, Heading: r.Title, Badge: outcomeBadge(outcomeOf(r))}
 	if p.Heading == "" {
@@ -188,15 +178,7 @@ func newPage(r *Result) *page {
 			}
 		}
 	}
-	if r.Imported {
-		for i := range p.Views {
-			v := &p.Views[i]
-			v.untimed = v.History != nil && !timed(v.History)
-			p.drawOperations(v)
-		}
-	} else {
-		drawAll(p.Views)
-	}
+	p.draw()
 	tellAll(p.Views)
 	for i := range p.Views {
 		p.seeParts(&p.Views[i])
@@ -210,6 +192,25 @@ func newPage(r *Result) *page {
 	return p
 }
 
+// draw draws the pictures of all variants.
+func (p *page) draw() {
+	if p.Imported {
+		for i := range p.Views {
+			v := &p.Views[i]
+			v.untimed = v.History != nil && !picture.Timed(v.History)
+			v.Pic = picture.DrawOperations(v.subject, v.told())
+		}
+		return
+	}
+	subjects := make([]*picture.Subject, len(p.Views))
+	for i := range p.Views {
+		subjects[i] = p.Views[i].subject
+	}
+	for i, drawn := range picture.DrawAll(subjects) {
+		p.Views[i].Drawn = drawn
+	}
+}
+
 // seeParts notes which parts a variant has: the page has a part if one of its variants does.
 func (p *page) seeParts(v *variantView) {
 	p.HasStory = p.HasStory || v.Story != nil
@@ -217,9 +218,11 @@ func (p *page) seeParts(v *variantView) {
 	if l := v.Lock; l != nil && l.InPlace {
 		p.InPlace = l.Name
 	}
-	p.HasPicture = p.HasPicture || v.Pic != nil
-	p.HasLed = p.HasLed || v.Pic != nil && v.Pic.Led
-	p.HasSentinels = p.HasSentinels || v.Pic != nil && v.Pic.Watched
+	if pic := v.Pic; pic != nil {
+		p.HasPicture = true
+		p.HasLed, p.HasSentinels = p.HasLed || pic.Led, p.HasSentinels || pic.Watched
+		p.HasFailed, p.HasUnknown, p.HasFrames = p.HasFailed || pic.HasFailed, p.HasUnknown || pic.HasUnknown, p.HasFrames || pic.HasFrames
+	}
 	p.HasHistory = p.HasHistory || len(v.Rows) > 0
 	p.HasExamples = p.HasExamples || len(v.Tables) > 0
 	p.HasFaults = p.HasFaults || len(v.Faults) > 0
@@ -228,7 +231,9 @@ func (p *page) seeParts(v *variantView) {
 
 func newVariantView(i int, v *Variant) variantView {
 	view := variantView{Variant: v, ID: fmt.Sprintf("v%d", i+1),
-		Badge: outcomeBadge(variantOutcome(v)), TriesNote: sentence(v.triesWords()), CostRows: costRows(v)}
+		Badge: outcomeBadge(variantOutcome(v)), TriesNote: words.Sentence(v.triesWords()), CostRows: costRows(v)}
+	view.subject = v.Subject()
+	view.subject.ID = view.ID
 	for _, p := range v.Properties {
 		view.Chips = append(view.Chips, chip{Name: p.Name, Badge: verdictBadge(p.Verdict),
 			Beside: strings.TrimSuffix(expectationWords(&p)+", "+p.triedWords(), ", "), Link: fmt.Sprintf("#p%d", propertyID(p.Name)), Loud: !p.Met})
@@ -436,7 +441,7 @@ func groups(views []variantView) []propertyGroup {
 			if !ok {
 				at = len(list)
 				place[p.Name] = at
-				g := propertyGroup{Name: p.Name, Words: sentence(p.Name.Title())}
+				g := propertyGroup{Name: p.Name, Words: words.Sentence(p.Name.Title())}
 				if n := propertyID(p.Name); n > 0 {
 					g.ID = fmt.Sprintf("p%d", n)
 				}
@@ -466,4 +471,11 @@ func chances(p *PropertyResult) string {
 		text += ", " + words.GroupedCount(p.Effort.Faults, "fault")
 	}
 	return text
+}
+
+// Outcome says what a result amounts to: a class of the stylesheet, an icon and
+// a word.
+func Outcome(r *Result) (class, icon, word string) {
+	b := outcomeBadge(outcomeOf(r))
+	return b.Class, b.Icon, b.Word
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/picture"
 )
 
 // ink is a colour by name, on the light ground and on the dark one. Every ink
@@ -42,3 +44,6 @@ func paletteCSS() string {
 		"@media screen and (prefers-color-scheme:dark){:root{%s}}\n@media print{:root{color-scheme:light}}\n",
 		light.String(), dark.String())
 }
+
+// pictureStyle is the style of pictures alone.
+func pictureStyle() string { return paletteCSS() + picture.CSS() }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report/picture"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -164,6 +165,19 @@ func (v *Variant) Property(name checker.Property) *PropertyResult {
 		return &v.Properties[i]
 	}
 	return nil
+}
+
+// Subject is what a picture of the run is drawn of.
+func (v *Variant) Subject() *picture.Subject {
+	s := &picture.Subject{Name: v.Name, History: v.History}
+	for i := range v.Properties {
+		s.Findings = append(s.Findings, v.Properties[i].Finding())
+	}
+	if about := pictured(v); about != nil {
+		f := about.Finding()
+		s.About = &f
+	}
+	return s
 }
 
 // BrokeOff reports that the run broke off because the machine was too slow.

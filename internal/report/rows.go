@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report/picture"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -159,12 +160,12 @@ func (v *variantView) rest(room int) {
 		return
 	}
 	total := len(v.History.Events)
-	core, _ := slices.BinarySearchFunc(v.History.Events, coreOf(v.Variant), func(e history.Event, t time.Duration) int {
+	core, _ := slices.BinarySearchFunc(v.History.Events, v.subject.Core(), func(e history.Event, t time.Duration) int {
 		return cmp.Compare(e.Time, t)
 	})
 	for n := min(total, maxPacked); n > 0; n = min(n*4/5, n*room/len(v.Rest)) {
 		first := max(0, min(core-n/2, total-n))
-		if v.Rest = packed(plain.HTML(v.columns(first, first+n))); len(v.Rest) <= room {
+		if v.Rest = picture.Packed(plain.HTML(v.columns(first, first+n))); len(v.Rest) <= room {
 			if n < total {
 				v.RowNote += fmt.Sprintf(" The filter looks at %s around the violation.", words.GroupedCount(n, "event"))
 			}

@@ -2,10 +2,11 @@ package report
 
 import (
 	"fmt"
-	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
 // Difference is what sets the two sides of a comparison themselves apart.

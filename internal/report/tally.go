@@ -329,3 +329,17 @@ func leads(p, q *PropertyResult) bool {
 
 // onTrial: the scenario is about the violation of this property.
 func onTrial(p *PropertyResult) bool { return p.Expected == checker.Violated }
+
+// pictured is the property that a variant's picture is about: the one whose story is
+// told, or else the first that was violated.
+func pictured(v *Variant) *PropertyResult {
+	if lead := leadOf(v); lead != nil {
+		return lead
+	}
+	for i := range v.Properties {
+		if v.Properties[i].Verdict == checker.Violated {
+			return &v.Properties[i]
+		}
+	}
+	return nil
+}

@@ -25,3 +25,11 @@ func Noun[N ~int | ~uint64](n N, noun string) string {
 	}
 	return noun + "s"
 }
+
+// Sentence makes a line of words one: with a capital and a full stop.
+func Sentence(line string) string {
+	if line == "" {
+		return ""
+	}
+	return strings.ToUpper(line[:1]) + line[1:] + "."
+}

@@ -89,8 +89,8 @@ func TestArchitecture(t *testing.T) {
 // and the report may know which world a history comes from.
 var naming = []string{
 	"internal/report/cardtext.go place",
-	"internal/report/frame.go limits",
 	"internal/report/junit.go junitSuitesOf",
+	"internal/report/limits.go limits",
 	"internal/report/page.go facts",
 	"internal/report/sides.go sidesOf",
 	"internal/report/text.go head",

@@ -1,4 +1,4 @@
-package report
+package picture
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
-	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -20,35 +19,35 @@ const (
 	operationH    = 17
 )
 
-// timed reports that a history says when things happened, and not only in which order.
-func timed(h *history.History) bool {
+// Timed reports that a history says when things happened, and not only in which order.
+func Timed(h *history.History) bool {
 	return h.End() > 0
 }
 
-// drawOperations draws the history of another tool; nothing if it has no times.
-func (p *page) drawOperations(v *variantView) {
-	if v.History == nil || !timed(v.History) {
-		return
+// DrawOperations draws the history of another tool; nil if it has no times. Told are the events that the page tells of.
+func DrawOperations(s *Subject, told map[int]bool) *Picture {
+	if s.History == nil || !Timed(s.History) {
+		return nil
 	}
-	scene := swimlane.Operations(v.History, operationWords)
+	scene := Operations(s.History, operationWords)
 	if len(scene.Clients) == 0 {
-		return
+		return nil
 	}
-	view := swimlane.Frame(v.History, scene.End, focusOf(v.Variant), coreOf(v.Variant), maxViewEvents)
-	told := v.told()
-	v.paint(scene, view, "process", 1, func() *picture {
-		e := newEasel(v.ID, scene, view)
+	view := Frame(s.History, scene.End, s.focus(), s.Core(), maxViewEvents)
+	pic := s.paint(scene, view, "process", 1, func() *Picture {
+		e := newEasel(s.ID, scene, view)
 		for i := range scene.Clients {
-			p.process(e, &scene.Clients[i], told)
+			e.process(&scene.Clients[i], told)
 		}
 		return e.finish(maxStatic)
 	})
-	v.Pic.Summary = fmt.Sprintf("Time runs from %s to %s over the operations of %s.",
+	pic.Summary = fmt.Sprintf("Time runs from %s to %s over the operations of %s.",
 		words.Seconds(view.From), words.Seconds(view.To), words.GroupedCount(len(scene.Clients), "process"))
+	return pic
 }
 
 // process draws the operations of one process. Those that the page tells of have a frame.
-func (p *page) process(e *easel, c *swimlane.ClientLane, told map[int]bool) {
+func (e *easel) process(c *ClientLane, told map[int]bool) {
 	l := lane{Kind: "process", Name: c.Name, H: processHeight, Quiet: true}
 	for i := range c.Marks {
 		m := &c.Marks[i]
@@ -57,18 +56,18 @@ func (p *page) process(e *easel, c *swimlane.ClientLane, told map[int]bool) {
 		name := s.inside("belief-words", rankMark, []int{operationTop + 12}, m.Text)
 		switch m.Type {
 		case history.Fail:
-			s.Kind, s.Class, p.HasFailed = "thread", "asking", true
+			s.Kind, s.Class, e.pic.HasFailed = "thread", "asking", true
 			s.Title = fmt.Sprintf("%s: %s, failed", c.Name, m.Text)
 			s.Label = nil
 		case history.Info:
-			s.Class, name.Class, p.HasUnknown = "band", "fault-words", true
+			s.Class, name.Class, e.pic.HasUnknown = "band", "fault-words", true
 			s.Title = fmt.Sprintf("%s: %s, outcome unknown", c.Name, m.Text)
 		}
 		l.Shapes = append(l.Shapes, s)
 		if told[m.Event] {
 			frame := bar("overlap", m.Span, operationTop-3, operationH+6)
 			frame.Step, frame.Event, frame.Title = true, m.Event, s.Title
-			l.Shapes, l.Quiet, p.HasFrames = append(l.Shapes, frame), false, true
+			l.Shapes, l.Quiet, e.pic.HasFrames = append(l.Shapes, frame), false, true
 		}
 	}
 	e.add(l)

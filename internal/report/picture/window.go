@@ -1,4 +1,4 @@
-package swimlane
+package picture
 
 import (
 	"slices"

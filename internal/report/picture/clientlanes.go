@@ -1,4 +1,4 @@
-package report
+package picture
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -22,7 +21,7 @@ const (
 )
 
 // client draws what a client believed over what was true.
-func (e *easel) client(c *swimlane.ClientLane) {
+func (e *easel) client(c *ClientLane) {
 	e.clientY[c.Name] = e.y
 	l := lane{Kind: "client", Name: c.Name, H: clientHeight,
 		Subs: []sub{{beliefTop + 12, "believes"}, {truthTop + 7, "has keys"}}}
@@ -47,7 +46,7 @@ func (e *easel) client(c *swimlane.ClientLane) {
 
 // hold draws a belief, the part of it that had no keys behind it, and the ends
 // that the lock promised.
-func (e *easel) hold(l *lane, h *swimlane.Hold) {
+func (e *easel) hold(l *lane, h *Hold) {
 	texts := []string{"believes it holds the lock", "holds the lock", "holds"}
 	if h.Token.IsSet() {
 		token := ", token " + h.Token.String()
@@ -106,11 +105,11 @@ func (e *easel) proof() string {
 }
 
 // sure is the longest part of a hold that had keys behind it; the label goes there.
-func sure(h *swimlane.Hold) swimlane.Span {
-	best, from := swimlane.Span{From: h.From, To: h.From}, h.From
-	for _, g := range append(slices.Clone(h.Gaps), swimlane.Span{From: h.To, To: h.To}) {
+func sure(h *Hold) Span {
+	best, from := Span{From: h.From, To: h.From}, h.From
+	for _, g := range append(slices.Clone(h.Gaps), Span{From: h.To, To: h.To}) {
 		if g.From-from > best.Length() {
-			best = swimlane.Span{From: from, To: g.From}
+			best = Span{From: from, To: g.From}
 		}
 		from = g.To
 	}
@@ -119,7 +118,7 @@ func sure(h *swimlane.Hold) swimlane.Span {
 
 // promises marks where the promised validity ended; in words only where the
 // client went on beyond it.
-func (e *easel) promises(l *lane, h *swimlane.Hold) {
+func (e *easel) promises(l *lane, h *Hold) {
 	for i, p := range h.Promises {
 		if renewed := i+1 < len(h.Promises) && h.Promises[i+1].Made <= p.Until; renewed {
 			continue
@@ -135,7 +134,7 @@ func (e *easel) promises(l *lane, h *swimlane.Hold) {
 }
 
 // marks draws the operations on the resource, and what failed.
-func (e *easel) marks(l *lane, c *swimlane.ClientLane) {
+func (e *easel) marks(l *lane, c *ClientLane) {
 	for _, m := range c.Marks {
 		s := at("line", "mark "+markClass(&m), m.From, 15, 5)
 		s.Title, s.Event = markTitle(c.Name, &m), m.Event
@@ -156,7 +155,7 @@ func (e *easel) marks(l *lane, c *swimlane.ClientLane) {
 	}
 }
 
-func markClass(m *swimlane.Mark) string {
+func markClass(m *Mark) string {
 	switch m.Type {
 	case history.Fail:
 		return "fail"
@@ -166,7 +165,7 @@ func markClass(m *swimlane.Mark) string {
 	return ""
 }
 
-func markTitle(client string, m *swimlane.Mark) string {
+func markTitle(client string, m *Mark) string {
 	if m.F == history.Point {
 		return fmt.Sprintf("%s is at point %s", client, m.Text)
 	}
@@ -193,7 +192,7 @@ func (e *easel) resource() {
 		s := at(kind, "effect "+class, f.At, 0, resourceHeight)
 		s.Step, s.Event = true, f.Event
 		s.Title = effectTitle(&f, late)
-		name := s.beside("effect-words "+class, rankMark, []int{46}, effectText(&f))
+		name := s.beside("effect-words "+class, rankMark, []int{46}, EffectWords(&f))
 		switch {
 		case late || !f.Accepted:
 			name.Rank = rankBroken
@@ -214,7 +213,7 @@ func lateClass(late bool) string {
 }
 
 // effectText labels an effect: "c1 w 1", "c1 refused, 1 after 2".
-func effectText(f *swimlane.Effect) string {
+func EffectWords(f *Effect) string {
 	if !f.Accepted {
 		if f.Token.IsSet() && f.Highest.IsSet() {
 			return fmt.Sprintf("%s refused: token %s after %s", f.Client, f.Token, f.Highest)
@@ -235,7 +234,7 @@ func effectText(f *swimlane.Effect) string {
 	return text
 }
 
-func effectTitle(f *swimlane.Effect, late bool) string {
+func effectTitle(f *Effect, late bool) string {
 	what := fmt.Sprintf("%s of %s by %s", f.Op, f.Number, f.Client)
 	if !f.Number.IsSet() {
 		what = fmt.Sprintf("%s by %s", f.Op, f.Client)

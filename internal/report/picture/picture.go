@@ -1,4 +1,4 @@
-package report
+package picture
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
-	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -32,7 +31,7 @@ const (
 // picture is a scene laid out. Times become per cent of the plot's width,
 // so that the drawing fits any width without scaling its text; heights are
 // pixels.
-type picture struct {
+type Picture struct {
 	ID, Class string
 	Height    int
 	// From and To bound what is seen at first, Lo and Hi what can be zoomed
@@ -55,6 +54,8 @@ type picture struct {
 	Led bool
 	// Watched: it shows what sentinels saw.
 	Watched bool
+	// What a history of another tool has, for the legend.
+	HasFailed, HasUnknown, HasFrames bool
 	// plot is how wide the plot is without a script, in pixels.
 	plot float64
 }
@@ -184,9 +185,9 @@ type overBar struct {
 
 // easel lays out one scene.
 type easel struct {
-	scene *swimlane.Scene
-	view  swimlane.Span
-	pic   *picture
+	scene *Scene
+	view  Span
+	pic   *Picture
 	y     int
 	// behind crosses lanes.
 	behind *lane
@@ -194,15 +195,15 @@ type easel struct {
 	clientY map[string]int
 }
 
-func newEasel(id string, scene *swimlane.Scene, view swimlane.Span) *easel {
+func newEasel(id string, scene *Scene, view Span) *easel {
 	behind := &lane{Kind: "behind"}
 	return &easel{scene: scene, view: view, behind: behind, y: axisHeight, clientY: map[string]int{},
-		pic: &picture{ID: id, From: int64(view.From), To: int64(view.To),
+		pic: &Picture{ID: id, From: int64(view.From), To: int64(view.To),
 			Hi: int64(max(scene.End, view.To)), Lanes: []*lane{behind}, plot: assumedPlotWidth}}
 }
 
 // percent says where t lies in a view.
-func percent(t time.Duration, view swimlane.Span) string {
+func percent(t time.Duration, view Span) string {
 	return decimal(float64(t-view.From) / float64(view.Length()) * 100)
 }
 
@@ -219,7 +220,7 @@ func sign(f float64) float64 {
 }
 
 // bar is a shape with a length.
-func bar(class string, s swimlane.Span, y, h int) shape {
+func bar(class string, s Span, y, h int) shape {
 	return shape{Kind: "bar", Class: class, A: int64(s.From), B: int64(s.To), Y: y, H: h, Event: -1}
 }
 
@@ -252,12 +253,12 @@ const (
 )
 
 // draw lays out the scene in the view.
-func draw(id string, scene *swimlane.Scene, view swimlane.Span, overlaps []overlap, pictures int) *picture {
+func draw(id string, scene *Scene, view Span, overlaps []Overlap, pictures int) *Picture {
 	return newEasel(id, scene, view).draw(overlaps, max(minStatic, maxStatic/pictures))
 }
 
 // draw lays out the scene, with at most so many shapes.
-func (e *easel) draw(overlaps []overlap, most int) *picture {
+func (e *easel) draw(overlaps []Overlap, most int) *Picture {
 	scene := e.scene
 	overlapY := e.y
 	e.y += overlapHeight * len(overlaps)
@@ -288,7 +289,7 @@ func (e *easel) add(l lane) {
 var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
 // finish decides what is on the page itself, at most so many shapes, and where.
-func (e *easel) finish(most int) *picture {
+func (e *easel) finish(most int) *Picture {
 	p := e.pic
 	p.Height = e.y + 6
 	e.ticks()
@@ -300,7 +301,7 @@ func (e *easel) finish(most int) *picture {
 }
 
 // lay decides what is drawn without a script, at most so many shapes, and where.
-func (p *picture) lay(most int) {
+func (p *Picture) lay(most int) {
 	view := p.view()
 	p.Thinned = ""
 	if p.leave(-1) > most {
@@ -326,7 +327,7 @@ func (p *picture) lay(most int) {
 
 // leave leaves on the page itself what is in view, and of things shorter than some length, that far
 // apart; of a negative length, everything. It returns how many that are.
-func (p *picture) leave(short int64) int {
+func (p *Picture) leave(short int64) int {
 	n := 0
 	for _, l := range p.Lanes {
 		last := map[string]int64{}
@@ -343,15 +344,15 @@ func (p *picture) leave(short int64) int {
 }
 
 // view is what is seen at first.
-func (p *picture) view() swimlane.Span {
-	return swimlane.Span{From: time.Duration(p.From), To: time.Duration(p.To)}
+func (p *Picture) view() Span {
+	return Span{From: time.Duration(p.From), To: time.Duration(p.To)}
 }
 
 // sees: something of it is in view.
-func (p *picture) sees(a, b int64) bool { return a <= p.To && b >= p.From }
+func (p *Picture) sees(a, b int64) bool { return a <= p.To && b >= p.From }
 
 // stand says where a shape stands at first. A bar never begins before the view by more than a hair.
-func (p *picture) stand(s *shape) {
+func (p *Picture) stand(s *shape) {
 	view := p.view()
 	from := time.Duration(s.A)
 	if s.Wide() {
@@ -379,8 +380,8 @@ func (e *easel) bands(l *lane, rows ...int) {
 			s = at("line", "strike", b.From, 0, l.H-2)
 		}
 		s.Step, s.Event = first, b.Event
-		s.Title = bandText(b, !sudden)
-		short := bandText(&swimlane.Band{Span: b.Span, Open: b.Open, Fault: b.Fault}, !sudden)
+		s.Title = BandWords(b, !sudden)
+		short := BandWords(&Band{Span: b.Span, Open: b.Open, Fault: b.Fault}, !sudden)
 		name := s.inside("fault-words", rankFault, rows, s.Title, short, b.Fault)
 		name.Outside, name.Once = []string{short}, fmt.Sprint("fault ", b.Event)
 		l.Shapes = append(l.Shapes, s)
@@ -388,7 +389,7 @@ func (e *easel) bands(l *lane, rows ...int) {
 }
 
 // bandText says a fault in a few words: "pause, 2 s", "clock-jump, ahead by 20 s".
-func bandText(b *swimlane.Band, timed bool) string {
+func BandWords(b *Band, timed bool) string {
 	text := b.Fault
 	switch {
 	case b.Open:
@@ -432,12 +433,12 @@ func tickText(t, step time.Duration) string {
 }
 
 // overviewOf draws the whole run, where the picture shows a part of it at first.
-func overviewOf(h *history.History, scene *swimlane.Scene, view swimlane.Span, violations []swimlane.Span) *overview {
+func overviewOf(h *history.History, scene *Scene, view Span, violations []Span) *overview {
 	end := max(scene.End, 1)
-	place := func(s swimlane.Span, y, h int) overBar {
+	place := func(s Span, y, h int) overBar {
 		return overBar{X: decimal(float64(s.From) / float64(end) * 100), W: decimal(max(0.1, float64(s.Length())/float64(end)*100)), Y: y, H: h}
 	}
-	counts := swimlane.Density(h, end, densityBuckets)
+	counts := Density(h, end, densityBuckets)
 	peak, total := 1, 0
 	for _, c := range counts {
 		peak, total = max(peak, c), total+c

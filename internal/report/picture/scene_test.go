@@ -1,4 +1,4 @@
-package swimlane_test
+package picture_test
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report/picture"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
-	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
 )
 
 const ms = time.Millisecond
 
 func TestBeliefAgainstTruth(t *testing.T) {
-	s := swimlane.Build(reporttest.GCPause().Variants[0].History)
+	s := picture.Build(reporttest.GCPause().Variants[0].History)
 	c1 := s.Clients[0].Holds[0]
 	if c1.From != 4*ms || c1.To != 2013*ms || c1.Ended < 0 {
 		t.Errorf("c1 believed from %v to %v, ended by event %d", c1.From, c1.To, c1.Ended)
@@ -27,11 +27,11 @@ func TestBeliefAgainstTruth(t *testing.T) {
 	// The keys went on from 1.8 ms + 90 us a node and end 1 s later, though
 	// the node says so only at 1.002 s: three nodes are a majority until the
 	// third key is gone.
-	want := []swimlane.Span{{From: 1980 * time.Microsecond, To: 1001980 * time.Microsecond}}
+	want := []picture.Span{{From: 1980 * time.Microsecond, To: 1001980 * time.Microsecond}}
 	if diff := cmp.Diff(want, c1.Truth); diff != "" {
 		t.Errorf("truth (-want +got):\n%s", diff)
 	}
-	if len(c1.Gaps) != 1 || c1.Gaps[0] != (swimlane.Span{From: want[0].To, To: 2013 * ms}) {
+	if len(c1.Gaps) != 1 || c1.Gaps[0] != (picture.Span{From: want[0].To, To: 2013 * ms}) {
 		t.Errorf("belief without truth: %v", c1.Gaps)
 	}
 	if c2 := s.Clients[1].Holds[0]; len(c2.Gaps) != 0 {
@@ -72,7 +72,7 @@ func TestKeysEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &history.History{Header: history.Header{Nodes: []string{"A"}}, Events: append(c.events, last)}
-			keys := swimlane.Build(h).Nodes[0].Keys
+			keys := picture.Build(h).Nodes[0].Keys
 			if len(keys) == 0 || keys[0].To != c.to || keys[0].Expired != c.expired {
 				t.Errorf("keys %+v, want an end at %v, expired %v", keys, c.to, c.expired)
 			}
@@ -92,21 +92,21 @@ func TestKeysOfANodeThatDies(t *testing.T) {
 	gone := at(101, history.KeyExpired, history.Value{Owner: "x"})
 	other := at(60, history.KeySet, history.Value{Owner: "y", Grant: &history.Grant{TTL: history.Some(int64(20 * ms))}})
 	end := at(500, history.Phase, history.Value{})
-	span := func(from, to time.Duration) swimlane.Span { return swimlane.Span{From: from * ms, To: to * ms} }
+	span := func(from, to time.Duration) picture.Span { return picture.Span{From: from * ms, To: to * ms} }
 	for name, c := range map[string]struct {
 		events []history.Event
-		want   []swimlane.Span
+		want   []picture.Span
 	}{
-		"stays dead":              {[]history.Event{set, down}, []swimlane.Span{span(0, 20)}},
-		"comes back with its key": {[]history.Event{set, down, up("data"), gone}, []swimlane.Span{span(0, 20), span(40, 100)}},
-		"comes back empty":        {[]history.Event{set, down, up("nothing"), gone}, []swimlane.Span{span(0, 20)}},
-		"had lost it":             {[]history.Event{set, down, up("synced"), other}, []swimlane.Span{span(0, 20), span(60, 80)}},
-		"never tells":             {[]history.Event{set, down, up("data")}, []swimlane.Span{span(0, 20)}},
+		"stays dead":              {[]history.Event{set, down}, []picture.Span{span(0, 20)}},
+		"comes back with its key": {[]history.Event{set, down, up("data"), gone}, []picture.Span{span(0, 20), span(40, 100)}},
+		"comes back empty":        {[]history.Event{set, down, up("nothing"), gone}, []picture.Span{span(0, 20)}},
+		"had lost it":             {[]history.Event{set, down, up("synced"), other}, []picture.Span{span(0, 20), span(60, 80)}},
+		"never tells":             {[]history.Event{set, down, up("data")}, []picture.Span{span(0, 20)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &history.History{Header: history.Header{Nodes: []string{"A"}}, Events: append(c.events, end)}
-			lane := swimlane.Build(h).Nodes[0]
-			var got []swimlane.Span
+			lane := picture.Build(h).Nodes[0]
+			var got []picture.Span
 			for _, k := range lane.Keys {
 				got = append(got, k.Span)
 			}
@@ -138,15 +138,15 @@ func TestKeysThatNobodyKnows(t *testing.T) {
 		at(40, "A", history.Info, history.KeyUnclear, history.Value{Rare: &history.Rare{Detail: "SETBIT"}}),
 		at(50, "c1", history.Invoke, history.Release, history.Value{Owner: "x"}),
 	}}
-	scene := swimlane.Build(h)
+	scene := picture.Build(h)
 	lane := scene.Nodes[0]
-	if want := []swimlane.Span{{From: 10 * ms, To: 30 * ms}, {From: 40 * ms, To: 50 * ms}}; !slices.Equal(lane.Unclear, want) {
+	if want := []picture.Span{{From: 10 * ms, To: 30 * ms}, {From: 40 * ms, To: 50 * ms}}; !slices.Equal(lane.Unclear, want) {
 		t.Errorf("unclear %v, want %v", lane.Unclear, want)
 	}
 	if len(lane.Keys) != 1 || lane.Keys[0].To != 10*ms {
 		t.Errorf("keys %+v, want one that ends where it is unclear", lane.Keys)
 	}
-	if gaps := scene.Clients[0].Holds[0].Gaps; len(gaps) != 1 || gaps[0] != (swimlane.Span{From: 30 * ms, To: 40 * ms}) {
+	if gaps := scene.Clients[0].Holds[0].Gaps; len(gaps) != 1 || gaps[0] != (picture.Span{From: 30 * ms, To: 40 * ms}) {
 		t.Errorf("gaps %v", gaps)
 	}
 }
@@ -165,11 +165,11 @@ func TestTruthOfReplicatedNodes(t *testing.T) {
 		ev(50, "B", history.Info, history.NodePromoted, history.Value{}),
 		ev(90, "c1", history.Invoke, history.Release, history.Value{}),
 	}}
-	s := swimlane.Build(h)
+	s := picture.Build(h)
 	if !s.Replicated || s.Majority != 1 {
 		t.Errorf("replicated %v, majority %d", s.Replicated, s.Majority)
 	}
-	want := []swimlane.Span{{From: 50 * ms, To: 90 * ms}}
+	want := []picture.Span{{From: 50 * ms, To: 90 * ms}}
 	if diff := cmp.Diff(want, s.Clients[0].Holds[0].Gaps); diff != "" {
 		t.Errorf("belief without truth (-want +got):\n%s", diff)
 	}
@@ -196,19 +196,19 @@ func TestTwoPrimaries(t *testing.T) {
 		ev(40, "A", history.NodeDemoted, history.Value{}),
 		ev(50, "run", history.Phase, told("done", "")),
 	}}
-	s := swimlane.Build(h)
-	if diff := cmp.Diff([]swimlane.Span{{From: 20 * ms, To: 30 * ms}, {From: 35 * ms, To: 40 * ms}}, s.Splits); diff != "" {
+	s := picture.Build(h)
+	if diff := cmp.Diff([]picture.Span{{From: 20 * ms, To: 30 * ms}, {From: 35 * ms, To: 40 * ms}}, s.Splits); diff != "" {
 		t.Errorf("two primaries (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]swimlane.Span{{From: 0, To: 40 * ms}}, s.Nodes[0].Primary); diff != "" {
+	if diff := cmp.Diff([]picture.Span{{From: 0, To: 40 * ms}}, s.Nodes[0].Primary); diff != "" {
 		t.Errorf("A (-want +got):\n%s", diff)
 	}
-	want := []swimlane.SentinelLane{
-		{Name: "s1", Sees: []swimlane.Sight{{Span: swimlane.Span{From: 0, To: 50 * ms}, Primary: "A", Event: -1}},
-			Tilt: []swimlane.Span{{From: 12 * ms, To: 15 * ms}}},
-		{Name: "s2", Sees: []swimlane.Sight{{Span: swimlane.Span{From: 0, To: 22 * ms}, Primary: "A", Event: -1},
-			{Span: swimlane.Span{From: 22 * ms, To: 50 * ms}, Primary: "B", Event: 5}},
-			Deeds: []swimlane.Deed{{At: 10 * ms, Word: "+sdown", About: "A", Event: 1}}},
+	want := []picture.SentinelLane{
+		{Name: "s1", Sees: []picture.Sight{{Span: picture.Span{From: 0, To: 50 * ms}, Primary: "A", Event: -1}},
+			Tilt: []picture.Span{{From: 12 * ms, To: 15 * ms}}},
+		{Name: "s2", Sees: []picture.Sight{{Span: picture.Span{From: 0, To: 22 * ms}, Primary: "A", Event: -1},
+			{Span: picture.Span{From: 22 * ms, To: 50 * ms}, Primary: "B", Event: 5}},
+			Deeds: []picture.Deed{{At: 10 * ms, Word: "+sdown", About: "A", Event: 1}}},
 	}
 	if diff := cmp.Diff(want, s.Sentinels); diff != "" {
 		t.Errorf("sentinels (-want +got):\n%s", diff)
@@ -222,7 +222,7 @@ func TestNoTruthWithoutObservations(t *testing.T) {
 		{Time: 2 * ms, Process: "c1", Type: history.OK, F: history.Acquire, Value: history.Value{Owner: "x"}},
 		{Time: 9 * ms, Process: "c1", Type: history.Invoke, F: history.Read},
 	}}
-	s := swimlane.Build(h)
+	s := picture.Build(h)
 	hold := s.Clients[0].Holds[0]
 	if s.KeysSeen || len(hold.Gaps) != 0 || hold.Ended >= 0 || hold.To != 9*ms {
 		t.Errorf("keys seen %v, hold %+v", s.KeysSeen, hold)
@@ -242,7 +242,7 @@ func TestFaultsFindTheirLanes(t *testing.T) {
 		Events: []history.Event{begin("c1 to D,E", history.Link{From: "c1", To: "D"}, history.Link{From: "c1", To: "E"}),
 			begin("A"), begin("everything")}}
 	var got [][]string
-	for _, b := range swimlane.Build(h).Bands {
+	for _, b := range picture.Build(h).Bands {
 		got = append(got, b.Lanes)
 		if !b.Open {
 			t.Error("a fault without an end must stay open")
@@ -259,33 +259,33 @@ func TestFrameZoomsOnTheFocus(t *testing.T) {
 		h.Events = append(h.Events, history.Event{Index: int32(i), Time: time.Duration(i) * ms})
 	}
 	end := 9999 * ms
-	if v := swimlane.Frame(h, end, swimlane.Span{From: 5000 * ms, To: 5100 * ms}, 0, 1000); v.From > 5000*ms ||
+	if v := picture.Frame(h, end, picture.Span{From: 5000 * ms, To: 5100 * ms}, 0, 1000); v.From > 5000*ms ||
 		v.To < 5100*ms || v.Length() > 200*ms {
 		t.Errorf("view %v", v)
 	}
-	if v := swimlane.Frame(h, end, swimlane.Span{}, 0, 20_000); v != (swimlane.Span{From: 0, To: end}) {
+	if v := picture.Frame(h, end, picture.Span{}, 0, 20_000); v != (picture.Span{From: 0, To: end}) {
 		t.Errorf("a short run without a focus is shown whole, got %v", v)
 	}
 	core := 7777 * ms
-	if v := swimlane.Frame(h, end, swimlane.Span{From: 10 * ms, To: 9900 * ms}, core, 1000); v.From > core ||
+	if v := picture.Frame(h, end, picture.Span{From: 10 * ms, To: 9900 * ms}, core, 1000); v.From > core ||
 		v.To < core || v.Length() > 1010*ms {
 		t.Errorf("a focus that is too wide: %v", v)
 	}
-	if v := swimlane.Frame(nil, 0, swimlane.Span{}, 0, 10); v.Length() <= 0 {
+	if v := picture.Frame(nil, 0, picture.Span{}, 0, 10); v.Length() <= 0 {
 		t.Errorf("an empty run still needs a time axis: %v", v)
 	}
 }
 
 func TestCastKeepsThoseOfTheViolation(t *testing.T) {
-	lane := func(name string, at ...time.Duration) swimlane.ClientLane {
-		c := swimlane.ClientLane{Name: name}
+	lane := func(name string, at ...time.Duration) picture.ClientLane {
+		c := picture.ClientLane{Name: name}
 		for _, t := range at {
-			c.Marks = append(c.Marks, swimlane.Mark{Span: swimlane.Span{From: t, To: t}})
+			c.Marks = append(c.Marks, picture.Mark{Span: picture.Span{From: t, To: t}})
 		}
 		return c
 	}
-	s := &swimlane.Scene{Clients: []swimlane.ClientLane{lane("c1"), lane("c2", 1, 2, 50, 51, 52), lane("c3", 5), lane("c4", 6, 7), lane("c5")}}
-	dropped := s.Cast([]string{"c1"}, swimlane.Span{From: 4, To: 9}, 3)
+	s := &picture.Scene{Clients: []picture.ClientLane{lane("c1"), lane("c2", 1, 2, 50, 51, 52), lane("c3", 5), lane("c4", 6, 7), lane("c5")}}
+	dropped := s.Cast([]string{"c1"}, picture.Span{From: 4, To: 9}, 3)
 	var names []string
 	for _, c := range s.Clients {
 		names = append(names, c.Name)
@@ -308,35 +308,35 @@ func TestLateEffects(t *testing.T) {
 		e.Process = "resource"
 		return e
 	}
-	s := swimlane.Build(&history.History{Header: history.Header{Clients: []string{"c1"}}, Events: []history.Event{
+	s := picture.Build(&history.History{Header: history.Header{Clients: []string{"c1"}}, Events: []history.Event{
 		ev(0, history.Invoke, history.Acquire, history.Value{}), ev(1, history.OK, history.Acquire, promise(50)),
 		write(40), ev(41, history.Invoke, history.Release, promise(50)), ev(42, history.OK, history.Release, promise(50)),
 		ev(60, history.Invoke, history.Acquire, history.Value{}), ev(61, history.OK, history.Acquire, promise(90)), write(80), write(95),
 	}})
-	s.Thin(swimlane.Span{From: -2, To: -1}, 1)
+	s.Thin(picture.Span{From: -2, To: -1}, 1)
 	s.Clients[0].Holds = nil
 	for _, f := range s.Effects {
 		if f.Late != (f.At == 95*ms) {
 			t.Errorf("the write at %v is late: %v", f.At, f.Late)
 		}
 	}
-	s = swimlane.Build(&history.History{Header: history.Header{Clients: []string{"c1"}}, Events: []history.Event{write(80)}})
+	s = picture.Build(&history.History{Header: history.Header{Clients: []string{"c1"}}, Events: []history.Event{write(80)}})
 	if s.Effects[0].Late {
 		t.Error("a write without any grant has no promise that ended")
 	}
 }
 
 func TestThinKeepsWhatIsInView(t *testing.T) {
-	scene := func() *swimlane.Scene {
-		var marks []swimlane.Mark
+	scene := func() *picture.Scene {
+		var marks []picture.Mark
 		for i := range 1000 {
 			at := time.Duration(i) * ms
-			marks = append(marks, swimlane.Mark{Span: swimlane.Span{From: at, To: at}})
+			marks = append(marks, picture.Mark{Span: picture.Span{From: at, To: at}})
 		}
 		marks[500].To += 100 * ms
-		return &swimlane.Scene{End: 1000 * ms, Clients: []swimlane.ClientLane{{Marks: marks}}}
+		return &picture.Scene{End: 1000 * ms, Clients: []picture.ClientLane{{Marks: marks}}}
 	}
-	view := swimlane.Span{From: 800 * ms, To: 840 * ms}
+	view := picture.Span{From: 800 * ms, To: 840 * ms}
 	s := scene()
 	if n := s.Thin(view, 2000); n != 0 || len(s.Clients[0].Marks) != 1000 {
 		t.Errorf("%d of 1,000 things are left, though 2,000 are allowed", len(s.Clients[0].Marks))
@@ -361,7 +361,7 @@ func TestThinKeepsWhatIsInView(t *testing.T) {
 	}
 	// A view that has too much by itself is thinned, too.
 	s = scene()
-	if s.Thin(swimlane.Span{From: 0, To: 1000 * ms}, 200); len(s.Clients[0].Marks) > 200 {
+	if s.Thin(picture.Span{From: 0, To: 1000 * ms}, 200); len(s.Clients[0].Marks) > 200 {
 		t.Errorf("%d things are left", len(s.Clients[0].Marks))
 	}
 }
@@ -386,7 +386,7 @@ func TestBeliefsAreThoseOfTheVerdict(t *testing.T) {
 		{Time: 12 * ms, Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin, Value: kill},
 		{Time: 20 * ms, Process: "run", Type: history.Info, F: history.Phase, Value: history.Value{Rare: &history.Rare{Detail: "done"}}},
 	}}
-	s := swimlane.Build(h)
+	s := picture.Build(h)
 	var got []string
 	for _, c := range s.Clients {
 		for _, b := range c.Holds {
@@ -402,7 +402,7 @@ func TestBeliefsAreThoseOfTheVerdict(t *testing.T) {
 // What clients send to nodes is not drawn.
 func TestCommandsAreNotDrawn(t *testing.T) {
 	h := reporttest.GCPause().Variants[0].History
-	want := swimlane.Build(h)
+	want := picture.Build(h)
 	with := *h
 	with.Events = slices.Clone(h.Events)
 	last := with.End()
@@ -413,7 +413,7 @@ func TestCommandsAreNotDrawn(t *testing.T) {
 		e.Index, e.Time, e.Type = int32(len(with.Events)), last, history.Info
 		with.Events = append(with.Events, e)
 	}
-	if diff := cmp.Diff(want, swimlane.Build(&with)); diff != "" {
+	if diff := cmp.Diff(want, picture.Build(&with)); diff != "" {
 		t.Errorf("with commands (-without +with):\n%s", diff)
 	}
 }
@@ -437,10 +437,10 @@ func TestBuildForAPicture(t *testing.T) {
 		add("A", history.Info, history.KeyDeleted, owner)
 		add("c1", history.OK, history.Release, owner)
 	}
-	view := swimlane.Span{From: now / 2, To: now/2 + 100*time.Microsecond}
+	view := picture.Span{From: now / 2, To: now/2 + 100*time.Microsecond}
 	now += 20 * time.Second // so that all of it is a small part of the run
 	add(history.RunProcess, history.Info, history.Phase, history.Value{})
-	whole, early := swimlane.Build(h), swimlane.BuildFor(h, view, 100)
+	whole, early := picture.Build(h), picture.BuildFor(h, view, 100)
 	if n := len(early.Nodes[0].Keys); n >= 2000 || len(early.Clients[0].Marks) >= len(whole.Clients[0].Marks) || early.Refused != 500 {
 		t.Errorf("%d keys and %d marks are there, %d effects refused", n, len(early.Clients[0].Marks), early.Refused)
 	}

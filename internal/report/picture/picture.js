@@ -11,7 +11,7 @@
   // Places are said in per cent of the plot, so that they are right on paper, too.
   const percent = (x, width) => (x / width) * 100 + "%";
 
-  // Labels are placed by the rules of internal/report/labels.go: the first wording that has room, in the first row that
+  // Labels are placed by the rules of labels.go: the first wording that has room, in the first row that
   // has room, the most important label first. Here the widths are measured.
   const inset = 5, gap = 8, joined = 4;
   const context = document.createElement("canvas").getContext("2d");

@@ -1,14 +1,15 @@
-package report
+package picture
 
 import (
 	"bytes"
 	"compress/flate"
 	"encoding/base64"
+
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
-// packed is text as the script of a page reads it: deflated, and in base64.
-func packed(text []byte) string {
+// Packed is text as the script of a page reads it: deflated, and in base64.
+func Packed(text []byte) string {
 	var buf bytes.Buffer
 	w, err := flate.NewWriter(&buf, flate.BestCompression)
 	if err == nil {
@@ -25,7 +26,7 @@ func packed(text []byte) string {
 
 // pack keeps the shapes that are not drawn on the page for its script. Their times and events are those
 // since the shape before.
-func (p *picture) pack() {
+func (p *Picture) pack() {
 	p.Unit = 1000
 	for p.Hi/p.Unit > 5_000_000 {
 		p.Unit *= 10
@@ -55,5 +56,5 @@ func (p *picture) pack() {
 	}
 	var m markup
 	m.far(lanes)
-	p.Far = packed(plain.HTML(m.Bytes()))
+	p.Far = Packed(plain.HTML(m.Bytes()))
 }

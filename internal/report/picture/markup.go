@@ -1,8 +1,7 @@
-package report
+package picture
 
 import (
 	"bytes"
-	_ "embed" // the style of pictures
 	"fmt"
 	"strings"
 )
@@ -27,13 +26,22 @@ func (m *markup) raw(text string) { _, _ = m.WriteString(text) }
 // escaper does to texts and attributes what package html/template does.
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;", "+", "&#43;", "\x00", "\uFFFD")
 
-//go:embed page/picture.css
-var pictureCSS string
+// Markup is the picture as SVG, for a page: what it does not know itself is escaped.
+func (p *Picture) Markup() string { return written(func(m *markup) { m.picture(p) }) }
 
-// pictureStyle is the style of pictures alone.
-func pictureStyle() string { return paletteCSS() + pictureCSS }
+// Hatch is the pattern of hatched bars, for the definitions of a page.
+func Hatch() string { return written((*markup).hatch) }
 
-func (m *markup) picture(p *picture) {
+// Legend says what the marks of pictures mean.
+func Legend(led, sentinels bool) string { return written(func(m *markup) { m.legend(led, sentinels) }) }
+
+func written(write func(*markup)) string {
+	var m markup
+	write(&m)
+	return m.String()
+}
+
+func (m *markup) picture(p *Picture) {
 	class := "picture"
 	if p.Class != "" {
 		class += " " + p.Class
@@ -254,11 +262,4 @@ func (m *markup) legend(led, sentinels bool) {
 		m.raw("<li>" + e[0] + " " + e[1] + "</li>\n")
 	}
 	m.raw("</ul>")
-}
-
-// Outcome says what a result amounts to: a class of the stylesheet, an icon and
-// a word.
-func Outcome(r *Result) (class, icon, word string) {
-	b := outcomeBadge(outcomeOf(r))
-	return b.Class, b.Icon, b.Word
 }

@@ -1,4 +1,4 @@
-package report
+package picture
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
-	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
 )
 
 // label is text in a picture. Which wording it gets, and where, depends on the room: place
@@ -86,7 +85,7 @@ type stretch struct{ from, to float64 }
 
 // placer places labels in a plot.
 type placer struct {
-	view  swimlane.Span
+	view  Span
 	width float64
 	taken map[string][]stretch
 	once  map[string]bool
@@ -105,7 +104,7 @@ func (p *placer) pixels(ns int64) float64 {
 }
 
 // place decides which labels are shown in a plot of some width, and where.
-func place(lanes []*lane, view swimlane.Span, width float64) {
+func place(lanes []*lane, view Span, width float64) {
 	p := &placer{view: view, width: width, taken: map[string][]stretch{}, once: map[string]bool{}, joins: map[string]*joint{}}
 	type entry struct {
 		lane  int

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/url"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 )
 
 // WriteCardHTML writes a card as one page that needs nothing else. Its links lead to files in the
@@ -37,7 +39,7 @@ func WriteCardHTML(w io.Writer, c *Card) error {
 		}
 		p.Rows = append(p.Rows, row)
 	}
-	return render(w, "card.tmpl", p)
+	return templates.Write(w, "card.tmpl", p)
 }
 
 type cardPage struct {
@@ -54,7 +56,7 @@ type cardPage struct {
 }
 
 type cardMeaning struct {
-	Badge badge
+	Badge page.Badge
 	Means string
 }
 
@@ -71,7 +73,7 @@ type cardColumn struct {
 
 type cardCell struct {
 	*Cell
-	Badge badge
+	Badge page.Badge
 	// Anchor names it on the page. ReportLink and ScenarioLink lead to its files.
 	Anchor, ReportLink, ScenarioLink string
 }
@@ -90,7 +92,7 @@ type cardRow struct {
 // cardSummary is what a row says of one lock.
 type cardSummary struct {
 	Label string
-	Badge badge
+	Badge page.Badge
 	Words string
 }
 

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // cellLook is how a state of a cell looks: a word is always beside its shape and colour.
 type cellLook struct {
-	badge badge
+	badge page.Badge
 	// ascii is its mark where a terminal shows no more, tone its colour there.
 	ascii    string
 	tone     tone
@@ -23,15 +24,15 @@ type cellLook struct {
 }
 
 var cellLooks = map[CellState]cellLook{
-	CellKept:          {badge{"safe", "✓", "kept"}, "+", good, "✅"},
-	CellBroken:        {badge{"unsafe", "✗", "broken"}, "x", bad, "❌"},
-	CellByDesign:      {badge{"limit", "≈", "by design"}, "~", seen, "⚠️"},
-	CellUnknown:       {badge{"undecided", "?", "unknown"}, "?", doubt, "❔"},
-	CellNotApplicable: {badge{"aside", "–", "not applicable"}, "-", faint, "➖"},
+	CellKept:          {page.Badge{Class: "safe", Icon: "✓", Word: "kept"}, "+", good, "✅"},
+	CellBroken:        {page.Badge{Class: "unsafe", Icon: "✗", Word: "broken"}, "x", bad, "❌"},
+	CellByDesign:      {page.Badge{Class: "limit", Icon: "≈", Word: "by design"}, "~", seen, "⚠️"},
+	CellUnknown:       {page.Badge{Class: "undecided", Icon: "?", Word: "unknown"}, "?", doubt, "❔"},
+	CellNotApplicable: {page.Badge{Class: "aside", Icon: "–", Word: "not applicable"}, "-", faint, "➖"},
 }
 
 // Badge is how a page shows the state: template "badge" takes it.
-func (s CellState) Badge() badge { return cellLooks[s].badge }
+func (s CellState) Badge() page.Badge { return cellLooks[s].badge }
 
 func (p *printer) cellMark(s CellState) string {
 	look := cellLooks[s]
@@ -104,7 +105,7 @@ func (c *Card) facts() []string {
 		list = append(list, "interrupted")
 	}
 	if len(c.Missing) > 0 {
-		list = append(list, missingShards(c.Missing))
+		list = append(list, page.MissingShards(c.Missing))
 	}
 	return list
 }
@@ -330,7 +331,7 @@ func WriteCardMarkdown(w io.Writer, c *Card) error {
 		}
 	}
 	if len(c.Missing) > 0 {
-		fmt.Fprintf(&b, "❔ **%s.** Their cells are unknown.\n\n", plain.Markdown(missingShards(c.Missing)))
+		fmt.Fprintf(&b, "❔ **%s.** Their cells are unknown.\n\n", plain.Markdown(page.MissingShards(c.Missing)))
 	}
 	head(append([]string{"guarantee"}, labels...)...)
 	head(slices.Repeat([]string{"---"}, len(labels)+1)...)

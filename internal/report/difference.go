@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -96,20 +97,20 @@ func WriteComparisonJSON(w io.Writer, c Comparison) error {
 
 // WriteComparisonHTML writes a comparison as a page of its own.
 func WriteComparisonHTML(w io.Writer, c Comparison) error {
-	p := comparePage{Comparison: c, Badge: badge{"safe", "✓", "No regression"}, Headline: c.headline()}
+	p := comparePage{Comparison: c, Badge: page.Badge{Class: "safe", Icon: "✓", Word: "No regression"}, Headline: c.headline()}
 	switch {
 	case c.Regression:
-		p.Badge = badge{"unsafe", "✗", "Regression"}
+		p.Badge = page.Badge{Class: "unsafe", Icon: "✗", Word: "Regression"}
 	case c.Compared == 0:
-		p.Badge = badge{"undecided", "?", "Nothing to compare"}
+		p.Badge = page.Badge{Class: "undecided", Icon: "?", Word: "Nothing to compare"}
 	case c.Unclear > 0:
-		p.Badge = badge{"undecided", "?", "Undecided"}
+		p.Badge = page.Badge{Class: "undecided", Icon: "?", Word: "Undecided"}
 	case len(c.Differences) > 0:
-		p.Badge = badge{"undecided", "≠", "Different runs"}
+		p.Badge = page.Badge{Class: "undecided", Icon: "≠", Word: "Different runs"}
 	}
-	badges := map[Kind]badge{
-		Regressed: {"unsafe", "✗", "regressed"}, Mended: {"safe", "✓", "mended"}, Changed: {"undecided", "≠", "changed"},
-		Gone: {"undecided", "−", "gone"}, Added: {"undecided", "+", "added"},
+	badges := map[Kind]page.Badge{
+		Regressed: {Class: "unsafe", Icon: "✗", Word: "regressed"}, Mended: {Class: "safe", Icon: "✓", Word: "mended"}, Changed: {Class: "undecided", Icon: "≠", Word: "changed"},
+		Gone: {Class: "undecided", Icon: "−", Word: "gone"}, Added: {Class: "undecided", Icon: "+", Word: "added"},
 	}
 	for i := range c.Changes {
 		p.Rows = append(p.Rows, compareRow{c.Changes[i], badges[c.Changes[i].Kind]})
@@ -121,12 +122,12 @@ func WriteComparisonHTML(w io.Writer, c Comparison) error {
 			p.Versions = append(p.Versions, [3]string{n, c.Before.Versions[n], c.After.Versions[n]})
 		}
 	}
-	return render(w, "compare.tmpl", p)
+	return templates.Write(w, "compare.tmpl", p)
 }
 
 type comparePage struct {
 	Comparison
-	Badge    badge
+	Badge    page.Badge
 	Headline string
 	Rows     []compareRow
 	Versions [][3]string
@@ -134,5 +135,5 @@ type comparePage struct {
 
 type compareRow struct {
 	Change
-	Badge badge
+	Badge page.Badge
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -61,11 +62,11 @@ func WriteIndex(w io.Writer, entries []IndexEntry, missing ...string) error {
 	slices.SortStableFunc(p.Rows, func(a, b indexRow) int {
 		return cmp.Or(cmp.Compare(b.worst, a.worst), cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Variant, b.Variant))
 	})
-	return render(w, "index.tmpl", p)
+	return templates.Write(w, "index.tmpl", p)
 }
 
 type indexPage struct {
-	Badge   badge
+	Badge   page.Badge
 	Heading string
 	Lead    string
 	Missing []string
@@ -74,7 +75,7 @@ type indexPage struct {
 	Columns   []checker.Property
 	Rows      []indexRow
 	// Verdicts, Guarantees and Tags are what the rows can be filtered by, as by Columns.
-	Verdicts         []badge
+	Verdicts         []page.Badge
 	Guarantees, Tags []string
 }
 
@@ -85,7 +86,7 @@ type indexRow struct {
 	// Note sums up the runs where there were more than one, and Runs leads to each.
 	Note    string
 	Runs    []indexRun
-	Badge   badge
+	Badge   page.Badge
 	Trouble string
 	Cells   []indexCell
 	// Loud: it is not as expected.
@@ -103,7 +104,7 @@ type indexRun struct {
 // indexCell is a verdict; Badge has no word where the property was not judged.
 type indexCell struct {
 	Property checker.Property
-	Badge    badge
+	Badge    page.Badge
 	// Verdicts are all that came, in words.
 	Verdicts string
 	// Aside stands beside the verdict. Short is how often it came, in the lines of a narrow column.

@@ -118,11 +118,3 @@ func variantLimits(v *Variant) []string {
 	}
 	return list
 }
-
-// missingShards names the shards that something merged lacks.
-func missingShards(list []string) string {
-	if len(list) == 1 {
-		return "The shard " + plain.Text(list[0]) + " is missing"
-	}
-	return fmt.Sprintf("%s are missing: %s", words.GroupedCount(len(list), "shard"), plain.Text(strings.Join(list, "; ")))
-}

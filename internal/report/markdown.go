@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -25,7 +26,7 @@ func WriteMarkdown(w io.Writer, results []*Result, missing ...string) error {
 	}
 	fmt.Fprintf(&b, "## %s redlock-sim: %s, %s\n\n", icon[t.worst], words.GroupedCount(t.scenarios, "scenario"), t.words())
 	if len(missing) > 0 {
-		fmt.Fprintf(&b, "**%s.**\n\n", plain.Markdown(missingShards(missing)))
+		fmt.Fprintf(&b, "**%s.**\n\n", plain.Markdown(page.MissingShards(missing)))
 	}
 	if slow := t.tooSlow(); slow != "" {
 		fmt.Fprintf(&b, "**%s.**\n\n", plain.Markdown(plain.Clip(slow, 500)))

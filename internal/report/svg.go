@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/report/picture"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
@@ -19,7 +20,7 @@ func WriteSVG(w io.Writer, r *Result, variant string) (width, height int, err er
 	if err != nil {
 		return 0, 0, err
 	}
-	frame := picture.Alone{Heading: p.Heading, Cause: plain.Clip(v.outcomeWords(), 150), Style: pictureStyle(), Imported: r.Imported}
+	frame := picture.Alone{Heading: p.Heading, Cause: plain.Clip(v.outcomeWords(), 150), Style: page.PictureStyle(), Imported: r.Imported}
 	if len(r.Variants) > 1 {
 		frame.Heading += ": " + v.Name
 	}
@@ -27,7 +28,7 @@ func WriteSVG(w io.Writer, r *Result, variant string) (width, height int, err er
 }
 
 // pictureOf finds the variant whose picture is wanted.
-func (p *page) pictureOf(name string) (*variantView, error) {
+func (p *resultPage) pictureOf(name string) (*variantView, error) {
 	var first *variantView
 	var names []string
 	for i := range p.Views {

@@ -292,7 +292,7 @@ func replays(r *Result) []replayLine {
 }
 
 // PlayCommand is the command line that shows the run in the playground; empty: it cannot be had there.
-func (p *page) PlayCommand() string {
+func (p *resultPage) PlayCommand() string {
 	rest, ok := strings.CutPrefix(p.Replay, "sim run ")
 	at := strings.LastIndex(rest, " --seed ")
 	if !ok || at < 0 || !p.Plays() {

@@ -6,15 +6,16 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 )
 
 //go:embed page.tmpl
-var page string
+var recordTemplate string
 
 // WriteHTML writes the record as a page of its own, which loads nothing. link leads from the page to a file of the
 // repository.
 func WriteHTML(w io.Writer, r *Record, link func(file string) string) error {
-	return report.WritePage(w, page, struct {
+	return page.Write(w, recordTemplate, struct {
 		*Record
 		Link func(string) string
 	}{r, link})

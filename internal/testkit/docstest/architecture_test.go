@@ -91,7 +91,7 @@ var naming = []string{
 	"internal/report/cardtext.go place",
 	"internal/report/junit.go junitSuitesOf",
 	"internal/report/limits.go limits",
-	"internal/report/page.go facts",
+	"internal/report/resultpage.go facts",
 	"internal/report/sides.go sidesOf",
 	"internal/report/text.go head",
 }

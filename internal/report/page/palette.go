@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"fmt"
@@ -45,5 +45,5 @@ func paletteCSS() string {
 		light.String(), dark.String())
 }
 
-// pictureStyle is the style of pictures alone.
-func pictureStyle() string { return paletteCSS() + picture.CSS() }
+// PictureStyle is the style of pictures alone.
+func PictureStyle() string { return paletteCSS() + picture.CSS() }

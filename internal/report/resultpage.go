@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/report/picture"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// page is a result as the HTML shows it.
-type page struct {
+// resultPage is a result as the HTML shows it.
+type resultPage struct {
 	*Result
 	Heading string
-	Badge   badge
+	Badge   page.Badge
 	// Lead says the outcome in a sentence, Difference what sets the variants
 	// apart.
 	Lead, Difference string
@@ -46,14 +47,11 @@ type page struct {
 	HasSentinels bool
 }
 
-// badge is a verdict in word, icon and colour.
-type badge struct{ Class, Icon, Word string }
-
 // variantView is a variant as the HTML shows it.
 type variantView struct {
 	*Variant
 	ID    string
-	Badge badge
+	Badge page.Badge
 	// TriesNote says which of several tries is shown.
 	TriesNote string
 	// LockFacts are those of its lock program, where others have another.
@@ -83,7 +81,7 @@ type variantView struct {
 // chip is one property's verdict beside its expectation.
 type chip struct {
 	Name   checker.Property
-	Badge  badge
+	Badge  page.Badge
 	Beside string
 	Link   string
 	Loud   bool
@@ -116,7 +114,7 @@ type sentenceView struct {
 // exampleView is a counterexample as a table.
 type exampleView struct {
 	Property   checker.Property
-	Badge      badge
+	Badge      page.Badge
 	Operations []exampleRow
 	Shrunk     string
 	Impossible string
@@ -145,14 +143,14 @@ type propertyGroup struct {
 type observed struct {
 	*PropertyResult
 	Variant string
-	Badge   badge
+	Badge   page.Badge
 	Allowed string
 	Chances string
 	Links   []eventLink
 }
 
-func newPage(r *Result) *page {
-	p := &page{Result: r, Heading: r.Title, Badge: outcomeBadge(outcomeOf(r))}
+func newPage(r *Result) *resultPage {
+	p := &resultPage{Result: r, Heading: r.Title, Badge: outcomeBadge(outcomeOf(r))}
 	if p.Heading == "" {
 		p.Heading = r.Scenario
 	}
@@ -193,7 +191,7 @@ func newPage(r *Result) *page {
 }
 
 // draw draws the pictures of all variants.
-func (p *page) draw() {
+func (p *resultPage) draw() {
 	if p.Imported {
 		for i := range p.Views {
 			v := &p.Views[i]
@@ -212,7 +210,7 @@ func (p *page) draw() {
 }
 
 // seeParts notes which parts a variant has: the page has a part if one of its variants does.
-func (p *page) seeParts(v *variantView) {
+func (p *resultPage) seeParts(v *variantView) {
 	p.HasStory = p.HasStory || v.Story != nil
 	p.HasCause = p.HasCause || v.Cause != nil
 	if l := v.Lock; l != nil && l.InPlace {
@@ -270,37 +268,37 @@ func facts(r *Result) []string {
 	return list
 }
 
-func outcomeBadge(o outcome) badge {
+func outcomeBadge(o outcome) page.Badge {
 	switch o {
 	case failed:
-		return badge{"unsafe", "!", "Could not run"}
+		return page.Badge{Class: "unsafe", Icon: "!", Word: "Could not run"}
 	case interrupted:
-		return badge{"undecided", "‖", "Interrupted"}
+		return page.Badge{Class: "undecided", Icon: "‖", Word: "Interrupted"}
 	case unexpected:
-		return badge{"unsafe", "✗", "Not as expected"}
+		return page.Badge{Class: "unsafe", Icon: "✗", Word: "Not as expected"}
 	case undecided:
-		return badge{"undecided", "?", "Undecided"}
+		return page.Badge{Class: "undecided", Icon: "?", Word: "Undecided"}
 	case nothingExpected:
-		return badge{"undecided", "–", "Nothing expected"}
+		return page.Badge{Class: "undecided", Icon: "–", Word: "Nothing expected"}
 	case notApplicable:
-		return badge{"aside", "–", "Not applicable"}
+		return page.Badge{Class: "aside", Icon: "–", Word: "Not applicable"}
 	case asExpected:
 	}
-	return badge{"safe", "✓", "As expected"}
+	return page.Badge{Class: "safe", Icon: "✓", Word: "As expected"}
 }
 
-func verdictBadge(v checker.Verdict) badge {
+func verdictBadge(v checker.Verdict) page.Badge {
 	switch v {
 	case checker.Holds:
-		return badge{"safe", "✓", "holds"}
+		return page.Badge{Class: "safe", Icon: "✓", Word: "holds"}
 	case checker.Violated:
-		return badge{"unsafe", "✗", "violated"}
+		return page.Badge{Class: "unsafe", Icon: "✗", Word: "violated"}
 	}
-	return badge{"undecided", "?", "unknown"}
+	return page.Badge{Class: "undecided", Icon: "?", Word: "unknown"}
 }
 
 // Badge shows the verdict.
-func (p *PropertyResult) Badge() badge { return verdictBadge(p.Verdict) }
+func (p *PropertyResult) Badge() page.Badge { return verdictBadge(p.Verdict) }
 
 // propertyID numbers the properties for anchors: a name is not fit to be one.
 func propertyID(name checker.Property) int {

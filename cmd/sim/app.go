@@ -20,8 +20,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -297,10 +297,10 @@ func (a *app) isTerminal(w io.Writer) bool {
 }
 
 // textOptions say what stdout can show.
-func (a *app) textOptions() report.TextOptions {
+func (a *app) textOptions() terminal.Options {
 	tty := a.isTerminal(a.stdout) && a.env("TERM") != "dumb"
 	locale := a.env("LC_ALL") + a.env("LC_CTYPE") + a.env("LANG")
-	return report.TextOptions{
+	return terminal.Options{
 		Color:   tty && a.env("NO_COLOR") == "",
 		Unicode: tty && strings.Contains(strings.ToUpper(locale), "UTF"),
 	}

@@ -459,9 +459,7 @@ func (s *suiteRun) show() {
 		if s.flags.repeat > 1 && !s.told.News(t.Result) {
 			continue
 		}
-		o := s.textOptions()
-		o.ReportPath = shortPath(t.Report)
-		_ = report.WriteText(s.stdout, t.Result, o)
+		_ = report.WriteText(s.stdout, t.Result, shortPath(t.Report), s.textOptions())
 	}
 }
 

@@ -412,7 +412,7 @@ func TestHostileFiles(t *testing.T) {
 			for _, write := range []func(io.Writer, *report.Result) error{report.WriteHTML, report.WriteJSON} {
 				_ = write(io.Discard, r)
 			}
-			_ = report.WriteText(io.Discard, r, report.TextOptions{})
+			_ = report.WriteText(io.Discard, r, "", report.TextOptions{})
 		}
 	}
 	t.Logf("%d scenarios (%d of them could be run), %d histories (%d could be judged), %d results", scenarios, ran, histories, judged, results)

@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 )
 
 func cardPage(t testing.TB, c *report.Card) []byte {
@@ -25,7 +26,7 @@ func cardPage(t testing.TB, c *report.Card) []byte {
 	return b.Bytes()
 }
 
-func cardText(t *testing.T, c *report.Card, o report.TextOptions) string {
+func cardText(t *testing.T, c *report.Card, o terminal.Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := report.WriteCardText(&b, c, "reports/audit/20261120-204501-42", o); err != nil {
@@ -123,7 +124,7 @@ func TestCompareCardsOfSeveralLocks(t *testing.T) {
 	if len(changes) != 2 || !changes[0].Red || changes[0].Lock != "one" || changes[1].Red || changes[1].Lock != "two" {
 		t.Errorf("the red one comes first, and locks go by their labels: %+v", changes)
 	}
-	for _, o := range []report.TextOptions{{}, {Color: true, Unicode: true}} {
+	for _, o := range []terminal.Options{{}, {Color: true, Unicode: true}} {
 		var b bytes.Buffer
 		if err := report.WriteCardChanges(&b, changes, o); err != nil {
 			t.Fatal(err)
@@ -202,20 +203,20 @@ func TestReadCard(t *testing.T) {
 }
 
 func TestCardTextGolden(t *testing.T) {
-	for name, o := range map[string]report.TextOptions{
+	for name, o := range map[string]terminal.Options{
 		"card.txt":         {},
 		"card-narrow.txt":  {Unicode: true, Width: 60},
 		"card-colored.txt": {Unicode: true, Color: true},
 	} {
 		t.Run(name, func(t *testing.T) { sameAs(t, name, []byte(cardText(t, reporttest.Card(), o))) })
 	}
-	sameAs(t, "card-several.txt", []byte(cardText(t, reporttest.SeveralLocks(), report.TextOptions{})))
+	sameAs(t, "card-several.txt", []byte(cardText(t, reporttest.SeveralLocks(), terminal.Options{})))
 }
 
 func TestCardTextEmitsNoForeignEscapes(t *testing.T) {
 	ours := regexp.MustCompile("\x1b\\[[0-9;]*m")
 	for _, color := range []bool{false, true} {
-		got := cardText(t, reporttest.HostileCard(), report.TextOptions{Color: color, Unicode: true})
+		got := cardText(t, reporttest.HostileCard(), terminal.Options{Color: color, Unicode: true})
 		if color {
 			got = ours.ReplaceAllString(got, "")
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -19,16 +20,16 @@ type cellLook struct {
 	badge page.Badge
 	// ascii is its mark where a terminal shows no more, tone its colour there.
 	ascii    string
-	tone     tone
+	tone     terminal.Tone
 	markdown string
 }
 
 var cellLooks = map[CellState]cellLook{
-	CellKept:          {page.Badge{Class: "safe", Icon: "✓", Word: "kept"}, "+", good, "✅"},
-	CellBroken:        {page.Badge{Class: "unsafe", Icon: "✗", Word: "broken"}, "x", bad, "❌"},
-	CellByDesign:      {page.Badge{Class: "limit", Icon: "≈", Word: "by design"}, "~", seen, "⚠️"},
-	CellUnknown:       {page.Badge{Class: "undecided", Icon: "?", Word: "unknown"}, "?", doubt, "❔"},
-	CellNotApplicable: {page.Badge{Class: "aside", Icon: "–", Word: "not applicable"}, "-", faint, "➖"},
+	CellKept:          {page.Badge{Class: "safe", Icon: "✓", Word: "kept"}, "+", terminal.Good, "✅"},
+	CellBroken:        {page.Badge{Class: "unsafe", Icon: "✗", Word: "broken"}, "x", terminal.Bad, "❌"},
+	CellByDesign:      {page.Badge{Class: "limit", Icon: "≈", Word: "by design"}, "~", terminal.Seen, "⚠️"},
+	CellUnknown:       {page.Badge{Class: "undecided", Icon: "?", Word: "unknown"}, "?", terminal.Doubt, "❔"},
+	CellNotApplicable: {page.Badge{Class: "aside", Icon: "–", Word: "not applicable"}, "-", terminal.Faint, "➖"},
 }
 
 // Badge is how a page shows the state: template "badge" takes it.
@@ -36,7 +37,7 @@ func (s CellState) Badge() page.Badge { return cellLooks[s].badge }
 
 func (p *printer) cellMark(s CellState) string {
 	look := cellLooks[s]
-	if p.o.Unicode {
+	if p.Unicode {
 		return look.badge.Icon
 	}
 	return look.ascii
@@ -55,8 +56,8 @@ var cardLegend = []struct {
 }
 
 // WriteCardText writes a card for a person at a terminal. dir is the card's folder.
-func WriteCardText(w io.Writer, c *Card, dir string, o TextOptions) error {
-	p := newPrinter(o)
+func WriteCardText(w io.Writer, c *Card, dir string, o terminal.Options) error {
+	p := printer{terminal.New(o)}
 	if len(c.Locks) == 1 {
 		p.cardHead(&c.Locks[0], c)
 		p.cardRows(c, &c.Locks[0], dir)
@@ -64,7 +65,7 @@ func WriteCardText(w io.Writer, c *Card, dir string, o TextOptions) error {
 	} else {
 		p.cardTable(c)
 		for i := range c.Locks {
-			p.print("\n")
+			p.Print("\n")
 			p.cardHead(&c.Locks[i], c)
 			p.cardTroubles(c, &c.Locks[i], dir)
 			p.cardCosts(&c.Locks[i])
@@ -73,17 +74,16 @@ func WriteCardText(w io.Writer, c *Card, dir string, o TextOptions) error {
 	for i := range c.Locks {
 		p.cardSum(c, &c.Locks[i])
 	}
-	_, err := w.Write(p.buf.Bytes())
-	return err
+	return p.WriteAll(w)
 }
 
 func (p *printer) cardHead(l *CardLock, c *Card) {
-	p.print(p.paint(strong, plain.Text(l.Label)), "   ", p.paint(faint, plain.Text(strings.Join(append(l.facts(), c.facts()...), "   "))), "\n")
+	p.Print(p.Paint(terminal.Strong, plain.Text(l.Label)), "   ", p.Paint(terminal.Faint, plain.Text(strings.Join(append(l.facts(), c.facts()...), "   "))), "\n")
 	if l.NotConforming != "" {
-		p.complaint(2, "does not conform", l.NotConforming+". So nothing is held against it here", doubt)
+		p.Labelled(2, "does not conform", l.NotConforming+". So nothing is held against it here", terminal.Doubt)
 	}
 	for _, c := range l.Findings() {
-		p.complaint(2, "sim conform", c.Why, cellLooks[c.State].tone)
+		p.Labelled(2, "sim conform", c.Why, cellLooks[c.State].tone)
 	}
 }
 
@@ -153,11 +153,11 @@ func (c *Cell) troubles() bool {
 func (p *printer) cardRow(state CellState, name, text string) {
 	look := cellLooks[state]
 	lead := 2 + 2 + guaranteeColumn + 1 + stateColumn
-	lines := wrap(plain.Text(text), p.o.Width-lead)
-	p.print("  ", p.paint(look.tone, p.cellMark(state)), " ",
-		pad(plain.Text(name), guaranteeColumn), " ", p.paint(look.tone, pad(look.badge.Word, stateColumn)), lines[0], "\n")
+	lines := terminal.Wrap(plain.Text(text), p.Width-lead)
+	p.Print("  ", p.Paint(look.tone, p.cellMark(state)), " ",
+		terminal.Pad(plain.Text(name), guaranteeColumn), " ", p.Paint(look.tone, terminal.Pad(look.badge.Word, stateColumn)), lines[0], "\n")
 	for _, line := range lines[1:] {
-		p.print(strings.Repeat(" ", lead), line, "\n")
+		p.Print(strings.Repeat(" ", lead), line, "\n")
 	}
 }
 
@@ -224,17 +224,17 @@ func (p *printer) cardCell(c *Cell, name, dir string) {
 	if c.Variant != "" {
 		name += ", " + c.Variant
 	}
-	p.print("      ", p.paint(look.tone, p.cellMark(c.State)), " ", p.paint(strong, plain.Text(name)), "\n")
-	for _, line := range wrap(plain.Text(c.Why), p.o.Width-8) {
-		p.print("        ", line, "\n")
+	p.Print("      ", p.Paint(look.tone, p.cellMark(c.State)), " ", p.Paint(terminal.Strong, plain.Text(name)), "\n")
+	for _, line := range terminal.Wrap(plain.Text(c.Why), p.Width-8) {
+		p.Print("        ", line, "\n")
 	}
 	for _, file := range [][2]string{{"report", c.Report}, {"shortest", c.Scenario}} {
 		if file[1] != "" {
-			p.print("        ", p.paint(faint, pad(file[0], 9)), plain.Text(path.Join(dir, file[1])), "\n")
+			p.Print("        ", p.Paint(terminal.Faint, terminal.Pad(file[0], 9)), plain.Text(path.Join(dir, file[1])), "\n")
 		}
 	}
 	if c.Replay != "" {
-		p.print("        ", p.paint(faint, pad("replay", 9)), plain.Text(c.Replay), "\n")
+		p.Print("        ", p.Paint(terminal.Faint, terminal.Pad("replay", 9)), plain.Text(c.Replay), "\n")
 	}
 }
 
@@ -242,22 +242,22 @@ func (p *printer) cardCell(c *Cell, name, dir string) {
 func (p *printer) cardTable(c *Card) {
 	last := len(c.Locks) - 1
 	width := make([]int, len(c.Locks)) // nothing follows the last column
-	p.print("  ", strings.Repeat(" ", guaranteeColumn))
+	p.Print("  ", strings.Repeat(" ", guaranteeColumn))
 	for i := range c.Locks {
 		if i < last {
 			width[i] = max(utf8.RuneCountInString(plain.Text(c.Locks[i].Label)), stateColumn)
 		}
-		p.print("  ", p.paint(strong, pad(plain.Text(c.Locks[i].Label), width[i])))
+		p.Print("  ", p.Paint(terminal.Strong, terminal.Pad(plain.Text(c.Locks[i].Label), width[i])))
 	}
-	p.print("\n")
+	p.Print("\n")
 	for _, g := range c.Guarantees {
-		p.print("  ", pad(plain.Text(g.Name), guaranteeColumn))
+		p.Print("  ", terminal.Pad(plain.Text(g.Name), guaranteeColumn))
 		for i := range c.Locks {
 			state := c.Locks[i].Row(g.Name)
 			look := cellLooks[state]
-			p.print("  ", p.paint(look.tone, pad(p.cellMark(state)+" "+look.badge.Word, width[i])))
+			p.Print("  ", p.Paint(look.tone, terminal.Pad(p.cellMark(state)+" "+look.badge.Word, width[i])))
 		}
-		p.print("\n")
+		p.Print("\n")
 	}
 }
 
@@ -276,13 +276,13 @@ func (p *printer) cardTroubles(c *Card, l *CardLock, dir string) {
 func (p *printer) cardCosts(l *CardLock) {
 	for i := range l.Costs {
 		c := &l.Costs[i]
-		p.complaint(2, plain.Text(c.Scenario+", "+c.Variant), costWords(&c.Cost), faint)
+		p.Labelled(2, plain.Text(c.Scenario+", "+c.Variant), costWords(&c.Cost), terminal.Faint)
 	}
 }
 
 // cardSum counts the guarantees of a lock by their states, the worst first.
 func (p *printer) cardSum(c *Card, l *CardLock) {
-	p.print(p.paint(strong, plain.Text(l.Label)), ": ", l.sum(c), "\n")
+	p.Print(p.Paint(terminal.Strong, plain.Text(l.Label)), ": ", l.sum(c), "\n")
 }
 
 // sum counts the guarantees by their states, the worst first.
@@ -295,17 +295,16 @@ func (l *CardLock) sum(c *Card) string {
 }
 
 // WriteCardChanges writes how a card differs from the one that is expected.
-func WriteCardChanges(w io.Writer, changes []CardChange, o TextOptions) error {
-	p := newPrinter(o)
+func WriteCardChanges(w io.Writer, changes []CardChange, o terminal.Options) error {
+	p := printer{terminal.New(o)}
 	for _, change := range changes {
-		t, word := doubt, "note"
+		t, word := terminal.Doubt, "note"
 		if change.Red {
-			t, word = bad, "NOT AS EXPECTED"
+			t, word = terminal.Bad, "NOT AS EXPECTED"
 		}
-		p.complaint(0, word, fmt.Sprintf("%s: %s: %s. %s", change.Lock, change.Cell.ID, change.Why, change.Cell.Why), t)
+		p.Labelled(0, word, fmt.Sprintf("%s: %s: %s. %s", change.Lock, change.Cell.ID, change.Why, change.Cell.Why), t)
 	}
-	_, err := w.Write(p.buf.Bytes())
-	return err
+	return p.WriteAll(w)
 }
 
 // WriteCardMarkdown writes a card as Markdown, for a job summary or a design review. Links are

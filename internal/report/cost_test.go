@@ -11,7 +11,7 @@ import (
 
 func TestCostIsShown(t *testing.T) {
 	r := reporttest.Cost()
-	sameAs(t, "cost.txt", []byte(text(t, r, report.TextOptions{})))
+	sameAs(t, "cost.txt", []byte(text(t, r)))
 	var b bytes.Buffer
 	if err := report.WriteHTML(&b, r); err != nil {
 		t.Fatal(err)

@@ -12,21 +12,22 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // WriteComparisonText writes a comparison for a person at a terminal.
-func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
-	p := newPrinter(o)
-	tones := map[Kind]tone{Regressed: bad, Mended: good, Changed: doubt, Gone: faint, Added: faint}
+func WriteComparisonText(w io.Writer, c Comparison, o terminal.Options) error {
+	p := printer{terminal.New(o)}
+	tones := map[Kind]terminal.Tone{Regressed: terminal.Bad, Mended: terminal.Good, Changed: terminal.Doubt, Gone: terminal.Faint, Added: terminal.Faint}
 	for _, d := range c.Differences {
-		p.print(p.paint(doubt, pad("differs", 9)), "  ", p.paint(strong, plain.Text(d.place())), "\n")
-		for _, line := range wrap(plain.Text(d.words()), p.o.Width-11) {
-			p.print("           ", line, "\n")
+		p.Print(p.Paint(terminal.Doubt, terminal.Pad("differs", 9)), "  ", p.Paint(terminal.Strong, plain.Text(d.place())), "\n")
+		for _, line := range terminal.Wrap(plain.Text(d.words()), p.Width-11) {
+			p.Print("           ", line, "\n")
 		}
 	}
 	for _, ch := range c.Changes {
-		p.print(p.paint(tones[ch.Kind], pad(string(ch.Kind), 9)), "  ", p.paint(strong, plain.Text(ch.place())), "\n")
+		p.Print(p.Paint(tones[ch.Kind], terminal.Pad(string(ch.Kind), 9)), "  ", p.Paint(terminal.Strong, plain.Text(ch.place())), "\n")
 		text := ch.Before.Words() + " -> " + ch.After.Words()
 		if o.Unicode {
 			text = ch.Before.Words() + " → " + ch.After.Words()
@@ -37,22 +38,22 @@ func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
 		if ch.Why != "" {
 			text += ": " + ch.Why
 		}
-		for _, line := range wrap(plain.Text(text), p.o.Width-11) {
-			p.print("           ", line, "\n")
+		for _, line := range terminal.Wrap(plain.Text(text), p.Width-11) {
+			p.Print("           ", line, "\n")
 		}
 	}
 	for _, t := range c.Timings {
-		p.print(p.paint(faint, pad("time", 9)), "  ", plain.Text(t.Scenario+" / "+t.Variant), "  ",
+		p.Print(p.Paint(terminal.Faint, terminal.Pad("time", 9)), "  ", plain.Text(t.Scenario+" / "+t.Variant), "  ",
 			p.ascii(words.Duration(t.Before)), " to ", p.ascii(words.Duration(t.After)), "\n")
 	}
-	word := p.paint(good, "NO REGRESSION")
+	word := p.Paint(terminal.Good, "NO REGRESSION")
 	switch {
 	case c.Regression:
-		word = p.paint(bad, "REGRESSION")
+		word = p.Paint(terminal.Bad, "REGRESSION")
 	case c.Compared == 0:
-		word = p.paint(doubt, "NOTHING TO COMPARE")
+		word = p.Paint(terminal.Doubt, "NOTHING TO COMPARE")
 	case c.Unclear > 0:
-		word = p.paint(doubt, "UNDECIDED")
+		word = p.Paint(terminal.Doubt, "UNDECIDED")
 	}
 	line := fmt.Sprintf(" %s changed, %d the same", words.GroupedCount(len(c.Changes)-c.oneSided(), "verdict"), c.Same)
 	if n := c.oneSided(); n > 0 {
@@ -64,14 +65,13 @@ func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
 	if c.Unclear > 0 {
 		line += fmt.Sprintf("; %d worse, which may be for that reason", c.Unclear)
 	}
-	p.print(word, line, "\n")
-	_, err := w.Write(p.buf.Bytes())
-	return err
+	p.Print(word, line, "\n")
+	return p.WriteAll(w)
 }
 
 // ascii keeps the micro sign off terminals that do not have it.
 func (p *printer) ascii(s string) string {
-	if p.o.Unicode {
+	if p.Unicode {
 		return s
 	}
 	return strings.ReplaceAll(s, "µ", "u")

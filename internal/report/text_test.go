@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/golden"
 )
 
@@ -29,10 +30,15 @@ func sameAs(t *testing.T, name string, got []byte) {
 	golden.Compare(t, filepath.Join("testdata", name), string(got))
 }
 
-func text(t *testing.T, r *report.Result, o report.TextOptions) string {
+func text(t *testing.T, r *report.Result) string {
+	t.Helper()
+	return textWith(t, r, "", terminal.Options{})
+}
+
+func textWith(t *testing.T, r *report.Result, path string, o terminal.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.WriteText(&b, r, o); err != nil {
+	if err := report.WriteText(&b, r, path, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -40,12 +46,12 @@ func text(t *testing.T, r *report.Result, o report.TextOptions) string {
 
 func TestTextGolden(t *testing.T) {
 	path := "reports/gc-pause/20261120-204501-42/report.html"
-	for name, o := range map[string]report.TextOptions{
-		"gc-pause.txt":         {ReportPath: path},
-		"gc-pause-narrow.txt":  {ReportPath: path, Unicode: true, Width: 60},
-		"gc-pause-colored.txt": {ReportPath: path, Unicode: true, Color: true},
+	for name, o := range map[string]terminal.Options{
+		"gc-pause.txt":         {},
+		"gc-pause-narrow.txt":  {Unicode: true, Width: 60},
+		"gc-pause-colored.txt": {Unicode: true, Color: true},
 	} {
-		t.Run(name, func(t *testing.T) { sameAs(t, name, []byte(text(t, reporttest.GCPause(), o))) })
+		t.Run(name, func(t *testing.T) { sameAs(t, name, []byte(textWith(t, reporttest.GCPause(), path, o))) })
 	}
 }
 
@@ -61,7 +67,7 @@ func TestTextTellsOfWhatWentWrong(t *testing.T) {
 		"empty":       {&report.Result{}, []string{"(unnamed)", "seed 0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := text(t, c.result, report.TextOptions{})
+			got := text(t, c.result)
 			for _, want := range c.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("no %q in:\n%s", want, got)
@@ -73,7 +79,7 @@ func TestTextTellsOfWhatWentWrong(t *testing.T) {
 
 func TestTextEmitsNoForeignEscapes(t *testing.T) {
 	for _, color := range []bool{false, true} {
-		got := text(t, reporttest.Hostile(), report.TextOptions{Color: color, Unicode: true, ReportPath: "a\x1b]0;b\a"})
+		got := textWith(t, reporttest.Hostile(), "a\x1b]0;b\a", terminal.Options{Color: color, Unicode: true})
 		for i, r := range got {
 			if color && strings.HasPrefix(got[i:], "\x1b[") {
 				end := strings.IndexByte(got[i:], 'm')
@@ -90,7 +96,7 @@ func TestTextEmitsNoForeignEscapes(t *testing.T) {
 }
 
 func TestSummaryLine(t *testing.T) {
-	gc, o := reporttest.GCPause(), report.TextOptions{}
+	gc, o := reporttest.GCPause(), terminal.Options{}
 	for _, c := range []struct {
 		results []*report.Result
 		lost    int
@@ -118,7 +124,7 @@ func TestSummaryLine(t *testing.T) {
 func TestTextMarksAnExpectationThatNobodyHad(t *testing.T) {
 	r := &report.Result{Scenario: "s", Variants: []report.Variant{{Name: "default", Properties: []report.PropertyResult{
 		{Name: checker.OwnerRelease, Verdict: checker.Holds, Met: true, Why: "fine"}}}}}
-	got := text(t, r, report.TextOptions{})
+	got := text(t, r)
 	if !strings.Contains(got, "holds\n") || strings.Contains(got, "as expected") {
 		t.Errorf("a verdict without an expectation must stand alone:\n%s", got)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -200,22 +200,22 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 	}
 	progress := newProgress(a, questions, 0)
 	progress.follow(&o)
-	var card *report.Card
+	var made *card.Card
 	var runErr error
 	if share == nil {
-		card, runErr = audit.Run(ctx, o)
+		made, runErr = audit.Run(ctx, o)
 	} else {
-		card, runErr, err = share.audit(ctx, a, o, mine, &f)
+		made, runErr, err = share.audit(ctx, a, o, mine, &f)
 	}
 	progress.stop()
 	if err != nil {
 		return err
 	}
-	card.Replay = f.replay()
-	if err := a.publishCard(card, dir, f); err != nil {
+	made.Replay = f.replay()
+	if err := a.publishCard(made, dir, f); err != nil {
 		return err
 	}
-	return a.cardVerdict(ctx, card, expected, dir, f, runErr)
+	return a.cardVerdict(ctx, made, expected, dir, f, runErr)
 }
 
 // check refuses flags that do not fit together.
@@ -381,7 +381,7 @@ func interruptedOr(ctx context.Context, err error) error {
 	return err
 }
 
-func readExpectedCard(path string) (*report.Card, error) {
+func readExpectedCard(path string) (*card.Card, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -390,11 +390,11 @@ func readExpectedCard(path string) (*report.Card, error) {
 		return nil, usageError("--expect: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	card, err := report.ReadCard(f)
+	expected, err := card.Read(f)
 	if err != nil {
 		return nil, usageError("--expect %s: %w", path, err)
 	}
-	return card, nil
+	return expected, nil
 }
 
 // replay is the command line of the audit.
@@ -418,14 +418,14 @@ func (f *auditFlags) replay() string {
 }
 
 // publishCard writes the card in all its forms.
-func (a *app) publishCard(card *report.Card, dir string, f auditFlags) error {
-	asJSON := func(w io.Writer) error { return report.WriteCardJSON(w, card) }
-	asMarkdown := func(w io.Writer) error { return report.WriteCardMarkdown(w, card) }
+func (a *app) publishCard(made *card.Card, dir string, f auditFlags) error {
+	asJSON := func(w io.Writer) error { return card.WriteJSON(w, made) }
+	asMarkdown := func(w io.Writer) error { return card.WriteMarkdown(w, made) }
 	page := filepath.Join(dir, "card.html")
 	errs := []error{
 		machine.WriteFile(filepath.Join(dir, "card.json"), asJSON),
 		machine.WriteFile(filepath.Join(dir, "card.md"), asMarkdown),
-		machine.WriteFile(page, func(w io.Writer) error { return report.WriteCardHTML(w, card) }),
+		machine.WriteFile(page, func(w io.Writer) error { return card.WriteHTML(w, made) }),
 	}
 	if f.card != "" {
 		errs = append(errs, a.toOutput(f.card, asJSON))
@@ -436,36 +436,36 @@ func (a *app) publishCard(card *report.Card, dir string, f auditFlags) error {
 	if f.json {
 		return errors.Join(append(errs, asJSON(a.stdout))...)
 	}
-	errs = append(errs, report.WriteCardText(a.stdout, card, shortPath(dir), a.textOptions()))
-	fmt.Fprintf(a.stdout, "card     %s\nreplay   %s\n", shortPath(page), card.Replay)
-	if slow := card.TooSlow(); slow != "" {
+	errs = append(errs, card.WriteText(a.stdout, made, shortPath(dir), a.textOptions()))
+	fmt.Fprintf(a.stdout, "card     %s\nreplay   %s\n", shortPath(page), made.Replay)
+	if slow := made.TooSlow(); slow != "" {
 		fmt.Fprintf(a.stdout, "undecided  %s\n", slow)
 	}
 	return errors.Join(errs...)
 }
 
 // cardVerdict is the exit code that a card stands for: what is unknown never looks like what is kept.
-func (a *app) cardVerdict(ctx context.Context, card, expected *report.Card, dir string, f auditFlags, runErr error) error {
+func (a *app) cardVerdict(ctx context.Context, made, expected *card.Card, dir string, f auditFlags, runErr error) error {
 	if ctx.Err() != nil {
 		return &exitError{exitInterrupted, errors.New("interrupted; the card has what was found until then")}
 	}
 	if runErr != nil {
 		return runErr
 	}
-	red, undecided := card.Has(report.CellBroken), card.Has(report.CellUnknown)
+	red, undecided := made.Has(card.Broken), made.Has(card.Unknown)
 	if expected != nil {
-		changes := report.CompareCards(expected, card)
+		changes := card.Compare(expected, made)
 		out := a.stdout
 		if f.json {
 			out = a.stderr
 		}
-		if err := report.WriteCardChanges(out, changes, a.textOptions()); err != nil {
+		if err := card.WriteChanges(out, changes, a.textOptions()); err != nil {
 			return err
 		}
-		red = slices.ContainsFunc(changes, func(c report.CardChange) bool { return c.Red })
-		undecided = slices.ContainsFunc(changes, func(c report.CardChange) bool { return c.Cell.State == report.CellUnknown })
+		red = slices.ContainsFunc(changes, func(c card.Change) bool { return c.Red })
+		undecided = slices.ContainsFunc(changes, func(c card.Change) bool { return c.Cell.State == card.Unknown })
 		switch {
-		case red && expected.HasMore(card):
+		case red && expected.HasMore(made):
 			fmt.Fprintf(out, "hint: to accept it, audit all cases with --card %s\n", shellquote.Join(f.expect))
 		case red:
 			fmt.Fprintf(out, "hint: to accept the new card: cp %s %s\n",

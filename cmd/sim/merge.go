@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -207,15 +208,15 @@ func (a *app) mergeRuns(ctx context.Context, w *shard.Whole, f mergeFlags) error
 }
 
 // mergeAudits makes one card of what the shards found out.
-func (a *app) mergeAudits(ctx context.Context, w *shard.Whole, f mergeFlags, expected *report.Card) error {
-	card, err := w.Card()
+func (a *app) mergeAudits(ctx context.Context, w *shard.Whole, f mergeFlags, expected *card.Card) error {
+	made, err := w.Card()
 	if err != nil {
 		return usageError("%w", err)
 	}
 	if expected != nil {
 		var labels []string
-		for i := range card.Locks {
-			labels = append(labels, card.Locks[i].Label)
+		for i := range made.Locks {
+			labels = append(labels, made.Locks[i].Label)
 		}
 		if err := expected.Covers(labels); err != nil {
 			return usageError("--expect %s: %w\nhint: name it as the card does, with --lock NAME='COMMAND'", f.expect, err)
@@ -226,7 +227,7 @@ func (a *app) mergeAudits(ctx context.Context, w *shard.Whole, f mergeFlags, exp
 		return err
 	}
 	if f.json != "" {
-		if err := a.toOutput(f.json, func(to io.Writer) error { return report.WriteCardJSON(to, card) }); err != nil {
+		if err := a.toOutput(f.json, func(to io.Writer) error { return card.WriteJSON(to, made) }); err != nil {
 			return err
 		}
 	}
@@ -234,7 +235,7 @@ func (a *app) mergeAudits(ctx context.Context, w *shard.Whole, f mergeFlags, exp
 	if err != nil {
 		return err
 	}
-	if err := a.publishCard(card, dir, flags); err != nil {
+	if err := a.publishCard(made, dir, flags); err != nil {
 		return err
 	}
 	var runErr error
@@ -242,7 +243,7 @@ func (a *app) mergeAudits(ctx context.Context, w *shard.Whole, f mergeFlags, exp
 		worst := slices.MaxFunc(errs, func(a, b error) int { return cmp.Compare(exitCodeOf(a), exitCodeOf(b)) })
 		runErr = &exitError{exitCodeOf(worst), errors.Join(errs...)}
 	}
-	return a.cardVerdict(ctx, card, expected, dir, flags, runErr)
+	return a.cardVerdict(ctx, made, expected, dir, flags, runErr)
 }
 
 // writeJSON writes a document to the file that was named.

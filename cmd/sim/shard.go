@@ -20,7 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -282,7 +282,7 @@ func (f *auditFlags) takeShare(ctx context.Context, o *audit.Options) (*share, [
 }
 
 // audit does the shard's part of an audit. The card has what the shard knows.
-func (s *share) audit(ctx context.Context, a *app, o audit.Options, mine []int, f *auditFlags) (card *report.Card, failed, err error) {
+func (s *share) audit(ctx context.Context, a *app, o audit.Options, mine []int, f *auditFlags) (made *card.Card, failed, err error) {
 	if len(mine) == 0 {
 		s.nothing(a, words.Count(s.work.Units, "case"))
 	}

@@ -36,7 +36,7 @@ func junit(t *testing.T, results []*report.Result, o report.JUnitOptions) string
 }
 
 func TestJUnitGolden(t *testing.T) {
-	sameAs(t, "suite.junit.xml", []byte(junit(t, suiteResults(), report.JUnitOptions{})))
+	reporttest.SameAs(t, "suite.junit.xml", []byte(junit(t, suiteResults(), report.JUnitOptions{})))
 }
 
 func TestJUnitCounts(t *testing.T) {
@@ -81,7 +81,7 @@ func TestJUnitOfHostileText(t *testing.T) {
 }
 
 func TestMarkdownGolden(t *testing.T) {
-	sameAs(t, "suite.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, suiteResults()) })))
+	reporttest.SameAs(t, "suite.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, suiteResults()) })))
 }
 
 func TestMarkdownOfHostileText(t *testing.T) {
@@ -396,8 +396,8 @@ func TestComparisonGolden(t *testing.T) {
 	slow.Scenario, slow.Variants[0].WallMS = "gc-pause", 9000
 	slow.Versions["redis"] = "8.0.0"
 	c := report.Compare([]*report.Result{reporttest.GCPause()}, []*report.Result{slow})
-	sameAs(t, "compare.txt", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonText(b, c, terminal.Options{}) })))
-	sameAs(t, "compare.json", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonJSON(b, c) })))
-	sameAs(t, "compare.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonHTML(b, c) })))
-	sameAs(t, "index.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries()[:4]) })))
+	reporttest.SameAs(t, "compare.txt", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonText(b, c, terminal.Options{}) })))
+	reporttest.SameAs(t, "compare.json", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonJSON(b, c) })))
+	reporttest.SameAs(t, "compare.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonHTML(b, c) })))
+	reporttest.SameAs(t, "index.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries()[:4]) })))
 }

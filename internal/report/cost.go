@@ -9,20 +9,19 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// costRow is a figure of what a lock costs, as the HTML shows it.
-type costRow struct {
+// CostRow is a figure of what a lock costs, as the HTML shows it.
+type CostRow struct {
 	Figure, Value, Meaning string
 	// Known: it was measured. Otherwise Value says why not.
 	Known bool
 }
 
-// costRows are the figures of a variant; nil: nobody measured any.
-func costRows(v *Variant) []costRow {
-	c := v.Cost
+// CostRows are the figures of what a lock costs; nil: nobody measured any.
+func CostRows(c *checker.Cost) []CostRow {
 	if c == nil {
 		return nil
 	}
-	rows := []costRow{
+	rows := []CostRow{
 		{"commands for an acquire", spreadWords(c.Commands, "command"), "sent to the nodes from the request to the grant", c.Commands != nil},
 		{"round trips for an acquire", spreadWords(c.RoundTrips, "round trip"),
 			"commands one after the other: each left when the one before had been answered", c.RoundTrips != nil},
@@ -66,8 +65,8 @@ func rateWords(r *checker.Rate) string {
 	return fmt.Sprintf("%s a second (%s in %s)", words.Decimal(r.PerSecond(), 1), words.Grouped(r.Commands), words.Duration(r.Time))
 }
 
-// costWords are the figures that are known, in a line; or else the reasons why none is.
-func costWords(c *checker.Cost) string {
+// CostWords are the figures that are known, in a line; or else the reasons why none is.
+func CostWords(c *checker.Cost) string {
 	var parts []string
 	add := func(known bool, text func() string) {
 		if known {

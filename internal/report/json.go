@@ -17,11 +17,11 @@ const maxResult = 64 << 20
 
 // WriteJSON writes r as result.json and `sim run --json` have it.
 func WriteJSON(w io.Writer, r *Result) error {
-	return writeIndented(w, fmt.Sprintf("the result of %q", r.Scenario), complete(r))
+	return WriteIndented(w, fmt.Sprintf("the result of %q", r.Scenario), complete(r))
 }
 
-// writeIndented writes a document with nothing in it that a terminal may obey.
-func writeIndented(w io.Writer, what string, document any) error {
+// WriteIndented writes a document with nothing in it that a terminal may obey.
+func WriteIndented(w io.Writer, what string, document any) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetIndent("", "  ")
@@ -32,8 +32,8 @@ func writeIndented(w io.Writer, what string, document any) error {
 	return err
 }
 
-// readBounded reads a document that somebody else may have written.
-func readBounded(rd io.Reader, what string, document any) error {
+// ReadBounded reads a document that somebody else may have written.
+func ReadBounded(rd io.Reader, what string, document any) error {
 	data, err := io.ReadAll(io.LimitReader(rd, maxResult+1))
 	if err != nil {
 		return fmt.Errorf("failed to read a %s: %w", what, err)
@@ -51,7 +51,7 @@ func readBounded(rd io.Reader, what string, document any) error {
 // in it.
 func ReadJSON(rd io.Reader) (*Result, error) {
 	var r Result
-	if err := readBounded(rd, "result", &r); err != nil {
+	if err := ReadBounded(rd, "result", &r); err != nil {
 		return nil, err
 	}
 	switch {

@@ -131,7 +131,7 @@ func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
 			s.Properties = append(s.Properties, junitProperty{"too slow", plain.Text(v.TooSlow)})
 		}
 		if l := v.Lock; l != nil {
-			s.Properties = append(s.Properties, junitProperty{"lock", plain.Text(strings.Join(l.facts(), "; "))})
+			s.Properties = append(s.Properties, junitProperty{"lock", plain.Text(strings.Join(l.Facts(), "; "))})
 		}
 		if v.NotApplicable != "" {
 			s.Cases = append(s.Cases, junitCase{Name: "run", Class: class,

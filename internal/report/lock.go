@@ -41,7 +41,7 @@ func lockOf(results []*Result) []string {
 	if shared == nil {
 		return nil
 	}
-	return shared.facts()
+	return shared.Facts()
 }
 
 // same: the program says the same of itself.
@@ -51,8 +51,8 @@ func (l *Lock) same(other *Lock) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// facts say of a lock program what a reader of its verdicts must know.
-func (l *Lock) facts() []string {
+// Facts say of a lock program what a reader of its verdicts must know.
+func (l *Lock) Facts() []string {
 	list := []string{strings.TrimSpace(l.Name + " " + l.Version)}
 	if l.Homepage != "" {
 		list[0] += " (" + l.Homepage + ")"

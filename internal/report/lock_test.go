@@ -14,9 +14,9 @@ import (
 )
 
 func TestProgramGolden(t *testing.T) {
-	sameAs(t, "program.txt", []byte(text(t, reporttest.Program())))
-	sameAs(t, "program.junit.xml", []byte(junit(t, []*report.Result{reporttest.Program()}, report.JUnitOptions{})))
-	sameAs(t, "program.md", []byte(write(t, func(b *bytes.Buffer) error {
+	reporttest.SameAs(t, "program.txt", []byte(text(t, reporttest.Program())))
+	reporttest.SameAs(t, "program.junit.xml", []byte(junit(t, []*report.Result{reporttest.Program()}, report.JUnitOptions{})))
+	reporttest.SameAs(t, "program.md", []byte(write(t, func(b *bytes.Buffer) error {
 		return report.WriteMarkdown(b, []*report.Result{reporttest.Program()})
 	})))
 }

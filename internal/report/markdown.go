@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// maxSummary bounds a Markdown summary: GitHub refuses one above 1 MiB.
-const maxSummary = 1<<20 - 1<<12
+// MaxSummary bounds a Markdown summary: GitHub refuses one above 1 MiB.
+const MaxSummary = 1<<20 - 1<<12
 
 // WriteMarkdown writes the results as a table, for a job summary or a comment:
 // first what went wrong, with its story, then all verdicts. Missing are the shards that merged results lack.
@@ -43,7 +43,7 @@ func WriteMarkdown(w io.Writer, results []*Result, missing ...string) error {
 	b.WriteString("| scenario | variant | property | verdict | |\n|---|---|---|---|---|\n")
 	left := 0
 	row := func(cells ...string) {
-		if b.Len() > maxSummary-4096 {
+		if b.Len() > MaxSummary-4096 {
 			left++
 			return
 		}
@@ -110,7 +110,7 @@ func markdownTroubles(b *bytes.Buffer, r *Result) {
 				plain.Markdown(r.Scenario), plain.Markdown(v.Name), plain.Markdown(plain.Clip(plain.Text(v.TooSlow), 500)))
 		}
 		for _, p := range v.Properties {
-			if p.Met || b.Len() > maxSummary/2 {
+			if p.Met || b.Len() > MaxSummary/2 {
 				continue
 			}
 			fmt.Fprintf(b, "**%s / %s: %s is %s.** %s\n\n", plain.Markdown(r.Scenario), plain.Markdown(v.Name), plain.Markdown(string(p.Name)),

@@ -52,14 +52,14 @@ func TestRepeatsGolden(t *testing.T) {
 	for _, e := range entries {
 		results = append(results, e.Result)
 	}
-	sameAs(t, "repeats.txt", []byte(write(t, func(b *bytes.Buffer) error {
+	reporttest.SameAs(t, "repeats.txt", []byte(write(t, func(b *bytes.Buffer) error {
 		if err := report.WriteRepeats(b, results, terminal.Options{}); err != nil {
 			return err
 		}
 		return report.WriteSummaryLine(b, results, 0, 2*time.Second, terminal.Options{})
 	})))
-	sameAs(t, "repeats.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, results) })))
-	sameAs(t, "repeats.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries) })))
+	reporttest.SameAs(t, "repeats.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, results) })))
+	reporttest.SameAs(t, "repeats.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries) })))
 }
 
 // A scenario that was run once is not summed up.

@@ -62,7 +62,7 @@ type variantView struct {
 	Story     *storyView
 	Cause     *causeView
 	Tables    []exampleView
-	CostRows  []costRow
+	CostRows  []CostRow
 	picture.Drawn
 	Rows []row
 	// Rest are the events without a row, packed.
@@ -160,7 +160,7 @@ func newPage(r *Result) *resultPage {
 	p.Facts = facts(r)
 	shared := sharedLock(r)
 	if shared != nil {
-		p.LockFacts = shared.facts()
+		p.LockFacts = shared.Facts()
 	}
 	p.Views = make([]variantView, len(r.Variants))
 	for i := range r.Variants {
@@ -172,7 +172,7 @@ func newPage(r *Result) *resultPage {
 		if l := r.Variants[i].Lock; l != nil {
 			p.Views[i].Logs, p.Views[i].Quotes = l.logLinks(), p.Views[i].quotes()
 			if shared == nil {
-				p.Views[i].LockFacts = l.facts()
+				p.Views[i].LockFacts = l.Facts()
 			}
 		}
 	}
@@ -229,7 +229,7 @@ func (p *resultPage) seeParts(v *variantView) {
 
 func newVariantView(i int, v *Variant) variantView {
 	view := variantView{Variant: v, ID: fmt.Sprintf("v%d", i+1),
-		Badge: outcomeBadge(variantOutcome(v)), TriesNote: words.Sentence(v.triesWords()), CostRows: costRows(v)}
+		Badge: outcomeBadge(variantOutcome(v)), TriesNote: words.Sentence(v.triesWords()), CostRows: CostRows(v.Cost)}
 	view.subject = v.Subject()
 	view.subject.ID = view.ID
 	for _, p := range v.Properties {

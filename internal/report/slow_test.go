@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 )
@@ -50,7 +51,7 @@ func TestTooSlow(t *testing.T) {
 			t.Errorf("%s does not say %q:\n%.4000s", name, c.want, &out)
 		}
 	}
-	card := report.Card{Locks: []report.CardLock{{Cells: []report.Cell{
+	card := card.Card{Locks: []card.Lock{{Cells: []card.Cell{
 		{ID: "a/b", Runs: 1}, {ID: "a/c", Runs: 3, TooSlow: true, Why: "This machine was too slow: no answer."}, {ID: "a/d"},
 	}}}}
 	if got := card.TooSlow(); got != "this machine was too slow for 1 of 2 cases, the first: no answer." {

@@ -92,7 +92,7 @@ func (p *printer) head(r *Result) {
 
 // lock says which lock program is on trial.
 func (p *printer) lock(indent int, l *Lock) {
-	p.Labelled(indent, "lock", strings.Join(l.facts(), "; "), terminal.Faint)
+	p.Labelled(indent, "lock", strings.Join(l.Facts(), "; "), terminal.Faint)
 }
 
 func (p *printer) variant(r *Result, v *Variant) {
@@ -128,7 +128,7 @@ func (p *printer) variant(r *Result, v *Variant) {
 		p.property(&v.Properties[i], why)
 	}
 	if v.Cost != nil {
-		p.Labelled(4, "cost", costWords(v.Cost), terminal.Faint)
+		p.Labelled(4, "cost", CostWords(v.Cost), terminal.Faint)
 	}
 	for i := range v.Faults {
 		if f := &v.Faults[i]; f.Fired == 0 {

@@ -2,8 +2,6 @@ package report_test
 
 import (
 	"bytes"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,21 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
-	"github.com/redlock-sim/redlock-sim/internal/testkit/golden"
 )
-
-// inline is what all pages share: the style and the script are sources of their
-// own, and their hashes follow from them.
-var inline = regexp.MustCompile(`(?s)(<style>).*?(</style>)|(<script>).*?(</script>)|(sha256-).*?(=&#39;)`)
-
-// sameAs compares got with a file under testdata.
-func sameAs(t *testing.T, name string, got []byte) {
-	t.Helper()
-	if strings.HasSuffix(name, ".html") {
-		got = inline.ReplaceAll(got, []byte("$1$3$5...$2$4$6"))
-	}
-	golden.Compare(t, filepath.Join("testdata", name), string(got))
-}
 
 func text(t *testing.T, r *report.Result) string {
 	t.Helper()
@@ -51,7 +35,7 @@ func TestTextGolden(t *testing.T) {
 		"gc-pause-narrow.txt":  {Unicode: true, Width: 60},
 		"gc-pause-colored.txt": {Unicode: true, Color: true},
 	} {
-		t.Run(name, func(t *testing.T) { sameAs(t, name, []byte(textWith(t, reporttest.GCPause(), path, o))) })
+		t.Run(name, func(t *testing.T) { reporttest.SameAs(t, name, []byte(textWith(t, reporttest.GCPause(), path, o))) })
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/report/page"
 )
 
@@ -25,7 +25,7 @@ func WriteHTML(w io.Writer, r *Record, link func(file string) string) error {
 func (l *Library) HomepageParts() []string { return strings.SplitAfter(l.Homepage, "/") }
 
 // States are those that a cell can have.
-func (*Record) States() []report.CellState { return report.CellStates() }
+func (*Record) States() []card.State { return card.States() }
 
 // Day is when the search began.
 func (s *search) Day() string { return day(s.Started) }

@@ -88,7 +88,7 @@ func TestArchitecture(t *testing.T) {
 // naming lists the functions that name the world for people. Nothing else in the checker
 // and the report may know which world a history comes from.
 var naming = []string{
-	"internal/report/cardtext.go place",
+	"internal/report/card/text.go place",
 	"internal/report/junit.go junitSuitesOf",
 	"internal/report/limits.go limits",
 	"internal/report/resultpage.go facts",

@@ -1,37 +1,44 @@
 //go:build !js
 
-package report
+package card
 
 import (
+	"embed"
 	"io"
 	"net/url"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/page"
 )
 
-// WriteCardHTML writes a card as one page that needs nothing else. Its links lead to files in the
+//go:embed card.tmpl
+var files embed.FS
+
+var templates = page.Parse(files, nil)
+
+// WriteHTML writes a card as one page that needs nothing else. Its links lead to files in the
 // card's folder.
-func WriteCardHTML(w io.Writer, c *Card) error {
+func WriteHTML(w io.Writer, c *Card) error {
 	p := cardPage{Card: c, Single: len(c.Locks) == 1}
 	_, p.Place = c.place()
-	for _, legend := range cardLegend {
-		p.Legend = append(p.Legend, cardMeaning{cellLooks[legend.State].badge, legend.Means})
+	for _, legend := range legend {
+		p.Legend = append(p.Legend, meaning{cellLooks[legend.State].badge, legend.Means})
 	}
 	var labels []string
 	for i := range c.Locks {
 		l := &c.Locks[i]
 		labels = append(labels, l.Label)
-		p.Columns = append(p.Columns, newCardColumn(c, l))
+		p.Columns = append(p.Columns, newColumn(c, l))
 		p.HasCosts = p.HasCosts || len(l.Costs) > 0
 	}
 	p.Heading = strings.Join(labels, ", ")
 	for _, g := range c.Guarantees {
-		row := cardRow{CardGuarantee: g}
+		row := row{Guarantee: g}
 		for i := range c.Locks {
 			l := &c.Locks[i]
 			cells := l.cells(g.Name)
-			one := cardSummary{Label: l.Label, Badge: cellLooks[l.Row(g.Name)].badge}
+			one := summary{Label: l.Label, Badge: cellLooks[l.Row(g.Name)].badge}
 			if len(cells) > 0 {
 				one.Words = l.rowWords(g.Name)
 			}
@@ -50,56 +57,56 @@ type cardPage struct {
 	Single bool
 	// HasCosts: something of what locks cost was measured.
 	HasCosts bool
-	Columns  []cardColumn
-	Rows     []cardRow
-	Legend   []cardMeaning
+	Columns  []column
+	Rows     []row
+	Legend   []meaning
 }
 
-type cardMeaning struct {
+type meaning struct {
 	Badge page.Badge
 	Means string
 }
 
-// cardColumn is a lock with its cells.
-type cardColumn struct {
-	*CardLock
+// column is a lock with its cells.
+type column struct {
+	*Lock
 	Sum string
 	// FactList are those of the lock.
 	FactList []string
-	CostRows []cardCostRow
+	CostRows []costRow
 	// Troubles are the cells that a reader must see, All all of them.
-	Troubles, All []cardCell
+	Troubles, All []cellView
 }
 
-type cardCell struct {
+type cellView struct {
 	*Cell
 	Badge page.Badge
 	// Anchor names it on the page. ReportLink and ScenarioLink lead to its files.
 	Anchor, ReportLink, ScenarioLink string
 }
 
-// cardCostRow is what a lock costs in one setting: Figures are the columns.
-type cardCostRow struct {
+// costRow is what a lock costs in one setting: Figures are the columns.
+type costRow struct {
 	Setting, Link string
-	Figures       []costRow
+	Figures       []report.CostRow
 }
 
-type cardRow struct {
-	CardGuarantee
-	Locks []cardSummary
+type row struct {
+	Guarantee
+	Locks []summary
 }
 
-// cardSummary is what a row says of one lock.
-type cardSummary struct {
+// summary is what a row says of one lock.
+type summary struct {
 	Label string
 	Badge page.Badge
 	Words string
 }
 
-func newCardColumn(c *Card, l *CardLock) cardColumn {
-	column := cardColumn{CardLock: l, Sum: l.sum(c), FactList: l.facts()}
+func newColumn(c *Card, l *Lock) column {
+	column := column{Lock: l, Sum: l.sum(c), FactList: l.Facts()}
 	for _, cell := range l.all() {
-		one := cardCell{Cell: cell, Badge: cellLooks[cell.State].badge, Anchor: strings.NewReplacer("/", "-").Replace(l.Label + "-" + cell.ID),
+		one := cellView{Cell: cell, Badge: cellLooks[cell.State].badge, Anchor: strings.NewReplacer("/", "-").Replace(l.Label + "-" + cell.ID),
 			ReportLink: fileLink(cell.Report), ScenarioLink: fileLink(cell.Scenario)}
 		column.All = append(column.All, one)
 		if cell.troubles() {
@@ -108,8 +115,8 @@ func newCardColumn(c *Card, l *CardLock) cardColumn {
 	}
 	for i := range l.Costs {
 		cost := &l.Costs[i]
-		row := cardCostRow{Setting: cost.Scenario + ", " + cost.Variant, Link: fileLink(cost.Report)}
-		for _, figure := range costRows(&Variant{Cost: &cost.Cost}) {
+		row := costRow{Setting: cost.Scenario + ", " + cost.Variant, Link: fileLink(cost.Report)}
+		for _, figure := range report.CostRows(&cost.Cost) {
 			if !figure.Known {
 				figure.Value = "–"
 			}

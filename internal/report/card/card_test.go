@@ -1,4 +1,4 @@
-package report_test
+package card_test
 
 import (
 	"bytes"
@@ -11,48 +11,48 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 )
 
-func cardPage(t testing.TB, c *report.Card) []byte {
+func pageOf(t testing.TB, c *card.Card) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.WriteCardHTML(&b, c); err != nil {
+	if err := card.WriteHTML(&b, c); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
-func cardText(t *testing.T, c *report.Card, o terminal.Options) string {
+func textOf(t *testing.T, c *card.Card, o terminal.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.WriteCardText(&b, c, "reports/audit/20261120-204501-42", o); err != nil {
+	if err := card.WriteText(&b, c, "reports/audit/20261120-204501-42", o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
 
-func cardMarkdown(t *testing.T, c *report.Card) string {
+func markdownOf(t *testing.T, c *card.Card) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.WriteCardMarkdown(&b, c); err != nil {
+	if err := card.WriteMarkdown(&b, c); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
 
 // A cell in each state, before and now: when is a job red?
-func TestCompareCards(t *testing.T) {
-	const kept, broken, unknown = report.CellKept, report.CellBroken, report.CellUnknown
-	const design, never = report.CellByDesign, report.CellNotApplicable
+func TestCompare(t *testing.T) {
+	const kept, broken, unknown = card.Kept, card.Broken, card.Unknown
+	const design, never = card.ByDesign, card.NotApplicable
 	const red, note, silent = "red", "note", ""
 	for _, c := range []struct {
-		before report.CellState
+		before card.State
 		flaky  bool
-		now    report.CellState
+		now    card.State
 		want   string
 		why    string
 	}{
@@ -81,12 +81,12 @@ func TestCompareCards(t *testing.T) {
 		{"", false, unknown, note, "unknown, and the expected card does not have it: renew the card"},
 	} {
 		t.Run(fmt.Sprintf("%s %t to %s", c.before, c.flaky, c.now), func(t *testing.T) {
-			expected := &report.Card{Locks: []report.CardLock{{Label: "other"}}}
+			expected := &card.Card{Locks: []card.Lock{{Label: "other"}}}
 			if c.before != "" {
-				expected.Locks[0].Cells = []report.Cell{{ID: "a/b", State: c.before, Flaky: c.flaky}}
+				expected.Locks[0].Cells = []card.Cell{{ID: "a/b", State: c.before, Flaky: c.flaky}}
 			}
-			got := &report.Card{Locks: []report.CardLock{{Label: "mine", Cells: []report.Cell{{ID: "a/b", State: c.now}}}}}
-			changes := report.CompareCards(expected, got)
+			got := &card.Card{Locks: []card.Lock{{Label: "mine", Cells: []card.Cell{{ID: "a/b", State: c.now}}}}}
+			changes := card.Compare(expected, got)
 			if c.want == silent {
 				if len(changes) > 0 {
 					t.Errorf("%+v", changes[0])
@@ -99,9 +99,9 @@ func TestCompareCards(t *testing.T) {
 			if g := changes[0]; g.Red != (c.want == red) || g.Why != c.why || g.Before != c.before || g.Lock != "mine" || g.Cell.ID != "a/b" {
 				t.Errorf("%+v", g)
 			}
-			for _, s := range []report.CellState{broken, kept} { // whether the new cell is flaky makes no difference
+			for _, s := range []card.State{broken, kept} { // whether the new cell is flaky makes no difference
 				got.Locks[0].Cells[0].Flaky = s == broken
-				if again := report.CompareCards(expected, got); again[0].Red != changes[0].Red {
+				if again := card.Compare(expected, got); again[0].Red != changes[0].Red {
 					t.Errorf("flaky now: %+v", again[0])
 				}
 			}
@@ -109,24 +109,24 @@ func TestCompareCards(t *testing.T) {
 	}
 }
 
-func TestCompareCardsOfSeveralLocks(t *testing.T) {
-	cells := func(s ...report.CellState) (list []report.Cell) {
+func TestCompareOfSeveralLocks(t *testing.T) {
+	cells := func(s ...card.State) (list []card.Cell) {
 		for i, state := range s {
-			list = append(list, report.Cell{ID: fmt.Sprintf("a/%d", i), State: state, Why: "so it is"})
+			list = append(list, card.Cell{ID: fmt.Sprintf("a/%d", i), State: state, Why: "so it is"})
 		}
 		return list
 	}
-	expected := &report.Card{Locks: []report.CardLock{{Label: "one", Cells: cells(report.CellKept, report.CellKept)},
-		{Label: "two", Cells: cells(report.CellKept, report.CellBroken)}}}
-	got := &report.Card{Locks: []report.CardLock{{Label: "two", Cells: cells(report.CellUnknown, report.CellBroken)},
-		{Label: "one", Cells: cells(report.CellKept, report.CellBroken)}}}
-	changes := report.CompareCards(expected, got)
+	expected := &card.Card{Locks: []card.Lock{{Label: "one", Cells: cells(card.Kept, card.Kept)},
+		{Label: "two", Cells: cells(card.Kept, card.Broken)}}}
+	got := &card.Card{Locks: []card.Lock{{Label: "two", Cells: cells(card.Unknown, card.Broken)},
+		{Label: "one", Cells: cells(card.Kept, card.Broken)}}}
+	changes := card.Compare(expected, got)
 	if len(changes) != 2 || !changes[0].Red || changes[0].Lock != "one" || changes[1].Red || changes[1].Lock != "two" {
 		t.Errorf("the red one comes first, and locks go by their labels: %+v", changes)
 	}
 	for _, o := range []terminal.Options{{}, {Color: true, Unicode: true}} {
 		var b bytes.Buffer
-		if err := report.WriteCardChanges(&b, changes, o); err != nil {
+		if err := card.WriteChanges(&b, changes, o); err != nil {
 			t.Fatal(err)
 		}
 		if first, _, _ := strings.Cut(b.String(), "\n"); !strings.Contains(first, "NOT AS EXPECTED") ||
@@ -136,11 +136,11 @@ func TestCompareCardsOfSeveralLocks(t *testing.T) {
 	}
 }
 
-func TestCardCovers(t *testing.T) {
-	one := &report.Card{Locks: []report.CardLock{{Label: "one"}}}
-	two := &report.Card{Locks: []report.CardLock{{Label: "one"}, {Label: "two"}}}
+func TestCovers(t *testing.T) {
+	one := &card.Card{Locks: []card.Lock{{Label: "one"}}}
+	two := &card.Card{Locks: []card.Lock{{Label: "one"}, {Label: "two"}}}
 	for _, c := range []struct {
-		card    *report.Card
+		card    *card.Card
 		labels  []string
 		missing string
 	}{
@@ -150,7 +150,7 @@ func TestCardCovers(t *testing.T) {
 		{two, []string{"two"}, ""},
 		{two, []string{"three"}, "three"},
 		{two, []string{"two", "one"}, ""},
-		{&report.Card{}, []string{"one"}, "one"},
+		{&card.Card{}, []string{"one"}, "one"},
 	} {
 		switch err := c.card.Covers(c.labels); {
 		case c.missing == "" && err != nil:
@@ -161,10 +161,10 @@ func TestCardCovers(t *testing.T) {
 	}
 }
 
-func TestReadCard(t *testing.T) {
-	for name, card := range reporttest.Cards() {
+func TestRead(t *testing.T) {
+	for name, c := range reporttest.Cards() {
 		var b, again bytes.Buffer
-		if err := report.WriteCardJSON(&b, card); err != nil {
+		if err := card.WriteJSON(&b, c); err != nil {
 			t.Fatal(err)
 		}
 		for i, r := range b.String() {
@@ -172,11 +172,11 @@ func TestReadCard(t *testing.T) {
 				t.Errorf("%s: %U at byte %d", name, r, i)
 			}
 		}
-		read, err := report.ReadCard(bytes.NewReader(b.Bytes()))
+		read, err := card.Read(bytes.NewReader(b.Bytes()))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := report.WriteCardJSON(&again, read); err != nil || again.String() != b.String() {
+		if err := card.WriteJSON(&again, read); err != nil || again.String() != b.String() {
 			t.Errorf("%s: not what was written (%v)", name, err)
 		}
 	}
@@ -195,28 +195,28 @@ func TestReadCard(t *testing.T) {
 		`{"card_version":1,"locks":[{"cells":{}}]}`:                                        "not a card: ",
 		strings.Repeat(" ", 64<<20+1):                                                      "more than",
 	} {
-		c, err := report.ReadCard(strings.NewReader(text))
+		c, err := card.Read(strings.NewReader(text))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: %+v, %v: want %q", text, c, err, want)
 		}
 	}
 }
 
-func TestCardTextGolden(t *testing.T) {
+func TestTextGolden(t *testing.T) {
 	for name, o := range map[string]terminal.Options{
 		"card.txt":         {},
 		"card-narrow.txt":  {Unicode: true, Width: 60},
 		"card-colored.txt": {Unicode: true, Color: true},
 	} {
-		t.Run(name, func(t *testing.T) { sameAs(t, name, []byte(cardText(t, reporttest.Card(), o))) })
+		t.Run(name, func(t *testing.T) { reporttest.SameAs(t, name, []byte(textOf(t, reporttest.Card(), o))) })
 	}
-	sameAs(t, "card-several.txt", []byte(cardText(t, reporttest.SeveralLocks(), terminal.Options{})))
+	reporttest.SameAs(t, "card-several.txt", []byte(textOf(t, reporttest.SeveralLocks(), terminal.Options{})))
 }
 
-func TestCardTextEmitsNoForeignEscapes(t *testing.T) {
+func TestTextEmitsNoForeignEscapes(t *testing.T) {
 	ours := regexp.MustCompile("\x1b\\[[0-9;]*m")
 	for _, color := range []bool{false, true} {
-		got := cardText(t, reporttest.HostileCard(), terminal.Options{Color: color, Unicode: true})
+		got := textOf(t, reporttest.HostileCard(), terminal.Options{Color: color, Unicode: true})
 		if color {
 			got = ours.ReplaceAllString(got, "")
 		}
@@ -231,15 +231,15 @@ func TestCardTextEmitsNoForeignEscapes(t *testing.T) {
 	}
 }
 
-func TestCardMarkdownGolden(t *testing.T) {
-	sameAs(t, "card.md", []byte(cardMarkdown(t, reporttest.Card())))
-	sameAs(t, "card-several.md", []byte(cardMarkdown(t, reporttest.SeveralLocks())))
-	sameAs(t, "card-hostile.md", []byte(cardMarkdown(t, reporttest.HostileCard())))
+func TestMarkdownGolden(t *testing.T) {
+	reporttest.SameAs(t, "card.md", []byte(markdownOf(t, reporttest.Card())))
+	reporttest.SameAs(t, "card-several.md", []byte(markdownOf(t, reporttest.SeveralLocks())))
+	reporttest.SameAs(t, "card-hostile.md", []byte(markdownOf(t, reporttest.HostileCard())))
 }
 
 // What others wrote cannot leave its place in a table, and is no link and no HTML.
-func TestCardMarkdownEscapes(t *testing.T) {
-	got := cardMarkdown(t, reporttest.HostileCard())
+func TestMarkdownEscapes(t *testing.T) {
+	got := markdownOf(t, reporttest.HostileCard())
 	unescaped := regexp.MustCompile(`(^|[^\\])(<[a-z/!]|\[x\]\(|` + "`tick`" + `)`)
 	if m := unescaped.FindString(got); m != "" {
 		t.Errorf("%q stands in the Markdown:\n%s", m, got)
@@ -257,11 +257,11 @@ func TestCardMarkdownEscapes(t *testing.T) {
 	}
 }
 
-func TestCardsAreQuietInABrowser(t *testing.T) {
+func TestPagesAreQuietInABrowser(t *testing.T) {
 	for name, c := range reporttest.Cards() {
 		t.Run(name, func(t *testing.T) {
 			b := tab.New(t)
-			url := b.OpenFile(cardPage(t, c))
+			url := b.OpenFile(pageOf(t, c))
 			b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("details").forEach(d => d.open = true)`))
 			b.Quiet(url)
 			if n := tab.Eval[int](b, `document.querySelectorAll("img, [onerror], [onmouseover]").length`); n > 0 {
@@ -285,10 +285,10 @@ func TestCardsAreQuietInABrowser(t *testing.T) {
 
 // The page of a card scrolls down and never sideways, with all cases open, in the light and in the dark. Locks side
 // by side are all in sight, or scroll in their place.
-func TestCardFitsItsScreen(t *testing.T) {
+func TestPageFitsItsScreen(t *testing.T) {
 	b := tab.New(t)
 	for name, c := range reporttest.Cards() {
-		html := cardPage(t, c)
+		html := pageOf(t, c)
 		for _, width := range []int64{1400, 800, 390} {
 			for _, dark := range []bool{false, true} {
 				b.Size(width, 900)
@@ -306,10 +306,19 @@ func TestCardFitsItsScreen(t *testing.T) {
 }
 
 // A card of one lock is to be handed round a table: two sheets of paper.
-func TestCardOnPaper(t *testing.T) {
+func TestPageOnPaper(t *testing.T) {
 	b := tab.New(t)
-	b.OpenFile(cardPage(t, reporttest.Card()))
-	if n := pdfPages(t, b.Print(chromedp.PaperA4)); n > 2 {
+	b.OpenFile(pageOf(t, reporttest.Card()))
+	if n := b.Pages(b.Print(chromedp.PaperA4)); n > 2 {
 		t.Errorf("%d pages, want two at most", n)
+	}
+}
+
+func TestPagesAreReadable(t *testing.T) {
+	b := tab.New(t)
+	for name, c := range reporttest.Cards() {
+		if name != "card-hostile" { // no page is made for its words
+			b.Readable(name, func() { b.OpenFile(pageOf(t, c)) })
+		}
 	}
 }

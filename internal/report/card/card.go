@@ -1,4 +1,6 @@
-package report
+// Package card has the report card of an audit: what can be relied on with a lock. It writes a card
+// as text, JSON, Markdown and HTML, and compares it with the one that is expected.
+package card
 
 import (
 	"cmp"
@@ -9,14 +11,15 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// CardVersion is the version of the shape that Card has as JSON (card.json and
+// Version is the version of the shape that Card has as JSON (card.json and
 // `sim audit --json`). A field may be added without a new version; none changes its meaning or
 // goes.
-const CardVersion = 1
+const Version = 1
 
 // Card is a report card: what can be relied on with one lock, or with several side by side.
 type Card struct {
@@ -35,22 +38,22 @@ type Card struct {
 	// Replay is the command line that makes the card again.
 	Replay string `json:"replay,omitempty"`
 	// Guarantees are the rows, in order.
-	Guarantees []CardGuarantee `json:"guarantees"`
-	Locks      []CardLock      `json:"locks"`
+	Guarantees []Guarantee `json:"guarantees"`
+	Locks      []Lock      `json:"locks"`
 }
 
-// CardGuarantee is a row of the card.
-type CardGuarantee struct {
+// Guarantee is a row of the card.
+type Guarantee struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 }
 
-// CardLock is a column of the card: one lock.
-type CardLock struct {
+// Lock is a column of the card: one lock.
+type Lock struct {
 	// Label is its name on this card, Command what stands behind --lock for it.
 	Label   string `json:"label"`
 	Command string `json:"command,omitempty"`
-	Lock
+	report.Lock
 	// NotConforming says why nothing may be held against a lock program: it does not keep to
 	// the protocol. Empty: it conforms, or is a built-in lock.
 	NotConforming string `json:"not_conforming,omitempty"`
@@ -60,11 +63,11 @@ type CardLock struct {
 	Conform []Cell `json:"conform,omitempty"`
 	Cells   []Cell `json:"cells"`
 	// Costs are what the lock costs, in several settings.
-	Costs []CardCost `json:"costs,omitempty"`
+	Costs []Cost `json:"costs,omitempty"`
 }
 
-// CardCost is what a lock costs in one setting.
-type CardCost struct {
+// Cost is what a lock costs in one setting.
+type Cost struct {
 	// Scenario and Variant name the setting.
 	Scenario string       `json:"scenario"`
 	Variant  string       `json:"variant"`
@@ -73,26 +76,26 @@ type CardCost struct {
 	Report string `json:"report,omitempty"`
 }
 
-// CellState is what a cell says.
-type CellState string
+// State is what a cell says.
+type State string
 
 // The states, the worst last.
 const (
-	CellNotApplicable CellState = "not applicable"
-	CellKept          CellState = "kept"
-	CellByDesign      CellState = "by design"
-	CellUnknown       CellState = "unknown"
-	CellBroken        CellState = "broken"
+	NotApplicable State = "not applicable"
+	Kept          State = "kept"
+	ByDesign      State = "by design"
+	Unknown       State = "unknown"
+	Broken        State = "broken"
 )
 
-// CellStates lists the states, the worst last.
-func CellStates() []CellState {
-	return []CellState{CellNotApplicable, CellKept, CellByDesign, CellUnknown, CellBroken}
+// States lists the states, the worst last.
+func States() []State {
+	return []State{NotApplicable, Kept, ByDesign, Unknown, Broken}
 }
 
 // Worse compares two states: positive if s is the worse one.
-func (s CellState) Worse(other CellState) int {
-	return slices.Index(CellStates(), s) - slices.Index(CellStates(), other)
+func (s State) Worse(other State) int {
+	return slices.Index(States(), s) - slices.Index(States(), other)
 }
 
 // Cell is what an audit found out about one lock in one case.
@@ -100,8 +103,8 @@ type Cell struct {
 	// ID is guarantee/case, and never changes.
 	ID string `json:"id"`
 	// Title is the case in one line.
-	Title string    `json:"title"`
-	State CellState `json:"state"`
+	Title string `json:"title"`
+	State State  `json:"state"`
 	// Why is one sentence.
 	Why string `json:"why"`
 	// Property and Variant decided.
@@ -160,7 +163,7 @@ func (c *Card) TooSlow() string {
 }
 
 // cells are those of a guarantee, first what sim conform found.
-func (l *CardLock) cells(guarantee string) []*Cell {
+func (l *Lock) cells(guarantee string) []*Cell {
 	var list []*Cell
 	for _, c := range l.all() {
 		if c.Guarantee() == guarantee {
@@ -171,7 +174,7 @@ func (l *CardLock) cells(guarantee string) []*Cell {
 }
 
 // all are all cells, first what sim conform found.
-func (l *CardLock) all() (list []*Cell) {
+func (l *Lock) all() (list []*Cell) {
 	for _, cells := range [][]Cell{l.Conform, l.Cells} {
 		for i := range cells {
 			list = append(list, &cells[i])
@@ -184,8 +187,8 @@ func (l *CardLock) all() (list []*Cell) {
 const NoRow = "conform"
 
 // Row is the state of a guarantee: that of its worst cell. Without a cell it is not applicable.
-func (l *CardLock) Row(guarantee string) CellState {
-	worst := CellNotApplicable
+func (l *Lock) Row(guarantee string) State {
+	worst := NotApplicable
 	for _, c := range l.cells(guarantee) {
 		if c.State.Worse(worst) > 0 {
 			worst = c.State
@@ -195,7 +198,7 @@ func (l *CardLock) Row(guarantee string) CellState {
 }
 
 // Cell is the one with an ID; nil: there is none.
-func (l *CardLock) Cell(id string) *Cell {
+func (l *Lock) Cell(id string) *Cell {
 	all := l.all()
 	if i := slices.IndexFunc(all, func(c *Cell) bool { return c.ID == id }); i >= 0 {
 		return all[i]
@@ -204,42 +207,42 @@ func (l *CardLock) Cell(id string) *Cell {
 }
 
 // Has reports that a cell is in a state; what sim conform found counts where it is no praise.
-func (c *Card) Has(s CellState) bool {
-	return slices.ContainsFunc(c.Locks, func(l CardLock) bool {
-		return slices.ContainsFunc(l.all(), func(c *Cell) bool { return c.State == s }) || s != CellKept && l.conform().State == s
+func (c *Card) Has(s State) bool {
+	return slices.ContainsFunc(c.Locks, func(l Lock) bool {
+		return slices.ContainsFunc(l.all(), func(c *Cell) bool { return c.State == s }) || s != Kept && l.conform().State == s
 	})
 }
 
 // conform is what sim conform found, as a cell: it counts as one.
-func (l *CardLock) conform() *Cell {
-	c := &Cell{ID: "conform", State: CellKept}
+func (l *Lock) conform() *Cell {
+	c := &Cell{ID: "conform", State: Kept}
 	switch {
 	case l.NotConforming != "":
-		c.State, c.Why = CellUnknown, "It does not conform to the lock protocol: "+l.NotConforming+"."
+		c.State, c.Why = Unknown, "It does not conform to the lock protocol: "+l.NotConforming+"."
 	case l.Misbehaves != "":
-		c.State, c.Why = CellBroken, l.Misbehaves+"."
+		c.State, c.Why = Broken, l.Misbehaves+"."
 	}
 	return c
 }
 
-// WriteCardJSON writes a card as card.json has it.
-func WriteCardJSON(w io.Writer, c *Card) error { return writeIndented(w, "the card", c) }
+// WriteJSON writes a card as card.json has it.
+func WriteJSON(w io.Writer, c *Card) error { return report.WriteIndented(w, "the card", c) }
 
-// ReadCard reads what WriteCardJSON wrote.
-func ReadCard(rd io.Reader) (*Card, error) {
+// Read reads what WriteJSON wrote.
+func Read(rd io.Reader) (*Card, error) {
 	var c Card
-	if err := readBounded(rd, "card", &c); err != nil {
+	if err := report.ReadBounded(rd, "card", &c); err != nil {
 		return nil, err
 	}
 	switch {
 	case c.CardVersion < 1:
 		return nil, errors.New("not a card: no card_version")
-	case c.CardVersion > CardVersion:
-		return nil, fmt.Errorf("card version %d: this program reads version %d", c.CardVersion, CardVersion)
+	case c.CardVersion > Version:
+		return nil, fmt.Errorf("card version %d: this program reads version %d", c.CardVersion, Version)
 	}
 	for i := range c.Locks {
 		for _, cell := range c.Locks[i].all() {
-			if !slices.Contains(CellStates(), cell.State) {
+			if !slices.Contains(States(), cell.State) {
 				return nil, fmt.Errorf("not a card: %q of %q is %q", cell.ID, c.Locks[i].Label, cell.State)
 			}
 		}

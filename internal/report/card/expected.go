@@ -1,29 +1,29 @@
-package report
+package card
 
 import (
 	"errors"
 	"fmt"
 )
 
-// CardChange is a cell that is not as the expected card has it.
-type CardChange struct {
+// Change is a cell that is not as the expected card has it.
+type Change struct {
 	Lock string
 	Cell *Cell
 	// Before is what was expected; empty: the expected card does not have the cell.
-	Before CellState
+	Before State
 	// Red: it is a reason not to accept the new card.
 	Red bool
 	// Why says what it means.
 	Why string
 }
 
-// CompareCards says where a card differs from the one that is expected, which covers its locks.
-func CompareCards(expected, got *Card) []CardChange {
-	var red, rest []CardChange
+// Compare says where a card differs from the one that is expected, which covers its locks.
+func Compare(expected, got *Card) []Change {
+	var red, rest []Change
 	for i := range got.Locks {
 		l := &got.Locks[i]
 		before := expected.lock(l.Label, len(got.Locks))
-		note := func(change *CardChange) {
+		note := func(change *Change) {
 			if change == nil {
 				return
 			}
@@ -34,13 +34,13 @@ func CompareCards(expected, got *Card) []CardChange {
 			}
 		}
 		note(cellChange(before.conform(), l.conform()))
-		if before.conform().State == CellBroken && l.conform().State == CellBroken && before.Conform != nil { // they may be others
+		if before.conform().State == Broken && l.conform().State == Broken && before.Conform != nil { // they may be others
 			for j := range l.Conform {
 				note(cellChange(before.Cell(l.Conform[j].ID), &l.Conform[j]))
 			}
 		}
 		if before.Class != l.Class {
-			note(&CardChange{Cell: l.conform(), Why: fmt.Sprintf("its class is %s, and was %s: other things are by design", l.Class, before.Class)})
+			note(&Change{Cell: l.conform(), Why: fmt.Sprintf("its class is %s, and was %s: other things are by design", l.Class, before.Class)})
 		}
 		for j := range l.Cells {
 			note(cellChange(before.Cell(l.Cells[j].ID), &l.Cells[j]))
@@ -80,7 +80,7 @@ func (c *Card) Covers(labels []string) error {
 
 // lock is the column of a lock in an audit of so many. Where each card has one lock, it is that one,
 // whatever it is called.
-func (c *Card) lock(label string, of int) *CardLock {
+func (c *Card) lock(label string, of int) *Lock {
 	for i := range c.Locks {
 		if c.Locks[i].Label == label || of == 1 && len(c.Locks) == 1 {
 			return &c.Locks[i]
@@ -91,24 +91,24 @@ func (c *Card) lock(label string, of int) *CardLock {
 
 // cellChange is nil where a cell is as expected. What is unknown is told by the card itself,
 // and what is not applicable counts neither way.
-func cellChange(before, now *Cell) *CardChange {
-	change := &CardChange{Cell: now}
+func cellChange(before, now *Cell) *Change {
+	change := &Change{Cell: now}
 	switch {
-	case before == nil && now.State == CellBroken:
+	case before == nil && now.State == Broken:
 		change.Red, change.Why = true, "broken, and the expected card does not have it"
 	case before == nil:
 		change.Why = fmt.Sprintf("%s, and the expected card does not have it: renew the card", now.State)
 	case before.State == now.State:
 		return nil
-	case now.State == CellUnknown:
+	case now.State == Unknown:
 		change.Why = fmt.Sprintf("unknown, and was %s", before.State)
-	case now.State == CellNotApplicable || before.State == CellNotApplicable && now.State != CellBroken:
+	case now.State == NotApplicable || before.State == NotApplicable && now.State != Broken:
 		change.Why = fmt.Sprintf("%s, and was %s", now.State, before.State)
 	case before.Flaky:
 		change.Why = fmt.Sprintf("%s, and was %s: it may be either", now.State, before.State)
-	case now.State == CellBroken:
+	case now.State == Broken:
 		change.Red, change.Why = true, fmt.Sprintf("lost: it was %s", before.State)
-	case before.State == CellBroken:
+	case before.State == Broken:
 		change.Red, change.Why = true, fmt.Sprintf("mended: it was broken, and is %s. Renew the card", now.State)
 	default:
 		change.Why = fmt.Sprintf("%s, and was %s", now.State, before.State)

@@ -84,6 +84,7 @@ var chromium = sync.OnceValue(machine.FindBrowser)
 // skipped on a developer's machine; in CI it fails, since nobody would notice
 // a skip there.
 func New(t testing.TB) *Tab {
+	t.Helper()
 	if chromium() == "" {
 		if os.Getenv("CI") != "" {
 			t.Fatal("no chromium was found, and CI is set")

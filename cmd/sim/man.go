@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/redlock-sim/redlock-sim/internal/app"
 )
 
 // newManCommand writes the man pages that a release has beside the program.
@@ -18,7 +20,7 @@ func newManCommand() *cobra.Command {
 		Annotations: ownDefaults,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return usageError("failed to make the folder of the man pages: %w", err)
+				return app.Usagef("failed to make the folder of the man pages: %w", err)
 			}
 			c.Root().DisableAutoGenTag = true // the pages must not tell of the day and the machine
 			for _, c := range c.Root().Commands() {

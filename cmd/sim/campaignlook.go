@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/campaign"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -140,7 +140,7 @@ func newCampaignListCommand(a *cli) *cobra.Command {
 			}
 			for i := range list {
 				st := &list[i]
-				fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "%4d  %-20.60s %-12.40s %-10s %s of %s, %s, begun %s\n",
+				fmt.Fprintf(plain.Lines{Writer: a.stdout}, "%4d  %-20.60s %-12.40s %-10s %s of %s, %s, begun %s\n",
 					st.ID, st.Name, st.Variant, st.State,
 					shortCount(st.Runs), words.Count(st.Target, st.Unit),
 					words.Count(st.Violations, "violation"), st.Created.UTC().Format("2 January 2006, 15:04 UTC"))
@@ -185,7 +185,7 @@ counted once all runs before it are made, too.`,
 
 // printStatus prints all of a status.
 func (a *cli) printStatus(st *campaign.Status) {
-	out := report.PlainLines{Writer: a.stdout}
+	out := plain.Lines{Writer: a.stdout}
 	fmt.Fprintf(out, "campaign %d   %s   %s\n  state      %s\n", st.ID, st.Name, st.Variant, stateOf(st))
 	if st.State == campaign.Running {
 		fmt.Fprintf(out, "  progress   %s\n", a.campaignLine(st))
@@ -315,7 +315,7 @@ func (a *cli) follow(ctx context.Context, store *campaign.Store, id int64) (last
 			}
 			a.phase(a.campaignLine(st))
 			if !a.isTerminal(a.stderr) && time.Since(said) > sayEvery {
-				fmt.Fprintln(report.PlainLines{Writer: a.stderr}, a.campaignLine(st))
+				fmt.Fprintln(plain.Lines{Writer: a.stderr}, a.campaignLine(st))
 				said = time.Now()
 			}
 		}
@@ -340,7 +340,7 @@ func (a *cli) tellFound(st *campaign.Status, shown map[string]bool) {
 			where = fmt.Sprintf(" in run %d", st.Found[i].Run)
 		}
 		a.clearLine()
-		fmt.Fprintf(report.PlainLines{Writer: a.stderr}, "violated %s%s\n", c.Name, where)
+		fmt.Fprintf(plain.Lines{Writer: a.stderr}, "violated %s%s\n", c.Name, where)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -198,7 +199,7 @@ func (a *cli) mergeAudits(ctx context.Context, w *shard.Whole, f mergeFlags, exp
 		return err
 	}
 	if f.json != "" {
-		if err := a.toOutput(f.json, func(to io.Writer) error { return report.WriteCardJSON(to, r.Card) }); err != nil {
+		if err := a.toOutput(f.json, func(to io.Writer) error { return card.WriteJSON(to, r.Card) }); err != nil {
 			return err
 		}
 	}

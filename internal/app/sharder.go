@@ -23,7 +23,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -268,7 +268,7 @@ func brought(dir string, part request.Shard) (*campaign.Brought, error) {
 		b.Runs, b.Found = r.Search.Runs, r.Search.Classes
 	}
 	for _, answer := range r.Answers {
-		if c := answer.Cell; c != nil && c.State == report.CellBroken {
+		if c := answer.Cell; c != nil && c.State == card.Broken {
 			b.Found = append(b.Found, explore.Class{Name: c.ID, Runs: 1})
 		}
 	}

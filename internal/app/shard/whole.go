@@ -20,6 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 )
 
 // source is a shard in its folder. Nothing outside the folder is read, also where links lead there.
@@ -386,7 +387,7 @@ func (w *Whole) Scenario() ([]byte, error) {
 }
 
 // Card is the card of an audit with the answers of all shards.
-func (w *Whole) Card() (*report.Card, error) {
+func (w *Whole) Card() (*card.Card, error) {
 	questions := *w.shards[0].Card
 	questions.Locks, questions.Versions = slices.Clone(questions.Locks), maps.Clone(questions.Versions)
 	questions.WallMS, questions.Interrupted, questions.Missing = 0, false, w.Missing
@@ -440,7 +441,7 @@ func (w *Whole) sameQuestions(s *source) error {
 	}
 	for i := range s.Card.Locks {
 		a, b := &first.Card.Locks[i], &s.Card.Locks[i]
-		id := func(x, y report.Cell) bool { return x.ID == y.ID }
+		id := func(x, y card.Cell) bool { return x.ID == y.ID }
 		switch {
 		case a.Label != b.Label || a.Name != b.Name || a.Version != b.Version || a.Class != b.Class:
 			return fail(fmt.Sprintf("the lock %s %s %s, and %s %s %s", a.Label, a.Name, a.Version, b.Label, b.Name, b.Version))
@@ -460,7 +461,7 @@ func (w *Whole) linked(r *Record, a audit.Answer) audit.Answer {
 			*name = w.Link(r, *name)
 		}
 	}
-	for _, c := range []**report.Cell{&a.Cell, &a.Aside} {
+	for _, c := range []**card.Cell{&a.Cell, &a.Aside} {
 		if *c != nil {
 			own := **c
 			link(&own.Report)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
 const intro = `This page says what ` + "`sim`" + ` saw of well-known lock libraries. ` +
@@ -31,7 +31,7 @@ is measured again if its version is another; to measure it anew for another reas
 `
 
 // text is a text of a program, code a command line, for Markdown.
-var text, code = report.Markdown, report.MarkdownCode
+var text, code = plain.Markdown, plain.MarkdownCode
 
 // writeMarkdown writes docs/track-record.md.
 func writeMarkdown(w io.Writer, r *Record) error {

@@ -241,16 +241,6 @@ func TestVerdictText(t *testing.T) {
 	}
 }
 
-func TestLength(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "0 ns", 999: "999 ns", time.Microsecond: "1 us", 999_499: "999 us", 999_500: "1 ms",
-		12345 * time.Microsecond: "12.3 ms", 999_499 * time.Microsecond: "999 ms",
-		999_500 * time.Microsecond: "1.00 s", -2 * time.Second: "-2.00 s"} {
-		if got := length(d); got != want {
-			t.Errorf("%d ns: %q, want %q", d, got, want)
-		}
-	}
-}
-
 // TestDemanded: what a scenario that says nothing of its expectations expects to hold.
 func TestDemanded(t *testing.T) {
 	if got := Demanded("transactions", false); len(got) != 0 {

@@ -11,28 +11,15 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// length says how long something took, to three digits. What would be rounded up to a
-// thousand of one unit is one of the next.
-func length(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "-" + length(-d)
-	case d >= time.Second-500*time.Microsecond:
-		return fmt.Sprintf("%.2f s", d.Seconds())
-	case d >= time.Millisecond-500:
-		return fmt.Sprintf("%.3g ms", float64(d)/float64(time.Millisecond))
-	case d >= time.Microsecond:
-		return fmt.Sprintf("%.3g us", float64(d)/float64(time.Microsecond))
-	}
-	return fmt.Sprintf("%d ns", d)
-}
+// length says how long something took.
+func length(d time.Duration) string { return words.Length(d) }
 
 // instant says when something was, counted from the run's start.
 func instant(d time.Duration) string {
 	if d == forever {
 		return "never"
 	}
-	return fmt.Sprintf("%.3f s", d.Seconds())
+	return words.Seconds(d)
 }
 
 func plural(n int, noun string) string { return words.Count(n, noun) }

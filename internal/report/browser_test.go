@@ -56,7 +56,7 @@ func TestKeysStepThroughThePicture(t *testing.T) {
 		}
 	}
 	story := strings.Join(said, "\n")
-	for _, want := range []string{"c1 got the lock on 5 nodes", "pause, 2 s", "the validity promised to c1 ends",
+	for _, want := range []string{"c1 got the lock on 5 nodes", "pause, 2.00 s", "the validity promised to c1 ends",
 		"c2 got the lock", "applied a write of 1 by c1, after its promise had ended", "refused a write of 1 by c1, token 1 after 2"} {
 		if !strings.Contains(story, want) {
 			t.Errorf("stepping never said %q:\n%s", want, story)

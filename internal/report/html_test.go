@@ -193,7 +193,7 @@ func TestPageHidesNothing(t *testing.T) {
 func TestPageSpeaksOfEverything(t *testing.T) {
 	for name, want := range map[string][]string{
 		"gc-pause": {"As expected", "two holders at once, 803 ms", "believes without keys", "c1 refused: token 1 after 2",
-			"promise ended 0.994 s", "pause, 2 s", "the update of c2 is lost", "two clients still held the lock at once",
+			"promise ended 0.994 s", "pause, 2.00 s", "the update of c2 is lost", "two clients still held the lock at once",
 			"sim run scenarios/gc-pause.yaml --seed 42", "SHA-256", "Limits of this evidence", "1 late write, 8 operations, 1 fault"},
 		"clock-jump": {"clock-jump, ahead by 20 s", "c1  3 of 5", "never", "partition", "restart, 250 ms",
 			"E is down, until 2.449 s", "did not take effect: c3 never was at before-write"},

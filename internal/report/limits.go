@@ -111,7 +111,7 @@ func variantLimits(v *Variant) []string {
 		}
 	}
 	if worst > 0 {
-		say("the resource's clock is known to within %s.", words.Duration(time.Duration(worst)))
+		say("the resource's clock is known to within %s.", words.Length(time.Duration(worst)))
 	}
 	if len(v.History.Events) > 0 && !v.History.Done() {
 		say("the history ends before the run was done.")

@@ -263,7 +263,7 @@ func facts(r *Result) []string {
 		list = append(list, r.Started)
 	}
 	if r.WallMS > 0 {
-		list = append(list, "took "+words.Duration(time.Duration(r.WallMS)*time.Millisecond))
+		list = append(list, "took "+words.Length(time.Duration(r.WallMS)*time.Millisecond))
 	}
 	return list
 }

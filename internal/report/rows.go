@@ -319,7 +319,7 @@ func valueWords(v *history.Value) string {
 	}
 	length := func(name string, i history.Int) {
 		if i.IsSet() {
-			parts = append(parts, name+" "+words.Duration(time.Duration(i.V())))
+			parts = append(parts, name+" "+words.Length(time.Duration(i.V())))
 		}
 	}
 	when := func(name string, i history.Int) {

@@ -9,7 +9,23 @@ import (
 // Seconds writes a run time or a duration: "0.004 s".
 func Seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
 
-// Duration writes a duration in the unit that suits it: "800 ms", "1.02 s".
+// Length says how long something took, to three digits: "2.00 s", "800 ms". All that is told of a run has it so, that two lengths
+// side by side can be compared. What would be rounded up to a thousand of one unit is one of the next.
+func Length(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + Length(-d)
+	case d >= time.Second-500*time.Microsecond:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case d >= time.Millisecond-500:
+		return fmt.Sprintf("%.3g ms", float64(d)/float64(time.Millisecond))
+	case d >= time.Microsecond:
+		return fmt.Sprintf("%.3g us", float64(d)/float64(time.Microsecond))
+	}
+	return fmt.Sprintf("%d ns", d)
+}
+
+// Duration writes a figure that stands for itself in as few digits as will do: "2 s", "1.02 s", "800 µs", "1m30s".
 func Duration(d time.Duration) string {
 	switch abs := d.Abs(); {
 	case abs == 0:

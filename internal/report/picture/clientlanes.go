@@ -71,7 +71,7 @@ func (e *easel) hold(l *lane, h *Hold) {
 		s := bar("gap", g, beliefTop, beliefH)
 		s.Kind, s.Step, s.Event = "hatch", g.Length() > e.view.Length()/200, h.Granted
 		s.Title = fmt.Sprintf("%s believes it holds the lock, but has no %s", l.Name, e.proof())
-		s.inside("gap-words", rankBelief, []int{beliefRow}, "believes without keys, "+words.Duration(g.Length()), "without keys")
+		s.inside("gap-words", rankBelief, []int{beliefRow}, "believes without keys, "+words.Length(g.Length()), "without keys")
 		l.Shapes = append(l.Shapes, s)
 	}
 	for _, t := range h.Truth {

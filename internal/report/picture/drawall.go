@@ -165,7 +165,7 @@ func (s *Subject) paint(scene *Scene, view Span, process string, pictures int, d
 	}
 	if apart > 0 {
 		notes = append(notes, fmt.Sprintf("the run is long: "+
-			"outside of what is shown at first, short things that begin less than %s after one another are drawn as one", words.Duration(apart)))
+			"outside of what is shown at first, short things that begin less than %s after one another are drawn as one", words.Length(apart)))
 	}
 	pic.Notes = notes
 	return pic

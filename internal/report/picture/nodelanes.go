@@ -16,7 +16,7 @@ func (e *easel) overlaps(list []Overlap, top, bottom int) {
 		if i > 0 {
 			box.Class = "overlap second"
 		}
-		box.inside("overlap-words", rankOverlap, []int{row + 15}, o.Words).Outside = []string{o.Words, words.Duration(o.Length())}
+		box.inside("overlap-words", rankOverlap, []int{row + 15}, o.Words).Outside = []string{o.Words, words.Length(o.Length())}
 		e.behind.Shapes = append(e.behind.Shapes, box)
 	}
 }
@@ -59,8 +59,8 @@ func (e *easel) nodes() {
 	}
 	for _, s := range e.scene.Splits {
 		box := bar("overlap split", s, splitY, e.y-splitY)
-		box.Title = "two primaries at once, " + words.Duration(s.Length())
-		box.inside("overlap-words", rankOverlap, []int{splitY + 15}, box.Title).Outside = []string{box.Title, words.Duration(s.Length())}
+		box.Title = "two primaries at once, " + words.Length(s.Length())
+		box.inside("overlap-words", rankOverlap, []int{splitY + 15}, box.Title).Outside = []string{box.Title, words.Length(s.Length())}
 		e.behind.Shapes = append(e.behind.Shapes, box)
 	}
 }

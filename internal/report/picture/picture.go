@@ -308,7 +308,7 @@ func (p *Picture) lay(most int) {
 		for short := int64(0); p.leave(short) > most && short < int64(view.Length()); {
 			short = max(short*3/2, int64(view.Length())/int64(most))
 			p.Thinned = fmt.Sprintf("things shorter than %[1]s are not drawn where one like them began less than %[1]s before",
-				words.Duration(time.Duration(short)))
+				words.Length(time.Duration(short)))
 		}
 	}
 	for _, l := range p.Lanes {
@@ -388,14 +388,14 @@ func (e *easel) bands(l *lane, rows ...int) {
 	}
 }
 
-// bandText says a fault in a few words: "pause, 2 s", "clock-jump, ahead by 20 s".
+// bandText says a fault in a few words: "pause, 2.00 s", "clock-jump, ahead by 20 s".
 func BandWords(b *Band, timed bool) string {
 	text := b.Fault
 	switch {
 	case b.Open:
 		text += ", to the end"
 	case timed:
-		text += ", " + words.Duration(b.Length())
+		text += ", " + words.Length(b.Length())
 	}
 	if b.Detail != "" && len(b.Detail) <= 60 {
 		text += ", " + b.Detail
@@ -444,7 +444,7 @@ func overviewOf(h *history.History, scene *Scene, view Span, violations []Span) 
 		peak, total = max(peak, c), total+c
 	}
 	here := place(view, 0, 0)
-	o := &overview{From: here.X, Width: here.W, Words: fmt.Sprintf("The whole run: %s in %s", words.GroupedCount(total, "operation"), words.Duration(end))}
+	o := &overview{From: here.X, Width: here.W, Words: fmt.Sprintf("The whole run: %s in %s", words.GroupedCount(total, "operation"), words.Length(end))}
 	for i, c := range counts {
 		if c == 0 {
 			continue

@@ -37,9 +37,9 @@ func (s *Subject) Overlaps() []Overlap {
 			}
 			o := f.Counterexample.Overlap
 			span := Span{From: o.From, To: o.To}
-			said := "two holders at once, " + words.Duration(span.Length())
+			said := "two holders at once, " + words.Length(span.Length())
 			if name == checker.ExclusiveLease {
-				said = "inside two promises at once, " + words.Duration(span.Length())
+				said = "inside two promises at once, " + words.Length(span.Length())
 			}
 			if span.To <= span.From || len(list) > 0 && list[0].Span == span {
 				continue
@@ -172,7 +172,7 @@ func (s *Subject) summary(scene *Scene, view Span) string {
 		text += fmt.Sprintf(" From %s on: %s.", words.Seconds(o.From), o.Words)
 	}
 	for _, o := range scene.Splits {
-		text += fmt.Sprintf(" From %s on: two primaries at once, %s.", words.Seconds(o.From), words.Duration(o.Length()))
+		text += fmt.Sprintf(" From %s on: two primaries at once, %s.", words.Seconds(o.From), words.Length(o.Length()))
 	}
 	if scene.Refused > 0 {
 		text += fmt.Sprintf(" The resource refused %s.", words.GroupedCount(scene.Refused, "operation"))

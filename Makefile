@@ -189,7 +189,7 @@ schema: build ## Write docs/scenario.schema.json, docs/result.schema.json and do
 .PHONY: golden
 golden: ## Write all files anew that tests compare with what they get (look at the difference)
 	for m in internal tools; do \
-		$(GO) test -C $$m -count 1 $$(cd $$m && grep -rl --include '*_test.go' 'internal/testkit/golden"' . | xargs -n 1 dirname | sort -u) -update || exit 1; \
+		$(GO) test -C $$m -count 1 $$(cd $$m && grep -rlE --include '*_test.go' 'internal/(testkit/golden|report/reporttest)"' . | xargs -n 1 dirname | sort -u) -update || exit 1; \
 	done
 
 .PHONY: check

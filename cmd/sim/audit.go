@@ -113,7 +113,8 @@ func (a *cli) audit(
 		return err
 	}
 	if r.Part != nil && files.expect != "" {
-		return app.Usagef("--shard does not go with --expect: a shard has a part of the card\nhint: sim merge --expect %s", files.expect)
+		return app.Usagef("--shard does not go with --expect: a shard has a part of the card").
+			Hint("sim merge --expect %s", files.expect)
 	}
 	if !changed("seed") {
 		r.Seed = uint64(rand.Uint32())

@@ -284,8 +284,8 @@ func (a *cli) reportCampaign(ctx context.Context, store *campaign.Store, id int6
 		return app.CampaignError(own, id, err)
 	}
 	if st.Refused {
-		return app.Usagef("campaign %d was carried out by sim %s: with another version its seeds do not repeat\n"+
-			"hint: report it with that version; sim campaign status %d works with any", id, st.Build, id)
+		return app.Usagef("campaign %d was carried out by sim %s: with another version its seeds do not repeat", id, st.Build).
+			Hint("report it with that version; sim campaign status %d works with any", id)
 	}
 	tell := func() { fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  campaign   %d: %s\n", st.ID, stateOf(st)) }
 	if d.IsLive() {

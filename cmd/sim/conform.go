@@ -48,7 +48,7 @@ flags, 4 the machine lacks something, 5 internal error, 130 interrupted.`,
   sim conform --json --ttl 5s 'sim lock redlock'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 0 && a.project.Lock == "" {
-				return app.Usagef("name one command\nhint: put a command with arguments in quotes: sim conform 'python3 my_lock.py'")
+				return app.Usagef("name one command").Hint("put a command with arguments in quotes: sim conform 'python3 my_lock.py'")
 			}
 			return nil
 		},

@@ -68,8 +68,8 @@ missing and nothing is worse; 3 the shards do not fit together, or are not all t
 			}
 			for name, commands := range mergeOnly {
 				if c.Flags().Changed(name) && !slices.Contains(commands, whole.Work.Command()) {
-					return app.Usagef("--%s: these are shards of sim %s\n"+
-						"hint: the flag is for shards of sim %s", name, whole.Work.Command(), strings.Join(commands, " and "))
+					return app.Usagef("--%s: these are shards of sim %s", name, whole.Work.Command()).
+						Hint("the flag is for shards of sim %s", strings.Join(commands, " and "))
 				}
 			}
 			return a.merge(c.Context(), whole, f)

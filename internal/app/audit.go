@@ -63,7 +63,7 @@ func (e *Expectation) covers(labels []string) error {
 		return nil
 	}
 	if err := e.Card.Covers(labels); err != nil {
-		return Usagef("--expect %s: %w\nhint: name it as the card does, with --lock NAME='COMMAND'", e.File, err)
+		return Usagef("--expect %s: %w", e.File, err).Hint("name it as the card does, with --lock NAME='COMMAND'")
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func checkAudit(r *request.Audit) error {
 		return err
 	}
 	if len(r.Locks) == 0 {
-		return Usagef("name a lock\nhint: sim audit --lock redlock, or --lock 'python3 my_lock.py'")
+		return Usagef("name a lock").Hint("sim audit --lock redlock, or --lock 'python3 my_lock.py'")
 	}
 	if !slices.Contains(wordsOf(server.Providers()), r.Nodes) || r.Nodes == string(server.External) {
 		return Usagef("--nodes %q: want process, docker or auto", r.Nodes)
@@ -218,7 +218,7 @@ const costTag = "cost"
 func Battery(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 	for _, g := range r.Guarantees {
 		if known := wordsOf(scenario.Guarantees()); !slices.Contains(known, g) || g == string(scenario.NoGuarantee) {
-			return nil, nil, Usagef("--guarantee: no guarantee %q\nhint: sim list guarantees", g)
+			return nil, nil, Usagef("--guarantee: no guarantee %q", g).Hint("sim list guarantees")
 		}
 	}
 	ids, err := regexp.Compile(r.Case)
@@ -241,7 +241,7 @@ func Battery(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 		}
 	}
 	if len(battery)+len(costs) == 0 {
-		return nil, nil, Usagef("no case is left: --guarantee and --case fit none\nhint: sim list cases")
+		return nil, nil, Usagef("no case is left: --guarantee and --case fit none").Hint("sim list cases")
 	}
 	return battery, costs, nil
 }
@@ -255,13 +255,13 @@ func (e *Env) auditLocks(r request.Audit) ([]audit.Lock, error) {
 			return nil, err
 		}
 		if own.Program != nil && r.World == request.Virtual {
-			return nil, Usagef("--lock %s: %w\nhint: --world live", text, trial.ErrNotVirtual)
+			return nil, Usagef("--lock %s: %w", text, trial.ErrNotVirtual).Hint("--world live")
 		}
 		if label = cmp.Or(label, labelOf(own)); strings.HasPrefix(label, "card.") {
 			return nil, Usagef("--lock %s: a lock cannot be called %s: files of the card are", text, label)
 		}
 		if slices.ContainsFunc(list, func(l audit.Lock) bool { return l.Label == label }) {
-			return nil, Usagef("two locks are called %q\nhint: --lock name='COMMAND'", label)
+			return nil, Usagef("two locks are called %q", label).Hint("--lock name='COMMAND'")
 		}
 		list = append(list, audit.Lock{Label: label, StandIn: own})
 	}

@@ -56,7 +56,8 @@ func checkSentinels(list []*scenario.Scenario, r request.Run) error {
 	for _, s := range list {
 		for i := range s.Variants {
 			if s.Variants[i].Setup.Nodes.Watched() {
-				return Usagef("%s has sentinels; they change the settings of the servers that they watch, so they watch none that exist already", s.File).
+				return Usagef("%s has sentinels; they "+
+					"change the settings of the servers that they watch, so they watch none that exist already", s.File).
 					Hint("--nodes process, --nodes docker, or --world virtual")
 			}
 		}

@@ -50,7 +50,8 @@ func (f *searchState) load() (*explore.State, error) {
 		return nil, Usagef("%s: %v", f.path, err).Hint("leave out --resume to start a new search")
 	}
 	if s.Of != f.of {
-		return nil, Usagef("%s belongs to another search: the scenario, --lock, --variant, --kinds, --property, --bare, --unguided or --seed was different", f.path).
+		return nil, Usagef("%s belongs to another search: the scenario, --lock, --variant, "+
+			"--kinds, --property, --bare, --unguided or --seed was different", f.path).
 			Hint("leave out --resume to start a new search")
 	}
 	f.before = s.TookMS

@@ -10,7 +10,7 @@ import (
 
 // Confirmed reports whether a violation is confirmed by what the nodes and the resource
 // saw, and not by the word of the lock alone, and says in words why. The finding is one of this
-// history. docs/properties.md says what each property needs.
+// history. docs/reference/properties.md says what each property needs.
 func Confirmed(h *history.History, f Finding) (ok bool, why string) {
 	if f.Verdict != Violated || f.Counterexample == nil {
 		return false, "it is no violation that is shown"

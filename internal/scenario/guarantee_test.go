@@ -12,10 +12,10 @@ import (
 
 func TestGuaranteesAreDocumented(t *testing.T) {
 	t.Parallel()
-	page := docstest.Read(t, "docs/scenario.md")
+	page := docstest.Read(t, "docs/reference/scenario.md")
 	for _, g := range scenario.Guarantees() {
 		if row := "\n| `" + string(g) + "` | " + g.Title() + " |\n"; !strings.Contains(page, row) {
-			t.Errorf("docs/scenario.md lacks the row%s", row)
+			t.Errorf("docs/reference/scenario.md lacks the row%s", row)
 		}
 	}
 }

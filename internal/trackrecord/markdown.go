@@ -14,12 +14,12 @@ import (
 
 const intro = `This page says what ` + "`sim`" + ` saw of well-known lock libraries. ` +
 	`Each library is used as it is, behind a [lock program](../adapters/README.md).
-It was measured in two ways. [` + "`sim audit`" + `](audit.md) ` +
+It was measured in two ways. [` + "`sim audit`" + `](reference/audit.md) ` +
 	`put it into all shipped scenarios that put a guarantee to the test. Then a search
 among real servers (` + "`sim search --world live`" + `) tried random schedules of faults. All took place on one machine.
 
 A cell has the worst state of its cases, and how many of the cases that apply are kept. ` +
-	`[What a cell says](audit.md#what-a-cell-says) has the exact rules.
+	`[What a cell says](reference/audit.md#what-a-cell-says) has the exact rules.
 *Kept* is no proof. *By design* means that no lock of this class can keep it.
 `
 

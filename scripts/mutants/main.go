@@ -36,7 +36,7 @@ var targets = []target{
 }
 
 const (
-	page      = "docs/mutants.md"
+	page      = "docs/internals/mutants.md"
 	equalFile = "scripts/mutants/equal.txt"
 )
 

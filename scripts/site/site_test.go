@@ -188,7 +188,7 @@ func TestInTheBrowser(t *testing.T) {
 	b := tab.New(t)
 	for _, name := range []string{"index.html", "guide/paused-holder.html",
 		"guide/debate.html", "guide/choosing.html", "scenarios/gc-pause.html", "scenarios/index.html",
-		"docs/index.html", "docs/scenario.html", "search.html"} {
+		"docs/index.html", "reference/scenario.html", "search.html"} {
 		b.Readable(name, func() { b.Do(chromedp.Navigate(root + "/" + name)) })
 	}
 	b.Do(chromedp.Navigate(root + "/search.html?q=TWO+primaries"))

@@ -40,8 +40,8 @@ var ownTests = map[string]string{
 
 // long are the pages with commands that take long: make test looks at their words alone.
 var long = []string{
-	"docs/reference/audit.md", "docs/guide/campaigns.md", "docs/guide/cost.md",
-	"docs/reference/lock-protocol.md", "docs/guide/project.md", "docs/guide/your-own-lock.md",
+	"docs/reference/audit.md", "docs/guide/searching.md", "docs/guide/measuring.md",
+	"docs/reference/lock-protocol.md", "docs/guide/your-own-lock.md",
 }
 
 // TestPages does what the pages say, each in a folder of its own outside the repository.
@@ -395,7 +395,7 @@ func TestReadmeFigures(t *testing.T) {
 		fmt.Sprintf("noticed %d of %d]", m[0], made),
 		fmt.Sprintf("%d that change nothing and %d with", m[3], m[2]),
 		fmt.Sprintf("Of %d violations found in simulated time %d [",
-			sums("docs/reference/virtual-world.md", `(?m)^\| .*? \| .*? \| (\d+) \| (\d+) \| \d+ % \|`)...),
+			sums("docs/internals/virtual-world.md", `(?m)^\| .*? \| .*? \| (\d+) \| (\d+) \| \d+ % \|`)...),
 	} {
 		if !strings.Contains(readme, want) {
 			t.Errorf("README.md does not say %q", want)

@@ -12,13 +12,12 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
-const intro = `This page says what ` + "`sim`" + ` saw of well-known lock libraries. ` +
+const intro = `What ` + "`sim`" + ` saw of well-known lock libraries. ` +
 	`Each library is used as it is, behind a [lock program](../adapters/README.md).
-It was measured in two ways. [` + "`sim audit`" + `](reference/audit.md) ` +
-	`put it into all shipped scenarios that put a guarantee to the test. Then a search
+[` + "`sim audit`" + `](reference/audit.md) put it into all shipped scenarios that put a guarantee to the test. Then a search
 among real servers (` + "`sim search --world live`" + `) tried random schedules of faults. All took place on one machine.
 
-A cell has the worst state of its cases, and how many of the cases that apply are kept. ` +
+A cell has the worst state of its cases, and how many of the cases that apply are kept; – says that none applies. ` +
 	`[What a cell says](reference/audit.md#what-a-cell-says) has the exact rules.
 *Kept* is no proof. *By design* means that no lock of this class can keep it.
 `
@@ -79,7 +78,11 @@ func (r *Record) tables(b *bytes.Buffer) {
 		line := []string{fmt.Sprintf("**%s**<br>%s", text(row.Name), text(row.Title))}
 		for _, c := range row.Cells {
 			badge := c.State.Badge()
-			line = append(line, fmt.Sprintf("%s %s<br>%s", badge.Icon, badge.Word, c.Count))
+			if c.State == report.CellNotApplicable {
+				line = append(line, badge.Icon)
+				continue
+			}
+			line = append(line, fmt.Sprintf("%s %s<br>%s", badge.Icon, badge.Word, strings.TrimSuffix(c.Count, " kept")))
 		}
 		tableRow(b, line...)
 	}

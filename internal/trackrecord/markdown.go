@@ -45,7 +45,7 @@ func writeMarkdown(w io.Writer, r *Record) error {
 			r.Locks[i].markdown(&b)
 		}
 	}
-	b.WriteString("\n## Findings\n\nThese were looked at in the source of the library.\n")
+	b.WriteString("\n## Findings\n\nThese were looked at in the source of the library: each report says where, and what helps.\n")
 	for i := range r.Findings {
 		r.Findings[i].markdown(&b)
 	}
@@ -140,19 +140,17 @@ func (s *search) markdown(b *bytes.Buffer) {
 // markdown writes a finding. Its own texts are ours.
 func (f *explained) markdown(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n### %s\n\n%s %s. How often: %s. %s\n\n", f.Title, f.Library, f.Version, f.Rate, code(f.Shows))
-	for _, s := range f.Source {
-		fmt.Fprintf(b, "- `%s`, `%s`: %s\n", s.File, s.Lines, strings.TrimSpace(s.Does))
-	}
 	for _, shown := range f.Shown {
 		fmt.Fprintf(b, "- In this record: %s.\n", text(shown))
 	}
+	fmt.Fprintf(b, "- [Report](%s), [scenario](%s).", fromPage(markdownPage, f.Report), fromPage(markdownPage, f.Scenario))
 	if len(f.Upstream) == 0 {
-		b.WriteString("- Not reported upstream by us.\n")
+		b.WriteString(" Not reported upstream by us.")
 	}
+	b.WriteString("\n")
 	for _, u := range f.Upstream {
 		fmt.Fprintf(b, "- Upstream: <%s>\n", u)
 	}
-	fmt.Fprintf(b, "- [Report](%s), [scenario](%s).\n", fromPage(markdownPage, f.Report), fromPage(markdownPage, f.Scenario))
 }
 
 // fromPage is a link from a page to a file of the repository.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -99,13 +98,7 @@ func (s *site) guide() error {
 	return nil
 }
 
-// level is one of the lists of the docs.
-type level struct {
-	Title, folder string
-	Pages         []*page
-}
-
-// docs makes a page of each page of the docs, and the list of them.
+// docs makes a page of each page of the docs. docs/README.md is the list of them.
 func (s *site) docs() error {
 	for _, pattern := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "adapters/README.md",
 		"docs/*.md", "docs/reference/*.md", "docs/internals/*.md", "docs/findings/*.md"} {
@@ -128,16 +121,7 @@ func (s *site) docs() error {
 			}
 		}
 	}
-	levels := []*level{{Title: "Guide", folder: guideFolder}, {Title: "Reference", folder: "docs/reference"},
-		{Title: "Internals", folder: "docs/internals"}, {Title: "The repository", folder: ""}}
-	byTitle := func(a, b *page) int { return cmp.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)) }
-	for _, p := range slices.SortedFunc(slices.Values(s.pages), byTitle) {
-		if p.Kind == "docs" {
-			i := slices.IndexFunc(levels, func(l *level) bool { return strings.HasPrefix(p.Source, l.folder) })
-			levels[i].Pages = append(levels[i].Pages, p)
-		}
-	}
-	return s.add(&page{File: "docs/index.html", Title: "Docs", Kind: "docs", Lead: "All pages about sim."}, "docs.tmpl", levels)
+	return nil
 }
 
 func (s *site) document(file, target, kind string) error {

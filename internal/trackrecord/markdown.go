@@ -129,8 +129,13 @@ func (s *search) markdown(b *bytes.Buffer) {
 	for i := range s.Found {
 		fmt.Fprintf(b, "- %s: %s.\n", s.Found[i].State(), text(s.Found[i].Words()))
 	}
+	var nothing []string
 	for _, n := range s.Nothing {
-		fmt.Fprintf(b, "- Nothing found of %s: %s.\n", text(string(n.Property)), text(n.Worth))
+		worth := strings.ReplaceAll(n.Worth, ", with 95 % confidence", "") // said once for all
+		nothing = append(nothing, fmt.Sprintf("%s (%s)", text(string(n.Property)), text(worth)))
+	}
+	if len(nothing) > 0 {
+		fmt.Fprintf(b, "- Nothing found (bounds with 95 %% confidence): %s.\n", strings.Join(nothing, ", "))
 	}
 	for _, c := range s.Commands {
 		fmt.Fprintf(b, "- Searched with %s\n", code(c))

@@ -251,12 +251,6 @@ func Judged(f checker.Finding, expected checker.Verdict) PropertyResult {
 	}
 }
 
-// Finding is the verdict without the expectation.
-func (p *PropertyResult) Finding() checker.Finding {
-	return checker.Finding{Property: p.Name, Verdict: p.Verdict,
-		Why: p.Why, Events: p.Events, Effort: p.Effort, Method: p.Method, Counterexample: p.Counterexample}
-}
-
 // FaultResult is a fault of the scenario: planned against measured.
 type FaultResult struct {
 	// ID counts the scenario's faults from 1.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/trackrecord"
+	"github.com/redlock-sim/redlock-sim/tools/internal/trackrecord"
 )
 
 // guideFolder has the pages of the guarantees, and all that is for who has a lock.

@@ -19,7 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/trackrecord"
+	"github.com/redlock-sim/redlock-sim/tools/internal/trackrecord"
 )
 
 //go:embed assets

@@ -18,7 +18,7 @@ const intro = `What ` + "`sim`" + ` saw of well-known lock libraries. ` +
 among real servers (` + "`sim search --world live`" + `) tried random schedules of faults. All took place on one machine.
 
 A cell has the worst state of its cases, and how many of the cases that apply are kept; – says that none applies. ` +
-	`[What a cell says](reference/audit.md#what-a-cell-says) has the exact rules.
+	`[The report card](reference/audit.md#the-guarantees) says what each guarantee is, and how a cell is decided.
 *Kept* is no proof. *By design* means that no lock of this class can keep it.
 `
 
@@ -75,7 +75,7 @@ func (r *Record) tables(b *bytes.Buffer) {
 	tableRow(b, head...)
 	tableRow(b, slices.Repeat([]string{"---"}, len(head))...)
 	for _, row := range r.Rows {
-		line := []string{fmt.Sprintf("**%s**<br>%s", text(row.Name), text(row.Title))}
+		line := []string{"**" + text(row.Name) + "**"}
 		for _, c := range row.Cells {
 			badge := c.State.Badge()
 			if c.State == report.CellNotApplicable {
@@ -131,7 +131,8 @@ func (s *search) markdown(b *bytes.Buffer) {
 	}
 	var nothing []string
 	for _, n := range s.Nothing {
-		worth := strings.ReplaceAll(n.Worth, ", with 95 % confidence", "") // said once for all
+		// The confidence is said once for all, and what changed schedules did says nothing about frequency.
+		worth, _, _ := strings.Cut(n.Worth, ", with 95 % confidence")
 		nothing = append(nothing, fmt.Sprintf("%s (%s)", text(string(n.Property)), text(worth)))
 	}
 	if len(nothing) > 0 {

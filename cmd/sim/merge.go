@@ -51,7 +51,7 @@ shard that is there twice counts once.
 sim merge refuses shards that do not fit together: of another scenario, with another seed
 or other flags, of another version of sim, or of another number of shards. It also refuses
 if a shard is missing or did not come to its end. With --partial it merges what is there;
-the pages say what is missing, and the exit code is at least 2. docs/shards.md says more.
+the pages say what is missing, and the exit code is at least 2. docs/guide/searching.md says more.
 
 Exit codes: those of the command whose shards they are; 2 with --partial if a shard is
 missing and nothing is worse; 3 the shards do not fit together, or are not all there.`,

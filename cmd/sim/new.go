@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-const newScenario = `# What can stand here: sim schema, docs/scenario.md
+const newScenario = `# What can stand here: sim schema, docs/reference/scenario.md
 name: new
 title: What happens, in one line
 source: Where the schedule comes from

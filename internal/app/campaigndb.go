@@ -104,7 +104,7 @@ func DatabaseError(ctx context.Context, err error) error {
 	case errors.As(err, &refused) && refused.Code == "42501":
 		hint = "sim keeps its tables in a schema redlock_sim of its own: grant create on database ... lets it make that"
 	case errors.As(err, &refused) && refused.Code == "53300":
-		hint = "raise max_connections: each sim worker has a few connections, see docs/campaigns.md"
+		hint = "raise max_connections: each sim worker has a few connections, see docs/guide/searching.md"
 	}
 	return &trial.EnvironmentError{Err: err, Hint: hint}
 }

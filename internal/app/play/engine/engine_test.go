@@ -121,7 +121,8 @@ func TestSweep(t *testing.T) {
 		t.Errorf("by itself it measures %s and %s: %v", got.AxisX, got.AxisY, err)
 	}
 	for _, bad := range []request.Sweep{{Runs: 1e9, Steps: 2},
-		{Runs: 1, Steps: 13}, {Runs: 1, Steps: 2, X: "lock.nothing=1,2"}, {Runs: 1, Steps: 2, Target: request.Target{Properties: []string{"x"}}}} {
+		{Runs: 1, Steps: 13}, {Runs: 1, Steps: 2, X: "lock.nothing=1,2"},
+		{Runs: 1, Steps: 2, Target: request.Target{Properties: []string{"x"}}}} {
 		if _, err := engine.Sweep(context.Background(), about, bad, func(engine.Rates) {}); err == nil {
 			t.Errorf("%+v was measured", bad)
 		}

@@ -26,8 +26,8 @@ type conn struct {
 	node int
 	// number is its place among those to the node.
 	number uint64
-	// line is the world's.
-	line *virtual.Line
+	// conn is the world's.
+	line *virtual.GuestConn
 	// opened is closed when it is open, or was refused.
 	opened chan struct{}
 	// readable tells a reader to look again, reading that there is one.

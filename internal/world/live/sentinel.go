@@ -69,11 +69,11 @@ func (w *World) sentinelLinks(name string) (sentinels []client.Address, err erro
 	own := make(map[string]string)
 	instead := func(known string) (string, bool) { link, found := own[known]; return link, found }
 	for _, to := range w.members() {
-		dial, wire := w.seen(to), w.wire
+		dial, reader := w.seen(to), w.reader
 		if to.IsSentinel() {
-			dial, wire = proxy.Readdress(to.Endpoint(to.Name).Dial, instead), nil
+			dial, reader = proxy.Readdress(to.Endpoint(to.Name).Dial, instead), nil
 		}
-		link, err := w.links.Open(name, to.Name, dial, wire)
+		link, err := w.links.Open(name, to.Name, dial, reader)
 		if err != nil {
 			return nil, err
 		}

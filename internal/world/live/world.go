@@ -67,8 +67,8 @@ type World struct {
 	roles sync.Map
 	// lives has a lock for each client and node, see changeLife.
 	lives sync.Map
-	// wire reads what passes between clients and nodes.
-	wire        *proxy.Wire
+	// reader reads what passes between clients and nodes.
+	reader      *proxy.ConnReader
 	clients     *clients.Clients
 	observation *observe.Observation
 
@@ -126,11 +126,11 @@ func (w *World) build(o Options) (err error) {
 		Stop: w.Stop, Background: &w.background, Replicated: w.spec.Replicated,
 		Evicts:  o.Nodes == server.External || w.spec.Lock.Program != nil, // which can let a node evict keys
 		Reopens: w.spec.Sentinel != nil, Reopened: w.tellRole}
-	w.wire = w.newWire(shown)
+	w.reader = w.newConnReader(shown)
 	// What our own clients say to servers of others may be in TLS, from end to end.
-	w.wire.Names = o.Nodes != server.External || w.spec.Lock.Program != nil
+	w.reader.Names = o.Nodes != server.External || w.spec.Lock.Program != nil
 	w.observation.Left = func(name string, words []string, since time.Duration) (time.Duration, bool) {
-		at, known := w.wire.Left(name, words, since)
+		at, known := w.reader.LeftAt(name, words, since)
 		return at - w.time.SinceBoot(), known
 	}
 	w.wall = observe.Steady(w.time.WallOffset)
@@ -260,11 +260,11 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 		s.Master = server.MasterName
 	}
 	for _, e := range w.endpoints() {
-		wire, invitation := w.wire, w.servers.Host.Invitation
+		reader, invitation := w.reader, w.servers.Host.Invitation
 		if w.spec.LockStore != "" {
-			wire, invitation = nil, w.invitationToStore
+			reader, invitation = nil, w.invitationToStore
 		}
-		address, err := w.links.Open(name, e.Name, e.Dial, wire)
+		address, err := w.links.Open(name, e.Name, e.Dial, reader)
 		if err != nil {
 			return s, err
 		}
@@ -326,17 +326,17 @@ func (w *World) refused(l world.Link, why error) {
 // strangers is what to observe of a lock program. fresh: nodes start without keys.
 func (w *World) strangers(fresh bool) *observe.Strangers {
 	s := &observe.Strangers{
-		Served:     w.wire.Served,
-		NameAt:     func(from string, n *server.Node) string { return w.wire.NameAt(from, n.Address()) },
+		Served:     w.reader.Served,
+		NameAt:     func(from string, n *server.Node) string { return w.reader.NameAt(from, n.Address()) },
 		WallOffset: w.wall,
 		Leased:     w.spec.LockLeased,
 		Fresh:      fresh, Primary: w.isPrimary, Keys: program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)}
 	return s
 }
 
-// newWire is what reads the links to nodes. The history calls the lock's key shown.
-func (w *World) newWire(shown string) *proxy.Wire {
-	wire := &proxy.Wire{Awaits: w.spec.Messages, Go: w.background.Go, Called: w.called(shown),
+// newConnReader is what reads the links to nodes. The history calls the lock's key shown.
+func (w *World) newConnReader(shown string) *proxy.ConnReader {
+	reader := &proxy.ConnReader{Awaits: w.spec.Messages, Go: w.background.Go, RunWords: w.runWords(shown),
 		Message: func(m world.Message) {
 			if h := w.hooks.Load(); h != nil && h.Message != nil {
 				h.Message(m)
@@ -353,14 +353,14 @@ func (w *World) newWire(shown string) *proxy.Wire {
 			}
 		}}
 	if w.spec.Commands {
-		wire.Command = w.command
+		reader.Command = w.command
 	}
-	return wire
+	return reader
 }
 
-// called gives the lock's keys the name that the run has for them: on servers of others they have
+// runWords gives the lock's keys the name that the run has for them: on servers of others they have
 // a prefix, and a lock program may have several, or one of another name.
-func (w *World) called(shown string) func(words []string) []string {
+func (w *World) runWords(shown string) func(words []string) []string {
 	var patterns []string
 	for _, p := range w.spec.LockKeys {
 		if strings.Contains(p, program.KeyPattern) {
@@ -468,7 +468,7 @@ func (w *World) Flush() error {
 	}
 	group.Go(w.clients.Err)
 	err := group.Wait()
-	w.wire.Flush()
+	w.reader.Flush()
 	return err
 }
 
@@ -521,7 +521,7 @@ func (r restartable) Do(q client.Request) client.Answer { return r.w.clients.Nam
 // observedBy are the witnesses of what the lock's nodes did.
 func (w *World) observedBy() string {
 	var list []string
-	if w.wire != nil && w.wire.Names {
+	if w.reader != nil && w.reader.Names {
 		list = append(list, "wire")
 	}
 	if w.spec.LockStore == "" {

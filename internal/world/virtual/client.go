@@ -147,8 +147,8 @@ func (c *clientHost) kill() {
 	c.dead, c.paused = true, false
 	c.resumes, c.deferred = c.resumes[:0], nil
 	c.machine.end()
-	if len(c.w.guards) > 0 {
-		c.w.breakPipes(c)
+	if len(c.w.sentinels) > 0 {
+		c.w.breakPeerConns(c)
 	}
 	for _, l := range append(slices.Clone(c.links), c.store, c.consensus) {
 		if l == nil {
@@ -192,7 +192,7 @@ func newEnv(c *clientHost) *env {
 		remotes[i] = remote{e: e, l: l}
 		e.nodes[i] = &remotes[i]
 	}
-	if len(c.w.guards) > 0 {
+	if len(c.w.sentinels) > 0 {
 		e.nodes = []command.Node{newFailover(e, remotes[:len(c.links)])}
 	}
 	e.store = &remotes[len(c.links)]
@@ -308,14 +308,14 @@ func (r *remote) Name() string { return r.l.name.To }
 func (r *remote) Do(cmd command.Command) (reply command.Reply) {
 	l := r.l
 	epoch := l.epoch
-	m := message{conn: l.connect(cmd.OtherConnection), deadline: math.MaxInt64}
+	m := sendOptions{conn: l.connect(cmd.OtherConnection), deadline: math.MaxInt64}
 	if cmd.Timeout > 0 {
 		m.deadline = l.w.s.now + cmd.Timeout
 	}
 	if !watches(&r.watching, m.conn, cmd.Op) {
 		return command.UnknownReply(watcherIsGone)
 	}
-	reply = r.carry(&m, &cmd)
+	reply = r.sendCommand(&m, &cmd)
 	if reply.Outcome != command.Unknown {
 		l.giveBack(m.conn, epoch)
 	}
@@ -335,8 +335,8 @@ func watches(watching **connection, conn *connection, op command.Op) bool {
 	return true
 }
 
-// carry sends a command over a connection, which may have to introduce itself first.
-func (r *remote) carry(m *message, cmd *command.Command) (reply command.Reply) {
+// sendCommand sends a command over a connection, which may have to introduce itself first.
+func (r *remote) sendCommand(m *sendOptions, cmd *command.Command) (reply command.Reply) {
 	if m.conn.fresh {
 		if why := r.shakeHands(m); why != "" {
 			return command.UnknownReply(why)
@@ -350,7 +350,7 @@ func (r *remote) carry(m *message, cmd *command.Command) (reply command.Reply) {
 }
 
 // shakeHands lets a new connection introduce itself, or says why it could not.
-func (r *remote) shakeHands(m *message) (why string) {
+func (r *remote) shakeHands(m *sendOptions) (why string) {
 	var reply command.Reply
 	m.handshake = true
 	r.await(m, &command.Command{}, &reply)
@@ -361,9 +361,9 @@ func (r *remote) shakeHands(m *message) (why string) {
 	return ""
 }
 
-// message says how a command is sent to a node, or that it is the handshake of a
+// sendOptions says how a command is sent to a node, or that it is the handshake of a
 // new connection. (The command is not part of it: then each would be allocated.)
-type message struct {
+type sendOptions struct {
 	conn      *connection
 	handshake bool
 	// source says that a script's source goes with it, not only its name.
@@ -376,7 +376,7 @@ const tooLate = "no answer in time"
 
 // await sends one message and waits for its answer till the deadline. It returns
 // false where the node did not know the script.
-func (r *remote) await(m *message, cmd *command.Command, reply *command.Reply) (known bool) {
+func (r *remote) await(m *sendOptions, cmd *command.Command, reply *command.Reply) (known bool) {
 	s := &r.l.w.s
 	if s.now >= m.deadline { // a pause took the time that it had
 		*reply = command.UnknownReply(tooLate)

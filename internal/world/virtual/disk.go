@@ -18,8 +18,8 @@ type disk struct {
 	since int64
 	// last is the second of the wall clock of the last fsync or snapshot.
 	last int64
-	// later: what is written is saved after a while.
-	later bool
+	// savesLater: what is written is saved after a while.
+	savesLater bool
 }
 
 const second = 1_000_000 // in microseconds
@@ -27,7 +27,7 @@ const second = 1_000_000 // in microseconds
 // started takes the state at the node's start for saved: it came from there.
 func (d *disk) started(n *node, now int64) {
 	d.last = now / second
-	d.later = n.persistence == world.RDB || n.persistence == world.AOFEverysec
+	d.savesLater = n.persistence == world.RDB || n.persistence == world.AOFEverysec
 	d.save(n)
 }
 
@@ -74,7 +74,7 @@ func (d *disk) skipped(n *node, now, last int64) {
 
 // wrote takes note of a write.
 func (d *disk) wrote(n *node, now int64) {
-	if d.later && !d.dirty {
+	if d.savesLater && !d.dirty {
 		d.dirty, d.since = true, now/second
 	}
 	switch n.persistence {

@@ -9,7 +9,7 @@ type event struct {
 	seq uint64
 	// co goes on where it still stands in the epoch.
 	co *coroutine
-	// call gets on where it is still in that epoch of its way.
+	// call gets on where that is its transit still.
 	call  *call
 	epoch uint32
 	f     func()
@@ -25,7 +25,7 @@ func (e *event) live() bool {
 	case e.co != nil:
 		return e.co.parked && e.co.epoch == e.epoch
 	case e.call != nil:
-		return e.call.way == e.epoch
+		return e.call.transit == e.epoch
 	}
 	return true
 }

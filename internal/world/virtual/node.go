@@ -25,11 +25,11 @@ type node struct {
 	queue []*call
 	// deferred are changes of its primary that came meanwhile.
 	deferred []func()
-	// redis serves guests; nil: there are none. life counts its processes, and looks says that
+	// redis serves guests; nil: there are none. life counts its processes, and expiryScheduled says that
 	// it will look for expired keys.
-	redis *redisNode
-	life  int
-	looks bool
+	redis           *redisNode
+	life            int
+	expiryScheduled bool
 	// known are the scripts whose source it has seen since its start.
 	known []*command.Script
 
@@ -113,18 +113,18 @@ func (n *node) carryOut(k *call) bool {
 		return false
 	default:
 		n.memory.Refuse = n.refusal()
-		k.noScript = !n.obey(&k.cmd, k.link, k.conn, k.source, &k.reply)
+		k.noScript = !n.execute(&k.cmd, k.link, k.conn, k.source, &k.reply)
 	}
 	return true
 }
 
-// obey carries a command out that came on a link's connection; false: the script is
+// execute carries a command out that came on a link's connection; false: the script is
 // not known, and its source did not come with it.
-func (n *node) obey(c *command.Command, from *clientLink, conn *connection, source bool, reply *command.Reply) bool {
-	if c.Op == command.EVAL && !n.knows(c.Script, source) {
+func (n *node) execute(c *command.Command, from *clientLink, conn *connection, source bool, reply *command.Reply) bool {
+	if c.Op == command.EVAL && !n.knowsScript(c.Script, source) {
 		return false
 	}
-	n.account(from, conn, func() {
+	n.accountWrites(from, conn, func() {
 		switch c.Op {
 		case command.WATCH, command.UNWATCH, command.EXEC:
 			*reply = n.memory.Transact(c, &conn.watcher)
@@ -135,8 +135,8 @@ func (n *node) obey(c *command.Command, from *clientLink, conn *connection, sour
 	return true
 }
 
-// account carries something out for a connection, and keeps account of what it writes.
-func (n *node) account(from *clientLink, conn *connection, do func()) {
+// accountWrites carries something out for a connection, and keeps account of what it writes.
+func (n *node) accountWrites(from *clientLink, conn *connection, do func()) {
 	before, expired := n.memory.Writes, n.memory.Expiries
 	n.watch.from = from
 	do()
@@ -149,8 +149,8 @@ func (n *node) account(from *clientLink, conn *connection, do func()) {
 	}
 }
 
-// knows reports whether the node can run a script.
-func (n *node) knows(script *command.Script, source bool) bool {
+// knowsScript reports whether the node can run a script.
+func (n *node) knowsScript(script *command.Script, source bool) bool {
 	for _, s := range n.known {
 		if s == script {
 			return true
@@ -194,7 +194,7 @@ func (n *node) resume() {
 		f()
 	}
 	for _, f := range n.followers {
-		f.pump()
+		f.sendChanges()
 	}
 }
 
@@ -205,7 +205,7 @@ func (n *node) kill() {
 	}
 	n.up, n.paused = false, false
 	for _, k := range n.queue {
-		k.lost()
+		k.abandon()
 	}
 	n.queue, n.deferred = nil, nil
 	n.dropBlocked()
@@ -216,7 +216,7 @@ func (n *node) kill() {
 	}
 	n.known = nil
 	n.life++
-	if n.ruled() {
+	if n.underSentinels() {
 		n.leaveRoles()
 		return
 	}
@@ -227,7 +227,7 @@ func (n *node) kill() {
 func (n *node) dropBlocked() {
 	for _, b := range n.blocked {
 		b.done = true // the call may be another's by the time its WAIT is over
-		b.call.lost()
+		b.call.abandon()
 	}
 	n.blocked = nil
 }
@@ -248,7 +248,7 @@ func (n *node) restart(keep world.Keep) {
 	}
 	n.backlog = nil
 	n.disk.started(n, n.memory.Now)
-	if n.ruled() {
+	if n.underSentinels() {
 		n.resumeRole()
 	}
 	n.resumeFollowers()
@@ -261,7 +261,7 @@ func (n *node) runs() bool { return n.up }
 // listens implements endpoint.
 func (n *node) listens() bool { return n.up }
 
-// whenRuns implements endpoint.
-func (n *node) whenRuns(f func()) {
-	whenRuns(n.up, n.paused, &n.deferred, f)
+// runOrDefer implements endpoint.
+func (n *node) runOrDefer(f func()) {
+	runOrDefer(n.up, n.paused, &n.deferred, f)
 }

@@ -32,7 +32,7 @@ func (b *bench) do(c command.Command) command.Reply {
 	b.t.Helper()
 	b.n.disk.tick(b.n, b.n.memory.Now)
 	var r command.Reply
-	if !b.n.obey(&c, nil, &b.conn, true, &r) {
+	if !b.n.execute(&c, nil, &b.conn, true, &r) {
 		b.t.Fatalf("%v was not carried out", c.Op)
 	}
 	return r

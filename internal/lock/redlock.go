@@ -81,10 +81,9 @@ func (l *redlock) attempt() (Grant, Result) {
 	if !l.Mistakes.NoCleanup {
 		l.releaseAll(g.Owner)
 	}
-	switch {
-	case held:
+	if held {
 		reason = "quorum came too late: no validity left"
-	case reason == "":
+	} else if reason == "" {
 		reason = l.noQuorum(len(round.yes))
 	}
 	return Grant{}, Result{Outcome: Fail, Err: reason}
@@ -102,10 +101,9 @@ func (l *redlock) noQuorum(granted int) string {
 // number gives the grant its token, where it gets one.
 func (l *redlock) number(g *Grant, won round) (r Result) {
 	r.Outcome = OK
-	switch {
-	case l.Tokens.Drawn():
+	if l.Tokens.Drawn() {
 		g.Token, r = l.drawToken(l.env)
-	case l.Tokens.countsAtNodes():
+	} else if l.Tokens.countsAtNodes() {
 		g.Token = won.highest
 		if l.Tokens == QuorumCounter && !l.raise(g.Token) {
 			r = Result{Outcome: Fail, Err: "too few nodes took the token back"}
@@ -156,10 +154,10 @@ func (l *redlock) raise(token int64) bool {
 
 func (l *redlock) Release(g Grant) Result {
 	round := l.releaseAll(g.Owner)
-	switch {
-	case len(round.yes) >= l.quorum():
+	if len(round.yes) >= l.quorum() {
 		return Result{Outcome: OK}
-	case len(round.yes)+round.silent >= l.quorum():
+	}
+	if len(round.yes)+round.silent >= l.quorum() {
 		return Result{Outcome: Info, Err: "too few nodes answered the release"}
 	}
 	return Result{Outcome: Fail, Err: "not ours any more on a majority of nodes"}

@@ -79,16 +79,15 @@ func (c *clock) wrong() string {
 		pace = fmt.Sprintf("ran at %g times the true rate", c.Rate)
 	}
 	jump := ""
-	switch {
-	case c.Jump > 0:
+	if c.Jump > 0 {
 		jump = fmt.Sprintf("jumped forward by %v", c.Jump)
-	case c.Jump < 0:
+	} else if c.Jump < 0 {
 		jump = fmt.Sprintf("jumped back by %v", -c.Jump)
 	}
-	switch {
-	case pace == "":
+	if pace == "" {
 		return jump + " and was wrong"
-	case jump == "":
+	}
+	if jump == "" {
 		return pace
 	}
 	return jump + " and " + pace

@@ -94,10 +94,10 @@ func (k *kill) Returns() bool { return k.Client == "" || k.For > 0 }
 // Forgets reports that a fault may let a node forget something, which keeps its data so.
 func Forgets(f Fault, p world.Persistence) bool {
 	k, ok := f.(*kill)
-	switch {
-	case !ok || k.Node == "":
+	if !ok || k.Node == "" {
 		return false
-	case k.Keep == world.KeepData: // what was answered has been handed to the kernel
+	}
+	if k.Keep == world.KeepData { // what was answered has been handed to the kernel
 		return p != world.AOFNo && p != world.AOFEverysec && p != world.AOFAlways
 	}
 	return k.Keep == world.KeepNothing || p != world.AOFAlways

@@ -93,10 +93,9 @@ func (l *Where) checkGroups(c Cast) []Complaint {
 			complain("a group is empty")
 		}
 		for _, name := range g {
-			switch {
-			case !slices.Contains(known, name):
+			if !slices.Contains(known, name) {
 				list = append(list, complainUnknown("groups", "client, node or sentinel", name, known)...)
-			case slices.Contains(seen, name):
+			} else if slices.Contains(seen, name) {
 				complain("%q is there twice", name)
 			}
 			seen = append(seen, name)

@@ -397,11 +397,11 @@ func (s *Schedule) startDependents(id int, ended bool) {
 func (s *Schedule) end(id int) {
 	s.mu.Lock()
 	k := s.active[id]
-	switch {
-	case k == nil || k.undo == nil: // still beginning: whoever begins it ends it, too
+	if k == nil || k.undo == nil { // still beginning: whoever begins it ends it, too
 		s.mu.Unlock()
 		return
-	case k.ending:
+	}
+	if k.ending {
 		s.mu.Unlock()
 		k.ended.Wait(0)
 		return

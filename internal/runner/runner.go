@@ -262,10 +262,10 @@ func (r *run) awaitEnd() bool {
 		r.mu.Lock()
 		quiet := r.w.Now() - max(healed, r.lastGrant)
 		r.mu.Unlock()
-		switch {
-		case r.w.Stopped() || r.w.Now() >= r.setup.TimeLimit:
+		if r.w.Stopped() || r.w.Now() >= r.setup.TimeLimit {
 			return false
-		case r.Variant.AsksForLiveness() && quiet > 2*r.setup.GrantWithin:
+		}
+		if r.Variant.AsksForLiveness() && quiet > 2*r.setup.GrantWithin {
 			return true
 		}
 	}

@@ -198,10 +198,10 @@ func (r *Ready) check() error {
 
 // checkLease is about what it says of its leases.
 func (r *Ready) checkLease() error {
-	switch {
-	case r.TTLMin < 0 || r.TTLStep < 0 || r.TTLExtra < 0:
+	if r.TTLMin < 0 || r.TTLStep < 0 || r.TTLExtra < 0 {
 		return fmt.Errorf("its ttl_min_ms is %v, its ttl_step_ms %v, its ttl_extra_ms %v: want none below 0", r.TTLMin, r.TTLStep, r.TTLExtra)
-	case r.Lease != "" && r.Lease != LeaseTTL:
+	}
+	if r.Lease != "" && r.Lease != LeaseTTL {
 		return fmt.Errorf("its lease is %q: want %q, or none", r.Lease, LeaseTTL)
 	}
 	return nil

@@ -445,10 +445,10 @@ func (p *Program) take(line []byte) error {
 	if err := json.Unmarshal(line, &m); err != nil {
 		return fmt.Errorf("the lock program's message %q cannot be read: %w", m.Type, err)
 	}
-	switch {
-	case slices.Contains(answers, m.Type):
+	if slices.Contains(answers, m.Type) {
 		return p.deliver(m, now)
-	case slices.Contains(events, m.Type):
+	}
+	if slices.Contains(events, m.Type) {
 		return p.event(m, now)
 	}
 	return fmt.Errorf("the lock program sent a message of an unknown type %q", m.Type)

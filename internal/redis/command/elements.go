@@ -186,10 +186,10 @@ func (k Key) copied(as Holds) Key {
 
 // becameElements is what was done to a list, a set or a sorted set: one without elements is gone.
 func (k Key) becameElements(to Key) Result {
-	switch {
-	case len(to.Items) == 0 && len(to.Fields) == 0 && k.there():
+	if len(to.Items) == 0 && len(to.Fields) == 0 && k.there() {
 		return removed()
-	case len(to.Items) == 0 && len(to.Fields) == 0, k.Equal(to):
+	}
+	if len(to.Items) == 0 && len(to.Fields) == 0 || k.Equal(to) {
 		return same(k)
 	}
 	return written(to)

@@ -11,10 +11,10 @@ import (
 // and GET are errors.
 func set(a act, k Key) Result {
 	o := ParseOptions(a.Words[3:], setTakes)
-	switch {
-	case o.Wrong:
+	if o.Wrong {
 		return same(k)
-	case o.Strange != "":
+	}
+	if o.Strange != "" {
 		return obscured()
 	}
 	result := o.write(a, k, a.Words[2])
@@ -44,8 +44,7 @@ func (o *Options) write(a act, k Key, value string) Result {
 		}
 		to.Expires = until
 	}
-	switch {
-	case o.NX && k.there(), o.XX && !k.there(), o.Get && k.other(Text):
+	if o.NX && k.there() || o.XX && !k.there() || o.Get && k.other(Text) {
 		return same(k)
 	}
 	switch o.met(k) {

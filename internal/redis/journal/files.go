@@ -86,10 +86,10 @@ func escape(path string) string {
 // readManifest reads the names of the base and of the increments. Those that are history have none of the data.
 func readManifest(file *os.File) (list []step, err error) {
 	text, err := io.ReadAll(io.LimitReader(file, maxManifest+1))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case len(text) > maxManifest:
+	}
+	if len(text) > maxManifest {
 		return nil, fmt.Errorf("more than %d bytes", maxManifest)
 	}
 	number, last := 0, int64(0)

@@ -193,10 +193,10 @@ func ReadAll(path string) (entries []Entry, torn Place, err error) {
 		}
 	}
 	torn, _ = f.Torn()
-	switch {
-	case f.index == "":
+	if f.index == "" {
 		return nil, torn, fmt.Errorf("%s: no append-only file: %w", path, fs.ErrNotExist)
-	case f.rdb != "":
+	}
+	if f.rdb != "" {
 		return entries, torn, fmt.Errorf("%s: the base is an RDB file, which is not read (with aof-use-rdb-preamble no it is commands)", f.rdb)
 	}
 	return entries, torn, nil

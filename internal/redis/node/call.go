@@ -110,11 +110,10 @@ func (x *call) refuse(why string) {
 // reject answers that a command is not carried out. A transaction then is not, either; where
 // it was EXEC that was rejected, it has ended.
 func (x *call) reject(r *row, why string) {
-	switch {
-	case r == find("exec"):
+	if r == find("exec") {
 		x.c.endTransaction()
 		x.fail("EXECABORT Transaction discarded because of: " + why)
-	default:
+	} else {
 		x.spoil()
 		x.fail("ERR " + why)
 	}

@@ -76,11 +76,11 @@ func hello(x *call, w []string) {
 	v3 := x.v3
 	if len(w) > 1 {
 		n, ok := command.Integer(w[1])
-		switch {
-		case !ok:
+		if !ok {
 			x.fail("ERR Protocol version is not an integer or out of range")
 			return
-		case n != 2 && n != 3:
+		}
+		if n != 2 && n != 3 {
 			x.fail("NOPROTO unsupported protocol version")
 			return
 		}

@@ -43,10 +43,10 @@ func (x *call) saveList(it model.Item, event string) {
 func push(event string, onlyThere bool) func(x *call, w []string) {
 	return func(x *call, w []string) {
 		it, ok := x.openList(w[1])
-		switch {
-		case !ok:
+		if !ok {
 			return
-		case onlyThere && len(it.List) == 0:
+		}
+		if onlyThere && len(it.List) == 0 {
 			x.integer(0)
 			return
 		}

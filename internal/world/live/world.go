@@ -170,10 +170,9 @@ func (w *World) build(o Options) (err error) {
 	}
 	w.ready = true
 	w.pace.Started(machine.Monotonic() - began)
-	switch {
-	case w.spec.Sentinel != nil:
+	if w.spec.Sentinel != nil {
 		err = w.watched(w.ctx)
-	case w.spec.Replicated:
+	} else if w.spec.Replicated {
 		err = w.replicate(w.ctx)
 	}
 	if err != nil {

@@ -319,8 +319,7 @@ func (r *removal) refuse(before map[int]bool) {
 	for i := range r.h.Events {
 		e := &r.h.Events[i]
 		k, there := now[place{e.Process, e.Value.Key}]
-		switch {
-		case e.F == history.KeySet && e.Value.Client != "":
+		if e.F == history.KeySet && e.Value.Client != "" {
 			op := r.attempt(e.Value.Client, i)
 			lost := r.gone[i]
 			if !lost && there && k.client != e.Value.Client && e.Time < k.ends && !before[i] {
@@ -336,7 +335,7 @@ func (r *removal) refuse(before map[int]bool) {
 			if lost || op < 0 || !r.renews(op, i) { // a renewal keeps what the attempt has
 				to[op][e.Process] = true
 			}
-		case (e.F == history.KeyDeleted || e.F == history.KeyExtended) && there && k.owner != e.Value.Owner:
+		} else if (e.F == history.KeyDeleted || e.F == history.KeyExtended) && there && k.owner != e.Value.Owner {
 			r.gone[i] = true
 		}
 		if !r.gone[i] {

@@ -21,10 +21,10 @@ func (e *event) before(o *event) bool {
 
 // live reports whether anybody still waits for the event.
 func (e *event) live() bool {
-	switch {
-	case e.co != nil:
+	if e.co != nil {
 		return e.co.parked && e.co.epoch == e.epoch
-	case e.call != nil:
+	}
+	if e.call != nil {
 		return e.call.transit == e.epoch
 	}
 	return true
@@ -69,11 +69,11 @@ func (h *eventHeap) clear() {
 }
 
 func (h *eventHeap) push(e event) {
-	switch {
-	case h.full && !e.before(&h.front), !h.full && len(h.list) > 0 && !e.before(&h.list[0]):
+	if h.full && !e.before(&h.front) || !h.full && len(h.list) > 0 && !e.before(&h.list[0]) {
 		h.sift(e)
 		return
-	case h.full:
+	}
+	if h.full {
 		h.sift(h.front)
 	}
 	h.front, h.full = e, true

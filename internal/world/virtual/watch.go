@@ -78,10 +78,10 @@ func (o *watch) caller() string {
 
 // isWatched reports whether the key is the lock's, and somebody listens.
 func (o *watch) isWatched(key string) bool {
-	switch {
-	case o == nil || o.key == "":
+	if o == nil || o.key == "" {
 		return false
-	case o.patterns == nil:
+	}
+	if o.patterns == nil {
 		return o.key == key
 	}
 	return o.patterns.Fit(key)

@@ -146,12 +146,11 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.consensus = w.newNode(world.Consensus, world.AOFAlways)
 		w.consensus.watch.key = ""
 	}
-	switch {
-	case spec.Sentinel != nil:
+	if spec.Sentinel != nil {
 		w.serverRand = rand.NewPCG(spec.Seed, 0x73656e74696e656c)
 		w.assignRoles()
 		w.startSentinels()
-	case spec.Replicated:
+	} else if spec.Replicated {
 		for _, n := range w.nodes[1:] {
 			w.follow(w.nodes[0], n)
 		}

@@ -34,10 +34,10 @@ func (m *machine) call(l *lua.LState, protected bool) int {
 		}
 	}
 	v, _, err := resp.Parse(m.host.Call(m.words))
-	switch {
-	case err != nil:
+	if err != nil {
 		return fail("ERR " + err.Error())
-	case v.Kind == resp.Error:
+	}
+	if v.Kind == resp.Error {
 		return fail(v.Text)
 	}
 	l.Push(m.fromRedis(v))

@@ -94,10 +94,9 @@ func programSetup(setup *client.SetupMessage, points []string) (program.Setup, e
 		Topology: program.Independent, BusyMS: busy,
 		Points: slices.DeleteFunc(slices.Clone(setup.Points), func(name string) bool { return !slices.Contains(points, name) }),
 	}
-	switch {
-	case len(setup.Sentinels) > 0:
+	if len(setup.Sentinels) > 0 {
 		p.Topology, p.Master = program.Watched, setup.Master
-	case setup.Replicated:
+	} else if setup.Replicated {
 		p.Topology = program.Replicated
 	}
 	if p.Nodes, err = toldServers(setup.Nodes); err == nil {

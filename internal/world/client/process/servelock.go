@@ -196,10 +196,10 @@ func (s *servedLock) configure(l *program.Lock) (consensus *client.Address, err 
 
 // handle begins to answer a request.
 func (s *servedLock) handle(m *heard) error {
-	switch {
-	case m.ID == 0:
+	if m.ID == 0 {
 		return fmt.Errorf("the message %q has no id", m.Type)
-	case m.Type == program.AcquireType && m.WaitMS == nil:
+	}
+	if m.Type == program.AcquireType && m.WaitMS == nil {
 		return errors.New(`the message "acquire" has no wait_ms`)
 	}
 	switch m.Type {

@@ -70,10 +70,10 @@ func (r *Run) source(container net.Addr) net.Addr {
 		r.mu.Lock()
 		some, source := len(r.sources) > 0, r.sources[at]
 		r.mu.Unlock()
-		switch {
-		case source.IsValid():
+		if source.IsValid() {
 			return net.TCPAddrFromAddrPort(netip.AddrPortFrom(source, 0))
-		case !some || time.Now().After(deadline):
+		}
+		if !some || time.Now().After(deadline) {
 			return nil
 		}
 	}

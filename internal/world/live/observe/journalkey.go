@@ -193,10 +193,10 @@ func (a *alignment) least(lines []numbered, i int) int {
 	if len(lines) == 0 {
 		n := 0
 		for _, e := range k.effects[i-passed:] {
-			switch {
-			case e.number > a.all:
+			if e.number > a.all {
 				return n
-			case !e.byItself():
+			}
+			if !e.byItself() {
 				return impossible
 			}
 			n++
@@ -317,10 +317,10 @@ func like(predicted, is command.Key, words []string, c monitored) likeness {
 	}
 	expected, end, none := predicted.Expires, is.Expires, command.Span{}
 	predicted.Expires = end
-	switch {
-	case !predicted.Equal(is) || (expected == none) != (end == none):
+	if !predicted.Equal(is) || (expected == none) != (end == none) {
 		return differently
-	case expected == none, end.From >= expected.From-near && end.To <= expected.To+near:
+	}
+	if expected == none || end.From >= expected.From-near && end.To <= expected.To+near {
 		return exactly
 	}
 	return nearly
@@ -329,10 +329,10 @@ func like(predicted, is command.Key, words []string, c monitored) likeness {
 // alike compares the words of an effect with those of a command of which only these are known. A server writes many commands down
 // as they came: then other words are another's.
 func alike(effect, sent []string) likeness {
-	switch {
-	case slices.EqualFunc(effect, sent, strings.EqualFold):
+	if slices.EqualFunc(effect, sent, strings.EqualFold) {
 		return exactly
-	case slices.Contains(asTheyCame, effect[0]) && strings.EqualFold(effect[0], sent[0]):
+	}
+	if slices.Contains(asTheyCame, effect[0]) && strings.EqualFold(effect[0], sent[0]) {
 		return differently
 	}
 	return nearly

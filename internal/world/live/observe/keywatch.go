@@ -221,10 +221,11 @@ func (k *keyWatch) tell(change command.Change, before command.Key, line monitore
 func (k *keyWatch) known() command.Key {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	switch d := k.doubt; {
-	case d == nil:
+	d := k.doubt
+	if d == nil {
 		return k.replay.Key
-	case d.replicated != nil && len(d.ways) == 1:
+	}
+	if d.replicated != nil && len(d.ways) == 1 {
 		return d.ways[0].after
 	}
 	return command.Key{Holds: command.Unclear}
@@ -235,10 +236,9 @@ func (k *keyWatch) goOn(before command.Key) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.finish()
-	switch {
-	case before.Holds == command.Unclear:
+	if before.Holds == command.Unclear {
 		k.unclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
-	case k.ask != nil:
+	} else if k.ask != nil {
 		k.number++
 		l := k.ask(k.number)
 		k.asked = append(k.asked, l)

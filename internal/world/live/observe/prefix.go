@@ -40,10 +40,10 @@ func (g *guard) check(ctx context.Context, words []string) string {
 		list[i] = word
 	}
 	keys, err := g.admin.CommandGetKeys(ctx, list...).Result()
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return ""
-	case err != nil:
+	}
+	if err != nil {
 		return fmt.Sprintf("%s, which names no key", strings.ToUpper(words[0]))
 	}
 	i := slices.IndexFunc(keys, func(key string) bool { return !strings.HasPrefix(key, g.prefix) })

@@ -35,7 +35,8 @@ type reader struct {
 
 func newReader(awaits ...world.Pattern) *reader {
 	r := &reader{}
-	w := &ConnReader{Awaits: awaits, Go: func(f func()) { f() }, Unread: func(_ world.Link, _ bool, why string) { r.unread = append(r.unread, why) }}
+	w := &ConnReader{Awaits: awaits, Go: func(f func()) { f() },
+		Unread: func(_ world.Link, _ bool, why string) { r.unread = append(r.unread, why) }}
 	r.conn = w.newConn(world.Link{From: "c1", To: "A"})
 	return r
 }

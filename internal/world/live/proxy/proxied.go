@@ -234,10 +234,10 @@ func admit(client net.Conn) error {
 	if err == nil { // it still is the same connection
 		_, err = machine.SocketUser(at, from)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("it was closed before sim could tell whose it is: %w", err)
-	case uid != 0 && int(uid) != os.Geteuid():
+	}
+	if uid != 0 && int(uid) != os.Geteuid() {
 		return fmt.Errorf("it is user %d's; only user %d and root are let in", uid, os.Geteuid())
 	}
 	return nil

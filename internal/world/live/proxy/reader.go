@@ -188,11 +188,11 @@ func (c *conn) readMessage(answers bool, data []byte) readResult {
 	}
 	n, whole, err := s.Next(data)
 	p := readResult{size: n}
-	switch {
-	case err != nil:
+	if err != nil {
 		c.stopReading(s, err.Error())
 		return readResult{size: len(data)}
-	case answers:
+	}
+	if answers {
 		p.replaced = len(c.expected) > 0 && c.expected[0].own
 	}
 	if first := !s.inMessage; whole {
@@ -359,10 +359,8 @@ func (c *conn) readAnswer(kind resp.Kind, words []string, null bool) (awaited []
 		first = words[0]
 	}
 	subscription := c.subscribed && (kind == resp.Push || kind == resp.Array) && strings.HasSuffix(first, "subscribe")
-	switch {
-	case kind == resp.Push && !subscription,
-		c.subscribed && kind == resp.Array && (first == "message" || first == "pmessage" || first == "smessage"),
-		len(c.expected) == 0:
+	published := c.subscribed && kind == resp.Array && (first == "message" || first == "pmessage" || first == "smessage")
+	if kind == resp.Push && !subscription || published || len(c.expected) == 0 {
 		return nil, nil
 	}
 	head := c.expected[0]

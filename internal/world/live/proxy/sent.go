@@ -169,10 +169,9 @@ func (c *conn) learnAnswer(s *sentCommand, kind resp.Kind, words []string, null 
 	if s.blocking != nil {
 		s.blocking.served = !failed && !null
 	}
-	switch {
-	case s.kind == multi && !failed:
+	if s.kind == multi && !failed {
 		c.queueing = true
-	case s.kind == executes, s.kind == discards && !failed:
+	} else if s.kind == executes || s.kind == discards && !failed {
 		c.queueing = false
 		c.settleQueued(s, s.kind == executes && !failed && !null, words)
 	}
@@ -254,10 +253,10 @@ func (c *conn) findLeft(words uint64, since time.Duration) (at time.Duration, kn
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.findCandidates(words, since)
-	switch {
-	case f.first < 0:
+	if f.first < 0 {
 		return 0, false, nil
-	case f.open && !c.late && !c.over && !c.answers.blind:
+	}
+	if f.open && !c.late && !c.over && !c.answers.blind {
 		if c.changed == nil {
 			c.changed = make(chan struct{})
 		}

@@ -63,10 +63,9 @@ func (v *valve) disturbFlow(f *flow, d world.Disturbance) (lift func()) {
 			for _, c := range freed {
 				v.pass(c, v.now())
 			}
-			switch {
-			case breaks && f != nil:
+			if breaks && f != nil {
 				f.broken = true
-			case breaks:
+			} else if breaks {
 				v.breaks++
 			}
 		})

@@ -45,10 +45,10 @@ func (n *Node) Journal() *journal.Follower { return n.journal }
 // skipJournal passes over what stands in the journal of a server that goes on. What nobody restarts from is removed, or each run would
 // read what all before it did.
 func (n *Node) skipJournal() error {
-	switch {
-	case n.journal == nil:
+	if n.journal == nil {
 		return nil
-	case n.Persistence != world.NoPersistence:
+	}
+	if n.Persistence != world.NoPersistence {
 		if info, err := os.Stat(n.aofPath()); err == nil && info.Size() > longestJournal {
 			return fmt.Errorf("the journal of node %s has %d bytes", n.Name, info.Size())
 		}
@@ -177,10 +177,9 @@ func (w *syncWatch) look() {
 
 // saw takes note of what a look at the thread showed, and of the file's size after it.
 func (w *syncWatch) saw(l Look, size int64) {
-	switch {
-	case l == Woken && !w.busy:
+	if l == Woken && !w.busy {
 		w.busy, w.begun = true, size
-	case l == Slept && w.busy:
+	} else if l == Slept && w.busy {
 		w.busy = false
 		w.synced.Store(w.begun)
 	}
@@ -266,11 +265,11 @@ func (s *SyncThread) Look() Look {
 }
 
 func (s *SyncThread) see(asleep bool, sleeps int64) Look {
-	switch {
-	case sleeps > s.sleeps:
+	if sleeps > s.sleeps {
 		s.sleeps = sleeps
 		return Woken
-	case asleep:
+	}
+	if asleep {
 		return Slept
 	}
 	return Working

@@ -110,10 +110,10 @@ func (s *serverProcess) Door() Door { return onLoopback(s.port, s.password, true
 
 func (s *serverProcess) wrote(info string) error {
 	pid, err := strconv.Atoi(InfoField(info, "process_id"))
-	switch {
-	case err == nil && pid == s.PID():
+	if err == nil && pid == s.PID() {
 		return nil
-	case err == nil && machine.GroupOf(pid) == s.PID():
+	}
+	if err == nil && machine.GroupOf(pid) == s.PID() {
 		return errors.New("the server is not the process that sim has started: a script in its place has to end with exec redis-server")
 	}
 	return machine.ErrPortTaken

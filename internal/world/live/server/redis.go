@@ -130,10 +130,10 @@ func (n *Node) ready(ctx context.Context) error {
 		return err
 	}
 	info, err := n.Admin.Info(ctx).Result()
-	switch {
-	case n.Server.Dead():
+	if n.Server.Dead() {
 		return n.Server.lastWords()
-	case err != nil:
+	}
+	if err != nil {
 		return fmt.Errorf("node %s does not answer: %w", n.Name, err)
 	}
 	if err := n.Server.wrote(info); err != nil {

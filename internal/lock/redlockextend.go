@@ -51,8 +51,11 @@ func (l *extendingRedlock) extend(owner string) (Grant, Result) {
 	start := l.now()
 	round := l.ask(l.extendOwn(owner), done)
 	g := Grant{Owner: owner, Until: l.until(start), Nodes: round.yes}
-	switch late := before.Owner == owner && l.redlock.Remaining(before) <= 0; {
-	case l.Mistakes.ExtendAnyhow:
+	late := before.Owner == owner && l.redlock.Remaining(before) <= 0
+	if l.Mistakes.ExtendAnyhow {
+		return g, Result{Outcome: OK}
+	}
+	switch {
 	case len(round.yes) < l.quorum() && len(round.yes)+round.silent >= l.quorum():
 		return g, Result{Outcome: Info, Err: "too few nodes answered the extension"} // the next one may succeed
 	case len(round.yes) < l.quorum():

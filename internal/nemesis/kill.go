@@ -60,11 +60,10 @@ func (k *kill) Impact(world.World) history.Impact {
 	if k.Returns() {
 		words += " and was down"
 	}
-	switch {
-	case k.Client != "":
-	case k.Keep == world.KeepNothing:
+	if k.Client == "" && k.Keep == world.KeepNothing {
 		does, words = append(does, history.Forgets), "was killed, lost its data, and was down"
-	case k.Keep == world.KeepSynced:
+	}
+	if k.Client == "" && k.Keep == world.KeepSynced {
 		does, words = append(does, history.Forgets), "lost its power, with all that was not yet on its disk, and was down"
 	}
 	i := k.impact(words, does...)

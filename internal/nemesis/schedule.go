@@ -99,8 +99,10 @@ func (s *Schedule) rand(part uint64) *rand.Rand {
 func (s *Schedule) Start() {
 	for i := range s.faults {
 		t := &s.faults[i].When
+		if !t.On.IsZero() || t.After > 0 {
+			continue
+		}
 		switch {
-		case !t.On.IsZero() || t.After > 0:
 		case !t.Every.IsZero():
 			s.w.Go(func() { s.repeat(i + 1) })
 		case t.At == 0:
@@ -378,17 +380,18 @@ const clockLook = 5 * time.Millisecond
 func (s *Schedule) startDependents(id int, ended bool) {
 	for i := range s.faults {
 		when := &s.faults[i].When
-		switch {
-		case when.After != id || when.AfterEnd != ended:
-		case when.Delay == 0:
-			s.strike(i+1, s.faults[i], nil)
-		default:
-			s.w.Go(func() {
-				if s.wait(when.Delay) {
-					s.strike(i+1, s.faults[i], nil)
-				}
-			})
+		if when.After != id || when.AfterEnd != ended {
+			continue
 		}
+		if when.Delay == 0 {
+			s.strike(i+1, s.faults[i], nil)
+			continue
+		}
+		s.w.Go(func() {
+			if s.wait(when.Delay) {
+				s.strike(i+1, s.faults[i], nil)
+			}
+		})
 	}
 }
 

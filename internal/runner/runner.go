@@ -177,12 +177,11 @@ func (r *run) header() history.Header {
 		h.TTL += h.TTLExtra
 		h.Lease = r.Program.Lease
 		h.Lock, h.Program = r.Program.Name, cmp.Or(r.Program.Version, "unknown")
-		switch {
-		case r.Program.Elsewhere(): // the nodes know nothing of it
-		case s.Nodes.Replicated():
-			h.Quorum = 1
-		default:
+		if !r.Program.Elsewhere() { // else the nodes know nothing of it
 			h.Quorum = len(r.nodes)/2 + 1
+			if s.Nodes.Replicated() {
+				h.Quorum = 1
+			}
 		}
 		if !slices.Equal(s.LockKeys(r.Program), []string{program.KeyPattern}) { // it may have several
 			h.LockKey = ""

@@ -510,8 +510,10 @@ func (p *Program) event(m Message, now time.Duration) error {
 	last := h.last
 	h.last, h.lost = now, m.Type == Lost
 	p.mu.Unlock()
+	if p.on == nil {
+		return nil
+	}
 	switch {
-	case p.on == nil:
 	case m.Type == Lost && m.AtNS != 0:
 		at := instant(m.AtNS, last, now)
 		p.on.Lost(m.Grant, at, at, m.Why)

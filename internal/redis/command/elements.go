@@ -104,11 +104,11 @@ func zadd(a act, k Key) Result {
 		if has["INCR"] {
 			n += was
 		}
-		switch {
-		case math.IsNaN(n):
+		if math.IsNaN(n) {
 			return obscured()
-		case there && has["NX"], !there && has["XX"], there && has["GT"] && n <= was, there && has["LT"] && n >= was:
-		default:
+		}
+		refused := there && (has["NX"] || has["GT"] && n <= was || has["LT"] && n >= was) || !there && has["XX"]
+		if !refused {
 			to.Fields[words[i+1]] = formatScore(n)
 		}
 	}

@@ -99,27 +99,37 @@ func readManifest(file *os.File) (list []step, err error) {
 			continue
 		}
 		name, seq, kind, err := manifestLine(strings.TrimSpace(line))
-		switch {
-		case err != nil:
-		case kind == "b" && len(list) > 0:
-			err = errors.New("a base that is not the first file")
-		case kind == "b":
-			list = append(list, step{path: filepath.Join(filepath.Dir(file.Name()), name), kind: Base})
-		case kind == "i" && seq <= last:
-			err = errors.New("increments that are not in order")
-		case kind == "i":
-			list, last = append(list, step{path: filepath.Join(filepath.Dir(file.Name()), name)}), seq
-		case kind != "h":
-			err = fmt.Errorf("a file of type %q", kind)
+		if err == nil {
+			err = mayFollow(kind, seq, len(list), last)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		path := filepath.Join(filepath.Dir(file.Name()), name)
+		if kind == "b" {
+			list = append(list, step{path: path, kind: Base})
+		}
+		if kind == "i" {
+			list, last = append(list, step{path: path}), seq
 		}
 	}
 	if list == nil {
 		return nil, errors.New("no base and no increment")
 	}
 	return list, nil
+}
+
+// mayFollow says why a file cannot stand behind so many others, of which the last increment has the number last; nil: it can.
+func mayFollow(kind string, seq int64, others int, last int64) error {
+	switch {
+	case kind == "b" && others > 0:
+		return errors.New("a base that is not the first file")
+	case kind == "i" && seq <= last:
+		return errors.New("increments that are not in order")
+	case kind != "b" && kind != "i" && kind != "h":
+		return fmt.Errorf("a file of type %q", kind)
+	}
+	return nil
 }
 
 // manifestLine reads pairs of a name and a value. Later versions have more of them.

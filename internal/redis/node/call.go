@@ -131,11 +131,12 @@ func cut(s string, n int) string {
 // run carries a command out.
 func (x *call) run(r *row, words []string) {
 	r.do(x, words)
-	switch {
-	case r.flags&write != 0 || r.last == 0:
-	case x.script:
+	if r.flags&write != 0 || r.last == 0 {
+		return
+	}
+	if x.script {
 		x.remember(x.declared)
-	default:
+	} else {
 		x.remember(r.keysOf(words))
 	}
 }

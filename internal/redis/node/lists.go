@@ -156,14 +156,15 @@ func lrange(x *call, w []string) {
 		return
 	}
 	it, ok := x.item(w[1], model.List)
-	switch {
-	case !ok:
-	case it == nil:
-		x.array(0)
-	default:
-		from, to, _ := x.span(w[2], w[3], len(it.List))
-		x.words(it.List[from:to]...)
+	if !ok {
+		return
 	}
+	if it == nil {
+		x.array(0)
+		return
+	}
+	from, to, _ := x.span(w[2], w[3], len(it.List))
+	x.words(it.List[from:to]...)
 }
 
 func llen(x *call, w []string) {

@@ -111,8 +111,10 @@ type host struct{ call }
 func (h *host) Call(words []string) []byte {
 	h.b = h.b[:0]
 	r := h.lookup(words)
+	if r == nil {
+		return h.b
+	}
 	switch {
-	case r == nil:
 	case r.flags&noScript != 0:
 		h.fail("ERR This Redis command is not allowed from script")
 	case r.flags&(write|notReadOnly) != 0 && h.readOnly:

@@ -253,18 +253,18 @@ func (s *explained) vote(e Event) string {
 	candidate := x.each[e.Target]
 	why := cmp.Or(unless(e.Epoch > was, "it has voted in that epoch"),
 		unless(e.Epoch == s.epoch, "it is of another epoch"), unless(candidate != nil, "that is no sentinel"))
-	switch {
-	case why != "":
-	case candidate == s:
-		why = unless(s.state == stateWaitStart && s.failover == e.Epoch, "it does not stand in that epoch")
-	default:
-		s.start(e.At)
-		s.owe(e, func() string {
-			return unless(x.by(candidate.tries, e.At, func(fact) bool { return true }) &&
-				x.by(candidate.epochs, e.At, func(f fact) bool { return f.epoch >= e.Epoch }), "the candidate did not stand")
-		})
+	if why != "" {
+		return why
 	}
-	return why
+	if candidate == s {
+		return unless(s.state == stateWaitStart && s.failover == e.Epoch, "it does not stand in that epoch")
+	}
+	s.start(e.At)
+	s.owe(e, func() string {
+		return unless(x.by(candidate.tries, e.At, func(fact) bool { return true }) &&
+			x.by(candidate.epochs, e.At, func(f fact) bool { return f.epoch >= e.Epoch }), "the candidate did not stand")
+	})
+	return ""
 }
 
 // elected says why a sentinel is not elected: of others the votes in its current epoch count, its own

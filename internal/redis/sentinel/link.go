@@ -37,11 +37,13 @@ func (s *Sentinel) lose(ri *instance, conn *int) {
 
 // Broke says that a connection is over (instanceLinkConnectionError).
 func (s *Sentinel) Broke(conn int) {
-	switch ri := s.instances[conn]; {
-	case ri == nil:
-	case ri.link.pc == conn:
+	ri := s.instances[conn]
+	if ri == nil {
+		return
+	}
+	if ri.link.pc == conn {
 		s.lose(ri, &ri.link.pc)
-	default:
+	} else {
 		s.lose(ri, &ri.link.cc)
 	}
 }

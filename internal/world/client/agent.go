@@ -163,13 +163,14 @@ func (a *Agent) take(r Request) Answer {
 	}
 	got := a.res.Take(a.store, a.access(r))
 	answer := a.seen(got, r)
-	switch {
-	case answer.Type != history.OK:
-	case got.Short:
-		answer.Type, answer.Error = history.Fail, "there is not enough left"
-	default:
-		answer.Value.Extra = &history.Extra{Expected: history.Some(got.Number + r.Number.V())}
+	if answer.Type != history.OK {
+		return answer
 	}
+	if got.Short {
+		answer.Type, answer.Error = history.Fail, "there is not enough left"
+		return answer
+	}
+	answer.Value.Extra = &history.Extra{Expected: history.Some(got.Number + r.Number.V())}
 	return answer
 }
 

@@ -110,11 +110,11 @@ func (w *World) tellRole(n *server.Node) (served bool, settled func() bool) {
 		role = []any{"unknown"} // it is dead, or closes connections once more
 	}
 	was, known := w.roles.Swap(n.Name, role[0])
-	switch {
-	case !known || was == role[0]:
-	case role[0] == "master":
+	changed := known && was != role[0]
+	if changed && role[0] == "master" {
 		w.record(history.Event{Process: n.Name, Type: history.Info, F: history.NodePromoted})
-	case role[0] == "slave":
+	}
+	if changed && role[0] == "slave" {
 		w.record(history.Event{Process: n.Name, Type: history.Info, F: history.NodeDemoted})
 	}
 	return was != "slave", func() bool { return known && role[0] == "slave" && n.InStep(w.ctx) }

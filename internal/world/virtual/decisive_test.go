@@ -220,14 +220,18 @@ func (r *removal) removeOp(o history.Op) {
 	until := len(r.h.Events)
 	for i := o.Call + 1; i < until; i++ {
 		e := &r.h.Events[i]
-		switch {
-		case e.F == history.Effect && e.Value.Client == o.Process && e.Value.Op() == o.F &&
-			e.Value.Section == asked.Section && e.Value.Key == asked.Key:
+		if e.F == history.Effect && e.Value.Client == o.Process && e.Value.Op() == o.F &&
+			e.Value.Section == asked.Section && e.Value.Key == asked.Key {
 			r.gone[i] = true
-		case o.F != history.Acquire || o.Type != history.OK:
-		case e.Process == o.Process && e.F == history.Acquire && e.Type == history.Invoke:
+			continue
+		}
+		if o.F != history.Acquire || o.Type != history.OK {
+			continue
+		}
+		if e.Process == o.Process && e.F == history.Acquire && e.Type == history.Invoke {
 			return // what follows is of another attempt
-		case e.Process == o.Process && (e.IsOp() || e.F == history.Lost), e.F == history.Effect && e.Value.Client == o.Process:
+		}
+		if e.Process == o.Process && (e.IsOp() || e.F == history.Lost) || e.F == history.Effect && e.Value.Client == o.Process {
 			r.gone[i] = true
 		}
 	}

@@ -91,18 +91,18 @@ func (d *disk) wrote(n *node, now int64) {
 
 // load is what the node finds when it starts.
 func (d *disk) load(n *node, keep world.Keep) []model.Item {
-	var list []model.Item
 	switch {
 	case keep == world.KeepNothing || n.persistence == world.NoPersistence:
+		return nil
 	case n.persistence == world.RDB:
 		// What has expired by the clock of the start is not loaded.
-		list = slices.DeleteFunc(slices.Clone(d.synced), func(it model.Item) bool {
+		return slices.DeleteFunc(slices.Clone(d.synced), func(it model.Item) bool {
 			return it.Expires != 0 && n.memory.Milliseconds() > it.Expires
 		})
 	case keep == world.KeepData || n.persistence == world.AOFAlways:
-		list = slices.Clone(n.memory.Items)
+		return slices.Clone(n.memory.Items)
 	case n.persistence == world.AOFEverysec:
-		list = slices.Clone(d.synced)
+		return slices.Clone(d.synced)
 	}
-	return list
+	return nil
 }

@@ -311,14 +311,15 @@ func (k *call) arrivalInOrder(at time.Duration) time.Duration {
 func (b *batch) deliver() {
 	g := b.conn
 	g.m.Do(func() {
-		switch {
-		case g.closed:
-		case b.dial:
+		if g.closed {
+			return
+		}
+		if b.dial {
 			g.open = true
 			g.end.Opened()
-		default:
-			g.end.Arrived(b.out)
+			return
 		}
+		g.end.Arrived(b.out)
 	})
 }
 

@@ -208,23 +208,15 @@ func (k *call) advance() {
 // the link itself, then to its end. It returns when it gets on from there by itself.
 func (k *call) step() (at time.Duration) {
 	l := k.link
-	switch {
-	case k.epoch != l.epoch:
+	if k.epoch != l.epoch {
 		k.abandon()
 		return link.Never
-	case !k.passed:
-	case k.dir == answers && k.batch != nil:
-		k.abandon()
-		k.batch.deliver()
+	}
+	if k.passed && k.dir == answers {
+		k.arriveAtClient()
 		return link.Never
-	case k.dir == answers:
-		if !k.clientDone {
-			k.arrived, k.answered = true, l.w.s.now
-			l.w.s.wake(k.waiter.co, k.waiter.epoch, byReply)
-		}
-		k.abandon()
-		return link.Never
-	case !l.to.arrive(k) || !k.becomeAnswer() || k.queueBehind() || k.awaitedByRun():
+	}
+	if k.passed && (!l.to.arrive(k) || !k.becomeAnswer() || k.queueBehind() || k.awaitedByRun()) {
 		return link.Never
 	}
 	if !l.directions[k.dir].Clear(&k.place) {
@@ -240,6 +232,20 @@ func (k *call) step() (at time.Duration) {
 	bits := k.delayBits & math.MaxUint32
 	k.delayBits >>= 32
 	return k.arrivalInOrder(l.w.s.now + l.delay + addition(bits))
+}
+
+// arriveAtClient hands an answer to who waits for it.
+func (k *call) arriveAtClient() {
+	if k.batch != nil {
+		k.abandon()
+		k.batch.deliver()
+		return
+	}
+	if s := &k.link.w.s; !k.clientDone {
+		k.arrived, k.answered = true, s.now
+		s.wake(k.waiter.co, k.waiter.epoch, byReply)
+	}
+	k.abandon()
 }
 
 // pass takes a message through the disturbances. It returns till when it stands in

@@ -38,13 +38,14 @@ type endpoint interface {
 
 // runOrDefer does something in a process, or puts it off until that goes on; a dead one does nothing.
 func runOrDefer(up, paused bool, deferred *[]func(), f func()) {
-	switch {
-	case !up:
-	case paused:
-		*deferred = append(*deferred, f)
-	default:
-		f()
+	if !up {
+		return
 	}
+	if paused {
+		*deferred = append(*deferred, f)
+		return
+	}
+	f()
 }
 
 // peerConn is one connection on such a link. What is sent over it arrives in order.

@@ -101,34 +101,46 @@ func (f *follower) apply(c change) {
 		return
 	}
 	r.seeClock()
-	m := &r.memory
-	i := slices.IndexFunc(m.Items, func(it model.Item) bool { return it.Key == c.item.Key })
-	switch {
-	case c.deleted && i >= 0:
-		r.watch.Deleted(&m.Items[i])
-		m.Remove(i)
-	case c.deleted && r.underSentinels():
-		m.Tell(c.item.Key)
-	case c.deleted:
-	case i < 0:
-		m.Items = append(m.Items, c.item)
-		i = len(m.Items) - 1
-		fallthrough
-	default:
-		fresh := m.Items[i].Value != c.item.Value || m.Items[i].Expires == c.item.Expires
-		m.Items[i] = c.item
-		ttl := time.Duration(0)
-		if c.item.Expires > 0 {
-			ttl = time.Duration(c.item.Expires-m.Milliseconds()) * time.Millisecond
-		}
-		if fresh {
-			r.watch.Set(&m.Items[i], ttl)
-		} else {
-			r.watch.Extended(&m.Items[i], ttl)
-		}
-		m.Tell(c.item.Key)
+	if c.deleted {
+		r.applyDeletion(c.item.Key)
+	} else {
+		r.applyItem(c.item)
 	}
-	r.disk.wrote(r, m.Now)
+	r.disk.wrote(r, r.memory.Now)
+}
+
+// applyDeletion deletes a key that the primary has deleted.
+func (n *node) applyDeletion(key string) {
+	m := &n.memory
+	i := slices.IndexFunc(m.Items, func(it model.Item) bool { return it.Key == key })
+	if i >= 0 {
+		n.watch.Deleted(&m.Items[i])
+		m.Remove(i)
+	} else if n.underSentinels() {
+		m.Tell(key)
+	}
+}
+
+// applyItem makes a key what it is at the primary.
+func (n *node) applyItem(item model.Item) {
+	m := &n.memory
+	i := slices.IndexFunc(m.Items, func(it model.Item) bool { return it.Key == item.Key })
+	if i < 0 {
+		m.Items = append(m.Items, item)
+		i = len(m.Items) - 1
+	}
+	fresh := m.Items[i].Value != item.Value || m.Items[i].Expires == item.Expires
+	m.Items[i] = item
+	ttl := time.Duration(0)
+	if item.Expires > 0 {
+		ttl = time.Duration(item.Expires-m.Milliseconds()) * time.Millisecond
+	}
+	if fresh {
+		n.watch.Set(&m.Items[i], ttl)
+	} else {
+		n.watch.Extended(&m.Items[i], ttl)
+	}
+	m.Tell(item.Key)
 }
 
 // disconnect breaks the replica's connection; it tries again after a while and

@@ -92,12 +92,10 @@ func (n *node) cronLater(d time.Duration) {
 
 func (n *node) cron() {
 	r := &n.role
-	switch f := r.follows; {
-	case r.primary == nil:
-	case f == nil:
+	if r.primary != nil && r.follows == nil {
 		n.connect()
-	case f.up:
-		f.acknowledge()
+	} else if r.primary != nil && r.follows.up {
+		r.follows.acknowledge()
 	}
 	n.refreshGood()
 	n.cronLater(replicationCron)
@@ -229,32 +227,34 @@ func (n *node) lostPrimary(f *follower) {
 // psync is syncCommand, at the primary: what is missing, or a copy of all.
 func (n *node) psync(f *follower, id uint64, offset int64) {
 	r, at := &n.role, n.memory.Writes
-	switch {
-	case f.conn.closed:
-	case r.primary != nil && (r.follows == nil || !r.follows.up): // -NOMASTERLINK
+	if f.conn.closed {
+		return
+	}
+	if r.primary != nil && (r.follows == nil || !r.follows.up) { // -NOMASTERLINK
 		f.conn.closeAtServer()
-	case id == r.id && offset <= at || id == r.secondID && offset <= r.secondEnd:
+		return
+	}
+	n.followers = append(n.followers, f)
+	if id == r.id && offset <= at || id == r.secondID && offset <= r.secondEnd {
 		f.sent, f.acked, f.connected = offset, offset, true
 		f.online, f.heard = true, n.unixtime()
-		n.followers = append(n.followers, f)
 		n.refreshGood()
 		now := r.id
 		f.conn.answer(func() { f.continued(now, offset) })
 		f.sendChanges()
-	default:
-		f.sent = at
-		n.followers = append(n.followers, f)
-		copied := snapshot{id: r.id, offset: at, items: slices.Clone(n.memory.Items), backlog: slices.Clip(n.backlog)}
-		n.w.s.after(fullSyncTakes, func() {
-			n.runOrDefer(func() {
-				if !f.conn.closed {
-					f.conn.answer(func() { f.load(copied) })
-					f.connected = true
-					f.sendChanges()
-				}
-			})
-		})
+		return
 	}
+	f.sent = at
+	copied := snapshot{id: r.id, offset: at, items: slices.Clone(n.memory.Items), backlog: slices.Clip(n.backlog)}
+	n.w.s.after(fullSyncTakes, func() {
+		n.runOrDefer(func() {
+			if !f.conn.closed {
+				f.conn.answer(func() { f.load(copied) })
+				f.connected = true
+				f.sendChanges()
+			}
+		})
+	})
 }
 
 // snapshot is a copy of a server's data, and of how it came about.

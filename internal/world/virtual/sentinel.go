@@ -100,13 +100,14 @@ func (sp *sentinelProcess) bend(f *world.ClockFault) {
 func (sp *sentinelProcess) timerLater(d time.Duration) {
 	life := sp.life
 	sp.w.s.after(d, func() {
-		switch {
-		case sp.life != life:
-		case sp.paused:
-			sp.overdue = true
-		default:
-			sp.timer()
+		if sp.life != life {
+			return
 		}
+		if sp.paused {
+			sp.overdue = true
+			return
+		}
+		sp.timer()
 	})
 }
 

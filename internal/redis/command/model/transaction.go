@@ -66,15 +66,17 @@ func (m *Memory) Unwatch(w *Connection) (dirty bool) {
 func (m *Memory) touch(key string) {
 	for i := range m.watched {
 		k := &m.watched[i]
-		switch {
-		case k.key != key:
-		case !k.expired:
-			k.by.dirty = true
-		case m.there(key):
-			return
-		default:
-			k.expired = false
+		if k.key != key {
+			continue
 		}
+		if !k.expired {
+			k.by.dirty = true
+			continue
+		}
+		if m.there(key) {
+			return
+		}
+		k.expired = false
 	}
 }
 

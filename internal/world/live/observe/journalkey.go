@@ -105,12 +105,15 @@ func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 		}
 		base = k.after(base, own, 1)
 	}
-	switch {
-	case found.kind == nothing && surely(alive, k.replay.Key, c):
-		if found.kind = waits; all != unread {
-			found.kind = lacks
+	if found.kind == nothing {
+		if surely(alive, k.replay.Key, c) {
+			if found.kind = waits; all != unread {
+				found.kind = lacks
+			}
 		}
-	case found.kind == nothing:
+		return found
+	}
+	switch {
 	case found.own > 0 && lives(k.replay.Key, c.span):
 		found.kind = k.evicted(found, later, all)
 	case k.anyFits(later, found, exactly):
@@ -431,19 +434,28 @@ func (k *journalKey) close() {
 func (k *journalKey) itself(now command.Span) {
 	before, e := k.replay.Key, k.pop()
 	k.apply(e.Entry)
-	switch {
-	case e.Kind == journal.Gap:
+	if e.Kind == journal.Gap {
 		k.copied = before
-	case e.Kind == journal.Known && !k.replay.Equal(k.copied):
+	}
+	if e.Kind == journal.Known && !k.replay.Equal(k.copied) {
 		k.unclear(history.Value{Rare: &history.Rare{Detail: "a copy of another node's data"}})
 		k.found(now)
-	case e.Kind == journal.Known:
-	case e.Kind == journal.Base, before.Holds == command.Absent:
-	case before.Expires != (command.Span{}) && before.Expires.From <= now.To:
-		k.emit(history.KeyExpired, k.owner(before), "", nil)
-	default:
-		k.emit(history.KeyDeleted, k.owner(before), "", nil)
 	}
+	if e.Kind == journal.Effect {
+		k.removed(before, now)
+	}
+}
+
+// removed records that the node removed the key, if it was there.
+func (k *journalKey) removed(before command.Key, now command.Span) {
+	if before.Holds == command.Absent {
+		return
+	}
+	if before.Expires != (command.Span{}) && before.Expires.From <= now.To {
+		k.emit(history.KeyExpired, k.owner(before), "", nil)
+		return
+	}
+	k.emit(history.KeyDeleted, k.owner(before), "", nil)
 }
 
 // unexplained records an effect that no line fits: of a command that has waited until another's woke it, or nobody knows whose.
@@ -463,12 +475,14 @@ func (k *journalKey) unexplained(now command.Span) {
 func (k *journalKey) found(now command.Span) {
 	end := k.replay.Expires
 	switch {
-	case k.replay.Holds == command.Absent && k.obscure:
-		k.emit(history.KeyDeleted, "", "", nil)
 	case k.replay.Holds == command.Absent:
-	case k.replay.Holds == command.Unclear && !k.obscure:
-		k.unclear(history.Value{Rare: &history.Rare{Detail: "a key found that is a stream, or has more than 1000 elements,"}})
+		if k.obscure {
+			k.emit(history.KeyDeleted, "", "", nil)
+		}
 	case k.replay.Holds == command.Unclear:
+		if !k.obscure {
+			k.unclear(history.Value{Rare: &history.Rare{Detail: "a key found that is a stream, or has more than 1000 elements,"}})
+		}
 	case end != (command.Span{}) && end.To < now.From:
 		k.replay.Key = command.Key{}
 	default:

@@ -207,11 +207,12 @@ func (j *journalled) take(e journal.Entry) {
 	if len(e.Words) > 0 {
 		e.Words = unconditional(e.Words, e.DB)
 		for _, word := range e.Words[1:] {
-			switch {
-			case !j.w.fits(word):
-			case e.DB == 0:
+			if !j.w.fits(word) {
+				continue
+			}
+			if e.DB == 0 {
 				j.add(word)
-			default:
+			} else {
 				j.elsewhere(word, e)
 			}
 		}

@@ -93,13 +93,14 @@ func (k *keyLog) mixed(key command.Key) bool {
 	first, some := "", false
 	isMark := k.marks(key)
 	for _, e := range key.Elements() {
-		switch by := k.fields[e]; {
-		case isMark(e):
-		case some && by != first:
-			return true
-		default:
-			first, some = by, true
+		if isMark(e) {
+			continue
 		}
+		by := k.fields[e]
+		if some && by != first {
+			return true
+		}
+		first, some = by, true
 	}
 	return false
 }
@@ -119,15 +120,16 @@ func (k *keyLog) marks(key command.Key) func(string) bool {
 // where a link told, when it left its client and till when it asked for the key.
 func (k *keyLog) emitWritten(f history.F, change command.Change, caller string, at command.Span) {
 	v := history.Value{Key: k.shown, Owner: history.OwnerText(k.owner(k.replay.Key)), Client: caller, Grant: k.lives(at)}
-	switch end := k.replay.Expires; {
-	case end != (command.Span{}) && !change.Ends && !k.leased():
-	case !k.now.left.IsSet() && k.strangers != nil && caller != "":
-		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
-			Key: k.shown, Client: caller, Rare: &history.Rare{Detail: strings.ToUpper(k.now.args[0]) + ", sent nobody knows when,"}}})
-	case k.now.left.IsSet():
-		v.Outcome = &history.Outcome{At: k.now.left}
-		if end != (command.Span{}) && change.Ends {
-			v.OwnGrant().ValidUntil = k.askedTill(end, at)
+	end := k.replay.Expires
+	if end == (command.Span{}) || change.Ends || k.leased() {
+		if k.now.left.IsSet() {
+			v.Outcome = &history.Outcome{At: k.now.left}
+			if end != (command.Span{}) && change.Ends {
+				v.OwnGrant().ValidUntil = k.askedTill(end, at)
+			}
+		} else if k.strangers != nil && caller != "" {
+			k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
+				Key: k.shown, Client: caller, Rare: &history.Rare{Detail: strings.ToUpper(k.now.args[0]) + ", sent nobody knows when,"}}})
 		}
 	}
 	k.obscure = false

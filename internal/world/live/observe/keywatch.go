@@ -68,11 +68,9 @@ func (k *keyWatch) see(c monitored) {
 		k.takeAnswer(l, c.span)
 	}
 	k.carriedOut(c)
-	switch open := k.open; {
-	case open == nil:
-	case !c.more:
+	if open := k.open; !c.more {
 		k.finish()
-	case open.line.at == c.at && k.after != nil:
+	} else if open != nil && open.line.at == c.at && k.after != nil {
 		k.after(stepWithin, func() { k.finishLater(open) })
 	}
 	k.awaitEnd(c.span)

@@ -114,13 +114,12 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 	if o.Reopens {
 		served, settled := o.Reopened(n)
 		keys, replayed := watch.keys.(*replays)
-		switch {
-		case !replayed:
+		if !replayed {
 			return watch.keys.start(o.Ctx)
-		case before == nil:
-		case served:
+		}
+		if before != nil && served {
 			keys.lost()
-		default:
+		} else if before != nil {
 			keys.goOn(before.watch.keys.(*replays))
 		}
 		o.Background.Go(func() {

@@ -134,33 +134,42 @@ func (f *flow) next() (head *stream.StreamChunk, wait time.Duration, changed <-c
 		}
 		return c.fate == link.Lost
 	})
-	switch {
-	case !v.isOpen, f.broken, f.breaks != v.breaks, slices.ContainsFunc(f.queue, func(c *message) bool { return c.fate == link.Breaks }):
+	breaks := func(m *message) bool { return m.fate == link.Breaks }
+	if !v.isOpen || f.broken || f.breaks != v.breaks || slices.ContainsFunc(f.queue, breaks) {
 		return nil, 0, nil
-	case len(f.queue) == 0 && len(f.parts) == 0 && f.input == nil:
+	}
+	if len(f.queue) > 0 {
+		return f.queue[0].canGoOut(), wait, v.changed
+	}
+	if len(f.parts) == 0 && f.input == nil {
 		if late := v.direction.EndDelay(&f.Flow); late < link.Never {
 			wait = f.closed + late - now
 		}
-	case len(f.queue) == 0, f.queue[0].fate == link.Stands:
-	case f.queue[0].fate == link.Ends:
-		c := f.queue[0]
-		head = &stream.StreamChunk{Data: c.data.Data[:c.place.Part], Timestamp: c.data.Timestamp}
-	default:
-		head = f.queue[0].data
 	}
-	return head, wait, v.changed
+	return nil, wait, v.changed
+}
+
+// canGoOut is what can go out of a message now; nil: nothing, for it stands.
+func (m *message) canGoOut() *stream.StreamChunk {
+	if m.fate == link.Stands {
+		return nil
+	}
+	if m.fate == link.Ends {
+		return &stream.StreamChunk{Data: m.data.Data[:m.place.Part], Timestamp: m.data.Timestamp}
+	}
+	return m.data
 }
 
 // sent takes the head off the queue. False: the connection ends behind it.
 func (f *flow) sent() bool {
 	head := f.queue[0]
 	f.queue = f.queue[1:]
-	switch {
-	case head.answered == nil:
-	case head.fate == link.Ends && head.place.Part < head.Size():
-		f.conn.delivered(head.answered, 0)
-	default:
-		f.conn.delivered(head.answered, f.handedAt)
+	if head.answered != nil {
+		at := f.handedAt
+		if head.fate == link.Ends && head.place.Part < head.Size() {
+			at = 0
+		}
+		f.conn.delivered(head.answered, at)
 	}
 	return head.fate != link.Ends
 }

@@ -342,11 +342,12 @@ func (r *ConnReader) dropEnded(c *conn) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.conns[c.name] != c:
-	case empty:
+	if r.conns[c.name] != c {
+		return
+	}
+	if empty {
 		r.remove(c)
-	case c.place == nil:
+	} else if c.place == nil {
 		c.place = r.ended.PushBack(c)
 		r.waiting.Add(1)
 	}

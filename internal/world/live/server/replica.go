@@ -50,12 +50,13 @@ func (n *Node) Follow(ctx context.Context, address string) error {
 func (n *Node) InStep(ctx context.Context) bool {
 	for !n.Server.Dead() && ctx.Err() == nil {
 		info, err := n.Admin.Info(ctx, "replication").Result()
-		switch {
-		case err != nil: // it closes connections
-		case InfoField(info, "role") == "master":
-			return false
-		case InfoField(info, "master_link_status") == "up":
-			return true
+		if err == nil { // it may close connections
+			if InfoField(info, "role") == "master" {
+				return false
+			}
+			if InfoField(info, "master_link_status") == "up" {
+				return true
+			}
 		}
 		time.Sleep(time.Millisecond)
 	}

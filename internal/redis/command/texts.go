@@ -107,12 +107,13 @@ func getDel(_ act, k Key) Result {
 
 func getEX(a act, k Key) Result {
 	o := ParseOptions(a.Words[2:], GetexTakes)
-	switch {
-	case o.Strange != "":
+	if o.Strange != "" {
 		return obscured()
-	case o.Wrong, o.Expiry == "", k.Holds != Text:
+	}
+	if o.Wrong || o.Expiry == "" || k.Holds != Text {
 		return same(k)
-	case o.Expiry == "PERSIST":
+	}
+	if o.Expiry == "PERSIST" {
 		return persist(a, k)
 	}
 	until, ok := o.Until(a.At)

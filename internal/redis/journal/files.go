@@ -47,12 +47,14 @@ func (f *Follower) list() ([]step, error) {
 
 // find finds the manifest, or the journal itself, as versions before 7 write it.
 func find(path string) (string, error) {
-	switch info, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
-	case err != nil:
+	}
+	if err != nil {
 		return "", err
-	case !info.IsDir():
+	}
+	if !info.IsDir() {
 		return path, nil
 	}
 	for _, pattern := range []string{"*.manifest", "appendonlydir/*.manifest", "*.aof"} {
@@ -121,12 +123,13 @@ func readManifest(file *os.File) (list []step, err error) {
 
 // mayFollow says why a file cannot stand behind so many others, of which the last increment has the number last; nil: it can.
 func mayFollow(kind string, seq int64, others int, last int64) error {
-	switch {
-	case kind == "b" && others > 0:
+	if kind == "b" && others > 0 {
 		return errors.New("a base that is not the first file")
-	case kind == "i" && seq <= last:
+	}
+	if kind == "i" && seq <= last {
 		return errors.New("increments that are not in order")
-	case kind != "b" && kind != "i" && kind != "h":
+	}
+	if kind != "b" && kind != "i" && kind != "h" {
 		return fmt.Errorf("a file of type %q", kind)
 	}
 	return nil

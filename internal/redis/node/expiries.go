@@ -21,14 +21,15 @@ var expiryRows = []row{
 func expire(unit int64, absolute bool) func(x *call, w []string) {
 	return func(x *call, w []string) {
 		o := command.ParseOptions(w[3:], command.ExpireTakes)
-		switch {
-		case o.Strange != "":
+		if o.Strange != "" {
 			x.refuse("Unsupported option " + o.Strange)
 			return
-		case o.NX && (o.XX || o.GT || o.LT):
+		}
+		if o.NX && (o.XX || o.GT || o.LT) {
 			x.fail("ERR NX and XX, GT or LT options at the same time are not compatible")
 			return
-		case o.GT && o.LT:
+		}
+		if o.GT && o.LT {
 			x.fail("ERR GT and LT options at the same time are not compatible")
 			return
 		}

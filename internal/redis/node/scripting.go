@@ -28,13 +28,14 @@ type knownScript struct {
 func eval(bySHA, readOnly bool) func(x *call, w []string) {
 	return func(x *call, w []string) {
 		n, ok := x.int(w[2])
-		switch {
-		case !ok:
+		if !ok {
 			return
-		case n > int64(len(w)-3):
+		}
+		if n > int64(len(w)-3) {
 			x.fail("ERR Number of keys can't be greater than number of args")
 			return
-		case n < 0:
+		}
+		if n < 0 {
 			x.fail("ERR Number of keys can't be negative")
 			return
 		}

@@ -32,12 +32,13 @@ func (a *Agent) snapshot(r Request) Answer {
 
 // outcome is what the client knows after a reply.
 func outcome(r command.Reply) Answer {
-	switch {
-	case r.Outcome == command.Unknown:
+	if r.Outcome == command.Unknown {
 		return Answer{Type: history.Info, Error: r.Err()}
-	case r.Nil:
+	}
+	if r.Nil {
 		return Answer{Type: history.Fail, Error: "aborted: what was watched has been changed"}
-	case !r.OK():
+	}
+	if !r.OK() {
 		return Answer{Type: history.Fail, Error: r.Err()}
 	}
 	return Answer{Type: history.OK}

@@ -362,14 +362,15 @@ func (n *node) serveGuests() {
 // serve carries out the commands of a batch; false: the answer comes later.
 func (n *node) serve(k *call) bool {
 	b, g := k.batch, k.batch.conn
-	switch {
-	case b.dial:
+	if b.dial {
 		g.server = n.redis.Open(g.push)
 		return true
-	case g.busy:
+	}
+	if g.busy {
 		g.backlog = append(g.backlog, k)
 		return false
-	case b.closes:
+	}
+	if b.closes {
 		if g.server != nil {
 			g.server.Close()
 		}

@@ -253,14 +253,15 @@ func (k *call) arriveAtClient() {
 func (k *call) pass() (until time.Duration) {
 	l := k.link
 	fate, until := l.directions[k.dir].Pass(k, l.w.s.now)
-	switch {
-	case fate == link.Breaks, fate == link.Ends && k.place.Part < k.Size():
+	breaks := fate == link.Breaks || fate == link.Ends && k.place.Part < k.Size()
+	if breaks {
 		l.breakLater(k, l.drawDelay())
-		fallthrough
-	case fate == link.Lost:
+	}
+	if breaks || fate == link.Lost {
 		k.abandon()
 		return link.Never
-	case fate == link.Ends:
+	}
+	if fate == link.Ends {
 		l.breakLater(k, 2*l.drawDelay()) // behind the message
 	}
 	return until

@@ -113,12 +113,13 @@ func (n *node) refreshGood() {
 
 // refusal is the error with which the server answers writes; empty: it carries them out.
 func (n *node) refusal() string {
-	switch s := n.w.spec.Sentinel; {
-	case !n.underSentinels():
+	if !n.underSentinels() {
 		return ""
-	case n.role.primary != nil:
+	}
+	if n.role.primary != nil {
 		return readOnly
-	case s.MaxLag > 0 && n.role.goodReplicas < s.MinReplicas:
+	}
+	if s := n.w.spec.Sentinel; s.MaxLag > 0 && n.role.goodReplicas < s.MinReplicas {
 		return noReplicas
 	}
 	return ""

@@ -28,12 +28,13 @@ func (m *Memory) Transact(c *command.Command, w *Connection) command.Reply {
 		return command.OKReply()
 	}
 	dirty := m.Unwatch(w)
-	switch {
-	case c.Discard:
+	if c.Discard {
 		return command.OKReply()
-	case slices.ContainsFunc(c.Body, func(c command.Command) bool { return c.Malformed() || m.Refuse != "" && writes(c.Op) }):
+	}
+	if slices.ContainsFunc(c.Body, func(c command.Command) bool { return c.Malformed() || m.Refuse != "" && writes(c.Op) }) {
 		return command.RefusedReply("EXECABORT Transaction discarded because of previous errors.")
-	case dirty:
+	}
+	if dirty {
 		return command.NilReply()
 	}
 	var body []command.Reply

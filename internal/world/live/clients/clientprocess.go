@@ -331,12 +331,13 @@ func (c *Process) report(count *int, by int) error {
 	defer c.mu.Unlock()
 	*count += by
 	c.reports++
-	switch {
-	case *count < 0:
+	if *count < 0 {
 		return errors.New("the client completed an operation that it had not begun")
-	case *count > maxAtOnce:
+	}
+	if *count > maxAtOnce {
 		return fmt.Errorf("the client stands at more than %d points, or has begun more than %d operations", maxAtOnce, maxAtOnce)
-	case c.reports > maxReports:
+	}
+	if c.reports > maxReports {
 		return fmt.Errorf("the client reported more than %d points and operations", maxReports)
 	}
 	return nil

@@ -130,12 +130,13 @@ func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 // a server can be read further than MONITOR, and a client that was refused has asked for what another then got. What explains
 // all lines and effects counts.
 func (k *journalKey) evicted(found choice, later []numbered, all int) choiceKind {
-	switch {
-	case found.how != exactly:
+	if found.how != exactly {
 		return nothing
-	case all == unread:
+	}
+	if all == unread {
 		return waits
-	case !k.anyFits(later, choice{}, exactly):
+	}
+	if !k.anyFits(later, choice{}, exactly) {
 		return takes
 	}
 	a := k.align(all)

@@ -381,13 +381,14 @@ func (j *journalled) catchUp(ctx context.Context) {
 func (j *journalled) written(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		info, err := j.w.n.Admin.Info(ctx, "persistence").Result()
-		switch {
-		case err != nil:
+		if err != nil {
 			return false
-		case server.InfoField(info, "aof_last_write_status") == "err":
+		}
+		if server.InfoField(info, "aof_last_write_status") == "err" {
 			j.w.o.fail(fmt.Errorf("node %s cannot write its journal, an append-only file below %s: is the disk full?", j.w.n.Name, os.TempDir()))
 			return false
-		case !j.late || upToDate(info):
+		}
+		if !j.late || upToDate(info) {
 			return true
 		}
 		time.Sleep(time.Millisecond)

@@ -61,13 +61,14 @@ func (k *keyLog) tell(change command.Change, before command.Key, name, caller st
 func (k *keyLog) wrote(change command.Change, before command.Key, caller string, at command.Span) {
 	now := k.replay.Key
 	same := now.Holds == before.Holds && now.Holds != command.Text && k.owner(now) == k.owner(before)
-	switch {
-	case same && change.Ends && !k.leased():
+	if same && change.Ends && !k.leased() {
 		k.emitWritten(history.KeyExtended, change, caller, at)
 		return
-	case same && now.Holds != command.Sorted && !k.leased():
+	}
+	if same && now.Holds != command.Sorted && !k.leased() {
 		return
-	case !same && isLess(now, before):
+	}
+	if !same && isLess(now, before) {
 		k.emit(history.KeySet, k.owner(now), "", k.lives(at))
 		return
 	}

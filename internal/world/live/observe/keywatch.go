@@ -201,13 +201,14 @@ func (k *keyWatch) carriedOut(c monitored) {
 
 // tell takes what a command did to the key, which was as before says, for what its step did. It is recorded at the end of that.
 func (k *keyWatch) tell(change command.Change, before command.Key, line monitored) {
-	switch {
-	case change.Did == command.Obscured:
+	if change.Did == command.Obscured {
 		k.keyLog.tell(change, before, line.args[0], line.caller, line.span)
 		return
-	case change.Did == command.Kept && !change.Expired:
+	}
+	if change.Did == command.Kept && !change.Expired {
 		return
-	case k.open == nil:
+	}
+	if k.open == nil {
 		k.open = &step{number: line.step, before: before, expired: change.Expired, line: line, at: line.span}
 	}
 	if k.open.add(change, k.replay.Key); change.Ends {

@@ -74,13 +74,14 @@ func (c *readdressed) rewrite(v *resp.Value, last **resp.Value) {
 	for i := range v.List {
 		c.rewrite(&v.List[i], last)
 	}
-	switch {
-	case len(v.List) > 0 || v.Text == "port" || v.Text == "master-port":
+	if len(v.List) > 0 || v.Text == "port" || v.Text == "master-port" {
 		return
-	case host.MatchString(v.Text):
+	}
+	if host.MatchString(v.Text) {
 		*last = v
 		return
-	case *last != nil:
+	}
+	if *last != nil {
 		if h, p, found := c.own((*last).Text, v.Text); found {
 			(*last).Text, v.Text = h, p
 		}

@@ -380,13 +380,13 @@ func (c *conn) readAnswer(kind resp.Kind, words []string, null bool) (awaited []
 // rename puts the link's name in the place of that which a command gives the connection,
 // and reports whether it gives one.
 func (c *conn) rename(words []string) bool {
-	at := -1
-	switch {
-	case c.name == "" || len(words) == 0:
+	if c.name == "" || len(words) == 0 {
 		return false
-	case len(words) == 3 && strings.EqualFold(words[0], "client") && strings.EqualFold(words[1], "setname"):
+	}
+	at := -1
+	if len(words) == 3 && strings.EqualFold(words[0], "client") && strings.EqualFold(words[1], "setname") {
 		at = 2
-	case strings.EqualFold(words[0], "hello"):
+	} else if strings.EqualFold(words[0], "hello") {
 		// HELLO 3 AUTH user password SETNAME name
 		at = slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, "setname") }) + 1
 	}

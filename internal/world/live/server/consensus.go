@@ -113,12 +113,13 @@ func (c *consensus) healthy(ctx context.Context, to *http.Client) error {
 				return c.askVersion(ctx, to)
 			}
 		}
-		switch {
-		case c.etcd.Dead():
+		if c.etcd.Dead() {
 			return c.etcdError()
-		case ctx.Err() != nil:
+		}
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case time.Now().After(deadline):
+		}
+		if time.Now().After(deadline) {
 			return machine.StartedTooSlowly("etcd did not answer within %v; its log is %s", startWithin, c.node.log)
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -190,12 +190,13 @@ func (n *Node) answering(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		switch {
-		case n.Server.Dead():
+		if n.Server.Dead() {
 			return n.Server.lastWords()
-		case ctx.Err() != nil:
+		}
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case time.Now().After(deadline):
+		}
+		if time.Now().After(deadline) {
 			return n.tookTooLong("node %s at %s did not answer within %v: %w", n.Name, n.Address(), startWithin, err)
 		}
 		time.Sleep(time.Millisecond)

@@ -33,12 +33,13 @@ func (n *Node) Follow(ctx context.Context, address string) error {
 	deadline := time.Now().Add(followWithin)
 	for {
 		info, err := n.Admin.Info(ctx, "replication").Result()
-		switch {
-		case err != nil:
+		if err != nil {
 			return fmt.Errorf("failed to ask node %s about its replication: %w", n.Name, err)
-		case InfoField(info, "master_link_status") == "up":
+		}
+		if InfoField(info, "master_link_status") == "up" {
 			return nil
-		case time.Now().After(deadline):
+		}
+		if time.Now().After(deadline) {
 			return errors.New("node " + n.Name + " did not catch up with its primary")
 		}
 		time.Sleep(time.Millisecond)

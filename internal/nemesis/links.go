@@ -157,12 +157,11 @@ func (l *Where) between() string {
 		return "between " + strings.Join(groups, " and ")
 	}
 	from, to, _ := strings.Cut(l.Target(), " to ")
-	switch l.Direction {
-	case world.Requests:
+	if l.Direction == world.Requests {
 		return "from " + from + " to " + to
-	case world.Answers:
+	}
+	if l.Direction == world.Answers {
 		return "from " + to + " to " + from
-	case world.Both:
 	}
 	return "between " + from + " and " + to
 }

@@ -33,11 +33,9 @@ func set(a act, k Key) Result {
 // write sets a key as the options say, if they let it.
 func (o *Options) write(a act, k Key, value string) Result {
 	to := text(value)
-	switch o.Expiry {
-	case "":
-	case "KEEPTTL":
+	if o.Expiry == "KEEPTTL" {
 		to.Expires = k.Expires
-	default:
+	} else if o.Expiry != "" {
 		until, ok := o.Until(a.At)
 		if !ok {
 			return same(k)

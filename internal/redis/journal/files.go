@@ -69,11 +69,10 @@ func find(path string) (string, error) {
 				found = append(found, one)
 			}
 		}
-		switch len(found) {
-		case 0:
-		case 1:
+		if len(found) == 1 {
 			return found[0], nil
-		default:
+		}
+		if len(found) > 1 {
 			return "", fmt.Errorf("%s has the journals of several servers: name one, for example %s", path, found[0])
 		}
 	}

@@ -224,22 +224,22 @@ func (f *failover) askSentinel(x *peerLink, deadline time.Duration) (primary *no
 		primary = named
 		s.wake(asker, epoch, byReply)
 	})
-	switch f.awaitAnswer(deadline) {
-	case byReply:
-		p.onBreak = f.forgetIdle(p)
-		if f.sentinel == nil || f.sentinel == x {
-			f.idle = append(f.idle, p)
-		} else { // another activity has found another one meanwhile
-			p.closeAtOpener()
-		}
-		return primary, ""
-	case byTimer:
+	reason := f.awaitAnswer(deadline)
+	if reason == byTimer {
 		p.closeAtOpener()
 		return nil, tooLate
-	case byBreak, byStop, byKill, bySignal, byResume:
 	}
-	p.closeAtOpener()
-	return nil, "the connection broke"
+	if reason != byReply {
+		p.closeAtOpener()
+		return nil, "the connection broke"
+	}
+	p.onBreak = f.forgetIdle(p)
+	if f.sentinel == nil || f.sentinel == x {
+		f.idle = append(f.idle, p)
+	} else { // another activity has found another one meanwhile
+		p.closeAtOpener()
+	}
+	return primary, ""
 }
 
 // askAll asks all sentinels at once. The first that answers is the one that it asks from then on.

@@ -127,31 +127,38 @@ func (n *node) refusal() string {
 
 // replicaOf is what a sentinel has the server do, over the connection by: REPLICAOF, CONFIG REWRITE and CLIENT KILL.
 func (n *node) replicaOf(primary *node, by *peerConn) {
-	r := &n.role
-	switch primary {
-	case r.primary: // nothing is done
-	case nil:
-		n.disconnectPrimary()
-		r.primary, n.memory.Follows = nil, false
-		r.secondID, r.secondEnd, r.id, r.downSince = r.id, n.memory.Writes, n.w.serverRand.Uint64(), 0
-		n.dropFollowers()
-		n.tellRole(history.NodePromoted)
-	default:
-		demoted := r.primary == nil
-		if n.disconnectPrimary() {
-			r.downSince = n.unixtime()
-		}
-		n.dropBlocked()
-		r.primary, n.memory.Follows = primary, true
-		n.connect()
-		if demoted {
-			n.tellRole(history.NodeDemoted)
-		}
+	if primary == nil && n.role.primary != nil {
+		n.becomePrimary()
+	} else if primary != n.role.primary {
+		n.becomeReplica(primary)
 	}
 	n.killClients(by)
 }
 
-func (n *node) tellRole(f history.F) {
+func (n *node) becomePrimary() {
+	r := &n.role
+	n.disconnectPrimary()
+	r.primary, n.memory.Follows = nil, false
+	r.secondID, r.secondEnd, r.id, r.downSince = r.id, n.memory.Writes, n.w.serverRand.Uint64(), 0
+	n.dropFollowers()
+	n.recordRole(history.NodePromoted)
+}
+
+func (n *node) becomeReplica(primary *node) {
+	r := &n.role
+	demoted := r.primary == nil
+	if n.disconnectPrimary() {
+		r.downSince = n.unixtime()
+	}
+	n.dropBlocked()
+	r.primary, n.memory.Follows = primary, true
+	n.connect()
+	if demoted {
+		n.recordRole(history.NodeDemoted)
+	}
+}
+
+func (n *node) recordRole(f history.F) {
 	n.w.record(history.Event{Process: n.name, Type: history.Info, F: f})
 }
 

@@ -289,12 +289,11 @@ func (s *servedLock) release(id, grant uint64) {
 // answer tells a result in the words of the protocol.
 func answer(id uint64, r lock.Result, ok program.Type) program.Message {
 	m := program.Message{Type: program.Unknown, ID: id, Why: r.Err}
-	switch r.Outcome {
-	case lock.OK:
+	if r.Outcome == lock.OK {
 		m.Type = ok
-	case lock.Fail:
+	}
+	if r.Outcome == lock.Fail {
 		m.Type = program.Refused
-	case lock.Info:
 	}
 	return m
 }

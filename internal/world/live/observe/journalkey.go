@@ -360,28 +360,26 @@ func (k *journalKey) apply(e journal.Entry) command.Change { return applied(&k.r
 
 // applied lets a key become what an entry says. All its times are absolute, and it stands there because it was done.
 func applied(r *command.Replay, e journal.Entry) command.Change {
-	switch e.Kind {
-	case journal.Gap:
-		r.Key = command.Key{} // what Base does not bring back is gone
-	case journal.Known:
-	case journal.Effect, journal.Base:
+	if e.Kind == journal.Effect || e.Kind == journal.Base {
 		return r.See(command.Executed{Words: e.Words, DB: e.DB}, false)
+	}
+	if e.Kind == journal.Gap {
+		r.Key = command.Key{} // what Base does not bring back is gone
 	}
 	return command.Change{}
 }
 
 // settle records what a line did.
 func (k *journalKey) settle(c choice, line monitored, now func() command.Span) {
-	switch c.kind {
-	case nothing, waits:
-	case lacks:
+	if c.kind == lacks {
 		if k.block != nil {
 			k.close()
 		}
 		k.unclear(history.Value{Client: line.caller, Rare: &history.Rare{
 			Detail: strings.ToUpper(line.args[0]) + " (it is not in the node's journal)"}})
 		k.replay.Key = command.Key{Holds: command.Unclear}
-	case takes:
+	}
+	if c.kind == takes {
 		for range c.own {
 			k.itself(now())
 		}

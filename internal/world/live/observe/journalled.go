@@ -246,12 +246,11 @@ func unconditional(words []string, db int) []string {
 	case name == "SET" && len(words) > 3:
 		o := command.ParseOptions(words[3:], command.SetTakes+" IFEQ IFNE IFDEQ IFDNE")
 		words = slices.Clone(words[:3])
-		switch o.Expiry {
-		case "":
-		case "KEEPTTL":
+		if o.Expiry != "" {
 			words = append(words, o.Expiry)
-		default:
-			words = append(words, o.Expiry, o.Number)
+		}
+		if o.Expiry != "" && o.Expiry != "KEEPTTL" {
+			words = append(words, o.Number)
 		}
 	case name == "MSETNX":
 		return append([]string{"MSET"}, words[1:]...)

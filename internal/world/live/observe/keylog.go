@@ -203,13 +203,14 @@ func (k *keyLog) writes(c *monitored) {
 	if c.caller == "" || len(c.args) < 3 || c.args[1] != k.replay.Name {
 		return
 	}
-	from, step := 2, 2
+	var from, step int
 	switch strings.ToUpper(c.args[0]) {
 	case "HSET", "HMSET", "HSETNX":
+		from, step = 2, 2
 	case "HINCRBY", "HINCRBYFLOAT":
-		step = len(c.args)
+		from, step = 2, len(c.args)
 	case "LPUSH", "RPUSH", "LPUSHX", "RPUSHX", "SADD":
-		step = 1
+		from, step = 2, 1
 	case "ZADD", "ZINCRBY": // a number that is no member, and an option, is nobody's
 		from, step = 3, 1
 	default:

@@ -130,15 +130,14 @@ func (c *conn) remember(name string, words []string) *sentCommand {
 	if blocking[name] {
 		s.blocking = &blockingCommand{words: words}
 	}
-	switch s.kind {
-	case multi:
+	if s.kind == multi {
 		c.multi = true
-	case executes, discards:
+	}
+	if s.kind == executes || s.kind == discards {
 		c.multi = false
-		for i := len(c.sent) - 1; s.kind == executes && i >= 0 && c.sent[i].kind != executes && c.sent[i].kind != discards; i-- {
-			c.sent[i].exec = s.at
-		}
-	case ordinary, watches:
+	}
+	for i := len(c.sent) - 1; s.kind == executes && i >= 0 && c.sent[i].kind != executes && c.sent[i].kind != discards; i-- {
+		c.sent[i].exec = s.at
 	}
 	c.sent = append(c.sent, s)
 	c.reader.waiting.Add(1)

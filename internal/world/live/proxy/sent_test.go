@@ -66,6 +66,7 @@ func (n *named) play(t *testing.T, steps string) {
 		kind, text, _ := strings.Cut(step, " ")
 		switch kind {
 		case "":
+			continue
 		case ">":
 			n.send(text)
 		case "<":

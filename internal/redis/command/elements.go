@@ -107,12 +107,16 @@ func zadd(a act, k Key) Result {
 		if math.IsNaN(n) {
 			return obscured()
 		}
-		refused := there && (has["NX"] || has["GT"] && n <= was || has["LT"] && n >= was) || !there && has["XX"]
-		if !refused {
+		if there && mayReplace(has, was, n) || !there && !has["XX"] {
 			to.Fields[words[i+1]] = formatScore(n)
 		}
 	}
 	return k.becameElements(to)
+}
+
+// mayReplace reports whether the options of ZADD let a score take the place of another.
+func mayReplace(has map[string]bool, was, n float64) bool {
+	return !has["NX"] && (!has["GT"] || n > was) && (!has["LT"] || n < was)
 }
 
 // zincrBy is ZINCRBY, which has the words of ZADD with INCR.

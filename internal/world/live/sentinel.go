@@ -94,7 +94,7 @@ func (w *World) seen(n *server.Node) proxy.Dial {
 			return nil, err
 		}
 		if w.begun.Load() {
-			if err := w.observation.Seen(ctx, n); err != nil {
+			if err := w.observation.AwaitShown(ctx, n); err != nil {
 				return nil, errors.Join(err, conn.Close())
 			}
 		}

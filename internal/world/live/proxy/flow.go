@@ -60,13 +60,13 @@ type message struct {
 }
 
 // Flow implements link.Message.
-func (c *message) Flow() *link.Flow { return &c.flow.Flow }
+func (m *message) Flow() *link.Flow { return &m.flow.Flow }
 
 // Place implements link.Message.
-func (c *message) Place() *link.Place { return &c.place }
+func (m *message) Place() *link.Place { return &m.place }
 
 // Size implements link.Message.
-func (c *message) Size() int64 { return int64(len(c.data.Data)) }
+func (m *message) Size() int64 { return int64(len(m.data.Data)) }
 
 func newFlow(v *valve, stub *toxics.ToxicStub) *flow {
 	v.mu.Lock()

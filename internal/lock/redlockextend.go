@@ -47,7 +47,7 @@ func (l *extendingRedlock) Remaining(g Grant) time.Duration {
 // extend extends the lease once, on all nodes. It counts with a majority of them,
 // before the promise that it extends has ended.
 func (l *extendingRedlock) extend(owner string) (Grant, Result) {
-	before := l.renewal.holding()
+	before := l.renewal.heldGrant()
 	start := l.now()
 	round := l.ask(l.extendOwn(owner), done)
 	g := Grant{Owner: owner, Until: l.until(start), Nodes: round.yes}

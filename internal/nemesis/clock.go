@@ -63,12 +63,12 @@ func (c *clock) Check(cast Cast) []Complaint {
 // Impact implements Fault.
 func (c *clock) Impact(world.World) history.Impact {
 	i := c.impact("", history.BendsClock)
-	i.Words = "the clock of " + c.called() + " " + c.wrong()
+	i.Words = "the clock of " + c.called() + " " + c.howWrong()
 	return i
 }
 
-// wrong says how the clock goes wrong.
-func (c *clock) wrong() string {
+// howWrong says how the clock goes wrong.
+func (c *clock) howWrong() string {
 	pace := ""
 	switch {
 	case c.Strobe > 0:

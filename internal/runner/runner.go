@@ -84,7 +84,7 @@ func Run(c Config) (Outcome, error) {
 		r.recorder.WriteLater()
 	}
 	r.recorder.Reuse(c.Reuse)
-	r.recorder.Foresee(r.share)
+	r.recorder.Foresee(r.shareDone)
 	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.planned, r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
 	err = r.carryOut()
 	h, writeErr := r.recorder.Seal()
@@ -119,8 +119,8 @@ type run struct {
 	idle, ended world.Signal
 }
 
-// share is how much of the run is over, from 0 to 1, by the sections that the clients are in.
-func (r *run) share() float64 {
+// shareDone is how much of the run is over, from 0 to 1, by the sections that the clients are in.
+func (r *run) shareDone() float64 {
 	passed := int64(0)
 	for _, s := range r.sessions {
 		passed += max(s.section.Load()-1, 0)
@@ -202,7 +202,7 @@ func (r *run) carryOut() error {
 		return err
 	}
 	r.idle, r.ended = r.w.NewSignal(), r.w.NewSignal()
-	r.enlist()
+	r.makeSessions()
 	r.schedule.Began = r.checkIdle
 	r.phase(history.PhaseSafety)
 	r.progress("running")
@@ -282,7 +282,7 @@ func (r *run) finalLook() {
 		return
 	}
 	for _, s := range r.sessions {
-		if !r.w.Alive(s.name) || r.w.Stopped() || s.asked.Load() {
+		if !r.w.Alive(s.name) || r.w.Stopped() || s.requestUnderWay.Load() {
 			continue
 		}
 		looked := r.w.NewSignal()
@@ -336,8 +336,8 @@ func (r *run) phase(name string) {
 		Type: history.Info, F: history.Phase, Value: history.Value{Rare: &history.Rare{Detail: name}}})
 }
 
-// enlist makes the clients' sessions.
-func (r *run) enlist() {
+// makeSessions makes the clients' sessions.
+func (r *run) makeSessions() {
 	w := &r.setup.Workload
 	r.sessions = make([]*session, 0, len(r.clients))
 	for i, name := range r.clients {
@@ -350,21 +350,21 @@ func (r *run) enlist() {
 
 // startClients lets the clients begin, in turn or together.
 func (r *run) startClients() {
-	late := r.staggered()
+	late := r.staggeredStarts()
 	for i, s := range r.sessions {
 		r.w.Go(func() {
 			defer r.sessionEnded(s)
 			plan := r.setup.Workload
 			plan.Number = i + 1
-			if (late == nil || r.w.Sleep(late[i])) && r.turnOf(i) {
+			if (late == nil || r.w.Sleep(late[i])) && r.awaitTurn(i) {
 				s.err = plan.Run(s)
 			}
 		})
 	}
 }
 
-// staggered are the times at which clients begin that start together; nil: at once.
-func (r *run) staggered() (late []time.Duration) {
+// staggeredStarts are the times at which clients begin that start together; nil: at once.
+func (r *run) staggeredStarts() (late []time.Duration) {
 	if r.Stagger == 0 || r.setup.Workload.Start != workload.Together {
 		return nil
 	}
@@ -379,8 +379,8 @@ func (r *run) staggered() (late []time.Duration) {
 // that the two are surely one after the other.
 const turnTakes = 100 * time.Microsecond
 
-// turnOf waits until a client may begin; false: the run ended before.
-func (r *run) turnOf(i int) bool {
+// awaitTurn waits until a client may begin; false: the run ended before.
+func (r *run) awaitTurn(i int) bool {
 	s := r.sessions[i]
 	if s.begun {
 		return true

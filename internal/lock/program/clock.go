@@ -43,7 +43,7 @@ func MovesClock(ctx context.Context, o Options) error {
 	silent := fmt.Errorf("it does not answer %q within %v", ClocksType, ReadyWithin)
 	ctx, cancel := context.WithTimeoutCause(ctx, ReadyWithin, silent)
 	defer cancel()
-	wall, monotonic, err := p.ahead(ctx)
+	wall, monotonic, err := p.clocksAhead(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func MovesClock(ctx context.Context, o Options) error {
 	if err := clock.Set(machine.Bend{Jump: jump, Rate: 1}); err != nil {
 		return err
 	}
-	wallThen, monotonicThen, err := p.ahead(ctx)
+	wallThen, monotonicThen, err := p.clocksAhead(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func MovesClock(ctx context.Context, o Options) error {
 	return nil
 }
 
-// ahead is how far the program's clocks are ahead of the machine's.
-func (p *Program) ahead(ctx context.Context) (wall, monotonic time.Duration, err error) {
+// clocksAhead is how far the program's clocks are ahead of the machine's.
+func (p *Program) clocksAhead(ctx context.Context) (wall, monotonic time.Duration, err error) {
 	a, err := p.Clocks(ctx)
 	if ctx.Err() != nil {
 		return 0, 0, context.Cause(ctx)

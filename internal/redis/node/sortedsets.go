@@ -30,10 +30,10 @@ func (x *call) openSorted(key string) (*members, bool) {
 	return x.open(key, model.SortedSet, sortedClass)
 }
 
-// place puts a member where its score belongs.
-func (s *members) place(name string, score float64) {
+// setScore puts a member where its score belongs.
+func (s *members) setScore(name string, score float64) {
 	s.remove(name)
-	s.own()
+	s.cloneOnce()
 	one := model.Member{Name: name, Score: score}
 	i, _ := slices.BinarySearchFunc(s.list, one, func(a, b model.Member) int {
 		return cmp.Or(cmp.Compare(a.Score, b.Score), strings.Compare(a.Name, b.Name))
@@ -124,7 +124,7 @@ func (x *call) zadd(key string, pairs []string, o zaddOptions) {
 			updated++
 		}
 		done = true
-		s.place(name, score)
+		s.setScore(name, score)
 	}
 	if added+updated > 0 {
 		event := "zadd"
@@ -242,7 +242,7 @@ func zremrangebyrank(x *call, w []string) {
 // cut takes members away.
 func (x *call) cut(s *members, from, to int, event string) {
 	if from < to {
-		s.own()
+		s.cloneOnce()
 		s.list = slices.Delete(s.list, from, to)
 		x.save(s, event)
 	}

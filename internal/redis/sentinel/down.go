@@ -71,7 +71,7 @@ func (s *Sentinel) askOthers(forced bool) {
 
 // Asked answers another sentinel (is-master-down-by-addr of sentinelCommand).
 func (s *Sentinel) Asked(now time.Duration, q Ask) (a Down) {
-	s.at(now)
+	s.setTime(now)
 	if q.Primary != s.master.name {
 		return a
 	}

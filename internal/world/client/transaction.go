@@ -9,7 +9,7 @@ import (
 // transact appends a number to both lists.
 func (a *Agent) transact(r Request) Answer {
 	a.env.Point(workload.BeforeTransaction)
-	if answer, lost := a.lost(); lost {
+	if answer, lost := a.lostGrant(); lost {
 		return answer
 	}
 	reply := a.res.Append(a.store, r.Number.V(), r.How, func() { a.env.Point(workload.BetweenCommands) })
@@ -21,7 +21,7 @@ func (a *Agent) transact(r Request) Answer {
 // snapshot reads both lists.
 func (a *Agent) snapshot(r Request) Answer {
 	a.env.Point(workload.BeforeSnapshot)
-	if answer, lost := a.lost(); lost {
+	if answer, lost := a.lostGrant(); lost {
 		return answer
 	}
 	first, second, reply := a.res.Both(a.store)

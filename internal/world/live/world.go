@@ -106,7 +106,7 @@ func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &World{spec: spec, ctx: ctx, cancel: cancel, pace: o.Pace,
 		links: proxy.New(), announced: make(map[string]string), sentinelIDs: make(map[string]string)}
-	w.links.Refused, w.links.Lacks = w.refused, w.lacks
+	w.links.Refused, w.links.Lacks = w.refused, w.endForLack
 	if err := w.build(o); err != nil {
 		_ = w.Close()
 		return nil, err
@@ -171,7 +171,7 @@ func (w *World) build(o Options) (err error) {
 	w.ready = true
 	w.pace.Started(machine.Monotonic() - began)
 	if w.spec.Sentinel != nil {
-		err = w.watched(w.ctx)
+		err = w.startSentinels(w.ctx)
 	} else if w.spec.Replicated {
 		err = w.replicate(w.ctx)
 	}
@@ -304,8 +304,8 @@ func (w *World) resourceEnd() (server.Endpoint, func(server.Endpoint, string) cl
 	return w.servers.Store.Endpoint(history.ResourceProcess), w.servers.Store.Host.Invitation
 }
 
-// lacks ends a run for which the machine has no more of something.
-func (w *World) lacks(what error) {
+// endForLack ends a run for which the machine has no more of something.
+func (w *World) endForLack(what error) {
 	w.lack.CompareAndSwap(nil, &what)
 	w.Stop()
 }

@@ -95,11 +95,11 @@ func (c *consensus) startEtcd(ctx context.Context, binary string) error {
 	c.Dial = func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", socket) }
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx) }}
 	defer transport.CloseIdleConnections()
-	return c.healthy(ctx, &http.Client{Transport: transport})
+	return c.awaitHealthy(ctx, &http.Client{Transport: transport})
 }
 
-// healthy waits until etcd has elected itself.
-func (c *consensus) healthy(ctx context.Context, to *http.Client) error {
+// awaitHealthy waits until etcd has elected itself.
+func (c *consensus) awaitHealthy(ctx context.Context, to *http.Client) error {
 	deadline := time.Now().Add(startWithin)
 	for {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://etcd/health", nil)

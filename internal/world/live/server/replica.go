@@ -64,9 +64,9 @@ func (n *Node) InStep(ctx context.Context) bool {
 	return false
 }
 
-// Acknowledged waits until all replicas have acknowledged everything, so that a
+// AwaitAcknowledged waits until all replicas have acknowledged everything, so that a
 // run begins with nothing under way. Replicas acknowledge once a second.
-func (n *Node) Acknowledged(ctx context.Context, replicas int) error {
+func (n *Node) AwaitAcknowledged(ctx context.Context, replicas int) error {
 	deadline := time.Now().Add(followWithin)
 	for {
 		info, err := n.Admin.Info(ctx, "replication").Result()

@@ -80,8 +80,8 @@ func (k *kill) Begin(w world.World) (undo func() error, err error) {
 	}, w.Kill(k.Target())
 }
 
-// freezeTarget implements slowFault: a store can see that a client's connections end, and give its lock to another, before its processes are
-// known to be dead.
+// freezeTarget implements slowFault: a store can see that a client's connections end, and give its lock to another, before its
+// processes are known to be dead.
 func (k *kill) freezeTarget(w world.World) bool {
 	f, slow := w.(world.Freezer)
 	return slow && k.Client != "" && f.Freeze(k.Client) == nil

@@ -178,6 +178,11 @@ func (r *Ready) check() error {
 	if err := r.checkLease(); err != nil {
 		return err
 	}
+	return r.checkLists()
+}
+
+// checkLists is about what it can, its keys and its points.
+func (r *Ready) checkLists() error {
 	for _, can := range r.Can {
 		if !slices.Contains(Abilities(), can) {
 			return fmt.Errorf("it says that it can %q: want some of %q", can, Abilities())

@@ -84,11 +84,7 @@ const zaddTakes = "NX XX GT LT CH INCR"
 
 // zadd is ZADD. A server refuses numbers that are none; here it is not known of all texts whether they are.
 func zadd(a act, k Key) Result {
-	words, has := a.Words[2:], make(map[string]bool)
-	for len(words) > 0 && oneOf(zaddTakes, words[0]) != "" {
-		has[oneOf(zaddTakes, words[0])] = true
-		words = words[1:]
-	}
+	has, words := zaddOptions(a.Words[2:])
 	wrong := has["NX"] && (has["XX"] || has["GT"] || has["LT"]) || has["GT"] && has["LT"] || has["INCR"] && len(words) != 2
 	if k.other(Sorted) || wrong || len(words) == 0 || len(words)%2 != 0 {
 		return same(k)
@@ -112,6 +108,16 @@ func zadd(a act, k Key) Result {
 		}
 	}
 	return k.becameElements(to)
+}
+
+// zaddOptions are the options of ZADD, and the words behind them.
+func zaddOptions(words []string) (has map[string]bool, rest []string) {
+	has = make(map[string]bool)
+	for len(words) > 0 && oneOf(zaddTakes, words[0]) != "" {
+		has[oneOf(zaddTakes, words[0])] = true
+		words = words[1:]
+	}
+	return has, words
 }
 
 // mayReplace reports whether the options of ZADD let a score take the place of another.

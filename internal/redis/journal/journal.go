@@ -251,7 +251,8 @@ func (f *Follower) firstSteps(list []step) []step {
 	return slices.Insert(list, 1, step{mark: mark})
 }
 
-// stepsAfterAnother is how a journal begins that another has been before. present: all that it holds now says what the data are, not only its base.
+// stepsAfterAnother is how a journal begins that another has been before. present: all that it holds now says what the data are, not
+// only its base.
 func (f *Follower) stepsAfterAnother(list []step, present bool) []step {
 	steps, known := []step{{mark: Gap}}, []step{{mark: Known}}
 	if f.isRDB(list[0].path) {
@@ -396,9 +397,10 @@ func (f *Follower) dropUnneeded() {
 	}
 }
 
-// goOnAfterCut goes on with a file of which an end has gone. Was it a block in part, nothing has changed: the server has been started again, and
-// has removed it. If the beginning of the file is still what it was, what is left are the server's data: the machine has lost its
-// power, or the server has removed what it could not write. Otherwise somebody else cut it, and the server's data are not in it.
+// goOnAfterCut goes on with a file of which an end has gone. Was it a block in part, nothing has changed: the server has been started
+// again, and has removed it. If the beginning of the file is still what it was, what is left are the server's data: the machine has
+// lost its power, or the server has removed what it could not write. Otherwise somebody else cut it, and the server's data are not in
+// it.
 func (f *Follower) goOnAfterCut() ([]Entry, bool, error) {
 	if f.end > f.whole {
 		f.goOnAt(f.whole, f.tail) // if not, what comes next is not behind the tail

@@ -122,23 +122,51 @@ func (w *World) build(o Options) (err error) {
 	if err := w.findServers(o); err != nil {
 		return err
 	}
+	w.makeObservers(o.Nodes == server.External, shown)
+	if err := w.makeClients(o); err != nil {
+		return err
+	}
+	if err := w.startServers(); err != nil {
+		return err
+	}
+	if w.spec.Sentinel != nil {
+		err = w.startSentinels(w.ctx)
+	} else if w.spec.Replicated {
+		err = w.replicate(w.ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.servers.StartConsensus(w.ctx); err != nil {
+		return err
+	}
+	return w.startClients()
+}
+
+// makeObservers makes what sees the nodes and what reads the links to them. The history calls the lock's key shown. External: the
+// nodes are servers of others.
+func (w *World) makeObservers(external bool, shown string) {
 	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.record,
 		Stop: w.Stop, Background: &w.background, Replicated: w.spec.Replicated,
-		Evicts:  o.Nodes == server.External || w.spec.Lock.Program != nil, // which can let a node evict keys
+		Evicts:  external || w.spec.Lock.Program != nil, // which can let a node evict keys
 		Reopens: w.spec.Sentinel != nil, Reopened: w.tellRole}
 	w.reader = w.newConnReader(shown)
 	// What our own clients say to servers of others may be in TLS, from end to end.
-	w.reader.Names = o.Nodes != server.External || w.spec.Lock.Program != nil
+	w.reader.Names = !external || w.spec.Lock.Program != nil
 	w.observation.Left = func(name string, words []string, since time.Duration) (time.Duration, bool) {
 		at, known := w.reader.LeftAt(name, words, since)
 		return at - w.time.SinceBoot(), known
 	}
 	w.wall = observe.Steady(w.time.WallOffset)
 	if w.spec.Lock.Program != nil {
-		w.observation.Strangers = w.strangers(o.Nodes != server.External)
+		w.observation.Strangers = w.strangers(!external)
 		// On servers of others the lock's key has been given a prefix.
 		w.observation.Strangers.Prefix = strings.TrimSuffix(w.spec.Lock.Key, shown)
 	}
+}
+
+// makeClients makes the clients, none of which has started.
+func (w *World) makeClients(o Options) (err error) {
 	w.clients = &clients.Clients{Ctx: w.ctx, Command: o.ClientCommand, Dir: w.spec.Dir, Time: &w.time, Record: w.record, AtPoint: w.atPoint,
 		Background: &w.background}
 	if w.kept != nil {
@@ -146,14 +174,20 @@ func (w *World) build(o Options) (err error) {
 	} else if o.Resting != nil && w.spec.Lock.Program == nil {
 		w.clients.Resting = &o.Resting.clients
 	}
-	if l := w.spec.Lock.Program; l != nil {
-		if _, contained := program.Image(l.Command); contained {
-			if w.engine, err = docker.Connect(w.ctx); err != nil {
-				return err
-			}
-			w.clients.Containers = w.engine
-		}
+	if w.spec.Lock.Program == nil {
+		return nil
 	}
+	if _, contained := program.Image(w.spec.Lock.Program.Command); contained {
+		if w.engine, err = docker.Connect(w.ctx); err != nil {
+			return err
+		}
+		w.clients.Containers = w.engine
+	}
+	return nil
+}
+
+// startServers starts the servers, unless they were kept, and PostgreSQL where the run needs it.
+func (w *World) startServers() error {
 	var group machine.Group
 	began := machine.Monotonic()
 	if !w.ready {
@@ -170,18 +204,7 @@ func (w *World) build(o Options) (err error) {
 	}
 	w.ready = true
 	w.pace.Started(machine.Monotonic() - began)
-	if w.spec.Sentinel != nil {
-		err = w.startSentinels(w.ctx)
-	} else if w.spec.Replicated {
-		err = w.replicate(w.ctx)
-	}
-	if err != nil {
-		return err
-	}
-	if err := w.servers.StartConsensus(w.ctx); err != nil {
-		return err
-	}
-	return w.startClients()
+	return nil
 }
 
 // findServers makes the servers, or takes those that were kept.

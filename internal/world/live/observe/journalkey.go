@@ -82,30 +82,13 @@ func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 	if !k.replay.Concerns(c.executed()) {
 		return choice{}
 	}
-	base := k.replay.Key
-	alive := k.replay.Outcomes(c.executed(), base)
-	found := choice{may: mayChange(alive) || !isAlive(base, c.span) && mayChange(k.replay.Outcomes(c.executed(), command.Key{}))}
-	for own := range k.effects {
-		if all != notAllRead && k.effects[own].number > all {
-			break
-		}
-		outcomes := alive
-		if own > 0 {
-			outcomes = k.replay.Outcomes(c.executed(), base)
-		}
-		n, result, how := k.fit(base, own, outcomes, c)
-		if how == exactly && (own == 0 || !isAlive(k.replay.Key, c.span)) {
-			return choice{kind: takes, own: own, n: n, result: result}
-		}
-		if how != differently && found.kind == nothing {
-			found.kind, found.own, found.n, found.result, found.how = takes, own, n, result, how
-		}
-		if !k.effects[own].ranOut(base, c.span) {
-			break
-		}
-		base = k.after(base, own, 1)
+	alive := k.replay.Outcomes(c.executed(), k.replay.Key)
+	may := mayChange(alive) || !isAlive(k.replay.Key, c.span) && mayChange(k.replay.Outcomes(c.executed(), command.Key{}))
+	found, sure := k.bestFit(c, alive, all)
+	if sure {
+		return found
 	}
-	if found.kind == nothing {
+	if found.may = may; found.kind == nothing {
 		if mustChange(alive, k.replay.Key, c) {
 			if found.kind = waits; all != notAllRead {
 				found.kind = lacks
@@ -124,6 +107,33 @@ func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 		found.kind = nothing // the effects can be those of several lines
 	}
 	return found
+}
+
+// bestFit finds the first effects that fit a line, which leaves the key as alive says if it is there. sure: they fit exactly, and no
+// living key need have been removed before.
+func (k *journalKey) bestFit(c monitored, alive []command.Result, all int) (found choice, sure bool) {
+	base := k.replay.Key
+	for own := range k.effects {
+		if all != notAllRead && k.effects[own].number > all {
+			break
+		}
+		outcomes := alive
+		if own > 0 {
+			outcomes = k.replay.Outcomes(c.executed(), base)
+		}
+		n, result, how := k.fit(base, own, outcomes, c)
+		if how == exactly && (own == 0 || !isAlive(k.replay.Key, c.span)) {
+			return choice{kind: takes, own: own, n: n, result: result}, true
+		}
+		if how != differently && found.kind == nothing {
+			found.kind, found.own, found.n, found.result, found.how = takes, own, n, result, how
+		}
+		if !k.effects[own].ranOut(base, c.span) {
+			break
+		}
+		base = k.after(base, own, 1)
+	}
+	return found, false
 }
 
 // evicted decides on effects that fit only if the node had removed a living key before. A line after it may have removed the key:
@@ -175,7 +185,8 @@ const (
 	mostQuestions = 200_000
 )
 
-// leastRemoved is how many living keys the node must have removed by itself, if lines and effects from the i-th on are to explain each other.
+// leastRemoved is how many living keys the node must have removed by itself, if lines and effects from the i-th on are to explain each
+// other.
 func (a *alignment) leastRemoved(lines []numbered, i int) int {
 	question := [2]int{len(lines), i}
 	n, found := a.known[question]

@@ -106,8 +106,8 @@ func (k *keyLog) hasSeveralOwners(key command.Key) bool {
 	return false
 }
 
-// marksOf tells the elements of a key, or fields of a hash, that say nothing of its owner: those that several clients write, and, where there
-// are others, those that no client named.
+// marksOf tells the elements of a key, or fields of a hash, that say nothing of its owner: those that several clients write, and, where
+// there are others, those that no client named.
 func (k *keyLog) marksOf(key command.Key) func(string) bool {
 	shared := func(e string) bool { by, written := k.fields[e]; return written && by == "" }
 	mark := func(e string) bool { return shared(e) || k.literals[e] }
@@ -203,30 +203,15 @@ func (k *keyLog) noteFields(c *monitored) {
 	if c.caller == "" || len(c.args) < 3 || c.args[1] != k.replay.Name {
 		return
 	}
-	var from, step int
-	switch strings.ToUpper(c.args[0]) {
-	case "HSET", "HMSET", "HSETNX":
-		from, step = 2, 2
-	case "HINCRBY", "HINCRBYFLOAT":
-		from, step = 2, len(c.args)
-	case "LPUSH", "RPUSH", "LPUSHX", "RPUSHX", "SADD":
-		from, step = 2, 1
-	case "ZADD", "ZINCRBY": // a number that is no member, and an option, is nobody's
-		from, step = 3, 1
-	default:
+	from, step := writtenFields(c.args)
+	if step == 0 {
 		return
 	}
 	if k.fields == nil {
 		k.fields = make(map[string]string)
 	}
-	for _, e := range c.args[from:] {
-		if strings.HasPrefix(strings.ToUpper(c.args[0]), "H") || slices.Contains(c.text, e) || len(k.literals) == maxFields {
-			continue
-		}
-		if k.literals == nil {
-			k.literals = make(map[string]bool)
-		}
-		k.literals[e] = true
+	if !strings.HasPrefix(strings.ToUpper(c.args[0]), "H") {
+		k.noteLiterals(c.args[from:], c.text)
 	}
 	for i := from; i < len(c.args) && len(k.fields) < maxFields; i += step {
 		if by, known := k.fields[c.args[i]]; !known {
@@ -234,6 +219,35 @@ func (k *keyLog) noteFields(c *monitored) {
 		} else if by != c.caller {
 			k.fields[c.args[i]] = ""
 		}
+	}
+}
+
+// writtenFields says where in a command the fields or elements stand that it writes: the first, and how many words on the next one.
+// A step of 0: it writes none.
+func writtenFields(args []string) (from, step int) {
+	switch strings.ToUpper(args[0]) {
+	case "HSET", "HMSET", "HSETNX":
+		return 2, 2
+	case "HINCRBY", "HINCRBYFLOAT":
+		return 2, len(args)
+	case "LPUSH", "RPUSH", "LPUSHX", "RPUSHX", "SADD":
+		return 2, 1
+	case "ZADD", "ZINCRBY": // a number that is no member, and an option, is nobody's
+		return 3, 1
+	}
+	return 0, 0
+}
+
+// noteLiterals takes note of elements that the caller of a script did not name.
+func (k *keyLog) noteLiterals(elements, named []string) {
+	for _, e := range elements {
+		if slices.Contains(named, e) || len(k.literals) == maxFields {
+			continue
+		}
+		if k.literals == nil {
+			k.literals = make(map[string]bool)
+		}
+		k.literals[e] = true
 	}
 }
 

@@ -126,7 +126,7 @@ func (k *keyWatch) finish() {
 	}
 	k.behind = k.behind && change.Did != command.Wrote
 	k.now = s.line
-	k.keyLog.recordChange(change, before, s.line.args[0], s.line.caller, s.at)
+	k.recordChange(change, before, s.line.args[0], s.line.caller, s.at)
 }
 
 // clockPace is how many times as fast as ours a node's clock may have run before it
@@ -202,7 +202,7 @@ func (k *keyWatch) replayLine(c monitored) {
 // addToStep takes what a command did to the key, which was as before says, for what its step did. It is recorded at the end of that.
 func (k *keyWatch) addToStep(change command.Change, before command.Key, line monitored) {
 	if change.Did == command.Obscured {
-		k.keyLog.recordChange(change, before, line.args[0], line.caller, line.span)
+		k.recordChange(change, before, line.args[0], line.caller, line.span)
 		return
 	}
 	if change.Did == command.Kept && !change.Expired {

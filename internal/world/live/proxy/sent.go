@@ -151,16 +151,7 @@ func (c *conn) learnAnswer(s *sentCommand, kind resp.Kind, words []string, null 
 	if len(words) > 0 {
 		text = words[0]
 	}
-	switch {
-	case c.queueing && s.kind == ordinary && !failed:
-		s.shows = queued
-	case c.queueing && s.kind == ordinary:
-		s.shows = never
-	case failed:
-		s.shows = s.visibilityOfRefused(text)
-	default:
-		s.shows = certainly
-	}
+	s.shows = c.visibilityAfter(s, failed, text)
 	if c.queueing && failed && (s.kind == multi || s.kind == watches) {
 		c.moveBeforeQueued(s)
 	}
@@ -176,6 +167,20 @@ func (c *conn) learnAnswer(s *sentCommand, kind resp.Kind, words []string, null 
 	}
 	c.forget(0)
 	c.wakeWaiting()
+}
+
+// visibilityAfter says whether MONITOR shows a command that has been answered; of one that failed, text is the error.
+func (c *conn) visibilityAfter(s *sentCommand, failed bool, text string) visibility {
+	if c.queueing && s.kind == ordinary {
+		if failed {
+			return never
+		}
+		return queued
+	}
+	if failed {
+		return s.visibilityOfRefused(text)
+	}
+	return certainly
 }
 
 // moveBeforeQueued puts a command that is not queued before those that are: MONITOR shows it first.
@@ -284,31 +289,32 @@ type candidates struct {
 	passed bool
 }
 
+// add takes the i-th command in. undecided: the line may have passed over one before it, or not.
+func (f *candidates) add(i int, s *sentCommand, undecided bool) {
+	f.last = i
+	if f.first < 0 {
+		f.first = i
+		f.open = undecided || s.queues && s.shows == notKnown // when it left depends on what its answer is
+		return
+	}
+	f.open = f.open || undecided || s.shows == notKnown || s.shows == queued
+}
+
 // findCandidates looks for what a line with these words may be, up to the first command that it cannot have passed over.
 func (c *conn) findCandidates(words uint64, since time.Duration) candidates {
 	f := candidates{first: -1, last: -1}
 	undecided := false // one that the line may have passed over, or not
 	for i, s := range c.sent {
 		shows, open := s.shows, s.shows == notKnown || s.shows == queued
-		if !open && s.answered < since {
-			continue // MONITOR did not see it
+		doubtful := s.maybeNot || s.at < since
+		if !open && s.answered < since || doubtful && s.words != words {
+			continue // MONITOR did not see it, or need not have
 		}
-		if s.maybeNot || s.at < since {
-			if s.words != words {
-				continue
-			}
-			if shows == certainly {
-				shows = maybe
-			}
+		if doubtful && shows == certainly {
+			shows = maybe
 		}
 		if s.words == words && shows != never && (shows != queued || s.exec > 0) {
-			if f.first < 0 {
-				f.first = i
-				f.open = undecided || s.queues && shows == notKnown // when it left depends on what its answer is
-			} else {
-				f.open = f.open || undecided || open
-			}
-			f.last = i
+			f.add(i, s, undecided)
 		} else if shows == certainly && f.first < 0 {
 			f.passed = true
 		}

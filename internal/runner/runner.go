@@ -204,7 +204,7 @@ func (r *run) carryOut() error {
 	r.idle, r.ended = r.w.NewSignal(), r.w.NewSignal()
 	r.makeSessions()
 	r.schedule.Began = r.checkIdle
-	r.phase(history.PhaseSafety)
+	r.recordPhase(history.PhaseSafety)
 	r.progress("running")
 	r.schedule.Start()
 	r.startClients()
@@ -222,7 +222,7 @@ func (r *run) carryOut() error {
 // free, and ends the run.
 func (r *run) supervise() error {
 	inTime := r.idle.Wait(r.safetyPhase()) || r.setup.HealAfter > 0 && r.w.Now() < r.setup.TimeLimit
-	r.phase(history.PhaseHealing)
+	r.recordPhase(history.PhaseHealing)
 	r.schedule.Heal()
 	inTime = inTime && r.awaitEnd()
 	if r.w.Stopped() {
@@ -245,7 +245,7 @@ func (r *run) supervise() error {
 		return fmt.Errorf("the run is incomplete: %w", err)
 	}
 	if done { // clients that wait in vain are not done
-		r.phase(history.PhaseDone)
+		r.recordPhase(history.PhaseDone)
 	}
 	r.finished = true
 	r.w.Stop() // whoever still waits for the lock need not
@@ -331,7 +331,7 @@ func (r *run) safetyPhase() time.Duration {
 	return r.setup.TimeLimit
 }
 
-func (r *run) phase(name string) {
+func (r *run) recordPhase(name string) {
 	r.recorder.Record(history.Event{Process: history.RunProcess,
 		Type: history.Info, F: history.Phase, Value: history.Value{Rare: &history.Rare{Detail: name}}})
 }

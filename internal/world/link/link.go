@@ -154,7 +154,7 @@ func (dir *Direction[M]) Pass(m M, now time.Duration) (Fate, time.Duration) {
 	}
 	for _, d := range dir.inForce {
 		if stood && d.number == p.met {
-			d.leave(m)
+			d.letGo(m)
 		}
 		if d.number <= p.met || !d.strikes(m.Flow()) || p.number <= d.after {
 			continue
@@ -163,7 +163,7 @@ func (dir *Direction[M]) Pass(m M, now time.Duration) (Fate, time.Duration) {
 			p.base = now
 		}
 		p.met = d.number
-		if fate, until := d.meet(m, p, dir.Rand, now); fate != Passes {
+		if fate, until := d.fateOf(m, p, dir.Rand, now); fate != Passes {
 			p.stands = fate == Stands
 			return fate, until
 		}
@@ -178,8 +178,8 @@ func (dir *Direction[M]) Pass(m M, now time.Duration) (Fate, time.Duration) {
 
 func (d *disturbance[M]) strikes(f *Flow) bool { return d.only == nil || d.only == f }
 
-// meet is what a disturbance does to a message.
-func (d *disturbance[M]) meet(m M, p *Place, r rand.Source, now time.Duration) (Fate, time.Duration) {
+// fateOf is what a disturbance does to a message.
+func (d *disturbance[M]) fateOf(m M, p *Place, r rand.Source, now time.Duration) (Fate, time.Duration) {
 	switch d.Kind {
 	case world.Latency:
 		late := d.Latency
@@ -190,23 +190,23 @@ func (d *disturbance[M]) meet(m M, p *Place, r rand.Source, now time.Duration) (
 		return d.delay(m, now+late, now)
 	case world.Bandwidth:
 		// Of several the slowest counts: each begins when the message came.
-		free := d.use(m, func(u *used) {
+		free := d.addUse(m, func(u *used) {
 			u.free = max(u.free, p.base) + time.Duration(p.size(m)*int64(time.Second)/max(d.Rate, 1))
 		}).free
 		return d.delay(m, free, now)
 	case world.Cut:
 		return Lost, 0
 	case world.Hold:
-		return d.keep(m, Never)
+		return d.holdBack(m, Never)
 	case world.Stall:
 		if m.Flow().opened < d.number {
-			return d.keep(m, Never)
+			return d.holdBack(m, Never)
 		}
 	case world.Reset:
 		return Breaks, 0
 	case world.LimitData:
 		size := p.size(m)
-		if over := d.use(m, func(u *used) { u.bytes += size }).bytes - d.Bytes; over >= 0 {
+		if over := d.addUse(m, func(u *used) { u.bytes += size }).bytes - d.Bytes; over >= 0 {
 			p.limited, p.Part = true, max(size-over, 0)
 		}
 	case world.SlowClose: // messages pass; EndDelay looks for it
@@ -222,8 +222,8 @@ func (p *Place) size(m Message) int64 {
 	return m.Size()
 }
 
-// use keeps account of what a message's connection has used up.
-func (d *disturbance[M]) use(m M, add func(*used)) used {
+// addUse keeps account of what a message's connection has used up.
+func (d *disturbance[M]) addUse(m M, add func(*used)) used {
 	if d.used == nil {
 		d.used = make(map[*Flow]used)
 	}
@@ -237,21 +237,21 @@ func (d *disturbance[M]) use(m M, add func(*used)) used {
 func (d *disturbance[M]) delay(m M, until, now time.Duration) (Fate, time.Duration) {
 	for _, s := range slices.Backward(d.standing) {
 		if s.m.Flow() == m.Flow() {
-			return d.keep(m, max(until, s.until))
+			return d.holdBack(m, max(until, s.until))
 		}
 	}
 	if until <= now {
 		return Passes, 0
 	}
-	return d.keep(m, until)
+	return d.holdBack(m, until)
 }
 
-func (d *disturbance[M]) keep(m M, until time.Duration) (Fate, time.Duration) {
+func (d *disturbance[M]) holdBack(m M, until time.Duration) (Fate, time.Duration) {
 	d.standing = append(d.standing, standing[M]{m, until})
 	return Stands, until
 }
 
-func (d *disturbance[M]) leave(m M) {
+func (d *disturbance[M]) letGo(m M) {
 	d.standing = slices.DeleteFunc(d.standing, func(s standing[M]) bool { return s.m.Place() == m.Place() })
 }
 

@@ -342,9 +342,9 @@ func (r *remote) sendCommand(m *sendOptions, cmd *command.Command) (reply comman
 			return command.UnknownReply(why)
 		}
 	}
-	if !r.await(m, cmd, &reply) {
+	if !r.roundTrip(m, cmd, &reply) {
 		m.source = true
-		r.await(m, cmd, &reply)
+		r.roundTrip(m, cmd, &reply)
 	}
 	return reply
 }
@@ -353,7 +353,7 @@ func (r *remote) sendCommand(m *sendOptions, cmd *command.Command) (reply comman
 func (r *remote) shakeHands(m *sendOptions) (why string) {
 	var reply command.Reply
 	m.handshake = true
-	r.await(m, &command.Command{}, &reply)
+	r.roundTrip(m, &command.Command{}, &reply)
 	if reply.Outcome != command.Done {
 		return reply.Err()
 	}
@@ -374,9 +374,9 @@ type sendOptions struct {
 
 const tooLate = "no answer in time"
 
-// await sends one message and waits for its answer till the deadline. It returns
+// roundTrip sends one message and waits for its answer till the deadline. It returns
 // false where the node did not know the script.
-func (r *remote) await(m *sendOptions, cmd *command.Command, reply *command.Reply) (known bool) {
+func (r *remote) roundTrip(m *sendOptions, cmd *command.Command, reply *command.Reply) (known bool) {
 	s := &r.l.w.s
 	if s.now >= m.deadline { // a pause took the time that it had
 		*reply = command.UnknownReply(tooLate)

@@ -38,8 +38,8 @@ func (d *disk) save(n *node) {
 	}
 }
 
-// tick lets happen what happened by itself since the last look.
-func (d *disk) tick(n *node, now int64) {
+// catchUp lets happen what happened by itself since the last look.
+func (d *disk) catchUp(n *node, now int64) {
 	if !d.dirty {
 		return
 	}
@@ -47,26 +47,26 @@ func (d *disk) tick(n *node, now int64) {
 	case world.RDB:
 		// save 1 1: more than one second after the last snapshot, if anything
 		// has changed.
-		d.due(n, now, d.last+2)
+		d.saveIfDue(n, now, d.last+2)
 	case world.AOFEverysec:
-		d.due(n, now, d.last+1)
+		d.saveIfDue(n, now, d.last+1)
 	case world.NoPersistence, world.AOFNo, world.AOFAlways: // nothing is saved later
 	}
 }
 
-// due saves if a second of the wall clock has come, and that of the first write.
-func (d *disk) due(n *node, now, from int64) {
+// saveIfDue saves if a second of the wall clock has come, and that of the first write.
+func (d *disk) saveIfDue(n *node, now, from int64) {
 	if from = max(from, d.since); now/second >= from {
 		d.last = from
 		d.save(n)
 	}
 }
 
-// skipped is a tick after seconds that the node has not seen: its clock jumped, or it
+// saveAfterJump catches up with seconds that the node has not seen: its clock jumped, or it
 // stood still. What has become due since the last save is saved now, with all
 // that was written meanwhile.
-func (d *disk) skipped(n *node, now, last int64) {
-	if d.tick(n, now); d.last != last {
+func (d *disk) saveAfterJump(n *node, now, last int64) {
+	if d.catchUp(n, now); d.last != last {
 		d.last = now / second
 		d.save(n)
 	}

@@ -152,9 +152,9 @@ func (w *World) awaitGuests() (err error) {
 	return err
 }
 
-// await lets the guests go on, and time pass, until the next event is due; false: something
+// runGuests lets the guests go on, and time pass, until the next event is due; false: something
 // came before.
-func (s *scheduler) await() bool {
+func (s *scheduler) runGuests() bool {
 	next := time.Duration(math.MaxInt64)
 	if at, some := s.due(); some {
 		next = at
@@ -359,8 +359,8 @@ func (n *node) serveGuests() {
 	n.redis.Restart()
 }
 
-// serve carries out the commands of a batch; false: the answer comes later.
-func (n *node) serve(k *call) bool {
+// serveBatch carries out the commands of a batch; false: the answer comes later.
+func (n *node) serveBatch(k *call) bool {
 	b, g := k.batch, k.batch.conn
 	if b.dial {
 		g.server = n.redis.Open(g.push)

@@ -220,7 +220,7 @@ func (k *call) step() (at time.Duration) {
 		return link.Never
 	}
 	if !l.directions[k.dir].Clear(&k.place) {
-		if until := k.pass(); until > 0 {
+		if until := k.passDisturbances(); until > 0 {
 			return until
 		}
 	}
@@ -248,9 +248,9 @@ func (k *call) arriveAtClient() {
 	k.abandon()
 }
 
-// pass takes a message through the disturbances. It returns till when it stands in
+// passDisturbances takes a message through the disturbances. It returns till when it stands in
 // one of them; 0: it has passed.
-func (k *call) pass() (until time.Duration) {
+func (k *call) passDisturbances() (until time.Duration) {
 	l := k.link
 	fate, until := l.directions[k.dir].Pass(k, l.w.s.now)
 	breaks := fate == link.Breaks || fate == link.Ends && k.place.Part < k.Size()

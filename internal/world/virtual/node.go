@@ -44,7 +44,7 @@ type node struct {
 
 // wall is the node's clock at a run time, in microseconds since 1970.
 func (n *node) wall(at time.Duration) int64 {
-	return int64((n.w.wallZero + at + n.clock.off(at)) / time.Microsecond)
+	return int64((n.w.wallZero + at + n.clock.offsetAt(at)) / time.Microsecond)
 }
 
 // seeClock lets memory see the clock. Redis looks for expired keys all the time, not
@@ -52,7 +52,7 @@ func (n *node) wall(at time.Duration) int64 {
 // gone.
 func (n *node) seeClock() {
 	now := n.w.s.now
-	if at, back := n.clock.turn(now); back && at > n.swept {
+	if at, back := n.clock.turnedBack(now); back && at > n.swept {
 		n.memory.Now = n.wall(at - 1)
 		n.memory.Sweep()
 		n.swept = at
@@ -75,7 +75,7 @@ func (n *node) bend(f *world.ClockFault) {
 	n.seeClock()
 	runs := n.up && !n.paused
 	if runs {
-		n.disk.tick(n, n.memory.Now)
+		n.disk.catchUp(n, n.memory.Now)
 		n.sweep()
 	}
 	if f == nil {
@@ -84,7 +84,7 @@ func (n *node) bend(f *world.ClockFault) {
 		n.clock.set(n.w.s.now, *f)
 	}
 	if runs {
-		n.disk.skipped(n, n.wall(n.w.s.now), n.disk.last)
+		n.disk.saveAfterJump(n, n.wall(n.w.s.now), n.disk.last)
 	}
 }
 
@@ -100,10 +100,10 @@ func (n *node) arrive(k *call) bool {
 // carryOut carries a call out; false: the answer comes later.
 func (n *node) carryOut(k *call) bool {
 	n.seeClock()
-	n.disk.tick(n, n.memory.Now)
+	n.disk.catchUp(n, n.memory.Now)
 	switch {
 	case k.batch != nil:
-		return n.serve(k)
+		return n.serveBatch(k)
 	case k.handshake:
 		k.reply = command.OKReply()
 	case k.cmd.Op == command.WAIT && n.memory.Follows:
@@ -167,7 +167,7 @@ func (n *node) pause() {
 		return
 	}
 	if n.up {
-		n.disk.tick(n, n.wall(n.w.s.now))
+		n.disk.catchUp(n, n.wall(n.w.s.now))
 	}
 	n.paused = true
 }
@@ -186,7 +186,7 @@ func (n *node) resume() {
 		}
 	}
 	if n.up {
-		n.disk.skipped(n, n.wall(n.w.s.now), last)
+		n.disk.saveAfterJump(n, n.wall(n.w.s.now), last)
 	}
 	deferred := n.deferred
 	n.deferred = nil
@@ -201,7 +201,7 @@ func (n *node) resume() {
 // kill ends the process. All its connections break.
 func (n *node) kill() {
 	if n.up && !n.paused {
-		n.disk.tick(n, n.wall(n.w.s.now))
+		n.disk.catchUp(n, n.wall(n.w.s.now))
 	}
 	n.up, n.paused = false, false
 	for _, k := range n.queue {
@@ -253,7 +253,7 @@ func (n *node) restart(keep world.Keep) {
 	}
 	n.resumeFollowers()
 	n.sweep()
-	n.watch.begin(&n.memory)
+	n.watch.recordFound(&n.memory)
 }
 
 func (n *node) runs() bool { return n.up }

@@ -136,9 +136,9 @@ func (o *ordered) isNext(i int) bool {
 
 func (o *ordered) bit(client string) uint64 { return 1 << slices.Index(o.w.spec.Clients, client) }
 
-// pick lets the next step happen; false: it is time that passes, up to the next
+// doNextStep lets the next step happen; false: it is time that passes, up to the next
 // timer.
-func (o *ordered) pick() bool {
+func (o *ordered) doNextStep() bool {
 	s := &o.w.s
 	o.waiting = slices.DeleteFunc(o.waiting, func(p pending) bool { return p.neverArrives() })
 	o.steps, o.choices = o.steps[:0], o.choices[:0]
@@ -148,7 +148,7 @@ func (o *ordered) pick() bool {
 		}
 	}
 	next, due := s.due()
-	if !due && len(o.waiting) == 0 || o.passing && o.passes(next, due) {
+	if !due && len(o.waiting) == 0 || o.passing && o.letTimePass(next, due) {
 		return false
 	}
 	o.steps = append(o.steps, TimePasses)
@@ -177,7 +177,7 @@ func (o *ordered) pick() bool {
 	o.touched = Touched{All: true}
 	if o.w.spec.Sentinel != nil {
 		o.until = s.now + o.w.spec.Lock.TTL
-		return !o.passes(next, due)
+		return !o.letTimePass(next, due)
 	}
 	if ttl := o.w.spec.Lock.TTL; len(o.waiting) > 0 && (!due || next > s.now+ttl) {
 		s.now += ttl
@@ -186,20 +186,20 @@ func (o *ordered) pick() bool {
 	return false
 }
 
-// passes lets time pass up to the next timer where that belongs to the step, and with it those that sentinels and servers
+// letTimePass lets time pass up to the next timer where that belongs to the step, and with it those that sentinels and servers
 // have for ever; false: the step is over.
-func (o *ordered) passes(next time.Duration, due bool) bool {
+func (o *ordered) letTimePass(next time.Duration, due bool) bool {
 	s := &o.w.s
 	if len(o.waiting) > 0 && (!due || next > o.until) {
 		s.now, o.passing = o.until, false
 		return false
 	}
-	o.passing = !s.awaited(next)
+	o.passing = !s.isAwaited(next)
 	return true
 }
 
-// awaited reports that somebody goes on with the event that is next.
-func (s *scheduler) awaited(next time.Duration) bool {
+// isAwaited reports that somebody goes on with the event that is next.
+func (s *scheduler) isAwaited(next time.Duration) bool {
 	return s.timeouts.n > 0 && s.timeouts.first().at == next || s.events.n() > 0 && s.events.first().at == next && s.events.first().co != nil
 }
 

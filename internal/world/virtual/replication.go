@@ -172,7 +172,7 @@ func (f *follower) reconnect() {
 		f.applied = f.primary.memory.Writes
 		f.replica.memory.Items = slices.Clone(f.primary.memory.Items)
 		f.replica.seeClock()
-		f.replica.watch.begin(&f.replica.memory)
+		f.replica.watch.recordFound(&f.replica.memory)
 	}
 	f.sent = f.applied
 	f.sendChanges()

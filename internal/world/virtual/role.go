@@ -280,7 +280,7 @@ func (f *follower) continued(id uint64, offset int64) {
 		r.secondID, r.secondEnd, r.id = r.id, offset, id
 		n.dropFollowers()
 	}
-	f.begin(offset)
+	f.goOnFrom(offset)
 }
 
 // load: the replica has got a copy (+FULLRESYNC).
@@ -290,13 +290,13 @@ func (f *follower) load(s snapshot) {
 	n.role.id, n.role.secondID = s.id, 0
 	n.memory.Items, n.memory.Writes, n.backlog = s.items, s.offset, s.backlog
 	n.seeClock()
-	n.watch.begin(&n.memory)
+	n.watch.recordFound(&n.memory)
 	n.disk.wrote(n, n.memory.Now)
-	f.begin(s.offset)
+	f.goOnFrom(s.offset)
 	f.acknowledge()
 }
 
-func (f *follower) begin(offset int64) {
+func (f *follower) goOnFrom(offset int64) {
 	f.applied, f.up, f.replica.role.downSince = offset, true, 0
 }
 

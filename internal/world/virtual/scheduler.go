@@ -236,7 +236,7 @@ func (s *scheduler) fire() {
 			return
 		}
 	}
-	if s.pick != nil && s.pick() || s.guests != nil && !s.await() {
+	if s.pick != nil && s.pick() || s.guests != nil && !s.runGuests() {
 		return
 	}
 	for s.timeouts.n > 0 && !s.timeouts.first().live() {

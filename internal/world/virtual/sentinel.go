@@ -74,7 +74,7 @@ func (sp *sentinelProcess) start(kept sentinel.Kept) {
 	sp.up, sp.conns, sp.listeners = true, make(map[int]*peerConn), nil
 	sp.rules = sentinel.New(sentinel.Config{
 		Settings: sentinel.Settings{Quorum: s.Quorum, DownAfter: s.DownAfter, FailoverTimeout: s.FailoverTimeout},
-		Name:     sp.name, Others: others, Kept: kept, Rand: sp.rand.IntN, Do: sp.do, Tell: sp.tell,
+		Name:     sp.name, Others: others, Kept: kept, Rand: sp.rand.IntN, Do: sp.do, Tell: sp.recordEvent,
 	}, sp.now())
 	sp.timerLater(time.Duration(sp.rand.Int64N(int64(100 * time.Millisecond))))
 }
@@ -86,7 +86,7 @@ func (sp *sentinelProcess) now() time.Duration {
 
 // wall is the sentinel's clock at a run time, in microseconds since 1970.
 func (sp *sentinelProcess) wall(at time.Duration) int64 {
-	return int64((sp.w.wallZero + at + sp.clock.off(at)) / time.Microsecond)
+	return int64((sp.w.wallZero + at + sp.clock.offsetAt(at)) / time.Microsecond)
 }
 
 func (sp *sentinelProcess) bend(f *world.ClockFault) {
@@ -113,8 +113,8 @@ func (sp *sentinelProcess) timerLater(d time.Duration) {
 
 func (sp *sentinelProcess) timer() { sp.timerLater(sp.rules.Timer(sp.now())) }
 
-// tell records an event, and tells clients of a switch.
-func (sp *sentinelProcess) tell(e sentinel.Event) {
+// recordEvent records an event, and tells clients of a switch.
+func (sp *sentinelProcess) recordEvent(e sentinel.Event) {
 	v := history.Value{Rare: &history.Rare{Detail: e.Word, Target: e.Target}}
 	if e.Epoch > 0 {
 		v.Rare.Epoch = history.Some(int64(e.Epoch))
@@ -145,7 +145,7 @@ func (sp *sentinelProcess) do(a sentinel.Action) {
 	case sentinel.Ping, sentinel.AskInfo, sentinel.Publish, sentinel.AskDown, sentinel.ReplicaOf:
 		p := sp.conns[a.Conn]
 		p.request(func() {
-			answer := p.serve(a)
+			answer := p.carryOut(a)
 			p.answer(func() { sp.rules.Answered(sp.now(), a.Conn, answer) })
 		})
 	}
@@ -180,12 +180,12 @@ func (sp *sentinelProcess) open(a sentinel.Action) {
 	}
 }
 
-// serve lets a server or a sentinel carry out what a sentinel asks it over the connection.
-func (p *peerConn) serve(a sentinel.Action) sentinel.Answer {
+// carryOut lets a server or a sentinel carry out what a sentinel asks it over the connection.
+func (p *peerConn) carryOut(a sentinel.Action) sentinel.Answer {
 	answer := sentinel.Answer{To: a.Verb}
 	n, _ := p.link.ends[requests].(*node)
 	if n == nil {
-		p.link.ends[requests].(*sentinelProcess).serve(a, &answer)
+		p.link.ends[requests].(*sentinelProcess).carryOut(a, &answer)
 		return answer
 	}
 	switch a.Verb {
@@ -200,7 +200,7 @@ func (p *peerConn) serve(a sentinel.Action) sentinel.Answer {
 	return answer
 }
 
-func (sp *sentinelProcess) serve(a sentinel.Action, answer *sentinel.Answer) {
+func (sp *sentinelProcess) carryOut(a sentinel.Action, answer *sentinel.Answer) {
 	switch a.Verb {
 	case sentinel.Publish:
 		sp.rules.Greeted(sp.now(), a.Hello)

@@ -46,25 +46,25 @@ func (a *guestCommand) askedUntil(w *World, it *model.Item, ttl time.Duration) h
 
 func (o *watch) Set(it *model.Item, ttl time.Duration) {
 	if o.isWatched(it.Key) {
-		o.emit(history.KeySet, it, o.caller(), ttl)
+		o.recordKey(history.KeySet, it, o.caller(), ttl)
 	}
 }
 
 func (o *watch) Extended(it *model.Item, ttl time.Duration) {
 	if o.isWatched(it.Key) {
-		o.emit(history.KeyExtended, it, o.caller(), ttl)
+		o.recordKey(history.KeyExtended, it, o.caller(), ttl)
 	}
 }
 
 func (o *watch) Deleted(it *model.Item) {
 	if o.isWatched(it.Key) {
-		o.emit(history.KeyDeleted, it, o.caller(), 0)
+		o.recordKey(history.KeyDeleted, it, o.caller(), 0)
 	}
 }
 
 func (o *watch) Expired(it *model.Item) {
 	if o.isWatched(it.Key) {
-		o.emit(history.KeyExpired, it, "", 0)
+		o.recordKey(history.KeyExpired, it, "", 0)
 	}
 }
 
@@ -87,7 +87,7 @@ func (o *watch) isWatched(key string) bool {
 	return o.patterns.Fit(key)
 }
 
-func (o *watch) emit(f history.F, it *model.Item, caller string, ttl time.Duration) {
+func (o *watch) recordKey(f history.F, it *model.Item, caller string, ttl time.Duration) {
 	v := history.Value{Key: it.Key, Owner: it.Owner(), Client: caller}
 	if f == history.KeySet || f == history.KeyExtended {
 		if it.Expires > 0 { // it may end in this very millisecond
@@ -131,8 +131,8 @@ func (o *watch) Pushed(key, element string) {
 	o.w.record(history.Event{Process: history.ResourceProcess, Type: history.Info, F: history.Effect, Value: v})
 }
 
-// begin records the keys that a node has when its observation begins, which it has just swept.
-func (o *watch) begin(m *model.Memory) {
+// recordFound records the keys that a node has when its observation begins, which it has just swept.
+func (o *watch) recordFound(m *model.Memory) {
 	if o == nil || o.key == "" {
 		return
 	}
@@ -145,6 +145,6 @@ func (o *watch) begin(m *model.Memory) {
 		if it.Expires > 0 {
 			ttl = time.Duration(it.Expires-m.Milliseconds()) * time.Millisecond
 		}
-		o.emit(history.KeySet, it, "", ttl)
+		o.recordKey(history.KeySet, it, "", ttl)
 	}
 }

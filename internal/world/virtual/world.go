@@ -117,7 +117,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	w.spec, w.hooks, w.closed = spec, world.Hooks{}, false
 	w.s.reset(ctx)
 	if w.order != nil {
-		w.s.pick = w.order.pick
+		w.s.pick = w.order.doNextStep
 	}
 	w.s.guests = w.guests
 	w.net = rand.NewPCG(spec.Seed, 0x7669727475616c)

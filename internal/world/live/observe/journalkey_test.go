@@ -123,7 +123,7 @@ func TestALockInAnotherDatabase(t *testing.T) {
 		r := newRead(command.Key{})
 		r.w.o.Strangers = &Strangers{Keys: named("lock")}
 		for _, db := range c.databases {
-			r.take(in(db))
+			r.handOut(in(db))
 		}
 		if got := strings.Join(r.events, ";"); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.databases, got, c.want)
@@ -170,7 +170,7 @@ func TestWhatAJournalTells(t *testing.T) {
 			entries := strings.Split(block, "|")
 			for i, e := range entries {
 				if e != "" {
-					r.take(journal.Entry{Kind: journal.Effect, Words: strings.Fields(e), First: i == 0, Last: i == len(entries)-1})
+					r.handOut(journal.Entry{Kind: journal.Effect, Words: strings.Fields(e), First: i == 0, Last: i == len(entries)-1})
 				}
 			}
 		}

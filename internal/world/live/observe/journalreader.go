@@ -192,13 +192,13 @@ func (j *journalReader) readJournal() error {
 			return nil
 		}
 		for _, e := range entries {
-			j.take(e)
+			j.handOut(e)
 		}
 	}
 }
 
-// take hands an entry to the keys that it concerns.
-func (j *journalReader) take(e journal.Entry) {
+// handOut hands an entry to the keys that it concerns.
+func (j *journalReader) handOut(e journal.Entry) {
 	j.read++
 	if e.First || len(e.Words) == 0 {
 		j.blocks++

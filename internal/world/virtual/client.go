@@ -308,16 +308,16 @@ func (r *remote) Name() string { return r.l.name.To }
 func (r *remote) Do(cmd command.Command) (reply command.Reply) {
 	l := r.l
 	epoch := l.epoch
-	m := sendOptions{conn: l.connect(cmd.OtherConnection), deadline: math.MaxInt64}
+	o := sendOptions{conn: l.connect(cmd.OtherConnection), deadline: math.MaxInt64}
 	if cmd.Timeout > 0 {
-		m.deadline = l.w.s.now + cmd.Timeout
+		o.deadline = l.w.s.now + cmd.Timeout
 	}
-	if !watches(&r.watching, m.conn, cmd.Op) {
+	if !watches(&r.watching, o.conn, cmd.Op) {
 		return command.UnknownReply(watcherIsGone)
 	}
-	reply = r.sendCommand(&m, &cmd)
+	reply = r.sendCommand(&o, &cmd)
 	if reply.Outcome != command.Unknown {
-		l.giveBack(m.conn, epoch)
+		l.giveBack(o.conn, epoch)
 	}
 	return reply
 }
@@ -336,28 +336,28 @@ func watches(watching **connection, conn *connection, op command.Op) bool {
 }
 
 // sendCommand sends a command over a connection, which may have to introduce itself first.
-func (r *remote) sendCommand(m *sendOptions, cmd *command.Command) (reply command.Reply) {
-	if m.conn.fresh {
-		if why := r.shakeHands(m); why != "" {
+func (r *remote) sendCommand(o *sendOptions, cmd *command.Command) (reply command.Reply) {
+	if o.conn.fresh {
+		if why := r.shakeHands(o); why != "" {
 			return command.UnknownReply(why)
 		}
 	}
-	if !r.roundTrip(m, cmd, &reply) {
-		m.source = true
-		r.roundTrip(m, cmd, &reply)
+	if !r.roundTrip(o, cmd, &reply) {
+		o.source = true
+		r.roundTrip(o, cmd, &reply)
 	}
 	return reply
 }
 
 // shakeHands lets a new connection introduce itself, or says why it could not.
-func (r *remote) shakeHands(m *sendOptions) (why string) {
+func (r *remote) shakeHands(o *sendOptions) (why string) {
 	var reply command.Reply
-	m.handshake = true
-	r.roundTrip(m, &command.Command{}, &reply)
+	o.handshake = true
+	r.roundTrip(o, &command.Command{}, &reply)
 	if reply.Outcome != command.Done {
 		return reply.Err()
 	}
-	m.handshake, m.conn.fresh = false, false
+	o.handshake, o.conn.fresh = false, false
 	return ""
 }
 
@@ -376,23 +376,23 @@ const tooLate = "no answer in time"
 
 // roundTrip sends one message and waits for its answer till the deadline. It returns
 // false where the node did not know the script.
-func (r *remote) roundTrip(m *sendOptions, cmd *command.Command, reply *command.Reply) (known bool) {
+func (r *remote) roundTrip(o *sendOptions, cmd *command.Command, reply *command.Reply) (known bool) {
 	s := &r.l.w.s
-	if s.now >= m.deadline { // a pause took the time that it had
+	if s.now >= o.deadline { // a pause took the time that it had
 		*reply = command.UnknownReply(tooLate)
 		return true
 	}
-	k := &m.conn.call
-	k.handshake, k.source, k.noScript, k.clientDone = m.handshake, m.source, false, false
-	if !m.handshake {
+	k := &o.conn.call
+	k.handshake, k.source, k.noScript, k.clientDone = o.handshake, o.source, false, false
+	if !o.handshake {
 		k.cmd = *cmd
 	}
-	k.waiter, k.deadline = waiter{s.current, s.current.epoch}, m.deadline
+	k.waiter, k.deadline = waiter{s.current, s.current.epoch}, o.deadline
 	r.l.send(k)
 	why := byReply
 	if !k.arrived {
-		if m.deadline < math.MaxInt64 {
-			s.timeout(m.deadline)
+		if o.deadline < math.MaxInt64 {
+			s.timeout(o.deadline)
 		}
 		why = r.e.c.parkClient(r.e.life) // where the client dies, kill has given the call up
 	}

@@ -100,21 +100,21 @@ func (f *failover) Do(cmd command.Command) command.Reply {
 	}
 	l := r.l
 	epoch := l.epoch
-	m := sendOptions{conn: l.connect(cmd.OtherConnection), deadline: deadline}
+	o := sendOptions{conn: l.connect(cmd.OtherConnection), deadline: deadline}
 	f.lastUsed = r
-	if !watches(&f.watching, m.conn, cmd.Op) {
+	if !watches(&f.watching, o.conn, cmd.Op) {
 		return command.UnknownReply(watcherIsGone)
 	}
-	if m.conn.fresh {
-		if why := r.shakeHands(&m); why != "" { // it has sent no command
+	if o.conn.fresh {
+		if why := r.shakeHands(&o); why != "" { // it has sent no command
 			f.dialFailed(why)
 			return command.RefusedReply(why)
 		}
 		f.failed = 0
 	}
-	reply := r.sendCommand(&m, &cmd)
+	reply := r.sendCommand(&o, &cmd)
 	if reply.Outcome != command.Unknown && !strings.HasPrefix(reply.Err(), "READONLY") {
-		l.giveBack(m.conn, epoch)
+		l.giveBack(o.conn, epoch)
 	}
 	return reply
 }
@@ -160,9 +160,9 @@ func (f *failover) tryDial() {
 		primary, why := f.masterAddr(deadline)
 		if primary != nil {
 			r := f.server(primary)
-			m := sendOptions{conn: r.l.addConnection(&connection{}), deadline: deadline}
-			m.conn.fresh, m.conn.flows = true, [2]link.Flow{r.l.directions[requests].NewFlow(), r.l.directions[answers].NewFlow()}
-			if why = r.shakeHands(&m); why == "" {
+			o := sendOptions{conn: r.l.addConnection(&connection{}), deadline: deadline}
+			o.conn.fresh, o.conn.flows = true, [2]link.Flow{r.l.directions[requests].NewFlow(), r.l.directions[answers].NewFlow()}
+			if why = r.shakeHands(&o); why == "" {
 				f.failed = 0
 				return
 			}

@@ -1,5 +1,6 @@
 // Package proxy is the links of the live world: toxiproxy as a library, with a valve in
-// each direction that does what package link says.
+// each direction that does what package link says. There stands, too, what is called a link,
+// a connection, a direction and a message here.
 package proxy
 
 import (

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -61,7 +62,7 @@ func Run(ctx context.Context, env *Env, r request.Run, l Listener) (*Suite, erro
 	}
 	s.out = &Suite{Request: r}
 	if r.World == request.Live {
-		leave, err := env.EnterLive(env.Permit.Hooks, l)
+		leave, err := env.enterLive(env.Permit.Hooks, l)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +136,7 @@ func (s *running) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if list, err = Choose(list, r.Match, r.Tags); err != nil {
+	if list, err = chosen(list, r.Match, r.Tags); err != nil {
 		return err
 	}
 	if err := checkSentinels(list, r); err != nil {
@@ -346,7 +347,7 @@ func (s *Suite) Verdict(ctx context.Context) error {
 
 // writeIndex writes <out>/index.html, which leads to every report of the suite.
 func (s *Suite) writeIndex() error {
-	path := filepath.Join(s.Request.Out, "index.html")
+	path := filepath.Join(s.Request.Out, runs.Index)
 	entries := s.Entries(path)
 	if len(entries) == 0 && len(s.Missing) == 0 {
 		return nil

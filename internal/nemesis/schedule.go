@@ -56,9 +56,12 @@ func NewSchedule(w world.World, record func(history.Event) int, faults []Planned
 	s := &Schedule{w: w, record: record, faults: faults,
 		mix: mix, cast: cast, seed: seed, healing: w.NewSignal(), active: make(map[int]*activation), settled: make(map[int]bool)}
 	for i := range faults {
-		f := &faults[i]
-		s.awaits = append(s.awaits, awaitedAt{on: s.occurrenceOf(f.When.On), and: s.occurrenceOf(f.When.And),
-			unless: s.occurrenceOf(f.When.Unless), since: s.occurrenceOf(f.When.Since), until: s.occurrenceOf(f.Until)})
+		t := &faults[i].When
+		at := awaitedAt{on: none, and: none, unless: none, since: none, until: s.occurrenceOf(t.Until)}
+		if on := t.On; on != nil {
+			at.on, at.and, at.unless, at.since = s.occurrenceOf(&on.Passing), s.occurrenceOf(on.And), s.occurrenceOf(on.Unless), s.occurrenceOf(on.Since)
+		}
+		s.awaits = append(s.awaits, at)
 	}
 	return s
 }
@@ -69,9 +72,9 @@ type awaitedAt struct{ on, and, unless, since, until, before int }
 
 const none = -1
 
-// occurrenceOf is where it is counted that p happens.
-func (s *Schedule) occurrenceOf(p Passing) int {
-	if p.IsZero() {
+// occurrenceOf is where it is counted that p happens; none, where p is nil.
+func (s *Schedule) occurrenceOf(p *Passing) int {
+	if p == nil {
 		return none
 	}
 	i := slices.IndexFunc(s.occurrences, func(q occurrence) bool { return q.Passing == p.anyTime() })
@@ -99,17 +102,14 @@ func (s *Schedule) rand(part uint64) *rand.Rand {
 func (s *Schedule) Start() {
 	for i := range s.faults {
 		t := &s.faults[i].When
-		if !t.On.IsZero() || t.After > 0 {
-			continue
-		}
 		switch {
 		case !t.Every.IsZero():
 			s.w.Go(func() { s.repeat(i + 1) })
-		case t.At == 0:
+		case t.At != nil && *t.At == 0:
 			s.strike(i+1, s.faults[i], nil)
-		default:
+		case t.At != nil:
 			s.w.Go(func() {
-				if s.wait(t.At - s.w.Now()) {
+				if s.wait(*t.At - s.w.Now()) {
 					s.strike(i+1, s.faults[i], nil)
 				}
 			})
@@ -167,8 +167,10 @@ func (s *Schedule) Sentinel(e history.Event) {
 func (s *Schedule) Unread(l world.Link, answers bool, why string) {
 	for i := range s.faults {
 		f := &s.faults[i]
-		pattern := f.When.On.Pattern()
-		if !f.When.On.IsMessage() || !pattern.On(l) || answers && !pattern.Answer || !s.settle(i+1) {
+		if !f.When.On.IsMessage() {
+			continue
+		}
+		if pattern := f.When.On.Pattern(); !pattern.On(l) || answers && !pattern.Answer || !s.settle(i+1) {
 			continue
 		}
 		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
@@ -212,7 +214,7 @@ func (s *Schedule) countOccurrence(is func(*Passing) bool) (due, done []int) {
 		if s.isDue(f, at) {
 			due = append(due, i+1)
 		}
-		if s.isNthNow(at.until, &f.Until, 0) {
+		if s.isNthNow(at.until, f.When.Until, 0) {
 			done = append(done, i+1)
 		}
 	}
@@ -234,19 +236,21 @@ func (s *Schedule) isDue(f *Planned, at *awaitedAt) bool {
 	if at.on == none {
 		return false
 	}
-	if s.isNthNow(at.since, &f.When.Since, 0) {
+	on := f.When.On
+	if s.isNthNow(at.since, on.Since, 0) {
 		at.before = s.occurrences[at.on].times
 		return false
 	}
-	return (at.since == none || s.hasHappened(at.since, &f.When.Since)) && s.isNthNow(at.on, &f.When.On, at.before) &&
-		(at.and == none || s.hasHappened(at.and, &f.When.And))
+	return (at.since == none || s.hasHappened(at.since, on.Since)) && s.isNthNow(at.on, &on.Passing, at.before) &&
+		(at.and == none || s.hasHappened(at.and, on.And))
 }
 
 // isLate reports that what a fault was to come before has happened.
 func (s *Schedule) isLate(id int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.hasHappened(s.awaits[id-1].unless, &s.faults[id-1].When.Unless)
+	unless := s.awaits[id-1].unless
+	return unless != none && s.hasHappened(unless, s.faults[id-1].When.On.Unless)
 }
 
 // isPast reports that what ends a fault has happened; the caller holds mu.
@@ -255,7 +259,7 @@ func (s *Schedule) isPast(id int) bool {
 		return false
 	}
 	at := s.awaits[id-1].until
-	return at != none && s.occurrences[at].times >= max(s.faults[id-1].Until.Nth, 1)
+	return at != none && s.occurrences[at].times >= max(s.faults[id-1].When.Until.Nth, 1)
 }
 
 // fire ends and strikes faults; m is the message that did it, or nil.
@@ -270,7 +274,7 @@ func (s *Schedule) fire(due, done []int, m *world.Message) {
 		} else if s.settle(id) {
 			s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
 				Value: history.Value{Rare: &history.Rare{Fault: f.Kind, ID: id, Target: f.Fault.Target(), Detail: f.When.String()}},
-				Error: history.SomeText(history.TooLate + f.When.Unless.String())})
+				Error: history.SomeText(history.TooLate + f.When.On.Unless.String())})
 		}
 	}
 }
@@ -330,7 +334,7 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 	switch length := f.Fault.Length(); {
 	case past: // what was to end it happened while it began
 		s.end(id)
-	case healed && !f.Stays: // it began while everything else was being lifted
+	case healed && !f.When.Stays: // it began while everything else was being lifted
 		s.end(id)
 	case length > 0:
 		s.w.Go(func() {
@@ -379,16 +383,16 @@ const clockLook = 5 * time.Millisecond
 // startDependents starts the faults that come after the begin or the end of another.
 func (s *Schedule) startDependents(id int, ended bool) {
 	for i := range s.faults {
-		when := &s.faults[i].When
-		if when.After != id || when.AfterEnd != ended {
+		after := s.faults[i].When.After
+		if after == nil || after.Fault != id || (after.Event == "end") != ended {
 			continue
 		}
-		if when.Delay == 0 {
+		if after.Delay == 0 {
 			s.strike(i+1, s.faults[i], nil)
 			continue
 		}
 		s.w.Go(func() {
-			if s.wait(when.Delay) {
+			if s.wait(after.Delay) {
 				s.strike(i+1, s.faults[i], nil)
 			}
 		})
@@ -436,7 +440,7 @@ func (s *Schedule) Heal() {
 	s.healed = true
 	left := make([]*activation, 0, len(s.active))
 	for _, k := range s.active {
-		if k.undo != nil && !k.fault.Stays {
+		if k.undo != nil && !k.fault.When.Stays {
 			left = append(left, k)
 		}
 	}
@@ -461,8 +465,8 @@ func (s *Schedule) Endless(target string, ended func(client string) bool) bool {
 		if killed, ok := k.fault.Fault.(interface{ Returns() bool }); ok && !killed.Returns() {
 			continue // it does not stand: it has ended, or is about to
 		}
-		until := k.fault.Until
-		if until.IsZero() || until.clientOf() != "" && ended(until.clientOf()) && !s.isPast(k.id) {
+		until := k.fault.When.Until
+		if until == nil || until.clientOf() != "" && ended(until.clientOf()) && !s.isPast(k.id) {
 			return true
 		}
 	}

@@ -59,7 +59,8 @@ func NewSchedule(w world.World, record func(history.Event) int, faults []Planned
 		t := &faults[i].When
 		at := awaitedAt{on: none, and: none, unless: none, since: none, until: s.occurrenceOf(t.Until)}
 		if on := t.On; on != nil {
-			at.on, at.and, at.unless, at.since = s.occurrenceOf(&on.Passing), s.occurrenceOf(on.And), s.occurrenceOf(on.Unless), s.occurrenceOf(on.Since)
+			at.on, at.and = s.occurrenceOf(&on.Passing), s.occurrenceOf(on.And)
+			at.unless, at.since = s.occurrenceOf(on.Unless), s.occurrenceOf(on.Since)
 		}
 		s.awaits = append(s.awaits, at)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Where a lock program tells no end of a grant, its promise is the TTL that it was given, counted from when the command that set its key
@@ -42,7 +43,7 @@ func (v *view) readPromises() {
 			own = v.readGrant(g, events)
 			if last := g.lastEvent(len(v.h.Events)); unclear.meet(int64(v.firstAsk(g, events))+1, int64(last)-1) {
 				v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: a key of its lock was unclear",
-					g.client, instant(v.at(g.ret))))
+					g.client, words.Instant(v.at(g.ret))))
 			}
 		}
 		if g.outer >= 0 {
@@ -125,7 +126,7 @@ func (v *view) readGrant(g *grant, events []int) (own bool) {
 		since = from
 		if !rests && (!v.setsKeys || v.sentNobodyKnowsWhen(g)) {
 			v.isVague(g.ret, fmt.Sprintf("it is not known what %s was promised at %s: nobody saw when it asked for the lock's key",
-				g.client, instant(v.at(g.ret))))
+				g.client, words.Instant(v.at(g.ret))))
 			return
 		}
 		if own = rests || g.outer < 0; own {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // judgeAsks: a lock program asks its nodes for the TTL that it was given.
@@ -49,6 +50,9 @@ func (v *view) asksNothing() string {
 // asksTooLittle reports that the client of a grant asked a quorum of nodes for it by what it did before the answer, and the first
 // event, of that or later, by which it asked for too little; -1 for none.
 func (v *view) asksTooLittle(g *grant) (some bool, short int) {
+	if v.asks[g.client] == nil {
+		return false, -1
+	}
 	events, last, quorum := v.during(g), -1, v.h.Header.Quorum
 	for n, i := range events {
 		deleted := v.event(i).F == history.KeyDeleted
@@ -105,6 +109,11 @@ func (v *view) allowance() time.Duration {
 	return max(v.givenTTL()/10, time.Duration(v.h.Header.TTLStep))
 }
 
+// latestTrueEnd is the latest end of a validity that may be told of a lock which was asked for at an instant.
+func (v *view) latestTrueEnd(asked time.Duration) time.Duration {
+	return after(after(asked, v.givenTTL()), v.allowance())
+}
+
 // bendsNode reports that a fault bends the clock of a node.
 func (v *view) bendsNode(node string) bool {
 	for i := range v.faults {
@@ -125,7 +134,7 @@ func (v *view) tooLittle(f Finding, g *grant, event int) Finding {
 	}
 	op := CounterOp{Client: g.client, Op: "holds the lock",
 		Events: sortedEvents(g.call, g.ret, event, g.ends), From: v.at(g.ret), To: v.at(g.ends),
-		Believed: promiseWords(g), True: "the key was asked for until " + instant(time.Duration(e.Value.ValidUntil().V()))}
+		Believed: promiseWords(g), True: "the key was asked for until " + words.Instant(time.Duration(e.Value.ValidUntil().V()))}
 	s := v.newStory()
 	s.rests(event)
 	s.grant(g, v.at(event))
@@ -156,9 +165,9 @@ func judgeValidities(_ context.Context, v *view, _ Options) Finding {
 		switch {
 		case until <= v.at(g.ret):
 			return v.untrue(f, g, until, fmt.Sprintf("%s was told of a validity that had ended %s before", g.client, length(v.at(g.ret)-until)))
-		case since != nobody && until > after(after(since, v.givenTTL()), v.allowance()):
+		case since != nobody && until > v.latestTrueEnd(since):
 			return v.untrue(f, g, until, fmt.Sprintf("%s was told of a validity until %s, and asked for the lock at %s for %s",
-				g.client, instant(until), instant(since), length(v.givenTTL())))
+				g.client, words.Instant(until), words.Instant(since), length(v.givenTTL())))
 		}
 	}
 	return f.tried("no validity was told", "%d %s, %strue", f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
@@ -181,7 +190,7 @@ func (v *view) untrue(f Finding, g *grant, until time.Duration, why string) Find
 		return violatedBriefly(f)
 	}
 	op := CounterOp{Client: g.client, Op: "is granted the lock", Events: sortedEvents(g.call, g.ret), From: v.at(g.call), To: v.at(g.ret),
-		Believed: "holds the lock until " + instant(until), True: why}
+		Believed: "holds the lock until " + words.Instant(until), True: why}
 	s := v.newStory()
 	s.rests(g.ret)
 	s.tell(turning, g.ret, "%s", why)

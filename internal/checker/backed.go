@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sort"
 
@@ -59,7 +58,7 @@ func judgeBacked(_ context.Context, v *view, _ Options) Finding {
 			f.Effort.Chances++
 		case back+b.maybe(g, nodes) < b.enough:
 			f.Effort.Chances++
-			return b.unbacked(f, g, nodes, back)
+			return v.unbacked(f, b, g, nodes, back)
 		}
 	}
 	return f.tried("of no grant it is known what it rests on", "%d %s, %swith its keys on enough nodes",
@@ -213,6 +212,9 @@ func (b *backing) nodes(g *grant) (nodes map[string]certainty, back int) {
 	return nodes, back
 }
 
+// changedOwn says whether the key that a client changed in an event was its own.
+func (b *backing) changedOwn(event int) certainty { return b.whose[event] }
+
 // unclearBetween reports that between two events nobody knew a key any more.
 func (b *backing) unclearBetween(k nodeKey, from, to int) bool {
 	list := b.unclear[k]
@@ -267,8 +269,7 @@ func (b *backing) mayBack(g *grant, node string, next int) bool {
 }
 
 // unbacked is the finding that a client was told of a grant that rests on too few nodes.
-func (b *backing) unbacked(f Finding, g *grant, nodes map[string]certainty, back int) Finding {
-	v := b.v
+func (v *view) unbacked(f Finding, b *backing, g *grant, nodes map[string]certainty, back int) Finding {
 	if v.brief {
 		return violatedBriefly(f)
 	}
@@ -282,11 +283,11 @@ func (b *backing) unbacked(f Finding, g *grant, nodes map[string]certainty, back
 	changed := b.events(g)
 	old, own := false, false
 	var none []string
-	for _, node := range slices.Sorted(maps.Keys(b.keys.nodes)) {
+	for _, node := range b.keys.nodeNames() {
 		if nodes[node] == yes {
 			continue
 		}
-		deleted, stood := b.tellNode(s, g, node, changed)
+		deleted, stood := v.tellNode(s, b, g, node, changed)
 		own, old = own || deleted, old || stood == g.client
 		if !deleted {
 			none = append(none, node)
@@ -303,7 +304,7 @@ func (b *backing) unbacked(f Finding, g *grant, nodes map[string]certainty, back
 		why = fewAreEnough
 	case old:
 		why = oldKeyStands
-	case b.failed(g):
+	case v.struckWhileAsking(g):
 		why = failedIsDone
 	}
 	s.end(g, "")
@@ -317,11 +318,10 @@ func (b *backing) unbacked(f Finding, g *grant, nodes map[string]certainty, back
 
 // tellNode tells what became of a grant's keys on a node that does not back it. It reports whether its client deleted
 // them itself, and whose key stood there instead; empty: nobody's, or it is not known.
-func (b *backing) tellNode(s *story, g *grant, node string, changed []int) (deleted bool, stood string) {
-	v := b.v
+func (v *view) tellNode(s *story, b *backing, g *grant, node string, changed []int) (deleted bool, stood string) {
 	for _, i := range changed {
 		e := v.event(i)
-		if e.Process != node || b.whose[i] != yes {
+		if e.Process != node || b.changedOwn(i) != yes {
 			continue
 		}
 		did := "set"
@@ -341,10 +341,10 @@ func (b *backing) tellNode(s *story, g *grant, node string, changed []int) (dele
 	return deleted, ""
 }
 
-// failed reports that a fault struck what the client of a grant sent to the nodes, or a node, while it asked for the lock.
-func (b *backing) failed(g *grant) bool {
-	for i := range b.v.faults {
-		f := &b.v.faults[i]
+// struckWhileAsking reports that a fault struck what the client of a grant sent to the nodes, or a node, while it asked for the lock.
+func (v *view) struckWhileAsking(g *grant) bool {
+	for i := range v.faults {
+		f := &v.faults[i]
 		if f.begin > g.ret || f.end >= 0 && f.end < g.call {
 			continue
 		}

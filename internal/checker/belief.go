@@ -2,7 +2,6 @@ package checker
 
 import (
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -30,14 +29,7 @@ var ends = [...]string{endless: "holds on", released: "asks to release", killed:
 // Beliefs are those of a history's clients, as the verdicts count them, in the order
 // of their grants. The operations are the history's.
 func Beliefs(h *history.History, ops []history.Op) iter.Seq[Belief] {
-	v := newGrants(h, ops)
-	if slices.ContainsFunc(v.grants, func(g grant) bool { return g.loss >= 0 }) {
-		v.collectSections() // what a loss ends depends on effects
-		v.collectEffects()
-	}
-	v.collectKept()
-	v.readPromises()
-	v.cutLosses()
+	v := viewOfGrants(h, ops)
 	return func(yield func(Belief) bool) {
 		for i := range v.grants {
 			// What a re-entry re-entered lasts at least as long.

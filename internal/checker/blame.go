@@ -56,7 +56,7 @@ func Blamed(h *history.History, f Finding) Blame {
 	v := newView(h)
 	var two []*grant
 	for i := range f.Counterexample.Operations {
-		two = append(two, v.grantsOf(&f.Counterexample.Operations[i])...)
+		two = append(two, v.grantsShown(&f.Counterexample.Operations[i])...)
 	}
 	if len(two) != 2 {
 		return b

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Confirmed reports whether a violation is confirmed by what the nodes and the resource
@@ -50,14 +51,14 @@ func (v *view) sees(f history.F) bool {
 func (v *view) confirmGrants(c *Counterexample) (ok bool, why string) {
 	some := false
 	for i := range c.Operations {
-		for _, g := range v.grantsOf(&c.Operations[i]) {
+		for _, g := range v.grantsShown(&c.Operations[i]) {
 			for g.outer >= 0 { // it rests on the keys of the grant that it re-entered
 				g = &v.grants[g.outer]
 			}
 			some = true
 			if n := v.nodesAsked(g); n < v.quorum() {
 				return false, fmt.Sprintf("%s was granted the lock at %s, but only %d of the %s that it needs saw it set the key",
-					g.client, instant(v.at(g.ret)), n, plural(v.quorum(), "node"))
+					g.client, words.Instant(v.at(g.ret)), n, plural(v.quorum(), "node"))
 			}
 		}
 	}
@@ -67,9 +68,9 @@ func (v *view) confirmGrants(c *Counterexample) (ok bool, why string) {
 	return true, "the nodes saw each client that is part of it set the lock's key on a quorum"
 }
 
-// grantsOf are the grants that an operation of a counterexample is about, or under which its
+// grantsShown are the grants that an operation of a counterexample is about, or under which its
 // client did it.
-func (v *view) grantsOf(o *CounterOp) (list []*grant) {
+func (v *view) grantsShown(o *CounterOp) (list []*grant) {
 	for _, i := range o.Events {
 		if e := v.event(i); e.F == history.Acquire && e.Type == history.OK && v.opAt[i] >= 0 {
 			if g := v.grantOf(int(v.opAt[i])); g != nil {
@@ -122,10 +123,10 @@ func (v *view) confirmStarvation(c *Counterexample) (ok bool, why string) {
 		case holder != nil && kept:
 			return true, fmt.Sprintf("the keys on the nodes show that %s kept the lock", holder.client)
 		case holder != nil:
-			why = fmt.Sprintf("the nodes had the keys of %s at %s, which had not asked to release", holder.client, instant(max(from, v.at(i))))
+			why = fmt.Sprintf("the nodes had the keys of %s at %s, which had not asked to release", holder.client, words.Instant(max(from, v.at(i))))
 			free = next
 		case doubt:
-			why = "it is not known whose keys the nodes had at " + instant(max(from, v.at(i)))
+			why = "it is not known whose keys the nodes had at " + words.Instant(max(from, v.at(i)))
 			free = next
 		}
 		longest = max(longest, next-free)

@@ -74,8 +74,8 @@ func (v *view) visit(s *section, client int32) visit {
 		}
 	}
 	x.from = v.at(first)
-	for _, lock := range v.locks[s.client] {
-		g := v.latestBefore(v.byHolder[holder{s.client, lock}], first)
+	for _, lock := range v.locksOf(s.client) {
+		g := v.latestGrant(s.client, lock, first)
 		if g == nil || g.ends >= 0 && g.ends < first {
 			continue
 		}

@@ -47,8 +47,8 @@ func (v *view) whyTwoHolders(first, second *grant, began int) culprit {
 // openPromise is the promise of a client that believes in a grant when an event comes, which its second entries can have lengthened.
 func (v *view) openPromise(g *grant, event int) promise {
 	p := v.promiseBefore(g, event)
-	for _, i := range v.byHolder[holder{g.client, g.lock}] {
-		if again := &v.grants[i]; again.ret < event && v.open(again, event) {
+	for _, i := range v.grantsTo(g.client, g.lock) {
+		if again := &v.grants[i]; again.ret < event && again.openAt(event) {
 			p = p.longer(v.promiseBefore(again, event))
 		}
 	}
@@ -87,7 +87,7 @@ func (v *view) waitedFor(f *fault, g *grant, over time.Duration) bool {
 		return false
 	}
 	return slices.ContainsFunc(v.ops, func(o history.Op) bool {
-		beside := o.Process == g.client && o.Call > g.ret && v.open(g, o.Call) &&
+		beside := o.Process == g.client && o.Call > g.ret && g.openAt(o.Call) &&
 			(o.Return < 0 || f.begin < o.Return) && (f.end < 0 || o.Call < f.end)
 		late := v.at(o.Call) <= over && v.at(o.Return) > over
 		return beside && (late || o.F == history.Extend && o.Type != history.OK)
@@ -147,7 +147,7 @@ var causeRank = []cause{onePrimary, replicated, remembers, ownDelete, renewsOwn,
 func (v *view) whyRenewed(first, second *grant, began int) culprit {
 	c := culprit{cause: staysLost, events: []int{began}, first: first, second: second}
 	for i := first.call; i <= began; i++ {
-		if before, renews := v.renewedOver[i]; renews && before.client == first.client && v.event(i).Value.Client == second.client {
+		if before, renews := v.renewedOverKey(i); renews && before.client == first.client && v.event(i).Value.Client == second.client {
 			c.cause, c.events = renewsOwn, append(c.events, i)
 			c.fates = append(c.fates, fate{node: v.event(i).Process, set: before.set, taken: i, end: i, cause: renewsOwn})
 		}
@@ -202,7 +202,7 @@ func (v *view) fates(first, second *grant) []fate {
 
 // overwrites reports that a client renewed its lock by a key-set that overwrote the key of another.
 func (v *view) overwrites(set int) bool {
-	before, renews := v.renewedOver[set]
+	before, renews := v.renewedOverKey(set)
 	return renews && before.client != v.event(set).Value.Client
 }
 
@@ -414,14 +414,11 @@ func (v *view) whyExpired(n *fate, first, second *grant) (cause, []int) {
 func (v *view) tellsTooMuch(g *grant) bool {
 	told := v.event(g.ret).Value.ValidUntil()
 	return v.h.Header.Quorum > 0 && v.givenTTL() > 0 && told.IsSet() &&
-		time.Duration(told.V()) > after(v.at(g.ret), v.givenTTL()+v.allowance())
+		time.Duration(told.V()) > v.latestTrueEnd(v.at(g.ret))
 }
 
 // askedForLess is the event by which a lock program asked for the first client's key for less than the TTL that it was given, -1 for none.
 func (v *view) askedForLess(n *fate, first *grant) int {
-	if v.asks[first.client] == nil {
-		return -1
-	}
 	if _, short := v.asksTooLittle(first); short < n.taken {
 		return short
 	}

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -106,6 +107,9 @@ func (k *nodeKeys) counts(key int, g *grant) bool {
 	return n == len(list) || list[n] >= g.lastEvent(len(k.v.h.Events))
 }
 
+// nodeNames are the names of the nodes, sorted.
+func (k *nodeKeys) nodeNames() []string { return slices.Sorted(maps.Keys(k.nodes)) }
+
 // key is what is known of the key on a node that an event is about, nil where it is about none of the lock.
 func (k *nodeKeys) key(e *history.Event) *keyOnNode {
 	n, ours := k.nodes[e.Process]
@@ -202,13 +206,13 @@ func (k *nodeKeys) have(g *grant) (surely, maybe int) {
 	return surely, maybe
 }
 
-// back counts the nodes that would have a key of a grant if its client set those keys again that it has set.
-func (k *nodeKeys) back(a *attempt) (nodes int) {
+// back counts the nodes that would have a key of a grant if its client set some keys again.
+func (k *nodeKeys) back(g *grant, again map[nodeKey]bool) (nodes int) {
 	for name, n := range k.nodes {
 		for key, i := range k.keys {
 			now := k.of[n][i]
-			free := !now.unsure && now.client == "" && a.valued[nodeKey{name, key}]
-			if k.counts(i, a.g) && (free || now.client == a.g.client && now.set > a.g.call) {
+			free := !now.unsure && now.client == "" && again[nodeKey{name, key}]
+			if k.counts(i, g) && (free || now.client == g.client && now.set > g.call) {
 				nodes++
 				break
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // twoHolders makes the finding that two clients were inside at once.
@@ -112,8 +113,8 @@ func (v *view) holdersStory(a, b hold, overlap Interval, why culprit) *story {
 
 // reentries tells how a client entered the lock of a grant again before an event.
 func (s *story) reentries(g *grant, before int) {
-	for _, i := range s.v.byHolder[holder{g.client, g.lock}] {
-		if again := &s.v.grants[i]; again.outer >= 0 && again.ret > g.ret && again.ret < before && s.v.open(again, before) {
+	for _, i := range s.v.grantsTo(g.client, g.lock) {
+		if again := &s.v.grants[i]; again.outer >= 0 && again.ret > g.ret && again.ret < before && again.openAt(before) {
 			s.tell(setting, again.ret, "%s", s.v.grantWords(again))
 		}
 	}
@@ -141,7 +142,7 @@ func (s *story) culprit(why culprit, began int) {
 	case renewedInTime:
 		for _, x := range slices.Backward(first.extends) {
 			if slices.Contains(why.events, x.ret) && (x.ret < min(began, second.ret) || x.ret == why.events[0]) {
-				s.tell(decisive, x.ret, "%s renewed its lock, valid until %s, which %d of %s took in", first.client, instant(x.until),
+				s.tell(decisive, x.ret, "%s renewed its lock, valid until %s, which %d of %s took in", first.client, words.Instant(x.until),
 					v.took(x, first.client), plural(len(v.h.Header.Nodes), "node"))
 				break
 			}
@@ -258,7 +259,7 @@ func (s *story) revived(g *grant) {
 	until := g.until
 	for _, x := range g.extends {
 		if until.over(s.v.at(x.ret)) {
-			s.tell(turning, x.ret, "%s renewed its lock, valid until %s, %s after its validity had ended", g.client, instant(x.until),
+			s.tell(turning, x.ret, "%s renewed its lock, valid until %s, %s after its validity had ended", g.client, words.Instant(x.until),
 				length(s.v.at(x.ret)-until.end))
 			return
 		}

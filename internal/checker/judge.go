@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Options say what the checker cannot read in the history.
@@ -138,7 +139,7 @@ func (v *view) doubt(f Finding, o Options) Finding {
 	case v.stranger >= 0:
 		e := v.event(v.stranger)
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("a key of the lock was changed on node %s at %s "+
-			"over a connection that is no client's link: faults may not have struck it", e.Process, instant(v.at(v.stranger)))
+			"over a connection that is no client's link: faults may not have struck it", e.Process, words.Instant(v.at(v.stranger)))
 	case f.Effort.Chances == 0:
 		f.Verdict, f.Why = Unknown, "nothing put it to the test"
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 
@@ -92,7 +93,7 @@ func TestGCPauseStory(t *testing.T) {
 	f := judgeOne(t, &gcPause(false).h, LinearizableResource, Options{})
 	var got []string
 	for _, s := range f.Counterexample.Story {
-		got = append(got, instant(s.At)+" "+s.Text)
+		got = append(got, words.Instant(s.At)+" "+s.Text)
 	}
 	want := []string{
 		"0.000 s c1 asked for the lock",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // judgeLateEffects: nothing that a client does to the resource takes effect
@@ -106,7 +107,7 @@ func (v *view) grantBefore(client string, event int) *grant {
 func (v *view) actsUnder(client string, event int) (open []*grant) {
 	var ended []*grant
 	for _, lock := range v.locks[client] {
-		switch g := v.latestBefore(v.byHolder[holder{client, lock}], event); {
+		switch g := v.latestGrant(client, lock, event); {
 		case g == nil:
 		case g.ends >= 0 && g.ends < event:
 			ended = append(ended, g)
@@ -118,6 +119,17 @@ func (v *view) actsUnder(client string, event int) (open []*grant) {
 		return ended
 	}
 	return open
+}
+
+// grantsTo are the places of a client's grants of a lock.
+func (v *view) grantsTo(client, lock string) []int { return v.byHolder[holder{client, lock}] }
+
+// locksOf are the locks that a client was granted.
+func (v *view) locksOf(client string) []string { return v.locks[client] }
+
+// latestGrant is the latest grant of a lock that a client had been given before an event, or what that re-entered; nil for none.
+func (v *view) latestGrant(client, lock string, event int) *grant {
+	return v.latestBefore(v.grantsTo(client, lock), event)
 }
 
 // latestBefore is the last of some grants of a client that was answered before an event, or what that re-entered.
@@ -177,7 +189,7 @@ func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Fin
 		f.Why = fmt.Sprintf("%d writes took effect after the validity of their grants; the first, of %s, by %s", lates, x.client(), length(by))
 	}
 	op := CounterOp{Client: x.client(), Op: "writes", Events: []int{x.event}, From: x.from, To: x.from,
-		Believed: promiseWords(g), True: fmt.Sprintf("the write took effect at %s or later", instant(x.from))}
+		Believed: promiseWords(g), True: fmt.Sprintf("the write took effect at %s or later", words.Instant(x.from))}
 	if x.number().IsSet() {
 		op.Op = fmt.Sprintf("writes %d", x.number().V())
 	}

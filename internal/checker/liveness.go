@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // judgeDeadlock: once the faults are lifted, somebody is granted the lock within
@@ -334,7 +335,7 @@ func (v *view) tellOfWait(story *story, s *starving, since int, bound time.Durat
 		node := v.event(k.set).Process
 		standing = append(standing, k.set)
 		story.tell(turning, k.set, "%s set the key on node %s%s: it stood until %s",
-			cmp.Or(k.client, "somebody"), node, v.setForWords(k.set), instant(until))
+			cmp.Or(k.client, "somebody"), node, v.setForWords(k.set), words.Instant(until))
 		if k.renewed >= 0 {
 			by := cmp.Or(v.event(k.renewed).Value.Client, k.client)
 			story.tell(turning, k.renewed, "%s renewed the key on node %s%s", by, node, v.setForWords(k.renewed))

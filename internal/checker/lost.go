@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // lose takes note of an event in which a client's lock told that it had lost a grant, where it
@@ -72,7 +73,7 @@ func (v *view) about(g *grant, event int) bool {
 		return true
 	}
 	older := func(i int) bool { return v.grants[i].op < g.op && v.grants[i].owner == g.owner }
-	return told.Owner != "" && g.owner != "" && !slices.ContainsFunc(v.byHolder[holder{g.client, g.lock}], older)
+	return told.Owner != "" && g.owner != "" && !slices.ContainsFunc(v.grantsTo(g.client, g.lock), older)
 }
 
 // lostFrom is the first instant at which a grant can have been lost of which the lock told
@@ -134,7 +135,7 @@ func (v *view) cutLosses() {
 			m = v.newMeanwhile()
 		}
 		if m.matters(g, from, to) {
-			v.isVague(g.loss, fmt.Sprintf("%s was told at %s that it had lost the lock, but not since when", g.client, instant(v.at(g.loss))))
+			v.isVague(g.loss, fmt.Sprintf("%s was told at %s that it had lost the lock, but not since when", g.client, words.Instant(v.at(g.loss))))
 		}
 	}
 }

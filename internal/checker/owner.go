@@ -85,12 +85,12 @@ func (o *owning) forget(e *history.Event) {
 
 // renewed is whose key a renewal by a key-set touched, and by which key-set it was that client's; empty: nobody is known to be touched.
 func (o *owning) renewed(e *history.Event, i int) (owner string, set int, chance bool) {
-	before, renewal := o.v.renewedOver[i]
+	before, renewal := o.v.renewedOverKey(i)
 	switch {
 	case !renewal, o.v.leased() && e.Time >= o.v.mayBeOver(before.set):
 	case before.client == e.Value.Client:
 		return before.client, before.set, others(o.asked, e.Value.Client) > 0
-	case before.granted && o.v.open(o.v.grantOf(before.op), i):
+	case before.granted && o.v.grantOf(before.op).openAt(i):
 		return before.client, before.set, true
 	}
 	return "", -1, false
@@ -132,8 +132,8 @@ func others(asked map[string]bool, client string) int {
 	return len(asked)
 }
 
-// open reports that the belief in a grant is open when an event comes.
-func (v *view) open(g *grant, i int) bool { return g.ends < 0 || i < g.ends }
+// openAt reports that the belief in a grant is open when an event comes.
+func (g *grant) openAt(event int) bool { return g.ends < 0 || event < g.ends }
 
 // firstSilent is, for each client that made an attempt without telling its owner
 // value, the event at which it began the first such: from then on it may have used any.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // attempt is a client's latest attempt and, once it was answered, its grant.
@@ -41,12 +42,12 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 		if e.F == history.KeySet && ofLock(v.h, e) {
 			a = latest[e.Value.Client]
 		}
-		_, before := keys.holdersOf(a)
+		_, before := holdersOf(keys, a)
 		known := keys.see(i)
 		if a != nil {
 			value := v.valueSet(e)
 			set, again := a.sets[value]
-			surely, _ := keys.holdersOf(a)
+			surely, _ := holdersOf(keys, a)
 			if again && before < quorum && surely >= quorum && v.bringsBack(a, i) {
 				switch v.afterAnswer(a.g, i) {
 				case yes:
@@ -70,7 +71,7 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 			}
 			surely, maybe := keys.have(a.g)
 			a.see(surely >= quorum, maybe >= quorum, i)
-			if surely == maybe && keys.back(a) >= quorum && v.couldBeBroughtBack(a, i) {
+			if surely == maybe && keys.back(a.g, a.valued) >= quorum && v.couldBeBroughtBack(a, i) {
 				a.counted = true
 				f.Effort.Chances++
 			}
@@ -79,7 +80,7 @@ func judgeResurrections(_ context.Context, v *view, _ Options) Finding {
 	if doubt >= 0 {
 		f.Verdict, f.Events = Unknown, []int{doubt}
 		f.Why = fmt.Sprintf("it is not known when the command left %s that set its key again at %s",
-			v.event(doubt).Value.Client, instant(v.at(doubt)))
+			v.event(doubt).Value.Client, words.Instant(v.at(doubt)))
 		return f
 	}
 	return f.tried("no client's keys were seen to go while it held the lock", "%d %s, none brought back", f.Effort.Chances, f.Effort.What())
@@ -140,11 +141,11 @@ func (v *view) followAttempts(latest map[string]*attempt, keys *nodeKeys, i int)
 
 // holdersOf counts the nodes that surely have the lock of a client's grant, and those that
 // may have it.
-func (k *nodeKeys) holdersOf(a *attempt) (surely, maybe int) {
+func holdersOf(keys *nodeKeys, a *attempt) (surely, maybe int) {
 	if a == nil || a.g == nil {
 		return 0, 0
 	}
-	return k.have(a.g)
+	return keys.have(a.g)
 }
 
 // comesLate reports that a key which the client set before the answer to its attempt is
@@ -177,7 +178,7 @@ func (v *view) bringsBack(a *attempt, i int) bool {
 // couldBeBroughtBack reports that the lock of a grant is gone while its client believes in it, and was not counted yet.
 func (v *view) couldBeBroughtBack(a *attempt, i int) bool {
 	early := !v.leased() || v.at(i) < v.at(a.g.ends) // of a command in the instant of the end, nobody knows whether it is the release
-	return a.gone >= 0 && !a.counted && v.open(a.g, i) && early && !v.comesLate(a.g, i)
+	return a.gone >= 0 && !a.counted && a.g.openAt(i) && early && !v.comesLate(a.g, i)
 }
 
 // afterAnswer says whether the command that set a key left its client after the answer to
@@ -203,7 +204,7 @@ func (v *view) resurrection(f Finding, a *attempt, before, set int) Finding {
 		Assumption: "that a renewal lengthens a lease which is still there, and begins none"}
 	c.Operations = []CounterOp{
 		{Client: g.client, Op: "gets the lock", Events: sortedEvents(g.call, g.ret),
-			From: v.at(g.call), To: v.at(g.ret), Believed: promiseWords(g), True: "its keys had gone at " + instant(v.at(a.gone))},
+			From: v.at(g.call), To: v.at(g.ret), Believed: promiseWords(g), True: "its keys had gone at " + words.Instant(v.at(a.gone))},
 		{Client: g.client, Op: "sets the key on node " + e.Process + " again",
 			Events: sortedEvents(before, a.gone, set), From: e.Time, To: e.Time,
 			Believed: "it renews its lock", True: "there was nothing to renew"},

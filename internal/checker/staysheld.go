@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // keeper is a client that has asked for a lock which renews, and what has become of its grant.
@@ -73,7 +74,7 @@ func judgeStaysHeld(_ context.Context, v *view, _ Options) Finding {
 	}
 	if doubt >= 0 {
 		f.Verdict, f.Events = Unknown, []int{doubt}
-		f.Why = "a lock was gone at " + instant(v.at(doubt)) + ", and the machine had stalled"
+		f.Why = "a lock was gone at " + words.Instant(v.at(doubt)) + ", and the machine had stalled"
 		return f
 	}
 	return f.tried("no lock was held for longer than its TTL, undisturbed", "%d %s, %skept",
@@ -191,7 +192,7 @@ func (v *view) notKept(f Finding, k *keeper, ttl time.Duration) Finding {
 		}
 	}
 	c.Operations = []CounterOp{{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret, last, k.gone, g.ends),
-		From: v.at(g.ret), To: min(v.at(g.ends), v.end), Believed: promiseWords(g), True: "its lock was gone at " + instant(v.at(k.gone))}}
+		From: v.at(g.ret), To: min(v.at(g.ends), v.end), Believed: promiseWords(g), True: "its lock was gone at " + words.Instant(v.at(k.gone))}}
 	s := v.newStory()
 	s.rests(decides)
 	s.grant(g, v.at(k.gone))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // maxSentences is how long a story may be; what matters least is left out.
@@ -72,7 +73,7 @@ func (s *story) grant(g *grant, before time.Duration) {
 	s.tell(filler, g.call, "%s asked for the lock", g.client)
 	for _, x := range slices.Backward(g.extends) {
 		if s.v.at(x.ret) < before {
-			s.tell(setting, x.ret, "%s renewed its lock, valid until %s", g.client, instant(x.until))
+			s.tell(setting, x.ret, "%s renewed its lock, valid until %s", g.client, words.Instant(x.until))
 			break
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // believer is a grant whose belief is open.
@@ -144,7 +145,7 @@ func (v *view) notTold(f Finding, b *believer, to, ttl time.Duration) Finding {
 		Assumption: "that a lock which renews finds out that it is lost, and tells its holder"}
 	c.Operations = []CounterOp{{Client: g.client, Op: "holds the lock",
 		Events: sortedEvents(g.call, g.ret, b.gone, g.ends), From: v.at(g.ret), To: to,
-		Believed: promiseWords(g), True: "its lock was gone at " + instant(v.at(b.gone))}}
+		Believed: promiseWords(g), True: "its lock was gone at " + words.Instant(v.at(b.gone))}}
 	s := v.newStory()
 	s.rests(v.whyGone(g, b.gone)...)
 	s.grant(g, v.at(b.gone))

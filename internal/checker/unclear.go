@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // known takes back a verdict that rests on promises or keys of which something is not
@@ -20,7 +21,7 @@ func (v *view) known(f Finding) Finding {
 	}
 	e := v.event(v.unclear)
 	f.Verdict, f.Events = Unknown, []int{v.unclear}
-	f.Why = fmt.Sprintf("it is not known what %s left in the key on node %s at %s", e.Value.Detail(), e.Process, instant(e.Time))
+	f.Why = fmt.Sprintf("it is not known what %s left in the key on node %s at %s", e.Value.Detail(), e.Process, words.Instant(e.Time))
 	return f
 }
 

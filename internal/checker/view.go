@@ -2,6 +2,7 @@ package checker
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"time"
 
@@ -136,6 +137,19 @@ func newView(h *history.History) *view {
 	v := newGrants(h, h.Ops())
 	v.collectSections()
 	v.collectEffects()
+	v.collectKept()
+	v.readPromises()
+	v.cutLosses()
+	return v
+}
+
+// viewOfGrants is a view that tells of grants and faults alone.
+func viewOfGrants(h *history.History, ops []history.Op) *view {
+	v := newGrants(h, ops)
+	if slices.ContainsFunc(v.grants, func(g grant) bool { return g.loss >= 0 }) {
+		v.collectSections() // what a loss ends depends on effects
+		v.collectEffects()
+	}
 	v.collectKept()
 	v.readPromises()
 	v.cutLosses()

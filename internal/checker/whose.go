@@ -123,7 +123,7 @@ func (r *rests) renewsBySet(i int) bool {
 		before := &v.event(set).Value
 		return before.Client == e.Value.Client && before.Owner == e.Value.Owner && before.Owner != ""
 	}
-	return v.open(g, i) || slices.ContainsFunc(list[sort.SearchInts(list, g.call):sort.SearchInts(list, i)], same)
+	return g.openAt(i) || slices.ContainsFunc(list[sort.SearchInts(list, g.call):sort.SearchInts(list, i)], same)
 }
 
 // rests finds out on which key-sets grants rest.
@@ -252,6 +252,12 @@ func (r *rests) setAgain(k nodeKey, client string, from, to int) bool {
 func (v *view) leaves(set int) bool {
 	k, is := v.kept[set]
 	return is && k.set != set
+}
+
+// renewedOverKey is whose a key was before a key-set that is a renewal.
+func (v *view) renewedOverKey(set int) (before claim, renews bool) {
+	before, renews = v.renewedOver[set]
+	return before, renews
 }
 
 // keyOf is whose a key is after a key-set: the client, and the key-set by which it is. The client is

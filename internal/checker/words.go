@@ -27,14 +27,6 @@ func length(d time.Duration) string {
 	return fmt.Sprintf("%d ns", d)
 }
 
-// instant says when something was, counted from the run's start.
-func instant(d time.Duration) string {
-	if d == forever {
-		return "never"
-	}
-	return fmt.Sprintf("%.3f s", d.Seconds())
-}
-
 func plural(n int, noun string) string { return words.Count(n, noun) }
 
 // each begins what is said of every one of n things: "2 writes, each in time", but
@@ -74,7 +66,7 @@ func (v *view) grantWords(g *grant) string {
 		fmt.Fprintf(&b, " on %d of %s", n, plural(len(v.h.Header.Nodes), "node"))
 	}
 	if g.until.given {
-		fmt.Fprintf(&b, ", valid until %s", instant(g.until.end))
+		fmt.Fprintf(&b, ", valid until %s", words.Instant(g.until.end))
 	}
 	if g.token.IsSet() {
 		fmt.Fprintf(&b, ", with token %d", g.token.V())
@@ -88,7 +80,7 @@ func promiseWords(g *grant) string {
 	if !last.given {
 		return "holds the lock until it releases it"
 	}
-	return "holds the lock until " + instant(last.end)
+	return "holds the lock until " + words.Instant(last.end)
 }
 
 // faultWords tell of a fault: "c1 was paused for 2.00 s at before-write".

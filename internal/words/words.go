@@ -1,10 +1,12 @@
-// Package words writes numbers with their nouns ("1 key", "2 keys"), and keeps tables of words
-// with a line for a person.
+// Package words writes numbers with their nouns ("1 key", "2 keys") and instants of a run, and
+// keeps tables of words with a line for a person.
 package words
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 )
 
 // Count writes a number with its noun: "1 key", "2 keys", "0 retries".
@@ -24,4 +26,12 @@ func Noun[N ~int | ~uint64](n N, noun string) string {
 		return noun + "es"
 	}
 	return noun + "s"
+}
+
+// Instant says when something was, counted from the run's start: "0.994 s". The latest instant that there is stands for never.
+func Instant(d time.Duration) string {
+	if d == math.MaxInt64 {
+		return "never"
+	}
+	return fmt.Sprintf("%.3f s", d.Seconds())
 }

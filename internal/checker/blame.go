@@ -1,6 +1,9 @@
 package checker
 
-import "github.com/redlock-sim/redlock-sim/internal/history"
+import (
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
 
 // Blame is what a violation is put down to: what must not have failed for it.
 type Blame string
@@ -53,21 +56,21 @@ func Blamed(h *history.History, f Finding) Blame {
 	if b != BlamesLock || f.Property != ExclusiveLease {
 		return b
 	}
-	v := newView(h)
-	var two []*grant
+	j := newJudge(h)
+	var two []*facts.Grant
 	for i := range f.Counterexample.Operations {
-		two = append(two, v.grantsShown(&f.Counterexample.Operations[i])...)
+		two = append(two, j.grantsShown(&f.Counterexample.Operations[i])...)
 	}
 	if len(two) != 2 {
 		return b
 	}
 	first, second := two[0], two[1]
-	if first.ret > second.ret {
+	if first.Return > second.Return {
 		first, second = second, first
 	}
 	free, found := 0, BlamesNothing
-	for _, n := range v.fates(first, second) {
-		switch c, _ := v.whyLost(&n, first, second); {
+	for _, n := range j.fates(first, second) {
+		switch c, _ := j.whyLost(&n, first, second); {
 		case c == majoritiesMet: // the first never had it
 			free++
 		case c.blames() != BlamesLock && c.blames() != BlamesNothing:
@@ -75,7 +78,7 @@ func Blamed(h *history.History, f Finding) Blame {
 			found = c.blames()
 		}
 	}
-	if free >= v.quorum() && found != BlamesNothing {
+	if free >= j.Quorum() && found != BlamesNothing {
 		return found
 	}
 	return b

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -92,7 +93,7 @@ func CostOf(h *history.History) Cost {
 		}
 		return c
 	}
-	m := &meter{view: newView(h)}
+	m := &meter{Facts: facts.Of(h)}
 	m.collect()
 	m.acquires()
 	m.rates()
@@ -101,7 +102,7 @@ func CostOf(h *history.History) Cost {
 
 // meter measures a history.
 type meter struct {
-	*view
+	*facts.Facts
 	cost Cost
 	// sent are the commands of each client that are counted, in the order in which they left.
 	sent map[string][]*history.Command
@@ -126,8 +127,8 @@ func (m *meter) collect() {
 		}
 		return fmt.Sprintf("what passes between %s and node %s could not be read: %s", e.Process, e.Value.Unread().Node, e.Error)
 	}
-	for i := range m.h.Events {
-		switch e := m.event(i); {
+	for i := range m.History.Events {
+		switch e := m.Event(i); {
 		case e.F == history.Sent && e.Value.Command() != nil && !e.Value.Command().Opens:
 			m.sent[e.Process], none = append(m.sent[e.Process], e.Value.Command()), false
 		case e.F != history.Unread || e.Value.Unread() == nil:
@@ -138,23 +139,23 @@ func (m *meter) collect() {
 		}
 	}
 	switch {
-	case !m.h.Header.Commands:
+	case !m.History.Header.Commands:
 		m.why = "the run did not record commands (record_commands)"
-	case !m.done:
+	case !m.Finished:
 		m.why = "the run did not come to its end"
 	case m.why == "" && none:
 		m.why = "no client sent a command to a node over its links: the lock is kept elsewhere"
-	case m.why == "" && m.stranger >= 0:
+	case m.why == "" && m.FirstStranger >= 0:
 		m.why = "somebody changed a key of the lock over a connection that is no client's link"
 	}
 	m.noTrips = cmp.Or(m.why, m.noTrips)
 	for _, list := range m.sent {
 		slices.SortStableFunc(list, func(a, b *history.Command) int { return cmp.Compare(a.Left, b.Left) })
 	}
-	for i := range m.grants {
-		g := &m.grants[i]
-		t := tenure{g.client, Interval{m.at(g.ret), min(g.lastPromise().cut(m.believedUntil(g)), m.end)}}
-		if t.From < t.To && g.outer < 0 {
+	for i := range m.Grants {
+		g := &m.Grants[i]
+		t := tenure{g.Client, Interval{m.At(g.Return), min(g.LastPromise().EarlierOf(m.BelievedUntil(g)), m.End)}}
+		if t.From < t.To && g.Outer < 0 {
 			m.held = append(m.held, t)
 		}
 	}
@@ -176,9 +177,9 @@ func (m *meter) acquires() {
 	var commands, trips []int
 	var times []time.Duration
 	for _, g := range m.alone() {
-		from, to := m.at(g.call), m.at(g.ret)
+		from, to := m.At(g.Call), m.At(g.Return)
 		times = append(times, to-from)
-		list := m.between(g.client, from, to)
+		list := m.between(g.Client, from, to)
 		commands = append(commands, len(list))
 		trips = append(trips, roundTrips(list))
 	}
@@ -212,10 +213,10 @@ func (m *meter) acquires() {
 
 // alone are the grants in whose acquires nobody was in the way: no other client asked for the
 // lock or held it, no lease of an earlier grant was in force, and no fault.
-func (m *meter) alone() (list []*grant) {
+func (m *meter) alone() (list []*facts.Grant) {
 	var calls, returns []int // of all acquires
-	for i := range m.ops {
-		if o := &m.ops[i]; o.F == history.Acquire {
+	for i := range m.Ops {
+		if o := &m.Ops[i]; o.F == history.Acquire {
 			calls = append(calls, o.Call)
 			if o.Return >= 0 {
 				returns = append(returns, o.Return)
@@ -224,23 +225,23 @@ func (m *meter) alone() (list []*grant) {
 	}
 	slices.Sort(returns)
 	free := time.Duration(math.MinInt64) // from when on nobody before holds it
-	for i := range m.grants {
-		g := &m.grants[i]
-		under := sort.SearchInts(calls, g.ret) - sort.SearchInts(returns, g.call)
-		acquire := Interval{m.at(g.call), m.at(g.ret)}
+	for i := range m.Grants {
+		g := &m.Grants[i]
+		under := sort.SearchInts(calls, g.Return) - sort.SearchInts(returns, g.Call)
+		acquire := Interval{m.At(g.Call), m.At(g.Return)}
 		if under == 1 && free <= acquire.From && slices.Equal(m.quiet(acquire.From, acquire.To), []Interval{acquire}) {
 			list = append(list, g)
 		}
-		free = max(free, m.freeFrom(g))
+		free = max(free, m.FreeFrom(g))
 	}
 	return list
 }
 
 // quiet are the parts of a time in which no fault was in force.
 func (m *meter) quiet(from, to time.Duration) (list []Interval) {
-	for i := range m.faults {
-		f := &m.faults[i]
-		if begin, end := m.at(f.begin), m.at(f.end); begin <= to && end >= from {
+	for i := range m.Faults {
+		f := &m.Faults[i]
+		if begin, end := m.At(f.Begin), m.At(f.End); begin <= to && end >= from {
 			if begin > from {
 				list = append(list, Interval{from, begin})
 			}
@@ -296,12 +297,12 @@ func (m *meter) rates() {
 			last[i] = max(last[i], last[i-1])
 		}
 	}
-	for i := range m.ops {
-		o := &m.ops[i]
+	for i := range m.Ops {
+		o := &m.Ops[i]
 		if o.F != history.Acquire || o.Return < 0 {
 			continue
 		}
-		from, to := m.at(o.Call), m.at(o.Return)
+		from, to := m.At(o.Call), m.At(o.Return)
 		first := sort.Search(len(last), func(i int) bool { return last[i] > from })
 		for _, t := range m.held[first:] {
 			if t.From >= to {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -54,6 +55,18 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// judge decides what the facts of one history show. Whatever it calls by a name with a capital
+// letter is a fact: docs/properties.md defines it, package facts finds it, and it holds for all
+// properties alike. The rest is what one property demands of the facts, and how a violation of
+// it is told.
+type judge struct {
+	*facts.Facts
+	// brief: only the verdict is asked for.
+	brief bool
+}
+
+func newJudge(h *history.History) *judge { return &judge{Facts: facts.Of(h)} }
+
 // Judge decides the given properties of a history, in their order. A cancelled
 // context makes what is not yet decided Unknown.
 func Judge(ctx context.Context, h *history.History, properties []Property, o Options) []Finding {
@@ -65,8 +78,8 @@ func Judge(ctx context.Context, h *history.History, properties []Property, o Opt
 		}
 		return findings
 	}
-	v := newView(h)
-	v.brief = o.Brief
+	j := newJudge(h)
+	j.brief = o.Brief
 	for _, p := range properties {
 		var f Finding
 		switch judge := p.row().judge; {
@@ -75,11 +88,11 @@ func Judge(ctx context.Context, h *history.History, properties []Property, o Opt
 		case ctx.Err() != nil:
 			f = Finding{Verdict: Unknown, Why: "the check was cancelled"}
 		default:
-			f = judge(ctx, v, o)
+			f = judge(ctx, j, o)
 		}
 		f.Property = p
-		f.Effort.Faults = len(v.faults)
-		findings = append(findings, v.known(v.doubt(f, o)))
+		f.Effort.Faults = len(j.Faults)
+		findings = append(findings, j.known(j.doubt(f, o)))
 	}
 	refer(findings)
 	return findings
@@ -124,22 +137,22 @@ func disorder(h *history.History) string {
 
 // doubt takes back a verdict that the run was too short or too tame to give. A
 // violation that was seen stays one.
-func (v *view) doubt(f Finding, o Options) Finding {
+func (j *judge) doubt(f Finding, o Options) Finding {
 	if f.Verdict != Holds {
 		return f
 	}
-	missing := o.Faults - v.fired
+	missing := o.Faults - j.FaultsSeen
 	switch {
-	case !v.done:
+	case !j.Finished:
 		f.Verdict, f.Why = Unknown, "the run did not finish"
 	case missing > 0 && o.Faults == 1:
 		f.Verdict, f.Why = Unknown, "the planned fault never took effect"
 	case missing > 0:
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("%d of %d planned faults never took effect", missing, o.Faults)
-	case v.stranger >= 0:
-		e := v.event(v.stranger)
+	case j.FirstStranger >= 0:
+		e := j.Event(j.FirstStranger)
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("a key of the lock was changed on node %s at %s "+
-			"over a connection that is no client's link: faults may not have struck it", e.Process, words.Instant(v.at(v.stranger)))
+			"over a connection that is no client's link: faults may not have struck it", e.Process, words.Instant(j.At(j.FirstStranger)))
 	case f.Effort.Chances == 0:
 		f.Verdict, f.Why = Unknown, "nothing put it to the test"
 	}

@@ -12,7 +12,7 @@ import (
 type row struct {
 	name  Property
 	title string
-	judge func(context.Context, *view, Options) Finding
+	judge func(context.Context, *judge, Options) Finding
 	// asked: everything with such a workload is judged by it; nil: only what asks for it.
 	asked func(workload.Workload) bool
 	// demanded: where it is asked of a lock and a scenario says nothing of it, it is
@@ -80,6 +80,7 @@ var rows = []row{
 }
 
 func paired(w workload.Workload) bool { return w.Pair }
+
 func locked(w workload.Workload) bool { return !w.Pair }
 
 // properties are those whose rows are so.

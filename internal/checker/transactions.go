@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
@@ -19,16 +20,16 @@ type pair struct {
 	by map[int64]int
 }
 
-func (v *view) pair() pair {
+func (j *judge) pair() pair {
 	p := pair{final: -1, by: make(map[int64]int)}
-	for i := range v.ops {
-		switch o := &v.ops[i]; {
-		case o.F == history.Transact && v.number(i).IsSet():
+	for i := range j.Ops {
+		switch o := &j.Ops[i]; {
+		case o.F == history.Transact && j.Number(i).IsSet():
 			p.appends = append(p.appends, i)
-			p.by[v.number(i).V()] = i
+			p.by[j.Number(i).V()] = i
 		case o.F == history.Snapshot && o.Type == history.OK:
 			p.snapshots = append(p.snapshots, i)
-			if v.event(o.Call).Value.Section == 0 {
+			if j.Event(o.Call).Value.Section == 0 {
 				p.final = i
 			}
 		}
@@ -48,8 +49,8 @@ func (p *pair) appendsOf(snapshot int, numbers ...int64) []int {
 }
 
 // lists are what a snapshot saw.
-func (v *view) lists(snapshot int) (a, b []int64) {
-	value := &v.event(v.ops[snapshot].Return).Value
+func (j *judge) lists(snapshot int) (a, b []int64) {
+	value := &j.Event(j.Ops[snapshot].Return).Value
 	return value.List(), value.Other()
 }
 
@@ -68,13 +69,13 @@ const cancelled = "the check was cancelled"
 
 // judgeAtomicPair: what was appended to one list was appended to the other, and
 // what failed to none.
-func (v *view) judgeAtomicPair(ctx context.Context) Finding {
-	p := v.pair()
-	f := Finding{Method: "comparison of the lists at the end", Effort: Effort{Operations: len(v.ops), Of: "appends to both lists"}}
+func (j *judge) judgeAtomicPair(ctx context.Context) Finding {
+	p := j.pair()
+	f := Finding{Method: "comparison of the lists at the end", Effort: Effort{Operations: len(j.Ops), Of: "appends to both lists"}}
 	if p.final < 0 {
 		return unknown(noLastLook, f.Effort)
 	}
-	a, b := v.lists(p.final)
+	a, b := j.lists(p.final)
 	first, second := members(a), members(b)
 	for _, n := range slices.Concat(a, b) {
 		if first[n] != second[n] {
@@ -82,7 +83,7 @@ func (v *view) judgeAtomicPair(ctx context.Context) Finding {
 			if second[n] {
 				where, not = "b", "a"
 			}
-			return v.pairBroken(f, fmt.Sprintf("%d is in list %s and not in list %s", n, where, not),
+			return j.pairBroken(f, fmt.Sprintf("%d is in list %s and not in list %s", n, where, not),
 				"that a transaction in which a command fails is undone", p.appendsOf(p.final, n)...)
 		}
 	}
@@ -90,9 +91,9 @@ func (v *view) judgeAtomicPair(ctx context.Context) Finding {
 		if ctx.Err() != nil {
 			return unknown(cancelled, f.Effort)
 		}
-		n := v.number(i).V()
-		if first[n] && v.ops[i].Type == history.Fail {
-			return v.pairBroken(f, fmt.Sprintf("%d is in both lists though its transaction failed", n),
+		n := j.Number(i).V()
+		if first[n] && j.Ops[i].Type == history.Fail {
+			return j.pairBroken(f, fmt.Sprintf("%d is in both lists though its transaction failed", n),
 				"that nothing runs of a transaction whose client was told that it failed", i, p.final)
 		}
 		f.Effort.Chances++
@@ -107,21 +108,21 @@ func (v *view) judgeAtomicPair(ctx context.Context) Finding {
 // judgeIsolated: nobody sees an append half done, and both lists have the same
 // order. What stays half done is a matter of atomicity: only appends count that were
 // acknowledged, or seen whole by somebody.
-func judgeIsolated(ctx context.Context, v *view, _ Options) Finding {
-	p := v.pair()
+func judgeIsolated(ctx context.Context, j *judge, _ Options) Finding {
+	p := j.pair()
 	f := Finding{Method: "comparison of the lists at each read",
-		Effort: Effort{Operations: len(v.ops), Of: "reads during an append of another client"}}
+		Effort: Effort{Operations: len(j.Ops), Of: "reads during an append of another client"}}
 	if p.final < 0 {
 		return unknown(noLastLook, f.Effort)
 	}
 	whole := make(map[int64]bool)
 	for _, i := range p.appends {
-		if v.ops[i].Type == history.OK {
-			whole[v.number(i).V()] = true
+		if j.Ops[i].Type == history.OK {
+			whole[j.Number(i).V()] = true
 		}
 	}
 	for _, s := range p.snapshots {
-		a, b := v.lists(s)
+		a, b := j.lists(s)
 		inB := members(b)
 		for _, n := range a {
 			whole[n] = whole[n] || inB[n]
@@ -131,20 +132,20 @@ func judgeIsolated(ctx context.Context, v *view, _ Options) Finding {
 		if ctx.Err() != nil {
 			return unknown(cancelled, f.Effort)
 		}
-		a, b := v.lists(s)
+		a, b := j.lists(s)
 		inA, inB := members(a), members(b)
 		for _, n := range slices.Concat(a, b) {
 			// A server that lost its data in between is another matter.
 			if s != p.final && whole[n] && inA[n] != inB[n] {
-				return v.pairBroken(f, fmt.Sprintf("%s saw %d in one list and not in the other", v.ops[s].Process, n),
+				return j.pairBroken(f, fmt.Sprintf("%s saw %d in one list and not in the other", j.Ops[s].Process, n),
 					"that nobody reads between two commands", p.appendsOf(s, n)...)
 			}
 		}
 		if x, y, differ := otherOrder(only(inB, a), only(inA, b)); differ {
-			return v.pairBroken(f, fmt.Sprintf("list a has %d where list b has %d", x, y),
+			return j.pairBroken(f, fmt.Sprintf("list a has %d where list b has %d", x, y),
 				"that all see two changes in the same order", p.appendsOf(s, x, y)...)
 		}
-		if s != p.final && v.beside(s, p.appends) {
+		if s != p.final && j.beside(s, p.appends) {
 			f.Effort.Chances++
 		}
 	}
@@ -176,28 +177,28 @@ func otherOrder(a, b []int64) (x, y int64, differ bool) {
 }
 
 // beside reports that somebody else appended, and was told so, while a snapshot was taken.
-func (v *view) beside(snapshot int, appends []int) bool {
-	s := &v.ops[snapshot]
+func (j *judge) beside(snapshot int, appends []int) bool {
+	s := &j.Ops[snapshot]
 	return slices.ContainsFunc(appends, func(i int) bool {
-		o := &v.ops[i]
+		o := &j.Ops[i]
 		return o.Process != s.Process && o.Type == history.OK && o.Call < s.Return && o.Return > s.Call
 	})
 }
 
 // judgeDurable: what was acknowledged is there in the end, though the resource
 // died in between.
-func judgeDurable(ctx context.Context, v *view, _ Options) Finding {
-	p := v.pair()
+func judgeDurable(ctx context.Context, j *judge, _ Options) Finding {
+	p := j.pair()
 	f := Finding{Method: "comparison of the lists at the end",
-		Effort: Effort{Operations: len(v.ops), Of: "appends acknowledged before the resource died"}}
+		Effort: Effort{Operations: len(j.Ops), Of: "appends acknowledged before the resource died"}}
 	if p.final < 0 {
 		return unknown(noLastLook, f.Effort)
 	}
-	a, b := v.lists(p.final)
+	a, b := j.lists(p.final)
 	first, second := members(a), members(b)
 	died := -1
-	for i := range v.h.Events {
-		if e := v.event(i); e.F == history.NodeDown && e.Process == history.ResourceProcess {
+	for i := range j.History.Events {
+		if e := j.Event(i); e.F == history.NodeDown && e.Process == history.ResourceProcess {
 			died = i
 		}
 	}
@@ -207,20 +208,20 @@ func judgeDurable(ctx context.Context, v *view, _ Options) Finding {
 		if ctx.Err() != nil {
 			return unknown(cancelled, f.Effort)
 		}
-		if v.ops[i].Type != history.OK {
+		if j.Ops[i].Type != history.OK {
 			continue
 		}
 		acknowledged++
-		if v.ops[i].Return < died {
+		if j.Ops[i].Return < died {
 			f.Effort.Chances++
 		}
-		if n := v.number(i).V(); !first[n] || !second[n] {
+		if n := j.Number(i).V(); !first[n] || !second[n] {
 			lost = append(lost, i)
 		}
 	}
 	switch {
 	case len(lost) > 0:
-		return v.pairBroken(f, fmt.Sprintf("%d of %s lost", len(lost), plural(acknowledged, "acknowledged append")),
+		return j.pairBroken(f, fmt.Sprintf("%d of %s lost", len(lost), plural(acknowledged, "acknowledged append")),
 			"that what is acknowledged is on the disk", lost[0], p.final)
 	case f.Effort.Chances == 0:
 		return unknown("the resource did not die after it had acknowledged something", f.Effort)
@@ -232,36 +233,36 @@ func judgeDurable(ctx context.Context, v *view, _ Options) Finding {
 
 // counterOp is an operation as one of a counterexample, and the event that tells what came
 // of it.
-func (v *view) counterOp(i int, format string, args ...any) (op CounterOp, told int) {
-	o := &v.ops[i]
-	op = CounterOp{Client: o.Process, Op: fmt.Sprintf(format, args...), From: v.at(o.Call), To: -1, Events: sortedEvents(o.Call, o.Return)}
+func (j *judge) counterOp(i int, format string, args ...any) (op CounterOp, told int) {
+	o := &j.Ops[i]
+	op = CounterOp{Client: o.Process, Op: fmt.Sprintf(format, args...), From: j.At(o.Call), To: -1, Events: sortedEvents(o.Call, o.Return)}
 	if o.Return < 0 {
 		return op, o.Call
 	}
-	op.To = v.at(o.Return)
+	op.To = j.At(o.Return)
 	return op, o.Return
 }
 
 // pairBroken makes the finding that the given operations cannot be.
-func (v *view) pairBroken(f Finding, why, assumption string, ops ...int) Finding {
+func (j *judge) pairBroken(f Finding, why, assumption string, ops ...int) Finding {
 	f.Verdict, f.Why = Violated, why
-	if v.brief {
+	if j.brief {
 		return f
 	}
-	c := &Counterexample{From: len(v.ops), Assumption: assumption}
-	s := v.newStory()
-	begin, end := forever, v.at(0)
+	c := &Counterexample{From: len(j.Ops), Assumption: assumption}
+	s := j.newStory()
+	begin, end := facts.Forever, j.At(0)
 	slices.Sort(ops)
 	for _, i := range slices.Compact(ops) {
-		o := &v.ops[i]
-		op, event := v.counterOp(i, "looks at both lists")
-		begin, end = min(begin, v.at(o.Call)), max(end, v.at(event))
+		o := &j.Ops[i]
+		op, event := j.counterOp(i, "looks at both lists")
+		begin, end = min(begin, j.At(o.Call)), max(end, j.At(event))
 		if o.F == history.Snapshot {
-			a, b := v.lists(i)
+			a, b := j.lists(i)
 			op.Op = "reads both lists"
 			s.tell(turning, event, "%s saw %s in list a and %s in list b", o.Process, plural(len(a), "number"), plural(len(b), "number"))
 		} else {
-			n := v.event(o.Call).Value.Number
+			n := j.Event(o.Call).Value.Number
 			op.Op = fmt.Sprintf("appends %s to both lists", n)
 			what := map[history.Type]string{
 				history.OK: "was answered OK", history.Fail: "failed", history.Info: "was answered in part or not at all",
@@ -272,21 +273,21 @@ func (v *view) pairBroken(f Finding, why, assumption string, ops ...int) Finding
 		c.Impossible = event
 	}
 	s.faults(begin, end, history.ResourceProcess)
-	s.rests(v.lostAtResource(begin, end, c.Impossible)...)
+	s.rests(j.lostAtResource(begin, end, c.Impossible)...)
 	c.tells(s)
 	return f.shown(c)
 }
 
 // lostAtResource are the faults that killed the resource in a stretch of the run, or made it forget; without any it is the
 // operation that shows it.
-func (v *view) lostAtResource(from, to time.Duration, shows int) (begins []int) {
-	for i := range v.faults {
-		f := &v.faults[i]
+func (j *judge) lostAtResource(from, to time.Duration, shows int) (begins []int) {
+	for i := range j.Faults {
+		f := &j.Faults[i]
 		takes := func(s history.Strike) bool {
 			return s.Resource && (s.Does == history.Kills || s.Does == history.Forgets)
 		}
-		if v.at(f.begin) >= from && v.at(f.begin) <= to && slices.ContainsFunc(f.strikes, takes) {
-			begins = append(begins, f.begin)
+		if j.At(f.Begin) >= from && j.At(f.Begin) <= to && slices.ContainsFunc(f.Strikes, takes) {
+			begins = append(begins, f.Begin)
 		}
 	}
 	if len(begins) == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // applied says whether a write took effect.
@@ -75,11 +76,11 @@ func judgeAtomic(ctx context.Context, j *judge, _ Options) Finding {
 		}
 	}
 	if unclear > 0 {
-		f.Verdict, f.Why = Unknown, fmt.Sprintf("nobody knows what became of %s", plural(unclear, "section"))
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("nobody knows what became of %s", words.Count(unclear, "section"))
 		return f
 	}
-	return f.tried("no section wrote all that it had to", "%s, %sdone as a whole or not at all",
-		plural(f.Effort.Chances, "section"), each(f.Effort.Chances))
+	return f.noViolation("no section wrote all that it had to", "%s, %sdone as a whole or not at all",
+		words.Count(f.Effort.Chances, "section"), eachIfSeveral(f.Effort.Chances))
 }
 
 // cellApplied says what became of a section's write to a cell.
@@ -97,15 +98,15 @@ func (j *judge) cellApplied(parts []*facts.Section, cell string) applied {
 		return wasApplied
 	case slices.ContainsFunc(writes, of(history.Info)):
 		return mayBeApplied
-	case len(writes) > 0 || j.wentOn(parts):
+	case len(writes) > 0 || j.clientWentOn(parts):
 		return notApplied // it failed, or the client never came to it
 	}
 	return stillToCome
 }
 
-// wentOn reports that a section's client has done with it: it asked for something
+// clientWentOn reports that a section's client has done with it: it asked for something
 // else afterwards, or was killed.
-func (j *judge) wentOn(parts []*facts.Section) bool {
+func (j *judge) clientWentOn(parts []*facts.Section) bool {
 	last := 0
 	for _, p := range parts {
 		for _, w := range p.Writes {
@@ -146,20 +147,20 @@ func (j *judge) halfDone(f Finding, parts []*facts.Section, done, missing string
 	}
 	if g := j.GrantBefore(client, j.Ops[parts[0].Writes[0]].Call); g != nil {
 		begin = min(begin, j.At(g.Call))
-		s.grant(g, end)
+		s.tellGrant(g, end)
 	}
 	if kill := j.KilledBetween(client, c.Impossible, -1); kill >= 0 {
 		end = j.At(kill) // which is why it never came to the other cell
 	}
-	s.faults(begin, end, client)
-	s.rests(j.struckWriter(client, begin, end, c.Impossible)...)
-	c.tells(s)
-	return f.shown(c)
+	s.tellFaults(begin, end, client)
+	s.decidedBy(j.faultsOnWriter(client, begin, end, c.Impossible)...)
+	c.setStory(s)
+	return f.withCounterexample(c)
 }
 
-// struckWriter are the faults that stopped or killed a client in a stretch of the run, or struck the resource or the way to it; without any
-// it is the write that did not take effect.
-func (j *judge) struckWriter(client string, from, to time.Duration, write int) (begins []int) {
+// faultsOnWriter are the faults that stopped or killed a client in a stretch of the run, or struck
+// the resource or the way to it; without any it is the write that did not take effect.
+func (j *judge) faultsOnWriter(client string, from, to time.Duration, write int) (begins []int) {
 	for i := range j.Faults {
 		f := &j.Faults[i]
 		strikes := func(s history.Strike) bool {
@@ -174,4 +175,43 @@ func (j *judge) struckWriter(client string, from, to time.Duration, write int) (
 		return []int{write}
 	}
 	return begins
+}
+
+// judgeAtomicPair: what was appended to one list was appended to the other, and
+// what failed to none.
+func (j *judge) judgeAtomicPair(ctx context.Context) Finding {
+	p := j.pair()
+	f := Finding{Method: "comparison of the lists at the end", Effort: Effort{Operations: len(j.Ops), Of: "appends to both lists"}}
+	if p.final < 0 {
+		return unknown(noLastLook, f.Effort)
+	}
+	a, b := j.listsSeen(p.final)
+	first, second := members(a), members(b)
+	for _, n := range slices.Concat(a, b) {
+		if first[n] != second[n] {
+			where, not := "a", "b"
+			if second[n] {
+				where, not = "b", "a"
+			}
+			return j.pairBroken(f, fmt.Sprintf("%d is in list %s and not in list %s", n, where, not),
+				"that a transaction in which a command fails is undone", p.appendsOf(p.final, n)...)
+		}
+	}
+	for _, i := range p.appends {
+		if ctx.Err() != nil {
+			return unknown(cancelled, f.Effort)
+		}
+		n := j.Number(i).V()
+		if first[n] && j.Ops[i].Type == history.Fail {
+			return j.pairBroken(f, fmt.Sprintf("%d is in both lists though its transaction failed", n),
+				"that nothing runs of a transaction whose client was told that it failed", i, p.final)
+		}
+		f.Effort.Chances++
+	}
+	if f.Effort.Chances == 0 {
+		return unknown("nothing was appended", f.Effort)
+	}
+	f.Verdict, f.Why = Holds, fmt.Sprintf("%s, %sin both lists or in none",
+		words.Count(f.Effort.Chances, "append"), eachIfSeveral(f.Effort.Chances))
+	return f
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // What a lock relied on that told of a grant which rests on too few keys.
@@ -22,10 +23,10 @@ const (
 // judgeBacked: before a client is told that it has the lock, its own commands have set its keys on enough nodes.
 func judgeBacked(_ context.Context, j *judge, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "grants"}, Method: "replay of the nodes' keys"}
-	switch {
-	case j.SeveralLocks():
+	if j.SeveralLocks() {
 		return unknown("the history is about several locks", f.Effort)
-	case !j.SawOnKeys(history.KeySet):
+	}
+	if !j.SawOnKeys(history.KeySet) {
 		return unknown("the lock keeps no key on the nodes", f.Effort)
 	}
 	b := j.NewBacking()
@@ -35,16 +36,15 @@ func judgeBacked(_ context.Context, j *judge, _ Options) Finding {
 			continue
 		}
 		nodes, back := b.NodesBehind(g)
-		switch {
-		case back >= b.Enough:
+		if back >= b.Enough {
 			f.Effort.Chances++
-		case back+b.CountMaybeBehind(g, nodes) < b.Enough:
+		} else if back+b.CountMaybeBehind(g, nodes) < b.Enough {
 			f.Effort.Chances++
 			return j.unbacked(f, b, g, nodes, back)
 		}
 	}
-	return f.tried("of no grant it is known what it rests on", "%d %s, %swith its keys on enough nodes",
-		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+	return f.noViolation("of no grant it is known what it rests on", "%d %s, %swith its keys on enough nodes",
+		f.Effort.Chances, f.Effort.What(), eachIfSeveral(f.Effort.Chances))
 }
 
 // unbacked is the finding that a client was told of a grant that rests on too few nodes.
@@ -53,12 +53,12 @@ func (j *judge) unbacked(f Finding, b *facts.Backing, g *facts.Grant, nodes map[
 		return violatedBriefly(f)
 	}
 	f.Verdict = Violated
-	where := fmt.Sprintf("keys of this grant were on %d of the %s that it takes", back, plural(b.Enough, "node"))
+	where := fmt.Sprintf("keys of this grant were on %d of the %s that it takes", back, words.Count(b.Enough, "node"))
 	f.Why = fmt.Sprintf("%s was told that it had the lock, and %s", g.Client, where)
 	s := j.newStory()
-	s.grant(g, j.At(g.Return))
+	s.tellGrant(g, j.At(g.Return))
 	s.tell(setting, g.Call, "%s asked for the lock", g.Client)
-	s.faults(j.At(g.Call), j.At(g.Return), g.Client)
+	s.tellFaults(j.At(g.Call), j.At(g.Return), g.Client)
 	changed := b.KeyChanges(g)
 	old, own := false, false
 	var none []string
@@ -86,13 +86,13 @@ func (j *judge) unbacked(f Finding, b *facts.Backing, g *facts.Grant, nodes map[
 	case j.struckWhileAsking(g):
 		why = failedIsDone
 	}
-	s.end(g, "")
-	s.rests(g.Return)
+	s.tellEnd(g, "")
+	s.decidedBy(g.Return)
 	c := &Counterexample{From: f.Effort.Chances, Impossible: g.Return, Assumption: string(why),
 		Operations: []CounterOp{{Client: g.Client, Op: "is granted the lock", Events: sortedEvents(append(changed, g.Call, g.Return)...),
 			From: j.At(g.Call), To: j.At(g.Return), Believed: promiseWords(g), True: where}}}
-	c.tells(s)
-	return f.shown(c)
+	c.setStory(s)
+	return f.withCounterexample(c)
 }
 
 // tellNode tells what became of a grant's keys on a node that does not back it. It reports whether its client deleted

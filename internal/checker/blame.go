@@ -69,11 +69,11 @@ func Blamed(h *history.History, f Finding) Blame {
 		first, second = second, first
 	}
 	free, found := 0, BlamesNothing
-	for _, n := range j.fates(first, second) {
-		switch c, _ := j.whyLost(&n, first, second); {
-		case c == majoritiesMet: // the first never had it
+	for _, n := range j.keyFates(first, second) {
+		c, _ := j.whyKeyFailed(&n, first, second)
+		if c == majoritiesMet { // the first never had it
 			free++
-		case c.blames() != BlamesLock && c.blames() != BlamesNothing:
+		} else if c.blames() != BlamesLock && c.blames() != BlamesNothing {
 			free++
 			found = c.blames()
 		}

@@ -55,22 +55,22 @@ const (
 )
 
 // whyLate finds why an effect came after the end of its client's promise.
-func (j *judge) whyLate(x *facts.Effect, g *facts.Grant) culprit {
-	c := culprit{cause: actsInTime, events: []int{x.Event}}
+func (j *judge) whyLate(x *facts.Effect, g *facts.Grant) reason {
+	c := reason{cause: actsInTime, events: []int{x.Event}}
 	if admitted, found := j.whyAdmitted(x); found {
 		c.cause = admitted
 		return c
 	}
-	held := j.heldUp(g, x.From)
+	held := j.faultsThatHeldUp(g, x.From)
 	if x.Write >= 0 && j.sentInTime(x.Write, g, x.Event) {
-		c.cause, held = arrivesInTime, j.wayToResource(x)
+		c.cause, held = arrivesInTime, j.faultsOnWayToResource(x)
 	}
 	c.events = append(c.events, held...)
 	return c
 }
 
-// wayToResource are the faults that held up a write on its way, or the resource.
-func (j *judge) wayToResource(x *facts.Effect) (begins []int) {
+// faultsOnWayToResource are the faults that held up a write on its way, or the resource.
+func (j *judge) faultsOnWayToResource(x *facts.Effect) (begins []int) {
 	for i := range j.Faults {
 		f := &j.Faults[i]
 		strikes := func(s history.Strike) bool {
@@ -126,12 +126,12 @@ func (j *judge) whyAdmitted(x *facts.Effect) (c cause, found bool) {
 
 // whyBroken finds why sections of the resource have no explanation: two of their
 // clients held the lock at once, or one of them wrote late.
-func (j *judge) whyBroken(sections []*facts.Section, impossible *facts.Section) culprit {
+func (j *judge) whyBroken(sections []*facts.Section, impossible *facts.Section) reason {
 	for _, x := range sections {
 		if w := j.DecisiveWrite(x); w >= 0 {
 			if e := j.AcceptedEffect(w); e != nil {
 				if c, found := j.whyAdmitted(e); found {
-					return culprit{cause: c, events: []int{j.SectionEnd(x)}}
+					return reason{cause: c, events: []int{j.SectionEnd(x)}}
 				}
 			}
 		}
@@ -139,9 +139,9 @@ func (j *judge) whyBroken(sections []*facts.Section, impossible *facts.Section) 
 	leases := j.Leases()
 	for i, x := range sections {
 		for _, y := range sections[i+1:] {
-			a, b := j.clashOf(leases, j.GrantBefore(x.Client, j.SectionBegin(x)), j.GrantBefore(y.Client, j.SectionBegin(y)))
+			a, b := j.clashingGrants(leases, j.GrantBefore(x.Client, j.SectionBegin(x)), j.GrantBefore(y.Client, j.SectionBegin(y)))
 			// One that wrote too late would have done so without the other, too.
-			if a != nil && !j.late(x) && !j.late(y) {
+			if a != nil && !j.sectionIsLate(x) && !j.sectionIsLate(y) {
 				c := j.whyGranted(a, b, b.Return)
 				if c.cause == renewedInTime { // without the renewals it would have been too late
 					c.events = append(c.events, j.SectionEnd(x), j.SectionEnd(y))
@@ -155,12 +155,12 @@ func (j *judge) whyBroken(sections []*facts.Section, impossible *facts.Section) 
 		if g == nil {
 			continue
 		}
-		c := culprit{cause: actsInTime, events: []int{j.SectionEnd(x)}}
-		if j.revived(g) {
+		c := reason{cause: actsInTime, events: []int{j.SectionEnd(x)}}
+		if j.renewedAfterEnd(g) {
 			c.cause, c.first = staysLost, g
 			return c
 		}
-		if !j.late(x) {
+		if !j.sectionIsLate(x) {
 			continue
 		}
 		if w := j.DecisiveWrite(x); w >= 0 && j.sentInTime(w, g, j.SectionEnd(x)) {
@@ -168,21 +168,21 @@ func (j *judge) whyBroken(sections []*facts.Section, impossible *facts.Section) 
 		}
 		return c
 	}
-	c := culprit{cause: holderWrites, events: []int{j.SectionEnd(impossible)}}
+	c := reason{cause: holderWrites, events: []int{j.SectionEnd(impossible)}}
 	if j.CellData(sections[0].Key) == workload.JobsData {
 		c.cause = doneOnce
 	}
 	return c
 }
 
-// late reports that a section was over when the promise of its client's grant was.
-func (j *judge) late(x *facts.Section) bool {
+// sectionIsLate reports that a section was over when the promise of its client's grant was.
+func (j *judge) sectionIsLate(x *facts.Section) bool {
 	g := j.GrantBefore(x.Client, j.SectionBegin(x))
 	return g != nil && g.LastPromise().EndedBefore(j.At(j.SectionEnd(x)))
 }
 
-// revived reports that a grant was renewed after its promise was over.
-func (j *judge) revived(g *facts.Grant) bool {
+// renewedAfterEnd reports that a grant was renewed after its promise was over.
+func (j *judge) renewedAfterEnd(g *facts.Grant) bool {
 	until := g.Until
 	for _, x := range g.Renewals {
 		if until.EndedBefore(j.At(x.Return)) {
@@ -194,8 +194,8 @@ func (j *judge) revived(g *facts.Grant) bool {
 }
 
 // whyUnordered finds why a later grant has no larger token.
-func (j *judge) whyUnordered(first, second *facts.Grant) culprit {
-	c := culprit{cause: oneCount, events: []int{second.Return}}
+func (j *judge) whyUnordered(first, second *facts.Grant) reason {
+	c := reason{cause: oneCount, events: []int{second.Return}}
 	struck := func(does ...history.Does) (begins []int) {
 		for _, n := range j.History.Header.Nodes {
 			begins = append(begins, j.FaultsOn(n, first.Call, second.Return, does...)...)
@@ -206,7 +206,7 @@ func (j *judge) whyUnordered(first, second *facts.Grant) culprit {
 	lost := struck(history.Kills, history.Forgets)
 	switch {
 	case promoted >= 0:
-		c.cause, c.events = replicatedCount, j.promotion(j.History.Header.Nodes[promoted], second.Return)
+		c.cause, c.events = replicatedCount, j.faultsThatPromoted(j.History.Header.Nodes[promoted], second.Return)
 	case len(lost) > 0:
 		c.cause, c.events = remembersCount, lost
 	case min(first.Token.V(), second.Token.V()) > drawnAbove:
@@ -221,30 +221,3 @@ func (j *judge) whyUnordered(first, second *facts.Grant) culprit {
 
 // drawnAbove is what no counter of a run comes to: a token above it was drawn otherwise.
 const drawnAbove = 1 << 40
-
-// clashOf are two grants whose clients were inside their validity at once, the earlier
-// first; nil where they were not.
-func (j *judge) clashOf(leases []facts.Holding, a, b *facts.Grant) (first, second *facts.Grant) {
-	if a == nil || b == nil || a.Client == b.Client || a.Lock != b.Lock {
-		return nil, nil
-	}
-	of := func(g *facts.Grant) (list []facts.Holding) {
-		for _, h := range leases {
-			if began := &j.Grants[h.Grant]; began.Client == g.Client && began.Lock == g.Lock && h.From <= j.At(g.Return) && j.At(g.Return) < h.To {
-				list = append(list, h)
-			}
-		}
-		return list
-	}
-	for _, p := range of(a) {
-		for _, q := range of(b) {
-			if max(p.From, q.From) < min(p.To, q.To) {
-				if p.From > q.From {
-					return b, a
-				}
-				return a, b
-			}
-		}
-	}
-	return nil, nil
-}

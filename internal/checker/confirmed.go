@@ -25,11 +25,10 @@ func Confirmed(h *history.History, f Finding) (ok bool, why string) {
 	case Atomic, Isolated, Durable:
 		return true, "what the resource kept shows it"
 	}
-	switch {
-	case j.SawOnKeys(history.KeySet):
-	case j.SawOnKeys(history.KeyUnclear):
-		return false, "it is not known what is in the lock's keys on the nodes, so they cannot confirm it"
-	default:
+	if !j.SawOnKeys(history.KeySet) {
+		if j.SawOnKeys(history.KeyUnclear) {
+			return false, "it is not known what is in the lock's keys on the nodes, so they cannot confirm it"
+		}
 		return false, "the lock keeps no key on the nodes, so they cannot confirm it"
 	}
 	if f.Property == DeadlockFree || f.Property == MinorityTolerant {
@@ -50,7 +49,7 @@ func (j *judge) confirmGrants(c *Counterexample) (ok bool, why string) {
 			some = true
 			if n := j.NodesSetInAttempt(g); n < j.Quorum() {
 				return false, fmt.Sprintf("%s was granted the lock at %s, but only %d of the %s that it needs saw it set the key",
-					g.Client, words.Instant(j.At(g.Return)), n, plural(j.Quorum(), "node"))
+					g.Client, words.Instant(j.At(g.Return)), n, words.Count(j.Quorum(), "node"))
 			}
 		}
 	}
@@ -95,7 +94,7 @@ func (j *judge) confirmStarvation(c *Counterexample) (ok bool, why string) {
 		if j.At(i) > to {
 			break
 		}
-		holder, doubt := j.hasIt(keys, i, max(from, j.At(i)))
+		holder, doubt := j.holderByKeys(keys, i, max(from, j.At(i)))
 		switch {
 		case holder != nil && kept:
 			return true, fmt.Sprintf("the keys on the nodes show that %s kept the lock", holder.Client)
@@ -119,14 +118,15 @@ func (j *judge) confirmStarvation(c *Counterexample) (ok bool, why string) {
 	return false, why
 }
 
-// hasIt is a holder of whose lock a quorum of nodes surely has the keys after an event, at an instant; doubt: they may have those of one.
-func (j *judge) hasIt(keys *facts.KeyReplay, i int, at time.Duration) (holder *facts.Grant, doubt bool) {
+// holderByKeys is a holder of whose lock a quorum of nodes surely has the keys after an event, at an
+// instant; doubt: they may have those of one.
+func (j *judge) holderByKeys(keys *facts.KeyReplay, i int, at time.Duration) (holder *facts.Grant, doubt bool) {
 	for n := range j.Grants {
 		g := &j.Grants[n]
 		if g.Return > i || g.End >= 0 && g.End <= i || j.LeaseInValue() && g.LastPromise().EarlierOf(facts.Forever) <= at {
 			continue
 		}
-		surely, maybe := keys.CountNodes(g)
+		surely, maybe := keys.NodesWithKeyOf(g)
 		if surely >= j.Quorum() {
 			return g, false
 		}

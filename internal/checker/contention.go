@@ -11,9 +11,9 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
-// contended counts the attempts at a lock during which another client had it, for more than one
+// contendedAttempts counts the attempts at a lock during which another client had it, for more than one
 // instant: had they been granted then, there would have been two holders. The holds are sorted by lock and beginning.
-func (j *judge) contended(holds []facts.Holding) (attempts int) {
+func (j *judge) contendedAttempts(holds []facts.Holding) (attempts int) {
 	latest := make([]time.Duration, len(holds)) // the latest end of each hold and those of its lock before it
 	locks := make(map[string][2]int)            // from which hold to which each lock's are
 	for i := range holds {
@@ -66,10 +66,9 @@ func (j *judge) visit(s *facts.Section, client int32) visit {
 		for _, op := range list {
 			o := &j.Ops[op]
 			first, x.to = min(first, o.Call), max(x.to, j.At(o.Call))
-			switch {
-			case o.Type != history.Info:
+			if o.Type != history.Info {
 				x.to = max(x.to, j.At(o.Return))
-			case o.F != history.Read:
+			} else if o.F != history.Read {
 				x.to = facts.Forever // it may take effect at any time
 			}
 		}
@@ -88,8 +87,8 @@ func (j *judge) visit(s *facts.Section, client int32) visit {
 	return x
 }
 
-// met counts the judged visits that share more than one instant with one of another client.
-func met(list []visit) (n int) {
+// countMeetings counts the judged visits that share more than one instant with one of another client.
+func countMeetings(list []visit) (n int) {
 	list = slices.DeleteFunc(list, func(x visit) bool { return x.from >= x.to })
 	slices.SortFunc(list, func(a, b visit) int { return cmp.Compare(a.from, b.from) })
 	next := make([]int, len(list)) // where the next visit of another client is

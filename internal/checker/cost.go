@@ -128,13 +128,16 @@ func (m *meter) collect() {
 		return fmt.Sprintf("what passes between %s and node %s could not be read: %s", e.Process, e.Value.Unread().Node, e.Error)
 	}
 	for i := range m.History.Events {
-		switch e := m.Event(i); {
-		case e.F == history.Sent && e.Value.Command() != nil && !e.Value.Command().Opens:
+		e := m.Event(i)
+		if e.F == history.Sent && e.Value.Command() != nil && !e.Value.Command().Opens {
 			m.sent[e.Process], none = append(m.sent[e.Process], e.Value.Command()), false
-		case e.F != history.Unread || e.Value.Unread() == nil:
-		case e.Value.Unread().Answers:
+		}
+		if e.F != history.Unread || e.Value.Unread() == nil {
+			continue
+		}
+		if e.Value.Unread().Answers {
 			m.noTrips = cmp.Or(m.noTrips, unread(e))
-		default:
+		} else {
 			m.why = cmp.Or(m.why, unread(e))
 		}
 	}
@@ -161,12 +164,12 @@ func (m *meter) collect() {
 	}
 }
 
-func (m *meter) lacks(f Figure, why string) {
+func (m *meter) addUnmeasured(f Figure, why string) {
 	m.cost.Unmeasured = append(m.cost.Unmeasured, Unmeasured{f, why})
 }
 
-// between are the commands of a client that left in a time.
-func (m *meter) between(client string, from, to time.Duration) []*history.Command {
+// sentBetween are the commands of a client that left in a time.
+func (m *meter) sentBetween(client string, from, to time.Duration) []*history.Command {
 	list := m.sent[client]
 	first := sort.Search(len(list), func(i int) bool { return list[i].Left >= int64(from) })
 	last := sort.Search(len(list), func(i int) bool { return list[i].Left >= int64(to) })
@@ -176,10 +179,10 @@ func (m *meter) between(client string, from, to time.Duration) []*history.Comman
 func (m *meter) acquires() {
 	var commands, trips []int
 	var times []time.Duration
-	for _, g := range m.alone() {
+	for _, g := range m.undisturbedGrants() {
 		from, to := m.At(g.Call), m.At(g.Return)
 		times = append(times, to-from)
-		list := m.between(g.Client, from, to)
+		list := m.sentBetween(g.Client, from, to)
 		commands = append(commands, len(list))
 		trips = append(trips, roundTrips(list))
 	}
@@ -189,31 +192,31 @@ func (m *meter) acquires() {
 		none = "no acquire was granted without another client or a fault in the way"
 	}
 	if why := cmp.Or(m.why, none); why != "" {
-		m.lacks(CommandsFigure, why)
+		m.addUnmeasured(CommandsFigure, why)
 	} else {
 		m.cost.Commands = spread(commands)
 	}
 	if why := cmp.Or(m.noTrips, none); why != "" {
-		m.lacks(RoundTripsFigure, why)
+		m.addUnmeasured(RoundTripsFigure, why)
 	} else {
 		m.cost.RoundTrips = spread(trips)
 	}
 	slices.Sort(times)
 	if none != "" {
-		m.lacks(P50Figure, none)
+		m.addUnmeasured(P50Figure, none)
 	} else {
 		m.cost.P50 = percentile(times, 50)
 	}
 	if len(times) < minForP99 {
-		m.lacks(P99Figure, cmp.Or(none, fmt.Sprintf("%s measured, and a p99 needs %d", words.Count(len(times), "acquire"), minForP99)))
+		m.addUnmeasured(P99Figure, cmp.Or(none, fmt.Sprintf("%s measured, and a p99 needs %d", words.Count(len(times), "acquire"), minForP99)))
 	} else {
 		m.cost.P99 = percentile(times, 99)
 	}
 }
 
-// alone are the grants in whose acquires nobody was in the way: no other client asked for the
+// undisturbedGrants are the grants in whose acquires nobody was in the way: no other client asked for the
 // lock or held it, no lease of an earlier grant was in force, and no fault.
-func (m *meter) alone() (list []*facts.Grant) {
+func (m *meter) undisturbedGrants() (list []*facts.Grant) {
 	var calls, returns []int // of all acquires
 	for i := range m.Ops {
 		if o := &m.Ops[i]; o.F == history.Acquire {
@@ -229,7 +232,7 @@ func (m *meter) alone() (list []*facts.Grant) {
 		g := &m.Grants[i]
 		under := sort.SearchInts(calls, g.Return) - sort.SearchInts(returns, g.Call)
 		acquire := Interval{m.At(g.Call), m.At(g.Return)}
-		if under == 1 && free <= acquire.From && slices.Equal(m.quiet(acquire.From, acquire.To), []Interval{acquire}) {
+		if under == 1 && free <= acquire.From && slices.Equal(m.withoutFaults(acquire.From, acquire.To), []Interval{acquire}) {
 			list = append(list, g)
 		}
 		free = max(free, m.FreeFrom(g))
@@ -237,8 +240,8 @@ func (m *meter) alone() (list []*facts.Grant) {
 	return list
 }
 
-// quiet are the parts of a time in which no fault was in force.
-func (m *meter) quiet(from, to time.Duration) (list []Interval) {
+// withoutFaults are the parts of a time in which no fault was in force.
+func (m *meter) withoutFaults(from, to time.Duration) (list []Interval) {
 	for i := range m.Faults {
 		f := &m.Faults[i]
 		if begin, end := m.At(f.Begin), m.At(f.End); begin <= to && end >= from {
@@ -320,8 +323,8 @@ func (m *meter) rates() {
 
 // add adds what a client sent in a time without faults.
 func (m *meter) add(r *Rate, client string, s Interval) {
-	for _, q := range m.quiet(s.From, s.To) {
-		r.Commands += len(m.between(client, q.From, q.To))
+	for _, q := range m.withoutFaults(s.From, s.To) {
+		r.Commands += len(m.sentBetween(client, q.From, q.To))
 		r.Time += q.To - q.From
 	}
 }
@@ -329,9 +332,9 @@ func (m *meter) add(r *Rate, client string, s Interval) {
 func (m *meter) rate(f Figure, r Rate, what string) *Rate {
 	switch {
 	case m.why != "":
-		m.lacks(f, m.why)
+		m.addUnmeasured(f, m.why)
 	case r.Time < minForRate:
-		m.lacks(f, fmt.Sprintf("%s for %s without a fault, and a rate needs %s", what, length(r.Time), length(minForRate)))
+		m.addUnmeasured(f, fmt.Sprintf("%s for %s without a fault, and a rate needs %s", what, length(r.Time), length(minForRate)))
 	default:
 		return &r
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 
@@ -22,22 +23,21 @@ func judgeLease(ctx context.Context, j *judge, o Options) Finding {
 
 // judgeExclusive decides whether holds exclude each other. Others are stretches in which an attempt is put to the test, too.
 func (j *judge) judgeExclusive(ctx context.Context, o Options, holds, others []facts.Holding, what string) Finding {
-	effort := Effort{Operations: len(j.Ops), Chances: j.contended(holds) + j.contended(others), Of: "contended"}
+	effort := Effort{Operations: len(j.Ops), Chances: j.contendedAttempts(holds) + j.contendedAttempts(others), Of: "contended"}
 	f := Finding{Effort: effort, Method: "interval sweep"}
 	var first, second *facts.Holding
-	for part := range slices.Values(j.byLock(holds)) {
-		a, b, ok := clash(part)
+	for part := range slices.Values(j.splitByLock(holds)) {
+		a, b, ok := firstClash(part)
 		if ok && (second == nil || part[b].From < second.From) {
 			first, second = &part[a], &part[b]
 		}
 	}
 	if !o.Fast && len(holds)*2 <= ConfirmUpTo {
-		r := j.confirm(ctx, o, holds)
-		switch {
-		case r.Outcome == linear.Undecided:
-		case (r.Outcome == linear.Illegal) != (second != nil):
-			return unknown(fmt.Sprintf("the interval sweep and porcupine disagree: porcupine says %v", r.Outcome), effort)
-		default:
+		r := j.confirmByPorcupine(ctx, o, holds)
+		if r.Outcome != linear.Undecided {
+			if (r.Outcome == linear.Illegal) != (second != nil) {
+				return unknown(fmt.Sprintf("the interval sweep and porcupine disagree: porcupine says %v", r.Outcome), effort)
+			}
 			f.Method = "interval sweep, confirmed by porcupine (owner-aware mutex)"
 		}
 	}
@@ -45,19 +45,19 @@ func (j *judge) judgeExclusive(ctx context.Context, o Options, holds, others []f
 		return j.twoHolders(f, *first, *second, holds)
 	}
 	if effort.Chances == 0 {
-		f.Verdict, f.Why = Unknown, fmt.Sprintf("the lock was never contended: %s", plural(len(j.Grants), "grant"))
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("the lock was never contended: %s", words.Count(len(j.Grants), "grant"))
 		return f
 	}
 	f.Verdict = Holds
 	if j.brief {
 		return f
 	}
-	f.Why = fmt.Sprintf("no two %s overlapped (%s, %d %s)", what, plural(len(j.Grants), "grant"), effort.Chances, effort.What())
+	f.Why = fmt.Sprintf("no two %s overlapped (%s, %d %s)", what, words.Count(len(j.Grants), "grant"), effort.Chances, effort.What())
 	return f
 }
 
-// byLock cuts sorted holds where the lock changes.
-func (j *judge) byLock(holds []facts.Holding) [][]facts.Holding {
+// splitByLock cuts sorted holds where the lock changes.
+func (j *judge) splitByLock(holds []facts.Holding) [][]facts.Holding {
 	var parts [][]facts.Holding
 	for from := 0; from < len(holds); {
 		to := from
@@ -70,7 +70,7 @@ func (j *judge) byLock(holds []facts.Holding) [][]facts.Holding {
 	return parts
 }
 
-func clash(holds []facts.Holding) (first, second int, found bool) {
+func firstClash(holds []facts.Holding) (first, second int, found bool) {
 	zones := make([]linear.Zone, len(holds))
 	for i, h := range holds {
 		zones[i] = linear.Zone{From: int64(h.From), To: int64(h.To), ID: int32(i)}
@@ -79,12 +79,12 @@ func clash(holds []facts.Holding) (first, second int, found bool) {
 	return int(a), int(b), found
 }
 
-// confirm asks porcupine the same question: each hold as an acquire that was
+// confirmByPorcupine asks porcupine the same question: each hold as an acquire that was
 // asked for and answered, and a release asked for at its end.
-func (j *judge) confirm(ctx context.Context, o Options, holds []facts.Holding) linear.Result {
+func (j *judge) confirmByPorcupine(ctx context.Context, o Options, holds []facts.Holding) linear.Result {
 	clients := make(map[string]int32)
 	r := linear.Result{Outcome: linear.Legal}
-	for _, part := range j.byLock(holds) {
+	for _, part := range j.splitByLock(holds) {
 		ops := make([]linear.Op, 0, 2*len(part))
 		for _, h := range part {
 			g := &j.Grants[h.Grant]

@@ -147,11 +147,11 @@ type Counterexample struct {
 	Assumption string `json:"assumption,omitempty"`
 }
 
-// tells gives the counterexample its story.
-func (c *Counterexample) tells(s *story) { c.Story, c.Decisive = s.sentences(), s.decisive }
+// setStory gives the counterexample its story.
+func (c *Counterexample) setStory(s *story) { c.Story, c.Decisive = s.sentences(), s.decisive }
 
-// shown is the finding with what shows it.
-func (f Finding) shown(c *Counterexample) Finding {
+// withCounterexample is the finding with what shows it.
+func (f Finding) withCounterexample(c *Counterexample) Finding {
 	for i := range c.Operations {
 		f.Events = append(f.Events, c.Operations[i].Events...)
 	}

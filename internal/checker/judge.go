@@ -92,15 +92,15 @@ func Judge(ctx context.Context, h *history.History, properties []Property, o Opt
 		}
 		f.Property = p
 		f.Effort.Faults = len(j.Faults)
-		findings = append(findings, j.known(j.doubt(f, o)))
+		findings = append(findings, j.withdrawIfUnclear(j.withdrawIfUntested(f, o)))
 	}
-	refer(findings)
+	crossReference(findings)
 	return findings
 }
 
-// refer points from what a violation rests on to the property that this violates by itself: two holders can follow from a
+// crossReference points from what a violation rests on to the property that this violates by itself: two holders can follow from a
 // key that one client took from another.
-func refer(findings []Finding) {
+func crossReference(findings []Finding) {
 	for i := range findings {
 		by := &findings[i]
 		if by.Counterexample == nil || by.Property != OwnerRelease && by.Property != NoResurrection {
@@ -124,10 +124,10 @@ func disorder(h *history.History) string {
 	last := time.Duration(math.MinInt64)
 	for i := range h.Events {
 		e := &h.Events[i]
-		switch {
-		case int(e.Index) != i:
+		if int(e.Index) != i {
 			return fmt.Sprintf("event %d of the history is numbered %d", i, e.Index)
-		case e.Time < last:
+		}
+		if e.Time < last {
 			return fmt.Sprintf("the time goes back at event %d", i)
 		}
 		last = e.Time
@@ -135,9 +135,9 @@ func disorder(h *history.History) string {
 	return ""
 }
 
-// doubt takes back a verdict that the run was too short or too tame to give. A
+// withdrawIfUntested takes back a verdict that the run was too short or too tame to give. A
 // violation that was seen stays one.
-func (j *judge) doubt(f Finding, o Options) Finding {
+func (j *judge) withdrawIfUntested(f Finding, o Options) Finding {
 	if f.Verdict != Holds {
 		return f
 	}
@@ -159,9 +159,9 @@ func (j *judge) doubt(f Finding, o Options) Finding {
 	return f
 }
 
-// tried is the finding where no violation was found: that it holds, if there were chances
+// noViolation is the finding where no violation was found: that it holds, if there were chances
 // of one, and that nothing was there to see, if not.
-func (f Finding) tried(nothing, holds string, args ...any) Finding {
+func (f Finding) noViolation(nothing, holds string, args ...any) Finding {
 	if f.Verdict, f.Why = Holds, fmt.Sprintf(holds, args...); f.Effort.Chances == 0 {
 		f.Verdict, f.Why = Unknown, nothing
 	}
@@ -176,5 +176,23 @@ func unknown(why string, e Effort) Finding {
 // violatedBriefly is the verdict alone.
 func violatedBriefly(f Finding) Finding {
 	f.Verdict, f.Why = Violated, "not told"
+	return f
+}
+
+// withdrawIfUnclear takes back a verdict that rests on promises or keys of which something is not
+// known. Of promises even a violation may be wrong then. Of keys a
+// violation was seen in what is known, and stays. For ordered-tokens, keys only say of more
+// grants that they are later: what was compared without them stands.
+func (j *judge) withdrawIfUnclear(f Finding) Finding {
+	if j.UnknownPromise >= 0 && f.Property.row().promised {
+		return Finding{Property: f.Property, Effort: f.Effort, Method: f.Method,
+			Verdict: Unknown, Events: []int{j.UnknownPromise}, Why: j.WhyUnknownPromise}
+	}
+	if j.FirstUnclear < 0 || f.Verdict == Violated || !f.Property.row().keyed || f.Property == OrderedTokens && f.Verdict == Holds {
+		return f
+	}
+	e := j.Event(j.FirstUnclear)
+	f.Verdict, f.Events = Unknown, []int{j.FirstUnclear}
+	f.Why = fmt.Sprintf("it is not known what %s left in the key on node %s at %s", e.Value.Detail(), e.Process, words.Instant(e.Time))
 	return f
 }

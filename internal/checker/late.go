@@ -43,11 +43,11 @@ func judgeLateEffects(ctx context.Context, j *judge, _ Options) Finding {
 		return j.lateEffect(f, &j.Effects[first], firstBy, lates)
 	}
 	if n := j.MissingEffects(); n > 0 {
-		f.Verdict, f.Why = Unknown, fmt.Sprintf("the resource reported no effect of %s", plural(n, "answered write"))
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("the resource reported no effect of %s", words.Count(n, "answered write"))
 		return f
 	}
-	f = f.tried("nothing was written under a promise that ends", "%s, %sinside its own validity",
-		plural(f.Effort.Chances, "write"), each(f.Effort.Chances))
+	f = f.noViolation("nothing was written under a promise that ends", "%s, %sinside its own validity",
+		words.Count(f.Effort.Chances, "write"), eachIfSeveral(f.Effort.Chances))
 	if f.Verdict == Holds && refused >= 0 {
 		f.Why, f.Events = refusalWords(&j.Effects[refused]), sortedEvents(j.Effects[refused].Event)
 	}
@@ -55,14 +55,13 @@ func judgeLateEffects(ctx context.Context, j *judge, _ Options) Finding {
 }
 
 func refusalWords(x *facts.Effect) string {
-	what := string(x.Op())
-	switch {
-	case x.Token().IsSet() && x.Highest().IsSet():
-		return fmt.Sprintf("%s with token %d refused after token %d", what, x.Token().V(), x.Highest().V())
-	case x.Token().IsSet():
-		return fmt.Sprintf("%s with token %d refused", what, x.Token().V())
+	if !x.Token().IsSet() {
+		return fmt.Sprintf("%s of %s refused", x.Op(), x.Client())
 	}
-	return fmt.Sprintf("%s of %s refused", what, x.Client())
+	if !x.Highest().IsSet() {
+		return fmt.Sprintf("%s with token %d refused", x.Op(), x.Token().V())
+	}
+	return fmt.Sprintf("%s with token %d refused after token %d", x.Op(), x.Token().V(), x.Highest().V())
 }
 
 func (j *judge) lateEffect(f Finding, x *facts.Effect, by time.Duration, lates int) Finding {
@@ -97,13 +96,13 @@ func (j *judge) lateEffect(f Finding, x *facts.Effect, by time.Duration, lates i
 		Assumption: string(why.cause),
 	}
 	s := j.newStory()
-	s.rests(why.events...)
-	s.grant(g, x.From)
-	s.faults(j.At(g.Call), x.From, x.Client())
+	s.decidedBy(why.events...)
+	s.tellGrant(g, x.From)
+	s.tellFaults(j.At(g.Call), x.From, x.Client())
 	for i := range j.Grants {
 		if other := &j.Grants[i]; other.Client != g.Client && j.At(other.Return) > j.At(g.Return) && j.At(other.Return) < x.From {
 			s.tell(turning, other.Return, "%s", j.grantWords(other))
-			s.writes(j.At(other.Return), x.From, other.Client)
+			s.tellWrites(j.At(other.Return), x.From, other.Client)
 		}
 	}
 	if x.Write >= 0 {
@@ -114,6 +113,6 @@ func (j *judge) lateEffect(f Finding, x *facts.Effect, by time.Duration, lates i
 		what = fmt.Sprintf("the write of %d", x.Number().V())
 	}
 	s.tellAt(turning, x.From, x.Event, "%s by %s took effect, %s after its validity had ended", what, x.Client(), length(by))
-	f.Counterexample.tells(s)
+	f.Counterexample.setStory(s)
 	return f
 }

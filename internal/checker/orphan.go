@@ -50,13 +50,13 @@ func judgeOrphans(_ context.Context, j *judge, _ Options) Finding {
 		last := min(k.Expires, j.At(k.End), j.End)
 		endless := k.Expires == facts.Forever && k.End < 0
 		if last > from+ttl || dead && endless {
-			return j.orphan(f, k, event, last-lost)
+			return j.orphanLeft(f, k, event, last-lost)
 		}
 	}
-	return f.tried(none, "%d %s, none left for longer than %s", f.Effort.Chances, f.Effort.What(), length(ttl))
+	return f.noViolation(none, "%d %s, none left for longer than %s", f.Effort.Chances, f.Effort.What(), length(ttl))
 }
 
-func (j *judge) orphan(f Finding, k *facts.KeyLife, lost int, outlived time.Duration) Finding {
+func (j *judge) orphanLeft(f Finding, k *facts.KeyLife, lost int, outlived time.Duration) Finding {
 	node := j.Event(k.Set).Process
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("the key of %s on node %s was still there %s after its owner no longer wanted it", k.Client, node, length(outlived))
@@ -65,40 +65,39 @@ func (j *judge) orphan(f Finding, k *facts.KeyLife, lost int, outlived time.Dura
 	}
 	f.Events = sortedEvents(k.Set, k.Renewed, lost)
 	why, late := comesInTime, k.Renewed >= 0 && j.At(k.Renewed) > j.At(lost)
-	switch {
-	case k.Expires == facts.Forever:
+	if k.Expires == facts.Forever {
 		why = hasTTL
-	case late:
+	} else if late {
 		why = notRenewed
 	}
 	c := &Counterexample{From: f.Effort.Chances, Impossible: -1, Assumption: string(why)}
 	c.Operations = []CounterOp{{Client: k.Client, Op: "sets the key on node " + node, Events: f.Events,
 		From: j.At(k.Set), To: -1, Believed: "the key is gone when it is no longer needed", True: "the key stayed"}}
 	s := j.newStory()
-	s.rests(k.Set)
+	s.decidedBy(k.Set)
 	if j.Event(lost).F == history.FaultBegin {
-		s.rests(lost)
+		s.decidedBy(lost)
 	}
 	s.tell(turning, k.Set, "%s set the key on node %s%s", k.Client, node, j.setForWords(k.Set))
 	if late {
-		s.rests(k.Renewed)
+		s.decidedBy(k.Renewed)
 	}
 	if k.Renewed >= 0 {
 		by := cmp.Or(j.Event(k.Renewed).Value.Client, k.Client)
 		s.tell(turning, k.Renewed, "%s renewed the key on node %s%s", by, node, j.setForWords(k.Renewed))
 	}
-	s.faults(j.At(k.Set), j.End, k.Client)
+	s.tellFaults(j.At(k.Set), j.End, k.Client)
 	if g := j.GrantBefore(k.Client, len(j.History.Events)); g != nil {
-		s.grant(g, j.End)
+		s.tellGrant(g, j.End)
 		if g.End >= 0 && g.Ending != facts.Killed {
-			s.end(g, "")
+			s.tellEnd(g, "")
 		}
 	}
 	if j.Event(lost).F == history.Acquire {
 		s.tell(turning, lost, "the attempt of %s failed or has an unknown outcome", k.Client)
 	}
 	s.tell(turning, len(j.History.Events)-1, "the key was still there %s after its owner no longer wanted it", length(outlived))
-	c.tells(s)
+	c.setStory(s)
 	f.Counterexample = c
 	return f
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 
@@ -43,8 +44,8 @@ func judgeResource(ctx context.Context, j *judge, o Options) Finding {
 			return j.brokenCell(f, c, &d)
 		}
 	}
-	f = f.tried("the resource was never contended: no client completed a section that met one of another client",
-		"%d %s, %sexplained by one order", effort.Chances, effort.What(), all(effort.Chances))
+	f = f.noViolation("the resource was never contended: no client completed a section that met one of another client",
+		"%d %s, %sexplained by one order", effort.Chances, effort.What(), allIfSeveral(effort.Chances))
 	if r := j.refusal(); f.Verdict == Holds && r != nil {
 		f.Why, f.Events = refusalWords(r), sortedEvents(r.Event)
 	}
@@ -69,11 +70,9 @@ func (d *decider) decide(ops []linear.Op, confirm bool) linear.Result {
 		return r
 	}
 	ref := linear.Reference(d.ctx, p.Model, p.History, bounds)
-	switch ref.Outcome {
-	case linear.Undecided:
-	case r.Outcome:
+	if ref.Outcome == r.Outcome {
 		d.method += ", confirmed by porcupine"
-	default:
+	} else if ref.Outcome != linear.Undecided {
 		return linear.Result{Outcome: linear.Undecided,
 			Why: fmt.Sprintf("two methods disagree: %s says %v, porcupine %v", method, r.Outcome, ref.Outcome)}
 	}
@@ -131,12 +130,12 @@ func (j *judge) cells() ([]cell, Effort) {
 			c.visits = append(c.visits, x)
 		}
 	}
-	effort := Effort{Operations: len(j.Ops), Of: "sections of " + plural(len(clients), "client")}
+	effort := Effort{Operations: len(j.Ops), Of: "sections of " + words.Count(len(clients), "client")}
 	for _, c := range byKey {
 		// Where a job's client is refused, it is rightly not run again.
 		if j.Workload.Cell.Data != workload.JobsData {
-			effort.Chances += met(c.visits)
-		} else if len(came) > 1 || j.contended(j.Beliefs()) > 0 {
+			effort.Chances += countMeetings(c.visits)
+		} else if len(came) > 1 || j.contendedAttempts(j.Beliefs()) > 0 {
 			for i := range c.visits {
 				if c.visits[i].judged {
 					effort.Chances++
@@ -267,5 +266,5 @@ func (j *judge) brokenCell(f Finding, c *cell, d *decider) Finding {
 	slices.SortStableFunc(sections, func(a, b *facts.Section) int { return cmp.Compare(j.SectionBegin(a), j.SectionBegin(b)) })
 	f.Verdict = Violated
 	f.Why = j.brokenWhy(sections)
-	return f.shown(j.brokenStory(sections, c.from[least.At], len(c.h.Ops)))
+	return f.withCounterexample(j.brokenStory(sections, c.from[least.At], len(c.h.Ops)))
 }

@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,16 +14,16 @@ import (
 
 // attempt is a client's latest attempt and, once it was answered, its grant.
 type attempt struct {
-	g *facts.Grant
+	grant *facts.Grant
 	facts.Presence
-	// counted: its lock was gone while the client believed in it, and could be brought back.
-	counted bool
-	// early are the losses that the client was told of before the answer.
-	early []int
-	// sets are the keys that the client set since it asked, with their values.
-	sets map[nodeValue]int
-	// valued are the keys that it set to some value.
-	valued map[facts.NodeKey]bool
+	// chanceCounted: its lock was gone while the client believed in it, and could be brought back.
+	chanceCounted bool
+	// earlyLosses are the losses that the client was told of before the answer.
+	earlyLosses []int
+	// lastSet are the keys that the client set since it asked, with their values.
+	lastSet map[nodeValue]int
+	// keysSet are the keys that it set to some value.
+	keysSet map[facts.NodeKey]bool
 }
 
 // nodeValue is a value in a key on a node.
@@ -46,36 +47,21 @@ func judgeResurrections(_ context.Context, j *judge, _ Options) Finding {
 		_, before := holdersOf(keys, a)
 		known := keys.Apply(i)
 		if a != nil {
-			value := j.valueSet(e)
-			set, again := a.sets[value]
+			set, again := a.noteSet(j.valueSet(e), i, j.LeaseInValue())
 			surely, _ := holdersOf(keys, a)
 			if again && before < quorum && surely >= quorum && j.bringsBack(a, i) {
-				switch j.LeftAfterAnswer(a.g, i) {
-				case facts.Yes:
+				after := j.LeftAfterAnswer(a.grant, i)
+				if after == facts.Yes {
 					return j.resurrection(f, a, set, i)
-				case facts.Unsure:
+				}
+				if after == facts.Unsure {
 					doubt = i
 				}
 			}
-			a.sets[value] = i
-			if j.LeaseInValue() || value.owner != "" {
-				a.valued[facts.NodeKey{Node: value.node, Key: value.key}] = true
-			}
 		}
 		// A key-set of another key, too, can be the last that came late.
-		if granted := j.followAttempts(latest, keys, i); !known && !granted && e.F != history.KeySet {
-			continue
-		}
-		for _, a := range latest {
-			if a.g == nil {
-				continue
-			}
-			surely, maybe := keys.CountNodes(a.g)
-			a.Update(surely >= quorum, maybe >= quorum, i)
-			if surely == maybe && keys.CountNodesIfSetAgain(a.g, a.valued) >= quorum && j.couldBeBroughtBack(a, i) {
-				a.counted = true
-				f.Effort.Chances++
-			}
+		if granted := j.followAttempts(latest, keys, i); known || granted || e.F == history.KeySet {
+			f.Effort.Chances += j.countChancesToBringBack(latest, keys, i)
 		}
 	}
 	if doubt >= 0 {
@@ -84,7 +70,36 @@ func judgeResurrections(_ context.Context, j *judge, _ Options) Finding {
 			j.Event(doubt).Value.Client, words.Instant(j.At(doubt)))
 		return f
 	}
-	return f.tried("no client's keys were seen to go while it held the lock", "%d %s, none brought back", f.Effort.Chances, f.Effort.What())
+	return f.noViolation("no client's keys were seen to go while it held the lock", "%d %s, none brought back",
+		f.Effort.Chances, f.Effort.What())
+}
+
+// noteSet takes note of a key-set of the client. It returns the one before that set the same value.
+func (a *attempt) noteSet(value nodeValue, event int, leaseInValue bool) (before int, again bool) {
+	before, again = a.lastSet[value]
+	a.lastSet[value] = event
+	if leaseInValue || value.owner != "" {
+		a.keysSet[facts.NodeKey{Node: value.node, Key: value.key}] = true
+	}
+	return before, again
+}
+
+// countChancesToBringBack takes note of which grants' locks are on the nodes after an event, and counts those that are gone now, and
+// that their clients could bring back.
+func (j *judge) countChancesToBringBack(latest map[string]*attempt, keys *facts.KeyReplay, event int) (chances int) {
+	quorum := j.Quorum()
+	for _, a := range latest {
+		if a.grant == nil {
+			continue
+		}
+		surely, maybe := keys.NodesWithKeyOf(a.grant)
+		a.Update(surely >= quorum, maybe >= quorum, event)
+		if surely == maybe && keys.NodesIfSetAgain(a.grant, a.keysSet) >= quorum && j.couldBeBroughtBack(a, event) {
+			a.chanceCounted = true
+			chances++
+		}
+	}
+	return chances
 }
 
 // valueSet is what a key-set wrote, and where. A renewal of a lease in the value writes another: there all count as one.
@@ -106,47 +121,58 @@ func (j *judge) mayRenew(g *facts.Grant, set int) bool {
 // followAttempts notes what an event says of the latest attempt of each client, and reports
 // whether one got the lock.
 func (j *judge) followAttempts(latest map[string]*attempt, keys *facts.KeyReplay, i int) (granted bool) {
-	e := j.Event(i)
-	switch op := j.OpAt[i]; {
-	case e.F == history.FaultBegin:
-		for client := range latest {
-			if keys.FaultAt(i).StrikesClient(history.Kills, client) {
-				delete(latest, client)
-			}
-		}
-	case e.F == history.Lost:
-		switch a := latest[e.Process]; {
-		case a == nil:
-		case a.g == nil:
-			a.early = append(a.early, i)
-		case j.LossConcerns(a.g, i):
-			delete(latest, e.Process)
-		}
-	case e.F != history.Acquire || op < 0:
-	case e.Type == history.Invoke:
-		latest[e.Process] = &attempt{sets: make(map[nodeValue]int), valued: make(map[facts.NodeKey]bool), Presence: facts.NotYetThere}
-	case latest[e.Process] == nil:
-	case e.Type == history.OK:
-		g := j.GrantOf(int(op))
-		if slices.ContainsFunc(latest[e.Process].early, func(loss int) bool { return j.LossConcerns(g, loss) }) {
-			delete(latest, e.Process)
-			return false
-		}
-		latest[e.Process].g = g
-		return true
-	default:
-		delete(latest, e.Process)
+	e, op := j.Event(i), j.OpAt[i]
+	if e.F == history.FaultBegin {
+		fault := keys.FaultAt(i)
+		maps.DeleteFunc(latest, func(client string, _ *attempt) bool { return fault.StrikesClient(history.Kills, client) })
+		return false
 	}
-	return false
+	if e.F == history.Lost {
+		j.noteLoss(latest, i)
+		return false
+	}
+	if e.F != history.Acquire || op < 0 {
+		return false
+	}
+	if e.Type == history.Invoke {
+		latest[e.Process] = &attempt{lastSet: make(map[nodeValue]int), keysSet: make(map[facts.NodeKey]bool), Presence: facts.NotYetThere}
+		return false
+	}
+	a := latest[e.Process]
+	if a == nil {
+		return false
+	}
+	g := j.GrantOf(int(op))
+	lost := func(loss int) bool { return j.LossConcerns(g, loss) }
+	if e.Type != history.OK || slices.ContainsFunc(a.earlyLosses, lost) {
+		delete(latest, e.Process)
+		return false
+	}
+	a.grant = g
+	return true
+}
+
+// noteLoss takes note that a client was told of a loss: its lock is none any more that it could bring back.
+func (j *judge) noteLoss(latest map[string]*attempt, event int) {
+	client := j.Event(event).Process
+	a := latest[client]
+	if a == nil {
+		return
+	}
+	if a.grant == nil {
+		a.earlyLosses = append(a.earlyLosses, event)
+	} else if j.LossConcerns(a.grant, event) {
+		delete(latest, client)
+	}
 }
 
 // holdersOf counts the nodes that surely have the lock of a client's grant, and those that
 // may have it.
 func holdersOf(keys *facts.KeyReplay, a *attempt) (surely, maybe int) {
-	if a == nil || a.g == nil {
+	if a == nil || a.grant == nil {
 		return 0, 0
 	}
-	return keys.CountNodes(a.g)
+	return keys.NodesWithKeyOf(a.grant)
 }
 
 // comesLate reports that a key which the client set before the answer to its attempt is
@@ -164,17 +190,17 @@ func (j *judge) comesLate(g *facts.Grant, event int) bool {
 
 // bringsBack reports that a key-set of an attempt that was granted may be a renewal of a grant whose lock had been there.
 func (j *judge) bringsBack(a *attempt, i int) bool {
-	return a.WasThere && j.mayRenew(a.g, i) && !j.comesLate(a.g, i)
+	return a.WasThere && j.mayRenew(a.grant, i) && !j.comesLate(a.grant, i)
 }
 
 // couldBeBroughtBack reports that the lock of a grant is gone while its client believes in it, and was not counted yet.
 func (j *judge) couldBeBroughtBack(a *attempt, i int) bool {
-	early := !j.LeaseInValue() || j.At(i) < j.At(a.g.End) // of a command in the instant of the end, nobody knows whether it is the release
-	return a.GoneSince >= 0 && !a.counted && a.g.OpenAt(i) && early && !j.comesLate(a.g, i)
+	early := !j.LeaseInValue() || j.At(i) < j.At(a.grant.End) // of a command in the instant of the end, nobody knows whether it is the release
+	return a.GoneSince >= 0 && !a.chanceCounted && a.grant.OpenAt(i) && early && !j.comesLate(a.grant, i)
 }
 
 func (j *judge) resurrection(f Finding, a *attempt, before, set int) Finding {
-	g, e := a.g, j.Event(set)
+	g, e := a.grant, j.Event(set)
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%s set its key on node %s again %s after its lock was gone", g.Client, e.Process, length(e.Time-j.At(a.GoneSince)))
 	c := &Counterexample{From: f.Effort.Chances, Impossible: set,
@@ -187,20 +213,20 @@ func (j *judge) resurrection(f Finding, a *attempt, before, set int) Finding {
 			Believed: "it renews its lock", True: "there was nothing to renew"},
 	}
 	s := j.newStory()
-	s.rests(set)
-	s.grant(g, e.Time)
-	s.faults(j.At(g.Return), e.Time, g.Client)
-	s.tell(turning, a.GoneSince, "the lock of %s was gone: %s", g.Client, j.wentWords(a.GoneSince))
+	s.decidedBy(set)
+	s.tellGrant(g, e.Time)
+	s.tellFaults(j.At(g.Return), e.Time, g.Client)
+	s.tell(turning, a.GoneSince, "the lock of %s was gone: %s", g.Client, j.goneWords(a.GoneSince))
 	s.tell(turning, set, "%s set the key on node %s again", g.Client, e.Process)
 	if g.End >= 0 && g.End < set {
-		s.end(g, "")
+		s.tellEnd(g, "")
 	}
-	c.tells(s)
-	return f.shown(c)
+	c.setStory(s)
+	return f.withCounterexample(c)
 }
 
-// wentWords tell of the event with which a key of the lock went.
-func (j *judge) wentWords(event int) string {
+// goneWords tell of the event with which a key of the lock went.
+func (j *judge) goneWords(event int) string {
 	switch e := j.Event(event); e.F {
 	case history.KeyExpired:
 		return "its key on node " + e.Process + " had expired"

@@ -7,10 +7,11 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// judgeServed: the fence refuses nothing that a client does inside its own validity.
-func judgeServed(_ context.Context, j *judge, _ Options) Finding {
+// judgeHolderServed: the fence refuses nothing that a client does inside its own validity.
+func judgeHolderServed(_ context.Context, j *judge, _ Options) Finding {
 	f := Finding{Method: "comparison with the resource's own log",
 		Effort: Effort{Operations: len(j.Ops), Of: "operations of valid holders at the fence"}}
 	if !j.fenced() {
@@ -44,8 +45,8 @@ func judgeServed(_ context.Context, j *judge, _ Options) Finding {
 	if first >= 0 {
 		return j.refusedHolder(f, &j.Effects[first], refusals)
 	}
-	return f.tried("no valid holder came to the fence after another token had come", "%s of valid holders at the fence, none refused",
-		plural(f.Effort.Chances, "operation"))
+	return f.noViolation("no valid holder came to the fence after another token had come", "%s of valid holders at the fence, none refused",
+		words.Count(f.Effort.Chances, "operation"))
 }
 
 // fenced reports whether the resource looks at who comes: it keeps the highest token,
@@ -109,17 +110,17 @@ func (j *judge) refusedHolder(f Finding, x *facts.Effect, refusals int) Finding 
 	f.Counterexample = &Counterexample{Operations: []CounterOp{hold, op}, From: f.Effort.Operations, Impossible: x.Event,
 		Assumption: string(why.cause)}
 	s := j.newStory()
-	s.culprit(why, x.Event)
-	s.grant(g, j.At(x.Event))
-	s.faults(j.At(g.Call), j.At(x.Event), x.Client())
+	s.tellReason(why, x.Event)
+	s.tellGrant(g, j.At(x.Event))
+	s.tellFaults(j.At(g.Call), j.At(x.Event), x.Client())
 	if y := j.newerMark(x); y != nil {
 		if other := j.GrantBefore(y.Client(), y.Event); other != nil {
-			s.grant(other, j.At(x.Event))
+			s.tellGrant(other, j.At(x.Event))
 		}
 		s.tell(turning, y.Event, "%s of %s left token %d at the resource", y.Op(), y.Client(), y.Token().V())
 	}
 	s.tellAt(turning, x.From, x.Event, "%s, while its validity went on", refusalWords(x))
-	f.Counterexample.tells(s)
+	f.Counterexample.setStory(s)
 	return f
 }
 
@@ -136,23 +137,23 @@ func (j *judge) newerMark(x *facts.Effect) *facts.Effect {
 
 // whyRefused finds what a refusal shows to have been assumed in vain: two clients held
 // the lock at once, the other was late, or the tokens do not follow the grants.
-func (j *judge) whyRefused(x *facts.Effect, g *facts.Grant) culprit {
+func (j *judge) whyRefused(x *facts.Effect, g *facts.Grant) reason {
 	y := j.newerMark(x)
 	if y == nil {
-		return culprit{cause: servesHolder, events: []int{x.Event}}
+		return reason{cause: servesHolder, events: []int{x.Event}}
 	}
 	other := j.GrantBefore(y.Client(), y.Event)
-	if first, second := j.clashOf(j.Leases(), g, other); first != nil {
+	if first, second := j.clashingGrants(j.Leases(), g, other); first != nil {
 		return j.whyGranted(first, second, second.Return)
 	}
 	if j.LateUnder(y) != nil || other == nil {
-		return culprit{cause: actsInTime, events: j.marks(y, x)}
+		return reason{cause: actsInTime, events: j.acceptedMarks(y, x)}
 	}
 	return j.whyUnordered(other, g)
 }
 
-// marks are the effects of a client with one token that the resource had accepted before a refusal.
-func (j *judge) marks(y, before *facts.Effect) (events []int) {
+// acceptedMarks are the effects of a client with one token that the resource had accepted before a refusal.
+func (j *judge) acceptedMarks(y, before *facts.Effect) (events []int) {
 	for i := range j.Effects {
 		z := &j.Effects[i]
 		if z.Event < before.Event && z.Accepted && z.Client() == y.Client() && z.Token() == y.Token() {

@@ -15,8 +15,8 @@ import (
 type keeper struct {
 	client string
 	// call is the invocation of its acquire; g is nil until it was granted.
-	call int
-	g    *facts.Grant
+	call  int
+	grant *facts.Grant
 	facts.Presence
 }
 
@@ -42,9 +42,9 @@ func judgeStaysHeld(_ context.Context, j *judge, _ Options) Finding {
 		known := keys.Apply(i)
 		rest := keepers[:0]
 		for _, k := range keepers {
-			ends := k.g != nil && k.g.End == i
+			ends := k.grant != nil && k.grant.End == i
 			if ends || excuses(k) {
-				f.Effort.Chances += k.renewed(j, j.At(i), ttl)
+				f.Effort.Chances += k.neededRenewal(j, j.At(i), ttl)
 			} else {
 				rest = append(rest, k)
 			}
@@ -55,14 +55,14 @@ func judgeStaysHeld(_ context.Context, j *judge, _ Options) Finding {
 		}
 		rest = keepers[:0]
 		for _, k := range keepers {
-			if k.g != nil {
-				surely, maybe := keys.CountNodes(k.g)
+			if k.grant != nil {
+				surely, maybe := keys.NodesWithKeyOf(k.grant)
 				k.Update(surely >= quorum, maybe >= quorum, i)
 			}
 			switch {
 			case k.GoneSince < 0:
 				rest = append(rest, k)
-			case 10*j.stalled(j.At(i)-2*ttl, j.At(i)) < ttl:
+			case 10*j.machineStalled(j.At(i)-2*ttl, j.At(i)) < ttl:
 				return j.notKept(f, k, ttl)
 			default:
 				doubt = i
@@ -71,20 +71,20 @@ func judgeStaysHeld(_ context.Context, j *judge, _ Options) Finding {
 		keepers = rest
 	}
 	for _, k := range keepers {
-		f.Effort.Chances += k.renewed(j, j.End, ttl)
+		f.Effort.Chances += k.neededRenewal(j, j.End, ttl)
 	}
 	if doubt >= 0 {
 		f.Verdict, f.Events = Unknown, []int{doubt}
 		f.Why = "a lock was gone at " + words.Instant(j.At(doubt)) + ", and the machine had stalled"
 		return f
 	}
-	return f.tried("no lock was held for longer than its TTL, undisturbed", "%d %s, %skept",
-		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+	return f.noViolation("no lock was held for longer than its TTL, undisturbed", "%d %s, %skept",
+		f.Effort.Chances, f.Effort.What(), eachIfSeveral(f.Effort.Chances))
 }
 
-// renewed is 1 for a grant that needed a renewal up to an instant, else 0.
-func (k *keeper) renewed(j *judge, to, ttl time.Duration) int {
-	if k.g != nil && k.WasThere && to-j.At(k.g.Return) > ttl {
+// neededRenewal is 1 for a grant that needed a renewal up to an instant, else 0.
+func (k *keeper) neededRenewal(j *judge, to, ttl time.Duration) int {
+	if k.grant != nil && k.WasThere && to-j.At(k.grant.Return) > ttl {
 		return 1
 	}
 	return 0
@@ -96,23 +96,26 @@ func (j *judge) followKeepers(keepers []*keeper, i int) (list []*keeper, granted
 	if e.F != history.Acquire || op < 0 {
 		return keepers, false
 	}
-	waits := slices.IndexFunc(keepers, func(k *keeper) bool { return k.g == nil && k.client == e.Process })
-	switch g := j.GrantOf(int(op)); {
-	case e.Type == history.Invoke:
-		if waits >= 0 { // its answer never came
-			keepers = slices.Delete(keepers, waits, waits+1)
+	waits := slices.IndexFunc(keepers, func(k *keeper) bool { return k.grant == nil && k.client == e.Process })
+	without := func() []*keeper {
+		if waits < 0 {
+			return keepers
 		}
-		if !j.struckAlready(e.Process, i) {
+		return slices.Delete(keepers, waits, waits+1)
+	}
+	if e.Type == history.Invoke {
+		keepers = without() // the answer to the one before never came
+		if !j.struckWhenAsking(e.Process, i) {
 			keepers = append(keepers, &keeper{client: e.Process, call: i, Presence: facts.NotYetThere})
 		}
-	case waits < 0:
-	case g == nil || g.Outer >= 0:
-		keepers = slices.Delete(keepers, waits, waits+1)
-	default:
-		keepers[waits].g = g
-		return keepers, true
+		return keepers, false
 	}
-	return keepers, false
+	g := j.GrantOf(int(op))
+	if waits < 0 || g == nil || g.Outer >= 0 {
+		return without(), false
+	}
+	keepers[waits].grant = g
+	return keepers, true
 }
 
 // excusesKeepers says which keepers an event excuses, by what was known before it.
@@ -121,7 +124,7 @@ func (j *judge) excusesKeepers(keys *facts.KeyReplay, i int) func(*keeper) bool 
 	switch e.F {
 	case history.FaultBegin:
 		f := keys.FaultAt(i)
-		return func(k *keeper) bool { return j.hinders(f, k.client) }
+		return func(k *keeper) bool { return j.mayKeepFromRenewing(f, k.client) }
 	case history.NodeDown, history.NodePromoted, history.NodeDemoted:
 		return func(*keeper) bool { return true }
 	case history.KeyUnclear:
@@ -139,9 +142,9 @@ func (j *judge) excusesKeepers(keys *facts.KeyReplay, i int) func(*keeper) bool 
 	return func(*keeper) bool { return false }
 }
 
-// hinders reports that a fault may keep a client from renewing its lock: it strikes the client, a node, or a link that
+// mayKeepFromRenewing reports that a fault may keep a client from renewing its lock: it strikes the client, a node, or a link that
 // is not that of another client or of the resource.
-func (j *judge) hinders(f *facts.Fault, client string) bool {
+func (j *judge) mayKeepFromRenewing(f *facts.Fault, client string) bool {
 	others := func(end string) bool {
 		return end == history.ResourceProcess || end != client && j.isClient(end)
 	}
@@ -151,15 +154,15 @@ func (j *judge) hinders(f *facts.Fault, client string) bool {
 	})
 }
 
-// struckAlready reports that a fault which hinders a client lasts when it asks for the lock.
-func (j *judge) struckAlready(client string, call int) bool {
+// struckWhenAsking reports that a fault which hinders a client lasts when it asks for the lock.
+func (j *judge) struckWhenAsking(client string, call int) bool {
 	return slices.ContainsFunc(j.Faults, func(f facts.Fault) bool {
-		return f.Begin < call && (f.End < 0 || f.End > call) && j.hinders(&f, client)
+		return f.Begin < call && (f.End < 0 || f.End > call) && j.mayKeepFromRenewing(&f, client)
 	})
 }
 
-// stalled is for how long in a stretch of the run this machine stalled.
-func (j *judge) stalled(from, to time.Duration) (sum time.Duration) {
+// machineStalled is for how long in a stretch of the run this machine stalled.
+func (j *judge) machineStalled(from, to time.Duration) (sum time.Duration) {
 	for i := range j.History.Events {
 		if e := j.Event(i); e.F == history.Stalled {
 			sum += max(0, min(to, e.Time)-max(from, e.Time-time.Duration(e.Value.Took().V())))
@@ -169,7 +172,7 @@ func (j *judge) stalled(from, to time.Duration) (sum time.Duration) {
 }
 
 func (j *judge) notKept(f Finding, k *keeper, ttl time.Duration) Finding {
-	g, last := k.g, -1
+	g, last := k.grant, -1
 	for i := k.call; i < k.GoneSince; i++ {
 		e := j.Event(i)
 		if (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client == g.Client && j.ConcernsLock(e) {
@@ -197,15 +200,15 @@ func (j *judge) notKept(f Finding, k *keeper, ttl time.Duration) Finding {
 		From: j.At(g.Return), To: min(j.At(g.End), j.End),
 		Believed: promiseWords(g), True: "its lock was gone at " + words.Instant(j.At(k.GoneSince))}}
 	s := j.newStory()
-	s.rests(decides)
-	s.grant(g, j.At(k.GoneSince))
+	s.decidedBy(decides)
+	s.tellGrant(g, j.At(k.GoneSince))
 	if last >= 0 {
 		e := j.Event(last)
 		did := map[bool]string{true: "set", false: "renewed"}[e.F == history.KeySet]
 		s.tell(turning, last, "%s %s its key on node %s for the last time", g.Client, did, e.Process)
 	}
-	s.tell(turning, k.GoneSince, "the lock of %s was gone: %s", g.Client, j.wentWords(k.GoneSince))
-	s.end(g, "")
-	c.tells(s)
-	return f.shown(c)
+	s.tell(turning, k.GoneSince, "the lock of %s was gone: %s", g.Client, j.goneWords(k.GoneSince))
+	s.tellEnd(g, "")
+	c.setStory(s)
+	return f.withCounterexample(c)
 }

@@ -31,7 +31,7 @@ type story struct {
 	// decisive are the events without which the violation would not have been, also has what is to be
 	// added to the sentence of an event.
 	decisive []int
-	also     map[int]string
+	suffixes map[int]string
 }
 
 type weighed struct {
@@ -39,10 +39,10 @@ type weighed struct {
 	weight weight
 }
 
-func (j *judge) newStory() *story { return &story{j: j, also: make(map[int]string)} }
+func (j *judge) newStory() *story { return &story{j: j, suffixes: make(map[int]string)} }
 
-// rests takes note of the events without which the violation would not have been, and tells of those that are faults.
-func (s *story) rests(events ...int) {
+// decidedBy takes note of the events without which the violation would not have been, and tells of those that are faults.
+func (s *story) decidedBy(events ...int) {
 	s.decisive = sortedEvents(append(s.decisive, events...)...)
 	for i := range s.j.Faults {
 		if f := &s.j.Faults[i]; slices.Contains(events, f.Begin) {
@@ -67,9 +67,9 @@ func (s *story) tellAt(w weight, at time.Duration, event int, format string, arg
 	s.list = append(s.list, weighed{Sentence{At: at, Event: event, Text: text}, w})
 }
 
-// grant tells of a grant and of the end of its promise where that lies before
+// tellGrant tells of a grant and of the end of its promise where that lies before
 // the given instant.
-func (s *story) grant(g *facts.Grant, before time.Duration) {
+func (s *story) tellGrant(g *facts.Grant, before time.Duration) {
 	s.tell(turning, g.Return, "%s", s.j.grantWords(g))
 	s.tell(filler, g.Call, "%s asked for the lock", g.Client)
 	for _, x := range slices.Backward(g.Renewals) {
@@ -83,9 +83,9 @@ func (s *story) grant(g *facts.Grant, before time.Duration) {
 	}
 }
 
-// faults tells of the faults that began in a stretch of the run and struck one
+// tellFaults tells of the faults that began in a stretch of the run and struck one
 // of the clients or no client at all: a node, a link.
-func (s *story) faults(from, to time.Duration, clients ...string) {
+func (s *story) tellFaults(from, to time.Duration, clients ...string) {
 	for i := range s.j.Faults {
 		f := &s.j.Faults[i]
 		at := s.j.At(f.Begin)
@@ -104,8 +104,8 @@ func (s *story) faults(from, to time.Duration, clients ...string) {
 	}
 }
 
-// end tells how a belief ended.
-func (s *story) end(g *facts.Grant, also string) {
+// tellEnd tells how a belief ended.
+func (s *story) tellEnd(g *facts.Grant, also string) {
 	switch g.Ending {
 	case facts.Endless:
 		s.tell(setting, len(s.j.History.Events)-1, "the history ends, and %s never asked to release%s", g.Client, also)
@@ -118,8 +118,8 @@ func (s *story) end(g *facts.Grant, also string) {
 	}
 }
 
-// writes tells of the accepted writes of the clients in a stretch of the run.
-func (s *story) writes(from, to time.Duration, clients ...string) {
+// tellWrites tells of the accepted writes of the clients in a stretch of the run.
+func (s *story) tellWrites(from, to time.Duration, clients ...string) {
 	for i := range s.j.Sections {
 		x := &s.j.Sections[i]
 		if !slices.Contains(clients, x.Client) {
@@ -166,8 +166,8 @@ func (s *story) sentences() []Sentence {
 			x.Decisive, x.weight = true, decisive
 		}
 		if x.At == s.j.At(x.Event) && x.weight >= turning {
-			x.Text += s.also[x.Event]
-			delete(s.also, x.Event)
+			x.Text += s.suffixes[x.Event]
+			delete(s.suffixes, x.Event)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b weighed) int {

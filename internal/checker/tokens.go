@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // judgeTokens: a later grant has a strictly larger token. A grant is later than
@@ -33,7 +34,7 @@ func judgeTokens(_ context.Context, j *judge, _ Options) Finding {
 		return max(given(g), g.LastPromise().EarlierOf(j.BelievedUntil(g)))
 	}
 	var o order
-	o.eachClient(j, tokens)
+	o.compareWithinClients(j, tokens)
 	o.sweep(j, tokens, given, asked, nil)
 	if keys := j.keysSet(); len(keys) > 0 {
 		o.sweep(j, tokens, over, given, func(a, b *facts.Grant) bool {
@@ -42,9 +43,10 @@ func judgeTokens(_ context.Context, j *judge, _ Options) Finding {
 	}
 	f.Effort.Chances = o.chances
 	if o.second >= 0 {
-		return j.unordered(f, &j.Grants[o.first], &j.Grants[o.second])
+		return j.tokensOutOfOrder(f, &j.Grants[o.first], &j.Grants[o.second])
 	}
-	return f.tried("no grant came after another", "%s, %swith a larger token", plural(f.Effort.Chances, "later grant"), each(f.Effort.Chances))
+	return f.noViolation("no grant came after another", "%s, %swith a larger token",
+		words.Count(f.Effort.Chances, "later grant"), eachIfSeveral(f.Effort.Chances))
 }
 
 // order is what sweeps over the grants found.
@@ -96,9 +98,9 @@ func (k keysSet) before(a, b string) bool {
 	return met && a != b
 }
 
-// eachClient compares the grants of each client, which came one after the other
+// compareWithinClients compares the grants of each client, which came one after the other
 // whatever their stamps.
-func (o *order) eachClient(j *judge, grants []int) {
+func (o *order) compareWithinClients(j *judge, grants []int) {
 	o.later, o.first, o.second = make([]bool, len(j.Grants)), -1, -1
 	highest := make(map[facts.Holder]int)
 	for _, i := range grants {
@@ -175,7 +177,7 @@ func (o *order) compare(j *judge, i int, earlier []int, sure func(a, b *facts.Gr
 	}
 }
 
-func (j *judge) unordered(f Finding, a, b *facts.Grant) Finding {
+func (j *judge) tokensOutOfOrder(f Finding, a, b *facts.Grant) Finding {
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("token %d of %s was followed by token %d of %s", a.Token.V(), a.Client, b.Token.V(), b.Client)
 	if j.brief {
@@ -191,13 +193,13 @@ func (j *judge) unordered(f Finding, a, b *facts.Grant) Finding {
 	c.Operations[1].Believed = fmt.Sprintf("has a token above %d", a.Token.V())
 	c.Operations[1].True = fmt.Sprintf("has token %d", b.Token.V())
 	s := j.newStory()
-	s.culprit(why, b.Return)
-	s.grant(a, j.At(b.Return))
-	s.end(a, "")
-	s.faults(j.At(a.Call), j.At(b.Return), a.Client, b.Client)
+	s.tellReason(why, b.Return)
+	s.tellGrant(a, j.At(b.Return))
+	s.tellEnd(a, "")
+	s.tellFaults(j.At(a.Call), j.At(b.Return), a.Client, b.Client)
 	s.tell(filler, b.Call, "%s asked for the lock", b.Client)
 	s.tell(turning, b.Return, "%s, though %d had been given before", j.grantWords(b), a.Token.V())
-	c.tells(s)
+	c.setStory(s)
 	f.Counterexample = c
 	return f
 }

@@ -13,68 +13,85 @@ import (
 
 // believer is a grant whose belief is open.
 type believer struct {
-	g *facts.Grant
+	grant *facts.Grant
 	facts.Presence
-	// told: the client was told of the loss before the lock was gone.
-	told bool
-	// spared: only a loss that it was told of, or the end of its promise, kept it from not being told for too long.
-	spared bool
-	// knows is when the end of the promise that the client was told comes, forever for never.
-	knows time.Duration
+	// toldOfLoss: the client was told of the loss before the lock was gone.
+	toldOfLoss bool
+	// chanceCounted: only a loss that it was told of, or the end of its promise, kept it from not being told for too long.
+	chanceCounted bool
+	// promiseEnds is when the end of the promise that the client was told comes, forever for never.
+	promiseEnds time.Duration
 }
 
-// judgeTold: a holder whose lock is gone from the nodes is told so within one TTL.
-func judgeTold(_ context.Context, j *judge, _ Options) Finding {
+// judgeToldWhenLost: a holder whose lock is gone from the nodes is told so within one TTL.
+func judgeToldWhenLost(_ context.Context, j *judge, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "lost grants"}, Method: "replay of the nodes' keys"}
 	ttl := time.Duration(j.History.Header.TTL)
-	switch {
-	case j.SeveralLocks():
+	if j.SeveralLocks() {
 		return unknown("the history is about several locks", f.Effort)
-	case ttl <= 0:
+	}
+	if ttl <= 0 {
 		return unknown("the history does not say the lock's TTL", f.Effort)
 	}
 	keys, quorum := j.ReplayKeys(), j.Quorum()
 	bent := j.ClientsWithBentClocks()
 	early := make(map[string][]int) // what each client was told of losses in its latest attempt
 	var open []*believer
-	var late *believer
 	for i := range j.History.Events {
-		e := j.Event(i)
-		// Before the event has its say: was a loss not told for too long?
-		known := keys.Apply(i)
-		rest := open[:0]
-		for _, b := range open {
-			ends := b.g.End == i
-			told := !b.told && e.F == history.Lost && e.Process == b.g.Client && j.LossConcerns(b.g, i)
-			if b.GoneSince >= 0 && !b.told && late == nil && j.untold(b, min(e.Time, b.knows)) > ttl {
+		changed := keys.Apply(i)
+		var late *believer
+		open = slices.DeleteFunc(open, func(b *believer) bool {
+			// Before the event has its say: was a loss not told for too long?
+			if late == nil && j.toldTooLate(b, i, ttl) {
 				late = b
 			}
-			if b.GoneSince >= 0 && !b.spared && (told || j.untold(b, e.Time) > ttl) {
-				b.spared = true
+			if j.isChanceToTell(b, i, ttl) {
+				b.chanceCounted = true
 				f.Effort.Chances++
 			}
-			b.told = b.told || told
-			if !ends && (!told || b.GoneSince < 0) {
-				rest = append(rest, b)
-			}
-		}
-		if open = rest; late != nil {
-			return j.notTold(f, late, e.Time, ttl)
+			return j.endsWatch(b, i)
+		})
+		if late != nil {
+			return j.notTold(f, late, j.At(i), ttl)
 		}
 		if b := j.newBeliever(i, early, bent); b != nil {
 			open = append(open, b)
-			known = true
+			changed = true
+		}
+		if !changed {
+			continue
 		}
 		for _, b := range open {
-			if !known {
-				break
-			}
-			surely, maybe := keys.CountNodes(b.g)
+			surely, maybe := keys.NodesWithKeyOf(b.grant)
 			b.Update(surely >= quorum, maybe >= quorum, i)
 		}
 	}
-	return f.tried("no holder's keys were seen to go", "%d %s, %sknown to the holder in time",
-		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+	return f.noViolation("no holder's keys were seen to go", "%d %s, %sknown to the holder in time",
+		f.Effort.Chances, f.Effort.What(), eachIfSeveral(f.Effort.Chances))
+}
+
+// toldTooLate reports that the lock of a client was gone for more than the TTL when an event came, and nothing had told the client.
+func (j *judge) toldTooLate(b *believer, event int, ttl time.Duration) bool {
+	return b.GoneSince >= 0 && !b.toldOfLoss && j.timeUntold(b, min(j.At(event), b.promiseEnds)) > ttl
+}
+
+// isChanceToTell reports that the client of a lock that is gone is told so in an event, or should have been, for the first time.
+func (j *judge) isChanceToTell(b *believer, event int, ttl time.Duration) bool {
+	return b.GoneSince >= 0 && !b.chanceCounted && (j.isToldOfLoss(b, event) || j.timeUntold(b, j.At(event)) > ttl)
+}
+
+// isToldOfLoss reports that a client is told in an event, for the first time, that it has lost the lock.
+func (j *judge) isToldOfLoss(b *believer, event int) bool {
+	e := j.Event(event)
+	return !b.toldOfLoss && e.F == history.Lost && e.Process == b.grant.Client && j.LossConcerns(b.grant, event)
+}
+
+// endsWatch takes note of what a client is told in an event. It reports whether nothing is to be watched any more: the belief
+// ended, or the client was told of the loss that had been seen.
+func (j *judge) endsWatch(b *believer, event int) bool {
+	told := j.isToldOfLoss(b, event)
+	b.toldOfLoss = b.toldOfLoss || told
+	return b.grant.End == event || told && b.GoneSince >= 0
 }
 
 // newBeliever is the belief that an event begins, nil for none. In early it notes what clients
@@ -86,7 +103,7 @@ func (j *judge) newBeliever(i int, early map[string][]int, bent map[string]bool)
 			delete(early, e.Process)
 		} else if g := j.GrantOf(int(op)); e.Type == history.OK && g.Outer < 0 && !bent[e.Process] {
 			told := slices.ContainsFunc(early[e.Process], func(loss int) bool { return j.LossConcerns(g, loss) })
-			return &believer{g: g, Presence: facts.NotYetThere, told: told, knows: j.knowsEnd(g)}
+			return &believer{grant: g, Presence: facts.NotYetThere, toldOfLoss: told, promiseEnds: j.promiseEndTold(g)}
 		}
 	}
 	if e.F == history.Lost {
@@ -95,20 +112,20 @@ func (j *judge) newBeliever(i int, early map[string][]int, bent map[string]bool)
 	return nil
 }
 
-// untold is for how long, up to an instant, a client had not been told that its lock was
+// timeUntold is for how long, up to an instant, a client had not been told that its lock was
 // gone. The time in which it stood still does not count.
-func (j *judge) untold(b *believer, to time.Duration) time.Duration {
+func (j *judge) timeUntold(b *believer, to time.Duration) time.Duration {
 	from := j.At(b.GoneSince)
 	if to <= from {
 		return 0
 	}
-	return to - from - j.StoppedFor(b.g.Client, from, to)
+	return to - from - j.StoppedFor(b.grant.Client, from, to)
 }
 
-// knowsEnd is when the end comes of the validity that the client was told: it knows then that
+// promiseEndTold is when the end comes of the validity that the client was told: it knows then that
 // it has the lock no more. A lock program that tells none, and does not renew, told the TTL
 // that it asked for.
-func (j *judge) knowsEnd(g *facts.Grant) time.Duration {
+func (j *judge) promiseEndTold(g *facts.Grant) time.Duration {
 	p := g.Until
 	if j.Event(g.Return).Value.ValidUntil().IsSet() {
 		for _, x := range g.Renewals {
@@ -124,29 +141,29 @@ func (j *judge) knowsEnd(g *facts.Grant) time.Duration {
 }
 
 func (j *judge) notTold(f Finding, b *believer, to, ttl time.Duration) Finding {
-	g := b.g
+	g := b.grant
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("the lock of %s was gone, and %s was not told for %s (the TTL is %s)",
-		g.Client, g.Client, length(j.untold(b, min(to, b.knows))), length(ttl))
-	to = min(to, b.knows)
+		g.Client, g.Client, length(j.timeUntold(b, min(to, b.promiseEnds))), length(ttl))
+	to = min(to, b.promiseEnds)
 	c := &Counterexample{From: f.Effort.Chances, Impossible: -1,
 		Assumption: "that a lock which renews finds out that it is lost, and tells its holder"}
 	c.Operations = []CounterOp{{Client: g.Client, Op: "holds the lock",
 		Events: sortedEvents(g.Call, g.Return, b.GoneSince, g.End), From: j.At(g.Return), To: to,
 		Believed: promiseWords(g), True: "its lock was gone at " + words.Instant(j.At(b.GoneSince))}}
 	s := j.newStory()
-	s.rests(j.whyGone(g, b.GoneSince)...)
-	s.grant(g, j.At(b.GoneSince))
-	s.faults(j.At(g.Return), to, g.Client)
-	s.tell(turning, b.GoneSince, "the lock of %s was gone: %s", g.Client, j.wentWords(b.GoneSince))
-	s.end(g, "")
-	c.tells(s)
-	return f.shown(c)
+	s.decidedBy(j.faultsBehindLoss(g, b.GoneSince)...)
+	s.tellGrant(g, j.At(b.GoneSince))
+	s.tellFaults(j.At(g.Return), to, g.Client)
+	s.tell(turning, b.GoneSince, "the lock of %s was gone: %s", g.Client, j.goneWords(b.GoneSince))
+	s.tellEnd(g, "")
+	c.setStory(s)
+	return f.withCounterexample(c)
 }
 
-// whyGone are the faults because of which the lock of a grant was gone after an event: those that made the node forget, or
+// faultsBehindLoss are the faults because of which the lock of a grant was gone after an event: those that made the node forget, or
 // that kept the client from renewing. Without any it is the event.
-func (j *judge) whyGone(g *facts.Grant, gone int) (begins []int) {
+func (j *judge) faultsBehindLoss(g *facts.Grant, gone int) (begins []int) {
 	e := j.Event(gone)
 	if e.F == history.NodeDown || e.F == history.KeyDeleted && e.Value.Client == "" {
 		begins = j.FaultsOn(e.Process, g.Return, len(j.History.Events), history.Kills, history.Forgets)

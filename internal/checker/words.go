@@ -28,19 +28,17 @@ func length(d time.Duration) string {
 	return fmt.Sprintf("%d ns", d)
 }
 
-func plural(n int, noun string) string { return words.Count(n, noun) }
-
-// each begins what is said of every one of n things: "2 writes, each in time", but
+// eachIfSeveral begins what is said of every one of n things: "2 writes, each in time", but
 // "1 write, in time".
-func each(n int) string {
+func eachIfSeveral(n int) string {
 	if n == 1 {
 		return ""
 	}
 	return "each "
 }
 
-// all is the same of things taken together: "2 sections, all explained by one order".
-func all(n int) string {
+// allIfSeveral is the same of things taken together: "2 sections, all explained by one order".
+func allIfSeveral(n int) string {
 	if n == 1 {
 		return ""
 	}
@@ -60,11 +58,10 @@ func (j *judge) grantWords(g *facts.Grant) string {
 	if g.Lock != "" {
 		fmt.Fprintf(&b, " %q", g.Lock)
 	}
-	switch n := len(e.Value.Nodes()); {
-	case n == 1 && e.Value.Nodes()[0] == history.PrimaryProcess:
+	if nodes := e.Value.Nodes(); len(nodes) == 1 && nodes[0] == history.PrimaryProcess {
 		b.WriteString(" on the primary")
-	case n > 0 && len(j.History.Header.Nodes) > 0:
-		fmt.Fprintf(&b, " on %d of %s", n, plural(len(j.History.Header.Nodes), "node"))
+	} else if n := len(nodes); n > 0 && len(j.History.Header.Nodes) > 0 {
+		fmt.Fprintf(&b, " on %d of %s", n, words.Count(len(j.History.Header.Nodes), "node"))
 	}
 	if g.Until.Given {
 		fmt.Fprintf(&b, ", valid until %s", words.Instant(g.Until.End))

@@ -33,41 +33,51 @@ func (f *Facts) NewBacking() *Backing {
 	b.shared = slices.Contains(b.Keys.auxiliary, false)
 	for i := range f.History.Events {
 		e := f.Event(i)
-		before := b.Keys.State(e)
-		var deleted KeyState
-		if before != nil {
-			deleted = *before
+		var before KeyState
+		key := b.Keys.State(e)
+		if key != nil {
+			before = *key
 		}
 		b.Keys.Apply(i)
 		if e.F == history.Acquire && slices.ContainsFunc(e.Value.Nodes(), b.isAddress) && e.Type == history.OK && f.OpAt[i] >= 0 {
 			b.Enough = 1
 		}
-		if before != nil && e.F == history.KeyUnclear {
-			k := KeyOf(e)
-			b.unclear[k] = append(b.unclear[k], i)
-		}
-		if before == nil || e.Value.Client == "" || e.F != history.KeySet && e.F != history.KeyExtended && e.F != history.KeyDeleted {
-			continue
-		}
-		b.changes[e.Value.Client] = append(b.changes[e.Value.Client], i)
-		if e.Value.At().IsSet() && e.F != history.KeyDeleted {
-			b.sets[e.Value.Client] = append(b.sets[e.Value.Client], i)
-		}
-		switch k := f.foreignSets[i]; {
-		case e.F == history.KeySet && !f.LeavesOwner(i):
-			b.whose[i] = Yes
-		case e.F == history.KeySet && !k.sure:
-			b.whose[i] = Unsure
-		case e.F == history.KeyExtended:
-			b.whose[i] = before.isOf(e.Value.Client)
-		case e.F == history.KeyDeleted:
-			b.whose[i] = deleted.isOf(e.Value.Client)
+		if key != nil {
+			b.noteChange(i, before, *key)
 		}
 	}
 	for _, list := range b.sets {
 		slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(f.LeftAt(a), f.LeftAt(b)) })
 	}
 	return b
+}
+
+// noteChange takes note of an event of a key, and of whose the key was if its client changed it.
+func (b *Backing) noteChange(event int, before, after KeyState) {
+	e := b.facts.Event(event)
+	if e.F == history.KeyUnclear {
+		b.unclear[KeyOf(e)] = append(b.unclear[KeyOf(e)], event)
+	}
+	client := e.Value.Client
+	if client == "" || e.F != history.KeySet && e.F != history.KeyExtended && e.F != history.KeyDeleted {
+		return
+	}
+	b.changes[client] = append(b.changes[client], event)
+	if e.Value.At().IsSet() && e.F != history.KeyDeleted {
+		b.sets[client] = append(b.sets[client], event)
+	}
+	switch e.F {
+	case history.KeySet:
+		if !b.facts.LeavesOwner(event) {
+			b.whose[event] = Yes
+		} else if !b.facts.foreignSets[event].sure {
+			b.whose[event] = Unsure
+		}
+	case history.KeyExtended:
+		b.whose[event] = after.isOf(client)
+	case history.KeyDeleted:
+		b.whose[event] = before.isOf(client)
+	}
 }
 
 // isAddress reports that a node that a grant tells of is none of the header's: an address behind which the primary is.
@@ -98,7 +108,28 @@ func (b *Backing) KeyChanges(g *Grant) (list []int) {
 // NodesBehind says of the nodes on which the client of a grant changed a key in its attempt whether they back the grant, and counts those
 // that do.
 func (b *Backing) NodesBehind(g *Grant) (nodes map[string]Certainty, back int) {
-	set, by := make(map[NodeKey]Certainty), make(map[NodeKey]int)
+	set, by := b.keysBehind(g)
+	nodes = make(map[string]Certainty)
+	for k, is := range set {
+		key := b.Keys.keys[k.Key]
+		if !b.Keys.countsFor(key, g) {
+			continue
+		}
+		auxiliary := b.Keys.auxiliary != nil && b.Keys.auxiliary[key]
+		if is == Yes && (auxiliary && b.shared || b.unclearBetween(k, by[k], g.Return)) {
+			is = Unsure
+		}
+		if is == Yes && nodes[k.Node] != Yes {
+			back++
+		}
+		nodes[k.Node] = max(nodes[k.Node], is)
+	}
+	return nodes, back
+}
+
+// keysBehind says of the keys that the client of a grant changed in its attempt whether they are its own, and by which event.
+func (b *Backing) keysBehind(g *Grant) (set map[NodeKey]Certainty, by map[NodeKey]int) {
+	set, by = make(map[NodeKey]Certainty), make(map[NodeKey]int)
 	for _, i := range b.KeyChanges(g) {
 		e := b.facts.Event(i)
 		k := KeyOf(e)
@@ -114,21 +145,7 @@ func (b *Backing) NodesBehind(g *Grant) (nodes map[string]Certainty, back int) {
 			set[k] = Unsure
 		}
 	}
-	nodes = make(map[string]Certainty)
-	for k, is := range set {
-		key := b.Keys.keys[k.Key]
-		switch auxiliary := b.Keys.auxiliary != nil && b.Keys.auxiliary[key]; {
-		case !b.Keys.countsFor(key, g):
-			continue
-		case is == Yes && (auxiliary && b.shared || b.unclearBetween(k, by[k], g.Return)):
-			is = Unsure
-		}
-		if is == Yes && nodes[k.Node] != Yes {
-			back++
-		}
-		nodes[k.Node] = max(nodes[k.Node], is)
-	}
-	return nodes, back
+	return set, by
 }
 
 // ChangedOwn says whether the key that a client changed in an event was its own.
@@ -170,16 +187,18 @@ func (b *Backing) mayBeBehind(g *Grant, node string, next int) bool {
 		return true
 	}
 	for client, list := range b.changes {
-		for n := sort.SearchInts(list, g.Call+1); n < len(list); n++ {
-			i := list[n]
+		for _, i := range list[sort.SearchInts(list, g.Call+1):] {
 			e := b.facts.Event(i)
 			named := g.Owner != "" && e.Value.Owner == g.Owner
-			switch {
-			case i >= next && (client != g.Client || g.Owner == ""):
-				n = len(list)
-			case e.Process != node || e.F == history.KeyDeleted:
-			case client != g.Client && e.F == history.KeySet && i < next && named,
-				client == g.Client && i > g.Return && !e.Value.At().IsSet() && (i < next || named):
+			if i >= next && (client != g.Client || g.Owner == "") {
+				break
+			}
+			if e.Process != node || e.F == history.KeyDeleted {
+				continue
+			}
+			byOther := client != g.Client && e.F == history.KeySet && i < next && named
+			late := client == g.Client && i > g.Return && !e.Value.At().IsSet() && (i < next || named)
+			if byOther || late {
 				return true
 			}
 		}

@@ -71,11 +71,13 @@ func (f *Facts) collectCommands() {
 	for i := range f.History.Events {
 		e := f.Event(i)
 		c := by[e.Value.Client]
-		switch {
-		case c == nil || !f.ConcernsLock(e):
-		case e.F == history.KeyDeleted:
+		if c == nil || !f.ConcernsLock(e) {
+			continue
+		}
+		asks := e.F == history.KeySet && !f.LeavesOwner(i) || e.F == history.KeyExtended && !f.LeaseInValue()
+		if e.F == history.KeyDeleted {
 			c.deleted = append(c.deleted, i)
-		case (e.F == history.KeySet && !f.LeavesOwner(i) || e.F == history.KeyExtended && !f.LeaseInValue()) && e.Value.At().IsSet():
+		} else if asks && e.Value.At().IsSet() {
 			c.asked = append(c.asked, i)
 		}
 	}
@@ -165,11 +167,9 @@ func (f *Facts) promiseFromCommands(g *Grant, events []int) (own bool) {
 			g.Renewals = append(g.Renewals, Renewal{min(f.LeftAt(i), f.At(i)), i, addUpToForever(now, ttl)})
 		}
 	}
-	switch {
-	case since != NeverAsked:
-	case now != NeverAsked:
+	if since == NeverAsked && now != NeverAsked {
 		begin(now, true)
-	default:
+	} else if since == NeverAsked {
 		begin(f.At(g.Return), false)
 	}
 	slices.SortStableFunc(g.Renewals, func(a, b Renewal) int { return cmp.Compare(a.Return, b.Return) })

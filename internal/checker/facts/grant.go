@@ -65,20 +65,18 @@ func (f *Facts) collectGrants() {
 			for _, g := range open[Holder{e.Process, e.Value.Lock()}] {
 				f.noteLoss(&f.Grants[g], i)
 			}
-		case !e.IsOp():
-		case e.Type == history.Invoke && e.F == history.Release:
-			f.endReleased(open, f.HolderOf(op), op)
-		case e.Type == history.Invoke && e.F == history.Acquire:
+		case e.F == history.Acquire && e.Type == history.Invoke:
 			f.endReplaced(open, op)
 			delete(early, e.Process)
-		case e.Type == history.Invoke || op < 0 || e.Type != history.OK:
-		case e.F == history.Acquire:
+		case e.F == history.Acquire && e.Type == history.OK && op >= 0:
 			f.addGrant(open, op)
 			for _, loss := range early[e.Process] {
 				f.noteLoss(&f.Grants[len(f.Grants)-1], loss)
 			}
-		case e.F == history.Extend:
+		case e.F == history.Extend && e.Type == history.OK && op >= 0:
 			f.addRenewal(open, op)
+		case e.F == history.Release && e.Type == history.Invoke:
+			f.endReleased(open, f.HolderOf(op), op)
 		}
 	}
 }
@@ -261,11 +259,13 @@ func (f *Facts) GrantBefore(client string, event int) *Grant {
 func (f *Facts) GrantsActedUnder(client string, event int) (open []*Grant) {
 	var ended []*Grant
 	for _, lock := range f.locks[client] {
-		switch g := f.LatestGrant(client, lock, event); {
-		case g == nil:
-		case g.End >= 0 && g.End < event:
+		g := f.LatestGrant(client, lock, event)
+		if g == nil {
+			continue
+		}
+		if g.End >= 0 && g.End < event {
 			ended = append(ended, g)
-		default:
+		} else {
 			open = append(open, g)
 		}
 	}

@@ -25,8 +25,7 @@ type KeyLife struct {
 
 // KeyLives replays what the nodes told of the lock's key.
 func (f *Facts) KeyLives() []KeyLife {
-	var lives []KeyLife
-	open, kept := make(map[NodeKey]int), make(map[NodeKey][]int)
+	l := lifeReplay{facts: f, open: make(map[NodeKey]int), remembered: make(map[NodeKey][]int)}
 	lockKey := f.History.Header.LockKey
 	begun := 0
 	for i := range f.History.Events {
@@ -35,84 +34,117 @@ func (f *Facts) KeyLives() []KeyLife {
 			continue
 		}
 		k := KeyOf(e)
-		at, known := open[k]
 		switch e.F {
 		case history.KeySet:
-			client, by := f.OwnerAfter(i)
-			if known && f.continuesLife(open, lives, k, i) {
-				continue
-			}
-			if known {
-				lives[at].End = i
-			}
-			open[k] = len(lives)
-			kept[k] = append(kept[k], len(lives))
-			lives = append(lives, KeyLife{Set: i, by: by, latest: by, Client: client, Owner: f.Event(by).Value.Owner,
-				value: e.Value.Owner, End: -1, Expires: f.earliestExpiry(i), Renewed: -1, Forgotten: -1})
+			l.set(k, i)
 		case history.KeyExtended:
-			switch {
-			case known && lives[at].value == e.Value.Owner && f.LeaseInValue():
-			case known && lives[at].value == e.Value.Owner:
-				lives[at].Renewed = i
-				if !f.KeepsItsEnd(e) {
-					lives[at].Expires = f.earliestExpiry(i)
-				}
-			case known: // another has taken its place, unseen
-				lives[at].End = i
-				delete(open, k)
-			}
+			l.extend(k, i)
 		case history.KeyDeleted, history.KeyExpired:
-			if known {
-				lives[at].End = i
-				delete(open, k)
-			}
+			l.end(k, i)
 		case history.KeyUnclear:
-			f.forgetKeys(open, kept, lives, i, func(key NodeKey) bool { return key == k })
+			l.forget(i, func(key NodeKey) bool { return key == k })
 		case history.FaultBegin:
 			fault := &f.Faults[begun]
 			begun++
-			f.forgetKeys(open, kept, lives, i, func(key NodeKey) bool { return fault.MayForget(key.Node) })
+			l.forget(i, func(key NodeKey) bool { return fault.MayForget(key.Node) })
 		case history.NodeDown:
-			f.forgetKeys(open, kept, lives, i, func(key NodeKey) bool { return key.Node == e.Process })
+			l.forget(i, func(key NodeKey) bool { return key.Node == e.Process })
 		}
 	}
-	return lives
+	return l.lives
 }
 
-// continuesLife reports that a key-set begins no new life of a key: somebody else wrote into it, or
-// its client renewed a lease in the value.
-func (f *Facts) continuesLife(open map[NodeKey]int, lives []KeyLife, key NodeKey, set int) bool {
-	k := &lives[open[key]]
-	switch _, by := f.OwnerAfter(set); {
-	case by != set && by == k.latest:
+// lifeReplay follows the lives of keys, one event after the other.
+type lifeReplay struct {
+	facts *Facts
+	lives []KeyLife
+	// open is the life of each key that goes on, as a place in lives; remembered are all lives of a key
+	// since nothing was known of it before.
+	open       map[NodeKey]int
+	remembered map[NodeKey][]int
+}
+
+// set begins a life, unless the key-set belongs to the one that goes on.
+func (l *lifeReplay) set(k NodeKey, event int) {
+	if at, known := l.open[k]; known {
+		if l.goesOn(k, &l.lives[at], event) {
+			return
+		}
+		l.lives[at].End = event
+	}
+	client, by := l.facts.OwnerAfter(event)
+	l.open[k] = len(l.lives)
+	l.remembered[k] = append(l.remembered[k], len(l.lives))
+	l.lives = append(l.lives, KeyLife{Set: event, by: by, latest: by, Client: client, Owner: l.facts.Event(by).Value.Owner,
+		value: l.facts.Event(event).Value.Owner, End: -1, Expires: l.facts.earliestExpiry(event), Renewed: -1, Forgotten: -1})
+}
+
+// goesOn reports that a key-set begins no new life of a key: somebody else wrote into it, or its client renewed a lease in the value.
+func (l *lifeReplay) goesOn(key NodeKey, k *KeyLife, set int) bool {
+	f := l.facts
+	if _, by := f.OwnerAfter(set); by != set && by == k.latest {
 		if k.value = f.Event(set).Value.Owner; !f.LeaseInValue() {
 			k.Expires = f.earliestExpiry(set)
 		}
-	case f.renewsLease(k, set):
-		f.renewLease(open, lives, key, set)
-	default:
+		return true
+	}
+	if !f.renewsLease(k, set) {
 		return false
+	}
+	if f.mayBeRelease(k, set) {
+		k.Expires, k.End, k.Forgotten = min(k.Expires, f.At(set)), set, set
+		delete(l.open, key)
+	} else {
+		k.value, k.Expires, k.latest, k.Renewed = f.Event(set).Value.Owner, f.leaseEnd(set), set, set
 	}
 	return true
 }
 
-// forgetKeys ends the lives of keys that may be gone: what is no longer known to be there
-// is not held against anybody. kept are all lives since nothing was known before.
-func (f *Facts) forgetKeys(open map[NodeKey]int, kept map[NodeKey][]int, lives []KeyLife, event int, gone func(NodeKey) bool) {
-	for k, list := range kept {
+// extend gives the life that goes on another end.
+func (l *lifeReplay) extend(k NodeKey, event int) {
+	at, known := l.open[k]
+	if !known {
+		return
+	}
+	f, e := l.facts, l.facts.Event(event)
+	if l.lives[at].value != e.Value.Owner { // another has taken its place, unseen
+		l.end(k, event)
+		return
+	}
+	if f.LeaseInValue() {
+		return
+	}
+	l.lives[at].Renewed = event
+	if !f.KeepsItsEnd(e) {
+		l.lives[at].Expires = f.earliestExpiry(event)
+	}
+}
+
+// end ends the life that goes on.
+func (l *lifeReplay) end(k NodeKey, event int) {
+	if at, known := l.open[k]; known {
+		l.lives[at].End = event
+		delete(l.open, k)
+	}
+}
+
+// forget ends the lives of keys that may be gone: what is no longer known to be there
+// is not held against anybody.
+func (l *lifeReplay) forget(event int, gone func(NodeKey) bool) {
+	for k, list := range l.remembered {
 		if !gone(k) {
 			continue
 		}
 		for _, at := range list {
-			if lives[at].Forgotten < 0 {
-				lives[at].Forgotten = event
+			if l.lives[at].Forgotten < 0 {
+				l.lives[at].Forgotten = event
 			}
 		}
-		if at, known := open[k]; known {
-			lives[at].Expires, lives[at].End = min(lives[at].Expires, f.At(event)), event
+		if at, known := l.open[k]; known {
+			l.lives[at].Expires, l.lives[at].End = min(l.lives[at].Expires, l.facts.At(event)), event
 		}
-		delete(open, k)
-		delete(kept, k)
+		delete(l.open, k)
+		delete(l.remembered, k)
 	}
 }
 
@@ -189,10 +221,10 @@ func (f *Facts) attemptsFor(k *KeyLife) []int {
 	var same []int
 	silent := -1
 	for _, i := range f.Attempts[k.Client] {
-		switch owner := f.ownerOf(i); {
-		case owner != "" && owner == k.Owner:
+		owner := f.ownerOf(i)
+		if owner != "" && owner == k.Owner {
 			same = append(same, i)
-		case owner == "" && f.At(f.Ops[i].Call) <= f.At(k.by):
+		} else if owner == "" && f.At(f.Ops[i].Call) <= f.At(k.by) {
 			silent = i
 		}
 	}

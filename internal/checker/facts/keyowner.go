@@ -265,10 +265,10 @@ func (f *Facts) RenewedOver(set int) (before Claim, renews bool) {
 // empty where nobody knows.
 func (f *Facts) OwnerAfter(set int) (client string, by int) {
 	k, is := f.foreignSets[set]
-	switch {
-	case !is:
+	if !is {
 		return f.Event(set).Value.Client, set
-	case !k.sure:
+	}
+	if !k.sure {
 		return "", set
 	}
 	return f.Event(k.ownerSet).Value.Client, k.ownerSet
@@ -347,14 +347,18 @@ func (f *Facts) KeySetBefore(node string, event int) int {
 	gone := make(map[string]bool)
 	for i := event - 1; i >= 0; i-- {
 		e := f.Event(i)
-		switch {
-		case e.Process != node:
-		case e.F == history.NodeDown:
+		if e.Process != node {
+			continue
+		}
+		switch e.F {
+		case history.NodeDown:
 			return -1
-		case e.F == history.KeyDeleted, e.F == history.KeyExpired, e.F == history.KeyUnclear:
+		case history.KeyDeleted, history.KeyExpired, history.KeyUnclear:
 			gone[e.Value.Key] = true
-		case e.F == history.KeySet && f.ConcernsLock(e) && !gone[e.Value.Key]:
-			return i
+		case history.KeySet:
+			if f.ConcernsLock(e) && !gone[e.Value.Key] {
+				return i
+			}
 		}
 	}
 	return -1

@@ -43,10 +43,10 @@ type KeyState struct {
 
 // isOf says whether a key is a client's.
 func (k *KeyState) isOf(client string) Certainty {
-	switch {
-	case k.Unsure:
+	if k.Unsure {
 		return Unsure
-	case k.Client == client:
+	}
+	if k.Client == client {
 		return Yes
 	}
 	return No
@@ -170,10 +170,12 @@ func (k *KeyReplay) Apply(i int) bool {
 	case history.NodePromoted, history.NodeDemoted:
 		k.setAll(n, KeyState{Unsure: true})
 		return true
-	case history.KeySet, history.KeyExtended, history.KeyDeleted, history.KeyExpired, history.KeyUnclear:
-	default:
-		return false
 	}
+	return k.applyToKey(e, i)
+}
+
+// applyToKey is Apply for an event of a key.
+func (k *KeyReplay) applyToKey(e *history.Event, i int) bool {
 	now := k.State(e)
 	if now == nil {
 		return false
@@ -190,6 +192,8 @@ func (k *KeyReplay) Apply(i int) bool {
 		*now = KeyState{}
 	case history.KeyUnclear:
 		*now = KeyState{Unsure: true}
+	default:
+		return false
 	}
 	return true
 }
@@ -203,8 +207,8 @@ func (k *KeyReplay) setAll(node int, now KeyState) {
 	}
 }
 
-// CountNodes counts the nodes that surely have a key of a grant, and those that may have one.
-func (k *KeyReplay) CountNodes(g *Grant) (surely, maybe int) {
+// NodesWithKeyOf counts the nodes that surely have a key of a grant, and those that may have one.
+func (k *KeyReplay) NodesWithKeyOf(g *Grant) (surely, maybe int) {
 	for _, keys := range k.states {
 		sure, may := false, false
 		for i := range keys {
@@ -224,8 +228,8 @@ func (k *KeyReplay) CountNodes(g *Grant) (surely, maybe int) {
 	return surely, maybe
 }
 
-// CountNodesIfSetAgain counts the nodes that would have a key of a grant if its client set some keys again.
-func (k *KeyReplay) CountNodesIfSetAgain(g *Grant, again map[NodeKey]bool) (nodes int) {
+// NodesIfSetAgain counts the nodes that would have a key of a grant if its client set some keys again.
+func (k *KeyReplay) NodesIfSetAgain(g *Grant, again map[NodeKey]bool) (nodes int) {
 	for name, n := range k.nodes {
 		for key, i := range k.keys {
 			now := k.states[n][i]

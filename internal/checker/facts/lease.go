@@ -42,15 +42,8 @@ func (f *Facts) renewsLease(k *KeyLife, set int) bool {
 	return attempt >= 0 && attempt == f.attemptBefore(client, k.Set)
 }
 
-// renewLease lets a key live on for the lease of a key-set. One that left its client while a release was under way may be
-// that release.
-func (f *Facts) renewLease(open map[NodeKey]int, lives []KeyLife, key NodeKey, set int) {
-	k := &lives[open[key]]
-	if g := f.GrantOf(f.attemptBefore(k.Client, set)); g != nil && g.Ending == Released &&
-		f.SentAt(set) >= f.At(g.End) && f.SentAt(set) <= f.At(f.Ops[g.release].Return) {
-		k.Expires, k.End, k.Forgotten = min(k.Expires, f.At(set)), set, set
-		delete(open, key)
-		return
-	}
-	k.value, k.Expires, k.latest, k.Renewed = f.Event(set).Value.Owner, f.leaseEnd(set), set, set
+// mayBeRelease reports that a key-set left its client while a release was under way: it may be that release.
+func (f *Facts) mayBeRelease(k *KeyLife, set int) bool {
+	g := f.GrantOf(f.attemptBefore(k.Client, set))
+	return g != nil && g.Ending == Released && f.SentAt(set) >= f.At(g.End) && f.SentAt(set) <= f.At(f.Ops[g.release].Return)
 }

@@ -13,16 +13,17 @@ import (
 // noteLoss takes note of an event in which a client's lock told that it had lost a grant, where it
 // is about that grant: it may be an older one that was lost.
 func (f *Facts) noteLoss(g *Grant, event int) {
-	switch {
-	case g.loss >= 0 || !f.LossConcerns(g, event):
-	case !f.Event(event).Value.At().IsSet():
+	if g.loss >= 0 || !f.LossConcerns(g, event) {
+		return
+	}
+	told := &f.Event(event).Value
+	if !told.At().IsSet() {
 		f.noteUnknownPromise(event, fmt.Sprintf("%s was told that it had lost the lock, but not since when", g.Client))
-	default:
-		told := &f.Event(event).Value
-		g.loss, g.lostAt, g.lostError = event, time.Duration(told.At().V()), time.Duration(told.AtError())
-		if f.heldOnAfter(g, g.lostAt, event) {
-			g.lostAt, g.lostError = f.At(event), 0
-		}
+		return
+	}
+	g.loss, g.lostAt, g.lostError = event, time.Duration(told.At().V()), time.Duration(told.AtError())
+	if f.heldOnAfter(g, g.lostAt, event) {
+		g.lostAt, g.lostError = f.At(event), 0
 	}
 }
 

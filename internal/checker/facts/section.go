@@ -58,10 +58,9 @@ func (f *Facts) collectSections() {
 		} else {
 			s.Writes = append(s.Writes, i)
 		}
-		switch {
-		case n.number == 0 && o.F == history.Write:
+		if n.number == 0 && o.F == history.Write {
 			delete(open, n)
-		case !known:
+		} else if !known {
 			open[n] = at
 		}
 	}

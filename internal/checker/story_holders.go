@@ -18,17 +18,17 @@ func (j *judge) twoHolders(f Finding, a, b facts.Holding, holds []facts.Holding)
 	}
 	first, second := &j.Grants[a.Grant], &j.Grants[b.Grant]
 	overlap := Interval{From: b.From, To: min(a.To, b.To, j.End)}
-	many, times := crowd(j.sameLock(holds, first.Lock))
+	many, times := countOverlaps(j.holdingsOfLock(holds, first.Lock))
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%d holders at once for %s", many, length(overlap.To-overlap.From))
 	if times > 1 {
 		f.Why = fmt.Sprintf("%s and %s held at once for %s; %d such overlaps, up to %d holders",
 			first.Client, second.Client, length(overlap.To-overlap.From), times, many)
 	}
-	why := j.whyTwoHolders(first, second, j.beganAt(b))
+	why := j.whyTwoHolders(first, second, j.beginEvent(b))
 	// Neither hold alone is impossible, so the two are a smallest set.
 	f.Counterexample = &Counterexample{
-		Operations: []CounterOp{j.holdOp(a, second, b.From), j.holdOp(b, first, b.From)},
+		Operations: []CounterOp{j.holdingOp(a, second, b.From), j.holdingOp(b, first, b.From)},
 		From:       len(holds),
 		Impossible: second.Return,
 		Overlap:    &overlap,
@@ -36,17 +36,17 @@ func (j *judge) twoHolders(f Finding, a, b facts.Holding, holds []facts.Holding)
 	}
 	slices.SortStableFunc(f.Counterexample.Operations, func(x, y CounterOp) int { return cmp.Compare(x.Events[0], y.Events[0]) })
 	f.Events = sortedEvents(first.Call, first.Return, first.End, second.Call, second.Return, second.End)
-	f.Counterexample.tells(j.holdersStory(a, b, overlap, why))
+	f.Counterexample.setStory(j.holdersStory(a, b, overlap, why))
 	return f
 }
 
-func (j *judge) sameLock(holds []facts.Holding, lock string) []facts.Holding {
+func (j *judge) holdingsOfLock(holds []facts.Holding, lock string) []facts.Holding {
 	return slices.DeleteFunc(slices.Clone(holds), func(h facts.Holding) bool { return j.Grants[h.Grant].Lock != lock })
 }
 
-// crowd counts how many holds stood side by side at most, and how often one
+// countOverlaps counts how many holds stood side by side at most, and how often one
 // began inside another.
-func crowd(holds []facts.Holding) (most, times int) {
+func countOverlaps(holds []facts.Holding) (most, times int) {
 	var open []time.Duration // the ends of the holds that are open
 	for _, h := range holds {
 		open = slices.DeleteFunc(open, func(end time.Duration) bool { return end <= h.From })
@@ -59,8 +59,8 @@ func crowd(holds []facts.Holding) (most, times int) {
 	return max(most, 2), max(times, 1)
 }
 
-// holdOp is a hold as an operation of a counterexample.
-func (j *judge) holdOp(h facts.Holding, other *facts.Grant, overlap time.Duration) CounterOp {
+// holdingOp is a hold as an operation of a counterexample.
+func (j *judge) holdingOp(h facts.Holding, other *facts.Grant, overlap time.Duration) CounterOp {
 	g := &j.Grants[h.Grant]
 	op := CounterOp{Client: g.Client, Op: "holds the lock", Events: sortedEvents(g.Call, g.Return, g.End),
 		From: h.From, To: h.To, Believed: promiseWords(g)}
@@ -75,8 +75,8 @@ func (j *judge) holdOp(h facts.Holding, other *facts.Grant, overlap time.Duratio
 	return op
 }
 
-// beganAt is the event in which a hold began: a grant, or a renewal that came when the promise was over.
-func (j *judge) beganAt(h facts.Holding) int {
+// beginEvent is the event in which a hold began: a grant, or a renewal that came when the promise was over.
+func (j *judge) beginEvent(h facts.Holding) int {
 	g := &j.Grants[h.Grant]
 	if i := slices.IndexFunc(g.Renewals, func(e facts.Renewal) bool { return h.From > j.At(g.Return) && j.At(e.Return) == h.From }); i >= 0 {
 		return g.Renewals[i].Return
@@ -84,21 +84,21 @@ func (j *judge) beganAt(h facts.Holding) int {
 	return g.Return
 }
 
-func (j *judge) holdersStory(a, b facts.Holding, overlap Interval, why culprit) *story {
+func (j *judge) holdersStory(a, b facts.Holding, overlap Interval, why reason) *story {
 	first, second := &j.Grants[a.Grant], &j.Grants[b.Grant]
 	s := j.newStory()
-	began, words, from := j.beganAt(b), j.grantWords(second), j.At(first.Call)
+	began, text, from := j.beginEvent(b), j.grantWords(second), j.At(first.Call)
 	s.tell(filler, second.Call, "%s asked for the lock", second.Client)
 	if began != second.Return {
-		s.tell(setting, second.Return, "%s", words)
-		words, from = second.Client+" renewed its lock", min(from, j.At(second.Call))
+		s.tell(setting, second.Return, "%s", text)
+		text, from = second.Client+" renewed its lock", min(from, j.At(second.Call))
 	}
-	s.culprit(why, began)
-	s.grant(first, j.At(began))
-	s.reentries(first, began)
-	s.faults(from, j.At(began), append(j.authors(why.events), first.Client, second.Client)...)
-	s.tell(turning, began, "%s, while %s still held it", words, first.Client)
-	s.writes(overlap.From, overlap.To, first.Client, second.Client)
+	s.tellReason(why, began)
+	s.tellGrant(first, j.At(began))
+	s.tellReentries(first, began)
+	s.tellFaults(from, j.At(began), append(j.clientsOf(why.events), first.Client, second.Client)...)
+	s.tell(turning, began, "%s, while %s still held it", text, first.Client)
+	s.tellWrites(overlap.From, overlap.To, first.Client, second.Client)
 	both := fmt.Sprintf(": both had held the lock for %s", length(overlap.To-overlap.From))
 	ended, g := a, first
 	if b.To < a.To {
@@ -107,13 +107,13 @@ func (j *judge) holdersStory(a, b facts.Holding, overlap Interval, why culprit) 
 	if ended.End < 0 && ended.To != facts.Forever {
 		s.tellAt(turning, ended.To, g.Return, "the validity of %s ended%s", g.Client, both)
 	} else {
-		s.end(g, both)
+		s.tellEnd(g, both)
 	}
 	return s
 }
 
-// reentries tells how a client entered the lock of a grant again before an event.
-func (s *story) reentries(g *facts.Grant, before int) {
+// tellReentries tells how a client entered the lock of a grant again before an event.
+func (s *story) tellReentries(g *facts.Grant, before int) {
 	for _, i := range s.j.GrantsTo(g.Client, g.Lock) {
 		if again := &s.j.Grants[i]; again.Outer >= 0 && again.Return > g.Return && again.Return < before && again.OpenAt(before) {
 			s.tell(setting, again.Return, "%s", s.j.grantWords(again))
@@ -121,43 +121,24 @@ func (s *story) reentries(g *facts.Grant, before int) {
 	}
 }
 
-// culprit tells what took the first holder's keys away, or whatever else let the second in.
-func (s *story) culprit(why culprit, began int) {
+// tellReason tells what took the first holder's keys away, or whatever else let the second in.
+func (s *story) tellReason(why reason, began int) {
 	j, first, second := s.j, why.first, why.second
-	s.rests(why.events...)
-	told := make(map[string]bool)
-	for _, n := range why.fates {
-		var alike []string
-		for _, m := range why.fates {
-			if m.cause == n.cause && (m.end < 0) == (n.end < 0) && (n.end < 0 || j.same(m.end, n.end)) {
-				alike = append(alike, m.node)
-			}
-		}
-		slices.Sort(alike)
-		if where := onNodes(alike); !told[string(n.cause)+where] {
-			told[string(n.cause)+where] = true
-			s.lost(n, where, first, began)
-		}
-	}
+	s.decidedBy(why.events...)
+	s.tellKeyFates(why.keyFates, first, began)
 	switch why.cause {
 	case renewedInTime:
-		for _, x := range slices.Backward(first.Renewals) {
-			if slices.Contains(why.events, x.Return) && (x.Return < min(began, second.Return) || x.Return == why.events[0]) {
-				s.tell(decisive, x.Return, "%s renewed its lock, valid until %s, which %d of %s took in", first.Client, words.Instant(x.Until),
-					j.took(x, first.Client), plural(len(j.History.Header.Nodes), "node"))
-				break
-			}
-		}
+		s.tellLastRenewal(why, began)
 	case staysLost:
-		s.revived(first)
+		s.tellLateRenewal(first)
 	case onePrimary, replicated, replicatedCount:
-		s.promoted(began)
+		s.tellPromotion(began)
 	case backedByKey:
-		s.also[first.Return] = ", though no key of its own stood"
+		s.suffixes[first.Return] = ", though no key of its own stood"
 	case majoritiesMet:
-		s.also[why.events[0]] = "; the grants have no node in common"
+		s.suffixes[why.events[0]] = "; the grants have no node in common"
 	case leavesKey:
-		s.also[second.Return] += ", and no node was seen to have a key of either"
+		s.suffixes[second.Return] += ", and no node was seen to have a key of either"
 	}
 	for _, i := range why.events {
 		if j.Event(i).F == history.NodePromoted {
@@ -166,8 +147,38 @@ func (s *story) culprit(why culprit, began int) {
 	}
 }
 
-// promoted tells of the last promotion before an event, unless a fault that made it so tells of it.
-func (s *story) promoted(before int) {
+// tellKeyFates tells what became of the first holder's keys, once of nodes on which the same did.
+func (s *story) tellKeyFates(fates []keyFate, first *facts.Grant, began int) {
+	told := make(map[string]bool)
+	for _, n := range fates {
+		var alike []string
+		for _, m := range fates {
+			if m.cause == n.cause && (m.end < 0) == (n.end < 0) && (n.end < 0 || s.j.sameChange(m.end, n.end)) {
+				alike = append(alike, m.node)
+			}
+		}
+		slices.Sort(alike)
+		if where := onNodes(alike); !told[string(n.cause)+where] {
+			told[string(n.cause)+where] = true
+			s.tellKeyFate(n, where, first, began)
+		}
+	}
+}
+
+// tellLastRenewal tells of the last renewal on which the first holder relied, and that too few nodes took it in.
+func (s *story) tellLastRenewal(why reason, began int) {
+	first, nodes := why.first, len(s.j.History.Header.Nodes)
+	for _, x := range slices.Backward(first.Renewals) {
+		if slices.Contains(why.events, x.Return) && (x.Return < min(began, why.second.Return) || x.Return == why.events[0]) {
+			s.tell(decisive, x.Return, "%s renewed its lock, valid until %s, which %d of %s took in", first.Client, words.Instant(x.Until),
+				s.j.countNodesRenewed(x, first.Client), words.Count(nodes, "node"))
+			return
+		}
+	}
+}
+
+// tellPromotion tells of the last promotion before an event, unless a fault that made it so tells of it.
+func (s *story) tellPromotion(before int) {
 	for i := before; i >= 0; i-- {
 		if e := s.j.Event(i); e.F == history.NodePromoted {
 			if len(s.j.FaultsOn(e.Process, -1, before, history.Promotes)) == 0 {
@@ -178,8 +189,8 @@ func (s *story) promoted(before int) {
 	}
 }
 
-// lost tells what became of the first holder's key on a node and on those where the same became of it.
-func (s *story) lost(n fate, where string, first *facts.Grant, began int) {
+// tellKeyFate tells what became of the first holder's key on a node and on those where the same became of it.
+func (s *story) tellKeyFate(n keyFate, where string, first *facts.Grant, began int) {
 	j, by := s.j, cmp.Or(max(n.end, 0), n.taken)
 	who := j.Event(by).Value.Client
 	at := min(j.At(by), j.At(began)) // it can be seen late
@@ -193,43 +204,50 @@ func (s *story) lost(n fate, where string, first *facts.Grant, began int) {
 	case keepsOwn:
 		s.tellAt(decisive, at, by, "%s deleted its own key %s, %s%s", who, where, ago, j.meanwhileWords(who, by))
 	case lateDelete:
-		held := j.cameLate(&n, first)
-		s.tell(turning, held, "%s", j.faultWords(&j.Faults[slices.IndexFunc(j.Faults, func(f facts.Fault) bool { return f.Begin == held })]))
+		held := j.faultThatHeldUpDelete(&n, first)
+		fault := slices.IndexFunc(j.Faults, func(f facts.Fault) bool { return f.Begin == held })
+		s.tell(turning, held, "%s", j.faultWords(&j.Faults[fault]))
 		s.tellAt(decisive, at, by, "%s deleted its own key %s, %s: a command of an earlier try, which had been held up", who, where, ago)
 	case renewsOwn:
 		s.tellAt(decisive, at, by, "%s renewed its lock, and so overwrote the key of %s %s", who, first.Client, where)
-		for i := by + 1; i < n.taken; i++ {
-			e := j.Event(i)
-			if by := e.Value.Client; e.F == history.KeyDeleted && e.Process == n.node && by != "" {
-				s.tellAt(turning, min(j.At(i), j.At(began)), i, "%s deleted the key on node %s%s", by, n.node, j.meanwhileWords(by, i))
-				break
-			}
-		}
+		s.tellNextDelete(n.node, by, n.taken, began)
 	case setOnce:
 		s.tellAt(decisive, at, by, "%s set the key %s, over that of %s", who, where, first.Client)
 	case remembers:
-		switch e := j.Event(by); {
-		case len(j.FaultsOn(n.node, n.set, n.taken, history.Kills, history.Forgets)) > 0:
-		case e.F == history.NodeDown:
+		if len(j.FaultsOn(n.node, n.set, n.taken, history.Kills, history.Forgets)) > 0 {
+			return // the fault tells of it
+		}
+		if j.Event(by).F == history.NodeDown {
 			s.tellAt(decisive, at, by, "node %s went down", n.node)
-		default:
+		} else {
 			s.tellAt(decisive, at, by, "node %s dropped the key of %s, which no client had deleted and which had not run out", n.node, first.Client)
 		}
 	case asksTTL:
 		asked := n.events[0]
 		s.tell(decisive, asked, "%s asked for the key %s%s, less than the TTL that it was given", first.Client, where, j.setForWords(asked))
 	case samePace, tellsTrue, countsEarly, renewedInTime:
-		switch {
-		case j.Event(by).F == history.KeySet && by != n.set && n.set >= 0 && j.At(by) < n.due:
+		if j.Event(by).F == history.KeySet && by != n.set && n.set >= 0 && j.At(by) < n.due {
 			s.tellAt(turning, at, by, "%s set the key %s, over that of %s", who, where, first.Client)
-		case n.end >= 0:
+		} else if n.end >= 0 {
 			s.tellAt(setting, at, by, "the key of %s %s ran out, %s", first.Client, where, ago)
 		}
 	}
 }
 
-// authors are the clients that brought about some events of keys.
-func (j *judge) authors(events []int) (clients []string) {
+// tellNextDelete tells of the first deletion of a client's key on a node between two events.
+func (s *story) tellNextDelete(node string, from, to, began int) {
+	for i := from + 1; i < to; i++ {
+		e := s.j.Event(i)
+		if by := e.Value.Client; e.F == history.KeyDeleted && e.Process == node && by != "" {
+			at := min(s.j.At(i), s.j.At(began))
+			s.tellAt(turning, at, i, "%s deleted the key on node %s%s", by, node, s.j.meanwhileWords(by, i))
+			return
+		}
+	}
+}
+
+// clientsOf are the clients that brought about some events of keys.
+func (j *judge) clientsOf(events []int) (clients []string) {
 	for _, i := range events {
 		if client := j.Event(i).Value.Client; client != "" {
 			clients = append(clients, client)
@@ -238,14 +256,14 @@ func (j *judge) authors(events []int) (clients []string) {
 	return clients
 }
 
-// same reports that two events of keys are alike: what happened, and who did it.
-func (j *judge) same(a, b int) bool {
+// sameChange reports that two events of keys are alike: what happened, and who did it.
+func (j *judge) sameChange(a, b int) bool {
 	x, y := j.Event(a), j.Event(b)
 	return x.F == y.F && x.Value.Client == y.Value.Client
 }
 
-// took is how many nodes took in a renewal.
-func (j *judge) took(x facts.Renewal, client string) int {
+// countNodesRenewed is how many nodes took in a renewal.
+func (j *judge) countNodesRenewed(x facts.Renewal, client string) int {
 	nodes := make(map[string]bool)
 	for i := x.Return; i >= 0 && j.At(i) >= x.Asked; i-- {
 		if e := j.Event(i); (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client == client {
@@ -255,8 +273,8 @@ func (j *judge) took(x facts.Renewal, client string) int {
 	return len(nodes)
 }
 
-// revived tells of the first renewal of a grant that came when its promise was over.
-func (s *story) revived(g *facts.Grant) {
+// tellLateRenewal tells of the first renewal of a grant that came when its promise was over.
+func (s *story) tellLateRenewal(g *facts.Grant) {
 	until := g.Until
 	for _, x := range g.Renewals {
 		if until.EndedBefore(s.j.At(x.Return)) {

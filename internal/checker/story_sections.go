@@ -9,48 +9,55 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // brokenWhy says in one line what is wrong with sections that cannot be.
 func (j *judge) brokenWhy(sections []*facts.Section) string {
-	last := sections[len(sections)-1]
-	r := j.DecisiveRead(last)
-	w := j.DecisiveWrite(last)
-	lost, acknowledged := j.lostElements()
+	first, last := sections[0], sections[len(sections)-1]
+	r, w := j.DecisiveRead(last), j.DecisiveWrite(last)
 	cell := j.Workload.CellOf(last.Key)
-	switch {
-	case cell.Twice != "" && w >= 0:
-		return fmt.Sprintf("%s %s %s, by %s and by %s", cell.Item, j.Number(w), cell.Twice, sections[0].Client, last.Client)
-	case lost > 0:
-		return fmt.Sprintf("%d of %s (%.0f %%) missing at the end",
-			lost, plural(acknowledged, "acknowledged element"), 100*float64(lost)/float64(acknowledged))
-	case cell.Data == workload.ListData && len(sections) > 1:
-		return fmt.Sprintf("no order of the appends explains what %s and %s read", sections[0].Client, last.Client)
-	case cell.Data == workload.ListData:
-		return fmt.Sprintf("%s read a list that cannot have been", last.Client)
-	case w >= 0 && cell.Data == workload.StockData && j.Number(w).V() < 0:
-		return fmt.Sprintf("%s sold more than there was: %s left", last.Client, j.Number(w))
-	case r < 0:
-		return fmt.Sprintf("%s cannot be explained together", plural(len(sections), "section"))
+	if cell.Twice != "" && w >= 0 {
+		return fmt.Sprintf("%s %s %s, by %s and by %s", cell.Item, j.Number(w), cell.Twice, first.Client, last.Client)
 	}
-	saw := j.ReadValue(r)
-	switch len(sections) {
-	case 1:
-		return fmt.Sprintf("%s read %d, which nobody had written", last.Client, saw)
-	case 2:
-		first := sections[0]
-		r := j.DecisiveRead(first)
-		switch {
-		case r < 0:
-		case j.ReadValue(r) == saw && cell.Data == workload.StockData && w >= 0 && j.DecisiveWrite(first) >= 0:
-			return fmt.Sprintf("%s and %s both sold the same unit: both found %d left", first.Client, last.Client, saw)
-		case j.ReadValue(r) == saw && len(last.Writes) > 0 && len(first.Writes) > 0:
-			return fmt.Sprintf("%s and %s both read %d; one update lost", first.Client, last.Client, saw)
-		default:
-			return fmt.Sprintf("%s read %d and %s read %d: no order explains both", first.Client, j.ReadValue(r), last.Client, saw)
+	if lost, acknowledged := j.lostElements(); lost > 0 {
+		return fmt.Sprintf("%d of %s (%.0f %%) missing at the end",
+			lost, words.Count(acknowledged, "acknowledged element"), 100*float64(lost)/float64(acknowledged))
+	}
+	if cell.Data == workload.ListData {
+		if len(sections) > 1 {
+			return fmt.Sprintf("no order of the appends explains what %s and %s read", first.Client, last.Client)
 		}
+		return fmt.Sprintf("%s read a list that cannot have been", last.Client)
+	}
+	if w >= 0 && cell.Data == workload.StockData && j.Number(w).V() < 0 {
+		return fmt.Sprintf("%s sold more than there was: %s left", last.Client, j.Number(w))
+	}
+	if r < 0 {
+		return fmt.Sprintf("%s cannot be explained together", words.Count(len(sections), "section"))
+	}
+	if len(sections) == 1 {
+		return fmt.Sprintf("%s read %d, which nobody had written", last.Client, j.ReadValue(r))
+	}
+	if len(sections) == 2 && j.DecisiveRead(first) >= 0 {
+		return j.conflictWhy(first, last)
 	}
 	return fmt.Sprintf("%d sections have no order that explains what they read", len(sections))
+}
+
+// conflictWhy says in one line what is wrong with two sections each of which read something.
+func (j *judge) conflictWhy(first, last *facts.Section) string {
+	before, saw := j.ReadValue(j.DecisiveRead(first)), j.ReadValue(j.DecisiveRead(last))
+	if before != saw {
+		return fmt.Sprintf("%s read %d and %s read %d: no order explains both", first.Client, before, last.Client, saw)
+	}
+	if j.CellData(last.Key) == workload.StockData && j.DecisiveWrite(last) >= 0 && j.DecisiveWrite(first) >= 0 {
+		return fmt.Sprintf("%s and %s both sold the same unit: both found %d left", first.Client, last.Client, saw)
+	}
+	if len(last.Writes) > 0 && len(first.Writes) > 0 {
+		return fmt.Sprintf("%s and %s both read %d; one update lost", first.Client, last.Client, saw)
+	}
+	return fmt.Sprintf("%s read %d and %s read %d: no order explains both", first.Client, before, last.Client, saw)
 }
 
 // lostElements counts the elements whose append was acknowledged, and those of
@@ -84,7 +91,7 @@ func (j *judge) brokenStory(sections []*facts.Section, impossible *facts.Section
 	why := j.whyBroken(sections, impossible)
 	c := &Counterexample{From: from, Impossible: j.SectionEnd(impossible), Assumption: string(why.cause)}
 	s := j.newStory()
-	s.culprit(why, j.SectionEnd(impossible))
+	s.tellReason(why, j.SectionEnd(impossible))
 	var clients []string
 	begin, end := facts.Forever, time.Duration(0)
 	written := make(map[int64]bool)
@@ -95,22 +102,22 @@ func (j *judge) brokenStory(sections []*facts.Section, impossible *facts.Section
 		begin = min(begin, j.At(j.SectionBegin(x)))
 		if g != nil {
 			begin = min(begin, j.At(g.Call))
-			s.grant(g, j.At(j.SectionEnd(x)))
+			s.tellGrant(g, j.At(j.SectionEnd(x)))
 		}
 		end = max(end, j.At(j.SectionEnd(x)))
 		if r := j.DecisiveRead(x); r >= 0 && j.CellData(x.Key) != workload.ListData {
 			s.tell(filler, j.Ops[r].Return, "%s read %d", x.Client, j.ReadValue(r))
 		}
 	}
-	s.faults(begin, end, clients...)
-	j.tellWrites(s, sections, written)
-	c.tells(s)
+	s.tellFaults(begin, end, clients...)
+	j.tellSectionWrites(s, sections, written)
+	c.setStory(s)
 	return c
 }
 
-// tellWrites tells of the writes in the order in which they were answered, so
+// tellSectionWrites tells of the writes in the order in which they were answered, so
 // that the one that broke it comes last.
-func (j *judge) tellWrites(s *story, sections []*facts.Section, written map[int64]bool) {
+func (j *judge) tellSectionWrites(s *story, sections []*facts.Section, written map[int64]bool) {
 	order := slices.Clone(sections)
 	slices.SortStableFunc(order, func(a, b *facts.Section) int { return cmp.Compare(j.At(j.SectionEnd(a)), j.At(j.SectionEnd(b))) })
 	for _, x := range order {

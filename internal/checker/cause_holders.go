@@ -8,18 +8,18 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
-// culprit is what two holders at once go back to: what was assumed in vain, and the events without which
+// reason is what two holders at once go back to: what was assumed in vain, and the events without which
 // the second would not have got the lock while the first had it.
-type culprit struct {
+type reason struct {
 	cause  cause
 	events []int
 	// first and second are the holders, in the order of their keys; fates are the nodes on which it shows.
 	first, second *facts.Grant
-	fates         []fate
+	keyFates      []keyFate
 }
 
-// fate is what became of a client's key on one node before another's was set there.
-type fate struct {
+// keyFate is what became of a client's key on one node before another's was set there.
+type keyFate struct {
 	node string
 	// set is the event at which the first client's key was set, taken the one at which
 	// the second's was; -1 for none.
@@ -34,9 +34,9 @@ type fate struct {
 }
 
 // whyTwoHolders finds why the second client was granted the lock, or renewed it, in the event began while the first believed in it.
-func (j *judge) whyTwoHolders(first, second *facts.Grant, began int) culprit {
+func (j *judge) whyTwoHolders(first, second *facts.Grant, began int) reason {
 	if j.PromiseAt(first, began).EndedBefore(j.At(began)) {
-		c := culprit{cause: actsInTime, events: j.heldUp(first, j.BelievedUntil(first)), first: first, second: second}
+		c := reason{cause: actsInTime, events: j.faultsThatHeldUp(first, j.BelievedUntil(first)), first: first, second: second}
 		if len(c.events) == 0 {
 			c.events = []int{first.Return} // nothing kept the client from acting in time: it relied on its grant for too long
 		}
@@ -45,18 +45,19 @@ func (j *judge) whyTwoHolders(first, second *facts.Grant, began int) culprit {
 	return j.whyGranted(first, second, began)
 }
 
-// heldUp are the faults without which a client would not have gone on until an instant after the end of its promise: they stopped it for so
-// long, or held up what it had asked for or its renewals.
-func (j *judge) heldUp(g *facts.Grant, ends time.Duration) []int {
+// faultsThatHeldUp are the faults without which a client would not have gone on until an instant after the end of its promise: they
+// stopped it for so long, or held up what it had asked for or its renewals.
+func (j *judge) faultsThatHeldUp(g *facts.Grant, ends time.Duration) []int {
 	over := g.LastPromise().EarlierOf(facts.Forever)
 	var stops, links []int
 	for i := range j.Faults {
 		f := &j.Faults[i]
-		switch {
-		case j.At(f.Begin) > ends || j.At(f.Begin) > over || f.End >= 0 && f.End < g.Return:
-		case f.StrikesClient(history.Stops, g.Client):
+		if j.At(f.Begin) > ends || j.At(f.Begin) > over || f.End >= 0 && f.End < g.Return {
+			continue
+		}
+		if f.StrikesClient(history.Stops, g.Client) {
 			stops = append(stops, f.Begin)
-		case j.waitedFor(f, g, over):
+		} else if j.heldUpOperation(f, g, over) {
 			links = append(links, f.Begin)
 		}
 	}
@@ -70,8 +71,8 @@ func (j *judge) heldUp(g *facts.Grant, ends time.Duration) []int {
 	return links
 }
 
-// waitedFor reports that a fault on links or on nodes held up an operation of a client beyond the end of its promise, or a renewal.
-func (j *judge) waitedFor(f *facts.Fault, g *facts.Grant, over time.Duration) bool {
+// heldUpOperation reports that a fault on links or on nodes held up an operation of a client beyond the end of its promise, or a renewal.
+func (j *judge) heldUpOperation(f *facts.Fault, g *facts.Grant, over time.Duration) bool {
 	strikes := func(s history.Strike) bool {
 		link := func(l history.Link) bool { return l.From == g.Client || l.To == g.Client }
 		return s.Does != history.BendsClock && (len(s.Nodes) > 0 || s.Resource || slices.ContainsFunc(s.Links, link))
@@ -88,115 +89,136 @@ func (j *judge) waitedFor(f *facts.Fault, g *facts.Grant, over time.Duration) bo
 }
 
 // whyGranted looks at what became of the first client's keys on the nodes where the second set its own.
-func (j *judge) whyGranted(first, second *facts.Grant, began int) culprit {
+func (j *judge) whyGranted(first, second *facts.Grant, began int) reason {
 	if began != second.Return {
 		return j.whyRenewed(first, second, began)
 	}
-	fates := j.fates(first, second)
-	set := func(n fate) bool { return n.set >= 0 }
+	fates := j.keyFates(first, second)
+	set := func(n keyFate) bool { return n.set >= 0 }
 	if !slices.ContainsFunc(fates, set) {
 		// The second had its keys before the first, and heard of its grant too late.
-		if other := j.fates(second, first); slices.ContainsFunc(other, set) {
+		if other := j.keyFates(second, first); slices.ContainsFunc(other, set) {
 			fates, first, second = other, second, first
 		}
 	}
-	switch {
-	case len(fates) == 0 && j.FirstUnclear < 0 && j.NodesSetFor(first) > 0:
-		return culprit{cause: backedByKey, events: []int{second.Return}, first: second, second: first}
-	case len(fates) == 0:
+	if len(fates) == 0 {
+		if j.FirstUnclear < 0 && j.NodesSetFor(first) > 0 {
+			return reason{cause: backedByKey, events: []int{second.Return}, first: second, second: first}
+		}
 		return j.whyUnseen(first, second)
 	}
 	for i := range fates {
-		fates[i].cause, fates[i].events = j.whyLost(&fates[i], first, second)
+		fates[i].cause, fates[i].events = j.whyKeyFailed(&fates[i], first, second)
 	}
-	c := culprit{first: first, second: second}
-	// Too few nodes are left for the second without those of the cause that is told.
-	short := func(of cause) bool {
-		left := slices.DeleteFunc(slices.Clone(fates), func(n fate) bool { return n.cause == of })
-		return len(left) < len(fates) && len(left) < j.Quorum()
-	}
-	at := slices.IndexFunc(causeRank, short)
-	if at < 0 {
-		at = slices.IndexFunc(causeRank, func(c cause) bool {
-			return slices.ContainsFunc(fates, func(n fate) bool { return n.cause == c })
-		})
-	}
-	c.cause = causeRank[at]
-	for i := range fates {
-		if fates[i].cause == c.cause || !short(c.cause) {
-			c.events, c.fates = append(c.events, fates[i].events...), append(c.fates, fates[i])
-		}
-	}
-	c.events = sortedEvents(c.events...)
+	c := reason{first: first, second: second}
+	c.tellFirstCause(fates, j.Quorum())
 	return c
 }
 
-// causeRank says which cause is told where nodes tell several, each of which is enough: what struck a
+// tellFirstCause chooses the cause to tell among those of several nodes, with the nodes and events that show it.
+func (c *reason) tellFirstCause(fates []keyFate, quorum int) {
+	// Too few nodes are left for the second without those of the cause that is told.
+	short := func(of cause) bool {
+		left := slices.DeleteFunc(slices.Clone(fates), func(n keyFate) bool { return n.cause == of })
+		return len(left) < len(fates) && len(left) < quorum
+	}
+	at := slices.IndexFunc(causesByRank, short)
+	if at < 0 {
+		at = slices.IndexFunc(causesByRank, func(c cause) bool {
+			return slices.ContainsFunc(fates, func(n keyFate) bool { return n.cause == c })
+		})
+	}
+	c.cause = causesByRank[at]
+	for i := range fates {
+		if fates[i].cause == c.cause || !short(c.cause) {
+			c.events, c.keyFates = append(c.events, fates[i].events...), append(c.keyFates, fates[i])
+		}
+	}
+	c.events = sortedEvents(c.events...)
+}
+
+// causesByRank says which cause is told where nodes tell several, each of which is enough: what struck a
 // node's memory before what a clock or a client did.
-var causeRank = []cause{onePrimary, replicated, remembers, ownDelete, renewsOwn, lateDelete, keepsOwn, setOnce,
+var causesByRank = []cause{onePrimary, replicated, remembers, ownDelete, renewsOwn, lateDelete, keepsOwn, setOnce,
 	samePace, asksTTL, renewedInTime, actsInTime, tellsTrue, countsEarly, backedByKey, majoritiesMet, notSeen}
 
 // whyRenewed says why the second client, whose lease had run out, could renew it while the first had the lock.
-func (j *judge) whyRenewed(first, second *facts.Grant, began int) culprit {
-	c := culprit{cause: staysLost, events: []int{began}, first: first, second: second}
+func (j *judge) whyRenewed(first, second *facts.Grant, began int) reason {
+	c := reason{cause: staysLost, events: []int{began}, first: first, second: second}
 	for i := first.Call; i <= began; i++ {
 		if before, renews := j.RenewedOver(i); renews && before.Client == first.Client && j.Event(i).Value.Client == second.Client {
 			c.cause, c.events = renewsOwn, append(c.events, i)
-			c.fates = append(c.fates, fate{node: j.Event(i).Process, set: before.Set, taken: i, end: i, cause: renewsOwn})
+			c.keyFates = append(c.keyFates, keyFate{node: j.Event(i).Process, set: before.Set, taken: i, end: i, cause: renewsOwn})
 		}
 	}
 	c.events = sortedEvents(c.events...)
 	return c
 }
 
-// fates follows the keys of both grants on each node where the second has one. That it has one may be seen after its answer.
-func (j *judge) fates(first, second *facts.Grant) []fate {
-	byNode := make(map[string]*fate)
+// keyFates follows the keys of both grants on each node where the second has one. That it has one may be seen after its answer.
+func (j *judge) keyFates(first, second *facts.Grant) []keyFate {
+	byNode := make(map[string]*keyFate)
 	var order []string
 	answered := max(first.Return, second.Return)
 	for i := range max(answered, second.EndOr(len(j.History.Events))) {
 		e := j.Event(i)
-		switch e.F {
-		case history.KeySet, history.KeyExtended, history.KeyDeleted, history.KeyExpired, history.KeyUnclear, history.NodeDown:
-		default:
+		if !slices.Contains(endsKeys, e.F) && e.F != history.KeySet && e.F != history.KeyExtended {
 			continue
 		}
 		n := byNode[e.Process]
 		if n == nil {
-			n = &fate{node: e.Process, set: -1, taken: -1}
+			n = &keyFate{node: e.Process, set: -1, taken: -1}
 			byNode[e.Process], order = n, append(order, e.Process)
 		}
-		switch {
-		case i > answered && n.taken >= 0:
-		case e.F == history.KeySet && j.SetForGrant(e, second):
-			n.taken = i
-		case n.taken >= 0:
-		case e.F == history.KeySet && j.SetForGrant(e, first):
-			n.set, n.end, n.due = i, -1, j.ExpiryAfter(e)
-		case n.set < 0 || n.end >= 0 || e.F == history.KeySet && (e.Value.Client == "" || j.LeavesOwner(i) && !j.OverwroteByRenewal(i)):
-		case e.F != history.KeyExtended:
-			n.end = i
-		case !j.KeepsItsEnd(e):
-			n.due = j.ExpiryAfter(e)
+		if n.taken < 0 || i <= answered {
+			j.followKey(n, i, first, second)
 		}
 	}
-	var list []fate
-	byClient := func(n fate) bool { return j.Event(n.taken).Value.Client != "" }
+	var list []keyFate
+	byClient := func(n keyFate) bool { return j.Event(n.taken).Value.Client != "" }
 	for _, name := range order {
 		if n := byNode[name]; n.taken >= 0 {
 			list = append(list, *n)
 		}
 	}
 	if slices.ContainsFunc(list, byClient) { // the others copied it
-		list = slices.DeleteFunc(list, func(n fate) bool { return !byClient(n) })
+		list = slices.DeleteFunc(list, func(n keyFate) bool { return !byClient(n) })
 	}
 	return list
 }
 
-// whyLost says why the first client's key no longer kept the second out of a node, and by which events.
-func (j *judge) whyLost(n *fate, first, second *facts.Grant) (cause, []int) {
+// endsKeys are the events after which a key is gone, or nobody knows.
+var endsKeys = []history.F{history.KeyDeleted, history.KeyExpired, history.KeyUnclear, history.NodeDown}
+
+// followKey takes in an event of a node: what it says of the first client's key there, until the second one's is set.
+func (j *judge) followKey(n *keyFate, i int, first, second *facts.Grant) {
+	e := j.Event(i)
+	if e.F == history.KeySet && j.SetForGrant(e, second) {
+		n.taken = i
+		return
+	}
+	if n.taken >= 0 {
+		return
+	}
+	if e.F == history.KeySet && j.SetForGrant(e, first) {
+		n.set, n.end, n.due = i, -1, j.ExpiryAfter(e)
+		return
+	}
+	leaves := e.F == history.KeySet && (e.Value.Client == "" || j.LeavesOwner(i) && !j.OverwroteByRenewal(i))
+	if n.set < 0 || n.end >= 0 || leaves {
+		return
+	}
+	if e.F != history.KeyExtended {
+		n.end = i
+	} else if !j.KeepsItsEnd(e) {
+		n.due = j.ExpiryAfter(e)
+	}
+}
+
+// whyKeyFailed says why the first client's key no longer kept the second out of a node, and by which events.
+func (j *judge) whyKeyFailed(n *keyFate, first, second *facts.Grant) (cause, []int) {
 	if by := j.oldPrimaryServed(n, first); by != "" {
-		return onePrimary, j.promotion(by, n.taken)
+		return onePrimary, j.faultsThatPromoted(by, n.taken)
 	}
 	if n.set < 0 {
 		return j.whyNeverThere(n, first, second)
@@ -205,11 +227,11 @@ func (j *judge) whyLost(n *fate, first, second *facts.Grant) (cause, []int) {
 		return remembers, struck
 	}
 	if n.end < 0 {
-		switch {
-		case j.At(n.taken) >= n.due:
+		if j.At(n.taken) >= n.due {
 			return j.whyExpired(n, first, second)
-		case j.bent(n, first) != nil:
-			return samePace, j.bent(n, first)
+		}
+		if bent := j.faultsOnClocks(n, first); bent != nil {
+			return samePace, bent
 		}
 		return j.whySetOver(n.taken)
 	}
@@ -230,7 +252,7 @@ func (j *judge) whyLost(n *fate, first, second *facts.Grant) (cause, []int) {
 		return ownDelete, []int{n.end}
 	case n.end < first.Call:
 		return backedByKey, []int{first.Return}
-	case j.cameLate(n, first) >= 0:
+	case j.faultThatHeldUpDelete(n, first) >= 0:
 		return lateDelete, []int{n.end}
 	}
 	return keepsOwn, []int{n.end}
@@ -251,9 +273,9 @@ func (j *judge) whySetOver(set int) (cause, []int) {
 }
 
 // whyNeverThere says why a node had no key of the first client.
-func (j *judge) whyNeverThere(n *fate, first, second *facts.Grant) (cause, []int) {
+func (j *judge) whyNeverThere(n *keyFate, first, second *facts.Grant) (cause, []int) {
 	if j.PromotedBetween(n.node, first.Call, max(first.Return, second.Return)) {
-		return replicated, j.promotion(n.node, max(first.Return, second.Return))
+		return replicated, j.faultsThatPromoted(n.node, max(first.Return, second.Return))
 	}
 	mine, its := j.Event(first.Return).Value.Nodes(), j.Event(second.Return).Value.Nodes()
 	switch has := j.NodesSetFor(first); {
@@ -267,10 +289,10 @@ func (j *judge) whyNeverThere(n *fate, first, second *facts.Grant) (cause, []int
 	return majoritiesMet, []int{second.Return}
 }
 
-// cameLate is the fault that had held up what deleted a client's own key, a command of an earlier release or try: the
+// faultThatHeldUpDelete is the fault that had held up what deleted a client's own key, a command of an earlier release or try: the
 // fault began when the client had asked for the lock, and before the key was set, and the key was deleted before the fault
 // was over or right after. It is -1 where the client deleted the key otherwise.
-func (j *judge) cameLate(n *fate, first *facts.Grant) int {
+func (j *judge) faultThatHeldUpDelete(n *keyFate, first *facts.Grant) int {
 	if j.RenewalUnderWay(first.Client, n.end) {
 		return -1 // it renewed
 	}
@@ -294,27 +316,31 @@ func (j *judge) cameLate(n *fate, first *facts.Grant) int {
 
 // oldPrimaryServed is the node that had become the primary when one of the two clients had its key set or renewed at a node that had been
 // it before; empty where that was not so.
-func (j *judge) oldPrimaryServed(n *fate, first *facts.Grant) string {
+func (j *judge) oldPrimaryServed(n *keyFate, first *facts.Grant) string {
 	now, been := "", make(map[string]bool)
 	for _, name := range j.History.Header.Nodes[:min(len(j.History.Header.Nodes), 1)] {
 		been[name] = true
 	}
 	for i := range n.taken + 1 {
 		e := j.Event(i)
-		switch {
-		case e.F == history.NodePromoted:
+		if e.F == history.NodePromoted {
 			now, been[e.Process] = e.Process, true
-		case e.F != history.KeySet && e.F != history.KeyExtended, e.Value.Client == "", now == "", e.Process == now, !been[e.Process]:
-		case i == n.taken, e.Value.Client == first.Client && j.SetForGrant(e, first):
+			continue
+		}
+		byClient := (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client != ""
+		if !byClient || now == "" || e.Process == now || !been[e.Process] {
+			continue
+		}
+		if i == n.taken || e.Value.Client == first.Client && j.SetForGrant(e, first) {
 			return now
 		}
 	}
 	return ""
 }
 
-// promotion is the last fault before an event that made a node the primary. Where others promoted it, it is the first that
+// faultsThatPromoted is the last fault before an event that made a node the primary. Where others promoted it, it is the first that
 // struck the primary before, or its ways to them; without any it is the promotion itself.
-func (j *judge) promotion(node string, before int) []int {
+func (j *judge) faultsThatPromoted(node string, before int) []int {
 	if struck := j.FaultsOn(node, -1, before, history.Promotes); len(struck) > 0 {
 		return struck[len(struck)-1:]
 	}
@@ -323,11 +349,13 @@ func (j *judge) promotion(node string, before int) []int {
 		old = j.History.Header.Nodes[0]
 	}
 	for i := range before {
-		switch e := j.Event(i); {
-		case e.F != history.NodePromoted:
-		case e.Process == node:
+		e := j.Event(i)
+		if e.F != history.NodePromoted {
+			continue
+		}
+		if e.Process == node {
 			promoted = i
-		case promoted < 0:
+		} else if promoted < 0 {
 			old = e.Process
 		}
 	}
@@ -349,11 +377,11 @@ func (j *judge) promotion(node string, before int) []int {
 func (j *judge) isClient(name string) bool { return slices.Contains(j.History.Header.Clients, name) }
 
 // whyExpired says why the first client's key ended by itself before its promise.
-func (j *judge) whyExpired(n *fate, first, second *facts.Grant) (cause, []int) {
+func (j *judge) whyExpired(n *keyFate, first, second *facts.Grant) (cause, []int) {
 	if n.end >= 0 && n.end < first.Call || n.end < 0 && n.due < j.At(first.Call) {
 		return backedByKey, []int{first.Return}
 	}
-	if bent := j.bent(n, first); bent != nil {
+	if bent := j.faultsOnClocks(n, first); bent != nil {
 		return samePace, bent
 	}
 	if short := j.askedForLess(n, first); short >= 0 {
@@ -374,30 +402,31 @@ func (j *judge) whyExpired(n *fate, first, second *facts.Grant) (cause, []int) {
 		}
 		return renewedInTime, renewed
 	}
-	if j.tellsTooMuch(first) {
+	if j.toldTooLongValidity(first) {
 		return tellsTrue, []int{first.Return}
 	}
 	return countsEarly, []int{first.Return}
 }
 
-// tellsTooMuch reports that a lock program told of a validity that is too long even if it counted from the answer: a unit was mistaken.
-func (j *judge) tellsTooMuch(g *facts.Grant) bool {
+// toldTooLongValidity reports that a lock program told of a validity that is too long even if it
+// counted from the answer: a unit was mistaken.
+func (j *judge) toldTooLongValidity(g *facts.Grant) bool {
 	told := j.Event(g.Return).Value.ValidUntil()
 	return j.History.Header.Quorum > 0 && j.GivenTTL() > 0 && told.IsSet() &&
 		time.Duration(told.V()) > j.LatestTrueEnd(j.At(g.Return))
 }
 
 // askedForLess is the event by which a lock program asked for the first client's key for less than the TTL that it was given, -1 for none.
-func (j *judge) askedForLess(n *fate, first *facts.Grant) int {
+func (j *judge) askedForLess(n *keyFate, first *facts.Grant) int {
 	if _, short := j.AskedTooLittle(first); short < n.taken {
 		return short
 	}
 	return -1
 }
 
-// bent are the faults that had bent the clock of the node, so that the key went before its end, or that of the first client, by
+// faultsOnClocks are the faults that had bent the clock of the node, so that the key went before its end, or that of the first client, by
 // the time the second set its key.
-func (j *judge) bent(n *fate, first *facts.Grant) (begins []int) {
+func (j *judge) faultsOnClocks(n *keyFate, first *facts.Grant) (begins []int) {
 	early := n.end < 0 || j.At(n.end) < n.due
 	for i := range j.Faults {
 		f := &j.Faults[i]
@@ -410,8 +439,8 @@ func (j *judge) bent(n *fate, first *facts.Grant) (begins []int) {
 
 // whyUnseen names the cause by the faults alone, where the nodes told nothing: that of the only kind of fault which can
 // have taken keys away.
-func (j *judge) whyUnseen(first, second *facts.Grant) culprit {
-	c := culprit{cause: leavesKey, events: []int{second.Return}, first: first, second: second}
+func (j *judge) whyUnseen(first, second *facts.Grant) reason {
+	c := reason{cause: leavesKey, events: []int{second.Return}, first: first, second: second}
 	elsewhere := j.History.Header.Program != "" && j.History.Header.Quorum == 0
 	if j.FirstUnclear >= 0 || elsewhere || len(j.History.Header.Nodes) == 0 {
 		c.cause = notSeen
@@ -439,3 +468,30 @@ func (j *judge) whyUnseen(first, second *facts.Grant) culprit {
 
 // stampsAreLate is by how much the stamps of a key's events can be late, as far as a cause is concerned.
 const stampsAreLate = 10 * time.Millisecond
+
+// clashingGrants are two grants whose clients were inside their validity at once, the earlier
+// first; nil where they were not.
+func (j *judge) clashingGrants(leases []facts.Holding, a, b *facts.Grant) (first, second *facts.Grant) {
+	if a == nil || b == nil || a.Client == b.Client || a.Lock != b.Lock {
+		return nil, nil
+	}
+	of := func(g *facts.Grant) (list []facts.Holding) {
+		for _, h := range leases {
+			if began := &j.Grants[h.Grant]; began.Client == g.Client && began.Lock == g.Lock && h.From <= j.At(g.Return) && j.At(g.Return) < h.To {
+				list = append(list, h)
+			}
+		}
+		return list
+	}
+	for _, p := range of(a) {
+		for _, q := range of(b) {
+			if max(p.From, q.From) < min(p.To, q.To) {
+				if p.From > q.From {
+					return b, a
+				}
+				return a, b
+			}
+		}
+	}
+	return nil, nil
+}

@@ -4,26 +4,28 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
-	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/campaign"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
-	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-func newCampaignCommand(a *app) *cobra.Command {
+func newCampaignCommand(a *cli) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "campaign",
 		Short: "Search and audit with many processes and machines",
@@ -48,16 +50,7 @@ campaign; sim worker works on it. docs/campaigns.md says more.`,
 	return c
 }
 
-// campaignFlags are those of sim campaign start, and those with which what came of it is written.
-type campaignFlags struct {
-	searchFlags
-	database
-	runs        count
-	rangeRuns   count
-	epochRanges uint64
-}
-
-func newCampaignStartCommand(a *app) *cobra.Command {
+func newCampaignStartCommand(a *cli) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "start",
 		Short: "Begin a campaign",
@@ -73,8 +66,10 @@ carried out at once. Ctrl-C ends that; what was made stays, and sim campaign res
 	return c
 }
 
-func newCampaignSearchCommand(a *app) *cobra.Command {
-	var f campaignFlags
+func newCampaignSearchCommand(a *cli) *cobra.Command {
+	r, w := request.Search{World: request.Virtual, Place: request.Place{Jobs: a.project.Jobs}}, works{}
+	var runs, rangeRuns count
+	var epochRanges uint64
 	c := &cobra.Command{
 		Use:   "search [SCENARIO]",
 		Short: "Begin a search",
@@ -99,195 +94,283 @@ flags, 4 the database cannot be used.`,
   sim campaign start search --world live --lock ours=bin/my-lock --runs 50k --db postgres://sim@db.example/campaigns`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: oneScenario,
 		RunE: func(c *cobra.Command, args []string) error {
-			f.named = c.Flags().Changed("property")
 			if len(args) == 1 {
-				f.scenario = args[0]
+				r.Scenario = args[0]
 			}
-			if f.world == trial.Live && c.Flags().Changed("epoch") {
-				return usageError("--epoch is for the virtual world: among real servers each shard is a search of its own")
+			if r.World == request.Live && c.Flags().Changed("epoch") {
+				return app.Usagef("--epoch is for the virtual world: among real servers each shard is a search of its own")
 			}
-			return a.startCampaign(c.Context(), f)
+			w.jobs, r.Seeds = r.Jobs, uint64(runs)
+			env := a.env()
+			env.Permit.Lock = true
+			d, lock, err := env.CampaignSearch(c.Context(), r, app.Campaign{RangeRuns: uint64(rangeRuns), EpochRanges: epochRanges})
+			if err != nil {
+				return err
+			}
+			return a.startCampaign(c.Context(), d, lock, w)
 		},
 	}
-	c.Flags().StringVar(&f.world, "world", trial.Virtual, "where to run: virtual, or live, among real servers")
-	registerWords(c, "world", []string{trial.Live, trial.Virtual})
-	c.Flags().StringVar(&f.lock, "lock", "",
+	c.Flags().StringVar(&r.World, "world", request.Virtual, "where to run: virtual, or live, among real servers")
+	registerWords(c, "world", []string{request.Live, request.Virtual})
+	c.Flags().StringVar(&r.Lock, "lock", "",
 		"with --world live, the lock in the place of the scenario's own: NAME='COMMAND', or a lock of sim")
-	f.flags(c, "the properties whose violation counts, the gravest first", checker.Demanded("", false)...)
-	f.databaseFlags(a, c)
-	c.Flags().Var(&f.runs, "runs", "how many runs to make: 200k, 5M, 10B")
-	c.Flags().Uint64Var(&f.first, "seed", 0, "the first seed")
-	c.Flags().BoolVar(&f.bare, "bare", false, "leave out the scenario's own faults")
-	c.Flags().BoolVar(&f.unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
-	c.Flags().StringSliceVar(&f.kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
+	targetFlags(c, &r.Target, "the properties whose violation counts, the gravest first", app.SearchProperties()...)
+	databaseFlags(a, c, &w.Database)
+	c.Flags().Var(&runs, "runs", "how many runs to make: 200k, 5M, 10B")
+	c.Flags().Uint64Var(&r.Seed, "seed", 0, "the first seed")
+	c.Flags().BoolVar(&r.Bare, "bare", false, "leave out the scenario's own faults")
+	c.Flags().BoolVar(&r.Unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
+	c.Flags().StringSliceVar(&r.Kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
 	registerList(c, "kinds", explore.Kinds())
-	c.Flags().Var(&f.rangeRuns, "range",
-		fmt.Sprintf("how many runs a worker makes at a time (default: about 10 s of this machine's work; %d with --world live)", realRange))
-	c.Flags().Uint64Var(&f.epochRanges, "epoch", 256,
+	c.Flags().Var(&rangeRuns, "range",
+		fmt.Sprintf("how many runs a worker makes at a time (default: about 10 s of this machine's work; %d with --world live)", app.ShardRuns))
+	c.Flags().Uint64Var(&epochRanges, "epoch", 256,
 		"after how many ranges workers share what they learned; several times as many as there are workers")
-	a.campaignEndFlags(c, &f.searchFlags)
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs,
+	w.endFlags(c)
+	c.Flags().IntVarP(&r.Jobs, "jobs", "j", a.project.Jobs,
 		"without --db: how many runs at once (default: one for each processor; with --world live four)")
 	return c
 }
 
-// campaignEndFlags say where what is found goes.
-func (a *app) campaignEndFlags(c *cobra.Command, f *searchFlags) {
-	c.Flags().StringVar(&f.out, "out", "",
-		"folder for what is found (default: found in the folder for reports; of work among real servers, one below campaigns/ there)")
-	c.Flags().StringVar(&f.html, "html", "", "also write a summary to this HTML page")
-}
+func newCampaignAuditCommand(a *cli) *cobra.Command {
+	r := request.Audit{World: request.Live, Nodes: string(server.Process), Timeout: request.Duration(10 * time.Minute)}
+	var w works
+	var lock string
+	var shards int64
+	c := &cobra.Command{
+		Use:   "audit --lock [NAME=]LOCK",
+		Short: "Begin an audit among real servers",
+		Long: `Begin an audit as of sim audit, in shards that workers do among real servers. Without --db it is carried
+out at once.
 
-// runsLeaveLittle is how seldom garbage is collected, in percent: runs are small and leave little behind.
-const runsLeaveLittle = 800
+With --db, workers know a lock program by its name: start them with the same NAME and with the command
+that starts it there, sim worker --lock NAME='COMMAND'. The database has the name and a digest of the
+program; a worker works on the audit only if its program has the same digest. Any worker with --live can
+audit a lock of sim.
 
-func (a *app) startCampaign(ctx context.Context, f campaignFlags) error {
-	f.seeds = uint64(f.runs)
-	if f.runs == 0 {
-		return usageError("say how many runs to make: --runs 200k")
-	}
-	if f.jobs < 0 || f.jobs > mostSlots || f.runs > campaign.MostRuns {
-		return usageError("want --jobs 1 to %d, and --runs up to %d", mostSlots, uint64(campaign.MostRuns))
-	}
-	jobs := f.jobs
-	if err := f.check(); err != nil {
-		return err
-	}
-	if f.world == trial.Live {
-		return a.startRealSearch(ctx, f, jobs)
-	}
-	search, _, err := a.searched(ctx, &f.searchFlags)
-	if err != nil {
-		return err
-	}
-	d := campaign.Definition{
-		Scenario: search.Scenario.Text, File: filepath.ToSlash(search.Scenario.File),
-		Variant: search.Variant, Properties: search.Properties,
-		Kinds: search.Kinds, Bare: search.Bare, Unguided: search.Unguided,
-		First: f.first, Runs: f.seeds, RangeRuns: uint64(f.rangeRuns), EpochRanges: f.epochRanges,
-	}
-	if d.RangeRuns == 0 {
-		if d.RangeRuns, err = rangeOf(ctx, search, f); err != nil {
-			return interruptedOr(ctx, err)
-		}
-	}
-	if _, err := d.Search(); err != nil {
-		return usageError("%w", err)
-	}
-	store, err := a.openCampaigns(ctx, f.database, true)
-	if err != nil {
-		return err
-	}
-	defer store.close()
-	id, err := store.Create(ctx, d)
-	if err != nil {
-		return databaseError(ctx, err)
-	}
-	if store.kept == nil {
-		fmt.Fprintf(a.stdout, "campaign %d   %s   %s   %s, %d at a time\n",
-			id, search.Scenario.Name, d.Variant, words.Count(d.Runs, "run"), d.RangeRuns)
-		fmt.Fprintf(a.stdout, "  work on it  sim worker, on any machine, with the same --db\n"+
-			"  look at it  sim campaign watch %d, with the same --db\n", id)
-		return nil
-	}
-	return a.carryOut(ctx, store, id, nil, f.jobs, f.searchFlags)
-}
-
-// rangeLasts is how long a range is to last on the machine that begins a campaign.
-const rangeLasts = 10 * time.Second
-
-// rangeOf sizes ranges by how fast this machine is. Where it is to carry out a short campaign alone, each processor
-// gets several.
-func rangeOf(ctx context.Context, search explore.Search, f campaignFlags) (uint64, error) {
-	rate := 0.0
-	for n := uint64(64); ; n *= 2 {
-		began := time.Now()
-		if _, err := search.Range(ctx, nil, 0, 0, n); err != nil {
-			if errors.Is(err, explore.ErrNobodyToStrike) {
-				return 0, usageError("--kinds: %w", err)
+Exit codes without --db: as of sim audit. With --db: 0 the audit has begun, 3 bad flags, 4 the database
+cannot be used.`,
+		Example: `  sim campaign start audit --lock redlock --guarantee paused-holder
+  sim campaign start audit --lock ours=bin/my-lock --shards 16 --db postgres://sim@db.example/campaigns
+  sim worker --lock ours=/opt/my-lock --db postgres://sim@db.example/campaigns`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			r.Locks, r.Jobs = []string{lock}, w.jobs
+			env := a.env()
+			env.Permit.Lock = true
+			d, named, err := env.CampaignAudit(c.Context(), r, shards)
+			if err != nil {
+				return err
 			}
-			return 0, err
+			return a.startCampaign(c.Context(), d, named, w)
+		},
+	}
+	c.Flags().StringVar(&lock, "lock", "", "the lock to audit: NAME='COMMAND', or a lock of sim")
+	c.Flags().StringVar(&r.Nodes, "nodes", string(server.Process), "where the nodes come from: process or docker")
+	registerWords(c, "nodes", []string{string(server.Process), string(server.Docker)})
+	caseFlags(c, &r)
+	c.Flags().Uint64Var(&r.Seed, "seed", 0, "the seed for everything random")
+	c.Flags().Int64Var(&shards, "shards", 8, fmt.Sprintf("into how many shards to divide it, 1 to %d", request.MostShards))
+	c.Flags().IntVarP(&w.jobs, "jobs", "j", 0, "without --db: how many cases to run at once (default: as sim audit)")
+	c.Flags().StringVar(&w.out, "out", "", "without --db: folder for the card (default: one below campaigns/ in the folder for reports)")
+	databaseFlags(a, c, &w.Database)
+	return c
+}
+
+// works says where campaigns are, who works on them here, and where what they find goes.
+type works struct {
+	app.Database
+	jobs int
+	// live, docker and locks are what a worker may do among real servers.
+	live, docker bool
+	locks        []string
+	out, html    string
+}
+
+// databaseFlags say where campaigns are.
+func databaseFlags(a *cli, c *cobra.Command, d *app.Database) {
+	c.Flags().StringVar(&d.URL, "db", "", "the PostgreSQL database, postgres://user@host/name (default: $"+
+		app.DatabaseVariable+", else a server of sim's own on this machine)")
+	c.Flags().StringVar(&d.Folder, "folder", filepath.Join(a.project.Out, "campaigns"),
+		"without --db: the folder with the data of sim's own server")
+}
+
+func (w *works) lockFlag(c *cobra.Command) {
+	c.Flags().StringArrayVar(&w.locks, "lock", nil, "a lock program that campaigns may name, as NAME='COMMAND' (repeatable); "+
+		"campaigns know its name and what it consists of, and never its command")
+}
+
+// endFlags say where what is found goes.
+func (w *works) endFlags(c *cobra.Command) {
+	c.Flags().StringVar(&w.out, "out", "",
+		"folder for what is found (default: found in the folder for reports; of work among real servers, one below campaigns/ there)")
+	c.Flags().StringVar(&w.html, "html", "", "also write a summary to this HTML page")
+}
+
+// open opens the database; create: that of sim's own server may be made.
+func (a *cli) openCampaigns(ctx context.Context, d app.Database, create bool) (*app.Campaigns, error) {
+	return a.env().OpenCampaigns(ctx, d, create, a.listener().hear)
+}
+
+// namedLocks reads the lock programs of the command line, which permits them by that.
+func (a *cli) namedLocks(ctx context.Context, texts []string) ([]*app.NamedLock, error) {
+	env := a.env()
+	env.Permit.Lock = true
+	return env.NamedLocks(ctx, texts)
+}
+
+// startCampaign begins a campaign, and carries it out where it is one of this machine alone.
+func (a *cli) startCampaign(ctx context.Context, d *campaign.Definition, lock *app.NamedLock, w works) error {
+	store, err := a.openCampaigns(ctx, w.Database, true)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	var do *campaign.Doer
+	if store.IsOwn() && d.IsLive() {
+		var named []*app.NamedLock
+		if lock != nil {
+			named = append(named, lock)
 		}
-		if took := time.Since(began); took > 300*time.Millisecond || n >= f.seeds {
-			rate = float64(n) / took.Seconds()
-			break
+		if do, err = a.env().Doer(ctx, store, app.NeedsDocker(d), w.jobs, named, a.listener().hear); err != nil {
+			return err
 		}
 	}
-	size := rate * rangeLasts.Seconds()
-	if parts := f.seeds / uint64(8*slotsOf(f.jobs)); size > float64(parts) {
-		size = float64(parts)
+	id, err := store.Create(ctx, *d)
+	if err != nil {
+		return app.DatabaseError(ctx, err)
 	}
-	size = max(size, 1)
-	digit := math.Pow(10, math.Floor(math.Log10(size)))
-	return uint64(math.Floor(size/digit) * digit), nil
+	if store.IsOwn() {
+		return a.carryOut(ctx, store, id, do, w)
+	}
+	if d.IsLive() {
+		name, _, _ := d.Request.Only()
+		fmt.Fprintf(a.stdout, "campaign %d   %s   %s, among real servers\n", id, name, words.Count(uint64(d.Shards), "shard"))
+	} else {
+		r := d.Request.Search
+		fmt.Fprintf(a.stdout, "campaign %d   %s   %s   %s, %d at a time\n",
+			id, d.Name(), r.Variant, words.Count(r.Seeds, "run"), d.RangeRuns)
+	}
+	fmt.Fprintf(a.stdout, "  work on it  %s, on any machine, with the same --db\n"+
+		"  look at it  sim campaign watch %d, with the same --db\n", workerFor(d), id)
+	return nil
 }
 
 // carryOut works on a campaign until it is over, and writes what it found.
-func (a *app) carryOut(ctx context.Context, store *campaigns, id int64, do *campaign.Doer, jobs int, f searchFlags) error {
+func (a *cli) carryOut(ctx context.Context, store *app.Campaigns, id int64, do *campaign.Doer, w works) error {
 	fmt.Fprintf(a.stderr, "campaign %d (Ctrl-C ends it in order; sim campaign resume goes on)\n", id)
-	w, err := a.startWorker(ctx, store.Store, do, jobs)
+	worker, err := app.StartWorker(ctx, store.Store, do, w.jobs, a.trouble)
 	if err != nil {
-		return databaseError(ctx, err)
+		return app.DatabaseError(ctx, err)
 	}
 	_, err = a.follow(ctx, store.Store, id)
-	w.Stop()
+	worker.Stop()
 	if err != nil {
 		return err
 	}
-	return a.reportCampaign(ctx, store.Store, id, f)
+	return a.reportCampaign(ctx, store.Store, id, w)
 }
 
-// startWorker starts a worker for shards among real servers, or, without a doer, for the virtual world.
-func (a *app) startWorker(ctx context.Context, store *campaign.Store, do *campaign.Doer, jobs int) (*campaign.Worker, error) {
-	if do != nil {
-		return store.StartReal(ctx, do, a.trouble)
-	}
-	debug.SetGCPercent(runsLeaveLittle)
-	return store.Start(ctx, slotsOf(jobs), a.trouble)
-}
-
-// reportCampaign writes what a campaign found so far, as sim search does.
-func (a *app) reportCampaign(ctx context.Context, store *campaign.Store, id int64, f searchFlags) error {
-	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectWithin)
+// reportCampaign writes what a campaign found so far, as sim search and sim merge do.
+func (a *cli) reportCampaign(ctx context.Context, store *campaign.Store, id int64, w works) error {
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), app.ConnectWithin)
 	defer cancel()
 	d, err := store.Definition(own, id)
 	if err != nil {
-		return campaignError(own, id, err)
+		return app.CampaignError(own, id, err)
 	}
 	st, err := store.Status(own, id)
 	if err != nil {
-		return campaignError(own, id, err)
+		return app.CampaignError(own, id, err)
 	}
 	if st.Refused {
-		return usageError("campaign %d was carried out by sim %s: with another version its seeds do not repeat\n"+
+		return app.Usagef("campaign %d was carried out by sim %s: with another version its seeds do not repeat\n"+
 			"hint: report it with that version; sim campaign status %d works with any", id, st.Build, id)
 	}
-	if d.Real != nil {
-		return a.reportShards(ctx, store, d, st, f)
+	tell := func() { fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  campaign   %d: %s\n", st.ID, stateOf(st)) }
+	if d.IsLive() {
+		return a.reportShards(ctx, store, d, st, w, tell)
 	}
-	search, err := d.Search()
+	l := a.listener()
+	hear := func(e app.Event) {
+		l.hear(e)
+		if _, isSummary := e.(app.Searched); isSummary {
+			tell()
+		}
+	}
+	r, err := a.env().CampaignSearched(ctx, store, d, st, cmp.Or(w.out, filepath.Join(a.project.Out, "found")), hear)
 	if err != nil {
-		return usageError("%w", err)
+		return err
 	}
-	f.out = cmp.Or(f.out, filepath.Join(a.project.Out, "found"))
-	result, err := store.Report(own, id)
-	if err != nil {
-		return campaignError(own, id, err)
-	}
-	f.world, f.scenario, f.variant = trial.Virtual, d.File, d.Variant
-	f.kinds, f.bare, f.unguided, f.first, f.seeds = d.Kinds, d.Bare, d.Unguided, d.First, d.Runs
-	f.campaign = []string{"--range", fmt.Sprint(d.RangeRuns), "--epoch", fmt.Sprint(d.EpochRanges)}
-	a.printSearch(search, result, 0, tookOf(st, a.now()))
-	fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  campaign   %d: %s\n", id, stateOf(st))
-	return a.endSearch(ctx, search, nil, f, result, nil)
+	return a.concludeSearch(ctx, r, w.html)
 }
 
-// tookOf is how long a campaign has lasted.
-func tookOf(st *campaign.Status, now time.Time) time.Duration {
-	if st.Finished != nil {
-		now = *st.Finished
+// reportShards merges the shards of a campaign that are done, as sim merge does.
+func (a *cli) reportShards(
+	ctx context.Context, store *campaign.Store, d *campaign.Definition, st *campaign.Status, w works, tell func(),
+) error {
+	if err := htmlFits(d, w.html); err != nil {
+		return err
 	}
-	return max(now.Sub(st.Created), time.Millisecond)
+	whole, drop, err := app.CampaignShards(ctx, store, st.ID)
+	if drop != nil {
+		defer drop()
+	}
+	if err != nil {
+		return err
+	}
+	var failed error
+	if st.State == campaign.Failed {
+		failed = &trial.EnvironmentError{Err: fmt.Errorf("campaign %d failed: %s", st.ID, st.Failure)}
+	}
+	if whole == nil {
+		tell()
+		return cmp.Or(failed, app.Ended(ctx, "interrupted; no shard is done", false, true))
+	}
+	// Campaigns of several databases have the same numbers.
+	out := cmp.Or(w.out, filepath.Join(a.project.Out, "campaigns", fmt.Sprintf("%d-%s", st.ID, st.Created.UTC().Format("20060102-150405"))))
+	err = a.merge(ctx, whole, mergeFlags{out: out, partial: true, html: w.html})
+	tell()
+	if ctx.Err() != nil {
+		return app.Interrupted("interrupted; what was found is kept")
+	}
+	return cmp.Or(failed, err)
+}
+
+// htmlFits refuses --html where there is nothing to write there.
+func htmlFits(d *campaign.Definition, html string) error {
+	if html != "" && d.Request.Audit != nil {
+		return app.Usagef("--html is for searches: an audit's card has a page of its own")
+	}
+	return nil
+}
+
+// workerFor is the command of a worker that can work on a campaign.
+func workerFor(d *campaign.Definition) string {
+	switch {
+	case !d.IsLive():
+		return "sim worker"
+	case d.Digest != "":
+		return fmt.Sprintf("sim worker --lock %s='COMMAND'", d.Lock())
+	case app.NeedsDocker(d):
+		return "sim worker --docker"
+	}
+	return "sim worker --live"
+}
+
+// tellAbilities says what a worker does among real servers.
+func (a *cli) tellAbilities(do *campaign.Doer) {
+	list := []string{}
+	if do.Servers {
+		list = append(list, "redis-server")
+	}
+	if do.Docker {
+		list = append(list, "Docker")
+	}
+	for _, name := range slices.Sorted(maps.Keys(do.Programs)) {
+		list = append(list, fmt.Sprintf("%s (%.16s)", name, do.Programs[name]))
+	}
+	fmt.Fprintf(a.stderr, "one shard at a time among real servers, with %s (Ctrl-C stops it)\n", strings.Join(list, ", "))
 }
 
 // stateOf says how a campaign stands.
@@ -310,17 +393,6 @@ func rangeWord(st *campaign.Status) string {
 		return "shard"
 	}
 	return "range"
-}
-
-// campaignError tells a campaign that is not there from a database that does not answer.
-func campaignError(ctx context.Context, id int64, err error) error {
-	switch {
-	case errors.Is(err, campaign.ErrNone):
-		return usageError("there is no campaign %d\nhint: sim campaign list", id)
-	case errors.Is(err, campaign.ErrOver):
-		return usageError("campaign %d is over\nhint: sim campaign report %d", id, id)
-	}
-	return databaseError(ctx, err)
 }
 
 // count is a number of runs: 200k, 1.5M, 10B.
@@ -372,7 +444,7 @@ func shortCount(n uint64) string {
 }
 
 // writeStatus writes a status as JSON.
-func (a *app) writeStatus(v any) error {
+func (a *cli) writeStatus(v any) error {
 	e := json.NewEncoder(a.stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(v)

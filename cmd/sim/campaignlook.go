@@ -11,16 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/campaign"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/words"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-func newCampaignResumeCommand(a *app) *cobra.Command {
-	var f campaignFlags
-	var able realFlags
+func newCampaignResumeCommand(a *cli) *cobra.Command {
+	var w works
 	c := &cobra.Command{
 		Use:   "resume [CAMPAIGN]",
 		Short: "Go on with a campaign on this machine",
@@ -32,75 +31,79 @@ database elsewhere go on as soon as there is a sim worker.`,
   sim campaign resume 4 --lock ours=bin/my-lock`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withCampaign(c.Context(), f.database, args, campaign.Running, func(store *campaigns, id int64) error {
+			return a.withCampaign(c.Context(), w.Database, args, campaign.Running, func(store *app.Campaigns, id int64) error {
 				st, err := store.Status(c.Context(), id)
 				switch {
 				case err != nil:
-					return campaignError(c.Context(), id, err)
+					return app.CampaignError(c.Context(), id, err)
 				case st.State != campaign.Running:
-					return campaignError(c.Context(), id, campaign.ErrOver)
+					return app.CampaignError(c.Context(), id, campaign.ErrOver)
 				case st.Refused:
-					return usageError("campaign %d was begun by sim %s: with another version its seeds would not repeat\n"+
+					return app.Usagef("campaign %d was begun by sim %s: with another version its seeds would not repeat\n"+
 						"hint: use that version, or begin a new campaign", id, st.Build)
 				}
 				d, err := store.Definition(c.Context(), id)
 				if err != nil {
-					return campaignError(c.Context(), id, err)
+					return app.CampaignError(c.Context(), id, err)
 				}
-				if d.Real == nil {
-					return a.carryOut(c.Context(), store, id, nil, f.jobs, f.searchFlags)
-				}
-				if err := htmlFits(d, f.searchFlags); err != nil {
-					return err
-				}
-				if d.Real.Digest != "" && len(able.locks) == 0 {
-					return usageError("campaign %d needs the lock %s\nhint: --lock %[2]s='COMMAND'", id, d.Real.Lock)
-				}
-				able.jobs, able.docker = f.jobs, d.Real.Nodes == string(server.Docker)
-				named, err := able.named(c.Context())
-				if err != nil {
-					return err
-				}
-				do, err := a.doer(c.Context(), store, able, named)
-				if err != nil {
-					return err
-				}
-				if !do.Satisfies(d.Need()) {
-					return usageError("campaign %d needs %s; this machine has %s\n"+
-						"hint: it is carried out with the program with which it began", id, d.Need(), strings.Join(do.Needs(), "; "))
-				}
-				return a.carryOut(c.Context(), store, id, do, 0, f.searchFlags)
+				return a.resume(c.Context(), store, id, d, w)
 			})
 		},
 	}
-	f.databaseFlags(a, c)
-	a.campaignEndFlags(c, &f.searchFlags)
-	able.lockFlag(c)
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs,
+	databaseFlags(a, c, &w.Database)
+	w.endFlags(c)
+	w.lockFlag(c)
+	c.Flags().IntVarP(&w.jobs, "jobs", "j", a.project.Jobs,
 		"how many runs at once (default: one for each processor; among real servers as many as sim makes by itself)")
 	return c
 }
 
+// resume goes on with a campaign.
+func (a *cli) resume(ctx context.Context, store *app.Campaigns, id int64, d *campaign.Definition, w works) error {
+	if !d.IsLive() {
+		return a.carryOut(ctx, store, id, nil, w)
+	}
+	if err := htmlFits(d, w.html); err != nil {
+		return err
+	}
+	if d.Digest != "" && len(w.locks) == 0 {
+		return app.Usagef("campaign %d needs the lock %s\nhint: --lock %[2]s='COMMAND'", id, d.Lock())
+	}
+	named, err := a.namedLocks(ctx, w.locks)
+	if err != nil {
+		return err
+	}
+	do, err := a.env().Doer(ctx, store, app.NeedsDocker(d), w.jobs, named, a.listener().hear)
+	if err != nil {
+		return err
+	}
+	if !do.Satisfies(d.Need()) {
+		return app.Usagef("campaign %d needs %s; this machine has %s\n"+
+			"hint: it is carried out with the program with which it began", id, d.Need(), strings.Join(do.Needs(), "; "))
+	}
+	return a.carryOut(ctx, store, id, do, w)
+}
+
 // withCampaign does something with the campaign that is named, or else the newest in a state ("": any).
-func (a *app) withCampaign(ctx context.Context, db database, args []string, state string, do func(*campaigns, int64) error) error {
+func (a *cli) withCampaign(ctx context.Context, db app.Database, args []string, state string, do func(*app.Campaigns, int64) error) error {
 	var id int64
 	if len(args) > 0 {
 		var err error
 		if id, err = strconv.ParseInt(args[0], 10, 64); err != nil || id < 1 {
-			return usageError("%q is no number of a campaign\nhint: sim campaign list", args[0])
+			return app.Usagef("%q is no number of a campaign\nhint: sim campaign list", args[0])
 		}
 	}
 	store, err := a.openCampaigns(ctx, db, false)
 	if err != nil {
 		return err
 	}
-	defer store.close()
+	defer store.Close()
 	if id == 0 {
 		if id, err = store.Latest(ctx, state); err != nil {
-			return databaseError(ctx, err)
+			return app.DatabaseError(ctx, err)
 		}
 		if id == 0 {
-			return usageError("there is no campaign that is %s\nhint: sim campaign list", orAny(state))
+			return app.Usagef("there is no campaign that is %s\nhint: sim campaign list", orAny(state))
 		}
 	}
 	return do(store, id)
@@ -113,8 +116,8 @@ func orAny(state string) string {
 	return state
 }
 
-func newCampaignListCommand(a *app) *cobra.Command {
-	var db database
+func newCampaignListCommand(a *cli) *cobra.Command {
+	var w works
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "list",
@@ -123,14 +126,14 @@ func newCampaignListCommand(a *app) *cobra.Command {
   sim campaign list --db postgres://sim@db.example/campaigns --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			store, err := a.openCampaigns(c.Context(), db, false)
+			store, err := a.openCampaigns(c.Context(), w.Database, false)
 			if err != nil {
 				return err
 			}
-			defer store.close()
+			defer store.Close()
 			list, err := store.List(c.Context())
 			if err != nil {
-				return databaseError(c.Context(), err)
+				return app.DatabaseError(c.Context(), err)
 			}
 			if asJSON {
 				return a.writeStatus(list)
@@ -145,13 +148,13 @@ func newCampaignListCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	db.databaseFlags(a, c)
+	databaseFlags(a, c, &w.Database)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-func newCampaignStatusCommand(a *app) *cobra.Command {
-	var db database
+func newCampaignStatusCommand(a *cli) *cobra.Command {
+	var w works
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "status [CAMPAIGN]",
@@ -162,10 +165,10 @@ counted once all runs before it are made, too.`,
   sim campaign status 3 --json --db postgres://sim@db.example/campaigns`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withCampaign(c.Context(), db, args, "", func(store *campaigns, id int64) error {
+			return a.withCampaign(c.Context(), w.Database, args, "", func(store *app.Campaigns, id int64) error {
 				st, err := store.Status(c.Context(), id)
 				if err != nil {
-					return campaignError(c.Context(), id, err)
+					return app.CampaignError(c.Context(), id, err)
 				}
 				if asJSON {
 					return a.writeStatus(st)
@@ -175,13 +178,13 @@ counted once all runs before it are made, too.`,
 			})
 		},
 	}
-	db.databaseFlags(a, c)
+	databaseFlags(a, c, &w.Database)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
 // printStatus prints all of a status.
-func (a *app) printStatus(st *campaign.Status) {
+func (a *cli) printStatus(st *campaign.Status) {
 	out := report.PlainLines{Writer: a.stdout}
 	fmt.Fprintf(out, "campaign %d   %s   %s\n  state      %s\n", st.ID, st.Name, st.Variant, stateOf(st))
 	if st.State == campaign.Running {
@@ -204,8 +207,8 @@ func (a *app) printStatus(st *campaign.Status) {
 	}
 }
 
-func newCampaignWatchCommand(a *app) *cobra.Command {
-	var db database
+func newCampaignWatchCommand(a *cli) *cobra.Command {
+	var w works
 	c := &cobra.Command{
 		Use:   "watch [CAMPAIGN]",
 		Short: "Watch a campaign until it is over",
@@ -216,25 +219,24 @@ they come. Without a number it is the newest campaign that is running.`,
   sim campaign watch 3 --db postgres://sim@db.example/campaigns`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withCampaign(c.Context(), db, args, campaign.Running, func(store *campaigns, id int64) error {
+			return a.withCampaign(c.Context(), w.Database, args, campaign.Running, func(store *app.Campaigns, id int64) error {
 				st, err := a.follow(c.Context(), store.Store, id)
 				if err == nil && st != nil {
 					a.printStatus(st)
 				}
 				if err == nil && c.Context().Err() != nil {
-					return &exitError{code: exitInterrupted}
+					return &app.ExitError{Code: app.ExitInterrupted}
 				}
 				return err
 			})
 		},
 	}
-	db.databaseFlags(a, c)
+	databaseFlags(a, c, &w.Database)
 	return c
 }
 
-func newCampaignReportCommand(a *app) *cobra.Command {
-	var db database
-	var f searchFlags
+func newCampaignReportCommand(a *cli) *cobra.Command {
+	var w works
 	c := &cobra.Command{
 		Use:   "report [CAMPAIGN]",
 		Short: "Write what a campaign found",
@@ -244,18 +246,18 @@ search does. Without a number it is the newest campaign. The exit codes are thos
   sim campaign report 3 --html summary.html --db postgres://sim@db.example/campaigns`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withCampaign(c.Context(), db, args, "", func(store *campaigns, id int64) error {
-				return a.reportCampaign(c.Context(), store.Store, id, f)
+			return a.withCampaign(c.Context(), w.Database, args, "", func(store *app.Campaigns, id int64) error {
+				return a.reportCampaign(c.Context(), store.Store, id, w)
 			})
 		},
 	}
-	db.databaseFlags(a, c)
-	a.campaignEndFlags(c, &f)
+	databaseFlags(a, c, &w.Database)
+	w.endFlags(c)
 	return c
 }
 
-func newCampaignCancelCommand(a *app) *cobra.Command {
-	var db database
+func newCampaignCancelCommand(a *cli) *cobra.Command {
+	var w works
 	c := &cobra.Command{
 		Use:   "cancel CAMPAIGN",
 		Short: "End a campaign",
@@ -265,16 +267,16 @@ report; it cannot be continued.`,
   sim campaign cancel 3 --db postgres://sim@db.example/campaigns`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withCampaign(c.Context(), db, args, "", func(store *campaigns, id int64) error {
+			return a.withCampaign(c.Context(), w.Database, args, "", func(store *app.Campaigns, id int64) error {
 				if err := store.Cancel(c.Context(), id); err != nil {
-					return campaignError(c.Context(), id, err)
+					return app.CampaignError(c.Context(), id, err)
 				}
 				fmt.Fprintf(a.stdout, "campaign %d is cancelled\n", id)
 				return nil
 			})
 		},
 	}
-	db.databaseFlags(a, c)
+	databaseFlags(a, c, &w.Database)
 	return c
 }
 
@@ -287,7 +289,7 @@ const (
 
 // follow shows how a campaign goes on until it is over, or ctx ends: then what is returned is the last that was known, which
 // may be nil.
-func (a *app) follow(ctx context.Context, store *campaign.Store, id int64) (last *campaign.Status, err error) {
+func (a *cli) follow(ctx context.Context, store *campaign.Store, id int64) (last *campaign.Status, err error) {
 	defer a.clearLine()
 	shown := make(map[string]bool)
 	var said time.Time
@@ -295,14 +297,14 @@ func (a *app) follow(ctx context.Context, store *campaign.Store, id int64) (last
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		limited, cancel := context.WithTimeout(ctx, connectWithin)
+		limited, cancel := context.WithTimeout(ctx, app.ConnectWithin)
 		st, err := store.Status(limited, id)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
 			return last, nil
 		case errors.Is(err, campaign.ErrNone):
-			return nil, campaignError(ctx, id, err)
+			return nil, app.CampaignError(ctx, id, err)
 		case err != nil && !troubled:
 			a.trouble(err)
 		case err == nil:
@@ -327,7 +329,7 @@ func (a *app) follow(ctx context.Context, store *campaign.Store, id int64) (last
 }
 
 // tellFound tells of the first violation of each class.
-func (a *app) tellFound(st *campaign.Status, shown map[string]bool) {
+func (a *cli) tellFound(st *campaign.Status, shown map[string]bool) {
 	for _, c := range st.Classes {
 		if shown[c.Name] {
 			continue
@@ -343,7 +345,7 @@ func (a *app) tellFound(st *campaign.Status, shown map[string]bool) {
 }
 
 // campaignLine says how far a campaign is.
-func (a *app) campaignLine(st *campaign.Status) string {
+func (a *cli) campaignLine(st *campaign.Status) string {
 	slots, busy := 0, 0
 	for _, w := range st.Workers {
 		if slices.Contains(w.Can, st.Need) {
@@ -387,7 +389,7 @@ func shortTime(d time.Duration) string {
 }
 
 // spark draws how behaviours grew, where the terminal can show it.
-func (a *app) spark(points []campaign.Point) string {
+func (a *cli) spark(points []campaign.Point) string {
 	const width = 12
 	if !a.textOptions().Unicode || len(points) < width {
 		return ""

@@ -5,36 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
+	"io"
 	"strings"
-	"time"
 
-	"github.com/kballard/go-shellquote"
-	"github.com/spf13/cobra"
-
+	"github.com/redlock-sim/redlock-sim/internal/app"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/checker/evidence"
-	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
-	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/spf13/cobra"
 )
 
-// checkFlags are the flags of sim check.
-type checkFlags struct {
-	model, format, initial, nilRead string
-	timeout                         time.Duration
-	memory                          int64
-	permits, reentrancy             int
-	json                            bool
-	html                            string
-	// again is the command that checks the same again.
-	again string
-}
-
-func newCheckCommand(a *app) *cobra.Command {
-	var f checkFlags
+func newCheckCommand(a *cli) *cobra.Command {
+	r := app.UsualCheck()
+	var asJSON bool
+	var html string
 	c := &cobra.Command{
 		Use:   "check HISTORY...",
 		Short: "Judge histories in files: those of sim, or of other tools",
@@ -52,35 +38,24 @@ flags or a file that cannot be read as a history.`,
   sim check history.edn --model mutex --html history.html`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			f.again = checkAgain(c, args)
-			return a.check(c.Context(), args, f)
+			r.Files = args
+			return a.check(c.Context(), r, asJSON, html)
 		},
 	}
-	c.Flags().StringVar(&f.model, "model", "", "the model to judge the history by")
-	c.Flags().StringVar(&f.format, "format", "auto", "the format of the files: "+strings.Join(wordsOf(evidence.Formats()), ", "))
-	c.Flags().StringVar(&f.initial, "initial", "",
+	c.Flags().StringVar(&r.Model, "model", "", "the model to judge the history by")
+	c.Flags().StringVar(&r.Format, "format", r.Format, "the format of the files: "+strings.Join(wordsOf(evidence.Formats()), ", "))
+	c.Flags().StringVar(&r.Initial, "initial", "",
 		"the initial value (default: the one that the file gives; otherwise nil for a register, 0 for other models)")
-	c.Flags().StringVar(&f.nilRead, "nil-read", "", "the value that a read of nil stands for (default: none, or the initial value)")
-	c.Flags().DurationVar(&f.timeout, "timeout", checker.DefaultTimeout, "give up after this time; the verdict is then undecided")
-	c.Flags().Int64Var(&f.memory, "memory", checker.DefaultMemory>>20, "give up above this much memory, in MiB; the verdict is then undecided")
-	c.Flags().IntVar(&f.permits, "permits", 1, "how many permits the semaphore has")
-	c.Flags().IntVar(&f.reentrancy, "reentrancy", 0, "how many times an owner may acquire a re-entrant lock; 0: any number of times")
-	c.Flags().BoolVar(&f.json, "json", false, "print one line of JSON for each history")
-	c.Flags().StringVar(&f.html, "html", "", "write the result as an HTML page to this file (one history only)")
+	c.Flags().StringVar(&r.NilRead, "nil-read", "", "the value that a read of nil stands for (default: none, or the initial value)")
+	durationFlag(c, &r.Timeout, "timeout", "give up after this time; the verdict is then undecided")
+	c.Flags().Int64Var(&r.Memory, "memory", r.Memory, "give up above this much memory, in MiB; the verdict is then undecided")
+	c.Flags().IntVar(&r.Permits, "permits", r.Permits, "how many permits the semaphore has")
+	c.Flags().IntVar(&r.Reentrancy, "reentrancy", 0, "how many times an owner may acquire a re-entrant lock; 0: any number of times")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON for each history")
+	c.Flags().StringVar(&html, "html", "", "write the result as an HTML page to this file (one history only)")
 	registerWords(c, "model", evidence.Models())
 	registerWords(c, "format", wordsOf(evidence.Formats()))
 	return c
-}
-
-// checkAgain is the command with all flags that change what comes of it.
-func checkAgain(c *cobra.Command, files []string) string {
-	list := append([]string{"sim", "check"}, files...)
-	for _, name := range []string{"model", "format", "initial", "nil-read", "permits", "reentrancy", "timeout", "memory"} {
-		if flag := c.Flags().Lookup(name); flag.Changed {
-			list = append(list, "--"+name, flag.Value.String())
-		}
-	}
-	return shellquote.Join(list...)
 }
 
 func wordsOf[T ~string](list []T) []string {
@@ -91,77 +66,53 @@ func wordsOf[T ~string](list []T) []string {
 	return words
 }
 
-func (f checkFlags) options() (evidence.Options, error) {
-	o := evidence.Options{Format: evidence.Format(f.format), Model: f.model, Timeout: f.timeout, Memory: f.memory << 20,
-		Permits: f.permits, Reentrancy: f.reentrancy}
-	for flag, v := range map[string]struct {
-		text string
-		to   *history.Int
-	}{"--initial": {f.initial, &o.Initial}, "--nil-read": {f.nilRead, &o.NilRead}} {
-		if v.text == "" {
-			continue
-		}
-		n, err := strconv.ParseInt(v.text, 10, 64)
-		if err != nil {
-			return o, usageError("%s %q: want a whole number", flag, v.text)
-		}
-		*v.to = history.Some(n)
+func (a *cli) check(ctx context.Context, r request.Check, asJSON bool, html string) error {
+	if html != "" && len(r.Files) > 1 {
+		return app.Usagef("--html takes one history, not %d", len(r.Files))
 	}
-	return o, nil
-}
-
-func (a *app) check(ctx context.Context, files []string, f checkFlags) error {
-	o, err := f.options()
-	if err != nil {
+	var failed error
+	worst, err := app.Check(ctx, a.env(), r, html != "", func(e app.Event) {
+		if e, ok := e.(app.Checked); ok {
+			failed = errors.Join(failed, a.tellChecked(e.CheckResult, asJSON))
+			if e.Page != nil {
+				failed = errors.Join(failed, a.toOutput(html, func(w io.Writer) error { return report.WriteHTML(w, e.Page) }))
+			}
+		}
+	})
+	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
-	if f.html != "" && len(files) > 1 {
-		return usageError("--html takes one history, not %d", len(files))
-	}
-	worst := checker.Holds
-	for _, file := range files {
-		verdict, err := a.checkFile(ctx, file, f, o)
-		if err != nil {
-			return checkError(file, err)
-		}
-		if verdict == checker.Violated || worst == checker.Holds {
-			worst = verdict
-		}
-	}
-	return ended(ctx, "interrupted", worst == checker.Violated, worst == checker.Unknown)
+	return app.Ended(ctx, "interrupted", worst == checker.Violated, worst == checker.Unknown)
 }
 
-// checkError makes what is wrong with a file or a flag the user's to mend.
-func checkError(file string, err error) error {
-	var option *evidence.OptionError
-	if errors.As(err, &option) {
-		return usageError("--%s: %s", strings.ToLower(option.Option), option.Problem)
+// tellChecked prints what came of checking a file.
+func (a *cli) tellChecked(c *app.CheckResult, asJSON bool) error {
+	if c.Model != nil {
+		return a.tellModel(c.File, c.Model, asJSON)
 	}
-	return usageError("failed to read the history %q: %w", file, err)
+	if asJSON {
+		return a.printJSON(struct {
+			File       string            `json:"file"`
+			Truncated  bool              `json:"truncated,omitempty"`
+			Properties []checker.Finding `json:"properties"`
+		}{c.File, c.Truncated, c.Findings})
+	}
+	for _, finding := range c.Findings {
+		fmt.Fprintf(a.stdout, "%s: %s %s: %s\n", c.File, finding.Property, finding.Verdict, finding.Why)
+		if finding.Counterexample == nil {
+			continue
+		}
+		for _, s := range finding.Counterexample.Story {
+			fmt.Fprintf(a.stdout, "    %.3f s  %s\n", s.At.Seconds(), s.Text)
+		}
+	}
+	return nil
 }
 
-// checkFile judges one file and prints what came of it.
-func (a *app) checkFile(ctx context.Context, file string, f checkFlags, o evidence.Options) (checker.Verdict, error) {
-	if f.model == "" {
-		verdict, ours, err := a.checkProperties(ctx, file, f, o)
-		if ours || err != nil {
-			return verdict, err
-		}
-		return 0, &evidence.OptionError{Option: "model", Problem: "this is not a history of sim, so it needs a model\nhint: name one of " +
-			strings.Join(evidence.Models(), ", ")}
-	}
-	r, err := evidence.CheckFile(ctx, file, o)
-	if err != nil {
-		return 0, err
-	}
-	if f.html != "" {
-		h := toShow(file, r.Format)
-		if err := a.writeCheckPage(f.html, file, f.again, h, []report.PropertyResult{propertyOfModel(r, h)}); err != nil {
-			return 0, err
-		}
-	}
-	if f.json {
-		return r.Verdict, a.printJSON(struct {
+// tellModel prints what came of checking a file against a model.
+func (a *cli) tellModel(file string, r *evidence.Report, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(struct {
 			File string `json:"file"`
 			*evidence.Report
 		}{file, r})
@@ -173,93 +124,23 @@ func (a *app) checkFile(ctx context.Context, file string, f checkFlags, o eviden
 		fmt.Fprintln(a.stdout, "  the file ends in the middle of a line; the whole lines before it were judged")
 	}
 	if r.FirstBad != nil {
-		fmt.Fprintf(a.stdout, "  impossible from here on: %s\n", describeOp(*r.FirstBad))
+		fmt.Fprintf(a.stdout, "  impossible from here on: %s\n", app.DescribeOp(*r.FirstBad))
 	}
 	for i, op := range r.Counterexample {
 		if i == 0 {
 			fmt.Fprintf(a.stdout, "  %d of %s cannot be explained together:\n", len(r.Counterexample), words.Count(r.From, "operation"))
 		}
-		fmt.Fprintf(a.stdout, "    %s\n", describeOp(op))
+		fmt.Fprintf(a.stdout, "    %s\n", app.DescribeOp(op))
 	}
-	return r.Verdict, nil
+	return nil
 }
 
-func describeOp(o evidence.Operation) string {
-	text := fmt.Sprintf("%q %s, line %d", o.Process, strconv.Quote(o.What), o.CallLine)
-	if o.Key != "" {
-		text = fmt.Sprintf("%q on %q %s, line %d", o.Process, o.Key, strconv.Quote(o.What), o.CallLine)
-	}
-	if o.ReturnLine > 0 {
-		return text + fmt.Sprintf(" to %d", o.ReturnLine)
-	}
-	return text + ", never answered"
-}
-
-// checkProperties judges a history of sim by the safety properties of its lock.
-func (a *app) checkProperties(
-	ctx context.Context, file string, f checkFlags, o evidence.Options,
-) (v checker.Verdict, ours bool, err error) {
-	h, ours, err := readOurs(file, o.Format)
-	if !ours || err != nil {
-		return 0, ours, err
-	}
-	findings := checker.Judge(ctx, h, checker.SafetyProperties(workload.Name(h.Header.Workload), h.Header.Quorum > 0),
-		checker.Options{Timeout: o.Timeout, Memory: o.Memory})
-	if f.json {
-		err = a.printJSON(struct {
-			File       string            `json:"file"`
-			Truncated  bool              `json:"truncated,omitempty"`
-			Properties []checker.Finding `json:"properties"`
-		}{file, h.Truncated, findings})
-	}
-	if f.html != "" {
-		var list []report.PropertyResult
-		for _, finding := range findings {
-			list = append(list, report.Judged(finding, checker.Holds)) // what whoever checks hopes for
-		}
-		err = errors.Join(err, a.writeCheckPage(f.html, file, f.again, shown{History: h}, list))
-	}
-	v = checker.Holds
-	for _, finding := range findings {
-		if !f.json {
-			fmt.Fprintf(a.stdout, "%s: %s %s: %s\n", file, finding.Property, finding.Verdict, finding.Why)
-			if finding.Counterexample != nil {
-				for _, s := range finding.Counterexample.Story {
-					fmt.Fprintf(a.stdout, "    %.3f s  %s\n", s.At.Seconds(), s.Text)
-				}
-			}
-		}
-		if finding.Verdict == checker.Violated || v == checker.Holds {
-			v = finding.Verdict
-		}
-	}
-	return v, true, err
-}
-
-// readOurs reads a file that is a history of sim; ours is false where it is not.
-func readOurs(file string, format evidence.Format) (h *history.History, ours bool, err error) {
-	if format != evidence.Auto && format != evidence.JSONL && format != "" {
-		return nil, false, nil
-	}
-	h, got, err := readHistory(file, format)
-	return h, got == evidence.JSONL, err
-}
-
-func readHistory(file string, format evidence.Format) (*history.History, evidence.Format, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, format, err
-	}
-	defer func() { _ = f.Close() }()
-	return evidence.FromHistory(f, format, 0)
-}
-
-func (a *app) printJSON(v any) error { return a.encode(v, "") }
+func (a *cli) printJSON(v any) error { return a.encode(v, "") }
 
 // printIndented writes JSON for people to read.
-func (a *app) printIndented(v any) error { return a.encode(v, "  ") }
+func (a *cli) printIndented(v any) error { return a.encode(v, "  ") }
 
-func (a *app) encode(v any, indent string) error {
+func (a *cli) encode(v any, indent string) error {
 	enc := json.NewEncoder(a.stdout)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", indent)

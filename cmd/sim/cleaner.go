@@ -9,7 +9,7 @@ import (
 const cleanerCommand = "cleaner"
 
 // newCleanerCommand is the process that sim starts to remove what it leaves where it is killed.
-func newCleanerCommand(a *app) *cobra.Command {
+func newCleanerCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:         cleanerCommand,
 		Short:       "Wait for the end of stdin, and remove what killed runs left behind",
@@ -17,7 +17,7 @@ func newCleanerCommand(a *app) *cobra.Command {
 		Annotations: ownDefaults,
 		Args:        cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := a.live(); err != nil {
+			if err := a.env().Live(); err != nil {
 				return err
 			}
 			return machine.CleanAfter(a.stdin)

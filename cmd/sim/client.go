@@ -10,7 +10,7 @@ import (
 )
 
 // newClientCommand is the client that sim starts for itself.
-func newClientCommand(a *app) *cobra.Command {
+func newClientCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:         "client",
 		Short:       "Run as a client of the lock; stdin and stdout carry the client protocol",
@@ -18,7 +18,7 @@ func newClientCommand(a *app) *cobra.Command {
 		Annotations: ownDefaults,
 		Args:        cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := a.live(); err != nil {
+			if err := a.env().Live(); err != nil {
 				return err
 			}
 			// The client outlives sim for a moment, to end what it has started. The end of its stdin

@@ -7,11 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
-func newCompareCommand(a *app) *cobra.Command {
+func newCompareCommand(a *cli) *cobra.Command {
 	var format, out string
 	c := &cobra.Command{
 		Use:   "compare BEFORE AFTER",
@@ -35,9 +36,9 @@ world or with another scenario file, so it may be no regression.`,
 				var audit *trial.AuditError
 				switch {
 				case errors.As(err, &audit):
-					return usageError("%w\nhint: sim audit --lock LOCK --expect CARD compares an audit with the card.json of an earlier one", err)
+					return app.Usagef("%w\nhint: sim audit --lock LOCK --expect CARD compares an audit with the card.json of an earlier one", err)
 				case err != nil:
-					return usageError("%w", err)
+					return app.Usagef("%w", err)
 				}
 				for _, err := range unreadable {
 					fmt.Fprintf(a.stderr, "left out: %v\n", err)
@@ -54,14 +55,14 @@ world or with another scenario file, so it may be no regression.`,
 				case "html":
 					return report.WriteComparisonHTML(w, c)
 				}
-				return usageError("--format %q: want text, json or html", format)
+				return app.Usagef("--format %q: want text, json or html", format)
 			})
 			switch {
 			case err != nil:
 			case c.Regression:
-				return &exitError{exitUnexpected, nil}
+				return &app.ExitError{Code: app.ExitUnexpected}
 			case c.Compared == 0 || c.Unclear > 0:
-				return &exitError{exitUndecided, nil}
+				return &app.ExitError{Code: app.ExitUndecided}
 			}
 			return err
 		},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -54,7 +55,7 @@ func registerTarget(c *cobra.Command) {
 	registerList(c, "property", wordsOf(checker.Properties()))
 	register(c, "variant", func(_ *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
 		if len(args) > 0 {
-			if s, err := loadOne(args[0]); err == nil {
+			if s, err := app.LoadOne(args[0]); err == nil {
 				for i := range s.Variants {
 					names = append(names, s.Variants[i].Name)
 				}

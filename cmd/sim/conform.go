@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -16,24 +14,17 @@ import (
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/conform"
-	"github.com/redlock-sim/redlock-sim/internal/app/trial"
-	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/words"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-// conformFlags are the flags of sim conform.
-type conformFlags struct {
-	key           string
-	ttl, patience time.Duration
-	verbose, json bool
-}
-
-func newConformCommand(a *app) *cobra.Command {
-	var f conformFlags
+func newConformCommand(a *cli) *cobra.Command {
+	r := request.Conform{Key: "lock", TTL: request.Duration(2 * time.Second), Patience: request.Duration(program.ReadyWithin)}
+	p := &conformPrinter{cli: a, notRun: make(map[string][]string)}
 	var allowPrograms bool
 	c := &cobra.Command{
 		Use:   "conform [COMMAND]",
@@ -57,121 +48,89 @@ flags, 4 the machine lacks something, 5 internal error, 130 interrupted.`,
   sim conform --json --ttl 5s 'sim lock redlock'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 0 && a.project.Lock == "" {
-				return usageError("name one command\nhint: put a command with arguments in quotes: sim conform 'python3 my_lock.py'")
+				return app.Usagef("name one command\nhint: put a command with arguments in quotes: sim conform 'python3 my_lock.py'")
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) (err error) {
 			if len(args) == 1 {
-				return a.conform(c.Context(), args[0], f)
-			}
-			command, err := a.projectLock(allowPrograms)
-			if err != nil {
+				r.Command = args[0]
+			} else if r.Command, err = a.projectLock(allowPrograms); err != nil {
 				return err
 			}
-			return a.conform(c.Context(), command, f)
+			return a.conform(c.Context(), r, p)
 		},
 	}
-	c.Flags().StringVar(&f.key, "key", "lock", "the lock's key")
-	c.Flags().DurationVar(&f.ttl, "ttl", 2*time.Second, "the lease to ask for; on a slow machine take a longer one")
-	c.Flags().DurationVar(&f.patience, "patience", program.ReadyWithin, "how long an answer may take, beyond the wait that was asked for")
+	c.Flags().StringVar(&r.Key, "key", r.Key, "the lock's key")
+	durationFlag(c, &r.TTL, "ttl", "the lease to ask for; on a slow machine take a longer one")
+	durationFlag(c, &r.Patience, "patience", "how long an answer may take, beyond the wait that was asked for")
 	c.Flags().BoolVar(&allowPrograms, "allow-programs", false, "allow the lock program that sim.yaml names; read it first")
-	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "print every line of the conversations (on stderr, with --json)")
-	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON")
+	c.Flags().BoolVarP(&p.verbose, "verbose", "v", false, "print every line of the conversations (on stderr, with --json)")
+	c.Flags().BoolVar(&p.json, "json", false, "print the result as JSON")
 	return c
 }
 
-func (a *app) conform(ctx context.Context, command string, f conformFlags) error {
-	if f.ttl < 100*time.Millisecond || f.ttl > time.Minute || f.patience < time.Second {
-		return usageError("--ttl %v, --patience %v: want a ttl from 100ms to 1m, and a patience of at least 1s", f.ttl, f.patience)
-	}
-	leave, err := a.enterLive(false)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	argv, err := splitCommand("conform", command)
-	if err != nil {
-		return err
-	}
-	if _, ours := lock.Lookup(argv[0]); ours {
-		return usageError("conform %s: that is a lock of sim, and no program\nhint: conform 'sim lock %s'", command, command)
-	}
-	if _, err := trial.FindImage(ctx, argv); err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "sim-conform-")
-	if err != nil {
-		return &trial.EnvironmentError{Err: err, Hint: "set TMPDIR to a folder that can be written to"}
-	}
-	p := &conformPrinter{app: a, out: report.PlainLines{Writer: a.stdout}, flags: f, notRun: make(map[string][]string)}
-	result, err := conform.Run(ctx, conform.Options{Command: argv, Key: f.key, TTL: f.ttl, Patience: f.patience, Dir: dir,
-		Line: p.line, Begin: p.begin, End: p.end})
+func (a *cli) conform(ctx context.Context, r request.Conform, p *conformPrinter) error {
+	p.out = report.PlainLines{Writer: a.stdout}
+	env := a.env()
+	env.Permit.Lock = true // it was named as the argument, or sim.yaml's was allowed
+	result, err := app.Conform(ctx, env, r, func(e app.Event) {
+		switch e := e.(type) {
+		case app.Started:
+			a.orderly.Store(true)
+		case app.Said:
+			p.line(e.Line)
+		case app.CheckBegun:
+			p.begin(e.Name)
+		case app.CheckEnded:
+			p.end(e.Check)
+		}
+	})
 	p.clear()
-	logs := dir
-	if err != nil || result.Conforms() { // nobody needs the logs
-		defer func() { _ = os.RemoveAll(dir) }()
-		logs = ""
-	}
 	if err != nil {
-		return conformError(ctx, argv[0], err)
+		return err
 	}
-	if f.json {
+	if p.json {
 		err = a.printJSON(struct {
 			*conform.Result
 			Conforms bool   `json:"conforms"`
 			Logs     string `json:"logs,omitempty"`
-		}{result, result.Conforms(), logs})
+		}{result.Result, result.Conforms(), result.Logs})
 	} else {
-		p.summary(result, logs)
+		p.summary(result.Result, result.Logs)
 	}
-	return errors.Join(err, ended(ctx, "interrupted", result.Count(conform.Failed) > 0, !result.Conforms()))
-}
-
-// conformError tells what is not the program's fault.
-func conformError(ctx context.Context, name string, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, errors.New("interrupted")}
-	case errors.Is(err, server.ErrCluster):
-		return &trial.EnvironmentError{Err: err, Hint: trial.HintCluster}
-	case errors.Is(err, server.ErrNowhere):
-		return &trial.EnvironmentError{Err: err, Hint: "apt-get install redis-server (or: make setup), or start Docker"}
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
-		return &trial.EnvironmentError{Err: err, Hint: trial.HintAbsent(name, err)}
-	}
-	return &trial.EnvironmentError{Err: err, Hint: "sim doctor lists what is missing"}
+	return errors.Join(err, app.Ended(ctx, "interrupted", result.Count(conform.Failed) > 0, !result.Conforms()))
 }
 
 // conformPrinter shows the checks as they end.
 type conformPrinter struct {
-	app   *app
-	out   io.Writer // what a program says may be anything
-	flags conformFlags
+	*cli
+	out           io.Writer // what a program says may be anything
+	verbose, json bool
 	// notRun are the checks that were not made, by the reason.
 	notRun map[string][]string
 }
 
 func (p *conformPrinter) begin(name string) {
-	if p.app.isTerminal(p.app.stderr) && p.app.env("TERM") != "dumb" && !p.flags.verbose {
-		fmt.Fprintf(p.app.stderr, "\r\x1b[K  %s ...", name)
+	if p.isTerminal(p.stderr) && p.variable("TERM") != "dumb" && !p.verbose {
+		fmt.Fprintf(p.stderr, "\r\x1b[K  %s ...", name)
 	}
 }
 
 // clear takes the line away that tells which check is being made.
 func (p *conformPrinter) clear() {
-	if p.app.isTerminal(p.app.stderr) && p.app.env("TERM") != "dumb" && !p.flags.verbose {
-		fmt.Fprint(p.app.stderr, "\r\x1b[K")
+	if p.isTerminal(p.stderr) && p.variable("TERM") != "dumb" && !p.verbose {
+		fmt.Fprint(p.stderr, "\r\x1b[K")
 	}
 }
 
 func (p *conformPrinter) line(l conform.Line) {
-	if !p.flags.verbose {
+	if !p.verbose {
 		return
 	}
 	out := p.out
-	if p.flags.json {
-		out = report.PlainLines{Writer: p.app.stderr}
+	if p.json {
+		out = report.PlainLines{Writer: p.stderr}
 	}
 	fmt.Fprintf(out, "      %s\n", l)
 	if l.Wrong != "" {
@@ -183,7 +142,7 @@ var conformMarks = map[conform.Outcome]string{conform.Passed: "+", conform.Faile
 
 func (p *conformPrinter) end(c conform.Check) {
 	p.clear()
-	if p.flags.json {
+	if p.json {
 		return
 	}
 	text := c.Title

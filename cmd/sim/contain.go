@@ -3,12 +3,13 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
 )
 
 // newContainCommand is a lock program in a container, as sim starts it for itself.
-func newContainCommand(a *app) *cobra.Command {
+func newContainCommand(a *cli) *cobra.Command {
 	var env []string
 	c := &cobra.Command{
 		Use:         program.Contain + " IMAGE [ARGUMENT...]",
@@ -27,7 +28,7 @@ func newContainCommand(a *app) *cobra.Command {
 			status, err := e.RunProgram(ctx, docker.Program{Image: args[0], Arguments: args[1:], Env: env},
 				docker.Streams{In: a.stdin, Out: a.stdout, Log: a.stderr})
 			if err == nil && status != 0 {
-				err = &exitError{status, nil}
+				err = &app.ExitError{Code: status}
 			}
 			return err
 		},

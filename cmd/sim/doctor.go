@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-func newDoctorCommand(a *app) *cobra.Command {
+func newDoctorCommand(a *cli) *cobra.Command {
 	var clean bool
 	c := &cobra.Command{
 		Use:   "doctor",
@@ -43,8 +44,8 @@ ok       stored runs    sim check, sim report, sim compare, sim export, sim serv
 MISSING  live world     sim run with real servers (--nodes) and lock programs (--lock), sim conform, sim lock
 `
 
-func (a *app) doctor(ctx context.Context) error {
-	if err := a.live(); err != nil {
+func (a *cli) doctor(ctx context.Context) error {
+	if err := a.env().Live(); err != nil {
 		fmt.Fprint(a.stdout, elsewhere)
 		return err
 	}
@@ -75,13 +76,14 @@ func (a *app) doctor(ctx context.Context) error {
 		return err
 	}
 	if missing {
-		return &exitError{exitEnvironment, errors.New("something that every live run needs is missing; --world virtual runs without it")}
+		return &app.ExitError{Code: app.ExitEnvironment,
+			Err: errors.New("something that every live run needs is missing; --world virtual runs without it")}
 	}
 	return nil
 }
 
-func (a *app) clean(ctx context.Context) error {
-	if err := a.live(); err != nil {
+func (a *cli) clean(ctx context.Context) error {
+	if err := a.env().Live(); err != nil {
 		return err
 	}
 	did, err := server.Clean(ctx)

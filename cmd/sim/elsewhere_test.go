@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/app"
 )
 
 // TestElsewhere: on a system other than Linux everything works that needs no live world.
@@ -14,7 +16,7 @@ func TestElsewhere(t *testing.T) {
 	const refused, hint = "sim: the live world needs Linux, and this is windows\n", "hint: sim run --world virtual works here"
 	sim := func(t *testing.T, args ...string) (code int, stdout, stderr string) {
 		var out, err bytes.Buffer
-		code = run(&app{system: "windows", args: args, env: func(string) string { return "" }, stdin: strings.NewReader(""),
+		code = run(&cli{system: "windows", args: args, variable: func(string) string { return "" }, stdin: strings.NewReader(""),
 			stdout: &out, stderr: &err, now: time.Now, terminal: func(int) bool { return false }})
 		return code, out.String(), err.String()
 	}
@@ -25,7 +27,7 @@ func TestElsewhere(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			code, _, stderr := sim(t, strings.Fields(line)...)
-			if code != exitEnvironment || !strings.HasPrefix(stderr, refused+hint) {
+			if code != app.ExitEnvironment || !strings.HasPrefix(stderr, refused+hint) {
 				t.Errorf("exit %d, and it says\n%s", code, stderr)
 			}
 			if left, _ := os.ReadDir("."); len(left) > 0 {
@@ -39,7 +41,7 @@ func TestElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, line := range []string{"run gc-pause", "conform"} {
-			if code, _, stderr := sim(t, strings.Fields(line)...); code != exitEnvironment || !strings.HasPrefix(stderr, refused+hint) {
+			if code, _, stderr := sim(t, strings.Fields(line)...); code != app.ExitEnvironment || !strings.HasPrefix(stderr, refused+hint) {
 				t.Errorf("sim %s: exit %d, and it says\n%s", line, code, stderr)
 			}
 		}
@@ -52,11 +54,11 @@ func TestElsewhere(t *testing.T) {
 		"list faults": "a clock jumps",
 	} {
 		code, stdout, stderr := sim(t, strings.Fields(line)...)
-		if code != exitMet || !strings.Contains(stdout, want) || strings.Contains(stdout, "not here") {
+		if code != app.ExitMet || !strings.Contains(stdout, want) || strings.Contains(stdout, "not here") {
 			t.Errorf("sim %s: exit %d\n%s%s", line, code, stdout, stderr)
 		}
 	}
-	if code, stdout, _ := sim(t, "doctor"); code != exitEnvironment ||
+	if code, stdout, _ := sim(t, "doctor"); code != app.ExitEnvironment ||
 		!strings.Contains(stdout, "ok       virtual world") || !strings.Contains(stdout, "MISSING  live world") {
 		t.Errorf("sim doctor: exit %d\n%s", code, stdout)
 	}

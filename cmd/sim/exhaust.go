@@ -13,7 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/app"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -23,7 +24,7 @@ import (
 
 // exhaustFlags are the flags of sim exhaust.
 type exhaustFlags struct {
-	target
+	request.Target
 	seed  uint64
 	late  int
 	most  uint64
@@ -32,7 +33,7 @@ type exhaustFlags struct {
 	jobs  int
 }
 
-func newExhaustCommand(a *app) *cobra.Command {
+func newExhaustCommand(a *cli) *cobra.Command {
 	var f exhaustFlags
 	c := &cobra.Command{
 		Use:   "exhaust SCENARIO",
@@ -58,7 +59,7 @@ violates a property, 2 not exhausted or undecided, 3 bad scenario or flags,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: oneScenario,
 		RunE: func(c *cobra.Command, args []string) error { return a.exhaust(c.Context(), args[0], f) },
 	}
-	f.flags(c, "the properties to judge", checker.Demanded("", false)...)
+	targetFlags(c, &f.Target, "the properties to judge", app.SearchProperties()...)
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "the seed for what clients draw at random")
 	c.Flags().IntVar(&f.late, "late", 0, "how many times in a run a timer may come before messages that are under way")
 	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after this many schedules; 0: never")
@@ -68,29 +69,33 @@ violates a property, 2 not exhausted or undecided, 3 bad scenario or flags,
 	return c
 }
 
-func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
-	s, v, properties, err := f.load(file)
+func (a *cli) exhaust(ctx context.Context, file string, f exhaustFlags) error {
+	f.Scenario = file
+	s, v, properties, err := app.LoadTarget(f.Target, app.SearchProperties())
 	if err != nil {
 		return err
 	}
 	switch {
 	case v.Setup.Faults.Mix != nil:
-		return usageError("%s: random faults cannot be exhausted\nhint: list the faults, or use sim search", s.Name)
+		return app.Usagef("%s: random faults cannot be exhausted\nhint: list the faults, or use sim search", s.Name)
 	case f.late < 0 || f.lasts < 0 || f.jobs < 0:
-		return usageError("--late, --for and --jobs: must not be negative")
+		return app.Usagef("--late, --for and --jobs: must not be negative")
 	}
 	x := explore.Exhaust{Scenario: s, Variant: v.Name,
 		Seed: f.seed, Late: f.late, Most: f.most, Properties: properties, Workers: cmp.Or(f.jobs, runtime.NumCPU())}
 	a.orderly.Store(true)
 	began := time.Now()
-	x.Progress = meter(a, began, func(schedules uint64, took time.Duration) string {
-		line := fmt.Sprintf("%s, %.0f/s", words.Count(schedules, "schedule"), float64(schedules)/took.Seconds())
-		if f.most > 0 {
-			line += fmt.Sprintf(", %d at most", f.most)
-		}
-		return line
-	})
-	limited, cancel := within(ctx, f.lasts)
+	l := a.listener()
+	x.Progress = func(schedules uint64) {
+		l.meter(func() string {
+			line := fmt.Sprintf("%s, %.0f/s", words.Count(schedules, "schedule"), float64(schedules)/time.Since(began).Seconds())
+			if f.most > 0 {
+				line += fmt.Sprintf(", %d at most", f.most)
+			}
+			return line
+		})
+	}
+	limited, cancel := app.Within(ctx, f.lasts)
 	defer cancel()
 	out, err := x.Run(limited)
 	a.clearLine()
@@ -105,7 +110,7 @@ func (a *app) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 		return err
 	}
 	undecided := !out.All || out.Unfinished > 0 || slices.ContainsFunc(out.Verdicts, func(v explore.Verdicts) bool { return v.Holds == 0 })
-	return ended(ctx, "interrupted", out.Violated(), undecided)
+	return app.Ended(ctx, "interrupted", out.Violated(), undecided)
 }
 
 // bounds says within what everything was tried.
@@ -124,7 +129,7 @@ func bounds(s *scenario.Setup, late int) string {
 
 // printVerdicts says of each property what every schedule came to, and keeps the
 // history of the first that violated it.
-func (a *app) printVerdicts(name string, out *explore.Exhausted, dir string) error {
+func (a *cli) printVerdicts(name string, out *explore.Exhausted, dir string) error {
 	for _, v := range out.Verdicts {
 		fmt.Fprintf(a.stdout, "  %-24s %s\n", v.Property, verdictOfAll(out, &v))
 		if v.Violated == 0 {

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker/evidence"
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -18,7 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
-func newExportCommand(a *app) *cobra.Command {
+func newExportCommand(a *cli) *cobra.Command {
 	var format, out string
 	c := &cobra.Command{
 		Use:   "export HISTORY|RUN",
@@ -45,29 +44,29 @@ func export(w io.Writer, path, format string) error {
 	if format == "trace" {
 		r, err := trial.Load(path)
 		if err != nil {
-			return usageError("%w", err)
+			return app.Usagef("%w", err)
 		}
 		return report.WriteTrace(w, r)
 	}
 	write := map[string]func(io.Writer, *history.History) error{"edn": edn.Write, "jsonl": history.Encode}[format]
 	if write == nil {
-		return usageError("--format %q: want edn, jsonl or trace", format)
+		return app.Usagef("--format %q: want edn, jsonl or trace", format)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return usageError("failed to open the history: %w", err)
+		return app.Usagef("failed to open the history: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	h, _, err := evidence.FromHistory(f, evidence.Auto, 0)
 	if err != nil {
-		return checkError(path, err)
+		return app.CheckError(path, err)
 	}
 	return write(w, h)
 }
 
 // toOutput lets write write to a file, or to stdout where out is empty or "-". A file
 // appears only when it is whole.
-func (a *app) toOutput(out string, write func(io.Writer) error) error {
+func (a *cli) toOutput(out string, write func(io.Writer) error) error {
 	if out == "" || out == "-" {
 		return write(a.stdout)
 	}
@@ -79,18 +78,4 @@ func (a *app) toOutput(out string, write func(io.Writer) error) error {
 		return errors.Join(write(f), f.Close())
 	}
 	return machine.WriteFile(out, write)
-}
-
-// linkFrom is the link on a page to a file, both named as seen from the working folder.
-func linkFrom(page, file string) (string, error) {
-	from, err := filepath.Abs(filepath.Dir(page))
-	if err != nil {
-		return "", err
-	}
-	to, err := filepath.Abs(file)
-	if err != nil {
-		return "", err
-	}
-	link, err := filepath.Rel(from, to)
-	return (&url.URL{Path: filepath.ToSlash(link)}).String(), err
 }

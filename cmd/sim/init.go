@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/sdk"
@@ -71,7 +72,7 @@ func script(name, command, ending, adapter, packages string, signs ...string) la
 		}}
 }
 
-func newInitCommand(a *app) *cobra.Command {
+func newInitCommand(a *cli) *cobra.Command {
 	var name string
 	c := &cobra.Command{
 		Use:   "init",
@@ -94,7 +95,7 @@ docs/lock-protocol.md, and name your program in sim.yaml.`,
 		RunE: func(*cobra.Command, []string) error {
 			i := slices.IndexFunc(languages, func(l language) bool { return l.name == name })
 			if name != "" && i < 0 {
-				return usageError("--language %q: want one of %s\n"+
+				return app.Usagef("--language %q: want one of %s\n"+
 					"hint: docs/lock-protocol.md is for all other languages", name, strings.Join(languageNames(), ", "))
 			}
 			if name == "" {
@@ -128,7 +129,7 @@ func languageHere() int {
 	return slices.IndexFunc(languages, func(l language) bool { return l.name == "python" })
 }
 
-func (a *app) initProject(l language) error {
+func (a *cli) initProject(l language) error {
 	first, err := start.ReadFile("start/paused-holder.yaml")
 	if err != nil {
 		return err

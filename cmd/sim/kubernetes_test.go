@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
@@ -88,7 +89,7 @@ func TestKubernetesJobs(t *testing.T) {
 	// A pod whose command is wrong fails.
 	c := &shards.Spec.Template.Spec.Containers[0]
 	c.Args[0] = strings.Replace(c.Args[0], "gc-pause", "no-such-scenario", 1)
-	if out, code := pod(shards, nil, 0); code != exitUsage {
+	if out, code := pod(shards, nil, 0); code != app.ExitUsage {
 		t.Errorf("with an unknown scenario the pod ended with %d:\n%s", code, out)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
@@ -40,7 +41,7 @@ type listed struct {
 var topics = []struct {
 	name, title string
 	// list takes the folders that were named, which only scenarios read.
-	list func(a *app, folders []string) ([]listed, error)
+	list func(a *cli, folders []string) ([]listed, error)
 }{
 	{"scenarios", "those of sim.yaml and those that sim ships, or those in FOLDER", listScenarios},
 	{"cases", "cases of sim audit: what it puts to a lock, by their permanent IDs", always(listCases)},
@@ -54,7 +55,7 @@ var topics = []struct {
 	{"properties", "expect, demands, --property: what is judged", always(listProperties)},
 }
 
-func newListCommand(a *app) *cobra.Command {
+func newListCommand(a *cli) *cobra.Command {
 	var names []string
 	var lines strings.Builder
 	for _, t := range topics {
@@ -95,9 +96,9 @@ the settings that only it reads; a fault not_here, if this machine lacks what it
 			at := slices.Index(names, topic)
 			switch {
 			case at < 0:
-				return usageError("nothing to list under %q\nhint: sim list takes one of %s", topic, strings.Join(names, ", "))
+				return app.Usagef("nothing to list under %q\nhint: sim list takes one of %s", topic, strings.Join(names, ", "))
 			case at > 0 && len(folders) > 0:
-				return usageError("only scenarios are in a folder\nhint: sim list %s", topic)
+				return app.Usagef("only scenarios are in a folder\nhint: sim list %s", topic)
 			}
 			list, err := topics[at].list(a, folders)
 			if err != nil {
@@ -110,7 +111,7 @@ the settings that only it reads; a fault not_here, if this machine lacks what it
 	return c
 }
 
-func (a *app) printList(list []listed, asJSON bool) error {
+func (a *cli) printList(list []listed, asJSON bool) error {
 	if asJSON {
 		return a.printIndented(list)
 	}
@@ -126,17 +127,17 @@ func (a *app) printList(list []listed, asJSON bool) error {
 }
 
 // always is a list that no folder changes.
-func always(list func() []listed) func(*app, []string) ([]listed, error) {
-	return func(*app, []string) ([]listed, error) { return list(), nil }
+func always(list func() []listed) func(*cli, []string) ([]listed, error) {
+	return func(*cli, []string) ([]listed, error) { return list(), nil }
 }
 
 // listScenarios lists those in the folders; without any those of the project and those that
 // sim ships.
-func listScenarios(a *app, folders []string) (list []listed, err error) {
+func listScenarios(a *cli, folders []string) (list []listed, err error) {
 	if len(folders) == 0 {
 		folders = append(slices.Clone(a.project.Scenarios), scenario.All)
 	}
-	scenarios, err := loadScenarios(folders...)
+	scenarios, err := app.Load(folders...)
 	for _, s := range scenarios {
 		l := listed{Name: s.Name, Title: s.Title, File: s.File, Promise: string(s.Guarantee), Tags: s.Tags}
 		for i := range s.Variants {
@@ -198,7 +199,7 @@ func listWorkloads() (list []listed) {
 	return list
 }
 
-func listFaults(a *app, _ []string) (list []listed, err error) {
+func listFaults(a *cli, _ []string) (list []listed, err error) {
 	for _, k := range nemesis.Kinds() {
 		list = append(list, listed{Name: k.Name, Title: k.Title, NotHere: a.lacking(k)})
 	}
@@ -213,8 +214,8 @@ func listProperties() (list []listed) {
 }
 
 // lacking says what of a kind this machine cannot do in the live world, where it has one.
-func (a *app) lacking(k nemesis.Kind) string {
-	if a.live() != nil {
+func (a *cli) lacking(k nemesis.Kind) string {
+	if a.env().Live() != nil {
 		return ""
 	}
 	for _, p := range k.Powers {

@@ -1,20 +1,18 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world/client/process"
 )
 
-func newLockCommand(a *app) *cobra.Command {
+func newLockCommand(a *cli) *cobra.Command {
 	var switches []string
 	var obey bool
 	c := &cobra.Command{
@@ -38,15 +36,15 @@ Without a name, the locks are listed.`,
 			if len(args) == 0 {
 				return a.listPrograms()
 			}
-			if err := a.live(); err != nil {
+			if err := a.env().Live(); err != nil {
 				return err
 			}
-			config, err := lockConfig(args[0], switches)
+			config, err := app.BuiltIn(args[0], switches)
 			if err != nil {
 				return err
 			}
 			if err := process.ServeLock(a.stdin, a.stdout, scenario.Describe(config, programVersion()), config, obey); err != nil {
-				return usageError("%w", err)
+				return app.Usagef("%w", err)
 			}
 			return nil
 		},
@@ -75,26 +73,10 @@ func wordsOfLocks() (names []string) {
 	return names
 }
 
-func (a *app) listPrograms() error {
+func (a *cli) listPrograms() error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
 	for _, l := range programs() {
 		fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Title)
 	}
 	return w.Flush()
-}
-
-// lockConfig is the lock of a name, with some rules switched off.
-func lockConfig(name string, switches []string) (lock.Config, error) {
-	algorithm, ok := lock.Lookup(name)
-	if !ok {
-		return lock.Config{}, usageError("no lock %q\nhint: sim list locks lists them", name)
-	}
-	config, rules := scenario.StandardLock(name), algorithm.Mistakes.Rules()
-	for _, rule := range switches {
-		if !slices.Contains(rules, rule) {
-			return config, usageError("--switch: %s has no rule %q\nhint: its rules are %s", name, rule, cmp.Or(strings.Join(rules, ", "), "none"))
-		}
-		config.Mistakes.SwitchOff(rule)
-	}
-	return config, nil
 }

@@ -12,10 +12,10 @@ import (
 
 func main() {
 	restore := colorable.EnableColorsStdout(nil) // the console of Windows shows escape codes as text otherwise
-	code := run(&app{
+	code := run(&cli{
 		system:   runtime.GOOS,
 		args:     os.Args[1:],
-		env:      os.Getenv,
+		variable: os.Getenv,
 		stdin:    os.Stdin,
 		stdout:   os.Stdout,
 		stderr:   os.Stderr,

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 )
@@ -18,7 +19,7 @@ func newManCommand() *cobra.Command {
 		Annotations: ownDefaults,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return usageError("failed to make the folder of the man pages: %w", err)
+				return app.Usagef("failed to make the folder of the man pages: %w", err)
 			}
 			c.Root().DisableAutoGenTag = true // the pages must not tell of the day and the machine
 			for _, c := range c.Root().Commands() {

@@ -1,23 +1,21 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
-	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/report"
-	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // mergeFlags are the flags of sim merge.
@@ -33,7 +31,7 @@ var mergeOnly = map[string][]string{
 	"csv": {"sweep"}, "html": {"run", "search", "sweep"}, "card": {"audit"}, "expect": {"audit"},
 }
 
-func newMergeCommand(a *app) *cobra.Command {
+func newMergeCommand(a *cli) *cobra.Command {
 	var f mergeFlags
 	c := &cobra.Command{
 		Use:   "merge DIR...",
@@ -64,12 +62,12 @@ missing and nothing is worse; 3 the shards do not fit together, or are not all t
 		RunE: func(c *cobra.Command, args []string) error {
 			whole, err := shard.Collect(args...)
 			if err != nil {
-				return usageError("%w", err)
+				return app.Usagef("%w", err)
 			}
 			for name, commands := range mergeOnly {
-				if c.Flags().Changed(name) && !slices.Contains(commands, whole.Work.Command) {
-					return usageError("--%s: these are shards of sim %s\n"+
-						"hint: the flag is for shards of sim %s", name, whole.Work.Command, strings.Join(commands, " and "))
+				if c.Flags().Changed(name) && !slices.Contains(commands, whole.Work.Command()) {
+					return app.Usagef("--%s: these are shards of sim %s\n"+
+						"hint: the flag is for shards of sim %s", name, whole.Work.Command(), strings.Join(commands, " and "))
 				}
 			}
 			return a.merge(c.Context(), whole, f)
@@ -92,161 +90,122 @@ missing and nothing is worse; 3 the shards do not fit together, or are not all t
 	return c
 }
 
-func (a *app) merge(ctx context.Context, w *shard.Whole, f mergeFlags) error {
-	if len(w.Missing) > 0 && !f.partial {
-		return usageError("not all of %d shards are there; these are missing:\n  %s\n"+
-			"hint: --partial merges the others", w.Of, strings.Join(w.Missing, "\n  "))
-	}
-	expected, err := readExpectedCard(f.expect)
+// merge puts shards together, and tells of them what their command tells of its own work.
+func (a *cli) merge(ctx context.Context, w *shard.Whole, f mergeFlags) error {
+	expected, err := app.ReadExpectation(f.expect)
 	if err != nil {
 		return err
 	}
-	if err := w.Copy(f.out); err != nil {
-		return usageError("%w", err)
+	if err := app.Merge(w, f.out, f.partial); err != nil {
+		return err
 	}
-	switch w.Work.Command {
-	case "run":
+	switch w.Work.Command() {
+	case request.RunName:
 		err = a.mergeRuns(ctx, w, f)
-	case "search":
+	case request.SearchName:
 		err = a.mergeSearches(ctx, w, f)
-	case "sweep":
+	case request.SweepName:
 		err = a.mergeSweeps(w, f)
-	case "audit":
+	case request.AuditName:
 		err = a.mergeAudits(ctx, w, f, expected)
 	}
 	if len(w.Missing) > 0 {
 		fmt.Fprintf(a.stderr, "missing  %s\n", strings.Join(w.Missing, "\nmissing  "))
 		if err == nil {
-			err = &exitError{code: exitUndecided}
+			err = &app.ExitError{Code: app.ExitUndecided}
 		}
 	}
 	return err
 }
 
-// took is how long the shards took, one after the other.
-func took(w *shard.Whole) (sum time.Duration) {
-	for _, r := range w.Records() {
-		sum += time.Duration(r.TookMS) * time.Millisecond
-	}
-	return sum
-}
-
-// failed are the errors of shards.
-func failed(w *shard.Whole) (errs []error) {
-	for _, r := range w.Records() {
-		for _, e := range r.Errors {
-			errs = append(errs, &exitError{e.Exit, fmt.Errorf("shard %v: %s", r.Shard, e.Text)})
-		}
-	}
-	return errs
-}
-
-// scenarios are those of the work, as far as reports need them.
-func scenarios(w *shard.Whole) (list []*scenario.Scenario) {
-	files := w.Records()[0].Files
-	for i, s := range w.Work.Scenarios {
-		one := &scenario.Scenario{Head: scenario.Head{Name: s.Name}, File: s.Name, Shipped: true}
-		if i < len(files) && files[i] != "" {
-			one.File, one.Shipped = filepath.FromSlash(files[i]), false
-		}
-		list = append(list, one)
-	}
-	return list
-}
-
-// mergeRuns tells of the runs of all shards what sim run tells of its own.
-func (a *app) mergeRuns(ctx context.Context, w *shard.Whole, f mergeFlags) error {
-	s := &suiteRun{
-		app: a, scenarios: scenarios(w), missing: w.Missing,
-		told: make(report.Told), errs: failed(w), done: make([]*trial.Trial, w.Work.Units),
-		flags: runFlags{
-			out: f.out, world: w.Work.Flags["world"], seed: w.Work.Seed,
-			junit: f.junit, markdown: f.markdown, github: f.github, allowUndecided: f.allowUndecided,
-		},
-	}
-	s.flags.repeat = len(s.done) / len(s.scenarios)
-	for _, r := range w.Records() {
-		for _, one := range r.Results {
-			result, err := w.Result(r, one)
-			if err != nil {
-				return usageError("%w", err)
-			}
-			s.units = append(s.units, int(one.Unit))
-			s.done[one.Unit] = &trial.Trial{Result: result, Report: w.Path(r, one.Dir+"/report.html")}
-		}
-	}
-	if len(w.Missing)+len(s.errs) == 0 && len(s.units) < len(s.done) {
-		return usageError("the shards have %d of %d runs, and no reason for that", len(s.units), len(s.done))
-	}
-	slices.Sort(s.units)
-	s.progress = newProgress(a, len(s.units), 0)
-	s.show()
-	s.progress.stop()
-	results := s.results()
-	errs := []error{s.remember()}
-	if len(s.done) == 1 {
-		errs = append(errs, s.index())
+func (a *cli) mergeRuns(ctx context.Context, w *shard.Whole, f mergeFlags) error {
+	s, err := app.MergeRuns(w, f.out, f.allowUndecided, a.listener().hear)
+	if err != nil {
+		return err
 	}
 	if f.html != "" {
-		errs = append(errs, a.toOutput(f.html, func(to io.Writer) error { return report.WriteIndex(to, s.entries(f.html), w.Missing...) }))
+		err = a.toOutput(f.html, func(to io.Writer) error { return report.WriteIndex(to, s.Entries(f.html), w.Missing...) })
 	}
-	if f.json != "" {
-		errs = append(errs, a.toOutput(f.json, func(to io.Writer) error {
-			for _, r := range results {
+	if err == nil && f.json != "" {
+		err = a.toOutput(f.json, func(to io.Writer) error {
+			for _, r := range s.Results() {
 				if err := report.WriteJSON(to, r); err != nil {
 					return err
 				}
 			}
 			return nil
-		}))
+		})
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return err
 	}
-	return s.conclude(ctx, results, took(w))
+	return a.concludeRuns(ctx, s, runFlags{junit: f.junit, markdown: f.markdown, github: f.github})
 }
 
-// mergeAudits makes one card of what the shards found out.
-func (a *app) mergeAudits(ctx context.Context, w *shard.Whole, f mergeFlags, expected *report.Card) error {
-	card, err := w.Card()
+func (a *cli) mergeSearches(ctx context.Context, w *shard.Whole, f mergeFlags) error {
+	r, err := app.MergeSearches(ctx, a.env(), w, f.out, a.listener().hear)
 	if err != nil {
-		return usageError("%w", err)
-	}
-	if expected != nil {
-		var labels []string
-		for i := range card.Locks {
-			labels = append(labels, card.Locks[i].Label)
-		}
-		if err := expected.Covers(labels); err != nil {
-			return usageError("--expect %s: %w\nhint: name it as the card does, with --lock NAME='COMMAND'", f.expect, err)
-		}
-	}
-	flags := auditFlags{card: f.card, markdown: f.markdown, expect: f.expect, allowUndecided: f.allowUndecided}
-	if err := flags.checkOutputs(); err != nil {
 		return err
 	}
-	if f.json != "" {
-		if err := a.toOutput(f.json, func(to io.Writer) error { return report.WriteCardJSON(to, card) }); err != nil {
+	tell := func(page *report.Rates) { tellShards(w, page, r) }
+	if err := a.writeJSON(f.json, r.Part); err != nil {
+		return err
+	}
+	if err := a.writeSearchPage(r, filepath.Join(f.out, "index.html"), tell); err != nil {
+		return err
+	}
+	return a.concludeSearch(ctx, r, f.html, tell)
+}
+
+// tellShards says on a page of what its counts are the sum, and by which commands they come again.
+func tellShards(w *shard.Whole, page *report.Rates, r *app.SearchResult) {
+	page.Missing = w.Missing
+	if r.Part.Runs < w.Work.Units {
+		page.Lead += fmt.Sprintf(" %d of %s were searched.", r.Part.Runs, words.Count(w.Work.Units, "seed"))
+	}
+	if r.Request.Unguided || w.Of == 1 {
+		return
+	}
+	page.Lead += fmt.Sprintf(" These are %d searches, each with seeds and guidance of its own: "+
+		"a single one with all of the seeds would have changed other schedules.", w.Of)
+	page.Replay = fmt.Sprintf("for i in $(seq %d); do %s --shard $i/%d; done", w.Of, r.Again, w.Of)
+}
+
+func (a *cli) mergeSweeps(w *shard.Whole, f mergeFlags) error {
+	s, err := app.MergeSweeps(w)
+	if err != nil {
+		return err
+	}
+	if err := a.writeJSON(f.json, s.Cells); err != nil {
+		return err
+	}
+	if f.html != "" {
+		if err := a.toOutput(f.html, func(to io.Writer) error { return report.WriteRates(to, ratesOf(s)) }); err != nil {
 			return err
 		}
 	}
-	dir, err := filepath.Abs(f.out)
+	return a.tellSweep(s, sweepFiles{csv: f.csv, html: filepath.Join(f.out, "index.html")})
+}
+
+func (a *cli) mergeAudits(ctx context.Context, w *shard.Whole, f mergeFlags, expected *app.Expectation) error {
+	files := cardFiles{card: f.card, markdown: f.markdown, expect: f.expect}
+	if err := files.check(); err != nil {
+		return err
+	}
+	r, err := app.MergeAudits(w, f.out, f.allowUndecided, expected)
 	if err != nil {
 		return err
 	}
-	if err := a.publishCard(card, dir, flags); err != nil {
-		return err
+	if f.json != "" {
+		if err := a.toOutput(f.json, func(to io.Writer) error { return report.WriteCardJSON(to, r.Card) }); err != nil {
+			return err
+		}
 	}
-	var runErr error
-	if errs := failed(w); len(errs) > 0 {
-		worst := slices.MaxFunc(errs, func(a, b error) int { return cmp.Compare(exitCodeOf(a), exitCodeOf(b)) })
-		runErr = &exitError{exitCodeOf(worst), errors.Join(errs...)}
-	}
-	return a.cardVerdict(ctx, card, expected, dir, flags, runErr)
+	return a.concludeAudit(ctx, r, expected, files)
 }
 
 // writeJSON writes a document to the file that was named.
-func (a *app) writeJSON(file string, document any) error {
+func (a *cli) writeJSON(file string, document any) error {
 	if file == "" {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -37,7 +38,7 @@ expect: # sim list properties
   fenced: {exclusive-lease: holds, no-late-effect: holds, linearizable-resource: holds}
 `
 
-func newNewCommand(a *app) *cobra.Command {
+func newNewCommand(a *cli) *cobra.Command {
 	var from string
 	c := &cobra.Command{
 		Use:   "new NAME|FILE",
@@ -48,7 +49,7 @@ func newNewCommand(a *app) *cobra.Command {
   sim new --from gc-pause                 writes gc-pause.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 0 && from == "" {
-				return usageError("name the new scenario\nhint: sim new my-lock")
+				return app.Usagef("name the new scenario\nhint: sim new my-lock")
 			}
 			return nil
 		},
@@ -67,13 +68,13 @@ func newNewCommand(a *app) *cobra.Command {
 			name := filepath.Base(file[:len(file)-len(filepath.Ext(file))])
 			text := copyOf(original, name)
 			if _, err := scenario.Parse(file, []byte(text)); err != nil {
-				return &exitError{exitUsage, err}
+				return &app.ExitError{Code: app.ExitUsage, Err: err}
 			}
 			switch err := writeAnywhere(file, text); {
 			case errors.Is(err, fs.ErrExist):
-				return usageError("%s exists already", file)
+				return app.Usagef("%s exists already", file)
 			case err != nil:
-				return usageError("failed to write the scenario: %w", err)
+				return app.Usagef("failed to write the scenario: %w", err)
 			}
 			fmt.Fprintf(a.stdout, "%s\nrun it: sim run %[1]s\n", file)
 			return nil
@@ -87,7 +88,7 @@ func newNewCommand(a *app) *cobra.Command {
 // originalOf is the scenario to copy; without a name the one that new scenarios start with.
 func originalOf(from string) (*scenario.Scenario, error) {
 	if from != "" {
-		return loadOne(from)
+		return app.LoadOne(from)
 	}
 	return scenario.Parse("new", []byte(newScenario))
 }

@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
@@ -428,7 +429,7 @@ func TestGitHubMatrix(t *testing.T) {
 	for _, s := range w.Jobs["merge"].Steps {
 		if strings.HasPrefix(s.Run, "sim merge ") { // by the sim that the action built
 			out, code := r.shell(r.dir, filepath.Join(r.home, "bin", s.Run))
-			if merged = out; code != exitUnexpected {
+			if merged = out; code != app.ExitUnexpected {
 				t.Fatalf("the job that merges ends with exit code %d:\n%s", code, out)
 			}
 		}
@@ -488,7 +489,7 @@ func TestGitLab(t *testing.T) {
 	m := mistakes["python"]
 	r.change(m.file, m.correct, m.mistaken)
 	out, code = r.shell(r.dir, all)
-	if code != exitUnexpected || job.Timeout == "" {
+	if code != app.ExitUnexpected || job.Timeout == "" {
 		t.Fatalf("the job of a mistaken lock ends with exit code %d, after %s at most:\n%s", code, job.Timeout, out)
 	}
 	r.wants("junit.xml", r.read("sim.xml"), "<failure")
@@ -548,7 +549,7 @@ func TestInit(t *testing.T) {
 	if got := strings.Join(files, " "); got != want {
 		t.Errorf("sim init left %s, want %s", got, want)
 	}
-	if out, code := r.shell(r.dir, "sim init --language cobol"); code != exitUsage ||
+	if out, code := r.shell(r.dir, "sim init --language cobol"); code != app.ExitUsage ||
 		!bytes.Contains([]byte(out), []byte("want one of go, python, ")) {
 		t.Errorf("exit code %d: %s", code, out)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/play"
 	"github.com/redlock-sim/redlock-sim/internal/app/serve"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
@@ -22,7 +23,7 @@ type playFlags struct {
 	out     string
 }
 
-func newPlayCommand(a *app) *cobra.Command {
+func newPlayCommand(a *cli) *cobra.Command {
 	f := playFlags{}
 	c := &cobra.Command{
 		Use:   "play [SCENARIO]",
@@ -59,26 +60,26 @@ else.`,
 func (f *playFlags) fragment(args []string) (string, error) {
 	if len(args) == 0 {
 		if f.variant != "" {
-			return "", usageError("--variant is of a scenario: name one")
+			return "", app.Usagef("--variant is of a scenario: name one")
 		}
 		return "", nil
 	}
-	s, err := loadOne(args[0])
+	s, err := app.LoadOne(args[0])
 	if err != nil {
 		return "", err
 	}
-	v, err := variantOf(s, f.variant)
+	v, err := app.VariantOf(s, f.variant)
 	if err != nil {
 		return "", err
 	}
 	if v.Setup.Lock.Program != nil {
-		return "", usageError("%s: %w\nhint: sim run %s --allow-programs", s.File, trial.ErrNotVirtual, s.File)
+		return "", app.Usagef("%s: %w\nhint: sim run %s --allow-programs", s.File, trial.ErrNotVirtual, s.File)
 	}
 	text, err := play.Fragment(s.Text, f.seed, v.Name)
 	return "#" + text, err
 }
 
-func (a *app) play(ctx context.Context, f playFlags, fragment string) error {
+func (a *cli) play(ctx context.Context, f playFlags, fragment string) error {
 	a.orderly.Store(true)
 	bundle, err := play.Load(ctx, programVersion(), true, func(words string) { fmt.Fprintln(a.stderr, words) })
 	if err != nil {

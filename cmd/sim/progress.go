@@ -15,7 +15,7 @@ import (
 // progress tells on stderr what is going on: one line that is written over
 // again at a terminal, plain lines elsewhere.
 type progress struct {
-	app   *app
+	app   *cli
 	tty   bool
 	total int
 	// first is about how long all of it was said to take before it began, about what is said now; 0: not known.
@@ -31,8 +31,8 @@ type progress struct {
 	done    chan struct{}
 }
 
-func newProgress(a *app, total int, about time.Duration) *progress {
-	p := &progress{app: a, tty: a.isTerminal(a.stderr) && a.env("TERM") != "dumb", total: total, first: about, about: about,
+func newProgress(a *cli, total int, about time.Duration) *progress {
+	p := &progress{app: a, tty: a.isTerminal(a.stderr) && a.variable("TERM") != "dumb", total: total, first: about, about: about,
 		began: time.Now(), phases: make(map[string]map[string]string), quit: make(chan struct{}), done: make(chan struct{})}
 	go p.tick()
 	return p
@@ -172,23 +172,8 @@ func (p *progress) stop() {
 	p.clear()
 }
 
-// meter shows at a terminal how far something is, a few times a second; nil: there is
-// no terminal.
-func meter[T any](a *app, began time.Time, line func(state T, took time.Duration) string) func(T) {
-	if !a.isTerminal(a.stderr) {
-		return nil
-	}
-	var last time.Duration
-	return func(state T) {
-		if took := time.Since(began); took-last >= 200*time.Millisecond {
-			last = took
-			a.phase(line(state, took))
-		}
-	}
-}
-
 // phase shows at a terminal what is being done, in the place of what was shown before.
-func (a *app) phase(text string) {
+func (a *cli) phase(text string) {
 	if a.isTerminal(a.stderr) {
 		fmt.Fprint(a.stderr, "\r\x1b[K")
 		fmt.Fprint(report.PlainLines{Writer: a.stderr}, text)
@@ -196,7 +181,7 @@ func (a *app) phase(text string) {
 }
 
 // clearLine takes away what a meter shows.
-func (a *app) clearLine() { a.phase("") }
+func (a *cli) clearLine() { a.phase("") }
 
 // shortPath is path as seen from the working folder, where that is shorter.
 func shortPath(path string) string {

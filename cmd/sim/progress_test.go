@@ -9,7 +9,7 @@ import (
 // What has ended says how long all of it takes, the more the more has ended. It is told where that is far from what was said last.
 func TestEstimatesAreCorrected(t *testing.T) {
 	var said bytes.Buffer
-	p := &progress{app: &app{stderr: &said}, total: 96, first: 12 * time.Second, about: 12 * time.Second}
+	p := &progress{app: &cli{stderr: &said}, total: 96, first: 12 * time.Second, about: 12 * time.Second}
 	for p.ended = 1; p.ended <= p.total; p.ended++ {
 		p.correct(time.Duration(p.ended) * 130 * time.Second / 96)
 	}

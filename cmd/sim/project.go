@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/redlock-sim/redlock-sim/internal/app/trial"
+	"github.com/redlock-sim/redlock-sim/internal/app"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -14,7 +15,7 @@ var ownDefaults = map[string]string{"project": "not read"}
 
 // checkProjectFirst has the commands complain of a project's file that cannot be used before
 // they look at their arguments, which may rest on it.
-func (a *app) checkProjectFirst(commands []*cobra.Command) {
+func (a *cli) checkProjectFirst(commands []*cobra.Command) {
 	for _, c := range commands {
 		if c.Annotations["project"] != "" {
 			continue
@@ -22,7 +23,7 @@ func (a *app) checkProjectFirst(commands []*cobra.Command) {
 		check := c.Args
 		c.Args = func(c *cobra.Command, args []string) error {
 			if a.projectErr != nil {
-				return usageError("%w", a.projectErr)
+				return app.Usagef("%w", a.projectErr)
 			}
 			return check(c, args)
 		}
@@ -31,23 +32,23 @@ func (a *app) checkProjectFirst(commands []*cobra.Command) {
 
 // takeProjectLock puts the project's lock in the place of --lock. A program has no place in
 // the virtual world.
-func (a *app) takeProjectLock(f *runFlags) (err error) {
-	if a.project.Lock != "" && f.world == trial.Virtual {
+func (a *cli) takeProjectLock(f *runFlags) (err error) {
+	if a.project.Lock != "" && f.World == request.Virtual {
 		fmt.Fprintf(a.stderr, "note: the lock of %s is a program: in the virtual world the locks of the scenarios run\n", scenario.ProjectFile)
 		return nil
 	}
-	f.lock, err = a.projectLock(f.allowPrograms)
+	f.Lock, err = a.projectLock(f.permit.Programs)
 	return err
 }
 
 // projectLock is the command of the project's lock. It is started only with the user's word.
-func (a *app) projectLock(allowed bool) (string, error) {
+func (a *cli) projectLock(allowed bool) (string, error) {
 	if a.project.Lock == "" || allowed {
 		return a.project.Lock, nil
 	}
-	if err := a.live(); err != nil {
+	if err := a.env().Live(); err != nil {
 		return "", err
 	}
-	return "", usageError("%s names a program to run on this machine:\n  %s\nhint: read it; if it is safe, run with --allow-programs",
+	return "", app.Usagef("%s names a program to run on this machine:\n  %s\nhint: read it; if it is safe, run with --allow-programs",
 		scenario.ProjectFile, a.project.Lock)
 }

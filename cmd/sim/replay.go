@@ -3,14 +3,15 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/redlock-sim/redlock-sim/internal/app/trial"
+	"github.com/redlock-sim/redlock-sim/internal/app"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-func newReplayCommand(a *app) *cobra.Command {
-	f := runFlags{repeat: 1, jobs: 1, tries: 1, // the seed of the file, and no other
-		nodes: string(server.Auto)}
+func newReplayCommand(a *cli) *cobra.Command {
+	f := a.runFlags()
+	f.World, f.Jobs, f.Tries, f.Timeout = request.Virtual, 1, 1, 0 // the seed of the file, and no other
 	c := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Run again what a search has found, in the virtual or the live world",
@@ -22,25 +23,25 @@ a narrow violation disappear.`,
   sim replay reports/found/my-lock-exclusive-lease-23.yaml --world live`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: oneScenario,
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := loadOne(args[0])
+			s, err := app.LoadOne(args[0])
 			if err != nil {
 				return err
 			}
 			if !c.Flags().Changed("seed") {
-				if f.seed, err = explore.SeedOf(s.Text); err != nil {
-					return usageError("%s: %w\nhint: give one with --seed", args[0], err)
+				if f.Seed, err = explore.SeedOf(s.Text); err != nil {
+					return app.Usagef("%s: %w\nhint: give one with --seed", args[0], err)
 				}
 			}
-			f.nodesChosen = c.Flags().Changed("nodes")
-			return a.runScenarios(c.Context(), args, f)
+			f.Scenarios, f.permit.Images = args, c.Flags().Changed("nodes") && server.Provider(f.Nodes) == server.Docker
+			return a.runScenarios(c.Context(), f)
 		},
 	}
-	c.Flags().StringVar(&f.world, "world", trial.Virtual, "where to run it: virtual or live")
-	c.Flags().StringVar(&f.nodes, "nodes", a.project.Nodes, "where the nodes of the live world come from (see sim run --help)")
-	registerWords(c, "world", []string{trial.Live, trial.Virtual})
+	c.Flags().StringVar(&f.World, "world", f.World, "where to run it: virtual or live")
+	c.Flags().StringVar(&f.Nodes, "nodes", a.project.Nodes, "where the nodes of the live world come from (see sim run --help)")
+	registerWords(c, "world", []string{request.Live, request.Virtual})
 	registerWords(c, "nodes", wordsOf(server.Providers()))
-	c.Flags().Uint64Var(&f.seed, "seed", 0, "use this seed instead of the one in the file")
+	c.Flags().Uint64Var(&f.Seed, "seed", 0, "use this seed instead of the one in the file")
 	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON on stdout")
-	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which runs are stored")
+	c.Flags().StringVar(&f.Out, "out", a.project.Out, "folder in which runs are stored")
 	return c
 }

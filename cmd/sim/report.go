@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
-func newReportCommand(a *app) *cobra.Command {
+func newReportCommand(a *cli) *cobra.Command {
 	var format, out, variant string
 	var svg, png bool
 	c := &cobra.Command{
@@ -36,14 +37,14 @@ The exit code is that of the run, as of sim run, whatever is written.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			picture := svg || png
 			if svg && png || picture && c.Flags().Changed("format") {
-				return usageError("--format, --svg and --png do not go together: choose one")
+				return app.Usagef("--format, --svg and --png do not go together: choose one")
 			}
 			if variant != "" && !picture {
-				return usageError("--variant goes with --svg or --png")
+				return app.Usagef("--variant goes with --svg or --png")
 			}
 			t, err := trial.Rejudge(c.Context(), args[0])
 			if err != nil {
-				return usageError("%w", err)
+				return app.Usagef("%w", err)
 			}
 			switch {
 			case picture:
@@ -59,12 +60,12 @@ The exit code is that of the run, as of sim run, whatever is written.`,
 			if (picture || format == "html") && out != "-" {
 				fmt.Fprintln(a.stderr, "report", shortPath(out))
 			}
-			code := exitOf(t.Result, false)
-			if code == exitMet && t.Result.Interrupted {
-				code = exitUndecided
+			code := app.ExitOf(t.Result, false)
+			if code == app.ExitMet && t.Result.Interrupted {
+				code = app.ExitUndecided
 			}
-			if code != exitMet {
-				return &exitError{code, nil}
+			if code != app.ExitMet {
+				return &app.ExitError{Code: code}
 			}
 			return nil
 		},
@@ -79,7 +80,7 @@ The exit code is that of the run, as of sim run, whatever is written.`,
 	return c
 }
 
-func writeResult(a *app, w io.Writer, t *trial.Trial, format string) error {
+func writeResult(a *cli, w io.Writer, t *trial.Trial, format string) error {
 	results := []*report.Result{t.Result}
 	switch format {
 	case "html":
@@ -93,5 +94,5 @@ func writeResult(a *app, w io.Writer, t *trial.Trial, format string) error {
 	case "markdown":
 		return report.WriteMarkdown(w, results)
 	}
-	return usageError("--format %q: want html, text, json, junit or markdown", format)
+	return app.Usagef("--format %q: want html, text, json, junit or markdown", format)
 }

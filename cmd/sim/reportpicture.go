@@ -9,17 +9,18 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
 // writePicture writes the picture of a variant, and returns the file.
-func (a *app) writePicture(ctx context.Context, t *trial.Trial, variant, out string, png bool) (string, error) {
+func (a *cli) writePicture(ctx context.Context, t *trial.Trial, variant, out string, png bool) (string, error) {
 	var svg bytes.Buffer
 	width, height, err := report.WriteSVG(&svg, t.Result, variant)
 	if err != nil {
-		return "", usageError("%w", err)
+		return "", app.Usagef("%w", err)
 	}
 	suffix, data := ".svg", svg.Bytes()
 	if png {
@@ -41,7 +42,8 @@ func (a *app) writePicture(ctx context.Context, t *trial.Trial, variant, out str
 func rasterize(ctx context.Context, svg []byte, width, height int) ([]byte, error) {
 	browser := machine.FindBrowser()
 	if browser == "" {
-		return nil, &exitError{exitEnvironment, fmt.Errorf("--png needs Chromium or Chrome, and none was found; --svg needs neither")}
+		return nil, &app.ExitError{Code: app.ExitEnvironment,
+			Err: fmt.Errorf("--png needs Chromium or Chrome, and none was found; --svg needs neither")}
 	}
 	dir, err := machine.Scratch()
 	if err != nil {

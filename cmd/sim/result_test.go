@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/redlock-sim/redlock-sim/docs"
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
@@ -36,7 +37,7 @@ func TestSchemasAreDocumented(t *testing.T) {
 		"card":   {docs.AuditPage, []string{docs.ResultPage}, report.CardSchema},
 	} {
 		var b bytes.Buffer
-		command := newSchemaCommand(&app{stdout: &b})
+		command := newSchemaCommand(&cli{stdout: &b})
 		command.SetArgs([]string{topic})
 		if err := command.Execute(); err != nil {
 			t.Fatal(err)
@@ -118,14 +119,14 @@ func TestResultsAreValid(t *testing.T) {
 		// shows is a field that makes this run worth its time.
 		shows string
 	}{
-		{"gc-pause --world virtual", exitMet, `"counterexample":`},
-		{"random-faults --world virtual", exitMet, `"faults":`},
-		{"tries.yaml --world virtual --tries 3", exitUnexpected, `"allowed":`},
-		{"never.yaml --world virtual", exitUndecided, `"fired": 0`},
-		{"limit.yaml --world virtual", exitUndecided, `"timed_out":`},
+		{"gc-pause --world virtual", app.ExitMet, `"counterexample":`},
+		{"random-faults --world virtual", app.ExitMet, `"faults":`},
+		{"tries.yaml --world virtual --tries 3", app.ExitUnexpected, `"allowed":`},
+		{"never.yaml --world virtual", app.ExitUndecided, `"fired": 0`},
+		{"limit.yaml --world virtual", app.ExitUndecided, `"timed_out":`},
 		// The verdicts are not this test's matter: where the machine stalls, a live run is undecided.
-		{"set-nx-px --allow-undecided --lock,sim lock set-nx-px", exitMet, `"promise":`},
-		{"clock-jump --lock,sim lock set-nx-px", exitUndecided, `"not_applicable":`},
+		{"set-nx-px --allow-undecided --lock,sim lock set-nx-px", app.ExitMet, `"promise":`},
+		{"clock-jump --lock,sim lock set-nx-px", app.ExitUndecided, `"not_applicable":`},
 	} {
 		args, more, _ := strings.Cut(c.args, ",")
 		words := append([]string{"run", "--json"}, strings.Fields(args)...)
@@ -178,10 +179,10 @@ func TestCardsAreValid(t *testing.T) {
 		// shows is a field that makes this card worth its time.
 		shows string
 	}{
-		{[]string{"redlock"}, "", exitMet, `"costs":`},
-		{[]string{"redlock --switch value", "set-nx-px"}, "", exitUnexpected, `"scenario": "redlock-without-value/`},
-		{[]string{"redlock"}, "^cost/cost-acquire", exitMet, `"guarantees": []`},
-		{[]string{"redlock --switch node_error"}, "^(hung-node|memory-loss)/", exitUnexpected, `"undecided": 3`},
+		{[]string{"redlock"}, "", app.ExitMet, `"costs":`},
+		{[]string{"redlock --switch value", "set-nx-px"}, "", app.ExitUnexpected, `"scenario": "redlock-without-value/`},
+		{[]string{"redlock"}, "^cost/cost-acquire", app.ExitMet, `"guarantees": []`},
+		{[]string{"redlock --switch node_error"}, "^(hung-node|memory-loss)/", app.ExitUnexpected, `"undecided": 3`},
 	} {
 		words := []string{"audit", "--world", "virtual", "--seed", "1", "--case", c.part, "--json"}
 		for _, l := range c.locks {

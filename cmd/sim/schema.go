@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/docs"
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-func newSchemaCommand(a *app) *cobra.Command {
+func newSchemaCommand(a *cli) *cobra.Command {
 	topics := []string{"scenario", "lock-protocol", "result", "card"}
 	return &cobra.Command{
 		Use:   "schema [scenario|lock-protocol|result|card]",
@@ -43,7 +44,7 @@ func newSchemaCommand(a *app) *cobra.Command {
 			case "card":
 				return a.printIndented(report.CardSchema(meaning(docs.AuditPage, docs.ResultPage)))
 			default:
-				return usageError("no schema of %q\nhint: sim schema %s", topic, strings.Join(topics, ", or sim schema "))
+				return app.Usagef("no schema of %q\nhint: sim schema %s", topic, strings.Join(topics, ", or sim schema "))
 			}
 		},
 	}

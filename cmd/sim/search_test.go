@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 )
@@ -40,7 +41,12 @@ func TestSearchesThatTellNothing(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		c.report.Judged = []explore.Class{{Name: string(checker.DeadlockFree), Runs: 80, Drawn: 80}}
-		why := (&app{stdout: &out}).printUntold(context.Background(), search, &c.report, c.found)
+		why := app.Untold(search.Properties, &c.report)
+		result := &app.SearchResult{Of: search, Report: c.report, Untold: why}
+		if c.found {
+			result.Found = []app.Found{{File: "x.yaml"}}
+		}
+		(&cli{stdout: &out}).printUntold(context.Background(), result)
 		if out.String() != c.want || (why != "") != (strings.Contains(c.want, "undecided") || c.found) {
 			t.Errorf("%s: %q (%s), want %q", name, out.String(), why, c.want)
 		}

@@ -9,19 +9,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/campaign"
 	"github.com/redlock-sim/redlock-sim/internal/app/serve"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-func newServeCommand(a *app) *cobra.Command {
+func newServeCommand(a *cli) *cobra.Command {
 	var listen, tokenEnv string
 	var hosts []string
 	var remote, readOnly bool
 	var memory int64
 	var campaigns bool
-	var db database
+	var db app.Database
 	c := &cobra.Command{
 		Use:   "serve [FOLDER]",
 		Short: "Browse stored runs in a web browser",
@@ -46,24 +47,24 @@ with --host each name or address under which browsers reach the server.`,
 			}
 			o := serve.Options{Dir: folder, Hosts: hosts, ReadOnly: readOnly, Memory: memory << 20, Now: a.now, Playground: playground(c.Context())}
 			if memory < 0 || memory > 1<<20 {
-				return usageError("--memory %d: want a number of MiB", memory)
+				return app.Usagef("--memory %d: want a number of MiB", memory)
 			}
 			if tokenEnv != "" {
 				if o.Token = os.Getenv(tokenEnv); o.Token == "" {
-					return usageError("--token-env: the environment variable %s is not set", tokenEnv)
+					return app.Usagef("--token-env: the environment variable %s is not set", tokenEnv)
 				}
 			}
-			if campaigns || db.url != "" {
+			if campaigns || db.URL != "" {
 				store, err := a.openCampaigns(c.Context(), db, false)
 				if err != nil {
 					return err
 				}
-				defer store.close()
+				defer store.Close()
 				o.Campaigns = func(ctx context.Context) ([]serve.Campaign, error) { return a.servedCampaigns(ctx, store.Store) }
 			}
 			h, err := serve.New(o)
 			if errors.Is(err, serve.ErrToken) {
-				return usageError("--token-env %s: %w", tokenEnv, err)
+				return app.Usagef("--token-env %s: %w", tokenEnv, err)
 			}
 			if err != nil {
 				return &trial.EnvironmentError{Err: err, Hint: "sim run leaves its runs in reports/; name another folder"}
@@ -91,13 +92,13 @@ with --host each name or address under which browsers reach the server.`,
 	c.Flags().Int64Var(&memory, "memory", 0,
 		"how much memory pages may take together, in MiB (default: a quarter of what is free, at most 1024)")
 	c.Flags().BoolVar(&campaigns, "campaigns", false, "also show campaigns, at /campaigns: those of --db")
-	db.databaseFlags(a, c)
+	databaseFlags(a, c, &db)
 	c.Flags().BoolVar(&readOnly, "read-only", false, "do not allow runs to be deleted")
 	return c
 }
 
 // sayWhere tells where a browser finds the pages. Those of an open server can be read on their way.
-func (a *app) sayWhere(folder, url, token string, open bool) {
+func (a *cli) sayWhere(folder, url, token string, open bool) {
 	fmt.Fprintf(a.stderr, "browse %s at %s?token=%s (Ctrl-C stops it)\n", folder, url, token)
 	if open {
 		fmt.Fprintln(a.stderr, "warning: there is no TLS: who can read the network can read the secret and the reports\n"+
@@ -109,8 +110,8 @@ func (a *app) sayWhere(folder, url, token string, open bool) {
 const mostServed = 20
 
 // servedCampaigns are the newest campaigns for their page.
-func (a *app) servedCampaigns(ctx context.Context, store *campaign.Store) (list []serve.Campaign, err error) {
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+func (a *cli) servedCampaigns(ctx context.Context, store *campaign.Store) (list []serve.Campaign, err error) {
+	ctx, cancel := context.WithTimeout(ctx, app.ConnectWithin)
 	defer cancel()
 	known, err := store.List(ctx)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 )
 
@@ -26,7 +27,7 @@ var shownCommand = regexp.MustCompile(`(?m)^ *sim ((?:[^ \n]+ )*[^ \n]+)`)
 // shownCommands are the commands that the help texts show. TestPages looks at those of the pages.
 func shownCommands(t *testing.T) (list [][]string) {
 	t.Helper()
-	root := newRootCommand(&app{})
+	root := newRootCommand(&cli{})
 	for _, c := range append(root.Commands(), root) {
 		for _, m := range shownCommand.FindAllStringSubmatch(c.Example, -1) {
 			words, err := shellquote.Split(m[1])
@@ -68,11 +69,11 @@ func TestHelpShowsSweepsThatWork(t *testing.T) {
 	}
 	sim := func(args ...string) {
 		var out bytes.Buffer
-		code := run(&app{
-			args: args, env: os.Getenv, stdout: &out, stderr: &out, now: time.Now,
+		code := run(&cli{
+			args: args, variable: os.Getenv, stdout: &out, stderr: &out, now: time.Now,
 			terminal: func(int) bool { return false },
 		})
-		if code != exitMet {
+		if code != app.ExitMet {
 			t.Errorf("sim %s: exit %d\n%s", strings.Join(args, " "), code, out.String())
 		}
 	}
@@ -159,7 +160,7 @@ func (p *followed) exists(line int, command string, entire bool) (count int) {
 // simExists says whether sim has a command with these flags and, if it is entire, as many
 // arguments.
 func simExists(args []string, entire bool) error {
-	root := newRootCommand(&app{})
+	root := newRootCommand(&cli{})
 	root.InitDefaultCompletionCmd() // as cobra does when it runs
 	c, args, err := root.Find(args)
 	if err != nil {

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -278,7 +280,7 @@ func judgeLeft(t *testing.T, p place, what string) (judged int) {
 		}
 		cmd := p.command("report", dir)
 		out, err := suite.CombinedOutput(t, cmd)
-		if code := cmd.ProcessState.ExitCode(); code != exitUndecided && code != exitUnexpected {
+		if code := cmd.ProcessState.ExitCode(); code != app.ExitUndecided && code != app.ExitUnexpected {
 			t.Errorf("%s: sim report: %v: %s", what, err, out)
 			continue
 		}
@@ -321,7 +323,7 @@ func TestScarceMachine(t *testing.T) {
 				break
 			}
 			done := bytes.HasPrefix(out[bytes.LastIndexByte(bytes.TrimSpace(out), '\n')+1:], []byte("DONE"))
-			if done != (code == exitMet) || code == exitUnexpected || bytes.Contains(out, []byte("goroutine ")) {
+			if done != (code == app.ExitMet) || code == app.ExitUnexpected || bytes.Contains(out, []byte("goroutine ")) {
 				t.Errorf("%s, %d: exit code %d (%v)\n%s", name, n, code, err, out)
 			}
 			if !soon(func() bool { return len(p.left()) == 0 }) {
@@ -364,7 +366,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 	out := t.TempDir()
 	for _, s := range list[:min(len(list), 12)] {
-		if _, err := trial.Run(t.Context(), s, trial.Options{World: trial.Virtual, Out: out, Now: time.Now}); err != nil {
+		if _, err := trial.Run(t.Context(), s, trial.Options{World: request.Virtual, Out: out, Now: time.Now}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -392,7 +394,7 @@ func TestHostileFiles(t *testing.T) {
 				continue
 			}
 			ran++
-			_, _ = trial.Run(ctx, s, trial.Options{World: trial.Virtual, Out: filepath.Join(out, "spoilt"), Now: time.Now, Timeout: time.Second})
+			_, _ = trial.Run(ctx, s, trial.Options{World: request.Virtual, Out: filepath.Join(out, "spoilt"), Now: time.Now, Timeout: time.Second})
 			_ = os.RemoveAll(filepath.Join(out, "spoilt"))
 		case 1:
 			histories++

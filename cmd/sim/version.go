@@ -39,7 +39,7 @@ func versionLine() string {
 	return fmt.Sprintf("sim %s %s %s/%s", programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-func newVersionCommand(a *app) *cobra.Command {
+func newVersionCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:         "version",
 		Short:       "Print the versions of sim and of the libraries in it",

@@ -11,14 +11,17 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 )
 
 // settled is how long a file stays as it is before it is read: an editor saves it in steps.
 const settled = 50 * time.Millisecond
 
-func newWatchCommand(a *app) *cobra.Command {
-	f := runFlags{world: trial.Virtual, nodes: a.project.Nodes, jobs: 1, repeat: 1}
+func newWatchCommand(a *cli) *cobra.Command {
+	f := a.runFlags()
+	f.World, f.Jobs, f.Tries, f.Timeout = request.Virtual, 1, 0, 0
 	c := &cobra.Command{
 		Use:   "watch FILE",
 		Short: "Run a scenario in the virtual world at each save of its file",
@@ -30,14 +33,14 @@ the newest run is <out>/watch/latest/report.html: reload it in the browser.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.watch(c.Context(), args[0], f) },
 	}
-	c.Flags().Uint64Var(&f.seed, "seed", 1, "the seed for everything random")
-	c.Flags().StringVar(&f.out, "out", a.project.Out, "folder in which runs are stored")
+	c.Flags().Uint64Var(&f.Seed, "seed", 1, "the seed for everything random")
+	c.Flags().StringVar(&f.Out, "out", a.project.Out, "folder in which runs are stored")
 	return c
 }
 
-func (a *app) watch(ctx context.Context, file string, f runFlags) error {
+func (a *cli) watch(ctx context.Context, file string, f runFlags) error {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return usageError("%s is no file\nhint: sim new my-lock --from gc-pause writes one", file)
+		return app.Usagef("%s is no file\nhint: sim new my-lock --from gc-pause writes one", file)
 	}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -48,7 +51,7 @@ func (a *app) watch(ctx context.Context, file string, f runFlags) error {
 	if err := watcher.Add(filepath.Dir(file)); err != nil {
 		return &trial.EnvironmentError{Err: fmt.Errorf("failed to watch %s: %w", filepath.Dir(file), err)}
 	}
-	f.out = filepath.Join(f.out, "watch")
+	f.Out = filepath.Join(f.Out, "watch")
 	for {
 		a.watchOnce(ctx, file, f)
 		if !nextSave(ctx, a.stderr, watcher, file) {
@@ -58,13 +61,14 @@ func (a *app) watch(ctx context.Context, file string, f runFlags) error {
 }
 
 // watchOnce runs the file as it is now. Only the newest run stays.
-func (a *app) watchOnce(ctx context.Context, file string, f runFlags) {
+func (a *cli) watchOnce(ctx context.Context, file string, f runFlags) {
 	if a.isTerminal(a.stdout) {
 		fmt.Fprint(a.stdout, "\x1b[H\x1b[2J")
 	}
-	before := newestRun(f.out)
-	err := a.runScenarios(ctx, []string{file}, f)
-	if before != "" && newestRun(f.out) != before {
+	before := newestRun(f.Out)
+	f.Scenarios = []string{file}
+	err := a.runScenarios(ctx, f)
+	if before != "" && newestRun(f.Out) != before {
 		_ = os.RemoveAll(before)
 	}
 	if err != nil && err.Error() != "" {

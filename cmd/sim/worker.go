@@ -6,23 +6,21 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/campaign"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-func newWorkerCommand(a *app) *cobra.Command {
-	var db database
-	var jobs int
+func newWorkerCommand(a *cli) *cobra.Command {
+	var w works
 	var metrics string
-	var able realFlags
 	c := &cobra.Command{
 		Use:   "worker",
 		Short: "Work on the campaigns of a database",
@@ -46,54 +44,43 @@ was working on is taken over after 15 s.`,
   sim worker --db postgres://sim@db.example/campaigns --lock ours=/opt/my-lock`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if jobs < 0 || jobs > mostSlots {
-				return usageError("--jobs: want 1 to %d", mostSlots)
+			if w.jobs < 0 || w.jobs > app.MostSlots {
+				return app.Usagef("--jobs: want 1 to %d", app.MostSlots)
 			}
-			able.jobs = jobs
-			return a.worker(c.Context(), db, able, metrics)
+			return a.worker(c.Context(), w, metrics)
 		},
 	}
-	db.databaseFlags(a, c)
-	c.Flags().IntVarP(&jobs, "jobs", "j", a.project.Jobs,
+	databaseFlags(a, c, &w.Database)
+	c.Flags().IntVarP(&w.jobs, "jobs", "j", a.project.Jobs,
 		"how many runs at once (default: one for each processor; among real servers as many as sim makes by itself)")
-	c.Flags().BoolVar(&able.live, "live", false, "work on campaigns among real servers")
-	c.Flags().BoolVar(&able.docker, "docker", false, "also have nodes in Docker (implies --live)")
-	able.lockFlag(c)
+	c.Flags().BoolVar(&w.live, "live", false, "work on campaigns among real servers")
+	c.Flags().BoolVar(&w.docker, "docker", false, "also have nodes in Docker (implies --live)")
+	w.lockFlag(c)
 	c.Flags().StringVar(&metrics, "metrics", "", "also serve figures for Prometheus at this address, such as 127.0.0.1:9090 (path /metrics)")
 	return c
 }
 
-// mostSlots bounds how many runs a worker makes at once.
-const mostSlots = 1024
-
-func slotsOf(jobs int) int {
-	if jobs == 0 {
-		return runtime.NumCPU()
-	}
-	return jobs
-}
-
-func (a *app) worker(ctx context.Context, db database, able realFlags, metrics string) error {
-	named, err := able.named(ctx)
+func (a *cli) worker(ctx context.Context, w works, metrics string) error {
+	named, err := a.namedLocks(ctx, w.locks)
 	if err != nil {
 		return err
 	}
-	store, err := a.openCampaigns(ctx, db, false)
+	store, err := a.openCampaigns(ctx, w.Database, false)
 	if err != nil {
 		return err
 	}
-	defer store.close()
+	defer store.Close()
 	var do *campaign.Doer
-	if able.live || able.docker || len(named) > 0 {
-		if do, err = a.doer(ctx, store, able, named); err != nil {
+	if w.live || w.docker || len(named) > 0 {
+		if do, err = a.env().Doer(ctx, store, w.docker, w.jobs, named, a.listener().hear); err != nil {
 			return err
 		}
 	}
-	w, err := a.startWorker(ctx, store.Store, do, able.jobs)
+	worker, err := app.StartWorker(ctx, store.Store, do, w.jobs, a.trouble)
 	if err != nil {
-		return databaseError(ctx, err)
+		return app.DatabaseError(ctx, err)
 	}
-	defer w.Stop()
+	defer worker.Stop()
 	if metrics != "" {
 		stop, err := serveMetrics(ctx, metrics, store.Store)
 		if err != nil {
@@ -104,20 +91,20 @@ func (a *app) worker(ctx context.Context, db database, able realFlags, metrics s
 	if do != nil {
 		a.tellAbilities(do)
 	} else {
-		fmt.Fprintf(a.stderr, "%s on this machine (Ctrl-C stops them)\n", words.Count(slotsOf(able.jobs), "worker"))
+		fmt.Fprintf(a.stderr, "%s on this machine (Ctrl-C stops them)\n", words.Count(app.SlotsOf(w.jobs), "worker"))
 	}
 	a.tellRefused(ctx, store.Store)
 	<-ctx.Done()
-	return &exitError{exitInterrupted, errors.New("interrupted; what was being worked on goes back")}
+	return &app.ExitError{Code: app.ExitInterrupted, Err: errors.New("interrupted; what was being worked on goes back")}
 }
 
 // tellRefused says which campaigns this sim cannot carry out.
-func (a *app) tellRefused(ctx context.Context, store *campaign.Store) {
+func (a *cli) tellRefused(ctx context.Context, store *campaign.Store) {
 	list, err := store.List(ctx)
 	if err != nil {
 		return // the worker tells of trouble
 	}
-	build, _ := programBuild()
+	build, _ := a.env().Build()
 	for _, st := range list {
 		if st.Refused && st.State == campaign.Running {
 			fmt.Fprintf(report.PlainLines{Writer: a.stderr},
@@ -127,7 +114,7 @@ func (a *app) tellRefused(ctx context.Context, store *campaign.Store) {
 }
 
 // trouble tells what goes wrong and is tried again.
-func (a *app) trouble(err error) {
+func (a *cli) trouble(err error) {
 	a.clearLine()
 	if err == nil {
 		fmt.Fprintln(a.stderr, "the database answers again")

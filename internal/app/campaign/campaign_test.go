@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -112,15 +113,19 @@ func definition(tb testing.TB, unguided bool) Definition {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return Definition{Scenario: s.Text, File: s.File, Variant: "fenced", Properties: checker.Demanded("", false), Unguided: unguided,
-		First: 7, Runs: 3000, RangeRuns: 50, EpochRanges: 16}
+	r := &request.Search{World: request.Virtual, Unguided: unguided, Seed: 7, Seeds: 3000,
+		Target: request.Target{Scenario: s.File, Variant: "fenced"}}
+	for _, p := range checker.Demanded("", false) {
+		r.Properties = append(r.Properties, string(p))
+	}
+	return Definition{Request: request.Of(r), Scenario: s.Text, RangeRuns: 50, EpochRanges: 16}
 }
 
 // begin begins a search of so many runs without guidance.
 func begin(tb testing.TB, s *Store, runs uint64) (id int64, d Definition) {
 	tb.Helper()
 	d = definition(tb, true)
-	d.Runs = runs
+	d.Request.Search.Seeds = runs
 	id, err := s.Create(context.Background(), d)
 	if err != nil {
 		tb.Fatal(err)
@@ -148,8 +153,8 @@ func alone(tb testing.TB, d *Definition) explore.Report {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	sum, ground, last := explore.Part{First: d.First}, &explore.Ground{}, (*epoch)(nil)
-	for runs := uint64(0); runs < d.Runs; {
+	sum, ground, last := explore.Part{First: d.Request.Search.Seed}, &explore.Ground{}, (*epoch)(nil)
+	for runs := uint64(0); runs < d.Request.Search.Seeds; {
 		e := d.next(last)
 		made, err := search.Range(context.Background(), ground, sum.Sampled(), runs, uint64(e.runs))
 		if err != nil {
@@ -161,7 +166,7 @@ func alone(tb testing.TB, d *Definition) explore.Report {
 		ground.Learn(made)
 		last, runs = &e, runs+uint64(e.runs)
 	}
-	if d.Unguided {
+	if d.Request.Search.Unguided {
 		whole, err := search.Run(context.Background())
 		if err != nil {
 			tb.Fatal(err)
@@ -202,7 +207,7 @@ func wantAlone(tb testing.TB, s *Store, id int64, d *Definition) {
 		id).Scan(&runs, &ranges, &last); err != nil {
 		tb.Fatal(err)
 	}
-	if runs != int64(d.Runs) || ranges != last+1 {
+	if runs != int64(d.Request.Search.Seeds) || ranges != last+1 {
 		tb.Errorf("%d runs in %d ranges, of which the last is number %d", runs, ranges, last)
 	}
 }
@@ -223,7 +228,8 @@ func TestCampaign(t *testing.T) {
 				defer work(t, open(t, config, "one"), 2).Stop()
 			}
 			st := over(t, s, id)
-			if st.State != Done || st.Runs != d.Runs || st.Merged != d.Runs || st.Violations == 0 || len(st.Points) == 0 || len(st.Workers) != 2 {
+			runs := d.Request.Search.Seeds
+			if st.State != Done || st.Runs != runs || st.Merged != runs || st.Violations == 0 || len(st.Points) == 0 || len(st.Workers) != 2 {
 				t.Errorf("%+v", st)
 			}
 			wantAlone(t, s, id, &d)

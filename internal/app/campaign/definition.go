@@ -5,32 +5,53 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-// Definition is what a campaign searches, and how it is divided.
+// Definition is what a campaign does, and how it is divided.
 type Definition struct {
-	// Real is what it does among real servers; nil: it is a search in the virtual world.
-	Real *Real `json:"real,omitempty"`
-	// Scenario is the text of the scenario, File where it came from: that names it, and is not read. A search among real
-	// servers needs none, and an audit has none, nor what follows but First, its seed.
-	Scenario string `json:"scenario"`
-	File     string `json:"file"`
-	// Variant to First are as in explore.Search.
-	Variant string `json:"variant"`
-	// Properties are the lock's where a search among real servers names none.
-	Properties []checker.Property `json:"properties"`
-	Kinds      []string           `json:"kinds,omitempty"`
-	Bare       bool               `json:"bare,omitempty"`
-	Unguided   bool               `json:"unguided,omitempty"`
-	First      uint64             `json:"first"`
-	// Runs is how many runs there are to be.
-	Runs uint64 `json:"runs"`
-	// RangeRuns is how many runs a job has at most, EpochRanges how many jobs an epoch.
-	RangeRuns   uint64 `json:"range_runs"`
-	EpochRanges uint64 `json:"epoch_ranges"`
+	// Request is a search or an audit. It names its seeds, not where it is carried out. Its lock is one of sim, with its switches; or, with
+	// Digest, the name that workers know a lock program by. A campaign never says how a program is started.
+	Request request.Any `json:"request"`
+	// Scenario is the text of the scenario that a search names. The file that the request names is not read. A search among real servers may
+	// have none.
+	Scenario string `json:"scenario,omitempty"`
+	Digest   string `json:"digest,omitempty"`
+	// Shards is how many parts a campaign among real servers has. A range is a shard.
+	Shards int64 `json:"shards,omitempty"`
+	// RangeRuns is how many runs a job of a search in the virtual world has at most, EpochRanges how many jobs an epoch.
+	RangeRuns   uint64 `json:"range_runs,omitempty"`
+	EpochRanges uint64 `json:"epoch_ranges,omitempty"`
+}
+
+// IsLive reports that the campaign works among real servers.
+func (d *Definition) IsLive() bool {
+	return d.Request.Search == nil || d.Request.Search.World != request.Virtual
+}
+
+// search is the search that is asked for; an empty one, where it is an audit.
+func (d *Definition) search() request.Search {
+	if d.Request.Search == nil {
+		return request.Search{}
+	}
+	return *d.Request.Search
+}
+
+// command is search or audit.
+func (d *Definition) command() string {
+	name, _, _ := d.Request.Only()
+	return name
+}
+
+// properties are those that a search names.
+func (d *Definition) properties() (list []checker.Property) {
+	for _, p := range d.search().Properties {
+		list = append(list, checker.Property(p))
+	}
+	return list
 }
 
 // Bounds of what a database may say.
@@ -47,7 +68,10 @@ const (
 
 // Check says why the definition cannot be carried out, or is not to be.
 func (d *Definition) Check() error {
-	if d.Real != nil {
+	if _, _, err := d.Request.Only(); err != nil {
+		return err
+	}
+	if d.IsLive() {
 		return d.checkReal()
 	}
 	_, err := d.Search()
@@ -56,12 +80,12 @@ func (d *Definition) Check() error {
 
 // checkNames checks the names of properties and faults.
 func (d *Definition) checkNames() error {
-	for _, p := range d.Properties {
+	for _, p := range d.properties() {
 		if !slices.Contains(checker.Properties(), p) {
 			return fmt.Errorf("no property %q", p)
 		}
 	}
-	for _, k := range d.Kinds {
+	for _, k := range d.search().Kinds {
 		if !slices.Contains(explore.Kinds(), k) {
 			return fmt.Errorf("no fault %q can be drawn", k)
 		}
@@ -73,32 +97,33 @@ func (d *Definition) checkNames() error {
 // to be: a scenario from a database is carried out in the virtual world alone, which starts no program and
 // reaches no address.
 func (d *Definition) Search() (explore.Search, error) {
-	search := explore.Search{Variant: d.Variant, Bare: d.Bare, Kinds: d.Kinds, Unguided: d.Unguided,
-		Properties: d.Properties, First: d.First, Seeds: d.Runs, Workers: 1}
+	r := d.search()
+	search := explore.Search{Variant: r.Variant, Bare: r.Bare, Kinds: r.Kinds, Unguided: r.Unguided,
+		Properties: d.properties(), First: r.Seed, Seeds: r.Seeds, Workers: 1}
 	switch {
-	case d.Real != nil:
+	case d.IsLive():
 		return search, errors.New("it is not one in the virtual world")
 	case len(d.Scenario) > mostText:
 		return search, fmt.Errorf("its scenario has more than %d bytes", mostText)
-	case d.Runs == 0 || d.Runs > MostRuns || d.RangeRuns == 0 ||
+	case r.Seeds == 0 || r.Seeds > MostRuns || d.RangeRuns == 0 ||
 		d.RangeRuns > mostRangeRuns || d.EpochRanges == 0 || d.EpochRanges > mostEpochRanges:
 		return search, errors.New("its numbers of runs are out of bounds")
-	case d.First > 1<<63:
+	case r.Seed > 1<<63:
 		return search, errors.New("its first seed is out of bounds")
-	case len(d.Properties) == 0:
+	case len(r.Properties) == 0:
 		return search, errors.New("it names no property")
 	}
 	if err := d.checkNames(); err != nil {
 		return search, err
 	}
-	s, err := scenario.Parse(d.File, []byte(d.Scenario))
+	s, err := scenario.Parse(r.Scenario, []byte(d.Scenario))
 	if err != nil {
 		return search, err
 	}
-	i := slices.IndexFunc(s.Variants, func(v scenario.Variant) bool { return v.Name == d.Variant })
+	i := slices.IndexFunc(s.Variants, func(v scenario.Variant) bool { return v.Name == r.Variant })
 	switch {
 	case i < 0:
-		return search, fmt.Errorf("its scenario has no variant %q", d.Variant)
+		return search, fmt.Errorf("its scenario has no variant %q", r.Variant)
 	case s.Variants[i].Setup.Lock.Program != nil:
 		return search, errors.New("its lock is a program, which no campaign starts")
 	}
@@ -124,15 +149,15 @@ const leastRanges = 4
 // next is the epoch that follows; nil is before the first.
 func (d *Definition) next(last *epoch) epoch {
 	e := epoch{}
-	if d.Real != nil {
-		return epoch{ranges: d.Real.Shards, rangeRuns: 1, runs: d.Real.Shards}
+	if d.IsLive() {
+		return epoch{ranges: d.Shards, rangeRuns: 1, runs: d.Shards}
 	}
 	if last != nil {
 		e = epoch{number: last.number + 1, firstRange: last.firstRange + last.ranges, firstRun: last.firstRun + last.runs}
 	}
-	left := d.Runs - uint64(e.firstRun)
+	left := d.search().Seeds - uint64(e.firstRun)
 	size, runs := d.RangeRuns, left
-	if !d.Unguided {
+	if !d.search().Unguided {
 		most := d.RangeRuns * d.EpochRanges
 		runs = most
 		if grown := uint64(firstEpoch) << min(uint64(e.number), 40); grown < most {

@@ -275,7 +275,7 @@ func TestZombie(t *testing.T) {
 	// The other one makes all ranges but the last: so the campaign goes on.
 	last := make(chan struct{})
 	wait(t, s, &d, func(first, runs uint64) {
-		if first+runs == d.Runs {
+		if first+runs == d.Request.Search.Seeds {
 			<-last
 		}
 	})

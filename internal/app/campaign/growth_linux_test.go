@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
@@ -20,7 +21,7 @@ func BenchmarkWorkers(b *testing.B) {
 	b.Run("search", func(b *testing.B) {
 		for b.Loop() {
 			d := definition(b, true)
-			d.Runs = 8_000
+			d.Request.Search.Seeds = 8_000
 			search, err := d.Search()
 			if err != nil {
 				b.Fatal(err)
@@ -29,15 +30,15 @@ func BenchmarkWorkers(b *testing.B) {
 			if _, err := search.Run(context.Background()); err != nil {
 				b.Fatal(err)
 			}
-			b.ReportMetric(float64(d.Runs)/time.Since(began).Seconds(), "runs/s")
-			b.ReportMetric(float64(d.Runs)/(cpu(b)-before).Seconds(), "runs/cpu-s")
+			b.ReportMetric(float64(d.Request.Search.Seeds)/time.Since(began).Seconds(), "runs/s")
+			b.ReportMetric(float64(d.Request.Search.Seeds)/(cpu(b)-before).Seconds(), "runs/cpu-s")
 		}
 	})
 	for _, slots := range []int{1, 2, 4, 8} {
 		b.Run(strconv.Itoa(slots), func(b *testing.B) {
 			for b.Loop() {
 				d := definition(b, true)
-				d.Runs, d.RangeRuns = 8_000, 500
+				d.Request.Search.Seeds, d.RangeRuns = 8_000, 500
 				before := cpu(b)
 				made, took := campaignOf(b, d, slots, 1, nil, Timing{})
 				b.ReportMetric(float64(made)/took.Seconds(), "runs/s")
@@ -91,9 +92,10 @@ func BenchmarkDatabase(b *testing.B) {
 				d.RangeRuns = 20
 				// As many ranges as all workers make in 5 s, if nothing else takes time.
 				ranges := max(uint64(float64(slots)*5/sleep.Seconds()), 100)
-				d.Runs = d.RangeRuns * ranges
-				small := d
-				small.Runs = d.RangeRuns
+				d.Request.Search.Seeds = d.RangeRuns * ranges
+				small, one := d, *d.Request.Search
+				one.Seeds = d.RangeRuns
+				small.Request = request.Of(&one)
 				search, err := small.Search()
 				if err != nil {
 					b.Fatal(err)
@@ -110,7 +112,7 @@ func BenchmarkDatabase(b *testing.B) {
 					case <-time.After(sleep):
 					}
 					part := template.Part
-					part.Seeds = []explore.Seeds{{First: d.First + first, Count: runs}}
+					part.Seeds = []explore.Seeds{{First: d.Request.Search.Seed + first, Count: runs}}
 					part.Found = nil
 					return &explore.Made{Part: part}, nil
 				}, Timing{})
@@ -170,5 +172,5 @@ func campaignOf(
 	for _, w := range workers {
 		w.Stop()
 	}
-	return d.Runs, took
+	return d.Request.Search.Seeds, took
 }

@@ -13,32 +13,10 @@ import (
 	"github.com/kballard/go-shellquote"
 	"github.com/riverqueue/river"
 
-	"github.com/redlock-sim/redlock-sim/internal/app/shard"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-)
-
-// Real is what a campaign does among real servers: a search or an audit, in shards. A range is a shard.
-type Real struct {
-	// Command is Search or Audit.
-	Command string `json:"command"`
-	// Lock is a lock of sim with its switches; or, with the digest of the program, the name that workers know a
-	// lock program by. A campaign never says how a program is started.
-	Lock   string `json:"lock,omitempty"`
-	Digest string `json:"digest,omitempty"`
-	Shards int64  `json:"shards"`
-	// Nodes to NoShorten are as of sim audit.
-	Nodes      string   `json:"nodes,omitempty"`
-	Guarantees []string `json:"guarantees,omitempty"`
-	Cases      string   `json:"cases,omitempty"`
-	NoShorten  bool     `json:"no_shorten,omitempty"`
-}
-
-// The commands of campaigns among real servers.
-const (
-	Search = "search"
-	Audit  = "audit"
 )
 
 // CheckLockName refuses a name that cannot be that of a lock program.
@@ -58,66 +36,81 @@ const MostShardRuns = 20_000
 // mostWords bounds texts of a definition that are no scenario, in bytes.
 const mostWords = 4096
 
+// Lock is the lock that is named: one of sim, or the name of a program.
+func (d *Definition) Lock() string {
+	if audit := d.Request.Audit; audit != nil {
+		return strings.Join(audit.Locks, "\n")
+	}
+	return d.search().Lock
+}
+
 // checkReal refuses what a worker must not carry out.
 func (d *Definition) checkReal() error {
-	r := d.Real
-	if len(r.Lock)+len(r.Cases)+len(r.Digest) > mostWords {
+	name := d.Lock()
+	if len(name)+len(d.Digest) > mostWords {
 		return fmt.Errorf("its texts have more than %d bytes", mostWords)
 	}
-	if r.Shards < 1 || r.Shards > shard.MostShards {
-		return fmt.Errorf("it has %d shards: want 1 to %d", r.Shards, shard.MostShards)
+	if d.Shards < 1 || d.Shards > request.MostShards {
+		return fmt.Errorf("it has %d shards: want 1 to %d", d.Shards, request.MostShards)
 	}
-	if r.Digest != "" {
-		if err := CheckLockName(r.Lock); err != nil {
+	if d.Digest != "" {
+		if err := CheckLockName(name); err != nil {
 			return err
 		}
-	} else if words, err := shellquote.Split(r.Lock); err != nil {
+	} else if words, err := shellquote.Split(name); err != nil {
 		return fmt.Errorf("its lock: %w", err)
 	} else if len(words) > 0 {
 		if _, ours := lock.Lookup(words[0]); !ours {
 			return fmt.Errorf("its lock is %q, which is none of sim, and no program with a digest", words[0])
 		}
 	}
-	switch r.Command {
-	case Search:
-		return d.checkSearch()
-	case Audit:
-		return r.checkAudit()
+	if d.Request.Search != nil {
+		return d.checkSearch(d.Request.Search)
 	}
-	return fmt.Errorf("no campaign of the kind %q", r.Command)
+	if d.Request.Audit != nil {
+		return checkAudit(d.Request.Audit)
+	}
+	return fmt.Errorf("no campaign of the kind %q", d.command())
 }
 
 // checkSearch checks a search among real servers. What a scenario may do there is known to sim search.
-func (d *Definition) checkSearch() error {
+func (d *Definition) checkSearch(r *request.Search) error {
 	switch {
-	case d.Runs == 0 || d.Runs > uint64(d.Real.Shards)*MostShardRuns || d.First > 1<<63:
+	case r.Seeds == 0 || r.Seeds > uint64(d.Shards)*MostShardRuns || r.Seed > 1<<63:
 		return fmt.Errorf("its numbers of runs are out of bounds: want at most %d for each shard", MostShardRuns)
 	case len(d.Scenario) > mostText:
 		return fmt.Errorf("its scenario has more than %d bytes", mostText)
-	case d.Scenario == "" && d.Real.Lock == "":
+	case d.Scenario == "" && r.Lock == "":
 		return errors.New("it names neither a scenario nor a lock")
-	case d.Scenario == "" && d.Variant != "":
+	case d.Scenario == "" && r.Variant != "":
 		return errors.New("it names a variant, and no scenario")
+	case r.World != request.Live:
+		return fmt.Errorf("there is no world %q", r.World)
 	}
 	if d.Scenario != "" {
-		s, err := scenario.Parse(d.File, []byte(d.Scenario))
+		s, err := scenario.Parse(r.Scenario, []byte(d.Scenario))
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(s.Variants, func(v scenario.Variant) bool { return v.Name == d.Variant })
-		switch {
-		case i < 0:
-			return fmt.Errorf("its scenario has no variant %q", d.Variant)
-		case d.Real.Lock == "" && slices.ContainsFunc(s.Variants, func(v scenario.Variant) bool { return v.Setup.Lock.Program != nil }):
+		if !slices.ContainsFunc(s.Variants, func(v scenario.Variant) bool { return v.Name == r.Variant }) {
+			return fmt.Errorf("its scenario has no variant %q", r.Variant)
+		}
+		if r.Lock == "" && slices.ContainsFunc(s.Variants, func(v scenario.Variant) bool { return v.Setup.Lock.Program != nil }) {
 			return errors.New("its lock is a program of the scenario, which no worker starts")
 		}
 	}
 	return d.checkNames()
 }
 
-func (r *Real) checkAudit() error {
-	if r.Lock == "" {
-		return errors.New("it names no lock")
+func checkAudit(r *request.Audit) error {
+	if len(r.Locks) != 1 || r.Locks[0] == "" {
+		return errors.New("it does not name one lock")
+	}
+	if len(r.Case) > mostWords {
+		return fmt.Errorf("its texts have more than %d bytes", mostWords)
+	}
+	if r.World != request.Live {
+		return fmt.Errorf("there is no world %q for it", r.World)
 	}
 	if !slices.Contains([]string{"process", "docker"}, r.Nodes) {
 		return fmt.Errorf("no nodes %q", r.Nodes)
@@ -127,7 +120,7 @@ func (r *Real) checkAudit() error {
 			return fmt.Errorf("no guarantee %q", g)
 		}
 	}
-	if _, err := regexp.Compile(r.Cases); err != nil {
+	if _, err := regexp.Compile(r.Case); err != nil {
 		return fmt.Errorf("its cases: %w", err)
 	}
 	return nil
@@ -138,10 +131,10 @@ const virtual = "the virtual world"
 
 // Need is what a worker must have for the campaign.
 func (d *Definition) Need() string {
-	if d.Real == nil {
+	if !d.IsLive() {
 		return virtual
 	}
-	return needOf(d.Real.Nodes == "docker", d.Real.Lock, d.Real.Digest)
+	return needOf(d.Request.Audit != nil && d.Request.Audit.Nodes == "docker", d.Lock(), d.Digest)
 }
 
 func needOf(docker bool, lockName, digest string) string {
@@ -184,7 +177,7 @@ func (a *Abilities) Needs() (list []string) {
 type Doer struct {
 	Abilities
 	// Do does a shard. An error that is ErrUnfit comes from the campaign; others come from the machine.
-	Do func(ctx context.Context, d *Definition, s shard.Shard) (*Brought, error)
+	Do func(ctx context.Context, d *Definition, s request.Shard) (*Brought, error)
 
 	// free has a value while no shard is under way.
 	free chan struct{}
@@ -250,7 +243,7 @@ func (w *Worker) doShard(ctx context.Context, job *river.Job[rangeArgs]) error {
 	if err != nil {
 		return err
 	}
-	if d.Real == nil || job.Args.Range < 0 || job.Args.Range >= d.Real.Shards || !r.Satisfies(d.Need()) {
+	if !d.IsLive() || job.Args.Range < 0 || job.Args.Range >= d.Shards || !r.Satisfies(d.Need()) {
 		return fmt.Errorf("campaign %d has no such shard for this worker", job.Args.Campaign)
 	}
 	began := time.Now()
@@ -259,7 +252,7 @@ func (w *Worker) doShard(ctx context.Context, job *river.Job[rangeArgs]) error {
 	if err != nil {
 		err = errors.Join(ErrUnfit, err)
 	} else {
-		brought, err = r.Do(ctx, d, shard.Shard{Index: int(job.Args.Range) + 1, Of: int(d.Real.Shards)})
+		brought, err = r.Do(ctx, d, request.Shard{Index: int(job.Args.Range) + 1, Of: int(d.Shards)})
 	}
 	if err == nil && len(brought.Packed) > mostBrought {
 		err = fmt.Errorf("%w: a shard has more than %d bytes: more shards are smaller", ErrUnfit, mostBrought)
@@ -298,7 +291,7 @@ func (t *tended) endReal() error {
 	if err := t.tx.QueryRow(t.ctx, "select count(*) from redlock_sim.result where campaign = $1", t.id).Scan(&shards); err != nil {
 		return err
 	}
-	if t.over = shards >= t.d.Real.Shards; !t.over {
+	if t.over = shards >= t.d.Shards; !t.over {
 		return nil
 	}
 	_, err := t.tx.Exec(t.ctx, "update redlock_sim.campaign set state = 'done', finished_at = now() where id = $1", t.id)
@@ -308,7 +301,7 @@ func (t *tended) endReal() error {
 // Shards are the folders of the shards that are done, packed as their workers did.
 func (s *Store) Shards(ctx context.Context, id int64, each func(packed []byte) error) error {
 	rows, err := s.pool.Query(ctx, "select part from redlock_sim.result where "+
-		"campaign = $1 and part is not null and length(part) <= $2 order by range limit $3", id, mostBrought, shard.MostShards)
+		"campaign = $1 and part is not null and length(part) <= $2 order by range limit $3", id, mostBrought, request.MostShards)
 	if err != nil {
 		return fmt.Errorf("failed to read what came of the campaign: %w", err)
 	}
@@ -326,7 +319,7 @@ const mostClasses = 1000
 func (s *Store) classes(ctx context.Context, id int64) (list []explore.Class, err error) {
 	rows, err := s.pool.Query(ctx,
 		"select found from redlock_sim.result where campaign = $1 and found <> '[]' and length(found::text) <= $3 order by range limit $2",
-		id, shard.MostShards, mostText)
+		id, request.MostShards, mostText)
 	if err != nil {
 		return nil, fmt.Errorf("failed to look at the campaign: %w", err)
 	}

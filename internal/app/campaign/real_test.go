@@ -11,20 +11,26 @@ import (
 
 	"github.com/riverqueue/river"
 
-	"github.com/redlock-sim/redlock-sim/internal/app/shard"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // audited is an audit of a lock program in so many shards.
 func audited(shards int64, digest string) Definition {
-	return Definition{Real: &Real{Command: Audit, Lock: "ours", Digest: digest, Shards: shards, Nodes: "process"}}
+	return Definition{Digest: digest, Shards: shards,
+		Request: request.Of(&request.Audit{World: request.Live, Locks: []string{"ours"}, Nodes: "process"})}
+}
+
+// searchedLive is a search among real servers with a lock of sim, in so many shards.
+func searchedLive(lock string, shards int64, runs uint64) Definition {
+	return Definition{Shards: shards, Request: request.Of(&request.Search{World: request.Live, Lock: lock, Seeds: runs})}
 }
 
 // doer does shards by a function, with one lock program.
-func doer(digest string, do func(ctx context.Context, s shard.Shard) (*Brought, error)) *Doer {
+func doer(digest string, do func(ctx context.Context, s request.Shard) (*Brought, error)) *Doer {
 	return &Doer{Abilities: Abilities{Servers: true, Programs: map[string]string{"ours": digest}},
-		Do: func(ctx context.Context, _ *Definition, s shard.Shard) (*Brought, error) { return do(ctx, s) }}
+		Do: func(ctx context.Context, _ *Definition, s request.Shard) (*Brought, error) { return do(ctx, s) }}
 }
 
 func workReal(tb testing.TB, s *Store, d *Doer) *Worker {
@@ -42,7 +48,7 @@ func TestShards(t *testing.T) {
 	s := open(t, newDatabase(t), "build")
 	var mu sync.Mutex
 	atOnce := 0
-	do := func(ctx context.Context, one shard.Shard) (*Brought, error) {
+	do := func(ctx context.Context, one request.Shard) (*Brought, error) {
 		mu.Lock()
 		atOnce++
 		n := atOnce
@@ -57,7 +63,7 @@ func TestShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := s.Create(t.Context(), Definition{Real: &Real{Command: Search, Lock: "redlock", Shards: 3}, Runs: 30})
+	other, err := s.Create(t.Context(), searchedLive("redlock", 3, 30))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +90,7 @@ func TestNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := func(context.Context, shard.Shard) (*Brought, error) {
+	done := func(context.Context, request.Shard) (*Brought, error) {
 		return &Brought{Packed: []byte("x"), Runs: 1}, nil
 	}
 	other := workReal(t, s, doer("d2", done))
@@ -110,7 +116,7 @@ func TestNeeds(t *testing.T) {
 func TestShardGoesWrong(t *testing.T) {
 	s := open(t, newDatabase(t), "build")
 	tried := make(chan bool, 100)
-	workReal(t, s, doer("d1", func(context.Context, shard.Shard) (*Brought, error) {
+	workReal(t, s, doer("d1", func(context.Context, request.Shard) (*Brought, error) {
 		tried <- true
 		return nil, errors.New("no ports are left")
 	}))
@@ -119,7 +125,7 @@ func TestShardGoesWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	suite.Receive(t, "the first try", tried)
-	workReal(t, s, doer("d1", func(context.Context, shard.Shard) (*Brought, error) {
+	workReal(t, s, doer("d1", func(context.Context, request.Shard) (*Brought, error) {
 		return &Brought{Packed: []byte("x"), Runs: 1}, nil
 	}))
 	if st := over(t, s, id); st.State != Done {
@@ -129,7 +135,7 @@ func TestShardGoesWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	workReal(t, s, doer("d3", func(context.Context, shard.Shard) (*Brought, error) { return nil, fmt.Errorf("%w: a flag", ErrUnfit) }))
+	workReal(t, s, doer("d3", func(context.Context, request.Shard) (*Brought, error) { return nil, fmt.Errorf("%w: a flag", ErrUnfit) }))
 	if st := over(t, s, unfit); st.State != Failed || !strings.Contains(st.Failure, "a flag") {
 		t.Errorf("%+v", st)
 	}
@@ -139,7 +145,7 @@ func TestShardGoesWrong(t *testing.T) {
 func TestShardEnds(t *testing.T) {
 	s := open(t, newDatabase(t), "build")
 	begun := make(chan bool, 10)
-	long := func(ctx context.Context, _ shard.Shard) (*Brought, error) {
+	long := func(ctx context.Context, _ request.Shard) (*Brought, error) {
 		begun <- true
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
@@ -168,25 +174,26 @@ func TestShardEnds(t *testing.T) {
 
 // A database cannot make a worker start what is not in the worker's own configuration.
 func TestRealDefinitions(t *testing.T) {
-	audit := func(change func(*Real)) Definition {
+	audit := func(change func(*Definition, *request.Audit)) Definition {
 		d := audited(1, "d1")
-		change(d.Real)
+		change(&d, d.Request.Audit)
 		return d
 	}
 	for name, d := range map[string]Definition{
-		"a command":            audit(func(r *Real) { r.Lock, r.Digest = "sh -c 'rm -rf .'", "" }),
-		"a command as a name":  audit(func(r *Real) { r.Lock = "sh -c x" }),
-		"a path as a name":     audit(func(r *Real) { r.Lock = "../sh" }),
-		"a lock of sim":        audit(func(r *Real) { r.Lock = "redlock" }),
-		"no lock":              audit(func(r *Real) { r.Lock, r.Digest = "", "" }),
-		"another command":      audit(func(r *Real) { r.Command = "serve" }),
-		"external nodes":       audit(func(r *Real) { r.Nodes = "external" }),
-		"no such guarantee":    audit(func(r *Real) { r.Guarantees = []string{"--x"} }),
-		"too many shards":      audit(func(r *Real) { r.Shards = shard.MostShards + 1 }),
-		"cases that are wrong": audit(func(r *Real) { r.Cases = "(" }),
-		"a program of a scenario": {Real: &Real{Command: Search, Shards: 1}, Runs: 1, Variant: "default", File: "x.yaml",
+		"a command":            audit(func(d *Definition, r *request.Audit) { r.Locks[0], d.Digest = "sh -c 'rm -rf .'", "" }),
+		"a command as a name":  audit(func(_ *Definition, r *request.Audit) { r.Locks[0] = "sh -c x" }),
+		"a path as a name":     audit(func(_ *Definition, r *request.Audit) { r.Locks[0] = "../sh" }),
+		"a lock of sim":        audit(func(_ *Definition, r *request.Audit) { r.Locks[0] = "redlock" }),
+		"no lock":              audit(func(d *Definition, r *request.Audit) { r.Locks[0], d.Digest = "", "" }),
+		"another command":      audit(func(d *Definition, _ *request.Audit) { d.Request = request.Of(&request.Sweep{}) }),
+		"external nodes":       audit(func(_ *Definition, r *request.Audit) { r.Nodes = "external" }),
+		"no such guarantee":    audit(func(_ *Definition, r *request.Audit) { r.Guarantees = []string{"--x"} }),
+		"too many shards":      audit(func(d *Definition, _ *request.Audit) { d.Shards = request.MostShards + 1 }),
+		"cases that are wrong": audit(func(_ *Definition, r *request.Audit) { r.Case = "(" }),
+		"a program of a scenario": {Shards: 1, Request: request.Of(&request.Search{World: request.Live, Seeds: 1,
+			Target: request.Target{Variant: "default", Scenario: "x.yaml"}}),
 			Scenario: "name: x\nlock: {program: {command: [sh]}, ttl: 1s}\nnodes: {count: 1}\nworkload: {clients: 1}\n"},
-		"no runs": {Real: &Real{Command: Search, Lock: "redlock", Shards: 1}},
+		"no runs": searchedLive("redlock", 1, 0),
 	} {
 		if err := d.Check(); err == nil {
 			t.Errorf("%s is not refused", name)
@@ -194,7 +201,7 @@ func TestRealDefinitions(t *testing.T) {
 			t.Log(name+":", err)
 		}
 	}
-	good := Definition{Real: &Real{Command: Search, Lock: "redlock --switch quorum", Shards: 1}, Runs: 1}
+	good := searchedLive("redlock --switch quorum", 1, 1)
 	if err := good.Check(); err != nil {
 		t.Error(err)
 	}
@@ -209,7 +216,7 @@ func TestManyShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	workReal(t, s, doer("d1", func(context.Context, shard.Shard) (*Brought, error) {
+	workReal(t, s, doer("d1", func(context.Context, request.Shard) (*Brought, error) {
 		return &Brought{Packed: []byte("x"), Runs: 1}, nil
 	}))
 	if st := over(t, s, id); st.State != Done || st.Runs != shards {

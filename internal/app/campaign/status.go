@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
@@ -121,14 +122,14 @@ func (s *Store) summary(ctx context.Context, id int64) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &Status{ID: id, Name: nameOf(d), Variant: d.Variant,
-		Command: Search, World: "virtual", Need: d.Need(), Guided: !d.Unguided, Target: d.Runs, Unit: "run"}
-	if r := d.Real; r != nil {
-		st.Command, st.World, st.Lock, st.Shards = r.Command, "live", r.Lock, r.Shards
-		st.Variant = cmp.Or(d.Variant, r.Lock)
-		if r.Command == Audit {
-			st.Guided, st.Target, st.Unit = false, uint64(max(r.Shards, 0)), "shard"
-		}
+	r := d.search()
+	st := &Status{ID: id, Name: d.Name(), Variant: cmp.Or(r.Variant, d.Lock()), Command: d.command(), World: request.Virtual,
+		Need: d.Need(), Guided: !r.Unguided, Target: r.Seeds, Unit: "run"}
+	if d.IsLive() {
+		st.World, st.Lock, st.Shards = request.Live, d.Lock(), d.Shards
+	}
+	if d.Request.Audit != nil {
+		st.Guided, st.Target, st.Unit = false, uint64(max(d.Shards, 0)), "shard"
 	}
 	var recent, behaviours, violations int64
 	var seconds float64
@@ -163,15 +164,16 @@ func (s *Store) summary(ctx context.Context, id int64) (*Status, error) {
 	return st, nil
 }
 
-// nameOf is the scenario's name, as far as it can be read, or what is done without one.
-func nameOf(d *Definition) string {
-	if d.Scenario == "" && d.Real != nil {
-		return d.Real.Command
+// Name is the scenario's name, as far as it can be read, or what is done without one.
+func (d *Definition) Name() string {
+	file := d.search().Scenario
+	if d.Scenario == "" && d.IsLive() {
+		return d.command()
 	}
-	if s, err := scenario.Parse(d.File, []byte(d.Scenario)); err == nil {
+	if s, err := scenario.Parse(file, []byte(d.Scenario)); err == nil {
 		return s.Name
 	}
-	return d.File
+	return file
 }
 
 // Status is how far a campaign is.

@@ -28,11 +28,14 @@ var tables string
 //go:embed schema2.sql
 var tables2 string
 
+//go:embed schema3.sql
+var tables3 string
+
 // steps make the tables, one after the other.
-var steps = []string{tables, tables2}
+var steps = []string{tables, tables2, tables3}
 
 // tablesVersion is the version of the tables.
-const tablesVersion = 1
+const tablesVersion = 2
 
 // Store is a database with campaigns.
 type Store struct {
@@ -171,6 +174,9 @@ func (s *Store) stepsMade(ctx context.Context) (int, error) {
 	case version > tablesVersion:
 		return 0, fmt.Errorf("%w: version %d, this sim knows %d", ErrNewer, version, tablesVersion)
 	}
+	if version == tablesVersion {
+		return len(steps), nil
+	}
 	return 1 + columns, nil
 }
 
@@ -188,7 +194,7 @@ func (s *Store) Create(ctx context.Context, d Definition) (id int64, err error) 
 		if err != nil {
 			return err
 		}
-		part, err := pack(&explore.Part{First: d.First})
+		part, err := pack(&explore.Part{First: d.search().Seed})
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,8 @@ func (s *Store) tend(ctx context.Context, id int64) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	search := explore.Search{Properties: d.Properties, First: d.First, Unguided: d.Unguided}
+	r := d.search()
+	search := explore.Search{Properties: d.properties(), First: r.Seed, Unguided: r.Unguided}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		t := &tended{Store: s, ctx: ctx, tx: tx, id: id, d: d, search: search, violations: -1}
 		err := tx.QueryRow(ctx, `select queued, merged, merged_runs from redlock_sim.campaign
@@ -77,7 +78,7 @@ func (t *tended) advance() (more bool, err error) {
 		return false, err
 	}
 	count := 0
-	if t.d.Real != nil {
+	if t.d.IsLive() {
 		err = t.endReal()
 	} else {
 		count, err = t.merge()
@@ -202,7 +203,7 @@ func (t *tended) store(sum *explore.Part, ground *explore.Ground) error {
 	}
 	r := sum.Report()
 	t.sampled, t.violations = int(sum.Sampled()), int64(r.Violations())
-	t.over = r.Runs >= t.d.Runs
+	t.over = r.Runs >= t.d.search().Seeds
 	if err := t.point(&r); err != nil || t.merged < t.e.firstRange+t.e.ranges {
 		return err
 	}
@@ -241,12 +242,12 @@ func (t *tended) fill() error {
 		return err
 	}
 	end := t.e.firstRange + t.e.ranges
-	if t.d.Real == nil { // shards are few, and not merged here
+	if !t.d.IsLive() { // shards are few, and not merged here
 		end = min(t.merged+min(ahead+perSlot*slots, mostAhead), end)
 	}
 	var jobs []river.InsertManyParams
 	job := func(r int64, priority int) {
-		jobs = append(jobs, river.InsertManyParams{Args: rangeArgs{Campaign: t.id, Range: r, Real: t.d.Real != nil},
+		jobs = append(jobs, river.InsertManyParams{Args: rangeArgs{Campaign: t.id, Range: r, Real: t.d.IsLive()},
 			InsertOpts: &river.InsertOpts{Queue: queue, MaxAttempts: mostAttempts, Priority: priority}})
 	}
 	for _, r := range missing {

@@ -2,12 +2,15 @@ package campaign
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
@@ -20,7 +23,7 @@ func TestOtherBuild(t *testing.T) {
 	config := newDatabase(t)
 	one, two := open(t, config, "one"), open(t, config, "two")
 	d := definition(t, true)
-	d.Runs = 200
+	d.Request.Search.Seeds = 200
 	first, err := one.Create(ctx, d)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +64,7 @@ func TestCancel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun := make(chan struct{}, int(d.Runs))
+	begun := make(chan struct{}, int(d.Request.Search.Seeds))
 	s.make = func(ctx context.Context, _, _ uint64) (*explore.Made, error) {
 		begun <- struct{}{}
 		<-ctx.Done()
@@ -96,7 +99,7 @@ func TestStop(t *testing.T) {
 	config := newDatabase(t)
 	s := open(t, config, "one")
 	id, d := begin(t, s, 300)
-	begun := make(chan struct{}, int(d.Runs))
+	begun := make(chan struct{}, int(d.Request.Search.Seeds))
 	s.make = func(ctx context.Context, _, _ uint64) (*explore.Made, error) {
 		begun <- struct{}{}
 		<-ctx.Done()
@@ -185,10 +188,35 @@ func TestOldTables(t *testing.T) {
 	config := newDatabase(t)
 	s := open(t, config, "one")
 	id, d := begin(t, s, 100)
-	if _, err := s.pool.Exec(ctx, "alter table redlock_sim.worker drop column jobs"); err != nil {
+	r := d.Request.Search
+	old, err := json.Marshal(map[string]any{"scenario": d.Scenario, "file": r.Scenario, "variant": r.Variant, "properties": r.Properties,
+		"unguided": r.Unguided, "first": r.Seed, "runs": r.Seeds, "range_runs": d.RangeRuns, "epoch_ranges": d.EpochRanges})
+	if err != nil {
 		t.Fatal(err)
 	}
+	audit, err := s.Create(ctx, audited(3, "d1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		"alter table redlock_sim.worker drop column jobs", "update redlock_sim.version set version = 1",
+		fmt.Sprintf("update redlock_sim.campaign set definition = $old$%s$old$ where id = %d", old, id),
+		fmt.Sprintf(`update redlock_sim.campaign set definition = '{"real": {"command": "audit", "lock": "ours", "digest": "d1", "shards": 3,
+			"nodes": "process"}, "scenario": "", "file": "", "variant": "", "properties": null, "first": 7, "runs": 0, "range_runs": 0,
+			"epoch_ranges": 0}' where id = %d`, audit),
+	} {
+		if _, err := s.pool.Exec(ctx, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s = open(t, config, "one")
+	if got, err := s.Definition(ctx, id); err != nil || request.Difference(got.Request.Search, r) != "" {
+		t.Errorf("%+v, %v; want %+v", got, err, d)
+	}
+	need := needOf(false, "ours", "d1")
+	if got, err := s.Definition(ctx, audit); err != nil || got.Check() != nil || got.Need() != need || got.Request.Audit.Seed != 7 {
+		t.Errorf("%+v, %v", got, err)
+	}
 	w := work(t, s, 1)
 	defer w.Stop()
 	over(t, s, id)
@@ -223,16 +251,16 @@ func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Definition){
 		"a lock program": func(d *Definition) {
-			d.Scenario, d.Variant = "name: evil\ntitle: x\nlock: {program: {command: [touch, evil]}, ttl: 1s}\n"+
+			d.Scenario, d.Request.Search.Variant = "name: evil\ntitle: x\nlock: {program: {command: [touch, evil]}, ttl: 1s}\n"+
 				"expect: {exclusive-lease: holds}\n", scenario.DefaultVariant
 		},
-		"no runs":      func(d *Definition) { d.Runs = 0 },
-		"many runs":    func(d *Definition) { d.Runs = MostRuns + 1 },
+		"no runs":      func(d *Definition) { d.Request.Search.Seeds = 0 },
+		"many runs":    func(d *Definition) { d.Request.Search.Seeds = MostRuns + 1 },
 		"large ranges": func(d *Definition) { d.RangeRuns = mostRangeRuns + 1 },
-		"no property":  func(d *Definition) { d.Properties = nil },
-		"a property":   func(d *Definition) { d.Properties[0] = "<script>" },
-		"a fault":      func(d *Definition) { d.Kinds = []string{"rm -rf"} },
-		"a variant":    func(d *Definition) { d.Variant = "none" },
+		"no property":  func(d *Definition) { d.Request.Search.Properties = nil },
+		"a property":   func(d *Definition) { d.Request.Search.Properties[0] = "<script>" },
+		"a fault":      func(d *Definition) { d.Request.Search.Kinds = []string{"rm -rf"} },
+		"a variant":    func(d *Definition) { d.Request.Search.Variant = "none" },
 		"no scenario":  func(d *Definition) { d.Scenario = "" },
 		"a large text": func(d *Definition) { d.Scenario += strings.Repeat("# more\n", mostText) },
 	} {

@@ -1,3 +1,5 @@
+// Package shard deals out work to several machines that know nothing of each other, and puts together what they
+// brought back. Each machine is one shard of n. What it does follows from its request alone.
 package shard
 
 import (
@@ -7,12 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -20,17 +21,15 @@ import (
 
 // Work is what all shards together do. Shards fit together if it is the same in all of them.
 type Work struct {
-	// Command is run, search, sweep or audit, Sim the version of this program.
-	Command string `json:"command"`
-	Sim     string `json:"sim"`
-	// Seed is the first seed. Units is how many pieces of work there are: runs of scenarios, seeds of a search, seeds for
-	// each point of a sweep, questions of an audit.
-	Seed  uint64 `json:"seed"`
+	// Sim is the version of this program.
+	Sim string `json:"sim"`
+	// Request is what is asked of all shards together.
+	Request request.Any `json:"request"`
+	// Units is how many pieces of work there are: runs of scenarios, seeds of a search, seeds for each point of a sweep,
+	// questions of an audit.
 	Units uint64 `json:"units"`
 	// Scenarios are those that are run, in their order.
 	Scenarios []Scenario `json:"scenarios"`
-	// Flags are those of the command line that make a difference, by their names.
-	Flags map[string]string `json:"flags"`
 }
 
 // Scenario is a scenario with the SHA-256 of its text, in hex.
@@ -39,21 +38,41 @@ type Scenario struct {
 	Digest string `json:"digest"`
 }
 
+// Command is the name of what is asked: run, search, sweep or audit.
+func (w *Work) Command() string {
+	name, _, _ := w.Request.Only()
+	return name
+}
+
+// Seed is the first seed.
+func (w *Work) Seed() uint64 {
+	switch _, r, _ := w.Request.Only(); r := r.(type) {
+	case *request.Run:
+		return r.Seed
+	case *request.Search:
+		return r.Seed
+	case *request.Sweep:
+		return r.Seed
+	case *request.Audit:
+		return r.Seed
+	}
+	return 0
+}
+
 func digest(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
 
 // Difference says in what two pieces of work differ first; empty: they are the same.
 func (w *Work) Difference(o *Work) string {
-	for _, d := range []struct{ what, a, b string }{
-		{"command", w.Command, o.Command}, {"sim", w.Sim, o.Sim}, {"seed", fmt.Sprint(w.Seed), fmt.Sprint(o.Seed)},
-	} {
-		if d.a != d.b {
-			return fmt.Sprintf("%s %s, and %s", d.what, d.a, d.b)
-		}
+	if w.Sim != o.Sim {
+		return fmt.Sprintf("sim %s, and %s", w.Sim, o.Sim)
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.flagsOfBoth(o))) {
-		if a, b := w.Flags[name], o.Flags[name]; a != b {
-			return fmt.Sprintf("--%s %q, and %q", name, a, b)
-		}
+	mine, a, err := w.Request.Only()
+	theirs, b, err2 := o.Request.Only()
+	if err != nil || err2 != nil || mine != theirs {
+		return fmt.Sprintf("command %s, and %s", mine, theirs)
+	}
+	if d := request.Difference(a, b); d != "" {
+		return d
 	}
 	for i := range min(len(w.Scenarios), len(o.Scenarios)) {
 		switch a, b := w.Scenarios[i], o.Scenarios[i]; {
@@ -72,19 +91,10 @@ func (w *Work) Difference(o *Work) string {
 	return ""
 }
 
-func (w *Work) flagsOfBoth(o *Work) map[string]string {
-	all := maps.Clone(w.Flags)
-	if all == nil {
-		all = make(map[string]string)
-	}
-	maps.Copy(all, o.Flags)
-	return all
-}
-
 // Folder names the folder of a shard of this work.
-func (w *Work) Folder(s Shard) string {
+func (w *Work) Folder(s request.Shard) string {
 	text, _ := json.Marshal(w)
-	return fmt.Sprintf("%s-%d-of-%d-%.8s", w.Command, s.Index, s.Of, digest(text))
+	return fmt.Sprintf("%s-%d-of-%d-%.8s", w.Command(), s.Index, s.Of, digest(text))
 }
 
 // Files of a shard's folder, and the folder in which shards have theirs.
@@ -97,7 +107,7 @@ const (
 
 const (
 	recordFormat  = "redlock-sim-shard"
-	recordVersion = 1
+	recordVersion = 2
 	// mostRecord bounds a record, in bytes.
 	mostRecord = 64 << 20
 	// mostUnits bounds the runs of a suite: all are in memory.
@@ -107,10 +117,10 @@ const (
 // Record is what a shard leaves when it has ended: what it is a part of, and what came of its part. Of Results to Answers
 // it has what belongs to its command.
 type Record struct {
-	Format  string `json:"format"`
-	Version int    `json:"version"`
-	Shard   Shard  `json:"shard"`
-	Work    Work   `json:"work"`
+	Format  string        `json:"format"`
+	Version int           `json:"version"`
+	Shard   request.Shard `json:"shard"`
+	Work    Work          `json:"work"`
 	// Interrupted says that it did not come to its end. Started is when it began, TookMS how long it took.
 	Interrupted bool      `json:"interrupted,omitempty"`
 	Started     time.Time `json:"started"`
@@ -166,15 +176,22 @@ func (r *Record) Write(dir string) error {
 
 // parseRecord reads what Write wrote, and believes nothing that cannot be true.
 func parseRecord(text []byte) (*Record, error) {
+	var head struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&head); err != nil {
+		return nil, fmt.Errorf("not the record of a shard: %w", err)
+	}
+	if head.Format != recordFormat {
+		return nil, errors.New("not the record of a shard")
+	}
+	if head.Version != recordVersion {
+		return nil, fmt.Errorf("the record of a shard, version %d: this program reads version %d", head.Version, recordVersion)
+	}
 	r := &Record{}
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(r); err != nil {
 		return nil, fmt.Errorf("not the record of a shard: %w", err)
-	}
-	if r.Format != recordFormat {
-		return nil, errors.New("not the record of a shard")
-	}
-	if r.Version != recordVersion {
-		return nil, fmt.Errorf("the record of a shard, version %d: this program reads version %d", r.Version, recordVersion)
 	}
 	if damage := r.damage(); damage != nil {
 		return nil, fmt.Errorf("the record is damaged: %w", damage)
@@ -194,13 +211,14 @@ func (r *Record) damage() error {
 			return fmt.Errorf("an error with the exit code %d", e.Exit)
 		}
 	}
-	mine := r.Shard.Seeds(r.Work.Seed, r.Work.Units)
-	switch r.Work.Command {
-	case "run":
+	first, count := r.Shard.Seeds(r.Work.Seed(), r.Work.Units)
+	mine := explore.Seeds{First: first, Count: count}
+	switch r.Work.Command() {
+	case request.RunName:
 		return r.damagedRun()
-	case "search":
+	case request.SearchName:
 		return r.damagedSearch(mine)
-	case "sweep":
+	case request.SweepName:
 		for _, c := range r.Points {
 			if c.Runs > mine.Count || len(c.Judged) != len(c.Violated) {
 				return fmt.Errorf("the point %s %s has other runs than those of its shard", c.X, c.Y)
@@ -212,13 +230,13 @@ func (r *Record) damage() error {
 			}
 		}
 		return nil
-	case "audit":
+	case request.AuditName:
 		if r.Card == nil {
 			return errors.New("it has no card")
 		}
 		return audit.CheckAnswers(r.Card, r.Answers, r.Work.Units)
 	}
-	return fmt.Errorf("no command %q has shards", r.Work.Command)
+	return fmt.Errorf("no command %q has shards", r.Work.Command())
 }
 
 func (r *Record) damagedRun() error {

@@ -1,94 +1,16 @@
 package shard
 
 import (
-	"math"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 )
-
-func TestParse(t *testing.T) {
-	for _, text := range []string{"1/1", "2/4", "1000/1000"} {
-		s, err := Parse(text)
-		if err != nil || s.String() != text {
-			t.Errorf("%q: %v, %v", text, s, err)
-		}
-	}
-	for _, text := range []string{"", "1", "/", "0/3",
-		"4/3", "-1/3", "1/0", "1/1001", "a/b", "1/2/3", " 1/2", "1.5/2", "99999999999999999999/2"} {
-		if s, err := Parse(text); err == nil {
-			t.Errorf("%q was read as %v", text, s)
-		}
-	}
-}
-
-// TestDealt: every piece of work is dealt to one shard, and no shard has much more to do than another.
-func TestDealt(t *testing.T) {
-	for i := range suite.Amount(t, 300, 50) {
-		r := rand.New(rand.NewPCG(uint64(i), 7))
-		of := 1 + r.IntN(12)
-		lasts := make([]time.Duration, r.IntN(100))
-		longest := time.Duration(0)
-		for i := range lasts {
-			lasts[i] = time.Duration(r.IntN(50)) * time.Millisecond
-			longest = max(longest, lasts[i])
-		}
-		var all []int
-		var sums []time.Duration
-		for index := 1; index <= of; index++ {
-			mine := Shard{index, of}.Deal(lasts)
-			if !slices.IsSorted(mine) {
-				t.Fatalf("shard %d does its work in another order: %v", index, mine)
-			}
-			var sum time.Duration
-			for _, unit := range mine {
-				sum += lasts[unit]
-			}
-			all, sums = append(all, mine...), append(sums, sum)
-		}
-		slices.Sort(all)
-		for i, unit := range all {
-			if i != unit || len(all) != len(lasts) {
-				t.Fatalf("%d pieces of work of %d were dealt: %v", len(all), len(lasts), all)
-			}
-		}
-		if gap := slices.Max(sums) - slices.Min(sums); gap > longest {
-			t.Errorf("one shard works %v longer than another; the longest piece takes %v", gap, longest)
-		}
-	}
-	// Pieces that take no time are dealt, too.
-	if mine := (Shard{2, 2}).Deal(make([]time.Duration, 4)); len(mine) != 2 {
-		t.Errorf("of four pieces the second of two shards has %v", mine)
-	}
-}
-
-// TestSeeds: the ranges of all shards are those of one machine, and differ by one at most.
-func TestSeeds(t *testing.T) {
-	for _, c := range []struct{ first, count uint64 }{{0, 0}, {5, 1}, {7, 100}, {0, math.MaxUint64}, {math.MaxUint64 - 9, 10}, {3, 1001}} {
-		for _, of := range []int{1, 2, 3, 7, 1000} {
-			next, each := c.first, c.count/uint64(of)
-			for index := 1; index <= of; index++ {
-				s := Shard{index, of}.Seeds(c.first, c.count)
-				if s.Count > 0 && s.First != next || s.Count-each > 1 {
-					t.Fatalf("%d from %d: shard %d of %d has %d from %d, want them from %d", c.count, c.first, index, of, s.Count, s.First, next)
-				}
-				next += s.Count
-			}
-			if next-c.first != c.count {
-				t.Errorf("%d from %d: %d were dealt to %d shards", c.count, c.first, next-c.first, of)
-			}
-		}
-	}
-}
 
 // TestDifference: what differs is named, whatever it is.
 func TestDifference(t *testing.T) {
 	work := func(change func(*Work)) *Work {
-		w := &Work{Command: "run", Sim: "v1.0.0", Seed: 1, Units: 6, Flags: map[string]string{"world": "live", "lock": ""},
+		w := &Work{Request: request.Of(&request.Run{World: "live", Seed: 1, Tags: []string{"a"}}), Sim: "v1.0.0", Units: 6,
 			Scenarios: []Scenario{{"a", strings.Repeat("0", 64)}, {"b", strings.Repeat("1", 64)}}}
 		change(w)
 		return w
@@ -96,11 +18,11 @@ func TestDifference(t *testing.T) {
 	same := work(func(*Work) {})
 	for want, change := range map[string]func(*Work){
 		"":                            func(*Work) {},
-		"command run, and audit":      func(w *Work) { w.Command = "audit" },
+		"command run, and audit":      func(w *Work) { w.Request = request.Of(&request.Audit{}) },
 		"sim v1.0.0, and v2.0.0":      func(w *Work) { w.Sim = "v2.0.0" },
-		"seed 1, and 2":               func(w *Work) { w.Seed = 2 },
-		`--world "live", and "x"`:     func(w *Work) { w.Flags["world"] = "x" },
-		`--new "", and "x"`:           func(w *Work) { w.Flags["new"] = "x" },
+		`--seed "1", and "2"`:         func(w *Work) { w.Request.Run.Seed = 2 },
+		`--world "live", and "x"`:     func(w *Work) { w.Request.Run.World = "x" },
+		`--tag "a", and "a,x"`:        func(w *Work) { w.Request.Run.Tags = []string{"a", "x"} },
 		"the scenario b, and c":       func(w *Work) { w.Scenarios[1].Name = "c" },
 		"2 scenarios, and 1":          func(w *Work) { w.Scenarios = w.Scenarios[:1] },
 		"6 pieces of work, and 7":     func(w *Work) { w.Units = 7 },
@@ -110,8 +32,8 @@ func TestDifference(t *testing.T) {
 		if got := same.Difference(other); want == "" && got != "" || !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
-		if (same.Folder(Shard{1, 2}) == other.Folder(Shard{1, 2})) != (want == "") {
-			t.Errorf("%q: the folder is %s", want, other.Folder(Shard{1, 2}))
+		if (same.Folder(request.Shard{Index: 1, Of: 2}) == other.Folder(request.Shard{Index: 1, Of: 2})) != (want == "") {
+			t.Errorf("%q: the folder is %s", want, other.Folder(request.Shard{Index: 1, Of: 2}))
 		}
 	}
 }

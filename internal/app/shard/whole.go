@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
@@ -122,7 +123,7 @@ func together(found []*source, unfinished []string) (*Whole, error) {
 		}
 	}
 	for i := 1; i <= w.Of; i++ {
-		one := Shard{i, w.Of}
+		one := request.Shard{Index: i, Of: w.Of}
 		at := slices.IndexFunc(w.shards, func(s *source) bool { return s.Shard == one })
 		switch {
 		case at >= 0 && w.shards[at].Interrupted:
@@ -365,7 +366,7 @@ func (w *Whole) Result(r *Record, one Result) (*report.Result, error) {
 		return fail(err)
 	}
 	count := uint64(len(w.Work.Scenarios))
-	of, seed := w.Work.Scenarios[one.Unit%count], w.Work.Seed+one.Unit/count
+	of, seed := w.Work.Scenarios[one.Unit%count], w.Work.Seed()+one.Unit/count
 	if result.Scenario != of.Name || result.ScenarioDigest != of.Digest || result.Seed != seed {
 		return fail(fmt.Errorf("it is of the scenario %s with the seed %d; the record says %s with %d",
 			result.Scenario, result.Seed, of.Name, seed))

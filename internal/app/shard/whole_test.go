@@ -6,16 +6,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 )
 
-var sweep = Work{Command: "sweep", Sim: "v1", Units: 4, Flags: map[string]string{"x": "lock.ttl=1s"}, Scenarios: []Scenario{{Name: "a"}}}
+var sweep = Work{Request: request.Of(&request.Sweep{X: "lock.ttl=1s"}), Sim: "v1", Units: 4, Scenarios: []Scenario{{Name: "a"}}}
 
 // left writes what a shard leaves below a folder, and returns its own folder.
-func left(t *testing.T, out string, w Work, s Shard, change func(*Record)) string {
+func left(t *testing.T, out string, w Work, s request.Shard, change func(*Record)) string {
 	t.Helper()
+	_, mine := s.Seeds(0, w.Units)
 	r := &Record{Shard: s, Work: w,
-		Points: []explore.Cell{{X: "1s", Runs: s.Seeds(0, w.Units).Count, Judged: []uint64{1}, Violated: []uint64{1}}}}
+		Points: []explore.Cell{{X: "1s", Runs: mine, Judged: []uint64{1}, Violated: []uint64{1}}}}
 	if change != nil {
 		change(r)
 	}
@@ -41,7 +43,7 @@ func TestNothingOutsideIsCopied(t *testing.T) {
 	secret := t.TempDir()
 	write(t, filepath.Join(secret, "key"), "secret")
 	in, out := t.TempDir(), t.TempDir()
-	dir := left(t, in, sweep, Shard{1, 1}, nil)
+	dir := left(t, in, sweep, request.Shard{Index: 1, Of: 1}, nil)
 	write(t, filepath.Join(dir, "run", "history.jsonl"), "{}")
 	for name, to := range map[string]string{"key": filepath.Join(secret, "key"), "folder": secret, "run/up": "../../..", "latest": "run"} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
@@ -100,8 +102,8 @@ func TestRecordsAreBounded(t *testing.T) {
 
 // TestDamagedRecords: what cannot be true is refused.
 func TestDamagedRecords(t *testing.T) {
-	run := Work{Command: "run", Units: 4, Scenarios: []Scenario{{Name: "a"}, {Name: "b"}}}
-	search := Work{Command: "search", Units: 10, Scenarios: []Scenario{{Name: "a"}}}
+	run := Work{Request: request.Of(&request.Run{}), Units: 4, Scenarios: []Scenario{{Name: "a"}, {Name: "b"}}}
+	search := Work{Request: request.Of(&request.Search{}), Units: 10, Scenarios: []Scenario{{Name: "a"}}}
 	part := func(first, count uint64) *explore.Part {
 		return &explore.Part{First: first, Seeds: []explore.Seeds{{First: first, Count: count}}, Runs: count}
 	}
@@ -114,29 +116,29 @@ func TestDamagedRecords(t *testing.T) {
 		"more runs":     {sweep, func(r *Record) { r.Points[0].Runs = 3 }, false},
 		"more judged":   {sweep, func(r *Record) { r.Points[0].Judged[0] = 3 }, false},
 		"more violated": {sweep, func(r *Record) { r.Points[0].Violated[0] = 2 }, false},
-		"other command": {Work{Command: "exhaust"}, nil, false},
-		"no shard":      {sweep, func(r *Record) { r.Shard = Shard{} }, false},
+		"other command": {Work{Request: request.Any{Version: request.Version}}, nil, false},
+		"no shard":      {sweep, func(r *Record) { r.Shard = request.Shard{} }, false},
 		"files":         {sweep, func(r *Record) { r.Files = []string{"a", "b"} }, false},
 		"runs":          {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "a/1"}, {Unit: 3, Dir: "b/1"}} }, true},
 		"a run twice":   {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "a/1"}, {Unit: 0, Dir: "b/1"}} }, false},
 		"no such run":   {run, func(r *Record) { r.Results = []Result{{Unit: 4, Dir: "a/1"}} }, false},
 		"outside":       {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "../a"}} }, false},
 		"from the root": {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "/etc"}} }, false},
-		"too many runs": {Work{Command: "run", Units: 1 << 40, Scenarios: run.Scenarios}, nil, false},
-		"uneven":        {Work{Command: "run", Units: 3, Scenarios: run.Scenarios}, nil, false},
+		"too many runs": {Work{Request: request.Of(&request.Run{}), Units: 1 << 40, Scenarios: run.Scenarios}, nil, false},
+		"uneven":        {Work{Request: request.Of(&request.Run{}), Units: 3, Scenarios: run.Scenarios}, nil, false},
 		"exit":          {run, func(r *Record) { r.Errors = []Failure{{"x", 0}} }, false},
 		"a search":      {search, func(r *Record) { r.Search = part(0, 5) }, true},
 		"others' seeds": {search, func(r *Record) { r.Search = part(4, 2) }, false},
-		"seeds before": {Work{Command: "search", Seed: 7, Units: 10, Scenarios: search.Scenarios}, func(r *Record) {
+		"seeds before": {Work{Request: request.Of(&request.Search{Seed: 7}), Units: 10, Scenarios: search.Scenarios}, func(r *Record) {
 			r.Search = part(6, 2)
 		}, false},
 		"no search":          {search, nil, false},
 		"found outside":      {search, func(r *Record) { r.Search, r.Found = part(0, 5), []Found{{File: "../x.yaml"}} }, false},
-		"an audit, no card":  {Work{Command: "audit", Units: 1}, nil, false},
+		"an audit, no card":  {Work{Request: request.Of(&request.Audit{}), Units: 1}, nil, false},
 		"a damaged behavior": {search, func(r *Record) { r.Search = part(0, 5); r.Search.Runs = 4 }, false},
 	} {
 		in := t.TempDir()
-		left(t, in, c.work, Shard{1, 2}, c.change)
+		left(t, in, c.work, request.Shard{Index: 1, Of: 2}, c.change)
 		if _, err := Collect(in); (err == nil) != c.fine {
 			t.Errorf("%s: %v", name, err)
 		}

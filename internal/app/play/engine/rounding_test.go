@@ -17,7 +17,8 @@ var fused = regexp.MustCompile(`\(\S*/(internal/[^)]*)\)\s+FN?M(ADD|SUB)[SD]`)
 // would give another run there. float64(x*y) + z is rounded twice everywhere.
 func TestNothingIsRoundedOnce(t *testing.T) {
 	suite.All(t)
-	cmd := exec.Command("go", "build", "-gcflags=github.com/redlock-sim/redlock-sim/...=-S", "../../../explore", "../../../runner", "../../verdict")
+	cmd := exec.Command("go", "build", "-gcflags=github.com/redlock-sim/redlock-sim/...=-S",
+		"../../../explore", "../../../runner", "../../verdict")
 	cmd.Env = append(os.Environ(), "GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=0") // as make cross builds: most is compiled once
 	out, err := cmd.StderrPipe()
 	if err != nil {

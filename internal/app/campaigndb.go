@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -14,31 +14,23 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/campaign"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
 )
 
-// databaseVariable names the database where --db does not.
-const databaseVariable = "REDLOCK_SIM_DB"
+// DatabaseVariable names the database where --db does not.
+const DatabaseVariable = "REDLOCK_SIM_DB"
 
 // lostVariable says how long a worker may be silent until others take over: tests are in a hurry.
 const lostVariable = "REDLOCK_SIM_LOST_AFTER"
 
-// database says where campaigns are.
-type database struct{ url, folder string }
+// Database says where campaigns are: in the database at a URL, or in one of sim's own in a folder.
+type Database struct{ URL, Folder string }
 
-func (d *database) databaseFlags(a *app, c *cobra.Command) {
-	c.Flags().StringVar(&d.url, "db", "", "the PostgreSQL database, postgres://user@host/name (default: $"+
-		databaseVariable+", else a server of sim's own on this machine)")
-	c.Flags().StringVar(&d.folder, "folder", filepath.Join(a.project.Out, "campaigns"),
-		"without --db: the folder with the data of sim's own server")
-}
-
-// campaigns is an open database.
-type campaigns struct {
+// Campaigns is an open database.
+type Campaigns struct {
 	*campaign.Store
 	// kept is sim's own server; nil: the database is elsewhere.
 	kept *postgres.Kept
@@ -46,8 +38,9 @@ type campaigns struct {
 	leave func()
 }
 
-func (c *campaigns) close() {
-	c.Close()
+// Close disconnects, and ends what was started for it.
+func (c *Campaigns) Close() {
+	c.Store.Close()
 	if c.kept != nil {
 		c.kept.Close()
 	}
@@ -56,47 +49,47 @@ func (c *campaigns) close() {
 	}
 }
 
-// connectWithin bounds how long a database may take to let somebody in.
-const connectWithin = 10 * time.Second
+// ConnectWithin bounds how long a database may take to let somebody in.
+const ConnectWithin = 10 * time.Second
 
-// open connects to the database. Where it is that of sim's own server, the server is started if need be; new: its
+// OpenCampaigns connects to the database. Where it is that of sim's own server, the server is started if need be; new: its
 // data may be made.
-func (a *app) openCampaigns(ctx context.Context, d database, create bool) (*campaigns, error) {
-	if d.url == "" {
-		d.url = a.env(databaseVariable)
+func (e *Env) OpenCampaigns(ctx context.Context, d Database, create bool, l Listener) (*Campaigns, error) {
+	if d.URL == "" {
+		d.URL = e.Variable(DatabaseVariable)
 	}
-	build, err := programBuild()
+	build, err := e.Build()
 	if err != nil {
 		return nil, err
 	}
 	timing := campaign.Timing{}
-	if text := a.env(lostVariable); text != "" {
+	if text := e.Variable(lostVariable); text != "" {
 		if timing.LostAfter, err = time.ParseDuration(text); err != nil || timing.LostAfter < 100*time.Millisecond {
-			return nil, usageError("%s=%s: want a duration of at least 100ms", lostVariable, text)
+			return nil, Usagef("%s=%s: want a duration of at least 100ms", lostVariable, text)
 		}
 	}
-	a.orderly.Store(true)
-	if d.url == "" {
-		return a.openKept(ctx, d.folder, build, timing, create)
+	l.tell(Started{})
+	if d.URL == "" {
+		return e.openKept(ctx, d.Folder, build, timing, create)
 	}
-	config, err := pgxpool.ParseConfig(d.url)
+	config, err := pgxpool.ParseConfig(d.URL)
 	if err != nil {
-		return nil, usageError("--db: %w\nhint: postgres://user@host:5432/database; the password belongs into PGPASSWORD or ~/.pgpass", err)
+		return nil, Usagef("--db: %w\nhint: postgres://user@host:5432/database; the password belongs into PGPASSWORD or ~/.pgpass", err)
 	}
 	if config.ConnConfig.ConnectTimeout == 0 {
-		config.ConnConfig.ConnectTimeout = connectWithin
+		config.ConnConfig.ConnectTimeout = ConnectWithin
 	}
 	store, err := campaign.Open(ctx, config, build, timing)
 	if err != nil {
-		return nil, databaseError(ctx, err)
+		return nil, DatabaseError(ctx, err)
 	}
-	return &campaigns{Store: store}, nil
+	return &Campaigns{Store: store}, nil
 }
 
-// databaseError tells what to do where a database lets nobody in.
-func databaseError(ctx context.Context, err error) error {
+// DatabaseError tells what to do where a database lets nobody in.
+func DatabaseError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return &exitError{exitInterrupted, errors.New("interrupted")}
+		return Interrupted("interrupted")
 	}
 	hint := "is PostgreSQL running there, and does it let this machine in? Without --db sim starts a server of its own"
 	var refused *pgconn.PgError
@@ -116,19 +109,19 @@ func databaseError(ctx context.Context, err error) error {
 }
 
 // openKept opens sim's own server.
-func (a *app) openKept(ctx context.Context, folder, build string, timing campaign.Timing, create bool) (*campaigns, error) {
-	if err := a.live(); err != nil {
+func (e *Env) openKept(ctx context.Context, folder, build string, timing campaign.Timing, create bool) (*Campaigns, error) {
+	if err := e.Live(); err != nil {
 		return nil, &trial.EnvironmentError{Err: errors.New("sim has a PostgreSQL server of its own on Linux only"),
 			Hint: "name a database with --db"}
 	}
 	dir := filepath.Join(folder, "database")
 	if _, err := os.Stat(dir); err != nil && !create {
-		return nil, usageError("there are no campaigns in %s\nhint: sim campaign start begins one, --db names a database elsewhere", folder)
+		return nil, Usagef("there are no campaigns in %s\nhint: sim campaign start begins one, --db names a database elsewhere", folder)
 	}
 	kept, err := postgres.OpenKept(ctx, dir)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, &exitError{exitInterrupted, errors.New("interrupted")}
+			return nil, Interrupted("interrupted")
 		}
 		hint := "name a database elsewhere with --db, or another folder with --folder"
 		if errors.Is(err, postgres.ErrNoPostgres) {
@@ -140,23 +133,23 @@ func (a *app) openKept(ctx context.Context, folder, build string, timing campaig
 	if err == nil {
 		var store *campaign.Store
 		if store, err = campaign.Open(ctx, config, build, timing); err == nil {
-			return &campaigns{Store: store, kept: kept}, nil
+			return &Campaigns{Store: store, kept: kept}, nil
 		}
 	}
 	kept.Close()
-	return nil, databaseError(ctx, err)
+	return nil, DatabaseError(ctx, err)
 }
 
-// programBuild tells builds apart whose seeds may not repeat: versions, processors (which round differently), and
+// Build tells builds apart whose seeds may not repeat: versions, processors (which round differently), and
 // programs of no version, by what is in them.
-func programBuild() (string, error) {
-	v := programVersion()
+func (e *Env) Build() (string, error) {
+	v := e.Version
 	if v != "unknown" && v != "dev" && v != "(devel)" && !strings.Contains(v, "dirty") {
 		return v + " " + runtime.GOARCH, nil
 	}
-	path, err := os.Executable()
+	path, err := Self()
 	if err != nil {
-		return "", fmt.Errorf("failed to read this program: %w", err)
+		return "", err
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -168,4 +161,18 @@ func programBuild() (string, error) {
 		return "", fmt.Errorf("failed to read this program: %w", err)
 	}
 	return fmt.Sprintf("%s %s %.12x", v, runtime.GOARCH, sum.Sum(nil)), nil
+}
+
+// IsOwn reports that the database is sim's own: then this program works on its campaigns itself.
+func (c *Campaigns) IsOwn() bool { return c.kept != nil }
+
+// CampaignError tells a campaign that is not there from a database that does not answer.
+func CampaignError(ctx context.Context, id int64, err error) error {
+	if errors.Is(err, campaign.ErrNone) {
+		return Usagef("there is no campaign %d\nhint: sim campaign list", id)
+	}
+	if errors.Is(err, campaign.ErrOver) {
+		return Usagef("campaign %d is over\nhint: sim campaign report %d", id, id)
+	}
+	return DatabaseError(ctx, err)
 }

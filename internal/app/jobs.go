@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/app/trial"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
@@ -35,7 +35,7 @@ func jobsFor(world string, nodes server.Provider, locks ...string) (jobs, idle i
 		return 1, 0
 	case server.Auto, server.Process:
 	}
-	if world == trial.Virtual {
+	if world == request.Virtual {
 		return 2 * processors, 0
 	}
 	return 2 * processors, idleJobs * processors

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"cmp"
@@ -18,11 +18,11 @@ import (
 )
 
 // conformance looks whether a program conforms. A check that fails costs what depends on it, and no more.
-func (a *app) conformance(ctx context.Context, l *audit.Lock, dir string) error {
+func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir string) error {
 	if l.Program == nil {
 		return nil
 	}
-	fmt.Fprintf(a.stderr, "%s: does it conform to the lock protocol?\n", l.Label)
+	listener.tell(Note{l.Label + ": does it conform to the lock protocol?"})
 	logs := filepath.Join(dir, "conform")
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return fmt.Errorf("failed to make a folder for logs: %w", err)

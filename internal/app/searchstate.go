@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"crypto/sha256"
@@ -38,7 +38,7 @@ func newSearchState(s explore.Search, out string) *searchState {
 func (f *searchState) load() (*explore.State, error) {
 	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError("there is no search to continue: %s is missing\nhint: leave out --resume to start a new search", f.path)
+		return nil, Usagef("there is no search to continue: %s is missing\nhint: leave out --resume to start a new search", f.path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("failed to open the state of the search: %w", err)
@@ -46,10 +46,10 @@ func (f *searchState) load() (*explore.State, error) {
 	defer func() { _ = file.Close() }()
 	s, err := explore.ReadState(file)
 	if err != nil {
-		return nil, usageError("%s: %v\nhint: leave out --resume to start a new search", f.path, err)
+		return nil, Usagef("%s: %v\nhint: leave out --resume to start a new search", f.path, err)
 	}
 	if s.Of != f.of {
-		return nil, usageError("%s belongs to another search: the scenario, --lock, --variant, "+
+		return nil, Usagef("%s belongs to another search: the scenario, --lock, --variant, "+
 			"--kinds, --property, --bare, --unguided or --seed was different\nhint: leave out --resume to start a new search", f.path)
 	}
 	f.before = s.TookMS

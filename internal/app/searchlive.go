@@ -1,10 +1,9 @@
-package main
+package app
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -46,45 +47,42 @@ const (
 
 // liveTarget is what is searched among real servers: the scenario, or where there is none one for the
 // lock's class, with the lock in the place of the scenario's own.
-func (a *app) liveTarget(
-	ctx context.Context, file string, f *searchFlags,
+func (e *Env) liveTarget(
+	ctx context.Context, r *request.Search, listener Listener,
 ) (s *scenario.Scenario, v *scenario.Variant, l *liveSearch, err error) {
-	own, err := standIn(f.lock)
+	own, err := e.standIn(r.Lock)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	var list []*scenario.Scenario
-	if file != "" {
-		if s, err = loadOne(file); err != nil {
+	if r.Scenario != "" {
+		if s, err = LoadOne(r.Scenario); err != nil {
 			return nil, nil, nil, err
 		}
-		if v, err = variantOf(s, f.variant); err != nil {
+		if v, err = VariantOf(s, r.Variant); err != nil {
 			return nil, nil, nil, err
 		}
 		list = append(list, s)
 	}
 	switch {
 	case own == nil && s == nil:
-		return nil, nil, nil, usageError("name a scenario, or a lock with --lock")
-	case s == nil && f.variant != "":
-		return nil, nil, nil, usageError("--variant is one of a scenario: name that, too")
+		return nil, nil, nil, Usagef("name a scenario, or a lock with --lock")
+	case s == nil && r.Variant != "":
+		return nil, nil, nil, Usagef("--variant is one of a scenario: name that, too")
 	case own == nil:
-		if err := checkPrograms(list, runFlags{world: trial.Live, allowPrograms: f.allowPrograms}); err != nil {
+		if err := e.checkPrograms(list, r.World); err != nil {
 			return nil, nil, nil, err
 		}
 	}
 	l = &liveSearch{}
-	if l.self, err = os.Executable(); err != nil {
-		return nil, nil, nil, fmt.Errorf("failed to find my own program: %w", err)
+	if l.self, err = Self(); err != nil {
+		return nil, nil, nil, err
 	}
 	if _, err := server.FindRedis(); err != nil {
 		return nil, nil, nil, &trial.EnvironmentError{Err: err, Hint: "sim doctor says what is missing"}
 	}
-	if l.leave, err = a.enterLive(false); err != nil {
+	if l.leave, err = e.EnterLive(false, listener); err != nil {
 		return nil, nil, nil, err
-	}
-	if v != nil {
-		f.variant = v.Name
 	}
 	if own != nil {
 		l.program = own.Program
@@ -92,9 +90,9 @@ func (a *app) liveTarget(
 		l.program = v.Setup.Lock.Program
 	}
 	if l.programs, err = trial.Greet(ctx, list, own); err != nil {
-		err = interruptedOr(ctx, err)
+		err = InterruptedOr(ctx, err)
 	} else {
-		s, v, err = l.place(own, s, v)
+		s, v, err = e.place(l, own, s, v)
 	}
 	if err != nil {
 		l.leave()
@@ -103,16 +101,16 @@ func (a *app) liveTarget(
 }
 
 // place puts the lock in the place of the scenario's own.
-func (l *liveSearch) place(
-	own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant,
+func (e *Env) place(
+	l *liveSearch, own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant,
 ) (_ *scenario.Scenario, _ *scenario.Variant, err error) {
 	if own != nil {
 		l.ready = &own.Ready
-		if l.twin, err = twinOf(own, l.self); err != nil {
+		if l.twin, err = e.twinOf(own, l.self); err != nil {
 			return nil, nil, err
 		}
 		if own.Ready.Elsewhere() {
-			return nil, nil, usageError("--lock %s: its keys are in %s, where sim does not see them: nothing that a search found could be confirmed",
+			return nil, nil, Usagef("--lock %s: its keys are in %s, where sim does not see them: nothing that a search found could be confirmed",
 				own.Command(), own.Ready.Store)
 		}
 		if s, err = withLock(own, s, v); err != nil {
@@ -120,23 +118,23 @@ func (l *liveSearch) place(
 		}
 		v = &s.Variants[0]
 		if why := own.NotApplicable(&v.Setup); why != "" {
-			return nil, nil, usageError("%s is not applicable: %s", s.File, why)
+			return nil, nil, Usagef("%s is not applicable: %s", s.File, why)
 		}
 	} else if l.ready = l.programs.Of(v.Setup.Lock.Program); l.ready == nil {
-		l.twin = scenario.NewBuiltIn(v.Setup.Lock, programVersion())
+		l.twin = scenario.NewBuiltIn(v.Setup.Lock, e.Version)
 	}
 	return s, v, nil
 }
 
 // twinOf is the built-in lock that stands in, or that this very program is as a lock program.
-func twinOf(own *scenario.StandIn, self string) (*scenario.StandIn, error) {
+func (e *Env) twinOf(own *scenario.StandIn, self string) (*scenario.StandIn, error) {
 	if own.Program == nil {
 		return own, nil
 	}
 	words := own.Program.Command
 	if path, err := exec.LookPath(words[0]); err == nil && len(words) > 2 && words[1] == "lock" {
 		if path, err = filepath.Abs(path); err == nil && path == self {
-			return standIn(shellquote.Join(words[2:]...))
+			return e.standIn(shellquote.Join(words[2:]...))
 		}
 	}
 	return nil, nil
@@ -183,15 +181,17 @@ func scenarioFor(r *program.Ready) (*scenario.Scenario, error) {
 			tokens = "quorum-counter"
 		}
 	}
-	text := fmt.Sprintf(`name: search
-lock: {algorithm: redlock, ttl: %v, node_timeout: %v, retry: {attempts: 20, delay: %v, jitter: %v}}
-nodes: {count: %d, persistence: aof-no}
-workload: {clients: 2, sections: 3, start: in-turn, think: %v}
-fencing: {tokens: %s}
-grant_within: %v
-time_limit: %v
-`, ttl, max(ttl/10, 10*time.Millisecond), ttl/10, ttl/10, nodes, think, tokens, ttl+grantAfter, 10*ttl+10*time.Second)
-	return scenario.Parse("--lock", []byte(text))
+	s, err := scenario.Parse("--lock", []byte("name: search\nlock: {algorithm: redlock}\nfencing: {tokens: "+tokens+"}\n"))
+	if err != nil {
+		return nil, err
+	}
+	setup := &s.Variants[0].Setup
+	setup.Lock.TTL, setup.Lock.NodeTimeout = ttl, max(ttl/10, 10*time.Millisecond)
+	setup.Lock.Retry.Attempts, setup.Lock.Retry.Delay, setup.Lock.Retry.Jitter = 20, ttl/10, ttl/10
+	setup.Nodes.Count, setup.Nodes.Persistence = nodes, world.AOFNo
+	setup.Workload.Sections, setup.Workload.Think = 3, think
+	setup.GrantWithin, setup.TimeLimit = ttl+grantAfter, 10*ttl+10*time.Second
+	return s, nil
 }
 
 // liveProperties are those that are asked of a lock where none is named: those that depend on the lock
@@ -216,8 +216,8 @@ func liveProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
 }
 
 // explore makes a search one among real servers.
-func (l *liveSearch) explore(ctx context.Context, a *app, s *explore.Search) error {
-	s.Real = &explore.Real{Own: l.twin != nil, Phase: a.phase}
+func (l *liveSearch) explore(ctx context.Context, listener Listener, s *explore.Search) error {
+	s.Real = &explore.Real{Own: l.twin != nil, Phase: func(text string) { listener.tell(Phase{text}) }}
 	s.Place = func() explore.Place {
 		return &trial.Place{ClientCommand: []string{l.self, "client"}, Programs: l.programs}
 	}
@@ -228,8 +228,8 @@ func (l *liveSearch) explore(ctx context.Context, a *app, s *explore.Search) err
 	s.Real.Phase("a run without faults")
 	var err error
 	s.Real.Commands, err = s.Commands(ctx)
-	a.clearLine()
-	return l.blamed(interruptedOr(ctx, err))
+	listener.tell(Phase{})
+	return l.blamed(InterruptedOr(ctx, err))
 }
 
 // blamed is an error of a search; where the lock program is to blame, it says what to do.

@@ -1,47 +1,46 @@
-package main
+package app
 
 import (
 	"context"
 	"fmt"
 	"maps"
 	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/redlock-sim/redlock-sim/internal/app/trial"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // checkExternal makes sure that scenarios for existing servers name them, and
 // that no command of a scenario is run without a word from the user.
-func checkExternal(list []*scenario.Scenario, f runFlags) error {
-	if f.world != trial.Live || f.nodes != string(server.External) {
-		if f.allowHooks {
-			return usageError("--allow-hooks is for --nodes external")
+func (e *Env) checkExternal(list []*scenario.Scenario, r request.Run) error {
+	if r.World != request.Live || r.Nodes != string(server.External) {
+		if e.Permit.Hooks {
+			return Usagef("--allow-hooks is for --nodes external")
 		}
-		if f.passwordEnv != "" {
-			return usageError("--password-env is for --nodes external")
+		if e.Permit.PasswordEnv != "" {
+			return Usagef("--password-env is for --nodes external")
 		}
 		return nil
 	}
-	if f.passwordEnv != "" && !variableName.MatchString(f.passwordEnv) {
-		return usageError("--password-env: want the name of an environment variable, not the password")
+	if e.Permit.PasswordEnv != "" && !variableName.MatchString(e.Permit.PasswordEnv) {
+		return Usagef("--password-env: want the name of an environment variable, not the password")
 	}
 	for _, s := range list {
 		for i := range s.Variants {
 			n := &s.Variants[i].Setup.Nodes
 			if len(n.Addresses) == 0 {
-				return usageError("%s: --nodes external needs the addresses of the nodes\n"+
+				return Usagef("%s: --nodes external needs the addresses of the nodes\n"+
 					"hint: nodes: {count: 1, addresses: [\"127.0.0.1:6379\"]}", s.File)
 			}
-			if err := checkPassword(s.File, n, f); err != nil {
+			if err := e.checkPassword(s.File, n); err != nil {
 				return err
 			}
-			if commands := commandsOf(n); len(commands) > 0 && !f.allowHooks {
-				return usageError("%s names commands to run on this machine:\n  %s\n"+
+			if commands := commandsOf(n); len(commands) > 0 && !e.Permit.Hooks {
+				return Usagef("%s names commands to run on this machine:\n  %s\n"+
 					"hint: read them; if they are safe, run with --allow-hooks", s.File, strings.Join(commands, "\n  "))
 			}
 		}
@@ -50,14 +49,14 @@ func checkExternal(list []*scenario.Scenario, f runFlags) error {
 }
 
 // checkSentinels refuses sentinels over servers that exist already, whose settings they would change.
-func checkSentinels(list []*scenario.Scenario, f runFlags) error {
-	if f.world != trial.Live || server.Provider(f.nodes) != server.External {
+func checkSentinels(list []*scenario.Scenario, r request.Run) error {
+	if r.World != request.Live || server.Provider(r.Nodes) != server.External {
 		return nil
 	}
 	for _, s := range list {
 		for i := range s.Variants {
 			if s.Variants[i].Setup.Nodes.Watched() {
-				return usageError("%s has sentinels; they change the settings of the servers that they watch, so they watch none that exist already\n"+
+				return Usagef("%s has sentinels; they change the settings of the servers that they watch, so they watch none that exist already\n"+
 					"hint: --nodes process, --nodes docker, or --world virtual", s.File)
 			}
 		}
@@ -67,9 +66,9 @@ func checkSentinels(list []*scenario.Scenario, f runFlags) error {
 
 // checkImages makes sure that no image which a scenario names is fetched and run without a word
 // from the user: --nodes docker on the command line is one.
-func checkImages(ctx context.Context, list []*scenario.Scenario, f runFlags) error {
-	nodes := server.Provider(f.nodes)
-	if f.world != trial.Live || nodes == server.Process || nodes == server.Docker && f.nodesChosen {
+func (e *Env) checkImages(ctx context.Context, list []*scenario.Scenario, r request.Run) error {
+	nodes := server.Provider(r.Nodes)
+	if r.World != request.Live || nodes == server.Process || nodes == server.Docker && e.Permit.Images {
 		return nil
 	}
 	if nodes == server.External { // the resource still needs a place
@@ -81,7 +80,7 @@ func checkImages(ctx context.Context, list []*scenario.Scenario, f runFlags) err
 	for _, s := range list {
 		for i := range s.Variants {
 			if image := s.Variants[i].Setup.Nodes.Image; image != "" {
-				return usageError("%s wants nodes in Docker to run the image %q\n"+
+				return Usagef("%s wants nodes in Docker to run the image %q\n"+
 					"hint: if you trust it, say so: --nodes docker; or leave nodes: {image: ...} out to use the image of sim", s.File, image)
 			}
 		}
@@ -93,21 +92,21 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 
 // checkPassword makes sure that the user has named the password which a scenario asks for,
 // and that nobody can read it on its way.
-func checkPassword(file string, n *scenario.Nodes, f runFlags) error {
+func (e *Env) checkPassword(file string, n *scenario.Nodes) error {
 	if !n.Password {
 		return nil
 	}
-	if f.passwordEnv == "" {
-		return usageError("%s asks for a password for %s\n"+
+	if e.Permit.PasswordEnv == "" {
+		return Usagef("%s asks for a password for %s\n"+
 			"hint: if that is right, put it into an environment variable, and name that: --password-env REDIS_PASSWORD",
 			file, strings.Join(n.Addresses, ", "))
 	}
-	if os.Getenv(f.passwordEnv) == "" {
-		return usageError("%s asks for a password, but the environment variable that --password-env names is not set", file)
+	if e.Variable(e.Permit.PasswordEnv) == "" {
+		return Usagef("%s asks for a password, but the environment variable that --password-env names is not set", file)
 	}
 	for _, address := range n.Addresses {
-		if !n.TLS && !f.plainPassword && !isLoopback(address) {
-			return usageError("%s: the password would go to %s without TLS, where others can read it\n"+
+		if !n.TLS && !e.Permit.PlainPassword && !isLoopback(address) {
+			return Usagef("%s: the password would go to %s without TLS, where others can read it\n"+
 				"hint: nodes: {tls: true, ...}; or --allow-plain-password", file, address)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package shard deals out work to several machines that know nothing of each other, and puts together what they
-// brought back. Each machine is one shard of n. What it does follows from the command line alone.
-package shard
+package request
 
 import (
 	"cmp"
@@ -10,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/redlock-sim/redlock-sim/internal/explore"
 )
 
 // Shard is one of several machines that share work, the Index-th Of them, counted from 1. The zero value: there is one machine.
@@ -20,8 +16,8 @@ type Shard struct{ Index, Of int }
 // MostShards bounds how many machines share work.
 const MostShards = 1000
 
-// Parse reads "2/4".
-func Parse(text string) (Shard, error) {
+// ParseShard reads "2/4".
+func ParseShard(text string) (Shard, error) {
 	index, of, ok := strings.Cut(text, "/")
 	i, err1 := strconv.Atoi(index)
 	n, err2 := strconv.Atoi(of)
@@ -41,21 +37,21 @@ func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Of) }
 // MarshalText writes it as a user does.
 func (s Shard) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText is Parse.
+// UnmarshalText is ParseShard.
 func (s *Shard) UnmarshalText(text []byte) (err error) {
-	*s, err = Parse(string(text))
+	*s, err = ParseShard(string(text))
 	return err
 }
 
-// Seeds are the shard's of so many, of which the first is given: a range, as long as that of any other shard or by one
-// longer.
-func (s Shard) Seeds(first, count uint64) explore.Seeds {
+// Seeds are the shard's of so many, of which the first is given: where they begin, and how many they are. The shards have as many as each
+// other, or one more.
+func (s Shard) Seeds(first, count uint64) (own, n uint64) {
 	each, longer, before := count/uint64(s.Of), count%uint64(s.Of), uint64(s.Index-1)
-	out := explore.Seeds{First: first + before*each + min(before, longer), Count: each}
+	own, n = first+before*each+min(before, longer), each
 	if before < longer {
-		out.Count++
+		n++
 	}
-	return out
+	return own, n
 }
 
 // Deal says which pieces of work are the shard's, in their order, where lasts says about how long each takes. The longest

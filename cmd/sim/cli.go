@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"strings"
 	"sync"
@@ -17,20 +16,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
-	"github.com/redlock-sim/redlock-sim/internal/explore"
-	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-// app is all that the commands touch of the outside.
-type app struct {
+// cli is all that the commands touch of the outside.
+type cli struct {
 	// system is the operating system, as in runtime.GOOS.
 	system         string
 	args           []string
-	env            func(string) string
+	variable       func(string) string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	// out is stdout once the command runs.
@@ -45,40 +42,17 @@ type app struct {
 	projectErr error
 }
 
-// Exit codes of sim; the README lists them for users.
-const (
-	exitMet         = 0
-	exitUnexpected  = 1
-	exitUndecided   = 2
-	exitUsage       = 3
-	exitEnvironment = 4
-	exitInternal    = 5
-	exitInterrupted = 130
-	// exitPipe is that of a program which SIGPIPE ends: nobody reads its output any more.
-	exitPipe = 141
-)
+// exitPipe is the exit code of a program which SIGPIPE ends: nobody reads its output any more.
+const exitPipe = 141
 
-// exitError is an error with its exit code. An empty message has been said
-// already.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-func (e *exitError) Unwrap() error { return e.err }
-
-func usageError(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+// env is what requests need of the outside. What they are permitted, flags say.
+func (a *cli) env() *app.Env {
+	return &app.Env{System: a.system, Version: programVersion(), Now: a.now, Variable: a.variable,
+		CleanerCommand: cleanerCommand, WorkCommand: workCommand}
 }
 
 // run carries out one command line and returns the exit code.
-func run(a *app) int {
+func run(a *cli) int {
 	ctx, stop := a.signals()
 	defer stop()
 	a.project, a.projectErr = scenario.LoadProject()
@@ -92,11 +66,11 @@ func run(a *app) int {
 	case errors.Is(broken, syscall.EPIPE):
 		return exitPipe
 	case broken != nil:
-		err = &exitError{exitInternal, fmt.Errorf("failed to write to stdout: %w", broken)}
+		err = &app.ExitError{Code: app.ExitInternal, Err: fmt.Errorf("failed to write to stdout: %w", broken)}
 	case err == nil:
-		return exitMet
+		return app.ExitMet
 	}
-	code := exitCodeOf(err)
+	code := exitCode(err)
 	if text := err.Error(); text != "" { // it may quote what a program printed
 		fmt.Fprintf(report.PlainLines{Writer: a.stderr}, "sim: %s\n", text)
 	}
@@ -109,7 +83,7 @@ func run(a *app) int {
 
 // execute runs the command. One that does not come to its end once ctx has ended is left where
 // it is: it may wait for a file that never ends.
-func (a *app) execute(ctx context.Context, root *cobra.Command) error {
+func (a *cli) execute(ctx context.Context, root *cobra.Command) error {
 	done := make(chan error, 1)
 	go func() { done <- root.ExecuteContext(ctx) }()
 	select {
@@ -125,7 +99,7 @@ func (a *app) execute(ctx context.Context, root *cobra.Command) error {
 	case err := <-done:
 		return err
 	case <-time.After(grace):
-		return &exitError{exitInterrupted, errors.New("interrupted")}
+		return &app.ExitError{Code: app.ExitInterrupted, Err: errors.New("interrupted")}
 	}
 }
 
@@ -136,74 +110,12 @@ const (
 	inOrder = time.Minute
 )
 
-// live refuses what needs the live world on a system that cannot have it.
-func (a *app) live() error {
-	if err := machine.LiveOn(a.system); err != nil {
-		return &trial.EnvironmentError{Err: err, Hint: "sim run --world virtual works here; " +
-			"for real servers and lock programs run sim on Linux: in WSL, a virtual machine or a container"}
+// exitCode is the exit code that an error stands for. What cobra itself complains of is the command line.
+func exitCode(err error) int {
+	if code := app.ExitCode(err); code != app.ExitInternal || !isCommandLine(err) {
+		return code
 	}
-	return nil
-}
-
-// enterLive makes sure that the live world can be had, and removes what killed runs have
-// left, now and when this one is killed. leave ends what processes have left behind that were started
-// meanwhile, but not what hooks have started: that may be somebody's server.
-func (a *app) enterLive(hooks bool) (leave func(), err error) {
-	if err := a.live(); err != nil {
-		return nil, err
-	}
-	a.orderly.Store(true)
-	clean := func() { _, _ = machine.Clean(true) } // what cannot be removed does not stop a run; sim doctor tells of it
-	clean()
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("failed to find my own program: %w", err)
-	}
-	endCleaner, err := machine.StartCleaner(exec.Command(self, cleanerCommand))
-	if err != nil {
-		return nil, err
-	}
-	if hooks {
-		return func() { clean(); endCleaner() }, nil
-	}
-	return func() { machine.LeaveNothing(); endCleaner() }, machine.Adopt()
-}
-
-// exitCodeOf finds the exit code that an error stands for. What cobra itself
-// complains of is the command line.
-func exitCodeOf(err error) int {
-	var exit *exitError
-	var env *trial.EnvironmentError
-	var problems scenario.Problems
-	var slow *trial.SlowError
-	var slowSearch *explore.SlowError
-	switch {
-	case errors.As(err, &exit):
-		return exit.code
-	case errors.Is(err, server.ErrCluster): // it is refused, wherever it comes to light
-		return exitUsage
-	case errors.As(err, &slow), errors.As(err, &slowSearch):
-		return exitUndecided
-	case errors.As(err, &env):
-		return exitEnvironment
-	case errors.As(err, &problems), isCommandLine(err):
-		return exitUsage
-	}
-	return exitInternal
-}
-
-// ended is the end of a command that looks for violations: an interrupt counts before
-// what was found, and a violation before what is undecided.
-func ended(ctx context.Context, interrupted string, violated, undecided bool) error {
-	switch {
-	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, errors.New(interrupted)}
-	case violated:
-		return &exitError{code: exitUnexpected}
-	case undecided:
-		return &exitError{code: exitUndecided}
-	}
-	return nil
+	return app.ExitUsage
 }
 
 // isCommandLine recognises the complaints of the flag parser, which have no
@@ -224,7 +136,7 @@ const echo = 300 * time.Millisecond
 
 // signals returns a context that the first Ctrl-C (or SIGTERM, SIGHUP) cancels, or a write to
 // stdout that fails, so that runs end in order; the second signal ends the program at once.
-func (a *app) signals() (context.Context, func()) {
+func (a *cli) signals() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a.out = &output{Writer: a.stdout, failed: cancel}
 	a.stdout = a.out
@@ -249,7 +161,7 @@ func (a *app) signals() (context.Context, func()) {
 				first = a.now()
 				cancel()
 			case a.now().Sub(first) > echo:
-				os.Exit(exitInterrupted)
+				os.Exit(app.ExitInterrupted)
 			}
 		}
 	}()
@@ -287,7 +199,7 @@ func (o *output) error() error {
 }
 
 // isTerminal reports whether w is a terminal.
-func (a *app) isTerminal(w io.Writer) bool {
+func (a *cli) isTerminal(w io.Writer) bool {
 	if o, ok := w.(*output); ok {
 		w = o.Writer
 	}
@@ -296,16 +208,16 @@ func (a *app) isTerminal(w io.Writer) bool {
 }
 
 // textOptions say what stdout can show.
-func (a *app) textOptions() report.TextOptions {
-	tty := a.isTerminal(a.stdout) && a.env("TERM") != "dumb"
-	locale := a.env("LC_ALL") + a.env("LC_CTYPE") + a.env("LANG")
+func (a *cli) textOptions() report.TextOptions {
+	tty := a.isTerminal(a.stdout) && a.variable("TERM") != "dumb"
+	locale := a.variable("LC_ALL") + a.variable("LC_CTYPE") + a.variable("LANG")
 	return report.TextOptions{
-		Color:   tty && a.env("NO_COLOR") == "",
+		Color:   tty && a.variable("NO_COLOR") == "",
 		Unicode: tty && strings.Contains(strings.ToUpper(locale), "UTF"),
 	}
 }
 
-func newRootCommand(a *app) *cobra.Command {
+func newRootCommand(a *cli) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sim",
 		Short: "Test a Redis lock under faults",
@@ -324,13 +236,14 @@ without fencing tokens.`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError("%w\nhint: %s --help", err, c.CommandPath())
+		return app.Usagef("%w\nhint: %s --help", err, c.CommandPath())
 	})
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
 		newCheckCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
 		newInitCommand(a), newServeCommand(a), newPlayCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
 		newVersionCommand(a), newManCommand(), newClientCommand(a), newLockCommand(a),
-		newContainCommand(a), newCleanerCommand(a), newConformCommand(a), newAuditCommand(a), newCampaignCommand(a), newWorkerCommand(a))
+		newContainCommand(a), newCleanerCommand(a), newWorkCommand(a), newConformCommand(a), newAuditCommand(a),
+		newCampaignCommand(a), newWorkerCommand(a))
 	a.checkProjectFirst(root.Commands())
 	return root
 }

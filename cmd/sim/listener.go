@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/app"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// listener shows what is going on while a request is carried out: what passes on stderr, what came of something on stdout.
+type listener struct {
+	*cli
+	progress *progress
+	// asJSON: results are printed as JSON. told are the surprises of repeated runs that have been shown.
+	asJSON bool
+	told   report.Told
+	// shown is when a meter was shown last.
+	shown time.Time
+}
+
+func (a *cli) listener() *listener { return &listener{cli: a, told: make(report.Told)} }
+
+// hear is an app.Listener.
+func (l *listener) hear(e app.Event) {
+	switch e := e.(type) {
+	case app.Started:
+		l.orderly.Store(true)
+	case app.Note:
+		fmt.Fprintln(report.PlainLines{Writer: l.stderr}, e.Text)
+	case app.Phase:
+		l.phase(e.Text)
+	case app.Planned:
+		if e.About > 0 {
+			fmt.Fprintf(l.stderr, "%s: about %v\n", words.Count(e.Pieces, "run"), roughly(e.About))
+		}
+		l.progress = newProgress(l.cli, e.Pieces, e.About)
+	case app.PieceBegun:
+		l.progress.begin(e.Name)
+	case app.PiecePhase:
+		l.progress.phase(e.Name, e.Variant, e.Phase)
+	case app.PieceEnded:
+		l.progress.end(e.Name)
+	case app.WorkOver:
+		l.progress.stop()
+	case app.RunEnded:
+		l.runEnded(e)
+	case app.ShardEnded:
+		fmt.Fprintf(l.stderr, "shard    %v in %s\n", e.Shard, shortPath(e.Dir))
+	case app.ShardIdle:
+		fmt.Fprintf(l.stderr, "shard %v has nothing to do: there are %s for %s\n", e.Shard, e.Work, words.Count(e.Shard.Of, "shard"))
+	case app.Searching:
+		l.meter(func() string { return searchLine(e) })
+	case app.Searched:
+		l.printSearch(e.SearchResult)
+	case app.FoundOne:
+		l.printFound(e.Found)
+	case app.SweepProgress:
+		l.meter(func() string { return fmt.Sprintf("%d of %s", e.Done, words.Count(e.Of, "point")) })
+	}
+}
+
+// meter shows at a terminal how far something is, a few times a second.
+func (l *listener) meter(line func() string) {
+	if now := time.Now(); l.isTerminal(l.stderr) && now.Sub(l.shown) >= 200*time.Millisecond {
+		l.shown = now
+		l.phase(line())
+	}
+}
+
+// runEnded prints a result; of repeated runs those with a surprise that none had before.
+func (l *listener) runEnded(e app.RunEnded) {
+	if l.progress != nil {
+		l.progress.clear()
+	}
+	if l.asJSON {
+		_ = report.WriteJSON(l.stdout, e.Result)
+		return
+	}
+	if e.Request.Repeat > 1 && !l.told.News(e.Result) {
+		return
+	}
+	o := l.textOptions()
+	o.ReportPath = shortPath(e.Report)
+	_ = report.WriteText(l.stdout, e.Result, o)
+}

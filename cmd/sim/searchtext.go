@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/app"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// concludeSearch writes the page of a search, and says how it ended.
+func (a *cli) concludeSearch(ctx context.Context, r *app.SearchResult, html string, about ...func(*report.Rates)) error {
+	if html != "" {
+		if err := a.writeSearchPage(r, html, about...); err != nil {
+			return err
+		}
+	}
+	a.printUntold(ctx, r)
+	return app.Ended(ctx, "interrupted; what was found is kept", r.Proved, len(r.Found) > 0 || r.Untold != "")
+}
+
+// writeSearchPage writes the page of a search; about add to it.
+func (a *cli) writeSearchPage(r *app.SearchResult, html string, about ...func(*report.Rates)) error {
+	page, err := searchPage(r, html)
+	if err != nil {
+		return err
+	}
+	for _, add := range about {
+		add(&page)
+	}
+	if err := a.toOutput(html, func(w io.Writer) error { return report.WriteRates(w, page) }); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "  summary    %s\n", html)
+	return nil
+}
+
+// printUntold says why a search that found nothing tells nothing, and for how many runs the machine was too slow.
+func (a *cli) printUntold(ctx context.Context, r *app.SearchResult) {
+	out := report.PlainLines{Writer: a.stdout}
+	if ctx.Err() != nil {
+		return
+	}
+	if r.Untold != "" && len(r.Found) == 0 {
+		fmt.Fprintf(out, "  undecided  %s\n", r.Untold)
+	} else if r.Report.Slow > 0 {
+		fmt.Fprintf(out, "  too slow   %s\n", app.SlowRuns(&r.Report))
+	}
+}
+
+// printFound tells of something that was found.
+func (a *cli) printFound(k app.Found) {
+	out := report.PlainLines{Writer: a.stdout}
+	fmt.Fprintf(out, "  found      %s   %s\n", k.File, k.Note)
+	if k.Report != "" {
+		fmt.Fprintf(out, "  report     %s\n", shortPath(k.Report))
+	}
+	if k.History != "" {
+		fmt.Fprintf(out, "  history    %s   of the run that violated it, as the report shows it; for sim check\n", k.History)
+	}
+	if k.Replay != "" {
+		fmt.Fprintf(out, "  replay     %s\n", k.Replay)
+	}
+}
+
+// searchLine says how far a search is.
+func searchLine(e app.Searching) string {
+	rate := float64(e.Report.Runs-e.Before) / e.Took.Seconds()
+	left := time.Duration(e.Request.For) - e.Took
+	if seeds := e.Request.Seeds; seeds > 0 {
+		by := time.Duration(float64(seeds-min(e.Report.Runs, seeds)) / rate * float64(time.Second))
+		if e.Request.For == 0 || by < left {
+			left = by
+		}
+	}
+	return fmt.Sprintf("%s, %s, %s, %s, %v left",
+		words.Count(e.Report.Runs, "run"), perSecond(rate), words.Count(e.Report.Behaviours, "behaviour"),
+		words.Count(e.Report.Violations(), "violation"), max(left, 0).Round(time.Second))
+}
+
+// perSecond is how many runs a second there were: among real servers that is few.
+func perSecond(rate float64) string {
+	if rate < 9.95 {
+		return fmt.Sprintf("%.1f runs/s", rate)
+	}
+	return fmt.Sprintf("%.0f runs/s", rate)
+}
+
+// printSearch sums a search up, of which so many runs were made before.
+func (a *cli) printSearch(result *app.SearchResult) {
+	s, r, before, took := result.Of, result.Report, result.Before, result.Took
+	about := ""
+	if r.Estimated {
+		about = "about "
+	}
+	fmt.Fprintf(a.stdout, "%s   %s   %s", s.Scenario.Name, s.Variant, words.Count(r.Runs, "run"))
+	if before > 0 {
+		fmt.Fprintf(a.stdout, ", %d of them before;", before)
+	}
+	fmt.Fprintf(a.stdout, " in %.1f s (%s)   %s%s\n",
+		took.Seconds(), perSecond(float64(r.Runs-min(before, r.Runs))/took.Seconds()), about, words.Count(r.Behaviours, "distinct behaviour"))
+	if text := judgedFew(s.Properties, &r); text != "" {
+		fmt.Fprintf(a.stdout, "  judged     %s; the other runs gave it no chance to fail, or could not be judged\n", text)
+	}
+	for _, w := range r.Waypoints {
+		fmt.Fprintf(a.stdout, "  came by    %s: %s\n", w.Name, words.Count(w.Runs, "run"))
+	}
+	if r.Failed > 0 {
+		why, _, _ := strings.Cut(r.Failure, "\n") // then comes what a program printed
+		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  failed     %s could not be carried out, the last: %s\n",
+			words.Count(r.Failed, "run"), why)
+	}
+	if r.Unjudged > 0 {
+		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  in doubt   %s could not be judged, the last: %s\n",
+			words.Count(r.Unjudged, "run"), r.Doubt)
+	}
+	if r.Unfinished > 0 {
+		fmt.Fprintf(a.stdout, "  unfinished %s came to the time limit\n", words.Count(r.Unfinished, "run"))
+	}
+	if len(r.Classes) == 0 && !app.LostMany(&r) {
+		for _, line := range app.Worth(s.Properties, &r) {
+			fmt.Fprintf(a.stdout, "  nothing found   %s\n", line)
+		}
+	}
+	for _, c := range r.Classes {
+		fmt.Fprintf(a.stdout, "  violated   %-60s %s\n", c.Name, howOften(c, &r))
+	}
+}
+
+// howOften says how many runs violated a class. How frequent that is, the schedules drawn afresh tell alone: the others change what led to
+// something new.
+func howOften(c explore.Class, r *explore.Report) string {
+	rate := app.ShareOf(c, r)
+	return fmt.Sprintf("%s: %d with schedules drawn afresh, %.3g %% (%.3g to %.3g) of the %d judged; %d with changed ones",
+		words.Count(c.Runs, "run"), c.Drawn, 100*rate.Share(), 100*rate.Low, 100*rate.High, rate.Judged, c.Runs-c.Drawn)
+}
+
+// judgedFew says how many runs were judged, of the properties of which some were not.
+func judgedFew(properties []checker.Property, r *explore.Report) string {
+	var list []string
+	for _, p := range properties {
+		if runs, _ := r.JudgedOn(string(p)); runs < r.Runs {
+			list = append(list, fmt.Sprintf("%s %d", p, runs))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// where says where runs are made.
+var where = map[string]string{request.Virtual: "in the virtual world", request.Live: "among real servers"}
+
+// searchPage is what came of a search, as a page shows it.
+func searchPage(result *app.SearchResult, html string) (page report.Rates, err error) {
+	search, r, world := result.Of, result.Report, result.Request.World
+	page = report.Rates{
+		Heading: search.Scenario.Name + ": a search", Live: world == request.Live,
+		Lead: fmt.Sprintf("Variant %s: %s %s, %s. The shares are those of the %s drawn afresh.",
+			search.Variant, words.Count(r.Runs, "run"), where[world],
+			words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),
+		Replay: result.Again,
+	}
+	switch {
+	case app.LostMany(&r):
+		page.Lead += " " + app.Untold(search.Properties, &r) + "."
+	case len(r.Classes) == 0:
+		page.Lead += " Nothing was found. " + strings.Join(app.Worth(search.Properties, &r), ". ") + "."
+	}
+	for _, c := range r.Classes {
+		page.Classes = append(page.Classes, report.RateLine{Name: c.Name, Rate: app.ShareOf(c, &r)})
+	}
+	for _, k := range result.Found {
+		item := report.FoundScenario{Path: k.File, Note: k.Note}
+		if item.Link, err = app.LinkFrom(html, k.File); err != nil {
+			return page, err
+		}
+		if k.Report != "" {
+			if item.Report, err = app.LinkFrom(html, k.Report); err != nil {
+				return page, err
+			}
+		}
+		page.Found = append(page.Found, item)
+	}
+	return page, nil
+}

@@ -1,0 +1,181 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/spf13/pflag"
+
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/trial"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// BuiltIn is the lock of sim with a name, with some rules switched off.
+func BuiltIn(name string, switches []string) (lock.Config, error) {
+	algorithm, ok := lock.Lookup(name)
+	if !ok {
+		return lock.Config{}, Usagef("no lock %q\nhint: sim list locks lists them", name)
+	}
+	config, rules := scenario.StandardLock(name), algorithm.Mistakes.Rules()
+	for _, rule := range switches {
+		if !slices.Contains(rules, rule) {
+			return config, Usagef("--switch: %s has no rule %q\nhint: its rules are %s", name, rule, cmp.Or(strings.Join(rules, ", "), "none"))
+		}
+		config.Mistakes.SwitchOff(rule)
+	}
+	return config, nil
+}
+
+// standIn is the lock that a request puts in the place of every scenario's: a program, or
+// a built-in lock, as in "redlock --switch quorum"; nil: there is none.
+func (e *Env) standIn(command string) (*scenario.StandIn, error) {
+	if command == "" {
+		return nil, nil
+	}
+	words, err := SplitCommand("--lock", command)
+	if err != nil {
+		return nil, err
+	}
+	if _, ours := lock.Lookup(words[0]); !ours {
+		if !e.Permit.Lock {
+			return nil, errNotPermitted(command)
+		}
+		return &scenario.StandIn{Program: &lock.Program{Command: words}}, nil
+	}
+	flags := pflag.NewFlagSet(words[0], pflag.ContinueOnError)
+	flags.Usage = func() {}
+	switches := flags.StringArray("switch", nil, "")
+	if err := flags.Parse(words[1:]); err != nil || flags.NArg() > 0 {
+		return nil, Usagef("--lock %s: %s is a lock of sim, and --switch RULE all that can stand behind it", command, words[0])
+	}
+	config, err := BuiltIn(words[0], *switches)
+	return scenario.NewBuiltIn(config, e.Version), err
+}
+
+// errNotPermitted refuses a lock program that the user's own command line does not name.
+func errNotPermitted(command string) error {
+	return Usagef("the lock %q is a program, which is not started without a word from the user\nhint: name it on the command line", command)
+}
+
+// SplitCommand splits the command of a lock program as a shell would.
+func SplitCommand(where, command string) ([]string, error) {
+	words, err := shellquote.Split(command)
+	if err != nil {
+		return nil, Usagef("%s %s: %w", where, command, err)
+	}
+	if len(words) == 0 {
+		return nil, Usagef("%s: name a program", where)
+	}
+	return words, nil
+}
+
+// greetPrograms starts the lock programs of the scenarios, or the one that --lock puts in
+// the place of all their locks, so that what applies is known before anything is run. No
+// program of a scenario is started without a word from the user.
+func (e *Env) greetPrograms(ctx context.Context, list []*scenario.Scenario, r request.Run) (*trial.Programs, error) {
+	own, err := e.standIn(r.Lock)
+	if err != nil {
+		return nil, err
+	}
+	if own != nil && own.Program != nil && r.World == request.Virtual {
+		return nil, Usagef("--lock: %w\nhint: --world live", trial.ErrNotVirtual)
+	}
+	if own == nil {
+		if err := e.checkPrograms(list, r.World); err != nil {
+			return nil, err
+		}
+	}
+	if r.AsPrograms {
+		self, err := Self()
+		if err != nil {
+			return nil, err
+		}
+		asPrograms(list, self)
+	}
+	return trial.Greet(ctx, list, own)
+}
+
+// asPrograms puts each lock of ours behind the lock protocol: everything else stays, what
+// is expected of it, too. Two stay where they are: a lock that is kept in a consensus store, and
+// none, which promises without a key.
+func asPrograms(list []*scenario.Scenario, self string) {
+	for _, s := range list {
+		for i := range s.Variants {
+			l := &s.Variants[i].Setup.Lock
+			if algorithm, ok := lock.Lookup(l.Algorithm); ok && !algorithm.Consensus && l.Algorithm != "none" {
+				l.Program, l.Algorithm = &lock.Program{Command: []string{self, "lock", l.Algorithm, "--obey"}}, ""
+			}
+		}
+	}
+}
+
+// checkPrograms makes sure that the programs which scenarios name may be started.
+func (e *Env) checkPrograms(list []*scenario.Scenario, world string) error {
+	for _, s := range list {
+		programs := programsOf(s)
+		switch {
+		case len(programs) == 0:
+		case world == request.Virtual:
+			return Usagef("%s: %w\nhint: --world live", s.File, trial.ErrNotVirtual)
+		case !e.Permit.Programs:
+			return Usagef("%s names programs to run on this machine:\n  %s\n"+
+				"hint: read them; if they are safe, run with --allow-programs", s.File, strings.Join(programs, "\n  "))
+		}
+	}
+	return nil
+}
+
+// programsOf are the lock programs that a scenario names, as a person can judge them.
+func programsOf(s *scenario.Scenario) []string {
+	var list []string
+	for i := range s.Variants {
+		p := s.Variants[i].Setup.Lock.Program
+		if p == nil {
+			continue
+		}
+		text := fmt.Sprintf("%q", p.Command)
+		if env := p.Environ(); len(env) > 0 {
+			text += fmt.Sprintf(" with %q", env)
+		}
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// labelled reads NAME=LOCK ("ours=bin/my-lock"); the label is empty where there is no name.
+func (e *Env) labelled(text string) (label string, own *scenario.StandIn, err error) {
+	command := text
+	if name, rest, ok := strings.Cut(text, "="); ok && scenario.IsLockName(name) {
+		label, command = name, rest
+	}
+	if own, err = e.standIn(command); err == nil && own == nil {
+		err = Usagef("--lock %s: name a lock", text)
+	}
+	return label, own, err
+}
+
+// unfit are the runs of characters that cannot stand in a label.
+var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// labelOf names a lock by its command, without folders.
+func labelOf(s *scenario.StandIn) string {
+	words, _ := shellquote.Split(s.Command())
+	for i := range words {
+		words[i] = filepath.Base(words[i])
+	}
+	text := strings.Trim(unfit.ReplaceAllString(strings.ReplaceAll(strings.Join(words, "-"), "--switch", "without"), "-"), "-.")
+	if len(text) > 60 {
+		text = text[:60]
+	}
+	return cmp.Or(text, "lock")
+}

@@ -1,0 +1,386 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/shard"
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// SearchProperties are those whose violation counts where none is named.
+func SearchProperties() []checker.Property { return checker.Demanded("", false) }
+
+// SearchResult is what a search came to.
+type SearchResult struct {
+	// Request is what was asked, with the variant and the properties that were taken.
+	Request request.Search
+	// Of is what was searched, Report what came of it; Before of its runs were made by the search that it continued.
+	Of     explore.Search
+	Report explore.Report
+	Before uint64
+	Took   time.Duration
+	// Part is the same for another program.
+	Part explore.Part
+	// Seeds is how many seeds the merged searches had; 0: it is one search.
+	Seeds uint64
+	Found []Found
+	// Proved: a violation is for certain. Untold says why a search that found nothing tells nothing.
+	Proved bool
+	Untold string
+	// Again is the command line that makes the same runs again.
+	Again string
+}
+
+// Found is a scenario that a search wrote, and the page of its run.
+type Found struct {
+	File, Report, Note string
+	// History has the run that violated something, where that hardly shows again.
+	History string
+	// Replay is the command line that runs it again; empty: a shard found it.
+	Replay string
+	Proved bool
+}
+
+// Searching says how far a search is, Searched that all runs are made: what was found is shrunk next. FoundOne tells of something found.
+type (
+	Searching struct {
+		Request request.Search
+		Report  explore.Report
+		Before  uint64
+		Took    time.Duration
+	}
+	// Searched has the numbers of a search.
+	Searched struct{ *SearchResult }
+	// FoundOne is one scenario that was found.
+	FoundOne struct{ Found }
+)
+
+func (Searching) event() {}
+func (Searched) event()  {}
+func (FoundOne) event()  {}
+
+// Search runs a scenario many times with other faults, and shrinks and writes what it finds. Where a shard has nothing to do there is no
+// result.
+func Search(ctx context.Context, env *Env, r request.Search, l Listener) (*SearchResult, error) {
+	if err := checkSearch(&r); err != nil {
+		return nil, err
+	}
+	out := &SearchResult{Request: r}
+	s := &searching{Env: env, listener: l, out: out}
+	if err := s.choose(ctx); err != nil {
+		return nil, err
+	}
+	if s.among != nil {
+		defer s.among.leave()
+	}
+	if err := s.takeShare(); err != nil {
+		return nil, err
+	}
+	if s.share != nil && out.Of.Seeds == 0 {
+		l.tell(ShardIdle{*r.Part, words.Count(r.Seeds, "seed")})
+		return nil, s.share.end(ctx, l, &shard.Record{Search: &explore.Part{First: out.Of.First}})
+	}
+	if err := s.make(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.conclude(ctx); err != nil {
+		return nil, err
+	}
+	if s.share != nil {
+		return out, s.keepShare(ctx)
+	}
+	return out, nil
+}
+
+// searching is a search under way.
+type searching struct {
+	*Env
+	listener Listener
+	out      *SearchResult
+	// among is what a search among real servers takes; nil: it is one in the virtual world.
+	among *liveSearch
+	share *share
+	// reportsAt is the time that the pages of what is found bear; nil: that of the clock. Then they take the place of earlier ones.
+	reportsAt func() time.Time
+	// shards are those whose searches are merged; nil: it is one search.
+	shards *shard.Whole
+	// campaign is the one that the search was; nil: it was none.
+	campaign *Campaign
+}
+
+// checkSearch refuses what does not go together.
+func checkSearch(r *request.Search) error {
+	for _, k := range r.Kinds {
+		if !slices.Contains(explore.Kinds(), k) {
+			return Usagef("--kinds: no fault %q can be drawn\nhint: use any of %s", k, strings.Join(explore.Kinds(), ", "))
+		}
+	}
+	if err := checkWorld(r.World); err != nil {
+		return err
+	}
+	live := r.World == request.Live
+	switch {
+	case !live && r.Lock != "":
+		return Usagef("--lock is for a search among real servers\nhint: --world live; in the virtual world a scenario names the lock")
+	case !live && r.Scenario == "":
+		return Usagef("name a scenario\nhint: sim list; or --world live with --lock")
+	case r.Jobs < 0 || r.For < 0 || r.For == 0 && r.Seeds == 0:
+		return Usagef("say how long to search: --for, --seeds, and at least one --jobs")
+	case r.Part == nil:
+	case r.Seeds == 0:
+		return Usagef("--shard needs --seeds: each shard searches its part of them\n" +
+			"hint: --seeds 1000000 --for 10m searches as many of them as the time allows")
+	case r.StopAt > 0:
+		return Usagef("--shard does not go with --stop-at: a shard does not know what others do")
+	}
+	if r.Jobs == 0 {
+		if r.Jobs = runtime.NumCPU(); live {
+			r.Jobs *= liveJobs
+		}
+	}
+	if r.Part != nil {
+		return fitSeeds(r.Seed, r.Seeds, "seeds")
+	}
+	return nil
+}
+
+// liveJobs is how many runs at once a processor carries among real servers: mostly they wait.
+const liveJobs = 4
+
+// choose finds what is to be searched.
+func (s *searching) choose(ctx context.Context) error {
+	r, of := &s.out.Request, &s.out.Of
+	*of = explore.Search{Bare: r.Bare, Kinds: r.Kinds, Unguided: r.Unguided, First: r.Seed, Seeds: r.Seeds, StopAt: r.StopAt, Workers: r.Jobs}
+	if r.World == request.Virtual {
+		debug.SetGCPercent(runsLeaveLittle)
+		chosen, v, properties, err := LoadTarget(r.Target, SearchProperties())
+		if err != nil {
+			return err
+		}
+		of.Scenario, of.Variant, of.Properties = chosen, v.Name, properties
+	} else if err := s.chooseLive(ctx); err != nil {
+		return err
+	}
+	if r.Scenario != "" {
+		r.Variant = of.Variant
+	}
+	r.Properties = wordsOf(of.Properties)
+	return nil
+}
+
+func (s *searching) chooseLive(ctx context.Context) error {
+	r, of := &s.out.Request, &s.out.Of
+	chosen, v, among, err := s.liveTarget(ctx, r, s.listener)
+	if err != nil {
+		return err
+	}
+	s.among, of.Scenario, of.Variant = among, chosen, v.Name
+	if len(r.Properties) == 0 {
+		of.Properties = liveProperties(among.ready, &v.Setup)
+	} else if of.Properties, err = propertiesOf(r.Properties); err != nil {
+		among.leave()
+		return err
+	}
+	if len(r.Kinds) == 0 {
+		of.Kinds, of.Allows = survivable(&v.Setup)
+	}
+	return nil
+}
+
+// takeShare leaves the shard's seeds to a search, and its folder to what is found.
+func (s *searching) takeShare() (err error) {
+	r := &s.out.Request
+	if r.Part == nil {
+		return nil
+	}
+	asked := request.Shared(*r)
+	if s.share, err = s.beginShare(*r.Part, r.Out, &asked, r.Seeds, s.out.Of.Scenario); err != nil {
+		return err
+	}
+	s.out.Of.First, s.out.Of.Seeds = r.Part.Seeds(r.Seed, r.Seeds)
+	r.Out = filepath.Join(s.share.dir, "found")
+	return nil
+}
+
+// make makes the runs.
+func (s *searching) make(ctx context.Context) (err error) {
+	out, of, l := s.out, &s.out.Of, s.listener
+	state := newSearchState(*of, out.Request.Out)
+	if out.Request.Resume {
+		if of.From, err = state.load(); err != nil {
+			return err
+		}
+		out.Before = of.From.Runs
+	}
+	if s.among != nil {
+		if err := s.among.explore(ctx, l, of); err != nil {
+			return err
+		}
+	}
+	of.Save = state.save
+	if of.Real != nil {
+		of.Real.Seen = func(k explore.Found, h *history.History) error {
+			return machine.WriteFile(seenFile(*of, out.Request.Out, k), func(w io.Writer) error { return history.Encode(w, h) })
+		}
+	}
+	l.tell(Started{})
+	began := time.Now()
+	of.Progress = func(r explore.Report) { l.tell(Searching{out.Request, r, out.Before, time.Since(began)}) }
+	limited, cancel := Within(ctx, time.Duration(out.Request.For))
+	defer cancel()
+	out.Part, err = of.RunPart(limited)
+	l.tell(Phase{})
+	if errors.Is(err, explore.ErrNobodyToStrike) {
+		return Usagef("--kinds: %w", err)
+	}
+	if err != nil {
+		return s.among.blamed(err)
+	}
+	out.Report, out.Took = out.Part.Report(), time.Since(began)
+	return nil
+}
+
+// conclude shrinks and writes what was found, and says what the search is worth.
+func (s *searching) conclude(ctx context.Context) error {
+	s.out.Again = s.again()
+	s.listener.tell(Searched{s.out})
+	if err := s.keepFound(ctx); err != nil {
+		return InterruptedOr(ctx, err)
+	}
+	s.out.Untold = Untold(s.out.Of.Properties, &s.out.Report)
+	return nil
+}
+
+// usualSearch is a search as it is where no flag says otherwise.
+var usualSearch = request.Search{World: request.Virtual}
+
+// again is the command line that makes the same runs again.
+func (s *searching) again() string {
+	r := s.out.Request
+	r.For, r.StopAt = 0, 0
+	if s.campaign != nil {
+		return s.campaign.again(r)
+	}
+	r.Seeds = s.out.Report.Runs
+	return request.Line([]string{"sim", "search"}, &r, &usualSearch, "property", "seed", "seeds", "for")
+}
+
+// origin is the command line that searches the same, with the number of a run.
+func (s *searching) origin(run uint64) string {
+	r := request.Search{World: s.out.Request.World, Lock: s.out.Request.Lock,
+		Target: request.Target{Scenario: s.out.Request.Scenario, Variant: s.out.Request.Variant}}
+	words := []string{"sim", "search"}
+	if s.campaign != nil {
+		words = []string{"sim", "campaign", "start", "search"}
+	}
+	return fmt.Sprintf("%s, run %d", request.Line(words, &r, &usualSearch), s.out.Of.First+run)
+}
+
+// keepShare writes what came of the shard's search.
+func (s *searching) keepShare(ctx context.Context) error {
+	r := &shard.Record{Search: &s.out.Part, Files: []string{filepath.ToSlash(s.out.Request.Scenario)}}
+	for _, k := range s.out.Found {
+		one := shard.Found{Note: k.Note, Proved: k.Proved}
+		for _, f := range []struct {
+			to   *string
+			from string
+		}{{&one.File, k.File}, {&one.Report, k.Report}} {
+			if f.from == "" {
+				continue
+			}
+			var err error
+			if *f.to, err = below(s.share.dir, f.from); err != nil {
+				return err
+			}
+		}
+		r.Found = append(r.Found, one)
+	}
+	if err := s.share.writeScenario(s.out.Of.Scenario.Text); err != nil {
+		return err
+	}
+	return s.share.end(ctx, s.listener, r)
+}
+
+// SlowRuns says for how many runs the machine was too slow.
+func SlowRuns(r *explore.Report) string {
+	why, _, _ := strings.Cut(r.Slowness, "\n")
+	if r.GaveUp {
+		why += " (so the search ended early)"
+	}
+	return fmt.Sprintf("this machine was too slow for %d of %s, which are not judged; the last: %s", r.Slow, words.Count(r.Runs, "run"), why)
+}
+
+// LostMany reports that more than a tenth of the runs could not be carried out, or not be judged, or that the search ended early because
+// the machine was too slow: then it says nothing that nothing was found.
+func LostMany(r *explore.Report) bool { return r.GaveUp || 10*(r.Failed+r.Slow+r.Unjudged) > r.Runs }
+
+// lostRuns says how many runs could not be carried out or not be judged, and why.
+func lostRuns(r *explore.Report) string {
+	var list []string
+	for _, lost := range []struct {
+		runs      uint64
+		what, why string
+	}{
+		{r.Failed, "could not be carried out", r.Failure},
+		{r.Slow, "not judged because this machine was too slow", r.Slowness},
+		{r.Unjudged, "could not be judged", r.Doubt},
+	} {
+		if lost.runs > 0 {
+			why, _, _ := strings.Cut(lost.why, "\n") // then comes what a program printed
+			list = append(list, fmt.Sprintf("%d %s (the last: %s)", lost.runs, lost.what, why))
+		}
+	}
+	text := fmt.Sprintf("%d of %s tell nothing: %s", r.Failed+r.Slow+r.Unjudged, words.Count(r.Runs, "run"), strings.Join(list, "; "))
+	if r.GaveUp {
+		text += "; so the search ended early"
+	}
+	return text
+}
+
+// Untold says why a search that found nothing tells nothing; empty: it tells something.
+func Untold(properties []checker.Property, r *explore.Report) string {
+	judged := uint64(0)
+	for _, p := range properties {
+		runs, _ := r.JudgedOn(string(p))
+		judged = max(judged, runs)
+	}
+	if LostMany(r) {
+		return lostRuns(r)
+	}
+	if judged == 0 {
+		return fmt.Sprintf("none of %s put any of the properties to the test", words.Count(r.Runs, "run"))
+	}
+	if r.Unfinished > r.Runs/2 {
+		return fmt.Sprintf("%d of %s did not finish: they came to the time limit", r.Unfinished, words.Count(r.Runs, "run"))
+	}
+	return ""
+}
+
+// Worth says what it is worth to have found nothing, of each property.
+func Worth(properties []checker.Property, r *explore.Report) (lines []string) {
+	for _, p := range properties {
+		lines = append(lines, fmt.Sprintf("%s: %s", p, r.Worth(p)))
+	}
+	return lines
+}
+
+// ShareOf is how frequent a class is among schedules drawn afresh.
+func ShareOf(c explore.Class, r *explore.Report) report.Rate {
+	_, judged := r.JudgedOn(c.Name)
+	return report.RateOf(c.Drawn, judged, r.Drawn)
+}

@@ -1,0 +1,177 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/trial"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// keepFound shrinks what was found of each class, writes the best down, and runs it once
+// for its report. In the virtual world it is not interrupted: it takes a fraction of a second,
+// and is what a search is for.
+func (s *searching) keepFound(ctx context.Context) error {
+	if s.shards != nil && s.out.Request.World == request.Live {
+		s.takeFound()
+		return nil
+	}
+	best, err := s.shrink(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range best {
+		one, err := s.keepOne(ctx, k)
+		if err != nil {
+			return err
+		}
+		s.out.Found = append(s.out.Found, one)
+		s.out.Proved = s.out.Proved || one.Proved
+		s.listener.tell(FoundOne{one})
+	}
+	return nil
+}
+
+func (s *searching) shrink(ctx context.Context) ([]*explore.Shrunk, error) {
+	if s.among == nil {
+		return s.out.Of.ShrinkBest(context.Background(), s.out.Report.Found)
+	}
+	best, err := s.among.shrunk(ctx, s.out.Of, s.out.Report.Found)
+	s.listener.tell(Phase{})
+	return best, err
+}
+
+// keepOne writes down what was found, with the page of a run that shows it.
+func (s *searching) keepOne(ctx context.Context, k *explore.Shrunk) (one Found, err error) {
+	out := s.out.Request.Out
+	name := foundName(s.out.Of, k.Found)
+	if s.among != nil {
+		name += "-" + worldOf(k)
+	}
+	text, err := k.YAML(name, s.origin(k.Run))
+	if err != nil {
+		return one, err
+	}
+	one = Found{File: filepath.Join(out, name+".yaml"), Note: foundNote(k), Proved: !k.Live || k.Proved() && k.Confirmed()}
+	if err := machine.WriteFile(one.File, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+		return one, err
+	}
+	if k.Live && !k.Proved() {
+		one.History = seenFile(s.out.Of, out, k.Found)
+	}
+	if !k.Live || one.History != "" || ctx.Err() == nil {
+		if one.Report, err = s.pageOf(ctx, one, k); err != nil {
+			return one, err
+		}
+	}
+	replay := []string{"sim", "replay", filepath.ToSlash(one.File)}
+	if k.Live {
+		replay[1] = "run"
+		replay = append(replay, "--seed", fmt.Sprint(k.Seed))
+		if k.Setup.Lock.Program != nil {
+			replay = append(replay, "--allow-programs")
+		}
+	}
+	one.Replay = shellquote.Join(replay...)
+	return one, nil
+}
+
+func worldOf(k *explore.Shrunk) string {
+	if k.Live {
+		return request.Live
+	}
+	return request.Virtual
+}
+
+// foundNote says in a few words what is known of something that was found.
+func foundNote(k *explore.Shrunk) string {
+	if k.Failed != nil {
+		return fmt.Sprintf("%s, not shrunk: %v", words.Count(k.From, "fault"), k.Failed)
+	}
+	note := fmt.Sprintf("%d of %s, fails with %d of %s",
+		len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "other seed"))
+	if k.Live {
+		note = fmt.Sprintf("%d of %s, shows in %d of %s among real servers",
+			len(k.Setup.Faults.List), words.Count(k.From, "fault"), k.Robust, words.Count(k.OtherSeeds, "run"))
+	}
+	if !k.Confirmed() {
+		note += ", by the lock's word alone: look here"
+	}
+	return note
+}
+
+// seenHistory reads the history of a run that a search kept.
+func seenHistory(path string) (*history.History, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("failed to open the history of what was found: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	h, err := history.Decode(file, 0)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read %q: %w", path, err)
+	}
+	return h, nil
+}
+
+// foundName is how what is found is called.
+func foundName(s explore.Search, k explore.Found) string {
+	return fmt.Sprintf("%.20s-%s-%d", s.Scenario.Name, k.Property, s.First+k.Run)
+}
+
+// seenFile has the history of a run that violated something and hardly did so again.
+func seenFile(s explore.Search, dir string, k explore.Found) string {
+	return filepath.Join(dir, foundName(s, k)+"-seen.jsonl")
+}
+
+// pageOf runs what was found as sim replay does, or sim run, and returns its page. What hardly shows again is not run: the page is
+// that of the run whose history was kept.
+func (s *searching) pageOf(ctx context.Context, one Found, k *explore.Shrunk) (string, error) {
+	found, err := LoadOne(one.File)
+	if err != nil {
+		return "", err
+	}
+	self := ""
+	if s.among != nil {
+		self = s.among.self
+	}
+	o := s.trialOptions(self)
+	o.Seed, o.Tries, o.World, o.Out = k.Seed, 1, worldOf(k), s.out.Request.Out
+	if s.reportsAt != nil { // the reports take the place of those that were made of the same searches before
+		o.Now = s.reportsAt
+		if err := os.RemoveAll(filepath.Join(o.Out, found.Name)); err != nil {
+			return "", fmt.Errorf("failed to remove an earlier report: %w", err)
+		}
+	}
+	if one.History != "" {
+		h, err := seenHistory(one.History)
+		if err != nil {
+			return "", err
+		}
+		o.World = request.Virtual
+		t, err := trial.Store(context.WithoutCancel(ctx), found, o, h)
+		if err != nil {
+			return "", err
+		}
+		return t.Report, nil
+	}
+	if k.Live {
+		o.Tries = 0
+	} else {
+		ctx = context.Background()
+	}
+	t, err := trial.Run(ctx, found, o)
+	if err != nil {
+		return "", err
+	}
+	return t.Report, nil
+}

@@ -29,7 +29,7 @@ func judgeAsksItsTTL(_ context.Context, j *judge, _ Options) Finding {
 			f.Effort.Chances++
 		}
 		if short >= 0 {
-			return j.askedTooLittle(f, g, short)
+			return j.askedTooLittleFinding(f, g, short)
 		}
 	}
 	return f.noViolation("no grant's commands were seen", "%d %s, %sasked for with the TTL",
@@ -47,7 +47,7 @@ func (j *judge) whyNothingAsked() string {
 	return ""
 }
 
-func (j *judge) askedTooLittle(f Finding, g *facts.Grant, event int) Finding {
+func (j *judge) askedTooLittleFinding(f Finding, g *facts.Grant, event int) Finding {
 	e := j.Event(event)
 	node, asked := e.Process, length(max(0, time.Duration(e.Value.ValidUntil().V())-j.LeftAt(event)))
 	f.Verdict = Violated

@@ -68,7 +68,7 @@ func judgeAtomic(ctx context.Context, j *judge, _ Options) Finding {
 		}
 		switch {
 		case len(done) > 0 && len(missing) > 0:
-			return j.halfDone(f, parts[n], done[0], missing[0])
+			return j.halfDoneFinding(f, parts[n], done[0], missing[0])
 		case may || toCome && len(done) > 0:
 			unclear++
 		case !toCome:
@@ -120,7 +120,7 @@ func (j *judge) clientWentOn(parts []*facts.Section) bool {
 	return slices.ContainsFunc(j.Ops, func(o history.Op) bool { return o.Process == client && o.F != history.Extend && o.Call > last })
 }
 
-func (j *judge) halfDone(f Finding, parts []*facts.Section, done, missing string) Finding {
+func (j *judge) halfDoneFinding(f Finding, parts []*facts.Section, done, missing string) Finding {
 	client, number := parts[0].Client, parts[0].Number
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("section %d of %s changed cell %s and not cell %s", number, client, done, missing)
@@ -193,7 +193,7 @@ func (j *judge) judgeAtomicPair(ctx context.Context) Finding {
 			if second[n] {
 				where, not = "b", "a"
 			}
-			return j.pairBroken(f, fmt.Sprintf("%d is in list %s and not in list %s", n, where, not),
+			return j.brokenPairFinding(f, fmt.Sprintf("%d is in list %s and not in list %s", n, where, not),
 				"that a transaction in which a command fails is undone", p.appendsOf(p.final, n)...)
 		}
 	}
@@ -203,7 +203,7 @@ func (j *judge) judgeAtomicPair(ctx context.Context) Finding {
 		}
 		n := j.Number(i).V()
 		if first[n] && j.Ops[i].Type == history.Fail {
-			return j.pairBroken(f, fmt.Sprintf("%d is in both lists though its transaction failed", n),
+			return j.brokenPairFinding(f, fmt.Sprintf("%d is in both lists though its transaction failed", n),
 				"that nothing runs of a transaction whose client was told that it failed", i, p.final)
 		}
 		f.Effort.Chances++

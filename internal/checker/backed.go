@@ -40,15 +40,15 @@ func judgeBacked(_ context.Context, j *judge, _ Options) Finding {
 			f.Effort.Chances++
 		} else if back+b.CountMaybeBehind(g, nodes) < b.Enough {
 			f.Effort.Chances++
-			return j.unbacked(f, b, g, nodes, back)
+			return j.unbackedFinding(f, b, g, nodes, back)
 		}
 	}
 	return f.noViolation("of no grant it is known what it rests on", "%d %s, %swith its keys on enough nodes",
 		f.Effort.Chances, f.Effort.What(), eachIfSeveral(f.Effort.Chances))
 }
 
-// unbacked is the finding that a client was told of a grant that rests on too few nodes.
-func (j *judge) unbacked(f Finding, b *facts.Backing, g *facts.Grant, nodes map[string]facts.Certainty, back int) Finding {
+// unbackedFinding is the finding that a client was told of a grant that rests on too few nodes.
+func (j *judge) unbackedFinding(f Finding, b *facts.Backing, g *facts.Grant, nodes map[string]facts.Certainty, back int) Finding {
 	if j.brief {
 		return violatedBriefly(f)
 	}

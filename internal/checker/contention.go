@@ -12,14 +12,14 @@ import (
 )
 
 // contendedAttempts counts the attempts at a lock during which another client had it, for more than one
-// instant: had they been granted then, there would have been two holders. The holds are sorted by lock and beginning.
-func (j *judge) contendedAttempts(holds []facts.Holding) (attempts int) {
-	latest := make([]time.Duration, len(holds)) // the latest end of each hold and those of its lock before it
-	locks := make(map[string][2]int)            // from which hold to which each lock's are
-	for i := range holds {
-		lock := j.Grants[holds[i].Grant].Lock
+// instant: had they been granted then, there would have been two holders. The holdings are sorted by lock and beginning.
+func (j *judge) contendedAttempts(holdings []facts.Holding) (attempts int) {
+	latest := make([]time.Duration, len(holdings)) // the latest end of each holding and those of its lock before it
+	locks := make(map[string][2]int)               // from which holding to which each lock's are
+	for i := range holdings {
+		lock := j.Grants[holdings[i].Grant].Lock
 		at, some := locks[lock]
-		if latest[i] = holds[i].To; some {
+		if latest[i] = holdings[i].To; some {
 			latest[i] = max(latest[i], latest[i-1])
 		} else {
 			at[0] = i
@@ -31,9 +31,9 @@ func (j *judge) contendedAttempts(holds []facts.Holding) (attempts int) {
 			at := locks[j.HolderOf(op).Lock]
 			asked, until := j.At(j.Ops[op].Call), j.triedUntil(acquires, n)
 			first := at[0]
-			last := first + sort.Search(at[1]-first, func(i int) bool { return holds[first+i].From >= until }) - 1
+			last := first + sort.Search(at[1]-first, func(i int) bool { return holdings[first+i].From >= until }) - 1
 			for i := last; i >= first && latest[i] > asked; i-- {
-				if h := &holds[i]; j.Grants[h.Grant].Client != client && max(asked, h.From) < min(until, h.To) {
+				if h := &holdings[i]; j.Grants[h.Grant].Client != client && max(asked, h.From) < min(until, h.To) {
 					attempts++
 					break
 				}
@@ -60,7 +60,7 @@ type visit struct {
 	judged bool
 }
 
-func (j *judge) visit(s *facts.Section, client int32) visit {
+func (j *judge) visitOf(s *facts.Section, client int32) visit {
 	x, first := visit{client: client, from: facts.Forever, to: math.MinInt64}, len(j.History.Events)
 	for _, list := range [...][]int{s.Reads, s.Writes} {
 		for _, op := range list {

@@ -86,7 +86,7 @@ const (
 
 // CostOf measures what the lock of a history costs.
 func CostOf(h *history.History) Cost {
-	if why := disorder(h); why != "" {
+	if why := whyDisordered(h); why != "" {
 		var c Cost
 		for _, f := range []Figure{CommandsFigure, RoundTripsFigure, P50Figure, P99Figure, WaitingFigure, HoldingFigure} {
 			c.Unmeasured = append(c.Unmeasured, Unmeasured{f, why})
@@ -94,9 +94,9 @@ func CostOf(h *history.History) Cost {
 		return c
 	}
 	m := &meter{Facts: facts.Of(h)}
-	m.collect()
-	m.acquires()
-	m.rates()
+	m.collectCommands()
+	m.measureAcquires()
+	m.measureRates()
 	return m.cost
 }
 
@@ -118,7 +118,7 @@ type tenure struct {
 	Interval
 }
 
-func (m *meter) collect() {
+func (m *meter) collectCommands() {
 	m.sent = make(map[string][]*history.Command)
 	none := true
 	unread := func(e *history.Event) string {
@@ -176,7 +176,7 @@ func (m *meter) sentBetween(client string, from, to time.Duration) []*history.Co
 	return list[first:max(first, last)]
 }
 
-func (m *meter) acquires() {
+func (m *meter) measureAcquires() {
 	var commands, trips []int
 	var times []time.Duration
 	for _, g := range m.undisturbedGrants() {
@@ -288,7 +288,7 @@ func percentile(times []time.Duration, p int) *time.Duration {
 	return &times[(len(times)*p+99)/100-1]
 }
 
-func (m *meter) rates() {
+func (m *meter) measureRates() {
 	var waiting, holding Rate
 	for _, t := range m.held {
 		m.add(&holding, t.client, t.Interval)

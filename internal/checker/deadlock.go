@@ -15,7 +15,7 @@ import (
 // the bound.
 func judgeDeadlock(_ context.Context, j *judge, o Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "grants after healing"}, Method: "time to the next grant"}
-	healing := j.healing()
+	healing := j.healingBegin()
 	if healing < 0 {
 		return unknown("the run had no healing phase", f.Effort)
 	}
@@ -25,7 +25,7 @@ func judgeDeadlock(_ context.Context, j *judge, o Options) Finding {
 		w.starved = j.clientShutOut(j.At(healing), o.GrantWithin)
 	}
 	if w.starved != nil {
-		return j.starvation(f, w.starved, o.GrantWithin, "after healing", healing)
+		return j.starvationFinding(f, w.starved, o.GrantWithin, "after healing", healing)
 	}
 	if w.granted > 0 {
 		f.Verdict, f.Why = Holds, fmt.Sprintf("after healing, a client that asked got the lock within %s (bound %s)",
@@ -36,8 +36,8 @@ func judgeDeadlock(_ context.Context, j *judge, o Options) Finding {
 	return f
 }
 
-// healing is the event at which the healing phase began, -1 for none.
-func (j *judge) healing() int {
+// healingBegin is the event at which the healing phase began, -1 for none.
+func (j *judge) healingBegin() int {
 	for i := range j.History.Events {
 		if e := j.Event(i); e.F == history.Phase && e.Value.Detail() == history.PhaseHealing {
 			return i

@@ -43,7 +43,7 @@ func judgeDurable(ctx context.Context, j *judge, _ Options) Finding {
 		}
 	}
 	if len(lost) > 0 {
-		return j.pairBroken(f, fmt.Sprintf("%d of %s lost", len(lost), words.Count(acknowledged, "acknowledged append")),
+		return j.brokenPairFinding(f, fmt.Sprintf("%d of %s lost", len(lost), words.Count(acknowledged, "acknowledged append")),
 			"that what is acknowledged is on the disk", lost[0], p.final)
 	}
 	if f.Effort.Chances == 0 {

@@ -21,19 +21,19 @@ func judgeLease(ctx context.Context, j *judge, o Options) Finding {
 	return j.judgeExclusive(ctx, o, j.Leases(), j.LeasesOfKilled(), "promises")
 }
 
-// judgeExclusive decides whether holds exclude each other. Others are stretches in which an attempt is put to the test, too.
-func (j *judge) judgeExclusive(ctx context.Context, o Options, holds, others []facts.Holding, what string) Finding {
-	effort := Effort{Operations: len(j.Ops), Chances: j.contendedAttempts(holds) + j.contendedAttempts(others), Of: "contended"}
+// judgeExclusive decides whether holdings exclude each other. Others are stretches in which an attempt is put to the test, too.
+func (j *judge) judgeExclusive(ctx context.Context, o Options, holdings, others []facts.Holding, what string) Finding {
+	effort := Effort{Operations: len(j.Ops), Chances: j.contendedAttempts(holdings) + j.contendedAttempts(others), Of: "contended"}
 	f := Finding{Effort: effort, Method: "interval sweep"}
 	var first, second *facts.Holding
-	for part := range slices.Values(j.splitByLock(holds)) {
+	for part := range slices.Values(j.splitByLock(holdings)) {
 		a, b, ok := firstClash(part)
 		if ok && (second == nil || part[b].From < second.From) {
 			first, second = &part[a], &part[b]
 		}
 	}
-	if !o.Fast && len(holds)*2 <= ConfirmUpTo {
-		r := j.confirmByPorcupine(ctx, o, holds)
+	if !o.Fast && len(holdings)*2 <= ConfirmUpTo {
+		r := j.confirmByPorcupine(ctx, o, holdings)
 		if r.Outcome != linear.Undecided {
 			if (r.Outcome == linear.Illegal) != (second != nil) {
 				return unknown(fmt.Sprintf("the interval sweep and porcupine disagree: porcupine says %v", r.Outcome), effort)
@@ -42,7 +42,7 @@ func (j *judge) judgeExclusive(ctx context.Context, o Options, holds, others []f
 		}
 	}
 	if second != nil {
-		return j.twoHolders(f, *first, *second, holds)
+		return j.twoHoldersFinding(f, *first, *second, holdings)
 	}
 	if effort.Chances == 0 {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("the lock was never contended: %s", words.Count(len(j.Grants), "grant"))
@@ -56,35 +56,35 @@ func (j *judge) judgeExclusive(ctx context.Context, o Options, holds, others []f
 	return f
 }
 
-// splitByLock cuts sorted holds where the lock changes.
-func (j *judge) splitByLock(holds []facts.Holding) [][]facts.Holding {
+// splitByLock cuts sorted holdings where the lock changes.
+func (j *judge) splitByLock(holdings []facts.Holding) [][]facts.Holding {
 	var parts [][]facts.Holding
-	for from := 0; from < len(holds); {
+	for from := 0; from < len(holdings); {
 		to := from
-		for to < len(holds) && j.Grants[holds[to].Grant].Lock == j.Grants[holds[from].Grant].Lock {
+		for to < len(holdings) && j.Grants[holdings[to].Grant].Lock == j.Grants[holdings[from].Grant].Lock {
 			to++
 		}
-		parts = append(parts, holds[from:to])
+		parts = append(parts, holdings[from:to])
 		from = to
 	}
 	return parts
 }
 
-func firstClash(holds []facts.Holding) (first, second int, found bool) {
-	zones := make([]linear.Zone, len(holds))
-	for i, h := range holds {
+func firstClash(holdings []facts.Holding) (first, second int, found bool) {
+	zones := make([]linear.Zone, len(holdings))
+	for i, h := range holdings {
 		zones[i] = linear.Zone{From: int64(h.From), To: int64(h.To), ID: int32(i)}
 	}
 	a, b, found := linear.Clash(zones)
 	return int(a), int(b), found
 }
 
-// confirmByPorcupine asks porcupine the same question: each hold as an acquire that was
+// confirmByPorcupine asks porcupine the same question: each holding as an acquire that was
 // asked for and answered, and a release asked for at its end.
-func (j *judge) confirmByPorcupine(ctx context.Context, o Options, holds []facts.Holding) linear.Result {
+func (j *judge) confirmByPorcupine(ctx context.Context, o Options, holdings []facts.Holding) linear.Result {
 	clients := make(map[string]int32)
 	r := linear.Result{Outcome: linear.Legal}
-	for _, part := range j.splitByLock(holds) {
+	for _, part := range j.splitByLock(holdings) {
 		ops := make([]linear.Op, 0, 2*len(part))
 		for _, h := range part {
 			g := &j.Grants[h.Grant]

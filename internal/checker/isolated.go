@@ -41,15 +41,15 @@ func judgeIsolated(ctx context.Context, j *judge, _ Options) Finding {
 		for _, n := range slices.Concat(a, b) {
 			// A server that lost its data in between is another matter.
 			if s != p.final && whole[n] && inA[n] != inB[n] {
-				return j.pairBroken(f, fmt.Sprintf("%s saw %d in one list and not in the other", j.Ops[s].Process, n),
+				return j.brokenPairFinding(f, fmt.Sprintf("%s saw %d in one list and not in the other", j.Ops[s].Process, n),
 					"that nobody reads between two commands", p.appendsOf(s, n)...)
 			}
 		}
 		if x, y, differ := firstDifference(firstOfEach(inB, a), firstOfEach(inA, b)); differ {
-			return j.pairBroken(f, fmt.Sprintf("list a has %d where list b has %d", x, y),
+			return j.brokenPairFinding(f, fmt.Sprintf("list a has %d where list b has %d", x, y),
 				"that all see two changes in the same order", p.appendsOf(s, x, y)...)
 		}
-		if s != p.final && j.besideAppend(s, p.appends) {
+		if s != p.final && j.duringForeignAppend(s, p.appends) {
 			f.Effort.Chances++
 		}
 	}
@@ -81,8 +81,8 @@ func firstDifference(a, b []int64) (x, y int64, differ bool) {
 	return 0, 0, false
 }
 
-// besideAppend reports that somebody else appended, and was told so, while a snapshot was taken.
-func (j *judge) besideAppend(snapshot int, appends []int) bool {
+// duringForeignAppend reports that somebody else appended, and was told so, while a snapshot was taken.
+func (j *judge) duringForeignAppend(snapshot int, appends []int) bool {
 	s := &j.Ops[snapshot]
 	return slices.ContainsFunc(appends, func(i int) bool {
 		o := &j.Ops[i]

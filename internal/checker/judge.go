@@ -72,7 +72,7 @@ func newJudge(h *history.History) *judge { return &judge{Facts: facts.Of(h)} }
 func Judge(ctx context.Context, h *history.History, properties []Property, o Options) []Finding {
 	o = o.withDefaults()
 	findings := make([]Finding, 0, len(properties))
-	if why := disorder(h); why != "" {
+	if why := whyDisordered(h); why != "" {
 		for _, p := range properties {
 			findings = append(findings, Finding{Property: p, Verdict: Unknown, Why: why})
 		}
@@ -118,9 +118,9 @@ func crossReference(findings []Finding) {
 	}
 }
 
-// disorder says why no property of a history can be judged; empty: each can. All
+// whyDisordered says why no property of a history can be judged; empty: each can. All
 // judges rely on events that are numbered and in the order of their times.
-func disorder(h *history.History) string {
+func whyDisordered(h *history.History) string {
 	last := time.Duration(math.MinInt64)
 	for i := range h.Events {
 		e := &h.Events[i]

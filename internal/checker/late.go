@@ -40,7 +40,7 @@ func judgeLateEffects(ctx context.Context, j *judge, _ Options) Finding {
 		}
 	}
 	if first >= 0 {
-		return j.lateEffect(f, &j.Effects[first], firstBy, lates)
+		return j.lateEffectFinding(f, &j.Effects[first], firstBy, lates)
 	}
 	if n := j.MissingEffects(); n > 0 {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("the resource reported no effect of %s", words.Count(n, "answered write"))
@@ -64,7 +64,7 @@ func refusalWords(x *facts.Effect) string {
 	return fmt.Sprintf("%s with token %d refused after token %d", x.Op(), x.Token().V(), x.Highest().V())
 }
 
-func (j *judge) lateEffect(f Finding, x *facts.Effect, by time.Duration, lates int) Finding {
+func (j *judge) lateEffectFinding(f Finding, x *facts.Effect, by time.Duration, lates int) Finding {
 	if j.brief {
 		return violatedBriefly(f)
 	}
@@ -87,12 +87,12 @@ func (j *judge) lateEffect(f Finding, x *facts.Effect, by time.Duration, lates i
 			op.To = -1
 		}
 	}
-	hold := CounterOp{Client: g.Client, Op: "holds the lock", Events: sortedEvents(g.Call, g.Return), From: j.At(g.Return),
+	held := CounterOp{Client: g.Client, Op: "holds the lock", Events: sortedEvents(g.Call, g.Return), From: j.At(g.Return),
 		To: x.From - by, Believed: promiseWords(g)}
 	f.Events = sortedEvents(append([]int{g.Call, g.Return}, op.Events...)...)
 	why := j.whyLate(x, g)
 	f.Counterexample = &Counterexample{
-		Operations: []CounterOp{hold, op}, From: f.Effort.Operations, Impossible: x.Event,
+		Operations: []CounterOp{held, op}, From: f.Effort.Operations, Impossible: x.Event,
 		Assumption: string(why.cause),
 	}
 	s := j.newStory()

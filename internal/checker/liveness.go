@@ -31,7 +31,7 @@ type watched struct {
 type starving struct {
 	client   string
 	from, to time.Duration
-	// attempts is how often it asked; first and last are operations in view.ops.
+	// attempts is how often it asked; first and last are operations in Facts.Ops.
 	attempts, first, last int
 	// lockKept: somebody had the lock all the while; otherwise it was free.
 	lockKept bool
@@ -113,7 +113,7 @@ func (j *judge) clientsAsking(clients []string, free window, breakAt time.Durati
 	return list
 }
 
-func (j *judge) starvation(f Finding, s *starving, bound time.Duration, when string, since int) Finding {
+func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, when string, since int) Finding {
 	what := "a free lock"
 	if s.lockKept {
 		what = "the lock, which somebody kept,"

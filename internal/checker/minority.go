@@ -23,7 +23,7 @@ func judgeMinority(_ context.Context, j *judge, o Options) Finding {
 		f.Effort.Chances += w.granted
 		slowest = max(slowest, w.slowest)
 		if w.starved != nil {
-			return j.starvation(f, w.starved, o.GrantWithin, "with a minority of the nodes struck", x.event)
+			return j.starvationFinding(f, w.starved, o.GrantWithin, "with a minority of the nodes struck", x.event)
 		}
 	}
 	return f.noViolation("no client asked for long enough while a minority was struck",

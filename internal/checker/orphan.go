@@ -50,13 +50,13 @@ func judgeOrphans(_ context.Context, j *judge, _ Options) Finding {
 		last := min(k.Expires, j.At(k.End), j.End)
 		endless := k.Expires == facts.Forever && k.End < 0
 		if last > from+ttl || dead && endless {
-			return j.orphanLeft(f, k, event, last-lost)
+			return j.orphanFinding(f, k, event, last-lost)
 		}
 	}
 	return f.noViolation(none, "%d %s, none left for longer than %s", f.Effort.Chances, f.Effort.What(), length(ttl))
 }
 
-func (j *judge) orphanLeft(f Finding, k *facts.KeyLife, lost int, outlived time.Duration) Finding {
+func (j *judge) orphanFinding(f Finding, k *facts.KeyLife, lost int, outlived time.Duration) Finding {
 	node := j.Event(k.Set).Process
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("the key of %s on node %s was still there %s after its owner no longer wanted it", k.Client, node, length(outlived))

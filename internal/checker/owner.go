@@ -36,7 +36,7 @@ func judgeOwners(_ context.Context, j *judge, _ Options) Finding {
 			f.Effort.Chances++
 		}
 		if owner != "" && owner != e.Value.Client {
-			return j.foreignKey(f, i, set, owner)
+			return j.foreignKeyFinding(f, i, set, owner)
 		}
 	}
 	return f.noViolation("no node reported a release or a renewal after another client had asked for the lock",
@@ -135,7 +135,7 @@ func countOthers(asked map[string]bool, client string) int {
 	return len(asked)
 }
 
-func (j *judge) foreignKey(f Finding, event, set int, owner string) Finding {
+func (j *judge) foreignKeyFinding(f Finding, event, set int, owner string) Finding {
 	e := j.Event(event)
 	verb := "deleted"
 	switch e.F {

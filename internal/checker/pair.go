@@ -12,7 +12,7 @@ import (
 
 // pair is what is known of numbers that were appended to two lists together.
 type pair struct {
-	// appends are the operations in view.ops, snapshots those that saw both
+	// appends are the operations in Facts.Ops, snapshots those that saw both
 	// lists; final is the snapshot after everything, -1 for none.
 	appends, snapshots []int
 	final              int
@@ -79,8 +79,8 @@ func (j *judge) counterOp(i int, format string, args ...any) (op CounterOp, told
 	return op, o.Return
 }
 
-// pairBroken makes the finding that the given operations cannot be.
-func (j *judge) pairBroken(f Finding, why, assumption string, ops ...int) Finding {
+// brokenPairFinding makes the finding that the given operations cannot be.
+func (j *judge) brokenPairFinding(f Finding, why, assumption string, ops ...int) Finding {
 	f.Verdict, f.Why = Violated, why
 	if j.brief {
 		return f

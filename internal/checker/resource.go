@@ -30,7 +30,7 @@ func judgeResource(ctx context.Context, j *judge, o Options) Finding {
 	if j.Workload.Cell.Data == 0 {
 		return unknown(fmt.Sprintf("there is no model for the workload %q", j.History.Header.Workload), Effort{Operations: len(j.Ops)})
 	}
-	cells, effort := j.cells()
+	cells, effort := j.resourceCells()
 	f := Finding{Effort: effort}
 	for i := range cells {
 		c := &cells[i]
@@ -41,12 +41,12 @@ func judgeResource(ctx context.Context, j *judge, o Options) Finding {
 		case linear.Undecided:
 			return unknown(r.Why, effort)
 		case linear.Illegal:
-			return j.brokenCell(f, c, &d)
+			return j.brokenCellFinding(f, c, &d)
 		}
 	}
 	f = f.noViolation("the resource was never contended: no client completed a section that met one of another client",
 		"%d %s, %sexplained by one order", effort.Chances, effort.What(), allIfSeveral(effort.Chances))
-	if r := j.refusal(); f.Verdict == Holds && r != nil {
+	if r := j.firstRefusal(); f.Verdict == Holds && r != nil {
 		f.Why, f.Events = refusalWords(r), sortedEvents(r.Event)
 	}
 	return f
@@ -93,9 +93,9 @@ func optional(ops []linear.Op) int {
 	return n
 }
 
-// cells turns the sections into operations, by the part of the resource they
+// resourceCells turns the sections into operations, by the part of the resource they
 // worked on.
-func (j *judge) cells() ([]cell, Effort) {
+func (j *judge) resourceCells() ([]cell, Effort) {
 	byKey := make(map[string]*cell)
 	processes := make(map[string]int32)
 	clients, came := make(map[string]bool), make(map[string]bool)
@@ -125,7 +125,7 @@ func (j *judge) cells() ([]cell, Effort) {
 			judged = o.Kind != linear.Write && (o.Kind != linear.Append || o.B != linear.None)
 		}
 		if s.Number != 0 || len(s.Writes) > 0 {
-			x := j.visit(s, processes[s.Client])
+			x := j.visitOf(s, processes[s.Client])
 			x.judged = judged
 			c.visits = append(c.visits, x)
 		}
@@ -240,8 +240,8 @@ func (j *judge) readOp(op int, h *linear.History, call, ret time.Duration) linea
 	return o
 }
 
-// refusal is a write that the resource refused, nil for none.
-func (j *judge) refusal() *facts.Effect {
+// firstRefusal is a write that the resource refused, nil for none.
+func (j *judge) firstRefusal() *facts.Effect {
 	for i := range j.Effects {
 		if x := &j.Effects[i]; x.Changes() && x.Refused {
 			return x
@@ -250,8 +250,8 @@ func (j *judge) refusal() *facts.Effect {
 	return nil
 }
 
-// brokenCell makes the finding that a cell's history has no explanation.
-func (j *judge) brokenCell(f Finding, c *cell, d *decider) Finding {
+// brokenCellFinding makes the finding that a cell's history has no explanation.
+func (j *judge) brokenCellFinding(f Finding, c *cell, d *decider) Finding {
 	if j.brief {
 		return violatedBriefly(f)
 	}
@@ -266,5 +266,5 @@ func (j *judge) brokenCell(f Finding, c *cell, d *decider) Finding {
 	slices.SortStableFunc(sections, func(a, b *facts.Section) int { return cmp.Compare(j.SectionBegin(a), j.SectionBegin(b)) })
 	f.Verdict = Violated
 	f.Why = j.brokenWhy(sections)
-	return f.withCounterexample(j.brokenStory(sections, c.from[least.At], len(c.h.Ops)))
+	return f.withCounterexample(j.sectionsCounterexample(sections, c.from[least.At], len(c.h.Ops)))
 }

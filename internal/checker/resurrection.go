@@ -44,15 +44,15 @@ func judgeResurrections(_ context.Context, j *judge, _ Options) Finding {
 		if e.F == history.KeySet && j.ConcernsLock(e) {
 			a = latest[e.Value.Client]
 		}
-		_, before := holdersOf(keys, a)
+		_, before := nodesWithKeyOf(keys, a)
 		known := keys.Apply(i)
 		if a != nil {
 			set, again := a.noteSet(j.valueSet(e), i, j.LeaseInValue())
-			surely, _ := holdersOf(keys, a)
+			surely, _ := nodesWithKeyOf(keys, a)
 			if again && before < quorum && surely >= quorum && j.bringsBack(a, i) {
 				after := j.LeftAfterAnswer(a.grant, i)
 				if after == facts.Yes {
-					return j.resurrection(f, a, set, i)
+					return j.resurrectionFinding(f, a, set, i)
 				}
 				if after == facts.Unsure {
 					doubt = i
@@ -166,9 +166,9 @@ func (j *judge) noteLoss(latest map[string]*attempt, event int) {
 	}
 }
 
-// holdersOf counts the nodes that surely have the lock of a client's grant, and those that
+// nodesWithKeyOf counts the nodes that surely have the lock of a client's grant, and those that
 // may have it.
-func holdersOf(keys *facts.KeyReplay, a *attempt) (surely, maybe int) {
+func nodesWithKeyOf(keys *facts.KeyReplay, a *attempt) (surely, maybe int) {
 	if a == nil || a.grant == nil {
 		return 0, 0
 	}
@@ -199,7 +199,7 @@ func (j *judge) couldBeBroughtBack(a *attempt, i int) bool {
 	return a.GoneSince >= 0 && !a.chanceCounted && a.grant.OpenAt(i) && early && !j.comesLate(a.grant, i)
 }
 
-func (j *judge) resurrection(f Finding, a *attempt, before, set int) Finding {
+func (j *judge) resurrectionFinding(f Finding, a *attempt, before, set int) Finding {
 	g, e := a.grant, j.Event(set)
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%s set its key on node %s again %s after its lock was gone", g.Client, e.Process, length(e.Time-j.At(a.GoneSince)))

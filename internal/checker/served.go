@@ -43,7 +43,7 @@ func judgeHolderServed(_ context.Context, j *judge, _ Options) Finding {
 		}
 	}
 	if first >= 0 {
-		return j.refusedHolder(f, &j.Effects[first], refusals)
+		return j.refusedHolderFinding(f, &j.Effects[first], refusals)
 	}
 	return f.noViolation("no valid holder came to the fence after another token had come", "%s of valid holders at the fence, none refused",
 		words.Count(f.Effort.Chances, "operation"))
@@ -87,7 +87,7 @@ func (j *judge) insideGrant(x *facts.Effect, op int, g *facts.Grant) bool {
 	return !p.Given || x.To < p.End
 }
 
-func (j *judge) refusedHolder(f Finding, x *facts.Effect, refusals int) Finding {
+func (j *judge) refusedHolderFinding(f Finding, x *facts.Effect, refusals int) Finding {
 	if j.brief {
 		return violatedBriefly(f)
 	}
@@ -99,7 +99,7 @@ func (j *judge) refusedHolder(f Finding, x *facts.Effect, refusals int) Finding 
 		f.Why = fmt.Sprintf("%d operations of valid holders were refused; the first: %s", refusals, refusalWords(x))
 	}
 	f.Events = sortedEvents(g.Call, g.Return, o.Call, x.Event, o.Return)
-	hold := CounterOp{Client: g.Client, Op: "holds the lock", Events: sortedEvents(g.Call, g.Return), From: j.At(g.Return), To: x.To,
+	held := CounterOp{Client: g.Client, Op: "holds the lock", Events: sortedEvents(g.Call, g.Return), From: j.At(g.Return), To: x.To,
 		Believed: promiseWords(g), True: "the fence refused it"}
 	op := CounterOp{Client: x.Client(), Op: string(x.Op()) + "s", Events: sortedEvents(o.Call, x.Event, o.Return),
 		From: j.At(o.Call), To: j.At(o.Return), Believed: "the resource serves the holder", True: "it was refused"}
@@ -107,13 +107,13 @@ func (j *judge) refusedHolder(f Finding, x *facts.Effect, refusals int) Finding 
 		op.To = -1
 	}
 	why := j.whyRefused(x, g)
-	f.Counterexample = &Counterexample{Operations: []CounterOp{hold, op}, From: f.Effort.Operations, Impossible: x.Event,
+	f.Counterexample = &Counterexample{Operations: []CounterOp{held, op}, From: f.Effort.Operations, Impossible: x.Event,
 		Assumption: string(why.cause)}
 	s := j.newStory()
 	s.tellReason(why, x.Event)
 	s.tellGrant(g, j.At(x.Event))
 	s.tellFaults(j.At(g.Call), j.At(x.Event), x.Client())
-	if y := j.newerMark(x); y != nil {
+	if y := j.lastForeignMark(x); y != nil {
 		if other := j.GrantBefore(y.Client(), y.Event); other != nil {
 			s.tellGrant(other, j.At(x.Event))
 		}
@@ -124,9 +124,9 @@ func (j *judge) refusedHolder(f Finding, x *facts.Effect, refusals int) Finding 
 	return f
 }
 
-// newerMark is the last accepted effect of another client with a token, before one
+// lastForeignMark is the last accepted effect of another client with a token, before one
 // that was refused; nil for none.
-func (j *judge) newerMark(x *facts.Effect) *facts.Effect {
+func (j *judge) lastForeignMark(x *facts.Effect) *facts.Effect {
 	for i := len(j.Effects) - 1; i >= 0; i-- {
 		if y := &j.Effects[i]; y.Event < x.Event && y.Accepted && y.Token().IsSet() && y.Client() != x.Client() {
 			return y
@@ -138,7 +138,7 @@ func (j *judge) newerMark(x *facts.Effect) *facts.Effect {
 // whyRefused finds what a refusal shows to have been assumed in vain: two clients held
 // the lock at once, the other was late, or the tokens do not follow the grants.
 func (j *judge) whyRefused(x *facts.Effect, g *facts.Grant) reason {
-	y := j.newerMark(x)
+	y := j.lastForeignMark(x)
 	if y == nil {
 		return reason{cause: servesHolder, events: []int{x.Event}}
 	}

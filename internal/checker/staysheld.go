@@ -63,7 +63,7 @@ func judgeStaysHeld(_ context.Context, j *judge, _ Options) Finding {
 			case k.GoneSince < 0:
 				rest = append(rest, k)
 			case 10*j.machineStalled(j.At(i)-2*ttl, j.At(i)) < ttl:
-				return j.notKept(f, k, ttl)
+				return j.notKeptFinding(f, k, ttl)
 			default:
 				doubt = i
 			}
@@ -171,7 +171,7 @@ func (j *judge) machineStalled(from, to time.Duration) (sum time.Duration) {
 	return sum
 }
 
-func (j *judge) notKept(f Finding, k *keeper, ttl time.Duration) Finding {
+func (j *judge) notKeptFinding(f Finding, k *keeper, ttl time.Duration) Finding {
 	g, last := k.grant, -1
 	for i := k.call; i < k.GoneSince; i++ {
 		e := j.Event(i)

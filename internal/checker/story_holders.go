@@ -11,14 +11,14 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// twoHolders makes the finding that two clients were inside at once.
-func (j *judge) twoHolders(f Finding, a, b facts.Holding, holds []facts.Holding) Finding {
+// twoHoldersFinding makes the finding that two clients were inside at once.
+func (j *judge) twoHoldersFinding(f Finding, a, b facts.Holding, holdings []facts.Holding) Finding {
 	if j.brief {
 		return violatedBriefly(f)
 	}
 	first, second := &j.Grants[a.Grant], &j.Grants[b.Grant]
 	overlap := Interval{From: b.From, To: min(a.To, b.To, j.End)}
-	many, times := countOverlaps(j.holdingsOfLock(holds, first.Lock))
+	many, times := countOverlaps(j.holdingsOfLock(holdings, first.Lock))
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%d holders at once for %s", many, length(overlap.To-overlap.From))
 	if times > 1 {
@@ -26,10 +26,10 @@ func (j *judge) twoHolders(f Finding, a, b facts.Holding, holds []facts.Holding)
 			first.Client, second.Client, length(overlap.To-overlap.From), times, many)
 	}
 	why := j.whyTwoHolders(first, second, j.beginEvent(b))
-	// Neither hold alone is impossible, so the two are a smallest set.
+	// Neither holding alone is impossible, so the two are a smallest set.
 	f.Counterexample = &Counterexample{
 		Operations: []CounterOp{j.holdingOp(a, second, b.From), j.holdingOp(b, first, b.From)},
-		From:       len(holds),
+		From:       len(holdings),
 		Impossible: second.Return,
 		Overlap:    &overlap,
 		Assumption: string(why.cause),
@@ -40,15 +40,15 @@ func (j *judge) twoHolders(f Finding, a, b facts.Holding, holds []facts.Holding)
 	return f
 }
 
-func (j *judge) holdingsOfLock(holds []facts.Holding, lock string) []facts.Holding {
-	return slices.DeleteFunc(slices.Clone(holds), func(h facts.Holding) bool { return j.Grants[h.Grant].Lock != lock })
+func (j *judge) holdingsOfLock(holdings []facts.Holding, lock string) []facts.Holding {
+	return slices.DeleteFunc(slices.Clone(holdings), func(h facts.Holding) bool { return j.Grants[h.Grant].Lock != lock })
 }
 
-// countOverlaps counts how many holds stood side by side at most, and how often one
+// countOverlaps counts how many holdings stood side by side at most, and how often one
 // began inside another.
-func countOverlaps(holds []facts.Holding) (most, times int) {
-	var open []time.Duration // the ends of the holds that are open
-	for _, h := range holds {
+func countOverlaps(holdings []facts.Holding) (most, times int) {
+	var open []time.Duration // the ends of the holdings that are open
+	for _, h := range holdings {
 		open = slices.DeleteFunc(open, func(end time.Duration) bool { return end <= h.From })
 		if len(open) > 0 {
 			times++
@@ -59,7 +59,7 @@ func countOverlaps(holds []facts.Holding) (most, times int) {
 	return max(most, 2), max(times, 1)
 }
 
-// holdingOp is a hold as an operation of a counterexample.
+// holdingOp is a holding as an operation of a counterexample.
 func (j *judge) holdingOp(h facts.Holding, other *facts.Grant, overlap time.Duration) CounterOp {
 	g := &j.Grants[h.Grant]
 	op := CounterOp{Client: g.Client, Op: "holds the lock", Events: sortedEvents(g.Call, g.Return, g.End),
@@ -75,7 +75,7 @@ func (j *judge) holdingOp(h facts.Holding, other *facts.Grant, overlap time.Dura
 	return op
 }
 
-// beginEvent is the event in which a hold began: a grant, or a renewal that came when the promise was over.
+// beginEvent is the event in which a holding began: a grant, or a renewal that came when the promise was over.
 func (j *judge) beginEvent(h facts.Holding) int {
 	g := &j.Grants[h.Grant]
 	if i := slices.IndexFunc(g.Renewals, func(e facts.Renewal) bool { return h.From > j.At(g.Return) && j.At(e.Return) == h.From }); i >= 0 {

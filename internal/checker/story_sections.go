@@ -87,7 +87,7 @@ func (j *judge) lostElements() (lost, acknowledged int) {
 	return lost, acknowledged
 }
 
-func (j *judge) brokenStory(sections []*facts.Section, impossible *facts.Section, from int) *Counterexample {
+func (j *judge) sectionsCounterexample(sections []*facts.Section, impossible *facts.Section, from int) *Counterexample {
 	why := j.whyBroken(sections, impossible)
 	c := &Counterexample{From: from, Impossible: j.SectionEnd(impossible), Assumption: string(why.cause)}
 	s := j.newStory()

@@ -14,7 +14,7 @@ import (
 
 // judgeTokens: a later grant has a strictly larger token. A grant is later than
 // another where it was asked for after the other had been given; or given after the
-// other's hold had ended, with the nodes having seen its keys after the other's.
+// other's holding had ended, with the nodes having seen its keys after the other's.
 // A re-entry is part of the grant it re-enters.
 func judgeTokens(_ context.Context, j *judge, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "later grants"}, Method: "sweep in real-time order"}
@@ -43,7 +43,7 @@ func judgeTokens(_ context.Context, j *judge, _ Options) Finding {
 	}
 	f.Effort.Chances = o.chances
 	if o.second >= 0 {
-		return j.tokensOutOfOrder(f, &j.Grants[o.first], &j.Grants[o.second])
+		return j.tokenOrderFinding(f, &j.Grants[o.first], &j.Grants[o.second])
 	}
 	return f.noViolation("no grant came after another", "%s, %swith a larger token",
 		words.Count(f.Effort.Chances, "later grant"), eachIfSeveral(f.Effort.Chances))
@@ -177,7 +177,7 @@ func (o *order) compare(j *judge, i int, earlier []int, sure func(a, b *facts.Gr
 	}
 }
 
-func (j *judge) tokensOutOfOrder(f Finding, a, b *facts.Grant) Finding {
+func (j *judge) tokenOrderFinding(f Finding, a, b *facts.Grant) Finding {
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("token %d of %s was followed by token %d of %s", a.Token.V(), a.Client, b.Token.V(), b.Client)
 	if j.brief {

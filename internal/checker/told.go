@@ -19,7 +19,7 @@ type believer struct {
 	toldOfLoss bool
 	// chanceCounted: only a loss that it was told of, or the end of its promise, kept it from not being told for too long.
 	chanceCounted bool
-	// promiseEnds is when the end of the promise that the client was told comes, forever for never.
+	// promiseEnds is when the end of the promise that the client was told comes, facts.Forever for never.
 	promiseEnds time.Duration
 }
 
@@ -52,7 +52,7 @@ func judgeToldWhenLost(_ context.Context, j *judge, _ Options) Finding {
 			return j.endsWatch(b, i)
 		})
 		if late != nil {
-			return j.notTold(f, late, j.At(i), ttl)
+			return j.notToldFinding(f, late, j.At(i), ttl)
 		}
 		if b := j.newBeliever(i, early, bent); b != nil {
 			open = append(open, b)
@@ -140,7 +140,7 @@ func (j *judge) promiseEndTold(g *facts.Grant) time.Duration {
 	return p.EarlierOf(facts.Forever)
 }
 
-func (j *judge) notTold(f Finding, b *believer, to, ttl time.Duration) Finding {
+func (j *judge) notToldFinding(f Finding, b *believer, to, ttl time.Duration) Finding {
 	g := b.grant
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("the lock of %s was gone, and %s was not told for %s (the TTL is %s)",

@@ -27,18 +27,18 @@ func judgeTrueValidity(_ context.Context, j *judge, _ Options) Finding {
 			f.Effort.Chances++
 		}
 		if until <= j.At(g.Return) {
-			return j.untrueValidity(f, g, until, fmt.Sprintf("%s was told of a validity that had ended %s before",
+			return j.untrueValidityFinding(f, g, until, fmt.Sprintf("%s was told of a validity that had ended %s before",
 				g.Client, length(j.At(g.Return)-until)))
 		}
 		if since != facts.NeverAsked && until > j.LatestTrueEnd(since) {
-			return j.untrueValidity(f, g, until, fmt.Sprintf("%s was told of a validity until %s, and asked for the lock at %s for %s",
+			return j.untrueValidityFinding(f, g, until, fmt.Sprintf("%s was told of a validity until %s, and asked for the lock at %s for %s",
 				g.Client, words.Instant(until), words.Instant(since), length(j.GivenTTL())))
 		}
 	}
 	return f.noViolation("no validity was told", "%d %s, %strue", f.Effort.Chances, f.Effort.What(), eachIfSeveral(f.Effort.Chances))
 }
 
-func (j *judge) untrueValidity(f Finding, g *facts.Grant, until time.Duration, why string) Finding {
+func (j *judge) untrueValidityFinding(f Finding, g *facts.Grant, until time.Duration, why string) Finding {
 	f.Verdict, f.Why = Violated, why
 	if j.brief {
 		return violatedBriefly(f)

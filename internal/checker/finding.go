@@ -1,5 +1,10 @@
 // Package checker decides what a history shows. It consists of pure
 // functions from histories to findings. It knows neither worlds nor reports.
+//
+// Judge calls a judge for each property: properties.go has the table of them. A judge stands in a
+// file of its own, and asks package facts what the history tells. Where it sees a violation,
+// it returns what a function called ...Finding makes of it: the operations that show it, the
+// assumption that failed (cause*.go find it) and the story (story*.go, words.go).
 package checker
 
 import (

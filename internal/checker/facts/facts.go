@@ -1,23 +1,15 @@
-// Package facts says what a history tells, whatever one may think of it: who was granted the
-// lock, until when its client believed in it and what it was promised, which faults struck
-// whom, whose a key on a node was and until when, which commands left a client, and which
-// operations took effect at the resource. It passes no verdict: the judges of package
-// checker, one for each property, ask it.
+// Package facts says what a history tells: who was granted the lock, until when its client
+// believed in it and what it was promised, which faults struck whom, whose a key on a node was
+// and until when, which commands left a client, and which operations took effect at the
+// resource. It passes no verdict: the judges of package checker, one for each property, ask it.
 //
-// Of makes the facts of a history; a judge only reads them:
-//
-//	f := facts.Of(h)
-//	for i := range f.Grants {
-//		g := &f.Grants[i]
-//		if g.Ending == facts.Killed && !g.LastPromise().EndedBefore(f.At(g.End)) {
-//			// its client was killed while the lock was promised to it
-//		}
-//	}
+// Of finds the facts of a history; a judge only reads them. The example shows it.
 //
 // Events and operations are named by their places in History.Events and Ops, -1 for none. A
 // field or method that says "event" has such a place; a time.Duration is an instant of the
-// run, Forever for one that never comes. Times can lie: two events with equal stamps may have
-// happened in either order, so what must be certain compares places, not stamps.
+// run, Forever for one that never comes. Two events with equal times may have happened in
+// either order, unless they are of one client or of one node: those happened in the order of
+// their places.
 //
 //   - facts.go: the history, its events and their times
 //   - grant.go, promise.go, loss.go, holding.go: who had the lock as its client saw it

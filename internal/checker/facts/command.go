@@ -138,29 +138,18 @@ func (f *Facts) promiseFromCommands(g *Grant, events []int) (own bool) {
 		return false
 	}
 	asked, since, now := f.newNodeRequests(), NeverAsked, NeverAsked
-	begin := func(from time.Duration, rests bool) {
-		since = from
-		if !rests && (!f.setsKeys || f.sentAtUnknownTime(g)) {
-			f.noteUnknownPromise(g.Return, fmt.Sprintf("it is not known what %s was promised at %s: nobody saw when it asked for the lock's key",
-				g.Client, words.Instant(f.At(g.Return))))
-			return
-		}
-		if own = rests || g.Outer < 0; own {
-			g.Until = Promise{addUpToForever(from, ttl), true}
-		}
-	}
 	for _, i := range events {
 		if i > g.Return && since == NeverAsked && now != NeverAsked {
-			begin(now, true)
+			since, own = now, f.beginPromise(g, now, true)
 		}
 		asked.add(i)
 		if now = asked.quorumSince(quorum); i < g.Return || now == NeverAsked {
 			continue
 		}
 		if since == NeverAsked && f.LeftAt(i) <= f.At(g.Return) {
-			begin(now, true)
+			since, own = now, f.beginPromise(g, now, true)
 		} else if since == NeverAsked {
-			begin(f.At(g.Return), false)
+			since, own = f.At(g.Return), f.beginPromise(g, f.At(g.Return), false)
 		}
 		if now > since {
 			since = now
@@ -168,11 +157,26 @@ func (f *Facts) promiseFromCommands(g *Grant, events []int) (own bool) {
 		}
 	}
 	if since == NeverAsked && now != NeverAsked {
-		begin(now, true)
+		own = f.beginPromise(g, now, true)
 	} else if since == NeverAsked {
-		begin(f.At(g.Return), false)
+		own = f.beginPromise(g, f.At(g.Return), false)
 	}
 	slices.SortStableFunc(g.Renewals, func(a, b Renewal) int { return cmp.Compare(a.Return, b.Return) })
+	return own
+}
+
+// beginPromise gives a grant the promise that counts from an instant; asked: since then its client asked a quorum for the lock. It
+// reports whether the promise is the grant's own.
+func (f *Facts) beginPromise(g *Grant, from time.Duration, asked bool) (own bool) {
+	if !asked && (!f.setsKeys || f.sentAtUnknownTime(g)) {
+		f.noteUnknownPromise(g.Return, fmt.Sprintf("it is not known what %s was promised at %s: nobody saw when it asked for the lock's key",
+			g.Client, words.Instant(f.At(g.Return))))
+		return false
+	}
+	own = asked || g.Outer < 0
+	if own {
+		g.Until = Promise{addUpToForever(from, f.GivenTTL()), true}
+	}
 	return own
 }
 
@@ -265,37 +269,49 @@ func (a *nodeRequests) quorumSince(quorum int) time.Duration {
 
 // AskedTooLittle reports that the client of a grant asked a quorum of nodes for it by what it did before the answer, and the first
 // event, of that or later, by which it asked for too little; -1 for none.
-func (f *Facts) AskedTooLittle(g *Grant) (some bool, short int) {
+func (f *Facts) AskedTooLittle(g *Grant) (asked bool, short int) {
 	if f.commandsOf[g.Client] == nil {
 		return false, -1
 	}
-	events, last, quorum := f.commandsFor(g), -1, f.History.Header.Quorum
+	events, quorum := f.commandsFor(g), f.History.Header.Quorum
+	last := f.lastBeforeAnswer(g, events)
+	requests, little := f.newNodeRequests(), -1
+	for n, i := range events {
+		if f.isAfterLoss(g, i) {
+			break
+		}
+		requests.add(i)
+		e := f.Event(i)
+		if k, asks := requests.nodes[e.Process][e.Value.Key]; asks && requests.isTooLittle(k) {
+			little = i
+		}
+		if n < last || last < 0 {
+			continue
+		}
+		all, enough := requests.countNodes()
+		asked = asked || n == last && all >= quorum
+		if all >= quorum && enough < quorum {
+			return asked, little
+		}
+	}
+	return asked, -1
+}
+
+// lastBeforeAnswer is the place of the last of a grant's commands that was done before the answer, -1 for none.
+func (f *Facts) lastBeforeAnswer(g *Grant, events []int) (last int) {
+	last = -1
 	for n, i := range events {
 		deleted := f.Event(i).F == history.KeyDeleted
 		if deleted && i < g.Return || !deleted && f.LeftAt(i) <= f.At(g.Return) {
 			last = n
 		}
 	}
-	asked, little := f.newNodeRequests(), -1
-	for n, i := range events {
-		if g.loss >= 0 && (i > g.loss || f.Event(i).F != history.KeyDeleted && f.LeftAt(i) >= f.earliestLoss(g)) {
-			break
-		}
-		asked.add(i)
-		e := f.Event(i)
-		if k, asks := asked.nodes[e.Process][e.Value.Key]; asks && asked.isTooLittle(k) {
-			little = i
-		}
-		if n < last || last < 0 {
-			continue
-		}
-		all, enough := asked.countNodes()
-		some = some || n == last && all >= quorum
-		if all >= quorum && enough < quorum {
-			return some, little
-		}
-	}
-	return some, -1
+	return last
+}
+
+// isAfterLoss reports that one of a grant's commands came or left after the lock had told that it lost the grant.
+func (f *Facts) isAfterLoss(g *Grant, event int) bool {
+	return g.loss >= 0 && (event > g.loss || f.Event(event).F != history.KeyDeleted && f.LeftAt(event) >= f.earliestLoss(g))
 }
 
 // countNodes counts the nodes that were asked for the lock, and those of them that were asked for enough.

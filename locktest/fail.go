@@ -19,12 +19,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
@@ -127,12 +129,12 @@ func (k *kit) pattern() string {
 // story tells a run, and where its files are.
 func (k *kit) story(t *testing.T, r *report.Result, file string) string {
 	folder, err := k.reports(t)
-	page := filepath.Join(folder, "report.html")
+	page := filepath.Join(folder, runs.Report)
 	err = errors.Join(err,
 		machine.WriteFile(page, func(w io.Writer) error { return report.WriteHTML(w, r) }),
-		machine.WriteFile(filepath.Join(filepath.Dir(page), "result.json"), func(w io.Writer) error { return report.WriteJSON(w, r) }),
+		machine.WriteFile(filepath.Join(filepath.Dir(page), runs.Result), func(w io.Writer) error { return report.WriteJSON(w, r) }),
 		machine.WriteFile(filepath.Join(filepath.Dir(page), "trace.json"), func(w io.Writer) error { return report.WriteTrace(w, r) }),
-		machine.WriteFile(filepath.Join(filepath.Dir(page), "history.jsonl"), func(w io.Writer) error {
+		machine.WriteFile(filepath.Join(filepath.Dir(page), runs.History), func(w io.Writer) error {
 			return history.Encode(w, r.Variants[0].History)
 		}),
 	)
@@ -141,7 +143,7 @@ func (k *kit) story(t *testing.T, r *report.Result, file string) string {
 		fmt.Fprintf(&b, "no report: %v\n", err)
 		page = ""
 	}
-	if err := report.WriteText(&b, r, report.TextOptions{Unicode: true, ReportPath: page}); err != nil {
+	if err := report.WriteText(&b, r, page, terminal.Options{Unicode: true}); err != nil {
 		return err.Error()
 	}
 	fmt.Fprintf(&b, "  scenario %s\n  on real Redis: sim run %s --lock %s\n", file, filepath.ToSlash(file), standIn)

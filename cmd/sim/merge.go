@@ -13,8 +13,10 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -49,7 +51,7 @@ shard that is there twice counts once.
 sim merge refuses shards that do not fit together: of another scenario, with another seed
 or other flags, of another version of sim, or of another number of shards. It also refuses
 if a shard is missing or did not come to its end. With --partial it merges what is there;
-the pages say what is missing, and the exit code is at least 2. docs/shards.md says more.
+the pages say what is missing, and the exit code is at least 2. docs/guide/searching.md says more.
 
 Exit codes: those of the command whose shards they are; 2 with --partial if a shard is
 missing and nothing is worse; 3 the shards do not fit together, or are not all there.`,
@@ -66,8 +68,8 @@ missing and nothing is worse; 3 the shards do not fit together, or are not all t
 			}
 			for name, commands := range mergeOnly {
 				if c.Flags().Changed(name) && !slices.Contains(commands, whole.Work.Command()) {
-					return app.Usagef("--%s: these are shards of sim %s\n"+
-						"hint: the flag is for shards of sim %s", name, whole.Work.Command(), strings.Join(commands, " and "))
+					return app.Usagef("--%s: these are shards of sim %s", name, whole.Work.Command()).
+						Hint("the flag is for shards of sim %s", strings.Join(commands, " and "))
 				}
 			}
 			return a.merge(c.Context(), whole, f)
@@ -151,7 +153,7 @@ func (a *cli) mergeSearches(ctx context.Context, w *shard.Whole, f mergeFlags) e
 	if err := a.writeJSON(f.json, r.Part); err != nil {
 		return err
 	}
-	if err := a.writeSearchPage(r, filepath.Join(f.out, "index.html"), tell); err != nil {
+	if err := a.writeSearchPage(r, filepath.Join(f.out, runs.Index), tell); err != nil {
 		return err
 	}
 	return a.concludeSearch(ctx, r, f.html, tell)
@@ -184,7 +186,7 @@ func (a *cli) mergeSweeps(w *shard.Whole, f mergeFlags) error {
 			return err
 		}
 	}
-	return a.tellSweep(s, sweepFiles{csv: f.csv, html: filepath.Join(f.out, "index.html")})
+	return a.tellSweep(s, sweepFiles{csv: f.csv, html: filepath.Join(f.out, runs.Index)})
 }
 
 func (a *cli) mergeAudits(ctx context.Context, w *shard.Whole, f mergeFlags, expected *app.Expectation) error {
@@ -197,7 +199,7 @@ func (a *cli) mergeAudits(ctx context.Context, w *shard.Whole, f mergeFlags, exp
 		return err
 	}
 	if f.json != "" {
-		if err := a.toOutput(f.json, func(to io.Writer) error { return report.WriteCardJSON(to, r.Card) }); err != nil {
+		if err := a.toOutput(f.json, func(to io.Writer) error { return card.WriteJSON(to, r.Card) }); err != nil {
 			return err
 		}
 	}

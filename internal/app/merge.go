@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
@@ -21,8 +22,8 @@ import (
 // Merge brings shards together in a folder, for one of the functions below. Unless it is partial, all shards must be there.
 func Merge(w *shard.Whole, out string, partial bool) error {
 	if len(w.Missing) > 0 && !partial {
-		return Usagef("not all of %d shards are there; these are missing:\n  %s\n"+
-			"hint: --partial merges the others", w.Of, strings.Join(w.Missing, "\n  "))
+		return Usagef("not all of %d shards are there; these are missing:\n  %s", w.Of, strings.Join(w.Missing, "\n  ")).
+			Hint("--partial merges the others")
 	}
 	if err := w.Copy(out); err != nil {
 		return Usagef("%w", err)
@@ -44,7 +45,7 @@ func MergeRuns(w *shard.Whole, out string, allowUndecided bool, l Listener) (*Su
 				return nil, Usagef("%w", err)
 			}
 			s.Units = append(s.Units, int(one.Unit))
-			s.Done[one.Unit] = &trial.Trial{Result: result, Report: w.Path(record, one.Dir+"/report.html")}
+			s.Done[one.Unit] = &trial.Trial{Result: result, Report: w.Path(record, one.Dir+"/"+runs.Report)}
 		}
 	}
 	if len(w.Missing)+len(s.Errors) == 0 && len(s.Units) < len(s.Done) {

@@ -56,7 +56,7 @@ func (o Options) withDefaults() Options {
 }
 
 // judge decides what the facts of one history show. Whatever it calls by a name with a capital
-// letter is a fact: docs/properties.md defines it, package facts finds it, and it holds for all
+// letter is a fact: docs/reference/properties.md defines it, package facts finds it, and it holds for all
 // properties alike. The rest is what one property demands of the facts, and how a violation of
 // it is told.
 type judge struct {

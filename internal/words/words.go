@@ -1,12 +1,10 @@
-// Package words writes numbers with their nouns ("1 key", "2 keys") and instants of a run, and
-// keeps tables of words with a line for a person.
+// Package words writes numbers with their nouns ("1 key", "2 keys"), durations and instants, keeps tables of words
+// with a line for a person, and says of an error what a user can do about it.
 package words
 
 import (
 	"fmt"
-	"math"
 	"strings"
-	"time"
 )
 
 // Count writes a number with its noun: "1 key", "2 keys", "0 retries".
@@ -28,10 +26,10 @@ func Noun[N ~int | ~uint64](n N, noun string) string {
 	return noun + "s"
 }
 
-// Instant says when something was, counted from the run's start: "0.994 s". The latest instant that there is stands for never.
-func Instant(d time.Duration) string {
-	if d == math.MaxInt64 {
-		return "never"
+// Sentence makes a line of words one: with a capital and a full stop.
+func Sentence(line string) string {
+	if line == "" {
+		return ""
 	}
-	return fmt.Sprintf("%.3f s", d.Seconds())
+	return strings.ToUpper(line[:1]) + line[1:] + "."
 }

@@ -20,7 +20,9 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 )
 
 //go:embed page/*.tmpl page/serve.css
@@ -240,7 +242,7 @@ func (h *Handler) report(w http.ResponseWriter, write func(*bytes.Buffer) error)
 	if err := write(&b); err != nil {
 		return err
 	}
-	w.Header().Set("Content-Security-Policy", report.Policy()+"; frame-ancestors 'none'")
+	w.Header().Set("Content-Security-Policy", page.Policy()+"; frame-ancestors 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write(b.Bytes())
 	return nil
@@ -356,7 +358,7 @@ func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 		code, p.Heading, p.Why = http.StatusServiceUnavailable, "Other large pages are being made", "Load this page again later"
 	case errors.Is(err, errLive):
 		code, p.Heading = http.StatusConflict, "The run is still in progress"
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, errBadName), errors.Is(err, errNoFile):
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, errBadName), errors.Is(err, machine.ErrNotRegular):
 		code, p.Heading = http.StatusNotFound, "There is no such run or file"
 	default:
 		p.Heading = "The run could not be read"

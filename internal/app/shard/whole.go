@@ -13,13 +13,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // source is a shard in its folder. Nothing outside the folder is read, also where links lead there.
@@ -226,7 +228,7 @@ func readBelow(dir, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	f, err := openRegular(root, name)
+	f, _, err := machine.OpenIn(root, name, fs.FileMode.IsRegular)
 	if err != nil {
 		return nil, err
 	}
@@ -236,28 +238,6 @@ func readBelow(dir, name string) ([]byte, error) {
 		err = fmt.Errorf("more than %d bytes", mostRecord)
 	}
 	return text, err
-}
-
-// openRegular opens a file, where it is one, and in the folder.
-func openRegular(root *os.Root, name string) (*os.File, error) {
-	if info, err := root.Lstat(name); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", name)
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", name)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 // Bounds of what is copied.
@@ -277,8 +257,8 @@ func (w *Whole) Copy(out string) error {
 	for _, name := range names {
 		isMerged := slices.ContainsFunc(w.shards, func(s *source) bool { return w.Work.Folder(s.Shard) == name })
 		if !isMerged && exists(filepath.Join(all, name, RecordFile)) {
-			return fmt.Errorf("in %s there is a shard that is not merged here: %s\n"+
-				"hint: merge it, too, or choose another folder with -o", out, filepath.Join(all, name))
+			return words.WithHint(fmt.Errorf("in %s there is a shard that is not merged here: %s", out, filepath.Join(all, name)),
+				"merge it, too, or choose another folder with -o")
 		}
 	}
 	c := &copying{}
@@ -287,7 +267,7 @@ func (w *Whole) Copy(out string) error {
 		if there, err := read(to); err == nil && bytes.Equal(there.text, s.text) {
 			continue
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is another one than %s\nhint: choose another folder with -o", filepath.Join(to, RecordFile), s.path())
+			return words.WithHint(fmt.Errorf("%s is another one than %s", filepath.Join(to, RecordFile), s.path()), "choose another folder with -o")
 		}
 		if err := c.folder(s.dir, to); err != nil {
 			return fmt.Errorf("failed to copy %s: %w", s.dir, err)
@@ -322,7 +302,7 @@ func (c *copying) folder(from, to string) error {
 		if c.files++; c.files > mostFiles {
 			return fmt.Errorf("more than %d files", mostFiles)
 		}
-		f, err := openRegular(root, name)
+		f, _, err := machine.OpenIn(root, name, fs.FileMode.IsRegular)
 		if err != nil {
 			return err
 		}
@@ -350,7 +330,7 @@ func (w *Whole) Link(r *Record, name string) string {
 // Result reads the result of a run, and sees that it is the one of which the record speaks.
 func (w *Whole) Result(r *Record, one Result) (*report.Result, error) {
 	dir := filepath.Join(w.out, Shards, w.Work.Folder(r.Shard))
-	name := path.Join(filepath.ToSlash(one.Dir), "result.json")
+	name := path.Join(filepath.ToSlash(one.Dir), runs.Result)
 	fail := func(err error) (*report.Result, error) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 	}
@@ -384,7 +364,7 @@ func ResultOf(unit uint64, shardDir, runDir string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	text, err := readBelow(runDir, "result.json")
+	text, err := readBelow(runDir, runs.Result)
 	return Result{unit, filepath.ToSlash(dir), digest(text)}, err
 }
 
@@ -408,7 +388,7 @@ func (w *Whole) Scenario() ([]byte, error) {
 }
 
 // Card is the card of an audit with the answers of all shards.
-func (w *Whole) Card() (*report.Card, error) {
+func (w *Whole) Card() (*card.Card, error) {
 	questions := *w.shards[0].Card
 	questions.Locks, questions.Versions = slices.Clone(questions.Locks), maps.Clone(questions.Versions)
 	questions.WallMS, questions.Interrupted, questions.Missing = 0, false, w.Missing
@@ -462,7 +442,7 @@ func (w *Whole) sameQuestions(s *source) error {
 	}
 	for i := range s.Card.Locks {
 		a, b := &first.Card.Locks[i], &s.Card.Locks[i]
-		id := func(x, y report.Cell) bool { return x.ID == y.ID }
+		id := func(x, y card.Cell) bool { return x.ID == y.ID }
 		switch {
 		case a.Label != b.Label || a.Name != b.Name || a.Version != b.Version || a.Class != b.Class:
 			return fail(fmt.Sprintf("the lock %s %s %s, and %s %s %s", a.Label, a.Name, a.Version, b.Label, b.Name, b.Version))
@@ -482,7 +462,7 @@ func (w *Whole) linked(r *Record, a audit.Answer) audit.Answer {
 			*name = w.Link(r, *name)
 		}
 	}
-	for _, c := range []**report.Cell{&a.Cell, &a.Aside} {
+	for _, c := range []**card.Cell{&a.Cell, &a.Aside} {
 		if *c != nil {
 			own := **c
 			link(&own.Report)

@@ -19,7 +19,7 @@
 //     on the nodes
 //   - section.go: what the resource saw
 //
-// docs/properties.md defines the terms; each function here follows a paragraph of it.
+// docs/reference/properties.md defines the terms; each function here follows a paragraph of it.
 package facts
 
 import (

@@ -20,12 +20,12 @@ import (
 
 const module = "github.com/redlock-sim/redlock-sim"
 
-// rooms are the packages of docs/architecture.md and what each may import of ours.
+// rooms are the packages of docs/internals/architecture.md and what each may import of ours.
 func rooms(t *testing.T) map[string][]string {
 	t.Helper()
 	quoted := regexp.MustCompile("`([^`]+)`")
 	list := make(map[string][]string)
-	for line := range strings.Lines(docstest.Read(t, "docs/architecture.md")) {
+	for line := range strings.Lines(docstest.Read(t, "docs/internals/architecture.md")) {
 		cells := strings.Split(line, " | ")
 		name, isRow := strings.CutPrefix(cells[0], "| `")
 		if !isRow {
@@ -49,24 +49,31 @@ func short(path string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(path, module+"/"), "internal/")
 }
 
-// TestArchitecture: each package has its row in docs/architecture.md, which says exactly
-// what it imports of ours.
-func TestArchitecture(t *testing.T) {
-	t.Parallel()
-	list := exec.Command("go", "list", "-f", `{{if .GoFiles}}{{.ImportPath}} {{join .Imports " "}}{{end}}`, "./...")
-	list.Dir = docstest.Root(t)
+// goList runs go list in a folder of the repository.
+func goList(t *testing.T, folder string, args ...string) []string {
+	t.Helper()
+	list := exec.Command("go", append([]string{"list"}, args...)...)
+	list.Dir = filepath.Join(docstest.Root(t), folder)
 	out, err := suite.Output(t, list)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+// TestArchitecture: each package has its row in docs/internals/architecture.md, which says exactly
+// what it imports of ours.
+func TestArchitecture(t *testing.T) {
+	t.Parallel()
+	const format = `{{if .GoFiles}}{{.ImportPath}} {{join .Imports " "}}{{end}}`
 	planned := rooms(t)
-	for line := range strings.Lines(string(out)) {
+	for _, line := range slices.Concat(goList(t, ".", "-f", format, "./..."), goList(t, "tools", "-f", format, "./...")) {
 		paths := strings.Fields(line)
 		name := strings.TrimPrefix(paths[0], module+"/")
 		may, ok := planned[name]
 		delete(planned, name)
 		if !ok {
-			t.Errorf("%s has no row in docs/architecture.md", name)
+			t.Errorf("%s has no row in docs/internals/architecture.md", name)
 			continue
 		}
 		var imports []string
@@ -77,21 +84,21 @@ func TestArchitecture(t *testing.T) {
 		}
 		slices.Sort(imports)
 		if !slices.Equal(imports, may) {
-			t.Errorf("%s imports %q; docs/architecture.md says that it may import %q", name, imports, may)
+			t.Errorf("%s imports %q; docs/internals/architecture.md says that it may import %q", name, imports, may)
 		}
 	}
 	for name := range planned {
-		t.Errorf("docs/architecture.md has a row for %s, which has no code", name)
+		t.Errorf("docs/internals/architecture.md has a row for %s, which has no code", name)
 	}
 }
 
 // naming lists the functions that name the world for people. Nothing else in the checker
 // and the report may know which world a history comes from.
 var naming = []string{
-	"internal/report/cardtext.go place",
-	"internal/report/frame.go limits",
+	"internal/report/card/text.go place",
 	"internal/report/junit.go junitSuitesOf",
-	"internal/report/page.go facts",
+	"internal/report/limits.go limits",
+	"internal/report/resultpage.go facts",
 	"internal/report/sides.go sidesOf",
 	"internal/report/text.go head",
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
@@ -134,7 +135,7 @@ func without(v scenario.Variant, faults []int) scenario.Variant {
 	v.Setup.Faults.List = slices.Clone(v.Setup.Faults.List)
 	for _, id := range faults {
 		never := time.Hour
-		v.Setup.Faults.List[id-1].Trigger = scenario.Trigger{At: &never}
+		v.Setup.Faults.List[id-1].Trigger = nemesis.Trigger{At: &never}
 	}
 	return v
 }
@@ -165,7 +166,7 @@ func same(f, g checker.Finding, name func(checker.CounterOp) string) bool {
 }
 
 // removed is a history without some events, and which event of the old one each was. With an event goes what rests on it
-// (docs/checker.md, "What removing an event means").
+// (docs/internals/checker.md, "The events that decide").
 func removed(h *history.History, events []int) (less *history.History, was []int) {
 	r := removal{h: h, gone: make([]bool, len(h.Events)), ops: h.Ops()}
 	before := r.standing()

@@ -1,0 +1,169 @@
+package trackrecord
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+)
+
+const intro = `What ` + "`sim`" + ` saw of well-known lock libraries. ` +
+	`Each library is used as it is, behind a [lock program](../adapters/README.md).
+[` + "`sim audit`" + `](reference/audit.md) put it into all shipped scenarios that put a guarantee to the test. Then a search
+among real servers (` + "`sim search --world live`" + `) tried random schedules of faults. All took place on one machine.
+
+A cell has the worst state of its cases, and how many of the cases that apply are kept; – says that none applies. ` +
+	`[The report card](reference/audit.md#the-guarantees) says what each guarantee is, and how a cell is decided.
+*Kept* is no proof. *By design* means that no lock of this class can keep it.
+`
+
+const making = "`make track-record`" + ` measures, and writes this page. It takes hours: 20 minutes of search for each library, and the
+audits. It can be stopped (Ctrl-C), and goes on where it was. ` +
+	"`make track-record FOR=2m ONLY='redsync redis-py' JOBS=4`" + ` searches two libraries for 2 minutes each, with four runs
+at once. ` + "`make track-record-pages`" + ` writes the page anew from what is kept in [the folder of the record](track-record). A library
+is measured again if its version is another; to measure it anew for another reason, remove its folder there.
+`
+
+// text is a text of a program, code a command line, for Markdown.
+var text, code = plain.Markdown, plain.MarkdownCode
+
+// writeMarkdown writes docs/track-record.md.
+func writeMarkdown(w io.Writer, r *Record) error {
+	var b bytes.Buffer
+	b.WriteString("# Track record\n\nWritten by `make track-record`: do not edit.\n\n" + intro + "\n")
+	if len(r.Locks) == 0 {
+		b.WriteString("No measurement is kept in the repository yet. The findings below were made by hand.\n")
+	} else {
+		b.WriteString("`make site` writes the same as a page for a browser: `.cache/site/track-record.html`.\n")
+		r.tables(&b)
+		for i := range r.Locks {
+			r.Locks[i].markdown(&b)
+		}
+	}
+	b.WriteString("\n## Findings\n\nThese were looked at in the source of the library: each report says where, and what helps.\n")
+	for i := range r.Findings {
+		r.Findings[i].markdown(&b)
+	}
+	if len(r.Open) > 0 {
+		b.WriteString("\n## Not yet looked at in the library's source\n\nThe record shows these, and nobody has looked for the reason yet. " +
+			"It can be in the library, in the program around it, or in\n`sim`. Each needs a look.\n\n")
+	}
+	for _, o := range r.Open {
+		fmt.Fprintf(&b, "- %s, %s. %s %s\n", text(o.Lock), text(o.What), text(o.Why), code(o.Replay))
+	}
+	b.WriteString("\n## How to make it\n\n" + making)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func tableRow(b *bytes.Buffer, cells ...string) {
+	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+}
+
+func (r *Record) tables(b *bytes.Buffer) {
+	b.WriteString("\n## Guarantees\n\n")
+	head := []string{"guarantee"}
+	for i := range r.Locks {
+		l := &r.Locks[i]
+		head = append(head, fmt.Sprintf("%s<br>%s", text(l.Name), text(l.On.Version)))
+	}
+	tableRow(b, head...)
+	tableRow(b, slices.Repeat([]string{"---"}, len(head))...)
+	for _, row := range r.Rows {
+		line := []string{"**" + text(row.Name) + "**"}
+		for _, c := range row.Cells {
+			badge := c.State.Badge()
+			if c.State == report.CellNotApplicable {
+				line = append(line, badge.Icon)
+				continue
+			}
+			line = append(line, fmt.Sprintf("%s %s<br>%s", badge.Icon, badge.Word, strings.TrimSuffix(c.Count, " kept")))
+		}
+		tableRow(b, line...)
+	}
+	if len(r.Missing) > 0 {
+		var names []string
+		for _, l := range r.Missing {
+			names = append(names, fmt.Sprintf("[%s](%s)", text(l.Name), l.Homepage))
+		}
+		fmt.Fprintf(b, "\nNot measured yet: %s.\n", strings.Join(names, ", "))
+	}
+}
+
+// markdown writes what is known of a library.
+func (l *lock) markdown(b *bytes.Buffer) {
+	fmt.Fprintf(b, "\n## %s\n\n", text(l.Name))
+	fmt.Fprintf(b, "<%s> %s, by the program in [%s](../%s).\n\n", l.Homepage, text(l.On.Version), l.Adapter, l.Adapter)
+	fmt.Fprintf(b, "- Audit: %s; sim %s, redis %s. %s\n",
+		text(l.Day()), text(l.Card.Versions["sim"]), text(l.Card.Versions["redis"]), code(l.Card.Replay))
+	if l.On.NotConforming != "" {
+		fmt.Fprintf(b, "- The program does not conform to the lock protocol, so nothing is held against it: %s.\n", text(l.On.NotConforming))
+	}
+	for _, c := range l.On.Findings() {
+		fmt.Fprintf(b, "- `sim conform`: %s\n", text(c.Why))
+	}
+	switch s := l.Search; {
+	case s == nil:
+		b.WriteString("- Search: not yet.\n")
+	case s.Store != "":
+		fmt.Fprintf(b, "- Search: none. The lock is kept in %s. A search takes only what the keys in Redis confirm.\n", text(s.Store))
+	default:
+		s.markdown(b)
+	}
+}
+
+func (s *search) markdown(b *bytes.Buffer) {
+	if s.Took == 0 {
+		b.WriteString("- Search: it did not come to a run.\n")
+	} else {
+		fmt.Fprintf(b, "- Search: %s; sim %s, redis %s. %s.\n", day(s.Started), text(s.Sim), text(s.Redis), text(s.Words()))
+	}
+	if !s.Done {
+		b.WriteString("- The search was stopped before its end.\n")
+	}
+	for i := range s.Found {
+		fmt.Fprintf(b, "- %s: %s.\n", s.Found[i].State(), text(s.Found[i].Words()))
+	}
+	var nothing []string
+	for _, n := range s.Nothing {
+		// The confidence is said once for all, and what changed schedules did says nothing about frequency.
+		worth, _, _ := strings.Cut(n.Worth, ", with 95 % confidence")
+		nothing = append(nothing, fmt.Sprintf("%s (%s)", text(string(n.Property)), text(worth)))
+	}
+	if len(nothing) > 0 {
+		fmt.Fprintf(b, "- Nothing found (bounds with 95 %% confidence): %s.\n", strings.Join(nothing, ", "))
+	}
+	for _, c := range s.Commands {
+		fmt.Fprintf(b, "- Searched with %s\n", code(c))
+	}
+}
+
+// markdown writes a finding. Its own texts are ours.
+func (f *explained) markdown(b *bytes.Buffer) {
+	fmt.Fprintf(b, "\n### %s\n\n%s %s. How often: %s. %s\n\n", f.Title, f.Library, f.Version, f.Rate, code(f.Shows))
+	for _, shown := range f.Shown {
+		fmt.Fprintf(b, "- In this record: %s.\n", text(shown))
+	}
+	fmt.Fprintf(b, "- [Report](%s), [scenario](%s).", fromPage(markdownPage, f.Report), fromPage(markdownPage, f.Scenario))
+	if len(f.Upstream) == 0 {
+		b.WriteString(" Not reported upstream by us.")
+	}
+	b.WriteString("\n")
+	for _, u := range f.Upstream {
+		fmt.Fprintf(b, "- Upstream: <%s>\n", u)
+	}
+}
+
+// fromPage is a link from a page to a file of the repository.
+func fromPage(page, file string) string {
+	to, err := filepath.Rel(path.Dir(page), file)
+	if err != nil {
+		return file
+	}
+	return filepath.ToSlash(to)
+}

@@ -1,0 +1,134 @@
+package trackrecord
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+const (
+	// fakeLock is a lock program that says hello.
+	fakeLock = `#!/bin/sh
+read line
+echo '{"type":"ready","protocol":1,"name":"x","version":"1.2",CLASS}'
+read line
+`
+	// fakeSim notes what it was asked to do, and leaves what the true one would.
+	fakeSim = `#!/bin/sh
+echo "$@" >> calls
+case $1 in
+audit) cp given.json "$7"; exit 1 ;;
+search) mkdir -p "$9" && cp state.json "$9/search-default.search.json"; exit $(cat code) ;;
+esac
+`
+)
+
+// TestMeasure: what is done is not done again, and what was stopped goes on.
+func TestMeasure(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	searchedFor := func(took time.Duration) {
+		t.Helper()
+		s := state(t)
+		s.TookMS = took.Milliseconds()
+		var text bytes.Buffer
+		if err := s.Write(&text); err != nil {
+			t.Fatal(err)
+		}
+		write("state.json", text.String())
+	}
+	given := &card.Card{CardVersion: 1, World: "live", Versions: map[string]string{"sim": "v1"},
+		Locks: []card.Lock{{Label: "a", Command: "bin/a", Lock: report.Lock{Version: "1.2"}}}}
+	give := func() {
+		t.Helper()
+		var text bytes.Buffer
+		if err := card.WriteJSON(&text, given); err != nil {
+			t.Fatal(err)
+		}
+		write("given.json", text.String())
+	}
+	for _, g := range scenario.Guarantees() {
+		given.Guarantees = append(given.Guarantees, card.Guarantee{Name: string(g)})
+	}
+	all := given.Guarantees
+	given.Guarantees = all[1:]
+	give()
+	write("bin/sim", fakeSim)
+	write("bin/a", strings.Replace(fakeLock, "CLASS", `"class":"single"`, 1))
+	write("bin/b", strings.Replace(fakeLock, "CLASS", `"class":"session","store":"etcd"`, 1))
+	m := &meter{sim: "bin/sim", simVersion: "v1", redis: "7", lasts: 20 * time.Minute, stdout: io.Discard, stderr: io.Discard}
+	calls := func(name, code string) (string, error) {
+		t.Helper()
+		write("code", code)
+		write("calls", "")
+		err := m.measure(t.Context(), &Library{Name: name, Command: "bin/" + name})
+		text, _ := os.ReadFile("calls")
+		return string(text), err
+	}
+	const (
+		audit  = "audit --lock a=bin/a --out .cache/track-record/a --card .cache/track-record/a/card.new.json\n"
+		search = "search --world live --lock bin/a --for 20m0s --out .cache/track-record/a/search\n"
+		goesOn = "search --world live --lock bin/a --for 15m0s --out .cache/track-record/a/search --resume\n"
+	)
+	searchedFor(5 * time.Minute)
+	if got, err := calls("a", "130"); got != audit+search || err == nil {
+		t.Errorf("a search that breaks off: %q (%v)", got, err)
+	}
+	given.Guarantees = all
+	give()
+	searchedFor(20 * time.Minute)
+	if got, err := calls("a", "2"); got != audit+goesOn || err != nil {
+		t.Errorf("it goes on, and makes the card anew that lacks a guarantee: %q (%v)", got, err)
+	}
+	if got, err := calls("a", "0"); got != "" || err != nil {
+		t.Errorf("it is done: %q (%v)", got, err)
+	}
+	if s, err := readStored(".", "a"); err != nil || !s.Searched.Done || len(s.Searched.Commands) != 2 {
+		t.Errorf("kept: %+v (%v)", s.Searched, err)
+	}
+	m.simVersion = "v2"
+	if got, err := calls("a", "0"); got != "" || err != nil {
+		t.Errorf("another sim: %q (%v)", got, err)
+	}
+	write("bin/a", strings.Replace(strings.Replace(fakeLock, "CLASS", `"class":"single"`, 1), "1.2", "1.3", 1))
+	if got, err := calls("a", "0"); got != audit+search || err != nil {
+		t.Errorf("another version of the library: %q (%v)", got, err)
+	}
+	if got, err := calls("b", "0"); strings.Contains(got, "search") || err != nil {
+		t.Errorf("a lock in etcd: %q (%v)", got, err)
+	}
+	if s, err := readStored(".", "b"); err != nil || s.Searched == nil || s.Searched.Store != "etcd" {
+		t.Errorf("kept of a lock in etcd: %+v (%v)", s.Searched, err)
+	}
+}
+
+// TestInterrupted: sim is told to end, and what it was doing is not taken for done.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	sim := filepath.Join(t.TempDir(), "sim")
+	if err := os.WriteFile(sim, []byte("#!/bin/sh\ntrap 'exit 0' INT\nwhile :; do sleep 0.05; done\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := (&meter{sim: sim, stdout: io.Discard, stderr: io.Discard}).run(ctx, &Library{Name: "a"}, "audit"); err == nil {
+		t.Error("an audit that was interrupted counts as done")
+	}
+}

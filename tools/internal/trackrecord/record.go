@@ -1,0 +1,246 @@
+package trackrecord
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// Record is what both pages show. It depends on what is kept alone.
+type Record struct {
+	// Locks are the columns: the libraries that have a card. Missing are the others.
+	Locks   []lock
+	Missing []Library
+	Rows    []Row
+	// Findings are explained, Open are not.
+	Findings []explained
+	Open     []open
+}
+
+// lock is a library with what was measured: its card, its column on that, and what was searched, nil if nothing was.
+type lock struct {
+	Library
+	Card   *card.Card
+	On     *card.Lock
+	Search *search
+}
+
+// Row is a guarantee; Cells go with the locks.
+type Row struct {
+	card.Guarantee
+	Cells []cell
+}
+
+// cell is a guarantee of a lock: the worst state of its cases, and how many of those that apply are kept.
+type cell struct {
+	Lock  string
+	State card.State
+	Count string
+}
+
+// search is what a search says.
+type search struct {
+	*searched
+	// Took is how long was searched; 0: not yet.
+	Took  time.Duration
+	Rate  float64
+	Found []class
+	// Nothing says of each other property what it is worth that no run violated it.
+	Nothing []nothing
+}
+
+type nothing struct {
+	Property checker.Property
+	Worth    string
+}
+
+// class is a class of violations that a search found.
+type class struct {
+	explore.Class
+	Property checker.Property
+	// Again is in how many of Repeats runs it showed again at best; Proved: that is enough.
+	Again  int
+	Proved bool
+	// Scenario is the file that the search wrote.
+	Scenario string
+}
+
+// explained is a finding, with what the record shows of it.
+type explained struct {
+	Finding
+	Shown []string
+}
+
+// open is what no finding explains yet.
+type open struct {
+	Lock, What, Why, Replay string
+}
+
+func ReadRecord(root string, all []Library, findings []Finding) (*Record, error) {
+	r := &Record{}
+	for _, l := range all {
+		s, err := readStored(root, l.Name)
+		if err != nil {
+			return nil, err
+		}
+		if s.Card == nil {
+			r.Missing = append(r.Missing, l)
+			continue
+		}
+		r.Locks = append(r.Locks, lock{Library: l, Card: s.Card, On: &s.Card.Locks[0], Search: searchOf(l.Name, s)})
+	}
+	r.rows()
+	for i := range findings {
+		r.Findings = append(r.Findings, explained{Finding: findings[i]})
+	}
+	for i := range r.Locks {
+		r.match(&r.Locks[i])
+	}
+	return r, nil
+}
+
+// rows are the guarantees of all cards, in the order of the first card that has them.
+func (r *Record) rows() {
+	for i := range r.Locks {
+		for _, g := range r.Locks[i].Card.Guarantees {
+			if !slices.ContainsFunc(r.Rows, func(known Row) bool { return known.Name == g.Name }) {
+				r.Rows = append(r.Rows, Row{Guarantee: g})
+			}
+		}
+	}
+	for i := range r.Rows {
+		for j := range r.Locks {
+			r.Rows[i].Cells = append(r.Rows[i].Cells, cellOf(&r.Locks[j], r.Rows[i].Name))
+		}
+	}
+}
+
+func cellOf(l *lock, guarantee string) cell {
+	c := cell{Lock: l.Name, State: l.On.Row(guarantee), Count: "no case applies"}
+	kept, applies := 0, 0
+	for i := range l.On.Cells {
+		if one := &l.On.Cells[i]; one.Guarantee() == guarantee && one.State != card.NotApplicable {
+			if applies++; one.State == card.Kept {
+				kept++
+			}
+		}
+	}
+	if applies > 0 {
+		c.Count = fmt.Sprintf("%d of %d kept", kept, applies)
+	}
+	return c
+}
+
+func searchOf(name string, s *stored) *search {
+	if s.Searched == nil {
+		return nil
+	}
+	out := &search{searched: s.Searched, Took: s.Searched.took()}
+	if out.Took == 0 {
+		return out
+	}
+	out.Rate = float64(out.Report.Runs) / out.Took.Seconds()
+	for _, c := range out.Report.Classes {
+		out.Found = append(out.Found, classOf(name, c, out.Report.Found))
+	}
+	for _, p := range out.Properties {
+		if !slices.ContainsFunc(out.Found, func(c class) bool { return slices.Contains(c.Properties(), p) }) {
+			out.Nothing = append(out.Nothing, nothing{p, out.Report.Worth(p)})
+		}
+	}
+	return out
+}
+
+// classOf takes of the violations of a class that which showed again most often, as the search does.
+func classOf(name string, c explore.Class, found []explore.Found) class {
+	var best *explore.Found
+	for i := range found {
+		if f := &found[i]; f.Class == c.Name && (best == nil || f.Again > best.Again) {
+			best = f
+		}
+	}
+	out := class{Class: c}
+	if best != nil {
+		out.Property, out.Again, out.Proved = best.Property, best.Again, best.Proved() && best.Confirmed()
+		out.Scenario = path.Join(recordDir, name, fmt.Sprintf("search-%s-%d-live.yaml", best.Property, best.Run))
+	}
+	return out
+}
+
+// match sets what the record shows of a lock beside the findings, and what none explains among the open ones.
+func (r *Record) match(l *lock) {
+	for i := range l.On.Cells {
+		c := &l.On.Cells[i]
+		what := fmt.Sprintf("%s: %s, violated in %d of %s", c.ID, c.State, c.Violated, words.Count(c.Runs, "run"))
+		known := r.shown(l.Name+", "+what, func(f *Finding) bool { return f.explains(l.Name, c) })
+		if !known && c.State == card.Broken {
+			r.Open = append(r.Open, open{l.Name, what, c.Why, c.Replay})
+		}
+	}
+	if l.Search == nil {
+		return
+	}
+	for _, c := range l.Search.Found {
+		if c.Again < explore.Showings {
+			continue
+		}
+		known := r.shown(l.Name+", search: "+c.Words(), func(f *Finding) bool { return f.explainsFound(l.Name, c.Property) })
+		if !known && c.Proved {
+			r.Open = append(r.Open, open{l.Name, "search: " + c.Words(), "", "sim run --allow-programs " + c.Scenario})
+		}
+	}
+}
+
+// shown notes a text at all findings that it is about.
+func (r *Record) shown(text string, about func(*Finding) bool) (known bool) {
+	for i := range r.Findings {
+		if f := &r.Findings[i]; about(&f.Finding) {
+			f.Shown, known = append(f.Shown, text), true
+		}
+	}
+	return known
+}
+
+// Words say where the time went.
+func (s *search) Words() string {
+	text := fmt.Sprintf("%s in %v, %.1f a second", words.Count(s.Report.Runs, "run"), s.Took.Round(time.Second), s.Rate)
+	if n := s.Report.Failed; n > 0 {
+		text += fmt.Sprintf("; %s could not be carried out (the last: %s)", words.Count(n, "run"), s.Report.Failure)
+	}
+	return text
+}
+
+// Words say what was found, and how sure it is.
+func (c *class) Words() string {
+	return fmt.Sprintf("%s: in %s", c.Name, words.Count(c.Runs, "run")) + c.again()
+}
+
+// State is what it comes to: a violation that hardly shows again, or that rests on the lock's word alone, is none
+// that can be held against a library.
+func (c *class) State() string {
+	if c.Proved {
+		return "Found"
+	}
+	return "Undecided"
+}
+
+// day is the date of a time as RFC 3339.
+func day(at string) string { date, _, _ := strings.Cut(at, "T"); return date }
+
+// Day is when the audit began.
+func (l *lock) Day() string { return day(l.Card.Started) }
+
+// again says how often a violation showed again.
+func (c *class) again() string {
+	if c.Again < explore.Showings {
+		return fmt.Sprintf("; it hardly showed again: in fewer than %d of %d runs", explore.Showings, explore.Repeats)
+	}
+	return fmt.Sprintf("; showed again in %d of %d runs", c.Again, explore.Repeats)
+}

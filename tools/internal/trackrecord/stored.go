@@ -1,0 +1,167 @@
+package trackrecord
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// versions are those that something was measured with.
+type versions struct {
+	Sim     string `json:"sim"`
+	Redis   string `json:"redis"`
+	Library string `json:"library"`
+	// Command is that of the lock program.
+	Command string `json:"command"`
+}
+
+// same: what was measured with v need not be measured again. A new Redis or a new sim is no reason to: the record says
+// which it was.
+func (v versions) same(now versions) bool {
+	v.Redis, v.Sim = now.Redis, now.Sim
+	return v == now
+}
+
+// searched is what search.json says about the search of a library, beside its state.
+type searched struct {
+	versions
+	// Store is where the lock is kept if it is not in Redis: then there is no search.
+	Store string `json:"store,omitempty"`
+	// Commands are the command lines, one for each time that the search went on.
+	Commands []string `json:"commands,omitempty"`
+	// Started and Ended are RFC 3339.
+	Started string `json:"started,omitempty"`
+	Ended   string `json:"ended,omitempty"`
+	// What the state of the search says after each command.
+	TookMS     int64              `json:"took_ms,omitempty"`
+	Properties []checker.Property `json:"properties,omitempty"`
+	Report     explore.Report     `json:"report"`
+	// Done: the last command came to its end. So what was found was made smaller, and written.
+	Done bool `json:"done"`
+}
+
+func (s *searched) write(name string) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return machine.WriteFile(searchFile(".", name), func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+}
+
+// stored is what is kept of a library, and the state of a search that was made here. What is not there is nil.
+type stored struct {
+	Card     *card.Card
+	Searched *searched
+	State    *explore.State
+}
+
+func cardFile(root, name string) string   { return filepath.Join(root, recordDir, name, "card.json") }
+func searchFile(root, name string) string { return filepath.Join(root, recordDir, name, "search.json") }
+
+// searchDir is where sim search works, foundDir where the scenarios are kept that it found.
+func searchDir(root, name string) string { return filepath.Join(root, workDir, name, "search") }
+func foundDir(root, name string) string  { return filepath.Join(root, recordDir, name) }
+
+func readStored(root, name string) (*stored, error) {
+	s := &stored{}
+	err := readIf(cardFile(root, name), func(r io.Reader) (err error) {
+		s.Card, err = card.Read(r)
+		if err == nil && len(s.Card.Locks) != 1 {
+			err = errors.New("want a card of one lock")
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = readIf(searchFile(root, name), func(r io.Reader) error {
+		s.Searched = &searched{}
+		return json.NewDecoder(r).Decode(s.Searched)
+	})
+	if err != nil || s.Searched == nil {
+		return s, err
+	}
+	states, err := filepath.Glob(filepath.Join(searchDir(root, name), "*.search.json"))
+	if err != nil {
+		return nil, err
+	}
+	if len(states) == 1 {
+		err = readIf(states[0], func(r io.Reader) (err error) { s.State, err = explore.ReadState(r); return err })
+	}
+	return s, err
+}
+
+// readIf reads a file if it is there.
+func readIf(path string, read func(io.Reader) error) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if err := read(f); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// audited: the card need not be made again.
+func (s *stored) audited(now versions) bool {
+	if s.Card == nil || s.Card.Interrupted || !complete(s.Card) {
+		return false
+	}
+	l := &s.Card.Locks[0]
+	return versions{Sim: s.Card.Versions["sim"], Library: l.Version, Command: l.Command}.same(now)
+}
+
+// complete: the card has a row for each guarantee that there is now.
+func complete(c *card.Card) bool {
+	for _, g := range scenario.Guarantees() {
+		if g != scenario.NoGuarantee && !slices.ContainsFunc(c.Guarantees, func(row card.Guarantee) bool { return row.Name == string(g) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// took is how long was searched.
+func (s *searched) took() time.Duration { return time.Duration(s.TookMS) * time.Millisecond }
+
+// sum takes over what a state says.
+func (s *searched) sum(state *explore.State) {
+	if state != nil {
+		s.TookMS, s.Properties, s.Report = state.TookMS, state.Properties, state.Report()
+	}
+}
+
+// atLeast is how long a search goes on if only what it found is still to be made smaller.
+const atLeast = time.Second
+
+// left is how long is still to be searched, 0 if nothing is left to do; and whether an earlier search goes on.
+func (s *stored) left(now versions, want time.Duration) (left time.Duration, resume bool) {
+	if s.Searched == nil || !s.Searched.same(now) {
+		return want, false
+	}
+	if left = (want - s.Searched.took()).Round(time.Second); left <= 0 && s.Searched.Done {
+		return 0, true
+	}
+	if s.State == nil { // it was made elsewhere
+		return want, false
+	}
+	left = (want - time.Duration(s.State.TookMS)*time.Millisecond).Round(time.Second)
+	return max(left, atLeast), true
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"golang.org/x/net/html"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// repositoryFolder leads from this package to the repository.
+const repositoryFolder = "../.."
+
+// built is the site, made once for all tests.
+var built = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "redlock-sim-site-test-")
+	if err != nil {
+		return "", err
+	}
+	playground := filepath.Join(folder, "..", filepath.Base(folder)+".html") // the true one takes long to compile, and has tests of its own
+	if err := os.WriteFile(playground, []byte("<!doctype html><title>p</title><p>played"), 0o600); err != nil {
+		return "", err
+	}
+	defer func() { _ = os.Remove(playground) }()
+	return folder, build(context.Background(), repositoryFolder, folder, playground)
+})
+
+func TestMain(m *testing.M) {
+	code := tab.Tests(m).Run()
+	if folder, _ := built(); folder != "" {
+		_ = os.RemoveAll(folder)
+	}
+	os.Exit(code)
+}
+
+func theSite(t *testing.T) string {
+	t.Helper()
+	folder, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// parsed is what a page has: where it leads, what it loads, and its anchors.
+type parsed struct {
+	leads, loads []string
+	anchors      map[string]bool
+}
+
+func parse(t *testing.T, file string) parsed {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	tree, err := html.Parse(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := parsed{anchors: map[string]bool{"": true, "top": true}}
+	for n := range tree.Descendants() {
+		for _, a := range n.Attr {
+			switch {
+			case a.Key == "id" || a.Key == "name" && n.Data == "a":
+				p.anchors[a.Val] = true
+			case a.Key == "href" && n.Data == "a", a.Key == "action":
+				p.leads = append(p.leads, a.Val)
+			case a.Key == "src" || a.Key == "href" && n.Data == "link" || a.Key == "srcset" || a.Key == "data":
+				p.loads = append(p.loads, a.Val)
+			}
+		}
+	}
+	return p
+}
+
+// Every link leads to a page that is there, and to a heading that it has; and no page loads anything from elsewhere.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	root := theSite(t)
+	pages := map[string]parsed{}
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(file, ".html") {
+			name, _ := filepath.Rel(root, file)
+			pages[filepath.ToSlash(name)] = parse(t, file)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pages) < 200 {
+		t.Errorf("%d pages: want more", len(pages))
+	}
+	for name, p := range pages {
+		reports := strings.HasSuffix(name, "-report.html")
+		for _, to := range append(p.leads, p.loads...) {
+			u, err := url.Parse(to)
+			switch {
+			case err != nil:
+				t.Errorf("%s: %q: %v", name, to, err)
+			case u.Scheme == "https" && slices.Contains(p.leads, to) || u.Scheme == "data":
+				continue
+			case u.Scheme == "http" && u.Host == "antirez.com": // it has no other address
+				continue
+			case u.Scheme != "" || u.Host != "":
+				t.Errorf("%s: %q is elsewhere", name, to)
+				continue
+			}
+			if reports && u.Path != "" {
+				continue // a report tells of files beside a run
+			}
+			target := name
+			if u.Path != "" {
+				target = path.Join(path.Dir(name), u.Path)
+			}
+			if to, isPage := pages[target]; isPage {
+				if !to.anchors[u.Fragment] && target != "playground.html" { // what is behind its # is an experiment
+					t.Errorf("%s: %s has no #%s", name, target, u.Fragment)
+				}
+			} else if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(target))); err != nil {
+				t.Errorf("%s: there is no %s", name, target)
+			}
+		}
+	}
+}
+
+// Every guarantee and every scenario has its page, with a picture for each variant.
+func TestPagesOfAll(t *testing.T) {
+	t.Parallel()
+	root := theSite(t)
+	for _, g := range scenario.Guarantees() {
+		if g == scenario.NoGuarantee {
+			continue
+		}
+		p := parse(t, filepath.Join(root, "guide", string(g)+".html"))
+		if !slices.ContainsFunc(p.loads, func(src string) bool { return strings.HasPrefix(src, "../pictures/") }) {
+			t.Errorf("the page of %s has no picture", g)
+		}
+	}
+	list, err := scenario.LoadAll(scenario.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list {
+		p := parse(t, filepath.Join(root, "scenarios", s.Name+".html"))
+		for _, v := range s.Variants {
+			if want := fmt.Sprintf("../pictures/%s-%s.svg", s.Name, v.Name); !slices.Contains(p.loads, want) {
+				t.Errorf("the page of %s has no %s", s.Name, want)
+			}
+		}
+	}
+}
+
+// The list of the docs leads to each of their pages.
+func TestListOfDocs(t *testing.T) {
+	t.Parallel()
+	root := theSite(t)
+	list := parse(t, filepath.Join(root, "docs", "index.html"))
+	for _, folder := range []string{"guide", "reference", "internals"} {
+		files, err := os.ReadDir(filepath.Join(root, folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if want := "../" + folder + "/" + f.Name(); !slices.Contains(list.leads, want) {
+				t.Errorf("docs/README.md does not lead to %s", want)
+			}
+		}
+	}
+}
+
+// A folder that has something else in it is left as it is.
+func TestForeignFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "mine.txt")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := build(t.Context(), repositoryFolder, dir, ""); err == nil || !strings.Contains(err.Error(), "something else") {
+		t.Errorf("a foreign folder: %v", err)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+}
+
+// The site can be read at three widths, by day and by night; the search finds, and without scripts its page lists all.
+func TestInTheBrowser(t *testing.T) {
+	t.Parallel()
+	root := "file://" + theSite(t)
+	b := tab.New(t)
+	for _, name := range []string{"index.html", "guide/paused-holder.html",
+		"guide/debate.html", "guide/choosing.html", "scenarios/gc-pause.html", "scenarios/index.html",
+		"docs/index.html", "reference/scenario.html", "search.html"} {
+		b.Readable(name, func() { b.Do(chromedp.Navigate(root + "/" + name)) })
+	}
+	b.Do(chromedp.Navigate(root + "/search.html?q=TWO+primaries"))
+	hits := tab.Eval[[]string](b, `[...document.querySelectorAll("#hits a")].map((a) => a.getAttribute("href"))`)
+	if !slices.Contains(hits, "scenarios/sentinel-min-replicas.html") || len(hits) > 50 {
+		t.Errorf("two primaries: found %v", hits)
+	}
+	if said := tab.Eval[string](b, `document.getElementById("said").textContent`); !strings.HasSuffix(said, " pages") {
+		t.Errorf("the search said %q", said)
+	}
+	b.Do(chromedp.Navigate(root + "/search.html?q=%3Cimg+src=x%3E"))
+	if n := tab.Eval[int](b, `document.querySelectorAll("main img").length`); n != 0 {
+		t.Error("what was searched for became part of the page")
+	}
+	b.Do(chromedp.Navigate(root + "/guide/paused-holder.html"))
+	b.Do(chromedp.Click(chromedp.CSS("a.play")))
+	frames := func(text string) {
+		t.Helper()
+		got := tab.Eval[string](b, `(async () => { const f = document.querySelector("iframe"); if (!f) return "none";
+			await new Promise((r) => { f.addEventListener("load", r); setTimeout(r, 5000); }); return f.src.replace(/.*\//, ""); })()`)
+		if !strings.HasPrefix(got, text) {
+			t.Errorf("the frame is %q, want %q", got, text)
+		}
+	}
+	frames("playground.html#seed=42&variant=unfenced&yaml=")
+	b.Do(chromedp.Click(chromedp.CSS("a.play")))
+	frames("none")
+	b.Quiet(root)
+	b.WithoutScripts()
+	b.Do(chromedp.Navigate(root + "/search.html"))
+	if list := parse(t, filepath.Join(strings.TrimPrefix(root, "file://"), "search.html")).leads; len(list) < 150 {
+		t.Errorf("without scripts the search has %d links", len(list))
+	}
+	b.Do(chromedp.Navigate(root + "/guide/paused-holder.html"))
+	b.Do(chromedp.WaitVisible("figure.run img"))
+}

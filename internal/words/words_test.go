@@ -1,6 +1,7 @@
 package words
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -32,6 +33,15 @@ func TestDuration(t *testing.T) {
 		2 * time.Second: "2 s", 1020 * time.Millisecond: "1.02 s", -1020 * time.Millisecond: "-1.02 s", 90 * time.Second: "1m30s"} {
 		if got := Duration(d); got != want {
 			t.Errorf("%d ns: %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestInstant(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0.000 s", 994_400_000: "0.994 s", 61 * time.Second: "61.000 s",
+		math.MaxInt64: "never", math.MaxInt64 - 1: "9223372036.855 s"} {
+		if got := Instant(d); got != want {
+			t.Errorf("%d: %q, want %q", int64(d), got, want)
 		}
 	}
 }
